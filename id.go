@@ -1,0 +1,98 @@
+package tapedeck
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Longest names that are accepted, in bytes.
+const (
+	MaxIDLen   = 128  // session, invocation, instance and thread ids
+	MaxPathLen = 1024 // the path of a stream
+	MaxNameLen = 512  // titles, owners and actors
+)
+
+// NewID returns a new id: the prefix (such as "ses_", "inv_" or "ins_"), then 26
+// characters of Crockford base 32 that sort by time of creation (milliseconds)
+// and end in 80 random bits.
+func NewID(prefix string) string {
+	const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], uint64(time.Now().UnixMilli())<<16)
+	_, _ = rand.Read(b[6:]) // never fails, by its documentation
+	hi, lo := binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])
+	var s [26]byte
+	for i := range s {
+		s[25-i] = alphabet[lo&31]
+		lo = lo>>5 | hi<<59
+		hi >>= 5
+	}
+	return prefix + string(s[:])
+}
+
+// CheckID reports whether id can name a session, invocation, instance or
+// thread: 1 to [MaxIDLen] letters, digits and the characters - _ . : @ of ASCII,
+// beginning with a letter, a digit or an underscore. So an id is never a path,
+// and needs no escaping in a URL, a file name or a log line.
+func CheckID(what, id string) error {
+	switch {
+	case id == "":
+		return Errorf(Invalid, "%s is empty", what)
+	case len(id) > MaxIDLen:
+		return Errorf(Invalid, "%s has %d bytes; at most %d are allowed", what, len(id), MaxIDLen)
+	case !isIDStart(id[0]):
+		return Errorf(Invalid, "%s %q must begin with a letter, a digit or an underscore", what, id)
+	}
+	for i := range len(id) {
+		if c := id[i]; !isIDStart(c) && !strings.ContainsRune("-.:@", rune(c)) {
+			return Errorf(Invalid, "%s %q has a character that is not allowed", what, id).
+				WithHint("use letters, digits and - _ . : @")
+		}
+	}
+	return nil
+}
+
+func isIDStart(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+}
+
+// CheckName reports whether s can be shown as a title, an owner or an actor: at
+// most [MaxNameLen] bytes of valid UTF-8 without control characters. Empty is
+// allowed.
+func CheckName(what, s string) error {
+	switch {
+	case len(s) > MaxNameLen:
+		return Errorf(Invalid, "%s has %d bytes; at most %d are allowed", what, len(s), MaxNameLen)
+	case !utf8.ValidString(s):
+		return Errorf(Invalid, "%s is not valid UTF-8", what)
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return Errorf(Invalid, "%s has a control character", what)
+	}
+	return nil
+}
+
+// CheckPath reports whether p can name a stream: 1 to [MaxPathLen] bytes of
+// valid UTF-8, segments divided by "/", none of them empty, "." or "..", no
+// control characters and no backslash.
+func CheckPath(p string) error {
+	switch {
+	case p == "":
+		return Errorf(Invalid, "the stream's path is empty")
+	case len(p) > MaxPathLen:
+		return Errorf(Invalid, "the stream's path has %d bytes; at most %d are allowed", len(p), MaxPathLen)
+	case !utf8.ValidString(p):
+		return Errorf(Invalid, "the stream's path is not valid UTF-8")
+	case strings.ContainsFunc(p, unicode.IsControl) || strings.Contains(p, `\`):
+		return Errorf(Invalid, "the stream's path has a control character or a backslash")
+	}
+	for seg := range strings.SplitSeq(p, "/") {
+		if seg == "" || seg == "." || seg == ".." {
+			return Errorf(Invalid, "the stream's path has an empty, %q or %q segment", ".", "..")
+		}
+	}
+	return nil
+}

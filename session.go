@@ -1,0 +1,172 @@
+package tapedeck
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// A SessionKind divides the catalogue.
+type SessionKind string
+
+// The kinds.
+const (
+	KindSession SessionKind = "session" // a log of [Event] envelopes
+	KindStream  SessionKind = "stream"  // a log of byte or JSON messages without an envelope, as Durable Streams has them
+)
+
+// A Status is what a session's runs amount to.
+type Status string
+
+// The statuses. A session is [StatusRunning] while any run is open; otherwise
+// its status is that of the run that ended last.
+const (
+	StatusIdle        Status = "idle"        // no run yet
+	StatusPending     Status = "pending"     // a run is asked for, the agent has not started
+	StatusRunning     Status = "running"     // a run is open
+	StatusComplete    Status = "complete"    // RUN_FINISHED
+	StatusFailed      Status = "failed"      // RUN_ERROR
+	StatusCancelled   Status = "cancelled"   // RUN_FINISHED with outcome cancelled
+	StatusInterrupted Status = "interrupted" // the run's process died, or it waits for an answer
+)
+
+// CodeInterrupted is the code of the RUN_ERROR that ends a run whose process
+// died; CodeLeaseExpired that of a run whose writer was not heard of for longer
+// than its lease.
+const (
+	CodeInterrupted  = "interrupted_by_restart"
+	CodeLeaseExpired = "lease_expired"
+)
+
+// A Session is an entry of the catalogue: what a log is, and where it stands.
+// For a session, title, owner, agent, labels, status and runs are a fold of its
+// own events, kept by the store in the transaction that appends them; see
+// [Session.Apply].
+type Session struct {
+	ID      string      `json:"id"`
+	Kind    SessionKind `json:"kind"`
+	Gen     int64       `json:"-"` // number of this incarnation: unlike the id, never used twice in one store
+	Created time.Time   `json:"created_at"`
+	Updated time.Time   `json:"updated_at"` // time of the newest event of its own
+
+	Title  string            `json:"title,omitempty"`
+	Owner  string            `json:"owner,omitempty"`
+	Agent  string            `json:"agent,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Status Status            `json:"status,omitempty"`
+	Runs   []OpenRun         `json:"runs,omitempty"` // the runs that are open, oldest first
+
+	Head     int64  `json:"head"` // the offset that the next event gets
+	Closed   bool   `json:"closed,omitempty"`
+	Parent   string `json:"parent,omitempty"`  // the session it was forked from
+	ForkedAt int64  `json:"fork_at,omitempty"` // events before this offset are the parent's
+
+	ContentType string        `json:"content_type,omitempty"` // of a stream, as given
+	TTL         time.Duration `json:"-"`                      // it expires when not touched for so long; 0 for never
+	Expires     time.Time     `json:"expires_at,omitzero"`    // when it expires in any case; zero for never
+	Origin      string        `json:"-"`                      // see [Spec.Origin]
+	ClosedBy    *Producer     `json:"-"`                      // the producer of the append that closed it, if it had one
+}
+
+// An OpenRun is a run that has started and has not ended.
+type OpenRun struct {
+	Invocation string    `json:"invocation"`
+	Thread     string    `json:"thread"`
+	Offset     int64     `json:"offset"`          // of its RUN_STARTED
+	Started    time.Time `json:"started_at"`      // when
+	Owner      string    `json:"owner,omitempty"` // the engine that holds its lease; "" for a run that is written from outside
+}
+
+// Apply folds an event of the session itself (not one inherited by a fork) into
+// the entry. It ignores what it does not understand. Stores call it for every
+// event in order, within the transaction that appends the event.
+func (s *Session) Apply(e *Event) {
+	if e.Time.After(s.Updated) {
+		s.Updated = e.Time
+	}
+	switch e.Type {
+	case SessionCreated, SessionForked, SessionRenamed, SessionImported:
+		s.applyTitle(e)
+	case "RUN_STARTED":
+		s.Runs = append(slices.Clone(s.Runs), OpenRun{
+			Invocation: e.Invocation, Thread: e.ThreadName(), Offset: e.Offset, Started: e.Time, Owner: runOwner(e.Data),
+		})
+		s.Status = StatusRunning
+	case "RUN_FINISHED", "RUN_ERROR":
+		s.Runs = slices.DeleteFunc(slices.Clone(s.Runs), func(r OpenRun) bool { return r.Invocation == e.Invocation })
+		s.Status = endStatus(e)
+		if len(s.Runs) > 0 {
+			s.Status = StatusRunning
+		}
+	}
+}
+
+func (s *Session) applyTitle(e *Event) {
+	var d struct {
+		Title  *string           `json:"title"`
+		Owner  string            `json:"owner"`
+		Agent  string            `json:"agent"`
+		Labels map[string]string `json:"labels"`
+	}
+	if json.Unmarshal(e.Data, &d) != nil {
+		return
+	}
+	if d.Title != nil {
+		s.Title = *d.Title
+	}
+	if d.Owner != "" {
+		s.Owner = d.Owner
+	}
+	if d.Agent != "" {
+		s.Agent = d.Agent
+	}
+	if d.Labels != nil {
+		s.Labels = d.Labels
+	}
+}
+
+// Run returns the open run of a thread.
+func (s *Session) Run(thread string) (OpenRun, bool) {
+	i := slices.IndexFunc(s.Runs, func(r OpenRun) bool { return r.Thread == thread })
+	if i < 0 {
+		return OpenRun{}, false
+	}
+	return s.Runs[i], true
+}
+
+// endStatus returns the status that a terminal event leaves.
+func endStatus(e *Event) Status {
+	var d struct {
+		Code    string `json:"code"`
+		Outcome struct {
+			Type string `json:"type"`
+		} `json:"outcome"`
+	}
+	_ = json.Unmarshal(e.Data, &d) // a member of another shape counts as absent
+	switch {
+	case e.Type == "RUN_ERROR" && (d.Code == CodeInterrupted || d.Code == CodeLeaseExpired):
+		return StatusInterrupted
+	case e.Type == "RUN_ERROR":
+		return StatusFailed
+	case d.Outcome.Type == "cancelled":
+		return StatusCancelled
+	case d.Outcome.Type == "interrupt":
+		return StatusInterrupted
+	}
+	return StatusComplete
+}
+
+// VendorKey is the member of an AG-UI event's metadata that is ours.
+const VendorKey = "tapedeck"
+
+func runOwner(data json.RawMessage) string {
+	var d struct {
+		Metadata struct {
+			Tapedeck struct {
+				Owner string `json:"owner"`
+			} `json:"tapedeck"`
+		} `json:"metadata"`
+	}
+	_ = json.Unmarshal(data, &d)
+	return d.Metadata.Tapedeck.Owner
+}
