@@ -53,6 +53,12 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 	return e
 }
 
+// Because returns e with a cause.
+func (e *Error) Because(err error) *Error {
+	e.Err = err
+	return e
+}
+
 // KindOf reports what err means; nil has kind "". An error that carries no kind
 // is [Internal].
 func KindOf(err error) Kind {

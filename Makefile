@@ -1,0 +1,43 @@
+# Each target with a "## text" is listed by make help.
+GO      ?= go
+BIN     := bin/tapedeck
+GOFILES := $(shell git ls-files '*.go' 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race vet lint conformance crash bench fuzz docs clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build the program into bin/
+	$(GO) build -trimpath -o $(BIN) ./cmd/tapedeck
+
+test: vet ## run the tests (fetches the Go modules it needs)
+	$(GO) test ./...
+
+race: ## run the tests with the race detector
+	$(GO) test -race ./...
+
+vet: ## check formatting, vet, and that generated facts in docs are true
+	@unformatted=$$(gofmt -l $(GOFILES)); if [ -n "$$unformatted" ]; then echo "not formatted:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+
+lint: ## run golangci-lint (built from source on first use, some minutes)
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
+
+conformance: build ## run the official Durable Streams suite on memory and on SQLite (needs Node 20 and npm)
+	conformance/durable/run.sh $(abspath $(BIN))
+
+crash: build ## kill -9 under load, 50 rounds (ROUNDS=n for more)
+	$(GO) test ./test/crash -run TestKill -count=1 -v -timeout 20m -args -rounds=$(or $(ROUNDS),50)
+
+bench: build ## measure against rivals and write docs/benchmarks.md (needs Node 20 and npm)
+	$(GO) run ./bench
+
+fuzz: ## fuzz every parser for a minute each
+	@for p in $$(grep -rl '^func Fuzz' --include=*_test.go . | xargs -n1 dirname | sort -u); do \
+	  for f in $$(grep -ho '^func Fuzz[A-Za-z]*' $$p/*_test.go | cut -c6-); do \
+	    echo "== $$p $$f"; $(GO) test $$p -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(FUZZTIME),1m) || exit 1; done; done
+
+clean: ## remove what was built
+	rm -rf bin conformance/durable/node_modules bench/node_modules

@@ -1,0 +1,171 @@
+// Package client calls the HTTP API of a Tapedeck server. The command line uses
+// it, and so can any Go program.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A Client calls one server. Its methods return [*tapedeck.Error]; a server that
+// cannot be reached is [tapedeck.Unavailable]. It may be used by several
+// goroutines.
+type Client struct {
+	base string
+	http *http.Client
+}
+
+// New returns a client of the server at baseURL, such as
+// "http://127.0.0.1:4747".
+func New(baseURL string) (*Client, error) {
+	u, err := url.Parse(baseURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "%q is not the URL of a server", baseURL).
+			WithHint("it looks like http://127.0.0.1:4747")
+	}
+	transport := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		MaxIdleConnsPerHost:   16,
+		IdleConnTimeout:       90 * time.Second,
+		ResponseHeaderTimeout: 5 * time.Minute, // a large import answers late
+	}
+	return &Client{base: strings.TrimRight(u.String(), "/"), http: &http.Client{Transport: transport}}, nil
+}
+
+// Close drops idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// BaseURL returns the URL that the client was made with.
+func (c *Client) BaseURL() string { return c.base }
+
+// Ping reports whether the server answers.
+func (c *Client) Ping(ctx context.Context) error {
+	resp, err := c.send(ctx, http.MethodGet, "/healthz", nil, nil)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// A request is what send sends besides method and path.
+type request struct {
+	query       url.Values
+	body        io.Reader
+	contentType string
+	header      http.Header
+}
+
+// send sends one request. The caller closes the body of the response, which has
+// a status below 400.
+func (c *Client) send(ctx context.Context, method, path string, r *request, accept []string) (*http.Response, error) {
+	if r == nil {
+		r = &request{}
+	}
+	u := c.base + path
+	if len(r.query) > 0 {
+		u += "?" + r.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u, r.body)
+	if err != nil {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the request cannot be made: %w", err)
+	}
+	for k, v := range r.header {
+		req.Header[k] = v
+	}
+	if r.contentType != "" {
+		req.Header.Set("Content-Type", r.contentType)
+	}
+	for _, a := range accept {
+		req.Header.Add("Accept", a)
+	}
+	resp, err := c.http.Do(req)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the server at %s cannot be reached", c.base).
+			WithHint("is it running? start it with: tapedeck serve").Because(err)
+	case resp.StatusCode >= http.StatusBadRequest:
+		return nil, readError(resp)
+	}
+	return resp, nil
+}
+
+// readError reads the error that a door sent.
+func readError(resp *http.Response) error {
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what could be read is shown
+	var w struct {
+		Error struct {
+			Kind    tapedeck.Kind `json:"kind"`
+			Message string        `json:"message"`
+			Hint    string        `json:"hint"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &w) == nil && w.Error.Kind != "" {
+		return &tapedeck.Error{Kind: w.Error.Kind, Message: w.Error.Message, Hint: w.Error.Hint}
+	}
+	return tapedeck.Errorf(tapedeck.Internal, "the server answered %s: %s", resp.Status, bytes.TrimSpace(body))
+}
+
+// call sends in as JSON, if it is not nil, and decodes the answer into out, if
+// that is not nil.
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, in, out any) error {
+	r := &request{query: query}
+	if in != nil {
+		body, err := json.Marshal(in)
+		if err != nil {
+			return tapedeck.Errorf(tapedeck.Invalid, "the request cannot be encoded: %w", err)
+		}
+		r.body, r.contentType = bytes.NewReader(body), "application/json"
+	}
+	resp, err := c.send(ctx, method, path, r, []string{"application/json"})
+	if err != nil {
+		return err
+	}
+	return decode(resp, out)
+}
+
+func decode(resp *http.Response, out any) error {
+	defer resp.Body.Close()
+	if out == nil {
+		_, err := io.Copy(io.Discard, resp.Body) // so that the connection is used again
+		return err
+	}
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil && !errors.Is(err, io.EOF) {
+		return tapedeck.Errorf(tapedeck.Internal, "the server's answer cannot be read: %w", err)
+	}
+	return nil
+}
+
+func sessionPath(id string, rest ...string) string {
+	p := "/api/v1/sessions/" + url.PathEscape(id)
+	for _, r := range rest {
+		p += "/" + r
+	}
+	return p
+}
+
+func setInt(q url.Values, name string, v int64) {
+	if v != 0 {
+		q.Set(name, strconv.FormatInt(v, 10))
+	}
+}
+
+func setString(q url.Values, name, v string) {
+	if v != "" {
+		q.Set(name, v)
+	}
+}

@@ -1,0 +1,303 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/store/memory"
+)
+
+func open(t *testing.T) *hub.Hub {
+	t.Helper()
+	h := hub.New(memory.New(memory.Options{}))
+	create(t, h)
+	return h
+}
+
+func create(t *testing.T, h *hub.Hub) {
+	t.Helper()
+	if _, made, err := h.Create(t.Context(), tapedeck.Spec{ID: "s", Kind: tapedeck.KindSession}); err != nil || !made {
+		t.Fatalf("create: %v, made %v", err, made)
+	}
+}
+
+func add(t *testing.T, h *hub.Hub, n int) {
+	t.Helper()
+	for range n {
+		if _, err := h.Append(context.Background(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{{Type: "test"}}}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// collect follows from an offset until it has n records, and checks that they
+// are dense.
+func collect(ctx context.Context, h *hub.Hub, from int64, n int) error {
+	want := from
+	for p, err := range h.Follow(ctx, "s", hub.Options{From: from, Limit: 7}) {
+		if err != nil {
+			return err
+		}
+		for _, r := range p.Records {
+			if r.Offset != want {
+				return fmt.Errorf("got offset %d, want %d", r.Offset, want)
+			}
+			want++
+		}
+		if want >= from+int64(n) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the end came at %d", want)
+}
+
+// TestFollow is the promise of the room: history, then live, every event once
+// and in order, for every follower. Taking the bell after the read, instead of
+// before, makes it fail with a deadlock.
+func TestFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t)
+		add(t, h, 20)
+		var wg sync.WaitGroup
+		for from := range int64(20) {
+			wg.Go(func() {
+				if err := collect(t.Context(), h, from, 220-int(from)); err != nil {
+					t.Errorf("from %d: %v", from, err)
+				}
+			})
+		}
+		for range 4 {
+			wg.Go(func() { add(t, h, 50) })
+		}
+		wg.Wait()
+		if n := h.Followers(); n != 0 {
+			t.Errorf("%d followers are left behind", n)
+		}
+	})
+}
+
+func TestFollowTellsWhenItHasCaughtUp(t *testing.T) {
+	for _, events := range []int{0, 1, 7, 8, 30} {
+		t.Run(fmt.Sprint(events), func(t *testing.T) {
+			h := open(t)
+			add(t, h, events)
+			pages, seen := 0, 0
+			for p, err := range h.Follow(t.Context(), "s", hub.Options{Limit: 7}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				pages++
+				seen += len(p.Records)
+				if p.CaughtUp() {
+					break // a quiet session must not make the reader wait for this
+				}
+			}
+			if seen != events || pages != max(1, (events+6)/7) {
+				t.Errorf("%d events in %d pages", seen, pages)
+			}
+		})
+	}
+}
+
+func TestFollowEndsWithAClosedSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t)
+		add(t, h, 3)
+		done := make(chan int)
+		go func() {
+			n := 0
+			for p, err := range h.Follow(t.Context(), "s", hub.Options{}) {
+				if err != nil {
+					t.Error(err)
+				}
+				n += len(p.Records)
+			}
+			done <- n
+		}()
+		synctest.Wait() // it has caught up
+		if _, err := h.Append(t.Context(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{{Type: "last"}}, Close: true}); err != nil {
+			t.Fatal(err)
+		}
+		if n := <-done; n != 4 {
+			t.Errorf("saw %d events, want 4", n)
+		}
+		pages := 0
+		for p, err := range h.Follow(t.Context(), "s", hub.Options{From: 4}) { // nothing is left
+			if pages++; err != nil || !p.Closed || len(p.Records) != 0 {
+				t.Errorf("got %v, %v", p, err)
+			}
+		}
+		if pages != 1 {
+			t.Errorf("%d pages from the end of a closed session, want 1", pages)
+		}
+	})
+}
+
+func TestFollowSeesACloseWithoutEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for range h.Follow(t.Context(), "s", hub.Options{}) {
+			}
+		}()
+		synctest.Wait()
+		if _, err := h.Append(t.Context(), tapedeck.Append{Session: "s", Close: true}); err != nil {
+			t.Fatal(err)
+		}
+		<-ended
+	})
+}
+
+func TestIdleFollowerIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t)
+		start, pages := time.Now(), 0
+		for p, err := range h.Follow(t.Context(), "s", hub.Options{Idle: 15 * time.Second}) {
+			if err != nil || len(p.Records) != 0 || !p.CaughtUp() {
+				t.Fatalf("got %v, %v", p, err)
+			}
+			if pages++; pages == 4 {
+				break
+			}
+		}
+		if took := time.Since(start); took != 45*time.Second {
+			t.Errorf("three idle pages after %v", took)
+		}
+	})
+}
+
+func TestFollowErrors(t *testing.T) {
+	follow := func(ctx context.Context, h *hub.Hub, from int64) error {
+		for _, err := range h.Follow(ctx, "s", hub.Options{From: from}) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t.Run("no such session", func(t *testing.T) {
+		h := hub.New(memory.New(memory.Options{}))
+		if err := follow(t.Context(), h, 0); tapedeck.KindOf(err) != tapedeck.NotFound {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("beyond the head", func(t *testing.T) {
+		h := open(t)
+		if err := follow(t.Context(), h, 5); tapedeck.KindOf(err) != tapedeck.Invalid {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("the reader goes away", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			h := open(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			got := make(chan error)
+			go func() { got <- follow(ctx, h, 0) }()
+			synctest.Wait()
+			cancel()
+			if err := <-got; !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+		})
+	})
+	for _, anew := range []bool{false, true} {
+		t.Run(fmt.Sprintf("deleted, made anew %v", anew), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := open(t)
+				add(t, h, 2)
+				got := make(chan error)
+				go func() { got <- follow(t.Context(), h, 0) }()
+				synctest.Wait()
+				if err := h.Delete(t.Context(), "s"); err != nil {
+					t.Fatal(err)
+				}
+				if anew {
+					create(t, h)
+					add(t, h, 5) // its events 2, 3 and 4 are not those that the follower waits for
+				}
+				if err := <-got; tapedeck.KindOf(err) != tapedeck.NotFound {
+					t.Errorf("got %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestASlowFollowerSlowsNobody: a follower that takes nothing neither holds up
+// the writer nor misses anything in the end.
+func TestASlowFollowerSlowsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t)
+		resume, done := make(chan struct{}), make(chan error)
+		go func() {
+			first, want := true, int64(0)
+			for p, err := range h.Follow(t.Context(), "s", hub.Options{Limit: 100}) {
+				if err != nil {
+					done <- err
+					return
+				}
+				if first {
+					first = false
+					<-resume
+				}
+				for _, r := range p.Records {
+					if r.Offset != want {
+						done <- fmt.Errorf("got %d, want %d", r.Offset, want)
+						return
+					}
+					want++
+				}
+				if want == 5000 {
+					break
+				}
+			}
+			done <- nil
+		}()
+		synctest.Wait()
+		add(t, h, 5000) // would block, and synctest report it, if the follower had a say
+		close(resume)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// BenchmarkIdleFollowers reports what a follower costs that waits.
+func BenchmarkIdleFollowers(b *testing.B) {
+	h := hub.New(memory.New(memory.Options{}))
+	if _, _, err := h.Create(b.Context(), tapedeck.Spec{ID: "s", Kind: tapedeck.KindSession}); err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(b.Context())
+	var wg sync.WaitGroup
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range b.N {
+		ready := make(chan struct{})
+		wg.Go(func() {
+			for range h.Follow(ctx, "s", hub.Options{}) {
+				if ready != nil {
+					close(ready)
+					ready = nil
+				}
+			}
+		})
+		<-ready
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.StackInuse+after.HeapInuse-before.StackInuse-before.HeapInuse)/float64(b.N), "B/follower")
+	cancel()
+	wg.Wait()
+}

@@ -1,0 +1,74 @@
+// Package sse writes Server-Sent Events: the response headers that keep proxies
+// from buffering, frames, comments and flushing. What is in a frame is the
+// caller's business; frames are bytes so that one encoding can be sent to every
+// reader of the same event.
+package sse
+
+import (
+	"bytes"
+	"net/http"
+	"time"
+)
+
+// Heartbeat is how long a stream is silent before a comment is sent, so that
+// proxies and clients see that it lives.
+const Heartbeat = 15 * time.Second
+
+// writeTimeout is how long one write may take. A reader that takes nothing for
+// so long is gone or stuck; it resumes from its cursor.
+const writeTimeout = 60 * time.Second
+
+// A Writer writes an event stream.
+type Writer struct {
+	w  http.ResponseWriter
+	rc *http.ResponseController
+}
+
+// Start sends the headers of an event stream. Headers of the caller's own are
+// set on w before.
+func Start(w http.ResponseWriter) (*Writer, error) {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no") // nginx
+	w.WriteHeader(http.StatusOK)
+	s := &Writer{w: w, rc: http.NewResponseController(w)}
+	return s, s.rc.Flush()
+}
+
+// Write sends whole frames and flushes.
+func (s *Writer) Write(frames []byte) error {
+	// Not every ResponseWriter has deadlines (an in-memory one has not), and
+	// nothing is lost without.
+	_ = s.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if _, err := s.w.Write(frames); err != nil {
+		return err
+	}
+	return s.rc.Flush()
+}
+
+// Heartbeat sends a comment.
+func (s *Writer) Heartbeat() error { return s.Write([]byte(": heartbeat\n\n")) }
+
+// AppendFrame appends a frame to dst. Empty id and event are left out. Data is
+// divided into one data line for each of its lines, at CRLF, CR or LF.
+func AppendFrame(dst []byte, id, event string, data []byte) []byte {
+	if id != "" {
+		dst = append(append(append(dst, "id: "...), id...), '\n')
+	}
+	if event != "" {
+		dst = append(append(append(dst, "event: "...), event...), '\n')
+	}
+	for {
+		i := bytes.IndexAny(data, "\r\n")
+		if i < 0 {
+			break
+		}
+		dst = append(append(append(dst, "data: "...), data[:i]...), '\n')
+		if data[i] == '\r' && i+1 < len(data) && data[i+1] == '\n' {
+			i++
+		}
+		data = data[i+1:]
+	}
+	return append(append(append(dst, "data: "...), data...), "\n\n"...)
+}

@@ -1,0 +1,117 @@
+// Package testserver builds the real program once and runs it as a process, so
+// that tests meet what users meet, kill -9 included.
+package testserver
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Binary returns the path of the program. TAPEDECK_BIN names one that exists;
+// without it the program is built, once in a test process.
+func Binary(t testing.TB) string {
+	t.Helper()
+	if bin := os.Getenv("TAPEDECK_BIN"); bin != "" {
+		return bin
+	}
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "tapedeck-bin-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "tapedeck")
+	cmd := exec.Command("go", "build", "-o", path, "github.com/tapedeck/tapedeck/cmd/tapedeck")
+	cmd.Stderr = os.Stderr
+	return path, cmd.Run()
+})
+
+// A Server is a running "tapedeck serve".
+type Server struct {
+	URL  string
+	PID  int
+	Live string // the live session of the demo
+
+	cmd    *exec.Cmd
+	stderr *lockedBuffer
+}
+
+// Start starts the program on a data folder, on a port of its own unless args
+// name one, and waits until it serves. It is killed when the test ends.
+func Start(t testing.TB, data string, args ...string) *Server {
+	t.Helper()
+	all := []string{"serve", "--json", "--data", data}
+	if !strings.Contains(strings.Join(args, " "), "--listen") {
+		all = append(all, "--listen", "127.0.0.1:0")
+	}
+	s := &Server{stderr: &lockedBuffer{}}
+	s.cmd = exec.Command(Binary(t), append(all, args...)...)
+	s.cmd.Stderr = s.stderr
+	stdout, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Kill)
+	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	if err != nil || json.Unmarshal(line, s) != nil {
+		s.Kill()
+		t.Fatalf("the server did not start: %v\n%s%s", err, line, s.stderr)
+	}
+	return s
+}
+
+// Kill kills the process with -9 and waits until it is gone.
+func (s *Server) Kill() {
+	if s.cmd.ProcessState != nil {
+		return
+	}
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+}
+
+// Stop asks the process to end, as Ctrl-C does, and returns its exit code.
+func (s *Server) Stop(t testing.TB) int {
+	t.Helper()
+	_ = s.cmd.Process.Signal(syscall.SIGINT)
+	timer := time.AfterFunc(20*time.Second, func() { _ = s.cmd.Process.Kill() })
+	defer timer.Stop()
+	_ = s.cmd.Wait()
+	return s.cmd.ProcessState.ExitCode()
+}
+
+// Log returns what the process has written to its error output.
+func (s *Server) Log() string { return s.stderr.String() }
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

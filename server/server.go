@@ -1,0 +1,142 @@
+// Package server puts the doors together into one http.Handler: it mounts them,
+// answers health checks, keeps foreign web pages out, and turns a panic into an
+// error. It knows doors only as handlers, and neither stores nor runners.
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Options say what to mount.
+type Options struct {
+	REST    http.Handler                // under /api/v1
+	Durable http.Handler                // under /v1/stream
+	Ready   func(context.Context) error // whether requests can be served; nil for always
+	Version string                      // shown on the front page
+	Logger  *slog.Logger                // nil for none
+
+	// AllowOrigins are the origins, such as "https://app.example", whose pages
+	// may call the server from a browser, besides its own. "*" stands for all.
+	AllowOrigins []string
+
+	// AnyHost accepts every Host header. Without it only names of the loopback
+	// are accepted, so that a page cannot reach the server by a DNS name of its
+	// own that points here.
+	AnyHost bool
+}
+
+// New returns the server's handler.
+func New(o Options) http.Handler {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/api/v1/", o.REST)
+	mux.Handle("/api/", alias(o.REST))
+	mux.Handle("/v1/stream", o.Durable)
+	mux.Handle("/v1/stream/", o.Durable)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /readyz", o.readyz)
+	mux.HandleFunc("GET /{$}", o.front)
+	return o.recovering(o.guarding(mux))
+}
+
+// alias serves /api/… as /api/v1/…
+func alias(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r2 := new(http.Request)
+		*r2 = *r
+		u := *r.URL
+		u.Path = "/api/v1" + strings.TrimPrefix(u.Path, "/api")
+		if u.RawPath != "" {
+			u.RawPath = "/api/v1" + strings.TrimPrefix(u.RawPath, "/api")
+		}
+		r2.URL = &u
+		next.ServeHTTP(w, r2)
+	})
+}
+
+func (o *Options) readyz(w http.ResponseWriter, r *http.Request) {
+	if o.Ready != nil {
+		if err := o.Ready(r.Context()); err != nil {
+			o.Logger.Warn("not ready", "error", err)
+			writeText(w, http.StatusServiceUnavailable, "not ready\n")
+			return
+		}
+	}
+	writeText(w, http.StatusOK, "ready\n")
+}
+
+// guarding refuses what a foreign web page sends. The server is open on the
+// loopback, and every page in a browser on this machine can reach that: an
+// Origin that is not ours is refused for reading too, whatever a door's CORS
+// headers say.
+func (o *Options) guarding(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !o.AnyHost && !isLoopbackHost(r.Host) {
+			writeError(w, http.StatusForbidden, tapedeck.Errorf(tapedeck.Forbidden, "this server does not answer to the name %q", r.Host).
+				WithHint("use 127.0.0.1 or localhost, or start it with --listen on the address that the name stands for"))
+			return
+		}
+		if origin := r.Header.Get("Origin"); origin != "" && !o.allowed(origin, r.Host) {
+			writeError(w, http.StatusForbidden, tapedeck.Errorf(tapedeck.Forbidden, "pages of %q may not call this server", origin).
+				WithHint("start it with --allow-origin %s if they should", origin))
+			return
+		}
+		if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" && r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Mode") != "navigate" && !slices.Contains(o.AllowOrigins, "*") {
+			writeError(w, http.StatusForbidden, tapedeck.Errorf(tapedeck.Forbidden, "pages of another site may not load this"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (o *Options) allowed(origin, host string) bool {
+	if slices.Contains(o.AllowOrigins, "*") || slices.Contains(o.AllowOrigins, origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && u.Host == host
+}
+
+func isLoopbackHost(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.Trim(host, "[]")
+	}
+	if strings.EqualFold(name, "localhost") || name == "" {
+		return true
+	}
+	ip := net.ParseIP(name)
+	return ip != nil && ip.IsLoopback()
+}
+
+// recovering turns a panic of a handler into a logged error. The response may
+// have begun; then the connection is cut, so that the client sees that it is
+// not whole.
+func (o *Options) recovering(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				panic(p)
+			}
+			o.Logger.Error("a request failed", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+			panic(http.ErrAbortHandler)
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
