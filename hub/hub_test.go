@@ -84,6 +84,38 @@ func TestFollow(t *testing.T) {
 	})
 }
 
+// An appendingStore appends right after a read that has reached the head: at
+// the worst moment for a follower.
+type appendingStore struct {
+	tapedeck.Store
+	append func()
+}
+
+func (s *appendingStore) Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error) {
+	p, err := s.Store.Read(ctx, session, r)
+	if err == nil && p.CaughtUp() && s.append != nil {
+		f := s.append
+		s.append = nil
+		f()
+	}
+	return p, err
+}
+
+// TestNoWakeUpIsLost: an append between a follower's read and its wait rings the
+// bell that the follower waits for. Taking the bell after the read makes this
+// fail with a deadlock.
+func TestNoWakeUpIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &appendingStore{Store: memory.New(memory.Options{})}
+		h := hub.New(store)
+		create(t, h)
+		store.append = func() { add(t, h, 1) }
+		if err := collect(t.Context(), h, 0, 1); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestFollowTellsWhenItHasCaughtUp(t *testing.T) {
 	for _, events := range []int{0, 1, 7, 8, 30} {
 		t.Run(fmt.Sprint(events), func(t *testing.T) {
