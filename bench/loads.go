@@ -1,0 +1,286 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A result is what one load of one server gave.
+type result struct {
+	rate     float64 // operations a second
+	p50, p99 float64 // milliseconds
+	cores    float64 // of the server
+	perUnit  float64 // bytes of the server's memory for each follower
+	failed   int64
+}
+
+// appends posts 256 bytes over and over, on as many connections, each to a
+// stream of its own.
+func appends(p *process, connections int, length time.Duration) (result, error) {
+	id := fmt.Sprintf("a%d", time.Now().UnixNano())
+	body := bytes.Repeat([]byte("x"), 256)
+	for i := range connections {
+		if err := sendAll(http.MethodPut, fmt.Sprintf("%s/v1/stream/%s-%d", p.URL, id, i), "application/octet-stream", nil); err != nil {
+			return result{}, err
+		}
+	}
+	lat := make([][]float64, connections)
+	var failed atomic.Int64
+	var wg sync.WaitGroup
+	cpu, begin := p.cpu(), time.Now()
+	for i := range connections {
+		c, err := dial(p.URL)
+		if err != nil {
+			return result{}, err
+		}
+		defer c.Close()
+		wg.Go(func() {
+			req := c.request("POST", fmt.Sprintf("/v1/stream/%s-%d", id, i), "application/octet-stream", body)
+			for time.Since(begin) < length {
+				t := time.Now()
+				if status, err := c.do(req); err != nil || status >= 300 {
+					if failed.Add(1); err != nil {
+						return
+					}
+					continue
+				}
+				lat[i] = append(lat[i], ms(time.Since(t)))
+			}
+		})
+	}
+	wg.Wait()
+	took := time.Since(begin).Seconds()
+	all := slices.Concat(lat...)
+	return result{rate: float64(len(all)) / took, p50: quantile(all, .5), p99: quantile(all, .99), cores: (p.cpu() - cpu) / took, failed: failed.Load()}, nil
+}
+
+// fanOut has one writer at a rate and many SSE followers, and measures from
+// before the append is sent until a follower has the event.
+func fanOut(ctx context.Context, p *process, followers, rate int, length time.Duration) (result, error) {
+	u := fmt.Sprintf("%s/v1/stream/f%d", p.URL, time.Now().UnixNano())
+	if err := sendAll(http.MethodPut, u, "application/json", nil); err != nil {
+		return result{}, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	memory := p.rss()
+	g, err := follow(ctx, u, followers)
+	if err != nil {
+		return result{}, err
+	}
+	perUnit := (p.rss() - memory) / float64(followers)
+	cpu, begin := p.cpu(), time.Now()
+	sent, err := g.write(u, rate, length)
+	if err != nil {
+		return result{}, err
+	}
+	g.await(int64(sent * followers))
+	took := time.Since(begin).Seconds()
+	cores := (p.cpu() - cpu) / took
+	stop()
+	g.wg.Wait()
+	all := slices.Concat(g.lat...)
+	return result{
+		rate: float64(len(all)) / took, p50: quantile(all, .5), p99: quantile(all, .99), cores: cores,
+		perUnit: perUnit, failed: int64(sent*followers) - g.got.Load(),
+	}, nil
+}
+
+// A group of followers of one stream.
+type group struct {
+	wg    sync.WaitGroup
+	ready atomic.Int64
+	got   atomic.Int64
+	lat   [][]float64
+}
+
+func follow(ctx context.Context, u string, n int) (*group, error) {
+	g := &group{lat: make([][]float64, n)}
+	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: -1}
+	for i := range n {
+		g.wg.Go(func() {
+			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, u+"?offset=-1&live=sse", nil)
+			resp, err := transport.RoundTrip(req)
+			if err != nil {
+				return
+			}
+			defer resp.Body.Close()
+			g.read(i, resp.Body)
+		})
+	}
+	for begin := time.Now(); g.ready.Load() < int64(n); time.Sleep(10 * time.Millisecond) {
+		if time.Since(begin) > 30*time.Second || ctx.Err() != nil {
+			return nil, fmt.Errorf("only %d of %d followers are connected", g.ready.Load(), n)
+		}
+	}
+	return g, nil
+}
+
+// read takes the events: each carries the time when it was sent.
+func (g *group) read(i int, r io.Reader) {
+	sc := bufio.NewScanner(r)
+	sc.Buffer(make([]byte, 4096), 1<<20)
+	first := true
+	for sc.Scan() {
+		if first {
+			first = false
+			g.ready.Add(1)
+		}
+		line := sc.Bytes()
+		for {
+			at := bytes.Index(line, []byte(`{"t":`))
+			if at < 0 {
+				break
+			}
+			line = line[at+5:]
+			end := bytes.IndexByte(line, ',')
+			t, _ := strconv.ParseInt(string(line[:max(0, end)]), 10, 64)
+			g.lat[i] = append(g.lat[i], float64(time.Now().UnixNano()-t)/1e6)
+			g.got.Add(1)
+		}
+	}
+}
+
+func (g *group) write(u string, rate int, length time.Duration) (int, error) {
+	c, err := dial(u)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	path := u[strings.Index(u, "/v1/"):]
+	pad := strings.Repeat("x", 150)
+	tick := time.NewTicker(time.Second / time.Duration(rate))
+	defer tick.Stop()
+	sent := 0
+	for begin := time.Now(); time.Since(begin) < length; sent++ {
+		<-tick.C
+		body := fmt.Appendf(nil, `{"t":%d,"pad":"%s"}`, time.Now().UnixNano(), pad)
+		if status, err := c.do(c.request("POST", path, "application/json", body)); err != nil || status >= 300 {
+			return sent, fmt.Errorf("append: status %d, %w", status, err)
+		}
+	}
+	return sent, nil
+}
+
+// await waits until n events have been taken, or nothing has come for long.
+func (g *group) await(n int64) {
+	last, at := g.got.Load(), time.Now()
+	for g.got.Load() < n && time.Since(at) < 5*time.Second {
+		time.Sleep(5 * time.Millisecond)
+		if now := g.got.Load(); now != last {
+			last, at = now, time.Now()
+		}
+	}
+}
+
+// catchUp reads a whole stream of events over and over.
+func catchUp(p *process, events, connections int, length time.Duration) (result, error) {
+	u := fmt.Sprintf("%s/v1/stream/c%d", p.URL, time.Now().UnixNano())
+	if err := fill(u, events); err != nil {
+		return result{}, err
+	}
+	lat := make([][]float64, connections)
+	errs := make(chan error, connections)
+	var wg sync.WaitGroup
+	cpu, begin := p.cpu(), time.Now()
+	for i := range connections {
+		wg.Go(func() {
+			for time.Since(begin) < length {
+				t := time.Now()
+				if err := readAll(u); err != nil {
+					errs <- err
+					return
+				}
+				lat[i] = append(lat[i], ms(time.Since(t)))
+			}
+		})
+	}
+	wg.Wait()
+	took := time.Since(begin).Seconds()
+	select {
+	case err := <-errs:
+		return result{}, err
+	default:
+	}
+	all := slices.Concat(lat...)
+	return result{rate: float64(len(all)) / took, p50: quantile(all, .5), p99: quantile(all, .99), cores: (p.cpu() - cpu) / took}, nil
+}
+
+func fill(u string, events int) error {
+	if err := sendAll(http.MethodPut, u, "application/json", nil); err != nil {
+		return err
+	}
+	pad := strings.Repeat("x", 150)
+	for i := 0; i < events; i += 500 {
+		var b strings.Builder
+		for j := range 500 {
+			b.WriteByte("[,"[min(j, 1)])
+			fmt.Fprintf(&b, `{"i":%d,"pad":"%s"}`, i+j, pad)
+		}
+		b.WriteByte(']')
+		if err := sendAll(http.MethodPost, u, "application/json", strings.NewReader(b.String())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAll reads a stream page by page until it is up to date.
+func readAll(u string) error {
+	for offset := "-1"; ; {
+		resp, err := send(http.MethodGet, u+"?offset="+offset, "", nil)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.Header.Get("Stream-Up-To-Date") != "" {
+			return err
+		}
+		offset = resp.Header.Get("Stream-Next-Offset")
+	}
+}
+
+// idle connects followers, waits until they are quiet, and measures what they
+// cost while nothing happens.
+func idle(ctx context.Context, p *process, followers int, length time.Duration) (result, error) {
+	u := fmt.Sprintf("%s/v1/stream/i%d", p.URL, time.Now().UnixNano())
+	if err := sendAll(http.MethodPut, u, "application/json", nil); err != nil {
+		return result{}, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	memory := p.rss()
+	g, err := follow(ctx, u, followers)
+	if err != nil {
+		return result{}, err
+	}
+	time.Sleep(500 * time.Millisecond)
+	perUnit := (p.rss() - memory) / float64(followers)
+	cpu := p.cpu()
+	time.Sleep(length)
+	cores := (p.cpu() - cpu) / length.Seconds()
+	stop()
+	g.wg.Wait()
+	return result{cores: cores, perUnit: perUnit}, nil
+}
+
+func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
+
+func quantile(x []float64, q float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	slices.Sort(x)
+	return x[min(len(x)-1, int(float64(len(x))*q))]
+}

@@ -1,0 +1,71 @@
+// Bench measures Tapedeck against a rival in one run and writes what it found
+// to docs/benchmarks.md. Speed on a shared machine means little; ratios of two
+// servers that were loaded in turn, by the same program, in the same minutes,
+// mean something.
+//
+//	make bench            # the whole table
+//	go run ./bench -quick # a few seconds a row, to see that it works
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+)
+
+type options struct {
+	bin    string
+	out    string
+	rounds int
+	length time.Duration
+	only   string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.bin, "bin", "bin/tapedeck", "the program to measure")
+	flag.StringVar(&o.out, "out", "docs/benchmarks.md", "where to write the table; - for standard output")
+	flag.IntVar(&o.rounds, "rounds", 3, "how often each pair is measured, in turn; the median counts")
+	flag.DurationVar(&o.length, "length", 5*time.Second, "how long each load lasts")
+	flag.StringVar(&o.only, "only", "", "only rows whose name contains this; prints, writes nothing")
+	quick := flag.Bool("quick", false, "one round of one second a row; prints, writes nothing")
+	flag.Parse()
+	if *quick {
+		o.rounds, o.length, o.out = 1, time.Second, "-"
+	}
+	if o.only != "" {
+		o.out = "-"
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	r := &report{only: o.only}
+	if err := measureRivals(ctx, o, r); err != nil {
+		return err
+	}
+	if err := measureStore(ctx, o, r); err != nil {
+		return err
+	}
+	if o.out == "-" {
+		return r.write(os.Stdout)
+	}
+	f, err := os.Create(o.out)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := r.write(f); err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "wrote", o.out)
+	return f.Close()
+}

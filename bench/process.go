@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// A process is a server under load.
+type process struct {
+	URL string `json:"url"`
+	PID int    `json:"pid"`
+	cmd *exec.Cmd
+	dir string // removed with it
+}
+
+// start starts a server that prints {"url","pid"} as its first line.
+func start(ctx context.Context, dir, name string, args ...string) (*process, error) {
+	p := &process{cmd: exec.CommandContext(ctx, name, args...), dir: dir}
+	p.cmd.Stderr = os.Stderr
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, p)
+	}
+	if err != nil {
+		p.stop()
+		return nil, fmt.Errorf("%s did not start: %w (%s)", name, err, line)
+	}
+	return p, nil
+}
+
+func (p *process) stop() {
+	_ = p.cmd.Process.Signal(syscall.SIGKILL)
+	_ = p.cmd.Wait()
+	_ = os.RemoveAll(p.dir)
+}
+
+// ours starts Tapedeck on a new data folder, on a real disk, with fsync.
+func ours(ctx context.Context, bin string) (*process, error) {
+	dir, err := os.MkdirTemp("", "tapedeck-bench-")
+	if err != nil {
+		return nil, err
+	}
+	return start(ctx, dir, bin, "serve", "--json", "--data", dir, "--listen", "127.0.0.1:0", "--long-poll", "500ms")
+}
+
+// rival starts the rival in memory, or on a folder of its own.
+func rival(ctx context.Context, file bool) (*process, error) {
+	args := []string{"bench/rival/server.mjs"}
+	dir := ""
+	if file {
+		var err error
+		if dir, err = os.MkdirTemp("", "rival-bench-"); err != nil {
+			return nil, err
+		}
+		args = append(args, dir)
+	}
+	return start(ctx, dir, "node", args...)
+}
+
+// cpu returns the seconds of processor time that the process has used.
+func (p *process) cpu() float64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID))
+	if err != nil {
+		return 0
+	}
+	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+2:]))
+	user, _ := strconv.ParseFloat(f[11], 64)
+	system, _ := strconv.ParseFloat(f[12], 64)
+	return (user + system) / 100 // the kernel's USER_HZ
+}
+
+// rss returns the process's resident memory in bytes.
+func (p *process) rss() float64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, _ := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+			return kb * 1024
+		}
+	}
+	return 0
+}

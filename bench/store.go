@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store/sqlite"
+)
+
+// measureStore measures the SQLite store without HTTP, through its contract.
+func measureStore(ctx context.Context, o options, r *report) error {
+	if !r.wants("store") {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "tapedeck-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	s, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for _, w := range []struct {
+		writers, batch int
+		goal           float64
+	}{{1, 1, 5000}, {64, 1, 40_000}, {64, 10, 120_000}} {
+		rate, err := storeAppends(ctx, s, w.writers, w.batch, o.length)
+		if err != nil {
+			return err
+		}
+		r.alone(fmt.Sprintf("store: %d goroutines, %d events an append, 330 B each, durable", w.writers, w.batch),
+			fmt.Sprintf("%.0f events/s", rate), fmt.Sprintf("≥ %.0f", w.goal), rate >= w.goal)
+	}
+	return measureLength(ctx, s, dir, r)
+}
+
+// sample is an event of about 330 bytes.
+func sample() tapedeck.Event {
+	return tapedeck.Event{
+		Type: "TEXT_MESSAGE_CONTENT", Invocation: "inv_01JABCDEFGHJKMNPQRSTVWXYZ0", Actor: "agent:bench",
+		Data: []byte(`{"messageId":"msg_01JABCDEFGHJKMNPQRSTVWXYZ0","delta":"` + strings.Repeat("word ", 20) + `"}`),
+	}
+}
+
+func storeAppends(ctx context.Context, s *sqlite.Store, writers, batch int, length time.Duration) (float64, error) {
+	run := fmt.Sprintf("w%d_", time.Now().UnixNano())
+	events := make([]tapedeck.Event, batch)
+	for i := range events {
+		events[i] = sample()
+	}
+	counts := make([]int, writers)
+	errs := make([]error, writers)
+	for i := range writers {
+		if _, _, err := s.Create(ctx, tapedeck.Spec{ID: fmt.Sprint(run, i), Kind: tapedeck.KindSession}); err != nil {
+			return 0, err
+		}
+	}
+	var wg sync.WaitGroup
+	begin := time.Now()
+	for i := range writers {
+		wg.Go(func() {
+			for time.Since(begin) < length && errs[i] == nil {
+				_, errs[i] = s.Append(ctx, tapedeck.Append{Session: fmt.Sprint(run, i), Events: append([]tapedeck.Event(nil), events...)})
+				counts[i] += batch
+			}
+		})
+	}
+	wg.Wait()
+	total := 0
+	for i := range counts {
+		if errs[i] != nil {
+			return 0, errs[i]
+		}
+		total += counts[i]
+	}
+	return float64(total) / time.Since(begin).Seconds(), nil
+}
+
+// measureLength compares a long session with a short one: what should not cost
+// more with history.
+func measureLength(ctx context.Context, s *sqlite.Store, dir string, r *report) error {
+	for _, x := range []struct {
+		id     string
+		events int
+	}{{"ten", 10}, {"thousand", 1000}, {"million", 1_000_000}} {
+		if err := fillSession(ctx, s, x.id, x.events); err != nil {
+			return err
+		}
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	var opens [2][]float64
+	for range 7 {
+		for i, x := range []struct {
+			id   string
+			head int64
+		}{{"thousand", 1000}, {"million", 1_000_000}} {
+			took, err := openAndRead(ctx, dir, x.id, x.head)
+			if err != nil {
+				return err
+			}
+			opens[i] = append(opens[i], took)
+		}
+	}
+	ratio := quantile(opens[1], .5) / quantile(opens[0], .5)
+	r.alone("store: open and read the last 100 of 1,000,000 events, against 1,000", fmt.Sprintf("%.2f× (%.2f ms)", ratio, quantile(opens[1], .5)), "≤ 1.5×", ratio <= 1.5)
+	return measureForks(ctx, dir, r)
+}
+
+func fillSession(ctx context.Context, s *sqlite.Store, id string, events int) error {
+	if _, _, err := s.Create(ctx, tapedeck.Spec{ID: id, Kind: tapedeck.KindSession}); err != nil {
+		return err
+	}
+	for events > 0 {
+		batch := make([]tapedeck.Event, min(events, 5000))
+		for i := range batch {
+			batch[i] = sample()
+		}
+		if _, err := s.Append(ctx, tapedeck.Append{Session: id, Events: batch}); err != nil {
+			return err
+		}
+		events -= len(batch)
+	}
+	return nil
+}
+
+// openAndRead opens the store anew and reads; the session is cold.
+func openAndRead(ctx context.Context, dir, id string, head int64) (float64, error) {
+	begin := time.Now()
+	s, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	p, err := s.Read(ctx, id, tapedeck.Range{From: head - 100})
+	if err == nil && (len(p.Records) != 100 || !p.CaughtUp()) {
+		err = fmt.Errorf("read %d of the last 100 events of %s", len(p.Records), id)
+	}
+	return ms(time.Since(begin)), err
+}
+
+func measureForks(ctx context.Context, dir string, r *report) error {
+	s, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var took [2][]float64
+	for n := range 200 {
+		for i, parent := range []string{"ten", "million"} {
+			begin := time.Now()
+			if _, _, err := s.Create(ctx, tapedeck.Spec{ID: fmt.Sprintf("fork_%s_%d", parent, n), Kind: tapedeck.KindSession, Parent: parent}); err != nil {
+				return err
+			}
+			took[i] = append(took[i], ms(time.Since(begin)))
+		}
+	}
+	ratio := quantile(took[1], .5) / quantile(took[0], .5)
+	r.alone("store: fork of a session of 1,000,000 events, against 10", fmt.Sprintf("%.2f× (%.2f ms)", ratio, quantile(took[1], .5)), "≤ 1.5×", ratio <= 1.5)
+	return nil
+}
