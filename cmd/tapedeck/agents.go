@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+func newAgents(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "agents",
+		Short: "List the agents that tasks can go to",
+		Args:  noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return e.with(c.Context(), func(conn *connection) error { return e.agents(c.Context(), conn) })
+		},
+	}
+}
+
+func (e *env) agents(ctx context.Context, c *connection) error {
+	agents, err := c.Agents(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range agents {
+		if e.json {
+			err = e.printJSON(a)
+		} else {
+			_, err = fmt.Fprintf(e.stdout, "%-14s %-8s %s\n", a.Name, a.Kind, a.Description)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newCancel(e *env) *cobra.Command {
+	var invocation string
+	c := &cobra.Command{
+		Use:   "cancel SESSION",
+		Short: "Cancel a run and keep what it has said",
+		Args:  oneSession,
+		RunE: func(c *cobra.Command, args []string) error {
+			return e.with(c.Context(), func(conn *connection) error {
+				done, err := conn.Cancel(c.Context(), args[0], invocation)
+				if err != nil {
+					return err
+				}
+				return e.printCancelled(done)
+			})
+		},
+	}
+	c.Flags().StringVar(&invocation, "invocation", "", "which run, if there are several")
+	return c
+}
+
+func (e *env) printCancelled(d tapedeck.Cancelled) error {
+	if e.json {
+		return e.printJSON(map[string]any{"invocation_id": d.Invocation, "offset": d.Offset, "resumable": d.Resumable})
+	}
+	_, err := fmt.Fprintf(e.stdout, "cancelled %s at offset %d\n", d.Invocation, d.Offset)
+	return err
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/client"
+)
+
+func newAppend(e *env) *cobra.Command {
+	var expect int64
+	var create bool
+	var title string
+	var producer tapedeck.Producer
+	c := &cobra.Command{
+		Use:   "append SESSION",
+		Short: "Append events from standard input, one JSON envelope a line",
+		Long: `Append reads events from standard input, one JSON object a line, and appends
+them to a session in one go: all of them, or none and an error.
+
+An event needs a type; channel, offset and timestamp are set by Tapedeck.
+docs/events.md is the catalogue of types.`,
+		Example: `  echo '{"type":"message.added","data":{"message":{"id":"m1","role":"user","content":"hello"}}}' |
+    tapedeck append demo --create`,
+		Args: oneSession,
+		RunE: func(c *cobra.Command, args []string) error {
+			o := client.AppendOptions{}
+			if c.Flags().Changed("expect") {
+				o.Expect = &expect
+			}
+			if producer.ID != "" {
+				o.Producer = &producer
+			} else if c.Flags().Changed("epoch") || c.Flags().Changed("seq") {
+				return usageError("--epoch and --seq go with --producer")
+			}
+			return e.with(c.Context(), func(conn *connection) error {
+				if create {
+					if err := createOnce(c, conn, args[0], title); err != nil {
+						return err
+					}
+				}
+				done, err := conn.Append(c.Context(), args[0], e.stdin, o)
+				if err != nil {
+					return err
+				}
+				return e.printAppended(done)
+			})
+		},
+	}
+	c.Flags().Int64Var(&expect, "expect", 0, "append only if the session's next offset is this")
+	c.Flags().StringVar(&producer.ID, "producer", "", "name of the producer: makes a repeated append harmless")
+	c.Flags().Int64Var(&producer.Epoch, "epoch", 0, "life of the producer")
+	c.Flags().Int64Var(&producer.Seq, "seq", 0, "number of this append in the producer's life")
+	c.Flags().BoolVar(&create, "create", false, "create the session if there is none")
+	c.Flags().StringVar(&title, "title", "", "title of a session that is created")
+	return c
+}
+
+// createOnce makes the session unless it exists.
+func createOnce(c *cobra.Command, conn *connection, id, title string) error {
+	_, err := conn.Session(c.Context(), id)
+	if tapedeck.KindOf(err) != tapedeck.NotFound {
+		return err
+	}
+	_, err = conn.Create(c.Context(), tapedeck.NewSession{ID: id, Title: title})
+	return err
+}
+
+func (e *env) printAppended(a tapedeck.Appended) error {
+	if e.json {
+		return e.printJSON(map[string]any{"first": a.First, "last": a.Next - 1, "head": a.Head, "duplicate": a.Duplicate})
+	}
+	if a.Duplicate {
+		_, err := fmt.Fprintln(e.stdout, "nothing appended: it was there already")
+		return err
+	}
+	_, err := fmt.Fprintf(e.stdout, "appended %d events, offsets %d to %d\n", a.Next-a.First, a.First, a.Next-1)
+	return err
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/client"
+)
+
+// A connection is a client and what has to be released after it.
+type connection struct {
+	*client.Client
+	local  *holder // not nil if this process holds the data folder
+	locate func() string
+}
+
+func (c *connection) close() error {
+	c.Client.Close()
+	if c.local != nil {
+		return c.local.stop()
+	}
+	return nil
+}
+
+// connect finds who serves the sessions: the server at --url, the process that
+// holds the data folder, or, if none does, this process itself.
+func (e *env) connect(ctx context.Context) (*connection, error) {
+	if u := e.serverURL(); u != "" {
+		c, err := client.New(u)
+		if err != nil {
+			return nil, err
+		}
+		return &connection{Client: c, locate: func() string { return "" }}, nil
+	}
+	var last error
+	for deadline := time.Now().Add(3 * time.Second); ; {
+		c, err := e.tryFolder(ctx)
+		if err == nil || tapedeck.KindOf(err) != tapedeck.Conflict {
+			return c, err
+		}
+		// In use, but nobody answers: it is starting or stopping.
+		last = err
+		if time.Now().After(deadline) {
+			return nil, last
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func (e *env) serverURL() string {
+	if e.url != "" {
+		return e.url
+	}
+	if e.data != "" { // a flag is nearer than an environment variable
+		return ""
+	}
+	return os.Getenv("TAPEDECK_URL")
+}
+
+func (e *env) tryFolder(ctx context.Context) (*connection, error) {
+	if c, ok := e.running(ctx); ok {
+		return c, nil
+	}
+	a, err := openApp(ctx, appOptions{dir: e.folder()})
+	if err != nil {
+		return nil, err
+	}
+	h, err := hold(a, "127.0.0.1:0")
+	if err != nil {
+		return nil, errors.Join(err, a.close())
+	}
+	c, err := client.New(h.url)
+	if err != nil {
+		return nil, errors.Join(err, h.stop())
+	}
+	return &connection{Client: c, local: h, locate: e.locate}, nil
+}
+
+// running connects to the process that holds the data folder, if it answers.
+func (e *env) running(ctx context.Context) (*connection, bool) {
+	n, ok := readNote(e.folder())
+	if !ok {
+		return nil, false
+	}
+	c, err := client.New(n.URL)
+	if err != nil || c.Ping(ctx) != nil {
+		return nil, false
+	}
+	return &connection{Client: c, locate: e.locate}, true
+}
+
+// locate returns the URL at which the data folder is served now.
+func (e *env) locate() string {
+	n, _ := readNote(e.folder())
+	return n.URL
+}
+
+// exists reports whether there is a database in the data folder, so that a
+// command that only reads does not make one by a slip of the keyboard.
+func (e *env) exists() error {
+	if e.serverURL() != "" {
+		return nil
+	}
+	dir := e.folder()
+	if _, err := os.Stat(filepath.Join(dir, "tapedeck.db")); errors.Is(err, fs.ErrNotExist) {
+		return tapedeck.Errorf(tapedeck.NotFound, "there are no sessions in %s", dir).
+			WithHint("start a server with: tapedeck serve --demo")
+	}
+	return nil
+}
+
+// with connects, calls f and releases the connection.
+func (e *env) with(ctx context.Context, f func(c *connection) error) (err error) {
+	c, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	return f(c)
+}

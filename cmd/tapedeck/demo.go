@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// demoLabel marks the sessions that the demo made.
+const demoLabel = "demo"
+
+// demoMaxEvents is how long the live session grows before it is begun anew.
+const demoMaxEvents = 3000
+
+// demoLive is the id of the session that is always live.
+const demoLive = "demo_live"
+
+// startDemo makes the demo's sessions, unless an earlier start has, and keeps
+// one of them live until stop is called or ctx is done. It returns the id of
+// the live one.
+func startDemo(ctx context.Context, a *app) (live string, stop func(), err error) {
+	for _, d := range []struct{ id, title, agent, task string }{
+		{"demo_hello", "A first hello", "hello", "Say hello"},
+		{"demo_failed", "A run that fails", "fail", "Do something that cannot work"},
+	} {
+		if err := demoOnce(ctx, a, d.id, d.title, d.agent, d.task); err != nil {
+			return "", nil, err
+		}
+	}
+	if err := demoSession(ctx, a, demoLive, "Always live"); err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		keepLive(ctx, a)
+	}()
+	return demoLive, func() { cancel(); <-done }, nil
+}
+
+// demoSession makes a session unless there is one.
+func demoSession(ctx context.Context, a *app, id, title string) error {
+	_, err := a.hub.Head(ctx, id)
+	if tapedeck.KindOf(err) != tapedeck.NotFound {
+		return err
+	}
+	_, err = a.engine.Create(ctx, tapedeck.NewSession{ID: id, Title: title, Labels: map[string]string{demoLabel: "true"}, Actor: "demo"})
+	return err
+}
+
+// demoOnce makes a session with one run.
+func demoOnce(ctx context.Context, a *app, id, title, agent, task string) error {
+	if err := demoSession(ctx, a, id, title); err != nil {
+		return err
+	}
+	s, err := a.hub.Head(ctx, id)
+	if err != nil || s.Head > 1 {
+		return err
+	}
+	_, err = a.engine.Start(ctx, tapedeck.Task{Session: id, Agent: agent, Text: task, Actor: "demo"})
+	return err
+}
+
+// keepLive gives the live session one task after the other.
+func keepLive(ctx context.Context, a *app) {
+	tasks := []string{"Find out why the build is red and fix it", "Write the release notes", "Make the tests faster"}
+	for i := 0; ctx.Err() == nil; i++ {
+		pause := time.Second
+		if err := liveTurn(ctx, a, tasks[i%len(tasks)]); err != nil && ctx.Err() == nil {
+			a.options.logger.Warn("the demo could not go on; trying again", "error", err)
+			pause = 5 * time.Second
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// liveTurn runs one task in the live session and waits for its end. A session
+// that has become long is begun anew, so that the demo stays small.
+func liveTurn(ctx context.Context, a *app, task string) error {
+	s, err := a.hub.Head(ctx, demoLive)
+	if err == nil && s.Head > demoMaxEvents && len(s.Runs) == 0 {
+		err = a.engine.Delete(ctx, demoLive)
+	}
+	if err != nil && tapedeck.KindOf(err) != tapedeck.NotFound {
+		return err
+	}
+	if err := demoSession(ctx, a, demoLive, "Always live"); err != nil {
+		return err
+	}
+	started, err := a.engine.Start(ctx, tapedeck.Task{Session: demoLive, Agent: "coder", Text: task, Actor: "demo", Config: json.RawMessage(`{}`)})
+	if err != nil {
+		return err
+	}
+	return a.waitFor(ctx, started)
+}
+
+// waitFor waits until an invocation has ended.
+func (a *app) waitFor(ctx context.Context, s tapedeck.Started) error {
+	for p, err := range a.follow(ctx, s) {
+		if err != nil {
+			return err
+		}
+		for _, r := range p.Records {
+			e, err := r.Event()
+			if err != nil {
+				return err
+			}
+			if e.Invocation == s.Invocation && (e.Type == "RUN_FINISHED" || e.Type == "RUN_ERROR") {
+				return nil
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+// Tapedeck is the self-hosted durable session for AI agents: this program is
+// its server and its command line.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Exit codes.
+const (
+	exitDone      = 0
+	exitFailed    = 1
+	exitUsage     = 2
+	exitCancelled = 130
+)
+
+func main() {
+	// The first interrupt ends ctx; a command that wants to see further ones
+	// asks for them itself.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// Main runs the program with the given arguments and streams and returns its
+// exit code.
+func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	env := &env{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := newRoot(env)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return env.exitCode(root.ExecuteContext(ctx))
+}
+
+// An exitError ends the program with a code and, if err is nil, without a word.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usageError marks an error of the command line itself.
+func usageError(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// exitCode tells the user about err and turns it into a code.
+func (e *env) exitCode(err error) int {
+	var exit *exitError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &exit):
+		if exit.err != nil {
+			e.printError(exit.err)
+		}
+		return exit.code
+	case errors.Is(err, context.Canceled):
+		return exitCancelled
+	case errors.Is(err, syscall.EPIPE):
+		return exitDone // the reader of our output, such as head, has seen enough
+	}
+	e.printError(err)
+	return exitFailed
+}
+
+// printError prints one sentence and a hint.
+func (e *env) printError(err error) {
+	fmt.Fprintf(e.stderr, "tapedeck: %s\n", err)
+	var te *tapedeck.Error
+	if errors.As(err, &te) && te.Hint != "" {
+		fmt.Fprintf(e.stderr, "  %s\n", te.Hint)
+	}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// env is what all commands share: streams and global flags.
+type env struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	data    string // the data folder
+	url     string // of a server, instead of the folder
+	json    bool
+	noColor bool
+}
+
+func newRoot(e *env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tapedeck",
+		Short: "The self-hosted durable session for AI agents",
+		Long: `Tapedeck keeps every event of an agent's session in one log. From it a session
+is streamed live, resumed after a disconnect or a crash, and read again.
+
+Commands work on the data folder. While a server holds that folder, or when
+--url is given, they go through the server.`,
+		Example: `  tapedeck serve --demo                 start a server with something to look at
+  tapedeck run "fix the build"          give a task to an agent and watch it
+  tapedeck ls                           list sessions
+  tapedeck tail SESSION                 follow the events of one`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	f := root.PersistentFlags()
+	f.StringVar(&e.data, "data", "", "data folder (default $TAPEDECK_DATA, else "+defaultData()+")")
+	f.StringVar(&e.url, "url", "", "URL of a server to use instead of the data folder (default $TAPEDECK_URL)")
+	f.BoolVar(&e.json, "json", false, "print JSON, one value a line")
+	f.BoolVar(&e.noColor, "no-color", false, "print without colour (also $NO_COLOR)")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError("%w; see: %s --help", err, c.CommandPath())
+	})
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(
+		newServe(e), newRun(e), newCancel(e), newTail(e), newShow(e), newList(e),
+		newAppend(e), newImport(e), newAgents(e), newVerify(e), newVersion(e),
+	)
+	return root
+}
+
+// noArgs, oneSession and the like are cobra's own checks with our words and our
+// exit code.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError("%s takes no argument %q; see: %s --help", c.CommandPath(), args[0], c.CommandPath())
+	}
+	return nil
+}
+
+func oneSession(c *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usageError("%s takes the id of one session; tapedeck ls lists them", c.CommandPath())
+	}
+	if err := tapedeck.CheckID("the session id", args[0]); err != nil {
+		return &exitError{exitUsage, err}
+	}
+	return nil
+}
+
+// folder returns the data folder.
+func (e *env) folder() string {
+	switch {
+	case e.data != "":
+		return e.data
+	case os.Getenv("TAPEDECK_DATA") != "":
+		return os.Getenv("TAPEDECK_DATA")
+	}
+	return defaultData()
+}
+
+func defaultData() string {
+	if d := os.Getenv("XDG_DATA_HOME"); d != "" {
+		return filepath.Join(d, "tapedeck")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "tapedeck-data"
+	}
+	return filepath.Join(home, ".local", "share", "tapedeck")
+}
+
+// color reports whether w is a terminal that wants colour.
+func (e *env) color(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && !e.noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain lets scripts run this very test binary as the program.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"tapedeck": func() {
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+			code := Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+			stop()
+			os.Exit(code)
+		},
+	})
+}
+
+// TestScripts runs testdata/script/*.txtar: what a user types, and what is to
+// come of it. Run with -update to accept new output.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("TAPEDECK_DATA", e.WorkDir+"/data")
+			e.Setenv("NO_COLOR", "1")
+			return nil
+		},
+	})
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+const defaultListen = "127.0.0.1:4747"
+
+type serveFlags struct {
+	listen       string
+	demo         bool
+	ephemeral    bool
+	insecure     bool
+	maxBody      string
+	maxEvents    int
+	longPoll     time.Duration
+	lease        time.Duration
+	allowOrigins []string
+	verbose      bool
+}
+
+func newServe(e *env) *cobra.Command {
+	var f serveFlags
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve sessions over HTTP",
+		Long: `Serve holds the data folder and serves its sessions over HTTP until it is
+interrupted. Other commands find it through the folder.
+
+Without access control it listens on the loopback only.`,
+		Example: `  tapedeck serve --demo
+  tapedeck serve --data /var/lib/tapedeck --listen 127.0.0.1:8080`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return e.serve(c.Context(), f) },
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.listen, "listen", defaultListen, "address to listen on")
+	fl.BoolVar(&f.demo, "demo", false, "make a few sessions to look at, one of them always live")
+	fl.BoolVar(&f.ephemeral, "ephemeral", false, "keep everything in memory and forget it at the end")
+	fl.BoolVar(&f.insecure, "insecure", false, "listen on an address that others can reach, without access control")
+	fl.StringVar(&f.maxBody, "max-body", "64MiB", "largest body of a request")
+	fl.IntVar(&f.maxEvents, "max-events", 100_000, "most events in one append")
+	fl.DurationVar(&f.longPoll, "long-poll", 25*time.Second, "how long a long poll waits")
+	fl.DurationVar(&f.lease, "lease", 10*time.Minute, "end a run written from outside when nothing was heard of it for so long")
+	fl.StringSliceVar(&f.allowOrigins, "allow-origin", nil, `origins whose web pages may call the server, such as https://app.example ("*" for all)`)
+	fl.BoolVar(&f.verbose, "verbose", false, "log more")
+	return c
+}
+
+func (e *env) serve(ctx context.Context, f serveFlags) error {
+	o, err := f.appOptions(e)
+	if err != nil {
+		return err
+	}
+	if f.ephemeral {
+		fmt.Fprintln(e.stderr, "tapedeck: everything is kept in memory and forgotten when the server stops (--ephemeral)")
+	}
+	a, err := openApp(ctx, o)
+	if err != nil {
+		return err
+	}
+	h, err := hold(a, f.listen)
+	if err != nil {
+		return errors.Join(err, a.close())
+	}
+	live := ""
+	stopDemo := func() {}
+	if f.demo {
+		if live, stopDemo, err = startDemo(ctx, a); err != nil {
+			return errors.Join(err, h.stop())
+		}
+	}
+	e.printServing(h.url, f, live)
+	select {
+	case err = <-h.done:
+	case <-ctx.Done():
+		fmt.Fprintln(e.stderr, "tapedeck: stopping")
+	}
+	stopDemo()
+	return errors.Join(err, h.stop())
+}
+
+func (f *serveFlags) appOptions(e *env) (appOptions, error) {
+	size, err := parseSize(f.maxBody)
+	if err != nil {
+		return appOptions{}, usageError("--max-body: %w", err)
+	}
+	if f.maxEvents < 1 || f.longPoll <= 0 || f.lease <= 0 {
+		return appOptions{}, usageError("--max-events, --long-poll and --lease must be above 0")
+	}
+	host, _, err := net.SplitHostPort(f.listen)
+	if err != nil {
+		return appOptions{}, usageError("--listen takes an address such as %s, not %q", defaultListen, f.listen)
+	}
+	loopback := host == "localhost"
+	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+		loopback = true
+	}
+	if !loopback && !f.insecure {
+		return appOptions{}, &exitError{exitUsage, tapedeck.Errorf(tapedeck.Invalid, "%s can be reached by others, and this server has no access control", f.listen).
+			WithHint("listen on 127.0.0.1 behind a proxy that checks who asks, or say --insecure")}
+	}
+	level := slog.LevelInfo
+	if f.verbose {
+		level = slog.LevelDebug
+	}
+	return appOptions{
+		dir: e.folder(), ephemeral: f.ephemeral, maxBody: size, maxEvents: f.maxEvents, longPoll: f.longPoll, lease: f.lease,
+		allowOrigins: f.allowOrigins, anyHost: !loopback,
+		logger: slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level})),
+	}, nil
+}
+
+// printServing says where the server is and, for the demo, what to try next.
+func (e *env) printServing(url string, f serveFlags, live string) {
+	if e.json {
+		_ = e.printJSON(map[string]any{"url": url, "pid": os.Getpid(), "live": live})
+		return
+	}
+	p := e.pen()
+	where := e.folder()
+	if f.ephemeral {
+		where = "memory"
+	}
+	_ = p.printf("Tapedeck %s serves %s at %s\n", version(), where, p.paint(bold, url))
+	if live == "" {
+		return
+	}
+	args := ""
+	if e.data != "" {
+		args = " --data " + e.data
+	}
+	cmd := "tapedeck"
+	if strings.Contains(os.Args[0], "go-build") { // go run
+		cmd = "go run ./cmd/tapedeck"
+	}
+	_ = p.printf(`
+Try, in another terminal:
+  %[1]s ls%[2]s                        the sessions
+  %[1]s tail %[3]s%[2]s     the live one, event by event
+  %[1]s run "fix the build" --agent coder%[2]s
+  curl -N %[4]s/api/v1/sessions/%[3]s/stream
+
+Then kill this server with kill -9 %[5]d and start it again: the tail goes on where it was.
+`, cmd, args, live, url, os.Getpid())
+}
+
+// parseSize reads a number of bytes with an optional unit.
+func parseSize(s string) (int64, error) {
+	units := []struct {
+		suffix string
+		factor int64
+	}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}}
+	num, factor := s, int64(1)
+	for _, u := range units {
+		if n, ok := strings.CutSuffix(s, u.suffix); ok {
+			num, factor = n, u.factor
+			break
+		}
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(num), 10, 64)
+	if err != nil || n <= 0 || n > (1<<40)/factor {
+		return 0, fmt.Errorf("%q is not a size such as 64MiB", s)
+	}
+	return n * factor, nil
+}

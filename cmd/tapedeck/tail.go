@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/client"
+)
+
+type tailFlags struct {
+	from     int64
+	last     int64
+	noFollow bool
+	filter   client.PageOptions
+}
+
+func newTail(e *env) *cobra.Command {
+	var f tailFlags
+	c := &cobra.Command{
+		Use:   "tail SESSION",
+		Short: "Print the events of a session, and go on as they come",
+		Long: `Tail prints one line for each event of a session, from the first one on, and
+goes on as events come, until the session is closed. It survives a restart of
+the server: it reconnects and goes on where it stopped, and prints each event
+once.`,
+		Example: `  tapedeck tail ses_01J… -n 20
+  tapedeck tail ses_01J… --json --no-follow > events.ndjson`,
+		Args: oneSession,
+		RunE: func(c *cobra.Command, args []string) error { return e.tail(c.Context(), args[0], f) },
+	}
+	c.Flags().Int64Var(&f.from, "from", 0, "begin at this offset")
+	c.Flags().Int64VarP(&f.last, "last", "n", -1, "begin with the last N events")
+	c.Flags().BoolVar(&f.noFollow, "no-follow", false, "end at the newest event")
+	c.Flags().StringSliceVar(&f.filter.Channels, "channel", nil, "only these channels (and session)")
+	c.Flags().StringSliceVar(&f.filter.Threads, "thread", nil, "only these threads")
+	c.Flags().StringSliceVar(&f.filter.Types, "type", nil, "only these event types")
+	c.Flags().StringVar(&f.filter.Invocation, "invocation", "", "only this invocation")
+	c.MarkFlagsMutuallyExclusive("from", "last")
+	return c
+}
+
+func (e *env) tail(ctx context.Context, session string, f tailFlags) error {
+	if f.from < 0 || f.last < -1 {
+		return usageError("--from and --last count from 0")
+	}
+	if err := e.exists(); err != nil {
+		return err
+	}
+	t := &tailing{env: e, pen: e.pen(), session: session, flags: f}
+	if err := e.with(ctx, func(c *connection) error { return t.begin(ctx, c) }); err != nil || t.ended || f.noFollow {
+		return err
+	}
+	// This process held the folder itself: nobody else could write. Now that
+	// it is released, wait for a server and go on.
+	fmt.Fprintln(e.stderr, "tapedeck: no server is running; waiting for one (end with Ctrl-C)")
+	c, err := e.await(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	return t.follow(ctx, c)
+}
+
+// A tailing prints events from a cursor on.
+type tailing struct {
+	*env
+	pen     pen
+	session string
+	flags   tailFlags
+	cursor  int64
+	ended   bool
+}
+
+func (t *tailing) begin(ctx context.Context, c *connection) error {
+	s, err := c.Session(ctx, t.session)
+	if err != nil {
+		return err
+	}
+	t.cursor = t.flags.from
+	if t.flags.last >= 0 {
+		t.cursor = max(0, s.Head-t.flags.last)
+	}
+	if c.local == nil && !t.flags.noFollow {
+		t.ended = true
+		return t.follow(ctx, c)
+	}
+	return t.history(ctx, c, s)
+}
+
+// history prints what is there.
+func (t *tailing) history(ctx context.Context, c *connection, s tapedeck.Session) error {
+	for t.cursor < s.Head {
+		o := t.flags.filter
+		o.From = t.cursor
+		p, err := c.Page(ctx, t.session, o)
+		if err != nil {
+			return err
+		}
+		for _, r := range p.Records {
+			if err := t.print(r); err != nil {
+				return err
+			}
+		}
+		t.cursor = p.Next
+	}
+	t.ended = s.Closed
+	return nil
+}
+
+func (t *tailing) follow(ctx context.Context, c *connection) error {
+	o := client.FollowOptions{PageOptions: t.flags.filter, Locate: c.locate}
+	o.From = t.cursor
+	o.OnReconnect = func(attempt int, _ error) {
+		if attempt == 1 {
+			fmt.Fprintln(t.stderr, "tapedeck: the connection was lost; reconnecting")
+		}
+	}
+	for r, err := range c.Follow(ctx, t.session, o) {
+		if err != nil {
+			return err
+		}
+		if err := t.print(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tailing) print(r tapedeck.Record) error {
+	if t.json {
+		_, err := t.stdout.Write(append(r.Data[:len(r.Data):len(r.Data)], '\n'))
+		return err
+	}
+	ev, err := r.Event()
+	if err != nil {
+		return err
+	}
+	return t.pen.printf("%s\n", t.pen.eventLine(&ev))
+}
+
+// await waits until a server holds the data folder.
+func (e *env) await(ctx context.Context) (*connection, error) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if c, ok := e.running(ctx); ok {
+			return c, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A transcript prints events as a conversation, as they come: the text of
+// messages as it streams, a line for each tool call, the plan when it changes.
+type transcript struct {
+	pen
+	at      string                    // what is being streamed: an id, "" at the beginning of a line
+	started map[string]time.Time      // open tool calls
+	names   map[string]string         // of tool calls
+	args    map[string]string         // of open tool calls
+	open    map[string]tapedeck.Event // runs
+}
+
+func newTranscript(p pen) *transcript {
+	return &transcript{
+		pen: p, started: map[string]time.Time{}, names: map[string]string{},
+		args: map[string]string{}, open: map[string]tapedeck.Event{},
+	}
+}
+
+// eventData has the members of all events that a transcript shows.
+type eventData struct {
+	MessageID    string `json:"messageId"`
+	Delta        json.RawMessage
+	Role         string
+	ToolCallID   string `json:"toolCallId"`
+	ToolCallName string `json:"toolCallName"`
+	Content      json.RawMessage
+	Error        json.RawMessage
+	Message      json.RawMessage
+	Code         string
+	Outcome      struct{ Type string }
+	Entries      []struct{ Content, Status string }
+}
+
+func (t *transcript) print(e *tapedeck.Event) error {
+	var d eventData
+	if e.Data != nil && json.Unmarshal(e.Data, &d) != nil {
+		return nil // an event of another shape than its type says is not for this view
+	}
+	switch e.Type {
+	case tapedeck.MessageAdded:
+		return t.message(d.Message)
+	case "TEXT_MESSAGE_CONTENT":
+		return t.stream("", d.MessageID, d.Delta)
+	case "REASONING_MESSAGE_CONTENT":
+		return t.stream(dim, d.MessageID, d.Delta)
+	case "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT":
+		return t.tool(e, &d)
+	case tapedeck.PlanUpdated:
+		return t.plan(&d)
+	case "RUN_FINISHED", "RUN_ERROR":
+		return t.ended(e, &d)
+	}
+	return nil
+}
+
+// line begins a line of its own.
+func (t *transcript) line(format string, args ...any) error {
+	if t.at != "" {
+		format = "\n" + format
+	}
+	t.at = ""
+	return t.printf(format+"\n", args...)
+}
+
+func (t *transcript) message(raw json.RawMessage) error {
+	var m struct {
+		Role    string
+		Content json.RawMessage
+	}
+	if json.Unmarshal(raw, &m) != nil {
+		return nil
+	}
+	text := text(m.Content)
+	if m.Role == "user" {
+		return t.line("%s %s", t.paint(bold, "›"), t.paint(bold, clean(text)))
+	}
+	return t.line("%s %s", t.paint(dim, m.Role+":"), t.paint(dim, clean(text)))
+}
+
+func (t *transcript) stream(s style, id string, delta json.RawMessage) error {
+	if t.at != id {
+		if t.at != "" {
+			if err := t.printf("\n"); err != nil {
+				return err
+			}
+		}
+		t.at = id
+	}
+	out := clean(text(delta))
+	if s != "" {
+		out = t.paint(s, out)
+	}
+	return t.printf("%s", out)
+}
+
+func (t *transcript) tool(e *tapedeck.Event, d *eventData) error {
+	id := d.ToolCallID
+	switch e.Type {
+	case "TOOL_CALL_START":
+		t.started[id], t.names[id] = e.Time, d.ToolCallName
+	case "TOOL_CALL_ARGS":
+		t.args[id] += text(d.Delta)
+	case "TOOL_CALL_END":
+		err := t.line("  %s %s %s", t.paint(yellow, "⚙"), t.paint(yellow, brief(t.names[id], 40)), t.paint(dim, brief(t.args[id], 100)))
+		delete(t.args, id)
+		return err
+	case "TOOL_CALL_RESULT":
+		took := ""
+		if at, ok := t.started[id]; ok {
+			took = " " + e.Time.Sub(at).Round(time.Millisecond).String()
+		}
+		mark := t.paint(green, "✓")
+		if d.Error != nil {
+			mark = t.paint(red, "✗")
+		}
+		delete(t.started, id)
+		defer delete(t.names, id)
+		return t.line("  %s %s%s %s", mark, brief(t.names[id], 40), t.paint(dim, took), t.paint(dim, brief(text(d.Content), 100)))
+	}
+	return nil
+}
+
+func (t *transcript) plan(d *eventData) error {
+	var b strings.Builder
+	for _, x := range d.Entries {
+		mark := map[string]string{"completed": "✓", "in_progress": "→", "cancelled": "✗"}[x.Status]
+		if mark == "" {
+			mark = "○"
+		}
+		fmt.Fprintf(&b, "\n    %s %s", mark, brief(x.Content, 100))
+	}
+	return t.line("  %s%s", t.paint(blue, "plan"), b.String())
+}
+
+func (t *transcript) ended(e *tapedeck.Event, d *eventData) error {
+	switch {
+	case e.Type == "RUN_ERROR":
+		return t.line("%s %s", t.paint(red, "failed:"), clean(text(d.Message)))
+	case d.Outcome.Type == "cancelled":
+		return t.line("%s", t.paint(yellow, "cancelled"))
+	case d.Outcome.Type == "interrupt":
+		return t.line("%s", t.paint(yellow, "waiting for an answer"))
+	}
+	return t.line("%s", t.paint(green, "done"))
+}
+
+// text returns the string in raw, the text of its parts, or its JSON.
+func text(raw json.RawMessage) string {
+	var s string
+	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var parts []struct{ Text string }
+	if json.Unmarshal(raw, &parts) == nil {
+		var b strings.Builder
+		for _, p := range parts {
+			b.WriteString(p.Text)
+		}
+		return b.String()
+	}
+	return string(raw)
+}

@@ -1,0 +1,134 @@
+package house
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/tapedeck/tapedeck"
+
+type pkg struct {
+	ImportPath string
+	Doc        string
+	Imports    []string
+	Standard   bool
+}
+
+// rules say, for a room, which other rooms it may import. The longest prefix
+// counts. "." is the root package. A room that is not here may import nothing
+// of ours but the root.
+var rules = map[string][]string{
+	".":               {},
+	"internal":        {".", "internal"},
+	"view":            {"."},
+	"hub":             {"."},
+	"engine":          {".", "view", "engine"},
+	"store":           {".", "internal"},
+	"store/storetest": {"."},
+	"protocol":        {".", "view", "internal"},
+	"runner":          {"."},
+	"server":          {".", "internal"},
+	"client":          {".", "internal"},
+	"cmd":             {"*"},
+	"bench":           {"*"},
+	"test":            {"*"},
+}
+
+func TestRoomsPointInward(t *testing.T) {
+	for _, p := range list(t) {
+		room := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		if room == "" {
+			room = "."
+		}
+		allowed := allowedFor(room)
+		for _, imp := range p.Imports {
+			if !strings.HasPrefix(imp, module) {
+				if room == "." && strings.Contains(strings.SplitN(imp, "/", 2)[0], ".") {
+					t.Errorf("the root package imports %s; it may import the standard library only, so that everyone can import it", imp)
+				}
+				continue
+			}
+			other := strings.TrimPrefix(strings.TrimPrefix(imp, module), "/")
+			if other == "" {
+				other = "."
+			}
+			if !within(allowed, other) && !within([]string{wall(room)}, other) {
+				t.Errorf("%s imports %s; it may import only %v: everything points inward", room, other, allowed)
+			}
+			if strings.HasPrefix(other, "cmd") {
+				t.Errorf("%s imports %s; nothing imports a command", room, other)
+			}
+		}
+	}
+}
+
+// wall returns the folder on a wall that a package belongs to: a socket may
+// have rooms inside, but siblings never import each other.
+func wall(room string) string {
+	parts := strings.Split(room, "/")
+	switch {
+	case len(parts) >= 2 && (parts[0] == "store" || parts[0] == "protocol" || parts[0] == "runner"):
+		return parts[0] + "/" + parts[1]
+	}
+	return room
+}
+
+func allowedFor(room string) []string {
+	for r := room; ; r = r[:strings.LastIndex(r, "/")] {
+		if a, ok := rules[r]; ok {
+			return a
+		}
+		if !strings.Contains(r, "/") {
+			return []string{"."}
+		}
+	}
+}
+
+func within(rooms []string, other string) bool {
+	for _, r := range rooms {
+		if r == "*" || r == other || r != "." && strings.HasPrefix(other, r+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	for _, p := range list(t) {
+		if p.Doc == "" {
+			t.Errorf("%s has no package comment", p.ImportPath)
+		}
+	}
+}
+
+func list(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Imports,Standard", module+"/...")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, &stderr)
+	}
+	var pkgs []pkg
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+	if len(pkgs) < 5 {
+		t.Fatalf("go list found only %d packages", len(pkgs))
+	}
+	return pkgs
+}

@@ -1,0 +1,147 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/server"
+)
+
+// echo answers with the path that a door is asked for.
+var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	_, _ = w.Write([]byte(r.URL.EscapedPath()))
+})
+
+func handler(change func(*server.Options)) http.Handler {
+	o := server.Options{REST: echo, Durable: echo, Version: "v1"}
+	if change != nil {
+		change(&o)
+	}
+	return server.New(o)
+}
+
+func get(h http.Handler, path string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.Host = "127.0.0.1:4747"
+	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Host" {
+			r.Host = header[i+1]
+		}
+		r.Header.Set(header[i], header[i+1])
+	}
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, r)
+	return rec
+}
+
+func TestDoorsAreMounted(t *testing.T) {
+	for path, want := range map[string]string{
+		"/api/v1/sessions":        "/api/v1/sessions",
+		"/api/sessions":           "/api/v1/sessions", // the alias
+		"/api/sessions/a%2Fb":     "/api/v1/sessions/a%2Fb",
+		"/v1/stream/x/y":          "/v1/stream/x/y",
+		"/v1/stream":              "/v1/stream",
+		"/api/v1/sessions/s/tail": "/api/v1/sessions/s/tail",
+	} {
+		if got := get(handler(nil), path); got.Code != http.StatusOK || got.Body.String() != want {
+			t.Errorf("%s: %d %q, want %q", path, got.Code, got.Body, want)
+		}
+	}
+}
+
+// TestForeignPagesAreKeptOut: the server is open to everyone on the loopback,
+// and so to every page in a browser there, unless it looks at who asks.
+func TestForeignPagesAreKeptOut(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*server.Options)
+		header []string
+		want   int
+	}{
+		{"a program", nil, nil, 200},
+		{"our own page", nil, []string{"Origin", "http://127.0.0.1:4747"}, 200},
+		{"a page of another site", nil, []string{"Origin", "https://evil.example"}, 403},
+		{"a page of another port", nil, []string{"Origin", "http://127.0.0.1:9999"}, 403},
+		{"a sandboxed page", nil, []string{"Origin", "null"}, 403},
+		{"an image on another site's page", nil, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"}, 403},
+		{"a link on another site's page", nil, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, 200},
+		{"an origin that was allowed", func(o *server.Options) { o.AllowOrigins = []string{"https://app.example"} }, []string{"Origin", "https://app.example"}, 200},
+		{"another one", func(o *server.Options) { o.AllowOrigins = []string{"https://app.example"} }, []string{"Origin", "https://app.example.evil"}, 403},
+		{"all origins", func(o *server.Options) { o.AllowOrigins = []string{"*"} }, []string{"Origin", "https://any.example"}, 200},
+		{"a name that points here", nil, []string{"Host", "rebound.example:4747"}, 403},
+		{"localhost", nil, []string{"Host", "localhost:4747"}, 200},
+		{"IPv6", nil, []string{"Host", "[::1]:4747"}, 200},
+		{"any name, when we listen for others", func(o *server.Options) { o.AnyHost = true }, []string{"Host", "tapedeck.example"}, 200},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rec := get(handler(c.change), "/api/v1/sessions", c.header...)
+			if rec.Code != c.want {
+				t.Fatalf("got %d %s, want %d", rec.Code, rec.Body, c.want)
+			}
+			if c.want != 403 {
+				return
+			}
+			var body struct {
+				Error struct{ Kind, Message string }
+			}
+			if err := json.Unmarshal(rec.Body.Bytes(), &body); err != nil || body.Error.Kind != "forbidden" || body.Error.Message == "" {
+				t.Errorf("the refusal does not say why: %s", rec.Body)
+			}
+		})
+	}
+}
+
+func TestHealth(t *testing.T) {
+	if rec := get(handler(nil), "/healthz"); rec.Code != 200 {
+		t.Errorf("healthz: %d", rec.Code)
+	}
+	broken := handler(func(o *server.Options) {
+		o.Ready = func(context.Context) error { return errors.New("the disk of host db-7 is full") }
+	})
+	rec := get(broken, "/readyz")
+	if rec.Code != 503 || strings.Contains(rec.Body.String(), "db-7") {
+		t.Errorf("readyz: %d %q; it must say no and not why", rec.Code, rec.Body)
+	}
+	if rec := get(broken, "/healthz"); rec.Code != 200 {
+		t.Errorf("healthz of a server that is not ready: %d; it lives", rec.Code)
+	}
+}
+
+func TestFrontPage(t *testing.T) {
+	rec := get(handler(func(o *server.Options) { o.Version = "<script>" }), "/")
+	if rec.Code != 200 || strings.Contains(rec.Body.String(), "<script>") {
+		t.Errorf("got %d %s", rec.Code, rec.Body)
+	}
+	if csp := rec.Header().Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'") {
+		t.Errorf("policy %q", csp)
+	}
+	if rec := get(handler(nil), "/nothing"); rec.Code != 404 {
+		t.Errorf("an unknown path: %d", rec.Code)
+	}
+}
+
+func TestAPanicEndsTheRequestOnly(t *testing.T) {
+	var log strings.Builder
+	h := handler(func(o *server.Options) {
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		o.REST = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret") })
+	})
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	if resp, err := http.Get(srv.URL + "/api/v1/x"); err == nil {
+		resp.Body.Close()
+		t.Errorf("got %s, want a broken connection", resp.Status)
+	}
+	if resp, err := http.Get(srv.URL + "/healthz"); err != nil || resp.StatusCode != 200 {
+		t.Errorf("the server is gone: %v", err)
+	}
+	if !strings.Contains(log.String(), "secret") {
+		t.Error("the operator is not told")
+	}
+}
