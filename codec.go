@@ -3,9 +3,10 @@ package tapedeck
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 )
 
 // timeLayout is RFC 3339 in UTC with milliseconds, always 24 bytes long.
@@ -41,15 +42,21 @@ func (d Draft) Record(offset int64) Record {
 }
 
 // Len returns the size of the draft in bytes, without its offset.
-func (d Draft) Len() int { return len(d.buf) }
+func (d Draft) Len() int {
+	if d.chunk {
+		return len(d.buf)
+	}
+	return len(d.buf) - headroom
+}
 
 // draft encodes e, which has passed Check, as everything after the offset.
-func (e *Event) draft() (Draft, error) {
-	b := make([]byte, headroom, headroom+160+len(e.Data))
+func (e *Event) draft() Draft {
+	const names = 152 // bytes of all that is not a value, with the time and the longest channel
+	b := make([]byte, headroom, headroom+names+len(e.Type)+len(e.Thread)+len(e.Invocation)+len(e.Instance)+len(e.Actor)+len(e.Data))
 	b = append(b, `"type":`...)
-	b = appendString(b, e.Type)
+	b = appendJSON(b, e.Type)
 	b = append(b, `,"channel":`...)
-	b = appendString(b, e.Channel)
+	b = appendJSON(b, e.Channel)
 	b = append(b, `,"timestamp":"`...)
 	b = e.Time.UTC().AppendFormat(b, timeLayout)
 	b = append(b, '"')
@@ -57,55 +64,62 @@ func (e *Event) draft() (Draft, error) {
 		{`,"thread":`, e.Thread}, {`,"invocation":`, e.Invocation}, {`,"instance":`, e.Instance},
 	} {
 		if m.value != "" {
-			b = appendString(append(b, m.name...), m.value)
+			b = appendJSON(append(b, m.name...), m.value)
 		}
 	}
 	if e.Turn != 0 {
 		b = strconv.AppendInt(append(b, `,"turn":`...), int64(e.Turn), 10)
 	}
 	if e.Actor != "" {
-		b = appendString(append(b, `,"actor":`...), e.Actor)
+		b = appendJSON(append(b, `,"actor":`...), e.Actor)
 	}
 	if len(e.Data) > 0 {
-		b = append(b, `,"data":`...)
-		buf := bytes.NewBuffer(b)
-		if err := json.Compact(buf, e.Data); err != nil { // one line: SSE and NDJSON depend on it
-			return Draft{}, Errorf(Invalid, "the data of %s is not JSON: %w", e.Type, err)
-		}
-		b = buf.Bytes()
+		b = appendCompact(append(b, `,"data":`...), e.Data) // one line: SSE and NDJSON depend on it
 	}
-	return Draft{buf: append(b, '}')}, nil
+	return Draft{buf: append(b, '}')}
+}
+
+// appendCompact appends JSON, which is valid, without the space between its
+// tokens.
+func appendCompact(b []byte, data []byte) []byte {
+	from := 0 // what is yet to be appended
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			i += max(1, stringLen(data[i:])) - 1
+		case ' ', '\t', '\r', '\n':
+			b = append(b, data[from:i]...)
+			from = i + 1
+		}
+	}
+	return append(b, data[from:]...)
 }
 
 // MarshalJSON encodes the envelope.
 func (e Event) MarshalJSON() ([]byte, error) {
-	d, err := e.draft()
-	if err != nil {
-		return nil, err
+	if len(e.Data) > 0 && !json.Valid(e.Data) {
+		return nil, Errorf(Invalid, "the data of %s is not JSON", e.Type)
 	}
-	return d.Record(e.Offset).Data, nil
-}
-
-func appendString(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f || c == '<' || c == '>' || c == '&' {
-			q, _ := json.Marshal(s) // cannot fail for a string
-			return append(b, q...)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
+	return e.draft().Record(e.Offset).Data, nil
 }
 
 // UnmarshalJSON decodes an envelope. A member that the envelope does not have is
 // an error, for it could not be kept: members of the producer's own belong into
 // data.
 func (e *Event) UnmarshalJSON(b []byte) error {
-	if e.scan(b) {
-		return nil
+	if err := e.decode(b); err != nil {
+		return err
 	}
-	return e.parse(b)
+	e.Data = slices.Clone(e.Data) // b is the caller's, who may use it again
+	return nil
+}
+
+// decode decodes an envelope; e.Data may be a part of b.
+func (e *Event) decode(b []byte) (err error) {
+	if !e.scan(b) {
+		*e, err = parseEvent(b)
+	}
+	return err
 }
 
 // scan reads the form that draft writes, in which most envelopes arrive, about
@@ -117,69 +131,40 @@ func (e *Event) scan(b []byte) bool {
 	s.expect(`{"offset":`)
 	e.Offset = s.int()
 	s.expect(`,"type":`)
-	e.Type = s.string()
+	e.Type = typeName(s.string())
 	s.expect(`,"channel":`)
 	e.Channel = channelName(s.string())
 	s.expect(`,"timestamp":`)
-	ts := s.string()
+	e.Time = s.time()
 	for _, m := range [...]struct {
 		name  string
 		value *string
 	}{{`,"thread":`, &e.Thread}, {`,"invocation":`, &e.Invocation}, {`,"instance":`, &e.Instance}} {
 		if s.accept(m.name) {
-			*m.value = s.string()
+			*m.value = string(s.string())
 		}
 	}
 	if s.accept(`,"turn":`) {
 		e.Turn = int(s.int())
 	}
 	if s.accept(`,"actor":`) {
-		e.Actor = s.string()
+		e.Actor = string(s.string())
 	}
-	if !s.ok || len(ts) != len(timeLayout) {
+	if !s.ok {
 		return false
 	}
-	t, err := time.Parse(time.RFC3339, ts)
-	if err != nil {
-		return false
-	}
-	e.Time = t
 	if s.accept(`,"data":`) {
 		if len(s.b) < 3 || s.b[0] != '{' || s.b[len(s.b)-1] != '}' {
 			return false
 		}
-		e.Data = json.RawMessage(s.b[: len(s.b)-1 : len(s.b)-1])
 		// What a store hands out was checked when it was appended; what a
 		// client sends is checked by Check. So it is not parsed again here,
 		// but a member after data would hide in it.
-		return balanced(e.Data)
+		n := len(s.b) - 1
+		e.Data = json.RawMessage(s.b[:n:n])
+		return valueLen(e.Data) == n
 	}
 	return string(s.b) == "}"
-}
-
-// balanced reports whether b, which begins with a brace, is one JSON object as
-// far as strings and brackets tell.
-func balanced(b []byte) bool {
-	depth, inString := 0, false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case inString:
-			if c == '\\' {
-				i++
-			} else if c == '"' {
-				inString = false
-			}
-		case c == '"':
-			inString = true
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			if depth--; depth == 0 {
-				return i == len(b)-1
-			}
-		}
-	}
-	return false
 }
 
 type scanner struct {
@@ -198,19 +183,59 @@ func (s *scanner) accept(lit string) bool {
 func (s *scanner) expect(lit string) { s.ok = s.accept(lit) }
 
 // string reads a string without escapes.
-func (s *scanner) string() string {
+func (s *scanner) string() []byte {
 	if !s.ok || len(s.b) == 0 || s.b[0] != '"' {
 		s.ok = false
-		return ""
+		return nil
 	}
 	n := bytes.IndexByte(s.b[1:], '"')
-	if n < 0 || bytes.IndexByte(s.b[1:1+n], '\\') >= 0 {
+	if n < 0 || !plain(s.b[1:1+n]) {
 		s.ok = false
-		return ""
+		return nil
 	}
-	v := string(s.b[1 : 1+n])
+	v := s.b[1 : 1+n]
 	s.b = s.b[n+2:]
 	return v
+}
+
+// plain reports whether a string of JSON means what it says.
+func plain(b []byte) bool {
+	ascii := true
+	for _, c := range b {
+		if c < ' ' || c == '\\' {
+			return false
+		}
+		ascii = ascii && c < utf8.RuneSelf
+	}
+	return ascii || utf8.Valid(b)
+}
+
+// time reads a time in timeLayout, four times faster than package time.
+func (s *scanner) time() time.Time {
+	const layout = "0000-00-00T00:00:00.000Z" // 0 is any digit
+	v := s.string()
+	if len(v) != len(layout) {
+		s.ok = false
+		return time.Time{}
+	}
+	for i := range len(layout) {
+		if v[i] != layout[i] && (layout[i] != '0' || v[i] < '0' || v[i] > '9') {
+			s.ok = false
+		}
+	}
+	year, month, day := number(v[:4]), number(v[5:7]), number(v[8:10])
+	hour, minute, second := number(v[11:13]), number(v[14:16]), number(v[17:19])
+	t := time.Date(year, time.Month(month), day, hour, minute, second, number(v[20:23])*1e6, time.UTC)
+	// Date takes the 32nd for the 1st of the month after.
+	s.ok = s.ok && hour < 24 && minute < 60 && second < 60 && t.Day() == day && t.Month() == time.Month(month)
+	return t
+}
+
+func number(digits []byte) (n int) {
+	for _, c := range digits {
+		n = n*10 + int(c-'0')
+	}
+	return n
 }
 
 // int reads a canonical, non-negative integer.
@@ -229,47 +254,85 @@ func (s *scanner) int() int64 {
 	return v
 }
 
-// parse reads any form of the envelope.
-func (e *Event) parse(b []byte) error {
-	var w struct {
-		Offset     int64           `json:"offset"`
-		Type       string          `json:"type"`
-		Channel    string          `json:"channel"`
-		Timestamp  *time.Time      `json:"timestamp"`
-		Thread     string          `json:"thread"`
-		Invocation string          `json:"invocation"`
-		Instance   string          `json:"instance"`
-		Turn       int             `json:"turn"`
-		Actor      string          `json:"actor"`
-		Data       json.RawMessage `json:"data"`
+// parseEvent reads any form of the envelope. Unlike encoding/json it does not
+// take "Type" for "type".
+func parseEvent(b []byte) (Event, error) {
+	var e Event
+	switch {
+	case !utf8.Valid(b):
+		return e, Errorf(Invalid, "the event is not valid UTF-8")
+	case !json.Valid(b):
+		return e, Errorf(Invalid, "the event is not JSON")
+	case isNull(skipSpace(b)):
+		return e, nil // means nothing, as everywhere in encoding/json
 	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&w); err != nil {
-		return fmt.Errorf("event envelope: %w", err)
+	o := readObject(b)
+	for name, raw, ok := o.next(); ok; name, raw, ok = o.next() {
+		p := e.member(name)
+		if p == nil {
+			return Event{}, Errorf(Invalid, "the envelope of an event has no member %s", quote(string(name))).WithHint("put it into data")
+		}
+		if err := json.Unmarshal(raw, p); err != nil {
+			return Event{}, Errorf(Invalid, "the event's %s is not what it should be", name).Because(err).WithHint(envelopeHint)
+		}
 	}
-	*e = Event{
-		Offset: w.Offset, Type: w.Type, Channel: channelName(w.Channel), Thread: w.Thread,
-		Invocation: w.Invocation, Instance: w.Instance, Turn: w.Turn, Actor: w.Actor,
+	if o.bad {
+		return Event{}, Errorf(Invalid, "an event is a JSON object").WithHint(envelopeHint)
 	}
-	if w.Timestamp != nil {
-		e.Time = w.Timestamp.UTC().Truncate(time.Millisecond)
+	e.Time = e.Time.UTC().Truncate(time.Millisecond)
+	if isNull(e.Data) {
+		e.Data = nil
 	}
-	if string(w.Data) != "null" {
-		e.Data = w.Data
+	return e, nil
+}
+
+// member returns where a member of the envelope goes, nil if there is none of
+// that name.
+func (e *Event) member(name []byte) any {
+	switch string(name) {
+	case "offset":
+		return &e.Offset
+	case "type":
+		return &e.Type
+	case "channel":
+		return &e.Channel
+	case "timestamp":
+		return &e.Time
+	case "thread":
+		return &e.Thread
+	case "invocation":
+		return &e.Invocation
+	case "instance":
+		return &e.Instance
+	case "turn":
+		return &e.Turn
+	case "actor":
+		return &e.Actor
+	case "data":
+		return &e.Data
 	}
 	return nil
 }
 
-// channelName returns s, without keeping it alive if it is a known channel.
-func channelName(s string) string {
+const envelopeHint = "offset and turn are integers, timestamp is a time of RFC 3339, data is an object, all others are strings"
+
+// typeName returns b as a string, which for a known type costs nothing.
+func typeName(b []byte) string {
+	if t := typeByName[string(b)]; t != nil {
+		return t.name
+	}
+	return string(b)
+}
+
+// channelName returns b as a string, which for a known channel costs nothing.
+func channelName(b []byte) string {
 	for _, c := range [...]string{
 		ChannelChunks, ChannelToolCalls, ChannelAgentState, ChannelWorkflow,
 		ChannelTerminal, ChannelPresence, ChannelSession,
 	} {
-		if s == c {
+		if string(b) == c {
 			return c
 		}
 	}
-	return s
+	return string(b)
 }

@@ -55,12 +55,13 @@ func (e *Event) Check() error {
 		return err
 	}
 	for _, id := range [...]struct{ what, id string }{
-		{"channel", e.Channel}, {"thread", e.Thread}, {"invocation", e.Invocation}, {"instance", e.Instance},
+		{"the event's channel", e.Channel}, {"the event's thread", e.Thread},
+		{"the event's invocation", e.Invocation}, {"the event's instance", e.Instance},
 	} {
 		if id.id == "" {
 			continue
 		}
-		if err := CheckID("the event's "+id.what, id.id); err != nil {
+		if err := CheckID(id.what, id.id); err != nil {
 			return err
 		}
 	}
@@ -70,11 +71,14 @@ func (e *Event) Check() error {
 	if err := CheckName("the event's actor", e.Actor); err != nil {
 		return err
 	}
+	if y := e.Time.UTC().Year(); y < 0 || y > 9999 { // it could be written, but not read
+		return Errorf(Invalid, "the event's time is in the year %d", y).WithHint("years have four digits")
+	}
 	switch {
 	case len(e.Data) == 0:
 	case !utf8.Valid(e.Data): // encoding/json would let it pass
 		return Errorf(Invalid, "the data of %s is not valid UTF-8", e.Type)
-	case bytes.TrimLeft(e.Data, " \t\r\n")[0] != '{' || !json.Valid(e.Data):
+	case !bytes.HasPrefix(skipSpace(e.Data), []byte("{")) || !json.Valid(e.Data):
 		return Errorf(Invalid, "the data of %s is not a JSON object", e.Type)
 	}
 	return nil
@@ -89,11 +93,12 @@ type Record struct {
 	Data   []byte
 }
 
-// Event decodes the record of a session.
+// Event decodes the record of a session. The event's data is part of the record,
+// and no more to be changed than it.
 func (r Record) Event() (Event, error) {
 	var e Event
-	if err := e.UnmarshalJSON(r.Data); err != nil {
-		return Event{}, Errorf(Internal, "the event at offset %d cannot be read", r.Offset)
+	if err := e.decode(r.Data); err != nil {
+		return Event{}, Errorf(Internal, "the event at offset %d cannot be read", r.Offset).Because(err)
 	}
 	return e, nil
 }

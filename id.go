@@ -48,7 +48,7 @@ func CheckID(what, id string) error {
 		return Errorf(Invalid, "%s %q must begin with a letter, a digit or an underscore", what, id)
 	}
 	for i := range len(id) {
-		if c := id[i]; !isIDStart(c) && !strings.ContainsRune("-.:@", rune(c)) {
+		if c := id[i]; !isIDStart(c) && c != '-' && c != '.' && c != ':' && c != '@' {
 			return Errorf(Invalid, "%s %q has a character that is not allowed", what, id).
 				WithHint("use letters, digits and - _ . : @")
 		}

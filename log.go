@@ -2,7 +2,6 @@ package tapedeck
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"time"
 )
@@ -65,7 +64,9 @@ type Store interface {
 	Close() error
 }
 
-// An Append is a request to add records to a session.
+// An Append is a request to add records to a session. The store keeps what it
+// refers to: it sets Time and Channel of Events in place and may keep Chunks
+// without a copy, so neither may be changed afterwards.
 type Append struct {
 	Session string
 	Events  []Event  // for a session; their Offset is ignored
@@ -110,6 +111,14 @@ type Range struct {
 	Reverse  bool  // newest first
 }
 
+// FollowOptions say how to follow a session.
+type FollowOptions struct {
+	From     int64         // first offset wanted; beyond the head is an error
+	Idle     time.Duration // give an empty page when nothing came for so long; 0 for never
+	Limit    int           // of each page, see [Range]
+	MaxBytes int           // of each page
+}
+
 // Defaults of a [Range].
 const (
 	DefaultLimit    = 1000
@@ -140,11 +149,11 @@ func (p Page) CaughtUp() bool { return p.Next >= p.Head }
 
 // A Spec describes a session to create.
 type Spec struct {
-	ID          string // passes [CheckID]; for a stream "stream/" and a path that passes [CheckPath]
-	Kind        SessionKind
-	ContentType string
-	Events      []Event  // the first events of a session
-	Chunks      [][]byte // the first messages of a stream
+	ID          string      // passes [CheckID]; for a stream "stream/" and a path that passes [CheckPath]
+	Kind        SessionKind // "" for [KindSession]
+	ContentType string      // of a stream; "" in a fork for the parent's
+	Events      []Event     // the first events of a session
+	Chunks      [][]byte    // the first messages of a stream
 	Closed      bool
 	TTL         time.Duration
 	Expires     time.Time
@@ -194,17 +203,10 @@ func drafts(events []Event, chunks [][]byte, now time.Time) ([]Draft, error) {
 	for i := range events {
 		e := &events[i]
 		if err := e.Check(); err != nil {
-			if len(events) > 1 {
-				return nil, Errorf(Invalid, "event %d of %d: %w", i+1, len(events), err)
-			}
-			return nil, err
+			return nil, ofMany(err, i, len(events))
 		}
 		e.normalize(now)
-		d, err := e.draft()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, d)
+		out = append(out, e.draft())
 	}
 	return out, nil
 }
@@ -245,9 +247,4 @@ func Events(ctx context.Context, l Log, session string, from int64) iter.Seq2[Ev
 			}
 		}
 	}
-}
-
-// Refuse returns the error of an append that is refused for reason r.
-func Refuse(r Refusal, head int64, kind Kind, format string, args ...any) *AppendError {
-	return &AppendError{Refusal: r, Head: head, Err: &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}}
 }

@@ -47,7 +47,7 @@ type Session struct {
 	Kind    SessionKind `json:"kind"`
 	Gen     int64       `json:"-"` // number of this incarnation: unlike the id, never used twice in one store
 	Created time.Time   `json:"created_at"`
-	Updated time.Time   `json:"updated_at"` // time of the newest event of its own
+	Updated time.Time   `json:"updated_at"` // time of its newest own event, or Created if that is later; of a stream, its last append
 
 	Title  string            `json:"title,omitempty"`
 	Owner  string            `json:"owner,omitempty"`
@@ -87,12 +87,12 @@ func (s *Session) Apply(e *Event) {
 	switch e.Type {
 	case SessionCreated, SessionForked, SessionRenamed, SessionImported:
 		s.applyTitle(e)
-	case "RUN_STARTED":
+	case RunStarted:
 		s.Runs = append(slices.Clone(s.Runs), OpenRun{
 			Invocation: e.Invocation, Thread: e.ThreadName(), Offset: e.Offset, Started: e.Time, Owner: runOwner(e.Data),
 		})
 		s.Status = StatusRunning
-	case "RUN_FINISHED", "RUN_ERROR":
+	case RunFinished, RunError:
 		s.Runs = slices.DeleteFunc(slices.Clone(s.Runs), func(r OpenRun) bool { return r.Invocation == e.Invocation })
 		s.Status = endStatus(e)
 		if len(s.Runs) > 0 {
@@ -144,13 +144,13 @@ func endStatus(e *Event) Status {
 	}
 	_ = json.Unmarshal(e.Data, &d) // a member of another shape counts as absent
 	switch {
-	case e.Type == "RUN_ERROR" && (d.Code == CodeInterrupted || d.Code == CodeLeaseExpired):
+	case e.Type == RunError && (d.Code == CodeInterrupted || d.Code == CodeLeaseExpired):
 		return StatusInterrupted
-	case e.Type == "RUN_ERROR":
+	case e.Type == RunError:
 		return StatusFailed
-	case d.Outcome.Type == "cancelled":
+	case d.Outcome.Type == OutcomeCancelled:
 		return StatusCancelled
-	case d.Outcome.Type == "interrupt":
+	case d.Outcome.Type == OutcomeInterrupt:
 		return StatusInterrupted
 	}
 	return StatusComplete

@@ -56,21 +56,27 @@ func ChannelOf(typ string) string {
 	case "session", "feedback", "bookmark":
 		return ChannelSession
 	}
-	switch {
-	case typ == MessageAdded,
-		strings.HasPrefix(typ, "TEXT_MESSAGE_"), strings.HasPrefix(typ, "REASONING_"):
+	switch typ {
+	case MessageAdded:
 		return ChannelChunks
-	case typ == PermissionRequested, typ == PermissionAnswered,
-		strings.HasPrefix(typ, "TOOL_CALL_"):
+	case PermissionRequested, PermissionAnswered:
 		return ChannelToolCalls
-	case typ == InstanceStarted, typ == PlanUpdated, typ == AgentLinked, typ == UsageReported,
-		typ == "RAW", typ == "CUSTOM", typ == "MESSAGES_SNAPSHOT":
+	case InstanceStarted, PlanUpdated, AgentLinked, UsageReported, Raw, Custom, MessagesSnapshot:
 		return ChannelAgentState
 	}
-	for _, p := range [...]string{"RUN_", "STEP_", "STATE_", "ACTIVITY_", "SUBAGENT_"} {
-		if strings.HasPrefix(typ, p) {
-			return ChannelAgentState
+	for _, f := range families {
+		if strings.HasPrefix(typ, f.prefix) {
+			return f.channel
 		}
 	}
 	return ""
+}
+
+// families has the AG-UI types by prefix: a type that a later version adds to a
+// family goes where the others are.
+var families = [...]struct{ prefix, channel string }{
+	{"TEXT_MESSAGE_", ChannelChunks}, {"REASONING_", ChannelChunks}, {"THINKING_", ChannelChunks},
+	{"TOOL_CALL_", ChannelToolCalls},
+	{"RUN_", ChannelAgentState}, {"STEP_", ChannelAgentState}, {"STATE_", ChannelAgentState},
+	{"ACTIVITY_", ChannelAgentState}, {"SUBAGENT_", ChannelAgentState},
 }

@@ -15,6 +15,14 @@ type NewSession struct {
 	Actor  string            // who creates it
 }
 
+// A Rename changes what people see of a session.
+type Rename struct {
+	Session string
+	Title   *string           // nil leaves it
+	Labels  map[string]string // replace all labels; nil leaves them
+	Actor   string            // who does it
+}
+
 // A Task asks an agent to do something in a session.
 type Task struct {
 	Session string          // "" for a new one

@@ -108,12 +108,7 @@ func (h *Hub) handle(b *bell) <-chan struct{} {
 }
 
 // Options say how to follow.
-type Options struct {
-	From     int64         // first offset wanted; beyond the head is an error
-	Idle     time.Duration // yield an empty page when nothing came for so long; 0 for never
-	Limit    int           // of each page, see [tapedeck.Range]
-	MaxBytes int           // of each page
-}
+type Options = tapedeck.FollowOptions
 
 // Follow yields the records of a session from an offset on: pages of what is
 // there, then, each time it has caught up and something new is durable, pages

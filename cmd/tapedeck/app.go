@@ -59,7 +59,7 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 	}
 	a := &app{options: o, hub: hub.New(store)}
 	a.engine = engine.New(engine.Options{
-		Store: a.hub, Runners: runners(), Logger: o.logger, Lease: o.lease, MaxEvents: o.maxEvents,
+		Store: a.hub, Agents: scriptAgents(), Logger: o.logger, Lease: o.lease, MaxEvents: o.maxEvents,
 	})
 	// Before anyone can ask: what an earlier process left running is ended.
 	if n, err := a.engine.Recover(ctx); err != nil {
@@ -68,8 +68,8 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 		o.logger.Info("ended runs that an earlier process had left open", "runs", n)
 	}
 	a.handler = server.New(server.Options{
-		REST:         rest.New(rest.Options{Verbs: a.engine, Sessions: a.hub, MaxBody: o.maxBody, Logger: o.logger}),
-		Durable:      durable.New(durable.Options{Store: a.hub, Verbs: a.engine, LongPoll: o.longPoll, MaxBody: o.maxBody, Logger: o.logger}),
+		REST:         rest.New(rest.Options{Verbs: a.engine, Sessions: a.hub, MaxAppend: o.maxBody, MaxEvents: o.maxEvents, Logger: o.logger}),
+		Durable:      durable.New(durable.Options{Store: a.hub, Verbs: a.engine, Fork: a.engine.Fork, LongPoll: o.longPoll, MaxBody: o.maxBody, Logger: o.logger}),
 		Ready:        a.ready,
 		Version:      version(),
 		Logger:       o.logger,

@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Cancel stops a run and returns when its terminal event is durable. What it has
+// said stays. An empty invocation means the only run that is open; several are a
+// [tapedeck.Conflict], and so is none.
+func (e *Engine) Cancel(ctx context.Context, session, invocation string) (tapedeck.Cancelled, error) {
+	s, err := e.session(ctx, session)
+	if err != nil {
+		return tapedeck.Cancelled{}, err
+	}
+	open, err := openRun(&s, invocation)
+	if err != nil {
+		return tapedeck.Cancelled{}, err
+	}
+	e.mu.Lock()
+	r := e.runs[open.Invocation]
+	e.mu.Unlock()
+	if r == nil {
+		return e.cancelForeign(ctx, &s, open)
+	}
+	r.stop(errCancelled)
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		return tapedeck.Cancelled{}, ctx.Err()
+	}
+	return cancelled(open.Invocation, r.result)
+}
+
+// openRun finds the run that a cancel means.
+func openRun(s *tapedeck.Session, invocation string) (tapedeck.OpenRun, error) {
+	var ids []string
+	for _, r := range s.Runs {
+		if r.Invocation == invocation {
+			return r, nil
+		}
+		ids = append(ids, r.Invocation)
+	}
+	switch {
+	case invocation != "":
+		return tapedeck.OpenRun{}, tapedeck.Errorf(tapedeck.Conflict, "%s is not running in session %s", invocation, s.ID)
+	case len(ids) == 0:
+		return tapedeck.OpenRun{}, tapedeck.Errorf(tapedeck.Conflict, "nothing is running in session %s", s.ID)
+	case len(ids) > 1:
+		return tapedeck.OpenRun{}, tapedeck.Errorf(tapedeck.Conflict, "%d runs are open in session %s", len(ids), s.ID).
+			WithHint("name one of them: %s", strings.Join(ids, ", "))
+	}
+	return s.Runs[0], nil
+}
+
+// cancelForeign ends a run that is written from outside: there is no agent that
+// we could stop, but its later events are refused.
+func (e *Engine) cancelForeign(ctx context.Context, s *tapedeck.Session, open tapedeck.OpenRun) (tapedeck.Cancelled, error) {
+	in := tapedeck.Invocation{ID: open.Invocation, Thread: open.Thread}
+	return cancelled(open.Invocation, e.finish(ctx, s.ID, open.Invocation, cancelledEnd(in, true)))
+}
+
+func cancelled(invocation string, end ending) (tapedeck.Cancelled, error) {
+	switch {
+	case errors.Is(end.err, errEnded):
+		return tapedeck.Cancelled{}, tapedeck.Errorf(tapedeck.Conflict, "%s had ended already", invocation)
+	case end.err != nil:
+		return tapedeck.Cancelled{}, end.err
+	case end.status != tapedeck.StatusCancelled:
+		return tapedeck.Cancelled{}, tapedeck.Errorf(tapedeck.Conflict, "%s had ended already: %s", invocation, end.status)
+	}
+	return tapedeck.Cancelled{Invocation: invocation, Offset: end.offset, Resumable: end.resumable}, nil
+}

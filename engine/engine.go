@@ -1,0 +1,124 @@
+// Package engine turns verbs into events: create, append, start, cancel and so
+// on. It is the only room that decides what is appended to a session. It runs
+// agents, writes down what they do, and makes sure that every run ends with
+// exactly one terminal event.
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Defaults of [Options].
+const (
+	DefaultLease     = 10 * time.Minute
+	DefaultKillAfter = 5 * time.Second
+	DefaultMaxEvents = 100_000
+)
+
+// Options of an engine. Store is required.
+type Options struct {
+	Store     tapedeck.Store // above it the hub, so that followers hear of what is appended
+	Agents    []Agent        // those that tasks can go to; the first is the default
+	Now       func() time.Time
+	Logger    *slog.Logger
+	Lease     time.Duration // a run written from outside ends when nothing was heard for so long
+	KillAfter time.Duration // a cancelled agent that has not stopped after this is left to itself
+	MaxEvents int           // most events in one append from outside
+}
+
+// An Agent is a name with the runner behind it.
+type Agent struct {
+	tapedeck.Agent
+	Runner tapedeck.Runner
+}
+
+// An Engine carries out verbs on the sessions of one store. Its methods may be
+// called by several goroutines.
+type Engine struct {
+	options Options
+	store   tapedeck.Store
+	id      string // owner of the runs that it starts
+	ledgers ledgers
+
+	mu      sync.Mutex
+	runs    map[string]*run // by invocation
+	closing bool
+	wg      sync.WaitGroup
+	closed  chan struct{} // closed by Shutdown
+}
+
+// New returns an engine. Call [Engine.Recover] before the first verb and
+// [Engine.Shutdown] at the end.
+func New(o Options) *Engine {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Lease <= 0 {
+		o.Lease = DefaultLease
+	}
+	if o.KillAfter <= 0 {
+		o.KillAfter = DefaultKillAfter
+	}
+	if o.MaxEvents <= 0 {
+		o.MaxEvents = DefaultMaxEvents
+	}
+	e := &Engine{options: o, store: o.Store, id: tapedeck.NewID("eng_"), runs: map[string]*run{}, closed: make(chan struct{})}
+	e.wg.Go(e.sweep)
+	return e
+}
+
+// Agents returns the agents that tasks can go to; the first is the default.
+func (e *Engine) Agents() []tapedeck.Agent {
+	out := make([]tapedeck.Agent, len(e.options.Agents))
+	for i, a := range e.options.Agents {
+		out[i] = a.Agent
+	}
+	return out
+}
+
+// Shutdown takes no new runs, stops those under way, ends each with the error
+// [tapedeck.CodeInterrupted], and waits for them, at most as long as ctx lasts.
+func (e *Engine) Shutdown(ctx context.Context) error {
+	e.mu.Lock()
+	if !e.closing {
+		e.closing = true
+		close(e.closed)
+	}
+	for _, r := range e.runs {
+		r.stop(errShutdown)
+	}
+	e.mu.Unlock()
+	done := make(chan struct{})
+	go func() { e.wg.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return tapedeck.Errorf(tapedeck.Unavailable, "some runs have not stopped in time; they are ended at the next start").Because(ctx.Err())
+	}
+}
+
+// event returns an event of ours.
+func event(p tapedeck.Payload, actor string) tapedeck.Event {
+	e := tapedeck.NewEvent(p)
+	e.Actor = actor
+	return e
+}
+
+// object returns the JSON of members that are known to encode.
+func object(members map[string]any) json.RawMessage {
+	b, err := json.Marshal(members)
+	if err != nil {
+		panic(err) // only strings, numbers and what came as JSON are put in
+	}
+	return b
+}

@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Bounds of a [queue]: an agent that speaks faster than the disk is held back.
+const (
+	maxQueued      = 1024
+	maxQueuedBytes = 1 << 20
+	maxCuts        = 4096 // of one event
+)
+
+// A queue is what an agent has said and the log has not got yet. Deltas of one
+// message that wait here together become one event, with cuts that tell when
+// each of them came; the order of different events stays.
+type queue struct {
+	ready chan struct{} // has an element when there is something to do
+
+	mu        sync.Mutex
+	room      sync.Cond
+	events    []queued
+	bytes     int
+	closed    bool // the agent has ended
+	abandoned bool // nothing is taken any more
+	any       bool // something was said
+}
+
+// A queued event may still grow.
+type queued struct {
+	tapedeck.Event
+	*delta
+}
+
+// A delta is the data of an event that others can be joined to.
+type delta struct {
+	id   string
+	text []byte
+	cuts []tapedeck.Cut // nil for one delta
+	last time.Time
+}
+
+func newQueue() *queue {
+	q := &queue{ready: make(chan struct{}, 1)}
+	q.room.L = &q.mu
+	return q
+}
+
+// put adds an event, and waits while there is no room. It reports false if
+// nobody wants it any more.
+func (q *queue) put(ev tapedeck.Event) bool {
+	d := deltaOf(&ev)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.abandoned && (len(q.events) >= maxQueued || q.bytes >= maxQueuedBytes) {
+		q.room.Wait()
+	}
+	if q.abandoned {
+		return false
+	}
+	q.any = true
+	q.bytes += len(ev.Data)
+	if n := len(q.events); n == 0 || !q.events[n-1].join(&ev, d) {
+		q.events = append(q.events, queued{ev, d})
+	}
+	q.ring()
+	return true
+}
+
+func (q *queue) ring() {
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what is there.
+func (q *queue) take() []tapedeck.Event {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	out := make([]tapedeck.Event, len(q.events))
+	for i := range q.events {
+		out[i] = q.events[i].event()
+	}
+	q.events, q.bytes = nil, 0
+	q.room.Broadcast()
+	return out
+}
+
+// close says that the agent has ended.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.ring()
+}
+
+// abandon drops what comes from now on.
+func (q *queue) abandon() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.abandoned = true
+	q.room.Broadcast()
+}
+
+// drained reports whether the agent has ended and all of it was taken.
+func (q *queue) drained() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed && len(q.events) == 0
+}
+
+// spoke reports whether the agent has said anything.
+func (q *queue) spoke() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.any
+}
+
+// deltaOf returns the delta of an event that is nothing but a delta, nil for any
+// other.
+func deltaOf(ev *tapedeck.Event) *delta {
+	member := ""
+	switch ev.Type {
+	case tapedeck.TextMessageContent, tapedeck.ReasoningMessageContent:
+		member = "messageId"
+	case tapedeck.ToolCallArgs:
+		member = "toolCallId"
+	default:
+		return nil
+	}
+	id, text, ok := plainDelta(ev.Data, member)
+	if !ok || !utf8.ValidString(text) {
+		return nil
+	}
+	return &delta{id: id, text: []byte(text), last: ev.Time}
+}
+
+// join joins a delta to the event, if it goes on where that ends.
+func (q *queued) join(ev *tapedeck.Event, d *delta) bool {
+	o := q.delta
+	if d == nil || o == nil || o.id != d.id || q.Type != ev.Type || q.Turn != ev.Turn ||
+		q.Instance != ev.Instance || q.Actor != ev.Actor || len(o.cuts) >= maxCuts {
+		return false
+	}
+	if o.cuts == nil {
+		o.cuts = []tapedeck.Cut{{int64(len(o.text)), 0}}
+	}
+	o.text = append(o.text, d.text...)
+	if d.last.After(o.last) {
+		o.last = d.last
+	}
+	o.cuts = append(o.cuts, tapedeck.Cut{int64(len(d.text)), o.last.Sub(q.Time).Milliseconds()})
+	return true
+}
+
+// event returns the event with all that was joined to it.
+func (q *queued) event() tapedeck.Event {
+	d := q.delta
+	if d == nil || d.cuts == nil {
+		return q.Event
+	}
+	var p tapedeck.Payload
+	switch q.Type {
+	case tapedeck.TextMessageContent:
+		p = tapedeck.TextMessageContentData{MessageID: d.id, Delta: string(d.text), Cuts: d.cuts}
+	case tapedeck.ReasoningMessageContent:
+		p = tapedeck.ReasoningMessageContentData{MessageID: d.id, Delta: string(d.text), Cuts: d.cuts}
+	default:
+		p = tapedeck.ToolCallArgsData{ToolCallID: d.id, Delta: string(d.text), Cuts: d.cuts}
+	}
+	ev := q.Event
+	ev.Data = tapedeck.NewEvent(p).Data
+	return ev
+}

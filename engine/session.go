@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Create makes a session with session.created as its first event. An id that
+// exists is a [tapedeck.Conflict].
+func (e *Engine) Create(ctx context.Context, n tapedeck.NewSession) (tapedeck.Session, error) {
+	if n.ID == "" {
+		n.ID = tapedeck.NewID("ses_")
+	}
+	first, err := e.created(n)
+	if err != nil {
+		return tapedeck.Session{}, err
+	}
+	s, made, err := e.store.Create(ctx, tapedeck.Spec{ID: n.ID, Kind: tapedeck.KindSession, Events: []tapedeck.Event{first}})
+	if err == nil && !made {
+		err = tapedeck.Errorf(tapedeck.Conflict, "session %s exists", n.ID).WithHint("use it, or choose another id")
+	}
+	return s, err
+}
+
+func (e *Engine) created(n tapedeck.NewSession) (tapedeck.Event, error) {
+	for what, v := range map[string]string{"title": n.Title, "owner": n.Owner, "actor": n.Actor} {
+		if err := tapedeck.CheckName("the "+what, v); err != nil {
+			return tapedeck.Event{}, err
+		}
+	}
+	if err := checkLabels(n.Labels); err != nil {
+		return tapedeck.Event{}, err
+	}
+	if n.Agent != "" {
+		if _, err := e.agent(n.Agent); err != nil {
+			return tapedeck.Event{}, err
+		}
+	}
+	d := map[string]any{}
+	for name, v := range map[string]string{"title": n.Title, "owner": n.Owner, "agent": n.Agent} {
+		if v != "" {
+			d[name] = v
+		}
+	}
+	if len(n.Labels) > 0 {
+		d["labels"] = n.Labels
+	}
+	if len(n.State) > 0 {
+		if !json.Valid(n.State) {
+			return tapedeck.Event{}, tapedeck.Errorf(tapedeck.Invalid, "the initial state is not JSON")
+		}
+		d["state"] = n.State
+	}
+	return tapedeck.Event{Type: tapedeck.SessionCreated, Actor: n.Actor, Data: object(d)}, nil
+}
+
+// maxLabels is the most labels of a session.
+const maxLabels = 64
+
+func checkLabels(labels map[string]string) error {
+	if len(labels) > maxLabels {
+		return tapedeck.Errorf(tapedeck.Invalid, "there are %d labels; at most %d are allowed", len(labels), maxLabels)
+	}
+	for k, v := range labels {
+		if err := tapedeck.CheckID("a label's name", k); err != nil {
+			return err
+		}
+		if err := tapedeck.CheckName("the label "+k, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Rename changes title and labels.
+func (e *Engine) Rename(ctx context.Context, r tapedeck.Rename) error {
+	if err := checkLabels(r.Labels); err != nil {
+		return err
+	}
+	d := map[string]any{}
+	if r.Title != nil {
+		if err := tapedeck.CheckName("the title", *r.Title); err != nil {
+			return err
+		}
+		d["title"] = *r.Title
+	}
+	if r.Labels != nil {
+		d["labels"] = r.Labels
+	}
+	if len(d) == 0 {
+		return tapedeck.Errorf(tapedeck.Invalid, "there is nothing to change").WithHint("give a title or labels")
+	}
+	_, err := e.write(ctx, tapedeck.Append{Session: r.Session, Events: []tapedeck.Event{
+		{Type: tapedeck.SessionRenamed, Actor: r.Actor, Data: object(d)},
+	}}, nil)
+	return err
+}
+
+// Close ends a session: nothing can be appended to it any more. While a run is
+// open it is a [tapedeck.Conflict]. Closing it again does nothing.
+func (e *Engine) Close(ctx context.Context, session, actor string) error {
+	s, err := e.session(ctx, session)
+	if err != nil || s.Closed {
+		return err
+	}
+	_, err = e.write(ctx, tapedeck.Append{
+		Session: session, Close: true,
+		Events: []tapedeck.Event{{Type: tapedeck.SessionClosed, Actor: actor}},
+	}, func(s *tapedeck.Session) error {
+		if len(s.Runs) > 0 {
+			return tapedeck.Errorf(tapedeck.Conflict, "%s is running in session %s", s.Runs[0].Invocation, s.ID).WithHint("cancel it first")
+		}
+		return nil
+	})
+	return err
+}
+
+// Delete cancels what runs in a session and deletes it.
+func (e *Engine) Delete(ctx context.Context, session string) error {
+	if _, err := e.session(ctx, session); err != nil {
+		return err
+	}
+	for _, r := range e.runsOf(session) {
+		r.stop(errCancelled)
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return e.store.Delete(ctx, session)
+}
+
+// session returns the entry of a session; a stream is none.
+func (e *Engine) session(ctx context.Context, id string) (tapedeck.Session, error) {
+	s, err := e.store.Head(ctx, id)
+	if err == nil && s.Kind != tapedeck.KindSession {
+		err = tapedeck.Errorf(tapedeck.NotFound, "there is no session %q", id)
+	}
+	return s, err
+}
+
+func (e *Engine) runsOf(session string) []*run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var out []*run
+	for _, r := range e.runs {
+		if r.in.Session == session {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// agent finds an agent by name; "" is the default.
+func (e *Engine) agent(name string) (Agent, error) {
+	agents := e.options.Agents
+	if len(agents) == 0 {
+		return Agent{}, tapedeck.Errorf(tapedeck.NotFound, "this server has no agents")
+	}
+	if name == "" {
+		return agents[0], nil
+	}
+	i := slices.IndexFunc(agents, func(a Agent) bool { return a.Name == name })
+	if i < 0 {
+		var names string
+		for _, a := range agents {
+			names += " " + a.Name
+		}
+		return Agent{}, tapedeck.Errorf(tapedeck.NotFound, "there is no agent %q", name).WithHint("there are:%s", names)
+	}
+	return agents[i], nil
+}

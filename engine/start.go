@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// maxTask is the longest task, in bytes.
+const maxTask = 1 << 20
+
+// Start gives a task to an agent and returns as soon as its beginning is
+// durable; the run goes on by itself, whatever becomes of ctx. A thread that
+// has an open run is a [tapedeck.Conflict].
+func (e *Engine) Start(ctx context.Context, t tapedeck.Task) (tapedeck.Started, error) {
+	if err := checkTask(&t); err != nil {
+		return tapedeck.Started{}, err
+	}
+	if t.Session == "" {
+		return e.startNew(ctx, t)
+	}
+	s, err := e.session(ctx, t.Session)
+	if err != nil {
+		return tapedeck.Started{}, err
+	}
+	if t.Agent == "" {
+		t.Agent = s.Agent
+	}
+	return e.start(ctx, t)
+}
+
+func checkTask(t *tapedeck.Task) error {
+	switch {
+	case strings.TrimSpace(t.Text) == "":
+		return tapedeck.Errorf(tapedeck.Invalid, "the task is empty")
+	case len(t.Text) > maxTask:
+		return tapedeck.Errorf(tapedeck.TooLarge, "the task has %d bytes; at most %d are allowed", len(t.Text), maxTask)
+	case !utf8.ValidString(t.Text):
+		return tapedeck.Errorf(tapedeck.Invalid, "the task is not valid UTF-8")
+	case t.Thread != "":
+		return tapedeck.CheckID("the thread", t.Thread)
+	}
+	return nil
+}
+
+// startNew makes the session, too. It is deleted again if nothing comes of it.
+func (e *Engine) startNew(ctx context.Context, t tapedeck.Task) (tapedeck.Started, error) {
+	agent, err := e.agent(t.Agent)
+	if err != nil {
+		return tapedeck.Started{}, err
+	}
+	if t.Title == "" {
+		t.Title = titleOf(t.Text)
+	}
+	s, err := e.Create(ctx, tapedeck.NewSession{Title: t.Title, Agent: agent.Name, Actor: t.Actor})
+	if err != nil {
+		return tapedeck.Started{}, err
+	}
+	t.Session = s.ID
+	started, err := e.start(ctx, t)
+	if err != nil {
+		_ = e.store.Delete(context.WithoutCancel(ctx), s.ID) // the error of the start is the one that counts
+	}
+	return started, err
+}
+
+// titleOf makes a title of the first line of a text.
+func titleOf(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	line = strings.Join(strings.Fields(line), " ")
+	if r := []rune(line); len(r) > 80 {
+		line = string(r[:79]) + "…"
+	}
+	if tapedeck.CheckName("the title", line) != nil {
+		return ""
+	}
+	return line
+}
+
+func (e *Engine) start(ctx context.Context, t tapedeck.Task) (tapedeck.Started, error) {
+	agent, err := e.agent(t.Agent)
+	if err != nil {
+		return tapedeck.Started{}, err
+	}
+	r := newRun(e, agent, t)
+	if err := e.enlist(r); err != nil {
+		return tapedeck.Started{}, err
+	}
+	done, err := e.write(ctx, tapedeck.Append{Session: t.Session, Events: r.opening(t)}, func(s *tapedeck.Session) error {
+		if other, busy := s.Run(r.in.Thread); busy {
+			return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s", r.in.Thread, other.Invocation).
+				WithHint("wait for it, cancel it, or use another thread")
+		}
+		return nil
+	})
+	if err != nil {
+		e.discharge(r)
+		return tapedeck.Started{}, err
+	}
+	r.offset = done.First
+	e.wg.Go(func() { r.drive() })
+	return tapedeck.Started{Session: t.Session, Invocation: r.in.ID, Offset: done.First}, nil
+}
+
+// opening returns the events that begin a run.
+func (r *run) opening(t tapedeck.Task) []tapedeck.Event {
+	user := event(tapedeck.MessageAddedData{Message: tapedeck.NewMessage(tapedeck.NewID("msg_"), tapedeck.RoleUser, t.Text)}, t.Actor)
+	user.Thread, user.Invocation = r.in.Thread, r.in.ID
+	begin := tapedeck.Event{Type: tapedeck.RunStarted, Data: object(map[string]any{
+		"threadId": r.in.Thread, "runId": r.in.ID,
+		"metadata": map[string]any{tapedeck.VendorKey: map[string]string{"owner": r.engine.id, "agent": r.agent.Name}},
+	})}
+	r.stamp(&begin)
+	return []tapedeck.Event{user, begin}
+}
+
+// enlist makes the run known before it begins, so that a shutdown or a cancel
+// that comes in between finds it.
+func (e *Engine) enlist(r *run) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closing {
+		return tapedeck.Errorf(tapedeck.Unavailable, "the server is stopping").WithHint("try again in a moment")
+	}
+	e.runs[r.in.ID] = r
+	return nil
+}
+
+// discharge forgets a run that has ended.
+func (e *Engine) discharge(r *run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.runs, r.in.ID)
+	close(r.done)
+}

@@ -1,0 +1,256 @@
+package tapedeck
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A layout is what the fields of a struct say of the members of a JSON object:
+// the tag json as in encoding/json (a member without omitempty is required), the
+// tag shape what a raw member must be. It is found once for each type.
+type layout struct {
+	fields []field
+	extra  []int // index of the field Extra, nil if there is none
+}
+
+type field struct {
+	name     string
+	index    []int
+	required bool
+	shape    shape
+	nested   *layout // of shapeStruct and shapeStructs
+}
+
+var layouts sync.Map // reflect.Type to *layout
+
+var (
+	rawType     = reflect.TypeFor[json.RawMessage]()
+	membersType = reflect.TypeFor[Members]()
+	labelsType  = reflect.TypeFor[Labels]()
+	cutsType    = reflect.TypeFor[[]Cut]()
+)
+
+func layoutOf(t reflect.Type) *layout {
+	if l, ok := layouts.Load(t); ok {
+		return l.(*layout)
+	}
+	l := &layout{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Type == membersType && f.Name == "Extra":
+			l.extra = f.Index
+		case name != "" && name != "-":
+			l.fields = append(l.fields, newField(f, name, option == ""))
+		}
+	}
+	layouts.Store(t, l)
+	return l
+}
+
+func newField(f reflect.StructField, name string, required bool) field {
+	out := field{name: name, index: f.Index, required: required, shape: shapeOf(f)}
+	t := f.Type
+	if k := t.Kind(); k == reflect.Pointer || k == reflect.Slice {
+		t = t.Elem()
+	}
+	if out.shape == shapeStruct || out.shape == shapeStructs {
+		out.nested = layoutOf(t)
+	}
+	return out
+}
+
+func (l *layout) field(name []byte) (int, *field) {
+	for i := range l.fields {
+		if l.fields[i].name == string(name) {
+			return i, &l.fields[i]
+		}
+	}
+	return -1, nil
+}
+
+// encode appends v, a struct of layout l, as a JSON object: its fields, then
+// Extra sorted by name. A zero field gives way to a member of Extra of its name:
+// so a member that said the same as its absence is written again as it was.
+func (l *layout) encode(b []byte, v reflect.Value) []byte {
+	var extra Members
+	if l.extra != nil {
+		extra, _ = v.FieldByIndex(l.extra).Interface().(Members)
+	}
+	b = append(b, '{')
+	start := len(b)
+	for i := range l.fields {
+		f := &l.fields[i]
+		fv := v.FieldByIndex(f.index)
+		if fv.IsZero() {
+			if _, given := extra[f.name]; given || !f.required {
+				continue
+			}
+		}
+		b = appendValue(appendName(b, start, f.name), fv)
+	}
+	for _, name := range extra.names() {
+		if _, f := l.field([]byte(name)); f != nil && !v.FieldByIndex(f.index).IsZero() {
+			continue
+		}
+		b = appendRaw(appendName(b, start, name), extra[name])
+	}
+	return append(b, '}')
+}
+
+func (m Members) names() []string {
+	if len(m) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(m))
+}
+
+func appendName(b []byte, start int, name string) []byte {
+	if len(b) > start {
+		b = append(b, ',')
+	}
+	return append(appendJSON(b, name), ':')
+}
+
+// appendRaw appends a value that is JSON already, unseen: whether it is, is for
+// [Event.Check] to say.
+func appendRaw(b []byte, raw json.RawMessage) []byte {
+	if len(raw) == 0 {
+		return append(b, "null"...)
+	}
+	return append(b, raw...)
+}
+
+func appendValue(b []byte, v reflect.Value) []byte {
+	switch v.Type() {
+	case rawType:
+		return appendRaw(b, v.Bytes())
+	case membersType:
+		return appendMembers(b, v.Interface().(Members))
+	case labelsType:
+		return appendLabels(b, v.Interface().(Labels))
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return appendJSON(b, v.String())
+	case reflect.Bool:
+		return strconv.AppendBool(b, v.Bool())
+	case reflect.Int, reflect.Int64:
+		return strconv.AppendInt(b, v.Int(), 10)
+	case reflect.Float64:
+		return appendFloat(b, v.Float())
+	case reflect.Pointer:
+		return appendValue(b, v.Elem())
+	case reflect.Struct:
+		return layoutOf(v.Type()).encode(b, v)
+	}
+	return appendList(b, v)
+}
+
+func appendList(b []byte, v reflect.Value) []byte {
+	b = append(b, '[')
+	for i := range v.Len() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendValue(b, v.Index(i))
+	}
+	return append(b, ']')
+}
+
+func appendMembers(b []byte, m Members) []byte {
+	b = append(b, '{')
+	start := len(b)
+	for _, name := range m.names() {
+		b = appendRaw(appendName(b, start, name), m[name])
+	}
+	return append(b, '}')
+}
+
+func appendLabels(b []byte, labels Labels) []byte {
+	raw := Members{}
+	for name, value := range labels {
+		raw[name] = appendJSON(nil, value)
+	}
+	return appendMembers(b, raw)
+}
+
+func appendFloat(b []byte, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(b, "null"...) // JSON has no word for it
+	}
+	return strconv.AppendFloat(b, f, 'g', -1, 64)
+}
+
+// decode sets v, a struct of layout l, from a JSON object. Members that it does
+// not know, and those that leave their field zero, are kept in Extra.
+func (l *layout) decode(data []byte, v reflect.Value) error {
+	o := readObject(data)
+	extra := Members{}
+	for {
+		name, raw, ok := o.next()
+		if !ok {
+			break
+		}
+		_, f := l.field(name)
+		if f == nil {
+			extra[string(name)] = slices.Clone(raw)
+			continue
+		}
+		fv := v.FieldByIndex(f.index)
+		fv.SetZero() // a name given twice: the last counts
+		delete(extra, f.name)
+		if err := decodeValue(raw, fv); err != nil {
+			return Errorf(Invalid, "its member %s is not %s", f.name, f.shape).Because(err)
+		}
+		if fv.IsZero() {
+			extra[f.name] = slices.Clone(raw)
+		}
+	}
+	if o.bad {
+		return Errorf(Invalid, "it is not a JSON object")
+	}
+	if len(extra) > 0 && l.extra != nil {
+		v.FieldByIndex(l.extra).Set(reflect.ValueOf(extra))
+	}
+	return nil
+}
+
+func decodeValue(raw []byte, v reflect.Value) error {
+	t := v.Type()
+	switch {
+	case isNull(raw) && t != rawType:
+		return nil
+	case t.Kind() == reflect.Struct:
+		return layoutOf(t).decode(raw, v)
+	case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct:
+		v.Set(reflect.New(t.Elem()))
+		return decodeValue(raw, v.Elem())
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
+		return decodeStructs(raw, v)
+	}
+	return json.Unmarshal(raw, v.Addr().Interface())
+}
+
+func decodeStructs(raw []byte, v reflect.Value) error {
+	var items []json.RawMessage
+	if err := json.Unmarshal(raw, &items); err != nil {
+		return err
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(items), len(items)))
+	for i, item := range items {
+		if err := decodeValue(item, v.Index(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decodeInto sets the struct or slice of structs that p points to.
+func decodeInto[T any](raw []byte, p *T) error { return decodeValue(raw, reflect.ValueOf(p).Elem()) }

@@ -1,0 +1,118 @@
+package tapedeck
+
+import "errors"
+
+// Accept returns the events as the log keeps them, see [Verifier.Normalize], and
+// adds them to v: all of them or, with an error, none. To undo it when the log
+// cannot take them, work on a clone.
+func (v *Verifier) Accept(events []Event) ([]Event, error) {
+	next := *v
+	out := make([]Event, 0, len(events))
+	for i := range events {
+		n := len(out)
+		var err error
+		if out, err = next.normalize(out, events[i]); err != nil {
+			return nil, ofMany(err, i, len(events))
+		}
+		for ; n < len(out); n++ {
+			if err := next.Add(&out[n]); err != nil {
+				return nil, ofMany(err, i, len(events))
+			}
+		}
+	}
+	*v = next
+	return out, nil
+}
+
+// ofMany says to which of several events an error belongs.
+func ofMany(err error, i, n int) error {
+	if n == 1 {
+		return err
+	}
+	out := Errorf(KindOf(err), "event %d of %d: %w", i+1, n, err)
+	var e *Error
+	if errors.As(err, &e) {
+		out.Hint = e.Hint
+	}
+	return out
+}
+
+// Normalize returns e as the log keeps it, given what v has seen; it adds
+// nothing to v. An AG-UI event of no invocation belongs to the run that is open
+// on its thread, a [RunStarted] to that of its runId. Members that a client must
+// find are filled in where they can be (runId, threadId, the role of reasoning),
+// null is dropped where absence means the same, a member type that repeats the
+// type is dropped, and a timestamp becomes an integer. Chunks become start,
+// content and end; the retired THINKING events become those of reasoning.
+// Everything else stays as it is. So one event may become none or several.
+func (v *Verifier) Normalize(e Event) ([]Event, error) { return v.normalize(nil, e) }
+
+func (v *Verifier) normalize(out []Event, e Event) ([]Event, error) {
+	if err := v.translate(&e); err != nil {
+		return nil, err
+	}
+	t := typeByName[e.Type]
+	if t == nil || t.rule == nil {
+		return append(out, e), nil
+	}
+	data, err := t.layout.tidy(e.Data, e.Type)
+	if err != nil {
+		return nil, err
+	}
+	e.Data = data
+	if e.Type == RunStarted {
+		return append(out, starting(e)), nil
+	}
+	r := v.runOn(&e)
+	if r == nil {
+		return append(out, e), nil // Add says why it belongs nowhere
+	}
+	e.Invocation = r.Invocation
+	if form, ok := chunkForms[e.Type]; ok {
+		return r.expand(out, &e, t, form)
+	}
+	return append(r.endChunks(out, &e), r.fill(e)), nil
+}
+
+// runOn returns the run to which e belongs or, if it does not say, the one that
+// is open on its thread.
+func (v *Verifier) runOn(e *Event) *run {
+	for _, r := range v.runs {
+		if r.Thread == e.ThreadName() && (e.Invocation == "" || r.Invocation == e.Invocation) {
+			return r
+		}
+	}
+	return nil
+}
+
+// starting fills in what a RUN_STARTED says in its envelope or in its data.
+func starting(e Event) Event {
+	runID, threadID := member(e.Data, "runId"), member(e.Data, "threadId")
+	if e.Invocation == "" {
+		e.Invocation = stringOf(runID)
+	}
+	if runID == nil {
+		e.Data = withMember(e.Data, "runId", e.Invocation)
+	}
+	if threadID == nil {
+		e.Data = withMember(e.Data, "threadId", e.ThreadName())
+	}
+	return e
+}
+
+func (r *run) fill(e Event) Event {
+	switch e.Type {
+	case RunFinished:
+		if member(e.Data, "threadId") == nil {
+			e.Data = withMember(e.Data, "threadId", r.threadID)
+		}
+		if member(e.Data, "runId") == nil {
+			e.Data = withMember(e.Data, "runId", r.Invocation)
+		}
+	case ReasoningMessageStart:
+		if member(e.Data, "role") == nil {
+			e.Data = withMember(e.Data, "role", RoleReasoning)
+		}
+	}
+	return e
+}

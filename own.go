@@ -1,0 +1,276 @@
+package tapedeck
+
+import "encoding/json"
+
+// MessageAddedData is a whole message that no model streamed. A message of an id
+// that the session has already says nothing new.
+type MessageAddedData struct {
+	Message Message `json:"message"`
+	Common
+}
+
+// PermissionRequestedData asks a human whether the agent may go on.
+type PermissionRequestedData struct {
+	ID         string             `json:"id" shape:"id"` // of the request, new in the session
+	ToolCallID string             `json:"toolCallId,omitempty"`
+	Message    string             `json:"message,omitempty"` // the question, for people
+	Options    []PermissionOption `json:"options"`
+	Common
+}
+
+// A PermissionOption is an answer that can be given.
+type PermissionOption struct {
+	ID    string  `json:"id" shape:"id"`
+	Name  string  `json:"name,omitempty"` // for people
+	Kind  string  `json:"kind,omitempty"` // "allow_once", "allow_always", "reject_once" or "reject_always"
+	Extra Members `json:"-"`
+}
+
+// PermissionAnsweredData answers a request.
+type PermissionAnsweredData struct {
+	ID      string `json:"id" shape:"id"`     // of the request
+	Option  string `json:"option,omitempty"`  // the id of the option; "" if nobody chose
+	Outcome string `json:"outcome,omitempty"` // "selected", or why nobody chose: "cancelled"
+	Common
+}
+
+// InstanceStartedData says that an agent takes part in the session.
+type InstanceStartedData struct {
+	ID     string `json:"id" shape:"id"`
+	Name   string `json:"name,omitempty"`
+	Parent string `json:"parent,omitempty"` // the instance that started it
+	Common
+}
+
+// PlanUpdatedData replaces the plan of the thread.
+type PlanUpdatedData struct {
+	Entries []PlanEntry `json:"entries"`
+	Common
+}
+
+// A PlanEntry is one step of a plan.
+type PlanEntry struct {
+	Content  string  `json:"content"`
+	Status   string  `json:"status"`             // "pending", "in_progress" or "completed"
+	Priority string  `json:"priority,omitempty"` // "high", "medium" or "low"
+	Extra    Members `json:"-"`
+}
+
+// AgentLinkedData tells the runner's own id of the conversation.
+type AgentLinkedData struct {
+	Runner   string `json:"runner"`
+	NativeID string `json:"nativeId"` // with which the runner can resume it
+	Common
+}
+
+// UsageReportedData is what one model call used. The usage of a run is in its
+// terminal event.
+type UsageReportedData struct {
+	TokenCounts
+	CostUSD *float64 `json:"costUsd,omitempty"` // nil if not known
+	Common
+}
+
+// WorkflowStartedData begins a process.
+type WorkflowStartedData struct {
+	Process string `json:"process,omitempty"` // its id in the definition
+	Name    string `json:"name,omitempty"`
+	Digest  string `json:"digest"` // of the XML of its definition: "sha256:" and hexadecimal digits
+	Common
+}
+
+// WorkflowElement names an element of a process.
+type WorkflowElement struct {
+	Element string `json:"element" shape:"id"` // its id in the definition
+	Name    string `json:"name,omitempty"`
+}
+
+// WorkflowEnteredData says that a token has reached an element.
+type WorkflowEnteredData struct {
+	WorkflowElement
+	Common
+}
+
+// WorkflowLeftData says that an element is done.
+type WorkflowLeftData struct {
+	WorkflowElement
+	Flows []string `json:"flows,omitempty"` // the sequence flows that were taken
+	Common
+}
+
+// WorkflowFailedData says that an element has failed.
+type WorkflowFailedData struct {
+	WorkflowElement
+	Message string `json:"message"`
+	Code    string `json:"code,omitempty"`
+	Common
+}
+
+// WorkflowVariablesData sets variables of the process, and leaves all others.
+type WorkflowVariablesData struct {
+	Variables Members `json:"variables"`
+	Common
+}
+
+// WorkflowEndedData ends a process.
+type WorkflowEndedData struct {
+	Outcome string `json:"outcome,omitempty"` // "completed", "failed" or "cancelled"; "" for completed
+	Message string `json:"message,omitempty"`
+	Common
+}
+
+// TerminalOutputData is what a terminal showed.
+type TerminalOutputData struct {
+	Terminal string `json:"terminal" shape:"id"`
+	Data     string `json:"data"` // text with its control sequences
+	Cuts     []Cut  `json:"cuts,omitempty"`
+	Common
+}
+
+// TerminalInputData is what was typed into a terminal.
+type TerminalInputData struct {
+	Terminal string `json:"terminal" shape:"id"`
+	Data     string `json:"data"`
+	Common
+}
+
+// TerminalResizeData says how large a terminal is from now on.
+type TerminalResizeData struct {
+	Terminal string `json:"terminal" shape:"id"`
+	Cols     int    `json:"cols"`
+	Rows     int    `json:"rows"`
+	Common
+}
+
+// TerminalExitData says that the process of a terminal has ended.
+type TerminalExitData struct {
+	Terminal string `json:"terminal" shape:"id"`
+	Code     *int   `json:"code,omitempty"`   // nil if a signal ended it
+	Signal   string `json:"signal,omitempty"` // such as "SIGKILL"
+	Common
+}
+
+// Presence is where somebody is in the session.
+type Presence struct {
+	User     string          `json:"user" shape:"id"`
+	Cursor   json.RawMessage `json:"cursor,omitempty"`   // where they look, in words of the front end
+	JoinedAt string          `json:"joinedAt,omitempty"` // a time of RFC 3339
+	LastSeen string          `json:"lastSeen,omitempty"` // likewise
+}
+
+// PresenceJoinedData says that somebody has come.
+type PresenceJoinedData struct {
+	Presence
+	Common
+}
+
+// PresenceLeftData says that somebody has gone.
+type PresenceLeftData struct {
+	Presence
+	Common
+}
+
+// PresenceMovedData says that somebody looks elsewhere.
+type PresenceMovedData struct {
+	Presence
+	Common
+}
+
+// SessionCreatedData is the first event of a session.
+type SessionCreatedData struct {
+	Title  string          `json:"title,omitempty"`
+	Owner  string          `json:"owner,omitempty"`
+	Agent  string          `json:"agent,omitempty"`
+	Labels Labels          `json:"labels,omitempty"`
+	State  json.RawMessage `json:"state,omitempty"` // initial shared state, any JSON
+	Common
+}
+
+// Labels are free names and values.
+type Labels = map[string]string
+
+// SessionRenamedData changes what people call a session.
+type SessionRenamedData struct {
+	Title  *string `json:"title,omitempty"`  // nil leaves it
+	Labels Labels  `json:"labels,omitempty"` // nil leaves them, others replace all
+	Common
+}
+
+// SessionRewoundData takes events back: those from the first of an invocation,
+// or those from an offset. It deletes nothing.
+type SessionRewoundData struct {
+	Marker           string `json:"marker" shape:"id"` // with which the rewind can be undone
+	BeforeInvocation string `json:"beforeInvocation,omitempty"`
+	ToOffset         *int64 `json:"toOffset,omitempty"` // the first offset that is taken back
+	Common
+}
+
+// SessionClearedData empties the view of a thread, or of all.
+type SessionClearedData struct {
+	Thread string `json:"thread,omitempty"` // "" for all threads
+	Common
+}
+
+// SessionOverwrittenData says that what follows takes the place of the events
+// from an offset on.
+type SessionOverwrittenData struct {
+	FromOffset int64 `json:"fromOffset"`
+	Common
+}
+
+// SessionForkedData is the first event of a fork's own.
+type SessionForkedData struct {
+	Parent string `json:"parent" shape:"id"`
+	At     int64  `json:"at"` // events before this offset are the parent's
+	Title  string `json:"title,omitempty"`
+	Owner  string `json:"owner,omitempty"`
+	Agent  string `json:"agent,omitempty"`
+	Labels Labels `json:"labels,omitempty"`
+	Common
+}
+
+// SessionImportedData says that the events before it came from elsewhere.
+type SessionImportedData struct {
+	Format string `json:"format"`
+	Source string `json:"source,omitempty"` // such as a file name
+	Events int64  `json:"events,omitempty"` // how many
+	Title  string `json:"title,omitempty"`
+	Common
+}
+
+// SessionRedactedData is the receipt for an erasure.
+type SessionRedactedData struct {
+	Offsets []OffsetRange `json:"offsets"`
+	Reason  string        `json:"reason,omitempty"`
+	Common
+}
+
+// An OffsetRange is the events from an offset up to and without another.
+type OffsetRange struct {
+	From  int64   `json:"from"`
+	To    int64   `json:"to"`
+	Extra Members `json:"-"`
+}
+
+// SessionClosedData says that nothing will be appended any more.
+type SessionClosedData struct {
+	Reason string `json:"reason,omitempty"`
+	Common
+}
+
+// FeedbackAddedData is what somebody thinks of an invocation, a message or an
+// event.
+type FeedbackAddedData struct {
+	MessageID string `json:"messageId,omitempty"`
+	Offset    *int64 `json:"offset,omitempty"`
+	Rating    string `json:"rating,omitempty"` // "up" or "down"
+	Comment   string `json:"comment,omitempty"`
+	Common
+}
+
+// BookmarkAddedData marks an offset, so that people find it again.
+type BookmarkAddedData struct {
+	Offset int64  `json:"offset"`
+	Label  string `json:"label,omitempty"`
+	Common
+}

@@ -1,0 +1,363 @@
+package durable_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tapedeck/tapedeck/protocol/durable"
+)
+
+// A screen is a client of a live read: what has been sent to it so far.
+type screen struct {
+	mu     sync.Mutex
+	header http.Header
+	status int
+	text   bytes.Buffer
+	writes []*byte // where the bytes of each write began
+	done   bool
+	leave  context.CancelFunc
+}
+
+func (s *screen) Header() http.Header { return s.header }
+func (s *screen) Flush()              {}
+
+func (s *screen) WriteHeader(status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status = status
+}
+
+func (s *screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes = append(s.writes, &b[0])
+	return s.text.Write(b)
+}
+
+// take returns what came since it was last called. In a bubble of synctest, it
+// waits until nothing moves.
+func (s *screen) take() string {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.text.Reset()
+	return s.text.String()
+}
+
+func (s *screen) ended() bool {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.done
+}
+
+// watch begins a live read.
+func watch(t *testing.T, door http.Handler, path string, headers ...string) *screen {
+	t.Helper()
+	ctx, leave := context.WithCancel(t.Context())
+	s := &screen{header: http.Header{}, status: 200, leave: leave}
+	r := httptest.NewRequest("GET", "/v1/stream/"+path, nil).WithContext(ctx)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	go func() {
+		door.ServeHTTP(s, r)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.done = true
+	}()
+	return s
+}
+
+// decodeEvents returns the data of the data events in an event stream.
+func decodeEvents(t testing.TB, stream string, encoded bool) string {
+	t.Helper()
+	var out strings.Builder
+	for event := range strings.SplitSeq(strings.TrimSuffix(stream, "\n\n"), "\n\n") {
+		name, data := "", []string{}
+		for line := range strings.SplitSeq(event, "\n") {
+			switch field, value, _ := strings.Cut(line, ":"); field {
+			case "event":
+				name = strings.TrimPrefix(value, " ")
+			case "data":
+				data = append(data, value)
+			}
+		}
+		if name != "data" {
+			continue
+		}
+		text := strings.Join(data, "\n")
+		if encoded {
+			b, err := base64.StdEncoding.DecodeString(text)
+			if err != nil {
+				t.Fatalf("%q: %v", text, err)
+			}
+			text = string(b)
+		}
+		out.WriteString(text)
+	}
+	return out.String()
+}
+
+const tail0 = "id: 0000000000000000_0000000000000000\nevent: control\n" +
+	`data:{"streamNextOffset":"0000000000000000_0000000000000000","streamCursor":"%d","upToDate":true}` + "\n\n"
+
+func cursorNow() int64 {
+	return max(0, int64(time.Since(time.Date(2024, 10, 9, 0, 0, 0, 0, time.UTC))/(20*time.Second)))
+}
+
+// A quiet connection shows that it lives, and ends after a minute.
+func TestQuietConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door := newDoor(nil)
+		must(t, 201, door, "PUT", "a", "", asText...)
+		began := time.Now()
+		s := watch(t, door, "a?offset=now&live=sse")
+		if got, want := s.take(), fmt.Sprintf(tail0, cursorNow()); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		for range 3 {
+			time.Sleep(15 * time.Second)
+			if got := s.take(); got != ": heartbeat\n\n" {
+				t.Errorf("after %v: got %q", time.Since(began), got)
+			}
+		}
+		time.Sleep(14 * time.Second)
+		if s.ended() {
+			t.Errorf("it ended after %v", time.Since(began))
+		}
+		time.Sleep(time.Second)
+		if !s.ended() {
+			t.Errorf("it has not ended after %v", time.Since(began))
+		}
+	})
+}
+
+// Followers see what is appended, and the end.
+func TestFollowersSeeAppendsAndTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door := newDoor(nil)
+		must(t, 201, door, "PUT", "a", "", asJSON...)
+		live := watch(t, door, "a?offset=-1&live=sse")
+		poll := watch(t, door, "a?offset=now&live=long-poll")
+		live.take()
+		must(t, 204, door, "POST", "a", "[1,2]", asJSON...)
+		if got := live.take(); !strings.HasPrefix(got, "event: data\ndata:[1,2]\n\nid: 0000000000000002_0000000000000000\n") {
+			t.Errorf("got %q", got)
+		}
+		if got := poll.take(); got != "[1,2]" || !poll.ended() {
+			t.Errorf("got %q", got)
+		}
+		if poll.header.Get("Stream-Cursor") == "" || poll.header.Get("Etag") == "" {
+			t.Errorf("got %v", poll.header)
+		}
+		must(t, 204, door, "POST", "a", "3", "Content-Type", "application/json", "Stream-Closed", "true")
+		got := live.take()
+		if !strings.Contains(got, "data:[3]\n") || !strings.Contains(got, `"streamClosed":true`) || strings.Contains(got, "streamCursor") {
+			t.Errorf("got %q", got)
+		}
+		if !live.ended() {
+			t.Error("the connection goes on after the end")
+		}
+	})
+}
+
+func TestLongPollTimesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door := newDoor(nil)
+		must(t, 201, door, "PUT", "a", "x", asText...)
+		s := watch(t, door, "a?offset=now&live=long-poll")
+		time.Sleep(24 * time.Second)
+		if s.ended() {
+			t.Fatal("it did not wait")
+		}
+		time.Sleep(time.Second)
+		if !s.ended() || s.status != 204 {
+			t.Errorf("ended %v, status %d", s.ended(), s.status)
+		}
+		for name, want := range map[string]string{
+			"Stream-Next-Offset": "0000000000000001_0000000000000000", "Stream-Up-To-Date": "true", "Cache-Control": "no-store",
+		} {
+			if got := s.header.Get(name); got != want {
+				t.Errorf("%s: got %q, want %q", name, got, want)
+			}
+		}
+	})
+}
+
+// Cursors grow: with time, and past the one that a client sends.
+func TestCursorsGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(30 * 365 * 24 * time.Hour) // a bubble begins in 2000, cursors in 2024
+		door := newDoor(func(o *durable.Options) { o.SSEClose = 2 * time.Hour })
+		must(t, 201, door, "PUT", "a", "", asText...)
+		ahead := cursorNow() + 2
+		s := watch(t, door, fmt.Sprintf("a?offset=-1&live=sse&cursor=%d", ahead))
+		cursor := func() (c int64) {
+			text := s.take()
+			_, rest, ok := strings.Cut(text, `"streamCursor":"`)
+			if _, err := fmt.Sscanf(rest, "%d", &c); !ok || err != nil {
+				t.Fatalf("no cursor in %q", text)
+			}
+			return c
+		}
+		first := cursor()
+		if first <= ahead || first > ahead+181 {
+			t.Errorf("got %d for a client that sent %d", first, ahead)
+		}
+		must(t, 204, door, "POST", "a", "x", asText...)
+		if again := cursor(); again != first {
+			t.Errorf("got %d, then %d", first, again)
+		}
+		time.Sleep(time.Duration(first-cursorNow()+5) * 20 * time.Second)
+		s.take()
+		must(t, 204, door, "POST", "a", "x", asText...)
+		if later := cursor(); later <= first {
+			t.Errorf("got %d after %d", later, first)
+		}
+		s.leave()
+	})
+}
+
+// When a stream is deleted its followers are let go, and those of a new one of
+// that name are not sent what was in the old.
+func TestFollowersAcrossDelete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door := newDoor(nil)
+		must(t, 201, door, "PUT", "a", "old", asText...)
+		live := watch(t, door, "a?offset=-1&live=sse")
+		poll := watch(t, door, "a?offset=now&live=long-poll")
+		if got := decodeEvents(t, live.take(), false); got != "old" {
+			t.Fatalf("got %q", got)
+		}
+		must(t, 204, door, "DELETE", "a", "")
+		if !live.ended() || !poll.ended() || poll.status != 404 {
+			t.Errorf("live ended %v, long-poll ended %v with %d", live.ended(), poll.ended(), poll.status)
+		}
+		must(t, 201, door, "PUT", "a", "new", asText...)
+		again := watch(t, door, "a?offset=-1&live=sse")
+		if got := decodeEvents(t, again.take(), false); got != "new" {
+			t.Errorf("got %q", got)
+		}
+		again.leave()
+	})
+}
+
+// A reader keeps a stream with a short time to live alive.
+func TestFollowerKeepsStreamAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door := newDoor(nil)
+		must(t, 201, door, "PUT", "a", "", "Content-Type", "text/plain", "Stream-TTL", "4")
+		s := watch(t, door, "a?offset=-1&live=sse")
+		time.Sleep(30 * time.Second)
+		must(t, 200, door, "HEAD", "a", "")
+		s.leave()
+		synctest.Wait()
+		time.Sleep(5 * time.Second)
+		must(t, 404, door, "HEAD", "a", "")
+	})
+}
+
+// However many follow, what is appended is encoded once: they all get the very
+// same bytes.
+func TestFollowersShareBytes(t *testing.T) {
+	for _, path := range []string{"a", "sessions/s", "sessions/s/views/messages"} {
+		t.Run(path, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				door := newDoor(nil)
+				post := func(body string) {
+					must(t, 204, door, "POST", "a", body, asJSON...)
+					must(t, 204, door, "POST", "sessions/s", body, asJSON...)
+				}
+				must(t, 201, door, "PUT", "a", "", asJSON...)
+				must(t, 201, door, "PUT", "sessions/s", "")
+				var all []*screen
+				for range 50 {
+					s := watch(t, door, path+"?offset=-1&live=sse")
+					s.take()
+					s.writes = nil
+					all = append(all, s)
+				}
+				for i := range 3 {
+					post(fmt.Sprintf(`{"type":"message.added","data":{"message":{"id":"%d"}}}`, i))
+					synctest.Wait()
+				}
+				for _, s := range all {
+					if len(s.writes) != 3 {
+						t.Fatalf("got %d writes, want 3", len(s.writes))
+					}
+					for i, b := range s.writes {
+						if b != all[0].writes[i] {
+							t.Fatalf("write %d has bytes of its own", i)
+						}
+					}
+					s.leave()
+				}
+			})
+		})
+	}
+}
+
+// A reader for whom nothing is left by a filter is not woken, learns at once
+// that it has caught up, and with the next heartbeat where it is.
+func TestFilteredFollower(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door := newDoor(nil)
+		must(t, 201, door, "PUT", "sessions/s", "")
+		s := watch(t, door, "sessions/s?offset=-1&live=sse&type=x.seen")
+		if got := s.take(); !strings.Contains(got, `"upToDate":true`) || strings.Contains(got, "event: data") {
+			t.Errorf("got %q", got)
+		}
+		must(t, 204, door, "POST", "sessions/s", `{"type":"x.unseen"}`, asJSON...)
+		if got := s.take(); got != "" {
+			t.Errorf("got %q", got)
+		}
+		time.Sleep(15 * time.Second)
+		if got := s.take(); !strings.HasPrefix(got, "id: 0000000000000002_") || !strings.Contains(got, `"upToDate":true`) {
+			t.Errorf("got %q", got)
+		}
+		time.Sleep(15 * time.Second)
+		if got := s.take(); got != ": heartbeat\n\n" {
+			t.Errorf("got %q", got)
+		}
+		must(t, 204, door, "POST", "sessions/s", `{"type":"x.seen"}`, asJSON...)
+		if got := s.take(); !strings.Contains(got, "x.seen") {
+			t.Errorf("got %q", got)
+		}
+		poll := watch(t, door, "sessions/s?offset=now&live=long-poll&type=x.seen")
+		must(t, 204, door, "POST", "sessions/s", `{"type":"x.unseen"}`, asJSON...)
+		if poll.ended() {
+			t.Error("a long-poll was woken for nothing")
+		}
+		time.Sleep(25 * time.Second)
+		if !poll.ended() || poll.header.Get("Stream-Next-Offset") != "0000000000000004_0000000000000000" {
+			t.Errorf("ended %v at %s", poll.ended(), poll.header.Get("Stream-Next-Offset"))
+		}
+		s.leave()
+	})
+}
+
+// A reader who is led through many pages in which nothing is left learns that
+// it has caught up when it has, not with the next heartbeat.
+func TestFilteredFollowerLearnsThatItHasCaughtUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door := newDoor(func(o *durable.Options) { o.PageBytes = 100 })
+		must(t, 201, door, "PUT", "sessions/s", "")
+		must(t, 204, door, "POST", "sessions/s", "["+strings.Repeat(`{"type":"x"},`, 20)+`{"type":"x"}]`, asJSON...)
+		s := watch(t, door, "sessions/s?offset=-1&live=sse&type=y")
+		got := s.take()
+		if n := strings.Count(got, "event: control"); n != 2 || !strings.HasSuffix(got, `"upToDate":true}`+"\n\n") {
+			t.Errorf("got %d events: %q", n, got)
+		}
+		s.leave()
+	})
+}

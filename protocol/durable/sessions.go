@@ -1,0 +1,177 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// writeSession is what changes a session. It goes through the engine, so that
+// a session is the same whatever door it is written by.
+func (h *handler) writeSession(w http.ResponseWriter, r *http.Request, t target) error {
+	switch r.Method {
+	case http.MethodPost:
+		return h.postSession(w, r, t)
+	case http.MethodPut:
+		return h.putSession(w, r, t)
+	case http.MethodDelete:
+		return done(w, h.Verbs.Delete(r.Context(), t.id))
+	}
+	return notAllowed(w, allMethods)
+}
+
+// postSession appends events, closes the session, or both.
+func (h *handler) postSession(w http.ResponseWriter, r *http.Request, t target) error {
+	body, err := h.readBody(r)
+	if err != nil {
+		return err
+	}
+	a, err := decodeAppend(r.Header)
+	if err != nil {
+		return err
+	}
+	a.Session = t.id
+	if len(body) > 0 {
+		if a.Events, err = h.events(r.Header, body); err != nil {
+			return err
+		}
+	} else if !a.Close {
+		return errEmpty()
+	}
+	if len(body) == 0 && a.Producer == nil && a.Expect == nil {
+		return h.closeSession(w, r, t)
+	}
+	done, err := h.Verbs.Append(r.Context(), a)
+	if err != nil {
+		return received(w.Header(), &a, err)
+	}
+	appended(w, &a, &done)
+	return nil
+}
+
+func (h *handler) closeSession(w http.ResponseWriter, r *http.Request, t target) error {
+	var closed *tapedeck.AppendError
+	err := h.Verbs.Close(r.Context(), t.id, "")
+	if err != nil && !(errors.As(err, &closed) && closed.Refusal == tapedeck.RefusedClosed) {
+		return err
+	}
+	s, err := h.lookup(r.Context(), t)
+	if err != nil {
+		return err
+	}
+	setTail(w.Header(), s.Head, s.Closed)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// events decodes envelopes. An offset in one is passed over, and its time is
+// that of its producer, so an envelope can be posted as it was read.
+func (h *handler) events(header http.Header, body []byte) ([]tapedeck.Event, error) {
+	if v := header["Content-Type"]; len(v) == 1 && !isJSON(v[0]) {
+		return nil, tapedeck.Errorf(tapedeck.Conflict, "a session holds %s, not %s", jsonType, v[0])
+	}
+	messages, err := h.chunks(header, body)
+	if err != nil {
+		return nil, err
+	}
+	events := make([]tapedeck.Event, len(messages))
+	for i, m := range messages {
+		if err := events[i].UnmarshalJSON(m); err != nil {
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "message %d of %d is not an event: %w", i+1, len(messages), err).
+				WithHint(`send {"type":...,"thread":...,"data":{...}}; members of your own belong into data`)
+		}
+	}
+	return events, nil
+}
+
+// putSession creates a session, or a fork of one, or finds that it is there.
+func (h *handler) putSession(w http.ResponseWriter, r *http.Request, t target) error {
+	c, err := h.decodeCreation(r)
+	if err != nil {
+		return err
+	}
+	if err := c.checkSession(); err != nil {
+		return err
+	}
+	s, made, err := h.createSession(r.Context(), t, &c)
+	if err != nil {
+		return err
+	}
+	s.ContentType = jsonType
+	return created(w, r, &s, made)
+}
+
+// checkSession reports what cannot be asked of a session.
+func (c *creation) checkSession() error {
+	switch {
+	case c.contentType != "" && !isJSON(c.contentType):
+		return tapedeck.Errorf(tapedeck.Conflict, "a session holds %s, not %s", jsonType, c.contentType)
+	case c.closed || c.lifetime.given:
+		return tapedeck.Errorf(tapedeck.Invalid, "a session begins open, and lives until it is deleted")
+	case len(c.body) > 0 && string(c.body) != "[]":
+		return tapedeck.Errorf(tapedeck.Invalid, "a session begins empty").WithHint("create it, then POST its events")
+	case c.fork != nil && !c.fork.source.isSession:
+		return tapedeck.Errorf(tapedeck.Invalid, "a stream cannot be forked as a session")
+	}
+	return nil
+}
+
+func (h *handler) createSession(ctx context.Context, t target, c *creation) (s tapedeck.Session, made bool, err error) {
+	s, err = h.Store.Head(ctx, t.id)
+	if tapedeck.KindOf(err) == tapedeck.NotFound {
+		s, made, err = h.makeSession(ctx, t, c)
+	}
+	switch kind := tapedeck.KindOf(err); {
+	case kind == tapedeck.Gone:
+		return s, false, tapedeck.Errorf(tapedeck.Conflict, "session %q was deleted, and forks still need it", t.id)
+	case err != nil || made:
+		return s, made, err
+	case !c.matchesSession(&s):
+		return s, false, tapedeck.Errorf(tapedeck.Conflict, "session %q exists and is not as asked for", t.id)
+	}
+	return s, false, nil
+}
+
+// matchesSession reports whether s is what c asks for. A fork without an offset
+// is of wherever its parent was.
+func (c *creation) matchesSession(s *tapedeck.Session) bool {
+	f := c.fork
+	switch {
+	case s.Closed:
+		return false
+	case f == nil:
+		return s.Parent == ""
+	}
+	return s.Parent == f.source.id && (f.at == nil || f.at.n+f.sub == s.ForkedAt)
+}
+
+func (h *handler) makeSession(ctx context.Context, t target, c *creation) (tapedeck.Session, bool, error) {
+	if c.fork != nil {
+		return h.forkSession(ctx, t, c.fork)
+	}
+	s, err := h.Verbs.Create(ctx, tapedeck.NewSession{ID: t.id})
+	if tapedeck.KindOf(err) == tapedeck.Conflict { // somebody was faster
+		if s, headErr := h.Store.Head(ctx, t.id); headErr == nil {
+			return s, false, nil
+		}
+	}
+	return s, err == nil, err
+}
+
+func (h *handler) forkSession(ctx context.Context, t target, f *forking) (tapedeck.Session, bool, error) {
+	if h.Fork == nil {
+		return tapedeck.Session{}, false, tapedeck.Errorf(tapedeck.Invalid, "sessions cannot be forked here")
+	}
+	source, err := h.source(ctx, f)
+	if err != nil {
+		return source, false, err
+	}
+	at, _, err := h.anchor(ctx, f, &source)
+	if err != nil {
+		return source, false, err
+	}
+	s, err := h.Fork(ctx, t.id, f.source.id, at)
+	return s, err == nil, err
+}

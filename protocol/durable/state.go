@@ -1,0 +1,189 @@
+package durable
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// state shows what a session is, as entities of the state protocol: type
+// "state", what agent and screen share in each thread; "run", each invocation;
+// "session", the session's own attributes.
+//
+// Only a STATE_DELTA depends on what was before it: on the last STATE_SNAPSHOT
+// of its thread and the deltas since. Whoever begins between them looks back to
+// it once; from there on the state is remembered.
+type state struct {
+	log     tapedeck.Log
+	session string
+	whole   bool            // it has seen all events, so a thread that it does not know is new
+	created *tapedeck.Event // which may say with what state each thread begins
+	threads map[string]*threadState
+}
+
+type threadState struct {
+	fold  view.Conversation // of the events of the state alone
+	bytes int
+}
+
+func newState(log tapedeck.Log, session string, from int64) projection {
+	return &state{log: log, session: session, whole: from == 0, threads: map[string]*threadState{}}
+}
+
+func (s *state) weight() int {
+	n := 0
+	for name, t := range s.threads {
+		n += 512 + len(name) + 4*t.bytes // decoded it is larger
+	}
+	return n
+}
+
+func (s *state) project(ctx context.Context, _ tapedeck.Record, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+	switch e.Type {
+	case tapedeck.StateSnapshot, tapedeck.StateDelta:
+		return s.projectState(ctx, e, out)
+	case tapedeck.SessionCreated:
+		s.created = e
+		return attributes(e, s.thread(e).apply(e, out)), nil
+	case tapedeck.SessionRenamed, tapedeck.SessionImported, tapedeck.SessionForked, tapedeck.SessionClosed:
+		return attributes(e, out), nil
+	case tapedeck.RunStarted, tapedeck.RunFinished, tapedeck.RunError:
+		return append(out, encodeRun(e)), nil
+	}
+	return out, nil
+}
+
+func (s *state) projectState(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+	if s.threads[e.ThreadName()] == nil && e.Type == tapedeck.StateDelta && !s.whole {
+		if err := s.recall(ctx, e); err != nil {
+			return out, err
+		}
+	}
+	return s.thread(e).apply(e, out), nil
+}
+
+// thread returns the state of the thread of e.
+func (s *state) thread(e *tapedeck.Event) *threadState {
+	t := s.threads[e.ThreadName()]
+	if t == nil {
+		t = new(threadState)
+		if s.created != nil {
+			t.fold.Apply(s.created)
+		}
+		s.threads[e.ThreadName()] = t
+	}
+	return t
+}
+
+// apply folds e in, and appends to out the state if e changed it: a patch that
+// does not fit is left out, as clients do it.
+func (t *threadState) apply(e *tapedeck.Event, out [][]byte) [][]byte {
+	t.fold.Apply(e)
+	thread := e.ThreadName()
+	now := t.fold.Thread(thread).State
+	if now == nil || now.Offset != e.Offset {
+		return out
+	}
+	t.bytes = len(now.Value)
+	return append(out, encodeChange(e, "update", "state", thread, struct {
+		Thread string          `json:"thread"`
+		State  json.RawMessage `json:"state"`
+	}{thread, now.Value}))
+}
+
+// recall makes known the state of a thread before e.
+func (s *state) recall(ctx context.Context, e *tapedeck.Event) error {
+	from, err := s.snapshot(ctx, e)
+	if err != nil {
+		return err
+	}
+	t := new(threadState)
+	for before, err := range tapedeck.Events(ctx, s.log, s.session, from) {
+		if err != nil {
+			return err
+		}
+		if before.Offset >= e.Offset {
+			break
+		}
+		if isState(&before, e) {
+			t.fold.Apply(&before)
+		}
+	}
+	s.threads[e.ThreadName()] = t
+	return nil
+}
+
+// isState reports whether what e says is about the state that of changes.
+func isState(e, of *tapedeck.Event) bool {
+	switch e.Type {
+	case tapedeck.SessionCreated:
+		return true
+	case tapedeck.StateSnapshot, tapedeck.StateDelta:
+		return e.ThreadName() == of.ThreadName()
+	}
+	return false
+}
+
+// snapshot returns the offset of the last event before e that says the whole
+// state of its thread; 0 if there is none.
+func (s *state) snapshot(ctx context.Context, e *tapedeck.Event) (int64, error) {
+	for from := e.Offset; from > 0; {
+		p, err := s.log.Read(ctx, s.session, tapedeck.Range{From: from, Reverse: true})
+		if err != nil {
+			return 0, err
+		}
+		for _, r := range p.Records {
+			before, err := r.Event()
+			if err != nil {
+				return 0, err
+			}
+			if before.Type == tapedeck.StateSnapshot && before.ThreadName() == e.ThreadName() {
+				return r.Offset, nil
+			}
+		}
+		from = p.Next
+	}
+	return 0, nil
+}
+
+// attributes shows what an event says about the session, each attribute as an
+// entity: so an event that names only some leaves the others as they are.
+func attributes(e *tapedeck.Event, out [][]byte) [][]byte {
+	var d map[string]json.RawMessage
+	if json.Unmarshal(e.Data, &d) != nil {
+		d = nil
+	}
+	add := func(name string, value any) {
+		out = append(out, encodeChange(e, "update", "session", name, struct {
+			Name  string `json:"name"`
+			Value any    `json:"value"`
+		}{name, value}))
+	}
+	for _, name := range [...]string{"title", "owner", "agent", "labels"} {
+		if v, ok := d[name]; ok {
+			add(name, v)
+		}
+	}
+	switch e.Type {
+	case tapedeck.SessionForked:
+		add("fork", e.Data)
+	case tapedeck.SessionClosed:
+		add("closed", true)
+	}
+	return out
+}
+
+// encodeRun shows where an invocation stands.
+func encodeRun(e *tapedeck.Event) []byte {
+	var fold tapedeck.Session
+	fold.Apply(e)
+	return encodeChange(e, "update", "run", e.Invocation, struct {
+		Invocation string          `json:"invocation"`
+		Thread     string          `json:"thread"`
+		Status     tapedeck.Status `json:"status"`
+		Since      time.Time       `json:"since"`
+	}{e.Invocation, e.ThreadName(), fold.Status, e.Time})
+}

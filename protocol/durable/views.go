@@ -1,0 +1,294 @@
+package durable
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A viewKind shows a session as something else. What an event becomes depends on
+// the events before it only as far as the projection says, never on where the
+// reader began: so an offset means the same to everybody.
+type viewKind struct {
+	contentType string
+	project     func(log tapedeck.Log, session string, from int64) projection
+}
+
+var views = map[string]viewKind{
+	"agui":     {jsonType, func(tapedeck.Log, string, int64) projection { return agui{} }},
+	"text":     {textType, func(tapedeck.Log, string, int64) projection { return text{} }},
+	"messages": {jsonType, newMessages},
+	"state":    {jsonType, newState},
+}
+
+// A projection turns the events of a session, in order, into what a view shows.
+type projection interface {
+	// project appends to out what an event becomes: any number of messages, or
+	// if the view is text at most one run of it.
+	project(ctx context.Context, r tapedeck.Record, e *tapedeck.Event, out [][]byte) ([][]byte, error)
+
+	// weight returns how many bytes it remembers; 0 if nothing at all.
+	weight() int
+}
+
+// projected reports whether rd is of something else than the records themselves.
+func (rd *reading) projected() bool {
+	return rd.view != "" || rd.isSession && !rd.filter.empty()
+}
+
+// project makes a page of records that were read for position at.
+func (h *handler) project(ctx context.Context, rd *reading, at offset, p tapedeck.Page) (page, error) {
+	out := page{next: offset{n: p.Next}, tail: p.CaughtUp(), closed: p.Closed && p.CaughtUp()}
+	pr := h.folds.take(rd, at.n, h.Store)
+	var made [][]byte
+	full := fullness{records: h.limit(rd), bytes: h.PageBytes}
+	for _, r := range p.Records {
+		e, err := r.Event()
+		if err != nil {
+			return page{}, err
+		}
+		if made, err = pr.project(ctx, r, &e, made[:0]); err != nil {
+			return page{}, err
+		}
+		if !rd.filter.match(&e) {
+			continue
+		}
+		skip := int64(0)
+		if r.Offset == at.n {
+			skip = at.k
+		}
+		shown, ok := rd.skip(made, skip)
+		if !ok {
+			return page{}, badOffset(at.String())
+		}
+		for i, m := range shown {
+			if full.by(len(m)) {
+				return page{parts: out.parts, next: offset{r.Offset, skip + int64(i)}}, nil
+			}
+			out.parts = append(out.parts, tapedeck.Record{Offset: r.Offset, Data: m})
+		}
+	}
+	h.folds.keep(rd, p.Next, pr)
+	return out, nil
+}
+
+// skip leaves out the first k messages, or bytes.
+func (rd *reading) skip(made [][]byte, k int64) ([][]byte, bool) {
+	switch {
+	case k == 0:
+		return made, true
+	case rd.json:
+		return made[min(k, int64(len(made))):], k <= int64(len(made))
+	case len(made) == 0 || k > int64(len(made[0])):
+		return nil, false
+	case k == int64(len(made[0])):
+		return nil, true
+	}
+	return [][]byte{made[0][k:]}, true
+}
+
+// fullness is what a page still has room for.
+type fullness struct {
+	records, bytes int
+	begun          bool
+}
+
+// by reports whether n bytes more are too many, and if not, takes them. The
+// first always have room.
+func (f *fullness) by(n int) bool {
+	if f.begun && (f.records == 0 || n > f.bytes) {
+		return true
+	}
+	f.begun = true
+	f.records--
+	f.bytes -= n
+	return false
+}
+
+// maxEmpty is how many pages are searched for something to show before the
+// answer is that there is nothing up to here.
+const maxEmpty = 8
+
+func (h *handler) projectedPage(ctx context.Context, rd *reading) (page, error) {
+	at := rd.at
+	for range maxEmpty - 1 {
+		p, err := h.projectNext(ctx, rd, at)
+		if err != nil || p.tail || len(p.parts) > 0 {
+			return p, err
+		}
+		at = p.next
+	}
+	return h.projectNext(ctx, rd, at)
+}
+
+func (h *handler) projectNext(ctx context.Context, rd *reading, at offset) (page, error) {
+	p, err := h.Store.Read(ctx, rd.id, tapedeck.Range{From: at.n, Limit: maxRecords, MaxBytes: h.PageBytes})
+	if err != nil {
+		return page{}, rd.inWords(err)
+	}
+	if len(p.Records) == 0 && at.k > 0 {
+		return page{}, badOffset(at.String())
+	}
+	return h.project(ctx, rd, at, p)
+}
+
+// A filter selects events of a session. An empty one selects all.
+type filter struct{ types, channels, threads []string }
+
+func (f *filter) empty() bool { return len(f.types)+len(f.channels)+len(f.threads) == 0 }
+
+// match reports whether e is selected. The session's own life is part of every
+// selection of channels and threads.
+func (f *filter) match(e *tapedeck.Event) bool {
+	if len(f.types) > 0 && !slices.Contains(f.types, e.Type) {
+		return false
+	}
+	if e.Channel == tapedeck.ChannelSession {
+		return true
+	}
+	return (len(f.channels) == 0 || slices.Contains(f.channels, e.Channel)) &&
+		(len(f.threads) == 0 || slices.Contains(f.threads, e.ThreadName()))
+}
+
+// String returns the same text for the same filter.
+func (f *filter) String() string {
+	if f.empty() {
+		return ""
+	}
+	return strings.Join(f.types, ",") + "&" + strings.Join(f.channels, ",") + "&" + strings.Join(f.threads, ",")
+}
+
+// envelopes shows the records themselves. It is there for a filter.
+type envelopes struct{}
+
+func (envelopes) weight() int { return 0 }
+
+func (envelopes) project(_ context.Context, r tapedeck.Record, _ *tapedeck.Event, out [][]byte) ([][]byte, error) {
+	return append(out, r.Data), nil
+}
+
+// agui shows AG-UI events as an AG-UI client expects them: their data, and
+// their type as a member of it.
+type agui struct{}
+
+func (agui) weight() int { return 0 }
+
+func (agui) project(_ context.Context, _ tapedeck.Record, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+	if !tapedeck.IsAGUI(e.Type) {
+		return out, nil
+	}
+	b := make([]byte, 0, len(e.Data)+len(e.Type)+12)
+	b = append(b, '{')
+	if len(e.Data) > 2 {
+		b = append(append(b, e.Data[1:len(e.Data)-1]...), ',')
+	}
+	// It comes last, for the last one counts if the data has a type of its own.
+	b = append(append(b, `"type":"`...), e.Type...)
+	return append(out, append(b, `"}`...)), nil
+}
+
+// text shows what agents say, and an end of line after each message.
+type text struct{}
+
+func (text) weight() int { return 0 }
+
+func (text) project(_ context.Context, _ tapedeck.Record, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+	switch e.Type {
+	case tapedeck.TextMessageContent:
+		var d struct {
+			Delta string `json:"delta"`
+		}
+		if json.Unmarshal(e.Data, &d) == nil && d.Delta != "" {
+			out = append(out, []byte(d.Delta))
+		}
+	case tapedeck.TextMessageEnd:
+		out = append(out, []byte{'\n'})
+	}
+	return out, nil
+}
+
+// marshal encodes v, which can be encoded, without the escapes that are meant
+// for HTML.
+func marshal(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// A change is a message of the state protocol: an entity, and what it is now.
+type change struct {
+	Type    string        `json:"type"`
+	Key     string        `json:"key"`
+	Value   any           `json:"value"`
+	Headers changeHeaders `json:"headers"`
+}
+
+type changeHeaders struct {
+	Operation  string `json:"operation"`
+	Timestamp  string `json:"timestamp"`
+	Offset     string `json:"offset"` // of the event
+	Thread     string `json:"thread"`
+	Invocation string `json:"invocation,omitempty"`
+}
+
+// encodeChange encodes what event e makes of an entity.
+func encodeChange(e *tapedeck.Event, operation, typ, key string, value any) []byte {
+	return marshal(change{typ, key, value, changeHeaders{
+		Operation: operation, Timestamp: e.Time.Format("2006-01-02T15:04:05.000Z"),
+		Offset: offset{n: e.Offset}.String(), Thread: e.ThreadName(), Invocation: e.Invocation,
+	}})
+}
+
+// folds keeps projections that remember something, each for who reads on from
+// where it stopped: the next page, or the next event of a live session. One
+// that is not found is made anew and reads what it must know of the past.
+type folds struct {
+	mu   sync.Mutex
+	kept [64]keptFold
+	next int
+}
+
+type keptFold struct {
+	gen  int64
+	view string
+	n    int64 // it has seen all events below
+	pr   projection
+}
+
+// maxWeight is the largest projection that is kept.
+const maxWeight = 1 << 20
+
+// take returns a projection for the events from n on. Nobody else has it.
+func (f *folds) take(rd *reading, n int64, log tapedeck.Log) projection {
+	if rd.view == "" {
+		return envelopes{}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.kept {
+		k := &f.kept[i]
+		if k.pr != nil && k.n == n && k.gen == rd.session.Gen && k.view == rd.view {
+			pr := k.pr
+			*k = keptFold{}
+			return pr
+		}
+	}
+	return views[rd.view].project(log, rd.id, n)
+}
+
+func (f *folds) keep(rd *reading, n int64, pr projection) {
+	if w := pr.weight(); w == 0 || w > maxWeight {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.kept[f.next] = keptFold{rd.session.Gen, rd.view, n, pr}
+	f.next = (f.next + 1) % len(f.kept)
+}

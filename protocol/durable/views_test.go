@@ -1,0 +1,203 @@
+package durable_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/tapedeck/tapedeck/protocol/durable"
+)
+
+// offsetAt is the offset before record n.
+func offsetAt(n int) string { return fmt.Sprintf("%016d_%016d", n, 0) }
+
+// merge puts events into one order, those of each run in theirs: threads are
+// written side by side.
+func merge(t *rapid.T, runs [][]string) (out []string) {
+	for len(runs) > 0 {
+		i := rapid.IntRange(0, len(runs)-1).Draw(t, "next")
+		out = append(out, runs[i][0])
+		if runs[i] = runs[i][1:]; len(runs[i]) == 0 {
+			runs = append(runs[:i], runs[i+1:]...)
+		}
+	}
+	return out
+}
+
+// drawTurn returns the events of a run on a thread, with what may be in it in
+// any order: parts of several messages and calls, state, and events that views
+// do not show.
+func drawTurn(t *rapid.T, turn int) []string {
+	thread := rapid.SampledFrom([]string{"main", "side"}).Draw(t, "thread")
+	inv := fmt.Sprint("inv_", turn)
+	var out []string
+	event := func(typ, data string) {
+		out = append(out, fmt.Sprintf(`{"type":%q,"thread":%q,"invocation":%q,"data":%s}`, typ, thread, inv, data))
+	}
+	event("RUN_STARTED", fmt.Sprintf(`{"threadId":%q,"runId":%q}`, thread, inv))
+	open := map[string]bool{}
+	id := func(kind string) string {
+		return fmt.Sprintf("%s%d.%d", kind, turn, rapid.IntRange(0, 1).Draw(t, "id"))
+	}
+	steps := map[string]func(){
+		"text": func() {
+			m := id("m")
+			if !open[m] {
+				open[m] = true
+				event("TEXT_MESSAGE_START", fmt.Sprintf(`{"messageId":%q,"role":"assistant"}`, m))
+			}
+			delta, _ := json.Marshal(rapid.StringN(1, 4, -1).Draw(t, "delta"))
+			event("TEXT_MESSAGE_CONTENT", fmt.Sprintf(`{"messageId":%q,"delta":%s}`, m, delta))
+		},
+		"text end": func() {
+			if m := id("m"); open[m] {
+				delete(open, m)
+				event("TEXT_MESSAGE_END", fmt.Sprintf(`{"messageId":%q}`, m))
+			}
+		},
+		"call": func() {
+			c := id("c")
+			if !open[c] {
+				open[c] = true
+				event("TOOL_CALL_START", fmt.Sprintf(`{"toolCallId":%q,"toolCallName":"Read"}`, c))
+			}
+			event("TOOL_CALL_ARGS", fmt.Sprintf(`{"toolCallId":%q,"delta":"1"}`, c))
+		},
+		"call end": func() {
+			if c := id("c"); open[c] {
+				delete(open, c)
+				event("TOOL_CALL_END", fmt.Sprintf(`{"toolCallId":%q}`, c))
+			}
+		},
+		"snapshot": func() { event("STATE_SNAPSHOT", fmt.Sprintf(`{"snapshot":{"n":%d}}`, len(out))) },
+		"delta": func() {
+			event("STATE_DELTA", fmt.Sprintf(`{"delta":[{"op":"add","path":"/%d","value":1}]}`, len(out)%5))
+		},
+		"misfit": func() { event("STATE_DELTA", `{"delta":[{"op":"remove","path":"/none"}]}`) },
+		"messages": func() {
+			event("MESSAGES_SNAPSHOT", `{"messages":[{"id":"a","role":"user","content":"1"},{"id":"b","role":"user","content":"2"},{"id":"c"}]}`)
+		},
+		"unknown": func() { event("x.y", `{"type":"z"}`) },
+	}
+	names := []string{"text", "text", "text end", "call", "call end", "snapshot", "delta", "delta", "misfit", "messages", "unknown"}
+	for range rapid.IntRange(0, 20).Draw(t, "steps") {
+		steps[rapid.SampledFrom(names).Draw(t, "step")]()
+	}
+	event("RUN_FINISHED", fmt.Sprintf(`{"threadId":%q,"runId":%q}`, thread, inv))
+	return out
+}
+
+// TestViewsDoNotDependOnWhereReadingBegins reads each view as one page, in small
+// pages, and from every offset there is, by a door that has not seen it before
+// and by one that remembers, and expects the same messages at the same offsets.
+func TestViewsDoNotDependOnWhereReadingBegins(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := options(newMemory())
+		door := durable.New(o)
+		do(t, door, "PUT", "sessions/s", "")
+		var turns [][]string
+		for turn := range rapid.IntRange(1, 3).Draw(t, "turns") {
+			turns = append(turns, drawTurn(t, turn))
+		}
+		events := merge(t, turns)
+		do(t, door, "POST", "sessions/s", "["+strings.Join(events, ",")+"]", asJSON...)
+		records := 1 + len(events)
+		for _, view := range []string{"agui", "messages", "state"} {
+			path := "sessions/s/views/" + view
+			var whole []json.RawMessage
+			decode(t, do(t, durable.New(o), "GET", path, ""), &whole)
+			at := map[string]int{offsetAt(0): 0} // offset: how many messages are before it
+			var small []json.RawMessage
+			for offset, done := "-1", false; !done; {
+				resp := do(t, door, "GET", path+"?limit=1&offset="+offset, "")
+				offset, done = resp.Header.Get("Stream-Next-Offset"), resp.Header.Get("Stream-Up-To-Date") != ""
+				decode(t, resp, &small)
+				at[offset] = len(small)
+			}
+			if diff := cmp.Diff(text(whole), text(small)); diff != "" {
+				t.Fatalf("%s in small pages (-whole +small):\n%s", view, diff)
+			}
+			for n := range records + 1 {
+				before, ok := at[offsetAt(n)]
+				if !ok {
+					continue // events that show nothing: the next offset that is told is past them
+				}
+				for name, door := range map[string]http.Handler{"new": durable.New(o), "old": door} {
+					var rest []json.RawMessage
+					decode(t, do(t, door, "GET", path+"?offset="+offsetAt(n), ""), &rest)
+					if diff := cmp.Diff(text(whole[before:]), text(rest)); diff != "" {
+						t.Fatalf("%s from %d, by the %s door (-expected +got):\n%s", view, n, name, diff)
+					}
+				}
+			}
+		}
+	})
+}
+
+func text(messages []json.RawMessage) []string {
+	out := []string{}
+	for _, m := range messages {
+		out = append(out, string(m))
+	}
+	return out
+}
+
+// decode appends the messages of a page to out.
+func decode(t *rapid.T, resp *http.Response, out *[]json.RawMessage) {
+	t.Helper()
+	var page []json.RawMessage
+	if err := json.NewDecoder(resp.Body).Decode(&page); err != nil {
+		t.Fatal(err)
+	}
+	*out = append(*out, page...)
+}
+
+// TestMessageBegunBeforeThePage reads the end of a long message alone.
+func TestMessageBegunBeforeThePage(t *testing.T) {
+	door := newDoor(nil)
+	must(t, 201, door, "PUT", "sessions/s", "")
+	const deltas = 2500 // more than a page of looking back
+	events := []string{`{"type":"TEXT_MESSAGE_START","data":{"messageId":"m"}}`}
+	for range deltas {
+		events = append(events, `{"type":"TEXT_MESSAGE_CONTENT","data":{"messageId":"m","delta":"x"}}`)
+	}
+	events = append(events, `{"type":"TEXT_MESSAGE_END","data":{"messageId":"m"}}`, `{"type":"TEXT_MESSAGE_END","data":{"messageId":"never begun"}}`)
+	must(t, 204, door, "POST", "sessions/s", "["+strings.Join(events, ",")+"]", asJSON...)
+	got := textOf(t, must(t, 200, door, "GET", "sessions/s/views/messages?offset="+offsetAt(deltas+1), ""))
+	var messages []struct {
+		Key   string
+		Value struct{ Role, Content string }
+	}
+	if err := json.Unmarshal([]byte(got), &messages); err != nil {
+		t.Fatal(err)
+	}
+	if len(messages) != 1 || messages[0].Value.Role != "assistant" || len(messages[0].Value.Content) != deltas {
+		t.Errorf("got %d messages: %.200s", len(messages), got)
+	}
+}
+
+// TestSparseFilter finds the one event that a filter leaves among many, without
+// an answer for every page in between.
+func TestSparseFilter(t *testing.T) {
+	door := newDoor(func(o *durable.Options) { o.PageBytes = 1000 })
+	must(t, 201, door, "PUT", "sessions/s", "")
+	const n = 300
+	events := strings.Repeat(`{"type":"x.noise","data":{"a":"aaaaaaaaaaaaaaaaaaaaaaaaaaa"}},`, n)
+	must(t, 204, door, "POST", "sessions/s", "["+events+`{"type":"x.signal"}]`, asJSON...)
+	answers := 0
+	for offset, found := "-1", false; !found; answers++ {
+		resp := must(t, 200, door, "GET", "sessions/s?type=x.signal&offset="+offset, "")
+		offset, found = resp.Header.Get("Stream-Next-Offset"), strings.Contains(textOf(t, resp), "x.signal")
+		if !found && resp.Header.Get("Stream-Up-To-Date") != "" {
+			t.Fatal("it was not found")
+		}
+	}
+	if answers < 2 || answers > 10 {
+		t.Errorf("it took %d answers", answers)
+	}
+}

@@ -1,0 +1,107 @@
+package durable_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/protocol/durable"
+	"github.com/tapedeck/tapedeck/store/memory"
+	"github.com/tapedeck/tapedeck/store/sqlite"
+	"github.com/tapedeck/tapedeck/store/tail"
+)
+
+var (
+	serve  = flag.String("serve", "", "with -run TestServe: serve the door on this `address` until interrupted")
+	wait   = flag.Duration("serve-for", time.Hour, "how long to serve")
+	folder = flag.String("serve-dir", "", "data `folder` to serve from; none for memory")
+)
+
+// TestServe is a server for programs that are not Go tests, such as the
+// protocol's own suite.
+func TestServe(t *testing.T) {
+	if *serve == "" {
+		t.Skip("no -serve")
+	}
+	l, err := net.Listen("tcp", *serve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := newMemory()
+	if *folder != "" {
+		store = openFolder(t, *folder)
+	}
+	o := options(store)
+	o.LongPoll = 500 * time.Millisecond
+	server := &http.Server{Handler: durable.New(o)}
+	stop := time.AfterFunc(*wait, func() { _ = server.Close() })
+	defer stop.Stop()
+	fmt.Println("serving on", l.Addr())
+	if err := server.Serve(l); err != http.ErrServerClosed {
+		t.Fatal(err)
+	}
+}
+
+// openFolder opens a store that lasts, with the layer that serves followers.
+func openFolder(t testing.TB, dir string) tapedeck.Store {
+	t.Helper()
+	cache := tail.New(16 << 20)
+	store, err := sqlite.Open(t.Context(), dir, sqlite.Options{OnCommit: cache.Commit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cache.Over(store)
+}
+
+func newMemory() tapedeck.Store { return memory.New(memory.Options{}) }
+
+// options wires the door to a store as a server does.
+func options(store tapedeck.Store) durable.Options {
+	h := hub.New(store)
+	return durable.Options{Store: h, Verbs: engine{h}, Fork: engine{h}.fork}
+}
+
+// engine is just enough of one: it writes down what it is told.
+type engine struct{ log tapedeck.Store }
+
+func (e engine) Create(ctx context.Context, s tapedeck.NewSession) (tapedeck.Session, error) {
+	data, _ := json.Marshal(map[string]any{"title": s.Title})
+	made, fresh, err := e.log.Create(ctx, tapedeck.Spec{
+		ID: s.ID, Kind: tapedeck.KindSession, Events: []tapedeck.Event{{Type: tapedeck.SessionCreated, Data: data}},
+	})
+	if err == nil && !fresh {
+		err = tapedeck.Errorf(tapedeck.Conflict, "session %q exists", s.ID)
+	}
+	return made, err
+}
+
+func (e engine) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
+	for i := range a.Events {
+		a.Events[i].Time = time.Time{} // the time of an event is when it is appended
+	}
+	return e.log.Append(ctx, a)
+}
+
+func (e engine) Close(ctx context.Context, session, _ string) error {
+	_, err := e.log.Append(ctx, tapedeck.Append{
+		Session: session, Close: true, Events: []tapedeck.Event{{Type: tapedeck.SessionClosed}},
+	})
+	return err
+}
+
+func (e engine) Delete(ctx context.Context, session string) error { return e.log.Delete(ctx, session) }
+
+func (e engine) fork(ctx context.Context, id, parent string, at int64) (tapedeck.Session, error) {
+	s, _, err := e.log.Create(ctx, tapedeck.Spec{
+		ID: id, Kind: tapedeck.KindSession, Parent: parent, ForkAt: &at,
+		Events: []tapedeck.Event{tapedeck.NewEvent(tapedeck.SessionForkedData{Parent: parent, At: at})},
+	})
+	return s, err
+}

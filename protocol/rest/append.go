@@ -1,0 +1,248 @@
+package rest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// appended is the answer to an append.
+type appended struct {
+	First     *int64 `json:"first,omitempty"` // absent for a repetition of any but the newest append
+	Last      *int64 `json:"last,omitempty"`
+	Head      int64  `json:"head"`
+	Duplicate bool   `json:"duplicate,omitempty"`
+}
+
+// append appends what the body holds, all of it or nothing.
+func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
+	id, err := sessionID(r)
+	if err != nil {
+		return err
+	}
+	if q := parseQuery(r); q.err != nil {
+		return q.err
+	}
+	a := tapedeck.Append{Session: id}
+	if a.Expect, err = expected(r); err != nil {
+		return err
+	}
+	if a.Producer, err = producer(r); err != nil {
+		return err
+	}
+	if a.Events, err = h.readEvents(w, r); err != nil {
+		return err
+	}
+	done, err := h.Verbs.Append(r.Context(), a)
+	if err != nil {
+		return err
+	}
+	out := appended{Head: done.Head, Duplicate: done.Duplicate}
+	if last := done.Next - 1; done.First >= 0 {
+		out.First, out.Last = &done.First, &last
+	}
+	w.Header().Set("ETag", etagOf(done.Head))
+	return writeJSON(w, http.StatusOK, out)
+}
+
+// expected returns the offset in If-Match, nil if there is none.
+func expected(r *http.Request) (*int64, error) {
+	v := strings.TrimSpace(r.Header.Get("If-Match"))
+	if v == "" || v == "*" { // any state of the session
+		return nil, nil
+	}
+	n, ok := parseOffset(strings.Trim(v, `"`))
+	if !ok {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "If-Match must be the offset that the next event is to get, not %q", v)
+	}
+	return &n, nil
+}
+
+// producer returns the producer in the headers, nil if there is none.
+func producer(r *http.Request) (*tapedeck.Producer, error) {
+	id, epoch, seq := r.Header.Get("Producer-Id"), r.Header.Get("Producer-Epoch"), r.Header.Get("Producer-Seq")
+	if id == "" && epoch == "" && seq == "" {
+		return nil, nil
+	}
+	if id == "" || epoch == "" || seq == "" {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "Producer-Id, Producer-Epoch and Producer-Seq go together")
+	}
+	if err := tapedeck.CheckName("Producer-Id", id); err != nil {
+		return nil, err
+	}
+	p := &tapedeck.Producer{ID: id}
+	for name, v := range map[string]struct {
+		text string
+		into *int64
+	}{"Producer-Epoch": {epoch, &p.Epoch}, "Producer-Seq": {seq, &p.Seq}} {
+		n, ok := parseOffset(v.text)
+		if !ok {
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "%s must be a whole number from 0, not %q", name, v.text)
+		}
+		*v.into = n
+	}
+	return p, nil
+}
+
+// readEvents reads events: an object, an array, or one object a line.
+func (h *handler) readEvents(w http.ResponseWriter, r *http.Request) ([]tapedeck.Event, error) {
+	in := events{most: h.MaxEvents}
+	body := bufio.NewReaderSize(http.MaxBytesReader(w, r.Body, h.MaxAppend), 4<<10)
+	var err error
+	switch mediaType(r) {
+	case "application/json":
+		err = in.readJSON(body)
+	case "application/x-ndjson", "application/ndjson", "application/jsonl":
+		err = in.readLines(body)
+	default:
+		return nil, unsupported(r, "application/json or application/x-ndjson")
+	}
+	if err == nil && len(in.list) == 0 {
+		err = tapedeck.Errorf(tapedeck.Invalid, "there are no events in the body")
+	}
+	return in.list, err
+}
+
+// events are those read from a body so far.
+type events struct {
+	list []tapedeck.Event
+	most int
+}
+
+// add decodes one event; where says which of several, for errors. What it says
+// of its offset means nothing, and what it says of time is the engine's to keep.
+func (in *events) add(raw []byte, where string) error {
+	if len(in.list) == in.most {
+		return tapedeck.Errorf(tapedeck.TooLarge, "there are more than %d events in the body", in.most).
+			WithHint("append them in parts")
+	}
+	var e tapedeck.Event
+	if err := e.UnmarshalJSON(raw); err != nil {
+		return eventError(err, where)
+	}
+	e.Offset = 0
+	in.list = append(in.list, e)
+	return nil
+}
+
+// eventError says which event it is that is wrong, if there are several.
+func eventError(err error, where string) error {
+	if where == "" {
+		return err
+	}
+	e := &tapedeck.Error{Kind: tapedeck.Invalid, Message: where + ": " + err.Error(), Err: err}
+	if cause := (*tapedeck.Error)(nil); errors.As(err, &cause) {
+		e.Hint = cause.Hint
+	}
+	return e
+}
+
+func (in *events) readJSON(body *bufio.Reader) error {
+	first, err := firstByte(body)
+	if err != nil {
+		return err
+	}
+	if first != '[' {
+		return in.readOne(body)
+	}
+	d := json.NewDecoder(body)
+	_, _ = d.Token() // the bracket
+	for d.More() {
+		var raw json.RawMessage
+		if err := in.next(d, &raw, fmt.Sprintf("event %d", len(in.list)+1)); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Token(); err != nil { // the bracket that closes
+		return bodyError(err, "the array of events")
+	}
+	return in.finish(d)
+}
+
+// readOne reads a body that is one event. That it is only one is looked at when
+// it cannot be decoded, to say so.
+func (in *events) readOne(body *bufio.Reader) error {
+	raw, err := io.ReadAll(body)
+	if err != nil {
+		return readError(err)
+	}
+	failed := in.add(raw, "")
+	if failed == nil || json.Valid(raw) {
+		return failed
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if err := d.Decode(new(json.RawMessage)); err != nil {
+		return bodyError(err, "the event")
+	}
+	return in.finish(d)
+}
+
+func (in *events) next(d *json.Decoder, raw *json.RawMessage, where string) error {
+	if err := d.Decode(raw); err != nil {
+		return bodyError(err, where)
+	}
+	return in.add(*raw, where)
+}
+
+func (in *events) finish(d *json.Decoder) error {
+	_, err := d.Token()
+	var tooLong *http.MaxBytesError
+	switch {
+	case err == io.EOF:
+		return nil
+	case errors.As(err, &tooLong):
+		return err
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "something follows the events in the body").
+		WithHint("send several events as an array, or one a line as application/x-ndjson")
+}
+
+// bodyError returns the error of reading JSON from a body.
+func bodyError(err error, where string) error {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return tapedeck.Errorf(tapedeck.Invalid, "%s is malformed JSON near byte %d of the body", where, syntax.Offset)
+	case errors.Is(err, io.ErrUnexpectedEOF), err == io.EOF:
+		return tapedeck.Errorf(tapedeck.Invalid, "%s ends too early", where)
+	}
+	return readError(err)
+}
+
+func firstByte(body *bufio.Reader) (byte, error) {
+	for {
+		c, err := body.ReadByte()
+		switch {
+		case err == io.EOF:
+			return 0, tapedeck.Errorf(tapedeck.Invalid, "there are no events in the body")
+		case err != nil:
+			return 0, readError(err)
+		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
+			return c, body.UnreadByte()
+		}
+	}
+}
+
+func (in *events) readLines(body *bufio.Reader) error {
+	for n := 1; ; n++ {
+		line, err := body.ReadBytes('\n')
+		if err != nil && err != io.EOF {
+			return readError(err)
+		}
+		if line := bytes.TrimSpace(line); len(line) > 0 {
+			if err := in.add(line, fmt.Sprintf("line %d", n)); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+	}
+}

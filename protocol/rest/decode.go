@@ -1,0 +1,179 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// sessionID returns the id in the path.
+func sessionID(r *http.Request) (string, error) {
+	id := r.PathValue("id")
+	return id, tapedeck.CheckID("the session's id", id)
+}
+
+// mediaType returns the media type of the body.
+func mediaType(r *http.Request) string {
+	t, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if charset := params["charset"]; err != nil || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return ""
+	}
+	return t
+}
+
+func unsupported(r *http.Request, want string) error {
+	have := r.Header.Get("Content-Type")
+	if have == "" {
+		return tapedeck.Errorf(tapedeck.Unsupported, "the body has no content type").
+			WithHint("send Content-Type: %s", want)
+	}
+	return tapedeck.Errorf(tapedeck.Unsupported, "a body of type %q is not understood here", have).
+		WithHint("send Content-Type: %s", want)
+}
+
+// decode decodes the body, a JSON object whose members are those of T.
+func decode[T any](h *handler, w http.ResponseWriter, r *http.Request) (T, error) {
+	var v T
+	body, err := h.read(w, r)
+	if err != nil {
+		return v, err
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return v, tapedeck.Errorf(tapedeck.Invalid, "the body is empty; a JSON object is expected")
+	}
+	return v, decodeObject(body, &v)
+}
+
+// decodeOptional is decode for a body that may be absent.
+func decodeOptional[T any](h *handler, w http.ResponseWriter, r *http.Request) (T, error) {
+	if r.ContentLength == 0 && r.Header.Get("Content-Type") == "" {
+		var zero T
+		return zero, nil
+	}
+	return decode[T](h, w, r)
+}
+
+// read returns the body, which must be JSON by its content type.
+func (h *handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if mediaType(r) != "application/json" {
+		return nil, unsupported(r, "application/json")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.MaxBody))
+	return body, readError(err)
+}
+
+// readError returns the error of reading a body; that is the client's.
+func readError(err error) error {
+	var tooLong *http.MaxBytesError
+	if err == nil || errors.As(err, &tooLong) {
+		return err
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "the body could not be read to its end").Because(err)
+}
+
+// decodeObject decodes one JSON object, strictly: a member that is not known is
+// an error, for the client meant something by it.
+func decodeObject(b []byte, into any) error {
+	if !utf8.Valid(b) { // encoding/json would put U+FFFD for it
+		return tapedeck.Errorf(tapedeck.Invalid, "the body is not valid UTF-8")
+	}
+	if first := bytes.TrimLeft(b, " \t\r\n"); len(first) > 0 && first[0] != '{' && json.Valid(b) {
+		return tapedeck.Errorf(tapedeck.Invalid, "the body is not a JSON object")
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return jsonError(err, into)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return tapedeck.Errorf(tapedeck.Invalid, "something follows the JSON object in the body")
+	}
+	return nil
+}
+
+// jsonError says what is wrong with JSON that was to be decoded into a struct.
+func jsonError(err error, into any) error {
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return tapedeck.Errorf(tapedeck.Invalid, "the JSON ends too early")
+	case errors.As(err, &syntax):
+		return tapedeck.Errorf(tapedeck.Invalid, "the JSON is malformed near byte %d", syntax.Offset)
+	case errors.As(err, &typ):
+		return tapedeck.Errorf(tapedeck.Invalid, "%s must be %s, not %s", memberName(into, typ), typeName(typ.Type), valueName(typ.Value))
+	}
+	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
+		return tapedeck.Errorf(tapedeck.Invalid, "there is no member %s here", name).
+			WithHint("the members are %s", strings.Join(members(into), ", "))
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "the JSON cannot be understood").Because(err)
+}
+
+// typeName returns what a Go type is called in JSON.
+func typeName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	case reflect.Pointer:
+		return typeName(t.Elem())
+	}
+	return "a whole number in range"
+}
+
+// valueName returns what encoding/json calls a value with its article.
+func valueName(v string) string {
+	switch kind, _, _ := strings.Cut(v, " "); kind {
+	case "array", "object":
+		return "an " + kind
+	case "bool":
+		return "true or false"
+	}
+	return "a " + v
+}
+
+// memberName says which member of the struct that v points to is wrong. Of a
+// map it is one of the values, and encoding/json does not tell which.
+func memberName(v any, err *json.UnmarshalTypeError) string {
+	t := reflect.TypeOf(v).Elem()
+	for i, name := range members(v) {
+		if name == err.Field && t.Field(i).Type.Kind() == reflect.Map && err.Type.Kind() != reflect.Map {
+			return fmt.Sprintf("each value in the member %q", name)
+		}
+	}
+	return fmt.Sprintf("the member %q", err.Field)
+}
+
+// members returns the names of the members of the struct that v points to.
+func members(v any) []string {
+	t := reflect.TypeOf(v).Elem()
+	names := make([]string, 0, t.NumField())
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}
+
+// given returns raw, nil if it is null.
+func given(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}

@@ -1,0 +1,78 @@
+package rest
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+func readDoc(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile("../../docs/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// docs/http.md describes each route under a heading of its own, and no other.
+func TestDocsHaveEveryRoute(t *testing.T) {
+	var want, got []string
+	for _, r := range (&handler{}).routes() {
+		want = append(want, r.pattern)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^### ([A-Z]+ /.*)$`).FindAllStringSubmatch(readDoc(t, "http.md"), -1) {
+		got = append(got, m[1])
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("docs/http.md has\n%s\nthe door has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestDocsHaveEveryKindOfError(t *testing.T) {
+	doc := readDoc(t, "http.md")
+	for kind, status := range statuses {
+		if row := fmt.Sprintf("| `%s` | %d |", kind, status); !strings.Contains(doc, row) {
+			t.Errorf("docs/http.md has no row %s", row)
+		}
+	}
+}
+
+// The parameters and limits in the docs are those of the code.
+func TestDocsTellTheLimits(t *testing.T) {
+	http, log := readDoc(t, "http.md"), readDoc(t, "log.md")
+	h := New(Options{}).(*handler)
+	for _, want := range []string{
+		fmt.Sprintf("at most %d MiB and %d,000 events", h.MaxAppend>>20, h.MaxEvents/1000),
+		fmt.Sprintf("at most %d MiB where nothing else is said", h.MaxBody>>20),
+		fmt.Sprintf("1 to %d; %d without it", pageLimit, listDefault),
+		fmt.Sprintf("1 to %d; %d without it", pageLimit, pageLimit),
+		fmt.Sprintf("looked at %d,000 events", scanLimit/1000),
+		fmt.Sprintf("nothing to send for %d seconds", int(h.Heartbeat.Seconds())),
+		fmt.Sprintf("1 to %d letters", tapedeck.MaxIDLen),
+	} {
+		if !strings.Contains(http, want) {
+			t.Errorf("docs/http.md does not say %q", want)
+		}
+	}
+	for _, want := range []string{
+		fmt.Sprintf("| %d MiB and %d,000 events |", h.MaxAppend>>20, h.MaxEvents/1000),
+		fmt.Sprintf("| %d bytes of UTF-8", tapedeck.MaxNameLen),
+	} {
+		if !strings.Contains(log, want) {
+			t.Errorf("docs/log.md does not say %q", want)
+		}
+	}
+	for _, name := range filterNames {
+		if !strings.Contains(http, "`"+name+"`") {
+			t.Errorf("docs/http.md does not have the parameter %s", name)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package rest_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/protocol/rest"
+	"github.com/tapedeck/tapedeck/store/memory"
+)
+
+// An engine does what the door asks for in the plainest way: a task says
+// something and stays open until it is cancelled.
+type engine struct {
+	*hub.Hub
+	tasks  int
+	broken error // what Create fails with, if not nil
+}
+
+func (g *engine) Create(ctx context.Context, n tapedeck.NewSession) (tapedeck.Session, error) {
+	if g.broken != nil {
+		return tapedeck.Session{}, g.broken
+	}
+	if n.ID == "" {
+		n.ID = "ses_new"
+	}
+	data, _ := json.Marshal(tapedeck.SessionCreatedData{Title: n.Title, Owner: n.Owner, Agent: n.Agent, Labels: n.Labels, State: n.State})
+	s, made, err := g.Hub.Create(ctx, tapedeck.Spec{ID: n.ID, Events: []tapedeck.Event{{Type: tapedeck.SessionCreated, Data: data}}})
+	if err == nil && !made {
+		err = tapedeck.Errorf(tapedeck.Conflict, "session %s is there already", n.ID)
+	}
+	return s, err
+}
+
+func (g *engine) Rename(ctx context.Context, r tapedeck.Rename) (tapedeck.Session, error) {
+	if r.Title == nil && r.Labels == nil {
+		return tapedeck.Session{}, tapedeck.Errorf(tapedeck.Invalid, "there is nothing to change")
+	}
+	data, _ := json.Marshal(tapedeck.SessionRenamedData{Title: r.Title, Labels: r.Labels})
+	_, err := g.Append(ctx, tapedeck.Append{Session: r.Session, Events: []tapedeck.Event{{Type: tapedeck.SessionRenamed, Data: data}}})
+	if err != nil {
+		return tapedeck.Session{}, err
+	}
+	return g.Head(ctx, r.Session)
+}
+
+func (g *engine) Close(ctx context.Context, session, _ string) error {
+	_, err := g.Append(ctx, tapedeck.Append{Session: session, Close: true, Events: []tapedeck.Event{{Type: tapedeck.SessionClosed}}})
+	return err
+}
+
+func (g *engine) Import(_ context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.Imported, error) {
+	if in.Format != "lines" {
+		return tapedeck.Imported{}, tapedeck.Errorf(tapedeck.Invalid, "there is no format %q", in.Format)
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return tapedeck.Imported{}, tapedeck.Errorf(tapedeck.Invalid, "the import cannot be read").Because(err)
+	}
+	return tapedeck.Imported{Sessions: []string{"ses_imported"}, Lines: strings.Count(string(b), "\n")}, nil
+}
+
+func (g *engine) Start(ctx context.Context, t tapedeck.Task) (tapedeck.Started, error) {
+	if t.Text == "" {
+		return tapedeck.Started{}, tapedeck.Errorf(tapedeck.Invalid, "the task is empty")
+	}
+	if t.Session == "" {
+		s, err := g.Create(ctx, tapedeck.NewSession{ID: fmt.Sprintf("ses_%d", g.tasks+1), Title: t.Title})
+		if err != nil {
+			return tapedeck.Started{}, err
+		}
+		t.Session = s.ID
+	}
+	g.tasks++
+	inv := fmt.Sprintf("inv_%d", g.tasks)
+	message, _ := json.Marshal(map[string]any{"message": map[string]string{"id": "msg_" + inv, "role": "user", "content": t.Text}})
+	done, err := g.Append(ctx, tapedeck.Append{
+		Session: t.Session,
+		Check: func(s *tapedeck.Session) error {
+			if run, busy := s.Run((&tapedeck.Event{Thread: t.Thread}).ThreadName()); busy {
+				return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with invocation %s", run.Thread, run.Invocation).
+					WithHint("cancel it, or wait")
+			}
+			return nil
+		},
+		Events: []tapedeck.Event{
+			{Type: tapedeck.MessageAdded, Thread: t.Thread, Invocation: inv, Data: message},
+			{Type: tapedeck.RunStarted, Thread: t.Thread, Invocation: inv, Data: json.RawMessage(`{"threadId":"t","runId":"` + inv + `"}`)},
+		},
+	})
+	return tapedeck.Started{Session: t.Session, Invocation: inv, Offset: done.First}, err
+}
+
+func (g *engine) Cancel(ctx context.Context, session, invocation string) (tapedeck.Cancelled, error) {
+	s, err := g.Head(ctx, session)
+	if err != nil {
+		return tapedeck.Cancelled{}, err
+	}
+	for _, run := range s.Runs {
+		if invocation == "" || run.Invocation == invocation {
+			done, err := g.Append(ctx, tapedeck.Append{Session: session, Events: []tapedeck.Event{{
+				Type: tapedeck.RunFinished, Thread: run.Thread, Invocation: run.Invocation,
+				Data: json.RawMessage(`{"threadId":"t","runId":"` + run.Invocation + `","outcome":{"type":"cancelled"}}`),
+			}}})
+			return tapedeck.Cancelled{Invocation: run.Invocation, Offset: done.First, Resumable: true}, err
+		}
+	}
+	return tapedeck.Cancelled{}, tapedeck.Errorf(tapedeck.Conflict, "nothing is running in session %s", session)
+}
+
+func (g *engine) Agents() []tapedeck.Agent {
+	return []tapedeck.Agent{{Name: "demo", Kind: "script", Description: "plays a script"}}
+}
+
+// newDoor returns a door over an empty store in memory.
+func newDoor(o rest.Options) (http.Handler, *engine) {
+	g := &engine{Hub: hub.New(memory.New(memory.Options{}))}
+	o.Sessions, o.Verbs = g.Hub, g
+	return rest.New(o), g
+}
+
+// session makes a session of n events besides session.created.
+func (g *engine) session(t testing.TB, id string, n int) {
+	t.Helper()
+	if _, err := g.Create(t.Context(), tapedeck.NewSession{ID: id}); err != nil {
+		t.Fatal(err)
+	}
+	g.say(t, id, n)
+}
+
+// say appends n events, each in an append of its own.
+func (g *engine) say(t testing.TB, id string, n int) {
+	t.Helper()
+	for range n {
+		g.append(t, id, tapedeck.Event{Type: "acme.said", Channel: tapedeck.ChannelChunks})
+	}
+}
+
+func (g *engine) append(t testing.TB, id string, events ...tapedeck.Event) {
+	t.Helper()
+	if _, err := g.Append(context.Background(), tapedeck.Append{Session: id, Events: events}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,145 @@
+package rest
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A request for a filtered page looks at so many events at most, and gives so
+// many bytes at most (or one event): what one request costs is bounded. The
+// page may then be empty, and its next says where to go on.
+const (
+	scanLimit = 20_000
+	pageBytes = 1 << 20
+)
+
+// events answers with a page, or with a stream if that is asked for.
+func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Vary", "Accept")
+	for _, accept := range r.Header.Values("Accept") {
+		if strings.Contains(accept, "text/event-stream") {
+			return h.stream(w, r)
+		}
+	}
+	id, err := sessionID(r)
+	if err != nil {
+		return err
+	}
+	q := parseQuery(r, append([]string{"from", "limit", "reverse"}, filterNames...)...)
+	p := pager{
+		handler: h, session: id, limit: q.count("limit", pageLimit, pageLimit),
+		reverse: q.flag("reverse"), filter: q.filter(),
+	}
+	p.next = q.offset("from", 0)
+	if p.reverse && !q.values.Has("from") {
+		p.next = -1 // the head
+	}
+	if q.err != nil {
+		return q.err
+	}
+	if err := p.fill(r); err != nil {
+		return err
+	}
+	writeBytes(w, http.StatusOK, p.encode())
+	return nil
+}
+
+// A pager gathers the events of one page.
+type pager struct {
+	*handler
+	session string
+	filter  filter
+	limit   int
+	reverse bool
+
+	records []tapedeck.Record
+	bytes   int
+	scanned int
+	next    int64
+	last    tapedeck.Page // read from the store
+}
+
+func (p *pager) fill(r *http.Request) error {
+	for {
+		page, err := p.Sessions.Read(r.Context(), p.session, tapedeck.Range{
+			From: p.next, Limit: p.batch(), MaxBytes: pageBytes - p.bytes, Reverse: p.reverse,
+		})
+		if err != nil {
+			return err
+		}
+		p.last = page
+		full, err := p.take(page)
+		if err != nil || full || p.done() {
+			return err
+		}
+	}
+}
+
+// batch returns how many records to read.
+func (p *pager) batch() int {
+	if p.filter.empty() {
+		return p.limit
+	}
+	return tapedeck.DefaultLimit
+}
+
+// take takes what passes of a page of the store. It reports whether that filled
+// the page of the client.
+func (p *pager) take(page tapedeck.Page) (full bool, err error) {
+	for _, rec := range page.Records {
+		ok, err := p.passes(rec)
+		if err != nil {
+			return false, err
+		}
+		if p.scanned++; !ok {
+			continue
+		}
+		p.records = append(p.records, rec)
+		if p.bytes += len(rec.Data); len(p.records) == p.limit || p.bytes >= pageBytes {
+			if p.next = rec.Offset; !p.reverse {
+				p.next++
+			}
+			return true, nil
+		}
+	}
+	p.next = page.Next
+	return false, nil
+}
+
+func (p *pager) passes(rec tapedeck.Record) (bool, error) {
+	if p.filter.empty() {
+		return true, nil
+	}
+	e, err := rec.Event()
+	return err == nil && p.filter.match(&e), err
+}
+
+// done reports whether there is nothing more to read, or enough was read.
+func (p *pager) done() bool {
+	if p.filter.empty() || p.scanned >= scanLimit {
+		return true
+	}
+	if p.reverse {
+		return p.next == 0
+	}
+	return p.last.CaughtUp()
+}
+
+// encode writes the page. The events are the bytes of the store.
+func (p *pager) encode() []byte {
+	b := make([]byte, 0, p.bytes+len(p.records)+80)
+	b = append(b, `{"events":[`...)
+	for i, rec := range p.records {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, rec.Data...)
+	}
+	b = strconv.AppendInt(append(b, `],"next":`...), p.next, 10)
+	b = strconv.AppendInt(append(b, `,"head":`...), p.last.Head, 10)
+	b = strconv.AppendBool(append(b, `,"closed":`...), p.last.Closed)
+	return append(b, "}\n"...)
+}

@@ -1,0 +1,134 @@
+// Package rest is the door for Tapedeck's own HTTP API under /api/v1: sessions,
+// their events as pages and as Server-Sent Events, tasks, and views. docs/http.md
+// describes it in full.
+//
+// Access control is not here: who may call is decided before the door.
+package rest
+
+import (
+	"log/slog"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck/internal/sse"
+)
+
+// Root is the path under which the door expects to be mounted.
+const Root = "/api/v1"
+
+// Options say what the door opens on. The first two are required.
+type Options struct {
+	Verbs    verbs    // the engine
+	Sessions sessions // the hub
+
+	MaxBody   int64         // most bytes of a body; 0 for 10 MiB
+	MaxAppend int64         // most bytes of the body of an append or an import; 0 for 64 MiB
+	MaxEvents int           // most events of an append; 0 for 100,000
+	Heartbeat time.Duration // how long an event stream is silent before a comment is sent; 0 for 15 s
+	Logger    *slog.Logger  // for what clients are not told; nil for none
+}
+
+type handler struct {
+	Options
+	mux   *http.ServeMux
+	folds folds
+}
+
+// New returns the door. It expects to see the whole path, [Root] included.
+func New(o Options) http.Handler {
+	h := &handler{Options: o, mux: http.NewServeMux()}
+	h.MaxBody = orDefault(o.MaxBody, 10<<20)
+	h.MaxAppend = orDefault(o.MaxAppend, 64<<20)
+	h.MaxEvents = orDefault(o.MaxEvents, 100_000)
+	h.Heartbeat = orDefault(o.Heartbeat, sse.Heartbeat)
+	if h.Logger == nil {
+		h.Logger = slog.New(slog.DiscardHandler)
+	}
+	for _, r := range h.routes() {
+		method, pattern, _ := strings.Cut(r.pattern, " ")
+		h.mux.HandleFunc(method+" "+Root+pattern, h.failing(r.serve))
+	}
+	h.mux.HandleFunc(anything, h.unrouted)
+	return h
+}
+
+func orDefault[T ~int | ~int64](v, def T) T {
+	if v <= 0 {
+		return def
+	}
+	return v
+}
+
+// A route is an endpoint. What serve returns as an error is sent to the client.
+type route struct {
+	pattern string // method and path below Root; docs/http.md lists the same
+	serve   func(http.ResponseWriter, *http.Request) error
+}
+
+func (h *handler) routes() []route {
+	return []route{
+		{"POST /sessions", h.create},
+		{"GET /sessions", h.list},
+		{"GET /sessions/{id}", h.show},
+		{"PATCH /sessions/{id}", h.rename},
+		{"DELETE /sessions/{id}", h.delete},
+		{"POST /sessions/{id}/close", h.close},
+
+		{"POST /sessions/run", h.run},
+		{"POST /sessions/{id}/task", h.task},
+		{"POST /sessions/{id}/cancel", h.cancel},
+		{"GET /agents", h.agents},
+
+		{"POST /sessions/{id}/events", h.append},
+		{"GET /sessions/{id}/events", h.events},
+		{"GET /sessions/{id}/stream", h.stream},
+
+		{"GET /sessions/{id}/snapshot", h.snapshot},
+		{"GET /sessions/{id}/messages", h.messages},
+		{"GET /sessions/{id}/state", h.state},
+		{"GET /sessions/{id}/plan", h.plan},
+
+		{"POST /import", h.importSessions},
+	}
+}
+
+func (h *handler) failing(serve func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := serve(w, r); err != nil {
+			h.fail(w, r, err)
+		}
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// The mux would redirect a path that is not clean; nothing is there.
+	if p := r.URL.Path; path.Clean(p) != p {
+		h.fail(w, r, noSuchPath(p))
+		return
+	}
+	h.mux.ServeHTTP(w, r)
+}
+
+// anything is the pattern of what no route matches.
+const anything = "/"
+
+// unrouted answers what no route matches: the path is unknown, or its method.
+func (h *handler) unrouted(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPost, http.MethodPut} {
+		probe := *r
+		probe.Method = method
+		if _, pattern := h.mux.Handler(&probe); pattern != anything {
+			allowed = append(allowed, method)
+		}
+	}
+	if allowed == nil {
+		h.fail(w, r, noSuchPath(r.URL.Path))
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	h.fail(w, r, methodNotAllowed(r, allowed))
+}

@@ -1,0 +1,102 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// started is the answer to a task.
+type started struct {
+	Session    string          `json:"session_id"`
+	Invocation string          `json:"invocation_id"`
+	Status     tapedeck.Status `json:"status"`
+	Offset     int64           `json:"offset"` // of the first event of the invocation: follow from here
+}
+
+// run starts a task in a new session.
+func (h *handler) run(w http.ResponseWriter, r *http.Request) error {
+	in, err := decode[struct {
+		Task   string          `json:"task"`
+		Agent  string          `json:"agent"`
+		Thread string          `json:"thread"`
+		Title  string          `json:"title"`
+		Config json.RawMessage `json:"config"`
+	}](h, w, r)
+	if err != nil {
+		return err
+	}
+	return h.start(w, r, tapedeck.Task{
+		Text: in.Task, Agent: in.Agent, Thread: in.Thread, Title: in.Title, Config: given(in.Config),
+	})
+}
+
+// task starts the next task of a session.
+func (h *handler) task(w http.ResponseWriter, r *http.Request) error {
+	id, err := sessionID(r)
+	if err != nil {
+		return err
+	}
+	in, err := decode[struct {
+		Task   string          `json:"task"`
+		Agent  string          `json:"agent"`
+		Thread string          `json:"thread"`
+		Config json.RawMessage `json:"config"`
+	}](h, w, r)
+	if err != nil {
+		return err
+	}
+	return h.start(w, r, tapedeck.Task{
+		Session: id, Text: in.Task, Agent: in.Agent, Thread: in.Thread, Config: given(in.Config),
+	})
+}
+
+func (h *handler) start(w http.ResponseWriter, r *http.Request, t tapedeck.Task) error {
+	s, err := h.Verbs.Start(r.Context(), t)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusAccepted, started{s.Session, s.Invocation, tapedeck.StatusRunning, s.Offset})
+}
+
+// cancelled is the answer to a cancel.
+type cancelled struct {
+	Session    string          `json:"session_id"`
+	Invocation string          `json:"invocation_id"`
+	Status     tapedeck.Status `json:"status"`
+	Offset     int64           `json:"offset"` // of the terminal event
+	Resumable  bool            `json:"resumable"`
+}
+
+func (h *handler) cancel(w http.ResponseWriter, r *http.Request) error {
+	id, err := sessionID(r)
+	if err != nil {
+		return err
+	}
+	in, err := decodeOptional[struct {
+		Invocation string `json:"invocation"`
+	}](h, w, r)
+	if err != nil {
+		return err
+	}
+	if in.Invocation != "" {
+		if err := tapedeck.CheckID("the invocation", in.Invocation); err != nil {
+			return err
+		}
+	}
+	c, err := h.Verbs.Cancel(r.Context(), id, in.Invocation)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, cancelled{id, c.Invocation, tapedeck.StatusCancelled, c.Offset, c.Resumable})
+}
+
+func (h *handler) agents(w http.ResponseWriter, r *http.Request) error {
+	if q := parseQuery(r); q.err != nil {
+		return q.err
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		Agents []tapedeck.Agent `json:"agents"`
+	}{orEmpty(h.Verbs.Agents())})
+}

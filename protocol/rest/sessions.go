@@ -1,0 +1,127 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// pageLimit is the most items of a page, and how many it has unless asked.
+const (
+	pageLimit   = 1000
+	listDefault = 100
+)
+
+func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
+	if q := parseQuery(r); q.err != nil {
+		return q.err
+	}
+	in, err := decodeOptional[struct {
+		ID     string            `json:"id"`
+		Title  string            `json:"title"`
+		Owner  string            `json:"owner"`
+		Agent  string            `json:"agent"`
+		Labels map[string]string `json:"labels"`
+		State  json.RawMessage   `json:"state"`
+	}](h, w, r)
+	if err != nil {
+		return err
+	}
+	s, err := h.Verbs.Create(r.Context(), tapedeck.NewSession{
+		ID: in.ID, Title: in.Title, Owner: in.Owner, Agent: in.Agent, Labels: in.Labels, State: given(in.State),
+	})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", Root+"/sessions/"+s.ID)
+	return writeJSON(w, http.StatusCreated, s)
+}
+
+// known are the statuses that a list can be asked for.
+var known = []string{
+	string(tapedeck.StatusIdle), string(tapedeck.StatusPending), string(tapedeck.StatusRunning),
+	string(tapedeck.StatusComplete), string(tapedeck.StatusFailed), string(tapedeck.StatusCancelled),
+	string(tapedeck.StatusInterrupted),
+}
+
+func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r, "status", "agent", "owner", "parent", "from", "to", "q", "cursor", "limit")
+	f := tapedeck.Filter{
+		Status: tapedeck.Status(q.one("status", "", known...)),
+		Agent:  q.string("agent"), Owner: q.string("owner"), Parent: q.id("parent"),
+		From: q.time("from"), To: q.time("to"),
+		Query: q.string("q"), Cursor: q.string("cursor"), Limit: q.count("limit", listDefault, pageLimit),
+	}
+	if q.err != nil {
+		return q.err
+	}
+	sessions, next, err := h.Sessions.List(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		Sessions []tapedeck.Session `json:"sessions"`
+		Next     string             `json:"next,omitempty"`
+	}{orEmpty(sessions), next})
+}
+
+func (h *handler) show(w http.ResponseWriter, r *http.Request) error {
+	id, err := sessionID(r)
+	if err != nil {
+		return err
+	}
+	if q := parseQuery(r); q.err != nil {
+		return q.err
+	}
+	s, err := h.Sessions.Head(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, s)
+}
+
+func (h *handler) rename(w http.ResponseWriter, r *http.Request) error {
+	id, err := sessionID(r)
+	if err != nil {
+		return err
+	}
+	in, err := decode[struct {
+		Title  *string           `json:"title"`
+		Labels map[string]string `json:"labels"`
+	}](h, w, r)
+	if err != nil {
+		return err
+	}
+	s, err := h.Verbs.Rename(r.Context(), tapedeck.Rename{Session: id, Title: in.Title, Labels: in.Labels})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, s)
+}
+
+func (h *handler) close(w http.ResponseWriter, r *http.Request) error {
+	id, err := sessionID(r)
+	if err != nil {
+		return err
+	}
+	if _, err := decodeOptional[struct{}](h, w, r); err != nil {
+		return err
+	}
+	if err := h.Verbs.Close(r.Context(), id, ""); err != nil {
+		return err
+	}
+	return h.show(w, r)
+}
+
+func (h *handler) delete(w http.ResponseWriter, r *http.Request) error {
+	id, err := sessionID(r)
+	if err != nil {
+		return err
+	}
+	if err := h.Verbs.Delete(r.Context(), id); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

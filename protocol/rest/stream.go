@@ -1,0 +1,254 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/sse"
+)
+
+// streamBytes is the most that is read for one write. A thousand followers may
+// be catching up at the same time.
+const streamBytes = 256 << 10
+
+// A subscription is what a client wants of a stream.
+type subscription struct {
+	session string
+	filter  filter
+	from    int64
+	resumed bool // from comes after an event that the client has
+	until   bool // until the terminal event of a run
+}
+
+func parseSubscription(r *http.Request) (subscription, error) {
+	id, err := sessionID(r)
+	if err != nil {
+		return subscription{}, err
+	}
+	q := parseQuery(r, append([]string{"fromOffset", "from", "lastEventId", "until"}, filterNames...)...)
+	s := subscription{session: id, filter: q.filter(), until: q.one("until", "", "terminal") != ""}
+	if s.until && len(s.filter.invocations) > 1 {
+		q.fail("until=terminal goes with one invocation")
+	}
+	s.from = q.offset("fromOffset", q.offset("from", 0))
+	last := r.Header.Get("Last-Event-ID")
+	if last == "" {
+		last = q.string("lastEventId")
+	}
+	if last != "" && q.err == nil {
+		n, ok := parseOffset(last)
+		if !ok || n+1 <= 0 {
+			q.fail("the last event id must be the offset of an event, not %q", last)
+		}
+		s.from, s.resumed = n+1, true
+	}
+	return s, q.err
+}
+
+// stream sends the events of a session as they come.
+//
+// An EventSource reconnects whenever a stream ends, for whatever reason, and
+// tells the id of the last event; only the status 204 stops it. So a stream
+// that has come to its end must leave an id behind by which a reconnect is
+// known to have nothing more to get.
+func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
+	s, err := parseSubscription(r)
+	if err != nil {
+		return err
+	}
+	switch over, err := h.over(r.Context(), &s); {
+	case err != nil:
+		return err
+	case over:
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	case r.Method == http.MethodHead:
+		_, err := sse.Start(w)
+		return err
+	}
+	defer func() { // the next answer on this connection may come later than the last write's deadline
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+	}()
+	f := follower{subscription: s, w: w, sent: s.from - 1, passed: s.from - 1, quiet: h.Heartbeat}
+	idle := h.Heartbeat
+	if !s.filter.empty() {
+		idle /= 2 // a page of which nothing passes restarts the hub's clock, not ours
+		f.quiet = idle
+	}
+	for page, err := range h.Sessions.Follow(r.Context(), s.session, tapedeck.FollowOptions{From: s.from, Idle: idle, MaxBytes: streamBytes}) {
+		if err == nil {
+			err = f.page(page)
+		}
+		switch {
+		case err == errEnd:
+			return nil
+		case err != nil && f.out == nil:
+			return err
+		case err != nil:
+			h.broken(r, &f, err)
+			return nil
+		}
+	}
+	return nil
+}
+
+// over reports whether nothing can come any more of what the client wants.
+func (h *handler) over(ctx context.Context, s *subscription) (bool, error) {
+	head, err := h.Sessions.Head(ctx, s.session)
+	switch {
+	case err != nil:
+		return false, err
+	case s.from > head.Head && s.resumed:
+		return false, tapedeck.Errorf(tapedeck.Invalid, "session %s has no event %d yet: it is at offset %d", s.session, s.from-1, head.Head).
+			WithHint("it may have been deleted and made anew; read it from offset 0")
+	case s.from > head.Head:
+		return false, tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked from %d", s.session, head.Head, s.from).
+			WithHint("read from %d or before", head.Head)
+	case head.Closed && s.from == head.Head:
+		return true, nil
+	case !s.until || s.from == 0 || !s.resumed && s.filter.invocations == nil:
+		return false, nil
+	}
+	p, err := h.Sessions.Read(ctx, s.session, tapedeck.Range{From: s.from - 1, Limit: 1})
+	if err != nil || len(p.Records) == 0 {
+		return false, err
+	}
+	e, err := p.Records[0].Event()
+	return err == nil && s.ends(&e), err
+}
+
+// ends reports whether e ends the stream of a client that wants to know when a
+// run is over.
+func (s *subscription) ends(e *tapedeck.Event) bool {
+	return s.until && (e.Type == tapedeck.RunFinished || e.Type == tapedeck.RunError) && among(s.filter.invocations, e.Invocation)
+}
+
+// broken ends a stream that cannot go on. The client reconnects and learns why,
+// if there is more to learn.
+func (h *handler) broken(r *http.Request, f *follower, err error) {
+	switch kind := tapedeck.KindOf(err); {
+	case r.Context().Err() != nil, errors.Is(err, errGone): // the client went
+	case kind == tapedeck.NotFound, kind == tapedeck.Gone:
+		_ = f.out.Write(sse.AppendFrame(nil, "", "end", []byte(`{"reason":"deleted"}`))) // the stream ends either way
+	default:
+		_ = h.internal(r, err)
+	}
+}
+
+// A follower writes a session to one client.
+type follower struct {
+	subscription
+	w      http.ResponseWriter
+	out    *sse.Writer   // nil before the first page
+	sent   int64         // id of the last frame that had one
+	passed int64         // offset of the last event that was looked at
+	caught bool          // caught-up was sent
+	quiet  time.Duration // after so long without a frame a comment is sent
+	wrote  time.Time
+}
+
+var (
+	errEnd  = errors.New("the stream has come to its end")
+	errGone = errors.New("the client is gone")
+)
+
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// page writes one page, and returns errEnd if nothing is to follow.
+func (f *follower) page(p tapedeck.Page) error {
+	buf := buffers.Get().(*[]byte)
+	frames, err := f.frames((*buf)[:0], p)
+	if err == nil || err == errEnd {
+		if e := f.write(frames); e != nil {
+			err = e
+		}
+	}
+	if cap(frames) <= 2*streamBytes {
+		*buf = frames
+		buffers.Put(buf)
+	}
+	return err
+}
+
+// frames appends what a page becomes.
+func (f *follower) frames(b []byte, p tapedeck.Page) ([]byte, error) {
+	if f.out == nil {
+		b = append(b, "retry: 1000\n\n"...)
+	}
+	for _, rec := range p.Records {
+		shown, last, err := f.look(rec)
+		if err != nil {
+			return b, err
+		}
+		if f.passed = rec.Offset; shown {
+			b = appendEvent(b, rec)
+			f.sent = rec.Offset
+		}
+		if last {
+			return f.note(b, "end", rec.Offset+1, `,"reason":"terminal"`), errEnd
+		}
+	}
+	if p.CaughtUp() && !f.caught {
+		f.caught = true
+		b = f.note(b, "caught-up", p.Next, "")
+	}
+	if p.CaughtUp() && p.Closed {
+		return f.note(b, "end", p.Next, `,"reason":"closed"`), errEnd
+	}
+	return b, nil
+}
+
+// look reports whether the client is shown an event, and whether it is the last
+// one that it wants. Events are decoded only if that depends on them.
+func (f *follower) look(rec tapedeck.Record) (shown, last bool, err error) {
+	if f.filter.empty() && !f.until {
+		return true, false, nil
+	}
+	e, err := rec.Event()
+	return f.filter.match(&e), f.ends(&e), err
+}
+
+// appendEvent appends the frame of an event. The bytes of a record are one
+// line; they need not be searched for line ends.
+func appendEvent(b []byte, rec tapedeck.Record) []byte {
+	b = strconv.AppendInt(append(b, "id: "...), rec.Offset, 10)
+	b = append(append(b, "\ndata: "...), rec.Data...)
+	return append(b, "\n\n"...)
+}
+
+// note appends a frame of ours. It has an id only if events were passed over
+// that the filter held back: so a reconnect does not look at them again, and no
+// id is seen twice.
+func (f *follower) note(b []byte, event string, next int64, more string) []byte {
+	id := ""
+	if f.passed > f.sent {
+		id, f.sent = strconv.FormatInt(f.passed, 10), f.passed
+	}
+	data := strconv.AppendInt([]byte(`{"next":`), next, 10)
+	return sse.AppendFrame(b, id, event, append(append(data, more...), '}'))
+}
+
+func (f *follower) write(frames []byte) (err error) {
+	switch now := time.Now(); {
+	case f.out == nil:
+		if f.out, err = sse.Start(f.w); err != nil {
+			return errGone
+		}
+		fallthrough
+	case len(frames) > 0:
+		err = f.out.Write(frames)
+		f.wrote = now
+	case now.Sub(f.wrote) >= f.quiet:
+		err = f.out.Heartbeat()
+		f.wrote = now
+	}
+	if err != nil {
+		return errGone
+	}
+	return nil
+}

@@ -1,0 +1,397 @@
+package rest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/sse"
+	"github.com/tapedeck/tapedeck/protocol/rest"
+)
+
+func TestStreamBeginsWithHistoryAndGoesOnLive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door, g := newDoor(rest.Options{})
+		g.session(t, "s", 2)
+		s := watch(t, door, "s/stream")
+		synctest.Wait()
+		if s.status != http.StatusOK || s.header.Get("Content-Type") != "text/event-stream; charset=utf-8" {
+			t.Fatalf("%d %v", s.status, s.header)
+		}
+		if !strings.HasPrefix(s.text(), "retry: 1000\n\n") {
+			t.Errorf("it begins with %.40q", s.text())
+		}
+		g.say(t, "s", 2)
+		synctest.Wait()
+		if got := s.offsets(t); !slices.Equal(got, count(0, 5)) {
+			t.Errorf("events %v", got)
+		}
+		if got := s.notes(t); got != `caught-up{"next":3}` {
+			t.Errorf("notes %s", got)
+		}
+		s.leave()
+	})
+}
+
+// Wherever a connection is lost, the next one goes on after the last event that
+// came: each comes once.
+func TestResumeAtEveryPoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door, g := newDoor(rest.Options{})
+		g.session(t, "s", 19)
+		for last := range int64(20) {
+			for _, way := range []func() *screen{
+				func() *screen { return watch(t, door, "s/stream", "Last-Event-ID", fmt.Sprint(last)) },
+				func() *screen { return watch(t, door, fmt.Sprintf("s/stream?lastEventId=%d", last)) },
+				func() *screen { return watch(t, door, fmt.Sprintf("s/stream?fromOffset=%d", last+1)) },
+			} {
+				s := way()
+				synctest.Wait()
+				if got := s.offsets(t); !slices.Equal(got, count(last+1, 20)) {
+					t.Errorf("after event %d: %v", last, got)
+				}
+				s.leave()
+			}
+		}
+	})
+}
+
+// A client that loses its connection again and again while somebody writes sees
+// each event once, with a filter or without.
+func TestReconnectsLoseNothing(t *testing.T) {
+	for _, filter := range []string{"", "?channel=chunks", "?type=acme.rare", "?type=acme.never"} {
+		t.Run(filter, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { reconnect(t, filter) })
+		})
+	}
+}
+
+func reconnect(t *testing.T, filter string) {
+	door, g := newDoor(rest.Options{})
+	g.session(t, "s", 0)
+	want := []int64{}
+	var s screen
+	for i := int64(1); i <= 100; i++ {
+		s.open(t, door, "s/stream"+filter, "Last-Event-ID", s.lastID(t))
+		if i%3 == 0 {
+			synctest.Wait() // it has caught up
+		}
+		typ := "acme.said"
+		if i%7 == 0 {
+			typ = "acme.rare"
+		}
+		g.append(t, "s", tapedeck.Event{Type: typ, Channel: tapedeck.ChannelChunks})
+		if i%2 == 0 {
+			synctest.Wait() // it has seen that
+		}
+		s.leave()
+		if strings.Contains(filter, "type") && typ != strings.TrimPrefix(filter, "?type=") {
+			continue
+		}
+		want = append(want, i)
+	}
+	s.open(t, door, "s/stream"+filter, "Last-Event-ID", s.lastID(t))
+	synctest.Wait()
+	s.leave()
+	if !strings.Contains(filter, "type") {
+		want = append([]int64{0}, want...) // session.created
+	}
+	if got := s.offsets(t); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	seen := map[string]bool{}
+	for _, f := range s.frames(t) {
+		if f.ID != "" && seen[f.ID] {
+			t.Errorf("id %s came twice", f.ID)
+		}
+		seen[f.ID] = true
+	}
+}
+
+func TestHeartbeats(t *testing.T) {
+	for _, filter := range []string{"", "?type=acme.never"} {
+		synctest.Test(t, func(t *testing.T) {
+			door, g := newDoor(rest.Options{})
+			g.session(t, "s", 0)
+			s := watch(t, door, "s/stream"+filter)
+			for range 12 { // a minute; with a filter none of it is shown
+				<-time.After(5 * time.Second) // of the bubble's time
+				if filter != "" {
+					g.say(t, "s", 1)
+				}
+			}
+			synctest.Wait()
+			if n := strings.Count(s.text(), ": heartbeat\n\n"); n < 4 || n > 8 {
+				t.Errorf("filter %q: %d heartbeats in a minute", filter, n)
+			}
+			s.leave()
+		})
+	}
+}
+
+// A reader that takes nothing holds nobody up and misses nothing.
+func TestSlowReaderIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door, g := newDoor(rest.Options{})
+		g.session(t, "s", 0)
+		slow, quick := watch(t, door, "s/stream"), watch(t, door, "s/stream")
+		synctest.Wait()
+		thaw := slow.freeze()
+		begun := time.Now()
+		g.say(t, "s", 3000)
+		synctest.Wait()
+		if time.Since(begun) != 0 {
+			t.Error("the writer had to wait")
+		}
+		if got := len(quick.offsets(t)); got != 3001 {
+			t.Errorf("the quick reader has %d events", got)
+		}
+		if got := len(slow.offsets(t)); got != 1 {
+			t.Errorf("the slow reader has %d events", got)
+		}
+		close(thaw)
+		synctest.Wait()
+		if got := slow.offsets(t); !slices.Equal(got, count(0, 3001)) {
+			t.Errorf("the slow reader has %d events", len(got))
+		}
+		slow.leave()
+		quick.leave()
+	})
+}
+
+func TestThousandFollowers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door, g := newDoor(rest.Options{})
+		g.session(t, "s", 0)
+		screens := make([]*screen, 1000)
+		for i := range screens {
+			screens[i] = watch(t, door, "s/stream")
+		}
+		synctest.Wait()
+		if n := g.Followers(); n != 1000 {
+			t.Errorf("%d followers", n)
+		}
+		g.say(t, "s", 5)
+		synctest.Wait()
+		for i, s := range screens {
+			if got := s.offsets(t); !slices.Equal(got, count(0, 6)) {
+				t.Fatalf("follower %d has %v", i, got)
+			}
+			s.leave()
+		}
+		if n := g.Followers(); n != 0 {
+			t.Errorf("%d followers are left", n)
+		}
+	})
+}
+
+func TestFilteredStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door, g := newDoor(rest.Options{})
+		g.session(t, "s", 0)
+		s := watch(t, door, "s/events?channel=toolCalls&thread=side", "Accept", "text/event-stream")
+		synctest.Wait()
+		for _, e := range []tapedeck.Event{
+			{Type: tapedeck.ToolCallEnd, Thread: "side"},                            // 1
+			{Type: tapedeck.ToolCallEnd},                                            // another thread
+			{Type: tapedeck.TextMessageEnd, Thread: "side"},                         // another channel
+			{Type: tapedeck.SessionRenamed, Data: json.RawMessage(`{"title":"x"}`)}, // 4, always
+		} {
+			g.append(t, "s", e)
+		}
+		synctest.Wait()
+		if got := s.offsets(t); !slices.Equal(got, []int64{0, 1, 4}) {
+			t.Errorf("got %v", got)
+		}
+		s.leave()
+	})
+}
+
+func runEvent(typ, invocation string) tapedeck.Event {
+	return tapedeck.Event{Type: typ, Invocation: invocation, Data: json.RawMessage(`{"threadId":"t","runId":"` + invocation + `","message":"m"}`)}
+}
+
+func TestUntilTerminal(t *testing.T) {
+	for _, c := range []struct {
+		name, query string
+		want        []int64
+		notes       string
+	}{
+		{"of the next run", "", count(0, 4), `caught-up{"next":1} end{"next":4,"reason":"terminal"}`},
+		{"of an invocation", "&invocation=b", []int64{2, 5}, `0caught-up{"next":1} end{"next":6,"reason":"terminal"}`},
+		{"that a filter holds back", "&type=acme.said", nil, `0caught-up{"next":1} 3end{"next":4,"reason":"terminal"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				door, g := newDoor(rest.Options{})
+				g.session(t, "s", 0)
+				s := watch(t, door, "s/stream?until=terminal"+c.query)
+				synctest.Wait()
+				g.append(t, "s", runEvent(tapedeck.RunStarted, "a"))
+				g.append(t, "s", runEvent(tapedeck.RunStarted, "b"))
+				g.append(t, "s", runEvent(tapedeck.RunError, "a"))
+				g.append(t, "s", tapedeck.Event{Type: "acme.said"})
+				g.append(t, "s", runEvent(tapedeck.RunFinished, "b"))
+				<-s.done
+				if got := s.notes(t); got != c.notes {
+					t.Errorf("notes %s, want %s", got, c.notes)
+				}
+				if got := s.offsets(t); !slices.Equal(got, c.want) {
+					t.Errorf("got %v, want %v", got, c.want)
+				}
+				again := watch(t, door, "s/stream?until=terminal"+c.query, "Last-Event-ID", s.lastID(t))
+				<-again.done
+				if again.status != http.StatusNoContent {
+					t.Errorf("a reconnect after the end gets %d: an EventSource would go on for ever", again.status)
+				}
+			})
+		})
+	}
+}
+
+func TestStreamEndsWithItsSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door, g := newDoor(rest.Options{})
+		g.session(t, "s", 1)
+		plain, filtered := watch(t, door, "s/stream"), watch(t, door, "s/stream?type=acme.never")
+		synctest.Wait()
+		if err := g.Close(t.Context(), "s", ""); err != nil {
+			t.Fatal(err)
+		}
+		<-plain.done
+		<-filtered.done
+		if got := plain.notes(t); got != `caught-up{"next":2} end{"next":3,"reason":"closed"}` {
+			t.Errorf("notes %s", got)
+		}
+		if got := filtered.notes(t); got != `1caught-up{"next":2} 2end{"next":3,"reason":"closed"}` {
+			t.Errorf("notes with a filter %s", got)
+		}
+		for _, s := range []*screen{plain, filtered} {
+			again := watch(t, door, "s/stream", "Last-Event-ID", s.lastID(t))
+			if <-again.done; again.status != http.StatusNoContent {
+				t.Errorf("a reconnect gets %d", again.status)
+			}
+		}
+	})
+}
+
+func TestStreamEndsWhenItsSessionIsDeleted(t *testing.T) {
+	for name, anew := range map[string]bool{"deleted": false, "deleted and made anew": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				door, g := newDoor(rest.Options{})
+				g.session(t, "s", 1)
+				s := watch(t, door, "s/stream")
+				synctest.Wait()
+				if err := g.Delete(t.Context(), "s"); err != nil {
+					t.Fatal(err)
+				}
+				if anew {
+					g.session(t, "s", 5)
+				}
+				<-s.done
+				if got := s.notes(t); got != `caught-up{"next":2} end{"reason":"deleted"}` {
+					t.Errorf("notes %s", got)
+				}
+				if got := s.offsets(t); !slices.Equal(got, count(0, 2)) {
+					t.Errorf("events %v", got)
+				}
+			})
+		})
+	}
+}
+
+// Over a real connection: the headers come at once, and a client that goes away
+// is gone at once.
+func TestDisconnectReleasesTheFollower(t *testing.T) {
+	door, g := newDoor(rest.Options{})
+	var left sync.WaitGroup
+	left.Add(1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer left.Done()
+		door.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	g.session(t, "s", 1)
+	resp, err := http.Get(server.URL + "/api/v1/sessions/s/stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for f, err := range sse.Read(resp.Body) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Event == "caught-up" {
+			g.say(t, "s", 1)
+		}
+		if f.Event == "" {
+			seen++
+		}
+		if seen == 3 {
+			break
+		}
+	}
+	if n := g.Followers(); n != 1 {
+		t.Errorf("%d followers", n)
+	}
+	_ = resp.Body.Close()
+	left.Wait()
+	if n := g.Followers(); n != 0 {
+		t.Errorf("%d followers are left", n)
+	}
+	if s, err := g.Head(t.Context(), "s"); err != nil || s.Head != 3 {
+		t.Errorf("the session is at %d, %v", s.Head, err)
+	}
+}
+
+// A stream that has ended leaves no deadline on a connection that is used again.
+func TestConnectionIsGoodAfterAStream(t *testing.T) {
+	door, g := newDoor(rest.Options{})
+	var deadlines []time.Time
+	var mu sync.Mutex
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		door.ServeHTTP(deadlineSpy{w, func(at time.Time) {
+			mu.Lock()
+			defer mu.Unlock()
+			deadlines = append(deadlines, at)
+		}}, r)
+	}))
+	defer server.Close()
+	g.session(t, "s", 1)
+	if err := g.Close(t.Context(), "s", ""); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Get(server.URL + "/api/v1/sessions/s/stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	mu.Lock()
+	defer mu.Unlock()
+	if n := len(deadlines); n < 2 || !deadlines[n-1].IsZero() {
+		t.Errorf("write deadlines %v; the last one must be none", deadlines)
+	}
+}
+
+type deadlineSpy struct {
+	http.ResponseWriter
+	set func(time.Time)
+}
+
+func (d deadlineSpy) SetWriteDeadline(at time.Time) error {
+	d.set(at)
+	return http.NewResponseController(d.ResponseWriter).SetWriteDeadline(at)
+}
+
+func (d deadlineSpy) Flush() { _ = http.NewResponseController(d.ResponseWriter).Flush() }

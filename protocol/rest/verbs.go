@@ -1,0 +1,40 @@
+package rest
+
+import (
+	"context"
+	"io"
+	"iter"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// sessions is what is read from the hub.
+type sessions interface {
+	Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error)
+	Head(ctx context.Context, session string) (tapedeck.Session, error)
+	List(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session, string, error)
+	Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error]
+}
+
+// verbs is the engine.
+type verbs interface {
+	writer
+	runner
+}
+
+// writer is what the engine does to sessions.
+type writer interface {
+	Create(ctx context.Context, n tapedeck.NewSession) (tapedeck.Session, error)
+	Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error)
+	Rename(ctx context.Context, r tapedeck.Rename) (tapedeck.Session, error)
+	Close(ctx context.Context, session, actor string) error
+	Delete(ctx context.Context, session string) error
+	Import(ctx context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.Imported, error)
+}
+
+// runner is what the engine does with agents.
+type runner interface {
+	Start(ctx context.Context, t tapedeck.Task) (tapedeck.Started, error)
+	Cancel(ctx context.Context, session, invocation string) (tapedeck.Cancelled, error)
+	Agents() []tapedeck.Agent
+}

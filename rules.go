@@ -1,0 +1,284 @@
+package tapedeck
+
+import (
+	"slices"
+	"strings"
+)
+
+// A rule says whether an event of a type may follow, and returns the run after
+// it: the same if it opens and closes nothing, nil if it ends it.
+type rule func(r *run, e *Event, c *checked) (*run, error)
+
+// rules has the place of every AG-UI type in the order of events.
+var rules = map[string]rule{
+	RunStarted:  nowhere, // see [Verifier.start]
+	RunFinished: finishes,
+	RunError:    func(*run, *Event, *checked) (*run, error) { return nil, nil },
+
+	TextMessageStart:        opens(textMessage),
+	TextMessageContent:      continues(textMessage),
+	TextMessageEnd:          closes(textMessage),
+	ToolCallStart:           opens(toolCall),
+	ToolCallArgs:            continues(toolCall),
+	ToolCallEnd:             closes(toolCall),
+	ReasoningMessageStart:   opens(reasoningMessage),
+	ReasoningMessageContent: continues(reasoningMessage),
+	ReasoningMessageEnd:     closes(reasoningMessage),
+	ReasoningStart:          opens(reasoningSpan),
+	ReasoningEnd:            closes(reasoningSpan),
+	StepStarted:             opens(step),
+	StepFinished:            closes(step),
+	SubagentStarted:         startsSubagent,
+	SubagentFinished:        endsSubagent,
+	SubagentError:           endsSubagent,
+
+	ToolCallResult:          answers,
+	ActivitySnapshot:        showsActivity,
+	ActivityDelta:           changesActivity,
+	ReasoningEncryptedValue: encrypts,
+	MessagesSnapshot:        restates,
+	StateSnapshot:           anywhere,
+	StateDelta:              anywhere,
+	Raw:                     anywhere,
+	Custom:                  anywhere,
+
+	TextMessageChunk:      shorthand,
+	ToolCallChunk:         shorthand,
+	ReasoningMessageChunk: shorthand,
+}
+
+func anywhere(r *run, _ *Event, _ *checked) (*run, error) { return r, nil }
+
+func nowhere(_ *run, e *Event, _ *checked) (*run, error) {
+	return nil, Errorf(Conflict, "a %s cannot come here", e.Type)
+}
+
+func shorthand(_ *run, e *Event, _ *checked) (*run, error) {
+	return nil, Errorf(Invalid, "a %s is shorthand that the log does not keep", e.Type).WithHint("send START, CONTENT or ARGS, and END")
+}
+
+func opens(k kind) rule {
+	return func(r *run, e *Event, c *checked) (*run, error) {
+		id, tag := c.get(kinds[k].member), c.string("subagentRunId")
+		if o := r.find(k, id, tag); o != nil {
+			return nil, Errorf(Conflict, "%s %s is open already", kinds[k].noun, quote(o.id)).WithHint("send %s first", kinds[k].end)
+		}
+		o := opened{kind: k, id: stringOf(id), owner: tag, instance: e.Instance, turn: e.Turn}
+		next, err := r.claim(&o, c)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.room(); err != nil {
+			return nil, err
+		}
+		o.chunks = chunksOf(k, c)
+		return next.with(o), nil
+	}
+}
+
+func (r *run) room() error {
+	if len(r.open) < maxOpenThings {
+		return nil
+	}
+	return Errorf(TooLarge, "run %s has %d things open", r.Invocation, len(r.open)).WithHint("close some of them")
+}
+
+// claim settles whose the thing is that is being opened. A thing that was open
+// before stays its owner's.
+func (r *run) claim(o *opened, c *checked) (*run, error) {
+	if o.kind == step {
+		return r, nil // a step is its owner's by its key
+	}
+	tagged := o.owner != ""
+	if o.kind == toolCall {
+		inherits, err := r.inherit(o, c.string("parentMessageId"))
+		if err != nil {
+			return nil, err
+		}
+		tagged = tagged || inherits
+	}
+	owner, known := r.ownerOf(o.kind, o.id)
+	if !known {
+		return r.own(o.kind, o.id, o.owner), nil
+	}
+	if tagged && o.owner != owner {
+		return nil, foreign(o.kind, o.id, owner, o.owner)
+	}
+	o.owner = owner
+	return r, nil
+}
+
+// inherit gives an untagged tool call the owner of the message that it is in, and
+// reports whether it is in one that is known.
+func (r *run) inherit(o *opened, parent string) (bool, error) {
+	owner, known := r.ownerOf(textMessage, parent)
+	if known && o.owner != "" && o.owner != owner {
+		return false, Errorf(Conflict, "tool call %s is of %s, but its message %s is of %s", quote(o.id), author(o.owner), quote(parent), author(owner))
+	}
+	if known {
+		o.owner = owner
+	}
+	return known, nil
+}
+
+func author(owner string) string {
+	if owner == "" {
+		return "the agent itself"
+	}
+	return "subagent " + quote(owner)
+}
+
+// foreign is the error of an event that is tagged with another owner than that
+// of the thing it names.
+func foreign(k kind, id, owner, tag string) error {
+	return Errorf(Conflict, "%s %s is of %s, not of %s", kinds[k].noun, quote(id), author(owner), author(tag)).
+		WithHint("leave subagentRunId out, or send that of the event that opened it")
+}
+
+// opener returns the open thing that an event continues or closes.
+func (r *run) opener(k kind, e *Event, c *checked) (*opened, error) {
+	id, tag := c.get(kinds[k].member), c.get("subagentRunId")
+	owner := ""
+	if k == step {
+		owner = stringOf(tag)
+	}
+	o := r.find(k, id, owner)
+	switch {
+	case o == nil && k == step:
+		return nil, r.noStep(id, owner)
+	case o == nil:
+		return nil, Errorf(Conflict, "%s %s is not open in run %s", kinds[k].noun, quote(stringOf(id)), r.Invocation).
+			WithHint("send %s before %s", kinds[k].start, e.Type)
+	case tag != nil && !stringIs(tag, o.owner):
+		return nil, foreign(k, o.id, o.owner, stringOf(tag))
+	}
+	return o, nil
+}
+
+// noStep explains why a step cannot be finished; often another has begun it.
+func (r *run) noStep(id []byte, owner string) error {
+	for i := range r.open {
+		if o := &r.open[i]; o.kind == step && stringIs(id, o.id) {
+			return Errorf(Conflict, "step %s is of %s, not of %s", quote(o.id), author(o.owner), author(owner)).
+				WithHint("a step is finished with the subagentRunId with which it began")
+		}
+	}
+	return Errorf(Conflict, "step %s is not open in run %s", quote(stringOf(id)), r.Invocation).WithHint("send %s first", StepStarted)
+}
+
+func continues(k kind) rule {
+	return func(r *run, e *Event, c *checked) (*run, error) {
+		_, err := r.opener(k, e, c)
+		return r, err
+	}
+}
+
+func closes(k kind) rule {
+	return func(r *run, e *Event, c *checked) (*run, error) {
+		o, err := r.opener(k, e, c)
+		if err != nil {
+			return nil, err
+		}
+		return r.without(o), nil
+	}
+}
+
+func startsSubagent(r *run, e *Event, c *checked) (*run, error) {
+	id, parent := c.string("subagentRunId"), c.string("parentSubagentRunId")
+	_, before := r.ownerOf(subagent, id)
+	_, parentBefore := r.ownerOf(subagent, parent)
+	switch {
+	case before:
+		return nil, Errorf(Conflict, "subagent %s was started before in run %s", quote(id), r.Invocation).
+			WithHint("every invocation of a subagent has an id of its own")
+	case parent != "" && !parentBefore:
+		return nil, Errorf(Conflict, "subagent %s has the parent %s, which was not started in run %s", quote(id), quote(parent), r.Invocation)
+	}
+	if err := r.room(); err != nil {
+		return nil, err
+	}
+	o := opened{kind: subagent, id: id, instance: e.Instance, turn: e.Turn}
+	return r.own(subagent, id, "").with(o), nil
+}
+
+func endsSubagent(r *run, e *Event, c *checked) (*run, error) {
+	o := r.find(subagent, c.get("subagentRunId"), "")
+	if o == nil {
+		return nil, Errorf(Conflict, "subagent %s is not active in run %s", quote(c.string("subagentRunId")), r.Invocation).
+			WithHint("send %s before %s", SubagentStarted, e.Type)
+	}
+	return r.without(o), nil
+}
+
+// answers: a result is a message, whose author may be another than that of the
+// call.
+func answers(r *run, _ *Event, c *checked) (*run, error) {
+	return r.own(textMessage, c.string("messageId"), c.string("subagentRunId")), nil
+}
+
+func showsActivity(r *run, _ *Event, c *checked) (*run, error) {
+	id := c.string("messageId")
+	if _, shown := r.ownerOf(activityMessage, id); shown && string(c.get("replace")) == "false" {
+		return r, nil // it stays as it was
+	}
+	return r.own(activityMessage, id, c.string("subagentRunId")), nil
+}
+
+func changesActivity(r *run, _ *Event, c *checked) (*run, error) {
+	return r, r.owned(c, activityMessage, c.string("messageId"))
+}
+
+func encrypts(r *run, _ *Event, c *checked) (*run, error) {
+	id := c.string("entityId")
+	if c.string("subtype") == "tool-call" {
+		return r, r.owned(c, toolCall, id)
+	}
+	if _, text := r.ownerOf(textMessage, id); text {
+		return r, r.owned(c, textMessage, id)
+	}
+	return r, r.owned(c, reasoningMessage, id)
+}
+
+// owned returns an error if an event is tagged with another owner than that of
+// the thing it names.
+func (r *run) owned(c *checked, of kind, id string) error {
+	tag := c.string("subagentRunId")
+	if owner, known := r.ownerOf(of, id); known && tag != "" && tag != owner {
+		return foreign(of, id, owner, tag)
+	}
+	return nil
+}
+
+// restates: a snapshot says anew whose all messages are.
+func restates(r *run, _ *Event, c *checked) (*run, error) {
+	next := *r
+	next.known = r.known.seed(c.get("messages"))
+	next.open = slices.Clone(r.open)
+	for i := range next.open {
+		o := &next.open[i]
+		if k := next.known.find(o.kind.ownedAs(), o.id); k != nil {
+			o.owner = k.owner // of steps and subagents none is known, or theirs
+		}
+	}
+	return &next, nil
+}
+
+func finishes(r *run, e *Event, c *checked) (*run, error) {
+	if !stringIs(c.get("runId"), e.Invocation) {
+		return nil, Errorf(Invalid, "the %s has the runId %s, but belongs to invocation %s", e.Type, quote(c.string("runId")), e.Invocation)
+	}
+	if len(r.open) == 0 {
+		return nil, nil
+	}
+	var ends []string
+	for i := len(r.open) - 1; i >= 0 && len(ends) < 3; i-- {
+		o := r.open[i]
+		ends = append(ends, kinds[o.kind].end+" of "+quote(o.id))
+	}
+	o := r.open[len(r.open)-1]
+	err := Errorf(Conflict, "run %s cannot finish while %s %s is open", r.Invocation, kinds[o.kind].noun, quote(o.id))
+	if n := len(r.open) - 1; n > 0 {
+		err.Message += Errorf(Internal, ", and %d more", n).Message
+	}
+	return nil, err.WithHint("send %s first", strings.Join(ends, ", "))
+}

@@ -1,0 +1,21 @@
+package runnertest
+
+import (
+	"runtime"
+	"testing"
+	"time"
+)
+
+// noLeaks runs a test and waits until there are no more goroutines than before
+// it. Outside a bubble that is the best that can be said, so tests that use it
+// must not run in parallel.
+func noLeaks(t *testing.T, run func(*testing.T)) {
+	before := runtime.NumGoroutine()
+	run(t)
+	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			stacks := make([]byte, 64<<10)
+			t.Fatalf("goroutines were left behind:\n%s", stacks[:runtime.Stack(stacks, true)])
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package runnertest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// order feeds a whole run to the verifier, as the engine does, and ends it: so
+// everything that was begun must have been ended.
+func order(t *testing.T, h Harness) {
+	in := invocation(h.Talk, "inv_1")
+	events, err := h.collect(t, t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(events) < 3 {
+		t.Fatalf("Talk yielded %d events; the suite needs a few", len(events))
+	}
+	verify(t, in, events)
+	h.compare(t, events)
+}
+
+// verify puts events between the start and the end of a run.
+func verify(t *testing.T, in tapedeck.Invocation, events []tapedeck.Event) {
+	t.Helper()
+	run, err := json.Marshal(map[string]string{"threadId": in.Thread, "runId": in.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := tapedeck.NewVerifier()
+	add := func(e tapedeck.Event) {
+		t.Helper()
+		e.Invocation, e.Thread = in.ID, in.Thread
+		if err := v.Add(&e); err != nil {
+			t.Fatalf("%s %s: %v", e.Type, e.Data, err)
+		}
+	}
+	add(tapedeck.Event{Type: "RUN_STARTED", Data: run})
+	for _, e := range events {
+		add(e)
+	}
+	add(tapedeck.Event{Type: "RUN_FINISHED", Data: run})
+}
+
+// compare compares what was said with what should have been said.
+func (h *Harness) compare(t *testing.T, events []tapedeck.Event) {
+	t.Helper()
+	if h.Text == "" {
+		return
+	}
+	var said strings.Builder
+	for _, e := range events {
+		if e.Type == "TEXT_MESSAGE_CONTENT" {
+			said.WriteString(read(t, e).Delta)
+		}
+	}
+	if said.String() != h.Text {
+		t.Errorf("it said %q, want %q", said.String(), h.Text)
+	}
+}
+
+type content struct {
+	MessageID, ToolCallID, Delta string
+}
+
+func read(t *testing.T, e tapedeck.Event) content {
+	t.Helper()
+	var c content
+	if err := json.Unmarshal(e.Data, &c); err != nil {
+		t.Fatalf("%s %s: %v", e.Type, e.Data, err)
+	}
+	return c
+}
+
+func unstamped(t *testing.T, h Harness) {
+	events, err := h.collect(t, t.Context(), invocation(h.Talk, "inv_1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		if err := e.Check(); err != nil {
+			t.Errorf("%s: %v", e.Type, err)
+		}
+		if e.Offset != 0 || e.Thread != "" || e.Invocation != "" || !e.Time.IsZero() {
+			t.Errorf("%s: offset, thread, invocation and time are the engine's to set: %+v", e.Type, e)
+		}
+		switch {
+		case strings.HasPrefix(e.Type, "RUN_"), strings.HasPrefix(e.Type, "session."):
+			t.Errorf("%s is the engine's to write", e.Type)
+		}
+	}
+}
+
+func cancelled(t *testing.T, h Harness) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n := 0
+	h.within(t, func() {
+		for _, err := range h.Runner.Run(ctx, invocation(h.Endless, "inv_1")) {
+			if n++; n == 3 {
+				cancel()
+			}
+			if err != nil && !errors.Is(err, context.Canceled) {
+				t.Errorf("it was cancelled and failed: %v", err)
+			}
+		}
+	})
+	if n < 3 {
+		t.Fatalf("Endless ended by itself after %d events", n)
+	}
+}
+
+func cancelledBefore(t *testing.T, h Harness) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := h.collect(t, ctx, invocation(h.Endless, "inv_1"))
+	if err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("it was cancelled and failed: %v", err)
+	}
+}
+
+func slowReader(t *testing.T, h Harness) {
+	lag := time.Millisecond
+	if h.Bubble {
+		lag = time.Minute
+	}
+	in := invocation(h.Talk, "inv_1")
+	var events []tapedeck.Event
+	h.within(t, func() {
+		for e, err := range h.Runner.Run(t.Context(), in) {
+			if err != nil {
+				t.Errorf("it failed: %v", err)
+				return
+			}
+			events = append(events, e)
+			<-time.After(lag)
+		}
+	})
+	verify(t, in, events)
+	h.compare(t, events)
+}
+
+func failing(t *testing.T, h Harness) {
+	if h.Fail == nil {
+		t.Skip("the runner cannot be made to fail")
+	}
+	_, err := h.collect(t, t.Context(), invocation(*h.Fail, "inv_1")) // collect checks that nothing follows
+	if err == nil {
+		t.Fatal("Fail did not fail")
+	}
+}
+
+func leaving(t *testing.T, h Harness) {
+	for _, in := range []tapedeck.Invocation{h.Talk, h.Endless} {
+		h.within(t, func() {
+			for _, err := range h.Runner.Run(t.Context(), invocation(in, "inv_1")) {
+				if err != nil {
+					t.Errorf("it failed: %v", err)
+				}
+				break
+			}
+		})
+	}
+}
+
+func together(t *testing.T, h Harness) {
+	type result struct {
+		in     tapedeck.Invocation
+		events []tapedeck.Event
+	}
+	results := make(chan result)
+	for _, id := range []string{"inv_1", "inv_2"} {
+		go func() {
+			in := invocation(h.Talk, id)
+			events, err := h.collect(t, t.Context(), in)
+			if err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
+			results <- result{in, events}
+		}()
+	}
+	owner := map[string]string{} // of message and tool call ids
+	for range 2 {
+		r := <-results
+		verify(t, r.in, r.events)
+		h.compare(t, r.events)
+		for _, e := range r.events {
+			for _, id := range []string{read(t, e).MessageID, read(t, e).ToolCallID} {
+				if id != "" && owner[id] != "" && owner[id] != r.in.ID {
+					t.Fatalf("two invocations use the id %s", id)
+				}
+				owner[id] = r.in.ID
+			}
+		}
+	}
+}
+
+func again(t *testing.T, h Harness) {
+	for _, id := range []string{"inv_1", "inv_2"} {
+		in := invocation(h.Talk, id)
+		events, err := h.collect(t, t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		verify(t, in, events)
+		h.compare(t, events)
+	}
+}

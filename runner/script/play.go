@@ -1,0 +1,296 @@
+package script
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+const (
+	defaultRate = 30.0    // words a second
+	maxText     = 1 << 20 // bytes of one text, with the task put in
+	argsPiece   = 24      // bytes of a tool's arguments in one delta
+)
+
+// A player plays the steps of one invocation. Its methods report false when the
+// run is over: the script failed, ctx is done, or nobody listens any more.
+type player struct {
+	ctx     context.Context
+	yield   func(tapedeck.Event, error) bool
+	task    string
+	prefix  string // of the ids it makes
+	ids     int
+	turn    int
+	round   int // of the innermost repetition, from 1
+	speed   float64
+	instant bool
+	rate    float64
+	jitter  float64
+	random  *rand.Rand
+}
+
+func (p *player) play(steps []step) bool {
+	for i := range steps {
+		if s := &steps[i]; !s.do(p, s) {
+			return false
+		}
+	}
+	return true
+}
+
+// emit yields one event. After ctx is done there is nothing left to say: what
+// the script has begun is closed by whoever runs it.
+func (p *player) emit(typ string, data any) bool {
+	if p.ctx.Err() != nil {
+		return false
+	}
+	b, err := json.Marshal(data)
+	if err != nil {
+		return p.refuse("%s: %v", typ, err)
+	}
+	return p.yield(tapedeck.Event{Type: typ, Turn: p.turn, Data: b}, nil)
+}
+
+func (p *player) refuse(format string, args ...any) bool {
+	p.yield(tapedeck.Event{}, tapedeck.Errorf(tapedeck.Invalid, format, args...))
+	return false
+}
+
+// pause waits for d as it passes at the player's speed. It is the only place
+// that waits, with a timer of ctx, so that a fake clock can drive it.
+func (p *player) pause(d time.Duration) bool {
+	if d = time.Duration(float64(d) / p.speed); d <= 0 || p.instant {
+		return p.ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-p.ctx.Done():
+		return false
+	}
+}
+
+// beat waits for the time of one word.
+func (p *player) beat(s *step) bool {
+	rate := p.rate
+	if s.Rate > 0 {
+		rate = s.Rate
+	}
+	vary := 1 + p.jitter*(2*p.random.Float64()-1)
+	return p.pause(time.Duration(vary / rate * float64(time.Second)))
+}
+
+func (p *player) newID(kind string) string {
+	p.ids++
+	return fmt.Sprintf("%s.%s%d", p.prefix, kind, p.ids)
+}
+
+// members of events; which of them an event has depends on its type.
+type members struct {
+	MessageID  string    `json:"messageId,omitempty"`
+	ToolCallID string    `json:"toolCallId,omitempty"`
+	Name       string    `json:"toolCallName,omitempty"`
+	Role       string    `json:"role,omitempty"`
+	Delta      *string   `json:"delta,omitempty"`
+	Content    *string   `json:"content,omitempty"`
+	Metadata   *metadata `json:"metadata,omitempty"`
+}
+
+type metadata struct {
+	Tapedeck struct {
+		Error    bool `json:"error,omitempty"`
+		Duration int  `json:"durationMs,omitempty"`
+	} `json:"tapedeck"`
+}
+
+func (p *player) say(s *step) bool {
+	text, ok := p.expand(*s.Say)
+	if !ok {
+		return false
+	}
+	m := members{MessageID: p.newID("m")}
+	return p.emit("TEXT_MESSAGE_START", members{MessageID: m.MessageID, Role: "assistant"}) &&
+		p.stream(s, "TEXT_MESSAGE_CONTENT", m, words(text)) &&
+		p.emit("TEXT_MESSAGE_END", m)
+}
+
+func (p *player) think(s *step) bool {
+	text, ok := p.expand(*s.Think)
+	if !ok {
+		return false
+	}
+	m := members{MessageID: p.newID("r")}
+	return p.emit("REASONING_START", m) &&
+		p.emit("REASONING_MESSAGE_START", members{MessageID: m.MessageID, Role: "reasoning"}) &&
+		p.stream(s, "REASONING_MESSAGE_CONTENT", m, words(text)) &&
+		p.emit("REASONING_MESSAGE_END", m) &&
+		p.emit("REASONING_END", m)
+}
+
+// stream yields pieces as deltas, each after its time.
+func (p *player) stream(s *step, typ string, m members, pieces []string) bool {
+	for _, piece := range pieces {
+		m.Delta = &piece
+		if !p.beat(s) || !p.emit(typ, m) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *player) tool(s *step) bool {
+	id := members{ToolCallID: p.newID("c")}
+	args := string(s.Args)
+	if args == "" {
+		args = "{}"
+	}
+	if !p.emit("TOOL_CALL_START", members{ToolCallID: id.ToolCallID, Name: *s.Tool}) ||
+		!p.stream(s, "TOOL_CALL_ARGS", id, pieces(args, argsPiece)) ||
+		!p.emit("TOOL_CALL_END", id) ||
+		!p.pause(time.Duration(s.MS)*time.Millisecond) {
+		return false
+	}
+	if s.Result == nil {
+		return true
+	}
+	content := text(s.Result)
+	m := members{ToolCallID: id.ToolCallID, MessageID: p.newID("t"), Role: "tool", Content: &content}
+	if s.Failed || s.MS > 0 {
+		m.Metadata = &metadata{}
+		m.Metadata.Tapedeck.Error, m.Metadata.Tapedeck.Duration = s.Failed, s.MS
+	}
+	return p.emit("TOOL_CALL_RESULT", m)
+}
+
+func (p *player) plan(s *step) bool {
+	return p.emit(tapedeck.PlanUpdated, map[string]any{"entries": s.Plan})
+}
+
+func (p *player) state(s *step) bool {
+	return p.emit("STATE_SNAPSHOT", map[string]any{"snapshot": s.State})
+}
+
+func (p *player) patch(s *step) bool {
+	return p.emit("STATE_DELTA", map[string]any{"delta": s.Patch})
+}
+
+func (p *player) usage(s *step) bool { return p.emit(tapedeck.UsageReported, s.Usage) }
+
+func (p *player) fail(s *step) bool {
+	kind := s.Kind
+	if kind == "" {
+		kind = tapedeck.Unavailable
+	}
+	p.yield(tapedeck.Event{}, &tapedeck.Error{Kind: kind, Message: *s.Error})
+	return false
+}
+
+func (p *player) wait(*step) bool {
+	<-p.ctx.Done()
+	return false
+}
+
+func (p *player) sleep(s *step) bool { return p.pause(time.Duration(*s.Sleep) * time.Millisecond) }
+
+// repeat plays its steps so many times; 0 is until the run is cancelled.
+func (p *player) repeat(s *step) bool {
+	outer := p.round
+	for i := 1; i <= *s.Repeat || *s.Repeat == 0; i++ {
+		p.round = i
+		// Steps that neither wait nor say anything must not spin for ever.
+		if p.ctx.Err() != nil || !p.play(s.steps) {
+			return false
+		}
+	}
+	p.round = outer
+	return true
+}
+
+func (p *player) step(s *step) bool {
+	name := map[string]string{"stepName": *s.Step}
+	return p.emit("STEP_STARTED", name) && p.play(s.steps) && p.emit("STEP_FINISHED", name)
+}
+
+func (p *player) nextTurn(*step) bool {
+	p.turn++
+	return true
+}
+
+// event yields any event at all, also one that is not in order: the tests of
+// what runs runners need that.
+func (p *player) event(s *step) bool {
+	if p.ctx.Err() != nil {
+		return false
+	}
+	return p.yield(tapedeck.Event{Type: *s.Event, Turn: p.turn, Data: s.Data}, nil)
+}
+
+func (p *player) set(s *step) bool {
+	if s.Set.Rate != nil {
+		p.rate = *s.Set.Rate
+	}
+	if s.Set.Jitter != nil {
+		p.jitter = *s.Set.Jitter
+	}
+	return true
+}
+
+// expand puts the task and the number of the round into a text.
+func (p *player) expand(text string) (string, bool) {
+	if len(text)+strings.Count(text, "{{task}}")*len(p.task) > maxText {
+		return "", p.refuse("a text of the script has more than %d bytes", maxText)
+	}
+	return strings.NewReplacer("{{task}}", p.task, "{{n}}", fmt.Sprint(p.round)).Replace(text), true
+}
+
+// words cuts text before each word, so that the pieces together are the text.
+func words(text string) []string {
+	var out []string
+	start, space := 0, false
+	for i, r := range text {
+		if s := unicode.IsSpace(r); s != space {
+			if space && start < i {
+				out = append(out, text[start:i])
+				start = i
+			}
+			space = s
+		}
+	}
+	if start < len(text) {
+		out = append(out, text[start:])
+	}
+	return out
+}
+
+// pieces cuts text after about n bytes each, between characters.
+func pieces(text string, n int) []string {
+	var out []string
+	for len(text) > n {
+		i := n
+		for i < len(text) && !utf8.RuneStart(text[i]) {
+			i++
+		}
+		out = append(out, text[:i])
+		text = text[i:]
+	}
+	return append(out, text)
+}
+
+// text returns a result as a tool's answer has it: a string as it is, other
+// JSON as its text.
+func text(result json.RawMessage) string {
+	var s string
+	if json.Unmarshal(result, &s) == nil {
+		return s
+	}
+	return string(result)
+}

@@ -1,0 +1,156 @@
+package script
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+//go:embed builtin/*.jsonl
+var builtin embed.FS
+
+// Options configure a runner. The zero value plays the script hello.
+type Options struct {
+	Script  string  // the script of an invocation that names none; "" for hello
+	Scripts fs.FS   // more scripts, files NAME.jsonl; they hide built-in ones of the same name
+	Speed   float64 // how many times faster than written; 0 for 1
+	Instant bool    // do not wait at all
+}
+
+// A Runner plays scripts.
+type Runner struct {
+	options Options
+}
+
+var _ tapedeck.Runner = (*Runner)(nil)
+
+// New returns a runner. What is wrong with a script is told by the run that
+// would play it.
+func New(o Options) *Runner {
+	if o.Script == "" {
+		o.Script = "hello"
+	}
+	if o.Speed <= 0 {
+		o.Speed = 1
+	}
+	return &Runner{o}
+}
+
+// Names returns the names of the built-in scripts.
+func Names() []string {
+	files, _ := fs.Glob(builtin, "builtin/*.jsonl") // the pattern is well formed
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(strings.TrimPrefix(f, "builtin/"), ".jsonl")
+	}
+	return files
+}
+
+// Describe returns the kind of this runner and what it does.
+func (r *Runner) Describe() (kind, description string) {
+	return "script", "plays the script " + r.options.Script
+}
+
+// Config is what an invocation may ask for, in JSON.
+type Config struct {
+	Script  string          `json:"script,omitempty"`  // a script by name
+	Steps   json.RawMessage `json:"steps,omitempty"`   // or an array of steps
+	Speed   float64         `json:"speed,omitempty"`   // on top of [Options.Speed]; 0 for 1
+	Seed    uint64          `json:"seed,omitempty"`    // of the jitter; runs of one seed have the same timing
+	Instant bool            `json:"instant,omitempty"` // do not wait at all
+}
+
+// Run implements [tapedeck.Runner].
+func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
+	return func(yield func(tapedeck.Event, error) bool) {
+		c, steps, err := r.load(in.Config)
+		if err != nil {
+			yield(tapedeck.Event{}, err)
+			return
+		}
+		p := &player{
+			ctx: ctx, yield: yield, task: in.Task, prefix: in.ID,
+			speed: r.options.Speed * c.Speed, instant: r.options.Instant || c.Instant,
+			rate: defaultRate, random: rand.New(rand.NewPCG(c.Seed, 0)),
+		}
+		p.play(steps)
+	}
+}
+
+// load returns the configuration of an invocation and the steps it asks for.
+func (r *Runner) load(config json.RawMessage) (Config, []step, error) {
+	c, err := parseConfig(config)
+	if err != nil {
+		return c, nil, err
+	}
+	if c.Steps != nil {
+		steps, err := parseArray(c.Steps)
+		return c, steps, err
+	}
+	if c.Script == "" {
+		c.Script = r.options.Script
+	}
+	text, err := r.find(c.Script)
+	if err != nil {
+		return c, nil, err
+	}
+	steps, err := parse("script "+c.Script, text)
+	return c, steps, err
+}
+
+func parseConfig(config json.RawMessage) (Config, error) {
+	var c Config
+	if len(config) > 0 {
+		if err := strict(config, &c); err != nil {
+			return c, tapedeck.Errorf(tapedeck.Invalid, "the script's config cannot be read: %w", err).
+				WithHint(`it may have "script" or "steps", and "speed", "seed" and "instant"`)
+		}
+	}
+	switch {
+	case c.Script != "" && c.Steps != nil:
+		return c, tapedeck.Errorf(tapedeck.Invalid, "the script's config has both a script and steps")
+	case c.Speed < 0:
+		return c, tapedeck.Errorf(tapedeck.Invalid, "the script's speed is %v; it must be above 0", c.Speed)
+	case c.Speed == 0:
+		c.Speed = 1
+	}
+	return c, nil
+}
+
+// find returns the text of a script.
+func (r *Runner) find(name string) ([]byte, error) {
+	if err := tapedeck.CheckID("the script's name", name); err != nil { // so it is no path
+		return nil, err
+	}
+	if r.options.Scripts != nil {
+		text, err := fs.ReadFile(r.options.Scripts, name+".jsonl")
+		if !errors.Is(err, fs.ErrNotExist) {
+			return text, err
+		}
+	}
+	text, err := builtin.ReadFile("builtin/" + name + ".jsonl")
+	if err != nil {
+		return nil, tapedeck.Errorf(tapedeck.NotFound, "there is no script %q", name).
+			WithHint("there are %s", strings.Join(slices.Sorted(slices.Values(r.names())), ", "))
+	}
+	return text, nil
+}
+
+func (r *Runner) names() []string {
+	names := Names()
+	if r.options.Scripts != nil {
+		more, _ := fs.Glob(r.options.Scripts, "*.jsonl")
+		for _, f := range more {
+			names = append(names, strings.TrimSuffix(f, ".jsonl"))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,95 @@
+package tapedeck
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSessionApply(t *testing.T) {
+	created := SessionCreatedData{Title: "One", Owner: "ada", Agent: "coder", Labels: Labels{"k": "v"}}
+	start := func(offset int64, inv, thread, owner string) Event {
+		e := NewEvent(RunStartedData{ThreadID: thread, RunID: inv, Common: Common{Metadata: Members{VendorKey: []byte(`{"owner":"` + owner + `"}`)}}})
+		e.Offset, e.Invocation, e.Thread = offset, inv, thread
+		return e
+	}
+	end := func(inv string, p Payload) Event {
+		e := NewEvent(p)
+		e.Invocation = inv
+		return e
+	}
+	open := OpenRun{Invocation: "i", Thread: MainThread, Offset: 1, Started: noon, Owner: "e1"}
+	other := OpenRun{Invocation: "j", Thread: "b", Offset: 2, Started: noon, Owner: "e2"}
+	finished := RunFinishedData{ThreadID: MainThread, RunID: "i"}
+	outcome := func(typ string) Payload {
+		return RunFinishedData{ThreadID: MainThread, RunID: "i", Outcome: &Outcome{Type: typ, Interrupts: []Interrupt{{ID: "x", Reason: "y"}}}}
+	}
+	begun := []Event{start(1, "i", "", "e1")}
+
+	for name, test := range map[string]struct {
+		events []Event
+		want   Session
+	}{
+		"created":              {[]Event{NewEvent(created)}, Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
+		"renamed":              {[]Event{NewEvent(created), NewEvent(SessionRenamedData{Title: new("Two")})}, Session{Title: "Two", Owner: "ada", Agent: "coder", Labels: created.Labels}},
+		"title taken away":     {[]Event{NewEvent(created), NewEvent(SessionRenamedData{Title: new("")})}, Session{Owner: "ada", Agent: "coder", Labels: created.Labels}},
+		"labelled anew":        {[]Event{NewEvent(created), NewEvent(SessionRenamedData{Labels: Labels{}})}, Session{Title: "One", Owner: "ada", Agent: "coder", Labels: Labels{}}},
+		"forked":               {[]Event{NewEvent(SessionForkedData{Parent: "p", At: 3, Title: "Fork"})}, Session{Title: "Fork"}},
+		"nonsense title":       {[]Event{NewEvent(created), {Type: SessionRenamed, Data: []byte(`{"title":5,"owner":"eve"}`)}}, Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
+		"other types":          {[]Event{NewEvent(created), NewEvent(SessionClearedData{}), NewEvent(BookmarkAddedData{Label: "x"}), {Type: "my.own"}}, Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
+		"running":              {begun, Session{Status: StatusRunning, Runs: []OpenRun{open}}},
+		"two runs":             {append(begun[:1:1], start(2, "j", "b", "e2")), Session{Status: StatusRunning, Runs: []OpenRun{open, other}}},
+		"one of two ends":      {append(begun[:1:1], start(2, "j", "b", "e2"), end("i", finished)), Session{Status: StatusRunning, Runs: []OpenRun{other}}},
+		"complete":             {append(begun[:1:1], end("i", finished)), Session{Status: StatusComplete, Runs: []OpenRun{}}},
+		"success":              {append(begun[:1:1], end("i", outcome(OutcomeSuccess))), Session{Status: StatusComplete, Runs: []OpenRun{}}},
+		"cancelled":            {append(begun[:1:1], end("i", outcome(OutcomeCancelled))), Session{Status: StatusCancelled, Runs: []OpenRun{}}},
+		"interrupted":          {append(begun[:1:1], end("i", outcome(OutcomeInterrupt))), Session{Status: StatusInterrupted, Runs: []OpenRun{}}},
+		"outcome of a kind":    {append(begun[:1:1], end("i", outcome("unheard"))), Session{Status: StatusComplete, Runs: []OpenRun{}}},
+		"outcome a string":     {append(begun[:1:1], Event{Type: RunFinished, Invocation: "i", Data: []byte(`{"outcome":"cancelled"}`)}), Session{Status: StatusComplete, Runs: []OpenRun{}}},
+		"failed":               {append(begun[:1:1], end("i", RunErrorData{Message: "m", Code: "c"})), Session{Status: StatusFailed, Runs: []OpenRun{}}},
+		"process died":         {append(begun[:1:1], end("i", RunErrorData{Message: "m", Code: CodeInterrupted})), Session{Status: StatusInterrupted, Runs: []OpenRun{}}},
+		"lease ran out":        {append(begun[:1:1], end("i", RunErrorData{Message: "m", Code: CodeLeaseExpired})), Session{Status: StatusInterrupted, Runs: []OpenRun{}}},
+		"end of an unknown":    {append(begun[:1:1], end("x", finished)), Session{Status: StatusRunning, Runs: []OpenRun{open}}},
+		"begins after an end":  {append(begun[:1:1], end("i", finished), start(2, "j", "b", "e2")), Session{Status: StatusRunning, Runs: []OpenRun{other}}},
+		"metadata of no shape": {[]Event{{Type: RunStarted, Invocation: "i", Offset: 1, Data: []byte(`{"metadata":{"tapedeck":5}}`)}}, Session{Status: StatusRunning, Runs: []OpenRun{{Invocation: "i", Thread: MainThread, Offset: 1, Started: noon}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s Session
+			for _, e := range test.events {
+				e.Time = noon
+				s.Apply(&e)
+			}
+			test.want.Updated = noon
+			if !cmp.Equal(s, test.want) {
+				t.Error(cmp.Diff(test.want, s))
+			}
+		})
+	}
+}
+
+func TestSessionApplyLeavesCopies(t *testing.T) {
+	var s Session
+	s.Apply(&Event{Type: RunStarted, Invocation: "i", Time: noon})
+	s.Apply(&Event{Type: RunStarted, Invocation: "j", Thread: "b", Time: noon})
+	before := s
+	s.Apply(&Event{Type: RunFinished, Invocation: "i", Time: noon})
+	s.Apply(&Event{Type: RunStarted, Invocation: "k", Thread: "c", Time: noon})
+	if len(before.Runs) != 2 || before.Runs[0].Invocation != "i" || before.Runs[1].Invocation != "j" {
+		t.Errorf("a copy changed to %+v", before.Runs)
+	}
+	if r, ok := s.Run("c"); !ok || r.Invocation != "k" {
+		t.Errorf("the run of thread c is %+v", r)
+	}
+	if _, ok := s.Run(MainThread); ok {
+		t.Error("the main thread still has a run")
+	}
+}
+
+func TestSessionUpdatedDoesNotGoBack(t *testing.T) {
+	s := Session{Updated: noon}
+	s.Apply(&Event{Type: Custom, Time: noon.Add(-time.Hour)})
+	if !s.Updated.Equal(noon) {
+		t.Errorf("updated at %v", s.Updated)
+	}
+}

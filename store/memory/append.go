@@ -1,0 +1,103 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Append implements [tapedeck.Log].
+func (m *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
+	now := m.now()
+	if err := a.Valid(); err != nil {
+		return tapedeck.Appended{}, err
+	}
+	drafts, err := a.Drafts(now)
+	if err != nil {
+		return tapedeck.Appended{}, err
+	}
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return tapedeck.Appended{}, err
+	}
+	defer unlock()
+	l, err := m.find(a.Session)
+	if err != nil {
+		return tapedeck.Appended{}, err
+	}
+	if done, err := a.Decide(&l.Session, l.streamSeq, l.accepted(a.Producer)); done.Duplicate || err != nil {
+		return done, err
+	}
+	return m.write(l, &a, drafts, now)
+}
+
+// write appends what has been accepted. Requires m.mu.
+func (m *Store) write(l *log, a *tapedeck.Append, drafts []tapedeck.Draft, now time.Time) (tapedeck.Appended, error) {
+	if a.Check != nil {
+		s := l.Session // a copy: Check looks and does not touch
+		if err := a.Check(&s); err != nil {
+			return tapedeck.Appended{}, err
+		}
+	}
+	if err := m.commit(); err != nil {
+		return tapedeck.Appended{}, err
+	}
+	done := tapedeck.Appended{First: l.Head}
+	l.extend(a.Events, drafts, now)
+	if a.Close {
+		l.Closed, l.ClosedBy = true, clone(a.Producer)
+	}
+	if a.StreamSeq != "" {
+		l.streamSeq = a.StreamSeq
+	}
+	l.touched = m.now()
+	done.Next, done.Head, done.Closed = l.Head, l.Head, l.Closed
+	if p := a.Producer; p != nil {
+		if l.producers == nil {
+			l.producers = map[string]tapedeck.Accepted{}
+		}
+		l.producers[p.ID] = tapedeck.Accepted{Epoch: p.Epoch, Seq: p.Seq, First: done.First, Next: done.Next}
+		done.Seq = p.Seq
+	}
+	return done, nil
+}
+
+// extend adds records and folds events into the session's entry.
+func (l *log) extend(events []tapedeck.Event, drafts []tapedeck.Draft, now time.Time) {
+	records := make([]tapedeck.Record, len(drafts))
+	for i, d := range drafts {
+		records[i] = d.Record(l.Head + int64(i))
+	}
+	for i, e := range events {
+		e.Offset = l.Head + int64(i)
+		l.Apply(&e)
+	}
+	if l.Kind == tapedeck.KindStream && len(records) > 0 && now.After(l.Updated) {
+		l.Updated = milliseconds(now)
+	}
+	l.add(records)
+	l.Head += int64(len(records))
+}
+
+// accepted returns the newest append of a producer, nil if there is none.
+func (l *log) accepted(p *tapedeck.Producer) *tapedeck.Accepted {
+	if p == nil {
+		return nil
+	}
+	last, ok := l.producers[p.ID]
+	if !ok {
+		return nil
+	}
+	return &last
+}
+
+func milliseconds(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+func clone(p *tapedeck.Producer) *tapedeck.Producer {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
+}

@@ -1,0 +1,187 @@
+package memory
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Create implements [tapedeck.Catalogue].
+func (m *Store) Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Session, bool, error) {
+	now := m.now()
+	if err := s.Valid(); err != nil {
+		return tapedeck.Session{}, false, err
+	}
+	drafts, err := s.Drafts(now)
+	if err != nil {
+		return tapedeck.Session{}, false, err
+	}
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return tapedeck.Session{}, false, err
+	}
+	defer unlock()
+	if l := m.sessions[s.ID]; l != nil {
+		if l.gone {
+			return tapedeck.Session{}, false, tapedeck.Errorf(tapedeck.Conflict,
+				"session %q was deleted, and forks still need it", s.ID).WithHint("use another id")
+		}
+		return l.Session, false, nil
+	}
+	l, err := m.derive(&s, now)
+	if err != nil {
+		return tapedeck.Session{}, false, err
+	}
+	if err := m.commit(); err != nil {
+		return tapedeck.Session{}, false, err
+	}
+	l.extend(s.Events, drafts, now)
+	m.add(l)
+	return l.Session, true, nil
+}
+
+// derive returns the log that s describes, before its first event. It changes
+// nothing, so that a fork that comes to nothing holds no reference.
+func (m *Store) derive(s *tapedeck.Spec, now time.Time) (*log, error) {
+	l := &log{spans: make([][]tapedeck.Record, 1), touched: now}
+	l.Session = tapedeck.Session{
+		ID: s.ID, Kind: s.Kind, Created: milliseconds(now), Updated: milliseconds(now),
+		Closed: s.Closed, Parent: s.Parent, ContentType: s.ContentType,
+		TTL: s.TTL, Expires: milliseconds(s.Expires), Origin: s.Origin,
+	}
+	if s.Kind == tapedeck.KindSession {
+		l.Status = tapedeck.StatusIdle
+	}
+	if s.Parent == "" {
+		return l, nil
+	}
+	return l, m.inherit(l, s)
+}
+
+// inherit makes l a fork.
+func (m *Store) inherit(l *log, s *tapedeck.Spec) error {
+	parent := m.sessions[s.Parent]
+	if parent == nil {
+		return tapedeck.Errorf(tapedeck.NotFound, "there is no session %q to fork", s.Parent)
+	}
+	at, err := s.Fork(&parent.Session, parent.gone)
+	if err != nil {
+		return err
+	}
+	if s.ContentType == "" {
+		l.ContentType = parent.ContentType
+	}
+	l.parent, l.spans = parent, parent.share(at)
+	l.Head, l.ForkedAt = at, at
+	return nil
+}
+
+// add makes l part of the store. Requires m.mu.
+func (m *Store) add(l *log) {
+	m.gen++
+	l.Gen = m.gen
+	m.sessions[l.ID] = l
+	m.order = append(m.order, l)
+	if l.parent != nil {
+		l.parent.forks++
+	}
+	if d := l.deadline(); !d.IsZero() {
+		m.mortal[l] = struct{}{}
+		m.expect(d)
+	}
+}
+
+// Delete implements [tapedeck.Catalogue].
+func (m *Store) Delete(ctx context.Context, session string) error {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	l, err := m.find(session)
+	if err != nil {
+		return err
+	}
+	if err := m.commit(); err != nil {
+		return err
+	}
+	m.remove(l)
+	return nil
+}
+
+// Touch implements [tapedeck.Catalogue].
+func (m *Store) Touch(ctx context.Context, session string) error {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	l, err := m.find(session)
+	if err != nil {
+		return err
+	}
+	l.touched = m.now()
+	return nil
+}
+
+// List implements [tapedeck.Catalogue]. Its cursor is the Gen of the last
+// session of the page before.
+func (m *Store) List(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session, string, error) {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	defer unlock()
+	end := len(m.order)
+	if f.Cursor != "" {
+		gen, err := strconv.ParseUint(f.Cursor, 10, 63)
+		if err != nil {
+			return nil, "", tapedeck.Errorf(tapedeck.Invalid, "the cursor %q is not one of ours", f.Cursor)
+		}
+		end, _ = m.position(int64(gen))
+	}
+	limit := limitOf(f)
+	var page []tapedeck.Session
+	for i := end - 1; i >= 0; i-- {
+		l := m.order[i]
+		if l.gone || !matches(&l.Session, &f) {
+			continue
+		}
+		if len(page) == limit { // there is one more
+			return page, strconv.FormatInt(page[limit-1].Gen, 10), nil
+		}
+		page = append(page, l.Session)
+	}
+	return page, "", nil
+}
+
+func limitOf(f tapedeck.Filter) int {
+	if f.Limit <= 0 {
+		return 100
+	}
+	return min(f.Limit, 1000)
+}
+
+func matches(s *tapedeck.Session, f *tapedeck.Filter) bool {
+	kind := f.Kind
+	if kind == "" {
+		kind = tapedeck.KindSession
+	}
+	return s.Kind == kind &&
+		(f.Status == "" || s.Status == f.Status) &&
+		(f.Agent == "" || s.Agent == f.Agent) &&
+		(f.Owner == "" || s.Owner == f.Owner) &&
+		(f.Parent == "" || s.Parent == f.Parent) &&
+		(f.From.IsZero() || !s.Created.Before(f.From)) &&
+		(f.To.IsZero() || s.Created.Before(f.To)) &&
+		(f.Query == "" || contains(s.Title, f.Query) || contains(s.ID, f.Query)) &&
+		(!f.OpenRun || len(s.Runs) > 0)
+}
+
+// contains reports whether s contains part in any case.
+func contains(s, part string) bool {
+	return strings.Contains(strings.ToLower(s), strings.ToLower(part))
+}

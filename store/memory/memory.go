@@ -1,0 +1,168 @@
+// Package memory is the reference of a store: the contract in its plainest
+// form, one mutex and slices. It forgets everything when it is closed, so it
+// also serves those who want nothing kept.
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Options of a store. The zero value is ready to use.
+type Options struct {
+	Now        func() time.Time // nil for [time.Now]
+	FailCommit func() error     // for tests: called in place of a commit, which fails with its error; must not call the store
+}
+
+// A Store keeps sessions in memory.
+type Store struct {
+	now  func() time.Time
+	fail func() error
+
+	mu       sync.Mutex
+	closed   bool
+	gen      int64
+	sessions map[string]*log
+	order    []*log            // all of them by Gen
+	mortal   map[*log]struct{} // those that can expire
+	due      time.Time         // none of them expires earlier; zero for never
+}
+
+var _ tapedeck.Store = (*Store)(nil)
+
+// New returns an empty store.
+func New(o Options) *Store {
+	m := &Store{
+		now: o.Now, fail: o.FailCommit,
+		sessions: map[string]*log{}, mortal: map[*log]struct{}{},
+	}
+	if m.now == nil {
+		m.now = time.Now
+	}
+	if m.fail == nil {
+		m.fail = func() error { return nil }
+	}
+	return m
+}
+
+// Close makes every later call fail.
+func (m *Store) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	return nil
+}
+
+// Read implements [tapedeck.Log].
+func (m *Store) Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error) {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return tapedeck.Page{}, err
+	}
+	defer unlock()
+	l, err := m.find(session)
+	if err != nil {
+		return tapedeck.Page{}, err
+	}
+	return l.read(r.WithDefaults())
+}
+
+// Head implements [tapedeck.Log].
+func (m *Store) Head(ctx context.Context, session string) (tapedeck.Session, error) {
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return tapedeck.Session{}, err
+	}
+	defer unlock()
+	l, err := m.find(session)
+	if err != nil {
+		return tapedeck.Session{}, err
+	}
+	return l.Session, nil
+}
+
+// enter locks the store and brings it up to date: what has expired by now is
+// deleted before anything else happens.
+func (m *Store) enter(ctx context.Context) (unlock func(), err error) {
+	m.mu.Lock()
+	err = ctx.Err()
+	if m.closed {
+		err = tapedeck.Errorf(tapedeck.Unavailable, "the store is closed")
+	}
+	if err != nil {
+		m.mu.Unlock()
+		return nil, err
+	}
+	m.expire()
+	return m.mu.Unlock, nil
+}
+
+// find returns a session that can be used. Requires m.mu.
+func (m *Store) find(session string) (*log, error) {
+	l := m.sessions[session]
+	switch {
+	case l == nil:
+		return nil, tapedeck.Errorf(tapedeck.NotFound, "there is no session %q", session)
+	case l.gone:
+		return nil, tapedeck.Errorf(tapedeck.Gone, "session %q was deleted", session)
+	}
+	return l, nil
+}
+
+// commit asks the fault seam. Until it has returned nil nothing may be changed.
+func (m *Store) commit() error {
+	if err := m.fail(); err != nil {
+		return tapedeck.Errorf(tapedeck.Unavailable, "it could not be stored: %w", err).WithHint("try again")
+	}
+	return nil
+}
+
+// expire deletes what has expired. Requires m.mu.
+func (m *Store) expire() {
+	now := m.now()
+	if m.due.IsZero() || now.Before(m.due) {
+		return
+	}
+	m.due = time.Time{}
+	for l := range m.mortal {
+		if d := l.deadline(); now.Before(d) {
+			m.expect(d)
+		} else {
+			m.remove(l)
+		}
+	}
+}
+
+// expect notes that a session expires at d or later. Requires m.mu.
+func (m *Store) expect(d time.Time) {
+	if m.due.IsZero() || d.Before(m.due) {
+		m.due = d
+	}
+}
+
+// remove deletes l, and with it those deleted ancestors that only it still
+// needed. What forks share of the records they hold themselves. Requires m.mu.
+func (m *Store) remove(l *log) {
+	l.gone = true
+	l.spans, l.producers = nil, nil
+	delete(m.mortal, l)
+	for l != nil && l.gone && l.forks == 0 {
+		delete(m.sessions, l.ID)
+		if i, ok := m.position(l.Gen); ok {
+			m.order = slices.Delete(m.order, i, i+1)
+		}
+		if l = l.parent; l != nil {
+			l.forks--
+		}
+	}
+}
+
+// position returns where the session of a Gen is in m.order, or would be.
+func (m *Store) position(gen int64) (int, bool) {
+	return slices.BinarySearchFunc(m.order, gen, func(l *log, gen int64) int { return cmp.Compare(l.Gen, gen) })
+}

@@ -1,0 +1,166 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Append implements [tapedeck.Log].
+func (s *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
+	if err := ctx.Err(); err != nil {
+		return tapedeck.Appended{}, err
+	}
+	if err := checkAppend(&a); err != nil {
+		return tapedeck.Appended{}, err
+	}
+	now := s.options.Now()
+	drafts, err := a.Drafts(now)
+	if err != nil {
+		return tapedeck.Appended{}, err
+	}
+	size, err := sizeOf(drafts)
+	if err != nil {
+		return tapedeck.Appended{}, err
+	}
+	t := &appending{Append: a, drafts: drafts, now: now}
+	if err := s.writer.submit(ctx, t, size); err != nil {
+		return tapedeck.Appended{}, err // not t.done: the writer may still be at it
+	}
+	return t.done, nil
+}
+
+// maxRecord is the most bytes of one record, maxAppend of all in one append. The
+// database could take a little more; memory is what it would cost.
+const (
+	maxRecord = 256 << 20
+	maxAppend = 1 << 30
+)
+
+// sizeOf returns the bytes of drafts.
+func sizeOf(drafts []tapedeck.Draft) (int, error) {
+	size := 0
+	for _, d := range drafts {
+		if d.Len() > maxRecord {
+			return 0, tapedeck.Errorf(tapedeck.TooLarge, "a record has %d bytes; at most %d are allowed", d.Len(), maxRecord)
+		}
+		size += d.Len() + 64 // a little for each, so that many tiny ones count too
+	}
+	if size > maxAppend {
+		return 0, tapedeck.Errorf(tapedeck.TooLarge, "an append of %d bytes is too large; at most %d are allowed", size, maxAppend).
+			WithHint("append them in several parts")
+	}
+	return size, nil
+}
+
+// An appending is the task of an append.
+type appending struct {
+	tapedeck.Append
+	drafts []tapedeck.Draft
+	now    time.Time
+	done   tapedeck.Appended
+}
+
+func (t *appending) do(w *writer) error {
+	st, err := w.use(t.Session)
+	if err != nil {
+		return err
+	}
+	if err := checkKind(st.Kind, t.Events, t.Chunks); err != nil {
+		return err
+	}
+	if p := t.Producer; p != nil {
+		if err := w.recall(st, p.ID); err != nil {
+			return err
+		}
+	}
+	if t.done, err = st.decide(&t.Append); t.done.Duplicate || err != nil {
+		return err
+	}
+	if t.Check != nil {
+		s := st.Session // a copy: Check looks and does not touch
+		if err := t.Check(&s); err != nil {
+			return err
+		}
+	}
+	return t.write(w, st)
+}
+
+// write appends what has been accepted.
+func (t *appending) write(w *writer, st *state) error {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	w.mark(st)
+	st.notify, st.renewed = true, st.TTL > 0
+	first := st.Head
+	if err := w.extend(st, t.drafts, t.Events, t.now); err != nil {
+		return err
+	}
+	if t.Close {
+		st.Closed = true
+		if t.Producer != nil {
+			p := *t.Producer
+			st.ClosedBy = &p
+		}
+	}
+	if t.StreamSeq != "" {
+		st.streamSeq = t.StreamSeq
+	}
+	t.done = tapedeck.Appended{First: first, Next: st.Head, Head: st.Head, Closed: st.Closed}
+	p := t.Producer
+	if p == nil {
+		return nil
+	}
+	t.done.Seq = p.Seq
+	a := accepted{p.Epoch, p.Seq, first, st.Head}
+	st.remember(p.ID, a)
+	return w.conn.exec(sqlAccept, st.Gen, p.ID, a.epoch, a.seq, a.first, a.next)
+}
+
+const (
+	sqlEvent   = `INSERT INTO events (pos, session, offset, event) VALUES (?, ?, ?, CAST(? AS TEXT))`
+	sqlMessage = `INSERT INTO events (pos, session, offset, event) VALUES (?, ?, ?, coalesce(?, x''))` // the driver takes no bytes for null
+	sqlAccept  = `INSERT INTO producers (session, id, epoch, seq, first, next) VALUES (?, ?, ?, ?, ?, ?)
+	ON CONFLICT DO UPDATE SET epoch = excluded.epoch, seq = excluded.seq, first = excluded.first, next = excluded.next`
+	sqlAccepted = `SELECT epoch, seq, first, next FROM producers WHERE session = ? AND id = ?`
+)
+
+// extend inserts records and folds events into the session's entry.
+func (w *writer) extend(st *state, drafts []tapedeck.Draft, events []tapedeck.Event, now time.Time) error {
+	insert := sqlEvent
+	if st.Kind == tapedeck.KindStream {
+		insert = sqlMessage
+		if len(drafts) > 0 && now.After(st.Updated) {
+			st.Updated = now.UTC().Truncate(time.Millisecond)
+		}
+	}
+	for i := range drafts {
+		r := drafts[i].Record(st.Head + int64(i))
+		if err := w.conn.exec(insert, w.pos+1, st.Gen, r.Offset, r.Data); err != nil {
+			return err
+		}
+		w.pos++
+		st.records = append(st.records, r)
+	}
+	for i := range events {
+		e := events[i]
+		e.Offset = st.Head + int64(i)
+		st.Apply(&e)
+	}
+	st.Head += int64(len(drafts))
+	return nil
+}
+
+// recall makes sure that what is known of a producer is in memory.
+func (w *writer) recall(st *state, id string) error {
+	if _, ok := st.producers[id]; ok {
+		return nil
+	}
+	return w.conn.query(func(row []driver.Value) error {
+		st.remember(id, accepted{integer(row[0]), integer(row[1]), integer(row[2]), integer(row[3])})
+		return nil
+	}, sqlAccepted, st.Gen, id)
+}

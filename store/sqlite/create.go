@@ -1,0 +1,169 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"slices"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Create implements [tapedeck.Catalogue].
+func (s *Store) Create(ctx context.Context, spec tapedeck.Spec) (tapedeck.Session, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return tapedeck.Session{}, false, err
+	}
+	if spec.Kind == "" {
+		spec.Kind = tapedeck.KindSession
+	}
+	if err := checkSpec(&spec); err != nil {
+		return tapedeck.Session{}, false, err
+	}
+	now := s.options.Now()
+	drafts, err := spec.Drafts(now)
+	if err != nil {
+		return tapedeck.Session{}, false, err
+	}
+	size, err := sizeOf(drafts)
+	if err != nil {
+		return tapedeck.Session{}, false, err
+	}
+	t := &creation{Spec: spec, drafts: drafts, now: now}
+	if err := s.writer.submit(ctx, t, size); err != nil {
+		return tapedeck.Session{}, false, err
+	}
+	return t.session, t.made, nil
+}
+
+// A creation is the task of a create.
+type creation struct {
+	tapedeck.Spec
+	drafts  []tapedeck.Draft
+	now     time.Time
+	session tapedeck.Session
+	made    bool
+}
+
+func (t *creation) do(w *writer) error {
+	st, err := w.settle(t.ID)
+	switch {
+	case err != nil:
+		return err
+	case st != nil && st.gone:
+		return tapedeck.Errorf(tapedeck.Conflict, "session %q was deleted, and forks still need it", t.ID).WithHint("use another id")
+	case st != nil:
+		t.session, t.made = st.Session, false
+		return nil
+	}
+	if st, err = t.derive(w); err != nil {
+		return err
+	}
+	if err := t.insert(w, st); err != nil {
+		return err
+	}
+	if err := w.extend(st, t.drafts, t.Events, t.now); err != nil {
+		return err
+	}
+	t.session, t.made = st.Session, true
+	return nil
+}
+
+// derive returns the session that t describes, before its first event.
+func (t *creation) derive(w *writer) (*state, error) {
+	now := t.now.UTC().Truncate(time.Millisecond)
+	st := new(state)
+	st.Session = tapedeck.Session{
+		ID: t.ID, Kind: t.Kind, Created: now, Updated: now, Closed: t.Closed, Parent: t.Parent,
+		ContentType: t.ContentType, TTL: t.TTL, Expires: t.Expires.UTC().Truncate(time.Millisecond), Origin: t.Origin,
+	}
+	st.touched = w.now
+	if t.Kind == tapedeck.KindSession {
+		st.Status = tapedeck.StatusIdle
+	}
+	if t.Parent == "" {
+		return st, nil
+	}
+	return st, t.inherit(w, st)
+}
+
+// inherit makes st a fork. Whatever the length of what it inherits, that is a
+// few spans.
+func (t *creation) inherit(w *writer, st *state) error {
+	parent, err := w.settle(t.Parent)
+	switch {
+	case err != nil:
+		return err
+	case parent == nil:
+		return tapedeck.Errorf(tapedeck.NotFound, "there is no session %q to fork", t.Parent)
+	case parent.gone:
+		return tapedeck.Errorf(tapedeck.Conflict, "session %q was deleted and cannot be forked", t.Parent)
+	}
+	at := parent.Head
+	if t.ForkAt != nil {
+		at = *t.ForkAt
+	}
+	switch {
+	case parent.Kind != t.Kind:
+		return tapedeck.Errorf(tapedeck.Invalid, "%q is a %s and cannot be forked as a %s", t.Parent, parent.Kind, t.Kind)
+	case t.ContentType != "" && mediaType(t.ContentType) != mediaType(parent.ContentType):
+		return tapedeck.Errorf(tapedeck.Conflict, "%q holds %s, not %s", t.Parent, parent.ContentType, t.ContentType)
+	case at > parent.Head:
+		return tapedeck.Errorf(tapedeck.Invalid, "session %q is at offset %d and cannot be forked at %d", t.Parent, parent.Head, at)
+	}
+	if t.ContentType == "" {
+		st.ContentType = parent.ContentType
+	}
+	st.spans = slices.Clip(parent.upTo(at))
+	st.Head, st.ForkedAt = at, at
+	if err := w.begin(); err != nil {
+		return err
+	}
+	return w.countForks(parent, +1)
+}
+
+const (
+	sqlCreate = `INSERT INTO sessions (gen, id, kind, created, status, closed, parent, fork_at, content_type, origin, ttl, expires, touched, deadline)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	sqlCreateHead = `INSERT INTO heads (session, head, updated) VALUES (?, ?, ?)`
+	sqlInherit    = `INSERT INTO lineage (session, from_offset, to_offset, ancestor) VALUES (?, ?, ?, ?)`
+	sqlForks      = `UPDATE sessions SET forks = forks + ? WHERE gen = ?`
+)
+
+// insert writes the rows of a new session.
+func (t *creation) insert(w *writer, st *state) error {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	w.gen++
+	st.Gen = w.gen
+	w.cache.add(st)
+	w.mark(st)
+	st.notify = true
+	var deadline driver.Value
+	if at, mortal := st.deadline(st.touched); mortal {
+		deadline, w.due = at, min(w.due, at)
+	}
+	err := w.conn.exec(sqlCreate, st.Gen, st.ID, string(st.Kind), st.Created.UnixMilli(), string(st.Status), flag(st.Closed),
+		st.Parent, st.ForkedAt, st.ContentType, st.Origin, int64(st.TTL), milliseconds(st.Expires), st.touched, deadline)
+	if err != nil {
+		return err
+	}
+	if err := w.conn.exec(sqlCreateHead, st.Gen, st.Head, st.Updated.UnixMilli()); err != nil {
+		return err
+	}
+	for _, s := range st.spans {
+		if err := w.conn.exec(sqlInherit, st.Gen, s.from, s.to, s.gen); err != nil {
+			return err
+		}
+	}
+	st.written, st.writtenSeq = st.view, st.streamSeq
+	return nil
+}
+
+// countForks notes that a session has one fork more or less.
+func (w *writer) countForks(st *state, n int64) error {
+	w.mark(st)
+	st.forks += n
+	return w.conn.exec(sqlForks, n, st.Gen)
+}

@@ -1,0 +1,79 @@
+package sqlite
+
+import (
+	"errors"
+
+	modernc "modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A dbError is an error of the database, in contrast to that of a request.
+type dbError struct{ err error }
+
+func (e *dbError) Error() string { return e.err.Error() }
+func (e *dbError) Unwrap() error { return e.err }
+
+// code returns the primary result code of an error of the database, else 0.
+func code(err error) int {
+	var e *modernc.Error
+	if errors.As(err, &e) {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+// environmental reports whether err has its cause outside: a disk that is full
+// or broken, a file that is locked. Then no request is to blame.
+func environmental(err error) bool {
+	switch code(err) {
+	case codes.SQLITE_FULL, codes.SQLITE_IOERR, codes.SQLITE_BUSY, codes.SQLITE_LOCKED, codes.SQLITE_NOMEM,
+		codes.SQLITE_READONLY, codes.SQLITE_CANTOPEN, codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB,
+		codes.SQLITE_PERM, codes.SQLITE_PROTOCOL:
+		return true
+	}
+	return false
+}
+
+// unwritten is what a caller is told when a commit came to nothing. The words of
+// the database are for the operator's log only.
+func unwritten(err error) error {
+	message, hint := "it could not be stored", "try again"
+	switch code(err) {
+	case codes.SQLITE_FULL:
+		message, hint = "it could not be stored, there is no space left in the data folder", "make room and try again"
+	case codes.SQLITE_IOERR:
+		message, hint = "it could not be stored, the disk of the data folder reports an error", "look at the server's log and at the disk"
+	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED:
+		message, hint = "it could not be stored, another program keeps the database locked", "close that program and try again"
+	case codes.SQLITE_READONLY, codes.SQLITE_PERM, codes.SQLITE_CANTOPEN:
+		message, hint = "it could not be stored, the data folder cannot be written to", "look at its permissions"
+	case codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB:
+		message, hint = "it could not be stored, the database is damaged", verifyHint
+	}
+	return tapedeck.Errorf(tapedeck.Unavailable, "%s", message).WithHint("%s", hint).Because(err)
+}
+
+const verifyHint = "stop the server and run `tapedeck verify`"
+
+// unread is what a caller is told when the database cannot be read.
+func unread(err error) error {
+	var e *dbError
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch code(err) {
+	case codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB:
+		return tapedeck.Errorf(tapedeck.Internal, "the database is damaged").WithHint(verifyHint).Because(err)
+	}
+	return tapedeck.Errorf(tapedeck.Unavailable, "the database cannot be read now").WithHint("try again").Because(err)
+}
+
+func errClosed() error { return tapedeck.Errorf(tapedeck.Unavailable, "the store is closed") }
+
+func errNotFound(id string) error {
+	return tapedeck.Errorf(tapedeck.NotFound, "there is no session %q", id)
+}
+
+func errGone(id string) error { return tapedeck.Errorf(tapedeck.Gone, "session %q was deleted", id) }

@@ -1,0 +1,29 @@
+package sqlite
+
+import (
+	"context"
+	"runtime"
+)
+
+// WaitQueued waits until n requests wait for the writer.
+func (s *Store) WaitQueued(n int) {
+	q := s.writer.queue
+	for {
+		q.mu.Lock()
+		queued := len(q.requests) + len(q.big)
+		q.mu.Unlock()
+		if queued >= n {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// Number returns the integer that a query results in.
+func (s *Store) Number(query string) (n int64, err error) {
+	err = s.readers.use(context.Background(), func(c *conn) (err error) {
+		n, err = c.number(query)
+		return err
+	})
+	return n, err
+}

@@ -1,0 +1,100 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Names of the files in a data folder.
+const (
+	databaseName = "tapedeck.db"
+	lockName     = "lock"
+)
+
+// makeFolder makes the data folder, for its owner only, and returns the path of
+// the database file in it.
+func makeFolder(dir string, allowNetwork bool) (file string, err error) {
+	if dir == "" {
+		return "", tapedeck.Errorf(tapedeck.Invalid, "no data folder is given")
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return "", folderError(dir, err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", folderError(dir, err)
+	}
+	if kind := networkKind(dir); kind != "" && !allowNetwork {
+		return "", tapedeck.Errorf(tapedeck.Invalid, "the data folder %s is on a network file system (%s)", dir, kind).
+			WithHint("choose a folder on a local disk: over a network neither locks nor fsync can be relied on")
+	}
+	return filepath.Join(dir, databaseName), nil
+}
+
+func folderError(dir string, err error) error {
+	reason := "cannot be used"
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		reason = "cannot be used: permission denied"
+	case errors.Is(err, fs.ErrExist), strings.Contains(err.Error(), "not a directory"):
+		reason = "cannot be used: there is a file of that name"
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "the data folder %s %s", dir, reason).Because(err)
+}
+
+// A lock keeps other processes out of a data folder. It goes with the process
+// that holds it, however that ends.
+type lock struct{ flock *flock.Flock }
+
+// A holder is what the lock file says of the process that holds it.
+type holder struct {
+	PID     int       `json:"pid"`
+	Command string    `json:"command"`
+	Since   time.Time `json:"since"`
+}
+
+func takeLock(dir string) (*lock, error) {
+	path := filepath.Join(dir, lockName)
+	f := flock.New(path, flock.SetPermissions(0o600))
+	switch ok, err := f.TryLock(); {
+	case err != nil:
+		return nil, folderError(dir, err)
+	case !ok:
+		return nil, inUse(dir, path)
+	}
+	b, _ := json.Marshal(holder{os.Getpid(), command(), time.Now().UTC().Truncate(time.Second)})
+	// It only makes the message of others better, so it may fail.
+	_ = os.WriteFile(path, append(b, '\n'), 0o600)
+	return &lock{f}, nil
+}
+
+func inUse(dir, path string) error {
+	e := tapedeck.Errorf(tapedeck.Conflict, "the data folder %s is in use by another process", dir)
+	var h holder
+	if b, err := os.ReadFile(path); err == nil && json.Unmarshal(b, &h) == nil && h.PID != 0 {
+		e = tapedeck.Errorf(tapedeck.Conflict, "the data folder %s is in use by process %d (%s)", dir, h.PID, h.Command)
+	}
+	return e.WithHint("stop that process, use it through its address, or choose another folder")
+}
+
+// command returns the name of the program and its first word, without what
+// follows, which may be secret.
+func command() string {
+	name := filepath.Base(os.Args[0])
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		name += " " + os.Args[1]
+	}
+	return name
+}
+
+// release lets others in. The file stays: removing it would let two processes
+// lock two files of that name.
+func (l *lock) release() { _ = l.flock.Close() }

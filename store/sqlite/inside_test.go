@@ -1,0 +1,149 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"io/fs"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMigrationNames(t *testing.T) {
+	// Once released, a migration keeps its name and its text, and those of other
+	// databases have the same names.
+	want := []string{"migration/0001_log.sql"}
+	got, err := fs.Glob(migrations, "migration/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// TestPragmas asks every connection what it is set to.
+func TestPragmas(t *testing.T) {
+	s, err := Open(t.Context(), t.TempDir(), Options{Readers: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	common := map[string]int64{"synchronous": 2, "busy_timeout": 10000, "mmap_size": 0, "trusted_schema": 0, "page_size": 4096, "application_id": applicationID}
+	check := func(name string, c *conn, more map[string]int64) {
+		t.Helper()
+		mode := ""
+		_ = c.query(func(row []driver.Value) error { mode = text(row[0]); return nil }, "PRAGMA journal_mode")
+		if mode != "wal" {
+			t.Errorf("%s: the journal mode is %q", name, mode)
+		}
+		for _, pragmas := range []map[string]int64{common, more} {
+			for pragma, want := range pragmas {
+				if got, err := c.number("PRAGMA " + pragma); err != nil || got != want {
+					t.Errorf("%s: %s is %d, want %d (%v)", name, pragma, got, want, err)
+				}
+			}
+		}
+	}
+	writer := map[string]int64{"query_only": 0, "wal_autocheckpoint": 1000, "fullfsync": 1, "checkpoint_fullfsync": 1, "journal_size_limit": 64 << 20}
+	check("writer", s.writer.conn, writer)
+	var lent []*conn
+	for i := range 3 {
+		c := <-s.readers.free
+		lent = append(lent, c)
+		check(fmt.Sprint("reader ", i), c, map[string]int64{"query_only": 1})
+	}
+	for _, c := range lent {
+		s.readers.free <- c
+	}
+}
+
+// TestWriterReconnects looks at the connection that follows a failed commit: it
+// is a new one with the same settings.
+func TestWriterReconnects(t *testing.T) {
+	fail := false
+	s, err := Open(t.Context(), t.TempDir(), Options{Commit: func(commit func() error) error {
+		if fail {
+			return fmt.Errorf("the commit fails")
+		}
+		return commit()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	before := s.writer.conn
+	fail = true
+	if err := s.writer.submit(context.Background(), ending{}, 0); err == nil {
+		t.Error("the commit did not fail")
+	}
+	fail = false
+	if err := s.writer.submit(context.Background(), ending{}, 0); err != nil {
+		t.Error(err)
+	}
+	if s.writer.conn == before {
+		t.Error("the connection is the one of the failed commit")
+	}
+	if n, err := s.writer.conn.number("PRAGMA synchronous"); err != nil || n != 2 {
+		t.Errorf("synchronous is %d (%v)", n, err)
+	}
+}
+
+func TestReadersCannotWrite(t *testing.T) {
+	s, err := Open(t.Context(), t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, statement := range []string{
+		"DELETE FROM events", "INSERT INTO purges VALUES (1)", "CREATE TABLE x (y)", "PRAGMA application_id = 7",
+		"PRAGMA query_only = 0; DELETE FROM facts", // even then the file is open for reading only
+	} {
+		_ = s.readers.use(t.Context(), func(c *conn) error {
+			if err := c.exec(statement); err == nil {
+				t.Errorf("%s: it worked", statement)
+			}
+			return nil
+		})
+	}
+	if n, err := s.writer.conn.number("SELECT count(*) FROM facts"); err != nil || n != 2 {
+		t.Errorf("%d facts are left (%v)", n, err)
+	}
+}
+
+func TestQueueTakesTurns(t *testing.T) {
+	q := newQueue()
+	push := func(sizes ...int) {
+		for _, n := range sizes {
+			q.push(&request{size: n})
+		}
+	}
+	take := func() []int {
+		group, _ := q.take()
+		var sizes []int
+		for _, r := range group {
+			sizes = append(sizes, r.size)
+		}
+		return sizes
+	}
+	const big, half = bigSize, bigSize / 2
+	push(1, big, 2, big+1, 3)
+	var got [][]int
+	got = append(got, take())
+	push(4, half, half, 5)
+	for range 6 {
+		got = append(got, take())
+	}
+	want := [][]int{{1, 2, 3}, {big}, {4, half, half}, {big + 1}, {5}, nil, nil}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	if _, more := q.take(); !more {
+		t.Error("the queue ended while it was open")
+	}
+	q.close()
+	if _, more := q.take(); more || q.push(&request{}) {
+		t.Error("the queue is not closed")
+	}
+}

@@ -1,0 +1,277 @@
+package sqlite_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store/sqlite"
+	"github.com/tapedeck/tapedeck/store/storetest"
+)
+
+// crash returns a folder as it would be if the process that has dir open died
+// now.
+func crash(t testing.TB, dir string) string {
+	t.Helper()
+	to := t.TempDir()
+	for _, name := range []string{"tapedeck.db", "tapedeck.db-wal"} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(to, name), string(b))
+	}
+	return to
+}
+
+// rows counts rows in a database that may be open.
+func rows(t testing.TB, s *sqlite.Store, table string) int64 {
+	t.Helper()
+	n, err := s.Number("SELECT count(*) FROM " + table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestPurge deletes a long session. Its events go bit by bit, each bit a commit,
+// while others append; a restart in the middle goes on where it was.
+func TestPurge(t *testing.T) {
+	dir, g := t.TempDir(), newGate()
+	s := open(t, dir, sqlite.Options{Commit: g.commit})
+	create(t, s, "long")
+	create(t, s, "other")
+	add(t, s, "long", 5000)
+	add(t, s, "other", 1)
+	before := g.count()
+	g.hold(func() { add(t, s, "other", 1) }) // the delete is queued behind it
+	done := make(chan error)
+	go func() { done <- s.Delete(context.Background(), "long") }()
+	s.WaitQueued(1)
+	g.armNext(2) // the delete itself passes, the first bit is held
+	g.open()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	<-g.enter
+	if _, err := s.Head(t.Context(), "long"); tapedeck.KindOf(err) != tapedeck.NotFound {
+		t.Errorf("the deleted session: %v", err)
+	}
+	create2 := make(chan struct{}) // its id is free at once
+	go func() { create(t, s, "long"); close(create2) }()
+	s.WaitQueued(1)
+	g.open()
+	<-create2
+	died := crash(t, dir)
+	for rows(t, s, "purges") > 0 {
+		add(t, s, "other", 1)
+	}
+	if n := g.count() - before; n < 10 {
+		t.Errorf("5,000 events were purged within %d commits", n)
+	}
+	heads, err := s.Head(t.Context(), "other")
+	if n := rows(t, s, "events"); err != nil || n != heads.Head {
+		t.Errorf("%d events are left, %d of them not deleted (%v)", n, heads.Head, err)
+	}
+
+	s2 := open(t, died, sqlite.Options{})
+	if n := count(t, s2, "long"); n != 0 {
+		t.Errorf("the new session has %d events", n)
+	}
+	for rows(t, s2, "purges") > 0 {
+		add(t, s2, "other", 1)
+	}
+	if n := rows(t, s2, "events"); n != count(t, s2, "other") {
+		t.Errorf("%d events are left after the restart", n)
+	}
+}
+
+// TestPosIsNotUsedTwice deletes the newest events and opens the store again.
+func TestPosIsNotUsedTwice(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, sqlite.Options{})
+	create(t, s, "a")
+	create(t, s, "b")
+	add(t, s, "a", 1)
+	add(t, s, "b", 10)
+	if err := s.Delete(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	for rows(t, s, "purges") > 0 {
+		create(t, s, "a")
+	}
+	_ = s.Close()
+	s = open(t, dir, sqlite.Options{})
+	add(t, s, "a", 1)
+	if n, err := s.Number("SELECT max(pos) FROM events"); err != nil || n != 12 {
+		t.Errorf("the newest pos is %d, want 12 (%v)", n, err)
+	}
+}
+
+// TestReap: what has expired is deleted by and by without anyone asking for it,
+// and what was touched is not.
+func TestReap(t *testing.T) {
+	clock, tick := storetest.NewClock(), make(chan time.Time)
+	s := open(t, t.TempDir(), sqlite.Options{Now: clock.Now, ReapTick: tick})
+	ctx := t.Context()
+	for i := range 250 {
+		spec := tapedeck.Spec{ID: fmt.Sprint("s", i), TTL: time.Minute, Events: chunks(1)}
+		if _, _, err := s.Create(ctx, spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clock.Advance(50 * time.Second)
+	for i := range 10 {
+		if err := s.Touch(ctx, fmt.Sprint("s", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clock.Advance(20 * time.Second)
+	tick <- time.Time{}
+	tick <- time.Time{} // it is taken when the work of the first is done
+	if n := rows(t, s, "sessions"); n != 10 {
+		t.Errorf("%d sessions are left, want 10", n)
+	}
+	clock.Advance(30 * time.Second)
+	if err := s.Touch(ctx, "s0"); err != nil {
+		t.Error(err)
+	}
+	clock.Advance(11 * time.Second)
+	tick <- time.Time{}
+	tick <- time.Time{}
+	if n := rows(t, s, "sessions"); n != 1 {
+		t.Errorf("%d sessions are left, want 1", n)
+	}
+}
+
+// TestTTLAfterCrash: a touch may be forgotten, but nothing expires early by it.
+func TestTTLAfterCrash(t *testing.T) {
+	dir, clock := t.TempDir(), storetest.NewClock()
+	o := sqlite.Options{Now: clock.Now}
+	s := open(t, dir, o)
+	ctx := t.Context()
+	for _, id := range []string{"touched", "appended", "left"} {
+		if _, _, err := s.Create(ctx, tapedeck.Spec{ID: id, TTL: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clock.Advance(50 * time.Second)
+	if err := s.Touch(ctx, "touched"); err != nil {
+		t.Fatal(err)
+	}
+	add(t, s, "appended", 1)
+	clock.Advance(40 * time.Second)
+	died := open(t, crash(t, dir), o)
+	for _, id := range []string{"touched", "appended"} {
+		if _, err := died.Head(ctx, id); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	clock.Advance(61 * time.Second)
+	for _, id := range []string{"touched", "appended", "left"} {
+		if _, err := died.Head(ctx, id); tapedeck.KindOf(err) != tapedeck.NotFound {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+}
+
+// TestOnCommit compares what the hook is told with what there is, and when.
+func TestOnCommit(t *testing.T) {
+	type told struct {
+		ID      string
+		Head    int64
+		Offsets []int64
+		Closed  bool
+		Gone    bool
+	}
+	var mu sync.Mutex
+	var got []told
+	take := func() []told {
+		mu.Lock()
+		defer mu.Unlock()
+		out := got
+		got = nil
+		return out
+	}
+	s := open(t, t.TempDir(), sqlite.Options{OnCommit: func(commits []tapedeck.Commit) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range commits {
+			x := told{ID: c.Session.ID, Head: c.Session.Head, Closed: c.Session.Closed, Gone: c.Gone}
+			for _, r := range c.Records {
+				if e, err := r.Event(); err != nil || e.Offset != r.Offset {
+					t.Errorf("record %d: %v", r.Offset, err)
+				}
+				x.Offsets = append(x.Offsets, r.Offset)
+			}
+			got = append(got, x)
+		}
+	}})
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		what string
+		do   func()
+		want []told
+	}{
+		{"create", func() { create(t, s, "a") }, []told{{ID: "a"}}},
+		{"create again", func() { create(t, s, "a") }, nil},
+		{"append", func() { add(t, s, "a", 3) }, []told{{ID: "a", Head: 3, Offsets: []int64{0, 1, 2}}}},
+		{"refused", func() {
+			zero := int64(0)
+			_, _ = s.Append(ctx, tapedeck.Append{Session: "a", Events: chunks(1), Expect: &zero})
+		}, nil},
+		{"fork", func() {
+			_, _, err := s.Create(ctx, tapedeck.Spec{ID: "b", Parent: "a", Events: chunks(1)})
+			must(err)
+		}, []told{{ID: "b", Head: 4, Offsets: []int64{3}}}},
+		{"close", func() {
+			_, err := s.Append(ctx, tapedeck.Append{Session: "a", Close: true})
+			must(err)
+		}, []told{{ID: "a", Head: 3, Closed: true}}},
+		{"delete the parent", func() { must(s.Delete(ctx, "a")) }, []told{{ID: "a", Head: 3, Closed: true, Gone: true}}},
+		{"delete the fork", func() { must(s.Delete(ctx, "b")) }, []told{{ID: "b", Head: 4, Gone: true}}},
+		{"touch", func() { create(t, s, "c"); take(); must(s.Touch(ctx, "c")) }, nil},
+	} {
+		c.do()
+		if d := cmp.Diff(c.want, take()); d != "" {
+			t.Errorf("%s: (-want +got)\n%s", c.what, d)
+		}
+	}
+}
+
+// TestHookSeesWhatIsReadable: when the hook is called, the records can be read,
+// and who appended has not been told yet.
+func TestHookSeesWhatIsReadable(t *testing.T) {
+	var s *sqlite.Store
+	var acked int64
+	heads := make(chan int64, 1)
+	s = open(t, t.TempDir(), sqlite.Options{OnCommit: func(commits []tapedeck.Commit) {
+		v, err := s.Head(context.Background(), "a")
+		if err != nil || v.Head != commits[0].Session.Head {
+			t.Errorf("the head is %d (%v)", v.Head, err)
+		}
+		heads <- v.Head - acked
+	}})
+	create(t, s, "a")
+	<-heads
+	for range 10 {
+		add(t, s, "a", 1)
+		if n := <-heads; n != 1 {
+			t.Errorf("the hook came late or early: %d", n)
+		}
+		acked++
+	}
+}

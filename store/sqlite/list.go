@@ -1,0 +1,112 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// List implements [tapedeck.Catalogue]. Its cursor is the Gen of the last
+// session of the page before.
+func (s *Store) List(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session, string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, "", err
+	}
+	query, args, err := listQuery(&f)
+	if err != nil {
+		return nil, "", err
+	}
+	l := &lister{ctx: ctx, store: s, limit: 100, query: strings.ToLower(f.Query)}
+	if f.Limit > 0 {
+		l.limit = min(f.Limit, 1000)
+	}
+	if err := s.readers.use(ctx, func(c *conn) error { return c.query(l.row, query, args...) }); err != nil {
+		return nil, "", err
+	}
+	return l.page, l.next, nil
+}
+
+// listQuery returns the statement for what SQL can select by, and its arguments.
+// It has no limit: rows are taken one by one, until there are enough.
+func listQuery(f *tapedeck.Filter) (string, []driver.Value, error) {
+	kind := f.Kind
+	if kind == "" {
+		kind = tapedeck.KindSession
+	}
+	where := []string{"s.deleted IS NULL"}
+	var args []driver.Value
+	and := func(condition string, arg driver.Value) {
+		where, args = append(where, condition), append(args, arg)
+	}
+	// A plus keeps SQLite from using the index of that column, as there is a
+	// better one.
+	if f.Owner != "" || f.Parent != "" || f.OpenRun {
+		and("+s.kind = ?", string(kind))
+	} else {
+		and("s.kind = ?", string(kind))
+	}
+	for _, c := range [...]struct{ condition, value string }{
+		{"s.status = ?", string(f.Status)}, {"s.agent = ?", f.Agent}, {"s.owner = ?", f.Owner}, {"s.parent = ?", f.Parent},
+	} {
+		if c.value != "" {
+			and(c.condition, c.value)
+		}
+	}
+	if !f.From.IsZero() {
+		and("s.created >= ?", ceilMilliseconds(f.From))
+	}
+	if !f.To.IsZero() {
+		and("s.created < ?", ceilMilliseconds(f.To))
+	}
+	if f.OpenRun {
+		where = append(where, "s.open_runs > 0")
+	}
+	if f.Cursor != "" {
+		gen, err := strconv.ParseUint(f.Cursor, 10, 63)
+		if err != nil {
+			return "", nil, tapedeck.Errorf(tapedeck.Invalid, "the cursor %q is not one of ours", f.Cursor)
+		}
+		and("s.gen < ?", int64(gen))
+	}
+	return `SELECT ` + sessionColumns + ` FROM sessions s JOIN heads h ON h.session = s.gen WHERE ` +
+		strings.Join(where, " AND ") + ` ORDER BY s.gen DESC`, args, nil
+}
+
+// A lister takes sessions until its page is full.
+type lister struct {
+	ctx   context.Context
+	store *Store
+	limit int
+	query string // in lower case
+	page  []tapedeck.Session
+	next  string
+	rows  int
+}
+
+func (l *lister) row(row []driver.Value) error {
+	if l.rows++; l.rows%256 == 0 && l.ctx.Err() != nil {
+		return l.ctx.Err()
+	}
+	// SQL knows upper and lower case of ASCII only.
+	if l.query != "" && !l.matches(text(row[4])) && !l.matches(text(row[1])) {
+		return nil
+	}
+	var v view
+	if err := scanSession(&v, row); err != nil {
+		return err
+	}
+	if l.store.isGone(&v) {
+		return nil
+	}
+	if len(l.page) == l.limit { // there is one more
+		l.next = strconv.FormatInt(l.page[l.limit-1].Gen, 10)
+		return errStop
+	}
+	l.page = append(l.page, v.Session)
+	return nil
+}
+
+func (l *lister) matches(s string) bool { return strings.Contains(strings.ToLower(s), l.query) }

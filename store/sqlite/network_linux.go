@@ -1,0 +1,25 @@
+package sqlite
+
+import "golang.org/x/sys/unix"
+
+// networkKind returns the kind of network file system that dir is on, "" if it
+// is on none or that cannot be told.
+func networkKind(dir string) string {
+	var s unix.Statfs_t
+	if unix.Statfs(dir, &s) != nil {
+		return ""
+	}
+	switch uint32(s.Type) { // of a signed type on some machines
+	case unix.NFS_SUPER_MAGIC:
+		return "NFS"
+	case unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC:
+		return "SMB"
+	case unix.AFS_SUPER_MAGIC, unix.AFS_FS_MAGIC:
+		return "AFS"
+	case unix.CODA_SUPER_MAGIC:
+		return "Coda"
+	case unix.V9FS_MAGIC: // a folder of the host, in some virtual machines
+		return "9P"
+	}
+	return ""
+}

@@ -1,0 +1,192 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Head implements [tapedeck.Log].
+func (s *Store) Head(ctx context.Context, session string) (tapedeck.Session, error) {
+	v, err := s.lookup(ctx, session)
+	if err != nil {
+		return tapedeck.Session{}, err
+	}
+	return v.Session, nil
+}
+
+// lookup returns a session as of the newest commit, if it can be used.
+func (s *Store) lookup(ctx context.Context, id string) (*view, error) {
+	v, err := s.view(ctx, id)
+	if err == nil && s.isGone(v) && s.now() >= s.deadlines.due.Load() {
+		// It is kept for its forks, which may have expired in the meantime. If
+		// they cannot be deleted now, it is as good to say that it is gone.
+		if s.reap(ctx) == nil {
+			v, err = s.view(ctx, id)
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case v == nil:
+		return nil, errNotFound(id)
+	case s.isGone(v) && v.forks > 0:
+		return nil, errGone(id)
+	case s.isGone(v):
+		return nil, errNotFound(id)
+	}
+	return v, nil
+}
+
+func (s *Store) isGone(v *view) bool {
+	return v != nil && (v.gone || s.deadlines.passed(v, s.now()))
+}
+
+// view returns a session as of the newest commit, nil if there is none: from
+// memory if it was written to lately, else from the database.
+func (s *Store) view(ctx context.Context, id string) (*view, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if s.closed.Load() {
+		return nil, errClosed()
+	}
+	if st, ok := s.index.Load(id); ok {
+		return st.(*state).published.Load(), nil
+	}
+	var v *view
+	err := s.readers.use(ctx, func(c *conn) (err error) {
+		v, _, err = load(c, id)
+		return err
+	})
+	return v, err
+}
+
+// Read implements [tapedeck.Log]. The head is taken first and then read up to:
+// so nothing is missing below it, whatever is appended meanwhile.
+func (s *Store) Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error) {
+	v, err := s.lookup(ctx, session)
+	if err != nil {
+		return tapedeck.Page{}, err
+	}
+	if r.Reverse && r.From == -1 {
+		r.From = v.Head
+	}
+	if r.From < 0 || r.From > v.Head {
+		return tapedeck.Page{}, tapedeck.Errorf(tapedeck.Invalid, "session %q has offsets from 0 to %d, not %d", session, v.Head, r.From)
+	}
+	p := &pager{Range: r.WithDefaults(), ctx: ctx, next: r.From}
+	if err := p.read(s, v); err != nil {
+		return tapedeck.Page{}, s.explain(ctx, v, err)
+	}
+	return tapedeck.Page{Records: p.records, Next: p.next, Head: v.Head, Closed: v.Closed}, nil
+}
+
+// errHole is that an offset is missing.
+var errHole = errors.New("an offset is missing")
+
+// explain finds the reason for a hole: the session was deleted meanwhile, or the
+// database is damaged.
+func (s *Store) explain(ctx context.Context, v *view, err error) error {
+	if !errors.Is(err, errHole) {
+		return err
+	}
+	now, lookErr := s.lookup(ctx, v.ID)
+	switch {
+	case lookErr != nil:
+		return lookErr
+	case now.Gen != v.Gen:
+		return errNotFound(v.ID)
+	}
+	return tapedeck.Errorf(tapedeck.Internal, "session %q has a hole in its offsets", v.ID).WithHint(verifyHint).Because(err)
+}
+
+// A pager collects the records of one page.
+type pager struct {
+	tapedeck.Range
+	ctx     context.Context
+	records []tapedeck.Record
+	next    int64 // in reverse, the offset after the next one
+	size    int
+	full    bool
+}
+
+const (
+	sqlForwards  = `SELECT offset, CAST(event AS BLOB) FROM events WHERE session = ? AND offset >= ? AND offset < ? ORDER BY offset`
+	sqlBackwards = `SELECT offset, CAST(event AS BLOB) FROM events WHERE session = ? AND offset >= ? AND offset < ? ORDER BY offset DESC`
+)
+
+// read makes one plain range query for every span that the page needs. A join
+// over lineage in SQL would sort the whole history first.
+func (p *pager) read(s *Store, v *view) error {
+	from, to := p.From, v.Head
+	if p.Reverse {
+		from, to = 0, p.From
+	}
+	if n := int64(p.Limit); to-from > n {
+		if p.Reverse {
+			from = to - n
+		} else {
+			to = from + n
+		}
+	}
+	if from >= to {
+		return nil
+	}
+	spans := v.upTo(to)
+	p.records = make([]tapedeck.Record, 0, min(to-from, tapedeck.DefaultLimit))
+	return s.readers.use(p.ctx, func(c *conn) error {
+		for i := range spans {
+			span := spans[i]
+			if p.Reverse {
+				span = spans[len(spans)-1-i]
+			}
+			if span.from = max(span.from, from); span.from >= span.to || p.full {
+				continue
+			}
+			if err := p.readSpan(c, span); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (p *pager) readSpan(c *conn, s span) error {
+	query, end := sqlForwards, s.to
+	if p.Reverse {
+		query, end = sqlBackwards, s.from
+	}
+	err := c.query(p.row, query, s.gen, s.from, s.to)
+	if err == nil && !p.full && p.next != end {
+		err = errHole
+	}
+	return err
+}
+
+// row takes one record, unless the page is full.
+func (p *pager) row(row []driver.Value) error {
+	data, _ := row[1].([]byte)
+	if p.size += len(data); p.size > p.MaxBytes && len(p.records) > 0 {
+		p.full = true
+		return errStop
+	}
+	offset := p.next
+	if p.Reverse {
+		offset--
+	}
+	if integer(row[0]) != offset {
+		return errHole
+	}
+	p.records = append(p.records, tapedeck.Record{Offset: offset, Data: data})
+	p.next = offset
+	if !p.Reverse {
+		p.next++
+	}
+	if len(p.records)%256 == 0 { // a page may be asked for that is very large
+		return p.ctx.Err()
+	}
+	return nil
+}

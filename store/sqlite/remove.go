@@ -1,0 +1,204 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+)
+
+// Delete implements [tapedeck.Catalogue].
+func (s *Store) Delete(ctx context.Context, session string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.writer.submit(ctx, deletion(session), 0)
+}
+
+// A deletion is the task of a delete: the session's id.
+type deletion string
+
+func (id deletion) do(w *writer) error {
+	st, err := w.use(string(id))
+	if err != nil {
+		return err
+	}
+	return w.remove(st)
+}
+
+// find returns a session, nil if there is none. One that has expired is deleted
+// before.
+func (w *writer) find(id string) (*state, error) {
+	st := w.cache.get(id)
+	if st == nil {
+		v, streamSeq, err := load(w.conn, id)
+		if err != nil || v == nil {
+			return nil, err
+		}
+		st = &state{view: *v, streamSeq: streamSeq, written: *v, writtenSeq: streamSeq}
+		w.cache.add(st)
+	}
+	if st.gone || !w.store.deadlines.bury(&st.view, w.now) {
+		return st, nil
+	}
+	w.buried = append(w.buried, st.Gen)
+	if err := w.remove(st); err != nil {
+		return nil, err
+	}
+	return w.cache.get(id), nil
+}
+
+// settle finds a session as find does. If it is one that was deleted and has
+// forks, it first deletes what has expired, which may be those forks.
+func (w *writer) settle(id string) (*state, error) {
+	st, err := w.find(id)
+	for err == nil && st != nil && st.gone && w.now >= w.due {
+		if err = new(reap).do(w); err == nil {
+			st, err = w.find(id)
+		}
+	}
+	return st, err
+}
+
+// use returns a session that can be used.
+func (w *writer) use(id string) (*state, error) {
+	st, err := w.settle(id)
+	switch {
+	case err != nil:
+		return nil, err
+	case st == nil:
+		return nil, errNotFound(id)
+	case st.gone:
+		return nil, errGone(id)
+	}
+	return st, nil
+}
+
+const (
+	sqlHide           = `UPDATE sessions SET deleted = ?, deadline = NULL WHERE gen = ?`
+	sqlForgetWriters  = `DELETE FROM producers WHERE session = ?`
+	sqlDeleteSession  = `DELETE FROM sessions WHERE gen = ?`
+	sqlDeleteHead     = `DELETE FROM heads WHERE session = ?`
+	sqlDeleteLineage  = `DELETE FROM lineage WHERE session = ?`
+	sqlPurge          = `INSERT INTO purges (session) VALUES (?)`
+	sqlPurges         = `SELECT session FROM purges`
+	sqlPurged         = `DELETE FROM purges WHERE session = ?`
+	sqlPurgeEvents    = `DELETE FROM events WHERE session = ?1 AND offset < (SELECT min(offset) FROM events WHERE session = ?1) + ?2`
+	sqlPurgeProducers = `DELETE FROM producers WHERE session = ?1 AND id IN (SELECT id FROM producers WHERE session = ?1 LIMIT ?2)`
+	sqlHasEvents      = `SELECT EXISTS (SELECT 1 FROM events WHERE session = ?1) OR EXISTS (SELECT 1 FROM producers WHERE session = ?1)`
+	sqlHighWater      = `UPDATE facts SET value = ? WHERE name = 'pos'`
+)
+
+// remove deletes st, or only hides it while it has forks, and with it those
+// deleted ancestors that only it still needed.
+func (w *writer) remove(st *state) error {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	if !st.gone {
+		st.gone, st.notify = true, true
+		st.producers, st.records = nil, nil
+		w.mark(st)
+	}
+	if st.forks > 0 {
+		return w.conn.exec(sqlHide, w.now, st.Gen)
+	}
+	for st != nil && st.gone && st.forks == 0 {
+		if err := w.erase(st); err != nil {
+			return err
+		}
+		if st.Parent == "" {
+			return nil
+		}
+		parent, err := w.find(st.Parent)
+		if err != nil {
+			return err
+		}
+		if parent != nil {
+			if err := w.countForks(parent, -1); err != nil {
+				return err
+			}
+		}
+		st = parent
+	}
+	return nil
+}
+
+// erase deletes the rows of a session except those that may be many: they are
+// purged in small portions later.
+func (w *writer) erase(st *state) error {
+	w.mark(st)
+	st.removed = true
+	w.cache.drop(st)
+	for _, statement := range [...]string{sqlDeleteSession, sqlDeleteHead, sqlDeleteLineage, sqlPurge} {
+		if err := w.conn.exec(statement, st.Gen); err != nil {
+			return err
+		}
+	}
+	w.purges = append(w.purges, st.Gen)
+	return nil
+}
+
+// purgeRows is how many rows are removed in one transaction, and purgeEvery
+// after how many groups one such transaction is put in while there are groups.
+const (
+	purgeRows  = 500
+	purgeEvery = 8
+)
+
+// A purge removes the events of deleted sessions, bit by bit.
+type purge struct {
+	gens   []int64 // those that are left
+	failed bool    // not now; a commit that succeeds clears it
+	groups int     // since the last bit
+}
+
+// after is called after every group.
+func (p *purge) after(w *writer) {
+	if p.groups++; p.groups >= purgeEvery {
+		p.step(w)
+	}
+}
+
+// step removes a bit. It reports whether it is worth while to call it again.
+func (p *purge) step(w *writer) bool {
+	if len(p.gens) == 0 || p.failed {
+		return false
+	}
+	p.groups = 0
+	t := &purging{gen: p.gens[0]}
+	switch err := w.write([]*request{{task: t}}); {
+	case err != nil:
+		p.failed = true
+		w.store.options.Logger.Warn("the events of a deleted session could not be removed yet", "error", err)
+	case t.done:
+		p.gens = slices.Delete(p.gens, 0, 1)
+	}
+	return !p.failed
+}
+
+// A purging is the task of removing a bit.
+type purging struct {
+	gen  int64
+	done bool
+}
+
+func (t *purging) do(w *writer) error {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	// The newest event may be among them, and no pos is used twice.
+	if err := w.conn.exec(sqlHighWater, w.pos); err != nil {
+		return err
+	}
+	if err := w.conn.exec(sqlPurgeEvents, t.gen, int64(purgeRows)); err != nil {
+		return err
+	}
+	if err := w.conn.exec(sqlPurgeProducers, t.gen, int64(purgeRows)); err != nil {
+		return err
+	}
+	left, err := w.conn.number(sqlHasEvents, t.gen)
+	if err != nil || left != 0 {
+		return err
+	}
+	t.done = true
+	return w.conn.exec(sqlPurged, t.gen)
+}

@@ -1,0 +1,150 @@
+// Package sqlite keeps sessions in a SQLite database in a folder of their own.
+// It is the default store.
+//
+// One goroutine writes. It takes all appends that wait at that moment, of all
+// sessions, decides them in memory, writes them in one transaction, and
+// acknowledges them when the disk has it: under load one fsync serves many.
+// Readers have connections of their own that cannot write, and never wait for
+// the writer. What is in the folder, and how to look at it with other programs,
+// is described in docs/storage.md.
+package sqlite
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Options of a store. The zero value is ready to use.
+type Options struct {
+	// OnCommit is called after every commit, before those who appended are
+	// told, with what it did to each session. Calls come one at a time, in the
+	// order of the commits. It must be quick: writing waits for it.
+	OnCommit func([]tapedeck.Commit)
+
+	Now    func() time.Time // nil for [time.Now]
+	Logger *slog.Logger     // nil for none
+
+	Readers      int   // connections that read; 0 for 4
+	HotSessions  int   // sessions whose state is kept in memory; 0 for 16,384
+	CheckBelow   int64 // a database file of fewer bytes is checked when it is opened; 0 for 256 MiB, negative for never
+	AllowNetwork bool  // open a folder on a network file system, where SQLite cannot be sure of its locks
+
+	// Commit, if not nil, is called for every commit in place of the commit
+	// itself, which is its argument. It is there to make commits fail in tests.
+	Commit func(commit func() error) error
+
+	// ReapTick, if not nil, says when to delete what has expired, in place of
+	// a ticker. It is there for tests.
+	ReapTick <-chan time.Time
+}
+
+func (o Options) withDefaults() Options {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Readers <= 0 {
+		o.Readers = 4
+	}
+	if o.HotSessions <= 0 {
+		o.HotSessions = 1 << 14
+	}
+	if o.CheckBelow == 0 {
+		o.CheckBelow = 256 << 20
+	}
+	return o
+}
+
+// A Store is a [tapedeck.Store] in a data folder.
+type Store struct {
+	options   Options
+	file      string
+	lock      *lock
+	readers   *pool
+	writer    *writer
+	deadlines *deadlines
+	index     sync.Map // of *state by id: the sessions that were written to lately
+
+	closed atomic.Bool
+	stop   context.CancelFunc // of the reaper
+	reaped chan struct{}      // closed when it has stopped
+}
+
+var _ tapedeck.Store = (*Store)(nil)
+
+// Open opens the data folder dir, which it makes if there is none, and takes it
+// for this process alone. If another process has it, or it was written by a
+// newer Tapedeck, or the file in it is not ours, the error is a
+// [tapedeck.Conflict] that says so.
+func Open(ctx context.Context, dir string, o Options) (*Store, error) {
+	s := &Store{options: o.withDefaults(), deadlines: newDeadlines(), reaped: make(chan struct{})}
+	if err := s.open(ctx, dir); err != nil {
+		s.release()
+		return nil, err
+	}
+	go s.writer.run()
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	go s.reaper(ctx)
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context, dir string) (err error) {
+	if s.file, err = makeFolder(dir, s.options.AllowNetwork); err != nil {
+		return err
+	}
+	if s.lock, err = takeLock(dir); err != nil {
+		return err
+	}
+	if err := inspect(s.file, s.options.CheckBelow); err != nil {
+		return err
+	}
+	if err := migrate(ctx, s.file); err != nil {
+		return err
+	}
+	s.writer = newWriter(s)
+	if err := s.writer.start(); err != nil {
+		return err
+	}
+	s.readers, err = newPool(s.file, s.options.Readers)
+	return err
+}
+
+// Close implements [tapedeck.Store]. Appends that were called before are written.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	s.stop()
+	<-s.reaped
+	s.writer.queue.close()
+	<-s.writer.ended
+	err := s.writer.finish()
+	s.release()
+	return err
+}
+
+// release closes what open has opened. The writer's connection is the last: the
+// one that closes the database moves what is in the write-ahead log into it.
+func (s *Store) release() {
+	if s.readers != nil {
+		s.readers.close()
+	}
+	if s.writer != nil && s.writer.conn != nil {
+		if err := s.writer.conn.close(); err != nil {
+			s.options.Logger.Warn("the database did not close well", "error", err)
+		}
+	}
+	if s.lock != nil {
+		s.lock.release()
+	}
+}
+
+// now returns the time in milliseconds, rounded down.
+func (s *Store) now() int64 { return s.options.Now().UnixMilli() }

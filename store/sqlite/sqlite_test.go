@@ -1,0 +1,58 @@
+package sqlite_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store/sqlite"
+	"github.com/tapedeck/tapedeck/store/storetest"
+)
+
+func open(t testing.TB, dir string, o sqlite.Options) *sqlite.Store {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, suite(sqlite.Options{}))
+}
+
+// TestStoreWithoutMemory runs the suite with a store that forgets the state of
+// every session after every commit, so that all comes from the database.
+func TestStoreWithoutMemory(t *testing.T) {
+	storetest.Run(t, suite(sqlite.Options{HotSessions: 1, Readers: 1}))
+}
+
+func suite(o sqlite.Options) func(testing.TB) storetest.Store {
+	return func(t testing.TB) storetest.Store {
+		dir, clock, o := t.TempDir(), storetest.NewClock(), o
+		var fail atomic.Bool
+		o.Now = clock.Now
+		o.Commit = func(commit func() error) error {
+			if fail.Load() {
+				return errors.New("the commit fails")
+			}
+			return commit()
+		}
+		s := open(t, dir, o)
+		return storetest.Store{
+			Store: s,
+			Clock: clock,
+			Reopen: func(t testing.TB) tapedeck.Store {
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				s = open(t, dir, o)
+				return s
+			},
+			FailCommits: fail.Store,
+		}
+	}
+}

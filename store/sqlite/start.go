@@ -1,0 +1,93 @@
+package sqlite
+
+import "database/sql/driver"
+
+func newWriter(s *Store) *writer {
+	return &writer{store: s, queue: newQueue(), cache: newCache(s.options.HotSessions), ended: make(chan struct{})}
+}
+
+const (
+	sqlNewestGen = `SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'sessions'`
+	sqlNewestPos = `SELECT max(value, (SELECT coalesce(max(pos), 0) FROM events)) FROM facts WHERE name = 'pos'`
+	sqlClean     = `SELECT value FROM facts WHERE name = 'clean'`
+	sqlSetClean  = `UPDATE facts SET value = ? WHERE name = 'clean'`
+
+	// sqlRenew begins every TTL anew.
+	sqlRenew = `UPDATE sessions SET touched = ?1, deadline = min(coalesce(expires, 9223372036854775807), ?1 + (ttl + 999999) / 1000000)
+	WHERE ttl > 0 AND deadline IS NOT NULL`
+)
+
+// start reads what the writer has to know before its first group.
+func (w *writer) start() (err error) {
+	if err := w.connect(); err != nil {
+		return unsound(w.store.file, err)
+	}
+	if err := w.settleTouches(); err != nil {
+		return unsound(w.store.file, err)
+	}
+	if w.gen, err = w.conn.number(sqlNewestGen); err != nil {
+		return unsound(w.store.file, err)
+	}
+	if w.pos, err = w.conn.number(sqlNewestPos); err != nil {
+		return unsound(w.store.file, err)
+	}
+	due, err := w.conn.number(sqlNextDue)
+	if err != nil {
+		return unsound(w.store.file, err)
+	}
+	w.store.deadlines.due.Store(due)
+	err = w.conn.query(func(row []driver.Value) error {
+		w.purge.gens = append(w.purge.gens, integer(row[0]))
+		return nil
+	}, sqlPurges)
+	if err != nil {
+		return unsound(w.store.file, err)
+	}
+	return nil
+}
+
+// settleTouches notes that the folder is in use. If it was not closed in good
+// order, touches have been forgotten: then every TTL begins anew.
+func (w *writer) settleTouches() error {
+	clean, err := w.conn.number(sqlClean)
+	if err != nil {
+		return err
+	}
+	if clean == 0 {
+		return w.conn.exec(sqlRenew, w.store.now()+1)
+	}
+	return w.conn.exec(sqlSetClean, int64(0))
+}
+
+// finish writes what is in memory only, after the last group.
+func (w *writer) finish() error {
+	err := w.write([]*request{{task: ending{}}})
+	if err != nil {
+		return unwritten(err)
+	}
+	return nil
+}
+
+// An ending is the task of writing when sessions were touched.
+type ending struct{}
+
+func (ending) do(w *writer) error {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	d := w.store.deadlines
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for gen, touched := range d.touched {
+		if touched == dead {
+			continue
+		}
+		if err := w.conn.exec(sqlTouched, touched, gen); err != nil {
+			return err
+		}
+	}
+	return w.conn.exec(sqlSetClean, int64(1))
+}
+
+const sqlTouched = `UPDATE sessions SET touched = ?1, deadline = min(coalesce(expires, 9223372036854775807), ?1 + (ttl + 999999) / 1000000)
+	WHERE gen = ?2 AND ttl > 0 AND deadline IS NOT NULL`

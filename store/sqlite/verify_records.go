@@ -1,0 +1,87 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+const sqlAll = `SELECT offset, typeof(event), CAST(event AS BLOB) FROM events WHERE session = ? ORDER BY offset`
+
+// A recordCheck goes over the records of one session.
+type recordCheck struct {
+	*verifier
+	session *view
+	next    int64
+	fold    view // what the events make of the entry
+	bad     bool // one problem of a kind is enough for one session
+	unread  bool
+}
+
+// progressEvery is after how many records progress is reported.
+const progressEvery = 10_000
+
+// checkRecords reads all records that a session holds itself.
+func (v *verifier) checkRecords(s *view) error {
+	c := &recordCheck{verifier: v, session: s, next: s.ForkedAt}
+	c.fold.Session = tapedeck.Session{Created: s.Created, Updated: s.Created, Status: tapedeck.StatusIdle}
+	if err := v.conn.query(c.row, sqlAll, s.Gen); err != nil {
+		return err
+	}
+	if c.next != s.Head && !c.bad {
+		v.problem("session %q has its head at %d and its records end at %d", s.ID, s.Head, c.next)
+	}
+	if s.Kind == tapedeck.KindSession && !c.bad && !c.unread {
+		c.compare()
+	}
+	return nil
+}
+
+func (c *recordCheck) row(row []driver.Value) error {
+	offset, data := integer(row[0]), []byte(nil)
+	data, _ = row[2].([]byte)
+	c.Bytes += int64(len(data))
+	if c.Events++; c.Events%progressEvery == 0 {
+		c.progress(c.Events, c.total)
+	}
+	if offset != c.next && !c.bad {
+		c.bad = true
+		c.problem("session %q has offset %d where %d belongs", c.session.ID, offset, c.next)
+	}
+	c.next = offset + 1
+	if c.session.Kind == tapedeck.KindStream {
+		return nil
+	}
+	e, err := tapedeck.Record{Offset: offset, Data: data}.Event()
+	if err == nil && e.Offset != offset {
+		err = tapedeck.Errorf(tapedeck.Internal, "the event at offset %d says that it is at %d", offset, e.Offset)
+	}
+	if err == nil && text(row[1]) != "text" {
+		err = tapedeck.Errorf(tapedeck.Internal, "the event at offset %d is not text", offset)
+	}
+	if err != nil {
+		c.unread = true
+		c.problem("session %q: %v", c.session.ID, err)
+		return nil
+	}
+	c.fold.Apply(&e)
+	return nil
+}
+
+// compare compares the catalogue's entry with the fold of the events.
+func (c *recordCheck) compare() {
+	s, f := c.session, &c.fold
+	f.Closed = s.Closed // no event says that
+	if len(s.Runs) == 0 && len(f.Runs) == 0 {
+		f.Runs = s.Runs
+	}
+	if len(s.Labels) == 0 && len(f.Labels) == 0 {
+		f.Labels = s.Labels
+	}
+	switch {
+	case !sameEntry(s, f):
+		c.problem("the catalogue says of session %q what its events do not say (title, owner, agent, labels, status or runs)", s.ID)
+	case !s.Updated.Equal(f.Updated):
+		c.problem("the catalogue has session %q updated at %v, its events at %v", s.ID, s.Updated, f.Updated)
+	}
+}

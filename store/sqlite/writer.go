@@ -1,0 +1,258 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A writer is the one goroutine that changes the database. It takes what all
+// callers want written, decides it one after the other in memory, commits it in
+// one transaction, and tells them.
+type writer struct {
+	store *Store
+	queue *queue
+	conn  *conn // nil after a failure: nobody knows what state it is in
+	cache *cache
+	ended chan struct{}
+
+	mu sync.Mutex // held while requests are looked at, see [writer.submit]
+
+	// What follows is of the group under way.
+	now    int64
+	begun  bool     // there is a transaction
+	marked []*state // those that it touches, in this order
+	buried []int64  // those that it found expired
+	purges []int64  // those whose events are to be removed after it
+	due    int64    // see [deadlines]
+
+	gen   int64 // the newest that was given out
+	pos   int64
+	purge purge
+}
+
+func (w *writer) run() {
+	defer close(w.ended)
+	for {
+		group, more := w.queue.take()
+		switch {
+		case len(group) > 0:
+			w.handle(group)
+			w.purge.after(w)
+			// Those who have just been told want to write again, most of
+			// them: let them, and the next group is as large as this one.
+			runtime.Gosched()
+		case !more:
+			return
+		case !w.purge.step(w):
+			<-w.queue.wake
+		}
+	}
+}
+
+// handle writes a group and tells the callers. If one request spoils it, the
+// others do not suffer: each is then written by itself.
+func (w *writer) handle(group []*request) {
+	err := w.write(group)
+	switch {
+	case err == nil:
+	case len(group) == 1 || environmental(err) || errors.Is(err, errCommit):
+		w.store.options.Logger.Error("a commit failed", "requests", len(group), "error", err)
+		for _, r := range group {
+			r.err = unwritten(err)
+		}
+	default:
+		for _, r := range group {
+			w.handle([]*request{r})
+		}
+		return
+	}
+	for _, r := range group {
+		close(r.done)
+	}
+}
+
+// errCommit marks the failure of the commit itself.
+var errCommit = errors.New("commit")
+
+// write does all of a group's requests in one transaction. An error means that
+// nothing was written.
+func (w *writer) write(group []*request) error {
+	err := w.connect()
+	if err == nil {
+		err = w.do(group)
+	}
+	if err == nil && w.begun {
+		if err = w.commit(); err != nil {
+			err = fmt.Errorf("%w: %w", errCommit, err)
+		}
+	}
+	if err != nil {
+		w.abort()
+		return err
+	}
+	w.publish()
+	return nil
+}
+
+func (w *writer) do(group []*request) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.store.now()
+	w.due = w.store.deadlines.due.Load()
+	for _, r := range group {
+		if r.left {
+			continue
+		}
+		var broken *dbError
+		if r.err = r.do(w); errors.As(r.err, &broken) {
+			return r.err
+		}
+	}
+	return w.flush()
+}
+
+// connect opens the connection again after a failure.
+func (w *writer) connect() error {
+	if w.conn != nil {
+		return nil
+	}
+	c, err := dial(dataSource(w.store.file, "rw", writerPragmas))
+	if err == nil {
+		w.conn = c
+	}
+	return err
+}
+
+// begin starts the group's transaction, if that has not been done: a group in
+// which everything is refused costs nothing.
+func (w *writer) begin() error {
+	if w.begun {
+		return nil
+	}
+	if err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	w.begun = true
+	return nil
+}
+
+func (w *writer) commit() error {
+	commit := func() error { return w.conn.exec("COMMIT") }
+	if seam := w.store.options.Commit; seam != nil {
+		return seam(commit)
+	}
+	return commit()
+}
+
+// abort forgets all that the group was about to do. The connection is closed,
+// which rolls back, and opened anew for the next group.
+func (w *writer) abort() {
+	for _, st := range w.marked {
+		w.cache.drop(st)
+		w.store.index.CompareAndDelete(st.ID, st)
+	}
+	for _, gen := range w.buried {
+		w.store.deadlines.forget(gen)
+	}
+	w.reset()
+	if w.conn != nil {
+		_ = w.conn.close()
+		w.conn = nil
+	}
+}
+
+func (w *writer) reset() {
+	clear(w.marked)
+	w.marked, w.buried, w.purges, w.begun = w.marked[:0], w.buried[:0], w.purges[:0], false
+}
+
+// mark notes that the group touches st.
+func (w *writer) mark(st *state) {
+	if !st.dirty {
+		st.dirty = true
+		w.marked = append(w.marked, st)
+	}
+}
+
+// publish shows readers what has been committed.
+func (w *writer) publish() {
+	s := w.store
+	var commits []tapedeck.Commit
+	for _, st := range w.marked {
+		if st.notify && s.options.OnCommit != nil {
+			commits = append(commits, tapedeck.Commit{Session: st.Session, Records: st.records, Gone: st.gone || st.removed})
+		}
+		w.show(st)
+	}
+	if w.begun {
+		s.deadlines.due.Store(w.due)
+		w.purge.gens, w.purge.failed = append(w.purge.gens, w.purges...), false
+	}
+	w.reset()
+	if len(commits) > 0 {
+		s.options.OnCommit(commits)
+	}
+	for st := w.cache.oldest(); st != nil; st = w.cache.oldest() {
+		w.cache.drop(st)
+		s.index.CompareAndDelete(st.ID, st)
+	}
+}
+
+// show publishes the view of one session.
+func (w *writer) show(st *state) {
+	s := w.store
+	if st.removed {
+		s.index.CompareAndDelete(st.ID, st)
+		s.deadlines.forget(st.Gen)
+		return
+	}
+	v := st.view
+	st.published.Store(&v)
+	s.index.Store(st.ID, st)
+	if st.renewed {
+		s.deadlines.touch(&v, w.now)
+	}
+	st.records, st.dirty, st.notify, st.renewed = nil, false, false, false
+}
+
+// flush writes the rows of the sessions that the group has changed.
+func (w *writer) flush() error {
+	for _, st := range w.marked {
+		if st.removed {
+			continue
+		}
+		if st.Head != st.written.Head || !st.Updated.Equal(st.written.Updated) {
+			if err := w.conn.exec(sqlHead, st.Head, st.Updated.UnixMilli(), st.Gen); err != nil {
+				return err
+			}
+		}
+		if !sameEntry(&st.view, &st.written) || st.streamSeq != st.writtenSeq {
+			if err := w.writeEntry(st); err != nil {
+				return err
+			}
+		}
+		st.written, st.writtenSeq = st.view, st.streamSeq
+	}
+	return nil
+}
+
+const (
+	sqlHead  = `UPDATE heads SET head = ?, updated = ? WHERE session = ?`
+	sqlEntry = `UPDATE sessions SET title = ?, owner = ?, agent = ?, labels = ?, status = ?, runs = ?, open_runs = ?,
+	closed = ?, closed_by = ?, stream_seq = ? WHERE gen = ?`
+)
+
+func (w *writer) writeEntry(st *state) error {
+	labels, err1 := object(st.Labels, st.Labels == nil)
+	runs, err2 := object(st.Runs, st.Runs == nil)
+	closedBy, err3 := object(st.ClosedBy, st.ClosedBy == nil)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	return w.conn.exec(sqlEntry, st.Title, st.Owner, st.Agent, labels, string(st.Status), runs, int64(len(st.Runs)),
+		flag(st.Closed), closedBy, []byte(st.streamSeq), st.Gen)
+}

@@ -1,0 +1,163 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// lists wants a list to have these ids, all pages of it.
+func lists(f tapedeck.Filter, ids ...string) step {
+	return step{fmt.Sprintf("list %+v", f), func(w *world) error {
+		all, err := w.list(f)
+		if err != nil {
+			return err
+		}
+		if d := cmp.Diff(ids, idsOf(all)); d != "" {
+			return fmt.Errorf("(-want +got)\n%s", d)
+		}
+		return nil
+	}}
+}
+
+func idsOf(sessions []tapedeck.Session) []string {
+	var out []string
+	for _, s := range sessions {
+		out = append(out, s.ID)
+	}
+	return out
+}
+
+// born makes a session with the title, owner and agent of its first event.
+func born(id, title, owner, agent string) step {
+	data := fmt.Sprintf(`{"title":%q,"owner":%q,"agent":%q}`, title, owner, agent)
+	return create(id, feature{"titled " + title, func(_ *world, m *making) {
+		m.Events = []tapedeck.Event{{Type: tapedeck.SessionCreated, Data: []byte(data)}}
+		m.texts = []string{""}
+	}})
+}
+
+// runs appends an event of a run.
+func runs(id, typ, invocation string) step {
+	return write(id, 0, events(tapedeck.Event{Type: typ, Invocation: invocation}), accepting([]string{""}))
+}
+
+func testList(t *testing.T, open opener) {
+	all := tapedeck.Filter{}
+	play(t, open, "newest first", lists(all), create("b"), create("a"), create("c"), create("stream/s"),
+		lists(all, "c", "a", "b"), write("b", 1), lists(all, "c", "a", "b"),
+		lists(tapedeck.Filter{Kind: tapedeck.KindStream}, "stream/s"),
+		remove("a"), lists(all, "c", "b"), create("a"), lists(all, "a", "c", "b"))
+	play(t, open, "filters", born("a", "Alpha", "ada", "coder"), born("b", "Beta", "bob", "coder"), born("c", "Gamma", "ada", "tester"),
+		lists(tapedeck.Filter{Owner: "ada"}, "c", "a"), lists(tapedeck.Filter{Owner: "Ada"}),
+		lists(tapedeck.Filter{Agent: "coder"}, "b", "a"),
+		lists(tapedeck.Filter{Owner: "ada", Agent: "coder"}, "a"),
+		runs("a", "RUN_STARTED", "i"), runs("b", "RUN_STARTED", "i"), runs("b", "RUN_FINISHED", "i"),
+		lists(tapedeck.Filter{OpenRun: true}, "a"), lists(tapedeck.Filter{Status: tapedeck.StatusComplete}, "b"),
+		lists(tapedeck.Filter{Status: tapedeck.StatusRunning}, "a"), lists(tapedeck.Filter{Status: tapedeck.StatusIdle}, "c"),
+		runs("a", "RUN_STARTED", "j"), runs("a", "RUN_FINISHED", "i"), lists(tapedeck.Filter{OpenRun: true}, "a"),
+		runs("a", "RUN_FINISHED", "j"), lists(tapedeck.Filter{OpenRun: true}),
+		create("d", fromHead("a")), create("e", from("a", 0)), create("f", fromHead("d")),
+		lists(tapedeck.Filter{Parent: "a"}, "e", "d"), lists(tapedeck.Filter{Parent: "d"}, "f"), lists(tapedeck.Filter{Parent: "b"}),
+		lists(tapedeck.Filter{Owner: "ada' OR '1'='1"}))
+	play(t, open, "query", born("ses_One", "100% sure", "", ""), born("ses_two", "Über den Wolken", "", ""), born("x", "a_b\\c", "", ""),
+		lists(tapedeck.Filter{Query: "SES_"}, "ses_two", "ses_One"), lists(tapedeck.Filter{Query: "one"}, "ses_One"),
+		lists(tapedeck.Filter{Query: "SURE"}, "ses_One"), lists(tapedeck.Filter{Query: "%"}, "ses_One"),
+		lists(tapedeck.Filter{Query: "_"}, "x", "ses_two", "ses_One"), lists(tapedeck.Filter{Query: "a_B\\"}, "x"),
+		lists(tapedeck.Filter{Query: "über DEN"}, "ses_two"), lists(tapedeck.Filter{Query: "nothing"}), lists(tapedeck.Filter{Query: "'"}),
+		// The newest title counts.
+		write("x", 0, events(tapedeck.Event{Type: tapedeck.SessionRenamed, Data: []byte(`{"title":"Quite new"}`)}), accepting([]string{""})),
+		lists(tapedeck.Filter{Query: "quite"}, "x"), lists(tapedeck.Filter{Query: "a_b"}))
+	play(t, open, "streams by query", create("stream/Logs/a"), create("stream/b"),
+		lists(tapedeck.Filter{Kind: tapedeck.KindStream, Query: "logs/"}, "stream/Logs/a"))
+	testCursors(t, open)
+	t.Run("times", func(t *testing.T) { testTimes(t, start(t, open)) })
+}
+
+func testCursors(t *testing.T, open opener) {
+	play(t, open, "pages", step{"create s0 to s9", func(w *world) error {
+		for i := range 10 {
+			if err := create(fmt.Sprint("s", i)).do(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	}},
+		lists(tapedeck.Filter{Limit: 3}, "s9", "s8", "s7", "s6", "s5", "s4", "s3", "s2", "s1", "s0"),
+		lists(tapedeck.Filter{Limit: 1}, "s9", "s8", "s7", "s6", "s5", "s4", "s3", "s2", "s1", "s0"),
+		pagesOf(tapedeck.Filter{Limit: 5}, 5, 5), pagesOf(tapedeck.Filter{Limit: 10}, 10), pagesOf(tapedeck.Filter{Limit: 4}, 4, 4, 2),
+		pagesOf(tapedeck.Filter{Limit: 2, Query: "s1"}, 1), pagesOf(tapedeck.Filter{Limit: 2, Query: "nothing"}, 0),
+		step{"list while others create and delete", func(w *world) error {
+			first, cursor, err := w.List(w.ctx, tapedeck.Filter{Limit: 4})
+			if err != nil {
+				return err
+			}
+			w.play(create("new"), remove("s6"), remove("s4"), remove("s9"))
+			rest, err := w.list(tapedeck.Filter{Limit: 4, Cursor: cursor})
+			want := []string{"s9", "s8", "s7", "s6", "s5", "s3", "s2", "s1", "s0"}
+			if got := idsOf(append(slices.Clone(first), rest...)); !slices.Equal(got, want) {
+				err = errors.Join(err, fmt.Errorf("got %v, want %v", got, want))
+			}
+			return err
+		}})
+	for _, cursor := range []string{"nonsense", "-1", " 1", "1x", "1.5", "99999999999999999999999", "' OR 1", "\x00", "é"} {
+		play(t, open, fmt.Sprintf("a bad cursor/%q", cursor), create("a"), step{"list", func(w *world) error {
+			_, _, err := w.List(w.ctx, tapedeck.Filter{Cursor: cursor})
+			return isKind(err, tapedeck.Invalid)
+		}})
+	}
+	play(t, open, "limits", step{"create 1101 sessions", func(w *world) error {
+		for i := range 1101 {
+			if _, _, err := w.Create(w.ctx, tapedeck.Spec{ID: fmt.Sprint("s", i), Kind: tapedeck.KindSession}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}},
+		pagesOf(tapedeck.Filter{Query: "s10"}, 100, 11), pagesOf(tapedeck.Filter{Limit: 1000}, 1000, 101), pagesOf(tapedeck.Filter{Limit: 5000}, 1000, 101))
+}
+
+// pagesOf wants the pages of a list to be so long.
+func pagesOf(f tapedeck.Filter, sizes ...int) step {
+	return step{fmt.Sprintf("list %+v", f), func(w *world) error {
+		var got []int
+		for more := true; more; more = f.Cursor != "" {
+			page, next, err := w.List(w.ctx, f)
+			if err != nil {
+				return err
+			}
+			got = append(got, len(page))
+			f.Cursor = next
+		}
+		if !slices.Equal(got, sizes) {
+			return fmt.Errorf("pages of %v, want %v", got, sizes)
+		}
+		return nil
+	}}
+}
+
+// testTimes checks the filter by time of creation: from is in, to is not.
+func testTimes(t *testing.T, w *world) {
+	if w.Clock == nil {
+		t.Skip("the store has no clock to move")
+	}
+	at := w.now()
+	for _, id := range strings.Fields("a b c") {
+		w.play(create(id), advance(time.Minute))
+	}
+	minute := func(n float64) time.Time { return at.Add(time.Duration(n * float64(time.Minute))) }
+	w.play(
+		lists(tapedeck.Filter{From: minute(1)}, "c", "b"), lists(tapedeck.Filter{From: minute(1.1)}, "c"),
+		lists(tapedeck.Filter{From: minute(3)}),
+		lists(tapedeck.Filter{To: minute(1)}, "a"), lists(tapedeck.Filter{To: minute(1.1)}, "b", "a"),
+		lists(tapedeck.Filter{To: minute(0)}),
+		lists(tapedeck.Filter{From: minute(0), To: minute(2)}, "b", "a"), lists(tapedeck.Filter{From: minute(2), To: minute(1)}),
+		lists(tapedeck.Filter{From: minute(1).In(time.FixedZone("", -7200)), To: minute(2).In(time.FixedZone("", 7200))}, "b"))
+}

@@ -1,0 +1,96 @@
+package storetest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+var errNo = errors.New("the check says no")
+
+func testRefusals(t *testing.T, open opener) {
+	play(t, open, "expect", create("a"), write("a", 5),
+		write("a", 1, expecting(4), refused(tapedeck.RefusedOffset, tapedeck.Conflict)),
+		write("a", 1, expecting(6), refused(tapedeck.RefusedOffset, tapedeck.Conflict)),
+		write("a", 1, expecting(0), refused(tapedeck.RefusedOffset, tapedeck.Conflict)),
+		write("a", 1, expecting(-1), refused(tapedeck.RefusedOffset, tapedeck.Conflict)),
+		write("a", 0, closing(), expecting(4), refused(tapedeck.RefusedOffset, tapedeck.Conflict)),
+		write("a", 1, expecting(5)), write("a", 0, closing(), expecting(6)))
+	t.Run("expect says what to do", func(t *testing.T) { testExpectWords(t, start(t, open)) })
+
+	play(t, open, "stream sequence", create("a"),
+		write("a", 1, sequence("b")),
+		write("a", 1, sequence("b"), refused(tapedeck.RefusedSeq, tapedeck.Conflict)),
+		write("a", 1, sequence("a"), refused(tapedeck.RefusedSeq, tapedeck.Conflict)),
+		write("a", 1, sequence("Z"), refused(tapedeck.RefusedSeq, tapedeck.Conflict)), // bytes, not letters
+		write("a", 1), // none at all does not matter
+		write("a", 1, sequence("b\x00")),
+		write("a", 1, sequence("ba")),
+		write("a", 1, sequence("é")),
+		write("a", 1, sequence("z"), refused(tapedeck.RefusedSeq, tapedeck.Conflict)),
+		write("a", 0, closing(), sequence("z"), refused(tapedeck.RefusedSeq, tapedeck.Conflict)),
+		write("a", 1, sequence("\xff")))
+	play(t, open, "stream sequence of numbers", create("a"), write("a", 1, sequence("9")),
+		write("a", 1, sequence("10"), refused(tapedeck.RefusedSeq, tapedeck.Conflict)), // bytes, not numbers
+		write("a", 1, sequence("90")))
+
+	testClosed(t, open)
+	testCheck(t, open)
+
+	// Everything is wrong with these; the first in the order counts.
+	play(t, open, "the order of refusals", create("a"), write("a", 1, by("w", 5, 0), sequence("m")),
+		write("a", 1, by("w", 4, 0), sequence("a"), expecting(9), staleEpoch(5)),
+		write("a", 1, by("w", 6, 1), sequence("a"), expecting(9), refused(tapedeck.RefusedReset, tapedeck.Invalid)),
+		write("a", 1, by("w", 5, 0), sequence("a"), expecting(9), duplicate(0, 1, 0)),
+		write("a", 1, by("w", 5, 2), sequence("a"), expecting(9), gap(1)),
+		write("a", 1, by("w", 5, 1), sequence("a"), expecting(9), refused(tapedeck.RefusedSeq, tapedeck.Conflict)),
+		write("a", 1, by("w", 5, 1), sequence("n"), expecting(9), refused(tapedeck.RefusedOffset, tapedeck.Conflict)),
+		write("a", 1, by("w", 5, 1), sequence("n"), expecting(1)))
+}
+
+func testClosed(t *testing.T, open opener) {
+	play(t, open, "closed", create("a"), write("a", 1, closing()),
+		write("a", 1, refused(tapedeck.RefusedClosed, tapedeck.Conflict)),
+		write("a", 1, closing(), refused(tapedeck.RefusedClosed, tapedeck.Conflict)),
+		write("a", 1, expecting(1), refused(tapedeck.RefusedClosed, tapedeck.Conflict)),
+		write("a", 0, closing(), by("w", 0, 0), refused(tapedeck.RefusedClosed, tapedeck.Conflict)),
+		write("a", 0, closing(), duplicate(-1, -1, 0)),
+		write("a", 0, closing(), duplicate(-1, -1, 0)))
+	play(t, open, "closed from the beginning", create("a", closed(), with(2)),
+		write("a", 1, refused(tapedeck.RefusedClosed, tapedeck.Conflict)),
+		write("a", 0, closing(), duplicate(-1, -1, 0)))
+}
+
+func testCheck(t *testing.T, open opener) {
+	play(t, open, "check", create("a"), write("a", 1),
+		write("a", 1, by("w", 0, 0), sequence("s"), checking("the check says no", sayNo), failsWith(errNo)),
+		write("a", 0, closing(), checking("the check says no", sayNo), failsWith(errNo)),
+		write("a", 1, by("w", 0, 0), sequence("s")),
+		// A duplicate and what is refused anyway do not come before the check.
+		write("a", 1, by("w", 0, 0), checking("the check says no", sayNo), duplicate(1, 2, 0)),
+		write("a", 1, expecting(0), checking("the check says no", sayNo), refused(tapedeck.RefusedOffset, tapedeck.Conflict)))
+}
+
+func sayNo(*tapedeck.Session) error { return errNo }
+
+// failsWith wants the very error.
+func failsWith(want error) option {
+	return option{"which fails as it says", func(_ *world, a *writing) { a.err = want }}
+}
+
+func testExpectWords(t *testing.T, w *world) {
+	w.play(create("ses_1"), write("ses_1", 17))
+	twelve := int64(12)
+	_, err := w.Append(w.ctx, tapedeck.Append{Session: "ses_1", Events: []tapedeck.Event{event("x")}, Expect: &twelve})
+	var e *tapedeck.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("got %v", err)
+	}
+	if want := "session ses_1 is at offset 17, you expected 12"; e.Message != want {
+		t.Errorf("got %q, want %q", e.Message, want)
+	}
+	if want := "read from 12 and try again"; e.Hint != want {
+		t.Errorf("got the hint %q, want %q", e.Hint, want)
+	}
+}

@@ -1,0 +1,244 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A step is one move of a scenario: what it says, and what it does. Its error
+// says what the store did wrong.
+type step struct {
+	say string
+	do  func(w *world) error
+}
+
+// A world is a store and what it has been told.
+type world struct {
+	t   testing.TB
+	ctx context.Context
+	Store
+	told map[string]*told
+	n    int // records written so far; numbers them, so that no two are alike
+}
+
+// told is what a session must hold.
+type told struct {
+	texts  []string
+	closed bool
+	kind   tapedeck.Kind // not "": every call on it fails so
+}
+
+// play runs a scenario on a store of its own, then looks at everything again.
+func play(t *testing.T, open opener, name string, steps ...step) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		w := start(t, open)
+		w.play(steps...)
+		w.play(readAll())
+		if w.Reopen != nil {
+			w.play(reopen(), readAll())
+		}
+	})
+}
+
+func (w *world) play(steps ...step) {
+	w.t.Helper()
+	for i, s := range steps {
+		if err := s.do(w); err != nil {
+			w.t.Fatalf("step %d of %d: %s: %v", i+1, len(steps), s.say, err)
+		}
+	}
+}
+
+// session returns what w knows of a session.
+func (w *world) session(id string) *told {
+	if w.told[id] == nil {
+		w.told[id] = &told{kind: tapedeck.NotFound}
+	}
+	return w.told[id]
+}
+
+// texts makes up n new records.
+func (w *world) texts(n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf("record %d", w.n)
+		w.n++
+	}
+	return out
+}
+
+// isStream reports whether an id is that of a stream.
+func isStream(id string) bool { return strings.HasPrefix(id, tapedeck.StreamPrefix) }
+
+// payload returns texts in the form that the session takes.
+func payload(id string, texts []string) (events []tapedeck.Event, chunks [][]byte) {
+	for _, text := range texts {
+		if isStream(id) {
+			chunks = append(chunks, []byte(text))
+		} else {
+			events = append(events, event(text))
+		}
+	}
+	return events, chunks
+}
+
+// event returns an event that says text.
+func event(text string) tapedeck.Event {
+	data, _ := json.Marshal(map[string]string{"text": text})
+	return tapedeck.Event{Type: "CUSTOM", Data: data}
+}
+
+// textOf is the inverse of payload. It also checks that a session's record
+// knows its own offset.
+func textOf(id string, r tapedeck.Record) (string, error) {
+	if isStream(id) {
+		return string(r.Data), nil
+	}
+	e, err := r.Event()
+	if err != nil {
+		return "", fmt.Errorf("record %d is not an event: %s", r.Offset, r.Data)
+	}
+	if e.Offset != r.Offset {
+		return "", fmt.Errorf("record %d says that its offset is %d", r.Offset, e.Offset)
+	}
+	var d struct{ Text string }
+	_ = json.Unmarshal(e.Data, &d)
+	return d.Text, nil
+}
+
+// readAll reads every session that was ever spoken of in both directions.
+func readAll() step {
+	return step{"read everything", func(w *world) error {
+		for id, want := range w.told {
+			if err := w.verify(id, want); err != nil {
+				return fmt.Errorf("session %s: %w", id, err)
+			}
+		}
+		return nil
+	}}
+}
+
+func (w *world) verify(id string, want *told) error {
+	s, err := w.Head(w.ctx, id)
+	if want.kind != "" {
+		_, rerr := w.Read(w.ctx, id, tapedeck.Range{})
+		return errors.Join(isKind(err, want.kind), isKind(rerr, want.kind))
+	}
+	if err != nil {
+		return fmt.Errorf("head: %w", err)
+	}
+	if s.ID != id || s.Head != int64(len(want.texts)) || s.Closed != want.closed {
+		return fmt.Errorf("it is %q at %d, closed %t; want %d, %t", s.ID, s.Head, s.Closed, len(want.texts), want.closed)
+	}
+	for _, r := range []tapedeck.Range{{}, {Limit: 7}, {From: -1, Reverse: true}, {From: -1, Limit: 7, Reverse: true}} {
+		if len(want.texts) > 2000 && r.Limit > 0 {
+			continue
+		}
+		got, err := w.readTexts(id, r)
+		if err != nil {
+			return fmt.Errorf("reading %+v: %w", r, err)
+		}
+		if d := cmp.Diff(want.texts, got); d != "" && len(want.texts)+len(got) > 0 {
+			return fmt.Errorf("reading %+v: (-want +got)\n%s", r, d)
+		}
+	}
+	return nil
+}
+
+// readTexts reads page after page and returns all texts in log order.
+func (w *world) readTexts(id string, r tapedeck.Range) ([]string, error) {
+	pages, err := w.pages(id, r)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, p := range pages {
+		for _, rec := range p.Records {
+			text, err := textOf(id, rec)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, text)
+		}
+	}
+	if r.Reverse {
+		for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
+			out[i], out[j] = out[j], out[i]
+		}
+	}
+	return out, nil
+}
+
+// pages follows Next to the end. It checks that offsets are dense and that
+// every page gets on.
+func (w *world) pages(id string, r tapedeck.Range) ([]tapedeck.Page, error) {
+	var out []tapedeck.Page
+	next := r.From
+	for {
+		r.From = next
+		p, err := w.Read(w.ctx, id, r)
+		if err != nil {
+			return nil, err
+		}
+		if next == -1 {
+			next = p.Head
+		}
+		for _, rec := range p.Records {
+			if r.Reverse {
+				next--
+			}
+			if rec.Offset != next {
+				return nil, fmt.Errorf("the page from %d has offset %d where %d belongs", r.From, rec.Offset, next)
+			}
+			if !r.Reverse {
+				next++
+			}
+		}
+		out = append(out, p)
+		switch {
+		case p.Next != next:
+			return nil, fmt.Errorf("the page from %d has next %d, want %d", r.From, p.Next, next)
+		case r.Reverse && next == 0, !r.Reverse && p.CaughtUp():
+			return out, nil
+		case len(p.Records) == 0:
+			return nil, fmt.Errorf("the page from %d is empty, and the head is %d", r.From, p.Head)
+		}
+	}
+}
+
+// reopen opens the store again.
+func reopen() step {
+	return step{"reopen", func(w *world) error {
+		w.Store.Store = w.Reopen(w.t)
+		return nil
+	}}
+}
+
+// isKind reports an error that is not of kind want.
+func isKind(err error, want tapedeck.Kind) error {
+	if got := tapedeck.KindOf(err); got != want {
+		return fmt.Errorf("got the error %v of kind %q, want kind %q", err, got, want)
+	}
+	return nil
+}
+
+// must ends the test if a call fails that is not what is tested.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}

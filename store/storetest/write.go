@@ -1,0 +1,152 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A writing is an append and what must come of it.
+type writing struct {
+	tapedeck.Append
+	texts []string
+	want  *tapedeck.Appended    // nil: it is accepted
+	kind  tapedeck.Kind         // not "": it fails so
+	ref   *tapedeck.AppendError // not nil: it is refused so
+	err   error                 // not nil: it fails with this very error
+}
+
+// An option changes the append that is made, or what must come of it.
+type option struct {
+	say string
+	set func(w *world, a *writing)
+}
+
+// write appends n records, which must be accepted at the head unless an option
+// says otherwise.
+func write(session string, n int, opts ...option) step {
+	say := []string{fmt.Sprintf("append %d to %s", n, session)}
+	for _, o := range opts {
+		if o.say != "" {
+			say = append(say, o.say)
+		}
+	}
+	return step{strings.Join(say, ", "), func(w *world) error {
+		a := &writing{Append: tapedeck.Append{Session: session}, texts: w.texts(n)}
+		a.Events, a.Chunks = payload(session, a.texts)
+		for _, o := range opts {
+			o.set(w, a)
+		}
+		got, err := w.Append(w.ctx, a.Append)
+		return a.judge(w.session(session), got, err)
+	}}
+}
+
+// judge compares what came of an append with what must, and notes it.
+func (a *writing) judge(s *told, got tapedeck.Appended, err error) error {
+	head := int64(len(s.texts))
+	switch {
+	case a.err != nil:
+		if err != a.err { //nolint:errorlint // as it is, not wrapped
+			return fmt.Errorf("got %v, want %v as it is", err, a.err)
+		}
+		return nil
+	case a.ref != nil:
+		return a.judgeRefusal(head, err)
+	case a.kind != "":
+		return isKind(err, a.kind)
+	case err != nil:
+		return fmt.Errorf("it failed: %w", err)
+	}
+	want := a.want
+	if want == nil {
+		s.texts = append(s.texts, a.texts...)
+		s.closed = s.closed || a.Close
+		want = &tapedeck.Appended{First: head, Next: int64(len(s.texts))}
+		if a.Producer != nil {
+			want.Seq = a.Producer.Seq
+		}
+	}
+	want.Head, want.Closed = int64(len(s.texts)), s.closed
+	if d := cmp.Diff(*want, got); d != "" {
+		return fmt.Errorf("(-want +got)\n%s", d)
+	}
+	return nil
+}
+
+func (a *writing) judgeRefusal(head int64, err error) error {
+	var got *tapedeck.AppendError
+	if !errors.As(err, &got) {
+		return fmt.Errorf("got %v, want a refusal (%s)", err, a.ref.Refusal)
+	}
+	a.ref.Head = head
+	a.ref.Err = got.Err
+	if d := cmp.Diff(a.ref, got); d != "" {
+		return fmt.Errorf("refused with %v (-want +got)\n%s", err, d)
+	}
+	return isKind(err, a.kind)
+}
+
+// by makes the append one of a producer.
+func by(id string, epoch, seq int64) option {
+	return option{fmt.Sprintf("as %s %d/%d", id, epoch, seq), func(_ *world, a *writing) {
+		a.Producer = &tapedeck.Producer{ID: id, Epoch: epoch, Seq: seq}
+	}}
+}
+
+// closing closes the session with the append.
+func closing() option {
+	return option{"closing it", func(_ *world, a *writing) { a.Close = true }}
+}
+
+// expecting sets the offset at which the head must be.
+func expecting(head int64) option {
+	return option{fmt.Sprintf("expecting %d", head), func(_ *world, a *writing) { a.Expect = &head }}
+}
+
+// sequence sets the stream sequence.
+func sequence(s string) option {
+	return option{fmt.Sprintf("with sequence %q", s), func(_ *world, a *writing) { a.StreamSeq = s }}
+}
+
+// checking sets the check.
+func checking(say string, check func(*tapedeck.Session) error) option {
+	return option{say, func(_ *world, a *writing) { a.Check = check }}
+}
+
+// duplicate wants the answer to a duplicate.
+func duplicate(first, next, seq int64) option {
+	return option{fmt.Sprintf("which is a duplicate of [%d,%d)", first, next), func(_ *world, a *writing) {
+		a.want = &tapedeck.Appended{First: first, Next: next, Seq: seq, Duplicate: true}
+	}}
+}
+
+// refused wants a refusal.
+func refused(r tapedeck.Refusal, k tapedeck.Kind) option {
+	return option{"which is refused: " + string(r), func(_ *world, a *writing) {
+		a.ref, a.kind = &tapedeck.AppendError{Refusal: r}, k
+	}}
+}
+
+// staleEpoch wants the refusal of an old epoch, which names the present one.
+func staleEpoch(now int64) option {
+	return option{"which is refused: stale epoch", func(_ *world, a *writing) {
+		a.ref, a.kind = &tapedeck.AppendError{Refusal: tapedeck.RefusedEpoch, Epoch: now}, tapedeck.Forbidden
+	}}
+}
+
+// gap wants the refusal of a sequence too high, which names the one that is due.
+func gap(due int64) option {
+	return option{"which is refused: gap", func(_ *world, a *writing) {
+		a.ref, a.kind = &tapedeck.AppendError{Refusal: tapedeck.RefusedGap, Seq: due}, tapedeck.Conflict
+	}}
+}
+
+// fails wants an error that is not a refusal.
+func fails(k tapedeck.Kind) option {
+	return option{"which fails: " + string(k), func(_ *world, a *writing) { a.kind = k }}
+}

@@ -1,0 +1,201 @@
+// Package view folds the events of a session into what people look at. A fold
+// knows no clock and does no I/O: the same events give the same view, on every
+// machine and at any time.
+package view
+
+import (
+	"encoding/json"
+	"iter"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A Conversation is the fold of a session's events into messages, tool calls,
+// runs, shared state and plan. The zero value is an empty one.
+//
+// It never fails: what it does not know it passes over, and what it cannot make
+// sense of it notes, see [Note]. An event costs the same however long the
+// conversation is (MESSAGES_SNAPSHOT costs what it holds).
+type Conversation struct {
+	next    int64 // offset after the last event folded
+	session sessionFold
+	lanes   map[string]*lane
+	order   []*lane // by first event
+
+	open     map[workKey]*work
+	messages list[message]
+	calls    list[call]
+	runs     []*run
+	notes    []Note
+	unnoted  int
+}
+
+// A lane is the fold of one thread. Ids of messages and calls are looked up in
+// their own thread only: two agents that work side by side may use the same.
+type lane struct {
+	Thread
+	messages map[string]*message // by id, the newest of it
+	calls    map[string]*call
+	spoken   []*message // what MESSAGES_SNAPSHOT restates: all but the next two
+	thoughts []*message // restated only by a snapshot that has reasoning
+	activity []*message // restated only by a snapshot that has activity
+	state    state
+	plan     *Plan
+}
+
+// work is what an invocation has begun in a thread and not ended.
+type work struct {
+	run      *run // nil before RUN_STARTED
+	messages map[*message]struct{}
+	calls    map[*call]struct{}
+}
+
+type workKey struct {
+	lane       *lane
+	invocation string
+}
+
+// Fold folds the events that have offsets below at.
+//
+// It is where an event that a rewind takes out of force has to be left out: a
+// Conversation folds what it is given.
+func Fold(events iter.Seq2[tapedeck.Event, error], at int64) (*Conversation, error) {
+	c := new(Conversation)
+	for e, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		if e.Offset >= at {
+			break
+		}
+		c.Apply(&e)
+	}
+	return c, nil
+}
+
+// Through returns the offset of the last event that was folded, -1 for none.
+func (c *Conversation) Through() int64 { return c.next - 1 }
+
+// Apply folds one event. Events come in the order of their offsets; offsets may
+// be missing, and an event that was folded before is passed over.
+func (c *Conversation) Apply(e *tapedeck.Event) {
+	if e.Offset < c.next {
+		return
+	}
+	c.next = e.Offset + 1
+	if e.Channel == tapedeck.ChannelSession {
+		c.applySession(e)
+		return
+	}
+	l := c.lane(e)
+	if fold, ok := folds[e.Type]; ok && !fold(c, l, e) {
+		c.note(e, Malformed)
+	}
+}
+
+// folds has what each event type does. A fold reports false if the data of the
+// event has another shape than its type says.
+var folds = map[string]func(*Conversation, *lane, *tapedeck.Event) bool{
+	tapedeck.MessageAdded:            (*Conversation).messageAdded,
+	tapedeck.MessagesSnapshot:        (*Conversation).messagesSnapshot,
+	tapedeck.TextMessageStart:        (*Conversation).textStart,
+	tapedeck.TextMessageContent:      (*Conversation).textContent,
+	tapedeck.TextMessageEnd:          (*Conversation).textEnd,
+	tapedeck.ReasoningMessageStart:   (*Conversation).textStart,
+	tapedeck.ReasoningMessageContent: (*Conversation).textContent,
+	tapedeck.ReasoningMessageEnd:     (*Conversation).textEnd,
+	tapedeck.ActivitySnapshot:        (*Conversation).activitySnapshot,
+	tapedeck.ActivityDelta:           (*Conversation).activityDelta,
+	tapedeck.ToolCallStart:           (*Conversation).toolStart,
+	tapedeck.ToolCallArgs:            (*Conversation).toolArgs,
+	tapedeck.ToolCallEnd:             (*Conversation).toolEnd,
+	tapedeck.ToolCallResult:          (*Conversation).toolResult,
+	tapedeck.RunStarted:              (*Conversation).runStarted,
+	tapedeck.RunFinished:             (*Conversation).runEnded,
+	tapedeck.RunError:                (*Conversation).runEnded,
+	tapedeck.StateSnapshot:           (*Conversation).stateSnapshot,
+	tapedeck.StateDelta:              (*Conversation).stateDelta,
+	tapedeck.PlanUpdated:             (*Conversation).planUpdated,
+}
+
+// lane returns the lane of e, which is not an event of the session channel.
+func (c *Conversation) lane(e *tapedeck.Event) *lane {
+	name := e.ThreadName()
+	l, ok := c.lanes[name]
+	if !ok {
+		l = &lane{
+			Thread:   Thread{Name: name, Offset: e.Offset, Status: tapedeck.StatusIdle},
+			messages: map[string]*message{},
+			calls:    map[string]*call{},
+			state:    state{raw: c.session.state, offset: c.session.stateOffset},
+		}
+		if c.lanes == nil {
+			c.lanes = map[string]*lane{}
+		}
+		c.lanes[name] = l
+		c.order = append(c.order, l)
+	}
+	l.Last = e.Offset
+	return l
+}
+
+// work returns the work of an invocation.
+func (c *Conversation) work(l *lane, invocation string) *work {
+	key := workKey{l, invocation}
+	w, ok := c.open[key]
+	if !ok {
+		if c.open == nil {
+			c.open = map[workKey]*work{}
+		}
+		w = &work{messages: map[*message]struct{}{}, calls: map[*call]struct{}{}}
+		c.open[key] = w
+	}
+	return w
+}
+
+// settle takes a message or a call that has ended from the work of its
+// invocation.
+func (c *Conversation) settle(l *lane, invocation string, m *message, k *call) {
+	if w, ok := c.open[workKey{l, invocation}]; ok {
+		delete(w.messages, m)
+		delete(w.calls, k)
+	}
+}
+
+// isOpen reports whether a call is neither answered nor ended with its invocation.
+func (c *Conversation) isOpen(l *lane, k *call) bool {
+	w, ok := c.open[workKey{l, k.Invocation}]
+	if ok {
+		_, ok = w.calls[k]
+	}
+	return ok
+}
+
+// decode decodes the data of e. It reports false if it is of another shape, or
+// nests so deep that a view which holds it could not be encoded.
+func decode(e *tapedeck.Event, into any) bool {
+	return len(e.Data) == 0 || nesting(e.Data) <= maxDepth && json.Unmarshal(e.Data, into) == nil
+}
+
+// A list keeps items in the order they came, and forgets those that are gone
+// when they are many.
+type list[T any] struct {
+	items []*T
+	gone  int
+}
+
+func (l *list[T]) add(item *T) { l.items = append(l.items, item) }
+
+// lose is called when one more item is gone.
+func (l *list[T]) lose(gone func(*T) bool) {
+	if l.gone++; l.gone < 32 || l.gone < len(l.items)/2 {
+		return
+	}
+	kept := make([]*T, 0, len(l.items)-l.gone)
+	for _, item := range l.items {
+		if !gone(item) {
+			kept = append(kept, item)
+		}
+	}
+	l.items, l.gone = kept, 0
+}

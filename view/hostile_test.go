@@ -1,0 +1,87 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Messages and calls that snapshots drop do not stay in memory.
+func TestDroppedMessagesAreForgotten(t *testing.T) {
+	var c Conversation
+	for i := range int64(1000) {
+		e := event(tapedeck.MessagesSnapshot, fmt.Sprintf(
+			`{"messages":[{"id":"a%d","role":"assistant","toolCalls":[{"id":"c%d","function":{"name":"Read","arguments":"{}"}}]}]}`, i, i))
+		e.Offset = i
+		c.Apply(&e)
+	}
+	s := c.Snapshot()
+	if len(s.Messages) != 1 || len(s.Calls) != 1 || s.Messages[0].ID != "a999" || s.Threads[0].Messages != 1 {
+		t.Errorf("%d messages, %d calls, %+v", len(s.Messages), len(s.Calls), s.Threads)
+	}
+	l := c.lanes[tapedeck.MainThread]
+	if n := len(c.messages.items) + len(c.calls.items) + len(l.messages) + len(l.calls) + len(l.spoken); n > 150 {
+		t.Errorf("%d of 1,000 are kept", n)
+	}
+}
+
+// What is over is not looked at again: an event costs the same after a million
+// runs as after one.
+func TestNothingStaysOpen(t *testing.T) {
+	var c Conversation
+	offset := int64(0)
+	apply := func(typ, data string, i int) {
+		e := event(typ, data)
+		e.Offset, e.Invocation = offset, fmt.Sprintf("i%d", i)
+		c.Apply(&e)
+		offset++
+	}
+	for i := range 100 {
+		apply(tapedeck.RunStarted, `{}`, i)
+		apply(tapedeck.TextMessageStart, `{"messageId":"m"}`, i)
+		apply(tapedeck.ToolCallStart, `{"toolCallId":"c"}`, i)
+		apply(tapedeck.RunError, `{}`, i)
+		apply(tapedeck.TextMessageEnd, `{"messageId":"m"}`, i)
+		apply(tapedeck.ToolCallEnd, `{"toolCallId":"c"}`, i)
+	}
+	if len(c.open) != 0 {
+		t.Errorf("%d invocations are open", len(c.open))
+	}
+}
+
+// What nests deeper than can be encoded is malformed, wherever it is.
+func TestDeepData(t *testing.T) {
+	deep := strings.Repeat("[", 9_990) + strings.Repeat("]", 9_990)
+	quoted, _ := json.Marshal(deep)
+	for typ, data := range map[string]string{
+		tapedeck.StateSnapshot:    `{"snapshot":%s}`,
+		tapedeck.StateDelta:       `{"delta":[{"op":"add","path":"/x","value":%s}]}`,
+		tapedeck.MessageAdded:     `{"message":{"id":"m","role":"user","content":%s}}`,
+		tapedeck.TextMessageStart: `{"messageId":"m","metadata":{"x":%s}}`,
+		tapedeck.RunFinished:      `{"result":%s}`,
+		tapedeck.ToolCallResult:   `{"toolCallId":"c","content":%s}`,
+		tapedeck.ActivitySnapshot: `{"messageId":"m","content":%s}`,
+	} {
+		var c Conversation
+		e := event(typ, fmt.Sprintf(data, deep))
+		c.Apply(&e)
+		if _, err := json.Marshal(c.Snapshot()); err != nil || len(c.notes) != 1 {
+			t.Errorf("%s: %v, notes %v", typ, err, c.notes)
+		}
+	}
+	var c Conversation
+	for i, e := range []tapedeck.Event{
+		event(tapedeck.ToolCallArgs, fmt.Sprintf(`{"toolCallId":"c","delta":%s}`, quoted)),
+		event(tapedeck.ToolCallEnd, `{"toolCallId":"c"}`),
+	} {
+		e.Offset = int64(i)
+		c.Apply(&e)
+	}
+	s := c.Snapshot()
+	if _, err := json.Marshal(s); err != nil || s.Calls[0].Input != nil || s.Calls[0].Arguments != deep {
+		t.Errorf("deep arguments: %v", err)
+	}
+}

@@ -1,0 +1,158 @@
+package view
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A Message is something said: by a person, by the agent, or to itself
+// (reasoning). Its status is running while it is streamed, then complete; if
+// its run ended in the middle of it, cancelled or interrupted.
+//
+// An id names one message of a thread and an invocation. A whole message of an
+// id that is there takes its place; a message that is streamed under an id that
+// another invocation has used is a new one.
+type Message struct {
+	Item
+	ID         string          `json:"id"`
+	Role       string          `json:"role"` // user, assistant, system, developer, tool, reasoning or activity
+	Name       string          `json:"name,omitempty"`
+	Text       string          `json:"text"`                    // all of its text, so far
+	Parts      json.RawMessage `json:"parts,omitempty"`         // its content, if that is more than text: AG-UI's parts
+	ToolCallID string          `json:"tool_call_id,omitempty"`  // role tool: the call it answers
+	Activity   string          `json:"activity_type,omitempty"` // role activity
+	Content    json.RawMessage `json:"content,omitempty"`       // role activity: an object
+	Metadata   json.RawMessage `json:"metadata,omitempty"`
+}
+
+type message struct {
+	Message
+	text  strings.Builder // Message.Text, growing
+	doc   state           // Message.Content of an activity
+	calls []*call         // those that it made
+	gone  bool            // a MESSAGES_SNAPSHOT has it no more
+}
+
+// reasoning and activity are the roles that a MESSAGES_SNAPSHOT need not restate.
+const (
+	reasoning = "reasoning"
+	activity  = "activity"
+)
+
+func (c *Conversation) textStart(l *lane, e *tapedeck.Event) bool {
+	var d struct {
+		MessageID string          `json:"messageId"`
+		Role      string          `json:"role"`
+		Name      string          `json:"name"`
+		Subagent  string          `json:"subagentRunId"`
+		Metadata  json.RawMessage `json:"metadata"`
+	}
+	if !decode(e, &d) || d.MessageID == "" {
+		return false
+	}
+	m, ok := l.messages[d.MessageID]
+	if ok && m.Invocation == e.Invocation {
+		m.reopen(tapedeck.StatusRunning)
+		c.work(l, e.Invocation).messages[m] = struct{}{}
+		return true
+	}
+	m = c.stream(l, e, d.MessageID)
+	m.Name, m.Subagent, m.Metadata = d.Name, d.Subagent, d.Metadata
+	if d.Role != "" {
+		c.setRole(l, m, d.Role)
+	}
+	return true
+}
+
+// stream adds a message whose text is to come.
+func (c *Conversation) stream(l *lane, e *tapedeck.Event, id string) *message {
+	m := &message{Message: Message{Item: item(l, e, tapedeck.StatusRunning), ID: id}}
+	role := "assistant"
+	if strings.HasPrefix(e.Type, "REASONING_") {
+		role = reasoning
+	}
+	c.add(l, m, role)
+	c.work(l, e.Invocation).messages[m] = struct{}{}
+	return m
+}
+
+func (c *Conversation) textContent(l *lane, e *tapedeck.Event) bool {
+	id, delta, ok := messageDelta.decode(e.Data)
+	if !ok {
+		return false
+	}
+	m, ok := l.messages[string(id)]
+	if !ok { // its start was not given to us; no text is lost
+		m = c.stream(l, e, string(id))
+	}
+	m.text.Write(delta)
+	return true
+}
+
+func (c *Conversation) textEnd(l *lane, e *tapedeck.Event) bool {
+	var d struct {
+		MessageID string `json:"messageId"`
+	}
+	if !decode(e, &d) {
+		return false
+	}
+	if m, ok := l.messages[d.MessageID]; ok {
+		m.end(e, tapedeck.StatusComplete)
+		c.settle(l, m.Invocation, m, nil)
+	}
+	return true
+}
+
+// add adds m to the conversation, in the role.
+func (c *Conversation) add(l *lane, m *message, role string) {
+	c.messages.add(m)
+	l.Messages++
+	if m.ID != "" {
+		l.messages[m.ID] = m
+	}
+	m.Role = role
+	group := l.group(role)
+	*group = append(*group, m)
+}
+
+// setRole changes the role of m, which was added last.
+func (c *Conversation) setRole(l *lane, m *message, role string) {
+	if from := l.group(m.Role); from != l.group(role) {
+		*from = (*from)[:len(*from)-1]
+		to := l.group(role)
+		*to = append(*to, m)
+	}
+	m.Role = role
+}
+
+// group returns the messages that a MESSAGES_SNAPSHOT restates together.
+func (l *lane) group(role string) *[]*message {
+	switch role {
+	case reasoning:
+		return &l.thoughts
+	case activity:
+		return &l.activity
+	}
+	return &l.spoken
+}
+
+// drop takes a message out of the conversation, with the calls that it made.
+func (c *Conversation) drop(l *lane, m *message) {
+	m.gone = true
+	l.Messages--
+	c.messages.lose(func(m *message) bool { return m.gone })
+	if l.messages[m.ID] == m {
+		delete(l.messages, m.ID)
+	}
+	c.settle(l, m.Invocation, m, nil)
+	for _, k := range m.calls {
+		k.gone = true
+		c.calls.lose(func(k *call) bool { return k.gone })
+		if l.calls[k.ID] == k {
+			delete(l.calls, k.ID)
+		}
+		c.settle(l, k.Invocation, nil, k)
+	}
+}

@@ -1,0 +1,187 @@
+package view
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A ToolCall is one use of a tool by the agent. Its status is
+//
+//   - pending while nobody carries it out: its arguments are still coming, or
+//     its run has ended without an answer to it and the answer is to come;
+//   - running when its arguments are complete;
+//   - complete or failed when it was answered;
+//   - cancelled or interrupted if its run was, before an answer came.
+//
+// Ids are as in [Message].
+type ToolCall struct {
+	Item
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	MessageID string          `json:"message_id,omitempty"` // the message that made it
+	Arguments string          `json:"arguments"`            // their text, so far
+	Input     json.RawMessage `json:"input,omitempty"`      // the arguments, when they are complete and valid JSON
+	Result    *ToolResult     `json:"result,omitempty"`     // absent before it was answered
+}
+
+// A ToolResult is the answer to a tool call.
+type ToolResult struct {
+	Offset    int64           `json:"offset"` // of the event that brought it
+	MessageID string          `json:"message_id,omitempty"`
+	Text      string          `json:"text"`
+	Parts     json.RawMessage `json:"parts,omitempty"` // see [Message]
+	Error     string          `json:"error,omitempty"` // why it failed, if that is not in the text
+}
+
+type call struct {
+	ToolCall
+	args strings.Builder // ToolCall.Arguments, growing
+	gone bool            // with the message that made it
+}
+
+func (c *Conversation) toolStart(l *lane, e *tapedeck.Event) bool {
+	var d struct {
+		ToolCallID string `json:"toolCallId"`
+		Name       string `json:"toolCallName"`
+		MessageID  string `json:"parentMessageId"`
+		Subagent   string `json:"subagentRunId"`
+	}
+	if !decode(e, &d) || d.ToolCallID == "" {
+		return false
+	}
+	k, ok := l.calls[d.ToolCallID]
+	if ok && k.Invocation == e.Invocation {
+		k.reopen(tapedeck.StatusPending)
+		k.Input, k.Result = nil, nil
+		c.work(l, e.Invocation).calls[k] = struct{}{}
+		return true
+	}
+	k = c.call(l, e, d.ToolCallID)
+	k.Subagent, k.MessageID = d.Subagent, d.MessageID
+	k.name(d.Name, l.messages[d.MessageID])
+	return true
+}
+
+// call adds a call.
+func (c *Conversation) call(l *lane, e *tapedeck.Event, id string) *call {
+	k := &call{ToolCall: ToolCall{Item: item(l, e, tapedeck.StatusPending), ID: id}}
+	c.calls.add(k)
+	l.calls[id] = k
+	c.work(l, e.Invocation).calls[k] = struct{}{}
+	return k
+}
+
+// known returns the call of that id, adding it if there is none.
+func (c *Conversation) known(l *lane, e *tapedeck.Event, id string) *call {
+	if k, ok := l.calls[id]; ok {
+		return k
+	}
+	return c.call(l, e, id)
+}
+
+// name sets the tool's name and the message that made the call, which may be nil.
+func (k *call) name(name string, m *message) {
+	k.Name = name
+	if m != nil && k.MessageID != m.ID || m != nil && len(m.calls) == 0 {
+		k.MessageID = m.ID
+		m.calls = append(m.calls, k)
+	}
+}
+
+func (c *Conversation) toolArgs(l *lane, e *tapedeck.Event) bool {
+	id, delta, ok := callDelta.decode(e.Data)
+	if !ok {
+		return false
+	}
+	k, ok := l.calls[string(id)]
+	if !ok {
+		k = c.call(l, e, string(id))
+	}
+	k.args.Write(delta)
+	return true
+}
+
+func (c *Conversation) toolEnd(l *lane, e *tapedeck.Event) bool {
+	var d struct {
+		ToolCallID string `json:"toolCallId"`
+	}
+	if !decode(e, &d) {
+		return false
+	}
+	if k, ok := l.calls[d.ToolCallID]; ok {
+		k.parse()
+		if c.isOpen(l, k) {
+			k.Status = tapedeck.StatusRunning
+		}
+	}
+	return true
+}
+
+// parse takes the arguments as complete.
+func (k *call) parse() {
+	k.Input = nil
+	if raw := []byte(k.args.String()); nesting(raw) <= maxDepth && json.Valid(raw) {
+		k.Input = raw
+	}
+}
+
+// restate sets the arguments to text.
+func (k *call) restate(text string) {
+	k.args.Reset()
+	k.args.WriteString(text)
+	k.parse()
+}
+
+// An answer is the data of TOOL_CALL_RESULT, or a message of role tool.
+type answer struct {
+	ToolCallID string          `json:"toolCallId"`
+	MessageID  string          `json:"messageId"`
+	Content    json.RawMessage `json:"content"`
+	Error      json.RawMessage `json:"error"` // a string; of another shape from some agents
+	Metadata   struct {
+		Tapedeck struct {
+			Error bool `json:"error"` // it failed; the content says why
+		} `json:"tapedeck"`
+	} `json:"metadata"`
+}
+
+// failure returns why a tool failed, if it did.
+func (a *answer) failure() (text string, failed bool) {
+	switch raw := string(a.Error); raw {
+	case "", "null", "false":
+		return "", a.Metadata.Tapedeck.Error
+	default:
+		if json.Unmarshal(a.Error, &text) != nil {
+			text = raw
+		}
+		return text, true
+	}
+}
+
+func (c *Conversation) toolResult(l *lane, e *tapedeck.Event) bool {
+	var a answer
+	if !decode(e, &a) || a.ToolCallID == "" {
+		return false
+	}
+	c.answer(l, e, a)
+	return true
+}
+
+func (c *Conversation) answer(l *lane, e *tapedeck.Event, a answer) {
+	k := c.known(l, e, a.ToolCallID)
+	r := &ToolResult{Offset: e.Offset, MessageID: a.MessageID}
+	r.Text, r.Parts = content(a.Content)
+	status := tapedeck.StatusComplete
+	if text, failed := a.failure(); failed {
+		r.Error, status = text, tapedeck.StatusFailed
+	}
+	if k.Result != nil { // restated; it was answered when it was
+		r.Offset, k.Status = k.Result.Offset, status
+	} else {
+		k.end(e, status)
+	}
+	k.Result = r
+	c.settle(l, k.Invocation, nil, k)
+}
