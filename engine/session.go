@@ -75,28 +75,30 @@ func checkLabels(labels map[string]string) error {
 	return nil
 }
 
-// Rename changes title and labels.
-func (e *Engine) Rename(ctx context.Context, r tapedeck.Rename) error {
-	if err := checkLabels(r.Labels); err != nil {
-		return err
-	}
+// Rename changes title and labels, and returns the session after it.
+func (e *Engine) Rename(ctx context.Context, r tapedeck.Rename) (tapedeck.Session, error) {
 	d := map[string]any{}
-	if r.Title != nil {
-		if err := tapedeck.CheckName("the title", *r.Title); err != nil {
-			return err
-		}
+	err := checkLabels(r.Labels)
+	if r.Title != nil && err == nil {
+		err = tapedeck.CheckName("the title", *r.Title)
 		d["title"] = *r.Title
 	}
 	if r.Labels != nil {
 		d["labels"] = r.Labels
 	}
-	if len(d) == 0 {
-		return tapedeck.Errorf(tapedeck.Invalid, "there is nothing to change").WithHint("give a title or labels")
+	if err == nil && len(d) == 0 {
+		err = tapedeck.Errorf(tapedeck.Invalid, "there is nothing to change").WithHint("give a title or labels")
 	}
-	_, err := e.write(ctx, tapedeck.Append{Session: r.Session, Events: []tapedeck.Event{
+	if err != nil {
+		return tapedeck.Session{}, err
+	}
+	_, err = e.write(ctx, tapedeck.Append{Session: r.Session, Events: []tapedeck.Event{
 		{Type: tapedeck.SessionRenamed, Actor: r.Actor, Data: object(d)},
 	}}, nil)
-	return err
+	if err != nil {
+		return tapedeck.Session{}, err
+	}
+	return e.store.Head(ctx, r.Session)
 }
 
 // Close ends a session: nothing can be appended to it any more. While a run is

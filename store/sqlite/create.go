@@ -30,7 +30,7 @@ func (s *Store) Create(ctx context.Context, spec tapedeck.Spec) (tapedeck.Sessio
 		return tapedeck.Session{}, false, err
 	}
 	t := &creation{Spec: spec, drafts: drafts, now: now}
-	if err := s.writer.submit(ctx, t, size); err != nil {
+	if err := s.writer.submit(ctx, t, size+rowSize); err != nil {
 		return tapedeck.Session{}, false, err
 	}
 	return t.session, t.made, nil

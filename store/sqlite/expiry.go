@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -12,7 +13,7 @@ import (
 // A session with a TTL is touched by appends and by Touch, and neither writes
 // its row for that. deadlines holds what the rows do not know. A row is brought
 // up to date when the deadline in it has passed, and when the store is closed;
-// after a crash every TTL begins anew, see [Store.settle]. So a session may
+// after a crash every TTL begins anew, see [writer.settleTouches]. So a session may
 // expire late, but not early.
 type deadlines struct {
 	// due is a time before which nothing expires, in milliseconds.
@@ -103,9 +104,9 @@ func (s *Store) Touch(ctx context.Context, session string) error {
 // reapBatch is how many expired sessions are looked at in one transaction.
 const reapBatch = 100
 
-// A reap deletes sessions that have expired.
+// A reap is the task of deleting some sessions that have expired.
 type reap struct {
-	more bool // there may be more of them
+	more bool // it is worth while to do it again
 }
 
 const (
@@ -123,16 +124,20 @@ func (t *reap) do(w *writer) error {
 	if err != nil {
 		return err
 	}
+	dealtWith := 0
 	for _, id := range ids {
 		st, err := w.find(id) // which deletes it if it has expired
 		if err == nil && st != nil && !st.gone {
 			err = w.postpone(st)
 		}
-		if err != nil {
+		var broken *dbError
+		if errors.As(err, &broken) {
 			return err
+		} else if err == nil { // else it cannot be read, and must not keep others from being deleted
+			dealtWith++
 		}
 	}
-	t.more = len(ids) == reapBatch
+	t.more = len(ids) == reapBatch && dealtWith > 0
 	w.due, err = w.conn.number(sqlNextDue)
 	return err
 }
@@ -155,7 +160,7 @@ func (w *writer) postpone(st *state) error {
 func (s *Store) reap(ctx context.Context) error {
 	for s.now() >= s.deadlines.due.Load() {
 		t := new(reap)
-		if err := s.writer.submit(ctx, t, 0); err != nil {
+		if err := s.writer.submit(ctx, t, reapBatch*rowSize); err != nil {
 			return err
 		}
 		if !t.more {

@@ -255,23 +255,33 @@ func TestOnCommit(t *testing.T) {
 // TestHookSeesWhatIsReadable: when the hook is called, the records can be read,
 // and who appended has not been told yet.
 func TestHookSeesWhatIsReadable(t *testing.T) {
-	var s *sqlite.Store
-	var acked int64
-	heads := make(chan int64, 1)
-	s = open(t, t.TempDir(), sqlite.Options{OnCommit: func(commits []tapedeck.Commit) {
-		v, err := s.Head(context.Background(), "a")
-		if err != nil || v.Head != commits[0].Session.Head {
-			t.Errorf("the head is %d (%v)", v.Head, err)
-		}
-		heads <- v.Head - acked
+	hook, resume := make(chan int64), make(chan struct{})
+	s := open(t, t.TempDir(), sqlite.Options{OnCommit: func(commits []tapedeck.Commit) {
+		hook <- commits[0].Session.Head
+		<-resume
 	}})
-	create(t, s, "a")
-	<-heads
-	for range 10 {
-		add(t, s, "a", 1)
-		if n := <-heads; n != 1 {
-			t.Errorf("the hook came late or early: %d", n)
+	for head := range int64(10) {
+		told := make(chan struct{})
+		go func() {
+			defer close(told)
+			if head == 0 {
+				create(t, s, "a")
+			} else {
+				add(t, s, "a", 1)
+			}
+		}()
+		if n := <-hook; n != head {
+			t.Errorf("the hook heard of head %d, want %d", n, head)
 		}
-		acked++
+		if v, err := s.Head(t.Context(), "a"); err != nil || v.Head != head {
+			t.Errorf("the head is %d, want %d (%v)", v.Head, head, err)
+		}
+		select {
+		case <-told:
+			t.Error("who appended was told before the hook was done")
+		default:
+		}
+		resume <- struct{}{}
+		<-told
 	}
 }

@@ -9,6 +9,9 @@ import (
 // its own, and the most that other groups gather.
 const bigSize = 1 << 20
 
+// rowSize is what a task counts that changes a few rows of the catalogue.
+const rowSize = 4096
+
 // A task is what a caller wants written. do decides and writes it within the
 // transaction of the group; its error is that of the caller alone, unless it is
 // a [dbError], which spoils the group. It may be called again after that.

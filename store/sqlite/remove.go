@@ -10,7 +10,7 @@ func (s *Store) Delete(ctx context.Context, session string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.writer.submit(ctx, deletion(session), 0)
+	return s.writer.submit(ctx, deletion(session), rowSize)
 }
 
 // A deletion is the task of a delete: the session's id.
@@ -50,8 +50,10 @@ func (w *writer) find(id string) (*state, error) {
 // forks, it first deletes what has expired, which may be those forks.
 func (w *writer) settle(id string) (*state, error) {
 	st, err := w.find(id)
-	for err == nil && st != nil && st.gone && w.now >= w.due {
-		if err = new(reap).do(w); err == nil {
+	for more := true; err == nil && more && st != nil && st.gone && w.now >= w.due; {
+		t := new(reap)
+		if err = t.do(w); err == nil {
+			more = t.more
 			st, err = w.find(id)
 		}
 	}
@@ -74,7 +76,6 @@ func (w *writer) use(id string) (*state, error) {
 
 const (
 	sqlHide           = `UPDATE sessions SET deleted = ?, deadline = NULL WHERE gen = ?`
-	sqlForgetWriters  = `DELETE FROM producers WHERE session = ?`
 	sqlDeleteSession  = `DELETE FROM sessions WHERE gen = ?`
 	sqlDeleteHead     = `DELETE FROM heads WHERE session = ?`
 	sqlDeleteLineage  = `DELETE FROM lineage WHERE session = ?`
@@ -110,7 +111,7 @@ func (w *writer) remove(st *state) error {
 		}
 		parent, err := w.find(st.Parent)
 		if err != nil {
-			return err
+			return &dbError{err} // whatever it is: half of it must not be committed
 		}
 		if parent != nil {
 			if err := w.countForks(parent, -1); err != nil {

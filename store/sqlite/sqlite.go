@@ -23,7 +23,8 @@ import (
 type Options struct {
 	// OnCommit is called after every commit, before those who appended are
 	// told, with what it did to each session. Calls come one at a time, in the
-	// order of the commits. It must be quick: writing waits for it.
+	// order of the commits. It must be quick, for writing waits for it, and
+	// must not call the store.
 	OnCommit func([]tapedeck.Commit)
 
 	Now    func() time.Time // nil for [time.Now]
@@ -112,8 +113,10 @@ func (s *Store) open(ctx context.Context, dir string) (err error) {
 	if err := s.writer.start(); err != nil {
 		return err
 	}
-	s.readers, err = newPool(s.file, s.options.Readers)
-	return err
+	if s.readers, err = newPool(s.file, s.options.Readers); err != nil {
+		return unsound(s.file, err)
+	}
+	return nil
 }
 
 // Close implements [tapedeck.Store]. Appends that were called before are written.

@@ -12,9 +12,11 @@ const (
 	sqlClean     = `SELECT value FROM facts WHERE name = 'clean'`
 	sqlSetClean  = `UPDATE facts SET value = ? WHERE name = 'clean'`
 
-	// sqlRenew begins every TTL anew.
-	sqlRenew = `UPDATE sessions SET touched = ?1, deadline = min(coalesce(expires, 9223372036854775807), ?1 + (ttl + 999999) / 1000000)
-	WHERE ttl > 0 AND deadline IS NOT NULL`
+	// sqlRenew begins every TTL anew, at a time, and sqlTouched that of one
+	// session. The deadline is what view.deadline says.
+	sqlRenew = `UPDATE sessions SET touched = ?1,
+	deadline = min(coalesce(expires, 9223372036854775807), ?1 + ttl / 1000000 + (ttl % 1000000 > 0)) WHERE ttl > 0 AND deadline IS NOT NULL`
+	sqlTouched = sqlRenew + ` AND gen = ?2`
 )
 
 // start reads what the writer has to know before its first group.
@@ -88,6 +90,3 @@ func (ending) do(w *writer) error {
 	}
 	return w.conn.exec(sqlSetClean, int64(1))
 }
-
-const sqlTouched = `UPDATE sessions SET touched = ?1, deadline = min(coalesce(expires, 9223372036854775807), ?1 + (ttl + 999999) / 1000000)
-	WHERE gen = ?2 AND ttl > 0 AND deadline IS NOT NULL`

@@ -41,8 +41,10 @@ func (v *view) deadline(touched int64) (at int64, mortal bool) {
 		at, mortal = v.Expires.UnixMilli(), true
 	}
 	if v.TTL > 0 {
-		// Rounded up: a session may expire late, but not early.
-		d := touched + int64((v.TTL+time.Millisecond-1)/time.Millisecond)
+		d := touched + int64(v.TTL/time.Millisecond)
+		if v.TTL%time.Millisecond > 0 {
+			d++ // a session may expire late, but not early
+		}
 		if !mortal || d < at {
 			at, mortal = d, true
 		}

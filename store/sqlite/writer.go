@@ -29,9 +29,10 @@ type writer struct {
 	purges []int64  // those whose events are to be removed after it
 	due    int64    // see [deadlines]
 
-	gen   int64 // the newest that was given out
-	pos   int64
-	purge purge
+	gen     int64 // the newest that was given out
+	pos     int64
+	purge   purge
+	failing bool // the newest commit did not succeed
 }
 
 func (w *writer) run() {
@@ -60,7 +61,6 @@ func (w *writer) handle(group []*request) {
 	switch {
 	case err == nil:
 	case len(group) == 1 || environmental(err) || errors.Is(err, errCommit):
-		w.store.options.Logger.Error("a commit failed", "requests", len(group), "error", err)
 		for _, r := range group {
 			r.err = unwritten(err)
 		}
@@ -90,12 +90,27 @@ func (w *writer) write(group []*request) error {
 			err = fmt.Errorf("%w: %w", errCommit, err)
 		}
 	}
+	w.log(err)
 	if err != nil {
 		w.abort()
 		return err
 	}
 	w.publish()
 	return nil
+}
+
+// log tells the operator when commits begin to fail and when they succeed again,
+// and is silent about the thousands in between.
+func (w *writer) log(err error) {
+	switch {
+	case err != nil && !w.failing:
+		w.store.options.Logger.Error("commits fail; nothing is stored until they succeed again", "error", err)
+	case err == nil && w.failing && w.begun:
+		w.store.options.Logger.Info("commits succeed again")
+	default:
+		return
+	}
+	w.failing = err != nil
 }
 
 func (w *writer) do(group []*request) error {
