@@ -48,6 +48,7 @@ type Server struct {
 
 	cmd    *exec.Cmd
 	stderr *lockedBuffer
+	gone   chan struct{} // closed when the process has been waited for
 }
 
 // Start starts the program on a data folder, on a port of its own unless args
@@ -58,7 +59,7 @@ func Start(t testing.TB, data string, args ...string) *Server {
 	if !strings.Contains(strings.Join(args, " "), "--listen") {
 		all = append(all, "--listen", "127.0.0.1:0")
 	}
-	s := &Server{stderr: &lockedBuffer{}}
+	s := &Server{stderr: &lockedBuffer{}, gone: make(chan struct{})}
 	s.cmd = exec.Command(Binary(t), append(all, args...)...)
 	s.cmd.Stderr = s.stderr
 	stdout, err := s.cmd.StdoutPipe()
@@ -70,6 +71,10 @@ func Start(t testing.TB, data string, args ...string) *Server {
 	}
 	t.Cleanup(s.Kill)
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	go func() { // only now: waiting closes the pipe
+		_ = s.cmd.Wait()
+		close(s.gone)
+	}()
 	if err != nil || json.Unmarshal(line, s) != nil {
 		s.Kill()
 		t.Fatalf("the server did not start: %v\n%s%s", err, line, s.stderr)
@@ -77,13 +82,11 @@ func Start(t testing.TB, data string, args ...string) *Server {
 	return s
 }
 
-// Kill kills the process with -9 and waits until it is gone.
+// Kill kills the process with -9 and waits until it is gone. It may be called
+// again, and by several goroutines.
 func (s *Server) Kill() {
-	if s.cmd.ProcessState != nil {
-		return
-	}
 	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
+	<-s.gone
 }
 
 // Stop asks the process to end, as Ctrl-C does, and returns its exit code.
@@ -92,7 +95,7 @@ func (s *Server) Stop(t testing.TB) int {
 	_ = s.cmd.Process.Signal(syscall.SIGINT)
 	timer := time.AfterFunc(20*time.Second, func() { _ = s.cmd.Process.Kill() })
 	defer timer.Stop()
-	_ = s.cmd.Wait()
+	<-s.gone
 	return s.cmd.ProcessState.ExitCode()
 }
 
