@@ -39,19 +39,12 @@ func appends(p *process, connections int, length time.Duration) (result, error) 
 	var wg sync.WaitGroup
 	cpu, begin := p.cpu(), time.Now()
 	for i := range connections {
-		c, err := dial(p.URL)
-		if err != nil {
-			return result{}, err
-		}
-		defer c.Close()
 		wg.Go(func() {
-			req := c.request("POST", fmt.Sprintf("/v1/stream/%s-%d", id, i), "application/octet-stream", body)
+			u := fmt.Sprintf("%s/v1/stream/%s-%d", p.URL, id, i)
 			for time.Since(begin) < length {
 				t := time.Now()
-				if status, err := c.do(req); err != nil || status >= 300 {
-					if failed.Add(1); err != nil {
-						return
-					}
+				if err := sendAll(http.MethodPost, u, "application/octet-stream", bytes.NewReader(body)); err != nil {
+					failed.Add(1)
 					continue
 				}
 				lat[i] = append(lat[i], ms(time.Since(t)))
@@ -152,12 +145,6 @@ func (g *group) read(i int, r io.Reader) {
 }
 
 func (g *group) write(u string, rate int, length time.Duration) (int, error) {
-	c, err := dial(u)
-	if err != nil {
-		return 0, err
-	}
-	defer c.Close()
-	path := u[strings.Index(u, "/v1/"):]
 	pad := strings.Repeat("x", 150)
 	tick := time.NewTicker(time.Second / time.Duration(rate))
 	defer tick.Stop()
@@ -165,8 +152,8 @@ func (g *group) write(u string, rate int, length time.Duration) (int, error) {
 	for begin := time.Now(); time.Since(begin) < length; sent++ {
 		<-tick.C
 		body := fmt.Appendf(nil, `{"t":%d,"pad":"%s"}`, time.Now().UnixNano(), pad)
-		if status, err := c.do(c.request("POST", path, "application/json", body)); err != nil || status >= 300 {
-			return sent, fmt.Errorf("append: status %d, %w", status, err)
+		if err := sendAll(http.MethodPost, u, "application/json", bytes.NewReader(body)); err != nil {
+			return sent, err
 		}
 	}
 	return sent, nil

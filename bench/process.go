@@ -2,9 +2,11 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -20,7 +22,7 @@ type process struct {
 	dir string // removed with it
 }
 
-// start starts a server that prints {"url","pid"} as its first line.
+// start starts a server that prints {"url","pid"} on a line of its own.
 func start(ctx context.Context, dir, name string, args ...string) (*process, error) {
 	p := &process{cmd: exec.CommandContext(ctx, name, args...), dir: dir}
 	p.cmd.Stderr = os.Stderr
@@ -31,15 +33,15 @@ func start(ctx context.Context, dir, name string, args ...string) (*process, err
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, p)
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if json.Unmarshal(lines.Bytes(), p) == nil && p.URL != "" {
+			go func() { _, _ = io.Copy(io.Discard, out) }() // what it logs later
+			return p, nil
+		}
 	}
-	if err != nil {
-		p.stop()
-		return nil, fmt.Errorf("%s did not start: %w (%s)", name, err, line)
-	}
-	return p, nil
+	p.stop()
+	return nil, fmt.Errorf("%s did not start: %w", name, cmp.Or(lines.Err(), io.ErrUnexpectedEOF))
 }
 
 func (p *process) stop() {

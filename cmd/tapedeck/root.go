@@ -37,8 +37,13 @@ Commands work on the data folder. While a server holds that folder, or when
   tapedeck tail SESSION                 follow the events of one`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          noArgs,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("there is no command %q; see: tapedeck --help", args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	f := root.PersistentFlags()
 	f.StringVar(&e.data, "data", "", "data folder (default $TAPEDECK_DATA, else "+defaultData()+")")

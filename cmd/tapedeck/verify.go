@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
@@ -32,12 +33,49 @@ It needs the folder for itself: stop the server first.`,
 }
 
 func (e *env) verify(ctx context.Context) error {
-	store, err := sqlite.Open(ctx, e.folder(), sqlite.Options{})
+	store, err := sqlite.Open(ctx, e.folder(), sqlite.Options{CheckBelow: -1}) // Verify checks more
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	_ = store
-	fmt.Fprintln(e.stdout, "")
+	var progress func(done, total int64)
+	if e.color(e.stderr) { // a terminal
+		progress = func(done, total int64) { fmt.Fprintf(e.stderr, "\r%d of %d events", done, total) }
+	}
+	report, err := store.Verify(ctx, progress)
+	if progress != nil {
+		fmt.Fprint(e.stderr, "\r\x1b[K")
+	}
+	if err != nil {
+		return err
+	}
+	return e.printReport(&report)
+}
+
+func (e *env) printReport(r *sqlite.Report) error {
+	bad := int64(len(r.Problems)) + r.More
+	if e.json {
+		if err := e.printJSON(map[string]any{
+			"sessions": r.Sessions, "streams": r.Streams, "events": r.Events, "bytes": r.Bytes,
+			"problems": append([]string{}, r.Problems...), "more_problems": r.More,
+		}); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(e.stdout, "%d sessions, %d streams, %d events, %d bytes\n", r.Sessions, r.Streams, r.Events, r.Bytes)
+		for _, p := range r.Problems {
+			fmt.Fprintln(e.stdout, clean(p))
+		}
+		if r.More > 0 {
+			fmt.Fprintf(e.stdout, "… and %d more\n", r.More)
+		}
+	}
+	if bad > 0 {
+		return &exitError{exitFailed, tapedeck.Errorf(tapedeck.Internal, "there are %d problems", bad).
+			WithHint("keep a copy of the data folder, and restore a backup")}
+	}
+	if !e.json {
+		fmt.Fprintln(e.stdout, "no problems")
+	}
 	return nil
 }

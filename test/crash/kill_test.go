@@ -324,10 +324,12 @@ func (w *world) followClient(ctx context.Context) {
 	}
 }
 
-func (w *world) followEventSource(ctx context.Context) {
+func (w *world) followEventSource(ctx context.Context) { w.followEventSourceOf(ctx, shared) }
+
+func (w *world) followEventSourceOf(ctx context.Context, session string) {
 	last := ""
 	for ctx.Err() == nil {
-		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, w.server.Load().URL+"/api/v1/sessions/"+shared+"/stream", nil)
+		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, w.server.Load().URL+"/api/v1/sessions/"+session+"/stream", nil)
 		if last != "" {
 			req.Header.Set("Last-Event-ID", last)
 		}
@@ -370,13 +372,20 @@ func (w *world) finish() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); w.expected("client") < s.Head || w.expected("EventSource") < s.Head; {
+	w.awaitSeen("client", s.Head)
+	w.awaitSeen("EventSource", s.Head)
+	w.stop()
+	w.followers.Wait()
+}
+
+// awaitSeen waits until a follower has seen all events below an offset.
+func (w *world) awaitSeen(follower string, head int64) {
+	w.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); w.expected(follower) < head; {
 		if time.Now().After(deadline) {
-			w.t.Errorf("the followers have seen %d and %d of %d events", w.expected("client"), w.expected("EventSource"), s.Head)
-			break
+			w.t.Errorf("%s has seen %d of %d events", follower, w.expected(follower), head)
+			return
 		}
 		<-time.After(10 * time.Millisecond)
 	}
-	w.stop()
-	w.followers.Wait()
 }
