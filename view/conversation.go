@@ -25,9 +25,10 @@ type Conversation struct {
 	open     map[workKey]*work
 	messages list[message]
 	calls    list[call]
-	runs     []*run
+	runs     []*Run
 	notes    []Note
 	unnoted  int
+	purse    purse // for patches
 }
 
 // A lane is the fold of one thread. Ids of messages and calls are looked up in
@@ -45,7 +46,7 @@ type lane struct {
 
 // work is what an invocation has begun in a thread and not ended.
 type work struct {
-	run      *run // nil before RUN_STARTED
+	run      *Run // nil before RUN_STARTED
 	messages map[*message]struct{}
 	calls    map[*call]struct{}
 }
@@ -127,7 +128,7 @@ func (c *Conversation) lane(e *tapedeck.Event) *lane {
 			Thread:   Thread{Name: name, Offset: e.Offset, Status: tapedeck.StatusIdle},
 			messages: map[string]*message{},
 			calls:    map[string]*call{},
-			state:    state{raw: c.session.state, offset: c.session.stateOffset},
+			state:    state{raw: c.session.state, shared: true, offset: c.session.stateOffset},
 		}
 		if c.lanes == nil {
 			c.lanes = map[string]*lane{}

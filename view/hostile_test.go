@@ -85,3 +85,47 @@ func TestDeepData(t *testing.T) {
 		t.Errorf("deep arguments: %v", err)
 	}
 }
+
+// Many small documents, each doubled a few times, cost no less than a large one;
+// nor do many threads that begin with a large state.
+func TestDocumentsShareOnePurse(t *testing.T) {
+	for name, next := range map[string]func(i int) []tapedeck.Event{
+		"activities": func(i int) []tapedeck.Event {
+			id := fmt.Sprintf("a%d", i)
+			return []tapedeck.Event{
+				event(tapedeck.ActivitySnapshot, `{"messageId":"`+id+`","activityType":"X","content":{"x":[1]}}`),
+				event(tapedeck.ActivityDelta, `{"messageId":"`+id+`","patch":[`+strings.Repeat(`{"op":"copy","from":"","path":"/x/-"},`, 20)+`{"op":"test","path":"/x/0","value":1}]}`),
+			}
+		},
+		"threads": func(i int) []tapedeck.Event {
+			e := event(tapedeck.StateDelta, `{"delta":[{"op":"add","path":"/y","value":1}]}`)
+			e.Thread = fmt.Sprintf("t%d", i)
+			return []tapedeck.Event{e}
+		},
+	} {
+		var c Conversation
+		created := event(tapedeck.SessionCreated, `{"state":{"x":"`+strings.Repeat("x", 1<<20)+`"}}`)
+		c.Apply(&created)
+		for i := range 200 {
+			for _, e := range next(i) {
+				e.Offset = c.next
+				c.Apply(&e)
+			}
+		}
+		total := 0
+		for _, m := range c.messages.items {
+			total += len(m.doc.value())
+		}
+		for _, l := range c.order {
+			if l.state.doc != nil {
+				total += len(l.state.value())
+			}
+		}
+		if total > 3*firstMeans {
+			t.Errorf("%s: %d MiB", name, total>>20)
+		}
+		if len(c.notes) == 0 {
+			t.Errorf("%s: nothing was refused", name)
+		}
+	}
+}

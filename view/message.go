@@ -148,6 +148,9 @@ func (c *Conversation) drop(l *lane, m *message) {
 	}
 	c.settle(l, m.Invocation, m, nil)
 	for _, k := range m.calls {
+		if k.gone || k.maker != m {
+			continue
+		}
 		k.gone = true
 		c.calls.lose(func(k *call) bool { return k.gone })
 		if l.calls[k.ID] == k {

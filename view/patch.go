@@ -11,18 +11,33 @@ import (
 // place. A patch is applied as a whole or not at all.
 //
 // Who writes the log is not trusted, and a few bytes of patch can ask for much:
-// each "copy" of a document into itself doubles it. So a document has a budget
-// that grows with the bytes of the patches it was given, and a patch that
-// overdraws it is refused.
+// each "copy" of a document into itself doubles it. So all documents of a
+// conversation live on one purse.
 type document struct {
-	root   any
-	budget int
+	root  any
+	purse *purse
+}
+
+// A purse holds what patches may yet cost. Each patch adds to it; one that would
+// overdraw it is refused. The zero value holds the first means.
+type purse struct{ earned, spent int }
+
+func (p *purse) left() int { return firstMeans + p.earned - p.spent }
+
+// spend takes cost, or all that is left and reports an error.
+func (p *purse) spend(cost int) error {
+	if left := p.left(); cost > left {
+		p.spent += left
+		return errBudget
+	}
+	p.spent += cost
+	return nil
 }
 
 const (
-	firstBudget = 1 << 20 // of a document before its first patch
-	perByte     = 64      // what each byte of a patch adds
-	maxDepth    = 1000    // of what a view holds; encoding/json refuses what is ten times as deep
+	firstMeans = 4 << 20 // of a conversation before its first patch
+	perByte    = 64      // what each byte of a patch adds
+	maxDepth   = 1000    // of what a view holds; encoding/json refuses what is ten times as deep
 )
 
 var (
@@ -31,8 +46,8 @@ var (
 )
 
 // newDocument decodes raw; nil is an empty object.
-func newDocument(raw json.RawMessage) (*document, error) {
-	d := &document{root: map[string]any{}, budget: firstBudget}
+func newDocument(raw json.RawMessage, p *purse) (*document, error) {
+	d := &document{root: map[string]any{}, purse: p}
 	if raw == nil {
 		return d, nil
 	}
@@ -62,7 +77,7 @@ func (d *document) patch(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &ops); err != nil {
 		return err
 	}
-	d.budget += perByte * len(raw)
+	d.purse.earned += perByte * len(raw)
 	var undo []change
 	for _, o := range ops {
 		if err := d.do(o, &undo); err != nil {
@@ -105,7 +120,7 @@ func (d *document) do(o operation, undo *[]change) error {
 
 // record makes a change and adds its inverse to undo.
 func (d *document) record(c change, undo *[]change) error {
-	if err := d.spend(d.shifted(c)); err != nil {
+	if err := d.purse.spend(d.shifted(c)); err != nil {
 		return err
 	}
 	inverse, err := d.change(c)
@@ -133,7 +148,7 @@ func (d *document) copy(o operation, to []string, undo *[]change) error {
 	if err != nil {
 		return err
 	}
-	if err := d.spend(size(value, d.budget)); err != nil {
+	if err := d.purse.spend(size(value, d.purse.left())); err != nil {
 		return err
 	}
 	return d.put(change{"add", to, clone(value)}, undo)
@@ -154,7 +169,7 @@ func (d *document) move(o operation, to []string, undo *[]change) error {
 	if len(to) <= len(from) { // not deeper than it was
 		return d.record(change{"add", to, value}, undo)
 	}
-	if err := d.spend(size(value, d.budget)); err != nil {
+	if err := d.purse.spend(size(value, d.purse.left())); err != nil {
 		return err
 	}
 	return d.put(change{"add", to, value}, undo)
@@ -166,14 +181,6 @@ func (d *document) test(path []string, want any) error {
 		err = errPatch
 	}
 	return err
-}
-
-func (d *document) spend(cost int) error {
-	if d.budget -= cost; d.budget < 0 {
-		d.budget = 0
-		return errBudget
-	}
-	return nil
 }
 
 // shifted returns what a change costs because elements of an array have to move.

@@ -51,7 +51,7 @@ func TestPatch(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := state{raw: json.RawMessage(c.doc)}
-			d, err := newDocument(s.raw)
+			d, err := newDocument(s.raw, new(purse))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestPatchIsAppliedWholeOrNotAtAll(t *testing.T) {
 		`{"op":"add","path":"/z","value":1}`, `{"op":"replace","path":"","value":{"gone":true}}`, `{"op":"remove","path":""}`,
 	}
 	for n := range len(ops) + 1 {
-		d, _ := newDocument(json.RawMessage(doc))
+		d, _ := newDocument(json.RawMessage(doc), new(purse))
 		patch := "[" + strings.Join(append(ops[:n:n], `{"op":"test","path":"/never","value":0}`), ",") + "]"
 		if d.patch(json.RawMessage(patch)) == nil {
 			t.Fatal("accepted")
@@ -110,14 +110,14 @@ func TestPatchHasABudget(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, err := newDocument(json.RawMessage(`{"list":[1],"deep":{},"big":"` + strings.Repeat("x", 1<<18) + `","many":[` + strings.Repeat("0,", 1<<16) + `0]}`))
+			d, err := newDocument(json.RawMessage(`{"list":[1],"deep":{},"big":"`+strings.Repeat("x", 1<<18)+`","many":[`+strings.Repeat("0,", 1<<16)+`0]}`), new(purse))
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i := range 5000 {
 				_ = d.patch(json.RawMessage(patch(i)))
 			}
-			if n := size(d.root, 1<<40); n > 8<<20 {
+			if n := size(d.root, 1<<40); n > 16<<20 {
 				t.Errorf("5,000 small patches made a document of %d bytes", n)
 			}
 			if n := depth(d.root); n > maxDepth {
@@ -130,7 +130,7 @@ func TestPatchHasABudget(t *testing.T) {
 // An agent that keeps a list in its state and patches it must not run out of
 // budget.
 func TestBudgetIsEnoughForHonestWork(t *testing.T) {
-	d, _ := newDocument(json.RawMessage(`{"items":[],"done":0}`))
+	d, _ := newDocument(json.RawMessage(`{"items":[],"done":0}`), new(purse))
 	for i := range 20000 {
 		p := fmt.Sprintf(`[{"op":"add","path":"/items/-","value":{"id":%d}},{"op":"replace","path":"/done","value":%d}]`, i, i)
 		if i%10 == 0 {

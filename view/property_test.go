@@ -2,6 +2,7 @@ package view_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -184,7 +185,7 @@ func TestFoldStopsBeforeItsOffset(t *testing.T) {
 func TestFoldPassesErrorsOn(t *testing.T) {
 	broken := tapedeck.Errorf(tapedeck.Unavailable, "broken")
 	_, err := view.Fold(func(yield func(tapedeck.Event, error) bool) { yield(tapedeck.Event{}, broken) }, 10)
-	if err != broken {
+	if !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -94,11 +94,14 @@ func (c *Conversation) put(l *lane, e *tapedeck.Event, w *wireMessage) *message 
 	}
 	for _, t := range w.ToolCalls {
 		k := c.known(l, e, t.ID)
-		k.name(t.Function.Name, m)
+		k.Name = t.Function.Name
+		k.madeBy(m)
 		k.restate(t.Function.Arguments)
 	}
 	if w.Role == "tool" && w.ToolCallID != "" {
-		c.answer(l, e, answer{ToolCallID: w.ToolCallID, MessageID: w.ID, Content: w.Content, Error: w.Error})
+		a := answer{ToolCallID: w.ToolCallID, MessageID: w.ID, Content: w.Content, Error: w.Error}
+		_ = json.Unmarshal(w.Metadata, &a.Metadata) // of another shape it says nothing
+		c.answer(l, e, a)
 	}
 	return m
 }

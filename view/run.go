@@ -24,8 +24,6 @@ type RunError struct {
 	Code    string `json:"code,omitempty"`
 }
 
-type run struct{ Run }
-
 // runMetadata is what the engine says of a run beside what AG-UI has for it.
 type runMetadata struct {
 	Tapedeck struct {
@@ -39,7 +37,7 @@ func (c *Conversation) runStarted(l *lane, e *tapedeck.Event) bool {
 	if w.run == nil {
 		c.session.openRuns++
 	} else {
-		w.run.Item.end(e, tapedeck.StatusInterrupted) // started again; its end was lost
+		w.run.end(e, tapedeck.StatusInterrupted) // started again; its end was lost
 	}
 	w.run = c.run(l, e)
 	var d struct {
@@ -51,8 +49,8 @@ func (c *Conversation) runStarted(l *lane, e *tapedeck.Event) bool {
 	return wellFormed
 }
 
-func (c *Conversation) run(l *lane, e *tapedeck.Event) *run {
-	r := &run{Run{Item: item(l, e, tapedeck.StatusRunning)}}
+func (c *Conversation) run(l *lane, e *tapedeck.Event) *Run {
+	r := &Run{Item: item(l, e, tapedeck.StatusRunning)}
 	c.runs = append(c.runs, r)
 	return r
 }
@@ -102,7 +100,7 @@ func (c *Conversation) end(key workKey, e *tapedeck.Event, status tapedeck.Statu
 	w := c.open[key]
 	delete(c.open, key)
 	if w.run != nil {
-		w.run.Item.end(e, status)
+		w.run.end(e, status)
 		key.lane.Status = status
 		c.session.openRuns--
 	}

@@ -89,13 +89,13 @@ func (s *Snapshot) addItems(c *Conversation) {
 	for _, k := range c.calls.items {
 		if !k.gone && s.wants(k.Thread) {
 			v := k.ToolCall
-			v.Arguments = k.args.String()
+			v.Arguments, v.Input = k.args.String(), k.input()
 			s.Calls = append(s.Calls, v)
 		}
 	}
 	for _, r := range c.runs {
 		if s.wants(r.Thread) {
-			s.Runs = append(s.Runs, r.Run)
+			s.Runs = append(s.Runs, *r)
 		}
 	}
 }

@@ -64,20 +64,16 @@ func (c *Conversation) note(e *tapedeck.Event, reason string) {
 // patched.
 type state struct {
 	raw        json.RawMessage // nil for none
+	shared     bool            // raw is that of other threads too
 	doc        *document       // instead of raw
 	offset     int64
 	invocation string
 }
 
-func (s *state) patch(e *tapedeck.Event, delta json.RawMessage) error {
-	doc, err := s.doc, error(nil)
-	if doc == nil {
-		if doc, err = newDocument(s.raw); err != nil {
-			return err
-		}
-		if s.raw != nil { // decoded once, whether the patch fits or not
-			s.doc, s.raw = doc, nil
-		}
+func (s *state) patch(e *tapedeck.Event, delta json.RawMessage, p *purse) error {
+	doc, err := s.document(p)
+	if err != nil {
+		return err
 	}
 	if err := doc.patch(delta); err != nil {
 		return err
@@ -85,6 +81,24 @@ func (s *state) patch(e *tapedeck.Event, delta json.RawMessage) error {
 	s.doc = doc
 	s.offset, s.invocation = e.Offset, e.Invocation
 	return nil
+}
+
+// document returns the state decoded. That a thread makes the initial state its
+// own is paid for: there may be any number of threads.
+func (s *state) document(p *purse) (*document, error) {
+	if s.doc != nil {
+		return s.doc, nil
+	}
+	if s.shared {
+		if err := p.spend(len(s.raw)); err != nil {
+			return nil, err
+		}
+	}
+	doc, err := newDocument(s.raw, p)
+	if err == nil && s.raw != nil { // decoded once, whether the patch fits or not
+		s.doc, s.raw = doc, nil
+	}
+	return doc, err
 }
 
 // value returns the state as JSON.
@@ -117,7 +131,7 @@ func (c *Conversation) stateDelta(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) {
 		return false
 	}
-	if l.state.patch(e, d.Delta) != nil {
+	if l.state.patch(e, d.Delta, &c.purse) != nil {
 		c.note(e, Unpatchable)
 	}
 	return true
@@ -161,7 +175,7 @@ func (c *Conversation) activityDelta(l *lane, e *tapedeck.Event) bool {
 		return false
 	}
 	m, ok := l.messages[d.MessageID]
-	if !ok || m.Role != activity || m.doc.patch(e, d.Patch) != nil {
+	if !ok || m.Role != activity || m.doc.patch(e, d.Patch, &c.purse) != nil {
 		c.note(e, Unpatchable)
 	}
 	return true

@@ -37,8 +37,10 @@ type ToolResult struct {
 
 type call struct {
 	ToolCall
-	args strings.Builder // ToolCall.Arguments, growing
-	gone bool            // with the message that made it
+	args     strings.Builder // ToolCall.Arguments, growing
+	complete bool            // no more of them is to come
+	maker    *message        // the message that made it; nil if that is not there
+	gone     bool            // with the maker
 }
 
 func (c *Conversation) toolStart(l *lane, e *tapedeck.Event) bool {
@@ -54,13 +56,13 @@ func (c *Conversation) toolStart(l *lane, e *tapedeck.Event) bool {
 	k, ok := l.calls[d.ToolCallID]
 	if ok && k.Invocation == e.Invocation {
 		k.reopen(tapedeck.StatusPending)
-		k.Input, k.Result = nil, nil
+		k.complete, k.Result = false, nil
 		c.work(l, e.Invocation).calls[k] = struct{}{}
 		return true
 	}
 	k = c.call(l, e, d.ToolCallID)
-	k.Subagent, k.MessageID = d.Subagent, d.MessageID
-	k.name(d.Name, l.messages[d.MessageID])
+	k.Subagent, k.MessageID, k.Name = d.Subagent, d.MessageID, d.Name
+	k.madeBy(l.messages[d.MessageID])
 	return true
 }
 
@@ -81,11 +83,10 @@ func (c *Conversation) known(l *lane, e *tapedeck.Event, id string) *call {
 	return c.call(l, e, id)
 }
 
-// name sets the tool's name and the message that made the call, which may be nil.
-func (k *call) name(name string, m *message) {
-	k.Name = name
-	if m != nil && k.MessageID != m.ID || m != nil && len(m.calls) == 0 {
-		k.MessageID = m.ID
+// madeBy sets the message that made the call, nil if it is not known.
+func (k *call) madeBy(m *message) {
+	if m != nil && k.maker != m {
+		k.maker, k.MessageID = m, m.ID
 		m.calls = append(m.calls, k)
 	}
 }
@@ -111,7 +112,7 @@ func (c *Conversation) toolEnd(l *lane, e *tapedeck.Event) bool {
 		return false
 	}
 	if k, ok := l.calls[d.ToolCallID]; ok {
-		k.parse()
+		k.complete = true
 		if c.isOpen(l, k) {
 			k.Status = tapedeck.StatusRunning
 		}
@@ -119,19 +120,19 @@ func (c *Conversation) toolEnd(l *lane, e *tapedeck.Event) bool {
 	return true
 }
 
-// parse takes the arguments as complete.
-func (k *call) parse() {
-	k.Input = nil
-	if raw := []byte(k.args.String()); nesting(raw) <= maxDepth && json.Valid(raw) {
-		k.Input = raw
+// input returns the arguments as JSON, nil if they are not complete or not JSON.
+func (k *call) input() json.RawMessage {
+	if raw := []byte(k.args.String()); k.complete && nesting(raw) <= maxDepth && json.Valid(raw) {
+		return raw
 	}
+	return nil
 }
 
 // restate sets the arguments to text.
 func (k *call) restate(text string) {
 	k.args.Reset()
 	k.args.WriteString(text)
-	k.parse()
+	k.complete = true
 }
 
 // An answer is the data of TOOL_CALL_RESULT, or a message of role tool.
@@ -140,11 +141,13 @@ type answer struct {
 	MessageID  string          `json:"messageId"`
 	Content    json.RawMessage `json:"content"`
 	Error      json.RawMessage `json:"error"` // a string; of another shape from some agents
-	Metadata   struct {
-		Tapedeck struct {
-			Error bool `json:"error"` // it failed; the content says why
-		} `json:"tapedeck"`
-	} `json:"metadata"`
+	Metadata   toolMetadata    `json:"metadata"`
+}
+
+type toolMetadata struct {
+	Tapedeck struct {
+		Error bool `json:"error"` // it failed; the content says why
+	} `json:"tapedeck"`
 }
 
 // failure returns why a tool failed, if it did.

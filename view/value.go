@@ -57,7 +57,7 @@ func clone(v any) any {
 
 // size estimates the bytes of v. It stops counting soon after limit.
 func size(v any, limit int) int {
-	n := 8
+	n := 16
 	switch v := v.(type) {
 	case string:
 		n += len(v)

@@ -23,12 +23,9 @@ type appended struct {
 
 // append appends what the body holds, all of it or nothing.
 func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
-	id, err := sessionID(r)
+	id, err := target(r)
 	if err != nil {
 		return err
-	}
-	if q := parseQuery(r); q.err != nil {
-		return q.err
 	}
 	a := tapedeck.Append{Session: id}
 	if a.Expect, err = expected(r); err != nil {
@@ -195,7 +192,7 @@ func (in *events) finish(d *json.Decoder) error {
 	_, err := d.Token()
 	var tooLong *http.MaxBytesError
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return nil
 	case errors.As(err, &tooLong):
 		return err
@@ -210,7 +207,7 @@ func bodyError(err error, where string) error {
 	switch {
 	case errors.As(err, &syntax):
 		return tapedeck.Errorf(tapedeck.Invalid, "%s is malformed JSON near byte %d of the body", where, syntax.Offset)
-	case errors.Is(err, io.ErrUnexpectedEOF), err == io.EOF:
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return tapedeck.Errorf(tapedeck.Invalid, "%s ends too early", where)
 	}
 	return readError(err)
@@ -220,7 +217,7 @@ func firstByte(body *bufio.Reader) (byte, error) {
 	for {
 		c, err := body.ReadByte()
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return 0, tapedeck.Errorf(tapedeck.Invalid, "there are no events in the body")
 		case err != nil:
 			return 0, readError(err)
@@ -233,7 +230,7 @@ func firstByte(body *bufio.Reader) (byte, error) {
 func (in *events) readLines(body *bufio.Reader) error {
 	for n := 1; ; n++ {
 		line, err := body.ReadBytes('\n')
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return readError(err)
 		}
 		if line := bytes.TrimSpace(line); len(line) > 0 {
@@ -241,7 +238,7 @@ func (in *events) readLines(body *bufio.Reader) error {
 				return err
 			}
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 	}

@@ -44,7 +44,7 @@ func fanOut(b *testing.B, size int) {
 	round.Add(followers)
 	for range followers {
 		left.Go(func() {
-			r := httptest.NewRequest("GET", "/api/v1/sessions/s/stream", nil).WithContext(ctx)
+			r := httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/stream", nil).WithContext(ctx)
 			door.ServeHTTP(&counting{http.Header{}, round.Done}, r)
 		})
 	}
@@ -75,7 +75,7 @@ func BenchmarkCatchUp(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				r := httptest.NewRequest("GET", "/api/v1/sessions/s/stream?from=0"+query, nil)
+				r := httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/stream?from=0"+query, nil)
 				door.ServeHTTP(&counting{http.Header{}, func() {}}, r)
 			}
 		})
@@ -89,7 +89,7 @@ func BenchmarkAppend(b *testing.B) {
 	body := `{"type":"TEXT_MESSAGE_CONTENT","invocation":"inv_1","data":{"messageId":"m","delta":"` + strings.Repeat("x", 200) + `"}}`
 	b.ReportAllocs()
 	for b.Loop() {
-		r := httptest.NewRequest("POST", "/api/v1/sessions/s/events", strings.NewReader(body))
+		r := httptest.NewRequest(http.MethodPost, "/api/v1/sessions/s/events", strings.NewReader(body))
 		r.Header.Set("Content-Type", asJSON)
 		door.ServeHTTP(&counting{http.Header{}, func() {}}, r)
 	}
@@ -111,7 +111,7 @@ func BenchmarkSnapshot(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				r := httptest.NewRequest("GET", "/api/v1/sessions/"+path, nil)
+				r := httptest.NewRequest(http.MethodGet, "/api/v1/sessions/"+path, nil)
 				door.ServeHTTP(&counting{http.Header{}, func() {}}, r)
 			}
 		})

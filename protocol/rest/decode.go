@@ -21,6 +21,15 @@ func sessionID(r *http.Request) (string, error) {
 	return id, tapedeck.CheckID("the session's id", id)
 }
 
+// target returns the id in the path of a request that has no parameters.
+func target(r *http.Request) (string, error) {
+	id, err := sessionID(r)
+	if err == nil {
+		err = parseQuery(r).err
+	}
+	return id, err
+}
+
 // mediaType returns the media type of the body.
 func mediaType(r *http.Request) string {
 	t, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -55,7 +64,7 @@ func decode[T any](h *handler, w http.ResponseWriter, r *http.Request) (T, error
 
 // decodeOptional is decode for a body that may be absent.
 func decodeOptional[T any](h *handler, w http.ResponseWriter, r *http.Request) (T, error) {
-	if r.ContentLength == 0 && r.Header.Get("Content-Type") == "" {
+	if r.ContentLength == 0 {
 		var zero T
 		return zero, nil
 	}
@@ -94,7 +103,7 @@ func decodeObject(b []byte, into any) error {
 	if err := d.Decode(into); err != nil {
 		return jsonError(err, into)
 	}
-	if _, err := d.Token(); err != io.EOF {
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return tapedeck.Errorf(tapedeck.Invalid, "something follows the JSON object in the body")
 	}
 	return nil
@@ -132,8 +141,9 @@ func typeName(t reflect.Type) string {
 		return "an object"
 	case reflect.Pointer:
 		return typeName(t.Elem())
+	default:
+		return "a whole number in range"
 	}
-	return "a whole number in range"
 }
 
 // valueName returns what encoding/json calls a value with its article.

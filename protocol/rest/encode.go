@@ -63,11 +63,12 @@ type errorDetail struct {
 	Hint    string        `json:"hint,omitempty"`
 }
 
-// fail answers with an error. A client that is gone is not told anything, and
-// what went wrong because it went is nobody's fault.
+// fail answers with an error. If the request was given up, by the client or by a
+// server that stops, the connection is cut: whether something was appended may
+// be open, and to return without an answer would be taken for a success.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
-		return
+		panic(http.ErrAbortHandler)
 	}
 	var tooLong *http.MaxBytesError
 	if errors.As(err, &tooLong) {
@@ -115,6 +116,7 @@ func refused(h http.Header, err error) {
 		h.Set("Producer-Expected-Seq", strconv.FormatInt(a.Seq, 10))
 	case tapedeck.RefusedOffset:
 		h.Set("ETag", etagOf(a.Head))
+	default: // the sentence says it all
 	}
 }
 

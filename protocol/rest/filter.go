@@ -48,10 +48,10 @@ func (f *filter) empty() bool {
 }
 
 func (f *filter) match(e *tapedeck.Event) bool {
-	if e.Channel != tapedeck.ChannelSession && !(among(f.channels, e.Channel) && among(f.threads, e.ThreadName())) {
+	if !among(f.types, e.Type) || !among(f.invocations, e.Invocation) {
 		return false
 	}
-	return among(f.types, e.Type) && among(f.invocations, e.Invocation)
+	return e.Channel == tapedeck.ChannelSession || among(f.channels, e.Channel) && among(f.threads, e.ThreadName())
 }
 
 func among(list []string, s string) bool { return list == nil || slices.Contains(list, s) }

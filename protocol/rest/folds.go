@@ -46,7 +46,7 @@ func (k *folds) of(s *tapedeck.Session) *folded {
 	return f
 }
 
-// snapshot returns a session's conversation at its head, as s says it, or a
+// latest returns a session's conversation at its head, as s says it, or a
 // little later.
 func (h *handler) latest(ctx context.Context, s *tapedeck.Session, thread string) (view.Snapshot, error) {
 	f := h.folds.of(s)

@@ -17,6 +17,9 @@ type started struct {
 
 // run starts a task in a new session.
 func (h *handler) run(w http.ResponseWriter, r *http.Request) error {
+	if q := parseQuery(r); q.err != nil {
+		return q.err
+	}
 	in, err := decode[struct {
 		Task   string          `json:"task"`
 		Agent  string          `json:"agent"`
@@ -34,7 +37,7 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request) error {
 
 // task starts the next task of a session.
 func (h *handler) task(w http.ResponseWriter, r *http.Request) error {
-	id, err := sessionID(r)
+	id, err := target(r)
 	if err != nil {
 		return err
 	}
@@ -70,7 +73,7 @@ type cancelled struct {
 }
 
 func (h *handler) cancel(w http.ResponseWriter, r *http.Request) error {
-	id, err := sessionID(r)
+	id, err := target(r)
 	if err != nil {
 		return err
 	}

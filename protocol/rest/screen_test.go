@@ -3,6 +3,7 @@ package rest_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -45,6 +46,12 @@ func (s *screen) open(t testing.TB, door http.Handler, target string, headers ..
 	}
 	go func() {
 		defer close(s.done)
+		defer func() { // as net/http does
+			p := recover()
+			if err, _ := p.(error); p != nil && !errors.Is(err, http.ErrAbortHandler) {
+				panic(p)
+			}
+		}()
 		door.ServeHTTP(s, r)
 	}()
 }

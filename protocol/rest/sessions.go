@@ -67,12 +67,9 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *handler) show(w http.ResponseWriter, r *http.Request) error {
-	id, err := sessionID(r)
+	id, err := target(r)
 	if err != nil {
 		return err
-	}
-	if q := parseQuery(r); q.err != nil {
-		return q.err
 	}
 	s, err := h.Sessions.Head(r.Context(), id)
 	if err != nil {
@@ -82,7 +79,7 @@ func (h *handler) show(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *handler) rename(w http.ResponseWriter, r *http.Request) error {
-	id, err := sessionID(r)
+	id, err := target(r)
 	if err != nil {
 		return err
 	}
@@ -101,7 +98,7 @@ func (h *handler) rename(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *handler) close(w http.ResponseWriter, r *http.Request) error {
-	id, err := sessionID(r)
+	id, err := target(r)
 	if err != nil {
 		return err
 	}
@@ -115,7 +112,7 @@ func (h *handler) close(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *handler) delete(w http.ResponseWriter, r *http.Request) error {
-	id, err := sessionID(r)
+	id, err := target(r)
 	if err != nil {
 		return err
 	}

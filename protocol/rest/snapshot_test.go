@@ -17,7 +17,7 @@ import (
 func getSnapshot(t *testing.T, door http.Handler, path string) view.Snapshot {
 	t.Helper()
 	w := httptest.NewRecorder()
-	door.ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/sessions/"+path, nil))
+	door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/"+path, nil))
 	var s view.Snapshot
 	if err := json.Unmarshal(w.Body.Bytes(), &s); err != nil || w.Code != 200 {
 		t.Fatalf("%s: %d %v %s", path, w.Code, err, w.Body)

@@ -85,7 +85,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
 			err = f.page(page)
 		}
 		switch {
-		case err == errEnd:
+		case errors.Is(err, errEnd):
 			return nil
 		case err != nil && f.out == nil:
 			return err
@@ -163,7 +163,7 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 func (f *follower) page(p tapedeck.Page) error {
 	buf := buffers.Get().(*[]byte)
 	frames, err := f.frames((*buf)[:0], p)
-	if err == nil || err == errEnd {
+	if err == nil || errors.Is(err, errEnd) {
 		if e := f.write(frames); e != nil {
 			err = e
 		}
