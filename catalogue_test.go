@@ -387,3 +387,18 @@ func TestMessageCheck(t *testing.T) {
 		}
 	}
 }
+
+func TestMessageCheckMedia(t *testing.T) {
+	for _, typ := range []string{"image", "audio", "video", "document"} {
+		for part, ok := range map[string]bool{
+			`{"type":"` + typ + `","source":{"type":"data","value":"eA==","mimeType":"x/y"}}`: true,
+			`{"type":"` + typ + `","source":{"value":"eA=="}}`:                                false,
+			`{"type":"` + typ + `"}`: false,
+		} {
+			m := Message{ID: "m", Role: RoleUser, Content: []byte("[" + part + "]")}
+			if err := m.Check(); ok != (err == nil) {
+				t.Errorf("%s: %v", part, err)
+			}
+		}
+	}
+}

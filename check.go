@@ -53,11 +53,7 @@ func (t *eventType) check(data json.RawMessage, c *checked) error {
 func (l *layout) check(what string, data []byte, c *checked) error {
 	c.layout = l
 	o := readObject(data)
-	for {
-		name, raw, ok := o.next()
-		if !ok {
-			break
-		}
+	for name, raw, ok := o.next(); ok; name, raw, ok = o.next() {
 		i, f := l.field(name)
 		if f == nil {
 			if string(name) == "subagentRunId" && isNull(raw) {

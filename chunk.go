@@ -203,6 +203,9 @@ func (r *run) endChunks(out []Event, e *Event) []Event {
 	if !slices.ContainsFunc(r.open, func(o opened) bool { return o.chunks != nil }) {
 		return out // as nearly always
 	}
+	if slices.ContainsFunc(r.open, func(o opened) bool { return o.chunks != nil && o.isEnd(e) }) {
+		return out // it may be closed as if it had been opened in full
+	}
 	lane, all := stringOf(member(e.Data, "subagentRunId")), false
 	switch e.Type {
 	case Raw, ActivitySnapshot, ActivityDelta, ReasoningEncryptedValue, SubagentStarted:
@@ -216,6 +219,11 @@ func (r *run) endChunks(out []Event, e *Event) []Event {
 		}
 	}
 	return out
+}
+
+// isEnd reports whether e is the event that closes o.
+func (o *opened) isEnd(e *Event) bool {
+	return e.Type == kinds[o.kind].end && stringIs(member(e.Data, kinds[o.kind].member), o.id)
 }
 
 // thinkingPrefix begins the ids that translated events are given, by which the

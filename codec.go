@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -54,9 +55,9 @@ func (e *Event) draft() Draft {
 	const names = 152 // bytes of all that is not a value, with the time and the longest channel
 	b := make([]byte, headroom, headroom+names+len(e.Type)+len(e.Thread)+len(e.Invocation)+len(e.Instance)+len(e.Actor)+len(e.Data))
 	b = append(b, `"type":`...)
-	b = appendJSON(b, e.Type)
+	b = appendString(b, e.Type)
 	b = append(b, `,"channel":`...)
-	b = appendJSON(b, e.Channel)
+	b = appendString(b, e.Channel)
 	b = append(b, `,"timestamp":"`...)
 	b = e.Time.UTC().AppendFormat(b, timeLayout)
 	b = append(b, '"')
@@ -64,14 +65,14 @@ func (e *Event) draft() Draft {
 		{`,"thread":`, e.Thread}, {`,"invocation":`, e.Invocation}, {`,"instance":`, e.Instance},
 	} {
 		if m.value != "" {
-			b = appendJSON(append(b, m.name...), m.value)
+			b = appendString(append(b, m.name...), m.value)
 		}
 	}
 	if e.Turn != 0 {
 		b = strconv.AppendInt(append(b, `,"turn":`...), int64(e.Turn), 10)
 	}
 	if e.Actor != "" {
-		b = appendJSON(append(b, `,"actor":`...), e.Actor)
+		b = appendString(append(b, `,"actor":`...), e.Actor)
 	}
 	if len(e.Data) > 0 {
 		b = appendCompact(append(b, `,"data":`...), e.Data) // one line: SSE and NDJSON depend on it
@@ -93,6 +94,16 @@ func appendCompact(b []byte, data []byte) []byte {
 		}
 	}
 	return append(b, data[from:]...)
+}
+
+// appendString appends s as encoding/json does, which also escapes <, > and &: an
+// actor may have them, and an envelope may land in a page.
+func appendString(b []byte, s string) []byte {
+	if strings.ContainsAny(s, "<>&") {
+		q, _ := json.Marshal(s) // cannot fail for a string
+		return append(b, q...)
+	}
+	return appendJSON(b, s)
 }
 
 // MarshalJSON encodes the envelope.

@@ -77,6 +77,14 @@ func TestDraftIsReadByScan(t *testing.T) {
 	}
 }
 
+func TestEnvelopeEscapesHTML(t *testing.T) {
+	e := Event{Type: Custom, Channel: ChannelAgentState, Time: noon, Actor: "user:<a&b>\"\u2028"}
+	want := `{"offset":0,"type":"CUSTOM","channel":"agentState","timestamp":"2026-01-05T12:34:56.789Z","actor":"user:\u003ca\u0026b\u003e\"\u2028"}`
+	if got := string(e.draft().Record(0).Data); got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestDraftRecordTwice(t *testing.T) {
 	e := Event{Type: Custom, Channel: ChannelAgentState, Time: noon}
 	d := e.draft()
@@ -106,6 +114,7 @@ func TestDecodeEnvelope(t *testing.T) {
 		"19 digits":     {`{"offset":1234567890123456789,"type":"CUSTOM","channel":"agentState","timestamp":"2026-01-05T12:34:56.789Z","thread":"a","invocation":"b","instance":"c","turn":3,"actor":"d","data":{"x": 1}}`, full},
 		"any order":     {` { "data":{"x": 1}, "actor":"d","turn":3,"instance":"c","invocation":"b","thread":"a","timestamp":"2026-01-05T13:34:56.789123+01:00","channel":"agentState","type":"CUSTOM","offset":1234567890123456789 } `, full},
 		"escaped names": {`{"t\u0079pe":"C\u0055STOM"}`, Event{Type: Custom}},
+		"no fraction":   {`{"offset":1,"type":"T","channel":"c","timestamp":"2026-01-05T12:34:56Z"}`, Event{Offset: 1, Type: "T", Channel: "c", Time: noon.Add(-789 * time.Millisecond)}},
 		"nulls":         {`{"type":"CUSTOM","data":null,"actor":null,"timestamp":null}`, Event{Type: Custom}},
 		"null":          {`null`, Event{}},
 		"fixed form":    {`{"offset":1,"type":"T","channel":"c","timestamp":"2026-01-05T12:34:56.700Z"}`, Event{Offset: 1, Type: "T", Channel: "c", Time: noon.Add(-89 * time.Millisecond)}},

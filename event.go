@@ -54,16 +54,8 @@ func (e *Event) Check() error {
 	if err := CheckID("the event's type", e.Type); err != nil {
 		return err
 	}
-	for _, id := range [...]struct{ what, id string }{
-		{"the event's channel", e.Channel}, {"the event's thread", e.Thread},
-		{"the event's invocation", e.Invocation}, {"the event's instance", e.Instance},
-	} {
-		if id.id == "" {
-			continue
-		}
-		if err := CheckID(id.what, id.id); err != nil {
-			return err
-		}
+	if err := e.checkIDs(); err != nil {
+		return err
 	}
 	if e.Turn < 0 {
 		return Errorf(Invalid, "the event's turn is %d; it counts from 1", e.Turn)
@@ -80,6 +72,21 @@ func (e *Event) Check() error {
 		return Errorf(Invalid, "the data of %s is not valid UTF-8", e.Type)
 	case !bytes.HasPrefix(skipSpace(e.Data), []byte("{")) || !json.Valid(e.Data):
 		return Errorf(Invalid, "the data of %s is not a JSON object", e.Type)
+	}
+	return nil
+}
+
+func (e *Event) checkIDs() error {
+	for _, id := range [...]struct{ what, id string }{
+		{"the event's channel", e.Channel}, {"the event's thread", e.Thread},
+		{"the event's invocation", e.Invocation}, {"the event's instance", e.Instance},
+	} {
+		if id.id == "" {
+			continue
+		}
+		if err := CheckID(id.what, id.id); err != nil {
+			return err
+		}
 	}
 	return nil
 }

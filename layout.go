@@ -192,15 +192,17 @@ func appendFloat(b []byte, f float64) []byte {
 // not know, and those that leave their field zero, are kept in Extra.
 func (l *layout) decode(data []byte, v reflect.Value) error {
 	o := readObject(data)
-	extra := Members{}
-	for {
-		name, raw, ok := o.next()
-		if !ok {
-			break
+	var extra Members
+	keep := func(name string, raw []byte) {
+		if extra == nil {
+			extra = Members{}
 		}
+		extra[name] = slices.Clone(raw)
+	}
+	for name, raw, ok := o.next(); ok; name, raw, ok = o.next() {
 		_, f := l.field(name)
 		if f == nil {
-			extra[string(name)] = slices.Clone(raw)
+			keep(string(name), raw)
 			continue
 		}
 		fv := v.FieldByIndex(f.index)
@@ -210,7 +212,7 @@ func (l *layout) decode(data []byte, v reflect.Value) error {
 			return Errorf(Invalid, "its member %s is not %s", f.name, f.shape).Because(err)
 		}
 		if fv.IsZero() {
-			extra[f.name] = slices.Clone(raw)
+			keep(f.name, raw)
 		}
 	}
 	if o.bad {

@@ -158,6 +158,18 @@ func TestAccept(t *testing.T) {
 				/r: TEXT_MESSAGE_END {"messageId":"n","subagentRunId":"s"}
 				/r: MESSAGES_SNAPSHOT {"messages":[]}`,
 		},
+		"chunks with an end": {
+			begin + `/r: TEXT_MESSAGE_CHUNK {"messageId":"m","delta":"a"}
+				/r: TEXT_MESSAGE_CHUNK {"messageId":"n","delta":"b","subagentRunId":"s"}
+				/r: TEXT_MESSAGE_END {"messageId":"m"}
+				/r: TEXT_MESSAGE_END {"messageId":"n","subagentRunId":"s"}`,
+			begin + `/r: TEXT_MESSAGE_START {"messageId":"m",` + chunked + `}
+				/r: TEXT_MESSAGE_CONTENT {"messageId":"m","delta":"a"}
+				/r: TEXT_MESSAGE_START {"messageId":"n","subagentRunId":"s",` + chunked + `}
+				/r: TEXT_MESSAGE_CONTENT {"messageId":"n","subagentRunId":"s","delta":"b"}
+				/r: TEXT_MESSAGE_END {"messageId":"m"}
+				/r: TEXT_MESSAGE_END {"messageId":"n","subagentRunId":"s"}`,
+		},
 		"thinking old and new": {
 			begin + `/: THINKING_START
 				/: REASONING_START {"messageId":"new"}

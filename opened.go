@@ -66,14 +66,19 @@ func (v *Verifier) Open(thread string) []OpenThing {
 // Closing returns the events that close everything that is open in a run, what
 // was opened last first, so that its terminal event may follow. A subagent ends
 // with an error, for it has not finished. It is empty for a run that is not open.
+// Both Add and Accept take them.
 func (v *Verifier) Closing(invocation string) []Event {
 	for _, r := range v.runs {
 		if r.Invocation != invocation {
 			continue
 		}
-		events := make([]Event, 0, len(r.open))
-		for _, o := range slices.Backward(r.open) {
-			events = append(events, r.closing(&o))
+		events := make([]Event, 0, len(r.open)+1)         // and the terminal one
+		for _, inChunks := range [...]bool{true, false} { // Accept would close those in chunks before anything else
+			for _, o := range slices.Backward(r.open) {
+				if inChunks == (o.chunks != nil) {
+					events = append(events, r.closing(&o))
+				}
+			}
 		}
 		return events
 	}

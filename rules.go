@@ -2,6 +2,7 @@ package tapedeck
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -276,9 +277,10 @@ func finishes(r *run, e *Event, c *checked) (*run, error) {
 		ends = append(ends, kinds[o.kind].end+" of "+quote(o.id))
 	}
 	o := r.open[len(r.open)-1]
-	err := Errorf(Conflict, "run %s cannot finish while %s %s is open", r.Invocation, kinds[o.kind].noun, quote(o.id))
+	more := ""
 	if n := len(r.open) - 1; n > 0 {
-		err.Message += Errorf(Internal, ", and %d more", n).Message
+		more = ", and " + strconv.Itoa(n) + " more"
 	}
+	err := Errorf(Conflict, "run %s cannot finish while %s %s is open%s", r.Invocation, kinds[o.kind].noun, quote(o.id), more)
 	return nil, err.WithHint("send %s first", strings.Join(ends, ", "))
 }

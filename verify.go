@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 )
 
 // Limits of what a [Verifier] keeps in mind.
@@ -23,7 +24,8 @@ const (
 // It holds only what open runs have open, and at most a bounded number of ids of
 // what they have closed: an endless run does not make it grow.
 //
-// A Verifier is for one goroutine at a time, but is independent of its clones.
+// A Verifier is independent of its clones. Add, Accept and Settle change it; all
+// other methods may be called from several goroutines while none of these is.
 type Verifier struct {
 	runs  []*run // open, oldest first; neither slice nor runs are ever changed, but replaced
 	ended []endedRun
@@ -131,6 +133,9 @@ func (v *Verifier) find(e *Event) (int, error) {
 
 // stray explains why e belongs to no open run.
 func (v *Verifier) stray(e *Event, thread string) error {
+	if err := e.checkIDs(); err != nil {
+		return err // it would be shown below
+	}
 	active, _, busy := v.ActiveRun(thread)
 	switch {
 	case e.Invocation == "" && !busy:
@@ -169,13 +174,16 @@ func at(offset int64) string {
 	if offset == 0 {
 		return ""
 	}
-	return Errorf(Internal, " at offset %d", offset).Message
+	return " at offset " + strconv.FormatInt(offset, 10)
 }
 
 // start opens a run.
 func (v *Verifier) start(e *Event, c *checked) error {
 	thread := e.ThreadName()
 	if err := CheckID("the run's id", e.Invocation); err != nil {
+		return err
+	}
+	if err := e.checkIDs(); err != nil {
 		return err
 	}
 	if !stringIs(c.get("runId"), e.Invocation) {

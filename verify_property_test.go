@@ -93,10 +93,13 @@ func TestClosingIsAlwaysAccepted(t *testing.T) {
 			if again := restored.Closing(r.Invocation); !cmp.Equal(again, closing) {
 				t.Fatal(cmp.Diff(closing, again))
 			}
-			terminal := rapid.SampledFrom([]Payload{RunFinishedData{RunID: r.Invocation}, RunErrorData{Message: "x"}}).Draw(t, "terminal")
+			terminal := rapid.SampledFrom([]Payload{RunFinishedData{ThreadID: "x", RunID: r.Invocation}, RunErrorData{Message: "x"}}).Draw(t, "terminal")
 			end := NewEvent(terminal)
 			end.Thread, end.Invocation = r.Thread, r.Invocation
 			events := append(closing, end)
+			if out, err := v.Clone().Accept(events); err != nil || len(out) != len(events) {
+				t.Fatalf("Accept makes %d events of %d after %s: %v", len(out), len(events), shownLog(log), err)
+			}
 			for i := range events {
 				if err := v.Add(&events[i]); err != nil {
 					t.Fatalf("%s %s after %s: %v", events[i].Type, events[i].Data, shownLog(log), err)

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -210,6 +211,8 @@ func TestVerifierRefuses(t *testing.T) {
 		"the end of no subagent":         {"run\nSUBAGENT_FINISHED {\"subagentRunId\":\"s\"}", conflict, `subagent "s" is not active`},
 		"an orphan":                      {"run\nSUBAGENT_STARTED {\"subagentRunId\":\"s\",\"name\":\"n\",\"parentSubagentRunId\":\"p\"}", conflict, `the parent "p", which was not started`},
 		"shorthand":                      {"run\nTEXT_MESSAGE_CHUNK {\"messageId\":\"m\",\"delta\":\"x\"}", invalid, "is shorthand"},
+		"a hostile invocation":           {"/\x1b[31m: CUSTOM {\"name\":\"a\",\"value\":1}", invalid, "the event's invocation \"\\x1b[31m\" must begin with"},
+		"a hostile thread":               {"../r: RUN_STARTED {\"threadId\":\"main\",\"runId\":\"r\"}", invalid, "the event's thread"},
 		"bad data":                       {"run\nTEXT_MESSAGE_START {\"messageId\":5}", invalid, "messageId in the data of TEXT_MESSAGE_START must be a string"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -314,6 +317,26 @@ func TestVerifierCloneIsIndependent(t *testing.T) {
 	}
 }
 
+func TestVerifierIsReadByMany(t *testing.T) {
+	v := tapedeck.NewVerifier()
+	if _, err := v.Accept(script(t, "run\nTEXT_MESSAGE_START {\"messageId\":\"m\"}")); err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			next := v.Clone()
+			if _, err := next.Accept(append(v.Closing("r"), script(t, "end\n/s: run")...)); err != nil {
+				t.Error(err)
+			}
+			if len(v.Open("main")) != 1 || len(next.Runs()) != 1 {
+				t.Errorf("open are %v", v.Open("main"))
+			}
+		})
+	}
+	group.Wait()
+}
+
 func TestVerifierClosing(t *testing.T) {
 	v := tapedeck.NewVerifier()
 	events := script(t, `b/r: run
@@ -415,7 +438,8 @@ func TestVerifierForgets(t *testing.T) {
 		_, err := add(v.Clone(), script(t, fmt.Sprintf("TEXT_MESSAGE_START {\"messageId\":\"m%d\",\"subagentRunId\":\"x\"}", n)))
 		return err
 	}
-	for i := range 5000 {
+	const n = 4*1024 + 10 // it forgets every so often, and has just done so
+	for i := range n {
 		if i > 0 && reopens(i-1) == nil {
 			t.Fatalf("whose the last of %d messages was is forgotten", i)
 		}
@@ -423,9 +447,9 @@ func TestVerifierForgets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for n := 4500; n < 5000; n++ {
-		if reopens(n) == nil {
-			t.Fatalf("whose message %d was is forgotten", n)
+	for i := n - 500; i < n; i++ {
+		if reopens(i) == nil {
+			t.Fatalf("whose message %d was is forgotten", i)
 		}
 	}
 	if err := reopens(0); err != nil {
