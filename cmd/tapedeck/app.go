@@ -116,7 +116,8 @@ type holder struct {
 
 // hold starts to serve a on addr.
 func hold(a *app, addr string) (*holder, error) {
-	l, err := net.Listen("tcp", addr)
+	var lc net.ListenConfig
+	l, err := lc.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, tapedeck.Errorf(tapedeck.Unavailable, "cannot listen on %s: %w", addr, err).
 			WithHint("another program may be using the port; choose one with --listen 127.0.0.1:PORT")

@@ -20,7 +20,7 @@ type connection struct {
 }
 
 func (c *connection) close() error {
-	c.Client.Close()
+	c.Close()
 	if c.local != nil {
 		return c.local.stop()
 	}

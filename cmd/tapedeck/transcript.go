@@ -45,7 +45,7 @@ type eventData struct {
 func (t *transcript) print(e *tapedeck.Event) error {
 	var d eventData
 	if e.Data != nil && json.Unmarshal(e.Data, &d) != nil {
-		return nil // an event of another shape than its type says is not for this view
+		return nil //nolint:nilerr // an event of another shape than its type says is not for this view
 	}
 	switch e.Type {
 	case tapedeck.MessageAdded:
@@ -79,7 +79,7 @@ func (t *transcript) message(raw json.RawMessage) error {
 		Content json.RawMessage
 	}
 	if json.Unmarshal(raw, &m) != nil {
-		return nil
+		return nil //nolint:nilerr // as above
 	}
 	text := text(m.Content)
 	if m.Role == "user" {

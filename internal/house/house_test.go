@@ -71,8 +71,7 @@ func TestRoomsPointInward(t *testing.T) {
 // have rooms inside, but siblings never import each other.
 func wall(room string) string {
 	parts := strings.Split(room, "/")
-	switch {
-	case len(parts) >= 2 && (parts[0] == "store" || parts[0] == "protocol" || parts[0] == "runner"):
+	if len(parts) >= 2 && (parts[0] == "store" || parts[0] == "protocol" || parts[0] == "runner") {
 		return parts[0] + "/" + parts[1]
 	}
 	return room

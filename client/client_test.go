@@ -1,0 +1,259 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/protocol/rest"
+	"github.com/tapedeck/tapedeck/runner/script"
+	"github.com/tapedeck/tapedeck/store/memory"
+)
+
+// A house is a real server, with a hand on its connections.
+type house struct {
+	*client.Client
+	hub    *hub.Hub
+	server *httptest.Server
+	budget atomic.Int64 // bytes that an event stream may send before it is cut; 0 for no end
+	status atomic.Int64 // what to answer instead; 0 for the truth
+}
+
+func open(t *testing.T) *house {
+	t.Helper()
+	h := &house{hub: hub.New(memory.New(memory.Options{}))}
+	e := engine.New(engine.Options{Store: h.hub, Agents: []engine.Agent{
+		{Agent: tapedeck.Agent{Name: "hello", Kind: "script"}, Runner: script.New(script.Options{Script: "hello", Instant: true})},
+		{Agent: tapedeck.Agent{Name: "long", Kind: "script"}, Runner: script.New(script.Options{Script: "long"})},
+	}})
+	door := rest.New(rest.Options{Verbs: e, Sessions: h.hub})
+	h.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s := h.status.Load(); s != 0 {
+			w.WriteHeader(int(s))
+			return
+		}
+		if n := h.budget.Load(); n > 0 && strings.HasSuffix(r.URL.Path, "/stream") {
+			w = &cutWriter{ResponseWriter: w, left: n}
+		}
+		door.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		h.server.CloseClientConnections()
+		h.server.Close()
+		_ = e.Shutdown(context.WithoutCancel(t.Context()))
+	})
+	c, err := client.New(h.server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Client = c
+	return h
+}
+
+// A cutWriter breaks the connection after some bytes.
+type cutWriter struct {
+	http.ResponseWriter
+	left int64
+}
+
+func (w *cutWriter) Write(p []byte) (int, error) {
+	if int64(len(p)) > w.left {
+		_, _ = w.ResponseWriter.Write(p[:w.left])
+		_ = http.NewResponseController(w.ResponseWriter).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	w.left -= int64(len(p))
+	return w.ResponseWriter.Write(p)
+}
+
+func (w *cutWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func notes(n int) *strings.Reader {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `{"type":"test.note","data":{"n":%d}}`+"\n", i)
+	}
+	return strings.NewReader(b.String())
+}
+
+func TestSessionsThereAndBack(t *testing.T) {
+	h := open(t)
+	ctx := t.Context()
+	made, err := h.Create(ctx, tapedeck.NewSession{ID: "s", Title: "A title", Owner: "ada", Labels: map[string]string{"k": "v"}})
+	if err != nil || made.Title != "A title" || made.Labels["k"] != "v" {
+		t.Fatalf("created %+v, %v", made, err)
+	}
+	five := int64(1)
+	done, err := h.Append(ctx, "s", notes(3), client.AppendOptions{Expect: &five, Producer: &tapedeck.Producer{ID: "p"}})
+	if err != nil || done.First != 1 || done.Next != 4 || done.Head != 4 || done.Duplicate {
+		t.Fatalf("appended %+v, %v", done, err)
+	}
+	if done, err = h.Append(ctx, "s", notes(3), client.AppendOptions{Producer: &tapedeck.Producer{ID: "p"}}); err != nil || !done.Duplicate || done.First != 1 {
+		t.Errorf("repeated: %+v, %v", done, err)
+	}
+	p, err := h.Page(ctx, "s", client.PageOptions{From: 1, Limit: 2})
+	if err != nil || len(p.Records) != 2 || p.Records[0].Offset != 1 || p.Next != 3 || p.CaughtUp() {
+		t.Errorf("page %+v, %v", p, err)
+	}
+	if p, err = h.Page(ctx, "s", client.PageOptions{Types: []string{"session.created"}}); err != nil || len(p.Records) != 1 {
+		t.Errorf("filtered page %+v, %v", p, err)
+	}
+	list, next, err := h.Sessions(ctx, tapedeck.Filter{Owner: "ada", Query: "TITLE"})
+	if err != nil || len(list) != 1 || next != "" || list[0].Head != 4 {
+		t.Errorf("list %+v, %q, %v", list, next, err)
+	}
+	if raw, err := h.Snapshot(ctx, "s", -1, ""); err != nil || len(raw) == 0 {
+		t.Errorf("snapshot %s, %v", raw, err)
+	}
+	if err := h.Delete(ctx, "s"); err != nil {
+		t.Error(err)
+	}
+	if _, err := h.Session(ctx, "s"); tapedeck.KindOf(err) != tapedeck.NotFound {
+		t.Errorf("after delete: %v", err)
+	}
+}
+
+func TestRunAndCancel(t *testing.T) {
+	h := open(t)
+	ctx := t.Context()
+	agents, err := h.Agents(ctx)
+	if err != nil || len(agents) != 2 || agents[0].Name != "hello" {
+		t.Fatalf("agents %v, %v", agents, err)
+	}
+	s, err := h.Run(ctx, tapedeck.Task{Text: "say hello", Agent: "long", Title: "T"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := client.FollowOptions{Until: true}
+	o.From, o.Invocation = s.Offset, s.Invocation
+	last := ""
+	for r, err := range h.Follow(ctx, s.Session, o) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := r.Event()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last = e.Type; e.Type == tapedeck.TextMessageContent && o.From >= 0 {
+			o.From = -1 // once
+			if done, err := h.Cancel(ctx, s.Session, ""); err != nil || done.Invocation != s.Invocation || !done.Resumable {
+				t.Fatalf("cancelled %+v, %v", done, err)
+			}
+		}
+	}
+	if last != tapedeck.RunFinished {
+		t.Errorf("the stream of the run ended with %s", last)
+	}
+	if _, err := h.Cancel(ctx, s.Session, ""); tapedeck.KindOf(err) != tapedeck.Conflict {
+		t.Errorf("a cancel of nothing: %v", err)
+	}
+}
+
+// TestFollowThroughCuts cuts every connection after some bytes, for every number
+// of bytes: each event comes exactly once all the same.
+func TestFollowThroughCuts(t *testing.T) {
+	h := open(t)
+	if _, err := h.Create(t.Context(), tapedeck.NewSession{ID: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Append(t.Context(), "s", notes(40), client.AppendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for budget := int64(200); budget < 800; budget += 37 {
+		h.budget.Store(budget)
+		next, lost := int64(0), 0
+		o := client.FollowOptions{OnReconnect: func(int, error) { lost++ }}
+		for r, err := range h.Follow(t.Context(), "s", o) {
+			if err != nil || r.Offset != next {
+				t.Fatalf("budget %d: offset %d, %v; want %d", budget, r.Offset, err, next)
+			}
+			if next++; next == 6 {
+				break
+			}
+		}
+		if lost == 0 && budget < 300 {
+			t.Errorf("budget %d: the connection was never lost; the test shows nothing", budget)
+		}
+	}
+}
+
+func TestFollowEnds(t *testing.T) {
+	h := open(t)
+	ctx := t.Context()
+	if _, err := h.Create(ctx, tapedeck.NewSession{ID: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.hub.Append(ctx, tapedeck.Append{Session: "s", Close: true, Events: []tapedeck.Event{{Type: tapedeck.SessionClosed}}}); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, err := range h.Follow(ctx, "s", client.FollowOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 2 {
+		t.Errorf("%d events of a closed session, want 2", n)
+	}
+	for _, c := range []struct {
+		name    string
+		session string
+		from    int64
+		want    tapedeck.Kind
+	}{{"no such session", "nobody", 0, tapedeck.NotFound}, {"beyond the head", "s", 99, tapedeck.Invalid}} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, err := range h.Follow(ctx, c.session, client.FollowOptions{PageOptions: client.PageOptions{From: c.from}}) {
+				if tapedeck.KindOf(err) != c.want {
+					t.Errorf("got %v", err)
+				}
+			}
+		})
+	}
+	t.Run("cancelled", func(t *testing.T) {
+		h.status.Store(http.StatusServiceUnavailable) // it would try for ever
+		ctx, cancel := context.WithCancel(ctx)
+		o := client.FollowOptions{OnReconnect: func(attempt int, _ error) {
+			if attempt == 2 {
+				cancel()
+			}
+		}}
+		for _, err := range h.Follow(ctx, "s", o) {
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+		}
+	})
+}
+
+func TestErrors(t *testing.T) {
+	h := open(t)
+	for _, bad := range []string{"", "localhost:4747", "ftp://x", "http://"} {
+		if _, err := client.New(bad); tapedeck.KindOf(err) != tapedeck.Invalid {
+			t.Errorf("New(%q): %v", bad, err)
+		}
+	}
+	_, err := h.Session(t.Context(), "nobody")
+	var te *tapedeck.Error
+	if !errors.As(err, &te) || te.Kind != tapedeck.NotFound || !strings.Contains(te.Message, "nobody") {
+		t.Errorf("got %#v", err)
+	}
+	h.status.Store(http.StatusBadGateway) // a proxy's page is no error of ours
+	if _, err := h.Session(t.Context(), "s"); tapedeck.KindOf(err) != tapedeck.Internal {
+		t.Errorf("a proxy's error: %v", err)
+	}
+	h.server.Close()
+	if _, err := h.Session(t.Context(), "s"); tapedeck.KindOf(err) != tapedeck.Unavailable {
+		t.Errorf("a server that is gone: %v", err)
+	}
+}
