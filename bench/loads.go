@@ -252,7 +252,7 @@ func idle(ctx context.Context, p *process, followers int, length time.Duration) 
 	if err != nil {
 		return result{}, err
 	}
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(15 * time.Second) // until they are settled
 	perUnit := (p.rss() - memory) / float64(followers)
 	cpu := p.cpu()
 	time.Sleep(length)

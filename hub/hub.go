@@ -107,9 +107,6 @@ func (h *Hub) handle(b *bell) <-chan struct{} {
 	return b.rung
 }
 
-// Options say how to follow.
-type Options = tapedeck.FollowOptions
-
 // Follow yields the records of a session from an offset on: pages of what is
 // there, then, each time it has caught up and something new is durable, pages
 // of that. The first page that ends at the head is yielded even if it is empty;
@@ -118,7 +115,7 @@ type Options = tapedeck.FollowOptions
 // It ends when the session is closed and all of it was yielded, when the loop
 // is left, or with an error: that of ctx, or of reading ([tapedeck.NotFound] or
 // [tapedeck.Gone] when the session was deleted).
-func (h *Hub) Follow(ctx context.Context, session string, o Options) iter.Seq2[tapedeck.Page, error] {
+func (h *Hub) Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error] {
 	return func(yield func(tapedeck.Page, error) bool) {
 		f := follower{hub: h, session: session, cursor: o.From, options: o}
 		if err := f.start(ctx); err != nil {
@@ -137,9 +134,15 @@ type follower struct {
 	gen     int64 // incarnation: after delete and re-create a cursor means nothing
 	cursor  int64
 	caught  bool // a page that reaches the head has been yielded
-	options Options
+	options tapedeck.FollowOptions
+	idle    *time.Timer // nil while it has not waited, or waits for ever
 }
 
+// start finds out which incarnation it follows. It is not inlined: the copies of
+// a session that it needs would lie on the stack of every follower for as long
+// as that waits, and double it.
+//
+//go:noinline
 func (f *follower) start(ctx context.Context) error {
 	s, err := f.hub.Head(ctx, f.session)
 	f.gen = s.Gen
@@ -147,6 +150,7 @@ func (f *follower) start(ctx context.Context) error {
 }
 
 func (f *follower) run(ctx context.Context, b *bell, yield func(tapedeck.Page, error) bool) {
+	defer f.stop()
 	for {
 		rung := f.hub.handle(b) // before reading: an append meanwhile rings this very bell
 		p, err := f.read(ctx)
@@ -173,13 +177,23 @@ func (f *follower) run(ctx context.Context, b *bell, yield func(tapedeck.Page, e
 	}
 }
 
+func (f *follower) stop() {
+	if f.idle != nil {
+		f.idle.Stop()
+	}
+}
+
 // wait waits for the bell. It reports false if the follower is to stop.
 func (f *follower) wait(ctx context.Context, rung <-chan struct{}, p tapedeck.Page, yield func(tapedeck.Page, error) bool) bool {
 	var idle <-chan time.Time // nil waits for ever
-	if f.options.Idle > 0 {
-		t := time.NewTimer(f.options.Idle)
-		defer t.Stop()
-		idle = t.C
+	switch {
+	case f.options.Idle <= 0:
+	case f.idle == nil:
+		f.idle = time.NewTimer(f.options.Idle)
+		idle = f.idle.C
+	default:
+		f.idle.Reset(f.options.Idle)
+		idle = f.idle.C
 	}
 	select {
 	case <-rung:

@@ -42,7 +42,7 @@ func add(t *testing.T, h *hub.Hub, n int) {
 // are dense.
 func collect(ctx context.Context, h *hub.Hub, from int64, n int) error {
 	want := from
-	for p, err := range h.Follow(ctx, "s", hub.Options{From: from, Limit: 7}) {
+	for p, err := range h.Follow(ctx, "s", tapedeck.FollowOptions{From: from, Limit: 7}) {
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func TestFollowTellsWhenItHasCaughtUp(t *testing.T) {
 			h := open(t)
 			add(t, h, events)
 			pages, seen := 0, 0
-			for p, err := range h.Follow(t.Context(), "s", hub.Options{Limit: 7}) {
+			for p, err := range h.Follow(t.Context(), "s", tapedeck.FollowOptions{Limit: 7}) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -146,7 +146,7 @@ func TestFollowEndsWithAClosedSession(t *testing.T) {
 		done := make(chan int)
 		go func() {
 			n := 0
-			for p, err := range h.Follow(t.Context(), "s", hub.Options{}) {
+			for p, err := range h.Follow(t.Context(), "s", tapedeck.FollowOptions{}) {
 				if err != nil {
 					t.Error(err)
 				}
@@ -162,7 +162,7 @@ func TestFollowEndsWithAClosedSession(t *testing.T) {
 			t.Errorf("saw %d events, want 4", n)
 		}
 		pages := 0
-		for p, err := range h.Follow(t.Context(), "s", hub.Options{From: 4}) { // nothing is left
+		for p, err := range h.Follow(t.Context(), "s", tapedeck.FollowOptions{From: 4}) { // nothing is left
 			if pages++; err != nil || !p.Closed || len(p.Records) != 0 {
 				t.Errorf("got %v, %v", p, err)
 			}
@@ -179,7 +179,7 @@ func TestFollowSeesACloseWithoutEvents(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			for range h.Follow(t.Context(), "s", hub.Options{}) {
+			for range h.Follow(t.Context(), "s", tapedeck.FollowOptions{}) {
 			}
 		}()
 		synctest.Wait()
@@ -194,7 +194,7 @@ func TestIdleFollowerIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t)
 		start, pages := time.Now(), 0
-		for p, err := range h.Follow(t.Context(), "s", hub.Options{Idle: 15 * time.Second}) {
+		for p, err := range h.Follow(t.Context(), "s", tapedeck.FollowOptions{Idle: 15 * time.Second}) {
 			if err != nil || len(p.Records) != 0 || !p.CaughtUp() {
 				t.Fatalf("got %v, %v", p, err)
 			}
@@ -210,7 +210,7 @@ func TestIdleFollowerIsTold(t *testing.T) {
 
 func TestFollowErrors(t *testing.T) {
 	follow := func(ctx context.Context, h *hub.Hub, from int64) error {
-		for _, err := range h.Follow(ctx, "s", hub.Options{From: from}) {
+		for _, err := range h.Follow(ctx, "s", tapedeck.FollowOptions{From: from}) {
 			if err != nil {
 				return err
 			}
@@ -273,7 +273,7 @@ func TestASlowFollowerSlowsNobody(t *testing.T) {
 		resume, done := make(chan struct{}), make(chan error)
 		go func() {
 			first, want := true, int64(0)
-			for p, err := range h.Follow(t.Context(), "s", hub.Options{Limit: 100}) {
+			for p, err := range h.Follow(t.Context(), "s", tapedeck.FollowOptions{Limit: 100}) {
 				if err != nil {
 					done <- err
 					return
@@ -318,7 +318,7 @@ func BenchmarkIdleFollowers(b *testing.B) {
 	for range b.N {
 		ready := make(chan struct{})
 		wg.Go(func() {
-			for range h.Follow(ctx, "s", hub.Options{}) {
+			for range h.Follow(ctx, "s", tapedeck.FollowOptions{}) {
 				if ready != nil {
 					close(ready)
 					ready = nil

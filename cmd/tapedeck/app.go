@@ -191,5 +191,5 @@ func readNote(dir string) (note, bool) {
 
 // follow follows a session from the beginning of an invocation.
 func (a *app) follow(ctx context.Context, s tapedeck.Started) iter.Seq2[tapedeck.Page, error] {
-	return a.hub.Follow(ctx, s.Session, hub.Options{From: s.Offset})
+	return a.hub.Follow(ctx, s.Session, tapedeck.FollowOptions{From: s.Offset})
 }

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/term"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -36,9 +39,18 @@ const (
 type pen struct {
 	w     io.Writer
 	color bool
+	width int // of the terminal in characters; a wide one if it is none
 }
 
-func (e *env) pen() pen { return pen{e.stdout, e.color(e.stdout)} }
+func (e *env) pen() pen {
+	p := pen{e.stdout, e.color(e.stdout), 160}
+	if f, ok := e.stdout.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w >= 40 {
+			p.width = w
+		}
+	}
+	return p
+}
 
 func (p pen) paint(s style, text string) string {
 	if !p.color || text == "" {
@@ -88,7 +100,7 @@ func (p pen) eventLine(e *tapedeck.Event) string {
 		b.WriteString("  " + p.paint(blue, e.Thread))
 	}
 	if d := dataBrief(e); d != "" {
-		b.WriteString("  " + d)
+		b.WriteString("  " + brief(d, max(20, p.width-52-len(e.Thread))))
 	}
 	return b.String()
 }

@@ -82,6 +82,9 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 			return errors.Join(err, h.stop())
 		}
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go trim(ctx, a.hub.Followers)
 	e.printServing(h.url, f, live)
 	select {
 	case err = <-h.done:
@@ -146,15 +149,16 @@ func (e *env) printServing(url string, f serveFlags, live string) {
 	if strings.Contains(os.Args[0], "go-build") { // go run
 		cmd = "go run ./cmd/tapedeck"
 	}
-	_ = p.printf(`
-Try, in another terminal:
-  %[1]s ls%[2]s                        the sessions
-  %[1]s tail %[3]s%[2]s     the live one, event by event
-  %[1]s run "fix the build" --agent coder%[2]s
-  curl -N %[4]s/api/v1/sessions/%[3]s/stream
-
-Then kill this server with kill -9 %[5]d and start it again: the tail goes on where it was.
-`, cmd, args, live, url, os.Getpid())
+	_ = p.printf("\nTry, in another terminal:\n")
+	for _, try := range [][2]string{
+		{cmd + " ls" + args, "the sessions"},
+		{cmd + " tail " + live + args, "the live one, event by event"},
+		{cmd + ` run "fix the build"` + args, "an agent at work"},
+		{"curl -N " + url + "/api/v1/sessions/" + live + "/stream", "the live one as Server-Sent Events"},
+	} {
+		_ = p.printf("  %s\n      %s\n", try[0], p.paint(dim, try[1]))
+	}
+	_ = p.printf("\nThen kill this server with kill -9 %d and start it again: the tail goes on where it was.\n", os.Getpid())
 }
 
 // parseSize reads a number of bytes with an optional unit.

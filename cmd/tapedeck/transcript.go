@@ -112,7 +112,7 @@ func (t *transcript) tool(e *tapedeck.Event, d *eventData) error {
 	case "TOOL_CALL_ARGS":
 		t.args[id] += text(d.Delta)
 	case "TOOL_CALL_END":
-		err := t.line("  %s %s %s", t.paint(yellow, "⚙"), t.paint(yellow, brief(t.names[id], 40)), t.paint(dim, brief(t.args[id], 100)))
+		err := t.line("  %s %s %s", t.paint(yellow, "⚙"), t.paint(yellow, brief(t.names[id], 40)), t.paint(dim, brief(t.args[id], t.rest(t.names[id]))))
 		delete(t.args, id)
 		return err
 	case "TOOL_CALL_RESULT":
@@ -126,10 +126,13 @@ func (t *transcript) tool(e *tapedeck.Event, d *eventData) error {
 		}
 		delete(t.started, id)
 		defer delete(t.names, id)
-		return t.line("  %s %s%s %s", mark, brief(t.names[id], 40), t.paint(dim, took), t.paint(dim, brief(text(d.Content), 100)))
+		return t.line("  %s %s%s %s", mark, brief(t.names[id], 40), t.paint(dim, took), t.paint(dim, brief(text(d.Content), t.rest(t.names[id]+took))))
 	}
 	return nil
 }
+
+// rest returns how many characters of a tool's line are left after name.
+func (t *transcript) rest(name string) int { return max(20, t.width-8-len(name)) }
 
 func (t *transcript) plan(d *eventData) error {
 	var b strings.Builder
@@ -138,7 +141,7 @@ func (t *transcript) plan(d *eventData) error {
 		if mark == "" {
 			mark = "○"
 		}
-		fmt.Fprintf(&b, "\n    %s %s", mark, brief(x.Content, 100))
+		fmt.Fprintf(&b, "\n    %s %s", mark, brief(x.Content, t.rest("")))
 	}
 	return t.line("  %s%s", t.paint(blue, "plan"), b.String())
 }

@@ -118,8 +118,6 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 	// Of which the client here has about 8.
 	b.ReportMetric(float64(m.HeapInuse+m.StackInuse)/followers/1024, "idle-KB/follower")
-	b.ReportMetric(float64(m.StackInuse)/followers/1024, "stack-KB")
-	b.ReportMetric(float64(m.HeapAlloc)/followers/1024, "heapalloc-KB")
 }
 
 // BenchmarkCatchUp reads 10,000 messages from the start.

@@ -1,14 +1,12 @@
 package durable
 
 import (
+	"bytes"
+	"context"
 	"sync"
 
 	"github.com/tapedeck/tapedeck"
 )
-
-// maxShared is the size of the largest page of which the frame is kept for
-// others. Live pages are far smaller.
-const maxShared = 256 << 10
 
 // A fan is the subscribers of one stream in one form. Those who are at the same
 // position get the same bytes: what is appended is encoded once, however many
@@ -18,7 +16,7 @@ type fan struct {
 	subscribers int // guarded by fans.mu
 
 	mu     sync.Mutex
-	frames [8]frame // the newest; more than one, for a few are always a step behind
+	frames [4]frame // the newest; more than one, for a few are always a step behind
 	newest int
 }
 
@@ -28,33 +26,49 @@ type fanKey struct {
 	filter string
 }
 
+// maxShared is the size of the largest page whose frame is kept for others.
+// Live pages are far smaller.
+const maxShared = 64 << 10
+
 // A frame is an encoded page at the tail.
 type frame struct {
-	at, next offset
-	head     int64
-	cursor   int64
-	closed   bool
-	empty    bool // see page.empty
-	tail     bool // see page.tail
-	bytes    []byte
+	frameKey
+	next   offset
+	tail   bool
+	empty  bool   // see page.empty
+	cursor int64  // in the control event
+	data   int    // where in bytes the control event begins
+	bytes  []byte // nil: there is no frame
 }
 
-// frame returns the frame of p for position at, and builds it if nobody has.
-// Meanwhile others who want it wait rather than build it too.
-func (f *fan) frame(at offset, p tapedeck.Page, cursor int64, build func() (frame, error)) (frame, error) {
+// A frameKey says of what a frame is made.
+type frameKey struct {
+	at     offset
+	head   int64
+	closed bool
+}
+
+// frame returns the frame of p for where s is. If there is none it is made;
+// meanwhile others who want it wait rather than do the same.
+func (f *fan) frame(ctx context.Context, s *subscriber, p tapedeck.Page) (frame, error) {
+	key := frameKey{s.at, p.Head, p.Closed}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range f.frames {
-		have := &f.frames[i]
-		if have.at == at && have.head == p.Head && have.cursor == cursor && have.closed == p.Closed && have.bytes != nil {
-			return *have, nil
+		if f.frames[i].frameKey == key && f.frames[i].bytes != nil {
+			return f.frames[i], nil
 		}
 	}
-	made, err := build()
+	part, err := s.h.next(ctx, s.at, s.rd, p)
 	if err != nil {
-		return made, err
+		return frame{}, err
 	}
-	made.at, made.head, made.cursor, made.closed = at, p.Head, cursor, p.Closed
+	made := frame{
+		frameKey: key, next: part.next, tail: part.tail, empty: part.empty(), cursor: cursorAt(s.h.Now()),
+	}
+	b := bytes.NewBuffer(make([]byte, 0, s.rd.frameSize(&part)))
+	s.rd.encodeData(b, &part)
+	made.data, made.bytes = b.Len(), appendControl(b.Bytes(), &part, made.cursor)
 	f.newest = (f.newest + 1) % len(f.frames)
 	f.frames[f.newest] = made
 	return made, nil

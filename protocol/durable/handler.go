@@ -137,7 +137,7 @@ func (h *handler) writeStream(w http.ResponseWriter, r *http.Request, t target) 
 	case http.MethodPut:
 		return h.put(w, r, t)
 	case http.MethodDelete:
-		return done(w, t.inWords(h.Store.Delete(r.Context(), t.id)))
+		return noContent(w, t.inWords(h.Store.Delete(r.Context(), t.id)))
 	}
 	return notAllowed(w, allMethods)
 }

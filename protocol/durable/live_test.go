@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 )
 
@@ -136,8 +137,8 @@ func TestQuietConnection(t *testing.T) {
 			t.Errorf("it ended after %v", time.Since(began))
 		}
 		time.Sleep(time.Second)
-		if !s.ended() {
-			t.Errorf("it has not ended after %v", time.Since(began))
+		if got := s.take(); !s.ended() || strings.TrimPrefix(got, ": heartbeat\n\n") != "" {
+			t.Errorf("after %v: ended %v with %q", time.Since(began), s.ended(), got)
 		}
 	})
 }
@@ -200,6 +201,12 @@ func TestCursorsGrow(t *testing.T) {
 		time.Sleep(30 * 365 * 24 * time.Hour) // a bubble begins in 2000, cursors in 2024
 		door := newDoor(func(o *durable.Options) { o.SSEClose = 2 * time.Hour })
 		must(t, 201, door, "PUT", "a", "", asText...)
+		must(t, 201, door, "PUT", "full", "x", asText...)
+		sent := cursorNow()
+		h := must(t, 200, door, "GET", fmt.Sprintf("full?offset=-1&live=long-poll&cursor=%d", sent), "").Header
+		if got := h.Get("Stream-Cursor"); got <= fmt.Sprint(sent) {
+			t.Errorf("got cursor %s for a client that sent %d", got, sent)
+		}
 		ahead := cursorNow() + 2
 		s := watch(t, door, fmt.Sprintf("a?offset=-1&live=sse&cursor=%d", ahead))
 		cursor := func() (c int64) {
@@ -242,6 +249,9 @@ func TestFollowersAcrossDelete(t *testing.T) {
 		must(t, 204, door, "DELETE", "a", "")
 		if !live.ended() || !poll.ended() || poll.status != 404 {
 			t.Errorf("live ended %v, long-poll ended %v with %d", live.ended(), poll.ended(), poll.status)
+		}
+		if got := live.take(); got != "" {
+			t.Errorf("an event stream ended with %q", got)
 		}
 		must(t, 201, door, "PUT", "a", "new", asText...)
 		again := watch(t, door, "a?offset=-1&live=sse")
@@ -360,4 +370,37 @@ func TestFilteredFollowerLearnsThatItHasCaughtUp(t *testing.T) {
 		}
 		s.leave()
 	})
+}
+
+// A reader for whom nothing is left of very much is told now and then where it
+// is: else, cut off before the end, it would have to begin again each time.
+func TestFilteredFollowerIsToldWhereItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door := newDoor(nil)
+		must(t, 201, door, "PUT", "sessions/s", "")
+		for range 5 {
+			must(t, 204, door, "POST", "sessions/s", "["+strings.Repeat(`{"type":"x"},`, 4999)+`{"type":"x"}]`, asJSON...)
+		}
+		s := watch(t, door, "sessions/s?offset=-1&live=sse&type=y")
+		if n := strings.Count(s.take(), "event: control"); n < 3 || n > 10 {
+			t.Errorf("it was told %d times", n)
+		}
+		s.leave()
+	})
+}
+
+// JSON that a program wrote to the store may have line ends between its values.
+func TestMessageOfSeveralLines(t *testing.T) {
+	store := newMemory()
+	door := durable.New(options(store))
+	must(t, 201, door, "PUT", "a", "", asJSON...)
+	message := []byte("{\n \"a\": 1\r\n}")
+	_, err := store.Append(t.Context(), tapedeck.Append{Session: "stream/a", Chunks: [][]byte{message, []byte("2")}, Close: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := textOf(t, must(t, 200, door, "GET", "a?offset=-1&live=sse", ""))
+	if got, want := decodeEvents(t, live, false), "[{\n \"a\": 1\n},2]"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }

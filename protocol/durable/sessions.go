@@ -17,7 +17,7 @@ func (h *handler) writeSession(w http.ResponseWriter, r *http.Request, t target)
 	case http.MethodPut:
 		return h.putSession(w, r, t)
 	case http.MethodDelete:
-		return done(w, h.Verbs.Delete(r.Context(), t.id))
+		return noContent(w, h.Verbs.Delete(r.Context(), t.id))
 	}
 	return notAllowed(w, allMethods)
 }

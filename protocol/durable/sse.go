@@ -4,10 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/base64"
-	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -21,9 +18,16 @@ var (
 	heartbeat = []byte(": heartbeat\n\n")
 )
 
+// maxLive is how much is read at once for a live reader. One who is slow holds
+// on to it while it is being sent.
+const maxLive = 256 << 10
+
 // writeGrace is how long after the end of a connection a write may still take.
 // Who takes nothing for so long is gone, and resumes if it is not.
 const writeGrace = 30 * time.Second
+
+// maxSilent is how many records may be left out before the client is told.
+const maxSilent = 10_000
 
 // A subscriber is a connection of Server-Sent Events.
 type subscriber struct {
@@ -56,6 +60,7 @@ func (h *handler) serveEvents(w http.ResponseWriter, r *http.Request, rd *readin
 	s.cursor = nextCursor(h.Now(), rd.cursor)
 	s.fan = h.fans.enter(rd)
 	defer h.fans.leave(s.fan)
+	// One deadline for all writes: a timer for each would cost more than the write.
 	// Not every ResponseWriter has deadlines, and nothing is lost without.
 	_ = s.rc.SetWriteDeadline(time.Now().Add(h.SSEClose + writeGrace))
 	return s.run(ctx)
@@ -82,7 +87,7 @@ func (s *subscriber) run(ctx context.Context) error {
 // following says how to follow for rd. A stream with a short time to live is
 // kept alive by its readers.
 func (h *handler) following(rd *reading) tapedeck.FollowOptions {
-	o := tapedeck.FollowOptions{From: rd.at.n, Idle: h.Heartbeat, Limit: maxRecords, MaxBytes: h.PageBytes}
+	o := tapedeck.FollowOptions{From: rd.at.n, Idle: h.Heartbeat, Limit: h.limit(rd), MaxBytes: min(h.PageBytes, maxLive)}
 	if ttl := rd.session.TTL; ttl > 0 {
 		o.Idle = min(o.Idle, max(ttl/2, time.Second/10))
 	}
@@ -118,31 +123,28 @@ func after(records []tapedeck.Record, n int64) []tapedeck.Record {
 
 // sendPart sends the next frame made of p.
 func (s *subscriber) sendPart(ctx context.Context, p tapedeck.Page) error {
-	cursor := s.cursorNow()
 	if p.CaughtUp() && size(p.Records) <= maxShared {
-		f, err := s.fan.frame(s.at, p, cursor, func() (frame, error) { return s.build(ctx, p, cursor) })
+		f, err := s.fan.frame(ctx, s, p)
 		if err != nil || !s.reach(f.next, f.empty, f.tail) {
 			return err
 		}
-		if _, err := s.w.Write(f.bytes); err != nil {
-			return err
-		}
-		return s.rc.Flush()
+		return s.writeFrame(&f)
 	}
 	part, err := s.h.next(ctx, s.at, s.rd, p)
 	if err != nil || !s.reach(part.next, part.empty(), part.tail) {
 		return err
 	}
-	return s.write(&part, cursor)
+	return s.write(&part)
 }
 
 // reach notes that all up to next is being sent. It reports false if nothing
 // need be: a filter or a view left nothing of it, and the client would not
 // learn from it that it has caught up. The position is told when the next
-// heartbeat is due.
+// heartbeat is due, or when so much was left out that to come back from where
+// the client believes to be would cost much.
 func (s *subscriber) reach(next offset, empty, tail bool) bool {
 	s.at = next
-	if empty && s.begun && (s.upToDate || !tail) {
+	if empty && s.begun && (s.upToDate || !tail) && next.n-s.told.n < maxSilent {
 		return false
 	}
 	s.told, s.begun, s.upToDate = next, true, tail
@@ -154,7 +156,7 @@ func (s *subscriber) reach(next offset, empty, tail bool) bool {
 func (s *subscriber) idle() error {
 	if s.told != s.at {
 		s.told = s.at
-		return s.write(&page{next: s.at, tail: s.upToDate}, s.cursorNow())
+		return s.write(&page{next: s.at, tail: s.upToDate})
 	}
 	if _, err := s.w.Write(heartbeat); err != nil {
 		return err
@@ -162,24 +164,31 @@ func (s *subscriber) idle() error {
 	return s.rc.Flush()
 }
 
-func (s *subscriber) write(p *page, cursor int64) error {
-	if err := through(s.w, func(b *bufio.Writer) { s.rd.encodeFrame(b, p, cursor) }); err != nil {
+// writeFrame sends a frame that others get too. Only who sent a cursor from the
+// future needs a control event of its own.
+func (s *subscriber) writeFrame(f *frame) error {
+	b := f.bytes
+	if f.cursor < s.cursor {
+		p := page{next: f.next, tail: f.tail, closed: f.closed && f.tail}
+		b = appendControl(bytes.Clone(b[:f.data]), &p, s.cursor)
+	}
+	s.cursor = max(s.cursor, f.cursor)
+	if _, err := s.w.Write(b); err != nil {
 		return err
 	}
 	return s.rc.Flush()
 }
 
-func (s *subscriber) cursorNow() int64 { return max(s.cursor, cursorAt(s.h.Now())) }
-
-// build encodes the frame of p into memory that can be shared.
-func (s *subscriber) build(ctx context.Context, p tapedeck.Page, cursor int64) (frame, error) {
-	part, err := s.h.next(ctx, s.at, s.rd, p)
+func (s *subscriber) write(p *page) error {
+	s.cursor = max(s.cursor, cursorAt(s.h.Now()))
+	err := through(s.w, func(b *bufio.Writer) {
+		s.rd.encodeData(b, p)
+		_, _ = b.Write(appendControl(b.AvailableBuffer(), p, s.cursor))
+	})
 	if err != nil {
-		return frame{}, err
+		return err
 	}
-	b := bytes.NewBuffer(make([]byte, 0, s.rd.frameSize(&part)))
-	s.rd.encodeFrame(b, &part, cursor)
-	return frame{next: part.next, empty: part.empty(), tail: part.tail, bytes: b.Bytes()}, nil
+	return s.rc.Flush()
 }
 
 // next makes a page of records that were read for position at.
@@ -189,89 +198,3 @@ func (h *handler) next(ctx context.Context, at offset, rd *reading, p tapedeck.P
 	}
 	return h.cut(rd, at, p)
 }
-
-// frameSize returns about how many bytes the frame of p has.
-func (rd *reading) frameSize(p *page) int {
-	n := rd.size(p)
-	if !rd.json && !rd.text {
-		n = base64.StdEncoding.EncodedLen(n)
-	}
-	return n + 256
-}
-
-// encodeFrame writes p as a data event, if it has data, and a control event.
-func (rd *reading) encodeFrame(w sink, p *page, cursor int64) {
-	if len(p.parts) > 0 {
-		_, _ = io.WriteString(w, "event: data\ndata:")
-		switch {
-		case rd.json:
-			rd.encode(w, p)
-		case rd.text:
-			rd.encode(&lines{w: w}, p)
-		default:
-			e := base64.NewEncoder(base64.StdEncoding, w)
-			rd.encode(noByte{e}, p)
-			_ = e.Close()
-		}
-		_, _ = io.WriteString(w, "\n\n")
-	}
-	_, _ = w.Write(appendControl(make([]byte, 0, 192), p, cursor))
-}
-
-// appendControl appends a control event. Its id is the offset too, so that an
-// EventSource resumes by itself.
-func appendControl(b []byte, p *page, cursor int64) []byte {
-	b = p.next.append(append(b, "id: "...))
-	b = p.next.append(append(b, "\nevent: control\ndata:{\"streamNextOffset\":\""...))
-	if p.closed {
-		return append(b, "\",\"upToDate\":true,\"streamClosed\":true}\n\n"...)
-	}
-	b = strconv.AppendInt(append(b, "\",\"streamCursor\":\""...), cursor, 10)
-	if p.tail {
-		return append(b, "\",\"upToDate\":true}\n\n"...)
-	}
-	return append(b, "\"}\n\n"...)
-}
-
-// lines writes text as data lines. The parts of a page run together, so a CRLF
-// can be divided between two.
-type lines struct {
-	w  sink
-	cr bool // the last byte was a CR, which has already ended its line
-}
-
-func (l *lines) WriteByte(c byte) error {
-	_, err := l.Write([]byte{c})
-	return err
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	n := len(b)
-	if l.cr && n > 0 && b[0] == '\n' {
-		b = b[1:]
-	}
-	if n > 0 {
-		l.cr = false
-	}
-	for {
-		i := bytes.IndexAny(b, "\r\n")
-		if i < 0 {
-			break
-		}
-		_, _ = l.w.Write(b[:i])
-		_, _ = io.WriteString(l.w, "\ndata:")
-		if b[i] == '\r' && i+1 < len(b) && b[i+1] == '\n' {
-			i++
-		} else if b[i] == '\r' && i+1 == len(b) {
-			l.cr = true
-		}
-		b = b[i+1:]
-	}
-	_, err := l.w.Write(b)
-	return n, err
-}
-
-// noByte makes a sink of a writer to which nobody writes single bytes.
-type noByte struct{ io.Writer }
-
-func (noByte) WriteByte(byte) error { panic("durable: bytes are written in runs") }

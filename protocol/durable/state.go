@@ -51,7 +51,7 @@ func (s *state) project(ctx context.Context, _ tapedeck.Record, e *tapedeck.Even
 	case tapedeck.SessionRenamed, tapedeck.SessionImported, tapedeck.SessionForked, tapedeck.SessionClosed:
 		return attributes(e, out), nil
 	case tapedeck.RunStarted, tapedeck.RunFinished, tapedeck.RunError:
-		return append(out, encodeRun(e)), nil
+		return encodeRun(e, out), nil
 	}
 	return out, nil
 }
@@ -177,13 +177,16 @@ func attributes(e *tapedeck.Event, out [][]byte) [][]byte {
 }
 
 // encodeRun shows where an invocation stands.
-func encodeRun(e *tapedeck.Event) []byte {
+func encodeRun(e *tapedeck.Event, out [][]byte) [][]byte {
+	if e.Invocation == "" { // an entity must have a key
+		return out
+	}
 	var fold tapedeck.Session
 	fold.Apply(e)
-	return encodeChange(e, "update", "run", e.Invocation, struct {
+	return append(out, encodeChange(e, "update", "run", e.Invocation, struct {
 		Invocation string          `json:"invocation"`
 		Thread     string          `json:"thread"`
 		Status     tapedeck.Status `json:"status"`
 		Since      time.Time       `json:"since"`
-	}{e.Invocation, e.ThreadName(), fold.Status, e.Time})
+	}{e.Invocation, e.ThreadName(), fold.Status, e.Time}))
 }

@@ -1,12 +1,8 @@
 package durable
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -16,7 +12,7 @@ import (
 // reader began: so an offset means the same to everybody.
 type viewKind struct {
 	contentType string
-	project     func(log tapedeck.Log, session string, from int64) projection
+	begin       func(log tapedeck.Log, session string, from int64) projection
 }
 
 var views = map[string]viewKind{
@@ -137,32 +133,6 @@ func (h *handler) projectNext(ctx context.Context, rd *reading, at offset) (page
 	return h.project(ctx, rd, at, p)
 }
 
-// A filter selects events of a session. An empty one selects all.
-type filter struct{ types, channels, threads []string }
-
-func (f *filter) empty() bool { return len(f.types)+len(f.channels)+len(f.threads) == 0 }
-
-// match reports whether e is selected. The session's own life is part of every
-// selection of channels and threads.
-func (f *filter) match(e *tapedeck.Event) bool {
-	if len(f.types) > 0 && !slices.Contains(f.types, e.Type) {
-		return false
-	}
-	if e.Channel == tapedeck.ChannelSession {
-		return true
-	}
-	return (len(f.channels) == 0 || slices.Contains(f.channels, e.Channel)) &&
-		(len(f.threads) == 0 || slices.Contains(f.threads, e.ThreadName()))
-}
-
-// String returns the same text for the same filter.
-func (f *filter) String() string {
-	if f.empty() {
-		return ""
-	}
-	return strings.Join(f.types, ",") + "&" + strings.Join(f.channels, ",") + "&" + strings.Join(f.threads, ",")
-}
-
 // envelopes shows the records themselves. It is there for a filter.
 type envelopes struct{}
 
@@ -210,85 +180,4 @@ func (text) project(_ context.Context, _ tapedeck.Record, e *tapedeck.Event, out
 		out = append(out, []byte{'\n'})
 	}
 	return out, nil
-}
-
-// marshal encodes v, which can be encoded, without the escapes that are meant
-// for HTML.
-func marshal(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-// A change is a message of the state protocol: an entity, and what it is now.
-type change struct {
-	Type    string        `json:"type"`
-	Key     string        `json:"key"`
-	Value   any           `json:"value"`
-	Headers changeHeaders `json:"headers"`
-}
-
-type changeHeaders struct {
-	Operation  string `json:"operation"`
-	Timestamp  string `json:"timestamp"`
-	Offset     string `json:"offset"` // of the event
-	Thread     string `json:"thread"`
-	Invocation string `json:"invocation,omitempty"`
-}
-
-// encodeChange encodes what event e makes of an entity.
-func encodeChange(e *tapedeck.Event, operation, typ, key string, value any) []byte {
-	return marshal(change{typ, key, value, changeHeaders{
-		Operation: operation, Timestamp: e.Time.Format("2006-01-02T15:04:05.000Z"),
-		Offset: offset{n: e.Offset}.String(), Thread: e.ThreadName(), Invocation: e.Invocation,
-	}})
-}
-
-// folds keeps projections that remember something, each for who reads on from
-// where it stopped: the next page, or the next event of a live session. One
-// that is not found is made anew and reads what it must know of the past.
-type folds struct {
-	mu   sync.Mutex
-	kept [64]keptFold
-	next int
-}
-
-type keptFold struct {
-	gen  int64
-	view string
-	n    int64 // it has seen all events below
-	pr   projection
-}
-
-// maxWeight is the largest projection that is kept.
-const maxWeight = 1 << 20
-
-// take returns a projection for the events from n on. Nobody else has it.
-func (f *folds) take(rd *reading, n int64, log tapedeck.Log) projection {
-	if rd.view == "" {
-		return envelopes{}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for i := range f.kept {
-		k := &f.kept[i]
-		if k.pr != nil && k.n == n && k.gen == rd.session.Gen && k.view == rd.view {
-			pr := k.pr
-			*k = keptFold{}
-			return pr
-		}
-	}
-	return views[rd.view].project(log, rd.id, n)
-}
-
-func (f *folds) keep(rd *reading, n int64, pr projection) {
-	if w := pr.weight(); w == 0 || w > maxWeight {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.kept[f.next] = keptFold{rd.session.Gen, rd.view, n, pr}
-	f.next = (f.next + 1) % len(f.kept)
 }

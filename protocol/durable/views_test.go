@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 )
 
@@ -155,6 +156,27 @@ func decode(t *rapid.T, resp *http.Response, out *[]json.RawMessage) {
 		t.Fatal(err)
 	}
 	*out = append(*out, page...)
+}
+
+// TestInitialState patches the state that a session begins with, which is that
+// of every thread, whether the reader has seen the beginning or not.
+func TestInitialState(t *testing.T) {
+	store := newMemory()
+	o := options(store)
+	_, _, err := store.Create(t.Context(), tapedeck.Spec{ID: "s", Events: []tapedeck.Event{
+		{Type: tapedeck.SessionCreated, Data: []byte(`{"state":{"a":1}}`)},
+		{Type: "x"},
+		{Type: tapedeck.StateDelta, Thread: "side", Data: []byte(`{"delta":[{"op":"add","path":"/b","value":2}]}`)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []int{0, 1, 2} {
+		got := textOf(t, must(t, 200, durable.New(o), "GET", "sessions/s/views/state?offset="+offsetAt(from), ""))
+		if !strings.Contains(got, `"value":{"thread":"side","state":{"a":1,"b":2}}`) {
+			t.Errorf("from %d: got %s", from, got)
+		}
+	}
 }
 
 // TestMessageBegunBeforeThePage reads the end of a long message alone.

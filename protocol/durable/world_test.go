@@ -3,10 +3,6 @@ package durable_test
 import (
 	"context"
 	"encoding/json"
-	"flag"
-	"fmt"
-	"net"
-	"net/http"
 	"testing"
 	"time"
 
@@ -17,37 +13,6 @@ import (
 	"github.com/tapedeck/tapedeck/store/sqlite"
 	"github.com/tapedeck/tapedeck/store/tail"
 )
-
-var (
-	serve  = flag.String("serve", "", "with -run TestServe: serve the door on this `address` until interrupted")
-	wait   = flag.Duration("serve-for", time.Hour, "how long to serve")
-	folder = flag.String("serve-dir", "", "data `folder` to serve from; none for memory")
-)
-
-// TestServe is a server for programs that are not Go tests, such as the
-// protocol's own suite.
-func TestServe(t *testing.T) {
-	if *serve == "" {
-		t.Skip("no -serve")
-	}
-	l, err := net.Listen("tcp", *serve)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store := newMemory()
-	if *folder != "" {
-		store = openFolder(t, *folder)
-	}
-	o := options(store)
-	o.LongPoll = 500 * time.Millisecond
-	server := &http.Server{Handler: durable.New(o)}
-	stop := time.AfterFunc(*wait, func() { _ = server.Close() })
-	defer stop.Stop()
-	fmt.Println("serving on", l.Addr())
-	if err := server.Serve(l); err != http.ErrServerClosed {
-		t.Fatal(err)
-	}
-}
 
 // openFolder opens a store that lasts, with the layer that serves followers.
 func openFolder(t testing.TB, dir string) tapedeck.Store {

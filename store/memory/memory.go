@@ -117,7 +117,7 @@ func (m *Store) find(session string) (*log, error) {
 // commit asks the fault seam. Until it has returned nil nothing may be changed.
 func (m *Store) commit() error {
 	if err := m.fail(); err != nil {
-		return tapedeck.Errorf(tapedeck.Unavailable, "it could not be stored: %w", err).WithHint("try again")
+		return tapedeck.Errorf(tapedeck.Unavailable, "it could not be stored").WithHint("try again").Because(err)
 	}
 	return nil
 }

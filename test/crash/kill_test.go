@@ -1,4 +1,3 @@
-// Package crash holds the tests that kill the real program.
 package crash
 
 import (

@@ -1,0 +1,116 @@
+// Runs the protocol's own suite and the tests with the official client, against
+// a server that runs:
+//
+//     node run.mjs http://127.0.0.1:4747 [suite|client]
+//
+// or against a Tapedeck binary, which is started for it, in memory and then on
+// SQLite:
+//
+//     node run.mjs --binary ../../bin/tapedeck [suite|client]
+//
+// It prints the counts. It fails if a test fails, if one did not run that should
+// have, or after ten minutes: the client of the suite tries for ever to reach a
+// server that is not there.
+import { spawn } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join, resolve } from "node:path"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+
+const BASE_TESTS = 332 // of 0.3.6, without its 6 for subscriptions
+const LIMIT_MS = 10 * 60_000
+const LONG_POLL_MS = 500 // of the servers started here
+
+const here = dirname(fileURLToPath(import.meta.url))
+const FILES = { suite: ["suite.test.mjs"], client: ["client.test.mjs"], all: ["suite.test.mjs", "client.test.mjs"] }
+
+const args = process.argv.slice(2)
+const binary = args[0] === "--binary" ? args.splice(0, 2)[1] : undefined
+const url = binary ? undefined : args.shift()
+const files = FILES[args.shift() ?? "all"]
+if (!(url || binary) || !files || args.length > 0) {
+  console.error("usage: node run.mjs URL|--binary PATH [suite|client]")
+  process.exit(2)
+}
+
+const work = mkdtempSync(join(tmpdir(), "durable-"))
+let ok = true
+try {
+  if (url) {
+    ok = await check(url.replace(/\/$/, ""), process.env.DURABLE_LONG_POLL_MS)
+  } else {
+    for (const [name, where] of [["memory", ["--ephemeral"]], ["SQLite", ["--data", join(work, "data")]]]) {
+      console.log(`${name}:`)
+      const server = await start(resolve(binary), where)
+      ok = (await check(server.url, LONG_POLL_MS)) && ok
+      await server.stop()
+    }
+  }
+} catch (err) {
+  console.error(err.message)
+  ok = false
+} finally {
+  rmSync(work, { recursive: true, force: true })
+}
+process.exit(ok ? 0 : 1)
+
+/** Starts a server and waits until it says where it is. */
+async function start(path, where) {
+  const child = spawn(path, [
+    "serve", "--listen", "127.0.0.1:0", "--long-poll", `${LONG_POLL_MS}ms`,
+    "--allow-origin", "*", // the suite sends a preflight of a foreign page
+    ...where,
+  ], { stdio: ["ignore", "pipe", "pipe"] })
+  const ended = new Promise((done) => child.on("exit", done))
+  const address = new Promise((done) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      createInterface({ input: stream }).on("line", (line) => {
+        const found = line.match(/http:\/\/[\d.]+:\d+/)
+        if (found) done(found[0])
+      })
+    }
+  })
+  const url = await Promise.race([address, ended.then(() => { throw new Error(`${path} ended before it served`) })])
+  return { url, stop: () => { child.kill("SIGTERM"); return ended } }
+}
+
+/** Runs the tests against a server and prints what came of it. */
+async function check(url, longPoll) {
+  if (!(await fetch(`${url}/v1/stream/`).then(() => true, () => false))) {
+    throw new Error(`no server answers at ${url}`)
+  }
+  const report = join(work, "report.json")
+  rmSync(report, { force: true })
+  const vitest = join(here, "node_modules", "vitest", "vitest.mjs")
+  const child = spawn(process.execPath, [vitest, "run", "--reporter=json", `--outputFile=${report}`, ...files], {
+    cwd: here,
+    stdio: ["ignore", "ignore", "inherit"],
+    env: { ...process.env, DURABLE_URL: url, ...(longPoll && { DURABLE_LONG_POLL_MS: String(longPoll) }) },
+  })
+  const timer = setTimeout(() => {
+    console.error(`stopped after ${LIMIT_MS / 60_000} minutes`)
+    child.kill("SIGKILL")
+  }, LIMIT_MS)
+  const code = await new Promise((done) => child.on("exit", (c) => done(c ?? 1)))
+  clearTimeout(timer)
+  return summarise(JSON.parse(readFileSync(report, "utf8"))) && code === 0
+}
+
+function summarise(results) {
+  let ok = results.testResults.length === files.length
+  for (const file of results.testResults) {
+    const name = file.name.endsWith("suite.test.mjs") ? "suite" : "client"
+    const count = (...states) => file.assertionResults.filter((t) => states.includes(t.status)).length
+    console.log(`${name}: ${count("passed")} passed, ${count("failed")} failed, ${count("skipped", "pending")} skipped`)
+    for (const t of file.assertionResults.filter((t) => t.status === "failed")) {
+      console.log(`  FAILED ${t.fullName}\n    ${(t.failureMessages[0] ?? "").split("\n").slice(0, 4).join("\n    ")}`)
+    }
+    if (file.message) console.log(`  ${file.message}`)
+    if (name === "suite" && count("passed") < BASE_TESTS) {
+      console.log(`  the suite has ${BASE_TESTS} tests, and all of them must pass`)
+      ok = false
+    }
+  }
+  return ok
+}

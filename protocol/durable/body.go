@@ -1,0 +1,144 @@
+package durable
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// readBody reads the whole body into memory of its own, which becomes what is
+// stored: so it is neither pooled nor larger than need be.
+func (h *handler) readBody(r *http.Request) ([]byte, error) {
+	n := r.ContentLength
+	switch {
+	case n > h.MaxBody:
+		return nil, h.tooLarge()
+	case n >= 0 && n <= trusted:
+		return readExactly(r.Body, make([]byte, n))
+	case n > trusted:
+		b, err := readExactly(r.Body, make([]byte, trusted))
+		if err != nil {
+			return nil, err
+		}
+		whole := make([]byte, n)
+		_, err = readExactly(r.Body, whole[copy(whole, b):])
+		return whole, err
+	}
+	b, err := io.ReadAll(io.LimitReader(r.Body, h.MaxBody+1))
+	if err != nil {
+		return nil, brokenOff(err)
+	}
+	if int64(len(b)) > h.MaxBody {
+		return nil, h.tooLarge()
+	}
+	return bytes.Clone(b), nil // without the slack of reading
+}
+
+// trusted is how much memory a client gets for a promise. Who promises more must
+// first send so much.
+const trusted = 256 << 10
+
+func readExactly(r io.Reader, b []byte) ([]byte, error) {
+	if _, err := io.ReadFull(r, b); err != nil {
+		return nil, brokenOff(err)
+	}
+	return b, nil
+}
+
+func brokenOff(err error) error {
+	return tapedeck.Errorf(tapedeck.Invalid, "the body broke off before its end: %w", err)
+}
+
+func (h *handler) tooLarge() error {
+	return tapedeck.Errorf(tapedeck.TooLarge, "the body has more than %d bytes, the most that is taken at once", h.MaxBody).
+		WithHint("divide it into several appends")
+}
+
+// decodeMessages divides a body into what an append stores: the messages of
+// JSON, else all of it as one.
+func decodeMessages(contentType string, body []byte) ([][]byte, error) {
+	if !isJSON(contentType) {
+		return [][]byte{body}, nil
+	}
+	return splitJSON(body)
+}
+
+// splitJSON returns the elements of a JSON array, or the one value that is not
+// an array. Each is without insignificant space, so it is on one line. They
+// share memory with body unless it has such space.
+func splitJSON(body []byte) ([][]byte, error) {
+	if err := checkJSON(body); err != nil {
+		return nil, err
+	}
+	body = bytes.Trim(body, " \t\r\n")
+	if body[0] != '[' {
+		return [][]byte{compact(body)}, nil
+	}
+	return split(compact(body)), nil
+}
+
+func checkJSON(body []byte) error {
+	var syntax *json.SyntaxError
+	switch {
+	case !utf8.Valid(body): // encoding/json would let it pass
+		return tapedeck.Errorf(tapedeck.Invalid, "the body is not valid UTF-8")
+	case json.Valid(body):
+		return nil
+	case errors.As(json.Unmarshal(body, &json.RawMessage{}), &syntax):
+		return tapedeck.Errorf(tapedeck.Invalid, "the body is not JSON: %v, at byte %d", syntax, syntax.Offset)
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "the body is not JSON")
+}
+
+// compact returns valid JSON without insignificant space: itself, if it has none.
+func compact(b []byte) []byte {
+	inString := false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '"':
+			inString = !inString
+		case inString:
+			if c == '\\' {
+				i++
+			}
+		case c <= ' ':
+			buf := bytes.NewBuffer(make([]byte, 0, len(b)))
+			_ = json.Compact(buf, b) // cannot fail: b is valid
+			return buf.Bytes()
+		}
+	}
+	return b
+}
+
+// split returns the elements of a valid, compact array.
+func split(b []byte) [][]byte {
+	b = b[1 : len(b)-1]
+	if len(b) == 0 {
+		return nil
+	}
+	var out [][]byte
+	start, depth, inString := 0, 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '"':
+			inString = !inString
+		case inString:
+			if c == '\\' {
+				i++
+			}
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			depth--
+		case c == ',' && depth == 0:
+			out = append(out, b[start:i:i])
+			start = i + 1
+		}
+	}
+	return append(out, b[start:len(b):len(b)])
+}

@@ -1,0 +1,95 @@
+package durable
+
+import (
+	"bytes"
+	"encoding/base64"
+	"io"
+	"strconv"
+)
+
+// frameSize returns about how many bytes the frame of p has.
+func (rd *reading) frameSize(p *page) int {
+	n := rd.size(p)
+	if !rd.json && !rd.text {
+		n = base64.StdEncoding.EncodedLen(n)
+	}
+	return n + 256
+}
+
+// encodeData writes p as a data event, or nothing if it has no data.
+func (rd *reading) encodeData(w sink, p *page) {
+	if len(p.parts) == 0 {
+		return
+	}
+	_, _ = io.WriteString(w, "event: data\ndata:")
+	switch {
+	case rd.json, rd.text:
+		rd.encode(&lines{w: w}, p)
+	default:
+		e := base64.NewEncoder(base64.StdEncoding, w)
+		rd.encode(noByte{e}, p)
+		_ = e.Close()
+	}
+	_, _ = io.WriteString(w, "\n\n")
+}
+
+// appendControl appends a control event, which tells the offset after the data
+// event before it. Its id is the offset too, so that an EventSource resumes by
+// itself.
+func appendControl(b []byte, p *page, cursor int64) []byte {
+	b = p.next.append(append(b, "id: "...))
+	b = p.next.append(append(b, "\nevent: control\ndata:{\"streamNextOffset\":\""...))
+	if p.closed {
+		return append(b, "\",\"upToDate\":true,\"streamClosed\":true}\n\n"...)
+	}
+	b = strconv.AppendInt(append(b, "\",\"streamCursor\":\""...), cursor, 10)
+	if p.tail {
+		return append(b, "\",\"upToDate\":true}\n\n"...)
+	}
+	return append(b, "\"}\n\n"...)
+}
+
+// lines writes text as data lines. The parts of a page run together, so a CRLF
+// can be divided between two. (JSON that came in here is on one line, but that
+// of a program that writes to the store need not be.)
+type lines struct {
+	w  sink
+	cr bool // the last byte was a CR, which has already ended its line
+}
+
+// WriteByte writes a byte that does not end a line.
+func (l *lines) WriteByte(c byte) error {
+	l.cr = false
+	return l.w.WriteByte(c)
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	n := len(b)
+	if l.cr && n > 0 && b[0] == '\n' {
+		b = b[1:]
+	}
+	if n > 0 {
+		l.cr = false
+	}
+	for {
+		i := bytes.IndexAny(b, "\r\n")
+		if i < 0 {
+			break
+		}
+		_, _ = l.w.Write(b[:i])
+		_, _ = io.WriteString(l.w, "\ndata:")
+		if b[i] == '\r' && i+1 < len(b) && b[i+1] == '\n' {
+			i++
+		} else if b[i] == '\r' && i+1 == len(b) {
+			l.cr = true
+		}
+		b = b[i+1:]
+	}
+	_, err := l.w.Write(b)
+	return n, err
+}
+
+// noByte makes a sink of a writer to which nobody writes single bytes.
+type noByte struct{ io.Writer }
+
+func (noByte) WriteByte(byte) error { panic("durable: bytes are written in runs") }

@@ -1,0 +1,142 @@
+package durable
+
+import (
+	"bufio"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A page is part of a stream as it goes out.
+type page struct {
+	parts  []tapedeck.Record // messages, or runs of bytes
+	next   offset
+	tail   bool // it ends where the stream ends
+	closed bool // and there will be no more
+}
+
+// empty reports whether p has nothing but its position to say.
+func (p *page) empty() bool { return len(p.parts) == 0 && !p.closed }
+
+// cut makes a page of records that were read for position at. It is all of
+// them, unless the first is a run of bytes longer than a page.
+func (h *handler) cut(rd *reading, at offset, p tapedeck.Page) (page, error) {
+	out := page{parts: p.Records, next: offset{n: p.Next}, tail: p.CaughtUp(), closed: p.Closed && p.CaughtUp()}
+	if at.k == 0 && (rd.json || len(p.Records) == 0 || len(p.Records[0].Data) <= h.PageBytes) {
+		return out, nil
+	}
+	if rd.json || len(p.Records) == 0 || at.k > int64(len(p.Records[0].Data)) {
+		return page{}, badOffset(at.String())
+	}
+	first := p.Records[0]
+	first.Data = first.Data[at.k:]
+	if len(first.Data) > h.PageBytes {
+		first.Data = first.Data[:rd.breakAt(first.Data, h.PageBytes)]
+		return page{parts: []tapedeck.Record{first}, next: offset{at.n, at.k + int64(len(first.Data))}}, nil
+	}
+	out.parts = append([]tapedeck.Record{first}, p.Records[1:]...) // the store's own slice is left alone
+	if len(first.Data) == 0 {
+		out.parts = out.parts[1:]
+	}
+	return out, nil
+}
+
+// breakAt returns where to break b, which is longer than size: there, but in
+// text not within a character.
+func (rd *reading) breakAt(b []byte, size int) int {
+	if !rd.text {
+		return size
+	}
+	for i := size; i > 0 && i > size-utf8.UTFMax; i-- {
+		if utf8.RuneStart(b[i]) {
+			return i
+		}
+	}
+	return size // it is not UTF-8
+}
+
+func size(records []tapedeck.Record) int {
+	n := 0
+	for i := range records {
+		n += len(records[i].Data)
+	}
+	return n
+}
+
+// size returns how many bytes the body of p has.
+func (rd *reading) size(p *page) int {
+	n := size(p.parts)
+	if rd.json {
+		n += 2 + max(0, len(p.parts)-1)
+	}
+	return n
+}
+
+// A sink takes what is encoded.
+type sink interface {
+	io.Writer
+	io.ByteWriter
+}
+
+// encode writes the body of p.
+func (rd *reading) encode(w sink, p *page) {
+	if !rd.json {
+		for i := range p.parts {
+			_, _ = w.Write(p.parts[i].Data)
+		}
+		return
+	}
+	_ = w.WriteByte('[')
+	for i := range p.parts {
+		if i > 0 {
+			_ = w.WriteByte(',')
+		}
+		_, _ = w.Write(p.parts[i].Data)
+	}
+	_ = w.WriteByte(']')
+}
+
+// buffers are large so that a page goes out in few system calls.
+var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
+
+// through calls encode with a large buffer before w.
+func through(w io.Writer, encode func(*bufio.Writer)) error {
+	b := buffers.Get().(*bufio.Writer)
+	defer buffers.Put(b)
+	b.Reset(w)
+	encode(b)
+	err := b.Flush()
+	b.Reset(nil)
+	return err
+}
+
+// tag returns the entity tag of a page: which incarnation of the stream, from
+// where to where, and whether it ends there.
+func (rd *reading) tag(p *page) string {
+	b := make([]byte, 0, 2*offsetLen+24)
+	b = append(b, '"')
+	b = strconv.AppendInt(b, rd.session.Gen, 10)
+	b = rd.at.append(append(b, ':'))
+	b = p.next.append(append(b, ':'))
+	if p.closed {
+		b = append(b, ":c"...)
+	}
+	return string(append(b, '"'))
+}
+
+// matchesTag reports whether If-None-Match names tag, which has no comma.
+func matchesTag(header []string, tag string) bool {
+	for _, list := range header {
+		for t := range strings.SplitSeq(list, ",") {
+			t = strings.TrimPrefix(strings.TrimSpace(t), "W/")
+			if t == tag || t == "*" {
+				return true
+			}
+		}
+	}
+	return false
+}
