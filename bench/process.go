@@ -85,14 +85,15 @@ func (p *process) cpu() float64 {
 	return (user + system) / 100 // the kernel's USER_HZ
 }
 
-// rss returns the process's resident memory in bytes.
+// rss returns the process's own resident memory in bytes, without the pages of
+// the program file that it has touched.
 func (p *process) rss() float64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
 	if err != nil {
 		return 0
 	}
 	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, "RssAnon:"); ok {
 			kb, _ := strconv.ParseFloat(strings.Fields(rest)[0], 64)
 			return kb * 1024
 		}

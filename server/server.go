@@ -83,22 +83,31 @@ func (o *Options) readyz(w http.ResponseWriter, r *http.Request) {
 // headers say.
 func (o *Options) guarding(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !o.AnyHost && !isLoopbackHost(r.Host) {
-			writeError(w, http.StatusForbidden, tapedeck.Errorf(tapedeck.Forbidden, "this server does not answer to the name %q", r.Host).
-				WithHint("use 127.0.0.1 or localhost, or start it with --listen on the address that the name stands for"))
-			return
-		}
-		if origin := r.Header.Get("Origin"); origin != "" && !o.allowed(origin, r.Host) {
-			writeError(w, http.StatusForbidden, tapedeck.Errorf(tapedeck.Forbidden, "pages of %q may not call this server", origin).
-				WithHint("start it with --allow-origin %s if they should", origin))
-			return
-		}
-		if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" && r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Mode") != "navigate" && !slices.Contains(o.AllowOrigins, "*") {
-			writeError(w, http.StatusForbidden, tapedeck.Errorf(tapedeck.Forbidden, "pages of another site may not load this"))
+		if err := o.foreign(r); err != nil {
+			writeError(w, http.StatusForbidden, err)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// foreign says why a request is refused. It is not inlined: what it needs would
+// stay on the stack of every request that waits.
+//
+//go:noinline
+func (o *Options) foreign(r *http.Request) error {
+	origin := r.Header.Get("Origin")
+	switch {
+	case !o.AnyHost && !isLoopbackHost(r.Host):
+		return tapedeck.Errorf(tapedeck.Forbidden, "this server does not answer to the name %q", r.Host).
+			WithHint("use 127.0.0.1 or localhost, or start it with --listen on the address that the name stands for")
+	case origin != "" && !o.allowed(origin, r.Host):
+		return tapedeck.Errorf(tapedeck.Forbidden, "pages of %q may not call this server", origin).
+			WithHint("start it with --allow-origin %s if they should", origin)
+	case origin == "" && r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" && !slices.Contains(o.AllowOrigins, "*"):
+		return tapedeck.Errorf(tapedeck.Forbidden, "pages of another site may not load this")
+	}
+	return nil
 }
 
 func (o *Options) allowed(origin, host string) bool {
@@ -126,17 +135,19 @@ func isLoopbackHost(host string) bool {
 // not whole.
 func (o *Options) recovering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			p := recover()
-			if p == nil {
-				return
-			}
-			if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-				panic(p)
-			}
-			o.Logger.Error("a request failed", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-			panic(http.ErrAbortHandler)
-		}()
+		defer o.recovered(r)
 		next.ServeHTTP(w, r)
 	})
+}
+
+// recovered is deferred.
+func (o *Options) recovered(r *http.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+		o.Logger.Error("a request failed", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+	}
+	panic(http.ErrAbortHandler)
 }
