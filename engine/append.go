@@ -1,10 +1,14 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -12,101 +16,176 @@ import (
 
 // Append appends events from outside. AG-UI events are brought into the form
 // that the log keeps and must come in an order that can be replayed; events of
-// the session's own life are refused, for they are made by verbs. What a
-// producer says of time is kept in the data; the event's own time is ours.
+// the session's own life are refused, for they are made by verbs, and so are
+// AG-UI events of a run that an engine drives. What a producer says of time is
+// kept in the data; the event's own time is ours.
 func (e *Engine) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
 	if len(a.Events) > e.options.MaxEvents {
 		return tapedeck.Appended{}, tapedeck.Errorf(tapedeck.TooLarge, "the append has %d events; at most %d are allowed", len(a.Events), e.options.MaxEvents).
 			WithHint("append them in several parts")
 	}
-	events := make([]tapedeck.Event, len(a.Events))
-	for i, ev := range a.Events {
-		if err := fromOutside(&ev); err != nil {
-			return tapedeck.Appended{}, err
+	events := slices.Clone(a.Events)
+	for i := range events {
+		if err := fromOutside(&events[i]); err != nil {
+			return tapedeck.Appended{}, ofMany(err, i, len(events))
 		}
-		events[i] = ev
 	}
 	a.Events = events
-	return e.write(ctx, a, nil)
+	check := a.Check
+	return e.write(ctx, a, func(s *tapedeck.Session, events []tapedeck.Event) error {
+		if check != nil {
+			if err := check(s); err != nil {
+				return err
+			}
+		}
+		return notDriven(s, events)
+	})
+}
+
+// ofMany says to which of several events an error belongs.
+func ofMany(err error, i, n int) error {
+	var e *tapedeck.Error
+	if n == 1 || !errors.As(err, &e) {
+		return err
+	}
+	return (&tapedeck.Error{Kind: e.Kind, Message: "event " + strconv.Itoa(i+1) + " of " + strconv.Itoa(n) + ": " + e.Message, Err: err}).WithHint("%s", e.Hint)
+}
+
+// notDriven refuses AG-UI events of a run that an engine drives: only the holder
+// of its lease says what the agent does, and how it ends. Types of ours may
+// come, such as the answer to a question of the agent.
+func notDriven(s *tapedeck.Session, events []tapedeck.Event) error {
+	for _, r := range s.Runs {
+		if r.Owner == "" {
+			continue
+		}
+		for i := range events {
+			if events[i].Invocation == r.Invocation && !strings.Contains(events[i].Type, ".") {
+				return tapedeck.Errorf(tapedeck.Conflict, "run %s is written by the server that drives it; a %s from elsewhere cannot come into it", r.Invocation, events[i].Type).
+					WithHint("cancel it, or begin a run on another thread")
+			}
+		}
+	}
+	return nil
 }
 
 // fromOutside checks an event of a client and takes from it what is not the
 // client's to say.
 func fromOutside(ev *tapedeck.Event) error {
-	if err := ev.Check(); err != nil {
-		return err
-	}
 	if strings.HasPrefix(ev.Type, "session.") {
 		return tapedeck.Errorf(tapedeck.Invalid, "%s cannot be appended", ev.Type).
 			WithHint("events of the session itself are made by its verbs, such as PATCH, DELETE and close")
 	}
-	if ev.Time.IsZero() {
-		return nil
+	if ev.Time.IsZero() && ev.Type != tapedeck.RunStarted {
+		return nil // the store checks it
 	}
-	at := ev.Time.UnixMilli()
-	ev.Time = time.Time{}
+	if err := ev.Check(); err != nil {
+		return err
+	}
 	var d map[string]json.RawMessage
 	if len(ev.Data) > 0 && json.Unmarshal(ev.Data, &d) != nil {
-		return nil
+		return tapedeck.Errorf(tapedeck.Invalid, "the data of %s cannot be read", ev.Type)
 	}
-	if _, ok := d["timestamp"]; ok {
-		return nil
+	if ev.Type == tapedeck.RunStarted {
+		if err := disown(ev, d); err != nil {
+			return err
+		}
 	}
-	if d == nil {
-		d = map[string]json.RawMessage{}
+	if !ev.Time.IsZero() {
+		keepTime(ev, d)
 	}
-	d["timestamp"], _ = json.Marshal(at)
-	data, err := json.Marshal(d)
-	if err != nil {
-		return tapedeck.Errorf(tapedeck.Invalid, "the data of %s is not a JSON object: %w", ev.Type, err)
-	}
-	ev.Data = data
 	return nil
 }
+
+// disown takes from a RUN_STARTED the owner that only an engine may be. Else a
+// copy of one of ours would be a run that no lease ever ends.
+func disown(ev *tapedeck.Event, d map[string]json.RawMessage) error {
+	if !owned(ev.Data) {
+		return nil
+	}
+	var metadata, ours map[string]json.RawMessage
+	if json.Unmarshal(d["metadata"], &metadata) == nil && json.Unmarshal(metadata[tapedeck.VendorKey], &ours) == nil {
+		delete(ours, "owner")
+		metadata[tapedeck.VendorKey] = object(ours)
+		d["metadata"] = object(metadata)
+		ev.Data = object(d)
+	}
+	if owned(ev.Data) { // by a name in another case, or one given twice
+		return tapedeck.Errorf(tapedeck.Invalid, "the %s names an owner", ev.Type).WithHint("leave metadata.%s.owner out", tapedeck.VendorKey)
+	}
+	return nil
+}
+
+// owned reports whether a run would have an owner, as the catalogue reads it:
+// encoding/json takes names in any case, and joins objects of one name.
+func owned(data json.RawMessage) bool {
+	var s tapedeck.Session
+	s.Apply(&tapedeck.Event{Type: tapedeck.RunStarted, Data: data})
+	return s.Runs[0].Owner != ""
+}
+
+// keepTime moves the time that a producer gave into the data, unless that has
+// one.
+func keepTime(ev *tapedeck.Event, d map[string]json.RawMessage) {
+	at := ev.Time.UnixMilli()
+	ev.Time = time.Time{}
+	if _, ok := d["timestamp"]; ok {
+		return
+	}
+	data := []byte{'{'}
+	if len(d) > 0 {
+		data = append(bytes.TrimSuffix(bytes.TrimSpace(slices.Clone(ev.Data)), []byte("}")), ',')
+	}
+	ev.Data = append(strconv.AppendInt(append(data, `"timestamp":`...), at, 10), '}')
+}
+
+// A guard, if not nil, is asked first, in the store's writer, with the events in
+// the form of the log.
+type guard func(*tapedeck.Session, []tapedeck.Event) error
 
 // maxTries bounds how often an append is tried whose ledger was stale. One
 // repetition is usual after a restart or a failed commit; many mean that
 // somebody writes past the engine all the time.
 const maxTries = 50
 
-// write appends events that must be in order. guard, if not nil, is asked in the
-// store's writer first.
-func (e *Engine) write(ctx context.Context, a tapedeck.Append, guard func(*tapedeck.Session) error) (tapedeck.Appended, error) {
-	given := a.Events
+// write appends events that must be in order, brought into the form of the log.
+func (e *Engine) write(ctx context.Context, a tapedeck.Append, g guard) (tapedeck.Appended, error) {
+	given, closes := a.Events, a.Close
 	for range maxTries {
 		l, v, err := e.current(ctx, a.Session)
 		if err != nil {
 			return tapedeck.Appended{}, err
 		}
-		// The form depends on what is open. An error is told only by the
-		// writer, if the ledger was right: before that a repetition by a
-		// producer must be known as one.
-		events, formErr := v.Clone().Accept(given)
-		if a.Events = events; formErr != nil {
-			a.Events = append([]tapedeck.Event(nil), given...)
-		}
-		checked := false
+		t := newAttempt(v, given)
+		var counted atomic.Bool // a store may go on after ctx is done
+		a.Events = t.events
 		a.Check = func(s *tapedeck.Session) error {
-			if s.Kind != tapedeck.KindSession {
-				return tapedeck.Errorf(tapedeck.NotFound, "there is no session %q", s.ID)
+			err := mayEnter(s, t, g)
+			if err == nil {
+				err = l.advance(s, t, closes)
 			}
-			if guard != nil {
-				if err := guard(s); err != nil {
-					return err
-				}
+			if err == nil {
+				counted.Store(true)
 			}
-			err := l.advance(s, a.Events, formErr, v)
-			checked = err == nil
 			return err
 		}
 		done, err := e.store.Append(ctx, a)
-		if err != nil && checked {
-			l.drop() // counted on, and not written as far as we know
+		if err != nil && counted.Load() {
+			l.drop() // it counted on them, and as far as we know they were not written
 		}
 		if !errors.Is(err, errStale) {
 			return done, err
 		}
-		l.refresh(v)
 	}
 	return tapedeck.Appended{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is being written by someone else", a.Session).WithHint("try again")
+}
+
+func mayEnter(s *tapedeck.Session, t *attempt, g guard) error {
+	if s.Kind != tapedeck.KindSession {
+		return tapedeck.Errorf(tapedeck.NotFound, "there is no session %q", s.ID)
+	}
+	if g == nil {
+		return nil
+	}
+	return g(s, t.events)
 }

@@ -59,8 +59,7 @@ func openRun(s *tapedeck.Session, invocation string) (tapedeck.OpenRun, error) {
 // cancelForeign ends a run that is written from outside: there is no agent that
 // we could stop, but its later events are refused.
 func (e *Engine) cancelForeign(ctx context.Context, s *tapedeck.Session, open tapedeck.OpenRun) (tapedeck.Cancelled, error) {
-	in := tapedeck.Invocation{ID: open.Invocation, Thread: open.Thread}
-	return cancelled(open.Invocation, e.finish(ctx, s.ID, open.Invocation, cancelledEnd(in, true)))
+	return cancelled(open.Invocation, e.finish(ctx, s.ID, open.Invocation, cancelledEnd(true), nil))
 }
 
 func cancelled(invocation string, end ending) (tapedeck.Cancelled, error) {

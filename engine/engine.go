@@ -50,7 +50,8 @@ type Engine struct {
 	runs    map[string]*run // by invocation
 	closing bool
 	wg      sync.WaitGroup
-	closed  chan struct{} // closed by Shutdown
+	life    context.Context // until Shutdown
+	die     context.CancelFunc
 }
 
 // New returns an engine. Call [Engine.Recover] before the first verb and
@@ -71,7 +72,8 @@ func New(o Options) *Engine {
 	if o.MaxEvents <= 0 {
 		o.MaxEvents = DefaultMaxEvents
 	}
-	e := &Engine{options: o, store: o.Store, id: tapedeck.NewID("eng_"), runs: map[string]*run{}, closed: make(chan struct{})}
+	e := &Engine{options: o, store: o.Store, id: tapedeck.NewID("eng_"), runs: map[string]*run{}}
+	e.life, e.die = context.WithCancel(context.Background())
 	e.wg.Go(e.sweep)
 	return e
 }
@@ -89,10 +91,8 @@ func (e *Engine) Agents() []tapedeck.Agent {
 // [tapedeck.CodeInterrupted], and waits for them, at most as long as ctx lasts.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.mu.Lock()
-	if !e.closing {
-		e.closing = true
-		close(e.closed)
-	}
+	e.closing = true
+	e.die()
 	for _, r := range e.runs {
 		r.stop(errShutdown)
 	}
@@ -115,7 +115,7 @@ func event(p tapedeck.Payload, actor string) tapedeck.Event {
 }
 
 // object returns the JSON of members that are known to encode.
-func object(members map[string]any) json.RawMessage {
+func object[V any](members map[string]V) json.RawMessage {
 	b, err := json.Marshal(members)
 	if err != nil {
 		panic(err) // only strings, numbers and what came as JSON are put in

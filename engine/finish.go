@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -15,7 +17,8 @@ type ending struct {
 	err       error // it could not be ended
 }
 
-// A terminal is the event that is to end a run.
+// A terminal is the event that is to end a run. The ids that AG-UI asks for are
+// filled in when it is written: a run from outside has a threadId of its own.
 type terminal struct {
 	event     tapedeck.Event
 	status    tapedeck.Status
@@ -29,10 +32,10 @@ func (r *run) terminal(agentErr, writeErr error) terminal {
 	started := r.queue.spoke()
 	switch {
 	case errors.Is(cause, errCancelled):
-		return cancelledEnd(r.in, started)
+		return cancelledEnd(started)
 	case errors.Is(cause, errShutdown):
 		return errorEnd(tapedeck.CodeInterrupted, "the server was stopped", tapedeck.StatusInterrupted)
-	case writeErr != nil && (tapedeck.KindOf(writeErr) == tapedeck.Conflict || tapedeck.KindOf(writeErr) == tapedeck.Invalid):
+	case refused(writeErr):
 		return errorEnd("protocol", "the agent said something that does not fit: "+writeErr.Error(), tapedeck.StatusFailed)
 	case writeErr != nil:
 		return errorEnd("storage", "what the agent said could not be stored", tapedeck.StatusFailed)
@@ -41,7 +44,7 @@ func (r *run) terminal(agentErr, writeErr error) terminal {
 	}
 	return terminal{
 		event: tapedeck.Event{Type: tapedeck.RunFinished, Data: object(map[string]any{
-			"threadId": r.in.Thread, "runId": r.in.ID, "outcome": map[string]string{"type": tapedeck.OutcomeSuccess},
+			"outcome": map[string]string{"type": tapedeck.OutcomeSuccess},
 		})},
 		status: tapedeck.StatusComplete,
 	}
@@ -57,10 +60,10 @@ func (r *run) explain(err error) string {
 	return "the agent failed"
 }
 
-func cancelledEnd(in tapedeck.Invocation, resumable bool) terminal {
+func cancelledEnd(resumable bool) terminal {
 	return terminal{
 		event: tapedeck.Event{Type: tapedeck.RunFinished, Data: object(map[string]any{
-			"threadId": in.Thread, "runId": in.ID, "outcome": map[string]string{"type": tapedeck.OutcomeCancelled},
+			"outcome":  map[string]string{"type": tapedeck.OutcomeCancelled},
 			"metadata": map[string]any{tapedeck.VendorKey: map[string]bool{"resumable": resumable}},
 		})},
 		status: tapedeck.StatusCancelled, resumable: resumable,
@@ -69,40 +72,88 @@ func cancelledEnd(in tapedeck.Invocation, resumable bool) terminal {
 
 func errorEnd(code, message string, status tapedeck.Status) terminal {
 	return terminal{
-		event:  tapedeck.Event{Type: tapedeck.RunError, Data: object(map[string]any{"message": message, "code": code})},
+		event:  tapedeck.Event{Type: tapedeck.RunError, Data: object(map[string]string{"message": brief(message), "code": code})},
 		status: status,
 	}
+}
+
+// maxMessage is the most bytes of the message of an error: it must fit into the
+// log whatever an agent says.
+const maxMessage = 4096
+
+func brief(s string) string {
+	if len(s) > maxMessage {
+		s = s[:maxMessage] + "…"
+	}
+	return strings.ToValidUTF8(s, "")
+}
+
+// refused reports whether an append fails in the same way when it is repeated.
+func refused(err error) bool {
+	k := tapedeck.KindOf(err)
+	return k == tapedeck.Conflict || k == tapedeck.Invalid || k == tapedeck.TooLarge
 }
 
 // errEnded says that a run has a terminal event already.
 var errEnded = errors.New("the run has ended")
 
+// over reports whether err says that there is nothing to end any more: no open
+// run, no session, or none that anything can be appended to.
+func over(err error) bool {
+	var e *tapedeck.AppendError
+	k := tapedeck.KindOf(err)
+	return errors.Is(err, errEnded) || k == tapedeck.NotFound || k == tapedeck.Gone ||
+		errors.As(err, &e) && e.Refusal == tapedeck.RefusedClosed
+}
+
 // finish closes what a run has open, in reverse order, and ends it, in one
 // append. Whoever comes second finds that it has ended (errEnded) and writes
 // nothing.
-func (e *Engine) finish(ctx context.Context, session, invocation string, t terminal) ending {
+func (e *Engine) finish(ctx context.Context, session, invocation string, t terminal, g guard) ending {
+	var err error
+	for range maxTries {
+		var events []tapedeck.Event
+		if events, err = e.last(ctx, session, invocation, t); err != nil {
+			return ending{err: err}
+		}
+		var done tapedeck.Appended
+		done, err = e.write(ctx, tapedeck.Append{Session: session, Events: events}, g)
+		switch {
+		case err == nil:
+			return ending{offset: done.Next - 1, status: t.status, resumable: t.resumable}
+		case !refused(err) || over(err):
+			return ending{err: err}
+		}
+		// Something was opened or closed meanwhile.
+	}
+	return ending{err: err}
+}
+
+// last returns the last events of an open run, as of now.
+func (e *Engine) last(ctx context.Context, session, invocation string, t terminal) ([]tapedeck.Event, error) {
 	for range maxTries {
 		l, v, err := e.current(ctx, session)
 		if err != nil {
-			return ending{err: err}
+			return nil, err
 		}
-		thread, open := threadOf(v, invocation)
-		if !open {
-			return ending{err: errEnded}
+		if thread, open := threadOf(v, invocation); open {
+			t.event.Thread, t.event.Invocation, t.event.Actor = thread, invocation, "tapedeck"
+			return append(v.Closing(invocation), t.event), nil
 		}
-		t.event.Thread, t.event.Invocation, t.event.Actor = thread, invocation, "tapedeck"
-		events := append(v.Closing(invocation), t.event)
-		done, err := e.write(ctx, tapedeck.Append{Session: session, Events: events}, nil)
-		switch tapedeck.KindOf(err) {
-		case "":
-			return ending{offset: done.Next - 1, status: t.status, resumable: t.resumable}
-		case tapedeck.Conflict, tapedeck.Invalid: // something was opened or closed meanwhile
-			l.refresh(v)
-		default:
-			return ending{err: err}
+		s, err := e.session(ctx, session)
+		if err != nil {
+			return nil, err
 		}
+		if !hasRun(&s, invocation) {
+			break
+		}
+		l.drop() // it was started past the engine, or its end was not written after all
 	}
-	return ending{err: tapedeck.Errorf(tapedeck.Unavailable, "run %s could not be ended", invocation)}
+	return nil, errEnded
+}
+
+func hasRun(s *tapedeck.Session, invocation string) bool {
+	return slices.ContainsFunc(s.Runs, func(r tapedeck.OpenRun) bool { return r.Invocation == invocation })
 }
 
 func threadOf(v *tapedeck.Verifier, invocation string) (string, bool) {

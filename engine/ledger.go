@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/tapedeck/tapedeck"
@@ -32,11 +33,15 @@ func (l *ledger) look() (*tapedeck.Verifier, bool) {
 	return l.verifier, l.known
 }
 
-// set makes the ledger that of s.
-func (l *ledger) set(s *tapedeck.Session, v *tapedeck.Verifier) {
+// set makes the ledger that of s, unless it has come further meanwhile, and
+// returns its verifier.
+func (l *ledger) set(s *tapedeck.Session, v *tapedeck.Verifier) *tapedeck.Verifier {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.known, l.gen, l.head, l.verifier = true, s.Gen, s.Head, v
+	if !l.known || l.gen != s.Gen || l.head < s.Head {
+		l.known, l.gen, l.head, l.verifier = true, s.Gen, s.Head, v
+	}
+	return l.verifier
 }
 
 // drop forgets: what the ledger counted on did not come true.
@@ -46,39 +51,78 @@ func (l *ledger) drop() {
 	l.known = false
 }
 
-// refresh forgets, unless the ledger has moved on since it was seen.
-func (l *ledger) refresh(seen *tapedeck.Verifier) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.verifier == seen {
-		l.known = false
-	}
-}
-
 // advance checks events that are about to be appended to s, and counts on them.
-// They have got their form, or the error formErr, from the verifier seen. If
-// that is no longer the ledger's, a refusal may rest on what has passed: then
-// the answer is errStale.
-func (l *ledger) advance(s *tapedeck.Session, events []tapedeck.Event, formErr error, seen *tapedeck.Verifier) error {
+// closes says that the session is closed with them. With errStale it is worth
+// another attempt; any other error is a refusal.
+func (l *ledger) advance(s *tapedeck.Session, t *attempt, closes bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.known || l.gen != s.Gen || l.head != s.Head {
+		l.known = false // the writer knows better
 		return errStale
 	}
-	next, err := l.verifier.Clone(), formErr
-	for i := 0; i < len(events) && err == nil; i++ {
-		ev := events[i]
-		ev.Offset = s.Head + int64(i)
-		err = next.Add(&ev)
-	}
-	switch {
-	case err != nil && l.verifier != seen:
-		return errStale
-	case err != nil:
+	next, err := t.check(l.verifier, s.Head)
+	if err != nil {
 		return err
 	}
-	l.verifier, l.head = next, s.Head+int64(len(events))
+	if closes {
+		if runs := next.Runs(); len(runs) > 0 {
+			return tapedeck.Errorf(tapedeck.Conflict, "%s is running in session %s", runs[0].Invocation, s.ID).WithHint("cancel it first")
+		}
+	}
+	l.verifier, l.head = next, s.Head+int64(len(t.events))
 	return nil
+}
+
+// An attempt is events in the form that they have if the ledger is as it was
+// seen. They are formed by the goroutine that appends, so that the store's
+// writer, which everybody waits for, has next to nothing to do.
+type attempt struct {
+	given  []tapedeck.Event
+	events []tapedeck.Event   // in the form of the log; a copy of given if there is an error
+	err    error              // that they have no such form. A repetition by a producer is none all the same, so the writer tells it
+	seen   *tapedeck.Verifier // of the ledger
+	after  *tapedeck.Verifier // it with the events
+}
+
+func newAttempt(seen *tapedeck.Verifier, given []tapedeck.Event) *attempt {
+	t := &attempt{given: given, seen: seen, after: seen.Clone()}
+	if t.events, t.err = t.after.Accept(given); t.err != nil {
+		t.events = slices.Clone(given)
+	}
+	return t
+}
+
+func add(v *tapedeck.Verifier, events []tapedeck.Event) error {
+	for i := range events {
+		if err := v.Add(&events[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check returns v with the events, which are to lie at offset head. If v is not
+// what was seen, a refusal may rest on what has passed: it counts only if they
+// fit in no form.
+func (t *attempt) check(v *tapedeck.Verifier, head int64) (*tapedeck.Verifier, error) {
+	for i := range t.events {
+		t.events[i].Offset = head + int64(i)
+	}
+	switch {
+	case v == t.seen && t.err != nil:
+		return nil, t.err
+	case v == t.seen:
+		t.after.Settle(t.events)
+		return t.after, nil
+	}
+	if next := v.Clone(); t.err == nil && add(next, t.events) == nil {
+		return next, nil
+	}
+	if _, err := v.Clone().Accept(t.given); err != nil {
+		return nil, err
+	}
+	return nil, errStale
 }
 
 // maxLedgers is how many sessions the engine keeps in mind.
@@ -96,6 +140,20 @@ type ledgerEntry struct {
 	*ledger
 }
 
+// find returns the ledger of a session, nil if there is none. It makes none, so
+// that requests for sessions that do not exist leave nothing behind.
+func (m *ledgers) find(session string) *ledger {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	el, ok := m.byID[session]
+	if !ok {
+		return nil
+	}
+	m.recent.MoveToFront(el)
+	return el.Value.(ledgerEntry).ledger
+}
+
+// get returns the ledger of a session, a new one if there is none.
 func (m *ledgers) get(session string) *ledger {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,9 +177,10 @@ func (m *ledgers) get(session string) *ledger {
 // current returns the ledger of a session and its verifier, made anew if need
 // be.
 func (e *Engine) current(ctx context.Context, session string) (*ledger, *tapedeck.Verifier, error) {
-	l := e.ledgers.get(session)
-	if v, ok := l.look(); ok {
-		return l, v, nil
+	if l := e.ledgers.find(session); l != nil {
+		if v, ok := l.look(); ok {
+			return l, v, nil
+		}
 	}
 	s, err := e.session(ctx, session)
 	if err != nil {
@@ -131,6 +190,6 @@ func (e *Engine) current(ctx context.Context, session string) (*ledger, *tapedec
 	if err != nil {
 		return nil, nil, err
 	}
-	l.set(&s, v)
-	return l, v, nil
+	l := e.ledgers.get(session)
+	return l, l.set(&s, v), nil
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -25,9 +24,10 @@ type queue struct {
 	room      sync.Cond
 	events    []queued
 	bytes     int
-	closed    bool // the agent has ended
-	abandoned bool // nothing is taken any more
-	any       bool // something was said
+	closed    bool  // the agent has ended
+	err       error // and with this
+	abandoned bool  // nothing is taken any more
+	any       bool  // something was said
 }
 
 // A queued event may still grow.
@@ -91,11 +91,11 @@ func (q *queue) take() []tapedeck.Event {
 	return out
 }
 
-// close says that the agent has ended.
-func (q *queue) close() {
+// close says that the agent has ended, with an error or nil.
+func (q *queue) close(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.closed = true
+	q.closed, q.err = true, err
 	q.ring()
 }
 
@@ -112,6 +112,13 @@ func (q *queue) drained() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.closed && len(q.events) == 0
+}
+
+// outcome returns the error with which the agent has ended, nil if it has not.
+func (q *queue) outcome() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.err
 }
 
 // spoke reports whether the agent has said anything.
@@ -134,7 +141,7 @@ func deltaOf(ev *tapedeck.Event) *delta {
 		return nil
 	}
 	id, text, ok := plainDelta(ev.Data, member)
-	if !ok || !utf8.ValidString(text) {
+	if !ok {
 		return nil
 	}
 	return &delta{id: id, text: []byte(text), last: ev.Time}

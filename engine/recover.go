@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -19,31 +20,46 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 
 // endRuns ends the open runs that are chosen.
 func (e *Engine) endRuns(ctx context.Context, end terminal, choose func(*tapedeck.Session, tapedeck.OpenRun) bool) (int, error) {
-	n := 0
+	n, failed := 0, error(nil)
 	for cursor := ""; ; {
 		sessions, next, err := e.store.List(ctx, tapedeck.Filter{OpenRun: true, Cursor: cursor})
 		if err != nil {
-			return n, err
+			return n, errors.Join(failed, err)
 		}
 		for i := range sessions {
 			for _, r := range sessions[i].Runs {
 				if !choose(&sessions[i], r) {
 					continue
 				}
-				done := e.finish(ctx, sessions[i].ID, r.Invocation, end)
+				err := e.endRun(ctx, sessions[i].ID, r, end, choose)
 				switch {
-				case done.err == nil:
+				case err == nil:
 					n++
-				case errors.Is(done.err, errEnded), tapedeck.KindOf(done.err) == tapedeck.NotFound, tapedeck.KindOf(done.err) == tapedeck.Gone:
-				default:
-					return n, done.err
+				case over(err), errors.Is(err, errAlive):
+				case tapedeck.KindOf(err) == tapedeck.Unavailable, ctx.Err() != nil:
+					return n, errors.Join(failed, err)
+				default: // one session that cannot be read must not keep the others running
+					failed = errors.Join(failed, fmt.Errorf("run %s in session %s: %w", r.Invocation, sessions[i].ID, err))
 				}
 			}
 		}
 		if cursor = next; next == "" {
-			return n, nil
+			return n, failed
 		}
 	}
+}
+
+// errAlive says that a run was heard of after it had been chosen to be ended.
+var errAlive = errors.New("the run is alive")
+
+// endRun ends a run that was chosen, if it would be chosen now, too.
+func (e *Engine) endRun(ctx context.Context, session string, r tapedeck.OpenRun, end terminal, choose func(*tapedeck.Session, tapedeck.OpenRun) bool) error {
+	return e.finish(ctx, session, r.Invocation, end, func(s *tapedeck.Session, _ []tapedeck.Event) error {
+		if !choose(s, r) {
+			return errAlive
+		}
+		return nil
+	}).err
 }
 
 // sweep ends runs that are written from outside when nothing was heard of their
@@ -53,11 +69,11 @@ func (e *Engine) sweep() {
 	defer tick.Stop()
 	for {
 		select {
-		case <-e.closed:
+		case <-e.life.Done():
 			return
 		case <-tick.C:
 		}
-		if err := e.expireLeases(context.Background()); err != nil {
+		if err := e.expireLeases(e.life); err != nil && e.life.Err() == nil {
 			e.options.Logger.Warn("runs whose lease has run out could not be ended; trying again", "error", err)
 		}
 	}

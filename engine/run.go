@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -55,7 +56,7 @@ func (r *run) history(ctx context.Context) iter.Seq2[tapedeck.Event, error] {
 
 // stamp fills in what a runner does not know.
 func (r *run) stamp(ev *tapedeck.Event) {
-	ev.Thread, ev.Invocation = r.in.Thread, r.in.ID
+	ev.Offset, ev.Thread, ev.Invocation = 0, r.in.Thread, r.in.ID
 	if ev.Actor == "" {
 		ev.Actor = "agent:" + r.agent.Name
 	}
@@ -70,18 +71,10 @@ func (r *run) stamp(ev *tapedeck.Event) {
 func (r *run) drive() {
 	defer r.engine.discharge(r)
 	defer r.stop(nil)
-	agent := make(chan error, 1)
-	go func() {
-		agent <- r.listen()
-		r.queue.close()
-	}()
+	go r.hear()
 	writeErr := r.record()
-	var agentErr error
-	if r.queue.drained() {
-		agentErr = <-agent // it has ended; otherwise it is left to itself
-	}
-	r.result = r.end(r.terminal(agentErr, writeErr))
-	if err := r.result.err; err != nil && !errors.Is(err, errEnded) {
+	r.result = r.end(r.terminal(r.queue.outcome(), writeErr))
+	if err := r.result.err; err != nil && !over(err) {
 		r.engine.options.Logger.Error("a run could not be ended; it will be at the next start",
 			"session", r.in.Session, "invocation", r.in.ID, "error", err)
 	}
@@ -92,15 +85,22 @@ func (r *run) drive() {
 // may stay "running" for ever.
 func (r *run) end(t terminal) ending {
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
-		end := r.engine.finish(context.WithoutCancel(r.ctx), r.in.Session, r.in.ID, t)
-		if tapedeck.KindOf(end.err) != tapedeck.Unavailable {
+		end := r.engine.finish(context.Background(), r.in.Session, r.in.ID, t, nil)
+		if tapedeck.KindOf(end.err) != tapedeck.Unavailable || !r.engine.wait(pause) {
 			return end
 		}
-		select {
-		case <-time.After(pause):
-		case <-r.engine.closed:
-			return end
-		}
+	}
+}
+
+// wait waits. It reports false if the engine is being shut down.
+func (e *Engine) wait(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-e.life.Done():
+		return false
 	}
 }
 
@@ -108,16 +108,15 @@ func (r *run) end(t terminal) ending {
 // run is stopped, what the agent still says counts, too, but not for long: then
 // it is left to itself. An error means that something could not be written.
 func (r *run) record() error {
-	var failed error
 	var kill <-chan time.Time
 	stopped := r.ctx.Done()
 	for !r.queue.drained() {
 		select {
-		case <-r.queue.ready:
-			if failed = r.flush(); failed != nil {
+		case <-r.queue.ready: // once for each take, lest an agent that never pauses is never killed
+			if err := r.append(r.queue.take()); err != nil {
 				r.queue.abandon()
-				r.stop(failed)
-				return failed
+				r.stop(err)
+				return err
 			}
 		case <-stopped:
 			t := time.NewTimer(r.engine.options.KillAfter)
@@ -127,17 +126,23 @@ func (r *run) record() error {
 			r.queue.abandon()
 			r.engine.options.Logger.Warn("an agent did not stop in time and is left to itself",
 				"agent", r.agent.Name, "invocation", r.in.ID)
-			return nil
+			return r.append(r.queue.take()) // what it said in time
 		}
 	}
 	return nil
 }
 
-// listen takes what the agent says.
+// hear takes what the agent says until it has ended, in whatever way.
+func (r *run) hear() {
+	err := errors.New("the runner has left its goroutine")
+	defer func() { r.queue.close(err) }()
+	err = r.listen()
+}
+
 func (r *run) listen() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the runner of %s failed: %v", r.agent.Name, p)
+			err = fmt.Errorf("the runner of %s panicked: %v", r.agent.Name, p)
 		}
 	}()
 	for ev, err := range r.agent.Runner.Run(r.ctx, r.in) {
@@ -161,35 +166,45 @@ const (
 	giveUp     = 30 * time.Second
 )
 
-// flush appends what is in the queue.
-func (r *run) flush() error {
-	for {
-		events := r.queue.take()
-		if len(events) == 0 {
-			return nil
+// append writes events of the agent. If one of them does not fit, those before
+// it are written all the same: they are what has led to it.
+func (r *run) append(events []tapedeck.Event) error {
+	err := r.persist(events)
+	if len(events) < 2 || !refused(err) {
+		return err
+	}
+	for i := range events {
+		if err := r.persist(events[i : i+1]); err != nil {
+			return err
 		}
-		if err := r.append(events); err != nil {
+	}
+	return nil
+}
+
+// persist writes events, all or none, and is patient with the store.
+func (r *run) persist(events []tapedeck.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	for _, ev := range events {
+		if strings.HasPrefix(ev.Type, "RUN_") || strings.HasPrefix(ev.Type, "session.") {
+			return tapedeck.Errorf(tapedeck.Invalid, "%s is not an agent's to say", ev.Type)
+		}
+	}
+	begin := time.Now()
+	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
+		_, err := r.engine.write(context.Background(), tapedeck.Append{Session: r.in.Session, Events: events}, r.isOpen)
+		if tapedeck.KindOf(err) != tapedeck.Unavailable || time.Since(begin) > giveUp || !r.engine.wait(pause) {
 			return err
 		}
 	}
 }
 
-func (r *run) append(events []tapedeck.Event) error {
-	begin, pause := r.engine.options.Now(), firstRetry
-	for {
-		// Each try gets events of its own: an append changes them.
-		a := tapedeck.Append{Session: r.in.Session, Events: append([]tapedeck.Event(nil), events...)}
-		_, err := r.engine.write(context.WithoutCancel(r.ctx), a, nil)
-		if tapedeck.KindOf(err) != tapedeck.Unavailable || r.engine.options.Now().Sub(begin) > giveUp {
-			return err
-		}
-		t := time.NewTimer(pause)
-		select {
-		case <-t.C:
-		case <-r.ctx.Done():
-			t.Stop()
-			return err
-		}
-		pause = min(2*pause, lastRetry)
+// isOpen refuses what comes after the end of the run, and what would come into
+// another session that has the id of one that was deleted.
+func (r *run) isOpen(s *tapedeck.Session, _ []tapedeck.Event) error {
+	if !hasRun(s, r.in.ID) {
+		return tapedeck.Errorf(tapedeck.Conflict, "run %s has ended", r.in.ID)
 	}
+	return nil
 }

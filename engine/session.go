@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
@@ -26,8 +27,8 @@ func (e *Engine) Create(ctx context.Context, n tapedeck.NewSession) (tapedeck.Se
 }
 
 func (e *Engine) created(n tapedeck.NewSession) (tapedeck.Event, error) {
-	for what, v := range map[string]string{"title": n.Title, "owner": n.Owner, "actor": n.Actor} {
-		if err := tapedeck.CheckName("the "+what, v); err != nil {
+	for _, name := range [...]struct{ what, is string }{{"title", n.Title}, {"owner", n.Owner}, {"actor", n.Actor}} {
+		if err := tapedeck.CheckName("the "+name.what, name.is); err != nil {
 			return tapedeck.Event{}, err
 		}
 	}
@@ -109,14 +110,13 @@ func (e *Engine) Close(ctx context.Context, session, actor string) error {
 		return err
 	}
 	_, err = e.write(ctx, tapedeck.Append{
-		Session: session, Close: true,
+		Session: session, Close: true, // which is refused while a run is open
 		Events: []tapedeck.Event{{Type: tapedeck.SessionClosed, Actor: actor}},
-	}, func(s *tapedeck.Session) error {
-		if len(s.Runs) > 0 {
-			return tapedeck.Errorf(tapedeck.Conflict, "%s is running in session %s", s.Runs[0].Invocation, s.ID).WithHint("cancel it first")
-		}
-		return nil
-	})
+	}, nil)
+	var refusal *tapedeck.AppendError
+	if errors.As(err, &refusal) && refusal.Refusal == tapedeck.RefusedClosed {
+		return nil // somebody else was faster
+	}
 	return err
 }
 
@@ -125,8 +125,11 @@ func (e *Engine) Delete(ctx context.Context, session string) error {
 	if _, err := e.session(ctx, session); err != nil {
 		return err
 	}
-	for _, r := range e.runsOf(session) {
+	runs := e.runsOf(session)
+	for _, r := range runs {
 		r.stop(errCancelled)
+	}
+	for _, r := range runs {
 		select {
 		case <-r.done:
 		case <-ctx.Done():

@@ -18,6 +18,12 @@ func (e *Engine) Start(ctx context.Context, t tapedeck.Task) (tapedeck.Started, 
 	if err := checkTask(&t); err != nil {
 		return tapedeck.Started{}, err
 	}
+	if err := ctx.Err(); err != nil {
+		return tapedeck.Started{}, err
+	}
+	// From here on it is all or nothing: a client that goes away in the middle
+	// of a commit must not leave a run that is open and driven by nobody.
+	ctx = context.WithoutCancel(ctx)
 	if t.Session == "" {
 		return e.startNew(ctx, t)
 	}
@@ -61,7 +67,7 @@ func (e *Engine) startNew(ctx context.Context, t tapedeck.Task) (tapedeck.Starte
 	t.Session = s.ID
 	started, err := e.start(ctx, t)
 	if err != nil {
-		_ = e.store.Delete(context.WithoutCancel(ctx), s.ID) // the error of the start is the one that counts
+		_ = e.store.Delete(ctx, s.ID) // the error of the start is the one that counts
 	}
 	return started, err
 }
@@ -88,20 +94,23 @@ func (e *Engine) start(ctx context.Context, t tapedeck.Task) (tapedeck.Started, 
 	if err := e.enlist(r); err != nil {
 		return tapedeck.Started{}, err
 	}
-	done, err := e.write(ctx, tapedeck.Append{Session: t.Session, Events: r.opening(t)}, func(s *tapedeck.Session) error {
-		if other, busy := s.Run(r.in.Thread); busy {
-			return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s", r.in.Thread, other.Invocation).
-				WithHint("wait for it, cancel it, or use another thread")
-		}
-		return nil
-	})
+	done, err := e.write(ctx, tapedeck.Append{Session: t.Session, Events: r.opening(t)}, r.isFree)
 	if err != nil {
 		e.discharge(r)
 		return tapedeck.Started{}, err
 	}
 	r.offset = done.First
-	e.wg.Go(func() { r.drive() })
+	go r.drive()
 	return tapedeck.Started{Session: t.Session, Invocation: r.in.ID, Offset: done.First}, nil
+}
+
+// isFree refuses to begin a run on a thread that has one.
+func (r *run) isFree(s *tapedeck.Session, _ []tapedeck.Event) error {
+	if other, busy := s.Run(r.in.Thread); busy {
+		return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s", r.in.Thread, other.Invocation).
+			WithHint("wait for it, cancel it, or use another thread")
+	}
+	return nil
 }
 
 // opening returns the events that begin a run.
@@ -113,6 +122,7 @@ func (r *run) opening(t tapedeck.Task) []tapedeck.Event {
 		"metadata": map[string]any{tapedeck.VendorKey: map[string]string{"owner": r.engine.id, "agent": r.agent.Name}},
 	})}
 	r.stamp(&begin)
+	user.Time = begin.Time
 	return []tapedeck.Event{user, begin}
 }
 
@@ -125,6 +135,7 @@ func (e *Engine) enlist(r *run) error {
 		return tapedeck.Errorf(tapedeck.Unavailable, "the server is stopping").WithHint("try again in a moment")
 	}
 	e.runs[r.in.ID] = r
+	e.wg.Add(1) // here and not later: Shutdown may wait already when the run begins
 	return nil
 }
 
@@ -134,4 +145,5 @@ func (e *Engine) discharge(r *run) {
 	defer e.mu.Unlock()
 	delete(e.runs, r.in.ID)
 	close(r.done)
+	e.wg.Done()
 }

@@ -1,0 +1,180 @@
+package exchange
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// claudeLine reads one line of a session file, or a document that has them all:
+// an array, or an object with an array loglines.
+func (d *Decoder) claudeLine(rec record) {
+	entries, ok := list(object(rec.raw)["loglines"])
+	if !ok && rec.whole {
+		entries, ok = list(rec.raw)
+	}
+	if !ok {
+		d.claudeEntry(rec)
+		return
+	}
+	for i, raw := range entries {
+		if d.stopped {
+			return
+		}
+		d.claudeEntry(record{line: i + 1, raw: raw})
+	}
+}
+
+func (d *Decoder) claudeEntry(rec record) {
+	if d.session == nil {
+		d.newSession()
+	}
+	s := d.session
+	s.read(rec)
+	m := object(rec.raw)
+	if m == nil {
+		d.skip(rec.line, "it is not an object")
+		return
+	}
+	s.claudeTime(m["timestamp"])
+	switch typ, ok := text(m["type"]); typ {
+	case "user":
+		s.claudeUser(m)
+	case "assistant":
+		s.claudeAssistant(m)
+	case "system":
+		s.claudeSystem(m)
+	case "summary":
+		s.suggest(fromSummary, str(m["summary"]))
+	case "ai-title":
+		s.suggest(fromModel, str(m["aiTitle"]))
+	case "custom-title":
+		s.suggest(fromUser, str(m["customTitle"]))
+	default:
+		if !ok {
+			d.skip(rec.line, "it has no type")
+			return
+		}
+		d.skip(rec.line, "a line of type %s is no part of the conversation", quoted(short(typ)))
+	}
+	s.meta = nil
+}
+
+// claudeTime takes the time of a line. One without it has that of the line
+// before.
+func (s *session) claudeTime(raw json.RawMessage) {
+	t, err := time.Parse(time.RFC3339, str(raw))
+	if y := t.UTC().Year(); err == nil && y > 0 && y <= 9999 {
+		s.at = t.UTC()
+	}
+}
+
+// claudeKnown are the members of a line that have a place in our events, or say
+// the same on every line.
+var claudeKnown = names("type", "message", "timestamp", "sessionId", "isSidechain", "userType", "entrypoint", "agentId", "content")
+
+// claudeSteady are members that are kept when they change.
+var claudeSteady = [...]string{"cwd", "gitBranch", "version", "slug"}
+
+// claudeLane returns the lane of a line: a sub-agent has its own. What the line
+// says beside the conversation is metadata of its first event.
+func (s *session) claudeLane(m tapedeck.Members) *lane {
+	s.meta = without(m, claudeKnown)
+	for i, name := range claudeSteady {
+		raw, ok := s.meta[name]
+		if ok && string(raw) == s.steady[i] {
+			delete(s.meta, name)
+		} else if ok {
+			s.steady[i] = string(raw)
+		}
+	}
+	if !isTrue(m["isSidechain"]) {
+		return s.lane("")
+	}
+	thread := "sidechain_" + str(m["agentId"])
+	if tapedeck.CheckID("the thread", thread) != nil || str(m["agentId"]) == "" {
+		thread = "sidechain"
+	}
+	return s.lane(thread)
+}
+
+// link tells the source's own id of the conversation. A session that was resumed
+// has several.
+func (l *lane) link(raw json.RawMessage) {
+	id := str(raw)
+	if id == "" || id == l.native {
+		return
+	}
+	l.native = id
+	l.outside(tapedeck.AgentLinkedData{Runner: ClaudeCode, NativeID: id})
+}
+
+func (s *session) claudeSystem(m tapedeck.Members) {
+	said, ok := text(m["content"])
+	if !ok {
+		s.d.skip(s.line, "a system line of subtype %s has no text", quoted(short(str(m["subtype"]))))
+		return
+	}
+	l := s.claudeLane(m)
+	l.link(m["sessionId"])
+	l.system(tapedeck.NewMessage(s.unique(str(m["uuid"]), "msg"), tapedeck.RoleSystem, said))
+}
+
+// interrupted is how the line begins that is written when the user stops the
+// agent.
+const interrupted = "[Request interrupted by user"
+
+func (s *session) claudeUser(m tapedeck.Members) {
+	results, said, ok := s.claudeBlocks(object(m["message"])["content"])
+	if !ok {
+		return
+	}
+	meta := isTrue(m["isMeta"]) || isTrue(m["isCompactSummary"]) || isTrue(m["isVisibleInTranscriptOnly"])
+	l := s.claudeLane(m)
+	words := plain(said)
+	if said != nil && !meta && l.thread == "" && len(results) == 0 {
+		s.suggest(fromText, words)
+	}
+	l.link(m["sessionId"])
+	uuid := str(m["uuid"])
+	for _, r := range results {
+		l.result(uuid, str(r["tool_use_id"]), content(r["content"]), isTrue(r["is_error"]))
+	}
+	if said == nil {
+		return
+	}
+	stop := strings.HasPrefix(words, interrupted)
+	msg := tapedeck.Message{ID: s.unique(uuid, "msg"), Role: tapedeck.RoleUser, Content: said}
+	l.user(msg, meta || stop || len(results) > 0)
+	if stop && l.running {
+		l.cancelled = true
+		l.end()
+	}
+}
+
+// claudeBlocks divides what a user line holds: answers of tools, and the content
+// of a message, nil for none. It reports false if there is neither.
+func (s *session) claudeBlocks(raw json.RawMessage) (results []tapedeck.Members, said json.RawMessage, ok bool) {
+	if _, ok := text(raw); ok {
+		return nil, raw, true
+	}
+	items, ok := list(raw)
+	if !ok || len(items) == 0 {
+		s.d.skip(s.line, "a user line has no content")
+		return nil, nil, false
+	}
+	var rest []json.RawMessage
+	for _, item := range items {
+		if m := object(item); strings.HasSuffix(str(m["type"]), "tool_result") {
+			results = append(results, m)
+		} else {
+			rest = append(rest, item)
+		}
+	}
+	if len(rest) > 0 {
+		said = parts(rest)
+	}
+	return results, said, true
+}

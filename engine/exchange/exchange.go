@@ -1,0 +1,146 @@
+// Package exchange reads conversations that other programs have recorded, and
+// makes events of them. It knows no store: what comes in is bytes, what comes out
+// are the events of sessions, in an order that a [tapedeck.Verifier] accepts.
+//
+// Of the input it holds one line at a time, and of a conversation its ids. Only
+// an input that is one JSON document over several lines is held as a whole.
+package exchange
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// The formats.
+const (
+	OpenAIMessages = "openai-messages" // messages of chat completions
+	ClaudeCode     = "claude-code"     // a session file of Claude Code
+)
+
+// Formats returns the names of all formats.
+func Formats() []string { return []string{ClaudeCode, OpenAIMessages} }
+
+// maxSkipped is how many lines that were left out are named one by one, so that
+// an input of nothing else does not fill the memory.
+const maxSkipped = 1000
+
+// Options say what the sessions are to be like. All may be empty.
+type Options struct {
+	Title string                     // of the session; "" for one from the content. Of several sessions all but the first get a number
+	Owner string                     // of the sessions
+	Actor string                     // of the events of the session itself
+	NewID func(prefix string) string // makes the ids of invocations; nil for [tapedeck.NewID]
+}
+
+// A Decoder makes events of one input. It can be used once.
+type Decoder struct {
+	options Options
+	format  string
+	in      *input
+	yield   func(tapedeck.Event, error) bool
+	stopped bool // nobody wants more
+
+	session  *session // the one that is being made, nil for none
+	sessions int      // made, that one included
+	skipped  []tapedeck.LineError
+	unnamed  int // further lines that were left out
+}
+
+// NewDecoder returns a decoder of r. A format that there is not is
+// [tapedeck.Invalid].
+func NewDecoder(format string, r io.Reader, o Options) (*Decoder, error) {
+	if !slices.Contains(Formats(), format) {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "there is no import format %q", short(format)).
+			WithHint("the formats are: %s", strings.Join(Formats(), ", "))
+	}
+	if o.NewID == nil {
+		o.NewID = tapedeck.NewID
+	}
+	return &Decoder{options: o, format: format, in: newInput(r)}, nil
+}
+
+// Events yields the events of all sessions of the input, one session after the
+// other: each begins with session.created and ends with session.imported. An
+// error is the last thing it yields; what came before is then not to be kept. It
+// is [tapedeck.Invalid] for input that is not what the format says, and
+// [tapedeck.TooLarge] for a line over the limit.
+func (d *Decoder) Events() iter.Seq2[tapedeck.Event, error] {
+	return func(yield func(tapedeck.Event, error) bool) {
+		d.yield = yield
+		if err := d.decode(); err != nil && !d.stopped {
+			yield(tapedeck.Event{}, err)
+		}
+	}
+}
+
+// Lines returns how many lines were read so far.
+func (d *Decoder) Lines() int { return d.in.lines }
+
+// Skipped returns the lines that were left out so far, and why.
+func (d *Decoder) Skipped() []tapedeck.LineError {
+	if d.unnamed == 0 {
+		return d.skipped
+	}
+	last := d.skipped[len(d.skipped)-1]
+	reason := fmt.Sprintf("%s; after it %d more were left out", last.Reason, d.unnamed)
+	return append(slices.Clone(d.skipped[:len(d.skipped)-1]), tapedeck.LineError{Line: last.Line, Reason: reason})
+}
+
+func (d *Decoder) decode() error {
+	line := d.claudeLine
+	if d.format == OpenAIMessages {
+		line = d.openaiLine
+	}
+	for !d.stopped {
+		rec, err := d.in.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		line(rec)
+	}
+	d.finish()
+	if d.sessions == 0 && !d.stopped {
+		return tapedeck.Errorf(tapedeck.Invalid, "there is no conversation in the input").
+			WithHint("%s", d.hint())
+	}
+	return nil
+}
+
+// hint says why there may be nothing in the input.
+func (d *Decoder) hint() string {
+	if len(d.skipped) == 0 {
+		return "it is empty"
+	}
+	return fmt.Sprintf("is the format %s? Line %d: %s", d.format, d.skipped[0].Line, d.skipped[0].Reason)
+}
+
+// skip notes that a line, or a part of it, was left out.
+func (d *Decoder) skip(line int, format string, args ...any) {
+	if len(d.skipped) >= maxSkipped {
+		d.unnamed++
+		return
+	}
+	d.skipped = append(d.skipped, tapedeck.LineError{Line: line, Reason: fmt.Sprintf(format, args...)})
+}
+
+func (d *Decoder) emit(e tapedeck.Event) {
+	if !d.stopped {
+		d.stopped = !d.yield(e, nil)
+	}
+}
+
+// finish ends the session that is being made, if there is one.
+func (d *Decoder) finish() {
+	if d.session != nil {
+		d.session.finish()
+		d.session = nil
+	}
+}

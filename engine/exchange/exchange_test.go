@@ -1,0 +1,382 @@
+package exchange
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// counter makes ids that are the same in every test.
+func counter() func(string) string {
+	n := 0
+	return func(prefix string) string { n++; return prefix + strconv.Itoa(n) }
+}
+
+// read returns the sessions of an input, and checks what holds for all: each
+// begins with session.created, ends with session.imported, and can be appended
+// as it is.
+func read(t testing.TB, format string, r io.Reader, o Options) (sessions [][]tapedeck.Event, d *Decoder, err error) {
+	t.Helper()
+	if o.NewID == nil {
+		o.NewID = counter()
+	}
+	d, err = NewDecoder(format, r, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range d.Events() {
+		if err != nil {
+			return sessions, d, err
+		}
+		if e.Type == tapedeck.SessionCreated {
+			sessions = append(sessions, nil)
+		}
+		last := len(sessions) - 1
+		e.Offset = int64(len(sessions[last]))
+		e.Channel = tapedeck.ChannelOf(e.Type)
+		sessions[last] = append(sessions[last], e)
+	}
+	for _, events := range sessions {
+		check(t, events)
+	}
+	return sessions, d, nil
+}
+
+func check(t testing.TB, events []tapedeck.Event) {
+	t.Helper()
+	v := tapedeck.NewVerifier()
+	for i := range events {
+		e := &events[i]
+		if err := e.Check(); err != nil {
+			t.Fatalf("%d %s: %v", i, e.Type, err)
+		}
+		if err := tapedeck.CheckData(e); err != nil {
+			t.Fatalf("%d %s: %v\n%s", i, e.Type, err, e.Data)
+		}
+		out, err := v.Accept([]tapedeck.Event{*e})
+		if err != nil {
+			t.Fatalf("%d %s: %v\n%s", i, e.Type, err, e.Data)
+		}
+		if len(out) != 1 || string(out[0].Data) != string(e.Data) {
+			t.Fatalf("%d %s is not in the form of the log:\n%s", i, e.Type, e.Data)
+		}
+		if e.Type == tapedeck.SessionImported != (i == len(events)-1) {
+			t.Fatalf("%s is event %d of %d", e.Type, i, len(events))
+		}
+	}
+	if open := v.Runs(); len(open) > 0 {
+		t.Fatalf("runs are open at the end: %v", open)
+	}
+}
+
+func mustRead(t testing.TB, format, in string) ([][]tapedeck.Event, *Decoder) {
+	t.Helper()
+	sessions, d, err := read(t, format, strings.NewReader(in), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sessions, d
+}
+
+// fold returns the conversation of a session, in which nothing may be open.
+func fold(t testing.TB, events []tapedeck.Event) view.Snapshot {
+	t.Helper()
+	var c view.Conversation
+	for i := range events {
+		c.Apply(&events[i])
+	}
+	s := c.Snapshot()
+	for _, m := range s.Messages {
+		if m.EndOffset == nil {
+			t.Errorf("message %s is open at the end", m.ID)
+		}
+	}
+	for _, k := range s.Calls {
+		if k.EndOffset == nil {
+			t.Errorf("call %s is open at the end: %s", k.ID, k.Status)
+		}
+	}
+	for _, r := range s.Runs {
+		if r.EndOffset == nil {
+			t.Errorf("run %s is open at the end", r.Invocation)
+		}
+	}
+	if len(s.Notes) > 0 {
+		t.Errorf("notes: %+v", s.Notes)
+	}
+	return s
+}
+
+// brief writes events one a line, without what is the same in most tests.
+func brief(events []tapedeck.Event) string {
+	var b strings.Builder
+	for _, e := range events {
+		if e.Type == tapedeck.SessionImported {
+			continue // has a digest
+		}
+		fmt.Fprintf(&b, "%s", e.Type)
+		if e.Thread != "" {
+			fmt.Fprintf(&b, " thread=%s", e.Thread)
+		}
+		if e.Invocation != "" {
+			fmt.Fprintf(&b, " %s", e.Invocation)
+		}
+		if e.Turn != 0 {
+			fmt.Fprintf(&b, "/%d", e.Turn)
+		}
+		if !e.Time.IsZero() {
+			fmt.Fprintf(&b, " %s", e.Time.Format("15:04:05"))
+		}
+		fmt.Fprintf(&b, " %s\n", e.Data)
+	}
+	return b.String()
+}
+
+// TestGolden compares what is made of testdata/*.jsonl with the file beside it.
+// To accept new output, delete the file.
+func TestGolden(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*.jsonl")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("%d inputs, %v", len(inputs), err)
+	}
+	for _, path := range inputs {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			in, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			format := OpenAIMessages
+			if strings.HasPrefix(filepath.Base(path), "claude") {
+				format = ClaudeCode
+			}
+			sessions, d := mustRead(t, format, string(in))
+			var b strings.Builder
+			for _, events := range sessions {
+				fold(t, events)
+				b.WriteString(brief(events) + "\n")
+			}
+			for _, s := range d.Skipped() {
+				fmt.Fprintf(&b, "line %d: %s\n", s.Line, s.Reason)
+			}
+			golden(t, strings.TrimSuffix(path, ".jsonl")+".golden", b.String())
+		})
+	}
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	want, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		t.Errorf("%s was not there and has been written; look at it", path)
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", path, d)
+	}
+}
+
+func TestUnknownFormat(t *testing.T) {
+	_, err := NewDecoder("csv", strings.NewReader(""), Options{})
+	if tapedeck.KindOf(err) != tapedeck.Invalid {
+		t.Fatal(err)
+	}
+	hint := err.(*tapedeck.Error).Hint
+	for _, f := range Formats() {
+		if !strings.Contains(hint, f) {
+			t.Errorf("the hint %q does not name %s", hint, f)
+		}
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	good := `{"type":"user","role":"user","content":"hi","message":{"content":"hi"}}`
+	tests := []struct {
+		name, in string
+		kind     tapedeck.Kind
+		says     string
+	}{
+		{"empty", "", tapedeck.Invalid, "no conversation"},
+		{"blank", "\n \r\n\n", tapedeck.Invalid, "no conversation"},
+		{"only what is no part of it", `{"a":1}`, tapedeck.Invalid, "no conversation"},
+		{"not JSON", "hello", tapedeck.Invalid, "line 1 "},
+		{"broken later", good + "\n\n" + good + "\n{\"type\":\"us", tapedeck.Invalid, "line 4 "},
+		{"first line cut off", `{"role":"user","content":"h` + "\n" + good, tapedeck.Invalid, "line 1 "},
+		{"cut off alone", `{"role":"user","content":"h`, tapedeck.Invalid, "line 1 "},
+		{"broken document", "[\n{\"role\":\"user\"},\n{]\n]", tapedeck.Invalid, "line 3 "},
+		{"not UTF-8", good + "\n\"\xff\"", tapedeck.Invalid, "line 2 "},
+		{"nested too deep", good + "\n" + strings.Repeat("[", 2000) + strings.Repeat("]", 2000), tapedeck.Invalid, "line 2 "},
+		{"two values in a line", good + " " + good, tapedeck.Invalid, "line 1 "},
+	}
+	for _, f := range Formats() {
+		for _, tt := range tests {
+			t.Run(f+"/"+tt.name, func(t *testing.T) {
+				_, _, err := read(t, f, strings.NewReader(tt.in), Options{})
+				if tapedeck.KindOf(err) != tt.kind || !strings.Contains(fmt.Sprint(err), tt.says) {
+					t.Errorf("%v; want %s, saying %q", err, tt.kind, tt.says)
+				}
+			})
+		}
+	}
+}
+
+func TestTooLong(t *testing.T) {
+	line := `{"role":"user","content":"` + strings.Repeat("x", 200) + `"}`
+	for _, in := range []string{line, "[\n{\"role\":\"user\"},\n" + line + "\n]"} {
+		d, _ := NewDecoder(OpenAIMessages, strings.NewReader(in), Options{})
+		d.in.limit = 100
+		var last error
+		for _, err := range d.Events() {
+			last = err
+		}
+		if tapedeck.KindOf(last) != tapedeck.TooLarge {
+			t.Errorf("%v", last)
+		}
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func TestReadErrorKeepsItsCause(t *testing.T) {
+	_, _, err := read(t, ClaudeCode, io.MultiReader(strings.NewReader("{}\n"), failing{os.ErrDeadlineExceeded}), Options{})
+	if tapedeck.KindOf(err) != tapedeck.Invalid || !strings.Contains(err.Error(), "beyond line 1") {
+		t.Fatal(err)
+	}
+	if e := err.(*tapedeck.Error); e.Err != os.ErrDeadlineExceeded {
+		t.Errorf("the cause is %v", e.Err)
+	}
+}
+
+func TestSkippedIsBounded(t *testing.T) {
+	in := strings.Repeat("42\n", maxSkipped+500) + `{"role":"user","content":"hi"}`
+	_, d := mustRead(t, OpenAIMessages, in)
+	skipped := d.Skipped()
+	if len(skipped) != maxSkipped || !strings.HasSuffix(skipped[maxSkipped-1].Reason, "500 more were left out") {
+		t.Errorf("%d, the last %+v", len(skipped), skipped[len(skipped)-1])
+	}
+	if d.Lines() != maxSkipped+501 {
+		t.Errorf("%d lines", d.Lines())
+	}
+}
+
+// TestHugeLine: a line of 10 MB is imported, its text in parts.
+func TestHugeLine(t *testing.T) {
+	huge := strings.Repeat("äb", 10<<20/3)
+	for format, in := range map[string]string{
+		OpenAIMessages: `{"role":"assistant","content":"` + huge + `"}`,
+		ClaudeCode:     `{"type":"assistant","message":{"content":[{"type":"text","text":"` + huge + `"}]}}`,
+	} {
+		sessions, _ := mustRead(t, format, in+"\r\n")
+		for _, e := range sessions[0] {
+			if len(e.Data) > maxDelta+1000 {
+				t.Errorf("%s: a %s of %d bytes", format, e.Type, len(e.Data))
+			}
+		}
+		if s := fold(t, sessions[0]); len(s.Messages) != 1 || s.Messages[0].Text != huge {
+			t.Errorf("%s: the text is not what it was", format)
+		}
+	}
+}
+
+func TestLineEndsAndByteOrderMark(t *testing.T) {
+	for format, lines := range map[string][]string{
+		OpenAIMessages: {`{"role":"user","content":"hi"}`, `{"role":"assistant","content":"ho"}`},
+		ClaudeCode:     {`{"type":"user","message":{"content":"hi"}}`, `{"type":"assistant","message":{"content":"ho"}}`},
+	} {
+		want, _ := mustRead(t, format, strings.Join(lines, "\n"))
+		got, _ := mustRead(t, format, "\ufeff"+strings.Join(lines, "\r\n\r\n")+"\r\n")
+		if d := cmp.Diff(brief(want[0]), brief(got[0])); d != "" {
+			t.Errorf("%s (-want +got):\n%s", format, d)
+		}
+	}
+}
+
+// TestStopping: one who has seen enough gets no more.
+func TestStopping(t *testing.T) {
+	in := strings.Repeat(`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}`+"\n", 5)
+	for stop := 1; stop < 12; stop++ {
+		d, _ := NewDecoder(OpenAIMessages, strings.NewReader(in), Options{})
+		n := 0
+		for _, err := range d.Events() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n++; n == stop {
+				break
+			}
+		}
+	}
+}
+
+func TestTitles(t *testing.T) {
+	user := `{"type":"user","message":{"content":"  fix\tthe  test\nplease"}}`
+	tests := []struct {
+		name, format, asked, in string
+		want                    []string
+	}{
+		{"first text", ClaudeCode, "", user, []string{"fix the test"}},
+		{"summary after", ClaudeCode, "", user + "\n" + `{"type":"summary","summary":"Tests"}`, []string{"Tests"}},
+		{"summary before", ClaudeCode, "", `{"type":"summary","summary":"Tests"}` + "\n" + user, []string{"Tests"}},
+		{"given by the user", ClaudeCode, "", `{"type":"custom-title","customTitle":"Mine"}` + "\n" + user + "\n" + `{"type":"summary","summary":"Tests"}`, []string{"Mine"}},
+		{"asked for", ClaudeCode, "Yours", user + "\n" + `{"type":"summary","summary":"Tests"}`, []string{"Yours"}},
+		{"not from a meta line", ClaudeCode, "", `{"type":"user","isMeta":true,"message":{"content":"Caveat"}}` + "\n" + user, []string{"fix the test"}},
+		{"long", OpenAIMessages, "", `{"role":"user","content":"` + strings.Repeat("ä", 5000) + `"}`, []string{strings.Repeat("ä", 79) + "…"}},
+		{"with a control character", OpenAIMessages, "", `{"role":"user","content":"a\u0007b"}`, []string{"a b"}},
+		{"several", OpenAIMessages, "T", `[{"role":"user","content":"a"}]` + "\n" + `[{"role":"user","content":"b"}]`, []string{"T", "T (2)"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			sessions, _, err := read(t, tt.format, strings.NewReader(tt.in), Options{Title: tt.asked})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, events := range sessions {
+				got = append(got, fold(t, events).Session.Title)
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestImportedSaysWhatItWas(t *testing.T) {
+	in := `{"role":"user","content":"hi"}` + "\n\n" + `{"role":"assistant","content":"ho"}` + "\n"
+	sessions, _, err := read(t, OpenAIMessages, strings.NewReader(in), Options{Owner: "ada", Actor: "user:ada"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := sessions[0]
+	first, last := events[0], events[len(events)-1]
+	if first.Actor != "user:ada" || last.Actor != "user:ada" || fold(t, events).Session.Owner != "ada" {
+		t.Errorf("%s %s", first.Data, last.Data)
+	}
+	var d struct {
+		Format, Digest string
+		Lines, Events  int
+	}
+	if err := json.Unmarshal(last.Data, &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Format != OpenAIMessages || d.Lines != 2 || d.Events != len(events)-2 || !strings.HasPrefix(d.Digest, "sha256:") {
+		t.Errorf("%+v of %d events", d, len(events))
+	}
+}

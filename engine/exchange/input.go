@@ -1,0 +1,137 @@
+package exchange
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// maxLine is the most bytes of a line, and of an input that is one JSON document.
+const maxLine = 64 << 20
+
+// maxNesting is how deep a value may be nested: in our events it lies some levels
+// deeper, and encoding/json gives up at 10,000.
+const maxNesting = 1000
+
+// A record is one JSON value of the input.
+type record struct {
+	line  int // where it begins
+	raw   []byte
+	whole bool // it is the whole input, over several lines
+}
+
+// An input reads JSON values, one a line, or one for all.
+type input struct {
+	r     *bufio.Reader
+	buf   []byte
+	lines int // read
+	begun bool
+	limit int
+}
+
+func newInput(r io.Reader) *input {
+	return &input{r: bufio.NewReaderSize(r, 64<<10), limit: maxLine}
+}
+
+// next returns the next value; its bytes are valid until the call after it.
+// Blank lines are passed over. At the end the error is [io.EOF].
+func (in *input) next() (record, error) {
+	for {
+		line, err := in.read(in.buf[:0])
+		if err != nil {
+			return record{}, err
+		}
+		in.buf = line
+		if in.lines == 1 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff")) // a byte order mark, as some editors write it
+		}
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		first := !in.begun
+		in.begun = true
+		switch {
+		case json.Valid(line) && utf8.Valid(line): // encoding/json would let other bytes pass
+			return in.value(record{line: in.lines, raw: line})
+		case first && (line[0] == '{' || line[0] == '['):
+			return in.document(line)
+		}
+		return record{}, notJSON(in.lines)
+	}
+}
+
+// read appends the next line to b, with its end.
+func (in *input) read(b []byte) ([]byte, error) {
+	start := len(b)
+	for {
+		part, err := in.r.ReadSlice('\n')
+		if len(b)+len(part) > in.limit {
+			return nil, in.tooLong(start)
+		}
+		b = append(b, part...)
+		switch {
+		case err == nil, err == io.EOF && len(b) > start:
+			in.lines++
+			return b, nil
+		case err == io.EOF:
+			return nil, io.EOF
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "the input cannot be read beyond line %d", in.lines).Because(err)
+		}
+	}
+}
+
+func (in *input) tooLong(start int) error {
+	if start > 0 {
+		return tapedeck.Errorf(tapedeck.TooLarge, "the input is one JSON document of more than %d MiB", in.limit>>20).
+			WithHint("write one conversation or one message a line")
+	}
+	return tapedeck.Errorf(tapedeck.TooLarge, "line %d has more than %d MiB", in.lines+1, in.limit>>20)
+}
+
+// document reads on from a first line that is no value by itself, as far as the
+// input goes.
+func (in *input) document(first []byte) (record, error) {
+	line := in.lines
+	whole := append(bytes.Clone(first), '\n')
+	for {
+		start := len(whole)
+		next, err := in.read(whole)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return record{}, err
+		}
+		if whole = next; in.lines == line+1 && len(first) > 1 && json.Valid(whole[start:]) {
+			return record{}, notJSON(line) // values a line after all, of which the first is broken
+		}
+	}
+	var syntax *json.SyntaxError
+	var v json.RawMessage
+	if errors.As(json.Unmarshal(whole, &v), &syntax) {
+		at := whole[:min(int(syntax.Offset), len(whole))]
+		return record{}, notJSON(line + bytes.Count(bytes.TrimSpace(at), []byte("\n")))
+	}
+	if !utf8.Valid(whole) {
+		return record{}, notJSON(line)
+	}
+	return in.value(record{line: line, raw: whole, whole: true})
+}
+
+func (in *input) value(rec record) (record, error) {
+	if nesting(rec.raw) > maxNesting {
+		return record{}, tapedeck.Errorf(tapedeck.Invalid, "line %d of the input is nested more than %d levels deep", rec.line, maxNesting)
+	}
+	return rec, nil
+}
+
+func notJSON(line int) error {
+	return tapedeck.Errorf(tapedeck.Invalid, "line %d of the input is not JSON", line).
+		WithHint("nothing was imported; if the line is cut off, leave it out and try again")
+}

@@ -1,0 +1,233 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/store/memory"
+)
+
+// crash leaves an engine as a crash does: its store is taken away from it, and
+// what it had written is found by the next one.
+func crash(w *world) {
+	synctest.Wait()
+	dead := w.store.Store
+	w.store.Store = memory.New(memory.Options{}) // the runs of the dead engine write nowhere
+	w.store = &slowStore{Store: dead}
+}
+
+func TestRecover(t *testing.T) {
+	inBubble(t, chatty, func(w *world) {
+		const sessions = 120 // more than a page
+		for i := range sessions {
+			id := fmt.Sprintf("s%d", i)
+			w.create(id)
+			w.start(id)
+		}
+		_, err := w.Start(w.Context(), tapedeck.Task{Session: "s0", Thread: "other", Text: "go"})
+		w.must(err)
+		w.create("external")
+		w.must(w.append("external", `RUN_STARTED {"runId":"r"}`))
+		crash(w)
+
+		e := w.open(silent)
+		n, err := e.Recover(w.Context())
+		if err != nil || n != sessions+1 {
+			w.Errorf("%d runs were ended, %v; want %d", n, err, sessions+1)
+		}
+		n, err = e.Recover(w.Context())
+		if err != nil || n != 0 {
+			w.Errorf("the second time %d were ended, %v", n, err)
+		}
+		for i := range sessions {
+			ev, status := w.end(fmt.Sprintf("s%d", i))
+			if ev.Type != tapedeck.RunError || status != tapedeck.StatusInterrupted || !strings.Contains(string(ev.Data), tapedeck.CodeInterrupted) {
+				w.Fatalf("it ended %s with %s %s", status, ev.Type, ev.Data)
+			}
+		}
+		if got := types(w.events("s1")); got != "message.added RUN_STARTED STEP_STARTED TEXT_MESSAGE_START TEXT_MESSAGE_CONTENT TOOL_CALL_START TOOL_CALL_END TEXT_MESSAGE_END STEP_FINISHED RUN_ERROR" {
+			w.Error(got)
+		}
+		if runs := w.head("external").Runs; len(runs) != 1 {
+			w.Errorf("the run from outside was ended: %v", runs)
+		}
+		_, err = e.Append(w.Context(), tapedeck.Append{Session: "external", Events: parse(`RUN_FINISHED {}`)})
+		w.must(err)
+	})
+}
+
+// Recovery leaves alone what this engine drives itself, and tells when it could
+// not do its work.
+func TestRecoverOwnAndUnavailable(t *testing.T) {
+	inBubble(t, chatty, func(w *world) {
+		w.create("s")
+		w.start("s")
+		if n, err := w.Recover(w.Context()); n != 0 || err != nil {
+			w.Errorf("ended %d of its own, %v", n, err)
+		}
+		synctest.Wait()
+		w.down.Store(true)
+		_, err := w.open(silent).Recover(w.Context())
+		refuses(w, err, tapedeck.Unavailable, "could not be stored")
+		w.down.Store(false)
+	})
+}
+
+// A session in which nothing can be ended must not keep others running.
+func TestRecoverPastAClosedSession(t *testing.T) {
+	inBubble(t, chatty, func(w *world) {
+		w.create("a")
+		w.create("b")
+		w.start("a")
+		w.start("b")
+		synctest.Wait()
+		_, err := w.store.Append(w.Context(), tapedeck.Append{Session: "b", Close: true})
+		w.must(err)
+		crash(w)
+		if n, err := w.open(silent).Recover(w.Context()); n != 1 || err != nil {
+			w.Errorf("ended %d, %v; want 1", n, err)
+		}
+		w.end("a")
+	})
+}
+
+func TestLease(t *testing.T) {
+	inBubble(t, chatty, func(w *world) {
+		for _, id := range []string{"dead", "alive", "driven", "forged"} {
+			w.create(id)
+		}
+		w.start("driven")
+		w.must(w.append("dead", `RUN_STARTED {"runId":"r"}`, `TEXT_MESSAGE_START {"messageId":"m"}`))
+		w.must(w.append("alive", `RUN_STARTED {"runId":"r"}`))
+		w.must(w.append("forged", `RUN_STARTED {"runId":"r","metadata":{"tapedeck":{"owner":"eng_x"}}}`))
+		for range 60 {
+			time.Sleep(time.Minute)
+			w.must(w.append("alive", `STATE_DELTA {"delta":[]}`))
+			if d := time.Since(w.head("dead").Created); d < engine.DefaultLease && len(w.head("dead").Runs) == 0 {
+				w.Fatalf("it was ended after %v", d)
+			}
+		}
+		for _, id := range []string{"dead", "forged"} {
+			ev, status := w.end(id)
+			if status != tapedeck.StatusInterrupted || !strings.Contains(string(ev.Data), tapedeck.CodeLeaseExpired) {
+				w.Errorf("%s ended %s with %s", id, status, ev.Data)
+			}
+		}
+		for _, id := range []string{"alive", "driven"} {
+			if len(w.head(id).Runs) != 1 {
+				w.Errorf("%s was ended", id)
+			}
+			w.events(id)
+		}
+	})
+}
+
+// A sweep that finds the store down tries again.
+func TestLeaseOutage(t *testing.T) {
+	inBubble(t, silent, func(w *world) {
+		w.create("s")
+		w.must(w.append("s", `RUN_STARTED {"runId":"r"}`))
+		w.down.Store(true)
+		time.Sleep(time.Hour)
+		w.down.Store(false)
+		time.Sleep(engine.DefaultLease / 2)
+		w.end("s")
+	})
+}
+
+// A writer that is heard of at the last moment, after its run was chosen to be
+// ended, goes on.
+func TestLeaseLastMoment(t *testing.T) {
+	inBubble(t, silent, func(w *world) {
+		w.create("s")
+		w.must(w.append("s", `RUN_STARTED {"runId":"r"}`))
+		w.store.lag.Store(int64(time.Minute)) // the sweep at 12:30 writes at 13:30
+		time.Sleep(12*time.Minute + 45*time.Second)
+		_, err := w.store.Store.Append(w.Context(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{
+			{Type: "STATE_DELTA", Invocation: "r", Data: json.RawMessage(`{"delta":[]}`)}}})
+		w.must(err)
+		time.Sleep(3 * time.Minute)
+		if len(w.head("s").Runs) != 1 {
+			w.Error("it was ended")
+		}
+	})
+}
+
+func TestShutdown(t *testing.T) {
+	inBubble(t, chatty, func(w *world) {
+		w.create("s")
+		w.start("s")
+		synctest.Wait()
+		w.must(w.Shutdown(w.Context()))
+		if ev, status := w.end("s"); status != tapedeck.StatusInterrupted || !strings.Contains(string(ev.Data), tapedeck.CodeInterrupted) {
+			w.Errorf("it ended %s with %s", status, ev.Data)
+		}
+		_, err := w.Start(w.Context(), tapedeck.Task{Session: "s", Text: "go"})
+		refuses(w, err, tapedeck.Unavailable, "the server is stopping")
+		w.must(w.Shutdown(w.Context()))
+	})
+}
+
+func TestShutdownStuck(t *testing.T) {
+	inBubble(t, func(context.Context, tapedeck.Invocation, func(string, string) bool) error {
+		time.Sleep(time.Hour)
+		return nil
+	}, func(w *world) {
+		w.create("s")
+		w.start("s")
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+		defer cancel()
+		begin := time.Now()
+		refuses(w, w.Shutdown(ctx), tapedeck.Unavailable, "ended at the next start")
+		if d := time.Since(begin); d != time.Second {
+			w.Errorf("it took %v", d)
+		}
+		w.must(w.Shutdown(w.Context())) // with more patience
+		if d := time.Since(begin); d > 6*time.Second {
+			w.Errorf("it took %v", d)
+		}
+		w.end("s")
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+// With the store down nothing can be ended, and nobody waits for it.
+func TestShutdownOutage(t *testing.T) {
+	inBubble(t, chatty, func(w *world) {
+		w.create("s")
+		w.start("s")
+		synctest.Wait()
+		w.down.Store(true)
+		begin := time.Now()
+		w.must(w.Shutdown(w.Context()))
+		if d := time.Since(begin); d > time.Minute {
+			w.Errorf("it took %v", d)
+		}
+		w.down.Store(false)
+		if n, err := w.open(silent).Recover(w.Context()); n != 1 || err != nil {
+			w.Errorf("%d were left for the next start, %v", n, err)
+		}
+		w.end("s")
+	})
+}
+
+// A start that is under way when the engine is shut down is waited for.
+func TestShutdownDuringStart(t *testing.T) {
+	inBubble(t, chatty, func(w *world) {
+		w.create("s")
+		w.store.lag.Store(int64(time.Second))
+		go func() { _, _ = w.Start(context.Background(), tapedeck.Task{Session: "s", Text: "go"}) }()
+		synctest.Wait()
+		w.must(w.Shutdown(w.Context()))
+		if _, status := w.end("s"); status != tapedeck.StatusInterrupted {
+			w.Errorf("the run is %s", status)
+		}
+	})
+}

@@ -1,0 +1,174 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+func TestStartRefusals(t *testing.T) {
+	inBubble(t, silent, func(w *world) {
+		w.create("s")
+		w.create("closed")
+		w.must(w.Close(w.Context(), "closed", ""))
+		busy := w.start("s")
+		for _, tt := range []struct {
+			task tapedeck.Task
+			kind tapedeck.Kind
+			want string
+		}{
+			{tapedeck.Task{Session: "s", Text: "go"}, tapedeck.Conflict, "thread main is busy with " + busy.Invocation + " | wait for it, cancel it, or use another thread"},
+			{tapedeck.Task{Session: "s", Text: "go", Thread: "main"}, tapedeck.Conflict, "thread main is busy"},
+			{tapedeck.Task{Session: "s", Text: "go", Thread: "../x"}, tapedeck.Invalid, "the thread"},
+			{tapedeck.Task{Session: "s", Text: "go", Agent: "nobody"}, tapedeck.NotFound, `there is no agent "nobody" | there are: bot mute`},
+			{tapedeck.Task{Text: "go", Agent: "nobody"}, tapedeck.NotFound, "there are: bot mute"},
+			{tapedeck.Task{Session: "s", Text: " \n"}, tapedeck.Invalid, "the task is empty"},
+			{tapedeck.Task{Text: ""}, tapedeck.Invalid, "the task is empty"},
+			{tapedeck.Task{Text: strings.Repeat("x", 1<<20+1)}, tapedeck.TooLarge, "at most 1048576"},
+			{tapedeck.Task{Text: "a\xff"}, tapedeck.Invalid, "not valid UTF-8"},
+			{tapedeck.Task{Text: "go", Actor: "\x00"}, tapedeck.Invalid, "the actor has a control"},
+			{tapedeck.Task{Text: "go", Title: "\x00"}, tapedeck.Invalid, "the title has a control"},
+			{tapedeck.Task{Session: "s", Thread: "t", Text: "go", Actor: "\x00"}, tapedeck.Invalid, "control character"},
+			{tapedeck.Task{Session: "closed", Text: "go"}, tapedeck.Conflict, "closed"},
+			{tapedeck.Task{Session: "none", Text: "go"}, tapedeck.NotFound, "no session"},
+		} {
+			_, err := w.Start(w.Context(), tt.task)
+			refuses(w, err, tt.kind, tt.want)
+		}
+		if n := len(w.events("s")); n != 3 {
+			w.Errorf("there are %d events, want 3", n)
+		}
+		if list, _, _ := w.store.List(w.Context(), tapedeck.Filter{}); len(list) != 2 {
+			w.Errorf("there are %d sessions, want 2", len(list))
+		}
+	})
+}
+
+func TestStartTwoThreads(t *testing.T) {
+	inBubble(t, chatty, func(w *world) {
+		w.create("s")
+		w.start("s")
+		_, err := w.Start(w.Context(), tapedeck.Task{Session: "s", Thread: "other", Text: "go"})
+		w.must(err)
+		synctest.Wait()
+		if runs := w.head("s").Runs; len(runs) != 2 || runs[0].Thread != "main" || runs[1].Thread != "other" {
+			w.Errorf("got %v", runs)
+		}
+		w.events("s")
+	})
+}
+
+func TestStartNewSession(t *testing.T) {
+	inBubble(t, func(_ context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
+		if in.Task != "First <line>\nand more" || string(in.Config) != `{"a":1}` {
+			return fmt.Errorf("got %+v", in)
+		}
+		return nil
+	}, func(w *world) {
+		s, err := w.Start(w.Context(), tapedeck.Task{Text: "First <line>\nand more", Config: []byte(`{"a":1}`), Actor: "user:ada"})
+		w.must(err)
+		synctest.Wait()
+		if e := w.head(s.Session); e.Title != "First <line>" || e.Agent != "bot" || e.Status != tapedeck.StatusComplete {
+			w.Errorf("got %+v", e)
+		}
+		if s.Offset != 1 || w.events(s.Session)[1].Type != tapedeck.MessageAdded {
+			w.Errorf("offset %d", s.Offset)
+		}
+	})
+}
+
+// A session that was made for a task is deleted again if nothing comes of it.
+func TestStartNewSessionFails(t *testing.T) {
+	inBubble(t, silent, func(w *world) {
+		w.must(w.Shutdown(w.Context()))
+		_, err := w.Start(w.Context(), tapedeck.Task{Text: "go"})
+		refuses(w, err, tapedeck.Unavailable, "the server is stopping")
+		if list, _, _ := w.store.List(w.Context(), tapedeck.Filter{}); len(list) != 0 {
+			w.Errorf("left behind: %v", list)
+		}
+	})
+}
+
+func TestStartOutlivesItsRequest(t *testing.T) {
+	inBubble(t, func(ctx context.Context, _ tapedeck.Invocation, say func(string, string) bool) error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Minute):
+			return nil
+		}
+	}, func(w *world) {
+		w.create("s")
+		w.store.lag.Store(int64(time.Second))
+		ctx, cancel := context.WithCancel(w.Context())
+		time.AfterFunc(time.Second/2, cancel) // while its beginning is being stored
+		_, err := w.Start(ctx, tapedeck.Task{Session: "s", Text: "go"})
+		w.must(err)
+		time.Sleep(2 * time.Minute)
+		if _, status := w.end("s"); status != tapedeck.StatusComplete {
+			w.Errorf("the run is %s", status)
+		}
+		_, err = w.Start(ctx, tapedeck.Task{Session: "s", Text: "go"})
+		if err == nil || ctx.Err() == nil {
+			w.Errorf("a request that is over has started a run: %v", err)
+		}
+	})
+}
+
+func TestStartConcurrently(t *testing.T) {
+	inBubble(t, silent, func(w *world) {
+		w.create("s")
+		var won, lost atomic.Int32
+		for range 100 {
+			go func() {
+				switch _, err := w.Start(context.Background(), tapedeck.Task{Session: "s", Text: "go"}); tapedeck.KindOf(err) {
+				case "":
+					won.Add(1)
+				case tapedeck.Conflict:
+					lost.Add(1)
+				default:
+					w.Error(err)
+				}
+			}()
+		}
+		synctest.Wait()
+		if won.Load() != 1 || lost.Load() != 99 {
+			w.Errorf("%d have won, %d lost", won.Load(), lost.Load())
+		}
+		if n := len(w.events("s")); n != 3 {
+			w.Errorf("there are %d events, want 3", n)
+		}
+	})
+}
+
+func TestHistory(t *testing.T) {
+	var seen []string
+	inBubble(t, func(ctx context.Context, in tapedeck.Invocation, _ func(string, string) bool) error {
+		seen = nil
+		for ev, err := range in.History(ctx) {
+			if err != nil {
+				return err
+			}
+			seen = append(seen, ev.Type)
+		}
+		return nil
+	}, func(w *world) {
+		w.create("s")
+		w.start("s")
+		synctest.Wait()
+		if got := strings.Join(seen, " "); got != "session.created" {
+			w.Error(got)
+		}
+		w.start("s")
+		synctest.Wait()
+		if got := strings.Join(seen, " "); got != "session.created message.added RUN_STARTED RUN_FINISHED" {
+			w.Error(got)
+		}
+	})
+}
