@@ -82,6 +82,10 @@ func (v *Verifier) Clone() *Verifier {
 // may not come now, [TooLarge] if too much is open. Add does not fill in or
 // translate anything; see [Verifier.Accept].
 func (v *Verifier) Add(e *Event) error {
+	if e.Type == SessionForked {
+		v.runs = nil // those that the parent had open there are nobody's here
+		return nil
+	}
 	t := typeByName[e.Type]
 	if t == nil || t.rule == nil {
 		return nil

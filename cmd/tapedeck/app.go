@@ -46,6 +46,7 @@ type app struct {
 	hub     *hub.Hub
 	engine  *engine.Engine
 	handler http.Handler
+	stopped chan struct{} // closed by close
 }
 
 // openApp opens the store and builds what stands on it.
@@ -57,16 +58,11 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &app{options: o, hub: hub.New(store)}
+	a := &app{options: o, hub: hub.New(store), stopped: make(chan struct{})}
 	a.engine = engine.New(engine.Options{
 		Store: a.hub, Agents: scriptAgents(), Logger: o.logger, Lease: o.lease, MaxEvents: o.maxEvents,
 	})
-	// Before anyone can ask: what an earlier process left running is ended.
-	if n, err := a.engine.Recover(ctx); err != nil {
-		return nil, errors.Join(err, store.Close())
-	} else if n > 0 {
-		o.logger.Info("ended runs that an earlier process had left open", "runs", n)
-	}
+	a.recover(ctx)
 	a.handler = server.New(server.Options{
 		REST:         rest.New(rest.Options{Verbs: a.engine, Sessions: a.hub, MaxAppend: o.maxBody, MaxEvents: o.maxEvents, Logger: o.logger}),
 		Durable:      durable.New(durable.Options{Store: a.hub, Verbs: a.engine, Fork: a.engine.Fork, LongPoll: o.longPoll, MaxBody: o.maxBody, Logger: o.logger}),
@@ -77,6 +73,43 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 		AnyHost:      o.anyHost,
 	})
 	return a, nil
+}
+
+// recover ends, before anyone can ask, what an earlier process left running. If
+// the store cannot take that now (the disk may be full) it can still be read, so
+// the server starts all the same and tries again.
+func (a *app) recover(ctx context.Context) {
+	if a.tryRecover(ctx) {
+		return
+	}
+	go func() {
+		tick := time.NewTicker(recoverEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-a.stopped:
+				return
+			case <-tick.C:
+			}
+			if a.tryRecover(context.WithoutCancel(ctx)) {
+				return
+			}
+		}
+	}()
+}
+
+// recoverEvery is how often recover tries.
+const recoverEvery = 5 * time.Second
+
+func (a *app) tryRecover(ctx context.Context) bool {
+	n, err := a.engine.Recover(ctx)
+	if n > 0 {
+		a.options.logger.Info("ended runs that an earlier process had left open", "runs", n)
+	}
+	if err != nil {
+		a.options.logger.Error("runs that an earlier process had left open could not be ended; trying again", "error", err)
+	}
+	return err == nil
 }
 
 func openStore(ctx context.Context, o appOptions) (tapedeck.Store, error) {
@@ -97,11 +130,14 @@ func (a *app) ready(ctx context.Context) error {
 	return err
 }
 
-// close ends runs and waits for what is being written.
-func (a *app) close() error {
+// close ends runs, calls then, and waits for what is being written.
+func (a *app) close(then func(context.Context)) error {
+	close(a.stopped)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	return errors.Join(a.engine.Shutdown(ctx), a.hub.Close())
+	err := a.engine.Shutdown(ctx)
+	then(ctx)
+	return errors.Join(err, a.hub.Close())
 }
 
 // A holder serves a data folder over HTTP and tells other processes where.
@@ -150,14 +186,12 @@ func (h *holder) stop() error {
 	if h.note != "" {
 		_ = os.Remove(h.note) // a stale one does no harm: the lock tells who holds the folder
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	err := h.app.engine.Shutdown(ctx)
-	h.cutOff()
-	if h.http.Shutdown(ctx) != nil {
-		_ = h.http.Close()
-	}
-	return errors.Join(err, h.app.hub.Close())
+	return h.app.close(func(ctx context.Context) {
+		h.cutOff()
+		if h.http.Shutdown(ctx) != nil {
+			_ = h.http.Close()
+		}
+	})
 }
 
 // A note in the data folder says which process serves it and where.

@@ -76,7 +76,7 @@ func (e *env) tryFolder(ctx context.Context) (*connection, error) {
 	}
 	h, err := hold(a, "127.0.0.1:0")
 	if err != nil {
-		return nil, errors.Join(err, a.close())
+		return nil, errors.Join(err, a.close(func(context.Context) {}))
 	}
 	c, err := client.New(h.url)
 	if err != nil {

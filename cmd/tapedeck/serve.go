@@ -73,7 +73,7 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 	}
 	h, err := hold(a, f.listen)
 	if err != nil {
-		return errors.Join(err, a.close())
+		return errors.Join(err, a.close(func(context.Context) {}))
 	}
 	live := ""
 	stopDemo := func() {}

@@ -40,6 +40,19 @@ type eventData struct {
 	Code         string
 	Outcome      struct{ Type string }
 	Entries      []struct{ Content, Status string }
+	Metadata     struct {
+		Tapedeck struct{ Error json.RawMessage }
+	}
+}
+
+// failed reports whether a tool's result is an error.
+func (d *eventData) failed() bool {
+	for _, raw := range [...]json.RawMessage{d.Error, d.Metadata.Tapedeck.Error} {
+		if s := string(raw); s != "" && s != "null" && s != "false" {
+			return true
+		}
+	}
+	return false
 }
 
 func (t *transcript) print(e *tapedeck.Event) error {
@@ -121,7 +134,7 @@ func (t *transcript) tool(e *tapedeck.Event, d *eventData) error {
 			took = " " + e.Time.Sub(at).Round(time.Millisecond).String()
 		}
 		mark := t.paint(green, "✓")
-		if d.Error != nil {
+		if d.failed() {
 			mark = t.paint(red, "✗")
 		}
 		delete(t.started, id)

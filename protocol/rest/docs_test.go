@@ -51,6 +51,7 @@ func TestDocsTellTheLimits(t *testing.T) {
 	h := New(Options{}).(*handler)
 	for _, want := range []string{
 		fmt.Sprintf("at most %d MiB and %d,000 events", h.MaxAppend>>20, h.MaxEvents/1000),
+		fmt.Sprintf("at most %d GiB", h.MaxImport>>30),
 		fmt.Sprintf("at most %d MiB where nothing else is said", h.MaxBody>>20),
 		fmt.Sprintf("1 to %d; %d without it", pageLimit, listDefault),
 		fmt.Sprintf("1 to %d; %d without it", pageLimit, pageLimit),

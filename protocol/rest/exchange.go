@@ -18,7 +18,7 @@ func (h *handler) importSessions(w http.ResponseWriter, r *http.Request) error {
 	case "", "application/x-www-form-urlencoded", "multipart/form-data": // what curl sends unless told
 		return unsupported(r, "application/octet-stream, application/json or application/x-ndjson")
 	}
-	out, err := h.Verbs.Import(r.Context(), in, http.MaxBytesReader(w, r.Body, h.MaxAppend))
+	out, err := h.Verbs.Import(r.Context(), in, http.MaxBytesReader(w, r.Body, h.MaxImport))
 	if err != nil {
 		return err
 	}

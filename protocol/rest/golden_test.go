@@ -42,7 +42,7 @@ func converse(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door, _ := newDoor(rest.Options{MaxBody: 300, MaxAppend: 1000, MaxEvents: 5})
+	door, _ := newDoor(rest.Options{MaxBody: 300, MaxAppend: 1000, MaxImport: 1000, MaxEvents: 5})
 	var out txtar.Archive
 	out.Comment = a.Comment
 	for _, f := range a.Files {

@@ -24,7 +24,8 @@ type Options struct {
 	Sessions sessions // the hub
 
 	MaxBody   int64         // most bytes of a body; 0 for 10 MiB
-	MaxAppend int64         // most bytes of the body of an append or an import; 0 for 64 MiB
+	MaxAppend int64         // most bytes of the body of an append; 0 for 64 MiB
+	MaxImport int64         // most bytes of an import, which is read as it comes; 0 for 4 GiB
 	MaxEvents int           // most events of an append; 0 for 100,000
 	Heartbeat time.Duration // how long an event stream is silent before a comment is sent; 0 for 15 s
 	Logger    *slog.Logger  // for what clients are not told; nil for none
@@ -41,6 +42,7 @@ func New(o Options) http.Handler {
 	h := &handler{Options: o, mux: http.NewServeMux()}
 	h.MaxBody = orDefault(o.MaxBody, 10<<20)
 	h.MaxAppend = orDefault(o.MaxAppend, 64<<20)
+	h.MaxImport = orDefault(o.MaxImport, 4<<30)
 	h.MaxEvents = orDefault(o.MaxEvents, 100_000)
 	h.Heartbeat = orDefault(o.Heartbeat, sse.Heartbeat)
 	if h.Logger == nil {

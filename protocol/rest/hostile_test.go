@@ -78,7 +78,7 @@ func TestHostileBodies(t *testing.T) {
 		{"large space after an event", "/sessions/s/events", asJSON, `{"type":"a"}` + strings.Repeat(" ", 5<<20), 413},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			door, g := newDoor(rest.Options{MaxBody: 1 << 20, MaxAppend: 4 << 20})
+			door, g := newDoor(rest.Options{MaxBody: 1 << 20, MaxAppend: 4 << 20, MaxImport: 4 << 20})
 			g.session(t, "s", 0)
 			if status, e := send(t, door, "POST", c.path, c.contentType, strings.NewReader(c.body)); status != c.status {
 				t.Errorf("got %d %s, want %d", status, e.Message, c.status)
@@ -95,7 +95,7 @@ func TestHostileBodies(t *testing.T) {
 
 // A body that breaks off, or has no length and does not end, writes nothing.
 func TestBrokenBodies(t *testing.T) {
-	door, g := newDoor(rest.Options{MaxAppend: 1 << 20})
+	door, g := newDoor(rest.Options{MaxAppend: 1 << 20, MaxImport: 1 << 20})
 	g.session(t, "s", 0)
 	event := `{"type":"a"}` + "\n"
 	for name, c := range map[string]struct {
