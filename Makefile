@@ -15,8 +15,8 @@ build: ## build the program into bin/
 test: vet ## run the tests (fetches the Go modules it needs)
 	$(GO) test ./...
 
-race: ## run the tests with the race detector
-	$(GO) test -race ./...
+race: ## run the tests with the race detector (fewer repetitions of the long ones)
+	$(GO) test -race -short ./...
 
 vet: ## check formatting, vet, and that generated facts in docs are true
 	@unformatted=$$(gofmt -l $(GOFILES)); if [ -n "$$unformatted" ]; then echo "not formatted:"; echo "$$unformatted"; exit 1; fi
