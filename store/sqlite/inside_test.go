@@ -3,11 +3,17 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"encoding/json"
 	"fmt"
 	"io/fs"
+	"os"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck"
 )
 
 func TestMigrationNames(t *testing.T) {
@@ -145,5 +151,48 @@ func TestQueueTakesTurns(t *testing.T) {
 	q.close()
 	if _, more := q.take(); more || q.push(&request{}) {
 		t.Error("the queue is not closed")
+	}
+}
+
+// TestLogIsStartedOver appends while there is always somebody who reads.
+func TestLogIsStartedOver(t *testing.T) {
+	s, err := Open(t.Context(), t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const limit = 4 << 20
+	s.writer.maxLog = limit // before the writer has anything to do
+	ctx := context.Background()
+	if _, _, err := s.Create(ctx, tapedeck.Spec{ID: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	stop, wg := make(chan struct{}), sync.WaitGroup{}
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					_, _ = s.Read(ctx, "a", tapedeck.Range{From: -1, Reverse: true})
+				}
+			}
+		})
+	}
+	data, _ := json.Marshal(map[string]string{"text": strings.Repeat("x", 100_000)})
+	size := int64(0)
+	for range 200 {
+		if _, err := s.Append(ctx, tapedeck.Append{Session: "a", Events: []tapedeck.Event{{Type: "CUSTOM", Data: data}}}); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(s.file + "-wal"); err == nil {
+			size = max(size, info.Size())
+		}
+	}
+	close(stop)
+	wg.Wait()
+	if size > 3*limit {
+		t.Errorf("the log became %d bytes long, of %d written", size, 200*100_000)
 	}
 }

@@ -41,6 +41,20 @@ func (p *pool) use(ctx context.Context, f func(*conn) error) error {
 	}
 }
 
+// pause calls f while nobody reads. Reads that come meanwhile wait.
+func (p *pool) pause(f func()) {
+	var all []*conn
+	for range p.size {
+		all = append(all, <-p.free)
+	}
+	defer func() {
+		for _, c := range all {
+			p.free <- c
+		}
+	}()
+	f()
+}
+
 // close waits for reads under way.
 func (p *pool) close() {
 	close(p.quit)

@@ -3,7 +3,7 @@ package sqlite
 import "database/sql/driver"
 
 func newWriter(s *Store) *writer {
-	return &writer{store: s, queue: newQueue(), cache: newCache(s.options.HotSessions), ended: make(chan struct{})}
+	return &writer{store: s, queue: newQueue(), cache: newCache(s.options.HotSessions), ended: make(chan struct{}), maxLog: maxLog}
 }
 
 const (

@@ -32,7 +32,9 @@ type writer struct {
 	gen     int64 // the newest that was given out
 	pos     int64
 	purge   purge
-	failing bool // the newest commit did not succeed
+	failing bool  // the newest commit did not succeed
+	logged  int64 // bytes written since the size of the log was looked at
+	maxLog  int64
 }
 
 func (w *writer) run() {
@@ -43,6 +45,7 @@ func (w *writer) run() {
 		case len(group) > 0:
 			w.handle(group)
 			w.purge.after(w)
+			w.limitLog(group)
 			// Those who have just been told want to write again, most of
 			// them: let them, and the next group is as large as this one.
 			runtime.Gosched()
