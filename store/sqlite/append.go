@@ -13,7 +13,7 @@ func (s *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appende
 	if err := ctx.Err(); err != nil {
 		return tapedeck.Appended{}, err
 	}
-	if err := checkAppend(&a); err != nil {
+	if err := a.Valid(); err != nil {
 		return tapedeck.Appended{}, err
 	}
 	now := s.options.Now()
@@ -68,15 +68,11 @@ func (t *appending) do(w *writer) error {
 	if err != nil {
 		return err
 	}
-	if err := checkKind(st.Kind, t.Events, t.Chunks); err != nil {
+	last, err := w.recall(st, t.Producer)
+	if err != nil {
 		return err
 	}
-	if p := t.Producer; p != nil {
-		if err := w.recall(st, p.ID); err != nil {
-			return err
-		}
-	}
-	if t.done, err = st.decide(&t.Append); t.done.Duplicate || err != nil {
+	if t.done, err = t.Decide(&st.Session, st.streamSeq, last); t.done.Duplicate || err != nil {
 		return err
 	}
 	if t.Check != nil {
@@ -115,9 +111,9 @@ func (t *appending) write(w *writer, st *state) error {
 		return nil
 	}
 	t.done.Seq = p.Seq
-	a := accepted{p.Epoch, p.Seq, first, st.Head}
+	a := tapedeck.Accepted{Epoch: p.Epoch, Seq: p.Seq, First: first, Next: st.Head}
 	st.remember(p.ID, a)
-	return w.conn.exec(sqlAccept, st.Gen, p.ID, a.epoch, a.seq, a.first, a.next)
+	return w.conn.exec(sqlAccept, st.Gen, p.ID, a.Epoch, a.Seq, a.First, a.Next)
 }
 
 const (
@@ -154,13 +150,18 @@ func (w *writer) extend(st *state, drafts []tapedeck.Draft, events []tapedeck.Ev
 	return nil
 }
 
-// recall makes sure that what is known of a producer is in memory.
-func (w *writer) recall(st *state, id string) error {
-	if _, ok := st.producers[id]; ok {
-		return nil
+// recall returns the newest append of a producer, nil if there is none.
+func (w *writer) recall(st *state, p *tapedeck.Producer) (last *tapedeck.Accepted, err error) {
+	if p == nil {
+		return nil, nil
 	}
-	return w.conn.query(func(row []driver.Value) error {
-		st.remember(id, accepted{integer(row[0]), integer(row[1]), integer(row[2]), integer(row[3])})
+	if a, ok := st.producers[p.ID]; ok {
+		return &a, nil
+	}
+	err = w.conn.query(func(row []driver.Value) error {
+		last = &tapedeck.Accepted{Epoch: integer(row[0]), Seq: integer(row[1]), First: integer(row[2]), Next: integer(row[3])}
+		st.remember(p.ID, *last)
 		return nil
-	}, sqlAccepted, st.Gen, id)
+	}, sqlAccepted, st.Gen, p.ID)
+	return last, err
 }

@@ -14,10 +14,7 @@ func (s *Store) Create(ctx context.Context, spec tapedeck.Spec) (tapedeck.Sessio
 	if err := ctx.Err(); err != nil {
 		return tapedeck.Session{}, false, err
 	}
-	if spec.Kind == "" {
-		spec.Kind = tapedeck.KindSession
-	}
-	if err := checkSpec(&spec); err != nil {
+	if err := spec.Valid(); err != nil {
 		return tapedeck.Session{}, false, err
 	}
 	now := s.options.Now()
@@ -96,20 +93,10 @@ func (t *creation) inherit(w *writer, st *state) error {
 		return err
 	case parent == nil:
 		return tapedeck.Errorf(tapedeck.NotFound, "there is no session %q to fork", t.Parent)
-	case parent.gone:
-		return tapedeck.Errorf(tapedeck.Conflict, "session %q was deleted and cannot be forked", t.Parent)
 	}
-	at := parent.Head
-	if t.ForkAt != nil {
-		at = *t.ForkAt
-	}
-	switch {
-	case parent.Kind != t.Kind:
-		return tapedeck.Errorf(tapedeck.Invalid, "%q is a %s and cannot be forked as a %s", t.Parent, parent.Kind, t.Kind)
-	case t.ContentType != "" && mediaType(t.ContentType) != mediaType(parent.ContentType):
-		return tapedeck.Errorf(tapedeck.Conflict, "%q holds %s, not %s", t.Parent, parent.ContentType, t.ContentType)
-	case at > parent.Head:
-		return tapedeck.Errorf(tapedeck.Invalid, "session %q is at offset %d and cannot be forked at %d", t.Parent, parent.Head, at)
+	at, err := t.Fork(&parent.Session, parent.gone)
+	if err != nil {
+		return err
 	}
 	if t.ContentType == "" {
 		st.ContentType = parent.ContentType

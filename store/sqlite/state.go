@@ -57,7 +57,7 @@ func (v *view) deadline(touched int64) (at int64, mortal bool) {
 type state struct {
 	view
 	streamSeq string
-	producers map[string]accepted // those that were asked for
+	producers map[string]tapedeck.Accepted // those that were asked for
 
 	published atomic.Pointer[view] // what readers see; nil until the first commit
 
@@ -74,15 +74,12 @@ type state struct {
 	recent *list.Element
 }
 
-// accepted is the newest append of a producer.
-type accepted struct{ epoch, seq, first, next int64 }
-
 // maxProducers bounds the producers that are kept in memory for one session.
 const maxProducers = 1024
 
-func (st *state) remember(id string, a accepted) {
+func (st *state) remember(id string, a tapedeck.Accepted) {
 	if st.producers == nil || len(st.producers) >= maxProducers {
-		st.producers = make(map[string]accepted)
+		st.producers = make(map[string]tapedeck.Accepted)
 	}
 	st.producers[id] = a
 }
