@@ -7,6 +7,7 @@
 package exchange
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -98,7 +99,7 @@ func (d *Decoder) decode() error {
 	}
 	for !d.stopped {
 		rec, err := d.in.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -102,7 +102,7 @@ func (in *input) document(first []byte) (record, error) {
 	for {
 		start := len(whole)
 		next, err := in.read(whole)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

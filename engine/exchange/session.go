@@ -68,7 +68,7 @@ const (
 // suggest offers a title. Of one rank the first text counts, but the last
 // summary: it knows more.
 func (s *session) suggest(rank int, title string) {
-	if title = titleOf(title); title == "" || rank < s.titleRank || rank == s.titleRank && rank == fromText {
+	if title = titleOf(title); title == "" || rank < s.titleRank || rank == fromText && s.titleRank == fromText {
 		return
 	}
 	s.title, s.titleRank = title, rank

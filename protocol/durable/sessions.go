@@ -54,7 +54,8 @@ func (h *handler) postSession(w http.ResponseWriter, r *http.Request, t target) 
 func (h *handler) closeSession(w http.ResponseWriter, r *http.Request, t target) error {
 	var closed *tapedeck.AppendError
 	err := h.Verbs.Close(r.Context(), t.id, "")
-	if err != nil && !(errors.As(err, &closed) && closed.Refusal == tapedeck.RefusedClosed) {
+	already := errors.As(err, &closed) && closed.Refusal == tapedeck.RefusedClosed
+	if err != nil && !already {
 		return err
 	}
 	s, err := h.lookup(r.Context(), t)

@@ -110,7 +110,7 @@ func migrate(ctx context.Context, file string) error {
 	if err != nil {
 		return unsound(file, err)
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	db.SetMaxOpenConns(1)
 	files, err := fs.Sub(migrations, "migration")
 	if err != nil {

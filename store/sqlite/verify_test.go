@@ -135,7 +135,7 @@ func TestVerifyIsCancelled(t *testing.T) {
 	s := open(t, dir, sqlite.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := s.Verify(ctx, func(int64, int64) { cancel() })
-	if err != context.Canceled { //nolint:errorlint // as it is
+	if err != context.Canceled {
 		t.Errorf("got %v", err)
 	}
 }
