@@ -65,7 +65,7 @@ func testOneRun(t *testing.T, w *world) {
 		})
 		if err == nil {
 			won.Add(1)
-		} else if err != errBusy { //nolint:errorlint // as it is, not wrapped
+		} else if err != errBusy {
 			t.Error(err)
 		}
 	})

@@ -51,7 +51,7 @@ func (a *writing) judge(s *told, got tapedeck.Appended, err error) error {
 	head := int64(len(s.texts))
 	switch {
 	case a.err != nil:
-		if err != a.err { //nolint:errorlint // as it is, not wrapped
+		if err != a.err {
 			return fmt.Errorf("got %v, want %v as it is", err, a.err)
 		}
 		return nil
