@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// TestNothingOfASessionSteersTheTerminal: what an agent says may come from a
+// web page that wants the user's terminal to do something.
+func TestNothingOfASessionSteersTheTerminal(t *testing.T) {
+	evil := "a\x1b]0;title\x07b\x1b[2Jc\rd\u202ee\u009bm\x00f"
+	var out bytes.Buffer
+	tr := newTranscript(pen{w: &out, width: 80})
+	text, _ := json.Marshal(evil)
+	for _, e := range []tapedeck.Event{
+		{Type: tapedeck.MessageAdded, Data: []byte(`{"message":{"id":"1","role":"user","content":` + string(text) + `}}`)},
+		{Type: tapedeck.TextMessageContent, Data: []byte(`{"messageId":"m","delta":` + string(text) + `}`)},
+		{Type: tapedeck.ToolCallStart, Data: []byte(`{"toolCallId":"t","toolCallName":` + string(text) + `}`)},
+		{Type: tapedeck.ToolCallEnd, Data: []byte(`{"toolCallId":"t"}`)},
+		{Type: tapedeck.ToolCallResult, Data: []byte(`{"toolCallId":"t","content":` + string(text) + `}`)},
+		{Type: tapedeck.PlanUpdated, Data: []byte(`{"entries":[{"content":` + string(text) + `,"status":"pending"}]}`)},
+		{Type: tapedeck.RunError, Data: []byte(`{"message":` + string(text) + `}`)},
+	} {
+		if err := tr.print(&e); err != nil {
+			t.Fatal(err)
+		}
+		if err := tr.printf("%s\n", tr.eventLine(&e)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if i := strings.IndexAny(out.String(), "\x1b\x07\r\x00\u202e\u009b"); i >= 0 {
+		t.Errorf("a control character got through: %q", out.String()[max(0, i-20):i+10])
+	}
+	if !strings.Contains(out.String(), "a\uFFFD]0;title") {
+		t.Errorf("the text is not shown: %q", out.String())
+	}
+}
+
+func TestTranscript(t *testing.T) {
+	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	event := func(typ, data string) tapedeck.Event {
+		at = at.Add(250 * time.Millisecond)
+		return tapedeck.Event{Type: typ, Time: at, Data: json.RawMessage(data)}
+	}
+	var out bytes.Buffer
+	tr := newTranscript(pen{w: &out, width: 80})
+	for _, e := range []tapedeck.Event{
+		event(tapedeck.MessageAdded, `{"message":{"id":"u","role":"user","content":"fix it"}}`),
+		event(tapedeck.ReasoningMessageContent, `{"messageId":"r","delta":"hm"}`),
+		event(tapedeck.TextMessageContent, `{"messageId":"m","delta":"I "}`),
+		event(tapedeck.TextMessageContent, `{"messageId":"m","delta":"will"}`),
+		event(tapedeck.ToolCallStart, `{"toolCallId":"t","toolCallName":"Read"}`),
+		event(tapedeck.ToolCallArgs, `{"toolCallId":"t","delta":"{\"f\":"}`),
+		event(tapedeck.ToolCallArgs, `{"toolCallId":"t","delta":"1}"}`),
+		event(tapedeck.ToolCallEnd, `{"toolCallId":"t"}`),
+		event(tapedeck.ToolCallResult, `{"toolCallId":"t","content":"nope","metadata":{"tapedeck":{"error":true}}}`),
+		event(tapedeck.PlanUpdated, `{"entries":[{"content":"one","status":"completed"},{"content":"two","status":"in_progress"}]}`),
+		event("something.else", `{"any":1}`),
+		event(tapedeck.TextMessageContent, `[]`), // of another shape than its type says
+		event(tapedeck.RunFinished, `{"outcome":{"type":"cancelled"}}`),
+	} {
+		if err := tr.print(&e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "› fix it\nhm\nI will\n  ⚙ Read {\"f\":1}\n  ✗ Read 1s nope\n  plan\n    ✓ one\n    → two\ncancelled\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for in, want := range map[string]int64{"1": 1, "64MiB": 64 << 20, "10 KB": 10_000, "2GiB": 2 << 30, "5B": 5} {
+		if got, err := parseSize(in); err != nil || got != want {
+			t.Errorf("%q: %d, %v", in, got, err)
+		}
+	}
+	for _, in := range []string{"", "0", "-1MiB", "9999999GiB", "1.5MiB", "MiB", "1TiB"} {
+		if got, err := parseSize(in); err == nil {
+			t.Errorf("%q is %d", in, got)
+		}
+	}
+}
