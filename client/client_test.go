@@ -220,6 +220,23 @@ func TestFollowEnds(t *testing.T) {
 			}
 		})
 	}
+	t.Run("deleted", func(t *testing.T) {
+		if _, err := h.Create(ctx, tapedeck.NewSession{ID: "gone"}); err != nil {
+			t.Fatal(err)
+		}
+		o := client.FollowOptions{OnCaughtUp: func(int64) {
+			if err := h.Delete(ctx, "gone"); err != nil {
+				t.Error(err)
+			}
+		}}
+		var last error
+		for _, err := range h.Follow(ctx, "gone", o) {
+			last = err
+		}
+		if tapedeck.KindOf(last) != tapedeck.NotFound {
+			t.Errorf("got %v; a deleted session must not end like a closed one", last)
+		}
+	})
 	t.Run("cancelled", func(t *testing.T) {
 		h.status.Store(http.StatusServiceUnavailable) // it would try for ever
 		ctx, cancel := context.WithCancel(ctx)

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -124,6 +125,9 @@ func (f *follow) take(frame sse.Frame, yield func(tapedeck.Record, error) bool) 
 		}
 	case "end":
 		f.done = true
+		if strings.Contains(string(frame.Data), `"deleted"`) {
+			yield(tapedeck.Record{}, tapedeck.Errorf(tapedeck.NotFound, "session %s was deleted", f.session))
+		}
 	case "", "message":
 		offset, err := strconv.ParseInt(frame.ID, 10, 64)
 		if err != nil {

@@ -27,6 +27,9 @@ docs/events.md is the catalogue of types.`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
 			o := client.AppendOptions{}
+			if expect < 0 {
+				return usageError("--expect takes an offset, from 0")
+			}
 			if c.Flags().Changed("expect") {
 				o.Expect = &expect
 			}
@@ -76,6 +79,6 @@ func (e *env) printAppended(a tapedeck.Appended) error {
 		_, err := fmt.Fprintln(e.stdout, "nothing appended: it was there already")
 		return err
 	}
-	_, err := fmt.Fprintf(e.stdout, "appended %d events, offsets %d to %d\n", a.Next-a.First, a.First, a.Next-1)
+	_, err := fmt.Fprintf(e.stdout, "appended %s, offsets %d to %d\n", count(int(a.Next-a.First), "event"), a.First, a.Next-1)
 	return err
 }

@@ -12,7 +12,7 @@ import (
 const demoLabel = "demo"
 
 // demoMaxEvents is how long the live session grows before it is begun anew.
-const demoMaxEvents = 3000
+const demoMaxEvents = 50_000
 
 // demoLive is the id of the session that is always live.
 const demoLive = "demo_live"
@@ -68,7 +68,7 @@ func demoOnce(ctx context.Context, a *app, id, title, agent, task string) error 
 func keepLive(ctx context.Context, a *app) {
 	tasks := []string{"Find out why the build is red and fix it", "Write the release notes", "Make the tests faster"}
 	for i := 0; ctx.Err() == nil; i++ {
-		pause := time.Second
+		pause := 3 * time.Second
 		if err := liveTurn(ctx, a, tasks[i%len(tasks)]); err != nil && ctx.Err() == nil {
 			a.options.logger.Warn("the demo could not go on; trying again", "error", err)
 			pause = 5 * time.Second

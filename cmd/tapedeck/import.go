@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -63,6 +64,9 @@ func (e *env) open(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, tapedeck.Errorf(tapedeck.NotFound, "cannot read the file: %w", err)
 	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, errors.Join(tapedeck.Errorf(tapedeck.Invalid, "%s is a folder; name a file in it", name), f.Close())
+	}
 	return f, nil
 }
 
@@ -75,7 +79,7 @@ func (e *env) printImported(m tapedeck.Imported) error {
 			return err
 		}
 	}
-	fmt.Fprintf(e.stderr, "imported %d sessions with %d events from %d lines\n", len(m.Sessions), m.Events, m.Lines)
+	fmt.Fprintf(e.stderr, "imported %s with %s from %s\n", count(len(m.Sessions), "session"), count(m.Events, "event"), count(m.Lines, "line"))
 	for i, s := range m.Skipped {
 		if i == 20 {
 			fmt.Fprintf(e.stderr, "  … and %d more lines\n", len(m.Skipped)-i)

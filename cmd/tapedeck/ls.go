@@ -28,7 +28,7 @@ func newList(e *env) *cobra.Command {
 			return e.with(c.Context(), func(conn *connection) error { return e.list(c.Context(), conn, f, all) })
 		},
 	}
-	c.Flags().StringVar((*string)(&f.Status), "status", "", "only with this status: idle, running, complete, failed, cancelled, interrupted")
+	c.Flags().StringVar((*string)(&f.Status), "status", "", "only with this status: idle, pending, running, complete, failed, cancelled, interrupted")
 	c.Flags().StringVar(&f.Agent, "agent", "", "only of this agent")
 	c.Flags().StringVar(&f.Owner, "owner", "", "only of this owner")
 	c.Flags().StringVarP(&f.Query, "query", "q", "", "only whose title or id contains this")

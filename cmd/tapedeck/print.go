@@ -82,6 +82,14 @@ func clean(s string) string {
 	}, s)
 }
 
+// count returns a number of things in words.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // brief returns s on one line of at most n characters.
 func brief(s string, n int) string {
 	s = strings.Join(strings.Fields(clean(s)), " ")

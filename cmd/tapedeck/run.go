@@ -24,8 +24,10 @@ func newRun(e *env) *cobra.Command {
 exists, and prints the conversation as it streams; with --json, one event a
 line.
 
+The session's id goes to standard error.
+
 Ctrl-C cancels the run and keeps what it has said; a second Ctrl-C leaves at
-once. Exit codes: 0 done, 1 failed, 2 bad usage, 130 cancelled.`,
+once. If this program ends in any other way, the run goes on. Exit codes: 0 done, 1 failed, 2 bad usage, 130 cancelled.`,
 		Example: `  tapedeck run "tidy up the changelog" --agent coder
   tapedeck run "and now the readme" --session ses_01J…`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -53,9 +55,7 @@ func (e *env) run(interrupted context.Context, c *connection, t tapedeck.Task) e
 	if err != nil {
 		return err
 	}
-	if !e.json {
-		fmt.Fprintf(e.stderr, "session %s\n", started.Session)
-	}
+	fmt.Fprintf(e.stderr, "session %s\n", started.Session)
 	r := &running{env: e, client: c, started: started, transcript: newTranscript(e.pen())}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -100,8 +100,10 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	if err != nil {
 		return appOptions{}, usageError("--max-body: %w", err)
 	}
-	if f.maxEvents < 1 || f.longPoll <= 0 || f.lease <= 0 {
-		return appOptions{}, usageError("--max-events, --long-poll and --lease must be above 0")
+	for flag, bad := range map[string]bool{"--max-events": f.maxEvents < 1, "--long-poll": f.longPoll <= 0, "--lease": f.lease <= 0} {
+		if bad {
+			return appOptions{}, usageError("%s must be above 0", flag)
+		}
 	}
 	host, _, err := net.SplitHostPort(f.listen)
 	if err != nil {
@@ -114,6 +116,9 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	if !loopback && !f.insecure {
 		return appOptions{}, &exitError{exitUsage, tapedeck.Errorf(tapedeck.Invalid, "%s can be reached by others, and this server has no access control", f.listen).
 			WithHint("listen on 127.0.0.1 behind a proxy that checks who asks, or say --insecure")}
+	}
+	if f.ephemeral && e.data != "" {
+		return appOptions{}, usageError("--ephemeral keeps everything in memory, so --data cannot be used with it")
 	}
 	level := slog.LevelInfo
 	if f.verbose {
@@ -145,6 +150,9 @@ func (e *env) printServing(url string, f serveFlags, live string) {
 	if e.data != "" {
 		args = " --data " + e.data
 	}
+	if f.ephemeral {
+		args = " --url " + url
+	}
 	cmd := "tapedeck"
 	if strings.Contains(os.Args[0], "go-build") { // go run
 		cmd = "go run ./cmd/tapedeck"
@@ -157,6 +165,9 @@ func (e *env) printServing(url string, f serveFlags, live string) {
 		{"curl -N " + url + "/api/v1/sessions/" + live + "/stream", "the live one as Server-Sent Events"},
 	} {
 		_ = p.printf("  %s\n      %s\n", try[0], p.paint(dim, try[1]))
+	}
+	if f.ephemeral {
+		return
 	}
 	_ = p.printf("\nThen kill this server with kill -9 %d and start it again: the tail goes on where it was.\n", os.Getpid())
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/client"
 )
 
@@ -48,8 +49,11 @@ func (e *env) showTranscript(ctx context.Context, c *connection, session string,
 	if err != nil {
 		return err
 	}
-	if at < 0 || at > s.Head {
+	switch {
+	case at == -1:
 		at = s.Head
+	case at < 0 || at > s.Head:
+		return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for %d", s.ID, s.Head, at)
 	}
 	t := newTranscript(e.pen())
 	if err := t.line("%s  %s", t.paint(bold, clean(titleOf(s))), t.paint(dim, s.ID+" · "+string(s.Status))); err != nil {

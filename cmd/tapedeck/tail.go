@@ -39,13 +39,15 @@ once.`,
 	c.Flags().StringSliceVar(&f.filter.Threads, "thread", nil, "only these threads")
 	c.Flags().StringSliceVar(&f.filter.Types, "type", nil, "only these event types")
 	c.Flags().StringVar(&f.filter.Invocation, "invocation", "", "only this invocation")
-	c.MarkFlagsMutuallyExclusive("from", "last")
 	return c
 }
 
 func (e *env) tail(ctx context.Context, session string, f tailFlags) error {
-	if f.from < 0 || f.last < -1 {
+	switch {
+	case f.from < 0 || f.last < -1:
 		return usageError("--from and --last count from 0")
+	case f.from > 0 && f.last >= 0:
+		return usageError("--from and --last cannot be used together")
 	}
 	if err := e.exists(); err != nil {
 		return err
@@ -83,6 +85,9 @@ func (t *tailing) begin(ctx context.Context, c *connection) error {
 	t.cursor = t.flags.from
 	if t.flags.last >= 0 {
 		t.cursor = max(0, s.Head-t.flags.last)
+	}
+	if t.cursor > s.Head {
+		return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked from %d", s.ID, s.Head, t.cursor)
 	}
 	if c.local == nil && !t.flags.noFollow {
 		t.ended = true

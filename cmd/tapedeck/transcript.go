@@ -161,6 +161,8 @@ func (t *transcript) plan(d *eventData) error {
 
 func (t *transcript) ended(e *tapedeck.Event, d *eventData) error {
 	switch {
+	case e.Type == "RUN_ERROR" && (d.Code == tapedeck.CodeInterrupted || d.Code == tapedeck.CodeLeaseExpired):
+		return t.line("%s %s", t.paint(yellow, "interrupted:"), clean(text(d.Message)))
 	case e.Type == "RUN_ERROR":
 		return t.line("%s %s", t.paint(red, "failed:"), clean(text(d.Message)))
 	case d.Outcome.Type == "cancelled":
