@@ -32,6 +32,7 @@ crash: build ## kill -9 under load, 50 rounds (ROUNDS=n for more)
 	$(GO) test ./test/crash -run TestKill -count=1 -v -timeout 20m -args -rounds=$(or $(ROUNDS),50)
 
 bench: build ## measure against rivals and write docs/benchmarks.md (needs Node 20 and npm)
+	cd bench/rival && npm ci --no-audit --no-fund --silent
 	$(GO) run ./bench
 
 fuzz: ## fuzz every parser for a minute each
@@ -40,4 +41,4 @@ fuzz: ## fuzz every parser for a minute each
 	    echo "== $$p $$f"; $(GO) test $$p -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(FUZZTIME),1m) || exit 1; done; done
 
 clean: ## remove what was built
-	rm -rf bin conformance/durable/node_modules bench/node_modules
+	rm -rf bin conformance/durable/node_modules bench/rival/node_modules

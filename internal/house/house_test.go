@@ -105,6 +105,32 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 	}
 }
 
+// TestLibcIsTheOneOfSQLite: the C library in Go must be of the version that the
+// SQLite in Go was made with; another one may misbehave in ways no test sees.
+func TestLibcIsTheOneOfSQLite(t *testing.T) {
+	out, err := exec.Command("go", "mod", "graph").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := func(prefix string) string {
+		for line := range strings.Lines(string(out)) {
+			from, to, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if v, ok := strings.CutPrefix(to, "modernc.org/libc@"); ok && strings.HasPrefix(from, prefix) {
+				return v
+			}
+		}
+		return ""
+	}
+	sqlite, err := exec.Command("go", "list", "-m", "-f", "{{.Path}}@{{.Version}}", "modernc.org/sqlite").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, its := version(module), version(strings.TrimSpace(string(sqlite)))
+	if ours == "" || ours != its {
+		t.Errorf("go.mod has modernc.org/libc %s, %s wants %s", ours, strings.TrimSpace(string(sqlite)), its)
+	}
+}
+
 func list(t *testing.T) []pkg {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Imports,Standard", module+"/...")
