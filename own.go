@@ -196,24 +196,35 @@ type SessionRenamedData struct {
 	Common
 }
 
-// SessionRewoundData takes events back: those from the first of an invocation,
-// or those from an offset. It deletes nothing.
+// A Taking has the members of the events that take others back; see [Jump].
+type Taking struct {
+	Marker    string `json:"marker" shape:"id"`  // its own id, with which it can be undone
+	Thread    string `json:"thread,omitempty"`   // the only one that goes back; "" for all
+	Previous  *int64 `json:"previous,omitempty"` // offset of the event before it that takes others back; nil for none
+	Status    string `json:"status,omitempty"`   // the session's by it, see [Status]; "" leaves it
+	Resumable *bool  `json:"resumable,omitempty"`
+}
+
+// SessionRewoundData takes the session, or a thread, back to what it was before
+// an event. It deletes nothing.
 type SessionRewoundData struct {
-	Marker           string `json:"marker" shape:"id"` // with which the rewind can be undone
-	BeforeInvocation string `json:"beforeInvocation,omitempty"`
-	ToOffset         *int64 `json:"toOffset,omitempty"` // the first offset that is taken back
+	Taking
+	ToOffset         int64  `json:"toOffset"`                   // the first offset that is taken back
+	BeforeInvocation string `json:"beforeInvocation,omitempty"` // the invocation whose first event that is, if one was named
+	Undoes           string `json:"undoes,omitempty"`           // or the marker
 	Common
 }
 
-// SessionClearedData empties the view of a thread, or of all.
+// SessionClearedData takes everything in a thread, or in all, back.
 type SessionClearedData struct {
-	Thread string `json:"thread,omitempty"` // "" for all threads
+	Taking
 	Common
 }
 
 // SessionOverwrittenData says that what follows takes the place of the events
 // from an offset on.
 type SessionOverwrittenData struct {
+	Taking
 	FromOffset int64 `json:"fromOffset"`
 	Common
 }
@@ -221,11 +232,14 @@ type SessionOverwrittenData struct {
 // SessionForkedData is the first event of a fork's own.
 type SessionForkedData struct {
 	Parent string `json:"parent" shape:"id"`
-	At     int64  `json:"at"` // events before this offset are the parent's
-	Title  string `json:"title,omitempty"`
-	Owner  string `json:"owner,omitempty"`
-	Agent  string `json:"agent,omitempty"`
-	Labels Labels `json:"labels,omitempty"`
+	At     int64  `json:"at"`             // events before this offset are the parent's
+	Copy   bool   `json:"copy,omitempty"` // it stands for itself: not a branch of the parent
+	// The newest event before At that takes others back; nil for none.
+	Previous *int64 `json:"previous,omitempty"`
+	Title    string `json:"title,omitempty"`
+	Owner    string `json:"owner,omitempty"`
+	Agent    string `json:"agent,omitempty"`
+	Labels   Labels `json:"labels,omitempty"`
 	Common
 }
 

@@ -56,10 +56,14 @@ type Session struct {
 	Status Status            `json:"status,omitempty"`
 	Runs   []OpenRun         `json:"runs,omitempty"` // the runs that are open, oldest first
 
+	Resumable *bool `json:"resumable,omitempty"` // of a cancelled one: whether it can go on; nil for any other
+	LastJump  int64 `json:"-"`                   // offset of the newest event that takes others back, inherited or not; 0 for none, see [Jump]
+
 	Head     int64  `json:"head"` // the offset that the next event gets
 	Closed   bool   `json:"closed,omitempty"`
 	Parent   string `json:"parent,omitempty"`  // the session it was forked from
 	ForkedAt int64  `json:"fork_at,omitempty"` // events before this offset are the parent's
+	Copy     bool   `json:"copy,omitempty"`    // it stands for itself: not a branch of the parent
 
 	ContentType string        `json:"content_type,omitempty"` // of a stream, as given
 	TTL         time.Duration `json:"-"`                      // it expires when not touched for so long; 0 for never
@@ -85,18 +89,23 @@ func (s *Session) Apply(e *Event) {
 		s.Updated = e.Time
 	}
 	switch e.Type {
-	case SessionCreated, SessionForked, SessionRenamed, SessionImported:
+	case SessionForked:
 		s.applyTitle(e)
+		s.applyFork(e)
+	case SessionCreated, SessionRenamed, SessionImported:
+		s.applyTitle(e)
+	case SessionRewound, SessionCleared, SessionOverwritten:
+		s.applyTaking(e)
 	case RunStarted:
 		s.Runs = append(slices.Clone(s.Runs), OpenRun{
 			Invocation: e.Invocation, Thread: e.ThreadName(), Offset: e.Offset, Started: e.Time, Owner: runOwner(e.Data),
 		})
-		s.Status = StatusRunning
+		s.Status, s.Resumable = StatusRunning, nil
 	case RunFinished, RunError:
 		s.Runs = slices.DeleteFunc(slices.Clone(s.Runs), func(r OpenRun) bool { return r.Invocation == e.Invocation })
-		s.Status = endStatus(e)
+		s.Status, s.Resumable = endStatus(e)
 		if len(s.Runs) > 0 {
-			s.Status = StatusRunning
+			s.Status, s.Resumable = StatusRunning, nil
 		}
 	}
 }
@@ -134,26 +143,36 @@ func (s *Session) Run(thread string) (OpenRun, bool) {
 	return s.Runs[i], true
 }
 
-// endStatus returns the status that a terminal event leaves.
-func endStatus(e *Event) Status {
+// endStatus returns the status that a terminal event leaves, and of a cancelled
+// run whether it can be resumed: it can unless the event says otherwise.
+func endStatus(e *Event) (Status, *bool) {
 	var d struct {
 		Code    string `json:"code"`
 		Outcome struct {
 			Type string `json:"type"`
 		} `json:"outcome"`
+		Metadata struct {
+			Tapedeck struct {
+				Resumable *bool `json:"resumable"`
+			} `json:"tapedeck"`
+		} `json:"metadata"`
 	}
 	_ = json.Unmarshal(e.Data, &d) // a member of another shape counts as absent
 	switch {
 	case e.Type == RunError && (d.Code == CodeInterrupted || d.Code == CodeLeaseExpired):
-		return StatusInterrupted
+		return StatusInterrupted, nil
 	case e.Type == RunError:
-		return StatusFailed
+		return StatusFailed, nil
 	case d.Outcome.Type == OutcomeCancelled:
-		return StatusCancelled
+		resumable := d.Metadata.Tapedeck.Resumable
+		if resumable == nil {
+			resumable = new(true)
+		}
+		return StatusCancelled, resumable
 	case d.Outcome.Type == OutcomeInterrupt:
-		return StatusInterrupted
+		return StatusInterrupted, nil
 	}
-	return StatusComplete
+	return StatusComplete, nil
 }
 
 // VendorKey is the member of an AG-UI event's metadata that is ours.

@@ -43,7 +43,7 @@ func TestSessionApply(t *testing.T) {
 		"one of two ends":      {append(begun[:1:1], start(2, "j", "b", "e2"), end("i", finished)), Session{Status: StatusRunning, Runs: []OpenRun{other}}},
 		"complete":             {append(begun[:1:1], end("i", finished)), Session{Status: StatusComplete, Runs: []OpenRun{}}},
 		"success":              {append(begun[:1:1], end("i", outcome(OutcomeSuccess))), Session{Status: StatusComplete, Runs: []OpenRun{}}},
-		"cancelled":            {append(begun[:1:1], end("i", outcome(OutcomeCancelled))), Session{Status: StatusCancelled, Runs: []OpenRun{}}},
+		"cancelled":            {append(begun[:1:1], end("i", outcome(OutcomeCancelled))), Session{Status: StatusCancelled, Runs: []OpenRun{}, Resumable: new(true)}},
 		"interrupted":          {append(begun[:1:1], end("i", outcome(OutcomeInterrupt))), Session{Status: StatusInterrupted, Runs: []OpenRun{}}},
 		"outcome of a kind":    {append(begun[:1:1], end("i", outcome("unheard"))), Session{Status: StatusComplete, Runs: []OpenRun{}}},
 		"outcome a string":     {append(begun[:1:1], Event{Type: RunFinished, Invocation: "i", Data: []byte(`{"outcome":"cancelled"}`)}), Session{Status: StatusComplete, Runs: []OpenRun{}}},

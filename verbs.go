@@ -48,6 +48,91 @@ type Cancelled struct {
 	Resumable  bool  // the agent had started, so it can go on from there
 }
 
+// A Resume asks the agent of a thread to go on where a run stopped before its
+// end: it was cancelled, interrupted or has failed.
+type Resume struct {
+	Session string
+	Thread  string          // "" for [MainThread]
+	Text    string          // what the user says; "" for a request to continue
+	Config  json.RawMessage // see [Task]
+	Actor   string
+}
+
+// A Rewind takes a session, or one thread of it, back to what it was before an
+// event. One of BeforeInvocation and ToOffset says which.
+type Rewind struct {
+	Session          string
+	BeforeInvocation string // the first event of this invocation; or a marker, which undoes what it marks
+	ToOffset         *int64 // the event at this offset, the first that is taken back
+	Thread           string // "" for all threads
+	Actor            string
+}
+
+// An Undo takes back a rewind, a clear or an overwrite, and all that came after
+// it.
+type Undo struct {
+	Session string
+	Marker  string // "" for the newest
+	Actor   string
+}
+
+// An Overwrite says that what follows takes the place of the events from an
+// offset on.
+type Overwrite struct {
+	Session    string
+	FromOffset int64
+	Thread     string // "" for all threads
+	Actor      string
+}
+
+// A Clear takes everything in a session, or in one thread, back.
+type Clear struct {
+	Session string
+	Thread  string // "" for all threads
+	Actor   string
+}
+
+// Rewound says what a [Rewind], [Undo], [Overwrite] or [Clear] did.
+type Rewound struct {
+	Session   string   `json:"session_id"`
+	Marker    string   `json:"marker"`              // with which it can be undone
+	Offset    int64    `json:"offset"`              // of its event
+	To        int64    `json:"to_offset"`           // the first offset that was taken back
+	Thread    string   `json:"thread,omitempty"`    // "" for all
+	Status    Status   `json:"status"`              // of the session by it
+	Cancelled []string `json:"cancelled,omitempty"` // the runs that were cancelled first
+}
+
+// A Fork asks for a session that shares the events of another one.
+type Fork struct {
+	Parent string
+	ID     string  // "" for a new one
+	At     *int64  // shares those below this offset; nil for all
+	Title  *string // nil for the parent's
+	Owner  string  // "" for the parent's
+	Copy   bool    // it stands for itself: the catalogue does not list it as a branch of Parent
+	Actor  string
+}
+
+// An Erase removes the payloads of events for good. Their offsets, types and
+// times stay.
+type Erase struct {
+	Session string
+	Events  []OffsetRange // which; with All, none
+	All     bool          // all that the session has of its own
+	Reason  string        // for the receipt; may be empty
+	Actor   string
+}
+
+// An Erased is the receipt of an [Erase].
+type Erased struct {
+	Session string        `json:"session_id"`
+	Receipt int64         `json:"offset"` // of the session.redacted that says so
+	Events  int64         `json:"events"` // whose payload is gone
+	Ranges  []OffsetRange `json:"ranges"`
+	Forks   []string      `json:"forks,omitempty"` // sessions that had shared some of them, and have them no more
+}
+
 // An Agent is one that tasks can go to.
 type Agent struct {
 	Name        string `json:"name"`

@@ -11,7 +11,7 @@ import (
 // sessionColumns are those that scanSession reads, in its order.
 const sessionColumns = `s.gen, s.id, s.kind, s.created, s.title, s.owner, s.agent, s.labels, s.status, s.runs,
 	s.closed, s.closed_by, s.parent, s.fork_at, s.forks, s.deleted, s.content_type, s.origin, s.ttl, s.expires,
-	s.touched, s.stream_seq, h.head, h.updated`
+	s.touched, s.stream_seq, h.head, h.updated, s.resumable, s.last_jump, s.copy`
 
 const (
 	sqlSession = `SELECT ` + sessionColumns + ` FROM sessions s JOIN heads h ON h.session = s.gen WHERE s.id = ?`
@@ -41,9 +41,12 @@ func scanSession(v *view, row []driver.Value) error {
 		Title: text(row[4]), Owner: text(row[5]), Agent: text(row[6]), Status: tapedeck.Status(text(row[8])),
 		Closed: integer(row[10]) != 0, Parent: text(row[12]), ForkedAt: integer(row[13]),
 		ContentType: text(row[16]), Origin: text(row[17]), TTL: time.Duration(integer(row[18])), Expires: moment(row[19]),
-		Head: integer(row[22]), Updated: moment(row[23]),
+		Head: integer(row[22]), Updated: moment(row[23]), LastJump: integer(row[25]), Copy: integer(row[26]) != 0,
 	}
 	v.forks, v.gone, v.touched = integer(row[14]), row[15] != nil, integer(row[20])
+	if row[24] != nil {
+		v.Resumable = new(integer(row[24]) != 0)
+	}
 	for _, m := range [...]struct {
 		column driver.Value
 		into   any
@@ -87,6 +90,14 @@ func flag(b bool) driver.Value {
 		return int64(1)
 	}
 	return int64(0)
+}
+
+// optionalFlag is null for nil.
+func optionalFlag(b *bool) driver.Value {
+	if b == nil {
+		return nil
+	}
+	return flag(*b)
 }
 
 // ceilMilliseconds rounds up, so that comparing whole milliseconds with it is

@@ -89,8 +89,11 @@ func (st *state) remember(id string, a tapedeck.Accepted) {
 func sameEntry(a, b *view) bool {
 	return a.Title == b.Title && a.Owner == b.Owner && a.Agent == b.Agent && a.Status == b.Status &&
 		a.Closed == b.Closed && slices.Equal(a.Runs, b.Runs) && (a.Runs == nil) == (b.Runs == nil) &&
-		maps.Equal(a.Labels, b.Labels) && (a.Labels == nil) == (b.Labels == nil)
+		maps.Equal(a.Labels, b.Labels) && (a.Labels == nil) == (b.Labels == nil) &&
+		a.LastJump == b.LastJump && a.Copy == b.Copy && sameFlag(a.Resumable, b.Resumable)
 }
+
+func sameFlag(a, b *bool) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // A cache holds the states of the sessions that were written to last. It belongs
 // to the writer.

@@ -80,7 +80,7 @@ func (c *recordCheck) compare() {
 	}
 	switch {
 	case !sameEntry(s, f):
-		c.problem("the catalogue says of session %q what its events do not say (title, owner, agent, labels, status or runs)", s.ID)
+		c.problem("the catalogue says of session %q what its events do not say (title, owner, agent, labels, status, runs or what was taken back)", s.ID)
 	case !s.Updated.Equal(f.Updated):
 		c.problem("the catalogue has session %q updated at %v, its events at %v", s.ID, s.Updated, f.Updated)
 	}

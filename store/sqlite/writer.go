@@ -261,7 +261,7 @@ func (w *writer) flush() error {
 const (
 	sqlHead  = `UPDATE heads SET head = ?, updated = ? WHERE session = ?`
 	sqlEntry = `UPDATE sessions SET title = ?, owner = ?, agent = ?, labels = ?, status = ?, runs = ?, open_runs = ?,
-	closed = ?, closed_by = ?, stream_seq = ? WHERE gen = ?`
+	resumable = ?, last_jump = ?, copy = ?, closed = ?, closed_by = ?, stream_seq = ? WHERE gen = ?`
 )
 
 func (w *writer) writeEntry(st *state) error {
@@ -272,5 +272,5 @@ func (w *writer) writeEntry(st *state) error {
 		return err
 	}
 	return w.conn.exec(sqlEntry, st.Title, st.Owner, st.Agent, labels, string(st.Status), runs, int64(len(st.Runs)),
-		flag(st.Closed), closedBy, []byte(st.streamSeq), st.Gen)
+		optionalFlag(st.Resumable), st.LastJump, flag(st.Copy), flag(st.Closed), closedBy, []byte(st.streamSeq), st.Gen)
 }

@@ -16,6 +16,9 @@ CREATE TABLE sessions (
     status       TEXT    NOT NULL DEFAULT '',
     runs         TEXT,                          -- JSON array of the open runs
     open_runs    INTEGER NOT NULL DEFAULT 0,
+    resumable    INTEGER,                       -- of a cancelled session
+    last_jump    INTEGER NOT NULL DEFAULT 0,    -- offset of the newest event that takes others back
+    copy         INTEGER NOT NULL DEFAULT 0,    -- a fork that stands for itself
     closed       INTEGER NOT NULL DEFAULT 0,
     closed_by    TEXT,                          -- JSON, the producer that closed it
     parent       TEXT    NOT NULL DEFAULT '',   -- id of the session it was forked from

@@ -1,0 +1,54 @@
+package tapedeck
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestJump(t *testing.T) {
+	at := func(offset int64, typ, data string) Event {
+		return Event{Type: typ, Offset: offset, Data: []byte(data)}
+	}
+	for name, test := range map[string]struct {
+		e    Event
+		want Jump
+	}{
+		"rewound":     {at(9, SessionRewound, `{"marker":"m","toOffset":3,"previous":2}`), Jump{9, 3, "", "m", 2}},
+		"of a thread": {at(9, SessionRewound, `{"marker":"m","toOffset":3,"thread":"t"}`), Jump{9, 3, "t", "m", 0}},
+		"cleared":     {at(9, SessionCleared, `{"marker":"m"}`), Jump{9, 0, "", "m", 0}},
+		"overwritten": {at(9, SessionOverwritten, `{"marker":"m","fromOffset":4}`), Jump{9, 4, "", "m", 0}},
+		"ahead":       {at(9, SessionRewound, `{"toOffset":30}`), Jump{9, 9, "", "", 0}},
+		"below":       {at(9, SessionRewound, `{"toOffset":-3,"previous":-1}`), Jump{9, 0, "", "", 0}},
+		"a loop":      {at(9, SessionRewound, `{"toOffset":3,"previous":9}`), Jump{9, 3, "", "", 0}},
+		"nonsense":    {at(9, SessionCleared, `{"marker":5}`), Jump{9, 0, "", "", 0}},
+	} {
+		got, ok := test.e.Jump()
+		if !ok || got != test.want {
+			t.Errorf("%s: %v, %v", name, ok, cmp.Diff(test.want, got))
+		}
+	}
+	e := at(1, SessionRenamed, `{}`)
+	if _, ok := e.Jump(); ok {
+		t.Error("a renaming takes something back")
+	}
+}
+
+func TestSessionJumps(t *testing.T) {
+	s := Session{Status: StatusFailed}
+	s.Apply(&Event{Type: SessionRewound, Offset: 7, Data: []byte(`{"marker":"m","status":"cancelled","resumable":false}`)})
+	if s.LastJump != 7 || s.Status != StatusCancelled || s.Resumable == nil || *s.Resumable {
+		t.Errorf("after a rewind: %+v", s)
+	}
+	s.Runs = []OpenRun{{Invocation: "i"}}
+	s.Status = StatusRunning
+	s.Apply(&Event{Type: SessionCleared, Offset: 9, Data: []byte(`{"marker":"m","thread":"t","status":"idle"}`)})
+	if s.LastJump != 9 || s.Status != StatusRunning {
+		t.Errorf("while another thread runs: %+v", s)
+	}
+	var f Session
+	f.Apply(&Event{Type: SessionForked, Offset: 12, Data: []byte(`{"parent":"p","at":12,"previous":9,"copy":true}`)})
+	if f.LastJump != 9 || !f.Copy {
+		t.Errorf("a fork: %+v", f)
+	}
+}
