@@ -15,17 +15,15 @@ import (
 //
 // It never fails: what it does not know it passes over, and what it cannot make
 // sense of it notes, see [Note]. An event costs the same however long the
-// conversation is (MESSAGES_SNAPSHOT costs what it holds).
+// conversation is (MESSAGES_SNAPSHOT costs what it holds), and so does what it
+// keeps in memory, see [Window].
 type Conversation struct {
-	next    int64 // offset after the last event folded
-	session sessionFold
-	lanes   map[string]*lane
-	order   []*lane // by first event
-
-	open     map[workKey]*work
-	messages list[message]
-	calls    list[call]
-	runs     []*Run
+	next     int64     // offset after the last event folded
+	timeline *Timeline // what is in force; nil for everything
+	at       int64     // as of which offset
+	session  sessionFold
+	lanes    map[string]*lane
+	archive  *archive // what has settled; nil if it is not kept
 	notes    []Note
 	unnoted  int
 	purse    purse // for patches
@@ -35,13 +33,18 @@ type Conversation struct {
 // their own thread only: two agents that work side by side may use the same.
 type lane struct {
 	Thread
-	messages map[string]*message // by id, the newest of it
-	calls    map[string]*call
-	spoken   []*message // what MESSAGES_SNAPSHOT restates: all but the next two
-	thoughts []*message // restated only by a snapshot that has reasoning
-	activity []*message // restated only by a snapshot that has activity
-	state    state
-	plan     *Plan
+	messages  list[message] // at hand
+	calls     list[call]
+	runs      []*Run
+	message   map[string]*message // by id, the newest of it
+	call      map[string]*call
+	groups    [groups][]*message // what MESSAGES_SNAPSHOT restates together
+	open      map[string]*work   // by invocation
+	past      [groups]pastGroup
+	ended     int64 // offset of the newest end of a run
+	restating bool  // by a MESSAGES_SNAPSHOT: nothing settles before it is through
+	state     state
+	plan      *Plan
 }
 
 // work is what an invocation has begun in a thread and not ended.
@@ -51,17 +54,12 @@ type work struct {
 	calls    map[*call]struct{}
 }
 
-type workKey struct {
-	lane       *lane
-	invocation string
-}
-
-// Fold folds the events that have offsets below at.
-//
-// It is where an event that a rewind takes out of force has to be left out: a
-// Conversation folds what it is given.
-func Fold(events iter.Seq2[tapedeck.Event, error], at int64) (*Conversation, error) {
+// Fold folds the events that are in force as of offset at, by timeline; a nil
+// one is that of a session without jumps.
+func Fold(events iter.Seq2[tapedeck.Event, error], timeline *Timeline, at int64) (*Conversation, error) {
 	c := new(Conversation)
+	c.Keep()
+	c.Follow(timeline, at)
 	for e, err := range events {
 		if err != nil {
 			return nil, err
@@ -73,6 +71,20 @@ func Fold(events iter.Seq2[tapedeck.Event, error], at int64) (*Conversation, err
 	}
 	return c, nil
 }
+
+// Follow makes c pass over what is not in force as of offset at, which is not
+// below what was folded already. What was folded must be in force as of at, too:
+// no jump that lies between may go back below it.
+func (c *Conversation) Follow(t *Timeline, at int64) { c.timeline, c.at = t, at }
+
+// inForce reports whether an event counts.
+func (c *Conversation) inForce(offset int64, thread string) bool {
+	return c.timeline == nil || c.timeline.Has(offset, thread, c.at)
+}
+
+// Advance says that the events below offset to, as far as they were not folded,
+// are not in force.
+func (c *Conversation) Advance(to int64) { c.next = max(c.next, to) }
 
 // Through returns the offset of the last event that was folded, -1 for none.
 func (c *Conversation) Through() int64 { return c.next - 1 }
@@ -86,6 +98,9 @@ func (c *Conversation) Apply(e *tapedeck.Event) {
 	c.next = e.Offset + 1
 	if e.Channel == tapedeck.ChannelSession {
 		c.applySession(e)
+		return
+	}
+	if !c.inForce(e.Offset, e.ThreadName()) {
 		return
 	}
 	l := c.lane(e)
@@ -124,50 +139,54 @@ func (c *Conversation) lane(e *tapedeck.Event) *lane {
 	name := e.ThreadName()
 	l, ok := c.lanes[name]
 	if !ok {
-		l = &lane{
-			Thread:   Thread{Name: name, Offset: e.Offset, Status: tapedeck.StatusIdle},
-			messages: map[string]*message{},
-			calls:    map[string]*call{},
-			state:    state{raw: c.session.state, shared: true, offset: c.session.stateOffset},
-		}
+		l = newLane(Thread{Name: name, Offset: e.Offset, Status: tapedeck.StatusIdle})
+		l.state = state{raw: c.session.state, shared: true, offset: c.session.stateOffset}
 		if c.lanes == nil {
 			c.lanes = map[string]*lane{}
 		}
 		c.lanes[name] = l
-		c.order = append(c.order, l)
 	}
 	l.Last = e.Offset
 	return l
 }
 
+func newLane(t Thread) *lane {
+	return &lane{Thread: t, message: map[string]*message{}, call: map[string]*call{}, open: map[string]*work{}}
+}
+
 // work returns the work of an invocation.
-func (c *Conversation) work(l *lane, invocation string) *work {
-	key := workKey{l, invocation}
-	w, ok := c.open[key]
+func (l *lane) work(invocation string) *work {
+	w, ok := l.open[invocation]
 	if !ok {
-		if c.open == nil {
-			c.open = map[workKey]*work{}
-		}
 		w = &work{messages: map[*message]struct{}{}, calls: map[*call]struct{}{}}
-		c.open[key] = w
+		l.open[invocation] = w
 	}
 	return w
 }
 
 // settle takes a message or a call that has ended from the work of its
 // invocation.
-func (c *Conversation) settle(l *lane, invocation string, m *message, k *call) {
-	if w, ok := c.open[workKey{l, invocation}]; ok {
+func (l *lane) settle(invocation string, m *message, k *call) {
+	if w, ok := l.open[invocation]; ok {
 		delete(w.messages, m)
 		delete(w.calls, k)
 	}
 }
 
 // isOpen reports whether a call is neither answered nor ended with its invocation.
-func (c *Conversation) isOpen(l *lane, k *call) bool {
-	w, ok := c.open[workKey{l, k.Invocation}]
+func (l *lane) isOpen(k *call) bool {
+	w, ok := l.open[k.Invocation]
 	if ok {
 		_, ok = w.calls[k]
+	}
+	return ok
+}
+
+// isBusy reports whether a message is being streamed.
+func (l *lane) isBusy(m *message) bool {
+	w, ok := l.open[m.Invocation]
+	if ok {
+		_, ok = w.messages[m]
 	}
 	return ok
 }
@@ -186,6 +205,8 @@ type list[T any] struct {
 }
 
 func (l *list[T]) add(item *T) { l.items = append(l.items, item) }
+
+func (l *list[T]) alive() int { return len(l.items) - l.gone }
 
 // lose is called when one more item is gone.
 func (l *list[T]) lose(gone func(*T) bool) {

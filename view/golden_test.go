@@ -52,6 +52,15 @@ func (f fixture) events(t *testing.T) []tapedeck.Event {
 
 func fold(events []tapedeck.Event) *view.Conversation {
 	c := new(view.Conversation)
+	var jumps []tapedeck.Jump
+	for i := range events {
+		if j, ok := events[i].Jump(); ok {
+			jumps = append(jumps, j)
+		}
+	}
+	if jumps != nil {
+		c.Follow(view.NewTimeline(jumps), events[len(events)-1].Offset+1)
+	}
 	for i := range events {
 		c.Apply(&events[i])
 	}

@@ -23,7 +23,7 @@ func TestDroppedMessagesAreForgotten(t *testing.T) {
 		t.Errorf("%d messages, %d calls, %+v", len(s.Messages), len(s.Calls), s.Threads)
 	}
 	l := c.lanes[tapedeck.MainThread]
-	if n := len(c.messages.items) + len(c.calls.items) + len(l.messages) + len(l.calls) + len(l.spoken); n > 150 {
+	if n := len(l.messages.items) + len(l.calls.items) + len(l.message) + len(l.call) + len(l.groups[spokenGroup]); n > 150 {
 		t.Errorf("%d of 1,000 are kept", n)
 	}
 }
@@ -47,8 +47,8 @@ func TestNothingStaysOpen(t *testing.T) {
 		apply(tapedeck.TextMessageEnd, `{"messageId":"m"}`, i)
 		apply(tapedeck.ToolCallEnd, `{"toolCallId":"c"}`, i)
 	}
-	if len(c.open) != 0 {
-		t.Errorf("%d invocations are open", len(c.open))
+	if open := c.lanes[tapedeck.MainThread].open; len(open) != 0 {
+		t.Errorf("%d invocations are open", len(open))
 	}
 }
 
@@ -113,10 +113,10 @@ func TestDocumentsShareOnePurse(t *testing.T) {
 			}
 		}
 		total := 0
-		for _, m := range c.messages.items {
-			total += len(m.doc.value())
-		}
-		for _, l := range c.order {
+		for _, l := range c.lanes {
+			for _, m := range l.messages.items {
+				total += len(m.doc.value())
+			}
 			if l.state.doc != nil {
 				total += len(l.state.value())
 			}

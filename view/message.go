@@ -29,10 +29,11 @@ type Message struct {
 
 type message struct {
 	Message
-	text  strings.Builder // Message.Text, growing
-	doc   state           // Message.Content of an activity
-	calls []*call         // those that it made
-	gone  bool            // a MESSAGES_SNAPSHOT has it no more
+	text    strings.Builder // Message.Text, growing
+	doc     state           // Message.Content of an activity
+	calls   []*call         // those that it made
+	gone    bool            // a MESSAGES_SNAPSHOT has it no more
+	settled bool            // see Window; known only as the maker of calls that have not
 }
 
 // reasoning and activity are the roles that a MESSAGES_SNAPSHOT need not restate.
@@ -52,16 +53,16 @@ func (c *Conversation) textStart(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) || d.MessageID == "" {
 		return false
 	}
-	m, ok := l.messages[d.MessageID]
+	m, ok := l.message[d.MessageID]
 	if ok && m.Invocation == e.Invocation {
 		m.reopen(tapedeck.StatusRunning)
-		c.work(l, e.Invocation).messages[m] = struct{}{}
+		l.work(e.Invocation).messages[m] = struct{}{}
 		return true
 	}
 	m = c.stream(l, e, d.MessageID)
 	m.Name, m.Subagent, m.Metadata = d.Name, d.Subagent, d.Metadata
 	if d.Role != "" {
-		c.setRole(l, m, d.Role)
+		l.setRole(m, d.Role)
 	}
 	return true
 }
@@ -73,8 +74,8 @@ func (c *Conversation) stream(l *lane, e *tapedeck.Event, id string) *message {
 	if strings.HasPrefix(e.Type, "REASONING_") {
 		role = reasoning
 	}
-	c.add(l, m, role)
-	c.work(l, e.Invocation).messages[m] = struct{}{}
+	l.work(e.Invocation).messages[m] = struct{}{}
+	c.add(l, m, role, e.Offset)
 	return m
 }
 
@@ -83,7 +84,7 @@ func (c *Conversation) textContent(l *lane, e *tapedeck.Event) bool {
 	if !ok {
 		return false
 	}
-	m, ok := l.messages[string(id)]
+	m, ok := l.message[string(id)]
 	if !ok { // its start was not given to us; no text is lost
 		m = c.stream(l, e, string(id))
 	}
@@ -98,64 +99,79 @@ func (c *Conversation) textEnd(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) {
 		return false
 	}
-	if m, ok := l.messages[d.MessageID]; ok {
+	if m, ok := l.message[d.MessageID]; ok {
 		m.end(e, tapedeck.StatusComplete)
-		c.settle(l, m.Invocation, m, nil)
+		l.settle(m.Invocation, m, nil)
 	}
 	return true
 }
 
 // add adds m to the conversation, in the role.
-func (c *Conversation) add(l *lane, m *message, role string) {
-	c.messages.add(m)
+func (c *Conversation) add(l *lane, m *message, role string, at int64) {
+	l.messages.add(m)
 	l.Messages++
 	if m.ID != "" {
-		l.messages[m.ID] = m
+		l.message[m.ID] = m
 	}
 	m.Role = role
-	group := l.group(role)
-	*group = append(*group, m)
+	g := groupOf(role)
+	l.groups[g] = append(l.groups[g], m)
+	c.settleMessages(l, at)
 }
 
 // setRole changes the role of m, which was added last.
-func (c *Conversation) setRole(l *lane, m *message, role string) {
-	if from := l.group(m.Role); from != l.group(role) {
-		*from = (*from)[:len(*from)-1]
-		to := l.group(role)
-		*to = append(*to, m)
+func (l *lane) setRole(m *message, role string) {
+	if from, to := groupOf(m.Role), groupOf(role); from != to {
+		l.groups[from] = l.groups[from][:len(l.groups[from])-1]
+		l.groups[to] = append(l.groups[to], m)
 	}
 	m.Role = role
 }
 
-// group returns the messages that a MESSAGES_SNAPSHOT restates together.
-func (l *lane) group(role string) *[]*message {
+// Groups of messages that a MESSAGES_SNAPSHOT restates together.
+const (
+	spokenGroup = iota // all but the next two
+	reasoningGroup
+	activityGroup
+	groups
+)
+
+func groupOf(role string) int {
 	switch role {
 	case reasoning:
-		return &l.thoughts
+		return reasoningGroup
 	case activity:
-		return &l.activity
+		return activityGroup
 	}
-	return &l.spoken
+	return spokenGroup
 }
 
 // drop takes a message out of the conversation, with the calls that it made.
-func (c *Conversation) drop(l *lane, m *message) {
+func (l *lane) drop(m *message) {
 	m.gone = true
 	l.Messages--
-	c.messages.lose(func(m *message) bool { return m.gone })
-	if l.messages[m.ID] == m {
-		delete(l.messages, m.ID)
-	}
-	c.settle(l, m.Invocation, m, nil)
+	l.messages.lose(func(m *message) bool { return m.gone })
+	l.forget(m)
+	l.settle(m.Invocation, m, nil)
 	for _, k := range m.calls {
-		if k.gone || k.maker != m {
-			continue
+		if !k.gone && k.maker == m {
+			l.dropCall(k)
 		}
-		k.gone = true
-		c.calls.lose(func(k *call) bool { return k.gone })
-		if l.calls[k.ID] == k {
-			delete(l.calls, k.ID)
-		}
-		c.settle(l, k.Invocation, nil, k)
+	}
+}
+
+func (l *lane) dropCall(k *call) {
+	k.gone = true
+	l.calls.lose(func(k *call) bool { return k.gone })
+	if l.call[k.ID] == k {
+		delete(l.call, k.ID)
+	}
+	l.settle(k.Invocation, nil, k)
+}
+
+// forget makes the id of m that of no message.
+func (l *lane) forget(m *message) {
+	if l.message[m.ID] == m {
+		delete(l.message, m.ID)
 	}
 }

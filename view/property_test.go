@@ -171,7 +171,7 @@ func TestFoldStopsBeforeItsOffset(t *testing.T) {
 					return
 				}
 			}
-		}, at)
+		}, nil, at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestFoldStopsBeforeItsOffset(t *testing.T) {
 
 func TestFoldPassesErrorsOn(t *testing.T) {
 	broken := tapedeck.Errorf(tapedeck.Unavailable, "broken")
-	_, err := view.Fold(func(yield func(tapedeck.Event, error) bool) { yield(tapedeck.Event{}, broken) }, 10)
+	_, err := view.Fold(func(yield func(tapedeck.Event, error) bool) { yield(tapedeck.Event{}, broken) }, nil, 10)
 	if !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}

@@ -1,7 +1,9 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -50,37 +52,81 @@ func (c *Conversation) messagesSnapshot(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) {
 		return false
 	}
-	restated := map[*message]bool{}
-	groups := map[*[]*message]bool{&l.spoken: true}
+	restated := map[*message]int{} // and where in the snapshot
+	has := [groups]bool{spokenGroup: true}
+	l.restating = true
 	for i := range d.Messages {
 		m := c.put(l, e, &d.Messages[i])
-		restated[m] = true
-		groups[l.group(m.Role)] = true
+		restated[m] = i
+		has[groupOf(m.Role)] = true
 	}
-	for group := range groups {
-		kept := (*group)[:0]
-		for _, m := range *group {
-			if restated[m] {
-				kept = append(kept, m)
-			} else {
-				c.drop(l, m)
+	if l.earlier() > 0 {
+		l.reorder(restated)
+	}
+	for g := range has {
+		if has[g] {
+			l.restate(g, restated, e.Offset)
+		}
+	}
+	l.restating = false
+	c.settleMessages(l, e.Offset)
+	c.settleCalls(l, e.Offset)
+	return true
+}
+
+// reorder brings what is restated into the order of the snapshot, where it says
+// again what has settled: as that begins anew, it would come last otherwise.
+func (l *lane) reorder(restated map[*message]int) {
+	inOrder := func(list []*message) {
+		var places []int
+		var messages []*message
+		for i, m := range list {
+			if _, ok := restated[m]; ok && !m.gone {
+				places, messages = append(places, i), append(messages, m)
 			}
 		}
-		clear((*group)[len(kept):])
-		*group = kept
+		slices.SortFunc(messages, func(a, b *message) int { return cmp.Compare(restated[a], restated[b]) })
+		for i, at := range places {
+			list[at] = messages[i]
+		}
 	}
-	return true
+	inOrder(l.messages.items)
+	for _, g := range l.groups {
+		inOrder(g)
+	}
+}
+
+// restate drops the messages of a group that are not restated, those that have
+// settled among them, with the calls that they made.
+func (l *lane) restate(group int, restated map[*message]int, at int64) {
+	for _, k := range l.calls.items {
+		if !k.gone && k.maker != nil && k.maker.settled && groupOf(k.maker.Role) == group {
+			l.dropCall(k)
+		}
+	}
+	kept := l.groups[group][:0]
+	for _, m := range l.groups[group] {
+		if _, ok := restated[m]; ok {
+			kept = append(kept, m)
+		} else {
+			l.drop(m)
+		}
+	}
+	clear(l.groups[group][len(kept):])
+	l.groups[group] = kept
+	l.Messages -= l.past[group].Count
+	l.past[group] = pastGroup{Floor: at}
 }
 
 // put puts a whole message into the conversation: in the place of that of its
 // id, or last.
 func (c *Conversation) put(l *lane, e *tapedeck.Event, w *wireMessage) *message {
-	m, ok := l.messages[w.ID]
-	if !ok || l.group(m.Role) != l.group(w.Role) {
+	m, ok := l.message[w.ID]
+	if !ok || groupOf(m.Role) != groupOf(w.Role) {
 		m = &message{Message: Message{Item: item(l, e, tapedeck.StatusComplete), ID: w.ID}}
 		m.Subagent = w.Subagent
 		m.end(e, tapedeck.StatusComplete)
-		c.add(l, m, w.Role)
+		c.add(l, m, w.Role, e.Offset)
 	}
 	m.Role, m.Name, m.Metadata, m.ToolCallID = w.Role, w.Name, w.Metadata, w.ToolCallID
 	m.text.Reset()

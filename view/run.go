@@ -33,10 +33,8 @@ type runMetadata struct {
 }
 
 func (c *Conversation) runStarted(l *lane, e *tapedeck.Event) bool {
-	w := c.work(l, e.Invocation)
-	if w.run == nil {
-		c.session.openRuns++
-	} else {
+	w := l.work(e.Invocation)
+	if w.run != nil {
 		w.run.end(e, tapedeck.StatusInterrupted) // started again; its end was lost
 	}
 	w.run = c.run(l, e)
@@ -45,13 +43,14 @@ func (c *Conversation) runStarted(l *lane, e *tapedeck.Event) bool {
 	}
 	wellFormed := decode(e, &d) // if not, the run has begun all the same
 	w.run.Agent = d.Metadata.Tapedeck.Agent
-	c.session.Status, l.Status = tapedeck.StatusRunning, tapedeck.StatusRunning
+	l.Status = tapedeck.StatusRunning
 	return wellFormed
 }
 
 func (c *Conversation) run(l *lane, e *tapedeck.Event) *Run {
 	r := &Run{Item: item(l, e, tapedeck.StatusRunning)}
-	c.runs = append(c.runs, r)
+	l.runs = append(l.runs, r)
+	c.settleRuns(l, e.Offset)
 	return r
 }
 
@@ -67,21 +66,16 @@ func (c *Conversation) runEnded(l *lane, e *tapedeck.Event) bool {
 		Metadata runMetadata `json:"metadata"`
 	}
 	wellFormed := decode(e, &d) // if not, the run has ended all the same
-	w := c.work(l, e.Invocation)
+	w := l.work(e.Invocation)
 	if w.run == nil { // it failed before it started
 		w.run = c.run(l, e)
-		c.session.openRuns++
 	}
 	w.run.Result, w.run.Usage, w.run.Interrupts = d.Result, d.Usage, d.Outcome.Interrupts
 	w.run.Resumable = d.Metadata.Tapedeck.Resumable
 	if e.Type == tapedeck.RunError {
 		w.run.Error = &RunError{Message: d.Message, Code: d.Code}
 	}
-	status := endStatus(e)
-	c.end(workKey{l, e.Invocation}, e, status)
-	if c.session.openRuns == 0 {
-		c.session.Status = status
-	}
+	l.end(e.Invocation, e, endStatus(e))
 	return wellFormed
 }
 
@@ -96,13 +90,12 @@ func endStatus(e *tapedeck.Event) tapedeck.Status {
 // end ends an invocation with e: its run, and what that has left open. An agent
 // may leave a tool call to be answered from outside: when its run is complete,
 // or waits, the call is pending.
-func (c *Conversation) end(key workKey, e *tapedeck.Event, status tapedeck.Status) {
-	w := c.open[key]
-	delete(c.open, key)
+func (l *lane) end(invocation string, e *tapedeck.Event, status tapedeck.Status) {
+	w := l.open[invocation]
+	delete(l.open, invocation)
 	if w.run != nil {
 		w.run.end(e, status)
-		key.lane.Status = status
-		c.session.openRuns--
+		l.Status, l.ended = status, e.Offset
 	}
 	if status == tapedeck.StatusFailed {
 		status = tapedeck.StatusInterrupted // what a failed run left open did not fail itself
@@ -124,7 +117,6 @@ func (c *Conversation) end(key workKey, e *tapedeck.Event, status tapedeck.Statu
 type sessionFold struct {
 	SessionInfo
 	entry       tapedeck.Session
-	openRuns    int
 	state       json.RawMessage // with which every thread begins
 	stateOffset int64
 }
@@ -139,8 +131,12 @@ func (c *Conversation) applySession(e *tapedeck.Event) {
 		if decode(e, &d) && len(d.State) > 0 && string(d.State) != "null" {
 			s.state, s.stateOffset = d.State, e.Offset
 		}
-	case tapedeck.SessionForked:
-		c.fork(e)
+	case tapedeck.SessionForked: // the parent's end is not the fork's
+		s.Closed = false
+		c.interrupt(e, "")
+	case tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten:
+		j, _ := e.Jump()
+		c.interrupt(e, j.Thread)
 	case tapedeck.SessionClosed:
 		s.Closed = true
 	}
@@ -148,14 +144,31 @@ func (c *Conversation) applySession(e *tapedeck.Event) {
 	s.Title, s.Owner, s.Agent, s.Labels = s.entry.Title, s.entry.Owner, s.entry.Agent, s.entry.Labels
 }
 
-// fork ends what the parent had open where the fork left it: nobody will go on
-// with it here.
-func (c *Conversation) fork(e *tapedeck.Event) {
-	if c.session.openRuns > 0 {
-		c.session.Status = tapedeck.StatusInterrupted
+// interrupt ends what is open where a fork or a jump has left it: nobody will go
+// on with it here. A jump that is not in force itself has never been, for that
+// thread.
+func (c *Conversation) interrupt(e *tapedeck.Event, thread string) {
+	for _, l := range c.lanes {
+		if thread != "" && thread != l.Name || !c.inForce(e.Offset, l.Name) {
+			continue
+		}
+		for invocation := range l.open {
+			l.end(invocation, e, tapedeck.StatusInterrupted)
+		}
 	}
-	for key := range c.open {
-		c.end(key, e, tapedeck.StatusInterrupted)
+}
+
+// status returns what the runs amount to: running while one is open, otherwise
+// the status of the one that ended last.
+func (c *Conversation) status() tapedeck.Status {
+	status, last := tapedeck.StatusIdle, int64(-1)
+	for _, l := range c.lanes {
+		if l.Status == tapedeck.StatusRunning {
+			return l.Status
+		}
+		if l.Status != tapedeck.StatusIdle && l.ended > last {
+			status, last = l.Status, l.ended
+		}
 	}
-	c.session.Closed = false // the parent's end is not the fork's
+	return status
 }

@@ -1,6 +1,11 @@
 package view
 
-import "github.com/tapedeck/tapedeck"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+)
 
 // A Snapshot is a conversation as it stands at an offset. It does not change
 // when its conversation goes on. As JSON it is what GET /sessions/{id}/snapshot
@@ -13,8 +18,9 @@ type Snapshot struct {
 	Messages []Message   `json:"messages"`
 	Calls    []ToolCall  `json:"tool_calls"`
 	Runs     []Run       `json:"runs"`
-	State    *State      `json:"state"` // of the thread, else of the main one; null for none
-	Plan     *Plan       `json:"plan"`  // likewise
+	Earlier  int         `json:"earlier,omitempty"` // messages that were before these, and are not here; see [Window]
+	State    *State      `json:"state"`             // of the thread, else of the main one; null for none
+	Plan     *Plan       `json:"plan"`              // likewise
 	Notes    []Note      `json:"notes,omitempty"`
 	Unnoted  int         `json:"notes_left_out,omitempty"` // how many more notes there would be
 }
@@ -57,15 +63,18 @@ func (c *Conversation) snapshot(thread string) Snapshot {
 		Threads: []Thread{}, Messages: []Message{}, Calls: []ToolCall{}, Runs: []Run{},
 		Unnoted: c.unnoted,
 	}
-	if s.Session.Status == "" {
-		s.Session.Status = tapedeck.StatusIdle
-	}
-	for _, l := range c.order {
+	s.Session.Status = c.status()
+	var lanes []*lane
+	for _, l := range c.lanes {
 		if s.wants(l.Name) {
-			s.Threads = append(s.Threads, l.Thread)
+			lanes = append(lanes, l)
 		}
 	}
-	s.addItems(c)
+	slices.SortFunc(lanes, func(a, b *lane) int { return cmp.Compare(a.Offset, b.Offset) })
+	for _, l := range lanes {
+		s.Threads = append(s.Threads, l.Thread)
+	}
+	s.addItems(c, lanes)
 	for _, n := range c.notes {
 		if s.wants(n.Thread) {
 			s.Notes = append(s.Notes, n)
@@ -77,26 +86,40 @@ func (c *Conversation) snapshot(thread string) Snapshot {
 
 func (s *Snapshot) wants(thread string) bool { return s.Selected == "" || s.Selected == thread }
 
-func (s *Snapshot) addItems(c *Conversation) {
-	for _, m := range c.messages.items {
-		if !m.gone && s.wants(m.Thread) {
-			v := m.Message
-			v.Text = m.text.String()
-			v.Content = m.doc.value()
-			s.Messages = append(s.Messages, v)
+func (s *Snapshot) addItems(c *Conversation, lanes []*lane) {
+	var messages [][]Message
+	var calls [][]ToolCall
+	var runs [][]Run
+	for _, l := range lanes {
+		if c.archive != nil {
+			settled := c.archive.of(l)
+			messages, calls, runs = append(messages, settled.messages), append(calls, settled.calls), append(runs, settled.runs)
+		} else {
+			s.Earlier += l.earlier()
 		}
+		hand := l.atHand()
+		messages, calls, runs = append(messages, hand.messages), append(calls, hand.calls), append(runs, hand.runs)
 	}
-	for _, k := range c.calls.items {
-		if !k.gone && s.wants(k.Thread) {
-			v := k.ToolCall
-			v.Arguments, v.Input = k.args.String(), k.input()
-			s.Calls = append(s.Calls, v)
+	s.Messages = merge(s.Messages, messages, func(m *Message) int64 { return m.Offset })
+	s.Calls = merge(s.Calls, calls, func(k *ToolCall) int64 { return k.Offset })
+	s.Runs = merge(s.Runs, runs, func(r *Run) int64 { return r.Offset })
+}
+
+// merge joins lists by offset. Within each list the order stays as it is: a
+// MESSAGES_SNAPSHOT may have said another one.
+func merge[T any](into []T, lists [][]T, offset func(*T) int64) []T {
+	for {
+		first := -1
+		for i, l := range lists {
+			if len(l) > 0 && (first < 0 || offset(&l[0]) < offset(&lists[first][0])) {
+				first = i
+			}
 		}
-	}
-	for _, r := range c.runs {
-		if s.wants(r.Thread) {
-			s.Runs = append(s.Runs, *r)
+		if first < 0 {
+			return into
 		}
+		into = append(into, lists[first][0])
+		lists[first] = lists[first][1:]
 	}
 }
 

@@ -159,7 +159,7 @@ func (c *Conversation) activitySnapshot(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) || d.MessageID == "" {
 		return false
 	}
-	if m, ok := l.messages[d.MessageID]; ok && m.Role == activity && d.Replace != nil && !*d.Replace {
+	if m, ok := l.message[d.MessageID]; ok && m.Role == activity && d.Replace != nil && !*d.Replace {
 		return true
 	}
 	c.put(l, e, &wireMessage{ID: d.MessageID, Role: activity, Activity: d.Activity, Content: d.Content, Subagent: d.Subagent})
@@ -174,7 +174,7 @@ func (c *Conversation) activityDelta(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) {
 		return false
 	}
-	m, ok := l.messages[d.MessageID]
+	m, ok := l.message[d.MessageID]
 	if !ok || m.Role != activity || m.doc.patch(e, d.Patch, &c.purse) != nil {
 		c.note(e, Unpatchable)
 	}

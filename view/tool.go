@@ -53,31 +53,32 @@ func (c *Conversation) toolStart(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) || d.ToolCallID == "" {
 		return false
 	}
-	k, ok := l.calls[d.ToolCallID]
+	k, ok := l.call[d.ToolCallID]
 	if ok && k.Invocation == e.Invocation {
 		k.reopen(tapedeck.StatusPending)
 		k.complete, k.Result = false, nil
-		c.work(l, e.Invocation).calls[k] = struct{}{}
+		l.work(e.Invocation).calls[k] = struct{}{}
 		return true
 	}
 	k = c.call(l, e, d.ToolCallID)
 	k.Subagent, k.MessageID, k.Name = d.Subagent, d.MessageID, d.Name
-	k.madeBy(l.messages[d.MessageID])
+	k.madeBy(l.message[d.MessageID])
 	return true
 }
 
 // call adds a call.
 func (c *Conversation) call(l *lane, e *tapedeck.Event, id string) *call {
 	k := &call{ToolCall: ToolCall{Item: item(l, e, tapedeck.StatusPending), ID: id}}
-	c.calls.add(k)
-	l.calls[id] = k
-	c.work(l, e.Invocation).calls[k] = struct{}{}
+	l.work(e.Invocation).calls[k] = struct{}{}
+	l.calls.add(k)
+	l.call[id] = k
+	c.settleCalls(l, e.Offset)
 	return k
 }
 
 // known returns the call of that id, adding it if there is none.
 func (c *Conversation) known(l *lane, e *tapedeck.Event, id string) *call {
-	if k, ok := l.calls[id]; ok {
+	if k, ok := l.call[id]; ok {
 		return k
 	}
 	return c.call(l, e, id)
@@ -96,7 +97,7 @@ func (c *Conversation) toolArgs(l *lane, e *tapedeck.Event) bool {
 	if !ok {
 		return false
 	}
-	k, ok := l.calls[string(id)]
+	k, ok := l.call[string(id)]
 	if !ok {
 		k = c.call(l, e, string(id))
 	}
@@ -111,9 +112,9 @@ func (c *Conversation) toolEnd(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) {
 		return false
 	}
-	if k, ok := l.calls[d.ToolCallID]; ok {
+	if k, ok := l.call[d.ToolCallID]; ok {
 		k.complete = true
-		if c.isOpen(l, k) {
+		if l.isOpen(k) {
 			k.Status = tapedeck.StatusRunning
 		}
 	}
@@ -186,5 +187,5 @@ func (c *Conversation) answer(l *lane, e *tapedeck.Event, a answer) {
 		k.end(e, status)
 	}
 	k.Result = r
-	c.settle(l, k.Invocation, nil, k)
+	l.settle(k.Invocation, nil, k)
 }

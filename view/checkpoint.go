@@ -1,0 +1,254 @@
+package view
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A conversation can be put away as JSON and taken up again: what is folded
+// afterwards gives the same as if it had never been put away. What has settled
+// is not in it. The form belongs to this version of the program; who keeps it
+// keeps it with the number of the form.
+
+// CheckpointForm is the number of the form in which folds are put away.
+const CheckpointForm = 1
+
+type savedConversation struct {
+	Next    int64        `json:"next"`
+	Session savedSession `json:"session"`
+	Lanes   []savedLane  `json:"lanes"`
+	Notes   []Note       `json:"notes,omitempty"`
+	Unnoted int          `json:"unnoted,omitempty"`
+	Earned  int          `json:"earned,omitempty"`
+	Spent   int          `json:"spent,omitempty"`
+}
+
+type savedSession struct {
+	Info   SessionInfo     `json:"info"`
+	State  json.RawMessage `json:"state,omitempty"`
+	Offset int64           `json:"state_offset,omitempty"`
+}
+
+type savedLane struct {
+	Thread   Thread            `json:"thread"`
+	Messages []savedMessage    `json:"messages,omitempty"`
+	Calls    []savedCall       `json:"calls,omitempty"`
+	Runs     []*Run            `json:"runs,omitempty"`
+	Open     []savedWork       `json:"open,omitempty"`
+	Past     [groups]pastGroup `json:"past"`
+	Ended    int64             `json:"ended,omitempty"`
+	State    savedState        `json:"state"`
+	Plan     *Plan             `json:"plan,omitempty"`
+}
+
+type savedMessage struct {
+	Message
+	Doc   *savedState `json:"doc,omitempty"`   // of an activity
+	Named bool        `json:"named,omitempty"` // its id means it
+}
+
+type savedCall struct {
+	ToolCall
+	Complete bool    `json:"complete,omitempty"`
+	Named    bool    `json:"named,omitempty"`
+	Maker    *int    `json:"maker,omitempty"`      // index of the message that made it
+	Role     *string `json:"maker_role,omitempty"` // or its role, if that has settled
+}
+
+type savedState struct {
+	Value      json.RawMessage `json:"value,omitempty"`
+	Shared     bool            `json:"shared,omitempty"`
+	Offset     int64           `json:"offset,omitempty"`
+	Invocation string          `json:"invocation,omitempty"`
+}
+
+// savedWork has indices into the lane's runs, messages and calls.
+type savedWork struct {
+	Invocation string `json:"invocation,omitempty"`
+	Run        *int   `json:"run,omitempty"`
+	Messages   []int  `json:"messages,omitempty"`
+	Calls      []int  `json:"calls,omitempty"`
+}
+
+// MarshalJSON puts c away.
+func (c *Conversation) MarshalJSON() ([]byte, error) {
+	s := savedConversation{
+		Next: c.next, Notes: c.notes, Unnoted: c.unnoted, Earned: c.purse.earned, Spent: c.purse.spent,
+		Session: savedSession{c.session.SessionInfo, c.session.state, c.session.stateOffset},
+	}
+	for _, l := range c.lanes {
+		s.Lanes = append(s.Lanes, l.save())
+	}
+	slices.SortFunc(s.Lanes, func(a, b savedLane) int { return cmp.Compare(a.Thread.Offset, b.Thread.Offset) })
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // raw JSON is to come back as it was
+	err := enc.Encode(s)
+	return b.Bytes(), err
+}
+
+func (l *lane) save() savedLane {
+	s := savedLane{Thread: l.Thread, Runs: l.runs, Past: l.past, Ended: l.ended, State: l.state.save(), Plan: l.plan}
+	messages, calls, runs := map[*message]int{}, map[*call]int{}, map[*Run]int{}
+	for _, m := range l.messages.items {
+		if !m.gone {
+			messages[m] = len(s.Messages)
+			s.Messages = append(s.Messages, m.save(l.message[m.ID] == m))
+		}
+	}
+	for _, k := range l.calls.items {
+		if k.gone {
+			continue
+		}
+		calls[k] = len(s.Calls)
+		saved := savedCall{ToolCall: k.ToolCall, Complete: k.complete, Named: l.call[k.ID] == k}
+		saved.Arguments = k.args.String()
+		if i, ok := messages[k.maker]; ok {
+			saved.Maker = &i
+		} else if k.maker != nil {
+			saved.Role = &k.maker.Role
+		}
+		s.Calls = append(s.Calls, saved)
+	}
+	for i, r := range l.runs {
+		runs[r] = i
+	}
+	for invocation, w := range l.open {
+		s.Open = append(s.Open, w.save(invocation, messages, calls, runs))
+	}
+	slices.SortFunc(s.Open, func(a, b savedWork) int { return cmp.Compare(a.Invocation, b.Invocation) })
+	return s
+}
+
+func (m *message) save(named bool) savedMessage {
+	s := savedMessage{Message: m.Message, Named: named}
+	s.Text = m.text.String()
+	if m.Role == activity {
+		doc := m.doc.save()
+		s.Doc = &doc
+	}
+	return s
+}
+
+func (s *state) save() savedState { return savedState{s.value(), s.shared, s.offset, s.invocation} }
+
+func (s savedState) restore() state {
+	return state{raw: s.Value, shared: s.Shared, offset: s.Offset, invocation: s.Invocation}
+}
+
+func (w *work) save(invocation string, messages map[*message]int, calls map[*call]int, runs map[*Run]int) savedWork {
+	s := savedWork{Invocation: invocation}
+	if i, ok := runs[w.run]; ok {
+		s.Run = &i
+	}
+	for m := range w.messages {
+		if i, ok := messages[m]; ok {
+			s.Messages = append(s.Messages, i)
+		}
+	}
+	for k := range w.calls {
+		if i, ok := calls[k]; ok {
+			s.Calls = append(s.Calls, i)
+		}
+	}
+	slices.Sort(s.Messages)
+	slices.Sort(s.Calls)
+	return s
+}
+
+// UnmarshalJSON takes up a conversation that was put away.
+func (c *Conversation) UnmarshalJSON(b []byte) error {
+	var s savedConversation
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	*c = Conversation{next: s.Next, notes: s.Notes, unnoted: s.Unnoted, purse: purse{s.Earned, s.Spent}, lanes: map[string]*lane{}}
+	c.session = sessionFold{SessionInfo: s.Session.Info, state: s.Session.State, stateOffset: s.Session.Offset}
+	i := s.Session.Info
+	c.session.entry = tapedeck.Session{Title: i.Title, Owner: i.Owner, Agent: i.Agent, Labels: i.Labels}
+	for _, l := range s.Lanes {
+		restored, ok := l.restore()
+		if !ok {
+			return errCheckpoint
+		}
+		c.lanes[l.Thread.Name] = restored
+	}
+	return nil
+}
+
+var errCheckpoint = tapedeck.Errorf(tapedeck.Internal, "a checkpoint of a conversation is not sound")
+
+func (s *savedLane) restore() (*lane, bool) {
+	l := newLane(s.Thread)
+	l.runs, l.past, l.ended, l.state, l.plan = s.Runs, s.Past, s.Ended, s.State.restore(), s.Plan
+	for _, saved := range s.Messages {
+		m := saved.restore()
+		l.messages.add(m)
+		if saved.Named {
+			l.message[m.ID] = m
+		}
+		g := groupOf(m.Role)
+		l.groups[g] = append(l.groups[g], m)
+	}
+	for _, saved := range s.Calls {
+		k := &call{ToolCall: saved.ToolCall, complete: saved.Complete}
+		k.args.WriteString(saved.Arguments)
+		k.Arguments = ""
+		switch {
+		case saved.Maker != nil && uint(*saved.Maker) >= uint(len(l.messages.items)):
+			return nil, false
+		case saved.Maker != nil:
+			k.maker = l.messages.items[*saved.Maker]
+			k.maker.calls = append(k.maker.calls, k)
+		case saved.Role != nil:
+			k.maker = &message{Message: Message{Role: *saved.Role}, settled: true}
+		}
+		l.calls.add(k)
+		if saved.Named {
+			l.call[k.ID] = k
+		}
+	}
+	for _, w := range s.Open {
+		if !l.reopen(w) {
+			return nil, false
+		}
+	}
+	return l, true
+}
+
+func (s *savedMessage) restore() *message {
+	m := &message{Message: s.Message}
+	m.text.WriteString(s.Text)
+	m.Text = ""
+	if s.Doc != nil {
+		m.doc = s.Doc.restore()
+	}
+	return m
+}
+
+func (l *lane) reopen(s savedWork) bool {
+	w := l.work(s.Invocation)
+	if s.Run != nil {
+		if uint(*s.Run) >= uint(len(l.runs)) {
+			return false
+		}
+		w.run = l.runs[*s.Run]
+	}
+	for _, i := range s.Messages {
+		if uint(i) >= uint(len(l.messages.items)) {
+			return false
+		}
+		w.messages[l.messages.items[i]] = struct{}{}
+	}
+	for _, i := range s.Calls {
+		if uint(i) >= uint(len(l.calls.items)) {
+			return false
+		}
+		w.calls[l.calls.items[i]] = struct{}{}
+	}
+	return true
+}
