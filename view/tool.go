@@ -117,8 +117,21 @@ func (c *Conversation) toolEnd(l *lane, e *tapedeck.Event) bool {
 		if l.isOpen(k) {
 			k.Status = tapedeck.StatusRunning
 		}
+		l.planByTool(k, e)
 	}
 	return true
+}
+
+// planByTool takes the plan from the tool with which some agents keep it. What
+// else its arguments may be is not a plan.
+func (l *lane) planByTool(k *call, e *tapedeck.Event) {
+	var d struct {
+		Todos []PlanEntry `json:"todos"`
+	}
+	if k.Name != "TodoWrite" || json.Unmarshal(k.input(), &d) != nil || d.Todos == nil {
+		return
+	}
+	l.plan = &Plan{Offset: e.Offset, Thread: l.Name, Invocation: e.Invocation, Timestamp: Time{e.Time}, Entries: d.Todos}
 }
 
 // input returns the arguments as JSON, nil if they are not complete or not JSON.
