@@ -81,6 +81,7 @@ var catalogue = []struct {
 	{Custom, CustomData{}},
 	{InstanceStarted, InstanceStartedData{}},
 	{PlanUpdated, PlanUpdatedData{}},
+	{AgentStarted, AgentStartedData{}},
 	{AgentLinked, AgentLinkedData{}},
 	{UsageReported, UsageReportedData{}},
 

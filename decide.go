@@ -3,6 +3,7 @@ package tapedeck
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // What a store decides before it writes is the same for every store, and is
@@ -118,7 +119,7 @@ func refuse(s *Session, r Refusal, k Kind, format string, args ...any) *AppendEr
 // takes reports whether a session of kind k takes these records.
 func takes(k SessionKind, events []Event, chunks [][]byte) error {
 	switch {
-	case k == KindStream && len(events) > 0:
+	case k != KindSession && len(events) > 0:
 		return Errorf(Invalid, "a stream takes bytes, not events")
 	case k == KindSession && len(chunks) > 0:
 		return Errorf(Invalid, "a session takes events, not bytes")
@@ -144,18 +145,33 @@ func (s *Spec) Valid() error {
 	return takes(s.Kind, s.Events, s.Chunks)
 }
 
+// Begins returns when the session was created: with its first event, which may
+// have been elsewhere and long ago; without one, now.
+func (s *Spec) Begins(now time.Time) time.Time {
+	if len(s.Events) > 0 && !s.Events[0].Time.IsZero() {
+		now = s.Events[0].Time
+	}
+	return now.UTC().Truncate(time.Millisecond)
+}
+
 func (s *Spec) validID() error {
 	switch s.Kind {
 	case KindSession:
 		return CheckID("the session's id", s.ID)
 	case KindStream:
-		path, ok := strings.CutPrefix(s.ID, StreamPrefix)
-		if !ok {
-			return Errorf(Invalid, "the id of stream %q does not begin with %q", s.ID, StreamPrefix)
-		}
-		return CheckPath(path)
+		return checkPrefixed(s.Kind, s.ID, StreamPrefix)
+	case KindView:
+		return checkPrefixed(s.Kind, s.ID, ViewPrefix)
 	}
 	return Errorf(Invalid, "there are no sessions of kind %q", s.Kind)
+}
+
+func checkPrefixed(kind SessionKind, id, prefix string) error {
+	path, ok := strings.CutPrefix(id, prefix)
+	if !ok {
+		return Errorf(Invalid, "the id of %s %q does not begin with %q", kind, id, prefix)
+	}
+	return CheckPath(path)
 }
 
 // Fork says whether s, which names a parent, may be a fork of it, and returns

@@ -54,6 +54,12 @@ func (e *Event) Jump() (Jump, bool) {
 
 func (s *Session) applyTaking(e *Event) {
 	s.LastJump = e.Offset
+	s.applyStanding(e)
+}
+
+// applyStanding sets the status to what the runs amount to that are in force
+// after e: those of the log below cannot be asked here.
+func (s *Session) applyStanding(e *Event) {
 	var d struct {
 		Status    Status `json:"status"`
 		Resumable *bool  `json:"resumable"`
@@ -69,5 +75,6 @@ func (s *Session) applyFork(e *Event) {
 		Copy     bool  `json:"copy"`
 	}
 	_ = json.Unmarshal(e.Data, &d)
-	s.LastJump, s.Copy = max(d.Previous, 0), d.Copy
+	s.Runs, s.LastJump, s.Copy = nil, max(d.Previous, 0), d.Copy // runs of the parent are nobody's here
+	s.applyStanding(e)
 }

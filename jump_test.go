@@ -47,8 +47,8 @@ func TestSessionJumps(t *testing.T) {
 		t.Errorf("while another thread runs: %+v", s)
 	}
 	var f Session
-	f.Apply(&Event{Type: SessionForked, Offset: 12, Data: []byte(`{"parent":"p","at":12,"previous":9,"copy":true}`)})
-	if f.LastJump != 9 || !f.Copy {
+	f.Apply(&Event{Type: SessionForked, Offset: 12, Data: []byte(`{"parent":"p","at":12,"previous":9,"copy":true,"status":"cancelled","resumable":true}`)})
+	if f.LastJump != 9 || !f.Copy || f.Status != StatusCancelled || f.Resumable == nil || !*f.Resumable {
 		t.Errorf("a fork: %+v", f)
 	}
 }

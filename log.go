@@ -27,8 +27,15 @@ type Log interface {
 	// Head returns the session's entry in the catalogue as of now.
 	Head(ctx context.Context, session string) (Session, error)
 
-	// There is no call that removes or changes an event: to take something
-	// back, append an event that says so.
+	// Erase takes the payloads of events for good and appends the receipt: in
+	// one transaction, and when it returns without an error they are in none
+	// of the store's files any more. It returns what it appended, and the
+	// forks that share some of the events and so have lost them too. Events
+	// that the session inherited are [Invalid]; a stream is [NotFound].
+	Erase(ctx context.Context, e Erasure) (Appended, []string, error)
+
+	// There is no other call that removes or changes an event: to take
+	// something back, append an event that says so.
 }
 
 // A Catalogue knows which sessions there are.
@@ -165,6 +172,9 @@ type Spec struct {
 // StreamPrefix begins the id of every stream, so that no session has that id.
 const StreamPrefix = "stream/"
 
+// ViewPrefix begins the id of everything of [KindView].
+const ViewPrefix = "view/"
+
 // A Filter selects sessions. Zero members select all.
 type Filter struct {
 	Kind    SessionKind // "" for [KindSession]
@@ -185,6 +195,7 @@ type Commit struct {
 	Session Session // after it
 	Records []Record
 	Gone    bool // it was deleted, or made anew under the same id
+	Erased  bool // records of it before these have lost their payload: what is remembered of them must be forgotten
 }
 
 // Drafts encodes what a holds. A zero time becomes now, an empty channel that of

@@ -63,6 +63,15 @@ type AgentLinkedData struct {
 	Common
 }
 
+// AgentStartedData tells which process the agent is, so that a server that was
+// restarted can end what an earlier one has left running.
+type AgentStartedData struct {
+	PID     int    `json:"pid"`     // of the process, which leads a group of its own
+	Started string `json:"started"` // what the system says of when it began: another process of that id began at another time
+	Host    string `json:"host"`    // the machine, and its current life: no process outlives that
+	Common
+}
+
 // UsageReportedData is what one model call used. The usage of a run is in its
 // terminal event.
 type UsageReportedData struct {
@@ -235,11 +244,13 @@ type SessionForkedData struct {
 	At     int64  `json:"at"`             // events before this offset are the parent's
 	Copy   bool   `json:"copy,omitempty"` // it stands for itself: not a branch of the parent
 	// The newest event before At that takes others back; nil for none.
-	Previous *int64 `json:"previous,omitempty"`
-	Title    string `json:"title,omitempty"`
-	Owner    string `json:"owner,omitempty"`
-	Agent    string `json:"agent,omitempty"`
-	Labels   Labels `json:"labels,omitempty"`
+	Previous  *int64 `json:"previous,omitempty"`
+	Status    string `json:"status,omitempty"` // with which it begins, see [Status]; "" for idle
+	Resumable *bool  `json:"resumable,omitempty"`
+	Title     string `json:"title,omitempty"`
+	Owner     string `json:"owner,omitempty"`
+	Agent     string `json:"agent,omitempty"`
+	Labels    Labels `json:"labels,omitempty"`
 	Common
 }
 

@@ -26,9 +26,59 @@ type Invocation struct {
 	ID      string
 	Session string
 	Thread  string
-	Task    string          // what the user asks for
+	Task    string          // what the user asks for; after a run that was cut short, with Context before it
 	Config  json.RawMessage // what the runner understands; nil for none
+	Resumes string          // the invocation that this one goes on with, because it was cut short; "" for none
+	Context string          // what the agent is told of how that one ended; "" for nothing
 
-	// History returns the session's events before this invocation.
+	// Folder is where the agent works: files and commands of its are there. ""
+	// if it has none.
+	Folder string
+
+	// Link is the runner's own conversation of this thread, as an earlier
+	// invocation has told it by [AgentLinked], if that has all that is in force
+	// and nothing that was taken back. Nil: the runner begins a new one, and
+	// tells the agent what History has, as far as it can.
+	Link *Link
+
+	// Ask asks people whether the agent may do something, and waits for the
+	// answer. When ctx is done, the answer is that nobody chose. It is called
+	// between the events that come before and after the question; several may
+	// be open at once. Nil in a host that cannot ask: then nothing that needs
+	// asking is allowed.
+	Ask func(ctx context.Context, q PermissionRequestedData) (PermissionAnsweredData, error)
+
+	// History returns the events before this invocation that are in force: none
+	// that a rewind has taken back. It may end in the middle of a message, if a
+	// rewind went there.
 	History func(ctx context.Context) iter.Seq2[Event, error]
+}
+
+// A Link names a conversation in words of the runner that keeps it.
+type Link struct {
+	Runner   string // the kind of the runner, and what else tells it from others
+	NativeID string
+	Offset   int64 // of the [AgentLinked] that said so
+}
+
+// Capabilities say what a runner can do beyond running.
+type Capabilities struct {
+	Deltas     bool `json:"deltas"`     // text comes as it is made
+	Thinking   bool `json:"thinking"`   // so does what the agent thinks
+	Tools      bool `json:"tools"`      // its tool calls are seen
+	Plan       bool `json:"plan"`       // its plan is
+	Permission bool `json:"permission"` // it asks before it does what needs asking
+	Interrupt  bool `json:"interrupt"`  // it can be stopped in the middle, and goes on from there
+	Resume     bool `json:"resume"`     // it can go on with a conversation of its own after it was killed
+	Exact      bool `json:"exact"`      // its memory is the log, so that rewind and fork need no conversation of its own
+}
+
+// A Capable is a runner that says what it can do, and whether it can run here.
+type Capable interface {
+	Runner
+	Capabilities() Capabilities
+
+	// Available reports why the agent cannot run here, such as a program that is
+	// not installed; nil if it can. It is quick and starts nothing.
+	Available() error
 }

@@ -13,6 +13,7 @@ type SessionKind string
 const (
 	KindSession SessionKind = "session" // a log of [Event] envelopes
 	KindStream  SessionKind = "stream"  // a log of byte or JSON messages without an envelope, as Durable Streams has them
+	KindView    SessionKind = "view"    // a stream of folds that were put away, to begin from; it can be lost without loss, and no door serves it
 )
 
 // A Status is what a session's runs amount to.

@@ -12,7 +12,8 @@ const (
 
 	InstanceStarted = "instance.started"
 	PlanUpdated     = "plan.updated"
-	AgentLinked     = "agent.linked" // the runner's own id of the conversation, with which it can be resumed
+	AgentStarted    = "agent.started" // the process that an agent is
+	AgentLinked     = "agent.linked"  // the runner's own id of the conversation, with which it can be resumed
 	UsageReported   = "usage.reported"
 
 	WorkflowStarted   = "workflow.started"
@@ -61,7 +62,7 @@ func ChannelOf(typ string) string {
 		return ChannelChunks
 	case PermissionRequested, PermissionAnswered:
 		return ChannelToolCalls
-	case InstanceStarted, PlanUpdated, AgentLinked, UsageReported, Raw, Custom, MessagesSnapshot:
+	case InstanceStarted, PlanUpdated, AgentStarted, AgentLinked, UsageReported, Raw, Custom, MessagesSnapshot:
 		return ChannelAgentState
 	}
 	for _, f := range families {

@@ -48,6 +48,21 @@ type Cancelled struct {
 	Resumable  bool  // the agent had started, so it can go on from there
 }
 
+// An Answer answers what an agent has asked people.
+type Answer struct {
+	Session    string
+	Permission string // its id
+	Option     string // the id of the option that is chosen
+	Actor      string // who answers
+}
+
+// Answered says what an [Answer] did.
+type Answered struct {
+	Permission string `json:"permission"`
+	Option     string `json:"option"`
+	Offset     int64  `json:"offset"` // of the event that says so
+}
+
 // A Resume asks the agent of a thread to go on where a run stopped before its
 // end: it was cancelled, interrupted or has failed.
 type Resume struct {
@@ -138,6 +153,9 @@ type Agent struct {
 	Name        string `json:"name"`
 	Kind        string `json:"kind"` // of its runner
 	Description string `json:"description,omitempty"`
+
+	Capabilities *Capabilities `json:"capabilities,omitempty"` // nil if the runner does not tell
+	Unavailable  string        `json:"unavailable,omitempty"`  // why it cannot run here; "" if it can
 }
 
 // An ImportRequest says what the bytes of an import are.
