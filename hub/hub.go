@@ -42,6 +42,14 @@ func (h *Hub) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended,
 	return done, err
 }
 
+// Erase erases and rings. Followers get the receipt; what they have read before
+// they keep.
+func (h *Hub) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Appended, []string, error) {
+	done, forks, err := h.Store.Erase(ctx, e)
+	h.Ring(e.Session)
+	return done, forks, err
+}
+
 // Create creates and rings: followers of a session that was deleted and is
 // made anew under its id must notice.
 func (h *Hub) Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Session, bool, error) {

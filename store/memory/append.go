@@ -73,7 +73,7 @@ func (l *log) extend(events []tapedeck.Event, drafts []tapedeck.Draft, now time.
 		e.Offset = l.Head + int64(i)
 		l.Apply(&e)
 	}
-	if l.Kind == tapedeck.KindStream && len(records) > 0 && now.After(l.Updated) {
+	if l.Kind != tapedeck.KindSession && len(records) > 0 && now.After(l.Updated) {
 		l.Updated = milliseconds(now)
 	}
 	l.add(records)

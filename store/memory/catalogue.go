@@ -48,7 +48,7 @@ func (m *Store) Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Session, 
 func (m *Store) derive(s *tapedeck.Spec, now time.Time) (*log, error) {
 	l := &log{spans: make([][]tapedeck.Record, 1), touched: now}
 	l.Session = tapedeck.Session{
-		ID: s.ID, Kind: s.Kind, Created: milliseconds(now), Updated: milliseconds(now),
+		ID: s.ID, Kind: s.Kind, Created: s.Begins(now), Updated: s.Begins(now),
 		Closed: s.Closed, Parent: s.Parent, ContentType: s.ContentType,
 		TTL: s.TTL, Expires: milliseconds(s.Expires), Origin: s.Origin,
 	}

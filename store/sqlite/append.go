@@ -127,7 +127,7 @@ const (
 // extend inserts records and folds events into the session's entry.
 func (w *writer) extend(st *state, drafts []tapedeck.Draft, events []tapedeck.Event, now time.Time) error {
 	insert := sqlEvent
-	if st.Kind == tapedeck.KindStream {
+	if st.Kind != tapedeck.KindSession {
 		insert = sqlMessage
 		if len(drafts) > 0 && now.After(st.Updated) {
 			st.Updated = now.UTC().Truncate(time.Millisecond)

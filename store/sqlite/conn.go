@@ -26,6 +26,7 @@ var (
 		"cache_size(-32768)",
 		"mmap_size(0)",
 		"trusted_schema(0)",
+		"secure_delete(1)", // what is deleted is overwritten; see clean.go for what that leaves
 	}
 	readerPragmas = []string{
 		"busy_timeout(10000)",
@@ -40,7 +41,13 @@ var (
 // dataSource names the database file for the driver. The path is escaped, as it
 // may contain anything that a path can.
 func dataSource(file, mode string, pragmas []string) string {
-	q := url.Values{"mode": {mode}, "_pragma": pragmas, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
+	return source(file, mode, pragmas, "1")
+}
+
+// source is dataSource of a connection that may, if defensive is "0", write
+// pages as they are.
+func source(file, mode string, pragmas []string, defensive string) string {
+	q := url.Values{"mode": {mode}, "_pragma": pragmas, "_dqs": {"0"}, "_defensive": {defensive}, "_error_rc": {"1"}}
 	path := filepath.ToSlash(file)
 	if !strings.HasPrefix(path, "/") { // a drive letter
 		path = "/" + path

@@ -68,10 +68,10 @@ func (t *creation) do(w *writer) error {
 
 // derive returns the session that t describes, before its first event.
 func (t *creation) derive(w *writer) (*state, error) {
-	now := t.now.UTC().Truncate(time.Millisecond)
+	began := t.Begins(t.now)
 	st := new(state)
 	st.Session = tapedeck.Session{
-		ID: t.ID, Kind: t.Kind, Created: now, Updated: now, Closed: t.Closed, Parent: t.Parent,
+		ID: t.ID, Kind: t.Kind, Created: began, Updated: began, Closed: t.Closed, Parent: t.Parent,
 		ContentType: t.ContentType, TTL: t.TTL, Expires: t.Expires.UTC().Truncate(time.Millisecond), Origin: t.Origin,
 	}
 	st.touched = w.now

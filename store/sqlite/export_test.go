@@ -27,3 +27,16 @@ func (s *Store) Number(query string) (n int64, err error) {
 	})
 	return n, err
 }
+
+// SkipCleaning makes the next cleaning fail.
+func (s *Store) SkipCleaning() { s.skipCleaning = true }
+
+// WaitClean waits until no erasure has left anything behind.
+func (s *Store) WaitClean() {
+	for {
+		if n, err := s.Number(sqlUnclean); err != nil || n == 0 {
+			return
+		}
+		runtime.Gosched()
+	}
+}

@@ -41,6 +41,15 @@ func (p *pool) use(ctx context.Context, f func(*conn) error) error {
 	}
 }
 
+// each calls f with every connection, before any is lent.
+func (p *pool) each(f func(*conn)) {
+	for range p.size {
+		c := <-p.free
+		f(c)
+		p.free <- c
+	}
+}
+
 // pause calls f while nobody reads. Reads that come meanwhile wait.
 func (p *pool) pause(f func()) {
 	var all []*conn

@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 		childAppends(os.Args[1], 8, 1<<30)
 	case "append 100 times":
 		childAppends(os.Args[1], 1, 100)
+	case "erase before", "erase after":
+		childErases(os.Args[1], os.Getenv(childVar) == "erase after")
 	}
 }
 

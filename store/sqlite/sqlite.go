@@ -73,6 +73,10 @@ type Store struct {
 	deadlines *deadlines
 	index     sync.Map // of *state by id: the sessions that were written to lately
 
+	search atomic.Pointer[Index] // nil until it is opened
+
+	skipCleaning bool // for tests: the process dies before it
+
 	closed atomic.Bool
 	stop   context.CancelFunc // of the reaper
 	reaped chan struct{}      // closed when it has stopped
@@ -93,6 +97,7 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	go s.writer.run()
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go s.reaper(ctx)
+	s.resumeCleaning(ctx)
 	return s, nil
 }
 
@@ -136,6 +141,9 @@ func (s *Store) Close() error {
 // release closes what open has opened. The writer's connection is the last: the
 // one that closes the database moves what is in the write-ahead log into it.
 func (s *Store) release() {
+	if x := s.search.Load(); x != nil {
+		x.close() // it reads the database, too
+	}
 	if s.readers != nil {
 		s.readers.close()
 	}

@@ -69,6 +69,7 @@ type state struct {
 	notify  bool              // who listens to commits must hear of it
 	removed bool              // it deletes the session's row
 	renewed bool              // it restarts the session's TTL
+	erased  bool              // it erases some of its records
 	records []tapedeck.Record // it appends them
 
 	recent *list.Element

@@ -128,10 +128,11 @@ func (v *verifier) checkSession(id string) error {
 		v.problem("session %q has no head", id)
 		return nil
 	}
-	if s.Kind == tapedeck.KindStream {
-		v.Streams++
-	} else {
+	switch s.Kind {
+	case tapedeck.KindSession:
 		v.Sessions++
+	case tapedeck.KindStream:
+		v.Streams++
 	}
 	if err := v.checkLineage(s); err != nil {
 		return err

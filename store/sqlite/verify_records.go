@@ -49,7 +49,7 @@ func (c *recordCheck) row(row []driver.Value) error {
 		c.problem("session %q has offset %d where %d belongs", c.session.ID, offset, c.next)
 	}
 	c.next = offset + 1
-	if c.session.Kind == tapedeck.KindStream {
+	if c.session.Kind != tapedeck.KindSession {
 		return nil
 	}
 	e, err := tapedeck.Record{Offset: offset, Data: data}.Event()

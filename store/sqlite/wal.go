@@ -19,13 +19,26 @@ func (w *writer) limitLog(group []*request) {
 	}
 	w.logged = 0
 	info, err := os.Stat(w.store.file + "-wal")
-	if err != nil || info.Size() < w.maxLog || w.connect() != nil {
+	if err != nil || info.Size() < w.maxLog {
 		return
 	}
-	w.store.readers.pause(func() {
+	w.truncateLog()
+}
+
+// truncateLog moves all of the write-ahead log into the database, and empties
+// it, while nobody reads.
+func (w *writer) truncateLog() {
+	if w.connect() != nil {
+		return // the next group says so
+	}
+	pause := w.store.readers.pause
+	if x := w.store.search.Load(); x != nil { // it reads, too
+		pause = func(f func()) { w.store.readers.pause(func() { x.pause(f) }) }
+	}
+	pause(func() {
 		for _, statement := range [...]string{"PRAGMA busy_timeout(0)", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA busy_timeout(10000)"} {
 			if err := w.conn.exec(statement); err != nil {
-				w.store.options.Logger.Warn("the write-ahead log could not be started over", "bytes", info.Size(), "error", err)
+				w.store.options.Logger.Warn("the write-ahead log could not be started over", "error", err)
 			}
 		}
 	})

@@ -202,7 +202,7 @@ func (w *writer) publish() {
 	var commits []tapedeck.Commit
 	for _, st := range w.marked {
 		if st.notify && s.options.OnCommit != nil {
-			commits = append(commits, tapedeck.Commit{Session: st.Session, Records: st.records, Gone: st.gone || st.removed})
+			commits = append(commits, tapedeck.Commit{Session: st.Session, Records: st.records, Gone: st.gone || st.removed, Erased: st.erased})
 		}
 		w.show(st)
 	}
@@ -234,7 +234,7 @@ func (w *writer) show(st *state) {
 	if st.renewed {
 		s.deadlines.touch(&v, w.now)
 	}
-	st.records, st.dirty, st.notify, st.renewed = nil, false, false, false
+	st.records, st.dirty, st.notify, st.renewed, st.erased = nil, false, false, false, false
 }
 
 // flush writes the rows of the sessions that the group has changed.

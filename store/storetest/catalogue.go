@@ -51,6 +51,8 @@ func testBadSpecs(t *testing.T, open opener) {
 		"a path that is no UTF-8":  {"stream/\xff", nil},
 		"a session named a stream": {"stream/a", func(s *tapedeck.Spec) { s.Kind = tapedeck.KindSession }},
 		"a stream named a session": {"a", func(s *tapedeck.Spec) { s.Kind = tapedeck.KindStream }},
+		"a view named a stream":    {"stream/a", func(s *tapedeck.Spec) { s.Kind = tapedeck.KindView }},
+		"events for a view":        {"view/a", func(s *tapedeck.Spec) { s.Kind, s.Events = tapedeck.KindView, []tapedeck.Event{event("x")} }},
 		"an unknown kind":          {"a", func(s *tapedeck.Spec) { s.Kind = "tape" }},
 		"a negative TTL":           {"a", func(s *tapedeck.Spec) { s.TTL = -1 }},
 		"a fork of nothing":        {"a", func(s *tapedeck.Spec) { s.ForkAt = &one }},
@@ -81,6 +83,10 @@ func testEntry(t *testing.T, w *world) {
 			tapedeck.Spec{ID: "stream/a", Kind: tapedeck.KindStream, ContentType: "Text/Plain; charset=utf-8", Chunks: [][]byte{[]byte("x")}, Closed: true},
 			tapedeck.Session{ID: "stream/a", Kind: tapedeck.KindStream, ContentType: "Text/Plain; charset=utf-8", Head: 1, Closed: true},
 		},
+		{
+			tapedeck.Spec{ID: "view/a/1", Kind: tapedeck.KindView, ContentType: "application/json", Chunks: [][]byte{[]byte("{}")}, Closed: true},
+			tapedeck.Session{ID: "view/a/1", Kind: tapedeck.KindView, ContentType: "application/json", Head: 1, Closed: true},
+		},
 	} {
 		got, _, err := w.Create(w.ctx, c.spec)
 		if err != nil {
@@ -106,15 +112,21 @@ func testEntry(t *testing.T, w *world) {
 	}
 }
 
-// testOldEvents checks that an entry is never older than the session, whatever
-// the age of what was brought into it.
+// testOldEvents checks that a session is as old as its first event, and its entry
+// never older than that, whatever the age of what was brought into it.
 func testOldEvents(t *testing.T, w *world) {
 	old := event("x")
 	old.Time = time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
 	w.play(create("a", spec("with an old event", func(s *tapedeck.Spec) { s.Events = []tapedeck.Event{old} }),
 		feature{"", func(_ *world, m *making) { m.texts = []string{"x"} }}))
-	if s := must(w.Head(w.ctx, "a"))(t); !s.Updated.Equal(s.Created) {
-		t.Errorf("it was updated %v and created %v", s.Updated, s.Created)
+	if s := must(w.Head(w.ctx, "a"))(t); !s.Updated.Equal(s.Created) || !s.Created.Equal(old.Time) {
+		t.Errorf("it was updated %v and created %v, its first event is of %v", s.Updated, s.Created, old.Time)
+	}
+	older := event("y")
+	older.Time = old.Time.Add(-time.Hour)
+	must(w.Append(w.ctx, tapedeck.Append{Session: "a", Events: []tapedeck.Event{older}}))(t)
+	if s := must(w.Head(w.ctx, "a"))(t); !s.Updated.Equal(old.Time) {
+		t.Errorf("an event from before it began made it updated %v", s.Updated)
 	}
 }
 

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func testModel(t *testing.T, open opener) {
 		actions := map[string]func(*rapid.T){
 			"append": m.append, "append again": m.append, "append once more": m.append,
 			"create": m.create, "fork": m.fork, "read": m.read, "list": m.list,
-			"delete": m.remove, "touch": m.touch, "advance": m.advance,
+			"delete": m.remove, "touch": m.touch, "advance": m.advance, "erase": m.erase,
 			"": m.compare,
 		}
 		if w.FailCommits != nil {
@@ -191,6 +192,25 @@ func (m *machine) remove(r *rapid.T) {
 	if same(r, "delete "+id, want, m.Delete(m.ctx, id)) {
 		e.deleted = true
 	}
+}
+
+func (m *machine) erase(r *rapid.T) {
+	id := drawID(r)
+	head := int64(3)
+	if e := m.model.entry(id); e != nil {
+		head = e.s.Head
+	}
+	a := erasure(id, rapid.Int64Range(0, head).Draw(r, "from"), rapid.Int64Range(0, head+1).Draw(r, "to"))
+	a.Events[0].Time, a.Events[0].Channel = m.now(), tapedeck.ChannelSession // as the store keeps it
+	want, forks, apply, wantErr := m.model.erase(a)
+	got, gotForks, err := m.Erase(m.ctx, a)
+	if !same(r, "erase "+id, wantErr, err) {
+		return
+	}
+	apply()
+	slices.Sort(gotForks)
+	diff(r, "erase "+id, want, got)
+	diff(r, "the forks of erase "+id, forks, gotForks)
 }
 
 func (m *machine) touch(r *rapid.T) { m.touchBoth(r, drawID(r)) }

@@ -246,6 +246,59 @@ func (m *model) inherit(e *entry, s tapedeck.Spec) error {
 	return nil
 }
 
+func (m *model) erase(a tapedeck.Erasure) (tapedeck.Appended, []string, func(), error) {
+	r := a.Ranges[0]
+	e, err := m.find(a.Session)
+	switch {
+	case r.To <= r.From:
+		err = tapedeck.Errorf(tapedeck.Invalid, "there is nothing in the range")
+	case err != nil:
+	case e.s.Kind != tapedeck.KindSession:
+		err = tapedeck.Errorf(tapedeck.NotFound, "it is a stream")
+	case r.To > e.s.Head || r.From < e.s.ForkedAt:
+		err = tapedeck.Errorf(tapedeck.Invalid, "these are not its own")
+	}
+	if err != nil {
+		return tapedeck.Appended{}, nil, nil, err
+	}
+	var forks []string
+	var lose []func()
+	for _, f := range m.entries {
+		below := r.To
+		x := f
+		for ; x != e && x != nil; x = x.parent {
+			below = min(below, x.s.ForkedAt)
+		}
+		if x == nil || below <= r.From {
+			continue
+		}
+		lose = append(lose, func() { f.erase(r.From, below) })
+		if f != e && !f.deleted {
+			forks = append(forks, f.s.ID)
+		}
+	}
+	slices.Sort(forks)
+	head := e.s.Head
+	return tapedeck.Appended{First: head, Next: head + 1, Head: head + 1, Closed: e.s.Closed}, forks, func() {
+		for _, f := range lose {
+			f()
+		}
+		e.add(a.Events, nil, m.now())
+		e.touched = m.now()
+	}, nil
+}
+
+// erase takes the payload from records.
+func (e *entry) erase(from, to int64) {
+	for i := from; i < to; i++ {
+		r, err := tapedeck.Record{Offset: i, Data: []byte(e.records[i])}.Erase()
+		if err != nil {
+			panic(err)
+		}
+		e.records[i] = string(r.Data)
+	}
+}
+
 func (m *model) read(id string, r tapedeck.Range) (tapedeck.Page, error) {
 	e, err := m.find(id)
 	if err != nil {

@@ -79,6 +79,7 @@ func Run(t *testing.T, open func(testing.TB) Store) {
 		{"forks", testForks},
 		{"delete", testDelete},
 		{"expiry", testExpiry},
+		{"erase", testErase},
 		{"faults", testFaults},
 		{"close", testClose},
 		{"cancelled", testCancelled},

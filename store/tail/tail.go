@@ -83,6 +83,10 @@ func (c *Cache) take(m *tapedeck.Commit) {
 		c.drop(m.Session.ID, h)
 		return
 	}
+	if m.Erased { // forks need no such care: what they inherit is not held
+		c.drop(m.Session.ID, h)
+		h = nil
+	}
 	next := &window{session: m.Session}
 	if h == nil {
 		h = &held{size: sessionCost}

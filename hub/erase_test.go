@@ -1,0 +1,33 @@
+package hub_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// TestEraseRings: who follows gets the receipt at once, and who comes later does
+// not get what was erased.
+func TestEraseRings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t)
+		add(t, h, 2)
+		done := make(chan error)
+		go func() { done <- collect(t.Context(), h, 0, 3) }()
+		synctest.Wait()
+		ranges := []tapedeck.OffsetRange{{From: 0, To: 2}}
+		receipt := tapedeck.NewEvent(tapedeck.SessionRedactedData{Offsets: ranges})
+		if _, _, err := h.Erase(t.Context(), tapedeck.Erasure{Session: "s", Ranges: ranges, Events: []tapedeck.Event{receipt}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		for e, err := range tapedeck.Events(t.Context(), h, "s", 0) {
+			if err != nil || e.Erased() != (e.Offset < 2) {
+				t.Errorf("at %d: %s, %v", e.Offset, e.Data, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package memory
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Erase implements [tapedeck.Log].
+func (m *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Appended, []string, error) {
+	done, forks, err := m.erase(ctx, &e)
+	if err == nil && e.Forget != nil {
+		err = e.Forget(context.WithoutCancel(ctx), forks)
+	}
+	return done, forks, err
+}
+
+func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Appended, []string, error) {
+	now := m.now()
+	if err := e.Valid(); err != nil {
+		return tapedeck.Appended{}, nil, err
+	}
+	drafts, err := e.Drafts(now)
+	if err != nil {
+		return tapedeck.Appended{}, nil, err
+	}
+	unlock, err := m.enter(ctx)
+	if err != nil {
+		return tapedeck.Appended{}, nil, err
+	}
+	defer unlock()
+	l, err := m.find(e.Session)
+	if err == nil {
+		err = e.Decide(&l.Session)
+	}
+	if err != nil {
+		return tapedeck.Appended{}, nil, err
+	}
+	blank, err := l.blanks(e.Ranges)
+	if err != nil {
+		return tapedeck.Appended{}, nil, err
+	}
+	done, err := m.write(l, &tapedeck.Append{Session: e.Session, Events: e.Events, Check: e.Check}, drafts, now)
+	if err != nil {
+		return tapedeck.Appended{}, nil, err
+	}
+	done.Closed = l.Closed
+	return done, m.replace(l, blank), nil
+}
+
+// blanks returns the records in ranges as they are to be.
+func (l *log) blanks(ranges []tapedeck.OffsetRange) (map[int64]tapedeck.Record, error) {
+	out := map[int64]tapedeck.Record{}
+	for _, r := range ranges {
+		for rec := range l.forward(r.From) {
+			if rec.Offset >= r.To {
+				break
+			}
+			b, err := rec.Erase()
+			if err != nil {
+				return nil, err
+			}
+			out[rec.Offset] = b
+		}
+	}
+	return out, nil
+}
+
+// replace puts records in the place of those of l, and of all sessions that
+// share them: these are not always in the same memory. It returns the ids of
+// those that can be read. Requires m.mu.
+func (m *Store) replace(l *log, blank map[int64]tapedeck.Record) []string {
+	first := slices.Min(slices.Collect(maps.Keys(blank)))
+	var forks []string
+	for _, h := range m.order {
+		shared, ok := h.shares(l)
+		if !ok || shared <= first {
+			continue
+		}
+		h.put(blank, shared)
+		if h != l && !h.gone {
+			forks = append(forks, h.ID)
+		}
+	}
+	return forks
+}
+
+// shares returns below which offset the records of l are those of the ancestor
+// too, which may be l itself.
+func (l *log) shares(ancestor *log) (below int64, ok bool) {
+	for below = l.Head; l != ancestor; l = l.parent {
+		if l.parent == nil {
+			return 0, false
+		}
+		below = min(below, l.ForkedAt)
+	}
+	return below, true
+}
+
+// put replaces those of the records of l that are below an offset.
+func (l *log) put(blank map[int64]tapedeck.Record, below int64) {
+	start := int64(0)
+	for _, span := range l.spans {
+		for i := range span {
+			if r, ok := blank[start+int64(i)]; ok && r.Offset < below {
+				span[i] = r
+			}
+		}
+		start += int64(len(span))
+	}
+}

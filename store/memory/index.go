@@ -1,0 +1,237 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// An Index keeps documents of what is in a store. It looks through all of them
+// for every search, and takes the newest for the best.
+type Index struct {
+	store *Store
+
+	mu   sync.Mutex
+	docs map[int64]*indexed // by Gen of the sessions
+}
+
+type indexed struct {
+	docs               []tapedeck.Document
+	seen, resume, base int64
+}
+
+// OpenIndex returns a new index.
+func (m *Store) OpenIndex() (*Index, error) {
+	return &Index{store: m, docs: map[int64]*indexed{}}, nil
+}
+
+// sessions returns those that can be read, newest first, by Gen. What is known
+// of others is removed.
+func (x *Index) sessions(ctx context.Context) ([]tapedeck.Session, error) {
+	unlock, err := x.store.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	var out []tapedeck.Session
+	for _, l := range slices.Backward(x.store.order) {
+		switch {
+		case l.gone:
+			delete(x.docs, l.Gen)
+		case l.Kind == tapedeck.KindSession:
+			out = append(out, l.Session)
+		}
+	}
+	return out, nil
+}
+
+// Unindexed returns sessions with events that were not looked at, newest first.
+func (x *Index) Unindexed(ctx context.Context, limit int) ([]tapedeck.Unindexed, int, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	sessions, err := x.sessions(ctx)
+	var out []tapedeck.Unindexed
+	total := 0
+	for _, s := range sessions {
+		u := tapedeck.Unindexed{Session: s.ID, Gen: s.Gen, Head: s.Head, From: s.ForkedAt}
+		if i := x.docs[s.Gen]; i != nil {
+			if i.seen == s.Head {
+				continue
+			}
+			u.From, u.Base = i.resume, i.base
+		}
+		if total++; total <= limit {
+			out = append(out, u)
+		}
+	}
+	return out, total, err
+}
+
+// Index takes documents over. What began at or after From is replaced.
+func (x *Index) Index(ctx context.Context, in tapedeck.Indexed) error {
+	s, err := x.store.Head(ctx, in.Session)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil || s.Gen != in.Gen {
+		return nil // it was deleted meanwhile
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	i := x.docs[in.Gen]
+	if i == nil {
+		i = &indexed{}
+		x.docs[in.Gen] = i
+	}
+	i.seen, i.resume, i.base = in.Seen, in.Resume, in.Base
+	i.docs = slices.DeleteFunc(i.docs, func(d tapedeck.Document) bool { return d.Offset >= in.From })
+	for _, d := range in.Documents {
+		if d.Kind == tapedeck.DocTitle {
+			i.docs = slices.DeleteFunc(i.docs, func(d tapedeck.Document) bool { return d.Kind == tapedeck.DocTitle })
+		}
+		if d.Text != "" {
+			i.docs = append(i.docs, d)
+		}
+	}
+	return nil
+}
+
+// Forget removes all that is known of a session.
+func (x *Index) Forget(ctx context.Context, session string) error {
+	s, err := x.store.Head(ctx, session)
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.docs, s.Gen)
+	return nil
+}
+
+// Search finds documents of sessions that can be read, the newest first.
+func (x *Index) Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error) {
+	terms, err := tapedeck.ParseSearch(q.Text)
+	if err != nil {
+		return tapedeck.Found{}, err
+	}
+	skip := 0
+	if q.Cursor != "" {
+		n, err := strconv.ParseUint(q.Cursor, 10, 31)
+		if err != nil {
+			return tapedeck.Found{}, tapedeck.Errorf(tapedeck.Invalid, "the cursor %q is not one of ours", q.Cursor)
+		}
+		skip = int(n)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	sessions, err := x.sessions(ctx)
+	if err != nil {
+		return tapedeck.Found{}, err
+	}
+	var hits []tapedeck.Hit
+	for _, s := range sessions {
+		if i := x.docs[s.Gen]; i != nil && wants(&q, &s) {
+			hits = append(hits, i.find(&q, terms, &s)...)
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b tapedeck.Hit) int { return b.Time.Compare(a.Time) })
+	hits = hits[min(skip, len(hits)):]
+	found := tapedeck.Found{Hits: hits}
+	if limit := max(1, q.Limit); len(hits) > limit {
+		found = tapedeck.Found{Hits: hits[:limit], Next: strconv.Itoa(skip + limit)}
+	}
+	return found, nil
+}
+
+func wants(q *tapedeck.Search, s *tapedeck.Session) bool {
+	return (q.Session == "" || q.Session == s.ID) && (q.Status == "" || q.Status == s.Status) &&
+		(q.Agent == "" || q.Agent == s.Agent) && (q.Owner == "" || q.Owner == s.Owner)
+}
+
+// find returns what is found in one session, the last first.
+func (i *indexed) find(q *tapedeck.Search, terms []tapedeck.Term, s *tapedeck.Session) []tapedeck.Hit {
+	var out []tapedeck.Hit
+	for _, d := range slices.Backward(i.docs) {
+		if q.Kind != "" && q.Kind != d.Kind || q.Role != "" && q.Role != d.Role ||
+			!q.From.IsZero() && d.Time.Before(q.From) || !q.To.IsZero() && !d.Time.Before(q.To) {
+			continue
+		}
+		snippet, ok := matching(d.Text, terms)
+		if ok {
+			out = append(out, tapedeck.Hit{
+				Session: s.ID, Title: s.Title, Offset: d.Offset, Thread: d.Thread, Invocation: d.Invocation,
+				Kind: d.Kind, Role: d.Role, Snippet: snippet, Time: d.Time,
+			})
+		}
+	}
+	return out
+}
+
+// A word is a part of a text.
+type word struct {
+	text       string // in lower case
+	start, end int
+}
+
+// words returns the words of a text.
+func words(text string) []word {
+	var out []word
+	start := -1
+	for i, r := range text + " " {
+		in := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Co, r)
+		if in && start < 0 {
+			start = i
+		}
+		if !in && start >= 0 {
+			out = append(out, word{strings.ToLower(text[start:i]), start, i})
+			start = -1
+		}
+	}
+	return out
+}
+
+// matching reports whether a text has what terms say, and returns its part around
+// the first thing found.
+func matching(text string, terms []tapedeck.Term) (snippet string, ok bool) {
+	all := words(text)
+	first, last := -1, -1
+	for _, t := range terms {
+		from, to := position(all, words(t.Words), t.Prefix)
+		if (from < 0) != t.Not {
+			return "", false
+		}
+		if first < 0 && from >= 0 {
+			first, last = from, to-1
+		}
+	}
+	const around = 12 // words before and after
+	begin, end := all[max(0, first-around)].start, all[min(len(all)-1, last+around)].end
+	snippet = text[begin:all[first].start] + "«" + text[all[first].start:all[last].end] + "»" + text[all[last].end:end]
+	if begin > 0 {
+		snippet = "…" + snippet
+	}
+	if end < len(text) {
+		snippet += "…"
+	}
+	return snippet, true
+}
+
+// position returns where words follow each other in a text, -1 if nowhere.
+func position(all, want []word, prefix bool) (from, to int) {
+	for i := 0; i+len(want) <= len(all); i++ {
+		ok := true
+		for j, w := range want {
+			have := all[i+j].text
+			ok = ok && (have == w.text || prefix && j == len(want)-1 && strings.HasPrefix(have, w.text))
+		}
+		if ok && len(want) > 0 {
+			return i, i + len(want)
+		}
+	}
+	return -1, -1
+}

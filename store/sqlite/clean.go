@@ -1,0 +1,203 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/binary"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// When SQLite moves rows between pages, because others were deleted or have
+// become smaller, it leaves copies of them in the unused middle of the old page,
+// with secure_delete too. So after rows have lost their payload the middles of
+// all pages are overwritten, some pages at a time between groups of appends.
+//
+// A page of a tree has, from its beginning, a header, pointers to its cells, the
+// unused middle, and the cells.
+
+// cleanPages is how many pages are looked at in one transaction.
+const cleanPages = 2000
+
+// maxCleanPages is the size of a database from which on the first byte of a page
+// no longer tells a page of a tree from one that begins with the number of
+// another page.
+const maxCleanPages = 0x02000000
+
+const (
+	sqlPage     = `SELECT data FROM sqlite_dbpage WHERE pgno = ?`
+	sqlSetPage  = `UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?`
+	sqlPageSize = `PRAGMA page_size`
+	sqlPages    = `PRAGMA page_count`
+
+	// How many erasures have not been cleaned up after. One that comes while
+	// another is being cleaned up after is not done with that.
+	sqlUnclean    = `SELECT value FROM facts WHERE name = 'unclean'`
+	sqlAddUnclean = `INSERT INTO facts VALUES ('unclean', 1) ON CONFLICT DO UPDATE SET value = value + 1`
+	sqlSetClear   = `UPDATE facts SET value = value - ? WHERE name = 'unclean'`
+)
+
+// clean removes what an erasure has left behind in the files. If it does not get
+// to its end, it is done when the store is opened the next time.
+func (s *Store) clean(ctx context.Context) error {
+	if s.skipCleaning {
+		return errClosed()
+	}
+	if err := s.purgeAll(ctx); err != nil {
+		return err
+	}
+	t := &cleaning{next: 1}
+	for !t.done {
+		// As large as it can be: with a transaction of another connection, it
+		// must have the writer to itself.
+		if err := s.writer.submit(ctx, t, bigSize); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// purgeAll removes the events of deleted sessions, which is otherwise done when
+// there is time: what was made of erased events may be among them.
+func (s *Store) purgeAll(ctx context.Context) error {
+	var gens []int64
+	err := s.readers.use(ctx, func(c *conn) error {
+		return c.query(func(row []driver.Value) error {
+			gens = append(gens, integer(row[0]))
+			return nil
+		}, sqlPurges)
+	})
+	for _, gen := range gens {
+		for t := (&purging{gen: gen}); err == nil && !t.done; {
+			err = s.writer.submit(ctx, t, rowSize)
+		}
+	}
+	return err
+}
+
+// resumeCleaning does what an erasure had no time for before the process died.
+func (s *Store) resumeCleaning(ctx context.Context) {
+	var unclean int64
+	err := s.readers.use(ctx, func(c *conn) (err error) {
+		unclean, err = c.number(sqlUnclean)
+		return err
+	})
+	if err != nil || unclean == 0 {
+		return // if it cannot be read, others will find out
+	}
+	go func() {
+		if err := s.clean(ctx); err != nil && ctx.Err() == nil {
+			s.options.Logger.Warn("what erased events have left in the database file could not be removed yet", "error", err)
+		}
+	}()
+}
+
+// A cleaning is the task of overwriting the unused parts of some pages.
+type cleaning struct {
+	next    int64 // the page to go on with
+	unclean int64 // how many erasures there were when it began
+	done    bool
+}
+
+func (t *cleaning) do(w *writer) error {
+	c, err := dial(source(w.store.file, "rw", writerPragmas, "0"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.close() }()
+	pages, err := c.number(sqlPages)
+	if err != nil {
+		return err
+	}
+	if pages >= maxCleanPages {
+		return tapedeck.Errorf(tapedeck.Unsupported, "the database has too many pages to be cleaned").WithHint("stop the server and run VACUUM on it")
+	}
+	size, err := c.number(sqlPageSize)
+	if err == nil && t.next == 1 {
+		t.unclean, err = c.number(sqlUnclean)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	end := min(t.next+cleanPages, pages+1)
+	for n := t.next; n < end; n++ {
+		if err := cleanPage(c, n, int(size)); err != nil {
+			return err // closing the connection rolls back
+		}
+	}
+	if err := c.exec("COMMIT"); err != nil {
+		return err
+	}
+	if t.next = end; t.next <= pages {
+		return nil
+	}
+	w.truncateLog()
+	left, err := c.number(sqlUnclean)
+	if err == nil { // another cleaning may have done some
+		err = c.exec(sqlSetClear, min(left, t.unclean))
+	}
+	if err != nil {
+		return err
+	}
+	t.done = true
+	return nil
+}
+
+// cleanPage overwrites the unused middle of a page, if it has one that is not
+// clean.
+func cleanPage(c *conn, n int64, size int) error {
+	var page []byte
+	err := c.query(func(row []driver.Value) error {
+		page, _ = row[0].([]byte)
+		return nil
+	}, sqlPage, n)
+	if err != nil {
+		return err
+	}
+	from, to := middle(page, n == 1)
+	if len(page) != size || isZero(page[from:to]) {
+		return nil
+	}
+	clear(page[from:to])
+	return c.exec(sqlSetPage, page, n)
+}
+
+// middle returns where the unused middle of a page begins and ends; it is empty
+// for a page that is none of a tree.
+func middle(page []byte, first bool) (from, to int) {
+	if first {
+		from = 100 // after the header of the file
+	}
+	if len(page) < from+12 {
+		return 0, 0
+	}
+	header := page[from:]
+	from += 8
+	switch header[0] {
+	case 0x02, 0x05: // inner pages: of an index, of a table
+		from += 4
+	case 0x0a, 0x0d: // leaves
+	default:
+		return 0, 0
+	}
+	from += 2 * int(binary.BigEndian.Uint16(header[3:]))
+	if to = int(binary.BigEndian.Uint16(header[5:])); to == 0 {
+		to = 1 << 16
+	}
+	if to > len(page) || from > to {
+		return 0, 0
+	}
+	return from, to
+}
+
+func isZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}

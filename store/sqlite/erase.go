@@ -1,0 +1,144 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql/driver"
+	"slices"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Erase implements [tapedeck.Log]. It returns when the database file has been
+// cleaned, see [Store.clean]. Cancelling ctx does not stop that.
+func (s *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Appended, []string, error) {
+	if err := ctx.Err(); err != nil {
+		return tapedeck.Appended{}, nil, err
+	}
+	if err := e.Valid(); err != nil {
+		return tapedeck.Appended{}, nil, err
+	}
+	now := s.options.Now()
+	drafts, err := e.Drafts(now)
+	if err != nil {
+		return tapedeck.Appended{}, nil, err
+	}
+	t := &erasing{Erasure: e, drafts: drafts, now: now}
+	// As large as it can be, so that it has a transaction of its own.
+	if err := s.writer.submit(ctx, t, bigSize); err != nil {
+		return tapedeck.Appended{}, nil, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	if e.Forget != nil {
+		err = e.Forget(ctx, t.forks)
+	}
+	if err == nil {
+		err = s.clean(ctx)
+	}
+	if err != nil {
+		return tapedeck.Appended{}, nil, tapedeck.Errorf(tapedeck.Unavailable, "the events are erased, but remains of them are still in the database file").
+			WithHint("they are removed when the server starts again; erase them again to try it now").Because(err)
+	}
+	return t.done, t.forks, nil
+}
+
+// An erasing is the task of an erasure.
+type erasing struct {
+	tapedeck.Erasure
+	drafts []tapedeck.Draft
+	now    time.Time
+	done   tapedeck.Appended
+	forks  []string
+}
+
+func (t *erasing) do(w *writer) error {
+	st, err := w.use(t.Session)
+	if err != nil {
+		return err
+	}
+	if err := t.Decide(&st.Session); err != nil {
+		return err
+	}
+	if t.Check != nil {
+		s := st.Session // a copy: Check looks and does not touch
+		if err := t.Check(&s); err != nil {
+			return err
+		}
+	}
+	if err := w.begin(); err != nil {
+		return err
+	}
+	t.forks = t.forks[:0]
+	for _, r := range t.Ranges {
+		if err := w.blank(st, r); err != nil {
+			return &dbError{err} // whatever it is: half of it must not be committed
+		}
+		if err := t.findForks(w, st, r); err != nil {
+			return err
+		}
+	}
+	return t.append(w, st)
+}
+
+// append appends the receipt.
+func (t *erasing) append(w *writer, st *state) error {
+	w.mark(st)
+	st.notify, st.renewed, st.erased = true, st.TTL > 0, true
+	first := st.Head
+	if err := w.extend(st, t.drafts, t.Events, t.now); err != nil {
+		return err
+	}
+	t.done = tapedeck.Appended{First: first, Next: st.Head, Head: st.Head, Closed: st.Closed}
+	return w.conn.exec(sqlAddUnclean)
+}
+
+const (
+	sqlSome    = `SELECT offset, CAST(event AS BLOB) FROM events WHERE session = ? AND offset >= ? AND offset < ? ORDER BY offset LIMIT 500`
+	sqlReplace = `UPDATE events SET event = CAST(? AS TEXT) WHERE session = ? AND offset = ?`
+	sqlSharers = `SELECT DISTINCT s.id FROM lineage l JOIN sessions s ON s.gen = l.session
+	WHERE l.ancestor = ? AND l.from_offset < ? AND l.to_offset > ? AND s.deleted IS NULL ORDER BY s.gen`
+)
+
+// blank takes the payload from a range of the records that st holds itself.
+func (w *writer) blank(st *state, r tapedeck.OffsetRange) error {
+	for next := r.From; next < r.To; {
+		var some []tapedeck.Record
+		err := w.conn.query(func(row []driver.Value) error {
+			data, _ := row[1].([]byte)
+			some = append(some, tapedeck.Record{Offset: integer(row[0]), Data: data})
+			return nil
+		}, sqlSome, st.Gen, next, r.To)
+		if err != nil {
+			return err
+		}
+		if len(some) == 0 {
+			return errHole
+		}
+		for _, rec := range some {
+			b, err := rec.Erase()
+			if err != nil {
+				return err
+			}
+			if bytes.Equal(b.Data, rec.Data) {
+				continue
+			}
+			if err := w.conn.exec(sqlReplace, b.Data, st.Gen, b.Offset); err != nil {
+				return err
+			}
+		}
+		next = some[len(some)-1].Offset + 1
+	}
+	return nil
+}
+
+// findForks notes the sessions that share a range with st.
+func (t *erasing) findForks(w *writer, st *state, r tapedeck.OffsetRange) error {
+	return w.conn.query(func(row []driver.Value) error {
+		id := text(row[0])
+		if !slices.Contains(t.forks, id) { // of several ranges
+			t.forks = append(t.forks, id)
+		}
+		return nil
+	}, sqlSharers, st.Gen, r.To, r.From)
+}

@@ -1,0 +1,340 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// An Index keeps documents of what is in a store, in a file of its own beside the
+// database: it is written at its own pace and without an fsync for every commit,
+// as it can be made anew from the log at any time.
+type Index struct {
+	store   *Store
+	file    string
+	readers atomic.Pointer[pool] // which also see the database; nil when it is closed
+
+	mu   sync.Mutex // one writes at a time
+	conn *conn
+}
+
+// indexName is the file in the data folder.
+const indexName = "search.db"
+
+// indexVersion is that of the schema below. A file of any other is made anew.
+const indexVersion = 1
+
+// indexSchema: docs has what is found, and words finds it. Its rows go by gen of
+// sessions, which is never used twice.
+var indexSchema = []string{
+	`CREATE TABLE docs (
+		id         INTEGER PRIMARY KEY,
+		session    INTEGER NOT NULL,
+		offset     INTEGER NOT NULL,
+		kind       TEXT    NOT NULL,
+		role       TEXT    NOT NULL,
+		thread     TEXT    NOT NULL,
+		invocation TEXT    NOT NULL,
+		time       INTEGER NOT NULL,
+		text       TEXT    NOT NULL
+	) STRICT`,
+	`CREATE INDEX docs_by_session ON docs (session, offset)`,
+	`CREATE VIRTUAL TABLE words USING fts5 (text, content='docs', content_rowid='id', tokenize="unicode61 remove_diacritics 2")`,
+	`INSERT INTO words (words, rank) VALUES ('secure-delete', 1)`,
+	`CREATE TABLE sessions (session INTEGER PRIMARY KEY, seen INTEGER NOT NULL, resume INTEGER NOT NULL, base INTEGER NOT NULL) STRICT`,
+	`PRAGMA user_version = 1`,
+}
+
+var indexPragmas = []string{
+	"busy_timeout(10000)", "journal_mode(wal)", "synchronous(normal)", "cache_size(-16384)", "mmap_size(0)",
+	"trusted_schema(0)", "secure_delete(1)", "wal_autocheckpoint(1000)", "journal_size_limit(67108864)",
+}
+
+// OpenIndex opens the index of the store's folder. It is made anew if there is
+// none, or none that can be used. [Store.Close] closes it.
+func (s *Store) OpenIndex() (*Index, error) {
+	if x := s.search.Load(); x != nil {
+		return x, nil
+	}
+	x := &Index{store: s, file: filepath.Join(filepath.Dir(s.file), indexName)}
+	err := x.open()
+	if err != nil {
+		s.options.Logger.Warn("the search index cannot be used and is made anew", "error", err)
+		x.close()
+		for _, suffix := range [...]string{"", "-wal", "-shm"} {
+			if err := os.Remove(x.file + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, folderError(x.file, err)
+			}
+		}
+		if err = x.open(); err != nil {
+			x.close()
+			return nil, unsound(x.file, err)
+		}
+	}
+	s.search.Store(x)
+	return x, nil
+}
+
+func (x *Index) open() error {
+	f, err := os.OpenFile(x.file, os.O_CREATE|os.O_WRONLY, 0o600) // for its owner only
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if x.conn, err = dial(dataSource(x.file, "rw", indexPragmas)); err != nil {
+		return err
+	}
+	version, err := x.conn.number(`PRAGMA user_version`)
+	if err == nil && version != indexVersion {
+		err = x.build()
+	}
+	if info, statErr := os.Stat(x.file); err == nil && statErr == nil && info.Size() < x.store.options.CheckBelow {
+		err = quickCheck(x.conn, x.file)
+	}
+	if err != nil {
+		return err
+	}
+	readers, err := newPool(x.file, 2)
+	if err != nil {
+		return err
+	}
+	x.readers.Store(readers)
+	readers.each(func(c *conn) {
+		err = errors.Join(err, c.exec(`ATTACH DATABASE ? AS log`, dataSource(x.store.file, "ro", nil)))
+	})
+	return err
+}
+
+// build makes the tables. A file that has any is one of another version.
+func (x *Index) build() error {
+	n, err := x.conn.number(`SELECT count(*) FROM sqlite_schema`)
+	if err == nil && n > 0 {
+		err = errors.New("it is of another version")
+	}
+	for _, statement := range indexSchema {
+		if err == nil {
+			err = x.conn.exec(statement)
+		}
+	}
+	return err
+}
+
+func (x *Index) close() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if readers := x.readers.Swap(nil); readers != nil {
+		readers.close()
+	}
+	if x.conn != nil {
+		_ = x.conn.close()
+		x.conn = nil
+	}
+}
+
+const (
+	sqlUnindexed = `FROM log.sessions s JOIN log.heads h ON h.session = s.gen LEFT JOIN sessions i ON i.session = s.gen
+	WHERE s.kind = 'session' AND s.deleted IS NULL AND h.head <> coalesce(i.seen, -1)`
+	sqlUnindexedList = `SELECT s.id, s.gen, h.head, CASE WHEN h.head >= i.seen THEN i.resume ELSE s.fork_at END,
+	CASE WHEN h.head >= i.seen THEN i.base END ` + sqlUnindexed + ` ORDER BY s.gen DESC LIMIT ?`
+	sqlDeletedDocs = `SELECT session FROM sessions WHERE session NOT IN (SELECT gen FROM log.sessions WHERE deleted IS NULL) LIMIT 1000`
+)
+
+// Unindexed returns sessions with events that were not looked at, newest first.
+// What it finds of sessions that were deleted it removes.
+func (x *Index) Unindexed(ctx context.Context, limit int) ([]tapedeck.Unindexed, int, error) {
+	var out []tapedeck.Unindexed
+	var dead []int64
+	var total int64
+	err := x.read(ctx, func(c *conn) (err error) {
+		if total, err = c.number(`SELECT count(*) ` + sqlUnindexed); err != nil || limit <= 0 {
+			return err
+		}
+		err = c.query(func(row []driver.Value) error {
+			out = append(out, tapedeck.Unindexed{Session: text(row[0]), Gen: integer(row[1]), Head: integer(row[2]), From: integer(row[3]), Base: integer(row[4])})
+			return nil
+		}, sqlUnindexedList, int64(limit))
+		if err != nil {
+			return err
+		}
+		return c.query(func(row []driver.Value) error {
+			dead = append(dead, integer(row[0]))
+			return nil
+		}, sqlDeletedDocs)
+	})
+	if err == nil && len(dead) > 0 {
+		err = x.write(func() error { return x.removeAll(dead) })
+	}
+	return out, int(total), err
+}
+
+// read lends a connection that reads.
+func (x *Index) read(ctx context.Context, f func(*conn) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	readers := x.readers.Load()
+	if readers == nil {
+		return errClosed()
+	}
+	return readers.use(ctx, f)
+}
+
+// write has f change the index in one transaction.
+func (x *Index) write(f func() error) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.conn == nil {
+		return errClosed()
+	}
+	err := x.conn.exec("BEGIN IMMEDIATE")
+	if err == nil {
+		if err = f(); err == nil {
+			err = x.conn.exec("COMMIT")
+		}
+		if err != nil {
+			_ = x.conn.exec("ROLLBACK") // nothing to roll back after some errors
+		}
+	}
+	var broken *dbError
+	if errors.As(err, &broken) {
+		return tapedeck.Errorf(tapedeck.Unavailable, "the search index could not be written").WithHint("try again").Because(err)
+	}
+	return err
+}
+
+const (
+	sqlGen      = `SELECT gen FROM log.sessions WHERE id = ? AND deleted IS NULL`
+	sqlAddDoc   = `INSERT INTO docs (session, offset, kind, role, thread, invocation, time, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+	sqlAddWords = `INSERT INTO words (rowid, text) VALUES (last_insert_rowid(), ?)`
+	// What the words are of must be told to remove them.
+	sqlDropWords      = `INSERT INTO words (words, rowid, text) SELECT 'delete', id, text FROM docs WHERE session = ?1 AND offset >= ?2`
+	sqlDropDocs       = `DELETE FROM docs WHERE session = ?1 AND offset >= ?2`
+	sqlDropTitleWords = `INSERT INTO words (words, rowid, text) SELECT 'delete', id, text FROM docs WHERE session = ?1 AND kind = 'title'`
+	sqlDropTitle      = `DELETE FROM docs WHERE session = ?1 AND kind = 'title'`
+	sqlSeen           = `INSERT INTO sessions (session, seen, resume, base) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET seen = ?2, resume = ?3, base = ?4`
+)
+
+// Index takes documents over. What began at or after From is replaced.
+func (x *Index) Index(ctx context.Context, in tapedeck.Indexed) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var gen int64
+	err := x.read(ctx, func(c *conn) (err error) {
+		gen, err = c.number(sqlGen, in.Session)
+		return err
+	})
+	if err != nil || gen != in.Gen { // it was deleted meanwhile
+		return err
+	}
+	return x.write(func() error {
+		if err := x.drop(in.Gen, in.From); err != nil {
+			return err
+		}
+		for _, d := range in.Documents {
+			if err := x.add(in.Gen, d); err != nil {
+				return err
+			}
+		}
+		return x.conn.exec(sqlSeen, in.Gen, in.Seen, in.Resume, in.Base)
+	})
+}
+
+func (x *Index) add(gen int64, d tapedeck.Document) error {
+	if d.Kind == tapedeck.DocTitle {
+		err := x.conn.exec(sqlDropTitleWords, gen)
+		if err == nil {
+			err = x.conn.exec(sqlDropTitle, gen)
+		}
+		if err != nil || d.Text == "" {
+			return err
+		}
+	}
+	err := x.conn.exec(sqlAddDoc, gen, d.Offset, d.Kind, d.Role, d.Thread, d.Invocation, d.Time.UnixMilli(), d.Text)
+	if err != nil {
+		return err
+	}
+	return x.conn.exec(sqlAddWords, d.Text)
+}
+
+// drop removes the documents of a session from an offset on.
+func (x *Index) drop(gen, from int64) error {
+	if err := x.conn.exec(sqlDropWords, gen, from); err != nil {
+		return err
+	}
+	return x.conn.exec(sqlDropDocs, gen, from)
+}
+
+func (x *Index) removeAll(gens []int64) error {
+	for _, gen := range gens {
+		if err := x.drop(gen, 0); err != nil {
+			return err
+		}
+		if err := x.conn.exec(`DELETE FROM sessions WHERE session = ?`, gen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Forget removes all that is known of a session. Like the database, the file
+// keeps copies of what was moved in it; so it is written anew, without them. That
+// takes as long as there is text in it, and only indexing waits.
+func (x *Index) Forget(ctx context.Context, session string) error {
+	v, err := x.store.view(ctx, session)
+	if err != nil || v == nil {
+		return err
+	}
+	known := int64(0)
+	err = x.read(ctx, func(c *conn) (err error) {
+		known, err = c.number(`SELECT count(*) FROM (SELECT 1 FROM docs WHERE session = ?1 LIMIT 1)`, v.Gen)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := x.write(func() error { return x.removeAll([]int64{v.Gen}) }); err != nil || known == 0 {
+		return err
+	}
+	return x.vacuum()
+}
+
+// pause calls f while nobody searches.
+func (x *Index) pause(f func()) {
+	if readers := x.readers.Load(); readers != nil {
+		readers.pause(f)
+		return
+	}
+	f()
+}
+
+func (x *Index) vacuum() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.conn == nil {
+		return errClosed()
+	}
+	// In FTS5 a word can outlive its documents, as a mark between two pages.
+	err := x.conn.exec(`INSERT INTO words (words) VALUES ('rebuild')`)
+	if err == nil {
+		err = x.conn.exec("VACUUM")
+	}
+	x.pause(func() {
+		if err == nil {
+			err = x.conn.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+		}
+	})
+	if err != nil {
+		return tapedeck.Errorf(tapedeck.Unavailable, "the search index could not be cleaned").WithHint("try again").Because(err)
+	}
+	return nil
+}

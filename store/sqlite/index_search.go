@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// maxSkip is how far one can page through an answer.
+const maxSkip = 10_000
+
+// Search finds documents of sessions that can be read: those that fit best
+// first, of equal ones the newest.
+func (x *Index) Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error) {
+	terms, err := tapedeck.ParseSearch(q.Text)
+	if err != nil {
+		return tapedeck.Found{}, err
+	}
+	skip := uint64(0)
+	if q.Cursor != "" {
+		if skip, err = strconv.ParseUint(q.Cursor, 10, 31); err != nil {
+			return tapedeck.Found{}, tapedeck.Errorf(tapedeck.Invalid, "the cursor %q is not one of ours", q.Cursor)
+		}
+	}
+	if skip > maxSkip {
+		return tapedeck.Found{}, tapedeck.Errorf(tapedeck.Invalid, "a search gives at most %d hits", maxSkip).WithHint("look for more words")
+	}
+	f := &finder{match: match(terms), limit: max(1, q.Limit)}
+	statement, args := f.statement(&q, int64(skip))
+	if err := x.read(ctx, func(c *conn) error { return f.find(c, statement, args) }); err != nil {
+		return tapedeck.Found{}, err
+	}
+	found := tapedeck.Found{Hits: f.readable(ctx, x.store)}
+	if f.more {
+		found.Next = strconv.FormatUint(skip+uint64(f.limit), 10)
+	}
+	return found, nil
+}
+
+// match returns the query for FTS5. All that comes from outside is between
+// quotes, where nothing but the quote means anything.
+func match(terms []tapedeck.Term) string {
+	var want, not []string
+	for _, t := range terms {
+		words := strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) {
+				return ' '
+			}
+			return r
+		}, t.Words)
+		s := `"` + strings.ReplaceAll(words, `"`, `""`) + `"`
+		if t.Prefix {
+			s += "*"
+		}
+		if t.Not {
+			not = append(not, s)
+		} else {
+			want = append(want, s)
+		}
+	}
+	query := "(" + strings.Join(want, " AND ") + ")"
+	if len(not) > 0 {
+		query += " NOT (" + strings.Join(not, " OR ") + ")"
+	}
+	return query
+}
+
+// A finder collects a page of hits.
+type finder struct {
+	match string
+	limit int
+	ids   []int64
+	hits  []tapedeck.Hit
+	more  bool
+}
+
+// statement returns the statement that finds documents, and its arguments.
+func (f *finder) statement(q *tapedeck.Search, skip int64) (string, []driver.Value) {
+	where, args := []string{"words MATCH ?", "s.deleted IS NULL"}, []driver.Value{f.match}
+	for _, c := range [...]struct{ condition, value string }{
+		{"s.id = ?", q.Session}, {"d.kind = ?", q.Kind}, {"d.role = ?", q.Role},
+		{"s.status = ?", string(q.Status)}, {"s.agent = ?", q.Agent}, {"s.owner = ?", q.Owner},
+	} {
+		if c.value != "" {
+			where, args = append(where, c.condition), append(args, c.value)
+		}
+	}
+	if !q.From.IsZero() {
+		where, args = append(where, "d.time >= ?"), append(args, ceilMilliseconds(q.From))
+	}
+	if !q.To.IsZero() {
+		where, args = append(where, "d.time < ?"), append(args, ceilMilliseconds(q.To))
+	}
+	return `SELECT d.id, s.id, d.offset, d.kind, d.role, d.thread, d.invocation, d.time
+	FROM words JOIN docs d ON d.id = words.rowid JOIN log.sessions s ON s.gen = d.session
+	WHERE ` + strings.Join(where, " AND ") + ` ORDER BY words.rank, d.time DESC, d.id DESC LIMIT ? OFFSET ?`,
+		append(args, int64(f.limit+1), skip)
+}
+
+// sqlSnippet makes one of a document that was found: of all that were, it would
+// take long.
+const sqlSnippet = `SELECT snippet(words, 0, '«', '»', '…', 24) FROM words WHERE words MATCH ? AND rowid = ?`
+
+func (f *finder) find(c *conn, statement string, args []driver.Value) error {
+	err := c.query(func(row []driver.Value) error {
+		if len(f.hits) == f.limit {
+			f.more = true
+			return errStop
+		}
+		f.ids = append(f.ids, integer(row[0]))
+		f.hits = append(f.hits, tapedeck.Hit{
+			Session: text(row[1]), Offset: integer(row[2]), Kind: text(row[3]), Role: text(row[4]), Thread: text(row[5]),
+			Invocation: text(row[6]), Time: moment(row[7]),
+		})
+		return nil
+	}, statement, args...)
+	for i := 0; err == nil && i < len(f.hits); i++ {
+		err = c.query(func(row []driver.Value) error {
+			f.hits[i].Snippet = text(row[0])
+			return nil
+		}, sqlSnippet, f.match, f.ids[i])
+	}
+	return err
+}
+
+// readable returns the hits in sessions that can be read at this moment, with
+// their titles.
+func (f *finder) readable(ctx context.Context, s *Store) []tapedeck.Hit {
+	known := map[string]*view{}
+	out := make([]tapedeck.Hit, 0, len(f.hits))
+	for _, h := range f.hits {
+		v, ok := known[h.Session]
+		if !ok {
+			v, _ = s.lookup(ctx, h.Session) // if it cannot be read, nobody is to see it
+			known[h.Session] = v
+		}
+		if v != nil {
+			h.Title = v.Title
+			out = append(out, h)
+		}
+	}
+	return out
+}
