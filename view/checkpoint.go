@@ -41,6 +41,7 @@ type savedLane struct {
 	Open     []savedWork       `json:"open,omitempty"`
 	Past     [groups]pastGroup `json:"past"`
 	Ended    int64             `json:"ended,omitempty"`
+	Settled  [2]bool           `json:"settled"` // calls, runs
 	State    savedState        `json:"state"`
 	Plan     *Plan             `json:"plan,omitempty"`
 }
@@ -92,7 +93,7 @@ func (c *Conversation) MarshalJSON() ([]byte, error) {
 }
 
 func (l *lane) save() savedLane {
-	s := savedLane{Thread: l.Thread, Runs: l.runs, Past: l.past, Ended: l.ended, State: l.state.save(), Plan: l.plan}
+	s := savedLane{Thread: l.Thread, Runs: l.runs, Past: l.past, Settled: [2]bool{l.settledCalls, l.settledRuns}, Ended: l.ended, State: l.state.save(), Plan: l.plan}
 	messages, calls, runs := map[*message]int{}, map[*call]int{}, map[*Run]int{}
 	for _, m := range l.messages.items {
 		if !m.gone {
@@ -185,6 +186,7 @@ var errCheckpoint = tapedeck.Errorf(tapedeck.Internal, "a checkpoint of a conver
 func (s *savedLane) restore() (*lane, bool) {
 	l := newLane(s.Thread)
 	l.runs, l.past, l.ended, l.state, l.plan = s.Runs, s.Past, s.Ended, s.State.restore(), s.Plan
+	l.settledCalls, l.settledRuns = s.Settled[0], s.Settled[1]
 	for _, saved := range s.Messages {
 		m := saved.restore()
 		l.messages.add(m)

@@ -33,18 +33,19 @@ type Conversation struct {
 // their own thread only: two agents that work side by side may use the same.
 type lane struct {
 	Thread
-	messages  list[message] // at hand
-	calls     list[call]
-	runs      []*Run
-	message   map[string]*message // by id, the newest of it
-	call      map[string]*call
-	groups    [groups][]*message // what MESSAGES_SNAPSHOT restates together
-	open      map[string]*work   // by invocation
-	past      [groups]pastGroup
-	ended     int64 // offset of the newest end of a run
-	restating bool  // by a MESSAGES_SNAPSHOT: nothing settles before it is through
-	state     state
-	plan      *Plan
+	messages                  list[message] // at hand
+	calls                     list[call]
+	runs                      []*Run
+	message                   map[string]*message // by id, the newest of it
+	call                      map[string]*call
+	groups                    [groups][]*message // what MESSAGES_SNAPSHOT restates together
+	open                      map[string]*work   // by invocation
+	past                      [groups]pastGroup
+	settledCalls, settledRuns bool  // some have settled
+	ended                     int64 // offset of the newest end of a run
+	restating                 bool  // by a MESSAGES_SNAPSHOT: nothing settles before it is through
+	state                     state
+	plan                      *Plan
 }
 
 // work is what an invocation has begun in a thread and not ended.
@@ -132,6 +133,7 @@ var folds = map[string]func(*Conversation, *lane, *tapedeck.Event) bool{
 	tapedeck.StateSnapshot:           (*Conversation).stateSnapshot,
 	tapedeck.StateDelta:              (*Conversation).stateDelta,
 	tapedeck.PlanUpdated:             (*Conversation).planUpdated,
+	tapedeck.AgentLinked:             (*Conversation).agentLinked,
 }
 
 // lane returns the lane of e, which is not an event of the session channel.

@@ -79,6 +79,18 @@ func (c *Conversation) runEnded(l *lane, e *tapedeck.Event) bool {
 	return wellFormed
 }
 
+func (c *Conversation) agentLinked(l *lane, e *tapedeck.Event) bool {
+	var d struct {
+		Runner   string `json:"runner"`
+		NativeID string `json:"nativeId"`
+	}
+	if !decode(e, &d) || d.NativeID == "" {
+		return false
+	}
+	l.Link = &Link{d.Runner, d.NativeID, e.Offset, e.Invocation}
+	return true
+}
+
 // endStatus returns the status that a terminal event leaves, by the rule of
 // [tapedeck.Session].
 func endStatus(e *tapedeck.Event) tapedeck.Status {

@@ -39,10 +39,20 @@ type SessionInfo struct {
 // A Thread is one lane of conversation.
 type Thread struct {
 	Name     string          `json:"name"`
-	Offset   int64           `json:"offset"`      // of its first event
-	Last     int64           `json:"last_offset"` // of its newest
-	Messages int             `json:"messages"`    // how many
-	Status   tapedeck.Status `json:"status"`      // of its newest run; idle if it had none
+	Offset   int64           `json:"offset"`         // of its first event
+	Last     int64           `json:"last_offset"`    // of its newest
+	Messages int             `json:"messages"`       // how many
+	Status   tapedeck.Status `json:"status"`         // of its newest run; idle if it had none
+	Link     *Link           `json:"link,omitempty"` // the agent's own conversation, if it has told one
+}
+
+// A Link names the conversation of an agent in its own words; see
+// [tapedeck.AgentLinked].
+type Link struct {
+	Runner     string `json:"runner"`
+	NativeID   string `json:"native_id"`
+	Offset     int64  `json:"offset"` // of the event that told it
+	Invocation string `json:"invocation,omitempty"`
 }
 
 // Snapshot returns the conversation of all threads.
@@ -93,12 +103,12 @@ func (s *Snapshot) addItems(c *Conversation, lanes []*lane) {
 	for _, l := range lanes {
 		if c.archive != nil {
 			settled := c.archive.of(l)
-			messages, calls, runs = append(messages, settled.messages), append(calls, settled.calls), append(runs, settled.runs)
+			messages, calls, runs = append(messages, settled.Messages), append(calls, settled.Calls), append(runs, settled.Runs)
 		} else {
 			s.Earlier += l.earlier()
 		}
 		hand := l.atHand()
-		messages, calls, runs = append(messages, hand.messages), append(calls, hand.calls), append(runs, hand.runs)
+		messages, calls, runs = append(messages, hand.Messages), append(calls, hand.Calls), append(runs, hand.Runs)
 	}
 	s.Messages = merge(s.Messages, messages, func(m *Message) int64 { return m.Offset })
 	s.Calls = merge(s.Calls, calls, func(k *ToolCall) int64 { return k.Offset })

@@ -54,6 +54,17 @@ func (t *Timeline) Before(thread string, at int64) (tapedeck.Jump, bool) {
 // at, oldest first; "" is [tapedeck.MainThread]. None is empty, and none touches
 // the next.
 func (t *Timeline) Ranges(thread string, at int64) []tapedeck.OffsetRange {
+	return t.walk(thread, at, 1)
+}
+
+// Path returns the ranges of [Timeline.Ranges] together with the jumps that led
+// from one to the next.
+func (t *Timeline) Path(thread string, at int64) []tapedeck.OffsetRange {
+	return t.walk(thread, at, 0)
+}
+
+// walk walks back. Each range begins so far after the jump before it.
+func (t *Timeline) walk(thread string, at, after int64) []tapedeck.OffsetRange {
 	if thread == "" {
 		thread = tapedeck.MainThread
 	}
@@ -64,8 +75,8 @@ func (t *Timeline) Ranges(thread string, at int64) []tapedeck.OffsetRange {
 			out = append(out, tapedeck.OffsetRange{From: 0, To: at})
 			break
 		}
-		if j.Offset+1 < at {
-			out = append(out, tapedeck.OffsetRange{From: j.Offset + 1, To: at})
+		if j.Offset+after < at {
+			out = append(out, tapedeck.OffsetRange{From: j.Offset + after, To: at})
 		}
 		at = j.To
 	}

@@ -11,7 +11,7 @@ import "slices"
 // So what a conversation holds, and what a checkpoint of it costs, does not grow
 // with its length. It is a rule of the view, not of this program: every fold
 // must have the same.
-const Window = 256
+const Window = 128
 
 // maxOpen is the most that is kept at hand if it does not end.
 const maxOpen = 4 * Window
@@ -53,28 +53,21 @@ type settled[T any] struct {
 	item  T
 }
 
-// items are those of one lane.
-type items struct {
-	messages []Message
-	calls    []ToolCall
-	runs     []Run
-}
-
 // of returns what the archive has of a lane and no MESSAGES_SNAPSHOT has dropped.
-func (a *archive) of(l *lane) (out items) {
+func (a *archive) of(l *lane) (out Items) {
 	for i := range a.messages {
 		if s := &a.messages[i]; s.item.Thread == l.Name && l.has(s.group, s.at) {
-			out.messages = append(out.messages, s.item)
+			out.Messages = append(out.Messages, s.item)
 		}
 	}
 	for i := range a.calls {
 		if s := &a.calls[i]; s.item.Thread == l.Name && l.has(s.group, s.at) {
-			out.calls = append(out.calls, s.item)
+			out.Calls = append(out.Calls, s.item)
 		}
 	}
 	for i := range a.runs {
 		if s := &a.runs[i]; s.item.Thread == l.Name {
-			out.runs = append(out.runs, s.item)
+			out.Runs = append(out.Runs, s.item)
 		}
 	}
 	return out
@@ -86,19 +79,19 @@ func (l *lane) has(group int, at int64) bool {
 }
 
 // atHand returns what has not settled.
-func (l *lane) atHand() (out items) {
+func (l *lane) atHand() (out Items) {
 	for _, m := range l.messages.items {
 		if !m.gone {
-			out.messages = append(out.messages, m.value())
+			out.Messages = append(out.Messages, m.value())
 		}
 	}
 	for _, k := range l.calls.items {
 		if !k.gone {
-			out.calls = append(out.calls, k.value())
+			out.Calls = append(out.Calls, k.value())
 		}
 	}
 	for _, r := range l.runs {
-		out.runs = append(out.runs, *r)
+		out.Runs = append(out.Runs, *r)
 	}
 	return out
 }
@@ -143,6 +136,7 @@ func (c *Conversation) settleCalls(l *lane, at int64) {
 			return
 		}
 		k := l.calls.take(i)
+		l.settledCalls = true
 		l.settle(k.Invocation, nil, k)
 		if l.call[k.ID] == k {
 			delete(l.call, k.ID)
@@ -171,6 +165,7 @@ func (c *Conversation) settleRuns(l *lane, at int64) {
 			w.run = nil
 		}
 	}
+	l.settledRuns = true
 	if c.archive != nil {
 		c.archive.runs = append(c.archive.runs, settled[Run]{at, -1, *l.runs[i]})
 	}

@@ -1,0 +1,179 @@
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A ContextMessage is a message as the chat interface of OpenAI has it, which
+// most models understand.
+type ContextMessage struct {
+	Role       string            `json:"role"`    // system, user, assistant or tool
+	Content    string            `json:"content"` // null beside tool calls that nothing was said to
+	ToolCalls  []ContextToolCall `json:"tool_calls,omitempty"`
+	ToolCallID string            `json:"tool_call_id,omitempty"` // of role tool: the call that it answers
+}
+
+// A ContextToolCall is a tool call of an assistant's message.
+type ContextToolCall struct {
+	ID       string          `json:"id"`
+	Type     string          `json:"type"` // "function"
+	Function ContextFunction `json:"function"`
+}
+
+// A ContextFunction is a function that is called.
+type ContextFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"` // a JSON object
+}
+
+// MarshalJSON encodes m.
+func (m ContextMessage) MarshalJSON() ([]byte, error) {
+	type plain ContextMessage
+	if m.Content != "" || len(m.ToolCalls) == 0 {
+		return json.Marshal(plain(m))
+	}
+	return json.Marshal(struct {
+		plain
+		Content *string `json:"content"`
+	}{plain: plain(m)})
+}
+
+// Context returns what the model of an instance is to be told, so that it can go
+// on: see [InThread] and [Instance].
+//
+// A model's provider refuses a conversation that is not well-formed, so this one
+// always is, whatever the log has:
+//
+//   - Each call is answered right after the message that made it. One that has no
+//     answer gets one that says so.
+//   - An answer without a call, an empty message and reasoning are left out.
+//   - Arguments that are not a JSON object become {}, and the answer says what
+//     they were. A name has only letters, digits, "_" and "-", at most 64.
+//   - What a tool that failed has answered begins with "Error: ".
+//   - Of a message with parts it has the text, and says in brackets what else
+//     there was, such as "[image]".
+//   - The role developer becomes system.
+func Context(s Snapshot, of Instance) []ContextMessage {
+	out := []ContextMessage{}
+	for _, u := range utterances(s, &of) {
+		m := ContextMessage{Role: u.role, Content: u.text}
+		for _, k := range u.calls {
+			m.ToolCalls = append(m.ToolCalls, contextCall(k))
+		}
+		if m.Content == "" && len(m.ToolCalls) == 0 {
+			continue
+		}
+		out = append(out, m)
+		for i, k := range u.calls {
+			out = append(out, ContextMessage{Role: tapedeck.RoleTool, Content: replyTo(k), ToolCallID: m.ToolCalls[i].ID})
+		}
+	}
+	return out
+}
+
+func contextCall(k *ToolCall) ContextToolCall {
+	c := ContextToolCall{ID: callID(k), Type: "function", Function: ContextFunction{Name: functionName(k.Name), Arguments: "{}"}}
+	if isObject(k.Arguments) {
+		c.Function.Arguments = k.Arguments
+	}
+	return c
+}
+
+// callID returns the id of a call, which some agents do not give.
+func callID(k *ToolCall) string {
+	if k.ID == "" {
+		return "call_" + strconv.FormatInt(k.Offset, 10)
+	}
+	return k.ID
+}
+
+// maxFunctionName is the longest name of a function that providers take.
+const maxFunctionName = 64
+
+func functionName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, name)
+	if name == "" {
+		return "unknown"
+	}
+	return name[:min(len(name), maxFunctionName)]
+}
+
+func isObject(s string) bool {
+	raw := bytes.TrimLeft([]byte(s), " \t\r\n")
+	return bytes.HasPrefix(raw, []byte("{")) && nesting(raw) <= maxDepth && json.Valid(raw)
+}
+
+// What a model is told of a call that has no answer.
+const (
+	replyOpen        = "The tool has not answered yet."
+	replyCancelled   = "The call was cancelled before the tool answered. It may have taken effect."
+	replyInterrupted = "The run was interrupted before the tool answered. It may have taken effect."
+	maxRepeated      = 2000 // bytes of arguments that are told again
+)
+
+// replyTo returns the answer to a call, made up if there is none.
+func replyTo(k *ToolCall) string {
+	var b strings.Builder
+	if args := strings.TrimSpace(k.Arguments); args != "" && !isObject(args) {
+		if len(args) > maxRepeated {
+			args = strings.ToValidUTF8(args[:maxRepeated], "") + "…"
+		}
+		b.WriteString("The arguments were not a JSON object: " + args + "\n")
+	}
+	switch {
+	case k.Result != nil:
+		b.WriteString(resultText(k))
+	case k.Status == tapedeck.StatusCancelled:
+		b.WriteString(replyCancelled)
+	case k.Status == tapedeck.StatusInterrupted:
+		b.WriteString(replyInterrupted)
+	default:
+		b.WriteString(replyOpen)
+	}
+	return b.String()
+}
+
+// resultText returns what a tool has answered.
+func resultText(k *ToolCall) string {
+	text := textOf(k.Result.Text, k.Result.Parts)
+	switch why := k.Result.Error; {
+	case k.Status != tapedeck.StatusFailed:
+		return text
+	case why == "" || why == text:
+		return "Error: " + text
+	case text == "":
+		return "Error: " + why
+	default:
+		return "Error: " + why + "\n" + text
+	}
+}
+
+// textOf returns a text in which parts that are none are named.
+func textOf(text string, parts json.RawMessage) string {
+	var list []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if len(parts) == 0 || json.Unmarshal(parts, &list) != nil {
+		return text
+	}
+	var b strings.Builder
+	for _, p := range list {
+		if p.Type == "text" || p.Text != "" {
+			b.WriteString(p.Text)
+		} else {
+			b.WriteString("[" + functionName(p.Type) + "]")
+		}
+	}
+	return b.String()
+}

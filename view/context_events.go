@@ -1,0 +1,197 @@
+package view
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// The types of a [ContextEvent].
+const (
+	SystemMessage    = "system_message"    // content {role, content}
+	UserMessage      = "user_message"      // {role, content}
+	AssistantMessage = "assistant_message" // {role, content, tool_calls?}
+	CallEvent        = "tool_call"         // {id, name, arguments}
+	ResultEvent      = "tool_result"       // {tool_call_id, content}
+)
+
+// A ContextEvent is one step of what an instance has been told and has said: the
+// context of its model, event by event.
+type ContextEvent struct {
+	Sequence   int             `json:"sequence_number"` // from 0, without gaps
+	Type       string          `json:"event_type"`
+	Content    json.RawMessage `json:"content"`
+	ToolCallID string          `json:"tool_call_id,omitempty"` // of a call and a result
+	Offset     int64           `json:"offset"`                 // of the event in the session that began it
+	CreatedAt  Time            `json:"created_at"`
+}
+
+// ContextEvents returns the context of an instance event by event. What comes
+// later in the session comes later here, and so a sequence number stays with its
+// event as long as nothing is taken back or replaced. An assistant's message gets
+// its calls as they are made.
+//
+// Calls that no message of the assistant has made are given one without text: the
+// messages alone are a whole conversation. Reasoning is left out.
+func ContextEvents(s Snapshot, of Instance) []ContextEvent {
+	events := []ContextEvent{}
+	for _, u := range utterances(s, &of) {
+		events = append(events, u.event())
+		for _, k := range u.calls {
+			events = append(events, callEvents(k)...)
+		}
+	}
+	slices.SortStableFunc(events, func(a, b ContextEvent) int { return cmp.Compare(a.Offset, b.Offset) })
+	for i := range events {
+		events[i].Sequence = i
+	}
+	return events
+}
+
+func (u *utterance) event() ContextEvent {
+	typ := map[string]string{
+		tapedeck.RoleSystem: SystemMessage, tapedeck.RoleUser: UserMessage, tapedeck.RoleAssistant: AssistantMessage,
+	}[u.role]
+	var content struct {
+		Role      string            `json:"role"`
+		Content   string            `json:"content"`
+		ToolCalls []ContextToolCall `json:"tool_calls,omitempty"`
+	}
+	content.Role, content.Content = u.role, u.text
+	for _, k := range u.calls {
+		content.ToolCalls = append(content.ToolCalls, ContextToolCall{
+			ID: callID(k), Type: "function", Function: ContextFunction{Name: k.Name, Arguments: k.Arguments},
+		})
+	}
+	return ContextEvent{Type: typ, Content: mustEncode(content), Offset: u.offset, CreatedAt: u.at}
+}
+
+// callEvents returns a call and, if it has been answered, the answer.
+func callEvents(k *ToolCall) []ContextEvent {
+	id := callID(k)
+	call := struct {
+		ID        string `json:"id"`
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}{id, k.Name, k.Arguments}
+	events := []ContextEvent{{Type: CallEvent, Content: mustEncode(call), ToolCallID: id, Offset: k.Offset, CreatedAt: k.StartedAt}}
+	if k.Result == nil {
+		return events
+	}
+	result := struct {
+		ToolCallID string `json:"tool_call_id"`
+		Content    string `json:"content"`
+	}{id, resultText(k)}
+	at := k.StartedAt
+	if k.EndedAt != nil {
+		at = *k.EndedAt
+	}
+	return append(events, ContextEvent{
+		Type: ResultEvent, Content: mustEncode(result), ToolCallID: id, Offset: k.Result.Offset, CreatedAt: at,
+	})
+}
+
+func mustEncode(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // only strings are put in
+	}
+	return b
+}
+
+// An utterance is what somebody says at once: a message, and the calls that it
+// makes.
+type utterance struct {
+	offset     int64
+	at         Time
+	invocation string
+	turn       int
+	role       string // system, user or assistant
+	text       string
+	calls      []*ToolCall
+	made       string // the id of the message that makes the calls; "" if they name none
+	message    bool   // there is such a message
+}
+
+// utterances returns what an instance was told and said, in the order in which
+// it began.
+func utterances(s Snapshot, of *Instance) []*utterance {
+	var all []*utterance
+	byID := map[[2]string]*utterance{} // by invocation and id, the newest
+	m, k := 0, 0
+	for m < len(s.Messages) || k < len(s.Calls) {
+		if k >= len(s.Calls) || m < len(s.Messages) && s.Messages[m].Offset <= s.Calls[k].Offset {
+			if u := utter(&s.Messages[m], of); u != nil {
+				all = append(all, u)
+				byID[[2]string{u.invocation, u.made}] = u
+			}
+			m++
+			continue
+		}
+		call := &s.Calls[k]
+		k++
+		// A call without a name is one of which only the answer is there.
+		if !of.Has(&call.Item) || call.Name == "" {
+			continue
+		}
+		u := byID[[2]string{call.Invocation, call.MessageID}]
+		if call.MessageID == "" {
+			u = nil
+			if n := len(all); n > 0 && all[n-1].mayMake(call) {
+				u = all[n-1]
+			}
+		}
+		if u == nil || !u.takes(call) {
+			u = &utterance{
+				offset: call.Offset, at: call.StartedAt, invocation: call.Invocation, turn: call.Turn,
+				role: tapedeck.RoleAssistant, made: call.MessageID,
+			}
+			all = append(all, u)
+			byID[[2]string{u.invocation, u.made}] = u
+		}
+		u.calls = append(u.calls, call)
+	}
+	return all
+}
+
+// utter returns the utterance of a message, nil if it is none of the instance or
+// no model is told of it.
+func utter(m *Message, of *Instance) *utterance {
+	role := m.Role
+	switch role {
+	case tapedeck.RoleSystem, tapedeck.RoleUser, tapedeck.RoleAssistant:
+	case tapedeck.RoleDeveloper:
+		role = tapedeck.RoleSystem
+	default:
+		return nil
+	}
+	if !of.Has(&m.Item) {
+		return nil
+	}
+	return &utterance{
+		offset: m.Offset, at: m.StartedAt, invocation: m.Invocation, turn: m.Turn,
+		role: role, text: textOf(m.Text, m.Parts), made: m.ID, message: true,
+	}
+}
+
+// mayMake reports whether a call that names no message can be one of u, which was
+// said last.
+func (u *utterance) mayMake(k *ToolCall) bool {
+	return u.role == tapedeck.RoleAssistant && u.invocation == k.Invocation && u.turn == k.Turn && (!u.message || k.Turn > 0)
+}
+
+// takes reports whether u can make one more call: not when the answer to one of
+// its calls was there before, for then the model has been asked again.
+func (u *utterance) takes(k *ToolCall) bool {
+	if u.role != tapedeck.RoleAssistant {
+		return false
+	}
+	for _, other := range u.calls {
+		if other.Result != nil && other.Result.Offset < k.Offset {
+			return false
+		}
+	}
+	return true
+}

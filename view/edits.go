@@ -1,0 +1,130 @@
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// An edit is what a tool call does to one file.
+type edit struct {
+	Path    string `json:"path"`
+	Added   int64  `json:"added"`
+	Removed int64  `json:"removed"`
+}
+
+// editors are the tools of well-known coding agents that modify files, without
+// the punctuation that programs put into their names.
+var editors = map[string]bool{
+	"write": true, "edit": true, "multiedit": true, "notebookedit": true, // Claude Code, opencode
+	"writefile": true, "replace": true, "editfile": true, "createfile": true, // Gemini CLI, Qwen Code and others
+	"applypatch": true, "patch": true, // Codex, opencode
+	"strreplaceeditor": true, "strreplacebasededittool": true, // editors that models are trained on
+}
+
+// acpNewText marks the arguments of an agent that speaks ACP, whose tools are
+// called whatever it likes.
+var acpNewText = []byte(`"newText"`)
+
+func isEditor(tool string) bool {
+	if i := strings.LastIndex(tool, "__"); i >= 0 { // mcp__server__tool
+		tool = tool[i+2:]
+	}
+	return editors[unpunctuated.Replace(strings.ToLower(tool))]
+}
+
+var unpunctuated = strings.NewReplacer("_", "", "-", "", " ", "")
+
+// Names that agents give to the same thing.
+var (
+	pathNames  = []string{"file_path", "filePath", "path", "notebook_path", "absolute_path"}
+	wholeNames = []string{"content", "file_text"}
+	oldNames   = []string{"old_string", "oldString", "oldText", "old_str"}
+	newNames   = []string{"new_string", "newString", "newText", "new_str", "new_source"}
+	patchNames = []string{"input", "patch", "patchText"}
+)
+
+// editsOf returns what a tool does to files, as far as its arguments tell.
+// Arguments of another shape tell nothing: this is hostile input.
+func editsOf(editor bool, args []byte) []edit {
+	if !editor && !bytes.Contains(args, acpNewText) {
+		return nil
+	}
+	var m members
+	if nesting(args) > maxDepth || json.Unmarshal(args, &m) != nil {
+		return readPatch(string(args)) // Codex gives the text as it is
+	}
+	path, ok := m.text(pathNames)
+	if !ok || path == "" {
+		patch, _ := m.text(patchNames)
+		return readPatch(patch)
+	}
+	if whole, ok := m.text(wholeNames); ok {
+		return []edit{{Path: path, Added: countLines(whole)}} // nobody tells what was there
+	}
+	changes := []members{m}
+	if list := m["edits"]; list != nil {
+		changes = nil
+		_ = json.Unmarshal(list, &changes)
+	}
+	sum, edited, budget := edit{Path: path}, false, maxDiff
+	for _, c := range changes {
+		after, replaces := c.text(newNames)
+		before, _ := c.text(oldNames)
+		mode, _ := c.text([]string{"edit_mode"})
+		edited = edited || replaces || mode == "delete"
+		added, removed := lineDiff(before, after, &budget)
+		sum.Added, sum.Removed = plus(sum.Added, added), plus(sum.Removed, removed)
+	}
+	if !edited {
+		return nil // it only looks
+	}
+	return []edit{sum}
+}
+
+// members are those of an object in arguments.
+type members map[string]json.RawMessage
+
+// text returns the first of the named members that is a string.
+func (m members) text(names []string) (string, bool) {
+	for _, name := range names {
+		var s *string
+		if raw, ok := m[name]; ok && json.Unmarshal(raw, &s) == nil && s != nil {
+			return *s, true
+		}
+	}
+	return "", false
+}
+
+// readPatch reads the patches of Codex: sections that begin with the file they
+// are about, in which added and removed lines begin with plus and minus.
+func readPatch(text string) []edit {
+	var out []edit
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		switch path, header := patchHeader(line); {
+		case header && len(out) >= maxPatched:
+			return out
+		case header:
+			out = append(out, edit{Path: path})
+		case len(out) == 0:
+		case strings.HasPrefix(line, "+"):
+			out[len(out)-1].Added++
+		case strings.HasPrefix(line, "-"):
+			out[len(out)-1].Removed++
+		}
+	}
+	return out
+}
+
+// maxPatched is the most files of one patch that are looked at.
+const maxPatched = 1000
+
+func patchHeader(line string) (path string, ok bool) {
+	for _, p := range [...]string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
+		if path, ok = strings.CutPrefix(line, p); ok {
+			return path, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,292 @@
+package view
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A Marker is something in a session that people look for.
+type Marker struct {
+	Offset     int64  `json:"offset"`
+	Kind       string `json:"kind"`
+	Label      string `json:"label,omitempty"` // for people, at most 80 runes, on one line
+	At         Time   `json:"at"`
+	Thread     string `json:"thread"`
+	Invocation string `json:"invocation,omitempty"`
+	To         *int64 `json:"to_offset,omitempty"` // the offset that it speaks of: of a rewind, an overwrite or a fork the first that is taken back or left out; of a bookmark or feedback the one that it is for
+}
+
+// The kinds of a [Marker].
+const (
+	MarkUser       = "user"       // a user's message; the label is how it begins
+	MarkTool       = "tool"       // a tool call; its name
+	MarkError      = "error"      // a run, a subagent, a tool or a workflow has failed; why
+	MarkCancel     = "cancel"     // a run was cancelled
+	MarkPermission = "permission" // the agent asks whether it may go on; the question
+	MarkPlan       = "plan"       // the plan has changed; "2 of 5" are done
+	MarkInstance   = "instance"   // an agent or a subagent comes in; its name
+	MarkWorkflow   = "workflow"   // a token reaches an element of a process; its name
+	MarkRewind     = "rewind"
+	MarkOverwrite  = "overwrite"
+	MarkClear      = "clear"
+	MarkFork       = "fork"
+	MarkErase      = "erase"
+	MarkBookmark   = "bookmark"
+	MarkFeedback   = "feedback" // "up" or "down", and the comment
+)
+
+// maxMarkers is the most markers of one kind in an [Index].
+const maxMarkers = 2000
+
+// A Gap is a time longer than two seconds in which nothing happened.
+type Gap struct {
+	After int64 `json:"after_offset"` // the event before it
+	From  Time  `json:"from"`
+	To    Time  `json:"to"`
+	MS    int64 `json:"ms"`
+}
+
+const (
+	maxGaps  = 1000
+	minGapMS = 2000
+)
+
+// addGap adds a gap, which comes after all that are there, and forgets the
+// shortest if there are too many, of the same length the last.
+func (x *Index) addGap(g Gap) {
+	if len(x.Gaps) < maxGaps {
+		x.Gaps = append(x.Gaps, g)
+		x.cache.shortest = -1
+		return
+	}
+	x.GapsLeftOut++
+	if x.cache.shortest < 0 {
+		x.cache.shortest = 0
+		for i := range x.Gaps {
+			if x.Gaps[i].MS <= x.Gaps[x.cache.shortest].MS {
+				x.cache.shortest = i
+			}
+		}
+	}
+	if g.MS > x.Gaps[x.cache.shortest].MS {
+		x.Gaps = append(slices.Delete(x.Gaps, x.cache.shortest, x.cache.shortest+1), g)
+		x.cache.shortest = -1
+	}
+}
+
+// mark adds a marker for e.
+func (x *Index) mark(e *tapedeck.Event, kind, text string, to *int64) {
+	increment(&x.Marked, kind)
+	x.keep(Marker{
+		Offset: e.Offset, Kind: kind, Label: label(text), At: Time{e.Time},
+		Thread: e.ThreadName(), Invocation: e.Invocation, To: to,
+	})
+}
+
+// keep keeps a marker, unless its kind has been thinned and it is one of those
+// that go.
+func (x *Index) keep(m Marker) {
+	if m.Offset&(1<<x.Thinned[m.Kind]-1) != 0 {
+		return
+	}
+	x.Markers = append(x.Markers, m)
+	x.cache.kept[m.Kind]++
+	for x.cache.kept[m.Kind] > maxMarkers {
+		x.thin(m.Kind, x.Thinned[m.Kind]+1)
+	}
+}
+
+// thin leaves those markers of a kind whose offset is a multiple of 2^level. So
+// it is the same in whatever pieces an index is made.
+func (x *Index) thin(kind string, level uint) {
+	put(&x.Thinned, kind, level)
+	x.Markers = slices.DeleteFunc(x.Markers, func(m Marker) bool {
+		gone := m.Kind == kind && m.Offset&(1<<level-1) != 0
+		if gone {
+			x.cache.kept[kind]--
+		}
+		return gone
+	})
+}
+
+func (x *Index) joinMarkers(next *Index) {
+	for kind, level := range next.Thinned {
+		if level > x.Thinned[kind] {
+			x.thin(kind, level)
+		}
+	}
+	for _, m := range next.Markers {
+		x.keep(m)
+	}
+	for kind, n := range next.Marked {
+		if x.Marked == nil {
+			x.Marked = map[string]int64{}
+		}
+		x.Marked[kind] += n
+	}
+}
+
+// indexFolds has what each event type adds. v is the entry of its invocation, nil
+// if it has none.
+var indexFolds = map[string]func(x *Index, e *tapedeck.Event, v *IndexedInvocation){
+	tapedeck.RunStarted:          (*Index).runStarted,
+	tapedeck.RunFinished:         (*Index).runEnded,
+	tapedeck.RunError:            (*Index).runEnded,
+	tapedeck.MessageAdded:        (*Index).messageAdded,
+	tapedeck.ToolCallResult:      (*Index).toolResult,
+	tapedeck.PlanUpdated:         (*Index).planUpdated,
+	tapedeck.SessionForked:       (*Index).forked,
+	tapedeck.SessionRewound:      (*Index).jumped,
+	tapedeck.SessionCleared:      (*Index).jumped,
+	tapedeck.SessionOverwritten:  (*Index).jumped,
+	tapedeck.FeedbackAdded:       (*Index).feedback,
+	tapedeck.ToolCallStart:       named(MarkTool, "toolCallName"),
+	tapedeck.SubagentStarted:     named(MarkInstance, "name"),
+	tapedeck.SubagentError:       named(MarkError, "message"),
+	tapedeck.InstanceStarted:     named(MarkInstance, "name", "id"),
+	tapedeck.PermissionRequested: named(MarkPermission, "message"),
+	tapedeck.WorkflowEntered:     named(MarkWorkflow, "name", "element"),
+	tapedeck.WorkflowFailed:      named(MarkError, "message", "element"),
+	tapedeck.BookmarkAdded:       named(MarkBookmark, "label"),
+	tapedeck.SessionRedacted:     named(MarkErase, "reason"),
+}
+
+// named marks an event with the first of its members that says something.
+func named(kind string, names ...string) func(*Index, *tapedeck.Event, *IndexedInvocation) {
+	return func(x *Index, e *tapedeck.Event, _ *IndexedInvocation) {
+		var m members
+		_ = decode(e, &m)
+		text := ""
+		for i := 0; i < len(names) && text == ""; i++ {
+			text, _ = m.text(names[i : i+1])
+		}
+		var to *int64
+		if kind == MarkBookmark {
+			to = m.offset("offset")
+		}
+		x.mark(e, kind, text, to)
+	}
+}
+
+// offset returns a member that is an offset, nil if it is none.
+func (m members) offset(name string) *int64 {
+	var n *int64
+	if json.Unmarshal(m[name], &n) != nil || n == nil || *n < 0 {
+		return nil
+	}
+	return n
+}
+
+func (x *Index) runStarted(e *tapedeck.Event, v *IndexedInvocation) {
+	x.Runs++
+	if v == nil {
+		return
+	}
+	v.Status, v.EndedAt = tapedeck.StatusRunning, nil
+	var d struct {
+		Input struct {
+			Messages []wireMessage `json:"messages"`
+		} `json:"input"`
+	}
+	if v.Title != "" || !decode(e, &d) {
+		return
+	}
+	if n := len(d.Input.Messages); n > 0 && d.Input.Messages[n-1].Role == tapedeck.RoleUser {
+		text, _ := content(d.Input.Messages[n-1].Content)
+		v.Title = label(text)
+	}
+}
+
+func (x *Index) runEnded(e *tapedeck.Event, v *IndexedInvocation) {
+	status, at := endStatus(e), Time{e.Time}
+	if v != nil {
+		v.Status, v.EndedAt = status, &at
+	}
+	switch {
+	case e.Type == tapedeck.RunError:
+		var m members
+		_ = decode(e, &m)
+		text, _ := m.text([]string{"message"})
+		x.mark(e, MarkError, text, nil)
+	case status == tapedeck.StatusCancelled:
+		x.mark(e, MarkCancel, "", nil)
+	}
+}
+
+func (x *Index) messageAdded(e *tapedeck.Event, v *IndexedInvocation) {
+	var d struct {
+		Message wireMessage `json:"message"`
+	}
+	if !decode(e, &d) || d.Message.Role != tapedeck.RoleUser {
+		return
+	}
+	text, _ := content(d.Message.Content)
+	x.mark(e, MarkUser, text, nil)
+	if v != nil && v.Title == "" {
+		v.Title = label(text)
+	}
+}
+
+func (x *Index) toolResult(e *tapedeck.Event, _ *IndexedInvocation) {
+	var a answer
+	if !decode(e, &a) {
+		return
+	}
+	if why, failed := a.failure(); failed {
+		if why == "" {
+			why, _ = content(a.Content)
+		}
+		x.mark(e, MarkError, why, nil)
+	}
+}
+
+func (x *Index) planUpdated(e *tapedeck.Event, _ *IndexedInvocation) {
+	var d struct {
+		Entries []struct {
+			Status string `json:"status"`
+		} `json:"entries"`
+	}
+	if !decode(e, &d) {
+		return
+	}
+	done := 0
+	for i := range d.Entries {
+		if d.Entries[i].Status == "completed" {
+			done++
+		}
+	}
+	x.mark(e, MarkPlan, strconv.Itoa(done)+" of "+strconv.Itoa(len(d.Entries)), nil)
+}
+
+func (x *Index) forked(e *tapedeck.Event, _ *IndexedInvocation) {
+	at, left := Time{e.Time}, e.Offset
+	x.interrupt(at)
+	x.Forks = append(x.Forks, IndexedFork{Offset: e.Offset, At: at})
+	x.mark(e, MarkFork, "", &left)
+}
+
+func (x *Index) jumped(e *tapedeck.Event, _ *IndexedInvocation) {
+	j, _ := e.Jump()
+	kind := MarkRewind
+	switch e.Type {
+	case tapedeck.SessionCleared:
+		kind = MarkClear
+	case tapedeck.SessionOverwritten:
+		kind = MarkOverwrite
+	}
+	x.mark(e, kind, j.Thread, &j.To)
+}
+
+func (x *Index) feedback(e *tapedeck.Event, _ *IndexedInvocation) {
+	var m members
+	_ = decode(e, &m)
+	rating, _ := m.text([]string{"rating"})
+	comment, _ := m.text([]string{"comment"})
+	x.mark(e, MarkFeedback, rating+" "+comment, m.offset("offset"))
+}
+
+func milli(ms int64) Time { return Time{time.UnixMilli(ms).UTC()} }

@@ -1,0 +1,146 @@
+package view_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+func index(events []tapedeck.Event) *view.Index {
+	x := new(view.Index)
+	for i := range events {
+		x.Apply(&events[i])
+	}
+	return x
+}
+
+func TestIndexFixtures(t *testing.T) {
+	testFixtures(t, "index", func(_ *testing.T, _ viewFixture, events []tapedeck.Event) any { return index(events) })
+}
+
+// However the log is cut into pieces, and whether these are folded, put away, or
+// joined with others first, it is the same index.
+func TestIndexesJoin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		checkJoins(t, drawRaw(t))
+	})
+}
+
+// The same where there is more than is kept.
+func TestLargeIndexesJoin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		if rapid.IntRange(0, 9).Draw(t, "one in ten") > 0 {
+			return // for each takes long
+		}
+		shape := rapid.SampledFrom(viewShapes).Draw(t, "shape")
+		events := make([]tapedeck.Event, rapid.IntRange(2000, 2600).Draw(t, "length"))
+		at := time.UnixMilli(1_700_000_000_000).UTC()
+		skew := rapid.IntRange(1, 1000).Draw(t, "skew")
+		for i := range events {
+			at = at.Add(time.Duration(i*skew%9000) * time.Millisecond)
+			events[i] = tapedeck.Event{
+				Offset: int64(i), Type: shape.typ, Channel: tapedeck.ChannelOf(shape.typ), Time: at,
+				Invocation: fmt.Sprint("i", i/3), Data: json.RawMessage(shape.data),
+			}
+		}
+		checkJoins(t, events)
+	})
+}
+
+func checkJoins(t *rapid.T, events []tapedeck.Event) {
+	want := mustJSON(t, index(events))
+	var pieces []view.Index
+	for rest := events; len(rest) > 0; {
+		n := rapid.IntRange(1, len(rest)).Draw(t, "piece")
+		pieces = append(pieces, *checkpoint(t, *index(rest[:n])))
+		rest = rest[n:]
+	}
+	for len(pieces) > 1 {
+		i := rapid.IntRange(0, len(pieces)-2).Draw(t, "join")
+		joined := pieces[i]
+		if len(events) < 100 {
+			before := mustJSON(t, joined)
+			defer func(i view.Index) { // and after all that follows
+				if mustJSON(t, i) != before {
+					t.Fatal("joining has changed what the index was copied from")
+				}
+			}(pieces[i])
+		}
+		joined.Append(pieces[i+1])
+		pieces = slices.Replace(pieces, i, i+2, joined)
+	}
+	got := mustJSON(t, new(view.Index))
+	if len(pieces) > 0 {
+		got = mustJSON(t, pieces[0])
+	}
+	if len(events) > 0 && got != want {
+		t.Fatal(cmp.Diff(want, got))
+	}
+}
+
+func TestIndexGoesOnFromACheckpoint(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		events := drawRaw(t)
+		want := mustJSON(t, index(events))
+		x := new(view.Index)
+		for i := range events {
+			if rapid.IntRange(0, 9).Draw(t, "cut") == 0 {
+				x = checkpoint(t, *x)
+				x.Apply(&events[max(i-1, 0)])
+			}
+			x.Apply(&events[i])
+		}
+		if got := mustJSON(t, x); got != want {
+			t.Fatal(cmp.Diff(want, got))
+		}
+	})
+}
+
+func TestIndexIsBounded(t *testing.T) {
+	x := new(view.Index)
+	at := time.UnixMilli(0).UTC()
+	for i := range int64(50_000) {
+		at = at.Add(3 * time.Second)
+		x.Apply(&tapedeck.Event{
+			Offset: i, Type: tapedeck.ToolCallStart, Invocation: fmt.Sprint("i", i), Time: at,
+			Data: json.RawMessage(`{"toolCallName":"Read"}`),
+		})
+	}
+	if len(x.Invocations) != 10_000 || len(x.Gaps) != 1000 || x.GapsLeftOut != 48_999 || len(x.Density.Counts) > 256 || x.Density.Counts[0] == 0 {
+		t.Errorf("%d invocations, %d gaps and %d others, %d slots", len(x.Invocations), len(x.Gaps), x.GapsLeftOut, len(x.Density.Counts))
+	}
+	if n := len(x.Markers); n < 1000 || n > 2000 || x.Marked["tool"] != 50_000 || x.Markers[1].Offset != 32 {
+		t.Errorf("%d markers of %v, the second at %d", n, x.Marked, x.Markers[1].Offset)
+	}
+}
+
+// The slots of a session are as short as 256 of them allow, and count all.
+func TestDensity(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var x view.Index
+		times := rapid.SliceOfN(rapid.Int64Range(-1<<40, 1<<40), 1, 50).Draw(t, "times")
+		for i, ms := range times {
+			x.Apply(&tapedeck.Event{Offset: int64(i), Type: "acme.x", Time: time.UnixMilli(ms).UTC()})
+		}
+		d := x.Density
+		var sum int64
+		for _, n := range d.Counts {
+			sum += n
+		}
+		first, last := d.Counts[0], d.Counts[len(d.Counts)-1]
+		if sum != int64(len(times)) || len(d.Counts) > 256 || first == 0 || last == 0 || len(d.Counts) < 128 && d.WidthMS > 1 {
+			t.Fatalf("%d slots of %d ms count %d of %d events, %d in the first and %d in the last", len(d.Counts), d.WidthMS, sum, len(times), first, last)
+		}
+		if from := d.From.UnixMilli(); from > slices.Min(times) || from+int64(len(d.Counts))*d.WidthMS <= slices.Max(times) {
+			t.Fatal("the slots do not cover all times")
+		}
+	})
+}

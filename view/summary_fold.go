@@ -1,0 +1,240 @@
+package view
+
+import (
+	"encoding/json"
+	"hash/fnv"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A runTally is what an open run has done that is counted when it ends.
+type runTally struct {
+	Begun   Time         `json:"begun"`
+	Asked   bool         `json:"asked,omitempty"`   // a user's message began it
+	Turn    int          `json:"turn,omitempty"`    // the highest
+	Turns   int64        `json:"turns,omitempty"`   // how many there were
+	Reports int64        `json:"reports,omitempty"` // of usage
+	Usage   []modelTally `json:"usage,omitempty"`   // as reported; the terminal event may know better
+}
+
+// modelTurns returns how often a model was called. Some agents number their
+// turns, some report the usage of each, some do both.
+func (r *runTally) modelTurns() int64 { return max(r.Turns, r.Reports) }
+
+// Apply folds one event.
+func (f *SummaryFold) Apply(e *tapedeck.Event) {
+	s := &f.s
+	if e.Offset < s.Next {
+		return
+	}
+	s.Next = e.Offset + 1
+	if e.Offset < s.Own {
+		return
+	}
+	s.Sum.Events++
+	if s.Sum.StartedAt == nil {
+		s.Sum.StartedAt = &Time{e.Time}
+		s.Sum.UpdatedAt = s.Sum.StartedAt
+	}
+	if e.Time.After(s.Sum.UpdatedAt.Time) {
+		s.Sum.UpdatedAt = &Time{e.Time}
+	}
+	if e.Turn > 0 {
+		if r := s.Runs[e.Invocation]; r != nil && e.Turn > r.Turn {
+			r.Turn = e.Turn
+			r.Turns++
+		}
+	}
+	if fold, ok := summaryFolds[e.Type]; ok {
+		fold(f, e)
+	}
+}
+
+var summaryFolds = map[string]func(*SummaryFold, *tapedeck.Event){
+	tapedeck.RunStarted:            (*SummaryFold).runStarted,
+	tapedeck.RunFinished:           (*SummaryFold).runEnded,
+	tapedeck.RunError:              (*SummaryFold).runEnded,
+	tapedeck.UsageReported:         (*SummaryFold).usageReported,
+	tapedeck.MessageAdded:          (*SummaryFold).messageAdded,
+	tapedeck.TextMessageStart:      (*SummaryFold).messageStart,
+	tapedeck.ReasoningMessageStart: (*SummaryFold).messageStart,
+	tapedeck.ToolCallStart:         (*SummaryFold).toolStart,
+	tapedeck.ToolCallArgs:          (*SummaryFold).toolArgs,
+	tapedeck.ToolCallEnd:           (*SummaryFold).toolEnd,
+	tapedeck.ToolCallResult:        (*SummaryFold).toolResult,
+	tapedeck.SessionRewound:        (*SummaryFold).applyEntry,
+	tapedeck.SessionCleared:        (*SummaryFold).applyEntry,
+	tapedeck.SessionOverwritten:    (*SummaryFold).applyEntry,
+	tapedeck.SessionForked:         (*SummaryFold).applyEntry,
+}
+
+func (f *SummaryFold) applyEntry(e *tapedeck.Event) { f.s.Entry.Apply(e) }
+
+func (f *SummaryFold) runStarted(e *tapedeck.Event) {
+	f.endRun(e, tapedeck.StatusInterrupted, nil) // if it is open its end was lost
+	f.applyEntry(e)
+	if len(f.s.Runs) >= maxTallies {
+		return
+	}
+	var d struct {
+		Input struct {
+			Messages []struct {
+				Role string `json:"role"`
+			} `json:"messages"`
+		} `json:"input"`
+	}
+	_ = decode(e, &d) // of another shape it says nothing
+	r := &runTally{Begun: Time{e.Time}}
+	if n := len(d.Input.Messages); f.s.Asked[e.ThreadName()] || n > 0 && d.Input.Messages[n-1].Role == tapedeck.RoleUser {
+		f.ask(r)
+		delete(f.s.Asked, e.ThreadName())
+	}
+	put(&f.s.Runs, e.Invocation, r)
+}
+
+// ask notes that a user's message began the run.
+func (f *SummaryFold) ask(r *runTally) {
+	if !r.Asked {
+		r.Asked = true
+		f.s.Sum.Turns++
+	}
+}
+
+func (f *SummaryFold) runEnded(e *tapedeck.Event) {
+	f.applyEntry(e)
+	var d struct {
+		Usage json.RawMessage `json:"usage"`
+	}
+	_ = decode(e, &d)
+	status := endStatus(e)
+	if f.s.Runs[e.Invocation] == nil { // it failed before it started
+		increment(&f.s.Sum.Runs, status)
+		f.s.Models = addTallies(f.s.Models, readUsage(d.Usage))
+		return
+	}
+	f.endRun(e, status, readUsage(d.Usage))
+	if status == tapedeck.StatusCancelled || e.Type == tapedeck.RunError {
+		f.dropCalls(func(k *callTally) bool { return k.Invocation == e.Invocation }) // nobody will answer them
+	}
+}
+
+// endRun ends the run of e if it is open. The usage is that of its terminal
+// event, which includes what was reported before.
+func (f *SummaryFold) endRun(e *tapedeck.Event, status tapedeck.Status, usage []modelTally) {
+	r := f.s.Runs[e.Invocation]
+	if r == nil {
+		return
+	}
+	delete(f.s.Runs, e.Invocation)
+	increment(&f.s.Sum.Runs, status)
+	f.s.Sum.DurationMS = plus(f.s.Sum.DurationMS, e.Time.Sub(r.Begun.Time).Milliseconds())
+	f.s.Sum.ModelTurns = plus(f.s.Sum.ModelTurns, r.modelTurns())
+	f.s.Models = addTallies(f.s.Models, settleUsage(r.Usage, usage))
+}
+
+func (f *SummaryFold) usageReported(e *tapedeck.Event) {
+	var d usageReport
+	if !decode(e, &d) {
+		return
+	}
+	tally := []modelTally{d.tally()}
+	if r := f.s.Runs[e.Invocation]; r != nil {
+		r.Reports++
+		r.Usage = addTallies(r.Usage, tally)
+		return
+	}
+	f.s.Sum.ModelTurns++
+	f.s.Models = addTallies(f.s.Models, tally)
+}
+
+func (f *SummaryFold) messageAdded(e *tapedeck.Event) {
+	var d struct {
+		Message wireMessage `json:"message"`
+	}
+	if !decode(e, &d) || !f.count(e, d.Message.ID, d.Message.Role) {
+		return
+	}
+	m := &d.Message
+	switch m.Role {
+	case tapedeck.RoleUser:
+		f.userSaid(e)
+	case tapedeck.RoleAssistant:
+		for _, t := range m.ToolCalls {
+			f.call(e, t.ID, t.Function.Name)
+			f.input(e, t.ID, []byte(t.Function.Arguments))
+		}
+	case tapedeck.RoleTool:
+		a := answer{ToolCallID: m.ToolCallID, Error: m.Error}
+		_ = json.Unmarshal(m.Metadata, &a.Metadata)
+		f.answered(e, &a)
+	}
+}
+
+func (f *SummaryFold) userSaid(e *tapedeck.Event) {
+	if r := f.s.Runs[e.Invocation]; r != nil {
+		f.ask(r)
+	} else if len(f.s.Asked) < maxTallies {
+		put(&f.s.Asked, e.ThreadName(), true)
+	}
+}
+
+func (f *SummaryFold) messageStart(e *tapedeck.Event) {
+	var d struct {
+		MessageID string `json:"messageId"`
+		Role      string `json:"role"`
+	}
+	if !decode(e, &d) {
+		return
+	}
+	switch {
+	case e.Type == tapedeck.ReasoningMessageStart:
+		d.Role = tapedeck.RoleReasoning
+	case d.Role == "":
+		d.Role = tapedeck.RoleAssistant
+	}
+	if f.count(e, d.MessageID, d.Role) && d.Role == tapedeck.RoleUser {
+		f.userSaid(e)
+	}
+}
+
+// count counts a message. It reports false for one that was counted: an id that
+// comes again soon is the same message, opened again or said twice.
+func (f *SummaryFold) count(e *tapedeck.Event, id, role string) bool {
+	h := fnv.New64a()
+	for _, s := range []string{e.ThreadName(), e.Invocation, id} {
+		_, _ = h.Write(append([]byte(s), 0)) // it never fails
+	}
+	sum := h.Sum64()
+	for _, known := range f.s.Recent {
+		if known == sum {
+			return false
+		}
+	}
+	if len(f.s.Recent) >= maxRecent {
+		f.s.Recent = f.s.Recent[:copy(f.s.Recent, f.s.Recent[1:])]
+	}
+	f.s.Recent = append(f.s.Recent, sum)
+	if knownRole[role] {
+		increment(&f.s.Sum.Messages, role)
+	}
+	return true
+}
+
+var knownRole = map[string]bool{
+	tapedeck.RoleUser: true, tapedeck.RoleAssistant: true, tapedeck.RoleSystem: true, tapedeck.RoleDeveloper: true,
+	tapedeck.RoleTool: true, tapedeck.RoleReasoning: true, tapedeck.RoleActivity: true,
+}
+
+func increment[K comparable](m *map[K]int64, key K) {
+	if *m == nil {
+		*m = map[K]int64{}
+	}
+	(*m)[key]++
+}
+
+func put[K comparable, V any](m *map[K]V, key K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = v
+}

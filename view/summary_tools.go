@@ -1,0 +1,199 @@
+package view
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A callTally is a tool call that has no answer yet.
+type callTally struct {
+	Offset     int64  `json:"offset"`
+	Begun      Time   `json:"begun"`
+	Name       string `json:"name"` // under which it is counted
+	Editor     bool   `json:"editor,omitempty"`
+	Invocation string `json:"invocation,omitempty"`
+	Args       []byte `json:"args,omitempty"`  // while they come
+	Edits      []edit `json:"edits,omitempty"` // of files, if it succeeds
+}
+
+func callKey(e *tapedeck.Event, id string) string { return e.ThreadName() + "/" + id }
+
+func (f *SummaryFold) toolStart(e *tapedeck.Event) {
+	var d struct {
+		ToolCallID string `json:"toolCallId"`
+		Name       string `json:"toolCallName"`
+	}
+	if decode(e, &d) {
+		f.call(e, d.ToolCallID, d.Name)
+	}
+}
+
+// call counts a call, unless it is one that was opened before.
+func (f *SummaryFold) call(e *tapedeck.Event, id, name string) {
+	if id == "" {
+		return
+	}
+	key := callKey(e, id)
+	if k := f.s.Calls[key]; k != nil {
+		f.release(k)
+		if k.Invocation == e.Invocation {
+			return
+		}
+	}
+	if len(f.s.Calls) >= maxTallies {
+		f.forgetCalls()
+	}
+	k := &callTally{Offset: e.Offset, Begun: Time{e.Time}, Name: f.tool(name), Editor: isEditor(name), Invocation: e.Invocation}
+	put(&f.s.Calls, key, k)
+	f.s.Tools[k.Name].Count++
+}
+
+// forgetCalls forgets the older half of the calls that have no answer: an answer
+// that comes so late will not be counted. Half of them, so that not every call
+// looks for the oldest.
+func (f *SummaryFold) forgetCalls() {
+	offsets := make([]int64, 0, len(f.s.Calls))
+	for _, k := range f.s.Calls {
+		offsets = append(offsets, k.Offset)
+	}
+	slices.Sort(offsets)
+	middle := offsets[len(offsets)/2]
+	f.dropCalls(func(k *callTally) bool { return k.Offset <= middle })
+}
+
+func (f *SummaryFold) dropCalls(drop func(*callTally) bool) {
+	for key, k := range f.s.Calls {
+		if drop(k) {
+			f.release(k)
+			delete(f.s.Calls, key)
+		}
+	}
+}
+
+// release forgets the arguments of a call, and what they would have done.
+func (f *SummaryFold) release(k *callTally) {
+	f.s.Held -= k.held()
+	k.Args, k.Edits = nil, nil
+}
+
+// held returns about how many bytes are kept of the arguments.
+func (k *callTally) held() int {
+	n := len(k.Args)
+	for i := range k.Edits {
+		n += len(k.Edits[i].Path) + 32
+	}
+	return n
+}
+
+// tool returns the name under which a tool is counted, "" when there are too
+// many.
+func (f *SummaryFold) tool(name string) string {
+	name = label(name)
+	if f.s.Tools[name] == nil && len(f.s.Tools) >= maxTallies {
+		name = ""
+	}
+	if f.s.Tools[name] == nil {
+		put(&f.s.Tools, name, &ToolUsage{Name: name})
+	}
+	return name
+}
+
+func (f *SummaryFold) toolArgs(e *tapedeck.Event) {
+	id, delta, ok := callDelta.decode(e.Data)
+	if !ok {
+		return
+	}
+	k := f.s.Calls[callKey(e, string(id))]
+	if k == nil || f.s.Held+len(delta) > maxHeld {
+		return
+	}
+	k.Args = append(k.Args, delta...)
+	f.s.Held += len(delta)
+}
+
+func (f *SummaryFold) toolEnd(e *tapedeck.Event) {
+	var d struct {
+		ToolCallID string `json:"toolCallId"`
+	}
+	if !decode(e, &d) {
+		return
+	}
+	if k := f.s.Calls[callKey(e, d.ToolCallID)]; k != nil {
+		f.input(e, d.ToolCallID, k.Args)
+	}
+}
+
+// input looks at the complete arguments of a call.
+func (f *SummaryFold) input(e *tapedeck.Event, id string, args []byte) {
+	k := f.s.Calls[callKey(e, id)]
+	if k == nil {
+		return
+	}
+	edits := editsOf(k.Editor, args)
+	f.release(k)
+	k.Edits = edits
+	if f.s.Held += k.held(); f.s.Held > maxHeld {
+		f.release(k)
+	}
+}
+
+func (f *SummaryFold) toolResult(e *tapedeck.Event) {
+	var a answer
+	if !decode(e, &a) {
+		return
+	}
+	f.count(e, a.MessageID, tapedeck.RoleTool)
+	f.answered(e, &a)
+}
+
+func (f *SummaryFold) answered(e *tapedeck.Event, a *answer) {
+	k := f.s.Calls[callKey(e, a.ToolCallID)]
+	if k == nil {
+		return
+	}
+	edits := k.Edits
+	f.release(k)
+	delete(f.s.Calls, callKey(e, a.ToolCallID))
+	t := f.s.Tools[k.Name]
+	took := e.Time.Sub(k.Begun.Time).Milliseconds()
+	if said, ok := toolDuration(e); ok {
+		took = said
+	}
+	t.DurationMS = plus(t.DurationMS, took)
+	if _, failed := a.failure(); failed {
+		t.Failed++
+		return
+	}
+	for _, d := range edits {
+		f.modified(d.Path)
+		f.s.Sum.LinesAdded = plus(f.s.Sum.LinesAdded, d.Added)
+		f.s.Sum.LinesRemoved = plus(f.s.Sum.LinesRemoved, d.Removed)
+	}
+}
+
+func (f *SummaryFold) modified(path string) {
+	switch {
+	case f.s.Files[path]:
+	case len(f.s.Files) >= maxFiles || len(path) > maxFileName:
+		f.s.Sum.FilesLeftOut++
+	default:
+		put(&f.s.Files, path, true)
+	}
+}
+
+// toolDuration returns how long the runner says that the tool took.
+func toolDuration(e *tapedeck.Event) (int64, bool) {
+	var d struct {
+		Metadata struct {
+			Tapedeck struct {
+				DurationMS *int64 `json:"durationMs"`
+			} `json:"tapedeck"`
+		} `json:"metadata"`
+	}
+	if json.Unmarshal(e.Data, &d) != nil || d.Metadata.Tapedeck.DurationMS == nil {
+		return 0, false
+	}
+	return *d.Metadata.Tapedeck.DurationMS, true
+}
