@@ -1,0 +1,135 @@
+package projection
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// The folds of which checkpoints are put away.
+const (
+	standings = "standing"
+	summaries = "summary"
+	indexes   = "index" // of the events since the checkpoint before
+)
+
+// checkpoints begins the ids of checkpoints.
+const checkpoints = tapedeck.ViewPrefix + "fold/"
+
+// checkpointID names the fold of a session as of an offset. The number of the
+// incarnation is never used twice, so a checkpoint is that of no other session.
+func checkpointID(s *tapedeck.Session, fold string, at int64) string {
+	return fmt.Sprintf("%s%s/%d/%s.%d/%d", checkpoints, s.ID, s.Gen, fold, view.CheckpointForm, at)
+}
+
+// save puts a fold away. That it could not be is no error: it is made again.
+func (p *Projections) save(ctx context.Context, s *tapedeck.Session, fold string, at int64, v any) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	if err == nil {
+		_, _, err = p.store.Create(ctx, tapedeck.Spec{
+			ID: checkpointID(s, fold, at), Kind: tapedeck.KindView, ContentType: "application/json", Chunks: [][]byte{b.Bytes()}, Closed: true,
+		})
+	}
+	if err != nil && ctx.Err() == nil {
+		p.options.Logger.Warn("a checkpoint could not be kept; views of its session take longer", "session", s.ID, "fold", fold, "offset", at, "error", err)
+	}
+}
+
+// load takes up a fold that was put away, and reports whether there is one.
+func (p *Projections) load(ctx context.Context, s *tapedeck.Session, fold string, at int64, into any) (bool, error) {
+	id := checkpointID(s, fold, at)
+	page, err := p.store.Read(ctx, id, tapedeck.Range{Limit: 1})
+	switch {
+	case tapedeck.KindOf(err) == tapedeck.NotFound, err == nil && len(page.Records) == 0:
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	if err := json.Unmarshal(page.Records[0].Data, into); err != nil {
+		p.options.Logger.Warn("a checkpoint cannot be read and is made again", "id", id, "error", err)
+		_ = p.store.Delete(ctx, id) // if that fails, too, it is in the way of a sound one; nothing else is wrong
+		return false, nil
+	}
+	return true, nil
+}
+
+// holder returns the session under which the checkpoint of s at an offset is:
+// what a fork shares with its parent is kept with the parent.
+func (p *Projections) holder(ctx context.Context, s *tapedeck.Session, at int64) tapedeck.Session {
+	holder := *s
+	for at <= holder.ForkedAt && holder.Parent != "" {
+		parent, err := p.store.Head(ctx, holder.Parent)
+		if err != nil { // it was deleted
+			break
+		}
+		holder = parent
+	}
+	return holder
+}
+
+// Forget removes everything that is kept of a session, on the disk, too. It has
+// to be called for a session whose events were erased, and for all that share
+// them.
+func (p *Projections) Forget(ctx context.Context, session string) error {
+	s, _, err := p.session(ctx, session, -1)
+	if err != nil {
+		return err
+	}
+	p.forgotten.Add(1)
+	f := p.of(&s)
+	f.standing, f.summary = nil, nil
+	defer p.release(f)
+	return p.remove(ctx, &s)
+}
+
+// remove deletes the checkpoints of a session.
+func (p *Projections) remove(ctx context.Context, s *tapedeck.Session) error {
+	for at := p.options.Every; at <= s.Head; at += p.options.Every {
+		for _, fold := range [...]string{standings, summaries, indexes} {
+			err := p.store.Delete(ctx, checkpointID(s, fold, at))
+			if err != nil && tapedeck.KindOf(err) != tapedeck.NotFound {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sweep removes the checkpoints of sessions that are not there any more: those
+// that were deleted while nobody listened, or just before the program died.
+func (p *Projections) sweep(ctx context.Context) error {
+	for cursor := ""; ; {
+		page, next, err := p.store.List(ctx, tapedeck.Filter{Kind: tapedeck.KindView, Query: checkpoints, Cursor: cursor})
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			id := page[i].ID
+			session, rest, _ := strings.Cut(strings.TrimPrefix(id, checkpoints), "/")
+			gen, _, ok := strings.Cut(rest, "/")
+			if !ok || !strings.HasPrefix(id, checkpoints) {
+				continue
+			}
+			s, err := p.store.Head(ctx, session)
+			switch kind := tapedeck.KindOf(err); {
+			case err == nil && strconv.FormatInt(s.Gen, 10) == gen, err != nil && kind != tapedeck.NotFound && kind != tapedeck.Gone:
+				continue
+			}
+			if err := p.store.Delete(ctx, id); err != nil && tapedeck.KindOf(err) != tapedeck.NotFound {
+				return err
+			}
+		}
+		if cursor = next; next == "" {
+			return nil
+		}
+	}
+}

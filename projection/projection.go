@@ -1,0 +1,159 @@
+// Package projection keeps the views of sessions folded: it reads logs, folds
+// them by the rules of package view, keeps in memory what was asked for last,
+// and puts checkpoints away, so that a view costs the same however long its
+// session is.
+//
+// Nothing it keeps is a source of truth. All of it can be lost, and is made
+// again from the log.
+package projection
+
+import (
+	"container/list"
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// Defaults of [Options].
+const (
+	DefaultEvery = 10_000
+	DefaultKept  = 64
+)
+
+// store is what is needed of a [tapedeck.Store].
+type store interface {
+	Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error)
+	Head(ctx context.Context, session string) (tapedeck.Session, error)
+	Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Session, bool, error)
+	Delete(ctx context.Context, session string) error
+	List(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session, string, error)
+}
+
+// Options say what is projected. Store is required.
+type Options struct {
+	Store  store
+	Logger *slog.Logger // for checkpoints that could not be kept; nil for none
+	Every  int64        // events between checkpoints; 0 for [DefaultEvery]
+	Kept   int          // sessions that are kept folded in memory; 0 for [DefaultKept]
+}
+
+// Projections answer what sessions look like. Their methods may be called by
+// several goroutines. An offset that is negative means the head; one beyond the
+// head is [tapedeck.Invalid].
+type Projections struct {
+	options Options
+	store   store
+
+	mu     sync.Mutex
+	kept   map[string]*list.Element // by session
+	recent list.List                // of *folded, newest first
+
+	life      string
+	forgotten atomic.Int64 // how often a session was
+	watch     watch
+}
+
+// New returns projections.
+func New(o Options) *Projections {
+	if o.Every <= 0 {
+		o.Every = DefaultEvery
+	}
+	if o.Kept <= 0 {
+		o.Kept = DefaultKept
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Projections{options: o, store: o.Store, kept: map[string]*list.Element{}, watch: newWatch(), life: rand.Text()[:8]}
+}
+
+// folded is what is kept in memory of a session.
+type folded struct {
+	session string
+	gen     int64 // incarnation of the session: deleted and made anew, it is another
+	users   int   // who has it now; guarded by Projections.mu
+
+	mu       sync.Mutex
+	standing *standing // as of some offset; nil for none
+	summary  *view.SummaryFold
+	timeline *view.Timeline
+	lastJump int64 // with which the timeline was made
+}
+
+// of returns what is kept of a session, locked, until it is released. Nobody
+// else has it, and it is not dropped meanwhile: who waits for it has waited for
+// everything that is being done with the session.
+func (p *Projections) of(s *tapedeck.Session) *folded {
+	p.mu.Lock()
+	el, ok := p.kept[s.ID]
+	if ok && el.Value.(*folded).gen != s.Gen {
+		p.drop(el)
+		ok = false
+	}
+	if !ok {
+		el = p.recent.PushFront(&folded{session: s.ID, gen: s.Gen})
+		p.kept[s.ID] = el
+	}
+	p.recent.MoveToFront(el)
+	f := el.Value.(*folded)
+	f.users++
+	for old := p.recent.Back(); old != nil && p.recent.Len() > p.options.Kept; {
+		before := old.Prev()
+		if old.Value.(*folded).users == 0 {
+			p.drop(old)
+		}
+		old = before
+	}
+	p.mu.Unlock()
+	f.mu.Lock()
+	return f
+}
+
+// release is the end of what of began.
+func (p *Projections) release(f *folded) {
+	f.mu.Unlock()
+	p.mu.Lock()
+	f.users--
+	p.mu.Unlock()
+}
+
+// Epoch names what a view at an offset is the same in. It is another one after
+// something was erased, and in another life of the program.
+func (p *Projections) Epoch() string { return p.life + "." + strconv.FormatInt(p.forgotten.Load(), 36) }
+
+func (p *Projections) drop(el *list.Element) {
+	p.recent.Remove(el)
+	delete(p.kept, el.Value.(*folded).session)
+}
+
+// session returns a session and the offset that is meant by at.
+func (p *Projections) session(ctx context.Context, id string, at int64) (tapedeck.Session, int64, error) {
+	s, err := p.store.Head(ctx, id)
+	switch {
+	case err != nil:
+		return s, 0, err
+	case s.Kind != tapedeck.KindSession:
+		return s, 0, tapedeck.Errorf(tapedeck.NotFound, "there is no session %q", id)
+	case at > s.Head:
+		return s, 0, tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for %d", id, s.Head, at)
+	case at < 0:
+		at = s.Head
+	}
+	return s, at, nil
+}
+
+// same reports an error if a session is not the one it was: what was read of it
+// in several pages may then be of two.
+func (p *Projections) same(ctx context.Context, s *tapedeck.Session) error {
+	now, err := p.store.Head(ctx, s.ID)
+	if err == nil && now.Gen != s.Gen {
+		err = tapedeck.Errorf(tapedeck.Conflict, "session %s was deleted and made anew in the meantime", s.ID).WithHint("ask again")
+	}
+	return err
+}

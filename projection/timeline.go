@@ -1,0 +1,172 @@
+package projection
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// Timeline returns what is in force in a session: its jumps, as far as they lie
+// below offset at.
+func (p *Projections) Timeline(ctx context.Context, session string, at int64) (*view.Timeline, error) {
+	s, at, err := p.session(ctx, session, at)
+	if err != nil {
+		return nil, err
+	}
+	f := p.of(&s)
+	defer p.release(f)
+	t, err := p.timeline(ctx, f, &s)
+	if err != nil || at == s.Head {
+		return t, err
+	}
+	return view.NewTimeline(below(t.Jumps(), at)), nil
+}
+
+func below(jumps []tapedeck.Jump, at int64) []tapedeck.Jump {
+	n := 0
+	for n < len(jumps) && jumps[n].Offset < at {
+		n++
+	}
+	return jumps[:n]
+}
+
+// timeline follows the jumps from the newest to the oldest, or to those that are
+// known already. It costs as much as there are new ones.
+func (p *Projections) timeline(ctx context.Context, f *folded, s *tapedeck.Session) (*view.Timeline, error) {
+	if f.timeline != nil && f.lastJump == s.LastJump {
+		return f.timeline, nil
+	}
+	var known, jumps []tapedeck.Jump
+	if f.timeline != nil {
+		known = f.timeline.Jumps()
+	}
+	for at := s.LastJump; at > f.lastJump; {
+		page, err := p.store.Read(ctx, s.ID, tapedeck.Range{From: at, Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		j, ok := jumpOf(page)
+		if !ok || j.Offset != at {
+			return nil, tapedeck.Errorf(tapedeck.Internal, "session %s has no jump at offset %d", s.ID, at)
+		}
+		jumps = append(jumps, j)
+		at = j.Previous
+	}
+	slices.Reverse(jumps)
+	f.timeline, f.lastJump = view.NewTimeline(append(slices.Clip(known), jumps...)), s.LastJump
+	return f.timeline, nil
+}
+
+func jumpOf(page tapedeck.Page) (tapedeck.Jump, bool) {
+	if len(page.Records) == 0 {
+		return tapedeck.Jump{}, false
+	}
+	e, err := page.Records[0].Event()
+	if err != nil {
+		return tapedeck.Jump{}, false
+	}
+	return e.Jump()
+}
+
+// Effective yields the events of a session that are in force as of offset at and
+// have offsets from from, those of the channel session that lie between them
+// included.
+func (p *Projections) Effective(ctx context.Context, session string, from, at int64) iter.Seq2[tapedeck.Event, error] {
+	return func(yield func(tapedeck.Event, error) bool) {
+		s, at, err := p.session(ctx, session, at)
+		if err != nil {
+			yield(tapedeck.Event{}, err)
+			return
+		}
+		f := p.of(&s)
+		t, err := p.timeline(ctx, f, &s)
+		p.release(f)
+		if err != nil {
+			yield(tapedeck.Event{}, err)
+			return
+		}
+		for e, err := range p.events(ctx, &s, t, from, at) {
+			if err == nil && e.Channel != tapedeck.ChannelSession && !t.Has(e.Offset, e.Thread, at) {
+				continue
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// events yields the events with offsets from from and below at, without the
+// stretches in which nothing is in force as of at; but always the first one,
+// which says with what the session began.
+func (p *Projections) events(ctx context.Context, s *tapedeck.Session, t *view.Timeline, from, at int64) iter.Seq2[tapedeck.Event, error] {
+	return func(yield func(tapedeck.Event, error) bool) {
+		for _, r := range stretches(t, from, at) {
+			for r.From < r.To {
+				page, err := p.store.Read(ctx, s.ID, tapedeck.Range{From: r.From, Limit: int(min(r.To-r.From, tapedeck.DefaultLimit))})
+				if err == nil && len(page.Records) == 0 {
+					err = p.same(ctx, s) // it must have been made anew, for it is shorter than it was
+					if err == nil {
+						err = tapedeck.Errorf(tapedeck.Internal, "session %s has nothing at offset %d", s.ID, r.From)
+					}
+				}
+				if err != nil {
+					yield(tapedeck.Event{}, err)
+					return
+				}
+				for _, rec := range page.Records {
+					e, err := rec.Event()
+					if !yield(e, err) || err != nil {
+						return
+					}
+				}
+				r.From = page.Next
+			}
+		}
+	}
+}
+
+// maxThreads is for how many threads with jumps of their own it is worth to find
+// out what need not be read.
+const maxThreads = 16
+
+// stretches returns the ranges between from and at in which something may be in
+// force as of at, in any thread, and every jump that is.
+func stretches(t *view.Timeline, from, at int64) []tapedeck.OffsetRange {
+	threads := map[string]bool{"": true} // which stands for all without jumps of their own
+	for _, j := range t.Jumps() {
+		threads[j.Thread] = true
+	}
+	if len(threads) > maxThreads {
+		return clip([]tapedeck.OffsetRange{{From: 0, To: at}}, from, at)
+	}
+	out := []tapedeck.OffsetRange{{From: 0, To: min(1, at)}}
+	for name := range threads {
+		if name == "" {
+			name = "\x00" // as no thread is called
+		}
+		out = append(out, t.Path(name, at)...)
+	}
+	return clip(out, from, at)
+}
+
+// clip brings ranges into order, joins those that touch, and cuts off what is
+// not between from and to.
+func clip(ranges []tapedeck.OffsetRange, from, to int64) []tapedeck.OffsetRange {
+	slices.SortFunc(ranges, func(a, b tapedeck.OffsetRange) int { return int(min(max(a.From-b.From, -1), 1)) })
+	var out []tapedeck.OffsetRange
+	for _, r := range ranges {
+		r.From, r.To = max(r.From, from), min(r.To, to)
+		switch n := len(out); {
+		case r.From >= r.To:
+		case n > 0 && r.From <= out[n-1].To:
+			out[n-1].To = max(out[n-1].To, r.To)
+		default:
+			out = append(out, r)
+		}
+	}
+	return out
+}
