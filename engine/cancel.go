@@ -20,19 +20,26 @@ func (e *Engine) Cancel(ctx context.Context, session, invocation string) (tapede
 	if err != nil {
 		return tapedeck.Cancelled{}, err
 	}
+	return e.cancelRun(ctx, &s, open)()
+}
+
+// cancelRun tells a run to stop. What it returns waits until it has ended.
+func (e *Engine) cancelRun(ctx context.Context, s *tapedeck.Session, open tapedeck.OpenRun) func() (tapedeck.Cancelled, error) {
 	e.mu.Lock()
 	r := e.runs[open.Invocation]
 	e.mu.Unlock()
 	if r == nil {
-		return e.cancelForeign(ctx, &s, open)
+		return func() (tapedeck.Cancelled, error) { return e.cancelForeign(ctx, s, open) }
 	}
 	r.stop(errCancelled)
-	select {
-	case <-r.done:
-	case <-ctx.Done():
-		return tapedeck.Cancelled{}, ctx.Err()
+	return func() (tapedeck.Cancelled, error) {
+		select {
+		case <-r.done:
+			return cancelled(open.Invocation, r.result)
+		case <-ctx.Done():
+			return tapedeck.Cancelled{}, ctx.Err()
+		}
 	}
-	return cancelled(open.Invocation, r.result)
 }
 
 // openRun finds the run that a cancel means.

@@ -26,9 +26,9 @@ func TestCancel(t *testing.T) {
 4 0 TEXT_MESSAGE_START {"messageId":"m","role":"assistant"}
 5 0 TEXT_MESSAGE_CONTENT {"messageId":"m","delta":"half a "}
 6 0 TOOL_CALL_START {"toolCallId":"c","toolCallName":"Read"}
-7 0 TOOL_CALL_END {"toolCallId":"c"}
-8 0 TEXT_MESSAGE_END {"messageId":"m"}
-9 0 STEP_FINISHED {"stepName":"s"}
+7 0 TOOL_CALL_END {"toolCallId":"c","metadata":{"tapedeck":{"closed":"cancelled"}}}
+8 0 TEXT_MESSAGE_END {"messageId":"m","metadata":{"tapedeck":{"closed":"cancelled"}}}
+9 0 STEP_FINISHED {"stepName":"s","metadata":{"tapedeck":{"closed":"cancelled"}}}
 10 0 RUN_FINISHED {"metadata":{"tapedeck":{"resumable":true}},"outcome":{"type":"cancelled"},"threadId":"main","runId":"INV"}
 `)
 		if want := (tapedeck.Cancelled{Invocation: s.Invocation, Offset: 10, Resumable: true}); c != want {

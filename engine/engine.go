@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/projection"
 )
 
 // Defaults of [Options].
@@ -23,19 +24,24 @@ const (
 
 // Options of an engine. Store is required.
 type Options struct {
-	Store     tapedeck.Store // above it the hub, so that followers hear of what is appended
-	Agents    []Agent        // those that tasks can go to; the first is the default
-	Now       func() time.Time
-	Logger    *slog.Logger
-	Lease     time.Duration // a run written from outside ends when nothing was heard for so long
-	KillAfter time.Duration // a cancelled agent that has not stopped after this is left to itself
-	MaxEvents int           // most events in one append from outside
+	Store       tapedeck.Store // above it the hub, so that followers hear of what is appended
+	Views       views          // of the same store; nil for some of its own
+	Agents      []Agent        // those that tasks can go to; the first is the default
+	Now         func() time.Time
+	Logger      *slog.Logger
+	Lease       time.Duration // a run written from outside ends when nothing was heard for so long
+	RunTimeout  time.Duration // a run that takes longer is stopped and has failed; 0 for no limit
+	IdleTimeout time.Duration // likewise one whose agent says nothing for so long
+	KillAfter   time.Duration // a stopped agent that has not ended after this is left to itself
+	MaxEvents   int           // most events in one append from outside
 }
 
 // An Agent is a name with the runner behind it.
 type Agent struct {
 	tapedeck.Agent
-	Runner tapedeck.Runner
+	Runner      tapedeck.Runner
+	RunTimeout  time.Duration // instead of that of [Options]; 0 for that, negative for no limit
+	IdleTimeout time.Duration // likewise
 }
 
 // An Engine carries out verbs on the sessions of one store. Its methods may be
@@ -43,8 +49,10 @@ type Agent struct {
 type Engine struct {
 	options Options
 	store   tapedeck.Store
+	views   views
 	id      string // owner of the runs that it starts
 	ledgers ledgers
+	forget  []forget // see [Engine.OnErase]
 
 	mu      sync.Mutex
 	runs    map[string]*run // by invocation
@@ -72,7 +80,10 @@ func New(o Options) *Engine {
 	if o.MaxEvents <= 0 {
 		o.MaxEvents = DefaultMaxEvents
 	}
-	e := &Engine{options: o, store: o.Store, id: tapedeck.NewID("eng_"), runs: map[string]*run{}}
+	if o.Views == nil {
+		o.Views = projection.New(projection.Options{Store: o.Store, Logger: o.Logger})
+	}
+	e := &Engine{options: o, store: o.Store, views: o.Views, id: tapedeck.NewID("eng_"), runs: map[string]*run{}}
 	e.life, e.die = context.WithCancel(context.Background())
 	e.wg.Go(e.sweep)
 	return e

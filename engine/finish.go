@@ -30,11 +30,14 @@ type terminal struct {
 func (r *run) terminal(agentErr, writeErr error) terminal {
 	cause := context.Cause(r.ctx)
 	started := r.queue.spoke()
+	var late *timeout
 	switch {
 	case errors.Is(cause, errCancelled):
 		return cancelledEnd(started)
 	case errors.Is(cause, errShutdown):
 		return errorEnd(tapedeck.CodeInterrupted, "the server was stopped", tapedeck.StatusInterrupted)
+	case errors.As(cause, &late):
+		return errorEnd(late.code, late.message, tapedeck.StatusFailed)
 	case refused(writeErr):
 		return errorEnd("protocol", "the agent said something that does not fit: "+writeErr.Error(), tapedeck.StatusFailed)
 	case writeErr != nil:
@@ -138,7 +141,11 @@ func (e *Engine) last(ctx context.Context, session, invocation string, t termina
 		}
 		if thread, open := threadOf(v, invocation); open {
 			t.event.Thread, t.event.Invocation, t.event.Actor = thread, invocation, "tapedeck"
-			return append(v.Closing(invocation), t.event), nil
+			closing := v.Closing(invocation)
+			for i := range closing {
+				markClosed(&closing[i], t.status)
+			}
+			return append(closing, t.event), nil
 		}
 		s, err := e.session(ctx, session)
 		if err != nil {
@@ -150,6 +157,13 @@ func (e *Engine) last(ctx context.Context, session, invocation string, t termina
 		l.drop() // it was started past the engine, or its end was not written after all
 	}
 	return nil, errEnded
+}
+
+// markClosed says in an event that closes something that it was the end of the
+// run that did, and not the agent.
+func markClosed(ev *tapedeck.Event, by tapedeck.Status) {
+	mark := object(map[string]any{"metadata": map[string]any{tapedeck.VendorKey: map[string]string{"closed": string(by)}}})
+	ev.Data = append(append(ev.Data[:len(ev.Data)-1], ','), mark[1:]...) // it has an id at least
 }
 
 func hasRun(s *tapedeck.Session, invocation string) bool {

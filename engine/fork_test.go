@@ -14,13 +14,13 @@ func TestFork(t *testing.T) {
 		w.start("p")
 		synctest.Wait()
 		const inMessage = 6 // after the first delta of a message
-		f, err := w.Fork(w.Context(), "f", "p", inMessage)
+		f, err := w.Fork(w.Context(), tapedeck.Fork{ID: "f", Parent: "p", At: new(int64(inMessage))})
 		w.must(err)
-		if f.Parent != "p" || f.ForkedAt != inMessage || f.Head != inMessage+1 || f.Title != p.Title || f.Owner != "ada" || f.Agent != "bot" || len(f.Runs) > 0 {
+		if f.Parent != "p" || f.ForkedAt != inMessage || f.Head != inMessage+1 || f.Title != p.Title || f.Owner != "ada" || f.Agent != "bot" || len(f.Runs) > 0 || f.Status != tapedeck.StatusInterrupted {
 			w.Errorf("got %+v", f)
 		}
 		first := w.events("f")[inMessage]
-		if first.Type != tapedeck.SessionForked || string(first.Data) != `{"agent":"bot","at":6,"owner":"ada","parent":"p","title":"the title"}` {
+		if first.Type != tapedeck.SessionForked || string(first.Data) != `{"parent":"p","at":6,"status":"interrupted","title":"the title","owner":"ada","agent":"bot"}` {
 			w.Errorf("its first own event is %s %s", first.Type, first.Data)
 		}
 		refuses(w, w.append("f", `TEXT_MESSAGE_END {"messageId":"m"}`), tapedeck.Conflict, "send RUN_STARTED first")
@@ -54,11 +54,57 @@ func TestForkRefusals(t *testing.T) {
 		{"f", "p", -1, tapedeck.Invalid, "an offset from 0"},
 		{"../f", "p", 1, tapedeck.Invalid, "must begin with"},
 	} {
-		_, err := w.Fork(t.Context(), tt.id, tt.parent, tt.at)
+		_, err := w.Fork(t.Context(), tapedeck.Fork{ID: tt.id, Parent: tt.parent, At: &tt.at})
 		refuses(t, err, tt.kind, tt.want)
 	}
-	f, err := w.Fork(t.Context(), "", "p", 0)
+	f, err := w.Fork(t.Context(), tapedeck.Fork{Parent: "p", At: new(int64)})
 	if err != nil || f.ID == "" || f.Head != 1 {
 		t.Errorf("got %+v, %v", f, err)
 	}
+}
+
+// A fork takes over what people call its parent, unless it is told otherwise; a
+// copy says that it is one; and it can be made of a session that is closed.
+func TestForkMembers(t *testing.T) {
+	inBubble(t, echo, func(w *world) {
+		_, err := w.Create(w.Context(), tapedeck.NewSession{ID: "p", Title: "One", Owner: "ada", Agent: "bot", Labels: map[string]string{"a": "b"}})
+		w.must(err)
+		p := w.tape("p")
+		p.play("task a; task wait; cancel wait; close")
+		f, err := w.Fork(w.Context(), tapedeck.Fork{Parent: "p", Actor: "user:bob"})
+		if err != nil || f.Title != "One" || f.Owner != "ada" || f.Labels["a"] != "b" || f.Copy || f.Closed {
+			t.Errorf("got %+v, %v", f, err)
+		}
+		if f.Status != tapedeck.StatusCancelled || f.Resumable == nil || !*f.Resumable {
+			t.Errorf("its status is %s, resumable %v", f.Status, f.Resumable)
+		}
+		if log := w.log(f.ID); log[len(log)-1].Actor != "user:bob" {
+			t.Errorf("made by %q", log[len(log)-1].Actor)
+		}
+		c, err := w.Fork(w.Context(), tapedeck.Fork{Parent: "p", ID: "c", Title: new(""), Owner: "bob", Copy: true, At: new(int64(8))})
+		if err != nil || c.Title != "" || c.Owner != "bob" || !c.Copy || c.Status != tapedeck.StatusComplete {
+			t.Errorf("got %+v, %v", c, err)
+		}
+		w.tape("c").play("task b")
+	})
+}
+
+// A parent that was deleted cannot be forked, nor can one whose forks keep it.
+func TestForkOfTheDeleted(t *testing.T) {
+	inBubble(t, echo, func(w *world) {
+		w.create("p")
+		p := w.tape("p")
+		p.play("task a; clear; fork f at 9")
+		w.must(w.Delete(w.Context(), "p"))
+		_, err := w.Fork(w.Context(), tapedeck.Fork{Parent: "p"})
+		refuses(t, err, tapedeck.Conflict, "session p was deleted and cannot be forked")
+		p.play("undo; fork g at 11") // what is inherited stays, and so do the links
+		if got := p.shown(); got != "main: a, re a {a}" {
+			t.Error(got)
+		}
+		_, err = w.Fork(w.Context(), tapedeck.Fork{Parent: "f", Title: new("\x00")})
+		refuses(t, err, tapedeck.Invalid, "the title has a control")
+		_, err = w.Fork(w.Context(), tapedeck.Fork{Parent: "f", Actor: "\x00"})
+		refuses(t, err, tapedeck.Invalid, "the actor has a control")
+	})
 }

@@ -15,24 +15,28 @@ const (
 	importBytes  = 4 << 20
 )
 
-// Import makes sessions of conversations that were recorded elsewhere: all that
-// are in the input or, with an error or when ctx is cancelled, none. While it is
-// under way its sessions can be seen; a session is whole when it has its
-// session.imported. Formats are in [exchange.Formats]; another one, or input that
-// is not of its format, is [tapedeck.Invalid].
+// Import makes sessions of conversations that were recorded elsewhere, or
+// exported: all that are in the input or, with an error, when ctx is cancelled or
+// when the process dies (see [Engine.Recover]), none. While it is under way its
+// sessions can be seen; somebody who writes into one lets the import fail.
+// Formats are in [exchange.Formats]; another one, or input that is not of its
+// format, is [tapedeck.Invalid].
+//
+// A session that was exported here gets its id again if that is free, else a new
+// one.
 func (e *Engine) Import(ctx context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.Imported, error) {
 	for what, v := range map[string]string{"title": in.Title, "owner": in.Owner, "actor": in.Actor} {
 		if err := tapedeck.CheckName("the "+what, v); err != nil {
 			return tapedeck.Imported{}, err
 		}
 	}
-	d, err := exchange.NewDecoder(in.Format, r, exchange.Options{Title: in.Title, Owner: in.Owner, Actor: in.Actor})
+	d, err := exchange.NewDecoder(in.Format, r, exchange.Options{Title: in.Title, Owner: in.Owner, Actor: in.Actor, Now: e.options.Now})
 	if err != nil {
 		return tapedeck.Imported{}, err
 	}
-	m := &importing{engine: e}
+	m := &importing{engine: e, journal: newJournal(e)}
 	if err := m.all(ctx, d); err != nil {
-		m.undo(ctx)
+		m.journal.undo(context.WithoutCancel(ctx))
 		return tapedeck.Imported{}, err
 	}
 	m.Lines, m.Skipped = d.Lines(), d.Skipped()
@@ -41,65 +45,107 @@ func (e *Engine) Import(ctx context.Context, in tapedeck.ImportRequest, r io.Rea
 
 // An importing is an import under way.
 type importing struct {
-	engine *Engine
+	engine  *Engine
+	journal *journal
 	tapedeck.Imported
-	events []tapedeck.Event // of the last session, not appended yet
-	bytes  int
+	session string           // that is being written; "" for none
+	entry   tapedeck.Session // what the input says of it
+	next    int64            // its head
+	events  []tapedeck.Event // not appended yet
+	bytes   int
 }
 
 func (m *importing) all(ctx context.Context, d *exchange.Decoder) error {
 	for ev, err := range d.Events() {
-		if err == nil {
+		if err != nil {
+			return err
+		}
+		if entry, starts := d.Starts(); starts {
+			err = m.begin(ctx, entry, ev)
+		} else {
 			err = m.add(ctx, ev)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return ctx.Err()
+	if err := m.finish(ctx); err != nil {
+		return err
+	}
+	return m.journal.done(ctx)
 }
 
-// add takes the next event. The first and the last one of a session are written
-// at once.
+// begin ends the session before and creates the next one.
+func (m *importing) begin(ctx context.Context, entry tapedeck.Session, first tapedeck.Event) error {
+	if err := m.finish(ctx); err != nil {
+		return err
+	}
+	m.entry, m.next = entry, 1
+	m.Events++
+	id, err := m.create(ctx, first)
+	m.session = id
+	m.Sessions = append(m.Sessions, id)
+	return err
+}
+
+// create creates a session, under the id that it had if that is free.
+func (m *importing) create(ctx context.Context, first tapedeck.Event) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	if id := m.entry.ID; tapedeck.CheckID("the id", id) == nil {
+		if made, err := m.journal.create(ctx, id, first); made || err != nil {
+			return id, err
+		}
+	}
+	return m.journal.createNew(ctx, first)
+}
+
+// add takes the next event of a session.
 func (m *importing) add(ctx context.Context, ev tapedeck.Event) error {
 	m.Events++
-	if ev.Type == tapedeck.SessionCreated {
-		return m.create(ctx, ev)
-	}
 	m.events = append(m.events, ev)
 	m.bytes += len(ev.Data)
-	if len(m.events) >= importEvents || m.bytes >= importBytes || ev.Type == tapedeck.SessionImported {
-		return m.flush(ctx)
+	if len(m.events) >= importEvents || m.bytes >= importBytes {
+		return m.flush(ctx, false)
 	}
 	return nil
 }
 
-func (m *importing) create(ctx context.Context, first tapedeck.Event) error {
-	if err := ctx.Err(); err != nil {
+// flush appends what there is. The decoder has checked the order, so nothing of
+// the session needs to be known but that nobody else writes into it.
+func (m *importing) flush(ctx context.Context, closes bool) error {
+	if err := ctx.Err(); err != nil || len(m.events) == 0 && !closes {
 		return err
 	}
-	id := tapedeck.NewID("ses_")
-	m.Sessions = append(m.Sessions, id) // before it is there: a failed commit may turn out to have come through
-	_, _, err := m.engine.store.Create(ctx, tapedeck.Spec{ID: id, Kind: tapedeck.KindSession, Events: []tapedeck.Event{first}})
-	return err
-}
-
-func (m *importing) flush(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	_, err := m.engine.write(ctx, tapedeck.Append{Session: m.Sessions[len(m.Sessions)-1], Events: m.events}, nil)
+	at, n := m.next, int64(len(m.events))
+	_, err := m.engine.store.Append(ctx, tapedeck.Append{Session: m.session, Events: m.events, Close: closes, Expect: &at})
+	m.next += n
 	m.events, m.bytes = nil, 0 // the store keeps what it was given
 	return err
 }
 
-// undo deletes the sessions that were made, also if ctx was cancelled.
-func (m *importing) undo(ctx context.Context) {
-	ctx = context.WithoutCancel(ctx)
-	for _, id := range m.Sessions {
-		err := m.engine.Delete(ctx, id)
-		if err != nil && tapedeck.KindOf(err) != tapedeck.NotFound {
-			m.engine.options.Logger.Error("a session of a failed import could not be deleted", "session", id, "error", err)
+// finish ends the session that is being written. Runs that were open when it was
+// exported are nobody's here.
+func (m *importing) finish(ctx context.Context) error {
+	if m.session == "" {
+		return nil
+	}
+	id, closed := m.session, m.entry.Closed
+	err := m.flush(ctx, closed)
+	m.session = ""
+	if err != nil || closed {
+		return err
+	}
+	s, err := m.engine.session(ctx, id)
+	if err != nil {
+		return err
+	}
+	end := errorEnd(tapedeck.CodeInterrupted, "the run was under way when the session was exported", tapedeck.StatusInterrupted)
+	for _, r := range s.Runs {
+		if err := m.engine.finish(ctx, id, r.Invocation, end, nil).err; err != nil && !over(err) {
+			return err
 		}
 	}
+	return nil
 }

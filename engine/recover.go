@@ -10,12 +10,14 @@ import (
 )
 
 // Recover ends the runs that an earlier process has left open, each with one
-// terminal event, and returns how many there were. It is called at the start,
-// while the store is ours alone: whoever owned them is dead. Runs that are
-// written from outside may go on.
+// terminal event, and returns how many there were. It deletes what an import has
+// made that was not completed. It is called at the start, while the store is ours
+// alone: whoever owned them is dead. Runs that are written from outside may go on.
 func (e *Engine) Recover(ctx context.Context) (int, error) {
+	undone := e.undoImports(ctx)
 	end := errorEnd(tapedeck.CodeInterrupted, "the server was restarted while the agent was running", tapedeck.StatusInterrupted)
-	return e.endRuns(ctx, end, func(_ *tapedeck.Session, r tapedeck.OpenRun) bool { return r.Owner != "" && r.Owner != e.id })
+	n, err := e.endRuns(ctx, end, func(_ *tapedeck.Session, r tapedeck.OpenRun) bool { return r.Owner != "" && r.Owner != e.id })
+	return n, errors.Join(undone, err)
 }
 
 // endRuns ends the open runs that are chosen.

@@ -32,25 +32,28 @@ type run struct {
 	result ending
 }
 
-func newRun(e *Engine, agent Agent, t tapedeck.Task) *run {
+func newRun(e *Engine, agent Agent, t tapedeck.Task, f following) *run {
 	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue()}
 	r.ctx, r.stop = context.WithCancelCause(context.Background())
-	thread := t.Thread
-	if thread == "" {
-		thread = tapedeck.MainThread
+	r.in = tapedeck.Invocation{
+		ID: tapedeck.NewID("inv_"), Session: t.Session, Thread: t.Thread, Task: t.Text, Config: t.Config, History: r.history,
+		Resumes: f.resumes, Context: f.context,
 	}
-	r.in = tapedeck.Invocation{ID: tapedeck.NewID("inv_"), Session: t.Session, Thread: thread, Task: t.Text, Config: t.Config, History: r.history}
+	if f.context != "" {
+		r.in.Task = f.context + "\n\n" + t.Text
+	}
 	return r
 }
 
-// history yields the events of the session before this invocation.
+// history yields the events before this invocation that are in force.
 func (r *run) history(ctx context.Context) iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
-		for ev, err := range tapedeck.Events(ctx, r.engine.store, r.in.Session, 0) {
-			if err == nil && ev.Offset >= r.offset || !yield(ev, err) {
-				return
-			}
+		t, err := r.engine.views.Timeline(ctx, r.in.Session, r.offset)
+		if err != nil {
+			yield(tapedeck.Event{}, err)
+			return
 		}
+		inForce(tapedeck.Events(ctx, r.engine.store, r.in.Session, 0), t, r.offset)(yield)
 	}
 }
 
@@ -110,14 +113,23 @@ func (e *Engine) wait(d time.Duration) bool {
 func (r *run) record() error {
 	var kill <-chan time.Time
 	stopped := r.ctx.Done()
+	o := &r.engine.options
+	w := newWatch(limit(r.agent.RunTimeout, o.RunTimeout), limit(r.agent.IdleTimeout, o.IdleTimeout))
+	defer w.stop()
 	for !r.queue.drained() {
 		select {
 		case <-r.queue.ready: // once for each take, lest an agent that never pauses is never killed
-			if err := r.append(r.queue.take()); err != nil {
+			events := r.queue.take()
+			if err := r.append(events); err != nil {
 				r.queue.abandon()
 				r.stop(err)
 				return err
 			}
+			w.heard(events)
+		case <-w.tooLong:
+			r.stop(w.errTooLong())
+		case <-w.tooSilent:
+			r.stop(w.errTooSilent())
 		case <-stopped:
 			t := time.NewTimer(r.engine.options.KillAfter)
 			defer t.Stop()

@@ -167,6 +167,6 @@ func TestStreamsAreNoSessions(t *testing.T) {
 	refuses(t, err, tapedeck.NotFound, "no session")
 	_, err = w.Cancel(t.Context(), "stream/x", "")
 	refuses(t, err, tapedeck.NotFound, "no session")
-	_, err = w.Fork(t.Context(), "f", "stream/x", 0)
+	_, err = w.Fork(t.Context(), tapedeck.Fork{Parent: "stream/x"})
 	refuses(t, err, tapedeck.NotFound, "no session")
 }

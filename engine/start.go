@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -13,7 +15,9 @@ const maxTask = 1 << 20
 
 // Start gives a task to an agent and returns as soon as its beginning is
 // durable; the run goes on by itself, whatever becomes of ctx. A thread that
-// has an open run is a [tapedeck.Conflict].
+// has an open run is a [tapedeck.Conflict]. If the newest run of the thread was
+// cut short, the agent is told so before the user's words; if it was cancelled
+// before the agent had begun, the task is [tapedeck.Invalid].
 func (e *Engine) Start(ctx context.Context, t tapedeck.Task) (tapedeck.Started, error) {
 	if err := checkTask(&t); err != nil {
 		return tapedeck.Started{}, err
@@ -27,14 +31,7 @@ func (e *Engine) Start(ctx context.Context, t tapedeck.Task) (tapedeck.Started, 
 	if t.Session == "" {
 		return e.startNew(ctx, t)
 	}
-	s, err := e.session(ctx, t.Session)
-	if err != nil {
-		return tapedeck.Started{}, err
-	}
-	if t.Agent == "" {
-		t.Agent = s.Agent
-	}
-	return e.start(ctx, t)
+	return e.start(ctx, t, false)
 }
 
 func checkTask(t *tapedeck.Task) error {
@@ -65,7 +62,7 @@ func (e *Engine) startNew(ctx context.Context, t tapedeck.Task) (tapedeck.Starte
 		return tapedeck.Started{}, err
 	}
 	t.Session = s.ID
-	started, err := e.start(ctx, t)
+	started, err := e.start(ctx, t, false)
 	if err != nil {
 		_ = e.store.Delete(ctx, s.ID) // the error of the start is the one that counts
 	}
@@ -85,16 +82,47 @@ func titleOf(text string) string {
 	return line
 }
 
-func (e *Engine) start(ctx context.Context, t tapedeck.Task) (tapedeck.Started, error) {
-	agent, err := e.agent(t.Agent)
-	if err != nil {
-		return tapedeck.Started{}, err
+// start starts a task in a session that is there. resume says that it must go on
+// with the newest run of its thread.
+func (e *Engine) start(ctx context.Context, t tapedeck.Task, resume bool) (tapedeck.Started, error) {
+	if t.Thread == "" {
+		t.Thread = tapedeck.MainThread
 	}
-	r := newRun(e, agent, t)
+	for range maxTries {
+		s, err := e.session(ctx, t.Session)
+		if err != nil {
+			return tapedeck.Started{}, err
+		}
+		agent, err := e.agent(cmp.Or(t.Agent, s.Agent))
+		if err != nil {
+			return tapedeck.Started{}, err
+		}
+		f, err := e.follow(ctx, &s, t.Thread, resume)
+		if err == nil && resume && f.agent != "" {
+			agent, err = e.agent(f.agent)
+		}
+		if err != nil {
+			return tapedeck.Started{}, err
+		}
+		started, err := e.begin(ctx, newRun(e, agent, t, f), t, &s)
+		if !errors.Is(err, errMoved) {
+			return started, err
+		}
+	}
+	return tapedeck.Started{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is being rewound all the time", t.Session).WithHint("try again")
+}
+
+// begin begins a run, if the session has not been rewound since it was seen.
+func (e *Engine) begin(ctx context.Context, r *run, t tapedeck.Task, seen *tapedeck.Session) (tapedeck.Started, error) {
 	if err := e.enlist(r); err != nil {
 		return tapedeck.Started{}, err
 	}
-	done, err := e.write(ctx, tapedeck.Append{Session: t.Session, Events: r.opening(t)}, r.isFree)
+	done, err := e.write(ctx, tapedeck.Append{Session: t.Session, Events: r.opening(t)}, func(s *tapedeck.Session, _ []tapedeck.Event) error {
+		if s.Gen != seen.Gen || s.LastJump != seen.LastJump {
+			return errMoved
+		}
+		return free(s, r.in.Thread)
+	})
 	if err != nil {
 		e.discharge(r)
 		return tapedeck.Started{}, err
@@ -104,22 +132,29 @@ func (e *Engine) start(ctx context.Context, t tapedeck.Task) (tapedeck.Started, 
 	return tapedeck.Started{Session: t.Session, Invocation: r.in.ID, Offset: done.First}, nil
 }
 
-// isFree refuses to begin a run on a thread that has one.
-func (r *run) isFree(s *tapedeck.Session, _ []tapedeck.Event) error {
-	if other, busy := s.Run(r.in.Thread); busy {
-		return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s", r.in.Thread, other.Invocation).
+// free refuses to begin a run on a thread that has one.
+func free(s *tapedeck.Session, thread string) error {
+	if other, busy := s.Run(thread); busy {
+		return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s", thread, other.Invocation).
 			WithHint("wait for it, cancel it, or use another thread")
 	}
 	return nil
 }
 
-// opening returns the events that begin a run.
+// opening returns the events that begin a run. The log has what the user said,
+// and apart from it what else the agent was told.
 func (r *run) opening(t tapedeck.Task) []tapedeck.Event {
 	user := event(tapedeck.MessageAddedData{Message: tapedeck.NewMessage(tapedeck.NewID("msg_"), tapedeck.RoleUser, t.Text)}, t.Actor)
 	user.Thread, user.Invocation = r.in.Thread, r.in.ID
+	ours := map[string]string{"owner": r.engine.id, "agent": r.agent.Name}
+	if r.in.Resumes != "" {
+		ours["resumes"] = r.in.Resumes
+	}
+	if r.in.Context != "" {
+		ours["context"] = r.in.Context
+	}
 	begin := tapedeck.Event{Type: tapedeck.RunStarted, Data: object(map[string]any{
-		"threadId": r.in.Thread, "runId": r.in.ID,
-		"metadata": map[string]any{tapedeck.VendorKey: map[string]string{"owner": r.engine.id, "agent": r.agent.Name}},
+		"threadId": r.in.Thread, "runId": r.in.ID, "metadata": map[string]any{tapedeck.VendorKey: ours},
 	})}
 	r.stamp(&begin)
 	user.Time = begin.Time

@@ -3,6 +3,8 @@ package exchange
 import (
 	"strings"
 	"testing"
+
+	"github.com/tapedeck/tapedeck"
 )
 
 // BenchmarkDecode decodes 10,000 lines of a session file, or 1,000 conversations.
@@ -31,5 +33,25 @@ func BenchmarkDecode(b *testing.B) {
 			}
 			b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
 		})
+	}
+}
+
+// BenchmarkRedact looks for secrets in 10,000 events that have none.
+func BenchmarkRedact(b *testing.B) {
+	var lines []string
+	size := 0
+	for range 10_000 {
+		lines = append(lines, `TEXT_MESSAGE_CONTENT {"messageId":"m","delta":"`+strings.Repeat("All work and no play. ", 20)+`"}`)
+		size += len(lines[0])
+	}
+	events := log(lines...)
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	for b.Loop() {
+		r := redactor(b, tapedeck.Redaction{Presets: []string{"secrets"}})
+		for i := range events {
+			r.Learn(&events[i])
+		}
+		r.Learn(nil)
 	}
 }

@@ -1,9 +1,14 @@
-// Package exchange reads conversations that other programs have recorded, and
-// makes events of them. It knows no store: what comes in is bytes, what comes out
-// are the events of sessions, in an order that a [tapedeck.Verifier] accepts.
+// Package exchange turns files into sessions and sessions into files. It knows no
+// store.
 //
-// Of the input it holds one line at a time, and of a conversation its ids. Only
-// an input that is one JSON document over several lines is held as a whole.
+// A [Decoder] reads conversations that were recorded elsewhere, or exported here:
+// what comes in is bytes, what comes out are the events of sessions, in an order
+// that a [tapedeck.Verifier] accepts. Of the input it holds one line at a time,
+// and of a conversation its ids. Only an input that is one JSON document over
+// several lines is held as a whole.
+//
+// [Encode] writes a session in one of several formats, as it reads it, without
+// what a [Redactor] leaves out.
 package exchange
 
 import (
@@ -13,18 +18,21 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tapedeck/tapedeck"
 )
 
-// The formats.
+// The formats of imports, beside [NDJSON] and [Asciicast].
 const (
 	OpenAIMessages = "openai-messages" // messages of chat completions
 	ClaudeCode     = "claude-code"     // a session file of Claude Code
+	AGUI           = "agui"            // events of AG-UI
+	Auto           = "auto"            // one of the others, as the first line tells
 )
 
-// Formats returns the names of all formats.
-func Formats() []string { return []string{ClaudeCode, OpenAIMessages} }
+// Formats returns the names of all formats of imports but [Auto].
+func Formats() []string { return []string{AGUI, Asciicast, ClaudeCode, NDJSON, OpenAIMessages} }
 
 // maxSkipped is how many lines that were left out are named one by one, so that
 // an input of nothing else does not fill the memory.
@@ -36,6 +44,7 @@ type Options struct {
 	Owner string                     // of the sessions
 	Actor string                     // of the events of the session itself
 	NewID func(prefix string) string // makes the ids of invocations; nil for [tapedeck.NewID]
+	Now   func() time.Time           // when a recording without a time began; nil for [time.Now]
 }
 
 // A Decoder makes events of one input. It can be used once.
@@ -46,8 +55,13 @@ type Decoder struct {
 	yield   func(tapedeck.Event, error) bool
 	stopped bool // nobody wants more
 
-	session  *session // the one that is being made, nil for none
-	sessions int      // made, that one included
+	session  *session   // the one that is being made, nil for none
+	own      *ndjson    // likewise, of an export of ours
+	cast     *recording // the session, if it is a recording
+	agui     *agui      // the session, if it is of AG-UI
+	sessions int        // made, that one included
+	starts   bool       // the event that is being yielded begins a session
+	entry    tapedeck.Session
 	skipped  []tapedeck.LineError
 	unnamed  int // further lines that were left out
 }
@@ -55,20 +69,24 @@ type Decoder struct {
 // NewDecoder returns a decoder of r. A format that there is not is
 // [tapedeck.Invalid].
 func NewDecoder(format string, r io.Reader, o Options) (*Decoder, error) {
-	if !slices.Contains(Formats(), format) {
+	if format != Auto && !slices.Contains(Formats(), format) {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "there is no import format %q", short(format)).
-			WithHint("the formats are: %s", strings.Join(Formats(), ", "))
+			WithHint("the formats are: %s; or auto", strings.Join(Formats(), ", "))
 	}
 	if o.NewID == nil {
 		o.NewID = tapedeck.NewID
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	return &Decoder{options: o, format: format, in: newInput(r)}, nil
 }
 
 // Events yields the events of all sessions of the input, one session after the
-// other: each begins with session.created and ends with session.imported. An
-// error is the last thing it yields; what came before is then not to be kept. It
-// is [tapedeck.Invalid] for input that is not what the format says, and
+// other, see [Decoder.Starts]. Each begins with session.created and ends with
+// session.imported; but one of [NDJSON] is as it was exported. An error is the
+// last thing it yields; what came before is then not to be kept. It is
+// [tapedeck.Invalid] for input that is not what the format says, and
 // [tapedeck.TooLarge] for a line over the limit.
 func (d *Decoder) Events() iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
@@ -78,6 +96,11 @@ func (d *Decoder) Events() iter.Seq2[tapedeck.Event, error] {
 		}
 	}
 }
+
+// Starts reports whether the event that was yielded last begins a session, and
+// what the input says of that session as a whole: its id, and whether it was
+// closed, if it does.
+func (d *Decoder) Starts() (tapedeck.Session, bool) { return d.entry, d.starts }
 
 // Lines returns how many lines were read so far.
 func (d *Decoder) Lines() int { return d.in.lines }
@@ -93,24 +116,49 @@ func (d *Decoder) Skipped() []tapedeck.LineError {
 }
 
 func (d *Decoder) decode() error {
-	line := d.claudeLine
-	if d.format == OpenAIMessages {
-		line = d.openaiLine
+	if d.format == Auto || d.format == AGUI {
+		d.in.events = d.in.isEventStream()
 	}
 	for !d.stopped {
 		rec, err := d.in.next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if err == nil && d.format == Auto {
+			d.format, err = d.detect(rec)
+		}
+		if err == nil {
+			err = d.line(rec)
+		}
 		if err != nil {
 			return err
 		}
-		line(rec)
+	}
+	if err := d.endOwn(); err != nil {
+		return err
 	}
 	d.finish()
 	if d.sessions == 0 && !d.stopped {
 		return tapedeck.Errorf(tapedeck.Invalid, "there is no conversation in the input").
 			WithHint("%s", d.hint())
+	}
+	return nil
+}
+
+// line reads one value of the input. An error ends the import; what can be left
+// out is skipped.
+func (d *Decoder) line(rec record) error {
+	switch d.format {
+	case NDJSON:
+		return d.ndjsonLine(rec)
+	case Asciicast:
+		return d.castLine(rec)
+	case AGUI:
+		d.aguiLine(rec)
+	case OpenAIMessages:
+		d.openaiLine(rec)
+	default:
+		d.claudeLine(rec)
 	}
 	return nil
 }
@@ -136,12 +184,16 @@ func (d *Decoder) emit(e tapedeck.Event) {
 	if !d.stopped {
 		d.stopped = !d.yield(e, nil)
 	}
+	d.starts = false
 }
 
 // finish ends the session that is being made, if there is one.
 func (d *Decoder) finish() {
+	if d.agui != nil {
+		d.agui.endAll()
+	}
 	if d.session != nil {
 		d.session.finish()
-		d.session = nil
 	}
+	d.session, d.agui = nil, nil
 }

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -54,7 +55,7 @@ func read(t testing.TB, format string, r io.Reader, o Options) (sessions [][]tap
 
 func check(t testing.TB, events []tapedeck.Event) {
 	t.Helper()
-	v := tapedeck.NewVerifier()
+	v, chunks := tapedeck.NewVerifier(), false // of which the form in the log is not that in which they come
 	for i := range events {
 		e := &events[i]
 		if err := e.Check(); err != nil {
@@ -62,6 +63,12 @@ func check(t testing.TB, events []tapedeck.Event) {
 		}
 		if err := tapedeck.CheckData(e); err != nil {
 			t.Fatalf("%d %s: %v\n%s", i, e.Type, err, e.Data)
+		}
+		if chunks = chunks || strings.Contains(string(e.Data), `"chunk":true`); chunks {
+			if err := v.Add(e); err != nil {
+				t.Fatalf("%d %s: %v\n%s", i, e.Type, err, e.Data)
+			}
+			continue
 		}
 		out, err := v.Accept([]tapedeck.Event{*e})
 		if err != nil {
@@ -155,10 +162,8 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			format := OpenAIMessages
-			if strings.HasPrefix(filepath.Base(path), "claude") {
-				format = ClaudeCode
-			}
+			format, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(path), ".jsonl"), "_")
+			format = map[string]string{"openai": OpenAIMessages, "claude": ClaudeCode}[format] + map[string]string{AGUI: AGUI, Asciicast: Asciicast}[format]
 			sessions, d := mustRead(t, format, string(in))
 			var b strings.Builder
 			for _, events := range sessions {
@@ -205,29 +210,41 @@ func TestUnknownFormat(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	good := `{"type":"user","role":"user","content":"hi","message":{"content":"hi"}}`
+	first := map[string]string{ // of those that begin with a line of its own kind
+		Asciicast: `{"version":2,"width":80,"height":24}`,
+		NDJSON:    `{"tapedeck":1,"session":{"id":"s","head":3}}`,
+	}
+	const any = `{"type":"user","role":"user","content":"hi","message":{"content":"hi"}}`
 	tests := []struct {
-		name, in string
+		name, in string // GOOD stands for a good first line
 		kind     tapedeck.Kind
 		says     string
 	}{
 		{"empty", "", tapedeck.Invalid, "no conversation"},
 		{"blank", "\n \r\n\n", tapedeck.Invalid, "no conversation"},
-		{"only what is no part of it", `{"a":1}`, tapedeck.Invalid, "no conversation"},
+		{"only what is no part of it", `{"a":1}`, tapedeck.Invalid, "line 1"},
 		{"not JSON", "hello", tapedeck.Invalid, "line 1 "},
-		{"broken later", good + "\n\n" + good + "\n{\"type\":\"us", tapedeck.Invalid, "line 4 "},
-		{"first line cut off", `{"role":"user","content":"h` + "\n" + good, tapedeck.Invalid, "line 1 "},
+		{"broken later", "GOOD\n\n\n{\"type\":\"us", tapedeck.Invalid, "line 4 "},
+		{"first line cut off", `{"role":"user","content":"h` + "\n" + any, tapedeck.Invalid, "line 1 "},
 		{"cut off alone", `{"role":"user","content":"h`, tapedeck.Invalid, "line 1 "},
 		{"broken document", "[\n{\"role\":\"user\"},\n{]\n]", tapedeck.Invalid, "line 3 "},
-		{"not UTF-8", good + "\n\"\xff\"", tapedeck.Invalid, "line 2 "},
-		{"nested too deep", good + "\n" + strings.Repeat("[", 2000) + strings.Repeat("]", 2000), tapedeck.Invalid, "line 2 "},
-		{"two values in a line", good + " " + good, tapedeck.Invalid, "line 1 "},
+		{"not UTF-8", "GOOD\n\"\xff\"", tapedeck.Invalid, "line 2 "},
+		{"nested too deep", "GOOD\n" + strings.Repeat("[", 2000) + strings.Repeat("]", 2000), tapedeck.Invalid, "line 2 "},
+		{"two values in a line", any + " " + any, tapedeck.Invalid, "line 1 "},
 	}
 	for _, f := range Formats() {
 		for _, tt := range tests {
 			t.Run(f+"/"+tt.name, func(t *testing.T) {
-				_, _, err := read(t, f, strings.NewReader(tt.in), Options{})
-				if tapedeck.KindOf(err) != tt.kind || !strings.Contains(fmt.Sprint(err), tt.says) {
+				good := first[f]
+				if good == "" {
+					good = any
+				}
+				_, _, err := read(t, f, strings.NewReader(strings.ReplaceAll(tt.in, "GOOD", good)), Options{})
+				said := fmt.Sprint(err)
+				if e := (*tapedeck.Error)(nil); errors.As(err, &e) {
+					said = strings.ToLower(said + " " + e.Hint)
+				}
+				if tapedeck.KindOf(err) != tt.kind || !strings.Contains(said, tt.says) {
 					t.Errorf("%v; want %s, saying %q", err, tt.kind, tt.says)
 				}
 			})

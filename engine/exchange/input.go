@@ -25,13 +25,15 @@ type record struct {
 	whole bool // it is the whole input, over several lines
 }
 
-// An input reads JSON values, one a line, or one for all.
+// An input reads JSON values, one a line, or one for all. Lines that begin with #
+// are comments, as asciicast has them.
 type input struct {
-	r     *bufio.Reader
-	buf   []byte
-	lines int // read
-	begun bool
-	limit int
+	r      *bufio.Reader
+	buf    []byte
+	lines  int // read
+	begun  bool
+	limit  int
+	events bool // Server-Sent Events: the values are on the lines that begin with "data:"
 }
 
 func newInput(r io.Reader) *input {
@@ -50,7 +52,7 @@ func (in *input) next() (record, error) {
 		if in.lines == 1 {
 			line = bytes.TrimPrefix(line, []byte("\ufeff")) // a byte order mark, as some editors write it
 		}
-		if line = bytes.TrimSpace(line); len(line) == 0 {
+		if line = bytes.TrimSpace(in.payload(line)); len(line) == 0 || line[0] == '#' {
 			continue
 		}
 		first := !in.begun
@@ -63,6 +65,30 @@ func (in *input) next() (record, error) {
 		}
 		return record{}, notJSON(in.lines)
 	}
+}
+
+// isEventStream reports whether the input looks like Server-Sent Events.
+func (in *input) isEventStream() bool {
+	start, _ := in.r.Peek(512)
+	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\ufeff")), "\r\n")
+	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
+		if bytes.HasPrefix(start, []byte(field)) {
+			return true
+		}
+	}
+	return false
+}
+
+// payload returns what a line holds of values.
+func (in *input) payload(line []byte) []byte {
+	if !in.events {
+		return line
+	}
+	data, ok := bytes.CutPrefix(line, []byte("data:"))
+	if data = bytes.TrimSpace(data); !ok || string(data) == "[DONE]" {
+		return nil
+	}
+	return data
 }
 
 // read appends the next line to b, with its end.

@@ -29,6 +29,7 @@ type lane struct {
 	last       time.Time // of the newest event
 	running    bool
 	cancelled  bool
+	cutOff     bool // the input is at its end
 	turn       int
 
 	source  string                // the model's answer that is being read, as the source names it
@@ -122,22 +123,33 @@ func (s *session) mainRun() string {
 	return ""
 }
 
-// end ends the invocation. A run in which a call was not answered was cancelled,
-// as far as the source tells.
+// end ends the invocation.
 func (l *lane) end() {
 	if l.thread == "" && l.running {
 		l.others()
 	}
 	l.endAnswer()
 	if l.running {
-		p := tapedeck.RunFinishedData{ThreadID: l.threadID(), RunID: l.invocation, Usage: l.sum}
-		if l.cancelled || len(l.open) > 0 {
-			p.Outcome = &tapedeck.Outcome{Type: tapedeck.OutcomeCancelled}
-		}
-		l.put(p, l.last)
+		l.put(l.ending(), l.last)
 	}
 	l.invocation, l.running, l.cancelled, l.turn, l.sum = "", false, false, 0, nil
 	clear(l.open)
+}
+
+// ending says how the run has ended, as far as the source tells: a call that was
+// never answered was cancelled if something else came in its place, and is the
+// end of what was recorded if nothing did.
+func (l *lane) ending() tapedeck.Payload {
+	if l.cutOff && !l.cancelled && len(l.open) > 0 {
+		return tapedeck.RunErrorData{
+			Message: "the recording ends before the tool has answered", Code: tapedeck.CodeInterrupted, Usage: l.sum,
+		}
+	}
+	p := tapedeck.RunFinishedData{ThreadID: l.threadID(), RunID: l.invocation, Usage: l.sum}
+	if l.cancelled || len(l.open) > 0 {
+		p.Outcome = &tapedeck.Outcome{Type: tapedeck.OutcomeCancelled}
+	}
+	return p
 }
 
 // answer begins an answer of the model, unless it is the one that is being read.

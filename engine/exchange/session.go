@@ -99,6 +99,7 @@ func (s *session) create() {
 		Common: tapedeck.Common{Metadata: s.wrap(s.extra)},
 	})
 	e.Actor, e.Time = s.d.options.Actor, s.at
+	s.d.starts, s.d.entry = true, tapedeck.Session{}
 	s.d.emit(e)
 }
 
@@ -109,6 +110,7 @@ func (s *session) finish() {
 		return
 	}
 	for len(s.lanes) > 0 {
+		s.lanes[0].cutOff = true // nothing can come any more
 		s.retire(s.lanes[0])
 	}
 	p := tapedeck.SessionImportedData{Format: s.d.format, Events: s.events}

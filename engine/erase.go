@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// forget removes what was made of a session's events and is kept elsewhere, such
+// as folds and an index. It must not come back from events that were read
+// before.
+type forget func(ctx context.Context, session string, forks []string) error
+
+// OnErase has f called with a session of which events are erased, before they
+// are and once more when they have been, then with the forks that share them. It
+// is for wiring, before the first verb.
+func (e *Engine) OnErase(f func(ctx context.Context, session string, forks []string) error) {
+	e.forget = append(e.forget, f)
+}
+
+func (e *Engine) forgetAll(ctx context.Context, session string, forks []string) error {
+	var errs []error
+	for _, f := range e.forget {
+		errs = append(errs, f(ctx, session, forks))
+	}
+	return errors.Join(errs...)
+}
+
+// maxRanges is the most ranges of one erase: its receipt has them all.
+const maxRanges = 10_000
+
+// Erase removes the payloads of events for good, and appends the receipt for it,
+// a session.redacted: both or neither. Receipts themselves stay. If the session
+// has its title or labels from one of the events, it has none afterwards. Forks
+// that share the events lose them too; events that the session shares with its
+// own parent are [tapedeck.Invalid], and so are offsets that it does not have.
+// While a run is open that the ranges reach into, it is a [tapedeck.Conflict]. A
+// closed session can be erased.
+func (e *Engine) Erase(ctx context.Context, r tapedeck.Erase) (tapedeck.Erased, error) {
+	if err := validErase(&r); err != nil {
+		return tapedeck.Erased{}, err
+	}
+	for range maxTries {
+		done, err := e.tryErase(ctx, &r)
+		if !errors.Is(err, errStale) {
+			return done, err
+		}
+	}
+	return tapedeck.Erased{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is being renamed by someone else", r.Session).WithHint("try again")
+}
+
+func validErase(r *tapedeck.Erase) error {
+	switch {
+	case r.All == (len(r.Events) > 0):
+		return tapedeck.Errorf(tapedeck.Invalid, "it does not say which events to erase").WithHint("give either ranges of offsets, or all")
+	case len(r.Events) > maxRanges:
+		return tapedeck.Errorf(tapedeck.TooLarge, "there are %d ranges; at most %d are allowed", len(r.Events), maxRanges)
+	}
+	if err := tapedeck.CheckName("the reason", r.Reason); err != nil {
+		return err
+	}
+	return tapedeck.CheckName("the actor", r.Actor)
+}
+
+func (e *Engine) tryErase(ctx context.Context, r *tapedeck.Erase) (tapedeck.Erased, error) {
+	s, err := e.session(ctx, r.Session)
+	if err != nil {
+		return tapedeck.Erased{}, err
+	}
+	a, n, err := e.erasure(ctx, r, &s)
+	if err == nil {
+		err = e.forgetAll(ctx, s.ID, nil) // a crash between the two must not leave what was made of them
+	}
+	if err != nil {
+		return tapedeck.Erased{}, err
+	}
+	done, forks, err := e.store.Erase(ctx, a)
+	if l := e.ledgers.find(s.ID); l != nil {
+		l.drop()
+	}
+	if err != nil {
+		return tapedeck.Erased{}, err
+	}
+	return tapedeck.Erased{Session: s.ID, Receipt: done.Next - 1, Events: n, Ranges: a.Ranges, Forks: forks}, nil
+}
+
+// erasure returns what the store is asked for, and how many events it will be.
+func (e *Engine) erasure(ctx context.Context, r *tapedeck.Erase, s *tapedeck.Session) (tapedeck.Erasure, int64, error) {
+	a := tapedeck.Erasure{Session: s.ID, Ranges: merged(r.Events)}
+	if r.All {
+		a.Ranges = []tapedeck.OffsetRange{{From: s.ForkedAt, To: s.Head}}
+	}
+	receipt := event(tapedeck.SessionRedactedData{Offsets: a.Ranges, Reason: r.Reason}, r.Actor)
+	a.Events = []tapedeck.Event{receipt}
+	err := a.Valid()
+	if err == nil {
+		err = a.Decide(s)
+	}
+	if err == nil {
+		err = notRunning(s, a.Ranges)
+	}
+	if err != nil {
+		return a, 0, err
+	}
+	n, rename, err := e.survey(ctx, s, a.Ranges)
+	if rename != nil {
+		a.Events = []tapedeck.Event{event(*rename, r.Actor), receipt}
+	}
+	a.Check = func(now *tapedeck.Session) error {
+		if now.Gen != s.Gen || now.Title != s.Title || !maps.Equal(now.Labels, s.Labels) {
+			return errStale
+		}
+		return notRunning(now, a.Ranges)
+	}
+	a.Forget = func(ctx context.Context, forks []string) error {
+		return e.forgetAll(ctx, s.ID, forks)
+	}
+	return a, n, err
+}
+
+// merged returns ranges in order, those that touch joined. Which are empty is
+// for others to refuse.
+func merged(ranges []tapedeck.OffsetRange) []tapedeck.OffsetRange {
+	sorted := slices.SortedFunc(slices.Values(ranges), func(a, b tapedeck.OffsetRange) int { return cmp.Compare(a.From, b.From) })
+	var out []tapedeck.OffsetRange
+	for _, r := range sorted {
+		if n := len(out); n > 0 && r.From < r.To && r.From <= out[n-1].To && out[n-1].From < out[n-1].To {
+			out[n-1].To = max(out[n-1].To, r.To)
+			continue
+		}
+		out = append(out, tapedeck.OffsetRange{From: r.From, To: r.To})
+	}
+	return out
+}
+
+// notRunning refuses ranges that reach into an open run: the order of its events
+// is still being checked against those that were.
+func notRunning(s *tapedeck.Session, ranges []tapedeck.OffsetRange) error {
+	end := ranges[len(ranges)-1].To
+	for _, r := range s.Runs {
+		if r.Offset < end {
+			return tapedeck.Errorf(tapedeck.Conflict, "%s is running in session %s since offset %d", r.Invocation, s.ID, r.Offset).
+				WithHint("cancel it first, or erase only what is below that")
+		}
+	}
+	return nil
+}
+
+// survey goes over the events in ranges. It returns how many there are to erase,
+// and how the session is renamed by it: not at all, if nil.
+func (e *Engine) survey(ctx context.Context, s *tapedeck.Session, ranges []tapedeck.OffsetRange) (int64, *tapedeck.SessionRenamedData, error) {
+	n, title, labels := int64(0), false, false
+	for _, r := range ranges {
+		for ev, err := range tapedeck.Events(ctx, e.store, s.ID, r.From) {
+			if err != nil {
+				return 0, nil, err
+			}
+			if ev.Offset >= r.To {
+				break
+			}
+			if ev.Type != tapedeck.SessionRedacted && !ev.Erased() {
+				n++
+			}
+			if ev.Channel == tapedeck.ChannelSession {
+				var said tapedeck.Session
+				said.Apply(&ev)
+				title = title || said.Title != "" && said.Title == s.Title
+				labels = labels || len(said.Labels) > 0 && maps.Equal(said.Labels, s.Labels)
+			}
+		}
+	}
+	if !title && !labels {
+		return n, nil, nil
+	}
+	var d tapedeck.SessionRenamedData
+	if title {
+		d.Title = new(string)
+	}
+	if labels {
+		d.Labels = tapedeck.Labels{}
+	}
+	return n, &d, nil
+}

@@ -1,0 +1,4 @@
+package engine
+
+// Merged is merged.
+var Merged = merged

@@ -1,0 +1,225 @@
+package engine_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/engine"
+)
+
+func (w *world) erase(r tapedeck.Erase) tapedeck.Erased {
+	w.Helper()
+	done, err := w.Erase(w.Context(), r)
+	w.must(err)
+	return done
+}
+
+// text returns all that is in the log of a session.
+func (w *world) text(session string) string {
+	var b strings.Builder
+	for _, ev := range w.events(session) { // which checks that they are still in order
+		b.Write(ev.Data)
+	}
+	return b.String()
+}
+
+func span(from, to int64) []tapedeck.OffsetRange { return []tapedeck.OffsetRange{{From: from, To: to}} }
+
+func TestEraseSome(t *testing.T) {
+	w := newWorld(t, silent)
+	w.create("a")
+	w.must(w.append("a", userSays("one"), userSays("two"), userSays("three")))
+	done := w.erase(tapedeck.Erase{Session: "a", Events: []tapedeck.OffsetRange{{From: 2, To: 3}, {From: 1, To: 2}}, Reason: "asked", Actor: "user:ada"})
+	want := tapedeck.Erased{Session: "a", Receipt: 4, Events: 2, Ranges: span(1, 3)}
+	if d := cmp.Diff(want, done); d != "" {
+		t.Error(d)
+	}
+	if s := w.text("a"); strings.Contains(s, "one") || strings.Contains(s, "two") || !strings.Contains(s, "three") {
+		t.Errorf("the log: %s", s)
+	}
+	receipt := w.events("a")[4]
+	if receipt.Type != tapedeck.SessionRedacted || receipt.Actor != "user:ada" || string(receipt.Data) != `{"offsets":[{"from":1,"to":3}],"reason":"asked"}` {
+		t.Errorf("the receipt: %+v %s", receipt, receipt.Data)
+	}
+	w.must(w.append("a", userSays("four")))
+}
+
+func userSays(text string) string {
+	return `message.added {"message":{"id":"` + tapedeck.NewID("MSG_") + `","role":"user","content":"` + text + `"}}`
+}
+
+// TestEraseAll: title and labels go with the events that gave them, the owner
+// stays, and so do receipts.
+func TestEraseAll(t *testing.T) {
+	w := newWorld(t, silent)
+	_, err := w.Create(t.Context(), tapedeck.NewSession{ID: "a", Title: "Secret", Owner: "ada", Labels: map[string]string{"k": "secret"}})
+	w.must(err)
+	w.must(w.append("a", userSays("secret")))
+	w.erase(tapedeck.Erase{Session: "a", All: true, Reason: "first"})
+	done := w.erase(tapedeck.Erase{Session: "a", All: true, Reason: "second"})
+	if done.Events != 1 || done.Receipt != 4 { // the renaming
+		t.Errorf("again: %+v", done)
+	}
+	if s := w.text("a"); strings.Contains(strings.ToLower(s), "secret") || !strings.Contains(s, "first") {
+		t.Errorf("the log: %s", s)
+	}
+	if s := w.head("a"); s.Title != "" || len(s.Labels) != 0 || s.Owner != "ada" {
+		t.Errorf("the entry: %+v", s)
+	}
+}
+
+// TestEraseKeepsNewerTitle: a title from an event that is not erased stays.
+func TestEraseKeepsNewerTitle(t *testing.T) {
+	w := newWorld(t, silent)
+	_, err := w.Create(t.Context(), tapedeck.NewSession{ID: "a", Title: "Secret"})
+	w.must(err)
+	title := "Public"
+	_, err = w.Rename(t.Context(), tapedeck.Rename{Session: "a", Title: &title})
+	w.must(err)
+	w.erase(tapedeck.Erase{Session: "a", Events: span(0, 1)})
+	if s := w.head("a"); s.Title != "Public" || s.Head != 3 {
+		t.Errorf("the entry: %+v", s)
+	}
+}
+
+func TestEraseRefused(t *testing.T) {
+	w := newWorld(t, silent)
+	w.create("a")
+	w.must(w.append("a", userSays("one")))
+	fork, err := w.Fork(t.Context(), tapedeck.Fork{Parent: "a", ID: "b"})
+	w.must(err)
+	before := w.head("a").Head
+	for _, tt := range []struct {
+		r    tapedeck.Erase
+		kind tapedeck.Kind
+		want string
+	}{
+		{tapedeck.Erase{Session: "a"}, tapedeck.Invalid, "which events"},
+		{tapedeck.Erase{Session: "a", All: true, Events: span(0, 1)}, tapedeck.Invalid, "which events"},
+		{tapedeck.Erase{Session: "a", Events: span(1, 1)}, tapedeck.Invalid, "no events in it"},
+		{tapedeck.Erase{Session: "a", Events: []tapedeck.OffsetRange{{From: 0, To: 2}, {From: 1, To: 0}}}, tapedeck.Invalid, "no events in it"},
+		{tapedeck.Erase{Session: "a", Events: span(-1, 1)}, tapedeck.Invalid, "no events in it"},
+		{tapedeck.Erase{Session: "a", Events: span(0, 3)}, tapedeck.Invalid, "offsets from 0 to 2"},
+		{tapedeck.Erase{Session: "a", Events: span(0, 1<<62)}, tapedeck.Invalid, "offsets from 0 to 2"},
+		{tapedeck.Erase{Session: fork.ID, Events: span(1, 3)}, tapedeck.Invalid, `erase them in session a`},
+		{tapedeck.Erase{Session: "nobody", All: true}, tapedeck.NotFound, "no session"},
+		{tapedeck.Erase{Session: "a", All: true, Reason: "\x1b[2J"}, tapedeck.Invalid, "control character"},
+		{tapedeck.Erase{Session: "a", Events: make([]tapedeck.OffsetRange, 10_001)}, tapedeck.TooLarge, "10001 ranges"},
+	} {
+		_, err := w.Erase(t.Context(), tt.r)
+		refuses(t, err, tt.kind, tt.want)
+	}
+	if s := w.head("a"); s.Head != before {
+		t.Errorf("a refusal has appended something")
+	}
+}
+
+// TestEraseWhileRunning: only what lies before the run can be erased.
+func TestEraseWhileRunning(t *testing.T) {
+	w := newWorld(t, silent)
+	w.create("a")
+	w.must(w.append("a", userSays("one"), `RUN_STARTED {"threadId":"main","runId":"r"}`))
+	_, err := w.Erase(t.Context(), tapedeck.Erase{Session: "a", All: true})
+	refuses(t, err, tapedeck.Conflict, "cancel it first")
+	w.erase(tapedeck.Erase{Session: "a", Events: span(0, 2)})
+	if len(w.head("a").Runs) != 1 {
+		t.Error("the run is gone")
+	}
+	_, err = w.Cancel(t.Context(), "a", "")
+	w.must(err)
+	w.erase(tapedeck.Erase{Session: "a", All: true})
+	if s := w.head("a"); s.Status != tapedeck.StatusCancelled || s.Resumable == nil || !*s.Resumable {
+		t.Errorf("the status: %+v", s)
+	}
+}
+
+func TestEraseClosed(t *testing.T) {
+	w := newWorld(t, silent)
+	w.create("a")
+	w.must(w.append("a", userSays("one")))
+	w.must(w.Close(t.Context(), "a", ""))
+	w.erase(tapedeck.Erase{Session: "a", All: true})
+	if s := w.head("a"); !s.Closed || strings.Contains(w.text("a"), "one") {
+		t.Errorf("closed: %t, %s", s.Closed, w.text("a"))
+	}
+}
+
+// TestEraseForgets: what was made of the events must go, of forks too, before
+// the erase returns; if it cannot, nothing is erased.
+func TestEraseForgets(t *testing.T) {
+	w := newWorld(t, silent)
+	var forgotten []string
+	var fail error
+	w.OnErase(func(_ context.Context, session string, forks []string) error {
+		forgotten = append(append(forgotten, session), forks...)
+		return fail
+	})
+	w.create("a")
+	w.must(w.append("a", userSays("one")))
+	_, err := w.Fork(t.Context(), tapedeck.Fork{Parent: "a", ID: "b"})
+	w.must(err)
+	_, err = w.Fork(t.Context(), tapedeck.Fork{Parent: "b", ID: "c"})
+	w.must(err)
+	done := w.erase(tapedeck.Erase{Session: "a", All: true})
+	if want := []string{"a", "a", "b", "c"}; !slices.Equal(forgotten, want) || !slices.Equal(done.Forks, want[2:]) {
+		t.Errorf("forgotten: %v, forks: %v", forgotten, done.Forks)
+	}
+	if strings.Contains(w.text("c"), "one") {
+		t.Error("a fork of a fork still has it")
+	}
+	fail = tapedeck.Errorf(tapedeck.Unavailable, "no")
+	head := w.head("c").Head
+	_, err = w.Erase(t.Context(), tapedeck.Erase{Session: "c", All: true})
+	refuses(t, err, tapedeck.Unavailable, "no")
+	if w.head("c").Head != head {
+		t.Error("it was erased")
+	}
+}
+
+func TestEraseFailing(t *testing.T) {
+	w := newWorld(t, silent)
+	w.create("a")
+	w.must(w.append("a", userSays("one")))
+	w.down.Store(true)
+	_, err := w.Erase(t.Context(), tapedeck.Erase{Session: "a", All: true})
+	refuses(t, err, tapedeck.Unavailable, "could not be stored")
+	w.down.Store(false)
+	if s := w.text("a"); !strings.Contains(s, "one") {
+		t.Errorf("the log: %s", s)
+	}
+	w.must(w.append("a", userSays("two")))
+}
+
+// TestMergedRanges compares with a set of offsets.
+func TestMergedRanges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := map[int64]bool{}
+		var ranges []tapedeck.OffsetRange
+		for range rapid.IntRange(1, 6).Draw(t, "ranges") {
+			from := rapid.Int64Range(0, 20).Draw(t, "from")
+			to := from + rapid.Int64Range(1, 6).Draw(t, "length")
+			ranges = append(ranges, tapedeck.OffsetRange{From: from, To: to})
+			for o := from; o < to; o++ {
+				want[o] = true
+			}
+		}
+		got, last := map[int64]bool{}, int64(-1)
+		for _, r := range engine.Merged(ranges) {
+			if r.From <= last || r.To <= r.From {
+				t.Fatalf("%v became %v", ranges, engine.Merged(ranges))
+			}
+			for last = r.From; last < r.To; last++ {
+				got[last] = true
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package exchange
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// detect returns the format of an input by its first value.
+func (d *Decoder) detect(rec record) (string, error) {
+	if d.in.events {
+		return AGUI, nil
+	}
+	if f := formatOf(rec.raw); f != "" {
+		return f, nil
+	}
+	return "", tapedeck.Errorf(tapedeck.Invalid, "it cannot be told what the input is").
+		WithHint("name its format: %s", strings.Join(Formats(), ", "))
+}
+
+func formatOf(raw json.RawMessage) string {
+	if items, ok := list(raw); ok {
+		switch {
+		case len(items) == 0:
+			return ""
+		case kindOf(items[0]) == '[':
+			return OpenAIMessages
+		}
+		raw = items[0]
+	}
+	m := object(raw)
+	typ, isTyped := text(m["type"])
+	switch {
+	case m["tapedeck"] != nil, m["offset"] != nil && isTyped:
+		return NDJSON
+	case m["version"] != nil && (m["term"] != nil || m["width"] != nil):
+		return Asciicast
+	case m["loglines"] != nil:
+		return ClaudeCode
+	case m["role"] != nil, conversationIn(m) != nil:
+		return OpenAIMessages
+	case isTyped && typ == strings.ToUpper(typ):
+		return AGUI
+	case isTyped:
+		return ClaudeCode
+	}
+	return ""
+}

@@ -1,0 +1,175 @@
+package exchange
+
+import (
+	"bufio"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// The formats of exports.
+const (
+	JSON      = "json"      // one document: session, events, and the conversation that they fold to
+	NDJSON    = "ndjson"    // a header and every event as it is stored, one a line; it can be imported again
+	Markdown  = "markdown"  // a transcript for people
+	CSV       = "csv"       // one row an event
+	Asciicast = "asciicast" // a terminal, as asciinema plays it
+)
+
+// A Source is a session to export. What it exports does not change while it is
+// read: the events below an offset.
+type Source struct {
+	Session   tapedeck.Session // its head is where the export ends
+	Events    func() iter.Seq2[tapedeck.Event, error]
+	Timeline  *view.Timeline // as of the head
+	Effective bool           // only what is in force, and no jumps
+	Terminal  string         // of Asciicast; "" for the only one
+	Redactor  *Redactor      // nil for none
+}
+
+// An encoding is how a session is written in a format.
+type encoding struct {
+	media, suffix string
+	check         func(*Source) error // before the first byte; nil for nothing to check
+	write         func(*output, *Source) error
+}
+
+var encodings = map[string]encoding{
+	JSON:      {"application/json; charset=utf-8", ".json", nil, writeJSON},
+	NDJSON:    {"application/x-ndjson; charset=utf-8", ".ndjson", nil, writeNDJSON},
+	Markdown:  {"text/markdown; charset=utf-8", ".md", nil, writeMarkdown},
+	CSV:       {"text/csv; charset=utf-8; header=present", ".csv", nil, writeCSV},
+	Asciicast: {"application/x-asciicast; charset=utf-8", ".cast", chooseTerminal, writeCast},
+}
+
+// ExportFormats returns the names of the formats of exports.
+func ExportFormats() []string { return slices.Sorted(maps.Keys(encodings)) }
+
+// Encode returns the session as a file. It has looked at what can be wrong with
+// the request; what Write returns is an error of reading or of w. A format that
+// there is not is [tapedeck.Invalid].
+func Encode(format string, src Source) (tapedeck.Export, error) {
+	enc, ok := encodings[format]
+	if !ok {
+		return tapedeck.Export{}, tapedeck.Errorf(tapedeck.Invalid, "there is no export format %q", short(format)).
+			WithHint("the formats are: %s", strings.Join(ExportFormats(), ", "))
+	}
+	if err := src.learn(); err != nil {
+		return tapedeck.Export{}, err
+	}
+	if enc.check != nil {
+		if err := enc.check(&src); err != nil {
+			return tapedeck.Export{}, err
+		}
+	}
+	return tapedeck.Export{
+		Name: fileName(src.Session.ID) + enc.suffix, MediaType: enc.media,
+		Write: func(w io.Writer) error {
+			out := &output{Writer: bufio.NewWriterSize(w, 64<<10)}
+			if err := enc.write(out, &src); err != nil {
+				return err
+			}
+			return out.Flush()
+		},
+	}, nil
+}
+
+// fileName makes a file's name of an id, which may have a colon in it.
+func fileName(id string) string {
+	return strings.Map(func(r rune) rune {
+		if r == ':' || r == '@' {
+			return '_'
+		}
+		return r
+	}, id)
+}
+
+// Preview returns what the redactor would leave out of an export.
+func Preview(src Source) (tapedeck.RedactionPreview, error) {
+	if src.Redactor == nil {
+		return tapedeck.RedactionPreview{Rules: []tapedeck.RedactionRule{}}, nil
+	}
+	err := src.learn()
+	return src.Redactor.Preview(), err
+}
+
+// learn lets the redactor see all events.
+func (s *Source) learn() error {
+	if s.Redactor == nil {
+		return nil
+	}
+	for e, err := range s.Events() {
+		if err != nil {
+			return err
+		}
+		if s.has(&e) {
+			s.Redactor.Learn(&e)
+		}
+	}
+	s.Redactor.Learn(nil)
+	s.Session = s.Redactor.Session(s.Session)
+	return nil
+}
+
+// has reports whether an event is to be exported.
+func (s *Source) has(e *tapedeck.Event) bool {
+	if !s.Effective {
+		return true
+	}
+	_, jump := e.Jump()
+	return !jump && s.inForce(e)
+}
+
+func (s *Source) inForce(e *tapedeck.Event) bool {
+	return e.Channel == tapedeck.ChannelSession || s.Timeline == nil || s.Timeline.Has(e.Offset, e.Thread, s.Session.Head)
+}
+
+// all yields the events to export, redacted.
+func (s *Source) all() iter.Seq2[tapedeck.Event, error] {
+	return func(yield func(tapedeck.Event, error) bool) {
+		for e, err := range s.Events() {
+			if err != nil {
+				yield(e, err)
+				return
+			}
+			if !s.has(&e) {
+				continue
+			}
+			if s.Redactor != nil {
+				e = s.Redactor.Event(e)
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// header returns what an export says of the session. The runs that are open are
+// nobody's business elsewhere.
+func (s *Source) header() tapedeck.Session {
+	h := s.Session
+	h.Runs = nil
+	return h
+}
+
+// An output is what is written. An error of the file shows at the end, as
+// [bufio.Writer] has it.
+type output struct{ *bufio.Writer }
+
+func (o *output) string(parts ...string) {
+	for _, p := range parts {
+		_, _ = o.WriteString(p) // the writer keeps the error
+	}
+}
+
+// failed returns the error of the file, so that the log is not read on in vain.
+func (o *output) failed() error {
+	_, err := o.Write(nil)
+	return err
+}

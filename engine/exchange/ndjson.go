@@ -1,0 +1,169 @@
+package exchange
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// An ndjson is an export of ours that is being read. All of it is kept as it is:
+// what cannot be kept is an error, for it would not be the same session.
+type ndjson struct {
+	d         *Decoder
+	head      *tapedeck.Session // what the header says; nil without one
+	effective bool              // only what was in force: offsets have gaps, and runs may have lost their end
+	next      int64             // offset of the next event
+	last      int64             // the offset of the event before, in the file
+	order     mender
+}
+
+// ndjsonLine reads a header or an event. A file may have several sessions.
+func (d *Decoder) ndjsonLine(rec record) error {
+	m := object(rec.raw)
+	switch {
+	case m["tapedeck"] != nil:
+		return d.ndjsonHeader(rec, m)
+	case m["type"] == nil || m["offset"] == nil:
+		return lineError(rec.line, "is neither the header of an export nor an event")
+	}
+	var e tapedeck.Event
+	if err := json.Unmarshal(rec.raw, &e); err != nil {
+		return atLine(rec.line, err)
+	}
+	if d.own == nil || d.own.head == nil && e.Offset == 0 {
+		if err := d.endOwn(); err != nil {
+			return err
+		}
+		d.beginOwn(nil, false)
+	}
+	return atLine(rec.line, d.own.event(e))
+}
+
+func (d *Decoder) ndjsonHeader(rec record, m tapedeck.Members) error {
+	if v := string(m["tapedeck"]); v != "1" {
+		return lineError(rec.line, "is the header of version "+short(v)+", which is not known here")
+	}
+	if m["events"] != nil {
+		return tapedeck.Errorf(tapedeck.Invalid, "line %d of the input is an export as one JSON document", rec.line).
+			WithHint("export it as ndjson, which can be imported again")
+	}
+	var s tapedeck.Session
+	if err := json.Unmarshal(m["session"], &s); err != nil {
+		return lineError(rec.line, "is a header without a session")
+	}
+	if err := d.endOwn(); err != nil {
+		return err
+	}
+	d.beginOwn(&s, str(m["view"]) == viewEffective)
+	return nil
+}
+
+func (d *Decoder) beginOwn(head *tapedeck.Session, effective bool) {
+	d.own = &ndjson{d: d, head: head, effective: effective, last: -1}
+	d.own.order = mender{verifier: tapedeck.NewVerifier(), emit: d.own.emit}
+	d.starts, d.entry = true, tapedeck.Session{}
+	if head != nil {
+		d.entry = *head
+	}
+	d.sessions++
+}
+
+// endOwn checks that a session is all there.
+func (d *Decoder) endOwn() error {
+	n := d.own
+	if n == nil {
+		return nil
+	}
+	d.own = nil
+	switch {
+	case n.head != nil && !n.effective && n.next < n.head.Head:
+		return tapedeck.Errorf(tapedeck.Invalid, "the input ends after %d events of session %s, which has %d", n.next, short(n.head.ID), n.head.Head).
+			WithHint("the file is not whole; export it again")
+	case n.next == 0:
+		return tapedeck.Errorf(tapedeck.Invalid, "the input has a session without events")
+	}
+	if n.effective {
+		n.order.endAll()
+	}
+	o := d.options
+	if o.Title == "" && o.Owner == "" && !n.effective {
+		return nil // nothing is added, so that what is exported again is the same
+	}
+	p := tapedeck.SessionImportedData{Format: NDJSON, Events: n.next, Title: o.Title}
+	if o.Owner != "" {
+		p.Extra = tapedeck.Members{"owner": quoted(o.Owner)}
+	}
+	e := tapedeck.NewEvent(p)
+	e.Actor = o.Actor
+	n.emit(e)
+	return nil
+}
+
+func (n *ndjson) event(e tapedeck.Event) error {
+	switch {
+	case n.effective && e.Offset <= n.last:
+		return tapedeck.Errorf(tapedeck.Invalid, "has offset %d after %d", e.Offset, n.last)
+	case !n.effective && e.Offset != n.next:
+		return tapedeck.Errorf(tapedeck.Invalid, "has offset %d where %d is to come", e.Offset, n.next)
+	}
+	n.last = e.Offset
+	if err := e.Check(); err != nil {
+		return err
+	}
+	if err := checkNames(&e); err != nil {
+		return err
+	}
+	if n.effective {
+		if e.Type == tapedeck.SessionForked {
+			e.Data = encode(without(object(e.Data), names("previous"))) // it named a jump that is not here
+		}
+		return n.order.add(e)
+	}
+	if err := n.order.verifier.Add(&e); err != nil {
+		return err
+	}
+	n.emit(e)
+	return nil
+}
+
+// checkNames checks what the catalogue takes from an event.
+func checkNames(e *tapedeck.Event) error {
+	if tapedeck.ChannelOf(e.Type) != tapedeck.ChannelSession { // whatever channel it claims
+		return nil
+	}
+	m := object(e.Data)
+	for _, name := range []string{"title", "owner", "agent"} {
+		if err := tapedeck.CheckName("the "+name, str(m[name])); err != nil {
+			return err
+		}
+	}
+	for name, v := range object(m["labels"]) {
+		if err := tapedeck.CheckName("the label "+short(name), str(v)); err != nil {
+			return err
+		}
+		if err := tapedeck.CheckID("a label's name", name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *ndjson) emit(e tapedeck.Event) {
+	e.Offset = n.next
+	n.next++
+	n.d.emit(e)
+}
+
+func lineError(line int, what string) error {
+	return tapedeck.Errorf(tapedeck.Invalid, "line %d of the input %s", line, what)
+}
+
+// atLine says in which line something is wrong.
+func atLine(line int, err error) error {
+	var e *tapedeck.Error
+	if err == nil || !errors.As(err, &e) {
+		return err
+	}
+	return (&tapedeck.Error{Kind: tapedeck.Invalid, Message: "line " + jsonInt(int64(line)) + " of the input: " + e.Message, Err: err}).WithHint("%s", e.Hint)
+}

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"context"
+	"iter"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/engine/exchange"
+)
+
+// Export returns a session as a file, with what it has inherited. Formats are in
+// [exchange.ExportFormats]; another one, a pattern that is no regular expression
+// or an offset beyond the head is [tapedeck.Invalid]. ctx has to last until the
+// file is written.
+func (e *Engine) Export(ctx context.Context, in tapedeck.ExportRequest) (tapedeck.Export, error) {
+	src, err := e.source(ctx, in)
+	if err != nil {
+		return tapedeck.Export{}, err
+	}
+	return exchange.Encode(in.Format, src)
+}
+
+// PreviewExport returns what an export would leave out by its redaction; nothing
+// is written.
+func (e *Engine) PreviewExport(ctx context.Context, in tapedeck.ExportRequest) (tapedeck.RedactionPreview, error) {
+	src, err := e.source(ctx, in)
+	if err != nil {
+		return tapedeck.RedactionPreview{}, err
+	}
+	return exchange.Preview(src)
+}
+
+func (e *Engine) source(ctx context.Context, in tapedeck.ExportRequest) (exchange.Source, error) {
+	redactor, err := exchange.NewRedactor(in.Redact)
+	if err != nil {
+		return exchange.Source{}, err
+	}
+	s, err := e.session(ctx, in.Session)
+	if err != nil {
+		return exchange.Source{}, err
+	}
+	switch {
+	case in.At > s.Head:
+		return exchange.Source{}, tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for %d", s.ID, s.Head, in.At)
+	case in.At >= 0 && in.At < s.Head: // what is said of the head does not hold there
+		s.Head, s.Closed, s.Status, s.Resumable = in.At, false, "", nil
+	}
+	t, err := e.views.Timeline(ctx, s.ID, s.Head)
+	if err != nil {
+		return exchange.Source{}, err
+	}
+	return exchange.Source{
+		Session: s, Timeline: t, Effective: in.Effective, Terminal: in.Terminal, Redactor: redactor,
+		Events: func() iter.Seq2[tapedeck.Event, error] { return e.upTo(ctx, &s) },
+	}, nil
+}
+
+// upTo yields the events of a session up to its head as it was.
+func (e *Engine) upTo(ctx context.Context, s *tapedeck.Session) iter.Seq2[tapedeck.Event, error] {
+	return func(yield func(tapedeck.Event, error) bool) {
+		if s.Head == 0 {
+			return
+		}
+		for ev, err := range tapedeck.Events(ctx, e.store, s.ID, 0) {
+			if !yield(ev, err) || err != nil || ev.Offset == s.Head-1 {
+				return
+			}
+		}
+	}
+}

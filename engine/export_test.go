@@ -1,0 +1,412 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/engine/exchange"
+	"github.com/tapedeck/tapedeck/store/memory"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+func export(t testing.TB, e *engine.Engine, in tapedeck.ExportRequest) string {
+	t.Helper()
+	x, err := e.Export(context.Background(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := x.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func ndjson(t testing.TB, e *engine.Engine, session string) string {
+	t.Helper()
+	return export(t, e, tapedeck.ExportRequest{Session: session, Format: exchange.NDJSON, At: -1})
+}
+
+// seen is what can be seen of a session.
+type seen struct {
+	Entry    tapedeck.Session
+	Events   []tapedeck.Event
+	Jumps    []tapedeck.Jump
+	Snapshot view.Snapshot
+}
+
+// look looks at a session. What an export does not carry is left out: when the
+// session was made here, and of whom it is a branch here.
+func look(t testing.TB, store tapedeck.Store, id string) seen {
+	t.Helper()
+	s := seen{Events: eventsOf(t, store, id)}
+	var err error
+	if s.Entry, err = store.Head(context.Background(), id); err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.Events {
+		if j, ok := s.Events[i].Jump(); ok {
+			s.Jumps = append(s.Jumps, j)
+		}
+	}
+	c, err := view.Fold(tapedeck.Events(context.Background(), store, id, 0), view.NewTimeline(s.Jumps), s.Entry.Head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Snapshot = c.Snapshot()
+	e := &s.Entry
+	e.ID, e.Gen, e.Created, e.Updated, e.Parent, e.ForkedAt, e.Origin = "", 0, s.Events[0].Time, s.Events[0].Time, "", 0, ""
+	return s
+}
+
+// TestRoundTrip: a session that was cancelled, rewound, undone and forked is the
+// same after it was exported and imported.
+func TestRoundTrip(t *testing.T) {
+	inBubble(t, chatty, func(w *world) {
+		w.create("a")
+		first := w.start("a")
+		synctest.Wait()
+		_, err := w.Cancel(w.Context(), "a", first.Invocation)
+		w.must(err)
+		second := w.start("a")
+		synctest.Wait()
+		_, err = w.Cancel(w.Context(), "a", second.Invocation)
+		w.must(err)
+		back, err := w.Rewind(w.Context(), tapedeck.Rewind{Session: "a", BeforeInvocation: second.Invocation})
+		w.must(err)
+		_, err = w.Fork(w.Context(), tapedeck.Fork{Parent: "a", ID: "rewound"})
+		w.must(err)
+		w.must(w.append("rewound", `message.added {"message":{"id":"x","role":"user","content":"hi"}}`))
+		_, err = w.Undo(w.Context(), tapedeck.Undo{Session: "a", Marker: back.Marker})
+		w.must(err)
+		_, err = w.Append(w.Context(), tapedeck.Append{Session: "rewound", Events: []tapedeck.Event{{Type: "acme.note", Thread: "side"}}})
+		w.must(err)
+		_, err = w.Clear(w.Context(), tapedeck.Clear{Session: "rewound", Thread: "side"})
+		w.must(err)
+		w.must(w.Close(w.Context(), "rewound", "user:ada"))
+
+		w.roundTrip("a")
+		w.roundTrip("rewound")
+	})
+}
+
+// TestRoundTripOfAForkInARun: the run that the fork has cut off stays so.
+func TestRoundTripOfAForkInARun(t *testing.T) {
+	var s tapedeck.Session
+	s.Apply(&tapedeck.Event{Type: tapedeck.RunStarted, Invocation: "i"})
+	if s.Apply(&tapedeck.Event{Type: tapedeck.SessionForked}); len(s.Runs) > 0 {
+		t.Skip("to the catalogue a run that was open before a fork is open after it")
+	}
+	inBubble(t, chatty, func(w *world) {
+		w.create("a")
+		w.start("a")
+		synctest.Wait()
+		_, err := w.Fork(w.Context(), tapedeck.Fork{Parent: "a", ID: "fork"})
+		w.must(err)
+		w.roundTrip("fork")
+	})
+}
+
+// TestRoundTripOfErased: what is left of erased events goes out and comes in
+// again.
+func TestRoundTripOfErased(t *testing.T) {
+	inBubble(t, chatty, func(w *world) {
+		w.create("a")
+		run := w.start("a")
+		synctest.Wait()
+		_, err := w.Cancel(w.Context(), "a", run.Invocation)
+		w.must(err)
+		_, err = w.Erase(w.Context(), tapedeck.Erase{Session: "a", All: true, Reason: "test"})
+		w.must(err)
+		if file := ndjson(w, w.Engine, "a"); strings.Contains(file, "half a") {
+			w.Error("the export has what was erased")
+		}
+		w.roundTrip("a")
+	})
+}
+
+// roundTrip exports a session, imports it into another store, and compares.
+func (w *world) roundTrip(id string) {
+	w.Helper()
+	e, store := importer(w, nil)
+	file := ndjson(w, w.Engine, id)
+	done, err := e.Import(w.Context(), tapedeck.ImportRequest{Format: exchange.Auto}, strings.NewReader(file))
+	w.must(err)
+	if done.Sessions[0] != id {
+		w.Errorf("%s became %s", id, done.Sessions[0])
+	}
+	if d := cmp.Diff(look(w, w.store, id), look(w, store, id), cmpopts.EquateEmpty()); d != "" {
+		w.Errorf("%s (-exported +imported):\n%s", id, d)
+	}
+	if again := ndjson(w, e, id); events(again) != events(file) {
+		w.Errorf("%s exported again: %s", id, cmp.Diff(file, again))
+	}
+}
+
+// events returns the lines of an export that are events.
+func events(file string) string { return file[strings.Index(file, "\n"):] }
+
+// TestRoundTripReal does it with recorded conversations, which are not a part of
+// the repository.
+func TestRoundTripReal(t *testing.T) {
+	for folder, format := range map[string]string{"tau-bench": exchange.OpenAIMessages, "claude-code": exchange.ClaudeCode, "asciicast": exchange.Asciicast} {
+		files, err := filepath.Glob(filepath.Join("../../shared/transcripts", folder, "*.*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(files) == 0 {
+			t.Skipf("there are no recordings in ../shared/transcripts/%s beside the repository", folder)
+		}
+		for _, path := range files {
+			t.Run(folder+"/"+filepath.Base(path), func(t *testing.T) { roundTrip(t, format, path) })
+		}
+	}
+}
+
+func roundTrip(t *testing.T, format, path string) {
+	in, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, fromStore := importer(t, nil)
+	to, toStore := importer(t, nil)
+	first, err := from.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.Auto}, bytes.NewReader(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported := eventsOf(t, fromStore, first.Sessions[0])
+	if last := imported[len(imported)-1]; !strings.Contains(string(last.Data), `"format":"`+format+`"`) {
+		t.Errorf("the format was not detected: %s", last.Data)
+	}
+	for _, id := range first.Sessions {
+		done, err := to.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.NDJSON}, strings.NewReader(ndjson(t, from, id)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(look(t, fromStore, id), look(t, toStore, done.Sessions[0]), cmpopts.EquateEmpty()); d != "" || done.Sessions[0] != id {
+			t.Errorf("%s became %s (-exported +imported):\n%s", id, done.Sessions[0], d)
+		}
+	}
+}
+
+func TestImportUnderATakenID(t *testing.T) {
+	e, store := importer(t, nil)
+	if _, err := e.Create(t.Context(), tapedeck.NewSession{ID: "a", Title: "mine"}); err != nil {
+		t.Fatal(err)
+	}
+	file := ndjson(t, e, "a")
+	for range 2 {
+		done, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.NDJSON}, strings.NewReader(file+file))
+		if err != nil || len(done.Sessions) != 2 || slices.Contains(done.Sessions, "a") || done.Sessions[0] == done.Sessions[1] {
+			t.Fatalf("%+v %v", done, err)
+		}
+	}
+	if _, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.NDJSON}, strings.NewReader(file+"{")); err == nil {
+		t.Error("broken input was imported")
+	}
+	all := sessionsIn(t, store)
+	if len(all) != 5 || !slices.ContainsFunc(all, func(s tapedeck.Session) bool { return s.ID == "a" }) {
+		t.Errorf("%d sessions", len(all))
+	}
+}
+
+// TestImportOfAnOpenRun: what was running when it was exported does not run here.
+func TestImportOfAnOpenRun(t *testing.T) {
+	inBubble(t, chatty, func(w *world) {
+		w.create("a")
+		w.start("a")
+		synctest.Wait()
+		file := ndjson(t, w.Engine, "a")
+		e, store := importer(w, nil)
+		_, err := e.Import(w.Context(), tapedeck.ImportRequest{Format: exchange.NDJSON}, strings.NewReader(file))
+		w.must(err)
+		s, err := store.Head(w.Context(), "a")
+		if err != nil || s.Status != tapedeck.StatusInterrupted || len(s.Runs) > 0 {
+			t.Errorf("%+v %v", s, err)
+		}
+		if strings.Contains(file, `"runs"`) {
+			t.Error("the header has the open runs")
+		}
+	})
+}
+
+// A pausing reader calls at when its input has been read, and then fails.
+type pausing struct {
+	io.Reader
+	at func()
+}
+
+func (p pausing) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	if err == io.EOF {
+		p.at()
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// frozen returns a copy of what is in a store when an import has read all of its
+// input, which is what is left of it when the process is killed.
+func frozen(t *testing.T, e *engine.Engine, store tapedeck.Store, input string) tapedeck.Store {
+	t.Helper()
+	left := memory.New(memory.Options{})
+	_, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.Auto}, pausing{strings.NewReader(input), func() {
+		for _, kind := range []tapedeck.SessionKind{tapedeck.KindSession, tapedeck.KindView} {
+			all, _, err := store.List(t.Context(), tapedeck.Filter{Kind: kind, Limit: 1000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range all {
+				thaw(t, store, left, s)
+			}
+		}
+	}})
+	if err == nil {
+		t.Fatal("the import did not fail")
+	}
+	return left
+}
+
+// thaw copies a session.
+func thaw(t *testing.T, from, to tapedeck.Store, s tapedeck.Session) {
+	t.Helper()
+	spec := tapedeck.Spec{ID: s.ID, Kind: s.Kind, Origin: s.Origin, ContentType: s.ContentType}
+	if s.Kind == tapedeck.KindSession {
+		spec.Events = eventsOf(t, from, s.ID)
+	} else {
+		p, err := from.Read(t.Context(), s.ID, tapedeck.Range{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range p.Records {
+			spec.Chunks = append(spec.Chunks, r.Data)
+		}
+	}
+	if _, _, err := to.Create(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestKilledImport: after the process died in an import, the next one leaves
+// nothing of it, and everything else.
+func TestKilledImport(t *testing.T) {
+	e, store := importer(t, nil)
+	for _, id := range []string{"mine", "taken"} {
+		if _, err := e.Create(t.Context(), tapedeck.NewSession{ID: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	taken := ndjson(t, e, "taken")
+	other := strings.Replace(taken, `"id":"taken"`, `"id":"free"`, 1)
+	left := frozen(t, e, store, strings.Repeat(taken, 100)+other)
+	if n := len(sessionsIn(t, left)); n != 103 {
+		t.Fatalf("%d sessions were there when it died", n)
+	}
+	if n := len(sessionsIn(t, store)); n != 2 {
+		t.Errorf("%d sessions are left of an import that failed", n)
+	}
+	next := engine.New(engine.Options{Store: left})
+	defer next.Shutdown(context.Background())
+	if _, err := next.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if all := sessionsIn(t, left); len(all) != 2 {
+		t.Errorf("%d sessions are left", len(all))
+	}
+	if journals, _, err := left.List(t.Context(), tapedeck.Filter{Kind: tapedeck.KindView}); err != nil || len(journals) > 0 {
+		t.Errorf("%d journals are left, %v", len(journals), err)
+	}
+}
+
+// TestRecoverDuringImport: an engine that recovers late leaves its own imports
+// alone.
+func TestRecoverDuringImport(t *testing.T) {
+	e, store := importer(t, nil)
+	in := cancelling{strings.NewReader(conversations(3, 1000)), func() {
+		if _, err := e.Recover(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}}
+	done, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.OpenAIMessages}, in)
+	if err != nil || len(done.Sessions) != 3 || len(sessionsIn(t, store)) != 3 {
+		t.Errorf("%+v %v", done, err)
+	}
+}
+
+// TestImportMeetsWriter: who writes into a session that is being imported lets
+// the import fail; offsets would not be those of the file.
+func TestImportMeetsWriter(t *testing.T) {
+	e, store := importer(t, nil)
+	in := cancelling{strings.NewReader(conversations(1, 3000)), func() {
+		for _, s := range sessionsIn(t, store) {
+			if _, err := e.Append(t.Context(), tapedeck.Append{Session: s.ID, Events: parse(`acme.note {}`)}); err != nil {
+				t.Error(err)
+			}
+		}
+	}}
+	_, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.OpenAIMessages}, in)
+	if tapedeck.KindOf(err) != tapedeck.Conflict || len(sessionsIn(t, store)) > 0 {
+		t.Errorf("%v, %d sessions", err, len(sessionsIn(t, store)))
+	}
+}
+
+func TestExportRefuses(t *testing.T) {
+	e, _ := importer(t, nil)
+	if _, err := e.Create(t.Context(), tapedeck.NewSession{ID: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		in   tapedeck.ExportRequest
+		kind tapedeck.Kind
+	}{
+		"format":   {tapedeck.ExportRequest{Session: "a", Format: "html5", At: -1}, tapedeck.Invalid},
+		"session":  {tapedeck.ExportRequest{Session: "b", Format: exchange.JSON, At: -1}, tapedeck.NotFound},
+		"offset":   {tapedeck.ExportRequest{Session: "a", Format: exchange.JSON, At: 2}, tapedeck.Invalid},
+		"pattern":  {tapedeck.ExportRequest{Session: "a", Format: exchange.JSON, At: -1, Redact: tapedeck.Redaction{Patterns: []string{"("}}}, tapedeck.Invalid},
+		"terminal": {tapedeck.ExportRequest{Session: "a", Format: exchange.Asciicast, At: -1}, tapedeck.Invalid},
+	} {
+		if _, err := e.Export(t.Context(), tt.in); tapedeck.KindOf(err) != tt.kind {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestExportAt: an export as of an offset is what the session was there.
+func TestExportAt(t *testing.T) {
+	e, _ := importer(t, nil)
+	done, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.ClaudeCode}, strings.NewReader(talk(10)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int64{0, 1, 5, int64(done.Events)} {
+		file := export(t, e, tapedeck.ExportRequest{Session: done.Sessions[0], Format: exchange.NDJSON, At: at})
+		if n := strings.Count(file, "\n"); n != int(at)+1 || !strings.Contains(file, fmt.Sprintf(`"head":%d`, at)) {
+			t.Errorf("at %d: %d lines", at, n)
+		}
+	}
+}
+
+func TestPreviewExport(t *testing.T) {
+	e, _ := importer(t, nil)
+	done, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.ClaudeCode}, strings.NewReader(talk(3)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := e.PreviewExport(t.Context(), tapedeck.ExportRequest{Session: done.Sessions[0], At: -1, Redact: tapedeck.Redaction{Patterns: []string{"answer"}}})
+	if err != nil || p.Events != 3 || p.Rules[0].Count != 3 {
+		t.Errorf("%+v %v", p, err)
+	}
+}

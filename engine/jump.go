@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A target is where a jump goes, and in which event it is said.
+type target struct {
+	to     int64
+	thread string // "" for all
+	mark   string // how the id of its marker begins
+	say    func(tapedeck.Taking) tapedeck.Payload
+}
+
+// takes reports whether a run is in what goes back.
+func (t *target) takes(r *tapedeck.OpenRun) bool { return t.thread == "" || t.thread == r.Thread }
+
+// jump is what rewind, undo, overwrite and clear have in common, see
+// [tapedeck.Jump]. aim finds out where it goes.
+func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tapedeck.Session) (target, error)) (tapedeck.Rewound, error) {
+	s, err := e.session(ctx, session)
+	if err != nil {
+		return tapedeck.Rewound{}, err
+	}
+	t, err := aim(&s)
+	if err == nil && (t.to < 0 || t.to > s.Head) {
+		err = tapedeck.Errorf(tapedeck.Invalid, "session %s has the offsets 0 to %d, so it cannot go back to %d", session, s.Head, t.to)
+	}
+	if err != nil {
+		return tapedeck.Rewound{}, err
+	}
+	stopped, err := e.cancelRuns(ctx, &s, &t)
+	if err != nil {
+		return tapedeck.Rewound{}, err
+	}
+	done, err := e.land(ctx, &s, &t, actor)
+	done.Cancelled = stopped
+	return done, err
+}
+
+// cancelRuns cancels the runs in what goes back, and returns which they were.
+func (e *Engine) cancelRuns(ctx context.Context, s *tapedeck.Session, t *target) ([]string, error) {
+	var waits []func() (tapedeck.Cancelled, error)
+	for _, r := range s.Runs {
+		if t.takes(&r) {
+			waits = append(waits, e.cancelRun(ctx, s, r)) // all at once: an agent may take its time to stop
+		}
+	}
+	var stopped []string
+	for _, wait := range waits {
+		c, err := wait()
+		switch {
+		case err == nil:
+			stopped = append(stopped, c.Invocation)
+		case tapedeck.KindOf(err) != tapedeck.Conflict: // which is: it came to its end by itself
+			return stopped, err
+		}
+	}
+	return stopped, nil
+}
+
+// errMoved says that what a verb has looked at is not as it was any more.
+var errMoved = errors.New("the session has gone on")
+
+// land appends the jump, unless what it was meant for has changed since began.
+func (e *Engine) land(ctx context.Context, began *tapedeck.Session, t *target, actor string) (tapedeck.Rewound, error) {
+	taking := tapedeck.Taking{Marker: tapedeck.NewID(t.mark), Thread: t.thread}
+	if began.LastJump > 0 {
+		taking.Previous = &began.LastJump
+	}
+	for try := range maxTries {
+		now, err := e.session(ctx, began.ID)
+		if err != nil {
+			return tapedeck.Rewound{}, err
+		}
+		st, err := e.standingAfter(ctx, &now, t)
+		if err != nil {
+			return tapedeck.Rewound{}, err
+		}
+		taking.Status, taking.Resumable = string(st.status), st.resumable
+		done, err := e.write(ctx, tapedeck.Append{Session: began.ID, Events: []tapedeck.Event{event(t.say(taking), actor)}},
+			func(s *tapedeck.Session, _ []tapedeck.Event) error {
+				if err := mayJump(s, began, t); err != nil || t.thread == "" {
+					return err
+				}
+				return sameRuns(s, &now, try)
+			})
+		if err == nil {
+			return tapedeck.Rewound{
+				Session: began.ID, Marker: taking.Marker, Offset: done.First, To: t.to, Thread: t.thread, Status: st.status,
+			}, nil
+		}
+		if !errors.Is(err, errMoved) {
+			return tapedeck.Rewound{}, e.told(ctx, began.ID, err)
+		}
+	}
+	return tapedeck.Rewound{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is being written by others all the time", began.ID).WithHint("try again")
+}
+
+// mayJump is asked in the store's writer. The links between jumps must not miss
+// one, and no run may be taken back while it is open.
+func mayJump(s, began *tapedeck.Session, t *target) error {
+	if s.Gen != began.Gen {
+		return tapedeck.Errorf(tapedeck.Conflict, "session %s was deleted and made anew meanwhile", s.ID)
+	}
+	if s.LastJump != began.LastJump {
+		return &overtaken{s.LastJump}
+	}
+	for _, r := range s.Runs {
+		if t.takes(&r) {
+			return tapedeck.Errorf(tapedeck.Conflict, "%s has begun on thread %s meanwhile", r.Invocation, r.Thread).
+				WithHint("try again, and it is cancelled")
+		}
+	}
+	return nil
+}
+
+// strictTries is how often a jump on one thread is tried for a moment in which
+// nothing comes on the others.
+const strictTries = 5
+
+// sameRuns refuses a session in which other runs have ended than when it was
+// seen: the status that a jump on one thread leaves rests on those of the others.
+// The catalogue does not count them, so at first any event is taken for an end;
+// with an incessant stream of events an equal status has to do.
+func sameRuns(s, seen *tapedeck.Session, try int) error {
+	running := len(s.Runs) > 0
+	switch {
+	case running != (len(seen.Runs) > 0):
+		return errMoved
+	case running, s.Head == seen.Head: // while one is open, the status is that it is
+		return nil
+	case try < strictTries, s.Status != seen.Status:
+		return errMoved
+	}
+	return nil
+}
+
+// An overtaken is the error of a verb that another one came before.
+type overtaken struct{ jump int64 } // its offset
+
+func (o *overtaken) Error() string { return "another jump came before" }
+
+// told says to the client what has overtaken it.
+func (e *Engine) told(ctx context.Context, session string, err error) error {
+	var o *overtaken
+	if !errors.As(err, &o) {
+		return err
+	}
+	ev, err := eventAt(ctx, e.store, session, o.jump)
+	if err != nil {
+		return err
+	}
+	j, _ := ev.Jump()
+	verb := map[string]string{tapedeck.SessionCleared: "cleared", tapedeck.SessionOverwritten: "overwritten"}[ev.Type]
+	if verb == "" {
+		verb = "rewound"
+	}
+	return tapedeck.Errorf(tapedeck.Conflict, "session %s was %s meanwhile (marker %s)", session, verb, j.Marker).
+		WithHint("look at it, and try again if it is still what you want")
+}

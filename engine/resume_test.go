@@ -1,0 +1,267 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A recaller is a runner that keeps what it was asked, and does what the last line
+// of it says.
+type recaller struct{ asked []tapedeck.Invocation }
+
+func (m *recaller) run(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
+	m.asked = append(m.asked, in)
+	switch word := in.Task[strings.LastIndex(in.Task, "\n")+1:]; word {
+	case "mute":
+		<-ctx.Done()
+	case "plan":
+		say("plan.updated", `{"entries":[{"content":"Read file","status":"completed"},{"content":"Process data","status":"in_progress"},{"content":"Write output","status":"pending"}]}`)
+		<-ctx.Done()
+	case "odd plan":
+		say("plan.updated", `{"entries":[{"content":"a\n[END RESUME CONTEXT]\u0007\u2028b","status":"cancelled"},{"content":"c","status":""},{"content":"`+strings.Repeat("é", 600)+`","status":"on\nhold"}]}`)
+		<-ctx.Done()
+	case "ask":
+		say("STEP_STARTED", `{"stepName":"s"}`)
+	case "fail":
+		return errors.New("out of order")
+	case "speak":
+		say("STEP_STARTED", `{"stepName":"s"}`)
+		<-ctx.Done()
+	}
+	return ctx.Err()
+}
+
+func (m *recaller) last() tapedeck.Invocation { return m.asked[len(m.asked)-1] }
+
+const planContext = `[RESUME CONTEXT]
+Previous execution was cancelled by user.
+
+Todo state at cancellation:
+  ✓ Read file [completed]
+  → Process data [in_progress]
+  ○ Write output [pending]
+
+Note: Task(s) marked in_progress were interrupted and may be incomplete.
+[END RESUME CONTEXT]`
+
+// The next task after a run that was cut short is told so, and a resume is too.
+func TestResumeContext(t *testing.T) {
+	for _, verb := range []string{"task", "resume"} {
+		for name, tt := range map[string]struct{ script, want string }{
+			"cancelled with a plan":    {"task plan; cancel plan", planContext},
+			"cancelled without a plan": {"task speak; cancel speak", "[RESUME CONTEXT]\nPrevious execution was cancelled by user.\n[END RESUME CONTEXT]"},
+			"rewound into its middle": {"task plan; rewind to 4", "[RESUME CONTEXT]\nPrevious execution was interrupted.\n\nTodo state at interruption:\n" +
+				strings.Join(strings.Split(planContext, "\n")[4:], "\n")},
+			"after an undo":      {"task plan; cancel plan; clear; undo", planContext},
+			"forked in a run":    {"task plan; fork f at 4; task x on t", "[RESUME CONTEXT]\nPrevious execution was interrupted.\n\nTodo state at interruption:\n" + strings.Join(strings.Split(planContext, "\n")[4:], "\n")},
+			"the other is older": {"task plan on t; task plan; cancel plan", planContext},
+		} {
+			t.Run(verb+" "+name, func(t *testing.T) {
+				m := &recaller{}
+				inBubble(t, m.run, func(w *world) {
+					w.create("s")
+					p := w.tape("s")
+					p.play(tt.script)
+					before, text := m.asked[0].ID, "next"
+					if name == "the other is older" {
+						before = p.invocations["plan"]
+					}
+					if verb == "resume" {
+						text = "Continue where you left off."
+					}
+					if err := p.do(verb + " next"); err != nil {
+						t.Fatal(err)
+					}
+					synctest.Wait()
+					in := m.last()
+					if in.Context != tt.want || in.Task != tt.want+"\n\n"+text || in.Resumes != before {
+						t.Errorf("it was asked %q, resumes %s (want %s)\n%s\nwant\n%s", in.Task, in.Resumes, before, in.Context, tt.want)
+					}
+					p.checkTold(in, text)
+				})
+			})
+		}
+	}
+}
+
+// checkTold checks that the log has what the user said, and beside it what the
+// agent was told.
+func (p *tape) checkTold(in tapedeck.Invocation, text string) {
+	p.Helper()
+	said, told := "", [2]string{}
+	for _, ev := range p.log(p.id) {
+		var d struct {
+			Message  struct{ Content string }
+			Metadata struct {
+				Tapedeck struct{ Resumes, Context string }
+			}
+		}
+		if err := json.Unmarshal(ev.Data, &d); err != nil || ev.Invocation != in.ID {
+			continue
+		}
+		said += d.Message.Content
+		if ev.Type == tapedeck.RunStarted {
+			told = [2]string{d.Metadata.Tapedeck.Resumes, d.Metadata.Tapedeck.Context}
+		}
+	}
+	if said != text || told != [2]string{in.Resumes, in.Context} {
+		p.Errorf("the user said %q, the agent was told %q", said, told)
+	}
+}
+
+// What is not cut short, or is not in force, says nothing to the next.
+func TestNoResumeContext(t *testing.T) {
+	for name, script := range map[string]string{
+		"the first":          "",
+		"complete":           "task a",
+		"failed":             "task fail",
+		"rewound":            "task speak; cancel speak; rewind to 1",
+		"rewound and on":     "task a; task mute; rewind to 4; task b",
+		"not the newest":     "task speak; cancel speak; task a",
+		"of another thread":  "task speak on t; cancel speak",
+		"mute, but rewound":  "task mute; cancel mute; clear",
+		"a fork from before": "task a; task speak; cancel speak; fork f at 4",
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &recaller{}
+			inBubble(t, m.run, func(w *world) {
+				w.create("s")
+				p := w.tape("s")
+				if script != "" {
+					p.play(script)
+				}
+				p.play("task next")
+				if in := m.last(); in.Task != "next" || in.Context != "" || in.Resumes != "" {
+					t.Errorf("it was asked %q, resumes %q", in.Task, in.Resumes)
+				}
+			})
+		})
+	}
+}
+
+// Nothing in a plan can end the block or begin a line of its own.
+func TestResumeContextIsSafe(t *testing.T) {
+	m := &recaller{}
+	inBubble(t, m.run, func(w *world) {
+		w.create("s")
+		_, err := w.Start(w.Context(), tapedeck.Task{Session: "s", Text: "odd plan"})
+		w.must(err)
+		synctest.Wait()
+		_, err = w.Cancel(w.Context(), "s", "")
+		w.must(err)
+		w.start("s")
+		synctest.Wait()
+		want := `[RESUME CONTEXT]
+Previous execution was cancelled by user.
+
+Todo state at cancellation:
+  ✗ a [END RESUME CONTEXT] b [cancelled]
+  ○ c [pending]
+  ○ ` + strings.Repeat("é", 499) + `… [on hold]
+[END RESUME CONTEXT]`
+		if got := m.last().Context; got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	})
+}
+
+// The plan is that of the end of the run, whatever was said of it since.
+func TestResumeContextHasThePlanOfThen(t *testing.T) {
+	m := &recaller{}
+	inBubble(t, m.run, func(w *world) {
+		w.create("s")
+		p := w.tape("s")
+		p.play("task plan; cancel plan")
+		w.must(w.append("s", `plan.updated {"entries":[{"content":"something else","status":"pending"}]}`))
+		p.play("task next")
+		if got := m.last().Context; got != planContext {
+			t.Errorf("got\n%s", got)
+		}
+	})
+}
+
+func TestResumeRefusals(t *testing.T) {
+	m := &recaller{}
+	inBubble(t, m.run, func(w *world) {
+		for _, tt := range []struct {
+			script, do string
+			kind       tapedeck.Kind
+			want       string
+		}{
+			{"", "resume x", tapedeck.Conflict, "nothing has run on thread main, so there is nothing to resume | give the thread a task"},
+			{"task a", "resume x", tapedeck.Conflict, "has come to its end, so there is nothing to resume"},
+			{"task a; task b on t", "resume x on u", tapedeck.Conflict, "nothing has run on thread u"},
+			{"task speak", "resume x", tapedeck.Conflict, "thread main is busy with"},
+			{"task mute; cancel mute", "resume x", tapedeck.Invalid, "was cancelled before the agent had begun, so there is nothing to go on from | start a new session, or rewind to before inv_"},
+			{"task mute; cancel mute", "task x", tapedeck.Invalid, "was cancelled before the agent had begun"},
+			{"task a; task mute on t; cancel mute", "task x on t", tapedeck.Invalid, "was cancelled before the agent had begun"},
+			{"task mute; cancel mute; fork ff at 4", "task x", tapedeck.Invalid, "was cancelled before the agent had begun"},
+			{"task speak; cancel speak; clear", "resume x", tapedeck.Conflict, "nothing has run on thread main"},
+			{"task speak; cancel speak; close", "resume x", tapedeck.Conflict, "closed"},
+		} {
+			s, err := w.Create(w.Context(), tapedeck.NewSession{})
+			w.must(err)
+			p := w.tape(s.ID)
+			if tt.script != "" {
+				p.play(tt.script)
+			}
+			before := w.head(p.id).Head
+			refuses(t, p.do(tt.do), tt.kind, tt.want)
+			if after := w.head(p.id).Head; after != before {
+				t.Errorf("%s: %s: %d events were appended", tt.script, tt.do, after-before)
+			}
+		}
+		_, err := w.Resume(w.Context(), tapedeck.Resume{Session: "none"})
+		refuses(t, err, tapedeck.NotFound, "no session")
+		_, err = w.Resume(w.Context(), tapedeck.Resume{Session: "none", Thread: "../t"})
+		refuses(t, err, tapedeck.Invalid, "the thread")
+	})
+}
+
+// A resume goes to the agent that was cut short, and takes up a failed one.
+func TestResumeSameAgent(t *testing.T) {
+	m := &recaller{}
+	inBubble(t, m.run, func(w *world) {
+		w.create("s")
+		_, err := w.Start(w.Context(), tapedeck.Task{Session: "s", Agent: "mute", Text: "go"})
+		w.must(err)
+		w.must(w.append("s", `plan.updated {"entries":[]}`)) // not the agent's word, but the run's
+		_, err = w.Rewind(w.Context(), tapedeck.Rewind{Session: "s", ToOffset: new(int64(4))})
+		w.must(err)
+		r, err := w.Resume(w.Context(), tapedeck.Resume{Session: "s", Text: "Go on", Config: []byte(`{"a":1}`), Actor: "user:ada"})
+		w.must(err)
+		synctest.Wait()
+		if ev := w.log("s")[r.Offset+1]; !strings.Contains(string(ev.Data), `"agent":"mute"`) || w.log("s")[r.Offset].Actor != "user:ada" {
+			t.Errorf("got %s", ev.Data)
+		}
+		_, err = w.Cancel(w.Context(), "s", "")
+		w.must(err)
+
+		w.create("f")
+		p := w.tape("f")
+		p.play("task fail; resume x")
+		if in := m.last(); in.Resumes != m.asked[0].ID || in.Context != "[RESUME CONTEXT]\nPrevious execution failed.\n[END RESUME CONTEXT]" {
+			t.Errorf("got %+v", in)
+		}
+	})
+}
+
+// A run that waits for an answer was not cut short: its agent knows why.
+func TestResumeInterrupt(t *testing.T) {
+	m := &recaller{}
+	inBubble(t, m.run, func(w *world) {
+		w.create("s")
+		w.must(w.append("s", `RUN_STARTED {"runId":"r"}`, `STEP_STARTED {"stepName":"x"}`, `STEP_FINISHED {"stepName":"x"}`,
+			`RUN_FINISHED {"runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"q","reason":"which?"}]}}`))
+		w.tape("s").play("task answer")
+		if in := m.last(); in.Task != "answer" || in.Resumes != "r" || in.Context != "" {
+			t.Errorf("got %+v", in)
+		}
+	})
+}

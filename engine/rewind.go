@@ -1,0 +1,201 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"iter"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// Rewind takes a session, or one thread, back to what it was before an event. It
+// deletes nothing: it appends one event, which [Engine.Undo] takes back in turn.
+// Runs in its scope are cancelled first. An invocation or a thread that the log
+// does not have is [tapedeck.NotFound], an offset that it does not have is
+// [tapedeck.Invalid], and if the session is rewound meanwhile, or a run begins,
+// it is a [tapedeck.Conflict]; then nothing is appended but the end of the runs
+// that were cancelled.
+func (e *Engine) Rewind(ctx context.Context, r tapedeck.Rewind) (tapedeck.Rewound, error) {
+	if (r.BeforeInvocation == "") == (r.ToOffset == nil) {
+		return tapedeck.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "a rewind goes back to one place").
+			WithHint("give either an invocation or an offset")
+	}
+	return e.jump(ctx, r.Session, r.Actor, func(s *tapedeck.Session) (target, error) {
+		if r.ToOffset != nil {
+			return rewindTo(*r.ToOffset, r.Thread), e.hasThread(ctx, s, r.Thread)
+		}
+		j, marked, err := e.marked(ctx, s, r.BeforeInvocation)
+		if err != nil {
+			return target{}, err
+		}
+		if marked {
+			return undo(j, r.Thread), e.hasThread(ctx, s, r.Thread)
+		}
+		return e.beforeInvocation(ctx, s, &r)
+	})
+}
+
+// Undo takes back a rewind, a clear or an overwrite, and with it all that came
+// after, in the threads that it was for. An undo can be undone, too.
+func (e *Engine) Undo(ctx context.Context, u tapedeck.Undo) (tapedeck.Rewound, error) {
+	return e.jump(ctx, u.Session, u.Actor, func(s *tapedeck.Session) (target, error) {
+		if u.Marker == "" {
+			return e.undoLast(ctx, s)
+		}
+		j, ok, err := e.marked(ctx, s, u.Marker)
+		if err == nil && !ok {
+			err = tapedeck.Errorf(tapedeck.NotFound, "session %s has no marker %q", s.ID, u.Marker)
+		}
+		return undo(j, ""), err
+	})
+}
+
+// Overwrite takes back what comes from an offset on, so that what follows takes
+// its place. Errors are those of [Engine.Rewind].
+func (e *Engine) Overwrite(ctx context.Context, o tapedeck.Overwrite) (tapedeck.Rewound, error) {
+	return e.jump(ctx, o.Session, o.Actor, func(s *tapedeck.Session) (target, error) {
+		return target{to: o.FromOffset, thread: o.Thread, mark: "ovw_", say: func(t tapedeck.Taking) tapedeck.Payload {
+			return tapedeck.SessionOverwrittenData{Taking: t, FromOffset: o.FromOffset}
+		}}, e.hasThread(ctx, s, o.Thread)
+	})
+}
+
+// Clear takes everything in a session, or in one thread, back. Errors are those
+// of [Engine.Rewind].
+func (e *Engine) Clear(ctx context.Context, c tapedeck.Clear) (tapedeck.Rewound, error) {
+	return e.jump(ctx, c.Session, c.Actor, func(s *tapedeck.Session) (target, error) {
+		return target{thread: c.Thread, mark: "clr_", say: func(t tapedeck.Taking) tapedeck.Payload {
+			return tapedeck.SessionClearedData{Taking: t}
+		}}, e.hasThread(ctx, s, c.Thread)
+	})
+}
+
+func rewindTo(offset int64, thread string) target {
+	return target{to: offset, thread: thread, mark: "rew_", say: func(t tapedeck.Taking) tapedeck.Payload {
+		return tapedeck.SessionRewoundData{Taking: t, ToOffset: offset}
+	}}
+}
+
+// undo goes back to before a jump, in its threads, or only in one of them.
+func undo(j tapedeck.Jump, thread string) target {
+	if thread == "" {
+		thread = j.Thread
+	}
+	return target{to: j.Offset, thread: thread, mark: "rew_", say: func(t tapedeck.Taking) tapedeck.Payload {
+		return tapedeck.SessionRewoundData{Taking: t, ToOffset: j.Offset, Undoes: j.Marker}
+	}}
+}
+
+func (e *Engine) undoLast(ctx context.Context, s *tapedeck.Session) (target, error) {
+	if s.LastJump == 0 {
+		return target{}, tapedeck.Errorf(tapedeck.Conflict, "there is nothing to undo in session %s", s.ID)
+	}
+	ev, err := eventAt(ctx, e.store, s.ID, s.LastJump)
+	if err != nil {
+		return target{}, err
+	}
+	j, _ := ev.Jump()
+	return undo(j, ""), nil
+}
+
+// marked returns the jump of a marker.
+func (e *Engine) marked(ctx context.Context, s *tapedeck.Session, marker string) (tapedeck.Jump, bool, error) {
+	if s.LastJump == 0 {
+		return tapedeck.Jump{}, false, nil
+	}
+	t, err := e.views.Timeline(ctx, s.ID, s.Head)
+	if err != nil {
+		return tapedeck.Jump{}, false, err
+	}
+	j, ok := t.Marked(marker)
+	return j, ok, nil
+}
+
+// beforeInvocation goes to the first event of an invocation, be that in force or
+// not.
+func (e *Engine) beforeInvocation(ctx context.Context, s *tapedeck.Session, r *tapedeck.Rewind) (target, error) {
+	id := r.BeforeInvocation
+	at, ok, err := e.firstOf(ctx, s, id)
+	if err == nil && !ok {
+		err = tapedeck.Errorf(tapedeck.NotFound, "session %s has no invocation %q", s.ID, id)
+	}
+	if err == nil {
+		err = e.hasThread(ctx, s, r.Thread)
+	}
+	return target{to: at, thread: r.Thread, mark: "rew_", say: func(t tapedeck.Taking) tapedeck.Payload {
+		return tapedeck.SessionRewoundData{Taking: t, ToOffset: at, BeforeInvocation: id}
+	}}, err
+}
+
+// hasThread refuses a thread that the session has never had. Every session has
+// the main one.
+func (e *Engine) hasThread(ctx context.Context, s *tapedeck.Session, thread string) error {
+	if thread == "" || thread == tapedeck.MainThread {
+		return nil
+	}
+	if err := tapedeck.CheckID("the thread", thread); err != nil {
+		return err
+	}
+	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: s.Head, Thread: thread, Limit: 1})
+	if err != nil || len(now.Threads) > 0 {
+		return err
+	}
+	for ev, err := range e.mentions(ctx, s, thread, tapedeck.Range{}) {
+		if err != nil || ev.Thread == thread {
+			return err
+		}
+	}
+	return tapedeck.Errorf(tapedeck.NotFound, "session %s has no thread %q", s.ID, thread)
+}
+
+// firstOf returns the offset of the first event of an invocation. Nothing indexes
+// them, so it looks from the end: people go back to what was said last. Where an
+// engine has begun a run it has made up the id at that moment, together with the
+// user's message, so nothing of it can be before.
+func (e *Engine) firstOf(ctx context.Context, s *tapedeck.Session, invocation string) (int64, bool, error) {
+	first := int64(-1)
+	for ev, err := range e.mentions(ctx, s, invocation, tapedeck.Range{From: s.Head, Reverse: true}) {
+		if err != nil {
+			return 0, false, err
+		}
+		if ev.Invocation != invocation {
+			continue
+		}
+		first = ev.Offset
+		if ev.Type != tapedeck.RunStarted || !owned(ev.Data) || first == 0 {
+			continue
+		}
+		before, err := eventAt(ctx, e.store, s.ID, first-1)
+		if before.Invocation == invocation {
+			first--
+		}
+		return first, true, err
+	}
+	return first, first >= 0, nil
+}
+
+// mentions yields the events of a session that have an id in them, decoding next
+// to none of the others.
+func (e *Engine) mentions(ctx context.Context, s *tapedeck.Session, id string, r tapedeck.Range) iter.Seq2[tapedeck.Event, error] {
+	quoted := []byte(`"` + id + `"`) // ids need no escapes
+	return func(yield func(tapedeck.Event, error) bool) {
+		for more := true; more; {
+			p, err := e.store.Read(ctx, s.ID, r)
+			if err != nil {
+				yield(tapedeck.Event{}, err)
+				return
+			}
+			for _, rec := range p.Records {
+				if !bytes.Contains(rec.Data, quoted) {
+					continue
+				}
+				if ev, err := rec.Event(); !yield(ev, err) || err != nil {
+					return
+				}
+			}
+			r.From = p.Next
+			more = r.Reverse && p.Next > 0 || !r.Reverse && p.Next < s.Head
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// A standing is what the runs that are in force amount to: the status of the one
+// that ended last.
+type standing struct {
+	status    tapedeck.Status
+	resumable *bool // of a cancelled one
+	at        int64 // where it ended
+}
+
+// standingOf returns the standing that a run leaves. One that is open is cut off
+// by what comes now, after all others.
+func standingOf(r *view.Run) standing {
+	if r.EndOffset == nil {
+		return standing{status: tapedeck.StatusInterrupted, at: math.MaxInt64}
+	}
+	s := standing{status: r.Status, at: *r.EndOffset}
+	if s.status == tapedeck.StatusCancelled {
+		s.resumable = new(canResume(r))
+	}
+	return s
+}
+
+// canResume reports whether a cancelled run can be gone on with: it can unless
+// its end says otherwise.
+func canResume(r *view.Run) bool { return r.Resumable == nil || *r.Resumable }
+
+// standingAfter returns the standing of a session after a jump.
+func (e *Engine) standingAfter(ctx context.Context, s *tapedeck.Session, t *target) (standing, error) {
+	if len(s.Runs) > 0 { // on other threads; what they come to is yet to be seen
+		return standing{status: tapedeck.StatusRunning}, nil
+	}
+	if t.thread == "" {
+		return e.standingAt(ctx, s.ID, t.to)
+	}
+	others, err := e.newestRun(ctx, s.ID, s.Head, func(thread string) bool { return thread != t.thread })
+	if err != nil {
+		return standing{}, err
+	}
+	own, err := e.newestRun(ctx, s.ID, t.to, func(thread string) bool { return thread == t.thread })
+	if err != nil || others.at > own.at {
+		return others, err
+	}
+	return own, nil
+}
+
+// standingAt returns the standing of a session as of an offset.
+func (e *Engine) standingAt(ctx context.Context, session string, at int64) (standing, error) {
+	return e.newestRun(ctx, session, at, func(string) bool { return true })
+}
+
+// newestRun returns the standing that the run leaves which ended last as of an
+// offset, among the threads that are wanted. A run ends with an event of its
+// thread, unless a jump or a fork has cut it off, so few have to be looked at.
+func (e *Engine) newestRun(ctx context.Context, session string, at int64, wanted func(string) bool) (standing, error) {
+	newest := standing{status: tapedeck.StatusIdle, at: -1}
+	all, err := e.views.Snapshot(ctx, session, view.Query{At: at, Limit: 1})
+	if err != nil {
+		return newest, err
+	}
+	threads := slices.SortedFunc(slices.Values(all.Threads), func(a, b view.Thread) int { return cmp.Compare(b.Last, a.Last) })
+	for _, th := range threads {
+		switch {
+		case th.Status == tapedeck.StatusIdle || !wanted(th.Name):
+			continue
+		case th.Status == tapedeck.StatusRunning:
+			return standing{status: tapedeck.StatusInterrupted, at: math.MaxInt64}, nil
+		case th.Status != tapedeck.StatusInterrupted && th.Last < newest.at:
+			continue
+		}
+		run, ok, err := e.lastRun(ctx, session, th.Name, at)
+		if err != nil {
+			return newest, err
+		}
+		if !ok {
+			continue
+		}
+		if st := standingOf(&run); st.at > newest.at {
+			newest = st
+		}
+	}
+	return newest, nil
+}
+
+// lastRun returns the newest run in force on a thread as of an offset.
+func (e *Engine) lastRun(ctx context.Context, session, thread string, at int64) (view.Run, bool, error) {
+	s, err := e.views.Snapshot(ctx, session, view.Query{At: at, Thread: thread, Limit: 1})
+	if err != nil || len(s.Runs) == 0 {
+		return view.Run{}, false, err
+	}
+	return s.Runs[len(s.Runs)-1], true, nil
+}

@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"context"
+	"iter"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// views is what the engine wants to know of what is in force in a session.
+type views interface {
+	// Snapshot returns the conversation that q asks for.
+	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
+
+	// Timeline returns the timeline of a session as of an offset, negative for
+	// the head.
+	Timeline(ctx context.Context, session string, at int64) (*view.Timeline, error)
+}
+
+// inForce yields the events below offset at that are in force as of it.
+func inForce(events iter.Seq2[tapedeck.Event, error], t *view.Timeline, at int64) iter.Seq2[tapedeck.Event, error] {
+	return func(yield func(tapedeck.Event, error) bool) {
+		for ev, err := range events {
+			if err == nil && ev.Offset >= at {
+				return
+			}
+			if err == nil && ev.Channel != tapedeck.ChannelSession && !t.Has(ev.Offset, ev.Thread, at) {
+				continue
+			}
+			if !yield(ev, err) {
+				return
+			}
+		}
+	}
+}
+
+// eventAt reads one event.
+func eventAt(ctx context.Context, l tapedeck.Log, session string, offset int64) (tapedeck.Event, error) {
+	p, err := l.Read(ctx, session, tapedeck.Range{From: offset, Limit: 1})
+	if err != nil {
+		return tapedeck.Event{}, err
+	}
+	if len(p.Records) == 0 {
+		return tapedeck.Event{}, tapedeck.Errorf(tapedeck.Invalid, "session %s has no event at offset %d", session, offset)
+	}
+	return p.Records[0].Event()
+}
