@@ -1,0 +1,160 @@
+package search_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/search"
+	"github.com/tapedeck/tapedeck/store/sqlite"
+)
+
+// openBench returns a store in a folder with an index that is told of commits.
+func openBench(b *testing.B) (*sqlite.Store, *search.Index) {
+	var x *search.Index
+	s, err := sqlite.Open(b.Context(), b.TempDir(), sqlite.Options{OnCommit: func([]tapedeck.Commit) { x.Changed() }})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = s.Close() })
+	i, err := s.OpenIndex()
+	if err != nil {
+		b.Fatal(err)
+	}
+	x = search.New(search.Options{Index: i, Log: s, Patience: time.Hour})
+	return s, x
+}
+
+// turn is what a turn of an agent leaves behind: 40 events, 6 of them ends of
+// something that is found.
+func turn(i int) []tapedeck.Event {
+	id := fmt.Sprint("m", i)
+	payloads := []tapedeck.Payload{
+		tapedeck.MessageAddedData{Message: tapedeck.NewMessage("u"+id, tapedeck.RoleUser, fmt.Sprintf("please look at file number%d and fix the tests", i))},
+		tapedeck.ToolCallStartData{ToolCallID: id, ToolCallName: "Read"},
+		tapedeck.ToolCallArgsData{ToolCallID: id, Delta: fmt.Sprintf(`{"path":"src/pkg%d/file_test.go"}`, i%100)},
+		tapedeck.ToolCallEndData{ToolCallID: id},
+		tapedeck.ToolCallResultData{MessageID: "r" + id, ToolCallID: id, Content: []byte(`"` + strings.Repeat("func TestSomething of the package with some words ", 20) + `"`)},
+		tapedeck.TextMessageStartData{MessageID: id},
+	}
+	for j := range 33 {
+		payloads = append(payloads, tapedeck.TextMessageContentData{MessageID: id, Delta: fmt.Sprintf("the word%d is here and ", (i*7+j)%5000)})
+	}
+	payloads = append(payloads, tapedeck.TextMessageEndData{MessageID: id})
+	events := make([]tapedeck.Event, len(payloads))
+	for i, p := range payloads {
+		events[i] = tapedeck.NewEvent(p)
+		events[i].Invocation = "run"
+	}
+	return events
+}
+
+func fill(b *testing.B, s *sqlite.Store, sessions, turns int) {
+	for i := range sessions {
+		id := fmt.Sprint("s", i)
+		if _, _, err := s.Create(b.Context(), tapedeck.Spec{ID: id, Kind: tapedeck.KindSession}); err != nil {
+			b.Fatal(err)
+		}
+		for j := range turns {
+			if _, err := s.Append(b.Context(), tapedeck.Append{Session: id, Events: turn(i*turns + j)}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// BenchmarkIndexing looks at 1,000 sessions of 400 events.
+func BenchmarkIndexing(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		s, x := openBench(b)
+		fill(b, s, 1000, 10)
+		b.StartTimer()
+		if err := x.CatchUp(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*400_000/b.Elapsed().Seconds(), "events/s")
+}
+
+// BenchmarkSearch searches 1,000 sessions of 400 events.
+func BenchmarkSearch(b *testing.B) {
+	s, x := openBench(b)
+	fill(b, s, 1000, 10)
+	if err := x.CatchUp(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	for _, text := range []string{"number4711", "word17 word18", `"fix the tests"`, "pack*"} {
+		b.Run(text, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := x.Search(b.Context(), tapedeck.Search{Text: text}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkAppend appends turns by 16 writers, with and without an index that
+// runs beside them.
+func BenchmarkAppend(b *testing.B) {
+	for _, on := range []bool{false, true} {
+		b.Run(fmt.Sprint("indexing=", on), func(b *testing.B) {
+			s, x := openBench(b)
+			for i := range 16 {
+				if _, _, err := s.Create(b.Context(), tapedeck.Spec{ID: fmt.Sprint("s", i), Kind: tapedeck.KindSession}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			ctx, stop := context.WithCancel(b.Context())
+			done := make(chan struct{})
+			go func() {
+				if on {
+					x.Run(ctx)
+				}
+				close(done)
+			}()
+			b.SetParallelism(8)
+			var next = make(chan int, 1)
+			next <- 0
+			b.RunParallel(func(p *testing.PB) {
+				n := <-next
+				next <- n + 1
+				var events []tapedeck.Event
+				for i := 0; p.Next(); i++ {
+					if len(events) == 0 {
+						events = turn(i)
+					}
+					e := events[:1:1]
+					events = events[1:]
+					if _, err := s.Append(ctx, tapedeck.Append{Session: fmt.Sprint("s", n%16), Events: e}); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "appends/s")
+			stop()
+			<-done
+		})
+	}
+}
+
+// BenchmarkForget forgets a session of an index of 1,000.
+func BenchmarkForget(b *testing.B) {
+	s, x := openBench(b)
+	fill(b, s, 1000, 10)
+	for b.Loop() {
+		b.StopTimer()
+		if err := x.CatchUp(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		if err := x.Forget(b.Context(), "s7"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// maxText is how many bytes of a document are indexed.
+const maxText = 256 << 10
+
+// A fold makes documents of the events of one session, in order. What has begun
+// becomes a document when it ends.
+type fold struct {
+	docs []tapedeck.Document
+	open map[string]*part // by kind and id
+
+	receipt int64 // offset of the newest receipt for an erasure; 0 for none
+}
+
+// A part is a document that has not ended.
+type part struct {
+	tapedeck.Document
+	text strings.Builder
+}
+
+func (p *part) add(s string) {
+	if room := maxText - p.text.Len(); room > 0 {
+		p.text.WriteString(s[:min(len(s), room)])
+	}
+}
+
+// first returns the offset of the oldest document that has not ended, or next.
+func (f *fold) first(next int64) int64 {
+	for _, p := range f.open {
+		next = min(next, p.Offset)
+	}
+	return next
+}
+
+// add folds an event. What it does not understand it ignores.
+func (f *fold) add(e *tapedeck.Event) {
+	if e.Type == tapedeck.SessionRedacted {
+		f.receipt = e.Offset
+	}
+	p, err := tapedeck.Decode(*e)
+	if err != nil {
+		return
+	}
+	switch d := p.(type) {
+	case tapedeck.MessageAddedData:
+		f.message(e, &d.Message)
+	case tapedeck.TextMessageStartData:
+		f.begin(e, "text "+d.MessageID, tapedeck.DocMessage, cmp.Or(d.Role, tapedeck.RoleAssistant))
+	case tapedeck.TextMessageContentData:
+		f.goOn("text "+d.MessageID, d.Delta)
+	case tapedeck.TextMessageEndData:
+		f.end("text " + d.MessageID)
+	case tapedeck.ReasoningMessageStartData:
+		f.begin(e, "reasoning "+d.MessageID, tapedeck.DocMessage, tapedeck.RoleReasoning)
+	case tapedeck.ReasoningMessageContentData:
+		f.goOn("reasoning "+d.MessageID, d.Delta)
+	case tapedeck.ReasoningMessageEndData:
+		f.end("reasoning " + d.MessageID)
+	case tapedeck.ToolCallStartData:
+		f.begin(e, "call "+d.ToolCallID, tapedeck.DocTool, "").add(called(d.ToolCallName, ""))
+	case tapedeck.ToolCallArgsData:
+		f.goOn("call "+d.ToolCallID, d.Delta)
+	case tapedeck.ToolCallEndData:
+		f.end("call " + d.ToolCallID)
+	case tapedeck.ToolCallResultData:
+		m := tapedeck.Message{Content: d.Content}
+		f.put(document(e, tapedeck.DocTool, tapedeck.RoleTool), m.Text())
+	case tapedeck.RunFinishedData, tapedeck.RunErrorData:
+		f.endRun(e.Invocation)
+	default:
+		f.title(e)
+	}
+}
+
+func document(e *tapedeck.Event, kind, role string) tapedeck.Document {
+	return tapedeck.Document{
+		Offset: e.Offset, Kind: kind, Role: role, Thread: e.ThreadName(), Invocation: e.Invocation, Time: e.Time,
+	}
+}
+
+func (f *fold) put(d tapedeck.Document, text string) {
+	text = strings.TrimSpace(strings.ToValidUTF8(text[:min(len(text), maxText)], ""))
+	if text == "" && d.Kind != tapedeck.DocTitle {
+		return
+	}
+	d.Text = text
+	f.docs = append(f.docs, d)
+}
+
+func (f *fold) begin(e *tapedeck.Event, id, kind, role string) *part {
+	if f.open == nil {
+		f.open = map[string]*part{}
+	}
+	f.end(id) // it goes on: that is another document
+	p := &part{Document: document(e, kind, role)}
+	f.open[id] = p
+	return p
+}
+
+func (f *fold) goOn(id, delta string) {
+	if p := f.open[id]; p != nil {
+		p.add(delta)
+	}
+}
+
+func (f *fold) end(id string) {
+	if p := f.open[id]; p != nil {
+		delete(f.open, id)
+		f.put(p.Document, p.text.String())
+	}
+}
+
+// endRun ends what a run has left open.
+func (f *fold) endRun(invocation string) {
+	for id, p := range f.open {
+		if p.Invocation == invocation {
+			f.end(id)
+		}
+	}
+}
+
+// endAll ends whatever is open: it will not be waited for.
+func (f *fold) endAll() {
+	for id := range f.open {
+		f.end(id)
+	}
+}
+
+func (f *fold) message(e *tapedeck.Event, m *tapedeck.Message) {
+	kind := tapedeck.DocMessage
+	if m.Role == tapedeck.RoleTool {
+		kind = tapedeck.DocTool
+	}
+	f.put(document(e, kind, m.Role), m.Text())
+	for _, c := range m.ToolCalls {
+		f.put(document(e, tapedeck.DocTool, ""), called(c.Function.Name, c.Function.Arguments))
+	}
+}
+
+func called(name, arguments string) string { return name + " " + arguments }
+
+// title notes a title, also one that was taken away.
+func (f *fold) title(e *tapedeck.Event) {
+	if e.Channel != tapedeck.ChannelSession {
+		return
+	}
+	const none = "\x00" // no title can be this
+	s := tapedeck.Session{Title: none}
+	s.Apply(e)
+	if s.Title != none {
+		f.put(document(e, tapedeck.DocTitle, ""), s.Title)
+	}
+}
+
+// documents returns what has ended, in order.
+func (f *fold) documents() []tapedeck.Document {
+	slices.SortStableFunc(f.docs, func(a, b tapedeck.Document) int { return cmp.Compare(a.Offset, b.Offset) })
+	return f.docs
+}

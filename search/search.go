@@ -1,0 +1,286 @@
+// Package search keeps an index of what was said, so that it can be found: whole
+// messages, thinking, tool calls with what the tools answered, and titles. It
+// reads the log behind the writers' backs: an event is found soon after it was
+// appended, and appending does not wait for it.
+//
+// What a fork inherited is found in the session where it was said.
+package search
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// index keeps the documents. It belongs to a store.
+type index interface {
+	// Unindexed returns sessions with events that were not looked at, at most
+	// limit of them, and how many there are.
+	Unindexed(ctx context.Context, limit int) ([]tapedeck.Unindexed, int, error)
+
+	// Index takes documents over. What began at or after From is replaced.
+	Index(ctx context.Context, in tapedeck.Indexed) error
+
+	// Search finds documents of sessions that can be read. Behind and Rewound
+	// are not its business.
+	Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error)
+
+	// Forget removes all that is known of a session, also from files.
+	Forget(ctx context.Context, session string) error
+}
+
+// log is where the events are.
+type log interface {
+	Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error)
+}
+
+// timelines tell what is in force.
+type timelines interface {
+	Timeline(ctx context.Context, session string, at int64) (*view.Timeline, error)
+}
+
+// Options of an [Index]. Index and Log are required.
+type Options struct {
+	Index     index
+	Log       log
+	Timelines timelines     // nil: hits do not say whether they are in force
+	Delay     time.Duration // how long to gather changes before they are looked at; 0 for 500 ms
+	Patience  time.Duration // how long a search waits for what is behind; 0 for 300 ms
+	Logger    *slog.Logger  // nil for none
+}
+
+// An Index can be searched. Its methods may be called by several goroutines.
+type Index struct {
+	Options
+	changed chan struct{}
+
+	mu      sync.Mutex         // held while documents are made of one part of one session
+	forgot  int                // how often something was forgotten
+	pending map[int64]*pending // by Gen
+}
+
+// New returns an index. Run keeps it up to date.
+func New(o Options) *Index {
+	if o.Delay <= 0 {
+		o.Delay = 500 * time.Millisecond
+	}
+	if o.Patience <= 0 {
+		o.Patience = 300 * time.Millisecond
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Index{Options: o, changed: make(chan struct{}, 1), pending: map[int64]*pending{}}
+}
+
+// Changed tells that something was appended, deleted or made. It never waits, so
+// that it can be called after every commit.
+func (x *Index) Changed() {
+	select {
+	case x.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Run catches up at once, and then after changes, until ctx is done.
+func (x *Index) Run(ctx context.Context) {
+	for {
+		if err := x.CatchUp(ctx); err != nil && ctx.Err() == nil {
+			x.Logger.Warn("the search index could not be brought up to date; it is tried again after the next change", "error", err)
+		}
+		select {
+		case <-x.changed:
+		case <-ctx.Done():
+			return
+		}
+		gather := time.NewTimer(x.Delay)
+		select {
+		case <-gather.C:
+		case <-ctx.Done():
+			gather.Stop()
+			return
+		}
+		select { // what came meanwhile is looked at now
+		case <-x.changed:
+		default:
+		}
+	}
+}
+
+// batch is how many sessions are asked for at once.
+const batch = 64
+
+// CatchUp looks at all events that were not looked at.
+func (x *Index) CatchUp(ctx context.Context) error {
+	for {
+		x.mu.Lock()
+		epoch := x.forgot
+		sessions, _, err := x.Index.Unindexed(ctx, batch)
+		x.mu.Unlock()
+		if err != nil || len(sessions) == 0 {
+			return err
+		}
+		for _, s := range sessions {
+			if ok, err := x.step(ctx, s, epoch); err != nil {
+				return err
+			} else if !ok {
+				break
+			}
+		}
+	}
+}
+
+// stepEvents is about how many events are looked at in one step; only when
+// something is open for so long that it takes ten times as many it is cut.
+const stepEvents = 5000
+
+// maxPending is of how many sessions is kept in mind what has begun and not
+// ended. Of others it is read once more.
+const maxPending = 1024
+
+// A pending fold has something that has not ended, at the head as it was.
+type pending struct {
+	fold
+	next int64
+}
+
+// step looks at a part of a session. It reports false if what it was told has
+// changed since epoch.
+func (x *Index) step(ctx context.Context, s tapedeck.Unindexed, epoch int) (bool, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.forgot != epoch {
+		return false, nil
+	}
+	f := x.pending[s.Gen]
+	delete(x.pending, s.Gen)
+	if f == nil || f.next < s.From || f.next > s.Head {
+		f = &pending{next: s.From}
+	}
+	from, n := f.next, 0
+	for f.next < s.Head && (n < stepEvents || len(f.open) > 0 && n < 10*stepEvents) {
+		p, err := x.Log.Read(ctx, s.Session, tapedeck.Range{From: f.next})
+		if err != nil {
+			return x.unread(ctx, s, err)
+		}
+		for _, r := range p.Records {
+			if e, err := r.Event(); err == nil { // else there is nothing to find in it
+				f.add(&e)
+			}
+		}
+		f.next, n = p.Next, n+len(p.Records)
+	}
+	base := cmp.Or(s.Base, s.Head)
+	if f.receipt > 0 && f.receipt >= base { // what is known was made of events that were erased since; the process may have died over that
+		return false, x.forget(ctx, s.Session)
+	}
+	if f.next-f.first(f.next) >= 10*stepEvents {
+		f.endAll()
+	}
+	err := x.Index.Index(ctx, tapedeck.Indexed{
+		Session: s.Session, Gen: s.Gen, From: from, Base: base, Resume: f.first(f.next), Seen: f.next, Documents: f.documents(),
+	})
+	if err == nil && len(f.open) > 0 && len(x.pending) < maxPending {
+		f.docs = nil
+		x.pending[s.Gen] = f
+	}
+	return true, err
+}
+
+// unread goes past a session that cannot be read: it was deleted meanwhile, or
+// is damaged, and must not keep others from being found.
+func (x *Index) unread(ctx context.Context, s tapedeck.Unindexed, err error) (bool, error) {
+	switch tapedeck.KindOf(err) {
+	case tapedeck.NotFound, tapedeck.Gone, tapedeck.Invalid:
+	case tapedeck.Internal:
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		x.Logger.Warn("a session cannot be read for the search index", "session", s.Session, "error", err)
+	default:
+		return false, err
+	}
+	return true, x.Index.Index(ctx, tapedeck.Indexed{Session: s.Session, Gen: s.Gen, From: s.From, Base: cmp.Or(s.Base, s.Head), Resume: s.Head, Seen: s.Head})
+}
+
+// Search finds what was said. It first looks at what it has not looked at, but
+// not for long; [tapedeck.Found.Behind] says what is left.
+func (x *Index) Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error) {
+	if err := valid(&q); err != nil {
+		return tapedeck.Found{}, err
+	}
+	soon, cancel := context.WithTimeout(ctx, x.Patience)
+	err := x.CatchUp(soon)
+	cancel()
+	if err != nil && soon.Err() == nil {
+		x.Logger.Warn("the search index could not be brought up to date", "error", err)
+	}
+	found, err := x.Index.Search(ctx, q)
+	if err != nil {
+		return tapedeck.Found{}, err
+	}
+	if _, found.Behind, err = x.Index.Unindexed(ctx, 0); err != nil {
+		return tapedeck.Found{}, err
+	}
+	return found, x.mark(ctx, found.Hits)
+}
+
+func valid(q *tapedeck.Search) error {
+	switch q.Kind {
+	case "", tapedeck.DocMessage, tapedeck.DocTool, tapedeck.DocTitle:
+	default:
+		return tapedeck.Errorf(tapedeck.Invalid, "there is no kind %q to search for", q.Kind).WithHint("there are message, tool and title")
+	}
+	if q.Limit <= 0 {
+		q.Limit = 20
+	}
+	q.Limit = min(q.Limit, 100)
+	_, err := tapedeck.ParseSearch(q.Text)
+	return err
+}
+
+// mark says of hits that they are not in force any more.
+func (x *Index) mark(ctx context.Context, hits []tapedeck.Hit) error {
+	if x.Timelines == nil {
+		return nil
+	}
+	known := map[string]*view.Timeline{}
+	for i := range hits {
+		h := &hits[i]
+		if h.Kind == tapedeck.DocTitle {
+			continue // what is of the session itself is always in force
+		}
+		t, ok := known[h.Session]
+		if !ok {
+			var err error
+			if t, err = x.Timelines.Timeline(ctx, h.Session, -1); err != nil && tapedeck.KindOf(err) != tapedeck.NotFound {
+				return err
+			}
+			known[h.Session] = t
+		}
+		h.Rewound = t != nil && !t.Has(h.Offset, h.Thread, math.MaxInt64)
+	}
+	return nil
+}
+
+// Forget removes what is known of a session, and what is being made of it: then
+// it is looked at anew. It is to be called when its events were erased.
+func (x *Index) Forget(ctx context.Context, session string) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	defer x.Changed()
+	return x.forget(ctx, session)
+}
+
+// forget requires x.mu.
+func (x *Index) forget(ctx context.Context, session string) error {
+	x.forgot++
+	clear(x.pending)
+	return x.Index.Forget(ctx, session)
+}

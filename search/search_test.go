@@ -1,0 +1,333 @@
+package search_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/search"
+	"github.com/tapedeck/tapedeck/store/memory"
+	"github.com/tapedeck/tapedeck/store/sqlite"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// A world is a store with a searchable index, whose commits nobody tells.
+type world struct {
+	testing.TB
+	tapedeck.Store
+	*search.Index
+	when time.Time // of the next event
+}
+
+type stores struct {
+	name string
+	open func(t testing.TB) (tapedeck.Store, func(search.Options) *search.Index)
+}
+
+var all = []stores{
+	{"memory", func(t testing.TB) (tapedeck.Store, func(search.Options) *search.Index) {
+		m := memory.New(memory.Options{})
+		x, err := m.OpenIndex()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m, func(o search.Options) *search.Index { o.Index, o.Log = x, m; return search.New(o) }
+	}},
+	{"sqlite", func(t testing.TB) (tapedeck.Store, func(search.Options) *search.Index) {
+		s, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		x, err := s.OpenIndex()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, func(o search.Options) *search.Index { o.Index, o.Log = x, s; return search.New(o) }
+	}},
+}
+
+// each runs a test on each store.
+func each(t *testing.T, test func(w *world)) {
+	for _, s := range all {
+		t.Run(s.name, func(t *testing.T) {
+			store, index := s.open(t)
+			test(&world{TB: t, Store: store, Index: index(search.Options{Patience: time.Minute})})
+		})
+	}
+}
+
+func (w *world) make(id string, payloads ...tapedeck.Payload) {
+	w.Helper()
+	events := make([]tapedeck.Event, len(payloads))
+	for i, p := range payloads {
+		events[i] = tapedeck.NewEvent(p)
+		if events[i].Invocation = ""; events[i].Type != tapedeck.SessionCreated {
+			events[i].Invocation = "run"
+		}
+		w.when = w.when.Add(time.Second)
+		events[i].Time = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(w.when.Sub(time.Time{}))
+	}
+	_, made, err := w.Create(w.Context(), tapedeck.Spec{ID: id, Kind: tapedeck.KindSession, Events: events})
+	if err == nil && !made {
+		_, err = w.Append(w.Context(), tapedeck.Append{Session: id, Events: events})
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// finds wants a search to find these, written as session/offset kind role.
+func (w *world) finds(text string, want ...string) {
+	w.Helper()
+	f, err := w.Search(w.Context(), tapedeck.Search{Text: text})
+	if err != nil {
+		w.Fatal(err)
+	}
+	var got []string
+	for _, h := range f.Hits {
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s/%d %s %s", h.Session, h.Offset, h.Kind, h.Role)))
+	}
+	slices.Sort(got)
+	if d := cmp.Diff(want, got); d != "" || f.Behind != 0 {
+		w.Errorf("searching for %s, %d behind: %s", text, f.Behind, d)
+	}
+}
+
+func said(id, text string) tapedeck.Payload {
+	return tapedeck.MessageAddedData{Message: tapedeck.NewMessage(id, tapedeck.RoleUser, text)}
+}
+
+func TestWhatIsFound(t *testing.T) {
+	each(t, func(w *world) {
+		call := tapedeck.Message{ID: "m9", Role: tapedeck.RoleAssistant, ToolCalls: []tapedeck.ToolCall{
+			{ID: "c9", Type: "function", Function: tapedeck.FunctionCall{Name: "Grep", Arguments: `{"for":"mushroom"}`}},
+		}}
+		w.make("a",
+			tapedeck.SessionCreatedData{Title: "Apple pie"},
+			said("m1", "banana bread"),
+			tapedeck.RunStartedData{ThreadID: "main", RunID: "run"},
+			tapedeck.ReasoningMessageStartData{MessageID: "m2", Role: tapedeck.RoleReasoning},
+			tapedeck.ReasoningMessageContentData{MessageID: "m2", Delta: "cherry"},
+			tapedeck.TextMessageStartData{MessageID: "m2"},
+			tapedeck.ReasoningMessageEndData{MessageID: "m2"},
+			tapedeck.TextMessageContentData{MessageID: "m2", Delta: "dragon"},
+			tapedeck.ToolCallStartData{ToolCallID: "c", ToolCallName: "Read"},
+			tapedeck.TextMessageContentData{MessageID: "m2", Delta: "fruit"},
+			tapedeck.ToolCallArgsData{ToolCallID: "c", Delta: `{"path":"elder`},
+			tapedeck.ToolCallArgsData{ToolCallID: "c", Delta: `berry"}`},
+			tapedeck.ToolCallEndData{ToolCallID: "c"},
+			tapedeck.ToolCallResultData{MessageID: "r", ToolCallID: "c", Content: []byte(`"fig"`)},
+			tapedeck.TextMessageEndData{MessageID: "m2"},
+			tapedeck.MessageAddedData{Message: call},
+			tapedeck.CustomData{Name: "x", Value: []byte(`"grape"`)},
+			tapedeck.TextMessageStartData{MessageID: "m3"},
+			tapedeck.TextMessageContentData{MessageID: "m3", Delta: "honeydew"},
+		)
+		w.finds("apple", "a/0 title")
+		w.finds("banana", "a/1 message user")
+		w.finds("cherry", "a/3 message reasoning")
+		w.finds("dragonfruit", "a/5 message assistant")
+		w.finds("read elderberry", "a/8 tool")
+		w.finds("fig", "a/13 tool tool")
+		w.finds("mushroom", "a/15 tool")
+		w.finds("grape")
+		w.finds("honeydew") // it has not ended
+		w.make("a", tapedeck.RunErrorData{Message: "it broke"})
+		w.finds("honeydew", "a/17 message assistant")
+		w.finds("banana", "a/1 message user")
+	})
+}
+
+func TestRenamed(t *testing.T) {
+	each(t, func(w *world) {
+		w.make("a", tapedeck.SessionCreatedData{Title: "first name"})
+		w.finds("name", "a/0 title")
+		title, none := "second name", ""
+		w.make("a", tapedeck.SessionRenamedData{Title: &title})
+		w.finds("name", "a/1 title")
+		w.make("a", tapedeck.SessionRenamedData{Labels: tapedeck.Labels{"name": "x"}}, tapedeck.SessionRenamedData{Title: &none})
+		w.finds("name")
+	})
+}
+
+// TestForksDoNotRepeat: what a fork has of its parent is found there, once.
+func TestForksDoNotRepeat(t *testing.T) {
+	each(t, func(w *world) {
+		w.make("a", said("m1", "word"), said("m2", "other"))
+		at := int64(1)
+		if _, _, err := w.Create(t.Context(), tapedeck.Spec{ID: "b", Parent: "a", ForkAt: &at, Events: []tapedeck.Event{{Type: tapedeck.SessionForked}}}); err != nil {
+			t.Fatal(err)
+		}
+		w.make("b", said("m3", "word again"))
+		w.finds("word", "a/0 message user", "b/2 message user")
+	})
+}
+
+// TestErasedIsNotFound, and neither is what was being read when it was erased.
+func TestErasedIsNotFound(t *testing.T) {
+	each(t, func(w *world) {
+		w.make("a", tapedeck.SessionCreatedData{Title: "the word"}, said("m1", "word"), said("m2", "other"))
+		w.finds("word", "a/0 title", "a/1 message user")
+		ranges := []tapedeck.OffsetRange{{From: 0, To: 2}}
+		if _, _, err := w.Erase(t.Context(), tapedeck.Erasure{
+			Session: "a", Ranges: ranges, Events: []tapedeck.Event{tapedeck.NewEvent(tapedeck.SessionRedactedData{Offsets: ranges})},
+			Forget: func(ctx context.Context, _ []string) error { return w.Forget(ctx, "a") },
+		}); err != nil {
+			t.Fatal(err)
+		}
+		w.finds("word")
+		w.finds("other", "a/2 message user")
+	})
+}
+
+// TestErasedWithoutBeingTold: the process died before the index was told to
+// forget. The receipt in the log tells it.
+func TestErasedWithoutBeingTold(t *testing.T) {
+	each(t, func(w *world) {
+		w.make("empty")
+		w.make("a", said("m1", "word"), said("m2", "other"))
+		w.finds("word", "a/0 message user")
+		for range 2 {
+			ranges := []tapedeck.OffsetRange{{From: 0, To: 1}}
+			if _, _, err := w.Erase(t.Context(), tapedeck.Erasure{
+				Session: "a", Ranges: ranges, Events: []tapedeck.Event{tapedeck.NewEvent(tapedeck.SessionRedactedData{Offsets: ranges})},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			w.finds("word")
+			w.finds("other", "a/1 message user")
+		}
+		w.make("a", said("m3", "word"))
+		w.finds("word", "a/4 message user")
+	})
+}
+
+// TestLongSessions: in parts, each whole, though messages lie across their ends;
+// and one that never ends does not keep the rest from being found.
+func TestLongSessions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long with the race detector")
+	}
+	each(t, func(w *world) {
+		var some []tapedeck.Payload
+		for i := range 4998 {
+			some = append(some, said(fmt.Sprint("x", i), "x"))
+		}
+		w.make("a", some...)
+		w.make("a", tapedeck.TextMessageStartData{MessageID: "m"})
+		for range 12 {
+			w.make("a", tapedeck.TextMessageContentData{MessageID: "m", Delta: "wo"}, tapedeck.TextMessageContentData{MessageID: "m", Delta: "rd "})
+			w.make("a", some...)
+		}
+		w.make("a", said("last", "needle"))
+		w.finds("needle", fmt.Sprintf("a/%d message user", 4998+1+12*(4998+2)))
+		w.finds("word", "a/4998 message assistant")
+	})
+}
+
+// A reader fails to read one session.
+type reader struct {
+	tapedeck.Store
+	err error
+}
+
+func (r *reader) Read(ctx context.Context, session string, rng tapedeck.Range) (tapedeck.Page, error) {
+	if session == "broken" && r.err != nil {
+		return tapedeck.Page{}, r.err
+	}
+	return r.Store.Read(ctx, session, rng)
+}
+
+// TestUnreadable: a session that is damaged does not keep others from being
+// found; a store that is busy is asked again.
+func TestUnreadable(t *testing.T) {
+	m := memory.New(memory.Options{})
+	x, _ := m.OpenIndex()
+	r := &reader{Store: m, err: tapedeck.Errorf(tapedeck.Internal, "it is damaged")}
+	w := &world{TB: t, Store: m, Index: search.New(search.Options{Index: x, Log: r})}
+	w.make("a", said("m", "word"))
+	w.make("broken", said("m", "word"))
+	w.finds("word", "a/0 message user")
+
+	r.err = tapedeck.Errorf(tapedeck.Unavailable, "it is busy")
+	w.make("broken", said("m", "word"))
+	if err := w.CatchUp(t.Context()); !errors.Is(err, r.err) {
+		t.Errorf("got %v", err)
+	}
+	if f, err := w.Search(t.Context(), tapedeck.Search{Text: "word"}); err != nil || f.Behind != 1 || len(f.Hits) != 1 {
+		t.Errorf("behind: %+v, %v", f, err)
+	}
+}
+
+// past says that all below an offset was taken back.
+type past int64
+
+func (p past) Timeline(context.Context, string, int64) (*view.Timeline, error) {
+	return view.NewTimeline([]tapedeck.Jump{{Offset: int64(p)}}), nil
+}
+
+func TestRewound(t *testing.T) {
+	m := memory.New(memory.Options{})
+	x, _ := m.OpenIndex()
+	w := &world{TB: t, Store: m, Index: search.New(search.Options{Index: x, Log: m, Timelines: past(2)})}
+	w.make("a", tapedeck.SessionCreatedData{Title: "word"}, said("m1", "word"), tapedeck.SessionClearedData{}, said("m2", "word"))
+	f, err := w.Search(t.Context(), tapedeck.Search{Text: "word"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[int64]bool{}
+	for _, h := range f.Hits {
+		got[h.Offset] = h.Rewound
+	}
+	if d := cmp.Diff(map[int64]bool{0: false, 1: true, 3: false}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestSearchInvalid(t *testing.T) {
+	each(t, func(w *world) {
+		for _, q := range []tapedeck.Search{{}, {Text: "-x"}, {Text: "x", Kind: "none"}, {Text: "x", Cursor: "y"}} {
+			if _, err := w.Search(t.Context(), q); tapedeck.KindOf(err) != tapedeck.Invalid {
+				t.Errorf("%+v: %v", q, err)
+			}
+		}
+	})
+}
+
+// TestRun: what was appended is indexed by itself, some time after it.
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := memory.New(memory.Options{})
+		x, _ := m.OpenIndex()
+		w := &world{TB: t, Store: m, Index: search.New(search.Options{Index: x, Log: m, Delay: time.Second})}
+		ctx, cancel := context.WithCancel(t.Context())
+		go w.Run(ctx)
+		behind := func(want int) {
+			t.Helper()
+			synctest.Wait()
+			if _, n, err := x.Unindexed(ctx, 0); n != want || err != nil {
+				t.Errorf("%d sessions are behind, want %d (%v)", n, want, err)
+			}
+		}
+		behind(0)
+		for range 3 {
+			w.make("a", said("m", "word"))
+			w.Changed()
+			w.Changed()
+			behind(1)
+			time.Sleep(time.Second) // of the bubble's
+			behind(0)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
