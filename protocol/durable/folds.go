@@ -1,10 +1,6 @@
 package durable
 
-import (
-	"sync"
-
-	"github.com/tapedeck/tapedeck"
-)
+import "sync"
 
 // folds keeps projections that remember something, each for who reads on from
 // where it stopped: the next page, or the next event of a live session. One
@@ -26,7 +22,7 @@ type keptFold struct {
 const maxWeight = 1 << 20
 
 // take returns a projection for the events from n on. Nobody else has it.
-func (f *folds) take(rd *reading, n int64, log tapedeck.Log) projection {
+func (f *folds) take(rd *reading, n int64, from source) projection {
 	if rd.view == "" {
 		return envelopes{}
 	}
@@ -40,7 +36,7 @@ func (f *folds) take(rd *reading, n int64, log tapedeck.Log) projection {
 			return pr
 		}
 	}
-	return views[rd.view].begin(log, rd.id, n)
+	return views[rd.view].begin(from, rd.id, n)
 }
 
 func (f *folds) keep(rd *reading, n int64, pr projection) {

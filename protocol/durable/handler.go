@@ -30,6 +30,8 @@ type Options struct {
 	Store store // the hub: streams are kept there, and sessions read from there
 	Verbs verbs // the engine, which writes sessions; nil: they can only be read
 
+	Views standing // the projections: what is in force in a session
+
 	// Fork makes session id of the events of parent below offset at, and
 	// appends session.forked as its first own event. Nil: sessions cannot be
 	// forked here.

@@ -15,7 +15,7 @@ import (
 // nothing else. A reader who begins in the middle of a message costs a look
 // back to where that began.
 type messages struct {
-	log     tapedeck.Log
+	source
 	session string
 	open    map[spanKey]*span
 	bytes   int
@@ -95,8 +95,8 @@ func spanOf(e *tapedeck.Event) (key spanKey, step spanStep, d spanData) {
 	return key, kind.step, d
 }
 
-func newMessages(log tapedeck.Log, session string, _ int64) projection {
-	return &messages{log: log, session: session, open: map[spanKey]*span{}}
+func newMessages(from source, session string, _ int64) projection {
+	return &messages{source: from, session: session, open: map[spanKey]*span{}}
 }
 
 func (m *messages) weight() int { return m.bytes }
@@ -107,6 +107,8 @@ func (m *messages) project(ctx context.Context, _ tapedeck.Record, e *tapedeck.E
 		return wholeMessages(e, out), nil
 	case tapedeck.ToolCallResult:
 		return toolResult(e, out), nil
+	case tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten:
+		return m.jump(ctx, m.session, e, messageEntities, out)
 	}
 	switch key, step, d := spanOf(e); step {
 	case spanBegins:

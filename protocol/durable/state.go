@@ -3,7 +3,6 @@ package durable
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/view"
@@ -13,11 +12,10 @@ import (
 // "state", what agent and screen share in each thread; "run", each invocation;
 // "session", the session's own attributes.
 //
-// Only a STATE_DELTA depends on what was before it: on the last STATE_SNAPSHOT
-// of its thread and the deltas since. Whoever begins between them looks back to
-// it once; from there on the state is remembered.
+// Only a STATE_DELTA depends on what was before it. Whoever begins between two
+// of them looks up the state once; from there on it is remembered, until a jump.
 type state struct {
-	log     tapedeck.Log
+	source
 	session string
 	whole   bool            // it has seen all events, so a thread that it does not know is new
 	created *tapedeck.Event // which may say with what state each thread begins
@@ -29,8 +27,8 @@ type threadState struct {
 	bytes int
 }
 
-func newState(log tapedeck.Log, session string, from int64) projection {
-	return &state{log: log, session: session, whole: from == 0, threads: map[string]*threadState{}}
+func newState(from source, session string, at int64) projection {
+	return &state{source: from, session: session, whole: at == 0, threads: map[string]*threadState{}}
 }
 
 func (s *state) weight() int {
@@ -52,6 +50,9 @@ func (s *state) project(ctx context.Context, _ tapedeck.Record, e *tapedeck.Even
 		return attributes(e, out), nil
 	case tapedeck.RunStarted, tapedeck.RunFinished, tapedeck.RunError:
 		return encodeRun(e, out), nil
+	case tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten:
+		s.threads, s.whole = map[string]*threadState{}, false // looked up again when they change
+		return s.jump(ctx, s.session, e, stateEntities, out)
 	}
 	return out, nil
 }
@@ -94,59 +95,20 @@ func (t *threadState) apply(e *tapedeck.Event, out [][]byte) [][]byte {
 	}{thread, now.Value}))
 }
 
-// recall makes known the state of a thread before e.
+// recall makes known the state of a thread before e, as it is in force then.
 func (s *state) recall(ctx context.Context, e *tapedeck.Event) error {
-	from, err := s.snapshot(ctx, e)
+	before, err := s.views.Snapshot(ctx, s.session, view.Query{At: e.Offset, Thread: e.ThreadName(), Limit: 1})
 	if err != nil {
 		return err
 	}
 	t := new(threadState)
-	for before, err := range tapedeck.Events(ctx, s.log, s.session, from) {
-		if err != nil {
-			return err
-		}
-		if before.Offset >= e.Offset {
-			break
-		}
-		if isState(&before, e) {
-			t.fold.Apply(&before)
-		}
+	if before.State != nil {
+		was := tapedeck.NewEvent(tapedeck.StateSnapshotData{Snapshot: before.State.Value})
+		was.Thread, was.Offset, was.Invocation = e.Thread, e.Offset-1, before.State.Invocation
+		t.fold.Apply(&was)
 	}
 	s.threads[e.ThreadName()] = t
 	return nil
-}
-
-// isState reports whether what e says is about the state that of changes.
-func isState(e, of *tapedeck.Event) bool {
-	switch e.Type {
-	case tapedeck.SessionCreated:
-		return true
-	case tapedeck.StateSnapshot, tapedeck.StateDelta:
-		return e.ThreadName() == of.ThreadName()
-	}
-	return false
-}
-
-// snapshot returns the offset of the last event before e that says the whole
-// state of its thread; 0 if there is none.
-func (s *state) snapshot(ctx context.Context, e *tapedeck.Event) (int64, error) {
-	for from := e.Offset; from > 0; {
-		p, err := s.log.Read(ctx, s.session, tapedeck.Range{From: from, Reverse: true})
-		if err != nil {
-			return 0, err
-		}
-		for _, r := range p.Records {
-			before, err := r.Event()
-			if err != nil {
-				return 0, err
-			}
-			if before.Type == tapedeck.StateSnapshot && before.ThreadName() == e.ThreadName() {
-				return r.Offset, nil
-			}
-		}
-		from = p.Next
-	}
-	return 0, nil
 }
 
 // attributes shows what an event says about the session, each attribute as an
@@ -183,10 +145,5 @@ func encodeRun(e *tapedeck.Event, out [][]byte) [][]byte {
 	}
 	var fold tapedeck.Session
 	fold.Apply(e)
-	return append(out, encodeChange(e, "update", "run", e.Invocation, struct {
-		Invocation string          `json:"invocation"`
-		Thread     string          `json:"thread"`
-		Status     tapedeck.Status `json:"status"`
-		Since      time.Time       `json:"since"`
-	}{e.Invocation, e.ThreadName(), fold.Status, e.Time}))
+	return append(out, encodeChange(e, "update", "run", e.Invocation, runEntity{e.Invocation, e.ThreadName(), fold.Status, e.Time}))
 }

@@ -12,14 +12,20 @@ import (
 // reader began: so an offset means the same to everybody.
 type viewKind struct {
 	contentType string
-	begin       func(log tapedeck.Log, session string, from int64) projection
+	begin       func(from source, session string, at int64) projection
 }
 
 var views = map[string]viewKind{
-	"agui":     {jsonType, func(tapedeck.Log, string, int64) projection { return agui{} }},
-	"text":     {textType, func(tapedeck.Log, string, int64) projection { return text{} }},
+	"agui":     {jsonType, func(source, string, int64) projection { return agui{} }},
+	"text":     {textType, func(source, string, int64) projection { return text{} }},
 	"messages": {jsonType, newMessages},
 	"state":    {jsonType, newState},
+}
+
+// A source is what projections look things up in.
+type source struct {
+	log   tapedeck.Log
+	views standing
 }
 
 // A projection turns the events of a session, in order, into what a view shows.
@@ -40,7 +46,7 @@ func (rd *reading) projected() bool {
 // project makes a page of records that were read for position at.
 func (h *handler) project(ctx context.Context, rd *reading, at offset, p tapedeck.Page) (page, error) {
 	out := page{next: offset{n: p.Next}, tail: p.CaughtUp(), closed: p.Closed && p.CaughtUp()}
-	pr := h.folds.take(rd, at.n, h.Store)
+	pr := h.folds.take(rd, at.n, source{h.Store, h.Views})
 	var made [][]byte
 	full := fullness{records: h.limit(rd), bytes: h.PageBytes}
 	for _, r := range p.Records {

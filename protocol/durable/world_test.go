@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/store/memory"
 	"github.com/tapedeck/tapedeck/store/sqlite"
@@ -30,7 +31,7 @@ func newMemory() tapedeck.Store { return memory.New(memory.Options{}) }
 // options wires the door to a store as a server does.
 func options(store tapedeck.Store) durable.Options {
 	h := hub.New(store)
-	return durable.Options{Store: h, Verbs: engine{h}, Fork: engine{h}.fork}
+	return durable.Options{Store: h, Verbs: engine{h}, Fork: engine{h}.fork, Views: projection.New(projection.Options{Store: h})}
 }
 
 // engine is just enough of one: it writes down what it is told.

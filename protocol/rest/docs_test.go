@@ -23,7 +23,8 @@ func readDoc(t *testing.T, name string) string {
 // docs/http.md describes each route under a heading of its own, and no other.
 func TestDocsHaveEveryRoute(t *testing.T) {
 	var want, got []string
-	for _, r := range (&handler{}).routes() {
+	h := new(handler)
+	for _, r := range append(h.routes(), h.viewRoutes()...) {
 		want = append(want, r.pattern)
 	}
 	for _, m := range regexp.MustCompile(`(?m)^### ([A-Z]+ /.*)$`).FindAllStringSubmatch(readDoc(t, "http.md"), -1) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 	"github.com/tapedeck/tapedeck/store/memory"
 )
@@ -121,7 +122,8 @@ func (g *engine) Agents() []tapedeck.Agent {
 // newDoor returns a door over an empty store in memory.
 func newDoor(o rest.Options) (http.Handler, *engine) {
 	g := &engine{Hub: hub.New(memory.New(memory.Options{}))}
-	o.Sessions, o.Verbs = g.Hub, g
+	o.Sessions, o.Verbs, o.Views = g.Hub, g, sameEpoch{projection.New(projection.Options{Store: g.Hub})}
+	o.Search = newSearch(g)
 	return rest.New(o), g
 }
 
@@ -148,3 +150,8 @@ func (g *engine) append(t testing.TB, id string, events ...tapedeck.Event) {
 		t.Error(err)
 	}
 }
+
+// sameEpoch is views whose ETags are the same in every run.
+type sameEpoch struct{ *projection.Projections }
+
+func (sameEpoch) Epoch() string { return "e" }

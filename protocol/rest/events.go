@@ -29,9 +29,13 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := parseQuery(r, append([]string{"from", "limit", "reverse"}, filterNames...)...)
+	f := q.filter()
+	if f.task {
+		return h.taskEvents(w, r, q, id, f)
+	}
 	p := pager{
-		handler: h, session: id, limit: q.count("limit", pageLimit, pageLimit),
-		reverse: q.flag("reverse"), filter: q.filter(),
+		handler: h, session: id, limit: q.limit(pageLimit, pageLimit),
+		reverse: q.flag("reverse"), filter: f,
 	}
 	p.next = q.offset("from", 0)
 	if p.reverse && !q.values.Has("from") {
@@ -39,6 +43,9 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	if q.err != nil {
 		return q.err
+	}
+	if err := p.filter.resolve(r.Context(), h, id); err != nil {
+		return err
 	}
 	if err := p.fill(r); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"mime"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
@@ -23,4 +24,105 @@ func (h *handler) importSessions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeJSON(w, http.StatusCreated, out)
+}
+
+// export answers with a session as a file or, if a preview is asked for, with
+// what would be left out of it.
+func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r, "preview")
+	preview := q.one("preview", "false", "1", "true", "0", "false")
+	if q.err != nil {
+		return q.err
+	}
+	in, err := h.exportRequest(w, r)
+	if err != nil {
+		return err
+	}
+	if preview == "1" || preview == "true" {
+		out, err := h.Verbs.PreviewExport(r.Context(), in)
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, http.StatusOK, out)
+	}
+	x, err := h.Verbs.Export(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	return h.sendFile(w, r, &x)
+}
+
+func (h *handler) exportRequest(w http.ResponseWriter, r *http.Request) (tapedeck.ExportRequest, error) {
+	out := tapedeck.ExportRequest{At: -1}
+	id, err := sessionID(r)
+	if err != nil {
+		return out, err
+	}
+	in, err := decode[struct {
+		Format   string             `json:"format"`
+		At       *int64             `json:"at"`
+		View     string             `json:"view"`
+		Terminal string             `json:"terminal"`
+		Redact   tapedeck.Redaction `json:"redact"`
+	}](h, w, r)
+	if err != nil {
+		return out, err
+	}
+	out.Session, out.Format, out.Terminal, out.Redact = id, in.Format, in.Terminal, in.Redact
+	if in.At != nil {
+		out.At = *in.At
+	}
+	switch in.View {
+	case "", "all":
+	case "effective":
+		out.Effective = true
+	default:
+		return out, tapedeck.Errorf(tapedeck.Invalid, "the view must be all or effective, not %q", in.View)
+	}
+	if in.At != nil && *in.At < 0 {
+		return out, tapedeck.Errorf(tapedeck.Invalid, "the offset at must not be negative")
+	}
+	return out, nil
+}
+
+// sendFile sends an export as it is made. What fails before the first byte is an
+// answer like any other; after it the connection is cut, so that the client knows
+// that the file is not whole.
+func (h *handler) sendFile(w http.ResponseWriter, r *http.Request, x *tapedeck.Export) error {
+	f := &file{ResponseWriter: w, export: x}
+	err := x.Write(f)
+	if err != nil && f.begun {
+		if r.Context().Err() == nil {
+			h.internal(r, err)
+		}
+		panic(http.ErrAbortHandler)
+	}
+	if err == nil && !f.begun {
+		f.begin()
+	}
+	return err
+}
+
+// A file is the body of an answer, with its headers before the first byte.
+type file struct {
+	http.ResponseWriter
+	export *tapedeck.Export
+	begun  bool
+}
+
+func (f *file) begin() {
+	f.begun = true
+	header := f.Header()
+	header.Set("Content-Type", f.export.MediaType)
+	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.export.Name}))
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	f.WriteHeader(http.StatusOK)
+}
+
+func (f *file) Write(b []byte) (int, error) {
+	if !f.begun {
+		f.begin()
+	}
+	return f.ResponseWriter.Write(b)
 }

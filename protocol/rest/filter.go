@@ -1,9 +1,11 @@
 package rest
 
 import (
+	"context"
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // A filter selects events: those of any of the named channels, threads, types
@@ -12,6 +14,11 @@ import (
 // the other events.
 type filter struct {
 	channels, threads, types, invocations []string
+	task                                  bool // wanted in the form of the task protocol
+
+	effective bool           // only what is in force
+	timeline  *view.Timeline // as of the offset below; nil until it was asked for
+	at        int64
 }
 
 // filterNames are the parameters of a filter, and those that say the form: what
@@ -24,14 +31,18 @@ var channels = []string{
 }
 
 func (q *query) filter() filter {
-	q.one("view", "all", "all")
-	q.one("format", "native", "native")
-	return filter{
+	f := filter{
 		channels:    q.list("channel", checkChannel),
 		threads:     q.list("thread", tapedeck.CheckID),
 		types:       q.list("type", tapedeck.CheckID),
 		invocations: q.list("invocation", tapedeck.CheckID),
+		task:        q.one("format", "native", "native", "task") == "task",
+		effective:   q.one("view", "all", "all", "effective") == "effective",
 	}
+	if f.task && (f.channels != nil || f.types != nil) {
+		q.fail("channel and type go with format=native; format=task takes thread and invocation")
+	}
+	return f
 }
 
 func checkChannel(_, name string) error {
@@ -44,14 +55,36 @@ func checkChannel(_, name string) error {
 
 // empty reports whether everything passes, so that events need not be decoded.
 func (f *filter) empty() bool {
-	return f.channels == nil && f.threads == nil && f.types == nil && f.invocations == nil
+	return f.channels == nil && f.threads == nil && f.types == nil && f.invocations == nil && !f.effective
+}
+
+// resolve finds out what is in force, as of now. What comes later is in force
+// until an event says otherwise, which passes itself.
+func (f *filter) resolve(ctx context.Context, h *handler, session string) error {
+	if !f.effective || f.timeline != nil {
+		return nil
+	}
+	s, err := h.Sessions.Head(ctx, session)
+	if err == nil {
+		f.at = s.Head
+		f.timeline, err = h.Views.Timeline(ctx, session, s.Head)
+	}
+	return err
 }
 
 func (f *filter) match(e *tapedeck.Event) bool {
 	if !among(f.types, e.Type) || !among(f.invocations, e.Invocation) {
 		return false
 	}
+	if f.timeline != nil && e.Channel != tapedeck.ChannelSession && e.Offset < f.at && !f.timeline.Has(e.Offset, e.Thread, f.at) {
+		return false
+	}
 	return e.Channel == tapedeck.ChannelSession || among(f.channels, e.Channel) && among(f.threads, e.ThreadName())
+}
+
+// passes reports whether an event of a thread and an invocation passes.
+func (f *filter) passes(thread, invocation string) bool {
+	return among(f.threads, thread) && among(f.invocations, invocation)
 }
 
 func among(list []string, s string) bool { return list == nil || slices.Contains(list, s) }

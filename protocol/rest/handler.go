@@ -18,10 +18,12 @@ import (
 // Root is the path under which the door expects to be mounted.
 const Root = "/api/v1"
 
-// Options say what the door opens on. The first two are required.
+// Options say what the door opens on. The first three are required.
 type Options struct {
 	Verbs    verbs    // the engine
 	Sessions sessions // the hub
+	Views    views    // the projections
+	Search   searcher // nil: the door does not search
 
 	MaxBody   int64         // most bytes of a body; 0 for 10 MiB
 	MaxAppend int64         // most bytes of the body of an append; 0 for 64 MiB
@@ -33,8 +35,7 @@ type Options struct {
 
 type handler struct {
 	Options
-	mux   *http.ServeMux
-	folds folds
+	mux *http.ServeMux
 }
 
 // New returns the door. It expects to see the whole path, [Root] included.
@@ -48,7 +49,7 @@ func New(o Options) http.Handler {
 	if h.Logger == nil {
 		h.Logger = slog.New(slog.DiscardHandler)
 	}
-	for _, r := range h.routes() {
+	for _, r := range append(h.routes(), h.viewRoutes()...) {
 		method, pattern, _ := strings.Cut(r.pattern, " ")
 		h.mux.HandleFunc(method+" "+Root+pattern, h.failing(r.serve))
 	}
@@ -81,18 +82,25 @@ func (h *handler) routes() []route {
 		{"POST /sessions/run", h.run},
 		{"POST /sessions/{id}/task", h.task},
 		{"POST /sessions/{id}/cancel", h.cancel},
+		{"POST /sessions/{id}/resume", h.resume},
 		{"GET /agents", h.agents},
+
+		{"POST /sessions/{id}/rewind", h.rewind},
+		{"POST /sessions/{id}/undo", h.undo},
+		{"POST /sessions/{id}/overwrite", h.overwrite},
+		{"POST /sessions/{id}/clear", h.clear},
+		{"POST /sessions/{id}/fork", h.fork},
+		{"POST /sessions/{id}/erase", h.erase},
 
 		{"POST /sessions/{id}/events", h.append},
 		{"GET /sessions/{id}/events", h.events},
+		{"GET /sessions/{id}/events/history", h.history},
 		{"GET /sessions/{id}/stream", h.stream},
 
-		{"GET /sessions/{id}/snapshot", h.snapshot},
-		{"GET /sessions/{id}/messages", h.messages},
-		{"GET /sessions/{id}/state", h.state},
-		{"GET /sessions/{id}/plan", h.plan},
-
+		{"POST /sessions/{id}/export", h.export},
 		{"POST /import", h.importSessions},
+		{"GET /diff", h.diff},
+		{"GET /search", h.search},
 	}
 }
 

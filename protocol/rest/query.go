@@ -77,11 +77,11 @@ func parseOffset(s string) (int64, bool) {
 	return n, err == nil && n >= 0 && s[0] != '+' && s[0] != '-'
 }
 
-// count returns a parameter from 1 to most, def if it is absent.
-func (q *query) count(name string, def, most int) int {
-	n := q.offset(name, int64(def))
+// limit returns the parameter of that name, from 1 to most, def if it is absent.
+func (q *query) limit(def, most int) int {
+	n := q.offset("limit", int64(def))
 	if n < 1 || n > int64(most) {
-		q.fail("the parameter %s must be from 1 to %d", name, most)
+		q.fail("the parameter limit must be from 1 to %d", most)
 	}
 	return int(n)
 }

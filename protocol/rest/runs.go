@@ -60,7 +60,34 @@ func (h *handler) start(w http.ResponseWriter, r *http.Request, t tapedeck.Task)
 	if err != nil {
 		return err
 	}
+	return writeStarted(w, s)
+}
+
+func writeStarted(w http.ResponseWriter, s tapedeck.Started) error {
 	return writeJSON(w, http.StatusAccepted, started{s.Session, s.Invocation, tapedeck.StatusRunning, s.Offset})
+}
+
+// resume goes on with a run that was cut short.
+func (h *handler) resume(w http.ResponseWriter, r *http.Request) error {
+	id, err := target(r)
+	if err != nil {
+		return err
+	}
+	in, err := decodeOptional[struct {
+		Task   string          `json:"task"`
+		Thread string          `json:"thread"`
+		Config json.RawMessage `json:"config"`
+	}](h, w, r)
+	if err != nil {
+		return err
+	}
+	s, err := h.Verbs.Resume(r.Context(), tapedeck.Resume{
+		Session: id, Text: in.Task, Thread: in.Thread, Config: given(in.Config),
+	})
+	if err != nil {
+		return err
+	}
+	return writeStarted(w, s)
 }
 
 // cancelled is the answer to a cancel.

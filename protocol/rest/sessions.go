@@ -51,7 +51,7 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 		Status: tapedeck.Status(q.one("status", "", known...)),
 		Agent:  q.string("agent"), Owner: q.string("owner"), Parent: q.id("parent"),
 		From: q.time("from"), To: q.time("to"),
-		Query: q.string("q"), Cursor: q.string("cursor"), Limit: q.count("limit", listDefault, pageLimit),
+		Query: q.string("q"), Cursor: q.string("cursor"), Limit: q.limit(listDefault, pageLimit),
 	}
 	if q.err != nil {
 		return q.err

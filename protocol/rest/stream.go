@@ -22,6 +22,7 @@ type subscription struct {
 	filter  filter
 	from    int64
 	resumed bool // from comes after an event that the client has
+	placed  bool // the client says from where
 	until   bool // until the terminal event of a run
 }
 
@@ -31,8 +32,10 @@ func parseSubscription(r *http.Request) (subscription, error) {
 		return subscription{}, err
 	}
 	q := parseQuery(r, append([]string{"fromOffset", "from", "lastEventId", "until"}, filterNames...)...)
-	s := subscription{session: id, filter: q.filter(), until: q.one("until", "", "terminal") != ""}
-	if s.until && len(s.filter.invocations) > 1 {
+	s := subscription{session: id, filter: q.filter()}
+	s.placed = q.values.Has("fromOffset") || q.values.Has("from")
+	s.until = q.one("until", "", "terminal", "none") == "terminal" || s.filter.task && !q.values.Has("until")
+	if s.until && !s.filter.task && len(s.filter.invocations) > 1 {
 		q.fail("until=terminal goes with one invocation")
 	}
 	s.from = q.offset("fromOffset", q.offset("from", 0))
@@ -45,7 +48,7 @@ func parseSubscription(r *http.Request) (subscription, error) {
 		if !ok || n+1 <= 0 {
 			q.fail("the last event id must be the offset of an event, not %q", last)
 		}
-		s.from, s.resumed = n+1, true
+		s.from, s.resumed, s.placed = n+1, true, true
 	}
 	return s, q.err
 }
@@ -59,6 +62,12 @@ func parseSubscription(r *http.Request) (subscription, error) {
 func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
 	s, err := parseSubscription(r)
 	if err != nil {
+		return err
+	}
+	if s.filter.task {
+		return h.taskStream(w, r, s)
+	}
+	if err := s.filter.resolve(r.Context(), h, s.session); err != nil {
 		return err
 	}
 	switch over, err := h.over(r.Context(), &s); {
@@ -100,15 +109,12 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
 // over reports whether nothing can come any more of what the client wants.
 func (h *handler) over(ctx context.Context, s *subscription) (bool, error) {
 	head, err := h.Sessions.Head(ctx, s.session)
+	if err == nil {
+		err = beyond(s, &head)
+	}
 	switch {
 	case err != nil:
 		return false, err
-	case s.from > head.Head && s.resumed:
-		return false, tapedeck.Errorf(tapedeck.Invalid, "session %s has no event %d yet: it is at offset %d", s.session, s.from-1, head.Head).
-			WithHint("it may have been deleted and made anew; read it from offset 0")
-	case s.from > head.Head:
-		return false, tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked from %d", s.session, head.Head, s.from).
-			WithHint("read from %d or before", head.Head)
 	case head.Closed && s.from == head.Head:
 		return true, nil
 	case !s.until || s.from == 0 || !s.resumed && s.filter.invocations == nil:
@@ -120,6 +126,19 @@ func (h *handler) over(ctx context.Context, s *subscription) (bool, error) {
 	}
 	e, err := p.Records[0].Event()
 	return err == nil && s.ends(&e), err
+}
+
+// beyond refuses what begins beyond the head.
+func beyond(s *subscription, head *tapedeck.Session) error {
+	switch {
+	case s.from > head.Head && s.resumed:
+		return tapedeck.Errorf(tapedeck.Invalid, "session %s has no event %d yet: it is at offset %d", s.session, s.from-1, head.Head).
+			WithHint("it may have been deleted and made anew; read it from offset 0")
+	case s.from > head.Head:
+		return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked from %d", s.session, head.Head, s.from).
+			WithHint("read from %d or before", head.Head)
+	}
+	return nil
 }
 
 // ends reports whether e ends the stream of a client that wants to know when a

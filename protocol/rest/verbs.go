@@ -20,6 +20,9 @@ type sessions interface {
 type verbs interface {
 	writer
 	runner
+	rewinder
+	exporter
+	eraser
 }
 
 // writer is what the engine does to sessions.
@@ -36,5 +39,31 @@ type writer interface {
 type runner interface {
 	Start(ctx context.Context, t tapedeck.Task) (tapedeck.Started, error)
 	Cancel(ctx context.Context, session, invocation string) (tapedeck.Cancelled, error)
+	Resume(ctx context.Context, r tapedeck.Resume) (tapedeck.Started, error)
 	Agents() []tapedeck.Agent
+}
+
+// rewinder is what the engine does to what is in force.
+type rewinder interface {
+	Rewind(ctx context.Context, r tapedeck.Rewind) (tapedeck.Rewound, error)
+	Undo(ctx context.Context, u tapedeck.Undo) (tapedeck.Rewound, error)
+	Overwrite(ctx context.Context, o tapedeck.Overwrite) (tapedeck.Rewound, error)
+	Clear(ctx context.Context, c tapedeck.Clear) (tapedeck.Rewound, error)
+	Fork(ctx context.Context, f tapedeck.Fork) (tapedeck.Session, error)
+}
+
+// exporter is how the engine makes files of sessions.
+type exporter interface {
+	Export(ctx context.Context, in tapedeck.ExportRequest) (tapedeck.Export, error)
+	PreviewExport(ctx context.Context, in tapedeck.ExportRequest) (tapedeck.RedactionPreview, error)
+}
+
+// eraser is how the engine removes what was said for good.
+type eraser interface {
+	Erase(ctx context.Context, e tapedeck.Erase) (tapedeck.Erased, error)
+}
+
+// searcher finds what was said.
+type searcher interface {
+	Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error)
 }

@@ -1,0 +1,135 @@
+package durable_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/protocol/durable"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// turn returns the events of a whole turn.
+func turn(i int, thread string) []tapedeck.Event {
+	inv := fmt.Sprint("i", i)
+	say := func(typ, format string, args ...any) tapedeck.Event {
+		return tapedeck.Event{Type: typ, Thread: thread, Invocation: inv, Data: json.RawMessage(fmt.Sprintf(format, args...))}
+	}
+	return []tapedeck.Event{
+		say(tapedeck.MessageAdded, `{"message":{"id":"u%d","role":"user","content":"question"}}`, i),
+		say(tapedeck.RunStarted, `{"threadId":"t","runId":"i%d"}`, i),
+		say(tapedeck.StateDelta, `{"delta":[{"op":"add","path":"/n","value":%d}]}`, i),
+		say(tapedeck.ToolCallStart, `{"toolCallId":"c%d","toolCallName":"Read"}`, i),
+		say(tapedeck.ToolCallArgs, `{"toolCallId":"c%d","delta":"{}"}`, i),
+		say(tapedeck.ToolCallEnd, `{"toolCallId":"c%d"}`, i),
+		say(tapedeck.ToolCallResult, `{"toolCallId":"c%d","messageId":"r%d","content":"ok"}`, i, i),
+		say(tapedeck.TextMessageStart, `{"messageId":"m%d"}`, i),
+		say(tapedeck.TextMessageContent, `{"messageId":"m%d","delta":"answer %d"}`, i, i),
+		say(tapedeck.TextMessageEnd, `{"messageId":"m%d"}`, i),
+		say(tapedeck.RunFinished, `{"threadId":"t","runId":"i%d"}`, i),
+	}
+}
+
+// A client that folds the changes of a view has what is in force, whatever was
+// taken back and brought back.
+func TestViewsFollowJumps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := options(newMemory())
+		door := durable.New(o)
+		do(t, door, "PUT", "sessions/s", "")
+		head, last := int64(1), int64(0)
+		appendAll := func(events ...tapedeck.Event) {
+			done, err := o.Store.Append(context.Background(), tapedeck.Append{Session: "s", Events: events})
+			if err != nil {
+				t.Fatal(err)
+			}
+			head = done.Next
+		}
+		thread := rapid.SampledFrom([]string{"", "", "side"})
+		for i := range rapid.IntRange(1, 8).Draw(t, "steps") {
+			if i == 0 || rapid.IntRange(0, 2).Draw(t, "step") > 0 {
+				appendAll(turn(i, thread.Draw(t, "thread"))...)
+				continue
+			}
+			data := fmt.Sprintf(`{"marker":"m%d","toOffset":%d,"previous":%d`, head, rapid.Int64Range(1, head).Draw(t, "to"), last)
+			if of := thread.Draw(t, "whose"); of != "" {
+				data += fmt.Sprintf(`,"thread":%q`, of)
+			}
+			last = head
+			appendAll(tapedeck.Event{Type: tapedeck.SessionRewound, Data: json.RawMessage(data + "}")})
+		}
+		want, err := o.Views.Snapshot(context.Background(), "s", view.Query{At: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted := map[string]string{}
+		for _, m := range want.Messages {
+			wanted["message/"+m.ID] = m.Text
+		}
+		for _, k := range want.Calls {
+			if k.Status != tapedeck.StatusRunning {
+				wanted["toolCall/"+k.ID] = ""
+			}
+			if k.Result != nil {
+				wanted["message/"+k.Result.MessageID] = k.Result.Text
+			}
+		}
+		if d := cmp.Diff(wanted, entitiesOf(t, do(t, door, "GET", "sessions/s/views/messages", ""), "content")); d != "" {
+			t.Fatalf("messages (-want +got): %s", d)
+		}
+		wanted = map[string]string{}
+		for _, r := range want.Runs {
+			wanted["run/"+r.Invocation] = string(r.Status)
+		}
+		got := entitiesOf(t, do(t, door, "GET", "sessions/s/views/state", ""), "status")
+		for _, th := range want.Threads {
+			s, err := o.Views.Snapshot(context.Background(), "s", view.Query{At: -1, Thread: th.Name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.State != nil {
+				wanted["state/"+th.Name] = ""
+			}
+		}
+		delete(got, "session/title")
+		if d := cmp.Diff(wanted, got); d != "" {
+			t.Fatalf("state (-want +got): %s", d)
+		}
+	})
+}
+
+// entitiesOf folds changes as a client of the state protocol does, and keeps one
+// member of each entity.
+func entitiesOf(t *rapid.T, resp *http.Response, member string) map[string]string {
+	var changes []json.RawMessage
+	decode(t, resp, &changes)
+	out := map[string]string{}
+	for _, raw := range changes {
+		var c struct {
+			Type, Key string
+			Value     map[string]any
+			Headers   struct{ Operation string }
+		}
+		if err := json.Unmarshal(raw, &c); err != nil {
+			t.Fatal(err)
+		}
+		key := c.Type + "/" + c.Key
+		_, has := out[key]
+		switch c.Headers.Operation {
+		case "delete":
+			if !has {
+				t.Fatalf("%s is deleted, and is not there", key)
+			}
+			delete(out, key)
+		default:
+			out[key], _ = c.Value[member].(string)
+		}
+	}
+	return out
+}

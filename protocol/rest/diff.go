@@ -1,0 +1,76 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// diff answers with what two conversations have in common, and what not.
+func (h *handler) diff(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r, "a", "b", "at_a", "at_b")
+	a := side{id: q.id("a"), at: q.offset("at_a", -1)}
+	b := side{id: q.id("b"), at: q.offset("at_b", -1)}
+	if a.id == "" || b.id == "" {
+		q.fail("the parameters a and b must name two sessions")
+	}
+	if q.err != nil {
+		return q.err
+	}
+	for _, s := range []*side{&a, &b} {
+		if err := h.look(r.Context(), s); err != nil {
+			return err
+		}
+	}
+	return writeJSON(w, http.StatusOK, view.Compare(&a.snapshot, &b.snapshot, shared(&a, &b)))
+}
+
+// A side is one of the two sessions.
+type side struct {
+	id       string
+	at       int64 // as of this offset; negative for the head
+	snapshot view.Snapshot
+	events   map[string]int64 // by session: its own and its ancestors' events that it has are those below this offset
+}
+
+// look finds out what a session is and where it comes from.
+func (h *handler) look(ctx context.Context, s *side) error {
+	entry, err := h.Sessions.Head(ctx, s.id)
+	if err != nil {
+		return err
+	}
+	if s.at > entry.Head {
+		return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for %d", s.id, entry.Head, s.at)
+	}
+	if s.at < 0 {
+		s.at = entry.Head
+	}
+	s.snapshot, err = h.Views.Snapshot(ctx, s.id, view.Query{At: s.at, Limit: maxItems})
+	if err != nil {
+		return err
+	}
+	if s.snapshot.Earlier > 0 {
+		return tapedeck.Errorf(tapedeck.TooLarge, "session %s has more than %d messages and cannot be compared", s.id, maxItems).
+			WithHint("compare it as it was at an earlier offset")
+	}
+	s.events = map[string]int64{s.id: s.at}
+	for below := s.at; entry.Parent != ""; {
+		below = min(below, entry.ForkedAt)
+		s.events[entry.Parent] = below
+		if entry, err = h.Sessions.Head(ctx, entry.Parent); err != nil {
+			break // it was deleted; where that came from cannot be known
+		}
+	}
+	return nil
+}
+
+// shared returns how many events two sessions have both, because of where they
+// come from.
+func shared(a, b *side) (n int64) {
+	for id, below := range a.events {
+		n = max(n, min(below, b.events[id]))
+	}
+	return n
+}

@@ -1,0 +1,28 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// erase removes payloads for good.
+func (h *handler) erase(w http.ResponseWriter, r *http.Request) error {
+	id, err := target(r)
+	if err != nil {
+		return err
+	}
+	in, err := decode[struct {
+		Events []tapedeck.OffsetRange `json:"events"`
+		All    bool                   `json:"all"`
+		Reason string                 `json:"reason"`
+	}](h, w, r)
+	if err != nil {
+		return err
+	}
+	done, err := h.Verbs.Erase(r.Context(), tapedeck.Erase{Session: id, Events: in.Events, All: in.All, Reason: in.Reason})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, done)
+}

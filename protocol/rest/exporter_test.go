@@ -1,0 +1,79 @@
+package rest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/protocol/rest"
+)
+
+// An export of this engine tells what was asked for. The format broken fails at
+// once, cut after some bytes.
+
+func (g *engine) Export(ctx context.Context, in tapedeck.ExportRequest) (tapedeck.Export, error) {
+	if _, err := g.Head(ctx, in.Session); err != nil {
+		return tapedeck.Export{}, err
+	}
+	if in.Format == "" {
+		return tapedeck.Export{}, tapedeck.Errorf(tapedeck.Invalid, "there is no export format %q", in.Format)
+	}
+	return tapedeck.Export{Name: in.Session + ".txt", MediaType: "text/plain; charset=utf-8", Write: func(w io.Writer) error {
+		if in.Format == "broken" {
+			return tapedeck.Errorf(tapedeck.Unavailable, "the store is broken")
+		}
+		if in.Format == "empty" {
+			return nil
+		}
+		_, err := fmt.Fprintf(w, "%+v\n", in)
+		if in.Format == "cut" {
+			err = errors.New("the disk is gone")
+		}
+		return err
+	}}, nil
+}
+
+func (g *engine) PreviewExport(_ context.Context, in tapedeck.ExportRequest) (tapedeck.RedactionPreview, error) {
+	var rules []tapedeck.RedactionRule
+	for _, k := range in.Redact.Keys {
+		rules = append(rules, tapedeck.RedactionRule{Rule: "key " + k, Count: 1})
+	}
+	return tapedeck.RedactionPreview{Events: 1, Rules: rules}, nil
+}
+
+// TestExportCutOff: a file that could not be written to its end does not look as
+// if it were whole.
+func TestExportCutOff(t *testing.T) {
+	door, g := newDoor(rest.Options{})
+	g.session(t, "s", 1)
+	server := httptest.NewServer(door)
+	defer server.Close()
+	resp, err := http.Post(server.URL+"/api/v1/sessions/s/export", "application/json", strings.NewReader(`{"format":"cut"}`))
+	if err == nil {
+		defer resp.Body.Close()
+		_, err = io.ReadAll(resp.Body)
+	}
+	if err == nil {
+		t.Error("it looks whole")
+	}
+}
+
+func TestExportIsAnAttachment(t *testing.T) {
+	door, g := newDoor(rest.Options{})
+	g.session(t, "s", 1)
+	for _, format := range []string{"text", "empty"} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodPost, "/api/v1/sessions/s/export", strings.NewReader(`{"format":"`+format+`"}`))
+		r.Header.Set("Content-Type", "application/json")
+		door.ServeHTTP(w, r)
+		if got := w.Header().Get("Content-Disposition"); got != "attachment; filename=s.txt" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v", format, w.Header())
+		}
+	}
+}

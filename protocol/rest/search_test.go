@@ -1,0 +1,38 @@
+package rest_test
+
+import (
+	"context"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/search"
+	"github.com/tapedeck/tapedeck/store/memory"
+)
+
+func (g *engine) Erase(ctx context.Context, e tapedeck.Erase) (tapedeck.Erased, error) {
+	if e.All == (len(e.Events) > 0) {
+		return tapedeck.Erased{}, tapedeck.Errorf(tapedeck.Invalid, "it does not say which events to erase")
+	}
+	if e.All {
+		s, err := g.Head(ctx, e.Session)
+		if err != nil {
+			return tapedeck.Erased{}, err
+		}
+		e.Events = []tapedeck.OffsetRange{{From: s.ForkedAt, To: s.Head}}
+	}
+	n := int64(0)
+	for _, r := range e.Events {
+		n += r.To - r.From
+	}
+	receipt := tapedeck.NewEvent(tapedeck.SessionRedactedData{Offsets: e.Events, Reason: e.Reason})
+	done, forks, err := g.Hub.Erase(ctx, tapedeck.Erasure{Session: e.Session, Ranges: e.Events, Events: []tapedeck.Event{receipt}})
+	return tapedeck.Erased{Session: e.Session, Receipt: done.First, Events: n, Ranges: e.Events, Forks: forks}, err
+}
+
+// newSearch returns an index of what an engine's store has.
+func newSearch(g *engine) *search.Index {
+	x, err := g.Store.(*memory.Store).OpenIndex()
+	if err != nil {
+		panic(err) // none in memory fails
+	}
+	return search.New(search.Options{Index: x, Log: g.Hub})
+}

@@ -1,0 +1,174 @@
+package rest
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A taskRun is what has to be known of a run that is under way to tell what its
+// next event becomes.
+type taskRun struct {
+	started  time.Time // zero if its beginning is not known
+	prompt   string
+	messages map[string]*taskText // those that are open
+	thoughts map[string]*taskText
+	calls    map[string]*taskCall // those that are open or not answered
+	todos    bool                 // it keeps its plan with the tool TodoWrite
+	turn     taskTurn
+	turns    int
+	spent    taskSpent
+}
+
+// A taskText is a message that is being said.
+type taskText struct {
+	role string
+	text strings.Builder
+}
+
+// A taskCall is a tool call that goes on.
+type taskCall struct {
+	name    string
+	args    strings.Builder
+	started bool // tool_start was sent
+	at      time.Time
+	early   *toolAnswer // the answer that came before the arguments were complete
+}
+
+// taskFolds says how a run is folded.
+var taskFolds = map[string]func(*taskRun, *tapedeck.Event) (string, any){
+	tapedeck.TextMessageStart:        (*taskRun).textStart,
+	tapedeck.TextMessageContent:      (*taskRun).textContent,
+	tapedeck.TextMessageEnd:          (*taskRun).textEnd,
+	tapedeck.ReasoningMessageStart:   (*taskRun).thoughtStart,
+	tapedeck.ReasoningMessageContent: (*taskRun).thoughtContent,
+	tapedeck.ReasoningMessageEnd:     (*taskRun).thoughtEnd,
+	tapedeck.ToolCallStart:           (*taskRun).callStart,
+	tapedeck.ToolCallArgs:            (*taskRun).callArgs,
+	tapedeck.ToolCallEnd:             (*taskRun).callEnd,
+	tapedeck.ToolCallResult:          (*taskRun).callResult,
+	tapedeck.PlanUpdated:             (*taskRun).plan,
+	tapedeck.UsageReported:           (*taskRun).usage,
+	tapedeck.RunFinished:             (*taskRun).finished,
+	tapedeck.RunError:                (*taskRun).failed,
+}
+
+// stateful reports whether there is anything to remember of a run whose
+// beginning is not known.
+func (r *taskRun) stateful() bool {
+	return len(r.messages) > 0 || len(r.thoughts) > 0 || len(r.calls) > 0 || r.todos
+}
+
+func newTaskRun(e *tapedeck.Event, prompt string) *taskRun {
+	r := &taskRun{started: e.Time, prompt: prompt}
+	r.turn.began = e.Time
+	if prompt == "" {
+		r.prompt = inputPrompt(e)
+	}
+	return r
+}
+
+// inputPrompt returns the last thing that the user says in the input of a run
+// that was started from outside.
+func inputPrompt(e *tapedeck.Event) string {
+	var d struct {
+		Input struct {
+			Messages []tapedeck.Message `json:"messages"`
+		} `json:"input"`
+	}
+	_ = json.Unmarshal(e.Data, &d) // what is not there is not known
+	for i := len(d.Input.Messages) - 1; i >= 0; i-- {
+		if m := &d.Input.Messages[i]; m.Role == tapedeck.RoleUser {
+			return m.Text()
+		}
+	}
+	return ""
+}
+
+// A piece has the members of the events that a message or a call is made of.
+type piece struct {
+	MessageID  string `json:"messageId"`
+	ToolCallID string `json:"toolCallId"`
+	Name       string `json:"toolCallName"`
+	Role       string `json:"role"`
+	Delta      string `json:"delta"`
+}
+
+func pieceOf(e *tapedeck.Event) (p piece) {
+	_ = json.Unmarshal(e.Data, &p) // a member of another shape counts as absent, and so does what was erased
+	return p
+}
+
+func (r *taskRun) textStart(e *tapedeck.Event) (string, any) {
+	r.mark(e)
+	p := pieceOf(e)
+	open(&r.messages, p.MessageID, &taskText{role: p.Role})
+	return "", nil
+}
+
+func (r *taskRun) textContent(e *tapedeck.Event) (string, any) {
+	p := pieceOf(e)
+	m := r.messages[p.MessageID]
+	if m != nil {
+		m.text.WriteString(p.Delta)
+	}
+	if p.Delta == "" || m != nil && m.role != "" && m.role != tapedeck.RoleAssistant {
+		return "", nil
+	}
+	return taskMessage, messageData{Text: p.Delta, Partial: true}
+}
+
+func (r *taskRun) textEnd(e *tapedeck.Event) (string, any) {
+	id := pieceOf(e).MessageID
+	m := r.messages[id]
+	delete(r.messages, id)
+	if m == nil || m.text.Len() == 0 {
+		return "", nil
+	}
+	switch text := m.text.String(); m.role {
+	case "", tapedeck.RoleAssistant:
+		r.turn.said = preview(text)
+		return taskMessage, finalMessage(text)
+	case tapedeck.RoleUser:
+		return taskUserMessage, textData{text}
+	default:
+		return "", nil
+	}
+}
+
+func (r *taskRun) thoughtStart(e *tapedeck.Event) (string, any) {
+	r.mark(e)
+	open(&r.thoughts, pieceOf(e).MessageID, &taskText{})
+	return "", nil
+}
+
+func (r *taskRun) thoughtContent(e *tapedeck.Event) (string, any) {
+	p := pieceOf(e)
+	if m := r.thoughts[p.MessageID]; m != nil {
+		m.text.WriteString(p.Delta)
+	}
+	return "", nil
+}
+
+func (r *taskRun) thoughtEnd(e *tapedeck.Event) (string, any) {
+	id := pieceOf(e).MessageID
+	m := r.thoughts[id]
+	delete(r.thoughts, id)
+	if m == nil || m.text.Len() == 0 {
+		return "", nil
+	}
+	return taskThinking, textData{m.text.String()}
+}
+
+// open remembers that something has begun.
+func open[T any](list *map[string]*T, id string, v *T) {
+	if id == "" {
+		return // it was erased
+	}
+	if *list == nil {
+		*list = make(map[string]*T)
+	}
+	(*list)[id] = v
+}

@@ -1,0 +1,109 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// rewind takes a session or a thread back to what it was before an event.
+func (h *handler) rewind(w http.ResponseWriter, r *http.Request) error {
+	return verb(h, w, r, decode, func(id string, in struct {
+		BeforeInvocation string `json:"before_invocation_id"`
+		ToOffset         *int64 `json:"to_offset"`
+		Thread           string `json:"thread"`
+	}) (tapedeck.Rewound, error) {
+		if in.BeforeInvocation != "" {
+			if err := tapedeck.CheckID("the invocation", in.BeforeInvocation); err != nil {
+				return tapedeck.Rewound{}, err
+			}
+		}
+		return h.Verbs.Rewind(r.Context(), tapedeck.Rewind{
+			Session: id, BeforeInvocation: in.BeforeInvocation, ToOffset: in.ToOffset, Thread: in.Thread,
+		})
+	})
+}
+
+// undo takes back a rewind, a clear or an overwrite.
+func (h *handler) undo(w http.ResponseWriter, r *http.Request) error {
+	return verb(h, w, r, decodeOptional, func(id string, in struct {
+		Marker string `json:"marker"`
+	}) (tapedeck.Rewound, error) {
+		if in.Marker != "" {
+			if err := tapedeck.CheckID("the marker", in.Marker); err != nil {
+				return tapedeck.Rewound{}, err
+			}
+		}
+		return h.Verbs.Undo(r.Context(), tapedeck.Undo{Session: id, Marker: in.Marker})
+	})
+}
+
+// overwrite takes back what comes from an offset on.
+func (h *handler) overwrite(w http.ResponseWriter, r *http.Request) error {
+	return verb(h, w, r, decode, func(id string, in struct {
+		FromOffset *int64 `json:"from_offset"`
+		Thread     string `json:"thread"`
+	}) (tapedeck.Rewound, error) {
+		if in.FromOffset == nil { // or a body that says nothing would take back everything
+			return tapedeck.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "the member \"from_offset\" is missing").
+				WithHint("give the offset of the first event that is taken back")
+		}
+		return h.Verbs.Overwrite(r.Context(), tapedeck.Overwrite{Session: id, FromOffset: *in.FromOffset, Thread: in.Thread})
+	})
+}
+
+// clear takes everything back.
+func (h *handler) clear(w http.ResponseWriter, r *http.Request) error {
+	return verb(h, w, r, decodeOptional, func(id string, in struct {
+		Thread string `json:"thread"`
+	}) (tapedeck.Rewound, error) {
+		return h.Verbs.Clear(r.Context(), tapedeck.Clear{Session: id, Thread: in.Thread})
+	})
+}
+
+// verb does to the session in the path what the body says.
+func verb[In any](
+	h *handler, w http.ResponseWriter, r *http.Request,
+	decode func(*handler, http.ResponseWriter, *http.Request) (In, error),
+	do func(id string, in In) (tapedeck.Rewound, error),
+) error {
+	id, err := target(r)
+	if err != nil {
+		return err
+	}
+	in, err := decode(h, w, r)
+	if err != nil {
+		return err
+	}
+	done, err := do(id, in)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, done)
+}
+
+// fork makes a session that shares the events of this one.
+func (h *handler) fork(w http.ResponseWriter, r *http.Request) error {
+	id, err := target(r)
+	if err != nil {
+		return err
+	}
+	in, err := decodeOptional[struct {
+		At    *int64  `json:"at"`
+		Title *string `json:"title"`
+		ID    string  `json:"id"`
+		Owner string  `json:"owner"`
+		Copy  bool    `json:"copy"`
+	}](h, w, r)
+	if err != nil {
+		return err
+	}
+	s, err := h.Verbs.Fork(r.Context(), tapedeck.Fork{
+		Parent: id, ID: in.ID, At: in.At, Title: in.Title, Owner: in.Owner, Copy: in.Copy,
+	})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", Root+"/sessions/"+s.ID)
+	return writeJSON(w, http.StatusCreated, s)
+}

@@ -1,0 +1,247 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"iter"
+	"net/http"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// views is what sessions look like, folded.
+type views interface {
+	standing
+	chronicle
+}
+
+// standing is what is in force in a session.
+type standing interface {
+	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
+	Instances(ctx context.Context, session string, at int64) (view.Instances, error)
+	Timeline(ctx context.Context, session string, at int64) (*view.Timeline, error)
+	Effective(ctx context.Context, session string, from, at int64) iter.Seq2[tapedeck.Event, error]
+}
+
+// chronicle is what happened in it, taken back or not.
+type chronicle interface {
+	Summary(ctx context.Context, session string, at int64) (view.Summary, error)
+	Index(ctx context.Context, session string, at int64) (view.Index, error)
+	Branches(ctx context.Context, session string, at int64) ([]view.Branch, error)
+	Epoch() string
+}
+
+// viewForm changes with the form of views, so that no cache keeps one of an older
+// form.
+const viewForm = 2
+
+// A viewing is a request for a view.
+type viewing struct {
+	session tapedeck.Session
+	at      int64 // as of this offset
+	query   *query
+}
+
+// view answers with what make returns for a session as of an offset.
+func (h *handler) view(make func(ctx context.Context, v *viewing) (any, error), names ...string) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		id, err := sessionID(r)
+		if err != nil {
+			return err
+		}
+		v := viewing{query: parseQuery(r, append([]string{"at"}, names...)...)}
+		v.at = v.query.offset("at", -1)
+		if v.query.err != nil {
+			return v.query.err
+		}
+		v.session, err = h.Sessions.Head(r.Context(), id)
+		if err != nil {
+			return err
+		}
+		if v.at < 0 {
+			v.at = v.session.Head
+		}
+		if v.at > v.session.Head {
+			return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for %d", id, v.session.Head, v.at)
+		}
+		tag := v.tag(h.Views.Epoch())
+		w.Header().Set("Cache-Control", "no-cache") // ask again each time, and get 304
+		if matches(r.Header.Get("If-None-Match"), tag) {
+			w.Header().Set("ETag", tag)
+			w.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+		out, err := make(r.Context(), &v)
+		if err == nil {
+			err = v.query.err
+		}
+		if err != nil {
+			return err
+		}
+		w.Header().Set("ETag", tag)
+		return writeJSON(w, http.StatusOK, out)
+	}
+}
+
+// tag returns the ETag. What a session was at an offset does not change, so that
+// makes it; except for its title and the like, which are as they are now, and for
+// what is erased.
+func (v *viewing) tag(epoch string) string {
+	s, h := &v.session, fnv.New32a()
+	fmt.Fprintf(h, "%q %q %q %q %t", s.Title, s.Owner, s.Agent, s.Labels, s.Closed)
+	return fmt.Sprintf(`"%d-%d-%d-%x-%s"`, viewForm, s.Gen, v.at, h.Sum32(), epoch)
+}
+
+// matches reports whether If-None-Match names the tag.
+func matches(header, tag string) bool {
+	for v := range strings.SplitSeq(header, ",") {
+		if v = strings.TrimSpace(v); v == "*" || strings.TrimPrefix(v, "W/") == tag {
+			return true
+		}
+	}
+	return false
+}
+
+// maxItems is the most messages of one snapshot.
+const maxItems = 10_000
+
+// snapshot returns the part of the conversation that is asked for.
+func (h *handler) snapshot(ctx context.Context, v *viewing) (view.Snapshot, error) {
+	q := view.Query{
+		At: v.at, Thread: v.query.id("thread"),
+		Limit: v.query.limit(view.Window, maxItems), Before: v.query.offset("before", 0),
+	}
+	if v.query.err != nil {
+		return view.Snapshot{}, v.query.err
+	}
+	if !v.query.values.Has("limit") {
+		q.Limit = 0
+	}
+	return h.Views.Snapshot(ctx, v.session.ID, q)
+}
+
+// ofSnapshot answers with a part of a snapshot.
+func (h *handler) ofSnapshot(part func(*view.Snapshot) any, names ...string) func(http.ResponseWriter, *http.Request) error {
+	return h.view(func(ctx context.Context, v *viewing) (any, error) {
+		s, err := h.snapshot(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		return part(&s), nil
+	}, names...)
+}
+
+// viewRoutes are the views. Each takes at, the offset as of which it is wanted.
+func (h *handler) viewRoutes() []route {
+	const thread, limit, before = "thread", "limit", "before"
+	return []route{
+		{"GET /sessions/{id}/snapshot", h.ofSnapshot(func(s *view.Snapshot) any { return s }, thread, limit, before)},
+		{"GET /sessions/{id}/messages", h.ofSnapshot(messages, thread, limit, before)},
+		{"GET /sessions/{id}/state", h.ofSnapshot(state, thread)},
+		{"GET /sessions/{id}/plan", h.ofSnapshot(plan, thread)},
+		{"GET /sessions/{id}/threads", h.ofSnapshot(threads)},
+		{"GET /sessions/{id}/tasks", h.ofSnapshot(taskList, thread, limit, before)},
+		{"GET /sessions/{id}/instances", h.view(h.instances)},
+		{"GET /sessions/{id}/context", h.view(h.context, "instance", thread)},
+		{"GET /sessions/{id}/summary", h.view(h.summary)},
+		{"GET /sessions/{id}/branches", h.view(h.branches)},
+		{"GET /sessions/{id}/replay-index", h.view(h.replayIndex)},
+	}
+}
+
+func messages(s *view.Snapshot) any {
+	return struct {
+		At       int64          `json:"at"`
+		Messages []view.Message `json:"messages"`
+		Earlier  int            `json:"earlier"`
+	}{s.At, s.Messages, s.Earlier}
+}
+
+func state(s *view.Snapshot) any {
+	return struct {
+		At    int64       `json:"at"`
+		State *view.State `json:"state"`
+	}{s.At, s.State}
+}
+
+func plan(s *view.Snapshot) any {
+	return struct {
+		At   int64      `json:"at"`
+		Plan *view.Plan `json:"plan"`
+	}{s.At, s.Plan}
+}
+
+func threads(s *view.Snapshot) any {
+	return struct {
+		At      int64         `json:"at"`
+		Threads []view.Thread `json:"threads"`
+	}{s.At, s.Threads}
+}
+
+func (h *handler) summary(ctx context.Context, v *viewing) (any, error) {
+	return h.Views.Summary(ctx, v.session.ID, v.at)
+}
+
+func (h *handler) replayIndex(ctx context.Context, v *viewing) (any, error) {
+	return h.Views.Index(ctx, v.session.ID, v.at)
+}
+
+func taskList(s *view.Snapshot) any {
+	return struct {
+		At      int64       `json:"at"`
+		Tasks   []view.Task `json:"tasks"`
+		Earlier int         `json:"earlier,omitempty"`
+	}{s.At, view.Tasks(*s), s.Earlier}
+}
+
+func (h *handler) instances(ctx context.Context, v *viewing) (any, error) {
+	list, err := h.Views.Instances(ctx, v.session.ID, v.at)
+	return struct {
+		At        int64          `json:"at"`
+		Instances view.Instances `json:"instances"`
+	}{v.at, orEmpty(list)}, err
+}
+
+func (h *handler) branches(ctx context.Context, v *viewing) (any, error) {
+	list, err := h.Views.Branches(ctx, v.session.ID, v.at)
+	return struct {
+		At       int64         `json:"at"`
+		Branches []view.Branch `json:"branches"`
+	}{v.at, orEmpty(list)}, err
+}
+
+// context answers with what a model is to be told: the messages, and the same
+// event by event.
+func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
+	id, thread := v.query.id("instance"), v.query.id("thread")
+	if id != "" && thread != "" {
+		v.query.fail("instance and thread do not go together: an instance has its thread")
+	}
+	if v.query.err != nil {
+		return nil, v.query.err
+	}
+	of := view.InThread(thread)
+	if id != "" {
+		all, err := h.Views.Instances(ctx, v.session.ID, v.at)
+		if err != nil {
+			return nil, err
+		}
+		var ok bool
+		if of, ok = all.Find(id); !ok {
+			return nil, tapedeck.Errorf(tapedeck.NotFound, "session %s has no instance %s", v.session.ID, id).
+				WithHint("GET /sessions/%s/instances lists them", v.session.ID)
+		}
+	}
+	s, err := h.Views.Snapshot(ctx, v.session.ID, view.Query{At: v.at, Thread: of.Thread, Limit: maxItems})
+	return struct {
+		At       int64                 `json:"at"`
+		Instance string                `json:"instance,omitempty"`
+		Thread   string                `json:"thread"`
+		Messages []view.ContextMessage `json:"messages"`
+		Events   []view.ContextEvent   `json:"events"`
+		Earlier  int                   `json:"earlier,omitempty"`
+	}{v.at, of.ID, of.Thread, view.Context(s, of), view.ContextEvents(s, of), s.Earlier}, err
+}
