@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 	"github.com/tapedeck/tapedeck/runner/script"
 	"github.com/tapedeck/tapedeck/store/memory"
@@ -35,7 +36,7 @@ func open(t *testing.T) *house {
 		{Agent: tapedeck.Agent{Name: "hello", Kind: "script"}, Runner: script.New(script.Options{Script: "hello", Instant: true})},
 		{Agent: tapedeck.Agent{Name: "long", Kind: "script"}, Runner: script.New(script.Options{Script: "long"})},
 	}})
-	door := rest.New(rest.Options{Verbs: e, Sessions: h.hub})
+	door := rest.New(rest.Options{Verbs: e, Sessions: h.hub, Views: projection.New(projection.Options{Store: h.hub})})
 	h.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s := h.status.Load(); s != 0 {
 			w.WriteHeader(int(s))

@@ -43,9 +43,13 @@ func newCancel(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cancel SESSION",
 		Short: "Cancel a run and keep what it has said",
-		Args:  oneSession,
+		Long: `Cancel stops the agent of a run, keeps what it has said, and closes what is
+open. If the agent had started, tapedeck resume goes on from there.`,
+		Example: `  tapedeck cancel ses_01J…
+  tapedeck cancel ses_01J… --invocation inv_01J…`,
+		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
-			return e.with(c.Context(), func(conn *connection) error {
+			return e.reading(c.Context(), func(conn *connection) error {
 				done, err := conn.Cancel(c.Context(), args[0], invocation)
 				if err != nil {
 					return err

@@ -10,13 +10,17 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/protocol/rest"
+	"github.com/tapedeck/tapedeck/search"
 	"github.com/tapedeck/tapedeck/server"
 	"github.com/tapedeck/tapedeck/store/memory"
 	"github.com/tapedeck/tapedeck/store/sqlite"
@@ -34,6 +38,8 @@ type appOptions struct {
 	maxEvents    int    // most events in one append
 	longPoll     time.Duration
 	lease        time.Duration
+	runTimeout   time.Duration // see engine.Options
+	idleTimeout  time.Duration
 	allowOrigins []string
 	anyHost      bool
 	logger       *slog.Logger
@@ -44,9 +50,15 @@ type appOptions struct {
 type app struct {
 	options appOptions
 	hub     *hub.Hub
+	views   *projection.Projections
+	watcher atomic.Pointer[projection.Projections] // views, as soon as there are any: the store is older
+	index   searchIndex                            // what search stands on
+	search  atomic.Pointer[search.Index]           // likewise
 	engine  *engine.Engine
 	handler http.Handler
 	stopped chan struct{} // closed by close
+
+	background sync.WaitGroup
 }
 
 // openApp opens the store and builds what stands on it.
@@ -54,18 +66,29 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 	if o.logger == nil {
 		o.logger = slog.New(slog.DiscardHandler)
 	}
-	store, err := openStore(ctx, o)
+	a := &app{options: o, stopped: make(chan struct{})}
+	store, err := a.openStore(ctx)
 	if err != nil {
 		return nil, err
 	}
-	a := &app{options: o, hub: hub.New(store), stopped: make(chan struct{})}
+	a.hub = hub.New(store)
+	a.views = projection.New(projection.Options{Store: a.hub, Logger: o.logger})
+	a.watcher.Store(a.views)
+	background, done := context.WithCancel(context.WithoutCancel(ctx))
+	go func() { <-a.stopped; done() }()
+	a.background.Go(func() { a.views.Run(background) })
 	a.engine = engine.New(engine.Options{
-		Store: a.hub, Agents: scriptAgents(), Logger: o.logger, Lease: o.lease, MaxEvents: o.maxEvents,
+		Store: a.hub, Views: a.views, Agents: scriptAgents(), Logger: o.logger, Lease: o.lease, MaxEvents: o.maxEvents,
+		RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout,
 	})
+	a.engine.OnErase(a.forget)
+	found := search.New(search.Options{Index: a.index, Log: a.hub, Timelines: a.views, Logger: o.logger})
+	a.search.Store(found)
+	a.background.Go(func() { found.Run(background) })
 	a.recover(ctx)
 	a.handler = server.New(server.Options{
-		REST:         rest.New(rest.Options{Verbs: a.engine, Sessions: a.hub, MaxAppend: o.maxBody, MaxEvents: o.maxEvents, Logger: o.logger}),
-		Durable:      durable.New(durable.Options{Store: a.hub, Verbs: a.engine, Fork: a.engine.Fork, LongPoll: o.longPoll, MaxBody: o.maxBody, Logger: o.logger}),
+		REST:         rest.New(rest.Options{Verbs: a.engine, Sessions: a.hub, Views: a.views, Search: found, MaxAppend: o.maxBody, MaxEvents: o.maxEvents, Logger: o.logger}),
+		Durable:      durable.New(durable.Options{Store: a.hub, Verbs: a.engine, Views: a.views, Fork: a.fork, LongPoll: o.longPoll, MaxBody: o.maxBody, Logger: o.logger}),
 		Ready:        a.ready,
 		Version:      version(),
 		Logger:       o.logger,
@@ -73,6 +96,11 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 		AnyHost:      o.anyHost,
 	})
 	return a, nil
+}
+
+// fork is what Durable Streams asks for when it forks a session.
+func (a *app) fork(ctx context.Context, id, parent string, at int64) (tapedeck.Session, error) {
+	return a.engine.Fork(ctx, tapedeck.Fork{ID: id, Parent: parent, At: &at})
 }
 
 // recover ends, before anyone can ask, what an earlier process left running. If
@@ -112,15 +140,49 @@ func (a *app) tryRecover(ctx context.Context) bool {
 	return err == nil
 }
 
-func openStore(ctx context.Context, o appOptions) (tapedeck.Store, error) {
-	if o.ephemeral {
-		return memory.New(memory.Options{}), nil
+// A searchIndex is the index of a store.
+type searchIndex interface {
+	Unindexed(ctx context.Context, limit int) ([]tapedeck.Unindexed, int, error)
+	Index(ctx context.Context, in tapedeck.Indexed) error
+	Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error)
+	Forget(ctx context.Context, session string) error
+}
+
+// forget removes what was made of events that are erased.
+func (a *app) forget(ctx context.Context, session string, forks []string) error {
+	err := a.search.Load().Forget(ctx, session)
+	for _, id := range append([]string{session}, forks...) {
+		err = errors.Join(err, a.views.Forget(ctx, id))
+	}
+	return err
+}
+
+func (a *app) openStore(ctx context.Context) (tapedeck.Store, error) {
+	if a.options.ephemeral {
+		m := memory.New(memory.Options{})
+		x, err := m.OpenIndex()
+		a.index = x
+		return m, err
 	}
 	cache := tail.New(tailBytes)
-	store, err := sqlite.Open(ctx, o.dir, sqlite.Options{OnCommit: cache.Commit, Logger: o.logger})
+	onCommit := func(commits []tapedeck.Commit) {
+		cache.Commit(commits)
+		if v := a.watcher.Load(); v != nil {
+			v.Watch(commits)
+		}
+		if x := a.search.Load(); x != nil {
+			x.Changed()
+		}
+	}
+	store, err := sqlite.Open(ctx, a.options.dir, sqlite.Options{OnCommit: onCommit, Logger: a.options.logger})
 	if err != nil {
 		return nil, err
 	}
+	x, err := store.OpenIndex()
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	a.index = x
 	return cache.Over(store), nil
 }
 
@@ -137,6 +199,7 @@ func (a *app) close(then func(context.Context)) error {
 	defer cancel()
 	err := a.engine.Shutdown(ctx)
 	then(ctx)
+	a.background.Wait()
 	return errors.Join(err, a.hub.Close())
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,12 +31,18 @@ func (c *connection) close() error {
 // connect finds who serves the sessions: the server at --url, the process that
 // holds the data folder, or, if none does, this process itself.
 func (e *env) connect(ctx context.Context) (*connection, error) {
-	if u := e.serverURL(); u != "" {
+	if u := e.serverURL(); u != "" && !e.ephemeral {
 		c, err := client.New(u)
 		if err != nil {
 			return nil, err
 		}
 		return &connection{Client: c, locate: func() string { return "" }}, nil
+	}
+	if ephemeral, err := e.forgets(); err != nil {
+		return nil, err
+	} else if ephemeral {
+		fmt.Fprintln(e.stderr, nothingKept)
+		return e.own(ctx, appOptions{ephemeral: true})
 	}
 	var last error
 	for deadline := time.Now().Add(3 * time.Second); ; {
@@ -70,7 +77,12 @@ func (e *env) tryFolder(ctx context.Context) (*connection, error) {
 	if c, ok := e.running(ctx); ok {
 		return c, nil
 	}
-	a, err := openApp(ctx, appOptions{dir: e.folder()})
+	return e.own(ctx, appOptions{dir: e.folder()})
+}
+
+// own serves the sessions in this process, to itself.
+func (e *env) own(ctx context.Context, o appOptions) (*connection, error) {
+	a, err := openApp(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +94,11 @@ func (e *env) tryFolder(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, errors.Join(err, h.stop())
 	}
-	return &connection{Client: c, local: h, locate: e.locate}, nil
+	locate := e.locate
+	if o.ephemeral { // nobody else has these sessions
+		locate = func() string { return "" }
+	}
+	return &connection{Client: c, local: h, locate: locate}, nil
 }
 
 // running connects to the process that holds the data folder, if it answers.
@@ -109,6 +125,12 @@ func (e *env) locate() string {
 func (e *env) exists() error {
 	if e.serverURL() != "" {
 		return nil
+	}
+	if ephemeral, err := e.forgets(); err != nil {
+		return err
+	} else if ephemeral {
+		return tapedeck.Errorf(tapedeck.NotFound, "there are no sessions: nothing is kept").
+			WithHint("unset %s to see those in %s", persistenceVariable, e.folder())
 	}
 	dir := e.folder()
 	if _, err := os.Stat(filepath.Join(dir, "tapedeck.db")); errors.Is(err, fs.ErrNotExist) {

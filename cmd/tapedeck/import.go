@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -14,46 +17,112 @@ import (
 func newImport(e *env) *cobra.Command {
 	var in tapedeck.ImportRequest
 	c := &cobra.Command{
-		Use:   "import FILE --format FORMAT",
+		Use:   "import FILE…",
 		Short: "Make sessions of recorded conversations",
-		Long: `Import reads conversations recorded by other programs and makes sessions of
-them, with their own timestamps where they have any. FILE may be - for standard
-input. A session is there whole or not at all; lines that are no part of a
-conversation are reported with their numbers.
+		Long: `Import reads sessions that were exported, and conversations that other programs
+have recorded, and makes sessions of them, with their own times where they have
+any. FILE may be - for standard input. All of a file is imported or nothing;
+lines that are no part of a conversation are reported with their numbers.
 
 Formats:
+  auto              what the first line of the file tells
+  ndjson            a session exported by tapedeck: the same session again, under
+                    its own id if that is free
+  agui              events of AG-UI: JSON lines, one array, or Server-Sent Events
+  asciicast         a recording of a terminal, version 2 or 3
+  claude-code       a session file of Claude Code (JSONL)
   openai-messages   chat-completions messages: one conversation a line ({"messages":[…]},
-                    {"traj":[…]} or a bare array), one message a line, or one JSON array
-  claude-code       a session file of Claude Code (JSONL)`,
-		Example: `  tapedeck import --format claude-code ~/.claude/projects/…/session.jsonl`,
+                    {"traj":[…]} or a bare array), one message a line, or one JSON array`,
+		Example: `  tapedeck import ~/.claude/projects/…/session.jsonl
+  tapedeck import session.ndjson demo.cast
+  tapedeck import - --format openai-messages --owner ada < chats.jsonl`,
 		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError("%s takes one file, or - for standard input", c.CommandPath())
+			if len(args) == 0 {
+				return usageError("%s takes files, or - for standard input", c.CommandPath())
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if in.Format == "" {
-				return usageError("--format is needed: openai-messages or claude-code")
-			}
-			r, err := e.open(args[0])
-			if err != nil {
-				return err
-			}
-			defer r.Close()
 			return e.with(c.Context(), func(conn *connection) error {
-				done, err := conn.Import(c.Context(), in, r)
-				if err != nil {
-					return err
+				for _, name := range args {
+					if err := e.importFile(c.Context(), conn, in, name); err != nil {
+						return err
+					}
 				}
-				return e.printImported(done)
+				return nil
 			})
 		},
 	}
-	c.Flags().StringVar(&in.Format, "format", "", "openai-messages or claude-code")
+	c.Flags().StringVar(&in.Format, "format", "auto", "auto, ndjson, agui, asciicast, claude-code or openai-messages")
 	c.Flags().StringVar(&in.Title, "title", "", "title of the sessions (default: from the content)")
 	c.Flags().StringVar(&in.Owner, "owner", "", "owner of the sessions")
 	return c
+}
+
+func (e *env) importFile(ctx context.Context, conn *connection, in tapedeck.ImportRequest, name string) error {
+	r, err := e.open(name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	p := e.progress(r)
+	done, err := conn.Import(ctx, in, p)
+	p.clear()
+	if err != nil {
+		return err
+	}
+	return e.printImported(done)
+}
+
+// A progress shows on a terminal how much of a file has been sent.
+type progress struct {
+	io.Reader
+	to    io.Writer // nil for nobody
+	size  int64     // 0 if not known
+	read  int64
+	shown time.Time
+	drawn bool
+}
+
+// progressEvery is how often a progress is shown.
+const progressEvery = 200 * time.Millisecond
+
+func (e *env) progress(r io.Reader) *progress {
+	p := &progress{Reader: r, shown: time.Now()} // what is quick shows nothing
+	if f, ok := e.stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		p.to = f
+	}
+	if f, ok := r.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			p.size = info.Size()
+		}
+	}
+	return p
+}
+
+func (p *progress) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	p.read += int64(n)
+	if p.to != nil && time.Since(p.shown) >= progressEvery {
+		p.shown, p.drawn = time.Now(), true
+		fmt.Fprintf(p.to, "\r%s\x1b[K", p.line())
+	}
+	return n, err
+}
+
+func (p *progress) line() string {
+	const mb = 1e6
+	if p.size == 0 {
+		return fmt.Sprintf("%.1f MB", float64(p.read)/mb)
+	}
+	return fmt.Sprintf("%.1f of %.1f MB (%d %%)", float64(p.read)/mb, float64(p.size)/mb, 100*p.read/p.size)
+}
+
+// clear takes the line away.
+func (p *progress) clear() {
+	if p.drawn {
+		fmt.Fprint(p.to, "\r\x1b[K")
+	}
 }
 
 func (e *env) open(name string) (io.ReadCloser, error) {

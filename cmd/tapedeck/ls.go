@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,59 +11,119 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
+// listFlags say what to list, and how.
+type listFlags struct {
+	filter   tapedeck.Filter
+	from, to string
+	all      bool
+	tree     bool
+	density  bool
+}
+
 func newList(e *env) *cobra.Command {
-	var f tapedeck.Filter
-	var all bool
+	var f listFlags
 	c := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List sessions, newest first",
-		Args:    noArgs,
+		Long: `Ls lists sessions, newest first. --from and --to take a day (2026-01-31), a time
+(2026-01-31T12:00:00Z) or how long ago it was (90m, 12h, 7d).`,
+		Example: `  tapedeck ls --status failed --from 7d
+  tapedeck ls --tree --density`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if f.Limit < 1 || f.Limit > 1000 {
-				return usageError("--limit takes a number from 1 to 1000")
-			}
-			if err := e.exists(); err != nil {
+			if err := f.check(time.Now()); err != nil {
 				return err
 			}
-			return e.with(c.Context(), func(conn *connection) error { return e.list(c.Context(), conn, f, all) })
+			return e.reading(c.Context(), func(conn *connection) error { return e.list(c.Context(), conn, f) })
 		},
 	}
-	c.Flags().StringVar((*string)(&f.Status), "status", "", "only with this status: idle, pending, running, complete, failed, cancelled, interrupted")
-	c.Flags().StringVar(&f.Agent, "agent", "", "only of this agent")
-	c.Flags().StringVar(&f.Owner, "owner", "", "only of this owner")
-	c.Flags().StringVarP(&f.Query, "query", "q", "", "only whose title or id contains this")
-	c.Flags().IntVar(&f.Limit, "limit", 50, "at most this many")
-	c.Flags().BoolVar(&all, "all", false, "all of them, however many")
+	fl := c.Flags()
+	fl.StringVar((*string)(&f.filter.Status), "status", "", "only with this status: idle, pending, running, complete, failed, cancelled, interrupted")
+	fl.StringVar(&f.filter.Agent, "agent", "", "only of this agent")
+	fl.StringVar(&f.filter.Owner, "owner", "", "only of this owner")
+	fl.StringVar(&f.filter.Parent, "parent", "", "only forks of this session")
+	fl.StringVar(&f.from, "from", "", "only made at this time or after it")
+	fl.StringVar(&f.to, "to", "", "only made before this time")
+	fl.StringVarP(&f.filter.Query, "query", "q", "", "only that contain this")
+	fl.IntVar(&f.filter.Limit, "limit", 50, "at most this many")
+	fl.BoolVar(&f.all, "all", false, "all of them, however many")
+	fl.BoolVar(&f.tree, "tree", false, "forks below the session that they were forked from")
+	fl.BoolVar(&f.density, "density", false, "show how the events of each are spread over its time")
 	return c
 }
 
-func (e *env) list(ctx context.Context, c *connection, f tapedeck.Filter, all bool) error {
-	p, n := e.pen(), 0
+func (f *listFlags) check(now time.Time) (err error) {
+	if f.filter.Limit < 1 || f.filter.Limit > 1000 {
+		return usageError("--limit takes a number from 1 to 1000")
+	}
+	if f.filter.From, err = parseTime(f.from, now); err != nil {
+		return usageError("--from: %w", err)
+	}
+	if f.filter.To, err = parseTime(f.to, now); err != nil {
+		return usageError("--to: %w", err)
+	}
+	return nil
+}
+
+func (e *env) list(ctx context.Context, c *connection, f listFlags) error {
+	l := listing{env: e, pen: e.pen(), client: c, density: f.density}
+	var kept []tapedeck.Session // for the tree, which needs all of them first
 	for {
-		sessions, next, err := c.Sessions(ctx, f)
+		sessions, next, err := c.Sessions(ctx, f.filter)
 		if err != nil {
 			return err
 		}
-		for i := range sessions {
-			if err := e.listLine(p, &sessions[i], n == 0); err != nil {
+		if f.tree && !e.json {
+			kept = append(kept, sessions...)
+		} else if err := l.lines(ctx, sessions, nil); err != nil {
+			return err
+		}
+		if next == "" || !f.all {
+			order, depth := tree(kept)
+			if err := l.lines(ctx, order, depth); err != nil {
 				return err
 			}
-			n++
+			return e.listEnd(l.n, next)
 		}
-		if next == "" || !all {
-			return e.listEnd(n, next)
-		}
-		f.Cursor = next
+		f.filter.Cursor = next
 	}
 }
 
-func (e *env) listLine(p pen, s *tapedeck.Session, first bool) error {
-	if e.json {
-		return e.printJSON(s)
+// A listing prints sessions.
+type listing struct {
+	*env
+	pen     pen
+	client  *connection
+	density bool
+	n       int
+}
+
+func (l *listing) lines(ctx context.Context, sessions []tapedeck.Session, depth []int) error {
+	for i := range sessions {
+		d := 0
+		if depth != nil {
+			d = depth[i]
+		}
+		if err := l.line(ctx, &sessions[i], d); err != nil {
+			return err
+		}
+		l.n++
 	}
-	if first {
-		if err := p.printf("%s\n", p.paint(dim, fmt.Sprintf("%-30s  %-11s  %8s  %8s  %s", "SESSION", "STATUS", "EVENTS", "AGE", "TITLE"))); err != nil {
+	return nil
+}
+
+func (l *listing) line(ctx context.Context, s *tapedeck.Session, depth int) error {
+	if l.json {
+		return l.printJSON(s)
+	}
+	spark, head := "", ""
+	if l.density {
+		spark, head = l.spark(ctx, s.ID)+"  ", fmt.Sprintf("%-*s  ", sparkWidth, "DENSITY")
+	}
+	p := l.pen
+	if l.n == 0 {
+		if err := p.printf("%s\n", p.paint(dim, fmt.Sprintf("%-30s  %-11s  %8s  %5s  %s%s", "SESSION", "STATUS", "EVENTS", "AGE", head, "TITLE"))); err != nil {
 			return err
 		}
 	}
@@ -70,8 +131,8 @@ func (e *env) listLine(p pen, s *tapedeck.Session, first bool) error {
 	if s.Closed {
 		status = "closed"
 	}
-	return p.printf("%-30s  %s  %8d  %8s  %s\n", s.ID, p.paint(statusStyle(s.Status), fmt.Sprintf("%-11s", status)),
-		s.Head, age(time.Since(s.Created)), brief(titleOf(*s), 60))
+	return p.printf("%-30s  %s  %8d  %5s  %s%s\n", strings.Repeat("  ", depth)+s.ID, p.paint(statusStyle(s.Status), fmt.Sprintf("%-11s", status)),
+		s.Head, age(time.Since(s.Created)), spark, brief(titleOf(*s), 60))
 }
 
 func (e *env) listEnd(n int, next string) error {
@@ -106,17 +167,4 @@ func titleOf(s tapedeck.Session) string {
 		return "(no title)"
 	}
 	return s.Title
-}
-
-// age is a duration in its largest unit.
-func age(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }

@@ -52,11 +52,14 @@ func (e *env) pen() pen {
 	return p
 }
 
+// paint gives text a style, each line its own, so that a line can be shown
+// without those before it.
 func (p pen) paint(s style, text string) string {
 	if !p.color || text == "" {
 		return text
 	}
-	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
+	begin := "\x1b[" + string(s) + "m"
+	return begin + strings.ReplaceAll(text, "\n", styleNone+"\n"+begin) + styleNone
 }
 
 func (p pen) printf(format string, args ...any) error {

@@ -74,6 +74,47 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
+// The plan of an agent that keeps it with a tool, what was taken back, and what
+// was erased.
+func TestTranscriptOfTodosJumpsAndErasures(t *testing.T) {
+	var out bytes.Buffer
+	tr := newTranscript(pen{w: &out, width: 80})
+	call := func(id, args string) []tapedeck.Event {
+		delta, _ := json.Marshal(args)
+		return []tapedeck.Event{
+			{Type: tapedeck.ToolCallStart, Data: []byte(`{"toolCallId":"` + id + `","toolCallName":"TodoWrite"}`)},
+			{Type: tapedeck.ToolCallArgs, Data: []byte(`{"toolCallId":"` + id + `","delta":` + string(delta) + `}`)},
+			{Type: tapedeck.ToolCallEnd, Data: []byte(`{"toolCallId":"` + id + `"}`)},
+		}
+	}
+	events := call("1", `{"todos":[{"content":"one","status":"completed","activeForm":"x"},{"content":"two","status":"pending"}]}`)
+	events = append(events, call("2", `{"todos":"none"}`)...)
+	events = append(events,
+		tapedeck.Event{Offset: 9, Type: tapedeck.SessionRewound, Data: []byte(`{"toOffset":3}`)},
+		tapedeck.Event{Offset: 12, Type: tapedeck.SessionCleared, Data: []byte(`{"thread":"review"}`)},
+		tapedeck.Event{Type: tapedeck.MessageAdded, Data: []byte(`{"erased":true,"message":{"id":"1","role":"user","content":""}}`)},
+	)
+	for i := range events {
+		if err := tr.print(&events[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "  plan\n    ✓ one\n    ○ two\n  ⚙ TodoWrite\n↶ back to what it was before offset 3\n" +
+		"↶ thread review back to what it was before offset 0\n(erased)\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+// Each line has its style to itself, so that it can be shown without those
+// before it.
+func TestPaintLines(t *testing.T) {
+	p := pen{color: true}
+	if got := p.paint(bold, "a\nb"); got != "\x1b[1ma\x1b[0m\n\x1b[1mb\x1b[0m" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestParseSize(t *testing.T) {
 	for in, want := range map[string]int64{"1": 1, "64MiB": 64 << 20, "10 KB": 10_000, "2GiB": 2 << 30, "5B": 5} {
 		if got, err := parseSize(in); err != nil || got != want {

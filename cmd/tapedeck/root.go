@@ -20,6 +20,8 @@ type env struct {
 	url     string // of a server, instead of the folder
 	json    bool
 	noColor bool
+
+	ephemeral bool // see forgets
 }
 
 func newRoot(e *env) *cobra.Command {
@@ -27,14 +29,16 @@ func newRoot(e *env) *cobra.Command {
 		Use:   "tapedeck",
 		Short: "The self-hosted durable session for AI agents",
 		Long: `Tapedeck keeps every event of an agent's session in one log. From it a session
-is streamed live, resumed after a disconnect or a crash, and read again.
+is streamed live, resumed after a disconnect or a crash, rewound, forked,
+replayed and searched.
 
 Commands work on the data folder. While a server holds that folder, or when
 --url is given, they go through the server.`,
 		Example: `  tapedeck serve --demo                 start a server with something to look at
   tapedeck run "fix the build"          give a task to an agent and watch it
   tapedeck ls                           list sessions
-  tapedeck tail SESSION                 follow the events of one`,
+  tapedeck tail SESSION                 follow the events of one
+  tapedeck replay SESSION               play one with its own timing`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -54,10 +58,26 @@ Commands work on the data folder. While a server holds that folder, or when
 		return usageError("%w; see: %s --help", err, c.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(
-		newServe(e), newRun(e), newCancel(e), newTail(e), newShow(e), newList(e),
-		newAppend(e), newImport(e), newAgents(e), newVerify(e), newVersion(e),
-	)
+	for _, g := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Run agents:", []*cobra.Command{newServe(e), newRun(e), newCancel(e), newResume(e), newAgents(e)}},
+		{"Read sessions:", []*cobra.Command{
+			newList(e), newShow(e), newTail(e), newReplay(e), newSearch(e), newTasks(e), newSummary(e), newContext(e), newBranches(e), newDiff(e),
+		}},
+		{"Go back, and another way:", []*cobra.Command{newRewind(e), newUndo(e), newOverwrite(e), newClear(e), newFork(e), newCopy(e)}},
+		{"Keep sessions:", []*cobra.Command{
+			newCreate(e), newAppend(e), newImport(e), newExport(e), newRename(e), newClose(e), newDelete(e), newErase(e), newVerify(e),
+		}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+	}
+	root.AddCommand(newVersion(e))
 	return root
 }
 

@@ -16,42 +16,46 @@ import (
 )
 
 func newRun(e *env) *cobra.Command {
-	var t tapedeck.Task
+	var f runFlags
 	c := &cobra.Command{
 		Use:   `run "task"`,
 		Short: "Give a task to an agent and print what it does",
-		Long: `Run gives a task to an agent, in a new session or, with --session, in one that
-exists, and prints the conversation as it streams; with --json, one event a
-line.
+		Long: `Run gives a task to an agent, in a new session or in one that exists, and prints
+the conversation as it streams; with --json, one event a line.
+
+--session    in a session, as its next task
+--resume     likewise; without a task the agent goes on where its run stopped
+--copy       in a copy of a session, with --to-point N up to and including the
+             event at offset N
+--overwrite  in a session, with --from-point N in the place of what comes after
+             the event at offset N; tapedeck undo takes that back
 
 The session's id goes to standard error.
 
 Ctrl-C cancels the run and keeps what it has said; a second Ctrl-C leaves at
-once. If this program ends in any other way, the run goes on. Exit codes: 0 done, 1 failed, 2 bad usage, 130 cancelled.`,
+once. If this program ends in any other way while a server holds the session,
+the run goes on. Exit codes: 0 done, 1 failed, 2 bad usage, 130 cancelled.`,
 		Example: `  tapedeck run "tidy up the changelog" --agent coder
-  tapedeck run "and now the readme" --session ses_01J…`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 || strings.TrimSpace(args[0]) == "" {
-				return usageError(`%s takes one task, in quotes; see: tapedeck run --help`, c.CommandPath())
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			t.Text = args[0]
-			return e.with(context.WithoutCancel(c.Context()), func(conn *connection) error { return e.run(c.Context(), conn, t) })
+  tapedeck run "and now the readme" --session ses_01J…
+  tapedeck run --resume ses_01J…
+  tapedeck run "try it another way" --copy ses_01J… --to-point 41
+  tapedeck run "try it another way" --overwrite ses_01J… --from-point 41`,
+		Args: f.check,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return e.with(context.WithoutCancel(c.Context()), func(conn *connection) error {
+				return e.run(c.Context(), conn, func(ctx context.Context) (tapedeck.Started, error) { return e.begin(ctx, conn, &f) })
+			})
 		},
 	}
-	c.Flags().StringVar(&t.Agent, "agent", "", "the agent; tapedeck agents lists them (default: the session's, else the first)")
-	c.Flags().StringVar(&t.Session, "session", "", "go on in this session")
-	c.Flags().StringVar(&t.Thread, "thread", "", "in this thread of it (default main)")
-	c.Flags().StringVar(&t.Title, "title", "", "title of a new session (default: from the task)")
+	f.add(c)
+	e.ephemeralFlag(c)
 	return c
 }
 
-// run starts the task and follows it to its end. interrupted is done at the
-// first interrupt.
-func (e *env) run(interrupted context.Context, c *connection, t tapedeck.Task) error {
-	started, err := c.Run(interrupted, t)
+// run starts a run and follows it to its end. interrupted is done at the first
+// interrupt.
+func (e *env) run(interrupted context.Context, c *connection, start func(context.Context) (tapedeck.Started, error)) error {
+	started, err := start(interrupted)
 	if err != nil {
 		return err
 	}
@@ -139,7 +143,10 @@ func (r *running) cancel(leave context.CancelFunc) {
 		}
 	}()
 	_, err := r.client.Cancel(ctx, r.started.Session, r.started.Invocation)
-	if err != nil && tapedeck.KindOf(err) != tapedeck.Conflict { // it ended by itself meanwhile
+	switch {
+	case err == nil, errors.Is(err, context.Canceled): // the latter by another interrupt
+	case tapedeck.KindOf(err) == tapedeck.Conflict: // it ended by itself meanwhile
+	default:
 		r.printError(err)
 		leave()
 	}

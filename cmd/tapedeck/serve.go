@@ -21,12 +21,13 @@ const defaultListen = "127.0.0.1:4747"
 type serveFlags struct {
 	listen       string
 	demo         bool
-	ephemeral    bool
 	insecure     bool
 	maxBody      string
 	maxEvents    int
 	longPoll     time.Duration
 	lease        time.Duration
+	runTimeout   time.Duration
+	idleTimeout  time.Duration
 	allowOrigins []string
 	verbose      bool
 }
@@ -48,12 +49,14 @@ Without access control it listens on the loopback only.`,
 	fl := c.Flags()
 	fl.StringVar(&f.listen, "listen", defaultListen, "address to listen on")
 	fl.BoolVar(&f.demo, "demo", false, "make a few sessions to look at, one of them always live")
-	fl.BoolVar(&f.ephemeral, "ephemeral", false, "keep everything in memory and forget it at the end")
+	e.ephemeralFlag(c)
 	fl.BoolVar(&f.insecure, "insecure", false, "listen on an address that others can reach, without access control")
 	fl.StringVar(&f.maxBody, "max-body", "64MiB", "largest body of a request")
 	fl.IntVar(&f.maxEvents, "max-events", 100_000, "most events in one append")
 	fl.DurationVar(&f.longPoll, "long-poll", 25*time.Second, "how long a long poll waits")
 	fl.DurationVar(&f.lease, "lease", 10*time.Minute, "end a run written from outside when nothing was heard of it for so long")
+	fl.DurationVar(&f.runTimeout, "run-timeout", 0, "stop a run that takes longer; it has failed then (default: no limit)")
+	fl.DurationVar(&f.idleTimeout, "idle-timeout", 0, "stop a run whose agent says nothing for so long; it has failed then (default: no limit)")
 	fl.StringSliceVar(&f.allowOrigins, "allow-origin", nil, `origins whose web pages may call the server, such as https://app.example ("*" for all)`)
 	fl.BoolVar(&f.verbose, "verbose", false, "log more")
 	return c
@@ -64,8 +67,8 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.ephemeral {
-		fmt.Fprintln(e.stderr, "tapedeck: everything is kept in memory and forgotten when the server stops (--ephemeral)")
+	if o.ephemeral {
+		fmt.Fprintln(e.stderr, nothingKept)
 	}
 	a, err := openApp(ctx, o)
 	if err != nil {
@@ -85,7 +88,7 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go trim(ctx, a.hub.Followers)
-	e.printServing(h.url, f, live)
+	e.printServing(h.url, o.ephemeral, live)
 	select {
 	case err = <-h.done:
 	case <-ctx.Done():
@@ -100,10 +103,8 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	if err != nil {
 		return appOptions{}, usageError("--max-body: %w", err)
 	}
-	for flag, bad := range map[string]bool{"--max-events": f.maxEvents < 1, "--long-poll": f.longPoll <= 0, "--lease": f.lease <= 0} {
-		if bad {
-			return appOptions{}, usageError("%s must be above 0", flag)
-		}
+	if err := f.checkNumbers(); err != nil {
+		return appOptions{}, err
 	}
 	host, _, err := net.SplitHostPort(f.listen)
 	if err != nil {
@@ -117,29 +118,43 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 		return appOptions{}, &exitError{exitUsage, tapedeck.Errorf(tapedeck.Invalid, "%s can be reached by others, and this server has no access control", f.listen).
 			WithHint("listen on 127.0.0.1 behind a proxy that checks who asks, or say --insecure")}
 	}
-	if f.ephemeral && e.data != "" {
-		return appOptions{}, usageError("--ephemeral keeps everything in memory, so --data cannot be used with it")
+	ephemeral, err := e.forgets()
+	if err != nil {
+		return appOptions{}, err
 	}
 	level := slog.LevelInfo
 	if f.verbose {
 		level = slog.LevelDebug
 	}
 	return appOptions{
-		dir: e.folder(), ephemeral: f.ephemeral, maxBody: size, maxEvents: f.maxEvents, longPoll: f.longPoll, lease: f.lease,
+		dir: e.folder(), ephemeral: ephemeral, maxBody: size, maxEvents: f.maxEvents, longPoll: f.longPoll, lease: f.lease,
+		runTimeout: f.runTimeout, idleTimeout: f.idleTimeout,
 		allowOrigins: f.allowOrigins, anyHost: !loopback,
 		logger: slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level})),
 	}, nil
 }
 
+func (f *serveFlags) checkNumbers() error {
+	for flag, bad := range map[string]bool{"--max-events": f.maxEvents < 1, "--long-poll": f.longPoll <= 0, "--lease": f.lease <= 0} {
+		if bad {
+			return usageError("%s must be above 0", flag)
+		}
+	}
+	if f.runTimeout < 0 || f.idleTimeout < 0 {
+		return usageError("--run-timeout and --idle-timeout count from 0, which is no limit")
+	}
+	return nil
+}
+
 // printServing says where the server is and, for the demo, what to try next.
-func (e *env) printServing(url string, f serveFlags, live string) {
+func (e *env) printServing(url string, ephemeral bool, live string) {
 	if e.json {
 		_ = e.printJSON(map[string]any{"url": url, "pid": os.Getpid(), "live": live})
 		return
 	}
 	p := e.pen()
 	where := e.folder()
-	if f.ephemeral {
+	if ephemeral {
 		where = "memory"
 	}
 	_ = p.printf("Tapedeck %s serves %s at %s\n", version(), where, p.paint(bold, url))
@@ -150,7 +165,7 @@ func (e *env) printServing(url string, f serveFlags, live string) {
 	if e.data != "" {
 		args = " --data " + e.data
 	}
-	if f.ephemeral {
+	if ephemeral {
 		args = " --url " + url
 	}
 	cmd := "tapedeck"
@@ -161,12 +176,13 @@ func (e *env) printServing(url string, f serveFlags, live string) {
 	for _, try := range [][2]string{
 		{cmd + " ls" + args, "the sessions"},
 		{cmd + " tail " + live + args, "the live one, event by event"},
+		{cmd + " replay demo_hello" + args, "one played with its own timing (? for the keys)"},
 		{cmd + ` run "fix the build"` + args, "an agent at work"},
 		{"curl -N " + url + "/api/v1/sessions/" + live + "/stream", "the live one as Server-Sent Events"},
 	} {
 		_ = p.printf("  %s\n      %s\n", try[0], p.paint(dim, try[1]))
 	}
-	if f.ephemeral {
+	if ephemeral {
 		return
 	}
 	_ = p.printf("\nThen kill this server with kill -9 %d and start it again: the tail goes on where it was.\n", os.Getpid())

@@ -7,83 +7,128 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/view"
 )
 
+// A showing says which conversation to print.
+type showing struct {
+	session string
+	at      int64
+	thread  string
+	all     bool // also what was taken back
+}
+
 func newShow(e *env) *cobra.Command {
-	var at int64
-	var thread string
+	var w showing
 	c := &cobra.Command{
 		Use:   "show SESSION",
 		Short: "Print the conversation of a session",
 		Long: `Show prints a session as a conversation: messages, thinking, tool calls, plans
-and how its runs ended. With --json it prints the snapshot that the server
-folds: messages, tool calls, runs and state, each with offset and invocation.`,
+and how its runs ended. What was taken back by a rewind is left out, unless
+--all asks for it. With --json it prints the snapshot that the server folds:
+messages, tool calls, runs and state, each with offset and invocation.`,
+		Example: `  tapedeck show ses_01J…
+  tapedeck show ses_01J… --at 120 --thread review`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := e.exists(); err != nil {
-				return err
+			w.session = args[0]
+			if e.json && w.all {
+				return usageError("a snapshot has only what is in force; tapedeck tail %s --json --no-follow prints everything", w.session)
 			}
-			return e.with(c.Context(), func(conn *connection) error {
+			return e.reading(c.Context(), func(conn *connection) error {
 				if e.json {
-					return e.showSnapshot(c.Context(), conn, args[0], at, thread)
+					return e.showSnapshot(c.Context(), conn, &w)
 				}
-				return e.showTranscript(c.Context(), conn, args[0], at, thread)
+				return e.showTranscript(c.Context(), conn, &w)
 			})
 		},
 	}
-	c.Flags().Int64Var(&at, "at", -1, "as it was before the event at this offset (default: as it is)")
-	c.Flags().StringVar(&thread, "thread", "", "only this thread")
+	c.Flags().Int64Var(&w.at, "at", -1, "as it was before the event at this offset (default: as it is)")
+	c.Flags().StringVar(&w.thread, "thread", "", "only this thread")
+	c.Flags().BoolVar(&w.all, "all", false, "also what was taken back")
 	return c
 }
 
-func (e *env) showSnapshot(ctx context.Context, c *connection, session string, at int64, thread string) error {
-	raw, err := c.Snapshot(ctx, session, at, thread)
+func (e *env) showSnapshot(ctx context.Context, c *connection, w *showing) error {
+	raw, err := c.Snapshot(ctx, w.session, w.at, w.thread)
 	if err != nil {
 		return err
 	}
 	return e.printJSON(raw)
 }
 
-func (e *env) showTranscript(ctx context.Context, c *connection, session string, at int64, thread string) error {
-	s, err := c.Session(ctx, session)
+func (e *env) showTranscript(ctx context.Context, c *connection, w *showing) error {
+	s, err := c.Session(ctx, w.session)
 	if err != nil {
 		return err
 	}
 	switch {
-	case at == -1:
-		at = s.Head
-	case at < 0 || at > s.Head:
-		return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for %d", s.ID, s.Head, at)
+	case w.at == -1:
+		w.at = s.Head
+	case w.at < 0 || w.at > s.Head:
+		return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for %d", s.ID, s.Head, w.at)
 	}
 	t := newTranscript(e.pen())
 	if err := t.line("%s  %s", t.paint(bold, clean(titleOf(s))), t.paint(dim, s.ID+" · "+string(s.Status))); err != nil {
 		return err
 	}
-	o := client.PageOptions{}
-	if thread != "" {
-		o.Threads = []string{thread}
+	var timeline *view.Timeline
+	if !w.all {
+		if timeline, err = c.timeline(ctx, w.session, w.at); err != nil {
+			return err
+		}
 	}
-	for o.From < at {
+	o := client.PageOptions{}
+	if w.thread != "" {
+		o.Threads = []string{w.thread}
+	}
+	if err := c.each(ctx, w.session, w.at, o, func(ev *tapedeck.Event) error {
+		if _, jump := ev.Jump(); !w.all && (jump || !timeline.Has(ev.Offset, ev.ThreadName(), w.at)) {
+			return nil
+		}
+		return t.print(ev)
+	}); err != nil {
+		return err
+	}
+	if t.at != "" {
+		return t.line("%s", t.paint(dim, "…"))
+	}
+	return nil
+}
+
+// timeline returns what is in force in a session as of an offset.
+func (c *connection) timeline(ctx context.Context, session string, at int64) (*view.Timeline, error) {
+	var jumps []tapedeck.Jump
+	o := client.PageOptions{Types: []string{tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten}}
+	err := c.each(ctx, session, at, o, func(ev *tapedeck.Event) error {
+		if j, ok := ev.Jump(); ok {
+			jumps = append(jumps, j)
+		}
+		return nil
+	})
+	return view.NewTimeline(jumps), err
+}
+
+// each calls f for the events of a session before an offset.
+func (c *connection) each(ctx context.Context, session string, before int64, o client.PageOptions, f func(*tapedeck.Event) error) error {
+	for o.From < before {
 		p, err := c.Page(ctx, session, o)
 		if err != nil {
 			return err
 		}
 		for _, r := range p.Records {
-			if r.Offset >= at {
-				break
+			if r.Offset >= before {
+				return nil
 			}
 			ev, err := r.Event()
-			if err != nil {
-				return err
+			if err == nil {
+				err = f(&ev)
 			}
-			if err := t.print(&ev); err != nil {
+			if err != nil {
 				return err
 			}
 		}
 		o.From = p.Next
-	}
-	if t.at != "" {
-		return t.line("%s", t.paint(dim, "…"))
 	}
 	return nil
 }

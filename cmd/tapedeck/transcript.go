@@ -39,7 +39,7 @@ type eventData struct {
 	Message      json.RawMessage
 	Code         string
 	Outcome      struct{ Type string }
-	Entries      []struct{ Content, Status string }
+	Entries      []planEntry
 	Metadata     struct {
 		Tapedeck struct{ Error json.RawMessage }
 	}
@@ -62,6 +62,9 @@ func (t *transcript) print(e *tapedeck.Event) error {
 	}
 	switch e.Type {
 	case tapedeck.MessageAdded:
+		if e.Erased() {
+			return t.line("%s", t.paint(dim, "(erased)"))
+		}
 		return t.message(d.Message)
 	case "TEXT_MESSAGE_CONTENT":
 		return t.stream("", d.MessageID, d.Delta)
@@ -70,11 +73,23 @@ func (t *transcript) print(e *tapedeck.Event) error {
 	case "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT":
 		return t.tool(e, &d)
 	case tapedeck.PlanUpdated:
-		return t.plan(&d)
+		return t.plan(d.Entries)
 	case "RUN_FINISHED", "RUN_ERROR":
 		return t.ended(e, &d)
 	}
+	if j, ok := e.Jump(); ok {
+		return t.jump(&j)
+	}
 	return nil
+}
+
+// jump says that what is above holds no more.
+func (t *transcript) jump(j *tapedeck.Jump) error {
+	where := ""
+	if j.Thread != "" {
+		where = "thread " + j.Thread + " "
+	}
+	return t.line("%s", t.paint(yellow, fmt.Sprintf("↶ %sback to what it was before offset %d", where, j.To)))
 }
 
 // line begins a line of its own.
@@ -125,6 +140,9 @@ func (t *transcript) tool(e *tapedeck.Event, d *eventData) error {
 	case "TOOL_CALL_ARGS":
 		t.args[id] += text(d.Delta)
 	case "TOOL_CALL_END":
+		if t.names[id] == "TodoWrite" {
+			return t.todos(id)
+		}
 		err := t.line("  %s %s %s", t.paint(yellow, "⚙"), t.paint(yellow, brief(t.names[id], 40)), t.paint(dim, brief(t.args[id], t.rest(t.names[id]))))
 		delete(t.args, id)
 		return err
@@ -147,9 +165,23 @@ func (t *transcript) tool(e *tapedeck.Event, d *eventData) error {
 // rest returns how many characters of a tool's line are left after name.
 func (t *transcript) rest(name string) int { return max(20, t.width-8-len(name)) }
 
-func (t *transcript) plan(d *eventData) error {
+// todos prints the call of the tool with which some agents keep their plan.
+func (t *transcript) todos(id string) error {
+	var args struct{ Todos []planEntry }
+	err := json.Unmarshal([]byte(t.args[id]), &args)
+	delete(t.args, id)
+	if err != nil || len(args.Todos) == 0 {
+		return t.line("  %s %s", t.paint(yellow, "⚙"), t.paint(yellow, "TodoWrite"))
+	}
+	return t.plan(args.Todos)
+}
+
+// A planEntry is a step of a plan.
+type planEntry struct{ Content, Status string }
+
+func (t *transcript) plan(entries []planEntry) error {
 	var b strings.Builder
-	for _, x := range d.Entries {
+	for _, x := range entries {
 		mark := map[string]string{"completed": "✓", "in_progress": "→", "cancelled": "✗"}[x.Status]
 		if mark == "" {
 			mark = "○"

@@ -1,0 +1,67 @@
+package client_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/client"
+)
+
+func TestExchange(t *testing.T) {
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked = append(asked, r.Method+" "+r.URL.String()+" "+string(body))
+		switch {
+		case r.URL.Query().Has("preview"):
+			_, _ = io.WriteString(w, `{"events":3,"rules":[{"rule":"key a","count":4}]}`)
+		case len(asked) == 1:
+			_, _ = io.WriteString(w, "the file")
+		case len(asked) == 2: // the connection breaks off
+			_, _ = io.WriteString(w, "the fi")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		default:
+			_, _ = io.WriteString(w, `{"same":true}`)
+		}
+	}))
+	defer server.Close()
+	c, err := client.New(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"the file", ""} {
+		f, err := c.Export(t.Context(), tapedeck.ExportRequest{Session: "s", Format: "csv", At: int64(5 - 6*i), Effective: i == 0, Terminal: []string{"t", ""}[i]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(f)
+		if (err == nil) != (want != "") || want != "" && string(got) != want {
+			t.Errorf("%d: %q %v", i, got, err)
+		}
+		_ = f.Close()
+	}
+	p, err := c.PreviewExport(t.Context(), tapedeck.ExportRequest{Session: "s", Format: "json", At: -1, Redact: tapedeck.Redaction{Keys: []string{"a"}}})
+	if err != nil || p.Events != 3 || p.Rules[0].Count != 4 {
+		t.Errorf("%+v %v", p, err)
+	}
+	raw, err := c.Diff(t.Context(), "a", "b", -1, 7)
+	if err != nil || !json.Valid(raw) {
+		t.Errorf("%s %v", raw, err)
+	}
+	want := []string{
+		`POST /api/v1/sessions/s/export {"at":5,"format":"csv","redact":{},"terminal":"t","view":"effective"}`,
+		`POST /api/v1/sessions/s/export {"format":"csv","redact":{}}`,
+		`POST /api/v1/sessions/s/export?preview=1 {"format":"json","redact":{"keys":["a"]}}`,
+		`GET /api/v1/diff?a=a&at_b=7&b=b `,
+	}
+	if d := cmp.Diff(want, asked); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,31 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Search finds what was said, what fits best first. [tapedeck.Found.Next] is the
+// cursor of the next page.
+func (c *Client) Search(ctx context.Context, s tapedeck.Search) (tapedeck.Found, error) {
+	q := url.Values{}
+	for name, v := range map[string]string{
+		"q": s.Text, "session": s.Session, "kind": s.Kind, "role": s.Role, "status": string(s.Status),
+		"agent": s.Agent, "owner": s.Owner, "cursor": s.Cursor,
+	} {
+		setString(q, name, v)
+	}
+	setInt(q, "limit", int64(s.Limit))
+	for name, t := range map[string]time.Time{"from": s.From, "to": s.To} {
+		if !t.IsZero() {
+			q.Set(name, t.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	var found tapedeck.Found
+	err := c.call(ctx, http.MethodGet, "/api/v1/search", q, nil, &found)
+	return found, err
+}

@@ -1,0 +1,113 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/client"
+)
+
+// TestVerbsOnTheWire: what each verb asks for, and that its answer arrives. What
+// the server makes of it is tested with the server.
+func TestVerbsOnTheWire(t *testing.T) {
+	at, title := int64(5), "Another"
+	for _, c := range []struct {
+		name   string
+		call   func(context.Context, *client.Client) (any, error)
+		want   string // method, path and body
+		answer string
+		got    any
+	}{
+		{"rewind before", func(ctx context.Context, c *client.Client) (any, error) {
+			return c.Rewind(ctx, tapedeck.Rewind{Session: "s", BeforeInvocation: "inv_1", Thread: "main"})
+		}, `POST /api/v1/sessions/s/rewind {"before_invocation_id":"inv_1","thread":"main"}`,
+			`{"session_id":"s","marker":"rew_1","offset":9,"to_offset":3,"status":"complete","cancelled":["inv_2"]}`,
+			tapedeck.Rewound{Session: "s", Marker: "rew_1", Offset: 9, To: 3, Status: "complete", Cancelled: []string{"inv_2"}}},
+		{"rewind to the beginning", func(ctx context.Context, c *client.Client) (any, error) {
+			return c.Rewind(ctx, tapedeck.Rewind{Session: "s", ToOffset: new(int64)})
+		}, `POST /api/v1/sessions/s/rewind {"to_offset":0}`, `{"session_id":"s"}`, tapedeck.Rewound{Session: "s"}},
+		{"undo", func(ctx context.Context, c *client.Client) (any, error) {
+			return c.Undo(ctx, tapedeck.Undo{Session: "s"})
+		}, `POST /api/v1/sessions/s/undo {}`, `{"session_id":"s"}`, tapedeck.Rewound{Session: "s"}},
+		{"undo a marker", func(ctx context.Context, c *client.Client) (any, error) {
+			return c.Undo(ctx, tapedeck.Undo{Session: "s", Marker: "rew_1"})
+		}, `POST /api/v1/sessions/s/undo {"marker":"rew_1"}`, `{"session_id":"s"}`, tapedeck.Rewound{Session: "s"}},
+		{"overwrite", func(ctx context.Context, c *client.Client) (any, error) {
+			return c.Overwrite(ctx, tapedeck.Overwrite{Session: "s"})
+		}, `POST /api/v1/sessions/s/overwrite {"from_offset":0}`, `{"session_id":"s"}`, tapedeck.Rewound{Session: "s"}},
+		{"clear", func(ctx context.Context, c *client.Client) (any, error) {
+			return c.Clear(ctx, tapedeck.Clear{Session: "s", Thread: "t"})
+		}, `POST /api/v1/sessions/s/clear {"thread":"t"}`, `{"session_id":"s"}`, tapedeck.Rewound{Session: "s"}},
+		{"fork", func(ctx context.Context, c *client.Client) (any, error) {
+			return c.Fork(ctx, tapedeck.Fork{Parent: "s", ID: "f", At: &at, Title: &title, Owner: "ada", Copy: true})
+		}, `POST /api/v1/sessions/s/fork {"at":5,"copy":true,"id":"f","owner":"ada","title":"Another"}`,
+			`{"id":"f","parent":"s","fork_at":5}`, tapedeck.Session{ID: "f", Parent: "s", ForkedAt: 5}},
+		{"fork all", func(ctx context.Context, c *client.Client) (any, error) {
+			return c.Fork(ctx, tapedeck.Fork{Parent: "s"})
+		}, `POST /api/v1/sessions/s/fork {}`, `{"id":"f"}`, tapedeck.Session{ID: "f"}},
+		{"resume", func(ctx context.Context, c *client.Client) (any, error) {
+			return c.Resume(ctx, tapedeck.Resume{Session: "s", Thread: "t", Text: "go on", Config: json.RawMessage(`{"a":1}`)})
+		}, `POST /api/v1/sessions/s/resume {"config":{"a":1},"task":"go on","thread":"t"}`,
+			`{"session_id":"s","invocation_id":"inv_1","offset":7,"status":"running"}`, tapedeck.Started{Session: "s", Invocation: "inv_1", Offset: 7}},
+		{"erase", func(ctx context.Context, c *client.Client) (any, error) {
+			return c.Erase(ctx, tapedeck.Erase{Session: "s", Events: []tapedeck.OffsetRange{{From: 1, To: 3}}, Reason: "why"})
+		}, `POST /api/v1/sessions/s/erase {"events":[{"from":1,"to":3}],"reason":"why"}`,
+			`{"session_id":"s","offset":8,"events":2,"forks":["f"]}`, tapedeck.Erased{Session: "s", Receipt: 8, Events: 2, Forks: []string{"f"}}},
+		{"erase all", func(ctx context.Context, c *client.Client) (any, error) {
+			return c.Erase(ctx, tapedeck.Erase{Session: "s", All: true})
+		}, `POST /api/v1/sessions/s/erase {"all":true}`, `{"session_id":"s"}`, tapedeck.Erased{Session: "s"}},
+		{"close", func(ctx context.Context, c *client.Client) (any, error) { return c.CloseSession(ctx, "s") },
+			`POST /api/v1/sessions/s/close`, `{"id":"s","closed":true}`, tapedeck.Session{ID: "s", Closed: true}},
+		{"rename", func(ctx context.Context, c *client.Client) (any, error) {
+			return c.Rename(ctx, tapedeck.Rename{Session: "s", Title: &title, Labels: map[string]string{}})
+		}, `PATCH /api/v1/sessions/s {"labels":{},"title":"Another"}`, `{"id":"s","title":"Another"}`, tapedeck.Session{ID: "s", Title: "Another"}},
+		{"a view", func(ctx context.Context, c *client.Client) (any, error) { return c.Summary(ctx, "s", 0) },
+			`GET /api/v1/sessions/s/summary?at=0`, `{"turns":1}`, json.RawMessage(`{"turns":1}`)},
+		{"a context", func(ctx context.Context, c *client.Client) (any, error) { return c.Context(ctx, "s", -1, "ins_1") },
+			`GET /api/v1/sessions/s/context?instance=ins_1`, `{}`, json.RawMessage(`{}`)},
+		{"tasks", func(ctx context.Context, c *client.Client) (any, error) { return c.Tasks(ctx, "s", -1) },
+			`GET /api/v1/sessions/s/tasks`, `{}`, json.RawMessage(`{}`)},
+		{"threads", func(ctx context.Context, c *client.Client) (any, error) { return c.Threads(ctx, "s", -1) },
+			`GET /api/v1/sessions/s/threads`, `{}`, json.RawMessage(`{}`)},
+		{"instances", func(ctx context.Context, c *client.Client) (any, error) { return c.Instances(ctx, "s", -1) },
+			`GET /api/v1/sessions/s/instances`, `{}`, json.RawMessage(`{}`)},
+		{"branches", func(ctx context.Context, c *client.Client) (any, error) { return c.Branches(ctx, "s", -1) },
+			`GET /api/v1/sessions/s/branches`, `{}`, json.RawMessage(`{}`)},
+		{"replay index", func(ctx context.Context, c *client.Client) (any, error) { return c.ReplayIndex(ctx, "s", -1) },
+			`GET /api/v1/sessions/s/replay-index`, `{}`, json.RawMessage(`{}`)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var asked string
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				asked = r.Method + " " + r.RequestURI
+				if len(body) > 0 {
+					asked += " " + string(body)
+				}
+				_, _ = io.WriteString(w, c.answer)
+			}))
+			defer server.Close()
+			cl, err := client.New(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := c.call(t.Context(), cl)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if asked != c.want {
+				t.Errorf("asked %s\nwant  %s", asked, c.want)
+			}
+			if diff := cmp.Diff(c.got, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// The flags of run that say where a task goes, together and apart.
+func TestRunFlags(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want string // part of the error; "" for none
+	}{
+		{"--resume s", ""},
+		{"--resume s do", ""},
+		{"--session s do", ""},
+		{"--copy s do", ""},
+		{"--copy s --to-point 0 do", ""},
+		{"--overwrite s do", ""},
+		{"--overwrite s --from-point 7 do", ""},
+		{"", "takes one task"},
+		{"do this", "takes one task"},
+		{"--session s", "takes one task"},
+		{"--copy s", "takes one task"},
+		{"--overwrite s", "takes one task"},
+		{"--resume s --copy s do", "exclude each other"},
+		{"--session s --overwrite s do", "exclude each other"},
+		{"--to-point 3 do", "--to-point needs --copy"},
+		{"--overwrite s --to-point 3 do", "--to-point needs --copy"},
+		{"--copy s --from-point 3 do", "--from-point needs --overwrite"},
+		{"--copy s --to-point -1 do", "the last event to keep, from 0"},
+		{"--copy s --to-point x do", "invalid argument"},
+		{"--resume ../s", "must begin with a letter"},
+		{"--resume s --agent coder", "--agent cannot be used"},
+	} {
+		e := &env{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard}
+		var ran bool
+		root := newRoot(e)
+		root.SetArgs(append([]string{"run"}, strings.Fields(c.args)...))
+		run, _, err := root.Find([]string{"run"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run.RunE = func(*cobra.Command, []string) error { ran = true; return nil }
+		err = root.Execute()
+		var exit *exitError
+		switch {
+		case c.want == "" && (err != nil || !ran):
+			t.Errorf("run %s: %v", c.args, err)
+		case c.want != "" && (!errors.As(err, &exit) || exit.code != exitUsage || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("run %s: %v, want %q", c.args, err, c.want)
+		}
+	}
+}
+
+// Bad usage is exit code 2, one sentence, and touches nothing.
+func TestUsage(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"rewind s", "--before INVOCATION or --to OFFSET"},
+		{"rewind s --to 1 --before inv_1", "one of them"},
+		{"rewind s --to -1", "from 0"},
+		{"rewind s --to x", "invalid argument"},
+		{"undo", "a session and maybe a marker"},
+		{"undo s a b", "a session and maybe a marker"},
+		{"overwrite s", "the last event to keep"},
+		{"overwrite s --from-point -1", "the last event to keep"},
+		{"clear s t", "the id of one session"},
+		{"fork s --at -1", "from 0"},
+		{"copy s --to-point -1", "the last event to keep, from 0"},
+		{"erase s --all", "--reason is needed"},
+		{"erase s --reason x", "one of them"},
+		{"erase s --all --events 1 --reason x", "one of them"},
+		{"erase s --events 3-1 --reason x", "is not an offset such as 12"},
+		{"rename s", "a session and a title"},
+		{"resume", "a session and maybe a text"},
+		{"create a b", "the id of one session"},
+		{"create ../a", "must begin with a letter"},
+		{"delete", "the id of one session"},
+		{"summary s --at -2", "from 0"},
+		{"tasks ../s", "must begin with a letter"},
+		{"search", "what to look for"},
+		{"search x --limit 0", "from 1 to 100"},
+		{"search x --to tomorrow", "is not a day such as"},
+		{"ls --from yesterday", "is not a day such as"},
+		{"show s --all --json", "tapedeck tail s --json"},
+		{"replay s", "replay needs a terminal"},
+		{"replay s --speed 99", "from 0.5 to 16"},
+		{"replay s --speed NaN", "from 0.5 to 16"},
+		{"replay s --from -1", "counts from 0"},
+		{"replay s --json", "tapedeck tail s --json"},
+	} {
+		var out, errs bytes.Buffer
+		dir := filepath.Join(t.TempDir(), "data")
+		code := Main(t.Context(), append(strings.Fields(c.args), "--data", dir), strings.NewReader(""), &out, &errs)
+		if code != exitUsage || !strings.Contains(errs.String(), c.want) || out.Len() > 0 {
+			t.Errorf("%s: exit code %d, %q %q; want %q", c.args, code, out.String(), errs.String(), c.want)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%s: there is a data folder now", c.args)
+		}
+	}
+}
+
+// A point is the last event that is kept, so what is kept ends after it.
+func TestPoints(t *testing.T) {
+	e := &env{}
+	c := newRun(e)
+	var f runFlags
+	if err := c.ParseFlags([]string{"--copy", "s", "--to-point", "41"}); err != nil {
+		t.Fatal(err)
+	}
+	f.copy, f.toPoint = "s", 41
+	if err := f.check(c, []string{"do"}); err != nil || *f.copyOf().At != 42 || !f.copyOf().Copy {
+		t.Errorf("%+v, %v", f.copyOf(), err)
+	}
+}

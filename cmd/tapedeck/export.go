@@ -1,0 +1,246 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// suffixes are the formats that the name of a file tells.
+var suffixes = map[string]string{
+	".json": "json", ".ndjson": "ndjson", ".jsonl": "ndjson", ".md": "markdown", ".csv": "csv", ".cast": "asciicast",
+}
+
+type exportFlags struct {
+	tapedeck.ExportRequest
+	file    string
+	force   bool
+	preview bool
+}
+
+func newExport(e *env) *cobra.Command {
+	var f exportFlags
+	c := &cobra.Command{
+		Use:   "export SESSION",
+		Short: "Write a session as a file",
+		Long: `Export writes a session to standard output, or to a file. A file that exists is
+not overwritten unless --force is given, and a file is there whole or not at all.
+
+Formats:
+  ndjson      every event, one a line; tapedeck import makes the same session of it
+  json        one document: session, events, and the conversation they amount to
+  markdown    a transcript for people
+  csv         one row an event
+  asciicast   a terminal of the session, as asciinema plays it (see --terminal)
+
+Without --format the name of the file tells, and else it is markdown.
+
+Redaction replaces what must not leave the house by [redacted]: the values of
+members with --redact-key, what matches a regular expression with --redact, and
+with --redact-preset the sets secrets (keys, tokens, passwords) and pii (e-mail
+addresses). A secret is found even if it was streamed in several pieces. Use
+--preview to see what would be found; then nothing is written. No set of rules
+finds everything: look before you share.`,
+		Example: `  tapedeck export ses_01J… -o session.md
+  tapedeck export ses_01J… -o session.ndjson --redact-preset secrets
+  tapedeck export ses_01J… --preview --redact-key internal_id --redact 'ACME-[0-9]+'
+  tapedeck export ses_01J… --format asciicast | asciinema play -`,
+		Args: oneSession,
+		RunE: func(c *cobra.Command, args []string) error {
+			f.Session = args[0]
+			if !c.Flags().Changed("at") {
+				f.At = -1
+			} else if f.At < 0 {
+				return usageError("--at takes an offset, from 0")
+			}
+			return e.export(c.Context(), f)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.Format, "format", "", "ndjson, json, markdown, csv or asciicast")
+	flags.StringVarP(&f.file, "output", "o", "", "write to this file (default: standard output)")
+	flags.BoolVar(&f.force, "force", false, "overwrite the file")
+	flags.Int64Var(&f.At, "at", 0, "only the events before this offset (default: all)")
+	flags.BoolVar(&f.Effective, "effective", false, "only what is in force: nothing that a rewind has taken back")
+	flags.StringVar(&f.Terminal, "terminal", "", "which terminal, for asciicast")
+	flags.StringArrayVar(&f.Redact.Keys, "redact-key", nil, "redact the members of this name (may be repeated)")
+	flags.StringArrayVar(&f.Redact.Patterns, "redact", nil, "redact what matches this regular expression (may be repeated)")
+	flags.StringArrayVar(&f.Redact.Presets, "redact-preset", nil, "redact by a set of rules: secrets or pii (may be repeated)")
+	flags.BoolVar(&f.preview, "preview", false, "only show what would be redacted")
+	return c
+}
+
+func (e *env) export(ctx context.Context, f exportFlags) error {
+	if f.Format == "" {
+		f.Format = suffixes[strings.ToLower(filepath.Ext(f.file))]
+	}
+	if f.Format == "" {
+		f.Format = "markdown"
+	}
+	if err := e.exists(); err != nil {
+		return err
+	}
+	return e.with(ctx, func(conn *connection) error {
+		if f.preview {
+			return e.previewExport(ctx, conn, f.ExportRequest)
+		}
+		if f.file == "" || f.file == "-" {
+			return e.exportTo(ctx, conn, f.ExportRequest, e.plain(e.stdout))
+		}
+		return e.exportFile(ctx, conn, f)
+	})
+}
+
+func (e *env) exportTo(ctx context.Context, conn *connection, in tapedeck.ExportRequest, w io.Writer) error {
+	r, err := conn.Export(ctx, in)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = io.Copy(w, r)
+	if err == nil {
+		err = flush(w)
+	}
+	return exportError(ctx, err)
+}
+
+// exportError tells apart whether the file or the server has failed.
+func exportError(ctx context.Context, err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) && ctx.Err() == nil {
+		return tapedeck.Errorf(tapedeck.Unavailable, "the server has broken off the export").WithHint("its log says why; try again")
+	}
+	return err
+}
+
+// exportFile writes beside the file and renames, so that nobody ever finds half
+// of an export.
+func (e *env) exportFile(ctx context.Context, conn *connection, f exportFlags) (err error) {
+	if _, err := os.Lstat(f.file); err == nil && !f.force {
+		return fileExists(f.file)
+	}
+	tmp, err := os.OpenFile(f.file+"."+tapedeck.NewID("tmp_"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return tapedeck.Errorf(tapedeck.Invalid, "cannot write the file: %w", err)
+	}
+	defer func() { err = errors.Join(err, removeTemp(tmp.Name())) }()
+	err = e.exportTo(ctx, conn, f.ExportRequest, tmp)
+	if closed := tmp.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = place(tmp.Name(), f.file, f.force)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.stderr, "wrote %s\n", f.file)
+	return nil
+}
+
+// place gives a finished file its name. Without force it must not take that of
+// another one, also if that came meanwhile.
+func place(tmp, name string, force bool) error {
+	if force {
+		return os.Rename(tmp, name)
+	}
+	err := os.Link(tmp, name)
+	switch {
+	case errors.Is(err, os.ErrExist):
+		return fileExists(name)
+	case err != nil: // a file system without links
+		return os.Rename(tmp, name)
+	}
+	return nil
+}
+
+func removeTemp(name string) error {
+	if err := os.Remove(name); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func fileExists(name string) error {
+	return tapedeck.Errorf(tapedeck.Conflict, "%s exists", name).WithHint("give another name, or --force to overwrite it")
+}
+
+func (e *env) previewExport(ctx context.Context, conn *connection, in tapedeck.ExportRequest) error {
+	p, err := conn.PreviewExport(ctx, in)
+	if err != nil || e.json {
+		return errors.Join(err, e.printIf(err == nil, p))
+	}
+	found := 0
+	for _, r := range p.Rules {
+		if r.Count == 0 {
+			continue
+		}
+		found++
+		fmt.Fprintf(e.stdout, "%6d  %s\n", r.Count, clean(r.Rule))
+		for _, s := range r.Samples {
+			fmt.Fprintf(e.stdout, "        offset %d  %s\n", s.Offset, brief(s.Masked, 60))
+		}
+	}
+	if len(p.Rules) == 0 {
+		return usageError("there is nothing to look for; give --redact-preset secrets, --redact-key or --redact")
+	}
+	fmt.Fprintf(e.stderr, "%s would be changed; %d of %d rules have found something\n", count(int(p.Events), "event"), found, len(p.Rules))
+	return nil
+}
+
+func (e *env) printIf(yes bool, v any) error {
+	if !yes {
+		return nil
+	}
+	return e.printJSON(v)
+}
+
+// plain returns a writer that lets nothing of a session steer the terminal, if w
+// is one; a file or a pipe gets every byte.
+func (e *env) plain(w io.Writer) io.Writer {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return &cleaner{w: w}
+	}
+	return w
+}
+
+// A cleaner cleans what is written, line by line, so that no character comes in
+// halves.
+type cleaner struct {
+	w    io.Writer
+	rest []byte
+}
+
+func (c *cleaner) Write(b []byte) (int, error) {
+	c.rest = append(c.rest, b...)
+	end := bytes.LastIndexByte(c.rest, '\n') + 1
+	if end == 0 {
+		return len(b), nil
+	}
+	_, err := io.WriteString(c.w, clean(string(c.rest[:end])))
+	c.rest = append(c.rest[:0], c.rest[end:]...)
+	return len(b), err
+}
+
+func (c *cleaner) flush() error {
+	_, err := io.WriteString(c.w, clean(string(c.rest)))
+	c.rest = nil
+	return err
+}
+
+// flush writes what a cleaner holds back.
+func flush(w io.Writer) error {
+	if c, ok := w.(*cleaner); ok {
+		return c.flush()
+	}
+	return nil
+}

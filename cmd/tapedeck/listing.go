@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// tree puts forks after their parents and says how deep each is.
+func tree(sessions []tapedeck.Session) (order []tapedeck.Session, depth []int) {
+	known, children := map[string]bool{}, map[string][]tapedeck.Session{}
+	for _, s := range sessions {
+		known[s.ID] = true
+	}
+	for _, s := range sessions {
+		parent := s.Parent
+		if !known[parent] || s.Copy { // a copy stands for itself
+			parent = ""
+		}
+		children[parent] = append(children[parent], s)
+	}
+	var add func(of string, d int)
+	add = func(of string, d int) {
+		for _, s := range children[of] {
+			order, depth = append(order, s), append(depth, d)
+			add(s.ID, d+1)
+		}
+	}
+	add("", 0)
+	return order, depth
+}
+
+const sparkWidth = 16
+
+// spark draws how the events of a session are spread over its time; a server
+// that does not know draws nothing.
+func (l *listing) spark(ctx context.Context, session string) string {
+	blank := strings.Repeat(" ", sparkWidth)
+	raw, err := l.client.ReplayIndex(ctx, session, -1)
+	if err != nil {
+		return blank
+	}
+	var index struct{ Density struct{ Counts []int64 } }
+	if json.Unmarshal(raw, &index) != nil || len(index.Density.Counts) == 0 {
+		return blank
+	}
+	return sparkLine(index.Density.Counts, sparkWidth)
+}
+
+// sparkLine draws numbers as a line of width characters. What is not 0 is seen.
+func sparkLine(counts []int64, width int) string {
+	slots, most := make([]int64, width), int64(1)
+	for i := range slots {
+		from := i * len(counts) / width
+		for _, n := range counts[from:max(from+1, (i+1)*len(counts)/width)] {
+			slots[i] += n
+		}
+		most = max(most, slots[i])
+	}
+	bars := []rune("▁▂▃▅▇")
+	var b strings.Builder
+	for _, n := range slots {
+		if n <= 0 {
+			b.WriteByte(' ')
+			continue
+		}
+		b.WriteRune(bars[min(int64(len(bars))-1, n*int64(len(bars))/(most+1))])
+	}
+	return b.String()
+}

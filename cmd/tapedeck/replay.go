@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/client"
+)
+
+type replayFlags struct {
+	speed    float64
+	skipIdle bool
+	from     int64
+	thread   string
+}
+
+func newReplay(e *env) *cobra.Command {
+	var f replayFlags
+	c := &cobra.Command{
+		Use:   "replay SESSION",
+		Short: "Play a session with its own timing, in a terminal",
+		Long: `Replay plays what was recorded: the events of a session at the pace at which
+they came. The agent is not called, and nothing is appended.
+
+Keys:
+  Space      play or pause
+  , .        one event back or on
+  [ ]        to the mark before or after: user message, tool, error
+  t e u      to the next tool, error, user message
+  0 to 9     to that tenth of the time
+  g G        to the beginning, to the end (also Home, End)
+  < >        slower, faster: 0.5, 1, 2, 4, 8, 16
+  s          skip idle time: gaps over 2 s take 0.3 s
+  ?          help
+  q          leave (also Ctrl-C)`,
+		Example: `  tapedeck replay ses_01J…
+  tapedeck replay ses_01J… --speed 4 --skip-idle --from 120`,
+		Args: oneSession,
+		RunE: func(c *cobra.Command, args []string) error { return e.replay(c.Context(), args[0], f) },
+	}
+	c.Flags().Float64Var(&f.speed, "speed", 1, "how many times faster, 0.5 to 16")
+	c.Flags().BoolVar(&f.skipIdle, "skip-idle", false, "play gaps over 2 s in 0.3 s")
+	c.Flags().Int64Var(&f.from, "from", 0, "begin at this offset")
+	c.Flags().StringVar(&f.thread, "thread", "", "only this thread")
+	return c
+}
+
+func (e *env) replay(ctx context.Context, session string, f replayFlags) error {
+	switch {
+	case !(f.speed >= 0.5 && f.speed <= 16): // not a number is neither
+		return usageError("--speed takes a number from 0.5 to 16")
+	case f.from < 0:
+		return usageError("--from counts from 0")
+	case e.json:
+		return usageError("replay has no --json; tapedeck tail %s --json --no-follow prints the events", session)
+	}
+	screen, ok := e.terminal()
+	if !ok {
+		return &exitError{exitUsage, tapedeck.Errorf(tapedeck.Invalid, "replay needs a terminal to play in").
+			WithHint("tapedeck show %s prints the conversation", session)}
+	}
+	if err := e.exists(); err != nil {
+		return err
+	}
+	r := newRecording(e.color(e.stdout), 100)
+	// The data folder is free again while the recording plays.
+	if err := e.with(ctx, func(c *connection) error { return e.record(ctx, c, session, f, r) }); err != nil {
+		return err
+	}
+	p := &player{recording: r, playing: true, speed: f.speed, skipIdle: f.skipIdle}
+	if f.from > 0 {
+		p.toOffset(f.from)
+	}
+	return screen.play(ctx, p)
+}
+
+// record reads the events that there are. A session that is running is played
+// as far as it has come.
+func (e *env) record(ctx context.Context, c *connection, session string, f replayFlags, r *recording) error {
+	s, err := c.Session(ctx, session)
+	if err != nil {
+		return err
+	}
+	if f.from >= s.Head {
+		return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked from %d", s.ID, s.Head, f.from)
+	}
+	o := client.PageOptions{}
+	if f.thread != "" {
+		o.Threads = []string{f.thread}
+	}
+	n := 0
+	return c.each(ctx, session, s.Head, o, func(ev *tapedeck.Event) error {
+		if n++; n%50_000 == 0 {
+			fmt.Fprintf(e.stderr, "\rreading %d of %d events", ev.Offset, s.Head)
+		}
+		return r.add(ev)
+	})
+}
+
+// terminal returns the terminal that the program runs in, if both its input and
+// its output are one.
+func (e *env) terminal() (*screen, bool) {
+	in, ok1 := e.stdin.(*os.File)
+	out, ok2 := e.stdout.(*os.File)
+	if !ok1 || !ok2 || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+		return nil, false
+	}
+	return &screen{in: in, out: out}, true
+}

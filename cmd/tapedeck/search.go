@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+func newSearch(e *env) *cobra.Command {
+	var s tapedeck.Search
+	var from, to string
+	c := &cobra.Command{
+		Use:   "search QUERY",
+		Short: "Find what was said in sessions",
+		Long: `Search finds what was said in sessions, what fits best first: messages, thinking,
+tool calls, their results, and titles. All words of the query have to be there;
+"words in quotes" one after the other; word* may go on; -word must not be there.
+
+--from and --to take a day (2026-01-31), a time (2026-01-31T12:00:00Z) or how
+long ago it was (90m, 12h, 7d).`,
+		Example: `  tapedeck search 'round the total'
+  tapedeck search '"permission denied"' --kind tool --from 7d`,
+		Args: func(c *cobra.Command, args []string) error {
+			if strings.TrimSpace(strings.Join(args, "")) == "" {
+				return usageError("%s takes what to look for; see: %s --help", c.CommandPath(), c.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			if s.Limit < 1 || s.Limit > 100 {
+				return usageError("--limit takes a number from 1 to 100")
+			}
+			s.Text = strings.Join(args, " ")
+			if s.From, err = parseTime(from, time.Now()); err != nil {
+				return usageError("--from: %w", err)
+			}
+			if s.To, err = parseTime(to, time.Now()); err != nil {
+				return usageError("--to: %w", err)
+			}
+			return e.reading(c.Context(), func(conn *connection) error { return e.search(c.Context(), conn, s) })
+		},
+	}
+	fl := c.Flags()
+	fl.StringVar(&s.Session, "session", "", "only in this session")
+	fl.StringVar(&s.Kind, "kind", "", "only of this kind: message, tool or title")
+	fl.StringVar(&s.Role, "role", "", "only said in this role, such as user, assistant or tool")
+	fl.StringVar((*string)(&s.Status), "status", "", "only in sessions with this status")
+	fl.StringVar(&s.Agent, "agent", "", "only in sessions of this agent")
+	fl.StringVar(&s.Owner, "owner", "", "only in sessions of this owner")
+	fl.StringVar(&from, "from", "", "only said at this time or after it")
+	fl.StringVar(&to, "to", "", "only said before this time")
+	fl.IntVar(&s.Limit, "limit", 20, "at most this many")
+	return c
+}
+
+func (e *env) search(ctx context.Context, c *connection, s tapedeck.Search) error {
+	found, err := c.Search(ctx, s)
+	if err != nil {
+		return err
+	}
+	for i := range found.Hits {
+		if err := e.printHit(&found.Hits[i]); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(found.Hits) == 0:
+		fmt.Fprintln(e.stderr, "nothing found")
+	case found.Next != "":
+		fmt.Fprintf(e.stderr, "these are the best %d; --limit shows more\n", len(found.Hits))
+	}
+	if found.Behind > 0 {
+		fmt.Fprintf(e.stderr, "the newest events of %s were not looked at\n", count(found.Behind, "session"))
+	}
+	return nil
+}
+
+func (e *env) printHit(h *tapedeck.Hit) error {
+	if e.json {
+		return e.printJSON(h)
+	}
+	p := e.pen()
+	who := h.Role
+	if who == "" {
+		who = h.Kind
+	}
+	what := brief(h.Snippet, max(20, p.width-56))
+	if p.color {
+		what = strings.NewReplacer("«", "\x1b["+string(bold)+"m", "»", styleNone).Replace(what)
+	}
+	if h.Rewound {
+		what += " " + p.paint(dim, "(taken back)")
+	}
+	return p.printf("%-30s  %7d  %-9s  %s\n", h.Session, h.Offset, brief(who, 9), what)
+}
