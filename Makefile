@@ -25,8 +25,9 @@ vet: ## check formatting, vet, and that generated facts in docs are true
 lint: ## run golangci-lint (built from source on first use, some minutes)
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
 
-conformance: build ## run the official Durable Streams suite on memory and on SQLite (needs Node 20 and npm)
+conformance: build ## run the official Durable Streams suite and a client of the SSE task protocol (needs Node 20 and npm)
 	cd conformance/durable && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
+	cd conformance/task && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 
 crash: build ## kill -9 under load, 50 rounds (ROUNDS=n for more)
 	$(GO) test ./test/crash -run TestKill -count=1 -v -timeout 20m -args -rounds=$(or $(ROUNDS),50)
@@ -41,4 +42,4 @@ fuzz: ## fuzz every parser for a minute each
 	    echo "== $$p $$f"; $(GO) test $$p -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(FUZZTIME),1m) || exit 1; done; done
 
 clean: ## remove what was built
-	rm -rf bin conformance/durable/node_modules bench/rival/node_modules
+	rm -rf bin conformance/durable/node_modules conformance/task/node_modules bench/rival/node_modules

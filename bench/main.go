@@ -56,6 +56,11 @@ func run(ctx context.Context, o options) error {
 	if err := measureStore(ctx, o, r); err != nil {
 		return err
 	}
+	if r.wants("views:") {
+		if err := measureViews(ctx, r); err != nil {
+			return err
+		}
+	}
 	if o.out == "-" {
 		return r.write(os.Stdout)
 	}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/projection"
+	"github.com/tapedeck/tapedeck/store/sqlite"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// measureViews compares the newest views of a long session with those of a short
+// one, each time by a program that has just been started: nothing is at hand but
+// what was put away.
+func measureViews(ctx context.Context, r *report) error {
+	dir, err := os.MkdirTemp("", "tapedeck-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	lengths := [...]int64{10_000, 1_000_000}
+	if err := fillConversations(ctx, dir, lengths[:]); err != nil {
+		return err
+	}
+	var took, heap [2][]float64
+	for range 7 {
+		for i, n := range lengths {
+			d, bytes, err := newestView(ctx, dir, fmt.Sprint(n))
+			if err != nil {
+				return err
+			}
+			took[i], heap[i] = append(took[i], d), append(heap[i], bytes)
+		}
+	}
+	ratio := quantile(took[1], .5) / quantile(took[0], .5)
+	r.alone("views: newest snapshot and summary of 1,000,000 events, against 10,000", fmt.Sprintf("%.2f× (%.1f ms)", ratio, quantile(took[1], .5)), "≤ 1.5×", ratio <= 1.5)
+	ratio = quantile(heap[1], .5) / quantile(heap[0], .5)
+	r.alone("views: memory for that", fmt.Sprintf("%.2f× (%.1f MiB)", ratio, quantile(heap[1], .5)), "≤ 1.5×", ratio <= 1.5)
+	return nil
+}
+
+// fillConversations makes sessions of so many events, and waits until their
+// checkpoints are there, as they are in a server that has seen them grow.
+func fillConversations(ctx context.Context, dir string, lengths []int64) error {
+	s, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	p := projection.New(projection.Options{Store: s})
+	for _, n := range lengths {
+		id := fmt.Sprint(n)
+		if _, _, err := s.Create(ctx, tapedeck.Spec{ID: id, Events: []tapedeck.Event{{Type: tapedeck.SessionCreated}}}); err != nil {
+			return err
+		}
+		for head, turn := int64(1), 0; head < n; turn++ {
+			var events []tapedeck.Event
+			for len(events) < 5000 && head+int64(len(events)) < n {
+				events = append(events, conversationTurn(len(events)+turn*5000)...)
+			}
+			events = events[:min(len(events), int(n-head))]
+			done, err := s.Append(ctx, tapedeck.Append{Session: id, Events: events})
+			if err != nil {
+				return err
+			}
+			head = done.Next
+		}
+		if err := p.Advance(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conversationTurn is a question, a tool call and an answer of 90 deltas.
+func conversationTurn(i int) []tapedeck.Event {
+	run := fmt.Sprint("inv_", i)
+	say := func(typ, format string, args ...any) tapedeck.Event {
+		return tapedeck.Event{Type: typ, Invocation: run, Data: json.RawMessage(fmt.Sprintf(format, args...))}
+	}
+	events := []tapedeck.Event{
+		say(tapedeck.MessageAdded, `{"message":{"id":"u%d","role":"user","content":"What is in file %d?"}}`, i, i),
+		say(tapedeck.RunStarted, `{"threadId":"main","runId":%q}`, run),
+		say(tapedeck.ToolCallStart, `{"toolCallId":"c%d","toolCallName":"Read"}`, i),
+		say(tapedeck.ToolCallArgs, `{"toolCallId":"c%d","delta":"{\"path\":\"file\"}"}`, i),
+		say(tapedeck.ToolCallEnd, `{"toolCallId":"c%d"}`, i),
+		say(tapedeck.ToolCallResult, `{"toolCallId":"c%d","messageId":"r%d","content":"some text"}`, i, i),
+		say(tapedeck.TextMessageStart, `{"messageId":"m%d"}`, i),
+	}
+	for range 90 {
+		events = append(events, say(tapedeck.TextMessageContent, `{"messageId":"m%d","delta":"a few words "}`, i))
+	}
+	return append(events,
+		say(tapedeck.TextMessageEnd, `{"messageId":"m%d"}`, i),
+		say(tapedeck.UsageReported, `{"inputTokens":1000,"outputTokens":200}`),
+		say(tapedeck.RunFinished, `{"threadId":"main","runId":%q}`, run))
+}
+
+// newestView asks for views as a program that has just opened the store, and
+// returns the milliseconds and the MiB that are kept for it.
+func newestView(ctx context.Context, dir, id string) (took, heap float64, err error) {
+	s, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer s.Close()
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	begin := time.Now()
+	p := projection.New(projection.Options{Store: s})
+	snapshot, err := p.Snapshot(ctx, id, view.Query{At: -1, Limit: 100})
+	if err == nil {
+		_, err = p.Summary(ctx, id, -1)
+	}
+	took = ms(time.Since(begin))
+	if err == nil && len(snapshot.Messages) != 100 {
+		err = fmt.Errorf("the snapshot of %s has %d messages", id, len(snapshot.Messages))
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	runtime.KeepAlive(p)
+	return took, (float64(after.HeapAlloc) - float64(before.HeapAlloc)) / (1 << 20), err
+}

@@ -1,0 +1,208 @@
+package guides
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tapedeck/tapedeck/internal/testserver"
+)
+
+// TestGuides runs the commands of every guide, and those of the README, with the
+// real program on a data folder of their own, and compares what they print with
+// what the page says. A page shows them in blocks of this form:
+//
+//	```console
+//	$ tapedeck create notes
+//	notes
+//	$ tapedeck run "say hello" --session notes
+//	session notes
+//	…
+//	```
+//
+// In the output, … stands for anything on a line, and alone on a line for any
+// lines. An id with … at its end, such as inv_01…, stands for the id that is
+// printed there, also in later commands. A line that begins with > goes on with
+// the command. A command that fails ends with a line (exit code 1).
+func TestGuides(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/guides/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("%d guides, %v", len(pages), err)
+	}
+	for _, page := range append(pages, "../../README.md") {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps := read(string(text))
+			if len(steps) == 0 && filepath.Base(page) != "README.md" {
+				t.Fatal("the guide shows no command")
+			}
+			play(t, steps)
+		})
+	}
+}
+
+// A step is a command, and what it prints.
+type step struct {
+	line    int
+	command string
+	output  []string
+}
+
+// read returns the steps of a page.
+func read(page string) (steps []step) {
+	inside := false
+	for i, l := range strings.Split(page, "\n") {
+		switch {
+		case l == "```console":
+			inside = true
+		case l == "```":
+			inside = false
+		case !inside:
+		case strings.HasPrefix(l, "$ "):
+			steps = append(steps, step{line: i + 1, command: l[2:]})
+		case len(steps) == 0:
+		case strings.HasPrefix(l, "> ") && len(steps[len(steps)-1].output) == 0:
+			steps[len(steps)-1].command += "\n" + l[2:]
+		default:
+			s := &steps[len(steps)-1]
+			s.output = append(s.output, strings.TrimRight(l, " "))
+		}
+	}
+	return steps
+}
+
+func play(t *testing.T, steps []step) {
+	dir, ids := t.TempDir(), ids{}
+	path := filepath.Dir(program(t)) + string(os.PathListSeparator) + os.Getenv("PATH")
+	for _, s := range steps {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", ids.fill(s.command))
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "PATH="+path, "TAPEDECK_DATA="+filepath.Join(dir, "data"), "TAPEDECK_URL=", "ENABLE_CONTEXT_PERSISTENCE=")
+		cmd.WaitDelay = time.Minute
+		out, err := cmd.CombinedOutput()
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+			out = fmt.Appendf(out, "(exit code %d)\n", exit.ExitCode())
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if !ids.match(s.output, string(out)) {
+			t.Fatalf("line %d: %s\nprints\n%s\nwhich is not\n%s", s.line, s.command, out, strings.Join(s.output, "\n"))
+		}
+	}
+}
+
+// program returns the path of a program of the name that guides call it by.
+func program(t *testing.T) string {
+	bin := testserver.Binary(t)
+	if filepath.Base(bin) == "tapedeck" {
+		return bin
+	}
+	link := filepath.Join(t.TempDir(), "tapedeck")
+	if abs, err := filepath.Abs(bin); err != nil || os.Symlink(abs, link) != nil {
+		t.Fatalf("%s cannot be linked: %v", bin, err)
+	}
+	return link
+}
+
+// ids are those that stand for others in a page.
+type ids map[string]string
+
+var (
+	idPattern = regexp.MustCompile(`\b([a-z]{3})_[0-9A-Z]+…`)
+	oneOrMore = regexp.MustCompile(`^…$`)
+)
+
+// fill replaces the ids of the page in a command by those that were printed.
+func (x ids) fill(command string) string {
+	return idPattern.ReplaceAllStringFunc(command, func(id string) string {
+		if real, ok := x[id]; ok {
+			return real
+		}
+		return id
+	})
+}
+
+// match reports whether got is what want says, and learns the ids in it.
+func (x ids) match(want []string, got string) bool {
+	var pattern bytes.Buffer
+	var learned []string
+	pattern.WriteString(`\A`)
+	for _, l := range want {
+		if oneOrMore.MatchString(l) {
+			pattern.WriteString(`(?:[^\n]*\n)*?`)
+			continue
+		}
+		for l != "" {
+			at := idPattern.FindStringIndex(l)
+			if at == nil {
+				at = []int{len(l), len(l)}
+			}
+			pattern.WriteString(strings.ReplaceAll(regexp.QuoteMeta(l[:at[0]]), "…", `[^\n]*`))
+			if id := l[at[0]:at[1]]; id != "" {
+				learned = append(learned, id)
+				pattern.WriteString("(" + id[:4] + "[0-9A-Za-z]+)")
+			}
+			l = l[at[1]:]
+		}
+		pattern.WriteString(` *\n`)
+	}
+	pattern.WriteString(`\z`)
+	found := regexp.MustCompile(pattern.String()).FindStringSubmatch(got)
+	if found == nil {
+		return false
+	}
+	for i, id := range learned {
+		if known, ok := x[id]; ok && known != found[i+1] {
+			return false
+		}
+		x[id] = found[i+1]
+	}
+	return true
+}
+
+func TestMatch(t *testing.T) {
+	for _, c := range []struct {
+		want string
+		got  string
+		ok   bool
+	}{
+		{"", "", true},
+		{"", "x\n", false},
+		{"a", "a\n", true},
+		{"a", "a\nb\n", false},
+		{"a\n…", "a\nb\nc\n", true},
+		{"a\n…", "a\n", true},
+		{"…\nc", "a\nb\n", false},
+		{"took … s", "took 3 s\n", true},
+		{"took … s", "took\n3 s\n", false},
+		{"at ses_01… and ses_01…", "at ses_X and ses_X\n", true},
+		{"at ses_01… and ses_01…", "at ses_X and ses_Y\n", false},
+		{"ses_01… ses_02…", "ses_X ses_Y\n", true},
+		{"a.c", "abc\n", false},
+	} {
+		x := ids{}
+		var want []string
+		if c.want != "" {
+			want = strings.Split(c.want, "\n")
+		}
+		if got := x.match(want, c.got); got != c.ok {
+			t.Errorf("%q of %q: %v", c.got, c.want, got)
+		}
+	}
+	x := ids{}
+	x.match([]string{"made inv_01…"}, "made inv_REAL\n")
+	if got := x.fill("undo inv_01… inv_02…"); got != "undo inv_REAL inv_02…" {
+		t.Error(got)
+	}
+}
