@@ -157,7 +157,10 @@ func (w *world) roundTrip(id string) {
 }
 
 // events returns the lines of an export that are events.
-func events(file string) string { return file[strings.Index(file, "\n"):] }
+func events(file string) string {
+	_, after, _ := strings.Cut(file, "\n")
+	return after
+}
 
 // TestRoundTripReal does it with recorded conversations, which are not a part of
 // the repository.

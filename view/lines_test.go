@@ -53,7 +53,7 @@ func TestLineDiffIsSane(t *testing.T) {
 func TestLabel(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                             "",
-		"  two\n\twords ":              "two words",
+		"two \n\twords":                "two words",
 		"\x1b[31mred\x1b[0m":           "[31mred[0m",
 		"left\u202eright\u200b":        "leftright",
 		"👩\u200d🚀":                     "👩\u200d🚀",

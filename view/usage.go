@@ -76,7 +76,7 @@ func addTallies(sum, more []modelTally) []modelTally {
 			sum = append(sum, modelTally{Provider: m.Provider, Model: m.Model})
 			i = len(sum) - 1
 		}
-		sum[i].Tokens.add(m.Tokens)
+		sum[i].add(m.Tokens)
 		if m.CostUSD != nil {
 			sum[i].CostUSD = addCost(sum[i].CostUSD, *m.CostUSD)
 		}

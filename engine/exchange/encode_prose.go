@@ -162,7 +162,7 @@ func quote(s string) string {
 	for _, line := range strings.Split(strings.TrimRight(printable(s), "\n"), "\n") {
 		m := fenceLine.FindStringSubmatch(line)
 		switch {
-		case fence == "" && m != nil && !(m[1][0] == '`' && strings.Contains(line[strings.Index(line, m[1])+len(m[1]):], "`")):
+		case fence == "" && m != nil && (m[1][0] != '`' || !strings.Contains(line[strings.Index(line, m[1])+len(m[1]):], "`")):
 			fence, info, code = m[1], m[2], nil
 		case fence == "":
 			out = append(out, tags(line))

@@ -192,11 +192,10 @@ func (w *writer) object() {
 // member copies the value of a member. It reports false if the member is to be
 // left out.
 func (w *writer) member(name string, pair *rule) bool {
-	start := w.pos
 	switch {
 	case w.depth == 1 && w.skip != "" && name == w.skip:
 		w.space()
-		start = w.pos
+		start := w.pos
 		w.pass()
 		raw := w.src[start:w.pos]
 		if w.edits != nil {

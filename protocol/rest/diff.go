@@ -59,9 +59,11 @@ func (h *handler) look(ctx context.Context, s *side) error {
 	for below := s.at; entry.Parent != ""; {
 		below = min(below, entry.ForkedAt)
 		s.events[entry.Parent] = below
-		if entry, err = h.Sessions.Head(ctx, entry.Parent); err != nil {
+		parent, err := h.Sessions.Head(ctx, entry.Parent)
+		if err != nil {
 			break // it was deleted; where that came from cannot be known
 		}
+		entry = parent
 	}
 	return nil
 }

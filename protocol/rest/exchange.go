@@ -93,7 +93,7 @@ func (h *handler) sendFile(w http.ResponseWriter, r *http.Request, x *tapedeck.E
 	err := x.Write(f)
 	if err != nil && f.begun {
 		if r.Context().Err() == nil {
-			h.internal(r, err)
+			_ = h.internal(r, err)
 		}
 		panic(http.ErrAbortHandler)
 	}
