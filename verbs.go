@@ -125,7 +125,7 @@ type Fork struct {
 	At     *int64  // shares those below this offset; nil for all
 	Title  *string // nil for the parent's
 	Owner  string  // "" for the parent's
-	Copy   bool    // it stands for itself: the catalogue does not list it as a branch of Parent
+	Copy   bool    // it stands for itself, and is shown as a copy, not as a branch of Parent
 	Actor  string
 }
 

@@ -59,11 +59,11 @@ func (h *handler) look(ctx context.Context, s *side) error {
 	for below := s.at; entry.Parent != ""; {
 		below = min(below, entry.ForkedAt)
 		s.events[entry.Parent] = below
-		parent, err := h.Sessions.Head(ctx, entry.Parent)
-		if err != nil {
-			break // it was deleted; where that came from cannot be known
+		child := entry
+		entry = tapedeck.Session{} // where a deleted one came from cannot be known
+		if parent, err := h.Sessions.Head(ctx, child.Parent); err == nil {
+			entry = parent
 		}
-		entry = parent
 	}
 	return nil
 }
