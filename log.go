@@ -185,6 +185,7 @@ type Filter struct {
 	From    time.Time // created at or after
 	To      time.Time // created before
 	Query   string    // the title or the id contains it, in any case
+	Said    []string  // ids of sessions that pass Query, too: it was said in them
 	OpenRun bool      // has an open run
 	Cursor  string    // from the page before
 	Limit   int       // 0 for 100, at most 1,000

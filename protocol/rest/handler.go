@@ -83,6 +83,7 @@ func (h *handler) routes() []route {
 		{"POST /sessions/{id}/task", h.task},
 		{"POST /sessions/{id}/cancel", h.cancel},
 		{"POST /sessions/{id}/resume", h.resume},
+		{"POST /sessions/{id}/permissions/{pid}", h.answer},
 		{"GET /agents", h.agents},
 
 		{"POST /sessions/{id}/rewind", h.rewind},

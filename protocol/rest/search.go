@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
@@ -11,6 +12,34 @@ const (
 	searchDefault = 20
 	searchLimit   = 100
 )
+
+// maxSaid is how many places are looked at to find the sessions of a list.
+const maxSaid = 1000
+
+// said adds to a filter the sessions in which its query was said.
+func (h *handler) said(ctx context.Context, f *tapedeck.Filter) error {
+	if _, err := tapedeck.ParseSearch(f.Query); f.Query == "" || h.Search == nil || err != nil {
+		return nil // there are no words in it to look for; the title may still contain it
+	}
+	s := tapedeck.Search{Text: f.Query, Status: f.Status, Agent: f.Agent, Owner: f.Owner, Limit: searchLimit}
+	seen := map[string]bool{}
+	for range maxSaid / searchLimit {
+		found, err := h.Search.Search(ctx, s)
+		if err != nil {
+			return err
+		}
+		for i := range found.Hits {
+			if id := found.Hits[i].Session; !seen[id] {
+				seen[id] = true
+				f.Said = append(f.Said, id)
+			}
+		}
+		if s.Cursor = found.Next; s.Cursor == "" {
+			break
+		}
+	}
+	return nil
+}
 
 // search finds where something was said.
 func (h *handler) search(w http.ResponseWriter, r *http.Request) error {

@@ -56,6 +56,9 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
+	if err := h.said(r.Context(), &f); err != nil {
+		return err
+	}
 	sessions, next, err := h.Sessions.List(r.Context(), f)
 	if err != nil {
 		return err

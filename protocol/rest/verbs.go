@@ -23,6 +23,7 @@ type verbs interface {
 	rewinder
 	exporter
 	eraser
+	answerer
 }
 
 // writer is what the engine does to sessions.

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -177,7 +178,7 @@ func matches(s *tapedeck.Session, f *tapedeck.Filter) bool {
 		(f.Parent == "" || s.Parent == f.Parent) &&
 		(f.From.IsZero() || !s.Created.Before(f.From)) &&
 		(f.To.IsZero() || s.Created.Before(f.To)) &&
-		(f.Query == "" || contains(s.Title, f.Query) || contains(s.ID, f.Query)) &&
+		(f.Query == "" || contains(s.Title, f.Query) || contains(s.ID, f.Query) || slices.Contains(f.Said, s.ID)) &&
 		(!f.OpenRun || len(s.Runs) > 0)
 }
 

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,7 @@ func (s *Store) List(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session
 	if err != nil {
 		return nil, "", err
 	}
-	l := &lister{ctx: ctx, store: s, limit: 100, query: strings.ToLower(f.Query)}
+	l := &lister{ctx: ctx, store: s, limit: 100, query: strings.ToLower(f.Query), said: f.Said}
 	if f.Limit > 0 {
 		l.limit = min(f.Limit, 1000)
 	}
@@ -81,6 +82,7 @@ type lister struct {
 	store *Store
 	limit int
 	query string // in lower case
+	said  []string
 	page  []tapedeck.Session
 	next  string
 	rows  int
@@ -91,7 +93,7 @@ func (l *lister) row(row []driver.Value) error {
 		return l.ctx.Err()
 	}
 	// SQL knows upper and lower case of ASCII only.
-	if l.query != "" && !l.matches(text(row[4])) && !l.matches(text(row[1])) {
+	if l.query != "" && !l.matches(text(row[4])) && !l.matches(text(row[1])) && !slices.Contains(l.said, text(row[1])) {
 		return nil
 	}
 	var v view

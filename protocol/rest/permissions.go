@@ -1,0 +1,36 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// answerer is how the engine takes answers to what agents ask.
+type answerer interface {
+	Answer(ctx context.Context, a tapedeck.Answer) (tapedeck.Answered, error)
+}
+
+// answer answers what an agent has asked.
+func (h *handler) answer(w http.ResponseWriter, r *http.Request) error {
+	id, err := target(r)
+	if err != nil {
+		return err
+	}
+	permission := r.PathValue("pid")
+	if err := tapedeck.CheckID("the permission", permission); err != nil {
+		return err
+	}
+	in, err := decode[struct {
+		Option string `json:"option"`
+	}](h, w, r)
+	if err != nil {
+		return err
+	}
+	done, err := h.Verbs.Answer(r.Context(), tapedeck.Answer{Session: id, Permission: permission, Option: in.Option})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, done)
+}
