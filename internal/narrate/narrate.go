@@ -1,0 +1,274 @@
+// Package narrate turns what an agent says, in whatever words, into the events of
+// a run, so that they are in the order that AG-UI asks for: nothing is continued
+// that was not begun, and nothing is begun twice.
+//
+// The ids that agents give are theirs only for a conversation, often only for a
+// turn. In the log an id counts for the whole session, so they are prefixed with
+// that of the invocation.
+package narrate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A Narrator yields the events of one invocation. Ids that are given to its
+// methods are the agent's own; "" is the id of something to which the agent gave
+// none. Lanes are the agent itself, "", and the sub-agents that were begun.
+//
+// After yield has reported false nothing more is yielded; see [Narrator.Over].
+type Narrator struct {
+	Turn int // the model call, see [tapedeck.Event]; 0 for not known
+
+	prefix string
+	yield  func(tapedeck.Event, error) bool
+	over   bool
+	ids    int
+	lanes  map[string]*lane
+	began  map[string]int // how often a sub-agent was begun, by its lane
+	tools  map[string]*tool
+	plan   string
+	board  board
+}
+
+// A lane is what one agent of the invocation has open.
+type lane struct {
+	run    string // the subagentRunId; "" for the agent itself
+	name   string // as it is called here; "" for the agent itself
+	kind   kind   // of the message that is open; 0 for none
+	native string // its id as the agent gave it
+	id     string
+	spoken string // the id of the text message that was opened last
+	named  string // its id as the agent gave it
+}
+
+type kind int
+
+const (
+	text kind = iota + 1
+	thought
+)
+
+// New returns a narrator of an invocation.
+func New(invocation string, yield func(tapedeck.Event, error) bool) *Narrator {
+	return &Narrator{
+		prefix: invocation, yield: yield,
+		lanes: map[string]*lane{"": {}}, tools: map[string]*tool{}, began: map[string]int{},
+	}
+}
+
+// Over reports whether nobody listens any more.
+func (n *Narrator) Over() bool { return n.over }
+
+// Event yields an event of any type.
+func (n *Narrator) Event(p tapedeck.Payload) { n.put(tapedeck.NewEvent(p)) }
+
+func (n *Narrator) put(e tapedeck.Event) {
+	if n.over {
+		return
+	}
+	e.Turn = n.Turn
+	n.over = !n.yield(e, nil)
+}
+
+// Fail yields an error, which ends the run.
+func (n *Narrator) Fail(err error) {
+	if !n.over {
+		n.over = true
+		n.yield(tapedeck.Event{}, err)
+	}
+}
+
+// maxNative is how long an id of an agent may be to be part of ours.
+const maxNative = 200
+
+// id returns the id in the log of something of a kind.
+func (n *Narrator) id(of, native string) string {
+	switch {
+	case native == "":
+		n.ids++
+		return n.prefix + "." + of + strconv.Itoa(n.ids)
+	case len(native) > maxNative:
+		sum := sha256.Sum256([]byte(native))
+		native = hex.EncodeToString(sum[:])
+	}
+	return n.prefix + "." + of + "." + native
+}
+
+// lane returns the lane of that name, the agent's own if there is none.
+func (n *Narrator) lane(name string) *lane {
+	if l, ok := n.lanes[name]; ok {
+		return l
+	}
+	return n.lanes[""]
+}
+
+// Say continues the text message of that id, or begins it. It ends whatever else
+// is open in the lane.
+func (n *Narrator) Say(lane, id, delta string) { n.stream(n.lane(lane), text, id, delta) }
+
+// Think continues a message of thinking likewise.
+func (n *Narrator) Think(lane, id, delta string) { n.stream(n.lane(lane), thought, id, delta) }
+
+func (n *Narrator) stream(l *lane, k kind, native, delta string) {
+	if delta == "" {
+		return // it may be the end of another as well
+	}
+	if l.kind != k || l.native != native {
+		n.endMessage(l)
+		n.beginMessage(l, k, native)
+	}
+	typ := tapedeck.TextMessageContent
+	if k == thought {
+		typ = tapedeck.ReasoningMessageContent
+	}
+	n.put(tapedeck.Event{Type: typ, Data: content("messageId", l.id, delta)})
+}
+
+// content returns the data of a delta. There are many of them.
+func content(member, id, delta string) json.RawMessage {
+	b := make([]byte, 0, len(id)+len(delta)+40)
+	b = append(append(b, `{"`...), member...)
+	b = append(appendString(append(b, `":`...), id), `,"delta":`...)
+	return append(appendString(b, delta), '}')
+}
+
+func appendString(b []byte, s string) []byte {
+	q, err := json.Marshal(s)
+	if err != nil {
+		return append(b, `""`...) // a string can always be written
+	}
+	return append(b, q...)
+}
+
+func (n *Narrator) beginMessage(l *lane, k kind, native string) {
+	l.kind, l.native = k, native
+	if l.name != "" && native != "" {
+		native = l.name + "/" + native // two agents may give the same
+	}
+	by := tapedeck.Attributed{SubagentRunID: l.run}
+	if k == text {
+		l.id = n.id("m", native)
+		l.spoken, l.named = l.id, l.native
+		n.Event(tapedeck.TextMessageStartData{MessageID: l.id, Role: tapedeck.RoleAssistant, Attributed: by})
+		return
+	}
+	l.id = n.id("r", native)
+	n.Event(tapedeck.ReasoningStartData{MessageID: l.id, Attributed: by})
+	n.Event(tapedeck.ReasoningMessageStartData{MessageID: l.id, Role: tapedeck.RoleReasoning, Attributed: by})
+}
+
+func (n *Narrator) endMessage(l *lane) {
+	switch l.kind {
+	case text:
+		n.Event(tapedeck.TextMessageEndData{MessageID: l.id})
+	case thought:
+		n.Event(tapedeck.ReasoningMessageEndData{MessageID: l.id})
+		n.Event(tapedeck.ReasoningEndData{MessageID: l.id})
+	}
+	l.kind = 0
+}
+
+// Sign keeps what the model's provider wants back unseen with the thinking that
+// is open in a lane. It reports false if none is.
+func (n *Narrator) Sign(lane, value string) bool {
+	l := n.lane(lane)
+	if l.kind != thought {
+		return false
+	}
+	n.Event(tapedeck.ReasoningEncryptedValueData{Subtype: "message", EntityID: l.id, EncryptedValue: value})
+	return true
+}
+
+// EndMessage ends the message that is open in a lane.
+func (n *Narrator) EndMessage(lane string) { n.endMessage(n.lane(lane)) }
+
+// Pause ends the message that is open in a lane if it has no id: what the agent
+// says next of the same kind is another, though nothing but the pause tells so.
+func (n *Narrator) Pause(lane string) {
+	if l := n.lane(lane); l.native == "" {
+		n.endMessage(l)
+	}
+}
+
+// Link tells the agent's own id of the conversation.
+func (n *Narrator) Link(runner, native string) {
+	n.Event(tapedeck.AgentLinkedData{Runner: runner, NativeID: native})
+}
+
+// Raw keeps something that maps to nothing, as it came.
+func (n *Narrator) Raw(source string, event json.RawMessage) {
+	if !json.Valid(event) || !utf8.Valid(event) {
+		event = appendString(nil, string(event)) // a line that is not JSON
+	}
+	n.Event(tapedeck.RawData{Event: event, Source: source})
+}
+
+// Lossy says that the agent was told what happened before, and does not know it
+// of its own.
+func (n *Narrator) Lossy(reason string, bytes int) {
+	value, err := json.Marshal(map[string]any{"reason": reason, "bytes": bytes})
+	if err == nil {
+		n.Event(tapedeck.CustomData{Name: "tapedeck.lossy", Value: value})
+	}
+}
+
+// Subagent begins a sub-agent, whose lane is named by the tool call that began
+// it. A lane that is there stays as it is. One that was ended is begun again, for
+// some agents go on when their tool has answered.
+func (n *Narrator) Subagent(tool, name, description, parent string) {
+	if _, ok := n.lanes[tool]; ok {
+		return
+	}
+	id := n.id("s", tool)
+	if n.began[tool]++; n.began[tool] > 1 {
+		id += "." + strconv.Itoa(n.began[tool])
+	}
+	d := tapedeck.SubagentStartedData{
+		SubagentRunID: id, Name: name, Description: description, ParentSubagentRunID: n.lane(parent).run,
+	}
+	if t := n.tools[tool]; t != nil {
+		d.ParentToolCallID = t.id
+	}
+	n.lanes[tool] = &lane{run: id, name: id[len(n.prefix)+1:]}
+	n.Event(d)
+}
+
+// SubagentDone ends a sub-agent.
+func (n *Narrator) SubagentDone(lane string, failed string) {
+	l, ok := n.lanes[lane]
+	if !ok || lane == "" {
+		return
+	}
+	n.endMessage(l)
+	for native, t := range n.tools {
+		if t.lane == lane {
+			n.Called(native)
+		}
+	}
+	delete(n.lanes, lane)
+	if failed != "" {
+		n.Event(tapedeck.SubagentErrorData{SubagentRunID: l.run, Message: failed})
+		return
+	}
+	n.Event(tapedeck.SubagentFinishedData{SubagentRunID: l.run})
+}
+
+// Done ends what is open. It is for an agent that came to its end; what another
+// leaves open is for the host to close, who knows why.
+func (n *Narrator) Done() {
+	for lane := range n.lanes {
+		n.EndMessage(lane)
+	}
+	for native := range n.tools {
+		n.Called(native)
+	}
+	for lane := range n.lanes {
+		n.SubagentDone(lane, "")
+	}
+}

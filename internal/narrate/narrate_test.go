@@ -1,0 +1,265 @@
+package narrate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// tell returns a line for each event that tell makes; all of them are in order.
+func tell(t *testing.T, tell func(*Narrator)) []string {
+	t.Helper()
+	v := tapedeck.NewVerifier()
+	add := func(e tapedeck.Event) {
+		t.Helper()
+		e.Invocation, e.Thread = "inv", "main"
+		if err := v.Add(&e); err != nil {
+			t.Errorf("%s %s: %v", e.Type, e.Data, err)
+		}
+	}
+	run := []byte(`{"threadId":"main","runId":"inv"}`)
+	add(tapedeck.Event{Type: tapedeck.RunStarted, Data: run})
+	var lines []string
+	n := New("inv", func(e tapedeck.Event, err error) bool {
+		if err != nil {
+			lines = append(lines, "error "+err.Error())
+			return true
+		}
+		add(e)
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %.0d", e.Type, strings.ReplaceAll(string(e.Data), "inv.", ""), e.Turn)))
+		return true
+	})
+	tell(n)
+	n.Done()
+	if !n.Over() {
+		add(tapedeck.Event{Type: tapedeck.RunFinished, Data: run})
+	}
+	return lines
+}
+
+func TestNarrator(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	for _, tt := range []struct {
+		name string
+		tell func(*Narrator)
+		want []string
+	}{
+		{"nothing is begun for nothing", func(n *Narrator) { n.Say("", "", ""); n.Think("", "a", ""); n.EndMessage(""); n.Pause("") }, nil},
+		{"another id is another message", func(n *Narrator) { n.Say("", "a", "1"); n.Say("", "b", "2"); n.Say("", "a", "3") }, []string{
+			`TEXT_MESSAGE_START {"messageId":"m.a","role":"assistant"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m.a","delta":"1"}`, `TEXT_MESSAGE_END {"messageId":"m.a"}`,
+			`TEXT_MESSAGE_START {"messageId":"m.b","role":"assistant"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m.b","delta":"2"}`, `TEXT_MESSAGE_END {"messageId":"m.b"}`,
+			`TEXT_MESSAGE_START {"messageId":"m.a","role":"assistant"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m.a","delta":"3"}`, `TEXT_MESSAGE_END {"messageId":"m.a"}`,
+		}},
+		{"a pause ends what has no id only", func(n *Narrator) {
+			n.Say("", "", "1")
+			n.Pause("")
+			n.Say("", "", "2")
+			n.Say("", "a", "3")
+			n.Pause("")
+			n.Say("", "a", "4")
+		}, []string{
+			`TEXT_MESSAGE_START {"messageId":"m1","role":"assistant"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m1","delta":"1"}`, `TEXT_MESSAGE_END {"messageId":"m1"}`,
+			`TEXT_MESSAGE_START {"messageId":"m2","role":"assistant"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m2","delta":"2"}`, `TEXT_MESSAGE_END {"messageId":"m2"}`,
+			`TEXT_MESSAGE_START {"messageId":"m.a","role":"assistant"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m.a","delta":"3"}`,
+			`TEXT_MESSAGE_CONTENT {"messageId":"m.a","delta":"4"}`, `TEXT_MESSAGE_END {"messageId":"m.a"}`,
+		}},
+		{"calls are begun and answered once", func(n *Narrator) {
+			n.Turn = 2
+			n.Args("c", "lost")
+			n.Answered("c", Answer{Content: Text("lost")})
+			n.Tool(Call{ID: "c", Name: "T"})
+			n.Tool(Call{ID: "c", Name: "U"})
+			n.Args("c", "{}")
+			n.Called("c")
+			n.Args("c", "late")
+			n.Answered("c", Answer{Content: Text("yes")})
+			n.Answered("c", Answer{Content: Text("again")})
+		}, []string{
+			`TOOL_CALL_START {"toolCallId":"c.c","toolCallName":"T"} 2`, `TOOL_CALL_ARGS {"toolCallId":"c.c","delta":"{}"} 2`, `TOOL_CALL_END {"toolCallId":"c.c"} 2`,
+			`TOOL_CALL_RESULT {"messageId":"t.c","toolCallId":"c.c","content":"yes","role":"tool"} 2`,
+		}},
+		{"calls without an id follow one another", func(n *Narrator) {
+			for range 2 {
+				n.Tool(Call{})
+				n.Answered("", Answer{Failed: true})
+			}
+		}, []string{
+			`TOOL_CALL_START {"toolCallId":"c1","toolCallName":"tool"}`, `TOOL_CALL_END {"toolCallId":"c1"}`,
+			`TOOL_CALL_RESULT {"messageId":"t2","toolCallId":"c1","content":"","role":"tool","metadata":{"tapedeck":{"error":true}}}`,
+			`TOOL_CALL_START {"toolCallId":"c3","toolCallName":"tool"}`, `TOOL_CALL_END {"toolCallId":"c3"}`,
+			`TOOL_CALL_RESULT {"messageId":"t4","toolCallId":"c3","content":"","role":"tool","metadata":{"tapedeck":{"error":true}}}`,
+		}},
+		{"sub-agents that share an id, and one that comes back", func(n *Narrator) {
+			n.Tool(Call{ID: "a"})
+			n.Called("a")
+			n.Subagent("a", "scout", "", "")
+			n.Subagent("a", "another", "", "")
+			n.Say("", "m", "1")
+			n.Say("a", "m", "2")
+			n.SubagentDone("a", "")
+			n.Subagent("a", "scout", "", "")
+			n.SubagentDone("a", "oh")
+			n.SubagentDone("a", "twice")
+			n.SubagentDone("", "never")
+		}, []string{
+			`TOOL_CALL_START {"toolCallId":"c.a","toolCallName":"tool"}`, `TOOL_CALL_END {"toolCallId":"c.a"}`,
+			`SUBAGENT_STARTED {"subagentRunId":"s.a","name":"scout","parentToolCallId":"c.a"}`,
+			`TEXT_MESSAGE_START {"messageId":"m.m","role":"assistant"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m.m","delta":"1"}`,
+			`TEXT_MESSAGE_START {"messageId":"m.s.a/m","role":"assistant","subagentRunId":"s.a"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m.s.a/m","delta":"2"}`,
+			`TEXT_MESSAGE_END {"messageId":"m.s.a/m"}`, `SUBAGENT_FINISHED {"subagentRunId":"s.a"}`,
+			`SUBAGENT_STARTED {"subagentRunId":"s.a.2","name":"scout","parentToolCallId":"c.a"}`, `SUBAGENT_ERROR {"subagentRunId":"s.a.2","message":"oh"}`,
+			`TEXT_MESSAGE_END {"messageId":"m.m"}`,
+		}},
+		{"an id that is too long", func(n *Narrator) { n.Say("", long, "1"); n.EndMessage(""); n.Say("", long, "2") }, []string{
+			`TEXT_MESSAGE_START {"messageId":"m.59b5a0f0ad1d0dec9ccc1a3af0c5cd1a","role":"assistant"}`,
+		}},
+		{"the same plan is not told again", func(n *Narrator) { n.Plan(nil); n.Plan([]tapedeck.PlanEntry{}) }, []string{`plan.updated {"entries":[]}`}},
+		{"what is not JSON is kept as a text", func(n *Narrator) { n.Raw("x", []byte("a\x01")); n.Raw("x", []byte(`{"a":1}`)) }, []string{
+			`RAW {"event":"a\u0001","source":"x"}`, `RAW {"event":{"a":1},"source":"x"}`,
+		}},
+		{"after an error nothing follows", func(n *Narrator) { n.Fail(context.Canceled); n.Say("", "", "x"); n.Fail(context.Canceled) }, []string{"error context canceled"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := tell(t, tt.tell)
+			if strings.HasPrefix(tt.name, "an id that is too long") {
+				if len(got) != 6 || len(got[0]) > 200 || got[0] != got[3] {
+					t.Errorf("%q", got)
+				}
+				return
+			}
+			if strings.Join(got, "\n") != strings.Join(tt.want, "\n") {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
+			}
+		})
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	yielded := 0
+	n := New("inv", func(tapedeck.Event, error) bool { yielded++; return false })
+	n.Say("", "", "x")
+	n.Fail(context.Canceled)
+	n.Done()
+	if yielded != 1 || !n.Over() {
+		t.Errorf("%d events", yielded)
+	}
+}
+
+func TestTodos(t *testing.T) {
+	for _, tt := range []struct{ tool, args, want string }{
+		{"TodoWrite", `{"todos":[{"content":"a","status":"in_progress","activeForm":"x","priority":"high"}]}`, "a/in_progress/high"},
+		{"todo_write", `{"todos":[{"content":"a","status":"completed"},{"content":"b"}]}`, "a/completed/ b/pending/"},
+		{"todowrite", `{"todos":[{"content":"a","status":"cancelled","priority":"urgent"}]}`, "a/cancelled/"},
+		{"write_todos", `{"todos":[{"description":"a","status":"in-progress"}]}`, "a/in_progress/"},
+		{"update_plan", `{"explanation":"e","plan":[{"step":"a","status":"inProgress"}]}`, "a/in_progress/"},
+		{"TodoWrite", `{"todos":[]}`, ""},
+		{"TodoWrite", `{"todos":"none"}`, "no plan"},
+		{"TodoWrite", `{`, "no plan"},
+		{"Bash", `{"todos":[]}`, "no plan"},
+	} {
+		entries, ok := Todos(tt.tool, json.RawMessage(tt.args))
+		var got []string
+		for _, e := range entries {
+			got = append(got, e.Content+"/"+e.Status+"/"+e.Priority)
+		}
+		if !ok {
+			got = []string{"no plan"}
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s %s: %q, want %q", tt.tool, tt.args, got, tt.want)
+		}
+	}
+}
+
+func TestPointer(t *testing.T) {
+	doc := json.RawMessage(`{"a":{"b/c":[1,{"~":"x"}],"n":null},"":2}`)
+	for pointer, want := range map[string]string{
+		"": string(doc), "/a/b~1c/0": "1", "/a/b~1c/1/~0": `"x"`, "/": "2", "/a/n": "null",
+		"/a/x": "", "/a/b~1c/2": "", "/a/b~1c/-1": "", "/a/b~1c/x": "", "a": "", "/a/n/x": "",
+	} {
+		if got := Pointer(doc, pointer); string(got) != want {
+			t.Errorf("%q: %s, want %s", pointer, got, want)
+		}
+	}
+	for v, want := range map[string]string{`"a"`: "a", `null`: "", ``: "", `{"a":1}`: `{"a":1}`, `7`: "7"} {
+		if got := String(json.RawMessage(v)); got != want {
+			t.Errorf("%s: %q", v, got)
+		}
+	}
+}
+
+func TestBrief(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "", "a": "a", "a\x1b[31m\u009bb\xff": "a [31m b", strings.Repeat("é", 200): strings.Repeat("é", 150) + "…",
+	} {
+		if got := Brief(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+	if got := LastLine("a\nb \n\n"); got != "b" {
+		t.Errorf("%q", got)
+	}
+}
+
+func events(list ...tapedeck.Payload) iter.Seq2[tapedeck.Event, error] {
+	return func(yield func(tapedeck.Event, error) bool) {
+		for _, p := range list {
+			if !yield(tapedeck.NewEvent(p), nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestHistory(t *testing.T) {
+	user := func(id, text string) tapedeck.Payload {
+		return tapedeck.MessageAddedData{Message: tapedeck.NewMessage(id, "user", text)}
+	}
+	got, err := History(t.Context(), "main", 1<<20, events(
+		user("u1", "do it"), user("u1", "do it"),
+		tapedeck.TextMessageStartData{MessageID: "a"}, tapedeck.TextMessageContentData{MessageID: "a", Delta: "I "}, tapedeck.TextMessageContentData{MessageID: "a", Delta: "will"},
+		tapedeck.ToolCallStartData{ToolCallID: "c", ToolCallName: "Bash"}, tapedeck.ToolCallArgsData{ToolCallID: "c", Delta: `{"command":"ls"}`},
+		tapedeck.ToolCallResultData{ToolCallID: "c", MessageID: "t", Content: Text(strings.Repeat("é", 5000))},
+		tapedeck.TextMessageStartData{MessageID: "empty"},
+	))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\nUser: do it\n\nAssistant: I will\n", "\nTool Bash: {\"command\":\"ls\"}\n→ éé", "é …\n[END OF CONVERSATION SO FAR]"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("there is no %q in\n%s", want, got)
+		}
+	}
+	if n := strings.Count(got, "do it") + strings.Count(got, "Assistant"); n != 2 {
+		t.Errorf("something is told twice, or empty:\n%s", got)
+	}
+	if got, err := History(t.Context(), "other", 1<<20, events(user("u1", "x"))); got != "" || err != nil {
+		t.Errorf("another thread: %q, %v", got, err)
+	}
+	if got, err := History(t.Context(), "main", 1<<20, nil); got != "" || err != nil {
+		t.Errorf("none: %q, %v", got, err)
+	}
+}
+
+// However long it was, what is told and what is kept while reading are bounded,
+// and the newest is there.
+func TestHistoryIsBounded(t *testing.T) {
+	var list []tapedeck.Payload
+	for i := range 3 * maxParts {
+		list = append(list, tapedeck.MessageAddedData{Message: tapedeck.NewMessage(fmt.Sprint(i), "user", fmt.Sprintf("message %d, %s", i, strings.Repeat("x", 100)))})
+	}
+	got, err := History(t.Context(), "main", 10_000, events(list...))
+	if err != nil || len(got) > 11_000 || !strings.Contains(got, fmt.Sprintf("message %d,", len(list)-1)) || !strings.Contains(got, "earlier parts are left out") {
+		t.Errorf("%d bytes, %v: %.200s", len(got), err, got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := History(ctx, "main", 10, events(list...)); err == nil {
+		t.Error("it was cancelled, and read on")
+	}
+}

@@ -1,0 +1,155 @@
+package testmodel
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A prompt is what a request says, whoever's interface it speaks.
+type prompt struct {
+	model   string
+	stream  bool
+	user    string // the newest message of the user
+	users   int    // how many messages there are of the user
+	results int    // tool results after the newest
+	tools   []tool
+	form    *schema // the answer is to be JSON of that schema; nil for text
+}
+
+// say adds a message of the user. What agents put around it for the model does
+// not count.
+func (p *prompt) say(text string) {
+	if text = strings.TrimSpace(withoutAsides(text)); text != "" {
+		p.user, p.results = text, 0
+		p.users++
+	}
+}
+
+// aside begins a block that agents add to messages of the user. It is told by its
+// tag from what a user writes.
+var aside = regexp.MustCompile(`<([a-zA-Z_ -]*(?:context|reminder|instructions|INSTRUCTIONS))>`)
+
+func withoutAsides(text string) string {
+	var b strings.Builder
+	for {
+		at := aside.FindStringSubmatchIndex(text)
+		if at == nil {
+			return b.String() + text
+		}
+		end := "</" + text[at[2]:at[3]] + ">"
+		n := strings.Index(text[at[1]:], end)
+		if n < 0 {
+			return b.String() + text
+		}
+		b.WriteString(text[:at[0]])
+		text = text[at[1]+n+len(end):]
+	}
+}
+
+// An answer is what the model says to a prompt.
+type answer struct {
+	reasoning string
+	text      string
+	calls     []call
+	pause     time.Duration // before each word
+	cut       bool          // the connection breaks after half of the text
+	status    int           // instead of an answer; 0 for none
+}
+
+type call struct {
+	name string
+	args json.RawMessage // a JSON object
+}
+
+var (
+	errorMarker = regexp.MustCompile(`\[error (\d{3})\]`)
+	toolMarker  = regexp.MustCompile(`\[tool ([A-Za-z0-9_.-]+)`)
+)
+
+// patience is how often a busy model refuses before it answers.
+const patience = 2
+
+func (m *Model) answer(p prompt) answer {
+	if p.form != nil { // a question of the agent's own, not the user's
+		return answer{text: p.form.example()}
+	}
+	a := answer{status: m.status(p), pause: m.options.Pace}
+	if strings.Contains(p.user, "[think]") {
+		a.reasoning = "The user has asked for something. I think about it first."
+	}
+	steps := stepsOf(p)
+	switch {
+	case p.results < len(steps):
+		a.calls = steps[p.results : p.results+1]
+		if strings.Contains(p.user, "[parallel]") {
+			a.calls = steps
+		}
+		a.text = fmt.Sprintf("Now I call %s.", a.calls[0].name)
+	case p.results > 0:
+		a.text = fmt.Sprintf("Done after %d tool results.", p.results)
+	default:
+		a.text = fmt.Sprintf("Hello! This is answer number %d.", p.users)
+	}
+	if strings.Contains(p.user, "[slow]") && len(a.calls) == 0 {
+		a.pause, a.text = m.options.Pause, m.slowText()
+	}
+	a.cut = strings.Contains(p.user, "[cut]")
+	return a
+}
+
+func (m *Model) slowText() string {
+	var b strings.Builder
+	for i := range m.options.Words {
+		fmt.Fprintf(&b, "word%d ", i+1)
+	}
+	return b.String()
+}
+
+// status returns the status with which a prompt is refused, 0 if it is answered.
+func (m *Model) status(p prompt) int {
+	found := errorMarker.FindStringSubmatch(p.user)
+	if found == nil {
+		return 0
+	}
+	status, _ := strconv.Atoi(found[1]) // three digits
+	if status < 400 || status > 599 {
+		return http.StatusBadRequest
+	}
+	if status != http.StatusTooManyRequests {
+		return status
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.refusals[p.user] >= patience {
+		return 0
+	}
+	m.refusals[p.user]++
+	return status
+}
+
+// stepsOf returns the calls that a prompt asks for, in order.
+func stepsOf(p prompt) []call {
+	var steps []call
+	for _, at := range toolMarker.FindAllStringSubmatchIndex(p.user, -1) {
+		c := call{name: p.user[at[2]:at[3]], args: json.RawMessage("{}")}
+		var args json.RawMessage
+		rest := strings.TrimLeft(p.user[at[1]:], " ")
+		if strings.HasPrefix(rest, "{") && json.NewDecoder(strings.NewReader(rest)).Decode(&args) == nil {
+			c.args = args
+		}
+		steps = append(steps, c)
+	}
+	if strings.Contains(p.user, "[tools]") {
+		for _, pick := range []func([]tool) (call, bool){todoCall(false), shellCall, todoCall(true)} {
+			if c, ok := pick(p.tools); ok {
+				steps = append(steps, c)
+			}
+		}
+	}
+	return steps
+}

@@ -1,0 +1,175 @@
+package testmodel
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A tool is one that the agent offers. Agents name them and their arguments
+// differently, so calls are made up from the schema.
+type tool struct {
+	name, description string
+	schema            schema
+}
+
+// A schema is as much of JSON Schema as tools of agents need.
+type schema struct {
+	Type       any               `json:"type"` // a string, or several
+	Properties map[string]schema `json:"properties"`
+	Required   []string          `json:"required"`
+	Items      *schema           `json:"items"`
+	Enum       []any             `json:"enum"`
+}
+
+func newTool(name, description string, parameters json.RawMessage) tool {
+	t := tool{name: name, description: description}
+	_ = json.Unmarshal(parameters, &t.schema) // a tool without a schema has no arguments
+	return t
+}
+
+func (s *schema) is(typ string) bool {
+	if list, ok := s.Type.([]any); ok {
+		return slices.Contains(list, any(typ))
+	}
+	return strings.EqualFold(typ, text(s.Type)) // Gemini writes types in capitals
+}
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+var (
+	shellName        = regexp.MustCompile(`(?i)^(.*__)?(bash|shell|local_shell|shell_command|exec_command|run_command|run_shell_command|terminal)$`)
+	shellDescription = regexp.MustCompile(`(?i)\b(shell|bash) command`)
+	todoName         = regexp.MustCompile(`(?i)todo|^update_plan$|^task_?(create|update)$`)
+	todoReader       = regexp.MustCompile(`(?i)read|list|get`)
+)
+
+// workFile is the file that the shell call makes.
+const workFile = "made-by-agent.txt"
+
+// shellCall calls the first tool that runs commands.
+func shellCall(tools []tool) (call, bool) {
+	const command = "echo hello from the tool | tee " + workFile // nothing that JSON may write in two ways
+	for _, t := range tools {
+		if !shellName.MatchString(t.name) && !shellDescription.MatchString(t.description) {
+			continue
+		}
+		for _, member := range []string{"command", "cmd"} {
+			s, ok := t.schema.Properties[member]
+			if !ok {
+				continue
+			}
+			var value any = command
+			if s.is("array") {
+				value = []string{"bash", "-lc", command}
+			}
+			return t.call(map[string]any{member: value}), true
+		}
+	}
+	return call{}, false
+}
+
+// todoCall calls the first tool that keeps a list of what is to do. The second
+// time the first step is done.
+func todoCall(second bool) func([]tool) (call, bool) {
+	return func(tools []tool) (call, bool) {
+		var fits []tool
+		for _, t := range tools {
+			if todoName.MatchString(t.name) && !todoReader.MatchString(t.name) {
+				fits = append(fits, t)
+			}
+		}
+		if len(fits) == 0 {
+			return call{}, false
+		}
+		t := fits[0]
+		if second { // some have one tool to make a step and one to change it
+			t = fits[len(fits)-1]
+		}
+		return t.call(todoArgs(t, second)), true
+	}
+}
+
+func todoArgs(t tool, second bool) map[string]any {
+	statuses := [2]string{"in_progress", "pending"}
+	if second {
+		statuses = [2]string{"completed", "in_progress"}
+	}
+	for name, s := range t.schema.Properties {
+		if !s.is("array") || s.Items == nil || len(s.Items.Properties) == 0 {
+			continue
+		}
+		var list []any
+		for i, what := range []string{"Write the file", "Report"} {
+			list = append(list, fill(*s.Items, what, statuses[i], i))
+		}
+		return map[string]any{name: list}
+	}
+	return fill(t.schema, "Write the file", statuses[0], 0)
+}
+
+// fill makes an entry of a list of things to do from the names of its members.
+func fill(s schema, what, status string, i int) map[string]any {
+	entry := map[string]any{}
+	for name, member := range s.Properties {
+		required := slices.Contains(s.Required, name)
+		switch lower := strings.ToLower(name); {
+		case lower == "status":
+			entry[name] = status
+		case lower == "priority" && required:
+			entry[name] = "medium"
+		case (lower == "id" || lower == "taskid") && required:
+			entry[name] = string(rune('1' + i))
+		case (lower == "content" || lower == "step" || lower == "subject" || lower == "title" || lower == "activeform" || lower == "description") && member.is("string"):
+			entry[name] = what
+		}
+	}
+	return entry
+}
+
+// example returns JSON that fits: of words that can be chosen the first.
+func (s *schema) example() string {
+	out := map[string]any{}
+	for name, member := range s.Properties {
+		switch {
+		case len(member.Enum) > 0:
+			out[name] = member.Enum[0]
+		case member.is("string"):
+			out[name] = "as the test says"
+		case member.is("boolean"):
+			out[name] = false
+		case member.is("number") || member.is("integer"):
+			out[name] = 1
+		}
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		panic(err) // it was JSON before
+	}
+	return string(b)
+}
+
+// call makes a call; required strings that it has no value for get a word.
+func (t *tool) call(args map[string]any) call {
+	for _, name := range t.schema.Required {
+		s := t.schema.Properties[name]
+		switch _, has := args[name]; {
+		case has:
+		case len(s.Enum) > 0:
+			args[name] = s.Enum[0]
+		case s.is("string"):
+			args[name] = "as the test says"
+		case s.is("boolean"):
+			args[name] = false
+		}
+	}
+	raw, err := json.Marshal(args)
+	if err != nil {
+		panic(err) // it has only strings, lists and maps of them
+	}
+	return call{t.name, raw}
+}
