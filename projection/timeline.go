@@ -136,18 +136,12 @@ const maxThreads = 16
 // stretches returns the ranges between from and at in which something may be in
 // force as of at, in any thread, and every jump that is.
 func stretches(t *view.Timeline, from, at int64) []tapedeck.OffsetRange {
-	threads := map[string]bool{"": true} // which stands for all without jumps of their own
-	for _, j := range t.Jumps() {
-		threads[j.Thread] = true
-	}
+	threads := t.Threads("")
 	if len(threads) > maxThreads {
 		return clip([]tapedeck.OffsetRange{{From: 0, To: at}}, from, at)
 	}
 	out := []tapedeck.OffsetRange{{From: 0, To: min(1, at)}}
-	for name := range threads {
-		if name == "" {
-			name = "\x00" // as no thread is called
-		}
+	for _, name := range threads {
 		out = append(out, t.Path(name, at)...)
 	}
 	return clip(out, from, at)

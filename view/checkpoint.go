@@ -15,7 +15,7 @@ import (
 // keeps it with the number of the form.
 
 // CheckpointForm is the number of the form in which folds are put away.
-const CheckpointForm = 1
+const CheckpointForm = 2
 
 type savedConversation struct {
 	Next    int64        `json:"next"`
@@ -44,6 +44,8 @@ type savedLane struct {
 	Settled  [2]bool           `json:"settled"` // calls, runs
 	State    savedState        `json:"state"`
 	Plan     *Plan             `json:"plan,omitempty"`
+
+	Permissions []*Permission `json:"permissions,omitempty"`
 }
 
 type savedMessage struct {
@@ -93,7 +95,7 @@ func (c *Conversation) MarshalJSON() ([]byte, error) {
 }
 
 func (l *lane) save() savedLane {
-	s := savedLane{Thread: l.Thread, Runs: l.runs, Past: l.past, Settled: [2]bool{l.settledCalls, l.settledRuns}, Ended: l.ended, State: l.state.save(), Plan: l.plan}
+	s := savedLane{Thread: l.Thread, Runs: l.runs, Past: l.past, Settled: [2]bool{l.settledCalls, l.settledRuns}, Ended: l.ended, State: l.state.save(), Plan: l.plan, Permissions: l.permissions}
 	messages, calls, runs := map[*message]int{}, map[*call]int{}, map[*Run]int{}
 	for _, m := range l.messages.items {
 		if !m.gone {
@@ -186,7 +188,7 @@ var errCheckpoint = tapedeck.Errorf(tapedeck.Internal, "a checkpoint of a conver
 func (s *savedLane) restore() (*lane, bool) {
 	l := newLane(s.Thread)
 	l.runs, l.past, l.ended, l.state, l.plan = s.Runs, s.Past, s.Ended, s.State.restore(), s.Plan
-	l.settledCalls, l.settledRuns = s.Settled[0], s.Settled[1]
+	l.settledCalls, l.settledRuns, l.permissions = s.Settled[0], s.Settled[1], s.Permissions
 	for _, saved := range s.Messages {
 		m := saved.restore()
 		l.messages.add(m)

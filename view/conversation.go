@@ -46,6 +46,7 @@ type lane struct {
 	restating                 bool  // by a MESSAGES_SNAPSHOT: nothing settles before it is through
 	state                     state
 	plan                      *Plan
+	permissions               []*Permission
 }
 
 // work is what an invocation has begun in a thread and not ended.
@@ -134,6 +135,8 @@ var folds = map[string]func(*Conversation, *lane, *tapedeck.Event) bool{
 	tapedeck.StateDelta:              (*Conversation).stateDelta,
 	tapedeck.PlanUpdated:             (*Conversation).planUpdated,
 	tapedeck.AgentLinked:             (*Conversation).agentLinked,
+	tapedeck.PermissionRequested:     (*Conversation).permissionRequested,
+	tapedeck.PermissionAnswered:      (*Conversation).permissionAnswered,
 }
 
 // lane returns the lane of e, which is not an event of the session channel.

@@ -50,9 +50,9 @@ func (i Items) Newest(limit int) Items {
 // With returns i and others, by offset.
 func (i Items) With(other Items) Items {
 	return Items{
-		Messages: merge(nil, [][]Message{i.Messages, other.Messages}, func(m *Message) int64 { return m.Offset }),
-		Calls:    merge(nil, [][]ToolCall{i.Calls, other.Calls}, func(k *ToolCall) int64 { return k.Offset }),
-		Runs:     merge(nil, [][]Run{i.Runs, other.Runs}, func(r *Run) int64 { return r.Offset }),
+		Messages: merge([]Message{}, [][]Message{i.Messages, other.Messages}, func(m *Message) int64 { return m.Offset }),
+		Calls:    merge([]ToolCall{}, [][]ToolCall{i.Calls, other.Calls}, func(k *ToolCall) int64 { return k.Offset }),
+		Runs:     merge([]Run{}, [][]Run{i.Runs, other.Runs}, func(r *Run) int64 { return r.Offset }),
 	}
 }
 

@@ -41,6 +41,8 @@ var shapes = []struct{ typ, data string }{
 	{"ACTIVITY_SNAPSHOT", `{"messageId":"p%s","activityType":"X","content":{"n":1}}`},
 	{"ACTIVITY_DELTA", `{"messageId":"p%s","activityType":"X","patch":[{"op":"replace","path":"/n","value":2}]}`},
 	{tapedeck.PlanUpdated, `{"entries":[{"content":"step %s"}]}`},
+	{tapedeck.PermissionRequested, `{"id":"q%s","options":[{"id":"yes"}]}`},
+	{tapedeck.PermissionAnswered, `{"id":"q%s","option":"yes","outcome":"selected"}`},
 	{tapedeck.SessionRenamed, `{"title":"Name %s"}`},
 	{"acme.unknown", `{"x":"%s"}`},
 }

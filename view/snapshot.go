@@ -18,11 +18,16 @@ type Snapshot struct {
 	Messages []Message   `json:"messages"`
 	Calls    []ToolCall  `json:"tool_calls"`
 	Runs     []Run       `json:"runs"`
-	Earlier  int         `json:"earlier,omitempty"` // messages that were before these, and are not here; see [Window]
-	State    *State      `json:"state"`             // of the thread, else of the main one; null for none
-	Plan     *Plan       `json:"plan"`              // likewise
-	Notes    []Note      `json:"notes,omitempty"`
-	Unnoted  int         `json:"notes_left_out,omitempty"` // how many more notes there would be
+
+	// Permissions are what agents have asked people: what is open, and the newest
+	// of what is not.
+	Permissions []Permission `json:"permissions,omitempty"`
+
+	Earlier int    `json:"earlier,omitempty"` // messages that were before these, and are not here; see [Window]
+	State   *State `json:"state"`             // of the thread, else of the main one; null for none
+	Plan    *Plan  `json:"plan"`              // likewise
+	Notes   []Note `json:"notes,omitempty"`
+	Unnoted int    `json:"notes_left_out,omitempty"` // how many more notes there would be
 }
 
 // SessionInfo is what the events say of the session itself.
@@ -100,6 +105,7 @@ func (s *Snapshot) addItems(c *Conversation, lanes []*lane) {
 	var messages [][]Message
 	var calls [][]ToolCall
 	var runs [][]Run
+	var permissions [][]Permission
 	for _, l := range lanes {
 		if c.archive != nil {
 			settled := c.archive.of(l)
@@ -107,12 +113,14 @@ func (s *Snapshot) addItems(c *Conversation, lanes []*lane) {
 		} else {
 			s.Earlier += l.earlier()
 		}
+		permissions = append(permissions, l.permissionsAtHand())
 		hand := l.atHand()
 		messages, calls, runs = append(messages, hand.Messages), append(calls, hand.Calls), append(runs, hand.Runs)
 	}
 	s.Messages = merge(s.Messages, messages, func(m *Message) int64 { return m.Offset })
 	s.Calls = merge(s.Calls, calls, func(k *ToolCall) int64 { return k.Offset })
 	s.Runs = merge(s.Runs, runs, func(r *Run) int64 { return r.Offset })
+	s.Permissions = merge(nil, permissions, func(p *Permission) int64 { return p.Offset })
 }
 
 // merge joins lists by offset. Within each list the order stays as it is: a

@@ -29,6 +29,25 @@ func NewTimeline(jumps []tapedeck.Jump) *Timeline {
 // Jumps returns the jumps, oldest first. They are not to be changed.
 func (t *Timeline) Jumps() []tapedeck.Jump { return t.jumps }
 
+// Threads returns names of threads whose timelines are those of all threads, or
+// of one if it is not "": every thread with jumps of its own, and one that stands
+// for all others.
+func (t *Timeline) Threads(thread string) []string {
+	if thread != "" {
+		return []string{thread}
+	}
+	names := []string{noThread}
+	for _, j := range t.jumps {
+		if j.Thread != "" && !slices.Contains(names, j.Thread) {
+			names = append(names, j.Thread)
+		}
+	}
+	return names
+}
+
+// noThread is the name of no thread.
+const noThread = "\x00"
+
 // Marked returns the jump of a marker.
 func (t *Timeline) Marked(marker string) (tapedeck.Jump, bool) {
 	i := slices.IndexFunc(t.jumps, func(j tapedeck.Jump) bool { return j.Marker == marker })
