@@ -110,8 +110,8 @@ type Clear struct {
 // Rewound says what a [Rewind], [Undo], [Overwrite] or [Clear] did.
 type Rewound struct {
 	Session   string   `json:"session_id"`
-	Marker    string   `json:"marker"`              // with which it can be undone
-	Offset    int64    `json:"offset"`              // of its event
+	Marker    string   `json:"marker,omitempty"`    // with which it can be undone; "" if there was nothing to take back
+	Offset    int64    `json:"offset"`              // of its event; -1 if there is none
 	To        int64    `json:"to_offset"`           // the first offset that was taken back
 	Thread    string   `json:"thread,omitempty"`    // "" for all
 	Status    Status   `json:"status"`              // of the session by it

@@ -30,16 +30,25 @@ func (e *Engine) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Append
 			return tapedeck.Appended{}, ofMany(err, i, len(events))
 		}
 	}
+	t, err := e.taking(ctx, a.Session, events)
+	if err != nil {
+		return tapedeck.Appended{}, err
+	}
 	a.Events = events
 	check := a.Check
-	return e.write(ctx, a, func(s *tapedeck.Session, events []tapedeck.Event) error {
+	done, err := e.write(ctx, a, func(s *tapedeck.Session, events []tapedeck.Event) error {
 		if check != nil {
 			if err := check(s); err != nil {
 				return err
 			}
 		}
-		return notDriven(s, events)
+		if err := notDriven(s, events); err != nil {
+			return err
+		}
+		return t.check(s)
 	})
+	t.release(err == nil)
+	return done, err
 }
 
 // ofMany says to which of several events an error belongs.
@@ -53,14 +62,15 @@ func ofMany(err error, i, n int) error {
 
 // notDriven refuses AG-UI events of a run that an engine drives: only the holder
 // of its lease says what the agent does, and how it ends. Types of ours may
-// come, such as the answer to a question of the agent.
+// come, such as the answer to a question of the agent, but none of those that
+// only the agent's runner knows.
 func notDriven(s *tapedeck.Session, events []tapedeck.Event) error {
 	for _, r := range s.Runs {
 		if r.Owner == "" {
 			continue
 		}
 		for i := range events {
-			if events[i].Invocation == r.Invocation && !strings.Contains(events[i].Type, ".") {
+			if events[i].Invocation == r.Invocation && isAgents(events[i].Type) {
 				return tapedeck.Errorf(tapedeck.Conflict, "run %s is written by the server that drives it; a %s from elsewhere cannot come into it", r.Invocation, events[i].Type).
 					WithHint("cancel it, or begin a run on another thread")
 			}
@@ -69,12 +79,24 @@ func notDriven(s *tapedeck.Session, events []tapedeck.Event) error {
 	return nil
 }
 
+// isAgents reports whether events of a type are the agent's to make.
+func isAgents(typ string) bool {
+	switch typ {
+	case tapedeck.AgentLinked, tapedeck.PermissionRequested, tapedeck.InstanceStarted:
+		return true
+	}
+	return !strings.Contains(typ, ".")
+}
+
 // fromOutside checks an event of a client and takes from it what is not the
 // client's to say.
 func fromOutside(ev *tapedeck.Event) error {
 	if strings.HasPrefix(ev.Type, "session.") {
 		return tapedeck.Errorf(tapedeck.Invalid, "%s cannot be appended", ev.Type).
 			WithHint("events of the session itself are made by its verbs, such as PATCH, DELETE and close")
+	}
+	if ev.Type == tapedeck.AgentStarted { // or a restart would end a process that somebody outside has named
+		return tapedeck.Errorf(tapedeck.Invalid, "%s cannot be appended", ev.Type).WithHint("it is for agents that the server itself has started")
 	}
 	if ev.Time.IsZero() && ev.Type != tapedeck.RunStarted {
 		return nil // the store checks it

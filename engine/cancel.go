@@ -66,7 +66,15 @@ func openRun(s *tapedeck.Session, invocation string) (tapedeck.OpenRun, error) {
 // cancelForeign ends a run that is written from outside: there is no agent that
 // we could stop, but its later events are refused.
 func (e *Engine) cancelForeign(ctx context.Context, s *tapedeck.Session, open tapedeck.OpenRun) (tapedeck.Cancelled, error) {
-	return cancelled(open.Invocation, e.finish(ctx, s.ID, open.Invocation, cancelledEnd(true), nil))
+	e.answering.Lock()
+	defer e.answering.Unlock()
+	t, err := e.trailOf(ctx, s.ID, open)
+	if err != nil {
+		return tapedeck.Cancelled{}, err
+	}
+	end := cancelledEnd(true)
+	end.before = t.cancels()
+	return cancelled(open.Invocation, e.finish(ctx, s.ID, open.Invocation, end, nil))
 }
 
 func cancelled(invocation string, end ending) (tapedeck.Cancelled, error) {

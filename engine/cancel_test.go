@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/engine"
 )
 
 func TestCancel(t *testing.T) {
@@ -104,7 +105,7 @@ func TestCancelDeafAgent(t *testing.T) {
 				time.Sleep(time.Second)
 				begin := time.Now()
 				c, err := w.Cancel(w.Context(), "s", "")
-				if d := time.Since(begin); err != nil || !c.Resumable || d < 5*time.Second || d > 6*time.Second {
+				if d := time.Since(begin); err != nil || !c.Resumable || d < engine.DefaultKillAfter || d > engine.DefaultKillAfter+time.Second {
 					w.Errorf("got %+v, %v after %v", c, err, d)
 				}
 				time.Sleep(2 * time.Minute)

@@ -7,6 +7,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -18,7 +19,7 @@ import (
 // Defaults of [Options].
 const (
 	DefaultLease     = 10 * time.Minute
-	DefaultKillAfter = 5 * time.Second
+	DefaultKillAfter = 12 * time.Second
 	DefaultMaxEvents = 100_000
 )
 
@@ -34,6 +35,11 @@ type Options struct {
 	IdleTimeout time.Duration // likewise one whose agent says nothing for so long
 	KillAfter   time.Duration // a stopped agent that has not ended after this is left to itself
 	MaxEvents   int           // most events in one append from outside
+
+	// KillLeftover ends the processes of an agent that an earlier server has left
+	// running, from what its agent.started says, and reports whether there were
+	// any. Nil: they are left alone.
+	KillLeftover func(pid int, started, host string) (bool, error)
 }
 
 // An Agent is a name with the runner behind it.
@@ -42,6 +48,10 @@ type Agent struct {
 	Runner      tapedeck.Runner
 	RunTimeout  time.Duration // instead of that of [Options]; 0 for that, negative for no limit
 	IdleTimeout time.Duration // likewise
+
+	// Folder returns where the agent works in a session, and makes it if need be.
+	// Nil, or "": it has no folder.
+	Folder func(session string) (string, error)
 }
 
 // An Engine carries out verbs on the sessions of one store. Its methods may be
@@ -53,6 +63,8 @@ type Engine struct {
 	id      string // owner of the runs that it starts
 	ledgers ledgers
 	forget  []forget // see [Engine.OnErase]
+
+	answering sync.Mutex // held while a question of a run that is written from outside is being answered
 
 	mu      sync.Mutex
 	runs    map[string]*run // by invocation
@@ -94,8 +106,25 @@ func (e *Engine) Agents() []tapedeck.Agent {
 	out := make([]tapedeck.Agent, len(e.options.Agents))
 	for i, a := range e.options.Agents {
 		out[i] = a.Agent
+		if c, ok := a.Runner.(tapedeck.Capable); ok {
+			out[i].Capabilities, out[i].Unavailable = new(c.Capabilities()), why(c.Available())
+		}
 	}
 	return out
+}
+
+// why returns what users may know of why an agent cannot run.
+func why(err error) string {
+	var e *tapedeck.Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &e) && e.Hint != "":
+		return e.Message + "; " + e.Hint
+	case errors.As(err, &e):
+		return e.Message
+	}
+	return "it cannot run here"
 }
 
 // Shutdown takes no new runs, stops those under way, ends each with the error

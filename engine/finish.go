@@ -21,6 +21,7 @@ type ending struct {
 // filled in when it is written: a run from outside has a threadId of its own.
 type terminal struct {
 	event     tapedeck.Event
+	before    []tapedeck.Event // what comes before all else, such as the answers to what is still asked
 	status    tapedeck.Status
 	resumable bool
 }
@@ -145,7 +146,7 @@ func (e *Engine) last(ctx context.Context, session, invocation string, t termina
 			for i := range closing {
 				markClosed(&closing[i], t.status)
 			}
-			return append(closing, t.event), nil
+			return slices.Concat(t.before, closing, []tapedeck.Event{t.event}), nil
 		}
 		s, err := e.session(ctx, session)
 		if err != nil {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -12,6 +13,7 @@ type target struct {
 	to     int64
 	thread string // "" for all
 	mark   string // how the id of its marker begins
+	idle   bool   // that it takes nothing back is no error
 	say    func(tapedeck.Taking) tapedeck.Payload
 }
 
@@ -36,9 +38,39 @@ func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tape
 	if err != nil {
 		return tapedeck.Rewound{}, err
 	}
+	switch changes, err := e.changes(ctx, &s, &t); {
+	case err != nil:
+		return tapedeck.Rewound{}, err
+	case changes:
+	case t.idle:
+		return tapedeck.Rewound{Session: session, Offset: -1, To: t.to, Thread: t.thread, Status: s.Status, Cancelled: stopped}, nil
+	default:
+		return tapedeck.Rewound{}, tapedeck.Errorf(tapedeck.Conflict, "there is nothing to take back: session %s is as it was before offset %d", s.ID, t.to)
+	}
 	done, err := e.land(ctx, &s, &t, actor)
 	done.Cancelled = stopped
 	return done, err
+}
+
+// changes reports whether a jump would take something back. One that would not
+// is not written: an undo would then undo that, and not what somebody wants to
+// have back.
+func (e *Engine) changes(ctx context.Context, s *tapedeck.Session, t *target) (bool, error) {
+	now, err := e.views.Timeline(ctx, s.ID, -1)
+	if err != nil {
+		return false, err
+	}
+	head, err := e.session(ctx, s.ID)
+	if err != nil {
+		return false, err
+	}
+	for _, thread := range now.Threads(t.thread) {
+		same := func(a, b tapedeck.OffsetRange) bool { return a.From == b.From && a.To == b.To }
+		if !slices.EqualFunc(now.Ranges(thread, t.to), now.Ranges(thread, head.Head), same) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // cancelRuns cancels the runs in what goes back, and returns which they were.

@@ -202,7 +202,7 @@ var jumpTests = []struct {
 	{"the first", "task a; task b; rewind before a", "", "idle"},
 	{"and go on", "task a; task b; rewind before b; task c", "main: a, re a, c, re c {c}", "complete"},
 	{"twice", "task a; task b; task c; rewind before c; rewind before b", "main: a, re a {a}", "complete"},
-	{"twice the same", "task a; task b; rewind before b; rewind before b", "main: a, re a {a}", "complete"},
+	{"twice the same", "task a; task b; rewind before b; task c; rewind before b", "main: a, re a {a}", "complete"},
 	{"a dead one", "task a; task b; task c; rewind before b; task d; rewind before c", "main: a, re a, b, re b {b}", "complete"},
 	{"undo", "task a; task b; rewind before a; undo", "main: a, re a, b, re b {b}", "complete"},
 	{"undo what came after", "task a; rewind before a; task b; undo", "main: a, re a {a}", "complete"},

@@ -15,13 +15,17 @@ import (
 // alone: whoever owned them is dead. Runs that are written from outside may go on.
 func (e *Engine) Recover(ctx context.Context) (int, error) {
 	undone := e.undoImports(ctx)
+	// What an import holds may say that it was a run of ours: until all that is
+	// half made is gone, nothing is killed.
+	kill := e.options.KillLeftover != nil && undone == nil
 	end := errorEnd(tapedeck.CodeInterrupted, "the server was restarted while the agent was running", tapedeck.StatusInterrupted)
-	n, err := e.endRuns(ctx, end, func(_ *tapedeck.Session, r tapedeck.OpenRun) bool { return r.Owner != "" && r.Owner != e.id })
+	n, err := e.endRuns(ctx, end, kill, func(_ *tapedeck.Session, r tapedeck.OpenRun) bool { return r.Owner != "" && r.Owner != e.id })
 	return n, errors.Join(undone, err)
 }
 
-// endRuns ends the open runs that are chosen.
-func (e *Engine) endRuns(ctx context.Context, end terminal, choose func(*tapedeck.Session, tapedeck.OpenRun) bool) (int, error) {
+// endRuns ends the open runs that are chosen; kill says, with what their agents
+// have left running.
+func (e *Engine) endRuns(ctx context.Context, end terminal, kill bool, choose func(*tapedeck.Session, tapedeck.OpenRun) bool) (int, error) {
 	n, failed := 0, error(nil)
 	for cursor := ""; ; {
 		sessions, next, err := e.store.List(ctx, tapedeck.Filter{OpenRun: true, Cursor: cursor})
@@ -33,7 +37,7 @@ func (e *Engine) endRuns(ctx context.Context, end terminal, choose func(*tapedec
 				if !choose(&sessions[i], r) {
 					continue
 				}
-				err := e.endRun(ctx, sessions[i].ID, r, end, choose)
+				err := e.endRun(ctx, &sessions[i], r, end, kill, choose)
 				switch {
 				case err == nil:
 					n++
@@ -55,8 +59,18 @@ func (e *Engine) endRuns(ctx context.Context, end terminal, choose func(*tapedec
 var errAlive = errors.New("the run is alive")
 
 // endRun ends a run that was chosen, if it would be chosen now, too.
-func (e *Engine) endRun(ctx context.Context, session string, r tapedeck.OpenRun, end terminal, choose func(*tapedeck.Session, tapedeck.OpenRun) bool) error {
-	return e.finish(ctx, session, r.Invocation, end, func(s *tapedeck.Session, _ []tapedeck.Event) error {
+func (e *Engine) endRun(ctx context.Context, s *tapedeck.Session, r tapedeck.OpenRun, end terminal, kill bool, choose func(*tapedeck.Session, tapedeck.OpenRun) bool) error {
+	e.answering.Lock()
+	defer e.answering.Unlock()
+	t, err := e.trailOf(ctx, s.ID, r)
+	if err != nil {
+		return err
+	}
+	if kill && !s.Closed { // a closed session that was imported may have an open run
+		e.killLeftovers(s.ID, r, &t)
+	}
+	end.before = t.cancels()
+	return e.finish(ctx, s.ID, r.Invocation, end, func(s *tapedeck.Session, _ []tapedeck.Event) error {
 		if !choose(s, r) {
 			return errAlive
 		}
@@ -83,7 +97,7 @@ func (e *Engine) sweep() {
 
 func (e *Engine) expireLeases(ctx context.Context) error {
 	end := errorEnd(tapedeck.CodeLeaseExpired, "nothing was heard of the agent for "+e.options.Lease.String(), tapedeck.StatusInterrupted)
-	_, err := e.endRuns(ctx, end, func(s *tapedeck.Session, r tapedeck.OpenRun) bool {
+	_, err := e.endRuns(ctx, end, false, func(s *tapedeck.Session, r tapedeck.OpenRun) bool {
 		return r.Owner == "" && e.options.Now().Sub(s.Updated) > e.options.Lease
 	})
 	return err

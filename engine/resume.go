@@ -36,6 +36,10 @@ type following struct {
 	resumes string // its invocation, if it was cut short
 	context string // what the agent is told of it
 	agent   string // which it was
+
+	told   *view.Link     // the newest conversation of a runner's own in the thread; nil for none
+	link   *tapedeck.Link // if the run can go on with it
+	folder string         // where it works
 }
 
 // follow finds out what a run that is to begin on a thread follows. resume says
@@ -51,19 +55,23 @@ func (e *Engine) follow(ctx context.Context, s *tapedeck.Session, thread string,
 	if err != nil {
 		return following{}, err
 	}
+	var told *view.Link
+	if len(now.Threads) > 0 {
+		told = now.Threads[0].Link
+	}
 	if len(now.Runs) == 0 {
 		return following{}, nothingToResume(resume, "nothing has run on thread %s", thread)
 	}
 	run := &now.Runs[len(now.Runs)-1]
-	f := following{resumes: run.Invocation, agent: run.Agent}
+	f := following{resumes: run.Invocation, agent: run.Agent, told: told}
 	switch st := standingOf(run); {
 	case st.resumable != nil && !*st.resumable:
 		return f, tapedeck.Errorf(tapedeck.Invalid, "%s was cancelled before the agent had begun, so there is nothing to go on from", run.Invocation).
 			WithHint("start a new session, or rewind to before %s", run.Invocation)
 	case st.status == tapedeck.StatusComplete:
-		return following{}, nothingToResume(resume, "%s has come to its end", run.Invocation)
+		return following{told: told}, nothingToResume(resume, "%s has come to its end", run.Invocation)
 	case st.status == tapedeck.StatusFailed && !resume:
-		return following{}, nil
+		return following{told: told}, nil
 	case run.Interrupts == nil: // else the agent has asked something, and knows why it stopped
 		f.context, err = e.resumeContext(ctx, s.ID, &now, run, st.status)
 	}

@@ -11,7 +11,8 @@ import (
 
 // Rewind takes a session, or one thread, back to what it was before an event. It
 // deletes nothing: it appends one event, which [Engine.Undo] takes back in turn.
-// Runs in its scope are cancelled first. An invocation or a thread that the log
+// Runs in its scope are cancelled first. If it would take nothing back it is a
+// [tapedeck.Conflict]. An invocation or a thread that the log
 // does not have is [tapedeck.NotFound], an offset that it does not have is
 // [tapedeck.Invalid], and if the session is rewound meanwhile, or a run begins,
 // it is a [tapedeck.Conflict]; then nothing is appended but the end of the runs
@@ -52,10 +53,11 @@ func (e *Engine) Undo(ctx context.Context, u tapedeck.Undo) (tapedeck.Rewound, e
 }
 
 // Overwrite takes back what comes from an offset on, so that what follows takes
-// its place. Errors are those of [Engine.Rewind].
+// its place. If nothing does, there is nothing to say, and the answer has no
+// marker. Errors are those of [Engine.Rewind].
 func (e *Engine) Overwrite(ctx context.Context, o tapedeck.Overwrite) (tapedeck.Rewound, error) {
 	return e.jump(ctx, o.Session, o.Actor, func(s *tapedeck.Session) (target, error) {
-		return target{to: o.FromOffset, thread: o.Thread, mark: "ovw_", say: func(t tapedeck.Taking) tapedeck.Payload {
+		return target{to: o.FromOffset, thread: o.Thread, mark: "ovw_", idle: true, say: func(t tapedeck.Taking) tapedeck.Payload {
 			return tapedeck.SessionOverwrittenData{Taking: t, FromOffset: o.FromOffset}
 		}}, e.hasThread(ctx, s, o.Thread)
 	})

@@ -196,7 +196,8 @@ func TestJumpRefusals(t *testing.T) {
 			t.Errorf("%d events were appended", after-before)
 		}
 		p.play("clear on t") // and a thread of which nothing is in force is known all the same
-		p.play("clear on t; undo 1")
+		refuses(t, wipe("s", "t"), tapedeck.Conflict, "nothing to take back")
+		p.play("undo 1")
 	})
 }
 

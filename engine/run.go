@@ -28,16 +28,19 @@ type run struct {
 	stop context.CancelCauseFunc
 	done chan struct{} // closed when it has ended, and result is set
 
-	queue  *queue
-	result ending
+	queue     *queue
+	questions questions
+	instance  string // stands for the agent in its thread
+	result    ending
 }
 
 func newRun(e *Engine, agent Agent, t tapedeck.Task, f following) *run {
-	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue()}
+	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue(), instance: instanceID(agent.Name, t.Thread)}
 	r.ctx, r.stop = context.WithCancelCause(context.Background())
 	r.in = tapedeck.Invocation{
 		ID: tapedeck.NewID("inv_"), Session: t.Session, Thread: t.Thread, Task: t.Text, Config: t.Config, History: r.history,
-		Resumes: f.resumes, Context: f.context,
+		Resumes: f.resumes, Context: f.context, Ask: r.ask,
+		Folder: f.folder, Link: f.link,
 	}
 	if f.context != "" {
 		r.in.Task = f.context + "\n\n" + t.Text
@@ -63,6 +66,9 @@ func (r *run) stamp(ev *tapedeck.Event) {
 	if ev.Actor == "" {
 		ev.Actor = "agent:" + r.agent.Name
 	}
+	if ev.Instance == "" && !isDelta(ev.Type) { // else it is of an agent that this one has started
+		ev.Instance = r.instance
+	}
 	if ev.Time.IsZero() {
 		ev.Time = r.engine.options.Now()
 	}
@@ -76,7 +82,9 @@ func (r *run) drive() {
 	defer r.stop(nil)
 	go r.hear()
 	writeErr := r.record()
-	r.result = r.end(r.terminal(r.queue.outcome(), writeErr))
+	t := r.terminal(r.queue.outcome(), writeErr)
+	t.before = r.closeQuestions()
+	r.result = r.end(t)
 	if err := r.result.err; err != nil && !over(err) {
 		r.engine.options.Logger.Error("a run could not be ended; it will be at the next start",
 			"session", r.in.Session, "invocation", r.in.ID, "error", err)
@@ -116,16 +124,31 @@ func (r *run) record() error {
 	o := &r.engine.options
 	w := newWatch(limit(r.agent.RunTimeout, o.RunTimeout), limit(r.agent.IdleTimeout, o.IdleTimeout))
 	defer w.stop()
+	var p pacer
+	write := func() error {
+		events := r.queue.take()
+		if err := r.append(events); err != nil {
+			r.queue.abandon()
+			r.stop(err)
+			return err
+		}
+		p = pacer{wrote: time.Now()}
+		w.heard(events, r.questions.rest())
+		return nil
+	}
 	for !r.queue.drained() {
 		select {
 		case <-r.queue.ready: // once for each take, lest an agent that never pauses is never killed
-			events := r.queue.take()
-			if err := r.append(events); err != nil {
-				r.queue.abandon()
-				r.stop(err)
+			if p.wait(r) {
+				continue
+			}
+			if err := write(); err != nil {
 				return err
 			}
-			w.heard(events)
+		case <-p.due:
+			if err := write(); err != nil {
+				return err
+			}
 		case <-w.tooLong:
 			r.stop(w.errTooLong())
 		case <-w.tooSilent:
@@ -202,10 +225,16 @@ func (r *run) persist(events []tapedeck.Event) error {
 		if strings.HasPrefix(ev.Type, "RUN_") || strings.HasPrefix(ev.Type, "session.") {
 			return tapedeck.Errorf(tapedeck.Invalid, "%s is not an agent's to say", ev.Type)
 		}
+		if ev.Type == tapedeck.PermissionRequested {
+			r.expect(&ev)
+		}
 	}
 	begin := time.Now()
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
-		_, err := r.engine.write(context.Background(), tapedeck.Append{Session: r.in.Session, Events: events}, r.isOpen)
+		done, err := r.engine.write(context.Background(), tapedeck.Append{Session: r.in.Session, Events: events}, r.isOpen)
+		if err == nil {
+			r.wrote(events, done.First)
+		}
 		if tapedeck.KindOf(err) != tapedeck.Unavailable || time.Since(begin) > giveUp || !r.engine.wait(pause) {
 			return err
 		}

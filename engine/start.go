@@ -101,6 +101,9 @@ func (e *Engine) start(ctx context.Context, t tapedeck.Task, resume bool) (taped
 		if err == nil && resume && f.agent != "" {
 			agent, err = e.agent(f.agent)
 		}
+		if err == nil {
+			err = e.prepare(ctx, &s, t.Thread, &agent, &f)
+		}
 		if err != nil {
 			return tapedeck.Started{}, err
 		}
@@ -110,6 +113,22 @@ func (e *Engine) start(ctx context.Context, t tapedeck.Task, resume bool) (taped
 		}
 	}
 	return tapedeck.Started{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is being rewound all the time", t.Session).WithHint("try again")
+}
+
+// prepare makes ready what an agent needs.
+func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string, agent *Agent, f *following) (err error) {
+	if c, ok := agent.Runner.(tapedeck.Capable); ok {
+		if reason := why(c.Available()); reason != "" {
+			return tapedeck.Errorf(tapedeck.Unavailable, "%s cannot run here: %s", agent.Name, reason)
+		}
+	}
+	if agent.Folder != nil {
+		if f.folder, err = agent.Folder(s.ID); err != nil {
+			return err
+		}
+	}
+	f.link, err = e.link(ctx, s, thread, agent, f.told)
+	return err
 }
 
 // begin begins a run, if the session has not been rewound since it was seen.

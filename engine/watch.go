@@ -27,6 +27,7 @@ type watch struct {
 
 	tooLong   <-chan time.Time
 	tooSilent <-chan time.Time
+	resting   bool // the agent waits for people, and says when it no longer does
 }
 
 func newWatch(run, idle time.Duration) *watch {
@@ -51,15 +52,19 @@ func (w *watch) stop() {
 }
 
 // heard says that the agent has spoken and that it is written down: while the
-// store takes its time the agent may be waiting for us. An agent that has asked
-// a human something is not idle until it goes on.
-func (w *watch) heard(events []tapedeck.Event) {
+// store takes its time the agent may be waiting for us. An agent is not idle that
+// waits for people to answer, or that has asked something and not gone on.
+func (w *watch) heard(events []tapedeck.Event, waits bool) {
 	switch {
-	case w.idleTimer == nil || len(events) == 0:
-	case events[len(events)-1].Type == tapedeck.PermissionRequested:
+	case w.idleTimer == nil:
+	case waits:
 		w.idleTimer.Stop()
-	default:
+		w.resting = true
+	case len(events) > 0 && events[len(events)-1].Type == tapedeck.PermissionRequested:
+		w.idleTimer.Stop()
+	case len(events) > 0 || w.resting:
 		w.idleTimer.Reset(w.idle)
+		w.resting = false
 	}
 }
 

@@ -101,7 +101,7 @@ func TestTimeoutOfADeafAgent(t *testing.T) {
 		}, func(o *engine.Options) { o.RunTimeout = time.Minute })
 		w.create("s")
 		w.start("s")
-		time.Sleep(time.Minute + 6*time.Second)
+		time.Sleep(time.Minute + engine.DefaultKillAfter + time.Second)
 		if _, status := w.end("s"); status != tapedeck.StatusFailed {
 			t.Errorf("the run is %s", status)
 		}

@@ -1,0 +1,62 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/projection"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// Each agent in each thread is an instance, and so is each that it starts, with
+// the one above as its parent.
+func TestInstances(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(_ context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
+			say("SUBAGENT_STARTED", `{"subagentRunId":"a-`+in.ID+`","name":"reviewer"}`)
+			say("SUBAGENT_STARTED", `{"subagentRunId":"b-`+in.ID+`","name":"reader","parentSubagentRunId":"a-`+in.ID+`"}`)
+			say("SUBAGENT_FINISHED", `{"subagentRunId":"b-`+in.ID+`"}`)
+			say("TEXT_MESSAGE_START", `{"messageId":"m","role":"assistant"}`)
+			say("TEXT_MESSAGE_CONTENT", `{"messageId":"m","delta":"x"}`)
+			say("TEXT_MESSAGE_END", `{"messageId":"m"}`)
+			say("SUBAGENT_FINISHED", `{"subagentRunId":"a-`+in.ID+`"}`)
+			return nil
+		}, func(o *engine.Options) {
+			o.Agents[1].Runner = talker(func(context.Context, tapedeck.Invocation, func(string, string) bool) error { return nil })
+		})
+		w.create("s")
+		first := w.turn("s", "bot", "")
+		w.turn("s", "mute", "")
+		w.turn("s", "mute", "side")
+		w.turn("s", "mute", "")
+		all, err := projection.New(projection.Options{Store: w.store}).Instances(t.Context(), "s", -1)
+		w.must(err)
+		byName := map[string][]view.Instance{}
+		for _, i := range all {
+			byName[i.Name+" "+i.Thread] = append(byName[i.Name+" "+i.Thread], i)
+		}
+		if len(all) != 5 || len(byName) != 5 || byName["mute main"][0].Runs != 2 {
+			t.Fatalf("the instances are %+v", all)
+		}
+		above := byName["bot main"][0].ID
+		for _, name := range []string{"reviewer main", "reader main"} {
+			i := byName[name][0]
+			if i.Parent != above || i.Status != tapedeck.StatusComplete {
+				t.Errorf("%s is %+v, want the parent %s", name, i, above)
+			}
+			above = i.ID
+		}
+		for _, ev := range w.events("s") {
+			want := byName["bot main"][0].ID
+			if ev.Type == tapedeck.TextMessageContent { // the message says whose it is
+				want = ""
+			}
+			if ev.Invocation == first.Invocation && ev.Actor == "agent:bot" && ev.Instance != want {
+				t.Errorf("%s at offset %d is of %q", ev.Type, ev.Offset, ev.Instance)
+			}
+		}
+	})
+}

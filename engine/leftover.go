@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A trail is what a run that nobody drives any more has left in the log.
+type trail struct {
+	open      map[string]tapedeck.Event // questions that nobody has answered, by id
+	order     []string                  // of them
+	processes []tapedeck.AgentStartedData
+}
+
+// trailOf reads the events of an open run.
+func (e *Engine) trailOf(ctx context.Context, session string, r tapedeck.OpenRun) (trail, error) {
+	t := trail{open: map[string]tapedeck.Event{}}
+	for ev, err := range tapedeck.Events(ctx, e.store, session, r.Offset) {
+		if err != nil {
+			return t, err
+		}
+		if ev.Invocation == r.Invocation || ev.Type == tapedeck.PermissionAnswered {
+			t.add(&ev)
+		}
+	}
+	return t, nil
+}
+
+func (t *trail) add(ev *tapedeck.Event) {
+	switch ev.Type {
+	case tapedeck.AgentStarted:
+		var d tapedeck.AgentStartedData
+		if json.Unmarshal(ev.Data, &d) == nil {
+			t.processes = append(t.processes, d)
+		}
+	case tapedeck.PermissionRequested:
+		if id := idOf(ev); id != "" {
+			t.open[id] = *ev
+			t.order = append(t.order, id)
+		}
+	case tapedeck.PermissionAnswered:
+		delete(t.open, idOf(ev))
+	}
+}
+
+func idOf(ev *tapedeck.Event) string {
+	var d struct {
+		ID string `json:"id"`
+	}
+	_ = json.Unmarshal(ev.Data, &d)
+	return d.ID
+}
+
+// cancels returns the events that answer what is open.
+func (t *trail) cancels() (events []tapedeck.Event) {
+	for _, id := range t.order {
+		q, ok := t.open[id]
+		if !ok {
+			continue
+		}
+		delete(t.open, id)
+		ev := event(tapedeck.PermissionAnsweredData{ID: id, Outcome: outcomeCancelled}, "tapedeck")
+		ev.Thread, ev.Invocation, ev.Instance = q.Thread, q.Invocation, q.Instance
+		events = append(events, ev)
+	}
+	return events
+}
+
+// killLeftovers ends the processes that the agent of a dead run has left. What
+// the log says of them is of the engine that drove the run: nobody else can
+// append it there.
+func (e *Engine) killLeftovers(session string, r tapedeck.OpenRun, t *trail) {
+	for _, p := range t.processes {
+		killed, err := e.options.KillLeftover(p.PID, p.Started, p.Host)
+		log := e.options.Logger.With("session", session, "invocation", r.Invocation, "pid", p.PID)
+		switch {
+		case err != nil:
+			log.Error("what an agent has left running could not be ended", "error", err)
+		case killed:
+			log.Info("ended what an agent had left running")
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Outcomes of a question.
+const (
+	outcomeSelected  = "selected"
+	outcomeCancelled = "cancelled"
+)
+
+// questions are what the agent of a run has asked people.
+type questions struct {
+	mu      sync.Mutex
+	byID    map[string]*question
+	waiting int // how many are waited for
+}
+
+// A question is one permission of a run that this engine drives.
+type question struct {
+	run *run
+	tapedeck.PermissionRequestedData
+	asked  chan struct{} // closed when the log has the question
+	offset int64         // where, once it is asked
+	chosen chan struct{} // closed when answer is set
+
+	mu     sync.Mutex // held while an answer is being written, so that one of several wins
+	answer *tapedeck.PermissionAnsweredData
+	logged bool // the log has the answer
+}
+
+func (q *question) isAsked() bool {
+	select {
+	case <-q.asked:
+		return true
+	default:
+		return false
+	}
+}
+
+// get returns the question of an id, nil if there is none.
+func (s *questions) get(id string) *question {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byID[id]
+}
+
+// all returns the questions, by id.
+func (s *questions) all() []*question {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]*question, 0, len(s.byID))
+	for _, q := range s.byID {
+		out = append(out, q)
+	}
+	slices.SortFunc(out, func(a, b *question) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+// add makes a question known. It reports false if its id is taken.
+func (s *questions) add(q *question) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byID[q.ID] != nil {
+		return false
+	}
+	if s.byID == nil {
+		s.byID = map[string]*question{}
+	}
+	s.byID[q.ID] = q
+	return true
+}
+
+// await counts who waits for an answer.
+func (s *questions) await(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting += n
+}
+
+// rest reports whether the agent waits for people.
+func (s *questions) rest() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting > 0
+}
+
+func newQuestion(r *run, d tapedeck.PermissionRequestedData) *question {
+	return &question{run: r, PermissionRequestedData: d, asked: make(chan struct{}), chosen: make(chan struct{})}
+}
+
+// ask is [tapedeck.Invocation.Ask] of a run.
+func (r *run) ask(ctx context.Context, d tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+	if d.ID == "" {
+		d.ID = tapedeck.NewID("per_")
+	}
+	q := newQuestion(r, d)
+	ev := r.event(d)
+	if err := checkQuestion(&d, &ev); err != nil {
+		return tapedeck.PermissionAnsweredData{}, err
+	}
+	if !r.questions.add(q) {
+		return tapedeck.PermissionAnsweredData{}, tapedeck.Errorf(tapedeck.Invalid, "the agent has asked %s before", d.ID)
+	}
+	r.questions.await(1)
+	defer r.queue.ring() // so that the silence of the agent counts from now on
+	defer r.questions.await(-1)
+	if !r.queue.put(ev) {
+		q.withdraw()
+		return *q.answer, nil
+	}
+	follow, stop := context.WithCancel(ctx)
+	defer stop()
+	go q.follow(follow)
+	select {
+	case <-q.chosen:
+	case <-ctx.Done():
+		q.withdraw()
+	case <-r.ctx.Done():
+		q.withdraw()
+	}
+	return *q.answer, nil
+}
+
+func checkQuestion(d *tapedeck.PermissionRequestedData, ev *tapedeck.Event) error {
+	if err := tapedeck.CheckID("the permission", d.ID); err != nil {
+		return err
+	}
+	if len(d.Options) == 0 {
+		return tapedeck.Errorf(tapedeck.Invalid, "the permission %s has no options", d.ID)
+	}
+	seen := map[string]bool{}
+	for _, o := range d.Options {
+		if o.ID == "" || seen[o.ID] {
+			return tapedeck.Errorf(tapedeck.Invalid, "the options of the permission %s need ids of their own", d.ID)
+		}
+		seen[o.ID] = true
+	}
+	return ev.Check()
+}
+
+// event returns an event of the agent's.
+func (r *run) event(p tapedeck.Payload) tapedeck.Event {
+	ev := tapedeck.NewEvent(p)
+	r.stamp(&ev)
+	return ev
+}
+
+// withdraw answers that nobody chose, unless somebody has. The answer goes
+// through the queue, for the log may not have the question yet.
+func (q *question) withdraw() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.answer != nil {
+		return
+	}
+	q.set(tapedeck.PermissionAnsweredData{ID: q.ID, Outcome: outcomeCancelled})
+	ev := q.run.event(*q.answer)
+	ev.Actor = "tapedeck"
+	q.run.queue.put(ev)
+}
+
+// set sets the answer. It is called with q.mu held.
+func (q *question) set(d tapedeck.PermissionAnsweredData) {
+	q.answer = &d
+	close(q.chosen)
+}
+
+// follower is a store that tells what is appended to it, such as the hub.
+type follower interface {
+	Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error]
+}
+
+// follow looks for an answer that was appended past this engine. Those that went
+// through it are known without.
+func (q *question) follow(ctx context.Context) {
+	store, ok := q.run.engine.store.(follower)
+	if !ok {
+		return
+	}
+	select {
+	case <-q.asked:
+	case <-q.chosen:
+		return
+	case <-ctx.Done():
+		return
+	}
+	for page, err := range store.Follow(ctx, q.run.in.Session, tapedeck.FollowOptions{From: q.offset + 1}) {
+		if err != nil {
+			return // the session is gone, or nobody waits any more
+		}
+		for _, rec := range page.Records {
+			if !bytes.Contains(rec.Data, []byte(tapedeck.PermissionAnswered)) {
+				continue
+			}
+			if ev, err := rec.Event(); err == nil && ev.Type == tapedeck.PermissionAnswered {
+				q.run.answered(&ev)
+			}
+		}
+	}
+}
+
+// wrote takes note of questions and answers that the log has now, of events
+// that this run has appended from offset first on. Most are neither.
+func (r *run) wrote(events []tapedeck.Event, first int64) {
+	for i := range events {
+		switch events[i].Type {
+		case tapedeck.PermissionRequested:
+			r.requested(&events[i], first+int64(i))
+		case tapedeck.PermissionAnswered:
+			r.answered(&events[i])
+		}
+	}
+}
+
+// expect makes a question known that is about to be written. The agent may have
+// asked it without waiting for the answer.
+func (r *run) expect(ev *tapedeck.Event) {
+	var d tapedeck.PermissionRequestedData
+	if json.Unmarshal(ev.Data, &d) == nil {
+		r.questions.add(newQuestion(r, d)) // unless it is there
+	}
+}
+
+func (r *run) requested(ev *tapedeck.Event, offset int64) {
+	if q := r.questions.get(idOf(ev)); q != nil && !q.isAsked() {
+		q.offset = offset
+		close(q.asked)
+	}
+}
+
+func (r *run) answered(ev *tapedeck.Event) {
+	var d tapedeck.PermissionAnsweredData
+	if json.Unmarshal(ev.Data, &d) != nil {
+		return
+	}
+	if q := r.questions.get(d.ID); q != nil {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.logged = true
+		if q.answer == nil {
+			q.set(d)
+		}
+	}
+}
+
+// closeQuestions returns the events that answer what is still open when the run
+// ends. After it nobody else answers.
+func (r *run) closeQuestions() (events []tapedeck.Event) {
+	for _, q := range r.questions.all() {
+		q.mu.Lock()
+		if q.answer == nil {
+			q.set(tapedeck.PermissionAnsweredData{ID: q.ID, Outcome: outcomeCancelled})
+		}
+		if q.isAsked() && !q.logged {
+			ev := r.event(*q.answer)
+			ev.Actor = "tapedeck"
+			events = append(events, ev)
+		}
+		q.mu.Unlock()
+	}
+	return events
+}
