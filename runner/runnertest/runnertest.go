@@ -4,6 +4,7 @@ package runnertest
 
 import (
 	"context"
+	"iter"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,8 @@ type Harness struct {
 	Endless tapedeck.Invocation  // says something and goes on until it is cancelled
 	Fail    *tapedeck.Invocation // ends with an error; nil for a runner that cannot be made to fail
 
+	Abilities
+
 	// Bubble says that the runner does everything in goroutines of this
 	// process and waits only for timers and channels. Then each test runs in a
 	// bubble of testing/synctest: no real time passes, and a goroutine that is
@@ -33,10 +36,7 @@ type Harness struct {
 
 // Run tests the runners that open makes, a new one for each test.
 func Run(t *testing.T, open func(t testing.TB) Harness) {
-	for _, tt := range []struct {
-		name string
-		test func(*testing.T, Harness)
-	}{
+	for _, tt := range append([]suiteTest{
 		{"what it yields is in order and complete", order},
 		{"it leaves to the engine what is the engine's", unstamped},
 		{"it stops when it is cancelled", cancelled},
@@ -46,9 +46,14 @@ func Run(t *testing.T, open func(t testing.TB) Harness) {
 		{"leaving the loop ends it", leaving},
 		{"runs at the same time do not mix", together},
 		{"it can run again", again},
-	} {
+	}, abilityTests...) {
 		t.Run(tt.name, func(t *testing.T) { inBubble(t, open, tt.test) })
 	}
+}
+
+type suiteTest struct {
+	name string
+	test func(*testing.T, Harness)
 }
 
 // inBubble runs a test in a bubble if the harness allows it. The harness is
@@ -108,5 +113,10 @@ func (h *Harness) within(t *testing.T, f func()) {
 
 func invocation(in tapedeck.Invocation, id string) tapedeck.Invocation {
 	in.ID, in.Session, in.Thread = id, "ses_test", tapedeck.MainThread
+	if in.History == nil {
+		in.History = func(context.Context) iter.Seq2[tapedeck.Event, error] {
+			return func(func(tapedeck.Event, error) bool) {}
+		}
+	}
 	return in
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,7 +17,63 @@ import (
 )
 
 // A parrot is a runner that is right, unless it has a flaw.
-type parrot struct{ flaw string }
+type parrot struct {
+	flaw string
+	did  *atomic.Bool // what it asked for
+}
+
+func (p parrot) Capabilities() tapedeck.Capabilities { return tapedeck.Capabilities{Interrupt: true} }
+func (p parrot) Available() error                    { return nil }
+
+// act does what the tasks for abilities ask for. It reports false for any other.
+func (p parrot) act(ctx context.Context, in tapedeck.Invocation, say func(p tapedeck.Payload)) bool {
+	switch in.Task {
+	case "tools":
+		say(tapedeck.ToolCallStartData{ToolCallID: in.ID, ToolCallName: "Read"})
+		say(tapedeck.ToolCallEndData{ToolCallID: in.ID})
+		if p.flaw != "loses a result" {
+			say(tapedeck.ToolCallResultData{ToolCallID: in.ID, MessageID: "r", Content: json.RawMessage(`"ok"`)})
+		}
+	case "plan":
+		status := "pending"
+		if p.flaw == "has a plan of its own kind" {
+			status = "soon"
+		}
+		say(tapedeck.PlanUpdatedData{Entries: []tapedeck.PlanEntry{{Content: "squawk", Status: status}}})
+	case "usage":
+		var d tapedeck.UsageReportedData
+		if p.flaw != "reports nothing" {
+			d.InputTokens = new(int64(5))
+		}
+		say(d)
+	case "ask":
+		p.ask(ctx, in, say)
+	default:
+		return false
+	}
+	return true
+}
+
+func (p parrot) ask(ctx context.Context, in tapedeck.Invocation, say func(p tapedeck.Payload)) {
+	q := tapedeck.PermissionRequestedData{ID: "p", Options: []tapedeck.PermissionOption{{ID: "y", Kind: "allow_once"}, {ID: "n", Kind: "reject_once"}}}
+	if p.flaw == "writes its questions" {
+		say(q)
+	}
+	if p.flaw == "waits for ever" {
+		ctx = context.WithoutCancel(ctx)
+	}
+	answer := ""
+	if in.Ask != nil {
+		a, _ := in.Ask(ctx, q)
+		answer = a.Option
+		if p.flaw == "waits for ever" && answer == "" {
+			select {}
+		}
+	}
+	if answer == "y" && p.flaw != "does not" || p.flaw == "does it anyway" || p.flaw == "does it unasked" && in.Ask == nil {
+		p.did.Store(true)
+	}
+}
 
 func (p parrot) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
@@ -29,6 +86,9 @@ func (p parrot) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[taped
 			ev := tapedeck.Event{Type: typ, Data: data}
 			if p.flaw == "stamps" {
 				ev.Thread = in.Thread
+			}
+			if ctx.Err() != nil && p.flaw == "stumbles when it stops" {
+				yield(tapedeck.Event{Type: tapedeck.ToolCallEnd, Data: json.RawMessage(`{"toolCallId":"never begun"}`)}, nil)
 			}
 			return ctx.Err() == nil && yield(ev, nil)
 		}
@@ -44,11 +104,24 @@ func (p parrot) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[taped
 		if p.flaw == "deaf" {
 			ctx = context.WithoutCancel(ctx)
 		}
+		if p.act(ctx, in, func(d tapedeck.Payload) { yield(tapedeck.NewEvent(d), nil) }) {
+			return
+		}
+		if in.Task == "talk" && !yield(tapedeck.NewEvent(tapedeck.AgentLinkedData{Runner: "parrot", NativeID: "me"}), nil) {
+			return
+		}
+		if in.Link != nil && p.flaw != "forgets" {
+			id += in.Link.NativeID
+		}
 		if p.flaw == "leaks" {
 			go func() { select {} }()
 		}
+		word := "hello "
+		if in.Task == "resume" && !strings.HasSuffix(id, "me") {
+			word = "who are "
+		}
 		began := time.Now()
-		if !say(tapedeck.TextMessageStart, "") || !say(tapedeck.TextMessageContent, "hello ") {
+		if !say(tapedeck.TextMessageStart, "") || !say(tapedeck.TextMessageContent, word) {
 			return
 		}
 		for in.Task == "endless" && say(tapedeck.TextMessageContent, "x") {
@@ -70,8 +143,14 @@ func (p parrot) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[taped
 func TestParrot(t *testing.T) {
 	flaw := os.Getenv("TAPEDECK_TEST_FLAW")
 	runnertest.Run(t, func(testing.TB) runnertest.Harness {
+		did := new(atomic.Bool)
 		return runnertest.Harness{
-			Runner: parrot{flaw}, Text: "hello you", Bubble: true,
+			Runner: parrot{flaw, did}, Text: "hello you", Bubble: true,
+			Abilities: runnertest.Abilities{
+				Tools: &tapedeck.Invocation{Task: "tools"}, Plan: &tapedeck.Invocation{Task: "plan"}, Usage: &tapedeck.Invocation{Task: "usage"},
+				Ask: &tapedeck.Invocation{Task: "ask"}, Did: did.Load,
+				Resume: &tapedeck.Invocation{Task: "resume"}, Remembers: "hello you",
+			},
 			Talk:    tapedeck.Invocation{Task: "talk"},
 			Endless: tapedeck.Invocation{Task: "endless"},
 			Fail:    &tapedeck.Invocation{Task: "fail"},
@@ -90,6 +169,16 @@ func TestFlaws(t *testing.T) {
 		"goes on after its error":    "an_error_ends_it",
 		"mixes runs":                 "runs_at_the_same_time_do_not_mix",
 		"leaks":                      "what_it_yields_is_in_order_and_complete",
+		"loses a result":             "its_tool_calls_are_whole",
+		"has a plan of its own kind": "its_plan_is_seen",
+		"reports nothing":            "what_its_model_uses_is_reported",
+		"does not":                   "it_does_what_is_allowed",
+		"does it anyway":             "it_does_not_do_what_is_denied",
+		"does it unasked":            "it_does_nothing_that_needs_asking_if_nobody_can_be_asked",
+		"writes its questions":       "it_does_what_is_allowed",
+		"waits for ever":             "it_does_not_wait_for_an_answer_when_it_is_cancelled",
+		"forgets":                    "it_goes_on_with_a_conversation_of_its_own",
+		"stumbles when it stops":     "what_it_said_before_it_was_stopped_is_kept",
 	} {
 		t.Run(flaw, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestParrot$/^"+found+"$", "-test.timeout=60s")

@@ -1,0 +1,106 @@
+package acp
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/internal/procgroup"
+)
+
+// Options say which agent to run, and how.
+type Options struct {
+	Name    string   // of the agent, which tells its conversations from those of others; "" for the name of the program
+	Command []string // the program and its arguments
+	Env     []string // all of its environment, NAME=value
+	Folder  string   // where it works if the invocation has no folder; "" for our own
+	Auth    string   // the id of the method by which it is to authenticate; "" for none
+	Mode    string   // the id of the mode in which it works; "" for the agent's choice
+	MCP     []sdk.McpServer
+	Install string // what to do if the program is not there; "" for nothing to say
+
+	Start time.Duration // how long it may take until it can be asked something; 0 for a minute
+	Grace time.Duration // how long it gets for each step of its end; 0 for five seconds
+}
+
+// A Runner runs an agent.
+type Runner struct{ options Options }
+
+var _ tapedeck.Capable = (*Runner)(nil)
+
+// New returns a runner.
+func New(o Options) *Runner {
+	if o.Name == "" && len(o.Command) > 0 {
+		o.Name = filepath.Base(o.Command[0])
+	}
+	o.Start, o.Grace = cmp.Or(o.Start, time.Minute), cmp.Or(o.Grace, 5*time.Second)
+	return &Runner{options: o}
+}
+
+// Capabilities implements [tapedeck.Capable]. They are what the protocol has;
+// agents have most of it.
+func (r *Runner) Capabilities() tapedeck.Capabilities {
+	return tapedeck.Capabilities{
+		Deltas: true, Thinking: true, Tools: true, Plan: true, Permission: true, Interrupt: true, Resume: true,
+	}
+}
+
+// Available implements [tapedeck.Capable].
+func (r *Runner) Available() error {
+	if len(r.options.Command) == 0 {
+		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s has no command", r.options.Name)
+	}
+	if _, err := exec.LookPath(r.options.Command[0]); err != nil {
+		e := tapedeck.Errorf(tapedeck.Unavailable, "the program %s is not installed", r.options.Command[0]).Because(err)
+		e.Hint = r.options.Install
+		return e
+	}
+	return nil
+}
+
+// Run implements [tapedeck.Runner].
+func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
+	return func(yield func(tapedeck.Event, error) bool) {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := r.Available(); err != nil {
+			yield(tapedeck.Event{}, err)
+			return
+		}
+		n := narrate.New(in.ID, yield)
+		c, err := r.start(ctx, in, n)
+		if err != nil {
+			n.Fail(err)
+			return
+		}
+		defer c.end()
+		if err := c.run(); err != nil && ctx.Err() == nil {
+			n.Fail(err)
+		}
+	}
+}
+
+// link is the name of our conversations in the log.
+func (r *Runner) link() string { return "acp:" + r.options.Name }
+
+// start starts the program.
+func (r *Runner) start(ctx context.Context, in tapedeck.Invocation, n *narrate.Narrator) (*conversation, error) {
+	dir, err := filepath.Abs(cmp.Or(in.Folder, r.options.Folder, "."))
+	if err != nil {
+		return nil, err
+	}
+	o := &r.options
+	p, err := procgroup.Start(procgroup.Spec{Path: o.Command[0], Args: o.Command[1:], Dir: dir, Env: o.Env, Stdin: true})
+	if err != nil {
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the program %s cannot be started", o.Command[0]).Because(err)
+	}
+	return newConversation(ctx, r, in, n, p, dir), nil
+}

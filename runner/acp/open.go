@@ -1,0 +1,224 @@
+package acp
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonrpc"
+	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/internal/procgroup"
+)
+
+// codeAuth is the code of the error of an agent that wants to know who we are.
+const codeAuth = -32000
+
+// run has the whole conversation.
+func (c *conversation) run() error {
+	started, host := procgroup.Identity(c.process.PID())
+	c.n.Event(tapedeck.AgentStartedData{PID: c.process.PID(), Started: started, Host: host})
+	ready := time.Now().Add(c.runner.options.Start)
+	if err := c.greet(time.Until(ready)); err != nil {
+		return err
+	}
+	before, err := c.open(ready)
+	if err != nil {
+		return err
+	}
+	task := c.in.Task
+	if before != "" {
+		task = before + "\n\n" + task
+	}
+	c.muted = false
+	c.spent.begin()
+	raw, err := c.call("session/prompt", sdk.PromptRequest{
+		SessionId: sdk.SessionId(c.native), Prompt: []sdk.ContentBlock{sdk.TextBlock(task)},
+	}, 0)
+	if err != nil {
+		return c.refused("session/prompt", err)
+	}
+	return c.stopped(raw)
+}
+
+// greet agrees on the protocol. Neither files nor terminals are offered: no agent
+// was seen to need them, and an agent works with its own hands.
+func (c *conversation) greet(limit time.Duration) error {
+	raw, err := c.call("initialize", sdk.InitializeRequest{
+		ProtocolVersion: sdk.ProtocolVersionNumber,
+		ClientInfo:      &sdk.Implementation{Name: "tapedeck", Version: "1"},
+	}, limit)
+	if err != nil {
+		return c.refused("initialize", err)
+	}
+	var hello struct {
+		Version      int `json:"protocolVersion"`
+		Capabilities struct {
+			Load bool `json:"loadSession"`
+		} `json:"agentCapabilities"`
+		Info struct {
+			Name string `json:"name"`
+		} `json:"agentInfo"`
+	}
+	if json.Unmarshal(raw, &hello) != nil || hello.Version != sdk.ProtocolVersionNumber {
+		return tapedeck.Errorf(tapedeck.Unsupported, "the agent speaks version %d of the protocol, not %d", hello.Version, sdk.ProtocolVersionNumber)
+	}
+	c.canLoad = hello.Capabilities.Load
+	c.quirks = c.quirks.or(quirksOf(hello.Info.Name))
+	if c.runner.options.Auth == "" {
+		return nil
+	}
+	_, err = c.call("authenticate", map[string]string{"methodId": c.runner.options.Auth}, limit)
+	return c.refused("authenticate", err)
+}
+
+// refused explains an error that the agent answered with.
+func (c *conversation) refused(method string, err error) error {
+	var own *jsonrpc.Error
+	if !errors.As(err, &own) {
+		return err
+	}
+	e := tapedeck.Errorf(tapedeck.Unavailable, "the agent answered %s with an error: %s", method, narrate.Brief(own.Message)).Because(err)
+	if own.Code == codeAuth {
+		return e.WithHint("log in with the agent's own program, or name a method of authentication")
+	}
+	return e
+}
+
+// open goes on with the conversation that the thread has had, if it can, or
+// begins one, and returns what the agent must be told of what happened before.
+func (c *conversation) open(ready time.Time) (before string, err error) {
+	lost := ""
+	if l := c.in.Link; l != nil && l.Runner == c.runner.link() {
+		err := c.reopen(l.NativeID, ready)
+		if err == nil {
+			return "", c.setMode(ready)
+		}
+		if errors.Is(err, errLeft) || c.ctx.Err() != nil || c.peer.Err() != nil {
+			return "", err
+		}
+		lost = "the agent could not go on with its conversation: " + narrate.Brief(err.Error())
+	}
+	if err := c.begin(ready); err != nil {
+		return "", err
+	}
+	if err := c.setMode(ready); err != nil {
+		return "", err
+	}
+	return c.recall(lost)
+}
+
+// maxHistory is how many bytes an agent is told of what happened before.
+const maxHistory = 200 << 10
+
+// recall returns what was said before.
+func (c *conversation) recall(lost string) (string, error) {
+	if c.in.History == nil {
+		return "", nil
+	}
+	before, err := narrate.History(c.ctx, c.in.Thread, maxHistory, c.in.History(c.ctx))
+	if err != nil || before == "" {
+		return "", err
+	}
+	c.n.Lossy(cmp.Or(lost, "the agent has no conversation of its own that has all of it"), len(before))
+	return before, nil
+}
+
+// where is what every request has that opens a conversation.
+type where struct {
+	ID  string          `json:"sessionId,omitempty"`
+	Dir string          `json:"cwd"`
+	MCP []sdk.McpServer `json:"mcpServers"`
+}
+
+func (c *conversation) where(id string) where {
+	return where{ID: id, Dir: c.dir, MCP: append([]sdk.McpServer{}, c.runner.options.MCP...)}
+}
+
+// reopen goes on with a conversation of the agent's. Agents announce what they
+// cannot do, so it is tried; and what they say while they load is what they said
+// before.
+func (c *conversation) reopen(id string, ready time.Time) error {
+	if id == "" {
+		return errors.New("it has no id")
+	}
+	c.muted = true
+	_, err := c.call("session/resume", c.where(id), time.Until(ready))
+	var own *jsonrpc.Error
+	if errors.As(err, &own) && c.canLoad {
+		_, err = c.call("session/load", c.where(id), time.Until(ready))
+	}
+	if err != nil {
+		return err
+	}
+	c.native = id
+	c.n.Link(c.runner.link(), id)
+	return nil
+}
+
+// begin begins a conversation.
+func (c *conversation) begin(ready time.Time) error {
+	c.muted = false
+	raw, err := c.call("session/new", c.where(""), time.Until(ready))
+	if err != nil {
+		return c.refused("session/new", err)
+	}
+	var made struct {
+		ID string `json:"sessionId"`
+	}
+	if json.Unmarshal(raw, &made) != nil || made.ID == "" {
+		return tapedeck.Errorf(tapedeck.Unsupported, "the agent began a conversation and gave it no id")
+	}
+	c.native = made.ID
+	c.n.Link(c.runner.link(), made.ID)
+	return nil
+}
+
+// setMode sets the mode of the conversation, which agents do not keep for the
+// next process.
+func (c *conversation) setMode(ready time.Time) error {
+	if c.runner.options.Mode == "" {
+		return nil
+	}
+	_, err := c.call("session/set_mode", map[string]string{"sessionId": c.native, "modeId": c.runner.options.Mode}, time.Until(ready))
+	return c.refused("session/set_mode", err)
+}
+
+// stopped takes the answer to the prompt. That there is one does not mean that
+// the agent came to its end.
+func (c *conversation) stopped(raw json.RawMessage) error {
+	var end struct {
+		Reason string `json:"stopReason"`
+	}
+	_ = json.Unmarshal(raw, &end)
+	c.spend(raw)
+	if end.Reason == "end_turn" {
+		c.n.Done()
+		return nil
+	}
+	if c.over() {
+		return nil
+	}
+	text, known := stopReasons[end.Reason]
+	if !known {
+		text = "the agent stopped for the reason " + narrate.Brief(end.Reason)
+	}
+	return tapedeck.Errorf(tapedeck.Unavailable, "%s", text)
+}
+
+var stopReasons = map[string]string{
+	"":                  "the agent stopped and did not say why",
+	"cancelled":         "the agent stopped as if it had been cancelled",
+	"refusal":           "the agent refused to go on",
+	"max_tokens":        "the agent stopped because the model's answer became too long",
+	"max_turn_requests": "the agent stopped because it had asked the model too often",
+}
+
+func drain(r io.Reader) { _, _ = io.Copy(io.Discard, r) }
+
+// over reports whether somebody has stopped the run.
+func (c *conversation) over() bool { return c.ctx.Err() != nil }

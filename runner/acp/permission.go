@@ -1,0 +1,85 @@
+package acp
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonrpc"
+)
+
+// An answer is what people have decided.
+type answer struct {
+	id     json.RawMessage // of the request
+	option string          // the option that was chosen; "" for none
+}
+
+// ask asks people what the agent asks. A tool call that is not known yet is
+// announced first: the question is about it.
+func (c *conversation) ask(m jsonrpc.Message) {
+	var q struct {
+		Session string          `json:"sessionId"`
+		Call    json.RawMessage `json:"toolCall"`
+		Options []struct {
+			ID   string `json:"optionId"`
+			Name string `json:"name"`
+			Kind string `json:"kind"`
+		} `json:"options"`
+	}
+	if json.Unmarshal(m.Params, &q) != nil || c.muted {
+		c.answered(m.ID, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "this cannot be asked now"})
+		return
+	}
+	about := c.announce(q.Call)
+	c.asked++
+	question := tapedeck.PermissionRequestedData{
+		ID: c.in.ID + ".p" + strconv.Itoa(c.asked), ToolCallID: c.n.ToolID(about.ID), Message: about.title(),
+		Options: []tapedeck.PermissionOption{},
+	}
+	for _, o := range q.Options {
+		question.Options = append(question.Options, tapedeck.PermissionOption{ID: o.ID, Name: o.Name, Kind: o.Kind})
+	}
+	if c.in.Ask == nil || c.cancelled || len(question.Options) == 0 {
+		c.reply(answer{m.ID, refusal(question.Options, c.cancelled)})
+		return
+	}
+	c.others.Go(func() { c.wait(m.ID, question) })
+}
+
+// refusal returns the option by which something is not allowed. A run that was
+// cancelled answers with none, as the protocol asks.
+func refusal(options []tapedeck.PermissionOption, cancelled bool) string {
+	i := slices.IndexFunc(options, func(o tapedeck.PermissionOption) bool { return o.Kind == "reject_once" })
+	if i < 0 || cancelled {
+		return ""
+	}
+	return options[i].ID
+}
+
+// wait waits for the answer of people.
+func (c *conversation) wait(id json.RawMessage, q tapedeck.PermissionRequestedData) {
+	a := answer{id: id}
+	given, err := c.in.Ask(c.ctx, q)
+	if err == nil && slices.ContainsFunc(q.Options, func(o tapedeck.PermissionOption) bool { return o.ID == given.Option }) {
+		a.option = given.Option
+	}
+	select {
+	case c.answers <- a:
+	case <-c.life.Done():
+	}
+}
+
+// reply tells the agent what was decided.
+func (c *conversation) reply(a answer) {
+	outcome := map[string]string{"outcome": "cancelled"}
+	if a.option != "" && c.ctx.Err() == nil {
+		outcome = map[string]string{"outcome": "selected", "optionId": a.option}
+	}
+	c.answered(a.id, map[string]any{"outcome": outcome}, nil)
+}
+
+// answered answers a request, beside the run: the agent may not listen.
+func (c *conversation) answered(id json.RawMessage, result any, failed *jsonrpc.Error) {
+	c.others.Go(func() { _ = c.peer.Reply(c.life, id, result, failed) })
+}

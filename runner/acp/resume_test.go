@@ -1,0 +1,69 @@
+package acp_test
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/runner/acp"
+)
+
+func history(events ...tapedeck.Event) func(context.Context) iter.Seq2[tapedeck.Event, error] {
+	return func(context.Context) iter.Seq2[tapedeck.Event, error] {
+		return func(yield func(tapedeck.Event, error) bool) {
+			for _, e := range events {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func TestResume(t *testing.T) {
+	before := history(
+		tapedeck.NewEvent(tapedeck.MessageAddedData{Message: tapedeck.NewMessage("u1", "user", "the first question")}),
+		tapedeck.NewEvent(tapedeck.TextMessageStartData{MessageID: "a1"}),
+		tapedeck.NewEvent(tapedeck.TextMessageContentData{MessageID: "a1", Delta: "the first answer"}),
+	)
+	for _, tt := range []struct {
+		name, agent string
+		link        *tapedeck.Link
+		native      string
+		lossy       bool
+	}{
+		{"resumed", "plain", &tapedeck.Link{Runner: "acp:x", NativeID: "s1"}, "s1", false},
+		{"loaded, and what it says then is not said again", "plain", &tapedeck.Link{Runner: "acp:x", NativeID: "old"}, "old", false},
+		{"neither", "plain", &tapedeck.Link{Runner: "acp:x", NativeID: "gone"}, "s1", true},
+		{"resume is announced, and not there", "qwen", &tapedeck.Link{Runner: "acp:x", NativeID: "s0"}, "s0", false},
+		{"load is announced, and not there", "gemini", &tapedeck.Link{Runner: "acp:x", NativeID: "s0"}, "s1", true},
+		{"nothing to resume", "plain", nil, "s1", true},
+		{"a conversation of another runner", "plain", &tapedeck.Link{Runner: "acp:y", NativeID: "s1"}, "s1", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := scripted(t, tt.agent, acp.Options{Name: "x"})
+			got, err := play(t, t.Context(), r, tapedeck.Invocation{Task: "go on", Link: tt.link, History: before, Ask: allow("yes")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := strings.Join(got, "\n")
+			if want := `agent.linked {"runner":"acp:x","nativeId":"` + tt.native + `"}`; strings.Count(all, "agent.linked") != 1 || !strings.Contains(all, want) {
+				t.Errorf("want %s in\n%s", want, all)
+			}
+			if strings.Contains(all, "said before") || strings.Contains(all, "old answer") {
+				t.Errorf("it says again what it said before:\n%s", all)
+			}
+			if lossy := strings.Contains(all, `"tapedeck.lossy"`); lossy != tt.lossy {
+				t.Errorf("it says that something is lost: %v", lossy)
+			}
+			if tt.agent != "plain" {
+				return
+			}
+			if told := texts(got); strings.Contains(told, "the first answer") != tt.lossy || !strings.HasSuffix(told, "go on") {
+				t.Errorf("the agent was told %q", told)
+			}
+		})
+	}
+}

@@ -1,0 +1,118 @@
+package acp
+
+import (
+	"encoding/json"
+
+	"github.com/tapedeck/tapedeck/internal/jsonrpc"
+	"github.com/tapedeck/tapedeck/internal/narrate"
+)
+
+// What agents say is read into structs of our own: the generated types refuse a
+// whole update if one member of it is of a kind that they do not know.
+
+// A chunk is a piece of a message.
+type chunk struct {
+	MessageID string `json:"messageId"`
+	Content   struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	} `json:"content"`
+	Meta struct {
+		Usage json.RawMessage `json:"usage"`
+	} `json:"_meta"`
+}
+
+// maxStray bounds what is kept of a line that is no message.
+const maxStray = 4 << 10
+
+// hear takes something that the agent says.
+func (c *conversation) hear(m jsonrpc.Message) {
+	switch {
+	case m.Method == "":
+		c.n.Raw(c.runner.link(), m.Params[:min(len(m.Params), maxStray)])
+	case m.Method == "session/request_permission" && m.ID != nil:
+		c.ask(m)
+	case m.ID != nil:
+		c.answered(m.ID, nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "there is no method " + m.Method})
+	case m.Method == "session/update":
+		c.update(m.Params)
+	default:
+		c.keep(m)
+	}
+}
+
+// keep keeps what maps to nothing.
+func (c *conversation) keep(m jsonrpc.Message) {
+	raw, err := json.Marshal(map[string]any{"method": m.Method, "params": m.Params})
+	if err == nil {
+		c.n.Raw(c.runner.link(), raw)
+	}
+}
+
+// update takes an update of a conversation. One of another conversation, such as
+// a sub-agent's, is kept as it came.
+func (c *conversation) update(params json.RawMessage) {
+	var u struct {
+		Session string          `json:"sessionId"`
+		Update  json.RawMessage `json:"update"`
+	}
+	var kind struct {
+		Kind string `json:"sessionUpdate"`
+	}
+	if json.Unmarshal(params, &u) != nil || json.Unmarshal(u.Update, &kind) != nil {
+		c.n.Raw(c.runner.link(), params)
+		return
+	}
+	take := updates[kind.Kind]
+	switch {
+	case c.muted && take != nil && kind.Kind != "usage_update":
+		return // it was said before
+	case c.native != "" && u.Session != "" && u.Session != c.native, take == nil, !take(c, u.Update):
+		c.n.Raw(c.runner.link(), params)
+	}
+}
+
+// updates take the updates that map to something. They report false if one does
+// not.
+var updates = map[string]func(*conversation, json.RawMessage) bool{
+	"agent_message_chunk": func(c *conversation, u json.RawMessage) bool { return c.chunk(u, c.n.Say) },
+	"agent_thought_chunk": func(c *conversation, u json.RawMessage) bool { return c.chunk(u, c.n.Think) },
+	"user_message_chunk":  func(*conversation, json.RawMessage) bool { return true }, // the log has it, and first
+	"tool_call":           func(c *conversation, u json.RawMessage) bool { return c.toolCall(u, false) },
+	"tool_call_update":    func(c *conversation, u json.RawMessage) bool { return c.toolCall(u, true) },
+	"plan":                (*conversation).planned,
+	"usage_update":        (*conversation).spentSoFar,
+}
+
+// chunk takes a piece of a message. Agents that give messages no id are taken at
+// their word as long as they go on with the same kind.
+func (c *conversation) chunk(u json.RawMessage, say func(lane, id, delta string)) bool {
+	var k chunk
+	if json.Unmarshal(u, &k) != nil {
+		return false
+	}
+	if len(k.Meta.Usage) > 0 {
+		c.usedByCall(k.Meta.Usage)
+		c.n.Pause("") // it is told at the end of a model's answer
+	}
+	if k.Content.Type != "text" {
+		return false
+	}
+	say("", k.MessageID, k.Content.Text)
+	return true
+}
+
+func (c *conversation) planned(u json.RawMessage) bool {
+	var p struct {
+		Entries json.RawMessage `json:"entries"`
+	}
+	if json.Unmarshal(u, &p) != nil {
+		return false
+	}
+	entries, ok := narrate.Entries(p.Entries)
+	if ok {
+		c.n.Pause("")
+		c.n.Plan(entries)
+	}
+	return ok
+}

@@ -1,0 +1,69 @@
+package llm
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/runner/llm/tool"
+)
+
+// Bounds of a call.
+const (
+	maxResult   = 256 << 10 // bytes of a result
+	maxQuestion = 500       // characters of arguments that people are shown
+)
+
+// act carries out a call, if it may be, and tells the result.
+func (s *run) act(c *call) error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	arguments := strings.TrimSpace(c.args.String())
+	if arguments == "" {
+		arguments = "{}"
+	}
+	t := s.toolbox.byName[c.name]
+	switch {
+	case t == nil:
+		return s.result(c, tool.Failed("There is no tool %s. There are: %s.", c.name, s.toolbox.names()), 0)
+	case !isObject(arguments):
+		return s.result(c, tool.Failed("The arguments are not a JSON object."), 0)
+	}
+	if allowed, err := s.permit(t, c, arguments); !allowed || err != nil {
+		return err
+	}
+	began := time.Now()
+	r := t.Run(s.ctx, tool.Call{Arguments: json.RawMessage(arguments), Started: s.started})
+	if r.Plan != nil {
+		if err := s.emit(tapedeck.PlanUpdatedData{Entries: r.Plan}); err != nil {
+			return err
+		}
+	}
+	return s.result(c, r, time.Since(began))
+}
+
+func isObject(arguments string) bool {
+	var m map[string]json.RawMessage
+	return json.Unmarshal([]byte(arguments), &m) == nil && m != nil
+}
+
+// result tells what came of a call.
+func (s *run) result(c *call, r tool.Result, took time.Duration) error {
+	text := strings.ToValidUTF8(r.Text, "\uFFFD")
+	if len(text) > maxResult {
+		text = strings.ToValidUTF8(text[:maxResult], "") + fmt.Sprintf("\n[… %d bytes left out …]", len(r.Text)-maxResult)
+	}
+	m := tapedeck.NewMessage(s.in.ID+".t."+c.id, tapedeck.RoleTool, text)
+	d := tapedeck.ToolCallResultData{MessageID: m.ID, ToolCallID: c.id, Content: m.Content, Role: m.Role}
+	if r.Failed || took > time.Millisecond {
+		mark := fmt.Sprintf(`{"durationMs":%d}`, took.Milliseconds())
+		if r.Failed {
+			mark = fmt.Sprintf(`{"error":true,"durationMs":%d}`, took.Milliseconds())
+		}
+		d.Metadata = tapedeck.Members{tapedeck.VendorKey: json.RawMessage(mark)}
+	}
+	return s.emit(d)
+}

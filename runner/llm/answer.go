@@ -1,0 +1,156 @@
+package llm
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/runner/llm/chat"
+)
+
+// An answer is what a model says in one call: thoughts, a message, and calls of
+// tools, which are part of the message. What it has open when it fails or is
+// cancelled stays open: it was not the model that ended it.
+type answer struct {
+	run      *run
+	thought  string // id of the thought that is open
+	thoughts int
+	message  string // id of the message that is open
+	calls    []*call
+	byIndex  map[int]*call // as the provider counts: not always in the order in which they begin
+	finish   string
+}
+
+// A call is one that the model has asked for.
+type call struct {
+	id, name string
+	args     strings.Builder
+}
+
+func (a *answer) take(d chat.Delta) error {
+	switch d.Kind {
+	case chat.Reasoning:
+		return a.think(d.Text)
+	case chat.Text:
+		return a.say(d.Text)
+	case chat.CallBegin:
+		return a.begin(d)
+	case chat.CallArgs:
+		c := a.byIndex[d.Call]
+		c.args.WriteString(d.Text)
+		return a.run.emit(tapedeck.ToolCallArgsData{ToolCallID: c.id, Delta: d.Text})
+	case chat.Finish:
+		a.finish = d.Text
+		return a.end()
+	case chat.Used:
+		return a.run.report(d.Usage)
+	}
+	return nil
+}
+
+// messageID is the id of the message of this answer.
+func (a *answer) messageID() string { return fmt.Sprintf("%s.m%d", a.run.in.ID, a.run.turn) }
+
+func (a *answer) think(text string) error {
+	if a.thought == "" {
+		if err := a.closeMessage(); err != nil {
+			return err
+		}
+		a.thoughts++
+		a.thought = fmt.Sprintf("%s.r%d.%d", a.run.in.ID, a.run.turn, a.thoughts)
+		if err := a.emit(
+			tapedeck.ReasoningStartData{MessageID: a.thought},
+			tapedeck.ReasoningMessageStartData{MessageID: a.thought, Role: tapedeck.RoleReasoning},
+		); err != nil {
+			return err
+		}
+	}
+	return a.run.emit(tapedeck.ReasoningMessageContentData{MessageID: a.thought, Delta: text})
+}
+
+func (a *answer) say(text string) error {
+	if a.message == "" {
+		if err := a.closeThought(); err != nil {
+			return err
+		}
+		a.message = a.messageID()
+		if err := a.run.emit(tapedeck.TextMessageStartData{MessageID: a.message, Role: tapedeck.RoleAssistant}); err != nil {
+			return err
+		}
+	}
+	return a.run.emit(tapedeck.TextMessageContentData{MessageID: a.message, Delta: text})
+}
+
+func (a *answer) begin(d chat.Delta) error {
+	if err := a.closeBoth(); err != nil {
+		return err
+	}
+	c := &call{id: a.run.memory.callID(d.ID), name: d.Name}
+	if c.name == "" {
+		c.name = "unknown"
+	}
+	a.calls, a.byIndex[d.Call] = append(a.calls, c), c
+	return a.run.emit(tapedeck.ToolCallStartData{ToolCallID: c.id, ToolCallName: c.name, ParentMessageID: a.messageID()})
+}
+
+func (a *answer) emit(all ...tapedeck.Payload) error {
+	for _, p := range all {
+		if err := a.run.emit(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *answer) closeBoth() error {
+	if err := a.closeThought(); err != nil {
+		return err
+	}
+	return a.closeMessage()
+}
+
+func (a *answer) closeThought() error {
+	id := a.thought
+	if id == "" {
+		return nil
+	}
+	a.thought = ""
+	return a.emit(tapedeck.ReasoningMessageEndData{MessageID: id}, tapedeck.ReasoningEndData{MessageID: id})
+}
+
+func (a *answer) closeMessage() error {
+	id := a.message
+	if id == "" {
+		return nil
+	}
+	a.message = ""
+	return a.run.emit(tapedeck.TextMessageEndData{MessageID: id})
+}
+
+// end closes what the model has said to its end. The ends of calls come last, in
+// the order in which the calls began.
+func (a *answer) end() error {
+	if err := a.closeBoth(); err != nil {
+		return err
+	}
+	for _, c := range a.calls {
+		if err := a.run.emit(tapedeck.ToolCallEndData{ToolCallID: c.id}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// why returns an error if the model did not come to an end by itself. With calls
+// it can go on, and is told what was wrong with them.
+func (a *answer) why() error {
+	switch {
+	case len(a.calls) > 0:
+	case a.finish == "length":
+		return tapedeck.Errorf(tapedeck.TooLarge, "the model has reached the most tokens that it may say at once").
+			WithHint("raise max_tokens among the parameters of the agent")
+	case a.finish == "content_filter":
+		return tapedeck.Errorf(tapedeck.Unavailable, "the filter of the model's provider has stopped the answer")
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+// Package chat is a client of the chat completions interface of OpenAI, which
+// most providers and local servers of models speak, each a little differently.
+package chat
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// A Client makes calls of models.
+type Client struct {
+	BaseURL string            // such as "https://api.openai.com/v1"
+	Key     string            // sent as a bearer token; "" for none
+	Header  map[string]string // more headers
+	HTTP    *http.Client      // nil for one that follows no redirects
+
+	// Retries is how often a call is repeated that failed before the model said
+	// anything, in a way that may pass: the server is busy or cannot be reached.
+	Retries int
+}
+
+// A Request is one call of a model.
+type Request struct {
+	Model      string
+	Messages   []view.ContextMessage
+	Functions  []Function
+	Parameters map[string]json.RawMessage // more members of the request, such as temperature
+}
+
+// A Function is one that the model may call.
+type Function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"` // a JSON Schema
+}
+
+// Stream makes a call and yields what the model says, as it says it. An error is
+// the last that it yields. What was said before it was said.
+func (c *Client) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
+	return func(yield func(Delta, error) bool) {
+		body, err := r.encode()
+		if err != nil {
+			yield(Delta{}, err)
+			return
+		}
+		for attempt := 0; ; attempt++ {
+			said, stopped, err := c.attempt(ctx, body, yield)
+			switch {
+			case stopped || err == nil:
+				return
+			case ctx.Err() != nil:
+				yield(Delta{}, ctx.Err())
+				return
+			}
+			after, again := retryable(err, attempt)
+			if said || !again || attempt >= c.Retries || !wait(ctx, after) {
+				yield(Delta{}, c.hide(plain(err)))
+				return
+			}
+		}
+	}
+}
+
+// encode returns the body of the request. No parameter takes the place of what
+// the client needs; one that is null leaves a member out, because some servers
+// refuse stream_options.
+func (r *Request) encode() ([]byte, error) {
+	body := map[string]any{"stream_options": map[string]bool{"include_usage": true}}
+	for name, value := range r.Parameters {
+		if body[name] = value; !isSet(value) {
+			delete(body, name)
+		}
+	}
+	delete(body, "tools")
+	body["model"], body["messages"], body["stream"] = r.Model, r.Messages, true
+	if len(r.Functions) > 0 {
+		tools := make([]any, len(r.Functions))
+		for i, f := range r.Functions {
+			tools[i] = map[string]any{"type": "function", "function": f}
+		}
+		body["tools"] = tools
+	}
+	b, err := json.Marshal(body)
+	if err != nil {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the request to the model cannot be written: %w", err)
+	}
+	return b, nil
+}
+
+// attempt makes the call once. It reports whether the model has said anything,
+// and whether nobody listens any more.
+func (c *Client) attempt(ctx context.Context, body []byte, yield func(Delta, error) bool) (said, stopped bool, err error) {
+	// Ended in any case, lest a reader of a connection is left behind.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	resp, err := c.post(ctx, body)
+	if err != nil {
+		return false, false, err
+	}
+	defer resp.Body.Close()
+	for d, err := range deltas(resp) {
+		if err != nil {
+			return said, false, err
+		}
+		said = true
+		if !yield(d, nil) {
+			return said, true, nil
+		}
+	}
+	return said, false, nil
+}
+
+func (c *Client) post(ctx context.Context, body []byte) (*http.Response, error) {
+	url := strings.TrimSuffix(c.BaseURL, "/") + "/chat/completions"
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the address of the model is not one").Because(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
+	if c.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Key)
+	}
+	for name, value := range c.Header {
+		req.Header.Set(name, value)
+	}
+	client := c.HTTP
+	if client == nil {
+		client = direct
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, passing(tapedeck.Errorf(tapedeck.Unavailable, "the model at %s cannot be reached", req.URL.Host).Because(err))
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
+		return nil, refusal(resp)
+	}
+	return resp, nil
+}
+
+// direct goes nowhere else: what is said, and the keys in headers, are for the
+// server that was named.
+var direct = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+// deltas reads an answer, streamed or whole: some servers do not stream when
+// tools are offered.
+func deltas(resp *http.Response) iter.Seq2[Delta, error] {
+	return func(yield func(Delta, error) bool) {
+		a := &assembler{yield: yield}
+		typ, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+		if typ == "application/json" {
+			a.whole(resp.Body)
+			return
+		}
+		for data, err := range events(resp.Body) {
+			switch {
+			case errors.Is(err, errTooLarge):
+				a.fail(err)
+				return
+			case err != nil && a.finished != "":
+				a.end() // it has said all: the connection did not end well, and nobody minds
+				return
+			case err != nil:
+				a.fail(passing(brokenOff(err)))
+				return
+			case string(data) == "[DONE]":
+				a.done = true
+				a.end()
+				return
+			case !a.chunk(data):
+				return
+			}
+		}
+		a.end()
+	}
+}
+
+// whole reads an answer that is not streamed.
+func (a *assembler) whole(r io.Reader) {
+	data, err := io.ReadAll(io.LimitReader(r, maxEvent+1))
+	switch {
+	case err != nil:
+		a.fail(passing(brokenOff(err)))
+	case len(data) > maxEvent:
+		a.fail(errTooLarge)
+	case a.chunk(data):
+		a.done = true
+		a.end()
+	}
+}

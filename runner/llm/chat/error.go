@@ -1,0 +1,196 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Bounds of the pauses between attempts.
+const (
+	firstPause = 500 * time.Millisecond
+	longest    = 30 * time.Second
+	obeyed     = 2 * time.Minute // the longest that a server can ask for; then the call fails
+)
+
+// A passingError may be gone when the call is made again.
+type passingError struct {
+	err   *tapedeck.Error // for users
+	after time.Duration   // how long the server asks to wait; 0 if it does not
+}
+
+func (e *passingError) Error() string { return e.err.Error() }
+
+func (e *passingError) Unwrap() error { return e.err }
+
+func passing(err *tapedeck.Error) error { return &passingError{err: err} }
+
+// plain returns err without what is said about repeating it.
+func plain(err error) error {
+	var p *passingError
+	if errors.As(err, &p) {
+		return p.err
+	}
+	return err
+}
+
+// retryable reports whether, and after which pause, a call is to be repeated.
+func retryable(err error, attempt int) (time.Duration, bool) {
+	var p *passingError
+	if !errors.As(err, &p) || p.after > obeyed {
+		return 0, false
+	}
+	pause := min(firstPause<<min(attempt, 10), longest)
+	pause += time.Duration(rand.Int64N(int64(pause / 4))) // not all at the same time
+	return max(pause, p.after), true
+}
+
+// wait waits. It reports false if ctx is done before.
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func brokenOff(err error) *tapedeck.Error {
+	return tapedeck.Errorf(tapedeck.Unavailable, "the model's answer broke off in the middle").Because(err)
+}
+
+// maxErrorBody is how much of the body of an error is read, in bytes.
+const maxErrorBody = 64 << 10
+
+// refusal returns the error of an answer that is not 200.
+func refusal(resp *http.Response) error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what is there explains it better than nothing
+	said := explanation(body)
+	if said == "" {
+		said = http.StatusText(resp.StatusCode)
+	}
+	err := tapedeck.Errorf(kindOf(resp.StatusCode), "the model's provider answered %d: %s", resp.StatusCode, said)
+	if !isPassing(resp.StatusCode) {
+		return err
+	}
+	return &passingError{err, retryAfter(resp.Header.Get("Retry-After"))}
+}
+
+func kindOf(status int) tapedeck.Kind {
+	switch status {
+	case http.StatusTooManyRequests:
+		return tapedeck.Limited
+	case http.StatusRequestEntityTooLarge:
+		return tapedeck.TooLarge
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return tapedeck.Invalid
+	case http.StatusNotFound:
+		return tapedeck.NotFound
+	}
+	return tapedeck.Unavailable // a key that is refused, too: it is ours, not the user's
+}
+
+func isPassing(status int) bool {
+	return status == http.StatusRequestTimeout || status == http.StatusTooEarly ||
+		status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
+}
+
+// retryAfter reads seconds or a date; 0 if it is neither.
+func retryAfter(s string) time.Duration {
+	if n, err := strconv.ParseFloat(s, 64); err == nil && n > 0 {
+		return time.Duration(min(n, obeyed.Seconds()+1) * float64(time.Second))
+	}
+	if at, err := http.ParseTime(s); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
+}
+
+// inStream returns the error that a provider tells in the middle of a stream,
+// when it is too late for a status.
+func inStream(raw json.RawMessage) error {
+	var e struct {
+		Code json.RawMessage `json:"code"`
+		Type string          `json:"type"`
+	}
+	_ = json.Unmarshal(raw, &e) // it may be a mere string
+	code := strings.Trim(string(e.Code), `"`)
+	status, _ := strconv.Atoi(code) // 0 for a word
+	kind := tapedeck.Unavailable
+	if status != 0 {
+		kind = kindOf(status)
+	}
+	err := tapedeck.Errorf(kind, "the model's provider failed: %s", explanation(raw))
+	for _, word := range []string{"overloaded", "rate_limit", "server_error", "timeout", "unavailable"} {
+		if isPassing(status) || strings.Contains(e.Type+" "+code, word) {
+			return passing(err)
+		}
+	}
+	return err
+}
+
+// maxExplanation is how much of a provider's words is shown, in characters.
+const maxExplanation = 500
+
+// explanation returns what an error says, in one line. Providers do not agree
+// where it is.
+func explanation(body []byte) string {
+	var e struct {
+		Message string          `json:"message"`
+		Detail  string          `json:"detail"`
+		Error   json.RawMessage `json:"error"`
+	}
+	text := string(body)
+	if s, ok := stringOf(body); ok {
+		text = s
+	} else if json.Unmarshal(body, &e) == nil {
+		switch {
+		case isSet(e.Error):
+			return explanation(e.Error)
+		case e.Message != "":
+			text = e.Message
+		case e.Detail != "":
+			text = e.Detail
+		}
+	}
+	return oneLine(text)
+}
+
+func oneLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	text = strings.TrimSuffix(strings.Join(strings.Fields(text), " "), ".")
+	if r := []rune(text); len(r) > maxExplanation {
+		text = string(r[:maxExplanation]) + "…"
+	}
+	return text
+}
+
+// hide takes the key out of what a provider says of it.
+func (c *Client) hide(err error) error {
+	var e *tapedeck.Error
+	if c.Key == "" || !errors.As(err, &e) || !strings.Contains(e.Message, c.Key) {
+		return err
+	}
+	hidden := *e
+	hidden.Message = strings.ReplaceAll(e.Message, c.Key, "…")
+	return &hidden
+}

@@ -1,0 +1,69 @@
+package chat
+
+import (
+	"encoding/json"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Usage is what a model call used.
+type Usage struct {
+	tapedeck.TokenCounts
+	CostUSD *float64 // as the provider says; nil if it does not
+}
+
+// parseUsage reads what a provider tells; nil if it is nothing.
+func parseUsage(raw json.RawMessage, model string) *Usage {
+	var u struct {
+		Prompt     *float64 `json:"prompt_tokens"`
+		Completion *float64 `json:"completion_tokens"`
+		Total      *float64 `json:"total_tokens"`
+		Hit        *float64 `json:"prompt_cache_hit_tokens"` // DeepSeek
+		Reasoning  *float64 `json:"reasoning_tokens"`        // Azure
+		Cost       *float64 `json:"cost"`                    // OpenRouter, in US dollars
+		Input      struct {
+			Cached     *float64 `json:"cached_tokens"`
+			CacheWrite *float64 `json:"cache_write_tokens"`
+		} `json:"prompt_tokens_details"`
+		Output struct {
+			Reasoning *float64 `json:"reasoning_tokens"`
+		} `json:"completion_tokens_details"`
+	}
+	if !isSet(raw) || json.Unmarshal(raw, &u) != nil || u.Prompt == nil && u.Completion == nil && u.Total == nil {
+		return nil
+	}
+	out := &Usage{CostUSD: u.Cost, TokenCounts: tapedeck.TokenCounts{
+		Model: model, InputTokens: count(u.Prompt), OutputTokens: count(u.Completion), TotalTokens: count(u.Total),
+		ReasoningTokens: count(u.Output.Reasoning), CacheWriteInputTokens: count(u.Input.CacheWrite),
+		CachedInputTokens: count(u.Input.Cached),
+	}}
+	if out.ReasoningTokens == nil {
+		out.ReasoningTokens = count(u.Reasoning)
+	}
+	if out.CachedInputTokens == nil {
+		out.CachedInputTokens = count(u.Hit)
+	}
+	out.addReasoning()
+	return out
+}
+
+// addReasoning makes reasoning a part of the output: xAI counts it beside it.
+func (u *Usage) addReasoning() {
+	in, out, total, thought := u.InputTokens, u.OutputTokens, u.TotalTokens, u.ReasoningTokens
+	if in == nil || out == nil || total == nil || thought == nil || *thought == 0 || *total != *in+*out+*thought {
+		return
+	}
+	sum := *out + *thought
+	u.OutputTokens = &sum
+}
+
+// maxCount is the most tokens that anybody has used.
+const maxCount = 1 << 50
+
+func count(f *float64) *int64 {
+	if f == nil || *f < 0 || *f > maxCount {
+		return nil
+	}
+	n := int64(*f)
+	return &n
+}

@@ -1,0 +1,211 @@
+// Package mcp connects to servers of the Model Context Protocol and makes tools
+// of theirs. The protocol itself is the official SDK's.
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/runner/llm/tool"
+)
+
+// A Server is one that an agent uses. It has a command or a URL.
+type Server struct {
+	Name    string            // comes before the names of its tools: NAME__TOOL
+	Command []string          // a program that speaks on its standard input and output, and its arguments
+	Env     []string          // for the program, see [tool.Environment]
+	URL     string            // of a streamable HTTP endpoint
+	Headers map[string]string // sent with each request, such as Authorization
+}
+
+// maxTools is the most tools that are taken of one server.
+const maxTools = 256
+
+// How long a server gets to connect, and to end.
+const (
+	connecting = 30 * time.Second
+	ending     = time.Second
+)
+
+// A Connection is open with one server. It must be closed.
+type Connection struct {
+	server  Server
+	session *sdk.ClientSession
+	process *procgroup.Process // nil for a URL
+	tools   []tool.Tool
+}
+
+// Connect connects to a server, which works in folder if it is a program.
+// Started is told of the process; it may be nil.
+func Connect(ctx context.Context, s Server, folder string, started func(pid int)) (*Connection, error) {
+	c := &Connection{server: s}
+	ctx, cancel := context.WithTimeout(ctx, connecting)
+	defer cancel()
+	transport, err := c.transport(folder, started)
+	if err == nil {
+		err = c.open(ctx, transport)
+	}
+	if err == nil {
+		return c, nil
+	}
+	said := c.stderr()
+	c.Close()
+	e := tapedeck.Errorf(tapedeck.Unavailable, "the MCP server %s cannot be used", s.Name).Because(err)
+	if said != "" {
+		e = e.WithHint("it says: %s", said)
+	}
+	return nil, e
+}
+
+func (c *Connection) transport(folder string, started func(pid int)) (sdk.Transport, error) {
+	if c.server.URL != "" {
+		return &sdk.StreamableClientTransport{
+			Endpoint: c.server.URL, HTTPClient: client(c.server.Headers), DisableStandaloneSSE: true, MaxRetries: 1,
+		}, nil
+	}
+	if len(c.server.Command) == 0 {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "it has neither a command nor a URL")
+	}
+	p, err := procgroup.Start(procgroup.Spec{
+		Path: c.server.Command[0], Args: c.server.Command[1:], Dir: folder, Env: tool.Environment(c.server.Env), Stdin: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.process = p
+	if started != nil {
+		started(p.PID())
+	}
+	return &sdk.IOTransport{Reader: pipe{p}, Writer: p.Stdin}, nil
+}
+
+// A pipe is the output of a program. It is closed by stopping that.
+type pipe struct{ p *procgroup.Process }
+
+func (p pipe) Read(b []byte) (int, error) { return p.p.Stdout.Read(b) }
+
+func (pipe) Close() error { return nil }
+
+func (c *Connection) open(ctx context.Context, t sdk.Transport) error {
+	client := sdk.NewClient(&sdk.Implementation{Name: "tapedeck", Version: "1"}, &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})
+	session, err := client.Connect(ctx, t, nil)
+	if err != nil {
+		return err
+	}
+	c.session = session
+	if caps := session.InitializeResult(); caps == nil || caps.Capabilities == nil || caps.Capabilities.Tools == nil {
+		return nil // it has no tools
+	}
+	for t, err := range session.Tools(ctx, nil) {
+		if err != nil {
+			return err
+		}
+		if len(c.tools) == maxTools {
+			break
+		}
+		c.tools = append(c.tools, c.wrap(t))
+	}
+	return nil
+}
+
+// Tools returns the tools of the server.
+func (c *Connection) Tools() []tool.Tool { return c.tools }
+
+// Close ends the connection and, if it is one, the program.
+func (c *Connection) Close() {
+	if c.process != nil { // first: then nobody waits for its answer
+		c.process.Stop(procgroup.Ladder{EOF: ending, Term: ending})
+	}
+	if c.session != nil {
+		_ = c.session.Close() // an end that goes wrong is an end
+	}
+}
+
+func (c *Connection) stderr() string {
+	if c.process == nil {
+		return ""
+	}
+	c.process.Stop(procgroup.Ladder{EOF: ending, Term: ending})
+	lines := strings.Split(strings.TrimSpace(c.process.Stderr()), "\n")
+	return lines[len(lines)-1]
+}
+
+// wrap makes a tool of one of the server. Servers say of some that they change
+// nothing, but that is only what they say.
+func (c *Connection) wrap(t *sdk.Tool) tool.Tool {
+	schema, err := json.Marshal(t.InputSchema)
+	if err != nil || !strings.HasPrefix(string(schema), "{") {
+		schema = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	name := t.Name
+	return tool.Tool{
+		Name: c.server.Name + "__" + name, Description: t.Description, Parameters: schema,
+		Run: func(ctx context.Context, call tool.Call) tool.Result {
+			r, err := c.session.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: call.Arguments})
+			if err != nil {
+				return tool.Failed("The MCP server %s failed: %s.", c.server.Name, err)
+			}
+			return result(r)
+		},
+	}
+}
+
+// result makes text of what a server has answered.
+func result(r *sdk.CallToolResult) tool.Result {
+	var parts []string
+	for _, content := range r.Content {
+		switch v := content.(type) {
+		case *sdk.TextContent:
+			parts = append(parts, v.Text)
+		case *sdk.ImageContent:
+			parts = append(parts, "[image "+v.MIMEType+"]")
+		case *sdk.AudioContent:
+			parts = append(parts, "[audio "+v.MIMEType+"]")
+		case *sdk.ResourceLink:
+			parts = append(parts, "["+v.URI+"]")
+		case *sdk.EmbeddedResource:
+			if v.Resource != nil {
+				parts = append(parts, "["+v.Resource.URI+"]", v.Resource.Text)
+			}
+		}
+	}
+	if len(parts) == 0 && r.StructuredContent != nil {
+		if b, err := json.Marshal(r.StructuredContent); err == nil {
+			parts = append(parts, string(b))
+		}
+	}
+	return tool.Result{Text: strings.Join(parts, "\n"), Failed: r.IsError}
+}
+
+// client returns a client that sends headers, and takes them nowhere else.
+func client(headers map[string]string) *http.Client {
+	return &http.Client{
+		Transport:     sender{headers},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+type sender struct{ headers map[string]string }
+
+// RoundTrip implements [http.RoundTripper]. The request that ends a session gets
+// little time: the run is over, whether the server answers or not.
+func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx := r.Context()
+	if r.Method == http.MethodDelete {
+		short, cancel := context.WithTimeout(ctx, ending)
+		context.AfterFunc(short, cancel) // there is no body to read afterwards
+		ctx = short
+	}
+	r = r.Clone(ctx)
+	for name, value := range s.headers {
+		r.Header.Set(name, value)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}

@@ -1,0 +1,208 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/runner/llm/mcp"
+	"github.com/tapedeck/tapedeck/runner/llm/tool"
+)
+
+// This program is the server, too, if it is told so.
+func TestMain(m *testing.M) {
+	switch arg := os.Args[len(os.Args)-1]; arg {
+	case "serve-mcp":
+		if err := server().Run(context.Background(), &sdk.StdioTransport{}); err != nil {
+			os.Exit(1)
+		}
+	case "die":
+		os.Stderr.WriteString("no licence\nI cannot start\n")
+		os.Exit(3)
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+func server() *sdk.Server {
+	s := sdk.NewServer(&sdk.Implementation{Name: "test"}, nil)
+	type in struct {
+		Text string `json:"text"`
+	}
+	sdk.AddTool(s, &sdk.Tool{Name: "echo", Description: "says it again"}, func(_ context.Context, _ *sdk.CallToolRequest, a in) (*sdk.CallToolResult, any, error) {
+		if a.Text == "fail" {
+			return nil, nil, errors.New("it failed")
+		}
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "you said " + a.Text}, &sdk.ImageContent{MIMEType: "image/png"}}}, nil, nil
+	})
+	sdk.AddTool(s, &sdk.Tool{Name: "wait"}, func(ctx context.Context, _ *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(300 * time.Millisecond): // over HTTP it is not told
+		}
+		return nil, nil, errors.New("it was not waited for")
+	})
+	sdk.AddTool(s, &sdk.Tool{Name: "exit"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+		os.Exit(1)
+		return nil, nil, nil
+	})
+	return s
+}
+
+func stdio(t *testing.T, arg string) mcp.Server {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mcp.Server{Name: "test", Command: []string{self, arg}}
+}
+
+func find(t *testing.T, c *mcp.Connection, name string) tool.Tool {
+	t.Helper()
+	for _, u := range c.Tools() {
+		if u.Name == name {
+			return u
+		}
+	}
+	t.Fatalf("there is no tool %s", name)
+	return tool.Tool{}
+}
+
+func testServer(t *testing.T, s mcp.Server) {
+	c, err := mcp.Connect(t.Context(), s, t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	echo := find(t, c, "test__echo")
+	var schema struct{ Properties map[string]any }
+	if err := json.Unmarshal(echo.Parameters, &schema); err != nil || schema.Properties["text"] == nil || echo.ReadOnly || echo.Description != "says it again" {
+		t.Errorf("%+v %s", echo, echo.Parameters)
+	}
+	for _, tt := range []struct {
+		arguments string
+		want      tool.Result
+	}{
+		{`{"text":"hi"}`, tool.Result{Text: "you said hi\n[image image/png]"}},
+		{`{"text":"fail"}`, tool.Result{Text: "it failed", Failed: true}},
+	} {
+		got := echo.Run(t.Context(), tool.Call{Arguments: json.RawMessage(tt.arguments)})
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if got := echo.Run(t.Context(), tool.Call{Arguments: json.RawMessage(`{}`)}); !got.Failed {
+		t.Errorf("arguments that do not fit: %+v", got)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if got := find(t, c, "test__wait").Run(ctx, tool.Call{Arguments: json.RawMessage(`{}`)}); !got.Failed {
+		t.Errorf("cancelled: %+v", got)
+	}
+}
+
+func TestStdio(t *testing.T) { testServer(t, stdio(t, "serve-mcp")) }
+
+func TestHTTP(t *testing.T) {
+	var authorized, ended atomic.Int32
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server() }, nil)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer x" {
+			http.Error(w, "no", http.StatusUnauthorized)
+			return
+		}
+		authorized.Add(1)
+		if r.Method == http.MethodDelete {
+			ended.Add(1)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	defer s.Close()
+	testServer(t, mcp.Server{Name: "test", URL: s.URL, Headers: map[string]string{"Authorization": "Bearer x"}})
+	if authorized.Load() < 3 || ended.Load() != 1 {
+		t.Errorf("%d requests, %d ends", authorized.Load(), ended.Load())
+	}
+	if _, err := mcp.Connect(t.Context(), mcp.Server{Name: "test", URL: s.URL}, "", nil); tapedeck.KindOf(err) != tapedeck.Unavailable {
+		t.Errorf("without a key: %v", err)
+	}
+}
+
+// A server that sends the client elsewhere does not get its key sent there.
+func TestRedirect(t *testing.T) {
+	var asked atomic.Int32
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer elsewhere.Close()
+	s := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer s.Close()
+	_, err := mcp.Connect(t.Context(), mcp.Server{Name: "test", URL: s.URL, Headers: map[string]string{"Authorization": "x"}}, "", nil)
+	if err == nil || asked.Load() != 0 {
+		t.Errorf("%v; it was asked %d times", err, asked.Load())
+	}
+}
+
+func TestProcess(t *testing.T) {
+	pid := 0
+	c, err := mcp.Connect(t.Context(), stdio(t, "serve-mcp"), t.TempDir(), func(p int) { pid = p })
+	if err != nil {
+		t.Fatal(err)
+	}
+	exit := find(t, c, "test__exit")
+	if r := exit.Run(t.Context(), tool.Call{Arguments: json.RawMessage(`{}`)}); !r.Failed || !strings.HasPrefix(r.Text, "The MCP server test failed: ") {
+		t.Errorf("a server that has gone: %+v", r)
+	}
+	c.Close()
+	if started, _ := procgroup.Identity(pid); started != "" || pid == 0 {
+		t.Errorf("process %d is there still", pid)
+	}
+	var e *tapedeck.Error
+	_, err = mcp.Connect(t.Context(), stdio(t, "die"), t.TempDir(), nil)
+	if !errors.As(err, &e) || e.Message != "the MCP server test cannot be used" || e.Hint != "it says: I cannot start" {
+		t.Errorf("%v %+v", err, e)
+	}
+	for _, s := range []mcp.Server{{Name: "test"}, {Name: "test", Command: []string{"/does/not/exist"}}} {
+		if _, err := mcp.Connect(t.Context(), s, t.TempDir(), nil); tapedeck.KindOf(err) != tapedeck.Unavailable {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// Whatever a server has started ends with it.
+func TestGroup(t *testing.T) {
+	if _, err := os.Stat("/bin/sh"); err != nil {
+		t.Skip("there is no shell")
+	}
+	s := stdio(t, "serve-mcp")
+	s.Command = []string{"/bin/sh", "-c", `sleep 1000 & echo $! > child; exec "$0" serve-mcp`, s.Command[0]}
+	folder := t.TempDir()
+	c, err := mcp.Connect(t.Context(), s, folder, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	find(t, c, "test__echo")
+	text, err := os.ReadFile(folder + "/child")
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if started, _ := procgroup.Identity(child); started != "" {
+		t.Errorf("process %d is there still", child)
+	}
+}

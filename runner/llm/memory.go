@@ -1,0 +1,83 @@
+package llm
+
+import (
+	"context"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// A memory is the conversation of one thread. It is the fold that a later run
+// will make of the log, so that what a model is told in the middle of a run is
+// exactly what it is told after a restart. Only the task of this run may have
+// more: what the engine tells once of the run before it.
+type memory struct {
+	in   *tapedeck.Invocation
+	fold view.Conversation
+	next int64               // the offset that the next event of the run is given here
+	ids  map[string]struct{} // of calls
+}
+
+func newMemory(in *tapedeck.Invocation) *memory {
+	m := &memory{in: in, ids: map[string]struct{}{}}
+	m.fold.Keep()
+	return m
+}
+
+// recall folds what was before, and the task.
+func (m *memory) recall(ctx context.Context) error {
+	thread := threadOf(m.in)
+	if m.in.History != nil {
+		for e, err := range m.in.History(ctx) {
+			if err != nil {
+				return err
+			}
+			m.next = e.Offset + 1
+			if e.Channel == tapedeck.ChannelSession || e.ThreadName() == thread {
+				m.fold.Apply(&e)
+			}
+		}
+	}
+	for _, k := range m.fold.Thread(thread).Calls {
+		m.ids[k.ID] = struct{}{}
+	}
+	// Under an id that nothing else has: it is not in the log in this form.
+	m.add(tapedeck.NewEvent(tapedeck.MessageAddedData{Message: tapedeck.NewMessage(m.in.ID+".task", tapedeck.RoleUser, m.in.Task)}))
+	return nil
+}
+
+func threadOf(in *tapedeck.Invocation) string {
+	e := tapedeck.Event{Thread: in.Thread}
+	return e.ThreadName()
+}
+
+// add folds an event of the run.
+func (m *memory) add(e tapedeck.Event) {
+	e.Offset, e.Channel = m.next, tapedeck.ChannelOf(e.Type)
+	e.Thread, e.Invocation = threadOf(m.in), m.in.ID
+	m.next++
+	m.fold.Apply(&e)
+}
+
+// messages returns what the model is to be told.
+func (m *memory) messages(system string) []view.ContextMessage {
+	told := view.Context(m.fold.Thread(threadOf(m.in)), view.InThread(m.in.Thread))
+	if system == "" {
+		return told
+	}
+	return append([]view.ContextMessage{{Role: tapedeck.RoleSystem, Content: system}}, told...)
+}
+
+// maxCallID is the longest id of a call that providers take.
+const maxCallID = 40
+
+// callID returns the id under which a call is known. The provider's is kept if it
+// can be: some give none, and some begin with the same one in every answer.
+func (m *memory) callID(given string) string {
+	id := given
+	if _, used := m.ids[id]; used || len(id) > maxCallID || tapedeck.CheckID("the call's id", id) != nil {
+		id = tapedeck.NewID("call_")
+	}
+	m.ids[id] = struct{}{}
+	return id
+}

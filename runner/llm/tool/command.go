@@ -1,0 +1,161 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck/internal/procgroup"
+)
+
+// drain is how long the output of a command is waited for after it has ended:
+// something that it has left in the background may hold it open.
+const drain = 500 * time.Millisecond
+
+// always are the variables that every program gets.
+var always = []string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "SYSTEMROOT", "COMSPEC", "PATHEXT", "TEMP", "TMP"}
+
+func (f *Folder) command() Tool {
+	type args struct {
+		Command string  `json:"command"`
+		Timeout Seconds `json:"timeout"`
+	}
+	return build("run_command", fmt.Sprintf("Run a command of the shell in the folder and wait for its end. There is no input. "+
+		"It may take %d seconds, or as many as you say. What it leaves in the background is killed.", f.options.Timeout),
+		`{"command":{"type":"string"},"timeout":{"type":"integer","description":"in seconds","minimum":1}}`, []string{"command"},
+		func(ctx context.Context, c Call, a args) Result {
+			limit := f.options.Timeout
+			if a.Timeout > 0 {
+				limit = min(a.Timeout, f.options.Longest)
+			}
+			return f.run(ctx, c, a.Command, time.Duration(limit)*time.Second)
+		})
+}
+
+// errTooLong is why a command is killed that takes too long.
+var errTooLong = errors.New("it took too long")
+
+// run runs a command in a process group of its own and kills all of that in the
+// end, whatever the end is.
+func (f *Folder) run(ctx context.Context, c Call, command string, limit time.Duration) Result {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTooLong)
+	defer cancel()
+	p, err := procgroup.Start(shell(command, f.path, Environment(f.options.Env)))
+	if err != nil {
+		return Failed("The command cannot be run: %s.", err)
+	}
+	if c.Started != nil {
+		c.Started(p.PID())
+	}
+	var out output
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		_, _ = io.Copy(&out, p.Stdout) // it ends when the group does, or what is left of it
+	}()
+	select {
+	case <-p.Done():
+		quiet := time.NewTimer(drain)
+		defer quiet.Stop()
+		select {
+		case <-heard:
+		case <-quiet.C:
+		}
+	case <-ctx.Done():
+	}
+	failed := context.Cause(ctx)
+	p.Stop(procgroup.Ladder{})
+	<-heard
+	return outcome(p, out.String()+p.Stderr(), failed, limit)
+}
+
+// outcome says how a command ended; killed is why it was, nil if it was not.
+func outcome(p *procgroup.Process, text string, killed error, limit time.Duration) Result {
+	switch {
+	case killed == errTooLong: //nolint:errorlint // ours, as it is
+		return Failed("%s[killed: it took longer than %v]", text, limit)
+	case killed != nil:
+		return Failed("%s[killed: the run was cancelled]", text)
+	case !p.Success():
+		return Failed("%s[%s]", text, p.Exit())
+	case text == "":
+		text = "[no output]"
+	}
+	return Result{Text: text}
+}
+
+// shell returns what runs a command. Where the shell can, it sends errors where
+// the output goes, so that they come in the order in which they were written.
+func shell(command, dir string, env []string) procgroup.Spec {
+	s := procgroup.Spec{Path: "/bin/sh", Args: []string{"-c", "exec 2>&1\n" + command}, Dir: dir, Env: env, Tail: outputEnd}
+	if runtime.GOOS == "windows" {
+		s.Path, s.Args = "cmd", []string{"/C", command}
+	}
+	return s
+}
+
+// Environment returns the variables that a program gets: of this process those
+// without which hardly any works and those that the list names, and the pairs
+// NAME=value in the list.
+func Environment(list []string) []string {
+	env := []string{"TERM=dumb", "PAGER=cat", "GIT_TERMINAL_PROMPT=0"}
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		if slices.Contains(always, name) || slices.Contains(list, name) {
+			env = append(env, v)
+		}
+	}
+	for _, v := range list {
+		if strings.Contains(v, "=") {
+			env = append(env, v) // of two of a name the last counts
+		}
+	}
+	return env
+}
+
+// outputEnd is how much of the beginning and of the end of an output is kept, in
+// bytes. What matters is at either.
+const outputEnd = 32 << 10
+
+// output keeps the beginning and the end of what is written.
+type output struct {
+	head, tail []byte
+	lost       int64
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n := len(p)
+	room := min(outputEnd-len(o.head), len(p))
+	o.head, p = append(o.head, p[:room]...), p[room:]
+	o.tail = append(o.tail, p...)
+	if over := len(o.tail) - outputEnd; over > outputEnd { // not for every byte
+		o.lost += int64(over)
+		o.tail = slices.Clone(o.tail[over:])
+	}
+	return n, nil
+}
+
+// String returns what was kept, and a newline at its end.
+func (o *output) String() string {
+	tail, lost := o.tail, o.lost
+	if over := len(tail) - outputEnd; over > 0 {
+		tail, lost = tail[over:], lost+int64(over)
+	}
+	b := bytes.NewBuffer(slices.Clone(o.head))
+	if lost > 0 {
+		fmt.Fprintf(b, "\n[… %d bytes left out …]\n", lost)
+	}
+	b.Write(tail)
+	text := strings.ToValidUTF8(b.String(), "\uFFFD")
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text
+}

@@ -1,0 +1,72 @@
+// Package tool has the tools that a model can be given: files and commands of a
+// folder, and a list of what is to do.
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A Tool is something that a model can call.
+type Tool struct {
+	Name        string // letters, digits, "_" and "-", at most 64
+	Description string // for the model
+	Parameters  json.RawMessage
+	ReadOnly    bool // it changes nothing, so that nobody needs to be asked
+
+	// Run carries out a call. When ctx is done it stops at once, and returns what
+	// there is to say.
+	Run func(ctx context.Context, c Call) Result
+}
+
+// A Call is one use of a tool.
+type Call struct {
+	Arguments json.RawMessage // a JSON object
+	Started   func(pid int)   // is to be told of a process that leads a group of its own; nil for nobody
+}
+
+// A Result is what a tool answers.
+type Result struct {
+	Text   string
+	Failed bool                 // the text says why
+	Plan   []tapedeck.PlanEntry // the plan from now on; nil if it stays as it is
+}
+
+// Failed returns the result of a call that failed.
+func Failed(format string, args ...any) Result {
+	return Result{Text: fmt.Sprintf(format, args...), Failed: true}
+}
+
+// build makes a tool of a function that takes its arguments decoded. The schema
+// is the members of the arguments, as JSON.
+func build[A any](name, description, members string, required []string, run func(context.Context, Call, A) Result) Tool {
+	if required == nil {
+		required = []string{}
+	}
+	schema, err := json.Marshal(map[string]any{
+		"type": "object", "properties": json.RawMessage(members), "required": required, "additionalProperties": false,
+	})
+	if err != nil {
+		panic("tool " + name + ": " + err.Error()) // its author has written no JSON
+	}
+	return Tool{Name: name, Description: description, Parameters: schema, Run: func(ctx context.Context, c Call) Result {
+		var a A
+		d := json.NewDecoder(bytes.NewReader(c.Arguments))
+		d.DisallowUnknownFields() // a model that invents arguments must learn that they do nothing
+		if err := d.Decode(&a); err != nil {
+			return Failed("The arguments do not fit: %s.", strings.TrimPrefix(err.Error(), "json: "))
+		}
+		return run(ctx, c, a)
+	}}
+}
+
+// readOnly marks a tool that changes nothing.
+func readOnly(t Tool) Tool {
+	t.ReadOnly = true
+	return t
+}

@@ -1,0 +1,106 @@
+//go:build unix
+
+package tool_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/runner/llm/tool"
+)
+
+// What is no file does not hold the agent up.
+func TestPipesAndDevices(t *testing.T) {
+	b := newBench(t, map[string]string{"a": "x\n"})
+	if err := syscall.Mkfifo(filepath.Join(b.folder, "pipe"), 0o644); err != nil {
+		t.Skip("there are no pipes here: ", err)
+	}
+	for _, call := range [][2]string{
+		{"read_file", `{"path":"pipe"}`}, {"write_file", `{"path":"pipe","content":"x"}`}, {"edit_file", `{"path":"pipe","old":"x","new":"y"}`},
+	} {
+		if r := b.call(call[0], call[1]); r.Text != "pipe is not a file." {
+			t.Errorf("%s: %+v", call[0], r)
+		}
+	}
+	if r := b.call("search", `{"pattern":"x"}`); r.Text != "a:1:x\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestCommands(t *testing.T) {
+	t.Setenv("TAPEDECK_TEST_SECRET", "sk-1")
+	t.Setenv("TAPEDECK_TEST_SEEN", "seen")
+	b := newBench(t, map[string]string{"a": ""})
+	for _, tt := range []struct {
+		command, want string
+		failed        bool
+	}{
+		{"echo hello; ls", "hello\na\n", false},
+		{"echo out; echo err >&2; echo out", "out\nerr\nout\n", false},
+		{"true", "[no output]", false},
+		{"echo x; exit 3", "x\n[exit status 3]", true},
+		{"kill -9 $$", "[signal: killed]", true},
+		{"echo $TAPEDECK_TEST_SECRET,$TAPEDECK_TEST_SEEN,$TAPEDECK_TEST_SET", ",seen,set\n", false},
+		{"cat", "[no output]", false},
+		{"printf 'a\\377'", "a\uFFFD\n", false},
+		{"sleep 1000 & echo started", "started\n", false},
+	} {
+		got := b.call("run_command", fmt.Sprintf(`{"command":%s}`, quoted(tt.command)))
+		if diff := cmp.Diff(tool.Result{Text: tt.want, Failed: tt.failed}, got); diff != "" {
+			t.Errorf("%s: %s", tt.command, diff)
+		}
+	}
+	got := b.call("run_command", `{"command":"seq 1 100000"}`)
+	if len(got.Text) > 70<<10 || !strings.HasPrefix(got.Text, "1\n2\n") || !strings.HasSuffix(got.Text, "99999\n100000\n") || !strings.Contains(got.Text, "bytes left out") {
+		t.Errorf("%d bytes: %.20s … %s", len(got.Text), got.Text, got.Text[len(got.Text)-20:])
+	}
+}
+
+// A command is ended with all that it has started, and what it said stays.
+func TestCommandsEnd(t *testing.T) {
+	for _, tt := range []struct {
+		name, arguments, want string
+		cancel                bool
+	}{
+		{"when the run is", `{"command":"echo begun; sh -c 'trap \"\" TERM; touch alive; sleep 1000' & wait"}`, "begun\n[killed: the run was cancelled]", true},
+		{"when it takes too long", `{"command":"echo begun; touch alive; sleep 1000","timeout":1}`, "begun\n[killed: it took longer than 1s]", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			pid := 0
+			call := tool.Call{Arguments: json.RawMessage(tt.arguments), Started: func(p int) {
+				pid = p
+				if tt.cancel {
+					go func() {
+						for b.get("alive") != "" {
+							<-time.After(time.Millisecond)
+						}
+						cancel()
+					}()
+				}
+			}}
+			begin := time.Now()
+			r := b.tools["run_command"].Run(ctx, call)
+			if diff := cmp.Diff(tool.Result{Text: tt.want, Failed: true}, r); diff != "" {
+				t.Error(diff)
+			}
+			if took := time.Since(begin); took > 10*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if started, _ := procgroup.Identity(pid); started != "" || pid == 0 {
+				t.Errorf("process %d is there still", pid)
+			}
+		})
+	}
+}

@@ -1,0 +1,111 @@
+package process_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The agents of the tests are this very program: it says the lines of the file in
+// testdata that is named by its dialect and its task. A line that begins with "!"
+// is something to do.
+func TestMain(m *testing.M) {
+	if dialect := os.Getenv("TAPEDECK_TEST_DIALECT"); dialect != "" {
+		play(filepath.Join(os.Getenv("TAPEDECK_TEST_DATA"), dialect+"."+os.Args[len(os.Args)-1]+".jsonl"))
+		os.Exit(0)
+	}
+	if path := os.Getenv("TAPEDECK_TEST_RECORDING"); path != "" {
+		play(path)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func play(path string) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "there is no such task or conversation")
+		os.Exit(1)
+	}
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt)
+	in := bufio.NewScanner(os.Stdin)
+	in.Buffer(nil, 1<<20)
+	may := false
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSuffix(line, "\n")
+		act, ok := strings.CutPrefix(line, "!")
+		if !ok {
+			fmt.Println(line)
+			continue
+		}
+		name, rest, _ := strings.Cut(act, " ")
+		switch name {
+		case "wait": // for a line that has this in it
+			for in.Scan() && !strings.Contains(in.Text(), rest) {
+			}
+			if !strings.Contains(in.Text(), rest) {
+				os.Exit(8)
+			}
+		case "asked": // waits for the answer to a question, and leaves a sign if it may
+			for in.Scan() && !strings.Contains(in.Text(), `"behavior"`) {
+			}
+			if may = strings.Contains(in.Text(), `"allow"`); may {
+				if err := os.WriteFile(os.Getenv("TAPEDECK_TEST_DID"), nil, 0o600); err != nil {
+					panic(err)
+				}
+			}
+		case "allowed", "denied":
+			if may == (name == "allowed") {
+				fmt.Println(rest)
+			}
+		case "until": // it is told to stop
+			stop := make(chan bool)
+			go func() {
+				for in.Scan() && !strings.Contains(in.Text(), `"interrupt"`) {
+				}
+				close(stop)
+			}()
+			for stopped := false; !stopped; {
+				select {
+				case <-stop:
+					stopped = true
+				default:
+					fmt.Println(rest)
+				}
+			}
+		case "endless": // until it is interrupted; then it says that it did well
+			for {
+				select {
+				case <-interrupted:
+					os.Exit(0)
+				default:
+					fmt.Println(rest)
+				}
+			}
+		case "deaf":
+			signal.Ignore(os.Interrupt, syscall.SIGTERM)
+		case "spawn":
+			c := exec.Command("/bin/sh", "-c", "trap '' TERM INT; while :; do sleep 1000; done")
+			c.Stdout = os.Stdout
+			if err := c.Start(); err != nil {
+				panic(err)
+			}
+		case "stderr":
+			fmt.Fprintln(os.Stderr, rest)
+		case "exit":
+			n, _ := strconv.Atoi(rest)
+			os.Exit(n)
+		case "hang":
+			<-time.After(time.Hour)
+		}
+	}
+}

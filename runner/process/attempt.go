@@ -1,0 +1,210 @@
+package process
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonrpc"
+	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/internal/procgroup"
+)
+
+// An attempt is one process. All of it is in the goroutine of the run but for
+// the reading of lines, which waits until the last was taken, and for what waits
+// for somebody else.
+type attempt struct {
+	runner  *Runner
+	ctx     context.Context // of the run; done when the agent is to stop
+	process *procgroup.Process
+	stream  *stream
+	lines   chan []byte // closed when there are no more
+	answers chan answer
+	out     chan []byte
+	life    context.Context // until the attempt ends
+	finish  context.CancelFunc
+	others  sync.WaitGroup
+}
+
+// attempt runs the program once. The stream is nil if it was not started.
+func (r *Runner) attempt(ctx context.Context, in tapedeck.Invocation, n *narrate.Narrator, command []string, task, session string) (*stream, error) {
+	dir, err := filepath.Abs(cmp.Or(in.Folder, r.options.Folder, "."))
+	if err != nil {
+		return nil, err
+	}
+	args, err := r.arguments(command, task, session, dir)
+	if err != nil {
+		return nil, err
+	}
+	talks := r.dialect.greet != nil
+	p, err := procgroup.Start(procgroup.Spec{Path: command[0], Args: args, Dir: dir, Env: r.options.Env, Stdin: talks})
+	if err != nil {
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the program %s cannot be started", command[0]).Because(err)
+	}
+	a := &attempt{runner: r, ctx: ctx, process: p, lines: make(chan []byte), answers: make(chan answer), out: make(chan []byte)}
+	a.life, a.finish = context.WithCancel(context.WithoutCancel(ctx))
+	a.stream = newStream(in, n, a)
+	defer a.end()
+	started, host := procgroup.Identity(p.PID())
+	n.Event(tapedeck.AgentStartedData{PID: p.PID(), Started: started, Host: host})
+	a.others.Go(a.read)
+	if talks {
+		a.others.Go(a.write)
+		a.send(r.dialect.greet(task))
+	}
+	a.listen()
+	a.stream.rest()
+	return a.stream, a.outcome()
+}
+
+func (a *attempt) read() {
+	defer close(a.lines)
+	lines := jsonrpc.NewLines(a.process.Stdout, 0)
+	for {
+		line, err := lines.Next()
+		if err != nil {
+			return
+		}
+		select {
+		case a.lines <- append([]byte(nil), line...):
+		case <-a.life.Done():
+			return
+		}
+	}
+}
+
+func (a *attempt) write() {
+	for {
+		select {
+		case b := <-a.out:
+			if _, err := a.process.Stdin.Write(append(b, '\n')); err != nil {
+				return // it is gone, or soon will be
+			}
+		case <-a.life.Done():
+			return
+		}
+	}
+}
+
+// send tells the program something, beside the run: it may not listen.
+func (a *attempt) send(b []byte) {
+	a.others.Go(func() {
+		select {
+		case a.out <- b:
+		case <-a.life.Done():
+		}
+	})
+}
+
+// afterDeath is how long a process that is dead may be silent before it is taken
+// to have said all: others of its group may hold its output open.
+const afterDeath = 500 * time.Millisecond
+
+// listen takes what the program says until it has said all: until its output
+// ends, or it is silent when it should have ended, or it goes on for too long
+// after it was cancelled.
+func (a *attempt) listen() {
+	cancelled, dead, told := a.ctx.Done(), a.process.Done(), false
+	silence := time.Duration(0) // how long it may be silent; 0 for ever
+	late := time.NewTimer(time.Hour)
+	defer late.Stop()
+	late.Stop()
+	for !a.stream.n.Over() {
+		select {
+		case line, ok := <-a.lines:
+			if !ok {
+				return
+			}
+			a.stream.line(line)
+		case w := <-a.answers:
+			a.send(w.message)
+		case <-cancelled:
+			cancelled = nil
+			a.interrupt()
+			late.Reset(a.runner.options.Grace)
+		case <-dead:
+			dead, silence = nil, afterDeath
+		case <-late.C:
+			return
+		}
+		if a.stream.ended && !told { // it has nothing more to do
+			told, silence = true, a.runner.options.Grace
+			a.closeInput()
+		}
+		if silence > 0 && cancelled != nil {
+			late.Reset(silence)
+		}
+	}
+}
+
+func (a *attempt) closeInput() {
+	if a.process.Stdin != nil {
+		_ = a.process.Stdin.Close()
+	}
+}
+
+// interrupt asks the program to stop: in its words, or as Ctrl-C does.
+func (a *attempt) interrupt() {
+	if stop := a.runner.dialect.interrupt; stop != nil {
+		a.send(stop())
+		return
+	}
+	a.process.Interrupt()
+}
+
+// end ends the process and waits for all that goes on beside the run.
+func (a *attempt) end() {
+	a.finish()
+	a.process.Stop(procgroup.Ladder{Term: a.runner.options.Grace})
+	a.others.Wait()
+}
+
+// outcome says how it went. What the exit status says does not count: there are
+// programs that end with 0 when they were interrupted.
+func (a *attempt) outcome() error {
+	s := a.stream
+	switch {
+	case s.n.Over() || a.cancelled():
+		return nil
+	case s.failure != "":
+		return tapedeck.Errorf(tapedeck.Unavailable, "the agent failed: %s", narrate.Brief(s.failure))
+	case !s.ended && (!a.runner.dialect.trusting || !a.succeeded()):
+		return a.died()
+	}
+	s.n.Done()
+	return nil
+}
+
+// cancelled reports whether somebody has stopped the run.
+func (a *attempt) cancelled() bool { return a.ctx.Err() != nil }
+
+// succeeded reports whether the program ended with 0. It may still be about to.
+func (a *attempt) succeeded() bool {
+	t := time.NewTimer(a.runner.options.Grace)
+	defer t.Stop()
+	select {
+	case <-a.process.Done():
+	case <-t.C:
+	}
+	return a.process.Success()
+}
+
+func (a *attempt) died() error {
+	t := time.NewTimer(afterDeath)
+	defer t.Stop()
+	select {
+	case <-a.process.Done():
+	case <-t.C:
+	}
+	text := "the agent ended without a result"
+	if exit := a.process.Exit(); exit != "" {
+		text += ": " + exit
+	}
+	if last := narrate.LastLine(a.process.Stderr()); last != "" {
+		text += ": " + last
+	}
+	return &tapedeck.Error{Kind: tapedeck.Unavailable, Message: text}
+}

@@ -1,0 +1,377 @@
+package process
+
+import (
+	"encoding/json"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/narrate"
+)
+
+// claudeLine is a line of Claude Code's stream-json, which Qwen Code has, too.
+type claudeLine struct {
+	Type      string          `json:"type"`
+	Subtype   string          `json:"subtype"`
+	Session   string          `json:"session_id"`
+	Parent    string          `json:"parent_tool_use_id"` // the call that began the sub-agent whose line it is
+	Event     claudeEvent     `json:"event"`
+	Message   claudeMessage   `json:"message"`
+	Native    json.RawMessage `json:"tool_use_result"`
+	RequestID string          `json:"request_id"`
+	Request   json.RawMessage `json:"request"`
+
+	IsError bool         `json:"is_error"` // of a result
+	Result  string       `json:"result"`
+	Errors  []string     `json:"errors"`
+	Cost    *float64     `json:"total_cost_usd"`
+	Usage   *claudeUsage `json:"usage"`
+}
+
+type claudeMessage struct {
+	ID      string          `json:"id"`
+	Model   string          `json:"model"`
+	Content json.RawMessage `json:"content"`
+	Usage   *claudeUsage    `json:"usage"`
+}
+
+// claudeEvent is an event of the model's own stream.
+type claudeEvent struct {
+	Type    string        `json:"type"`
+	Message claudeMessage `json:"message"`
+	Index   int           `json:"index"`
+	Block   claudeBlock   `json:"content_block"`
+	Delta   struct {
+		Type      string `json:"type"`
+		Text      string `json:"text"`
+		Thinking  string `json:"thinking"`
+		JSON      string `json:"partial_json"`
+		Signature string `json:"signature"`
+	} `json:"delta"`
+	Usage *claudeUsage `json:"usage"`
+}
+
+type claudeBlock struct {
+	Type     string          `json:"type"`
+	Text     string          `json:"text"`
+	Thinking string          `json:"thinking"`
+	ID       string          `json:"id"` // of tool_use
+	Name     string          `json:"name"`
+	Input    json.RawMessage `json:"input"`
+	UseID    string          `json:"tool_use_id"` // of tool_result
+	Content  json.RawMessage `json:"content"`
+	IsError  bool            `json:"is_error"`
+}
+
+type claudeUsage struct {
+	Input      *int64 `json:"input_tokens"`
+	Output     *int64 `json:"output_tokens"`
+	CacheRead  *int64 `json:"cache_read_input_tokens"`
+	CacheWrite *int64 `json:"cache_creation_input_tokens"`
+}
+
+// report returns usage as events have it: there, what was cached is a part of
+// the input, and not beside it.
+func (u *claudeUsage) report(model string) tapedeck.UsageReportedData {
+	d := tapedeck.UsageReportedData{}
+	d.Model, d.OutputTokens, d.CachedInputTokens, d.CacheWriteInputTokens = model, u.Output, u.CacheRead, u.CacheWrite
+	if u.Input != nil {
+		sum := *u.Input
+		for _, n := range []*int64{u.CacheRead, u.CacheWrite} {
+			if n != nil {
+				sum += *n
+			}
+		}
+		d.InputTokens = &sum
+	}
+	return d
+}
+
+// A lane is what is known of what the agent, or a sub-agent of it, is saying.
+type lane struct {
+	message   string              // the id of what is being said
+	streaming bool                // it comes in pieces; when it comes as a whole it was said
+	blocks    map[int]claudeBlock // that are open
+	used      *claudeUsage        // of the newest model call, not yet reported
+	usedBy    string              // its message
+	model     string
+}
+
+// A taskInput is what the call of a tool says of the sub-agent that it begins.
+type taskInput struct {
+	Type        string `json:"subagent_type"`
+	Description string `json:"description"`
+}
+
+func (s *stream) claude(raw json.RawMessage) bool {
+	var l claudeLine
+	if json.Unmarshal(raw, &l) != nil {
+		return false
+	}
+	name := s.laneOf(l.Parent)
+	switch l.Type {
+	case "system":
+		if l.Subtype == "init" {
+			s.link(l.Session)
+		}
+		return false // what else it has to say of itself is kept as it came
+	case "stream_event":
+		return s.claudeEvent(name, &l.Event)
+	case "assistant":
+		return s.claudeSays(name, &l.Message)
+	case "user":
+		return s.claudeHears(&l)
+	case "result":
+		s.claudeEnds(&l)
+		return false // it has more than events have room for
+	case "control_request":
+		return s.claudeAsks(&l)
+	case "control_response", "keep_alive":
+		return true
+	}
+	return false
+}
+
+// laneOf returns the lane of a line, and begins the sub-agent that speaks there
+// for the first time.
+func (s *stream) laneOf(parent string) string {
+	if s.lanes[parent] == nil {
+		s.lanes[parent] = &lane{blocks: map[int]claudeBlock{}}
+		if t := s.tasks[parent]; parent != "" {
+			name := t.Type
+			if name == "" {
+				name = "subagent"
+			}
+			s.n.Subagent(parent, name, t.Description, "")
+		}
+	}
+	return parent
+}
+
+func (s *stream) claudeEvent(name string, e *claudeEvent) bool {
+	l := s.lanes[name]
+	switch e.Type {
+	case "message_start":
+		l.message, l.streaming, l.model = e.Message.ID, true, e.Message.Model
+		clear(l.blocks)
+		if name == "" {
+			s.n.Turn++
+		}
+		s.claudeUsed(l, e.Message.ID, e.Message.Usage)
+	case "content_block_start":
+		l.blocks[e.Index] = e.Block
+		s.claudeBlock(name, l.message, &e.Block, true)
+	case "content_block_delta":
+		return s.claudeDelta(name, l, e)
+	case "content_block_stop":
+		if b := l.blocks[e.Index]; b.Type == "tool_use" {
+			s.n.Called(b.ID)
+		} else {
+			s.n.EndMessage(name)
+		}
+		delete(l.blocks, e.Index)
+	case "message_delta":
+		s.claudeUsed(l, l.message, e.Usage)
+	case "message_stop":
+		l.streaming = false
+	default:
+		return e.Type == "ping"
+	}
+	return true
+}
+
+func (s *stream) claudeDelta(name string, l *lane, e *claudeEvent) bool {
+	switch e.Delta.Type {
+	case "text_delta":
+		s.say(name, l.message, e.Delta.Text)
+	case "thinking_delta":
+		s.think(name, l.message, e.Delta.Thinking)
+	case "input_json_delta":
+		s.n.Args(l.blocks[e.Index].ID, e.Delta.JSON)
+	case "signature_delta":
+		return s.n.Sign(name, e.Delta.Signature)
+	default:
+		return false
+	}
+	return true
+}
+
+// claudeBlock tells a part of a message: its beginning, or all of it.
+func (s *stream) claudeBlock(name, message string, b *claudeBlock, begins bool) bool {
+	switch b.Type {
+	case "text":
+		s.say(name, message, b.Text)
+	case "thinking":
+		s.think(name, message, b.Thinking)
+	case "tool_use":
+		s.worked = true
+		s.n.Tool(narrate.Call{ID: b.ID, Name: b.Name, Lane: name, Message: message})
+		if begins {
+			return true
+		}
+		var t taskInput
+		if json.Unmarshal(b.Input, &t) == nil && t.Type != "" {
+			s.tasks[b.ID] = t
+		}
+		if !s.n.IsCalled(b.ID) && !s.lanes[name].streaming {
+			s.called(narrate.Call{ID: b.ID}, b.Input)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// claudeSays takes a message, or a part of it, as a whole. What was streamed was
+// said, but for the tools that it calls: only here their input is known.
+func (s *stream) claudeSays(name string, m *claudeMessage) bool {
+	l := s.lanes[name]
+	var blocks []claudeBlock
+	if json.Unmarshal(m.Content, &blocks) != nil {
+		return false
+	}
+	known := true
+	if !l.streaming {
+		l.model = m.Model
+		if name == "" && m.ID != l.message {
+			s.n.Turn++
+		}
+		l.message = m.ID
+	}
+	for i := range blocks {
+		b := &blocks[i]
+		if l.streaming && b.Type != "tool_use" {
+			continue
+		}
+		known = s.claudeBlock(name, m.ID, b, false) && known
+		if !l.streaming {
+			s.n.EndMessage(name)
+		}
+	}
+	s.claudeUsed(l, m.ID, m.Usage)
+	return known
+}
+
+// claudeHears takes what the agent is told: the answers of its tools. Its own
+// task, and those of sub-agents, the log has already.
+func (s *stream) claudeHears(l *claudeLine) bool {
+	var blocks []claudeBlock
+	if json.Unmarshal(l.Message.Content, &blocks) != nil {
+		return true // a text
+	}
+	known := true
+	for _, b := range blocks {
+		if b.Type != "tool_result" {
+			known = known && b.Type == "text"
+			continue
+		}
+		if s.lanes[b.UseID] != nil {
+			s.flush(s.lanes[b.UseID])
+			s.n.SubagentDone(b.UseID, failureOf(b))
+			delete(s.lanes, b.UseID)
+		}
+		delete(s.tasks, b.UseID)
+		known = known && s.n.HasTool(b.UseID)
+		s.n.Answered(b.UseID, narrate.Answer{Content: contentOf(b.Content), Failed: b.IsError, Native: l.Native})
+	}
+	return known
+}
+
+func failureOf(b claudeBlock) string {
+	if !b.IsError {
+		return ""
+	}
+	return narrate.Brief("it failed: " + narrate.String(b.Content))
+}
+
+// contentOf returns the content of a tool's answer as text: parts that are none
+// are named.
+func contentOf(raw json.RawMessage) json.RawMessage {
+	var parts []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(raw, &parts) != nil {
+		return narrate.Text(narrate.String(raw))
+	}
+	text := ""
+	for _, p := range parts {
+		if p.Text == "" && p.Type != "text" {
+			p.Text = "[" + p.Type + "]"
+		}
+		text += p.Text
+	}
+	return narrate.Text(text)
+}
+
+// claudeUsed takes the usage of a model call, which is told more than once and
+// grows.
+func (s *stream) claudeUsed(l *lane, message string, u *claudeUsage) {
+	if u == nil {
+		return
+	}
+	if l.used != nil && message != l.usedBy {
+		s.flush(l)
+	}
+	if l.used == nil {
+		l.used = &claudeUsage{}
+	}
+	l.usedBy = message
+	for _, f := range []struct{ to, from **int64 }{
+		{&l.used.Input, &u.Input}, {&l.used.Output, &u.Output}, {&l.used.CacheRead, &u.CacheRead}, {&l.used.CacheWrite, &u.CacheWrite},
+	} {
+		if *f.from != nil {
+			*f.to = *f.from
+		}
+	}
+}
+
+// flush reports the usage of the newest model call of a lane.
+func (s *stream) flush(l *lane) {
+	if u := s.takeUsage(l); u != nil {
+		s.use(*u)
+	}
+}
+
+// takeUsage returns the usage of the newest model call that was not reported yet; nil
+// if there is none.
+func (s *stream) takeUsage(l *lane) *tapedeck.UsageReportedData {
+	if l.used == nil {
+		return nil
+	}
+	d := l.used.report(l.model)
+	l.used = nil
+	if (d.InputTokens == nil || *d.InputTokens <= 0) && (d.OutputTokens == nil || *d.OutputTokens <= 0) {
+		return nil
+	}
+	s.told = true
+	return &d
+}
+
+// rest reports what was not reported yet, when nothing more is to come.
+func (s *stream) rest() {
+	for _, l := range s.lanes {
+		s.flush(l)
+	}
+}
+
+// claudeEnds takes the result. What it all has cost goes with the usage of the
+// last call; if usage was not told for each, the sum is.
+func (s *stream) claudeEnds(l *claudeLine) {
+	last := s.takeUsage(s.lanes[s.laneOf("")])
+	s.rest()
+	if last == nil {
+		last = &tapedeck.UsageReportedData{}
+		if !s.told && l.Usage != nil {
+			*last = l.Usage.report("")
+		}
+	}
+	last.CostUSD = l.Cost
+	s.use(*last)
+	why := l.Result
+	for _, e := range l.Errors {
+		why = e
+	}
+	if why == "" {
+		why = l.Subtype
+	}
+	s.result(l.IsError || l.Subtype != "success", why)
+}

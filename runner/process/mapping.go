@@ -1,0 +1,153 @@
+package process
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/narrate"
+)
+
+// A Mapping says what the lines of a program mean, each of them a JSON object.
+// Where a value is, is a JSON pointer into the line; "" is nowhere.
+type Mapping struct {
+	Type  string          `json:"type"`  // where the kind of a line is; "" for "/type"
+	Lines map[string]Line `json:"lines"` // what lines of a kind mean; all others are kept as they came
+}
+
+// A Line says what a line means. Which of the pointers count depends on As:
+//
+//	session      ID
+//	text         ID, Text, Whole
+//	thinking     ID, Text, Whole
+//	tool_start   ID, Name, Input
+//	tool_result  ID, Text, Failed
+//	plan         List
+//	usage        Model, Input tokens at Tokens, output tokens at Answer, Cost
+//	result       Failed, Text
+//	ignore       none
+type Line struct {
+	As     string `json:"as"`
+	ID     string `json:"id"`
+	Text   string `json:"text"`
+	Whole  bool   `json:"whole"` // the text is all of the message, not a piece of it
+	Name   string `json:"name"`
+	Input  string `json:"input"`
+	Failed string `json:"failed"` // it failed if there is anything but false, null, 0, "" and "success" there
+	List   string `json:"list"`
+	Model  string `json:"model"`
+	Tokens string `json:"tokens"`
+	Answer string `json:"answer"`
+	Cost   string `json:"cost"`
+}
+
+// as are the meanings that a line can have.
+var as = map[string]func(*stream, *Line, json.RawMessage){
+	"session": func(s *stream, l *Line, raw json.RawMessage) { s.link(at(raw, l.ID)) },
+	"text":    func(s *stream, l *Line, raw json.RawMessage) { s.mapped(s.say, l, raw) },
+	"thinking": func(s *stream, l *Line, raw json.RawMessage) {
+		s.mapped(s.think, l, raw)
+	},
+	"tool_start": func(s *stream, l *Line, raw json.RawMessage) {
+		s.called(narrate.Call{ID: at(raw, l.ID), Name: at(raw, l.Name)}, value(raw, l.Input))
+	},
+	"tool_result": func(s *stream, l *Line, raw json.RawMessage) {
+		s.n.Answered(at(raw, l.ID), narrate.Answer{Content: narrate.Text(at(raw, l.Text)), Failed: isSo(raw, l.Failed)})
+	},
+	"plan": func(s *stream, l *Line, raw json.RawMessage) {
+		if entries, ok := narrate.Entries(value(raw, l.List)); ok {
+			s.n.Plan(entries)
+		}
+	},
+	"usage":  (*stream).mappedUsage,
+	"result": func(s *stream, l *Line, raw json.RawMessage) { s.result(isSo(raw, l.Failed), at(raw, l.Text)) },
+	"ignore": func(*stream, *Line, json.RawMessage) {},
+}
+
+func (s *stream) mapped(tell func(lane, id, text string), l *Line, raw json.RawMessage) {
+	if l.Whole {
+		s.whole(tell, at(raw, l.ID), at(raw, l.Text))
+		return
+	}
+	tell("", at(raw, l.ID), at(raw, l.Text))
+}
+
+func (s *stream) mappedUsage(l *Line, raw json.RawMessage) {
+	u := tapedeck.UsageReportedData{}
+	u.Model = at(raw, l.Model)
+	var in, out int64
+	if json.Unmarshal(value(raw, l.Tokens), &in) == nil && in >= 0 {
+		u.InputTokens = &in
+	}
+	if json.Unmarshal(value(raw, l.Answer), &out) == nil && out >= 0 {
+		u.OutputTokens = &out
+	}
+	var cost float64
+	if json.Unmarshal(value(raw, l.Cost), &cost) == nil {
+		u.CostUSD = &cost
+	}
+	s.use(u)
+}
+
+// value returns what is where a pointer leads, nil if that is nowhere.
+func value(raw json.RawMessage, pointer string) json.RawMessage {
+	if pointer == "" {
+		return nil
+	}
+	return narrate.Pointer(raw, pointer)
+}
+
+func at(raw json.RawMessage, pointer string) string { return narrate.String(value(raw, pointer)) }
+
+func isSo(raw json.RawMessage, pointer string) bool {
+	switch at(raw, pointer) {
+	case "", "false", "0", "success":
+		return false
+	}
+	return true
+}
+
+func (m *Mapping) check() error {
+	if m == nil || len(m.Lines) == 0 {
+		return tapedeck.Errorf(tapedeck.Invalid, "the dialect %q needs a mapping", Mapped)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(m.Lines)) {
+		l := m.Lines[kind]
+		if as[l.As] == nil {
+			return tapedeck.Errorf(tapedeck.Invalid, "lines of the type %q cannot be taken as %q", kind, l.As).
+				WithHint("they can be taken as %s", strings.Join(slices.Sorted(maps.Keys(as)), ", "))
+		}
+		for _, p := range []string{m.Type, l.ID, l.Text, l.Name, l.Input, l.Failed, l.List, l.Model, l.Tokens, l.Answer, l.Cost} {
+			if p != "" && p[0] != '/' {
+				return tapedeck.Errorf(tapedeck.Invalid, "%q is not a JSON pointer", p).WithHint(`it begins with "/"`)
+			}
+		}
+	}
+	return nil
+}
+
+// dialect returns the dialect that m describes. One that has no word for the end
+// must be taken at its exit status.
+func (m *Mapping) dialect() dialect {
+	typ := m.Type
+	if typ == "" {
+		typ = "/type"
+	}
+	d := dialect{trusting: true, take: func(s *stream, raw json.RawMessage) bool {
+		l, ok := m.Lines[at(raw, typ)]
+		if ok {
+			as[l.As](s, &l, raw)
+		}
+		return ok
+	}}
+	for _, l := range m.Lines {
+		d.trusting = d.trusting && l.As != "result"
+		d.can.Deltas = d.can.Deltas || l.As == "text" && !l.Whole
+		d.can.Thinking = d.can.Thinking || l.As == "thinking"
+		d.can.Tools = d.can.Tools || l.As == "tool_start"
+		d.can.Plan = d.can.Plan || l.As == "plan"
+	}
+	return d
+}

@@ -1,0 +1,237 @@
+package process
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/narrate"
+)
+
+// geminiLine is a line of Gemini CLI's stream-json.
+type geminiLine struct {
+	Type    string          `json:"type"`
+	Session string          `json:"session_id"`
+	Role    string          `json:"role"`
+	Content string          `json:"content"`
+	Delta   bool            `json:"delta"`
+	Tool    string          `json:"tool_name"`
+	ToolID  string          `json:"tool_id"`
+	Input   json.RawMessage `json:"parameters"`
+	Status  string          `json:"status"`
+	Output  string          `json:"output"`
+	Error   json.RawMessage `json:"error"`
+	Stats   struct {
+		Models map[string]struct {
+			Input  *int64 `json:"input_tokens"`
+			Output *int64 `json:"output_tokens"`
+			Total  *int64 `json:"total_tokens"`
+			Cached *int64 `json:"cached"`
+		} `json:"models"`
+	} `json:"stats"`
+}
+
+func (s *stream) gemini(raw json.RawMessage) bool {
+	var l geminiLine
+	if json.Unmarshal(raw, &l) != nil {
+		return false
+	}
+	switch l.Type {
+	case "init":
+		s.link(l.Session)
+	case "message":
+		return s.geminiSays(&l)
+	case "tool_use":
+		s.called(narrate.Call{ID: l.ToolID, Name: l.Tool}, l.Input)
+	case "tool_result":
+		failed := l.Status == "error"
+		if failed && l.Output == "" {
+			l.Output = message(l.Error)
+		}
+		s.n.Answered(l.ToolID, narrate.Answer{Content: narrate.Text(l.Output), Failed: failed})
+	case "result":
+		for _, name := range slices.Sorted(maps.Keys(l.Stats.Models)) {
+			m := l.Stats.Models[name]
+			s.use(tapedeck.UsageReportedData{TokenCounts: tapedeck.TokenCounts{
+				Model: name, InputTokens: m.Input, OutputTokens: m.Output, TotalTokens: m.Total, CachedInputTokens: m.Cached,
+			}})
+		}
+		s.result(l.Status != "success", message(l.Error))
+		return false // it has more than events have room for
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *stream) geminiSays(l *geminiLine) bool {
+	switch {
+	case l.Role == "user":
+		return true // the log has it
+	case l.Role != "assistant":
+		return false
+	case l.Delta:
+		s.say("", "", l.Content)
+	default:
+		s.whole(s.say, "", l.Content)
+	}
+	return true
+}
+
+// message returns the text of an error, which is a string or has one.
+func message(raw json.RawMessage) string {
+	for _, p := range []string{"/message", "/data/message", "/name", ""} {
+		if text := narrate.String(narrate.Pointer(raw, p)); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// opencodeLine is a line of opencode run --format json. It tells what is
+// finished, not always in the order in which it began.
+type opencodeLine struct {
+	Type    string          `json:"type"`
+	Session string          `json:"sessionID"`
+	Error   json.RawMessage `json:"error"`
+	Part    struct {
+		ID     string `json:"id"`
+		Text   string `json:"text"`
+		Tool   string `json:"tool"`
+		CallID string `json:"callID"`
+		Reason string `json:"reason"`
+		State  struct {
+			Status string          `json:"status"`
+			Input  json.RawMessage `json:"input"`
+			Output string          `json:"output"`
+			Error  string          `json:"error"`
+		} `json:"state"`
+		Tokens struct {
+			Input     *int64 `json:"input"`
+			Output    *int64 `json:"output"`
+			Total     *int64 `json:"total"`
+			Reasoning *int64 `json:"reasoning"`
+			Cache     struct {
+				Read  *int64 `json:"read"`
+				Write *int64 `json:"write"`
+			} `json:"cache"`
+		} `json:"tokens"`
+		Cost *float64 `json:"cost"`
+	} `json:"part"`
+}
+
+func (s *stream) opencode(raw json.RawMessage) bool {
+	var l opencodeLine
+	if json.Unmarshal(raw, &l) != nil {
+		return false
+	}
+	s.link(l.Session)
+	p := &l.Part
+	switch l.Type {
+	case "step_start":
+		s.n.Turn++
+	case "text":
+		s.whole(s.say, p.ID, p.Text)
+	case "reasoning":
+		s.whole(s.think, p.ID, p.Text)
+	case "tool_use":
+		s.called(narrate.Call{ID: p.CallID, Name: p.Tool}, p.State.Input)
+		a := narrate.Answer{Content: narrate.Text(p.State.Output), Failed: p.State.Status == "error"}
+		if a.Failed {
+			a.Content = narrate.Text(p.State.Error)
+		}
+		s.n.Answered(p.CallID, a)
+	case "step_finish":
+		t := &p.Tokens
+		s.use(tapedeck.UsageReportedData{CostUSD: p.Cost, TokenCounts: tapedeck.TokenCounts{
+			InputTokens: t.Input, OutputTokens: t.Output, TotalTokens: t.Total, ReasoningTokens: t.Reasoning,
+			CachedInputTokens: t.Cache.Read, CacheWriteInputTokens: t.Cache.Write,
+		}})
+		// It goes on after tool calls. There is no other word for its end than that it does not.
+		s.ended = p.Reason != "tool-calls"
+	case "error":
+		s.result(true, message(l.Error))
+	default:
+		return false
+	}
+	return true
+}
+
+// piLine is a line of pi --mode json.
+type piLine struct {
+	Type  string `json:"type"`
+	ID    string `json:"id"`
+	Event struct {
+		Type  string `json:"type"`
+		Delta string `json:"delta"`
+	} `json:"assistantMessageEvent"`
+	Message struct {
+		Role  string `json:"role"`
+		Model string `json:"model"`
+		Error string `json:"errorMessage"`
+		Stop  string `json:"stopReason"`
+		Usage struct {
+			Input      *int64 `json:"input"`
+			Output     *int64 `json:"output"`
+			Total      *int64 `json:"totalTokens"`
+			CacheRead  *int64 `json:"cacheRead"`
+			CacheWrite *int64 `json:"cacheWrite"`
+			Cost       struct {
+				Total *float64 `json:"total"`
+			} `json:"cost"`
+		} `json:"usage"`
+	} `json:"message"`
+	ToolID string          `json:"toolCallId"`
+	Tool   string          `json:"toolName"`
+	Args   json.RawMessage `json:"args"`
+	Result struct {
+		Content json.RawMessage `json:"content"`
+	} `json:"result"`
+	IsError bool `json:"isError"`
+}
+
+func (s *stream) pi(raw json.RawMessage) bool {
+	var l piLine
+	if json.Unmarshal(raw, &l) != nil {
+		return false
+	}
+	switch l.Type {
+	case "session":
+		s.link(l.ID)
+	case "turn_start":
+		s.n.Turn++
+	case "message_update":
+		s.piSays(l.Event.Type, l.Event.Delta)
+	case "message_end", "message_start": // of what was streamed, or the log has
+		s.n.EndMessage("")
+	case "tool_execution_start":
+		s.called(narrate.Call{ID: l.ToolID, Name: l.Tool}, l.Args)
+	case "tool_execution_end":
+		s.n.Answered(l.ToolID, narrate.Answer{Content: contentOf(l.Result.Content), Failed: l.IsError})
+	case "turn_end":
+		m, u := &l.Message, &l.Message.Usage
+		s.use(tapedeck.UsageReportedData{CostUSD: u.Cost.Total, TokenCounts: tapedeck.TokenCounts{
+			Model: m.Model, InputTokens: u.Input, OutputTokens: u.Output, TotalTokens: u.Total,
+			CachedInputTokens: u.CacheRead, CacheWriteInputTokens: u.CacheWrite,
+		}})
+		s.failure = ""
+		if m.Stop == "error" || m.Stop == "aborted" {
+			s.failure = m.Error + " (" + m.Stop + ")"
+		}
+	case "agent_end":
+		s.ended = true
+	default:
+		return l.Type == "agent_start" || l.Type == "tool_execution_update"
+	}
+	return true
+}
+
+func (s *stream) piSays(typ, delta string) {
+	switch typ {
+	case "text_delta":
+		s.say("", "", delta)
+	case "thinking_delta":
+		s.think("", "", delta)
+	}
+}

@@ -1,0 +1,70 @@
+package process
+
+// A Preset is what is known of a program that many have. Its members are those
+// of [Options].
+type Preset struct {
+	Name            string
+	Dialect         string
+	Command, Resume []string
+	Env             []string // names of the variables that it may want, and that are ours to give
+	Install         string
+}
+
+// base are the variables without which hardly a program works.
+func base(more ...string) []string {
+	return append([]string{"PATH", "HOME", "LANG", "TMPDIR"}, more...)
+}
+
+var (
+	claudeEnv = base("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CONFIG_DIR")
+	claudeArg = []string{"claude", "-p", "--output-format", "stream-json", "--include-partial-messages", "--verbose"}
+	talkArg   = []string{"--input-format", "stream-json", "--permission-prompt-tool", "stdio"}
+	qwenArg   = []string{"qwen", "--output-format", "stream-json", "--include-partial-messages"}
+	geminiArg = []string{"gemini", "-o", "stream-json"}
+	resumeArg = []string{"--resume", "{session}"}
+	lastArg   = []string{"--", "{task}"} // nothing after it is an option
+	promptArg = []string{"--prompt={task}"}
+)
+
+// args joins lists of arguments into a new one.
+func args(lists ...[]string) []string {
+	var out []string
+	for _, l := range lists {
+		out = append(out, l...)
+	}
+	return out
+}
+
+// Presets are the programs that were tried, in the order of their names. None of
+// them is given leave to do anything that it would ask for: that is for the
+// arguments that a user adds.
+var Presets = []Preset{
+	{
+		Name: "claude", Dialect: "claude-control", Env: claudeEnv, Install: "npm install -g @anthropic-ai/claude-code",
+		Command: args(claudeArg, talkArg), Resume: args(claudeArg, talkArg, resumeArg),
+	},
+	{
+		Name: "claude-print", Dialect: "claude", Env: claudeEnv, Install: "npm install -g @anthropic-ai/claude-code",
+		Command: args(claudeArg, lastArg), Resume: args(claudeArg, resumeArg, lastArg),
+	},
+	{
+		Name: "codex", Dialect: "codex", Env: base("OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_HOME"), Install: "npm install -g @openai/codex",
+		Command: []string{"codex", "exec", "--json", "--skip-git-repo-check", "--", "{task}"},
+		Resume:  []string{"codex", "exec", "--json", "--skip-git-repo-check", "resume", "{session}", "--", "{task}"},
+	},
+	{
+		Name: "gemini", Dialect: "gemini", Env: base("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
+		Install: "npm install -g @google/gemini-cli",
+		Command: args(geminiArg, promptArg), Resume: args(geminiArg, resumeArg, promptArg),
+	},
+	{
+		Name: "opencode", Dialect: "opencode", Env: base("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENCODE_CONFIG", "XDG_CONFIG_HOME", "XDG_DATA_HOME"),
+		Install: "npm install -g opencode-ai",
+		Command: []string{"opencode", "run", "--format", "json", "--", "{task}"},
+		Resume:  []string{"opencode", "run", "--format", "json", "--session", "{session}", "--", "{task}"},
+	},
+	{
+		Name: "qwen", Dialect: "claude", Env: base("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"), Install: "npm install -g @qwen-code/qwen-code",
+		Command: args(qwenArg, promptArg), Resume: args(qwenArg, resumeArg, promptArg),
+	},
+}
