@@ -18,8 +18,8 @@ const maxSaid = 1000
 
 // said adds to a filter the sessions in which its query was said.
 func (h *handler) said(ctx context.Context, f *tapedeck.Filter) error {
-	if _, err := tapedeck.ParseSearch(f.Query); f.Query == "" || h.Search == nil || err != nil {
-		return nil // there are no words in it to look for; the title may still contain it
+	if f.Query == "" || h.Search == nil || !hasWords(f.Query) {
+		return nil // the title may still contain it
 	}
 	s := tapedeck.Search{Text: f.Query, Status: f.Status, Agent: f.Agent, Owner: f.Owner, Limit: searchLimit}
 	seen := map[string]bool{}
@@ -39,6 +39,12 @@ func (h *handler) said(ctx context.Context, f *tapedeck.Filter) error {
 		}
 	}
 	return nil
+}
+
+// hasWords reports whether there is something in a query to look for.
+func hasWords(query string) bool {
+	_, err := tapedeck.ParseSearch(query)
+	return err == nil
 }
 
 // search finds where something was said.

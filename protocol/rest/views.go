@@ -36,13 +36,14 @@ type chronicle interface {
 
 // viewForm changes with the form of views, so that no cache keeps one of an older
 // form.
-const viewForm = 2
+const viewForm = 3
 
 // A viewing is a request for a view.
 type viewing struct {
 	session tapedeck.Session
 	at      int64 // as of this offset
 	query   *query
+	limit   int // most messages, if the request says nothing of it; 0 for what is at hand
 }
 
 // view answers with what make returns for a session as of an offset.
@@ -118,7 +119,7 @@ func (h *handler) snapshot(ctx context.Context, v *viewing) (view.Snapshot, erro
 		return view.Snapshot{}, v.query.err
 	}
 	if !v.query.values.Has("limit") {
-		q.Limit = 0
+		q.Limit = v.limit
 	}
 	return h.Views.Snapshot(ctx, v.session.ID, q)
 }
@@ -143,7 +144,7 @@ func (h *handler) viewRoutes() []route {
 		{"GET /sessions/{id}/state", h.ofSnapshot(state, thread)},
 		{"GET /sessions/{id}/plan", h.ofSnapshot(plan, thread)},
 		{"GET /sessions/{id}/threads", h.ofSnapshot(threads)},
-		{"GET /sessions/{id}/tasks", h.ofSnapshot(taskList, thread, limit, before)},
+		{"GET /sessions/{id}/tasks", h.view(h.tasks, thread, limit, before)},
 		{"GET /sessions/{id}/instances", h.view(h.instances)},
 		{"GET /sessions/{id}/context", h.view(h.context, "instance", thread)},
 		{"GET /sessions/{id}/summary", h.view(h.summary)},
@@ -189,12 +190,16 @@ func (h *handler) replayIndex(ctx context.Context, v *viewing) (any, error) {
 	return h.Views.Index(ctx, v.session.ID, v.at)
 }
 
-func taskList(s *view.Snapshot) any {
+// tasks answers with all tasks, as far as the messages that began them are not
+// too many for one answer.
+func (h *handler) tasks(ctx context.Context, v *viewing) (any, error) {
+	v.limit = maxItems
+	s, err := h.snapshot(ctx, v)
 	return struct {
 		At      int64       `json:"at"`
 		Tasks   []view.Task `json:"tasks"`
 		Earlier int         `json:"earlier,omitempty"`
-	}{s.At, view.Tasks(*s), s.Earlier}
+	}{s.At, view.Tasks(s), s.Earlier}, err
 }
 
 func (h *handler) instances(ctx context.Context, v *viewing) (any, error) {
