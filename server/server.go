@@ -6,6 +6,7 @@ package server
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -22,7 +23,8 @@ type Options struct {
 	REST    http.Handler                // under /api/v1
 	Durable http.Handler                // under /v1/stream
 	Ready   func(context.Context) error // whether requests can be served; nil for always
-	Version string                      // shown on the front page
+	Screen  fs.FS                       // the pages for people, as built; nil for none
+	Version string                      // shown on the front page, where there is no screen
 	Logger  *slog.Logger                // nil for none
 
 	// AllowOrigins are the origins, such as "https://app.example", whose pages
@@ -47,8 +49,21 @@ func New(o Options) http.Handler {
 	mux.Handle("/v1/stream/", o.Durable)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", o.readyz)
-	mux.HandleFunc("GET /{$}", o.front)
+	o.mountPages(mux)
 	return o.recovering(o.guarding(mux))
+}
+
+// mountPages mounts what people see: the screen, or a page that says what there is.
+func (o *Options) mountPages(mux *http.ServeMux) {
+	if o.Screen != nil {
+		s, err := newScreen(o.Screen)
+		if s != nil {
+			mux.Handle("/", s)
+			return
+		}
+		o.Logger.Error("there is no screen", "error", err)
+	}
+	mux.HandleFunc("GET /{$}", o.front)
 }
 
 // alias serves /api/… as /api/v1/…

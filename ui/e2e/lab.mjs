@@ -1,0 +1,139 @@
+// A real server, a real browser, and a promise that each check keeps: nothing
+// on the page fails, and nothing but our own server is asked for anything.
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+export const binary = process.env.TAPEDECK ?? new URL("../../bin/tapedeck", import.meta.url).pathname;
+
+async function freePort() {
+  const s = createServer().listen(0, "127.0.0.1");
+  await new Promise((ok) => s.once("listening", ok));
+  const { port } = s.address();
+  await new Promise((ok) => s.close(ok));
+  return port;
+}
+
+/** A server with a data folder of its own, that can be killed and started again. */
+export class Server {
+  static async start(...args) {
+    const s = new Server();
+    s.data = mkdtempSync(join(tmpdir(), "tapedeck-e2e-"));
+    s.port = await freePort();
+    s.url = `http://127.0.0.1:${s.port}`;
+    s.args = args;
+    await s.up();
+    return s;
+  }
+
+  async up() {
+    const args = ["serve", "--data", this.data, "--listen", `127.0.0.1:${this.port}`, ...this.args];
+    this.output = "";
+    this.process = spawn(binary, args, { stdio: ["ignore", "pipe", "pipe"] });
+    for (const out of [this.process.stdout, this.process.stderr]) out.on("data", (b) => (this.output += b));
+    this.exited = new Promise((ok) => this.process.once("exit", ok));
+    await until(
+      async () => (await fetch(`${this.url}/readyz`).catch(() => undefined))?.ok,
+      "the server is ready",
+      () => this.output,
+    );
+  }
+
+  async kill() {
+    this.process.kill("SIGKILL");
+    await this.exited;
+  }
+
+  async stop() {
+    this.process.kill("SIGTERM");
+    await this.exited;
+    rmSync(this.data, { recursive: true, force: true });
+  }
+
+  async call(method, path, body, type = "application/json") {
+    const response = await fetch(`${this.url}/api/v1${path}`, {
+      method,
+      headers: { "Content-Type": type },
+      body: body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    return response.status === 204 ? undefined : response.json();
+  }
+
+  session(body) {
+    return this.call("POST", "/sessions", body);
+  }
+
+  append(id, events) {
+    return this.call("POST", `/sessions/${id}/events`, events);
+  }
+
+  snapshot(id) {
+    return this.call("GET", `/sessions/${id}/snapshot?limit=10000`);
+  }
+}
+
+/** Waits until something is so. */
+export async function until(so, what, explain = () => "", ms = 15_000) {
+  for (const end = Date.now() + ms; ; ) {
+    if (await so()) return;
+    if (Date.now() > end) throw new Error(`in vain: ${what} ${explain()}`);
+    await new Promise((ok) => setTimeout(ok, 50));
+  }
+}
+
+let browser;
+
+export async function openBrowser() {
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+  });
+}
+
+export async function closeBrowser() {
+  await browser?.close();
+}
+
+/** A browser of its own, as a new visitor has it. `wrong` collects what must not happen. */
+export async function visitor(server, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const wrong = [];
+  const expected = []; // patterns of console errors that a check brings about
+  const page = await context.newPage();
+  page.on("pageerror", (e) => wrong.push(`uncaught: ${e.stack ?? e}`));
+  page.on("console", (m) => {
+    if (m.type() === "error" && !expected.some((p) => p.test(m.text()))) wrong.push(`console: ${m.text()}`);
+  });
+  page.on("dialog", (d) => {
+    wrong.push(`dialog: ${d.message()}`);
+    void d.dismiss();
+  });
+  context.on("request", (r) => {
+    const url = new URL(r.url());
+    if (url.origin !== server.url && url.protocol !== "data:" && url.protocol !== "blob:")
+      wrong.push(`foreign request: ${r.url()}`);
+  });
+  const end = async () => {
+    await context.close();
+    if (wrong.length > 0) throw new Error(wrong.join("\n"));
+  };
+  return { page, context, wrong, expected, end };
+}
+
+/** The events of one turn, as an outside writer appends them. */
+export function turn(invocation, ask, answer, thread) {
+  const event = (type, data, more = {}) => ({ type, invocation, ...(thread ? { thread } : {}), ...more, data });
+  const id = `a_${invocation}`;
+  return [
+    event("message.added", { message: { id: `u_${invocation}`, role: "user", content: ask } }, { actor: "user:ada" }),
+    event("RUN_STARTED", { threadId: thread ?? "main", runId: invocation }),
+    event("TEXT_MESSAGE_START", { messageId: id, role: "assistant" }),
+    ...[answer].flat().map((delta) => event("TEXT_MESSAGE_CONTENT", { messageId: id, delta })),
+    event("TEXT_MESSAGE_END", { messageId: id }),
+    event("RUN_FINISHED", { threadId: thread ?? "main", runId: invocation }),
+  ];
+}

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { Server, turn, until, visitor } from "./lab.mjs";
+
+const chip = (page) => page.getByRole("status", { name: "Connection" });
+const said = (page) => page.getByRole("region", { name: "Conversation" });
+
+/** A server with one session, stopped whatever the check comes to. */
+async function lab(check) {
+  const server = await Server.start();
+  try {
+    await server.session({ id: "s", title: "A talk" });
+    await server.append("s", turn("i1", "first question", ["first ", "answer"]));
+    await check(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+async function shows(page, text) {
+  await said(page).getByText(text, { exact: true }).first().waitFor();
+}
+
+export const checks = {
+  "what happens is seen while it happens": () =>
+    lab(async (server) => {
+      const v = await visitor(server);
+      await v.page.goto(`${server.url}/s/s`);
+      await shows(v.page, "first answer");
+      const [ask, run, begin, ...rest] = turn("i2", "second question", ["half an ", "answer"]);
+      await server.append("s", [ask, run, begin, rest[0]]);
+      await shows(v.page, "half an");
+      await server.append("s", rest.slice(1));
+      await shows(v.page, "half an answer");
+      await v.end();
+    }),
+
+  "a server that was killed and started again is followed on, and nothing is lost or doubled": () =>
+    lab(async (server) => {
+      const v = await visitor(server);
+      v.expected.push(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/);
+      await v.page.goto(`${server.url}/s/s`);
+      await shows(v.page, "first answer");
+      await server.kill();
+      await until(async () => /reconnecting/i.test(await chip(v.page).innerText()), "the chip says that it reconnects");
+      await server.up();
+      await server.append("s", turn("i2", "second question", ["second ", "answer"]));
+      await shows(v.page, "second answer");
+      await until(
+        async () => !/reconnecting/i.test(await chip(v.page).innerText()),
+        "the chip says that it is connected",
+      );
+      const { messages, at } = await server.snapshot("s");
+      const items = await said(v.page).innerText();
+      for (const m of messages) assert.equal(items.split(m.text).length, 2, `${m.text} is there once:\n${items}`);
+      await v.page.getByText(`event ${at} of ${at}`).waitFor();
+      await v.end();
+    }),
+
+  "two browsers see the same": () =>
+    lab(async (server) => {
+      const [a, b] = [await visitor(server), await visitor(server)];
+      for (const v of [a, b]) await v.page.goto(`${server.url}/s/s`);
+      await shows(b.page, "first answer");
+      await a.page
+        .getByRole("button", { name: /rewind to here/i })
+        .first()
+        .waitFor();
+      await server.append("s", turn("i2", "second question", "second answer"));
+      for (const v of [a, b]) await shows(v.page, "second answer");
+      await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i2" });
+      for (const v of [a, b]) {
+        await until(
+          async () => !(await said(v.page).innerText()).includes("second answer"),
+          "what was taken back is gone",
+        );
+      }
+      assert.equal(await said(a.page).innerText(), await said(b.page).innerText());
+      for (const v of [a, b]) await v.end();
+    }),
+
+  "a rewind outlives a reload, and can be undone": () =>
+    lab(async (server) => {
+      await server.append("s", turn("i2", "second question", "second answer"));
+      const v = await visitor(server);
+      await v.page.goto(`${server.url}/s/s`);
+      await shows(v.page, "second answer");
+      await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i2" });
+      const hidden = async () => !(await said(v.page).innerText()).includes("second answer");
+      await until(hidden, "what was taken back is gone");
+      await v.page.reload();
+      await shows(v.page, "first answer");
+      assert.ok(await hidden());
+      assert.deepEqual(
+        (await server.snapshot("s")).messages.map((m) => m.text),
+        ["first question", "first answer"],
+      );
+      await server.call("POST", "/sessions/s/undo");
+      await shows(v.page, "second answer");
+      await v.end();
+    }),
+
+  "a link to a moment shows that moment in another browser": () =>
+    lab(async (server) => {
+      await server.append("s", turn("i2", "second question", "second answer"));
+      const v = await visitor(server);
+      await v.page.goto(`${server.url}/s/s?at=7`);
+      await shows(v.page, "first answer");
+      await v.page.getByText(/event 7 of 14/).waitFor();
+      assert.ok(!(await said(v.page).innerText()).includes("second question"));
+      await v.end();
+    }),
+};

@@ -1,0 +1,343 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { Server, turn, until, visitor } from "./lab.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const said = (page) => page.getByRole("region", { name: "Conversation" });
+const position = (page) => page.getByText(/^event [\d,]+ of [\d,]+$/);
+
+/** A server with a session of two turns, and a page that shows it. */
+async function lab(check, path = "/s/s") {
+  const server = await Server.start();
+  try {
+    await server.session({ id: "s", title: "A talk", agent: "hello" });
+    await server.append("s", [
+      ...turn("i1", "first question", ["first ", "answer"]),
+      ...turn("i2", "second question", "second answer"),
+    ]);
+    const v = await visitor(server);
+    await v.page.goto(server.url + path);
+    await check(v.page, server, v);
+    await v.end();
+  } finally {
+    await server.stop();
+  }
+}
+
+async function at(page, offset) {
+  await until(
+    async () => (await position(page).innerText()).startsWith(`event ${offset} of`),
+    `the playhead is at ${offset}`,
+    () => "",
+  );
+}
+
+export const checks = {
+  "an empty list says how to fill it": async () => {
+    const server = await Server.start();
+    const v = await visitor(server);
+    await v.page.goto(server.url);
+    await v.page.getByText("There is no session yet").waitFor();
+    await v.page.getByText('tapedeck run "Say hello"').waitFor();
+    await v.end();
+    await server.stop();
+  },
+
+  "the list is filtered by the server, and the address keeps the filter": () =>
+    lab(async (page, server) => {
+      await server.session({ id: "other", title: "Something else" });
+      await page.getByText("Something else").waitFor();
+      await page.getByRole("searchbox", { name: "Search" }).fill("talk");
+      await until(async () => (await page.locator("[data-session]").count()) === 1, "one is left");
+      await page.getByLabel("Status").selectOption("complete");
+      await until(() => /status=complete/.test(page.url()) && /q=talk/.test(page.url()), "the address has the filter");
+      await page.reload();
+      await page.locator("[data-session=s]").waitFor();
+      assert.equal(await page.locator("[data-session]").count(), 1);
+      await page.getByRole("button", { name: "Clear" }).click();
+      await page.locator("[data-session=other]").waitFor();
+    }, "/"),
+
+  "rows live: a new session comes into the list by itself, a fork under its parent": () =>
+    lab(async (page, server) => {
+      await page.locator("[data-session=s]").waitFor();
+      await server.call("POST", "/sessions/s/fork", { at: 7, id: "branch", title: "Another way" });
+      await page.locator("[data-session=branch]").waitFor();
+      const ids = await page.locator("[data-session]").evaluateAll((rows) => rows.map((r) => r.dataset.session));
+      assert.deepEqual(ids, ["s", "branch"]);
+    }, "/"),
+
+  "two thousand sessions are less than sixty rows": async () => {
+    const server = await Server.start();
+    for (let i = 0; i < 2000; i += 50)
+      await Promise.all(Array.from({ length: 50 }, (_, n) => server.session({ id: `n${i + n}` })));
+    const v = await visitor(server);
+    await v.page.goto(server.url);
+    await v.page.locator("[data-session]").first().waitFor();
+    const list = v.page.getByRole("region", { name: "List of sessions" });
+    for (let n = 0; n < 40; n++) {
+      await list.evaluate((el) => el.scrollTo(0, el.scrollHeight));
+      await v.page.waitForTimeout(60);
+    }
+    await until(async () => {
+      await list.evaluate((el) => el.scrollTo(0, el.scrollHeight));
+      return (await v.page.locator("[data-session=n0]").count()) === 1;
+    }, "the oldest is reached");
+    assert.ok((await v.page.locator("[data-session]").count()) < 60);
+    await v.end();
+    await server.stop();
+  },
+
+  "rewinding by hand says what it hides, puts the words back, and can be undone after a reload": () =>
+    lab(async (page) => {
+      await said(page).getByText("second answer").waitFor();
+      await said(page).getByText("second question").hover();
+      await page.getByRole("button", { name: "Rewind to here" }).nth(2).click();
+      const dialog = page.getByRole("dialog", { name: "Rewind to here?" });
+      await dialog.getByText(/1 turn, 2 messages, 0 tool calls/).waitFor();
+      await dialog.getByRole("button", { name: "Rewind", exact: true }).click();
+      await until(async () => !(await said(page).innerText()).includes("second answer"), "it is hidden");
+      assert.equal(await page.getByLabel("Message to the agent").inputValue(), "second question");
+      await page.reload();
+      await page.getByText(/The log keeps them/).waitFor();
+      await page.getByRole("button", { name: "Undo" }).click();
+      await said(page).getByText("second answer").waitFor();
+    }),
+
+  "a fork goes its own way from the chosen row": () =>
+    lab(async (page) => {
+      await said(page).getByText("first answer").hover();
+      await page.getByRole("button", { name: "Fork here" }).click();
+      await page.getByRole("dialog", { name: "Fork here?" }).getByRole("button", { name: "Fork", exact: true }).click();
+      await until(() => !/\/s\/s(\?|$)/.test(page.url()), "the fork is open");
+      await said(page).getByText("first answer").waitFor();
+      assert.ok(!(await said(page).innerText()).includes("second"));
+      await page.getByText("fork of s").waitFor();
+    }),
+
+  "keys move the playhead after a click anywhere, and not while somebody types": () =>
+    lab(async (page) => {
+      await said(page).getByText("second answer").click();
+      await page.keyboard.press("Home");
+      await at(page, 1);
+      for (const [key, offset] of [
+        ["u", 2],
+        ["u", 9],
+        ["U", 2],
+        ["Alt+.", 3],
+        ["Alt+,", 2],
+        ["End", 14],
+        ["[", 9],
+        ["]", 9],
+      ]) {
+        await page.keyboard.press(key);
+        await at(page, offset);
+      }
+      await page.getByLabel("Skip idle").click();
+      await page.keyboard.press("Home");
+      await at(page, 1);
+      await page.keyboard.press("L");
+      await at(page, 14);
+      await page.getByLabel("Message to the agent").fill("");
+      await page.keyboard.type("u [ 0 Home");
+      await at(page, 14);
+      assert.equal(await page.getByLabel("Message to the agent").inputValue(), "u [ 0 Home");
+      await page.keyboard.press("Escape");
+      await page.keyboard.press("?");
+      await page.getByRole("dialog", { name: "Keys" }).getByText("previous, next marker").waitFor();
+    }),
+
+  "playing shows the session anew up to its end, and the agent is not called": () =>
+    lab(async (page, server) => {
+      await said(page).getByText("second answer").waitFor();
+      await page.keyboard.press("Home");
+      await at(page, 1);
+      await page.getByText("Playback (the agent is not called)").waitFor();
+      await page.keyboard.press(" ");
+      await at(page, 14);
+      assert.equal((await server.call("GET", "/sessions/s")).head, 14);
+    }),
+
+  "who has scrolled up stays there, and jumps to the latest": () =>
+    lab(async (page, server) => {
+      for (let i = 3; i < 40; i++) await server.append("s", turn(`i${i}`, `question ${i}`, `answer ${i}`));
+      await said(page).getByText("answer 39").waitFor();
+      await said(page).evaluate((el) => el.scrollTo(0, 300));
+      await page.getByRole("button", { name: /Jump to latest/ }).waitFor();
+      const before = await said(page).evaluate((el) => el.scrollTop);
+      await server.append("s", turn("i99", "one more", "the newest"));
+      await page.getByRole("button", { name: /Jump to latest \(\d+ new\)/ }).waitFor();
+      assert.equal(await said(page).evaluate((el) => el.scrollTop), before);
+      await page.getByRole("button", { name: /Jump to latest/ }).click();
+      await said(page).getByText("the newest").waitFor();
+    }),
+
+  "a task is sent, seen, and stopped": async () => {
+    const server = await Server.start("--demo");
+    const v = await visitor(server);
+    const { page } = v;
+    await server.session({ id: "mine", agent: "long" });
+    await page.goto(`${server.url}/s/mine`);
+    await page.getByText("Nothing has been said yet").waitFor();
+    await page.getByLabel("Message to the agent").fill("Take your time");
+    await page.keyboard.press("Enter");
+    await said(page).getByText("Take your time").waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText("Run cancelled").waitFor();
+    await page.getByRole("button", { name: "Send" }).waitFor();
+    await v.end();
+    await server.stop();
+  },
+
+  "what the server refuses is said where it was asked for": () =>
+    lab(async (page, server, v) => {
+      v.expected.push(/status of 4\d\d/);
+      await said(page).getByText("second answer").waitFor();
+      await server.call("POST", "/sessions/s/close");
+      await page.getByText("This session is closed").waitFor();
+      await page.goto(`${server.url}/s/nothing`);
+      await page
+        .getByRole("alert")
+        .getByText(/nothing/)
+        .waitFor();
+    }),
+
+  "events are filtered by channel, type and text, and open": () =>
+    lab(async (page) => {
+      const events = page.getByRole("region", { name: "Events" });
+      await events
+        .getByRole("button", { name: /TEXT_MESSAGE_CONTENT/ })
+        .first()
+        .waitFor();
+      await page.getByRole("button", { name: "chunks", exact: true }).click();
+      await page.getByText("9 events fit").waitFor();
+      await page.getByLabel("Type").fill("message.added");
+      await page.getByText("2 events fit").waitFor();
+      await page.getByRole("searchbox", { name: "Text" }).fill("second");
+      await page.getByText("1 event fits").waitFor();
+      await events.getByRole("button", { name: /message.added/ }).click();
+      await events.getByLabel("event 8").getByText('"offset": 8').waitFor();
+      await page.getByRole("button", { name: "As a task event" }).click();
+      await events.getByText("user_message").waitFor();
+      assert.match(page.url(), /channel=chunks/);
+    }, "/s/s?view=events"),
+
+  "the way back of the browser goes through moments and views": () =>
+    lab(async (page) => {
+      await said(page).getByText("second answer").waitFor();
+      await page.getByRole("tab", { name: "Branches" }).click();
+      await page.getByRole("link", { name: /first question/ }).click();
+      await at(page, 2);
+      await page.goBack();
+      await at(page, 14);
+      await page.getByText("Sessions that share a beginning").waitFor();
+      await page.goBack();
+      await said(page).getByText("second answer").waitFor();
+    }),
+
+  "what was taken back is a branch, and comes back from there": () =>
+    lab(async (page, server) => {
+      await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i2" });
+      await page.goto(`${server.url}/s/s?view=branches`);
+      await page.getByText("Taken back by a rewind").waitFor();
+      await page.getByRole("button", { name: "Bring back" }).click();
+      await until(async () => (await server.snapshot("s")).messages.length === 4, "it is back");
+    }),
+
+  "two sessions are compared from the list": () =>
+    lab(async (page, server) => {
+      await server.call("POST", "/sessions/s/fork", { at: 7, id: "branch", title: "Another way" });
+      await server.append("branch", turn("j1", "another question", "another answer"));
+      await page.locator("[data-session=branch]").waitFor();
+      await page.keyboard.press("j");
+      await page.keyboard.press("x");
+      await page.keyboard.press("j");
+      await page.keyboard.press("x");
+      await page.keyboard.press("c");
+      await page.getByText("The first turn is the same.").waitFor();
+      await page.getByText("another answer").first().waitFor();
+    }, "/"),
+
+  "a thread is looked at alone, cleared, and comes back": () =>
+    lab(async (page, server) => {
+      await server.append("s", turn("r1", "review it", "it is fine", "thread_review"));
+      await page.goto(`${server.url}/s/s?panel=threads`);
+      await said(page).getByText("it is fine").waitFor();
+      await page.getByRole("button", { name: /^thread_review/ }).click();
+      await until(async () => !(await said(page).innerText()).includes("first answer"), "the others are hidden");
+      await page.getByRole("button", { name: "Clear thread_review" }).click();
+      await until(async () => !(await page.locator("main").innerText()).includes("it is fine"), "it is cleared");
+      assert.equal((await server.snapshot("s")).messages.length, 4);
+      await page.getByRole("button", { name: "Undo" }).click();
+      await said(page).getByText("it is fine").waitFor();
+    }),
+
+  "what the agent asks is answered in its place": () =>
+    lab(async (page, server) => {
+      const event = (type, data) => ({ type, invocation: "p1", data });
+      await server.append("s", [
+        event("RUN_STARTED", { threadId: "main", runId: "p1" }),
+        event("permission.requested", {
+          id: "ask_1",
+          message: "May I?",
+          options: [
+            { id: "yes", name: "Yes", kind: "allow_once" },
+            { id: "no", name: "No" },
+          ],
+        }),
+      ]);
+      await said(page).getByText("May I?").waitFor();
+      await said(page).getByRole("button", { name: "Yes" }).click();
+      await said(page)
+        .getByText(/Answered: Yes/)
+        .waitFor();
+      const { events } = await server.call("GET", "/sessions/s/events?type=permission.answered");
+      assert.equal(events[0].data.option, "yes");
+    }),
+
+  "colours follow the system until somebody chooses": () =>
+    lab(async (page) => {
+      const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+      await said(page).getByText("second answer").waitFor();
+      await page.emulateMedia({ colorScheme: "dark" });
+      await until(async () => (await theme()) === "dark", "dark");
+      await page.getByRole("button", { name: "Light colours" }).click();
+      await page.reload();
+      await said(page).getByText("second answer").waitFor();
+      assert.equal(await theme(), "light");
+    }),
+
+  "no page has a fault that axe knows, light or dark": async () => {
+    const server = await Server.start();
+    await server.session({ id: "s", title: "A talk" });
+    await server.append("s", [
+      ...turn("i1", "first question", "**first** answer"),
+      ...turn("i2", "second", "second answer"),
+    ]);
+    await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i2" });
+    for (const colorScheme of ["light", "dark"]) {
+      const v = await visitor(server, { colorScheme, bypassCSP: true });
+      for (const path of [
+        "/",
+        "/s/s",
+        "/s/s?at=4",
+        "/s/s?view=events",
+        "/s/s?view=branches",
+        "/s/s?panel=summary",
+        "/compare?a=s&b=s",
+      ]) {
+        await v.page.goto(server.url + path);
+        await v.page.waitForTimeout(600);
+        await v.page.evaluate(axe);
+        const { violations } = await v.page.evaluate(() => globalThis.axe.run());
+        assert.deepEqual(
+          violations.map((x) => `${path} ${x.id}: ${x.nodes[0].html}`),
+          [],
+        );
+      }
+      await v.end();
+    }
+    await server.stop();
+  },
+};

@@ -1,0 +1,69 @@
+// Takes the pictures in docs/screen anew: node e2e/shots.mjs. Look at each.
+import { mkdirSync } from "node:fs";
+import { closeBrowser, openBrowser, Server, turn, until, visitor } from "./lab.mjs";
+
+const folder = new URL("../../docs/screen/", import.meta.url).pathname;
+mkdirSync(folder, { recursive: true });
+
+const server = await Server.start("--demo");
+await openBrowser();
+await server.call("POST", "/sessions/run", {
+  task: "Find out why the build is red and fix it",
+  agent: "coder",
+  title: "The build is red",
+});
+const { sessions } = await server.call("GET", "/sessions?q=red");
+const id = sessions[0].id;
+await until(
+  async () => (await server.call("GET", `/sessions/${id}`)).status === "complete",
+  "it is done",
+  undefined,
+  60_000,
+);
+await server.call("POST", `/sessions/${id}/task`, { task: "Now write the release notes", agent: "hello" });
+await until(
+  async () => (await server.call("GET", `/sessions/${id}`)).status === "complete",
+  "it is done again",
+  undefined,
+  60_000,
+);
+const { tasks } = await server.call("GET", `/sessions/${id}/tasks`);
+await server.call("POST", `/sessions/${id}/fork`, {
+  at: tasks[1].first,
+  id: "another-way",
+  title: "The build is red, another way",
+});
+await server.append("another-way", turn("j1", "Explain it first", "The total is a **float**: 3 × 0.1 is not 0.3."));
+await server.call("POST", `/sessions/${id}/rewind`, { before_invocation_id: tasks[1].invocation });
+
+const open = async (page) => {
+  await page.getByRole("button", { name: /^Edit/ }).first().click();
+  await page
+    .getByRole("button", { name: /^Bash.*failed/ })
+    .first()
+    .click();
+};
+const shots = [
+  ["sessions", "/"],
+  ["live", "/s/demo_live"],
+  ["playback", `/s/${id}?at=150&panel=plan`, open],
+  ["rewound", `/s/${id}?panel=summary`],
+  ["rewind", `/s/${id}`, (page) => page.getByRole("button", { name: "Rewind to here" }).last().click()],
+  ["events", `/s/${id}?view=events&at=60`, (page) => page.getByRole("button", { name: /^60 / }).click()],
+  ["branches", `/s/${id}?view=branches`],
+  ["compare", `/compare?a=${id}&b=another-way`],
+  ["keys", `/s/${id}`, (page) => page.keyboard.press("?")],
+];
+for (const colorScheme of ["light", "dark"]) {
+  for (const [name, path, act] of shots) {
+    const v = await visitor(server, { colorScheme, viewport: { width: 1280, height: 800 } });
+    await v.page.goto(server.url + path);
+    await v.page.waitForTimeout(1500);
+    await act?.(v.page);
+    await v.page.waitForTimeout(400);
+    await v.page.screenshot({ path: `${folder}${name}-${colorScheme}.png` });
+    await v.end();
+  }
+}
+await closeBrowser();
+await server.stop();

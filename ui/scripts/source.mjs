@@ -1,0 +1,43 @@
+// What the build is made of, as one hash. web/stale_test.go computes the same.
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = fileURLToPath(new URL("..", import.meta.url));
+
+const single = ["index.html", "package-lock.json", "package.json", "tsconfig.json", "vite.config.ts"];
+const folders = ["public", "scripts", "src"];
+
+// files returns the paths, by bytes, with slashes. Tests are not built.
+export function files() {
+  const out = [...single];
+  for (const folder of folders) walk(folder, out);
+  return out.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+}
+
+function walk(folder, out) {
+  let entries = [];
+  try {
+    entries = readdirSync(join(root, folder), { withFileTypes: true });
+  } catch (err) {
+    if (err.code !== "ENOENT") throw err;
+  }
+  for (const entry of entries) {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) walk(path, out);
+    else if (!/\.test\.tsx?$/.test(entry.name)) out.push(path);
+  }
+}
+
+// sourceHash is the sha256 of a line for each file: its hash, two spaces, its path.
+export function sourceHash() {
+  const all = createHash("sha256");
+  for (const path of files()) {
+    const one = createHash("sha256")
+      .update(readFileSync(join(root, path)))
+      .digest("hex");
+    all.update(`${one}  ${path}\n`);
+  }
+  return all.digest("hex");
+}

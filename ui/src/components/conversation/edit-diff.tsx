@@ -1,0 +1,70 @@
+import type { ToolCall } from "@/fold/types";
+
+export interface Edit {
+  path: string;
+  before: string[];
+  after: string[];
+}
+
+/** The edit that a call makes, if its arguments say so in the usual words. */
+export function editOf(call: ToolCall): Edit | undefined {
+  const i = call.input;
+  if (!i || typeof i !== "object" || Array.isArray(i)) return undefined;
+  const path = i.file_path ?? i.path ?? i.filePath ?? i.file;
+  const before = i.old_string ?? i.oldText ?? i.old_str ?? i.old;
+  const after = i.new_string ?? i.newText ?? i.new_str ?? i.new;
+  if (typeof path !== "string" || typeof after !== "string" || (before !== undefined && typeof before !== "string"))
+    return undefined;
+  return { path, before: before ? before.split("\n") : [], after: after.split("\n") };
+}
+
+/** Lines that begin and end both sides are the same; what is between was replaced. */
+export function diffLines(before: string[], after: string[]): { op: " " | "-" | "+"; text: string }[] {
+  const least = Math.min(before.length, after.length);
+  let head = 0;
+  while (head < least && before[head] === after[head]) head++;
+  let tail = 0;
+  while (tail < least - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++;
+  const as = (op: " " | "-" | "+") => (text: string) => ({ op, text });
+  return [
+    ...before.slice(0, head).map(as(" ")),
+    ...before.slice(head, before.length - tail).map(as("-")),
+    ...after.slice(head, after.length - tail).map(as("+")),
+    ...before.slice(before.length - tail).map(as(" ")),
+  ];
+}
+
+const colours = { " ": "", "-": "bg-bad-soft text-bad", "+": "bg-ok-soft text-ok", "@": "text-muted" };
+
+export function DiffLines({ lines, label }: { lines: { op: string; text: string }[]; label: string }) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: no set of fields, but what has a name needs a role
+    <div
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+      tabIndex={0}
+      role="group"
+      aria-label={label}
+      className="max-h-96 overflow-auto rounded-md bg-raised py-1 font-mono text-xs"
+    >
+      {lines.slice(0, 2000).map((l, i) => (
+        <div
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name
+          key={i}
+          className={`px-3 whitespace-pre-wrap [overflow-wrap:anywhere] ${colours[l.op as keyof typeof colours] ?? ""}`}
+        >
+          {l.op} {l.text}
+        </div>
+      ))}
+      {lines.length > 2000 && <div className="px-3 text-muted">{lines.length - 2000} more lines</div>}
+    </div>
+  );
+}
+
+export function EditDiff({ edit }: { edit: Edit }) {
+  return (
+    <>
+      <p className="mb-1 font-mono text-xs">{edit.path}</p>
+      <DiffLines lines={diffLines(edit.before, edit.after)} label={`changes of ${edit.path}`} />
+    </>
+  );
+}

@@ -1,0 +1,160 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import type { Permission } from "@/fold/types";
+import { Icon } from "../icons";
+import { RowView } from "./row";
+import type { Row } from "./rows";
+
+export interface RowActions {
+  onRewind?: (invocation: string) => void;
+  onFork: (at: number) => void;
+  onLink: (at: number) => void;
+  onSeek: (at: number) => void;
+  /** Takes back the newest of what took others back. */
+  onUndo: () => void;
+  onAnswer: (p: Permission, option?: string) => Promise<unknown>;
+}
+
+interface Props {
+  rows: Row[];
+  /** When the session began: times are shown from there. */
+  epoch: number;
+  actions: RowActions;
+  /** The offset of the marker that can be undone. */
+  newest?: number;
+  selected?: string;
+  onSelect: (key?: string) => void;
+  open: ReadonlySet<string>;
+  onToggle: (key: string) => void;
+  /** Rows come at the end while somebody looks: live, or while it plays. */
+  following: boolean;
+  /** What is at the playhead is on its way. */
+  busy: boolean;
+  /** The offset to be brought into sight, when it is another one. */
+  focus?: number;
+  earlier?: { n: number; load: () => void; busy: boolean };
+}
+
+const guess: Record<Row["kind"], number> = { message: 96, tool: 46, end: 40, ask: 120, jump: 56, gap: 36 };
+
+export function Conversation(p: Props) {
+  const { rows, following } = p;
+  const scroller = useRef<HTMLElement>(null);
+  const [atEnd, setAtEnd] = useState(true);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: (i) => guess[rows[i]?.kind ?? "message"],
+    getItemKey: (i) => rows[i]?.key ?? i,
+    anchorTo: "end",
+    followOnAppend: true,
+    scrollEndThreshold: 80,
+    overscan: 3,
+    paddingStart: 12,
+    paddingEnd: 16,
+  });
+  const unseen = useUnseen(rows, atEnd);
+  const stick = atEnd && following;
+  const total = virtual.getTotalSize();
+
+  // The last row grows while it streams: stay at the end if that is where we were.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: with each change of the rows
+  useLayoutEffect(() => {
+    if (stick && rows.length > 0) virtual.scrollToEnd();
+  }, [rows, stick, total]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when another one is asked for
+  useEffect(() => {
+    if (p.focus === undefined || rows.length === 0) return;
+    const i = rows.findLastIndex((r) => r.offset < (p.focus ?? 0));
+    if (i >= 0) virtual.scrollToIndex(i, { align: "end" });
+  }, [p.focus]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when another one is selected
+  useEffect(() => {
+    const i = rows.findIndex((r) => r.key === p.selected);
+    if (i >= 0) virtual.scrollToIndex(i, { align: "auto" });
+  }, [p.selected]);
+
+  const toEnd = () => {
+    virtual.scrollToEnd();
+    setAtEnd(true);
+  };
+  return (
+    <div className="relative min-h-0 flex-1">
+      <section
+        ref={scroller}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        tabIndex={0}
+        aria-label="Conversation"
+        aria-busy={p.busy || undefined}
+        className="h-full overflow-y-auto [overflow-anchor:none]"
+        onScroll={(e) => {
+          const el = e.currentTarget;
+          setAtEnd(el.scrollHeight - el.scrollTop - el.clientHeight < 80);
+        }}
+      >
+        {p.earlier && (
+          <div className="flex justify-center p-2">
+            <button
+              type="button"
+              disabled={p.earlier.busy}
+              onClick={p.earlier.load}
+              className="rounded-md px-3 py-1 text-[13px] text-accent hover:underline disabled:opacity-50"
+            >
+              {p.earlier.busy ? "Loading…" : `Load earlier messages (${p.earlier.n})`}
+            </button>
+          </div>
+        )}
+        <ol className="relative mx-auto max-w-4xl" style={{ height: total }}>
+          {virtual.getVirtualItems().map((v) => {
+            const row = rows[v.index];
+            if (!row) return null;
+            return (
+              <li
+                key={v.key}
+                data-index={v.index}
+                ref={virtual.measureElement}
+                className="absolute inset-x-0 px-4"
+                style={{ transform: `translateY(${v.start}px)` }}
+              >
+                <RowView
+                  row={row}
+                  epoch={p.epoch}
+                  actions={p.actions}
+                  newest={p.newest}
+                  selected={row.key === p.selected}
+                  open={p.open.has(row.key)}
+                  onToggle={p.onToggle}
+                  onSelect={p.onSelect}
+                />
+              </li>
+            );
+          })}
+        </ol>
+      </section>
+      {!atEnd && following && (
+        <button
+          type="button"
+          onClick={toEnd}
+          className="absolute bottom-3 left-1/2 flex -translate-x-1/2 items-center gap-1.5 rounded-full border border-line bg-panel px-3 py-1.5 text-[13px] font-medium shadow-lg hover:bg-raised"
+        >
+          <Icon name="down" className="size-3.5" /> Jump to latest{unseen > 0 ? ` (${unseen} new)` : ""}
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** How many rows have come since somebody scrolled up. */
+function useUnseen(rows: Row[], atEnd: boolean): number {
+  const last = rows.at(-1)?.offset ?? -1;
+  const seen = useRef(last);
+  useEffect(() => {
+    if (atEnd || last < seen.current) seen.current = last;
+  }, [atEnd, last]);
+  if (atEnd) return 0;
+  let n = 0;
+  for (let i = rows.length - 1; i >= 0 && (rows[i] as Row).offset > seen.current; i--) n++;
+  return n;
+}

@@ -1,0 +1,88 @@
+import { lazy, memo, Suspense, useState } from "react";
+import type { Message } from "@/fold/types";
+import { brief, duration } from "../format";
+import { Icon } from "../icons";
+import { JsonView } from "../json";
+
+const Markdown = lazy(() => import("../markdown"));
+
+const roles: Record<string, string> = {
+  user: "User",
+  assistant: "Agent",
+  system: "System",
+  developer: "Developer",
+  tool: "Tool",
+  activity: "Activity",
+};
+
+/** Who says it, for people. */
+export function speakerOf(m: Message): string {
+  const name = m.name ?? (m.role === "assistant" ? m.actor?.replace(/^agent:/, "") : undefined);
+  return name || roles[m.role] || m.role;
+}
+
+export const MessageBody = memo(function MessageBody({ message: m }: { message: Message }) {
+  if (m.role === "reasoning") return <Thinking message={m} />;
+  const streaming = m.status === "running";
+  return (
+    <div className={`${m.role === "user" ? "rounded-md bg-user-soft px-3 py-2" : ""} ${streaming ? "typing-in" : ""}`}>
+      {m.role === "user" || m.role === "tool" ? (
+        <p className="whitespace-pre-wrap [overflow-wrap:anywhere]">{m.text}</p>
+      ) : (
+        <Suspense fallback={<p className="whitespace-pre-wrap [overflow-wrap:anywhere]">{m.text}</p>}>
+          <Markdown text={m.text} streaming={streaming} />
+        </Suspense>
+      )}
+      {m.parts !== undefined && <Attached parts={m.parts} />}
+      {m.content !== undefined && <JsonView value={m.content} label={m.activity_type ?? "activity"} />}
+      <Cut status={m.status} />
+    </div>
+  );
+});
+
+function Cut({ status }: { status: string }) {
+  if (status === "cancelled") return <p className="mt-1 text-xs text-muted">■ cancelled in the middle</p>;
+  if (status === "interrupted") return <p className="mt-1 text-xs text-warn">‖ interrupted in the middle</p>;
+  return null;
+}
+
+/** What the agent said to itself: out of the way until somebody wants it. */
+function Thinking({ message: m }: { message: Message }) {
+  const [open, setOpen] = useState(false);
+  const streaming = m.status === "running";
+  return (
+    <div className="text-[13px] text-muted">
+      <button
+        type="button"
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+        className="flex max-w-full items-center gap-1.5 hover:text-text"
+      >
+        <Icon name={open ? "down" : "forward"} className="size-3.5" />
+        <span className="shrink-0 font-medium">{streaming ? "Thinking" : "Thought"}</span>
+        {m.duration_ms ? <span className="shrink-0">for {duration(m.duration_ms)}</span> : null}
+        {!open && (
+          <span className={`truncate italic ${streaming ? "typing" : ""}`}>
+            {brief(streaming ? m.text.slice(-160) : m.text, 140)}
+          </span>
+        )}
+      </button>
+      {open && (
+        <p className="mt-1 border-l-2 border-line pl-3 whitespace-pre-wrap [overflow-wrap:anywhere]">{m.text}</p>
+      )}
+    </div>
+  );
+}
+
+/** What a message has beside text. Nothing of it is loaded. */
+function Attached({ parts }: { parts: Message["parts"] }) {
+  const list = Array.isArray(parts) ? parts : [];
+  const others = list.filter((p) => p && typeof p === "object" && !Array.isArray(p) && p.type !== "text");
+  if (others.length === 0) return null;
+  return (
+    <details className="mt-1 text-[13px] text-muted">
+      <summary>{others.map((p) => String((p as { type?: unknown }).type)).join(", ")}</summary>
+      <JsonView value={others} label="parts of the message" />
+    </details>
+  );
+}

@@ -1,0 +1,187 @@
+import { memo, type ReactNode, useState } from "react";
+import type { Run } from "@/fold/types";
+import { clock, duration, short } from "../format";
+import { Icon } from "../icons";
+import { Button, IconButton } from "../ui";
+import { Ask } from "./ask";
+import type { RowActions } from "./list";
+import { MessageBody, speakerOf } from "./message";
+import { invocationOf, itemOf, type Row } from "./rows";
+import { ToolBody } from "./tool";
+
+interface Props {
+  row: Row;
+  epoch: number;
+  actions: RowActions;
+  newest?: number;
+  selected: boolean;
+  open: boolean;
+  onToggle: (key: string) => void;
+  onSelect: (key?: string) => void;
+}
+
+export const RowView = memo(function RowView(p: Props) {
+  const { row } = p;
+  switch (row.kind) {
+    case "gap":
+      return <Rule>{duration(row.ms)} idle</Rule>;
+    case "jump":
+      return <Jump {...p} />;
+    case "end":
+      return <End run={row.run} />;
+    default:
+      return <Said {...p} />;
+  }
+});
+
+function Said(p: Props) {
+  const { row, epoch } = p;
+  const began = itemOf(row)?.started_at;
+  const [near, setNear] = useState(false);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: j and k select
+    // biome-ignore lint/a11y/noStaticElementInteractions: likewise
+    <div
+      data-offset={row.offset}
+      onClick={() => p.onSelect(row.key)}
+      onPointerEnter={() => setNear(true)}
+      onPointerLeave={() => setNear(false)}
+      onFocus={() => setNear(true)}
+      onBlur={(e) => !e.currentTarget.contains(e.relatedTarget) && setNear(false)}
+      className={`group relative grid grid-cols-[3.5rem_1fr] gap-x-2 rounded-md border-l-2 py-1.5 pr-1 pl-2 ${p.selected ? "border-accent bg-accent-soft/40" : "border-transparent"}`}
+    >
+      <span className="pt-0.5 text-right text-xs text-muted tabular-nums">
+        {began ? clock(Date.parse(began) - epoch) : ""}
+      </span>
+      <div className="min-w-0">
+        {row.kind === "message" && row.message.role !== "reasoning" && (
+          <p className="text-xs font-semibold text-muted">
+            {speakerOf(row.message)}
+            {row.message.thread !== "main" && <span className="ml-2 font-normal">in {row.message.thread}</span>}
+          </p>
+        )}
+        <Body {...p} />
+      </div>
+      <Actions {...p} all={near || p.selected} />
+    </div>
+  );
+}
+
+function Body({ row, open, onToggle, actions }: Props) {
+  if (row.kind === "message") return <MessageBody message={row.message} />;
+  if (row.kind === "tool") return <ToolBody call={row.call} open={open} onToggle={() => onToggle(row.key)} />;
+  return row.kind === "ask" ? <Ask permission={row.permission} onAnswer={actions.onAnswer} /> : null;
+}
+
+/** What can be done from here; seen at the row that is pointed at, has the focus or is selected. */
+function Actions({ row, actions, selected, all }: Props & { all: boolean }) {
+  const invocation = invocationOf(row);
+  const after = (itemOf(row)?.end_offset ?? row.offset) + 1;
+  return (
+    <div
+      className={`absolute -top-2 right-1 z-10 flex rounded-md border border-line bg-panel shadow-sm ${selected ? "" : "opacity-0 group-hover:opacity-100 focus-within:opacity-100"}`}
+    >
+      {all && (
+        <>
+          <IconButton className="size-7" label="Fork here" keys="b" icon="fork" onClick={() => actions.onFork(after)} />
+          <IconButton
+            className="size-7"
+            label="Play from here"
+            icon="play"
+            onClick={() => actions.onSeek(row.offset + 1)}
+          />
+          <IconButton
+            className="size-7"
+            label="Copy a link to this moment"
+            icon="link"
+            onClick={() => actions.onLink(row.offset + 1)}
+          />
+        </>
+      )}
+      {/* the last: it stays where it is when the others come */}
+      {row.kind === "message" && actions.onRewind && invocation && (
+        <IconButton
+          className="size-7"
+          label="Rewind to here"
+          keys="r"
+          icon="rewind"
+          onClick={() => actions.onRewind?.(invocation)}
+        />
+      )}
+    </div>
+  );
+}
+
+function Rule({ children, className = "text-muted" }: { children: ReactNode; className?: string }) {
+  return (
+    <div className={`flex items-center gap-3 py-2 text-xs ${className}`}>
+      <span className="h-px flex-1 bg-line" />
+      {children}
+      <span className="h-px flex-1 bg-line" />
+    </div>
+  );
+}
+
+const ends: Record<string, [words: string, className: string]> = {
+  complete: ["✓ Run complete", "text-muted"],
+  failed: ["✕ Run failed", "text-bad"],
+  cancelled: ["■ Run cancelled", "text-text"],
+  interrupted: ["‖ Run interrupted", "text-warn"],
+};
+
+/** How a run has ended. */
+function End({ run }: { run: Run }) {
+  const [words, colour] = ends[run.status] ?? [run.status, "text-muted"];
+  const tokens = (run.usage as { totalTokens?: number } | undefined)?.totalTokens;
+  return (
+    <div>
+      <Rule className={colour}>
+        <span className="font-medium">{words}</span>
+        <span className="text-muted">
+          {duration(run.duration_ms)}
+          {tokens ? ` · ${short(tokens)} tokens` : ""}
+          {run.status === "cancelled" && run.resumable !== undefined
+            ? ` · ${run.resumable ? "can be resumed" : "had not begun"}`
+            : ""}
+        </span>
+      </Rule>
+      {run.error && (
+        <p className="mb-2 ml-16 rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-[13px] [overflow-wrap:anywhere]">
+          {run.error.message} {run.error.code && <span className="font-mono text-xs text-muted">{run.error.code}</span>}
+        </p>
+      )}
+    </div>
+  );
+}
+
+const verbs: Record<string, string> = { rewind: "Rewound", clear: "Cleared", overwrite: "Overwritten" };
+
+/** Where the session was taken back; the newest can be brought back from here. */
+function Jump({ row, newest, actions }: Props) {
+  if (row.kind !== "jump") return null;
+  const m = row.marker;
+  if (m.kind === "fork") return <Rule>Forked from here on</Rule>;
+  const undo = m.label === "undo";
+  const to = m.to_offset ?? 0;
+  return (
+    <div
+      role="note"
+      className="my-2 flex items-center gap-3 rounded-md border border-dashed border-accent/60 bg-accent-soft/50 px-3 py-2 text-[13px]"
+    >
+      <Icon name={undo ? "undo" : "rewind"} className="text-accent" />
+      <span className="min-w-0 flex-1">
+        <span className="font-medium">{undo ? "Undone" : (verbs[m.kind] ?? m.kind)}</span>
+        <span className="text-muted">
+          {undo
+            ? `: what was taken back is here again.`
+            : ` to offset ${to}: events ${to} to ${m.offset - 1} are hidden${m.thread && m.thread !== "main" ? ` in ${m.thread}` : ""}. The log keeps them.`}
+        </span>
+      </span>
+      {newest === m.offset && (
+        <Button icon={undo ? "rewind" : "undo"} onClick={() => actions.onUndo()}>
+          {undo ? "Redo" : "Undo"}
+        </Button>
+      )}
+    </div>
+  );
+}

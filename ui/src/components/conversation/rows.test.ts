@@ -1,0 +1,101 @@
+import { describe, expect, it } from "vitest";
+import type { Marker, Message, Run, ToolCall } from "@/fold/types";
+import { invocationOf, isUndo, marksOf, rowsOf } from "./rows";
+
+const time = (s: number) => new Date(Date.UTC(2026, 0, 5, 12, 0, s)).toISOString();
+const item = (offset: number, s = offset) => ({
+  offset,
+  end_offset: offset + 1,
+  thread: "main",
+  invocation: "i1",
+  status: "complete" as const,
+  started_at: time(s),
+  ended_at: time(s),
+});
+const message = (offset: number, m: Partial<Message> = {}): Message => ({
+  ...item(offset),
+  id: `m${offset}`,
+  role: "assistant",
+  text: "words",
+  ...m,
+});
+const call = (offset: number, c: Partial<ToolCall> = {}): ToolCall => ({
+  ...item(offset),
+  id: `c${offset}`,
+  name: "Bash",
+  arguments: "{}",
+  ...c,
+});
+const run = (offset: number, r: Partial<Run> = {}): Run => ({ ...item(offset), ...r });
+const mark = (offset: number, to_offset: number, kind: Marker["kind"] = "rewind"): Marker => ({
+  offset,
+  kind,
+  at: time(offset),
+  to_offset,
+});
+
+describe("rowsOf", () => {
+  it("puts all in the order in which it began, runs where they ended", () => {
+    const rows = rowsOf(
+      { messages: [message(1), message(5)], tool_calls: [call(3)], runs: [run(0, { end_offset: 9 })] },
+      [mark(12, 4)],
+    );
+    expect(rows.map((r) => `${r.kind} ${r.offset}`)).toEqual(["message 1", "tool 3", "message 5", "end 9", "jump 12"]);
+    expect(rows.slice(0, 4).map(invocationOf)).toEqual(["i1", "i1", "i1", "i1"]);
+  });
+
+  it("shows what a tool answered with its call only", () => {
+    const answered = call(1, { id: "c", result: { offset: 2, text: "ok" } });
+    const rows = rowsOf(
+      {
+        messages: [message(2, { role: "tool", tool_call_id: "c" }), message(3, { role: "tool", tool_call_id: "lost" })],
+        tool_calls: [answered],
+        runs: [],
+      },
+      [],
+    );
+    expect(rows.map((r) => r.key)).toEqual(["t1", "m3"]);
+  });
+
+  it("leaves out what says nothing, unless it is still to come", () => {
+    const rows = rowsOf(
+      {
+        messages: [message(1, { text: "" }), message(2, { text: "", status: "running" })],
+        tool_calls: [],
+        runs: [run(0, { end_offset: undefined })],
+      },
+      [],
+    );
+    expect(rows.map((r) => r.key)).toEqual(["m2"]);
+  });
+
+  it("says how long nothing happened", () => {
+    const late = message(4, { started_at: time(1000), ended_at: time(1000) });
+    const rows = rowsOf({ messages: [message(1), late], tool_calls: [], runs: [] }, []);
+    expect(rows.map((r) => r.kind)).toEqual(["message", "gap", "message"]);
+    expect(rows[1]).toMatchObject({ ms: 999_000 });
+  });
+
+  it("keeps the row of what has not changed", () => {
+    const parts = { messages: [message(1)], tool_calls: [call(3)], runs: [] };
+    const [a, b] = [rowsOf(parts, []), rowsOf({ ...parts }, [])];
+    expect(a[0]).toBe(b[0]);
+    expect(a[1]).toBe(b[1]);
+  });
+});
+
+describe("marksOf", () => {
+  it("shows what had happened by then, and was not itself taken back", () => {
+    const markers = [mark(10, 4), mark(20, 15), { ...mark(30, 0, "user") }];
+    expect(marksOf(markers, 15).map((m) => m.offset)).toEqual([10]);
+    expect(marksOf(markers, 99).map((m) => m.offset)).toEqual([10, 20]);
+    expect(marksOf([mark(10, 4), mark(20, 2)], 99).map((m) => m.offset)).toEqual([20]);
+  });
+
+  it("knows an undo: a jump to the marker of another one", () => {
+    const all = [mark(10, 4), mark(11, 10)];
+    expect(isUndo(all[1] as Marker, all)).toBe(true);
+    expect(isUndo(all[0] as Marker, all)).toBe(false);
+    expect(marksOf(all, 99)).toMatchObject([{ offset: 11, label: "undo" }]);
+  });
+});

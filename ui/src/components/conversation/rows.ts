@@ -1,0 +1,129 @@
+import type { Marker, Message, Permission, Run, Snapshot, ToolCall } from "@/fold/types";
+
+/** One row of a conversation. Its key stays the same as long as what it shows is the same thing. */
+export type Row =
+  | { kind: "message"; key: string; offset: number; message: Message }
+  | { kind: "tool"; key: string; offset: number; call: ToolCall }
+  | { kind: "end"; key: string; offset: number; run: Run }
+  | { kind: "ask"; key: string; offset: number; permission: Permission }
+  | { kind: "jump"; key: string; offset: number; marker: Marker }
+  | { kind: "gap"; key: string; offset: number; ms: number };
+
+/** A pause longer than this between two rows is shown. */
+const longPause = 5 * 60_000;
+
+// The fold makes a new object of an item when it changes, and so is its row.
+const rowOf = {
+  tool: new WeakMap<object, Row>(),
+  message: new WeakMap<object, Row>(),
+  end: new WeakMap<object, Row>(),
+};
+
+function remembered<T extends object>(rows: WeakMap<object, Row>, item: T, make: (item: T) => Row): Row {
+  let row = rows.get(item);
+  if (!row) {
+    row = make(item);
+    rows.set(item, row);
+  }
+  return row;
+}
+
+const toolRow = (call: ToolCall): Row => ({ kind: "tool", key: `t${call.offset}`, offset: call.offset, call });
+const messageRow = (message: Message): Row => ({
+  kind: "message",
+  key: `m${message.offset}`,
+  offset: message.offset,
+  message,
+});
+const endRow = (run: Run): Row => ({ kind: "end", key: `r${run.offset}`, offset: run.end_offset ?? run.offset, run });
+
+export type Parts = Pick<Snapshot, "messages" | "tool_calls" | "runs"> & { permissions?: Permission[] };
+
+/** The rows of what is in force, in the order in which it began. */
+export function rowsOf(parts: Parts, markers: Marker[]): Row[] {
+  const rows: Row[] = [];
+  const answered = new Set<string>();
+  for (const call of parts.tool_calls) {
+    rows.push(remembered(rowOf.tool, call, toolRow));
+    if (call.result) answered.add(call.id);
+  }
+  for (const message of parts.messages) {
+    if (isShown(message, answered)) rows.push(remembered(rowOf.message, message, messageRow));
+  }
+  for (const run of parts.runs) {
+    if (run.end_offset !== undefined) rows.push(remembered(rowOf.end, run, endRow));
+  }
+  for (const permission of parts.permissions ?? []) {
+    rows.push({ kind: "ask", key: `p${permission.offset}`, offset: permission.offset, permission });
+  }
+  const first = rows.reduce((n, r) => Math.min(n, r.offset), Number.POSITIVE_INFINITY);
+  for (const marker of markers) {
+    if (marker.offset > first || marker.offset === markers.at(-1)?.offset)
+      rows.push({ kind: "jump", key: `j${marker.offset}`, offset: marker.offset, marker });
+  }
+  rows.sort((a, b) => a.offset - b.offset);
+  return withPauses(rows);
+}
+
+/** What a tool answered is shown with its call; a message without a word is not shown. */
+function isShown(m: Message, answered: Set<string>): boolean {
+  if (m.role === "tool") return !(m.tool_call_id && answered.has(m.tool_call_id));
+  return m.text !== "" || m.parts !== undefined || m.content !== undefined || m.status === "running";
+}
+
+function withPauses(rows: Row[]): Row[] {
+  const out: Row[] = [];
+  let last = Number.NaN;
+  for (const row of rows) {
+    const began = timeOf(row, "started_at");
+    if (began - last > longPause)
+      out.push({ kind: "gap", key: `g${row.offset}`, offset: row.offset, ms: began - last });
+    out.push(row);
+    last = Math.max(timeOf(row, "ended_at"), Number.isNaN(last) ? 0 : last) || last;
+  }
+  return out;
+}
+
+function timeOf(row: Row, which: "started_at" | "ended_at"): number {
+  if (row.kind === "jump") return Date.parse(row.marker.at);
+  const item = itemOf(row);
+  if (!item) return Number.NaN;
+  if (row.kind === "end") return Date.parse(item.ended_at ?? item.started_at);
+  return Date.parse(item[which] ?? item.started_at);
+}
+
+export function itemOf(row: Row): Message | ToolCall | Run | Permission | undefined {
+  if (row.kind === "message") return row.message;
+  if (row.kind === "tool") return row.call;
+  if (row.kind === "ask") return row.permission;
+  return row.kind === "end" ? row.run : undefined;
+}
+
+/** The invocation that a row belongs to. */
+export function invocationOf(row: Row): string | undefined {
+  return itemOf(row)?.invocation;
+}
+
+/** Whether it took back what was before it. */
+export function isJump(m: Marker): boolean {
+  return m.kind === "rewind" || m.kind === "clear" || m.kind === "overwrite";
+}
+
+/** Whether it brought back what another one had taken. */
+export function isUndo(m: Marker, all: Marker[]): boolean {
+  return isJump(m) && all.some((o) => isJump(o) && o.offset === m.to_offset);
+}
+
+/** The places of a conversation where it was taken back, or left its parent, that had come by then. */
+export function marksOf(markers: Marker[], at: number, thread?: string): Marker[] {
+  const all = markers.filter(
+    (m) =>
+      (isJump(m) || m.kind === "fork") &&
+      m.offset < at &&
+      (!thread || !m.thread || m.thread === thread || m.thread === "main"),
+  );
+  const jumps = all.filter(isJump);
+  return all
+    .filter((m) => !jumps.some((j) => j.offset > m.offset && (j.to_offset ?? 0) <= m.offset))
+    .map((m) => (isUndo(m, jumps) ? { ...m, label: "undo" } : m));
+}

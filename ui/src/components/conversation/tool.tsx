@@ -1,0 +1,108 @@
+import { memo } from "react";
+import type { ToolCall } from "@/fold/types";
+import { brief, duration } from "../format";
+import { Icon } from "../icons";
+import { Plain, pretty } from "../json";
+import { EditDiff, editOf } from "./edit-diff";
+
+const marks: Record<string, [mark: string, word: string, className: string]> = {
+  pending: ["◌", "pending", "text-muted"],
+  running: ["●", "running", "text-run"],
+  complete: ["✓", "ok", "text-ok"],
+  failed: ["✕", "failed", "text-bad"],
+  cancelled: ["■", "cancelled", "text-muted"],
+  interrupted: ["‖", "interrupted", "text-warn"],
+};
+
+interface Props {
+  call: ToolCall;
+  open: boolean;
+  onToggle: () => void;
+}
+
+export const ToolBody = memo(function ToolBody({ call, open, onToggle }: Props) {
+  const [mark, word, colour] = marks[call.status] ?? ["•", call.status, ""];
+  return (
+    <div
+      className={`rounded-md border ${call.status === "failed" ? "border-bad/40" : "border-line"} bg-panel text-[13px]`}
+    >
+      <button
+        type="button"
+        aria-expanded={open}
+        onClick={onToggle}
+        className="flex w-full items-center gap-2 rounded-md px-2.5 py-1.5 text-left hover:bg-raised"
+      >
+        <Icon name={open ? "down" : "forward"} className="size-3.5 text-muted" />
+        <span className="shrink-0 font-mono font-medium">{call.name || "tool"}</span>
+        <span className="min-w-0 flex-1 truncate font-mono text-xs text-muted">{gist(call)}</span>
+        <span className="shrink-0 text-xs text-muted tabular-nums">{duration(call.duration_ms)}</span>
+        <span className={`shrink-0 text-xs font-medium ${colour}`}>
+          <span aria-hidden="true" className={call.status === "running" ? "animate-pulse" : ""}>
+            {mark}
+          </span>{" "}
+          {word}
+        </span>
+      </button>
+      {open && <ToolDetails call={call} />}
+    </div>
+  );
+});
+
+function ToolDetails({ call }: { call: ToolCall }) {
+  const edit = editOf(call);
+  const error = call.result?.error;
+  return (
+    <div className="flex flex-col gap-2 border-t border-line p-2.5">
+      <Part
+        name={call.input === undefined ? "Arguments, so far or as they are" : "Arguments"}
+        wanted={call.arguments !== "" || call.input !== undefined}
+      >
+        {edit ? (
+          <EditDiff edit={edit} />
+        ) : (
+          <Plain
+            text={call.input === undefined ? call.arguments : pretty(call.input)}
+            label={`arguments of ${call.name}`}
+          />
+        )}
+      </Part>
+      <Part name="Error" wanted={error !== undefined}>
+        <Plain text={error ?? ""} label={`error of ${call.name}`} className="text-bad" />
+      </Part>
+      <Part
+        name={call.status === "failed" ? "Output of the tool, which failed" : "Output"}
+        wanted={call.result !== undefined}
+      >
+        <Plain text={call.result?.text || "(nothing)"} label={`output of ${call.name}`} />
+      </Part>
+      {!call.result && <p className="text-muted">{noAnswer[call.status] ?? "No answer yet"}</p>}
+    </div>
+  );
+}
+
+const noAnswer: Record<string, string> = {
+  cancelled: "The run was cancelled before an answer came",
+  interrupted: "The run was interrupted before an answer came",
+};
+
+function Part({ name, wanted, children }: { name: string; wanted: boolean; children: React.ReactNode }) {
+  if (!wanted) return null;
+  return (
+    <div>
+      <h4 className="mb-1 text-xs font-medium text-muted">{name}</h4>
+      {children}
+    </div>
+  );
+}
+
+/** What a call is about, on one line: the first text among its arguments. */
+export function gist(call: ToolCall): string {
+  const input = call.input;
+  if (input && typeof input === "object" && !Array.isArray(input)) {
+    const preferred = ["command", "cmd", "file_path", "path", "pattern", "query", "url", "description"];
+    for (const name of preferred) if (typeof input[name] === "string") return brief(input[name]);
+    const first = Object.values(input).find((v): v is string => typeof v === "string");
+    if (first !== undefined) return brief(first);
+  }
+  return brief(call.arguments);
+}

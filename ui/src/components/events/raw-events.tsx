@@ -1,0 +1,227 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useRef, useState } from "react";
+import type { Event } from "@/fold/types";
+import { type RawFilter, useRawEvents } from "@/hooks/raw-events";
+import { useSettled } from "@/hooks/tick";
+import { plural } from "../format";
+import { Button, ErrorBox, field, Notice } from "../ui";
+import { EventRow } from "./event-row";
+
+const channels = ["chunks", "toolCalls", "agentState", "workflow", "terminal", "presence", "session"];
+
+/** Events from an offset up to another, of one thread or of all, that were taken back. */
+export interface Hidden {
+  from: number;
+  to: number;
+  thread?: string;
+}
+
+interface Props {
+  hidden: Hidden[];
+  id: string;
+  head: number;
+  /** Events before this offset are played. */
+  at: number;
+  live: boolean;
+  epoch: number;
+  filter: RawFilter;
+  onFilter: (f: RawFilter) => void;
+  onSeek: (at: number) => void;
+}
+
+/** The log itself, event by event. */
+export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter, onSeek }: Props) {
+  const scroller = useRef<HTMLElement>(null);
+  const [follow, setFollow] = useState(true);
+  const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
+  const [range, setRange] = useState({ first: Math.max(0, at - 40), last: at + 40 });
+  const filtered = Boolean(filter.channel || filter.type || filter.q);
+  const list = useRawEvents(id, head, filter, range);
+  const virtual = useVirtualizer({
+    count: list.count,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => 28,
+    overscan: 10,
+    onChange: (v) => {
+      const { startIndex: first = 0, endIndex: last = 0 } = v.range ?? {};
+      setRange((r) => (r.first === first && r.last === last ? r : { first, last }));
+    },
+  });
+  const items = virtual.getVirtualItems();
+  const lastShown = items.at(-1)?.index ?? 0;
+
+  // Where the playhead is stays in sight, unless somebody looks elsewhere.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: with the playhead only
+  useEffect(() => {
+    if (follow && !filtered && list.count > 0)
+      virtual.scrollToIndex(Math.max(0, Math.min(at, list.count) - 1), { align: live ? "end" : "center" });
+  }, [at, follow, filtered, live, list.count > 0]);
+  const { more, busy } = list;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: more is another one each time
+  useEffect(() => {
+    if (filtered && more && !busy && lastShown > list.count - 50) more();
+  }, [filtered, busy, lastShown, list.count, head]);
+
+  const toggle = (offset: number) =>
+    setOpen((o) => {
+      const next = new Set(o);
+      if (!next.delete(offset)) next.add(offset);
+      return next;
+    });
+  return (
+    <div className="flex h-full min-w-0 flex-1 flex-col">
+      <Filters filter={filter} onFilter={onFilter} />
+      <div className="flex items-center gap-3 border-b border-line px-4 py-1 text-[13px] text-muted">
+        <span role="status">{filtered ? plural(list.count, "event fits", "events fit") : plural(head, "event")}</span>
+        <label className="flex items-center gap-1.5">
+          <input type="checkbox" checked={follow} onChange={(e) => setFollow(e.target.checked)} /> Follow the playhead
+        </label>
+        <GoTo
+          head={head}
+          onGo={(n) => {
+            setFollow(false);
+            if (!filtered) virtual.scrollToIndex(n, { align: "center" });
+          }}
+        />
+      </div>
+      {list.error && (
+        <div className="p-3">
+          <ErrorBox error={list.error} />
+        </div>
+      )}
+      <section
+        ref={scroller}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        tabIndex={0}
+        aria-label="Events"
+        className="min-h-0 flex-1 overflow-auto [overflow-anchor:none]"
+        onWheel={() => setFollow(false)}
+      >
+        {list.count === 0 && !list.busy && <Notice title={filtered ? "No event fits" : "There is no event yet"} />}
+        <ol className="relative min-w-[44rem]" style={{ height: virtual.getTotalSize() }}>
+          {items.map((v) => {
+            const event = list.get(v.index);
+            return (
+              <li
+                key={v.key}
+                data-index={v.index}
+                ref={virtual.measureElement}
+                className="absolute inset-x-0"
+                style={{ transform: `translateY(${v.start}px)` }}
+              >
+                {event ? (
+                  <EventRow
+                    id={id}
+                    event={event}
+                    epoch={epoch}
+                    current={event.offset === at - 1}
+                    ahead={event.offset >= at}
+                    struck={isHidden(event, hidden)}
+                    open={open.has(event.offset)}
+                    onToggle={toggle}
+                    onSeek={onSeek}
+                  />
+                ) : (
+                  <div className="h-7 px-4 py-1 text-xs text-muted tabular-nums">{filtered ? "" : v.index}</div>
+                )}
+              </li>
+            );
+          })}
+        </ol>
+      </section>
+    </div>
+  );
+}
+
+/** Events of the channel session are never taken back. */
+function isHidden(e: Event, hidden: Hidden[]): boolean {
+  if (e.channel === "session") return false;
+  return hidden.some(
+    (h) => h.from <= e.offset && e.offset < h.to && (h.thread === undefined || h.thread === (e.thread ?? "main")),
+  );
+}
+
+function Filters({ filter, onFilter }: { filter: RawFilter; onFilter: (f: RawFilter) => void }) {
+  const [type, setType] = useState(filter.type ?? "");
+  const [q, setQ] = useState(filter.q ?? "");
+  const settled = useSettled(`${type}\n${q}`, 300);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was typed is told when the typing pauses
+  useEffect(() => {
+    if (type !== (filter.type ?? "") || q !== (filter.q ?? ""))
+      onFilter({ ...filter, type: type || undefined, q: q || undefined });
+  }, [settled]);
+  const on = new Set((filter.channel ?? "").split(",").filter(Boolean));
+  const toggle = (c: string) => {
+    if (!on.delete(c)) on.add(c);
+    onFilter({ ...filter, channel: [...on].join(",") || undefined });
+  };
+  return (
+    <search aria-label="Filter the events">
+      <form
+        onSubmit={(e) => e.preventDefault()}
+        className="flex flex-wrap items-center gap-1.5 border-b border-line bg-panel px-4 py-2"
+      >
+        {channels.map((c) => (
+          <button
+            key={c}
+            type="button"
+            aria-pressed={on.has(c)}
+            onClick={() => toggle(c)}
+            className={`rounded-full border px-2 py-px text-xs ${on.has(c) ? "border-accent bg-accent-soft font-medium" : "border-line text-muted hover:text-text"}`}
+          >
+            {c}
+          </button>
+        ))}
+        <input
+          aria-label="Type"
+          placeholder="Type"
+          className={`${field} w-48`}
+          value={type}
+          onChange={(e) => setType(e.target.value)}
+        />
+        <input
+          id="event-search"
+          type="search"
+          aria-label="Text"
+          placeholder="Text"
+          className={`${field} w-48`}
+          value={q}
+          onChange={(e) => setQ(e.target.value)}
+        />
+        {(filter.channel || type || q) && (
+          <Button
+            look="ghost"
+            icon="close"
+            onClick={() => {
+              setType("");
+              setQ("");
+              onFilter({});
+            }}
+          >
+            Clear
+          </Button>
+        )}
+      </form>
+    </search>
+  );
+}
+
+function GoTo({ head, onGo }: { head: number; onGo: (offset: number) => void }) {
+  return (
+    <form
+      className="ml-auto flex items-center gap-1.5"
+      onSubmit={(e) => {
+        e.preventDefault();
+        const n = Number(new FormData(e.currentTarget).get("offset"));
+        if (Number.isSafeInteger(n) && n >= 0) onGo(Math.min(n, head - 1));
+      }}
+    >
+      <label className="flex items-center gap-1.5">
+        Offset <input name="offset" inputMode="numeric" className={`${field} h-6 w-20`} />
+      </label>
+      <Button type="submit" className="h-6">
+        Go
+      </Button>
+    </form>
+  );
+}

@@ -1,0 +1,65 @@
+/** A length of time as on a tape counter: 4:32 or 1:04:32, with tenths if asked for. */
+export function clock(ms: number, tenths = false): string {
+  const neg = ms < 0 ? "-" : "";
+  const t = Math.floor(Math.abs(ms) / 100) / 10;
+  const s = Math.floor(t % 60);
+  const m = Math.floor(t / 60) % 60;
+  const h = Math.floor(t / 3600);
+  const tail = tenths ? `.${Math.floor((t * 10) % 10)}` : "";
+  const two = (n: number) => String(n).padStart(2, "0");
+  return neg + (h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`) + tail;
+}
+
+/** A length of time in words: 120ms, 4.2s, 3m 12s, 2h 5m, 3d 4h. */
+export function duration(ms: number | undefined): string {
+  if (ms === undefined || !Number.isFinite(ms)) return "";
+  if (ms < 1000) return `${Math.round(ms)}ms`;
+  const s = ms / 1000;
+  if (s < 60) return `${s < 10 ? s.toFixed(1) : Math.round(s)}s`;
+  const m = Math.floor(s / 60);
+  if (m < 60) return `${m}m ${Math.floor(s % 60)}s`;
+  const h = Math.floor(m / 60);
+  return h < 48 ? `${h}h ${m % 60}m` : `${Math.floor(h / 24)}d ${h % 24}h`;
+}
+
+/** A number that only has to be about right: 950, 4.1k, 2.3M. */
+export function short(n: number): string {
+  if (n < 1000) return String(n);
+  if (n < 1e6) return `${(n / 1e3).toFixed(n < 1e4 ? 1 : 0)}k`;
+  return `${(n / 1e6).toFixed(1)}M`;
+}
+
+export function dollars(n: number): string {
+  return `$${n < 0.01 && n > 0 ? n.toFixed(4) : n.toFixed(2)}`;
+}
+
+export function plural(n: number, one: string, many = `${one}s`): string {
+  return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+}
+
+/** The day of a time as a heading: Today, Yesterday, Mon 16 November. */
+export function day(at: string, now = Date.now()): string {
+  const d = new Date(at);
+  const days = Math.round((midnight(now) - midnight(d.getTime())) / 86_400_000);
+  if (days === 0) return "Today";
+  if (days === 1) return "Yesterday";
+  const year = d.getFullYear() === new Date(now).getFullYear() ? undefined : "numeric";
+  return d.toLocaleDateString("en-GB", { weekday: "short", day: "numeric", month: "long", year });
+}
+
+function midnight(ms: number): number {
+  return new Date(ms).setHours(0, 0, 0, 0);
+}
+
+export function timeOfDay(at: string): string {
+  return new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+}
+
+/** The beginning of a text on one line. */
+export function brief(text: string, max = 120): string {
+  const line = text
+    .slice(0, max * 4)
+    .replace(/\s+/g, " ")
+    .trim();
+  return line.length > max ? `${line.slice(0, max - 1)}…` : line;
+}

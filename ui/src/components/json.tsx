@@ -1,0 +1,40 @@
+import { useState } from "react";
+import type { Json } from "@/fold/types";
+import { short } from "./format";
+import { Button } from "./ui";
+
+/** So many characters are drawn at once; more only if somebody wants them. */
+const most = 20_000;
+
+/** Text as it is, with its beginning only if it is long. */
+export function Plain({ text, label, className = "" }: { text: string; label: string; className?: string }) {
+  const [all, setAll] = useState(false);
+  const cut = !all && text.length > most;
+  return (
+    <div>
+      {/* biome-ignore lint/a11y/useSemanticElements: no set of fields, but what has a name needs a role */}
+      <pre
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        tabIndex={0}
+        role="group"
+        aria-label={label}
+        className={`max-h-96 overflow-auto rounded-md bg-raised px-3 py-2 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere] ${className}`}
+      >
+        {cut ? text.slice(0, most) : text}
+      </pre>
+      {cut && (
+        <Button look="ghost" onClick={() => setAll(true)}>
+          Show all {short(text.length)} characters
+        </Button>
+      )}
+    </div>
+  );
+}
+
+export function JsonView({ value, label }: { value: Json | undefined; label: string }) {
+  return <Plain text={pretty(value)} label={label} />;
+}
+
+export function pretty(value: unknown): string {
+  return JSON.stringify(value, null, 2) ?? "";
+}

@@ -1,0 +1,106 @@
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { api } from "@/data/api";
+import { useSettled } from "@/hooks/tick";
+import type { ListSearch } from "@/router/search";
+import { statuses, statusLabel } from "./status";
+import { Button, field } from "./ui";
+
+interface Props {
+  filter: ListSearch;
+  onChange: (f: ListSearch) => void;
+}
+
+export function SessionFilters({ filter, onChange }: Props) {
+  const agents = useQuery({ queryKey: ["agents"], queryFn: ({ signal }) => api.agents({ signal }), staleTime: 60_000 });
+  const names = new Set((agents.data ?? []).map((a) => a.name));
+  if (filter.agent) names.add(filter.agent);
+  const set = (f: Partial<ListSearch>) => onChange({ ...filter, ...f });
+  const any = Object.values(filter).some(Boolean);
+  return (
+    <search aria-label="Filter the sessions">
+      <form
+        onSubmit={(e) => e.preventDefault()}
+        className="flex flex-wrap items-center gap-2 border-b border-line bg-panel px-4 py-2"
+      >
+        <TextFilter value={filter.q ?? ""} onChange={(q) => set({ q: q || undefined })} />
+        <select
+          aria-label="Status"
+          className={field}
+          value={filter.status ?? ""}
+          onChange={(e) => set({ status: e.target.value || undefined })}
+        >
+          <option value="">Any status</option>
+          {statuses.map((s) => (
+            <option key={s} value={s}>
+              {statusLabel(s)}
+            </option>
+          ))}
+        </select>
+        <select
+          aria-label="Agent"
+          className={field}
+          value={filter.agent ?? ""}
+          onChange={(e) => set({ agent: e.target.value || undefined })}
+        >
+          <option value="">Any agent</option>
+          {[...names].map((n) => (
+            <option key={n}>{n}</option>
+          ))}
+        </select>
+        <label className="flex items-center gap-1.5 text-[13px] text-muted">
+          From
+          <input
+            type="date"
+            className={field}
+            value={filter.from ?? ""}
+            onChange={(e) => set({ from: e.target.value || undefined })}
+          />
+        </label>
+        <label className="flex items-center gap-1.5 text-[13px] text-muted">
+          before
+          <input
+            type="date"
+            className={field}
+            value={filter.to ?? ""}
+            onChange={(e) => set({ to: e.target.value || undefined })}
+          />
+        </label>
+        {any && (
+          <Button look="ghost" icon="close" onClick={() => onChange({})}>
+            Clear
+          </Button>
+        )}
+      </form>
+    </search>
+  );
+}
+
+/** The text goes into the filter when the typing pauses. */
+function TextFilter({ value, onChange }: { value: string; onChange: (q: string) => void }) {
+  const [text, setText] = useState(value);
+  const [told, setTold] = useState(value);
+  if (value !== told) {
+    setTold(value); // the URL has changed: back, or Clear
+    setText(value);
+  }
+  const settled = useSettled(text, 250);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only what was typed is told
+  useEffect(() => {
+    if (settled === text && settled !== value) {
+      setTold(settled);
+      onChange(settled);
+    }
+  }, [settled]);
+  return (
+    <input
+      id="search"
+      type="search"
+      placeholder="Search titles, ids and texts"
+      aria-label="Search"
+      className={`${field} w-72 max-w-full`}
+      value={text}
+      onChange={(e) => setText(e.target.value)}
+    />
+  );
+}

@@ -1,0 +1,57 @@
+import { Link } from "@tanstack/react-router";
+import type { Row } from "@/hooks/sessions";
+import { useNow } from "@/hooks/tick";
+import { clock, plural, timeOfDay } from "./format";
+import { Icon } from "./icons";
+import { Spark } from "./spark";
+import { StatusChip } from "./status";
+
+interface Props {
+  row: Row;
+  selected: boolean;
+  marked: boolean;
+  onMark: () => void;
+  /** The list does not move: time to load what is dear. */
+  still: boolean;
+}
+
+export function SessionRow({ row: { session: s, depth }, selected, marked, onMark, still }: Props) {
+  const live = s.status === "running";
+  const now = useNow(1000, live);
+  const ends = live ? now : Date.parse(s.updated_at);
+  return (
+    <div
+      data-session={s.id}
+      className={`flex h-[52px] items-center gap-3 border-b border-l-2 border-line pr-3 hover:bg-panel ${selected ? "border-l-accent bg-panel" : "border-l-transparent"}`}
+      style={{ paddingLeft: 8 + Math.min(depth, 6) * 24 }}
+    >
+      <input type="checkbox" checked={marked} onChange={onMark} aria-label={`Mark ${s.title || s.id} to compare it`} />
+      <span className="w-28 shrink-0">
+        <StatusChip status={s.status ?? "idle"} />
+      </span>
+      <Link to="/s/$id" params={{ id: s.id }} className="min-w-0 flex-1 py-1" data-keys-pass>
+        <span className="flex items-center gap-1.5 truncate font-medium">
+          {s.parent && <Icon name="fork" className="size-3.5 text-muted" />}
+          <span className="truncate">{s.title || s.id}</span>
+        </span>
+        <span className="block truncate text-xs text-muted">
+          <span className="font-mono">{s.id}</span>
+          {s.parent && ` · ${s.copy ? "copy" : "fork"} of ${s.parent} at ${s.fork_at ?? 0}`}
+        </span>
+      </Link>
+      <span className="hidden w-24 truncate text-[13px] text-muted lg:block">{s.agent}</span>
+      <span className="hidden w-12 text-right text-[13px] text-muted tabular-nums sm:block">
+        {timeOfDay(s.created_at)}
+      </span>
+      <span className="hidden w-16 text-right text-[13px] tabular-nums sm:block">
+        {clock(ends - Date.parse(s.created_at))}
+      </span>
+      <span className="hidden w-24 text-right text-[13px] text-muted tabular-nums md:block">
+        {plural(s.head, "event")}
+      </span>
+      <span className="hidden w-44 md:block">
+        <Spark id={s.id} live={live} wanted={still} />
+      </span>
+    </div>
+  );
+}

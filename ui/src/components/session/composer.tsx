@@ -1,0 +1,136 @@
+import { useMutation } from "@tanstack/react-query";
+import { useEffect, useRef, useState } from "react";
+import { api } from "@/data/api";
+import type { Run, SessionInfo } from "@/fold/types";
+import { Button, ErrorBox, Kbd } from "../ui";
+
+interface Props {
+  id: string;
+  thread: string;
+  session: SessionInfo;
+  /** The newest run of the thread. */
+  run?: Run;
+  live: boolean;
+  onLive: () => void;
+}
+
+/** What was being written stays over a reload, for each session. */
+const draftKey = (id: string) => `tapedeck.draft.${id}`;
+
+/** Puts words into the composer of a session that is open, or will be. */
+export function putDraft(id: string, text: string): void {
+  sessionStorage.setItem(draftKey(id), text);
+  dispatchEvent(new CustomEvent("tapedeck:draft", { detail: id }));
+}
+
+function useDraft(id: string) {
+  const [text, setText] = useState(() => sessionStorage.getItem(draftKey(id)) ?? "");
+  useEffect(() => {
+    const onPut = () => setText(sessionStorage.getItem(draftKey(id)) ?? "");
+    onPut();
+    addEventListener("tapedeck:draft", onPut);
+    return () => removeEventListener("tapedeck:draft", onPut);
+  }, [id]);
+  const set = (to: string) => {
+    setText(to);
+    if (to) sessionStorage.setItem(draftKey(id), to);
+    else sessionStorage.removeItem(draftKey(id));
+  };
+  return [text, set] as const;
+}
+
+export function Composer({ id, thread, session, run, live, onLive }: Props) {
+  const [text, setText] = useDraft(id);
+  const area = useRef<HTMLTextAreaElement>(null);
+  const on = thread === "main" ? undefined : thread;
+  const send = useMutation({
+    mutationFn: (task: string) => api.task(id, { task, thread: on }),
+    onSuccess: () => setText(""),
+  });
+  const stop = useMutation({ mutationFn: () => api.cancel(id, run?.invocation) });
+  const resume = useMutation({
+    mutationFn: () => api.resume(id, { thread: on, task: text.trim() || undefined }),
+    onSuccess: () => setText(""),
+  });
+  const running = run?.status === "running";
+  const failed = [send, stop, resume].find((m) => m.isError);
+  const submit = () => {
+    if (text.trim() && !running && !send.isPending) send.mutate(text.trim());
+  };
+
+  if (session.closed)
+    return (
+      <p className="border-t border-line bg-panel px-4 py-3 text-[13px] text-muted">
+        This session is closed: nothing can be added to it.
+      </p>
+    );
+  if (!live)
+    return (
+      <div className="flex items-center gap-3 border-t border-line bg-panel px-4 py-2 text-[13px] text-muted">
+        You look at an earlier moment.
+        <Button onClick={onLive}>
+          Go live <Kbd>L</Kbd>
+        </Button>
+      </div>
+    );
+  return (
+    <form
+      className="border-t border-line bg-panel px-4 py-2"
+      onSubmit={(e) => {
+        e.preventDefault();
+        submit();
+      }}
+    >
+      {failed && (
+        <div className="mb-2">
+          <ErrorBox error={failed.error} onClose={() => failed.reset()} />
+        </div>
+      )}
+      <div className="flex items-end gap-2">
+        <textarea
+          ref={area}
+          id="composer"
+          aria-label="Message to the agent"
+          placeholder={running ? "The agent is at work. Stop it, or write what comes next." : "Give the agent a task"}
+          rows={Math.min(6, text.split("\n").length)}
+          value={text}
+          onChange={(e) => setText(e.target.value)}
+          onKeyDown={(e) => {
+            if (e.key === "Escape") area.current?.blur();
+            if (e.key !== "Enter" || e.shiftKey || e.nativeEvent.isComposing) return;
+            e.preventDefault();
+            submit();
+          }}
+          className="min-h-8 flex-1 resize-none rounded-md border border-line bg-bg px-3 py-1.5 text-sm hover:border-strong"
+        />
+        {!running && canResume(run) && (
+          <Button
+            id="resume"
+            onClick={() => resume.mutate()}
+            busy={resume.isPending}
+            title="Go on with what was cut short (R)"
+          >
+            Resume
+          </Button>
+        )}
+        {running ? (
+          <Button look="danger" icon="stop" onClick={() => stop.mutate()} busy={stop.isPending}>
+            Stop
+          </Button>
+        ) : (
+          <Button look="primary" type="submit" icon="send" disabled={!text.trim()} busy={send.isPending}>
+            Send
+          </Button>
+        )}
+      </div>
+    </form>
+  );
+}
+
+/** Whether a run was cut short so that it can be gone on with. */
+export function canResume(run?: Run): boolean {
+  if (!run) return false;
+  return (
+    run.status === "interrupted" || run.status === "failed" || (run.status === "cancelled" && run.resumable === true)
+  );
+}

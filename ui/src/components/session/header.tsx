@@ -1,0 +1,86 @@
+import { Link } from "@tanstack/react-router";
+import type { Connection } from "@/data/stream";
+import type { SessionEntry, SessionInfo } from "@/fold/types";
+import { dollars, short } from "../format";
+import { Icon } from "../icons";
+import { StatusChip } from "../status";
+import { Button } from "../ui";
+import { useSummary } from "./panels";
+
+interface Props {
+  id: string;
+  info: SessionInfo;
+  entry?: SessionEntry;
+  head: number;
+  live: boolean;
+  connection: Connection;
+  onReconnect: () => void;
+  onExport: () => void;
+}
+
+export function SessionHeader({ id, info, entry, head, live, connection, onReconnect, onExport }: Props) {
+  const summary = useSummary(id, head).data;
+  return (
+    <div className="flex min-h-12 flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-panel px-4 py-1.5">
+      <div className="min-w-0">
+        <h1 className="truncate font-semibold">{info.title || id}</h1>
+        <p className="truncate text-xs text-muted">
+          <span className="font-mono">{id}</span>
+          {info.agent && ` · ${info.agent}`}
+          {entry?.parent && (
+            <>
+              {" · "}
+              <Link
+                to="/s/$id"
+                params={{ id: entry.parent }}
+                search={{ at: entry.fork_at }}
+                className="hover:underline"
+              >
+                <Icon name="fork" className="size-3" /> {entry.copy ? "copy" : "fork"} of {entry.parent}
+              </Link>
+            </>
+          )}
+        </p>
+      </div>
+      <StatusChip status={info.status} />
+      {!live && <span className="text-xs text-muted">at this moment</span>}
+      <ConnectionChip connection={connection} onReconnect={onReconnect} />
+      <div className="ml-auto flex items-center gap-3 text-[13px] text-muted tabular-nums">
+        {summary && summary.tokens.total > 0 && (
+          <span title="Tokens that were read and written, and what they cost, in all">
+            {short(summary.tokens.total)} tokens
+            {summary.cost_usd === undefined ? "" : ` · ${dollars(summary.cost_usd)}`}
+          </span>
+        )}
+        <Button look="ghost" icon="export" onClick={onExport}>
+          Export
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+const states: Record<Connection["state"], [words: string, className: string]> = {
+  connecting: ["Connecting", "text-muted"],
+  live: ["Catching up", "text-run"],
+  "caught-up": ["Connected", "text-ok"],
+  reconnecting: ["Reconnecting", "text-warn"],
+  failed: ["Not connected", "text-bad"],
+  ended: ["Ended", "text-muted"],
+};
+
+function ConnectionChip({ connection, onReconnect }: { connection: Connection; onReconnect: () => void }) {
+  const [words, colour] = states[connection.state];
+  return (
+    <span role="status" aria-label="Connection" className={`flex items-center gap-1.5 text-xs font-medium ${colour}`}>
+      <Icon name="dot" className={`size-2.5 ${connection.state === "reconnecting" ? "animate-pulse" : ""}`} />
+      {words}
+      {connection.state === "reconnecting" && ` ${connection.attempt ?? 1} of 5`}
+      {connection.state === "failed" && (
+        <Button className="h-6" onClick={onReconnect}>
+          Reconnect
+        </Button>
+      )}
+    </span>
+  );
+}

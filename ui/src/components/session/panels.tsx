@@ -1,0 +1,314 @@
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { api } from "@/data/api";
+import type { Snapshot, ToolCall } from "@/fold/types";
+import { type Panel, panels } from "@/router/search";
+import { gist } from "../conversation/tool";
+import { clock, dollars, duration, plural, short } from "../format";
+import { JsonView } from "../json";
+import { StatusChip } from "../status";
+import { Button, ErrorBox, Loading } from "../ui";
+
+interface Props {
+  id: string;
+  view: Snapshot;
+  epoch: number;
+  head: number;
+  panel: Panel;
+  onPanel: (p: Panel) => void;
+  thread?: string;
+  onThread: (t?: string) => void;
+  onSeek: (at: number) => void;
+  onClear?: (thread: string) => void;
+}
+
+/** What stands beside the conversation; it follows the playhead as that does. */
+export function Panels(p: Props) {
+  const { view } = p;
+  const done = view.plan?.entries.filter((e) => e.status === "completed").length ?? 0;
+  const counts: Partial<Record<Panel, string>> = {
+    plan: view.plan ? `${done}/${view.plan.entries.length}` : "",
+    threads: view.threads.length > 1 ? String(view.threads.length) : "",
+  };
+  return (
+    <aside
+      aria-label="Beside the conversation"
+      className="hidden w-[22rem] shrink-0 flex-col border-l border-line bg-panel lg:flex"
+    >
+      <Tabs names={panels} labels={labels} counts={counts} current={p.panel} onChange={p.onPanel} label="Panels" />
+      <div
+        role="tabpanel"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        tabIndex={0}
+        aria-label={labels[p.panel]}
+        className="min-h-0 flex-1 overflow-y-auto p-3 text-[13px]"
+      >
+        {p.panel === "tools" && <Tools calls={view.tool_calls} epoch={p.epoch} onSeek={p.onSeek} />}
+        {p.panel === "plan" && <PlanList view={view} />}
+        {p.panel === "state" &&
+          (view.state ? (
+            <JsonView value={view.state.value} label="Shared state" />
+          ) : (
+            <Nothing>No shared state has been set.</Nothing>
+          ))}
+        {p.panel === "threads" && <Threads {...p} />}
+        {p.panel === "summary" && <SummaryList id={p.id} head={p.head} />}
+      </div>
+    </aside>
+  );
+}
+
+const labels: Record<Panel, string> = {
+  tools: "Tools",
+  plan: "Plan",
+  state: "State",
+  threads: "Threads",
+  summary: "Summary",
+};
+
+interface TabsProps<T extends string> {
+  names: readonly T[];
+  labels: Record<T, string>;
+  counts?: Partial<Record<T, string>>;
+  current: T;
+  onChange: (t: T) => void;
+  label: string;
+}
+
+export function Tabs<T extends string>({ names, labels, counts, current, onChange, label }: TabsProps<T>) {
+  const move = (e: React.KeyboardEvent, by: number) => {
+    e.preventDefault();
+    const to = names[(names.indexOf(current) + by + names.length) % names.length] as T;
+    onChange(to);
+    (e.currentTarget.querySelector(`[data-tab="${to}"]`) as HTMLElement | null)?.focus();
+  };
+  return (
+    <div
+      role="tablist"
+      aria-label={label}
+      className="flex shrink-0 gap-1 overflow-x-auto border-b border-line px-2"
+      onKeyDown={(e) => {
+        if (e.key === "ArrowRight") move(e, 1);
+        if (e.key === "ArrowLeft") move(e, -1);
+      }}
+    >
+      {names.map((n) => (
+        <button
+          key={n}
+          type="button"
+          role="tab"
+          data-tab={n}
+          aria-selected={n === current}
+          tabIndex={n === current ? 0 : -1}
+          onClick={() => onChange(n)}
+          className={`-mb-px border-b-2 px-1.5 py-2 text-[13px] whitespace-nowrap ${n === current ? "border-accent font-medium" : "border-transparent text-muted hover:text-text"}`}
+        >
+          {labels[n]}
+          {counts?.[n] && <span className="ml-1 text-xs text-muted tabular-nums">{counts[n]}</span>}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Nothing({ children }: { children: ReactNode }) {
+  return <p className="py-6 text-center text-muted">{children}</p>;
+}
+
+/** The newest calls; older ones are in the conversation. */
+function Tools({ calls, epoch, onSeek }: { calls: ToolCall[]; epoch: number; onSeek: (at: number) => void }) {
+  if (calls.length === 0) return <Nothing>No tool has been called.</Nothing>;
+  const failed = calls.filter((c) => c.status === "failed").length;
+  const took = calls.reduce((ms, c) => ms + (c.duration_ms ?? 0), 0);
+  return (
+    <>
+      <p className="mb-2 text-xs text-muted">
+        {plural(calls.length, "call")} at hand: {failed} failed, {duration(took)} in all
+      </p>
+      <ul>
+        {calls
+          .slice(-40)
+          .reverse()
+          .map((c) => (
+            <li key={`${c.offset}`}>
+              <button
+                type="button"
+                onClick={() => onSeek((c.end_offset ?? c.offset) + 1)}
+                className="flex w-full items-baseline gap-2 rounded px-1.5 py-1 text-left hover:bg-raised"
+              >
+                <span
+                  className={`w-3 shrink-0 ${c.status === "failed" ? "text-bad" : c.status === "running" ? "text-run" : "text-muted"}`}
+                  title={c.status}
+                >
+                  {c.status === "failed" ? "✕" : c.status === "complete" ? "✓" : "●"}
+                </span>
+                <span className="shrink-0 font-mono text-xs font-medium">{c.name}</span>
+                <span className="min-w-0 flex-1 truncate font-mono text-xs text-muted">{gist(c)}</span>
+                <span className="shrink-0 text-xs text-muted tabular-nums">
+                  {clock(Date.parse(c.started_at) - epoch)}
+                </span>
+              </button>
+            </li>
+          ))}
+      </ul>
+    </>
+  );
+}
+
+const planMarks: Record<string, string> = { completed: "✓", in_progress: "→", cancelled: "✕" };
+
+function PlanList({ view }: { view: Snapshot }) {
+  const entries = view.plan?.entries ?? [];
+  if (entries.length === 0) return <Nothing>The agent keeps no plan.</Nothing>;
+  return (
+    <ul className="flex flex-col gap-1.5">
+      {entries.map((e, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: entries have no other name
+        <li key={i} className={`flex gap-2 ${e.status === "completed" ? "text-muted" : ""}`}>
+          <span
+            aria-hidden="true"
+            className={e.status === "completed" ? "text-ok" : e.status === "in_progress" ? "text-run" : "text-muted"}
+          >
+            {planMarks[e.status ?? ""] ?? "○"}
+          </span>
+          <span className={e.status === "completed" ? "line-through" : e.status === "in_progress" ? "font-medium" : ""}>
+            {e.content}
+          </span>
+          <span className="sr-only">{e.status ?? "pending"}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Threads({ view, thread, onThread, onClear }: Props) {
+  return (
+    <ul className="flex flex-col gap-1">
+      <li className="flex">
+        <ThreadButton current={thread === undefined} onClick={() => onThread(undefined)} name="All threads" />
+      </li>
+      {view.threads.map((t) => (
+        <li key={t.name} className="flex items-center gap-1">
+          <ThreadButton current={thread === t.name} onClick={() => onThread(t.name)} name={t.name}>
+            <span className="text-xs text-muted">{plural(t.messages, "message")}</span>
+            <StatusChip status={t.status} />
+          </ThreadButton>
+          {onClear && (
+            <Button look="ghost" aria-label={`Clear ${t.name}`} onClick={() => onClear(t.name)}>
+              Clear
+            </Button>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function ThreadButton({
+  current,
+  onClick,
+  name,
+  children,
+}: {
+  current: boolean;
+  onClick: () => void;
+  name: string;
+  children?: ReactNode;
+}) {
+  return (
+    <button
+      type="button"
+      aria-pressed={current}
+      onClick={onClick}
+      className={`flex min-w-0 flex-1 items-center gap-2 rounded-md border px-2 py-1.5 text-left hover:bg-raised ${current ? "border-accent" : "border-transparent"}`}
+    >
+      <span className="min-w-0 flex-1 truncate font-medium">{name}</span>
+      {children}
+    </button>
+  );
+}
+
+/** What was spent, in all: also in what was taken back. */
+export function useSummary(id: string, head: number) {
+  return useQuery({
+    queryKey: ["summary", id, Math.floor(head / 20)],
+    queryFn: ({ signal }) => api.summary(id, { signal }),
+    placeholderData: (old) => old,
+    retry: false,
+  });
+}
+
+function SummaryList({ id, head }: { id: string; head: number }) {
+  const found = useSummary(id, head);
+  if (found.isPending) return <Loading what="the summary" />;
+  if (found.isError) return <ErrorBox error={found.error} onRetry={() => void found.refetch()} />;
+  const s = found.data;
+  const rows: [string, ReactNode][] = [
+    ["Turns", s.turns],
+    ["Calls of a model", s.model_turns],
+    ["Runs took", duration(s.duration_ms)],
+    ["On the clock", duration(s.elapsed_ms)],
+    ["Tokens read", short(s.tokens.input)],
+    ["Tokens written", short(s.tokens.output)],
+    ["Cost", s.cost_usd === undefined ? "not told" : dollars(s.cost_usd)],
+    ["Events", s.events.toLocaleString("en")],
+  ];
+  if (s.lines_added + s.lines_removed > 0) rows.push(["Lines", `+${s.lines_added} −${s.lines_removed}`]);
+  if (s.inherited_events > 0) rows.push(["Shared with the parent", s.inherited_events.toLocaleString("en")]);
+  return (
+    <div className="flex flex-col gap-4">
+      <dl className="grid grid-cols-[1fr_auto] gap-y-1 tabular-nums">
+        {rows.map(([name, value]) => (
+          <div key={name} className="contents">
+            <dt className="text-muted">{name}</dt>
+            <dd className="text-right">{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {s.models.length > 0 && (
+        <Section title="Models">
+          {s.models.map((m) => (
+            <li key={`${m.provider} ${m.model}`} className="flex justify-between gap-2">
+              <span className="truncate">{m.model || "not told"}</span>
+              <span className="text-muted tabular-nums">
+                {short(m.total)}
+                {m.cost_usd === undefined ? "" : ` · ${dollars(m.cost_usd)}`}
+              </span>
+            </li>
+          ))}
+        </Section>
+      )}
+      {s.tools.length > 0 && (
+        <Section title="Tools">
+          {s.tools.map((t) => (
+            <li key={t.name} className="flex justify-between gap-2">
+              <span className="truncate font-mono text-xs">{t.name || "others"}</span>
+              <span className="text-muted tabular-nums">
+                {t.count}× {t.failed > 0 && <span className="text-bad">{t.failed} failed </span>}
+                {duration(t.duration_ms)}
+              </span>
+            </li>
+          ))}
+        </Section>
+      )}
+      {s.files_modified.length > 0 && (
+        <Section title="Files">
+          {s.files_modified.slice(0, 200).map((f) => (
+            <li key={f} className="truncate font-mono text-xs" title={f}>
+              {f}
+            </li>
+          ))}
+        </Section>
+      )}
+    </div>
+  );
+}
+
+function Section({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section>
+      <h3 className="mb-1 text-xs font-semibold text-muted">{title}</h3>
+      <ul className="flex flex-col gap-0.5">{children}</ul>
+    </section>
+  );
+}

@@ -1,0 +1,92 @@
+import { Link, Outlet } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+import { useKeys } from "@/hooks/keys";
+import { useOnline } from "@/hooks/online";
+import { toggleTheme, useTheme } from "@/hooks/theme";
+import { KeysHelp } from "./keys-help";
+import { IconButton } from "./ui";
+
+/** What every page has around it. */
+export function Shell() {
+  const theme = useTheme();
+  const online = useOnline();
+  const [help, setHelp] = useState(false);
+  useKeys({ "?": () => setHelp(true) });
+  useEffect(letGo, []);
+  return (
+    <div className="flex h-full flex-col">
+      <a href="#main" className="sr-only focus:not-sr-only focus:absolute focus:z-20 focus:bg-panel focus:p-2">
+        To the content
+      </a>
+      <header className="flex h-11 shrink-0 items-center gap-4 border-b border-line bg-panel px-4">
+        <Link to="/" className="flex items-center gap-2 font-semibold tracking-tight">
+          <Mark /> Tapedeck
+        </Link>
+        <nav aria-label="Pages">
+          <Link
+            to="/"
+            activeOptions={{ exact: true, includeSearch: false }}
+            className="rounded-md px-2 py-1 text-muted hover:bg-raised hover:text-text"
+            activeProps={{ className: "text-text font-medium" }}
+          >
+            Sessions
+          </Link>
+        </nav>
+        <div className="ml-auto flex items-center gap-1">
+          {!online && (
+            <span role="status" className="rounded-full bg-warn-soft px-2 py-px text-xs font-medium text-warn">
+              Offline
+            </span>
+          )}
+          <IconButton
+            icon={theme === "dark" ? "sun" : "moon"}
+            label={theme === "dark" ? "Light colours" : "Dark colours"}
+            onClick={toggleTheme}
+          />
+          <IconButton icon="help" label="Keys" keys="?" onClick={() => setHelp(true)} />
+        </div>
+      </header>
+      <main id="main" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto outline-none">
+        <Outlet />
+      </main>
+      {help && <KeysHelp onClose={() => setHelp(false)} />}
+    </div>
+  );
+}
+
+/**
+ * After a click with a pointer a button does not keep the focus, so that Space
+ * goes on to play and pause. Who uses the keyboard keeps it.
+ */
+function letGo(): () => void {
+  const onClick = (e: MouseEvent) => {
+    const at = document.activeElement;
+    if (
+      e.detail > 0 &&
+      at instanceof HTMLElement &&
+      at.matches("button, a, summary, input[type=checkbox]") &&
+      !at.closest("dialog")
+    )
+      at.blur();
+  };
+  document.addEventListener("click", onClick);
+  return () => document.removeEventListener("click", onClick);
+}
+
+function Mark() {
+  return (
+    <svg
+      viewBox="0 0 24 24"
+      className="size-6 text-accent"
+      fill="none"
+      stroke="currentColor"
+      strokeWidth="1.8"
+      aria-hidden="true"
+    >
+      <rect x="1.5" y="4.5" width="21" height="15" rx="2.5" />
+      <circle cx="8" cy="11" r="2.6" />
+      <circle cx="16" cy="11" r="2.6" />
+      <path d="M10.6 11h2.8M6.5 19.5 8 16h8l1.500 3.500" />
+    </svg>
+  );
+}

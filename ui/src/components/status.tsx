@@ -1,0 +1,30 @@
+/** What a status looks like and what it is called; colour never says it alone. */
+const kinds: Record<string, { label: string; mark: string; className: string }> = {
+  idle: { label: "Idle", mark: "○", className: "bg-raised text-muted" },
+  pending: { label: "Pending", mark: "◌", className: "bg-raised text-muted" },
+  running: { label: "Running", mark: "●", className: "bg-run-soft text-run" },
+  complete: { label: "Complete", mark: "✓", className: "bg-ok-soft text-ok" },
+  failed: { label: "Failed", mark: "✕", className: "bg-bad-soft text-bad" },
+  cancelled: { label: "Cancelled", mark: "■", className: "bg-raised text-text" },
+  interrupted: { label: "Interrupted", mark: "‖", className: "bg-warn-soft text-warn" },
+};
+
+export const statuses = Object.keys(kinds);
+
+export function statusLabel(status: string): string {
+  return kinds[status]?.label ?? status;
+}
+
+export function StatusChip({ status }: { status: string }) {
+  const k = kinds[status] ?? { label: status, mark: "•", className: "bg-raised text-muted" };
+  return (
+    <span
+      className={`inline-flex items-center gap-1 rounded-full px-2 py-px text-xs font-medium whitespace-nowrap ${k.className}`}
+    >
+      <span aria-hidden="true" className={status === "running" ? "animate-pulse" : ""}>
+        {k.mark}
+      </span>
+      {k.label}
+    </span>
+  );
+}

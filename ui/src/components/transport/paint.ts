@@ -1,0 +1,161 @@
+import type { Marker, ReplayIndex } from "@/fold/types";
+import { duration } from "../format";
+import { sharp } from "../spark";
+import type { Axis } from "./axis";
+
+/** What a marker looks like: its colour, and what it is called. */
+export const markerKinds: Record<string, [colour: string, word: string]> = {
+  user: ["--text", "user"],
+  tool: ["--strong", "tool"],
+  error: ["--bad", "error"],
+  cancel: ["--warn", "cancelled"],
+  permission: ["--warn", "asks"],
+  plan: ["--ok", "plan"],
+  rewind: ["--accent", "rewind"],
+  overwrite: ["--accent", "overwrite"],
+  clear: ["--accent", "clear"],
+  fork: ["--run", "fork"],
+  bookmark: ["--run", "bookmark"],
+};
+
+/** Kinds that are drawn in the lane of markers; tools are only ticks. */
+const tall = new Set(["user", "error", "cancel", "permission", "rewind", "overwrite", "clear", "fork", "bookmark"]);
+
+const lane = 10;
+
+interface Paint {
+  index: ReplayIndex;
+  axis: Axis;
+  now: number;
+  /** When each event was, if all are known; else the density of the index has to do. */
+  times?: Float64Array;
+}
+
+export function paintBar(canvas: HTMLCanvasElement, { index, axis, now, times }: Paint): void {
+  const g = sharp(canvas);
+  if (!g) return;
+  const { ctx, width, height, colour } = g;
+  const x = (ms: number) => axis.place(ms) * width;
+  const played = x(now);
+  ctx.fillStyle = colour("--raised");
+  ctx.fillRect(0, lane, width, height - lane);
+  paintGaps(ctx, axis, x, height, colour);
+  const box = { height, played, width };
+  if (times) paintTimes(ctx, times, x, box, colour);
+  else paintDensity(ctx, index, x, box, colour);
+  paintMarkers(ctx, index.markers ?? [], x, height, colour);
+  ctx.fillStyle = colour("--accent");
+  ctx.fillRect(Math.max(0, Math.min(width - 2, played - 1)), 0, 2, height);
+}
+
+type Colour = (name: string) => string;
+type X = (ms: number) => number;
+
+/** Idle times are hatched, and say how long they are where there is room. */
+function paintGaps(ctx: CanvasRenderingContext2D, axis: Axis, x: X, height: number, colour: Colour): void {
+  ctx.strokeStyle = colour("--strong");
+  ctx.lineWidth = 1;
+  for (const gap of axis.gaps) {
+    const [a, b] = [x(gap.from), x(gap.to)];
+    if (b - a < 3) continue;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(a, lane, b - a, height - lane);
+    ctx.clip();
+    ctx.globalAlpha = 0.5;
+    ctx.beginPath();
+    for (let i = a - height; i < b; i += 6) {
+      ctx.moveTo(i, height);
+      ctx.lineTo(i + height, 0);
+    }
+    ctx.stroke();
+    ctx.restore();
+    const label = duration(gap.ms);
+    ctx.font = "10px system-ui, sans-serif";
+    const w = ctx.measureText(label).width;
+    if (w + 8 > b - a) continue;
+    ctx.fillStyle = colour("--raised");
+    ctx.fillRect((a + b - w) / 2 - 3, lane + 4, w + 6, height - lane - 8);
+    ctx.fillStyle = colour("--muted");
+    ctx.textBaseline = "middle";
+    ctx.fillText(label, (a + b - w) / 2, lane + (height - lane) / 2);
+  }
+}
+
+interface Box {
+  width: number;
+  height: number;
+  played: number;
+}
+
+function paintTimes(ctx: CanvasRenderingContext2D, times: Float64Array, x: X, box: Box, colour: Colour): void {
+  const columns = new Uint32Array(Math.ceil(box.width / 3) + 1);
+  for (const t of times) columns[Math.floor(x(t) / 3)]! += 1;
+  const most = columns.reduce((a, b) => Math.max(a, b), 1);
+  const [done, coming] = [colour("--muted"), colour("--strong")];
+  columns.forEach((n, c) => {
+    if (n === 0) return;
+    const h = 2 + (box.height - lane - 4) * Math.sqrt(n / most);
+    ctx.fillStyle = c * 3 <= box.played ? done : coming;
+    ctx.fillRect(c * 3, box.height - h, 2, h);
+  });
+}
+
+function paintDensity(ctx: CanvasRenderingContext2D, index: ReplayIndex, x: X, box: Box, colour: Colour): void {
+  const { from, width_ms: slot, counts } = index.density ?? { from: "", width_ms: 1, counts: [] };
+  const start = Date.parse(from);
+  const most = Math.max(1, ...counts);
+  const room = box.height - lane;
+  const [done, coming] = [colour("--muted"), colour("--strong")];
+  // A slot is as wide as it lasts; where slots are narrow they fall together.
+  let reached = -1;
+  counts.forEach((n, i) => {
+    if (n === 0) return;
+    const left = Math.max(reached, Math.floor(x(start + i * slot)));
+    const right = Math.max(left + 2, Math.floor(x(start + (i + 1) * slot)) - 1);
+    const h = 2 + (room - 4) * Math.sqrt(n / most);
+    ctx.fillStyle = left <= box.played ? done : coming;
+    ctx.fillRect(left, box.height - h, right - left, h);
+    reached = left + 1;
+  });
+}
+
+/** Of markers that would lie on each other only the most telling one is drawn. */
+function paintMarkers(ctx: CanvasRenderingContext2D, markers: Marker[], x: X, height: number, colour: Colour): void {
+  const taken = new Map<number, number>();
+  for (const m of markers) {
+    const [name] = markerKinds[m.kind] ?? ["--muted", m.kind];
+    const at = x(Date.parse(m.at));
+    if (!tall.has(m.kind)) continue;
+    const weight = m.kind === "error" ? 2 : 1;
+    const cell = Math.floor(at / 8);
+    if ((taken.get(cell) ?? 0) >= weight) continue;
+    taken.set(cell, weight);
+    ctx.fillStyle = colour(name);
+    ctx.beginPath();
+    if (m.kind === "user") ctx.arc(at, 4.5, 3, 0, 7);
+    else if (m.kind === "error") ctx.rect(at - 3, 1.5, 6, 6);
+    else {
+      ctx.moveTo(at, 0.5);
+      ctx.lineTo(at + 4, 4.5);
+      ctx.lineTo(at, 8.5);
+      ctx.lineTo(at - 4, 4.5);
+    }
+    ctx.fill();
+    if (m.kind === "error") ctx.fillRect(at - 0.5, lane, 1, height - lane);
+  }
+}
+
+/** The marker that a pointer means: the nearest one within a few pixels. */
+export function markerNear(markers: Marker[], axis: Axis, width: number, px: number): Marker | undefined {
+  let best: Marker | undefined;
+  let far = 6;
+  for (const m of markers) {
+    const d = Math.abs(axis.place(Date.parse(m.at)) * width - px);
+    if (d < far || (d === far && m.kind === "error")) {
+      best = m;
+      far = d;
+    }
+  }
+  return best;
+}

@@ -1,0 +1,108 @@
+import { type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
+import type { ReplayIndex } from "@/fold/types";
+import { useTheme } from "@/hooks/theme";
+import { brief, clock } from "../format";
+import type { Axis } from "./axis";
+import { markerKinds, markerNear, paintBar } from "./paint";
+
+interface Props {
+  index: ReplayIndex;
+  axis: Axis;
+  now: number;
+  times?: Float64Array;
+  /** Where it is, in words. */
+  words: string;
+  onSeek: (ms: number) => void;
+}
+
+/** A drag asks for a new place at most so often. */
+const dragMs = 50;
+
+export function SeekBar({ index, axis, now, times, words, onSeek }: Props) {
+  const ref = useRef<HTMLCanvasElement>(null);
+  const theme = useTheme();
+  const width = useWidth(ref);
+  const [hover, setHover] = useState<number>();
+  const drag = useRef({ on: false, last: 0 });
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: theme and width change the picture
+  useEffect(() => {
+    if (ref.current) paintBar(ref.current, { index, axis, now, times });
+  }, [index, axis, now, times, theme, width]);
+
+  const placeOf = (e: PointerEvent) => {
+    const box = e.currentTarget.getBoundingClientRect();
+    return Math.min(1, Math.max(0, (e.clientX - box.left) / box.width));
+  };
+  const onDown = (e: PointerEvent) => {
+    if (e.button !== 0) return;
+    drag.current = { on: true, last: performance.now() };
+    onSeek(axis.time(placeOf(e)));
+    try {
+      e.currentTarget.setPointerCapture(e.pointerId);
+    } catch {
+      drag.current.on = false; // the pointer has gone already
+    }
+  };
+  const onMove = (e: PointerEvent) => {
+    setHover(placeOf(e));
+    if (!drag.current.on || performance.now() - drag.current.last < dragMs) return;
+    drag.current.last = performance.now();
+    onSeek(axis.time(placeOf(e)));
+  };
+  const onUp = (e: PointerEvent) => {
+    if (drag.current.on) onSeek(axis.time(placeOf(e)));
+    drag.current.on = false;
+  };
+  return (
+    <div
+      role="slider"
+      tabIndex={0}
+      aria-label="Position in the session"
+      aria-valuemin={0}
+      aria-valuemax={Math.round((axis.to - axis.from) / 1000)}
+      aria-valuenow={Math.round((now - axis.from) / 1000)}
+      aria-valuetext={words}
+      className="relative h-10 w-full cursor-pointer touch-none select-none"
+      onPointerDown={onDown}
+      onPointerMove={onMove}
+      onPointerUp={onUp}
+      onPointerLeave={() => setHover(undefined)}
+    >
+      <canvas ref={ref} className="absolute inset-0 h-full w-full" />
+      {hover !== undefined && <Hint place={hover} width={width} axis={axis} index={index} />}
+    </div>
+  );
+}
+
+function Hint({ place, width, axis, index }: { place: number; width: number; axis: Axis; index: ReplayIndex }) {
+  const marker = useMemo(
+    () => markerNear(index.markers ?? [], axis, width, place * width),
+    [index, axis, width, place],
+  );
+  const gap = axis.gaps.find((g) => g.from <= axis.time(place) && axis.time(place) < g.to);
+  const at = marker ? Date.parse(marker.at) : axis.time(place);
+  return (
+    <div
+      className="pointer-events-none absolute bottom-full z-10 mb-1 max-w-80 rounded-md border border-line bg-panel px-2 py-1 text-xs whitespace-nowrap shadow-lg"
+      style={{ left: `${place * 100}%`, transform: `translateX(-${place * 100}%)` }}
+    >
+      <span className="font-medium tabular-nums">{clock(at - axis.from, true)}</span>
+      {marker && <span className="text-muted"> · {markerKinds[marker.kind]?.[1] ?? marker.kind}</span>}
+      {marker?.label && <span className="block truncate">{brief(marker.label, 60)}</span>}
+      {!marker && gap && <span className="text-muted"> · idle for {clock(gap.ms)}</span>}
+    </div>
+  );
+}
+
+function useWidth(ref: React.RefObject<HTMLElement | null>): number {
+  const [width, set] = useState(0);
+  useEffect(() => {
+    const el = ref.current;
+    if (!el) return;
+    const watch = new ResizeObserver(() => set(el.clientWidth));
+    watch.observe(el);
+    return () => watch.disconnect();
+  }, [ref]);
+  return width;
+}

@@ -1,0 +1,113 @@
+import { useMemo } from "react";
+import type { Deck, DeckState } from "@/hooks/deck";
+import { clock } from "../format";
+import { Button, field, IconButton, Kbd } from "../ui";
+import { axisOf, idleShare } from "./axis";
+import { SeekBar } from "./seek-bar";
+
+export const speeds = [0.5, 1, 2, 4, 8, 16];
+
+interface Props {
+  deck: Deck;
+  state: DeckState;
+  cut: boolean;
+  onCut: (cut: boolean) => void;
+}
+
+/** The deck's own controls: the same for a recording and for what goes on. */
+export function Transport({ deck, state, cut, onCut }: Props) {
+  const { index, head, at, playing, live } = state;
+  const from = Date.parse(index?.first_at ?? "") || state.timeMs;
+  const to = Math.max(Date.parse(index?.last_at ?? "") || from, live ? state.timeMs : 0);
+  const gaps = index?.gaps;
+  const axis = useMemo(() => axisOf(from, to, gaps ?? [], cut), [from, to, gaps, cut]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: anew with each index is often enough
+  const times = useMemo(() => timesOf(deck, head), [deck, index]);
+  const words = `event ${at} of ${head}, ${clock(state.timeMs - from)} of ${clock(to - from)}`;
+  if (!index || head === 0) return null;
+  return (
+    <section aria-label="Playback" className="shrink-0 border-t border-line bg-panel px-4 pt-1.5 pb-2">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        <div className="flex items-center">
+          <IconButton icon="start" label="To the start" keys="Home" onClick={() => deck.seek(1)} />
+          <IconButton icon="back" label="Step back" keys="," onClick={() => deck.step(-1, "item")} />
+          <Button
+            data-keys-pass
+            look={playing ? "primary" : "plain"}
+            icon={playing ? "pause" : "play"}
+            onClick={deck.toggle}
+            title="Space"
+            className="mx-1 w-20 justify-center"
+          >
+            {playing ? "Pause" : "Play"}
+          </Button>
+          <IconButton icon="forward" label="Step forward" keys="." onClick={() => deck.step(1, "item")} />
+          <IconButton icon="end" label="To the end" keys="End" onClick={() => deck.seek(head)} />
+        </div>
+        <span className="text-[13px] tabular-nums">
+          <span className="font-medium">{clock(state.timeMs - from, true)}</span>
+          <span className="text-muted"> / {clock(to - from)}</span>
+        </span>
+        <span className="text-[13px] text-muted tabular-nums">
+          event {at.toLocaleString("en")} of {head.toLocaleString("en")}
+        </span>
+        {!live && <Behind state={state} to={to} onLive={deck.goLive} />}
+        <div className="ml-auto flex items-center gap-3 text-[13px]">
+          <label className="flex items-center gap-1.5 text-muted">
+            Speed
+            <select
+              className={`${field} h-7`}
+              value={state.speed}
+              onChange={(e) => deck.setSpeed(Number(e.target.value))}
+            >
+              {speeds.map((s) => (
+                <option key={s} value={s}>
+                  {s}×
+                </option>
+              ))}
+            </select>
+          </label>
+          <label className="flex items-center gap-1.5 text-muted">
+            <input type="checkbox" checked={state.skipIdle} onChange={(e) => deck.setSkipIdle(e.target.checked)} /> Skip
+            idle
+          </label>
+          <label className="flex items-center gap-1.5 text-muted" title="Idle times take little room on the bar (a)">
+            <input type="checkbox" checked={cut} onChange={(e) => onCut(e.target.checked)} /> Shorten idle
+            {!cut && idleShare(index.duration_ms, index.gaps) > 0.5 && (
+              <span className="text-warn">{Math.round(idleShare(index.duration_ms, index.gaps) * 100)}%</span>
+            )}
+          </label>
+        </div>
+      </div>
+      <SeekBar index={index} axis={axis} now={state.timeMs} times={times} words={words} onSeek={deck.seekTime} />
+    </section>
+  );
+}
+
+/** Sessions of more events are drawn from the index alone. */
+const mostTimes = 20_000;
+
+function timesOf(deck: Deck, head: number): Float64Array | undefined {
+  if (head > mostTimes) return undefined;
+  const times = new Float64Array(head);
+  for (let i = 0; i < head; i++) {
+    const e = deck.event(i);
+    if (!e) return undefined;
+    times[i] = Date.parse(e.timestamp);
+  }
+  return times;
+}
+
+function Behind({ state, to, onLive }: { state: DeckState; to: number; onLive: () => void }) {
+  return (
+    <span className="flex items-center gap-2 text-[13px]">
+      <span className="rounded-full bg-accent-soft px-2 py-px text-xs font-medium">
+        Playback (the agent is not called)
+      </span>
+      <span className="text-muted tabular-nums">{clock(to - state.timeMs)} behind</span>
+      <Button onClick={onLive} className="h-7">
+        Go live <Kbd>L</Kbd>
+      </Button>
+    </span>
+  );
+}

@@ -1,0 +1,149 @@
+import { type ComponentProps, type ReactNode, useEffect, useRef } from "react";
+import { Icon, type IconName } from "./icons";
+
+const looks = {
+  plain: "border border-line bg-panel hover:bg-raised",
+  primary: "bg-accent text-on-accent hover:brightness-110",
+  ghost: "text-muted hover:bg-raised hover:text-text",
+  danger: "border border-bad/50 text-bad hover:bg-bad-soft",
+};
+
+type ButtonProps = ComponentProps<"button"> & { look?: keyof typeof looks; icon?: IconName; busy?: boolean };
+
+export function Button({ look = "plain", icon, busy, children, className = "", disabled, ...rest }: ButtonProps) {
+  return (
+    <button
+      type="button"
+      disabled={disabled || busy}
+      aria-busy={busy || undefined}
+      className={`inline-flex h-8 items-center gap-1.5 rounded-md px-2.5 text-[13px] font-medium whitespace-nowrap disabled:cursor-not-allowed disabled:opacity-50 ${looks[look]} ${className}`}
+      {...rest}
+    >
+      {busy ? <Spinner /> : icon && <Icon name={icon} />}
+      {children}
+    </button>
+  );
+}
+
+/** A button that is only a picture: its label is its name and its hint. */
+export function IconButton({
+  label,
+  keys,
+  icon,
+  className = "",
+  ...rest
+}: ComponentProps<"button"> & { label: string; keys?: string; icon: IconName }) {
+  return (
+    <button
+      type="button"
+      aria-label={label}
+      title={keys ? `${label} (${keys})` : label}
+      className={`inline-flex size-8 items-center justify-center rounded-md text-muted hover:bg-raised hover:text-text disabled:cursor-not-allowed disabled:opacity-40 ${className}`}
+      {...rest}
+    >
+      <Icon name={icon} />
+    </button>
+  );
+}
+
+export function Spinner() {
+  return (
+    <span
+      aria-hidden="true"
+      className="inline-block size-3.5 animate-spin rounded-full border-2 border-current border-t-transparent"
+    />
+  );
+}
+
+export function Kbd({ children }: { children: ReactNode }) {
+  return <kbd className="rounded border border-line bg-raised px-1 font-mono text-[11px] text-muted">{children}</kbd>;
+}
+
+/** Fills a place that has nothing to show yet, and says why. */
+export function Notice({
+  title,
+  children,
+  role = "status",
+}: {
+  title: string;
+  children?: ReactNode;
+  role?: "status" | "alert";
+}) {
+  return (
+    <div role={role} className="mx-auto flex max-w-md flex-col items-center gap-2 px-6 py-16 text-center">
+      <p className="text-base font-semibold">{title}</p>
+      <div className="text-muted">{children}</div>
+    </div>
+  );
+}
+
+export function Loading({ what }: { what: string }) {
+  return (
+    <div role="status" className="flex items-center justify-center gap-2 p-10 text-muted">
+      <Spinner /> Loading {what}…
+    </div>
+  );
+}
+
+/** What went wrong, in the words of the server, and what to do about it. */
+export function ErrorBox({ error, onRetry, onClose }: { error: unknown; onRetry?: () => void; onClose?: () => void }) {
+  const { message, hint } = wordsOf(error);
+  return (
+    <div
+      role="alert"
+      className="flex items-start gap-3 rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-[13px]"
+    >
+      <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">
+        <p className="font-medium text-bad">{message}</p>
+        {hint && <p className="text-muted">{hint}</p>}
+      </div>
+      {onRetry && <Button onClick={onRetry}>Try again</Button>}
+      {onClose && <IconButton label="Dismiss" icon="close" onClick={onClose} />}
+    </div>
+  );
+}
+
+export function wordsOf(error: unknown): { message: string; hint?: string } {
+  const e = error as { message?: string; hint?: string } | null;
+  const message = e?.message || "Something went wrong";
+  return { message: message.charAt(0).toUpperCase() + message.slice(1), hint: e?.hint };
+}
+
+/** The browser's own dialog: it keeps the focus inside and gives it back. */
+export function Dialog({
+  title,
+  onClose,
+  children,
+  wide,
+}: {
+  title: string;
+  onClose: () => void;
+  children: ReactNode;
+  wide?: boolean;
+}) {
+  const ref = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const d = ref.current;
+    if (d && !d.open) d.showModal();
+    return () => d?.close();
+  }, []);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, too
+    <dialog
+      ref={ref}
+      aria-label={title}
+      onCancel={onClose}
+      onClick={(e) => e.target === ref.current && onClose()}
+      className={`w-full rounded-lg border border-line bg-panel p-0 shadow-xl ${wide ? "max-w-3xl" : "max-w-lg"}`}
+    >
+      <div className="flex items-center justify-between border-b border-line py-2 pr-2 pl-4">
+        <h2 className="font-semibold">{title}</h2>
+        <IconButton label="Close" icon="close" onClick={onClose} />
+      </div>
+      <div className="p-4">{children}</div>
+    </dialog>
+  );
+}
+
+export const field =
+  "h-8 rounded-md border border-line bg-panel px-2 text-[13px] hover:border-strong disabled:opacity-50";

@@ -1,0 +1,261 @@
+// The HTTP interface of the server that this page came from, see docs/http.md.
+import type {
+  Agent,
+  Branch,
+  Cancelled,
+  Event,
+  Instance,
+  Json,
+  ReplayIndex,
+  Rewound,
+  SearchHit,
+  SessionEntry,
+  Snapshot,
+  Started,
+  Summary,
+} from "../fold/types";
+import type { Diff } from "./diff";
+
+/** What went wrong: the server's own words, or that it could not be reached. */
+export class ApiError extends Error {
+  readonly kind: string; // as in docs/http.md; "unreachable" if no answer came
+  readonly hint: string | undefined;
+  readonly status: number; // 0 if no answer came
+
+  constructor(kind: string, message: string, hint?: string, status = 0) {
+    super(message);
+    this.name = "ApiError";
+    this.kind = kind;
+    this.hint = hint;
+    this.status = status;
+  }
+}
+
+export interface CallOptions {
+  signal?: AbortSignal | undefined;
+}
+
+export interface AtOptions extends CallOptions {
+  at?: number | undefined; // the events before this offset; all without it
+}
+
+type Param = string | number | boolean | string[] | undefined;
+type Params = Record<string, Param>;
+
+export function query(params: Params): string {
+  const q = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) {
+    const text = Array.isArray(value) ? value.join(",") : value;
+    if (text !== undefined && text !== "") q.set(name, String(text));
+  }
+  const s = q.toString();
+  return s && `?${s}`;
+}
+
+export function sessionPath(id: string, what = ""): string {
+  return `/api/v1/sessions/${encodeURIComponent(id)}${what && `/${what}`}`;
+}
+
+async function answer(path: string, init: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(path, init);
+  } catch (err) {
+    if (init.signal?.aborted) throw err; // nobody waits for it any more
+    throw new ApiError("unreachable", "the server cannot be reached", "see whether it still runs");
+  }
+  if (response.ok) return response;
+  throw await failure(response);
+}
+
+async function failure(response: Response): Promise<ApiError> {
+  const { status } = response;
+  try {
+    const { error } = await response.json();
+    if (typeof error.kind === "string" && typeof error.message === "string") {
+      return new ApiError(error.kind, error.message, typeof error.hint === "string" ? error.hint : undefined, status);
+    }
+  } catch {
+    // not in the form of ours: something between here and the server has answered
+  }
+  return new ApiError("internal", `the server answered ${status}`, undefined, status);
+}
+
+async function get<T>(path: string, o?: CallOptions): Promise<T> {
+  return (await answer(path, { signal: o?.signal ?? null, headers: { Accept: "application/json" } })).json();
+}
+
+async function send<T>(method: string, path: string, body: unknown, o?: CallOptions): Promise<T> {
+  const response = await answer(path, {
+    method,
+    signal: o?.signal ?? null,
+    headers: { "Content-Type": "application/json", Accept: "application/json" },
+    body: body === undefined ? null : JSON.stringify(body),
+  });
+  return response.status === 204 ? (undefined as T) : response.json();
+}
+
+const post = <T>(path: string, body: unknown, o?: CallOptions) => send<T>("POST", path, body, o);
+
+export interface SessionsQuery {
+  status?: string | undefined;
+  agent?: string | undefined;
+  owner?: string | undefined;
+  parent?: string | undefined;
+  from?: string | undefined;
+  to?: string | undefined;
+  q?: string | undefined;
+  cursor?: string | undefined;
+  limit?: number | undefined;
+}
+
+export interface EventsQuery {
+  from?: number | undefined;
+  limit?: number | undefined;
+  reverse?: boolean | undefined;
+  channel?: string | string[] | undefined;
+  thread?: string | string[] | undefined;
+  type?: string | string[] | undefined;
+  invocation?: string | string[] | undefined;
+  view?: "all" | "effective" | undefined;
+}
+
+export interface EventsPage {
+  events: Event[];
+  next: number; // the `from` of the next page
+  head: number;
+  closed: boolean;
+}
+
+export interface SnapshotQuery {
+  at?: number | undefined;
+  thread?: string | undefined;
+  limit?: number | undefined;
+  before?: number | undefined;
+}
+
+export interface SearchQuery {
+  q: string;
+  session?: string | undefined;
+  kind?: string | undefined;
+  role?: string | undefined;
+  status?: string | undefined;
+  agent?: string | undefined;
+  owner?: string | undefined;
+  from?: string | undefined;
+  to?: string | undefined;
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface TaskBody {
+  task: string;
+  agent?: string | undefined;
+  thread?: string | undefined;
+  config?: Json | undefined;
+}
+
+export interface ForkBody {
+  at?: number | undefined;
+  title?: string | undefined;
+  id?: string | undefined;
+  owner?: string | undefined;
+  copy?: boolean | undefined;
+}
+
+export interface Imported {
+  sessions: string[];
+  events: number;
+  lines: number;
+  skipped?: { line: number; reason: string }[];
+}
+
+/** Every call fails with an ApiError, or with the reason of its aborted signal. */
+export const api = {
+  sessions: (q: SessionsQuery = {}, o?: CallOptions) =>
+    get<{ sessions: SessionEntry[]; next?: string }>(`/api/v1/sessions${query({ ...q })}`, o),
+  session: (id: string, o?: CallOptions) => get<SessionEntry>(sessionPath(id), o),
+  create: (
+    body: { id?: string; title?: string; owner?: string; agent?: string; labels?: Record<string, string> } = {},
+    o?: CallOptions,
+  ) => post<SessionEntry>("/api/v1/sessions", body, o),
+  rename: (id: string, title: string, o?: CallOptions) => send<SessionEntry>("PATCH", sessionPath(id), { title }, o),
+  close: (id: string, o?: CallOptions) => post<SessionEntry>(sessionPath(id, "close"), undefined, o),
+  remove: (id: string, o?: CallOptions) => send<void>("DELETE", sessionPath(id), undefined, o),
+
+  agents: async (o?: CallOptions) => (await get<{ agents: Agent[] }>("/api/v1/agents", o)).agents,
+  run: (body: TaskBody & { title?: string }, o?: CallOptions) => post<Started>("/api/v1/sessions/run", body, o),
+  task: (id: string, body: TaskBody, o?: CallOptions) => post<Started>(sessionPath(id, "task"), body, o),
+  cancel: (id: string, invocation?: string, o?: CallOptions) =>
+    post<Cancelled>(sessionPath(id, "cancel"), invocation && { invocation }, o),
+  resume: (id: string, body: { task?: string; thread?: string } = {}, o?: CallOptions) =>
+    post<Started>(sessionPath(id, "resume"), body, o),
+
+  /** Appends events, for an answer to a permission and the like. */
+  append: (id: string, events: Partial<Event> | Partial<Event>[], o?: CallOptions) =>
+    post<{ first: number; last: number; head: number }>(sessionPath(id, "events"), events, o),
+  /** Answers a request for permission; without an option nobody chose. */
+  answer: (id: string, to: { id: string; thread?: string; invocation?: string }, option?: string, o?: CallOptions) =>
+    api.append(
+      id,
+      {
+        type: "permission.answered",
+        ...(to.thread && to.thread !== "main" ? { thread: to.thread } : {}),
+        ...(to.invocation ? { invocation: to.invocation } : {}),
+        data: option ? { id: to.id, option, outcome: "selected" } : { id: to.id, outcome: "cancelled" },
+      },
+      o,
+    ),
+
+  rewind: (id: string, to: { before_invocation_id?: string; to_offset?: number; thread?: string }, o?: CallOptions) =>
+    post<Rewound>(sessionPath(id, "rewind"), to, o),
+  undo: (id: string, marker?: string, o?: CallOptions) =>
+    post<Rewound>(sessionPath(id, "undo"), marker && { marker }, o),
+  clear: (id: string, thread?: string, o?: CallOptions) =>
+    post<Rewound>(sessionPath(id, "clear"), thread && { thread }, o),
+  overwrite: (id: string, from_offset: number, thread?: string, o?: CallOptions) =>
+    post<Rewound>(sessionPath(id, "overwrite"), { from_offset, thread }, o),
+  fork: (id: string, body: ForkBody = {}, o?: CallOptions) => post<SessionEntry>(sessionPath(id, "fork"), body, o),
+
+  events: (id: string, q: EventsQuery = {}, o?: CallOptions) =>
+    get<EventsPage>(sessionPath(id, "events") + query({ ...q }), o),
+  snapshot: (id: string, q: SnapshotQuery = {}, o?: CallOptions) =>
+    get<Snapshot>(sessionPath(id, "snapshot") + query({ ...q }), o),
+  replayIndex: (id: string, o: AtOptions = {}) =>
+    get<ReplayIndex>(sessionPath(id, "replay-index") + query({ at: o.at }), o),
+  summary: (id: string, o: AtOptions = {}) => get<Summary>(sessionPath(id, "summary") + query({ at: o.at }), o),
+  branches: (id: string, o: AtOptions = {}) =>
+    get<{ at: number; branches: Branch[] }>(sessionPath(id, "branches") + query({ at: o.at }), o),
+  instances: (id: string, o: AtOptions = {}) =>
+    get<{ at: number; instances: Instance[] }>(sessionPath(id, "instances") + query({ at: o.at }), o),
+
+  search: (q: SearchQuery, o?: CallOptions) =>
+    get<{ hits: SearchHit[]; next?: string; behind?: number }>(`/api/v1/search${query({ ...q })}`, o),
+  diff: (q: { a: string; b: string; at_a?: number; at_b?: number }, o?: CallOptions) =>
+    get<Diff>(`/api/v1/diff${query({ ...q })}`, o),
+
+  export: async (id: string, body: { format: string; at?: number; view?: string; redact?: Json }, o?: CallOptions) =>
+    (
+      await answer(sessionPath(id, "export"), {
+        method: "POST",
+        signal: o?.signal ?? null,
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify(body),
+      })
+    ).blob(),
+  exportPreview: (id: string, body: { format: string; at?: number; view?: string; redact?: Json }, o?: CallOptions) =>
+    post<Json>(`${sessionPath(id, "export")}?preview=1`, body, o),
+  import: async (
+    file: Blob,
+    q: { format?: string; title?: string; owner?: string } = {},
+    o?: CallOptions,
+  ): Promise<Imported> =>
+    (
+      await answer(`/api/v1/import${query({ format: "auto", ...q })}`, {
+        method: "POST",
+        signal: o?.signal ?? null,
+        headers: { "Content-Type": "application/octet-stream" },
+        body: file,
+      })
+    ).json(),
+};

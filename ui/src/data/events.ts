@@ -1,0 +1,112 @@
+import type { Event } from "../fold/types";
+import type { EventsPage } from "./api";
+
+/** How many offsets are loaded together; the server's largest page. */
+export const chunkSize = 1000;
+
+type Fetch = (from: number, limit: number) => Promise<EventsPage>;
+
+interface Chunk {
+  events: (Event | undefined)[]; // by offset, less that of the first
+  from: number; // what is loaded: from this offset
+  to: number; // up to this one
+  loading: Promise<void> | undefined;
+}
+
+/** The events of a session, as far as they were loaded, by offset. */
+export class Events {
+  private readonly chunks = new Map<number, Chunk>(); // the one used last comes last
+  private readonly fetch: Fetch;
+  private readonly onLoad: (events: Event[]) => void;
+  most = 64; // chunks that are kept
+  head = 0;
+
+  constructor(fetch: Fetch, onLoad: (events: Event[]) => void) {
+    this.fetch = fetch;
+    this.onLoad = onLoad;
+  }
+
+  get(offset: number): Event | undefined {
+    const n = Math.floor(offset / chunkSize);
+    return this.chunks.get(n)?.events[offset - n * chunkSize];
+  }
+
+  /** Adds the event that follows the head. */
+  push(e: Event): void {
+    const n = Math.floor(e.offset / chunkSize);
+    const c = this.chunk(n, e.offset);
+    c.events[e.offset - n * chunkSize] = e;
+    if (c.to === e.offset) c.to++;
+    this.head = Math.max(this.head, e.offset + 1);
+  }
+
+  private chunk(n: number, from: number): Chunk {
+    let c = this.chunks.get(n);
+    if (!c) {
+      c = { events: [], from, to: from, loading: undefined };
+      this.chunks.set(n, c);
+      this.evict();
+    }
+    return c;
+  }
+
+  private evict(): void {
+    for (const [n, c] of this.chunks) {
+      if (this.chunks.size <= this.most) return;
+      if (!c.loading && c.to < this.head) this.chunks.delete(n);
+    }
+  }
+
+  /** Whether all events of a range are there. */
+  has(from: number, to: number): boolean {
+    return this.missing(from, to).length === 0;
+  }
+
+  private missing(from: number, to: number): number[] {
+    const out: number[] = [];
+    to = Math.min(to, this.head);
+    for (let n = Math.floor(from / chunkSize); n * chunkSize < to; n++) {
+      const c = this.chunks.get(n);
+      const [first, last] = [Math.max(from, n * chunkSize), Math.min(to, (n + 1) * chunkSize)];
+      if (!c || c.from > first || c.to < last) out.push(n);
+    }
+    return out;
+  }
+
+  /** Loads what is missing of a range, some chunks at a time. */
+  async load(from: number, to: number): Promise<void> {
+    const missing = this.missing(from, to);
+    const one = async () => {
+      for (let n = missing.shift(); n !== undefined; n = missing.shift()) await this.loadChunk(n);
+    };
+    await Promise.all([one(), one(), one(), one()]);
+  }
+
+  private loadChunk(n: number): Promise<void> {
+    const c = this.chunk(n, n * chunkSize);
+    this.chunks.delete(n); // used last
+    this.chunks.set(n, c);
+    c.loading ??= this.fill(n, c).finally(() => {
+      c.loading = undefined;
+    });
+    return c.loading;
+  }
+
+  private async fill(n: number, c: Chunk): Promise<void> {
+    const first = n * chunkSize;
+    const end = Math.min(first + chunkSize, this.head);
+    // What follows the head may have come before what precedes it.
+    const inFront = c.from > first ? c.from : end;
+    let from = c.from > first ? first : c.to;
+    while (from < inFront) {
+      const page = await this.fetch(from, inFront - from);
+      for (const e of page.events) c.events[e.offset - first] = e;
+      this.onLoad(page.events);
+      if (page.next <= from) break; // the server has no more
+      from = page.next;
+    }
+    c.from = first;
+    c.to = Math.max(c.to, from);
+    while (c.events[c.to - first]) c.to++; // some have come meanwhile
+  }
+}

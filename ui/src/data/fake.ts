@@ -1,0 +1,156 @@
+// A session in memory, for tests.
+import { Conversation } from "../fold/conversation";
+import { jumpOf, Timeline } from "../fold/timeline";
+import type { Event, ReplayIndex, SessionEntry, Snapshot } from "../fold/types";
+import type { EventsPage } from "./api";
+import type { DeckOptions } from "./player";
+import type { Listener } from "./stream";
+
+export const start = Date.parse("2026-01-05T12:00:00.000Z");
+export const time = (ms: number) => new Date(start + ms).toISOString();
+
+/** Turns of a user and an agent that streams its answer, an event every 100 ms. */
+export function turns(count: number, deltas = 4): Event[] {
+  const events: Event[] = [];
+  const add = (type: string, channel: string, data: Event["data"], invocation?: string) => {
+    const offset = events.length;
+    events.push({
+      offset,
+      type,
+      channel,
+      timestamp: time(offset * 100),
+      ...(invocation ? { invocation } : {}),
+      data: data ?? {},
+    });
+  };
+  add("session.created", "session", { title: "Turns" });
+  for (let i = 1; i <= count; i++) {
+    const inv = `i${i}`;
+    add("message.added", "chunks", { message: { id: `u${i}`, role: "user", content: `ask ${i}` } }, inv);
+    add("RUN_STARTED", "agentState", { runId: inv }, inv);
+    add("TEXT_MESSAGE_START", "chunks", { messageId: `a${i}` }, inv);
+    for (let d = 0; d < deltas; d++)
+      add("TEXT_MESSAGE_CONTENT", "chunks", { messageId: `a${i}`, delta: `${i}.${d} ` }, inv);
+    add("TEXT_MESSAGE_END", "chunks", { messageId: `a${i}` }, inv);
+    add("RUN_FINISHED", "agentState", { runId: inv }, inv);
+  }
+  return events;
+}
+
+export function rewound(offset: number, to: number, at = offset * 100): Event {
+  const data = { marker: `rew_${offset}`, toOffset: to };
+  return { offset, type: "session.rewound", channel: "session", timestamp: time(at), data };
+}
+
+/** What the log amounts to as of an offset, from the beginning. */
+export function folded(events: Event[], at: number): Snapshot {
+  const c = new Conversation().keep();
+  c.follow(new Timeline(events.map(jumpOf).filter((j) => j !== undefined)), at);
+  for (const e of events.slice(0, at)) c.apply(e);
+  return c.snapshot();
+}
+
+export const texts = (s: Snapshot | undefined) => s?.messages.map((m) => `${m.role}: ${m.text}`);
+
+/** A server and a browser: nothing happens before it is told to. */
+export class World {
+  events: Event[];
+  clock = 0;
+  asked: string[] = []; // of the server
+  head?: number; // that the server tells, if it is another
+  private frames: (() => void)[] = [];
+  private listener: Listener | undefined;
+  private followedFrom = 0;
+
+  constructor(events: Event[]) {
+    this.events = events;
+  }
+
+  options(): DeckOptions {
+    return {
+      now: () => this.clock,
+      frame: (f) => this.frames.push(f),
+      follow: (_, listener) => {
+        this.listener = listener;
+        return {
+          start: (from) => {
+            this.followedFrom = from;
+            this.asked.push(`follow ${from}`);
+          },
+          stop: () => this.asked.push("stop"),
+          reconnect: () => this.asked.push("reconnect"),
+        };
+      },
+      api: {
+        session: async (id) => ({ id, kind: "session", head: this.head ?? this.events.length }) as SessionEntry,
+        events: async (_, q = {}): Promise<EventsPage> => {
+          const [from, limit] = [q.from ?? 0, q.limit ?? 1000];
+          this.asked.push(`events ${from}+${limit}`);
+          const events = this.events.slice(from, from + limit);
+          return { events, next: from + events.length, head: this.events.length, closed: false };
+        },
+        snapshot: async (_, q = {}) => {
+          const at = q.at ?? this.events.length;
+          this.asked.push(`snapshot ${at}`);
+          return folded(this.events, at);
+        },
+        replayIndex: async () => this.index(),
+      },
+    };
+  }
+
+  private index(): ReplayIndex {
+    const markers = this.events
+      .filter((e) => e.type === "message.added")
+      .map((e) => ({ offset: e.offset, kind: "user" as const, at: e.timestamp }));
+    const width_ms = 1024;
+    const counts: number[] = [];
+    for (const e of this.events) {
+      const slot = Math.floor((Date.parse(e.timestamp) - start) / width_ms);
+      while (counts.length <= slot) counts.push(0);
+      counts[slot]!++;
+    }
+    const index = {
+      from: 0,
+      at: this.events.length,
+      events: this.events.length,
+      duration_ms: 0,
+      invocations: [],
+      runs: 0,
+    };
+    return { ...index, markers, marked: {}, gaps: [], density: { from: time(0), width_ms, counts } };
+  }
+
+  /** Answers what was asked, and draws. */
+  async settle(): Promise<void> {
+    for (let i = 0; i < 50; i++) await Promise.resolve();
+    this.draw();
+    for (let i = 0; i < 50; i++) await Promise.resolve();
+    this.draw();
+  }
+
+  /** Draws one frame; returns whether there was something to draw. */
+  draw(): boolean {
+    const frames = this.frames;
+    this.frames = [];
+    for (const f of frames) f();
+    return frames.length > 0;
+  }
+
+  /** Lets time pass, a frame every 16 ms. */
+  async pass(ms: number): Promise<void> {
+    for (const end = this.clock + ms; this.clock < end; ) {
+      this.clock = Math.min(this.clock + 16, end);
+      this.draw();
+      for (let i = 0; i < 20; i++) await Promise.resolve();
+    }
+  }
+
+  /** Appends events, as the stream brings them. */
+  append(...events: Event[]): void {
+    for (const e of events) {
+      this.events.push(e);
+      if (e.offset >= this.followedFrom) this.listener?.onEvent(e);
+    }
+  }
+}

@@ -1,0 +1,231 @@
+import { expect, test } from "vitest";
+import { folded, rewound, start, texts, time, turns, World } from "./fake";
+import { Deck } from "./player";
+
+async function opened(world: World, at?: number): Promise<Deck> {
+  const deck = new Deck("s", at, world.options());
+  deck.open();
+  await world.settle();
+  await world.settle();
+  return deck;
+}
+
+test("it opens at the head and says when that is", async () => {
+  const world = new World(turns(3));
+  const deck = await opened(world);
+  const s = deck.get();
+  expect(s).toMatchObject({ live: true, at: 28, head: 28, seeking: false, timeMs: start + 2700 });
+  expect(texts(s.view)).toEqual(texts(folded(world.events, 28)));
+  expect(s.view?.session).toMatchObject({ id: "s", title: "Turns", status: "complete" });
+  expect(s.index?.markers).toHaveLength(3);
+});
+
+test("a link to an offset shows that offset", async () => {
+  const world = new World(turns(3));
+  const deck = await opened(world, 7);
+  expect(deck.get()).toMatchObject({ live: false, at: 7, head: 28 });
+  expect(texts(deck.get().view)).toEqual(texts(folded(world.events, 7)));
+});
+
+test("at every offset it shows what the log amounts to there, in any order", async () => {
+  const events = turns(4);
+  events.push(
+    rewound(events.length, 10),
+    ...turns(6)
+      .slice(37, 46)
+      .map((e, i) => ({ ...e, offset: 38 + i })),
+  );
+  events.push(rewound(events.length, 37)); // undone
+  events.push(rewound(events.length, 19));
+  const world = new World(events);
+  const deck = await opened(world);
+  let at = 0;
+  for (let i = 0; i < 200; i++) {
+    at = (at * 31 + 17) % (events.length + 1);
+    deck.seek(at);
+    world.draw();
+    const want = folded(events, Math.max(1, at));
+    expect(JSON.stringify(deck.get().view?.messages), `at ${at}`).toEqual(JSON.stringify(want.messages));
+    expect(deck.get().view?.runs, `at ${at}`).toEqual(want.runs);
+  }
+});
+
+test("what the stream brings is shown, once, at most once a frame", async () => {
+  const all = turns(3);
+  const world = new World(all.slice(0, 20));
+  const deck = await opened(world);
+  let told = 0;
+  deck.subscribe(() => told++);
+  world.append(...all.slice(20));
+  world.draw();
+  expect(told).toBe(1);
+  expect(deck.get()).toMatchObject({ at: 28, head: 28, live: true });
+  expect(texts(deck.get().view)).toEqual(texts(folded(all, 28)));
+});
+
+test("events that come while the session is being opened are not lost", async () => {
+  const all = turns(3);
+  const world = new World(all.slice(0, 20));
+  world.head = 20;
+  const deck = new Deck("s", undefined, world.options());
+  deck.open();
+  for (let i = 0; i < 3; i++) await Promise.resolve();
+  expect(world.asked).toContain("follow 20");
+  world.append(...all.slice(20));
+  await world.settle();
+  await world.settle();
+  expect(deck.get()).toMatchObject({ at: 28, head: 28 });
+  expect(texts(deck.get().view)).toEqual(texts(folded(all, 28)));
+});
+
+test("a rewind that comes live takes back what it says", async () => {
+  const world = new World(turns(3));
+  const deck = await opened(world);
+  world.append(rewound(28, 10));
+  await world.settle();
+  expect(texts(deck.get().view)).toEqual(["user: ask 1", "assistant: 1.0 1.1 1.2 1.3 "]);
+  deck.seek(28); // before it, all is as it was
+  await world.settle();
+  expect(deck.get().view?.messages).toHaveLength(6);
+});
+
+test("who looks at the past is left there", async () => {
+  const all = turns(3);
+  const world = new World(all.slice(0, 20));
+  const deck = await opened(world);
+  deck.seek(5);
+  world.append(...all.slice(20));
+  await world.settle();
+  expect(deck.get()).toMatchObject({ at: 5, head: 28, live: false });
+  deck.goLive();
+  await world.settle();
+  expect(deck.get()).toMatchObject({ at: 28, live: true });
+});
+
+test("playing for ten seconds shows what happened in ten seconds", async () => {
+  const world = new World(turns(30));
+  for (const [speed, ms] of [
+    [1, 10_000],
+    [4, 2500],
+    [16, 625],
+  ] as const) {
+    const deck = await opened(world, 1);
+    deck.setSpeed(speed);
+    deck.toggle();
+    world.draw();
+    await world.pass(ms);
+    deck.toggle();
+    await world.settle();
+    expect(deck.get().timeMs).toBe(start + 10_000);
+    expect(deck.get().at).toBe(101);
+    expect(texts(deck.get().view)).toEqual(texts(folded(world.events, 101)));
+  }
+});
+
+test("idle times are skipped at once, unless they are not to be", async () => {
+  const events = turns(1).map((e) => (e.offset < 5 ? e : { ...e, timestamp: time(240_000 + e.offset * 100) }));
+  const deck = await opened(new World(events), 5);
+  expect(deck.get().skipIdle).toBe(true);
+  for (const skip of [true, false]) {
+    const world = new World(events);
+    const d = await opened(world, 5);
+    d.setSkipIdle(skip);
+    d.toggle();
+    world.draw();
+    await world.pass(50);
+    expect(d.get().at).toBe(skip ? 6 : 5);
+    expect(d.get().playing).toBe(true);
+  }
+});
+
+test("it stops at the end, and plays again from the beginning", async () => {
+  const world = new World(turns(1));
+  const deck = await opened(world, 8);
+  deck.toggle();
+  world.draw();
+  await world.pass(2000);
+  expect(deck.get()).toMatchObject({ at: 10, playing: false, live: false });
+  deck.toggle();
+  world.draw();
+  await world.pass(50);
+  expect(deck.get()).toMatchObject({ at: 1, playing: true });
+});
+
+test("a rewind is played as it was", async () => {
+  const events = [...turns(2), rewound(19, 10)];
+  const world = new World(events);
+  const deck = await opened(world, 15);
+  deck.toggle();
+  world.draw();
+  await world.pass(450);
+  expect(deck.get().at).toBe(19);
+  expect(deck.get().view?.messages).toHaveLength(4);
+  await world.pass(200);
+  expect(deck.get().at).toBe(20);
+  expect(deck.get().view?.messages).toHaveLength(2);
+});
+
+test("seeking while it plays keeps it playing", async () => {
+  const world = new World(turns(30));
+  const deck = await opened(world, 1);
+  deck.toggle();
+  world.draw();
+  deck.seek(100);
+  await world.pass(100);
+  expect(deck.get()).toMatchObject({ playing: true, at: 101 });
+});
+
+test("times, steps and markers are found", async () => {
+  const world = new World(turns(3));
+  const deck = await opened(world);
+  deck.seekTime(start + 1250);
+  world.draw();
+  expect(deck.get()).toMatchObject({ at: 13, timeMs: start + 1250 });
+  deck.step(1, "item"); // to the end of the answer
+  world.draw();
+  expect(deck.get().at).toBe(18);
+  deck.step(-1, "item");
+  world.draw();
+  expect(deck.get().at).toBe(11); // what the user said
+  deck.step(1, "event");
+  world.draw();
+  expect(deck.get().at).toBe(12);
+  deck.next(1, (m) => m.kind === "user");
+  world.draw();
+  expect(deck.get().at).toBe(20);
+  deck.next(-1, (m) => m.kind === "user");
+  world.draw();
+  expect(deck.get().at).toBe(11);
+});
+
+test("of a long session only what is near is loaded", async () => {
+  const events = turns(10_000); // 90,001 events
+  const world = new World(events);
+  const deck = await opened(world);
+  expect(deck.get()).toMatchObject({ at: 90_001, live: true, seeking: false });
+  for (const at of [45_000, 45_700, 12, 89_000]) {
+    deck.seek(at);
+    await world.settle();
+    await world.settle();
+    expect(deck.get()).toMatchObject({ at, seeking: false });
+    expect(texts(deck.get().view)?.slice(-5)).toEqual(texts(folded(events, at))?.slice(-5));
+  }
+  deck.seekTime(start + 3_000_050);
+  await world.settle();
+  await world.settle();
+  expect(deck.get().at).toBe(30_001);
+  const loaded = world.asked.filter((a) => a.startsWith("events")).length;
+  expect(loaded).toBeLessThan(20);
+  expect(world.asked.filter((a) => a === "snapshot 45700")).toEqual([]); // near enough to what was there
+});
+
+test("a session that cannot be read says why", async () => {
+  const world = new World(turns(1));
+  const options = world.options();
+  options.api = { ...options.api!, session: () => Promise.reject(new Error("there is no such session")) };
+  const deck = new Deck("s", undefined, options);
+  deck.open();
+  await world.settle();
+  expect(String(deck.get().error)).toContain("no such session");
+  expect(world.asked).not.toContain("follow 0");
+});

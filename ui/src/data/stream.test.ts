@@ -1,0 +1,127 @@
+import { beforeEach, expect, test } from "vitest";
+import type { Event } from "../fold/types";
+import { turns } from "./fake";
+import { type Connection, Follower } from "./stream";
+
+class FakeSource {
+  closed = false;
+  private readonly on = new Map<string, (m: MessageEvent) => void>();
+  readonly url: string;
+
+  constructor(url: string) {
+    this.url = url;
+  }
+
+  addEventListener(type: string, f: unknown): void {
+    this.on.set(type, f as (m: MessageEvent) => void);
+  }
+
+  close(): void {
+    this.closed = true;
+  }
+
+  tell(type: string, data: unknown = ""): void {
+    this.on.get(type)?.({ data: typeof data === "string" ? data : JSON.stringify(data) } as MessageEvent);
+  }
+}
+
+let sources: FakeSource[];
+let timers: { f: () => void; ms: number; gone?: boolean }[];
+let got: number[];
+let states: Connection[];
+let follower: Follower;
+const events = turns(2);
+
+beforeEach(() => {
+  [sources, timers, got, states] = [[], [], [], []];
+  follower = new Follower(
+    "a/b",
+    { onEvent: (e: Event) => got.push(e.offset), onConnection: (c) => states.push(c) },
+    {
+      open: (url) => {
+        const s = new FakeSource(url);
+        sources.push(s);
+        return s;
+      },
+      setTimeout: (f, ms) => timers.push({ f, ms }) - 1,
+      clearTimeout: (n) => {
+        const t = timers[n as number];
+        if (t) t.gone = true;
+      },
+    },
+  );
+});
+
+const newest = () => sources.at(-1)!;
+
+test("it goes from connecting to caught up", () => {
+  follower.start(3);
+  expect(newest().url).toBe("/api/v1/sessions/a%2Fb/stream?fromOffset=3");
+  newest().tell("open");
+  newest().tell("message", events[3]);
+  newest().tell("caught-up", { next: 4 });
+  newest().tell("message", events[4]);
+  expect(got).toEqual([3, 4]);
+  expect(states.map((s) => s.state)).toEqual(["connecting", "live", "caught-up"]);
+});
+
+test("a cut connection goes on after the last event", () => {
+  follower.start(0);
+  newest().tell("message", events[0]);
+  newest().tell("message", events[1]);
+  newest().tell("error");
+  expect(newest().closed).toBe(true);
+  expect(states.at(-1)).toEqual({ state: "reconnecting", attempt: 1 });
+  timers[0]!.f();
+  expect(newest().url).toContain("fromOffset=2");
+  newest().tell("message", events[1]); // again
+  newest().tell("message", events[2]);
+  expect(got).toEqual([0, 1, 2]);
+});
+
+test("it waits longer each time, gives up after five, and tries again when told to", () => {
+  follower.start(0);
+  for (let n = 1; n <= 5; n++) {
+    newest().tell("error");
+    expect(states.at(-1)).toEqual({ state: "reconnecting", attempt: n });
+    timers[n - 1]!.f();
+  }
+  expect(timers.map((t) => t.ms)).toEqual([1000, 2000, 4000, 8000, 16_000]);
+  newest().tell("error");
+  expect(states.at(-1)).toEqual({ state: "failed" });
+  expect(timers).toHaveLength(5);
+  follower.reconnect();
+  newest().tell("message", events[0]);
+  newest().tell("error");
+  expect(states.at(-1)).toEqual({ state: "reconnecting", attempt: 1 });
+});
+
+test("a gap and half an event are not taken", () => {
+  follower.start(0);
+  newest().tell("message", events[0]);
+  newest().tell("message", events[2]);
+  expect(states.at(-1)?.state).toBe("reconnecting");
+  timers[0]!.f();
+  expect(newest().url).toContain("fromOffset=1");
+  newest().tell("message", '{"offset":1,"ty');
+  expect(got).toEqual([0]);
+  expect(newest().closed).toBe(true);
+});
+
+test("after the end it does not connect again", () => {
+  follower.start(0);
+  newest().tell("end", { reason: "closed" });
+  newest().tell("error");
+  expect(states.at(-1)).toEqual({ state: "ended", reason: "closed" });
+  expect(timers).toHaveLength(0);
+});
+
+test("what was stopped says nothing any more", () => {
+  follower.start(0);
+  const old = newest();
+  old.tell("error");
+  follower.stop();
+  expect(timers[0]!.gone).toBe(true);
+  old.tell("message", events[0]);
+  expect(got).toEqual([]);
+});

@@ -1,0 +1,29 @@
+// The fixtures that hold the fold of the server, too: see view/golden_test.go.
+import { readdirSync, readFileSync } from "node:fs";
+import { Conversation } from "./conversation";
+import { jumpOf, Timeline } from "./timeline";
+import type { Event, Snapshot } from "./types";
+
+const folder = new URL("../../../view/testdata/", import.meta.url);
+
+interface Fixture {
+  about: string;
+  thread?: string;
+  events: Event[];
+  snapshot: Snapshot;
+}
+
+export const fixtures = readdirSync(folder)
+  .filter((name) => name.endsWith(".json"))
+  .map((name) => ({ name, ...(JSON.parse(readFileSync(new URL(name, folder), "utf8")) as Fixture) }));
+
+/** A conversation that passes over what is not in force as of an offset; of all events without one. */
+export function followed(events: Event[], at = (events.at(-1)?.offset ?? -1) + 1): Conversation {
+  const c = new Conversation();
+  const jumps = events.map(jumpOf).filter((j) => j !== undefined);
+  if (jumps.length > 0) c.follow(new Timeline(jumps), at);
+  return c;
+}
+
+/** As JSON has it: a member that is undefined is not there. */
+export const plain = (s: Snapshot): Snapshot => JSON.parse(JSON.stringify(s));

@@ -1,0 +1,92 @@
+import type { Event, Json, JsonObject } from "./types";
+
+// What is nested deeper is not folded: views that hold it could not be encoded.
+export const maxDepth = 1000;
+
+/** How deep arrays and objects nest, at most limit + 1. */
+export function depth(v: Json | undefined, limit = maxDepth): number {
+  if (v === null || typeof v !== "object") return 0;
+  if (limit <= 0) return 1;
+  let deepest = 0;
+  for (const child of Array.isArray(v) ? v : Object.values(v)) {
+    deepest = Math.max(deepest, depth(child, limit - 1));
+    if (deepest >= limit) break;
+  }
+  return deepest + 1;
+}
+
+const nothing: JsonObject = {};
+
+export function isObject(v: unknown): v is JsonObject {
+  return typeof v === "object" && v !== null && !Array.isArray(v);
+}
+
+/**
+ * Reads the members of an object. One that is absent or null is the zero value,
+ * and so is one of another shape, but then the object is not well-formed.
+ */
+export class Reader {
+  ok = true;
+  private readonly data: JsonObject;
+
+  constructor(data: Json | undefined) {
+    this.data = isObject(data) ? data : nothing;
+    if (data !== undefined && data !== null && this.data === nothing) this.ok = false;
+  }
+
+  raw(name: string): Json | undefined {
+    return Object.hasOwn(this.data, name) ? this.data[name] : undefined;
+  }
+
+  str(name: string): string {
+    const v = this.raw(name);
+    if (typeof v === "string") return v;
+    return this.missing(v, "");
+  }
+
+  bool(name: string): boolean | undefined {
+    const v = this.raw(name);
+    if (typeof v === "boolean") return v;
+    return this.missing(v, undefined);
+  }
+
+  list(name: string): Json[] | undefined {
+    const v = this.raw(name);
+    if (Array.isArray(v)) return v;
+    return this.missing(v, undefined);
+  }
+
+  /** The members of a member; all of it has to be well-formed. */
+  sub(name: string): Reader {
+    const v = this.raw(name);
+    if (isObject(v)) return new Reader(v);
+    this.missing(v, undefined);
+    return new Reader(undefined);
+  }
+
+  private missing<T>(v: Json | undefined, zero: T): T {
+    if (v !== undefined && v !== null) this.ok = false;
+    return zero;
+  }
+}
+
+/** Reads the data of an event. */
+export function read(e: Event): Reader {
+  if (depth(e.data) <= maxDepth) return new Reader(e.data);
+  const r = new Reader(undefined);
+  r.ok = false;
+  return r;
+}
+
+/** Divides the content of a message into its text and, if it is not simply text, what it was. */
+export function content(raw: Json | undefined): { text: string; parts?: Json } {
+  if (raw === undefined || raw === null) return { text: "" };
+  if (typeof raw === "string") return { text: raw };
+  let text = "";
+  for (const part of Array.isArray(raw) ? raw : []) {
+    const r = new Reader(part);
+    text += r.str("text");
+    if (!r.ok) return { text: "", parts: raw };
+  }
+  return { text, parts: raw };
+}

@@ -1,0 +1,175 @@
+import { depth, maxDepth } from "./read";
+import type { Event, Item, Json, Message, Run, Status, ToolCall, ToolResult } from "./types";
+
+// What a fold has at hand of messages, tool calls and runs. What is shown of them
+// is made when it is asked for, and stays the same object as long as nothing
+// changes, so that a page draws anew only what is new.
+
+/** The common part of an item that an event begins. */
+export function begun(thread: string, e: Event, status: Status): Item {
+  const item: Item = { offset: e.offset, thread, status, started_at: e.timestamp };
+  if (e.invocation) item.invocation = e.invocation;
+  if (e.instance) item.instance = e.instance;
+  if (e.turn) item.turn = e.turn;
+  if (e.actor) item.actor = e.actor;
+  return item;
+}
+
+/** An item that ends with an event. */
+export function ended<T extends { started_at: string; status: string }>(item: T, e: Event, status: T["status"]): T {
+  const took = Date.parse(e.timestamp) - Date.parse(item.started_at);
+  return { ...item, status, end_offset: e.offset, ended_at: e.timestamp, duration_ms: Math.max(0, took) || 0 };
+}
+
+function reopened(item: Item, status: Status): Item {
+  const { end_offset: _, ended_at: __, duration_ms: ___, ...rest } = item;
+  return { ...rest, status };
+}
+
+abstract class Rec<T extends Item> {
+  item: Item;
+  private shown: T | undefined;
+
+  constructor(item: Item) {
+    this.item = item;
+  }
+
+  get invocation(): string {
+    return this.item.invocation ?? "";
+  }
+
+  touch(): void {
+    this.shown = undefined;
+  }
+
+  end(e: Event, status: Status): void {
+    this.item = ended(this.item, e, status);
+    this.touch();
+  }
+
+  reopen(status: Status): void {
+    this.item = reopened(this.item, status);
+    this.touch();
+  }
+
+  status(status: Status): void {
+    this.item = { ...this.item, status };
+    this.touch();
+  }
+
+  value(): T {
+    this.shown ??= this.make();
+    return this.shown;
+  }
+
+  protected abstract make(): T;
+}
+
+export class MessageRec extends Rec<Message> {
+  id: string;
+  role = "assistant";
+  name = "";
+  text = "";
+  parts: Json | undefined;
+  toolCall = "";
+  activity = "";
+  doc: Json | undefined; // the content of an activity
+  metadata: Json | undefined;
+  calls: CallRec[] = []; // those that it made
+  gone = false; // a MESSAGES_SNAPSHOT has it no more
+  settled = false; // known only as the maker of calls that have not
+
+  constructor(item: Item, id: string) {
+    super(item);
+    this.id = id;
+  }
+
+  /** A copy; its calls are still those of the original. */
+  copy(): MessageRec {
+    return Object.assign(new MessageRec(this.item, this.id), this);
+  }
+
+  protected make(): Message {
+    const m: Message = { ...this.item, id: this.id, role: this.role, text: this.text };
+    if (this.name) m.name = this.name;
+    if (this.parts !== undefined) m.parts = this.parts;
+    if (this.toolCall) m.tool_call_id = this.toolCall;
+    if (this.activity) m.activity_type = this.activity;
+    if (this.doc !== undefined) m.content = this.doc;
+    if (this.metadata !== undefined) m.metadata = this.metadata;
+    return m;
+  }
+}
+
+export class CallRec extends Rec<ToolCall> {
+  id: string;
+  name = "";
+  messageId = "";
+  args = "";
+  complete = false; // no more of them is to come
+  result: ToolResult | undefined;
+  maker: MessageRec | undefined; // the message that made it, if that is there
+  gone = false; // with the maker
+
+  constructor(item: Item, id: string) {
+    super(item);
+    this.id = id;
+  }
+
+  copy(): CallRec {
+    return Object.assign(new CallRec(this.item, this.id), this);
+  }
+
+  /** The arguments as JSON; undefined if they are not complete or not JSON. */
+  input(): Json | undefined {
+    if (!this.complete) return undefined;
+    try {
+      const v: Json = JSON.parse(this.args);
+      return depth(v) <= maxDepth ? v : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Sets the message that made the call, if that is known. */
+  madeBy(m: MessageRec | undefined): void {
+    if (!m || this.maker === m) return;
+    this.maker = m;
+    this.messageId = m.id;
+    m.calls.push(this);
+    this.touch();
+  }
+
+  protected make(): ToolCall {
+    const k: ToolCall = { ...this.item, id: this.id, name: this.name, arguments: this.args };
+    if (this.messageId) k.message_id = this.messageId;
+    const input = this.input();
+    if (input !== undefined) k.input = input;
+    if (this.result) k.result = this.result;
+    return k;
+  }
+}
+
+export class RunRec extends Rec<Run> {
+  agent = "";
+  resumable: boolean | undefined;
+  error: { message: string; code?: string } | undefined;
+  result: Json | undefined;
+  interrupts: Json | undefined;
+  usage: Json | undefined;
+
+  copy(): RunRec {
+    return Object.assign(new RunRec(this.item), this);
+  }
+
+  protected make(): Run {
+    const r: Run = { ...this.item };
+    if (this.agent) r.agent = this.agent;
+    if (this.resumable !== undefined) r.resumable = this.resumable;
+    if (this.error) r.error = this.error;
+    if (this.result !== undefined) r.result = this.result;
+    if (this.interrupts !== undefined) r.interrupts = this.interrupts;
+    if (this.usage !== undefined) r.usage = this.usage;
+    return r;
+  }
+}

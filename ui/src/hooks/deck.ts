@@ -1,0 +1,15 @@
+import { useEffect, useMemo, useSyncExternalStore } from "react";
+import { Deck, type DeckState } from "@/data/player";
+
+export type { Deck, DeckState };
+
+/** The player of a session, as long as the page is there. It begins at an offset, or live. */
+export function useDeck(id: string, at?: number): [Deck, DeckState] {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: where it begins only
+  const deck = useMemo(() => new Deck(id, at), [id]);
+  useEffect(() => {
+    deck.open();
+    return () => deck.close();
+  }, [deck]);
+  return [deck, useSyncExternalStore(deck.subscribe, deck.get)];
+}

@@ -1,0 +1,15 @@
+import { useSyncExternalStore } from "react";
+
+function subscribe(l: () => void) {
+  addEventListener("online", l);
+  addEventListener("offline", l);
+  return () => {
+    removeEventListener("online", l);
+    removeEventListener("offline", l);
+  };
+}
+
+/** Whether the browser believes that it has a network. */
+export function useOnline(): boolean {
+  return useSyncExternalStore(subscribe, () => navigator.onLine);
+}

@@ -1,0 +1,93 @@
+import { useInfiniteQuery, useQueries } from "@tanstack/react-query";
+import { useMemo, useRef } from "react";
+import { api } from "@/data/api";
+import type { Event } from "@/fold/types";
+
+export interface RawFilter {
+  channel?: string;
+  type?: string;
+  q?: string;
+}
+
+/** Events are asked for in pages that begin at multiples of this. */
+const pageSize = 200;
+
+/**
+ * The events of a session by place in a list. Without a filter the place is
+ * the offset, and only pages that are looked at are loaded.
+ */
+export function useRawEvents(id: string, head: number, filter: RawFilter, range: { first: number; last: number }) {
+  const filtered = Boolean(filter.channel || filter.type || filter.q);
+  const all = useByOffset(id, filtered ? 0 : head, range);
+  const some = useFiltered(id, head, filter, filtered);
+  return filtered ? some : all;
+}
+
+function useByOffset(id: string, head: number, range: { first: number; last: number }) {
+  const settled = useThrottled(head, 300);
+  const first = Math.floor(Math.max(0, range.first) / pageSize);
+  const last = Math.min(Math.floor(range.last / pageSize), Math.floor(Math.max(0, settled - 1) / pageSize));
+  const pages = settled === 0 ? [] : Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
+  const results = useQueries({
+    queries: pages.map((page) => {
+      const upTo = Math.min(settled, (page + 1) * pageSize);
+      return {
+        queryKey: ["events", id, page, upTo],
+        queryFn: ({ signal }: { signal: AbortSignal }) =>
+          api.events(id, { from: page * pageSize, limit: upTo - page * pageSize }, { signal }),
+        staleTime: Number.POSITIVE_INFINITY,
+        gcTime: 30_000,
+        placeholderData: (old: Awaited<ReturnType<typeof api.events>> | undefined) => old,
+      };
+    }),
+  });
+  const known = useRef(new Map<number, Event>());
+  const error = results.find((r) => r.isError)?.error ?? null;
+  for (const r of results) for (const e of r.data?.events ?? []) known.current.set(e.offset, e);
+  if (known.current.size > 20 * pageSize) {
+    // Memory is for what is looked at, not for what was.
+    for (const offset of known.current.keys()) {
+      if (Math.floor(offset / pageSize) < first || Math.floor(offset / pageSize) > last) known.current.delete(offset);
+    }
+  }
+  const map = known.current;
+  return {
+    count: head,
+    get: (i: number) => map.get(i),
+    error,
+    more: undefined,
+    busy: results.some((r) => r.isFetching),
+  };
+}
+
+function useFiltered(id: string, head: number, filter: RawFilter, wanted: boolean) {
+  const pages = useInfiniteQuery({
+    queryKey: ["events-filtered", id, filter.channel, filter.type],
+    queryFn: ({ pageParam, signal }) =>
+      api.events(id, { from: pageParam, limit: 500, channel: filter.channel, type: filter.type }, { signal }),
+    initialPageParam: 0,
+    getNextPageParam: (p) => (p.next < p.head ? p.next : undefined),
+    enabled: wanted,
+  });
+  const list = useMemo(() => {
+    const q = filter.q?.toLowerCase();
+    const all = pages.data?.pages.flatMap((p) => p.events) ?? [];
+    const fits = all.filter((e) => !filter.channel || filter.channel.split(",").includes(e.channel));
+    return q ? fits.filter((e) => JSON.stringify(e).toLowerCase().includes(q)) : fits;
+  }, [pages.data, filter.q, filter.channel]);
+  const behind = (pages.data?.pages.at(-1)?.next ?? 0) < head;
+  const more = pages.hasNextPage
+    ? () => void pages.fetchNextPage()
+    : behind && !pages.isFetching
+      ? () => void pages.refetch()
+      : undefined;
+  return { count: list.length, get: (i: number) => list[i], error: pages.error, more, busy: pages.isFetching };
+}
+
+/** A number that changes at most so often, and is right in the end. */
+function useThrottled(value: number, ms: number): number {
+  const last = useRef({ value, at: 0 });
+  const now = performance.now();
+  if (now - last.current.at > ms || value < last.current.value) last.current = { value, at: now };
+  return last.current.value;
+}

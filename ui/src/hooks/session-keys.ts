@@ -1,0 +1,67 @@
+import { useRef } from "react";
+import { speeds } from "@/components/transport/transport";
+import type { Marker } from "@/fold/types";
+import type { Deck, DeckState } from "./deck";
+import { type Keys, useKeys } from "./keys";
+
+/** Markers that [ and ] go to: not each tool call. */
+const notable = (m: Marker) => m.kind !== "tool" && m.kind !== "plan" && m.kind !== "instance";
+const of = (kind: string) => (m: Marker) => m.kind === kind;
+
+/** The keys that move the playhead. */
+export function usePlaybackKeys(deck: Deck, state: DeckState): void {
+  const first = Date.parse(state.index?.first_at ?? "");
+  const length = state.index?.duration_ms ?? 0;
+  const by = (ms: number) => () => deck.seekTime(Math.max(first, state.timeMs + ms));
+  const speed = (n: number) => () => {
+    const i = speeds.indexOf(state.speed);
+    deck.setSpeed(speeds[Math.max(0, Math.min(speeds.length - 1, i + n))] ?? 1);
+  };
+  const keys: Keys = {
+    " ": deck.toggle,
+    ArrowLeft: by(-5_000),
+    ArrowRight: by(5_000),
+    "Shift+ArrowLeft": by(-length / 10),
+    "Shift+ArrowRight": by(length / 10),
+    ",": () => deck.step(-1, "item"),
+    ".": () => deck.step(1, "item"),
+    "Alt+,": () => deck.step(-1, "event"),
+    "Alt+.": () => deck.step(1, "event"),
+    "[": () => deck.next(-1, notable),
+    "]": () => deck.next(1, notable),
+    t: () => deck.next(1, of("tool")),
+    T: () => deck.next(-1, of("tool")),
+    e: () => deck.next(1, of("error")),
+    E: () => deck.next(-1, of("error")),
+    u: () => deck.next(1, of("user")),
+    U: () => deck.next(-1, of("user")),
+    Home: () => deck.seek(1),
+    End: () => deck.seek(state.head),
+    L: deck.goLive,
+    "<": speed(-1),
+    ">": speed(1),
+    "=": () => deck.setSpeed(1),
+    i: () => deck.setSkipIdle(!state.skipIdle),
+  };
+  for (let n = 0; n < 10; n++) keys[String(n)] = () => deck.seekTime(first + (length * n) / 10);
+  useKeys(keys);
+}
+
+/** g and then another key goes to a place. */
+export function useGoKeys(places: Record<string, () => void>): void {
+  const since = useRef(0);
+  const keys: Keys = {
+    g: () => {
+      since.current = performance.now();
+    },
+  };
+  for (const [key, go] of Object.entries(places)) {
+    keys[key] = () => {
+      if (performance.now() - since.current > 1500) return false;
+      since.current = 0;
+      go();
+      return true;
+    };
+  }
+  useKeys(keys);
+}

@@ -1,0 +1,34 @@
+import { expect, it } from "vitest";
+import type { SessionEntry } from "@/fold/types";
+import { asTree } from "./sessions";
+
+const s = (id: string, more: Partial<SessionEntry> = {}): SessionEntry => ({
+  id,
+  kind: "session",
+  created_at: "2026-01-05T12:00:00Z",
+  updated_at: "2026-01-05T12:00:00Z",
+  head: 1,
+  ...more,
+});
+
+it("puts forks under their parents, and each day once above its first session", () => {
+  const rows = asTree(
+    [
+      s("f2", { parent: "f1" }),
+      s("copy", { parent: "a", copy: true }),
+      s("f1", { parent: "a" }),
+      s("a"),
+      s("lost", { parent: "gone" }),
+      s("old", { created_at: "2026-01-04T12:00:00Z" }),
+    ],
+    (at) => at.slice(0, 10),
+  );
+  expect(rows.map((r) => `${r.depth} ${r.session.id}${r.heading ? ` ${r.heading}` : ""}`)).toEqual([
+    "0 copy 2026-01-05",
+    "0 a",
+    "1 f1",
+    "2 f2",
+    "0 lost",
+    "0 old 2026-01-04",
+  ]);
+});

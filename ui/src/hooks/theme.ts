@@ -1,0 +1,34 @@
+import { useSyncExternalStore } from "react";
+
+/** What the user has chosen; without a choice the system decides. */
+const key = "tapedeck.theme";
+const system = matchMedia("(prefers-color-scheme: dark)");
+const listeners = new Set<() => void>();
+
+export type Theme = "light" | "dark";
+
+function current(): Theme {
+  const chosen = localStorage.getItem(key);
+  if (chosen === "light" || chosen === "dark") return chosen;
+  return system.matches ? "dark" : "light";
+}
+
+/** Puts the theme on the page; to be called before anything is drawn. */
+export function applyTheme(): void {
+  document.documentElement.dataset.theme = current();
+  for (const l of listeners) l();
+}
+
+export function toggleTheme(): void {
+  localStorage.setItem(key, current() === "dark" ? "light" : "dark");
+  applyTheme();
+}
+
+system.addEventListener("change", applyTheme);
+
+export function useTheme(): Theme {
+  return useSyncExternalStore((l) => {
+    listeners.add(l);
+    return () => listeners.delete(l);
+  }, current);
+}

@@ -1,0 +1,22 @@
+import { useEffect, useState } from "react";
+
+/** The time now, in milliseconds, anew every so often while it is wanted. */
+export function useNow(everyMs: number, wanted = true): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    if (!wanted) return;
+    const t = setInterval(() => setNow(Date.now()), everyMs);
+    return () => clearInterval(t);
+  }, [everyMs, wanted]);
+  return now;
+}
+
+/** A value that has stayed as it is for a while. */
+export function useSettled<T>(value: T, ms: number): T {
+  const [settled, set] = useState(value);
+  useEffect(() => {
+    const t = setTimeout(() => set(value), ms);
+    return () => clearTimeout(t);
+  }, [value, ms]);
+  return settled;
+}

@@ -1,0 +1,53 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { Shell } from "@/components/shell";
+import { ErrorBox, Notice } from "@/components/ui";
+import { compareSearch, listSearch, sessionSearch } from "./search";
+
+const root = createRootRoute({
+  component: Shell,
+  notFoundComponent: () => (
+    <Notice title="There is no such page">
+      <a className="text-accent underline" href="/">
+        To the sessions
+      </a>
+    </Notice>
+  ),
+  errorComponent: ({ error, reset }) => (
+    <div className="mx-auto max-w-2xl p-8">
+      <ErrorBox error={error} onRetry={reset} />
+    </div>
+  ),
+});
+
+const sessions = createRoute({
+  getParentRoute: () => root,
+  path: "/",
+  validateSearch: listSearch,
+  component: lazyRouteComponent(() => import("@/pages/sessions"), "SessionsPage"),
+});
+
+const session = createRoute({
+  getParentRoute: () => root,
+  path: "/s/$id",
+  validateSearch: sessionSearch,
+  component: lazyRouteComponent(() => import("@/pages/session"), "SessionPage"),
+});
+
+const compare = createRoute({
+  getParentRoute: () => root,
+  path: "/compare",
+  validateSearch: compareSearch,
+  component: lazyRouteComponent(() => import("@/pages/compare"), "ComparePage"),
+});
+
+export const router = createRouter({
+  routeTree: root.addChildren([sessions, session, compare]),
+  defaultPreload: false,
+  scrollRestoration: false,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

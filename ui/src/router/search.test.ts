@@ -1,0 +1,15 @@
+import { expect, it } from "vitest";
+import { compareSearch, listSearch, sessionSearch } from "./search";
+
+it("takes from the address what it knows, and nothing else", () => {
+  expect(sessionSearch({ at: 12, view: "events", panel: "plan", q: 12, evil: "x" })).toEqual({
+    at: 12,
+    view: "events",
+    panel: "plan",
+    q: "12",
+  });
+  expect(sessionSearch({ at: -1, view: "nothing", panel: {}, thread: ["a"] })).toEqual({});
+  expect(sessionSearch({ at: 1.5 })).toEqual({});
+  expect(listSearch({ status: "failed", from: "2026-01-05", q: "" })).toEqual({ status: "failed", from: "2026-01-05" });
+  expect(compareSearch({ a: "x", b: 7, at_a: 3, at_b: "3" })).toEqual({ a: "x", b: "7", at_a: 3 });
+});

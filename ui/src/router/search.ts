@@ -1,0 +1,64 @@
+/** What may follow the question mark, for each page. Anything else is dropped. */
+
+type Raw = Record<string, unknown>;
+
+function text(v: unknown): string | undefined {
+  if (typeof v === "number") return String(v); // the router reads 12 as a number
+  return typeof v === "string" && v !== "" ? v : undefined;
+}
+
+function offset(v: unknown): number | undefined {
+  return typeof v === "number" && Number.isSafeInteger(v) && v >= 0 ? v : undefined;
+}
+
+export interface ListSearch {
+  status?: string;
+  agent?: string;
+  from?: string;
+  to?: string;
+  q?: string;
+}
+
+export function listSearch(s: Raw): ListSearch {
+  return { status: text(s.status), agent: text(s.agent), from: text(s.from), to: text(s.to), q: text(s.q) };
+}
+
+export const views = ["conversation", "events", "branches"] as const;
+export type View = (typeof views)[number];
+
+export const panels = ["tools", "plan", "state", "threads", "summary"] as const;
+export type Panel = (typeof panels)[number];
+
+export interface SessionSearch {
+  /** Events before this offset are shown; absent for live. */
+  at?: number;
+  thread?: string;
+  view?: View;
+  panel?: Panel;
+  channel?: string;
+  type?: string;
+  q?: string;
+}
+
+export function sessionSearch(s: Raw): SessionSearch {
+  return {
+    at: offset(s.at),
+    thread: text(s.thread),
+    view: views.find((v) => v === s.view && v !== "conversation"),
+    panel: panels.find((p) => p === s.panel),
+    channel: text(s.channel),
+    type: text(s.type),
+    q: text(s.q),
+  };
+}
+
+export interface CompareSearch {
+  a?: string;
+  b?: string;
+  at_a?: number;
+  at_b?: number;
+}
+
+export function compareSearch(s: Raw): CompareSearch {
+  return { a: text(s.a), b: text(s.b), at_a: offset(s.at_a), at_b: offset(s.at_b) };
+}

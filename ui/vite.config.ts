@@ -1,0 +1,34 @@
+/// <reference types="vitest/config" />
+import { fileURLToPath } from "node:url";
+import tailwindcss from "@tailwindcss/vite";
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+import { stamp } from "./scripts/stamp.mjs";
+
+// Where `npm run dev` finds the API; the page and the API have one origin there, too.
+const server = process.env.TAPEDECK_URL ?? "http://127.0.0.1:4747";
+
+export default defineConfig({
+  plugins: [react(), tailwindcss(), stamp()],
+  resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
+  build: {
+    outDir: "../web/dist",
+    emptyOutDir: true,
+    target: "es2022",
+    sourcemap: false,
+    reportCompressedSize: false,
+    assetsInlineLimit: 0, // a data: URL is one more thing for the policy to allow
+    modulePreload: { polyfill: false },
+  },
+  server: {
+    proxy: {
+      // The server refuses what comes from a foreign origin, so the origin is made its own.
+      "/api": { target: server, changeOrigin: true, headers: { origin: server } },
+    },
+  },
+  test: {
+    environment: "node",
+    include: ["src/**/*.test.{ts,tsx}"],
+    restoreMocks: true,
+  },
+});

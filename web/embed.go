@@ -1,0 +1,25 @@
+// Package web has the screen as it was built from ui/, for a server to serve.
+package web
+
+import (
+	"embed"
+	"io/fs"
+)
+
+// The build is committed, so that the program has its screen also where nobody
+// has Node. The prefix "all:" takes files in whose names begin with an underscore.
+//
+//go:embed all:dist
+var dist embed.FS
+
+// Files returns the files of the build, or nil if there is none.
+func Files() fs.FS {
+	files, err := fs.Sub(dist, "dist")
+	if err != nil {
+		return nil
+	}
+	if _, err := fs.Stat(files, "index.html"); err != nil {
+		return nil
+	}
+	return files
+}

@@ -1,0 +1,92 @@
+package web_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/web"
+)
+
+const source = "../ui"
+
+var isTest = regexp.MustCompile(`\.test\.tsx?$`)
+
+// sources returns what the build is made of, the same as ui/scripts/source.mjs.
+func sources(t *testing.T) []string {
+	t.Helper()
+	names := []string{"index.html", "package-lock.json", "package.json", "tsconfig.json", "vite.config.ts"}
+	for _, folder := range []string{"public", "scripts", "src"} {
+		err := fs.WalkDir(os.DirFS(source), folder, func(name string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && !isTest.MatchString(name) {
+				names = append(names, name)
+			}
+			return err
+		})
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func sourceHash(t *testing.T) string {
+	t.Helper()
+	all := sha256.New()
+	for _, name := range sources(t) {
+		b, err := os.ReadFile(filepath.Join(source, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(all, "%x  %s\n", sha256.Sum256(b), name)
+	}
+	return fmt.Sprintf("%x", all.Sum(nil))
+}
+
+// TestBuildIsNotStale works without Node: whoever changes the screen has to build
+// it again before the change can land.
+func TestBuildIsNotStale(t *testing.T) {
+	if _, err := os.Stat(filepath.Join(source, "package.json")); err != nil {
+		t.Skip("there is no source here")
+	}
+	built, err := os.ReadFile("dist/source.sha256")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.TrimSpace(string(built)); got != sourceHash(t) {
+		t.Error("web/dist was not built from ui/ as it is now: run make ui")
+	}
+}
+
+// TestEverythingThatThePageNamesIsThere, and nothing of it is from elsewhere.
+func TestEverythingThatThePageNamesIsThere(t *testing.T) {
+	files := web.Files()
+	if files == nil {
+		t.Fatal("there is no build")
+	}
+	page, err := fs.ReadFile(files, "index.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllSubmatch(page, -1)
+	for _, m := range found {
+		name, local := bytes.CutPrefix(m[1], []byte("/"))
+		if _, err := fs.Stat(files, string(name)); !local || err != nil {
+			t.Errorf("the page names %s: %v", m[1], err)
+		}
+	}
+	if len(found) < 2 {
+		t.Errorf("the page names %d files", len(found))
+	}
+	if regexp.MustCompile(`<script[^>]*>[^<]|<style|\son[a-z]+=`).Match(page) {
+		t.Error("the page has code or style in it, which its policy forbids")
+	}
+}
