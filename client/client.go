@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,8 +23,9 @@ import (
 // cannot be reached is [tapedeck.Unavailable]. It may be used by several
 // goroutines.
 type Client struct {
-	base string
-	http *http.Client
+	base    string
+	http    *http.Client
+	refused func(context.Context) (string, error)
 }
 
 // New returns a client of the server at baseURL, such as
@@ -43,6 +45,12 @@ func New(baseURL string) (*Client, error) {
 	}
 	return &Client{base: strings.TrimRight(u.String(), "/"), http: &http.Client{Transport: transport}}, nil
 }
+
+// OnRefused makes the client ask f for the URL of another server when nobody
+// listens at the one it has, and send the request there: it cannot have reached
+// anybody. It must be called before the first request, and is not for those that
+// follow a session.
+func (c *Client) OnRefused(f func(context.Context) (string, error)) { c.refused = f }
 
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
@@ -73,13 +81,45 @@ func (c *Client) send(ctx context.Context, method, path string, r *request, acce
 	if r == nil {
 		r = &request{}
 	}
-	u := c.base + path
+	resp, err := c.sendTo(ctx, c.base, method, path, r, accept)
+	for tries := 0; c.refused != nil && tries < maxRefused && unheard(err) && !slices.Contains(accept, "text/event-stream"); tries++ {
+		base, elsewhere := c.refused(ctx)
+		if elsewhere != nil {
+			return nil, elsewhere
+		}
+		resp, err = c.sendTo(ctx, base, method, path, r, accept)
+	}
+	return resp, err
+}
+
+// maxRefused is how often a request looks for another server.
+const maxRefused = 3
+
+// unheard reports whether a request has reached nobody.
+func unheard(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+func (c *Client) sendTo(ctx context.Context, base, method, path string, r *request, accept []string) (*http.Response, error) {
+	u := base + path
 	if len(r.query) > 0 {
 		u += "?" + r.query.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, method, u, r.body)
+	body := r.body
+	if body != nil {
+		body = io.NopCloser(body) // it is read again if nobody has heard of it
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u, body)
 	if err != nil {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the request cannot be made: %w", err)
+	}
+	if again, ok := r.body.(*bytes.Reader); ok {
+		req.ContentLength = int64(again.Len())
+		req.GetBody = func() (io.ReadCloser, error) { // for a connection that has just been closed
+			_, err := again.Seek(0, io.SeekStart)
+			return io.NopCloser(again), err
+		}
 	}
 	for k, v := range r.header {
 		req.Header[k] = v
@@ -94,9 +134,12 @@ func (c *Client) send(ctx context.Context, method, path string, r *request, acce
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
-	case err != nil:
-		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the server at %s cannot be reached", c.base).
+	case unheard(err):
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the server at %s cannot be reached", base).
 			WithHint("is it running? start it with: tapedeck serve").Because(err)
+	case err != nil:
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the connection to %s broke before the answer; whether it was done is not known", base).
+			WithHint("look before you do it again").Because(err)
 	case resp.StatusCode >= http.StatusBadRequest:
 		return nil, readError(resp)
 	}

@@ -10,14 +10,19 @@ import (
 )
 
 func newAgents(e *env) *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "agents",
 		Short: "List the agents that tasks can go to",
-		Args:  noArgs,
+		Long: `Agents lists the agents that tasks can go to, the default first, each with its
+kind and, if it cannot run here, why not. They are configured in ` + configName + `,
+in the working folder or in the data folder; see docs/agents/README.md.`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return e.with(c.Context(), func(conn *connection) error { return e.agents(c.Context(), conn) })
 		},
 	}
+	c.AddCommand(newAgentsTest(e))
+	return c
 }
 
 func (e *env) agents(ctx context.Context, c *connection) error {
@@ -29,13 +34,22 @@ func (e *env) agents(ctx context.Context, c *connection) error {
 		if e.json {
 			err = e.printJSON(a)
 		} else {
-			_, err = fmt.Fprintf(e.stdout, "%-14s %-8s %s\n", a.Name, a.Kind, a.Description)
+			err = e.printAgent(&a)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (e *env) printAgent(a *tapedeck.Agent) error {
+	p := e.pen()
+	state := p.paint(green, "ready")
+	if a.Unavailable != "" {
+		state = p.paint(red, "cannot run here: "+brief(a.Unavailable, 200))
+	}
+	return p.printf("%-14s %-8s %s  %s\n", a.Name, a.Kind, state, p.paint(dim, brief(a.Description, 100)))
 }
 
 func newCancel(e *env) *cobra.Command {

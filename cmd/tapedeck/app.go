@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/protocol/rest"
@@ -25,6 +26,7 @@ import (
 	"github.com/tapedeck/tapedeck/store/memory"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 	"github.com/tapedeck/tapedeck/store/tail"
+	"github.com/tapedeck/tapedeck/web"
 )
 
 // tailBytes is how much memory the newest events of all sessions may take.
@@ -42,6 +44,8 @@ type appOptions struct {
 	idleTimeout  time.Duration
 	allowOrigins []string
 	anyHost      bool
+	config       config // of agents
+	demo         bool   // with the agents of the demo
 	logger       *slog.Logger
 }
 
@@ -56,6 +60,7 @@ type app struct {
 	search  atomic.Pointer[search.Index]           // likewise
 	engine  *engine.Engine
 	handler http.Handler
+	folders *folders
 	stopped chan struct{} // closed by close
 
 	background sync.WaitGroup
@@ -66,7 +71,14 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 	if o.logger == nil {
 		o.logger = slog.New(slog.DiscardHandler)
 	}
-	a := &app{options: o, stopped: make(chan struct{})}
+	a := &app{options: o, stopped: make(chan struct{}), folders: &folders{}}
+	if !o.ephemeral {
+		a.folders.data = o.dir
+	}
+	agents, err := o.config.agents(a.folders, o.demo)
+	if err != nil {
+		return nil, err
+	}
 	store, err := a.openStore(ctx)
 	if err != nil {
 		return nil, err
@@ -78,8 +90,8 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 	go func() { <-a.stopped; done() }()
 	a.background.Go(func() { a.views.Run(background) })
 	a.engine = engine.New(engine.Options{
-		Store: a.hub, Views: a.views, Agents: scriptAgents(), Logger: o.logger, Lease: o.lease, MaxEvents: o.maxEvents,
-		RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout,
+		Store: a.hub, Views: a.views, Agents: agents, Logger: o.logger, Lease: o.lease, MaxEvents: o.maxEvents,
+		RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout, KillLeftover: procgroup.KillLeftover,
 	})
 	a.engine.OnErase(a.forget)
 	found := search.New(search.Options{Index: a.index, Log: a.hub, Timelines: a.views, Logger: o.logger})
@@ -90,6 +102,7 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 		REST:         rest.New(rest.Options{Verbs: a.engine, Sessions: a.hub, Views: a.views, Search: found, MaxAppend: o.maxBody, MaxEvents: o.maxEvents, Logger: o.logger}),
 		Durable:      durable.New(durable.Options{Store: a.hub, Verbs: a.engine, Views: a.views, Fork: a.fork, LongPoll: o.longPoll, MaxBody: o.maxBody, Logger: o.logger}),
 		Ready:        a.ready,
+		Screen:       web.Files(),
 		Version:      version(),
 		Logger:       o.logger,
 		AllowOrigins: o.allowOrigins,
@@ -195,12 +208,12 @@ func (a *app) ready(ctx context.Context) error {
 // close ends runs, calls then, and waits for what is being written.
 func (a *app) close(then func(context.Context)) error {
 	close(a.stopped)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), engine.DefaultKillAfter+3*time.Second)
 	defer cancel()
 	err := a.engine.Shutdown(ctx)
 	then(ctx)
 	a.background.Wait()
-	return errors.Join(err, a.hub.Close())
+	return errors.Join(err, a.hub.Close(), a.folders.remove())
 }
 
 // A holder serves a data folder over HTTP and tells other processes where.
@@ -209,7 +222,7 @@ type holder struct {
 	http   *http.Server
 	url    string
 	note   string             // path of the file that says so; "" if there is none
-	cutOff context.CancelFunc // ends every request
+	cutOff context.CancelFunc // ends every stream
 	done   chan error         // the result of serving
 }
 
@@ -225,8 +238,7 @@ func hold(a *app, addr string) (*holder, error) {
 	h := &holder{
 		app: a, url: "http://" + l.Addr().String(), cutOff: cancel, done: make(chan error, 1),
 		http: &http.Server{
-			Handler:           a.handler,
-			BaseContext:       func(net.Listener) context.Context { return ctx },
+			Handler:           cutting(ctx, a.handler),
 			ReadHeaderTimeout: 10 * time.Second,
 			IdleTimeout:       2 * time.Minute,
 			MaxHeaderBytes:    64 << 10,
@@ -241,6 +253,20 @@ func hold(a *app, addr string) (*holder, error) {
 	}
 	go func() { h.done <- h.http.Serve(l) }()
 	return h, nil
+}
+
+// cutting ends streams when ctx is done: they would never end by themselves. All
+// other requests are answered, whatever happens: who appends wants to know.
+func cutting(ctx context.Context, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			cut, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			defer context.AfterFunc(ctx, cancel)()
+			r = r.WithContext(cut)
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // stop ends the holder: runs are ended and their followers see it, then the

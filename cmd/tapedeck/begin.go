@@ -98,6 +98,9 @@ func (e *env) begin(ctx context.Context, c *connection, f *runFlags) (tapedeck.S
 		if err != nil {
 			return tapedeck.Started{}, err
 		}
+		if done.Marker == "" {
+			break // what is in force ends there
+		}
 		fmt.Fprintf(e.stderr, "overwriting from offset %d; take it back with: tapedeck undo %s %s\n", *f.from, t.Session, done.Marker)
 	}
 	return c.Run(ctx, t)

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -16,16 +20,48 @@ import (
 // A connection is a client and what has to be released after it.
 type connection struct {
 	*client.Client
+	mu     sync.Mutex
 	local  *holder // not nil if this process holds the data folder
 	locate func() string
 }
 
+// adopt takes what another connection has to release.
+func (c *connection) adopt(other *connection) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if other.local == nil {
+		return nil
+	}
+	if c.local != nil { // there is none unless two requests have looked at once
+		return other.local.stop()
+	}
+	c.local = other.local
+	return nil
+}
+
 func (c *connection) close() error {
 	c.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.local != nil {
 		return c.local.stop()
 	}
 	return nil
+}
+
+// awaitGuests waits for the runs that other commands have begun here: they have
+// found this process serving the folder, and would be cut off.
+func (c *connection) awaitGuests(say io.Writer) {
+	c.mu.Lock()
+	local := c.local
+	c.mu.Unlock()
+	if local == nil || local.app.options.ephemeral || local.app.engine.Running() == 0 {
+		return
+	}
+	fmt.Fprintln(say, "tapedeck: waiting for a run that another command has begun (Ctrl-C to end it)")
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	_ = local.app.engine.AwaitIdle(ctx) // either way it is time to go
 }
 
 // connect finds who serves the sessions: the server at --url, the process that
@@ -44,6 +80,23 @@ func (e *env) connect(ctx context.Context) (*connection, error) {
 		fmt.Fprintln(e.stderr, nothingKept)
 		return e.own(ctx, appOptions{ephemeral: true})
 	}
+	c, err := e.connectFolder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// Who served the folder may be a command that has ended meanwhile.
+	c.OnRefused(func(ctx context.Context) (string, error) {
+		next, err := e.connectFolder(ctx)
+		if err != nil {
+			return "", err
+		}
+		return next.BaseURL(), c.adopt(next)
+	})
+	return c, nil
+}
+
+// connectFolder finds who serves the data folder, or serves it.
+func (e *env) connectFolder(ctx context.Context) (*connection, error) {
 	var last error
 	for deadline := time.Now().Add(3 * time.Second); ; {
 		c, err := e.tryFolder(ctx)
@@ -82,6 +135,10 @@ func (e *env) tryFolder(ctx context.Context) (*connection, error) {
 
 // own serves the sessions in this process, to itself.
 func (e *env) own(ctx context.Context, o appOptions) (*connection, error) {
+	var err error
+	if o.config, err = e.readConfig(); err != nil {
+		return nil, err
+	}
 	a, err := openApp(ctx, o)
 	if err != nil {
 		return nil, err
@@ -147,5 +204,10 @@ func (e *env) with(ctx context.Context, f func(c *connection) error) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	return f(c)
+	err = f(c)
+	var exit *exitError
+	if !errors.As(err, &exit) || exit.code != exitCancelled { // who presses Ctrl-C wants to go
+		c.awaitGuests(e.stderr)
+	}
+	return err
 }

@@ -24,6 +24,7 @@ func startDemo(ctx context.Context, a *app) (live string, stop func(), err error
 	for _, d := range []struct{ id, title, agent, task string }{
 		{"demo_hello", "A first hello", "hello", "Say hello"},
 		{"demo_failed", "A run that fails", "fail", "Do something that cannot work"},
+		{demoTinker, "Real tools on real files", "tinker", tinkerTask},
 	} {
 		if err := demoOnce(ctx, a, d.id, d.title, d.agent, d.task); err != nil {
 			return "", nil, err

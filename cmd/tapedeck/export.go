@@ -81,8 +81,10 @@ finds everything: look before you share.`,
 }
 
 func (e *env) export(ctx context.Context, f exportFlags) error {
-	if f.Format == "" {
-		f.Format = suffixes[strings.ToLower(filepath.Ext(f.file))]
+	if ext := strings.ToLower(filepath.Ext(f.file)); f.Format == "" {
+		if f.Format = suffixes[ext]; f.Format == "" && ext != "" {
+			return usageError("nothing is written as %s; name the file .md, .json, .ndjson, .csv or .cast, or give --format", ext)
+		}
 	}
 	if f.Format == "" {
 		f.Format = "markdown"

@@ -44,8 +44,11 @@ Formats:
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			return e.with(c.Context(), func(conn *connection) error {
-				for _, name := range args {
+				for i, name := range args {
 					if err := e.importFile(c.Context(), conn, in, name); err != nil {
+						if len(args) > 1 {
+							fmt.Fprintf(e.stderr, "tapedeck: %s was not imported; %d before it were, %d after it were not looked at\n", name, i, len(args)-i-1)
+						}
 						return err
 					}
 				}

@@ -154,6 +154,9 @@ func (e *env) printRewound(r *tapedeck.Rewound) error {
 		where = fmt.Sprintf("thread %s of %s", r.Thread, r.Session)
 	}
 	_, err := fmt.Fprintf(e.stdout, "%s is as it was before offset %d\n", where, r.To)
+	if r.Marker == "" { // there was nothing to take back
+		return err
+	}
 	fmt.Fprintf(e.stderr, "take it back with: tapedeck undo %s %s\n", r.Session, r.Marker)
 	return err
 }

@@ -103,7 +103,7 @@ func TestViewsArePrinted(t *testing.T) {
 				"tool       e\ufffd[2Jvil 2×, 1 failed\nfile       e\ufffd[2Jvil\nlines      +3 -1\n"},
 		{"tasks", printRaw(printTasks), `{"tasks":[{"invocation":"inv_1","thread":"main","task":"` + evil + `","status":"complete","first":1},
 			{"invocation":"inv_2","thread":"review","task":"look","status":"cancelled","first":40}]}`,
-			"     1  inv_1  complete     e\ufffd[2Jvil\n    40  inv_2  cancelled    review look\n"},
+			"     1  inv_1  complete     e\ufffd[2Jvil\n    40  inv_2  cancelled    [review] look\n"},
 		{"branches", printRaw(printBranches), `{"branches":[{"id":"a","kind":"main","session":"a","title":"` + evil + `"},
 			{"id":"mrk_1","kind":"rewound","session":"a","parent":"a","fork_at":5,"from":5,"to":9},
 			{"id":"b","kind":"fork","session":"b","parent":"a","fork_at":7,"current":true},

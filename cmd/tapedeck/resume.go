@@ -34,6 +34,7 @@ Ctrl-C and exit codes are those of tapedeck run.`,
 			})
 		},
 	}
+	e.permissionsFlag(c)
 	c.Flags().StringVar(&r.Thread, "thread", "", "the thread whose run it is (default main)")
 	return c
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -17,12 +18,17 @@ type env struct {
 	stdout, stderr io.Writer
 
 	data    string // the data folder
+	config  string // the file with the configuration; "" to look for it
 	url     string // of a server, instead of the folder
 	json    bool
 	noColor bool
 
-	ephemeral bool // see forgets
+	ephemeral   bool   // see forgets
+	permissions string // see permissionsFlag
 }
+
+// goNumber is what the flag parser says of a number in words of Go.
+var goNumber = regexp.MustCompile(`strconv\.Parse\w+: parsing "[^"]*": (invalid syntax|value out of range)`)
 
 func newRoot(e *env) *cobra.Command {
 	root := &cobra.Command{
@@ -52,17 +58,18 @@ Commands work on the data folder. While a server holds that folder, or when
 	f := root.PersistentFlags()
 	f.StringVar(&e.data, "data", "", "data folder (default $TAPEDECK_DATA, else "+defaultData()+")")
 	f.StringVar(&e.url, "url", "", "URL of a server to use instead of the data folder (default $TAPEDECK_URL)")
+	f.StringVar(&e.config, "config", "", "configuration of agents (default ./"+configName+", else that in the data folder)")
 	f.BoolVar(&e.json, "json", false, "print JSON, one value a line")
 	f.BoolVar(&e.noColor, "no-color", false, "print without colour (also $NO_COLOR)")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError("%w; see: %s --help", err, c.CommandPath())
+		return usageError("%s; see: %s --help", goNumber.ReplaceAllString(err.Error(), "it is not a whole number"), c.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	for _, g := range []struct {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Run agents:", []*cobra.Command{newServe(e), newRun(e), newCancel(e), newResume(e), newAgents(e)}},
+		{"Run agents:", []*cobra.Command{newServe(e), newRun(e), newCancel(e), newResume(e), newPermissions(e), newAnswer(e), newAgents(e)}},
 		{"Read sessions:", []*cobra.Command{
 			newList(e), newShow(e), newTail(e), newReplay(e), newSearch(e), newTasks(e), newSummary(e), newContext(e), newBranches(e), newDiff(e),
 		}},

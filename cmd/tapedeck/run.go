@@ -49,18 +49,23 @@ the run goes on. Exit codes: 0 done, 1 failed, 2 bad usage, 130 cancelled.`,
 	}
 	f.add(c)
 	e.ephemeralFlag(c)
+	e.permissionsFlag(c)
 	return c
 }
 
 // run starts a run and follows it to its end. interrupted is done at the first
 // interrupt.
 func (e *env) run(interrupted context.Context, c *connection, start func(context.Context) (tapedeck.Started, error)) error {
+	if err := e.checkPermissions(); err != nil {
+		return err
+	}
 	started, err := start(interrupted)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(e.stderr, "session %s\n", started.Session)
 	r := &running{env: e, client: c, started: started, transcript: newTranscript(e.pen())}
+	r.desk = &desk{env: e, client: c, session: started.Session}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	stop := context.AfterFunc(interrupted, func() { r.cancel(cancel) })
@@ -74,6 +79,7 @@ type running struct {
 	client     *connection
 	started    tapedeck.Started
 	transcript *transcript
+	desk       *desk
 }
 
 func (r *running) follow(ctx context.Context) error {
@@ -91,7 +97,7 @@ func (r *running) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if end, err := r.print(rec); end || err != nil {
+		if end, err := r.print(ctx, rec); end || err != nil {
 			return err
 		}
 	}
@@ -100,7 +106,7 @@ func (r *running) follow(ctx context.Context) error {
 
 // print prints one event and reports whether it is the last, and what it makes
 // of the exit code.
-func (r *running) print(rec tapedeck.Record) (bool, error) {
+func (r *running) print(ctx context.Context, rec tapedeck.Record) (bool, error) {
 	ev, err := rec.Event()
 	if err != nil {
 		return true, err
@@ -110,6 +116,7 @@ func (r *running) print(rec tapedeck.Record) (bool, error) {
 	} else {
 		err = r.transcript.print(&ev)
 	}
+	r.desk.see(ctx, &ev)
 	switch {
 	case err != nil:
 		return true, err

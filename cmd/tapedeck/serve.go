@@ -122,13 +122,17 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	if err != nil {
 		return appOptions{}, err
 	}
+	c, err := e.readConfig()
+	if err != nil {
+		return appOptions{}, err
+	}
 	level := slog.LevelInfo
 	if f.verbose {
 		level = slog.LevelDebug
 	}
 	return appOptions{
 		dir: e.folder(), ephemeral: ephemeral, maxBody: size, maxEvents: f.maxEvents, longPoll: f.longPoll, lease: f.lease,
-		runTimeout: f.runTimeout, idleTimeout: f.idleTimeout,
+		runTimeout: f.runTimeout, idleTimeout: f.idleTimeout, config: c, demo: f.demo,
 		allowOrigins: f.allowOrigins, anyHost: !loopback,
 		logger: slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level})),
 	}, nil

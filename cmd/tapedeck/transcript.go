@@ -56,6 +56,12 @@ func (d *eventData) failed() bool {
 }
 
 func (t *transcript) print(e *tapedeck.Event) error {
+	switch e.Type { // their data has other shapes
+	case tapedeck.PermissionRequested:
+		return t.question(e)
+	case tapedeck.PermissionAnswered:
+		return t.answered(e)
+	}
 	var d eventData
 	if e.Data != nil && json.Unmarshal(e.Data, &d) != nil {
 		return nil //nolint:nilerr // an event of another shape than its type says is not for this view

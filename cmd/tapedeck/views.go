@@ -114,12 +114,18 @@ What was taken back is not in it.`,
 }
 
 func printTasks(p pen, raw json.RawMessage) error {
-	v, err := decodeView[struct{ Tasks []view.Task }](raw)
+	v, err := decodeView[struct {
+		Tasks   []view.Task
+		Earlier int
+	}](raw)
+	if v.Earlier > 0 && err == nil {
+		err = p.printf("%s\n", p.paint(dim, fmt.Sprintf("… %d messages before these are left out; go back with --at", v.Earlier)))
+	}
 	for i := range v.Tasks {
 		t := &v.Tasks[i]
 		thread := ""
 		if t.Thread != tapedeck.MainThread {
-			thread = p.paint(blue, t.Thread) + " "
+			thread = p.paint(blue, "["+t.Thread+"]") + " "
 		}
 		if err == nil {
 			err = p.printf("%s  %s  %s  %s%s\n", p.paint(dim, fmt.Sprintf("%6d", t.First)), t.Invocation,
@@ -177,7 +183,14 @@ func (p pen) branchLine(b *view.Branch) string {
 	if b.Current {
 		name = p.paint(bold, name)
 	}
-	line := fmt.Sprintf("%s  %s", name, p.paint(dim, b.Kind))
+	kind := b.Kind
+	switch b.Verb {
+	case tapedeck.SessionCleared:
+		kind = "cleared"
+	case tapedeck.SessionOverwritten:
+		kind = "overwritten"
+	}
+	line := fmt.Sprintf("%s  %s", name, p.paint(dim, kind))
 	if b.Parent != "" {
 		line += p.paint(dim, fmt.Sprintf(" at %d", b.ForkAt))
 	}
@@ -204,7 +217,13 @@ well-formed: a tool call that was never answered is answered here.`,
 }
 
 func printContext(p pen, raw json.RawMessage) error {
-	v, err := decodeView[struct{ Messages []view.ContextMessage }](raw)
+	v, err := decodeView[struct {
+		Messages []view.ContextMessage
+		Earlier  int
+	}](raw)
+	if v.Earlier > 0 && err == nil {
+		err = p.printf("%s\n", p.paint(dim, fmt.Sprintf("… %d messages before these are left out", v.Earlier)))
+	}
 	for _, m := range v.Messages {
 		if err == nil {
 			err = p.printf("%s %s\n", p.paint(dim, fmt.Sprintf("%-9s", m.Role)), strings.ReplaceAll(clean(m.Content), "\n", "\n          "))

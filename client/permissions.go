@@ -1,0 +1,31 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Answer answers what an agent has asked.
+func (c *Client) Answer(ctx context.Context, a tapedeck.Answer) (tapedeck.Answered, error) {
+	var out tapedeck.Answered
+	path := sessionPath(a.Session, "permissions", url.PathEscape(a.Permission))
+	err := c.call(ctx, http.MethodPost, path, nil, map[string]any{"option": a.Option}, &out)
+	return out, err
+}
+
+// Permissions returns what agents have asked in a session, as in its snapshot:
+// an array of what is open, and of the newest of what is not, oldest first.
+func (c *Client) Permissions(ctx context.Context, session string) (json.RawMessage, error) {
+	var s struct {
+		Permissions json.RawMessage `json:"permissions"`
+	}
+	err := c.call(ctx, http.MethodGet, sessionPath(session, "snapshot"), nil, nil, &s)
+	if s.Permissions == nil {
+		s.Permissions = json.RawMessage("[]")
+	}
+	return s.Permissions, err
+}

@@ -1,0 +1,47 @@
+package client_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/client"
+)
+
+func TestPermissionsOnTheWire(t *testing.T) {
+	var asked string
+	snapshot := `{"permissions":[{"id":"p"}]}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked = fmt.Sprint(r.Method, " ", r.URL.EscapedPath(), " ", string(body))
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodGet {
+			_, _ = io.WriteString(w, snapshot)
+			return
+		}
+		_, _ = io.WriteString(w, `{"permission":"p","option":"yes","offset":7}`)
+	}))
+	defer server.Close()
+	c, err := client.New(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	done, err := c.Answer(t.Context(), tapedeck.Answer{Session: "s", Permission: "p/../q", Option: "yes"})
+	if err != nil || done != (tapedeck.Answered{Permission: "p", Option: "yes", Offset: 7}) {
+		t.Errorf("answered %+v, %v", done, err)
+	}
+	if want := `POST /api/v1/sessions/s/permissions/p%2F..%2Fq {"option":"yes"}`; asked != want {
+		t.Errorf("asked %s, want %s", asked, want)
+	}
+	for answer, want := range map[string]string{snapshot: `[{"id":"p"}]`, `{}`: `[]`} {
+		snapshot = answer
+		got, err := c.Permissions(t.Context(), "s")
+		if err != nil || string(got) != want || asked != "GET /api/v1/sessions/s/snapshot " {
+			t.Errorf("got %s, %v; asked %s", got, err, asked)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// harmless is the task with which an agent is tried.
+const harmless = "Say hello."
+
+func newAgentsTest(e *env) *cobra.Command {
+	var limit time.Duration
+	c := &cobra.Command{
+		Use:   "test NAME",
+		Short: "Give an agent one harmless task, to see that it works",
+		Long: `Test gives an agent the task "` + harmless + `" in a session that is forgotten
+afterwards, in this process, and says whether that worked. Whatever the agent
+asks is denied.`,
+		Example: `  tapedeck agents test coder`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError("%s takes the name of an agent; tapedeck agents lists them", c.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, stop := context.WithTimeout(c.Context(), limit)
+			defer stop()
+			return e.testAgent(ctx, args[0])
+		},
+	}
+	c.Flags().DurationVar(&limit, "timeout", 2*time.Minute, "how long it may take")
+	return c
+}
+
+// A trial is what came of one task.
+type trial struct {
+	Agent   string  `json:"agent"`
+	OK      bool    `json:"ok"`
+	Seconds float64 `json:"seconds"`
+	Said    string  `json:"said,omitempty"`
+	Error   string  `json:"error,omitempty"`
+}
+
+func (e *env) testAgent(ctx context.Context, name string) error {
+	c, err := e.readConfig()
+	if err != nil {
+		return err
+	}
+	a, err := openApp(ctx, appOptions{ephemeral: true, config: c})
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	t, err := a.try(ctx, name)
+	if ctx.Err() != nil && err != nil {
+		t.Error = "it took too long, or was interrupted"
+		err = nil
+	}
+	t.Seconds = time.Since(begin).Round(10 * time.Millisecond).Seconds()
+	_ = a.close(func(context.Context) {}) // nothing of it is kept
+	if err != nil {
+		return err
+	}
+	return e.printTrial(&t)
+}
+
+// try runs the task to its end.
+func (a *app) try(ctx context.Context, name string) (trial, error) {
+	t := trial{Agent: name}
+	started, err := a.engine.Start(ctx, tapedeck.Task{Agent: name, Text: harmless})
+	if tapedeck.KindOf(err) == tapedeck.Unavailable {
+		t.Error = err.Error()
+		return t, nil
+	}
+	if err != nil {
+		return t, err
+	}
+	for p, err := range a.follow(ctx, started) {
+		if err != nil {
+			return t, err
+		}
+		for _, rec := range p.Records {
+			ev, err := rec.Event()
+			if err != nil {
+				return t, err
+			}
+			if a.hear(ctx, started.Session, &t, &ev) {
+				return t, nil
+			}
+		}
+	}
+	return t, nil
+}
+
+// hear takes note of an event, and reports whether it is the last.
+func (a *app) hear(ctx context.Context, session string, t *trial, ev *tapedeck.Event) bool {
+	var d struct {
+		Delta   json.RawMessage
+		Message json.RawMessage
+		ID      string
+		Options []tapedeck.PermissionOption
+	}
+	_ = json.Unmarshal(ev.Data, &d)
+	switch ev.Type {
+	case tapedeck.TextMessageContent:
+		t.Said += text(d.Delta)
+	case tapedeck.PermissionRequested:
+		if option, ok := choice(d.Options, permitDeny); ok {
+			_, _ = a.engine.Answer(ctx, tapedeck.Answer{Session: session, Permission: d.ID, Option: option})
+		}
+	case tapedeck.RunError:
+		t.Error = text(d.Message)
+		return true
+	case tapedeck.RunFinished:
+		t.OK = strings.TrimSpace(t.Said) != ""
+		if !t.OK {
+			t.Error = "it ended without a word"
+		}
+		return true
+	}
+	return false
+}
+
+func (e *env) printTrial(t *trial) error {
+	var err error
+	p := e.pen()
+	switch {
+	case e.json:
+		err = e.printJSON(t)
+	case t.OK:
+		err = p.printf("%s %s in %.2f s: %s\n", p.paint(green, "ok"), t.Agent, t.Seconds, brief(t.Said, 100))
+	default:
+		err = p.printf("%s %s after %.2f s: %s\n", p.paint(red, "failed"), t.Agent, t.Seconds, brief(t.Error, 300))
+	}
+	if err == nil && !t.OK {
+		err = &exitError{code: exitFailed}
+	}
+	return err
+}

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// The answers that run gives without asking, and that it does not.
+const (
+	permitAllow = "allow"
+	permitDeny  = "deny"
+	permitAsk   = "ask"
+)
+
+func (e *env) permissionsFlag(c *cobra.Command) {
+	c.Flags().StringVar(&e.permissions, "permissions", permitAsk,
+		"what to say when the agent asks whether it may: allow, deny, or ask (you here, or whoever answers with tapedeck answer)")
+}
+
+func (e *env) checkPermissions() error {
+	if !slices.Contains([]string{"", permitAllow, permitDeny, permitAsk}, e.permissions) {
+		return usageError("--permissions takes allow, deny or ask, not %q", e.permissions)
+	}
+	return nil
+}
+
+// A desk answers what the agent of one run asks.
+type desk struct {
+	*env
+	client  *connection
+	session string
+
+	mu      sync.Mutex
+	open    []tapedeck.PermissionRequestedData // oldest first
+	reading bool                               // somebody reads what is typed
+}
+
+// see takes note of an event of the run.
+func (d *desk) see(ctx context.Context, ev *tapedeck.Event) {
+	switch ev.Type {
+	case tapedeck.PermissionRequested:
+		var q tapedeck.PermissionRequestedData
+		if json.Unmarshal(ev.Data, &q) == nil {
+			d.asked(ctx, q)
+		}
+	case tapedeck.PermissionAnswered:
+		var a tapedeck.PermissionAnsweredData
+		_ = json.Unmarshal(ev.Data, &a)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.open = slices.DeleteFunc(d.open, func(q tapedeck.PermissionRequestedData) bool { return q.ID == a.ID })
+	}
+}
+
+func (d *desk) asked(ctx context.Context, q tapedeck.PermissionRequestedData) {
+	if option, ok := choice(q.Options, d.permissions); ok {
+		d.answer(ctx, q.ID, option)
+		return
+	}
+	in, ok := d.stdin.(*os.File)
+	if d.json || !ok || !term.IsTerminal(int(in.Fd())) {
+		fmt.Fprintf(d.stderr, "tapedeck: the agent asks; answer with: tapedeck answer %s %s OPTION (%s)\n", d.session, clean(q.ID), clean(optionIDs(q.Options)))
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.open = append(d.open, q)
+	fmt.Fprintf(d.stderr, "  choose 1 to %d, or y or n, and press Enter: ", len(q.Options))
+	if !d.reading {
+		d.reading = true
+		go d.listen(ctx, in) // ends with the program: a read of a terminal cannot be interrupted
+	}
+}
+
+func optionIDs(options []tapedeck.PermissionOption) string {
+	ids := make([]string, len(options))
+	for i, o := range options {
+		ids[i] = o.ID
+	}
+	return strings.Join(ids, ", ")
+}
+
+// listen takes each line that is typed as the answer to the oldest question.
+func (d *desk) listen(ctx context.Context, in io.Reader) {
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		d.mu.Lock()
+		if len(d.open) == 0 {
+			d.mu.Unlock()
+			continue
+		}
+		q := d.open[0]
+		d.mu.Unlock()
+		option, ok := typed(q.Options, lines.Text())
+		if !ok {
+			fmt.Fprintf(d.stderr, "  choose 1 to %d, or y or n: ", len(q.Options))
+			continue
+		}
+		d.answer(ctx, q.ID, option)
+	}
+}
+
+// typed returns the option that a line means.
+func typed(options []tapedeck.PermissionOption, line string) (string, bool) {
+	line = strings.ToLower(strings.TrimSpace(line))
+	switch line {
+	case "y", "yes":
+		return choice(options, permitAllow)
+	case "n", "no":
+		return choice(options, permitDeny)
+	}
+	if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(options) {
+		return options[n-1].ID, true
+	}
+	return "", false
+}
+
+// choice returns the option that allows or denies, for once if there is one of
+// that kind.
+func choice(options []tapedeck.PermissionOption, how string) (string, bool) {
+	kinds := map[string][]string{permitAllow: {"allow_once", "allow_always"}, permitDeny: {"reject_once", "reject_always"}}[how]
+	for _, kind := range kinds {
+		for _, o := range options {
+			if o.Kind == kind {
+				return o.ID, true
+			}
+		}
+	}
+	return "", false
+}
+
+// answer answers; that somebody else has been faster is no error.
+func (d *desk) answer(ctx context.Context, id, option string) {
+	_, err := d.client.Answer(ctx, tapedeck.Answer{Session: d.session, Permission: id, Option: option})
+	if err != nil && tapedeck.KindOf(err) != tapedeck.Conflict && ctx.Err() == nil {
+		d.printError(err)
+	}
+}
+
+// question prints what the agent asks.
+func (t *transcript) question(e *tapedeck.Event) error {
+	var q tapedeck.PermissionRequestedData
+	if json.Unmarshal(e.Data, &q) != nil {
+		return nil //nolint:nilerr // as in print
+	}
+	message := q.Message
+	if message == "" {
+		message = "may the agent go on?"
+	}
+	if err := t.line("  %s %s", t.paint(yellow, "?"), t.paint(yellow, brief(message, t.rest("")))); err != nil {
+		return err
+	}
+	for i, o := range q.Options {
+		name := o.Name
+		if name == "" {
+			name = o.ID
+		}
+		if err := t.line("    %d %s", i+1, brief(name, t.rest(""))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answered prints the answer.
+func (t *transcript) answered(e *tapedeck.Event) error {
+	var a tapedeck.PermissionAnsweredData
+	if json.Unmarshal(e.Data, &a) != nil {
+		return nil //nolint:nilerr // as in print
+	}
+	if a.Option == "" {
+		return t.line("    %s", t.paint(dim, "nobody answered"))
+	}
+	return t.line("    %s", t.paint(dim, "→ "+brief(a.Option, t.rest(""))))
+}
+
+func newPermissions(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "permissions SESSION",
+		Short: "List what agents are asking",
+		Long: `Permissions lists what agents in a session are asking and nobody has answered.
+tapedeck answer answers.`,
+		Example: `  tapedeck permissions ses_01J…`,
+		Args:    oneSession,
+		RunE: func(c *cobra.Command, args []string) error {
+			return e.reading(c.Context(), func(conn *connection) error {
+				raw, err := conn.Permissions(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return e.printPermissions(raw)
+			})
+		},
+	}
+}
+
+func (e *env) printPermissions(raw json.RawMessage) error {
+	var all []struct {
+		ID      string
+		Status  tapedeck.Status
+		Message string
+		Options []tapedeck.PermissionOption
+	}
+	var each []json.RawMessage
+	if json.Unmarshal(raw, &all) != nil || json.Unmarshal(raw, &each) != nil {
+		return tapedeck.Errorf(tapedeck.Internal, "the server's answer cannot be read")
+	}
+	for i, p := range all {
+		switch {
+		case p.Status != view.PermissionOpen:
+		case e.json:
+			if err := e.printJSON(each[i]); err != nil {
+				return err
+			}
+		default:
+			if _, err := fmt.Fprintf(e.stdout, "%s  %s  (%s)\n", clean(p.ID), brief(p.Message, 100), clean(optionIDs(p.Options))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func newAnswer(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "answer SESSION PERMISSION OPTION",
+		Short: "Answer what an agent is asking",
+		Long: `Answer gives one of the options as the answer to what an agent is asking;
+tapedeck permissions lists both. The first answer counts.`,
+		Example: `  tapedeck answer ses_01J… per_01J… allow`,
+		Args:    sessionAnd(2, 2, "a session, a permission and one of its options"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return e.reading(c.Context(), func(conn *connection) error {
+				done, err := conn.Answer(c.Context(), tapedeck.Answer{Session: args[0], Permission: args[1], Option: args[2]})
+				if err != nil {
+					return err
+				}
+				if e.json {
+					return e.printJSON(done)
+				}
+				_, err = fmt.Fprintf(e.stdout, "answered %s at offset %d: %s\n", done.Permission, done.Offset, done.Option)
+				return err
+			})
+		},
+	}
+}
