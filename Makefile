@@ -4,7 +4,7 @@ BIN     := bin/tapedeck
 GOFILES := $(shell git ls-files '*.go' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race vet lint conformance crash bench fuzz docs clean
+.PHONY: help build test race vet lint conformance crash real-agents bench fuzz docs ui ui-check ui-e2e clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,10 @@ conformance: build ## run the official Durable Streams suite and a client of the
 crash: build ## kill -9 under load, 50 rounds (ROUNDS=n for more)
 	$(GO) test ./test/crash -run TestKill -count=1 -v -timeout 20m -args -rounds=$(or $(ROUNDS),50)
 
+real-agents: build ## install real coding agents (pinned npm packages, 1.3 GB) and run them against a scripted model
+	cd conformance/agents && npm ci --no-audit --no-fund --silent
+	TAPEDECK_BIN=$(abspath $(BIN)) $(GO) test ./test/agents -count=1 -v -timeout 40m -args -agents=$(abspath conformance/agents/node_modules/.bin)
+
 bench: build ## measure against rivals and write docs/benchmarks.md (needs Node 20 and npm)
 	cd bench/rival && npm ci --no-audit --no-fund --silent
 	$(GO) run ./bench
@@ -41,5 +45,16 @@ fuzz: ## fuzz every parser for a minute each
 	  for f in $$(grep -ho '^func Fuzz[A-Za-z]*' $$p/*_test.go | cut -c6-); do \
 	    echo "== $$p $$f"; $(GO) test $$p -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(FUZZTIME),1m) || exit 1; done; done
 
+ui: ## build the screen from ui/ into web/dist (needs Node 20 and npm)
+	cd ui && npm ci --no-audit --no-fund --silent && npm run --silent build
+
+ui-check: ## check types, style and tests of the screen, its lock file, and that web/dist is what it builds
+	cd ui && npm ci --no-audit --no-fund --silent && npm run --silent lock && npm run --silent typecheck && npm run --silent lint && npm run --silent test
+	cp -r web/dist ui/node_modules/.committed && trap 'rm -rf ui/node_modules/.committed' EXIT && \
+	  npm run --silent --prefix ui build && diff -r ui/node_modules/.committed web/dist
+
+ui-e2e: build ## use the screen with a real browser and the real program (needs Node 20, npm and chromium)
+	cd ui && npm ci --no-audit --no-fund --silent && TAPEDECK=$(abspath $(BIN)) npm run --silent e2e
+
 clean: ## remove what was built
-	rm -rf bin conformance/durable/node_modules conformance/task/node_modules bench/rival/node_modules
+	rm -rf bin conformance/durable/node_modules conformance/task/node_modules bench/rival/node_modules ui/node_modules

@@ -61,6 +61,11 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 	}
+	if r.wants("recording:") {
+		if err := measureRecording(ctx, 2*o.length, r); err != nil {
+			return err
+		}
+	}
 	if o.out == "-" {
 		return r.write(os.Stdout)
 	}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/store/sqlite"
+	"github.com/tapedeck/tapedeck/store/tail"
+)
+
+// What is recorded: so many sessions at once, each with a model that says so many
+// tokens a second.
+const (
+	recordedSessions = 200
+	tokensPerSecond  = 200
+)
+
+// measureRecording measures what it costs to record models: every token durable
+// before it is shown, and every session followed.
+func measureRecording(ctx context.Context, length time.Duration, r *report) error {
+	dir, err := os.MkdirTemp("", "tapedeck-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	m := &model{length: length}
+	cache := tail.New(64 << 20)
+	store, err := sqlite.Open(ctx, dir, sqlite.Options{OnCommit: cache.Commit})
+	if err != nil {
+		return err
+	}
+	h := hub.New(cache.Over(store))
+	e := engine.New(engine.Options{Store: h, Agents: []engine.Agent{{Agent: tapedeck.Agent{Name: "model", Kind: "bench"}, Runner: m}}})
+	before, began := cpu(), time.Now()
+	var followers sync.WaitGroup
+	var latencies [recordedSessions][]float64
+	for i := range recordedSessions {
+		started, err := e.Start(ctx, tapedeck.Task{Text: strconv.Itoa(i)})
+		if err != nil {
+			return err
+		}
+		followers.Go(func() { latencies[i] = m.follow(ctx, h, started, i) })
+	}
+	followers.Wait()
+	used, took := cpu()-before, time.Since(began)
+	if err := e.Shutdown(ctx); err != nil {
+		return err
+	}
+	if err := h.Close(); err != nil {
+		return err
+	}
+	var all []float64
+	for _, l := range latencies {
+		all = append(all, l...)
+	}
+	if said := m.said.Load(); int64(len(all)) != said {
+		return fmt.Errorf("%d tokens were said and %d followed", said, len(all))
+	}
+	size, err := sizeOf(dir)
+	if err != nil {
+		return err
+	}
+	perToken := float64(size) / float64(len(all))
+	what := fmt.Sprintf("recording: %d sessions, each %d tokens/s, all durable, all followed: ", recordedSessions, tokensPerSecond)
+	r.alone(what+"tokens/s", fmt.Sprintf("%.0f", float64(len(all))/took.Seconds()), "", true)
+	r.alone(what+"CPU of two cores", fmt.Sprintf("%.0f %% (%.1f µs a token)", 100*used.Seconds()/took.Seconds()/2, used.Seconds()*1e6/float64(len(all))), "", true)
+	r.alone(what+"from token to follower, p50 and p99", fmt.Sprintf("%.0f ms, %.0f ms", quantile(all, .5), quantile(all, .99)), "", true)
+	r.alone(what+"bytes a token on disk", fmt.Sprintf("%.0f", perToken), "≤ 40", perToken <= 40)
+	return nil
+}
+
+// A model says tokens at an even pace.
+type model struct {
+	length time.Duration
+	said   atomic.Int64
+	times  [recordedSessions]sync.Map // by number of the token, when it was said
+}
+
+// Run implements [tapedeck.Runner].
+func (m *model) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
+	return func(yield func(tapedeck.Event, error) bool) {
+		session, _ := strconv.Atoi(in.Task)
+		id := tapedeck.NewID("msg_")
+		say := func(typ, data string) bool {
+			return yield(tapedeck.Event{Type: typ, Data: json.RawMessage(data)}, nil)
+		}
+		if !say(tapedeck.TextMessageStart, fmt.Sprintf(`{"messageId":%q}`, id)) {
+			return
+		}
+		tick := time.NewTicker(time.Second / tokensPerSecond)
+		defer tick.Stop()
+		for n := range int(m.length.Seconds() * tokensPerSecond) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			m.times[session].Store(n, time.Now())
+			m.said.Add(1)
+			if !say(tapedeck.TextMessageContent, fmt.Sprintf(`{"messageId":%q,"delta":"w%d "}`, id, n)) {
+				return
+			}
+		}
+		say(tapedeck.TextMessageEnd, fmt.Sprintf(`{"messageId":%q}`, id))
+	}
+}
+
+// follow follows a session and returns how long each token was under way, in
+// milliseconds.
+func (m *model) follow(ctx context.Context, h *hub.Hub, s tapedeck.Started, session int) (took []float64) {
+	for page, err := range h.Follow(ctx, s.Session, tapedeck.FollowOptions{From: s.Offset}) {
+		if err != nil {
+			return took
+		}
+		now := time.Now()
+		for _, rec := range page.Records {
+			e, err := rec.Event()
+			if err != nil || e.Type == tapedeck.RunFinished || e.Type == tapedeck.RunError {
+				return took
+			}
+			if e.Type != tapedeck.TextMessageContent {
+				continue
+			}
+			var d struct{ Delta string }
+			if json.Unmarshal(e.Data, &d) != nil {
+				return took
+			}
+			for word := range strings.FieldsSeq(d.Delta) {
+				n, _ := strconv.Atoi(word[1:])
+				if said, ok := m.times[session].Load(n); ok {
+					took = append(took, ms(now.Sub(said.(time.Time))))
+				}
+			}
+		}
+	}
+	return took
+}
+
+// cpu returns the time that this process has used.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// sizeOf returns the bytes of the database, without the log that is started over.
+func sizeOf(dir string) (int64, error) {
+	var n int64
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			n += info.Size()
+		}
+		return err
+	})
+	return n, err
+}

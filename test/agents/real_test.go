@@ -1,0 +1,352 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/internal/testmodel"
+	"github.com/tapedeck/tapedeck/internal/testserver"
+)
+
+var binaries = flag.String("agents", "", "the folder with the programs of the agents; without it the tests are skipped")
+
+// patience is how long a real agent may take for one turn: some need seconds to
+// start on a machine that does other things.
+const patience = 3 * time.Minute
+
+// A realAgent is one that people use.
+type realAgent struct {
+	name    string
+	program string
+	toml    string                            // more of its configuration
+	prepare func(home, model string) error    // what it wants to find in its home
+	env     func(home, model string) []string // besides PATH and HOME
+	asks    bool                              // it asks before it runs a command, as configured here
+}
+
+func write(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o600)
+}
+
+func qwen(home, _ string) error {
+	return write(filepath.Join(home, ".qwen/settings.json"),
+		`{"security":{"auth":{"selectedType":"openai"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true}}`)
+}
+
+func qwenEnv(_, model string) []string {
+	return []string{"OPENAI_API_KEY=x", "OPENAI_BASE_URL=" + model + "/v1", "OPENAI_MODEL=stub-model"}
+}
+
+func opencode(home, model string) error {
+	return write(filepath.Join(home, "opencode.json"), fmt.Sprintf(`{"autoupdate":false,"share":"disabled","model":"stub/stub-model","small_model":"stub/stub-model",
+		"provider":{"stub":{"npm":"@ai-sdk/openai-compatible","name":"Stub","options":{"baseURL":"%s/v1","apiKey":"x"},"models":{"stub-model":{"name":"Stub"}}}},
+		"permission":{"bash":"ask"}}`, model))
+}
+
+func codex(home, model string) error {
+	return write(filepath.Join(home, ".codex/config.toml"), fmt.Sprintf(`model = "stub-model"
+model_provider = "stub"
+[model_providers.stub]
+name = "stub"
+base_url = "%s/v1"
+env_key = "STUB_KEY"
+wire_api = "responses"
+`, model))
+}
+
+var realAgents = []realAgent{
+	{name: "qwen", program: "qwen", toml: "preset = \"qwen\"\nkind = \"acp\"", prepare: qwen, env: qwenEnv, asks: true},
+	{name: "qwen-stream", program: "qwen", toml: "preset = \"qwen\"\nkind = \"process\"\nargs = [\"--yolo\"]", prepare: qwen, env: qwenEnv},
+	{name: "opencode", program: "opencode", toml: "preset = \"opencode\"\nkind = \"acp\"", prepare: opencode, env: func(home, _ string) []string {
+		return []string{"OPENCODE_CONFIG=" + filepath.Join(home, "opencode.json"), "XDG_CONFIG_HOME=" + home + "/.config", "XDG_DATA_HOME=" + home + "/.local/share"}
+	}, asks: true},
+	{name: "codex", program: "codex-acp", toml: "preset = \"codex\"\nkind = \"acp\"", prepare: codex, env: func(home, _ string) []string {
+		return []string{"STUB_KEY=x", "CODEX_HOME=" + filepath.Join(home, ".codex")}
+	}},
+	{name: "claude", program: "claude-agent-acp", toml: "preset = \"claude\"\nkind = \"acp\"", env: func(_, model string) []string {
+		return []string{"ANTHROPIC_BASE_URL=" + model, "ANTHROPIC_API_KEY=x", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1"}
+	}, asks: true},
+	{name: "gemini", program: "gemini", toml: "preset = \"gemini\"\nkind = \"acp\"", prepare: func(home, _ string) error {
+		return write(filepath.Join(home, ".gemini/settings.json"), `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
+	}, env: func(_, model string) []string {
+		return []string{"GEMINI_API_KEY=x", "GOOGLE_GEMINI_BASE_URL=" + model}
+	}, asks: true},
+}
+
+// A stage is a server with one real agent on it.
+type stage struct {
+	*testing.T
+	agent  realAgent
+	data   string
+	server *testserver.Server
+	args   []string
+}
+
+func TestRealAgents(t *testing.T) {
+	if *binaries == "" {
+		t.Skip("real agents are tested by make real-agents")
+	}
+	t.Setenv("PATH", *binaries+":"+os.Getenv("PATH"))
+	model := httptest.NewServer(testmodel.New(testmodel.Options{}))
+	defer model.Close()
+	for _, a := range realAgents {
+		t.Run(a.name, func(t *testing.T) {
+			if _, err := exec.LookPath(a.program); err != nil {
+				t.Skipf("%s is not installed here", a.program)
+			}
+			s := newStage(t, a, model.URL)
+			t.Run("a whole prompt with a tool and a file", s.with((*stage).wholePrompt))
+			t.Run("cancelled in mid-turn and continued", s.with((*stage).cancelled))
+			t.Run("the agent is killed in mid-turn", s.with((*stage).agentKilled))
+			t.Run("the server is killed in mid-turn", s.with((*stage).serverKilled))
+		})
+	}
+}
+
+func (s *stage) with(f func(*stage)) func(*testing.T) {
+	return func(t *testing.T) {
+		inner := *s
+		inner.T = t
+		f(&inner)
+		s.server = inner.server
+	}
+}
+
+func newStage(t *testing.T, a realAgent, model string) *stage {
+	t.Helper()
+	home := t.TempDir()
+	if a.prepare != nil {
+		if err := a.prepare(home, model); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &stage{T: t, agent: a, data: t.TempDir()}
+	env := append([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}, a.env(home, model)...)
+	quoted, _ := json.Marshal(env)
+	config := filepath.Join(home, "tapedeck.toml")
+	if err := write(config, fmt.Sprintf("[[agent]]\nname = %q\n%s\ncwd = \"session\"\nenv = %s\n", a.name, a.toml, quoted)); err != nil {
+		t.Fatal(err)
+	}
+	s.args = []string{"--config", config}
+	s.server = testserver.Start(t, s.data, s.args...)
+	return s
+}
+
+func (s *stage) client() *client.Client {
+	c, err := client.New(s.server.URL)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(c.Close)
+	return c
+}
+
+// run gives the agent a task and follows it, answering what it asks, until until
+// says that it is enough; or to its end. It returns the events of the run.
+func (s *stage) run(session, task string, until func(*tapedeck.Event) bool) (string, []tapedeck.Event) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	c := s.client()
+	started, err := c.Run(ctx, tapedeck.Task{Session: session, Agent: s.agent.name, Text: task})
+	if err != nil {
+		s.Fatal(err)
+	}
+	o := client.FollowOptions{Until: true}
+	o.From, o.Invocation = started.Offset, started.Invocation
+	var events []tapedeck.Event
+	for rec, err := range c.Follow(ctx, started.Session, o) {
+		if err != nil {
+			s.Fatalf("after %d events: %v\n%s", len(events), err, s.server.Log())
+		}
+		e, err := rec.Event()
+		if err != nil {
+			s.Fatal(err)
+		}
+		events = append(events, e)
+		if e.Type == tapedeck.PermissionRequested {
+			s.answer(ctx, c, started.Session, &e)
+		}
+		if until != nil && until(&e) {
+			break
+		}
+	}
+	return started.Session, events
+}
+
+// answer allows what the agent asks, over HTTP.
+func (s *stage) answer(ctx context.Context, c *client.Client, session string, e *tapedeck.Event) {
+	s.Helper()
+	d, err := tapedeck.DecodeAs[tapedeck.PermissionRequestedData](*e)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, o := range d.Options {
+		if strings.HasPrefix(o.Kind, "allow") {
+			if _, err := c.Answer(ctx, tapedeck.Answer{Session: session, Permission: d.ID, Option: o.ID}); err != nil {
+				s.Fatal(err)
+			}
+			return
+		}
+	}
+	s.Fatalf("nothing in %s allows it", e.Data)
+}
+
+func has(events []tapedeck.Event, typ string) bool {
+	for i := range events {
+		if events[i].Type == typ {
+			return true
+		}
+	}
+	return false
+}
+
+func text(events []tapedeck.Event) string {
+	var b strings.Builder
+	for i := range events {
+		if d, err := tapedeck.DecodeAs[tapedeck.TextMessageContentData](events[i]); err == nil {
+			b.WriteString(d.Delta)
+		}
+	}
+	return b.String()
+}
+
+// done fails the test unless the run has ended well and has said something.
+func (s *stage) done(events []tapedeck.Event) {
+	s.Helper()
+	if len(events) == 0 || events[len(events)-1].Type != tapedeck.RunFinished {
+		s.Fatalf("the run ended with %s\n%s", events[len(events)-1].Data, s.server.Log())
+	}
+	if text(events) == "" && !has(events, tapedeck.TextMessageEnd) {
+		s.Error("the agent has said nothing")
+	}
+}
+
+func (s *stage) wholePrompt() {
+	_, events := s.run("", "do it [tools]", nil)
+	s.done(events)
+	if !has(events, tapedeck.ToolCallResult) || !has(events, tapedeck.AgentLinked) {
+		s.Errorf("a tool was used: %v; the agent has told its own conversation: %v", has(events, tapedeck.ToolCallResult), has(events, tapedeck.AgentLinked))
+	}
+	if s.agent.asks && !has(events, tapedeck.PermissionRequested) {
+		s.Error("the agent has not asked before it ran a command")
+	}
+	made, _ := filepath.Glob(filepath.Join(s.data, "work", "*", "*"))
+	if len(made) == 0 {
+		s.Error("the command has made no file in the folder of the session")
+	}
+	s.noLeftover(events)
+}
+
+func (s *stage) cancelled() {
+	words := 0
+	session, events := s.run("", "talk [slow]", func(e *tapedeck.Event) bool {
+		if e.Type == tapedeck.TextMessageContent {
+			words++
+		}
+		return words == 3
+	})
+	c, err := s.client().Cancel(s.Context(), session, "")
+	if err != nil || !c.Resumable {
+		s.Fatalf("%+v, %v", c, err)
+	}
+	s.noLeftover(events)
+	s.continues(session)
+}
+
+// continues gives the session another task.
+func (s *stage) continues(session string) {
+	s.Helper()
+	_, events := s.run(session, "and now say hello", nil)
+	s.done(events)
+	s.noLeftover(events)
+}
+
+// middle begins a run and returns in the middle of it, with the process of the
+// agent.
+func (s *stage) middle() (session string, agent tapedeck.AgentStartedData, events []tapedeck.Event) {
+	s.Helper()
+	session, events = s.run("", "talk [slow]", func(e *tapedeck.Event) bool {
+		return e.Type == tapedeck.TextMessageContent
+	})
+	for i := range events {
+		if d, err := tapedeck.DecodeAs[tapedeck.AgentStartedData](events[i]); err == nil {
+			agent = d
+		}
+	}
+	if agent.PID == 0 {
+		s.Fatal("the agent has not told its process")
+	}
+	return session, agent, events
+}
+
+func (s *stage) agentKilled() {
+	session, agent, events := s.middle()
+	if err := syscall.Kill(-agent.PID, syscall.SIGKILL); err != nil {
+		s.Fatal(err)
+	}
+	s.awaitIdle(session)
+	s.noLeftover(events)
+	s.continues(session)
+}
+
+func (s *stage) serverKilled() {
+	session, _, events := s.middle()
+	s.server.Kill()
+	s.server = testserver.Start(s.T, s.data, s.args...)
+	s.awaitIdle(session)
+	s.noLeftover(events)
+	s.continues(session)
+}
+
+// awaitIdle waits until nothing runs in a session.
+func (s *stage) awaitIdle(session string) {
+	s.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		entry, err := s.client().Session(s.Context(), session)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if len(entry.Runs) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("session %s is still running", session)
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+}
+
+// noLeftover fails the test if a process of the agent is still there.
+func (s *stage) noLeftover(events []tapedeck.Event) {
+	s.Helper()
+	for i := range events {
+		d, err := tapedeck.DecodeAs[tapedeck.AgentStartedData](events[i])
+		if err != nil {
+			continue
+		}
+		for deadline := time.Now().Add(15 * time.Second); syscall.Kill(-d.PID, 0) == nil; {
+			if time.Now().After(deadline) {
+				_, _ = procgroup.KillLeftover(d.PID, d.Started, d.Host)
+				s.Fatalf("processes of the agent's group %d are left", d.PID)
+			}
+			<-time.After(20 * time.Millisecond)
+		}
+	}
+}
