@@ -41,9 +41,9 @@ func (h *handler) history(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := parseQuery(r, "from", "limit", "thread", "invocation")
+	q := parseQuery(r, "at", "from", "limit", "thread", "invocation")
 	p := taskPager{
-		handler: h, session: id, from: q.offset("from", 0), limit: q.limit(historyLimit, historyLimit),
+		handler: h, session: id, at: q.offset("at", 0), from: q.offset("from", 0), limit: q.limit(historyLimit, historyLimit),
 		filter: filter{threads: q.list("thread", tapedeck.CheckID), invocations: q.list("invocation", tapedeck.CheckID)},
 		bytes:  historyBytes, scan: historyScan, finished: true,
 	}
@@ -84,6 +84,7 @@ type taskPager struct {
 	*handler
 	session  string
 	filter   filter
+	at       int64 // as of this offset; 0 for the head
 	from     int64
 	limit    int
 	bytes    int
@@ -99,10 +100,14 @@ type taskPager struct {
 func (p *taskPager) serve(w http.ResponseWriter, r *http.Request, events source) error {
 	head, err := p.Sessions.Head(r.Context(), p.session)
 	if err == nil {
-		err = beyond(&subscription{session: p.session, from: p.from}, &head)
+		err = beyond(&subscription{session: p.session, from: max(p.from, p.at)}, &head)
 	}
 	if err != nil {
 		return err
+	}
+	if p.at > 0 { // as if nothing had come after it
+		head.Closed = head.Closed && p.at == head.Head
+		head.Head = p.at
 	}
 	if err := p.fill(r.Context(), head.Head, events); err != nil {
 		return err

@@ -268,17 +268,20 @@ func TestTaskHistoryIsInForce(t *testing.T) {
 		g.append(t, "s", tapedeck.Event{Type: tapedeck.SessionRewound, Data: json.RawMessage(`{"marker":"mrk_1","toOffset":7}`)})
 		g.play(t, "c")
 		const run3 = "14 user_message, 15 agent_start, 17 message, 18 message, 19 agent_complete"
-		for from, want := range map[int64]string{
-			0: "1 user_message, 2 agent_start, 5 message, 6 agent_complete, 14 user_message, 15 agent_start, 18 message, 19 agent_complete",
-			5: "5 message, 6 agent_complete, 14 user_message, 15 agent_start, 18 message, 19 agent_complete",
-			9: "14 user_message, 15 agent_start, 18 message, 19 agent_complete",
+		for query, want := range map[string]string{
+			"from=0": "1 user_message, 2 agent_start, 5 message, 6 agent_complete, 14 user_message, 15 agent_start, 18 message, 19 agent_complete",
+			"from=5": "5 message, 6 agent_complete, 14 user_message, 15 agent_start, 18 message, 19 agent_complete",
+			"from=9": "14 user_message, 15 agent_start, 18 message, 19 agent_complete",
+			// Before the rewind the second run was in force.
+			"at=13": "1 user_message, 2 agent_start, 5 message, 6 agent_complete, 7 user_message, 8 agent_start, 11 message, 12 agent_complete",
+			"at=14": "1 user_message, 2 agent_start, 5 message, 6 agent_complete",
 		} {
 			var got []string
-			for _, e := range readTasks(t, door, fmt.Sprintf("s/events/history?from=%d", from)).Events {
+			for _, e := range readTasks(t, door, "s/events/history?"+query).Events {
 				got = append(got, fmt.Sprintf("%d %s", e.Sequence, e.Type))
 			}
 			if s := strings.Join(got, ", "); s != want {
-				t.Errorf("from %d\ngot  %s\nwant %s", from, s, want)
+				t.Errorf("%s\ngot  %s\nwant %s", query, s, want)
 			}
 		}
 		for view, want := range map[string]string{"effective": run1 + ", " + run3, "all": run1 + ", " + run2 + ", " + run3} {

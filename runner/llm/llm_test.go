@@ -3,6 +3,8 @@ package llm_test
 import (
 	"context"
 	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
@@ -33,8 +35,19 @@ func task(text string) tapedeck.Invocation {
 }
 
 func TestRunner(t *testing.T) {
-	runnertest.Run(t, func(testing.TB) runnertest.Harness {
+	runnertest.Run(t, func(t testing.TB) runnertest.Harness {
+		dir := t.TempDir()
+		in := func(text string) *tapedeck.Invocation {
+			i := task(text)
+			i.Folder = dir
+			return &i
+		}
 		return runnertest.Harness{
+			Abilities: runnertest.Abilities{
+				Tools: in(`[tool todo_write {"todos":[{"content":"a","status":"pending"}]}]`), Plan: in("[tools]"), Usage: in("hello"),
+				Ask: in(`[tool write_file {"path":"x","content":"y"}]`),
+				Did: func() bool { _, err := os.Stat(filepath.Join(dir, "x")); return err == nil },
+			},
 			Runner: newWorld().runner(), Bubble: true,
 			Talk:    task("[think] hello"),
 			Text:    "Hello! This is answer number 1.",
