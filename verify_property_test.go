@@ -110,7 +110,7 @@ func TestClosingIsAlwaysAccepted(t *testing.T) {
 			t.Fatalf("still open: %+v", v.Runs())
 		}
 	})
-	for k := textMessage; k < activityMessage; k++ {
+	for k := textMessage; k < activityMessage && !testing.Short(); k++ { // a short run is too short to see everything
 		if !seen[k] {
 			t.Errorf("no %s was ever open: the property says nothing of it", kinds[k].noun)
 		}
