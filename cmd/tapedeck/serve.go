@@ -176,7 +176,7 @@ func (e *env) printServing(url string, ephemeral bool, live string) {
 	if strings.Contains(os.Args[0], "go-build") { // go run
 		cmd = "go run ./cmd/tapedeck"
 	}
-	_ = p.printf("\nTry, in another terminal:\n")
+	_ = p.printf("\nOpen %s/s/%s in a browser: a session, live; drag the bar to look back.\n\nTry, in another terminal:\n", url, live)
 	for _, try := range [][2]string{
 		{cmd + " ls" + args, "the sessions"},
 		{cmd + " tail " + live + args, "the live one, event by event"},

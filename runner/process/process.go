@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/internal/procgroup"
 )
 
 // Options say which program to run, and how to understand it.
@@ -74,15 +74,7 @@ func (r *Runner) Capabilities() tapedeck.Capabilities {
 
 // Available implements [tapedeck.Capable].
 func (r *Runner) Available() error {
-	if len(r.options.Command) == 0 {
-		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s has no command", r.options.Name)
-	}
-	if _, err := exec.LookPath(r.options.Command[0]); err != nil {
-		e := tapedeck.Errorf(tapedeck.Unavailable, "the program %s is not installed", r.options.Command[0]).Because(err)
-		e.Hint = r.options.Install
-		return e
-	}
-	return nil
+	return procgroup.Installed(r.options.Name, r.options.Command, r.options.Install)
 }
 
 // Run implements [tapedeck.Runner].
