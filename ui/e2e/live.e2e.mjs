@@ -74,7 +74,10 @@ export const checks = {
           "what was taken back is gone",
         );
       }
-      assert.equal(await said(a.page).innerText(), await said(b.page).innerText());
+      // The note of the rewind comes with an event of its own, to each browser in its own time.
+      for (const v of [a, b]) await said(v.page).getByText(/Rewound to offset/).waitFor();
+      const [left, right] = [await said(a.page).innerText(), await said(b.page).innerText()];
+      assert.equal(left, right);
       for (const v of [a, b]) await v.end();
     }),
 

@@ -98,7 +98,10 @@ export const checks = {
       await dialog.getByText(/1 turn, 2 messages, 0 tool calls/).waitFor();
       await dialog.getByRole("button", { name: "Rewind", exact: true }).click();
       await until(async () => !(await said(page).innerText()).includes("second answer"), "it is hidden");
-      assert.equal(await page.getByLabel("Message to the agent").inputValue(), "second question");
+      await until(
+        async () => (await page.getByLabel("Message to the agent").inputValue()) === "second question",
+        "the words are back in the composer",
+      );
       await page.reload();
       await page.getByText(/The log keeps them/).waitFor();
       await page.getByRole("button", { name: "Undo" }).click();
