@@ -7,11 +7,14 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// maxFamily is the most sessions of a tree.
-const maxFamily = 1000
+// Limits of a tree.
+const (
+	maxFamily = 1000 // sessions
+	maxTold   = 32   // other sessions of which it says what began in them
+)
 
 // Branches returns the tree around a session: its ancestors, itself, what was
-// taken back in it, and its forks. Of very large families a part.
+// taken back in it, and the forks of all of them. Of very large families a part.
 func (p *Projections) Branches(ctx context.Context, session string, at int64) ([]view.Branch, error) {
 	s, at, err := p.session(ctx, session, at)
 	if err != nil {
@@ -38,9 +41,6 @@ func (p *Projections) Branches(ctx context.Context, session string, at int64) ([
 	if family.Index, err = p.index(ctx, &s, at); err != nil {
 		return nil, err
 	}
-	if family.Forks, err = p.forks(ctx, session); err != nil {
-		return nil, err
-	}
 	for parent := s.Parent; parent != "" && len(family.Ancestors) < maxFamily; {
 		a, err := p.store.Head(ctx, parent)
 		if err != nil { // it was deleted; what is above it is not known
@@ -49,24 +49,58 @@ func (p *Projections) Branches(ctx context.Context, session string, at int64) ([
 		family.Ancestors = append(family.Ancestors, a)
 		parent = a.Parent
 	}
+	if family.Forks, err = p.forks(ctx, &s, family.Ancestors); err != nil {
+		return nil, err
+	}
+	if family.Indexes, err = p.told(ctx, family.Ancestors, family.Forks); err != nil {
+		return nil, err
+	}
 	return view.Branches(family), p.same(ctx, &s)
 }
 
-// forks returns the forks of a session and those of its forks.
-func (p *Projections) forks(ctx context.Context, session string) ([]tapedeck.Session, error) {
+// told returns the indexes of what began in the first of some sessions.
+func (p *Projections) told(ctx context.Context, lists ...[]tapedeck.Session) (map[string]view.Index, error) {
+	out := map[string]view.Index{}
+	for _, list := range lists {
+		for i := range list {
+			if len(out) >= maxTold {
+				return out, nil
+			}
+			x, err := p.indexFrom(ctx, &list[i], list[i].ForkedAt, list[i].Head)
+			if err != nil {
+				return nil, err
+			}
+			out[list[i].ID] = x
+		}
+	}
+	return out, nil
+}
+
+// forks returns the forks of a session and those of its forks, then those of its
+// ancestors, the nearest first.
+func (p *Projections) forks(ctx context.Context, s *tapedeck.Session, ancestors []tapedeck.Session) ([]tapedeck.Session, error) {
 	var out []tapedeck.Session
-	for queue := []string{session}; len(queue) > 0 && len(out) < maxFamily; queue = queue[1:] {
+	queue, seen := []string{s.ID}, map[string]bool{s.ID: true}
+	for _, a := range ancestors {
+		seen[a.ID] = true
+	}
+	for above := ancestors; len(queue) > 0 && len(out) < maxFamily; queue = queue[1:] {
 		for cursor := ""; ; {
 			page, next, err := p.store.List(ctx, tapedeck.Filter{Parent: queue[0], Cursor: cursor, Limit: maxFamily})
 			if err != nil {
 				return nil, err
 			}
 			for _, s := range page {
-				out, queue = append(out, s), append(queue, s.ID)
+				if !seen[s.ID] {
+					out, queue = append(out, s), append(queue, s.ID)
+				}
 			}
 			if cursor = next; next == "" || len(out) >= maxFamily {
 				break
 			}
+		}
+		if len(queue) == 1 && len(above) > 0 {
+			queue, above = append(queue, above[0].ID), above[1:]
 		}
 	}
 	return out, nil

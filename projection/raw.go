@@ -86,8 +86,13 @@ func (p *Projections) Index(ctx context.Context, session string, at int64) (view
 // index joins the pieces, of which each covers the events between two offsets at
 // which there may be checkpoints.
 func (p *Projections) index(ctx context.Context, s *tapedeck.Session, at int64) (view.Index, error) {
+	return p.indexFrom(ctx, s, 0, at)
+}
+
+// indexFrom is the index of the events from an offset, or somewhat before it.
+func (p *Projections) indexFrom(ctx context.Context, s *tapedeck.Session, from, at int64) (view.Index, error) {
 	var x view.Index
-	for from := int64(0); from < at; from += p.options.Every {
+	for from -= from % p.options.Every; from < at; from += p.options.Every {
 		to := from + p.options.Every
 		var piece view.Index
 		var holder tapedeck.Session

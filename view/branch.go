@@ -26,7 +26,7 @@ type Branch struct {
 	Current bool   `json:"current,omitempty"` // it is the session that was asked for
 
 	Ranges      []tapedeck.OffsetRange `json:"ranges,omitempty"`      // where its events are, of the session that was asked for and what was taken back in it
-	Invocations []BranchInvocation     `json:"invocations,omitempty"` // likewise; at most the first 100
+	Invocations []BranchInvocation     `json:"invocations,omitempty"` // likewise, and those of other sessions that began there; at most the first 100
 	More        int                    `json:"invocations_left_out,omitempty"`
 
 	Title  string          `json:"title,omitempty"` // of a session
@@ -44,6 +44,7 @@ type BranchInvocation struct {
 	Invocation string `json:"invocation"`
 	Thread     string `json:"thread"`
 	First      int64  `json:"first"`
+	Last       int64  `json:"last"` // the offset of its newest event
 	Title      string `json:"title,omitempty"`
 }
 
@@ -59,19 +60,20 @@ type Family struct {
 	At        int64              // as of this offset
 	Jumps     []tapedeck.Event   // those of the session that take others back, inherited ones too; in any order
 	Index     Index              // of the session, for the invocations
-	Forks     []tapedeck.Session // of the session, and of these, as deep as is wanted
+	Forks     []tapedeck.Session // of the session and its ancestors, and of these, as deep as is wanted
 	Ancestors []tapedeck.Session // its parent, that one's parent, and so on
+	Indexes   map[string]Index   // of forks and ancestors, by id, as far as they are wanted
 }
 
 // Branches returns the tree of branches around a session: its ancestors, oldest
-// first, itself, what was taken back in it, newest first, and its forks. What was
-// taken back several times is where it was taken back last; what was brought back
-// is part of the session again. Of more than 1,000 jumps the oldest are passed
-// over.
+// first, itself, what was taken back in it, newest first, and the forks of all of
+// them. What was taken back several times is where it was taken back last; what
+// was brought back is part of the session again. Of more than 1,000 jumps the
+// oldest are passed over.
 func Branches(f Family) []Branch {
 	var out []Branch
 	for _, s := range slices.Backward(f.Ancestors) {
-		out = append(out, sessionBranch(&s))
+		out = append(out, f.relative(&s))
 	}
 	own := sessionBranch(&f.Session)
 	own.Current, own.To = true, f.At
@@ -88,7 +90,7 @@ func Branches(f Family) []Branch {
 	}
 	out = append(out, stretches...)
 	for i := range f.Forks {
-		b := sessionBranch(&f.Forks[i])
+		b := f.relative(&f.Forks[i])
 		if b.Parent == f.Session.ID {
 			b.Parent = f.parentOf(stretches, b.ForkAt, "")
 		}
@@ -107,6 +109,18 @@ func sessionBranch(s *tapedeck.Session) Branch {
 		b.Kind = BranchCopy
 	case s.Parent != "":
 		b.Kind = BranchFork
+	}
+	return b
+}
+
+// relative returns the branch of another session, with what began in it.
+func (f *Family) relative(s *tapedeck.Session) Branch {
+	b := sessionBranch(s)
+	x := f.Indexes[s.ID]
+	for i := range x.Invocations {
+		if v := &x.Invocations[i]; v.First >= s.ForkedAt {
+			b.addInvocation(v)
+		}
 	}
 	return b
 }
@@ -199,12 +213,18 @@ func (b *Branch) addInvocations(x *Index, apart map[string]bool) {
 		v := &x.Invocations[i]
 		switch {
 		case !b.has(v.First) || b.Thread != "" && b.Thread != v.Thread || b.Thread == "" && apart[v.Invocation]:
-		case len(b.Invocations) >= maxBranchInvocations:
-			b.More++
 		default:
-			b.Invocations = append(b.Invocations, BranchInvocation{
-				Invocation: v.Invocation, Thread: v.Thread, First: v.First, Title: v.Title,
-			})
+			b.addInvocation(v)
 		}
 	}
+}
+
+func (b *Branch) addInvocation(v *IndexedInvocation) {
+	if len(b.Invocations) >= maxBranchInvocations {
+		b.More++
+		return
+	}
+	b.Invocations = append(b.Invocations, BranchInvocation{
+		Invocation: v.Invocation, Thread: v.Thread, First: v.First, Last: v.Last, Title: v.Title,
+	})
 }

@@ -59,6 +59,8 @@ type DiffItem struct {
 	Text      string          `json:"text,omitempty"` // of a message; of a tool, its result
 	Arguments string          `json:"arguments,omitempty"`
 	Status    tapedeck.Status `json:"status"`
+
+	DurationMS *int64 `json:"duration_ms,omitempty"` // of a tool call; it does not count
 }
 
 // A DiffChange says that an item is only in one of the two, or not the same.
@@ -148,11 +150,11 @@ func diffable(s *Snapshot) []threadItem {
 		if m.Content != nil {
 			text += canonicalJSON(m.Content)
 		}
-		all = append(all, threadItem{DiffItem{m.Offset, "message", m.Role, normalText(text), "", m.Status}, m.Thread, m.Invocation})
+		all = append(all, threadItem{DiffItem{Offset: m.Offset, Kind: "message", Name: m.Role, Text: normalText(text), Status: m.Status}, m.Thread, m.Invocation})
 	}
 	for i := range s.Calls {
 		k := &s.Calls[i]
-		one := DiffItem{Offset: k.Offset, Kind: "tool", Name: k.Name, Arguments: canonicalJSON([]byte(k.Arguments)), Status: k.Status}
+		one := DiffItem{Offset: k.Offset, Kind: "tool", Name: k.Name, Arguments: canonicalJSON([]byte(k.Arguments)), Status: k.Status, DurationMS: k.DurationMS}
 		if r := k.Result; r != nil {
 			one.Text = normalText(r.Text + r.Error)
 		}
@@ -193,6 +195,7 @@ func (t *DiffSide) add(i *threadItem) {
 
 func sameItem(a, b DiffItem) bool {
 	a.Offset, b.Offset = 0, 0
+	a.DurationMS, b.DurationMS = nil, nil
 	return a == b
 }
 

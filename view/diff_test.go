@@ -134,3 +134,21 @@ func TestHunks(t *testing.T) {
 		}
 	})
 }
+
+// How long a tool took is told, but two calls that differ only in that are the same.
+func TestDurationsAreToldAndDoNotCount(t *testing.T) {
+	a, b := said(base...), said(base...)
+	for i, ms := range []int64{3000, 2800} {
+		s := []*Snapshot{a, b}[i]
+		s.Calls[0].DurationMS = &ms
+	}
+	if d := Compare(a, b, 0); !d.Same {
+		t.Errorf("they are not the same: %s", briefDiff(d))
+	}
+	b.Messages[1].Text = "another"
+	d := Compare(a, b, 0)
+	left, right := d.Turns[0].A.Tools[0].DurationMS, d.Turns[0].B.Tools[0].DurationMS
+	if left == nil || *left != 3000 || right == nil || *right != 2800 || len(d.Turns[0].Changes) != 1 {
+		t.Errorf("%v, %v, %s", left, right, briefDiff(d))
+	}
+}

@@ -1,0 +1,66 @@
+package projection_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/projection"
+)
+
+// branchOff makes a fork of a deck with a turn of its own.
+func (d *deck) branchOff(id string, at int64) *deck {
+	fork := *d
+	fork.id = id
+	data := json.RawMessage(fmt.Sprintf(`{"parent":%q,"at":%d}`, d.id, at))
+	fork.create(tapedeck.Spec{ID: id, Parent: d.id, ForkAt: &at, Events: []tapedeck.Event{{Type: tapedeck.SessionForked, Data: data}}})
+	fork.head = at + 1
+	fork.run("")
+	return &fork
+}
+
+// Wherever in a family one asks, all are there, each once, and each with what
+// began in it and not with what it has inherited.
+func TestBranchesOfAFamily(t *testing.T) {
+	d := newDeck(t)
+	for range 5 {
+		d.run("")
+	}
+	p := projection.New(options(d))
+	left := d.branchOff("left", 13)
+	right := d.branchOff("right", 13)
+	child := left.branchOff("child", left.head)
+	for _, asked := range []*deck{d, left, right, child} {
+		tree, err := p.Branches(context.Background(), asked.id, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, current := map[string]string{}, ""
+		for _, b := range tree {
+			own := 0
+			for _, v := range b.Invocations {
+				if v.First >= b.ForkAt && v.Last >= v.First {
+					own++
+				}
+			}
+			if got[b.ID] != "" {
+				t.Errorf("%s is there twice", b.ID)
+			}
+			got[b.ID] = fmt.Sprintf("of %q, %d of its own", b.Parent, own)
+			if b.Current {
+				current = b.ID
+			}
+		}
+		want := map[string]string{
+			d.id: `of "", 5 of its own`, "left": fmt.Sprintf("of %q, 1 of its own", d.id),
+			"right": fmt.Sprintf("of %q, 1 of its own", d.id), "child": `of "left", 1 of its own`,
+		}
+		if diff := cmp.Diff(want, got); diff != "" || current != asked.id {
+			t.Errorf("asked for %s, is at %s: %s", asked.id, current, diff)
+		}
+	}
+}
