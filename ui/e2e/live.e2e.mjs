@@ -75,7 +75,10 @@ export const checks = {
         );
       }
       // The note of the rewind comes with an event of its own, to each browser in its own time.
-      for (const v of [a, b]) await said(v.page).getByText(/Rewound to offset/).waitFor();
+      for (const v of [a, b])
+        await said(v.page)
+          .getByText(/Rewound to offset/)
+          .waitFor();
       const [left, right] = [await said(a.page).innerText(), await said(b.page).innerText()];
       assert.equal(left, right);
       for (const v of [a, b]) await v.end();

@@ -229,3 +229,35 @@ test("a session that cannot be read says why", async () => {
   expect(String(deck.get().error)).toContain("no such session");
   expect(world.asked).not.toContain("follow 0");
 });
+
+test("a recording begins with all that there is, follows nobody, and is never live", async () => {
+  const world = new World(turns(3));
+  const o = world.options();
+  const deck = new Deck("s", Number.POSITIVE_INFINITY, { ...o, finished: true });
+  deck.open();
+  await world.settle();
+  expect(texts(deck.get().view)).toEqual(texts(folded(world.events, world.events.length)));
+  expect(world.asked.filter((a) => a.startsWith("snapshot"))).toEqual([]);
+  expect(deck.get()).toMatchObject({ at: world.events.length, live: false, seeking: false });
+  deck.seek(5);
+  await world.settle();
+  expect(texts(deck.get().view)).toEqual(texts(folded(world.events, 5)));
+  deck.goLive();
+  await world.settle();
+  expect(deck.get()).toMatchObject({ at: world.events.length, live: false });
+});
+
+test("a recording that ends in the middle of a run ends all the same, and plays from the start again", async () => {
+  const events = turns(2).slice(0, -2);
+  const world = new World(events);
+  const deck = new Deck("s", Number.POSITIVE_INFINITY, { ...world.options(), finished: true });
+  deck.open();
+  await world.settle();
+  expect(deck.get().view?.session.status).toBe("running");
+  for (let n = 0; n < 2; n++) {
+    deck.toggle();
+    await world.pass(events.length * 100 + 200);
+    await world.settle();
+    expect(deck.get()).toMatchObject({ at: events.length, playing: false, live: false });
+  }
+});

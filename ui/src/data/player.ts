@@ -44,6 +44,7 @@ export interface DeckOptions {
   follow?: (id: string, l: Listener) => Pick<Follower, "start" | "stop" | "reconnect">;
   now?: () => number; // milliseconds, of any origin
   frame?: (f: () => void) => void; // calls f soon, once
+  finished?: boolean; // a recording: all events are at hand, and no more will come
 }
 
 /**
@@ -55,6 +56,7 @@ export class Deck {
   private readonly api: Api;
   private readonly now: () => number;
   private readonly frame: (f: () => void) => void;
+  private readonly finished: boolean;
   private readonly follower: Pick<Follower, "start" | "stop" | "reconnect">;
   private readonly events: Events;
   private readonly keyframes = new Keyframes();
@@ -77,6 +79,7 @@ export class Deck {
     this.api = o.api ?? http;
     this.now = o.now ?? (() => performance.now());
     this.frame = o.frame ?? soon;
+    this.finished = o.finished ?? false;
     const listener = {
       onEvent: (e: Event) => this.receive(e),
       onConnection: (connection: Connection) => this.set({ connection }),
@@ -134,8 +137,10 @@ export class Deck {
     this.set({ entry, head: this.events.head, error: undefined });
     this.follower.start(this.events.head);
     this.refreshIndex();
+    if (this.finished) await this.loadWhole(opening);
+    if (opening !== this.opened) return;
     await this.show(this.state.live ? this.events.head : this.clamp(this.state.at));
-    if (opening !== this.opened || this.events.head > wholeUpTo) return;
+    if (opening !== this.opened || this.finished || this.events.head > wholeUpTo) return;
     await this.loadWhole(opening);
   }
 
@@ -248,6 +253,10 @@ export class Deck {
   }
 
   goLive = (): void => {
+    if (this.finished) {
+      this.seek(this.events.head);
+      return;
+    }
     this.set({ live: true, playing: false });
     void this.show(this.events.head);
   };
@@ -371,7 +380,7 @@ export class Deck {
     }
     if (at === this.events.head) {
       const running = this.current.snapshot().session.status === "running";
-      this.set({ at, timeMs: time, playing: false, live: running });
+      this.set({ at, timeMs: time, playing: false, live: running && !this.finished });
       return;
     }
     this.set({ at, timeMs: time });

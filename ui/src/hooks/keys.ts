@@ -1,4 +1,5 @@
 import { useEffect, useRef } from "react";
+import { remembered } from "./remembered";
 
 /**
  * What keys do, by `event.key`, with "Alt+" before it if Alt is held; letters
@@ -11,12 +12,12 @@ const off = "tapedeck.keys.off";
 
 /** Whether single keys are shortcuts; some people need them not to be. */
 export function keysAreOn(): boolean {
-  return localStorage.getItem(off) === null;
+  return remembered.get(off) === null;
 }
 
 export function switchKeys(on: boolean): void {
-  if (on) localStorage.removeItem(off);
-  else localStorage.setItem(off, "1");
+  if (on) remembered.remove(off);
+  else remembered.set(off, "1");
 }
 
 /** Keys work wherever the focus is, but not while somebody types or a dialog is open. */

@@ -1,7 +1,8 @@
 import { useInfiniteQuery, useQueries } from "@tanstack/react-query";
 import { useMemo, useRef } from "react";
-import { api } from "@/data/api";
+import type { EventsPage } from "@/data/api";
 import type { Event } from "@/fold/types";
+import { useSource } from "./source";
 
 export interface RawFilter {
   channel?: string;
@@ -24,6 +25,7 @@ export function useRawEvents(id: string, head: number, filter: RawFilter, range:
 }
 
 function useByOffset(id: string, head: number, range: { first: number; last: number }) {
+  const source = useSource();
   const settled = useThrottled(head, 300);
   const first = Math.floor(Math.max(0, range.first) / pageSize);
   const last = Math.min(Math.floor(range.last / pageSize), Math.floor(Math.max(0, settled - 1) / pageSize));
@@ -34,10 +36,10 @@ function useByOffset(id: string, head: number, range: { first: number; last: num
       return {
         queryKey: ["events", id, page, upTo],
         queryFn: ({ signal }: { signal: AbortSignal }) =>
-          api.events(id, { from: page * pageSize, limit: upTo - page * pageSize }, { signal }),
+          source.events(id, { from: page * pageSize, limit: upTo - page * pageSize }, { signal }),
         staleTime: Number.POSITIVE_INFINITY,
         gcTime: 30_000,
-        placeholderData: (old: Awaited<ReturnType<typeof api.events>> | undefined) => old,
+        placeholderData: (old: EventsPage | undefined) => old,
       };
     }),
   });
@@ -61,10 +63,11 @@ function useByOffset(id: string, head: number, range: { first: number; last: num
 }
 
 function useFiltered(id: string, head: number, filter: RawFilter, wanted: boolean) {
+  const source = useSource();
   const pages = useInfiniteQuery({
     queryKey: ["events-filtered", id, filter.channel, filter.type],
     queryFn: ({ pageParam, signal }) =>
-      api.events(id, { from: pageParam, limit: 500, channel: filter.channel, type: filter.type }, { signal }),
+      source.events(id, { from: pageParam, limit: 500, channel: filter.channel, type: filter.type }, { signal }),
     initialPageParam: 0,
     getNextPageParam: (p) => (p.next < p.head ? p.next : undefined),
     enabled: wanted,

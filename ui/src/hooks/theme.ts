@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from "react";
+import { remembered } from "./remembered";
 
 /** What the user has chosen; without a choice the system decides. */
 const key = "tapedeck.theme";
@@ -8,7 +9,7 @@ const listeners = new Set<() => void>();
 export type Theme = "light" | "dark";
 
 function current(): Theme {
-  const chosen = localStorage.getItem(key);
+  const chosen = remembered.get(key);
   if (chosen === "light" || chosen === "dark") return chosen;
   return system.matches ? "dark" : "light";
 }
@@ -20,7 +21,7 @@ export function applyTheme(): void {
 }
 
 export function toggleTheme(): void {
-  localStorage.setItem(key, current() === "dark" ? "light" : "dark");
+  remembered.set(key, current() === "dark" ? "light" : "dark");
   applyTheme();
 }
 

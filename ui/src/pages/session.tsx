@@ -3,19 +3,20 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Conversation, type RowActions } from "@/components/conversation/list";
 import { invocationOf, isJump, marksOf, rowsOf } from "@/components/conversation/rows";
-import { type Hidden, RawEvents } from "@/components/events/raw-events";
+import { RawEvents } from "@/components/events/raw-events";
 import { Branches } from "@/components/session/branches";
 import { Composer } from "@/components/session/composer";
 import { ExportDialog } from "@/components/session/export-dialog";
 import { ForkDialog } from "@/components/session/fork-dialog";
 import { SessionHeader } from "@/components/session/header";
 import { Panels, Tabs } from "@/components/session/panels";
+import { hiddenBy, onlyThread, ThreadBar } from "@/components/session/part";
 import { RewindDialog } from "@/components/session/rewind-dialog";
 import { idleShare } from "@/components/transport/axis";
 import { Transport } from "@/components/transport/transport";
 import { ErrorBox, Loading, Notice } from "@/components/ui";
 import { api } from "@/data/api";
-import type { Marker, Permission } from "@/fold/types";
+import type { Permission } from "@/fold/types";
 import { type Deck, type DeckState, useDeck } from "@/hooks/deck";
 import { useEarlier, withEarlier } from "@/hooks/earlier";
 import { useKeys } from "@/hooks/keys";
@@ -321,45 +322,6 @@ function useAtInUrl(
     }, 250);
     return () => clearTimeout(t);
   }, [live, playing, live ? 0 : at, set]);
-}
-
-/** What is not in force at the playhead: ranges of offsets, of one thread or of all. */
-function hiddenBy(marks: Marker[], deck: Deck): Hidden[] {
-  return marks.filter(isJump).map((m) => {
-    const event = deck.event(m.offset);
-    const thread = event ? event.data?.thread : m.thread;
-    return { from: m.to_offset ?? 0, to: m.offset, thread: typeof thread === "string" ? thread : undefined };
-  });
-}
-
-function onlyThread<
-  V extends {
-    messages: { thread: string }[];
-    tool_calls: { thread: string }[];
-    runs: { thread: string }[];
-    permissions?: Permission[];
-  },
->(view: V, thread?: string): V {
-  if (!thread) return view;
-  const is = (i: { thread: string }) => i.thread === thread;
-  return {
-    ...view,
-    messages: view.messages.filter(is),
-    tool_calls: view.tool_calls.filter(is),
-    runs: view.runs.filter(is),
-    permissions: view.permissions?.filter(is),
-  };
-}
-
-function ThreadBar({ name, onAll }: { name: string; onAll: () => void }) {
-  return (
-    <div className="flex items-center gap-3 border-b border-line px-4 py-1.5 text-[13px]">
-      Only the thread <span className="font-medium">{name}</span>
-      <button type="button" onClick={onAll} className="text-accent hover:underline">
-        Show all threads
-      </button>
-    </div>
-  );
 }
 
 function Toast({ text, onGone }: { text: string; onGone: () => void }) {

@@ -4,12 +4,13 @@ import { Button, ErrorBox } from "../ui";
 
 interface Props {
   permission: Permission;
-  onAnswer: (p: Permission, option?: string) => Promise<unknown>;
+  /** Nobody can answer where nothing is behind the page. */
+  onAnswer?: (p: Permission, option?: string) => Promise<unknown>;
 }
 
 /** The agent asks whether it may go on. */
 export function Ask({ permission: p, onAnswer }: Props) {
-  const answer = useMutation({ mutationFn: (option: string) => onAnswer(p, option) });
+  const answer = useMutation({ mutationFn: async (option: string) => onAnswer?.(p, option) });
   const chosen = p.options.find((o) => o.id === p.option);
   return (
     <div className="rounded-md border border-warn/50 bg-warn-soft px-3 py-2 text-[13px]">
@@ -27,6 +28,7 @@ export function Ask({ permission: p, onAnswer }: Props) {
               key={o.id}
               look={o.kind?.startsWith("allow") ? "primary" : "plain"}
               busy={answer.isPending}
+              disabled={!onAnswer}
               onClick={() => answer.mutate(o.id)}
             >
               {o.name || o.id}

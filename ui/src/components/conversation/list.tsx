@@ -7,12 +7,12 @@ import type { Row } from "./rows";
 
 export interface RowActions {
   onRewind?: (invocation: string) => void;
-  onFork: (at: number) => void;
-  onLink: (at: number) => void;
+  onFork?: (at: number) => void;
+  onLink?: (at: number) => void;
   onSeek: (at: number) => void;
   /** Takes back the newest of what took others back. */
   onUndo: () => void;
-  onAnswer: (p: Permission, option?: string) => Promise<unknown>;
+  onAnswer?: (p: Permission, option?: string) => Promise<unknown>;
 }
 
 interface Props {

@@ -83,19 +83,29 @@ function Actions({ row, actions, selected, all }: Props & { all: boolean }) {
     >
       {all && (
         <>
-          <IconButton className="size-7" label="Fork here" keys="b" icon="fork" onClick={() => actions.onFork(after)} />
+          {actions.onFork && (
+            <IconButton
+              className="size-7"
+              label="Fork here"
+              keys="b"
+              icon="fork"
+              onClick={() => actions.onFork?.(after)}
+            />
+          )}
           <IconButton
             className="size-7"
             label="Play from here"
             icon="play"
             onClick={() => actions.onSeek(row.offset + 1)}
           />
-          <IconButton
-            className="size-7"
-            label="Copy a link to this moment"
-            icon="link"
-            onClick={() => actions.onLink(row.offset + 1)}
-          />
+          {actions.onLink && (
+            <IconButton
+              className="size-7"
+              label="Copy a link to this moment"
+              icon="link"
+              onClick={() => actions.onLink?.(row.offset + 1)}
+            />
+          )}
         </>
       )}
       {/* the last: it stays where it is when the others come */}

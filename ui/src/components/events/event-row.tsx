@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { memo, useState } from "react";
-import { api, type EventsQuery } from "@/data/api";
+import type { EventsQuery } from "@/data/api";
 import type { Event } from "@/fold/types";
+import { useSource } from "@/hooks/source";
 import { clock } from "../format";
 import { Plain, pretty } from "../json";
 import { Button } from "../ui";
@@ -67,23 +68,28 @@ function preview(e: Event): string {
 /** The event as it is stored, and as the SSE task protocol has it. */
 function Details({ id, event, onSeek }: { id: string; event: Event; onSeek: (at: number) => void }) {
   const [form, setForm] = useState<"native" | "task">("native");
+  const { recording } = useSource();
   return (
     <div className="flex flex-col gap-2 px-4 py-2">
       <div className="flex items-center gap-2">
-        <Button
-          aria-pressed={form === "native"}
-          look={form === "native" ? "plain" : "ghost"}
-          onClick={() => setForm("native")}
-        >
-          As stored
-        </Button>
-        <Button
-          aria-pressed={form === "task"}
-          look={form === "task" ? "plain" : "ghost"}
-          onClick={() => setForm("task")}
-        >
-          As a task event
-        </Button>
+        {!recording && (
+          <>
+            <Button
+              aria-pressed={form === "native"}
+              look={form === "native" ? "plain" : "ghost"}
+              onClick={() => setForm("native")}
+            >
+              As stored
+            </Button>
+            <Button
+              aria-pressed={form === "task"}
+              look={form === "task" ? "plain" : "ghost"}
+              onClick={() => setForm("task")}
+            >
+              As a task event
+            </Button>
+          </>
+        )}
         <Button look="ghost" icon="play" onClick={() => onSeek(event.offset + 1)}>
           Set the playhead here
         </Button>
@@ -98,10 +104,11 @@ function Details({ id, event, onSeek }: { id: string; event: Event; onSeek: (at:
 }
 
 function TaskForm({ id, offset }: { id: string; offset: number }) {
+  const source = useSource();
   const found = useQuery({
     queryKey: ["event-task", id, offset],
     queryFn: async ({ signal }) => {
-      const page = await api.events(id, { from: offset, limit: 8, format: "task" } as EventsQuery, { signal });
+      const page = await source.events(id, { from: offset, limit: 8, format: "task" } as EventsQuery, { signal });
       return (page.events as unknown as { sequence: number }[]).filter((e) => e.sequence === offset);
     },
   });

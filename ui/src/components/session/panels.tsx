@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { api } from "@/data/api";
 import type { Snapshot, ToolCall } from "@/fold/types";
+import { useSource } from "@/hooks/source";
 import { type Panel, panels } from "@/router/search";
 import { gist } from "../conversation/tool";
 import { clock, dollars, duration, plural, short } from "../format";
@@ -230,9 +230,10 @@ function ThreadButton({
 
 /** What was spent, in all: also in what was taken back. */
 export function useSummary(id: string, head: number) {
+  const source = useSource();
   return useQuery({
     queryKey: ["summary", id, Math.floor(head / 20)],
-    queryFn: ({ signal }) => api.summary(id, { signal }),
+    queryFn: ({ signal }) => source.summary(id, { signal }),
     placeholderData: (old) => old,
     retry: false,
   });

@@ -12,10 +12,12 @@ interface Props {
   state: DeckState;
   cut: boolean;
   onCut: (cut: boolean) => void;
+  /** There is no live to go to. */
+  recording?: boolean;
 }
 
 /** The deck's own controls: the same for a recording and for what goes on. */
-export function Transport({ deck, state, cut, onCut }: Props) {
+export function Transport({ deck, state, cut, onCut, recording }: Props) {
   const { index, head, at, playing, live } = state;
   const from = Date.parse(index?.first_at ?? "") || state.timeMs;
   const to = Math.max(Date.parse(index?.last_at ?? "") || from, live ? state.timeMs : 0);
@@ -51,7 +53,7 @@ export function Transport({ deck, state, cut, onCut }: Props) {
         <span className="text-[13px] text-muted tabular-nums">
           event {at.toLocaleString("en")} of {head.toLocaleString("en")}
         </span>
-        {!live && <Behind state={state} to={to} onLive={deck.goLive} />}
+        {!live && !recording && <Behind state={state} to={to} onLive={deck.goLive} />}
         <div className="ml-auto flex items-center gap-3 text-[13px]">
           <label className="flex items-center gap-1.5 text-muted">
             Speed

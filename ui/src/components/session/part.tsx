@@ -1,0 +1,44 @@
+import type { Hidden } from "@/components/events/raw-events";
+import type { Marker, Permission } from "@/fold/types";
+import type { Deck } from "@/hooks/deck";
+import { isJump } from "../conversation/rows";
+
+/** What is not in force at the playhead: ranges of offsets, of one thread or of all. */
+export function hiddenBy(marks: Marker[], deck: Deck): Hidden[] {
+  return marks.filter(isJump).map((m) => {
+    const event = deck.event(m.offset);
+    const thread = event ? event.data?.thread : m.thread;
+    return { from: m.to_offset ?? 0, to: m.offset, thread: typeof thread === "string" ? thread : undefined };
+  });
+}
+
+/** What of it is in one thread; all without one. */
+export function onlyThread<
+  V extends {
+    messages: { thread: string }[];
+    tool_calls: { thread: string }[];
+    runs: { thread: string }[];
+    permissions?: Permission[];
+  },
+>(view: V, thread?: string): V {
+  if (!thread) return view;
+  const is = (i: { thread: string }) => i.thread === thread;
+  return {
+    ...view,
+    messages: view.messages.filter(is),
+    tool_calls: view.tool_calls.filter(is),
+    runs: view.runs.filter(is),
+    permissions: view.permissions?.filter(is),
+  };
+}
+
+export function ThreadBar({ name, onAll }: { name: string; onAll: () => void }) {
+  return (
+    <div className="flex items-center gap-3 border-b border-line px-4 py-1.5 text-[13px]">
+      Only the thread <span className="font-medium">{name}</span>
+      <button type="button" onClick={onAll} className="text-accent hover:underline">
+        Show all threads
+      </button>
+    </div>
+  );
+}
