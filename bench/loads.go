@@ -21,29 +21,59 @@ type result struct {
 	p50, p99 float64 // milliseconds
 	cores    float64 // of the server
 	perUnit  float64 // bytes of the server's memory for each follower
+	cost     float64 // processor time of the server for an append, in microseconds
+	load     float64 // and of the load generator
 	failed   int64
+}
+
+// A poster sends requests over and over, each on a connection of its own, and
+// returns the latencies of those that succeeded, and how many did not.
+type poster func(address string, requests []request, length time.Duration) (lat []float64, failed int64, err error)
+
+// A request is one that appends to a stream.
+type request struct {
+	path string
+	body []byte
 }
 
 // appends posts 256 bytes over and over, on as many connections, each to a
 // stream of its own.
-func appends(p *process, connections int, length time.Duration) (result, error) {
-	id := fmt.Sprintf("a%d", time.Now().UnixNano())
-	body := bytes.Repeat([]byte("x"), 256)
-	for i := range connections {
-		if err := sendAll(http.MethodPut, fmt.Sprintf("%s/v1/stream/%s-%d", p.URL, id, i), "application/octet-stream", nil); err != nil {
+func appends(p *process, by poster, connections int, length time.Duration) (result, error) {
+	id := fmt.Sprintf("/v1/stream/a%d", time.Now().UnixNano())
+	requests := make([]request, connections)
+	for i := range requests {
+		requests[i] = request{fmt.Sprint(id, "-", i), bytes.Repeat([]byte("x"), 256)}
+		if err := sendAll(http.MethodPut, p.URL+requests[i].path, octets, nil); err != nil {
 			return result{}, err
 		}
 	}
-	lat := make([][]float64, connections)
+	used, own, begin := p.cpu(), cpu(), time.Now()
+	lat, failed, err := by(p.URL, requests, length)
+	if err != nil {
+		return result{}, err
+	}
+	took := time.Since(begin).Seconds()
+	used, n := p.cpu()-used, float64(len(lat))
+	return result{
+		rate: n / took, p50: quantile(lat, .5), p99: quantile(lat, .99), failed: failed,
+		cores: used / took, cost: used / n * 1e6, load: (cpu() - own).Seconds() / n * 1e6,
+	}, nil
+}
+
+const octets = "application/octet-stream"
+
+// postWithClient is the poster that uses the client of the standard library, as
+// a program that uses either server would.
+func postWithClient(address string, requests []request, length time.Duration) ([]float64, int64, error) {
+	lat := make([][]float64, len(requests))
 	var failed atomic.Int64
 	var wg sync.WaitGroup
-	cpu, begin := p.cpu(), time.Now()
-	for i := range connections {
+	begin := time.Now()
+	for i, r := range requests {
 		wg.Go(func() {
-			u := fmt.Sprintf("%s/v1/stream/%s-%d", p.URL, id, i)
 			for time.Since(begin) < length {
 				t := time.Now()
-				if err := sendAll(http.MethodPost, u, "application/octet-stream", bytes.NewReader(body)); err != nil {
+				if err := sendAll(http.MethodPost, address+r.path, octets, bytes.NewReader(r.body)); err != nil {
 					failed.Add(1)
 					continue
 				}
@@ -52,9 +82,7 @@ func appends(p *process, connections int, length time.Duration) (result, error) 
 		})
 	}
 	wg.Wait()
-	took := time.Since(begin).Seconds()
-	all := slices.Concat(lat...)
-	return result{rate: float64(len(all)) / took, p50: quantile(all, .5), p99: quantile(all, .99), cores: (p.cpu() - cpu) / took, failed: failed.Load()}, nil
+	return slices.Concat(lat...), failed.Load(), nil
 }
 
 // fanOut has one writer at a rate and many SSE followers, and measures from

@@ -83,7 +83,10 @@ func (r *report) write(w io.Writer) error {
 	fmt.Fprintf(b, "Machine: %s, %d processors, %s %s, Go %s, Node %s. Measured %s.\n\n", cpuModel(), runtime.NumCPU(),
 		runtime.GOOS, kernel(), strings.TrimPrefix(runtime.Version(), "go"), nodeVersion(), time.Now().UTC().Format("2006-01-02"))
 	fmt.Fprint(b, "The load generator runs on the same machine as the server. Both servers are loaded in turn, each round on a new\n"+
-		"process; figures are medians over the rounds, with the least and the most of ours in brackets. On a machine that is shared,\nonly the ratios mean anything.\n\n")
+		"process; figures are medians over the rounds, with the least and the most of ours in brackets. On a machine that is shared,\nonly the ratios mean anything.\n\n"+
+		"Appends are sent by one thread that keeps its connections open, sends prebuilt requests and checks the status and the length of\n"+
+		"every answer, as wrk, oha and autocannon do; so most of the machine is the server's. With Go's own client, which takes as\n"+
+		"long for a request as the rival does, a second row tells what a program sees that writes one event after the other.\n\n")
 	if len(r.pairs) > 0 {
 		fmt.Fprint(b, "## Against `@durable-streams/server` 0.3.7\n\n"+
 			"Tapedeck commits every append to SQLite with fsync before it answers. The rival in memory writes no disk at all.\n\n"+

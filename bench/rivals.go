@@ -27,21 +27,29 @@ func rate(r result) float64  { return r.rate }
 func p50(r result) float64   { return r.p50 }
 func p99(r result) float64   { return r.p99 }
 func cores(r result) float64 { return r.cores }
+func cost(r result) float64  { return r.cost }
+
+func generated(r result) float64 { return r.load }
 
 func loads(o options) []load {
 	return []load{
-		{run: func(_ context.Context, p *process) (result, error) { return appends(p, 64, o.length) }, rows: []row{
+		{run: func(_ context.Context, p *process) (result, error) { return appends(p, postLean, 64, o.length) }, rows: []row{
 			{"appends of 256 B, 64 connections", "appends/s", rate, 1.8, false},
-			{"… p99 latency", "ms", p99, 0, true}}},
-		{run: func(_ context.Context, p *process) (result, error) { return appends(p, 1, o.length) }, rows: []row{
-			{"appends of 256 B, 1 connection", "appends/s", rate, 0.5, false}}},
+			{"… p99 latency", "ms", p99, 0, true},
+			{"… server CPU for an append", "µs", cost, 0, true},
+			{"… load generator CPU for an append", "µs", generated, 0, true}}},
+		{run: func(_ context.Context, p *process) (result, error) { return appends(p, postLean, 1, o.length) }, rows: []row{
+			{"appends of 256 B, 1 connection", "appends/s", rate, 0.5, false},
+			{"… p50 latency", "ms", p50, 0, true}}},
+		{run: func(_ context.Context, p *process) (result, error) { return appends(p, postWithClient, 1, o.length) }, rows: []row{
+			{"appends of 256 B, 1 connection, Go's own client", "appends/s", rate, 0.5, false}}},
 		{run: func(ctx context.Context, p *process) (result, error) { return fanOut(ctx, p, 1000, 20, o.length) }, rows: []row{
 			{"1,000 SSE followers at 20 events/s, p50 latency", "ms", p50, 0.6, true},
 			{"… p99 latency", "ms", p99, 0, true},
 			{"… server CPU", "cores", cores, 0.5, true}}},
 		{run: func(_ context.Context, p *process) (result, error) { return catchUp(p, 10_000, 4, o.length) }, rows: []row{
 			{"catch-up of 10,000 events, 4 readers", "replays/s", rate, 4, false}}},
-		{file: true, run: func(_ context.Context, p *process) (result, error) { return appends(p, 64, o.length) }, rows: []row{
+		{file: true, run: func(_ context.Context, p *process) (result, error) { return appends(p, postLean, 64, o.length) }, rows: []row{
 			{"appends of 256 B, 64 connections, rival on files", "appends/s", rate, 15, false}}},
 	}
 }

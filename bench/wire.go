@@ -9,8 +9,7 @@ import (
 )
 
 // client is the standard library's, as a program that uses either server would
-// have it. A leaner one would show the servers more purely, but it is not what
-// anyone runs.
+// have it.
 var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 5000, DisableCompression: true}, Timeout: time.Minute}
 
 // send sends one request of the set-up.
