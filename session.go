@@ -20,16 +20,22 @@ const (
 type Status string
 
 // The statuses. A session is [StatusRunning] while any run is open; otherwise
-// its status is that of the run that ended last.
+// its status is that of the run that ended last. Before the first run it is
+// [StatusIdle], and [StatusPending] once a user has asked for one: has said
+// something that is of an invocation.
 const (
 	StatusIdle        Status = "idle"        // no run yet
-	StatusPending     Status = "pending"     // a run is asked for, the agent has not started
+	StatusPending     Status = "pending"     // the first run is asked for and has not started
 	StatusRunning     Status = "running"     // a run is open
 	StatusComplete    Status = "complete"    // RUN_FINISHED
 	StatusFailed      Status = "failed"      // RUN_ERROR
 	StatusCancelled   Status = "cancelled"   // RUN_FINISHED with outcome cancelled
 	StatusInterrupted Status = "interrupted" // the run's process died, or it waits for an answer
 )
+
+// Begun reports whether a run has started: of a session that is neither idle nor
+// pending.
+func (s Status) Begun() bool { return s != "" && s != StatusIdle && s != StatusPending }
 
 // CodeInterrupted is the code of the RUN_ERROR that ends a run whose process
 // died; CodeLeaseExpired that of a run whose writer was not heard of for longer
@@ -97,6 +103,12 @@ func (s *Session) Apply(e *Event) {
 		s.applyTitle(e)
 	case SessionRewound, SessionCleared, SessionOverwritten:
 		s.applyTaking(e)
+	case MessageAdded:
+		// What a user says after the first run asks for nothing: it may as well come
+		// late, and belong to a run that has ended.
+		if !s.Status.Begun() && e.Invocation != "" && e.saidBy() == RoleUser {
+			s.Status = StatusPending
+		}
 	case RunStarted:
 		s.Runs = append(slices.Clone(s.Runs), OpenRun{
 			Invocation: e.Invocation, Thread: e.ThreadName(), Offset: e.Offset, Started: e.Time, Owner: runOwner(e.Data),
@@ -133,6 +145,17 @@ func (s *Session) applyTitle(e *Event) {
 	if d.Labels != nil {
 		s.Labels = d.Labels
 	}
+}
+
+// saidBy returns the role of a whole message.
+func (e *Event) saidBy() string {
+	var d struct {
+		Message struct {
+			Role string `json:"role"`
+		} `json:"message"`
+	}
+	_ = json.Unmarshal(e.Data, &d) // of another shape: nobody has said it
+	return d.Message.Role
 }
 
 // Run returns the open run of a thread.

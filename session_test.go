@@ -26,6 +26,11 @@ func TestSessionApply(t *testing.T) {
 		return RunFinishedData{ThreadID: MainThread, RunID: "i", Outcome: &Outcome{Type: typ, Interrupts: []Interrupt{{ID: "x", Reason: "y"}}}}
 	}
 	begun := []Event{start(1, "i", "", "e1")}
+	said := func(inv, role string) Event {
+		e := NewEvent(MessageAddedData{Message: NewMessage("m", role, "Hi")})
+		e.Invocation = inv
+		return e
+	}
 
 	for name, test := range map[string]struct {
 		events []Event
@@ -38,6 +43,10 @@ func TestSessionApply(t *testing.T) {
 		"forked":               {[]Event{NewEvent(SessionForkedData{Parent: "p", At: 3, Title: "Fork"})}, Session{Title: "Fork"}},
 		"nonsense title":       {[]Event{NewEvent(created), {Type: SessionRenamed, Data: []byte(`{"title":5,"owner":"eve"}`)}}, Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
 		"other types":          {[]Event{NewEvent(created), NewEvent(SessionClearedData{}), NewEvent(BookmarkAddedData{Label: "x"}), {Type: "my.own"}}, Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
+		"asked for":            {[]Event{said("i", RoleUser)}, Session{Status: StatusPending}},
+		"asked for and begun":  {[]Event{said("i", RoleUser), begun[0]}, Session{Status: StatusRunning, Runs: []OpenRun{open}}},
+		"said of no run":       {[]Event{said("", RoleUser), said("i", RoleSystem), {Type: MessageAdded, Invocation: "i", Data: []byte(`{"message":5}`)}}, Session{}},
+		"said late":            {append(begun[:1:1], end("i", finished), said("i", RoleUser)), Session{Status: StatusComplete, Runs: []OpenRun{}}},
 		"running":              {begun, Session{Status: StatusRunning, Runs: []OpenRun{open}}},
 		"two runs":             {append(begun[:1:1], start(2, "j", "b", "e2")), Session{Status: StatusRunning, Runs: []OpenRun{open, other}}},
 		"one of two ends":      {append(begun[:1:1], start(2, "j", "b", "e2"), end("i", finished)), Session{Status: StatusRunning, Runs: []OpenRun{other}}},

@@ -165,6 +165,11 @@ func statusOf(events []tapedeck.Event, running bool) tapedeck.Status {
 		return tapedeck.StatusRunning
 	}
 	status, end := tapedeck.StatusIdle, int64(-1)
+	asked := slices.ContainsFunc(laneNames, func(name string) bool {
+		return slices.ContainsFunc(inForce(events, name), func(ev tapedeck.Event) bool {
+			return ev.Type == tapedeck.MessageAdded && ev.ThreadName() == name
+		})
+	})
 	for _, name := range laneNames {
 		var entry tapedeck.Session
 		open := false
@@ -186,6 +191,9 @@ func statusOf(events []tapedeck.Event, running bool) tapedeck.Status {
 				status, end = entry.Status, ev.Offset
 			}
 		}
+	}
+	if asked && !status.Begun() {
+		return tapedeck.StatusPending // what was asked is in force, its run is not
 	}
 	return status
 }

@@ -48,7 +48,7 @@ func (e *Engine) follow(ctx context.Context, s *tapedeck.Session, thread string,
 	if err := free(s, thread); err != nil {
 		return following{}, err
 	}
-	if s.Status == tapedeck.StatusIdle && s.Parent == "" && !resume {
+	if !s.Status.Begun() && s.Parent == "" && !resume {
 		return following{}, nil // there is nothing to look for
 	}
 	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: s.Head, Thread: thread, Limit: 1})

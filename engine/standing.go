@@ -48,7 +48,7 @@ func (e *Engine) standingAfter(ctx context.Context, s *tapedeck.Session, t *targ
 		return standing{}, err
 	}
 	own, err := e.newestRun(ctx, s.ID, t.to, func(thread string) bool { return thread == t.thread })
-	if err != nil || others.at > own.at {
+	if err != nil || others.at > own.at || own.status == tapedeck.StatusIdle {
 		return others, err
 	}
 	return own, nil
@@ -71,7 +71,12 @@ func (e *Engine) newestRun(ctx context.Context, session string, at int64, wanted
 	threads := slices.SortedFunc(slices.Values(all.Threads), func(a, b view.Thread) int { return cmp.Compare(b.Last, a.Last) })
 	for _, th := range threads {
 		switch {
-		case th.Status == tapedeck.StatusIdle || !wanted(th.Name):
+		case !wanted(th.Name) || th.Status == tapedeck.StatusIdle:
+			continue
+		case th.Status == tapedeck.StatusPending:
+			if newest.at < 0 {
+				newest.status = th.Status
+			}
 			continue
 		case th.Status == tapedeck.StatusRunning:
 			return standing{status: tapedeck.StatusInterrupted, at: math.MaxInt64}, nil

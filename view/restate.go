@@ -38,6 +38,9 @@ func (c *Conversation) messageAdded(l *lane, e *tapedeck.Event) bool {
 		return false
 	}
 	c.put(l, e, &d.Message)
+	if !l.Status.Begun() && e.Invocation != "" && d.Message.Role == tapedeck.RoleUser {
+		l.Status = tapedeck.StatusPending
+	}
 	return true
 }
 

@@ -172,14 +172,17 @@ func (c *Conversation) interrupt(e *tapedeck.Event, thread string) {
 }
 
 // status returns what the runs amount to: running while one is open, otherwise
-// the status of the one that ended last.
+// the status of the one that ended last, as [tapedeck.Session] has it.
 func (c *Conversation) status() tapedeck.Status {
 	status, last := tapedeck.StatusIdle, int64(-1)
 	for _, l := range c.lanes {
 		if l.Status == tapedeck.StatusRunning {
 			return l.Status
 		}
-		if l.Status != tapedeck.StatusIdle && l.ended > last {
+		switch {
+		case l.Status == tapedeck.StatusPending && last < 0:
+			status = l.Status
+		case l.Status.Begun() && l.ended > last:
 			status, last = l.Status, l.ended
 		}
 	}

@@ -47,7 +47,7 @@ type Thread struct {
 	Offset   int64           `json:"offset"`         // of its first event
 	Last     int64           `json:"last_offset"`    // of its newest
 	Messages int             `json:"messages"`       // how many
-	Status   tapedeck.Status `json:"status"`         // of its newest run; idle if it had none
+	Status   tapedeck.Status `json:"status"`         // of its newest run; if it had none, idle, or pending once one is asked for
 	Link     *Link           `json:"link,omitempty"` // the agent's own conversation, if it has told one
 }
 

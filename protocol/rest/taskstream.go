@@ -75,7 +75,7 @@ func (h *handler) newest(ctx context.Context, s *subscription, head *tapedeck.Se
 	if s.filter.invocations != nil {
 		return 0, nil
 	}
-	if head.Status == tapedeck.StatusIdle && head.Parent == "" {
+	if !head.Status.Begun() && head.Parent == "" {
 		return head.LastJump, nil // nothing has run, or what has was taken back
 	}
 	var invocation string
@@ -126,7 +126,7 @@ func (h *handler) taskFollower(ctx context.Context, w http.ResponseWriter, s sub
 	t, err := newTaskEncoder(ctx, h.Sessions, s.session, s.from)
 	f := &taskFollower{
 		follower: follower{subscription: s, w: w, passed: s.from - 1, quiet: h.Heartbeat / 2}, // see stream
-		tasks:    t, head: head.Head, idle: head.Status == tapedeck.StatusIdle, open: make(map[string]bool),
+		tasks:    t, head: head.Head, idle: !head.Status.Begun(), open: make(map[string]bool),
 	}
 	for _, r := range head.Runs {
 		if s.filter.passes(r.Thread, r.Invocation) {

@@ -172,7 +172,8 @@ export class Conversation {
     let last = -1;
     for (const l of this.lanes.values()) {
       if (l.status === "running") return "running";
-      if (l.status !== "idle" && l.ended > last) [status, last] = [l.status, l.ended];
+      if (l.status === "pending" && last < 0) status = l.status;
+      if (l.status !== "idle" && l.status !== "pending" && l.ended > last) [status, last] = [l.status, l.ended];
     }
     return status;
   }

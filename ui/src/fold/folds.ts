@@ -219,6 +219,7 @@ function messageAdded(_: Conversation, l: Lane, e: Event): boolean {
   const m = whole(r.raw("message"));
   if (!r.ok || !m) return false;
   putMessage(l, e, m);
+  if (l.status === "idle" && e.invocation && m.role === "user") l.status = "pending";
   return true;
 }
 
