@@ -1,24 +1,33 @@
 import { Link, Outlet } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { useKeys } from "@/hooks/keys";
 import { useOnline } from "@/hooks/online";
 import { toggleTheme, useTheme } from "@/hooks/theme";
 import { KeysHelp } from "./keys-help";
+import type { Wanted } from "./palette";
+import { openTape } from "./places";
 import { IconButton } from "./ui";
+
+const Palette = lazy(() => import("./palette"));
 
 /** What every page has around it. */
 export function Shell() {
   const theme = useTheme();
   const online = useOnline();
   const [help, setHelp] = useState(false);
-  useKeys({ "?": () => setHelp(true) });
+  const [palette, setPalette] = useState<Wanted>();
+  useKeys({
+    "?": () => setHelp(true),
+    "Ctrl+k": () => setPalette("all"),
+    "Ctrl+g": () => (openTape() ? setPalette("place") : false),
+  });
   useEffect(letGo, []);
   return (
     <div className="flex h-full flex-col">
       <a href="#main" className="sr-only focus:not-sr-only focus:absolute focus:z-20 focus:bg-panel focus:p-2">
         To the content
       </a>
-      <header className="flex h-11 shrink-0 items-center gap-4 border-b border-line bg-panel px-4">
+      <header className="not-zen flex h-11 shrink-0 items-center gap-4 border-b border-line bg-panel px-4">
         <Link to="/" className="flex items-center gap-2 font-semibold tracking-tight">
           <Mark /> Tapedeck
         </Link>
@@ -49,6 +58,11 @@ export function Shell() {
       <main id="main" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto outline-none">
         <Outlet />
       </main>
+      {palette && (
+        <Suspense fallback={null}>
+          <Palette wanted={palette} onClose={() => setPalette(undefined)} />
+        </Suspense>
+      )}
       {help && <KeysHelp onClose={() => setHelp(false)} />}
     </div>
   );

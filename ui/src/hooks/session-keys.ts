@@ -56,6 +56,7 @@ export function useGoKeys(places: Record<string, () => void>): void {
     },
   };
   for (const [key, go] of Object.entries(places)) {
+    keys[`g ${key}`] = go; // no keyboard has such a key, the palette does
     keys[key] = () => {
       if (performance.now() - since.current > 1500) return false;
       since.current = 0;

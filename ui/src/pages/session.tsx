@@ -2,11 +2,14 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Conversation, type RowActions } from "@/components/conversation/list";
-import { invocationOf, isJump, marksOf, rowsOf } from "@/components/conversation/rows";
+import { invocationOf, isFolded, isJump, marksOf, type Row, rowsOf } from "@/components/conversation/rows";
 import { RawEvents } from "@/components/events/raw-events";
+import { useTape } from "@/components/places";
 import { Branches } from "@/components/session/branches";
 import { Composer } from "@/components/session/composer";
 import { ExportDialog } from "@/components/session/export-dialog";
+import { FindBar } from "@/components/session/find-bar";
+import { useFindMarks } from "@/components/session/find-marks";
 import { ForkDialog } from "@/components/session/fork-dialog";
 import { SessionHeader } from "@/components/session/header";
 import { Panels, Tabs } from "@/components/session/panels";
@@ -19,6 +22,7 @@ import { api } from "@/data/api";
 import type { Permission } from "@/fold/types";
 import { type Deck, type DeckState, useDeck } from "@/hooks/deck";
 import { useEarlier, withEarlier } from "@/hooks/earlier";
+import { useFind } from "@/hooks/find";
 import { useKeys } from "@/hooks/keys";
 import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";
 import { type Panel, type SessionSearch, type View, views } from "@/router/search";
@@ -50,6 +54,7 @@ function Session({ id }: { id: string }) {
   const shown = search.view ?? "conversation";
   const panel = search.panel ?? "tools";
   const [panelOpen, setPanelOpen] = useState(true);
+  const [zen, setZen] = useZen();
   const [cutChosen, setCut] = useState<boolean>();
   const cut = cutChosen ?? idleShare(index?.duration_ms ?? 0, index?.gaps ?? []) > 0.5;
   const epoch = Date.parse(index?.first_at ?? "") || state.timeMs;
@@ -86,6 +91,14 @@ function Session({ id }: { id: string }) {
     });
   }, []);
 
+  const onRow = useCallback((row: Row) => {
+    select(row.key);
+    if (isFolded(row)) setOpen((o) => new Set(o).add(row.key));
+  }, []);
+  const find = useFind({ id, head: state.head, thread, rows, seeking: state.seeking, onSeek: deck.seek, onRow });
+  const lines = useRef<HTMLDivElement>(null);
+  useFindMarks(lines, find.open ? find.q : undefined, rows.find((r) => r.key === selected)?.offset);
+
   const undo = useMutation({
     mutationFn: (marker?: string) => api.undo(id, marker),
     onSuccess: () => say("It is back"),
@@ -119,6 +132,11 @@ function Session({ id }: { id: string }) {
     [live, deck, id, link, undoMutate],
   );
 
+  const lookFor = () => {
+    if (shown === "branches") return false;
+    if (shown === "conversation") return find.start();
+    document.getElementById("event-search")?.focus();
+  };
   const chosen = rows.find((r) => r.key === selected);
   const walk = (by: number) => {
     const i = rows.findIndex((r) => r.key === selected);
@@ -132,11 +150,12 @@ function Session({ id }: { id: string }) {
     s: () => void navigate({ to: "/" }),
   });
   usePlaybackKeys(deck, state);
+  useTape({ index, head: state.head, seek: deck.seek, seekTime: deck.seekTime });
   useKeys({
     a: () => setCut(!cut),
     j: () => walk(1),
     k: () => walk(-1),
-    Enter: () => (chosen?.kind === "tool" ? toggle(chosen.key) : false),
+    Enter: () => (chosen && isFolded(chosen) ? toggle(chosen.key) : false),
     o: () => chosen && set({ view: "events" }),
     y: () => link(at),
     m: () => mark.mutate(at - 1),
@@ -148,8 +167,14 @@ function Session({ id }: { id: string }) {
     b: () => setDialog({ what: "fork", at: chosen ? chosen.offset + 1 : at }),
     R: () => document.getElementById("resume")?.click(),
     p: () => setPanelOpen((o) => !o),
-    "/": () => document.getElementById(shown === "events" ? "event-search" : "composer")?.focus(),
+    z: () => setZen((z) => !z),
+    w: () => document.getElementById("composer")?.focus(),
+    "/": lookFor,
+    "Ctrl+f": lookFor,
+    F3: () => (find.open ? find.go(1) : lookFor()),
+    "Shift+F3": () => find.open && find.go(-1),
     Escape: () => {
+      find.stop();
       if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
       select(undefined);
     },
@@ -176,7 +201,7 @@ function Session({ id }: { id: string }) {
         onReconnect={deck.reconnect}
         onExport={() => setDialog({ what: "export" })}
       />
-      <div className="bg-panel">
+      <div className="not-zen bg-panel">
         <Tabs
           label="Views of the session"
           names={views}
@@ -198,7 +223,8 @@ function Session({ id }: { id: string }) {
       )}
       <div className="flex min-h-64 flex-1 basis-0">
         {shown === "conversation" && (
-          <div className="flex min-w-0 flex-1 flex-col">
+          <div ref={lines} className="flex min-w-0 flex-1 flex-col">
+            {find.open && <FindBar find={find} />}
             {thread && <ThreadBar name={thread} onAll={() => set({ thread: undefined })} />}
             {rows.length === 0 ? (
               <div className="flex-1">
@@ -249,7 +275,7 @@ function Session({ id }: { id: string }) {
             <Branches id={id} head={state.head} onUndo={(m) => undo.mutate(m)} busy={undo.isPending} />
           </div>
         )}
-        {panelOpen && shown === "conversation" && parts && (
+        {panelOpen && !zen && shown === "conversation" && parts && (
           <Panels
             id={id}
             view={{ ...parts, threads: view.threads }}
@@ -322,6 +348,18 @@ function useAtInUrl(
     }, 250);
     return () => clearTimeout(t);
   }, [live, playing, live ? 0 : at, set]);
+}
+
+/** Whether only the conversation is shown; the style sheet hides the rest. */
+function useZen() {
+  const [zen, set] = useState(false);
+  useEffect(() => {
+    if (zen) document.documentElement.dataset.zen = "";
+    return () => {
+      delete document.documentElement.dataset.zen;
+    };
+  }, [zen]);
+  return [zen, set] as const;
 }
 
 function Toast({ text, onGone }: { text: string; onGone: () => void }) {

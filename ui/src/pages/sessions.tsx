@@ -13,6 +13,13 @@ const route = getRouteApi("/");
 const rowHeight = 52;
 const headingHeight = 38;
 
+/** Twice is the browser's own. */
+const toSearch = () => {
+  const field = document.getElementById("search");
+  if (field === document.activeElement) return false;
+  field?.focus();
+};
+
 export function SessionsPage() {
   const filter = route.useSearch();
   const navigate = route.useNavigate();
@@ -58,7 +65,8 @@ export function SessionsPage() {
     Enter: () => at !== undefined && navigate({ to: "/s/$id", params: { id: at } }),
     x: () => at !== undefined && mark(at),
     c: compare,
-    "/": () => document.getElementById("search")?.focus(),
+    "/": toSearch,
+    "Ctrl+f": toSearch,
   });
 
   const filtered = Object.values(filter).some(Boolean);

@@ -1,4 +1,4 @@
-import { lazy, memo, Suspense, useState } from "react";
+import { lazy, memo, Suspense } from "react";
 import type { Message } from "@/fold/types";
 import { brief, duration } from "../format";
 import { Icon } from "../icons";
@@ -21,8 +21,15 @@ export function speakerOf(m: Message): string {
   return name || roles[m.role] || m.role;
 }
 
-export const MessageBody = memo(function MessageBody({ message: m }: { message: Message }) {
-  if (m.role === "reasoning") return <Thinking message={m} />;
+interface Props {
+  message: Message;
+  /** Of what the agent thought, all is shown. */
+  open: boolean;
+  onToggle: () => void;
+}
+
+export const MessageBody = memo(function MessageBody({ message: m, open, onToggle }: Props) {
+  if (m.role === "reasoning") return <Thinking message={m} open={open} onToggle={onToggle} />;
   const streaming = m.status === "running";
   return (
     <div className={`${m.role === "user" ? "rounded-md bg-user-soft px-3 py-2" : ""} ${streaming ? "typing-in" : ""}`}>
@@ -47,15 +54,14 @@ function Cut({ status }: { status: string }) {
 }
 
 /** What the agent said to itself: out of the way until somebody wants it. */
-function Thinking({ message: m }: { message: Message }) {
-  const [open, setOpen] = useState(false);
+function Thinking({ message: m, open, onToggle }: Props) {
   const streaming = m.status === "running";
   return (
     <div className="text-[13px] text-muted">
       <button
         type="button"
         aria-expanded={open}
-        onClick={() => setOpen(!open)}
+        onClick={onToggle}
         className="flex max-w-full items-center gap-1.5 hover:text-text"
       >
         <Icon name={open ? "down" : "forward"} className="size-3.5" />

@@ -1,4 +1,4 @@
-import { memo, type ReactNode, useState } from "react";
+import { memo, type ReactNode, useCallback, useState } from "react";
 import type { Run } from "@/fold/types";
 import { clock, duration, short } from "../format";
 import { Icon } from "../icons";
@@ -68,8 +68,9 @@ function Said(p: Props) {
 }
 
 function Body({ row, open, onToggle, actions }: Props) {
-  if (row.kind === "message") return <MessageBody message={row.message} />;
-  if (row.kind === "tool") return <ToolBody call={row.call} open={open} onToggle={() => onToggle(row.key)} />;
+  const toggle = useCallback(() => onToggle(row.key), [onToggle, row.key]);
+  if (row.kind === "message") return <MessageBody message={row.message} open={open} onToggle={toggle} />;
+  if (row.kind === "tool") return <ToolBody call={row.call} open={open} onToggle={toggle} />;
   return row.kind === "ask" ? <Ask permission={row.permission} onAnswer={actions.onAnswer} /> : null;
 }
 

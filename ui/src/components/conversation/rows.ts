@@ -99,6 +99,11 @@ export function itemOf(row: Row): Message | ToolCall | Run | Permission | undefi
   return row.kind === "end" ? row.run : undefined;
 }
 
+/** Whether a row has more to show when it is opened. */
+export function isFolded(row: Row): boolean {
+  return row.kind === "tool" || (row.kind === "message" && row.message.role === "reasoning");
+}
+
 /** The invocation that a row belongs to. */
 export function invocationOf(row: Row): string | undefined {
   return itemOf(row)?.invocation;

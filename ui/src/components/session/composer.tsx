@@ -66,7 +66,7 @@ export function Composer({ id, thread, session, run, live, onLive }: Props) {
     );
   if (!live)
     return (
-      <div className="flex items-center gap-3 border-t border-line bg-panel px-4 py-2 text-[13px] text-muted">
+      <div className="not-zen flex items-center gap-3 border-t border-line bg-panel px-4 py-2 text-[13px] text-muted">
         You look at an earlier moment.
         <Button onClick={onLive}>
           Go live <Kbd>L</Kbd>
@@ -75,7 +75,7 @@ export function Composer({ id, thread, session, run, live, onLive }: Props) {
     );
   return (
     <form
-      className="border-t border-line bg-panel px-4 py-2"
+      className="not-zen border-t border-line bg-panel px-4 py-2"
       onSubmit={(e) => {
         e.preventDefault();
         submit();

@@ -21,7 +21,7 @@ interface Props {
 export function SessionHeader({ id, info, entry, head, live, connection, onReconnect, onExport }: Props) {
   const summary = useSummary(id, head).data;
   return (
-    <div className="flex min-h-12 flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-panel px-4 py-1.5">
+    <div className="not-zen flex min-h-12 flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-panel px-4 py-1.5">
       <div className="min-w-0">
         <h1 className="truncate font-semibold">{info.title || id}</h1>
         <p className="truncate text-xs text-muted">

@@ -1,0 +1,112 @@
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { Command } from "cmdk";
+import { useEffect, useRef, useState } from "react";
+import { api } from "@/data/api";
+import { hasKey, press } from "@/hooks/keys";
+import { useSettled } from "@/hooks/tick";
+import { keyGroups } from "./keys-list";
+import { openTape, placesOf } from "./places";
+import { StatusChip } from "./status";
+import { Dialog, Kbd, wordsOf } from "./ui";
+
+/** What is asked for: anything, or a place in the session that is open. */
+export type Wanted = "all" | "place";
+
+const item =
+  "flex cursor-pointer items-center gap-3 rounded-md px-2.5 py-1.5 text-[13px] aria-selected:bg-accent-soft aria-selected:text-text";
+const group =
+  "[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:pt-2 [&_[cmdk-group-heading]]:pb-1 [&_[cmdk-group-heading]]:text-xs [&_[cmdk-group-heading]]:font-semibold [&_[cmdk-group-heading]]:text-muted";
+
+/** Goes to a session, a place in it or a command, by name. */
+export default function Palette({ wanted, onClose }: { wanted: Wanted; onClose: () => void }) {
+  const [text, setText] = useState("");
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.focus(), []); // after the dialog has opened, which gives it to its first button
+  const navigate = useNavigate();
+  const q = useSettled(text.trim(), 150);
+  const found = useQuery({
+    queryKey: ["palette", q],
+    queryFn: ({ signal }) => api.sessions({ q: q || undefined, limit: q ? 8 : 4 }, { signal }),
+    enabled: wanted === "all",
+    placeholderData: (old) => old,
+  });
+  const tape = openTape();
+  const places = tape ? placesOf(text, tape) : [];
+  // The dialog goes first: it gives the focus back, and keys are still while it is open.
+  const run = (act: () => void) => () => {
+    onClose();
+    setTimeout(act);
+  };
+  const asks = wanted === "place" ? "Turn 3, offset 412 or a time as 1:35" : "A session, a command, a turn, a time";
+  const commands = wanted === "all" && <Commands text={text} onRun={(name) => run(() => press(name))()} />;
+  return (
+    <Dialog title={wanted === "place" ? "Go to" : "Sessions and commands"} onClose={onClose}>
+      <Command label="Choose" shouldFilter={false} loop className="-m-2">
+        <Command.Input
+          ref={input}
+          value={text}
+          onValueChange={setText}
+          placeholder={asks}
+          maxLength={200}
+          className="mb-2 h-9 w-full rounded-md border border-line bg-bg px-3 text-sm"
+        />
+        <Command.List className="max-h-[50vh] overflow-y-auto" tabIndex={-1}>
+          <Command.Empty className="px-2.5 py-4 text-center text-[13px] text-muted">
+            {wanted === "place" && text.trim() === "" ? asks : "There is nothing of that name here"}
+          </Command.Empty>
+          {places.length > 0 && (
+            <Command.Group heading="In this session" className={group}>
+              {places.map((p) => (
+                <Command.Item key={p.key} value={`place ${p.key}`} onSelect={run(p.go)} className={item}>
+                  <span className="font-medium">{p.name}</span>
+                  <span className="min-w-0 truncate text-muted">{p.hint}</span>
+                </Command.Item>
+              ))}
+            </Command.Group>
+          )}
+          {text.trim() !== "" && commands}
+          {wanted === "all" && (found.data?.sessions.length ?? 0) > 0 && (
+            <Command.Group heading="Sessions" className={group}>
+              {found.data?.sessions.map((s) => (
+                <Command.Item
+                  key={s.id}
+                  value={`session ${s.id}`}
+                  onSelect={run(() => void navigate({ to: "/s/$id", params: { id: s.id } }))}
+                  className={item}
+                >
+                  <span className="min-w-0 flex-1 truncate">{s.title || s.id}</span>
+                  <StatusChip status={s.status ?? "idle"} />
+                </Command.Item>
+              ))}
+            </Command.Group>
+          )}
+          {text.trim() === "" && commands}
+        </Command.List>
+        {found.isError && (
+          <p role="alert" className="px-2.5 pt-2 text-[13px] text-bad">
+            {wordsOf(found.error).message}
+          </p>
+        )}
+      </Command>
+    </Dialog>
+  );
+}
+
+function Commands({ text, onRun }: { text: string; onRun: (name: string) => void }) {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = keyGroups
+    .flatMap(([, lines]) => lines.flatMap(([, , does]) => does ?? []))
+    .filter(([name, what]) => hasKey(name) && words.every((w) => what.toLowerCase().includes(w)));
+  if (fits.length === 0) return null;
+  return (
+    <Command.Group heading="Commands" className={group}>
+      {fits.map(([name, what]) => (
+        <Command.Item key={name} value={`command ${name}`} onSelect={() => onRun(name)} className={item}>
+          <span className="flex-1">{what}</span>
+          <Kbd>{name === " " ? "Space" : name.replace("+g", " G")}</Kbd>
+        </Command.Item>
+      ))}
+    </Command.Group>
+  );
+}
