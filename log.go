@@ -124,6 +124,8 @@ type FollowOptions struct {
 	Idle     time.Duration // give an empty page when nothing came for so long; 0 for never
 	Limit    int           // of each page, see [Range]
 	MaxBytes int           // of each page
+
+	Wake <-chan struct{} // give an empty page when it receives, once the follower has caught up; nil for never
 }
 
 // Defaults of a [Range].

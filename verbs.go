@@ -179,3 +179,36 @@ type LineError struct {
 	Line   int    `json:"line"` // from 1
 	Reason string `json:"reason"`
 }
+
+// A PresenceAction is what somebody does with regard to being there.
+type PresenceAction string
+
+// The actions.
+const (
+	PresenceJoin  PresenceAction = "join"  // they come; who is there already has moved
+	PresenceMove  PresenceAction = "move"  // they look elsewhere, or are still there
+	PresenceLeave PresenceAction = "leave" // they go
+)
+
+// PresenceLabel is the label of a session that asks for presence to be stored:
+// then what people do is also appended, as presence.* events. Its value is
+// [PresenceStored].
+const (
+	PresenceLabel  = "presence"
+	PresenceStored = "stored"
+)
+
+// A PresenceNote says where somebody is. Who says nothing for a minute has left.
+type PresenceNote struct {
+	Session string
+	Action  PresenceAction
+	User    string          // an id, see [CheckID]
+	Cursor  json.RawMessage // where they look, in words of the front end; nil leaves it
+}
+
+// A PresenceWatcher tells who comes, moves and goes while somebody watches.
+type PresenceWatcher interface {
+	Changed() <-chan struct{} // receives when there are changes
+	Changes() []Event         // presence.* events without an offset since the last call; at first, who is there
+	Stop()
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/presence"
 	"github.com/tapedeck/tapedeck/projection"
 )
 
@@ -62,6 +63,7 @@ type Engine struct {
 	views   views
 	id      string // owner of the runs that it starts
 	ledgers ledgers
+	rooms   *presence.Rooms
 	forget  []forget // see [Engine.OnErase]
 
 	answering sync.Mutex // held while a question of a run that is written from outside is being answered
@@ -97,6 +99,7 @@ func New(o Options) *Engine {
 	}
 	e := &Engine{options: o, store: o.Store, views: o.Views, id: tapedeck.NewID("eng_"), runs: map[string]*run{}}
 	e.life, e.die = context.WithCancel(context.Background())
+	e.rooms = presence.New(0, e.hasLeft)
 	e.wg.Go(e.sweep)
 	return e
 }

@@ -136,7 +136,11 @@ func (e *Engine) Delete(ctx context.Context, session string) error {
 			return ctx.Err()
 		}
 	}
-	return e.store.Delete(ctx, session)
+	if err := e.store.Delete(ctx, session); err != nil {
+		return err
+	}
+	e.rooms.Empty(session)
+	return nil
 }
 
 // session returns the entry of a session; a stream is none.

@@ -209,6 +209,9 @@ func (f *follower) wait(ctx context.Context, rung <-chan struct{}, p tapedeck.Pa
 	case <-idle:
 		p.Records = nil
 		return yield(p, nil)
+	case <-f.options.Wake:
+		p.Records = nil
+		return yield(p, nil)
 	case <-ctx.Done():
 		yield(tapedeck.Page{}, ctx.Err())
 		return false

@@ -208,6 +208,41 @@ func TestIdleFollowerIsTold(t *testing.T) {
 	})
 }
 
+// Who is woken for something else than events gets an empty page, and misses
+// none of those.
+func TestFollowerIsWoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t)
+		wake := make(chan struct{})
+		pages := make(chan int)
+		ctx, stop := context.WithCancel(t.Context())
+		go func() {
+			defer close(pages)
+			for p, err := range h.Follow(ctx, "s", tapedeck.FollowOptions{Wake: wake}) {
+				if err != nil {
+					return
+				}
+				pages <- len(p.Records)
+			}
+		}()
+		if n := <-pages; n != 0 {
+			t.Fatalf("first a page of %d", n)
+		}
+		wake <- struct{}{}
+		if n := <-pages; n != 0 {
+			t.Errorf("woken, a page of %d", n)
+		}
+		if _, err := h.Append(t.Context(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{{Type: "x"}}}); err != nil {
+			t.Fatal(err)
+		}
+		if n := <-pages; n != 1 {
+			t.Errorf("then a page of %d", n)
+		}
+		stop()
+		<-pages
+	})
+}
+
 func TestFollowErrors(t *testing.T) {
 	follow := func(ctx context.Context, h *hub.Hub, from int64) error {
 		for _, err := range h.Follow(ctx, "s", tapedeck.FollowOptions{From: from}) {

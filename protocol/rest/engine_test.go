@@ -11,6 +11,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/presence"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 	"github.com/tapedeck/tapedeck/store/memory"
@@ -20,6 +21,7 @@ import (
 // something and stays open until it is cancelled.
 type engine struct {
 	*hub.Hub
+	rooms  *presence.Rooms
 	tasks  int
 	broken error // what Create fails with, if not nil
 }
@@ -120,8 +122,22 @@ func (g *engine) Agents() []tapedeck.Agent {
 }
 
 // newDoor returns a door over an empty store in memory.
+func (g *engine) Presence(_ context.Context, n tapedeck.PresenceNote) ([]tapedeck.Presence, error) {
+	_, _, err := g.rooms.Note(n)
+	return g.rooms.Present(n.Session), err
+}
+
+func (g *engine) Present(ctx context.Context, session string) ([]tapedeck.Presence, error) {
+	_, err := g.Head(ctx, session)
+	return g.rooms.Present(session), err
+}
+
+func (g *engine) WatchPresence(session string) tapedeck.PresenceWatcher {
+	return g.rooms.Watch(session)
+}
+
 func newDoor(o rest.Options) (http.Handler, *engine) {
-	g := &engine{Hub: hub.New(memory.New(memory.Options{}))}
+	g := &engine{Hub: hub.New(memory.New(memory.Options{})), rooms: presence.New(0, nil)}
 	o.Sessions, o.Verbs, o.Views = g.Hub, g, sameEpoch{projection.New(projection.Options{Store: g.Hub})}
 	o.Search = newSearch(g)
 	return rest.New(o), g

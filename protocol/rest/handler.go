@@ -85,6 +85,8 @@ func (h *handler) routes() []route {
 		{"POST /sessions/{id}/resume", h.resume},
 		{"POST /sessions/{id}/permissions/{pid}", h.answer},
 		{"GET /agents", h.agents},
+		{"POST /sessions/{id}/presence", h.presence},
+		{"GET /sessions/{id}/presence", h.present},
 
 		{"POST /sessions/{id}/rewind", h.rewind},
 		{"POST /sessions/{id}/undo", h.undo},

@@ -5,21 +5,28 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck/protocol/rest"
 )
 
-// Users join, move and leave by events of the channel presence, which can be read
-// by themselves.
+func post(t *testing.T, door http.Handler, path, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodPost, "/api/v1/sessions/"+path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	door.ServeHTTP(w, r)
+	return w
+}
+
+// Events of the channel presence can be appended like others, and read by
+// themselves.
 func TestPresenceIsAChannel(t *testing.T) {
 	door, g := newDoor(rest.Options{})
 	g.session(t, "s", 0)
 	for _, typ := range []string{"joined", "moved", "left"} {
 		body := `{"type":"presence.` + typ + `","actor":"user:ada","data":{"user":"ada","cursor":{"offset":1},"joinedAt":"2026-01-05T12:00:00Z"}}`
-		r := httptest.NewRequest(http.MethodPost, "/api/v1/sessions/s/events", strings.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
-		w := httptest.NewRecorder()
-		if door.ServeHTTP(w, r); w.Code != http.StatusOK {
+		if w := post(t, door, "s/events", body); w.Code != http.StatusOK {
 			t.Fatalf("%s: %d %s", typ, w.Code, w.Body)
 		}
 	}
@@ -30,4 +37,75 @@ func TestPresenceIsAChannel(t *testing.T) {
 			t.Errorf("there is no %s in %s", want, w.Body)
 		}
 	}
+}
+
+// Who is in a session is told at once to those who stream it and want to know, as
+// frames without an id, and to nobody else; the log has nothing of it.
+func TestPresenceIsStreamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door, g := newDoor(rest.Options{})
+		g.session(t, "s", 1)
+		post(t, door, "s/presence", `{"action":"join","user":"ada"}`)
+		s, other := watch(t, door, "s/stream?presence=live"), watch(t, door, "s/stream")
+		synctest.Wait()
+		post(t, door, "s/presence", `{"action":"move","user":"bob","cursor":{"offset":1}}`)
+		synctest.Wait()
+		g.say(t, "s", 1)
+		synctest.Wait()
+		post(t, door, "s/presence", `{"action":"leave","user":"ada"}`)
+		synctest.Wait()
+		const at = `2000-01-01T00:00:00.000Z`
+		want := `event: caught-up
+data: {"next":2}
+
+event: presence
+data: {"type":"presence.joined","channel":"presence","timestamp":"` + at + `","actor":"user:ada","data":{"user":"ada","joinedAt":"` + at + `","lastSeen":"` + at + `"}}
+
+event: presence
+data: {"type":"presence.joined","channel":"presence","timestamp":"` + at + `","actor":"user:bob","data":{"user":"bob","cursor":{"offset":1},"joinedAt":"` + at + `","lastSeen":"` + at + `"}}
+
+id: 2
+data: `
+		if _, got, _ := strings.Cut(s.text(), "id: 1\n"); !strings.Contains(got, want) || !strings.HasSuffix(got, `"data":{"user":"ada","joinedAt":"`+at+`","lastSeen":"`+at+`"}}`+"\n\n") || strings.Count(got, "presence.left") != 1 {
+			t.Errorf("got %s", got)
+		}
+		if strings.Contains(other.text(), "presence") {
+			t.Errorf("who did not ask got %s", other.text())
+		}
+		if head, err := g.Head(t.Context(), "s"); err != nil || head.Head != 3 {
+			t.Errorf("the log is at %d, %v", head.Head, err)
+		}
+		s.leave()
+		other.leave()
+		g.rooms.Empty("s")
+	})
+}
+
+func TestPresenceIsRefused(t *testing.T) {
+	door, g := newDoor(rest.Options{})
+	g.session(t, "s", 0)
+	for body, want := range map[string]int{
+		`{"action":"join","user":"ada"}`:          http.StatusOK,
+		`{"action":"join"}`:                       http.StatusBadRequest,
+		`{"action":"dance","user":"ada"}`:         http.StatusBadRequest,
+		`{"action":"join","user":"a/b"}`:          http.StatusBadRequest,
+		`{"action":"join","user":"ada","mood":1}`: http.StatusBadRequest,
+		`{"action":"join","user":"ada","cursor":"` + strings.Repeat("x", 5000) + `"}`: http.StatusRequestEntityTooLarge,
+		`[]`: http.StatusBadRequest,
+	} {
+		if w := post(t, door, "s/presence", body); w.Code != want {
+			t.Errorf("%.60s: %d %s", body, w.Code, w.Body)
+		}
+	}
+	w := httptest.NewRecorder()
+	door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/nothing/presence", nil))
+	if w.Code != http.StatusNotFound {
+		t.Errorf("of a session that is not there: %d", w.Code)
+	}
+	w = httptest.NewRecorder()
+	door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/stream?format=task&presence=live", nil))
+	if w.Code != http.StatusBadRequest {
+		t.Errorf("the task protocol with presence: %d", w.Code)
+	}
+	g.rooms.Empty("s")
 }

@@ -24,6 +24,7 @@ type subscription struct {
 	resumed bool // from comes after an event that the client has
 	placed  bool // the client says from where
 	until   bool // until the terminal event of a run
+	people  bool // who comes and goes, too
 }
 
 func parseSubscription(r *http.Request) (subscription, error) {
@@ -31,10 +32,14 @@ func parseSubscription(r *http.Request) (subscription, error) {
 	if err != nil {
 		return subscription{}, err
 	}
-	q := parseQuery(r, append([]string{"fromOffset", "from", "lastEventId", "until"}, filterNames...)...)
+	q := parseQuery(r, append([]string{"fromOffset", "from", "lastEventId", "until", "presence"}, filterNames...)...)
 	s := subscription{session: id, filter: q.filter()}
 	s.placed = q.values.Has("fromOffset") || q.values.Has("from")
 	s.until = q.one("until", "", "terminal", "none") == "terminal" || s.filter.task && !q.values.Has("until")
+	s.people = q.one("presence", "stored", "stored", "live") == "live"
+	if s.people && s.filter.task {
+		q.fail("the task protocol has no presence")
+	}
 	if s.until && !s.filter.task && len(s.filter.invocations) > 1 {
 		q.fail("until=terminal goes with one invocation")
 	}
@@ -89,7 +94,13 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
 		idle /= 2 // a page of which nothing passes restarts the hub's clock, not ours
 		f.quiet = idle
 	}
-	for page, err := range h.Sessions.Follow(r.Context(), s.session, tapedeck.FollowOptions{From: s.from, Idle: idle, MaxBytes: streamBytes}) {
+	o := tapedeck.FollowOptions{From: s.from, Idle: idle, MaxBytes: streamBytes}
+	if s.people {
+		f.present = h.Verbs.WatchPresence(s.session)
+		defer f.present.Stop()
+		o.Wake = f.present.Changed()
+	}
+	for page, err := range h.Sessions.Follow(r.Context(), s.session, o) {
 		if err == nil {
 			err = f.page(page)
 		}
@@ -169,6 +180,8 @@ type follower struct {
 	caught bool          // caught-up was sent
 	quiet  time.Duration // after so long without a frame a comment is sent
 	wrote  time.Time
+
+	present tapedeck.PresenceWatcher // nil if the client does not want to know
 }
 
 var (
@@ -215,6 +228,9 @@ func (f *follower) frames(b []byte, p tapedeck.Page) ([]byte, error) {
 	if p.CaughtUp() && !f.caught {
 		f.caught = true
 		b = f.note(b, "caught-up", p.Next, "")
+	}
+	if f.present != nil && f.caught {
+		b = appendPresence(b, f.present.Changes())
 	}
 	if p.CaughtUp() && p.Closed {
 		return f.note(b, "end", p.Next, `,"reason":"closed"`), errEnd

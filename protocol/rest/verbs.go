@@ -24,6 +24,7 @@ type verbs interface {
 	exporter
 	eraser
 	answerer
+	attendance
 }
 
 // writer is what the engine does to sessions.

@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Presence takes down where somebody is, and returns who is there. Only a session
+// that asks for it has events of that, see [tapedeck.PresenceLabel]; it gets none
+// once it is closed.
+func (e *Engine) Presence(ctx context.Context, n tapedeck.PresenceNote) ([]tapedeck.Presence, error) {
+	s, err := e.session(ctx, n.Session)
+	if err != nil {
+		return nil, err
+	}
+	change, changed, err := e.rooms.Note(n)
+	if err != nil {
+		return nil, err
+	}
+	if changed {
+		err = e.storePresence(ctx, &s, n.User, change)
+	}
+	return e.rooms.Present(n.Session), err
+}
+
+// Present returns who is in a session.
+func (e *Engine) Present(ctx context.Context, session string) ([]tapedeck.Presence, error) {
+	if _, err := e.session(ctx, session); err != nil {
+		return nil, err
+	}
+	return e.rooms.Present(session), nil
+}
+
+// WatchPresence watches who comes and goes.
+func (e *Engine) WatchPresence(session string) tapedeck.PresenceWatcher {
+	return e.rooms.Watch(session)
+}
+
+func (e *Engine) storePresence(ctx context.Context, s *tapedeck.Session, user string, change tapedeck.Payload) error {
+	if s.Labels[tapedeck.PresenceLabel] != tapedeck.PresenceStored || s.Closed {
+		return nil
+	}
+	_, err := e.write(ctx, tapedeck.Append{Session: s.ID, Events: []tapedeck.Event{event(change, "user:"+user)}}, nil)
+	if over(err) { // closed or deleted just now
+		return nil
+	}
+	return err
+}
+
+// hasLeft is called when nothing was heard of somebody for too long.
+func (e *Engine) hasLeft(session string, p tapedeck.Presence) {
+	s, err := e.session(e.life, session)
+	if err == nil {
+		err = e.storePresence(e.life, &s, p.User, tapedeck.PresenceLeftData{Presence: p})
+	}
+	if err != nil && e.life.Err() == nil {
+		e.options.Logger.Warn("that somebody has left could not be stored", "session", session, "error", err)
+	}
+}

@@ -1,0 +1,183 @@
+package presence_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/presence"
+)
+
+func note(action tapedeck.PresenceAction, user, cursor string) tapedeck.PresenceNote {
+	n := tapedeck.PresenceNote{Session: "s", Action: action, User: user}
+	if cursor != "" {
+		n.Cursor = json.RawMessage(cursor)
+	}
+	return n
+}
+
+func must(t *testing.T, r *presence.Rooms, n tapedeck.PresenceNote) string {
+	t.Helper()
+	p, changed, err := r.Note(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !changed {
+		return ""
+	}
+	return tapedeck.NewEvent(p).Type
+}
+
+func users(r *presence.Rooms) string {
+	var all []string
+	for _, p := range r.Present("s") {
+		all = append(all, p.User+string(p.Cursor))
+	}
+	return strings.Join(all, " ")
+}
+
+// told returns what a watcher has to tell.
+func told(w tapedeck.PresenceWatcher) string {
+	var all []string
+	for _, e := range w.Changes() {
+		var d tapedeck.Presence
+		_ = json.Unmarshal(e.Data, &d)
+		all = append(all, strings.TrimPrefix(e.Type, "presence.")+" "+d.User+string(d.Cursor))
+	}
+	return strings.Join(all, ", ")
+}
+
+func TestWhatNotesAmountTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := presence.New(0, nil)
+		for _, step := range []struct {
+			note       tapedeck.PresenceNote
+			want, here string
+		}{
+			{note(tapedeck.PresenceJoin, "ada", ""), "presence.joined", "ada"},
+			{note(tapedeck.PresenceMove, "bob", `{"offset":3}`), "presence.joined", `ada bob{"offset":3}`},
+			{note(tapedeck.PresenceMove, "bob", `{"offset":3}`), "", `ada bob{"offset":3}`},
+			{note(tapedeck.PresenceMove, "bob", ""), "", `ada bob{"offset":3}`},
+			{note(tapedeck.PresenceJoin, "bob", `{"offset":4}`), "presence.moved", `ada bob{"offset":4}`},
+			{note(tapedeck.PresenceLeave, "eve", ""), "", `ada bob{"offset":4}`},
+			{note(tapedeck.PresenceLeave, "bob", ""), "presence.left", "ada"},
+			{note(tapedeck.PresenceLeave, "bob", ""), "", "ada"},
+		} {
+			if got := must(t, r, step.note); got != step.want {
+				t.Errorf("%s of %s: %q, want %q", step.note.Action, step.note.User, got, step.want)
+			}
+			if got := users(r); got != step.here {
+				t.Errorf("then %q is there, want %q", got, step.here)
+			}
+			<-time.After(time.Millisecond) // who came first is first
+		}
+		r.Empty("s")
+		if got := users(r); got != "" {
+			t.Errorf("%q is in an empty room", got)
+		}
+	})
+}
+
+// Who says nothing more has left after a minute; who says that they are still
+// there has not.
+func TestSilenceIsLeaving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var gone []string
+		r := presence.New(0, func(session string, p tapedeck.Presence) {
+			gone = append(gone, fmt.Sprint(session, " ", p.User, " ", time.Now().UTC().Format(time.TimeOnly)))
+		})
+		must(t, r, note(tapedeck.PresenceJoin, "ada", ""))
+		must(t, r, note(tapedeck.PresenceJoin, "bob", ""))
+		w := r.Watch("s")
+		told(w)
+		for range 6 {
+			<-time.After(20 * time.Second)
+			must(t, r, note(tapedeck.PresenceMove, "ada", ""))
+		}
+		synctest.Wait()
+		if want := []string{"s bob 00:01:00"}; !slices.Equal(gone, want) {
+			t.Errorf("gone are %v, want %v", gone, want)
+		}
+		if got := told(w); got != "left bob" {
+			t.Errorf("the watcher was told %q", got)
+		}
+		w.Stop()
+		<-time.After(2 * presence.After)
+		if got := users(r); got != "" {
+			t.Errorf("%q is still there", got)
+		}
+	})
+}
+
+func TestWatchers(t *testing.T) {
+	r := presence.New(0, nil)
+	must(t, r, note(tapedeck.PresenceJoin, "ada", ""))
+	w := r.Watch("s")
+	defer w.Stop()
+	if got := told(w); got != "joined ada" {
+		t.Errorf("at first %q", got)
+	}
+	must(t, r, note(tapedeck.PresenceMove, "ada", "1"))
+	must(t, r, note(tapedeck.PresenceMove, "ada", "2"))
+	must(t, r, note(tapedeck.PresenceJoin, "bob", ""))
+	must(t, r, note(tapedeck.PresenceJoin, "eve", ""))
+	must(t, r, note(tapedeck.PresenceLeave, "eve", ""))
+	<-w.Changed()
+	if got := told(w); got != "moved ada2, joined bob" {
+		t.Errorf("then %q", got)
+	}
+	select {
+	case <-w.Changed():
+		t.Error("it is rung for what it was told")
+	default:
+	}
+	r.Empty("s")
+	<-w.Changed()
+	if got := told(w); got != "left ada2, left bob" {
+		t.Errorf("at last %q", got)
+	}
+}
+
+func TestNotesThatAreRefused(t *testing.T) {
+	r := presence.New(0, nil)
+	for name, test := range map[string]struct {
+		note tapedeck.PresenceNote
+		want tapedeck.Kind
+	}{
+		"no user":         {note(tapedeck.PresenceJoin, "", ""), tapedeck.Invalid},
+		"a path":          {note(tapedeck.PresenceJoin, "../x", ""), tapedeck.Invalid},
+		"no such action":  {note("dance", "ada", ""), tapedeck.Invalid},
+		"broken cursor":   {note(tapedeck.PresenceJoin, "ada", "{"), tapedeck.Invalid},
+		"a large cursor":  {note(tapedeck.PresenceJoin, "ada", `"`+strings.Repeat("x", 4<<10)+`"`), tapedeck.TooLarge},
+		"a crowd (below)": {note(tapedeck.PresenceJoin, "u256", ""), tapedeck.TooLarge},
+	} {
+		if name == "a crowd (below)" {
+			for i := range 256 {
+				must(t, r, note(tapedeck.PresenceJoin, fmt.Sprintf("u%d", i), ""))
+			}
+		}
+		if _, _, err := r.Note(test.note); tapedeck.KindOf(err) != test.want {
+			t.Errorf("%s: %v", name, err)
+		}
+		r.Empty("s")
+	}
+}
+
+// Nothing is kept of a room in which nobody is or looks.
+func TestRoomsAreLeftEmpty(t *testing.T) {
+	r := presence.New(0, nil)
+	for i := range 20_000 { // more than there may be at a time
+		n := note(tapedeck.PresenceJoin, "ada", "")
+		n.Session = fmt.Sprintf("s%d", i)
+		must(t, r, n)
+		w := r.Watch(n.Session)
+		n.Action = tapedeck.PresenceLeave
+		must(t, r, n)
+		w.Stop()
+	}
+}
