@@ -39,6 +39,7 @@ type step struct {
 	Args   json.RawMessage `json:"args"`   // tool
 	Result json.RawMessage `json:"result"` // tool; absent for a call that gets no answer
 	Failed bool            `json:"failed"` // tool: the result tells of a failure
+	Shows  string          `json:"shows"`  // tool: what its terminal shows while it works
 	Kind   tapedeck.Kind   `json:"kind"`   // error
 	Data   json.RawMessage `json:"data"`   // event
 

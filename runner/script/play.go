@@ -155,8 +155,7 @@ func (p *player) tool(s *step) bool {
 	}
 	if !p.emit("TOOL_CALL_START", members{ToolCallID: id.ToolCallID, Name: *s.Tool}) ||
 		!p.stream(s, "TOOL_CALL_ARGS", id, pieces(args, argsPiece)) ||
-		!p.emit("TOOL_CALL_END", id) ||
-		!p.pause(time.Duration(s.MS)*time.Millisecond) {
+		!p.emit("TOOL_CALL_END", id) || !p.work(s, id.ToolCallID) {
 		return false
 	}
 	if s.Result == nil {
@@ -169,6 +168,29 @@ func (p *player) tool(s *step) bool {
 		m.Metadata.Tapedeck.Error, m.Metadata.Tapedeck.Duration = s.Failed, s.MS
 	}
 	return p.emit("TOOL_CALL_RESULT", m)
+}
+
+// work passes the time of a tool, and lets its terminal show something meanwhile,
+// line by line. The terminal has the id of the call.
+func (p *player) work(s *step, call string) bool {
+	d := time.Duration(s.MS) * time.Millisecond
+	if s.Shows == "" {
+		return p.pause(d)
+	}
+	lines := strings.SplitAfter(s.Shows, "\n")
+	for _, line := range lines {
+		if !p.pause(d / time.Duration(len(lines))) {
+			return false
+		}
+		if line != "" && !p.emit(tapedeck.TerminalOutput, tapedeck.TerminalOutputData{Terminal: call, Data: line}) {
+			return false
+		}
+	}
+	code := 0
+	if s.Failed {
+		code = 1
+	}
+	return p.emit(tapedeck.TerminalExit, tapedeck.TerminalExitData{Terminal: call, Code: &code})
 }
 
 func (p *player) plan(s *step) bool {

@@ -78,6 +78,15 @@ func TestSteps(t *testing.T) {
 			`200 TOOL_CALL_END {"toolCallId":"inv_1.c1"}`,
 			`270 TOOL_CALL_RESULT {"messageId":"inv_1.t2","toolCallId":"inv_1.c1","role":"tool","content":"no","metadata":{"tapedeck":{"error":true,"durationMs":70}}}`,
 		}},
+		{"a tool with a terminal", steps(`{"tool":"Bash","rate":1000,"ms":90,"shows":"$ ls\n\u001b[1ma\u001b[0m\nb","failed":true}`), []string{
+			`0 TOOL_CALL_START {"toolCallId":"inv_1.c1","toolCallName":"Bash"}`,
+			`1 TOOL_CALL_ARGS {"toolCallId":"inv_1.c1","delta":"{}"}`,
+			`1 TOOL_CALL_END {"toolCallId":"inv_1.c1"}`,
+			`31 terminal.output {"terminal":"inv_1.c1","data":"$ ls\n"}`,
+			`61 terminal.output {"terminal":"inv_1.c1","data":"\u001b[1ma\u001b[0m\n"}`,
+			`91 terminal.output {"terminal":"inv_1.c1","data":"b"}`,
+			`91 terminal.exit {"terminal":"inv_1.c1","code":1}`,
+		}},
 		{"a tool whose answer is JSON, and one that is never answered",
 			steps(`{"set":{"rate":1000}}`, `{"tool":"A","result":{"n":1}}`, `{"tool":"B"}`), []string{
 				`0 TOOL_CALL_START {"toolCallId":"inv_1.c1","toolCallName":"A"}`,
