@@ -1,4 +1,4 @@
-// Takes the pictures in docs/screen anew: node e2e/shots.mjs. Look at each.
+// Takes the pictures in docs/screen anew: node e2e/shots.mjs [part of a name]. Look at each.
 import { mkdirSync } from "node:fs";
 import { closeBrowser, openBrowser, Server, turn, until, visitor } from "./lab.mjs";
 
@@ -36,6 +36,8 @@ await server.call("POST", `/sessions/${id}/fork`, {
 await server.append("another-way", turn("j1", "Explain it first", "The total is a **float**: 3 × 0.1 is not 0.3."));
 await server.call("POST", `/sessions/${id}/rewind`, { before_invocation_id: tasks[1].invocation });
 
+const { markers } = await server.call("GET", `/sessions/${id}/replay-index`);
+const failing = markers.find((m) => m.kind === "error").offset; // the first test run has just failed
 const open = async (page) => {
   await page.getByRole("button", { name: /^Edit/ }).first().click();
   await page
@@ -50,12 +52,14 @@ const shots = [
   ["rewound", `/s/${id}?panel=summary`],
   ["rewind", `/s/${id}`, (page) => page.getByRole("button", { name: "Rewind to here" }).last().click()],
   ["events", `/s/${id}?view=events&at=60`, (page) => page.getByRole("button", { name: /^60 / }).click()],
+  ["terminal", `/s/${id}?view=terminal&at=${failing}`],
   ["branches", `/s/${id}?view=branches`],
   ["compare", `/compare?a=${id}&b=another-way`],
   ["keys", `/s/${id}`, (page) => page.keyboard.press("?")],
 ];
 for (const colorScheme of ["light", "dark"]) {
   for (const [name, path, act] of shots) {
+    if (!name.includes(process.argv[2] ?? "")) continue;
     const v = await visitor(server, { colorScheme, viewport: { width: 1280, height: 800 } });
     await v.page.goto(server.url + path);
     await v.page.waitForTimeout(1500);

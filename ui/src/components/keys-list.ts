@@ -95,6 +95,7 @@ export const keyGroups: [title: string, lines: KeyLine[]][] = [
     [
       ["g c", "conversation", [["g c", "Conversation"]]],
       ["g e", "events", [["g e", "Events"]]],
+      ["g t", "terminal", [["g t", "Terminal"]]],
       ["g b", "branches", [["g b", "Branches"]]],
       ["g s", "sessions", [["g s", "Sessions"]]],
       ["j k Enter", "in the list: next, previous, open"],

@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Conversation, type RowActions } from "@/components/conversation/list";
 import { invocationOf, isFolded, isJump, marksOf, type Row, rowsOf } from "@/components/conversation/rows";
 import { RawEvents } from "@/components/events/raw-events";
@@ -28,7 +28,13 @@ import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";
 import { type Panel, type SessionSearch, type View, views } from "@/router/search";
 
 const route = getRouteApi("/s/$id");
-const viewLabels: Record<View, string> = { conversation: "Conversation", events: "Events", branches: "Branches" };
+const Terminal = lazy(() => import("@/components/terminal/terminal"));
+const viewLabels: Record<View, string> = {
+  conversation: "Conversation",
+  events: "Events",
+  terminal: "Terminal",
+  branches: "Branches",
+};
 
 export function SessionPage() {
   const { id } = route.useParams();
@@ -146,6 +152,7 @@ function Session({ id }: { id: string }) {
   useGoKeys({
     c: () => set({ view: undefined }),
     e: () => set({ view: "events" }),
+    t: () => set({ view: "terminal" }),
     b: () => set({ view: "branches" }),
     s: () => void navigate({ to: "/" }),
   });
@@ -269,6 +276,19 @@ function Session({ id }: { id: string }) {
             onSeek={deck.seek}
             hidden={hidden}
           />
+        )}
+        {shown === "terminal" && (
+          <Suspense fallback={<Loading what="the terminal" />}>
+            <Terminal
+              deck={deck}
+              at={at}
+              live={live}
+              thread={thread}
+              terminal={search.term}
+              onTerminal={(term) => set({ term })}
+              calls={view.tool_calls}
+            />
+          </Suspense>
         )}
         {shown === "branches" && (
           <div className="min-w-0 flex-1">

@@ -23,7 +23,7 @@ export function listSearch(s: Raw): ListSearch {
   return { status: text(s.status), agent: text(s.agent), from: text(s.from), to: text(s.to), q: text(s.q) };
 }
 
-export const views = ["conversation", "events", "branches"] as const;
+export const views = ["conversation", "events", "terminal", "branches"] as const;
 export type View = (typeof views)[number];
 
 export const panels = ["tools", "plan", "state", "threads", "summary"] as const;
@@ -38,6 +38,8 @@ export interface SessionSearch {
   channel?: string;
   type?: string;
   q?: string;
+  /** Which terminal; absent for the one used last. */
+  term?: string;
 }
 
 export function sessionSearch(s: Raw): SessionSearch {
@@ -49,6 +51,7 @@ export function sessionSearch(s: Raw): SessionSearch {
     channel: text(s.channel),
     type: text(s.type),
     q: text(s.q),
+    term: text(s.term),
   };
 }
 

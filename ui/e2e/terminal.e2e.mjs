@@ -1,0 +1,201 @@
+import assert from "node:assert/strict";
+import { Server, until, visitor } from "./lab.mjs";
+
+const shown = (page, name = "Terminal t") => page.getByRole("region", { name });
+const output = (data, terminal = "t") => ({ type: "terminal.output", data: { terminal, data } });
+const resize = (cols, rows, terminal = "t") => ({ type: "terminal.resize", data: { terminal, cols, rows } });
+const exit = (code, terminal = "t") => ({ type: "terminal.exit", data: { terminal, code } });
+
+/** A server with a session of these events, and a page that shows its terminal. */
+async function lab(events, check, query = "") {
+  const server = await Server.start();
+  try {
+    await server.session({ id: "s", title: "A terminal" });
+    if (events.length > 0) await server.append("s", events);
+    const v = await visitor(server);
+    await v.page.goto(`${server.url}/s/s?view=terminal${query}`);
+    await check(v.page, server, v);
+    await v.end();
+  } finally {
+    await server.stop();
+  }
+}
+
+/** The lines on the page, as a person reads them. */
+const lines = async (page, name) =>
+  (await shown(page, name).locator(".tty-line").allInnerTexts()).map((l) => l.replaceAll("\u00a0", "").trimEnd());
+
+async function reads(page, expected, name) {
+  let last;
+  await until(
+    async () => {
+      last = await lines(page, name);
+      return JSON.stringify(last) === JSON.stringify(expected);
+    },
+    `the terminal has ${JSON.stringify(expected)}`,
+    () => JSON.stringify(last),
+  );
+}
+
+async function goTo(page, offset) {
+  const url = new URL(page.url());
+  if (offset === undefined) url.searchParams.delete("at");
+  else url.searchParams.set("at", String(offset));
+  await page.goto(url.href);
+}
+
+export const checks = {
+  "a terminal is shown with its colours, and needs no exception of the page's policy": () =>
+    lab(
+      [
+        resize(40, 10),
+        output("$ make\r\n\x1b[31mred\x1b[0m \x1b[1;44mbold on blue\x1b[0m \x1b[38;2;10;200;30mtrue colour\x1b[0m\r\n"),
+        output("wide 漢字 |\r\n\x1b[4munder\x1b[0m \x1b[7minverse\x1b[0m\r\ndone"),
+        exit(0),
+      ],
+      async (page) => {
+        await reads(page, ["$ make", "red bold on blue true colour", "wide 漢字 |", "under inverse", "done"]);
+        await page.getByText("✓ exit 0").waitFor();
+        await page.getByText("40 × 10").waitFor();
+        const style = (text) =>
+          shown(page)
+            .getByText(text, { exact: true })
+            .evaluate((el) => ({ color: getComputedStyle(el).color, back: getComputedStyle(el).backgroundColor }));
+        assert.equal((await style("red")).color, "rgb(179, 38, 30)");
+        assert.equal((await style("bold on blue")).back, "rgb(29, 95, 191)");
+        assert.notEqual((await style("true colour")).color, (await style("red")).color);
+      },
+    ),
+
+  "a terminal follows the playhead: back shows what was, forward what is new, live what comes": () =>
+    lab([resize(40, 10), output("one\r\n"), output("two\r\n"), output("\x1b[2J\x1b[Hthree")], async (page, server) => {
+      await reads(page, ["three"]);
+      await page.keyboard.press("Alt+,");
+      await reads(page, ["one", "two", ""]);
+      await page.keyboard.press("Alt+,");
+      await reads(page, ["one", ""]);
+      await page.keyboard.press("Alt+.");
+      await reads(page, ["one", "two", ""]);
+      await goTo(page, 3);
+      await reads(page, ["one", ""]);
+      await page.keyboard.press("L");
+      await reads(page, ["three"]);
+      await server.append("s", [output("\r\nfour")]);
+      await reads(page, ["three", "four"]);
+    }),
+
+  "of several terminals the one used last is shown until another is chosen": () =>
+    lab([output("first\n", "a"), output("second\n", "b"), exit(2, "b")], async (page, server) => {
+      await reads(page, ["second", ""], "Terminal b");
+      await page.getByText("✕ exit 2").waitFor();
+      await server.append("s", [output("again\n", "a")]);
+      await reads(page, ["first", "again", ""], "Terminal a");
+      await page.getByRole("combobox", { name: "Terminal" }).selectOption("b");
+      await reads(page, ["second", ""], "Terminal b");
+      await until(() => page.url().includes("term=b"), "the address has it");
+      await page.reload();
+      await reads(page, ["second", ""], "Terminal b");
+    }),
+
+  "what was taken back is not on the terminal, and comes back with undo": () =>
+    lab([output("one\n"), output("two\n")], async (page, server) => {
+      await reads(page, ["one", "two", ""]);
+      await server.call("POST", "/sessions/s/rewind", { to_offset: 2 });
+      await reads(page, ["one", ""]);
+      await server.call("POST", "/sessions/s/undo");
+      await reads(page, ["one", "two", ""]);
+    }),
+
+  "a recording of asciinema is a session whose terminal can be played back": async () => {
+    const server = await Server.start();
+    try {
+      const cast = [
+        { version: 2, width: 30, height: 5, timestamp: 1767600000, title: "A recording" },
+        [0.1, "o", "$ ls\r\n"],
+        [1.5, "o", "a.txt  \x1b[34mfolder\x1b[0m\r\n"],
+        [2, "r", "60x8"],
+        [2.5, "o", "$ "],
+      ];
+      const made = await server.call(
+        "POST",
+        "/import?format=auto",
+        cast.map((l) => JSON.stringify(l)).join("\n"),
+        "application/octet-stream",
+      );
+      const v = await visitor(server);
+      await v.page.goto(`${server.url}/s/${made.sessions[0]}?view=terminal`);
+      await reads(v.page, ["$ ls", "a.txt  folder", "$"], "Terminal terminal");
+      await v.page.getByText("60 × 8").waitFor();
+      await v.page.keyboard.press("Home");
+      await until(async () => (await v.page.getByText("No terminal has been used").count()) === 1, "nothing yet");
+      await v.page.keyboard.press("Space");
+      await reads(v.page, ["$ ls", "a.txt  folder", "$"], "Terminal terminal");
+      await v.end();
+    } finally {
+      await server.stop();
+    }
+  },
+
+  "hostile escape sequences change nothing but the terminal": () =>
+    lab(
+      [
+        resize(100000, 100000),
+        output("\x1b]0;pwned\x07\x1b]52;c;cHduZWQ=\x07\x1b]8;;javascript:window.pwned=1\x07link\x1b]8;;\x07 "),
+        output("\x1b[6n\x1b[c\x1b[8;9999;9999t\x1b[?1049h\x1b[?1049l<script>window.pwned=2</script> \u202egnp.exe"),
+        output(`\r\na${"\u0301".repeat(5000)}b \x1bP+q544e\x1b\\\x1b_Gf=100;AAAA\x1b\\`),
+      ],
+      async (page, server) => {
+        await shown(page).getByText("<script>window.pwned=2</script>").waitFor();
+        await until(async () => (await page.title()) === "A terminal · Tapedeck", "the title is that of the session");
+        assert.equal(await page.evaluate(() => globalThis.pwned), undefined);
+        assert.equal(await shown(page).locator("a, script, style, img, canvas, textarea").count(), 0);
+        assert.ok((await shown(page).innerText()).length < 1000, "marks are bounded");
+        await page.getByText("400 × 200").waitFor();
+        const { head } = await server.call("GET", "/sessions/s");
+        assert.equal(head, 5, "nothing was answered");
+      },
+    ),
+
+  "the keyboard goes through a terminal, and what is on it scrolls": () =>
+    lab([output(Array.from({ length: 3000 }, (_, i) => `line ${i}\n`).join(""))], async (page) => {
+      await shown(page).getByText("line 2999").waitFor();
+      assert.ok((await shown(page).locator(".tty-line").count()) < 100, "only what is seen is on the page");
+      await shown(page).focus();
+      await page.keyboard.press("Control+Home");
+      await shown(page).getByText("line 0", { exact: true }).waitFor();
+      await page.keyboard.press("Tab");
+      assert.ok(!(await shown(page).evaluate((el) => el.contains(document.activeElement))));
+      await page.keyboard.press("g");
+      await page.keyboard.press("e");
+      await page.getByRole("searchbox").waitFor();
+      await page.keyboard.press("g");
+      await page.keyboard.press("t");
+      await shown(page).waitFor();
+    }),
+
+  "of a long session only the end of the terminal is loaded": async () => {
+    const server = await Server.start();
+    try {
+      await server.session({ id: "s", title: "Long" });
+      await server.append("s", [resize(50, 10)]);
+      const block = output(`${"x".repeat(48)}\r\n`.repeat(1000));
+      for (let i = 0; i < 100; i++) await server.append("s", [block]);
+      const filler = Array.from({ length: 2000 }, (_, i) => ({ type: "acme.note", data: { i } }));
+      for (let i = 0; i < 26; i++) await server.append("s", filler);
+      await server.append("s", [output("the end")]);
+      const v = await visitor(server);
+      let bytes = 0;
+      v.page.on("response", async (r) => {
+        if (r.url().includes("channel=terminal")) bytes += (await r.body().catch(() => "")).length;
+      });
+      await v.page.goto(`${server.url}/s/s?view=terminal`);
+      await shown(v.page).getByText("the end").waitFor();
+      await v.page.getByText("What came long before is left out").waitFor();
+      await v.page.getByText("50 × 10").waitFor();
+      assert.ok(bytes < 5_000_000, `${bytes} bytes were loaded`);
+      await v.end();
+    } finally {
+      await server.stop();
+    }
+  },
+};

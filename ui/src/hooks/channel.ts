@@ -1,0 +1,33 @@
+import { useEffect, useMemo, useReducer, useState } from "react";
+import { ChannelLog } from "@/data/channel";
+import type { Deck } from "./deck";
+import { useSource } from "./source";
+
+/** The events of a channel before the playhead. */
+export function useChannel(deck: Deck, channel: string, at: number, most?: number) {
+  const source = useSource();
+  const log = useMemo(
+    () => new ChannelLog(channel, { event: deck.event, fetch: (q) => source.events(deck.id, q) }, most),
+    [deck, source, channel, most],
+  );
+  const [error, setError] = useState<unknown>();
+  const [tried, again] = useReducer((n: number) => n + 1, 0);
+  const ready = log.ready(at);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: tried: once more after an error, or when more is here
+  useEffect(() => {
+    if (ready) return;
+    let gone = false;
+    log.reach(at).then(
+      () => {
+        if (gone) return;
+        setError(undefined);
+        again();
+      },
+      (err) => gone || setError(err),
+    );
+    return () => {
+      gone = true;
+    };
+  }, [log, at, ready, tried]);
+  return { log, ready, error, retry: again };
+}
