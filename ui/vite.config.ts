@@ -30,5 +30,6 @@ export default defineConfig({
     environment: "node",
     include: ["src/**/*.test.{ts,tsx}"],
     restoreMocks: true,
+    testTimeout: 30_000, // machines that test are slow at times
   },
 });
