@@ -26,9 +26,10 @@ export function RewindDialog({ id, invocation, first, view, onClose, onDone, onF
   const thread = only && hidden.thread ? hidden.thread : undefined;
   const shown = thread ? whatHides(view, invocation, thread, first) : hidden;
   const rewind = useMutation({
-    mutationFn: () => api.rewind(id, { before_invocation_id: invocation, thread }),
-    onSuccess: () => {
-      if (hidden.task) putDraft(id, hidden.task);
+    // The rewind may be followed before it is answered: then the view has the task no more.
+    mutationFn: (_task: string | undefined) => api.rewind(id, { before_invocation_id: invocation, thread }),
+    onSuccess: (_, task) => {
+      if (task) putDraft(id, task);
       onDone();
     },
   });
@@ -68,7 +69,7 @@ export function RewindDialog({ id, invocation, first, view, onClose, onDone, onF
           <Button icon="fork" onClick={() => onFork(hidden.first)}>
             Fork instead
           </Button>
-          <Button look="primary" icon="rewind" busy={rewind.isPending} onClick={() => rewind.mutate()}>
+          <Button look="primary" icon="rewind" busy={rewind.isPending} onClick={() => rewind.mutate(hidden.task)}>
             Rewind
           </Button>
         </div>
