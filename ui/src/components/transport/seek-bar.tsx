@@ -23,7 +23,7 @@ export function SeekBar({ index, axis, now, times, words, onSeek }: Props) {
   const theme = useTheme();
   const width = useWidth(ref);
   const [hover, setHover] = useState<number>();
-  const drag = useRef({ on: false, last: 0 });
+  const drag = useRef({ on: false, last: 0, place: 0 }); // place: the one that was asked for last
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: theme and width change the picture
   useEffect(() => {
@@ -34,10 +34,15 @@ export function SeekBar({ index, axis, now, times, words, onSeek }: Props) {
     const box = e.currentTarget.getBoundingClientRect();
     return Math.min(1, Math.max(0, (e.clientX - box.left) / box.width));
   };
+  const seek = (place: number) => {
+    drag.current.last = performance.now();
+    drag.current.place = place;
+    onSeek(axis.time(place));
+  };
   const onDown = (e: PointerEvent) => {
     if (e.button !== 0) return;
-    drag.current = { on: true, last: performance.now() };
-    onSeek(axis.time(placeOf(e)));
+    drag.current.on = true;
+    seek(placeOf(e));
     try {
       e.currentTarget.setPointerCapture(e.pointerId);
     } catch {
@@ -47,11 +52,10 @@ export function SeekBar({ index, axis, now, times, words, onSeek }: Props) {
   const onMove = (e: PointerEvent) => {
     setHover(placeOf(e));
     if (!drag.current.on || performance.now() - drag.current.last < dragMs) return;
-    drag.current.last = performance.now();
-    onSeek(axis.time(placeOf(e)));
+    seek(placeOf(e));
   };
   const onUp = (e: PointerEvent) => {
-    if (drag.current.on) onSeek(axis.time(placeOf(e)));
+    if (drag.current.on && placeOf(e) !== drag.current.place) seek(placeOf(e));
     drag.current.on = false;
   };
   return (

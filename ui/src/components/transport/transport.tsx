@@ -5,7 +5,7 @@ import { Button, field, IconButton, Kbd } from "../ui";
 import { axisOf, idleShare } from "./axis";
 import { SeekBar } from "./seek-bar";
 
-export const speeds = [0.5, 1, 2, 4, 8, 16];
+export const speeds = [0.5, 1, 2, 4, 8, 16, 32, 64];
 
 interface Props {
   deck: Deck;
