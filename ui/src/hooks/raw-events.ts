@@ -3,6 +3,7 @@ import { useMemo, useRef } from "react";
 import type { EventsPage } from "@/data/api";
 import type { Event } from "@/fold/types";
 import { useSource } from "./source";
+import { useThrottled } from "./tick";
 
 export interface RawFilter {
   channel?: string;
@@ -85,12 +86,4 @@ function useFiltered(id: string, head: number, filter: RawFilter, wanted: boolea
       ? () => void pages.refetch()
       : undefined;
   return { count: list.length, get: (i: number) => list[i], error: pages.error, more, busy: pages.isFetching };
-}
-
-/** A number that changes at most so often, and is right in the end. */
-function useThrottled(value: number, ms: number): number {
-  const last = useRef({ value, at: 0 });
-  const now = performance.now();
-  if (now - last.current.at > ms || value < last.current.value) last.current = { value, at: now };
-  return last.current.value;
 }

@@ -25,6 +25,7 @@ import { useEarlier, withEarlier } from "@/hooks/earlier";
 import { useFind } from "@/hooks/find";
 import { useKeys } from "@/hooks/keys";
 import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";
+import { useThrottled } from "@/hooks/tick";
 import { type Panel, type SessionSearch, type View, views } from "@/router/search";
 
 const route = getRouteApi("/s/$id");
@@ -49,7 +50,7 @@ function Session({ id }: { id: string }) {
   const navigate = route.useNavigate();
   const [deck, state] = useDeck(id, search.at);
   const entry = useQuery({
-    queryKey: ["session", id, Math.floor(state.head / 50)],
+    queryKey: ["session", id, useThrottled(state.head, 1000)],
     queryFn: ({ signal }) => api.session(id, { signal }),
     placeholderData: (old) => old,
     retry: false,

@@ -49,7 +49,7 @@ export function Conversation(p: Props) {
     anchorTo: "end",
     followOnAppend: true,
     scrollEndThreshold: 80,
-    overscan: 3,
+    overscan: 1,
     paddingStart: 12,
     paddingEnd: 16,
   });

@@ -77,6 +77,8 @@ function Body({ row, open, onToggle, actions }: Props) {
 /** What can be done from here; seen at the row that is pointed at, has the focus or is selected. */
 function Actions({ row, actions, selected, all }: Props & { all: boolean }) {
   const invocation = invocationOf(row);
+  const rewinds = row.kind === "message" && actions.onRewind && invocation;
+  if (!all && !rewinds) return null;
   const after = (itemOf(row)?.end_offset ?? row.offset) + 1;
   return (
     <div
@@ -110,7 +112,7 @@ function Actions({ row, actions, selected, all }: Props & { all: boolean }) {
         </>
       )}
       {/* the last: it stays where it is when the others come */}
-      {row.kind === "message" && actions.onRewind && invocation && (
+      {rewinds && (
         <IconButton
           className="size-7"
           label="Rewind to here"

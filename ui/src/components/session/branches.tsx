@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { api } from "@/data/api";
 import type { Branch } from "@/fold/types";
+import { useThrottled } from "@/hooks/tick";
 import { plural } from "../format";
 import { Icon } from "../icons";
 import { StatusChip } from "../status";
@@ -17,7 +18,7 @@ interface Props {
 /** The tree of conversations that share a beginning with this one. */
 export function Branches({ id, head, onUndo, busy }: Props) {
   const found = useQuery({
-    queryKey: ["branches", id, Math.floor(head / 50)],
+    queryKey: ["branches", id, useThrottled(head, 1000)],
     queryFn: ({ signal }) => api.branches(id, { signal }),
     placeholderData: (old) => old,
   });

@@ -1,13 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import type { Snapshot, ToolCall } from "@/fold/types";
+import type { Snapshot } from "@/fold/types";
 import { useSource } from "@/hooks/source";
+import { useThrottled } from "@/hooks/tick";
 import { type Panel, panels } from "@/router/search";
-import { gist } from "../conversation/tool";
-import { clock, dollars, duration, plural, short } from "../format";
+import { dollars, duration, plural, short } from "../format";
 import { JsonView } from "../json";
 import { StatusChip } from "../status";
 import { Button, ErrorBox, Loading } from "../ui";
+import { Tools } from "./tools";
 
 interface Props {
   id: string;
@@ -43,7 +44,12 @@ export function Panels(p: Props) {
         aria-label={labels[p.panel]}
         className="min-h-0 flex-1 overflow-y-auto p-3 text-[13px]"
       >
-        {p.panel === "tools" && <Tools calls={view.tool_calls} epoch={p.epoch} onSeek={p.onSeek} />}
+        {p.panel === "tools" &&
+          (view.tool_calls.length > 0 ? (
+            <Tools calls={view.tool_calls} epoch={p.epoch} onSeek={p.onSeek} />
+          ) : (
+            <Nothing>No tool has been called.</Nothing>
+          ))}
         {p.panel === "plan" && <PlanList view={view} />}
         {p.panel === "state" &&
           (view.state ? (
@@ -113,46 +119,6 @@ export function Tabs<T extends string>({ names, labels, counts, current, onChang
 
 function Nothing({ children }: { children: ReactNode }) {
   return <p className="py-6 text-center text-muted">{children}</p>;
-}
-
-/** The newest calls; older ones are in the conversation. */
-function Tools({ calls, epoch, onSeek }: { calls: ToolCall[]; epoch: number; onSeek: (at: number) => void }) {
-  if (calls.length === 0) return <Nothing>No tool has been called.</Nothing>;
-  const failed = calls.filter((c) => c.status === "failed").length;
-  const took = calls.reduce((ms, c) => ms + (c.duration_ms ?? 0), 0);
-  return (
-    <>
-      <p className="mb-2 text-xs text-muted">
-        {plural(calls.length, "call")} at hand: {failed} failed, {duration(took)} in all
-      </p>
-      <ul>
-        {calls
-          .slice(-40)
-          .reverse()
-          .map((c) => (
-            <li key={`${c.offset}`}>
-              <button
-                type="button"
-                onClick={() => onSeek((c.end_offset ?? c.offset) + 1)}
-                className="flex w-full items-baseline gap-2 rounded px-1.5 py-1 text-left hover:bg-raised"
-              >
-                <span
-                  className={`w-3 shrink-0 ${c.status === "failed" ? "text-bad" : c.status === "running" ? "text-run" : "text-muted"}`}
-                  title={c.status}
-                >
-                  {c.status === "failed" ? "✕" : c.status === "complete" ? "✓" : "●"}
-                </span>
-                <span className="shrink-0 font-mono text-xs font-medium">{c.name}</span>
-                <span className="min-w-0 flex-1 truncate font-mono text-xs text-muted">{gist(c)}</span>
-                <span className="shrink-0 text-xs text-muted tabular-nums">
-                  {clock(Date.parse(c.started_at) - epoch)}
-                </span>
-              </button>
-            </li>
-          ))}
-      </ul>
-    </>
-  );
 }
 
 const planMarks: Record<string, string> = { completed: "✓", in_progress: "→", cancelled: "✕" };
@@ -232,7 +198,7 @@ function ThreadButton({
 export function useSummary(id: string, head: number) {
   const source = useSource();
   return useQuery({
-    queryKey: ["summary", id, Math.floor(head / 20)],
+    queryKey: ["summary", id, useThrottled(head, 1000)],
     queryFn: ({ signal }) => source.summary(id, { signal }),
     placeholderData: (old) => old,
     retry: false,

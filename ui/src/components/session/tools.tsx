@@ -1,0 +1,76 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { memo, useRef } from "react";
+import type { ToolCall } from "@/fold/types";
+import { gist } from "../conversation/tool";
+import { clock, duration, plural } from "../format";
+
+interface Props {
+  calls: ToolCall[];
+  epoch: number;
+  onSeek: (at: number) => void;
+}
+
+/** The calls that are at hand, the newest first; only those in sight are on the page. */
+export function Tools({ calls, epoch, onSeek }: Props) {
+  const list = useRef<HTMLUListElement>(null);
+  const virtual = useVirtualizer({
+    count: calls.length,
+    getScrollElement: () => list.current?.closest<HTMLElement>("[role=tabpanel]") ?? null,
+    estimateSize: () => 28,
+    getItemKey: (i) => calls[calls.length - 1 - i]?.offset ?? i,
+    overscan: 2,
+  });
+  const failed = calls.filter((c) => c.status === "failed").length;
+  const took = calls.reduce((ms, c) => ms + (c.duration_ms ?? 0), 0);
+  return (
+    <>
+      <p className="mb-2 text-xs text-muted">
+        {plural(calls.length, "call")} at hand: {failed} failed, {duration(took)} in all
+      </p>
+      <ul ref={list} className="relative" style={{ height: virtual.getTotalSize() }}>
+        {virtual.getVirtualItems().map((v) => {
+          const call = calls[calls.length - 1 - v.index];
+          return (
+            call && (
+              <li
+                key={v.key}
+                aria-setsize={calls.length}
+                aria-posinset={v.index + 1}
+                className="absolute inset-x-0 h-7"
+                style={{ transform: `translateY(${v.start}px)` }}
+              >
+                <Line call={call} epoch={epoch} onSeek={onSeek} />
+              </li>
+            )
+          );
+        })}
+      </ul>
+    </>
+  );
+}
+
+const marks: Record<string, [mark: string, className: string]> = {
+  failed: ["✕", "text-bad"],
+  complete: ["✓", "text-muted"],
+  running: ["●", "text-run"],
+};
+
+const Line = memo(function Line({ call, epoch, onSeek }: { call: ToolCall; epoch: number; onSeek: Props["onSeek"] }) {
+  const [mark, colour] = marks[call.status] ?? ["●", "text-muted"];
+  return (
+    <button
+      type="button"
+      onClick={() => onSeek((call.end_offset ?? call.offset) + 1)}
+      className="flex w-full items-baseline gap-2 rounded px-1.5 py-1 text-left font-mono text-xs font-medium hover:bg-raised"
+    >
+      <span className={`w-3 shrink-0 ${colour}`} title={call.status}>
+        {mark}
+      </span>
+      {call.name}
+      <span className="min-w-0 flex-1 truncate font-normal text-muted">{gist(call)}</span>
+      <span className="shrink-0 font-sans font-normal text-muted tabular-nums">
+        {clock(Date.parse(call.started_at) - epoch)}
+      </span>
+    </button>
+  );
+});
