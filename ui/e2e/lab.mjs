@@ -87,10 +87,10 @@ export async function until(so, what, explain = () => "", ms = 15_000) {
 
 let browser;
 
-export async function openBrowser() {
+export async function openBrowser(args = []) {
   browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+    args: ["--no-sandbox", "--disable-dev-shm-usage", ...args],
   });
 }
 

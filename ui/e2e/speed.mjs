@@ -1,113 +1,206 @@
-// Measures the screen with a long session: node e2e/speed.mjs [events]. It prints
-// numbers and judges nothing: machines differ.
-import { closeBrowser, openBrowser, Server, turn, visitor } from "./lab.mjs";
+// Measures the screen with long sessions: node e2e/speed.mjs [events…]. It prints
+// the table of docs/screen.md and judges nothing: machines differ.
+import { closeBrowser, openBrowser, Server, visitor } from "./lab.mjs";
+import { recording } from "./recording.mjs";
 
-const wanted = Number(process.argv[2] ?? 200_000);
-const words = Array.from({ length: 89 }, (_, i) => `word${i} **bold** \`code\` `);
-const perTurn = turn("x", "", words).length;
+const sizes = process.argv.slice(2).map(Number);
+if (sizes.length === 0) sizes.push(20_000, 200_000);
 
-const server = await Server.start();
-await openBrowser();
-await server.session({ id: "big", title: `${wanted} events` });
-let began = performance.now();
-let head = 1;
-for (let i = 0; head < wanted; ) {
-  const batch = [];
-  while (batch.length < 20_000 && head + batch.length < wanted) batch.push(...turn(`i${i}`, `question ${i++}`, words));
-  ({ head } = await server.call(
-    "POST",
-    "/sessions/big/events",
-    batch.map((e) => JSON.stringify(e)).join("\n"),
-    "application/x-ndjson",
-  ));
+await openBrowser(["--enable-precise-memory-info", "--js-flags=--expose-gc"]);
+const columns = [];
+for (const size of sizes) {
+  const server = await Server.start();
+  try {
+    columns.push(await measure(server, size));
+  } finally {
+    await server.stop();
+  }
 }
-report("appending", performance.now() - began);
-console.log(`${head} events, ${perTurn} a turn`);
-
-const v = await visitor(server);
-const { page } = v;
-began = performance.now();
-await page.goto(`${server.url}/s/big`);
-await page.getByRole("region", { name: "Conversation" }).getByRole("listitem").first().waitFor();
-report("first row", performance.now() - began);
-await page.getByText(new RegExp(`^event ${head} of`)).waitFor();
-report("playhead at the head", performance.now() - began);
-
-const slider = page.getByRole("slider");
-const box = await slider.boundingBox();
-const position = () => page.getByText(/^event [\d,]+ of/).innerText();
-const times = [];
-for (let i = 0; i < 30; i++) {
-  const x = box.x + (box.width * ((i * 37) % 100)) / 100;
-  times.push(
-    await page.evaluate(
-      ({ x, y }) =>
-        new Promise((ok) => {
-          const began = performance.now();
-          const seen = new MutationObserver(() => {
-            if (document.querySelector("[aria-busy=true]")) return;
-            seen.disconnect();
-            requestAnimationFrame(() => ok(performance.now() - began));
-          });
-          seen.observe(
-            document.querySelector("[role=region][aria-label=Conversation], section[aria-label=Conversation]") ??
-              document.body,
-            { subtree: true, childList: true, characterData: true },
-          );
-          const at = document.elementFromPoint(x, y);
-          for (const type of ["pointerdown", "pointerup", "click"]) {
-            at.dispatchEvent(
-              new PointerEvent(type, {
-                bubbles: true,
-                clientX: x,
-                clientY: y,
-                button: 0,
-                buttons: type === "pointerdown" ? 1 : 0,
-                pointerId: 1,
-                isPrimary: true,
-              }),
-            );
-          }
-          setTimeout(() => ok(Number.NaN), 3000);
-        }),
-      { x, y: box.y + box.height / 2 },
-    ),
-  );
-}
-times.sort((a, b) => a - b);
-console.log(
-  `seek (click to drawn): median ${times[15]?.toFixed(0)} ms, p90 ${times[27]?.toFixed(0)} ms, most ${times.at(-1)?.toFixed(0)} ms; now at ${await position()}`,
-);
-
-const nodes = await page.evaluate(() => document.querySelectorAll("*").length);
-console.log(`DOM nodes: ${nodes}`);
-const memory = await page.evaluate(() => performance.memory?.usedJSHeapSize / 2 ** 20);
-console.log(`heap: ${memory?.toFixed(0)} MB`);
-
-const frames = await page.evaluate(
-  () =>
-    new Promise((ok) => {
-      const out = [];
-      let last = performance.now();
-      const frame = (now) => {
-        out.push(now - last);
-        last = now;
-        if (out.length < 240) requestAnimationFrame(frame);
-        else ok(out.slice(5).sort((a, b) => a - b));
-      };
-      document.activeElement?.blur?.();
-      document.body.dispatchEvent(new KeyboardEvent("keydown", { key: " ", code: "Space", bubbles: true }));
-      requestAnimationFrame(frame);
-    }),
-);
-const p = (share) => frames[Math.floor(frames.length * share)].toFixed(1);
-console.log(
-  `frames while playing: p50 ${p(0.5)} ms, p95 ${p(0.95)} ms, most ${frames.at(-1).toFixed(1)} ms; at ${await position()}`,
-);
-await v.end().catch((e) => console.log(String(e)));
 await closeBrowser();
-await server.stop();
+print(columns);
 
-function report(what, ms) {
-  console.log(`${what}: ${ms.toFixed(0)} ms`);
+async function measure(server, size) {
+  const made = recording("big", size);
+  const out = new Map([["", `${made.head.toLocaleString("en")} events`]]);
+  const ms = (name, value) => out.set(name, `${value.toFixed(0)} ms`);
+  await server.call("POST", "/import?format=ndjson", made.text, "application/octet-stream");
+  const v = await visitor(server);
+  const { page } = v;
+  const loaded = counted(page);
+
+  const began = performance.now();
+  await page.goto(`${server.url}/s/big`);
+  await page.getByRole("region", { name: "Conversation" }).getByRole("listitem").first().waitFor();
+  ms("first row", performance.now() - began);
+  await at(page, made.head);
+  await quiet(page);
+  out.set("requests and bytes until then", loaded.said());
+  out.set("heap, opened", await heap(page));
+
+  await inPage(page);
+  const far = spread(await page.evaluate(() => window.measure.clicks(60)));
+  out.set("seek by click: median, 90%, most", far);
+  out.set("heap, after them", await heap(page));
+  const near = spread(await page.evaluate(() => window.measure.keys("ArrowLeft", 20)));
+  out.set("seek back by 5 s (←)", near);
+  const steps = spread(await page.evaluate(() => window.measure.keys(".", 20)));
+  out.set("step (.)", steps);
+  const end = spread(await page.evaluate(() => window.measure.keys(["Home", "End"], 20)));
+  out.set("Home, End", end);
+  out.set("elements", String(await page.evaluate(() => document.querySelectorAll("*").length)));
+
+  for (const speed of [16, 64]) {
+    await page.evaluate(() => window.measure.keys("3", 1));
+    if (!(await setSpeed(page, speed))) continue;
+    out.set(`played at ${speed}×: events a second`, await played(page));
+    out.set(
+      `frames at ${speed}×: median, 95%, most`,
+      spread(await page.evaluate(() => window.measure.frames(300)), 0.95, 1),
+    );
+    await page.keyboard.press("Space");
+  }
+  out.set("heap, after playing", await heap(page));
+  await v.end();
+  return out;
+}
+
+/** Sets the speed; false if there is no such. */
+async function setSpeed(page, speed) {
+  const select = page.getByLabel("Speed");
+  if ((await select.locator(`option[value="${speed}"]`).count()) === 0) return false;
+  await select.selectOption(String(speed));
+  return true;
+}
+
+/** Starts to play, and tells how many events a second it shows. */
+async function played(page) {
+  await page.evaluate(() => document.activeElement?.blur());
+  await page.keyboard.press("Space");
+  await page.waitForTimeout(500);
+  const read = () => page.evaluate(() => [window.measure.position(), performance.now()]);
+  const [from, began] = await read();
+  await page.waitForTimeout(4000);
+  const [to, ended] = await read();
+  return (((to - from) / (ended - began)) * 1000).toFixed(0);
+}
+
+/** Puts into the page what measures from a press to what is painted. */
+async function inPage(page) {
+  await page.evaluate(() => {
+    const slider = () => document.querySelector("[role=slider]");
+    const position = () => Number(/event ([\d,]+)/.exec(slider().ariaValueText)?.[1].replaceAll(",", ""));
+    const conversation = () => document.querySelector("section[aria-label=Conversation]");
+    const busy = () => conversation()?.getAttribute("aria-busy") === "true";
+    // Done is when the playhead has moved, nothing is being loaded, and a frame with that was painted.
+    const drawn = (act) =>
+      new Promise((ok, no) => {
+        setTimeout(() => no(new Error(`not drawn: still at ${position()}, busy ${busy()}`)), 5000);
+        const before = slider().ariaValueText;
+        const began = performance.now();
+        const seen = new MutationObserver(() => {
+          if (slider().ariaValueText === before || busy()) return;
+          seen.disconnect();
+          requestAnimationFrame(() => {
+            const c = new MessageChannel();
+            c.port1.onmessage = () => ok(performance.now() - began);
+            c.port2.postMessage(0);
+          });
+        });
+        seen.observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
+        act();
+      });
+    const pause = () => new Promise((ok) => setTimeout(ok, 300 + Math.random() * 50));
+    const pointer = (x) => {
+      const box = slider().getBoundingClientRect();
+      const init = {
+        bubbles: true,
+        clientX: box.x + box.width * x,
+        clientY: box.y + box.height / 2,
+        button: 0,
+        pointerId: 1,
+        isPrimary: true,
+      };
+      slider().dispatchEvent(new PointerEvent("pointerdown", { ...init, buttons: 1 }));
+      slider().dispatchEvent(new PointerEvent("pointerup", init));
+    };
+    const press = (key) =>
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key, code: key, bubbles: true, cancelable: true }));
+    window.measure = {
+      position,
+      drawn,
+      clicks: async (n) => {
+        const out = [];
+        for (let i = 0; i < n; i++) {
+          out.push(await drawn(() => pointer((((i * 37) % 100) + 0.5 + i / n / 3) / 101)));
+          await pause();
+        }
+        return out;
+      },
+      keys: async (keys, n) => {
+        const out = [];
+        for (let i = 0; i < n; i++) {
+          out.push(await drawn(() => press([keys].flat()[i % [keys].flat().length])));
+          await pause();
+        }
+        return out;
+      },
+      frames: (n) =>
+        new Promise((ok) => {
+          const out = [];
+          let last = performance.now();
+          const frame = (now) => {
+            out.push(now - last);
+            last = now;
+            if (out.length < n) requestAnimationFrame(frame);
+            else ok(out.slice(1));
+          };
+          requestAnimationFrame(frame);
+        }),
+    };
+  });
+}
+
+async function at(page, offset) {
+  await page.getByText(new RegExp(`^event ${offset.toLocaleString("en")} of`)).waitFor();
+}
+
+/** Waits until nothing has been asked for in half a second. */
+async function quiet(page) {
+  await page.waitForLoadState("networkidle");
+}
+
+/** Counts what the page asks for. */
+function counted(page) {
+  let n = 0;
+  let bytes = 0;
+  page.on("response", (r) => {
+    if (!r.url().includes("/api/")) return;
+    n++;
+    if (!r.url().includes("/stream"))
+      r.body().then(
+        (b) => (bytes += b.length),
+        () => undefined,
+      );
+  });
+  return { said: () => `${n}, ${(bytes / 2 ** 20).toFixed(1)} MB` };
+}
+
+async function heap(page) {
+  const used = await page.evaluate(async () => {
+    for (let i = 0; i < 3; i++) globalThis.gc?.();
+    return performance.memory.usedJSHeapSize;
+  });
+  return `${(used / 2 ** 20).toFixed(0)} MB`;
+}
+
+function spread(times, high = 0.9, digits = 0) {
+  const sorted = times.toSorted((a, b) => a - b);
+  const p = (share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))].toFixed(digits);
+  return `${p(0.5)} · ${p(high)} · ${p(1)} ms`;
+}
+
+function print(tables) {
+  const names = [...new Set(tables.flatMap((t) => [...t.keys()]))];
+  const line = (name) => `| ${name} | ${tables.map((t) => t.get(name) ?? "–").join(" | ")} |`;
+  console.log([line(names[0]), `|---${"|---".repeat(tables.length)}|`, ...names.slice(1).map(line)].join("\n"));
 }
