@@ -3,6 +3,7 @@ package tapedeck
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -75,6 +76,13 @@ func (e *Event) Check() error {
 	}
 	return nil
 }
+
+// SubThreadPrefix begins the names of the threads of sub-agents that an engine has
+// made. No task is given to them.
+const SubThreadPrefix = "sub_"
+
+// IsSubThread reports whether a thread is that of a sub-agent, by its name.
+func IsSubThread(thread string) bool { return strings.HasPrefix(thread, SubThreadPrefix) }
 
 func (e *Event) checkIDs() error {
 	for _, id := range [...]struct{ what, id string }{

@@ -45,7 +45,7 @@ type InstanceStartedData struct {
 // PlanUpdatedData replaces the plan of the thread.
 type PlanUpdatedData struct {
 	Entries []PlanEntry `json:"entries"`
-	Common
+	Attributed
 }
 
 // A PlanEntry is one step of a plan.
@@ -77,7 +77,7 @@ type AgentStartedData struct {
 type UsageReportedData struct {
 	TokenCounts
 	CostUSD *float64 `json:"costUsd,omitempty"` // nil if not known
-	Common
+	Attributed
 }
 
 // WorkflowStartedData begins a process.

@@ -83,9 +83,28 @@ type Session struct {
 type OpenRun struct {
 	Invocation string    `json:"invocation"`
 	Thread     string    `json:"thread"`
-	Offset     int64     `json:"offset"`          // of its RUN_STARTED
-	Started    time.Time `json:"started_at"`      // when
-	Owner      string    `json:"owner,omitempty"` // the engine that holds its lease; "" for a run that is written from outside
+	Offset     int64     `json:"offset"`           // of its RUN_STARTED
+	Started    time.Time `json:"started_at"`       // when
+	Owner      string    `json:"owner,omitempty"`  // the engine that holds its lease; "" for a run that is written from outside
+	Parent     string    `json:"parent,omitempty"` // the run that started it, on another thread, if that was open then: it is a sub-agent's
+}
+
+// newRun returns the run that a RUN_STARTED begins while others are open.
+func newRun(e *Event, open []OpenRun) OpenRun {
+	var d struct {
+		ParentRunID string `json:"parentRunId"`
+		Metadata    struct {
+			Tapedeck struct {
+				Owner string `json:"owner"`
+			} `json:"tapedeck"`
+		} `json:"metadata"`
+	}
+	_ = json.Unmarshal(e.Data, &d) // a member of another shape counts as absent
+	r := OpenRun{Invocation: e.Invocation, Thread: e.ThreadName(), Offset: e.Offset, Started: e.Time, Owner: d.Metadata.Tapedeck.Owner}
+	if slices.ContainsFunc(open, func(p OpenRun) bool { return p.Invocation == d.ParentRunID && p.Thread != r.Thread }) {
+		r.Parent = d.ParentRunID
+	}
+	return r
 }
 
 // Apply folds an event of the session itself (not one inherited by a fork) into
@@ -110,9 +129,7 @@ func (s *Session) Apply(e *Event) {
 			s.Status = StatusPending
 		}
 	case RunStarted:
-		s.Runs = append(slices.Clone(s.Runs), OpenRun{
-			Invocation: e.Invocation, Thread: e.ThreadName(), Offset: e.Offset, Started: e.Time, Owner: runOwner(e.Data),
-		})
+		s.Runs = append(slices.Clone(s.Runs), newRun(e, s.Runs))
 		s.Status, s.Resumable = StatusRunning, nil
 	case RunFinished, RunError:
 		s.Runs = slices.DeleteFunc(slices.Clone(s.Runs), func(r OpenRun) bool { return r.Invocation == e.Invocation })
@@ -201,15 +218,3 @@ func endStatus(e *Event) (Status, *bool) {
 
 // VendorKey is the member of an AG-UI event's metadata that is ours.
 const VendorKey = "tapedeck"
-
-func runOwner(data json.RawMessage) string {
-	var d struct {
-		Metadata struct {
-			Tapedeck struct {
-				Owner string `json:"owner"`
-			} `json:"tapedeck"`
-		} `json:"metadata"`
-	}
-	_ = json.Unmarshal(data, &d)
-	return d.Metadata.Tapedeck.Owner
-}

@@ -210,7 +210,7 @@ func (v *Verifier) start(e *Event, c *checked) error {
 		return Errorf(TooLarge, "the session has %d open runs", len(v.runs)).WithHint("end some of them")
 	}
 	v.runs = append(slices.Clip(v.runs), &run{
-		OpenRun:  OpenRun{Invocation: e.Invocation, Thread: thread, Offset: e.Offset, Started: e.Time, Owner: runOwner(e.Data)},
+		OpenRun:  newRun(e, v.Runs()),
 		threadID: c.string("threadId"),
 		known:    (*known)(nil).seed(c.get("input")),
 	})

@@ -17,6 +17,9 @@ func (e *Engine) Cancel(ctx context.Context, session, invocation string) (tapede
 		return tapedeck.Cancelled{}, err
 	}
 	open, err := openRun(&s, invocation)
+	if err == nil {
+		err = e.canEnd(&s, &open)
+	}
 	if err != nil {
 		return tapedeck.Cancelled{}, err
 	}
@@ -42,14 +45,35 @@ func (e *Engine) cancelRun(ctx context.Context, s *tapedeck.Session, open tapede
 	}
 }
 
-// openRun finds the run that a cancel means.
+// canEnd refuses to end a sub-agent that its agent runs: nothing else can stop it.
+func (e *Engine) canEnd(s *tapedeck.Session, r *tapedeck.OpenRun) error {
+	above, ok := elder(s.Runs, r)
+	if !ok || r.Owner == "" || e.drives(r.Invocation) {
+		return nil
+	}
+	return tapedeck.Errorf(tapedeck.Conflict, "%s is of a sub-agent that %s has started, and ends with it", r.Invocation, above.Invocation).
+		WithHint("cancel %s", above.Invocation)
+}
+
+// drives reports whether a run is one of ours, with an agent of its own.
+func (e *Engine) drives(invocation string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.runs[invocation] != nil
+}
+
+// openRun finds the run that a cancel means: if it names none, the one with which
+// all others that are open end.
 func openRun(s *tapedeck.Session, invocation string) (tapedeck.OpenRun, error) {
 	var ids []string
+	var only tapedeck.OpenRun
 	for _, r := range s.Runs {
 		if r.Invocation == invocation {
 			return r, nil
 		}
-		ids = append(ids, r.Invocation)
+		if _, sub := elder(s.Runs, &r); !sub {
+			ids, only = append(ids, r.Invocation), r
+		}
 	}
 	switch {
 	case invocation != "":
@@ -60,7 +84,7 @@ func openRun(s *tapedeck.Session, invocation string) (tapedeck.OpenRun, error) {
 		return tapedeck.OpenRun{}, tapedeck.Errorf(tapedeck.Conflict, "%d runs are open in session %s", len(ids), s.ID).
 			WithHint("name one of them: %s", strings.Join(ids, ", "))
 	}
-	return s.Runs[0], nil
+	return only, nil
 }
 
 // cancelForeign ends a run that is written from outside: there is no agent that
@@ -68,7 +92,7 @@ func openRun(s *tapedeck.Session, invocation string) (tapedeck.OpenRun, error) {
 func (e *Engine) cancelForeign(ctx context.Context, s *tapedeck.Session, open tapedeck.OpenRun) (tapedeck.Cancelled, error) {
 	e.answering.Lock()
 	defer e.answering.Unlock()
-	t, err := e.trailOf(ctx, s.ID, open)
+	t, err := e.trailOf(ctx, s.ID, family(s.Runs, open))
 	if err != nil {
 		return tapedeck.Cancelled{}, err
 	}

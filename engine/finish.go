@@ -140,13 +140,9 @@ func (e *Engine) last(ctx context.Context, session, invocation string, t termina
 		if err != nil {
 			return nil, err
 		}
-		if thread, open := threadOf(v, invocation); open {
-			t.event.Thread, t.event.Invocation, t.event.Actor = thread, invocation, "tapedeck"
-			closing := v.Closing(invocation)
-			for i := range closing {
-				markClosed(&closing[i], t.status)
-			}
-			return slices.Concat(t.before, closing, []tapedeck.Event{t.event}), nil
+		runs := v.Runs()
+		if i := slices.IndexFunc(runs, func(r tapedeck.OpenRun) bool { return r.Invocation == invocation }); i >= 0 {
+			return append(slices.Clip(t.before), ends(v, runs, &runs[i], t)...), nil
 		}
 		s, err := e.session(ctx, session)
 		if err != nil {
@@ -160,6 +156,62 @@ func (e *Engine) last(ctx context.Context, session, invocation string, t termina
 	return nil, errEnded
 }
 
+// ends returns the events that end a run, after those that end the runs of the
+// sub-agents that it has started.
+func ends(v *tapedeck.Verifier, runs []tapedeck.OpenRun, r *tapedeck.OpenRun, t terminal) (events []tapedeck.Event) {
+	for i := range runs {
+		if startedBy(&runs[i], r) {
+			events = append(events, ends(v, runs, &runs[i], t.ofSub())...)
+		}
+	}
+	for _, ev := range v.Closing(r.Invocation) {
+		markClosed(&ev, t.status)
+		events = append(events, ev)
+	}
+	t.event.Thread, t.event.Invocation, t.event.Actor = r.Thread, r.Invocation, "tapedeck"
+	return append(events, t.event)
+}
+
+// startedBy reports whether a run is that of a sub-agent which another run has
+// started, and so ends with it.
+func startedBy(r, parent *tapedeck.OpenRun) bool {
+	return r.Parent == parent.Invocation && r.Owner == parent.Owner
+}
+
+// family returns a run and those that end with it.
+func family(runs []tapedeck.OpenRun, r tapedeck.OpenRun) []tapedeck.OpenRun {
+	all := []tapedeck.OpenRun{r}
+	for i := 0; i < len(all); i++ {
+		for j := range runs {
+			if startedBy(&runs[j], &all[i]) {
+				all = append(all, runs[j])
+			}
+		}
+	}
+	return all
+}
+
+// elder returns the run that an open run ends with, if that is not it itself.
+func elder(runs []tapedeck.OpenRun, r *tapedeck.OpenRun) (tapedeck.OpenRun, bool) {
+	for i := range runs {
+		if startedBy(r, &runs[i]) {
+			return runs[i], true
+		}
+	}
+	return tapedeck.OpenRun{}, false
+}
+
+// ofSub returns how the run of a sub-agent ends with the one that started it.
+func (t terminal) ofSub() terminal {
+	switch t.status {
+	case tapedeck.StatusCancelled:
+		return cancelledEnd(false)
+	case tapedeck.StatusInterrupted:
+		return terminal{event: t.event, status: t.status}
+	}
+	return errSubLeft()
+}
+
 // markClosed says in an event that closes something that it was the end of the
 // run that did, and not the agent.
 func markClosed(ev *tapedeck.Event, by tapedeck.Status) {
@@ -169,13 +221,4 @@ func markClosed(ev *tapedeck.Event, by tapedeck.Status) {
 
 func hasRun(s *tapedeck.Session, invocation string) bool {
 	return slices.ContainsFunc(s.Runs, func(r tapedeck.OpenRun) bool { return r.Invocation == invocation })
-}
-
-func threadOf(v *tapedeck.Verifier, invocation string) (string, bool) {
-	for _, r := range v.Runs() {
-		if r.Invocation == invocation {
-			return r.Thread, true
-		}
-	}
-	return "", false
 }

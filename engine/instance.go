@@ -8,9 +8,9 @@ import (
 )
 
 // instanceID returns the id that stands for an agent in a thread, in every run
-// of it there, and in forks, too. Its RUN_STARTED says which agent that is, so
-// there is no instance.started for it; nor for the agents that it starts, which
-// have a SUBAGENT_STARTED.
+// of it there, and in forks, too. The RUN_STARTED says which agent that is, so an
+// agent that people start needs no instance.started; one that an agent has
+// started has it, for who started it.
 func instanceID(agent, thread string) string {
 	sum := sha256.Sum256([]byte("agent " + agent + " in " + thread))
 	return "ins_" + hex.EncodeToString(sum[:13])

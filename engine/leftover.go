@@ -14,14 +14,18 @@ type trail struct {
 	processes []tapedeck.AgentStartedData
 }
 
-// trailOf reads the events of an open run.
-func (e *Engine) trailOf(ctx context.Context, session string, r tapedeck.OpenRun) (trail, error) {
+// trailOf reads the events of an open run and of those that end with it.
+func (e *Engine) trailOf(ctx context.Context, session string, family []tapedeck.OpenRun) (trail, error) {
 	t := trail{open: map[string]tapedeck.Event{}}
-	for ev, err := range tapedeck.Events(ctx, e.store, session, r.Offset) {
+	theirs := map[string]bool{}
+	for _, r := range family {
+		theirs[r.Invocation] = true
+	}
+	for ev, err := range tapedeck.Events(ctx, e.store, session, family[0].Offset) {
 		if err != nil {
 			return t, err
 		}
-		if ev.Invocation == r.Invocation || ev.Type == tapedeck.PermissionAnswered {
+		if theirs[ev.Invocation] || ev.Type == tapedeck.PermissionAnswered {
 			t.add(&ev)
 		}
 	}

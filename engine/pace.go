@@ -46,10 +46,10 @@ func (p *pacer) wait(r *run) bool {
 	return true
 }
 
-// growing reports whether the queue has nothing but deltas of one message, and
-// the agent may say more.
+// growing reports whether the queue has nothing but deltas of one message, or of
+// one of each sub-agent, and the agent may say more.
 func (q *queue) growing() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return !q.closed && len(q.events) == 1 && q.events[0].delta != nil && q.bytes < maxQueuedBytes/2
+	return !q.closed && len(q.events) > 0 && q.settled == 0 && len(q.events) <= maxLanes && q.bytes < maxQueuedBytes/2
 }

@@ -24,6 +24,7 @@ type queue struct {
 	room      sync.Cond
 	events    []queued
 	bytes     int
+	settled   int   // how many of the events cannot grow, or are followed by one that cannot be joined to them
 	closed    bool  // the agent has ended
 	err       error // and with this
 	abandoned bool  // nothing is taken any more
@@ -64,11 +65,29 @@ func (q *queue) put(ev tapedeck.Event) bool {
 	}
 	q.any = true
 	q.bytes += len(ev.Data)
-	if n := len(q.events); n == 0 || !q.events[n-1].join(&ev, d) {
+	last := q.lastOf(ev.Invocation)
+	if d == nil || last == nil || !last.join(&ev, d) {
+		if d == nil || last != nil {
+			q.settled++
+		}
 		q.events = append(q.events, queued{ev, d})
 	}
 	q.ring()
 	return true
+}
+
+// maxLanes is how many sub-agents may speak at once whose deltas are joined.
+const maxLanes = 16
+
+// lastOf returns the newest event of a run, or of a sub-agent's: the order of what
+// each of them says is what counts. It is nil if it lies too far back.
+func (q *queue) lastOf(invocation string) *queued {
+	for i := len(q.events) - 1; i >= max(0, len(q.events)-maxLanes); i-- {
+		if q.events[i].Invocation == invocation {
+			return &q.events[i]
+		}
+	}
+	return nil
 }
 
 func (q *queue) ring() {
@@ -86,7 +105,7 @@ func (q *queue) take() []tapedeck.Event {
 	for i := range q.events {
 		out[i] = q.events[i].event()
 	}
-	q.events, q.bytes = nil, 0
+	q.events, q.bytes, q.settled = nil, 0, 0
 	q.room.Broadcast()
 	return out
 }

@@ -34,8 +34,8 @@ func (e *Engine) endRuns(ctx context.Context, end terminal, kill bool, choose fu
 		}
 		for i := range sessions {
 			for _, r := range sessions[i].Runs {
-				if !choose(&sessions[i], r) {
-					continue
+				if _, sub := elder(sessions[i].Runs, &r); sub || !choose(&sessions[i], r) {
+					continue // a sub-agent's ends with the one that started it
 				}
 				err := e.endRun(ctx, &sessions[i], r, end, kill, choose)
 				switch {
@@ -62,7 +62,7 @@ var errAlive = errors.New("the run is alive")
 func (e *Engine) endRun(ctx context.Context, s *tapedeck.Session, r tapedeck.OpenRun, end terminal, kill bool, choose func(*tapedeck.Session, tapedeck.OpenRun) bool) error {
 	e.answering.Lock()
 	defer e.answering.Unlock()
-	t, err := e.trailOf(ctx, s.ID, r)
+	t, err := e.trailOf(ctx, s.ID, family(s.Runs, r))
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ type run struct {
 	done chan struct{} // closed when it has ended, and result is set
 
 	queue     *queue
+	subagents subagents
 	questions questions
 	instance  string // stands for the agent in its thread
 	result    ending
@@ -186,7 +187,7 @@ func (r *run) listen() (err error) {
 		}
 		ev.Time = time.Time{} // ours, not the runner's
 		r.stamp(&ev)
-		if !r.queue.put(ev) {
+		if !r.tell(ev) {
 			return nil
 		}
 	}
@@ -222,7 +223,7 @@ func (r *run) persist(events []tapedeck.Event) error {
 		return nil
 	}
 	for _, ev := range events {
-		if strings.HasPrefix(ev.Type, "RUN_") || strings.HasPrefix(ev.Type, "session.") {
+		if ev.Invocation == r.in.ID && (strings.HasPrefix(ev.Type, "RUN_") || strings.HasPrefix(ev.Type, "session.")) {
 			return tapedeck.Errorf(tapedeck.Invalid, "%s is not an agent's to say", ev.Type)
 		}
 		if ev.Type == tapedeck.PermissionRequested {

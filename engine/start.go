@@ -42,6 +42,9 @@ func checkTask(t *tapedeck.Task) error {
 		return tapedeck.Errorf(tapedeck.TooLarge, "the task has %d bytes; at most %d are allowed", len(t.Text), maxTask)
 	case !utf8.ValidString(t.Text):
 		return tapedeck.Errorf(tapedeck.Invalid, "the task is not valid UTF-8")
+	case tapedeck.IsSubThread(t.Thread):
+		return tapedeck.Errorf(tapedeck.Conflict, "thread %.128q is that of a sub-agent, which only the agent that started it can go on with", t.Thread).
+			WithHint("give the task to the thread of that agent")
 	case t.Thread != "":
 		return tapedeck.CheckID("the thread", t.Thread)
 	}
@@ -165,19 +168,27 @@ func free(s *tapedeck.Session, thread string) error {
 func (r *run) opening(t tapedeck.Task) []tapedeck.Event {
 	user := event(tapedeck.MessageAddedData{Message: tapedeck.NewMessage(tapedeck.NewID("msg_"), tapedeck.RoleUser, t.Text)}, t.Actor)
 	user.Thread, user.Invocation = r.in.Thread, r.in.ID
-	ours := map[string]string{"owner": r.engine.id, "agent": r.agent.Name}
+	ours := map[string]string{"agent": r.agent.Name}
 	if r.in.Resumes != "" {
 		ours["resumes"] = r.in.Resumes
 	}
 	if r.in.Context != "" {
 		ours["context"] = r.in.Context
 	}
-	begin := tapedeck.Event{Type: tapedeck.RunStarted, Data: object(map[string]any{
-		"threadId": r.in.Thread, "runId": r.in.ID, "metadata": map[string]any{tapedeck.VendorKey: ours},
-	})}
+	begin := r.engine.runStarted(r.in.Thread, r.in.ID, "", ours)
 	r.stamp(&begin)
 	user.Time = begin.Time
 	return []tapedeck.Event{user, begin}
+}
+
+// runStarted returns the event that begins a run which this engine drives.
+func (e *Engine) runStarted(thread, invocation, parent string, ours map[string]string) tapedeck.Event {
+	ours["owner"] = e.id
+	d := map[string]any{"threadId": thread, "runId": invocation, "metadata": map[string]any{tapedeck.VendorKey: ours}}
+	if parent != "" {
+		d["parentRunId"] = parent
+	}
+	return tapedeck.Event{Type: tapedeck.RunStarted, Data: object(d)}
 }
 
 // enlist makes the run known before it begins, so that a shutdown or a cancel

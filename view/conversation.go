@@ -131,6 +131,7 @@ var folds = map[string]func(*Conversation, *lane, *tapedeck.Event) bool{
 	tapedeck.RunStarted:              (*Conversation).runStarted,
 	tapedeck.RunFinished:             (*Conversation).runEnded,
 	tapedeck.RunError:                (*Conversation).runEnded,
+	tapedeck.SubagentStarted:         (*Conversation).subagentStarted,
 	tapedeck.StateSnapshot:           (*Conversation).stateSnapshot,
 	tapedeck.StateDelta:              (*Conversation).stateDelta,
 	tapedeck.PlanUpdated:             (*Conversation).planUpdated,

@@ -207,6 +207,7 @@ func (x *Index) runEnded(e *tapedeck.Event, v *IndexedInvocation) {
 		v.Status, v.EndedAt = status, &at
 	}
 	switch {
+	case tapedeck.IsSubThread(e.Thread): // the run that has started the sub-agent says so, too
 	case e.Type == tapedeck.RunError:
 		var m members
 		_ = decode(e, &m)
@@ -225,7 +226,9 @@ func (x *Index) messageAdded(e *tapedeck.Event, v *IndexedInvocation) {
 		return
 	}
 	text, _ := content(d.Message.Content)
-	x.mark(e, MarkUser, text, nil)
+	if !tapedeck.IsSubThread(e.Thread) { // there an agent has said it
+		x.mark(e, MarkUser, text, nil)
+	}
 	if v != nil && v.Title == "" {
 		v.Title = label(text)
 	}

@@ -291,8 +291,10 @@ func (f *InstanceFold) subagentStarted(e *tapedeck.Event, parent int) {
 		ID     string `json:"subagentRunId"`
 		Name   string `json:"name"`
 		Parent string `json:"parentSubagentRunId"`
+
+		Metadata runMetadata `json:"metadata"`
 	}
-	if !decode(e, &d) || d.ID == "" {
+	if !decode(e, &d) || d.ID == "" || d.Metadata.Tapedeck.Thread != "" { // which is where its instance is
 		return
 	}
 	thread := e.ThreadName()

@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -11,6 +12,7 @@ import (
 type Run struct {
 	Item
 	Agent      string          `json:"agent,omitempty"`
+	Parent     string          `json:"parent,omitempty"`    // the invocation that started it, of a sub-agent with a run of its own
 	Resumable  *bool           `json:"resumable,omitempty"` // of a cancelled one: whether the agent had begun; absent if not known
 	Error      *RunError       `json:"error,omitempty"`
 	Result     json.RawMessage `json:"result,omitempty"`
@@ -29,6 +31,7 @@ type runMetadata struct {
 	Tapedeck struct {
 		Agent     string `json:"agent"`
 		Resumable *bool  `json:"resumable"`
+		Thread    string `json:"thread"` // of the sub-agent that is started
 	} `json:"tapedeck"`
 }
 
@@ -39,13 +42,49 @@ func (c *Conversation) runStarted(l *lane, e *tapedeck.Event) bool {
 	}
 	w.run = c.run(l, e)
 	var d struct {
+		Parent   string      `json:"parentRunId"`
 		Metadata runMetadata `json:"metadata"`
 	}
 	wellFormed := decode(e, &d) // if not, the run has begun all the same
-	w.run.Agent = d.Metadata.Tapedeck.Agent
+	w.run.Agent, w.run.Parent = d.Metadata.Tapedeck.Agent, d.Parent
+	c.addParent(l, d.Parent)
 	l.Status = tapedeck.StatusRunning
 	return wellFormed
 }
+
+// addParent notes the thread of the run that has started one here, if that is
+// open: a sub-agent does not outlive what has started it.
+func (c *Conversation) addParent(l *lane, invocation string) {
+	if invocation == "" {
+		return
+	}
+	for _, other := range c.lanes {
+		if w, ok := other.open[invocation]; ok && w.run != nil && other != l {
+			l.Parent = other.Name
+		}
+	}
+}
+
+// subagentStarted notes in a tool call which thread the sub-agent has that it has
+// started. Those of other hosts have none.
+func (c *Conversation) subagentStarted(l *lane, e *tapedeck.Event) bool {
+	var d struct {
+		Call     string      `json:"parentToolCallId"`
+		Metadata runMetadata `json:"metadata"`
+	}
+	if !decode(e, &d) {
+		return false
+	}
+	k, ok := l.call[d.Call]
+	thread := d.Metadata.Tapedeck.Thread
+	if ok && thread != "" && !slices.Contains(k.Threads, thread) && len(k.Threads) < maxCallThreads {
+		k.Threads = append(slices.Clip(k.Threads), thread)
+	}
+	return true
+}
+
+// maxCallThreads is how many threads of sub-agents are named in a tool call.
+const maxCallThreads = 100
 
 func (c *Conversation) run(l *lane, e *tapedeck.Event) *Run {
 	r := &Run{Item: item(l, e, tapedeck.StatusRunning)}

@@ -44,6 +44,7 @@ type SessionInfo struct {
 // A Thread is one lane of conversation.
 type Thread struct {
 	Name     string          `json:"name"`
+	Parent   string          `json:"parent,omitempty"` // the thread whose agent has started the one here
 	Offset   int64           `json:"offset"`         // of its first event
 	Last     int64           `json:"last_offset"`    // of its newest
 	Messages int             `json:"messages"`       // how many

@@ -29,7 +29,7 @@ type Summary struct {
 
 	Turns      int64                     `json:"turns"`       // runs that a user's message began
 	ModelTurns int64                     `json:"model_turns"` // calls of a model, as far as they were told apart
-	Runs       map[tapedeck.Status]int64 `json:"runs"`        // how many ended so, and how many are running
+	Runs       map[tapedeck.Status]int64 `json:"runs"`        // how many ended so, and how many are running; those of sub-agents are parts of others
 	Messages   map[string]int64          `json:"messages"`    // how many, by role
 
 	Tokens  Tokens       `json:"tokens"`
@@ -156,8 +156,10 @@ func (f *SummaryFold) Summary() Summary {
 // addOpen adds what open runs have done so far, but for their usage.
 func (f *SummaryFold) addOpen(s *Summary) {
 	for _, r := range f.s.Runs {
-		s.Runs[tapedeck.StatusRunning]++
-		s.DurationMS = plus(s.DurationMS, s.UpdatedAt.Sub(r.Begun.Time).Milliseconds())
+		if !r.Sub {
+			s.Runs[tapedeck.StatusRunning]++
+			s.DurationMS = plus(s.DurationMS, s.UpdatedAt.Sub(r.Begun.Time).Milliseconds())
+		}
 		s.ModelTurns = plus(s.ModelTurns, r.modelTurns())
 	}
 }

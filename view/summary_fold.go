@@ -11,6 +11,7 @@ import (
 type runTally struct {
 	Begun   Time         `json:"begun"`
 	Asked   bool         `json:"asked,omitempty"`   // a user's message began it
+	Sub     bool         `json:"sub,omitempty"`     // it is a sub-agent's: a part of the one that started it
 	Turn    int          `json:"turn,omitempty"`    // the highest
 	Turns   int64        `json:"turns,omitempty"`   // how many there were
 	Reports int64        `json:"reports,omitempty"` // of usage
@@ -84,8 +85,8 @@ func (f *SummaryFold) runStarted(e *tapedeck.Event) {
 		} `json:"input"`
 	}
 	_ = decode(e, &d) // of another shape it says nothing
-	r := &runTally{Begun: Time{e.Time}}
-	if n := len(d.Input.Messages); f.s.Asked[e.ThreadName()] || n > 0 && d.Input.Messages[n-1].Role == tapedeck.RoleUser {
+	r := &runTally{Begun: Time{e.Time}, Sub: tapedeck.IsSubThread(e.Thread)}
+	if n := len(d.Input.Messages); !r.Sub && (f.s.Asked[e.ThreadName()] || n > 0 && d.Input.Messages[n-1].Role == tapedeck.RoleUser) {
 		f.ask(r)
 		delete(f.s.Asked, e.ThreadName())
 	}
@@ -126,8 +127,10 @@ func (f *SummaryFold) endRun(e *tapedeck.Event, status tapedeck.Status, usage []
 		return
 	}
 	delete(f.s.Runs, e.Invocation)
-	increment(&f.s.Sum.Runs, status)
-	f.s.Sum.DurationMS = plus(f.s.Sum.DurationMS, e.Time.Sub(r.Begun.Time).Milliseconds())
+	if !r.Sub {
+		increment(&f.s.Sum.Runs, status)
+		f.s.Sum.DurationMS = plus(f.s.Sum.DurationMS, e.Time.Sub(r.Begun.Time).Milliseconds())
+	}
 	f.s.Sum.ModelTurns = plus(f.s.Sum.ModelTurns, r.modelTurns())
 	f.s.Models = addTallies(f.s.Models, settleUsage(r.Usage, usage))
 }
@@ -171,6 +174,9 @@ func (f *SummaryFold) messageAdded(e *tapedeck.Event) {
 }
 
 func (f *SummaryFold) userSaid(e *tapedeck.Event) {
+	if tapedeck.IsSubThread(e.Thread) {
+		return // it is an agent that gives a sub-agent its task
+	}
 	if r := f.s.Runs[e.Invocation]; r != nil {
 		f.ask(r)
 	} else if len(f.s.Asked) < maxTallies {

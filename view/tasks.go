@@ -32,17 +32,21 @@ type Task struct {
 }
 
 // Tasks returns the tasks in a snapshot, in the order in which their runs began.
+// What sub-agents were asked is left out, unless the snapshot is of their thread.
 func Tasks(s Snapshot) []Task {
-	tasks := make([]Task, len(s.Runs))
+	tasks := make([]Task, 0, len(s.Runs))
 	newest := map[string]int{} // by invocation: a run whose end was lost is followed by another of its id
 	for i := range s.Runs {
 		r := &s.Runs[i]
-		tasks[i] = Task{
+		if s.Selected == "" && tapedeck.IsSubThread(r.Thread) {
+			continue
+		}
+		tasks = append(tasks, Task{
 			Invocation: r.Invocation, Thread: r.Thread, Instance: r.Instance, Agent: r.Agent, Status: r.Status,
 			Resumable: r.Resumable, Error: r.Error, Result: r.Result, Interrupts: r.Interrupts, Usage: r.Usage,
 			First: r.Offset, Offset: r.Offset, EndOffset: r.EndOffset, StartedAt: r.StartedAt, EndedAt: r.EndedAt, DurationMS: r.DurationMS,
-		}
-		newest[r.Invocation] = i
+		})
+		newest[r.Invocation] = len(tasks) - 1
 	}
 	for i := range s.Messages {
 		m := &s.Messages[i]

@@ -24,6 +24,7 @@ type ToolCall struct {
 	Arguments string          `json:"arguments"`            // their text, so far
 	Input     json.RawMessage `json:"input,omitempty"`      // the arguments, when they are complete and valid JSON
 	Result    *ToolResult     `json:"result,omitempty"`     // absent before it was answered
+	Threads   []string        `json:"threads,omitempty"`    // of the sub-agents that it has started
 }
 
 // A ToolResult is the answer to a tool call.

@@ -15,6 +15,7 @@ import (
 type filter struct {
 	channels, threads, types, invocations []string
 	task                                  bool // wanted in the form of the task protocol
+	mains                                 bool // no threads of sub-agents
 
 	effective bool           // only what is in force
 	timeline  *view.Timeline // as of the offset below; nil until it was asked for
@@ -39,11 +40,16 @@ func (q *query) filter() filter {
 		task:        q.one("format", "native", "native", "task") == "task",
 		effective:   q.one("view", "all", "all", "effective") == "effective",
 	}
+	f.mains = f.task && f.nowhere()
 	if f.task && (f.channels != nil || f.types != nil) {
 		q.fail("channel and type go with format=native; format=task takes thread and invocation")
 	}
 	return f
 }
+
+// nowhere reports whether the filter names no thread and no invocation. Then the
+// task protocol, which knows of one agent, leaves sub-agents out.
+func (f *filter) nowhere() bool { return f.threads == nil && f.invocations == nil }
 
 func checkChannel(_, name string) error {
 	if !slices.Contains(channels, name) {
@@ -79,12 +85,12 @@ func (f *filter) match(e *tapedeck.Event) bool {
 	if f.timeline != nil && e.Channel != tapedeck.ChannelSession && e.Offset < f.at && !f.timeline.Has(e.Offset, e.Thread, f.at) {
 		return false
 	}
-	return e.Channel == tapedeck.ChannelSession || among(f.channels, e.Channel) && among(f.threads, e.ThreadName())
+	return e.Channel == tapedeck.ChannelSession || among(f.channels, e.Channel) && f.passes(e.ThreadName(), e.Invocation)
 }
 
 // passes reports whether an event of a thread and an invocation passes.
 func (f *filter) passes(thread, invocation string) bool {
-	return among(f.threads, thread) && among(f.invocations, invocation)
+	return among(f.threads, thread) && among(f.invocations, invocation) && !(f.mains && tapedeck.IsSubThread(thread))
 }
 
 func among(list []string, s string) bool { return list == nil || slices.Contains(list, s) }

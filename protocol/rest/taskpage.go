@@ -47,7 +47,7 @@ func (h *handler) history(w http.ResponseWriter, r *http.Request) error {
 		filter: filter{threads: q.list("thread", tapedeck.CheckID), invocations: q.list("invocation", tapedeck.CheckID)},
 		bytes:  historyBytes, scan: historyScan, finished: true,
 	}
-	if q.err != nil {
+	if p.filter.mains = p.filter.nowhere(); q.err != nil {
 		return q.err
 	}
 	return p.serve(w, r, h.Views.Effective)

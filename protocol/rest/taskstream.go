@@ -81,7 +81,7 @@ func (h *handler) newest(ctx context.Context, s *subscription, head *tapedeck.Se
 	var invocation string
 	offset, found, err := backwards(ctx, h.Sessions, s.session, head.Head, func(e *tapedeck.Event) bool {
 		invocation = e.Invocation
-		return e.Type == tapedeck.RunStarted && among(s.filter.threads, e.ThreadName())
+		return e.Type == tapedeck.RunStarted && s.filter.passes(e.ThreadName(), e.Invocation)
 	})
 	if err != nil || !found {
 		return head.Head, err

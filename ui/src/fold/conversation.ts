@@ -101,6 +101,14 @@ export class Conversation {
     return l;
   }
 
+  /** The thread in which an invocation is under way, other than that of a lane. */
+  threadOf(invocation: string, not: Lane): string | undefined {
+    if (invocation === "") return undefined;
+    let name: string | undefined;
+    for (const l of this.lanes.values()) if (l.name !== not.name && l.open.get(invocation)?.run) name = l.name;
+    return name;
+  }
+
   private firstState(): Lane["state"] {
     const { value, offset } = this.initial;
     return { value, shared: bytes(value), offset, invocation: "" };

@@ -328,7 +328,7 @@ function putMessage(l: Lane, e: Event, w: Whole): MessageRec {
 
 // Runs
 
-function runStarted(_: Conversation, l: Lane, e: Event): boolean {
+function runStarted(c: Conversation, l: Lane, e: Event): boolean {
   const w = l.work(e.invocation ?? "");
   w.run?.end(e, "interrupted"); // started again; its end was lost
   w.run = addRun(l, e);
@@ -336,9 +336,32 @@ function runStarted(_: Conversation, l: Lane, e: Event): boolean {
   const metadata = r.sub("metadata");
   const ours = metadata.sub("tapedeck");
   w.run.agent = ours.str("agent");
+  w.run.parent = r.str("parentRunId");
+  const parent = c.threadOf(w.run.parent, l);
+  if (parent !== undefined) l.thread.parent = parent;
   ours.bool("resumable");
+  ours.str("thread");
   l.status = "running";
   return r.ok && metadata.ok && ours.ok;
+}
+
+const maxCallThreads = 100;
+
+/** Notes in a tool call which thread the sub-agent has that it has started. Those of other hosts have none. */
+function subagentStarted(_: Conversation, l: Lane, e: Event): boolean {
+  const r = read(e);
+  const metadata = r.sub("metadata");
+  const ours = metadata.sub("tapedeck");
+  const [call, thread] = [r.str("parentToolCallId"), ours.str("thread")];
+  ours.str("agent");
+  ours.bool("resumable");
+  if (!r.ok || !metadata.ok || !ours.ok) return false;
+  const k = l.call.get(call);
+  if (k && thread !== "" && !k.threads.includes(thread) && k.threads.length < maxCallThreads) {
+    k.threads = [...k.threads, thread];
+    k.touch();
+  }
+  return true;
 }
 
 function addRun(l: Lane, e: Event): RunRec {
@@ -361,6 +384,7 @@ function runEnded(_: Conversation, l: Lane, e: Event): boolean {
   w.run.interrupts = outcome.raw("interrupts");
   w.run.resumable = ours.bool("resumable");
   ours.str("agent");
+  ours.str("thread");
   if (e.type === "RUN_ERROR") w.run.error = code ? { message, code } : { message };
   l.end(e.invocation ?? "", e, endStatus(e));
   return r.ok && outcome.ok && metadata.ok && ours.ok;
@@ -543,6 +567,7 @@ export const folds = new Map<string, Fold>([
   ["RUN_STARTED", runStarted],
   ["RUN_FINISHED", runEnded],
   ["RUN_ERROR", runEnded],
+  ["SUBAGENT_STARTED", subagentStarted],
   ["STATE_SNAPSHOT", stateSnapshot],
   ["STATE_DELTA", stateDelta],
   ["plan.updated", planUpdated],

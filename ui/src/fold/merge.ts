@@ -38,8 +38,16 @@ export function recent(l: Lane, s: Snapshot): void {
 }
 
 function addRun(l: Lane, run: Run): void {
-  const { agent, resumable, error, result, interrupts, usage, ...item } = run;
-  const r = Object.assign(new RunRec(item), { agent: agent ?? "", resumable, error, result, interrupts, usage });
+  const { agent, parent, resumable, error, result, interrupts, usage, ...item } = run;
+  const r = Object.assign(new RunRec(item), {
+    agent: agent ?? "",
+    parent: parent ?? "",
+    resumable,
+    error,
+    result,
+    interrupts,
+    usage,
+  });
   l.runs.push(r);
   if (run.status === "running") l.work(r.invocation).run = r;
 }
@@ -63,8 +71,14 @@ function addMessage(l: Lane, m: Message): void {
 }
 
 function addCall(l: Lane, k: ToolCall): void {
-  const { id, name, message_id, arguments: args, input, result, ...item } = k;
-  const rec = Object.assign(new CallRec(item, id), { name, messageId: message_id ?? "", args, result });
+  const { id, name, message_id, arguments: args, input, result, threads, ...item } = k;
+  const rec = Object.assign(new CallRec(item, id), {
+    name,
+    messageId: message_id ?? "",
+    args,
+    result,
+    threads: threads ?? [],
+  });
   rec.complete = k.status !== "pending" || input !== undefined;
   l.calls.push(rec);
   l.call.set(id, rec);

@@ -106,6 +106,7 @@ export class CallRec extends Rec<ToolCall> {
   name = "";
   messageId = "";
   args = "";
+  threads: string[] = [];
   complete = false; // no more of them is to come
   result: ToolResult | undefined;
   maker: MessageRec | undefined; // the message that made it, if that is there
@@ -146,12 +147,14 @@ export class CallRec extends Rec<ToolCall> {
     const input = this.input();
     if (input !== undefined) k.input = input;
     if (this.result) k.result = this.result;
+    if (this.threads.length > 0) k.threads = this.threads;
     return k;
   }
 }
 
 export class RunRec extends Rec<Run> {
   agent = "";
+  parent = "";
   resumable: boolean | undefined;
   error: { message: string; code?: string } | undefined;
   result: Json | undefined;
@@ -165,6 +168,7 @@ export class RunRec extends Rec<Run> {
   protected make(): Run {
     const r: Run = { ...this.item };
     if (this.agent) r.agent = this.agent;
+    if (this.parent) r.parent = this.parent;
     if (this.resumable !== undefined) r.resumable = this.resumable;
     if (this.error) r.error = this.error;
     if (this.result !== undefined) r.result = this.result;

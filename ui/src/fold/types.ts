@@ -62,6 +62,7 @@ export interface ToolCall extends Item {
   arguments: string;
   input?: Json; // the arguments, when they are complete and valid JSON
   result?: ToolResult;
+  threads?: string[]; // of the sub-agents that it has started
 }
 
 export interface ToolResult {
@@ -74,6 +75,7 @@ export interface ToolResult {
 
 export interface Run extends Item {
   agent?: string;
+  parent?: string; // the invocation that started it, of a sub-agent with a run of its own
   resumable?: boolean;
   error?: { message: string; code?: string };
   result?: Json;
@@ -83,6 +85,7 @@ export interface Run extends Item {
 
 export interface Thread {
   name: string;
+  parent?: string; // the thread whose agent has started the one here
   offset: number;
   last_offset: number;
   messages: number;

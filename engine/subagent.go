@@ -1,0 +1,315 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A runner tells of the sub-agents of its agent as AG-UI does, in the run of the
+// agent: they are started and ended there, and what is theirs says so. In the log
+// each of them has a run of its own on a thread of its own. In the run that
+// started it stays that it began and ended, with the name of its thread.
+
+// subThread returns the name of the thread of a sub-agent. It follows from what
+// began it, so that one that goes on after its end does so on its thread.
+func subThread(invocation, key string) string {
+	sum := sha256.Sum256([]byte("subagent " + key + " of " + invocation))
+	return tapedeck.SubThreadPrefix + hex.EncodeToString(sum[:13])
+}
+
+// subagents are those that a run has open. Only the goroutine that listens to the
+// agent uses them.
+type subagents struct {
+	open  map[string]*subagent // by subagentRunId
+	owner map[string]*subagent // whose messages and calls are, by kind and id: an event that goes on with one need not say
+	begun map[string]bool      // threads
+}
+
+// A subagent is one that is open.
+type subagent struct {
+	d                                    tapedeck.SubagentStartedData
+	above                                *subagent // nil for the agent itself
+	thread, invocation, instance, parent string    // the last is the invocation that started it
+	actor                                string
+	order                                *tapedeck.Verifier // knows what it has open
+	owns                                 []string           // its keys in owner
+}
+
+// maxOwned is for how many messages and calls of a sub-agent it is known whose
+// they are.
+const maxOwned = 4096
+
+// tell passes an event of the agent on, and with it what else is to be said.
+func (r *run) tell(ev tapedeck.Event) bool {
+	a := &r.subagents
+	switch {
+	case ev.Type == tapedeck.SubagentStarted:
+		return r.subStarted(ev)
+	case len(a.open) == 0:
+	case ev.Type == tapedeck.SubagentFinished, ev.Type == tapedeck.SubagentError:
+		return r.subEnded(ev)
+	default:
+		if s, tagged := a.of(&ev); s != nil {
+			s.say(&ev, tagged)
+			a.note(s, &ev)
+		}
+	}
+	return r.queue.put(ev)
+}
+
+// subStarted begins the run of a sub-agent. What does not fit is passed on as it
+// is: the log refuses it.
+func (r *run) subStarted(ev tapedeck.Event) bool {
+	a := &r.subagents
+	d, err := tapedeck.DecodeAs[tapedeck.SubagentStartedData](ev)
+	if err != nil || a.open[d.SubagentRunID] != nil {
+		return r.queue.put(ev)
+	}
+	s := &subagent{d: d, above: a.open[d.ParentSubagentRunID], invocation: tapedeck.NewID("inv_"), parent: r.in.ID, order: tapedeck.NewVerifier()}
+	above := r.instance
+	if s.above != nil {
+		s.parent, above = s.above.invocation, s.above.instance
+	}
+	s.thread = a.newThread(r.in.ID, &d)
+	s.instance = instanceID(d.Name, s.thread)
+	s.actor = "agent:" + d.Name
+	if tapedeck.CheckName("the actor", s.actor) != nil {
+		s.actor = ev.Actor
+	}
+	d.ParentSubagentRunID = "" // it is in the run of its parent
+	if d.Metadata == nil {
+		d.Metadata = tapedeck.Members{}
+	}
+	d.Metadata[tapedeck.VendorKey] = object(map[string]string{"thread": s.thread, "invocation": s.invocation})
+	ev.Data = tapedeck.NewEvent(d).Data
+	if s.above != nil {
+		s.above.say(&ev, false)
+	}
+	events := []tapedeck.Event{ev}
+	if !a.begun[s.thread] {
+		events = append(events, s.event(&ev, tapedeck.NewEvent(tapedeck.InstanceStartedData{ID: s.instance, Name: d.Name, Parent: above})))
+	}
+	events = append(events, s.event(&ev, r.engine.runStarted(s.thread, s.invocation, s.parent, map[string]string{"agent": d.Name})))
+	a.add(s)
+	return r.putAll(events)
+}
+
+// subEnded ends the run of a sub-agent, and those that it has started.
+func (r *run) subEnded(ev tapedeck.Event) bool {
+	var d struct {
+		ID string `json:"subagentRunId"`
+	}
+	s := (*subagent)(nil)
+	if json.Unmarshal(ev.Data, &d) == nil {
+		s = r.subagents.open[d.ID]
+	}
+	if s == nil {
+		return r.queue.put(ev)
+	}
+	events := r.subagents.end(s, &ev, s.terminal(&ev))
+	if s.above != nil {
+		s.above.say(&ev, false)
+	}
+	return r.putAll(append(events, ev))
+}
+
+func (r *run) putAll(events []tapedeck.Event) bool {
+	for _, ev := range events {
+		if !r.queue.put(ev) {
+			return false
+		}
+	}
+	return true
+}
+
+// terminal returns how the run of a sub-agent ends whose end is ev.
+func (s *subagent) terminal(ev *tapedeck.Event) terminal {
+	if ev.Type == tapedeck.SubagentError {
+		d, _ := tapedeck.DecodeAs[tapedeck.SubagentErrorData](*ev) // what cannot be read says nothing
+		return errorEnd(d.Code, d.Message, tapedeck.StatusFailed)
+	}
+	d, _ := tapedeck.DecodeAs[tapedeck.SubagentFinishedData](*ev)
+	end := tapedeck.RunFinishedData{ThreadID: s.thread, RunID: s.invocation, Result: d.Result, Outcome: &tapedeck.Outcome{Type: tapedeck.OutcomeSuccess}}
+	if d.Outcome != nil && d.Outcome.Type == tapedeck.OutcomeSuspended && len(d.Outcome.InterruptIDs) > 0 {
+		end.Outcome.Type = tapedeck.OutcomeInterrupt
+		for _, id := range d.Outcome.InterruptIDs {
+			end.Outcome.Interrupts = append(end.Outcome.Interrupts, tapedeck.Interrupt{ID: id, Reason: "subagent"})
+		}
+	}
+	return terminal{event: tapedeck.NewEvent(end), status: tapedeck.StatusComplete}
+}
+
+// newThread returns the thread of a new sub-agent: that of the call that began
+// it, unless another is at work there.
+func (a *subagents) newThread(invocation string, d *tapedeck.SubagentStartedData) string {
+	if d.ParentToolCallID != "" {
+		thread := subThread(invocation, "call "+d.ParentToolCallID)
+		for _, other := range a.open {
+			if other.thread == thread {
+				return subThread(invocation, d.SubagentRunID)
+			}
+		}
+		return thread
+	}
+	return subThread(invocation, d.SubagentRunID)
+}
+
+func (a *subagents) add(s *subagent) {
+	if a.open == nil {
+		a.open, a.owner, a.begun = map[string]*subagent{}, map[string]*subagent{}, map[string]bool{}
+	}
+	a.open[s.d.SubagentRunID], a.begun[s.thread] = s, true
+}
+
+// end returns the events that end the run of a sub-agent, after those of the ones
+// that it has started.
+func (a *subagents) end(s *subagent, by *tapedeck.Event, t terminal) (events []tapedeck.Event) {
+	for _, other := range a.open {
+		if other.above == s {
+			events = append(events, a.end(other, by, errSubLeft())...)
+		}
+	}
+	for _, ev := range s.order.Closing(s.invocation) {
+		markClosed(&ev, t.status)
+		events = append(events, s.event(by, ev))
+	}
+	t.event.Actor = "tapedeck"
+	delete(a.open, s.d.SubagentRunID)
+	for _, key := range s.owns {
+		delete(a.owner, key)
+	}
+	return append(events, s.event(by, t.event))
+}
+
+// errSubLeft is how a run of a sub-agent ends that is open when what started it
+// has ended.
+func errSubLeft() terminal {
+	return errorEnd(tapedeck.CodeRunEnded, "the run ended before the sub-agent did", tapedeck.StatusFailed)
+}
+
+// event puts an event of ours into the run of the sub-agent.
+func (s *subagent) event(by *tapedeck.Event, ev tapedeck.Event) tapedeck.Event {
+	ev.Time = by.Time
+	s.say(&ev, false)
+	return ev
+}
+
+// say puts an event into the run of the sub-agent; tagged says that its data names
+// the sub-agent, which there is the agent itself.
+func (s *subagent) say(ev *tapedeck.Event, tagged bool) {
+	ev.Thread, ev.Invocation = s.thread, s.invocation
+	if ev.Actor != "tapedeck" {
+		ev.Actor = s.actor
+	}
+	if ev.Instance = s.instance; isDelta(ev.Type) {
+		ev.Instance = ""
+	}
+	if tagged {
+		ev.Data = untag(ev.Data)
+	}
+	_ = s.order.Add(ev) // what it refuses the log refuses, and says so
+}
+
+// untag takes the name of the sub-agent out of the data of an event, or of the
+// message in it.
+func untag(data json.RawMessage) json.RawMessage {
+	var d, m map[string]json.RawMessage
+	if json.Unmarshal(data, &d) != nil {
+		return data
+	}
+	delete(d, "subagentRunId")
+	if json.Unmarshal(d["message"], &m) == nil && m["subagentRunId"] != nil {
+		delete(m, "subagentRunId")
+		d["message"] = object(m)
+	}
+	return object(d)
+}
+
+// ids are what the data of an event names.
+type ids struct {
+	Subagent string `json:"subagentRunId"`
+	Message  any    `json:"message"` // of some types it is a text
+	ID       string `json:"messageId"`
+	Call     string `json:"toolCallId"`
+	Parent   string `json:"parentMessageId"`
+	Entity   string `json:"entityId"`
+}
+
+// of returns the sub-agent whose event it is, nil for the agent itself, and
+// whether the event says so.
+func (a *subagents) of(ev *tapedeck.Event) (s *subagent, tagged bool) {
+	var d ids
+	if strings.HasPrefix(ev.Type, "RUN_") || strings.HasPrefix(ev.Type, "session.") || json.Unmarshal(ev.Data, &d) != nil {
+		return nil, false
+	}
+	if m, ok := d.Message.(map[string]any); ok && d.Subagent == "" {
+		d.Subagent, _ = m["subagentRunId"].(string)
+	}
+	switch {
+	case d.Subagent != "":
+		s = a.open[d.Subagent]
+		return s, s != nil
+	case !tapedeck.IsAGUI(ev.Type):
+		return nil, false
+	}
+	for _, key := range d.keys(ev.Type) {
+		if s := a.owner[key]; s != nil {
+			return s, false
+		}
+	}
+	return nil, false
+}
+
+// keys returns what may tell whose an event is.
+func (d *ids) keys(typ string) []string {
+	switch {
+	case typ == tapedeck.ToolCallStart:
+		return []string{"text " + d.Parent}
+	case strings.HasPrefix(typ, "TOOL_CALL_"):
+		return []string{"call " + d.Call}
+	case typ == tapedeck.ReasoningEncryptedValue:
+		return []string{"thought " + d.Entity, "text " + d.Entity, "call " + d.Entity}
+	}
+	return []string{kindOf(typ) + d.ID}
+}
+
+func kindOf(typ string) string {
+	switch {
+	case strings.HasPrefix(typ, "REASONING_"):
+		return "thought "
+	case strings.HasPrefix(typ, "ACTIVITY_"):
+		return "activity "
+	}
+	return "text "
+}
+
+// note keeps in mind whose the thing is that an event begins.
+func (a *subagents) note(s *subagent, ev *tapedeck.Event) {
+	var d ids
+	switch ev.Type {
+	case tapedeck.TextMessageStart, tapedeck.ReasoningStart, tapedeck.ReasoningMessageStart, tapedeck.ActivitySnapshot, tapedeck.ToolCallStart:
+	default:
+		return
+	}
+	if json.Unmarshal(ev.Data, &d) != nil {
+		return
+	}
+	key := kindOf(ev.Type) + d.ID
+	if ev.Type == tapedeck.ToolCallStart {
+		key = "call " + d.Call
+	}
+	if a.owner[key] == s {
+		return
+	}
+	a.owner[key] = s
+	if s.owns = append(s.owns, key); len(s.owns) > maxOwned {
+		for _, old := range s.owns[:maxOwned/2] {
+			delete(a.owner, old)
+		}
+		s.owns = append([]string(nil), s.owns[maxOwned/2:]...)
+	}
+}
