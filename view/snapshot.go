@@ -45,11 +45,11 @@ type SessionInfo struct {
 type Thread struct {
 	Name     string          `json:"name"`
 	Parent   string          `json:"parent,omitempty"` // the thread whose agent has started the one here
-	Offset   int64           `json:"offset"`         // of its first event
-	Last     int64           `json:"last_offset"`    // of its newest
-	Messages int             `json:"messages"`       // how many
-	Status   tapedeck.Status `json:"status"`         // of its newest run; if it had none, idle, or pending once one is asked for
-	Link     *Link           `json:"link,omitempty"` // the agent's own conversation, if it has told one
+	Offset   int64           `json:"offset"`           // of its first event
+	Last     int64           `json:"last_offset"`      // of its newest
+	Messages int             `json:"messages"`         // how many
+	Status   tapedeck.Status `json:"status"`           // of its newest run; if it had none, idle, or pending once one is asked for
+	Link     *Link           `json:"link,omitempty"`   // the agent's own conversation, if it has told one
 }
 
 // A Link names the conversation of an agent in its own words; see
