@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/engine/exchange"
 	"github.com/tapedeck/tapedeck/presence"
 	"github.com/tapedeck/tapedeck/projection"
 )
@@ -31,11 +32,12 @@ type Options struct {
 	Agents      []Agent        // those that tasks can go to; the first is the default
 	Now         func() time.Time
 	Logger      *slog.Logger
-	Lease       time.Duration // a run written from outside ends when nothing was heard for so long
-	RunTimeout  time.Duration // a run that takes longer is stopped and has failed; 0 for no limit
-	IdleTimeout time.Duration // likewise one whose agent says nothing for so long
-	KillAfter   time.Duration // a stopped agent that has not ended after this is left to itself
-	MaxEvents   int           // most events in one append from outside
+	Lease       time.Duration   // a run written from outside ends when nothing was heard for so long
+	RunTimeout  time.Duration   // a run that takes longer is stopped and has failed; 0 for no limit
+	IdleTimeout time.Duration   // likewise one whose agent says nothing for so long
+	KillAfter   time.Duration   // a stopped agent that has not ended after this is left to itself
+	MaxEvents   int             // most events in one append from outside
+	Player      exchange.Player // of HTML recordings; without one there are none
 
 	// KillLeftover ends the processes of an agent that an earlier server has left
 	// running, from what its agent.started says, and reports whether there were

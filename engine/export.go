@@ -51,6 +51,7 @@ func (e *Engine) source(ctx context.Context, in tapedeck.ExportRequest) (exchang
 	}
 	return exchange.Source{
 		Session: s, Timeline: t, Effective: in.Effective, Terminal: in.Terminal, Redactor: redactor,
+		Player: e.options.Player, Now: e.options.Now(),
 		Events: func() iter.Seq2[tapedeck.Event, error] { return e.upTo(ctx, &s) },
 	}, nil
 }

@@ -23,3 +23,17 @@ func Files() fs.FS {
 	}
 	return files
 }
+
+// Player returns the script and the style of a recording, both "" if there is no
+// build. They go into a page of their own, see exchange.Player.
+func Player() (script, style string) {
+	s, err := dist.ReadFile("dist/recording/player.js")
+	if err != nil {
+		return "", ""
+	}
+	c, err := dist.ReadFile("dist/recording/player.css")
+	if err != nil {
+		return "", ""
+	}
+	return string(s), string(c)
+}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/engine/exchange"
 	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/projection"
@@ -91,7 +92,7 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 	a.background.Go(func() { a.views.Run(background) })
 	a.engine = engine.New(engine.Options{
 		Store: a.hub, Views: a.views, Agents: agents, Logger: o.logger, Lease: o.lease, MaxEvents: o.maxEvents,
-		RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout, KillLeftover: procgroup.KillLeftover,
+		RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout, KillLeftover: procgroup.KillLeftover, Player: htmlPlayer(),
 	})
 	a.engine.OnErase(a.forget)
 	found := search.New(search.Options{Index: a.index, Log: a.hub, Timelines: a.views, Logger: o.logger})
@@ -109,6 +110,12 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 		AnyHost:      o.anyHost,
 	})
 	return a, nil
+}
+
+// htmlPlayer returns what HTML recordings bring along.
+func htmlPlayer() exchange.Player {
+	script, style := web.Player()
+	return exchange.Player{Script: script, Style: style}
 }
 
 // fork is what Durable Streams asks for when it forks a session.

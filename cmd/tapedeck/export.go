@@ -19,6 +19,7 @@ import (
 // suffixes are the formats that the name of a file tells.
 var suffixes = map[string]string{
 	".json": "json", ".ndjson": "ndjson", ".jsonl": "ndjson", ".md": "markdown", ".csv": "csv", ".cast": "asciicast",
+	".html": "html", ".htm": "html",
 }
 
 type exportFlags struct {
@@ -41,6 +42,8 @@ Formats:
   json        one document: session, events, and the conversation they amount to
   markdown    a transcript for people
   csv         one row an event
+  html        a page that plays the session, with everything in it: it opens from
+              a file and asks nobody for anything; at most 50 MB of events
   asciicast   a terminal of the session, as asciinema plays it (see --terminal)
 
 Without --format the name of the file tells, and else it is markdown.
@@ -53,6 +56,7 @@ addresses). A secret is found even if it was streamed in several pieces. Use
 finds everything: look before you share.`,
 		Example: `  tapedeck export ses_01J… -o session.md
   tapedeck export ses_01J… -o session.ndjson --redact-preset secrets
+  tapedeck export ses_01J… -o session.html --redact-preset secrets
   tapedeck export ses_01J… --preview --redact-key internal_id --redact 'ACME-[0-9]+'
   tapedeck export ses_01J… --format asciicast | asciinema play -`,
 		Args: oneSession,
@@ -67,7 +71,7 @@ finds everything: look before you share.`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.Format, "format", "", "ndjson, json, markdown, csv or asciicast")
+	flags.StringVar(&f.Format, "format", "", "ndjson, json, markdown, csv, html or asciicast")
 	flags.StringVarP(&f.file, "output", "o", "", "write to this file (default: standard output)")
 	flags.BoolVar(&f.force, "force", false, "overwrite the file")
 	flags.Int64Var(&f.At, "at", 0, "only the events before this offset (default: all)")
@@ -83,7 +87,7 @@ finds everything: look before you share.`,
 func (e *env) export(ctx context.Context, f exportFlags) error {
 	if ext := strings.ToLower(filepath.Ext(f.file)); f.Format == "" {
 		if f.Format = suffixes[ext]; f.Format == "" && ext != "" {
-			return usageError("nothing is written as %s; name the file .md, .json, .ndjson, .csv or .cast, or give --format", ext)
+			return usageError("nothing is written as %s; name the file .md, .json, .ndjson, .csv, .html or .cast, or give --format", ext)
 		}
 	}
 	if f.Format == "" {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/view"
@@ -18,6 +19,7 @@ const (
 	NDJSON    = "ndjson"    // a header and every event as it is stored, one a line; it can be imported again
 	Markdown  = "markdown"  // a transcript for people
 	CSV       = "csv"       // one row an event
+	HTML      = "html"      // a page that plays the session, with everything in it
 	Asciicast = "asciicast" // a terminal, as asciinema plays it
 )
 
@@ -30,6 +32,10 @@ type Source struct {
 	Effective bool           // only what is in force, and no jumps
 	Terminal  string         // of Asciicast; "" for the only one
 	Redactor  *Redactor      // nil for none
+	Player    Player         // of HTML
+	Now       time.Time      // when it is exported, for HTML to say
+
+	limit int // most bytes of events in HTML; 0 for [maxRecording]
 }
 
 // An encoding is how a session is written in a format.
@@ -44,6 +50,7 @@ var encodings = map[string]encoding{
 	NDJSON:    {"application/x-ndjson; charset=utf-8", ".ndjson", nil, writeNDJSON},
 	Markdown:  {"text/markdown; charset=utf-8", ".md", nil, writeMarkdown},
 	CSV:       {"text/csv; charset=utf-8; header=present", ".csv", nil, writeCSV},
+	HTML:      {"text/html; charset=utf-8", ".html", checkRecording, writeHTML},
 	Asciicast: {"application/x-asciicast; charset=utf-8", ".cast", chooseTerminal, writeCast},
 }
 

@@ -115,6 +115,9 @@ func (f *file) begin() {
 	header := f.Header()
 	header.Set("Content-Type", f.export.MediaType)
 	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.export.Name}))
+	// A file has what an agent has said, and an HTML one a script: should a browser
+	// show it all the same, it does not have our origin.
+	header.Set("Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	f.WriteHeader(http.StatusOK)
