@@ -22,7 +22,7 @@ var isTest = regexp.MustCompile(`\.test\.tsx?$`)
 // sources returns what the build is made of, the same as ui/scripts/source.mjs.
 func sources(t *testing.T) []string {
 	t.Helper()
-	names := []string{"index.html", "package-lock.json", "package.json", "tsconfig.json", "vite.config.ts"}
+	names := []string{"index.html", "package-lock.json", "package.json", "recording.config.ts", "tsconfig.json", "vite.config.ts"}
 	for _, folder := range []string{"public", "scripts", "src"} {
 		err := fs.WalkDir(os.DirFS(source), folder, func(name string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() && !isTest.MatchString(name) {
@@ -88,5 +88,26 @@ func TestEverythingThatThePageNamesIsThere(t *testing.T) {
 	}
 	if regexp.MustCompile(`<script[^>]*>[^<]|<style|\son[a-z]+=`).Match(page) {
 		t.Error("the page has code or style in it, which its policy forbids")
+	}
+}
+
+// TestPlayerFitsIntoAPage: nothing in it ends its element, begins a comment that
+// would hide the end, or loads something.
+func TestPlayerFitsIntoAPage(t *testing.T) {
+	script, style := web.Player()
+	if script == "" || style == "" {
+		t.Fatal("there is no player")
+	}
+	if m := regexp.MustCompile(`(?i)</script|<!--`).FindString(script); m != "" {
+		t.Errorf("the script has %q in it", m)
+	}
+	if m := regexp.MustCompile(`\bimport\s*\(|\bimport\.meta|\bnew Worker\b|sourceMappingURL`).FindString(script); m != "" {
+		t.Errorf("the script has %q in it, and so wants another file", m)
+	}
+	if m := regexp.MustCompile(`(?i)</style|@import|url\(`).FindString(style); m != "" {
+		t.Errorf("the style has %q in it", m)
+	}
+	if len(script) > 1<<20 {
+		t.Errorf("the script has %d bytes", len(script))
 	}
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Server, turn, until, visitor } from "./lab.mjs";
 
-const attacks = [
+export const attacks = [
   "<script>window.pwned = 1</script><img src=x onerror='window.pwned=2'><svg onload='window.pwned=3'>",
   "[click](javascript:window.pwned=4) [data](data:text/html,<script>window.pwned=5</script>) <javascript:window.pwned=6>",
   "![pixel](https://evil.example/pixel.png) ![local](/api/v1/sessions)",

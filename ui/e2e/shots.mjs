@@ -1,5 +1,8 @@
 // Takes the pictures in docs/screen anew: node e2e/shots.mjs [part of a name]. Look at each.
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { closeBrowser, openBrowser, Server, turn, until, visitor } from "./lab.mjs";
 
 const folder = new URL("../../docs/screen/", import.meta.url).pathname;
@@ -57,6 +60,14 @@ const shots = [
   ["compare", `/compare?a=${id}&b=another-way`],
   ["keys", `/s/${id}`, (page) => page.keyboard.press("?")],
 ];
+const recording = join(tmpdir(), `tapedeck-recording-${process.pid}.html`);
+const exported = await fetch(`${server.url}/api/v1/sessions/${id}/export`, {
+  method: "POST",
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify({ format: "html", redact: { presets: ["secrets"] } }),
+});
+writeFileSync(recording, Buffer.from(await exported.arrayBuffer()));
+
 for (const colorScheme of ["light", "dark"]) {
   for (const [name, path, act] of shots) {
     if (!name.includes(process.argv[2] ?? "")) continue;
@@ -69,5 +80,15 @@ for (const colorScheme of ["light", "dark"]) {
     await v.end();
   }
 }
+const v = await visitor(
+  { url: "null" },
+  { colorScheme: "light", viewport: { width: 1280, height: 800 }, offline: true },
+);
+await v.page.goto(`${pathToFileURL(recording)}#at=150`);
+await open(v.page);
+await v.page.waitForTimeout(400);
+await v.page.screenshot({ path: `${folder}recording-light.png` });
+await v.end();
+rmSync(recording);
 await closeBrowser();
 await server.stop();

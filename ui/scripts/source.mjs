@@ -6,7 +6,14 @@ import { fileURLToPath } from "node:url";
 
 export const root = fileURLToPath(new URL("..", import.meta.url));
 
-const single = ["index.html", "package-lock.json", "package.json", "tsconfig.json", "vite.config.ts"];
+const single = [
+  "index.html",
+  "package-lock.json",
+  "package.json",
+  "recording.config.ts",
+  "tsconfig.json",
+  "vite.config.ts",
+];
 const folders = ["public", "scripts", "src"];
 
 // files returns the paths, by bytes, with slashes. Tests are not built.

@@ -3,7 +3,28 @@ import { keysAreOn, switchKeys } from "@/hooks/keys";
 import { keyGroups } from "./keys-list";
 import { Dialog, Kbd } from "./ui";
 
-export function KeysHelp({ onClose }: { onClose: () => void }) {
+/** What there is not in a recording. */
+const notRecorded = new Set([
+  "L",
+  "y",
+  "r",
+  "b",
+  "R",
+  "m",
+  "w",
+  "z",
+  "g t",
+  "g b",
+  "g s",
+  "j k Enter",
+  "x c",
+  "/ Ctrl F",
+  "F3, with Shift",
+  "Ctrl G",
+  "Ctrl K",
+]);
+
+export function KeysHelp({ onClose, recording }: { onClose: () => void; recording?: boolean }) {
   const [on, setOn] = useState(keysAreOn);
   const turn = (to: boolean) => {
     switchKeys(to);
@@ -16,14 +37,16 @@ export function KeysHelp({ onClose }: { onClose: () => void }) {
           <section key={title} className="mb-5 break-inside-avoid text-[13px]">
             <h3 className="mb-1 font-semibold">{title}</h3>
             <dl className="grid grid-cols-[6.5rem_1fr] gap-y-1">
-              {keys.map(([k, what]) => (
-                <div key={k} className="contents">
-                  <dt>
-                    <Kbd>{k}</Kbd>
-                  </dt>
-                  <dd className="text-muted">{what}</dd>
-                </div>
-              ))}
+              {keys
+                .filter(([k]) => !recording || !notRecorded.has(k))
+                .map(([k, what]) => (
+                  <div key={k} className="contents">
+                    <dt>
+                      <Kbd>{k}</Kbd>
+                    </dt>
+                    <dd className="text-muted">{what}</dd>
+                  </div>
+                ))}
             </dl>
           </section>
         ))}

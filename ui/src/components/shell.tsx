@@ -6,6 +6,7 @@ import { toggleTheme, useTheme } from "@/hooks/theme";
 import { KeysHelp } from "./keys-help";
 import type { Wanted } from "./palette";
 import { openTape } from "./places";
+import { letGo } from "./shell-focus";
 import { IconButton } from "./ui";
 
 const Palette = lazy(() => import("./palette"));
@@ -66,25 +67,6 @@ export function Shell() {
       {help && <KeysHelp onClose={() => setHelp(false)} />}
     </div>
   );
-}
-
-/**
- * After a click with a pointer a button does not keep the focus, so that Space
- * goes on to play and pause. Who uses the keyboard keeps it.
- */
-function letGo(): () => void {
-  const onClick = (e: MouseEvent) => {
-    const at = document.activeElement;
-    if (
-      e.detail > 0 &&
-      at instanceof HTMLElement &&
-      at.matches("button, a, summary, input[type=checkbox]") &&
-      !at.closest("dialog")
-    )
-      at.blur();
-  };
-  document.addEventListener("click", onClick);
-  return () => document.removeEventListener("click", onClick);
 }
 
 function Mark() {

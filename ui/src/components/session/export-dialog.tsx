@@ -6,6 +6,7 @@ import { Button, Dialog, ErrorBox, field } from "../ui";
 
 const formats: [format: string, name: string, ending: string][] = [
   ["ndjson", "NDJSON: every event, nothing lost; can be imported", "ndjson"],
+  ["html", "HTML: a page that plays it, from a file and without a network", "html"],
   ["json", "JSON: the session and its events in one document", "json"],
   ["markdown", "Markdown: the conversation, for people", "md"],
   ["csv", "CSV: one line for each event", "csv"],
@@ -20,16 +21,18 @@ interface Preview {
 export function ExportDialog({ id, at, onClose }: { id: string; at?: number; onClose: () => void }) {
   const [format, setFormat] = useState("ndjson");
   const [effective, setEffective] = useState(false);
-  const [redact, setRedact] = useState(true);
+  const [rules, setRules] = useState<Rules>({ secrets: true, pii: false, keys: "", patterns: "" });
   const [here, setHere] = useState(false);
   const body = {
     format,
     view: effective ? "effective" : "all",
     ...(here && at !== undefined ? { at } : {}),
-    ...(redact ? { redact: { presets: ["secrets"] } } : {}),
+    redact: redactionOf(rules),
   };
+  const redact = Object.values(body.redact).some((list) => list.length > 0);
+  const asked = JSON.stringify(body);
   const preview = useMutation({
-    mutationFn: () => api.exportPreview(id, body) as Promise<unknown> as Promise<Preview>,
+    mutationFn: (_asked: string) => api.exportPreview(id, body) as Promise<unknown> as Promise<Preview>,
   });
   const save = useMutation({
     mutationFn: () => api.export(id, body),
@@ -60,14 +63,12 @@ export function ExportDialog({ id, at, onClose }: { id: string; at?: number; onC
             Only up to the moment that is shown (offset {at})
           </Check>
         )}
-        <Check on={redact} set={setRedact}>
-          Leave out what looks like a secret
-        </Check>
-        {redact && preview.data && <PreviewList preview={preview.data} />}
+        <Redaction rules={rules} onChange={setRules} />
+        {redact && preview.data && preview.variables === asked && <PreviewList preview={preview.data} />}
         {failed && <ErrorBox error={failed.error} />}
         <div className="flex justify-end gap-2">
           {redact && (
-            <Button onClick={() => preview.mutate()} busy={preview.isPending}>
+            <Button onClick={() => preview.mutate(asked)} busy={preview.isPending}>
               Show what is left out
             </Button>
           )}
@@ -77,6 +78,61 @@ export function ExportDialog({ id, at, onClose }: { id: string; at?: number; onC
         </div>
       </div>
     </Dialog>
+  );
+}
+
+interface Rules {
+  secrets: boolean;
+  pii: boolean;
+  keys: string; // names of members, with commas between
+  patterns: string; // a regular expression a line
+}
+
+function redactionOf({ secrets, pii, keys, patterns }: Rules) {
+  const filled = (list: string[]) => list.map((s) => s.trim()).filter(Boolean);
+  return {
+    presets: [...(secrets ? ["secrets"] : []), ...(pii ? ["pii"] : [])],
+    keys: filled(keys.split(",")),
+    patterns: filled(patterns.split("\n")),
+  };
+}
+
+function Redaction({ rules, onChange }: { rules: Rules; onChange: (r: Rules) => void }) {
+  const set = (changed: Partial<Rules>) => onChange({ ...rules, ...changed });
+  return (
+    <fieldset className="flex flex-col gap-2">
+      <legend className="mb-1 text-muted">Leave out</legend>
+      <Check on={rules.secrets} set={(secrets) => set({ secrets })}>
+        What looks like a secret
+      </Check>
+      <Check on={rules.pii} set={(pii) => set({ pii })}>
+        E-mail addresses
+      </Check>
+      <details>
+        <summary className="cursor-pointer text-muted hover:text-text">More</summary>
+        <div className="mt-2 flex flex-col gap-2">
+          <label className="flex flex-col gap-1">
+            <span className="text-muted">Values of members of these names, with commas between</span>
+            <input
+              className={field}
+              value={rules.keys}
+              onChange={(e) => set({ keys: e.target.value })}
+              placeholder="internal_id, customer"
+            />
+          </label>
+          <label className="flex flex-col gap-1">
+            <span className="text-muted">What matches these regular expressions, one a line</span>
+            <textarea
+              rows={2}
+              className={`${field} h-auto py-1 font-mono`}
+              value={rules.patterns}
+              onChange={(e) => set({ patterns: e.target.value })}
+              placeholder="ACME-[0-9]+"
+            />
+          </label>
+        </div>
+      </details>
+    </fieldset>
   );
 }
 
@@ -91,7 +147,7 @@ function Check({ on, set, children }: { on: boolean; set: (on: boolean) => void;
 
 function PreviewList({ preview }: { preview: Preview }) {
   if (!preview.events)
-    return <p className="rounded-md bg-raised px-3 py-2">Nothing in this session looks like a secret.</p>;
+    return <p className="rounded-md bg-raised px-3 py-2">Nothing in this session would be left out.</p>;
   return (
     <div className="max-h-60 overflow-auto rounded-md bg-raised px-3 py-2" role="status">
       <p className="font-medium">{plural(preview.events, "event")} would be changed</p>

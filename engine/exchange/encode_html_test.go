@@ -1,0 +1,199 @@
+package exchange
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+var testPlayer = Player{Script: "play()", Style: "p{}"}
+
+var packed = regexp.MustCompile(`(<script type="application/vnd\.tapedeck\.(?:events|about)">)([^<]*)`)
+
+// unpacked shows what is in a recording, for people and tests to read.
+func unpacked(t testing.TB, page string) string {
+	t.Helper()
+	return packed.ReplaceAllStringFunc(page, func(m string) string {
+		parts := packed.FindStringSubmatch(m)
+		z, err := base64.StdEncoding.DecodeString(parts[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := gzip.NewReader(bytes.NewReader(z))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parts[1] + "\n" + strings.TrimSuffix(string(plain), "\n") + "\n"
+	})
+}
+
+// packedIn returns the contents of the elements of a kind.
+func packedIn(page, kind string) []string {
+	var out []string
+	for _, m := range regexp.MustCompile(`(?s)<script type="application/vnd\.tapedeck\.`+kind+`">\n(.*?)\n</script>\n`).FindAllStringSubmatch(page, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+func aboutIn(t testing.TB, page string) tape {
+	t.Helper()
+	var about tape
+	if err := json.Unmarshal([]byte(packedIn(page, "about")[0]), &about); err != nil {
+		t.Fatal(err)
+	}
+	return about
+}
+
+// TestRecordingHasAllThatNDJSONHas, in elements of about a megabyte.
+func TestRecordingHasAllThatNDJSONHas(t *testing.T) {
+	lines := []string{`session.created {"title":"Long"}`}
+	for i := range 3000 {
+		lines = append(lines, fmt.Sprintf(`acme.note {"n":%d,"text":%q}`, i, strings.Repeat("word ", 180)))
+	}
+	src := source(log(lines...))
+	page := export(t, HTML, src)
+	parts := packedIn(page, "events")
+	if len(parts) < 3 || len(parts) > 5 {
+		t.Errorf("%d elements", len(parts))
+	}
+	_, events, _ := strings.Cut(export(t, NDJSON, src), "\n")
+	if strings.Join(parts, "\n")+"\n" != events {
+		t.Error("the events are not those of the session")
+	}
+	if about := aboutIn(t, page); about.To != 3001 || about.Session.Head != 3001 || about.Index.Events != 3001 || about.Summary.Events != 3001 {
+		t.Errorf("%+v", about)
+	}
+}
+
+// TestRecordingIsTheSameEachTime: of one moment.
+func TestRecordingIsTheSameEachTime(t *testing.T) {
+	var first string
+	for range 3 {
+		x, err := Encode(HTML, source(rewound()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		if err := x.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if first == "" {
+			first = b.String()
+		}
+		if b.String() != first {
+			t.Fatal("it is another file")
+		}
+	}
+}
+
+// TestRecordingTooLarge: at the limit it is one, over it there is none, before
+// the first byte.
+func TestRecordingTooLarge(t *testing.T) {
+	src := source(log(talk...))
+	_, events, _ := strings.Cut(export(t, NDJSON, src), "\n")
+	src.limit = len(events)
+	if _, err := Encode(HTML, src); err != nil {
+		t.Error(err)
+	}
+	src.limit--
+	_, err := Encode(HTML, src)
+	if tapedeck.KindOf(err) != tapedeck.TooLarge || !strings.Contains(err.(*tapedeck.Error).Hint, "ndjson") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Encode(NDJSON, src); err != nil {
+		t.Errorf("other formats have no limit: %v", err)
+	}
+}
+
+func TestRecordingNeedsAPlayer(t *testing.T) {
+	src := source(log(talk...))
+	src.Player = Player{}
+	if _, err := Encode(HTML, src); tapedeck.KindOf(err) != tapedeck.Unsupported {
+		t.Error(err)
+	}
+}
+
+// TestRecordingOfWhatIsInForce: a player wants every offset, and runs that end.
+func TestRecordingOfWhatIsInForce(t *testing.T) {
+	events := log(`session.created {"title":"A"}`, `RUN_STARTED {"threadId":"main","runId":"inv_1"}`,
+		`TEXT_MESSAGE_START {"messageId":"a1","role":"assistant"}`, `TEXT_MESSAGE_CONTENT {"messageId":"a1","delta":"kept"}`,
+		`TEXT_MESSAGE_CONTENT {"messageId":"a1","delta":"taken back"}`, `TEXT_MESSAGE_END {"messageId":"a1"}`,
+		`RUN_FINISHED {"threadId":"main","runId":"inv_1"}`, `session.rewound {"marker":"m","toOffset":4}`, `acme.note {"n":1}`)
+	src := source(events)
+	src.Effective = true
+	page := export(t, HTML, src)
+	var types []string
+	for i, line := range strings.Split(strings.Join(packedIn(page, "events"), "\n"), "\n") {
+		var e tapedeck.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Offset != int64(i) || e.Channel == "" {
+			t.Errorf("event %d: %s", i, line)
+		}
+		types = append(types, e.Type)
+	}
+	want := "session.created RUN_STARTED TEXT_MESSAGE_START TEXT_MESSAGE_CONTENT acme.note TEXT_MESSAGE_END RUN_ERROR"
+	if got := strings.Join(types, " "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if about := aboutIn(t, page); about.View != viewEffective || about.To != 9 || about.Session.Head != 7 || strings.Contains(page, "taken back") {
+		t.Errorf("%+v", about)
+	}
+}
+
+// TestRecordingIsRedacted in all its parts: what is said of the session is made
+// of what is left.
+func TestRecordingIsRedacted(t *testing.T) {
+	src := source(log(`session.created {"title":"hunter2"}`,
+		`message.added {"message":{"id":"u1","role":"user","content":"my word is hunter2"}}`,
+		`RUN_STARTED {"threadId":"main","runId":"inv_1"}`, `TEXT_MESSAGE_START {"messageId":"a1","role":"assistant"}`,
+		`TEXT_MESSAGE_CONTENT {"messageId":"a1","delta":"hunt"}`, `TEXT_MESSAGE_CONTENT {"messageId":"a1","delta":"er2"}`))
+	src.Session.Title = "hunter2"
+	src.Redactor = redactor(t, tapedeck.Redaction{Patterns: []string{"hunter2"}})
+	page := export(t, HTML, src)
+	if strings.Contains(page, "hunter2") || strings.Contains(page, "hunt") || !aboutIn(t, page).Redacted {
+		t.Error(page)
+	}
+	if !strings.Contains(page, "<title>[redacted] ·") {
+		t.Error("the title is not that of a redacted session")
+	}
+}
+
+// TestRecordingRunsNothingOfASession: outside of what is packed there is only the
+// title, as text; and the policy names our script and style and nothing else.
+func TestRecordingRunsNothingOfASession(t *testing.T) {
+	src := source(log(talk...))
+	src.Session.Title = "</title><script>pwn()</script>\u202e\n<style>"
+	src.Session.ID = "a\"><script>pwn()</script>"
+	x, err := Encode(HTML, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := x.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	if n := strings.Count(page, "<script"); n != 3 || strings.Count(page, "<style") != 1 || strings.Contains(page, "pwn()<") {
+		t.Errorf("%d scripts in %s", n, page)
+	}
+	policy := regexp.MustCompile(`http-equiv="Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)
+	want := "default-src 'none'; script-src " + hashOf("play()") + "; style-src " + hashOf("p{}") + "; img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'"
+	if policy == nil || policy[1] != want {
+		t.Errorf("policy %q", policy)
+	}
+}

@@ -1,0 +1,270 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { attacks } from "./hostile.e2e.mjs";
+import { Server, turn, until, visitor } from "./lab.mjs";
+
+const said = (page) => page.getByRole("region", { name: "Conversation" });
+const position = (page) => page.getByText(/^event [\d,]+ of [\d,]+$/);
+const isAt = (page, offset) =>
+  until(
+    async () => (await position(page).innerText()).startsWith(`event ${offset} of`),
+    `the playhead is at ${offset}`,
+  );
+
+/** A session that took a while: an event every so often. */
+async function recorded(server, id, events, everyMs = 500) {
+  const start = Date.parse("2026-01-05T12:00:00.000Z");
+  const all = [{ type: "session.created", data: { title: "A talk" } }, ...events];
+  const lines = all.map((e, offset) =>
+    JSON.stringify({
+      offset,
+      ...e,
+      channel: channelOf(e.type),
+      timestamp: new Date(start + offset * everyMs).toISOString(),
+    }),
+  );
+  const head = JSON.stringify({ tapedeck: 1, session: { id, kind: "session", title: "A talk", head: all.length } });
+  await server.call("POST", "/import?format=ndjson", [head, ...lines].join("\n"), "application/x-ndjson");
+  return all.length;
+}
+
+function channelOf(type) {
+  if (type.startsWith("session.")) return "session";
+  if (type.startsWith("TOOL")) return "toolCalls";
+  return /^(message\.|TEXT)/.test(type) ? "chunks" : "agentState";
+}
+
+/** A folder for files, and a page that opens one of them without a network; it may ask for nothing else. */
+async function fromFile(server, id, more, check) {
+  const folder = mkdtempSync(join(tmpdir(), "tapedeck-recording-"));
+  try {
+    const response = await fetch(`${server.url}/api/v1/sessions/${id}/export`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ format: "html", ...more }),
+    });
+    assert.equal(response.status, 200);
+    const file = join(folder, "recording.html");
+    writeFileSync(file, Buffer.from(await response.arrayBuffer()));
+    await opened(file, check);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function opened(file, check) {
+  const v = await visitor({ url: "null" }, { offline: true }); // "null" is the origin of a file
+  const { href } = pathToFileURL(file);
+  const asked = new Set();
+  v.context.on("request", (r) => asked.add(r.url()));
+  v.alone = () => assert.deepEqual([...asked], [href]);
+  await v.page.goto(href);
+  await check(v.page, v);
+  for (const url of v.tried ?? []) asked.delete(url);
+  v.alone();
+  await v.end();
+}
+
+async function lab(check) {
+  const server = await Server.start();
+  try {
+    await check(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+const plan = { type: "plan.updated", data: { entries: [{ content: "Look at it", status: "completed" }] } };
+const state = { type: "STATE_SNAPSHOT", invocation: "i1", data: { snapshot: { mood: "sunny" } } };
+const talk = [
+  ...turn("i1", "first question", ["first ", "answer"]),
+  plan,
+  ...turn("i2", "second question", "second answer"),
+  ...turn("i3", "a question aside", "an answer aside", "side"),
+];
+
+export const checks = {
+  "a recording is saved by hand, opens from a file, asks nobody for anything, and plays": () =>
+    lab(async (server) => {
+      const head = await recorded(server, "s", talk);
+      const v = await visitor(server);
+      await v.page.goto(`${server.url}/s/s`);
+      await v.page.getByRole("button", { name: "Export" }).click();
+      const dialog = v.page.getByRole("dialog", { name: "Export" });
+      await dialog.getByLabel("Format").selectOption("html");
+      const [download] = await Promise.all([
+        v.page.waitForEvent("download"),
+        dialog.getByRole("button", { name: "Save the file" }).click(),
+      ]);
+      assert.equal(download.suggestedFilename(), "s.html");
+      const folder = mkdtempSync(join(tmpdir(), "tapedeck-recording-"));
+      const file = join(folder, "s.html");
+      await download.saveAs(file);
+      await v.end();
+      await server.kill(); // there is nobody to ask
+      await opened(file, async (page) => {
+        await page.getByRole("heading", { name: "A talk" }).waitFor();
+        await page.getByText(`events 0 to ${head - 1}, exported`).waitFor();
+        await said(page).getByText("an answer aside").waitFor();
+        await isAt(page, head);
+        assert.equal(await page.getByLabel("Message to the agent").count(), 0, "nobody is there to be told something");
+
+        await page.keyboard.press("Home");
+        await isAt(page, 1);
+        await until(
+          async () => !(await page.locator("main").innerText()).includes("first question"),
+          "it has not begun",
+        );
+        await page.keyboard.press("u"); // to what a user says
+        await said(page).getByText("first question").waitFor();
+        assert.ok(!(await said(page).innerText()).includes("answer"));
+        await page.getByLabel("Speed").selectOption("16");
+        await page.keyboard.press(" ");
+        await said(page).getByText("second answer").waitFor();
+        await isAt(page, head);
+        await page.getByRole("button", { name: "Play", exact: true }).waitFor();
+        await page.getByRole("slider").click({ position: { x: 300, y: 20 } });
+        await until(async () => !(await position(page).innerText()).startsWith(`event ${head} of`), "the bar seeks");
+      });
+      rmSync(folder, { recursive: true, force: true });
+    }),
+
+  "a recording has the panels, the threads and the events": () =>
+    lab(async (server) => {
+      const head = await recorded(server, "s", [
+        ...talk,
+        { type: "RUN_STARTED", invocation: "i1b", data: { threadId: "main", runId: "i1b" } },
+        { ...state, invocation: "i1b" },
+        { type: "RUN_FINISHED", invocation: "i1b", data: { threadId: "main", runId: "i1b" } },
+      ]);
+      await fromFile(server, "s", {}, async (page) => {
+        await page.getByRole("tab", { name: /^Plan/ }).click();
+        await page.getByRole("tabpanel").getByText("Look at it").waitFor();
+        await page.getByRole("tab", { name: "State" }).click();
+        await page.getByRole("tabpanel").getByText("sunny").waitFor();
+        await page.getByRole("tab", { name: "Summary" }).click();
+        await page.getByRole("tabpanel").getByText("Events").waitFor();
+        await page.getByRole("tab", { name: /^Threads/ }).click();
+        await page.getByRole("button", { name: /^side/ }).click();
+        await until(async () => !(await said(page).innerText()).includes("second answer"), "only the thread is there");
+        await page.getByRole("button", { name: "Show all threads" }).click();
+        await page.getByRole("tab", { name: /^Events/ }).click();
+        await page.getByRole("button", { name: /^0 .*session.created/ }).waitFor();
+        await page.getByRole("button", { name: "session", exact: true }).click();
+        await page.getByText("1 event fits").waitFor();
+        await page.getByRole("button", { name: "Clear" }).click();
+        await page.getByText(`${head} events`).waitFor();
+        await page.getByRole("searchbox", { name: "Text" }).fill("second answer");
+        await page.getByText("1 event fits").waitFor();
+        await page.keyboard.press("Escape");
+        await page.keyboard.press("?");
+        const keys = page.getByRole("dialog", { name: "Keys" });
+        await keys.getByText("play, pause").waitFor();
+        assert.equal(await keys.getByText("rewind to the selected item").count(), 0);
+      });
+    }),
+
+  "a recording begins and ends where it was cut, and lacks what was to be left out": () =>
+    lab(async (server) => {
+      await recorded(
+        server,
+        "s",
+        turn("i1", "my key is AKIAIOSFODNN7EXAMPLE and hunter2", ["the pass", "word is hun", "ter2"]),
+      );
+      const more = { at: 6, redact: { presets: ["secrets"], patterns: ["hunter2"] } };
+      await fromFile(server, "s", more, async (page) => {
+        await said(page).getByText("my key is [redacted] and [redacted]").waitFor();
+        await page.getByText("Redacted", { exact: true }).waitFor();
+        await isAt(page, 6);
+        assert.doesNotMatch(await page.content(), /AKIAIOSFODNN7EXAMPLE|hunter2/);
+      });
+      await fromFile(server, "s", {}, async (page) => {
+        await said(page).getByText("word is hunter2").waitFor();
+        assert.equal(await page.getByText("Redacted", { exact: true }).count(), 0);
+      });
+    }),
+
+  "a recording of what is in force has nothing that was taken back": () =>
+    lab(async (server) => {
+      await recorded(server, "s", talk);
+      await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i2" });
+      await fromFile(server, "s", {}, async (page) => {
+        await page.getByText(/The log keeps them/).waitFor();
+        assert.equal(await page.getByRole("button", { name: "Undo" }).count(), 0);
+        await page.keyboard.press("5");
+        await said(page).getByText("second question").waitFor();
+      });
+      await fromFile(server, "s", { view: "effective" }, async (page) => {
+        await said(page).getByText("first answer").waitFor();
+        await page.keyboard.press("5");
+        assert.ok(!(await page.locator("main").innerText()).includes("second"));
+      });
+    }),
+
+  "a hostile recording runs nothing and fetches nothing": () =>
+    lab(async (server) => {
+      await recorded(
+        server,
+        "s",
+        attacks.flatMap((text, i) => turn(`i${i}`, text, `${text}\n\n</script><!--<script>`)),
+      );
+      await server.call("PATCH", "/sessions/s", { title: "</title><script>window.pwned=9</script>" });
+      await fromFile(server, "s", {}, async (page, v) => {
+        await said(page).getByText("<script>").first().waitFor();
+        await page.getByRole("tab", { name: /^Events/ }).click();
+        await page
+          .getByRole("button", { name: /TEXT_MESSAGE_CONTENT/ })
+          .last()
+          .click();
+        assert.equal(
+          await page.locator("iframe, object, embed, base, form[action], #root style, #root link, img").count(),
+          0,
+        );
+        assert.equal(await page.evaluate(() => globalThis.pwned), undefined);
+        v.alone();
+        // And what would get past all care is stopped by the page's own policy.
+        v.tried = ["https://evil.example/x.png", "https://evil.example/"];
+        v.expected.push(/Content Security Policy/, /violates the following/);
+        const stopped = await page.evaluate(async () => {
+          const seen = [];
+          document.addEventListener("securitypolicyviolation", (e) => seen.push(e.effectiveDirective));
+          const script = document.createElement("script");
+          script.textContent = "window.pwned = 12";
+          document.body.append(script);
+          const div = document.createElement("div");
+          div.innerHTML = "<img src=https://evil.example/x.png onerror='window.pwned=13'><p style='color:red'>";
+          document.body.append(div);
+          await fetch("https://evil.example/").catch(() => undefined);
+          for (let n = 0; n < 200 && seen.length < 4; n++) await new Promise((ok) => setTimeout(ok, 50));
+          return seen;
+        });
+        for (const directive of ["script-src-elem", "style-src-attr", "img-src", "connect-src"])
+          assert.ok(stopped.includes(directive), `${directive}: ${stopped}`);
+        assert.equal(await page.evaluate(() => globalThis.pwned), undefined, "something has run");
+        v.wrong.splice(0, v.wrong.length, ...v.wrong.filter((w) => !w.startsWith("foreign request"))); // tried, and stopped
+      });
+    }),
+
+  "a recording is never shown on the server's own origin, and one that is cut off says so": () =>
+    lab(async (server) => {
+      await recorded(server, "s", talk);
+      const response = await fetch(`${server.url}/api/v1/sessions/s/export`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: '{"format":"html"}',
+      });
+      assert.match(response.headers.get("content-disposition"), /^attachment; filename=s\.html/);
+      assert.match(response.headers.get("content-security-policy"), /^sandbox;/);
+      const whole = await response.text();
+      const folder = mkdtempSync(join(tmpdir(), "tapedeck-recording-"));
+      const file = join(folder, "cut.html");
+      // Some mail programs and proxies lose the end; here the script is still there.
+      writeFileSync(file, whole.replace(/<script type="application\/vnd.tapedeck.about">[^<]*<\/script>/, ""));
+      await opened(file, (page) => page.getByText("The file is not whole").waitFor());
+      assert.ok(readFileSync(file).length > 0);
+      rmSync(folder, { recursive: true, force: true });
+    }),
+};

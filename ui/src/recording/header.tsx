@@ -1,0 +1,67 @@
+import { dollars, plural, short } from "@/components/format";
+import { StatusChip } from "@/components/status";
+import { IconButton } from "@/components/ui";
+import type { SessionInfo } from "@/fold/types";
+import { toggleTheme, useTheme } from "@/hooks/theme";
+import type { About } from "./tape";
+
+interface Props {
+  about: About;
+  info: SessionInfo;
+  atEnd: boolean;
+  onHelp: () => void;
+}
+
+/** What it is, of when, and how much of the session is in it. */
+export function Header({ about, info, atEnd, onHelp }: Props) {
+  const theme = useTheme();
+  const { tokens, cost_usd } = about.summary;
+  return (
+    <header className="flex min-h-12 flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-panel px-4 py-1.5">
+      <div className="min-w-0">
+        <h1 className="truncate font-semibold">{info.title || about.session.id}</h1>
+        <p className="truncate text-xs text-muted">
+          <span className="font-mono">{about.session.id}</span>
+          {info.agent && ` · ${info.agent}`} · {rangeOf(about)}, exported {whenOf(about.exported_at)}
+        </p>
+      </div>
+      <span className="rounded-full bg-accent-soft px-2 py-px text-xs font-medium">Recording</span>
+      {about.redacted && (
+        <span
+          className="rounded-full bg-warn-soft px-2 py-px text-xs font-medium text-warn"
+          title="What should not be shared was looked for and left out; nothing finds everything"
+        >
+          Redacted
+        </span>
+      )}
+      <StatusChip status={info.status} />
+      {!atEnd && <span className="text-xs text-muted">at this moment</span>}
+      <div className="ml-auto flex items-center gap-1 text-[13px] text-muted tabular-nums">
+        {tokens.total > 0 && (
+          <span className="mr-2" title="Tokens that were read and written, and what they cost, in all">
+            {short(tokens.total)} tokens
+            {cost_usd === undefined ? "" : ` · ${dollars(cost_usd)}`}
+          </span>
+        )}
+        <IconButton
+          icon={theme === "dark" ? "sun" : "moon"}
+          label={theme === "dark" ? "Light colours" : "Dark colours"}
+          onClick={toggleTheme}
+        />
+        <IconButton icon="help" label="Keys" keys="?" onClick={onHelp} />
+      </div>
+    </header>
+  );
+}
+
+export function rangeOf({ from, to, view }: About): string {
+  if (view === "effective") return `what was in force of ${plural(to - from, "event")}`;
+  return to - from > 1 ? `events ${from} to ${to - 1}` : plural(to - from, "event");
+}
+
+function whenOf(at: string): string {
+  const time = new Date(at);
+  return Number.isNaN(time.getTime())
+    ? at
+    : time.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+}

@@ -1,0 +1,189 @@
+import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { Conversation, type RowActions } from "@/components/conversation/list";
+import { marksOf, rowsOf } from "@/components/conversation/rows";
+import { RawEvents } from "@/components/events/raw-events";
+import { KeysHelp } from "@/components/keys-help";
+import { Panels, Tabs } from "@/components/session/panels";
+import { hiddenBy, onlyThread, ThreadBar } from "@/components/session/part";
+import { letGo } from "@/components/shell-focus";
+import { idleShare } from "@/components/transport/axis";
+import { Transport } from "@/components/transport/transport";
+import { ErrorBox, Loading, Notice } from "@/components/ui";
+import { Deck } from "@/data/player";
+import { useKeys } from "@/hooks/keys";
+import type { RawFilter } from "@/hooks/raw-events";
+import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";
+import { SourceContext } from "@/hooks/source";
+import type { Panel } from "@/router/search";
+import { Header } from "./header";
+import { deckOptions, readTape, sourceOf, type Tape } from "./tape";
+
+/** A session out of a file: the player of the screen, without a server behind it. */
+export function Recording() {
+  const [tape, setTape] = useState<Tape>();
+  const [error, setError] = useState<unknown>();
+  const [part, setPart] = useState("");
+  useEffect(() => {
+    readTape(document, (done, all) => setPart(all > 4 ? ` (${Math.round((100 * done) / all)}%)` : "")).then(
+      setTape,
+      setError,
+    );
+  }, []);
+  const source = useMemo(() => tape && sourceOf(tape), [tape]);
+  useEffect(letGo, []);
+  if (error !== undefined)
+    return (
+      <main className="mx-auto max-w-2xl p-8">
+        <ErrorBox error={error} />
+      </main>
+    );
+  if (!tape || !source) return <Loading what={`the recording${part}`} />;
+  return (
+    <SourceContext value={source}>
+      <Player tape={tape} />
+    </SourceContext>
+  );
+}
+
+/** Where the address wants to begin: #at=42. Without it, at the end. */
+function wantedAt(): number {
+  const at = Number(new URLSearchParams(location.hash.slice(1)).get("at") ?? Number.NaN);
+  return Number.isSafeInteger(at) && at >= 0 ? at : Number.MAX_SAFE_INTEGER;
+}
+
+const shownViews = ["conversation", "events"] as const;
+type Shown = (typeof shownViews)[number];
+const labels = { conversation: "Conversation", events: "Events" };
+
+function Player({ tape }: { tape: Tape }) {
+  const { about } = tape;
+  const { id } = about.session;
+  const deck = useMemo(() => new Deck(id, wantedAt(), deckOptions(tape)), [id, tape]);
+  const state = useSyncExternalStore(deck.subscribe, deck.get);
+  useEffect(() => {
+    deck.open();
+    return () => deck.close();
+  }, [deck]);
+
+  const { view, at } = state;
+  const [shown, show] = useState<Shown>("conversation");
+  const [panel, setPanel] = useState<Panel>("tools");
+  const [panelOpen, setPanelOpen] = useState(true);
+  const [thread, setThread] = useState<string>();
+  const [filter, setFilter] = useState<RawFilter>({});
+  const [help, setHelp] = useState(false);
+  const [cutChosen, setCut] = useState<boolean>();
+  const cut = cutChosen ?? idleShare(about.index.duration_ms, about.index.gaps) > 0.5;
+  const epoch = Date.parse(about.index.first_at ?? "") || state.timeMs;
+  const parts = useMemo(() => view && onlyThread(view, thread), [view, thread]);
+  const marks = useMemo(() => marksOf(about.index.markers, at, thread), [about, at, thread]);
+  const rows = useMemo(() => (parts ? rowsOf(parts, marks) : []), [parts, marks]);
+  const hidden = useMemo(() => hiddenBy(marks, deck), [marks, deck]);
+  const [selected, select] = useState<string>();
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const toggle = useCallback((key: string) => {
+    setOpen((o) => {
+      const next = new Set(o);
+      if (!next.delete(key)) next.add(key);
+      return next;
+    });
+  }, []);
+  const actions = useMemo<RowActions>(() => ({ onSeek: deck.seek, onUndo: () => {} }), [deck]);
+
+  const chosen = rows.find((r) => r.key === selected);
+  const walk = (by: number) => {
+    const i = rows.findIndex((r) => r.key === selected);
+    select(rows[i < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.max(0, Math.min(rows.length - 1, i + by))]?.key);
+  };
+  useGoKeys({ c: () => show("conversation"), e: () => show("events") });
+  usePlaybackKeys(deck, state);
+  useKeys({
+    a: () => setCut(!cut),
+    j: () => walk(1),
+    k: () => walk(-1),
+    Enter: () => (chosen?.kind === "tool" ? toggle(chosen.key) : false),
+    o: () => chosen && show("events"),
+    p: () => setPanelOpen((o) => !o),
+    "/": () => document.getElementById("event-search")?.focus(),
+    "?": () => setHelp(true),
+    Escape: () => {
+      if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
+      select(undefined);
+    },
+  });
+
+  if (state.error !== undefined && !view)
+    return (
+      <main className="mx-auto max-w-2xl p-8">
+        <ErrorBox error={state.error} />
+      </main>
+    );
+  if (!view) return <Loading what="the recording" />;
+  return (
+    <div className="flex h-full flex-col">
+      <Header about={about} info={view.session} atEnd={at >= state.head} onHelp={() => setHelp(true)} />
+      <main className="flex min-h-0 flex-1 flex-col">
+        <div className="bg-panel">
+          <Tabs
+            label="Views of the session"
+            names={shownViews}
+            labels={labels}
+            counts={{ events: state.head.toLocaleString("en") }}
+            current={shown}
+            onChange={show}
+          />
+        </div>
+        <div className="flex min-h-64 flex-1 basis-0">
+          {shown === "conversation" && (
+            <div className="flex min-w-0 flex-1 flex-col">
+              {thread && <ThreadBar name={thread} onAll={() => setThread(undefined)} />}
+              {rows.length === 0 ? (
+                <Notice title="Nothing has been said yet">At this moment the conversation was empty.</Notice>
+              ) : (
+                <Conversation
+                  rows={rows}
+                  epoch={epoch}
+                  actions={actions}
+                  selected={selected}
+                  onSelect={select}
+                  open={open}
+                  onToggle={toggle}
+                  following
+                  busy={state.seeking}
+                />
+              )}
+            </div>
+          )}
+          {shown === "events" && (
+            <RawEvents
+              id={id}
+              head={state.head}
+              at={at}
+              live={false}
+              epoch={epoch}
+              filter={filter}
+              onFilter={setFilter}
+              onSeek={deck.seek}
+              hidden={hidden}
+            />
+          )}
+          {panelOpen && shown === "conversation" && parts && (
+            <Panels
+              id={id}
+              view={{ ...parts, threads: view.threads }}
+              epoch={epoch}
+              head={state.head}
+              panel={panel}
+              onPanel={setPanel}
+              thread={thread}
+              onThread={setThread}
+              onSeek={deck.seek}
+            />
+          )}
+        </div>
+        <Transport deck={deck} state={state} cut={cut} onCut={setCut} recording />
+      </main>
+      {help && <KeysHelp onClose={() => setHelp(false)} recording />}
+    </div>
+  );
+}
