@@ -30,15 +30,23 @@ export function IconButton({
   label,
   keys,
   icon,
+  not,
   className = "",
   ...rest
-}: ComponentProps<"button"> & { label: string; keys?: string; icon: IconName }) {
+}: ComponentProps<"button"> & {
+  label: string;
+  keys?: string;
+  icon: IconName /** Why it cannot be used now. */;
+  not?: string;
+}) {
+  const name = keys ? `${label} (${keys})` : label;
   return (
     <button
       type="button"
       aria-label={label}
-      title={keys ? `${label} (${keys})` : label}
-      className={`inline-flex size-8 items-center justify-center rounded-md text-muted hover:bg-raised hover:text-text disabled:cursor-not-allowed disabled:opacity-40 ${className}`}
+      aria-disabled={not !== undefined || undefined}
+      title={not === undefined ? name : `${label}: ${not}`}
+      className={`inline-flex size-8 items-center justify-center rounded-md text-muted hover:bg-raised hover:text-text disabled:cursor-not-allowed disabled:opacity-40 aria-disabled:cursor-not-allowed aria-disabled:opacity-40 ${className}`}
       {...rest}
     >
       <Icon name={icon} />

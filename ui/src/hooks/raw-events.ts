@@ -9,6 +9,8 @@ export interface RawFilter {
   channel?: string;
   type?: string;
   q?: string;
+  /** Of those that fit, the ones from this offset on. */
+  from?: number;
 }
 
 /** Events are asked for in pages that begin at multiples of this. */
@@ -66,18 +68,16 @@ function useByOffset(id: string, head: number, range: { first: number; last: num
 function useFiltered(id: string, head: number, filter: RawFilter, wanted: boolean) {
   const source = useSource();
   const pages = useInfiniteQuery({
-    queryKey: ["events-filtered", id, filter.channel, filter.type],
+    queryKey: ["events-filtered", id, filter.channel, filter.type, filter.from],
     queryFn: ({ pageParam, signal }) =>
       source.events(id, { from: pageParam, limit: 500, channel: filter.channel, type: filter.type }, { signal }),
-    initialPageParam: 0,
+    initialPageParam: filter.from ?? 0,
     getNextPageParam: (p) => (p.next < p.head ? p.next : undefined),
     enabled: wanted,
   });
   const list = useMemo(() => {
-    const q = filter.q?.toLowerCase();
     const all = pages.data?.pages.flatMap((p) => p.events) ?? [];
-    const fits = all.filter((e) => !filter.channel || filter.channel.split(",").includes(e.channel));
-    return q ? fits.filter((e) => JSON.stringify(e).toLowerCase().includes(q)) : fits;
+    return fitting(all, { q: filter.q, channel: filter.channel });
   }, [pages.data, filter.q, filter.channel]);
   const behind = (pages.data?.pages.at(-1)?.next ?? 0) < head;
   const more = pages.hasNextPage
@@ -86,4 +86,13 @@ function useFiltered(id: string, head: number, filter: RawFilter, wanted: boolea
       ? () => void pages.refetch()
       : undefined;
   return { count: list.length, get: (i: number) => list[i], error: pages.error, more, busy: pages.isFetching };
+}
+
+/** Those that fit; the server always sends those of the session itself, too. */
+export function fitting(events: Event[], { channel, q }: RawFilter): Event[] {
+  const channels = channel?.split(",");
+  const text = q?.toLowerCase();
+  return events
+    .filter((e) => !channels || channels.includes(e.channel))
+    .filter((e) => !text || JSON.stringify(e).toLowerCase().includes(text));
 }

@@ -17,7 +17,7 @@ import { hiddenBy, onlyThread, ThreadBar } from "@/components/session/part";
 import { RewindDialog } from "@/components/session/rewind-dialog";
 import { idleShare } from "@/components/transport/axis";
 import { Transport } from "@/components/transport/transport";
-import { ErrorBox, Loading, Notice } from "@/components/ui";
+import { Button, ErrorBox, Loading, Notice } from "@/components/ui";
 import { api } from "@/data/api";
 import type { Permission } from "@/fold/types";
 import { type Deck, type DeckState, useDeck } from "@/hooks/deck";
@@ -60,7 +60,7 @@ function Session({ id }: { id: string }) {
   const { view, index, live, at } = state;
   const shown = search.view ?? "conversation";
   const panel = search.panel ?? "tools";
-  const [panelOpen, setPanelOpen] = useState(true);
+  const [panelOpen, setPanelOpen] = useState(() => isWide() || search.panel !== undefined);
   const [zen, setZen] = useZen();
   const [cutChosen, setCut] = useState<boolean>();
   const cut = cutChosen ?? idleShare(index?.duration_ms ?? 0, index?.gaps ?? []) > 0.5;
@@ -127,16 +127,36 @@ function Session({ id }: { id: string }) {
     );
   }, []);
   const undoMutate = undo.mutate;
+  const first = index?.invocations[0]?.invocation;
+  const noRewind = useCallback(
+    (invocation?: string) => {
+      if (!live) return "go live first";
+      if (!invocation) return "it belongs to no turn";
+      if (invocation === first) return "there is nothing before the first turn";
+      return undo.isPending ? "wait for what is under way" : undefined;
+    },
+    [live, first, undo.isPending],
+  );
+  const rewind = useCallback(
+    (invocation?: string) => {
+      const not = noRewind(invocation);
+      if (not) say(`It cannot be rewound to here: ${not}`);
+      else if (invocation) setDialog({ what: "rewind", invocation });
+    },
+    [noRewind],
+  );
   const actions = useMemo<RowActions>(
     () => ({
-      onRewind: live ? (invocation) => setDialog({ what: "rewind", invocation }) : undefined,
+      onRewind: rewind,
+      noRewind,
+      onCompare: (m) => void navigate({ to: "/compare", search: { a: id, at_a: m.offset, b: id } }),
       onFork: (offset) => setDialog({ what: "fork", at: offset }),
       onLink: link,
       onSeek: (offset) => deck.seek(offset),
       onUndo: () => undoMutate(undefined),
       onAnswer: (p: Permission, option) => api.answer(id, p, option),
     }),
-    [live, deck, id, link, undoMutate],
+    [deck, id, link, undoMutate, rewind, noRewind, navigate],
   );
 
   const lookFor = () => {
@@ -167,11 +187,7 @@ function Session({ id }: { id: string }) {
     o: () => chosen && set({ view: "events" }),
     y: () => link(at),
     m: () => mark.mutate(at - 1),
-    r: () => {
-      const invocation = (chosen && invocationOf(chosen)) ?? undefined;
-      if (!live || !invocation) return false;
-      return setDialog({ what: "rewind", invocation });
-    },
+    r: () => (chosen ? rewind(invocationOf(chosen)) : false),
     b: () => setDialog({ what: "fork", at: chosen ? chosen.offset + 1 : at }),
     R: () => document.getElementById("resume")?.click(),
     p: () => setPanelOpen((o) => !o),
@@ -209,15 +225,30 @@ function Session({ id }: { id: string }) {
         onReconnect={deck.reconnect}
         onExport={() => setDialog({ what: "export" })}
       />
-      <div className="not-zen bg-panel">
-        <Tabs
-          label="Views of the session"
-          names={views}
-          labels={viewLabels}
-          counts={{ events: state.head.toLocaleString("en") }}
-          current={shown}
-          onChange={(v) => set({ view: v === "conversation" ? undefined : v }, false)}
-        />
+      <div className="not-zen flex items-stretch bg-panel">
+        <div className="min-w-0 flex-1">
+          <Tabs
+            label="Views of the session"
+            names={views}
+            labels={viewLabels}
+            counts={{ events: state.head.toLocaleString("en") }}
+            current={shown}
+            onChange={(v) => set({ view: v === "conversation" ? undefined : v }, false)}
+          />
+        </div>
+        {shown === "conversation" && (
+          <div className="flex items-center border-b border-line px-2">
+            <Button
+              look="ghost"
+              className="h-7"
+              aria-pressed={panelOpen}
+              onClick={() => setPanelOpen((o) => !o)}
+              title="p"
+            >
+              Panel
+            </Button>
+          </div>
+        )}
       </div>
       {state.error !== undefined && (
         <div className="px-4 pt-2">
@@ -229,7 +260,7 @@ function Session({ id }: { id: string }) {
           <ErrorBox error={failed.error} onClose={() => failed.reset()} />
         </div>
       )}
-      <div className="flex min-h-64 flex-1 basis-0">
+      <div className="relative flex min-h-32 flex-1 basis-0">
         {shown === "conversation" && (
           <div ref={lines} className="flex min-w-0 flex-1 flex-col">
             {find.open && <FindBar find={find} />}
@@ -370,6 +401,9 @@ function useAtInUrl(
     return () => clearTimeout(t);
   }, [live, playing, live ? 0 : at, set]);
 }
+
+/** Whether there is room for a panel beside the conversation; else it is laid over it when asked for. */
+const isWide = () => matchMedia("(min-width: 64rem)").matches;
 
 /** Whether only the conversation is shown; the style sheet hides the rest. */
 function useZen() {

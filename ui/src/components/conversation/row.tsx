@@ -77,7 +77,7 @@ function Body({ row, open, onToggle, actions }: Props) {
 /** What can be done from here; seen at the row that is pointed at, has the focus or is selected. */
 function Actions({ row, actions, selected, all }: Props & { all: boolean }) {
   const invocation = invocationOf(row);
-  const rewinds = row.kind === "message" && actions.onRewind && invocation;
+  const rewinds = row.kind === "message" && actions.onRewind !== undefined;
   if (!all && !rewinds) return null;
   const after = (itemOf(row)?.end_offset ?? row.offset) + 1;
   return (
@@ -118,6 +118,7 @@ function Actions({ row, actions, selected, all }: Props & { all: boolean }) {
           label="Rewind to here"
           keys="r"
           icon="rewind"
+          not={actions.noRewind?.(invocation)}
           onClick={() => actions.onRewind?.(invocation)}
         />
       )}
@@ -179,10 +180,10 @@ function Jump({ row, newest, actions }: Props) {
   return (
     <div
       role="note"
-      className="my-2 flex items-center gap-3 rounded-md border border-dashed border-accent/60 bg-accent-soft/50 px-3 py-2 text-[13px]"
+      className="my-2 flex flex-wrap items-center gap-x-3 gap-y-1 rounded-md border border-dashed border-accent/60 bg-accent-soft/50 px-3 py-2 text-[13px]"
     >
       <Icon name={undo ? "undo" : "rewind"} className="text-accent" />
-      <span className="min-w-0 flex-1">
+      <span className="min-w-48 flex-1">
         <span className="font-medium">{undo ? "Undone" : (verbs[m.kind] ?? m.kind)}</span>
         <span className="text-muted">
           {undo
@@ -190,6 +191,20 @@ function Jump({ row, newest, actions }: Props) {
             : ` to offset ${to}: events ${to} to ${m.offset - 1} are hidden${m.thread && m.thread !== "main" ? ` in ${m.thread}` : ""}. The log keeps them.`}
         </span>
       </span>
+      {!undo && (
+        <Button
+          look="ghost"
+          onClick={() => actions.onSeek(m.offset)}
+          title="As it was before: playback, nothing changes"
+        >
+          Show hidden
+        </Button>
+      )}
+      {!undo && actions.onCompare && (
+        <Button look="ghost" onClick={() => actions.onCompare?.(m)}>
+          Compare
+        </Button>
+      )}
       {newest === m.offset && (
         <Button icon={undo ? "rewind" : "undo"} onClick={() => actions.onUndo()}>
           {undo ? "Redo" : "Undo"}

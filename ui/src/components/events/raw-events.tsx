@@ -1,10 +1,13 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState } from "react";
+import { query, sessionPath } from "@/data/api";
 import type { Event } from "@/fold/types";
-import { type RawFilter, useRawEvents } from "@/hooks/raw-events";
+import { fitting, type RawFilter, useRawEvents } from "@/hooks/raw-events";
+import { useSource } from "@/hooks/source";
 import { useSettled } from "@/hooks/tick";
 import { plural } from "../format";
 import { Button, ErrorBox, field, Notice } from "../ui";
+import { CopyButton } from "./copy";
 import { EventRow } from "./event-row";
 
 const channels = ["chunks", "toolCalls", "agentState", "workflow", "terminal", "presence", "session"];
@@ -36,7 +39,8 @@ export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter,
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const [range, setRange] = useState({ first: Math.max(0, at - 40), last: at + 40 });
   const filtered = Boolean(filter.channel || filter.type || filter.q);
-  const list = useRawEvents(id, head, filter, range);
+  const [from, setFrom] = useState(0);
+  const list = useRawEvents(id, head, { ...filter, from }, range);
   const virtual = useVirtualizer({
     count: list.count,
     getScrollElement: () => scroller.current,
@@ -48,6 +52,7 @@ export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter,
     },
   });
   const items = virtual.getVirtualItems();
+  const firstShown = virtual.range?.startIndex ?? 0;
   const lastShown = items.at(-1)?.index ?? 0;
 
   // Where the playhead is stays in sight, unless somebody looks elsewhere.
@@ -72,15 +77,20 @@ export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter,
     <div className="flex h-full min-w-0 flex-1 flex-col">
       <Filters filter={filter} onFilter={onFilter} />
       <div className="flex items-center gap-3 border-b border-line px-4 py-1 text-[13px] text-muted">
-        <span role="status">{filtered ? plural(list.count, "event fits", "events fit") : plural(head, "event")}</span>
+        <span role="status">
+          {filtered ? plural(list.count, "event fits", "events fit") : plural(head, "event")}
+          {filtered && from > 0 && ` from offset ${from.toLocaleString("en")}`}
+        </span>
         <label className="flex items-center gap-1.5">
           <input type="checkbox" checked={follow} onChange={(e) => setFollow(e.target.checked)} /> Follow the playhead
         </label>
+        <CopyAll id={id} filter={{ ...filter, from: filtered ? from : firstShown }} />
         <GoTo
           head={head}
           onGo={(n) => {
             setFollow(false);
-            if (!filtered) virtual.scrollToIndex(n, { align: "center" });
+            setFrom(n);
+            virtual.scrollToIndex(filtered ? 0 : n, { align: "start" });
           }}
         />
       </div>
@@ -206,10 +216,32 @@ function Filters({ filter, onFilter }: { filter: RawFilter; onFilter: (f: RawFil
   );
 }
 
+/** The most events that are copied at once. */
+const mostCopied = 1000;
+
+/** What is listed, for a terminal or a file. */
+function CopyAll({ id, filter: { channel, type, q, from } }: { id: string; filter: RawFilter }) {
+  const source = useSource();
+  const asked = { from, limit: mostCopied, channel, type };
+  const lines = async () => {
+    const { events } = await source.events(id, asked);
+    return fitting(events, { channel, q })
+      .map((e) => `${JSON.stringify(e)}\n`)
+      .join("");
+  };
+  const url = `${location.origin}${sessionPath(id, "events")}${query(asked)}`;
+  return (
+    <span className="ml-auto flex items-center">
+      <CopyButton text={lines}>Copy as NDJSON</CopyButton>
+      {!source.recording && <CopyButton text={() => `curl '${url}'`}>Copy curl</CopyButton>}
+    </span>
+  );
+}
+
 function GoTo({ head, onGo }: { head: number; onGo: (offset: number) => void }) {
   return (
     <form
-      className="ml-auto flex items-center gap-1.5"
+      className="flex items-center gap-1.5"
       onSubmit={(e) => {
         e.preventDefault();
         const n = Number(new FormData(e.currentTarget).get("offset"));
@@ -217,7 +249,7 @@ function GoTo({ head, onGo }: { head: number; onGo: (offset: number) => void }) 
       }}
     >
       <label className="flex items-center gap-1.5">
-        Offset <input name="offset" inputMode="numeric" className={`${field} h-6 w-20`} />
+        From offset <input name="offset" inputMode="numeric" className={`${field} h-6 w-20`} />
       </label>
       <Button type="submit" className="h-6">
         Go

@@ -62,8 +62,8 @@ export function SessionHeader({ id, info, entry, head, live, connection, onRecon
 
 const states: Record<Connection["state"], [words: string, className: string]> = {
   connecting: ["Connecting", "text-muted"],
-  live: ["Catching up", "text-run"],
-  "caught-up": ["Connected", "text-ok"],
+  live: ["Connected, catching up", "text-run"],
+  "caught-up": ["Connected, caught up", "text-ok"],
   reconnecting: ["Reconnecting", "text-warn"],
   failed: ["Not connected", "text-bad"],
   ended: ["Ended", "text-muted"],

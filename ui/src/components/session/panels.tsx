@@ -34,7 +34,7 @@ export function Panels(p: Props) {
   return (
     <aside
       aria-label="Beside the conversation"
-      className="hidden w-[22rem] shrink-0 flex-col border-l border-line bg-panel lg:flex"
+      className="flex w-[22rem] max-w-full shrink-0 flex-col border-l border-line bg-panel max-lg:absolute max-lg:inset-y-0 max-lg:right-0 max-lg:z-20 max-lg:shadow-lg"
     >
       <Tabs names={panels} labels={labels} counts={counts} current={p.panel} onChange={p.onPanel} label="Panels" />
       <div

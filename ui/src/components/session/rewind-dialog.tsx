@@ -1,7 +1,8 @@
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "@/data/api";
-import type { Snapshot } from "@/fold/types";
+import type { Json, Snapshot, ToolCall } from "@/fold/types";
+import { editOf } from "../conversation/edit-diff";
 import { brief, plural } from "../format";
 import { Button, Dialog, ErrorBox } from "../ui";
 import { putDraft } from "./composer";
@@ -19,15 +20,19 @@ interface Props {
 }
 
 /** Says what a rewind hides before it is done. */
-export function RewindDialog({ id, invocation, first, view, onClose, onDone, onFork }: Props) {
+export function RewindDialog({ id, invocation, first, view: now, onClose, onDone, onFork }: Props) {
+  const [before, hold] = useState<Snapshot>();
+  const view = before ?? now;
   const hidden = whatHides(view, invocation, undefined, first);
   const lanes = view.threads.length > 1;
   const [only, setOnly] = useState(false);
   const thread = only && hidden.thread ? hidden.thread : undefined;
   const shown = thread ? whatHides(view, invocation, thread, first) : hidden;
   const rewind = useMutation({
-    // The rewind may be followed before it is answered: then the view has the task no more.
+    // The rewind may be followed before it is answered: then nothing would be left to be hidden.
     mutationFn: (_task: string | undefined) => api.rewind(id, { before_invocation_id: invocation, thread }),
+    onMutate: () => hold(now),
+    onError: () => hold(undefined),
     onSuccess: (_, task) => {
       if (task) putDraft(id, task);
       onDone();
@@ -47,7 +52,11 @@ export function RewindDialog({ id, invocation, first, view, onClose, onDone, onF
             offset {shown.first}). The log keeps them, and Undo brings them back.
           </dd>
           <dt className="text-muted">Files</dt>
-          <dd>What tools have done outside of the session is not undone.</dd>
+          <dd>
+            What tools have done outside of the session is not undone.
+            {shown.files.length > 0 && <Edited files={shown.files} />}
+          </dd>
+          <StateChange id={id} first={shown.first} now={view.state?.value} />
           {shown.running > 0 && (
             <>
               <dt className="text-muted">Running</dt>
@@ -78,6 +87,50 @@ export function RewindDialog({ id, invocation, first, view, onClose, onDone, onF
   );
 }
 
+function Edited({ files }: { files: string[] }) {
+  return (
+    <>
+      {" "}
+      {plural(files.length, "file was", "files were")} edited and stay{files.length === 1 ? "s" : ""} as{" "}
+      {files.length === 1 ? "it is" : "they are"}:
+      <ul className="max-h-28 overflow-y-auto font-mono text-xs">
+        {files.map((f) => (
+          <li key={f} className="[overflow-wrap:anywhere]">
+            {f}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+/** Which members of the shared state will be others; nothing if there are none. */
+function StateChange({ id, first, now }: { id: string; first: number; now?: Json }) {
+  const then = useQuery({
+    queryKey: ["state-at", id, first],
+    queryFn: ({ signal }) => api.snapshot(id, { at: first, limit: 1 }, { signal }),
+    enabled: first > 0,
+  });
+  const keys = then.data ? changedKeys(then.data.state?.value, now) : [];
+  if (keys.length === 0) return null;
+  return (
+    <>
+      <dt className="text-muted">State</dt>
+      <dd className="[overflow-wrap:anywhere]">
+        {plural(keys.length, "member changes", "members change")} back: {brief(keys.join(", "), 200)}
+      </dd>
+    </>
+  );
+}
+
+/** The members of two states that are not the same. */
+export function changedKeys(a: Json | undefined, b: Json | undefined): string[] {
+  const of = (v: Json | undefined) => (v && typeof v === "object" && !Array.isArray(v) ? v : {});
+  const [x, y] = [of(a), of(b)];
+  const names = new Set([...Object.keys(x), ...Object.keys(y)]);
+  return [...names].filter((n) => JSON.stringify(x[n]) !== JSON.stringify(y[n]));
+}
+
 /** What is in force and began with the invocation, or after it. */
 export function whatHides(view: Snapshot, invocation: string, thread?: string, known?: number) {
   const lists = [view.messages, view.tool_calls, view.runs];
@@ -93,6 +146,17 @@ export function whatHides(view: Snapshot, invocation: string, thread?: string, k
     turns: new Set(messages.filter((m) => m.role === "user").map((m) => m.invocation)).size,
     messages: messages.filter((m) => m.role !== "tool" && m.role !== "reasoning").length,
     calls: after(view.tool_calls).length,
+    files: filesOf(after(view.tool_calls)),
     running: after(view.runs).filter((r) => r.status === "running").length,
   };
+}
+
+/** The files that calls have edited, as far as their arguments tell. */
+function filesOf(calls: ToolCall[]): string[] {
+  const path = ({ input: i }: ToolCall) =>
+    i && typeof i === "object" && !Array.isArray(i) && (i.content !== undefined || Array.isArray(i.edits))
+      ? (i.file_path ?? i.path ?? i.filePath)
+      : undefined;
+  const paths = calls.map((c) => editOf(c)?.path ?? path(c));
+  return [...new Set(paths.filter((p) => typeof p === "string"))];
 }

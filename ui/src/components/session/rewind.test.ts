@@ -3,7 +3,7 @@ import type { Branch, Snapshot } from "@/fold/types";
 import { diffLines } from "../conversation/edit-diff";
 import { treeOf } from "./branches";
 import { canResume } from "./composer";
-import { whatHides } from "./rewind-dialog";
+import { changedKeys, whatHides } from "./rewind-dialog";
 
 const at = "2026-01-05T12:00:00.000Z";
 const item = (offset: number, invocation: string, thread = "main") => ({
@@ -25,7 +25,10 @@ const view: Snapshot = {
     { ...item(9, "i2"), id: "e", role: "assistant", text: "2" },
     { ...item(12, "i3", "other"), id: "f", role: "user", text: "three" },
   ],
-  tool_calls: [{ ...item(10, "i2"), id: "t", name: "Bash", arguments: "" }],
+  tool_calls: [
+    { ...item(4, "i1"), id: "s", name: "Edit", arguments: "", input: { path: "before.go", new_string: "x" } },
+    { ...item(10, "i2"), id: "t", name: "Edit", arguments: "", input: { path: "a.go", new_string: "x" } },
+  ],
   runs: [{ ...item(13, "i3", "other"), status: "running" }],
   state: null,
   plan: null,
@@ -39,11 +42,17 @@ it("counts what a rewind hides before it is done", () => {
     turns: 2,
     messages: 3,
     calls: 1,
+    files: ["a.go"],
     running: 1,
   });
   expect(whatHides(view, "i2", "main")).toMatchObject({ turns: 1, messages: 2, calls: 1, running: 0 });
   expect(whatHides(view, "i2", undefined, 3)).toMatchObject({ first: 3, messages: 4 });
   expect(whatHides(view, "unknown")).toMatchObject({ messages: 0, calls: 0 });
+});
+
+it("names the members of the state that will be others", () => {
+  expect(changedKeys({ a: 1, b: [1], c: {} }, { a: 1, b: [2], d: null })).toEqual(["b", "c", "d"]);
+  expect(changedKeys(undefined, "text")).toEqual([]);
 });
 
 it("resumes only what was cut short and had begun", () => {

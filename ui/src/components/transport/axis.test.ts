@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { axisOf, idleShare } from "./axis";
+import { axisOf, idleShare, wholeSpan, zoom, zoomed } from "./axis";
 
 const iso = (ms: number) => new Date(ms).toISOString();
 const gap = (from: number, to: number) => ({ after_offset: 0, from: iso(from), to: iso(to), ms: to - from });
@@ -41,4 +41,16 @@ describe("axisOf", () => {
 it("knows how idle a session was", () => {
   expect(idleShare(100_000, [gap(0, 60_000)])).toBeCloseTo(0.6);
   expect(idleShare(0, [])).toBe(0);
+});
+
+it("zooms in where the pointer is, moves, and comes back to the whole", () => {
+  const near = zoom(wholeSpan, 0.5, 0.5);
+  expect(near).toEqual([0.25, 0.75]);
+  expect(zoom(near, 0, 0.5)).toEqual([0.25, 0.5]);
+  expect(zoom(near, 0.5, 1, 0.5)).toEqual([0.5, 1]);
+  expect(zoom(near, 0.5, 1, 3)).toEqual([0.5, 1]);
+  expect(zoom(near, 0.2, 5)).toBe(wholeSpan);
+  const axis = zoomed(axisOf(0, 1000, [], false), near);
+  expect([axis.place(250), axis.place(500), axis.place(1000)]).toEqual([0, 0.5, 1.5]);
+  expect(axis.time(0.5)).toBe(500);
 });

@@ -42,6 +42,27 @@ export function axisOf(from: number, to: number, gaps: Gap[], cut: boolean): Axi
   };
 }
 
+/** The part of an axis between two of its places. */
+export function zoomed(axis: Axis, [from, to]: Span): Axis {
+  const width = to - from;
+  if (width >= 1) return axis;
+  return { ...axis, place: (ms) => (axis.place(ms) - from) / width, time: (place) => axis.time(from + place * width) };
+}
+
+/** Two places of an axis, from 0 to 1. */
+export type Span = readonly [from: number, to: number];
+
+export const wholeSpan: Span = [0, 1];
+const narrowest = 1 / 2000;
+
+/** Another width, so that what is at a place of the span stays where it is; or the same, moved. */
+export function zoom([from, to]: Span, place: number, factor: number, move = 0): Span {
+  const width = Math.min(1, Math.max(narrowest, (to - from) * factor));
+  const start = from + place * (to - from - width) + move * width;
+  const left = Math.min(1 - width, Math.max(0, start));
+  return width >= 1 ? wholeSpan : [left, left + width];
+}
+
 interface Knot {
   t: number;
   x: number;

@@ -39,11 +39,12 @@ export function paintBar(canvas: HTMLCanvasElement, { index, axis, now, times }:
   const played = x(now);
   ctx.fillStyle = colour("--raised");
   ctx.fillRect(0, lane, width, height - lane);
-  paintGaps(ctx, axis, x, height, colour);
+  paintGaps(ctx, axis, x, { height, width }, colour);
   const box = { height, played, width };
   if (times) paintTimes(ctx, times, x, box, colour);
   else paintDensity(ctx, index, x, box, colour);
   paintMarkers(ctx, index.markers ?? [], x, height, colour);
+  if (played < -1 || played > width + 1) return; // the part that is seen is another one
   ctx.fillStyle = colour("--accent");
   ctx.fillRect(Math.max(0, Math.min(width - 2, played - 1)), 0, 2, height);
 }
@@ -52,11 +53,17 @@ type Colour = (name: string) => string;
 type X = (ms: number) => number;
 
 /** Idle times are hatched, and say how long they are where there is room. */
-function paintGaps(ctx: CanvasRenderingContext2D, axis: Axis, x: X, height: number, colour: Colour): void {
+function paintGaps(
+  ctx: CanvasRenderingContext2D,
+  axis: Axis,
+  x: X,
+  { width, height }: Pick<Box, "width" | "height">,
+  colour: Colour,
+): void {
   ctx.strokeStyle = colour("--strong");
   ctx.lineWidth = 1;
   for (const gap of axis.gaps) {
-    const [a, b] = [x(gap.from), x(gap.to)];
+    const [a, b] = [Math.max(-height, x(gap.from)), Math.min(width + height, x(gap.to))];
     if (b - a < 3) continue;
     ctx.save();
     ctx.beginPath();
@@ -102,8 +109,8 @@ function paintTimes(ctx: CanvasRenderingContext2D, times: Float64Array, x: X, bo
 }
 
 function paintDensity(ctx: CanvasRenderingContext2D, index: ReplayIndex, x: X, box: Box, colour: Colour): void {
-  const { from, width_ms: slot, counts } = index.density ?? { from: "", width_ms: 1, counts: [] };
-  const start = Date.parse(from);
+  const { from: began, width_ms: slot, counts } = index.density ?? { from: "", width_ms: 1, counts: [] };
+  const start = Date.parse(began);
   const most = Math.max(1, ...counts);
   const room = box.height - lane;
   const [done, coming] = [colour("--muted"), colour("--strong")];
@@ -111,8 +118,10 @@ function paintDensity(ctx: CanvasRenderingContext2D, index: ReplayIndex, x: X, b
   let reached = -1;
   counts.forEach((n, i) => {
     if (n === 0) return;
-    const left = Math.max(reached, Math.floor(x(start + i * slot)));
-    const right = Math.max(left + 2, Math.floor(x(start + (i + 1) * slot)) - 1);
+    const [from, to] = [x(start + i * slot), x(start + (i + 1) * slot)];
+    if (to < 0 || from > box.width) return;
+    const left = Math.max(reached, Math.floor(from));
+    const right = Math.max(left + 2, Math.floor(to) - 1);
     const h = 2 + (room - 4) * Math.sqrt(n / most);
     ctx.fillStyle = left <= box.played ? done : coming;
     ctx.fillRect(left, box.height - h, right - left, h);

@@ -2,7 +2,7 @@ import { type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
 import type { ReplayIndex } from "@/fold/types";
 import { useTheme } from "@/hooks/theme";
 import { brief, clock } from "../format";
-import type { Axis } from "./axis";
+import { type Axis, type Span, wholeSpan, zoom, zoomed } from "./axis";
 import { markerKinds, markerNear, paintBar } from "./paint";
 
 interface Props {
@@ -18,7 +18,9 @@ interface Props {
 /** A drag asks for a new place at most so often. */
 const dragMs = 50;
 
-export function SeekBar({ index, axis, now, times, words, onSeek }: Props) {
+export function SeekBar({ index, axis: whole, now, times, words, onSeek }: Props) {
+  const [span, setSpan] = useZoom(whole, now);
+  const axis = useMemo(() => zoomed(whole, span), [whole, span]);
   const ref = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
   const width = useWidth(ref);
@@ -29,6 +31,8 @@ export function SeekBar({ index, axis, now, times, words, onSeek }: Props) {
   useEffect(() => {
     if (ref.current) paintBar(ref.current, { index, axis, now, times });
   }, [index, axis, now, times, theme, width]);
+
+  useWheel(ref, setSpan);
 
   const placeOf = (e: PointerEvent) => {
     const box = e.currentTarget.getBoundingClientRect();
@@ -59,24 +63,63 @@ export function SeekBar({ index, axis, now, times, words, onSeek }: Props) {
     drag.current.on = false;
   };
   return (
-    <div
-      role="slider"
-      tabIndex={0}
-      aria-label="Position in the session"
-      aria-valuemin={0}
-      aria-valuemax={Math.round((axis.to - axis.from) / 1000)}
-      aria-valuenow={Math.round((now - axis.from) / 1000)}
-      aria-valuetext={words}
-      className="relative h-10 w-full cursor-pointer touch-none select-none"
-      onPointerDown={onDown}
-      onPointerMove={onMove}
-      onPointerUp={onUp}
-      onPointerLeave={() => setHover(undefined)}
-    >
-      <canvas ref={ref} className="absolute inset-0 h-full w-full" />
-      {hover !== undefined && <Hint place={hover} width={width} axis={axis} index={index} />}
+    <div className="relative">
+      <div
+        role="slider"
+        tabIndex={0}
+        aria-label="Position in the session"
+        aria-valuemin={0}
+        aria-valuemax={Math.round((axis.to - axis.from) / 1000)}
+        aria-valuenow={Math.round((now - axis.from) / 1000)}
+        aria-valuetext={words}
+        className="relative h-10 w-full cursor-pointer touch-none select-none"
+        onPointerDown={onDown}
+        onPointerMove={onMove}
+        onPointerUp={onUp}
+        onPointerLeave={() => setHover(undefined)}
+      >
+        <canvas ref={ref} className="absolute inset-0 h-full w-full" />
+        {hover !== undefined && <Hint place={hover} width={width} axis={axis} index={index} />}
+      </div>
+      {span !== wholeSpan && (
+        <button
+          type="button"
+          onClick={() => setSpan(() => wholeSpan)}
+          className="absolute top-3 right-1 rounded border border-line bg-panel px-1.5 text-xs"
+        >
+          {Math.round(1 / (span[1] - span[0]))}× zoom: show all
+        </button>
+      )}
     </div>
   );
+}
+
+/** The part of the bar that is seen. It goes along with the playhead. */
+function useZoom(axis: Axis, now: number) {
+  const [span, setSpan] = useState(wholeSpan);
+  const place = axis.place(now);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: who looks elsewhere may, until the playhead moves
+  useEffect(() => {
+    setSpan((s) => (place < s[0] || place > s[1] ? zoom(s, 0, 1, (place - s[0]) / (s[1] - s[0]) - 0.1) : s));
+  }, [now]);
+  return [span, setSpan] as const;
+}
+
+/** The wheel zooms, sideways it moves. React's own listener could not keep the page from scrolling. */
+function useWheel(ref: React.RefObject<HTMLElement | null>, set: (f: (s: Span) => Span) => void): void {
+  useEffect(() => {
+    const el = ref.current;
+    const onWheel = (e: WheelEvent) => {
+      if (e.ctrlKey) return; // the browser's own zoom
+      e.preventDefault();
+      const box = (e.currentTarget as HTMLElement).getBoundingClientRect();
+      const place = (e.clientX - box.left) / box.width;
+      if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) set((s) => zoom(s, 0, 1, e.deltaX / box.width));
+      else set((s) => zoom(s, place, 1.002 ** Math.max(-400, Math.min(400, e.deltaY))));
+    };
+    el?.addEventListener("wheel", onWheel, { passive: false });
+    return () => el?.removeEventListener("wheel", onWheel);
+  }, [ref, set]);
 }
 
 function Hint({ place, width, axis, index }: { place: number; width: number; axis: Axis; index: ReplayIndex }) {

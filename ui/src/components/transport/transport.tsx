@@ -106,7 +106,7 @@ function Behind({ state, to, onLive }: { state: DeckState; to: number; onLive: (
       <span className="rounded-full bg-accent-soft px-2 py-px text-xs font-medium">
         Playback (the agent is not called)
       </span>
-      <span className="text-muted tabular-nums">{clock(to - state.timeMs)} behind</span>
+      <span className="text-muted tabular-nums">{clock(to - state.timeMs)} behind live</span>
       <Button onClick={onLive} className="h-7">
         Go live <Kbd>L</Kbd>
       </Button>
