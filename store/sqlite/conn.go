@@ -21,7 +21,7 @@ var (
 		"synchronous(full)", // an acknowledged append has been fsynced
 		"fullfsync(1)",      // the same on macOS, where fsync alone does not reach the disk
 		"checkpoint_fullfsync(1)",
-		"wal_autocheckpoint(1000)",
+		"wal_autocheckpoint(4000)",
 		"journal_size_limit(67108864)", // a log that one huge append made is cut off again
 		"cache_size(-32768)",
 		"mmap_size(0)",

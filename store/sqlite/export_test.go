@@ -40,3 +40,9 @@ func (s *Store) WaitClean() {
 		runtime.Gosched()
 	}
 }
+
+// WaitIdle waits until nobody writes.
+func (s *Store) WaitIdle() {
+	s.writer.turn.Lock()
+	s.writer.turn.Unlock() //nolint:staticcheck // nothing is to be done in between
+}

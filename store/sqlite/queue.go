@@ -40,23 +40,27 @@ type queue struct {
 
 func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
 
-// push adds a request. It reports false if the queue is closed.
-func (q *queue) push(r *request) bool {
+// push adds a request. It reports false if the queue is closed, and whether the
+// caller has to see to it that somebody takes it: others have not been told.
+func (q *queue) push(r *request) (open, first bool) {
 	q.mu.Lock()
-	closed, first := q.closed, len(q.requests) == 0
+	defer q.mu.Unlock()
 	switch {
-	case closed:
+	case q.closed:
+		return false, false
 	case r.size >= bigSize:
 		q.big = append(q.big, r)
-		first = true
-	default:
-		q.requests = append(q.requests, r)
+		return true, true
 	}
-	q.mu.Unlock()
-	if first && !closed {
-		q.ring()
-	}
-	return !closed
+	q.requests = append(q.requests, r)
+	return true, len(q.requests) == 1
+}
+
+// waiting reports whether there are requests.
+func (q *queue) waiting() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.requests)+len(q.big) > 0
 }
 
 func (q *queue) ring() {
@@ -94,11 +98,18 @@ func (q *queue) close() {
 	q.ring()
 }
 
-// submit has a task written and waits until it is.
+// submit has a task written and waits until it is. While callers come one at a
+// time, each writes by himself: then nothing is handed from one goroutine to
+// another and back. When they come together, that is for [writer.run], for which
+// they gather.
 func (w *writer) submit(ctx context.Context, t task, size int) error {
 	r := &request{task: t, size: size, done: make(chan struct{})}
-	if !w.queue.push(r) {
+	open, first := w.queue.push(r)
+	if !open {
 		return errClosed()
+	}
+	if first && !w.lead() {
+		w.queue.ring()
 	}
 	select {
 	case <-r.done:

@@ -159,9 +159,12 @@ func (p *purge) after(w *writer) {
 	}
 }
 
+// pending reports whether step has something to do.
+func (p *purge) pending() bool { return len(p.gens) > 0 && !p.failed }
+
 // step removes a bit. It reports whether it is worth while to call it again.
 func (p *purge) step(w *writer) bool {
-	if len(p.gens) == 0 || p.failed {
+	if !p.pending() {
 		return false
 	}
 	p.groups = 0

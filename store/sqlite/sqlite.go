@@ -1,7 +1,7 @@
 // Package sqlite keeps sessions in a SQLite database in a folder of their own.
 // It is the default store.
 //
-// One goroutine writes. It takes all appends that wait at that moment, of all
+// One writes at a time. He takes all appends that wait at that moment, of all
 // sessions, decides them in memory, writes them in one transaction, and
 // acknowledges them when the disk has it: under load one fsync serves many.
 // Readers have connections of their own that cannot write, and never wait for

@@ -63,6 +63,8 @@ func (w *writer) settleTouches() error {
 
 // finish writes what is in memory only, after the last group.
 func (w *writer) finish() error {
+	w.turn.Lock()
+	defer w.turn.Unlock()
 	err := w.write([]*request{{task: ending{}}})
 	if err != nil {
 		return unwritten(err)

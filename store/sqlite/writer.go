@@ -4,17 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tapedeck/tapedeck"
 )
 
-// A writer is the one goroutine that changes the database. It takes what all
-// callers want written, decides it one after the other in memory, commits it in
-// one transaction, and tells them.
+// A writer changes the database. It takes what all callers want written, decides
+// it one after the other in memory, commits it in one transaction, and tells
+// them. Whoever holds turn does so: the goroutine of run, or a caller.
 type writer struct {
 	store *Store
 	queue *queue
+
+	crowded atomic.Bool // the newest group had several requests
+
+	turn sync.Mutex // of all that follows, but for mu and what it is held for
+
 	conn  *conn // nil after a failure: nobody knows what state it is in
 	cache *cache
 	ended chan struct{}
@@ -37,8 +44,11 @@ type writer struct {
 	maxLog  int64
 }
 
+// run writes what no caller does himself, until the queue is closed and empty.
 func (w *writer) run() {
 	defer close(w.ended)
+	w.turn.Lock()
+	defer w.turn.Unlock()
 	for {
 		group, more := w.queue.take()
 		switch {
@@ -48,12 +58,45 @@ func (w *writer) run() {
 			w.limitLog(group)
 			// Those who have just been told want to write again, most of
 			// them: let them, and the next group is as large as this one.
+			// For that the turn is kept.
 			runtime.Gosched()
 		case !more:
 			return
 		case !w.purge.step(w):
+			w.turn.Unlock()
 			<-w.queue.wake
+			w.turn.Lock()
 		}
+	}
+}
+
+// lead writes a group in the goroutine of a caller. It reports false if somebody
+// else is writing, or several callers were waiting the last time.
+func (w *writer) lead() bool {
+	if w.crowded.Load() || !w.turn.TryLock() {
+		return false
+	}
+	defer dieOfPanic()
+	group, _ := w.queue.take()
+	if len(group) > 0 { // else run was faster
+		w.handle(group)
+		w.limitLog(group)
+	}
+	rest := w.queue.waiting() || w.purge.pending()
+	w.turn.Unlock()
+	if rest {
+		w.queue.ring()
+	}
+	return true
+}
+
+// dieOfPanic ends the program, as a panic in the goroutine of run does. Somebody
+// above a caller may recover, and would go on with half a group.
+func dieOfPanic() {
+	if p := recover(); p != nil {
+		stack := debug.Stack()
+		go panic(fmt.Sprintf("%v\n\n%s", p, stack))
+		select {}
 	}
 }
 
@@ -73,6 +116,7 @@ func (w *writer) handle(group []*request) {
 		}
 		return
 	}
+	w.crowded.Store(len(group) > 1)
 	for _, r := range group {
 		close(r.done)
 	}

@@ -1,0 +1,64 @@
+package sqlite_test
+
+import (
+	"context"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store/sqlite"
+)
+
+// A witness notes in whose goroutine commits are made.
+type witness struct {
+	gate  *gate
+	mu    sync.Mutex
+	alone bool // the newest was made by a caller
+}
+
+func (w *witness) commit(commit func() error) error {
+	w.mu.Lock()
+	w.alone = strings.Contains(string(debug.Stack()), "sqlite.(*Store).Append")
+	w.mu.Unlock()
+	return w.gate.commit(commit)
+}
+
+// TestWhoIsAloneCommitsByHimself: a caller who comes while he commits is served
+// nevertheless, and callers who come together gather.
+func TestWhoIsAloneCommitsByHimself(t *testing.T) {
+	w := &witness{gate: newGate()}
+	s := open(t, t.TempDir(), sqlite.Options{Commit: w.commit})
+	create(t, s, "a")
+	appends := func() (alone bool) {
+		s.WaitIdle()
+		add(t, s, "a", 1)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.alone
+	}
+	for !appends() { // the goroutine that writes for several may look once more whether there is anything
+	}
+	before := w.gate.count()
+	w.gate.hold(func() { add(t, s, "a", 1) })
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			if _, err := s.Append(context.Background(), tapedeck.Append{Session: "a", Events: chunks(1)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	s.WaitQueued(2)
+	w.gate.open()
+	wg.Wait()
+	if n := w.gate.count() - before; n != 2 {
+		t.Errorf("the two who came together took %d commits with the one before", n)
+	}
+	if appends() {
+		t.Error("after a group of two a caller commits by himself")
+	}
+	for !appends() {
+	}
+}
