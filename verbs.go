@@ -114,6 +114,7 @@ type Rewound struct {
 	Offset    int64    `json:"offset"`              // of its event; -1 if there is none
 	To        int64    `json:"to_offset"`           // the first offset that was taken back
 	Thread    string   `json:"thread,omitempty"`    // "" for all
+	Undoes    string   `json:"undoes,omitempty"`    // of an undo: the marker of what it has taken back
 	Status    Status   `json:"status"`              // of the session by it
 	Cancelled []string `json:"cancelled,omitempty"` // the runs that were cancelled first
 }

@@ -14,6 +14,7 @@ type target struct {
 	thread string // "" for all
 	mark   string // how the id of its marker begins
 	idle   bool   // that it takes nothing back is no error
+	undoes string // the marker of the jump that it takes back; "" for none
 	say    func(tapedeck.Taking) tapedeck.Payload
 }
 
@@ -122,7 +123,7 @@ func (e *Engine) land(ctx context.Context, began *tapedeck.Session, t *target, a
 			})
 		if err == nil {
 			return tapedeck.Rewound{
-				Session: began.ID, Marker: taking.Marker, Offset: done.First, To: t.to, Thread: t.thread, Status: st.status,
+				Session: began.ID, Marker: taking.Marker, Offset: done.First, To: t.to, Thread: t.thread, Undoes: t.undoes, Status: st.status,
 			}, nil
 		}
 		if !errors.Is(err, errMoved) {

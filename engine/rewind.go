@@ -84,7 +84,7 @@ func undo(j tapedeck.Jump, thread string) target {
 	if thread == "" {
 		thread = j.Thread
 	}
-	return target{to: j.Offset, thread: thread, mark: "rew_", say: func(t tapedeck.Taking) tapedeck.Payload {
+	return target{to: j.Offset, thread: thread, mark: "rew_", undoes: j.Marker, say: func(t tapedeck.Taking) tapedeck.Payload {
 		return tapedeck.SessionRewoundData{Taking: t, ToOffset: j.Offset, Undoes: j.Marker}
 	}}
 }

@@ -50,6 +50,11 @@ func TestRewound(t *testing.T) {
 			if data = strings.ReplaceAll(data, p.invocations["b"], "INV"); ev.Type != tt.typ || data != tt.data {
 				t.Errorf("%s: got %s %s\nwant %s %s", tt.do, ev.Type, data, tt.typ, tt.data)
 			}
+			if strings.HasPrefix(tt.do, "undo") {
+				var undone struct{ Undoes string }
+				_ = json.Unmarshal(ev.Data, &undone)
+				tt.want.Undoes = undone.Undoes
+			}
 			tt.want.Session, tt.want.Marker = "s", p.markers[len(p.markers)-1]
 			if diff := cmp.Diff(tt.want, p.last); diff != "" {
 				t.Errorf("%s: (-want +got)\n%s", tt.do, diff)

@@ -153,6 +153,9 @@ func (e *env) printRewound(r *tapedeck.Rewound) error {
 	if r.Thread != "" {
 		where = fmt.Sprintf("thread %s of %s", r.Thread, r.Session)
 	}
+	if r.Undoes != "" {
+		where = "took back " + r.Undoes + ": " + where
+	}
 	_, err := fmt.Fprintf(e.stdout, "%s is as it was before offset %d\n", where, r.To)
 	if r.Marker == "" { // there was nothing to take back
 		return err

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -83,11 +84,26 @@ func (e *env) exitCode(err error) int {
 	return exitFailed
 }
 
-// printError prints one sentence and a hint.
+// printError prints one sentence and a hint, or with --json what the HTTP API
+// would answer.
 func (e *env) printError(err error) {
-	fmt.Fprintf(e.stderr, "tapedeck: %s\n", err)
 	var te *tapedeck.Error
-	if errors.As(err, &te) && te.Hint != "" {
+	known := errors.As(err, &te)
+	if e.json {
+		out := struct {
+			Kind    tapedeck.Kind `json:"kind,omitempty"`
+			Message string        `json:"message"`
+			Hint    string        `json:"hint,omitempty"`
+		}{Message: err.Error()}
+		if known {
+			out.Kind, out.Hint = te.Kind, te.Hint
+		}
+		b, _ := json.Marshal(map[string]any{"error": out}) // strings only
+		fmt.Fprintf(e.stderr, "%s\n", b)
+		return
+	}
+	fmt.Fprintf(e.stderr, "tapedeck: %s\n", err)
+	if known && te.Hint != "" {
 		fmt.Fprintf(e.stderr, "  %s\n", te.Hint)
 	}
 }

@@ -45,6 +45,28 @@ func chooseTerminal(src *Source) error {
 	return nil
 }
 
+// maxMarks is how many bookmarks of a session become markers of a recording.
+const maxMarks = 10_000
+
+// marks returns the labels of bookmarks by the event that they mark. They may
+// come long after it, and a recording has its markers in order of time.
+func marks(src *Source) (map[int64][]string, error) {
+	found, n := map[int64][]string{}, 0
+	for e, err := range src.all() {
+		if err != nil {
+			return nil, err
+		}
+		if e.Type != tapedeck.BookmarkAdded {
+			continue
+		}
+		if d, err := tapedeck.DecodeAs[tapedeck.BookmarkAddedData](e); err == nil && n < maxMarks {
+			found[d.Offset] = append(found[d.Offset], d.Label)
+			n++
+		}
+	}
+	return found, nil
+}
+
 // A cast writes the recording of one terminal.
 type cast struct {
 	*output
@@ -53,15 +75,25 @@ type cast struct {
 }
 
 // writeCast writes an asciicast of version 2. Its clock begins with the first
-// event of the terminal.
+// event of the terminal. Bookmarks at events since then are its markers.
 func writeCast(w *output, src *Source) error {
 	c := &cast{output: w}
+	marked, err := marks(src)
+	if err != nil {
+		return err
+	}
 	for e, err := range src.all() {
 		if err != nil {
 			return err
 		}
 		m := object(e.Data)
-		if e.Channel != tapedeck.ChannelTerminal || str(m["terminal"]) != src.Terminal {
+		ours := e.Channel == tapedeck.ChannelTerminal && str(m["terminal"]) == src.Terminal
+		for _, label := range marked[e.Offset] {
+			if !c.start.IsZero() {
+				c.line(e.Time.Sub(c.start), "m", label)
+			}
+		}
+		if !ours {
 			continue
 		}
 		if c.start.IsZero() {

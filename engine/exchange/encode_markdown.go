@@ -174,7 +174,11 @@ func (t *transcript) message(e *tapedeck.Event, m tapedeck.Members) {
 		kind = "thinking"
 	}
 	calls, _ := list(m["toolCalls"])
-	if s := plain(m["content"]); s != "" || len(calls) == 0 {
+	s := plain(m["content"])
+	if e.Erased() {
+		s = erased
+	}
+	if s != "" || len(calls) == 0 {
 		one := t.begin(e, kind, id, who)
 		one.text.WriteString(s)
 		one.done = true
@@ -194,9 +198,15 @@ func (t *transcript) add(e *tapedeck.Event, kind, id, delta string) {
 		one = t.begin(e, kind, id, "")
 		one.goesOn = true
 	}
+	if e.Erased() && !strings.HasSuffix(one.text.String(), erased) { // of many pieces it is said once
+		delta = erased
+	}
 	one.text.WriteString(delta)
 	t.bytes += len(delta)
 }
+
+// erased stands where what was said is gone.
+const erased = "*erased*"
 
 func (t *transcript) end(e *tapedeck.Event, kind, id string) {
 	if one := t.open[t.key(e, kind, id)]; one != nil {
@@ -213,6 +223,9 @@ func (t *transcript) result(e *tapedeck.Event, m tapedeck.Members) {
 		one.goesOn = true
 	}
 	s := plain(m["content"])
+	if e.Erased() {
+		s = erased
+	}
 	if why, ok := text(m["error"]); ok && why != "" {
 		s, one.failed = strings.TrimSpace(s+"\n"+why), true
 	}

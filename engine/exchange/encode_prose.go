@@ -56,7 +56,11 @@ func (t *transcript) entry(one *entry) {
 
 func (t *transcript) call(one *entry) {
 	if !one.goesOn {
-		t.string("\n### Tool ", codeSpan(one.who), "\n")
+		t.string("\n### Tool")
+		if one.who != "" { // else its name is gone
+			t.string(" ", codeSpan(one.who))
+		}
+		t.string("\n")
 	}
 	if args := one.text.String(); args != "" {
 		t.string("\n", block("json", pretty(args)))

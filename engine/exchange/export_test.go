@@ -311,13 +311,52 @@ func TestCastOfSeveral(t *testing.T) {
 
 // TestCastBothWays: a recording that is imported and exported again is the same.
 func TestCastBothWays(t *testing.T) {
-	in := "{\"version\":2,\"width\":80,\"height\":24,\"timestamp\":1767607200,\"title\":\"A title\"}\n[0.1, \"o\", \"a\\r\\n\"]\n[0.25, \"i\", \"x\"]\n[1.5, \"r\", \"100x50\"]\n[2, \"o\", \"\\u001b[0m<&>\"]\n"
+	in := "{\"version\":2,\"width\":80,\"height\":24,\"timestamp\":1767607200,\"title\":\"A title\"}\n[0.1, \"o\", \"a\\r\\n\"]\n[0.25, \"i\", \"x\"]\n[1.5, \"r\", \"100x50\"]\n[1.5, \"m\", \"see\"]\n[2, \"o\", \"\\u001b[0m<&>\"]\n"
 	sessions, _, err := imported(Auto, in, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := export(t, Asciicast, source(sessions[0])); got != in {
 		t.Errorf("got\n%swant\n%s", got, in)
+	}
+}
+
+// A bookmark stands where the event is that it marks, however late it was set.
+func TestCastHasBookmarks(t *testing.T) {
+	src := source(log(
+		`terminal.output {"terminal":"t","data":"a"}`, `terminal.output {"terminal":"t","data":"b"}`,
+		`bookmark.added {"offset":1,"label":"late"}`, `bookmark.added {"offset":0,"label":"before it begins"}`,
+		`terminal.output {"terminal":"t","data":"c"}`,
+	))
+	var got []string
+	for line := range strings.Lines(export(t, Asciicast, src)) {
+		if _, ev, ok := strings.Cut(line, ", "); ok && strings.HasPrefix(line, "[") {
+			got = append(got, strings.TrimSuffix(ev, "]\n"))
+		}
+	}
+	if want := []string{`"o", "a"`, `"m", "late"`, `"o", "b"`, `"o", "c"`}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestMarkdownOfWhatWasErased(t *testing.T) {
+	events := log(talk...)
+	for i := range events {
+		b, err := json.Marshal(events[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec, err := tapedeck.Record{Offset: events[i].Offset, Data: b}.Erase()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if events[i], err = rec.Event(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := export(t, Markdown, source(events))
+	if n := strings.Count(out, erased); n < 3 || strings.Contains(out, erased+erased) || strings.Contains(out, "``") && strings.Contains(out, "### Tool `") {
+		t.Errorf("%d times in %s", n, out)
 	}
 }
 
