@@ -32,19 +32,21 @@ type Narrator struct {
 	lanes  map[string]*lane
 	began  map[string]int // how often a sub-agent was begun, by its lane
 	tools  map[string]*tool
-	plan   string
-	board  board
 }
 
 // A lane is what one agent of the invocation has open.
 type lane struct {
 	run    string // the subagentRunId; "" for the agent itself
+	above  *lane  // of who started it; nil for the agent itself
 	name   string // as it is called here; "" for the agent itself
 	kind   kind   // of the message that is open; 0 for none
 	native string // its id as the agent gave it
 	id     string
 	spoken string // the id of the text message that was opened last
 	named  string // its id as the agent gave it
+	turn   int    // of a sub-agent
+	plan   string // as it was told last
+	board  board
 }
 
 type kind int
@@ -68,12 +70,28 @@ func (n *Narrator) Over() bool { return n.over }
 // Event yields an event of any type.
 func (n *Narrator) Event(p tapedeck.Payload) { n.put(tapedeck.NewEvent(p)) }
 
-func (n *Narrator) put(e tapedeck.Event) {
+// event yields an event of a lane.
+func (n *Narrator) event(l *lane, p tapedeck.Payload) { n.putIn(l, tapedeck.NewEvent(p)) }
+
+func (n *Narrator) put(e tapedeck.Event) { n.putIn(n.lanes[""], e) }
+
+func (n *Narrator) putIn(l *lane, e tapedeck.Event) {
 	if n.over {
 		return
 	}
-	e.Turn = n.Turn
+	if e.Turn = n.Turn; l.run != "" {
+		e.Turn = l.turn
+	}
 	n.over = !n.yield(e, nil)
+}
+
+// NextTurn says that another model call begins in a lane.
+func (n *Narrator) NextTurn(lane string) {
+	if l := n.lane(lane); l.run != "" {
+		l.turn++
+		return
+	}
+	n.Turn++
 }
 
 // Fail yields an error, which ends the run.
@@ -127,7 +145,7 @@ func (n *Narrator) stream(l *lane, k kind, native, delta string) {
 	if k == thought {
 		typ = tapedeck.ReasoningMessageContent
 	}
-	n.put(tapedeck.Event{Type: typ, Data: content("messageId", l.id, delta)})
+	n.putIn(l, tapedeck.Event{Type: typ, Data: content("messageId", l.id, delta)})
 }
 
 // content returns the data of a delta. There are many of them.
@@ -155,21 +173,21 @@ func (n *Narrator) beginMessage(l *lane, k kind, native string) {
 	if k == text {
 		l.id = n.id("m", native)
 		l.spoken, l.named = l.id, l.native
-		n.Event(tapedeck.TextMessageStartData{MessageID: l.id, Role: tapedeck.RoleAssistant, Attributed: by})
+		n.event(l, tapedeck.TextMessageStartData{MessageID: l.id, Role: tapedeck.RoleAssistant, Attributed: by})
 		return
 	}
 	l.id = n.id("r", native)
-	n.Event(tapedeck.ReasoningStartData{MessageID: l.id, Attributed: by})
-	n.Event(tapedeck.ReasoningMessageStartData{MessageID: l.id, Role: tapedeck.RoleReasoning, Attributed: by})
+	n.event(l, tapedeck.ReasoningStartData{MessageID: l.id, Attributed: by})
+	n.event(l, tapedeck.ReasoningMessageStartData{MessageID: l.id, Role: tapedeck.RoleReasoning, Attributed: by})
 }
 
 func (n *Narrator) endMessage(l *lane) {
 	switch l.kind {
 	case text:
-		n.Event(tapedeck.TextMessageEndData{MessageID: l.id})
+		n.event(l, tapedeck.TextMessageEndData{MessageID: l.id})
 	case thought:
-		n.Event(tapedeck.ReasoningMessageEndData{MessageID: l.id})
-		n.Event(tapedeck.ReasoningEndData{MessageID: l.id})
+		n.event(l, tapedeck.ReasoningMessageEndData{MessageID: l.id})
+		n.event(l, tapedeck.ReasoningEndData{MessageID: l.id})
 	}
 	l.kind = 0
 }
@@ -181,7 +199,7 @@ func (n *Narrator) Sign(lane, value string) bool {
 	if l.kind != thought {
 		return false
 	}
-	n.Event(tapedeck.ReasoningEncryptedValueData{Subtype: "message", EntityID: l.id, EncryptedValue: value})
+	n.event(l, tapedeck.ReasoningEncryptedValueData{Subtype: "message", EntityID: l.id, EncryptedValue: value})
 	return true
 }
 
@@ -219,7 +237,8 @@ func (n *Narrator) Lossy(reason string, bytes int) {
 }
 
 // Subagent begins a sub-agent, whose lane is named by the tool call that began
-// it. A lane that is there stays as it is. One that was ended is begun again, for
+// it, in the lane of the parent, or if that is "" in the one of the call. A lane
+// that is there stays as it is. One that was ended is begun again, for
 // some agents go on when their tool has answered.
 func (n *Narrator) Subagent(tool, name, description, parent string) {
 	if _, ok := n.lanes[tool]; ok {
@@ -229,14 +248,35 @@ func (n *Narrator) Subagent(tool, name, description, parent string) {
 	if n.began[tool]++; n.began[tool] > 1 {
 		id += "." + strconv.Itoa(n.began[tool])
 	}
-	d := tapedeck.SubagentStartedData{
-		SubagentRunID: id, Name: name, Description: description, ParentSubagentRunID: n.lane(parent).run,
+	t := n.tools[tool]
+	if t != nil && parent == "" {
+		parent = t.lane
 	}
-	if t := n.tools[tool]; t != nil {
+	above := n.lane(parent)
+	d := tapedeck.SubagentStartedData{SubagentRunID: id, Name: name, Description: description, ParentSubagentRunID: above.run}
+	if t != nil {
 		d.ParentToolCallID = t.id
 	}
-	n.lanes[tool] = &lane{run: id, name: id[len(n.prefix)+1:]}
-	n.Event(d)
+	n.lanes[tool] = &lane{run: id, above: above, name: id[len(n.prefix)+1:]}
+	n.event(above, d)
+}
+
+// Asked tells what a sub-agent was asked.
+func (n *Narrator) Asked(lane, text string) {
+	l := n.lane(lane)
+	if l.run == "" || text == "" {
+		return // what the agent itself was asked the log has
+	}
+	m := tapedeck.NewMessage(n.id("u", ""), tapedeck.RoleUser, text)
+	m.SubagentRunID = l.run
+	n.event(l, tapedeck.MessageAddedData{Message: m})
+}
+
+// Usage reports what a model call of a lane has used.
+func (n *Narrator) Usage(lane string, u tapedeck.UsageReportedData) {
+	l := n.lane(lane)
+	u.SubagentRunID = l.run
+	n.event(l, u)
 }
 
 // SubagentDone ends a sub-agent.
@@ -244,6 +284,11 @@ func (n *Narrator) SubagentDone(lane string, failed string) {
 	l, ok := n.lanes[lane]
 	if !ok || lane == "" {
 		return
+	}
+	for name, other := range n.lanes { // none outlives who has started it
+		if other.above == l {
+			n.SubagentDone(name, "")
+		}
 	}
 	n.endMessage(l)
 	for native, t := range n.tools {
@@ -253,10 +298,10 @@ func (n *Narrator) SubagentDone(lane string, failed string) {
 	}
 	delete(n.lanes, lane)
 	if failed != "" {
-		n.Event(tapedeck.SubagentErrorData{SubagentRunID: l.run, Message: failed})
+		n.event(l.above, tapedeck.SubagentErrorData{SubagentRunID: l.run, Message: failed})
 		return
 	}
-	n.Event(tapedeck.SubagentFinishedData{SubagentRunID: l.run})
+	n.event(l.above, tapedeck.SubagentFinishedData{SubagentRunID: l.run})
 }
 
 // Done ends what is open. It is for an agent that came to its end; what another

@@ -115,6 +115,31 @@ func TestNarrator(t *testing.T) {
 			`SUBAGENT_STARTED {"subagentRunId":"s.a.2","name":"scout","parentToolCallId":"c.a"}`, `SUBAGENT_ERROR {"subagentRunId":"s.a.2","message":"oh"}`,
 			`TEXT_MESSAGE_END {"messageId":"m.m"}`,
 		}},
+		{"a sub-agent has its turns, plan and usage", func(n *Narrator) {
+			n.NextTurn("")
+			n.Tool(Call{ID: "a"})
+			n.Subagent("a", "scout", "", "")
+			n.Asked("a", "look")
+			n.Asked("", "the log has it")
+			n.NextTurn("a")
+			n.NextTurn("a")
+			n.Tool(Call{ID: "p", Name: "TodoWrite", Lane: "a"})
+			n.Args("p", `{"todos":[{"content":"x"}]}`)
+			n.Called("p")
+			n.Plan(nil)
+			n.Usage("a", tapedeck.UsageReportedData{})
+			n.Subagent("p", "reader", "", "")
+			n.SubagentDone("a", "")
+		}, []string{
+			`TOOL_CALL_START {"toolCallId":"c.a","toolCallName":"tool"} 1`, `SUBAGENT_STARTED {"subagentRunId":"s.a","name":"scout","parentToolCallId":"c.a"} 1`,
+			`message.added {"message":{"id":"u1","role":"user","content":"look","subagentRunId":"s.a"}}`,
+			`TOOL_CALL_START {"toolCallId":"c.p","toolCallName":"TodoWrite","subagentRunId":"s.a"} 2`,
+			`TOOL_CALL_ARGS {"toolCallId":"c.p","delta":"{\"todos\":[{\"content\":\"x\"}]}"} 2`, `TOOL_CALL_END {"toolCallId":"c.p"} 2`,
+			`plan.updated {"entries":[{"content":"x","status":"pending"}],"subagentRunId":"s.a"} 2`, `plan.updated {"entries":[]} 1`,
+			`usage.reported {"subagentRunId":"s.a"} 2`,
+			`SUBAGENT_STARTED {"subagentRunId":"s.p","name":"reader","parentSubagentRunId":"s.a","parentToolCallId":"c.p"} 2`,
+			`SUBAGENT_FINISHED {"subagentRunId":"s.p"} 2`, `SUBAGENT_FINISHED {"subagentRunId":"s.a"} 1`, `TOOL_CALL_END {"toolCallId":"c.a"} 1`,
+		}},
 		{"an id that is too long", func(n *Narrator) { n.Say("", long, "1"); n.EndMessage(""); n.Say("", long, "2") }, []string{
 			`TEXT_MESSAGE_START {"messageId":"m.59b5a0f0ad1d0dec9ccc1a3af0c5cd1a","role":"assistant"}`,
 		}},

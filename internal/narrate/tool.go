@@ -41,7 +41,7 @@ func (n *Narrator) Tool(c Call) {
 		d.ParentMessageID = l.spoken
 	}
 	d.SubagentRunID, d.Metadata = l.run, c.Metadata
-	n.Event(d)
+	n.event(l, d)
 }
 
 // HasTool reports whether a call was begun.
@@ -68,7 +68,7 @@ func (n *Narrator) Args(id, delta string) {
 		return
 	}
 	t.args = append(t.args, delta...)
-	n.put(tapedeck.Event{Type: tapedeck.ToolCallArgs, Data: content("toolCallId", t.id, delta)})
+	n.putIn(n.lane(t.lane), tapedeck.Event{Type: tapedeck.ToolCallArgs, Data: content("toolCallId", t.id, delta)})
 }
 
 // Called says that the arguments of a call are complete. If it sets the plan, so
@@ -79,11 +79,12 @@ func (n *Narrator) Called(id string) {
 		return
 	}
 	t.called = true
-	n.Event(tapedeck.ToolCallEndData{ToolCallID: t.id})
+	l := n.lane(t.lane)
+	n.event(l, tapedeck.ToolCallEndData{ToolCallID: t.id})
 	if entries, ok := Todos(t.name, t.args); ok {
-		n.Plan(entries)
+		n.planIn(l, entries)
 	}
-	n.board.called(id, t.name, t.args)
+	l.board.called(id, t.name, t.args)
 	t.args = nil
 }
 
@@ -113,10 +114,11 @@ func (n *Narrator) Answered(id string, a Answer) {
 		}
 		d.Metadata[tapedeck.VendorKey] = json.RawMessage(`{"error":true}`)
 	}
-	d.SubagentRunID = n.lane(t.lane).run
-	n.Event(d)
-	if entries, changed := n.board.answered(id, a); changed {
-		n.Plan(entries)
+	l := n.lane(t.lane)
+	d.SubagentRunID = l.run
+	n.event(l, d)
+	if entries, changed := l.board.answered(id, a); changed {
+		n.planIn(l, entries)
 	}
 	if id == "" {
 		delete(n.tools, id) // the next without an id is another
@@ -124,16 +126,18 @@ func (n *Narrator) Answered(id string, a Answer) {
 }
 
 // Plan sets the plan, unless it is as it was.
-func (n *Narrator) Plan(entries []tapedeck.PlanEntry) {
+func (n *Narrator) Plan(entries []tapedeck.PlanEntry) { n.planIn(n.lanes[""], entries) }
+
+func (n *Narrator) planIn(l *lane, entries []tapedeck.PlanEntry) {
 	if entries == nil {
 		entries = []tapedeck.PlanEntry{}
 	}
-	e := tapedeck.NewEvent(tapedeck.PlanUpdatedData{Entries: entries})
-	if string(e.Data) == n.plan {
+	e := tapedeck.NewEvent(tapedeck.PlanUpdatedData{Entries: entries, Attributed: tapedeck.Attributed{SubagentRunID: l.run}})
+	if string(e.Data) == l.plan {
 		return
 	}
-	n.plan = string(e.Data)
-	n.put(e)
+	l.plan = string(e.Data)
+	n.putIn(l, e)
 }
 
 // Text returns the content of a message that is text.

@@ -87,6 +87,7 @@ func (u *claudeUsage) report(model string) tapedeck.UsageReportedData {
 
 // A lane is what is known of what the agent, or a sub-agent of it, is saying.
 type lane struct {
+	name      string
 	message   string              // the id of what is being said
 	streaming bool                // it comes in pieces; when it comes as a whole it was said
 	blocks    map[int]claudeBlock // that are open
@@ -99,6 +100,7 @@ type lane struct {
 type taskInput struct {
 	Type        string `json:"subagent_type"`
 	Description string `json:"description"`
+	Prompt      string `json:"prompt"`
 }
 
 func (s *stream) claude(raw json.RawMessage) bool {
@@ -134,13 +136,14 @@ func (s *stream) claude(raw json.RawMessage) bool {
 // for the first time.
 func (s *stream) laneOf(parent string) string {
 	if s.lanes[parent] == nil {
-		s.lanes[parent] = &lane{blocks: map[int]claudeBlock{}}
+		s.lanes[parent] = &lane{name: parent, blocks: map[int]claudeBlock{}}
 		if t := s.tasks[parent]; parent != "" {
 			name := t.Type
 			if name == "" {
 				name = "subagent"
 			}
 			s.n.Subagent(parent, name, t.Description, "")
+			s.n.Asked(parent, t.Prompt)
 		}
 	}
 	return parent
@@ -152,9 +155,7 @@ func (s *stream) claudeEvent(name string, e *claudeEvent) bool {
 	case "message_start":
 		l.message, l.streaming, l.model = e.Message.ID, true, e.Message.Model
 		clear(l.blocks)
-		if name == "" {
-			s.n.Turn++
-		}
+		s.n.NextTurn(name)
 		s.claudeUsed(l, e.Message.ID, e.Message.Usage)
 	case "content_block_start":
 		l.blocks[e.Index] = e.Block
@@ -231,8 +232,8 @@ func (s *stream) claudeSays(name string, m *claudeMessage) bool {
 	known := true
 	if !l.streaming {
 		l.model = m.Model
-		if name == "" && m.ID != l.message {
-			s.n.Turn++
+		if m.ID != l.message {
+			s.n.NextTurn(name)
 		}
 		l.message = m.ID
 	}
@@ -327,7 +328,7 @@ func (s *stream) claudeUsed(l *lane, message string, u *claudeUsage) {
 // flush reports the usage of the newest model call of a lane.
 func (s *stream) flush(l *lane) {
 	if u := s.takeUsage(l); u != nil {
-		s.use(*u)
+		s.use(l.name, *u)
 	}
 }
 
@@ -365,7 +366,7 @@ func (s *stream) claudeEnds(l *claudeLine) {
 		}
 	}
 	last.CostUSD = l.Cost
-	s.use(*last)
+	s.use("", *last)
 	why := l.Result
 	for _, e := range l.Errors {
 		why = e

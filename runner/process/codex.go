@@ -57,7 +57,7 @@ func (s *stream) codex(raw json.RawMessage) bool {
 		return json.Unmarshal(l.Item, &it) == nil && it.ID != "" && s.codexItem(&it, l.Type == "item.completed")
 	case "turn.completed":
 		u := l.Usage
-		s.use(tapedeck.UsageReportedData{TokenCounts: tapedeck.TokenCounts{
+		s.use("", tapedeck.UsageReportedData{TokenCounts: tapedeck.TokenCounts{
 			InputTokens: u.Input, OutputTokens: u.Output, CachedInputTokens: u.Cached,
 			CacheWriteInputTokens: u.CacheWrite, ReasoningTokens: u.Reasoning,
 		}})

@@ -88,7 +88,7 @@ func (s *stream) mappedUsage(l *Line, raw json.RawMessage) {
 	if json.Unmarshal(value(raw, l.Cost), &cost) == nil {
 		u.CostUSD = &cost
 	}
-	s.use(u)
+	s.use("", u)
 }
 
 // value returns what is where a pointer leads, nil if that is nowhere.

@@ -60,11 +60,11 @@ func harness(t testing.TB, files string) runnertest.Harness {
 		Endless:   *task("endless"),
 		Fail:      task("fail"),
 		Patience:  time.Minute,
-		Abilities: runnertest.Abilities{Tools: task("talk"), Plan: task("plan"), Usage: task("talk"), Resume: task("go on"), Remembers: "I remember"},
+		Abilities: runnertest.Abilities{Tools: task("talk"), Plan: task("plan"), Usage: task("talk"), Subagent: task("subagent"), Resume: task("go on"), Remembers: "I remember"},
 	}
 	if files == "control" {
 		h.Runner = scripted(t, files, process.Options{Dialect: "claude-control"})
-		h.Plan, h.Ask, h.Did = task("talk"), task("ask"), func() bool { _, err := os.Stat(did); return err == nil }
+		h.Subagent, h.Plan, h.Ask, h.Did = nil, task("talk"), task("ask"), func() bool { _, err := os.Stat(did); return err == nil }
 	}
 	return h
 }
@@ -200,6 +200,7 @@ func TestClaudeSubagent(t *testing.T) {
 		`TOOL_CALL_ARGS {"toolCallId":"c.t1","delta":"{\"subagent_type\":\"scout\",\"description\":\"look around\",\"prompt\":\"go\"}"}`,
 		`TOOL_CALL_END {"toolCallId":"c.t1"}`,
 		`SUBAGENT_STARTED {"subagentRunId":"s.t1","name":"scout","description":"look around","parentToolCallId":"c.t1"}`,
+		`message.added {"message":{"id":"u1","role":"user","content":"go","subagentRunId":"s.t1"}}`,
 		`TEXT_MESSAGE_START {"messageId":"m.s.t1/x1","role":"assistant","subagentRunId":"s.t1"}`,
 		`TEXT_MESSAGE_CONTENT {"messageId":"m.s.t1/x1","delta":"looking"}`,
 		`TEXT_MESSAGE_END {"messageId":"m.s.t1/x1"}`,

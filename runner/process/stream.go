@@ -126,16 +126,16 @@ func (s *stream) result(failed bool, why string) {
 	}
 }
 
-// use reports usage, if there was any.
-func (s *stream) use(u tapedeck.UsageReportedData) {
+// use reports usage in a lane, if there was any.
+func (s *stream) use(lane string, u tapedeck.UsageReportedData) {
 	for _, n := range []*int64{u.InputTokens, u.OutputTokens, u.TotalTokens} {
 		if n != nil && *n > 0 {
-			s.n.Event(u)
+			s.n.Usage(lane, u)
 			return
 		}
 	}
 	if u.CostUSD != nil && *u.CostUSD > 0 {
-		s.n.Event(u)
+		s.n.Usage(lane, u)
 	}
 }
 

@@ -17,6 +17,8 @@ type Abilities struct {
 	Plan  *tapedeck.Invocation // says what it is going to do
 	Usage *tapedeck.Invocation // reports what a call of its model has used
 
+	Subagent *tapedeck.Invocation // starts another agent, which says something
+
 	Ask *tapedeck.Invocation // asks whether it may do something, and ends by itself whatever the answer
 	Did func() bool          // reports whether that was done, by this harness; nil if nobody can tell
 
@@ -28,6 +30,7 @@ var abilityTests = []suiteTest{
 	{"its tool calls are whole", tools},
 	{"its plan is seen", plan},
 	{"what its model uses is reported", usage},
+	{"what its sub-agents say is theirs", subagents},
 	{"it does what is allowed", allowed},
 	{"it does not do what is denied", denied},
 	{"it does nothing that needs asking if nobody can be asked", unasked},
@@ -115,6 +118,40 @@ func usage(t *testing.T, h Harness) {
 		if err := json.Unmarshal(e.Data, &d); err != nil || d.InputTokens <= 0 && d.OutputTokens <= 0 {
 			t.Errorf("the usage is %s, %v", e.Data, err)
 		}
+	}
+}
+
+// subagents wants each to begin and to end, and what names it to be between: the
+// engine gives it a thread of its own.
+func subagents(t *testing.T, h Harness) {
+	in := need(t, h.Subagent)
+	events, err := h.collect(t, t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify(t, in, events)
+	open, spoke := map[string]bool{}, 0
+	for _, e := range events {
+		var d struct {
+			ID string `json:"subagentRunId"`
+		}
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			t.Fatalf("%s %s: %v", e.Type, e.Data, err)
+		}
+		switch {
+		case d.ID == "":
+		case e.Type == tapedeck.SubagentStarted:
+			open[d.ID] = true
+		case !open[d.ID]:
+			t.Errorf("%s %s: the sub-agent is not at work", e.Type, e.Data)
+		case e.Type == tapedeck.SubagentFinished, e.Type == tapedeck.SubagentError:
+			delete(open, d.ID)
+		case e.Type == tapedeck.TextMessageStart:
+			spoke++
+		}
+	}
+	if spoke == 0 || len(open) > 0 {
+		t.Errorf("sub-agents have said %d messages, and have not ended: %v", spoke, open)
 	}
 }
 

@@ -40,6 +40,8 @@ func (p parrot) act(ctx context.Context, in tapedeck.Invocation, say func(p tape
 			status = "soon"
 		}
 		say(tapedeck.PlanUpdatedData{Entries: []tapedeck.PlanEntry{{Content: "squawk", Status: status}}})
+	case "subagent":
+		p.delegate(say)
 	case "usage":
 		var d tapedeck.UsageReportedData
 		if p.flaw != "reports nothing" {
@@ -52,6 +54,23 @@ func (p parrot) act(ctx context.Context, in tapedeck.Invocation, say func(p tape
 		return false
 	}
 	return true
+}
+
+func (p parrot) delegate(say func(p tapedeck.Payload)) {
+	by := tapedeck.Attributed{SubagentRunID: "a"}
+	say(tapedeck.SubagentStartedData{SubagentRunID: "a", Name: "chick"})
+	if p.flaw == "speaks for its chick" {
+		by.SubagentRunID = ""
+	}
+	if p.flaw == "speaks too late" {
+		say(tapedeck.SubagentFinishedData{SubagentRunID: "a"})
+	}
+	say(tapedeck.TextMessageStartData{MessageID: "c", Attributed: by})
+	say(tapedeck.TextMessageContentData{MessageID: "c", Delta: "cheep"})
+	say(tapedeck.TextMessageEndData{MessageID: "c"})
+	if p.flaw != "speaks too late" {
+		say(tapedeck.SubagentFinishedData{SubagentRunID: "a"})
+	}
 }
 
 func (p parrot) ask(ctx context.Context, in tapedeck.Invocation, say func(p tapedeck.Payload)) {
@@ -148,7 +167,8 @@ func TestParrot(t *testing.T) {
 			Runner: parrot{flaw, did}, Text: "hello you", Bubble: true,
 			Abilities: runnertest.Abilities{
 				Tools: &tapedeck.Invocation{Task: "tools"}, Plan: &tapedeck.Invocation{Task: "plan"}, Usage: &tapedeck.Invocation{Task: "usage"},
-				Ask: &tapedeck.Invocation{Task: "ask"}, Did: did.Load,
+				Subagent: &tapedeck.Invocation{Task: "subagent"},
+				Ask:      &tapedeck.Invocation{Task: "ask"}, Did: did.Load,
 				Resume: &tapedeck.Invocation{Task: "resume"}, Remembers: "hello you",
 			},
 			Talk:    tapedeck.Invocation{Task: "talk"},
@@ -171,6 +191,8 @@ func TestFlaws(t *testing.T) {
 		"leaks":                      "what_it_yields_is_in_order_and_complete",
 		"loses a result":             "its_tool_calls_are_whole",
 		"has a plan of its own kind": "its_plan_is_seen",
+		"speaks for its chick":       "what_its_sub-agents_say_is_theirs",
+		"speaks too late":            "what_its_sub-agents_say_is_theirs",
 		"reports nothing":            "what_its_model_uses_is_reported",
 		"does not":                   "it_does_what_is_allowed",
 		"does it anyway":             "it_does_not_do_what_is_denied",

@@ -40,10 +40,11 @@ type step struct {
 	Result json.RawMessage `json:"result"` // tool; absent for a call that gets no answer
 	Failed bool            `json:"failed"` // tool: the result tells of a failure
 	Shows  string          `json:"shows"`  // tool: what its terminal shows while it works
+	Agent  string          `json:"agent"`  // tool: the sub-agent that it starts, which plays steps
 	Kind   tapedeck.Kind   `json:"kind"`   // error
 	Data   json.RawMessage `json:"data"`   // event
 
-	Steps []json.RawMessage `json:"steps"` // repeat, step
+	Steps []json.RawMessage `json:"steps"` // repeat, step, the agent of a tool
 
 	do    func(*player, *step) bool // plays it; resolved from the members above
 	steps []step                    // Steps, parsed
@@ -160,8 +161,10 @@ func (s *step) check() error {
 		return fmt.Errorf("the rate must be above 0")
 	case s.Set != nil && s.Set.Jitter != nil && (*s.Set.Jitter < 0 || *s.Set.Jitter > 1):
 		return fmt.Errorf("the jitter must be from 0 to 1")
-	case (s.Repeat != nil || s.Step != nil) != (len(s.Steps) > 0):
-		return fmt.Errorf(`"steps" belong to "repeat" and "step", and these need them`)
+	case s.Agent != "" && s.Tool == nil:
+		return fmt.Errorf(`an "agent" belongs to a "tool", which starts it`)
+	case (s.Repeat != nil || s.Step != nil || s.Agent != "") != (len(s.Steps) > 0):
+		return fmt.Errorf(`"steps" belong to "repeat", "step" and the "agent" of a tool, and these need them`)
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ type player struct {
 	prefix  string // of the ids it makes
 	ids     int
 	turn    int
-	round   int // of the innermost repetition, from 1
+	sub     string // the sub-agent that plays; "" for the agent itself
+	round   int    // of the innermost repetition, from 1
 	speed   float64
 	instant bool
 	rate    float64
@@ -54,6 +55,9 @@ func (p *player) emit(typ string, data any) bool {
 	b, err := json.Marshal(data)
 	if err != nil {
 		return p.refuse("%s: %v", typ, err)
+	}
+	if p.sub != "" && !strings.HasPrefix(typ, "SUBAGENT_") && !strings.HasSuffix(typ, "_CONTENT") && !strings.HasSuffix(typ, "_ARGS") {
+		b = fmt.Appendf(b[:len(b)-1], `,"subagentRunId":%q}`, p.sub) // all that is played has members
 	}
 	return p.yield(tapedeck.Event{Type: typ, Turn: p.turn, Data: b}, nil)
 }
@@ -155,7 +159,7 @@ func (p *player) tool(s *step) bool {
 	}
 	if !p.emit("TOOL_CALL_START", members{ToolCallID: id.ToolCallID, Name: *s.Tool}) ||
 		!p.stream(s, "TOOL_CALL_ARGS", id, pieces(args, argsPiece)) ||
-		!p.emit("TOOL_CALL_END", id) || !p.work(s, id.ToolCallID) {
+		!p.emit("TOOL_CALL_END", id) || !p.delegate(s, id.ToolCallID) || !p.work(s, id.ToolCallID) {
 		return false
 	}
 	if s.Result == nil {
@@ -168,6 +172,27 @@ func (p *player) tool(s *step) bool {
 		m.Metadata.Tapedeck.Error, m.Metadata.Tapedeck.Duration = s.Failed, s.MS
 	}
 	return p.emit("TOOL_CALL_RESULT", m)
+}
+
+// delegate plays the steps of the sub-agent that a tool starts, if it does.
+func (p *player) delegate(s *step, call string) bool {
+	if s.Agent == "" {
+		return true
+	}
+	d := map[string]string{"subagentRunId": p.newID("s"), "name": s.Agent, "parentToolCallId": call}
+	if p.sub != "" {
+		d["parentSubagentRunId"] = p.sub
+	}
+	if !p.emit("SUBAGENT_STARTED", d) {
+		return false
+	}
+	above, turn := p.sub, p.turn
+	p.sub, p.turn = d["subagentRunId"], 0
+	if !p.play(s.steps) {
+		return false
+	}
+	p.sub, p.turn = above, turn
+	return p.emit("SUBAGENT_FINISHED", map[string]string{"subagentRunId": d["subagentRunId"]})
 }
 
 // work passes the time of a tool, and lets its terminal show something meanwhile,

@@ -25,7 +25,11 @@ func TestRunner(t *testing.T) {
 			Text:    "One  two, three",
 			Endless: tapedeck.Invocation{Config: json.RawMessage(`{"script":"long"}`)},
 			Fail:    &tapedeck.Invocation{Config: json.RawMessage(`{"script":"fail"}`)},
-			Bubble:  true,
+			Abilities: runnertest.Abilities{
+				Subagent: new(steps(`{"tool":"Task","agent":"scout","steps":[{"turn":true},{"think":"so"},{"step":"s","steps":[{"say":"I look"}]},`+
+					`{"tool":"Task","agent":"reader","steps":[{"say":"I read"},{"plan":[{"content":"a","status":"pending"}]},{"usage":{"inputTokens":1}}],"result":"read"}],"result":"found"}`, `{"say":"Found"}`)),
+			},
+			Bubble: true,
 		}
 	})
 }
@@ -106,7 +110,7 @@ func TestSteps(t *testing.T) {
 			`0 x.y {"z":null}`,
 		}},
 		{"sleep and repeat", steps(`{"repeat":2,"steps":[{"sleep":30},{"repeat":1,"steps":[]},{"event":"e"}]}`), []string{
-			`error step 1, step 2: "steps" belong to "repeat" and "step", and these need them`,
+			`error step 1, step 2: "steps" belong to "repeat", "step" and the "agent" of a tool, and these need them`,
 		}},
 		{"rounds are counted", steps(`{"repeat":2,"steps":[{"sleep":30},{"step":"{{n}}","steps":[{"event":"e"}]}]}`), []string{
 			`30 STEP_STARTED {"stepName":"{{n}}"}`, `30 e `, `30 STEP_FINISHED {"stepName":"{{n}}"}`,
