@@ -2,6 +2,7 @@ package projection
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/view"
@@ -58,7 +59,8 @@ func (p *Projections) Branches(ctx context.Context, session string, at int64) ([
 	return view.Branches(family), p.same(ctx, &s)
 }
 
-// told returns the indexes of what began in the first of some sessions.
+// told returns the indexes of the first of some sessions, as far as they say what
+// began in each and is in force.
 func (p *Projections) told(ctx context.Context, lists ...[]tapedeck.Session) (map[string]view.Index, error) {
 	out := map[string]view.Index{}
 	for _, list := range lists {
@@ -66,11 +68,19 @@ func (p *Projections) told(ctx context.Context, lists ...[]tapedeck.Session) (ma
 			if len(out) >= maxTold {
 				return out, nil
 			}
-			x, err := p.indexFrom(ctx, &list[i], list[i].ForkedAt, list[i].Head)
+			s := &list[i]
+			x, err := p.indexFrom(ctx, s, s.ForkedAt, s.Head)
 			if err != nil {
 				return nil, err
 			}
-			out[list[i].ID] = x
+			t, err := p.timeline(ctx, new(folded), s) // a kept one is locked, by whoever may be waiting for us
+			if err != nil {
+				return nil, err
+			}
+			x.Invocations = slices.DeleteFunc(x.Invocations, func(v view.IndexedInvocation) bool {
+				return !t.Has(v.First, v.Thread, s.Head)
+			})
+			out[s.ID] = x
 		}
 	}
 	return out, nil

@@ -230,6 +230,7 @@ export const checks = {
     lab(async (page) => {
       await said(page).getByText("second answer").waitFor();
       await page.getByRole("tab", { name: "Branches" }).click();
+      await page.getByRole("button", { name: "As a list" }).click();
       await page.getByRole("link", { name: /first question/ }).click();
       await at(page, 2);
       await page.goBack();

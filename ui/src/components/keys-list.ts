@@ -100,6 +100,7 @@ export const keyGroups: [title: string, lines: KeyLine[]][] = [
       ["g s", "sessions", [["g s", "Sessions"]]],
       ["j k Enter", "in the list: next, previous, open"],
       ["x c", "in the list: mark, compare the marked"],
+      ["b c", "in the graph of branches: fork, compare"],
       ["/ Ctrl F", "find in the session, or search", [["/", "Find"]]],
       ["F3, with Shift", "next, previous of what was found"],
       ["Ctrl G", "go to a turn, an offset, a time", [["Ctrl+g", "Go to a turn, an offset, a time"]]],

@@ -249,7 +249,7 @@ export interface Branch {
   to: number;
   current?: boolean;
   ranges?: OffsetRange[];
-  invocations?: { invocation: string; thread: string; first: number; title?: string }[];
+  invocations?: { invocation: string; thread: string; first: number; last: number; title?: string }[];
   invocations_left_out?: number;
   title?: string;
   status?: Status;

@@ -324,7 +324,16 @@ function Session({ id }: { id: string }) {
         )}
         {shown === "branches" && (
           <div className="min-w-0 flex-1">
-            <Branches id={id} head={state.head} onUndo={(m) => undo.mutate(m)} busy={undo.isPending} />
+            <Branches
+              id={id}
+              head={state.head}
+              index={index}
+              at={live ? undefined : at}
+              onSeek={deck.seek}
+              onOpen={(moment) => set({ view: undefined, at: moment }, false)}
+              onUndo={(m) => undo.mutate(m)}
+              busy={undo.isPending}
+            />
           </div>
         )}
         {panelOpen && !zen && shown === "conversation" && parts && (

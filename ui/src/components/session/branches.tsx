@@ -1,8 +1,9 @@
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { api } from "@/data/api";
-import type { Branch } from "@/fold/types";
-import { useThrottled } from "@/hooks/tick";
+import { useState } from "react";
+import type { Branch, ReplayIndex } from "@/fold/types";
+import { useBranches } from "@/hooks/branches";
+import { Graph } from "../branches/graph";
+import { nameOf, treeOf } from "../branches/tree";
 import { plural } from "../format";
 import { Icon } from "../icons";
 import { StatusChip } from "../status";
@@ -11,17 +12,20 @@ import { Button, ErrorBox, Loading } from "../ui";
 interface Props {
   id: string;
   head: number;
+  index?: ReplayIndex;
+  /** The playhead; absent when it is live. */
+  at?: number;
+  onSeek: (at: number) => void;
+  /** Shows the conversation at a moment. */
+  onOpen: (at: number) => void;
   onUndo: (marker: string) => void;
   busy: boolean;
 }
 
 /** The tree of conversations that share a beginning with this one. */
-export function Branches({ id, head, onUndo, busy }: Props) {
-  const found = useQuery({
-    queryKey: ["branches", id, useThrottled(head, 1000)],
-    queryFn: ({ signal }) => api.branches(id, { signal }),
-    placeholderData: (old) => old,
-  });
+export function Branches({ id, head, index, at, onSeek, onOpen, onUndo, busy }: Props) {
+  const found = useBranches(id, head);
+  const [asList, setAsList] = useState(false);
   if (found.isPending) return <Loading what="the branches" />;
   if (found.isError)
     return (
@@ -29,16 +33,49 @@ export function Branches({ id, head, onUndo, busy }: Props) {
         <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
       </div>
     );
+  const { branches } = found.data;
+  return (
+    <div className="flex h-full flex-col">
+      <div className="flex items-center gap-3 border-b border-line px-4 py-2">
+        <h2 className="font-semibold">Branches</h2>
+        <p className="min-w-0 flex-1 truncate text-[13px] text-muted">
+          Sessions that share a beginning, and what was taken back in this one.
+          {branches.length >= most && ` It is a large family: not all of it is here.`}
+        </p>
+        <Button aria-pressed={asList} onClick={() => setAsList(!asList)}>
+          As a list
+        </Button>
+      </div>
+      {asList ? (
+        <List branches={branches} id={id} onUndo={onUndo} busy={busy} />
+      ) : (
+        <div className="min-h-0 flex-1">
+          <Graph
+            id={id}
+            branches={branches}
+            index={index}
+            at={at}
+            onSeek={onSeek}
+            onOpen={onOpen}
+            onUndo={onUndo}
+            busy={busy}
+          />
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** The server tells no more sessions of a family. */
+const most = 1000;
+
+function List({ branches, id, onUndo, busy }: { branches: Branch[] } & Pick<Props, "id" | "onUndo" | "busy">) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <section className="h-full overflow-auto p-6" aria-label="Branches" tabIndex={0}>
-      <h2 className="mb-1 font-semibold">Branches</h2>
-      <p className="mb-4 text-[13px] text-muted">
-        Sessions that share a beginning, and what was taken back in this one.
-      </p>
+    <section className="min-h-0 flex-1 overflow-auto p-4" aria-label="Branches" tabIndex={0}>
       <ul className="flex max-w-3xl flex-col">
-        {treeOf(found.data.branches).map(({ branch, depth }) => (
-          <li key={branch.id} style={{ paddingLeft: depth * 28 }} className="relative">
+        {treeOf(branches).map(({ branch, depth }) => (
+          <li key={branch.id} style={{ paddingLeft: Math.min(depth, 8) * 28 }} className="relative">
             <BranchRow branch={branch} depth={depth} asked={id} onUndo={onUndo} busy={busy} />
           </li>
         ))}
@@ -68,10 +105,10 @@ function BranchRow({
       <div className="flex flex-wrap items-center gap-2">
         {depth > 0 && <Icon name={taken ? "rewind" : "fork"} className="size-3.5 text-muted" />}
         {taken ? (
-          <span className="font-medium">Taken back{b.verb ? ` by ${wordOf(b.verb)}` : ""}</span>
+          <span className="font-medium">{nameOf(b)}</span>
         ) : (
           <Link to="/s/$id" params={{ id: b.session }} className="font-medium hover:underline">
-            {b.title || b.id}
+            {nameOf(b)}
           </Link>
         )}
         {b.status && <StatusChip status={b.status} />}
@@ -85,8 +122,12 @@ function BranchRow({
             Bring back
           </Button>
         )}
-        {!taken && !b.current && (
-          <Link to="/compare" search={{ a: asked, b: b.session }} className="text-[13px] text-accent hover:underline">
+        {!b.current && (
+          <Link
+            to="/compare"
+            search={taken ? { a: asked, at_a: b.to, b: asked } : { a: asked, b: b.session }}
+            className="text-[13px] text-accent hover:underline"
+          >
             Compare
           </Link>
         )}
@@ -107,27 +148,4 @@ function BranchRow({
       </ol>
     </div>
   );
-}
-
-function wordOf(verb: string): string {
-  return verb
-    .replace("session.", "")
-    .replace("rewound", "a rewind")
-    .replace("cleared", "a clear")
-    .replace("overwritten", "an overwrite");
-}
-
-/** Each branch after the one that it leaves, and so far to the right. */
-export function treeOf(branches: Branch[]): { branch: Branch; depth: number }[] {
-  const ids = new Set(branches.map((b) => b.id));
-  const out: { branch: Branch; depth: number }[] = [];
-  const seen = new Set<string>();
-  const add = (branch: Branch, depth: number) => {
-    if (seen.has(branch.id)) return;
-    seen.add(branch.id);
-    out.push({ branch, depth });
-    for (const b of branches) if (b.parent === branch.id) add(b, depth + 1);
-  };
-  for (const b of branches) if (!b.parent || !ids.has(b.parent)) add(b, 0);
-  return out;
 }

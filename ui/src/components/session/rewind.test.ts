@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Branch, Snapshot } from "@/fold/types";
+import { treeOf } from "../branches/tree";
 import { diffLines } from "../conversation/edit-diff";
-import { treeOf } from "./branches";
 import { canResume } from "./composer";
 import { changedKeys, whatHides } from "./rewind-dialog";
 

@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { Server, turn, until, visitor } from "./lab.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const said = (page) => page.getByRole("region", { name: "Conversation" });
+const graph = (page) => page.getByRole("tree", { name: /Graph of branches/ });
+
+/**
+ * A family: four turns of which the fourth was taken back and said anew, and
+ * a fork after the second. A turn is six events.
+ */
+async function family(check, path = "/s/s", options = {}) {
+  const server = await Server.start();
+  try {
+    await server.session({ id: "s", title: "The trunk", agent: "hello" });
+    for (let i = 1; i <= 4; i++) await server.append("s", turn(`i${i}`, `question ${i}`, `answer ${i}`));
+    await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i4" });
+    await server.append("s", turn("i5", "question 4, better", "a better answer"));
+    await server.call("POST", "/sessions/s/fork", { at: 13, id: "f", title: "The other way" });
+    await server.append("f", turn("j1", "question of the fork", "answer of the fork"));
+    const v = await visitor(server, options);
+    await v.page.goto(server.url + path);
+    await check(v.page, server, v);
+    await v.end();
+  } finally {
+    await server.stop();
+  }
+}
+
+async function at(page, offset) {
+  const position = page.getByText(/^event [\d,]+ of [\d,]+$/);
+  await until(
+    async () => (await position.innerText()).startsWith(`event ${offset} of`),
+    `the playhead is at ${offset}`,
+    () => page.url(),
+  );
+}
+
+/** What axe has against what is on the page. */
+async function faults(page) {
+  await page.addScriptTag({ content: axe });
+  const { violations } = await page.evaluate(() => window.axe.run());
+  return violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(", ")}`);
+}
+
+export const checks = {
+  "branches are drawn: forks leave where they were made, and what was taken back is there": () =>
+    family(async (page) => {
+      await graph(page).getByRole("treeitem").first().waitFor();
+      const names = await graph(page)
+        .getByRole("treeitem")
+        .evaluateAll((items) => items.map((i) => i.getAttribute("aria-label")));
+      assert.deepEqual(names, [
+        "question 1, turn 1, in The trunk",
+        "question 2, turn 2, in The trunk",
+        "question 3, turn 3, in The trunk",
+        "question 4, better, turn 4, in The trunk, the head, the playhead is here",
+        "question 4, turn 4, taken back by a rewind",
+        "question of the fork, turn 3, in The other way, the head",
+      ]);
+      const x = (name) =>
+        graph(page)
+          .getByRole("treeitem", { name })
+          .evaluate((g) => g.querySelector("circle").getAttribute("cx"));
+      assert.equal(await x(/^question 3/), await x(/^question of the fork/));
+      assert.equal(await x(/^question 4, better/), await x(/taken back/));
+    }, "/s/s?view=branches"),
+
+  "a click in the graph moves the playhead there, and Enter shows the conversation": () =>
+    family(async (page) => {
+      await graph(page)
+        .getByRole("treeitem", { name: /taken back/ })
+        .click();
+      await at(page, 20);
+      await graph(page)
+        .getByRole("treeitem", { name: /taken back.*the playhead is here/ })
+        .waitFor();
+      await page.keyboard.press("Enter");
+      await said(page).getByText("question 4", { exact: true }).waitFor();
+      assert.ok(!(await said(page).innerText()).includes("better"));
+      await page.goBack();
+      await graph(page)
+        .getByRole("treeitem", { name: /^question of the fork/ })
+        .dblclick();
+      await until(() => /\/s\/f\?at=/.test(page.url()), "the fork is open");
+      await said(page).getByText("question of the fork").waitFor();
+    }, "/s/s?view=branches"),
+
+  "the graph is walked by keyboard: arrows, b forks there, c compares": () =>
+    family(async (page, server) => {
+      const chosen = () => graph(page).locator("[aria-selected=true]").getAttribute("aria-label");
+      await graph(page).focus();
+      await until(async () => /better/.test(await chosen()), "it begins at the head");
+      for (const [key, name] of [
+        ["ArrowDown", /^question 4, turn 4, taken back/],
+        ["ArrowDown", /^question of the fork/],
+        ["ArrowUp", /taken back/],
+        ["ArrowUp", /better/],
+        ["ArrowLeft", /^question 3/],
+        ["ArrowLeft", /^question 2/],
+      ]) {
+        await page.keyboard.press(key);
+        await until(async () => name.test(await chosen()), `${key} goes to ${name}`, chosen);
+      }
+      await page.keyboard.press("b");
+      const dialog = page.getByRole("dialog", { name: "Fork here?" });
+      await dialog.getByRole("button", { name: "Fork", exact: true }).click();
+      await until(() => !/\/s\/s(\?|$)/.test(page.url()), "the new fork is open");
+      await said(page).getByText("answer 2").waitFor();
+      assert.equal((await server.call("GET", "/sessions/s")).head, 32);
+      await page.goto(`${server.url}/s/s?view=branches`);
+      await graph(page)
+        .getByRole("treeitem", { name: /taken back/ })
+        .waitFor();
+      await graph(page).focus();
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("c");
+      await until(() => /compare\?a=s.*b=s.*at_a=25|compare\?a=s&at_a=25&b=s/.test(page.url()), "compared", page.url);
+      await page.getByText("The first 3 turns are the same.").waitFor();
+    }, "/s/s?view=branches"),
+
+  "two hundred branches and a thousand turns are few elements": async () => {
+    const server = await Server.start();
+    await server.session({ id: "s", title: "Long" });
+    const all = Array.from({ length: 1000 }, (_, i) => turn(`i${i}`, `question ${i}`, "yes"));
+    for (let i = 0; i < 1000; i += 100) await server.append("s", all.slice(i, i + 100).flat());
+    for (let i = 0; i < 200; i += 20)
+      await Promise.all(
+        Array.from({ length: 20 }, (_, n) =>
+          server.call("POST", "/sessions/s/fork", {
+            at: 1 + 6 * (400 + ((i + n) % 10)),
+            id: `f${i + n}`,
+            title: `way ${i + n}`,
+          }),
+        ),
+      );
+    const v = await visitor(server);
+    await v.page.goto(`${server.url}/s/s?view=branches`);
+    const folded = graph(v.page).getByRole("treeitem", { name: /^\d+ turns, folded/ });
+    await folded.first().waitFor();
+    assert.ok((await v.page.locator("body *").count()) < 500);
+    const before = await graph(v.page).getByRole("treeitem").count();
+    await folded.first().click();
+    await until(async () => (await graph(v.page).getByRole("treeitem").count()) > before, "it is unfolded");
+    assert.ok((await v.page.locator("body *").count()) < 500);
+    await v.page.getByRole("region", { name: "Branches, drawn" }).evaluate((el) => el.scrollTo(0, el.scrollHeight));
+    await until(
+      async () => (await v.page.getByRole("link", { name: "Long" }).count()) === 0,
+      "the trunk is out of sight",
+    );
+    assert.ok((await v.page.getByRole("link", { name: /^way \d+$/ }).count()) > 5);
+    await v.end();
+    await server.stop();
+  },
+
+  "the graph has no fault that axe knows, light or dark": async () => {
+    for (const colorScheme of ["light", "dark"])
+      await family(
+        async (page) => {
+          await graph(page).focus();
+          await page.getByRole("button", { name: "Compare with the head" }).waitFor();
+          assert.deepEqual(await faults(page), []);
+        },
+        "/s/s?view=branches",
+        { colorScheme, bypassCSP: true },
+      );
+  },
+};
