@@ -121,6 +121,45 @@ export const checks = {
       await page.getByText("The first 3 turns are the same.").waitFor();
     }, "/s/s?view=branches"),
 
+  "where a conversation parts from others one goes to these, and back": () =>
+    family(async (page) => {
+      const here = page.getByRole("navigation", { name: "Branches from here" });
+      const label = () => here.getByRole("button", { name: /^Branch / }).getAttribute("aria-label");
+      // Forked after the second turn: a place of its own; taken back after the third.
+      await here.getByRole("button", { name: "Branch 2 of 2: The trunk" }).waitFor();
+      await here.getByRole("button", { name: "Branch 1 of 2: The trunk" }).waitFor();
+      await here.last().getByRole("button", { name: "Previous branch" }).click();
+      await said(page).getByText("answer 4").waitFor();
+      await at(page, 25);
+      await here.getByRole("button", { name: "Branch 1 of 2: Taken back by a rewind" }).waitFor();
+      await here.last().getByRole("button", { name: "Next branch" }).click();
+      await said(page).getByText("a better answer").waitFor();
+      await here
+        .first()
+        .getByRole("button", { name: /^Branch 1 of 2/ })
+        .click();
+      const menu = page.getByRole("menu", { name: "Branches" });
+      await menu.getByRole("menuitemradio", { name: /The other way question of the fork/ }).waitFor();
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Enter");
+      await said(page).getByText("answer of the fork").waitFor();
+      await until(async () => (await label()) === "Branch 2 of 2: The other way", "it says which one it is", label);
+      await here.getByRole("button", { name: "Previous branch" }).click();
+      await until(
+        () => /\/s\/s\?at=19/.test(page.url()),
+        "the same place in the trunk",
+        () => page.url(),
+      );
+      await said(page).getByText("answer 3").waitFor();
+    }),
+
+  "what was rewound is compared with what came instead": () =>
+    family(async (page) => {
+      await said(page).getByRole("link", { name: "Compare" }).click();
+      await page.getByText("The first 3 turns are the same.").waitFor();
+      await page.getByText("a better answer").first().waitFor();
+    }),
+
   "two hundred branches and a thousand turns are few elements": async () => {
     const server = await Server.start();
     await server.session({ id: "s", title: "Long" });

@@ -9,7 +9,7 @@ export function letGo(): () => void {
       e.detail > 0 &&
       at instanceof HTMLElement &&
       at.matches("button, a, summary, input[type=checkbox]") &&
-      !at.closest("dialog")
+      !at.closest("dialog, [role=menu]")
     )
       at.blur();
   };

@@ -1,6 +1,8 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { usePlaced } from "@/components/branches/placed";
+import { Partings } from "@/components/branches/switcher";
 import { Conversation, type RowActions } from "@/components/conversation/list";
 import { invocationOf, isFolded, isJump, marksOf, type Row, rowsOf } from "@/components/conversation/rows";
 import { RawEvents } from "@/components/events/raw-events";
@@ -85,6 +87,7 @@ function Session({ id }: { id: string }) {
   );
   const marks = useMemo(() => marksOf(index?.markers ?? [], at, thread), [index, at, thread]);
   const rows = useMemo(() => (parts ? rowsOf(parts, marks) : []), [parts, marks]);
+  const placed = usePlaced(id, index, rows, at);
   // Only the newest of all can be undone on its own.
   const newest = index?.markers.findLast(isJump)?.offset;
   const hidden = useMemo(() => hiddenBy(marks, deck), [marks, deck]);
@@ -272,19 +275,21 @@ function Session({ id }: { id: string }) {
                 </Notice>
               </div>
             ) : (
-              <Conversation
-                rows={rows}
-                epoch={epoch}
-                actions={actions}
-                newest={live ? newest : undefined}
-                selected={selected}
-                onSelect={select}
-                open={open}
-                onToggle={toggle}
-                following
-                busy={state.seeking}
-                earlier={earlier.left > 0 ? { n: earlier.left, load: earlier.load, busy: earlier.busy } : undefined}
-              />
+              <Partings value={placed}>
+                <Conversation
+                  rows={rows}
+                  epoch={epoch}
+                  actions={actions}
+                  newest={live ? newest : undefined}
+                  selected={selected}
+                  onSelect={select}
+                  open={open}
+                  onToggle={toggle}
+                  following
+                  busy={state.seeking}
+                  earlier={earlier.left > 0 ? { n: earlier.left, load: earlier.load, busy: earlier.busy } : undefined}
+                />
+              </Partings>
             )}
             <Composer
               id={id}
@@ -326,7 +331,6 @@ function Session({ id }: { id: string }) {
           <div className="min-w-0 flex-1">
             <Branches
               id={id}
-              head={state.head}
               index={index}
               at={live ? undefined : at}
               onSeek={deck.seek}

@@ -1,6 +1,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { Marker, Permission } from "@/fold/types";
+import { Switcher } from "../branches/switcher";
 import { Icon } from "../icons";
 import { RowView } from "./row";
 import type { Row } from "./rows";
@@ -122,6 +123,7 @@ export function Conversation(p: Props) {
                 className="absolute inset-x-0 px-4"
                 style={{ transform: `translateY(${v.start}px)` }}
               >
+                <Switcher row={row.key} />
                 <RowView
                   row={row}
                   epoch={p.epoch}
@@ -132,6 +134,7 @@ export function Conversation(p: Props) {
                   onToggle={p.onToggle}
                   onSelect={p.onSelect}
                 />
+                <Switcher row={row.key} below />
               </li>
             );
           })}

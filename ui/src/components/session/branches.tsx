@@ -11,7 +11,6 @@ import { Button, ErrorBox, Loading } from "../ui";
 
 interface Props {
   id: string;
-  head: number;
   index?: ReplayIndex;
   /** The playhead; absent when it is live. */
   at?: number;
@@ -23,8 +22,8 @@ interface Props {
 }
 
 /** The tree of conversations that share a beginning with this one. */
-export function Branches({ id, head, index, at, onSeek, onOpen, onUndo, busy }: Props) {
-  const found = useBranches(id, head);
+export function Branches({ id, index, at, onSeek, onOpen, onUndo, busy }: Props) {
+  const found = useBranches(id, index);
   const [asList, setAsList] = useState(false);
   if (found.isPending) return <Loading what="the branches" />;
   if (found.isError)
