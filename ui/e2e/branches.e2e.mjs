@@ -155,7 +155,7 @@ export const checks = {
 
   "what was rewound is compared with what came instead": () =>
     family(async (page) => {
-      await said(page).getByRole("link", { name: "Compare" }).click();
+      await said(page).getByRole("button", { name: "Compare" }).click();
       await page.getByText("The first 3 turns are the same.").waitFor();
       await page.getByText("a better answer").first().waitFor();
     }),

@@ -1,26 +1,31 @@
-import { useNavigate } from "@tanstack/react-router";
 import { createContext, type KeyboardEvent, useContext, useEffect, useRef, useState } from "react";
 import { brief } from "../format";
 import { Icon } from "../icons";
 import type { Placed, Way } from "./partings";
 
-/** The session on the page, and where it parts from others, by the keys of its rows. */
-export const Partings = createContext<{ id?: string; placed: ReadonlyMap<string, Placed> }>({ placed: new Map() });
+interface Parting {
+  /** Where the conversation on the page parts from others, by the keys of its rows. */
+  placed: ReadonlyMap<string, Placed>;
+  onGo: (to: Way) => void;
+}
+
+/** There are none where nobody says so: a recording knows of no other session. */
+export const Partings = createContext<Parting>({ placed: new Map(), onGo: () => undefined });
 
 /** Goes to the other ways that a conversation went on from a row, if it is where they part. */
 export function Switcher({ row, below }: { row: string; below?: boolean }) {
-  const placed = useContext(Partings).placed.get(row);
+  const { placed: all, onGo } = useContext(Partings);
+  const placed = all.get(row);
   if (!placed || placed.ways.length < 2 || placed.below !== (below ?? false)) return null;
-  return <Ways placed={placed} />;
+  return <Ways placed={placed} onGo={onGo} />;
 }
 
-function Ways({ placed: { ways, active } }: { placed: Placed }) {
-  const navigate = useNavigate();
+function Ways({ placed: { ways, active }, onGo }: { placed: Placed; onGo: (to: Way) => void }) {
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   const go = (to: Way | undefined) => {
     setOpen(false);
-    if (to) void navigate({ to: "/s/$id", params: { id: to.session }, search: { at: to.at } });
+    if (to) onGo(to);
   };
   const close = () => {
     setOpen(false);
