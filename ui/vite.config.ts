@@ -11,6 +11,7 @@ const server = process.env.TAPEDECK_URL ?? "http://127.0.0.1:4747";
 export default defineConfig({
   plugins: [react(), tailwindcss(), stamp()],
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
+  worker: { format: "es" },
   build: {
     outDir: "../web/dist",
     emptyOutDir: true,

@@ -1,8 +1,10 @@
-import { memo, useMemo } from "react";
+import { memo, type ReactNode, useMemo } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import remend from "remend";
 import { blocksOf } from "./blocks";
+import { languageOf } from "./code/language";
+import { useColouredText } from "./code/use-colours";
 
 // What agents write is not trusted: HTML stays text, links go only where people
 // expect, and pictures are not loaded but named.
@@ -26,9 +28,21 @@ const parts: Components = {
 };
 const plugins = [remarkGfm];
 
-const Block = memo(function Block({ text }: { text: string }) {
+function Code({ className, children }: { className?: string; children?: ReactNode }) {
+  const text = typeof children === "string" ? children : "";
+  const ref = useColouredText<HTMLElement>(text, languageOf(/language-(\S+)/.exec(className ?? "")?.[1]));
+  return <code ref={ref}>{children}</code>;
+}
+
+// What is still being written has no colours: it would be read anew with each word.
+const written: Components = {
+  ...parts,
+  code: ({ className, children }) => <Code className={className}>{children}</Code>,
+};
+
+const Block = memo(function Block({ text, open }: { text: string; open: boolean }) {
   return (
-    <ReactMarkdown remarkPlugins={plugins} components={parts} skipHtml={false}>
+    <ReactMarkdown remarkPlugins={plugins} components={open ? parts : written} skipHtml={false}>
       {text}
     </ReactMarkdown>
   );
@@ -37,12 +51,13 @@ const Block = memo(function Block({ text }: { text: string }) {
 /** Text as Markdown. While it streams, only its last block is read again. */
 export default function Markdown({ text, streaming }: { text: string; streaming: boolean }) {
   const blocks = useMemo(() => blocksOf(text), [text]);
+  const isOpen = (i: number) => streaming && i === blocks.length - 1;
   return (
     <div className="prose">
       {blocks.map((b, i) => (
         // Blocks do not change places: the text only grows.
         // biome-ignore lint/suspicious/noArrayIndexKey: see above
-        <Block key={i} text={streaming && i === blocks.length - 1 ? remend(b) : b} />
+        <Block key={i} open={isOpen(i)} text={isOpen(i) ? remend(b) : b} />
       ))}
     </div>
   );

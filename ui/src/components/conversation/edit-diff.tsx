@@ -1,4 +1,7 @@
+import { useMemo, useRef } from "react";
 import type { ToolCall } from "@/fold/types";
+import { type Language, languageOfFile } from "../code/language";
+import { useDiffColours } from "../code/use-diff-colours";
 
 export interface Edit {
   path: string;
@@ -34,12 +37,22 @@ export function diffLines(before: string[], after: string[]): { op: " " | "-" | 
   ];
 }
 
-const colours = { " ": "", "-": "bg-bad-soft text-bad", "+": "bg-ok-soft text-ok", "@": "text-muted" };
+const colours = { " ": "", "-": "bg-bad-soft", "+": "bg-ok-soft", "@": "text-muted" };
+const marks = { "-": "text-bad", "+": "text-ok" };
 
-export function DiffLines({ lines, label }: { lines: { op: string; text: string }[]; label: string }) {
+interface DiffProps {
+  lines: { op: string; text: string }[];
+  label: string;
+  language?: Language;
+}
+
+export function DiffLines({ lines, label, language }: DiffProps) {
+  const ref = useRef<HTMLDivElement>(null);
+  useDiffColours(ref, lines, language);
   return (
     // biome-ignore lint/a11y/useSemanticElements: no set of fields, but what has a name needs a role
     <div
+      ref={ref}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
       tabIndex={0}
       role="group"
@@ -52,7 +65,8 @@ export function DiffLines({ lines, label }: { lines: { op: string; text: string 
           key={i}
           className={`px-3 whitespace-pre-wrap [overflow-wrap:anywhere] ${colours[l.op as keyof typeof colours] ?? ""}`}
         >
-          {l.op} {l.text}
+          <span className={`select-none ${marks[l.op as keyof typeof marks] ?? ""}`}>{l.op} </span>
+          {l.text}
         </div>
       ))}
       {lines.length > 2000 && <div className="px-3 text-muted">{lines.length - 2000} more lines</div>}
@@ -61,10 +75,11 @@ export function DiffLines({ lines, label }: { lines: { op: string; text: string 
 }
 
 export function EditDiff({ edit }: { edit: Edit }) {
+  const lines = useMemo(() => diffLines(edit.before, edit.after), [edit]);
   return (
     <>
       <p className="mb-1 font-mono text-xs">{edit.path}</p>
-      <DiffLines lines={diffLines(edit.before, edit.after)} label={`changes of ${edit.path}`} />
+      <DiffLines lines={lines} label={`changes of ${edit.path}`} language={languageOfFile(edit.path)} />
     </>
   );
 }

@@ -1,5 +1,6 @@
 import { memo } from "react";
 import type { ToolCall } from "@/fold/types";
+import { type Language, languageOfFile } from "../code/language";
 import { brief, duration } from "../format";
 import { Icon } from "../icons";
 import { Plain, pretty } from "../json";
@@ -63,6 +64,7 @@ function ToolDetails({ call }: { call: ToolCall }) {
           <Plain
             text={call.input === undefined ? call.arguments : pretty(call.input)}
             label={`arguments of ${call.name}`}
+            language={call.input === undefined ? undefined : "json"}
           />
         )}
       </Part>
@@ -73,7 +75,11 @@ function ToolDetails({ call }: { call: ToolCall }) {
         name={call.status === "failed" ? "Output of the tool, which failed" : "Output"}
         wanted={call.result !== undefined}
       >
-        <Plain text={call.result?.text || "(nothing)"} label={`output of ${call.name}`} />
+        <Plain
+          text={call.result?.text || "(nothing)"}
+          label={`output of ${call.name}`}
+          language={outputLanguage(call)}
+        />
       </Part>
       {!call.result && <p className="text-muted">{noAnswer[call.status] ?? "No answer yet"}</p>}
     </div>
@@ -93,6 +99,18 @@ function Part({ name, wanted, children }: { name: string; wanted: boolean; child
       {children}
     </div>
   );
+}
+
+/** What a tool answers with, if that can be told: a file that it has read, a diff, or JSON. */
+export function outputLanguage(call: ToolCall): Language | undefined {
+  const text = call.result?.text ?? "";
+  if (/^(diff --git |--- \S)/.test(text)) return "diff";
+  const { input } = call;
+  if (/read|view|cat\b/i.test(call.name) && input && typeof input === "object" && !Array.isArray(input)) {
+    const path = input.file_path ?? input.path ?? input.filePath ?? input.file;
+    if (typeof path === "string") return languageOfFile(path);
+  }
+  return /^\s*[[{][\s\S]*[\]}]\s*$/.test(text) ? "json" : undefined;
 }
 
 /** What a call is about, on one line: the first text among its arguments. */
