@@ -45,6 +45,7 @@ func (e *Engine) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Append
 		if err := notDriven(s, events); err != nil {
 			return err
 		}
+		e.leases.note(s, events, e.options.Now())
 		return t.check(s)
 	})
 	t.release(err == nil)

@@ -65,6 +65,7 @@ type Engine struct {
 	views   views
 	id      string // owner of the runs that it starts
 	ledgers ledgers
+	leases  leases
 	rooms   *presence.Rooms
 	forget  []forget // see [Engine.OnErase]
 
@@ -101,6 +102,7 @@ func New(o Options) *Engine {
 	}
 	e := &Engine{options: o, store: o.Store, views: o.Views, id: tapedeck.NewID("eng_"), runs: map[string]*run{}}
 	e.life, e.die = context.WithCancel(context.Background())
+	e.leases = leases{since: o.Now(), heard: map[lessee]time.Time{}}
 	e.rooms = presence.New(0, e.hasLeft)
 	e.wg.Go(e.sweep)
 	return e

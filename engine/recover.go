@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -76,29 +75,4 @@ func (e *Engine) endRun(ctx context.Context, s *tapedeck.Session, r tapedeck.Ope
 		}
 		return nil
 	}).err
-}
-
-// sweep ends runs that are written from outside when nothing was heard of their
-// sessions for as long as a lease lasts.
-func (e *Engine) sweep() {
-	tick := time.NewTicker(max(e.options.Lease/4, time.Second))
-	defer tick.Stop()
-	for {
-		select {
-		case <-e.life.Done():
-			return
-		case <-tick.C:
-		}
-		if err := e.expireLeases(e.life); err != nil && e.life.Err() == nil {
-			e.options.Logger.Warn("runs whose lease has run out could not be ended; trying again", "error", err)
-		}
-	}
-}
-
-func (e *Engine) expireLeases(ctx context.Context) error {
-	end := errorEnd(tapedeck.CodeLeaseExpired, "nothing was heard of the agent for "+e.options.Lease.String(), tapedeck.StatusInterrupted)
-	_, err := e.endRuns(ctx, end, false, func(s *tapedeck.Session, r tapedeck.OpenRun) bool {
-		return r.Owner == "" && e.options.Now().Sub(s.Updated) > e.options.Lease
-	})
-	return err
 }
