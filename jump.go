@@ -1,6 +1,9 @@
 package tapedeck
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // A Jump is what an event says that takes others back: session.rewound,
 // session.cleared and session.overwritten. With it, what is in force in the
@@ -16,11 +19,17 @@ import "encoding/json"
 // The jumps of a session are linked from the newest, [Session.LastJump], to the
 // oldest, so that to know them all costs their number, not that of the events.
 type Jump struct {
-	Offset   int64  // of the event
-	To       int64  // at most Offset
-	Thread   string // the only one that goes back; "" for all
-	Marker   string // its id
-	Previous int64  // offset of the jump before it; 0 for none
+	Offset   int64    // of the event
+	To       int64    // at most Offset
+	Thread   string   // the only one that goes back; "" for all
+	Marker   string   // its id
+	Previous int64    // offset of the jump before it; 0 for none
+	With     []string // threads that go back with Thread
+}
+
+// Takes reports whether a thread goes back.
+func (j *Jump) Takes(thread string) bool {
+	return j.Thread == "" || j.Thread == thread || slices.Contains(j.With, thread)
 }
 
 // Jump returns what e says, if it takes others back.
@@ -31,14 +40,15 @@ func (e *Event) Jump() (Jump, bool) {
 		return Jump{}, false
 	}
 	var d struct {
-		Marker     string `json:"marker"`
-		Thread     string `json:"thread"`
-		ToOffset   int64  `json:"toOffset"`
-		FromOffset int64  `json:"fromOffset"`
-		Previous   int64  `json:"previous"`
+		Marker     string   `json:"marker"`
+		Thread     string   `json:"thread"`
+		ToOffset   int64    `json:"toOffset"`
+		FromOffset int64    `json:"fromOffset"`
+		Previous   int64    `json:"previous"`
+		With       []string `json:"with"`
 	}
 	_ = json.Unmarshal(e.Data, &d) // only the engine makes these; a member of another shape counts as absent
-	j := Jump{Offset: e.Offset, Thread: d.Thread, Marker: d.Marker, Previous: max(d.Previous, 0)}
+	j := Jump{Offset: e.Offset, Thread: d.Thread, Marker: d.Marker, Previous: max(d.Previous, 0), With: d.With}
 	switch e.Type {
 	case SessionRewound:
 		j.To = d.ToOffset

@@ -1,6 +1,7 @@
 package tapedeck
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,17 +15,17 @@ func TestJump(t *testing.T) {
 		e    Event
 		want Jump
 	}{
-		"rewound":     {at(9, SessionRewound, `{"marker":"m","toOffset":3,"previous":2}`), Jump{9, 3, "", "m", 2}},
-		"of a thread": {at(9, SessionRewound, `{"marker":"m","toOffset":3,"thread":"t"}`), Jump{9, 3, "t", "m", 0}},
-		"cleared":     {at(9, SessionCleared, `{"marker":"m"}`), Jump{9, 0, "", "m", 0}},
-		"overwritten": {at(9, SessionOverwritten, `{"marker":"m","fromOffset":4}`), Jump{9, 4, "", "m", 0}},
-		"ahead":       {at(9, SessionRewound, `{"toOffset":30}`), Jump{9, 9, "", "", 0}},
-		"below":       {at(9, SessionRewound, `{"toOffset":-3,"previous":-1}`), Jump{9, 0, "", "", 0}},
-		"a loop":      {at(9, SessionRewound, `{"toOffset":3,"previous":9}`), Jump{9, 3, "", "", 0}},
-		"nonsense":    {at(9, SessionCleared, `{"marker":5}`), Jump{9, 0, "", "", 0}},
+		"rewound":     {at(9, SessionRewound, `{"marker":"m","toOffset":3,"previous":2}`), Jump{9, 3, "", "m", 2, nil}},
+		"of a thread": {at(9, SessionRewound, `{"marker":"m","toOffset":3,"thread":"t"}`), Jump{9, 3, "t", "m", 0, nil}},
+		"cleared":     {at(9, SessionCleared, `{"marker":"m"}`), Jump{9, 0, "", "m", 0, nil}},
+		"overwritten": {at(9, SessionOverwritten, `{"marker":"m","fromOffset":4}`), Jump{9, 4, "", "m", 0, nil}},
+		"ahead":       {at(9, SessionRewound, `{"toOffset":30}`), Jump{9, 9, "", "", 0, nil}},
+		"below":       {at(9, SessionRewound, `{"toOffset":-3,"previous":-1}`), Jump{9, 0, "", "", 0, nil}},
+		"a loop":      {at(9, SessionRewound, `{"toOffset":3,"previous":9}`), Jump{9, 3, "", "", 0, nil}},
+		"nonsense":    {at(9, SessionCleared, `{"marker":5}`), Jump{9, 0, "", "", 0, nil}},
 	} {
 		got, ok := test.e.Jump()
-		if !ok || got != test.want {
+		if !ok || !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %v, %v", name, ok, cmp.Diff(test.want, got))
 		}
 	}

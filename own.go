@@ -207,11 +207,12 @@ type SessionRenamedData struct {
 
 // A Taking has the members of the events that take others back; see [Jump].
 type Taking struct {
-	Marker    string `json:"marker" shape:"id"`  // its own id, with which it can be undone
-	Thread    string `json:"thread,omitempty"`   // the only one that goes back; "" for all
-	Previous  *int64 `json:"previous,omitempty"` // offset of the event before it that takes others back; nil for none
-	Status    string `json:"status,omitempty"`   // the session's by it, see [Status]; "" leaves it
-	Resumable *bool  `json:"resumable,omitempty"`
+	Marker    string   `json:"marker" shape:"id"`  // its own id, with which it can be undone
+	Thread    string   `json:"thread,omitempty"`   // the only one that goes back; "" for all
+	With      []string `json:"with,omitempty"`     // threads that go back with it: those of the sub-agents that were started there
+	Previous  *int64   `json:"previous,omitempty"` // offset of the event before it that takes others back; nil for none
+	Status    string   `json:"status,omitempty"`   // the session's by it, see [Status]; "" leaves it
+	Resumable *bool    `json:"resumable,omitempty"`
 }
 
 // SessionRewoundData takes the session, or a thread, back to what it was before

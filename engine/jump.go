@@ -6,20 +6,63 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // A target is where a jump goes, and in which event it is said.
 type target struct {
 	to     int64
-	thread string // "" for all
-	mark   string // how the id of its marker begins
-	idle   bool   // that it takes nothing back is no error
-	undoes string // the marker of the jump that it takes back; "" for none
+	thread string   // "" for all
+	with   []string // the threads of sub-agents that go back with it
+	mark   string   // how the id of its marker begins
+	idle   bool     // that it takes nothing back is no error
+	undoes string   // the marker of the jump that it takes back; "" for none
 	say    func(tapedeck.Taking) tapedeck.Payload
 }
 
 // takes reports whether a run is in what goes back.
-func (t *target) takes(r *tapedeck.OpenRun) bool { return t.thread == "" || t.thread == r.Thread }
+func (t *target) takes(r *tapedeck.OpenRun) bool { return t.has(r.Thread) }
+
+func (t *target) has(thread string) bool {
+	return t.thread == "" || t.thread == thread || slices.Contains(t.with, thread)
+}
+
+// gather finds out which threads of sub-agents go back with the thread: those on
+// which something is in force now that was not then, or the other way round.
+func (e *Engine) gather(ctx context.Context, session string, t *target) error {
+	if t.thread == "" {
+		return nil
+	}
+	parents, last := map[string]string{}, [2]map[string]int64{{}, {}}
+	for i, at := range []int64{t.to, -1} { // then and now
+		s, err := e.views.Snapshot(ctx, session, view.Query{At: at, Limit: 1})
+		if err != nil {
+			return err
+		}
+		for _, th := range s.Threads {
+			parents[th.Name], last[i][th.Name] = th.Parent, th.Last
+		}
+	}
+	for name := range parents {
+		then, before := last[0][name]
+		now, after := last[1][name]
+		if (!before || !after || then != now) && name != t.thread && isUnder(parents, name, t.thread) {
+			t.with = append(t.with, name)
+		}
+	}
+	slices.Sort(t.with)
+	return nil
+}
+
+// isUnder reports whether a thread was started on another, or on one that was.
+func isUnder(parents map[string]string, thread, above string) bool {
+	for range len(parents) { // what was written from outside may go in circles
+		if thread = parents[thread]; thread == "" || thread == above {
+			break
+		}
+	}
+	return thread == above
+}
 
 // jump is what rewind, undo, overwrite and clear have in common, see
 // [tapedeck.Jump]. aim finds out where it goes.
@@ -37,6 +80,9 @@ func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tape
 	}
 	stopped, err := e.cancelRuns(ctx, &s, &t)
 	if err != nil {
+		return tapedeck.Rewound{}, err
+	}
+	if err := e.gather(ctx, session, &t); err != nil {
 		return tapedeck.Rewound{}, err
 	}
 	switch changes, err := e.changes(ctx, &s, &t); {
@@ -65,7 +111,7 @@ func (e *Engine) changes(ctx context.Context, s *tapedeck.Session, t *target) (b
 	if err != nil {
 		return false, err
 	}
-	for _, thread := range now.Threads(t.thread) {
+	for _, thread := range append(now.Threads(t.thread), t.with...) {
 		same := func(a, b tapedeck.OffsetRange) bool { return a.From == b.From && a.To == b.To }
 		if !slices.EqualFunc(now.Ranges(thread, t.to), now.Ranges(thread, head.Head), same) {
 			return true, nil
@@ -78,7 +124,15 @@ func (e *Engine) changes(ctx context.Context, s *tapedeck.Session, t *target) (b
 func (e *Engine) cancelRuns(ctx context.Context, s *tapedeck.Session, t *target) ([]string, error) {
 	var waits []func() (tapedeck.Cancelled, error)
 	for _, r := range s.Runs {
-		if t.takes(&r) {
+		above, sub := elder(s.Runs, &r)
+		switch {
+		case !t.takes(&r), sub && t.takes(&above):
+		case sub:
+			if err := e.canEnd(s, &r); err != nil {
+				return nil, err
+			}
+			fallthrough
+		default:
 			waits = append(waits, e.cancelRun(ctx, s, r)) // all at once: an agent may take its time to stop
 		}
 	}
@@ -100,7 +154,7 @@ var errMoved = errors.New("the session has gone on")
 
 // land appends the jump, unless what it was meant for has changed since began.
 func (e *Engine) land(ctx context.Context, began *tapedeck.Session, t *target, actor string) (tapedeck.Rewound, error) {
-	taking := tapedeck.Taking{Marker: tapedeck.NewID(t.mark), Thread: t.thread}
+	taking := tapedeck.Taking{Marker: tapedeck.NewID(t.mark), Thread: t.thread, With: t.with}
 	if began.LastJump > 0 {
 		taking.Previous = &began.LastJump
 	}

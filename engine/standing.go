@@ -43,11 +43,11 @@ func (e *Engine) standingAfter(ctx context.Context, s *tapedeck.Session, t *targ
 	if t.thread == "" {
 		return e.standingAt(ctx, s.ID, t.to)
 	}
-	others, err := e.newestRun(ctx, s.ID, s.Head, func(thread string) bool { return thread != t.thread })
+	others, err := e.newestRun(ctx, s.ID, s.Head, func(thread string) bool { return !t.has(thread) })
 	if err != nil {
 		return standing{}, err
 	}
-	own, err := e.newestRun(ctx, s.ID, t.to, func(thread string) bool { return thread == t.thread })
+	own, err := e.newestRun(ctx, s.ID, t.to, t.has)
 	if err != nil || others.at > own.at || own.status == tapedeck.StatusIdle {
 		return others, err
 	}

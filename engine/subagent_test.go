@@ -331,3 +331,96 @@ func TestDeltasOfSubagentsAreJoined(t *testing.T) {
 		}
 	})
 }
+
+// begins starts a sub-agent that comes to its end.
+func begins(_ context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
+	say("SUBAGENT_STARTED", `{"subagentRunId":"a","name":"scout"}`)
+	say("SUBAGENT_STARTED", `{"subagentRunId":"n","name":"reader","parentSubagentRunId":"a"}`)
+	say("TEXT_MESSAGE_START", `{"messageId":"m-`+in.ID+`","role":"assistant","subagentRunId":"n"}`)
+	say("TEXT_MESSAGE_CONTENT", `{"messageId":"m-`+in.ID+`","delta":"read"}`)
+	say("TEXT_MESSAGE_END", `{"messageId":"m-`+in.ID+`"}`)
+	say("SUBAGENT_FINISHED", `{"subagentRunId":"n"}`)
+	say("SUBAGENT_FINISHED", `{"subagentRunId":"a"}`)
+	return nil
+}
+
+// A thread that goes back takes the threads of the sub-agents with it that were
+// started in what goes back, and has them back when it comes back.
+func TestJumpsTakeSubagentsAlong(t *testing.T) {
+	inBubble(t, begins, func(w *world) {
+		w.create("s")
+		first, second := w.turn("s", "bot", ""), w.turn("s", "bot", "")
+		w.turn("s", "bot", "side")
+		has := func(what string, want int) {
+			w.Helper()
+			all, _ := w.threads("s")
+			n := 0
+			for _, th := range all.Threads {
+				if tapedeck.IsSubThread(th.Name) {
+					n++
+				}
+			}
+			if n != want {
+				w.Errorf("%s there are %d threads of sub-agents, want %d: %+v", what, n, want, all.Threads)
+			}
+		}
+		has("at first", 6)
+		undo := func(what string, back int) {
+			w.Helper()
+			if _, err := w.Undo(w.Context(), tapedeck.Undo{Session: "s"}); err != nil {
+				w.Errorf("%s: %v", what, err)
+			}
+			has("after the undo of "+what, back)
+		}
+		rewound := func(what string, want int, _ tapedeck.Rewound, err error) {
+			w.Helper()
+			w.must(err)
+			has("after "+what, want)
+		}
+		r, err := w.Rewind(w.Context(), tapedeck.Rewind{Session: "s", BeforeInvocation: second.Invocation, Thread: "main"})
+		rewound("a rewind of the thread", 4, r, err)
+		undo("a rewind of the thread", 6)
+		r, err = w.Clear(w.Context(), tapedeck.Clear{Session: "s", Thread: "main"})
+		rewound("a clear of the thread", 2, r, err)
+		w.turn("s", "bot", "")
+		has("after more", 4)
+		undo("a clear of the thread", 6)
+		r, err = w.Rewind(w.Context(), tapedeck.Rewind{Session: "s", BeforeInvocation: first.Invocation})
+		rewound("a rewind of all", 0, r, err)
+		r, err = w.Rewind(w.Context(), tapedeck.Rewind{Session: "s", BeforeInvocation: r.Marker, Thread: "main"})
+		rewound("the undo for one thread", 4, r, err)
+		undo("that", 0)
+	})
+}
+
+// The thread of one that is at work cannot go back alone, for nobody can stop it.
+func TestSubagentAtWorkStays(t *testing.T) {
+	inBubble(t, busy, func(w *world) {
+		w.create("s")
+		w.start("s")
+		synctest.Wait()
+		thread := w.head("s").Runs[1].Thread
+		_, err := w.Clear(w.Context(), tapedeck.Clear{Session: "s", Thread: thread})
+		refuses(w, err, tapedeck.Conflict, "ends with it")
+		_, err = w.Clear(w.Context(), tapedeck.Clear{Session: "s", Thread: "main"})
+		w.must(err)
+		if all, _ := w.threads("s"); len(all.Threads) != 0 {
+			w.Errorf("there still is %+v", all.Threads)
+		}
+	})
+}
+
+// A fork in the middle has what the sub-agent had said, and it is nobody's there.
+func TestForkAmongSubagents(t *testing.T) {
+	inBubble(t, busy, func(w *world) {
+		w.create("s")
+		w.start("s")
+		synctest.Wait()
+		f, err := w.Fork(w.Context(), tapedeck.Fork{Parent: "s"})
+		w.must(err)
+		_, by := w.threads(f.ID)
+		if spoken(by["scout"]) != "half a " || by["scout"].Runs[0].Status != tapedeck.StatusInterrupted || len(w.head(f.ID).Runs) != 0 {
+			w.Errorf("the fork has %+v", by["scout"])
+		}
+	})
+}

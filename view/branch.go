@@ -16,6 +16,8 @@ const (
 
 // A Branch is a line of conversation in the tree of those that share a beginning.
 type Branch struct {
+	with []string // threads that were taken back with Thread
+
 	ID      string `json:"id"` // of the session; of what was taken back, its marker
 	Kind    string `json:"kind"`
 	Session string `json:"session"`           // whose log has its events
@@ -140,7 +142,7 @@ func (f *Family) jumps() []tapedeck.Event {
 func timelineOf(jumps []tapedeck.Event, thread string) *Timeline {
 	var of []tapedeck.Jump
 	for i := range jumps {
-		if j, _ := jumps[i].Jump(); j.Thread == "" || j.Thread == thread {
+		if j, _ := jumps[i].Jump(); j.Takes(thread) {
 			of = append(of, j)
 		}
 	}
@@ -173,7 +175,7 @@ func (f *Family) stretches(jumps []tapedeck.Event) []Branch {
 		out = append(out, Branch{
 			ID: j.Marker, Kind: BranchRewound, Session: f.Session.ID, ForkAt: hidden[0].From,
 			From: hidden[0].From, To: hidden[len(hidden)-1].To, Ranges: hidden,
-			Marker: j.Marker, Thread: j.Thread, Verb: e.Type, By: e.Actor, At: &Time{e.Time},
+			Marker: j.Marker, Thread: j.Thread, with: j.With, Verb: e.Type, By: e.Actor, At: &Time{e.Time},
 		})
 	}
 	return out
@@ -183,11 +185,16 @@ func (f *Family) stretches(jumps []tapedeck.Event) []Branch {
 func (f *Family) parentOf(stretches []Branch, offset int64, thread string) string {
 	for i := range stretches {
 		b := &stretches[i]
-		if (b.Thread == "" || b.Thread == thread) && b.has(offset-1) {
+		if b.takes(thread) && b.has(offset-1) {
 			return b.ID
 		}
 	}
 	return f.Session.ID
+}
+
+// takes reports whether the branch is of a thread, too.
+func (b *Branch) takes(thread string) bool {
+	return b.Thread == "" || b.Thread == thread || slices.Contains(b.with, thread)
 }
 
 func (b *Branch) has(offset int64) bool {
@@ -200,7 +207,7 @@ func (f *Family) apart(stretches []Branch) map[string]bool {
 	out := map[string]bool{}
 	for i := range stretches {
 		for _, v := range f.Index.Invocations {
-			if b := &stretches[i]; b.Thread == v.Thread && b.has(v.First) {
+			if b := &stretches[i]; b.Thread != "" && b.takes(v.Thread) && b.has(v.First) {
 				out[v.Invocation] = true
 			}
 		}
@@ -212,7 +219,7 @@ func (b *Branch) addInvocations(x *Index, apart map[string]bool) {
 	for i := range x.Invocations {
 		v := &x.Invocations[i]
 		switch {
-		case !b.has(v.First) || b.Thread != "" && b.Thread != v.Thread || b.Thread == "" && apart[v.Invocation]:
+		case !b.has(v.First) || !b.takes(v.Thread) || b.Thread == "" && apart[v.Invocation]:
 		default:
 			b.addInvocation(v)
 		}

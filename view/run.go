@@ -185,10 +185,10 @@ func (c *Conversation) applySession(e *tapedeck.Event) {
 		}
 	case tapedeck.SessionForked: // the parent's end is not the fork's
 		s.Closed = false
-		c.interrupt(e, "")
+		c.interrupt(e, &tapedeck.Jump{})
 	case tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten:
 		j, _ := e.Jump()
-		c.interrupt(e, j.Thread)
+		c.interrupt(e, &j)
 	case tapedeck.SessionClosed:
 		s.Closed = true
 	}
@@ -199,9 +199,9 @@ func (c *Conversation) applySession(e *tapedeck.Event) {
 // interrupt ends what is open where a fork or a jump has left it: nobody will go
 // on with it here. A jump that is not in force itself has never been, for that
 // thread.
-func (c *Conversation) interrupt(e *tapedeck.Event, thread string) {
+func (c *Conversation) interrupt(e *tapedeck.Event, j *tapedeck.Jump) {
 	for _, l := range c.lanes {
-		if thread != "" && thread != l.Name || !c.inForce(e.Offset, l.Name) {
+		if !j.Takes(l.Name) || !c.inForce(e.Offset, l.Name) {
 			continue
 		}
 		for invocation := range l.open {

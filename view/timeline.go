@@ -37,9 +37,13 @@ func (t *Timeline) Threads(thread string) []string {
 		return []string{thread}
 	}
 	names := []string{noThread}
+	known := map[string]bool{"": true}
 	for _, j := range t.jumps {
-		if j.Thread != "" && !slices.Contains(names, j.Thread) {
-			names = append(names, j.Thread)
+		for _, name := range append([]string{j.Thread}, j.With...) {
+			if !known[name] {
+				known[name] = true
+				names = append(names, name)
+			}
 		}
 	}
 	return names
@@ -62,7 +66,7 @@ func (t *Timeline) Marked(marker string) (tapedeck.Jump, bool) {
 func (t *Timeline) Before(thread string, at int64) (tapedeck.Jump, bool) {
 	i, _ := slices.BinarySearchFunc(t.jumps, at, func(j tapedeck.Jump, at int64) int { return cmp.Compare(j.Offset, at) })
 	for i--; i >= 0; i-- {
-		if j := t.jumps[i]; thread == "" || j.Thread == "" || j.Thread == thread {
+		if j := t.jumps[i]; thread == "" || j.Takes(thread) {
 			return j, true
 		}
 	}

@@ -3,8 +3,8 @@ import { Lane } from "./lane";
 import { merge, recent } from "./merge";
 import { bytes, Purse } from "./patch";
 import { isObject, Reader, read } from "./read";
-import { jumpOf, mainThread, type Timeline } from "./timeline";
-import type { Event, Json, Note, SessionInfo, Snapshot, State, Status } from "./types";
+import { jumpOf, mainThread, type Timeline, takes } from "./timeline";
+import type { Event, Json, Jump, Note, SessionInfo, Snapshot, State, Status } from "./types";
 
 /** How many notes are kept; those after it are counted. */
 const maxNotes = 100;
@@ -135,13 +135,13 @@ export class Conversation {
         break;
       case "session.forked": // the parent's end is not the fork's
         this.session = { ...this.session, closed: undefined };
-        this.interrupt(e, "");
+        this.interrupt(e);
         this.describe(e);
         break;
       case "session.rewound":
       case "session.cleared":
       case "session.overwritten":
-        this.interrupt(e, jumpOf(e)!.thread);
+        this.interrupt(e, jumpOf(e));
         break;
       case "session.closed":
         this.session = { ...this.session, closed: true };
@@ -166,9 +166,9 @@ export class Conversation {
    * Ends what is open where a fork or a jump has left it: nobody will go on with
    * it here. A jump that is not in force itself has never been, for that thread.
    */
-  private interrupt(e: Event, thread: string): void {
+  private interrupt(e: Event, j?: Jump): void {
     for (const l of [...this.lanes.values()]) {
-      if ((thread !== "" && thread !== l.name) || l.open.size === 0 || !this.inForce(e.offset, l.name)) continue;
+      if ((j && !takes(j, l.name)) || l.open.size === 0 || !this.inForce(e.offset, l.name)) continue;
       const own = this.writable(l);
       for (const invocation of [...own.open.keys()]) own.end(invocation, e, "interrupted");
     }

@@ -19,13 +19,20 @@ export function jumpOf(e: Event): Jump | undefined {
       return undefined;
   }
   const previous = Math.max(integer(d.previous), 0);
-  return {
+  const j: Jump = {
     offset: e.offset,
     to: Math.min(Math.max(to, 0), e.offset),
     thread: typeof d.thread === "string" ? d.thread : "",
     marker: typeof d.marker === "string" ? d.marker : "",
     previous: previous >= e.offset ? 0 : previous,
   };
+  if (Array.isArray(d.with)) j.with = d.with.filter((name) => typeof name === "string");
+  return j;
+}
+
+/** Whether a thread goes back. */
+export function takes(j: Jump, thread: string): boolean {
+  return j.thread === "" || j.thread === thread || (j.with?.includes(thread) ?? false);
 }
 
 function integer(v: unknown): number {
@@ -54,7 +61,7 @@ export class Timeline {
     let i = this.place(at);
     for (i--; i >= 0; i--) {
       const j = this.jumps[i]!;
-      if (thread === "" || j.thread === "" || j.thread === thread) return j;
+      if (thread === "" || takes(j, thread)) return j;
     }
     return undefined;
   }

@@ -180,6 +180,7 @@ export interface Jump {
   offset: number;
   to: number;
   thread: string; // "" for all
+  with?: string[]; // threads that go back with it: those of the sub-agents that were started there
   marker: string;
   previous: number; // 0 for none
 }
