@@ -143,7 +143,7 @@ func (e *Engine) hasThread(ctx context.Context, s *tapedeck.Session, thread stri
 	if err != nil || len(now.Threads) > 0 {
 		return err
 	}
-	for ev, err := range e.mentions(ctx, s, thread, tapedeck.Range{}) {
+	for ev, err := range e.mentions(ctx, s, thread, 0) {
 		if err != nil || ev.Thread == thread {
 			return err
 		}
@@ -151,39 +151,36 @@ func (e *Engine) hasThread(ctx context.Context, s *tapedeck.Session, thread stri
 	return tapedeck.Errorf(tapedeck.NotFound, "session %s has no thread %q", s.ID, thread)
 }
 
-// firstOf returns the offset of the first event of an invocation. Nothing indexes
-// them, so it looks from the end: people go back to what was said last. Where an
-// engine has begun a run it has made up the id at that moment, together with the
-// user's message, so nothing of it can be before.
+// firstOf returns the offset of the first event of an invocation. The replay index
+// has it, but for a session of so many that it does not have them all.
 func (e *Engine) firstOf(ctx context.Context, s *tapedeck.Session, invocation string) (int64, bool, error) {
-	first := int64(-1)
-	for ev, err := range e.mentions(ctx, s, invocation, tapedeck.Range{From: s.Head, Reverse: true}) {
-		if err != nil {
-			return 0, false, err
-		}
-		if ev.Invocation != invocation {
-			continue
-		}
-		first = ev.Offset
-		if ev.Type != tapedeck.RunStarted || !owned(ev.Data) || first == 0 {
-			continue
-		}
-		before, err := eventAt(ctx, e.store, s.ID, first-1)
-		if before.Invocation == invocation {
-			first--
-		}
-		return first, true, err
+	x, err := e.views.Index(ctx, s.ID, s.Head)
+	if err != nil {
+		return 0, false, err
 	}
-	return first, first >= 0, nil
+	for i := range x.Invocations {
+		if x.Invocations[i].Invocation == invocation {
+			return x.Invocations[i].First, true, nil
+		}
+	}
+	if len(x.Invocations) < view.MaxInvocations {
+		return 0, false, nil
+	}
+	for ev, err := range e.mentions(ctx, s, invocation, x.Invocations[len(x.Invocations)-1].First) {
+		if err != nil || ev.Invocation == invocation {
+			return ev.Offset, err == nil, err
+		}
+	}
+	return 0, false, nil
 }
 
 // mentions yields the events of a session that have an id in them, decoding next
 // to none of the others.
-func (e *Engine) mentions(ctx context.Context, s *tapedeck.Session, id string, r tapedeck.Range) iter.Seq2[tapedeck.Event, error] {
+func (e *Engine) mentions(ctx context.Context, s *tapedeck.Session, id string, from int64) iter.Seq2[tapedeck.Event, error] {
 	quoted := []byte(`"` + id + `"`) // ids need no escapes
 	return func(yield func(tapedeck.Event, error) bool) {
-		for more := true; more; {
-			p, err := e.store.Read(ctx, s.ID, r)
+		for from < s.Head {
+			p, err := e.store.Read(ctx, s.ID, tapedeck.Range{From: from})
 			if err != nil {
 				yield(tapedeck.Event{}, err)
 				return
@@ -196,8 +193,7 @@ func (e *Engine) mentions(ctx context.Context, s *tapedeck.Session, id string, r
 					return
 				}
 			}
-			r.From = p.Next
-			more = r.Reverse && p.Next > 0 || !r.Reverse && p.Next < s.Head
+			from = p.Next
 		}
 	}
 }

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/store/memory"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // What the events say, and what the client hears.
@@ -433,4 +435,25 @@ func TestHistoryIsInForce(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
+}
+
+// An invocation is found, too, in a session of more than the index has.
+func TestRewindBeforeOneOfVeryMany(t *testing.T) {
+	w := newWorld(t, silent)
+	w.create("s")
+	events := make([]tapedeck.Event, view.MaxInvocations+50)
+	for i := range events {
+		events[i] = tapedeck.Event{Type: "acme.note", Invocation: fmt.Sprintf("i%d", i)}
+	}
+	_, err := w.Append(t.Context(), tapedeck.Append{Session: "s", Events: events})
+	w.must(err)
+	for _, i := range []int64{view.MaxInvocations + 40, view.MaxInvocations - 1, 0} {
+		got, err := w.Rewind(t.Context(), tapedeck.Rewind{Session: "s", BeforeInvocation: fmt.Sprintf("i%d", i)})
+		if err != nil || got.To != i+1 { // session.created is at 0
+			t.Errorf("before i%d it went to %d, %v", i, got.To, err)
+		}
+	}
+	if _, err := w.Rewind(t.Context(), tapedeck.Rewind{Session: "s", BeforeInvocation: "i99999"}); tapedeck.KindOf(err) != tapedeck.NotFound {
+		t.Errorf("before one that is not there: %v", err)
+	}
 }

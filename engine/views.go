@@ -16,6 +16,9 @@ type views interface {
 	// Timeline returns the timeline of a session as of an offset, negative for
 	// the head.
 	Timeline(ctx context.Context, session string, at int64) (*view.Timeline, error)
+
+	// Index returns the replay index as of an offset.
+	Index(ctx context.Context, session string, at int64) (view.Index, error)
 }
 
 // inForce yields the events below offset at that are in force as of it.

@@ -60,8 +60,8 @@ type IndexedFork struct {
 	At     Time  `json:"at"`
 }
 
-// maxInvocations is the most invocations in an [Index].
-const maxInvocations = 10_000
+// MaxInvocations is the most invocations in an [Index].
+const MaxInvocations = 10_000
 
 // An indexCache is what follows from the lists of an index.
 type indexCache struct {
@@ -170,7 +170,7 @@ func (x *Index) invocation(e *tapedeck.Event) *IndexedInvocation {
 // addInvocation returns its place, -1 if there is none.
 func (x *Index) addInvocation(v IndexedInvocation) int {
 	i := len(x.Invocations)
-	if i >= maxInvocations {
+	if i >= MaxInvocations {
 		return -1
 	}
 	x.Invocations = append(x.Invocations, v)
