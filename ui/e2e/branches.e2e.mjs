@@ -45,6 +45,58 @@ async function faults(page) {
   return violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(", ")}`);
 }
 
+/** A turn with a tool call of some length, which leaves a state. */
+function working(invocation, ask, answer, { output, state, tookMs }) {
+  const began = Date.parse("2026-01-05T12:00:00Z");
+  const event = (type, data, ms = 0) => ({
+    type,
+    invocation,
+    timestamp: new Date(began + ms).toISOString(),
+    data,
+  });
+  const [message, started, ...said] = turn(invocation, ask, answer);
+  const ended = said.pop();
+  return [
+    message,
+    started,
+    ...said,
+    event("TOOL_CALL_START", { toolCallId: `c_${invocation}`, toolCallName: "Bash" }),
+    event("TOOL_CALL_ARGS", { toolCallId: `c_${invocation}`, delta: '{"command":"go test"}' }),
+    event("TOOL_CALL_END", { toolCallId: `c_${invocation}` }),
+    event("TOOL_CALL_RESULT", { messageId: `t_${invocation}`, toolCallId: `c_${invocation}`, content: output }, tookMs),
+    event("STATE_SNAPSHOT", { snapshot: state }),
+    ended,
+  ];
+}
+
+/** Two sessions that begin with the same turn and then part. */
+async function parted(check, path, options = {}) {
+  const server = await Server.start();
+  try {
+    await server.session({ id: "a", title: "One way" });
+    await server.append("a", turn("i1", "the same question", "the same answer"));
+    await server.call("POST", "/sessions/a/fork", { at: 7, id: "b", title: "Another way" });
+    await server.append(
+      "a",
+      working("a2", "stop the races", "Use a global lock for it.", {
+        output: "1 test failed",
+        state: { lock: 1, n: 1 },
+      }),
+    );
+    await server.append("a", turn("a3", "only here", "yes"));
+    await server.append(
+      "b",
+      working("b2", "stop the races", "Use a queue for it.", { output: "all tests pass", state: { queue: 1, n: 2 } }),
+    );
+    const v = await visitor(server, options);
+    await v.page.goto(server.url + path);
+    await check(v.page, server, v);
+    await v.end();
+  } finally {
+    await server.stop();
+  }
+}
+
 export const checks = {
   "branches are drawn: forks leave where they were made, and what was taken back is there": () =>
     family(async (page) => {
@@ -159,6 +211,67 @@ export const checks = {
       await page.getByText("The first 3 turns are the same.").waitFor();
       await page.getByText("a better answer").first().waitFor();
     }),
+
+  "two sessions are compared: what is the same is folded, the first difference stands out": () =>
+    parted(async (page) => {
+      await page.getByText("The first turn is the same.").waitFor();
+      assert.ok(!(await page.locator("main").innerText()).includes("the same question"));
+      const first = page.getByRole("listitem").filter({ hasText: "First difference" });
+      await first.getByText("Turn 2").waitFor();
+      assert.deepEqual(await first.locator("del").allInnerTexts(), ["global lock", "1 test failed"]);
+      assert.deepEqual(await first.locator("ins").allInnerTexts(), ["queue", "all tests pass"]);
+      await page.getByRole("listitem").filter({ hasText: "only in A" }).getByText("No such turn").waitFor();
+      const sum = (name) => page.getByRole("row", { name }).innerText();
+      await until(
+        async () => /Tool calls\s+1\s+1\s+=/.test(await sum(/Tool calls/)),
+        "tools",
+        () => sum(/Tool calls/),
+      );
+      assert.match(await sum(/^Turns/), /3\s+2\s+−1/);
+      const state = page.getByRole("region", { name: "State" });
+      await state.getByText("lock", { exact: true }).waitFor();
+      await state.getByText("queue", { exact: true }).waitFor();
+    }, "/compare?a=a&b=b"),
+
+  "two sessions are played together, by turn and by time": () =>
+    parted(async (page) => {
+      await page.getByRole("button", { name: "Play both" }).click();
+      const side = (name) => page.getByRole("region", { name: `${name}, played back` });
+      const bar = page.getByRole("slider", { name: "Position of both" });
+      const says = () => bar.getAttribute("aria-valuetext");
+      await until(async () => (await says()) === "turn 1 of 3", "it begins where they part", says);
+      await page.keyboard.press("ArrowRight");
+      await side("A").getByText("Use a global lock for it.").waitFor();
+      await side("B").getByText("Use a queue for it.").waitFor();
+      assert.ok(!(await side("A").innerText()).includes("the same question"), "what they share is folded");
+      assert.ok(!(await side("A").innerText()).includes("only here"));
+      await page.keyboard.press("End");
+      await side("A").getByText("only here").waitFor();
+      await side("B").getByText("Use a queue for it.").waitFor();
+      await page.keyboard.press("Home");
+      await until(async () => !(await side("B").innerText()).includes("queue"), "back to the beginning");
+      await page.keyboard.press(" ");
+      await until(async () => (await says()) === "turn 3 of 3", "it plays to the end", says);
+      await page.getByLabel("By").selectOption("time");
+      await page.keyboard.press("Escape");
+      await bar.fill(await bar.getAttribute("max"));
+      await side("A").getByText("only here").waitFor();
+      await side("B").getByText("Use a queue for it.").waitFor();
+    }, "/compare?a=a&b=b"),
+
+  "a comparison has no fault that axe knows, light or dark": async () => {
+    for (const colorScheme of ["light", "dark"])
+      await parted(
+        async (page) => {
+          await page.getByRole("button", { name: "Play both" }).click();
+          await page.getByRole("region", { name: "A, played back" }).waitFor();
+          await page.getByRole("region", { name: "State" }).waitFor();
+          assert.deepEqual(await faults(page), []);
+        },
+        "/compare?a=a&b=b",
+        { colorScheme, bypassCSP: true },
+      );
+  },
 
   "two hundred branches and a thousand turns are few elements": async () => {
     const server = await Server.start();

@@ -15,6 +15,7 @@ export interface DiffItem {
   text?: string;
   arguments?: string;
   status: Status;
+  duration_ms?: number;
 }
 
 export interface DiffSide {

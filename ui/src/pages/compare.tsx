@@ -1,11 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useEffect } from "react";
-import { DiffLines } from "@/components/conversation/edit-diff";
-import { brief, plural } from "@/components/format";
-import { ErrorBox, Loading, Notice } from "@/components/ui";
+import { useEffect, useState } from "react";
+import { PlayBoth } from "@/components/compare/play-both";
+import { StateChanges, Sums } from "@/components/compare/sums";
+import { CompareTurn } from "@/components/compare/turn";
+import { plural } from "@/components/format";
+import { Button, ErrorBox, Loading, Notice } from "@/components/ui";
 import { api } from "@/data/api";
-import type { DiffChange, DiffSession, DiffSide, DiffTurn } from "@/data/diff";
+import type { Diff, DiffSession } from "@/data/diff";
 
 const route = getRouteApi("/compare");
 
@@ -37,17 +39,38 @@ export function ComparePage() {
         <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
       </div>
     );
-  const d = found.data;
+  return <Comparison diff={found.data} />;
+}
+
+function Comparison({ diff: d }: { diff: Diff }) {
+  const [playing, setPlaying] = useState(false);
+  const first = d.turns.find((t) => !t.same)?.turn;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <section className="h-full overflow-y-auto" tabIndex={0} aria-label="Comparison">
       <div className="mx-auto max-w-6xl p-4">
-        <h1 className="mb-3 text-base font-semibold">Compare</h1>
+        <div className="mb-3 flex items-center gap-3">
+          <h1 className="text-base font-semibold">Compare</h1>
+          {!d.same && (
+            <Button
+              className="ml-auto"
+              aria-pressed={playing}
+              icon={playing ? "close" : "play"}
+              onClick={() => setPlaying(!playing)}
+            >
+              {playing ? "Close the player" : "Play both"}
+            </Button>
+          )}
+        </div>
         <div className="mb-4 grid grid-cols-2 gap-4">
           <Head name="A" s={d.a} />
           <Head name="B" s={d.b} />
         </div>
-        <p className="mb-4 rounded-md bg-raised px-3 py-2 text-[13px]">
+        <div className="mb-4">
+          <Sums diff={d} />
+        </div>
+        {playing && <PlayBoth key={`${d.a.id} ${d.a.at} ${d.b.id} ${d.b.at}`} diff={d} />}
+        <p className="mb-4 rounded-md border border-dashed border-line bg-raised px-3 py-2 text-center text-[13px]">
           {d.same
             ? "They are the same."
             : d.common_turns > 0
@@ -60,14 +83,21 @@ export function ComparePage() {
           )}
         </p>
         <ol className="flex flex-col gap-6">
-          {d.turns.map((t) => (
-            <Turn key={t.turn} turn={t} a={d.a.id} b={d.b.id} />
+          {d.turns.slice(0, most).map((t) => (
+            <CompareTurn key={t.turn} turn={t} a={d.a.id} b={d.b.id} first={t.turn === first} />
           ))}
         </ol>
+        {d.turns.length > most && (
+          <p className="py-4 text-center text-[13px] text-muted">{plural(d.turns.length - most, "more turn")}</p>
+        )}
+        <StateChanges diff={d} />
       </div>
     </section>
   );
 }
+
+/** So many turns are shown. */
+const most = 200;
 
 function Head({ name, s }: { name: string; s: DiffSession }) {
   return (
@@ -80,70 +110,5 @@ function Head({ name, s }: { name: string; s: DiffSession }) {
         {plural(s.turns, "turn")} · at offset {s.at}
       </span>
     </div>
-  );
-}
-
-function Turn({ turn: t, a, b }: { turn: DiffTurn; a: string; b: string }) {
-  return (
-    <li>
-      <h2 className="mb-1 text-[13px] font-semibold text-muted">
-        Turn {t.turn}
-        {t.same && " · the same"}
-      </h2>
-      <div className="grid grid-cols-2 gap-4">
-        <Side id={a} side={t.a} />
-        <Side id={b} side={t.b} />
-      </div>
-      {(t.changes ?? [])
-        .filter((c) => c.op === "changed")
-        .map((c) => (
-          <Change key={`${c.kind} ${c.a_offset} ${c.b_offset}`} change={c} />
-        ))}
-    </li>
-  );
-}
-
-function Side({ id, side }: { id: string; side: DiffSide | null }) {
-  if (!side)
-    return <p className="rounded-md border border-dashed border-line px-3 py-2 text-[13px] text-muted">No such turn</p>;
-  const items = [...side.messages, ...side.tools].sort((x, y) => x.offset - y.offset);
-  return (
-    <ul className="flex min-w-0 flex-col gap-1 rounded-md border border-line bg-panel px-3 py-2 text-[13px]">
-      {items.map((i) => (
-        <li key={`${i.kind}${i.offset}`} className="[overflow-wrap:anywhere]">
-          <Link
-            to="/s/$id"
-            params={{ id }}
-            search={{ at: i.offset + 1 }}
-            className="mr-1.5 text-xs font-semibold text-muted hover:underline"
-          >
-            {i.name}
-          </Link>
-          {i.kind === "tool" ? (
-            <span className="font-mono text-xs">{brief(i.arguments ?? "", 160)}</span>
-          ) : (
-            brief(i.text ?? "", 400)
-          )}
-          {i.status === "failed" && <span className="text-bad"> ✕ failed</span>}
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function Change({ change: c }: { change: DiffChange }) {
-  const parts = [
-    ["text", c.text],
-    ["arguments", c.arguments],
-    ["status", c.status],
-  ] as const;
-  return (
-    <details className="mt-2 text-[13px]" open>
-      <summary className="text-muted">{c.name}: what is different (− in A, + in B)</summary>
-      {parts.map(
-        ([name, lines]) =>
-          lines && lines.length > 0 && <DiffLines key={name} lines={lines} label={`${name} of ${c.name}`} />,
-      )}
-    </details>
   );
 }

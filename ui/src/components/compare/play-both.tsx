@@ -1,0 +1,187 @@
+import { useEffect, useMemo, useState } from "react";
+import type { Diff } from "@/data/diff";
+import { idleMs } from "@/data/player";
+import { type Deck, type DeckState, useDeck } from "@/hooks/deck";
+import { useKeys } from "@/hooks/keys";
+import { Mini } from "../conversation/mini";
+import { clock, plural } from "../format";
+import { Button, ErrorBox, field, Loading } from "../ui";
+import { busyFrom, lengthOf, type Pace, stopsOf } from "./lockstep";
+
+const speeds = [0.5, 1, 2, 4, 8, 16];
+/** How long a turn is shown. */
+const turnMs = 1500;
+/** How often the two are moved. */
+const tickMs = 100;
+
+/** Both sides from where they part, moved by one bar: turn by turn, or by the time since then. */
+export function PlayBoth({ diff }: { diff: Diff }) {
+  const a = useSide(diff, "a");
+  const b = useSide(diff, "b");
+  const [by, setBy] = useState<"turn" | "time">("turn");
+  const [at, setAt] = useState(0);
+  const [playing, setPlaying] = useState(false);
+  const [speed, setSpeed] = useState(1);
+  const paces = useMemo(() => [a.pace, b.pace], [a.pace, b.pace]);
+  const end = by === "turn" ? diff.turns.length : lengthOf(paces);
+  const busy = a.state.seeking || b.state.seeking;
+
+  const { go: goA } = a;
+  const { go: goB } = b;
+  useEffect(() => {
+    goA(by, at);
+    goB(by, at);
+  }, [by, at, goA, goB]);
+  useEffect(() => {
+    if (!playing || busy) return; // the clock waits for both
+    if (at >= end) {
+      setPlaying(false);
+      return;
+    }
+    const wait = by === "turn" ? turnMs / speed : tickMs;
+    const t = setTimeout(() => {
+      const next = by === "turn" ? at + 1 : busyFrom(at, paces) + tickMs * speed;
+      setAt(Math.min(end, next));
+    }, wait);
+    return () => clearTimeout(t);
+  }, [playing, busy, by, at, end, speed, paces]);
+
+  const toggle = () => {
+    if (!playing && at >= end) setAt(0);
+    setPlaying(!playing);
+  };
+  const step = (n: number) => setAt((t) => Math.max(0, Math.min(end, t + n * (by === "turn" ? 1 : 1000))));
+  useKeys({
+    " ": toggle,
+    ArrowLeft: () => step(-1),
+    ArrowRight: () => step(1),
+    Home: () => setAt(0),
+    End: () => setAt(end),
+  });
+  const words =
+    by === "turn" ? `turn ${diff.common_turns + at} of ${diff.common_turns + end}` : `${clock(at)} of ${clock(end)}`;
+  return (
+    <section aria-label="Playback of both" className="mb-6 rounded-lg border border-line bg-panel">
+      <div className="grid grid-cols-2 divide-x divide-line">
+        <Side name="A" side={a} diff={diff} />
+        <Side name="B" side={b} diff={diff} />
+      </div>
+      <div className="flex flex-wrap items-center gap-3 border-t border-line px-3 py-2 text-[13px]">
+        <Button
+          data-keys-pass
+          look={playing ? "primary" : "plain"}
+          icon={playing ? "pause" : "play"}
+          onClick={toggle}
+          className="w-20 justify-center"
+        >
+          {playing ? "Pause" : "Play"}
+        </Button>
+        <input
+          type="range"
+          aria-label="Position of both"
+          aria-valuetext={words}
+          className="min-w-40 flex-1 accent-accent"
+          min={0}
+          max={end}
+          value={at}
+          onKeyDown={(e) => {
+            const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[e.key];
+            if (by === undefined) return;
+            e.preventDefault(); // its own step is a millisecond
+            step(by);
+          }}
+          onChange={(e) => setAt(Number(e.target.value))}
+        />
+        <span className="tabular-nums">{words}</span>
+        <label className="flex items-center gap-1.5 text-muted">
+          By
+          <select
+            className={`${field} h-7`}
+            value={by}
+            onChange={(e) => {
+              setBy(e.target.value as typeof by);
+              setAt(0);
+            }}
+          >
+            <option value="turn">turn</option>
+            <option value="time">time</option>
+          </select>
+        </label>
+        <label className="flex items-center gap-1.5 text-muted">
+          Speed
+          <select className={`${field} h-7`} value={speed} onChange={(e) => setSpeed(Number(e.target.value))}>
+            {speeds.map((s) => (
+              <option key={s} value={s}>
+                {s}×
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+    </section>
+  );
+}
+
+type Played = ReturnType<typeof useSide>;
+
+function Side({ name, side: { state, from }, diff }: { name: string; side: Played; diff: Diff }) {
+  const { view } = state;
+  return (
+    <div className="min-w-0">
+      <p className="border-b border-line px-3 py-1 text-xs text-muted">
+        <span className="font-semibold text-text">{name}</span> · event {state.at} · {plural(diff.common_turns, "turn")}{" "}
+        before this {diff.common_turns === 1 ? "is" : "are"} folded
+      </p>
+      {state.error !== undefined && <ErrorBox error={state.error} />}
+      {view ? (
+        <Mini parts={view} label={`${name}, played back`} from={from} still className="h-80" />
+      ) : (
+        <Loading what={name} />
+      )}
+    </div>
+  );
+}
+
+/** One side: its tape, and how it is moved. */
+function useSide(diff: Diff, which: "a" | "b") {
+  const { id, at: end } = diff[which];
+  const stops = useMemo(() => stopsOf(diff, which), [diff, which]);
+  const from = stops[0] as number;
+  const [deck, state] = useDeck(id, Math.max(1, from));
+  const { index } = state;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when its index and its events are here
+  const base = useMemo(() => timeOf(deck, state, from), [deck, index, state.seeking, from]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: likewise
+  const last = useMemo(() => timeOf(deck, state, end - 1), [deck, index, state.seeking, end]);
+  const pace = useMemo<Pace>(() => {
+    const gaps = (index?.gaps ?? []).filter((g) => g.ms > idleMs);
+    return {
+      length: Math.max(0, last - base),
+      gaps: gaps.map((g) => ({ from: Date.parse(g.from) - base, to: Date.parse(g.to) - base })),
+    };
+  }, [index, base, last]);
+  const ready = state.entry !== undefined;
+  const go = useMemo(
+    () => (by: "turn" | "time", at: number) => {
+      if (!ready) return; // it is not known yet how long it is; it opens where the two part
+      if (by === "turn") deck.seek(stops[Math.min(at, stops.length - 1)] as number);
+      else if (base + at >= last) deck.seek(end);
+      else deck.seekTime(base + at);
+    },
+    [deck, ready, stops, base, last, end],
+  );
+  return { state, from, pace, go };
+}
+
+/** When an event was; of one that is not here, when the invocation that it begins or ends did. */
+function timeOf(deck: Deck, { index, timeMs }: DeckState, offset: number): number {
+  const event = deck.event(offset);
+  if (event) return Date.parse(event.timestamp);
+  const of = index?.invocations.findLast((i) => i.first <= offset);
+  const time = of && (of.first === offset ? of.started_at : of.ended_at);
+  return time
+    ? Date.parse(time)
+    : offset >= (index?.at ?? 0) - 1 && index?.last_at
+      ? Date.parse(index.last_at)
+      : timeMs;
+}

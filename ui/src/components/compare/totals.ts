@@ -1,0 +1,54 @@
+import { api, type CallOptions } from "@/data/api";
+import type { Summary } from "@/fold/types";
+
+/** What a side has spent, with what it inherited. */
+export interface Totals {
+  status: string;
+  tools: number;
+  failed: number;
+  tokens: number;
+  cost?: number;
+  durationMs: number;
+}
+
+/** A fork of a fork of a fork and so on: how far up it is counted. */
+const deepest = 20;
+
+/** The totals of a session up to an offset. A summary has no more than what the session did itself; the rest is in its parents'. */
+export async function totalsOf(id: string, at: number, o?: CallOptions): Promise<Totals> {
+  const own = await api.summary(id, { at, ...o });
+  let sum = ofSummary(own);
+  let inherited = own.inherited_events > 0;
+  for (let child = id, depth = 0; inherited && depth < deepest; depth++) {
+    const entry = await api.session(child, o);
+    if (!entry.parent) break;
+    const above = await api.summary(entry.parent, { at: Math.min(at, entry.fork_at ?? at), ...o });
+    sum = plus(sum, ofSummary(above));
+    inherited = above.inherited_events > 0;
+    child = entry.parent;
+  }
+  return sum;
+}
+
+function ofSummary(s: Summary): Totals {
+  const count = (f: (t: Summary["tools"][number]) => number) => s.tools.reduce((n, t) => n + f(t), 0);
+  return {
+    status: s.status,
+    tools: count((t) => t.count),
+    failed: count((t) => t.failed),
+    tokens: s.tokens.total,
+    cost: s.cost_usd,
+    durationMs: s.duration_ms,
+  };
+}
+
+function plus(a: Totals, b: Totals): Totals {
+  return {
+    status: a.status,
+    tools: a.tools + b.tools,
+    failed: a.failed + b.failed,
+    tokens: a.tokens + b.tokens,
+    cost: a.cost === undefined && b.cost === undefined ? undefined : (a.cost ?? 0) + (b.cost ?? 0),
+    durationMs: a.durationMs + b.durationMs,
+  };
+}

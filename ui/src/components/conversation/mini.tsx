@@ -1,0 +1,94 @@
+import { useLayoutEffect, useMemo, useRef, useState } from "react";
+import { MessageBody, speakerOf } from "./message";
+import { type Parts, type Row, rowsOf } from "./rows";
+import { ToolBody } from "./tool";
+
+interface Props {
+  parts: Parts;
+  label: string;
+  /** What began before this offset is left out. */
+  from?: number;
+  /** Nobody types: it is a recording. */
+  still?: boolean;
+  /** A run goes on of which there is no word yet. */
+  waiting?: boolean;
+  className?: string;
+}
+
+/** The newest rows are here; who wants more opens the session. */
+const most = 80;
+
+/** A conversation in little: what was said and done, and nothing to do with it. */
+export function Mini({ parts, label, from = 0, still, waiting, className = "" }: Props) {
+  const rows = useMemo(() => rowsOf(parts, []).filter((r) => r.offset >= from && r.kind !== "gap"), [parts, from]);
+  const scroller = useRef<HTMLElement>(null);
+  const atEnd = useRef(true);
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const toggle = (key: string) =>
+    setOpen((o) => {
+      const next = new Set(o);
+      if (!next.delete(key)) next.add(key);
+      return next;
+    });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: with each change of the rows
+  useLayoutEffect(() => {
+    const el = scroller.current;
+    if (el && atEnd.current) el.scrollTop = el.scrollHeight;
+  }, [rows, waiting]);
+  return (
+    <section
+      ref={scroller}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+      tabIndex={0}
+      aria-label={label}
+      className={`overflow-y-auto px-3 py-2 text-[13px] ${still ? "still" : ""} ${className}`}
+      onScroll={(e) => {
+        const el = e.currentTarget;
+        atEnd.current = el.scrollHeight - el.scrollTop - el.clientHeight < 60;
+      }}
+    >
+      {rows.length > most && <p className="py-1 text-center text-xs text-muted">{rows.length - most} rows before</p>}
+      <ol className="flex flex-col gap-2">
+        {rows.slice(-most).map((r) => (
+          <li key={r.key}>
+            <MiniRow row={r} open={open.has(r.key)} onToggle={() => toggle(r.key)} />
+          </li>
+        ))}
+      </ol>
+      {waiting && <p className="typing-dots py-2 text-muted">The agent is at work</p>}
+    </section>
+  );
+}
+
+const ends: Record<string, string> = {
+  complete: "✓ Run complete",
+  failed: "✕ Run failed",
+  cancelled: "■ Run cancelled",
+  interrupted: "‖ Run interrupted",
+};
+
+function MiniRow({ row, open, onToggle }: { row: Row; open: boolean; onToggle: () => void }) {
+  switch (row.kind) {
+    case "message":
+      return (
+        <>
+          {row.message.role !== "reasoning" && (
+            <p className="text-xs font-semibold text-muted">{speakerOf(row.message)}</p>
+          )}
+          <MessageBody message={row.message} open={open} onToggle={onToggle} />
+        </>
+      );
+    case "tool":
+      return <ToolBody call={row.call} open={open} onToggle={onToggle} />;
+    case "ask":
+      return <p className="text-muted">The agent asks: {row.permission.message ?? "may I?"}</p>;
+    case "end":
+      return (
+        <p className={`text-center text-xs ${row.run.status === "failed" ? "text-bad" : "text-muted"}`}>
+          {ends[row.run.status] ?? row.run.status}
+        </p>
+      );
+    default:
+      return null;
+  }
+}
