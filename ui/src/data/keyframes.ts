@@ -9,9 +9,9 @@ export interface Keyframe {
 /** Conversations to go on from, so that to seek costs the way from the nearest one. */
 export class Keyframes {
   private list: Keyframe[] = []; // by offset
-  private readonly most: number;
+  most: number; // that are kept
 
-  constructor(most = 400) {
+  constructor(most: number) {
     this.most = most;
   }
 

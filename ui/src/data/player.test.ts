@@ -219,6 +219,36 @@ test("of a long session only what is near is loaded", async () => {
   expect(world.asked.filter((a) => a === "snapshot 45700")).toEqual([]); // near enough to what was there
 });
 
+test("in a long session, places that are near each other ask once for what they share", async () => {
+  const world = new World(turns(10_000));
+  const deck = await opened(world);
+  world.asked = [];
+  deck.seek(45_700);
+  deck.seek(45_600); // nobody waits for the first any more
+  await world.settle();
+  await world.settle();
+  expect(deck.get()).toMatchObject({ at: 45_600, seeking: false });
+  expect(world.asked.toSorted()).toEqual(["events 45000+1000", "snapshot 45000"]);
+  for (const at of [45_900, 45_001, 45_500]) {
+    deck.seek(at);
+    expect(deck.get(), "without a frame between").toMatchObject({ at, seeking: false });
+    expect(texts(deck.get().view)?.slice(-5)).toEqual(texts(folded(world.events, at))?.slice(-5));
+  }
+  expect(world.asked).toHaveLength(2);
+});
+
+test("where something was taken back on the way, a place has a keyframe of its own", async () => {
+  const events = turns(10_000).slice(0, 60_000);
+  events[45_500] = rewound(45_500, 10);
+  const world = new World(events);
+  const deck = await opened(world);
+  deck.seek(45_900);
+  await world.settle();
+  await world.settle();
+  expect(deck.get()).toMatchObject({ at: 45_900, seeking: false });
+  expect(texts(deck.get().view)?.slice(0, 2)).toEqual(["user: ask 1", "assistant: 1.0 1.1 1.2 1.3 "]);
+});
+
 test("a session that cannot be read says why", async () => {
   const world = new World(turns(1));
   const options = world.options();

@@ -30,8 +30,11 @@ export interface DeckState {
 const wholeUpTo = 50_000;
 /** Times longer than this in which nothing happens are skipped. */
 export const idleMs = 3000;
-/** How many chunks of a larger one are kept. */
-const chunksKept = 64;
+/** How many chunks of a larger one are kept, and how many keyframes. */
+const chunksKept = 32;
+const keyframesKept = 32;
+/** How many messages and calls of a larger one are kept in each thread, once there are twice as many. */
+const itemsKept = 1000;
 /** The most that a frame spends on folding. */
 const frameBudgetMs = 8;
 /** How often the replay index is asked for while events come. */
@@ -59,7 +62,7 @@ export class Deck {
   private readonly finished: boolean;
   private readonly follower: Pick<Follower, "start" | "stop" | "reconnect">;
   private readonly events: Events;
-  private readonly keyframes = new Keyframes();
+  private readonly keyframes = new Keyframes(keyframesKept);
   private readonly listeners = new Set<() => void>();
   private timeline = new Timeline([]);
   private current: Conversation | undefined; // at the playhead, unless that is being loaded
@@ -67,7 +70,9 @@ export class Deck {
   private whole = false; // all events are here
   private opened = 0; // counts: what an earlier opening asked for is of no use
   private asked = 0; // likewise of seeks
+  private fetching: { at: number; abort: AbortController; done: Promise<void> } | undefined; // a keyframe
   private scheduled = false;
+  private ticks = 0; // counts them: one that came before its frame is not told again with it
   private lastFrame = 0;
   private indexAt = 0; // when the index was asked for
   private indexBusy = false;
@@ -126,6 +131,7 @@ export class Deck {
   close = (): void => {
     this.opened++;
     this.asked++;
+    this.fetching?.abort.abort();
     this.follower.stop();
     this.set({ playing: false });
   };
@@ -147,6 +153,7 @@ export class Deck {
   /** Loads all events, after which every seek is answered here. */
   private async loadWhole(opening: number): Promise<void> {
     this.events.most = Number.POSITIVE_INFINITY;
+    this.keyframes.most = 400;
     await this.events.load(0, this.events.head);
     if (opening !== this.opened || this.whole) return;
     this.whole = true;
@@ -171,7 +178,7 @@ export class Deck {
   private receive(e: Event): void {
     if (e.offset < this.events.head) return;
     this.events.push(e);
-    if (this.events.head > 2 * wholeUpTo) this.partly();
+    if (this.whole && this.events.head > 2 * wholeUpTo) this.partly();
     const jump = jumpOf(e);
     this.learn([e]);
     if (jump || e.type.startsWith("RUN_")) this.indexAt = 0;
@@ -190,6 +197,8 @@ export class Deck {
   private partly(): void {
     this.whole = false;
     this.events.most = chunksKept;
+    this.keyframes.most = keyframesKept;
+    this.keyframes.clear(); // they have all that was before them
   }
 
   private refreshIndex(): void {
@@ -233,7 +242,7 @@ export class Deck {
       return;
     }
     this.set({ timeMs: ms, seeking: true });
-    this.events.load(range.from, range.to).then(
+    Promise.all([this.events.load(range.from, range.to), this.keyframe(this.keyframeBefore(range.from + 1))]).then(
       () => asked === this.asked && found(),
       (error) => asked === this.asked && this.set({ error, seeking: false }),
     );
@@ -286,16 +295,50 @@ export class Deck {
     if (this.place(at, timeMs)) return;
     this.set({ at, seeking: true, ...(timeMs === undefined ? {} : { timeMs }) });
     try {
-      const base = await this.api.snapshot(this.id, { at }); // what the server has at hand: more would take it long
+      // At the head the server has it at hand. Elsewhere many places have the same keyframe.
+      const near = at === this.events.head ? at : this.keyframeBefore(at);
+      await Promise.all([this.keyframe(near), this.events.load(Math.min(near, at - 1), at + 1)]);
       if (asked !== this.asked) return;
-      if (!this.whole) this.keyframes.add(at, Conversation.from(base));
-      await this.events.load(at - 1, at + 1); // for its time, and to play on
-      if (asked !== this.asked) return;
-      this.place(at, timeMs);
+      if (!this.place(at, timeMs)) {
+        await this.fetchKeyframe(at); // something was taken back on the way
+        if (asked !== this.asked) return;
+        this.place(at, timeMs);
+      }
       if (this.state.live && this.events.head > at) void this.show(this.events.head); // it went on meanwhile
     } catch (error) {
       if (asked === this.asked) this.set({ error, seeking: false });
     }
+  }
+
+  private keyframeBefore(at: number): number {
+    return Math.floor((at - 1) / chunkSize) * chunkSize;
+  }
+
+  /** Gets a keyframe at an offset, unless there is one near enough before it. */
+  private keyframe(at: number): Promise<void> {
+    const near = this.keyframes.before(at, this.timeline);
+    if (near && (near.offset === at || (at - near.offset <= chunkSize && this.events.has(near.offset, at))))
+      return Promise.resolve();
+    if (at === 0) this.keyframes.add(0, new Conversation().keep());
+    return at === 0 || this.whole ? Promise.resolve() : this.fetchKeyframe(at);
+  }
+
+  /** Gets a keyframe from the server. One that is on its way and is not wanted any more is let go. */
+  private fetchKeyframe(at: number): Promise<void> {
+    if (this.fetching?.at === at) return this.fetching.done;
+    this.fetching?.abort.abort();
+    const abort = new AbortController();
+    // What the server has at hand: more would take it long.
+    const done = this.api.snapshot(this.id, { at }, { signal: abort.signal }).then((s) => {
+      if (!this.whole) this.keyframes.add(at, Conversation.from(s));
+    });
+    const fetching = { at, abort, done };
+    this.fetching = fetching;
+    const through = () => {
+      if (this.fetching === fetching) this.fetching = undefined;
+    };
+    done.then(through, through);
+    return done;
   }
 
   /** Shows what is at an offset if that can be folded from what is here. */
@@ -306,6 +349,7 @@ export class Deck {
     const e = this.events.get(at - 1);
     const time = timeMs ?? (e ? Date.parse(e.timestamp) : this.state.timeMs);
     this.set({ at, timeMs: time, seeking: false, error: undefined });
+    if (!this.state.playing) this.tick(); // with this frame, not with the one after it
     return true;
   }
 
@@ -408,14 +452,17 @@ export class Deck {
     Object.assign(this.state, changed);
     if (this.scheduled) return;
     this.scheduled = true;
-    this.frame(() => this.tick());
+    const ticks = this.ticks;
+    this.frame(() => ticks === this.ticks && this.tick());
   }
 
   /** Tells what has changed, at most once a frame. */
   private tick(): void {
     this.scheduled = false;
+    this.ticks++;
     if (this.state.playing) this.play();
     const c = this.current;
+    if (!this.whole) c?.trim(itemsKept);
     if (c && !this.state.seeking && (this.shown?.conversation !== c || this.shown.version !== c.version)) {
       const view = c.snapshot();
       this.state.view = { ...view, session: { ...view.session, id: this.id } };

@@ -7,7 +7,11 @@ interface Settled<T> {
   item: T;
 }
 
-/** A list that only grows. Copies share what they have in common. */
+function has(s: Settled<unknown>, past: Past[]): boolean {
+  return s.group < 0 || s.at >= past[s.group]!.floor;
+}
+
+/** A list that only grows at its end. Copies share what they have in common. */
 class Growing<T> {
   private items: T[] = [];
   private length = 0;
@@ -23,6 +27,19 @@ class Growing<T> {
     g.items = this.items;
     g.length = this.length;
     return g;
+  }
+
+  /** Drops the oldest, once there are twice as many as are to be kept; returns those. */
+  trim(kept: number): T[] {
+    if (this.length <= 2 * kept) return [];
+    const dropped = this.items.slice(0, this.length - kept);
+    this.items = this.items.slice(this.length - kept, this.length);
+    this.length = kept;
+    return dropped;
+  }
+
+  get size(): number {
+    return this.length;
   }
 
   select<U>(has: (item: T) => boolean, value: (item: T) => U): U[] {
@@ -55,13 +72,25 @@ export class Archive {
 
   /** What no MESSAGES_SNAPSHOT has dropped. */
   items(past: Past[]): { messages: Message[]; calls: ToolCall[]; runs: Run[] } {
-    const has = (s: { at: number; group: number }) => s.group < 0 || s.at >= past[s.group]!.floor;
+    const there = (s: Settled<unknown>) => has(s, past);
     const value = <T>(s: Settled<T>) => s.item;
     return {
-      messages: this.messages.select(has, value),
-      calls: this.calls.select(has, value),
-      runs: this.runs.select(has, value),
+      messages: this.messages.select(there, value),
+      calls: this.calls.select(there, value),
+      runs: this.runs.select(there, value),
     };
+  }
+
+  /** Whether there is enough of something to drop the oldest. */
+  exceeds(kept: number): boolean {
+    return Math.max(this.messages.size, this.calls.size, this.runs.size) > 2 * kept;
+  }
+
+  /** Drops the oldest; returns how many messages that were. */
+  trim(kept: number, past: Past[]): number {
+    this.calls.trim(kept);
+    this.runs.trim(kept);
+    return this.messages.trim(kept).filter((s) => has(s, past)).length;
   }
 
   copy(): Archive {

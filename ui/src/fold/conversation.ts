@@ -43,6 +43,16 @@ export class Conversation {
     return this;
   }
 
+  /** Lets the oldest of what it keeps go, once there is twice as much of it as is to be kept; it counts as earlier. */
+  trim(kept: number): void {
+    for (const l of [...this.lanes.values()]) {
+      if (!l.archive?.exceeds(kept)) continue;
+      const own = this.writable(l);
+      own.lost += own.archive?.trim(kept, own.past) ?? 0;
+      this.version++;
+    }
+  }
+
   /**
    * Makes it pass over what is not in force as of an offset, which is not below
    * what was folded already; see Timeline.continues. Without a timeline it passes

@@ -20,6 +20,20 @@ test("a fold has the newest messages at hand, and all if it keeps them", () => {
   );
 });
 
+test("what is let go counts as earlier, and copies keep it", () => {
+  const c = new Conversation().keep();
+  for (const e of turns(200)) c.apply(e);
+  const before = c.clone();
+  c.trim(136); // 272 have settled, which is not more than twice as many
+  expect(c.snapshot()).toEqual(before.snapshot());
+  c.trim(100);
+  const s = c.snapshot();
+  expect(s.messages).toHaveLength(100 + window);
+  expect(s.earlier).toBe(400 - 100 - window);
+  expect(s.messages.at(-1)).toEqual(before.snapshot().messages.at(-1));
+  expect(before.snapshot().messages).toHaveLength(400);
+});
+
 test("copies that go on differently share nothing that differs", () => {
   const events = turns(200);
   const base = new Conversation().keep();
