@@ -279,6 +279,36 @@ func TestCheckpointsBoundWhatIsRead(t *testing.T) {
 	}
 }
 
+// So is a look back: what is read does not depend on where it goes.
+func TestCheckpointsBoundALookBack(t *testing.T) {
+	d := newDeck(t)
+	for range 200 {
+		d.run("")
+	}
+	if err := projection.New(projection.Options{Store: d, Every: 100}).Advance(context.Background(), d.id); err != nil {
+		t.Fatal(err)
+	}
+	through := d.head / 100 * 100
+	for at := through - 95; at <= d.head; at += 7 {
+		c := &counting{Store: d.Store}
+		s, err := projection.New(projection.Options{Store: c, Every: 100}).Snapshot(context.Background(), d.id, view.Query{At: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := want(t, d, d.id, at)
+		if diff := cmp.Diff(encode(t, whole.Messages[len(whole.Messages)-5:]), encode(t, s.Messages[len(s.Messages)-5:])); diff != "" {
+			t.Errorf("at %d: %s", at, diff)
+		}
+		most := int(at % 20) // events since the checkpoint
+		if at > through {
+			most = int(at - through)
+		}
+		if c.records > most+2 { // the checkpoint itself, and the first event
+			t.Errorf("at %d: %d records were read, at most %d were wanted", at, c.records, most+2)
+		}
+	}
+}
+
 type counting struct {
 	*memory.Store
 	records int

@@ -108,7 +108,8 @@ func isPrefix(t *view.Timeline, from, at int64) bool {
 // nearest returns the standing as of the newest checkpoint up to an offset
 // from which one as of offset at can be folded; if there is none, an empty one.
 func (p *Projections) nearest(ctx context.Context, s *tapedeck.Session, t *view.Timeline, upTo, at int64) (*standing, error) {
-	for k := upTo / p.options.Every * p.options.Every; k > 0; k -= p.options.Every {
+	step := p.step()
+	for k := min(upTo, p.through(s)) / step * step; k > 0; k -= step {
 		if !isPrefix(t, k, at) {
 			continue
 		}
@@ -129,7 +130,7 @@ func (p *Projections) nearest(ctx context.Context, s *tapedeck.Session, t *view.
 // checkpoints on the way.
 func (p *Projections) fold(ctx context.Context, s *tapedeck.Session, t *view.Timeline, c *standing, at int64) error {
 	return p.walkTo(ctx, s, t, c, at, at, func(boundary int64) bool {
-		if isPrefix(t, boundary, at) {
+		if boundary <= p.through(s) && isPrefix(t, boundary, at) {
 			holder := p.holder(ctx, s, boundary)
 			p.save(ctx, &holder, standings, boundary, c)
 		}
@@ -142,7 +143,7 @@ func (p *Projections) fold(ctx context.Context, s *tapedeck.Session, t *view.Tim
 // checkpoint it asks whether to go on.
 func (p *Projections) walkTo(ctx context.Context, s *tapedeck.Session, t *view.Timeline, c *standing, at, to int64, boundary func(int64) bool) error {
 	c.Conversation.Follow(t, at)
-	next := p.after(c.next())
+	next := c.next()/p.step()*p.step() + p.step()
 	for e, err := range p.events(ctx, s, t, c.next(), at) {
 		if err == nil && e.Offset >= to {
 			break
@@ -150,7 +151,7 @@ func (p *Projections) walkTo(ctx context.Context, s *tapedeck.Session, t *view.T
 		if err != nil {
 			return err
 		}
-		for ; next <= e.Offset; next += p.options.Every {
+		for ; next <= e.Offset; next += p.step() {
 			c.Conversation.Advance(next)
 			if !boundary(next) {
 				return nil
@@ -161,7 +162,7 @@ func (p *Projections) walkTo(ctx context.Context, s *tapedeck.Session, t *view.T
 			c.Instances.Apply(&e)
 		}
 	}
-	for ; next <= to; next += p.options.Every {
+	for ; next <= to; next += p.step() {
 		c.Conversation.Advance(next)
 		if !boundary(next) {
 			return nil
@@ -169,6 +170,18 @@ func (p *Projections) walkTo(ctx context.Context, s *tapedeck.Session, t *view.T
 	}
 	c.Conversation.Advance(to)
 	return nil
+}
+
+// finer is how many times more often standings are put away than the rest: to
+// seek is to ask for one.
+const finer = 5
+
+func (p *Projections) step() int64 { return max(1, p.options.Every/finer) }
+
+// through returns how far there are checkpoints of standings. What comes after
+// is not long, and may not get long.
+func (p *Projections) through(s *tapedeck.Session) int64 {
+	return s.Head / p.options.Every * p.options.Every
 }
 
 // after returns the first offset above n at which there may be a checkpoint.
