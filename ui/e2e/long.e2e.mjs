@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { Server, turn, until, visitor } from "./lab.mjs";
+import { recording } from "./recording.mjs";
+
+const said = (page) => page.getByRole("region", { name: "Conversation" });
+const rows = (page) => page.locator("[aria-label=Conversation] > ol > li");
+const elements = (page) => page.evaluate(() => document.querySelectorAll("*").length);
+
+async function lab(check) {
+  const server = await Server.start();
+  try {
+    const v = await visitor(server);
+    await check(v.page, server);
+    await v.end();
+  } finally {
+    await server.stop();
+  }
+}
+
+async function at(page, offset) {
+  const words = `event ${offset.toLocaleString("en")} of`;
+  await until(
+    async () => (await page.getByText(/^event [\d,]+ of/).innerText()).startsWith(words),
+    `the page says: ${words}`,
+    () => "",
+    30_000,
+  );
+  await loadedThere(page);
+}
+
+/** Waits until what is at the playhead was loaded; at the very beginning nothing was said. */
+async function loadedThere(page) {
+  const busy = page.locator("[aria-label=Conversation][aria-busy]");
+  await until(async () => (await busy.count()) === 0, "it is loaded");
+}
+
+/** What the page asks the server for, from now on: how often and how much. */
+function asked(page) {
+  const sum = { requests: 0, bytes: 0 };
+  page.on("response", (r) => {
+    if (!r.url().includes("/api/") || r.url().includes("/stream")) return;
+    sum.requests++;
+    r.body().then(
+      (b) => {
+        sum.bytes += b.length;
+      },
+      () => undefined, // nobody waited for it
+    );
+  });
+  return sum;
+}
+
+export const checks = {
+  "a session of 50,000 events has its first row at once and fewer than 500 elements": () =>
+    lab(async (page, server) => {
+      const made = recording("long", 50_001);
+      await server.call("POST", "/import?format=ndjson", made.text, "application/octet-stream");
+      const loaded = asked(page);
+      await page.goto(`${server.url}/s/long`);
+      await said(page).getByRole("listitem").first().waitFor();
+      assert.ok(loaded.requests <= 8, `${loaded.requests} requests before the first row`);
+      await at(page, made.head);
+      await said(page)
+        .getByText(`answer ${made.turns - 1}`, { exact: true })
+        .waitFor();
+      await page.getByRole("slider").waitFor();
+      assert.ok(loaded.requests <= 12, `${loaded.requests} requests to open it`);
+      assert.ok(loaded.bytes < 2 ** 20, `${loaded.bytes} bytes to open it`);
+
+      for (const [key, offset] of [
+        ["Home", 1],
+        ["End", made.head],
+      ]) {
+        await page.keyboard.press(key);
+        await at(page, offset);
+      }
+      for (const tenth of [3, 7, 5]) {
+        const before = loaded.requests;
+        const words = await page.getByRole("slider").getAttribute("aria-valuetext");
+        const bar = await page.getByRole("slider").boundingBox();
+        await page.mouse.click(bar.x + (bar.width * tenth) / 10, bar.y + bar.height / 2);
+        await until(
+          async () => (await page.getByRole("slider").getAttribute("aria-valuetext")) !== words,
+          "the playhead has moved",
+        );
+        await loadedThere(page);
+        await until(async () => (await rows(page).count()) > 3, "there are rows");
+        assert.ok(loaded.requests - before <= 6, `${loaded.requests - before} requests to seek`);
+        assert.ok((await rows(page).count()) < 40, "only the rows in sight are there");
+        assert.ok((await elements(page)) < 500, `${await elements(page)} elements`);
+      }
+    }),
+
+  "a burst of events leaves nothing out and stays at the end": () =>
+    lab(async (page, server) => {
+      await server.session({ id: "burst", title: "A burst" });
+      await server.append("burst", turn("i0", "before it", "an answer"));
+      await page.goto(`${server.url}/s/burst`);
+      await said(page).getByText("an answer").waitFor();
+      const events = Array.from({ length: 20 }, (_, i) =>
+        turn(
+          `i${i + 1}`,
+          `question ${i + 1}.`,
+          Array.from({ length: 295 }, (_, n) => `t${i}n${n} `),
+        ),
+      ).flat();
+      for (let i = 0; i < events.length; i += 200) {
+        const due = new Promise((ok) => setTimeout(ok, 100)); // 2,000 events a second
+        await server.append("burst", events.slice(i, i + 200));
+        await due;
+      }
+      const fold = await server.snapshot("burst");
+      await at(page, fold.at);
+      await said(page).getByText("t19n294", { exact: false }).waitFor();
+      const end = await said(page).evaluate((el) => el.scrollHeight - el.scrollTop - el.clientHeight);
+      assert.ok(end < 80, `${end} pixels from the end`);
+
+      const seen = new Map();
+      const look = () => page.evaluate(() => document.querySelector("[aria-label=Conversation] > ol").innerText);
+      await until(
+        async () => {
+          for (const m of fold.messages) if (words(await look()).includes(words(m.text))) seen.set(m.id, true);
+          await said(page).evaluate((el) => el.scrollBy(0, -el.clientHeight / 2));
+          return seen.size === fold.messages.length;
+        },
+        "every message is on the page as the server has it",
+        () => `${seen.size} of ${fold.messages.length}`,
+        30_000,
+      );
+    }),
+};
+
+const words = (text) => text.trim().replace(/\s+/g, " ");
