@@ -18,7 +18,7 @@ type writer struct {
 	store *Store
 	queue *queue
 
-	crowded atomic.Bool // the newest group had several requests
+	crowd atomic.Int32 // groups of one until callers are taken to come one at a time
 
 	turn sync.Mutex // of all that follows, but for mu and what it is held for
 
@@ -71,9 +71,9 @@ func (w *writer) run() {
 }
 
 // lead writes a group in the goroutine of a caller. It reports false if somebody
-// else is writing, or several callers were waiting the last time.
+// else is writing, or several callers were waiting lately.
 func (w *writer) lead() bool {
-	if w.crowded.Load() || !w.turn.TryLock() {
+	if w.crowd.Load() > 0 || !w.turn.TryLock() {
 		return false
 	}
 	defer dieOfPanic()
@@ -116,9 +116,20 @@ func (w *writer) handle(group []*request) {
 		}
 		return
 	}
-	w.crowded.Store(len(group) > 1)
+	w.count(len(group))
 	for _, r := range group {
 		close(r.done)
+	}
+}
+
+// crowdGroups is how many groups of one make callers come one at a time.
+const crowdGroups = 16
+
+func (w *writer) count(requests int) {
+	if requests > 1 {
+		w.crowd.Store(crowdGroups)
+	} else if n := w.crowd.Load(); n > 0 {
+		w.crowd.Store(n - 1)
 	}
 }
 
