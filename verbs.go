@@ -1,6 +1,9 @@
 package tapedeck
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // These are what doors say to the engine and hear from it.
 
@@ -173,6 +176,27 @@ type Imported struct {
 	Events   int         `json:"events"`   // in all of them
 	Lines    int         `json:"lines"`    // read
 	Skipped  []LineError `json:"skipped,omitempty"`
+}
+
+// An ImportPreview says what an import would make.
+type ImportPreview struct {
+	Format   string             `json:"format"`            // also if it was told by the first line
+	Sessions []PreviewedSession `json:"sessions"`          // in order of the input, at most the first 100
+	Total    int                `json:"total"`             // how many there are
+	Events   int                `json:"events"`            // in all of them
+	Lines    int                `json:"lines"`             // read
+	Skipped  []LineError        `json:"skipped,omitempty"` // that would be left out
+}
+
+// A PreviewedSession is one that an import would make.
+type PreviewedSession struct {
+	ID      string     `json:"id,omitempty"`       // that it has in the input, if it has one
+	IDTaken bool       `json:"id_taken,omitempty"` // there is such a session already, so it would get another
+	Title   string     `json:"title,omitempty"`
+	Events  int        `json:"events"`
+	Threads []string   `json:"threads,omitempty"`  // at most the first 20
+	First   *time.Time `json:"first_at,omitempty"` // of its events, as far as they have times
+	Last    *time.Time `json:"last_at,omitempty"`
 }
 
 // A LineError says why a line of an import was left out.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,6 +52,10 @@ func TestExchange(t *testing.T) {
 	if err != nil || p.Events != 3 || p.Rules[0].Count != 4 {
 		t.Errorf("%+v %v", p, err)
 	}
+	would, err := c.PreviewImport(t.Context(), tapedeck.ImportRequest{Format: "auto", Title: "T"}, strings.NewReader("x"))
+	if err != nil || would.Events != 3 {
+		t.Errorf("%+v %v", would, err)
+	}
 	raw, err := c.Diff(t.Context(), "a", "b", -1, 7)
 	if err != nil || !json.Valid(raw) {
 		t.Errorf("%s %v", raw, err)
@@ -59,6 +64,7 @@ func TestExchange(t *testing.T) {
 		`POST /api/v1/sessions/s/export {"at":5,"format":"csv","redact":{},"terminal":"t","view":"effective"}`,
 		`POST /api/v1/sessions/s/export {"format":"csv","redact":{}}`,
 		`POST /api/v1/sessions/s/export?preview=1 {"format":"json","redact":{"keys":["a"]}}`,
+		`POST /api/v1/import?format=auto&preview=1&title=T x`,
 		`GET /api/v1/diff?a=a&at_b=7&b=b `,
 	}
 	if d := cmp.Diff(want, asked); d != "" {

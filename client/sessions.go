@@ -166,18 +166,28 @@ func (c *Client) Append(ctx context.Context, session string, r io.Reader, o Appe
 
 // Import makes sessions of what r holds.
 func (c *Client) Import(ctx context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.Imported, error) {
-	q := url.Values{}
+	var out tapedeck.Imported
+	err := c.postImport(ctx, in, r, url.Values{}, &out)
+	return out, err
+}
+
+// PreviewImport returns what an import of r would make.
+func (c *Client) PreviewImport(ctx context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.ImportPreview, error) {
+	var out tapedeck.ImportPreview
+	err := c.postImport(ctx, in, r, url.Values{"preview": {"1"}}, &out)
+	return out, err
+}
+
+func (c *Client) postImport(ctx context.Context, in tapedeck.ImportRequest, r io.Reader, q url.Values, out any) error {
 	setString(q, "format", in.Format)
 	setString(q, "title", in.Title)
 	setString(q, "owner", in.Owner)
 	resp, err := c.send(ctx, http.MethodPost, "/api/v1/import",
 		&request{query: q, body: r, contentType: "application/octet-stream"}, []string{"application/json"})
 	if err != nil {
-		return tapedeck.Imported{}, err
+		return err
 	}
-	var out tapedeck.Imported
-	err = decode(resp, &out)
-	return out, err
+	return decode(resp, out)
 }
 
 // A PageOptions selects records of a session; see docs/http.md.

@@ -25,12 +25,7 @@ const (
 // A session that was exported here gets its id again if that is free, else a new
 // one.
 func (e *Engine) Import(ctx context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.Imported, error) {
-	for what, v := range map[string]string{"title": in.Title, "owner": in.Owner, "actor": in.Actor} {
-		if err := tapedeck.CheckName("the "+what, v); err != nil {
-			return tapedeck.Imported{}, err
-		}
-	}
-	d, err := exchange.NewDecoder(in.Format, r, exchange.Options{Title: in.Title, Owner: in.Owner, Actor: in.Actor, Now: e.options.Now})
+	d, err := e.decoder(in, r)
 	if err != nil {
 		return tapedeck.Imported{}, err
 	}

@@ -16,13 +16,15 @@ import (
 
 func newImport(e *env) *cobra.Command {
 	var in tapedeck.ImportRequest
+	var preview bool
 	c := &cobra.Command{
 		Use:   "import FILE…",
 		Short: "Make sessions of recorded conversations",
 		Long: `Import reads sessions that were exported, and conversations that other programs
 have recorded, and makes sessions of them, with their own times where they have
 any. FILE may be - for standard input. All of a file is imported or nothing;
-lines that are no part of a conversation are reported with their numbers.
+lines that are no part of a conversation are reported with their numbers. With
+--preview it only says what would be made.
 
 Formats:
   auto              what the first line of the file tells
@@ -35,6 +37,7 @@ Formats:
                     {"traj":[…]} or a bare array), one message a line, or one JSON array`,
 		Example: `  tapedeck import ~/.claude/projects/…/session.jsonl
   tapedeck import session.ndjson demo.cast
+  tapedeck import --preview chats.jsonl
   tapedeck import - --format openai-messages --owner ada < chats.jsonl`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -45,8 +48,12 @@ Formats:
 		RunE: func(c *cobra.Command, args []string) error {
 			return e.with(c.Context(), func(conn *connection) error {
 				for i, name := range args {
-					if err := e.importFile(c.Context(), conn, in, name); err != nil {
-						if len(args) > 1 {
+					act := e.importFile
+					if preview {
+						act = e.previewImport
+					}
+					if err := act(c.Context(), conn, in, name); err != nil {
+						if len(args) > 1 && !preview {
 							fmt.Fprintf(e.stderr, "tapedeck: %s was not imported; %d before it were, %d after it were not looked at\n", name, i, len(args)-i-1)
 						}
 						return err
@@ -59,6 +66,7 @@ Formats:
 	c.Flags().StringVar(&in.Format, "format", "auto", "auto, ndjson, agui, asciicast, claude-code or openai-messages")
 	c.Flags().StringVar(&in.Title, "title", "", "title of the sessions (default: from the content)")
 	c.Flags().StringVar(&in.Owner, "owner", "", "owner of the sessions")
+	c.Flags().BoolVar(&preview, "preview", false, "only show what would be made")
 	return c
 }
 
@@ -152,12 +160,47 @@ func (e *env) printImported(m tapedeck.Imported) error {
 		}
 	}
 	fmt.Fprintf(e.stderr, "imported %s with %s from %s\n", count(len(m.Sessions), "session"), count(m.Events, "event"), count(m.Lines, "line"))
-	for i, s := range m.Skipped {
+	e.printSkipped(m.Skipped)
+	return nil
+}
+
+func (e *env) printSkipped(lines []tapedeck.LineError) {
+	for i, s := range lines {
 		if i == 20 {
-			fmt.Fprintf(e.stderr, "  … and %d more lines\n", len(m.Skipped)-i)
+			fmt.Fprintf(e.stderr, "  … and %d more lines\n", len(lines)-i)
 			break
 		}
 		fmt.Fprintf(e.stderr, "  line %d left out: %s\n", s.Line, clean(s.Reason))
 	}
+}
+
+// previewImport says what would become of a file.
+func (e *env) previewImport(ctx context.Context, conn *connection, in tapedeck.ImportRequest, name string) error {
+	r, err := e.open(name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	p := e.progress(r)
+	m, err := conn.PreviewImport(ctx, in, p)
+	p.clear()
+	if err != nil || e.json {
+		return errors.Join(err, e.printIf(err == nil, m))
+	}
+	for _, s := range m.Sessions {
+		fmt.Fprintf(e.stdout, "%s  %s  %s\n", previewedID(s), count(s.Events, "event"), brief(s.Title, 60))
+	}
+	if more := m.Total - len(m.Sessions); more > 0 {
+		fmt.Fprintf(e.stdout, "… and %d more\n", more)
+	}
+	fmt.Fprintf(e.stderr, "%s: would make %s with %s from %s\n", m.Format, count(m.Total, "session"), count(m.Events, "event"), count(m.Lines, "line"))
+	e.printSkipped(m.Skipped)
 	return nil
+}
+
+func previewedID(s tapedeck.PreviewedSession) string {
+	if s.ID == "" || s.IDTaken {
+		return "(a new id)"
+	}
+	return clean(s.ID)
 }

@@ -102,6 +102,9 @@ func (d *Decoder) Events() iter.Seq2[tapedeck.Event, error] {
 // closed, if it does.
 func (d *Decoder) Starts() (tapedeck.Session, bool) { return d.entry, d.starts }
 
+// Format returns the format of the input; of [Auto], what the first line has told.
+func (d *Decoder) Format() string { return d.format }
+
 // Lines returns how many lines were read so far.
 func (d *Decoder) Lines() int { return d.in.lines }
 

@@ -58,6 +58,11 @@ func (g *engine) Close(ctx context.Context, session, _ string) error {
 	return err
 }
 
+func (g *engine) PreviewImport(_ context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.ImportPreview, error) {
+	done, err := g.Import(context.Background(), in, r)
+	return tapedeck.ImportPreview{Format: in.Format, Sessions: []tapedeck.PreviewedSession{{Title: in.Title}}, Total: 1, Lines: done.Lines}, err
+}
+
 func (g *engine) Import(_ context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.Imported, error) {
 	if in.Format != "lines" {
 		return tapedeck.Imported{}, tapedeck.Errorf(tapedeck.Invalid, "there is no format %q", in.Format)

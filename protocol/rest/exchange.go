@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"io"
 	"mime"
 	"net/http"
 
@@ -10,8 +11,9 @@ import (
 // importSessions makes sessions of recorded ones. The body is passed on as it
 // comes; what it is, the format says.
 func (h *handler) importSessions(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, "format", "title", "owner")
+	q := parseQuery(r, "format", "title", "owner", "preview")
 	in := tapedeck.ImportRequest{Format: q.string("format"), Title: q.string("title"), Owner: q.string("owner")}
+	preview := isYes(q)
 	if q.err != nil {
 		return q.err
 	}
@@ -19,18 +21,42 @@ func (h *handler) importSessions(w http.ResponseWriter, r *http.Request) error {
 	case "", "application/x-www-form-urlencoded", "multipart/form-data": // what curl sends unless told
 		return unsupported(r, "application/octet-stream, application/json or application/x-ndjson")
 	}
-	out, err := h.Verbs.Import(r.Context(), in, http.MaxBytesReader(w, r.Body, h.MaxImport))
+	body := http.MaxBytesReader(w, r.Body, h.MaxImport)
+	status, out := http.StatusCreated, any(nil)
+	var err error
+	if preview {
+		status = http.StatusOK
+		out, err = h.Verbs.PreviewImport(r.Context(), in, body)
+	} else {
+		out, err = h.Verbs.Import(r.Context(), in, body)
+	}
 	if err != nil {
+		drain(r, body)
 		return err
 	}
-	return writeJSON(w, http.StatusCreated, out)
+	return writeJSON(w, status, out)
+}
+
+// drain reads what is left of a body whose end is known: a browser that still
+// sends a file does not hear what is wrong with it, and would say that the server
+// has gone.
+func drain(r *http.Request, body io.Reader) {
+	if r.ContentLength > 0 {
+		_, _ = io.Copy(io.Discard, body) // it may go away, or be too much: there is an error to tell already
+	}
+}
+
+// isYes reads the parameter preview.
+func isYes(q *query) bool {
+	v := q.one("preview", "false", "1", "true", "0", "false")
+	return v == "1" || v == "true"
 }
 
 // export answers with a session as a file or, if a preview is asked for, with
 // what would be left out of it.
 func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r, "preview")
-	preview := q.one("preview", "false", "1", "true", "0", "false")
+	preview := isYes(q)
 	if q.err != nil {
 		return q.err
 	}
@@ -38,7 +64,7 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if preview == "1" || preview == "true" {
+	if preview {
 		out, err := h.Verbs.PreviewExport(r.Context(), in)
 		if err != nil {
 			return err

@@ -35,6 +35,7 @@ type writer interface {
 	Close(ctx context.Context, session, actor string) error
 	Delete(ctx context.Context, session string) error
 	Import(ctx context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.Imported, error)
+	PreviewImport(ctx context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.ImportPreview, error)
 }
 
 // runner is what the engine does with agents.
