@@ -1,7 +1,8 @@
 // A real server, a real browser, and a promise that each check keeps: nothing
 // on the page fails, and nothing but our own server is asked for anything.
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -122,6 +123,16 @@ export async function visitor(server, options = {}) {
     if (wrong.length > 0) throw new Error(wrong.join("\n"));
   };
   return { page, context, wrong, expected, end };
+}
+
+let axe;
+
+/** What axe finds wrong with a page, whose visitor has bypassCSP. */
+export async function faults(page) {
+  axe ??= readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  return violations.map((x) => `${x.id}: ${x.nodes[0].html}`);
 }
 
 /** The events of one turn, as an outside writer appends them. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { attacks } from "./hostile.e2e.mjs";
-import { Server, turn, until, visitor } from "./lab.mjs";
+import { faults, Server, turn, until, visitor } from "./lab.mjs";
 
 const said = (page) => page.getByRole("region", { name: "Conversation" });
 const position = (page) => page.getByText(/^event [\d,]+ of [\d,]+$/);
@@ -38,7 +38,7 @@ function channelOf(type) {
 }
 
 /** A folder for files, and a page that opens one of them without a network; it may ask for nothing else. */
-async function fromFile(server, id, more, check) {
+async function fromFile(server, id, more, check, options) {
   const folder = mkdtempSync(join(tmpdir(), "tapedeck-recording-"));
   try {
     const response = await fetch(`${server.url}/api/v1/sessions/${id}/export`, {
@@ -49,14 +49,14 @@ async function fromFile(server, id, more, check) {
     assert.equal(response.status, 200);
     const file = join(folder, "recording.html");
     writeFileSync(file, Buffer.from(await response.arrayBuffer()));
-    await opened(file, check);
+    await opened(file, check, options);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function opened(file, check) {
-  const v = await visitor({ url: "null" }, { offline: true }); // "null" is the origin of a file
+async function opened(file, check, options) {
+  const v = await visitor({ url: "null" }, { offline: true, ...options }); // "null" is the origin of a file
   const { href } = pathToFileURL(file);
   const asked = new Set();
   v.context.on("request", (r) => asked.add(r.url()));
@@ -165,6 +165,22 @@ export const checks = {
         await keys.getByText("play, pause").waitFor();
         assert.equal(await keys.getByText("rewind to the selected item").count(), 0);
       });
+    }),
+
+  "a recording has no fault that axe knows, light or dark": () =>
+    lab(async (server) => {
+      await recorded(server, "s", talk);
+      for (const colorScheme of ["light", "dark"])
+        await fromFile(
+          server,
+          "s",
+          { redact: { presets: ["secrets"] } },
+          async (page) => {
+            await said(page).getByText("an answer aside").waitFor();
+            assert.deepEqual(await faults(page), []);
+          },
+          { colorScheme, bypassCSP: true },
+        );
     }),
 
   "a recording begins and ends where it was cut, and lacks what was to be left out": () =>

@@ -48,6 +48,16 @@ const open = async (page) => {
     .first()
     .click();
 };
+const at = (n) => `2026-01-05T10:0${n}:00.000Z`;
+const line = (type, n, message) => JSON.stringify({ type, uuid: `u${n}`, sessionId: "s-1", timestamp: at(n), message });
+const talk = Buffer.from(
+  [
+    JSON.stringify({ type: "summary", summary: "Why the total of an invoice is off by a cent" }),
+    line("user", 0, { role: "user", content: "The total is wrong, why?" }),
+    JSON.stringify({ type: "progress", uuid: "p1" }),
+    line("assistant", 1, { id: "m1", role: "assistant", content: [{ type: "text", text: "Prices are floats." }] }),
+  ].join("\n"),
+);
 const shots = [
   ["sessions", "/"],
   ["live", "/s/demo_live"],
@@ -58,6 +68,12 @@ const shots = [
   ["terminal", `/s/${id}?view=terminal&at=${failing}`],
   ["branches", `/s/${id}?view=branches`],
   ["compare", `/compare?a=${id}&b=another-way`],
+  [
+    "import",
+    "/import",
+    (page) =>
+      page.getByLabel("Choose a file").setInputFiles({ name: "session.jsonl", mimeType: "text/plain", buffer: talk }),
+  ],
   ["keys", `/s/${id}`, (page) => page.keyboard.press("?")],
 ];
 const recording = join(tmpdir(), `tapedeck-recording-${process.pid}.html`);

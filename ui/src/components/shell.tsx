@@ -33,14 +33,8 @@ export function Shell() {
           <Mark /> Tapedeck
         </Link>
         <nav aria-label="Pages">
-          <Link
-            to="/"
-            activeOptions={{ exact: true, includeSearch: false }}
-            className="rounded-md px-2 py-1 text-muted hover:bg-raised hover:text-text"
-            activeProps={{ className: "text-text font-medium" }}
-          >
-            Sessions
-          </Link>
+          <PageLink to="/">Sessions</PageLink>
+          <PageLink to="/import">Import</PageLink>
         </nav>
         <div className="ml-auto flex items-center gap-1">
           {!online && (
@@ -66,6 +60,19 @@ export function Shell() {
       )}
       {help && <KeysHelp onClose={() => setHelp(false)} />}
     </div>
+  );
+}
+
+function PageLink({ to, children }: { to: "/" | "/import"; children: string }) {
+  return (
+    <Link
+      to={to}
+      activeOptions={{ exact: true, includeSearch: false }}
+      className="rounded-md px-2 py-1 text-muted hover:bg-raised hover:text-text"
+      activeProps={{ className: "text-text font-medium" }}
+    >
+      {children}
+    </Link>
   );
 }
 

@@ -69,9 +69,13 @@ async function answer(path: string, init: RequestInit): Promise<Response> {
 }
 
 async function failure(response: Response): Promise<ApiError> {
-  const { status } = response;
+  return errorIn(await response.text().catch(() => ""), response.status);
+}
+
+/** What an answer says that is none of those that were wanted. */
+export function errorIn(body: string, status: number): ApiError {
   try {
-    const { error } = await response.json();
+    const { error } = JSON.parse(body);
     if (typeof error.kind === "string" && typeof error.message === "string") {
       return new ApiError(error.kind, error.message, typeof error.hint === "string" ? error.hint : undefined, status);
     }
@@ -163,13 +167,6 @@ export interface ForkBody {
   copy?: boolean | undefined;
 }
 
-export interface Imported {
-  sessions: string[];
-  events: number;
-  lines: number;
-  skipped?: { line: number; reason: string }[];
-}
-
 /** Every call fails with an ApiError, or with the reason of its aborted signal. */
 export const api = {
   sessions: (q: SessionsQuery = {}, o?: CallOptions) =>
@@ -245,17 +242,4 @@ export const api = {
     ).blob(),
   exportPreview: (id: string, body: { format: string; at?: number; view?: string; redact?: Json }, o?: CallOptions) =>
     post<Json>(`${sessionPath(id, "export")}?preview=1`, body, o),
-  import: async (
-    file: Blob,
-    q: { format?: string; title?: string; owner?: string } = {},
-    o?: CallOptions,
-  ): Promise<Imported> =>
-    (
-      await answer(`/api/v1/import${query({ format: "auto", ...q })}`, {
-        method: "POST",
-        signal: o?.signal ?? null,
-        headers: { "Content-Type": "application/octet-stream" },
-        body: file,
-      })
-    ).json(),
 };

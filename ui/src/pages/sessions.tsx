@@ -162,7 +162,11 @@ function Empty({ filtered }: { filtered: boolean }) {
         tapedeck run "Say hello"
       </pre>
       <p className="mt-3">
-        Or start the server with <code className="font-mono">--demo</code> to have some to look at.
+        Or start the server with <code className="font-mono">--demo</code> to have some to look at, or{" "}
+        <Link to="/import" className="text-accent underline">
+          import a file
+        </Link>
+        .
       </p>
     </Notice>
   );

@@ -40,8 +40,14 @@ const compare = createRoute({
   component: lazyRouteComponent(() => import("@/pages/compare"), "ComparePage"),
 });
 
+const imports = createRoute({
+  getParentRoute: () => root,
+  path: "/import",
+  component: lazyRouteComponent(() => import("@/pages/import"), "ImportPage"),
+});
+
 export const router = createRouter({
-  routeTree: root.addChildren([sessions, session, compare]),
+  routeTree: root.addChildren([sessions, session, compare, imports]),
   defaultPreload: false,
   scrollRestoration: false,
 });

@@ -1,0 +1,97 @@
+import type { ImportPreview, PreviewedSession, Skipped } from "@/data/upload";
+import { plural } from "./format";
+
+/** What an import would make. */
+export function PreviewTable({ preview: p }: { preview: ImportPreview }) {
+  return (
+    <section aria-label="What would be imported" className="rounded-md border border-line bg-panel">
+      <p role="status" className="border-b border-line px-3 py-2 text-[13px]">
+        <span className="font-medium">{plural(p.total, "session")}</span>
+        <span className="text-muted">
+          {" "}
+          with {plural(p.events, "event")} of {plural(p.lines, "line")}, read as {p.format}
+        </span>
+      </p>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <div className="max-h-96 overflow-auto" tabIndex={0}>
+        <table className="w-full text-left text-[13px]">
+          <thead className="text-xs text-muted">
+            <tr>
+              {["Title", "Events", "Threads", "When", "Id"].map((h) => (
+                <th key={h} scope="col" className="px-3 py-1.5 font-medium">
+                  {h}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {p.sessions.map((s, i) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: they have no other name
+              <Row key={i} session={s} />
+            ))}
+          </tbody>
+        </table>
+        {p.total > p.sessions.length && (
+          <p className="px-3 py-2 text-[13px] text-muted">… and {p.total - p.sessions.length} more</p>
+        )}
+      </div>
+    </section>
+  );
+}
+
+function Row({ session: s }: { session: PreviewedSession }) {
+  return (
+    <tr className="border-t border-line align-top">
+      <td className="max-w-72 px-3 py-1.5 [overflow-wrap:anywhere]">
+        {s.title || <span className="text-muted">(none)</span>}
+      </td>
+      <td className="px-3 py-1.5 tabular-nums">{s.events.toLocaleString("en")}</td>
+      <td className="max-w-48 px-3 py-1.5 [overflow-wrap:anywhere]">{threadsOf(s)}</td>
+      <td className="px-3 py-1.5 whitespace-nowrap tabular-nums">{whenOf(s)}</td>
+      <td className="max-w-48 px-3 py-1.5 [overflow-wrap:anywhere]">
+        {s.id && !s.id_taken ? <span className="font-mono text-xs">{s.id}</span> : "a new one"}
+        {s.id_taken && (
+          <span className="block text-xs text-muted">
+            <span className="font-mono">{s.id}</span> is there already
+          </span>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+function threadsOf({ threads = [] }: PreviewedSession): string {
+  if (threads.length < 4) return threads.join(", ");
+  return `${threads.slice(0, 2).join(", ")} and ${threads.length >= 20 ? "more" : `${threads.length - 2} more`}`;
+}
+
+export function whenOf({ first_at, last_at }: PreviewedSession): string {
+  if (!first_at || !last_at) return "now";
+  const [from, to] = [new Date(first_at), new Date(last_at)];
+  const day = (d: Date) => d.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
+  const time = (d: Date) => d.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  if (day(from) !== day(to)) return `${day(from)} – ${day(to)}`;
+  return `${day(from)}, ${time(from)}${time(from) === time(to) ? "" : ` – ${time(to)}`}`;
+}
+
+const shown = 50;
+
+/** The lines of a file that are no part of a conversation, and why. */
+export function SkippedLines({ lines = [] }: { lines?: Skipped[] }) {
+  if (lines.length === 0) return null;
+  return (
+    <details className="text-[13px]" open={lines.length <= 5}>
+      <summary className="cursor-pointer text-warn">{plural(lines.length, "line is", "lines are")} left out</summary>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <ul className="mt-1 max-h-60 overflow-auto text-muted" tabIndex={0}>
+        {lines.slice(0, shown).map((l, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: of one line several things may be left out
+          <li key={i} className="[overflow-wrap:anywhere]">
+            Line {l.line}: {l.reason}
+          </li>
+        ))}
+        {lines.length > shown && <li>… and {lines.length - shown} more</li>}
+      </ul>
+    </details>
+  );
+}

@@ -1,0 +1,103 @@
+import { beforeEach, expect, test, vi } from "vitest";
+import { importFile, previewImport } from "./upload";
+
+type On = Record<string, (e: unknown) => void>;
+
+class FakeRequest {
+  static last: FakeRequest;
+  opened: string[] = [];
+  headers: Record<string, string> = {};
+  sent: unknown;
+  status = 0;
+  responseText = "";
+  aborted = false;
+  private readonly on: On = {};
+  private readonly onUpload: On = {};
+  readonly upload = { addEventListener: (type: string, f: (e: unknown) => void) => (this.onUpload[type] = f) };
+
+  constructor() {
+    FakeRequest.last = this;
+  }
+
+  addEventListener(type: string, f: (e: unknown) => void): void {
+    this.on[type] = f;
+  }
+
+  open(...how: string[]): void {
+    this.opened = how;
+  }
+
+  setRequestHeader(name: string, value: string): void {
+    this.headers[name] = value;
+  }
+
+  send(body: unknown): void {
+    this.sent = body;
+  }
+
+  abort(): void {
+    this.aborted = true;
+    this.tell("abort");
+  }
+
+  progress(loaded: number, total: number): void {
+    this.onUpload.progress?.({ loaded, total });
+  }
+
+  answer(status: number, body: unknown): void {
+    this.status = status;
+    this.responseText = typeof body === "string" ? body : JSON.stringify(body);
+    this.tell("load");
+  }
+
+  tell(type: string): void {
+    this.on[type]?.({});
+    this.on.loadend?.({});
+  }
+}
+
+const file = new Blob(["x"]);
+let shares: number[];
+let stop: AbortController;
+const options = () => ({ format: "auto", signal: stop.signal, onProgress: (s: number) => shares.push(s) });
+
+beforeEach(() => {
+  shares = [];
+  stop = new AbortController();
+  vi.stubGlobal("XMLHttpRequest", FakeRequest);
+});
+
+test("a file is sent as it is, tells how far it is, and comes back as what it would be", async () => {
+  const asked = previewImport(file, options());
+  const r = FakeRequest.last;
+  expect(r.opened).toEqual(["POST", "/api/v1/import?format=auto&preview=1"]);
+  expect(r.headers["Content-Type"]).toBe("application/octet-stream");
+  expect(r.sent).toBe(file);
+  r.progress(1, 4);
+  r.progress(4, 4);
+  r.progress(0, 0); // an empty file
+  r.answer(200, { format: "ndjson", sessions: [] });
+  expect(await asked).toEqual({ format: "ndjson", sessions: [] });
+  expect(shares).toEqual([0.25, 1, 1]);
+});
+
+test("what the server refuses is told in its words, and anything else in ours", async () => {
+  const refused = importFile(file, options());
+  FakeRequest.last.answer(400, { error: { kind: "invalid", message: "line 3 is not JSON", hint: "leave it out" } });
+  await expect(refused).rejects.toMatchObject({ kind: "invalid", message: "line 3 is not JSON", hint: "leave it out" });
+  const between = importFile(file, options());
+  FakeRequest.last.answer(502, "<html>bad gateway");
+  await expect(between).rejects.toMatchObject({ kind: "internal", status: 502 });
+  const gone = importFile(file, options());
+  FakeRequest.last.tell("error");
+  await expect(gone).rejects.toMatchObject({ kind: "unreachable" });
+});
+
+test("who stops it stops the request, also before it has begun", async () => {
+  const stopped = importFile(file, options());
+  stop.abort();
+  await expect(stopped).rejects.toBe(stop.signal.reason);
+  expect(FakeRequest.last.aborted).toBe(true);
+  await expect(importFile(file, options())).rejects.toBe(stop.signal.reason);
+  expect(FakeRequest.last.sent).toBeUndefined();
+});
