@@ -32,7 +32,7 @@ conformance: build ## run the official Durable Streams suite and a client of the
 crash: build ## kill -9 under load, 50 rounds (ROUNDS=n for more)
 	$(GO) test ./test/crash -run TestKill -count=1 -v -timeout 20m -args -rounds=$(or $(ROUNDS),50)
 
-real-agents: build ## install real coding agents (pinned npm packages, 1.3 GB) and run them against a scripted model
+real-agents: build ## install real coding agents (pinned npm packages, 1.7 GB) and run them against a scripted model
 	cd conformance/agents && npm ci --no-audit --no-fund --silent
 	TAPEDECK_BIN=$(abspath $(BIN)) $(GO) test ./test/agents -count=1 -v -timeout 40m -args -agents=$(abspath conformance/agents/node_modules/.bin)
 

@@ -46,7 +46,7 @@ func TestRunner(t *testing.T) {
 		t.Setenv("TAPEDECK_TEST_DID", did)
 		task := func(s string) *tapedeck.Invocation { return &tapedeck.Invocation{Task: s} }
 		return runnertest.Harness{
-			Runner:   scripted(t, "plain", acp.Options{}),
+			Runner:   scripted(t, "plain", acp.Options{Name: "claude"}),
 			Talk:     *task("talk"),
 			Text:     "One  two, three",
 			Endless:  *task("endless"),
@@ -54,7 +54,8 @@ func TestRunner(t *testing.T) {
 			Patience: time.Minute,
 			Abilities: runnertest.Abilities{
 				Tools: task("talk"), Plan: task("talk"), Usage: task("talk"),
-				Ask: task("ask"), Did: func() bool { _, err := os.Stat(did); return err == nil },
+				Subagent: task("subagent"),
+				Ask:      task("ask"), Did: func() bool { _, err := os.Stat(did); return err == nil },
 				Resume: task("recall"), Remembers: "One  two, three",
 			},
 		}
@@ -179,6 +180,36 @@ func TestPlain(t *testing.T) {
 		`RAW {"event":{"sessionId":"s1","update":{"sessionUpdate":"usage_update","used":5,"size":10,"cost":{"amount":0.5,"currency":"USD"}}},"source":"acp:plain"}`,
 		`usage.reported {"inputTokens":7,"outputTokens":3,"totalTokens":10,"costUsd":0.5}`,
 		`TEXT_MESSAGE_END {"messageId":"m.m2"}`,
+	)
+}
+
+// The adapter of Claude Code says of what a sub-agent does in which call it was
+// started.
+func TestSubagent(t *testing.T) {
+	got, err := play(t, t.Context(), scripted(t, "claude", acp.Options{}), tapedeck.Invocation{Task: "talk"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, got,
+		`agent.linked {"runner":"acp:claude","nativeId":"s1"}`,
+		`TOOL_CALL_START {"toolCallId":"c.t1","toolCallName":"Agent","metadata":{"acp":{"kind":"think","title":"Agent"}}}`,
+		`TOOL_CALL_ARGS {"toolCallId":"c.t1","delta":"{\"subagent_type\":\"scout\",\"description\":\"look around\",\"prompt\":\"go\"}"}`,
+		`TOOL_CALL_END {"toolCallId":"c.t1"}`,
+		`SUBAGENT_STARTED {"subagentRunId":"s.t1","name":"scout","description":"look around","parentToolCallId":"c.t1"}`,
+		`message.added {"message":{"id":"u1","role":"user","content":"go","subagentRunId":"s.t1"}}`,
+		`TOOL_CALL_START {"toolCallId":"c.t2","toolCallName":"Read","subagentRunId":"s.t1","metadata":{"acp":{"kind":"read","title":"Read a"}}}`,
+		`TOOL_CALL_ARGS {"toolCallId":"c.t2","delta":"{\"path\":\"a\"}"}`,
+		`TOOL_CALL_END {"toolCallId":"c.t2"}`,
+		`TEXT_MESSAGE_START {"messageId":"m.m1","role":"assistant"}`,
+		`TEXT_MESSAGE_CONTENT {"messageId":"m.m1","delta":"meanwhile "}`,
+		`TOOL_CALL_RESULT {"messageId":"t.t2","toolCallId":"c.t2","content":"text","role":"tool","subagentRunId":"s.t1"}`,
+		`TEXT_MESSAGE_START {"messageId":"m.s.t1/x1","role":"assistant","subagentRunId":"s.t1"}`,
+		`TEXT_MESSAGE_CONTENT {"messageId":"m.s.t1/x1","delta":"it is there"}`,
+		`TEXT_MESSAGE_END {"messageId":"m.s.t1/x1"}`,
+		`SUBAGENT_FINISHED {"subagentRunId":"s.t1"}`,
+		`TOOL_CALL_RESULT {"messageId":"t.t1","toolCallId":"c.t1","content":"found","role":"tool"}`,
+		`TEXT_MESSAGE_CONTENT {"messageId":"m.m1","delta":"done"}`,
+		`TEXT_MESSAGE_END {"messageId":"m.m1"}`,
 	)
 }
 

@@ -37,6 +37,8 @@ type conversation struct {
 	muted     bool   // what the agent says was said before
 	asked     int
 	tools     map[string]*tool
+	lane      string          // whose the newest update is: the call that has started the sub-agent, "" for the agent itself
+	subs      map[string]bool // by that call, whether it is at work
 	spent     spending
 	cancelled bool
 }
@@ -47,7 +49,7 @@ var errLeft = errors.New("nobody listens")
 func newConversation(ctx context.Context, r *Runner, in tapedeck.Invocation, n *narrate.Narrator, p *procgroup.Process, dir string) *conversation {
 	c := &conversation{
 		runner: r, ctx: ctx, in: in, n: n, dir: dir, process: p, quirks: quirksOf(r.options.Name),
-		inbox: make(chan jsonrpc.Message), answers: make(chan answer), tools: map[string]*tool{},
+		inbox: make(chan jsonrpc.Message), answers: make(chan answer), tools: map[string]*tool{}, subs: map[string]bool{},
 	}
 	c.life, c.finish = context.WithCancel(context.WithoutCancel(ctx))
 	ready := make(chan struct{})

@@ -54,7 +54,7 @@ func FuzzUpdates(f *testing.F) {
 		n := narrate.New("inv", func(e tapedeck.Event, _ error) bool { add(e); return true })
 		c := &conversation{
 			runner: New(Options{Name: "opencode"}), ctx: context.Background(), in: tapedeck.Invocation{ID: "inv"}, n: n,
-			tools: map[string]*tool{}, native: "s", peer: jsonrpc.New(strings.NewReader(""), io.Discard, nil), quirks: quirksOf("opencode"),
+			tools: map[string]*tool{}, subs: map[string]bool{}, native: "s", peer: jsonrpc.New(strings.NewReader(""), io.Discard, nil), quirks: quirksOf("opencode"),
 		}
 		c.life, c.finish = context.WithCancel(context.Background())
 		c.finish()

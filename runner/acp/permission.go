@@ -31,6 +31,7 @@ func (c *conversation) ask(m jsonrpc.Message) {
 		c.answered(m.ID, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "this cannot be asked now"})
 		return
 	}
+	c.enter(q.Call)
 	about := c.announce(q.Call)
 	c.asked++
 	question := tapedeck.PermissionRequestedData{

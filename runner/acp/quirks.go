@@ -9,6 +9,7 @@ type Quirks struct {
 	TitleIsName  bool   // the first title of a tool call is the name of the tool
 	PartialInput bool   // the input of a pending tool call is not all of it
 	ToolName     string // where the name of a tool is, as a JSON pointer into the update; "" for nowhere
+	Parent       string // where the call is that has started the sub-agent whose update it is, likewise
 }
 
 // or returns q with what other has more.
@@ -19,6 +20,9 @@ func (q Quirks) or(other Quirks) Quirks {
 	if q.ToolName == "" {
 		q.ToolName = other.ToolName
 	}
+	if q.Parent == "" {
+		q.Parent = other.Parent
+	}
 	return q
 }
 
@@ -28,7 +32,7 @@ var quirks = []struct {
 	name string
 	Quirks
 }{
-	{"claude", Quirks{ToolName: "/_meta/claudeCode/toolName"}},
+	{"claude", Quirks{ToolName: "/_meta/claudeCode/toolName", Parent: "/_meta/claudeCode/parentToolUseId"}},
 	{"codex", Quirks{DeafToEOF: true, ToolName: "/name"}},
 	{"opencode", Quirks{TitleIsName: true, PartialInput: true}},
 	{"gemini", Quirks{}},

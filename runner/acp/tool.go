@@ -81,11 +81,24 @@ func (c *conversation) toolCall(raw json.RawMessage, update bool) bool {
 	}
 	c.show(k, t)
 	if k.over() {
-		c.n.Answered(k.ID, t.answer(k))
+		answer := t.answer(k)
+		if c.subs[k.ID] {
+			c.n.SubagentDone(k.ID, failure(&answer))
+			c.subs[k.ID] = false
+		}
+		c.n.Answered(k.ID, answer)
 		t.content, t.shown, t.told = nil, "", nil
 		t.output.Reset()
 	}
 	return !late // an input that comes too late is kept as it came
+}
+
+// failure returns why a sub-agent has failed, if it has.
+func failure(a *narrate.Answer) string {
+	if !a.Failed {
+		return ""
+	}
+	return narrate.Brief("it failed: " + narrate.String(a.Content))
 }
 
 func (k *call) over() bool { return k.Status == "completed" || k.Status == "failed" }
@@ -103,7 +116,7 @@ func (c *conversation) know(k *call, raw json.RawMessage) *tool {
 			about[name] = v
 		}
 	}
-	c.n.Tool(narrate.Call{ID: k.ID, Name: c.name(k, raw), Metadata: metadata(about)})
+	c.n.Tool(narrate.Call{ID: k.ID, Name: c.name(k, raw), Lane: c.lane, Metadata: metadata(about)})
 	return t
 }
 

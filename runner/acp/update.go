@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/tapedeck/tapedeck/internal/jsonrpc"
@@ -64,6 +65,9 @@ func (c *conversation) update(params json.RawMessage) {
 		return
 	}
 	take := updates[kind.Kind]
+	if take != nil && !c.muted {
+		c.enter(u.Update)
+	}
 	switch {
 	case c.muted && take != nil && kind.Kind != "usage_update":
 		return // it was said before
@@ -72,12 +76,43 @@ func (c *conversation) update(params json.RawMessage) {
 	}
 }
 
+// enter finds out whose an update is, and begins the sub-agent of which nothing was
+// heard before. The protocol has no word for them, but an agent may say in which
+// call one was started.
+func (c *conversation) enter(update json.RawMessage) {
+	c.lane = ""
+	if c.quirks.Parent == "" {
+		return
+	}
+	parent := narrate.String(narrate.Pointer(update, c.quirks.Parent))
+	t := c.tools[parent]
+	if t == nil {
+		return
+	}
+	c.lane = parent
+	if c.subs[parent] {
+		return
+	}
+	var d struct {
+		Type        string `json:"subagent_type"`
+		Description string `json:"description"`
+		Prompt      string `json:"prompt"`
+	}
+	c.tell(parent, t)
+	_ = json.Unmarshal(t.told, &d) // what cannot be read says nothing
+	c.n.Subagent(parent, cmp.Or(d.Type, "subagent"), d.Description, "")
+	if _, before := c.subs[parent]; !before { // else it goes on after its call was answered
+		c.n.Asked(parent, d.Prompt)
+	}
+	c.subs[parent] = true
+}
+
 // updates take the updates that map to something. They report false if one does
 // not.
 var updates = map[string]func(*conversation, json.RawMessage) bool{
 	"agent_message_chunk": func(c *conversation, u json.RawMessage) bool { return c.chunk(u, c.n.Say) },
 	"agent_thought_chunk": func(c *conversation, u json.RawMessage) bool { return c.chunk(u, c.n.Think) },
-	"user_message_chunk":  func(*conversation, json.RawMessage) bool { return true }, // the log has it, and first
+	"user_message_chunk":  func(*conversation, json.RawMessage) bool { return true }, // the log has it, and first; a sub-agent's is in the call
 	"tool_call":           func(c *conversation, u json.RawMessage) bool { return c.toolCall(u, false) },
 	"tool_call_update":    func(c *conversation, u json.RawMessage) bool { return c.toolCall(u, true) },
 	"plan":                (*conversation).planned,
@@ -93,12 +128,12 @@ func (c *conversation) chunk(u json.RawMessage, say func(lane, id, delta string)
 	}
 	if len(k.Meta.Usage) > 0 {
 		c.usedByCall(k.Meta.Usage)
-		c.n.Pause("") // it is told at the end of a model's answer
+		c.n.Pause(c.lane) // it is told at the end of a model's answer
 	}
 	if k.Content.Type != "text" {
 		return false
 	}
-	say("", k.MessageID, k.Content.Text)
+	say(c.lane, k.MessageID, k.Content.Text)
 	return true
 }
 
@@ -111,7 +146,7 @@ func (c *conversation) planned(u json.RawMessage) bool {
 	}
 	entries, ok := narrate.Entries(p.Entries)
 	if ok {
-		c.n.Pause("")
+		c.n.Pause(c.lane)
 		c.n.Plan(entries)
 	}
 	return ok
