@@ -48,10 +48,31 @@ type Invocation struct {
 	// asking is allowed.
 	Ask func(ctx context.Context, q PermissionRequestedData) (PermissionAnsweredData, error)
 
+	// Delegate starts another agent, one of Delegates, as a sub-agent with a thread
+	// of its own, and waits for its end. It is called between the events that come
+	// before and after, such as those of a tool call. When ctx is done the other
+	// agent is stopped, too. Nil if the agent may start none.
+	Delegate  func(ctx context.Context, d Delegation) (Delegated, error)
+	Delegates []Agent
+
 	// History returns the events before this invocation that are in force: none
 	// that a rewind has taken back. It may end in the middle of a message, if a
 	// rewind went there.
 	History func(ctx context.Context) iter.Seq2[Event, error]
+}
+
+// A Delegation is what an agent asks another to do.
+type Delegation struct {
+	Agent      string
+	Task       string
+	ToolCallID string // the call that leads to it; "" for none
+}
+
+// Delegated is what has come of a [Delegation].
+type Delegated struct {
+	Thread string
+	Status Status // of its run, which has ended
+	Text   string // what it said last
 }
 
 // A Link names a conversation in words of the runner that keeps it.

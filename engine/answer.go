@@ -199,7 +199,8 @@ func (e *Engine) taking(ctx context.Context, session string, events []tapedeck.E
 		}
 		q.mu.Lock()
 		t.question, t.answer = q, d
-		events[i].Thread, events[i].Invocation, events[i].Instance = q.run.in.Thread, q.run.in.ID, q.run.instance
+		asker := q.run.eldest()
+		events[i].Thread, events[i].Invocation, events[i].Instance = asker.in.Thread, asker.in.ID, asker.instance
 	}
 	return t, nil
 }

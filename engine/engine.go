@@ -52,6 +52,8 @@ type Agent struct {
 	RunTimeout  time.Duration // instead of that of [Options]; 0 for that, negative for no limit
 	IdleTimeout time.Duration // likewise
 
+	Starts []string // the agents that it may start
+
 	// Folder returns where the agent works in a session, and makes it if need be.
 	// Nil, or "": it has no folder.
 	Folder func(session string) (string, error)

@@ -148,10 +148,11 @@ func checkQuestion(d *tapedeck.PermissionRequestedData, ev *tapedeck.Event) erro
 	return ev.Check()
 }
 
-// event returns an event of the agent's.
+// event returns an event of what the agent asks. A sub-agent asks where people
+// look: in the run that they have started.
 func (r *run) event(p tapedeck.Payload) tapedeck.Event {
 	ev := tapedeck.NewEvent(p)
-	r.stamp(&ev)
+	r.eldest().stamp(&ev)
 	return ev
 }
 
@@ -218,6 +219,8 @@ func (r *run) wrote(events []tapedeck.Event, first int64) {
 			r.requested(&events[i], first+int64(i))
 		case tapedeck.PermissionAnswered:
 			r.answered(&events[i])
+		case tapedeck.RunStarted:
+			r.born(&events[i], first+int64(i))
 		}
 	}
 }

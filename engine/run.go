@@ -33,6 +33,7 @@ type run struct {
 	questions questions
 	instance  string // stands for the agent in its thread
 	result    ending
+	from      parentage
 }
 
 func newRun(e *Engine, agent Agent, t tapedeck.Task, f following) *run {
@@ -42,6 +43,9 @@ func newRun(e *Engine, agent Agent, t tapedeck.Task, f following) *run {
 		ID: tapedeck.NewID("inv_"), Session: t.Session, Thread: t.Thread, Task: t.Text, Config: t.Config, History: r.history,
 		Resumes: f.resumes, Context: f.context, Ask: r.ask,
 		Folder: f.folder, Link: f.link,
+	}
+	if r.in.Delegates = e.delegates(&agent, 0); len(r.in.Delegates) > 0 {
+		r.in.Delegate = r.delegate
 	}
 	if f.context != "" {
 		r.in.Task = f.context + "\n\n" + t.Text

@@ -175,7 +175,11 @@ func (r *run) opening(t tapedeck.Task) []tapedeck.Event {
 	if r.in.Context != "" {
 		ours["context"] = r.in.Context
 	}
-	begin := r.engine.runStarted(r.in.Thread, r.in.ID, "", ours)
+	parent := ""
+	if r.from.run != nil {
+		parent = r.from.run.in.ID
+	}
+	begin := r.engine.runStarted(r.in.Thread, r.in.ID, parent, ours)
 	r.stamp(&begin)
 	user.Time = begin.Time
 	return []tapedeck.Event{user, begin}

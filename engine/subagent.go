@@ -56,8 +56,10 @@ func (r *run) tell(ev tapedeck.Event) bool {
 		if s, tagged := a.of(&ev); s != nil {
 			s.say(&ev, tagged)
 			a.note(s, &ev)
+			return r.queue.put(ev)
 		}
 	}
+	r.overhear(&ev)
 	return r.queue.put(ev)
 }
 

@@ -75,7 +75,7 @@ func scriptAgents() []engine.Agent {
 func (a *agentConfig) build(f *folders, here string) (engine.Agent, error) {
 	out := engine.Agent{
 		Agent:      tapedeck.Agent{Name: a.Name, Kind: a.Kind, Description: a.Description},
-		RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout,
+		RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout, Starts: a.Starts,
 	}
 	switch a.Kind {
 	case "llm":

@@ -57,6 +57,7 @@ type agentConfig struct {
 	Env         []string          `toml:"env"`
 	Cwd         *string           `toml:"cwd"`
 	Permissions map[string]string `toml:"permissions"`
+	Starts      []string          `toml:"starts"`
 	RunTimeout  time.Duration     `toml:"run_timeout"`
 	IdleTimeout time.Duration     `toml:"idle_timeout"`
 	MCP         []mcpConfig       `toml:"mcp"`
@@ -147,6 +148,13 @@ func parseConfig(path string, text []byte) (config, error) {
 		a := &c.Agents[i]
 		if err := a.check(seen); err != nil {
 			return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: %s", path, lineOfAgent(text, i), err).WithHint("%s", hintOf(err))
+		}
+	}
+	for i := range c.Agents {
+		for _, name := range c.Agents[i].Starts {
+			if !seen[name] {
+				return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: %s is to start the agent %q, which is not there", path, lineOfAgent(text, i), c.Agents[i].Name, name)
+			}
 		}
 	}
 	return c, nil
@@ -293,7 +301,7 @@ func (a *agentConfig) checkUnused() error {
 		{"url", a.URL != "", llm}, {"key_env", a.KeyEnv != "", llm}, {"headers", a.Headers != nil, llm},
 		{"model", a.Model != "", llm}, {"system", a.System != "", llm},
 		{"max_turns", a.MaxTurns != 0, llm}, {"parameters", a.Parameters != nil, llm}, {"prices", a.Prices != nil, llm},
-		{"permissions", a.Permissions != nil, llm}, {"mcp", a.MCP != nil, llm || a.Kind == "acp"},
+		{"permissions", a.Permissions != nil, llm}, {"starts", a.Starts != nil, llm}, {"mcp", a.MCP != nil, llm || a.Kind == "acp"},
 		{"env", a.Env != nil, llm || program}, {"auth", a.Auth != "", a.Kind == "acp"}, {"mode", a.Mode != "", a.Kind == "acp"},
 		{"resume", a.Resume != nil, a.Kind == "process"}, {"dialect", a.Dialect != "", a.Kind == "process"}, {"mapping", a.Mapping != nil, a.Kind == "process"},
 		{"script", a.Script != "", a.Kind == "script"}, {"cwd", a.Cwd != nil, llm || program},

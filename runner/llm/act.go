@@ -36,7 +36,7 @@ func (s *run) act(c *call) error {
 		return err
 	}
 	began := time.Now()
-	r := t.Run(s.ctx, tool.Call{Arguments: json.RawMessage(arguments), Started: s.started})
+	r := t.Run(s.ctx, tool.Call{ID: c.id, Arguments: json.RawMessage(arguments), Started: s.started})
 	if r.Plan != nil {
 		if err := s.emit(tapedeck.PlanUpdatedData{Entries: r.Plan}); err != nil {
 			return err

@@ -31,6 +31,9 @@ func (s *run) equip() error {
 		b.tools = append(b.tools, f.Tools()...)
 	}
 	b.tools = append(append(b.tools, tool.Todo()), o.Tools...)
+	if s.in.Delegate != nil {
+		b.tools = append(b.tools, s.delegate())
+	}
 	for _, server := range o.Servers {
 		c, err := mcp.Connect(s.ctx, server, s.in.Folder, s.started)
 		if err != nil {

@@ -26,6 +26,7 @@ type Tool struct {
 
 // A Call is one use of a tool.
 type Call struct {
+	ID        string
 	Arguments json.RawMessage // a JSON object
 	Started   func(pid int)   // is to be told of a process that leads a group of its own; nil for nobody
 }

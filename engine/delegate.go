@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// maxDepth is how deep agents may start others that start others.
+const maxDepth = 4
+
+// maxSaid bounds what an agent is told of what the one has said that it started.
+const maxSaid = 256 << 10
+
+// A parentage is what a run has to do with the one that has started it.
+type parentage struct {
+	run   *run // nil for one that people have started
+	depth int
+	begun chan struct{} // closed when its beginning is in the log
+	said  strings.Builder
+}
+
+// delegates returns the agents that a run of an agent may start.
+func (e *Engine) delegates(agent *Agent, depth int) (out []tapedeck.Agent) {
+	if depth >= maxDepth || len(agent.Starts) == 0 {
+		return nil
+	}
+	for _, a := range e.Agents() {
+		if slices.Contains(agent.Starts, a.Name) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// delegate is [tapedeck.Invocation.Delegate] of a run. The beginning goes through
+// the queue of the run, behind the call that led to it; from then on the new run
+// is one like any other, but that it ends with this one.
+func (r *run) delegate(ctx context.Context, d tapedeck.Delegation) (tapedeck.Delegated, error) {
+	child, err := r.conceive(ctx, &d)
+	if err != nil {
+		return tapedeck.Delegated{}, err
+	}
+	defer context.AfterFunc(ctx, func() { child.stop(context.Cause(ctx)) })()
+	r.questions.await(1) // the agent is not idle while it waits for another
+	defer r.queue.ring()
+	defer r.questions.await(-1)
+	if !r.putAll(child.birth(&d)) || !child.isBorn() {
+		r.engine.discharge(child) // if the log has its beginning all the same, the end of this run ends it
+		return tapedeck.Delegated{}, tapedeck.Errorf(tapedeck.Unavailable, "the run has ended")
+	}
+	go child.drive()
+	<-child.done
+	end := tapedeck.NewEvent(tapedeck.SubagentFinishedData{SubagentRunID: child.in.ID})
+	if s := child.result.status; s != tapedeck.StatusComplete {
+		end = tapedeck.NewEvent(tapedeck.SubagentErrorData{SubagentRunID: child.in.ID, Message: "the agent " + d.Agent + " did not come to its end: " + string(s)})
+	}
+	r.stamp(&end)
+	r.queue.put(end)
+	return tapedeck.Delegated{Text: child.from.said.String(), Status: child.result.status, Thread: child.in.Thread}, nil
+}
+
+// conceive returns the run of an agent that this one starts.
+func (r *run) conceive(ctx context.Context, d *tapedeck.Delegation) (*run, error) {
+	if !slices.ContainsFunc(r.in.Delegates, func(a tapedeck.Agent) bool { return a.Name == d.Agent }) {
+		return nil, tapedeck.Errorf(tapedeck.Forbidden, "%s may not start the agent %.100q", r.agent.Name, d.Agent)
+	}
+	e := r.engine
+	t := tapedeck.Task{Session: r.in.Session, Text: d.Task, Agent: d.Agent, Thread: tapedeck.NewID(tapedeck.SubThreadPrefix), Actor: "agent:" + r.agent.Name}
+	agent, err := e.agent(d.Agent)
+	if err == nil && strings.TrimSpace(t.Text) == "" {
+		err = tapedeck.Errorf(tapedeck.Invalid, "the task is empty")
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.session(ctx, r.in.Session)
+	if err != nil {
+		return nil, err
+	}
+	var f following
+	if err := e.prepare(ctx, &s, t.Thread, &agent, &f); err != nil {
+		return nil, err
+	}
+	child := newRun(e, agent, t, f)
+	child.from = parentage{run: r, depth: r.from.depth + 1, begun: make(chan struct{})}
+	child.in.Delegates = e.delegates(&agent, child.from.depth)
+	if len(child.in.Delegates) == 0 {
+		child.in.Delegate = nil
+	}
+	child.ctx, child.stop = context.WithCancelCause(r.ctx)
+	return child, e.enlist(child)
+}
+
+// birth returns the events that begin a run which another has started.
+func (r *run) birth(d *tapedeck.Delegation) []tapedeck.Event {
+	parent := r.from.run
+	begun := tapedeck.NewEvent(tapedeck.SubagentStartedData{
+		SubagentRunID: r.in.ID, Name: r.agent.Name, ParentToolCallID: d.ToolCallID,
+		Common: tapedeck.Common{Metadata: tapedeck.Members{tapedeck.VendorKey: object(map[string]string{"thread": r.in.Thread, "invocation": r.in.ID})}},
+	})
+	parent.stamp(&begun)
+	instance := tapedeck.NewEvent(tapedeck.InstanceStartedData{ID: r.instance, Name: r.agent.Name, Parent: parent.instance})
+	r.stamp(&instance)
+	return append([]tapedeck.Event{begun, instance}, r.opening(tapedeck.Task{Text: d.Task, Actor: "agent:" + parent.agent.Name})...)
+}
+
+// isBorn waits until the log has the beginning of the run. It reports false if
+// the one that has started it is stopped before.
+func (r *run) isBorn() bool {
+	select {
+	case <-r.from.begun:
+		return true
+	case <-r.ctx.Done():
+		return false
+	}
+}
+
+// born tells the run that an event begins which this one has started.
+func (r *run) born(ev *tapedeck.Event, offset int64) {
+	r.engine.mu.Lock()
+	child := r.engine.runs[ev.Invocation]
+	r.engine.mu.Unlock()
+	if child != nil && child.from.run == r {
+		child.offset = offset
+		close(child.from.begun)
+	}
+}
+
+// overhear keeps what the agent says last, for the one that has started it.
+func (r *run) overhear(ev *tapedeck.Event) {
+	switch {
+	case r.from.run == nil:
+	case ev.Type == tapedeck.TextMessageStart:
+		r.from.said.Reset()
+	case ev.Type == tapedeck.TextMessageContent:
+		if d := deltaOf(ev); d != nil && r.from.said.Len() < maxSaid {
+			r.from.said.Write(d.text)
+		}
+	}
+}
+
+// eldest returns the run that people have started: there they are asked.
+func (r *run) eldest() *run {
+	for r.from.run != nil {
+		r = r.from.run
+	}
+	return r
+}
