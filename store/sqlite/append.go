@@ -76,8 +76,8 @@ func (t *appending) do(w *writer) error {
 		return err
 	}
 	if t.Check != nil {
-		s := st.Session // a copy: Check looks and does not touch
-		if err := t.Check(&s); err != nil {
+		w.looked = st.Session // a copy: Check looks and does not touch
+		if err := t.Check(&w.looked); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ type Options struct {
 	// OnCommit is called after every commit, before those who appended are
 	// told, with what it did to each session. Calls come one at a time, in the
 	// order of the commits. It must be quick, for writing waits for it, and
-	// must not call the store.
+	// must not call the store, nor keep the slice.
 	OnCommit func([]tapedeck.Commit)
 
 	Now    func() time.Time // nil for [time.Now]

@@ -60,6 +60,7 @@ type state struct {
 	producers map[string]tapedeck.Accepted // those that were asked for
 
 	published atomic.Pointer[view] // what readers see; nil until the first commit
+	listed    bool                 // readers find it; one that they do not find any more is not used again
 
 	written    view // what the database holds, as of the transaction under way
 	writtenSeq string

@@ -36,6 +36,9 @@ type writer struct {
 	purges []int64  // those whose events are to be removed after it
 	due    int64    // see [deadlines]
 
+	commits []tapedeck.Commit // as the hook is told
+	looked  tapedeck.Session  // a copy for [tapedeck.Append.Check]
+
 	gen     int64 // the newest that was given out
 	pos     int64
 	purge   purge
@@ -254,10 +257,9 @@ func (w *writer) mark(st *state) {
 // publish shows readers what has been committed.
 func (w *writer) publish() {
 	s := w.store
-	var commits []tapedeck.Commit
 	for _, st := range w.marked {
 		if st.notify && s.options.OnCommit != nil {
-			commits = append(commits, tapedeck.Commit{Session: st.Session, Records: st.records, Gone: st.gone || st.removed, Erased: st.erased})
+			w.commits = append(w.commits, tapedeck.Commit{Session: st.Session, Records: st.records, Gone: st.gone || st.removed, Erased: st.erased})
 		}
 		w.show(st)
 	}
@@ -266,8 +268,10 @@ func (w *writer) publish() {
 		w.purge.gens, w.purge.failed = append(w.purge.gens, w.purges...), false
 	}
 	w.reset()
-	if len(commits) > 0 {
-		s.options.OnCommit(commits)
+	if len(w.commits) > 0 {
+		s.options.OnCommit(w.commits)
+		clear(w.commits)
+		w.commits = w.commits[:0]
 	}
 	for st := w.cache.oldest(); st != nil; st = w.cache.oldest() {
 		w.cache.drop(st)
@@ -285,7 +289,10 @@ func (w *writer) show(st *state) {
 	}
 	v := st.view
 	st.published.Store(&v)
-	s.index.Store(st.ID, st)
+	if !st.listed {
+		st.listed = true
+		s.index.Store(st.ID, st)
+	}
 	if st.renewed {
 		s.deadlines.touch(&v, w.now)
 	}

@@ -88,7 +88,8 @@ func (c *Cache) take(m *tapedeck.Commit) {
 		h = nil
 	}
 	next := &window{session: m.Session}
-	if h == nil {
+	known := h != nil
+	if !known {
 		h = &held{size: sessionCost}
 		h.element = c.recent.PushFront(h)
 		c.size += h.size
@@ -104,7 +105,9 @@ func (c *Cache) take(m *tapedeck.Commit) {
 	c.resize(h, h.size+cost(m.Records))
 	c.trim(h, next)
 	h.window.Store(next)
-	c.held.Store(m.Session.ID, h)
+	if !known {
+		c.held.Store(m.Session.ID, h)
+	}
 }
 
 func (c *Cache) resize(h *held, size int64) {
