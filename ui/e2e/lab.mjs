@@ -18,6 +18,8 @@ async function freePort() {
   return port;
 }
 
+const servers = new Set(); // that have not been stopped
+
 /** A server with a data folder of its own, that can be killed and started again. */
 export class Server {
   static async start(...args) {
@@ -26,6 +28,7 @@ export class Server {
     s.port = await freePort();
     s.url = `http://127.0.0.1:${s.port}`;
     s.args = args;
+    servers.add(s);
     await s.up();
     return s;
   }
@@ -49,6 +52,7 @@ export class Server {
   }
 
   async stop() {
+    servers.delete(this);
     this.process.kill("SIGTERM");
     await this.exited;
     rmSync(this.data, { recursive: true, force: true });
@@ -93,6 +97,12 @@ export async function openBrowser(args = []) {
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-dev-shm-usage", ...args],
   });
+}
+
+/** Ends what a check has left: pages, and servers with their folders. */
+export async function clear() {
+  for (const context of browser.contexts()) await context.close();
+  for (const s of servers) await s.stop();
 }
 
 export async function closeBrowser() {
