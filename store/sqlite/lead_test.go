@@ -2,6 +2,9 @@ package sqlite_test
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"os/exec"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -62,5 +65,35 @@ func TestWhoIsAloneCommitsByHimself(t *testing.T) {
 		}
 	}
 	for !appends() {
+	}
+}
+
+// childPanics has a check panic in a caller who commits by himself and recovers,
+// as an HTTP server does for its handlers.
+func childPanics(dir string) {
+	ctx := context.Background()
+	s, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	if err == nil {
+		_, _, err = s.Create(ctx, tapedeck.Spec{ID: "a"})
+	}
+	if err != nil {
+		fmt.Println("error", err)
+		return
+	}
+	defer func() { fmt.Println("went on after", recover()) }()
+	_, _ = s.Append(ctx, tapedeck.Append{Session: "a", Events: chunks(1), Check: func(*tapedeck.Session) error { panic("out of order") }})
+}
+
+// TestAPanicEndsTheProgram: nobody goes on with half a group.
+func TestAPanicEndsTheProgram(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], dir)
+	cmd.Env = append(os.Environ(), childVar+"=panic")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "panic: out of order") || !strings.Contains(string(out), "childPanics") || strings.Contains(string(out), "went on") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if h, err := open(t, dir, sqlite.Options{}).Head(t.Context(), "a"); err != nil || h.Head != 0 {
+		t.Errorf("the head is %d: %v", h.Head, err)
 	}
 }

@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 		childAppends(os.Args[1], 1, 100)
 	case "erase before", "erase after":
 		childErases(os.Args[1], os.Getenv(childVar) == "erase after")
+	case "panic":
+		childPanics(os.Args[1])
 	}
 }
 
