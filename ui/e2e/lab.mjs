@@ -158,3 +158,19 @@ export function turn(invocation, ask, answer, thread) {
     event("RUN_FINISHED", { threadId: thread ?? "main", runId: invocation }),
   ];
 }
+
+/** The lines of a recorded session, to be imported: it began so long ago, and took so long. */
+export function recorded(id, agent, ago, took, failed = false) {
+  const began = Date.now() - ago;
+  const event = (offset, ms, type, channel, data, more = {}) =>
+    JSON.stringify({ offset, type, channel, timestamp: new Date(began + ms).toISOString(), ...more, data });
+  const of = { invocation: "i" };
+  return [
+    JSON.stringify({ tapedeck: 1, session: { id, kind: "session", title: `Task ${id}`, agent, head: 3 } }),
+    event(0, 0, "session.created", "session", { title: `Task ${id}`, agent }),
+    event(1, 10, "RUN_STARTED", "agentState", { threadId: "main", runId: "i" }, of),
+    failed
+      ? event(2, took, "RUN_ERROR", "agentState", { message: "no", code: "agent" }, of)
+      : event(2, took, "RUN_FINISHED", "agentState", { threadId: "main", runId: "i" }, of),
+  ];
+}

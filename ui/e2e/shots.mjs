@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { closeBrowser, openBrowser, Server, turn, until, visitor } from "./lab.mjs";
+import { closeBrowser, openBrowser, recorded, Server, turn, until, visitor } from "./lab.mjs";
 
 const folder = new URL("../../docs/screen/", import.meta.url).pathname;
 mkdirSync(folder, { recursive: true });
@@ -106,5 +106,29 @@ await v.page.waitForTimeout(400);
 await v.page.screenshot({ path: `${folder}recording-light.png` });
 await v.end();
 rmSync(recording);
+if ("time".includes(process.argv[2] ?? "")) await shootTime();
 await closeBrowser();
 await server.stop();
+
+/** A day's sessions on a server of their own. */
+async function shootTime() {
+  const hour = 3_600_000;
+  const other = await Server.start();
+  const lines = Array.from({ length: 40 }, (_, n) => {
+    const took = (0.2 + Math.abs(Math.sin(n * 3)) * 1.6) * hour;
+    const agent = ["coder", "reviewer", "release"][n % 3];
+    return recorded(`task-${n}`, agent, (22 - n * 0.5 + Math.sin(n * 7) * 0.5) * hour, took, n % 6 === 2);
+  });
+  await other.call("POST", "/import?format=ndjson", `${lines.flat().join("\n")}\n`, "application/x-ndjson");
+  await other.call("POST", "/sessions/task-39/fork", { id: "another", title: "Another way" });
+  for (const colorScheme of ["light", "dark"]) {
+    const t = await visitor(other, { colorScheme, viewport: { width: 1280, height: 640 } });
+    await t.page.goto(`${other.url}/?view=time`);
+    await t.page.waitForTimeout(1500);
+    await t.page.keyboard.press("k");
+    await t.page.waitForTimeout(400);
+    await t.page.screenshot({ path: `${folder}time-${colorScheme}.png` });
+    await t.end();
+  }
+  await other.stop();
+}

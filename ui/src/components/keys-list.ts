@@ -100,6 +100,7 @@ export const keyGroups: [title: string, lines: KeyLine[]][] = [
       ["g s", "sessions", [["g s", "Sessions"]]],
       ["j k Enter", "in the list: next, previous, open"],
       ["x c", "in the list: mark, compare the marked"],
+      ["+ - 0", "in time: closer, wider, all"],
       ["b c", "in the graph of branches: fork, compare"],
       ["/ Ctrl F", "find in the session, or search", [["/", "Find"]]],
       ["F3, with Shift", "next, previous of what was found"],

@@ -15,6 +15,10 @@ export function statusLabel(status: string): string {
   return kinds[status]?.label ?? status;
 }
 
+export function markOf(status: string): string {
+  return kinds[status]?.mark ?? "•";
+}
+
 export function StatusChip({ status }: { status: string }) {
   const k = kinds[status] ?? { label: status, mark: "•", className: "bg-raised text-muted" };
   return (

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { SessionEntry } from "@/fold/types";
-import { asTree } from "./sessions";
+import { asTree, join } from "./sessions";
 
 const s = (id: string, more: Partial<SessionEntry> = {}): SessionEntry => ({
   id,
@@ -31,4 +31,14 @@ it("puts forks under their parents, and each day once above its first session", 
     "0 lost",
     "0 old 2026-01-04",
   ]);
+});
+
+it("puts what is new before what was loaded, whatever times it has, and leaves out what was deleted", () => {
+  const entry = (id: string, day: number) =>
+    ({ id, kind: "session", created_at: `2026-01-0${day}`, updated_at: "", head: 1 }) as SessionEntry;
+  const loaded = [entry("import", 1), entry("b", 5), entry("gone", 4), entry("c", 4), entry("d", 3)];
+  const fresh = { sessions: [entry("new", 6), entry("import", 1), entry("b", 5), entry("c", 4)] };
+  expect(join(fresh, loaded).map((s) => s.id)).toEqual(["new", "import", "b", "c", "d"]);
+  expect(join({ sessions: [entry("new", 6)] }, loaded).map((s) => s.id)).toEqual(["new", ...loaded.map((s) => s.id)]);
+  expect(join(undefined, loaded)).toBe(loaded);
 });

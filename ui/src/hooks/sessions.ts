@@ -32,12 +32,17 @@ export function useSessions(filter: ListSearch) {
   return { ...pages, rows, lost: pages.isSuccess && fresh.isError ? fresh.error : null };
 }
 
-/** What is as new as the fresh page but not on it was deleted, or fits no more. */
-function join(fresh: { sessions: SessionEntry[] } | undefined, loaded: SessionEntry[]): SessionEntry[] {
+/**
+ * The fresh page before what was loaded. What was loaded before the last of
+ * those that are in both, and is not on the fresh page, was deleted or fits no
+ * more. The server's order counts and not the times: of what was imported they
+ * are long ago.
+ */
+export function join(fresh: { sessions: SessionEntry[] } | undefined, loaded: SessionEntry[]): SessionEntry[] {
   if (!fresh) return loaded;
-  const oldest = fresh.sessions.at(-1)?.created_at ?? "";
   const have = new Set(fresh.sessions.map((s) => s.id));
-  return [...fresh.sessions, ...loaded.filter((s) => !have.has(s.id) && Date.parse(s.created_at) < Date.parse(oldest))];
+  const last = loaded.findLastIndex((s) => have.has(s.id));
+  return [...fresh.sessions, ...loaded.slice(last + 1)];
 }
 
 export interface Row {

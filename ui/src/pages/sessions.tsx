@@ -1,6 +1,6 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from "react";
 import { day, plural } from "@/components/format";
 import { SearchHits } from "@/components/search-hits";
 import { SessionFilters } from "@/components/session-filters";
@@ -10,6 +10,7 @@ import { useKeys } from "@/hooks/keys";
 import { asTree, useSessions } from "@/hooks/sessions";
 
 const route = getRouteApi("/");
+const TimeView = lazy(() => import("@/components/time/time-view"));
 const rowHeight = 52;
 const headingHeight = 38;
 
@@ -21,12 +22,115 @@ const toSearch = () => {
 };
 
 export function SessionsPage() {
-  const filter = route.useSearch();
+  const { view, t0, t1, ...filter } = route.useSearch();
   const navigate = route.useNavigate();
   const list = useSessions(filter);
+  const { rows } = list;
+  const [marked, setMarked] = useState<string[]>([]);
+  const range = t0 === undefined || t1 === undefined ? undefined : { from: t0, to: t1 };
+
+  useEffect(() => {
+    document.title = "Sessions · Tapedeck";
+  }, []);
+  const mark = (id: string) => setMarked((m) => (m.includes(id) ? m.filter((x) => x !== id) : [...m, id].slice(-2)));
+  const open = (id: string) => void navigate({ to: "/s/$id", params: { id } });
+  const compare = () => {
+    const [a, b] = marked;
+    if (a && b) void navigate({ to: "/compare", search: { a, b } });
+  };
+  useKeys({ c: compare, "/": toSearch, "Ctrl+f": toSearch });
+
+  const empty = <Empty filtered={Object.values(filter).some(Boolean)} />;
+  return (
+    <div className="flex h-full flex-col">
+      <SessionFilters filter={filter} onChange={(f) => navigate({ search: { ...f, view, t0, t1 }, replace: true })} />
+      <div className="flex min-h-10 items-center gap-3 px-4 text-[13px] text-muted">
+        <h1 className="sr-only">Sessions</h1>
+        <Views
+          time={view === "time"}
+          onChange={(time) => navigate({ search: { ...filter, view: time ? "time" : undefined } })}
+        />
+        <div role="status" className="flex items-center gap-3">
+          {list.isSuccess && rows.length > 0 && (
+            <>
+              <span>
+                {plural(rows.length, "session")}
+                {list.hasNextPage ? " so far" : ""}
+              </span>
+              <Running n={rows.filter((r) => r.status === "running").length} />
+            </>
+          )}
+          {list.lost && <span className="text-warn">The server does not answer; trying again</span>}
+        </div>
+        {marked.length > 0 && (
+          <span className="ml-auto flex items-center gap-2" role="status">
+            {marked.length === 1 ? "Mark one more to compare" : "Two sessions are marked"}
+            <Button onClick={compare} disabled={marked.length < 2}>
+              Compare
+            </Button>
+            <Button look="ghost" onClick={() => setMarked([])}>
+              Unmark
+            </Button>
+          </span>
+        )}
+      </div>
+      {list.isPending && <Loading what="the sessions" />}
+      {list.isError && (
+        <div className="mx-auto max-w-2xl p-8">
+          <ErrorBox error={list.error} onRetry={() => void list.refetch()} />
+        </div>
+      )}
+      {list.isSuccess && view !== "time" && (
+        <List list={list} q={filter.q} marked={marked} onMark={mark} onOpen={open} empty={empty} />
+      )}
+      {list.isSuccess && view === "time" && (
+        <Suspense fallback={<Loading what="the view" />}>
+          <TimeView
+            list={list}
+            asked={range}
+            onRange={(r) => navigate({ search: { ...filter, view, t0: r?.from, t1: r?.to }, replace: true })}
+            marked={marked}
+            onMark={mark}
+            onOpen={open}
+            empty={empty}
+          />
+        </Suspense>
+      )}
+    </div>
+  );
+}
+
+function Views({ time, onChange }: { time: boolean; onChange: (time: boolean) => void }) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: no set of fields, but what belongs together needs a name
+    <div role="group" aria-label="View" className="flex rounded-md border border-line bg-panel p-0.5">
+      {[false, true].map((t) => (
+        <button
+          key={String(t)}
+          type="button"
+          aria-pressed={t === time}
+          onClick={() => onChange(t)}
+          className={`rounded px-2.5 py-0.5 ${t === time ? "bg-raised font-medium text-text" : "hover:text-text"}`}
+        >
+          {t ? "Time" : "List"}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+interface ListProps {
+  list: ReturnType<typeof useSessions>;
+  q?: string;
+  marked: string[];
+  onMark: (id: string) => void;
+  onOpen: (id: string) => void;
+  empty: ReactNode;
+}
+
+function List({ list, q, marked, onMark, onOpen, empty }: ListProps) {
   const rows = useMemo(() => asTree(list.rows, day), [list.rows]);
   const [selected, select] = useState(-1);
-  const [marked, setMarked] = useState<string[]>([]);
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -38,10 +142,6 @@ export function SessionsPage() {
   const items = virtual.getVirtualItems();
   const lastShown = items.at(-1)?.index ?? 0;
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = list;
-
-  useEffect(() => {
-    document.title = "Sessions · Tapedeck";
-  }, []);
   // biome-ignore lint/correctness/useExhaustiveDependencies: heights follow from the rows
   useEffect(() => virtual.measure(), [rows]);
   useEffect(() => {
@@ -53,92 +153,49 @@ export function SessionsPage() {
     select(to);
     virtual.scrollToIndex(to);
   };
-  const mark = (id: string) => setMarked((m) => (m.includes(id) ? m.filter((x) => x !== id) : [...m, id].slice(-2)));
-  const compare = () => {
-    const [a, b] = marked;
-    if (a && b) void navigate({ to: "/compare", search: { a, b } });
-  };
   const at = rows[selected]?.session.id;
   useKeys({
     j: () => move(1),
     k: () => move(-1),
-    Enter: () => at !== undefined && navigate({ to: "/s/$id", params: { id: at } }),
-    x: () => at !== undefined && mark(at),
-    c: compare,
-    "/": toSearch,
-    "Ctrl+f": toSearch,
+    Enter: () => at !== undefined && onOpen(at),
+    x: () => at !== undefined && onMark(at),
   });
-
-  const filtered = Object.values(filter).some(Boolean);
   return (
-    <div className="flex h-full flex-col">
-      <SessionFilters filter={filter} onChange={(f) => navigate({ search: f, replace: true })} />
-      <div className="flex min-h-8 items-center gap-3 px-4 text-[13px] text-muted" role="status">
-        {list.isSuccess && rows.length > 0 && (
-          <>
-            <h1 className="sr-only">Sessions</h1>
-            <span>
-              {plural(rows.length, "session")}
-              {hasNextPage ? " so far" : ""}
-            </span>
-            <Running n={rows.filter((r) => r.session.status === "running").length} />
-          </>
-        )}
-        {list.lost && <span className="text-warn">The server does not answer; trying again</span>}
-        {marked.length > 0 && (
-          <span className="ml-auto flex items-center gap-2">
-            {marked.length === 1 ? "Mark one more to compare" : "Two sessions are marked"}
-            <Button onClick={compare} disabled={marked.length < 2}>
-              Compare
-            </Button>
-            <Button look="ghost" onClick={() => setMarked([])}>
-              Unmark
-            </Button>
-          </span>
-        )}
-      </div>
-      <section
-        ref={scroller}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-        tabIndex={0}
-        aria-label="List of sessions"
-        className="min-h-0 flex-1 overflow-y-auto [overflow-anchor:none]"
-      >
-        {list.isPending && <Loading what="the sessions" />}
-        {list.isError && (
-          <div className="mx-auto max-w-2xl p-8">
-            <ErrorBox error={list.error} onRetry={() => void list.refetch()} />
-          </div>
-        )}
-        {list.isSuccess && rows.length === 0 && <Empty filtered={filtered} />}
-        <ul className="relative" style={{ height: virtual.getTotalSize() }}>
-          {items.map((v) => {
-            const row = rows[v.index];
-            if (!row) return null;
-            return (
-              <li
-                key={v.key}
-                className="absolute inset-x-0 px-4"
-                style={{ height: v.size, transform: `translateY(${v.start}px)` }}
-              >
-                {row.heading && (
-                  <h2 className="flex h-[38px] items-end pb-1.5 text-xs font-semibold text-muted">{row.heading}</h2>
-                )}
-                <SessionRow
-                  row={row}
-                  selected={v.index === selected}
-                  marked={marked.includes(row.session.id)}
-                  onMark={() => mark(row.session.id)}
-                  still={!virtual.isScrolling}
-                />
-              </li>
-            );
-          })}
-        </ul>
-        {filter.q && <SearchHits q={filter.q} />}
-        {isFetchingNextPage && <Loading what="more" />}
-      </section>
-    </div>
+    <section
+      ref={scroller}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+      tabIndex={0}
+      aria-label="List of sessions"
+      className="min-h-0 flex-1 overflow-y-auto [overflow-anchor:none]"
+    >
+      {rows.length === 0 && empty}
+      <ul className="relative" style={{ height: virtual.getTotalSize() }}>
+        {items.map((v) => {
+          const row = rows[v.index];
+          if (!row) return null;
+          return (
+            <li
+              key={v.key}
+              className="absolute inset-x-0 px-4"
+              style={{ height: v.size, transform: `translateY(${v.start}px)` }}
+            >
+              {row.heading && (
+                <h2 className="flex h-[38px] items-end pb-1.5 text-xs font-semibold text-muted">{row.heading}</h2>
+              )}
+              <SessionRow
+                row={row}
+                selected={v.index === selected}
+                marked={marked.includes(row.session.id)}
+                onMark={() => onMark(row.session.id)}
+                still={!virtual.isScrolling}
+              />
+            </li>
+          );
+        })}
+      </ul>
+      {q && <SearchHits q={q} />}
+      {isFetchingNextPage && <Loading what="more" />}
+    </section>
   );
 }
 

@@ -19,8 +19,19 @@ export interface ListSearch {
   q?: string;
 }
 
-export function listSearch(s: Raw): ListSearch {
-  return { status: text(s.status), agent: text(s.agent), from: text(s.from), to: text(s.to), q: text(s.q) };
+/** The list, and how it is looked at. */
+export interface ListPageSearch extends ListSearch {
+  view?: "time";
+  /** The stretch of time that is looked at, in milliseconds since 1970. */
+  t0?: number;
+  t1?: number;
+}
+
+export function listSearch(s: Raw): ListPageSearch {
+  const filter = { status: text(s.status), agent: text(s.agent), from: text(s.from), to: text(s.to), q: text(s.q) };
+  if (s.view !== "time") return filter;
+  const [t0, t1] = [offset(s.t0), offset(s.t1)];
+  return { ...filter, view: "time", ...(t0 !== undefined && t1 !== undefined && t0 < t1 ? { t0, t1 } : {}) };
 }
 
 export const views = ["conversation", "events", "terminal", "branches"] as const;

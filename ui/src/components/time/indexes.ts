@@ -1,0 +1,33 @@
+import { useQueries } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { api } from "@/data/api";
+import type { ReplayIndex, SessionEntry } from "@/fold/types";
+
+/** So many sessions are asked for their errors. */
+const most = 30;
+
+/** The replay indexes of some sessions, as they come. They are the same that the list asks for. */
+export function useIndexes(sessions: SessionEntry[]): ReadonlyMap<string, ReplayIndex> {
+  const some = sessions.slice(-most);
+  const found = useQueries({
+    queries: some.map((s) => {
+      const live = s.status === "running";
+      return {
+        queryKey: ["spark", s.id, live],
+        queryFn: ({ signal }: { signal: AbortSignal }) => api.replayIndex(s.id, { signal }),
+        staleTime: live ? 10_000 : Number.POSITIVE_INFINITY,
+        retry: false,
+      };
+    }),
+  });
+  const key = found.map((f, i) => `${some[i]?.id} ${f.dataUpdatedAt}`).join();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the results are new objects each time
+  return useMemo(() => {
+    const out = new Map<string, ReplayIndex>();
+    found.forEach((f, i) => {
+      const id = some[i]?.id;
+      if (id && f.data) out.set(id, f.data);
+    });
+    return out;
+  }, [key]);
+}

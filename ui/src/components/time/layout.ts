@@ -1,0 +1,152 @@
+import type { SessionEntry } from "@/fold/types";
+
+/** A stretch of time, in milliseconds since 1970. */
+export interface Range {
+  from: number;
+  to: number;
+}
+
+export interface Bar {
+  session: SessionEntry;
+  from: number;
+  to: number;
+  row: number; // in its lane
+}
+
+/** The sessions of one agent, those at the same time below each other. */
+export interface Lane {
+  agent: string;
+  bars: Bar[];
+  rows: number;
+  top: number;
+}
+
+export const rowHeight = 20;
+export const lanePadding = 6;
+export const axisHeight = 26;
+/** A bar is at least so wide, for else nobody would find it. */
+export const leastWidth = 8;
+/** More sessions of an agent at the same time lie over each other in the last row. */
+const mostRows = 24;
+
+/** Sessions as bars in lanes. Where they are does not change when the range is moved, but when it is zoomed. */
+export function lanesOf(sessions: SessionEntry[], now: number, msPerPixel: number): Lane[] {
+  const byAgent = new Map<string, Bar[]>();
+  for (const session of sessions) {
+    const from = Date.parse(session.created_at);
+    const to = session.status === "running" ? Math.max(now, from) : Math.max(from, Date.parse(session.updated_at));
+    const agent = session.agent ?? "";
+    const bars = byAgent.get(agent);
+    const bar = { session, from, to, row: 0 };
+    if (bars) bars.push(bar);
+    else byAgent.set(agent, [bar]);
+  }
+  let top = axisHeight;
+  const agents = [...byAgent].sort(([a], [b]) => a.localeCompare(b));
+  return agents.map(([agent, bars]) => {
+    bars.sort((a, b) => a.from - b.from);
+    const rows = pack(bars, leastWidth * msPerPixel, 2 * msPerPixel);
+    const lane = { agent, bars, rows, top };
+    top += rows * rowHeight + 2 * lanePadding;
+    return lane;
+  });
+}
+
+/** Gives each bar the first row in which there is room for it; returns how many there are. */
+function pack(bars: Bar[], least: number, space: number): number {
+  const ends: number[] = [];
+  for (const b of bars) {
+    let row = ends.findIndex((end) => end <= b.from);
+    if (row < 0) row = Math.min(ends.length, mostRows - 1);
+    b.row = row;
+    ends[row] = Math.max(b.to, b.from + least) + space;
+  }
+  return Math.max(1, ends.length);
+}
+
+export function heightOf(lanes: Lane[]): number {
+  const last = lanes.at(-1);
+  return last ? last.top + last.rows * rowHeight + 2 * lanePadding : axisHeight;
+}
+
+export const topOf = (lane: Lane, bar: Bar) => lane.top + lanePadding + bar.row * rowHeight;
+
+/** The bar at a place, the newest if there are several. */
+export function barAt(lanes: Lane[], time: number, y: number, msPerPixel: number): Bar | undefined {
+  const lane = lanes.find((l) => l.top <= y && y < l.top + l.rows * rowHeight + 2 * lanePadding);
+  if (!lane) return undefined;
+  const row = Math.floor((y - lane.top - lanePadding) / rowHeight);
+  return lane.bars.findLast(
+    (b) => b.row === row && b.from <= time && time <= Math.max(b.to, b.from + leastWidth * msPerPixel),
+  );
+}
+
+/** What of a lane is in a range. */
+export function inRange(lane: Lane, range: Range, msPerPixel: number): Bar[] {
+  const least = leastWidth * msPerPixel;
+  return lane.bars.filter((b) => b.from < range.to && Math.max(b.to, b.from + least) > range.from);
+}
+
+const second = 1000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const dayMs = 24 * hour;
+const steps = [1, 5, 15, 30].flatMap((n) => [n * second, n * minute]);
+const longer = [
+  hour,
+  3 * hour,
+  6 * hour,
+  12 * hour,
+  dayMs,
+  2 * dayMs,
+  7 * dayMs,
+  14 * dayMs,
+  30 * dayMs,
+  90 * dayMs,
+  365 * dayMs,
+];
+const allSteps = [...steps, ...longer].sort((a, b) => a - b);
+
+/** Round times, of the clock on the wall, at least so many milliseconds apart. */
+export function ticksOf({ from, to }: Range, least: number): { at: number; label: string }[] {
+  const step = allSteps.find((s) => s >= least) ?? (allSteps.at(-1) as number);
+  const zone = new Date(from).getTimezoneOffset() * minute;
+  const out: { at: number; label: string }[] = [];
+  for (let at = Math.ceil((from - zone) / step) * step + zone; at < to; at += step)
+    out.push({ at, label: labelOf(at, step) });
+  return out;
+}
+
+function labelOf(at: number, step: number): string {
+  const d = new Date(at);
+  const date = d.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+  if (step >= dayMs) return date;
+  const time = d.toLocaleTimeString("en-GB", {
+    hour: "2-digit",
+    minute: "2-digit",
+    ...(step < minute ? { second: "2-digit" } : {}),
+  });
+  return time === "00:00" ? date : time;
+}
+
+const shortest = 2 * second;
+const longest = 20 * 365 * dayMs;
+
+/** Makes a range so much longer or shorter about a place in it, from 0 to 1. */
+export function zoomed({ from, to }: Range, factor: number, about = 0.5): Range {
+  const length = Math.max(shortest, Math.min(longest, (to - from) * factor));
+  const middle = from + (to - from) * about;
+  return { from: Math.round(middle - length * about), to: Math.round(middle + length * (1 - about)) };
+}
+
+export function moved({ from, to }: Range, part: number): Range {
+  const by = Math.round((to - from) * part);
+  return { from: from + by, to: to + by };
+}
+
+/** All of these sessions, up to now. */
+export function fitting(sessions: SessionEntry[], now: number): Range {
+  const first = sessions.reduce((n, s) => Math.min(n, Date.parse(s.created_at)), now);
+  const length = Math.max(minute, now - first);
+  return { from: Math.round(first - length * 0.03), to: Math.round(first + length * 1.05) };
+}
