@@ -35,6 +35,7 @@ type realAgent struct {
 	prepare func(home, model string) error    // what it wants to find in its home
 	env     func(home, model string) []string // besides PATH and HOME
 	asks    bool                              // it asks before it runs a command, as configured here
+	starts  string                            // a task in which it starts another agent; "" if it has none, or does not tell of them
 }
 
 func write(path, text string) error {
@@ -81,7 +82,7 @@ var realAgents = []realAgent{
 	}},
 	{name: "claude", program: "claude-agent-acp", toml: "preset = \"claude\"\nkind = \"acp\"", env: func(_, model string) []string {
 		return []string{"ANTHROPIC_BASE_URL=" + model, "ANTHROPIC_API_KEY=x", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1"}
-	}, asks: true},
+	}, asks: true, starts: `[tool Agent {"description":"look","prompt":"say hello [tool Bash {\"command\":\"echo hi\",\"description\":\"x\"}]","subagent_type":"general-purpose"}]`},
 	{name: "gemini", program: "gemini", toml: "preset = \"gemini\"\nkind = \"acp\"", prepare: func(home, _ string) error {
 		return write(filepath.Join(home, ".gemini/settings.json"), `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
 	}, env: func(_, model string) []string {
@@ -112,6 +113,9 @@ func TestRealAgents(t *testing.T) {
 			}
 			s := newStage(t, a, model.URL)
 			t.Run("a whole prompt with a tool and a file", s.with((*stage).wholePrompt))
+			if a.starts != "" {
+				t.Run("a sub-agent has a thread of its own", s.with((*stage).subagent))
+			}
 			t.Run("cancelled in mid-turn and continued", s.with((*stage).cancelled))
 			t.Run("the agent is killed in mid-turn", s.with((*stage).agentKilled))
 			t.Run("the server is killed in mid-turn", s.with((*stage).serverKilled))
@@ -146,6 +150,17 @@ func newStage(t *testing.T, a realAgent, model string) *stage {
 	s.args = []string{"--config", config}
 	s.server = testserver.Start(t, s.data, s.args...)
 	return s
+}
+
+func (s *stage) subagent() {
+	session, events := s.run("", s.agent.starts, nil)
+	if !has(events, tapedeck.SubagentStarted) || !has(events, tapedeck.SubagentFinished) || !has(events, tapedeck.RunFinished) {
+		s.Fatalf("no sub-agent has come and gone: %v\n%s", events, s.server.Log())
+	}
+	threads, err := s.client().Threads(s.Context(), session, -1)
+	if err != nil || !strings.Contains(string(threads), `"parent":"main"`) {
+		s.Errorf("the threads are %s, %v", threads, err)
+	}
 }
 
 func (s *stage) client() *client.Client {
