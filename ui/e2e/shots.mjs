@@ -58,11 +58,18 @@ const talk = Buffer.from(
     line("assistant", 1, { id: "m1", role: "assistant", content: [{ type: "text", text: "Prices are floats." }] }),
   ].join("\n"),
 );
+for (const [user, cursor] of [
+  ["Ada", { name: "Ada Lovelace", state: "typing" }],
+  ["Bob", { name: "Bob", at: 120 }],
+  ["Grace", { name: "Grace Hopper" }],
+])
+  await server.call("POST", `/sessions/${id}/presence`, { action: "join", user, cursor });
 const shots = [
   ["sessions", "/"],
   ["live", "/s/demo_live"],
   ["playback", `/s/${id}?at=150&panel=plan`, open],
   ["rewound", `/s/${id}?panel=summary`],
+  ["people", `/s/${id}?panel=people`],
   ["rewind", `/s/${id}`, (page) => page.getByRole("button", { name: "Rewind to here" }).last().click()],
   ["events", `/s/${id}?view=events&at=60`, (page) => page.getByRole("button", { name: /^60 / }).click()],
   ["terminal", `/s/${id}?view=terminal&at=${failing}`],

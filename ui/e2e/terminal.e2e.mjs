@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { Server, until, visitor } from "./lab.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const shown = (page, name = "Terminal t") => page.getByRole("region", { name });
 const output = (data, terminal = "t") => ({ type: "terminal.output", data: { terminal, data } });
@@ -172,6 +176,40 @@ export const checks = {
       await page.keyboard.press("t");
       await shown(page).waitFor();
     }),
+
+  "a terminal and who is here have no fault that axe knows, light or dark": async () => {
+    const server = await Server.start();
+    try {
+      await server.session({ id: "s", title: "A terminal" });
+      const named = Array.from(
+        { length: 8 },
+        (_, i) => `\x1b[3${i}mtext\x1b[0m \x1b[2;9${i}mtext\x1b[0m \x1b[4${i}mon\x1b[0m `,
+      );
+      const others = [16, 21, 46, 120, 226, 231, 244].map(
+        (i) => `\x1b[38;5;${i}mtext\x1b[0m \x1b[48;5;${i}mon\x1b[0m `,
+      );
+      await server.append("s", [output(`${[...named, ...others].join("\r\n")}\r\n`), exit(1), output("x", "u")]);
+      for (const [user, state] of [["Ada", "typing"], ["Bob", "away"], ["Cy"], ["Dee"], ["Eve"], ["Flo"]])
+        await server.call("POST", "/sessions/s/presence", { action: "join", user, cursor: { state } });
+      for (const colorScheme of ["light", "dark"]) {
+        const v = await visitor(server, { colorScheme, bypassCSP: true });
+        for (const path of ["view=terminal&term=t", "panel=people"]) {
+          await v.page.goto(`${server.url}/s/s?${path}`);
+          await v.page.getByRole("button", { name: /^Also here: Ada \(is writing\), Bob/ }).waitFor();
+          if (path.includes("term")) await shown(v.page).getByText("text").first().waitFor();
+          await v.page.evaluate(axe);
+          const { violations } = await v.page.evaluate(() => globalThis.axe.run());
+          assert.deepEqual(
+            violations.map((x) => `${colorScheme} ${path} ${x.id}: ${x.nodes.map((n) => n.html)}`),
+            [],
+          );
+        }
+        await v.end();
+      }
+    } finally {
+      await server.stop();
+    }
+  },
 
   "of a long session only the end of the terminal is loaded": async () => {
     const server = await Server.start();

@@ -231,6 +231,17 @@ export const api = {
   diff: (q: { a: string; b: string; at_a?: number; at_b?: number }, o?: CallOptions) =>
     get<Diff>(`/api/v1/diff${query({ ...q })}`, o),
 
+  /** Says where somebody is; also when the page goes away meanwhile. */
+  presence: async (id: string, body: { action: string; user: string; cursor?: unknown }): Promise<unknown> =>
+    (
+      await answer(sessionPath(id, "presence"), {
+        method: "POST",
+        keepalive: true,
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify(body),
+      })
+    ).json(),
+
   export: async (id: string, body: { format: string; at?: number; view?: string; redact?: Json }, o?: CallOptions) =>
     (
       await answer(sessionPath(id, "export"), {

@@ -27,7 +27,11 @@ function world(events: Event[], hand: (offset: number) => boolean = () => false,
       return { events: reverse ? page.reverse() : page, next, head: events.length, closed: false };
     },
   };
-  return { asked, source, log: (most?: number) => new ChannelLog("terminal", source, most) };
+  return {
+    asked,
+    source,
+    log: (most?: number, lookBack?: number) => new ChannelLog("terminal", source, { most, lookBack }),
+  };
 }
 
 const offsets = (log: ChannelLog) => log.events.map((e) => e.offset);
@@ -73,6 +77,14 @@ describe("the events of a channel", () => {
     expect(log.ready(345)).toBe(false); // next to nothing is left before it
     await log.reach(345);
     expect([log.from, log.to]).toEqual([285, 345]);
+  });
+
+  it("are not looked for without end where there are none", async () => {
+    const w = world(Array.from({ length: 400 }, (_, i) => other(i)));
+    const log = w.log(undefined, 50);
+    await log.reach(400);
+    expect(w.asked).toEqual(["back 400", "back 380", "back 360"]);
+    expect([log.from, log.ready(400), log.ready(390)]).toEqual([340, true, true]);
   });
 
   it("do not grow without end", async () => {

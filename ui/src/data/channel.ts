@@ -4,6 +4,8 @@ import type { EventsPage, EventsQuery } from "./api";
 
 /** What an event costs beside the text in it. */
 const overhead = 200;
+/** So many events are looked at for those of the channel. */
+const farBack = 400_000;
 /** From what is here to what is wanted; over more it is quicker to begin anew. */
 const farthest = 3000;
 
@@ -12,6 +14,11 @@ export interface ChannelSource {
   event: (offset: number) => Event | undefined;
   /** A page of events from the server, with those of the channel `session`. */
   fetch: (q: EventsQuery) => Promise<EventsPage>;
+}
+
+export interface ChannelBounds {
+  most?: number; // bytes, about, that are kept of them
+  lookBack?: number; // events in which they are looked for
 }
 
 /**
@@ -30,11 +37,13 @@ export class ChannelLog {
   private readonly channel: string;
   private readonly source: ChannelSource;
   private readonly most: number;
+  private readonly lookBack: number;
 
-  constructor(channel: string, source: ChannelSource, most = 2_000_000) {
+  constructor(channel: string, source: ChannelSource, { most = 2_000_000, lookBack = farBack }: ChannelBounds = {}) {
     this.channel = channel;
     this.source = source;
     this.most = most;
+    this.lookBack = lookBack;
   }
 
   /** Loads what is before an offset. Of several that are asked for meanwhile the last counts. */
@@ -93,7 +102,7 @@ export class ChannelLog {
   private async back(at: number): Promise<void> {
     const found: Event[] = []; // the newest first
     let from = at;
-    for (let weight = 0; from > 0 && weight < this.most; ) {
+    for (let weight = 0; from > 0 && at - from < this.lookBack && weight < this.most; ) {
       const e = this.source.event(from - 1);
       const page = e
         ? { events: [e], next: from - 1 }

@@ -4,6 +4,7 @@ import type { Event, Marker, ReplayIndex, SessionEntry, Snapshot } from "../fold
 import { api as http } from "./api";
 import { chunkSize, Events } from "./events";
 import { Keyframes } from "./keyframes";
+import type { PresenceEvent } from "./people";
 import { isStep, offsetNear } from "./seek";
 import { type Connection, Follower, type Listener } from "./stream";
 
@@ -64,6 +65,7 @@ export class Deck {
   private readonly events: Events;
   private readonly keyframes = new Keyframes(keyframesKept);
   private readonly listeners = new Set<() => void>();
+  private readonly presence = new Set<(e?: PresenceEvent) => void>();
   private timeline = new Timeline([]);
   private current: Conversation | undefined; // at the playhead, unless that is being loaded
   private shown: { conversation: Conversation; version: number } | undefined;
@@ -88,6 +90,9 @@ export class Deck {
     const listener = {
       onEvent: (e: Event) => this.receive(e),
       onConnection: (connection: Connection) => this.set({ connection }),
+      onPresence: (e?: PresenceEvent) => {
+        for (const listener of this.presence) listener(e);
+      },
     };
     this.follower = (o.follow ?? ((session, l) => new Follower(session, l)))(id, listener);
     this.events = new Events(
@@ -111,6 +116,12 @@ export class Deck {
   subscribe = (listener: () => void): (() => void) => {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
+  };
+
+  /** Tells who comes, goes and moves. Who is there is told anew with each connection: then it is undefined first. */
+  onPresence = (listener: (e?: PresenceEvent) => void): (() => void) => {
+    this.presence.add(listener);
+    return () => this.presence.delete(listener);
   };
 
   get = (): DeckState => this.published;

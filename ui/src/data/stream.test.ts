@@ -37,21 +37,22 @@ beforeEach(() => {
   follower = new Follower(
     "a/b",
     { onEvent: (e: Event) => got.push(e.offset), onConnection: (c) => states.push(c) },
-    {
-      open: (url) => {
-        const s = new FakeSource(url);
-        sources.push(s);
-        return s;
-      },
-      setTimeout: (f, ms) => timers.push({ f, ms }) - 1,
-      clearTimeout: (n) => {
-        const t = timers[n as number];
-        if (t) t.gone = true;
-      },
-    },
+    outside(),
   );
 });
 
+const outside = () => ({
+  open: (url: string) => {
+    const s = new FakeSource(url);
+    sources.push(s);
+    return s;
+  },
+  setTimeout: (f: () => void, ms: number) => timers.push({ f, ms }) - 1,
+  clearTimeout: (n: unknown) => {
+    const t = timers[n as number];
+    if (t) t.gone = true;
+  },
+});
 const newest = () => sources.at(-1)!;
 
 test("it goes from connecting to caught up", () => {
@@ -124,4 +125,22 @@ test("what was stopped says nothing any more", () => {
   expect(timers[0]!.gone).toBe(true);
   old.tell("message", events[0]);
   expect(got).toEqual([]);
+});
+
+test("who is there is told when somebody wants to know, and anew with each connection", () => {
+  const said: string[] = [];
+  const f = new Follower(
+    "s",
+    { onEvent: () => undefined, onConnection: () => undefined, onPresence: (e) => said.push(e?.type ?? "anew") },
+    outside(),
+  );
+  f.start(3);
+  expect(newest().url).toBe("/api/v1/sessions/s/stream?fromOffset=3&presence=live");
+  newest().tell("caught-up", { next: 3 });
+  newest().tell("presence", { type: "presence.joined", timestamp: "", data: { user: "ada" } });
+  newest().tell("presence", '{"type":"pre');
+  newest().tell("error");
+  timers[0]!.f();
+  newest().tell("caught-up", { next: 3 });
+  expect(said).toEqual(["anew", "presence.joined", "anew"]);
 });

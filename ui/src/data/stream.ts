@@ -1,5 +1,6 @@
 import type { Event } from "../fold/types";
 import { query, sessionPath } from "./api";
+import type { PresenceEvent } from "./people";
 
 /**
  * How a stream is: connecting for the first time, live (what was there before is
@@ -31,6 +32,8 @@ const browser: Outside = {
 export interface Listener {
   onEvent: (e: Event) => void;
   onConnection: (c: Connection) => void;
+  /** Who comes, goes and moves; undefined when who is there is told anew. */
+  onPresence?: (e?: PresenceEvent) => void;
 }
 
 /**
@@ -74,7 +77,9 @@ export class Follower {
   }
 
   private connect(): void {
-    const source = this.outside.open(sessionPath(this.id, "stream") + query({ fromOffset: this.next }));
+    const source = this.outside.open(
+      sessionPath(this.id, "stream") + query({ fromOffset: this.next, presence: this.listener.onPresence && "live" }),
+    );
     this.source = source;
     const on = (type: string, f: (data: string) => void) =>
       source.addEventListener(type, (m) => {
@@ -85,6 +90,11 @@ export class Follower {
     on("caught-up", () => {
       this.failures = 0;
       this.listener.onConnection({ state: "caught-up" });
+      this.listener.onPresence?.();
+    });
+    on("presence", (data) => {
+      const e = whole<PresenceEvent>(data);
+      if (e) this.listener.onPresence?.(e);
     });
     on("end", (data) => this.end(data));
     on("error", () => this.lost());
@@ -127,7 +137,7 @@ export class Follower {
 }
 
 /** An event, unless it was cut off in the middle. */
-function whole(data: string): Event | undefined {
+function whole<E = Event>(data: string): E | undefined {
   try {
     return JSON.parse(data);
   } catch {

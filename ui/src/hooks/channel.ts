@@ -1,14 +1,14 @@
 import { useEffect, useMemo, useReducer, useState } from "react";
-import { ChannelLog } from "@/data/channel";
+import { type ChannelBounds, ChannelLog } from "@/data/channel";
 import type { Deck } from "./deck";
 import { useSource } from "./source";
 
 /** The events of a channel before the playhead. */
-export function useChannel(deck: Deck, channel: string, at: number, most?: number) {
+export function useChannel(deck: Deck, channel: string, at: number, { most, lookBack }: ChannelBounds = {}) {
   const source = useSource();
   const log = useMemo(
-    () => new ChannelLog(channel, { event: deck.event, fetch: (q) => source.events(deck.id, q) }, most),
-    [deck, source, channel, most],
+    () => new ChannelLog(channel, { event: deck.event, fetch: (q) => source.events(deck.id, q) }, { most, lookBack }),
+    [deck, source, channel, most, lookBack],
   );
   const [error, setError] = useState<unknown>();
   const [tried, again] = useReducer((n: number) => n + 1, 0);

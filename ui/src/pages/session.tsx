@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { usePlaced } from "@/components/branches/placed";
 import { Partings } from "@/components/branches/switcher";
 import { Conversation, type RowActions } from "@/components/conversation/list";
@@ -16,7 +16,9 @@ import { ForkDialog } from "@/components/session/fork-dialog";
 import { SessionHeader } from "@/components/session/header";
 import { Panels, Tabs } from "@/components/session/panels";
 import { hiddenBy, onlyThread, ThreadBar } from "@/components/session/part";
+import { PeoplePanel } from "@/components/session/people";
 import { RewindDialog } from "@/components/session/rewind-dialog";
+import { TerminalTab } from "@/components/terminal/tab";
 import { idleShare } from "@/components/transport/axis";
 import { Transport } from "@/components/transport/transport";
 import { Button, ErrorBox, Loading, Notice } from "@/components/ui";
@@ -26,12 +28,12 @@ import { type Deck, type DeckState, useDeck } from "@/hooks/deck";
 import { useEarlier, withEarlier } from "@/hooks/earlier";
 import { useFind } from "@/hooks/find";
 import { useKeys } from "@/hooks/keys";
+import { usePresence } from "@/hooks/people";
 import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";
 import { useThrottled } from "@/hooks/tick";
 import { type Panel, type SessionSearch, type View, views } from "@/router/search";
 
 const route = getRouteApi("/s/$id");
-const Terminal = lazy(() => import("@/components/terminal/terminal"));
 const viewLabels: Record<View, string> = {
   conversation: "Conversation",
   events: "Events",
@@ -57,6 +59,7 @@ function Session({ id }: { id: string }) {
     placeholderData: (old) => old,
     retry: false,
   });
+  const presence = usePresence(deck, state);
   const [dialog, setDialog] = useState<Open>();
   const [said, say] = useState("");
   const { view, index, live, at } = state;
@@ -227,6 +230,11 @@ function Session({ id }: { id: string }) {
         connection={state.connection}
         onReconnect={deck.reconnect}
         onExport={() => setDialog({ what: "export" })}
+        presence={presence}
+        onPeople={() => {
+          setPanelOpen(true);
+          set({ view: undefined, panel: "people" });
+        }}
       />
       <div className="not-zen flex items-stretch bg-panel">
         <div className="min-w-0 flex-1">
@@ -315,17 +323,14 @@ function Session({ id }: { id: string }) {
           />
         )}
         {shown === "terminal" && (
-          <Suspense fallback={<Loading what="the terminal" />}>
-            <Terminal
-              deck={deck}
-              at={at}
-              live={live}
-              thread={thread}
-              terminal={search.term}
-              onTerminal={(term) => set({ term })}
-              calls={view.tool_calls}
-            />
-          </Suspense>
+          <TerminalTab
+            deck={deck}
+            state={state}
+            thread={thread}
+            terminal={search.term}
+            onTerminal={(term) => set({ term })}
+            calls={view.tool_calls}
+          />
         )}
         {shown === "branches" && (
           <div className="min-w-0 flex-1">
@@ -352,6 +357,8 @@ function Session({ id }: { id: string }) {
             onThread={(t) => set({ thread: t }, false)}
             onSeek={deck.seek}
             onClear={live ? (t) => clear.mutate(t) : undefined}
+            people={<PeoplePanel deck={deck} state={state} presence={presence} />}
+            peopleCount={live ? presence.people.length : 0}
           />
         )}
       </div>

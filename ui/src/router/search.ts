@@ -37,7 +37,7 @@ export function listSearch(s: Raw): ListPageSearch {
 export const views = ["conversation", "events", "terminal", "branches"] as const;
 export type View = (typeof views)[number];
 
-export const panels = ["tools", "plan", "state", "threads", "summary"] as const;
+export const panels = ["tools", "plan", "state", "threads", "summary", "people"] as const;
 export type Panel = (typeof panels)[number];
 
 export interface SessionSearch {

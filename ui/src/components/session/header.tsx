@@ -1,11 +1,13 @@
 import { Link } from "@tanstack/react-router";
 import type { Connection } from "@/data/stream";
 import type { SessionEntry, SessionInfo } from "@/fold/types";
+import type { Presence } from "@/hooks/people";
 import { dollars, short } from "../format";
 import { Icon } from "../icons";
 import { StatusChip } from "../status";
 import { Button } from "../ui";
 import { useSummary } from "./panels";
+import { Avatars } from "./people";
 
 interface Props {
   id: string;
@@ -16,9 +18,22 @@ interface Props {
   connection: Connection;
   onReconnect: () => void;
   onExport: () => void;
+  presence: Presence;
+  onPeople: () => void;
 }
 
-export function SessionHeader({ id, info, entry, head, live, connection, onReconnect, onExport }: Props) {
+export function SessionHeader({
+  id,
+  info,
+  entry,
+  head,
+  live,
+  connection,
+  onReconnect,
+  onExport,
+  presence,
+  onPeople,
+}: Props) {
   const summary = useSummary(id, head).data;
   return (
     <div className="not-zen flex min-h-12 flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-panel px-4 py-1.5">
@@ -52,6 +67,7 @@ export function SessionHeader({ id, info, entry, head, live, connection, onRecon
             {summary.cost_usd === undefined ? "" : ` · ${dollars(summary.cost_usd)}`}
           </span>
         )}
+        <Avatars presence={presence} onOpen={onPeople} />
         <Button look="ghost" icon="export" onClick={onExport}>
           Export
         </Button>

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import type { Snapshot } from "@/fold/types";
 import { useSource } from "@/hooks/source";
 import { useThrottled } from "@/hooks/tick";
@@ -21,6 +21,9 @@ interface Props {
   onThread: (t?: string) => void;
   onSeek: (at: number) => void;
   onClear?: (thread: string) => void;
+  /** Who is here; absent in a recording, where nobody is. */
+  people?: ReactNode;
+  peopleCount?: number;
 }
 
 /** What stands beside the conversation; it follows the playhead as that does. */
@@ -30,13 +33,15 @@ export function Panels(p: Props) {
   const counts: Partial<Record<Panel, string>> = {
     plan: view.plan ? `${done}/${view.plan.entries.length}` : "",
     threads: view.threads.length > 1 ? String(view.threads.length) : "",
+    people: p.peopleCount ? String(p.peopleCount) : "",
   };
+  const names = p.people ? panels : panels.filter((n) => n !== "people");
   return (
     <aside
       aria-label="Beside the conversation"
-      className="flex w-[22rem] max-w-full shrink-0 flex-col border-l border-line bg-panel max-lg:absolute max-lg:inset-y-0 max-lg:right-0 max-lg:z-20 max-lg:shadow-lg"
+      className="flex w-96 max-w-full shrink-0 flex-col border-l border-line bg-panel max-lg:absolute max-lg:inset-y-0 max-lg:right-0 max-lg:z-20 max-lg:shadow-lg"
     >
-      <Tabs names={panels} labels={labels} counts={counts} current={p.panel} onChange={p.onPanel} label="Panels" />
+      <Tabs names={names} labels={labels} counts={counts} current={p.panel} onChange={p.onPanel} label="Panels" />
       <div
         role="tabpanel"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
@@ -59,6 +64,7 @@ export function Panels(p: Props) {
           ))}
         {p.panel === "threads" && <Threads {...p} />}
         {p.panel === "summary" && <SummaryList id={p.id} head={p.head} />}
+        {p.panel === "people" && p.people}
       </div>
     </aside>
   );
@@ -70,6 +76,7 @@ const labels: Record<Panel, string> = {
   state: "State",
   threads: "Threads",
   summary: "Summary",
+  people: "People",
 };
 
 interface TabsProps<T extends string> {
@@ -88,8 +95,14 @@ export function Tabs<T extends string>({ names, labels, counts, current, onChang
     onChange(to);
     (e.currentTarget.querySelector(`[data-tab="${to}"]`) as HTMLElement | null)?.focus();
   };
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // There may be more than are seen at once.
+    list.current?.querySelector(`[data-tab="${current}"]`)?.scrollIntoView?.({ block: "nearest", inline: "nearest" });
+  }, [current]);
   return (
     <div
+      ref={list}
       role="tablist"
       aria-label={label}
       className="flex shrink-0 gap-1 overflow-x-auto border-b border-line px-2"

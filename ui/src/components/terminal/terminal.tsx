@@ -4,7 +4,7 @@ import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExt
 import type { TerminalInfo } from "@/fold/terminals";
 import type { ToolCall } from "@/fold/types";
 import { useChannel } from "@/hooks/channel";
-import type { Deck } from "@/hooks/deck";
+import type { Deck, DeckState } from "@/hooks/deck";
 import { useSource } from "@/hooks/source";
 import { useTheme } from "@/hooks/theme";
 import { gist } from "../conversation/tool";
@@ -19,8 +19,7 @@ const lineHeight = 18;
 
 interface Props {
   deck: Deck;
-  at: number;
-  live: boolean;
+  state: DeckState;
   thread?: string;
   /** The terminal that was chosen; otherwise the one that was used last. */
   terminal?: string;
@@ -29,7 +28,8 @@ interface Props {
 }
 
 /** What the terminals of a session showed at the playhead. */
-export default function Terminal({ deck, at, live, thread, terminal, onTerminal, calls }: Props) {
+export default function Terminal({ deck, state, thread, terminal, onTerminal, calls }: Props) {
+  const { at, live } = state;
   const { log, ready, error, retry } = useChannel(deck, "terminal", at);
   const player = useMemo(() => new TerminalPlayer(log), [log]);
   const shown = useSyncExternalStore(player.subscribe, player.get);

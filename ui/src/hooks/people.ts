@@ -1,0 +1,107 @@
+import { useEffect, useMemo, useRef, useState } from "react";
+import { Announcer } from "@/data/announcer";
+import { api } from "@/data/api";
+import { type Cursor, People, type Person, userOf } from "@/data/people";
+import { useChannel } from "./channel";
+import type { Deck, DeckState } from "./deck";
+import { remembered } from "./remembered";
+
+const key = "tapedeck.name";
+
+export interface Presence {
+  people: Person[]; // who is here now
+  me?: string; // the user that this page announces
+  name: string;
+  setName: (name: string) => void; // "" announces nobody
+  error: unknown; // why nobody is told
+}
+
+/** Who is in the session now, and that somebody is here, if they have said how they are called. */
+export function usePresence(deck: Deck, { live, at }: DeckState): Presence {
+  const people = useLive(deck);
+  const [name, set] = useState(() => remembered.get(key) ?? "");
+  const [error, onError] = useState<unknown>();
+  const state = useStateOf();
+  const cursor: Cursor = { name, ...(live ? {} : { at }), ...(state ? { state } : {}) };
+  const latest = useRef(cursor);
+  latest.current = cursor;
+  const announcer = useRef<Announcer>(undefined);
+  useEffect(() => {
+    if (name === "") return;
+    const user = userOf(name);
+    const a = new Announcer((action, c) => api.presence(deck.id, { action, user, cursor: c }), latest.current, onError);
+    announcer.current = a;
+    a.start();
+    const leave = () => a.stop();
+    const back = (e: PageTransitionEvent) => e.persisted && a.start();
+    const silent = deck.onPresence((e) => e || a.again()); // the connection is a new one
+    addEventListener("pagehide", leave);
+    addEventListener("pageshow", back);
+    return () => {
+      silent();
+      removeEventListener("pagehide", leave);
+      removeEventListener("pageshow", back);
+      announcer.current = undefined;
+      a.stop();
+    };
+  }, [deck, name]);
+  useEffect(() => announcer.current?.move(latest.current));
+
+  const setName = (to: string) => {
+    if (to === "") remembered.remove(key);
+    else remembered.set(key, to);
+    onError(undefined);
+    set(to);
+  };
+  return { people, name, setName, error, ...(name ? { me: userOf(name) } : {}) };
+}
+
+/** Who is here now, as the stream tells. */
+function useLive(deck: Deck): Person[] {
+  const [list, set] = useState<Person[]>([]);
+  useEffect(() => {
+    let people = new People();
+    return deck.onPresence((e) => {
+      if (e) people.apply(e);
+      else people = new People(); // a new connection: who is here is told anew
+      set(people.list());
+    });
+  }, [deck]);
+  return list;
+}
+
+/** Whether somebody writes, or has gone to look at something else. */
+function useStateOf(): Cursor["state"] {
+  const [typing, setTyping] = useState(false);
+  const [away, setAway] = useState(document.hidden);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const onInput = (e: Event) => {
+      if (!(e.target instanceof HTMLElement) || e.target.id !== "composer") return;
+      setTyping(true);
+      clearTimeout(timer);
+      timer = setTimeout(() => setTyping(false), 4000);
+    };
+    const onHidden = () => setAway(document.hidden);
+    document.addEventListener("input", onInput);
+    document.addEventListener("visibilitychange", onHidden);
+    return () => {
+      clearTimeout(timer);
+      document.removeEventListener("input", onInput);
+      document.removeEventListener("visibilitychange", onHidden);
+    };
+  }, []);
+  return away ? "away" : typing ? "typing" : undefined;
+}
+
+/** Who was in the session at the playhead, as far as the log has it. */
+export function usePeopleThen(deck: Deck, at: number) {
+  const { log, ready, error, retry } = useChannel(deck, "presence", at, { most: 1_000_000, lookBack: 100_000 });
+  const people = useMemo(() => {
+    if (!ready) return undefined;
+    const folded = new People();
+    for (const e of log.events) if (e.offset < at) folded.apply(e);
+    return folded.list();
+  }, [log, ready, at]);
+  return { people, error: ready ? undefined : error, retry };
+}
