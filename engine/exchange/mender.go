@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"slices"
+
 	"github.com/tapedeck/tapedeck"
 )
 
@@ -64,9 +66,10 @@ func (m *mender) put(events []tapedeck.Event) {
 	}
 }
 
-// endAll ends every run that is open.
+// endAll ends every run that is open, those of sub-agents before the ones that
+// have started them.
 func (m *mender) endAll() {
-	for _, r := range m.verifier.Runs() {
+	for _, r := range slices.Backward(m.verifier.Runs()) {
 		m.interrupt(r.Invocation, r.Thread)
 	}
 }
