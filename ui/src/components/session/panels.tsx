@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useRef } from "react";
-import type { Snapshot } from "@/fold/types";
+import type { Run, Snapshot, Thread } from "@/fold/types";
 import { useSource } from "@/hooks/source";
 import { useThrottled } from "@/hooks/tick";
 import { type Panel, panels } from "@/router/search";
@@ -168,7 +168,7 @@ function Threads({ view, thread, onThread, onClear }: Props) {
       </li>
       {view.threads.map((t) => (
         <li key={t.name} className="flex items-center gap-1">
-          <ThreadButton current={thread === t.name} onClick={() => onThread(t.name)} name={t.name}>
+          <ThreadButton current={thread === t.name} onClick={() => onThread(t.name)} name={nameOf(t, view)}>
             <span className="text-xs text-muted">{plural(t.messages, "message")}</span>
             <StatusChip status={t.status} />
           </ThreadButton>
@@ -181,6 +181,12 @@ function Threads({ view, thread, onThread, onClear }: Props) {
       ))}
     </ul>
   );
+}
+
+/** A thread of a sub-agent is called by that and by where it was started: its own name says nothing to people. */
+function nameOf(t: Thread, view: { runs: Run[] }): string {
+  if (!t.parent) return t.name;
+  return `${view.runs.find((r) => r.thread === t.name)?.agent || "sub-agent"}, started in ${t.parent}`;
 }
 
 function ThreadButton({

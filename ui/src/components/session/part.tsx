@@ -5,24 +5,31 @@ import { isJump } from "../conversation/rows";
 
 /** What is not in force at the playhead: ranges of offsets, of one thread or of all. */
 export function hiddenBy(marks: Marker[], deck: Deck): Hidden[] {
-  return marks.filter(isJump).map((m) => {
-    const event = deck.event(m.offset);
-    const thread = event ? event.data?.thread : m.thread;
-    return { from: m.to_offset ?? 0, to: m.offset, thread: typeof thread === "string" ? thread : undefined };
+  return marks.filter(isJump).flatMap((m) => {
+    const data = deck.event(m.offset)?.data;
+    const thread = data ? data.thread : m.thread;
+    const along = Array.isArray(data?.with) ? data.with : []; // threads of sub-agents
+    return [thread, ...along].map((t) => ({
+      from: m.to_offset ?? 0,
+      to: m.offset,
+      thread: typeof t === "string" ? t : undefined,
+    }));
   });
 }
 
-/** What of it is in one thread; all without one. */
+/** What of it is in one thread; without one, in all but those of sub-agents, which their tool calls stand for. */
 export function onlyThread<
   V extends {
+    threads?: { name: string; parent?: string }[];
     messages: { thread: string }[];
     tool_calls: { thread: string }[];
     runs: { thread: string }[];
     permissions?: Permission[];
   },
 >(view: V, thread?: string): V {
-  if (!thread) return view;
-  const is = (i: { thread: string }) => i.thread === thread;
+  const subs = new Set(view.threads?.filter((t) => t.parent).map((t) => t.name));
+  if (!thread && subs.size === 0) return view;
+  const is = (i: { thread: string }) => (thread ? i.thread === thread : !subs.has(i.thread));
   return {
     ...view,
     messages: view.messages.filter(is),
