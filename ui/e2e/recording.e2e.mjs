@@ -183,6 +183,28 @@ export const checks = {
         );
     }),
 
+  "on a narrow screen the panel of a recording is laid over it when asked for": () =>
+    lab(async (server) => {
+      await recorded(server, "s", talk);
+      await fromFile(
+        server,
+        "s",
+        {},
+        async (page) => {
+          await said(page).getByText("an answer aside").waitFor();
+          assert.equal(await page.getByRole("tabpanel").count(), 0);
+          await page.getByRole("button", { name: "Panel" }).click();
+          await page.getByRole("tab", { name: /^Plan/ }).click();
+          await page.getByRole("tabpanel").getByText("Look at it").waitFor();
+          await page.keyboard.press("p");
+          await until(async () => (await page.getByRole("tabpanel").count()) === 0, "it is away");
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+          assert.equal(wide, false, "it has to be scrolled sideways");
+        },
+        { viewport: { width: 420, height: 760 } },
+      );
+    }),
+
   "a recording begins and ends where it was cut, and lacks what was to be left out": () =>
     lab(async (server) => {
       await recorded(

@@ -14,14 +14,15 @@ import { FindBar } from "@/components/session/find-bar";
 import { useFindMarks } from "@/components/session/find-marks";
 import { ForkDialog } from "@/components/session/fork-dialog";
 import { SessionHeader } from "@/components/session/header";
-import { Panels, Tabs } from "@/components/session/panels";
+import { Panels } from "@/components/session/panels";
 import { hiddenBy, onlyThread, ThreadBar } from "@/components/session/part";
 import { PeoplePanel } from "@/components/session/people";
 import { RewindDialog } from "@/components/session/rewind-dialog";
+import { isWide, ViewTabs } from "@/components/session/view-tabs";
 import { TerminalTab } from "@/components/terminal/tab";
 import { idleShare } from "@/components/transport/axis";
 import { Transport } from "@/components/transport/transport";
-import { Button, ErrorBox, Loading, Notice } from "@/components/ui";
+import { ErrorBox, Loading, Notice } from "@/components/ui";
 import { api } from "@/data/api";
 import type { Permission } from "@/fold/types";
 import { type Deck, type DeckState, useDeck } from "@/hooks/deck";
@@ -236,31 +237,15 @@ function Session({ id }: { id: string }) {
           set({ view: undefined, panel: "people" });
         }}
       />
-      <div className="not-zen flex items-stretch bg-panel">
-        <div className="min-w-0 flex-1">
-          <Tabs
-            label="Views of the session"
-            names={views}
-            labels={viewLabels}
-            counts={{ events: state.head.toLocaleString("en") }}
-            current={shown}
-            onChange={(v) => set({ view: v === "conversation" ? undefined : v }, false)}
-          />
-        </div>
-        {shown === "conversation" && (
-          <div className="flex items-center border-b border-line px-2">
-            <Button
-              look="ghost"
-              className="h-7"
-              aria-pressed={panelOpen}
-              onClick={() => setPanelOpen((o) => !o)}
-              title="p"
-            >
-              Panel
-            </Button>
-          </div>
-        )}
-      </div>
+      <ViewTabs
+        names={views}
+        labels={viewLabels}
+        current={shown}
+        onChange={(v) => set({ view: v === "conversation" ? undefined : v }, false)}
+        head={state.head}
+        panelOpen={panelOpen}
+        onPanel={() => setPanelOpen((o) => !o)}
+      />
       {state.error !== undefined && (
         <div className="px-4 pt-2">
           <ErrorBox error={state.error} onRetry={deck.open} />
@@ -421,9 +406,6 @@ function useAtInUrl(
     return () => clearTimeout(t);
   }, [live, playing, live ? 0 : at, set]);
 }
-
-/** Whether there is room for a panel beside the conversation; else it is laid over it when asked for. */
-const isWide = () => matchMedia("(min-width: 64rem)").matches;
 
 /** Whether only the conversation is shown; the style sheet hides the rest. */
 function useZen() {

@@ -1,10 +1,11 @@
 import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import { Conversation, type RowActions } from "@/components/conversation/list";
-import { marksOf, rowsOf } from "@/components/conversation/rows";
+import { isFolded, marksOf, rowsOf } from "@/components/conversation/rows";
 import { RawEvents } from "@/components/events/raw-events";
 import { KeysHelp } from "@/components/keys-help";
-import { Panels, Tabs } from "@/components/session/panels";
+import { Panels } from "@/components/session/panels";
 import { hiddenBy, onlyThread, ThreadBar } from "@/components/session/part";
+import { isWide, ViewTabs } from "@/components/session/view-tabs";
 import { letGo } from "@/components/shell-focus";
 import { idleShare } from "@/components/transport/axis";
 import { Transport } from "@/components/transport/transport";
@@ -68,7 +69,7 @@ function Player({ tape }: { tape: Tape }) {
   const { view, at } = state;
   const [shown, show] = useState<Shown>("conversation");
   const [panel, setPanel] = useState<Panel>("tools");
-  const [panelOpen, setPanelOpen] = useState(true);
+  const [panelOpen, setPanelOpen] = useState(isWide);
   const [thread, setThread] = useState<string>();
   const [filter, setFilter] = useState<RawFilter>({});
   const [help, setHelp] = useState(false);
@@ -101,7 +102,7 @@ function Player({ tape }: { tape: Tape }) {
     a: () => setCut(!cut),
     j: () => walk(1),
     k: () => walk(-1),
-    Enter: () => (chosen?.kind === "tool" ? toggle(chosen.key) : false),
+    Enter: () => (chosen && isFolded(chosen) ? toggle(chosen.key) : false),
     o: () => chosen && show("events"),
     p: () => setPanelOpen((o) => !o),
     "/": () => document.getElementById("event-search")?.focus(),
@@ -123,17 +124,16 @@ function Player({ tape }: { tape: Tape }) {
     <div className="flex h-full flex-col">
       <Header about={about} info={view.session} atEnd={at >= state.head} onHelp={() => setHelp(true)} />
       <main className="flex min-h-0 flex-1 flex-col">
-        <div className="bg-panel">
-          <Tabs
-            label="Views of the session"
-            names={shownViews}
-            labels={labels}
-            counts={{ events: state.head.toLocaleString("en") }}
-            current={shown}
-            onChange={show}
-          />
-        </div>
-        <div className="flex min-h-64 flex-1 basis-0">
+        <ViewTabs
+          names={shownViews}
+          labels={labels}
+          current={shown}
+          onChange={show}
+          head={state.head}
+          panelOpen={panelOpen}
+          onPanel={() => setPanelOpen((o) => !o)}
+        />
+        <div className="relative flex min-h-32 flex-1 basis-0">
           {shown === "conversation" && (
             <div className="flex min-w-0 flex-1 flex-col">
               {thread && <ThreadBar name={thread} onAll={() => setThread(undefined)} />}

@@ -1,0 +1,41 @@
+import { Button } from "../ui";
+import { Tabs } from "./panels";
+
+/** Whether there is room for a panel beside the conversation; else it is laid over it when asked for. */
+export const isWide = () => matchMedia("(min-width: 64rem)").matches;
+
+interface Props<T extends string> {
+  names: readonly T[];
+  labels: Record<T, string>;
+  current: T;
+  onChange: (view: T) => void;
+  /** How many events there are. */
+  head: number;
+  panelOpen: boolean;
+  onPanel: () => void;
+}
+
+/** The views of a session, and what shows or hides the panel beside its conversation. */
+export function ViewTabs<T extends string>({ names, labels, current, onChange, head, panelOpen, onPanel }: Props<T>) {
+  return (
+    <div className="not-zen flex items-stretch bg-panel">
+      <div className="min-w-0 flex-1">
+        <Tabs
+          label="Views of the session"
+          names={names}
+          labels={labels}
+          counts={{ events: head.toLocaleString("en") } as Partial<Record<T, string>>}
+          current={current}
+          onChange={onChange}
+        />
+      </div>
+      {current === "conversation" && (
+        <div className="flex items-center border-b border-line px-2">
+          <Button look="ghost" className="h-7" aria-pressed={panelOpen} onClick={onPanel} title="p">
+            Panel
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
