@@ -174,3 +174,59 @@ export function recorded(id, agent, ago, took, failed = false) {
       : event(2, took, "RUN_FINISHED", "agentState", { threadId: "main", runId: "i" }, of),
   ];
 }
+
+/** A server, filled by `fill`, and a page of it; ended whatever the check comes to. */
+export async function onPage(path, fill, check, { args = [], ...options } = {}) {
+  const server = await Server.start(...args);
+  try {
+    await fill(server);
+    const v = await visitor(server, options);
+    await v.page.goto(server.url + path);
+    await check(v.page, server, v);
+    await v.end();
+  } finally {
+    await server.stop();
+  }
+}
+
+export const said = (page) => page.getByRole("region", { name: "Conversation" });
+
+/** Where the playhead is, and how many events there are, as the page says it. */
+export async function position(page) {
+  const text = await page.getByText(/^event [\d,]+ of [\d,]+$/).innerText();
+  const [at, head] = text.match(/[\d,]+/g).map((n) => Number(n.replaceAll(",", "")));
+  return { at, head };
+}
+
+/** Waits until the playhead is at an offset. */
+export async function isAt(page, offset) {
+  let last;
+  await until(
+    async () => {
+      last = await position(page);
+      return last.at === offset;
+    },
+    `the playhead is at ${offset}`,
+    () => `but at ${last?.at}`,
+  );
+}
+
+/** An export of a session with times of its own: `events` are [milliseconds, type, data, members]. */
+export function timed(id, events, status = "complete") {
+  const began = Date.UTC(2026, 0, 5, 12);
+  const at = (ms) => new Date(began + ms).toISOString();
+  const lines = events.map(([ms, type, data, more], offset) =>
+    JSON.stringify({ offset, type, channel: channelOf(type), timestamp: at(ms), ...more, data }),
+  );
+  const session = { id, kind: "session", created_at: at(0), updated_at: at(events.at(-1)[0]), status };
+  return [JSON.stringify({ tapedeck: 1, session: { ...session, head: lines.length } }), ...lines, ""].join("\n");
+}
+
+function channelOf(type) {
+  if (type.startsWith("session.")) return "session";
+  if (type.startsWith("TOOL_CALL")) return "toolCalls";
+  return type.startsWith("RUN_") ? "agentState" : "chunks";
+}
+
+/** Brings in such an export. */
+export const bring = (server, text) => server.call("POST", "/import?format=ndjson", text, "application/octet-stream");

@@ -5,8 +5,8 @@ const chip = (page) => page.getByRole("status", { name: "Connection" });
 const said = (page) => page.getByRole("region", { name: "Conversation" });
 
 /** A server with one session, stopped whatever the check comes to. */
-async function lab(check) {
-  const server = await Server.start();
+async function lab(check, ...args) {
+  const server = await Server.start(...args);
   try {
     await server.session({ id: "s", title: "A talk" });
     await server.append("s", turn("i1", "first question", ["first ", "answer"]));
@@ -115,4 +115,31 @@ export const checks = {
       assert.ok(!(await said(v.page).innerText()).includes("second question"));
       await v.end();
     }),
+
+  "a reload in the middle of what is said loses nothing and doubles nothing": () =>
+    lab(async (server) => {
+      await server.call("POST", "/sessions/s/task", { task: "Take your time", agent: "long" });
+      const v = await visitor(server);
+      await v.page.goto(`${server.url}/s/s`);
+      await said(v.page).getByText("Take your time").first().waitFor();
+      for (let n = 0; n < 3; n++) {
+        const before = (await server.call("GET", "/sessions/s")).head;
+        await until(async () => (await server.call("GET", "/sessions/s")).head > before + 20, "it goes on");
+        await v.page.reload();
+        await said(v.page).getByText("Take your time").first().waitFor();
+      }
+      await server.call("POST", "/sessions/s/cancel");
+      await said(v.page).getByText("Run cancelled").waitFor();
+      const { messages } = await server.snapshot("s");
+      const spoken = messages.filter((m) => m.invocation !== "i1" && m.role === "assistant" && m.text);
+      assert.ok(spoken.length > 0);
+      // Markdown draws spaces and marks in its own way: what is left are the words, in their order.
+      const words = (text) => text.match(/[\p{L}\p{N}]+/gu).join(" ");
+      const { text } = spoken.at(-1);
+      await until(
+        async () => words(await said(v.page).innerText()).split(words(text)).length === 2,
+        "the last message is there once, as the server has it",
+        () => text,
+      );
+    }, "--demo"),
 };

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { faults, Server, turn, until, visitor } from "./lab.mjs";
+import { Server, turn, until, visitor } from "./lab.mjs";
 
 const said = (page) => page.getByRole("region", { name: "Conversation" });
 const position = (page) => page.getByText(/^event [\d,]+ of [\d,]+$/);
@@ -41,21 +41,6 @@ export const checks = {
     await server.stop();
   },
 
-  "the list is filtered by the server, and the address keeps the filter": () =>
-    lab(async (page, server) => {
-      await server.session({ id: "other", title: "Something else" });
-      await page.getByText("Something else").waitFor();
-      await page.getByRole("searchbox", { name: "Search" }).fill("talk");
-      await until(async () => (await page.locator("[data-session]").count()) === 1, "one is left");
-      await page.getByLabel("Status").selectOption("complete");
-      await until(() => /status=complete/.test(page.url()) && /q=talk/.test(page.url()), "the address has the filter");
-      await page.reload();
-      await page.locator("[data-session=s]").waitFor();
-      assert.equal(await page.locator("[data-session]").count(), 1);
-      await page.getByRole("button", { name: "Clear" }).click();
-      await page.locator("[data-session=other]").waitFor();
-    }, "/"),
-
   "rows live: a new session comes into the list by itself, a fork under its parent": () =>
     lab(async (page, server) => {
       await page.locator("[data-session=s]").waitFor();
@@ -64,57 +49,6 @@ export const checks = {
       const ids = await page.locator("[data-session]").evaluateAll((rows) => rows.map((r) => r.dataset.session));
       assert.deepEqual(ids, ["s", "branch"]);
     }, "/"),
-
-  "two thousand sessions are less than sixty rows": async () => {
-    const server = await Server.start();
-    for (let i = 0; i < 2000; i += 50)
-      await Promise.all(Array.from({ length: 50 }, (_, n) => server.session({ id: `n${i + n}` })));
-    const v = await visitor(server);
-    await v.page.goto(server.url);
-    await v.page.locator("[data-session]").first().waitFor();
-    const list = v.page.getByRole("region", { name: "List of sessions" });
-    for (let n = 0; n < 40; n++) {
-      await list.evaluate((el) => el.scrollTo(0, el.scrollHeight));
-      await v.page.waitForTimeout(60);
-    }
-    await until(async () => {
-      await list.evaluate((el) => el.scrollTo(0, el.scrollHeight));
-      return (await v.page.locator("[data-session=n0]").count()) === 1;
-    }, "the oldest is reached");
-    assert.ok((await v.page.locator("[data-session]").count()) < 60);
-    await v.end();
-    await server.stop();
-  },
-
-  "rewinding by hand says what it hides, puts the words back, and can be undone after a reload": () =>
-    lab(async (page) => {
-      await said(page).getByText("second answer").waitFor();
-      await said(page).getByText("second question").hover();
-      await page.getByRole("button", { name: "Rewind to here" }).nth(2).click();
-      const dialog = page.getByRole("dialog", { name: "Rewind to here?" });
-      await dialog.getByText(/1 turn, 2 messages, 0 tool calls/).waitFor();
-      await dialog.getByRole("button", { name: "Rewind", exact: true }).click();
-      await until(async () => !(await said(page).innerText()).includes("second answer"), "it is hidden");
-      await until(
-        async () => (await page.getByLabel("Message to the agent").inputValue()) === "second question",
-        "the words are back in the composer",
-      );
-      await page.reload();
-      await page.getByText(/The log keeps them/).waitFor();
-      await page.getByRole("button", { name: "Undo" }).click();
-      await said(page).getByText("second answer").waitFor();
-    }),
-
-  "a fork goes its own way from the chosen row": () =>
-    lab(async (page) => {
-      await said(page).getByText("first answer").hover();
-      await page.getByRole("button", { name: "Fork here" }).click();
-      await page.getByRole("dialog", { name: "Fork here?" }).getByRole("button", { name: "Fork", exact: true }).click();
-      await until(() => !/\/s\/s(\?|$)/.test(page.url()), "the fork is open");
-      await said(page).getByText("first answer").waitFor();
-      assert.ok(!(await said(page).innerText()).includes("second"));
-      await page.getByText("fork of s").waitFor();
-    }),
 
   "keys move the playhead after a click anywhere, and not while somebody types": () =>
     lab(async (page) => {
@@ -308,33 +242,4 @@ export const checks = {
       await said(page).getByText("second answer").waitFor();
       assert.equal(await theme(), "light");
     }),
-
-  "no page has a fault that axe knows, light or dark": async () => {
-    const server = await Server.start();
-    await server.session({ id: "s", title: "A talk" });
-    await server.append("s", [
-      ...turn("i1", "first question", "**first** answer"),
-      ...turn("i2", "second", "second answer"),
-    ]);
-    await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i2" });
-    for (const colorScheme of ["light", "dark"]) {
-      const v = await visitor(server, { colorScheme, bypassCSP: true });
-      for (const path of [
-        "/",
-        "/s/s",
-        "/s/s?at=4",
-        "/s/s?view=events",
-        "/s/s?view=branches",
-        "/s/s?panel=summary",
-        "/compare?a=s&b=s",
-        "/import",
-      ]) {
-        await v.page.goto(server.url + path);
-        await v.page.waitForTimeout(600);
-        assert.deepEqual(await faults(v.page), [], path);
-      }
-      await v.end();
-    }
-    await server.stop();
-  },
 };

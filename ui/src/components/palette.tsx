@@ -39,7 +39,10 @@ export default function Palette({ wanted, onClose }: { wanted: Wanted; onClose: 
     setTimeout(act);
   };
   const asks = wanted === "place" ? "Turn 3, offset 412 or a time as 1:35" : "A session, a command, a turn, a time";
-  const commands = wanted === "all" && <Commands text={text} onRun={(name) => run(() => press(name))()} />;
+  const fits = wanted === "all" ? commandsOf(text) : [];
+  const sessions = (wanted === "all" && found.data?.sessions) || [];
+  const commands = <Commands fits={fits} onRun={(name) => run(() => press(name))()} />;
+  const none = places.length + fits.length + sessions.length === 0;
   return (
     <Dialog title={wanted === "place" ? "Go to" : "Sessions and commands"} onClose={onClose}>
       <Command label="Choose" shouldFilter={false} loop className="-m-2">
@@ -51,10 +54,12 @@ export default function Palette({ wanted, onClose }: { wanted: Wanted; onClose: 
           maxLength={200}
           className="mb-2 h-9 w-full rounded-md border border-line bg-bg px-3 text-sm"
         />
-        <Command.List className="max-h-[50vh] overflow-y-auto" tabIndex={-1}>
-          <Command.Empty className="px-2.5 py-4 text-center text-[13px] text-muted">
-            {wanted === "place" && text.trim() === "" ? asks : "There is nothing of that name here"}
-          </Command.Empty>
+        {none && (
+          <p role="status" className="px-2.5 py-4 text-center text-[13px] text-muted">
+            {text.trim() === "" ? asks : "There is nothing of that name here"}
+          </p>
+        )}
+        <Command.List className="max-h-[50vh] overflow-y-auto" tabIndex={-1} hidden={none}>
           {places.length > 0 && (
             <Command.Group heading="In this session" className={group}>
               {places.map((p) => (
@@ -66,9 +71,9 @@ export default function Palette({ wanted, onClose }: { wanted: Wanted; onClose: 
             </Command.Group>
           )}
           {text.trim() !== "" && commands}
-          {wanted === "all" && (found.data?.sessions.length ?? 0) > 0 && (
+          {sessions.length > 0 && (
             <Command.Group heading="Sessions" className={group}>
-              {found.data?.sessions.map((s) => (
+              {sessions.map((s) => (
                 <Command.Item
                   key={s.id}
                   value={`session ${s.id}`}
@@ -93,11 +98,15 @@ export default function Palette({ wanted, onClose }: { wanted: Wanted; onClose: 
   );
 }
 
-function Commands({ text, onRun }: { text: string; onRun: (name: string) => void }) {
+/** The commands of the page that have these words. */
+function commandsOf(text: string): [name: string, what: string][] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const fits = keyGroups
+  return keyGroups
     .flatMap(([, lines]) => lines.flatMap(([, , does]) => does ?? []))
     .filter(([name, what]) => hasKey(name) && words.every((w) => what.toLowerCase().includes(w)));
+}
+
+function Commands({ fits, onRun }: { fits: [name: string, what: string][]; onRun: (name: string) => void }) {
   if (fits.length === 0) return null;
   return (
     <Command.Group heading="Commands" className={group}>

@@ -256,7 +256,7 @@ function Session({ id }: { id: string }) {
           <ErrorBox error={failed.error} onClose={() => failed.reset()} />
         </div>
       )}
-      <div className="relative flex min-h-32 flex-1 basis-0">
+      <div className={`relative flex flex-1 basis-0 ${shown === "conversation" ? "min-h-32" : "min-h-80"}`}>
         {shown === "conversation" && (
           <div ref={lines} className="flex min-w-0 flex-1 flex-col">
             {find.open && <FindBar find={find} />}

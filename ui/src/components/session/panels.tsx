@@ -293,7 +293,7 @@ function SummaryList({ id, head }: { id: string; head: number }) {
 function Section({ title, children }: { title: string; children: ReactNode }) {
   return (
     <section>
-      <h3 className="mb-1 text-xs font-semibold text-muted">{title}</h3>
+      <h2 className="mb-1 text-xs font-semibold text-muted">{title}</h2>
       <ul className="flex flex-col gap-0.5">{children}</ul>
     </section>
   );

@@ -1,0 +1,192 @@
+// For everybody: axe, the keyboard alone, large type, less motion.
+import assert from "node:assert/strict";
+import { faults, isAt, onPage, position, said, turn, until } from "./lab.mjs";
+
+async function talk(server) {
+  await server.session({ id: "s", title: "A talk", agent: "hello", state: { step: 1 } });
+  await server.append("s", [
+    ...turn("i1", "first question", "**first** answer"),
+    { type: "RUN_STARTED", invocation: "t1", data: { threadId: "main", runId: "t1" } },
+    { type: "TOOL_CALL_START", invocation: "t1", data: { toolCallId: "c1", toolCallName: "Bash" } },
+    { type: "TOOL_CALL_ARGS", invocation: "t1", data: { toolCallId: "c1", delta: '{"command":"ls"}' } },
+    { type: "TOOL_CALL_END", invocation: "t1", data: { toolCallId: "c1" } },
+    { type: "TOOL_CALL_RESULT", invocation: "t1", data: { toolCallId: "c1", messageId: "r1", content: "a.txt" } },
+    { type: "terminal.output", invocation: "t1", data: { terminal: "t", data: "hello\r\n" } },
+    { type: "RUN_FINISHED", invocation: "t1", data: { threadId: "main", runId: "t1" } },
+    ...turn("i2", "second question", "second answer"),
+  ]);
+  await server.call("POST", "/sessions/s/fork", { at: 7, id: "branch", title: "Another way" });
+  await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i2" });
+}
+
+const pages = [
+  ["/", "A talk"],
+  ["/?q=question", "A talk"],
+  ["/s/s", "Rewound"],
+  ["/s/s?at=4", "Playback (the agent is not called)"],
+  ["/s/s?view=events", "session.rewound"],
+  ["/s/s?view=branches", "Another way"],
+  ["/s/s?panel=plan", "Rewound"],
+  ["/s/s?panel=state", "Rewound"],
+  ["/s/s?panel=threads", "Rewound"],
+  ["/s/s?panel=summary", "Tokens read"],
+  ["/s/s?view=terminal", "hello"],
+  ["/compare?a=s&b=branch", "Compare"],
+  ["/import", "Import"],
+];
+
+async function withoutFault(page, what) {
+  assert.deepEqual(await faults(page), [], what);
+}
+
+const dialogs = [
+  ["?", "Keys"],
+  ["Control+k", "Sessions and commands"],
+  ["Control+g", "Go to"],
+  ["b", "Fork here?"],
+];
+
+/** One colour scheme a check, for a slow machine takes its time for all pages. */
+const faultless = (colorScheme) => () =>
+  onPage(
+    "/",
+    talk,
+    async (page, server) => {
+      for (const [path, text] of pages) {
+        await page.goto(server.url + path);
+        await page.getByText(text).first().waitFor();
+        await withoutFault(page, path);
+      }
+      await page.goto(`${server.url}/s/s`);
+      await said(page).getByText("first answer").waitFor();
+      for (const [key, name] of dialogs) {
+        await page.keyboard.press(key);
+        await page.getByRole("dialog", { name }).waitFor();
+        await withoutFault(page, name);
+        await page.keyboard.press("Escape");
+        await page.getByRole("dialog").waitFor({ state: "detached" });
+      }
+      await page.keyboard.press("Control+f");
+      await page.getByRole("searchbox", { name: "Find" }).waitFor();
+      await withoutFault(page, "find");
+    },
+    { colorScheme, bypassCSP: true },
+  );
+
+/** What cannot be reached by scrolling down or is cut off at the side. */
+const sideways = (page) =>
+  page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    return scrollWidth - clientWidth;
+  });
+
+export const checks = {
+  "no page and no dialog has a fault that axe knows, in light colours": faultless("light"),
+  "no page and no dialog has a fault that axe knows, in dark colours": faultless("dark"),
+
+  "a session is found, played, searched, rewound and brought back by keyboard only": () =>
+    onPage(
+      "/",
+      async (server) => {
+        await server.session({ id: "s", title: "A talk", agent: "hello" });
+        await server.append("s", [
+          ...turn("i1", "first question", "first answer"),
+          ...turn("i2", "second question", "second answer"),
+        ]);
+      },
+      async (page) => {
+        const { keyboard } = page;
+        await page.locator("[data-session=s]").waitFor();
+        await keyboard.press("j");
+        await keyboard.press("Enter");
+        await said(page).getByText("second answer").waitFor();
+        await isAt(page, 13);
+        await keyboard.press("Home");
+        await isAt(page, 1);
+        await keyboard.press(" ");
+        await isAt(page, 13);
+        await keyboard.press("u");
+        await keyboard.press("U");
+        await until(async () => (await position(page)).at < 13, "it has gone back");
+        await keyboard.press("L");
+        await isAt(page, 13);
+        await keyboard.press("g");
+        await keyboard.press("e");
+        await page.getByRole("region", { name: "Events" }).waitFor();
+        await keyboard.press("g");
+        await keyboard.press("c");
+        await said(page).getByText("second question").waitFor();
+        await keyboard.press("/");
+        await keyboard.type("second question");
+        await page.getByText("1 of 1", { exact: true }).waitFor();
+        await keyboard.press("Escape");
+        await keyboard.press("k");
+        await keyboard.press("k");
+        await keyboard.press("k");
+        await keyboard.press("k");
+        await keyboard.press("j");
+        await keyboard.press("j");
+        await keyboard.press("j");
+        await keyboard.press("r");
+        const dialog = page.getByRole("dialog", { name: "Rewind to here?" });
+        await dialog.waitFor();
+        const rewind = dialog.getByRole("button", { name: "Rewind", exact: true });
+        const reached = async (button) => {
+          await keyboard.press("Tab");
+          return button.evaluate((el) => el === document.activeElement);
+        };
+        await until(() => reached(rewind), "Tab leads to Rewind");
+        await keyboard.press("Enter");
+        await until(async () => !(await said(page).innerText()).includes("second answer"), "it is hidden");
+        await until(() => reached(page.getByRole("button", { name: "Undo" })), "Tab leads to Undo");
+        await keyboard.press("Enter");
+        await said(page).getByText("second answer").waitFor();
+      },
+    ),
+
+  "at 200 % and 400 % zoom nothing is cut off at the side, and all can be reached": () =>
+    onPage(
+      "/",
+      talk,
+      async (page, server) => {
+        for (const [width, height] of [
+          [640, 400],
+          [320, 400],
+        ]) {
+          await page.setViewportSize({ width, height });
+          for (const [path, text] of pages) {
+            await page.goto(server.url + path);
+            await page.getByText(text).first().waitFor();
+            await until(async () => (await sideways(page)) === 0, `${path} fits ${width} pixels`);
+          }
+          await page.goto(`${server.url}/s/s`);
+          await said(page).getByText("Rewound").waitFor();
+          await page.getByRole("button", { name: "Panel" }).click();
+          await page.getByRole("tab", { name: "Tools" }).waitFor();
+          await page.getByRole("button", { name: "Panel" }).click();
+          await page.getByRole("tab", { name: "Tools" }).waitFor({ state: "detached" });
+          await page.getByRole("button", { name: "Play" }).scrollIntoViewIfNeeded();
+          await page.getByRole("button", { name: "Play" }).click({ trial: true });
+        }
+      },
+      { viewport: { width: 640, height: 400 } },
+    ),
+
+  "who wants less motion has none": () =>
+    onPage(
+      "/s/s",
+      async (server) => {
+        await server.session({ id: "s", title: "A talk" });
+        await server.append("s", turn("i1", "first question", ["half ", "an answer"]).slice(0, 4));
+      },
+      async (page) => {
+        await said(page).getByText("half").waitFor();
+        const moving = () =>
+          page.evaluate(() => document.getAnimations().filter((a) => a.playState === "running").length);
+        assert.equal(await moving(), 0);
+        await page.emulateMedia({ reducedMotion: "no-preference" });
+        await until(async () => (await moving()) > 0, "others see the agent type");
+      },
+      { reducedMotion: "reduce" },
+    ),
+};

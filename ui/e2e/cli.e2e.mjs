@@ -1,0 +1,56 @@
+// What the command line does is seen on a page that is open.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { binary, onPage, said, turn, until } from "./lab.mjs";
+
+const cli = async (server, ...args) =>
+  (await promisify(execFile)(binary, [...args, "--url", server.url], { timeout: 30_000 })).stdout.trim();
+
+async function talk(server) {
+  await server.session({ id: "s", title: "A talk", agent: "hello" });
+  await server.append("s", [
+    ...turn("i1", "first question", "first answer"),
+    ...turn("i2", "second question", "second answer"),
+  ]);
+}
+
+export const checks = {
+  "a copy by the command line comes into the open list": () =>
+    onPage("/", talk, async (page, server) => {
+      await page.locator("[data-session=s]").waitFor();
+      const id = await cli(server, "copy", "s", "--to-point", "6", "--title", "Copied");
+      await page.locator(`[data-session="${id}"]`).getByText("Copied").waitFor();
+      assert.equal((await server.snapshot(id)).messages.length, 2);
+    }),
+
+  "an overwrite and what comes in its place are seen on the open page": () =>
+    onPage("/s/s", talk, async (page, server) => {
+      await said(page).getByText("second answer").waitFor();
+      await cli(server, "overwrite", "s", "--from-point", "6");
+      await until(async () => !(await said(page).innerText()).includes("second answer"), "it is taken back");
+      await said(page).getByText("Overwritten").waitFor();
+      await cli(server, "run", "another question", "--overwrite", "s", "--from-point", "6", "--agent", "hello");
+      await said(page).getByText("another question", { exact: true }).waitFor();
+      await said(page).getByText("Run complete").last().waitFor();
+    }),
+
+  "a run that the command line resumes goes on on the open page": () =>
+    onPage(
+      "/s/s",
+      async (server) => {
+        await server.session({ id: "s", title: "A talk", agent: "coder" });
+        await server.call("POST", "/sessions/s/task", { task: "mend it" });
+        await until(async () => (await server.snapshot("s")).tool_calls.length > 0, "it has begun");
+        await server.call("POST", "/sessions/s/cancel");
+      },
+      async (page, server) => {
+        await page.getByText(/can be resumed/).waitFor();
+        const resumed = cli(server, "resume", "s").catch((err) => err.code);
+        await page.getByRole("button", { name: "Stop" }).click();
+        await said(page).getByText("Run cancelled").nth(1).waitFor();
+        assert.equal(await resumed, 130);
+      },
+      { args: ["--demo"] },
+    ),
+};
