@@ -175,7 +175,7 @@ export const checks = {
 
   "where a conversation parts from others one goes to these, and back": () =>
     family(async (page) => {
-      const here = page.getByRole("navigation", { name: "Branches from here" });
+      const here = page.getByRole("group", { name: "Branches from here" });
       const label = () => here.getByRole("button", { name: /^Branch / }).getAttribute("aria-label");
       // Forked after the second turn: a place of its own; taken back after the third.
       await here.getByRole("button", { name: "Branch 2 of 2: The trunk" }).waitFor();

@@ -28,7 +28,7 @@ export function Shell() {
       <a href="#main" className="sr-only focus:not-sr-only focus:absolute focus:z-20 focus:bg-panel focus:p-2">
         To the content
       </a>
-      <header className="not-zen flex h-11 shrink-0 items-center gap-4 border-b border-line bg-panel px-4">
+      <header className="not-zen flex min-h-11 shrink-0 flex-wrap items-center gap-x-4 border-b border-line bg-panel px-4">
         <Link to="/" className="flex items-center gap-2 font-semibold tracking-tight">
           <Mark /> Tapedeck
         </Link>

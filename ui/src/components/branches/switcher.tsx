@@ -32,7 +32,12 @@ function Ways({ placed: { ways, active }, onGo }: { placed: Placed; onGo: (to: W
     button.current?.focus();
   };
   return (
-    <nav aria-label="Branches from here" className="relative my-1 ml-16 flex items-center text-xs text-muted">
+    // biome-ignore lint/a11y/useSemanticElements: no set of fields; and as landmarks there would be too many
+    <div
+      role="group"
+      aria-label="Branches from here"
+      className="relative my-1 ml-16 flex items-center text-xs text-muted"
+    >
       <Icon name="fork" className="mr-1 size-3.5" />
       <Step label="Previous branch" icon="back" to={ways[active - 1]} onGo={go} />
       <button
@@ -48,7 +53,7 @@ function Ways({ placed: { ways, active }, onGo }: { placed: Placed; onGo: (to: W
       </button>
       <Step label="Next branch" icon="forward" to={ways[active + 1]} onGo={go} />
       {open && <Menu ways={ways} active={active} under={button} onGo={go} onClose={close} />}
-    </nav>
+    </div>
   );
 }
 
