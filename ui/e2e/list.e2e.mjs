@@ -35,8 +35,14 @@ export const checks = {
       async (page) => {
         for (const id of ["demo_hello", "demo_failed", "demo_live"])
           await page.locator(`[data-session=${id}]`).waitFor();
-        await page.locator("[data-session=demo_failed]").getByText("Failed").waitFor();
-        await page.locator("[data-session=demo_live]").getByText("Running").waitFor();
+        await page
+          .locator("[data-session=demo_failed]")
+          .getByText(/Failed/)
+          .waitFor();
+        await page
+          .locator("[data-session=demo_live]")
+          .getByText(/Running/)
+          .waitFor();
         await page.getByRole("link", { name: /A first hello/ }).click();
         await page.getByRole("region", { name: "Conversation" }).getByText("Say hello", { exact: true }).waitFor();
       },
