@@ -2,6 +2,9 @@ import { expect, test } from "vitest";
 import { folded, rewound, start, texts, time, turns, World } from "./fake";
 import { Deck } from "./player";
 
+/** For tests with many events: machines differ. */
+const slow = 60_000;
+
 async function opened(world: World, at?: number): Promise<Deck> {
   const deck = new Deck("s", at, world.options());
   deck.open();
@@ -198,56 +201,113 @@ test("times, steps and markers are found", async () => {
   expect(deck.get().at).toBe(11);
 });
 
-test("of a long session only what is near is loaded", async () => {
-  const events = turns(10_000); // 90,001 events
-  const world = new World(events);
-  const deck = await opened(world);
-  expect(deck.get()).toMatchObject({ at: 90_001, live: true, seeking: false });
-  for (const at of [45_000, 45_700, 12, 89_000]) {
-    deck.seek(at);
+test(
+  "of a long session only what is near is loaded",
+  async () => {
+    const events = turns(10_000); // 90,001 events
+    const world = new World(events);
+    const deck = await opened(world);
+    expect(deck.get()).toMatchObject({ at: 90_001, live: true, seeking: false });
+    for (const at of [45_000, 45_700, 12, 89_000]) {
+      deck.seek(at);
+      await world.settle();
+      await world.settle();
+      expect(deck.get()).toMatchObject({ at, seeking: false });
+      expect(texts(deck.get().view)?.slice(-5)).toEqual(texts(folded(events, at))?.slice(-5));
+    }
+    deck.seekTime(start + 3_000_050);
     await world.settle();
     await world.settle();
-    expect(deck.get()).toMatchObject({ at, seeking: false });
-    expect(texts(deck.get().view)?.slice(-5)).toEqual(texts(folded(events, at))?.slice(-5));
-  }
-  deck.seekTime(start + 3_000_050);
-  await world.settle();
-  await world.settle();
-  expect(deck.get().at).toBe(30_001);
-  const loaded = world.asked.filter((a) => a.startsWith("events")).length;
-  expect(loaded).toBeLessThan(20);
-  expect(world.asked.filter((a) => a === "snapshot 45700")).toEqual([]); // near enough to what was there
-});
+    expect(deck.get().at).toBe(30_001);
+    const loaded = world.asked.filter((a) => a.startsWith("events")).length;
+    expect(loaded).toBeLessThan(20);
+    expect(world.asked.filter((a) => a === "snapshot 45700")).toEqual([]); // near enough to what was there
+  },
+  slow,
+);
 
-test("in a long session, places that are near each other ask once for what they share", async () => {
-  const world = new World(turns(10_000));
-  const deck = await opened(world);
-  world.asked = [];
-  deck.seek(45_700);
-  deck.seek(45_600); // nobody waits for the first any more
-  await world.settle();
-  await world.settle();
-  expect(deck.get()).toMatchObject({ at: 45_600, seeking: false });
-  expect(world.asked.toSorted()).toEqual(["events 45000+1000", "snapshot 45000"]);
-  for (const at of [45_900, 45_001, 45_500]) {
-    deck.seek(at);
-    expect(deck.get(), "without a frame between").toMatchObject({ at, seeking: false });
-    expect(texts(deck.get().view)?.slice(-5)).toEqual(texts(folded(world.events, at))?.slice(-5));
-  }
-  expect(world.asked).toHaveLength(2);
-});
+test(
+  "in a long session, places that are near each other ask once for what they share",
+  async () => {
+    const world = new World(turns(6_000));
+    const deck = await opened(world);
+    world.asked = [];
+    deck.seek(3_700);
+    deck.seek(3_600); // nobody waits for the first any more
+    await world.settle();
+    await world.settle();
+    expect(deck.get()).toMatchObject({ at: 3_600, seeking: false });
+    expect(world.asked.toSorted()).toEqual(["events 3000+1000", "snapshot 3000"]);
+    for (const at of [3_900, 3_001, 3_500]) {
+      deck.seek(at);
+      expect(deck.get(), "without a frame between").toMatchObject({ at, seeking: false });
+      expect(texts(deck.get().view)?.slice(-5)).toEqual(texts(folded(world.events, at))?.slice(-5));
+    }
+    expect(world.asked).toHaveLength(2);
+  },
+  slow,
+);
 
-test("where something was taken back on the way, a place has a keyframe of its own", async () => {
-  const events = turns(10_000).slice(0, 60_000);
-  events[45_500] = rewound(45_500, 10);
-  const world = new World(events);
-  const deck = await opened(world);
-  deck.seek(45_900);
-  await world.settle();
-  await world.settle();
-  expect(deck.get()).toMatchObject({ at: 45_900, seeking: false });
-  expect(texts(deck.get().view)?.slice(0, 2)).toEqual(["user: ask 1", "assistant: 1.0 1.1 1.2 1.3 "]);
-});
+test(
+  "what is kept of a long session does not grow with where one has been",
+  async () => {
+    const world = new World(turns(10_000));
+    const o = world.options();
+    const some = folded(world.events, 10); // what it says does not matter here
+    const api = { ...o.api!, snapshot: async (_: string, q = {}) => ({ ...some, at: 90_001, ...q }) };
+    const deck = new Deck("s", undefined, { ...o, api });
+    deck.open();
+    await world.settle();
+    for (let at = 500; at < 90_000; at += 1000) {
+      deck.seek(at);
+      await world.settle();
+      await world.settle();
+      expect(deck.get()).toMatchObject({ at, seeking: false });
+    }
+    const pages = Array.from({ length: 90 }, (_, i) => i).filter((i) => deck.event(i * 1000));
+    expect(pages.length).toBeLessThan(36);
+    expect(deck.event(89_500)).toBeDefined();
+  },
+  slow,
+);
+
+test(
+  "a session that grows long while it is watched is kept in part from then on",
+  async () => {
+    const all = turns(6_000); // 54,001 events
+    const world = new World(all.slice(0, 49_000));
+    const deck = await opened(world);
+    await world.settle();
+    expect(deck.event(0)).toBeDefined();
+    world.append(...all.slice(49_000));
+    await world.settle();
+    expect(deck.get()).toMatchObject({ at: 54_001, live: true });
+    expect(deck.event(0)).toBeUndefined();
+    expect(texts(deck.get().view)?.slice(-2)).toEqual(["user: ask 6000", "assistant: 6000.0 6000.1 6000.2 6000.3 "]);
+    expect(deck.get().view?.earlier).toBeGreaterThan(6_000);
+    deck.seek(20_000);
+    await world.settle();
+    await world.settle();
+    expect(texts(deck.get().view)?.slice(-2)).toEqual(texts(folded(all, 20_000))?.slice(-2));
+  },
+  slow,
+);
+
+test(
+  "where something was taken back on the way, a place has a keyframe of its own",
+  async () => {
+    const events = turns(6_000);
+    events[3_500] = rewound(3_500, 10);
+    const world = new World(events);
+    const deck = await opened(world);
+    deck.seek(3_900);
+    await world.settle();
+    await world.settle();
+    expect(deck.get()).toMatchObject({ at: 3_900, seeking: false });
+    expect(texts(deck.get().view)?.slice(0, 2)).toEqual(["user: ask 1", "assistant: 1.0 1.1 1.2 1.3 "]);
+  },
+  slow,
+);
 
 test("a session that cannot be read says why", async () => {
   const world = new World(turns(1));

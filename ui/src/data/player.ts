@@ -99,6 +99,7 @@ export class Deck {
       (from, limit) => this.api.events(id, { from, limit }),
       (events) => this.learn(events),
     );
+    this.events.most = chunksKept;
     this.state = {
       head: 0,
       at: at ?? 0,
@@ -189,7 +190,7 @@ export class Deck {
   private receive(e: Event): void {
     if (e.offset < this.events.head) return;
     this.events.push(e);
-    if (this.whole && this.events.head > 2 * wholeUpTo) this.partly();
+    if (this.whole && !this.finished && this.events.head > wholeUpTo + chunkSize) this.partly();
     const jump = jumpOf(e);
     this.learn([e]);
     if (jump || e.type.startsWith("RUN_")) this.indexAt = 0;

@@ -75,13 +75,30 @@ function withPauses(rows: Row[]): Row[] {
   const out: Row[] = [];
   let last = Number.NaN;
   for (const row of rows) {
-    const began = timeOf(row, "started_at");
+    const { began, ended } = spanOf(row);
     if (began - last > longPause)
       out.push({ kind: "gap", key: `g${row.offset}`, offset: row.offset, ms: began - last });
     out.push(row);
-    last = Math.max(timeOf(row, "ended_at"), Number.isNaN(last) ? 0 : last) || last;
+    last = Math.max(ended, Number.isNaN(last) ? 0 : last) || last;
   }
   return out;
+}
+
+interface Span {
+  began: number;
+  ended: number;
+}
+
+// Rows are made anew with each frame while somebody looks; their times are read once.
+const spans = new WeakMap<Row, Span>();
+
+function spanOf(row: Row): Span {
+  let span = spans.get(row);
+  if (!span) {
+    span = { began: timeOf(row, "started_at"), ended: timeOf(row, "ended_at") };
+    spans.set(row, span);
+  }
+  return span;
 }
 
 function timeOf(row: Row, which: "started_at" | "ended_at"): number {
