@@ -1,6 +1,6 @@
 // Measures the screen with long sessions: node e2e/speed.mjs [events…]. It prints
 // the table of docs/screen.md and judges nothing: machines differ.
-import { closeBrowser, openBrowser, Server, visitor } from "./lab.mjs";
+import { closeBrowser, openBrowser, Server, turn, visitor } from "./lab.mjs";
 import { recording } from "./recording.mjs";
 
 const sizes = process.argv.slice(2).map(Number);
@@ -60,8 +60,47 @@ async function measure(server, size) {
     await page.keyboard.press("Space");
   }
   out.set("heap, after playing", await heap(page));
+  await burst(server, page, out);
   await v.end();
   return out;
+}
+
+/** Follows a session that gets 2,000 events a second for five seconds, and presses keys meanwhile. */
+async function burst(server, page, out) {
+  await server.session({ id: "live", title: "A burst" });
+  await server.append("live", turn("i", "question", "answer"));
+  await page.goto(`${server.url}/s/live`);
+  await page.getByText("event 7 of 7").waitFor();
+  await inPage(page);
+  const frames = page.evaluate(() => window.measure.frames(300));
+  const behind = [];
+  const pressed = page.evaluate(() => window.measure.presses());
+  let head = 0;
+  const end = performance.now() + 5000;
+  for (let i = 0; performance.now() < end; i++) {
+    const due = new Promise((ok) => setTimeout(ok, 100));
+    const pieces = Array.from({ length: 195 }, (_, n) => `word${n} `);
+    ({ head } = await server.append("live", turn(`i${i}`, `question ${i}`, pieces)));
+    if (i % 3 === 0) {
+      await page.keyboard.press("j");
+      behind.push(head - (await page.evaluate(() => window.measure.position())));
+    }
+    await due;
+  }
+  out.set("live, 2,000 events a second: frames", spread(await frames, 0.95, 1));
+  await page.getByText(`event ${head.toLocaleString("en")} of`).waitFor();
+  const presses = await page.evaluate(() => window.measure.stop());
+  await pressed;
+  out.set(
+    "a key until it is handled",
+    spread(
+      presses.map((p) => p.handled),
+      0.9,
+      1,
+    ),
+  );
+  out.set("until that is painted", spread(presses.map((p) => p.painted)));
+  out.set("events behind: median, 90%, most", spread(behind).replace(" ms", ""));
 }
 
 /** Sets the speed; false if there is no such. */
@@ -144,6 +183,24 @@ async function inPage(page) {
         }
         return out;
       },
+      presses: () =>
+        new Promise((ok) => {
+          const out = [];
+          const on = (e) => {
+            const handled = performance.now() - e.timeStamp;
+            requestAnimationFrame(() => {
+              const c = new MessageChannel();
+              c.port1.onmessage = () => out.push({ handled, painted: performance.now() - e.timeStamp });
+              c.port2.postMessage(0);
+            });
+          };
+          document.addEventListener("keydown", on);
+          window.measure.stop = () => {
+            document.removeEventListener("keydown", on);
+            ok();
+            return out;
+          };
+        }),
       frames: (n) =>
         new Promise((ok) => {
           const out = [];
