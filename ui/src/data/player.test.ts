@@ -351,3 +351,27 @@ test("a recording that ends in the middle of a run ends all the same, and plays 
     expect(deck.get()).toMatchObject({ at: events.length, playing: false, live: false });
   }
 });
+
+test(
+  "a time is found without an index, too",
+  async () => {
+    const world = new World(turns(6_000));
+    const o = world.options();
+    const api = { ...o.api!, replayIndex: () => Promise.reject(new Error("not now")) };
+    const deck = new Deck("s", undefined, { ...o, api });
+    deck.open();
+    await world.settle();
+    world.asked = [];
+    for (const [ms, at] of [
+      [1_000_050, 10_001],
+      [5_399_999, 54_000],
+      [-1, 1],
+    ] as const) {
+      deck.seekTime(start + ms);
+      for (let i = 0; i < 20; i++) await world.settle();
+      expect(deck.get()).toMatchObject({ at, seeking: false });
+    }
+    expect(world.asked.filter((a) => a.startsWith("events")).length).toBeLessThan(20);
+  },
+  slow,
+);

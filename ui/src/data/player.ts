@@ -1,6 +1,6 @@
 import { Conversation } from "../fold/conversation";
 import { jumpOf, Timeline } from "../fold/timeline";
-import type { Event, Marker, ReplayIndex, SessionEntry, Snapshot } from "../fold/types";
+import type { Event, Marker, OffsetRange, ReplayIndex, SessionEntry, Snapshot } from "../fold/types";
 import { api as http } from "./api";
 import { chunkSize, Events } from "./events";
 import { Keyframes } from "./keyframes";
@@ -244,30 +244,42 @@ export class Deck {
   seekTime = (ms: number): void => {
     this.set({ live: false });
     const asked = ++this.asked;
+    if (this.whole) {
+      void this.show(this.clamp(this.until(ms, 0, this.events.head)), ms);
+      return;
+    }
     const near = offsetNear(ms, this.state.index, this.events.head);
-    const found = (): void => {
+    if (this.events.has(Math.max(0, near.from - 1), near.to)) {
       void this.show(this.clamp(this.until(ms, near.from, near.to)), ms);
-    };
-    const range = this.whole ? undefined : near.load;
-    if (!range || this.events.has(range.from, range.to)) {
-      found();
       return;
     }
     this.set({ timeMs: ms, seeking: true });
-    Promise.all([this.events.load(range.from, range.to), this.keyframe(this.keyframeBefore(range.from + 1))]).then(
-      () => asked === this.asked && found(),
-      (error) => asked === this.asked && this.set({ error, seeking: false }),
-    );
+    this.find(ms, near, asked).catch((error) => asked === this.asked && this.set({ error, seeking: false }));
   };
 
-  /** The offset after the last event that was not after a time, in a range as far as it is here. */
+  /** Looks for a time page by page: most often it is on the first that is loaded, with what is needed to show it. */
+  private async find(ms: number, { from, to, guess }: OffsetRange & { guess: number }, asked: number): Promise<void> {
+    for (;;) {
+      const first = Math.floor(Math.max(0, Math.min(guess, this.events.head - 1)) / chunkSize) * chunkSize;
+      const last = Math.min(first + chunkSize, this.events.head);
+      await Promise.all([this.events.load(first, last), this.keyframe(first)]);
+      if (asked !== this.asked) return;
+      if (first > from && this.timeBefore(first + 1, ms) > ms) to = first;
+      else if (last < to && this.timeBefore(last, ms + 1) <= ms) from = last;
+      else {
+        void this.show(this.clamp(this.until(ms, Math.max(from, first), Math.min(to, last))), ms);
+        return;
+      }
+      guess = Math.floor((from + to - 1) / 2);
+    }
+  }
+
+  /** The offset after the last event that was not after a time, in a range that is here. */
   private until(ms: number, from: number, to: number): number {
-    if (this.whole) [from, to] = [0, this.events.head];
     let at = from;
     for (let low = from, high = to; low < high; ) {
       const mid = (low + high) >> 1;
-      const e = this.events.get(mid);
-      if (e && Date.parse(e.timestamp) <= ms) at = low = mid + 1;
+      if (this.timeBefore(mid + 1, Number.POSITIVE_INFINITY) <= ms) at = low = mid + 1;
       else high = mid;
     }
     return at;
