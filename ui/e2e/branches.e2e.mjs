@@ -273,6 +273,43 @@ export const checks = {
       );
   },
 
+  "a thread has a panel of its own: at once, typing while it runs, still in playback, and cleared": () =>
+    family(async (page, server) => {
+      const event = (type, data) => ({ type, invocation: "t1", thread: "thread_review", data });
+      await server.append("s", turn("t0", "review it", "it is fine", "thread_review"));
+      await page.getByRole("button", { name: "Open thread_review in a panel" }).click();
+      const panel = page.getByRole("complementary", { name: "Thread thread_review" });
+      await panel.getByText("it is fine").waitFor();
+      assert.ok(!(await panel.innerText()).includes("question 1"));
+      await server.append("s", [
+        event("message.added", { message: { id: "tu", role: "user", content: "and again" } }),
+        event("RUN_STARTED", { threadId: "thread_review", runId: "t1" }),
+      ]);
+      await panel.getByText("The agent is at work").waitFor();
+      await server.append("s", [
+        event("TEXT_MESSAGE_START", { messageId: "ta", role: "assistant" }),
+        event("TEXT_MESSAGE_CONTENT", { messageId: "ta", delta: "looking" }),
+      ]);
+      await panel.getByText("looking").waitFor();
+      const typed = () => panel.locator(".typing-in p").evaluate((el) => getComputedStyle(el, "::after").content);
+      assert.equal(await typed(), '""');
+      const { head } = await server.call("GET", "/sessions/s");
+      await page.goto(`${server.url}/s/s?pane=thread_review&at=${head}`);
+      await panel.getByText("looking").waitFor();
+      assert.equal(await typed(), "none", "a recording types nothing");
+      await page.goto(`${server.url}/s/s?pane=thread_review`);
+      await server.append("s", [
+        event("TEXT_MESSAGE_END", { messageId: "ta" }),
+        event("RUN_FINISHED", { threadId: "thread_review", runId: "t1" }),
+      ]);
+      await panel.getByText("Run complete").nth(1).waitFor();
+      await panel.getByRole("button", { name: "Clear" }).click();
+      await panel.getByText("Nothing has been said in this thread.").waitFor();
+      await said(page).getByText("a better answer").waitFor();
+      await panel.getByRole("button", { name: "Close thread_review" }).click();
+      await until(async () => (await panel.count()) === 0, "it is closed");
+    }, "/s/s?panel=threads"),
+
   "two hundred branches and a thousand turns are few elements": async () => {
     const server = await Server.start();
     await server.session({ id: "s", title: "Long" });

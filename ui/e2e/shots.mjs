@@ -73,8 +73,6 @@ const shots = [
   ["rewind", `/s/${id}`, (page) => page.getByRole("button", { name: "Rewind to here" }).last().click()],
   ["events", `/s/${id}?view=events&at=60`, (page) => page.getByRole("button", { name: /^60 / }).click()],
   ["terminal", `/s/${id}?view=terminal&at=${failing}`],
-  ["branches", `/s/${id}?view=branches`],
-  ["compare", `/compare?a=${id}&b=another-way`],
   [
     "import",
     "/import",
@@ -113,6 +111,7 @@ await v.page.waitForTimeout(400);
 await v.page.screenshot({ path: `${folder}recording-light.png` });
 await v.end();
 rmSync(recording);
+if (["branches", "compare", "switcher"].some((name) => name.includes(process.argv[2] ?? ""))) await shootBranches();
 if ("time".includes(process.argv[2] ?? "")) await shootTime();
 await closeBrowser();
 await server.stop();
@@ -138,4 +137,60 @@ async function shootTime() {
     await t.end();
   }
   await other.stop();
+}
+
+/** A family of sessions on a server of their own. */
+async function shootBranches() {
+  const other = await Server.start();
+  const say = (to, key, ask, answer, tool) => other.append(to, withTool(turn(key, ask, answer), key, tool));
+  await other.session({ id: "trunk", title: "Stop the races", agent: "coder" });
+  await say("trunk", "1", "Why do two tests fail now and then?", "Both write the same map without a lock.");
+  await say("trunk", "2", "Show me where", "It is in `hub.go`, in the loop that rings the bells.");
+  await say("trunk", "3", "Fix it", "I use a global lock for all sessions.", [
+    "go test -race ./...",
+    "FAIL: 1 of 31 tests",
+  ]);
+  await say("trunk", "4", "Is it fast enough?", "No: all sessions wait for each other.");
+  const { tasks } = await other.call("GET", "/sessions/trunk/tasks");
+  await other.call("POST", "/sessions/trunk/fork", { at: tasks[2].first, id: "queue", title: "A queue for each" });
+  await say("queue", "q3", "Fix it", "I use a queue per session.", ["go test -race ./...", "ok: 31 tests"]);
+  await say("queue", "q4", "Is it fast enough?", "Yes: they do not wait for each other.");
+  await say("queue", "q5", "Write the release notes", "Done.");
+  await other.call("POST", "/sessions/queue/fork", { id: "bounded", title: "A queue with a bound" });
+  await say("bounded", "b6", "Let a slow reader not fill the memory", "The queue has a bound now.");
+  await other.call("POST", "/sessions/trunk/rewind", { before_invocation_id: "4" });
+  await say("trunk", "5", "Measure it before you say so", "With 64 sessions it is 9 times slower.");
+  const all = [
+    ["branches", "/s/trunk?view=branches", (page) => page.getByRole("tree").focus()],
+    ["compare", "/compare?a=trunk&b=queue"],
+    ["switcher", "/s/trunk", (page) => page.getByRole("button", { name: /^Branch 1 of 2/ }).click()],
+  ];
+  for (const colorScheme of ["light", "dark"]) {
+    for (const [name, path, act] of all) {
+      const t = await visitor(other, { colorScheme, viewport: { width: 1280, height: 800 } });
+      await t.page.goto(other.url + path);
+      await t.page.waitForTimeout(1500);
+      await act?.(t.page);
+      await t.page.waitForTimeout(400);
+      await t.page.screenshot({ path: `${folder}${name}-${colorScheme}.png` });
+      await t.end();
+    }
+  }
+  await other.stop();
+}
+
+/** A turn in which a command is run, if one is given. */
+function withTool(events, invocation, tool) {
+  if (!tool) return events;
+  const [command, content] = tool;
+  const call = { toolCallId: `c_${invocation}` };
+  const event = (type, data) => ({ type, invocation, data });
+  return [
+    ...events.slice(0, -1),
+    event("TOOL_CALL_START", { ...call, toolCallName: "Bash" }),
+    event("TOOL_CALL_ARGS", { ...call, delta: JSON.stringify({ command }) }),
+    event("TOOL_CALL_END", call),
+    event("TOOL_CALL_RESULT", { ...call, messageId: `t_${invocation}`, content }),
+    ...events.slice(-1),
+  ];
 }

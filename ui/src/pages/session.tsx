@@ -18,6 +18,7 @@ import { Panels } from "@/components/session/panels";
 import { hiddenBy, onlyThread, ThreadBar } from "@/components/session/part";
 import { PeoplePanel } from "@/components/session/people";
 import { RewindDialog } from "@/components/session/rewind-dialog";
+import { ThreadPanels } from "@/components/session/thread-panels";
 import { isWide, ViewTabs } from "@/components/session/view-tabs";
 import { TerminalTab } from "@/components/terminal/tab";
 import { idleShare } from "@/components/transport/axis";
@@ -32,7 +33,7 @@ import { useKeys } from "@/hooks/keys";
 import { usePresence } from "@/hooks/people";
 import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";
 import { useThrottled } from "@/hooks/tick";
-import { type Panel, type SessionSearch, type View, views } from "@/router/search";
+import { mostPanes, type Panel, type SessionSearch, type View, views } from "@/router/search";
 
 const route = getRouteApi("/s/$id");
 const viewLabels: Record<View, string> = {
@@ -83,6 +84,7 @@ function Session({ id }: { id: string }) {
   }, [view?.session.title, id]);
 
   const thread = search.thread;
+  const panes = search.pane ?? [];
   const jumps = index?.markers.filter(isJump).length ?? 0;
   const earlier = useEarlier(id, view, jumps);
   const parts = useMemo(
@@ -330,6 +332,17 @@ function Session({ id }: { id: string }) {
             />
           </div>
         )}
+        {shown === "conversation" && panes.length > 0 && (
+          <ThreadPanels
+            id={id}
+            names={panes}
+            view={view}
+            jumps={jumps}
+            live={live}
+            onClose={(t) => set({ pane: panes.filter((p) => p !== t) })}
+            onClear={live ? (t) => clear.mutate(t) : undefined}
+          />
+        )}
         {panelOpen && !zen && shown === "conversation" && parts && (
           <Panels
             id={id}
@@ -340,6 +353,7 @@ function Session({ id }: { id: string }) {
             onPanel={(p: Panel) => set({ panel: p === "tools" ? undefined : p })}
             thread={thread}
             onThread={(t) => set({ thread: t }, false)}
+            onPane={(t) => set({ pane: [...panes.filter((p) => p !== t), t].slice(-mostPanes) })}
             onSeek={deck.seek}
             onClear={live ? (t) => clear.mutate(t) : undefined}
             people={<PeoplePanel deck={deck} state={state} presence={presence} />}

@@ -10,6 +10,8 @@ it("takes from the address what it knows, and nothing else", () => {
   });
   expect(sessionSearch({ at: -1, view: "nothing", panel: {}, thread: ["a"] })).toEqual({});
   expect(sessionSearch({ at: 1.5 })).toEqual({});
+  expect(sessionSearch({ pane: "a" })).toEqual({ pane: ["a"] });
+  expect(sessionSearch({ pane: ["a", "a", {}, "b", "c", "d"] })).toEqual({ pane: ["a", "b", "c"] });
   expect(listSearch({ status: "failed", from: "2026-01-05", q: "" })).toEqual({ status: "failed", from: "2026-01-05" });
   expect(listSearch({ view: "time", t0: 5, t1: 9, agent: "a" })).toEqual({ view: "time", t0: 5, t1: 9, agent: "a" });
   expect(listSearch({ view: "time", t0: 9, t1: 5 })).toEqual({ view: "time" });

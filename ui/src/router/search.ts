@@ -11,6 +11,14 @@ function offset(v: unknown): number | undefined {
   return typeof v === "number" && Number.isSafeInteger(v) && v >= 0 ? v : undefined;
 }
 
+/** So many panels of threads fit beside a conversation. */
+export const mostPanes = 3;
+
+function names(v: unknown): string[] | undefined {
+  const all = (Array.isArray(v) ? v : [v]).map(text).filter((t) => t !== undefined);
+  return all.length > 0 ? [...new Set(all)].slice(0, mostPanes) : undefined;
+}
+
 export interface ListSearch {
   status?: string;
   agent?: string;
@@ -44,6 +52,8 @@ export interface SessionSearch {
   /** Events before this offset are shown; absent for live. */
   at?: number;
   thread?: string;
+  /** Threads that have a panel of their own. */
+  pane?: string[];
   view?: View;
   panel?: Panel;
   channel?: string;
@@ -57,6 +67,7 @@ export function sessionSearch(s: Raw): SessionSearch {
   return {
     at: offset(s.at),
     thread: text(s.thread),
+    pane: names(s.pane),
     view: views.find((v) => v === s.view && v !== "conversation"),
     panel: panels.find((p) => p === s.panel),
     channel: text(s.channel),

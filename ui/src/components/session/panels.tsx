@@ -7,7 +7,7 @@ import { type Panel, panels } from "@/router/search";
 import { dollars, duration, plural, short } from "../format";
 import { JsonView } from "../json";
 import { StatusChip } from "../status";
-import { Button, ErrorBox, Loading } from "../ui";
+import { Button, ErrorBox, IconButton, Loading } from "../ui";
 import { Tools } from "./tools";
 
 interface Props {
@@ -19,6 +19,8 @@ interface Props {
   onPanel: (p: Panel) => void;
   thread?: string;
   onThread: (t?: string) => void;
+  /** Gives a thread a panel of its own. */
+  onPane?: (t: string) => void;
   onSeek: (at: number) => void;
   onClear?: (thread: string) => void;
   /** Who is here; absent in a recording, where nobody is. */
@@ -160,7 +162,7 @@ function PlanList({ view }: { view: Snapshot }) {
   );
 }
 
-function Threads({ view, thread, onThread, onClear }: Props) {
+function Threads({ view, thread, onThread, onPane, onClear }: Props) {
   return (
     <ul className="flex flex-col gap-1">
       <li className="flex">
@@ -168,10 +170,22 @@ function Threads({ view, thread, onThread, onClear }: Props) {
       </li>
       {view.threads.map((t) => (
         <li key={t.name} className="flex items-center gap-1">
-          <ThreadButton current={thread === t.name} onClick={() => onThread(t.name)} name={nameOf(t, view)}>
-            <span className="text-xs text-muted">{plural(t.messages, "message")}</span>
+          <ThreadButton
+            current={thread === t.name}
+            onClick={() => onThread(t.name)}
+            name={nameOf(t, view)}
+            about={plural(t.messages, "message")}
+          >
             <StatusChip status={t.status} />
           </ThreadButton>
+          {onPane && (
+            <IconButton
+              className="size-7"
+              icon="forward"
+              label={`Open ${t.name} in a panel`}
+              onClick={() => onPane(t.name)}
+            />
+          )}
           {onClear && (
             <Button look="ghost" aria-label={`Clear ${t.name}`} onClick={() => onClear(t.name)}>
               Clear
@@ -193,11 +207,13 @@ function ThreadButton({
   current,
   onClick,
   name,
+  about,
   children,
 }: {
   current: boolean;
   onClick: () => void;
   name: string;
+  about?: string;
   children?: ReactNode;
 }) {
   return (
@@ -207,7 +223,10 @@ function ThreadButton({
       onClick={onClick}
       className={`flex min-w-0 flex-1 items-center gap-2 rounded-md border px-2 py-1.5 text-left hover:bg-raised ${current ? "border-accent" : "border-transparent"}`}
     >
-      <span className="min-w-0 flex-1 truncate font-medium">{name}</span>
+      <span className="min-w-0 flex-1">
+        <span className="block truncate font-medium">{name}</span>
+        {about && <span className="block text-xs text-muted">{about}</span>}
+      </span>
       {children}
     </button>
   );

@@ -1,0 +1,98 @@
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { api } from "@/data/api";
+import type { Snapshot } from "@/fold/types";
+import { Mini } from "../conversation/mini";
+import { StatusChip } from "../status";
+import { Button, IconButton } from "../ui";
+import { onlyThread } from "./part";
+
+interface Props {
+  id: string;
+  names: string[];
+  view: Snapshot;
+  /** How often something was taken or brought back: then what was before may be another. */
+  jumps: number;
+  live: boolean;
+  onClose: (thread: string) => void;
+  onClear?: (thread: string) => void;
+}
+
+/** A panel for each of some threads, beside the conversation; on a narrow screen over it. */
+export function ThreadPanels({ names, ...rest }: Props) {
+  return (
+    <div className="flex min-h-0 max-lg:absolute max-lg:inset-y-0 max-lg:right-0 max-lg:z-20 max-lg:max-w-full">
+      {names.map((name) => (
+        <ThreadPanel key={name} name={name} {...rest} />
+      ))}
+    </div>
+  );
+}
+
+function ThreadPanel({ id, name, view, jumps, live, onClose, onClear }: Omit<Props, "names"> & { name: string }) {
+  const older = useOlder(id, name, view, jumps);
+  const parts = useMemo(() => joined(older, onlyThread(view, name)), [older, view, name]);
+  const thread = view.threads.find((t) => t.name === name);
+  const working = live && thread?.status === "running";
+  const typing = [...parts.messages, ...parts.tool_calls].some((i) => i.status === "running");
+  const nothing = parts.messages.length + parts.tool_calls.length === 0;
+  return (
+    <aside
+      aria-label={`Thread ${name}`}
+      className="flex w-80 min-w-0 shrink flex-col border-l border-line bg-panel max-lg:shadow-xl"
+    >
+      <div className="flex items-center gap-2 border-b border-line py-1 pr-1 pl-3 text-[13px]">
+        <h2 className="min-w-0 flex-1 truncate font-medium" title={name}>
+          {name}
+        </h2>
+        {thread && <StatusChip status={thread.status} />}
+        {onClear && !nothing && (
+          <Button look="ghost" onClick={() => onClear(name)}>
+            Clear
+          </Button>
+        )}
+        <IconButton label={`Close ${name}`} icon="close" onClick={() => onClose(name)} />
+      </div>
+      {nothing && !working ? (
+        <p className="p-6 text-center text-[13px] text-muted">Nothing has been said in this thread.</p>
+      ) : (
+        <Mini
+          parts={parts}
+          label={`Conversation in ${name}`}
+          still={!live}
+          waiting={working && !typing}
+          className="min-h-0 flex-1"
+        />
+      )}
+    </aside>
+  );
+}
+
+type Parts = Pick<Snapshot, "messages" | "tool_calls" | "runs" | "permissions">;
+
+/** What the page does not have of a thread, in one snapshot; it has all of a session that is not long. */
+function useOlder(id: string, thread: string, view: Snapshot, jumps: number): Snapshot | undefined {
+  const first = Math.min(...view.messages.map((m) => m.offset), view.at);
+  const { data } = useQuery({
+    // What the page has moves on with what is said; a snapshot reaches far into it.
+    queryKey: ["thread", id, thread, jumps, Math.floor(first / 500)],
+    queryFn: ({ signal }) => api.snapshot(id, { at: view.at, thread }, { signal }),
+    enabled: (view.earlier ?? 0) > 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    placeholderData: (old) => old,
+  });
+  return (view.earlier ?? 0) > 0 ? data : undefined;
+}
+
+/** What is older goes before what the page has. */
+export function joined(older: Snapshot | undefined, now: Parts & { at: number }): Parts {
+  if (!older) return now;
+  const first = Math.min(...[...now.messages, ...now.tool_calls, ...now.runs].map((i) => i.offset), now.at);
+  const before = <T extends { offset: number }>(items: T[]) => items.filter((i) => i.offset < first);
+  return {
+    messages: [...before(older.messages), ...now.messages],
+    tool_calls: [...before(older.tool_calls), ...now.tool_calls],
+    runs: [...before(older.runs), ...now.runs],
+    permissions: now.permissions,
+  };
+}
