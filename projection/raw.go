@@ -89,15 +89,17 @@ func (p *Projections) index(ctx context.Context, s *tapedeck.Session, at int64) 
 	return p.indexFrom(ctx, s, 0, at)
 }
 
-// indexFrom is the index of the events from an offset, or somewhat before it.
+// indexFrom is the index of the events from an offset. The first piece is no whole
+// one if that is not where a checkpoint may be.
 func (p *Projections) indexFrom(ctx context.Context, s *tapedeck.Session, from, at int64) (view.Index, error) {
 	var x view.Index
-	for from -= from % p.options.Every; from < at; from += p.options.Every {
-		to := from + p.options.Every
+	for to := from; from < at; from = to {
+		to = from - from%p.options.Every + p.options.Every
+		whole := to <= at && from == to-p.options.Every
 		var piece view.Index
 		var holder tapedeck.Session
 		found := false
-		if to <= at {
+		if whole {
 			var err error
 			holder = p.holder(ctx, s, to)
 			if found, err = p.load(ctx, &holder, indexes, to, &piece); err != nil {
@@ -112,7 +114,7 @@ func (p *Projections) indexFrom(ctx context.Context, s *tapedeck.Session, from, 
 				}
 				piece.Apply(&e)
 			}
-			if to <= at {
+			if whole {
 				p.save(ctx, &holder, indexes, to, piece)
 			}
 		}
