@@ -292,11 +292,11 @@ export const checks = {
       ]);
       await panel.getByText("looking").waitFor();
       const typed = () => panel.locator(".typing-in p").evaluate((el) => getComputedStyle(el, "::after").content);
-      assert.equal(await typed(), '""');
+      await until(async () => (await typed()) === '""', "it is typed");
       const { head } = await server.call("GET", "/sessions/s");
       await page.goto(`${server.url}/s/s?pane=thread_review&at=${head}`);
       await panel.getByText("looking").waitFor();
-      assert.equal(await typed(), "none", "a recording types nothing");
+      await until(async () => (await typed()) === "none", "a recording types nothing");
       await page.goto(`${server.url}/s/s?pane=thread_review`);
       await server.append("s", [
         event("TEXT_MESSAGE_END", { messageId: "ta" }),
