@@ -19,14 +19,14 @@ func postLean(address string, requests []request, length time.Duration) (lat []f
 	if err != nil {
 		return nil, 0, err
 	}
-	defer syscall.Close(poll)
+	defer func() { _ = syscall.Close(poll) }()
 	conns := make([]*conn, len(requests))
 	for i, r := range requests {
 		fd, err := dial(host)
 		if err != nil {
 			return nil, 0, err
 		}
-		defer syscall.Close(fd)
+		defer func() { _ = syscall.Close(fd) }()
 		conns[i] = &conn{fd: fd, request: r.bytes(host)}
 		event := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLOUT | syscall.EPOLLRDHUP | edgeTriggered, Fd: int32(i)}
 		if err := syscall.EpollCtl(poll, syscall.EPOLL_CTL_ADD, fd, &event); err != nil {
@@ -73,8 +73,11 @@ func loop(poll int, conns []*conn, length time.Duration) error {
 		if err == syscall.EINTR {
 			continue
 		}
-		if err != nil || n == 0 {
-			return fmt.Errorf("no answer for ten seconds: %v", err)
+		if err != nil {
+			return fmt.Errorf("waiting: %w", err)
+		}
+		if n == 0 {
+			return errors.New("no answer for ten seconds")
 		}
 		for _, e := range events[:n] {
 			c := conns[e.Fd]
@@ -122,7 +125,7 @@ func (c *conn) serve(buf []byte) (bool, error) {
 	for done := false; !done; {
 		n, err := syscall.Read(c.fd, buf)
 		switch {
-		case err == syscall.EAGAIN:
+		case errors.Is(err, syscall.EAGAIN):
 			return false, nil
 		case err != nil:
 			return false, fmt.Errorf("receiving: %w", err)

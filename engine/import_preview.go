@@ -55,7 +55,7 @@ func (e *Engine) decoder(in tapedeck.ImportRequest, r io.Reader) (*exchange.Deco
 func (e *Engine) previewSession(ctx context.Context, p *previewing, entry tapedeck.Session) error {
 	p.end()
 	p.begin()
-	if tapedeck.CheckID("the id", entry.ID) != nil || p.out.Total > previewSessions {
+	if !isID(entry.ID) || p.out.Total > previewSessions {
 		return nil
 	}
 	p.one.ID = entry.ID

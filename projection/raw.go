@@ -93,8 +93,8 @@ func (p *Projections) index(ctx context.Context, s *tapedeck.Session, at int64) 
 // one if that is not where a checkpoint may be.
 func (p *Projections) indexFrom(ctx context.Context, s *tapedeck.Session, from, at int64) (view.Index, error) {
 	var x view.Index
-	for to := from; from < at; from = to {
-		to = from - from%p.options.Every + p.options.Every
+	for from < at {
+		to := from - from%p.options.Every + p.options.Every
 		whole := to <= at && from == to-p.options.Every
 		var piece view.Index
 		var holder tapedeck.Session
@@ -122,6 +122,7 @@ func (p *Projections) indexFrom(ctx context.Context, s *tapedeck.Session, from, 
 		if to <= at {
 			x.Keyframes = append(x.Keyframes, to)
 		}
+		from = to
 	}
 	return x, nil
 }
