@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"github.com/tapedeck/tapedeck/engine/exchange"
 	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
-	"github.com/tapedeck/tapedeck/internal/shortcut"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/protocol/rest"
@@ -228,7 +226,6 @@ func (a *app) close(then func(context.Context)) error {
 // A holder serves a data folder over HTTP and tells other processes where.
 type holder struct {
 	app    *app
-	short  *shortcut.Listener
 	http   *http.Server
 	url    string
 	note   string             // path of the file that says so; "" if there is none
@@ -261,18 +258,8 @@ func hold(a *app, addr string) (*holder, error) {
 			return nil, errors.Join(tapedeck.Errorf(tapedeck.Unavailable, "cannot write into the data folder: %w", err), l.Close())
 		}
 	}
-	h.short = shortcut.New(l, shortcut.Options{Handler: h.http.Handler, Takes: isShort, HeaderTimeout: h.http.ReadHeaderTimeout, IdleTimeout: h.http.IdleTimeout})
-	go func() { h.done <- h.http.Serve(h.short) }()
+	go func() { h.done <- h.http.Serve(l) }()
 	return h, nil
-}
-
-// isShort says which requests may take the shortcut: those that append, or make
-// a stream, which clients do on the same connection.
-func isShort(method, path string) bool {
-	if strings.HasPrefix(path, durable.Root+"/") {
-		return method == http.MethodPost || method == http.MethodPut
-	}
-	return method == http.MethodPost && strings.HasPrefix(path, rest.Root+"/sessions/") && strings.HasSuffix(path, "/events")
 }
 
 // cutting ends streams when ctx is done: they would never end by themselves. All
@@ -297,7 +284,6 @@ func (h *holder) stop() error {
 	}
 	return h.app.close(func(ctx context.Context) {
 		h.cutOff()
-		h.short.Finish()
 		if h.http.Shutdown(ctx) != nil {
 			_ = h.http.Close()
 		}
