@@ -33,7 +33,8 @@ crash: build ## kill -9 under load, 50 rounds (ROUNDS=n for more)
 	$(GO) test ./test/crash -run TestKill -count=1 -v -timeout 20m -args -rounds=$(or $(ROUNDS),50)
 
 real-agents: build ## install real coding agents (pinned npm packages, 1.7 GB) and run them against a scripted model
-	cd conformance/agents && npm ci --no-audit --no-fund --silent
+	# not npm ci: it refuses a lock file without the binaries of other systems
+	cd conformance/agents && npm install --no-save --no-audit --no-fund --silent
 	TAPEDECK_BIN=$(abspath $(BIN)) $(GO) test ./test/agents -count=1 -v -timeout 40m -args -agents=$(abspath conformance/agents/node_modules/.bin)
 
 bench: build ## measure against rivals and write docs/benchmarks.md (needs Node 20 and npm)
