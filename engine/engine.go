@@ -43,6 +43,11 @@ type Options struct {
 	// running, from what its agent.started says, and reports whether there were
 	// any. Nil: they are left alone.
 	KillLeftover func(pid int, started, host string) (bool, error)
+
+	// Discard takes the folder that was made for a session out of the way when
+	// that was deleted and no fork holds its events, and returns what removes it,
+	// which may take long. Nil: it stays.
+	Discard func(session string) (remove func() error, err error)
 }
 
 // An Agent is a name with the runner behind it.
@@ -70,6 +75,8 @@ type Engine struct {
 	leases  leases
 	rooms   *presence.Rooms
 	forget  []forget // see [Engine.OnErase]
+
+	folders sync.RWMutex // nobody is given the folder of a session while one is deleted
 
 	answering sync.Mutex // held while a question of a run that is written from outside is being answered
 

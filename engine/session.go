@@ -136,11 +136,43 @@ func (e *Engine) Delete(ctx context.Context, session string) error {
 			return ctx.Err()
 		}
 	}
-	if err := e.store.Delete(ctx, session); err != nil {
+	if err := e.remove(ctx, session); err != nil {
 		return err
 	}
 	e.rooms.Empty(session)
 	return nil
+}
+
+// remove deletes a session, and its folder if no fork holds its events. A folder
+// that cannot be removed does not keep the session.
+func (e *Engine) remove(ctx context.Context, session string) error {
+	discard, err := e.take(ctx, session)
+	if err != nil || discard == nil {
+		return err
+	}
+	if err := discard(); err != nil {
+		e.options.Logger.Warn("the folder of a deleted session could not be removed", "session", session, "error", err)
+	}
+	return nil
+}
+
+// take deletes a session and takes its folder out of the way. It holds up who
+// starts a run: in a new session of that id, he must not get this folder.
+func (e *Engine) take(ctx context.Context, session string) (discard func() error, err error) {
+	e.folders.Lock()
+	defer e.folders.Unlock()
+	if err := e.store.Delete(ctx, session); err != nil || e.options.Discard == nil {
+		return nil, err
+	}
+	_, err = e.store.Head(context.WithoutCancel(ctx), session)
+	if err != nil && tapedeck.KindOf(err) != tapedeck.NotFound {
+		return nil, nil // forks hold it
+	}
+	discard, err = e.options.Discard(session)
+	if err != nil {
+		return func() error { return err }, nil
+	}
+	return discard, nil
 }
 
 // session returns the entry of a session; a stream is none.

@@ -67,7 +67,7 @@ func (e *Engine) startNew(ctx context.Context, t tapedeck.Task) (tapedeck.Starte
 	t.Session = s.ID
 	started, err := e.start(ctx, t, false)
 	if err != nil {
-		_ = e.store.Delete(ctx, s.ID) // the error of the start is the one that counts
+		_ = e.remove(ctx, s.ID) // the error of the start is the one that counts
 	}
 	return started, err
 }
@@ -126,7 +126,10 @@ func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string
 		}
 	}
 	if agent.Folder != nil {
-		if f.folder, err = agent.Folder(s.ID); err != nil {
+		e.folders.RLock()
+		f.folder, err = agent.Folder(s.ID)
+		e.folders.RUnlock()
+		if err != nil {
 			return err
 		}
 	}

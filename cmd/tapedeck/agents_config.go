@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -282,74 +281,4 @@ func presets() []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// folders makes the folders in which agents work.
-type folders struct {
-	mu   sync.Mutex
-	data string // the data folder; "" for one that goes again at the end
-	temp bool
-}
-
-// remove removes what is not to be kept.
-func (f *folders) remove() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.temp {
-		return nil
-	}
-	return os.RemoveAll(f.data)
-}
-
-// root returns the data folder.
-func (f *folders) root() (_ string, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.data == "" {
-		f.temp = true
-		f.data, err = os.MkdirTemp("", "tapedeck-")
-		return f.data, err
-	}
-	return filepath.Abs(f.data)
-}
-
-// of returns what makes the folder of an agent: "session", or no word of it, for
-// one of each session, "" for none, else a path, from the folder here on.
-func (f *folders) of(cwd *string, here string) func(string) (string, error) {
-	switch {
-	case cwd == nil || *cwd == "session":
-		return f.session
-	case *cwd == "":
-		return nil
-	}
-	path := *cwd
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(here, path)
-	}
-	return func(string) (string, error) {
-		path, err := filepath.Abs(path)
-		if err != nil {
-			return "", err
-		}
-		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			return "", tapedeck.Errorf(tapedeck.Unavailable, "the folder in which the agent works is not there").Because(err)
-		}
-		return path, nil
-	}
-}
-
-// session makes the folder of a session. The id of a session is no path.
-func (f *folders) session(id string) (string, error) {
-	if err := tapedeck.CheckID("the session id", id); err != nil {
-		return "", err
-	}
-	data, err := f.root()
-	path := filepath.Join(data, "work", id)
-	if err == nil {
-		err = os.MkdirAll(path, 0o700)
-	}
-	if err != nil {
-		return "", tapedeck.Errorf(tapedeck.Unavailable, "the folder of the session cannot be made").Because(err)
-	}
-	return path, nil
 }

@@ -84,6 +84,7 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.folders.sweep(o.logger) // not before the store: that holds the folder now
 	a.hub = hub.New(store)
 	a.views = projection.New(projection.Options{Store: a.hub, Logger: o.logger})
 	a.watcher.Store(a.views)
@@ -93,6 +94,7 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 	a.engine = engine.New(engine.Options{
 		Store: a.hub, Views: a.views, Agents: agents, Logger: o.logger, Lease: o.lease, MaxEvents: o.maxEvents,
 		RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout, KillLeftover: procgroup.KillLeftover, Player: htmlPlayer(),
+		Discard: a.folders.discard,
 	})
 	a.engine.OnErase(a.forget)
 	found := search.New(search.Options{Index: a.index, Log: a.hub, Timelines: a.views, Logger: o.logger})

@@ -88,8 +88,9 @@ func newDelete(e *env) *cobra.Command {
 		Use:     "delete SESSION",
 		Aliases: []string{"rm"},
 		Short:   "Delete a session",
-		Long: `Delete removes a session. While forks need its events they stay, and go with
-the last of the forks. It cannot be undone.`,
+		Long: `Delete removes a session, with the folder that was made for its agents. While
+forks need its events they stay, and go with the last of the forks; then the
+folder stays, too. It cannot be undone.`,
 		Example: `  tapedeck delete ses_01J…
   tapedeck delete ses_01J… --yes`,
 		Args: oneSession,

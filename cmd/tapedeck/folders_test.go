@@ -1,0 +1,141 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// furnished returns folders with a file in that of the session s, and beside
+// the data folder one with a file that nobody must touch.
+func furnished(t *testing.T) (f *folders, file, outside string) {
+	t.Helper()
+	top := t.TempDir()
+	outside = filepath.Join(top, "mine")
+	f = &folders{data: filepath.Join(top, "data")}
+	path, err := f.session("s")
+	if err == nil {
+		err = os.Mkdir(outside, 0o700)
+	}
+	for _, folder := range []string{path, outside} {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, "file"), []byte("x"), 0o600)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, filepath.Join(path, "file"), filepath.Join(outside, "file")
+}
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// entries lists what is in work/.
+func entries(t *testing.T, f *folders) []string {
+	t.Helper()
+	list, err := os.ReadDir(filepath.Join(f.data, workName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range list {
+		names = append(names, entry.Name())
+	}
+	return names
+}
+
+func TestDiscardFolder(t *testing.T) {
+	f, file, outside := furnished(t)
+	if err := os.Symlink(filepath.Dir(outside), filepath.Join(filepath.Dir(file), "link")); err != nil {
+		t.Skip(err)
+	}
+	if _, err := f.session("s2"); err != nil {
+		t.Fatal(err)
+	}
+	remove, err := f.discard("s")
+	if err != nil || isThere(filepath.Dir(file)) {
+		t.Fatal("a new session of that id would find it", err)
+	}
+	if err := remove(); err != nil {
+		t.Fatal(err)
+	}
+	if got := entries(t, f); len(got) != 1 || got[0] != "s2" || !isThere(outside) {
+		t.Errorf("there are %q, outside %v", got, isThere(outside))
+	}
+	if remove, err = f.discard("s"); err != nil || remove() != nil { // no agent has worked in it
+		t.Error(err)
+	}
+}
+
+func TestDiscardNoOtherFolder(t *testing.T) {
+	for name, harm := range map[string]func(t *testing.T, f *folders, work, outside string) (id string){
+		"an id that is a path": func(*testing.T, *folders, string, string) string { return "../../mine" },
+		"no id":                func(*testing.T, *folders, string, string) string { return "" },
+		"the folder is a link": func(t *testing.T, _ *folders, work, outside string) string {
+			link(t, outside, filepath.Join(work, "l"))
+			return "l"
+		},
+		"work is a link": func(t *testing.T, f *folders, _, outside string) string {
+			f.data = t.TempDir()
+			link(t, filepath.Dir(outside), filepath.Join(f.data, workName))
+			return filepath.Base(outside)
+		},
+		"the configuration names it": func(_ *testing.T, f *folders, work, _ string) string {
+			f.of(ptr(filepath.Join(work, "s")), "")
+			return "s"
+		},
+		"the configuration names one in it": func(_ *testing.T, f *folders, work, _ string) string {
+			f.of(ptr("s/project"), work)
+			return "s"
+		},
+		"the configuration names it by a link": func(t *testing.T, f *folders, work, _ string) string {
+			named := filepath.Join(t.TempDir(), "named")
+			link(t, work, named)
+			f.of(&named, "")
+			return "s"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, file, outside := furnished(t)
+			id := harm(t, f, filepath.Dir(filepath.Dir(file)), filepath.Dir(outside))
+			remove, _ := f.discard(id)
+			_ = remove()
+			if !isThere(file) || !isThere(outside) {
+				t.Errorf("the session's is there: %v, the other: %v", isThere(file), isThere(outside))
+			}
+		})
+	}
+}
+
+func ptr(s string) *string { return &s }
+
+func link(t *testing.T, target, name string) {
+	t.Helper()
+	if err := os.Symlink(target, name); err != nil {
+		t.Skip(err)
+	}
+}
+
+// A process that died while it removed a folder has left a part of it.
+func TestSweepFolders(t *testing.T) {
+	f, file, outside := furnished(t)
+	if _, err := f.discard("s"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.session("s"); err != nil {
+		t.Fatal(err)
+	}
+	link(t, filepath.Dir(outside), filepath.Join(f.data, workName, goneName+"link"))
+	if got := entries(t, f); len(got) != 3 {
+		t.Fatalf("there are %q", got)
+	}
+	f.sweep(slog.New(slog.DiscardHandler))
+	if got := entries(t, f); len(got) != 1 || got[0] != "s" || !isThere(outside) || isThere(file) {
+		t.Errorf("there are %q", got)
+	}
+	(&folders{}).sweep(nil) // one that keeps nothing has none yet
+}
