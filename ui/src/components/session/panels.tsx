@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { Tabs as Radix } from "radix-ui";
 import { type ReactNode, useEffect, useRef } from "react";
 import type { Run, Snapshot, Thread } from "@/fold/types";
 import { useSource } from "@/hooks/source";
@@ -43,9 +44,18 @@ export function Panels(p: Props) {
       aria-label="Beside the conversation"
       className="flex w-96 max-w-full shrink-0 flex-col border-l border-line bg-panel max-lg:absolute max-lg:inset-y-0 max-lg:right-0 max-lg:z-20 max-lg:shadow-lg"
     >
-      <Tabs names={names} labels={labels} counts={counts} current={p.panel} onChange={p.onPanel} label="Panels" />
+      <Tabs
+        names={names}
+        labels={labels}
+        counts={counts}
+        current={p.panel}
+        onChange={p.onPanel}
+        label="Panels"
+        controls="panel"
+      />
       <div
         role="tabpanel"
+        id="panel"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
         tabIndex={0}
         aria-label={labels[p.panel]}
@@ -88,47 +98,37 @@ interface TabsProps<T extends string> {
   current: T;
   onChange: (t: T) => void;
   label: string;
+  /** Id of what the current one shows, if that is a panel. */
+  controls?: string;
 }
 
-export function Tabs<T extends string>({ names, labels, counts, current, onChange, label }: TabsProps<T>) {
-  const move = (e: React.KeyboardEvent, by: number) => {
-    e.preventDefault();
-    const to = names[(names.indexOf(current) + by + names.length) % names.length] as T;
-    onChange(to);
-    (e.currentTarget.querySelector(`[data-tab="${to}"]`) as HTMLElement | null)?.focus();
-  };
+export function Tabs<T extends string>({ names, labels, counts, current, onChange, label, controls }: TabsProps<T>) {
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
     // There may be more than are seen at once.
     list.current?.querySelector(`[data-tab="${current}"]`)?.scrollIntoView?.({ block: "nearest", inline: "nearest" });
   }, [current]);
   return (
-    <div
-      ref={list}
-      role="tablist"
-      aria-label={label}
-      className="flex shrink-0 gap-1 overflow-x-auto border-b border-line px-2"
-      onKeyDown={(e) => {
-        if (e.key === "ArrowRight") move(e, 1);
-        if (e.key === "ArrowLeft") move(e, -1);
-      }}
-    >
-      {names.map((n) => (
-        <button
-          key={n}
-          type="button"
-          role="tab"
-          data-tab={n}
-          aria-selected={n === current}
-          tabIndex={n === current ? 0 : -1}
-          onClick={() => onChange(n)}
-          className={`-mb-px border-b-2 px-1.5 py-2 text-[13px] whitespace-nowrap ${n === current ? "border-accent font-medium" : "border-transparent text-muted hover:text-text"}`}
-        >
-          {labels[n]}
-          {counts?.[n] && <span className="ml-1 text-xs text-muted tabular-nums">{counts[n]}</span>}
-        </button>
-      ))}
-    </div>
+    <Radix.Root value={current} onValueChange={(t) => onChange(t as T)}>
+      <Radix.List
+        ref={list}
+        aria-label={label}
+        className="flex shrink-0 gap-1 overflow-x-auto border-b border-line px-2"
+      >
+        {names.map((n) => (
+          <Radix.Trigger
+            key={n}
+            value={n}
+            data-tab={n}
+            aria-controls={n === current ? controls : undefined}
+            className={`-mb-px border-b-2 px-1.5 py-2 text-[13px] whitespace-nowrap ${n === current ? "border-accent font-medium" : "border-transparent text-muted hover:text-text"}`}
+          >
+            {labels[n]}
+            {counts?.[n] && <span className="ml-1 text-xs text-muted tabular-nums">{counts[n]}</span>}
+          </Radix.Trigger>
+        ))}
+      </Radix.List>
+    </Radix.Root>
   );
 }
 
