@@ -73,7 +73,7 @@ func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tape
 	}
 	t, err := aim(&s)
 	if err == nil && (t.to < 0 || t.to > s.Head) {
-		err = tapedeck.Errorf(tapedeck.Invalid, "session %s has the offsets 0 to %d, so it cannot go back to %d", session, s.Head, t.to)
+		err = tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, so it cannot go back to %d", session, s.Head, t.to)
 	}
 	if err != nil {
 		return tapedeck.Rewound{}, err

@@ -178,7 +178,7 @@ func TestJumpRefusals(t *testing.T) {
 			"a part of one":      {rewind("s", "", "inv_"), tapedeck.NotFound, "has no invocation"},
 			"a thread's name":    {rewind("s", "", "t"), tapedeck.NotFound, "has no invocation"},
 			"hostile":            {rewind("s", "", `x","y":"`), tapedeck.NotFound, "has no invocation"},
-			"beyond the head":    {rewind("s", "", "", before+1), tapedeck.Invalid, "has the offsets 0 to 15, so it cannot go back to 16"},
+			"beyond the head":    {rewind("s", "", "", before+1), tapedeck.Invalid, "is at offset 15, so it cannot go back to 16"},
 			"negative":           {rewind("s", "", "", -1), tapedeck.Invalid, "cannot go back to -1"},
 			"unknown thread":     {rewind("s", "u", "", 1), tapedeck.NotFound, `session s has no thread "u"`},
 			"no thread's name":   {rewind("s", "../u", "", 1), tapedeck.Invalid, "the thread"},

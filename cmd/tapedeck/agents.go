@@ -49,7 +49,10 @@ func (e *env) printAgent(a *tapedeck.Agent) error {
 	if a.Unavailable != "" {
 		state = p.paint(red, "cannot run here: "+brief(a.Unavailable, 200))
 	}
-	return p.printf("%-14s %-8s %s  %s\n", a.Name, a.Kind, state, p.paint(dim, brief(a.Description, 100)))
+	if a.Description != "" {
+		state += "  " + p.paint(dim, brief(a.Description, 100))
+	}
+	return p.printf("%-14s %-8s %s\n", a.Name, a.Kind, state)
 }
 
 func newCancel(e *env) *cobra.Command {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -80,7 +81,7 @@ func (a *app) try(ctx context.Context, name string) (trial, error) {
 		return t, nil
 	}
 	if err != nil {
-		return t, err
+		return t, hereOnly(err)
 	}
 	for p, err := range a.follow(ctx, started) {
 		if err != nil {
@@ -97,6 +98,15 @@ func (a *app) try(ctx context.Context, name string) (trial, error) {
 		}
 	}
 	return t, nil
+}
+
+// hereOnly says of an agent that is not known that a server may know it.
+func hereOnly(err error) error {
+	var unknown *tapedeck.Error
+	if !errors.As(err, &unknown) || unknown.Kind != tapedeck.NotFound {
+		return err
+	}
+	return unknown.WithHint("%s; an agent is tried in this process, which knows those of the configuration here and not those that a server has beside them", unknown.Hint)
 }
 
 // hear takes note of an event, and reports whether it is the last.

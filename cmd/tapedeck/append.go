@@ -56,7 +56,7 @@ docs/events.md is the catalogue of types.`,
 	c.Flags().StringVar(&producer.ID, "producer", "", "name of the producer: makes a repeated append harmless")
 	c.Flags().Int64Var(&producer.Epoch, "epoch", 0, "life of the producer")
 	c.Flags().Int64Var(&producer.Seq, "seq", 0, "number of this append in the producer's life")
-	c.Flags().BoolVar(&create, "create", false, "create the session if there is none")
+	c.Flags().BoolVar(&create, "create", false, "create the session if there is none; it stays if nothing can be appended")
 	c.Flags().StringVar(&title, "title", "", "title of a session that is created")
 	return c
 }

@@ -46,7 +46,8 @@ Formats:
               a file and asks nobody for anything; at most 50 MB of events
   asciicast   a terminal of the session, as asciinema plays it (see --terminal)
 
-Without --format the name of the file tells, and else it is markdown.
+Without --format the name of the file tells, and else it is markdown, or ndjson
+with --json.
 
 Redaction replaces what must not leave the house by [redacted]: the values of
 members with --redact-key, what matches a regular expression with --redact, and
@@ -89,6 +90,9 @@ func (e *env) export(ctx context.Context, f exportFlags) error {
 		if f.Format = suffixes[ext]; f.Format == "" && ext != "" {
 			return usageError("nothing is written as %s; name the file .md, .json, .ndjson, .csv, .html or .cast, or give --format", ext)
 		}
+	}
+	if f.Format == "" && e.json {
+		f.Format = "ndjson" // one value a line
 	}
 	if f.Format == "" {
 		f.Format = "markdown"
@@ -136,7 +140,11 @@ func (e *env) exportFile(ctx context.Context, conn *connection, f exportFlags) (
 	}
 	tmp, err := os.OpenFile(f.file+"."+tapedeck.NewID("tmp_"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		return tapedeck.Errorf(tapedeck.Invalid, "cannot write the file: %w", err)
+		var why *os.PathError // it names a file that nobody has asked for
+		if errors.As(err, &why) {
+			err = why.Err
+		}
+		return tapedeck.Errorf(tapedeck.Invalid, "cannot write %s: %w", f.file, err)
 	}
 	defer func() { err = errors.Join(err, removeTemp(tmp.Name())) }()
 	err = e.exportTo(ctx, conn, f.ExportRequest, tmp)

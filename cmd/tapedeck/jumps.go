@@ -58,7 +58,7 @@ what was in force before it is in force again. Without a marker it is the
 newest one. An undo is a rewind itself, so a second one without a marker takes
 back the first.`,
 		Example: `  tapedeck undo ses_01J…
-  tapedeck undo ses_01J… mrk_01J…`,
+  tapedeck undo ses_01J… rew_01J…`,
 		Args: sessionAnd(0, 1, "a session and maybe a marker"),
 		RunE: func(c *cobra.Command, args []string) error {
 			u := tapedeck.Undo{Session: args[0]}

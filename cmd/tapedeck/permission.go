@@ -241,7 +241,7 @@ func newAnswer(e *env) *cobra.Command {
 		Short: "Answer what an agent is asking",
 		Long: `Answer gives one of the options as the answer to what an agent is asking;
 tapedeck permissions lists both. The first answer counts.`,
-		Example: `  tapedeck answer ses_01J… per_01J… allow`,
+		Example: `  tapedeck answer ses_01J… perm_01J… allow_once`,
 		Args:    sessionAnd(2, 2, "a session, a permission and one of its options"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return e.reading(c.Context(), func(conn *connection) error {

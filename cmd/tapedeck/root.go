@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -85,7 +86,20 @@ Commands work on the data folder. While a server holds that folder, or when
 		}
 	}
 	root.AddCommand(newVersion(e))
+	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Args = knownTopic
+	}
 	return root
+}
+
+// knownTopic refuses help for what is no command; without it there would be all
+// that there is, and success.
+func knownTopic(c *cobra.Command, args []string) error {
+	if _, rest, err := c.Root().Find(args); err != nil || len(rest) > 0 {
+		return usageError("there is no command %q; see: tapedeck --help", strings.Join(args, " "))
+	}
+	return nil
 }
 
 // noArgs, oneSession and the like are cobra's own checks with our words and our

@@ -59,6 +59,11 @@ long ago it was (90m, 12h, 7d).`,
 }
 
 func (e *env) search(ctx context.Context, c *connection, s tapedeck.Search) error {
+	if s.Session != "" { // that nothing is found in what is not there says nothing
+		if _, err := c.Session(ctx, s.Session); err != nil {
+			return err
+		}
+	}
 	found, err := c.Search(ctx, s)
 	if err != nil {
 		return err

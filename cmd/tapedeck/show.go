@@ -32,6 +32,9 @@ messages, tool calls, runs and state, each with offset and invocation.`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
 			w.session = args[0]
+			if err := checkAt(w.at); err != nil {
+				return err
+			}
 			if e.json && w.all {
 				return usageError("a snapshot has only what is in force; tapedeck tail %s --json --no-follow prints everything", w.session)
 			}
@@ -43,7 +46,7 @@ messages, tool calls, runs and state, each with offset and invocation.`,
 			})
 		},
 	}
-	c.Flags().Int64Var(&w.at, "at", -1, "as it was before the event at this offset (default: as it is)")
+	atFlag(c, &w.at)
 	c.Flags().StringVar(&w.thread, "thread", "", "only this thread")
 	c.Flags().BoolVar(&w.all, "all", false, "also what was taken back")
 	return c

@@ -33,7 +33,8 @@ once.`,
 		RunE: func(c *cobra.Command, args []string) error { return e.tail(c.Context(), args[0], f) },
 	}
 	c.Flags().Int64Var(&f.from, "from", 0, "begin at this offset")
-	c.Flags().Int64VarP(&f.last, "last", "n", -1, "begin with the last N events")
+	c.Flags().Int64VarP(&f.last, "last", "n", -1, "begin with the last N events (default: all)")
+	c.Flags().Lookup("last").DefValue = "0" // as with atFlag
 	c.Flags().BoolVar(&f.noFollow, "no-follow", false, "end at the newest event")
 	c.Flags().StringSliceVar(&f.filter.Channels, "channel", nil, "only these channels (and session)")
 	c.Flags().StringSliceVar(&f.filter.Threads, "thread", nil, "only these threads")

@@ -62,7 +62,8 @@ func (e *env) printReport(r *sqlite.Report) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(e.stdout, "%d sessions, %d streams, %d events, %d bytes\n", r.Sessions, r.Streams, r.Events, r.Bytes)
+		fmt.Fprintf(e.stdout, "%s, %s, %s, %s\n",
+			count(int(r.Sessions), "session"), count(int(r.Streams), "stream"), count(int(r.Events), "event"), count(int(r.Bytes), "byte"))
 		for _, p := range r.Problems {
 			fmt.Fprintln(e.stdout, clean(p))
 		}

@@ -24,8 +24,8 @@ func viewCommand(e *env, use, short, long string, fetch func(ctx context.Context
 		Example: fmt.Sprintf("  tapedeck %s ses_01J…\n  tapedeck %s ses_01J… --at 120 --json", use, use),
 		Args:    oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
-			if at < -1 {
-				return usageError("--at takes an offset, from 0")
+			if err := checkAt(at); err != nil {
+				return err
 			}
 			return e.reading(c.Context(), func(conn *connection) error {
 				raw, err := fetch(c.Context(), conn, args[0], at)
@@ -39,8 +39,21 @@ func viewCommand(e *env, use, short, long string, fetch func(ctx context.Context
 			})
 		},
 	}
-	c.Flags().Int64Var(&at, "at", -1, "as it was before the event at this offset (default: as it is)")
+	atFlag(c, &at)
 	return c
+}
+
+// atFlag adds the flag that says as of when a view is; without it, at is -1.
+func atFlag(c *cobra.Command, at *int64) {
+	c.Flags().Int64Var(at, "at", -1, "as it was before the event at this offset (default: as it is)")
+	c.Flags().Lookup("at").DefValue = "0" // what pflag would print is not what it means
+}
+
+func checkAt(at int64) error {
+	if at < -1 {
+		return usageError("--at takes an offset, from 0")
+	}
+	return nil
 }
 
 // decodeView decodes what the server sent.

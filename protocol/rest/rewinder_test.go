@@ -65,7 +65,7 @@ func (g *engine) jump(ctx context.Context, session, thread, mark string, to int6
 		return tapedeck.Rewound{}, err
 	}
 	if to < 0 || to > s.Head {
-		return tapedeck.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "session %s has the offsets 0 to %d, so it cannot go back to %d", s.ID, s.Head, to)
+		return tapedeck.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, so it cannot go back to %d", s.ID, s.Head, to)
 	}
 	var stopped []string
 	for _, run := range s.Runs {
