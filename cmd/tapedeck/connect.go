@@ -49,6 +49,9 @@ func (c *connection) close() error {
 	return nil
 }
 
+// ownRun is how long the run of this command may take to go, once it has ended.
+const ownRun = 2 * time.Second
+
 // awaitGuests waits for the runs that other commands have begun here: they have
 // found this process serving the folder, and would be cut off.
 func (c *connection) awaitGuests(say io.Writer) {
@@ -58,9 +61,18 @@ func (c *connection) awaitGuests(say io.Writer) {
 	if local == nil || local.app.options.ephemeral || local.app.engine.Running() == 0 {
 		return
 	}
-	fmt.Fprintln(say, "tapedeck: waiting for a run that another command has begun (Ctrl-C to end it)")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// The end of this command's own run is printed a moment before the engine is
+	// done with it.
+	moment, done := context.WithTimeout(ctx, ownRun)
+	defer done()
+	if local.app.engine.AwaitIdle(moment) == nil {
+		return
+	}
+	if ctx.Err() == nil {
+		fmt.Fprintln(say, "tapedeck: waiting for a run that another command has begun (Ctrl-C to end it)")
+	}
 	_ = local.app.engine.AwaitIdle(ctx) // either way it is time to go
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -18,6 +19,7 @@ type transcript struct {
 	names   map[string]string         // of tool calls
 	args    map[string]string         // of open tool calls
 	open    map[string]tapedeck.Event // runs
+	gone    string                    // the message or tool call of which it was said last that it was erased
 }
 
 func newTranscript(p pen) *transcript {
@@ -66,11 +68,11 @@ func (t *transcript) print(e *tapedeck.Event) error {
 	if e.Data != nil && json.Unmarshal(e.Data, &d) != nil {
 		return nil //nolint:nilerr // an event of another shape than its type says is not for this view
 	}
+	if e.Erased() && saying[e.Type] {
+		return t.erased(&d)
+	}
 	switch e.Type {
 	case tapedeck.MessageAdded:
-		if e.Erased() {
-			return t.line("%s", t.paint(dim, "(erased)"))
-		}
 		return t.message(d.Message)
 	case "TEXT_MESSAGE_CONTENT":
 		return t.stream("", d.MessageID, d.Delta)
@@ -87,6 +89,23 @@ func (t *transcript) print(e *tapedeck.Event) error {
 		return t.jump(&j)
 	}
 	return nil
+}
+
+// saying are the types of events of which something is printed that can be
+// erased. How a run ended stays.
+var saying = map[string]bool{
+	tapedeck.MessageAdded: true, "TEXT_MESSAGE_CONTENT": true, "REASONING_MESSAGE_CONTENT": true,
+	"TOOL_CALL_START": true, "TOOL_CALL_ARGS": true, "TOOL_CALL_END": true, "TOOL_CALL_RESULT": true, tapedeck.PlanUpdated: true,
+}
+
+// erased says once of a message or of a tool call that it was erased.
+func (t *transcript) erased(d *eventData) error {
+	id := cmp.Or(d.ToolCallID, d.MessageID)
+	if id != "" && id == t.gone {
+		return nil
+	}
+	t.gone = id
+	return t.line("%s", t.paint(dim, "(erased)"))
 }
 
 // jump says that what is above holds no more.
@@ -202,7 +221,11 @@ func (t *transcript) ended(e *tapedeck.Event, d *eventData) error {
 	case e.Type == "RUN_ERROR" && (d.Code == tapedeck.CodeInterrupted || d.Code == tapedeck.CodeLeaseExpired):
 		return t.line("%s %s", t.paint(yellow, "interrupted:"), clean(text(d.Message)))
 	case e.Type == "RUN_ERROR":
-		return t.line("%s %s", t.paint(red, "failed:"), clean(text(d.Message)))
+		why := clean(text(d.Message))
+		if e.Erased() {
+			why = "(erased)"
+		}
+		return t.line("%s %s", t.paint(red, "failed:"), why)
 	case d.Outcome.Type == "cancelled":
 		return t.line("%s", t.paint(yellow, "cancelled"))
 	case d.Outcome.Type == "interrupt":
