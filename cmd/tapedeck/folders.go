@@ -169,7 +169,7 @@ func (f *folders) sweep(l *slog.Logger) {
 	if err != nil {
 		return // the store says what is wrong with it
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	left, _ := fs.Glob(root.FS(), workName+"/"+goneName+"*")
 	for _, path := range left {
 		if err := root.RemoveAll(path); err != nil {
