@@ -19,6 +19,8 @@ type transcript struct {
 	names   map[string]string         // of tool calls
 	args    map[string]string         // of open tool calls
 	open    map[string]tapedeck.Event // runs
+	thread  string                    // of what was printed last, "" at the beginning
+	of      string                    // the thread of the event at hand
 	gone    string                    // the message or tool call of which it was said last that it was erased
 }
 
@@ -58,6 +60,9 @@ func (d *eventData) failed() bool {
 }
 
 func (t *transcript) print(e *tapedeck.Event) error {
+	if t.of = e.ThreadName(); e.Channel == tapedeck.ChannelSession {
+		t.of = t.thread // it is of all of them, or says itself of which
+	}
 	switch e.Type { // their data has other shapes
 	case tapedeck.PermissionRequested:
 		return t.question(e)
@@ -119,11 +124,33 @@ func (t *transcript) jump(j *tapedeck.Jump) error {
 
 // line begins a line of its own.
 func (t *transcript) line(format string, args ...any) error {
+	if err := t.change(); err != nil {
+		return err
+	}
 	if t.at != "" {
 		format = "\n" + format
 	}
 	t.at = ""
 	return t.printf(format+"\n", args...)
+}
+
+// change says whose words follow, when they are of another thread: what a
+// sub-agent is told must not look like what the user has said.
+func (t *transcript) change() error {
+	if t.of == t.thread {
+		return nil
+	}
+	first := t.thread == ""
+	t.thread = t.of
+	if first {
+		return nil
+	}
+	begin := ""
+	if t.at != "" {
+		begin = "\n"
+	}
+	t.at = ""
+	return t.printf("%s%s\n", begin, t.paint(dim, "· thread "+t.thread))
 }
 
 func (t *transcript) message(raw json.RawMessage) error {
@@ -142,6 +169,9 @@ func (t *transcript) message(raw json.RawMessage) error {
 }
 
 func (t *transcript) stream(s style, id string, delta json.RawMessage) error {
+	if err := t.change(); err != nil {
+		return err
+	}
 	if t.at != id {
 		if t.at != "" {
 			if err := t.printf("\n"); err != nil {
