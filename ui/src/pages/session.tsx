@@ -1,24 +1,31 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { usePlaced } from "@/components/branches/placed";
 import { Partings } from "@/components/branches/switcher";
-import { Conversation, type RowActions } from "@/components/conversation/list";
-import { invocationOf, isFolded, isJump, marksOf, type Row, rowsOf } from "@/components/conversation/rows";
+import { Conversation } from "@/components/conversation/list";
+import {
+  invocationOf,
+  isFolded,
+  isJump,
+  marksOf,
+  type Row,
+  type RowActions,
+  rowsOf,
+} from "@/components/conversation/rows";
 import { RawEvents } from "@/components/events/raw-events";
 import { useTape } from "@/components/places";
 import { Branches } from "@/components/session/branches";
 import { Composer } from "@/components/session/composer";
-import { ExportDialog } from "@/components/session/export-dialog";
+import { type Dialog, SessionDialog } from "@/components/session/dialogs";
 import { FindBar } from "@/components/session/find-bar";
 import { useFindMarks } from "@/components/session/find-marks";
-import { ForkDialog } from "@/components/session/fork-dialog";
 import { SessionHeader } from "@/components/session/header";
 import { Panels } from "@/components/session/panels";
 import { hiddenBy, onlyThread, ThreadBar } from "@/components/session/part";
 import { PeoplePanel } from "@/components/session/people";
-import { RewindDialog } from "@/components/session/rewind-dialog";
 import { ThreadPanels } from "@/components/session/thread-panels";
+import { Toast } from "@/components/session/toast";
 import { isWide, ViewTabs } from "@/components/session/view-tabs";
 import { TerminalTab } from "@/components/terminal/tab";
 import { idleShare } from "@/components/transport/axis";
@@ -26,13 +33,16 @@ import { Transport } from "@/components/transport/transport";
 import { ErrorBox, Loading, Notice } from "@/components/ui";
 import { api } from "@/data/api";
 import type { Permission } from "@/fold/types";
-import { type Deck, type DeckState, useDeck } from "@/hooks/deck";
+import { useAtInUrl } from "@/hooks/at-in-url";
+import { useDeck } from "@/hooks/deck";
 import { useEarlier, withEarlier } from "@/hooks/earlier";
 import { useFind } from "@/hooks/find";
 import { useKeys } from "@/hooks/keys";
 import { usePresence } from "@/hooks/people";
 import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";
 import { useThrottled } from "@/hooks/tick";
+import { useVerbs } from "@/hooks/verbs";
+import { useZen } from "@/hooks/zen";
 import { mostPanes, type Panel, type SessionSearch, type View, views } from "@/router/search";
 
 const route = getRouteApi("/s/$id");
@@ -49,8 +59,6 @@ export function SessionPage() {
   return <Session key={id} id={id} />;
 }
 
-type Open = { what: "rewind"; invocation: string } | { what: "fork"; at: number } | { what: "export" };
-
 function Session({ id }: { id: string }) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
@@ -62,12 +70,13 @@ function Session({ id }: { id: string }) {
     retry: false,
   });
   const presence = usePresence(deck, state);
-  const [dialog, setDialog] = useState<Open>();
+  const [dialog, setDialog] = useState<Dialog>();
+  const onRewind = useCallback((invocation: string) => setDialog({ what: "rewind", invocation }), []);
   const [said, say] = useState("");
   const { view, index, live, at } = state;
   const shown = search.view ?? "conversation";
   const panel = search.panel ?? "tools";
-  const [panelOpen, setPanelOpen] = useState(() => isWide() || search.panel !== undefined);
+  const [panelOpen, setPanelOpen] = useState(() => isWide() || (search.panel !== undefined && !search.pane));
   const [zen, setZen] = useZen();
   const [cutChosen, setCut] = useState<boolean>();
   const cut = cutChosen ?? idleShare(index?.duration_ms ?? 0, index?.gaps ?? []) > 0.5;
@@ -115,45 +124,9 @@ function Session({ id }: { id: string }) {
   const lines = useRef<HTMLDivElement>(null);
   useFindMarks(lines, find.open ? find.q : undefined, rows.find((r) => r.key === selected)?.offset);
 
-  const undo = useMutation({
-    mutationFn: (marker?: string) => api.undo(id, marker),
-    onSuccess: () => say("It is back"),
-  });
-  const clear = useMutation({
-    mutationFn: (t: string) => api.clear(id, t),
-    onSuccess: () => say("Cleared; Undo brings it back"),
-  });
-  const mark = useMutation({
-    mutationFn: (offset: number) => api.append(id, { type: "bookmark.added", data: { offset } }),
-    onSuccess: () => say("A bookmark is set"),
-  });
-  const link = useCallback((offset: number) => {
-    const url = new URL(location.href);
-    url.searchParams.set("at", String(offset));
-    void navigator.clipboard?.writeText(url.href).then(
-      () => say("The link is copied"),
-      () => say("The browser does not let the link be copied"),
-    );
-  }, []);
-  const undoMutate = undo.mutate;
-  const first = index?.invocations[0]?.invocation;
-  const noRewind = useCallback(
-    (invocation?: string) => {
-      if (!live) return "go live first";
-      if (!invocation) return "it belongs to no turn";
-      if (invocation === first) return "there is nothing before the first turn";
-      return undo.isPending ? "wait for what is under way" : undefined;
-    },
-    [live, first, undo.isPending],
-  );
-  const rewind = useCallback(
-    (invocation?: string) => {
-      const not = noRewind(invocation);
-      if (not) say(`It cannot be rewound to here: ${not}`);
-      else if (invocation) setDialog({ what: "rewind", invocation });
-    },
-    [noRewind],
-  );
+  const verbs = useVerbs(id, live, index?.invocations[0]?.invocation, say, onRewind);
+  const { link, rewind, noRewind } = verbs;
+  const undoMutate = verbs.undo.mutate;
   const actions = useMemo<RowActions>(
     () => ({
       onRewind: rewind,
@@ -195,7 +168,7 @@ function Session({ id }: { id: string }) {
     Enter: () => (chosen && isFolded(chosen) ? toggle(chosen.key) : false),
     o: () => chosen && set({ view: "events" }),
     y: () => link(at),
-    m: () => mark.mutate(at - 1),
+    m: () => verbs.mark.mutate(at - 1),
     r: () => (chosen ? rewind(invocationOf(chosen)) : false),
     b: () => setDialog({ what: "fork", at: chosen ? chosen.offset + 1 : at }),
     R: () => document.getElementById("resume")?.click(),
@@ -221,7 +194,7 @@ function Session({ id }: { id: string }) {
     );
   if (!view) return <Loading what="the session" />;
   const run = view.runs.findLast((r) => r.thread === (thread ?? "main"));
-  const failed = [undo, clear, mark].find((m) => m.isError);
+  const failed = [verbs.undo, verbs.clear, verbs.mark].find((m) => m.isError);
   return (
     <div className="flex h-full flex-col">
       <SessionHeader
@@ -327,8 +300,8 @@ function Session({ id }: { id: string }) {
               at={live ? undefined : at}
               onSeek={deck.seek}
               onOpen={(moment) => set({ view: undefined, at: moment }, false)}
-              onUndo={(m) => undo.mutate(m)}
-              busy={undo.isPending}
+              onUndo={(m) => verbs.undo.mutate(m)}
+              busy={verbs.undo.isPending}
             />
           </div>
         )}
@@ -340,7 +313,7 @@ function Session({ id }: { id: string }) {
             jumps={jumps}
             live={live}
             onClose={(t) => set({ pane: panes.filter((p) => p !== t) })}
-            onClear={live ? (t) => clear.mutate(t) : undefined}
+            onClear={live ? (t) => verbs.clear.mutate(t) : undefined}
           />
         )}
         {panelOpen && !zen && shown === "conversation" && parts && (
@@ -353,99 +326,30 @@ function Session({ id }: { id: string }) {
             onPanel={(p: Panel) => set({ panel: p === "tools" ? undefined : p })}
             thread={thread}
             onThread={(t) => set({ thread: t }, false)}
-            onPane={(t) => set({ pane: [...panes.filter((p) => p !== t), t].slice(-mostPanes) })}
+            onPane={(t) => {
+              if (!isWide()) setPanelOpen(false); // it would lie over the other
+              set({ pane: [...panes.filter((p) => p !== t), t].slice(-mostPanes) });
+            }}
             onSeek={deck.seek}
-            onClear={live ? (t) => clear.mutate(t) : undefined}
+            onClear={live ? (t) => verbs.clear.mutate(t) : undefined}
             people={<PeoplePanel deck={deck} state={state} presence={presence} />}
             peopleCount={live ? presence.people.length : 0}
           />
         )}
       </div>
       <Transport deck={deck} state={state} cut={cut} onCut={setCut} />
-      <p role="status" className="sr-only">
-        {said}
-      </p>
       <Toast text={said} onGone={() => say("")} />
-      {dialog?.what === "rewind" && (
-        <RewindDialog
+      {dialog && (
+        <SessionDialog
           id={id}
-          invocation={dialog.invocation}
-          first={index?.invocations.find((i) => i.invocation === dialog.invocation)?.first}
+          what={dialog}
           view={withEarlier(view, earlier.parts)}
-          onClose={() => setDialog(undefined)}
-          onDone={() => setDialog(undefined)}
-          onFork={(offset) => setDialog({ what: "fork", at: offset })}
+          index={index}
+          at={live ? undefined : at}
+          onChange={setDialog}
+          onForked={(made) => void navigate({ to: "/s/$id", params: { id: made }, search: {} })}
         />
       )}
-      {dialog?.what === "fork" && (
-        <ForkDialog
-          id={id}
-          title={view.session.title}
-          at={dialog.at}
-          onClose={() => setDialog(undefined)}
-          onDone={(made) => void navigate({ to: "/s/$id", params: { id: made.id }, search: {} })}
-        />
-      )}
-      {dialog?.what === "export" && (
-        <ExportDialog id={id} at={live ? undefined : at} onClose={() => setDialog(undefined)} />
-      )}
-    </div>
-  );
-}
-
-/**
- * The URL says where the playhead is, and the other way round. While it plays
- * the URL stays as it is; where it stops can be shared.
- */
-function useAtInUrl(
-  deck: Deck,
-  { live, playing, at }: DeckState,
-  asked: number | undefined,
-  set: (s: Partial<SessionSearch>) => void,
-): void {
-  const told = useRef(asked);
-  useEffect(() => {
-    if (asked === told.current) return;
-    told.current = asked; // a link, or the browser's way back
-    if (asked === undefined) deck.goLive();
-    else deck.seek(asked);
-  }, [asked, deck]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: live, the offset is not in the URL
-  useEffect(() => {
-    if (playing) return;
-    const t = setTimeout(() => {
-      told.current = live ? undefined : at;
-      set({ at: told.current });
-    }, 250);
-    return () => clearTimeout(t);
-  }, [live, playing, live ? 0 : at, set]);
-}
-
-/** Whether only the conversation is shown; the style sheet hides the rest. */
-function useZen() {
-  const [zen, set] = useState(false);
-  useEffect(() => {
-    if (zen) document.documentElement.dataset.zen = "";
-    return () => {
-      delete document.documentElement.dataset.zen;
-    };
-  }, [zen]);
-  return [zen, set] as const;
-}
-
-function Toast({ text, onGone }: { text: string; onGone: () => void }) {
-  useEffect(() => {
-    if (!text) return;
-    const t = setTimeout(onGone, 3000);
-    return () => clearTimeout(t);
-  }, [text, onGone]);
-  if (!text) return null;
-  return (
-    <div
-      aria-hidden="true"
-      className="fixed bottom-36 left-1/2 z-20 -translate-x-1/2 rounded-full bg-text px-4 py-1.5 text-[13px] text-bg shadow-lg"
-    >
-      {text}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
-import { Conversation, type RowActions } from "@/components/conversation/list";
-import { isFolded, marksOf, rowsOf } from "@/components/conversation/rows";
+import { Conversation } from "@/components/conversation/list";
+import { isFolded, marksOf, type RowActions, rowsOf } from "@/components/conversation/rows";
 import { RawEvents } from "@/components/events/raw-events";
 import { KeysHelp } from "@/components/keys-help";
 import { Panels } from "@/components/session/panels";

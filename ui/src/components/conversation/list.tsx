@@ -1,24 +1,9 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
-import type { Marker, Permission } from "@/fold/types";
 import { Switcher } from "../branches/switcher";
 import { Icon } from "../icons";
 import { RowView } from "./row";
-import type { Row } from "./rows";
-
-export interface RowActions {
-  onRewind?: (invocation?: string) => void;
-  /** Why it cannot be rewound to there now. */
-  noRewind?: (invocation?: string) => string | undefined;
-  onFork?: (at: number) => void;
-  onLink?: (at: number) => void;
-  onSeek: (at: number) => void;
-  /** Takes back the newest of what took others back. */
-  onUndo: () => void;
-  /** Compares what was before a jump with what is now. */
-  onCompare?: (jump: Marker) => void;
-  onAnswer?: (p: Permission, option?: string) => Promise<unknown>;
-}
+import type { Row, RowActions } from "./rows";
 
 interface Props {
   rows: Row[];

@@ -4,9 +4,8 @@ import { clock, duration, short } from "../format";
 import { Icon } from "../icons";
 import { Button, IconButton } from "../ui";
 import { Ask } from "./ask";
-import type { RowActions } from "./list";
 import { MessageBody, speakerOf } from "./message";
-import { invocationOf, itemOf, type Row } from "./rows";
+import { invocationOf, itemOf, type Row, type RowActions } from "./rows";
 import { ToolBody } from "./tool";
 
 interface Props {

@@ -149,3 +149,18 @@ export function marksOf(markers: Marker[], at: number, thread?: string): Marker[
     .filter((m) => !jumps.some((j) => j.offset > m.offset && (j.to_offset ?? 0) <= m.offset))
     .map((m) => (isUndo(m, jumps) ? { ...m, label: "undo" } : m));
 }
+
+/** What can be done at a row. */
+export interface RowActions {
+  onRewind?: (invocation?: string) => void;
+  /** Why it cannot be rewound to there now. */
+  noRewind?: (invocation?: string) => string | undefined;
+  onFork?: (at: number) => void;
+  onLink?: (at: number) => void;
+  onSeek: (at: number) => void;
+  /** Takes back the newest of what took others back. */
+  onUndo: () => void;
+  /** Compares what was before a jump with what is now. */
+  onCompare?: (jump: Marker) => void;
+  onAnswer?: (p: Permission, option?: string) => Promise<unknown>;
+}

@@ -52,15 +52,24 @@ export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter,
     },
   });
   const items = virtual.getVirtualItems();
-  const firstShown = virtual.range?.startIndex ?? 0;
+  const { startIndex: firstShown = 0, endIndex: lastSeen = -1 } = virtual.range ?? {};
   const lastShown = items.at(-1)?.index ?? 0;
 
-  // Where the playhead is stays in sight, unless somebody looks elsewhere.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: with the playhead only
+  // Where the playhead is stays in sight, unless somebody looks elsewhere. A first
+  // scroll may come to nothing, where the list has not been measured: it is asked for
+  // again whenever the list has moved, until the place has been in sight once.
+  const place = Math.max(0, Math.min(at, list.count) - 1);
+  const wanted = follow && !filtered && list.count > 0;
+  const reached = useRef<number>(undefined);
+  const there = firstShown <= place && place <= lastSeen;
+  const missed = wanted && !there && reached.current !== place;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: with the playhead, and where it was missed
   useEffect(() => {
-    if (follow && !filtered && list.count > 0)
-      virtual.scrollToIndex(Math.max(0, Math.min(at, list.count) - 1), { align: live ? "end" : "center" });
-  }, [at, follow, filtered, live, list.count > 0]);
+    if (wanted) virtual.scrollToIndex(place, { align: live ? "end" : "center" });
+  }, [at, wanted, live, missed && `${firstShown} ${lastSeen} ${virtual.isScrolling}`]);
+  useEffect(() => {
+    if (wanted && there) reached.current = place;
+  }, [wanted, there, place]);
   const { more, busy } = list;
   // biome-ignore lint/correctness/useExhaustiveDependencies: more is another one each time
   useEffect(() => {

@@ -52,6 +52,7 @@ export function Panels(p: Props) {
         onChange={p.onPanel}
         label="Panels"
         controls="panel"
+        tight
       />
       <div
         role="tabpanel"
@@ -100,9 +101,12 @@ interface TabsProps<T extends string> {
   label: string;
   /** Id of what the current one shows, if that is a panel. */
   controls?: string;
+  /** There are many for the room that they have. */
+  tight?: boolean;
 }
 
-export function Tabs<T extends string>({ names, labels, counts, current, onChange, label, controls }: TabsProps<T>) {
+export function Tabs<T extends string>(p: TabsProps<T>) {
+  const { names, labels, counts, current, onChange, label, controls, tight } = p;
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
     // There may be more than are seen at once.
@@ -113,7 +117,7 @@ export function Tabs<T extends string>({ names, labels, counts, current, onChang
       <Radix.List
         ref={list}
         aria-label={label}
-        className="flex shrink-0 gap-1 overflow-x-auto border-b border-line px-2"
+        className={`more-aside flex shrink-0 overflow-x-auto border-b border-line ${tight ? "justify-between px-1.5" : "gap-1 px-2"}`}
       >
         {names.map((n) => (
           <Radix.Trigger
@@ -121,7 +125,7 @@ export function Tabs<T extends string>({ names, labels, counts, current, onChang
             value={n}
             data-tab={n}
             aria-controls={n === current ? controls : undefined}
-            className={`-mb-px border-b-2 px-1.5 py-2 text-[13px] whitespace-nowrap ${n === current ? "border-accent font-medium" : "border-transparent text-muted hover:text-text"}`}
+            className={`-mb-px border-b-2 ${tight ? "px-1" : "px-1.5"} py-2 text-[13px] whitespace-nowrap ${n === current ? "border-accent font-medium" : "border-transparent text-muted hover:text-text"}`}
           >
             {labels[n]}
             {counts?.[n] && <span className="ml-1 text-xs text-muted tabular-nums">{counts[n]}</span>}
