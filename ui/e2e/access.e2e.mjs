@@ -17,6 +17,7 @@ async function talk(server) {
   ]);
   await server.call("POST", "/sessions/s/fork", { at: 7, id: "branch", title: "Another way" });
   await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i2" });
+  await server.append("s", turn("r1", "look at it", "a side remark", "review"));
 }
 
 const pages = [
@@ -30,6 +31,8 @@ const pages = [
   ["/s/s?panel=state", "Rewound"],
   ["/s/s?panel=threads", "Rewound"],
   ["/s/s?panel=summary", "Tokens read"],
+  ["/s/s?panel=people", "Rewound"],
+  ["/s/s?panel=threads&pane=review", "a side remark"],
   ["/s/s?view=terminal", "hello"],
   ["/compare?a=s&b=branch", "Compare"],
   ["/import", "Import"],

@@ -17,19 +17,18 @@ await server.call("POST", "/sessions/run", {
 });
 const { sessions } = await server.call("GET", "/sessions?q=red");
 const id = sessions[0].id;
-await until(
-  async () => (await server.call("GET", `/sessions/${id}`)).status === "complete",
-  "it is done",
-  undefined,
-  60_000,
-);
-await server.call("POST", `/sessions/${id}/task`, { task: "Now write the release notes", agent: "hello" });
-await until(
-  async () => (await server.call("GET", `/sessions/${id}`)).status === "complete",
-  "it is done again",
-  undefined,
-  60_000,
-);
+const done = () =>
+  until(
+    async () => (await server.call("GET", `/sessions/${id}`)).status === "complete",
+    "it is done",
+    undefined,
+    60_000,
+  );
+await done();
+for (const task of ["Now write the release notes", "And tell the customers"]) {
+  await server.call("POST", `/sessions/${id}/task`, { task, agent: "hello" });
+  await done();
+}
 const { tasks } = await server.call("GET", `/sessions/${id}/tasks`);
 await server.call("POST", `/sessions/${id}/fork`, {
   at: tasks[1].first,
@@ -37,7 +36,7 @@ await server.call("POST", `/sessions/${id}/fork`, {
   title: "The build is red, another way",
 });
 await server.append("another-way", turn("j1", "Explain it first", "The total is a **float**: 3 × 0.1 is not 0.3."));
-await server.call("POST", `/sessions/${id}/rewind`, { before_invocation_id: tasks[1].invocation });
+await server.call("POST", `/sessions/${id}/rewind`, { before_invocation_id: tasks[2].invocation });
 
 const { markers } = await server.call("GET", `/sessions/${id}/replay-index`);
 const failing = markers.find((m) => m.kind === "error").offset; // the first test run has just failed
@@ -64,12 +63,23 @@ for (const [user, cursor] of [
   ["Grace", { name: "Grace Hopper" }],
 ])
   await server.call("POST", `/sessions/${id}/presence`, { action: "join", user, cursor });
+await server.session({ id: "panes", title: "A review while it is built", agent: "coder" });
+await server.append("panes", [
+  ...turn("p1", "Give the hub a queue for each session", "It has one: a slow session holds up *no other* now."),
+  ...turn("p2", "Review it", "The queue has **no bound**: who never reads fills the memory.", "review"),
+  ...turn("p3", "Write what is to be said about it", ["- sessions no longer wait for each other\n"], "docs"),
+  ...turn("p4", "Give it a bound, then", "It holds 256 events. Who is slower than that reads from the log."),
+  ...turn("p5", "And now?", ["The bound is right. What is dropped is in the log, "])
+    .slice(0, 4)
+    .map((e) => ({ ...e, thread: "review" })),
+]);
 const shots = [
   ["sessions", "/"],
   ["live", "/s/demo_live"],
   ["playback", `/s/${id}?at=150&panel=plan`, open],
   ["rewound", `/s/${id}?panel=summary`],
   ["people", `/s/${id}?panel=people`],
+  ["threads", "/s/panes?panel=threads&pane=review"],
   ["rewind", `/s/${id}`, (page) => page.getByRole("button", { name: "Rewind to here" }).last().click()],
   ["events", `/s/${id}?view=events&at=60`, (page) => page.getByRole("button", { name: /^60 / }).click()],
   ["terminal", `/s/${id}?view=terminal&at=${failing}`],
@@ -190,7 +200,12 @@ function withTool(events, invocation, tool) {
     event("TOOL_CALL_START", { ...call, toolCallName: "Bash" }),
     event("TOOL_CALL_ARGS", { ...call, delta: JSON.stringify({ command }) }),
     event("TOOL_CALL_END", call),
-    event("TOOL_CALL_RESULT", { ...call, messageId: `t_${invocation}`, content }),
+    event("TOOL_CALL_RESULT", {
+      ...call,
+      messageId: `t_${invocation}`,
+      content,
+      ...(content.startsWith("FAIL") ? { error: "exit 1" } : {}),
+    }),
     ...events.slice(-1),
   ];
 }

@@ -31,12 +31,12 @@ export function KeysHelp({ onClose, recording }: { onClose: () => void; recordin
     setOn(to);
   };
   return (
-    <Dialog title="Keys" onClose={onClose} wide>
-      <div className="gap-6 sm:columns-2">
+    <Dialog title="Keys" onClose={onClose} wide="all">
+      <div className="gap-6 sm:columns-2 lg:columns-3">
         {keyGroups.map(([title, keys]) => (
           <section key={title} className="mb-5 break-inside-avoid text-[13px]">
             <h3 className="mb-1 font-semibold">{title}</h3>
-            <dl className="grid grid-cols-[6.5rem_1fr] gap-y-1">
+            <dl className="grid grid-cols-[6.5rem_1fr] gap-x-2 gap-y-1">
               {keys
                 .filter(([k]) => !recording || !notRecorded.has(k))
                 .map(([k, what]) => (

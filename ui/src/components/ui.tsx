@@ -127,7 +127,8 @@ export function Dialog({
   title: string;
   onClose: () => void;
   children: ReactNode;
-  wide?: boolean;
+  /** "all" is for three columns. */
+  wide?: boolean | "all";
 }) {
   const ref = useRef<HTMLDialogElement>(null);
   useEffect(() => {
@@ -142,7 +143,7 @@ export function Dialog({
       aria-label={title}
       onCancel={onClose}
       onClick={(e) => e.target === ref.current && onClose()}
-      className={`w-full rounded-lg border border-line bg-panel p-0 shadow-xl ${wide ? "max-w-3xl" : "max-w-lg"}`}
+      className={`w-full rounded-lg border border-line bg-panel p-0 shadow-xl ${wide === "all" ? "max-w-6xl" : wide ? "max-w-3xl" : "max-w-lg"}`}
     >
       <div className="flex items-center justify-between border-b border-line py-2 pr-2 pl-4">
         <h2 className="font-semibold">{title}</h2>

@@ -73,7 +73,7 @@ function Body({ row, open, onToggle, actions }: Props) {
   return row.kind === "ask" ? <Ask permission={row.permission} onAnswer={actions.onAnswer} /> : null;
 }
 
-/** What can be done from here; seen at the row that is pointed at, has the focus or is selected. */
+/** What can be done from here; seen at the row that is pointed at, has the focus or is selected. How a tool ended stays seen. */
 function Actions({ row, actions, selected, all }: Props & { all: boolean }) {
   const invocation = invocationOf(row);
   const rewinds = row.kind === "message" && actions.onRewind !== undefined;
@@ -81,7 +81,7 @@ function Actions({ row, actions, selected, all }: Props & { all: boolean }) {
   const after = (itemOf(row)?.end_offset ?? row.offset) + 1;
   return (
     <div
-      className={`absolute -top-2 right-1 z-10 flex rounded-md border border-line bg-panel shadow-sm ${selected ? "" : "opacity-0 group-hover:opacity-100 focus-within:opacity-100"}`}
+      className={`absolute z-10 flex ${row.kind === "tool" ? "top-[7px] right-32" : "-top-2 right-1"} rounded-md border border-line bg-panel shadow-sm ${selected ? "" : "opacity-0 group-hover:opacity-100 focus-within:opacity-100"}`}
     >
       {all && (
         <>

@@ -130,7 +130,7 @@ export function Avatars({ presence, onOpen }: { presence: Presence; onOpen: () =
   const names = others.slice(0, 10).map((p) => `${p.name}${p.state === "typing" ? " (is writing)" : ""}`);
   const label = `Also here: ${names.join(", ")}${others.length > 10 ? ` and ${others.length - 10} more` : ""}`;
   return (
-    <button type="button" aria-label={label} title={label} onClick={onOpen} className="flex -space-x-1.5 rounded-full">
+    <button type="button" aria-label={label} title={label} onClick={onOpen} className="flex -space-x-0.5 rounded-full">
       {others.slice(0, 4).map((p) => (
         <Avatar key={p.user} person={p} />
       ))}

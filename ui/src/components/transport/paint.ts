@@ -43,7 +43,7 @@ export function paintBar(canvas: HTMLCanvasElement, { index, axis, now, times }:
   const box = { height, played, width };
   if (times) paintTimes(ctx, times, x, box, colour);
   else paintDensity(ctx, index, x, box, colour);
-  paintMarkers(ctx, index.markers ?? [], x, height, colour);
+  paintMarkers(ctx, index.markers ?? [], x, { width, height }, colour);
   if (played < -1 || played > width + 1) return; // the part that is seen is another one
   ctx.fillStyle = colour("--accent");
   ctx.fillRect(Math.max(0, Math.min(width - 2, played - 1)), 0, 2, height);
@@ -130,12 +130,19 @@ function paintDensity(ctx: CanvasRenderingContext2D, index: ReplayIndex, x: X, b
 }
 
 /** Of markers that would lie on each other only the most telling one is drawn. */
-function paintMarkers(ctx: CanvasRenderingContext2D, markers: Marker[], x: X, height: number, colour: Colour): void {
+function paintMarkers(
+  ctx: CanvasRenderingContext2D,
+  markers: Marker[],
+  x: X,
+  { width, height }: Pick<Box, "width" | "height">,
+  colour: Colour,
+): void {
   const taken = new Map<number, number>();
   for (const m of markers) {
     const [name] = markerKinds[m.kind] ?? ["--muted", m.kind];
-    const at = x(Date.parse(m.at));
-    if (!tall.has(m.kind)) continue;
+    const place = x(Date.parse(m.at));
+    if (!tall.has(m.kind) || place < -4 || place > width + 4) continue;
+    const at = Math.max(4, Math.min(width - 4, place)); // whole at both ends
     const weight = m.kind === "error" ? 2 : 1;
     const cell = Math.floor(at / 8);
     if ((taken.get(cell) ?? 0) >= weight) continue;
@@ -155,16 +162,13 @@ function paintMarkers(ctx: CanvasRenderingContext2D, markers: Marker[], x: X, he
   }
 }
 
-/** The marker that a pointer means: the nearest one within a few pixels. */
-export function markerNear(markers: Marker[], axis: Axis, width: number, px: number): Marker | undefined {
-  let best: Marker | undefined;
-  let far = 6;
-  for (const m of markers) {
-    const d = Math.abs(axis.place(Date.parse(m.at)) * width - px);
-    if (d < far || (d === far && m.kind === "error")) {
-      best = m;
-      far = d;
-    }
-  }
-  return best;
+/** The markers that a pointer means: those within a few pixels, the nearest first, and of equals what went wrong. */
+export function markersNear(markers: Marker[], axis: Axis, width: number, px: number): Marker[] {
+  const from = (m: Marker) => Math.abs(axis.place(Date.parse(m.at)) * width - px);
+  const order = (m: Marker) => (m.kind === "error" ? 0 : 1);
+  return markers
+    .map((m) => ({ m, d: from(m) }))
+    .filter(({ d }) => d <= 6)
+    .sort((a, b) => a.d - b.d || order(a.m) - order(b.m))
+    .map(({ m }) => m);
 }

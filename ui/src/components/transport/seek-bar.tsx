@@ -3,7 +3,7 @@ import type { ReplayIndex } from "@/fold/types";
 import { useTheme } from "@/hooks/theme";
 import { brief, clock } from "../format";
 import { type Axis, type Span, wholeSpan, zoom, zoomed } from "./axis";
-import { markerKinds, markerNear, paintBar } from "./paint";
+import { markerKinds, markersNear, paintBar } from "./paint";
 
 interface Props {
   index: ReplayIndex;
@@ -17,6 +17,9 @@ interface Props {
 
 /** A drag asks for a new place at most so often. */
 const dragMs = 50;
+
+/** Of markers that lie on each other so many are named. */
+const mostHinted = 4;
 
 export function SeekBar({ index, axis: whole, now, times, words, onSeek }: Props) {
   const [span, setSpan] = useZoom(whole, now);
@@ -123,21 +126,24 @@ function useWheel(ref: React.RefObject<HTMLElement | null>, set: (f: (s: Span) =
 }
 
 function Hint({ place, width, axis, index }: { place: number; width: number; axis: Axis; index: ReplayIndex }) {
-  const marker = useMemo(
-    () => markerNear(index.markers ?? [], axis, width, place * width),
-    [index, axis, width, place],
-  );
+  const near = useMemo(() => markersNear(index.markers ?? [], axis, width, place * width), [index, axis, width, place]);
   const gap = axis.gaps.find((g) => g.from <= axis.time(place) && axis.time(place) < g.to);
-  const at = marker ? Date.parse(marker.at) : axis.time(place);
+  const at = near[0] ? Date.parse(near[0].at) : axis.time(place);
   return (
     <div
       className="pointer-events-none absolute bottom-full z-10 mb-1 max-w-80 rounded-md border border-line bg-panel px-2 py-1 text-xs whitespace-nowrap shadow-lg"
       style={{ left: `${place * 100}%`, transform: `translateX(-${place * 100}%)` }}
     >
       <span className="font-medium tabular-nums">{clock(at - axis.from, true)}</span>
-      {marker && <span className="text-muted"> · {markerKinds[marker.kind]?.[1] ?? marker.kind}</span>}
-      {marker?.label && <span className="block truncate">{brief(marker.label, 60)}</span>}
-      {!marker && gap && <span className="text-muted"> · idle for {clock(gap.ms)}</span>}
+      {near.length === 0 && gap && <span className="text-muted"> · idle for {clock(gap.ms)}</span>}
+      {near.slice(0, mostHinted).map((m) => (
+        <span key={`${m.kind} ${m.offset}`} className="block truncate">
+          <span className="text-muted">{markerKinds[m.kind]?.[1] ?? m.kind}</span> {m.label && brief(m.label, 60)}
+        </span>
+      ))}
+      {near.length > mostHinted && (
+        <span className="block text-muted">and {near.length - mostHinted} more; the wheel zooms</span>
+      )}
     </div>
   );
 }
