@@ -17,7 +17,11 @@ async function talk(server) {
   ]);
   await server.call("POST", "/sessions/s/fork", { at: 7, id: "branch", title: "Another way" });
   await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i2" });
-  await server.append("s", turn("r1", "look at it", "a side remark", "review"));
+  await server.session({ id: "threads", title: "Side by side", agent: "hello" });
+  await server.append("threads", [
+    ...turn("m1", "build it", "it is built"),
+    ...turn("r1", "look at it", "a side remark", "review"),
+  ]);
 }
 
 const pages = [
@@ -32,7 +36,7 @@ const pages = [
   ["/s/s?panel=threads", "Rewound"],
   ["/s/s?panel=summary", "Tokens read"],
   ["/s/s?panel=people", "Rewound"],
-  ["/s/s?panel=threads&pane=review", "a side remark"],
+  ["/s/threads?panel=threads&pane=review", "a side remark"],
   ["/s/s?view=terminal", "hello"],
   ["/compare?a=s&b=branch", "Compare"],
   ["/import", "Import"],

@@ -190,6 +190,11 @@ function Session({ id }: { id: string }) {
     return (
       <div className="mx-auto max-w-2xl p-8">
         <ErrorBox error={state.error} onRetry={() => location.reload()} />
+        <p className="mt-4 text-center text-[13px]">
+          <a className="text-accent underline" href="/">
+            To the sessions
+          </a>
+        </p>
       </div>
     );
   if (!view) return <Loading what="the session" />;

@@ -2,6 +2,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 import type { Branch, ReplayIndex } from "@/fold/types";
+import { useMedia } from "@/hooks/media";
 import { ForkDialog } from "../session/fork-dialog";
 import { Chosen } from "./chosen";
 import { Lines, rowHeight, SpotView } from "./drawing";
@@ -9,7 +10,8 @@ import { BranchLabel } from "./label";
 import { draw, type Lane, lanesOf, type Spot } from "./layout";
 import { nameOf } from "./tree";
 
-const labelWidth = 340;
+/** What the names get; where the page is narrow, the graph needs the room. */
+const labelWidths = { wide: 340, narrow: 180 };
 
 interface Props {
   id: string;
@@ -32,6 +34,7 @@ export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }:
   const [selected, select] = useState<string>();
   const [fork, setFork] = useState<{ id: string; title?: string; at: number }>();
   const scroller = useRef<HTMLElement>(null);
+  const labelWidth = useMedia("(min-width: 40rem)") ? labelWidths.wide : labelWidths.narrow;
   const rows = useVirtualizer({
     count: lanes.length,
     getScrollElement: () => scroller.current,
@@ -51,7 +54,7 @@ export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }:
     if (!s) return;
     select(s.key);
     rows.scrollToIndex(row);
-    reveal(scroller.current, s);
+    reveal(scroller.current, s, labelWidth);
   };
   const walk = (right: number, down: number) => {
     if (!place) {
@@ -243,7 +246,7 @@ function inSpan(s: Spot, [from, to]: [number, number]): boolean {
   return s.x + (s.kind === "run" ? s.width : 0) > from - 40 && s.x < to;
 }
 
-function reveal(el: HTMLElement | null, s: Spot): void {
+function reveal(el: HTMLElement | null, s: Spot, labelWidth: number): void {
   if (!el) return;
   const sight = el.clientWidth - labelWidth;
   if (s.x < el.scrollLeft + 40) el.scrollLeft = Math.max(0, s.x - sight / 2);

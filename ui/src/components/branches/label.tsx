@@ -38,7 +38,11 @@ export function BranchLabel({ lane: { branch: b, depth }, asked, onUndo, busy }:
         </Link>
       )}
       {b.current && <span className="sr-only">this session</span>}
-      {b.status && <StatusChip status={b.status} />}
+      {b.status && (
+        <span className="max-sm:hidden">
+          <StatusChip status={b.status} />
+        </span>
+      )}
       {taken && b.marker && (
         <IconButton
           className="size-7"

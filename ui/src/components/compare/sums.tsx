@@ -42,15 +42,15 @@ export function Sums({ diff }: { diff: Diff }) {
       <thead className="text-left text-xs text-muted">
         <tr>
           <th scope="col" className="font-normal">
-            What was spent, also in what was inherited and taken back
+            What was spent<span className="max-sm:sr-only">, also in what was inherited and taken back</span>
           </th>
-          <th scope="col" className="w-28 text-right font-semibold">
+          <th scope="col" className="w-28 text-right font-semibold max-sm:w-20">
             A
           </th>
-          <th scope="col" className="w-28 text-right font-semibold">
+          <th scope="col" className="w-28 text-right font-semibold max-sm:w-20">
             B
           </th>
-          <th scope="col" className="w-28 text-right font-normal">
+          <th scope="col" className="w-28 text-right font-normal max-sm:w-16">
             B − A
           </th>
         </tr>

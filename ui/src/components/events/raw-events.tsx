@@ -85,7 +85,7 @@ export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter,
   return (
     <div className="flex h-full min-w-0 flex-1 flex-col">
       <Filters filter={filter} onFilter={onFilter} />
-      <div className="flex items-center gap-3 border-b border-line px-4 py-1 text-[13px] text-muted">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line px-4 py-1 text-[13px] text-muted">
         <span role="status">
           {filtered ? plural(list.count, "event fits", "events fit") : plural(head, "event")}
           {filtered && from > 0 && ` from offset ${from.toLocaleString("en")}`}
@@ -240,7 +240,7 @@ function CopyAll({ id, filter: { channel, type, q, from } }: { id: string; filte
   };
   const url = `${location.origin}${sessionPath(id, "events")}${query(asked)}`;
   return (
-    <span className="ml-auto flex items-center">
+    <span className="flex items-center sm:ml-auto">
       <CopyButton text={lines}>Copy as NDJSON</CopyButton>
       {!source.recording && <CopyButton text={() => `curl '${url}'`}>Copy curl</CopyButton>}
     </span>
