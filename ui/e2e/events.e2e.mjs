@@ -1,6 +1,6 @@
 // The log itself: channels, offsets, and the same event as each protocol has it.
 import assert from "node:assert/strict";
-import { onPage, turn, until } from "./lab.mjs";
+import { onPage, Server, turn, until, visitor } from "./lab.mjs";
 
 const events = (page) => page.getByRole("region", { name: "Events" });
 const listed = (page) =>
@@ -23,6 +23,11 @@ async function mixed(server) {
     { type: "presence.joined", data: { user: "ada" } },
     { type: "RUN_FINISHED", ...run, data: { threadId: "main", runId: "w1" } },
   ]);
+}
+
+async function long(server) {
+  await server.session({ id: "s", title: "A talk" });
+  await server.append("s", Array.from({ length: 100 }, (_, i) => turn(`i${i}`, `ask ${i}`, `say ${i}`)).flat());
 }
 
 export const checks = {
@@ -51,30 +56,43 @@ export const checks = {
       }
     }),
 
+  "events: a list that has no room when it is opened goes to its place when it gets some": async () => {
+    const server = await Server.start();
+    await long(server);
+    const v = await visitor(server);
+    await v.page.addInitScript(() => {
+      const hide = new CSSStyleSheet();
+      hide.replaceSync('[aria-label="Events"] { display: none }');
+      document.adoptedStyleSheets = [hide];
+    });
+    await v.page.goto(`${server.url}/s/s?view=events`);
+    await v.page.getByText(/^601 events$/).waitFor();
+    await v.page.evaluate(() => new Promise((ok) => requestAnimationFrame(() => requestAnimationFrame(ok))));
+    await v.page.evaluate(() => {
+      document.adoptedStyleSheets = [];
+    });
+    await events(v.page).getByRole("button", { name: /^600 / }).waitFor();
+    await v.end();
+    await server.stop();
+  },
+
   "events: from an offset on there is that one and what is later": () =>
-    onPage(
-      "/s/s?view=events",
-      async (server) => {
-        await server.session({ id: "s", title: "A talk" });
-        await server.append("s", Array.from({ length: 100 }, (_, i) => turn(`i${i}`, `ask ${i}`, `say ${i}`)).flat());
-      },
-      async (page) => {
-        const from = async (n) => {
-          await page.getByLabel("From offset").fill(String(n));
-          await page.getByRole("button", { name: "Go", exact: true }).click();
-        };
-        await events(page).getByRole("button", { name: /^600 / }).waitFor();
-        await from(212);
-        await until(async () => {
-          const top = await events(page).boundingBox();
-          const row = await events(page).getByRole("button", { name: /^212 / }).boundingBox();
-          return row && Math.abs(row.y - top.y) < 40;
-        }, "it is at the top");
-        await page.getByLabel("Type").fill("message.added");
-        await page.getByText(/^64 events fit from offset 212$/).waitFor();
-        await until(async () => (await listed(page))[0] >= 212, "none is earlier");
-      },
-    ),
+    onPage("/s/s?view=events", long, async (page) => {
+      const from = async (n) => {
+        await page.getByLabel("From offset").fill(String(n));
+        await page.getByRole("button", { name: "Go", exact: true }).click();
+      };
+      await events(page).getByRole("button", { name: /^600 / }).waitFor();
+      await from(212);
+      await until(async () => {
+        const top = await events(page).boundingBox();
+        const row = await events(page).getByRole("button", { name: /^212 / }).boundingBox();
+        return row && Math.abs(row.y - top.y) < 40;
+      }, "it is at the top");
+      await page.getByLabel("Type").fill("message.added");
+      await page.getByText(/^64 events fit from offset 212$/).waitFor();
+      await until(async () => (await listed(page))[0] >= 212, "none is earlier");
+    }),
 
   "events: the one at the playhead is marked and stays in sight while it plays": () =>
     onPage("/s/s?view=events&at=3", mixed, async (page) => {

@@ -111,15 +111,16 @@ for (const colorScheme of ["light", "dark"]) {
     await v.end();
   }
 }
-const v = await visitor(
-  { url: "null" },
-  { colorScheme: "light", viewport: { width: 1280, height: 800 }, offline: true },
-);
-await v.page.goto(`${pathToFileURL(recording)}#at=150`);
-await open(v.page);
-await v.page.waitForTimeout(400);
-await v.page.screenshot({ path: `${folder}recording-light.png` });
-await v.end();
+for (const colorScheme of ["light", "dark"]) {
+  if (!"recording".includes(process.argv[2] ?? "")) continue;
+  const viewport = { width: 1280, height: 800 };
+  const v = await visitor({ url: "null" }, { colorScheme, viewport, offline: true });
+  await v.page.goto(`${pathToFileURL(recording)}#at=150`);
+  await open(v.page);
+  await v.page.waitForTimeout(400);
+  await v.page.screenshot({ path: `${folder}recording-${colorScheme}.png` });
+  await v.end();
+}
 rmSync(recording);
 if (["branches", "compare", "switcher"].some((name) => name.includes(process.argv[2] ?? ""))) await shootBranches();
 if ("time".includes(process.argv[2] ?? "")) await shootTime();
