@@ -156,12 +156,20 @@ func diffable(s *Snapshot) []threadItem {
 		k := &s.Calls[i]
 		one := DiffItem{Offset: k.Offset, Kind: "tool", Name: k.Name, Arguments: canonicalJSON([]byte(k.Arguments)), Status: k.Status, DurationMS: k.DurationMS}
 		if r := k.Result; r != nil {
-			one.Text = normalText(r.Text + r.Error)
+			one.Text = normalText(r.words())
 		}
 		all = append(all, threadItem{one, k.Thread, k.Invocation})
 	}
 	slices.SortStableFunc(all, func(a, b threadItem) int { return cmp.Compare(a.Offset, b.Offset) })
 	return all
+}
+
+// words is what a tool put out, and below it why it failed.
+func (r *ToolResult) words() string {
+	if r.Text == "" || r.Error == "" {
+		return r.Text + r.Error
+	}
+	return r.Text + "\n" + r.Error
 }
 
 // takes reports whether an item belongs to the turn: it is of the same

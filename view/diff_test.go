@@ -120,6 +120,17 @@ func TestDiffText(t *testing.T) {
 	}
 }
 
+// TestWordsOfTool: why a tool failed is a line of its own.
+func TestWordsOfTool(t *testing.T) {
+	for _, tt := range []struct{ text, err, want string }{
+		{"out", "", "out"}, {"", "exit 1", "exit 1"}, {"out", "exit 1", "out\nexit 1"}, {"", "", ""},
+	} {
+		if got := (&ToolResult{Text: tt.text, Error: tt.err}).words(); got != tt.want {
+			t.Errorf("%q %q: %q", tt.text, tt.err, got)
+		}
+	}
+}
+
 // TestHunks: the hunks of two lists put together are the lists.
 func TestHunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
