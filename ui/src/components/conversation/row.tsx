@@ -81,7 +81,7 @@ function Actions({ row, actions, selected, all }: Props & { all: boolean }) {
   const after = (itemOf(row)?.end_offset ?? row.offset) + 1;
   return (
     <div
-      className={`absolute z-10 flex ${row.kind === "tool" ? "top-[7px] right-32" : "-top-2 right-1"} rounded-md border border-line bg-panel shadow-sm ${selected ? "" : "opacity-0 group-hover:opacity-100 focus-within:opacity-100"}`}
+      className={`absolute z-10 flex ${row.kind === "tool" ? "top-[5px] right-32" : "-top-2 right-1"} rounded-md border border-line bg-panel shadow-sm ${selected ? "" : "opacity-0 group-hover:opacity-100 focus-within:opacity-100"}`}
     >
       {all && (
         <>
