@@ -1,5 +1,10 @@
-import type { Past } from "./lane";
 import type { Message, Run, ToolCall } from "./types";
+
+/** What is known of the messages of a group that have settled. */
+export interface Past {
+  count: number;
+  floor: number; // those that settled by an event before this offset are gone
+}
 
 interface Settled<T> {
   at: number; // of the event by which it settled

@@ -1,4 +1,4 @@
-import { Archive } from "./archive";
+import { Archive, type Past } from "./archive";
 import type { CallRec, MessageRec, RunRec } from "./record";
 import { ended } from "./record";
 import type { Event, Json, Permission, Plan, Status, Thread } from "./types";
@@ -22,12 +22,6 @@ export interface Work {
   run: RunRec | undefined; // undefined before RUN_STARTED
   messages: Set<MessageRec>;
   calls: Set<CallRec>;
-}
-
-/** What is known of the messages of a group that have settled. */
-export interface Past {
-  count: number;
-  floor: number; // those that settled by an event before this offset are gone
 }
 
 export interface LaneState {
