@@ -162,6 +162,11 @@ export const checks = {
       await until(() => !/\/s\/s(\?|$)/.test(page.url()), "the new fork is open");
       await said(page).getByText("answer 2").waitFor();
       assert.equal((await server.call("GET", "/sessions/s")).head, 32);
+      // Slow to come: meanwhile the page that is left must not take its address back.
+      await page.route(/\/compare-[^/]*\.js$/, async (r) => {
+        await new Promise((ok) => setTimeout(ok, 600));
+        await r.continue();
+      });
       await page.goto(`${server.url}/s/s?view=branches`);
       await graph(page)
         .getByRole("treeitem", { name: /taken back/ })

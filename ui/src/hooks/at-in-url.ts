@@ -2,6 +2,12 @@ import { useEffect, useRef } from "react";
 import type { SessionSearch } from "@/router/search";
 import type { Deck, DeckState } from "./deck";
 
+/** Whether the browser is at the page of a session, and not on its way to another one. */
+export function isAddressOf(id: string, path = location.pathname): boolean {
+  const [, page, name] = path.split("/");
+  return page === "s" && decodeURIComponent(name ?? "") === id;
+}
+
 /**
  * The URL says where the playhead is, and the other way round. While it plays
  * the URL stays as it is; where it stops can be shared.

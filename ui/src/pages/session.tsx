@@ -33,7 +33,7 @@ import { Transport } from "@/components/transport/transport";
 import { ErrorBox, Loading, Notice } from "@/components/ui";
 import { api } from "@/data/api";
 import type { Permission } from "@/fold/types";
-import { useAtInUrl } from "@/hooks/at-in-url";
+import { isAddressOf, useAtInUrl } from "@/hooks/at-in-url";
 import { useDeck } from "@/hooks/deck";
 import { useEarlier, withEarlier } from "@/hooks/earlier";
 import { useFind } from "@/hooks/find";
@@ -83,9 +83,11 @@ function Session({ id }: { id: string }) {
   const epoch = Date.parse(index?.first_at ?? "") || state.timeMs;
 
   const set = useCallback(
-    (s: Partial<SessionSearch>, replace = true) =>
-      void navigate({ search: (old: SessionSearch) => ({ ...old, ...s }), replace }),
-    [navigate],
+    (s: Partial<SessionSearch>, replace = true) => {
+      // Where the playhead is, is told some time later: another page may be on its way then.
+      if (isAddressOf(id)) void navigate({ search: (old: SessionSearch) => ({ ...old, ...s }), replace });
+    },
+    [id, navigate],
   );
   useAtInUrl(deck, state, search.at, set);
   useEffect(() => {
