@@ -38,7 +38,8 @@ real-agents: build ## install real coding agents (pinned npm packages, 1.7 GB) a
 	TAPEDECK_BIN=$(abspath $(BIN)) $(GO) test ./test/agents -count=1 -v -timeout 40m -args -agents=$(abspath conformance/agents/node_modules/.bin)
 
 bench: build ## measure against rivals and write docs/benchmarks.md (needs Node 20 and npm)
-	cd bench/rival && npm ci --no-audit --no-fund --silent
+	# not npm ci: it refuses a lock file without the binaries of other systems
+	cd bench/rival && npm install --no-save --no-audit --no-fund --silent
 	$(GO) run ./bench
 
 fuzz: ## fuzz every parser for a minute each
