@@ -85,7 +85,7 @@ export class Server {
 export async function until(so, what, explain = () => "", ms = 15_000) {
   for (const end = Date.now() + ms; ; ) {
     if (await so()) return;
-    if (Date.now() > end) throw new Error(`in vain: ${what} ${explain()}`);
+    if (Date.now() > end) throw new Error(`in vain: ${what} ${await explain()}`);
     await new Promise((ok) => setTimeout(ok, 50));
   }
 }

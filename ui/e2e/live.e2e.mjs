@@ -79,8 +79,10 @@ export const checks = {
         await said(v.page)
           .getByText(/Rewound to offset/)
           .waitFor();
-      const [left, right] = [await said(a.page).innerText(), await said(b.page).innerText()];
-      assert.equal(left, right);
+      await until(
+        async () => (await said(a.page).innerText()) === (await said(b.page).innerText()),
+        "both show the same",
+      );
       for (const v of [a, b]) await v.end();
     }),
 
