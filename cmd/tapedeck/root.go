@@ -66,6 +66,16 @@ Commands work on the data folder. While a server holds that folder, or when
 		return usageError("%s; see: %s --help", goNumber.ReplaceAllString(err.Error(), "it is not a whole number"), c.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
+	addCommands(e, root)
+	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Args = knownTopic
+	}
+	return root
+}
+
+// addCommands adds all commands, in the groups in which help lists them.
+func addCommands(e *env, root *cobra.Command) {
 	for _, g := range []struct {
 		title    string
 		commands []*cobra.Command
@@ -86,11 +96,6 @@ Commands work on the data folder. While a server holds that folder, or when
 		}
 	}
 	root.AddCommand(newVersion(e))
-	root.InitDefaultHelpCmd()
-	if help, _, err := root.Find([]string{"help"}); err == nil {
-		help.Args = knownTopic
-	}
-	return root
 }
 
 // knownTopic refuses help for what is no command; without it there would be all
