@@ -90,3 +90,12 @@ export function content(raw: Json | undefined): { text: string; parts?: Json } {
   }
   return { text, parts: raw };
 }
+
+/** Reads what most events of a log are: more of something. */
+export function delta(e: Event, name: string): { id: string; text: string } | undefined {
+  const id = e.data?.[name];
+  const text = e.data?.delta;
+  if (typeof id !== "string" || id === "") return undefined;
+  if (typeof text === "string") return { id, text };
+  return text === null ? { id, text: "" } : undefined;
+}

@@ -1,0 +1,49 @@
+import type { Conversation } from "./conversation";
+import { type Lane, maxOpen, window } from "./lane";
+import { Reader, read } from "./read";
+import { begun, ended } from "./record";
+import type { Event, Permission, PermissionOption } from "./types";
+
+export function permissionRequested(_: Conversation, l: Lane, e: Event): boolean {
+  const r = read(e);
+  const [id, toolCall, message] = [r.str("id"), r.str("toolCallId"), r.str("message")];
+  const options: PermissionOption[] = [];
+  for (const one of r.list("options") ?? []) {
+    const o = new Reader(one);
+    const option: PermissionOption = { id: o.str("id") };
+    const [name, kind] = [o.str("name"), o.str("kind")];
+    if (name) option.name = name;
+    if (kind) option.kind = kind;
+    if (!o.ok) return false;
+    options.push(option);
+  }
+  if (!r.ok || id === "") return false;
+  const p: Permission = { ...begun(l.name, e, "idle"), status: "open", id, options };
+  if (toolCall) p.tool_call_id = toolCall;
+  if (message) p.message = message;
+  l.permissions = settled([...l.permissions, p]);
+  return true;
+}
+
+/** Lets go of the oldest one that is not open, if there are too many. */
+function settled(list: Permission[]): Permission[] {
+  if (list.length <= window) return list;
+  let i = list.findIndex((p) => p.status !== "open");
+  if (i < 0 && list.length > maxOpen) i = 0;
+  return i < 0 ? list : list.toSpliced(i, 1);
+}
+
+/** The first answer counts. */
+export function permissionAnswered(_: Conversation, l: Lane, e: Event): boolean {
+  const r = read(e);
+  const [id, option] = [r.str("id"), r.str("option")];
+  if (!r.ok || id === "") return false;
+  const i = l.permissions.findLastIndex((p) => p.id === id);
+  const p = l.permissions[i];
+  if (p?.status !== "open") return true;
+  const answered: Permission = ended(p, e, option ? "answered" : "cancelled");
+  if (option) answered.option = option;
+  if (option && e.actor) answered.answered_by = e.actor;
+  l.permissions = l.permissions.with(i, answered);
+  return true;
+}
