@@ -3,7 +3,7 @@ import { Conversation } from "../fold/conversation";
 import { jumpOf, Timeline } from "../fold/timeline";
 import type { Event, ReplayIndex, SessionEntry, Snapshot } from "../fold/types";
 import type { EventsPage } from "./api";
-import type { DeckOptions } from "./player";
+import type { DeckOptions } from "./deck";
 import type { Listener } from "./stream";
 
 export const start = Date.parse("2026-01-05T12:00:00.000Z");

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "react";
+import type { Deck, DeckState } from "@/data/deck";
 import type { SessionSearch } from "@/router/search";
-import type { Deck, DeckState } from "./deck";
 
 /** Whether the browser is at the page of a session, and not on its way to another one. */
 export function isAddressOf(id: string, path = location.pathname): boolean {

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useReducer, useState } from "react";
 import { type ChannelBounds, ChannelLog } from "@/data/channel";
-import type { Deck } from "./deck";
+import type { Deck } from "@/data/deck";
 import { useSource } from "./source";
 
 /** The events of a channel before the playhead. */

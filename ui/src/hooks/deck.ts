@@ -1,7 +1,5 @@
 import { useEffect, useMemo, useSyncExternalStore } from "react";
-import { Deck, type DeckState } from "@/data/player";
-
-export type { Deck, DeckState };
+import { Deck, type DeckState } from "@/data/deck";
 
 /** The player of a session, as long as the page is there. It begins at an offset, or live. */
 export function useDeck(id: string, at?: number): [Deck, DeckState] {

@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { Announcer } from "@/data/announcer";
 import { api } from "@/data/api";
+import type { Deck, DeckState } from "@/data/deck";
 import { type Cursor, People, type Person, userOf } from "@/data/people";
 import { useChannel } from "./channel";
-import type { Deck, DeckState } from "./deck";
 import { remembered } from "./remembered";
 
 const key = "tapedeck.name";

@@ -1,7 +1,7 @@
 import { useRef } from "react";
 import { speeds } from "@/components/transport/transport";
+import type { Deck, DeckState } from "@/data/deck";
 import type { Marker } from "@/fold/types";
-import type { Deck, DeckState } from "./deck";
 import { type Keys, useKeys } from "./keys";
 
 /** Markers that [ and ] go to: not each tool call. */

@@ -10,7 +10,7 @@ import { letGo } from "@/components/shell-focus";
 import { idleShare } from "@/components/transport/axis";
 import { Transport } from "@/components/transport/transport";
 import { ErrorBox, Loading, Notice } from "@/components/ui";
-import { Deck } from "@/data/player";
+import { Deck } from "@/data/deck";
 import { useKeys } from "@/hooks/keys";
 import type { RawFilter } from "@/hooks/raw-events";
 import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";

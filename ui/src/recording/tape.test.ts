@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
+import { Deck } from "../data/deck";
 import { folded, texts, turns } from "../data/fake";
-import { Deck } from "../data/player";
 import type { Event } from "../fold/types";
 import { type About, deckOptions, readTape, sourceOf } from "./tape";
 

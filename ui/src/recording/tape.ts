@@ -1,6 +1,6 @@
 // What is in the page: see engine/exchange/encode_html.go, which writes it.
 
-import type { DeckOptions } from "@/data/player";
+import type { DeckOptions } from "@/data/deck";
 import type { Event, ReplayIndex, SessionEntry, Summary } from "@/fold/types";
 import type { Source } from "@/hooks/source";
 

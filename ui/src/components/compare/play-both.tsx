@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from "react";
+import { type Deck, type DeckState, idleMs } from "@/data/deck";
 import type { Diff } from "@/data/diff";
-import { idleMs } from "@/data/player";
-import { type Deck, type DeckState, useDeck } from "@/hooks/deck";
+import { useDeck } from "@/hooks/deck";
 import { useKeys } from "@/hooks/keys";
 import { Mini } from "../conversation/mini";
 import { clock, plural } from "../format";

@@ -1,6 +1,6 @@
 import type { Hidden } from "@/components/events/raw-events";
+import type { Deck } from "@/data/deck";
 import type { Marker, Permission } from "@/fold/types";
-import type { Deck } from "@/hooks/deck";
 import { isJump } from "../conversation/rows";
 
 /** What is not in force at the playhead: ranges of offsets, of one thread or of all. */

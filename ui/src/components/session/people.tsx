@@ -1,6 +1,6 @@
 import { type FormEvent, useState } from "react";
+import type { Deck, DeckState } from "@/data/deck";
 import { initials, type Person, userOf } from "@/data/people";
-import type { Deck, DeckState } from "@/hooks/deck";
 import { type Presence, usePeopleThen } from "@/hooks/people";
 import { useNow } from "@/hooks/tick";
 import { duration, plural } from "../format";

@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import type { Deck, DeckState } from "@/data/deck";
 import type { TerminalInfo } from "@/fold/terminals";
 import type { ToolCall } from "@/fold/types";
 import { useChannel } from "@/hooks/channel";
-import type { Deck, DeckState } from "@/hooks/deck";
 import { useSource } from "@/hooks/source";
 import { useTheme } from "@/hooks/theme";
 import { gist } from "../conversation/tool";

@@ -1,5 +1,5 @@
 import { useMemo } from "react";
-import type { Deck, DeckState } from "@/hooks/deck";
+import type { Deck, DeckState } from "@/data/deck";
 import { clock } from "../format";
 import { Button, field, IconButton, Kbd } from "../ui";
 import { axisOf, idleShare } from "./axis";

@@ -1,14 +1,12 @@
-import { Conversation } from "../fold/conversation";
-import { jumpOf, Timeline } from "../fold/timeline";
-import type { Event, Marker, OffsetRange, ReplayIndex, SessionEntry, Snapshot } from "../fold/types";
+import type { Conversation } from "../fold/conversation";
+import { jumpOf } from "../fold/timeline";
+import type { Event, Marker, ReplayIndex, SessionEntry, Snapshot } from "../fold/types";
 import { api as http } from "./api";
-import { chunkSize, Events } from "./events";
-import { Keyframes } from "./keyframes";
+import { chunkSize } from "./events";
+import { Moments, type MomentsApi } from "./moments";
 import type { PresenceEvent } from "./people";
 import { isStep, offsetNear } from "./seek";
 import { type Connection, Follower, type Listener } from "./stream";
-
-export type { Connection } from "./stream";
 
 /** What a player shows. A new object whenever something has changed. */
 export interface DeckState {
@@ -31,9 +29,6 @@ export interface DeckState {
 const wholeUpTo = 50_000;
 /** Times longer than this in which nothing happens are skipped. */
 export const idleMs = 3000;
-/** How many chunks of a larger one are kept, and how many keyframes. */
-const chunksKept = 32;
-const keyframesKept = 32;
 /** How many messages and calls of a larger one are kept in each thread, once there are twice as many. */
 const itemsKept = 1000;
 /** The most that a frame spends on folding. */
@@ -41,7 +36,7 @@ const frameBudgetMs = 8;
 /** How often the replay index is asked for while events come. */
 const indexEveryMs = 3000;
 
-type Api = Pick<typeof http, "session" | "events" | "snapshot" | "replayIndex">;
+type Api = MomentsApi & Pick<typeof http, "session" | "replayIndex">;
 
 export interface DeckOptions {
   api?: Api;
@@ -62,17 +57,13 @@ export class Deck {
   private readonly frame: (f: () => void) => void;
   private readonly finished: boolean;
   private readonly follower: Pick<Follower, "start" | "stop" | "reconnect">;
-  private readonly events: Events;
-  private readonly keyframes = new Keyframes(keyframesKept);
+  private readonly moments: Moments;
   private readonly listeners = new Set<() => void>();
   private readonly presence = new Set<(e?: PresenceEvent) => void>();
-  private timeline = new Timeline([]);
   private current: Conversation | undefined; // at the playhead, unless that is being loaded
   private shown: { conversation: Conversation; version: number } | undefined;
-  private whole = false; // all events are here
   private opened = 0; // counts: what an earlier opening asked for is of no use
   private asked = 0; // likewise of seeks
-  private fetching: { at: number; abort: AbortController; done: Promise<void> } | undefined; // a keyframe
   private scheduled = false;
   private ticks = 0; // counts them: one that came before its frame is not told again with it
   private lastFrame = 0;
@@ -95,11 +86,7 @@ export class Deck {
       },
     };
     this.follower = (o.follow ?? ((session, l) => new Follower(session, l)))(id, listener);
-    this.events = new Events(
-      (from, limit) => this.api.events(id, { from, limit }),
-      (events) => this.learn(events),
-    );
-    this.events.most = chunksKept;
+    this.moments = new Moments(id, this.api);
     this.state = {
       head: 0,
       at: at ?? 0,
@@ -128,7 +115,7 @@ export class Deck {
   get = (): DeckState => this.published;
 
   /** The event at an offset, if it is here. */
-  event = (offset: number): Event | undefined => this.events.get(offset);
+  event = (offset: number): Event | undefined => this.moments.event(offset);
 
   // Opening
 
@@ -143,7 +130,7 @@ export class Deck {
   close = (): void => {
     this.opened++;
     this.asked++;
-    this.fetching?.abort.abort();
+    this.moments.stop();
     this.follower.stop();
     this.set({ playing: false });
   };
@@ -151,33 +138,23 @@ export class Deck {
   private async begin(opening: number): Promise<void> {
     const entry = await this.api.session(this.id);
     if (opening !== this.opened) return;
-    this.events.head = Math.max(this.events.head, entry.head);
-    this.set({ entry, head: this.events.head, error: undefined });
-    this.follower.start(this.events.head);
+    this.moments.reach(entry.head);
+    this.set({ entry, head: this.moments.head, error: undefined });
+    this.follower.start(this.moments.head);
     this.refreshIndex();
     if (this.finished) await this.loadWhole(opening);
     if (opening !== this.opened) return;
-    await this.show(this.state.live ? this.events.head : this.clamp(this.state.at));
-    if (opening !== this.opened || this.finished || this.events.head > wholeUpTo) return;
+    await this.show(this.state.live ? this.moments.head : this.clamp(this.state.at));
+    if (opening !== this.opened || this.finished || this.moments.head > wholeUpTo) return;
     await this.loadWhole(opening);
   }
 
   /** Loads all events, after which every seek is answered here. */
   private async loadWhole(opening: number): Promise<void> {
-    this.events.most = Number.POSITIVE_INFINITY;
-    this.keyframes.most = 400;
-    await this.events.load(0, this.events.head);
-    if (opening !== this.opened || this.whole) return;
-    this.whole = true;
-    this.keyframes.clear(); // those from snapshots lack what was long before
-    this.keyframes.add(0, new Conversation().keep());
+    await this.moments.loadAll();
+    if (opening !== this.opened || this.moments.whole) return;
+    this.moments.keepAll();
     if (!this.state.seeking) this.place(this.state.at);
-  }
-
-  /** Takes the jumps out of what was loaded. */
-  private learn(events: Event[]): void {
-    const jumps = events.map(jumpOf).filter((j) => j !== undefined);
-    if (jumps.length > 0) this.timeline = this.timeline.with(jumps);
   }
 
   reconnect = (): void => {
@@ -188,29 +165,20 @@ export class Deck {
   // Following
 
   private receive(e: Event): void {
-    if (e.offset < this.events.head) return;
-    this.events.push(e);
-    if (this.whole && !this.finished && this.events.head > wholeUpTo + chunkSize) this.partly();
+    if (e.offset < this.moments.head) return;
+    this.moments.push(e);
+    if (this.moments.whole && !this.finished && this.moments.head > wholeUpTo + chunkSize) this.moments.keepPart();
     const jump = jumpOf(e);
-    this.learn([e]);
     if (jump || e.type.startsWith("RUN_")) this.indexAt = 0;
-    this.set({ head: this.events.head });
+    this.set({ head: this.moments.head });
     this.refreshIndex();
     if (!this.state.live || this.state.seeking) return;
     if (jump || !this.current) {
-      void this.show(this.events.head);
+      void this.show(this.moments.head);
       return;
     }
     this.current.apply(e);
-    this.set({ at: this.events.head, timeMs: Date.parse(e.timestamp) });
-  }
-
-  /** From here on only a part of the events is kept. */
-  private partly(): void {
-    this.whole = false;
-    this.events.most = chunksKept;
-    this.keyframes.most = keyframesKept;
-    this.keyframes.clear(); // they have all that was before them
+    this.set({ at: this.moments.head, timeMs: Date.parse(e.timestamp) });
   }
 
   private refreshIndex(): void {
@@ -231,7 +199,7 @@ export class Deck {
   // Seeking
 
   private clamp(at: number): number {
-    return Math.max(Math.min(1, this.events.head), Math.min(Math.floor(at) || 0, this.events.head));
+    return Math.max(Math.min(1, this.moments.head), Math.min(Math.floor(at) || 0, this.moments.head));
   }
 
   /** Shows the events before an offset. Playing goes on from there. */
@@ -244,54 +212,32 @@ export class Deck {
   seekTime = (ms: number): void => {
     this.set({ live: false });
     const asked = ++this.asked;
-    if (this.whole) {
-      void this.show(this.clamp(this.until(ms, 0, this.events.head)), ms);
+    if (this.moments.whole) {
+      void this.show(this.clamp(this.moments.until(ms, 0, this.moments.head)), ms);
       return;
     }
-    const near = offsetNear(ms, this.state.index, this.events.head);
-    if (this.events.has(Math.max(0, near.from - 1), near.to)) {
-      void this.show(this.clamp(this.until(ms, near.from, near.to)), ms);
+    const near = offsetNear(ms, this.state.index, this.moments.head);
+    if (this.moments.has(Math.max(0, near.from - 1), near.to)) {
+      void this.show(this.clamp(this.moments.until(ms, near.from, near.to)), ms);
       return;
     }
     this.set({ timeMs: ms, seeking: true });
-    this.find(ms, near, asked).catch((error) => asked === this.asked && this.set({ error, seeking: false }));
+    const wanted = () => asked === this.asked;
+    this.moments
+      .find(ms, near, wanted)
+      .then((at) => {
+        if (at !== undefined && wanted()) void this.show(this.clamp(at), ms);
+      })
+      .catch((error) => wanted() && this.set({ error, seeking: false }));
   };
-
-  /** Looks for a time page by page: most often it is on the first that is loaded, with what is needed to show it. */
-  private async find(ms: number, { from, to, guess }: OffsetRange & { guess: number }, asked: number): Promise<void> {
-    for (;;) {
-      const first = Math.floor(Math.max(0, Math.min(guess, this.events.head - 1)) / chunkSize) * chunkSize;
-      const last = Math.min(first + chunkSize, this.events.head);
-      await Promise.all([this.events.load(first, last), this.keyframe(first)]);
-      if (asked !== this.asked) return;
-      if (first > from && this.timeBefore(first + 1, ms) > ms) to = first;
-      else if (last < to && this.timeBefore(last, ms + 1) <= ms) from = last;
-      else {
-        void this.show(this.clamp(this.until(ms, Math.max(from, first), Math.min(to, last))), ms);
-        return;
-      }
-      guess = Math.floor((from + to - 1) / 2);
-    }
-  }
-
-  /** The offset after the last event that was not after a time, in a range that is here. */
-  private until(ms: number, from: number, to: number): number {
-    let at = from;
-    for (let low = from, high = to; low < high; ) {
-      const mid = (low + high) >> 1;
-      if (this.timeBefore(mid + 1, Number.POSITIVE_INFINITY) <= ms) at = low = mid + 1;
-      else high = mid;
-    }
-    return at;
-  }
 
   goLive = (): void => {
     if (this.finished) {
-      this.seek(this.events.head);
+      this.seek(this.moments.head);
       return;
     }
     this.set({ live: true, playing: false });
-    void this.show(this.events.head);
+    void this.show(this.moments.head);
   };
 
   /** Goes to the next or previous event, or to what can be seen: the end of a message, a tool call, a change of state. */
@@ -301,7 +247,7 @@ export class Deck {
       return;
     }
     let offset = by > 0 ? this.state.at : this.state.at - 2;
-    for (let e = this.events.get(offset); e && !isStep(e); e = this.events.get(offset)) offset += by;
+    for (let e = this.event(offset); e && !isStep(e); e = this.event(offset)) offset += by;
     this.seek(offset + 1);
   };
 
@@ -319,85 +265,29 @@ export class Deck {
     if (this.place(at, timeMs)) return;
     this.set({ at, seeking: true, ...(timeMs === undefined ? {} : { timeMs }) });
     try {
-      // At the head the server has it at hand. Elsewhere many places have the same keyframe.
-      const near = at === this.events.head ? at : this.keyframeBefore(at);
-      await Promise.all([this.keyframe(near), this.events.load(Math.min(near, at - 1), at + 1)]);
+      await this.moments.load(at);
       if (asked !== this.asked) return;
       if (!this.place(at, timeMs)) {
-        await this.fetchKeyframe(at); // something was taken back on the way
+        await this.moments.loadKeyframe(at); // something was taken back on the way
         if (asked !== this.asked) return;
         this.place(at, timeMs);
       }
-      if (this.state.live && this.events.head > at) void this.show(this.events.head); // it went on meanwhile
+      if (this.state.live && this.moments.head > at) void this.show(this.moments.head); // it went on meanwhile
     } catch (error) {
       if (asked === this.asked) this.set({ error, seeking: false });
     }
   }
 
-  private keyframeBefore(at: number): number {
-    return Math.floor((at - 1) / chunkSize) * chunkSize;
-  }
-
-  /** Gets a keyframe at an offset, unless there is one near enough before it. */
-  private keyframe(at: number): Promise<void> {
-    const near = this.keyframes.before(at, this.timeline);
-    if (near && (near.offset === at || (at - near.offset <= chunkSize && this.events.has(near.offset, at))))
-      return Promise.resolve();
-    if (at === 0) this.keyframes.add(0, new Conversation().keep());
-    return at === 0 || this.whole ? Promise.resolve() : this.fetchKeyframe(at);
-  }
-
-  /** Gets a keyframe from the server. One that is on its way and is not wanted any more is let go. */
-  private fetchKeyframe(at: number): Promise<void> {
-    if (this.fetching?.at === at) return this.fetching.done;
-    this.fetching?.abort.abort();
-    const abort = new AbortController();
-    // What the server has at hand: more would take it long.
-    const done = this.api.snapshot(this.id, { at }, { signal: abort.signal }).then((s) => {
-      if (!this.whole) this.keyframes.add(at, Conversation.from(s));
-    });
-    const fetching = { at, abort, done };
-    this.fetching = fetching;
-    const through = () => {
-      if (this.fetching === fetching) this.fetching = undefined;
-    };
-    done.then(through, through);
-    return done;
-  }
-
   /** Shows what is at an offset if that can be folded from what is here. */
   private place(at: number, timeMs?: number): boolean {
-    const c = this.fold(at);
+    const c = this.moments.fold(at);
     if (!c) return false;
     this.current = c;
-    const e = this.events.get(at - 1);
+    const e = this.event(at - 1);
     const time = timeMs ?? (e ? Date.parse(e.timestamp) : this.state.timeMs);
     this.set({ at, timeMs: time, seeking: false, error: undefined });
     if (!this.state.playing) this.tick(); // with this frame, not with the one after it
     return true;
-  }
-
-  /** The conversation at an offset, from the nearest keyframe; undefined if events are missing. */
-  private fold(at: number): Conversation | undefined {
-    const near = this.keyframes.before(at, this.timeline);
-    if (
-      !near ||
-      at - near.offset > (this.whole ? Number.POSITIVE_INFINITY : 2 * chunkSize) ||
-      !this.events.has(near.offset, at)
-    )
-      return undefined;
-    const c = near.conversation.clone();
-    const last = this.timeline.before("", at)?.offset ?? -1;
-    c.follow(this.timeline, at);
-    for (let offset = near.offset; offset < at; offset++) {
-      // Before the last jump, what is folded is not what was in force then.
-      if (offset % chunkSize === 0 && offset > near.offset && offset > last) this.keyframes.add(offset, c.clone());
-      const e = this.events.get(offset);
-      if (e) c.apply(e);
-    }
-    c.advance(at);
-    c.follow(undefined, 0); // what follows is in force until a jump says otherwise
-    return c;
   }
 
   // Playing
@@ -424,15 +314,15 @@ export class Deck {
     if (this.state.seeking || !this.current) return; // the clock waits for the events
     let time = this.state.timeMs + passed * this.state.speed;
     let { at } = this.state;
-    while (at < this.events.head) {
-      const e = this.events.get(at);
+    while (at < this.moments.head) {
+      const e = this.event(at);
       if (!e) {
         this.loadAhead(at);
         break;
       }
       const when = Date.parse(e.timestamp);
       if (when > time) {
-        if (!this.state.skipIdle || when - this.timeBefore(at, time) <= idleMs) break;
+        if (!this.state.skipIdle || when - this.moments.timeBefore(at, time) <= idleMs) break;
         time = when;
       }
       if (this.now() - now > frameBudgetMs) {
@@ -446,25 +336,20 @@ export class Deck {
       }
       this.current.apply(e);
     }
-    if (at === this.events.head) {
+    if (at === this.moments.head) {
       const running = this.current.snapshot().session.status === "running";
       this.set({ at, timeMs: time, playing: false, live: running && !this.finished });
       return;
     }
     this.set({ at, timeMs: time });
-    if (!this.events.has(at, at + chunkSize / 2)) void this.events.load(at, at + chunkSize).catch(() => undefined);
-  }
-
-  /** When the event before an offset was. */
-  private timeBefore(at: number, otherwise: number): number {
-    const e = this.events.get(at - 1);
-    return e ? Date.parse(e.timestamp) : otherwise;
+    if (!this.moments.has(at, at + chunkSize / 2))
+      void this.moments.loadEvents(at, at + chunkSize).catch(() => undefined);
   }
 
   private loadAhead(at: number): void {
     const asked = ++this.asked;
     this.set({ seeking: true });
-    this.events.load(at, at + chunkSize).then(
+    this.moments.loadEvents(at, at + chunkSize).then(
       () => asked === this.asked && this.set({ seeking: false }),
       (error) => asked === this.asked && this.set({ error, seeking: false, playing: false }),
     );
@@ -486,7 +371,7 @@ export class Deck {
     this.ticks++;
     if (this.state.playing) this.play();
     const c = this.current;
-    if (!this.whole) c?.trim(itemsKept);
+    if (!this.moments.whole) c?.trim(itemsKept);
     if (c && !this.state.seeking && (this.shown?.conversation !== c || this.shown.version !== c.version)) {
       const view = c.snapshot();
       this.state.view = { ...view, session: { ...view.session, id: this.id } };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { Deck } from "./deck";
 import { folded, rewound, start, texts, time, turns, World } from "./fake";
-import { Deck } from "./player";
 
 /** For tests with many events: machines differ. */
 const slow = 60_000;
