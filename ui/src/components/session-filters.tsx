@@ -48,24 +48,8 @@ export function SessionFilters({ filter, onChange }: Props) {
             <option key={n}>{n}</option>
           ))}
         </select>
-        <label className="flex items-center gap-1.5 text-[13px] text-muted">
-          From
-          <input
-            type="date"
-            className={field}
-            value={filter.from ?? ""}
-            onChange={(e) => set({ from: e.target.value || undefined })}
-          />
-        </label>
-        <label className="flex items-center gap-1.5 text-[13px] text-muted">
-          before
-          <input
-            type="date"
-            className={field}
-            value={filter.to ?? ""}
-            onChange={(e) => set({ to: e.target.value || undefined })}
-          />
-        </label>
+        <Day name="From" value={filter.from} onChange={(from) => set({ from })} />
+        <Day name="before" value={filter.to} onChange={(to) => set({ to })} />
         {any && (
           <Button look="ghost" icon="close" onClick={() => onChange({})}>
             Clear
@@ -73,6 +57,20 @@ export function SessionFilters({ filter, onChange }: Props) {
         )}
       </form>
     </search>
+  );
+}
+
+function Day({ name, value, onChange }: { name: string; value?: string; onChange: (day?: string) => void }) {
+  return (
+    <label className="flex items-center gap-1.5 text-[13px] text-muted">
+      {name}
+      <input
+        type="date"
+        className={field}
+        value={value ?? ""}
+        onChange={(e) => onChange(e.target.value || undefined)}
+      />
+    </label>
   );
 }
 

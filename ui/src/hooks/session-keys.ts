@@ -1,5 +1,5 @@
 import { useRef } from "react";
-import { speeds } from "@/components/transport/transport";
+import { speeds } from "@/components/transport/speed";
 import type { Deck, DeckState } from "@/data/deck";
 import type { Marker } from "@/fold/types";
 import { type Keys, useKeys } from "./keys";

@@ -4,15 +4,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { usePlaced } from "@/components/branches/placed";
 import { Partings } from "@/components/branches/switcher";
 import { Conversation } from "@/components/conversation/list";
-import {
-  invocationOf,
-  isFolded,
-  isJump,
-  marksOf,
-  type Row,
-  type RowActions,
-  rowsOf,
-} from "@/components/conversation/rows";
+import { invocationOf, isJump, type RowActions } from "@/components/conversation/rows";
 import { RawEvents } from "@/components/events/raw-events";
 import { useTape } from "@/components/places";
 import { Branches } from "@/components/session/branches";
@@ -22,13 +14,12 @@ import { FindBar } from "@/components/session/find-bar";
 import { useFindMarks } from "@/components/session/find-marks";
 import { SessionHeader } from "@/components/session/header";
 import { Panels } from "@/components/session/panels";
-import { hiddenBy, onlyThread, ThreadBar } from "@/components/session/part";
+import { ThreadBar } from "@/components/session/part";
 import { PeoplePanel } from "@/components/session/people";
 import { ThreadPanels } from "@/components/session/thread-panels";
 import { Toast } from "@/components/session/toast";
 import { isWide, ViewTabs } from "@/components/session/view-tabs";
 import { TerminalTab } from "@/components/terminal/tab";
-import { idleShare } from "@/components/transport/axis";
 import { Transport } from "@/components/transport/transport";
 import { ErrorBox, Loading, Notice } from "@/components/ui";
 import { api } from "@/data/api";
@@ -37,8 +28,10 @@ import { isAddressOf, useAtInUrl } from "@/hooks/at-in-url";
 import { useDeck } from "@/hooks/deck";
 import { useEarlier, withEarlier } from "@/hooks/earlier";
 import { useFind } from "@/hooks/find";
+import { useIdleCut } from "@/hooks/idle-cut";
 import { useKeys } from "@/hooks/keys";
 import { usePresence } from "@/hooks/people";
+import { useRows, useSelection } from "@/hooks/rows";
 import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";
 import { useThrottled } from "@/hooks/tick";
 import { useVerbs } from "@/hooks/verbs";
@@ -78,8 +71,7 @@ function Session({ id }: { id: string }) {
   const panel = search.panel ?? "tools";
   const [panelOpen, setPanelOpen] = useState(() => isWide() || (search.panel !== undefined && !search.pane));
   const [zen, setZen] = useZen();
-  const [cutChosen, setCut] = useState<boolean>();
-  const cut = cutChosen ?? idleShare(index?.duration_ms ?? 0, index?.gaps ?? []) > 0.5;
+  const [cut, setCut] = useIdleCut(index);
   const epoch = Date.parse(index?.first_at ?? "") || state.timeMs;
 
   const set = useCallback(
@@ -98,31 +90,14 @@ function Session({ id }: { id: string }) {
   const panes = search.pane ?? [];
   const jumps = index?.markers.filter(isJump).length ?? 0;
   const earlier = useEarlier(id, view, jumps);
-  const parts = useMemo(
-    () => view && onlyThread(withEarlier(view, earlier.parts), thread),
-    [view, earlier.parts, thread],
-  );
-  const marks = useMemo(() => marksOf(index?.markers ?? [], at, thread), [index, at, thread]);
-  const rows = useMemo(() => (parts ? rowsOf(parts, marks) : []), [parts, marks]);
+  const all = useMemo(() => view && withEarlier(view, earlier.parts), [view, earlier.parts]);
+  const { parts, rows, hidden } = useRows({ deck, view: all, index, at, thread });
   const placed = usePlaced(id, index, rows, at);
   // Only the newest of all can be undone on its own.
   const newest = index?.markers.findLast(isJump)?.offset;
-  const hidden = useMemo(() => hiddenBy(marks, deck), [marks, deck]);
-  const [selected, select] = useState<string>();
-  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
-  const toggle = useCallback((key: string) => {
-    setOpen((o) => {
-      const next = new Set(o);
-      if (!next.delete(key)) next.add(key);
-      return next;
-    });
-  }, []);
+  const { selected, select, open, toggle, chosen, show } = useSelection(rows);
 
-  const onRow = useCallback((row: Row) => {
-    select(row.key);
-    if (isFolded(row)) setOpen((o) => new Set(o).add(row.key));
-  }, []);
-  const find = useFind({ id, head: state.head, thread, rows, seeking: state.seeking, onSeek: deck.seek, onRow });
+  const find = useFind({ id, head: state.head, thread, rows, seeking: state.seeking, onSeek: deck.seek, onRow: show });
   const lines = useRef<HTMLDivElement>(null);
   useFindMarks(lines, find.open ? find.q : undefined, rows.find((r) => r.key === selected)?.offset);
 
@@ -148,12 +123,6 @@ function Session({ id }: { id: string }) {
     if (shown === "conversation") return find.start();
     document.getElementById("event-search")?.focus();
   };
-  const chosen = rows.find((r) => r.key === selected);
-  const walk = (by: number) => {
-    const i = rows.findIndex((r) => r.key === selected);
-    const to = i < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.max(0, Math.min(rows.length - 1, i + by));
-    select(rows[to]?.key);
-  };
   useGoKeys({
     c: () => set({ view: undefined }),
     e: () => set({ view: "events" }),
@@ -164,10 +133,6 @@ function Session({ id }: { id: string }) {
   usePlaybackKeys(deck, state);
   useTape({ index, head: state.head, seek: deck.seek, seekTime: deck.seekTime });
   useKeys({
-    a: () => setCut(!cut),
-    j: () => walk(1),
-    k: () => walk(-1),
-    Enter: () => (chosen && isFolded(chosen) ? toggle(chosen.key) : false),
     o: () => chosen && set({ view: "events" }),
     y: () => link(at),
     m: () => verbs.mark.mutate(at - 1),
@@ -346,11 +311,11 @@ function Session({ id }: { id: string }) {
       </div>
       <Transport deck={deck} state={state} cut={cut} onCut={setCut} />
       <Toast text={said} onGone={() => say("")} />
-      {dialog && (
+      {dialog && all && (
         <SessionDialog
           id={id}
           what={dialog}
-          view={withEarlier(view, earlier.parts)}
+          view={all}
           index={index}
           at={live ? undefined : at}
           onChange={setDialog}

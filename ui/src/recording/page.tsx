@@ -1,18 +1,19 @@
-import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { Conversation } from "@/components/conversation/list";
-import { isFolded, marksOf, type RowActions, rowsOf } from "@/components/conversation/rows";
+import type { RowActions } from "@/components/conversation/rows";
 import { RawEvents } from "@/components/events/raw-events";
 import { KeysHelp } from "@/components/keys-help";
 import { Panels } from "@/components/session/panels";
-import { hiddenBy, onlyThread, ThreadBar } from "@/components/session/part";
+import { ThreadBar } from "@/components/session/part";
 import { isWide, ViewTabs } from "@/components/session/view-tabs";
 import { letGo } from "@/components/shell-focus";
-import { idleShare } from "@/components/transport/axis";
 import { Transport } from "@/components/transport/transport";
 import { ErrorBox, Loading, Notice } from "@/components/ui";
-import { Deck } from "@/data/deck";
+import { useDeck } from "@/hooks/deck";
+import { useIdleCut } from "@/hooks/idle-cut";
 import { useKeys } from "@/hooks/keys";
 import type { RawFilter } from "@/hooks/raw-events";
+import { useRows, useSelection } from "@/hooks/rows";
 import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";
 import { SourceContext } from "@/hooks/source";
 import type { Panel } from "@/router/search";
@@ -59,13 +60,8 @@ const labels = { conversation: "Conversation", events: "Events" };
 function Player({ tape }: { tape: Tape }) {
   const { about } = tape;
   const { id } = about.session;
-  const deck = useMemo(() => new Deck(id, wantedAt(), deckOptions(tape)), [id, tape]);
-  const state = useSyncExternalStore(deck.subscribe, deck.get);
-  useEffect(() => {
-    deck.open();
-    return () => deck.close();
-  }, [deck]);
-
+  const options = useMemo(() => deckOptions(tape), [tape]);
+  const [deck, state] = useDeck(id, wantedAt(), options);
   const { view, at } = state;
   const [shown, show] = useState<Shown>("conversation");
   const [panel, setPanel] = useState<Panel>("tools");
@@ -73,36 +69,15 @@ function Player({ tape }: { tape: Tape }) {
   const [thread, setThread] = useState<string>();
   const [filter, setFilter] = useState<RawFilter>({});
   const [help, setHelp] = useState(false);
-  const [cutChosen, setCut] = useState<boolean>();
-  const cut = cutChosen ?? idleShare(about.index.duration_ms, about.index.gaps) > 0.5;
+  const [cut, setCut] = useIdleCut(about.index);
   const epoch = Date.parse(about.index.first_at ?? "") || state.timeMs;
-  const parts = useMemo(() => view && onlyThread(view, thread), [view, thread]);
-  const marks = useMemo(() => marksOf(about.index.markers, at, thread), [about, at, thread]);
-  const rows = useMemo(() => (parts ? rowsOf(parts, marks) : []), [parts, marks]);
-  const hidden = useMemo(() => hiddenBy(marks, deck), [marks, deck]);
-  const [selected, select] = useState<string>();
-  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
-  const toggle = useCallback((key: string) => {
-    setOpen((o) => {
-      const next = new Set(o);
-      if (!next.delete(key)) next.add(key);
-      return next;
-    });
-  }, []);
+  const { parts, rows, hidden } = useRows({ deck, view, index: about.index, at, thread });
+  const { selected, select, open, toggle, chosen } = useSelection(rows);
   const actions = useMemo<RowActions>(() => ({ onSeek: deck.seek, onUndo: () => {} }), [deck]);
 
-  const chosen = rows.find((r) => r.key === selected);
-  const walk = (by: number) => {
-    const i = rows.findIndex((r) => r.key === selected);
-    select(rows[i < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.max(0, Math.min(rows.length - 1, i + by))]?.key);
-  };
   useGoKeys({ c: () => show("conversation"), e: () => show("events") });
   usePlaybackKeys(deck, state);
   useKeys({
-    a: () => setCut(!cut),
-    j: () => walk(1),
-    k: () => walk(-1),
-    Enter: () => (chosen && isFolded(chosen) ? toggle(chosen.key) : false),
     o: () => chosen && show("events"),
     p: () => setPanelOpen((o) => !o),
     "/": () => document.getElementById("event-search")?.focus(),

@@ -13,20 +13,21 @@ import { nameOf } from "./tree";
 /** What the names get; where the page is narrow, the graph needs the room. */
 const labelWidths = { wide: 340, narrow: 180 };
 
-interface Props {
+export interface GraphProps {
   id: string;
   branches: Branch[];
   index?: ReplayIndex;
   /** The playhead; absent when it is live. */
   at?: number;
   onSeek: (at: number) => void;
+  /** Shows the conversation at a moment. */
   onOpen: (at: number) => void;
   onUndo: (marker: string) => void;
   busy: boolean;
 }
 
 /** The tree drawn: a lane for each branch, a node for each invocation. */
-export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }: Props) {
+export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }: GraphProps) {
   const navigate = useNavigate();
   const lanes = useMemo(() => lanesOf(branches, index), [branches, index]);
   const [opened, setOpened] = useState<ReadonlySet<number>>(new Set());

@@ -5,10 +5,11 @@ import { useDeck } from "@/hooks/deck";
 import { useKeys } from "@/hooks/keys";
 import { Mini } from "../conversation/mini";
 import { clock, plural } from "../format";
+import { Speed } from "../transport/speed";
 import { Button, ErrorBox, field, Loading } from "../ui";
 import { busyFrom, lengthOf, type Pace, stopsOf } from "./lockstep";
 
-const speeds = [0.5, 1, 2, 4, 8, 16];
+const fastest = 16;
 /** How long a turn is shown. */
 const turnMs = 1500;
 /** How often the two are moved. */
@@ -107,16 +108,7 @@ export function PlayBoth({ diff }: { diff: Diff }) {
             <option value="time">time</option>
           </select>
         </label>
-        <label className="flex items-center gap-1.5 text-muted">
-          Speed
-          <select className={`${field} h-7`} value={speed} onChange={(e) => setSpeed(Number(e.target.value))}>
-            {speeds.map((s) => (
-              <option key={s} value={s}>
-                {s}×
-              </option>
-            ))}
-          </select>
-        </label>
+        <Speed most={fastest} value={speed} onChange={setSpeed} />
       </div>
     </section>
   );

@@ -1,4 +1,5 @@
-import { useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useLayoutEffect, useMemo, useRef } from "react";
+import { useToggled } from "@/hooks/toggled";
 import { MessageBody, speakerOf } from "./message";
 import { type Parts, type Row, rowsOf } from "./rows";
 import { ToolBody } from "./tool";
@@ -23,13 +24,7 @@ export function Mini({ parts, label, from = 0, still, waiting, className = "" }:
   const rows = useMemo(() => rowsOf(parts, []).filter((r) => r.offset >= from && r.kind !== "gap"), [parts, from]);
   const scroller = useRef<HTMLElement>(null);
   const atEnd = useRef(true);
-  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
-  const toggle = (key: string) =>
-    setOpen((o) => {
-      const next = new Set(o);
-      if (!next.delete(key)) next.add(key);
-      return next;
-    });
+  const [open, toggle] = useToggled<string>();
   // biome-ignore lint/correctness/useExhaustiveDependencies: with each change of the rows
   useLayoutEffect(() => {
     const el = scroller.current;

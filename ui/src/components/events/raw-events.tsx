@@ -5,6 +5,7 @@ import type { Event } from "@/fold/types";
 import { fitting, type RawFilter, useRawEvents } from "@/hooks/raw-events";
 import { useSource } from "@/hooks/source";
 import { useSettled } from "@/hooks/tick";
+import { useToggled } from "@/hooks/toggled";
 import { plural } from "../format";
 import { Button, ErrorBox, field, Notice } from "../ui";
 import { CopyButton } from "./copy";
@@ -36,7 +37,7 @@ interface Props {
 export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter, onSeek }: Props) {
   const scroller = useRef<HTMLElement>(null);
   const [follow, setFollow] = useState(true);
-  const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
+  const [open, toggle] = useToggled<number>();
   const [range, setRange] = useState({ first: Math.max(0, at - 40), last: at + 40 });
   const filtered = Boolean(filter.channel || filter.type || filter.q);
   const [from, setFrom] = useState(0);
@@ -76,12 +77,6 @@ export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter,
     if (filtered && more && !busy && lastShown > list.count - 50) more();
   }, [filtered, busy, lastShown, list.count, head]);
 
-  const toggle = (offset: number) =>
-    setOpen((o) => {
-      const next = new Set(o);
-      if (!next.delete(offset)) next.add(offset);
-      return next;
-    });
   return (
     <div className="flex h-full min-w-0 flex-1 flex-col">
       <Filters filter={filter} onFilter={onFilter} />

@@ -1,29 +1,18 @@
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import type { Branch, ReplayIndex } from "@/fold/types";
+import type { Branch } from "@/fold/types";
 import { useBranches } from "@/hooks/branches";
-import { Graph } from "../branches/graph";
+import { Graph, type GraphProps } from "../branches/graph";
 import { nameOf, treeOf } from "../branches/tree";
 import { plural } from "../format";
 import { Icon } from "../icons";
 import { StatusChip } from "../status";
 import { Button, ErrorBox, Loading } from "../ui";
 
-interface Props {
-  id: string;
-  index?: ReplayIndex;
-  /** The playhead; absent when it is live. */
-  at?: number;
-  onSeek: (at: number) => void;
-  /** Shows the conversation at a moment. */
-  onOpen: (at: number) => void;
-  onUndo: (marker: string) => void;
-  busy: boolean;
-}
-
 /** The tree of conversations that share a beginning with this one. */
-export function Branches({ id, index, at, onSeek, onOpen, onUndo, busy }: Props) {
-  const found = useBranches(id, index);
+export function Branches(p: Omit<GraphProps, "branches">) {
+  const { id, onUndo, busy } = p;
+  const found = useBranches(id, p.index);
   const [asList, setAsList] = useState(false);
   if (found.isPending) return <Loading what="the branches" />;
   if (found.isError)
@@ -49,16 +38,7 @@ export function Branches({ id, index, at, onSeek, onOpen, onUndo, busy }: Props)
         <List branches={branches} id={id} onUndo={onUndo} busy={busy} />
       ) : (
         <div className="min-h-0 flex-1">
-          <Graph
-            id={id}
-            branches={branches}
-            index={index}
-            at={at}
-            onSeek={onSeek}
-            onOpen={onOpen}
-            onUndo={onUndo}
-            busy={busy}
-          />
+          <Graph {...p} branches={branches} />
         </div>
       )}
     </div>
@@ -68,7 +48,7 @@ export function Branches({ id, index, at, onSeek, onOpen, onUndo, busy }: Props)
 /** The server tells no more sessions of a family. */
 const most = 1000;
 
-function List({ branches, id, onUndo, busy }: { branches: Branch[] } & Pick<Props, "id" | "onUndo" | "busy">) {
+function List({ branches, id, onUndo, busy }: Pick<GraphProps, "branches" | "id" | "onUndo" | "busy">) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <section className="min-h-0 flex-1 overflow-auto p-4" aria-label="Branches" tabIndex={0}>

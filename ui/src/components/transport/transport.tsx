@@ -1,11 +1,10 @@
 import { useMemo } from "react";
 import type { Deck, DeckState } from "@/data/deck";
 import { clock } from "../format";
-import { Button, field, IconButton, Kbd } from "../ui";
+import { Button, IconButton, Kbd } from "../ui";
 import { axisOf, idleShare } from "./axis";
 import { SeekBar } from "./seek-bar";
-
-export const speeds = [0.5, 1, 2, 4, 8, 16, 32, 64];
+import { Speed } from "./speed";
 
 interface Props {
   deck: Deck;
@@ -55,20 +54,7 @@ export function Transport({ deck, state, cut, onCut, recording }: Props) {
         </span>
         {!live && !recording && <Behind state={state} to={to} onLive={deck.goLive} />}
         <div className="ml-auto flex items-center gap-3 text-[13px]">
-          <label className="flex items-center gap-1.5 text-muted">
-            Speed
-            <select
-              className={`${field} h-7`}
-              value={state.speed}
-              onChange={(e) => deck.setSpeed(Number(e.target.value))}
-            >
-              {speeds.map((s) => (
-                <option key={s} value={s}>
-                  {s}×
-                </option>
-              ))}
-            </select>
-          </label>
+          <Speed value={state.speed} onChange={deck.setSpeed} />
           <label className="flex items-center gap-1.5 text-muted">
             <input type="checkbox" checked={state.skipIdle} onChange={(e) => deck.setSkipIdle(e.target.checked)} /> Skip
             idle

@@ -1,0 +1,12 @@
+import { useState } from "react";
+import { idleShare } from "@/components/transport/axis";
+import type { ReplayIndex } from "@/fold/types";
+import { useKeys } from "./keys";
+
+/** Whether idle times get little room on the bar, with its key: by itself where more than half was idle. */
+export function useIdleCut(index: ReplayIndex | undefined): [cut: boolean, set: (cut: boolean) => void] {
+  const [chosen, set] = useState<boolean>();
+  const cut = chosen ?? idleShare(index?.duration_ms ?? 0, index?.gaps ?? []) > 0.5;
+  useKeys({ a: () => set(!cut) });
+  return [cut, set];
+}

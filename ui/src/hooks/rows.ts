@@ -1,0 +1,51 @@
+import { useCallback, useMemo, useState } from "react";
+import { isFolded, marksOf, type Parts, type Row, rowsOf } from "@/components/conversation/rows";
+import { hiddenBy, onlyThread } from "@/components/session/part";
+import type { Deck } from "@/data/deck";
+import type { ReplayIndex } from "@/fold/types";
+import { useKeys } from "./keys";
+import { useToggled } from "./toggled";
+
+interface Shown<V> {
+  deck: Deck;
+  /** What is at the playhead. */
+  view: V | undefined;
+  index: ReplayIndex | undefined;
+  at: number;
+  thread: string | undefined;
+}
+
+/** What of a session is shown at the playhead, of one thread or of all: its parts, and their rows. */
+export function useRows<V extends Parts>({ deck, view, index, at, thread }: Shown<V>) {
+  const parts = useMemo(() => view && onlyThread(view, thread), [view, thread]);
+  const marks = useMemo(() => marksOf(index?.markers ?? [], at, thread), [index, at, thread]);
+  const rows = useMemo(() => (parts ? rowsOf(parts, marks) : []), [parts, marks]);
+  const hidden = useMemo(() => hiddenBy(marks, deck), [marks, deck]);
+  return { parts, rows, hidden };
+}
+
+/** Which row is selected and which are unfolded, with the keys that walk among them. */
+export function useSelection(rows: Row[]) {
+  const [selected, select] = useState<string>();
+  const [open, toggle, unfold] = useToggled<string>();
+  const chosen = rows.find((r) => r.key === selected);
+  const walk = (by: number) => {
+    const i = rows.findIndex((r) => r.key === selected);
+    const to = i < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.max(0, Math.min(rows.length - 1, i + by));
+    select(rows[to]?.key);
+  };
+  useKeys({
+    j: () => walk(1),
+    k: () => walk(-1),
+    Enter: () => (chosen && isFolded(chosen) ? toggle(chosen.key) : false),
+  });
+  /** Selects a row, and unfolds it if it is folded. */
+  const show = useCallback(
+    (row: Row) => {
+      select(row.key);
+      if (isFolded(row)) unfold(row.key);
+    },
+    [unfold],
+  );
+  return { selected, select, open, toggle, chosen, show };
+}

@@ -1,0 +1,15 @@
+import { useCallback, useState } from "react";
+
+/** Things that are on or off, each by itself; in the beginning none is on. */
+export function useToggled<T>(): [on: ReadonlySet<T>, toggle: (item: T) => void, add: (item: T) => void] {
+  const [on, set] = useState<ReadonlySet<T>>(new Set());
+  const toggle = useCallback((item: T) => {
+    set((old) => {
+      const next = new Set(old);
+      if (!next.delete(item)) next.add(item);
+      return next;
+    });
+  }, []);
+  const add = useCallback((item: T) => set((old) => new Set(old).add(item)), []);
+  return [on, toggle, add];
+}
