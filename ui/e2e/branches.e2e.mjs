@@ -1,10 +1,6 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { Server, turn, until, visitor } from "./lab.mjs";
+import { faults, isAt, onPage, Server, said, turn, until, visitor } from "./lab.mjs";
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const said = (page) => page.getByRole("region", { name: "Conversation" });
 const graph = (page) => page.getByRole("tree", { name: /Graph of branches/ });
 
 /**
@@ -12,37 +8,15 @@ const graph = (page) => page.getByRole("tree", { name: /Graph of branches/ });
  * a fork after the second. A turn is six events.
  */
 async function family(check, path = "/s/s", options = {}) {
-  const server = await Server.start();
-  try {
+  const fill = async (server) => {
     await server.session({ id: "s", title: "The trunk", agent: "hello" });
     for (let i = 1; i <= 4; i++) await server.append("s", turn(`i${i}`, `question ${i}`, `answer ${i}`));
     await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i4" });
     await server.append("s", turn("i5", "question 4, better", "a better answer"));
     await server.call("POST", "/sessions/s/fork", { at: 13, id: "f", title: "The other way" });
     await server.append("f", turn("j1", "question of the fork", "answer of the fork"));
-    const v = await visitor(server, options);
-    await v.page.goto(server.url + path);
-    await check(v.page, server, v);
-    await v.end();
-  } finally {
-    await server.stop();
-  }
-}
-
-async function at(page, offset) {
-  const position = page.getByText(/^event [\d,]+ of [\d,]+$/);
-  await until(
-    async () => (await position.innerText()).startsWith(`event ${offset} of`),
-    `the playhead is at ${offset}`,
-    () => page.url(),
-  );
-}
-
-/** What axe has against what is on the page. */
-async function faults(page) {
-  await page.addScriptTag({ content: axe });
-  const { violations } = await page.evaluate(() => window.axe.run());
-  return violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(", ")}`);
+  };
+  await onPage(path, fill, check, options);
 }
 
 /** A turn with a tool call of some length, which leaves a state. */
@@ -71,8 +45,7 @@ function working(invocation, ask, answer, { output, state, tookMs }) {
 
 /** Two sessions that begin with the same turn and then part. */
 async function parted(check, path, options = {}) {
-  const server = await Server.start();
-  try {
+  const fill = async (server) => {
     await server.session({ id: "a", title: "One way" });
     await server.append("a", turn("i1", "the same question", "the same answer"));
     await server.call("POST", "/sessions/a/fork", { at: 7, id: "b", title: "Another way" });
@@ -88,13 +61,8 @@ async function parted(check, path, options = {}) {
       "b",
       working("b2", "stop the races", "Use a queue for it.", { output: "all tests pass", state: { queue: 1, n: 2 } }),
     );
-    const v = await visitor(server, options);
-    await v.page.goto(server.url + path);
-    await check(v.page, server, v);
-    await v.end();
-  } finally {
-    await server.stop();
-  }
+  };
+  await onPage(path, fill, check, options);
 }
 
 export const checks = {
@@ -125,7 +93,7 @@ export const checks = {
       await graph(page)
         .getByRole("treeitem", { name: /taken back/ })
         .click();
-      await at(page, 20);
+      await isAt(page, 20);
       await graph(page)
         .getByRole("treeitem", { name: /taken back.*the playhead is here/ })
         .waitFor();
@@ -187,7 +155,7 @@ export const checks = {
       await here.getByRole("button", { name: "Branch 1 of 2: The trunk" }).waitFor();
       await here.last().getByRole("button", { name: "Previous branch" }).click();
       await said(page).getByText("answer 4").waitFor();
-      await at(page, 25);
+      await isAt(page, 25);
       await here.getByRole("button", { name: "Branch 1 of 2: Taken back by a rewind" }).waitFor();
       await here.last().getByRole("button", { name: "Next branch" }).click();
       await said(page).getByText("a better answer").waitFor();

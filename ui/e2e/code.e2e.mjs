@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Server, turn, until, visitor } from "./lab.mjs";
+import { onPage, turn, until } from "./lab.mjs";
 
 /** How many letters of a kind are coloured in an element. */
 const coloured = (element, kind) =>
@@ -11,17 +11,11 @@ const coloured = (element, kind) =>
   }, kind);
 
 async function lab(events, check) {
-  const server = await Server.start();
-  try {
+  const fill = async (server) => {
     await server.session({ id: "s", title: "Code" });
     await server.append("s", events);
-    const v = await visitor(server);
-    await v.page.goto(`${server.url}/s/s`);
-    await check(v.page, server);
-    await v.end();
-  } finally {
-    await server.stop();
-  }
+  };
+  await onPage("/s/s", fill, check);
 }
 
 const colours = (element, kind, letters, ms = 30_000) =>

@@ -1,8 +1,7 @@
 // Finding in a session, going to a place, and the palette.
 import assert from "node:assert/strict";
-import { Server, turn, until, visitor } from "./lab.mjs";
+import { onPage, said, turn, until } from "./lab.mjs";
 
-const said = (page) => page.getByRole("region", { name: "Conversation" });
 const bar = (page) => page.getByRole("search", { name: "Find in the session" });
 const count = (page, text) => bar(page).getByText(text, { exact: true }).waitFor();
 /** What is marked as the one that was found. */
@@ -16,17 +15,11 @@ const focused = (page) =>
     .evaluate((el) => el === document.activeElement);
 
 async function lab(check, sessions) {
-  const server = await Server.start();
-  try {
+  const fill = async (server) => {
     await server.session({ id: "s", title: "A long talk" });
     await sessions(server);
-    const v = await visitor(server);
-    await v.page.goto(`${server.url}/s/s`);
-    await check(v.page, server);
-    await v.end();
-  } finally {
-    await server.stop();
-  }
+  };
+  await onPage("/s/s", fill, check);
 }
 
 /** Turns of 24 events, three of which speak of a heron. */

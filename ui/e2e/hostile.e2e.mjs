@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Server, turn, until, visitor } from "./lab.mjs";
+import { Server, triesAreStopped, turn, until, visitor } from "./lab.mjs";
 
 export const attacks = [
   "<script>window.pwned = 1</script><img src=x onerror='window.pwned=2'><svg onload='window.pwned=3'>",
@@ -80,26 +80,9 @@ export const checks = {
     const server = await hostileServer();
     try {
       const v = await visitor(server);
-      v.expected.push(/Content Security Policy/, /violates the following/);
       await v.page.goto(`${server.url}/s/s`);
       await v.page.getByText("<script>").first().waitFor();
-      const stopped = await v.page.evaluate(async () => {
-        const seen = [];
-        document.addEventListener("securitypolicyviolation", (e) => seen.push(e.effectiveDirective));
-        const script = document.createElement("script");
-        script.textContent = "window.pwned = 12";
-        document.body.append(script);
-        const div = document.createElement("div");
-        div.innerHTML = "<img src=https://evil.example/x.png onerror='window.pwned=13'>";
-        document.body.append(div);
-        await fetch("https://evil.example/").catch(() => undefined);
-        await new Promise((ok) => setTimeout(ok, 300));
-        return seen;
-      });
-      for (const directive of ["script-src-elem", "img-src", "connect-src"])
-        assert.ok(stopped.includes(directive), `${directive}: ${stopped}`);
-      await never(v.page);
-      v.wrong.splice(0, v.wrong.length, ...v.wrong.filter((w) => !w.startsWith("foreign request"))); // tried, and stopped
+      await triesAreStopped(v);
       await v.end();
     } finally {
       await server.stop();

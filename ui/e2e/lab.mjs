@@ -1,5 +1,6 @@
 // A real server, a real browser, and a promise that each check keeps: nothing
 // on the page fails, and nothing but our own server is asked for anything.
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -133,6 +134,28 @@ export async function visitor(server, options = {}) {
     if (wrong.length > 0) throw new Error(wrong.join("\n"));
   };
   return { page, context, wrong, expected, end };
+}
+
+/** Tries what would get past all care, a script, a style, an image and a request: the page's own policy stops them. */
+export async function triesAreStopped({ page, expected, wrong }) {
+  expected.push(/Content Security Policy/, /violates the following/);
+  const stopped = await page.evaluate(async () => {
+    const seen = [];
+    document.addEventListener("securitypolicyviolation", (e) => seen.push(e.effectiveDirective));
+    const script = document.createElement("script");
+    script.textContent = "window.pwned = 12";
+    document.body.append(script);
+    const div = document.createElement("div");
+    div.innerHTML = "<img src=https://evil.example/x.png onerror='window.pwned=13'><p style='color:red'>";
+    document.body.append(div);
+    await fetch("https://evil.example/").catch(() => undefined);
+    for (let n = 0; n < 200 && seen.length < 4; n++) await new Promise((ok) => setTimeout(ok, 50));
+    return seen;
+  });
+  for (const directive of ["script-src-elem", "style-src-attr", "img-src", "connect-src"])
+    assert.ok(stopped.includes(directive), `${directive}: ${stopped}`);
+  assert.equal(await page.evaluate(() => globalThis.pwned), undefined, "something has run");
+  wrong.splice(0, wrong.length, ...wrong.filter((w) => !w.startsWith("foreign request"))); // tried, and stopped
 }
 
 let axe;

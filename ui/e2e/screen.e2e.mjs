@@ -1,33 +1,16 @@
 import assert from "node:assert/strict";
-import { Server, turn, until, visitor } from "./lab.mjs";
-
-const said = (page) => page.getByRole("region", { name: "Conversation" });
-const position = (page) => page.getByText(/^event [\d,]+ of [\d,]+$/);
+import { isAt, onPage, Server, said, turn, until, visitor } from "./lab.mjs";
 
 /** A server with a session of two turns, and a page that shows it. */
 async function lab(check, path = "/s/s") {
-  const server = await Server.start();
-  try {
+  const talk = async (server) => {
     await server.session({ id: "s", title: "A talk", agent: "hello" });
     await server.append("s", [
       ...turn("i1", "first question", ["first ", "answer"]),
       ...turn("i2", "second question", "second answer"),
     ]);
-    const v = await visitor(server);
-    await v.page.goto(server.url + path);
-    await check(v.page, server, v);
-    await v.end();
-  } finally {
-    await server.stop();
-  }
-}
-
-async function at(page, offset) {
-  await until(
-    async () => (await position(page).innerText()).startsWith(`event ${offset} of`),
-    `the playhead is at ${offset}`,
-    () => "",
-  );
+  };
+  await onPage(path, talk, check);
 }
 
 export const checks = {
@@ -54,7 +37,7 @@ export const checks = {
     lab(async (page) => {
       await said(page).getByText("second answer").click();
       await page.keyboard.press("Home");
-      await at(page, 1);
+      await isAt(page, 1);
       for (const [key, offset] of [
         ["u", 2],
         ["u", 9],
@@ -66,16 +49,16 @@ export const checks = {
         ["]", 9],
       ]) {
         await page.keyboard.press(key);
-        await at(page, offset);
+        await isAt(page, offset);
       }
       await page.getByLabel("Skip idle").click();
       await page.keyboard.press("Home");
-      await at(page, 1);
+      await isAt(page, 1);
       await page.keyboard.press("L");
-      await at(page, 14);
+      await isAt(page, 14);
       await page.getByLabel("Message to the agent").fill("");
       await page.keyboard.type("u [ 0 Home");
-      await at(page, 14);
+      await isAt(page, 14);
       assert.equal(await page.getByLabel("Message to the agent").inputValue(), "u [ 0 Home");
       await page.keyboard.press("Escape");
       await page.keyboard.press("?");
@@ -86,10 +69,10 @@ export const checks = {
     lab(async (page, server) => {
       await said(page).getByText("second answer").waitFor();
       await page.keyboard.press("Home");
-      await at(page, 1);
+      await isAt(page, 1);
       await page.getByText("Playback (the agent is not called)").waitFor();
       await page.keyboard.press(" ");
-      await at(page, 14);
+      await isAt(page, 14);
       assert.equal((await server.call("GET", "/sessions/s")).head, 14);
     }),
 
@@ -163,9 +146,9 @@ export const checks = {
       await page.getByRole("tab", { name: "Branches" }).click();
       await page.getByRole("button", { name: "As a list" }).click();
       await page.getByRole("link", { name: /first question/ }).click();
-      await at(page, 2);
+      await isAt(page, 2);
       await page.goBack();
-      await at(page, 14);
+      await isAt(page, 14);
       await page.getByText("Sessions that share a beginning").waitFor();
       await page.goBack();
       await said(page).getByText("second answer").waitFor();

@@ -1,29 +1,20 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { recorded, Server, until, visitor } from "./lab.mjs";
+import { faults, onPage, recorded, until } from "./lab.mjs";
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const chart = (page) => page.getByRole("region", { name: "Sessions in time" });
 const hour = 3_600_000;
 
 /** A server with sessions of the last day, and a page that shows them in time. */
 async function day(check, { sessions, path = "/?view=time", ...options } = {}) {
-  const server = await Server.start();
-  try {
+  const fill = async (server) => {
     const lines = sessions ?? [
       ...recorded("one", "coder", 20 * hour, 2 * hour),
       ...recorded("two", "coder", 10 * hour, 2 * hour, true),
       ...recorded("three", "reviewer", 1 * hour, hour / 2),
     ];
     await server.call("POST", "/import?format=ndjson", `${lines.join("\n")}\n`, "application/x-ndjson");
-    const v = await visitor(server, options);
-    await v.page.goto(server.url + path);
-    await check(v.page, server, v);
-    await v.end();
-  } finally {
-    await server.stop();
-  }
+  };
+  await onPage(path, fill, check, options);
 }
 
 const range = (page) => {
@@ -147,12 +138,7 @@ export const checks = {
       await day(
         async (page) => {
           await chart(page).getByRole("link").first().waitFor();
-          await page.addScriptTag({ content: axe });
-          const { violations } = await page.evaluate(() => window.axe.run());
-          assert.deepEqual(
-            violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(", ")}`),
-            [],
-          );
+          assert.deepEqual(await faults(page), []);
         },
         { colorScheme, bypassCSP: true },
       );
