@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"runtime/debug"
 	"slices"
@@ -50,7 +51,27 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", o.readyz)
 	o.mountPages(mux)
-	return o.recovering(o.guarding(mux))
+	return o.recovering(o.guarding(o.routing(mux)))
+}
+
+// routing serves streams without mux, which would look for each append whether
+// a path with a slash more is mounted, too.
+func (o *Options) routing(mux http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isStream(r.URL) {
+			o.Durable.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// isStream reports whether the mux would give u to the door of streams as it is.
+// What is escaped in a way of its own, or has segments that the mux cleans away,
+// is left to it.
+func isStream(u *url.URL) bool {
+	return strings.HasPrefix(u.Path, "/v1/stream/") && u.RawPath == "" &&
+		!strings.Contains(u.Path, "//") && !strings.Contains(u.Path, "/.")
 }
 
 // mountPages mounts what people see: the screen, or a page that says what there is.
@@ -111,7 +132,7 @@ func (o *Options) guarding(next http.Handler) http.Handler {
 //
 //go:noinline
 func (o *Options) foreign(r *http.Request) error {
-	origin := r.Header.Get("Origin")
+	origin := first(r.Header["Origin"])
 	switch {
 	case !o.AnyHost && !isLoopbackHost(r.Host):
 		return tapedeck.Errorf(tapedeck.Forbidden, "this server does not answer to the name %q", r.Host).
@@ -119,10 +140,18 @@ func (o *Options) foreign(r *http.Request) error {
 	case origin != "" && !o.allowed(origin, r.Host):
 		return tapedeck.Errorf(tapedeck.Forbidden, "pages of %q may not call this server", origin).
 			WithHint("start it with --allow-origin %s if they should", origin)
-	case origin == "" && r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" && !slices.Contains(o.AllowOrigins, "*"):
+	case origin == "" && first(r.Header["Sec-Fetch-Site"]) == "cross-site" && first(r.Header["Sec-Fetch-Mode"]) != "navigate" && !slices.Contains(o.AllowOrigins, "*"):
 		return tapedeck.Errorf(tapedeck.Forbidden, "pages of another site may not load this")
 	}
 	return nil
+}
+
+// first returns the first value of a header, "" if there is none.
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
 }
 
 func (o *Options) allowed(origin, host string) bool {
@@ -141,8 +170,8 @@ func isLoopbackHost(host string) bool {
 	if strings.EqualFold(name, "localhost") || name == "" {
 		return true
 	}
-	ip := net.ParseIP(name)
-	return ip != nil && ip.IsLoopback()
+	ip, err := netip.ParseAddr(name)
+	return err == nil && ip.Zone() == "" && ip.IsLoopback()
 }
 
 // recovering turns a panic of a handler into a logged error. The response may

@@ -55,6 +55,35 @@ func TestDoorsAreMounted(t *testing.T) {
 	}
 }
 
+// TestStreamsAreRoutedAsByTheMux: most of them get to their door without it, and
+// that must not be seen, however a path is written.
+func TestStreamsAreRoutedAsByTheMux(t *testing.T) {
+	door := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("stream " + r.URL.EscapedPath())) })
+	mux := http.NewServeMux()
+	mux.Handle("/v1/stream", door)
+	mux.Handle("/v1/stream/", door)
+	h := handler(func(o *server.Options) { o.Durable = door })
+	for _, path := range []string{
+		"/v1/stream", "/v1/stream/", "/v1/stream/a", "/v1/stream/a/", "/v1/stream/a/b?c=//d", "/v1/stream/%C3%A4",
+		"/v1/stream//", "/v1/stream//a", "/v1/stream/a//b", "/v1/stream/a//", "//v1/stream/a",
+		"/v1/stream/.", "/v1/stream/..", "/v1/stream/./a", "/v1/stream/../a", "/v1/stream/a/.", "/v1/stream/a/..", "/v1/stream/a/../b?c=d",
+		"/v1/stream/.a", "/v1/stream/a/.b", "/v1/stream/a.", "/v1/stream/a../b",
+		"/v1/stream/%2e%2e/a", "/v1/stream/a%2Fb", "/v1/stream/%2F", "/v1/stream%2Fa", "/v1%2Fstream/a", "/%761/stream/a", "/v1/streams/a",
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			r := httptest.NewRequest(method, path, nil)
+			r.Host = "localhost"
+			want, got := httptest.NewRecorder(), httptest.NewRecorder()
+			mux.ServeHTTP(want, r)
+			h.ServeHTTP(got, r.Clone(t.Context()))
+			if got.Code != want.Code || got.Header().Get("Location") != want.Header().Get("Location") || want.Code == 200 && got.Body.String() != want.Body.String() {
+				t.Errorf("%s %s: %d %s %q, want %d %s %q", method, path, got.Code, got.Header().Get("Location"), got.Body,
+					want.Code, want.Header().Get("Location"), want.Body)
+			}
+		}
+	}
+}
+
 // TestForeignPagesAreKeptOut: the server is open to everyone on the loopback,
 // and so to every page in a browser there, unless it looks at who asks.
 func TestForeignPagesAreKeptOut(t *testing.T) {
@@ -77,6 +106,8 @@ func TestForeignPagesAreKeptOut(t *testing.T) {
 		{"a name that points here", nil, []string{"Host", "rebound.example:4747"}, 403},
 		{"localhost", nil, []string{"Host", "localhost:4747"}, 200},
 		{"IPv6", nil, []string{"Host", "[::1]:4747"}, 200},
+		{"IPv4 in IPv6", nil, []string{"Host", "[::ffff:127.0.0.1]:4747"}, 200},
+		{"an address of a zone", nil, []string{"Host", "[::1%lo]:4747"}, 403},
 		{"any name, when we listen for others", func(o *server.Options) { o.AnyHost = true }, []string{"Host", "tapedeck.example"}, 200},
 	} {
 		t.Run(c.name, func(t *testing.T) {
