@@ -131,10 +131,14 @@ await server.stop();
 async function shootTime() {
   const hour = 3_600_000;
   const other = await Server.start();
+  const tasks = ["Round the total", "Renew the index", "Fix the login", "Tidy the docs", "Speed up the import"];
   const lines = Array.from({ length: 40 }, (_, n) => {
     const took = (0.2 + Math.abs(Math.sin(n * 3)) * 1.6) * hour;
     const agent = ["coder", "reviewer", "release"][n % 3];
-    return recorded(`task-${n}`, agent, (22 - n * 0.5 + Math.sin(n * 7) * 0.5) * hour, took, n % 6 === 2);
+    const began = (22 - n * 0.5 + Math.sin(n * 7) * 0.5) * hour;
+    return recorded(`task-${n}`, agent, began, took, n % 6 === 2).map((line) =>
+      line.replaceAll(`Task task-${n}`, tasks[n % tasks.length]),
+    );
   });
   await other.call("POST", "/import?format=ndjson", `${lines.flat().join("\n")}\n`, "application/x-ndjson");
   await other.call("POST", "/sessions/task-39/fork", { id: "another", title: "Another way" });

@@ -51,6 +51,11 @@ function midnight(ms: number): number {
   return new Date(ms).setHours(0, 0, 0, 0);
 }
 
+/** 16 Nov 2026. */
+export function date(d: Date): string {
+  return d.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
+}
+
 export function timeOfDay(at: string): string {
   return new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
 }

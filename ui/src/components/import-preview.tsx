@@ -1,5 +1,5 @@
 import type { ImportPreview, PreviewedSession, Skipped } from "@/data/upload";
-import { plural } from "./format";
+import { date, plural, timeOfDay } from "./format";
 
 /** What an import would make. */
 export function PreviewTable({ preview: p }: { preview: ImportPreview }) {
@@ -68,10 +68,9 @@ function threadsOf({ threads = [] }: PreviewedSession): string {
 export function whenOf({ first_at, last_at }: PreviewedSession): string {
   if (!first_at || !last_at) return "now";
   const [from, to] = [new Date(first_at), new Date(last_at)];
-  const day = (d: Date) => d.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
-  const time = (d: Date) => d.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
-  if (day(from) !== day(to)) return `${day(from)} – ${day(to)}`;
-  return `${day(from)}, ${time(from)}${time(from) === time(to) ? "" : ` – ${time(to)}`}`;
+  if (date(from) !== date(to)) return `${date(from)} – ${date(to)}`;
+  const [begun, ended] = [timeOfDay(first_at), timeOfDay(last_at)];
+  return `${date(from)}, ${begun}${begun === ended ? "" : ` – ${ended}`}`;
 }
 
 const shown = 50;

@@ -36,7 +36,7 @@ export function SessionRow({ row: { session: s, depth }, selected, marked, onMar
         </span>
         <span className="block truncate text-xs text-muted">
           <span className="font-mono">{s.id}</span>
-          {s.parent && ` · ${s.copy ? "copy" : "fork"} of ${s.parent} at ${s.fork_at ?? 0}`}
+          {s.parent && ` · ${s.copy ? "copy" : "fork"}${depth > 0 ? "" : ` of ${s.parent}`} at ${s.fork_at ?? 0}`}
         </span>
       </Link>
       <span className="hidden w-24 truncate text-[13px] text-muted lg:block">{s.agent}</span>

@@ -1,4 +1,4 @@
-import { dollars, plural, short } from "@/components/format";
+import { date, dollars, plural, short, timeOfDay } from "@/components/format";
 import { StatusChip } from "@/components/status";
 import { IconButton } from "@/components/ui";
 import type { SessionInfo } from "@/fold/types";
@@ -61,7 +61,5 @@ export function rangeOf({ from, to, view }: About): string {
 
 function whenOf(at: string): string {
   const time = new Date(at);
-  return Number.isNaN(time.getTime())
-    ? at
-    : time.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  return Number.isNaN(time.getTime()) ? at : `${date(time)}, ${timeOfDay(at)}`;
 }

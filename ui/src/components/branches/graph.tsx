@@ -11,7 +11,7 @@ import { draw, type Lane, lanesOf, type Spot } from "./layout";
 import { nameOf } from "./tree";
 
 /** What the names get; where the page is narrow, the graph needs the room. */
-const labelWidths = { wide: 340, narrow: 180 };
+const labelWidths = { wide: 440, middle: 340, narrow: 180 };
 
 export interface GraphProps {
   id: string;
@@ -35,7 +35,7 @@ export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }:
   const [selected, select] = useState<string>();
   const [fork, setFork] = useState<{ id: string; title?: string; at: number }>();
   const scroller = useRef<HTMLElement>(null);
-  const labelWidth = useMedia("(min-width: 40rem)") ? labelWidths.wide : labelWidths.narrow;
+  const labelWidth = useLabelWidth();
   const rows = useVirtualizer({
     count: lanes.length,
     getScrollElement: () => scroller.current,
@@ -191,6 +191,12 @@ export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }:
       )}
     </div>
   );
+}
+
+function useLabelWidth(): number {
+  const wide = useMedia("(min-width: 64rem)");
+  const middle = useMedia("(min-width: 40rem)");
+  return wide ? labelWidths.wide : middle ? labelWidths.middle : labelWidths.narrow;
 }
 
 const domId = (row: number, n: number) => `branch-${row}-${n}`;

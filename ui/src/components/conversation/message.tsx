@@ -16,7 +16,7 @@ const roles: Record<string, string> = {
 };
 
 /** Who says it, for people. */
-export function speakerOf(m: Message): string {
+export function speakerOf(m: Pick<Message, "role" | "name" | "actor">): string {
   const name = m.name ?? (m.role === "assistant" ? m.actor?.replace(/^agent:/, "") : undefined);
   return name || roles[m.role] || m.role;
 }

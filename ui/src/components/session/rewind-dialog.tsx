@@ -48,8 +48,7 @@ export function RewindDialog({ id, invocation, first, view: now, onClose, onDone
         <dl className="grid grid-cols-[5rem_1fr] gap-y-1">
           <dt className="text-muted">Hides</dt>
           <dd>
-            {plural(shown.turns, "turn")}, {plural(shown.messages, "message")}, {plural(shown.calls, "tool call")} (from
-            offset {shown.first}). The log keeps them, and Undo brings them back.
+            {countsOf(shown)} (from offset {shown.first}). The log keeps them, and Undo brings them back.
           </dd>
           <dt className="text-muted">Files</dt>
           <dd>
@@ -121,6 +120,16 @@ function StateChange({ id, first, now }: { id: string; first: number; now?: Json
       </dd>
     </>
   );
+}
+
+function countsOf({ turns, messages, calls }: { turns: number; messages: number; calls: number }): string {
+  const counts: [n: number, what: string][] = [
+    [turns, "turn"],
+    [messages, "message"],
+    [calls, "tool call"],
+  ];
+  const some = counts.filter(([n]) => n > 0);
+  return some.map(([n, what]) => plural(n, what)).join(", ") || "No message";
 }
 
 /** The members of two states that are not the same. */

@@ -87,7 +87,8 @@ function bar(g: Paper, b: Bar, left: number, width: number, top: number, p: Pict
   ctx.fillRect(from, top, 3, height);
   errors(g, b, left, width, top, p.indexes.get(b.session.id));
   if (to - from > 24) {
-    const text = to - from > 56 ? `${markOf(status)} ${b.session.title || b.session.id}` : markOf(status);
+    const words = to - from > 56 ? `${markOf(status)} ${b.session.title || b.session.id}` : markOf(status);
+    const text = fitted(ctx, words, to - from - 14);
     const wide = Math.min(to - from - 8, ctx.measureText(text).width + 6);
     ctx.fillStyle = colour(fill);
     ctx.fillRect(from + 5, top + 2, wide, height - 4);
@@ -108,6 +109,14 @@ function bar(g: Paper, b: Bar, left: number, width: number, top: number, p: Pict
   ctx.beginPath();
   ctx.roundRect(from - 2, top - 2, to - from + 4, height + 4, 5);
   ctx.stroke();
+}
+
+/** As much of a text as has room, about. */
+function fitted(ctx: CanvasRenderingContext2D, text: string, width: number): string {
+  const whole = ctx.measureText(text).width;
+  if (whole <= width) return text;
+  const letters = Math.floor((text.length * width) / whole) - 1;
+  return `${text.slice(0, Math.max(1, letters)).trimEnd()}…`;
 }
 
 function hatch(g: Paper, from: number, to: number, top: number, height: number, line: string): void {
