@@ -281,6 +281,32 @@ export const checks = {
       await until(async () => (await panel.count()) === 0, "it is closed");
     }, "/s/s?panel=threads"),
 
+  "what a sub-agent asks is answered in the panel of its thread": () =>
+    family(async (page, server) => {
+      const main = (type, data) => ({ type, invocation: "m1", data });
+      const sub = (type, data) => ({ type, invocation: "t1", thread: "sub", data });
+      const options = [
+        { id: "yes", name: "Yes", kind: "allow_once" },
+        { id: "no", name: "No" },
+      ];
+      await server.append("s", [
+        main("RUN_STARTED", { threadId: "main", runId: "m1" }),
+        sub("RUN_STARTED", { threadId: "sub", runId: "t1", parentRunId: "m1" }),
+        sub("permission.requested", { id: "ask_1", message: "May I look?", options }),
+      ]);
+      const panel = page.getByRole("complementary", { name: "Thread sub" });
+      await panel.getByText("May I look?").waitFor();
+      const whole = page.getByRole("region", { name: "Conversation", exact: true });
+      assert.equal(await whole.getByText("May I look?").count(), 0, "it is the sub-agent's own");
+      await panel.getByRole("button", { name: "Yes" }).click();
+      await panel.getByText(/Answered: Yes/).waitFor();
+      const { events } = await server.call("GET", "/sessions/s/events?type=permission.answered");
+      assert.deepEqual(
+        events.map(({ thread, invocation, data }) => [thread, invocation, data.id, data.option]),
+        [["sub", "t1", "ask_1", "yes"]],
+      );
+    }, "/s/s?pane=sub"),
+
   "two hundred branches and a thousand turns are few elements": async () => {
     const server = await Server.start();
     await server.session({ id: "s", title: "Long" });

@@ -104,6 +104,7 @@ function Session({ id }: { id: string }) {
   const verbs = useVerbs(id, live, index?.invocations[0]?.invocation, say, onRewind);
   const { link, rewind, noRewind } = verbs;
   const undoMutate = verbs.undo.mutate;
+  const answer = useCallback((p: Permission, option?: string) => api.answer(id, p, option), [id]);
   const actions = useMemo<RowActions>(
     () => ({
       onRewind: rewind,
@@ -113,9 +114,9 @@ function Session({ id }: { id: string }) {
       onLink: link,
       onSeek: (offset) => deck.seek(offset),
       onUndo: () => undoMutate(undefined),
-      onAnswer: (p: Permission, option) => api.answer(id, p, option),
+      onAnswer: answer,
     }),
-    [deck, id, link, undoMutate, rewind, noRewind, navigate],
+    [deck, id, link, undoMutate, rewind, noRewind, navigate, answer],
   );
 
   const lookFor = () => {
@@ -286,6 +287,7 @@ function Session({ id }: { id: string }) {
             live={live}
             onClose={(t) => set({ pane: panes.filter((p) => p !== t) })}
             onClear={live ? (t) => verbs.clear.mutate(t) : undefined}
+            onAnswer={answer}
           />
         )}
         {panelOpen && !zen && shown === "conversation" && parts && (

@@ -1,7 +1,8 @@
 import { useLayoutEffect, useMemo, useRef } from "react";
 import { useToggled } from "@/hooks/toggled";
+import { Ask } from "./ask";
 import { MessageBody, speakerOf } from "./message";
-import { type Parts, type Row, rowsOf } from "./rows";
+import { type Parts, type Row, type RowActions, rowsOf } from "./rows";
 import { ToolBody } from "./tool";
 
 interface Props {
@@ -13,14 +14,16 @@ interface Props {
   still?: boolean;
   /** A run goes on of which there is no word yet. */
   waiting?: boolean;
+  /** What the agent asks cannot be answered without it. */
+  onAnswer?: RowActions["onAnswer"];
   className?: string;
 }
 
 /** The newest rows are here; who wants more opens the session. */
 const most = 80;
 
-/** A conversation in little: what was said and done, and nothing to do with it. */
-export function Mini({ parts, label, from = 0, still, waiting, className = "" }: Props) {
+/** A conversation in little: what was said and done, and what the agent asks. */
+export function Mini({ parts, label, from = 0, still, waiting, onAnswer, className = "" }: Props) {
   const rows = useMemo(() => rowsOf(parts, []).filter((r) => r.offset >= from && r.kind !== "gap"), [parts, from]);
   const scroller = useRef<HTMLElement>(null);
   const atEnd = useRef(true);
@@ -46,7 +49,7 @@ export function Mini({ parts, label, from = 0, still, waiting, className = "" }:
       <ol className="flex flex-col gap-2">
         {rows.slice(-most).map((r) => (
           <li key={r.key}>
-            <MiniRow row={r} open={open.has(r.key)} onToggle={() => toggle(r.key)} />
+            <MiniRow row={r} open={open.has(r.key)} onToggle={() => toggle(r.key)} onAnswer={onAnswer} />
           </li>
         ))}
       </ol>
@@ -62,7 +65,13 @@ const ends: Record<string, string> = {
   interrupted: "‖ Run interrupted",
 };
 
-function MiniRow({ row, open, onToggle }: { row: Row; open: boolean; onToggle: () => void }) {
+interface RowProps extends Pick<Props, "onAnswer"> {
+  row: Row;
+  open: boolean;
+  onToggle: () => void;
+}
+
+function MiniRow({ row, open, onToggle, onAnswer }: RowProps) {
   switch (row.kind) {
     case "message":
       return (
@@ -76,7 +85,7 @@ function MiniRow({ row, open, onToggle }: { row: Row; open: boolean; onToggle: (
     case "tool":
       return <ToolBody call={row.call} open={open} onToggle={onToggle} />;
     case "ask":
-      return <p className="text-muted">The agent asks: {row.permission.message ?? "may I?"}</p>;
+      return <Ask permission={row.permission} onAnswer={onAnswer} />;
     case "end":
       return (
         <p className={`text-center text-xs ${row.run.status === "failed" ? "text-bad" : "text-muted"}`}>

@@ -3,6 +3,7 @@ import { useMemo } from "react";
 import { api } from "@/data/api";
 import type { Snapshot } from "@/fold/types";
 import { Mini } from "../conversation/mini";
+import type { RowActions } from "../conversation/rows";
 import { StatusChip } from "../status";
 import { Button, IconButton } from "../ui";
 import { onlyThread } from "./part";
@@ -16,6 +17,7 @@ interface Props {
   live: boolean;
   onClose: (thread: string) => void;
   onClear?: (thread: string) => void;
+  onAnswer: RowActions["onAnswer"];
 }
 
 /** A panel for each of some threads, beside the conversation; on a narrow screen over it. */
@@ -29,13 +31,18 @@ export function ThreadPanels({ names, ...rest }: Props) {
   );
 }
 
-function ThreadPanel({ id, name, view, jumps, live, onClose, onClear }: Omit<Props, "names"> & { name: string }) {
+interface PanelProps extends Omit<Props, "names"> {
+  name: string;
+}
+
+function ThreadPanel({ id, name, view, jumps, live, onClose, onClear, onAnswer }: PanelProps) {
   const older = useOlder(id, name, view, jumps);
   const parts = useMemo(() => joined(older, onlyThread(view, name)), [older, view, name]);
   const thread = view.threads.find((t) => t.name === name);
   const working = live && thread?.status === "running";
   const typing = [...parts.messages, ...parts.tool_calls].some((i) => i.status === "running");
-  const nothing = parts.messages.length + parts.tool_calls.length === 0;
+  const asks = parts.permissions?.some((p) => p.status === "open");
+  const nothing = parts.messages.length + parts.tool_calls.length + (parts.permissions?.length ?? 0) === 0;
   return (
     <aside
       aria-label={`Thread ${name}`}
@@ -60,7 +67,8 @@ function ThreadPanel({ id, name, view, jumps, live, onClose, onClear }: Omit<Pro
           parts={parts}
           label={`Conversation in ${name}`}
           still={!live}
-          waiting={working && !typing}
+          waiting={working && !typing && !asks}
+          onAnswer={onAnswer}
           className="min-h-0 flex-1"
         />
       )}
