@@ -139,7 +139,7 @@ func (w *writer) extend(st *state, drafts []tapedeck.Draft, events []tapedeck.Ev
 			return err
 		}
 		w.pos++
-		st.records = append(st.records, r)
+		st.records, st.pos = append(st.records, r), append(st.pos, w.pos)
 	}
 	for i := range events {
 		e := events[i]

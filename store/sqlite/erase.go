@@ -94,28 +94,32 @@ func (t *erasing) append(w *writer, st *state) error {
 }
 
 const (
-	sqlSome    = `SELECT offset, CAST(event AS BLOB) FROM events WHERE session = ? AND offset >= ? AND offset < ? ORDER BY offset LIMIT 500`
-	sqlReplace = `UPDATE events SET event = CAST(? AS TEXT) WHERE session = ? AND offset = ?`
+	sqlReplace = `UPDATE events SET event = CAST(? AS TEXT) WHERE pos = ?`
 	sqlSharers = `SELECT DISTINCT s.id FROM lineage l JOIN sessions s ON s.gen = l.session
 	WHERE l.ancestor = ? AND l.from_offset < ? AND l.to_offset > ? AND s.deleted IS NULL ORDER BY s.gen`
 )
 
 // blank takes the payload from a range of the records that st holds itself.
 func (w *writer) blank(st *state, r tapedeck.OffsetRange) error {
-	for next := r.From; next < r.To; {
-		var some []tapedeck.Record
-		err := w.conn.query(func(row []driver.Value) error {
-			data, _ := row[1].([]byte)
-			some = append(some, tapedeck.Record{Offset: integer(row[0]), Data: data})
-			return nil
-		}, sqlSome, st.Gen, next, r.To)
+	for from := r.From; from < r.To; from += window {
+		to := min(r.To, from+window)
+		pos, err := w.store.trails.locate(w.conn, st.Gen, from, to)
 		if err != nil {
 			return err
 		}
-		if len(some) == 0 {
+		var found []tapedeck.Record
+		err = fetch(w.conn, st.Gen, pos, func(row []driver.Value) error {
+			data, _ := row[1].([]byte)
+			found = append(found, tapedeck.Record{Offset: integer(row[0]), Data: data})
+			return nil
+		})
+		switch {
+		case err != nil:
+			return err
+		case len(found) != len(pos):
 			return errHole
 		}
-		for _, rec := range some {
+		for i, rec := range found {
 			b, err := rec.Erase()
 			if err != nil {
 				return err
@@ -123,11 +127,10 @@ func (w *writer) blank(st *state, r tapedeck.OffsetRange) error {
 			if bytes.Equal(b.Data, rec.Data) {
 				continue
 			}
-			if err := w.conn.exec(sqlReplace, b.Data, st.Gen, b.Offset); err != nil {
+			if err := w.conn.exec(sqlReplace, b.Data, pos[i]); err != nil {
 				return err
 			}
 		}
-		next = some[len(some)-1].Offset + 1
 	}
 	return nil
 }

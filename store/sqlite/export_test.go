@@ -2,8 +2,12 @@ package sqlite
 
 import (
 	"context"
+	"path/filepath"
 	"runtime"
 )
+
+// Dir is the data folder.
+func (s *Store) Dir() string { return filepath.Dir(s.file) }
 
 // WaitQueued waits until n requests wait for the writer.
 func (s *Store) WaitQueued(n int) {
@@ -28,6 +32,13 @@ func (s *Store) Number(query string) (n int64, err error) {
 	return n, err
 }
 
+// KeepFresh says of how many events the positions are kept in memory only.
+func (s *Store) KeepFresh(n int) {
+	s.writer.turn.Lock()
+	defer s.writer.turn.Unlock()
+	s.writer.maxFresh = n
+}
+
 // SkipCleaning makes the next cleaning fail.
 func (s *Store) SkipCleaning() { s.skipCleaning = true }
 
@@ -45,4 +56,11 @@ func (s *Store) WaitClean() {
 func (s *Store) WaitIdle() {
 	s.writer.turn.Lock()
 	s.writer.turn.Unlock() //nolint:staticcheck // nothing is to be done in between
+}
+
+// StartLogOver empties the write-ahead log.
+func (s *Store) StartLogOver() {
+	s.writer.turn.Lock()
+	defer s.writer.turn.Unlock()
+	s.writer.truncateLog()
 }

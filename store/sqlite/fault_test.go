@@ -153,15 +153,16 @@ func TestCancelWhileQueued(t *testing.T) {
 	}
 }
 
-// TestOneSpoilsNoOther has a session in the group whose rows are not as the
-// store left them. Only the appends to it fail.
+// TestOneSpoilsNoOther has a session in the group whose events the database
+// refuses. Only the appends to it fail.
 func TestOneSpoilsNoOther(t *testing.T) {
 	dir, g := t.TempDir(), newGate()
 	s := open(t, dir, sqlite.Options{Commit: g.commit})
 	for _, id := range []string{"bad", "a", "b"} {
 		create(t, s, id)
 	}
-	tamper(t, filepath.Join(dir, "tapedeck.db"), "INSERT INTO events (pos, session, offset, event) SELECT 1000, gen, 1, '{}' FROM sessions WHERE id = 'bad'")
+	tamper(t, filepath.Join(dir, "tapedeck.db"), `CREATE TRIGGER bad BEFORE INSERT ON events
+	WHEN NEW.session = (SELECT gen FROM sessions WHERE id = 'bad') AND NEW.offset > 0 BEGIN SELECT RAISE(ABORT, 'bad'); END`)
 	for range 3 {
 		g.hold(func() { add(t, s, "b", 1) })
 		var wg sync.WaitGroup

@@ -113,7 +113,7 @@ func TestReadersCannotWrite(t *testing.T) {
 			return nil
 		})
 	}
-	if n, err := s.writer.conn.number("SELECT count(*) FROM facts"); err != nil || n != 2 {
+	if n, err := s.writer.conn.number("SELECT count(*) FROM facts"); err != nil || n != 3 {
 		t.Errorf("%d facts are left (%v)", n, err)
 	}
 }

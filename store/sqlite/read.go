@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"slices"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -113,13 +114,8 @@ type pager struct {
 	full    bool
 }
 
-const (
-	sqlForwards  = `SELECT offset, CAST(event AS BLOB) FROM events WHERE session = ? AND offset >= ? AND offset < ? ORDER BY offset`
-	sqlBackwards = `SELECT offset, CAST(event AS BLOB) FROM events WHERE session = ? AND offset >= ? AND offset < ? ORDER BY offset DESC`
-)
-
-// read makes one plain range query for every span that the page needs. A join
-// over lineage in SQL would sort the whole history first.
+// read looks up every span that the page needs by itself. A join over lineage in
+// SQL would sort the whole history first.
 func (p *pager) read(s *Store, v *view) error {
 	from, to := p.From, v.Head
 	if p.Reverse {
@@ -146,7 +142,7 @@ func (p *pager) read(s *Store, v *view) error {
 			if span.from = max(span.from, from); span.from >= span.to || p.full {
 				continue
 			}
-			if err := p.readSpan(c, span); err != nil {
+			if err := p.readSpan(s, c, span); err != nil {
 				return err
 			}
 		}
@@ -154,16 +150,43 @@ func (p *pager) read(s *Store, v *view) error {
 	})
 }
 
-func (p *pager) readSpan(c *conn, s span) error {
-	query, end := sqlForwards, s.to
+// readSpan looks up some events at a time.
+func (p *pager) readSpan(s *Store, c *conn, span span) error {
+	for part := span; span.from < span.to && !p.full; {
+		if p.Reverse {
+			part.from, part.to = max(span.from, span.to-window), span.to
+			span.to = part.from
+		} else {
+			part.from, part.to = span.from, min(span.to, span.from+window)
+			span.from = part.to
+		}
+		if err := p.readPart(s, c, part); err != nil {
+			return err
+		}
+		if err := p.ctx.Err(); err != nil { // a page may be asked for that is very large
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pager) readPart(s *Store, c *conn, part span) error {
+	pos, err := s.trails.locate(c, part.gen, part.from, part.to)
+	if err != nil {
+		return err
+	}
+	end := part.to
 	if p.Reverse {
-		query, end = sqlBackwards, s.from
+		end = part.from
+		slices.Reverse(pos)
 	}
-	err := c.query(p.row, query, s.gen, s.from, s.to)
-	if err == nil && !p.full && p.next != end {
-		err = errHole
+	if err := fetch(c, part.gen, pos, p.row); err != nil {
+		return err
 	}
-	return err
+	if !p.full && p.next != end {
+		return errHole
+	}
+	return nil
 }
 
 // row takes one record, unless the page is full.
@@ -184,9 +207,6 @@ func (p *pager) row(row []driver.Value) error {
 	p.next = offset
 	if !p.Reverse {
 		p.next++
-	}
-	if len(p.records)%256 == 0 { // a page may be asked for that is very large
-		return p.ctx.Err()
 	}
 	return nil
 }

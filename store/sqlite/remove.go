@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
@@ -82,9 +83,10 @@ const (
 	sqlPurge          = `INSERT INTO purges (session) VALUES (?)`
 	sqlPurges         = `SELECT session FROM purges`
 	sqlPurged         = `DELETE FROM purges WHERE session = ?`
-	sqlPurgeEvents    = `DELETE FROM events WHERE session = ?1 AND offset < (SELECT min(offset) FROM events WHERE session = ?1) + ?2`
+	sqlPurgeEvents    = `DELETE FROM events WHERE session = ?1 AND pos IN (SELECT value FROM json_each((SELECT pos FROM places WHERE session = ?1 ORDER BY first LIMIT 1)))`
+	sqlPurgePlaces    = `DELETE FROM places WHERE rowid = (SELECT rowid FROM places WHERE session = ? ORDER BY first LIMIT 1)`
 	sqlPurgeProducers = `DELETE FROM producers WHERE session = ?1 AND id IN (SELECT id FROM producers WHERE session = ?1 LIMIT ?2)`
-	sqlHasEvents      = `SELECT EXISTS (SELECT 1 FROM events WHERE session = ?1) OR EXISTS (SELECT 1 FROM producers WHERE session = ?1)`
+	sqlHasEvents      = `SELECT EXISTS (SELECT 1 FROM places WHERE session = ?1) OR EXISTS (SELECT 1 FROM producers WHERE session = ?1)`
 	sqlHighWater      = `UPDATE facts SET value = ? WHERE name = 'pos'`
 )
 
@@ -138,11 +140,13 @@ func (w *writer) erase(st *state) error {
 	return nil
 }
 
-// purgeRows is how many rows are removed in one transaction, and purgeEvery
-// after how many groups one such transaction is put in while there are groups.
+// purgeRows is how many rows are removed in one transaction, purgePlaces of how
+// many rows of places the events are, and purgeEvery after how many groups one such
+// transaction is put in while there are groups.
 const (
-	purgeRows  = 500
-	purgeEvery = 8
+	purgeRows   = 500
+	purgePlaces = 2
+	purgeEvery  = 8
 )
 
 // A purge removes the events of deleted sessions, bit by bit.
@@ -193,8 +197,13 @@ func (t *purging) do(w *writer) error {
 	if err := w.conn.exec(sqlHighWater, w.pos); err != nil {
 		return err
 	}
-	if err := w.conn.exec(sqlPurgeEvents, t.gen, int64(purgeRows)); err != nil {
+	if err := w.place(w.store.trails.of[t.gen]); err != nil {
 		return err
+	}
+	for range purgePlaces {
+		if err := errors.Join(w.conn.exec(sqlPurgeEvents, t.gen), w.conn.exec(sqlPurgePlaces, t.gen)); err != nil {
+			return err
+		}
 	}
 	if err := w.conn.exec(sqlPurgeProducers, t.gen, int64(purgeRows)); err != nil {
 		return err

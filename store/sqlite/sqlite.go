@@ -71,6 +71,7 @@ type Store struct {
 	readers   *pool
 	writer    *writer
 	deadlines *deadlines
+	trails    *trails
 	index     sync.Map // of *state by id: the sessions that were written to lately
 
 	search atomic.Pointer[Index] // nil until it is opened

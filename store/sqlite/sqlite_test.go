@@ -21,16 +21,17 @@ func open(t testing.TB, dir string, o sqlite.Options) *sqlite.Store {
 }
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, suite(sqlite.Options{}))
+	storetest.Run(t, suite(sqlite.Options{}, 8192))
 }
 
 // TestStoreWithoutMemory runs the suite with a store that forgets the state of
-// every session after every commit, so that all comes from the database.
+// every session after every commit, and almost at once where events are, so that
+// all comes from the database.
 func TestStoreWithoutMemory(t *testing.T) {
-	storetest.Run(t, suite(sqlite.Options{HotSessions: 1, Readers: 1}))
+	storetest.Run(t, suite(sqlite.Options{HotSessions: 1, Readers: 1}, 3))
 }
 
-func suite(o sqlite.Options) func(testing.TB) storetest.Store {
+func suite(o sqlite.Options, fresh int) func(testing.TB) storetest.Store {
 	return func(t testing.TB) storetest.Store {
 		dir, clock, o := t.TempDir(), storetest.NewClock(), o
 		var fail atomic.Bool
@@ -42,6 +43,7 @@ func suite(o sqlite.Options) func(testing.TB) storetest.Store {
 			return commit()
 		}
 		s := open(t, dir, o)
+		s.KeepFresh(fresh)
 		return storetest.Store{
 			Store: s,
 			Clock: clock,
@@ -50,6 +52,7 @@ func suite(o sqlite.Options) func(testing.TB) storetest.Store {
 					t.Fatal(err)
 				}
 				s = open(t, dir, o)
+				s.KeepFresh(fresh)
 				return s
 			},
 			FailCommits: fail.Store,

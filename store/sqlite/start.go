@@ -3,7 +3,7 @@ package sqlite
 import "database/sql/driver"
 
 func newWriter(s *Store) *writer {
-	return &writer{store: s, queue: newQueue(), cache: newCache(s.options.HotSessions), ended: make(chan struct{}), maxLog: maxLog}
+	return &writer{store: s, queue: newQueue(), cache: newCache(s.options.HotSessions), ended: make(chan struct{}), maxLog: maxLog, maxFresh: maxFresh}
 }
 
 const (
@@ -31,6 +31,9 @@ func (w *writer) start() (err error) {
 		return unsound(w.store.file, err)
 	}
 	if w.pos, err = w.conn.number(sqlNewestPos); err != nil {
+		return unsound(w.store.file, err)
+	}
+	if w.store.trails, err = findTrails(w.conn); err != nil {
 		return unsound(w.store.file, err)
 	}
 	due, err := w.conn.number(sqlNextDue)
@@ -72,13 +75,15 @@ func (w *writer) finish() error {
 	return nil
 }
 
-// An ending is the task of writing when sessions were touched.
+// An ending is the task of writing when sessions were touched, and where the
+// newest events are.
 type ending struct{}
 
 func (ending) do(w *writer) error {
 	if err := w.begin(); err != nil {
 		return err
 	}
+	w.maxFresh = 0
 	d := w.store.deadlines
 	d.mu.RLock()
 	defer d.mu.RUnlock()

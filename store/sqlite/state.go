@@ -72,6 +72,7 @@ type state struct {
 	renewed bool              // it restarts the session's TTL
 	erased  bool              // it erases some of its records
 	records []tapedeck.Record // it appends them
+	pos     []int64           // and these are their positions
 
 	recent *list.Element
 }

@@ -62,6 +62,7 @@ type verifier struct {
 	conn     *conn
 	progress func(done, total int64)
 	total    int64
+	trails   *trails
 }
 
 func (v *verifier) problem(format string, args ...any) {
@@ -77,6 +78,9 @@ func (v *verifier) run() (err error) {
 		return err
 	}
 	if v.total, err = v.conn.number(`SELECT count(*) FROM events`); err != nil {
+		return err
+	}
+	if v.trails, err = findTrails(v.conn); err != nil {
 		return err
 	}
 	v.progress(0, v.total)
@@ -189,8 +193,8 @@ func (v *verifier) checkRest() error {
 	if n := v.total - purged - v.Events; n != 0 {
 		v.problem("%d events belong to no session", n)
 	}
-	for _, table := range [...]string{"heads", "lineage"} {
-		n, err := v.conn.number(`SELECT count(*) FROM ` + table + ` WHERE session NOT IN (SELECT gen FROM sessions)`)
+	for _, table := range [...]string{"heads", "lineage", "places"} {
+		n, err := v.conn.number(`SELECT count(*) FROM ` + table + ` WHERE session NOT IN (SELECT gen FROM sessions UNION ALL SELECT session FROM purges)`)
 		if err != nil {
 			return err
 		}

@@ -2,19 +2,20 @@ package sqlite
 
 import (
 	"database/sql/driver"
+	"errors"
 
 	"github.com/tapedeck/tapedeck"
 )
-
-const sqlAll = `SELECT offset, typeof(event), CAST(event AS BLOB) FROM events WHERE session = ? ORDER BY offset`
 
 // A recordCheck goes over the records of one session.
 type recordCheck struct {
 	*verifier
 	session *view
 	next    int64
-	fold    view // what the events make of the entry
-	bad     bool // one problem of a kind is enough for one session
+	from    int64   // the first offset of those that are being read
+	pos     []int64 // where they are
+	fold    view    // what the events make of the entry
+	bad     bool    // one problem of a kind is enough for one session
 	unread  bool
 }
 
@@ -25,8 +26,16 @@ const progressEvery = 10_000
 func (v *verifier) checkRecords(s *view) error {
 	c := &recordCheck{verifier: v, session: s, next: s.ForkedAt}
 	c.fold.Session = tapedeck.Session{Created: s.Created, Updated: s.Created, Status: tapedeck.StatusIdle}
-	if err := v.conn.query(c.row, sqlAll, s.Gen); err != nil {
-		return err
+	for c.from = s.ForkedAt; c.from < s.Head; c.from += window {
+		err := c.part()
+		var broken *dbError
+		switch {
+		case errors.As(err, &broken):
+			return err
+		case err != nil:
+			v.problem("session %q: %v", s.ID, err)
+			return nil
+		}
 	}
 	if c.next != s.Head && !c.bad {
 		v.problem("session %q has its head at %d and its records end at %d", s.ID, s.Head, c.next)
@@ -37,9 +46,17 @@ func (v *verifier) checkRecords(s *view) error {
 	return nil
 }
 
+// part reads some records.
+func (c *recordCheck) part() (err error) {
+	if c.pos, err = c.trails.locate(c.conn, c.session.Gen, c.from, min(c.session.Head, c.from+window)); err != nil {
+		return err
+	}
+	return fetch(c.conn, c.session.Gen, c.pos, c.row)
+}
+
 func (c *recordCheck) row(row []driver.Value) error {
 	offset, data := integer(row[0]), []byte(nil)
-	data, _ = row[2].([]byte)
+	data, _ = row[1].([]byte)
 	c.Bytes += int64(len(data))
 	if c.Events++; c.Events%progressEvery == 0 {
 		c.progress(c.Events, c.total)
@@ -49,6 +66,10 @@ func (c *recordCheck) row(row []driver.Value) error {
 		c.problem("session %q has offset %d where %d belongs", c.session.ID, offset, c.next)
 	}
 	c.next = offset + 1
+	if i := offset - c.from; !c.bad && (i < 0 || i >= int64(len(c.pos)) || c.pos[i] != integer(row[2])) {
+		c.bad = true
+		c.problem("session %q has the event at offset %d in another place than is written down", c.session.ID, offset)
+	}
 	if c.session.Kind != tapedeck.KindSession {
 		return nil
 	}
@@ -56,7 +77,7 @@ func (c *recordCheck) row(row []driver.Value) error {
 	if err == nil && e.Offset != offset {
 		err = tapedeck.Errorf(tapedeck.Internal, "the event at offset %d says that it is at %d", offset, e.Offset)
 	}
-	if err == nil && text(row[1]) != "text" {
+	if err == nil && text(row[3]) != "text" {
 		err = tapedeck.Errorf(tapedeck.Internal, "the event at offset %d is not text", offset)
 	}
 	if err != nil {

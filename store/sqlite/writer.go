@@ -34,6 +34,8 @@ type writer struct {
 	marked []*state // those that it touches, in this order
 	buried []int64  // those that it found expired
 	purges []int64  // those whose events are to be removed after it
+	placed []*trail // those that it writes down
+	since  int64    // the newest position before it
 	due    int64    // see [deadlines]
 
 	commits []tapedeck.Commit // as the hook is told
@@ -45,6 +47,8 @@ type writer struct {
 	failing bool  // the newest commit did not succeed
 	logged  int64 // bytes written since the size of the log was looked at
 	maxLog  int64
+
+	maxFresh int // see [maxFresh]
 }
 
 // run writes what no caller does himself, until the queue is closed and empty.
@@ -178,6 +182,7 @@ func (w *writer) do(group []*request) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = w.store.now()
+	w.since = w.pos
 	w.due = w.store.deadlines.due.Load()
 	for _, r := range group {
 		if r.left {
@@ -234,6 +239,9 @@ func (w *writer) abort() {
 	for _, gen := range w.buried {
 		w.store.deadlines.forget(gen)
 	}
+	for _, t := range w.placed {
+		t.leaving = false
+	}
 	w.reset()
 	if w.conn != nil {
 		_ = w.conn.close()
@@ -243,7 +251,8 @@ func (w *writer) abort() {
 
 func (w *writer) reset() {
 	clear(w.marked)
-	w.marked, w.buried, w.purges, w.begun = w.marked[:0], w.buried[:0], w.purges[:0], false
+	clear(w.placed)
+	w.marked, w.buried, w.purges, w.placed, w.begun = w.marked[:0], w.buried[:0], w.purges[:0], w.placed[:0], false
 }
 
 // mark notes that the group touches st.
@@ -257,7 +266,10 @@ func (w *writer) mark(st *state) {
 // publish shows readers what has been committed.
 func (w *writer) publish() {
 	s := w.store
+	s.trails.drop(w.placed) // before new ones take their place
 	for _, st := range w.marked {
+		s.trails.add(st.Gen, st.Head-int64(len(st.pos)), st.pos, w.since)
+		st.pos = st.pos[:0]
 		if st.notify && s.options.OnCommit != nil {
 			w.commits = append(w.commits, tapedeck.Commit{Session: st.Session, Records: st.records, Gone: st.gone || st.removed, Erased: st.erased})
 		}
@@ -317,7 +329,10 @@ func (w *writer) flush() error {
 		}
 		st.written, st.writtenSeq = st.view, st.streamSeq
 	}
-	return nil
+	if !w.begun {
+		return nil
+	}
+	return w.placeOldest()
 }
 
 const (

@@ -51,9 +51,19 @@ CREATE TABLE events (
     pos     INTEGER PRIMARY KEY,
     session INTEGER NOT NULL,
     offset  INTEGER NOT NULL,
-    event   NOT NULL,                           -- TEXT, the envelope; of a stream BLOB, the message
-    UNIQUE (session, offset)
+    event   NOT NULL                            -- TEXT, the envelope; of a stream BLOB, the message
 );
+
+-- Where the events of a session are: one row for up to 256 of them, of offset
+-- first up to next. All below pos 'placed' of facts are here; of those above it,
+-- the newest of a session may not be.
+CREATE TABLE places (
+    session INTEGER NOT NULL,
+    first   INTEGER NOT NULL,
+    next    INTEGER NOT NULL,
+    pos     TEXT    NOT NULL,                   -- JSON array, the pos of each event
+    UNIQUE (session, first)
+) STRICT;
 
 -- Where the inherited events of a fork are: one row an ancestor.
 CREATE TABLE lineage (
@@ -81,6 +91,7 @@ CREATE TABLE purges (session INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO facts VALUES
     ('pos', 0),    -- no event has a pos below this that was not given out before
+    ('placed', 0), -- see places
     ('clean', 1);  -- whether the folder was closed in good order
 
 -- The rest is for people with sqlite3; the program does not use it.
@@ -92,31 +103,48 @@ SELECT s.id, s.kind, s.title, s.owner, s.agent, s.status, h.head, s.closed,
 FROM sessions s JOIN heads h ON h.session = s.gen
 WHERE s.deleted IS NULL;
 
+-- Events that are not in places.
+CREATE VIEW fresh AS
+SELECT e.session, e.offset, e.pos, e.event
+FROM events e
+WHERE e.pos > (SELECT value FROM facts WHERE name = 'placed')
+  AND e.offset >= coalesce((SELECT p.next FROM places p WHERE p.session = e.session ORDER BY p.first DESC LIMIT 1), 0);
+
 -- Every event of every session, those that a fork inherited included.
 CREATE VIEW log AS
-SELECT s.id AS session, e.offset,
-       json_extract(e.event, '$.type') AS type,
-       json_extract(e.event, '$.timestamp') AS timestamp,
-       json_extract(e.event, '$.channel') AS channel,
-       json_extract(e.event, '$.thread') AS thread,
-       json_extract(e.event, '$.invocation') AS invocation,
-       json_extract(e.event, '$.actor') AS actor,
-       json_extract(e.event, '$.data') AS data,
-       e.pos
-FROM sessions s
-JOIN events e ON e.session = s.gen
-WHERE s.kind = 'session' AND s.deleted IS NULL
-UNION ALL
-SELECT s.id, e.offset,
-       json_extract(e.event, '$.type'),
-       json_extract(e.event, '$.timestamp'),
-       json_extract(e.event, '$.channel'),
-       json_extract(e.event, '$.thread'),
-       json_extract(e.event, '$.invocation'),
-       json_extract(e.event, '$.actor'),
-       json_extract(e.event, '$.data'),
-       e.pos
-FROM sessions s
-JOIN lineage l ON l.session = s.gen
-JOIN events e ON e.session = l.ancestor AND e.offset >= l.from_offset AND e.offset < l.to_offset
-WHERE s.kind = 'session' AND s.deleted IS NULL;
+SELECT id AS session, offset,
+       json_extract(event, '$.type') AS type,
+       json_extract(event, '$.timestamp') AS timestamp,
+       json_extract(event, '$.channel') AS channel,
+       json_extract(event, '$.thread') AS thread,
+       json_extract(event, '$.invocation') AS invocation,
+       json_extract(event, '$.actor') AS actor,
+       json_extract(event, '$.data') AS data,
+       pos, event
+FROM (
+    SELECT s.id, e.offset, e.event, e.pos
+    FROM sessions s
+    JOIN places p ON p.session = s.gen
+    CROSS JOIN json_each(p.pos) j
+    CROSS JOIN events e ON e.pos = j.value
+    WHERE s.kind = 'session' AND s.deleted IS NULL
+    UNION ALL
+    SELECT s.id, e.offset, e.event, e.pos
+    FROM sessions s
+    JOIN fresh e ON e.session = s.gen
+    WHERE s.kind = 'session' AND s.deleted IS NULL
+    UNION ALL
+    SELECT s.id, e.offset, e.event, e.pos
+    FROM sessions s
+    JOIN lineage l ON l.session = s.gen
+    JOIN places p ON p.session = l.ancestor AND p.first < l.to_offset AND p.next > l.from_offset
+    CROSS JOIN json_each(p.pos) j
+    CROSS JOIN events e ON e.pos = j.value AND e.offset >= l.from_offset AND e.offset < l.to_offset
+    WHERE s.kind = 'session' AND s.deleted IS NULL
+    UNION ALL
+    SELECT s.id, e.offset, e.event, e.pos
+    FROM sessions s
+    JOIN lineage l ON l.session = s.gen
+    JOIN fresh e ON e.session = l.ancestor AND e.offset >= l.from_offset AND e.offset < l.to_offset
+    WHERE s.kind = 'session' AND s.deleted IS NULL
+);

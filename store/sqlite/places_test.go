@@ -1,0 +1,286 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store/sqlite"
+)
+
+// all reads a session in both directions, in pages of a size.
+func all(t testing.TB, s tapedeck.Store, id string, limit int) []tapedeck.Record {
+	t.Helper()
+	h, err := s.Head(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var up, down []tapedeck.Record
+	for from := int64(0); from < h.Head; {
+		p, err := s.Read(t.Context(), id, tapedeck.Range{From: from, Limit: limit})
+		if err != nil {
+			t.Fatalf("%s from %d: %v", id, from, err)
+		}
+		up, from = append(up, p.Records...), p.Next
+	}
+	for from := h.Head; from > 0; {
+		p, err := s.Read(t.Context(), id, tapedeck.Range{From: from, Limit: limit, Reverse: true})
+		if err != nil {
+			t.Fatalf("%s backwards from %d: %v", id, from, err)
+		}
+		down, from = append(down, p.Records...), p.Next
+	}
+	for i, r := range up {
+		if r.Offset != int64(i) {
+			t.Fatalf("%s: offset %d where %d belongs", id, r.Offset, i)
+		}
+	}
+	slices.Reverse(down)
+	if !slices.EqualFunc(up, down, same) {
+		t.Fatalf("%s is another one when it is read backwards", id)
+	}
+	return up
+}
+
+func same(a, b tapedeck.Record) bool { return a.Offset == b.Offset && bytes.Equal(a.Data, b.Data) }
+
+// TestPlaces writes to sessions in turn, forks and deletes some, and now and then
+// looks at what a restart after a crash would find: the same, whether or not it
+// was written down where the events are.
+func TestPlaces(t *testing.T) {
+	for seed := range uint64(12) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		dir := t.TempDir()
+		s := open(t, dir, sqlite.Options{HotSessions: 4})
+		s.KeepFresh(1 << rnd.IntN(10))
+		var ids []string
+		for step := range 120 {
+			pick := func() string { return ids[rnd.IntN(len(ids))] }
+			switch n := rnd.IntN(20); {
+			case len(ids) < 3 || n == 0:
+				ids = append(ids, fmt.Sprint("s", step))
+				create(t, s, ids[len(ids)-1])
+			case n == 1:
+				id := fmt.Sprint("f", step)
+				if _, _, err := s.Create(t.Context(), tapedeck.Spec{ID: id, Parent: pick(), Events: chunks(1)}); err != nil {
+					t.Fatal(err)
+				}
+				ids = append(ids, id)
+			case n == 2:
+				i := rnd.IntN(len(ids))
+				if err := s.Delete(t.Context(), ids[i]); err != nil {
+					t.Fatal(err)
+				}
+				ids = append(ids[:i], ids[i+1:]...)
+			case n == 3:
+				add(t, s, pick(), rnd.IntN(1000))
+			default:
+				add(t, s, pick(), 1+rnd.IntN(4))
+			}
+			if step%40 == 39 {
+				died := open(t, crash(t, dir), sqlite.Options{})
+				compare(t, s, died, ids)
+				onceEach(t, died)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again := open(t, dir, sqlite.Options{})
+		compare(t, again, again, ids)
+		if n := rows(t, again, "fresh"); n != 0 {
+			t.Errorf("after a close in good order it is not written down where %d events are", n)
+		}
+		report, err := again.Verify(t.Context(), nil)
+		if err != nil || len(report.Problems) > 0 {
+			t.Errorf("seed %d: %v, %v", seed, report.Problems, err)
+		}
+	}
+}
+
+// onceEach closes a store, which writes down where all events are, and checks that
+// this is done once for each.
+func onceEach(t *testing.T, s *sqlite.Store) {
+	t.Helper()
+	dir := s.Dir()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := open(t, dir, sqlite.Options{}).Number("SELECT (SELECT count(*) FROM events) - (SELECT coalesce(sum(next - first), 0) FROM places)")
+	if err != nil || n != 0 {
+		t.Errorf("of %d events it is not written down where they are, or twice (%v)", n, err)
+	}
+}
+
+// compare compares two stores, also with what a person sees in the file.
+func compare(t *testing.T, s, other *sqlite.Store, ids []string) {
+	t.Helper()
+	for _, id := range ids {
+		records := all(t, s, id, 100)
+		if !slices.EqualFunc(records, all(t, other, id, 777), same) {
+			t.Fatalf("%s is another one", id)
+		}
+		n, err := other.Number(fmt.Sprintf("SELECT count(DISTINCT offset) * (count(*) = count(DISTINCT offset)) FROM log WHERE session = '%s'", id))
+		if err != nil || n != int64(len(records)) {
+			t.Errorf("the view log has %d events of %s, want %d (%v)", n, id, len(records), err)
+		}
+	}
+	report, err := other.Verify(t.Context(), nil)
+	if err != nil || len(report.Problems) > 0 {
+		t.Errorf("%v, %v", report.Problems, err)
+	}
+}
+
+// TestPlacedGoesOn: a restart looks at the newest events only.
+func TestPlacedGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, sqlite.Options{})
+	s.KeepFresh(100)
+	for i := range 20 {
+		create(t, s, fmt.Sprint("s", i))
+	}
+	add(t, s, "s0", 1) // nothing comes after it, so it must not hold up the others
+	for i := range 2000 {
+		add(t, s, fmt.Sprint("s", 1+i%19), 1)
+	}
+	if n, err := s.Number("SELECT count(*) FROM events WHERE pos > (SELECT value FROM facts WHERE name = 'placed')"); err != nil || n > 300 {
+		t.Errorf("a restart looks at %d events (%v)", n, err)
+	}
+	if n := rows(t, s, "places"); n > 2001/4 {
+		t.Errorf("where 2,001 events are is in %d rows", n)
+	}
+	died := open(t, crash(t, dir), sqlite.Options{})
+	for i := range 20 {
+		add(t, died, fmt.Sprint("s", i), 1)
+	}
+	if n := count(t, died, "s0"); n != 2 {
+		t.Errorf("s0 has %d events", n)
+	}
+}
+
+// TestPlacingFails: what could not be written down when a commit failed is written
+// down with a later one.
+func TestPlacingFails(t *testing.T) {
+	var fail atomic.Bool
+	s := open(t, t.TempDir(), sqlite.Options{Commit: func(commit func() error) error {
+		if fail.Load() {
+			return errors.New("the commit fails")
+		}
+		return commit()
+	}})
+	create(t, s, "a")
+	create(t, s, "b")
+	add(t, s, "a", 3)
+	s.KeepFresh(0)
+	fail.Store(true)
+	if _, err := s.Append(t.Context(), tapedeck.Append{Session: "b", Events: chunks(1)}); err == nil {
+		t.Fatal("the commit did not fail")
+	}
+	fail.Store(false)
+	if n := rows(t, s, "places"); n != 0 {
+		t.Errorf("%d places were written", n)
+	}
+	add(t, s, "b", 1)
+	if n := rows(t, s, "fresh"); n != 1 {
+		t.Errorf("%d events are fresh, want the newest", n)
+	}
+	if a, b := count(t, s, "a"), count(t, s, "b"); a != 3 || b != 1 {
+		t.Errorf("there are %d and %d events", a, b)
+	}
+}
+
+// TestCommitIsNarrow: what a commit writes does not depend on how many sessions
+// have events in it, nor on how long they are.
+func TestCommitIsNarrow(t *testing.T) {
+	const n = 60
+	dir, g := t.TempDir(), newGate()
+	s := open(t, dir, sqlite.Options{Commit: g.commit})
+	for i := range n {
+		create(t, s, fmt.Sprint("s", i))
+		add(t, s, fmt.Sprint("s", i), 600)
+	}
+	create(t, s, "x")
+	size := func() int64 {
+		info, err := os.Stat(filepath.Join(dir, "tapedeck.db-wal"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	s.StartLogOver()
+	g.hold(func() { add(t, s, "x", 1) })
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { add(t, s, fmt.Sprint("s", i), 1) })
+	}
+	s.WaitQueued(n)
+	g.open()
+	wg.Wait()
+	if pages := size() / 4096; pages > 24 { // 60 events of 330 bytes are 5
+		t.Errorf("%d pages were written for one event of each of %d sessions", pages, n)
+	}
+}
+
+// TestAheadOfMemory: for a moment the database is ahead of the memory, and who
+// reads a session from the database then finds the events that its head promises.
+func TestAheadOfMemory(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, sqlite.Options{})
+	create(t, s, "a")
+	create(t, s, "b")
+	add(t, s, "b", 1)
+	// As a commit whose publication is still to come.
+	tamper(t, filepath.Join(dir, "tapedeck.db"),
+		`INSERT INTO sessions (id, kind, created, status, touched) VALUES ('c', 'session', 0, 'idle', 0)`,
+		`INSERT INTO heads SELECT gen, 1, 0 FROM sessions WHERE id = 'c'`,
+		`INSERT INTO events SELECT 2, gen, 0, '{"offset":0}' FROM sessions WHERE id = 'c'`)
+	p, err := s.Read(t.Context(), "c", tapedeck.Range{})
+	if err != nil || len(p.Records) != 1 {
+		t.Errorf("%d records and %v", len(p.Records), err)
+	}
+}
+
+// TestFreshErased erases and deletes events of which it is not written down where
+// they are, and crashes.
+func TestFreshErased(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, sqlite.Options{})
+	create(t, s, "a")
+	create(t, s, "b")
+	for range 10 {
+		add(t, s, "a", 1)
+		add(t, s, "b", 1)
+	}
+	if _, _, err := s.Erase(t.Context(), tapedeck.Erasure{Session: "a", Ranges: []tapedeck.OffsetRange{{From: 2, To: 7}}, Events: []tapedeck.Event{{Type: "events.erased"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Delete(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	for rows(t, s, "purges") > 0 {
+		add(t, s, "a", 1)
+	}
+	died := open(t, crash(t, dir), sqlite.Options{})
+	compare(t, s, died, []string{"a"})
+	db, err := sql.Open("sqlite", filepath.Join(dir, "tapedeck.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var left int
+	if err := db.QueryRow(`SELECT count(*) FROM log WHERE session = 'a' AND data LIKE '%word%'`).Scan(&left); err != nil || left != int(count(t, s, "a"))-6 {
+		t.Errorf("%d events have their text (%v)", left, err)
+	}
+	if n := rows(t, s, "events"); n != count(t, s, "a") {
+		t.Errorf("%d events are left", n)
+	}
+}
