@@ -47,9 +47,9 @@ func TestSessionJumps(t *testing.T) {
 	if s.LastJump != 9 || s.Status != StatusRunning {
 		t.Errorf("while another thread runs: %+v", s)
 	}
-	var f Session
+	f := Session{Status: StatusRunning, Runs: []OpenRun{{Invocation: "of the parent"}}}
 	f.Apply(&Event{Type: SessionForked, Offset: 12, Data: []byte(`{"parent":"p","at":12,"previous":9,"copy":true,"status":"cancelled","resumable":true}`)})
-	if f.LastJump != 9 || !f.Copy || f.Status != StatusCancelled || f.Resumable == nil || !*f.Resumable {
+	if len(f.Runs) > 0 || f.LastJump != 9 || !f.Copy || f.Status != StatusCancelled || f.Resumable == nil || !*f.Resumable {
 		t.Errorf("a fork: %+v", f)
 	}
 }

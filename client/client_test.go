@@ -188,6 +188,34 @@ func TestFollowThroughCuts(t *testing.T) {
 	}
 }
 
+// TestFilteredFollowThroughCuts: who is shown some of the events goes on after the
+// last of them all the same.
+func TestFilteredFollowThroughCuts(t *testing.T) {
+	h := open(t)
+	if _, err := h.Create(t.Context(), tapedeck.NewSession{ID: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	in := strings.Repeat(`{"type":"test.note"}`+"\n"+`{"type":"test.other"}`+"\n", 20)
+	if _, err := h.Append(t.Context(), "s", strings.NewReader(in), client.AppendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	h.budget.Store(400)
+	want, lost := int64(1), 0
+	o := client.FollowOptions{OnReconnect: func(int, error) { lost++ }}
+	o.Types = []string{"test.note"}
+	for r, err := range h.Follow(t.Context(), "s", o) {
+		if err != nil || r.Offset != want {
+			t.Fatalf("offset %d, %v; want %d", r.Offset, err, want)
+		}
+		if want += 2; want > 11 {
+			break
+		}
+	}
+	if lost == 0 {
+		t.Error("the connection was never lost; the test shows nothing")
+	}
+}
+
 func TestFollowEnds(t *testing.T) {
 	h := open(t)
 	ctx := t.Context()

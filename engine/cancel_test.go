@@ -218,6 +218,32 @@ func TestCancelRace(t *testing.T) {
 	t.Log(outcomes)
 }
 
+// A cancel that comes while the end of the run is being written has not cancelled
+// it, and says so.
+func TestCancelMeetsTheEnd(t *testing.T) {
+	var agent, end chan struct{}
+	inBubble(t, func(context.Context, tapedeck.Invocation, func(string, string) bool) error {
+		<-agent
+		return nil
+	}, func(w *world) {
+		agent, end = make(chan struct{}), make(chan struct{})
+		w.create("s")
+		s := w.start("s")
+		w.store.before = func() { <-end } // the append of the terminal event
+		close(agent)
+		synctest.Wait()
+		said := make(chan error)
+		go func() {
+			_, err := w.Cancel(w.Context(), "s", s.Invocation)
+			said <- err
+		}()
+		synctest.Wait()
+		close(end)
+		refuses(t, <-said, tapedeck.Conflict, "had ended already: complete")
+		w.end("s")
+	})
+}
+
 // A run that is written from outside has nobody to stop, but it ends, and what
 // its writer sends later is refused.
 func TestCancelExternal(t *testing.T) {

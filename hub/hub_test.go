@@ -116,6 +116,30 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	})
 }
 
+// A lateStore is slow: by the time that it appends, all followers wait again.
+type lateStore struct{ tapedeck.Store }
+
+func (s *lateStore) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
+	synctest.Wait()
+	return s.Store.Append(ctx, a)
+}
+
+// TestTheBellComesAfterTheAppend: who was woken before would find nothing, and
+// wait for ever. Ringing before the append makes this fail with a deadlock.
+func TestTheBellComesAfterTheAppend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hub.New(&lateStore{memory.New(memory.Options{})})
+		create(t, h)
+		got := make(chan error)
+		go func() { got <- collect(t.Context(), h, 0, 1) }()
+		synctest.Wait()
+		add(t, h, 1)
+		if err := <-got; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestFollowTellsWhenItHasCaughtUp(t *testing.T) {
 	for _, events := range []int{0, 1, 7, 8, 30} {
 		t.Run(fmt.Sprint(events), func(t *testing.T) {
