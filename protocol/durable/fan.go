@@ -46,12 +46,13 @@ type frameKey struct {
 	at     offset
 	head   int64
 	closed bool
+	epoch  string // see [reading.epoch]
 }
 
 // frame returns the frame of p for where s is. If there is none it is made;
 // meanwhile others who want it wait rather than do the same.
 func (f *fan) frame(ctx context.Context, s *subscriber, p tapedeck.Page) (frame, error) {
-	key := frameKey{s.at, p.Head, p.Closed}
+	key := frameKey{s.at, p.Head, p.Closed, s.h.epoch(s.rd)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range f.frames {
@@ -69,8 +70,10 @@ func (f *fan) frame(ctx context.Context, s *subscriber, p tapedeck.Page) (frame,
 	b := bytes.NewBuffer(make([]byte, 0, s.rd.frameSize(&part)))
 	s.rd.encodeData(b, &part)
 	made.data, made.bytes = b.Len(), appendControl(b.Bytes(), &part, made.cursor)
-	f.newest = (f.newest + 1) % len(f.frames)
-	f.frames[f.newest] = made
+	if key.epoch == s.rd.epoch { // else it may hold what was erased since it was read
+		f.newest = (f.newest + 1) % len(f.frames)
+		f.frames[f.newest] = made
+	}
 	return made, nil
 }
 

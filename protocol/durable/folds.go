@@ -12,17 +12,18 @@ type folds struct {
 }
 
 type keptFold struct {
-	gen  int64
-	view string
-	n    int64 // it has seen all events below
-	pr   projection
+	gen   int64
+	view  string
+	n     int64  // it has seen all events below
+	epoch string // and none that were erased before it, see [reading.epoch]
+	pr    projection
 }
 
 // maxWeight is the largest projection that is kept.
 const maxWeight = 1 << 20
 
 // take returns a projection for the events from n on. Nobody else has it.
-func (f *folds) take(rd *reading, n int64, from source) projection {
+func (f *folds) take(rd *reading, n int64, from source, epoch string) projection {
 	if rd.view == "" {
 		return envelopes{}
 	}
@@ -30,7 +31,7 @@ func (f *folds) take(rd *reading, n int64, from source) projection {
 	defer f.mu.Unlock()
 	for i := range f.kept {
 		k := &f.kept[i]
-		if k.pr != nil && k.n == n && k.gen == rd.session.Gen && k.view == rd.view {
+		if k.pr != nil && k.n == n && k.gen == rd.session.Gen && k.view == rd.view && k.epoch == epoch {
 			pr := k.pr
 			*k = keptFold{}
 			return pr
@@ -39,12 +40,14 @@ func (f *folds) take(rd *reading, n int64, from source) projection {
 	return views[rd.view].begin(from, rd.id, n)
 }
 
-func (f *folds) keep(rd *reading, n int64, pr projection) {
-	if w := pr.weight(); w == 0 || w > maxWeight {
+// keep keeps a projection that has seen all events below n, unless some were
+// erased since they were read.
+func (f *folds) keep(rd *reading, n int64, pr projection, epoch string) {
+	if w := pr.weight(); w == 0 || w > maxWeight || epoch != rd.epoch {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.kept[f.next] = keptFold{rd.session.Gen, rd.view, n, pr}
+	f.kept[f.next] = keptFold{rd.session.Gen, rd.view, n, epoch, pr}
 	f.next = (f.next + 1) % len(f.kept)
 }

@@ -12,6 +12,9 @@ import (
 // standing is what is in force in a session.
 type standing interface {
 	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
+
+	// Epoch is another one after events of any session were erased.
+	Epoch() string
 }
 
 // maxEntities is how many messages of each side of a jump are compared: those

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"bufio"
+	"hash/crc32"
 	"io"
 	"strconv"
 	"strings"
@@ -114,16 +115,26 @@ func through(w io.Writer, encode func(*bufio.Writer)) error {
 	return err
 }
 
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 // tag returns the entity tag of a page: which incarnation of the stream, from
-// where to where, and whether it ends there.
+// where to where, whether it ends there, and of a session what is in it, for its
+// events can be erased.
 func (rd *reading) tag(p *page) string {
-	b := make([]byte, 0, 2*offsetLen+24)
+	b := make([]byte, 0, 2*offsetLen+36)
 	b = append(b, '"')
 	b = strconv.AppendInt(b, rd.session.Gen, 10)
 	b = rd.at.append(append(b, ':'))
 	b = p.next.append(append(b, ':'))
 	if p.closed {
 		b = append(b, ":c"...)
+	}
+	if rd.isSession {
+		sum := uint32(0)
+		for i := range p.parts {
+			sum = crc32.Update(sum, castagnoli, p.parts[i].Data)
+		}
+		b = strconv.AppendUint(append(b, ':'), uint64(sum), 16)
 	}
 	return string(append(b, '"'))
 }

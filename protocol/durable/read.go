@@ -20,6 +20,7 @@ type reading struct {
 	session tapedeck.Session // as it was when the read began
 	json    bool             // it consists of messages, not of bytes
 	text    bool             // its bytes are text
+	epoch   string           // of the views, before what is at hand was read
 }
 
 func (h *handler) get(w http.ResponseWriter, r *http.Request, t target) error {
@@ -55,8 +56,18 @@ func (h *handler) begin(r *http.Request, t target) (*reading, error) {
 		q.at = offset{n: s.Head}
 	}
 	rd := &reading{target: t, query: q, session: s, json: isJSON(s.ContentType)}
+	rd.epoch = h.epoch(rd)
 	rd.text = !rd.json && len(s.ContentType) > 5 && strings.EqualFold(s.ContentType[:5], "text/")
 	return rd, nil
+}
+
+// epoch returns what changes when events are erased: what was made of some, or
+// encoded, must not be given to who comes after that. Streams are never erased.
+func (h *handler) epoch(rd *reading) string {
+	if !rd.isSession || h.Views == nil {
+		return ""
+	}
+	return h.Views.Epoch()
 }
 
 func (h *handler) catchUp(w http.ResponseWriter, r *http.Request, rd *reading) error {
@@ -173,7 +184,7 @@ func (h *handler) await(ctx context.Context, rd *reading) (page, error) {
 		if last, err = h.next(ctx, rd.at, rd, p); err != nil || len(last.parts) > 0 {
 			return last, err
 		}
-		rd.at = last.next
+		rd.at, rd.epoch = last.next, h.epoch(rd)
 	}
 	return last, nil
 }

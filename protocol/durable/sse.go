@@ -80,6 +80,7 @@ func (s *subscriber) run(ctx context.Context) error {
 			}
 			return s.rd.inWords(err)
 		}
+		s.rd.epoch = s.h.epoch(s.rd)
 	}
 	return nil
 }

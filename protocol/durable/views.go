@@ -46,7 +46,7 @@ func (rd *reading) projected() bool {
 // project makes a page of records that were read for position at.
 func (h *handler) project(ctx context.Context, rd *reading, at offset, p tapedeck.Page) (page, error) {
 	out := page{next: offset{n: p.Next}, tail: p.CaughtUp(), closed: p.Closed && p.CaughtUp()}
-	pr := h.folds.take(rd, at.n, source{h.Store, h.Views})
+	pr := h.folds.take(rd, at.n, source{h.Store, h.Views}, h.epoch(rd))
 	var made [][]byte
 	full := fullness{records: h.limit(rd), bytes: h.PageBytes}
 	for _, r := range p.Records {
@@ -75,7 +75,7 @@ func (h *handler) project(ctx context.Context, rd *reading, at offset, p tapedec
 			out.parts = append(out.parts, tapedeck.Record{Offset: r.Offset, Data: m})
 		}
 	}
-	h.folds.keep(rd, p.Next, pr)
+	h.folds.keep(rd, p.Next, pr, h.epoch(rd))
 	return out, nil
 }
 
@@ -129,6 +129,7 @@ func (h *handler) projectedPage(ctx context.Context, rd *reading) (page, error) 
 }
 
 func (h *handler) projectNext(ctx context.Context, rd *reading, at offset) (page, error) {
+	rd.epoch = h.epoch(rd)
 	p, err := h.Store.Read(ctx, rd.id, tapedeck.Range{From: at.n, Limit: maxRecords, MaxBytes: h.PageBytes})
 	if err != nil {
 		return page{}, rd.inWords(err)
