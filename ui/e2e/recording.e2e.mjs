@@ -159,6 +159,41 @@ export const checks = {
       });
     }),
 
+  "a recording is searched: what was said before, what a tool answered, and what was taken back": () =>
+    lab(async (server) => {
+      const call = (type, data) => ({ type, invocation: "i4", data: { toolCallId: "c", ...data } });
+      await recorded(server, "s", [
+        ...talk,
+        { type: "RUN_STARTED", invocation: "i4", data: { threadId: "main", runId: "i4" } },
+        call("TOOL_CALL_START", { toolCallName: "Read" }),
+        call("TOOL_CALL_ARGS", { delta: '{"path":"heron.txt"}' }),
+        call("TOOL_CALL_END"),
+        call("TOOL_CALL_RESULT", { messageId: "o", content: "a grey heron" }),
+        { type: "RUN_FINISHED", invocation: "i4", data: { threadId: "main", runId: "i4" } },
+      ]);
+      await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i4" });
+      await fromFile(server, "s", {}, async (page) => {
+        await page.getByText(/The log keeps them/).waitFor();
+        await page.keyboard.press("Control+f");
+        const bar = page.getByRole("search", { name: "Find in the session" });
+        const field = bar.getByRole("searchbox", { name: "Find" });
+        const count = (text) => bar.getByText(text, { exact: true }).waitFor();
+        await field.fill("quest");
+        await count("3 of 3");
+        await page.keyboard.press("Enter");
+        await count("1 of 3");
+        const marked = () => page.evaluate(() => [...CSS.highlights.get("found-here")].map((r) => r.toString()).join());
+        await until(async () => (await marked()) === "quest", "it is marked");
+        await field.fill("grey heron");
+        await count("1 of 1");
+        await said(page).getByText("a grey heron").waitFor(); // at the moment when it was there
+        await field.fill("nobody said that");
+        await count("Nothing found");
+        await page.keyboard.press("Escape");
+        await until(async () => (await bar.count()) === 0, "it is closed");
+      });
+    }),
+
   "a recording has no fault that axe knows, light or dark": () =>
     lab(async (server) => {
       await recorded(server, "s", talk);

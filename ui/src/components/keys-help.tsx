@@ -18,8 +18,8 @@ const notRecorded = new Set([
   "g s",
   "j k Enter",
   "x c",
-  "/ Ctrl F",
-  "F3, with Shift",
+  "+ - 0",
+  "b c",
   "Ctrl G",
   "Ctrl K",
 ]);

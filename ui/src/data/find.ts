@@ -69,13 +69,35 @@ export function asQuery(q: string): string {
   return !open && /[\p{L}\p{N}]$/u.test(q) ? `${q}*` : q;
 }
 
+/** A part of a query: words that follow each other, which are to be there or not. */
+export interface Term {
+  not: boolean;
+  words: string[];
+  /** The last word may go on. */
+  begins: boolean;
+}
+
+export function termsIn(q: string): Term[] {
+  return [...q.matchAll(/(-?)(?:"([^"]*)"?|([^\s"]+))/g)]
+    .map(([, not, quoted, word]) => ({
+      not: not === "-",
+      words: (quoted ?? word ?? "").match(/[\p{L}\p{N}]+/gu) ?? [],
+      begins: word?.endsWith("*") ?? false,
+    }))
+    .filter(({ words }) => words.length > 0);
+}
+
+/** Finds some words where they follow each other, whatever is between them. */
+export function wordsOf(words: string[], begins: boolean, flags: string): RegExp {
+  const end = begins ? "" : "(?![\\p{L}\\p{N}])";
+  return new RegExp(`(?<![\\p{L}\\p{N}])${words.join("[^\\p{L}\\p{N}]+")}${end}`, flags);
+}
+
 /** What of a text is to be marked, as far as the words tell; undefined if there are none. */
 export function wordsIn(q: string): RegExp | undefined {
-  const terms = [...q.matchAll(/(-?)(?:"([^"]*)"?|([^\s"]+))/g)]
-    .filter(([, not]) => !not)
-    .map(([, , quoted, word]) => (quoted ?? word ?? "").match(/[\p{L}\p{N}]+/gu)?.join("[^\\p{L}\\p{N}]+"))
-    .filter((t) => t !== undefined);
-  return terms.length > 0 ? new RegExp(`(?<![\\p{L}\\p{N}])(?:${terms.join("|")})`, "giu") : undefined;
+  const terms = termsIn(q).filter(({ not }) => !not);
+  if (terms.length === 0) return undefined;
+  return new RegExp(terms.map(({ words }) => wordsOf(words, true, "u").source).join("|"), "giu");
 }
 
 const starts = /^(TEXT_MESSAGE|REASONING_MESSAGE|TOOL_CALL)_START$/;

@@ -1,9 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
 import type { Row } from "@/components/conversation/rows";
-import { api } from "@/data/api";
 import { find, lineage, wholeAt } from "@/data/find";
 import type { SearchHit } from "@/fold/types";
+import { useKeys } from "./keys";
+import { type Source, useSource } from "./source";
 import { useSettled } from "./tick";
 
 export interface Find {
@@ -40,16 +41,17 @@ export const findField = "find";
  * one the playhead goes to where it was said.
  */
 export function useFind({ id, head, thread, rows, seeking, onSeek, onRow }: Options): Find {
+  const source = useSource();
   const [open, setOpen] = useState(false);
   const [q, setQ] = useState("");
   const [here, setHere] = useState<number>(); // the offset of the hit that is shown
   const asked = useSettled(q.trim(), 200);
   const upTo = useSettled(head, 1000);
   const wanted = open && /[\p{L}\p{N}]/u.test(asked);
-  const from = useQuery({ queryKey: ["lineage", id], queryFn: () => lineage(api, id), enabled: open, retry: 1 });
+  const from = useQuery({ queryKey: ["lineage", id], queryFn: () => lineage(source, id), enabled: open, retry: 1 });
   const found = useQuery({
     queryKey: ["find", id, thread, asked, upTo],
-    queryFn: ({ signal }) => find(api, from.data ?? [], asked, thread, signal),
+    queryFn: ({ signal }) => find(source, from.data ?? [], asked, thread, signal),
     enabled: wanted && from.isSuccess,
     placeholderData: (old, query) => (query?.queryKey[3] === asked ? old : undefined),
     refetchInterval: (query) => (query.state.data?.behind ? 500 : false),
@@ -58,7 +60,7 @@ export function useFind({ id, head, thread, rows, seeking, onSeek, onRow }: Opti
   const hits = (wanted && found.data?.hits) || none;
   const at = hits.findIndex((h) => h.offset === here);
 
-  const show = useShow(id, rows, seeking, onSeek, onRow);
+  const show = useShow(source, id, rows, seeking, onSeek, onRow);
   const to = useCallback(
     (hit: SearchHit | undefined) => {
       setHere(hit?.offset);
@@ -98,10 +100,32 @@ export function useFind({ id, head, thread, rows, seeking, onSeek, onRow }: Opti
   };
 }
 
+/** The keys that find: in the conversation by its bar, in other views by what they have. */
+export function useFindKeys(find: Find, view: string): void {
+  const start = () => {
+    if (view === "branches") return false;
+    if (view === "conversation") return find.start();
+    document.getElementById("event-search")?.focus();
+  };
+  useKeys({
+    "/": start,
+    "Ctrl+f": start,
+    F3: () => (find.open ? find.go(1) : start()),
+    "Shift+F3": () => find.open && find.go(-1),
+  });
+}
+
 const none: SearchHit[] = [];
 
 /** Brings a row into sight, after the playhead has gone to it if it must. */
-function useShow(id: string, rows: Row[], seeking: boolean, onSeek: (at: number) => void, onRow: (row: Row) => void) {
+function useShow(
+  source: Source,
+  id: string,
+  rows: Row[],
+  seeking: boolean,
+  onSeek: (at: number) => void,
+  onRow: (row: Row) => void,
+) {
   const wanted = useRef<{ offset: number; sought: boolean }>(undefined);
   const look = useCallback(async () => {
     const want = wanted.current;
@@ -112,10 +136,10 @@ function useShow(id: string, rows: Row[], seeking: boolean, onSeek: (at: number)
       onRow(row);
     } else if (!want.sought) {
       want.sought = true;
-      const at = await wholeAt(api, id, want.offset).catch(() => want.offset + 1);
+      const at = await wholeAt(source, id, want.offset).catch(() => want.offset + 1);
       if (wanted.current === want) onSeek(at);
     }
-  }, [id, rows, seeking, onSeek, onRow]);
+  }, [source, id, rows, seeking, onSeek, onRow]);
   const latest = useRef(look);
   useEffect(() => {
     latest.current = look;

@@ -2,7 +2,7 @@ import { createContext, useContext } from "react";
 import { api } from "@/data/api";
 
 /** Where what is beside the player comes from: the server or, in a recording, the page itself. */
-export interface Source extends Pick<typeof api, "events" | "summary"> {
+export interface Source extends Pick<typeof api, "session" | "events" | "summary" | "search"> {
   /** There is no server to ask. */
   recording?: boolean;
 }

@@ -27,7 +27,7 @@ import type { Permission } from "@/fold/types";
 import { isAddressOf, useAtInUrl } from "@/hooks/at-in-url";
 import { useDeck } from "@/hooks/deck";
 import { useEarlier, withEarlier } from "@/hooks/earlier";
-import { useFind } from "@/hooks/find";
+import { useFind, useFindKeys } from "@/hooks/find";
 import { useIdleCut } from "@/hooks/idle-cut";
 import { useKeys } from "@/hooks/keys";
 import { usePresence } from "@/hooks/people";
@@ -119,11 +119,6 @@ function Session({ id }: { id: string }) {
     [deck, id, link, undoMutate, rewind, noRewind, navigate, answer],
   );
 
-  const lookFor = () => {
-    if (shown === "branches") return false;
-    if (shown === "conversation") return find.start();
-    document.getElementById("event-search")?.focus();
-  };
   useGoKeys({
     c: () => set({ view: undefined }),
     e: () => set({ view: "events" }),
@@ -132,6 +127,7 @@ function Session({ id }: { id: string }) {
     s: () => void navigate({ to: "/" }),
   });
   usePlaybackKeys(deck, state);
+  useFindKeys(find, shown);
   useTape({ index, head: state.head, seek: deck.seek, seekTime: deck.seekTime });
   useKeys({
     o: () => chosen && set({ view: "events" }),
@@ -143,10 +139,6 @@ function Session({ id }: { id: string }) {
     p: () => setPanelOpen((o) => !o),
     z: () => setZen((z) => !z),
     w: () => document.getElementById("composer")?.focus(),
-    "/": lookFor,
-    "Ctrl+f": lookFor,
-    F3: () => (find.open ? find.go(1) : lookFor()),
-    "Shift+F3": () => find.open && find.go(-1),
     Escape: () => {
       find.stop();
       if (document.activeElement instanceof HTMLElement) document.activeElement.blur();

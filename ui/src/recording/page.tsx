@@ -1,8 +1,10 @@
-import { useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { Conversation } from "@/components/conversation/list";
 import type { RowActions } from "@/components/conversation/rows";
 import { RawEvents } from "@/components/events/raw-events";
 import { KeysHelp } from "@/components/keys-help";
+import { FindBar } from "@/components/session/find-bar";
+import { useFindMarks } from "@/components/session/find-marks";
 import { Panels } from "@/components/session/panels";
 import { ThreadBar } from "@/components/session/part";
 import { isWide, ViewTabs } from "@/components/session/view-tabs";
@@ -10,6 +12,7 @@ import { letGo } from "@/components/shell-focus";
 import { Transport } from "@/components/transport/transport";
 import { ErrorBox, Loading, Notice } from "@/components/ui";
 import { useDeck } from "@/hooks/deck";
+import { useFind, useFindKeys } from "@/hooks/find";
 import { useIdleCut } from "@/hooks/idle-cut";
 import { useKeys } from "@/hooks/keys";
 import type { RawFilter } from "@/hooks/raw-events";
@@ -72,17 +75,22 @@ function Player({ tape }: { tape: Tape }) {
   const [cut, setCut] = useIdleCut(about.index);
   const epoch = Date.parse(about.index.first_at ?? "") || state.timeMs;
   const { parts, rows, hidden } = useRows({ deck, view, index: about.index, at, thread });
-  const { selected, select, open, toggle, chosen } = useSelection(rows);
+  const { selected, select, open, toggle, chosen, show: showRow } = useSelection(rows);
+  const { seeking } = state;
+  const find = useFind({ id, head: state.head, thread, rows, seeking, onSeek: deck.seek, onRow: showRow });
+  const lines = useRef<HTMLDivElement>(null);
+  useFindMarks(lines, find.open ? find.q : undefined, chosen?.offset);
   const actions = useMemo<RowActions>(() => ({ onSeek: deck.seek, onUndo: () => {} }), [deck]);
 
   useGoKeys({ c: () => show("conversation"), e: () => show("events") });
   usePlaybackKeys(deck, state);
+  useFindKeys(find, shown);
   useKeys({
     o: () => chosen && show("events"),
     p: () => setPanelOpen((o) => !o),
-    "/": () => document.getElementById("event-search")?.focus(),
     "?": () => setHelp(true),
     Escape: () => {
+      find.stop();
       if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
       select(undefined);
     },
@@ -110,7 +118,8 @@ function Player({ tape }: { tape: Tape }) {
         />
         <div className="relative flex min-h-32 flex-1 basis-0">
           {shown === "conversation" && (
-            <div className="flex min-w-0 flex-1 flex-col">
+            <div ref={lines} className="flex min-w-0 flex-1 flex-col">
+              {find.open && <FindBar find={find} />}
               {thread && <ThreadBar name={thread} onAll={() => setThread(undefined)} />}
               {rows.length === 0 ? (
                 <Notice title="Nothing has been said yet">At this moment the conversation was empty.</Notice>
@@ -124,7 +133,7 @@ function Player({ tape }: { tape: Tape }) {
                   open={open}
                   onToggle={toggle}
                   following
-                  busy={state.seeking}
+                  busy={seeking}
                 />
               )}
             </div>

@@ -3,6 +3,7 @@
 import type { DeckOptions } from "@/data/deck";
 import type { Event, ReplayIndex, SessionEntry, Summary } from "@/fold/types";
 import type { Source } from "@/hooks/source";
+import { saidIn, searchIn } from "./search";
 
 /** What a recording says of itself. */
 export interface About {
@@ -70,8 +71,15 @@ export function deckOptions({ about, events }: Tape): DeckOptions {
 export function sourceOf({ about, events }: Tape): Source {
   const fits = (e: Event, wanted: string | string[] | undefined, name: "channel" | "type") =>
     !wanted || [wanted].flat().join(",").split(",").includes(e[name]);
+  const alone = { ...about.session, parent: undefined }; // what it shared with others is in it
+  let said: ReturnType<typeof saidIn> | undefined;
   return {
     recording: true,
+    session: async () => alone,
+    search: async ({ q }) => {
+      said ??= saidIn(events);
+      return { hits: searchIn(said, about.session.id, q) };
+    },
     summary: async () => about.summary,
     events: async (_, q = {}) => {
       if (!q.channel && !q.type) return pageOf(events, q.from ?? 0, q.limit ?? 1000);

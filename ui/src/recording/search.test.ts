@@ -1,0 +1,58 @@
+import { expect, it, test } from "vitest";
+import { rewound, turns } from "../data/fake";
+import { asQuery, find, lineage, wholeAt } from "../data/find";
+import type { Event } from "../fold/types";
+import { saidIn, searchIn } from "./search";
+import { type About, sourceOf } from "./tape";
+
+const at = (offset: number, type: string, data: Event["data"]): Event => ({
+  offset,
+  type,
+  channel: "chunks",
+  timestamp: "2026-01-05T12:00:00Z",
+  invocation: "i",
+  data: data ?? {},
+});
+
+const log = [
+  at(0, "message.added", { message: { id: "u", role: "user", content: "Where is the Über-cache built?" } }),
+  at(1, "REASONING_MESSAGE_START", { messageId: "r", role: "reasoning" }),
+  at(2, "REASONING_MESSAGE_CONTENT", { messageId: "r", delta: "Look for the buil" }),
+  at(3, "REASONING_MESSAGE_CONTENT", { messageId: "r", delta: "der first" }),
+  at(4, "REASONING_MESSAGE_END", { messageId: "r" }),
+  at(5, "TOOL_CALL_START", { toolCallId: "c", toolCallName: "Grep" }),
+  at(6, "TOOL_CALL_ARGS", { toolCallId: "c", delta: '{"path":"src/cache.go"}' }),
+  at(7, "TOOL_CALL_END", { toolCallId: "c" }),
+  at(8, "TOOL_CALL_RESULT", { toolCallId: "c", messageId: "o", content: "12: func Build()" }),
+];
+
+test.each([
+  ["build*", [1, 8], "beginnings of words"],
+  ["build", [8], "whole words"],
+  ["buil*", [0, 1, 8], "what came in pieces, where it began"],
+  ["uber", [0], "without marks and capitals"],
+  ["grep", [5], "the name of a tool"],
+  ["src/cache.go", [5], "what it was asked"],
+  ["build* -func", [1], "without a word"],
+  ['"the builder"', [1], "words that follow each other"],
+  ["the first where", [], "all of the words"],
+  ["-func", [], "not what is only not something"],
+  ["??", [], "no words"],
+])("%s finds %j: %s", (q, offsets) => {
+  expect(searchIn(saidIn(log), "s", q).map((h) => h.offset)).toEqual(offsets);
+});
+
+it("serves the same search as a server, in a fork and where something was taken back", async () => {
+  const events = turns(3);
+  events.push(rewound(events.length, 10));
+  const session = { id: "s", kind: "session", head: events.length, parent: "gone", fork_at: 5 };
+  const source = sourceOf({ about: { session } as About, events });
+  const from = await lineage(source, "s");
+  expect(from).toHaveLength(1);
+  const found = await find(source, from, "3.0");
+  expect(asQuery("3.0")).toBe("3.0*");
+  expect(found.hits).toHaveLength(1);
+  const begun = found.hits[0]!.offset;
+  expect(events[begun]?.type).toBe("TEXT_MESSAGE_START");
+  expect(events[(await wholeAt(source, "s", begun)) - 1]?.type).toBe("TEXT_MESSAGE_END");
+});
