@@ -18,6 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/engine/exchange"
 	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/internal/hangup"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/durable"
@@ -260,7 +261,7 @@ func hold(a *app, addr string) (*holder, error) {
 			return nil, errors.Join(tapedeck.Errorf(tapedeck.Unavailable, "cannot write into the data folder: %w", err), l.Close())
 		}
 	}
-	go func() { h.done <- h.http.Serve(l) }()
+	go func() { h.done <- hangup.Serve(h.http, l) }()
 	return h, nil
 }
 

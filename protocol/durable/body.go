@@ -9,11 +9,22 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/hangup"
 )
 
-// readBody reads the whole body into memory of its own, which becomes what is
-// stored: so it is neither pooled nor larger than need be.
+// readBody reads the whole body. Who sent it wants to know what became of it, and
+// soon does: until then it is not looked whether he is still there.
 func (h *handler) readBody(r *http.Request) ([]byte, error) {
+	b, err := h.readAll(r)
+	if err == nil {
+		hangup.Ignore(r.Context())
+	}
+	return b, err
+}
+
+// readAll reads the body into memory of its own, which becomes what is stored:
+// so it is neither pooled nor larger than need be.
+func (h *handler) readAll(r *http.Request) ([]byte, error) {
 	n := r.ContentLength
 	switch {
 	case n > h.MaxBody:
