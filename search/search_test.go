@@ -189,6 +189,26 @@ func TestErasedIsNotFound(t *testing.T) {
 	})
 }
 
+// TestErasedWhileSomethingIsOpen: what is kept in mind of a message that has not
+// ended is forgotten, too, or the rest of the session would not be looked at anew.
+func TestErasedWhileSomethingIsOpen(t *testing.T) {
+	each(t, func(w *world) {
+		w.make("a", said("m1", "word"), said("m2", "other"), tapedeck.TextMessageStartData{MessageID: "m"}, tapedeck.TextMessageContentData{MessageID: "m", Delta: "more"})
+		w.finds("other", "a/1 message user")
+		ranges := []tapedeck.OffsetRange{{From: 0, To: 1}}
+		if _, _, err := w.Erase(t.Context(), tapedeck.Erasure{
+			Session: "a", Ranges: ranges, Events: []tapedeck.Event{tapedeck.NewEvent(tapedeck.SessionRedactedData{Offsets: ranges})},
+			Forget: func(ctx context.Context, _ []string) error { return w.Forget(ctx, "a") },
+		}); err != nil {
+			t.Fatal(err)
+		}
+		w.finds("word")
+		w.finds("other", "a/1 message user")
+		w.make("a", tapedeck.TextMessageEndData{MessageID: "m"})
+		w.finds("more", "a/2 message assistant")
+	})
+}
+
 // TestErasedWithoutBeingTold: the process died before the index was told to
 // forget. The receipt in the log tells it.
 func TestErasedWithoutBeingTold(t *testing.T) {
