@@ -76,6 +76,17 @@ export const checks = {
     await server.stop();
   },
 
+  "events: the end stays in sight when the list gets less room": () =>
+    onPage("/s/s?view=events", long, async (page) => {
+      const last = events(page).getByRole("button", { name: /^600 / });
+      await last.waitFor();
+      await page.setViewportSize({ width: 1280, height: 600 });
+      await until(async () => {
+        const [list, row] = [await events(page).boundingBox(), await last.boundingBox()];
+        return row && row.y + row.height <= list.y + list.height + 1;
+      }, "the last one is in sight");
+    }),
+
   "events: from an offset on there is that one and what is later": () =>
     onPage("/s/s?view=events", long, async (page) => {
       const from = async (n) => {

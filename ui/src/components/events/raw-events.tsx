@@ -63,14 +63,25 @@ export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter,
   const wanted = follow && !filtered && list.count > 0;
   const reached = useRef<number>(undefined);
   const there = firstShown <= place && place <= lastSeen;
+  const toPlace = () => virtual.scrollToIndex(place, { align: live ? "end" : "center" });
   const missed = wanted && !there && reached.current !== place;
   // biome-ignore lint/correctness/useExhaustiveDependencies: with the playhead, and where it was missed
   useEffect(() => {
-    if (wanted) virtual.scrollToIndex(place, { align: live ? "end" : "center" });
+    if (wanted) toPlace();
   }, [at, wanted, live, missed && `${firstShown} ${lastSeen} ${virtual.isScrolling}`]);
   useEffect(() => {
     if (wanted && there) reached.current = place;
   }, [wanted, there, place]);
+  // What was in sight stays there when the list gets less room, as when the bar comes below it.
+  const room = virtual.scrollRect?.height;
+  const inSight = useRef(false);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: with the room only
+  useEffect(() => {
+    if (wanted && inSight.current) toPlace();
+  }, [room]);
+  useEffect(() => {
+    inSight.current = there;
+  });
   const { more, busy } = list;
   // biome-ignore lint/correctness/useExhaustiveDependencies: more is another one each time
   useEffect(() => {
