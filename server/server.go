@@ -54,24 +54,30 @@ func New(o Options) http.Handler {
 	return o.recovering(o.guarding(o.routing(mux)))
 }
 
-// routing serves streams without mux, which would look for each append whether
-// a path with a slash more is mounted, too.
+// routing serves what goes to a door without mux, which would look for each
+// request whether a path with a slash more is mounted, too.
 func (o *Options) routing(mux http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isStream(r.URL) {
-			o.Durable.ServeHTTP(w, r)
+		if door := o.door(r.URL); door != nil {
+			door.ServeHTTP(w, r)
 			return
 		}
 		mux.ServeHTTP(w, r)
 	})
 }
 
-// isStream reports whether the mux would give u to the door of streams as it is.
-// What is escaped in a way of its own, or has segments that the mux cleans away,
-// is left to it.
-func isStream(u *url.URL) bool {
-	return strings.HasPrefix(u.Path, "/v1/stream/") && u.RawPath == "" &&
-		!strings.Contains(u.Path, "//") && !strings.Contains(u.Path, "/.")
+// door returns the door to which the mux would give u as it is. What is escaped in
+// a way of its own, or has segments that the mux cleans away, is left to it: nil.
+func (o *Options) door(u *url.URL) http.Handler {
+	switch {
+	case u.RawPath != "" || strings.Contains(u.Path, "//") || strings.Contains(u.Path, "/."):
+		return nil
+	case strings.HasPrefix(u.Path, "/v1/stream/"):
+		return o.Durable
+	case strings.HasPrefix(u.Path, "/api/v1/"):
+		return o.REST
+	}
+	return nil
 }
 
 // mountPages mounts what people see: the screen, or a page that says what there is.

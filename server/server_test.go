@@ -55,20 +55,22 @@ func TestDoorsAreMounted(t *testing.T) {
 	}
 }
 
-// TestStreamsAreRoutedAsByTheMux: most of them get to their door without it, and
+// TestDoorsAreFoundAsByTheMux: most requests get to their door without it, and
 // that must not be seen, however a path is written.
-func TestStreamsAreRoutedAsByTheMux(t *testing.T) {
-	door := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("stream " + r.URL.EscapedPath())) })
+func TestDoorsAreFoundAsByTheMux(t *testing.T) {
+	stream := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("stream " + r.URL.EscapedPath())) })
 	mux := http.NewServeMux()
-	mux.Handle("/v1/stream", door)
-	mux.Handle("/v1/stream/", door)
-	h := handler(func(o *server.Options) { o.Durable = door })
+	mux.Handle("/v1/stream", stream)
+	mux.Handle("/v1/stream/", stream)
+	mux.Handle("/api/v1/", echo)
+	h := handler(func(o *server.Options) { o.Durable = stream })
 	for _, path := range []string{
 		"/v1/stream", "/v1/stream/", "/v1/stream/a", "/v1/stream/a/", "/v1/stream/a/b?c=//d", "/v1/stream/%C3%A4",
 		"/v1/stream//", "/v1/stream//a", "/v1/stream/a//b", "/v1/stream/a//", "//v1/stream/a",
 		"/v1/stream/.", "/v1/stream/..", "/v1/stream/./a", "/v1/stream/../a", "/v1/stream/a/.", "/v1/stream/a/..", "/v1/stream/a/../b?c=d",
 		"/v1/stream/.a", "/v1/stream/a/.b", "/v1/stream/a.", "/v1/stream/a../b",
 		"/v1/stream/%2e%2e/a", "/v1/stream/a%2Fb", "/v1/stream/%2F", "/v1/stream%2Fa", "/v1%2Fstream/a", "/%761/stream/a", "/v1/streams/a",
+		"/api/v1/", "/api/v1/a?b=c", "/api/v1/a/", "/api/v1/a%2Fb", "/api/v1/a//b", "/api/v1/../a", "/api/v1/a/./b", "/api/v1/.a", "/api%2Fv1/a", "/%61pi/v1/a",
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			r := httptest.NewRequest(method, path, nil)
