@@ -174,6 +174,7 @@ func TestAPanicEndsTheRequestOnly(t *testing.T) {
 	if resp, err := http.Get(srv.URL + "/healthz"); err != nil || resp.StatusCode != 200 {
 		t.Errorf("the server is gone: %v", err)
 	}
+	srv.Close() // waits until nothing is logged any more
 	if !strings.Contains(log.String(), "secret") {
 		t.Error("the operator is not told")
 	}
