@@ -57,7 +57,7 @@ func same(a, b tapedeck.Record) bool { return a.Offset == b.Offset && bytes.Equa
 // looks at what a restart after a crash would find: the same, whether or not it
 // was written down where the events are.
 func TestPlaces(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(4) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		dir := t.TempDir()
 		s := open(t, dir, sqlite.Options{HotSessions: 4})
