@@ -32,7 +32,15 @@ func main() {
 	flag.DurationVar(&o.length, "length", 5*time.Second, "how long each load lasts")
 	flag.StringVar(&o.only, "only", "", "only rows whose name contains this; prints, writes nothing")
 	quick := flag.Bool("quick", false, "one round of one second a row; prints, writes nothing")
+	floor := flag.String("floor", "", "be a server that stores nothing, or bytes in the file -out: the bench starts it by itself")
 	flag.Parse()
+	if *floor != "" {
+		if err := serveFloor(*floor, o.out); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if *quick {
 		o.rounds, o.length, o.out = 1, time.Second, "-"
 	}
@@ -49,8 +57,11 @@ func main() {
 }
 
 func run(ctx context.Context, o options) error {
-	r := &report{only: o.only}
+	r := &report{only: o.only, inMemory: map[int]float64{}}
 	if err := measureRivals(ctx, o, r); err != nil {
+		return err
+	}
+	if err := measureFloors(ctx, o, r); err != nil {
 		return err
 	}
 	if err := measureStore(ctx, o, r); err != nil {

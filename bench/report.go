@@ -13,10 +13,13 @@ import (
 
 // A report collects rows for docs/benchmarks.md.
 type report struct {
-	only  string
-	pairs []string
-	solos []string
-	notes []string
+	only   string
+	pairs  []string
+	floors []string
+	solos  []string
+	notes  []string
+
+	inMemory map[int]float64 // appends a second of the rival in memory, by connections
 }
 
 func (r *report) wants(name string) bool { return strings.Contains(name, r.only) }
@@ -43,6 +46,16 @@ func (r *report) pair(w row, file bool, ours, rivals []float64) {
 	r.pairs = append(r.pairs, fmt.Sprintf("| %s | %s | %s %s | %s (%s) | **%.2f×** | %s%s |",
 		w.name, number(a), w.unit, spread(ours), number(b), mode, ratio, goal, mark(goal, met)))
 	fmt.Fprintln(os.Stderr, r.pairs[len(r.pairs)-1])
+}
+
+// floor adds a row of what is possible at all, beside the rival in memory.
+func (r *report) floor(connections int, name string, rate, cost float64) {
+	ratio := ""
+	if b := r.inMemory[connections]; b > 0 {
+		ratio = fmt.Sprintf("%.2f×", rate/b)
+	}
+	r.floors = append(r.floors, fmt.Sprintf("| %s | %s appends/s | %s µs | %s |", name, number(rate), number(cost), ratio))
+	fmt.Fprintln(os.Stderr, r.floors[len(r.floors)-1])
 }
 
 // alone adds a row without a rival.
@@ -92,6 +105,16 @@ func (r *report) write(w io.Writer) error {
 			"Tapedeck commits every append to SQLite with fsync before it answers. The rival in memory writes no disk at all.\n\n"+
 			"| load | Tapedeck | (least–most) | rival | ratio | goal |\n|---|---|---|---|---|---|\n")
 		for _, row := range r.pairs {
+			fmt.Fprintln(b, row)
+		}
+	}
+	if len(r.floors) > 0 {
+		fmt.Fprint(b, "\n## What this machine allows\n\n"+
+			"Servers that do much less than a log must, with the same load and the same load generator. The first answers and stores\n"+
+			"nothing. The second keeps no streams: it writes the bytes of all requests that have come together over the beginning of a\n"+
+			"file, and answers them after one fsync. What is durable when it is answered over net/http cannot be much faster here.\n\n"+
+			"| server | rate | server CPU for an append | against the rival in memory |\n|---|---|---|---|\n")
+		for _, row := range r.floors {
 			fmt.Fprintln(b, row)
 		}
 	}

@@ -19,6 +19,7 @@ type row struct {
 // A load is run on both servers in turn.
 type load struct {
 	file bool // the rival keeps its streams in files
+	lean int  // connections of a load of appends, by postLean
 	run  func(context.Context, *process) (result, error)
 	rows []row
 }
@@ -33,12 +34,12 @@ func generated(r result) float64 { return r.load }
 
 func loads(o options) []load {
 	return []load{
-		{run: func(_ context.Context, p *process) (result, error) { return appends(p, postLean, 64, o.length) }, rows: []row{
+		{lean: 64, run: func(_ context.Context, p *process) (result, error) { return appends(p, postLean, 64, o.length) }, rows: []row{
 			{"appends of 256 B, 64 connections", "appends/s", rate, 1.8, false},
 			{"… p99 latency", "ms", p99, 0, true},
 			{"… server CPU for an append", "µs", cost, 0, true},
 			{"… load generator CPU for an append", "µs", generated, 0, true}}},
-		{run: func(_ context.Context, p *process) (result, error) { return appends(p, postLean, 1, o.length) }, rows: []row{
+		{lean: 1, run: func(_ context.Context, p *process) (result, error) { return appends(p, postLean, 1, o.length) }, rows: []row{
 			{"appends of 256 B, 1 connection", "appends/s", rate, 0.5, false},
 			{"… p50 latency", "ms", p50, 0, true}}},
 		{run: func(_ context.Context, p *process) (result, error) { return appends(p, postWithClient, 1, o.length) }, rows: []row{
@@ -66,6 +67,9 @@ func measureRivals(ctx context.Context, o options, r *report) error {
 		}
 		for _, row := range l.rows {
 			r.pair(row, l.file, figures(a, row), figures(b, row))
+		}
+		if l.lean > 0 {
+			r.inMemory[l.lean] = quantile(figures(b, l.rows[0]), .5)
 		}
 		for _, x := range slices.Concat(a, b) {
 			if x.failed > 0 {

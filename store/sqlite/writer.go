@@ -3,7 +3,6 @@ package sqlite
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -63,10 +62,7 @@ func (w *writer) run() {
 			w.handle(group)
 			w.purge.after(w)
 			w.limitLog(group)
-			// Those who have just been told want to write again, most of
-			// them: let them, and the next group is as large as this one.
-			// For that the turn is kept.
-			runtime.Gosched()
+			w.queue.gather(len(group)) // for that the turn is kept
 		case !more:
 			return
 		case !w.purge.step(w):
