@@ -57,7 +57,11 @@ func same(a, b tapedeck.Record) bool { return a.Offset == b.Offset && bytes.Equa
 // looks at what a restart after a crash would find: the same, whether or not it
 // was written down where the events are.
 func TestPlaces(t *testing.T) {
-	for seed := range uint64(4) {
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		dir := t.TempDir()
 		s := open(t, dir, sqlite.Options{HotSessions: 4})
