@@ -87,8 +87,8 @@ function bar(g: Paper, b: Bar, left: number, width: number, top: number, p: Pict
   ctx.fillRect(from, top, 3, height);
   errors(g, b, left, width, top, p.indexes.get(b.session.id));
   if (to - from > 24) {
-    const words = to - from > 56 ? `${markOf(status)} ${b.session.title || b.session.id}` : markOf(status);
-    const text = fitted(ctx, words, to - from - 20);
+    const mark = markOf(status);
+    const text = to - from > 56 ? fitted(ctx, `${mark} ${b.session.title || b.session.id}`, to - from - 20) : mark;
     const wide = Math.min(to - from - 8, ctx.measureText(text).width + 6);
     ctx.fillStyle = colour(fill);
     ctx.fillRect(from + 5, top + 2, wide, height - 4);
