@@ -138,6 +138,26 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
+// A client that goes away cancels nothing, however it listened.
+func TestLeavingCancelsNothing(t *testing.T) {
+	for _, query := range []string{"", "?until=terminal", "?format=task", "?presence=live"} {
+		synctest.Test(t, func(t *testing.T) {
+			door, g := newDoor(rest.Options{})
+			started, err := g.Start(t.Context(), tapedeck.Task{Text: "go"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := watch(t, door, started.Session+"/stream"+query)
+			synctest.Wait()
+			s.leave()
+			synctest.Wait()
+			if head, err := g.Head(t.Context(), started.Session); err != nil || len(head.Runs) != 1 {
+				t.Errorf("%q: after it has left the runs are %v, %v", query, head.Runs, err)
+			}
+		})
+	}
+}
+
 // A reader that takes nothing holds nobody up and misses nothing.
 func TestSlowReaderIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
