@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -216,6 +217,31 @@ func TestRunFailures(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A tellingStore cannot take the beginning of a message, and says why in words that
+// are for nobody else.
+type tellingStore struct{ tapedeck.Store }
+
+func (s tellingStore) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
+	if slices.ContainsFunc(a.Events, func(e tapedeck.Event) bool { return e.Type == tapedeck.TextMessageStart }) {
+		return tapedeck.Appended{}, errors.New("page 7 of /home/ada/secret.db is damaged")
+	}
+	return s.Store.Append(ctx, a)
+}
+
+// The end of a run tells that its words could not be stored, and not why.
+func TestStorageErrorsTellNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, chatty, func(o *engine.Options) { o.Store = tellingStore{o.Store} })
+		w.create("s")
+		w.start("s")
+		time.Sleep(time.Minute)
+		ev, _ := w.end("s")
+		if said := string(ev.Data); !strings.Contains(said, `"code":"storage"`) || strings.Contains(said, "secret") {
+			t.Errorf("it ended with %s %s", ev.Type, said)
+		}
+	})
 }
 
 func TestRunOutage(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -421,6 +422,44 @@ func TestForkAmongSubagents(t *testing.T) {
 		_, by := w.threads(f.ID)
 		if spoken(by["scout"]) != "half a " || by["scout"].Runs[0].Status != tapedeck.StatusInterrupted || len(w.head(f.ID).Runs) != 0 {
 			w.Errorf("the fork has %+v", by["scout"])
+		}
+	})
+}
+
+// TestUnknownMembersSurvive: what an agent and its sub-agent say that the types do
+// not know is in the log, once and where it was said.
+func TestUnknownMembersSurvive(t *testing.T) {
+	said := parse(
+		`SUBAGENT_STARTED {"subagentRunId":"a","name":"scout","own":{"kept":[1]}}`,
+		`acme.unknown {"subagentRunId":"a","own":{"kept":[1]}}`,
+		`TEXT_MESSAGE_START {"messageId":"m","role":"assistant","subagentRunId":"a","own":{"kept":[1]}}`,
+		`TEXT_MESSAGE_CONTENT {"messageId":"m","delta":"x","own":{"kept":[1]}}`,
+		`TEXT_MESSAGE_CONTENT {"messageId":"m","delta":"y","subagentRunId":"a","own":{"kept":[1]}}`,
+		`TEXT_MESSAGE_END {"messageId":"m","own":{"kept":[1]}}`,
+		`SUBAGENT_FINISHED {"subagentRunId":"a","own":{"kept":[1]}}`,
+		`acme.unknown {"own":{"kept":[1]}}`,
+	)
+	inBubble(t, func(_ context.Context, _ tapedeck.Invocation, say func(string, string) bool) error {
+		for _, ev := range said {
+			say(ev.Type, string(ev.Data))
+		}
+		return nil
+	}, func(w *world) {
+		w.create("s")
+		w.start("s")
+		synctest.Wait()
+		w.end("s")
+		var got, want []string
+		for _, ev := range w.events("s") {
+			if strings.Contains(string(ev.Data), `"own":{"kept":[1]}`) {
+				got = append(got, ev.Type)
+			}
+		}
+		for _, ev := range said {
+			want = append(want, ev.Type)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("they are in %v, want %v", got, want)
 		}
 	})
 }

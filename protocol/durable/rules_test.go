@@ -1,10 +1,12 @@
 package durable_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -215,20 +217,29 @@ func TestRequestThatIsCutOffFails(t *testing.T) {
 
 // A fault of ours is told to the operator and not to the client.
 func TestInternalErrorsAreNotTold(t *testing.T) {
-	store := memory.New(memory.Options{})
-	o := options(store)
-	o.Store = faulty{hub.New(store)}
-	w := httptest.NewRecorder()
-	durable.New(o).ServeHTTP(w, httptest.NewRequest("GET", "/v1/stream/a", nil))
-	if w.Code != 500 || strings.Contains(w.Body.String(), "secret") {
-		t.Errorf("got %d %s", w.Code, w.Body)
+	for _, err := range []error{
+		errors.New("secret"),
+		tapedeck.Errorf(tapedeck.Internal, "row 7 of the secret").WithHint("secret"),
+		tapedeck.Errorf(tapedeck.Unavailable, "the database cannot be read now").Because(errors.New("secret")),
+	} {
+		var log bytes.Buffer
+		o := options(newMemory())
+		o.Store, o.Logger = faulty{o.Store.(*hub.Hub), err}, slog.New(slog.NewTextHandler(&log, nil))
+		w := httptest.NewRecorder()
+		durable.New(o).ServeHTTP(w, httptest.NewRequest("GET", "/v1/stream/a", nil))
+		if w.Code < 500 || strings.Contains(w.Body.String(), "secret") || !strings.Contains(log.String(), "secret") {
+			t.Errorf("got %d %s, and the log has %s", w.Code, w.Body, &log)
+		}
 	}
 }
 
-type faulty struct{ *hub.Hub }
+type faulty struct {
+	*hub.Hub
+	err error
+}
 
-func (faulty) Head(context.Context, string) (tapedeck.Session, error) {
-	return tapedeck.Session{}, errors.New("secret")
+func (f faulty) Head(context.Context, string) (tapedeck.Session, error) {
+	return tapedeck.Session{}, f.err
 }
 
 // Without an engine sessions can be read and not written.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 	"testing/iotest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 )
 
@@ -143,6 +145,41 @@ func TestInternalErrorsTellNothing(t *testing.T) {
 		id := strings.TrimSuffix(rest, ")")
 		if !strings.HasPrefix(id, "req_") || !strings.Contains(log.String(), id) || !strings.Contains(log.String(), "secret") {
 			t.Errorf("%s: the log under id %q has %s", name, id, log.String())
+		}
+	}
+}
+
+// A breaking hub cannot read on after its first page.
+type breaking struct {
+	*hub.Hub
+	err error
+}
+
+func (b breaking) Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error] {
+	return func(yield func(tapedeck.Page, error) bool) {
+		for p, err := range b.Hub.Follow(ctx, session, o) {
+			if yield(p, err) {
+				yield(tapedeck.Page{}, b.err)
+			}
+			return
+		}
+	}
+}
+
+// A stream that breaks off just ends: the client comes back and learns as much as
+// it may.
+func TestBrokenStreamsTellNothing(t *testing.T) {
+	for _, query := range []string{"", "?format=task"} {
+		for _, err := range []error{errors.New("disk /home/ada/secret.db"), tapedeck.Errorf(tapedeck.Internal, "row 7 of the secret")} {
+			var log bytes.Buffer
+			_, g := newDoor(rest.Options{})
+			g.session(t, "s", 2)
+			door := rest.New(rest.Options{Sessions: breaking{g.Hub, err}, Verbs: g, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			s := watch(t, door, "s/stream"+query)
+			<-s.done
+			if got := s.text(); got == "" || strings.Contains(got, "secret") || !strings.Contains(log.String(), "secret") {
+				t.Errorf("%q, %v: the client got %s\nand the log %s", query, err, got, &log)
+			}
 		}
 	}
 }

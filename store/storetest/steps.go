@@ -224,10 +224,18 @@ func reopen() step {
 	}}
 }
 
-// isKind reports an error that is not of kind want.
+// isKind reports an error that is not of kind want, and one that says what is for
+// the operator or does not say what to do.
 func isKind(err error, want tapedeck.Kind) error {
 	if got := tapedeck.KindOf(err); got != want {
 		return fmt.Errorf("got the error %v of kind %q, want kind %q", err, got, want)
+	}
+	var e *tapedeck.Error
+	if want != tapedeck.Unavailable || !errors.As(err, &e) || e.Err == nil {
+		return nil
+	}
+	if e.Hint == "" || strings.Contains(e.Message+e.Hint, e.Err.Error()) {
+		return fmt.Errorf("users are told %q, %q of %v", e.Message, e.Hint, e.Err)
 	}
 	return nil
 }
