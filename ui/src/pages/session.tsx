@@ -99,7 +99,7 @@ function Session({ id }: { id: string }) {
 
   const find = useFind({ id, head: state.head, thread, rows, seeking: state.seeking, onSeek: deck.seek, onRow: show });
   const lines = useRef<HTMLDivElement>(null);
-  useFindMarks(lines, find.open ? find.q : undefined, rows.find((r) => r.key === selected)?.offset);
+  useFindMarks(lines, find.open ? find.q : undefined, chosen?.offset);
 
   const verbs = useVerbs(id, live, index?.invocations[0]?.invocation, say, onRewind);
   const { link, rewind, noRewind } = verbs;
