@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -101,19 +102,29 @@ func (p *Projections) holder(ctx context.Context, s *tapedeck.Session, at int64)
 	return holder
 }
 
-// Forget removes everything that is kept of a session, on the disk, too. It has
-// to be called for a session whose events were erased, and for all that share
-// them.
-func (p *Projections) Forget(ctx context.Context, session string) error {
-	s, _, err := p.session(ctx, session, -1)
-	if err != nil {
-		return err
+// Forget removes everything that is kept of sessions, on the disk, too. It has to
+// be called with a session whose events were erased and all that share them: what
+// is put away for a fork may lie with its parent, so nothing is removed before
+// whatever is under way with any of them is through.
+func (p *Projections) Forget(ctx context.Context, sessions ...string) error {
+	var known []tapedeck.Session
+	var errs []error
+	for _, id := range sessions {
+		s, _, err := p.session(ctx, id, -1)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		p.forgotten.Add(1)
+		f := p.of(&s)
+		f.standing, f.summary = nil, nil
+		p.release(f)
+		known = append(known, s)
 	}
-	p.forgotten.Add(1)
-	f := p.of(&s)
-	f.standing, f.summary = nil, nil
-	defer p.release(f)
-	return p.remove(ctx, &s)
+	for i := range known {
+		errs = append(errs, p.remove(ctx, &known[i]))
+	}
+	return errors.Join(errs...)
 }
 
 // remove deletes the checkpoints of a session.

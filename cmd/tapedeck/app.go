@@ -174,10 +174,7 @@ type searchIndex interface {
 // forget removes what was made of events that are erased.
 func (a *app) forget(ctx context.Context, session string, forks []string) error {
 	err := a.search.Load().Forget(ctx, session)
-	for _, id := range append([]string{session}, forks...) {
-		err = errors.Join(err, a.views.Forget(ctx, id))
-	}
-	return err
+	return errors.Join(err, a.views.Forget(ctx, append([]string{session}, forks...)...))
 }
 
 func (a *app) openStore(ctx context.Context) (tapedeck.Store, error) {

@@ -2,7 +2,6 @@ package durable_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -48,11 +47,7 @@ func shredder(t *testing.T) (o durable.Options, store *readStore, erase func()) 
 		_, _, err := o.Store.Erase(t.Context(), tapedeck.Erasure{
 			Session: "s", Ranges: ranges, Events: []tapedeck.Event{tapedeck.NewEvent(tapedeck.SessionRedactedData{Offsets: ranges})},
 			Forget: func(ctx context.Context, forks []string) error {
-				err := views.Forget(ctx, "s")
-				for _, id := range forks {
-					err = errors.Join(err, views.Forget(ctx, id))
-				}
-				return err
+				return views.Forget(ctx, append([]string{"s"}, forks...)...)
 			},
 		})
 		if err != nil {

@@ -1,0 +1,81 @@
+package projection
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store/memory"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// A heldStore keeps whoever reads a session waiting.
+type heldStore struct {
+	tapedeck.Store
+	held    string
+	reading chan struct{} // receives when somebody does
+	release chan struct{}
+	early   atomic.Bool // a checkpoint was removed meanwhile
+	through atomic.Bool
+}
+
+func (s *heldStore) Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error) {
+	p, err := s.Store.Read(ctx, session, r)
+	if session == s.held && r.From == 0 && !s.through.Load() {
+		s.reading <- struct{}{}
+		<-s.release
+	}
+	return p, err
+}
+
+func (s *heldStore) Delete(ctx context.Context, session string) error {
+	if strings.HasPrefix(session, checkpoints) && !s.through.Load() {
+		s.early.Store(true)
+	}
+	return s.Store.Delete(ctx, session)
+}
+
+// TestForgetWaitsForForks: a view of a fork that is being made of events which
+// were read before they were erased is put away with the parent. That is removed
+// after it, not before.
+func TestForgetWaitsForForks(t *testing.T) {
+	store := &heldStore{Store: memory.New(memory.Options{}), held: "fork", reading: make(chan struct{}), release: make(chan struct{})}
+	events := make([]tapedeck.Event, 50)
+	for i := range events {
+		events[i] = tapedeck.NewEvent(tapedeck.MessageAddedData{Message: tapedeck.NewMessage(tapedeck.NewID("msg_"), tapedeck.RoleUser, "word")})
+	}
+	for _, spec := range []tapedeck.Spec{{ID: "parent", Events: events}, {ID: "fork", Parent: "parent"}} {
+		if _, _, err := store.Create(t.Context(), spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := New(Options{Store: store, Every: 10})
+	seen, forgotten := make(chan error), make(chan error)
+	go func() {
+		_, err := p.Snapshot(t.Context(), "fork", view.Query{At: -1})
+		seen <- err
+	}()
+	<-store.reading
+	go func() { forgotten <- p.Forget(t.Context(), "parent", "fork") }()
+	for waits := false; !waits; runtime.Gosched() { // for the fork
+		p.mu.Lock()
+		el := p.kept["fork"]
+		waits = el != nil && el.Value.(*folded).users == 2
+		p.mu.Unlock()
+	}
+	store.through.Store(true)
+	close(store.release)
+	if err := <-seen; err != nil {
+		t.Error(err)
+	}
+	if err := <-forgotten; err != nil {
+		t.Error(err)
+	}
+	left, _, err := store.List(t.Context(), tapedeck.Filter{Kind: tapedeck.KindView})
+	if err != nil || len(left) > 0 || store.early.Load() {
+		t.Errorf("%d checkpoints are left, %v; some were removed before: %t", len(left), err, store.early.Load())
+	}
+}
