@@ -17,8 +17,8 @@ import (
 // is shown by servers that do much less than a log must: they use the same HTTP
 // server as Tapedeck, and answer appends to streams that they do not know. One
 // stores nothing. One stores bytes: it writes what has come together over the
-// beginning of a file and waits until the disk has it. Nothing that answers over
-// net/http when an append is durable can be much faster.
+// beginning of a file and waits until the disk has it, which is what one connection
+// that waits for each answer must wait for at least.
 
 const (
 	floorNothing = "nothing"

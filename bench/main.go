@@ -28,7 +28,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.bin, "bin", "bin/tapedeck", "the program to measure")
 	flag.StringVar(&o.out, "out", "docs/benchmarks.md", "where to write the table; - for standard output")
-	flag.IntVar(&o.rounds, "rounds", 3, "how often each pair is measured, in turn; the median counts")
+	flag.IntVar(&o.rounds, "rounds", 5, "how often each pair is measured, in turn; the median counts")
 	flag.DurationVar(&o.length, "length", 5*time.Second, "how long each load lasts")
 	flag.StringVar(&o.only, "only", "", "only rows whose name contains this; prints, writes nothing")
 	quick := flag.Bool("quick", false, "one round of one second a row; prints, writes nothing")

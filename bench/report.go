@@ -112,7 +112,8 @@ func (r *report) write(w io.Writer) error {
 		fmt.Fprint(b, "\n## What this machine allows\n\n"+
 			"Servers that do much less than a log must, with the same load and the same load generator. The first answers and stores\n"+
 			"nothing. The second keeps no streams: it writes the bytes of all requests that have come together over the beginning of a\n"+
-			"file, and answers them after one fsync. What is durable when it is answered over net/http cannot be much faster here.\n\n"+
+			"file, and answers them after one fsync. A connection that waits for each answer cannot be served much faster than by it, if the\n"+
+			"answer is to mean that the append is durable.\n\n"+
 			"| server | rate | server CPU for an append | against the rival in memory |\n|---|---|---|---|\n")
 		for _, row := range r.floors {
 			fmt.Fprintln(b, row)
