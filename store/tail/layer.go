@@ -16,17 +16,15 @@ type layer struct {
 	cache *Cache
 }
 
-// Head implements [tapedeck.Log].
-func (l *layer) Head(ctx context.Context, session string) (tapedeck.Session, error) {
-	if w := l.cache.window(session); w != nil && ctx.Err() == nil {
-		return w.session, nil
-	}
-	return l.Store.Head(ctx, session)
-}
-
-// Read implements [tapedeck.Log].
+// Read implements [tapedeck.Log]. The store shows a commit a moment before c hears
+// of it. What c holds is taken only if it is no older than that: else a reader who
+// has been told of an event by the store would be told that it is not there.
 func (l *layer) Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error) {
-	if w := l.cache.window(session); w != nil && ctx.Err() == nil {
+	s, err := l.Head(ctx, session)
+	if err != nil {
+		return tapedeck.Page{}, err
+	}
+	if w := l.cache.window(session); w != nil && w.session.Gen == s.Gen && w.session.Head >= s.Head {
 		if p, ok := w.read(r.WithDefaults()); ok {
 			return p, nil
 		}
