@@ -134,7 +134,9 @@ func (t *cleaning) do(w *writer) error {
 	if t.next = end; t.next <= pages {
 		return nil
 	}
-	w.truncateLog()
+	if err := w.truncateLog(); err != nil {
+		return err
+	}
 	left, err := c.number(sqlUnclean)
 	if err == nil { // another cleaning may have done some
 		err = c.exec(sqlSetClear, min(left, t.unclean))

@@ -62,5 +62,5 @@ func (s *Store) WaitIdle() {
 func (s *Store) StartLogOver() {
 	s.writer.turn.Lock()
 	defer s.writer.turn.Unlock()
-	s.writer.truncateLog()
+	_ = s.writer.truncateLog()
 }

@@ -132,7 +132,7 @@ func (x *Index) close() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if readers := x.readers.Swap(nil); readers != nil {
-		readers.close()
+		x.store.pauses.close(readers)
 	}
 	if x.conn != nil {
 		_ = x.conn.close()
@@ -308,15 +308,6 @@ func (x *Index) Forget(ctx context.Context, session string) error {
 	return x.vacuum()
 }
 
-// pause calls f while nobody searches.
-func (x *Index) pause(f func()) {
-	if readers := x.readers.Load(); readers != nil {
-		readers.pause(f)
-		return
-	}
-	f()
-}
-
 func (x *Index) vacuum() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -328,11 +319,9 @@ func (x *Index) vacuum() error {
 	if err == nil {
 		err = x.conn.exec("VACUUM")
 	}
-	x.pause(func() {
-		if err == nil {
-			err = x.conn.exec("PRAGMA wal_checkpoint(TRUNCATE)")
-		}
-	})
+	if err == nil && !x.store.pauses.during(func() { err = x.conn.emptyLog() }, x.readers.Load()) {
+		err = errRead
+	}
 	if err != nil {
 		return tapedeck.Errorf(tapedeck.Unavailable, "the search index could not be cleaned").WithHint("try again").Because(err)
 	}

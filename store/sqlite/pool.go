@@ -1,12 +1,17 @@
 package sqlite
 
-import "context"
+import (
+	"context"
+	"sync"
+	"time"
+)
 
 // A pool lends the connections that read. They cannot write.
 type pool struct {
-	free chan *conn
-	quit chan struct{}
-	size int
+	free   chan *conn
+	quit   chan struct{}
+	size   int
+	closed bool // guarded by pauses.mu
 }
 
 func newPool(file string, size int) (*pool, error) {
@@ -14,7 +19,7 @@ func newPool(file string, size int) (*pool, error) {
 	for range size {
 		c, err := dial(dataSource(file, "ro", readerPragmas))
 		if err != nil {
-			p.close()
+			new(pauses).close(p)
 			return nil, err
 		}
 		p.free <- c
@@ -23,7 +28,8 @@ func newPool(file string, size int) (*pool, error) {
 	return p, nil
 }
 
-// use lends a connection to f. Errors of the database are put into words.
+// use lends a connection to f. Errors of the database are put into words. f must
+// not wait for another connection, or for a lock.
 func (p *pool) use(ctx context.Context, f func(*conn) error) error {
 	select {
 	case <-p.quit:
@@ -50,24 +56,46 @@ func (p *pool) each(f func(*conn)) {
 	}
 }
 
-// pause calls f while nobody reads. Reads that come meanwhile wait.
-func (p *pool) pause(f func()) {
-	var all []*conn
-	for range p.size {
-		all = append(all, <-p.free)
-	}
-	defer func() {
-		for _, c := range all {
-			p.free <- c
+// maxPause is how long a pause waits for reads that are under way.
+const maxPause = 2 * time.Second
+
+// pauses owns every pause of the pools of a store. Only one pause takes
+// connections at a time: two of them would each hold a part and wait for the
+// rest forever. The order of all locks is in docs/design/0014.
+type pauses struct{ mu sync.Mutex }
+
+// during calls f while no connection of the pools is lent; reads that come in
+// the meantime wait. It reports false, and does not call f, if a read takes too
+// long. A pool may be nil or closed: nobody reads from it.
+func (ps *pauses) during(f func(), pools ...*pool) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	patience := time.NewTimer(maxPause)
+	defer patience.Stop()
+	for _, p := range pools {
+		if p == nil || p.closed {
+			continue
 		}
-	}()
+		for range p.size {
+			select {
+			case c := <-p.free:
+				defer func() { p.free <- c }()
+			case <-patience.C:
+				return false
+			}
+		}
+	}
 	f()
+	return true
 }
 
-// close waits for reads under way.
-func (p *pool) close() {
+// close closes the connections of a pool as they come back.
+func (ps *pauses) close(p *pool) {
 	close(p.quit)
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
 	for range p.size {
-		_ = (<-p.free).close() // that of a connection that only reads loses nothing
+		_ = (<-p.free).close() // a connection that only reads loses nothing
 	}
+	p.closed = true
 }

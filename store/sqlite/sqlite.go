@@ -69,6 +69,7 @@ type Store struct {
 	file      string
 	lock      *lock
 	readers   *pool
+	pauses    pauses // of readers and of those of search
 	writer    *writer
 	deadlines *deadlines
 	trails    *trails
@@ -146,7 +147,7 @@ func (s *Store) release() {
 		x.close() // it reads the database, too
 	}
 	if s.readers != nil {
-		s.readers.close()
+		s.pauses.close(s.readers)
 	}
 	if s.writer != nil && s.writer.conn != nil {
 		if err := s.writer.conn.close(); err != nil {

@@ -1,6 +1,10 @@
 package sqlite
 
-import "os"
+import (
+	"database/sql/driver"
+	"errors"
+	"os"
+)
 
 // maxLog is the size in bytes that the write-ahead log may reach by being read
 // all the time.
@@ -9,7 +13,7 @@ const maxLog = 256 << 20
 // limitLog starts the write-ahead log over if it has become too large. SQLite
 // does so by itself whenever nobody reads; but with many readers there may never
 // be such a moment. So they are made to pause. If something else reads, such as
-// Verify, the log grows on, and it is tried again later.
+// Verify, the log grows on, and the writer tries again later.
 func (w *writer) limitLog(group []*request) {
 	for _, r := range group {
 		w.logged += int64(r.size)
@@ -22,24 +26,42 @@ func (w *writer) limitLog(group []*request) {
 	if err != nil || info.Size() < w.maxLog {
 		return
 	}
-	w.truncateLog()
+	if err := w.truncateLog(); err != nil {
+		w.store.options.Logger.Warn("the write-ahead log could not be started over", "error", err)
+	}
 }
+
+// errRead means that a log could not be emptied because somebody reads from it.
+var errRead = errors.New("somebody reads the database all the time")
 
 // truncateLog moves all of the write-ahead log into the database, and empties
 // it, while nobody reads.
-func (w *writer) truncateLog() {
-	if w.connect() != nil {
-		return // the next group says so
+func (w *writer) truncateLog() error {
+	err := w.connect()
+	if err != nil {
+		return err
 	}
-	pause := w.store.readers.pause
-	if x := w.store.search.Load(); x != nil { // it reads, too
-		pause = func(f func()) { w.store.readers.pause(func() { x.pause(f) }) }
+	pools := []*pool{w.store.readers}
+	if x := w.store.search.Load(); x != nil {
+		pools = append(pools, x.readers.Load()) // it reads the database, too
 	}
-	pause(func() {
-		for _, statement := range [...]string{"PRAGMA busy_timeout(0)", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA busy_timeout(10000)"} {
-			if err := w.conn.exec(statement); err != nil {
-				w.store.options.Logger.Warn("the write-ahead log could not be started over", "error", err)
-			}
+	if !w.store.pauses.during(func() { err = w.conn.emptyLog() }, pools...) {
+		return errRead
+	}
+	return err
+}
+
+// emptyLog moves the write-ahead log into the database. It does not wait for
+// readers: with them, SQLite leaves the log as it is and reports no error.
+func (c *conn) emptyLog() (err error) {
+	if err := c.exec("PRAGMA busy_timeout(0)"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.exec("PRAGMA busy_timeout(10000)")) }()
+	return c.query(func(row []driver.Value) error {
+		if integer(row[0]) != 0 {
+			return errRead
 		}
-	})
+		return nil
+	}, "PRAGMA wal_checkpoint(TRUNCATE)")
 }
