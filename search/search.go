@@ -11,7 +11,6 @@ import (
 	"context"
 	"log/slog"
 	"math"
-	"sync"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -60,7 +59,9 @@ type Index struct {
 	Options
 	changed chan struct{}
 
-	mu      sync.Mutex         // held while documents are made of one part of one session
+	// turn has an element while somebody makes documents of a part of a session,
+	// or removes them. It guards the fields below.
+	turn    chan struct{}
 	forgot  int                // how often something was forgotten
 	pending map[int64]*pending // by Gen
 }
@@ -76,8 +77,21 @@ func New(o Options) *Index {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Index{Options: o, changed: make(chan struct{}, 1), pending: map[int64]*pending{}}
+	return &Index{Options: o, changed: make(chan struct{}, 1), turn: make(chan struct{}, 1), pending: map[int64]*pending{}}
 }
+
+// take waits for the turn, until ctx is done. Removing what was erased can take
+// seconds, and a search must not wait for that.
+func (x *Index) take(ctx context.Context) error {
+	select {
+	case x.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (x *Index) give() { <-x.turn }
 
 // Changed tells that something was appended, deleted or made. It never waits, so
 // that it can be called after every commit.
@@ -119,10 +133,12 @@ const batch = 64
 // CatchUp looks at all events that were not looked at.
 func (x *Index) CatchUp(ctx context.Context) error {
 	for {
-		x.mu.Lock()
+		if err := x.take(ctx); err != nil {
+			return err
+		}
 		epoch := x.forgot
 		sessions, _, err := x.Index.Unindexed(ctx, batch)
-		x.mu.Unlock()
+		x.give()
 		if err != nil || len(sessions) == 0 {
 			return err
 		}
@@ -153,8 +169,10 @@ type pending struct {
 // step looks at a part of a session. It reports false if what it was told has
 // changed since epoch.
 func (x *Index) step(ctx context.Context, s tapedeck.Unindexed, epoch int) (bool, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	if err := x.take(ctx); err != nil {
+		return false, err
+	}
+	defer x.give()
 	if x.forgot != epoch {
 		return false, nil
 	}
@@ -272,13 +290,15 @@ func (x *Index) mark(ctx context.Context, hits []tapedeck.Hit) error {
 // Forget removes what is known of a session, and what is being made of it: then
 // it is looked at anew. It is to be called when its events were erased.
 func (x *Index) Forget(ctx context.Context, session string) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	if err := x.take(ctx); err != nil {
+		return err
+	}
+	defer x.give()
 	defer x.Changed()
 	return x.forget(ctx, session)
 }
 
-// forget requires x.mu.
+// forget requires the turn.
 func (x *Index) forget(ctx context.Context, session string) error {
 	x.forgot++
 	clear(x.pending)
