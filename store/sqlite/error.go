@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"strings"
 
 	modernc "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
@@ -51,6 +52,10 @@ func unwritten(err error) error {
 		message, hint = "it could not be stored, the data folder cannot be written to", "look at its permissions"
 	case codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB:
 		message, hint = "it could not be stored, the database is damaged", verifyHint
+	}
+	if errors.Is(err, errUncertain) {
+		message = "it is not certain whether it was stored" + strings.TrimPrefix(message, "it could not be stored")
+		hint += "; sent again with the same producer id, it is stored once"
 	}
 	return tapedeck.Errorf(tapedeck.Unavailable, "%s", message).WithHint("%s", hint).Because(err)
 }

@@ -65,3 +65,55 @@ func (c *conn) emptyLog() (err error) {
 		return nil
 	}, "PRAGMA wal_checkpoint(TRUNCATE)")
 }
+
+// Sizes in a write-ahead log, which begins with a header and has frames of a
+// header and a page each.
+const (
+	logHeader   = 32
+	frameHeader = 24
+)
+
+// cutLog removes what a commit that failed has left at the end of the
+// write-ahead log. The commit may be complete there, only not synced: then it
+// would be read after a crash, though its callers were told that it failed. An
+// error means that it may still be there.
+func (w *writer) cutLog() error {
+	if err := w.connect(); err != nil {
+		return err
+	}
+	frames, err := w.conn.committed()
+	if err != nil {
+		return err
+	}
+	size, err := w.conn.number(sqlPageSize)
+	if err != nil {
+		return err
+	}
+	end := int64(0)
+	if frames > 0 {
+		end = logHeader + frames*(frameHeader+size)
+	}
+	f, err := os.OpenFile(w.store.file+"-wal", os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if info, statErr := f.Stat(); statErr != nil || info.Size() > end {
+		err = errors.Join(statErr, f.Truncate(end))
+	}
+	if err == nil {
+		err = f.Sync() // else the disk may still have it
+	}
+	return errors.Join(err, f.Close())
+}
+
+// committed returns how many frames of the write-ahead log are committed. It
+// changes nothing.
+func (c *conn) committed() (frames int64, err error) {
+	err = c.query(func(row []driver.Value) error {
+		if frames = integer(row[1]); frames < 0 {
+			return errors.New("there is no write-ahead log")
+		}
+		return nil
+	}, "PRAGMA wal_checkpoint(NOOP)")
+	return frames, err
+}

@@ -136,8 +136,24 @@ func (w *writer) count(requests int) {
 	}
 }
 
-// errCommit marks the failure of the commit itself.
-var errCommit = errors.New("commit")
+// errCommit marks the failure of the commit itself, and errUncertain that it may
+// be read after a crash nevertheless.
+var (
+	errCommit    = errors.New("commit")
+	errUncertain = errors.New("the failed commit could not be removed from the write-ahead log")
+)
+
+// undo makes sure that a commit which failed is not read after a crash. Without
+// the COMMIT, nothing in the write-ahead log counts.
+func (w *writer) undo(err error) error {
+	if !errors.Is(err, errCommit) {
+		return err
+	}
+	if cutErr := w.cutLog(); cutErr != nil {
+		return fmt.Errorf("%w: %w: %w", err, errUncertain, cutErr)
+	}
+	return err
+}
 
 // write does all of a group's requests in one transaction. An error means that
 // nothing was written.
@@ -151,9 +167,12 @@ func (w *writer) write(group []*request) error {
 			err = fmt.Errorf("%w: %w", errCommit, err)
 		}
 	}
-	w.log(err)
 	if err != nil {
 		w.abort()
+		err = w.undo(err)
+	}
+	w.log(err)
+	if err != nil {
 		return err
 	}
 	w.publish()
