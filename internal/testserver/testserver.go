@@ -89,6 +89,14 @@ func (s *Server) Kill() {
 	<-s.gone
 }
 
+// Dump ends the process, and has it write what its goroutines do to its log.
+func (s *Server) Dump() {
+	_ = s.cmd.Process.Signal(syscall.SIGQUIT)
+	timer := time.AfterFunc(20*time.Second, func() { _ = s.cmd.Process.Kill() })
+	defer timer.Stop()
+	<-s.gone
+}
+
 // Stop asks the process to end, as Ctrl-C does, and returns its exit code.
 func (s *Server) Stop(t testing.TB) int {
 	t.Helper()

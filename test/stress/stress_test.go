@@ -1,0 +1,203 @@
+package stress
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/internal/testserver"
+)
+
+var duration = flag.Duration("stress.duration", 5*time.Second, "how long all verbs are called at once")
+
+// TestAllVerbsAtOnce calls every verb of the real program at the same time, on
+// the same few sessions. No verb stalls, none fails but for a reason that the
+// caller could know, the server stops in good order, and its data is sound.
+func TestAllVerbsAtOnce(t *testing.T) {
+	data := t.TempDir()
+	w := &world{t: t, data: data, server: testserver.Start(t, data), verbs: allVerbs()}
+	ctx, cancel := context.WithTimeout(t.Context(), *duration)
+	defer cancel()
+	w.watch(ctx, cancel)
+	var working sync.WaitGroup
+	for i := range w.verbs {
+		v := &w.verbs[i]
+		for range v.workers {
+			working.Go(func() { w.work(ctx, v) })
+		}
+	}
+	working.Wait()
+	w.watching.Wait()
+	if t.Failed() {
+		t.Logf("the server says:\n%s", w.server.Log())
+		return
+	}
+	w.report()
+	if code := w.server.Stop(t); code != 0 {
+		t.Errorf("the server ended with %d\n%s", code, w.server.Log())
+	}
+	if out, err := exec.CommandContext(t.Context(), testserver.Binary(t), "verify", "--data", data).CombinedOutput(); err != nil {
+		t.Errorf("verify: %v\n%s", err, out)
+	}
+}
+
+// A verb is called again and again, by several workers.
+type verb struct {
+	name    string
+	workers int
+	call    func(ctx context.Context, c *caller) error
+
+	done    atomic.Int64 // calls that came to an end
+	well    atomic.Int64 // and did something
+	longest atomic.Int64 // of them, in milliseconds
+	refused atomic.Value // the newest error of a call that did nothing
+}
+
+// A world is a server and the sessions in it.
+type world struct {
+	t        *testing.T
+	data     string
+	server   *testserver.Server
+	verbs    []verb
+	watching sync.WaitGroup
+	beats    atomic.Int64
+
+	mu    sync.Mutex
+	ids   []string
+	calls map[*op]bool // those under way
+}
+
+// A caller is one worker with its connection.
+type caller struct {
+	*client.Client
+	world *world
+	rng   *rand.Rand
+}
+
+// work calls a verb until ctx is done. The last call may take its time, too.
+func (w *world) work(ctx context.Context, v *verb) {
+	conn, err := client.New(w.server.URL)
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	defer conn.Close()
+	c := &caller{Client: conn, world: w, rng: rand.New(rand.NewPCG(rand.Uint64(), 0))}
+	for ctx.Err() == nil {
+		w.call(c, v)
+	}
+}
+
+func (w *world) call(c *caller, v *verb) {
+	callCtx, o := w.begin(v)
+	err := v.call(callCtx, c)
+	stopped := callCtx.Err() != nil // by the watchdog, which says why
+	w.end(o)
+	v.done.Add(1)
+	switch kind := tapedeck.KindOf(err); {
+	case err == nil:
+		v.well.Add(1)
+		if took := time.Since(o.began).Milliseconds(); took > v.longest.Load() {
+			v.longest.Store(took)
+		}
+	case stopped:
+	case kind == tapedeck.Internal, kind == tapedeck.Unavailable:
+		w.t.Errorf("%s: %v", v.name, err)
+	default:
+		v.refused.Store(err.Error())
+	}
+}
+
+// pick returns one of the sessions.
+func (c *caller) pick() string {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	if len(c.world.ids) == 0 {
+		return "none"
+	}
+	return c.world.ids[c.rng.IntN(len(c.world.ids))]
+}
+
+const maxSessions = 40
+
+// keep notes a session that was made. The oldest is deleted when there are too
+// many.
+func (c *caller) keep(ctx context.Context, ids ...string) error {
+	w := c.world
+	w.mu.Lock()
+	w.ids = append(w.ids, ids...)
+	over := max(0, len(w.ids)-maxSessions)
+	old := slices.Clone(w.ids[:over])
+	w.ids = slices.Delete(w.ids, 0, over)
+	w.mu.Unlock()
+	var errs []error
+	for _, id := range old {
+		errs = append(errs, c.Delete(ctx, id))
+	}
+	return errors.Join(errs...)
+}
+
+// forget takes a session out of those that are used.
+func (c *caller) forget(id string) {
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	c.world.ids = slices.DeleteFunc(c.world.ids, func(s string) bool { return s == id })
+}
+
+// get asks the server for a path.
+func (c *caller) get(ctx context.Context, path string) error {
+	return c.do(ctx, http.MethodGet, path, "", "")
+}
+
+func (c *caller) do(ctx context.Context, method, path, contentType, body string) error {
+	req, err := http.NewRequestWithContext(ctx, method, c.BaseURL()+path, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	switch {
+	case err != nil:
+		return err
+	case resp.StatusCode >= 500:
+		return tapedeck.Errorf(tapedeck.Internal, "%s %s: %d %s", method, path, resp.StatusCode, text)
+	case resp.StatusCode >= 400:
+		return tapedeck.Errorf(tapedeck.Invalid, "%s %s: %d %s", method, path, resp.StatusCode, text)
+	}
+	return nil
+}
+
+// report logs what was done, and fails for a verb that did nothing.
+func (w *world) report() {
+	for i := range w.verbs {
+		v := &w.verbs[i]
+		w.t.Logf("%-14s %7d calls, %7d did something, the longest took %d ms", v.name, v.done.Load(), v.well.Load(), v.longest.Load())
+		if v.well.Load() == 0 {
+			w.t.Errorf("%s never did anything; the test shows nothing of it: %v", v.name, v.refused.Load())
+		}
+	}
+	if info, err := os.Stat(filepath.Join(w.data, "tapedeck.db")); err == nil {
+		w.t.Logf("the database has %d MB", info.Size()>>20)
+	}
+}

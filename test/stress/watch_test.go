@@ -1,0 +1,120 @@
+package stress
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Time is measured in beats. In a beat, a page is synced to the disk and the
+// server answers whether it is alive; on an idle machine a beat takes beat. So a
+// verb may take 5 seconds there, and longer where disk or processor are slow.
+const (
+	beat  = 100 * time.Millisecond
+	limit = 50 // beats that a call may take
+)
+
+// An op is a call under way.
+type op struct {
+	verb   *verb
+	beat   int64
+	began  time.Time
+	cancel context.CancelFunc
+}
+
+func (w *world) begin(v *verb) (context.Context, *op) {
+	ctx, cancel := context.WithCancel(context.Background())
+	o := &op{verb: v, beat: w.beats.Load(), began: time.Now(), cancel: cancel}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.calls == nil {
+		w.calls = map[*op]bool{}
+	}
+	w.calls[o] = true
+	return ctx, o
+}
+
+func (w *world) end(o *op) {
+	o.cancel()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.calls, o)
+}
+
+// watch fails the test when a call stalls, or the server ends, and stops all
+// calls then.
+func (w *world) watch(ctx context.Context, stop context.CancelFunc) {
+	page, err := os.Create(filepath.Join(w.t.TempDir(), "beat"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.watching.Go(func() {
+		defer page.Close()
+		tick := time.NewTicker(beat)
+		defer tick.Stop()
+		for w.busy(ctx) {
+			if err := w.beat(page); err != nil {
+				w.fail(stop, "the server does not answer: %v", err)
+				return
+			}
+			if o := w.stalled(); o != nil {
+				w.fail(stop, "%s has taken %v", o.verb.name, time.Since(o.began))
+				return
+			}
+			<-tick.C
+		}
+	})
+}
+
+// busy reports whether there is something to watch.
+func (w *world) busy(ctx context.Context) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return ctx.Err() == nil || len(w.calls) > 0
+}
+
+func (w *world) beat(page *os.File) error {
+	if _, err := page.WriteAt(make([]byte, 4096), 0); err != nil {
+		return err
+	}
+	if err := page.Sync(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.server.URL+"/healthz", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	w.beats.Add(1)
+	return resp.Body.Close()
+}
+
+func (w *world) stalled() *op {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for o := range w.calls {
+		if w.beats.Load()-o.beat > limit {
+			return o
+		}
+	}
+	return nil
+}
+
+// fail shows the goroutines of the server, and ends all calls.
+func (w *world) fail(stop context.CancelFunc, format string, args ...any) {
+	w.t.Errorf(format, args...)
+	w.server.Dump()
+	stop()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for o := range w.calls {
+		o.cancel()
+	}
+}
