@@ -102,37 +102,69 @@ func (p *Projections) holder(ctx context.Context, s *tapedeck.Session, at int64)
 	return holder
 }
 
-// Forget removes everything that is kept of sessions, on the disk, too. It has to
-// be called with a session whose events were erased and all that share them: what
-// is put away for a fork may lie with its parent, so nothing is removed before
-// whatever is under way with any of them is through.
+// Forget removes everything that is kept of sessions, on the disk, too, and of
+// all that were deleted. It has to be called with a session whose events were
+// erased and all that share them. A checkpoint of one session is made while
+// another is folded, so nothing is removed before all folds that are under way
+// have ended.
 func (p *Projections) Forget(ctx context.Context, sessions ...string) error {
-	var known []tapedeck.Session
-	var errs []error
+	p.forgotten.Add(1)
+	p.unload(sessions)
+	p.settle()
+	errs := []error{p.removeGone(ctx)}
 	for _, id := range sessions {
 		s, _, err := p.session(ctx, id, -1)
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		switch tapedeck.KindOf(err) {
+		case "":
+			err = p.remove(ctx, &s)
+		case tapedeck.NotFound, tapedeck.Gone: // it was deleted a moment ago
+			err = p.removeAny(ctx, id)
 		}
-		p.forgotten.Add(1)
-		f := p.of(&s)
-		f.standing, f.summary = nil, nil
-		p.release(f)
-		known = append(known, s)
-	}
-	for i := range known {
-		errs = append(errs, p.remove(ctx, &known[i]))
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// removeAny deletes the checkpoints of all that ever had an id.
+func (p *Projections) removeAny(ctx context.Context, session string) error {
+	return p.eachCheckpoint(ctx, checkpoints+session+"/", func(id string) error { return p.discard(ctx, id) })
+}
+
+// discard deletes a checkpoint, which may be gone.
+func (p *Projections) discard(ctx context.Context, id string) error {
+	err := p.store.Delete(ctx, id)
+	if tapedeck.KindOf(err) == tapedeck.NotFound {
+		return nil
+	}
+	return err
+}
+
+// eachCheckpoint calls f with the id of every checkpoint that begins so.
+func (p *Projections) eachCheckpoint(ctx context.Context, prefix string, f func(id string) error) error {
+	for cursor := ""; ; {
+		page, next, err := p.store.List(ctx, tapedeck.Filter{Kind: tapedeck.KindView, Query: prefix, Cursor: cursor})
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			if !strings.HasPrefix(page[i].ID, prefix) {
+				continue
+			}
+			if err := f(page[i].ID); err != nil {
+				return err
+			}
+		}
+		if cursor = next; next == "" {
+			return nil
+		}
+	}
 }
 
 // remove deletes the checkpoints of a session.
 func (p *Projections) remove(ctx context.Context, s *tapedeck.Session) error {
 	for fold, every := range map[string]int64{standings: p.step(), summaries: p.options.Every, indexes: p.options.Every} {
 		for at := every; at <= s.Head; at += every {
-			err := p.store.Delete(ctx, checkpointID(s, fold, at))
-			if err != nil && tapedeck.KindOf(err) != tapedeck.NotFound {
+			if err := p.discard(ctx, checkpointID(s, fold, at)); err != nil {
 				return err
 			}
 		}
@@ -143,29 +175,17 @@ func (p *Projections) remove(ctx context.Context, s *tapedeck.Session) error {
 // sweep removes the checkpoints of sessions that are not there any more: those
 // that were deleted while nobody listened, or just before the program died.
 func (p *Projections) sweep(ctx context.Context) error {
-	for cursor := ""; ; {
-		page, next, err := p.store.List(ctx, tapedeck.Filter{Kind: tapedeck.KindView, Query: checkpoints, Cursor: cursor})
-		if err != nil {
-			return err
-		}
-		for i := range page {
-			id := page[i].ID
-			session, rest, _ := strings.Cut(strings.TrimPrefix(id, checkpoints), "/")
-			gen, _, ok := strings.Cut(rest, "/")
-			if !ok || !strings.HasPrefix(id, checkpoints) {
-				continue
-			}
-			s, err := p.store.Head(ctx, session)
-			switch kind := tapedeck.KindOf(err); {
-			case err == nil && strconv.FormatInt(s.Gen, 10) == gen, err != nil && kind != tapedeck.NotFound && kind != tapedeck.Gone:
-				continue
-			}
-			if err := p.store.Delete(ctx, id); err != nil && tapedeck.KindOf(err) != tapedeck.NotFound {
-				return err
-			}
-		}
-		if cursor = next; next == "" {
+	return p.eachCheckpoint(ctx, checkpoints, func(id string) error {
+		session, rest, _ := strings.Cut(strings.TrimPrefix(id, checkpoints), "/")
+		gen, _, ok := strings.Cut(rest, "/")
+		if !ok {
 			return nil
 		}
-	}
+		s, err := p.store.Head(ctx, session)
+		switch kind := tapedeck.KindOf(err); {
+		case err == nil && strconv.FormatInt(s.Gen, 10) == gen, err != nil && kind != tapedeck.NotFound && kind != tapedeck.Gone:
+			return nil
+		}
+		return p.discard(ctx, id)
+	})
 }

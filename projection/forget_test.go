@@ -2,6 +2,7 @@ package projection
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -42,6 +43,12 @@ func (s *heldStore) Delete(ctx context.Context, session string) error {
 // were read before they were erased is put away with the parent. That is removed
 // after it, not before.
 func TestForgetWaitsForForks(t *testing.T) {
+	for _, deleted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("the fork is deleted: %t", deleted), func(t *testing.T) { testForgetWaits(t, deleted) })
+	}
+}
+
+func testForgetWaits(t *testing.T, deleted bool) {
 	store := &heldStore{Store: memory.New(memory.Options{}), held: "fork", reading: make(chan struct{}), release: make(chan struct{})}
 	events := make([]tapedeck.Event, 50)
 	for i := range events {
@@ -59,17 +66,26 @@ func TestForgetWaitsForForks(t *testing.T) {
 		seen <- err
 	}()
 	<-store.reading
+	if deleted {
+		fork, err := store.Head(t.Context(), "fork")
+		if err == nil {
+			err = store.Store.Delete(t.Context(), "fork")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Watch([]tapedeck.Commit{{Session: fork, Gone: true}})
+	}
 	go func() { forgotten <- p.Forget(t.Context(), "parent", "fork") }()
 	for waits := false; !waits; runtime.Gosched() { // for the fork
 		p.mu.Lock()
-		el := p.kept["fork"]
-		waits = el != nil && el.Value.(*folded).users == 2
+		waits = p.kept["fork"] == nil
 		p.mu.Unlock()
 	}
 	store.through.Store(true)
 	close(store.release)
-	if err := <-seen; err != nil {
-		t.Error(err)
+	if err := <-seen; err != nil != deleted {
+		t.Errorf("the snapshot: %v", err)
 	}
 	if err := <-forgotten; err != nil {
 		t.Error(err)

@@ -12,6 +12,8 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -53,6 +55,7 @@ type Projections struct {
 	mu     sync.Mutex
 	kept   map[string]*list.Element // by session
 	recent list.List                // of *folded, newest first
+	inUse  map[*folded]bool         // those with users, dropped ones included
 
 	life      string
 	forgotten atomic.Int64 // how often a session was
@@ -70,7 +73,7 @@ func New(o Options) *Projections {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Projections{options: o, store: o.Store, kept: map[string]*list.Element{}, watch: newWatch(), life: rand.Text()[:8]}
+	return &Projections{options: o, store: o.Store, kept: map[string]*list.Element{}, inUse: map[*folded]bool{}, watch: newWatch(), life: rand.Text()[:8]}
 }
 
 // folded is what is kept in memory of a session.
@@ -103,6 +106,7 @@ func (p *Projections) of(s *tapedeck.Session) *folded {
 	p.recent.MoveToFront(el)
 	f := el.Value.(*folded)
 	f.users++
+	p.inUse[f] = true
 	for old := p.recent.Back(); old != nil && p.recent.Len() > p.options.Kept; {
 		before := old.Prev()
 		if old.Value.(*folded).users == 0 {
@@ -119,8 +123,34 @@ func (p *Projections) of(s *tapedeck.Session) *folded {
 func (p *Projections) release(f *folded) {
 	f.mu.Unlock()
 	p.mu.Lock()
-	f.users--
+	defer p.mu.Unlock()
+	if f.users--; f.users == 0 {
+		delete(p.inUse, f)
+	}
+}
+
+// settle waits for all folds that are under way, and drops what they leave in
+// memory. One that begins later reads the log as it is now.
+func (p *Projections) settle() {
+	p.mu.Lock()
+	busy := slices.Collect(maps.Keys(p.inUse))
 	p.mu.Unlock()
+	for _, f := range busy {
+		f.mu.Lock()
+		f.standing, f.summary = nil, nil
+		f.mu.Unlock()
+	}
+}
+
+// unload drops what is in memory of sessions.
+func (p *Projections) unload(sessions []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range sessions {
+		if el, ok := p.kept[id]; ok {
+			p.drop(el)
+		}
+	}
 }
 
 // Epoch names what a view at an offset is the same in. It is another one after

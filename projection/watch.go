@@ -12,15 +12,17 @@ type watch struct {
 	mu   sync.Mutex
 	due  map[string]tapedeck.Session
 	gone []tapedeck.Session
+	more bool // others were deleted, too: only a sweep finds them
 	bell chan struct{}
+
+	removing sync.Mutex // held while the checkpoints of deleted sessions are removed
 }
 
 func newWatch() watch {
-	return watch{due: map[string]tapedeck.Session{}, bell: make(chan struct{}, 1)}
+	return watch{due: map[string]tapedeck.Session{}, more: true, bell: make(chan struct{}, 1)}
 }
 
-// maxGone bounds the deleted sessions that are remembered. The checkpoints of
-// those beyond it stay, and take room.
+// maxGone bounds the deleted sessions that are remembered.
 const maxGone = 10_000
 
 // Watch hears of commits: [Projections.Run] then puts checkpoints away while
@@ -37,10 +39,13 @@ func (p *Projections) Watch(commits []tapedeck.Commit) {
 			continue
 		}
 		w.mu.Lock()
-		if c.Gone && len(w.gone) < maxGone {
-			w.gone = append(w.gone, c.Session)
-		} else {
+		switch {
+		case !c.Gone:
 			w.due[c.Session.ID] = c.Session
+		case len(w.gone) < maxGone:
+			w.gone = append(w.gone, c.Session)
+		default:
+			w.more = true
 		}
 		w.mu.Unlock()
 		select {
@@ -52,26 +57,54 @@ func (p *Projections) Watch(commits []tapedeck.Commit) {
 
 // Run does what [Projections.Watch] has heard of, until ctx is done.
 func (p *Projections) Run(ctx context.Context) {
-	if err := p.sweep(ctx); err != nil && ctx.Err() == nil {
-		p.options.Logger.Warn("checkpoints of deleted sessions could not be removed", "error", err)
-	}
 	for {
+		if err := p.removeGone(ctx); err != nil && ctx.Err() == nil {
+			p.options.Logger.Warn("checkpoints of deleted sessions could not be removed", "error", err)
+		}
+		p.watch.mu.Lock()
+		due := p.watch.due
+		p.watch.due = map[string]tapedeck.Session{}
+		p.watch.mu.Unlock()
+		for _, s := range due {
+			p.background(ctx, &s, p.Advance(ctx, s.ID))
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-p.watch.bell:
 		}
-		p.watch.mu.Lock()
-		due, gone := p.watch.due, p.watch.gone
-		p.watch.due, p.watch.gone = map[string]tapedeck.Session{}, nil
-		p.watch.mu.Unlock()
-		for i := range gone {
-			p.background(ctx, &gone[i], p.remove(ctx, &gone[i]))
-		}
-		for _, s := range due {
-			p.background(ctx, &s, p.Advance(ctx, s.ID))
+	}
+}
+
+// removeGone removes the checkpoints of sessions that were deleted. A fold that
+// is under way with one of them may save another, so it waits for all of those.
+func (p *Projections) removeGone(ctx context.Context) error {
+	w := &p.watch
+	w.removing.Lock()
+	defer w.removing.Unlock()
+	w.mu.Lock()
+	gone, sweep := w.gone, w.more
+	w.gone, w.more = nil, false
+	w.mu.Unlock()
+	if len(gone) == 0 && !sweep {
+		return nil
+	}
+	p.settle()
+	var err error
+	if sweep {
+		err = p.sweep(ctx)
+	}
+	for i := range gone {
+		if err == nil {
+			err = p.remove(ctx, &gone[i])
 		}
 	}
+	if err != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.more = true // the next time everything is looked at
+	}
+	return err
 }
 
 func (p *Projections) background(ctx context.Context, s *tapedeck.Session, err error) {

@@ -101,9 +101,14 @@ func (x *Index) Index(ctx context.Context, in tapedeck.Indexed) error {
 	return nil
 }
 
-// Forget removes all that is known of a session.
+// Forget removes all that is known of a session. Nothing is found in one that was
+// deleted.
 func (x *Index) Forget(ctx context.Context, session string) error {
 	s, err := x.store.Head(ctx, session)
+	switch tapedeck.KindOf(err) {
+	case tapedeck.NotFound, tapedeck.Gone:
+		return nil
+	}
 	if err != nil {
 		return err
 	}

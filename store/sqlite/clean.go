@@ -30,15 +30,15 @@ const (
 	sqlPageSize = `PRAGMA page_size`
 	sqlPages    = `PRAGMA page_count`
 
-	// How many erasures have not been cleaned up after. One that comes while
-	// another is being cleaned up after is not done with that.
-	sqlUnclean    = `SELECT value FROM facts WHERE name = 'unclean'`
-	sqlAddUnclean = `INSERT INTO facts VALUES ('unclean', 1) ON CONFLICT DO UPDATE SET value = value + 1`
-	sqlSetClear   = `UPDATE facts SET value = value - ? WHERE name = 'unclean'`
+	// Erasures are counted. Of those up to the number "cleaned" nothing is left in
+	// the files.
+	sqlCountErasure = `INSERT INTO facts VALUES ('erased', 1) ON CONFLICT DO UPDATE SET value = value + 1`
+	sqlErased       = `SELECT value FROM facts WHERE name = 'erased'`
+	sqlSetCleaned   = `INSERT INTO facts VALUES ('cleaned', ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)`
+	sqlUnclean      = `SELECT coalesce((` + sqlErased + `), 0) - coalesce((SELECT value FROM facts WHERE name = 'cleaned'), 0)`
 )
 
-// clean removes what an erasure has left behind in the files. If it does not get
-// to its end, it is done when the store is opened the next time.
+// clean removes what erasures have left behind in the files.
 func (s *Store) clean(ctx context.Context) error {
 	if s.skipCleaning {
 		return errClosed()
@@ -75,27 +75,10 @@ func (s *Store) purgeAll(ctx context.Context) error {
 	return err
 }
 
-// resumeCleaning does what an erasure had no time for before the process died.
-func (s *Store) resumeCleaning(ctx context.Context) {
-	var unclean int64
-	err := s.readers.use(ctx, func(c *conn) (err error) {
-		unclean, err = c.number(sqlUnclean)
-		return err
-	})
-	if err != nil || unclean == 0 {
-		return // if it cannot be read, others will find out
-	}
-	go func() {
-		if err := s.clean(ctx); err != nil && ctx.Err() == nil {
-			s.options.Logger.Warn("what erased events have left in the database file could not be removed yet", "error", err)
-		}
-	}()
-}
-
 // A cleaning is the task of overwriting the unused parts of some pages.
 type cleaning struct {
-	next    int64 // the page to go on with
-	unclean int64 // how many erasures there were when it began
+	next    int64 // the page to continue with
+	through int64 // the erasures up to this number are clean when it is done
 	done    bool
 }
 
@@ -114,7 +97,7 @@ func (t *cleaning) do(w *writer) error {
 	}
 	size, err := c.number(sqlPageSize)
 	if err == nil && t.next == 1 {
-		t.unclean, err = c.number(sqlUnclean)
+		t.through, err = w.store.remains.cleanable(c)
 	}
 	if err != nil {
 		return err
@@ -137,11 +120,7 @@ func (t *cleaning) do(w *writer) error {
 	if err := w.truncateLog(); err != nil {
 		return err
 	}
-	left, err := c.number(sqlUnclean)
-	if err == nil { // another cleaning may have done some
-		err = c.exec(sqlSetClear, min(left, t.unclean))
-	}
-	if err != nil {
+	if err := c.exec(sqlSetCleaned, t.through); err != nil {
 		return err
 	}
 	t.done = true

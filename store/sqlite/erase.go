@@ -11,7 +11,8 @@ import (
 )
 
 // Erase implements [tapedeck.Log]. It returns when the database file has been
-// cleaned, see [Store.clean]. Cancelling ctx does not stop that.
+// cleaned, see [Store.clean]. Cancelling ctx does not stop that. If the cleaning
+// fails it is done later, see [remains].
 func (s *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Appended, []string, error) {
 	if err := ctx.Err(); err != nil {
 		return tapedeck.Appended{}, nil, err
@@ -27,18 +28,12 @@ func (s *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Appende
 	t := &erasing{Erasure: e, drafts: drafts, now: now}
 	// As large as it can be, so that it has a transaction of its own.
 	if err := s.writer.submit(ctx, t, bigSize); err != nil {
+		s.remains.settle(t)
 		return tapedeck.Appended{}, nil, err
 	}
-	ctx = context.WithoutCancel(ctx)
-	if e.Forget != nil {
-		err = e.Forget(ctx, t.forks)
-	}
-	if err == nil {
-		err = s.clean(ctx)
-	}
-	if err != nil {
-		return tapedeck.Appended{}, nil, tapedeck.Errorf(tapedeck.Unavailable, "the events are erased, but remains of them are still in the database file").
-			WithHint("they are removed when the server starts again; erase them again to try it now").Because(err)
+	if err := s.finishErasure(context.WithoutCancel(ctx), t); err != nil {
+		return tapedeck.Appended{}, nil, tapedeck.Errorf(tapedeck.Unavailable, "the events are erased, but copies of them may still be in the files of the data folder").
+			WithHint("the server removes them as soon as it can, also when it starts again, and logs it").Because(err)
 	}
 	return t.done, t.forks, nil
 }
@@ -50,6 +45,7 @@ type erasing struct {
 	now    time.Time
 	done   tapedeck.Appended
 	forks  []string
+	number int64 // of the erasure; 0 until it is counted
 }
 
 func (t *erasing) do(w *writer) error {
@@ -90,7 +86,13 @@ func (t *erasing) append(w *writer, st *state) error {
 		return err
 	}
 	t.done = tapedeck.Appended{First: first, Next: st.Head, Head: st.Head, Closed: st.Closed}
-	return w.conn.exec(sqlAddUnclean)
+	if err := w.conn.exec(sqlCountErasure); err != nil {
+		return err
+	}
+	number, err := w.conn.number(sqlErased)
+	t.number = number
+	w.store.remains.owe(t, nil)
+	return err
 }
 
 const (

@@ -274,7 +274,7 @@ func TestEraseWhileOthersAppend(t *testing.T) {
 	if n := found(t, dir, "MARK"); n > 0 {
 		t.Errorf("it is in the files %d times", n)
 	}
-	if n, err := s.Number(`SELECT value FROM facts WHERE name = 'unclean'`); n != 0 || err != nil {
+	if n, err := s.Unclean(); n != 0 || err != nil {
 		t.Errorf("%d erasures are not cleaned up after, %v", n, err)
 	}
 	if r, err := s.Verify(t.Context(), nil); err != nil || len(r.Problems) > 0 {

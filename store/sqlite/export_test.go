@@ -39,7 +39,10 @@ func (s *Store) KeepFresh(n int) {
 	s.writer.maxFresh = n
 }
 
-// SkipCleaning makes the next cleaning fail.
+// Unclean returns how many erasures may have left something behind.
+func (s *Store) Unclean() (int64, error) { return s.Number(sqlUnclean) }
+
+// SkipCleaning makes every cleaning fail.
 func (s *Store) SkipCleaning() { s.skipCleaning = true }
 
 // WaitClean waits until no erasure has left anything behind.

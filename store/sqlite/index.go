@@ -29,7 +29,7 @@ type Index struct {
 const indexName = "search.db"
 
 // indexVersion is that of the schema below. A file of any other is made anew.
-const indexVersion = 1
+const indexVersion = 2
 
 // indexSchema: docs has what is found, and words finds it. Its rows go by gen of
 // sessions, which is never used twice.
@@ -49,7 +49,8 @@ var indexSchema = []string{
 	`CREATE VIRTUAL TABLE words USING fts5 (text, content='docs', content_rowid='id', tokenize="unicode61 remove_diacritics 2")`,
 	`INSERT INTO words (words, rank) VALUES ('secure-delete', 1)`,
 	`CREATE TABLE sessions (session INTEGER PRIMARY KEY, seen INTEGER NOT NULL, resume INTEGER NOT NULL, base INTEGER NOT NULL) STRICT`,
-	`PRAGMA user_version = 1`,
+	`CREATE TABLE remains (id INTEGER PRIMARY KEY) STRICT`, // it has a row while the file may have copies of what was removed
+	`PRAGMA user_version = 2`,
 }
 
 var indexPragmas = []string{
@@ -57,16 +58,22 @@ var indexPragmas = []string{
 	"trusted_schema(0)", "secure_delete(1)", "wal_autocheckpoint(1000)", "journal_size_limit(67108864)",
 }
 
-// OpenIndex opens the index of the store's folder. It is made anew if there is
+// errUnclean is why an index is recreated after an erasure was interrupted.
+var errUnclean = errors.New("it may have copies of erased events")
+
+// OpenIndex opens the index of the store's folder. It is recreated if there is
 // none, or none that can be used. [Store.Close] closes it.
 func (s *Store) OpenIndex() (*Index, error) {
 	if x := s.search.Load(); x != nil {
 		return x, nil
 	}
 	x := &Index{store: s, file: filepath.Join(filepath.Dir(s.file), indexName)}
-	err := x.open()
+	err := errUnclean
+	if s.unclean == 0 {
+		err = x.open()
+	}
 	if err != nil {
-		s.options.Logger.Warn("the search index cannot be used and is made anew", "error", err)
+		s.options.Logger.Warn("the search index cannot be used and is recreated", "error", err)
 		x.close()
 		for _, suffix := range [...]string{"", "-wal", "-shm"} {
 			if err := os.Remove(x.file + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -145,7 +152,7 @@ const (
 	WHERE s.kind = 'session' AND s.deleted IS NULL AND h.head <> coalesce(i.seen, -1)`
 	sqlUnindexedList = `SELECT s.id, s.gen, h.head, CASE WHEN h.head >= i.seen THEN i.resume ELSE s.fork_at END,
 	CASE WHEN h.head >= i.seen THEN i.base END ` + sqlUnindexed + ` ORDER BY s.gen DESC LIMIT ?`
-	sqlDeletedDocs = `SELECT session FROM sessions WHERE session NOT IN (SELECT gen FROM log.sessions WHERE deleted IS NULL) LIMIT 1000`
+	sqlDeletedDocs = `SELECT session FROM sessions WHERE session NOT IN (SELECT gen FROM log.sessions WHERE deleted IS NULL) LIMIT ?`
 )
 
 // Unindexed returns sessions with events that were not looked at, newest first.
@@ -168,7 +175,7 @@ func (x *Index) Unindexed(ctx context.Context, limit int) ([]tapedeck.Unindexed,
 		return c.query(func(row []driver.Value) error {
 			dead = append(dead, integer(row[0]))
 			return nil
-		}, sqlDeletedDocs)
+		}, sqlDeletedDocs, int64(1000))
 	})
 	if err == nil && len(dead) > 0 {
 		err = x.write(func() error { return x.removeAll(dead) })
@@ -272,58 +279,4 @@ func (x *Index) drop(gen, from int64) error {
 		return err
 	}
 	return x.conn.exec(sqlDropDocs, gen, from)
-}
-
-func (x *Index) removeAll(gens []int64) error {
-	for _, gen := range gens {
-		if err := x.drop(gen, 0); err != nil {
-			return err
-		}
-		if err := x.conn.exec(`DELETE FROM sessions WHERE session = ?`, gen); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Forget removes all that is known of a session. Like the database, the file
-// keeps copies of what was moved in it; so it is written anew, without them. That
-// takes as long as there is text in it, and only indexing waits.
-func (x *Index) Forget(ctx context.Context, session string) error {
-	v, err := x.store.view(ctx, session)
-	if err != nil || v == nil {
-		return err
-	}
-	known := int64(0)
-	err = x.read(ctx, func(c *conn) (err error) {
-		known, err = c.number(`SELECT count(*) FROM (SELECT 1 FROM docs WHERE session = ?1 LIMIT 1)`, v.Gen)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if err := x.write(func() error { return x.removeAll([]int64{v.Gen}) }); err != nil || known == 0 {
-		return err
-	}
-	return x.vacuum()
-}
-
-func (x *Index) vacuum() error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.conn == nil {
-		return errClosed()
-	}
-	// In FTS5 a word can outlive its documents, as a mark between two pages.
-	err := x.conn.exec(`INSERT INTO words (words) VALUES ('rebuild')`)
-	if err == nil {
-		err = x.conn.exec("VACUUM")
-	}
-	if err == nil && !x.store.pauses.during(func() { err = x.conn.emptyLog() }, x.readers.Load()) {
-		err = errRead
-	}
-	if err != nil {
-		return tapedeck.Errorf(tapedeck.Unavailable, "the search index could not be cleaned").WithHint("try again").Because(err)
-	}
-	return nil
 }

@@ -77,11 +77,14 @@ type Store struct {
 
 	search atomic.Pointer[Index] // nil until it is opened
 
-	skipCleaning bool // for tests: the process dies before it
+	remains      remains
+	unclean      int64 // erasures that an earlier process had not cleaned up after
+	skipCleaning bool  // for tests: the process dies before it
 
-	closed atomic.Bool
-	stop   context.CancelFunc // of the reaper
-	reaped chan struct{}      // closed when it has stopped
+	closed  atomic.Bool
+	running context.Context    // of what runs in the background
+	stop    context.CancelFunc // of running
+	reaped  chan struct{}      // closed when the reaper has stopped
 }
 
 var _ tapedeck.Store = (*Store)(nil)
@@ -97,8 +100,8 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	go s.writer.run()
-	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	go s.reaper(ctx)
+	s.running, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	go s.reaper(s.running)
 	s.resumeCleaning(ctx)
 	return s, nil
 }

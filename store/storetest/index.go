@@ -251,6 +251,14 @@ func testGone(t *testing.T, l *library) {
 	if got, _, err := l.index.Unindexed(l.ctx, 10); err != nil || !slices.ContainsFunc(got, func(u tapedeck.Unindexed) bool { return u.Session == "a" && u.From == 0 }) {
 		t.Errorf("it is not looked at anew: %v, %v", got, err)
 	}
+	if err := l.Delete(l.ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"a", "none"} {
+		if err := l.index.Forget(l.ctx, id); err != nil {
+			t.Errorf("to forget %s, which is not there: %v", id, err)
+		}
+	}
 }
 
 // testHostileSearch: no text is an error but one that asks for nothing.

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// TestEraseBesideDelete erases a session while one of its forks, or the session
+// itself, is deleted. When the erasure is acknowledged no file has the text; when
+// it reports that it is not finished, no file has it soon.
+func TestEraseBesideDelete(t *testing.T) {
+	dir := t.TempDir()
+	a, err := openApp(t.Context(), appOptions{dir: dir, anyHost: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = a.close(func(context.Context) {}) }()
+	rounds := 60
+	if testing.Short() {
+		rounds = 10
+	}
+	erased := 0
+	for i := range rounds {
+		mark := fmt.Sprintf("xyzzy%03d", i)
+		parent, fork := fmt.Sprint("s", i), fmt.Sprint("f", i)
+		forked(t, a, parent, fork, mark)
+		gone := []string{fork, fork, parent}[i%3]
+		var deleting sync.WaitGroup
+		deleting.Go(func() {
+			if err := a.engine.Delete(context.Background(), gone); err != nil {
+				t.Error(err)
+			}
+		})
+		_, err := a.engine.Erase(t.Context(), tapedeck.Erase{Session: parent, All: true})
+		copies := marked(t, dir, mark)
+		deleting.Wait()
+		switch tapedeck.KindOf(err) {
+		case "":
+			if erased++; copies > 0 {
+				t.Fatalf("round %d: the erasure of %s beside the delete of %s is acknowledged, and the text is there %d times", i, parent, gone, copies)
+			}
+		case tapedeck.Unavailable:
+			awaitUnmarked(t, dir, mark)
+		case tapedeck.NotFound, tapedeck.Gone:
+		default:
+			t.Fatal(err)
+		}
+	}
+	if erased < rounds/3 {
+		t.Errorf("%d of %d erasures were acknowledged; the test shows little", erased, rounds)
+	}
+}
+
+// forked makes a session that says a word again and again, and a fork, and has
+// their views folded and the words indexed.
+func forked(t *testing.T, a *app, parent, fork, word string) {
+	t.Helper()
+	ctx := t.Context()
+	if _, err := a.engine.Create(ctx, tapedeck.NewSession{ID: parent}); err != nil {
+		t.Fatal(err)
+	}
+	events := make([]tapedeck.Event, 100)
+	for i := range events {
+		events[i] = tapedeck.NewEvent(tapedeck.MessageAddedData{Message: tapedeck.NewMessage(tapedeck.NewID("msg_"), tapedeck.RoleUser, "about "+word)})
+	}
+	if _, err := a.engine.Append(ctx, tapedeck.Append{Session: parent, Events: events}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.engine.Fork(ctx, tapedeck.Fork{Parent: parent, ID: fork}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{parent, fork} {
+		if _, err := a.views.Snapshot(ctx, id, view.Query{At: -1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := a.search.Load().Search(ctx, tapedeck.Search{Text: word}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// marked returns how often a mark is in the files below a folder.
+func marked(t *testing.T, dir, mark string) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(path, "-shm") { // closing that would drop the locks of this process
+			return err
+		}
+		b, err := os.ReadFile(path)
+		n += strings.Count(string(b), mark)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func awaitUnmarked(t *testing.T, dir, mark string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); marked(t, dir, mark) > 0; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is in the files %d times, a minute after its erasure", mark, marked(t, dir, mark))
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}

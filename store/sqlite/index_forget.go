@@ -1,0 +1,90 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// removeAll removes what is known of sessions. Copies of it stay in the unused
+// parts of the file, which is noted.
+func (x *Index) removeAll(gens []int64) error {
+	for _, gen := range gens {
+		for _, remove := range []func() error{
+			func() error { return x.conn.exec(sqlAddRemains, gen) },
+			func() error { return x.drop(gen, 0) },
+			func() error { return x.conn.exec(`DELETE FROM sessions WHERE session = ?`, gen) },
+		} {
+			if err := remove(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	sqlAddRemains = `INSERT INTO remains SELECT 1 WHERE EXISTS (SELECT 1 FROM docs WHERE session = ?) ON CONFLICT DO NOTHING`
+	sqlRemains    = `SELECT count(*) FROM remains`
+)
+
+// Forget removes all that is known of a session, and of those that were deleted.
+// Like the database, the file keeps copies of what was moved in it; so it is
+// recreated without them. That takes as long as there is text in it, and only
+// indexing waits.
+func (x *Index) Forget(ctx context.Context, session string) error {
+	v, err := x.store.view(ctx, session)
+	if err != nil {
+		return err
+	}
+	var gens []int64
+	if v != nil {
+		gens = []int64{v.Gen}
+	}
+	err = x.read(ctx, func(c *conn) error {
+		return c.query(func(row []driver.Value) error {
+			gens = append(gens, integer(row[0]))
+			return nil
+		}, sqlDeletedDocs, int64(-1))
+	})
+	if err == nil {
+		err = x.write(func() error { return x.removeAll(gens) })
+	}
+	if err != nil {
+		return err
+	}
+	return x.vacuum()
+}
+
+// vacuum writes the file anew if it may have copies of what was removed.
+func (x *Index) vacuum() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.conn == nil {
+		return errClosed()
+	}
+	remains, err := x.conn.number(sqlRemains)
+	if err == nil && remains > 0 {
+		err = x.rewrite()
+	}
+	if err != nil {
+		return tapedeck.Errorf(tapedeck.Unavailable, "the search index could not be cleaned").WithHint("try again").Because(err)
+	}
+	return nil
+}
+
+func (x *Index) rewrite() error {
+	// In FTS5 a word can outlive its documents, as a mark between two pages.
+	for _, statement := range [...]string{`INSERT INTO words (words) VALUES ('rebuild')`, "VACUUM"} {
+		if err := x.conn.exec(statement); err != nil {
+			return err
+		}
+	}
+	err := errRead
+	x.store.pauses.during(func() { err = x.conn.emptyLog() }, x.readers.Load())
+	if err == nil {
+		err = x.conn.exec(`DELETE FROM remains`)
+	}
+	return err
+}

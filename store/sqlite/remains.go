@@ -1,0 +1,167 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// remains knows which erasures have left copies of what they erased: in views
+// and the search index, which the caller of [Store.Erase] forgets, and in the
+// unused parts of the files, which the store cleans.
+type remains struct {
+	mu   sync.Mutex
+	owed map[*erasing]func(context.Context) error // what forgets the copies, nil while that is under way
+	late bool                                     // somebody retries, see [Store.retryCleaning]
+}
+
+// owe notes that an erasure has copies that are not forgotten. forget is for
+// retrying, and nil while the caller of the erasure forgets them.
+func (r *remains) owe(t *erasing, forget func(context.Context) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.owed == nil {
+		r.owed = map[*erasing]func(context.Context) error{}
+	}
+	r.owed[t] = forget
+}
+
+// settle notes that an erasure has none, or that it was refused.
+func (r *remains) settle(t *erasing) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.owed, t)
+}
+
+// cleanable returns the number up to which no erasure has copies that are not
+// forgotten: a cleaning that begins now is good for those.
+func (r *remains) cleanable(c *conn) (int64, error) {
+	through, err := c.number(sqlErased)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for t := range r.owed {
+		through = min(through, t.number-1)
+	}
+	return through, err
+}
+
+// overdue returns what can be retried now.
+func (r *remains) overdue() map[*erasing]func(context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	due := maps.Clone(r.owed)
+	maps.DeleteFunc(due, func(_ *erasing, forget func(context.Context) error) bool { return forget == nil })
+	return due
+}
+
+// finishErasure removes the copies of what was erased, from wherever they are. If
+// that fails, it is retried until it succeeds.
+func (s *Store) finishErasure(ctx context.Context, t *erasing) error {
+	forget := func(ctx context.Context) error { return nil }
+	if t.Forget != nil {
+		forget = func(ctx context.Context) error { return t.Forget(ctx, t.forks) }
+	}
+	err := forget(ctx)
+	if err == nil {
+		s.remains.settle(t)
+	} else {
+		s.remains.owe(t, forget)
+	}
+	if err = errors.Join(err, s.clean(ctx)); err != nil {
+		s.retryCleaning(err)
+	}
+	return err
+}
+
+// Times between attempts to remove what erasures have left.
+const (
+	cleanAgain   = time.Second
+	cleanAtLeast = time.Minute
+)
+
+// retryCleaning retries in the background until nothing is left of erased
+// events. The reason is why the last attempt failed.
+func (s *Store) retryCleaning(reason error) {
+	s.remains.mu.Lock()
+	defer s.remains.mu.Unlock()
+	if s.remains.late || s.running.Err() != nil {
+		return
+	}
+	s.remains.late = true
+	go func() {
+		s.options.Logger.Error("copies of erased events could not be removed from the files; trying again", "error", reason)
+		for wait := cleanAgain; !s.cleanLate(); wait = min(2*wait, cleanAtLeast) {
+			select {
+			case <-s.running.Done():
+				return
+			case <-time.After(wait):
+			}
+		}
+		s.options.Logger.Info("no copies of erased events are left in the files")
+	}()
+}
+
+// cleanLate reports whether nothing is left.
+func (s *Store) cleanLate() bool {
+	for t, forget := range s.remains.overdue() {
+		if forget(s.running) == nil {
+			s.remains.settle(t)
+		}
+	}
+	err := s.clean(s.running)
+	s.remains.mu.Lock()
+	defer s.remains.mu.Unlock()
+	for _, forget := range s.remains.owed {
+		if forget != nil {
+			return false
+		}
+	}
+	s.remains.late = err != nil
+	return err == nil
+}
+
+// resumeCleaning finishes what an earlier process has not: what it had of views
+// and of the search index may have been made of erased events, so both are
+// dropped, for they can be recreated.
+func (s *Store) resumeCleaning(ctx context.Context) {
+	err := s.readers.use(ctx, func(c *conn) (err error) {
+		s.unclean, err = c.number(sqlUnclean)
+		return err
+	})
+	if err != nil || s.unclean == 0 {
+		return // if it cannot be read, others will find out
+	}
+	drop := func(ctx context.Context) error { return s.writer.submit(ctx, dropViews{}, bigSize) }
+	if err = drop(ctx); err != nil {
+		s.remains.owe(&erasing{}, drop)
+		s.retryCleaning(err)
+		return
+	}
+	go func() {
+		if err := s.clean(s.running); err != nil {
+			s.retryCleaning(err)
+		}
+	}()
+}
+
+// dropViews is the task of deleting all that is kept of views.
+type dropViews struct{}
+
+func (dropViews) do(w *writer) error {
+	var ids []string
+	err := w.conn.query(func(row []driver.Value) error {
+		ids = append(ids, text(row[0]))
+		return nil
+	}, `SELECT id FROM sessions WHERE kind = ? AND deleted IS NULL`, string(tapedeck.KindView))
+	for _, id := range ids {
+		if err == nil {
+			err = deletion(id).do(w)
+		}
+	}
+	return err
+}
