@@ -26,7 +26,11 @@ type Options struct {
 	Ready   func(context.Context) error // whether requests can be served; nil for always
 	Screen  fs.FS                       // the pages for people, as built; nil for none
 	Version string                      // shown on the front page, where there is no screen
-	Logger  *slog.Logger                // nil for none
+
+	// Instance names this process. /healthz tells it in a header, so that a
+	// client can see that it has reached the server it was looking for.
+	Instance string
+	Logger   *slog.Logger // nil for none
 
 	// AllowOrigins are the origins, such as "https://app.example", whose pages
 	// may call the server from a browser, besides its own. "*" stands for all.
@@ -48,7 +52,7 @@ func New(o Options) http.Handler {
 	mux.Handle("/api/", alias(o.REST))
 	mux.Handle("/v1/stream", o.Durable)
 	mux.Handle("/v1/stream/", o.Durable)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /healthz", o.healthz)
 	mux.HandleFunc("GET /readyz", o.readyz)
 	o.mountPages(mux)
 	return o.recovering(o.guarding(o.routing(mux)))
@@ -106,6 +110,17 @@ func alias(next http.Handler) http.Handler {
 		r2.URL = &u
 		next.ServeHTTP(w, r2)
 	})
+}
+
+// instanceHeader is the name under which package client knows it.
+const instanceHeader = "Tapedeck-Instance"
+
+func (o *Options) healthz(w http.ResponseWriter, _ *http.Request) {
+	if o.Instance != "" {
+		w.Header().Set(instanceHeader, o.Instance)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	writeText(w, http.StatusOK, "ok\n")
 }
 
 func (o *Options) readyz(w http.ResponseWriter, r *http.Request) {
