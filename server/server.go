@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/intake"
 )
 
 // Options say what to mount.
@@ -35,6 +36,10 @@ type Options struct {
 	// AllowOrigins are the origins, such as "https://app.example", whose pages
 	// may call the server from a browser, besides its own. "*" stands for all.
 	AllowOrigins []string
+
+	// Bodies is the budget of memory for the bodies of requests, in bytes; 0 for
+	// [intake.DefaultBudget]. A request that does not fit is answered with 503.
+	Bodies int64
 
 	// AnyHost accepts every Host header. Without it only names of the loopback
 	// are accepted, so that a page cannot reach the server by a DNS name of its
@@ -55,7 +60,13 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /healthz", o.healthz)
 	mux.HandleFunc("GET /readyz", o.readyz)
 	o.mountPages(mux)
-	return o.recovering(o.guarding(o.routing(mux)))
+	gate := intake.New(o.Bodies)
+	return o.recovering(o.guarding(gate.Handler(o.routing(mux), refuse)))
+}
+
+// refuse answers a body that no door can read.
+func refuse(w http.ResponseWriter, err error) {
+	writeError(w, http.StatusUnsupportedMediaType, err)
 }
 
 // routing serves what goes to a door without mux, which would look for each

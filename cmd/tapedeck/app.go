@@ -18,7 +18,6 @@ import (
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/engine/exchange"
 	"github.com/tapedeck/tapedeck/hub"
-	"github.com/tapedeck/tapedeck/internal/hangup"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/durable"
@@ -41,6 +40,8 @@ type appOptions struct {
 	ephemeral    bool         // keep everything in memory
 	maxBody      int64        // largest body of a request, in bytes
 	maxEvents    int          // most events in one append
+	maxConns     int          // most connections at once; 0 for no limit
+	bodies       int64        // budget of memory for bodies, in bytes; 0 for the default
 	longPoll     time.Duration
 	lease        time.Duration
 	runTimeout   time.Duration // see engine.Options
@@ -112,6 +113,7 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 		Screen:       web.Files(),
 		Version:      version(),
 		Instance:     a.instance,
+		Bodies:       o.bodies,
 		Logger:       o.logger,
 		AllowOrigins: o.allowOrigins,
 		AnyHost:      o.anyHost,
@@ -248,13 +250,7 @@ func hold(a *app, addr string) (*holder, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &holder{
 		app: a, url: "http://" + l.Addr().String(), cutOff: cancel, done: make(chan error, 1),
-		http: &http.Server{
-			Handler:           cutting(ctx, a.handler),
-			ReadHeaderTimeout: 10 * time.Second,
-			IdleTimeout:       2 * time.Minute,
-			MaxHeaderBytes:    64 << 10,
-			ErrorLog:          slog.NewLogLogger(a.options.logger.Handler(), slog.LevelDebug),
-		},
+		http: server.NewHTTP(cutting(ctx, a.handler), a.options.logger),
 	}
 	if !a.options.ephemeral {
 		h.note = notePath(a.options.dir)
@@ -262,7 +258,7 @@ func hold(a *app, addr string) (*holder, error) {
 			return nil, errors.Join(tapedeck.Errorf(tapedeck.Unavailable, "cannot write into the data folder: %w", err), l.Close())
 		}
 	}
-	go func() { h.done <- hangup.Serve(h.http, l) }()
+	go func() { h.done <- server.Serve(h.http, l, a.options.maxConns, a.options.logger) }()
 	return h, nil
 }
 
