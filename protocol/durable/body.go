@@ -80,11 +80,20 @@ func checkJSON(body []byte) error {
 	case !utf8.Valid(body): // encoding/json would let it pass
 		return tapedeck.Errorf(tapedeck.Invalid, "the body is not valid UTF-8")
 	case json.Valid(body):
-		return nil
+		return checkNesting(body)
 	case errors.As(json.Unmarshal(body, &json.RawMessage{}), &syntax):
 		return tapedeck.Errorf(tapedeck.Invalid, "the body is not JSON: %v, at byte %d", syntax, syntax.Offset)
 	}
 	return tapedeck.Errorf(tapedeck.Invalid, "the body is not JSON")
+}
+
+// checkNesting refuses a message that could not be exchanged. An array around the
+// messages is one level more.
+func checkNesting(body []byte) error {
+	if len(body) > 2*tapedeck.MaxNesting && tapedeck.Nesting(body) > tapedeck.MaxNesting+1 {
+		return tapedeck.Errorf(tapedeck.Invalid, "the body is nested more than %d levels deep", tapedeck.MaxNesting)
+	}
+	return nil
 }
 
 // compact returns valid JSON without insignificant space: itself, if it has none.
