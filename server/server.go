@@ -172,10 +172,28 @@ func (o *Options) foreign(r *http.Request) error {
 	case origin != "" && !o.allowed(origin, r.Host):
 		return tapedeck.Errorf(tapedeck.Forbidden, "pages of %q may not call this server", origin).
 			WithHint("start it with --allow-origin %s if they should", origin)
+	case isCode(r):
+		return tapedeck.Errorf(tapedeck.Forbidden, "this cannot be loaded as a script or a style").
+			WithHint("read it with fetch; a stream may hold what anybody has written")
 	case origin == "" && first(r.Header["Sec-Fetch-Site"]) == "cross-site" && first(r.Header["Sec-Fetch-Mode"]) != "navigate" && !slices.Contains(o.AllowOrigins, "*"):
 		return tapedeck.Errorf(tapedeck.Forbidden, "pages of another site may not load this")
 	}
 	return nil
+}
+
+// isCode reports whether a page, or a worker, asks for something of a door to run
+// it: a stream has the content type that its writer chose, and would be a script
+// of our own origin.
+func isCode(r *http.Request) bool {
+	dest := r.Header["Sec-Fetch-Dest"]
+	if len(dest) == 0 || !strings.HasPrefix(r.URL.Path, "/v1/") && !strings.HasPrefix(r.URL.Path, "/api/") {
+		return false
+	}
+	switch dest[0] {
+	case "script", "worker", "sharedworker", "serviceworker", "audioworklet", "paintworklet", "style", "xslt", "manifest", "object", "embed":
+		return true
+	}
+	return false
 }
 
 // first returns the first value of a header, "" if there is none.

@@ -24,6 +24,8 @@ type env struct {
 	json    bool
 	noColor bool
 
+	startsAgents bool // the command is there to run agents
+
 	ephemeral   bool   // see forgets
 	permissions string // see permissionsFlag
 }

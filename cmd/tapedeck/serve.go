@@ -129,6 +129,7 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	if err != nil {
 		return appOptions{}, err
 	}
+	e.startsAgents = true
 	c, err := e.readConfig()
 	if err != nil {
 		return appOptions{}, err
