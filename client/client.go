@@ -25,7 +25,7 @@ import (
 type Client struct {
 	base    string
 	http    *http.Client
-	refused func(context.Context) (string, error)
+	refused func(context.Context) (*Client, error)
 }
 
 // New returns a client of the server at baseURL, such as
@@ -36,21 +36,24 @@ func New(baseURL string) (*Client, error) {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "%q is not the URL of a server", baseURL).
 			WithHint("it looks like http://127.0.0.1:4747")
 	}
-	transport := &http.Transport{
+	return &Client{base: strings.TrimRight(u.String(), "/"), http: &http.Client{Transport: newTransport()}}, nil
+}
+
+func newTransport() *http.Transport {
+	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		MaxIdleConnsPerHost:   16,
 		IdleConnTimeout:       90 * time.Second,
 		ResponseHeaderTimeout: 5 * time.Minute, // a large import answers late
 	}
-	return &Client{base: strings.TrimRight(u.String(), "/"), http: &http.Client{Transport: transport}}, nil
 }
 
-// OnRefused makes the client ask f for the URL of another server when nobody
-// listens at the one it has, and send the request there: it cannot have reached
-// anybody. It must be called before the first request, and is not for those that
+// OnRefused makes the client ask f for another client when its own server cannot
+// be reached, and send the request through that one: no server has received it.
+// It must be called before the first request, and is not for requests that
 // follow a session.
-func (c *Client) OnRefused(f func(context.Context) (string, error)) { c.refused = f }
+func (c *Client) OnRefused(f func(context.Context) (*Client, error)) { c.refused = f }
 
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
@@ -58,13 +61,18 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // BaseURL returns the URL that the client was made with.
 func (c *Client) BaseURL() string { return c.base }
 
-// Ping reports whether the server answers.
+// Ping returns an error unless a Tapedeck server answers. Another program that
+// answers /healthz is not one.
 func (c *Client) Ping(ctx context.Context) error {
 	resp, err := c.send(ctx, http.MethodGet, "/healthz", nil, nil)
 	if err != nil {
 		return err
 	}
-	return resp.Body.Close()
+	if resp.Header.Get(InstanceHeader) == "" {
+		err = tapedeck.Errorf(tapedeck.Unavailable, "the program at %s is not a Tapedeck server", c.base).
+			WithHint("look at the URL; nothing was sent to it")
+	}
+	return errors.Join(err, resp.Body.Close())
 }
 
 // A request is what send sends besides method and path.
@@ -81,13 +89,13 @@ func (c *Client) send(ctx context.Context, method, path string, r *request, acce
 	if r == nil {
 		r = &request{}
 	}
-	resp, err := c.sendTo(ctx, c.base, method, path, r, accept)
+	resp, err := c.sendOnce(ctx, method, path, r, accept)
 	for tries := 0; c.refused != nil && tries < maxRefused && unheard(err) && !slices.Contains(accept, "text/event-stream"); tries++ {
-		base, elsewhere := c.refused(ctx)
+		other, elsewhere := c.refused(ctx)
 		if elsewhere != nil {
 			return nil, elsewhere
 		}
-		resp, err = c.sendTo(ctx, base, method, path, r, accept)
+		resp, err = other.sendOnce(ctx, method, path, r, accept)
 	}
 	return resp, err
 }
@@ -95,14 +103,15 @@ func (c *Client) send(ctx context.Context, method, path string, r *request, acce
 // maxRefused is how often a request looks for another server.
 const maxRefused = 3
 
-// unheard reports whether a request has reached nobody.
+// unheard reports whether no server has received the request.
 func unheard(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
+	var missed *missedError
+	return errors.As(err, &missed) || errors.As(err, &op) && op.Op == "dial"
 }
 
-func (c *Client) sendTo(ctx context.Context, base, method, path string, r *request, accept []string) (*http.Response, error) {
-	u := base + path
+func (c *Client) sendOnce(ctx context.Context, method, path string, r *request, accept []string) (*http.Response, error) {
+	u := c.base + path
 	if len(r.query) > 0 {
 		u += "?" + r.query.Encode()
 	}
@@ -134,16 +143,26 @@ func (c *Client) sendTo(ctx context.Context, base, method, path string, r *reque
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
-	case unheard(err):
-		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the server at %s cannot be reached", base).
-			WithHint("is it running? start it with: tapedeck serve").Because(err)
 	case err != nil:
-		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the connection to %s broke before the answer; whether it was done is not known", base).
-			WithHint("look before you do it again").Because(err)
+		return nil, c.failed(err)
 	case resp.StatusCode >= http.StatusBadRequest:
 		return nil, readError(resp)
 	}
 	return resp, nil
+}
+
+// failed puts the error of a request without an answer into words.
+func (c *Client) failed(err error) error {
+	var missed *missedError
+	switch {
+	case errors.As(err, &missed):
+		return missed
+	case unheard(err):
+		return tapedeck.Errorf(tapedeck.Unavailable, "the server at %s cannot be reached", c.base).
+			WithHint("is it running? start it with: tapedeck serve").Because(err)
+	}
+	return tapedeck.Errorf(tapedeck.Unavailable, "the connection to %s broke before the answer; whether it was done is not known", c.base).
+		WithHint("look before you do it again").Because(err)
 }
 
 // readError reads the error that a door sent.
@@ -187,7 +206,7 @@ func decode(resp *http.Response, out any) error {
 		_, err := io.Copy(io.Discard, resp.Body) // so that the connection is used again
 		return err
 	}
-	if err := json.NewDecoder(resp.Body).Decode(out); err != nil && !errors.Is(err, io.EOF) {
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil && resp.StatusCode != http.StatusNoContent {
 		return tapedeck.Errorf(tapedeck.Internal, "the server's answer cannot be read: %w", err)
 	}
 	return nil

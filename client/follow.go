@@ -20,9 +20,10 @@ type FollowOptions struct {
 	Until       bool // end after the terminal event of Invocation or, if that is "", of the next run
 	OnCaughtUp  func(next int64)
 	OnReconnect func(attempt int, err error) // before each wait; attempt counts from 1 since the last event
-	// Locate, if not nil, gives the URL to connect to, before each attempt; ""
-	// keeps the last one. A server that is started anew may have another.
-	Locate func() string
+	// Locate, if not nil, returns the client to reconnect through, before each
+	// attempt; nil keeps the last one. A server that is restarted may have
+	// another address.
+	Locate func() *Client
 }
 
 // Follow yields the events of a session, those that are there and those to come,
@@ -78,8 +79,8 @@ func (f *follow) wait(ctx context.Context, err error) {
 	case <-ctx.Done():
 	}
 	if f.options.Locate != nil {
-		if u := f.options.Locate(); u != "" {
-			f.client = &Client{base: u, http: f.client.http}
+		if c := f.options.Locate(); c != nil {
+			f.client = c
 		}
 	}
 }

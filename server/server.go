@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/intake"
 )
 
 // Options say what to mount.
@@ -26,11 +27,19 @@ type Options struct {
 	Ready   func(context.Context) error // whether requests can be served; nil for always
 	Screen  fs.FS                       // the pages for people, as built; nil for none
 	Version string                      // shown on the front page, where there is no screen
-	Logger  *slog.Logger                // nil for none
+
+	// Instance names this process. /healthz tells it in a header, so that a
+	// client can see that it has reached the server it was looking for.
+	Instance string
+	Logger   *slog.Logger // nil for none
 
 	// AllowOrigins are the origins, such as "https://app.example", whose pages
 	// may call the server from a browser, besides its own. "*" stands for all.
 	AllowOrigins []string
+
+	// Bodies is the budget of memory for the bodies of requests, in bytes; 0 for
+	// [intake.DefaultBudget]. A request that does not fit is answered with 503.
+	Bodies int64
 
 	// AnyHost accepts every Host header. Without it only names of the loopback
 	// are accepted, so that a page cannot reach the server by a DNS name of its
@@ -48,10 +57,16 @@ func New(o Options) http.Handler {
 	mux.Handle("/api/", alias(o.REST))
 	mux.Handle("/v1/stream", o.Durable)
 	mux.Handle("/v1/stream/", o.Durable)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /healthz", o.healthz)
 	mux.HandleFunc("GET /readyz", o.readyz)
 	o.mountPages(mux)
-	return o.recovering(o.guarding(o.routing(mux)))
+	gate := intake.New(o.Bodies)
+	return o.recovering(o.guarding(gate.Handler(o.routing(mux), refuse)))
+}
+
+// refuse answers a body that no door can read.
+func refuse(w http.ResponseWriter, err error) {
+	writeError(w, http.StatusUnsupportedMediaType, err)
 }
 
 // routing serves what goes to a door without mux, which would look for each
@@ -108,6 +123,17 @@ func alias(next http.Handler) http.Handler {
 	})
 }
 
+// instanceHeader is the name under which package client knows it.
+const instanceHeader = "Tapedeck-Instance"
+
+func (o *Options) healthz(w http.ResponseWriter, _ *http.Request) {
+	if o.Instance != "" {
+		w.Header().Set(instanceHeader, o.Instance)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	writeText(w, http.StatusOK, "ok\n")
+}
+
 func (o *Options) readyz(w http.ResponseWriter, r *http.Request) {
 	if o.Ready != nil {
 		if err := o.Ready(r.Context()); err != nil {
@@ -146,10 +172,28 @@ func (o *Options) foreign(r *http.Request) error {
 	case origin != "" && !o.allowed(origin, r.Host):
 		return tapedeck.Errorf(tapedeck.Forbidden, "pages of %q may not call this server", origin).
 			WithHint("start it with --allow-origin %s if they should", origin)
+	case isCode(r):
+		return tapedeck.Errorf(tapedeck.Forbidden, "this cannot be loaded as a script or a style").
+			WithHint("read it with fetch; a stream may hold what anybody has written")
 	case origin == "" && first(r.Header["Sec-Fetch-Site"]) == "cross-site" && first(r.Header["Sec-Fetch-Mode"]) != "navigate" && !slices.Contains(o.AllowOrigins, "*"):
 		return tapedeck.Errorf(tapedeck.Forbidden, "pages of another site may not load this")
 	}
 	return nil
+}
+
+// isCode reports whether a page, or a worker, asks for something of a door to run
+// it: a stream has the content type that its writer chose, and would be a script
+// of our own origin.
+func isCode(r *http.Request) bool {
+	dest := r.Header["Sec-Fetch-Dest"]
+	if len(dest) == 0 || !strings.HasPrefix(r.URL.Path, "/v1/") && !strings.HasPrefix(r.URL.Path, "/api/") {
+		return false
+	}
+	switch dest[0] {
+	case "script", "worker", "sharedworker", "serviceworker", "audioworklet", "paintworklet", "style", "xslt", "manifest", "object", "embed":
+		return true
+	}
+	return false
 }
 
 // first returns the first value of a header, "" if there is none.

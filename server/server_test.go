@@ -130,6 +130,29 @@ func TestForeignPagesAreKeptOut(t *testing.T) {
 	}
 }
 
+// TestStreamsAreNoScripts: no page runs as a script of our origin what somebody
+// has written into a stream, whatever its content type.
+func TestStreamsAreNoScripts(t *testing.T) {
+	h := handler(nil)
+	for dest, want := range map[string]int{
+		"script": 403, "serviceworker": 403, "worker": 403, "style": 403, "embed": 403,
+		"empty": 200, "document": 200, "image": 200, "": 200,
+	} {
+		for _, path := range []string{"/v1/stream/a", "/v1/stream/%61", "/api/v1/sessions", "/api/sessions"} {
+			header := []string{"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Dest", dest}
+			if dest == "" {
+				header = nil
+			}
+			if rec := get(h, path, header...); rec.Code != want {
+				t.Errorf("%s as %q: %d, want %d", path, dest, rec.Code, want)
+			}
+		}
+	}
+	if rec := get(h, "/", "Sec-Fetch-Site", "same-origin", "Sec-Fetch-Dest", "script"); rec.Code == 403 {
+		t.Error("the screen's own scripts are refused")
+	}
+}
+
 func TestHealth(t *testing.T) {
 	if rec := get(handler(nil), "/healthz"); rec.Code != 200 {
 		t.Errorf("healthz: %d", rec.Code)

@@ -18,7 +18,6 @@ import (
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/engine/exchange"
 	"github.com/tapedeck/tapedeck/hub"
-	"github.com/tapedeck/tapedeck/internal/hangup"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/durable"
@@ -36,10 +35,13 @@ const tailBytes = 64 << 20
 
 // appOptions say how to put the program together.
 type appOptions struct {
-	dir          string // data folder; ignored if ephemeral
-	ephemeral    bool   // keep everything in memory
-	maxBody      int64  // largest body of a request, in bytes
-	maxEvents    int    // most events in one append
+	dir          string       // data folder; ignored if ephemeral
+	lock         *sqlite.Lock // of the data folder, if it was taken before
+	ephemeral    bool         // keep everything in memory
+	maxBody      int64        // largest body of a request, in bytes
+	maxEvents    int          // most events in one append
+	maxConns     int          // most connections at once; 0 for no limit
+	bodies       int64        // budget of memory for bodies, in bytes; 0 for the default
 	longPoll     time.Duration
 	lease        time.Duration
 	runTimeout   time.Duration // see engine.Options
@@ -65,6 +67,8 @@ type app struct {
 	folders *folders
 	stopped chan struct{} // closed by close
 
+	instance string // names this process to its clients
+
 	background sync.WaitGroup
 }
 
@@ -73,7 +77,7 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 	if o.logger == nil {
 		o.logger = slog.New(slog.DiscardHandler)
 	}
-	a := &app{options: o, stopped: make(chan struct{}), folders: &folders{}}
+	a := &app{options: o, stopped: make(chan struct{}), folders: &folders{}, instance: tapedeck.NewID("srv_")}
 	if !o.ephemeral {
 		a.folders.data = o.dir
 	}
@@ -108,6 +112,8 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 		Ready:        a.ready,
 		Screen:       web.Files(),
 		Version:      version(),
+		Instance:     a.instance,
+		Bodies:       o.bodies,
 		Logger:       o.logger,
 		AllowOrigins: o.allowOrigins,
 		AnyHost:      o.anyHost,
@@ -194,7 +200,7 @@ func (a *app) openStore(ctx context.Context) (tapedeck.Store, error) {
 			x.Changed()
 		}
 	}
-	store, err := sqlite.Open(ctx, a.options.dir, sqlite.Options{OnCommit: onCommit, Logger: a.options.logger})
+	store, err := sqlite.Open(ctx, a.options.dir, sqlite.Options{Lock: a.options.lock, OnCommit: onCommit, Logger: a.options.logger})
 	if err != nil {
 		return nil, err
 	}
@@ -244,21 +250,15 @@ func hold(a *app, addr string) (*holder, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &holder{
 		app: a, url: "http://" + l.Addr().String(), cutOff: cancel, done: make(chan error, 1),
-		http: &http.Server{
-			Handler:           cutting(ctx, a.handler),
-			ReadHeaderTimeout: 10 * time.Second,
-			IdleTimeout:       2 * time.Minute,
-			MaxHeaderBytes:    64 << 10,
-			ErrorLog:          slog.NewLogLogger(a.options.logger.Handler(), slog.LevelDebug),
-		},
+		http: server.NewHTTP(cutting(ctx, a.handler), a.options.logger),
 	}
 	if !a.options.ephemeral {
 		h.note = notePath(a.options.dir)
-		if err := writeNote(h.note, note{URL: h.url, PID: os.Getpid()}); err != nil {
+		if err := writeNote(h.note, note{URL: h.url, PID: os.Getpid(), Instance: a.instance}); err != nil {
 			return nil, errors.Join(tapedeck.Errorf(tapedeck.Unavailable, "cannot write into the data folder: %w", err), l.Close())
 		}
 	}
-	go func() { h.done <- hangup.Serve(h.http, l) }()
+	go func() { h.done <- server.Serve(h.http, l, a.options.maxConns, a.options.logger) }()
 	return h, nil
 }
 
@@ -290,10 +290,12 @@ func (h *holder) stop() error {
 	})
 }
 
-// A note in the data folder says which process serves it and where.
+// A note in the data folder says which process serves it and where. The instance
+// tells that process from another one that has its port later.
 type note struct {
-	URL string `json:"url"`
-	PID int    `json:"pid"`
+	URL      string `json:"url"`
+	PID      int    `json:"pid"`
+	Instance string `json:"instance"`
 }
 
 func notePath(dir string) string { return filepath.Join(dir, "server.json") }
@@ -316,7 +318,7 @@ func readNote(dir string) (note, bool) {
 	if err != nil || json.Unmarshal(b, &n) != nil {
 		return note{}, false
 	}
-	return n, n.URL != ""
+	return n, n.URL != "" && n.Instance != ""
 }
 
 // follow follows a session from the beginning of an invocation.

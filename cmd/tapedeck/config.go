@@ -124,6 +124,9 @@ func (e *env) readConfig() (config, error) {
 	if err != nil {
 		return config{}, &exitError{exitUsage, err}
 	}
+	if path == configName && e.config == "" && e.startsAgents {
+		fmt.Fprintf(e.stderr, "tapedeck: using the agents of ./%s, which may run any program; --config names another file\n", configName)
+	}
 	return c, nil
 }
 

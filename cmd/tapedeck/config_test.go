@@ -211,3 +211,27 @@ func TestConfigOfTheDocs(t *testing.T) {
 		t.Errorf("there are %d examples", n)
 	}
 }
+
+// TestConfigOfTheFolderIsAnnounced: the file of the working folder may come with
+// somebody else's code. A command that runs agents says that it uses it.
+func TestConfigOfTheFolderIsAnnounced(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(configName, []byte(goodConfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TAPEDECK_DATA", t.TempDir())
+	for _, c := range []struct {
+		named  string
+		starts bool
+		want   bool
+	}{{"", true, true}, {"", false, false}, {configName, true, false}} {
+		var said strings.Builder
+		e := &env{stderr: &said, config: c.named, startsAgents: c.starts}
+		if _, err := e.readConfig(); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(said.String(), "./"+configName); got != c.want {
+			t.Errorf("%+v: it said %q", c, &said)
+		}
+	}
+}

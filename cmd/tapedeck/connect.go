@@ -15,14 +15,15 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
 // A connection is a client and what has to be released after it.
 type connection struct {
 	*client.Client
 	mu     sync.Mutex
-	local  *holder // not nil if this process holds the data folder
-	locate func() string
+	local  *holder               // not nil if this process holds the data folder
+	locate func() *client.Client // of the server at the next attempt to follow; nil: as before
 }
 
 // adopt takes what another connection has to release.
@@ -76,15 +77,11 @@ func (c *connection) awaitGuests(say io.Writer) {
 	_ = local.app.engine.AwaitIdle(ctx) // either way it is time to go
 }
 
-// connect finds who serves the sessions: the server at --url, the process that
+// connect finds the server of the sessions: the one at --url, the process that
 // holds the data folder, or, if none does, this process itself.
 func (e *env) connect(ctx context.Context) (*connection, error) {
 	if u := e.serverURL(); u != "" && !e.ephemeral {
-		c, err := client.New(u)
-		if err != nil {
-			return nil, err
-		}
-		return &connection{Client: c, locate: func() string { return "" }}, nil
+		return e.connectURL(ctx, u)
 	}
 	if ephemeral, err := e.forgets(); err != nil {
 		return nil, err
@@ -96,29 +93,43 @@ func (e *env) connect(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Who served the folder may be a command that has ended meanwhile.
-	c.OnRefused(func(ctx context.Context) (string, error) {
+	// The folder may be served by a command that has ended meanwhile.
+	c.OnRefused(func(ctx context.Context) (*client.Client, error) {
 		next, err := e.connectFolder(ctx)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		return next.BaseURL(), c.adopt(next)
+		return next.Client, c.adopt(next)
 	})
 	return c, nil
 }
 
-// connectFolder finds who serves the data folder, or serves it.
+// connectURL connects to the server that the user names, whatever folder it
+// holds.
+func (e *env) connectURL(ctx context.Context, url string) (*connection, error) {
+	if e.data != "" {
+		return nil, usageError("--url and --data name two places; give one of them")
+	}
+	if e.url == "" {
+		fmt.Fprintf(e.stderr, "tapedeck: using the server at %s, which $TAPEDECK_URL names\n", clean(url))
+	}
+	c, err := client.New(url)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{Client: c, locate: func() *client.Client { return nil }}, c.Ping(ctx)
+}
+
+// settleTime is how long a process may hold the data folder without serving it:
+// it is starting or stopping.
+const settleTime = 3 * time.Second
+
+// connectFolder finds the process that serves the data folder, or serves it.
 func (e *env) connectFolder(ctx context.Context) (*connection, error) {
-	var last error
-	for deadline := time.Now().Add(3 * time.Second); ; {
+	for deadline := time.Now().Add(settleTime); ; {
 		c, err := e.tryFolder(ctx)
-		if err == nil || tapedeck.KindOf(err) != tapedeck.Conflict {
+		if !errors.Is(err, errUnserved) || time.Now().After(deadline) {
 			return c, err
-		}
-		// In use, but nobody answers: it is starting or stopping.
-		last = err
-		if time.Now().After(deadline) {
-			return nil, last
 		}
 		select {
 		case <-ctx.Done():
@@ -138,55 +149,90 @@ func (e *env) serverURL() string {
 	return os.Getenv("TAPEDECK_URL")
 }
 
+// tryFolder takes the lock of the data folder and serves it. Only if another
+// process holds the lock, it counts what server.json says: without a holder that
+// file is stale, or came with a copy of the folder.
 func (e *env) tryFolder(ctx context.Context) (*connection, error) {
-	if c, ok := e.running(ctx); ok {
-		return c, nil
+	lock, err := sqlite.TakeLock(e.folder())
+	switch {
+	case err == nil:
+		return e.own(ctx, appOptions{dir: e.folder(), lock: lock})
+	case tapedeck.KindOf(err) == tapedeck.Conflict:
+		return e.running(ctx, err)
 	}
-	return e.own(ctx, appOptions{dir: e.folder()})
+	return nil, err
 }
 
 // own serves the sessions in this process, to itself.
 func (e *env) own(ctx context.Context, o appOptions) (*connection, error) {
-	var err error
-	if o.config, err = e.readConfig(); err != nil {
-		return nil, err
-	}
-	a, err := openApp(ctx, o)
+	a, err := e.openOwn(ctx, o)
 	if err != nil {
+		if o.lock != nil {
+			o.lock.Release() // for the store, which releases it too, may not have been opened
+		}
 		return nil, err
 	}
 	h, err := hold(a, "127.0.0.1:0")
 	if err != nil {
 		return nil, errors.Join(err, a.close(func(context.Context) {}))
 	}
-	c, err := client.New(h.url)
+	c, err := client.NewFor(h.url, a.instance)
 	if err != nil {
 		return nil, errors.Join(err, h.stop())
 	}
 	locate := e.locate
-	if o.ephemeral { // nobody else has these sessions
-		locate = func() string { return "" }
+	if o.ephemeral { // no other process has these sessions
+		locate = func() *client.Client { return nil }
 	}
 	return &connection{Client: c, local: h, locate: locate}, nil
 }
 
-// running connects to the process that holds the data folder, if it answers.
-func (e *env) running(ctx context.Context) (*connection, bool) {
-	n, ok := readNote(e.folder())
-	if !ok {
-		return nil, false
+func (e *env) openOwn(ctx context.Context, o appOptions) (_ *app, err error) {
+	if o.config, err = e.readConfig(); err != nil {
+		return nil, err
 	}
-	c, err := client.New(n.URL)
-	if err != nil || c.Ping(ctx) != nil {
-		return nil, false
-	}
-	return &connection{Client: c, locate: e.locate}, true
+	return openApp(ctx, o)
 }
 
-// locate returns the URL at which the data folder is served now.
-func (e *env) locate() string {
-	n, _ := readNote(e.folder())
-	return n.URL
+// errUnserved is that a process holds the data folder and does not serve it.
+var errUnserved = errors.New("the folder is not served")
+
+// running connects to the process that holds the data folder. held is the error
+// that says which one it is.
+func (e *env) running(ctx context.Context, held error) (*connection, error) {
+	c := e.locate()
+	if c == nil {
+		return nil, unserved(held, errUnserved)
+	}
+	switch err := c.Ping(ctx); {
+	case err == nil:
+		return &connection{Client: c, locate: e.locate}, nil
+	case client.Silent(err):
+		return nil, unserved(held, err)
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	return nil, unserved(held, errUnserved)
+}
+
+// unserved adds to the error of a folder in use that its process does not answer.
+func unserved(held, cause error) error {
+	return tapedeck.Errorf(tapedeck.Unavailable, "%w, which does not answer", held).
+		WithHint("it may be stopped or overloaded: continue it (kill -CONT), end it, or try again").Because(cause)
+}
+
+// locate returns a client of the process that says it serves the data folder,
+// nil if none does.
+func (e *env) locate() *client.Client {
+	n, ok := readNote(e.folder())
+	if !ok {
+		return nil
+	}
+	c, err := client.NewFor(n.URL, n.Instance)
+	if err != nil { // the file is not ours
+		return nil
+	}
+	return c
 }
 
 // exists reports whether there is a database in the data folder, so that a

@@ -29,6 +29,7 @@ Ctrl-C and exit codes are those of tapedeck run.`,
 			if err := e.exists(); err != nil {
 				return err
 			}
+			e.startsAgents = true
 			return e.with(context.WithoutCancel(c.Context()), func(conn *connection) error {
 				return e.run(c.Context(), conn, func(ctx context.Context) (tapedeck.Started, error) { return conn.Resume(ctx, r) })
 			})

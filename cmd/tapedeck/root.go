@@ -24,6 +24,8 @@ type env struct {
 	json    bool
 	noColor bool
 
+	startsAgents bool // the command is there to run agents
+
 	ephemeral   bool   // see forgets
 	permissions string // see permissionsFlag
 }
@@ -39,8 +41,9 @@ func newRoot(e *env) *cobra.Command {
 is streamed live, resumed after a disconnect or a crash, rewound, forked,
 replayed and searched.
 
-Commands work on the data folder. While a server holds that folder, or when
---url is given, they go through the server.`,
+Commands work on the data folder. While a server holds that folder they go
+through it; with --url they go through the server of that address, whatever
+folder it holds.`,
 		Example: `  tapedeck serve --demo                 start a server with something to look at
   tapedeck run "fix the build"          give a task to an agent and watch it
   tapedeck ls                           list sessions

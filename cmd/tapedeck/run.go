@@ -42,6 +42,7 @@ the run goes on. Exit codes: 0 done, 1 failed, 2 bad usage, 130 cancelled.`,
   tapedeck run "try it another way" --overwrite ses_01J… --from-point 41`,
 		Args: f.check,
 		RunE: func(c *cobra.Command, _ []string) error {
+			e.startsAgents = true
 			return e.with(context.WithoutCancel(c.Context()), func(conn *connection) error {
 				return e.run(c.Context(), conn, func(ctx context.Context) (tapedeck.Started, error) { return e.begin(ctx, conn, &f) })
 			})

@@ -24,6 +24,8 @@ type serveFlags struct {
 	insecure     bool
 	maxBody      string
 	maxEvents    int
+	maxConns     int
+	memoryLimit  string
 	longPoll     time.Duration
 	lease        time.Duration
 	runTimeout   time.Duration
@@ -53,6 +55,8 @@ Without access control it listens on the loopback only.`,
 	fl.BoolVar(&f.insecure, "insecure", false, "listen on an address that others can reach, without access control")
 	fl.StringVar(&f.maxBody, "max-body", "64MiB", "largest body of a request")
 	fl.IntVar(&f.maxEvents, "max-events", 100_000, "most events in one append")
+	fl.IntVar(&f.maxConns, "max-connections", 0, "most connections at once (default: by the limit of open files, ulimit -n)")
+	fl.StringVar(&f.memoryLimit, "memory-limit", "", "how much memory to use, such as 512MiB, as far as it can be kept (default $GOMEMLIMIT, else by the control group)")
 	fl.DurationVar(&f.longPoll, "long-poll", 25*time.Second, "how long a long poll waits")
 	fl.DurationVar(&f.lease, "lease", 10*time.Minute, "end a run written from outside when nothing was heard of it for so long")
 	fl.DurationVar(&f.runTimeout, "run-timeout", 0, "stop a run that takes longer; it has failed then (default: no limit)")
@@ -65,6 +69,9 @@ Without access control it listens on the loopback only.`,
 func (e *env) serve(ctx context.Context, f serveFlags) error {
 	o, err := f.appOptions(e)
 	if err != nil {
+		return err
+	}
+	if err := f.bound(&o); err != nil {
 		return err
 	}
 	if o.ephemeral {
@@ -122,6 +129,7 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	if err != nil {
 		return appOptions{}, err
 	}
+	e.startsAgents = true
 	c, err := e.readConfig()
 	if err != nil {
 		return appOptions{}, err
@@ -138,11 +146,33 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	}, nil
 }
 
+// bound sets what the server may use of memory and connections.
+func (f *serveFlags) bound(o *appOptions) error {
+	limit := int64(0)
+	if f.memoryLimit != "" {
+		n, err := parseSize(f.memoryLimit)
+		if err != nil {
+			return usageError("--memory-limit: %w", err)
+		}
+		if limit = n; limit < leastMemory {
+			return usageError("--memory-limit must be at least %d MiB", leastMemory>>20)
+		}
+	}
+	o.bodies, o.maxBody = bodyBudget(limitMemory(limit), o.maxBody, o.logger)
+	if o.maxConns = f.maxConns; o.maxConns == 0 {
+		o.maxConns = connectionLimit(openFiles())
+	}
+	return nil
+}
+
 func (f *serveFlags) checkNumbers() error {
 	for flag, bad := range map[string]bool{"--max-events": f.maxEvents < 1, "--long-poll": f.longPoll <= 0, "--lease": f.lease <= 0} {
 		if bad {
 			return usageError("%s must be above 0", flag)
 		}
+	}
+	if f.maxConns < 0 {
+		return usageError("--max-connections counts from 0, which is by the limit of open files")
 	}
 	if f.runTimeout < 0 || f.idleTimeout < 0 {
 		return usageError("--run-timeout and --idle-timeout count from 0, which is no limit")

@@ -153,8 +153,8 @@ func (e *env) await(ctx context.Context) (*connection, error) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if c, ok := e.running(ctx); ok {
-			return c, nil
+		if c := e.locate(); c != nil && c.Ping(ctx) == nil {
+			return &connection{Client: c, locate: e.locate}, nil
 		}
 		select {
 		case <-ctx.Done():

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck"
 )
 
 // flush writes what is complete, up to the first that is not; with all, or if too
@@ -88,7 +90,7 @@ func jsonInt(n int64) string { return strconv.FormatInt(n, 10) }
 // pretty indents JSON; what is none stays as it is.
 func pretty(s string) string {
 	var b bytes.Buffer
-	if len(s) < 1<<20 && nesting([]byte(s)) < maxNesting && json.Indent(&b, []byte(s), "", "  ") == nil {
+	if len(s) < 1<<20 && tapedeck.Nesting([]byte(s)) < maxNesting && json.Indent(&b, []byte(s), "", "  ") == nil {
 		return b.String()
 	}
 	return s

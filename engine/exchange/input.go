@@ -14,9 +14,9 @@ import (
 // maxLine is the most bytes of a line, and of an input that is one JSON document.
 const maxLine = 64 << 20
 
-// maxNesting is how deep a value may be nested: in our events it lies some levels
-// deeper, and encoding/json gives up at 10,000.
-const maxNesting = 1000
+// maxNesting is how deep a value may be nested: our own events have data, and the
+// levels of an envelope and of a document around it.
+const maxNesting = tapedeck.MaxNesting + 8
 
 // A record is one JSON value of the input.
 type record struct {
@@ -151,7 +151,7 @@ func (in *input) document(first []byte) (record, error) {
 }
 
 func (in *input) value(rec record) (record, error) {
-	if nesting(rec.raw) > maxNesting {
+	if tapedeck.Nesting(rec.raw) > maxNesting {
 		return record{}, tapedeck.Errorf(tapedeck.Invalid, "line %d of the input is nested more than %d levels deep", rec.line, maxNesting)
 	}
 	return rec, nil

@@ -140,23 +140,3 @@ func titleOf(s string) string {
 	}
 	return line
 }
-
-// nesting returns how deep the arrays and objects of a valid value are nested.
-func nesting(raw []byte) (deepest int) {
-	depth, inString := 0, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			depth++
-			deepest = max(deepest, depth)
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return deepest
-}

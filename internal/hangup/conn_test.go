@@ -19,7 +19,7 @@ func TestIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	c, err := listener{l}.Accept()
+	c, err := newListener(l, Limit{}).Accept()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func serve(t *testing.T, h http.HandlerFunc) (net.Conn, *bufio.Reader) {
 	}
 	s := &http.Server{Handler: h}
 	served := make(chan error)
-	go func() { served <- hangup.Serve(s, l) }()
+	go func() { served <- hangup.Serve(s, l, hangup.Limit{}) }()
 	c, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)

@@ -10,10 +10,11 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/hangup"
+	"github.com/tapedeck/tapedeck/internal/intake"
 )
 
-// readBody reads the whole body. Who sent it wants to know what became of it, and
-// soon does: until then it is not looked whether he is still there.
+// readBody reads the whole body. The client waits for the answer, which comes
+// soon: until then nobody watches whether the client is still there.
 func (h *handler) readBody(r *http.Request) ([]byte, error) {
 	b, err := h.readAll(r)
 	if err == nil {
@@ -25,43 +26,23 @@ func (h *handler) readBody(r *http.Request) ([]byte, error) {
 // readAll reads the body into memory of its own, which becomes what is stored:
 // so it is neither pooled nor larger than need be.
 func (h *handler) readAll(r *http.Request) ([]byte, error) {
-	n := r.ContentLength
+	if r.ContentLength > h.MaxBody {
+		return nil, h.tooLarge()
+	}
+	b, err := intake.ReadAll(io.LimitReader(r.Body, h.MaxBody+1), r.ContentLength)
 	switch {
-	case n > h.MaxBody:
-		return nil, h.tooLarge()
-	case n >= 0 && n <= trusted:
-		return readExactly(r.Body, make([]byte, n))
-	case n > trusted:
-		b, err := readExactly(r.Body, make([]byte, trusted))
-		if err != nil {
-			return nil, err
-		}
-		whole := make([]byte, n)
-		_, err = readExactly(r.Body, whole[copy(whole, b):])
-		return whole, err
-	}
-	b, err := io.ReadAll(io.LimitReader(r.Body, h.MaxBody+1))
-	if err != nil {
+	case err != nil:
 		return nil, brokenOff(err)
-	}
-	if int64(len(b)) > h.MaxBody {
+	case int64(len(b)) > h.MaxBody:
 		return nil, h.tooLarge()
-	}
-	return bytes.Clone(b), nil // without the slack of reading
-}
-
-// trusted is how much memory a client gets for a promise. Who promises more must
-// first send so much.
-const trusted = 256 << 10
-
-func readExactly(r io.Reader, b []byte) ([]byte, error) {
-	if _, err := io.ReadFull(r, b); err != nil {
-		return nil, brokenOff(err)
 	}
 	return b, nil
 }
 
 func brokenOff(err error) error {
+	if refused, _ := intake.Refused(err); refused != nil {
+		return refused
+	}
 	return tapedeck.Errorf(tapedeck.Invalid, "the body broke off before its end: %w", err)
 }
 
@@ -99,11 +80,20 @@ func checkJSON(body []byte) error {
 	case !utf8.Valid(body): // encoding/json would let it pass
 		return tapedeck.Errorf(tapedeck.Invalid, "the body is not valid UTF-8")
 	case json.Valid(body):
-		return nil
+		return checkNesting(body)
 	case errors.As(json.Unmarshal(body, &json.RawMessage{}), &syntax):
 		return tapedeck.Errorf(tapedeck.Invalid, "the body is not JSON: %v, at byte %d", syntax, syntax.Offset)
 	}
 	return tapedeck.Errorf(tapedeck.Invalid, "the body is not JSON")
+}
+
+// checkNesting refuses a message that could not be exchanged. An array around the
+// messages is one level more.
+func checkNesting(body []byte) error {
+	if len(body) > 2*tapedeck.MaxNesting && tapedeck.Nesting(body) > tapedeck.MaxNesting+1 {
+		return tapedeck.Errorf(tapedeck.Invalid, "the body is nested more than %d levels deep", tapedeck.MaxNesting)
+	}
+	return nil
 }
 
 // compact returns valid JSON without insignificant space: itself, if it has none.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/intake"
 )
 
 // statuses is the table of the protocol's answers to errors.
@@ -25,7 +26,7 @@ var statuses = map[tapedeck.Kind]int{
 	tapedeck.Unavailable:  http.StatusServiceUnavailable,
 }
 
-// errNotAllowed is the one error that has a status of its own.
+// errNotAllowed has a status that is not that of its kind.
 var errNotAllowed = tapedeck.Errorf(tapedeck.Invalid, "this method is not allowed here").
 	WithHint("the header Allow lists those that are")
 
@@ -45,7 +46,9 @@ func noContent(w http.ResponseWriter, err error) error {
 // fail answers with an error.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var e *tapedeck.Error
-	if r.Context().Err() != nil {
+	if given, _ := intake.Refused(err); given != nil { // that ends the context, too
+		e = given
+	} else if r.Context().Err() != nil {
 		// The client is gone; or the server stops, and the client must not take
 		// silence for success.
 		e = tapedeck.Errorf(tapedeck.Unavailable, "the request was cut off").WithHint("try again")
@@ -62,14 +65,20 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 			e = &tapedeck.Error{Kind: tapedeck.Precondition, Message: e.Message, Hint: e.Hint}
 		}
 	}
-	writeError(w, e)
+	writeError(w, e, statusOf(e))
 }
 
-func writeError(w http.ResponseWriter, e *tapedeck.Error) {
-	status := statuses[e.Kind]
+func statusOf(e *tapedeck.Error) int {
 	if e == errNotAllowed {
-		status = http.StatusMethodNotAllowed
+		return http.StatusMethodNotAllowed
 	}
+	if _, status := intake.Refused(e); status != 0 {
+		return status
+	}
+	return statuses[e.Kind]
+}
+
+func writeError(w http.ResponseWriter, e *tapedeck.Error, status int) {
 	var body struct {
 		Error struct {
 			Kind    tapedeck.Kind `json:"kind"`
@@ -82,6 +91,9 @@ func writeError(w http.ResponseWriter, e *tapedeck.Error) {
 	h := w.Header()
 	h["Content-Type"] = valJSON
 	h["Cache-Control"] = valNoStore
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+		set(h, "Retry-After", "1")
+	}
 	setInt(h, "Content-Length", int64(len(b)))
 	w.WriteHeader(status)
 	_, _ = w.Write(b) // if the client is gone there is nobody to tell

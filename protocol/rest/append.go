@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/intake"
 )
 
 // appended is the answer to an append.
@@ -91,11 +92,14 @@ func producer(r *http.Request) (*tapedeck.Producer, error) {
 // readEvents reads events: an object, an array, or one object a line.
 func (h *handler) readEvents(w http.ResponseWriter, r *http.Request) ([]tapedeck.Event, error) {
 	in := events{most: h.MaxEvents}
-	body := bufio.NewReaderSize(http.MaxBytesReader(w, r.Body, h.MaxAppend), 4<<10)
-	var err error
+	limited, err := limit(w, r, h.MaxAppend)
+	if err != nil {
+		return nil, err
+	}
+	body := bufio.NewReaderSize(limited, 4<<10)
 	switch mediaType(r) {
 	case "application/json":
-		err = in.readJSON(body)
+		err = in.readJSON(body, r.ContentLength)
 	case "application/x-ndjson", "application/ndjson", "application/jsonl":
 		err = in.readLines(body)
 	default:
@@ -141,13 +145,18 @@ func eventError(err error, where string) error {
 	return e
 }
 
-func (in *events) readJSON(body *bufio.Reader) error {
-	first, err := firstByte(body)
+// readJSON reads an event or an array of events; the body says that it has
+// declared bytes, -1 if it does not.
+func (in *events) readJSON(body *bufio.Reader, declared int64) error {
+	first, skipped, err := firstByte(body)
 	if err != nil {
 		return err
 	}
 	if first != '[' {
-		return in.readOne(body)
+		if declared >= 0 {
+			declared -= skipped
+		}
+		return in.readOne(body, declared)
 	}
 	d := json.NewDecoder(body)
 	_, _ = d.Token() // the bracket
@@ -163,10 +172,10 @@ func (in *events) readJSON(body *bufio.Reader) error {
 	return in.finish(d)
 }
 
-// readOne reads a body that is one event. That it is only one is looked at when
-// it cannot be decoded, to say so.
-func (in *events) readOne(body *bufio.Reader) error {
-	raw, err := io.ReadAll(body)
+// readOne reads a body that is one event. If it cannot be decoded, the error says
+// whether there is more than one.
+func (in *events) readOne(body *bufio.Reader, declared int64) error {
+	raw, err := intake.ReadAll(body, declared)
 	if err != nil {
 		return readError(err)
 	}
@@ -213,16 +222,17 @@ func bodyError(err error, where string) error {
 	return readError(err)
 }
 
-func firstByte(body *bufio.Reader) (byte, error) {
-	for {
+// firstByte returns the first byte that is not space, and how many were skipped.
+func firstByte(body *bufio.Reader) (first byte, skipped int64, err error) {
+	for ; ; skipped++ {
 		c, err := body.ReadByte()
 		switch {
 		case errors.Is(err, io.EOF):
-			return 0, tapedeck.Errorf(tapedeck.Invalid, "there are no events in the body")
+			return 0, 0, tapedeck.Errorf(tapedeck.Invalid, "there are no events in the body")
 		case err != nil:
-			return 0, readError(err)
+			return 0, 0, readError(err)
 		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
-			return c, body.UnreadByte()
+			return c, skipped, body.UnreadByte()
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/intake"
 )
 
 // sessionID returns the id in the path.
@@ -76,15 +77,31 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if mediaType(r) != "application/json" {
 		return nil, unsupported(r, "application/json")
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.MaxBody))
+	limited, err := limit(w, r, h.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	body, err := intake.ReadAll(limited, r.ContentLength)
 	return body, readError(err)
 }
 
-// readError returns the error of reading a body; that is the client's.
+// limit returns the body, which ends with an error after most bytes. If it says
+// itself that it has more, nothing is read.
+func limit(w http.ResponseWriter, r *http.Request, most int64) (io.Reader, error) {
+	if r.ContentLength > most {
+		return nil, &http.MaxBytesError{Limit: most}
+	}
+	return http.MaxBytesReader(w, r.Body, most), nil
+}
+
+// readError returns the error of reading a body; the client has caused it.
 func readError(err error) error {
 	var tooLong *http.MaxBytesError
 	if err == nil || errors.As(err, &tooLong) {
 		return err
+	}
+	if refused, _ := intake.Refused(err); refused != nil {
+		return refused
 	}
 	return tapedeck.Errorf(tapedeck.Invalid, "the body could not be read to its end").Because(err)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/intake"
 )
 
 // statuses has the HTTP status of each kind of error.
@@ -67,7 +68,10 @@ type errorDetail struct {
 // server that stops, the connection is cut: whether something was appended may
 // be open, and to return without an answer would be taken for a success.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
+	given, status := intake.Refused(err)
+	if given != nil { // that ends the context, too
+		err = &statusError{given, status}
+	} else if r.Context().Err() != nil {
 		panic(http.ErrAbortHandler)
 	}
 	var tooLong *http.MaxBytesError
@@ -79,7 +83,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if !errors.As(err, &e) || e.Kind == tapedeck.Internal || statuses[e.Kind] == 0 {
 		e = h.internal(r, err)
 	}
-	status := statuses[e.Kind]
+	status = statuses[e.Kind]
 	if s := (*statusError)(nil); errors.As(err, &s) {
 		status = s.status
 	}

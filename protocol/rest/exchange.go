@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/intake"
 )
 
 // importSessions makes sessions of recorded ones. The body is passed on as it
@@ -20,6 +21,9 @@ func (h *handler) importSessions(w http.ResponseWriter, r *http.Request) error {
 	switch mediaType(r) {
 	case "", "application/x-www-form-urlencoded", "multipart/form-data": // what curl sends unless told
 		return unsupported(r, "application/octet-stream, application/json or application/x-ndjson")
+	}
+	if mediaType(r) != "application/json" || r.ContentLength > h.MaxAppend { // else it is one document, and held until its end
+		intake.ByLine(r)
 	}
 	body := http.MaxBytesReader(w, r.Body, h.MaxImport)
 	status, out := http.StatusCreated, any(nil)

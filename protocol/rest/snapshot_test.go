@@ -100,11 +100,11 @@ func TestSnapshotsOfManySessions(t *testing.T) {
 func TestSnapshotOfDeepData(t *testing.T) {
 	door, g := newDoor(rest.Options{})
 	g.session(t, "s", 0)
-	deep := strings.Repeat("[", 9_990) + strings.Repeat("]", 9_990)
+	deep := strings.Repeat("[", tapedeck.MaxNesting-1) + strings.Repeat("]", tapedeck.MaxNesting-1)
 	g.append(t, "s", tapedeck.Event{Type: tapedeck.StateSnapshot, Data: json.RawMessage(`{"snapshot":` + deep + `}`)})
 	g.append(t, "s", say("m", "fine"))
 	s := getSnapshot(t, door, "s/snapshot")
-	if len(s.Messages) != 1 || s.State != nil || len(s.Notes) != 1 || s.Notes[0].Reason != view.Malformed {
+	if len(s.Messages) != 1 || s.State == nil || len(s.Notes) != 0 {
 		t.Errorf("got %+v", s)
 	}
 }

@@ -50,9 +50,19 @@ func folderError(dir string, err error) error {
 	return tapedeck.Errorf(tapedeck.Invalid, "the data folder %s %s", dir, reason).Because(err)
 }
 
-// A lock keeps other processes out of a data folder. It goes with the process
+// A Lock keeps other processes out of a data folder. It ends with the process
 // that holds it, however that ends.
-type lock struct{ flock *flock.Flock }
+type Lock struct{ flock *flock.Flock }
+
+// TakeLock makes the data folder dir if there is none and takes its lock. If
+// another process holds it, the error is a [tapedeck.Conflict]. [Options.Lock]
+// passes the lock to the store that is opened next.
+func TakeLock(dir string) (*Lock, error) {
+	if _, err := makeFolder(dir, false); err != nil {
+		return nil, err
+	}
+	return takeLock(dir)
+}
 
 // A holder is what the lock file says of the process that holds it.
 type holder struct {
@@ -61,7 +71,7 @@ type holder struct {
 	Since   time.Time `json:"since"`
 }
 
-func takeLock(dir string) (*lock, error) {
+func takeLock(dir string) (*Lock, error) {
 	path := filepath.Join(dir, lockName)
 	f := flock.New(path, flock.SetPermissions(0o600))
 	switch ok, err := f.TryLock(); {
@@ -73,7 +83,7 @@ func takeLock(dir string) (*lock, error) {
 	b, _ := json.Marshal(holder{os.Getpid(), command(), time.Now().UTC().Truncate(time.Second)})
 	// It only makes the message of others better, so it may fail.
 	_ = os.WriteFile(path, append(b, '\n'), 0o600)
-	return &lock{f}, nil
+	return &Lock{f}, nil
 }
 
 func inUse(dir, path string) error {
@@ -95,6 +105,6 @@ func command() string {
 	return name
 }
 
-// release lets others in. The file stays: removing it would let two processes
-// lock two files of that name.
-func (l *lock) release() { _ = l.flock.Close() }
+// Release lets other processes in. The file stays: removing it would let two
+// processes lock two files of that name.
+func (l *Lock) Release() { _ = l.flock.Close() }

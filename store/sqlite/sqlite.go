@@ -33,6 +33,7 @@ type Options struct {
 	Readers      int   // connections that read; 0 for 4
 	HotSessions  int   // sessions whose state is kept in memory; 0 for 16,384
 	CheckBelow   int64 // a database file of fewer bytes is checked when it is opened; 0 for 256 MiB, negative for never
+	Lock         *Lock // of the folder, if the caller has taken it; the store releases it, also if opening fails
 	AllowNetwork bool  // open a folder on a network file system, where SQLite cannot be sure of its locks
 
 	// Commit, if not nil, is called for every commit in place of the commit
@@ -67,7 +68,7 @@ func (o Options) withDefaults() Options {
 type Store struct {
 	options   Options
 	file      string
-	lock      *lock
+	lock      *Lock
 	readers   *pool
 	pauses    pauses // of readers and of those of search
 	writer    *writer
@@ -110,8 +111,10 @@ func (s *Store) open(ctx context.Context, dir string) (err error) {
 	if s.file, err = makeFolder(dir, s.options.AllowNetwork); err != nil {
 		return err
 	}
-	if s.lock, err = takeLock(dir); err != nil {
-		return err
+	if s.lock = s.options.Lock; s.lock == nil {
+		if s.lock, err = takeLock(dir); err != nil {
+			return err
+		}
 	}
 	if err := inspect(s.file, s.options.CheckBelow); err != nil {
 		return err
@@ -158,7 +161,7 @@ func (s *Store) release() {
 		}
 	}
 	if s.lock != nil {
-		s.lock.release()
+		s.lock.Release()
 	}
 }
 

@@ -309,7 +309,7 @@ func (w *world) follow() {
 
 func (w *world) followClient(ctx context.Context) {
 	next := int64(0)
-	o := client.FollowOptions{Locate: func() string { return w.server.Load().URL }}
+	o := client.FollowOptions{Locate: w.client}
 	for r, err := range w.client().Follow(ctx, shared, o) {
 		if ctx.Err() != nil {
 			return

@@ -1,0 +1,81 @@
+package client_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/client"
+)
+
+// instance serves at addr as the process of that name, and counts what else it
+// is asked.
+func instance(t *testing.T, addr, name string, asked *atomic.Int64) *httptest.Server {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(client.InstanceHeader, name)
+		if r.URL.Path != "/healthz" {
+			asked.Add(1)
+			_, _ = w.Write([]byte(`{}`))
+		}
+	}))
+	_ = s.Listener.Close()
+	s.Listener = l
+	s.Start()
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestAnotherServerAtThePort: between two requests of one client its server is
+// replaced. The second request does not reach the new one, on any connection.
+func TestAnotherServerAtThePort(t *testing.T) {
+	var first, second atomic.Int64
+	s := instance(t, "127.0.0.1:0", "srv_1", &first)
+	c, err := client.NewFor(s.URL, "srv_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Session(t.Context(), "a"); err != nil || first.Load() != 1 {
+		t.Fatalf("%v, asked %d times", err, first.Load())
+	}
+	s.CloseClientConnections()
+	s.Close()
+	foreign := instance(t, s.Listener.Addr().String(), "srv_2", &second)
+	for range 3 {
+		if err := c.Delete(t.Context(), "a"); tapedeck.KindOf(err) != tapedeck.Unavailable {
+			t.Errorf("got %v, want that another server is there", err)
+		}
+	}
+	if n := second.Load(); n != 0 {
+		t.Errorf("the other server was asked %d times", n)
+	}
+	c.OnRefused(func(context.Context) (*client.Client, error) { return client.NewFor(foreign.URL, "srv_2") })
+	if err := c.Delete(t.Context(), "a"); err != nil || second.Load() != 1 {
+		t.Errorf("told of the other server: %v, asked %d times", err, second.Load())
+	}
+}
+
+// TestPingOfAnotherProgram: 200 for /healthz is not enough.
+func TestPingOfAnotherProgram(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer s.Close()
+	c, err := client.New(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Ping(t.Context()); tapedeck.KindOf(err) != tapedeck.Unavailable {
+		t.Errorf("ping: %v", err)
+	}
+	if _, err := c.Session(t.Context(), "a"); err == nil {
+		t.Error("an empty answer was taken for a session")
+	}
+}

@@ -1,0 +1,53 @@
+package engine_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// nested returns an object that is nested so deep.
+func nested(depth int) json.RawMessage {
+	return json.RawMessage(`{"x":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`)
+}
+
+// TestDeepEventsComeBack: an event as deep as append allows is exported and
+// imported again, and no deeper one is appended.
+func TestDeepEventsComeBack(t *testing.T) {
+	e, store := importer(t, nil)
+	s, err := e.Create(t.Context(), tapedeck.NewSession{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	note := func(depth int) error {
+		_, err := e.Append(t.Context(), tapedeck.Append{Session: s.ID, Events: []tapedeck.Event{{Type: "test.note", Data: nested(depth)}}})
+		return err
+	}
+	if err := note(tapedeck.MaxNesting); err != nil {
+		t.Fatal(err)
+	}
+	if err := note(tapedeck.MaxNesting + 1); tapedeck.KindOf(err) != tapedeck.Invalid {
+		t.Errorf("one level more: %v", err)
+	}
+	x, err := e.Export(t.Context(), tapedeck.ExportRequest{Session: s.ID, Format: "ndjson", At: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := x.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	in, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: "auto"}, &file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ev := range eventsOf(t, store, in.Sessions[0]) {
+		if tapedeck.Nesting(ev.Data) == tapedeck.MaxNesting {
+			return
+		}
+	}
+	t.Error("the deep event has not come back")
+}

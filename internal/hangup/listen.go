@@ -1,0 +1,95 @@
+package hangup
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// A Limit bounds the connections of a server.
+type Limit struct {
+	Connections int // most at once; 0 for no limit
+
+	// Warn is called when a connection is refused, or cannot be accepted for
+	// want of descriptors: at most once a minute, with how often that was.
+	Warn func(times int64, err error)
+}
+
+// ErrTooMany is that there are as many connections as the limit allows.
+var ErrTooMany = errors.New("too many connections")
+
+// refusal is the answer to a connection above the limit.
+const refusal = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" +
+	`{"error":{"kind":"unavailable","message":"the server has as many connections as it allows","hint":"try again in a second"}}` + "\n"
+
+const (
+	warnEvery  = time.Minute
+	refuseTime = time.Second // how long a refused client has to take the answer
+	refuseMost = 64          // how many are told so at a time; the others are just closed
+)
+
+type listener struct {
+	net.Listener
+	limit Limit
+
+	writeTimeout, stallAfter time.Duration // those of the package, but for tests
+
+	open     atomic.Int64
+	refusing atomic.Int64
+
+	missed int64     // since the last warning; of the goroutine that accepts
+	warned time.Time // likewise
+}
+
+func newListener(l net.Listener, o Limit) *listener {
+	return &listener{Listener: l, limit: o, writeTimeout: WriteTimeout, stallAfter: stallAfter}
+}
+
+// Accept returns the next connection below the limit. It refuses the others.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+			l.warn(err)
+		}
+		tcp, ok := c.(*net.TCPConn)
+		if !ok {
+			return c, err
+		}
+		if most := int64(l.limit.Connections); l.open.Add(1) <= most || most <= 0 {
+			return &conn{TCPConn: tcp, listener: l}, nil
+		}
+		l.open.Add(-1)
+		l.warn(ErrTooMany)
+		l.refuse(tcp)
+	}
+}
+
+func (l *listener) warn(err error) {
+	l.missed++
+	if now := time.Now(); l.limit.Warn != nil && now.Sub(l.warned) >= warnEvery {
+		l.limit.Warn(l.missed, err)
+		l.missed, l.warned = 0, now
+	}
+}
+
+// refuse answers a connection and closes it. What the client has sent is read:
+// to close a connection with unread bytes would take the answer from the client.
+func (l *listener) refuse(c *net.TCPConn) {
+	if l.refusing.Add(1) > refuseMost {
+		l.refusing.Add(-1)
+		_ = c.Close()
+		return
+	}
+	go func() {
+		defer l.refusing.Add(-1)
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(refuseTime))
+		if _, err := io.WriteString(c, refusal); err == nil && c.CloseWrite() == nil {
+			_, _ = io.Copy(io.Discard, io.LimitReader(c, 1<<20)) // either way it is closed
+		}
+	}()
+}

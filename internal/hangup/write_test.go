@@ -1,0 +1,98 @@
+package hangup
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"time"
+)
+
+// pair returns the two ends of a connection; a write of the server's end waits
+// for so long.
+func pair(t *testing.T, writeTimeout, stallAfter time.Duration) (*conn, net.Conn) {
+	t.Helper()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = inner.Close() })
+	client, err := net.Dial("tcp", inner.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	l := newListener(inner, Limit{})
+	l.writeTimeout, l.stallAfter = writeTimeout, stallAfter
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c.(*conn), client
+}
+
+// TestStuckReader: a client that reads nothing makes a write fail in the end, and
+// the handler hears of it before.
+func TestStuckReader(t *testing.T) {
+	c, _ := pair(t, 50*time.Millisecond, time.Millisecond)
+	stalled := 0
+	Stalled(context.WithValue(t.Context(), connKey{}, c), func() { stalled++ })
+	var err error
+	for range 1 << 10 { // more than what the kernel takes
+		if _, err = c.Write(make([]byte, 1<<20)); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) || stalled != 1 {
+		t.Errorf("%v, the handler was called %d times", err, stalled)
+	}
+}
+
+// TestStalledReaderGoesOn: after a stall nothing is missing, and nothing is there
+// twice.
+func TestStalledReaderGoesOn(t *testing.T) {
+	c, client := pair(t, time.Minute, time.Millisecond)
+	const size = 64 << 20
+	read := make(chan struct{})
+	Stalled(context.WithValue(t.Context(), connKey{}, c), func() { close(read) })
+	go func() {
+		b := make([]byte, size)
+		for i := range b {
+			b[i] = byte(i / 251)
+		}
+		_, _ = c.Write(b)
+		_ = c.Close()
+	}()
+	<-read
+	got, err := io.ReadAll(client)
+	if err != nil || len(got) != size {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+	for i := range got {
+		if got[i] != byte(i/251) {
+			t.Fatalf("byte %d is wrong", i)
+		}
+	}
+}
+
+// TestDeadlineIsProlonged: a deadline that is near is moved by a write, and one
+// that is far is left alone.
+func TestDeadlineIsProlonged(t *testing.T) {
+	c, _ := pair(t, WriteTimeout, stallAfter)
+	for _, x := range []struct {
+		set   time.Duration
+		moved bool
+	}{{time.Second, true}, {-time.Second, true}, {55 * time.Second, false}, {2 * time.Minute, false}} {
+		before := time.Now().Add(x.set)
+		_ = c.SetWriteDeadline(before)
+		if _, err := c.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if moved := !c.deadline.Equal(before); moved != x.moved {
+			t.Errorf("a deadline in %s: moved %v", x.set, moved)
+		}
+	}
+}

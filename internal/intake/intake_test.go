@@ -1,0 +1,138 @@
+package intake_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/tapedeck/tapedeck/internal/intake"
+)
+
+// allocated returns how many bytes f allocates.
+func allocated(f func()) int64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc - before.TotalAlloc)
+}
+
+// TestMemoryByWhatCame: a body that promises 64 MiB and breaks off costs a small
+// multiple of what has come.
+func TestMemoryByWhatCame(t *testing.T) {
+	const promised, came = 64 << 20, 256 << 10
+	cut := io.MultiReader(bytes.NewReader(make([]byte, came)), iotest.ErrReader(errors.New("reset")))
+	n := allocated(func() {
+		if _, err := intake.ReadAll(cut, promised); err == nil {
+			t.Error("it was read to its end")
+		}
+	})
+	if n > 5*came {
+		t.Errorf("%d KiB were allocated for %d KiB", n>>10, came>>10)
+	}
+}
+
+// TestReadAll: every size is read whole, into memory of just that size.
+func TestReadAll(t *testing.T) {
+	for _, size := range []int{0, 1, 4095, 16 << 10, 16<<10 + 1, 100_000, 1 << 20} {
+		want := bytes.Repeat([]byte("x"), size)
+		for _, declared := range []int64{int64(size), -1} {
+			got, err := intake.ReadAll(iotest.HalfReader(bytes.NewReader(want)), declared)
+			if err != nil || !bytes.Equal(got, want) || cap(got) != size {
+				t.Errorf("%d bytes, declared %d: got %d with room for %d, %v", size, declared, len(got), cap(got), err)
+			}
+		}
+		if _, err := intake.ReadAll(bytes.NewReader(want), int64(size)+1); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%d bytes, one less than declared: %v", size, err)
+		}
+	}
+}
+
+// A house reads bodies through a gate, and keeps them until it is told.
+type house struct {
+	gate *intake.Gate
+	http.Handler
+	held chan chan struct{} // for each body that was read, a channel that ends it
+}
+
+func newHouse(budget int64) *house {
+	h := &house{gate: intake.New(budget), held: make(chan chan struct{})}
+	h.Handler = h.gate.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/lines") {
+			intake.ByLine(r)
+		}
+		_, err := intake.ReadAll(r.Body, r.ContentLength)
+		if refused, status := intake.Refused(err); refused != nil {
+			w.WriteHeader(status)
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, "/keep") {
+			end := make(chan struct{})
+			h.held <- end
+			<-end
+		}
+	}), func(w http.ResponseWriter, _ error) { w.WriteHeader(http.StatusUnsupportedMediaType) })
+	return h
+}
+
+func (h *house) post(path, body string, header ...string) int {
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	h.ServeHTTP(w, r)
+	return w.Code
+}
+
+// TestBudget: large bodies fill three quarters of the budget, small ones all of
+// it, and what has been answered counts no more.
+func TestBudget(t *testing.T) {
+	h := newHouse(1 << 20)
+	large, small := strings.Repeat("x", 700<<10), strings.Repeat("x", 40<<10)
+	kept := make(chan int)
+	go func() { kept <- h.post("/keep", large) }()
+	end := <-h.held
+	if got := h.post("/", large); got != http.StatusServiceUnavailable {
+		t.Errorf("a second large body: %d", got)
+	}
+	if got := h.post("/", small); got != http.StatusOK {
+		t.Errorf("a small body beside a large one: %d", got)
+	}
+	if got := h.gate.Held(); got != int64(len(large)) {
+		t.Errorf("%d bytes count, want those of the large body", got)
+	}
+	close(end)
+	if got := <-kept; got != http.StatusOK || h.gate.Held() != 0 {
+		t.Errorf("%d, and %d bytes count afterwards", got, h.gate.Held())
+	}
+	if got := h.post("/", large); got != http.StatusOK {
+		t.Errorf("a large body afterwards: %d", got)
+	}
+}
+
+// TestLines: of a body that is read by line, the line that has begun counts.
+func TestLines(t *testing.T) {
+	h := newHouse(100 << 10)
+	if got := h.post("/lines", strings.Repeat("{}\n", 200<<10)); got != http.StatusOK {
+		t.Errorf("short lines: %d", got)
+	}
+	if got := h.post("/lines", strings.Repeat("x", 600<<10)); got != http.StatusServiceUnavailable {
+		t.Errorf("one line without end: %d", got)
+	}
+}
+
+func TestContentEncoding(t *testing.T) {
+	h := newHouse(0)
+	for encoding, want := range map[string]int{"": 200, "identity": 200, "Identity": 200, "gzip": 415, "br": 415, "identity, gzip": 415} {
+		if got := h.post("/", "x", "Content-Encoding", encoding); got != want {
+			t.Errorf("%q: %d, want %d", encoding, got, want)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package memory
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tapedeck/tapedeck/internal/testserver"
+)
+
+// status returns a figure of /proc/PID/status in bytes.
+func status(t *testing.T, pid int, name string) int64 {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
+			n, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n << 10
+		}
+	}
+	t.Fatalf("there is no %s", name)
+	return 0
+}
+
+// peak returns the most memory that the server has had resident.
+func peak(t *testing.T, s *testserver.Server) int64 { return status(t, s.PID, "VmHWM") }
+
+func dial(t *testing.T, s *testserver.Server) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.SetDeadline(time.Now().Add(2 * time.Minute)) // a failure, not a test that hangs
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func post(t *testing.T, url, contentType string, body io.Reader) int {
+	t.Helper()
+	resp, err := http.Post(url, contentType, body)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode
+}
+
+func put(t *testing.T, url string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil || resp.StatusCode != http.StatusCreated {
+		t.Fatal(resp, err)
+	}
+	resp.Body.Close()
+}
+
+// TestPromises: 100 bodies promise 64 MiB each and send 256 KiB. They cost what
+// they have sent.
+func TestPromises(t *testing.T) {
+	s := testserver.Start(t, t.TempDir())
+	put(t, s.URL+"/v1/stream/x")
+	before := peak(t, s)
+	conns := make([]net.Conn, 100)
+	for i := range conns {
+		conns[i] = dial(t, s)
+		fmt.Fprintf(conns[i], "POST /v1/stream/x HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n", 64<<20)
+		if _, err := conns[i].Write(make([]byte, 256<<10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range conns {
+		_ = c.(*net.TCPConn).CloseWrite()
+		if resp, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || resp.StatusCode < 400 {
+			t.Fatal(resp, err)
+		}
+	}
+	grown := peak(t, s) - before
+	t.Logf("%d MiB", grown>>20)
+	if grown > 160<<20 {
+		t.Errorf("the server has grown by %d MiB for 25 MiB", grown>>20)
+	}
+}
+
+// TestUploads: 12 bodies of 60 MiB come at once, through each door. Some are
+// stored, and the others are told to come again.
+func TestUploads(t *testing.T) {
+	const size, times = 60 << 20, 12
+	event := append(append([]byte(`{"type":"test.note","data":{"pad":"`), bytes.Repeat([]byte("x"), size)...), `"}}`...)
+	for name, path := range map[string]string{"rest": "/api/v1/sessions/s%d/events", "durable": "/v1/stream/sessions/s%d", "bytes": "/v1/stream/s%d"} {
+		t.Run(name, func(t *testing.T) {
+			s := testserver.Start(t, t.TempDir())
+			var codes sync.Map
+			var wg sync.WaitGroup
+			for i := range times {
+				contentType := "application/json"
+				if put(t, s.URL+fmt.Sprintf("/v1/stream/sessions/s%d", i)); name == "bytes" {
+					contentType = "application/octet-stream"
+					put(t, s.URL+fmt.Sprintf(path, i))
+				}
+				wg.Go(func() {
+					codes.Store(i, post(t, s.URL+fmt.Sprintf(path, i), contentType, bytes.NewReader(event)))
+				})
+			}
+			wg.Wait()
+			stored := 0
+			codes.Range(func(i, code any) bool {
+				switch code {
+				case http.StatusOK, http.StatusNoContent:
+					stored++
+				case http.StatusServiceUnavailable:
+				default:
+					t.Errorf("upload %d: %d", i, code)
+				}
+				return true
+			})
+			most := peak(t, s)
+			t.Logf("%d of %d stored, %d MiB", stored, times, most>>20)
+			if stored == 0 || most > 1<<30 {
+				t.Errorf("%d were stored, with %d MiB of memory", stored, most>>20)
+			}
+		})
+	}
+}
