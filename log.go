@@ -189,6 +189,7 @@ type Filter struct {
 	Query   string    // the title or the id contains it, in any case
 	Said    []string  // ids of sessions that pass Query, too: it was said in them
 	OpenRun bool      // has an open run
+	Closed  bool      // is closed
 	Cursor  string    // from the page before
 	Limit   int       // 0 for 100, at most 1,000
 }

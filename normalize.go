@@ -1,6 +1,9 @@
 package tapedeck
 
-import "errors"
+import (
+	"cmp"
+	"errors"
+)
 
 // Accept returns the events as the log keeps them, see [Verifier.Normalize], and
 // adds them to v: all of them or, with an error, none. To undo it when the log
@@ -65,7 +68,9 @@ func (v *Verifier) normalize(out []Event, e Event) ([]Event, error) {
 	}
 	r := v.runOn(&e)
 	if r == nil {
-		return append(out, e), nil // Add says why it belongs nowhere
+		stray := run{threadID: e.ThreadName()}
+		stray.Invocation = cmp.Or(e.Invocation, "none")
+		return append(out, stray.fill(e)), nil // whole, so that Add says why it belongs nowhere, not what it lacks
 	}
 	e.Invocation = r.Invocation
 	if form, ok := chunkForms[e.Type]; ok {

@@ -1,6 +1,7 @@
 package tapedeck
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -100,5 +101,23 @@ func TestSessionUpdatedDoesNotGoBack(t *testing.T) {
 	s.Apply(&Event{Type: Custom, Time: noon.Add(-time.Hour)})
 	if !s.Updated.Equal(noon) {
 		t.Errorf("updated at %v", s.Updated)
+	}
+}
+
+// TestTimesOfASessionHaveMilliseconds: they are those of its events, and can be
+// compared with them as text.
+func TestTimesOfASessionHaveMilliseconds(t *testing.T) {
+	at := time.Date(2026, 1, 5, 12, 0, 0, 120_000_000, time.UTC)
+	s := Session{ID: "s", Kind: KindSession, Created: at, Updated: at, Title: "<T>",
+		Runs: []OpenRun{{Invocation: "i", Thread: "main", Started: at.Truncate(time.Second)}}}
+	b, err := json.Marshal(s)
+	const want = `{"id":"s","kind":"session","created_at":"2026-01-05T12:00:00.120Z","updated_at":"2026-01-05T12:00:00.120Z","title":"\u003cT\u003e",` +
+		`"runs":[{"invocation":"i","thread":"main","offset":0,"started_at":"2026-01-05T12:00:00.000Z"}],"head":0}`
+	if err != nil || string(b) != want {
+		t.Errorf("%v: got  %s\nwant %s", err, b, want)
+	}
+	var back Session
+	if err := json.Unmarshal(b, &back); err != nil || !back.Updated.Equal(at) || back.Title != "<T>" || len(back.Runs) != 1 {
+		t.Errorf("it does not come back: %v %+v", err, back)
 	}
 }

@@ -83,6 +83,7 @@ type Rewind struct {
 	BeforeInvocation string // the first event of this invocation; or a marker, which undoes what it marks
 	ToOffset         *int64 // the event at this offset, the first that is taken back
 	Thread           string // "" for all threads
+	Force            bool   // even if that makes reverted events active again, which only an undo does otherwise
 	Actor            string
 }
 
@@ -100,6 +101,7 @@ type Overwrite struct {
 	Session    string
 	FromOffset int64
 	Thread     string // "" for all threads
+	Force      bool   // as in [Rewind]
 	Actor      string
 }
 

@@ -19,6 +19,9 @@ func (c *Client) Rewind(ctx context.Context, r tapedeck.Rewind) (tapedeck.Rewoun
 		in["to_offset"] = *r.ToOffset
 	}
 	putString(in, "thread", r.Thread)
+	if r.Force {
+		in["force"] = true
+	}
 	return c.jump(ctx, r.Session, "rewind", in)
 }
 
@@ -34,6 +37,9 @@ func (c *Client) Undo(ctx context.Context, u tapedeck.Undo) (tapedeck.Rewound, e
 func (c *Client) Overwrite(ctx context.Context, o tapedeck.Overwrite) (tapedeck.Rewound, error) {
 	in := map[string]any{"from_offset": o.FromOffset}
 	putString(in, "thread", o.Thread)
+	if o.Force {
+		in["force"] = true
+	}
 	return c.jump(ctx, o.Session, "overwrite", in)
 }
 

@@ -96,6 +96,9 @@ func fromOutside(ev *tapedeck.Event) error {
 		return tapedeck.Errorf(tapedeck.Invalid, "%s cannot be appended", ev.Type).
 			WithHint("events of the session itself are made by its verbs, such as PATCH, DELETE and close")
 	}
+	if err := checkChannel(ev); err != nil {
+		return err
+	}
 	if ev.Type == tapedeck.AgentStarted { // or a restart would end a process that somebody outside has named
 		return tapedeck.Errorf(tapedeck.Invalid, "%s cannot be appended", ev.Type).WithHint("it is for agents that the server itself has started")
 	}
@@ -119,6 +122,24 @@ func fromOutside(ev *tapedeck.Event) error {
 	}
 	return nil
 }
+
+// checkChannel refuses a channel by which nobody could ask for the event, and that
+// of the session's own events, which pass every filter.
+func checkChannel(ev *tapedeck.Event) error {
+	switch ev.Channel {
+	case "", tapedeck.ChannelChunks, tapedeck.ChannelToolCalls, tapedeck.ChannelAgentState,
+		tapedeck.ChannelWorkflow, tapedeck.ChannelTerminal, tapedeck.ChannelPresence:
+		return nil
+	case tapedeck.ChannelSession:
+		if tapedeck.ChannelOf(ev.Type) == tapedeck.ChannelSession {
+			return nil
+		}
+		return tapedeck.Errorf(tapedeck.Invalid, "%s cannot be in the channel session, which is the session's own", ev.Type).WithHint(channelHint)
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "there is no channel %q", ev.Channel).WithHint(channelHint)
+}
+
+const channelHint = "the channels are chunks, toolCalls, agentState, workflow, terminal and presence; leave it out for a type of the catalogue"
 
 // disown takes from a RUN_STARTED the owner that only an engine may be. Else a
 // copy of one of ours would be a run that no lease ever ends.

@@ -16,6 +16,7 @@ type target struct {
 	with   []string // the threads of sub-agents that go back with it
 	mark   string   // how the id of its marker begins
 	idle   bool     // that it takes nothing back is no error
+	back   bool     // it must not make reverted events active again
 	undoes string   // the marker of the jump that it takes back; "" for none
 	say    func(tapedeck.Taking) tapedeck.Payload
 }
@@ -75,6 +76,9 @@ func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tape
 	if err == nil && (t.to < 0 || t.to > s.Head) {
 		err = tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, so it cannot go back to %d", session, s.Head, t.to)
 	}
+	if err == nil && t.back {
+		err = e.onlyBack(ctx, &s, &t)
+	}
 	if err != nil {
 		return tapedeck.Rewound{}, err
 	}
@@ -118,6 +122,31 @@ func (e *Engine) changes(ctx context.Context, s *tapedeck.Session, t *target) (b
 		}
 	}
 	return false, nil
+}
+
+// onlyBack refuses a jump that would make reverted events active again. It is
+// somebody with an old view of the session, most likely, who does not mean that: it
+// is what an undo is for. Logs that have such a jump are read as ever.
+func (e *Engine) onlyBack(ctx context.Context, s *tapedeck.Session, t *target) error {
+	now, err := e.views.Timeline(ctx, s.ID, s.Head)
+	if err != nil {
+		return err
+	}
+	for _, thread := range now.Threads(t.thread) {
+		active := now.Ranges(thread, s.Head)
+		for _, then := range now.Ranges(thread, t.to) {
+			if !covers(active, then) {
+				return tapedeck.Errorf(tapedeck.Conflict, "what is before offset %d was reverted in the meantime: to go back there would make it active again", t.to).
+					WithHint("load the session again and choose one of its active turns; undo takes a rewind back, and force goes there all the same")
+			}
+		}
+	}
+	return nil
+}
+
+// covers reports whether ranges, of which none touches the next, contain r.
+func covers(ranges []tapedeck.OffsetRange, r tapedeck.OffsetRange) bool {
+	return slices.ContainsFunc(ranges, func(a tapedeck.OffsetRange) bool { return a.From <= r.From && r.To <= a.To })
 }
 
 // cancelRuns cancels the runs in what goes back, and returns which they were.

@@ -80,7 +80,7 @@ func (p *tape) do(line string) error {
 	case "clear":
 		err = p.jumped(p.Clear(ctx, tapedeck.Clear{Session: p.id, Thread: thread, Actor: "user:ada"}))
 	case "overwrite":
-		err = p.jumped(p.Overwrite(ctx, tapedeck.Overwrite{Session: p.id, Thread: thread, FromOffset: number()}))
+		err = p.jumped(p.Overwrite(ctx, tapedeck.Overwrite{Session: p.id, Thread: thread, FromOffset: number(), Force: true}))
 	case "undo":
 		u := tapedeck.Undo{Session: p.id}
 		if len(words) > 1 {
@@ -88,7 +88,7 @@ func (p *tape) do(line string) error {
 		}
 		err = p.jumped(p.Undo(ctx, u))
 	case "rewind":
-		r := tapedeck.Rewind{Session: p.id, Thread: thread}
+		r := tapedeck.Rewind{Session: p.id, Thread: thread, Force: true} // TestRewindGoesOnlyBack is without
 		if words[1] == "before" {
 			r.BeforeInvocation = p.invocations[arg]
 		} else {

@@ -124,6 +124,9 @@ const (
 func writePlan(b *strings.Builder, entries []view.PlanEntry) {
 	inProgress := false
 	for i, p := range entries {
+		if p.Status == view.PlanInterrupted { // as the agent has called it
+			p.Status = "in_progress"
+		}
 		inProgress = inProgress || p.Status == "in_progress"
 		if i < maxEntries {
 			fmt.Fprintf(b, "  %s %s [%s]\n", markOf(p.Status), oneLine(p.Content), oneLine(statusOf(p.Status)))

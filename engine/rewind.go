@@ -11,8 +11,8 @@ import (
 
 // Rewind takes a session, or one thread, back to what it was before an event. It
 // deletes nothing: it appends one event, which [Engine.Undo] takes back in turn.
-// Runs in its scope are cancelled first. If it would take nothing back it is a
-// [tapedeck.Conflict]. An invocation or a thread that the log
+// Runs in its scope are cancelled first. If it would take nothing back, or make
+// reverted events active again without Force, it is a [tapedeck.Conflict]. An invocation or a thread that the log
 // does not have is [tapedeck.NotFound], an offset that it does not have is
 // [tapedeck.Invalid], and if the session is rewound meanwhile, or a run begins,
 // it is a [tapedeck.Conflict]; then nothing is appended but the end of the runs
@@ -24,7 +24,7 @@ func (e *Engine) Rewind(ctx context.Context, r tapedeck.Rewind) (tapedeck.Rewoun
 	}
 	return e.jump(ctx, r.Session, r.Actor, func(s *tapedeck.Session) (target, error) {
 		if r.ToOffset != nil {
-			return rewindTo(*r.ToOffset, r.Thread), e.hasThread(ctx, s, r.Thread)
+			return rewindTo(*r.ToOffset, r.Thread, r.Force), e.hasThread(ctx, s, r.Thread)
 		}
 		j, marked, err := e.marked(ctx, s, r.BeforeInvocation)
 		if err != nil {
@@ -57,7 +57,7 @@ func (e *Engine) Undo(ctx context.Context, u tapedeck.Undo) (tapedeck.Rewound, e
 // marker. Errors are those of [Engine.Rewind].
 func (e *Engine) Overwrite(ctx context.Context, o tapedeck.Overwrite) (tapedeck.Rewound, error) {
 	return e.jump(ctx, o.Session, o.Actor, func(s *tapedeck.Session) (target, error) {
-		return target{to: o.FromOffset, thread: o.Thread, mark: "ovw_", idle: true, say: func(t tapedeck.Taking) tapedeck.Payload {
+		return target{to: o.FromOffset, thread: o.Thread, mark: "ovw_", idle: true, back: !o.Force, say: func(t tapedeck.Taking) tapedeck.Payload {
 			return tapedeck.SessionOverwrittenData{Taking: t, FromOffset: o.FromOffset}
 		}}, e.hasThread(ctx, s, o.Thread)
 	})
@@ -73,8 +73,8 @@ func (e *Engine) Clear(ctx context.Context, c tapedeck.Clear) (tapedeck.Rewound,
 	})
 }
 
-func rewindTo(offset int64, thread string) target {
-	return target{to: offset, thread: thread, mark: "rew_", say: func(t tapedeck.Taking) tapedeck.Payload {
+func rewindTo(offset int64, thread string, force bool) target {
+	return target{to: offset, thread: thread, mark: "rew_", back: !force, say: func(t tapedeck.Taking) tapedeck.Payload {
 		return tapedeck.SessionRewoundData{Taking: t, ToOffset: offset}
 	}}
 }
@@ -125,7 +125,7 @@ func (e *Engine) beforeInvocation(ctx context.Context, s *tapedeck.Session, r *t
 	if err == nil {
 		err = e.hasThread(ctx, s, r.Thread)
 	}
-	return target{to: at, thread: r.Thread, mark: "rew_", say: func(t tapedeck.Taking) tapedeck.Payload {
+	return target{to: at, thread: r.Thread, mark: "rew_", back: !r.Force, say: func(t tapedeck.Taking) tapedeck.Payload {
 		return tapedeck.SessionRewoundData{Taking: t, ToOffset: at, BeforeInvocation: id}
 	}}, err
 }

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,49 @@ import (
 )
 
 // What the events say, and what the client hears.
+// TestRewindGoesOnlyBack: a page that was loaded before somebody else has rewound
+// must not bring hidden turns back. An undo, and force, do.
+func TestRewindGoesOnlyBack(t *testing.T) {
+	inBubble(t, echo, func(w *world) {
+		w.create("s")
+		p := w.tape("s")
+		p.play("task a; task b; task c; rewind before a") // b and c are reverted, too
+		head := w.head("s").Head
+		log := w.log("s")
+		b := log[slices.IndexFunc(log, func(e tapedeck.Event) bool { return e.Invocation == p.invocations["b"] })].Offset
+		ctx := w.Context()
+		for name, do := range map[string]func() (tapedeck.Rewound, error){
+			"rewind before b": func() (tapedeck.Rewound, error) {
+				return w.Rewind(ctx, tapedeck.Rewind{Session: "s", BeforeInvocation: p.invocations["b"]})
+			},
+			"rewind to b": func() (tapedeck.Rewound, error) {
+				return w.Rewind(ctx, tapedeck.Rewind{Session: "s", ToOffset: &b})
+			},
+			"rewind of one thread": func() (tapedeck.Rewound, error) {
+				return w.Rewind(ctx, tapedeck.Rewind{Session: "s", ToOffset: &b, Thread: "main"})
+			},
+			"overwrite from b": func() (tapedeck.Rewound, error) {
+				return w.Overwrite(ctx, tapedeck.Overwrite{Session: "s", FromOffset: b})
+			},
+		} {
+			_, err := do()
+			var e *tapedeck.Error
+			if tapedeck.KindOf(err) != tapedeck.Conflict || !errors.As(err, &e) || !strings.Contains(e.Hint, "undo") {
+				w.Errorf("%s: %v", name, err)
+			}
+		}
+		if w.head("s").Head != head {
+			w.Error("something was appended")
+		}
+		if done, err := w.Rewind(ctx, tapedeck.Rewind{Session: "s", ToOffset: &b, Force: true}); err != nil || done.To != b {
+			w.Errorf("forced: %v %v", done, err)
+		}
+		if _, err := w.Undo(ctx, tapedeck.Undo{Session: "s"}); err != nil {
+			w.Errorf("an undo of it: %v", err)
+		}
+	})
+}
+
 func TestRewound(t *testing.T) {
 	inBubble(t, echo, func(w *world) {
 		w.create("s")

@@ -34,7 +34,7 @@ type Options struct {
 	Logger   *slog.Logger // nil for none
 
 	// AllowOrigins are the origins, such as "https://app.example", whose pages
-	// may call the server from a browser, besides its own. "*" stands for all.
+	// may call every endpoint from a browser, besides its own. "*" stands for all.
 	AllowOrigins []string
 
 	// Bodies is the budget of memory for the bodies of requests, in bytes; 0 for
@@ -145,14 +145,16 @@ func (o *Options) readyz(w http.ResponseWriter, r *http.Request) {
 	writeText(w, http.StatusOK, "ready\n")
 }
 
-// guarding refuses what a foreign web page sends. The server is open on the
-// loopback, and every page in a browser on this machine can reach that: an
-// Origin that is not ours is refused for reading too, whatever a door's CORS
-// headers say.
+// guarding refuses requests of foreign web pages, and lets allowed ones read the
+// answers. The server is open on the loopback, which every page in a browser on
+// this machine can reach: so an unknown Origin is refused for reading, too.
 func (o *Options) guarding(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := o.foreign(r); err != nil {
 			writeError(w, http.StatusForbidden, err)
+			return
+		}
+		if o.share(w, r) {
 			return
 		}
 		next.ServeHTTP(w, r)

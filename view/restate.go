@@ -38,6 +38,11 @@ func (c *Conversation) messageAdded(l *lane, e *tapedeck.Event) bool {
 		return false
 	}
 	c.put(l, e, &d.Message)
+	for _, t := range d.Message.ToolCalls {
+		if k, ok := l.call[t.ID]; ok {
+			l.planByTool(k, e)
+		}
+	}
 	if !l.Status.Begun() && e.Invocation != "" && d.Message.Role == tapedeck.RoleUser {
 		l.Status = tapedeck.StatusPending
 	}

@@ -147,6 +147,7 @@ func (l *lane) end(invocation string, e *tapedeck.Event, status tapedeck.Status)
 	if w.run != nil {
 		w.run.end(e, status)
 		l.Status, l.ended = status, e.Offset
+		l.endPlan(invocation, status, e)
 	}
 	if status == tapedeck.StatusFailed {
 		status = tapedeck.StatusInterrupted // what a failed run left open did not fail itself

@@ -3,6 +3,7 @@ package view
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -15,19 +16,21 @@ type State struct {
 	Value      json.RawMessage `json:"value"`
 }
 
-// A Plan is what an agent intends to do in a thread.
+// A Plan is what an agent intends to do in a thread. It ends with its run: then
+// nothing of it is in progress any more.
 type Plan struct {
-	Offset     int64       `json:"offset"`
-	Thread     string      `json:"thread"`
-	Invocation string      `json:"invocation,omitempty"`
-	Timestamp  Time        `json:"timestamp"`
-	Entries    []PlanEntry `json:"entries"`
+	Offset     int64           `json:"offset"`
+	Thread     string          `json:"thread"`
+	Invocation string          `json:"invocation,omitempty"`
+	Status     tapedeck.Status `json:"status,omitempty"` // of its run; "" if it belongs to none
+	Timestamp  Time            `json:"timestamp"`
+	Entries    []PlanEntry     `json:"entries"`
 }
 
 // A PlanEntry is one step of a plan.
 type PlanEntry struct {
 	Content  string `json:"content"`
-	Status   string `json:"status,omitempty"`   // pending, in_progress, completed or cancelled
+	Status   string `json:"status,omitempty"`   // pending, in_progress, completed or cancelled, or [PlanInterrupted]
 	Priority string `json:"priority,omitempty"` // high, medium or low
 }
 
@@ -144,8 +147,39 @@ func (c *Conversation) planUpdated(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) || d.Entries == nil {
 		return false
 	}
-	l.plan = &Plan{Offset: e.Offset, Thread: l.Name, Invocation: e.Invocation, Timestamp: Time{e.Time}, Entries: d.Entries}
+	l.setPlan(e, d.Entries)
 	return true
+}
+
+func (l *lane) setPlan(e *tapedeck.Event, entries []PlanEntry) {
+	l.plan = &Plan{Offset: e.Offset, Thread: l.Name, Invocation: e.Invocation, Timestamp: Time{e.Time}, Entries: entries}
+	if w, ok := l.open[e.Invocation]; ok && w.run != nil {
+		l.plan.Status = w.run.Status
+	}
+}
+
+// PlanInterrupted is the status of an entry that was in progress when its run was
+// cancelled, failed or died. No agent says it, so it can be told from the agent's
+// own words.
+const PlanInterrupted = "interrupted"
+
+// endPlan ends the plan of an invocation. Of a run that is complete, or waits for
+// an answer, the agent's own word stays.
+func (l *lane) endPlan(invocation string, status tapedeck.Status, e *tapedeck.Event) {
+	if l.plan == nil || l.plan.Invocation != invocation || l.plan.Status != tapedeck.StatusRunning {
+		return
+	}
+	p := *l.plan // views that were given out have the old one
+	p.Status = status
+	if status == tapedeck.StatusCancelled || e.Type != tapedeck.RunFinished {
+		p.Entries = slices.Clone(p.Entries)
+		for i := range p.Entries {
+			if p.Entries[i].Status == "in_progress" {
+				p.Entries[i].Status = PlanInterrupted
+			}
+		}
+	}
+	l.plan = &p
 }
 
 func (c *Conversation) activitySnapshot(l *lane, e *tapedeck.Event) bool {

@@ -132,7 +132,7 @@ func (l *lane) planByTool(k *call, e *tapedeck.Event) {
 	if k.Name != "TodoWrite" || json.Unmarshal(k.input(), &d) != nil || d.Todos == nil {
 		return
 	}
-	l.plan = &Plan{Offset: e.Offset, Thread: l.Name, Invocation: e.Invocation, Timestamp: Time{e.Time}, Entries: d.Todos}
+	l.setPlan(e, d.Todos)
 }
 
 // input returns the arguments as JSON, nil if they are not complete or not JSON.

@@ -22,6 +22,9 @@ before the event at an offset. A run that is in the way is cancelled first.
 Nothing is deleted: the rewind is an event of the session. It prints a marker,
 with which tapedeck undo takes it back.
 
+A place that was reverted before is refused: to go back to it would make other
+reverted events active again. --force does so.
+
 tapedeck tasks lists the invocations of a session, tapedeck tail its offsets.`,
 		Example: `  tapedeck rewind ses_01J… --before inv_01J…
   tapedeck rewind ses_01J… --to 120 --thread review`,
@@ -46,6 +49,7 @@ tapedeck tasks lists the invocations of a session, tapedeck tail its offsets.`,
 	c.Flags().StringVar(&r.BeforeInvocation, "before", "", "the invocation whose events, and all after them, are taken back")
 	c.Flags().Int64Var(&to, "to", 0, "the offset of the first event that is taken back")
 	c.Flags().StringVar(&r.Thread, "thread", "", "only in this thread (default: in all)")
+	c.Flags().BoolVar(&r.Force, "force", false, "even if that makes reverted events active again")
 	return c
 }
 
@@ -98,6 +102,7 @@ see: tapedeck run --help`,
 	}
 	c.Flags().Int64Var(&point, "from-point", 0, "the offset of the last event to keep")
 	c.Flags().StringVar(&o.Thread, "thread", "", "only in this thread (default: in all)")
+	c.Flags().BoolVar(&o.Force, "force", false, "even if that makes reverted events active again")
 	return c
 }
 

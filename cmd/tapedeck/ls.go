@@ -39,7 +39,7 @@ func newList(e *env) *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar((*string)(&f.filter.Status), "status", "", "only with this status: idle, pending, running, complete, failed, cancelled, interrupted")
+	fl.StringVar((*string)(&f.filter.Status), "status", "", "only with this status: idle, pending, running, complete, failed, cancelled, interrupted; or closed, whatever their status")
 	fl.StringVar(&f.filter.Agent, "agent", "", "only of this agent")
 	fl.StringVar(&f.filter.Owner, "owner", "", "only of this owner")
 	fl.StringVar(&f.filter.Parent, "parent", "", "only forks of this session")
@@ -123,17 +123,20 @@ func (l *listing) line(ctx context.Context, s *tapedeck.Session, depth int) erro
 	}
 	p := l.pen
 	if l.n == 0 {
-		if err := p.printf("%s\n", p.paint(dim, fmt.Sprintf("%-30s  %-11s  %8s  %5s  %s%s", "SESSION", "STATUS", "EVENTS", "AGE", head, "TITLE"))); err != nil {
+		if err := p.printf("%s\n", p.paint(dim, fmt.Sprintf("%-30s  %-*s  %8s  %5s  %s%s", "SESSION", statusWidth, "STATUS", "EVENTS", "AGE", head, "TITLE"))); err != nil {
 			return err
 		}
 	}
 	status := string(s.Status)
 	if s.Closed {
-		status = "closed"
+		status += ", closed"
 	}
-	return p.printf("%-30s  %s  %8d  %5s  %s%s\n", strings.Repeat("  ", depth)+s.ID, p.paint(statusStyle(s.Status), fmt.Sprintf("%-11s", status)),
+	return p.printf("%-30s  %s  %8d  %5s  %s%s\n", strings.Repeat("  ", depth)+s.ID, p.paint(statusStyle(s.Status), fmt.Sprintf("%-*s", statusWidth, status)),
 		s.Head, age(time.Since(s.Created)), spark, brief(titleOf(*s), 60))
 }
+
+// statusWidth is the width of the column: that of the longest status.
+const statusWidth = len("interrupted, closed")
 
 func (e *env) listEnd(n int, next string) error {
 	if e.json {

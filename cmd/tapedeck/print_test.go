@@ -41,6 +41,30 @@ func TestNothingOfASessionSteersTheTerminal(t *testing.T) {
 	}
 }
 
+// TestTranscriptOfWholeMessages has calls that are members of a message, and
+// answers that are messages.
+func TestTranscriptOfWholeMessages(t *testing.T) {
+	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	var out bytes.Buffer
+	tr := newTranscript(pen{w: &out, width: 80})
+	for i, m := range []string{
+		`{"id":"u","role":"user","content":"fix it"}`,
+		`{"id":"a","role":"assistant","toolCalls":[{"id":"x","type":"function","function":{"name":"Read","arguments":"{\"f\":1}"}},{"id":"y","type":"function","function":{"name":"Bash","arguments":"{}"}}]}`,
+		`{"id":"t1","role":"tool","toolCallId":"x","content":"the file"}`,
+		`{"id":"t2","role":"tool","toolCallId":"y","content":"","error":"no shell"}`,
+		`{"id":"b","role":"assistant","content":"Done."}`,
+	} {
+		e := tapedeck.Event{Type: tapedeck.MessageAdded, Time: at.Add(time.Duration(i) * time.Second), Data: json.RawMessage(`{"message":` + m + `}`)}
+		if err := tr.print(&e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "› fix it\n  ⚙ Read {\"f\":1}\n  ⚙ Bash {}\n  ✓ Read 1s the file\n  ✗ Bash 2s no shell\nassistant: Done.\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
 func TestTranscript(t *testing.T) {
 	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	event := func(typ, data string) tapedeck.Event {

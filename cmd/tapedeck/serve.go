@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -61,7 +62,7 @@ Without access control it listens on the loopback only.`,
 	fl.DurationVar(&f.lease, "lease", 10*time.Minute, "end a run written from outside when nothing was heard of it for so long")
 	fl.DurationVar(&f.runTimeout, "run-timeout", 0, "stop a run that takes longer; it has failed then (default: no limit)")
 	fl.DurationVar(&f.idleTimeout, "idle-timeout", 0, "stop a run whose agent says nothing for so long; it has failed then (default: no limit)")
-	fl.StringSliceVar(&f.allowOrigins, "allow-origin", nil, `origins whose web pages may call the server, such as https://app.example ("*" for all)`)
+	fl.StringSliceVar(&f.allowOrigins, "allow-origin", nil, `origins whose web pages may use every endpoint from a browser, such as https://app.example ("*" for all, without credentials)`)
 	fl.BoolVar(&f.verbose, "verbose", false, "log more")
 	return c
 }
@@ -111,6 +112,9 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 		return appOptions{}, usageError("--max-body: %w", err)
 	}
 	if err := f.checkNumbers(); err != nil {
+		return appOptions{}, err
+	}
+	if err := checkOrigins(f.allowOrigins); err != nil {
 		return appOptions{}, err
 	}
 	host, _, err := net.SplitHostPort(f.listen)
@@ -176,6 +180,21 @@ func (f *serveFlags) checkNumbers() error {
 	}
 	if f.runTimeout < 0 || f.idleTimeout < 0 {
 		return usageError("--run-timeout and --idle-timeout count from 0, which is no limit")
+	}
+	return nil
+}
+
+// checkOrigins refuses what no browser sends as an Origin: it would allow nothing.
+func checkOrigins(origins []string) error {
+	for i, o := range origins {
+		u, err := url.Parse(strings.ToLower(o))
+		switch {
+		case o == "*" || o == "null":
+		case err != nil || u.Host == "" || u.Scheme == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+			return usageError(`--allow-origin takes an origin such as https://app.example or "*", not %q`, o)
+		default:
+			origins[i] = u.Scheme + "://" + u.Host
+		}
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (t *transcript) print(e *tapedeck.Event) error {
 	}
 	switch e.Type {
 	case tapedeck.MessageAdded:
-		return t.message(d.Message)
+		return t.message(e, d.Message)
 	case "TEXT_MESSAGE_CONTENT":
 		return t.stream("", d.MessageID, d.Delta)
 	case "REASONING_MESSAGE_CONTENT":
@@ -153,19 +153,39 @@ func (t *transcript) change() error {
 	return t.printf("%s%s\n", begin, t.paint(dim, "· thread "+t.thread))
 }
 
-func (t *transcript) message(raw json.RawMessage) error {
-	var m struct {
-		Role    string
-		Content json.RawMessage
-	}
+// message prints a whole message, and the calls that it makes.
+func (t *transcript) message(e *tapedeck.Event, raw json.RawMessage) error {
+	var m tapedeck.Message
 	if json.Unmarshal(raw, &m) != nil {
 		return nil //nolint:nilerr // as above
 	}
-	text := text(m.Content)
-	if m.Role == "user" {
-		return t.line("%s %s", t.paint(bold, "›"), t.paint(bold, clean(text)))
+	said := clean(text(m.Content))
+	switch {
+	case m.Role == tapedeck.RoleUser:
+		return t.line("%s %s", t.paint(bold, "›"), t.paint(bold, said))
+	case m.Role == tapedeck.RoleTool && t.names[m.ToolCallID] != "":
+		return t.answer(e, m.ToolCallID, cmp.Or(text(m.Content), m.Error), m.Error != "" || failedBy(m.Metadata))
+	case said != "" || len(m.ToolCalls) == 0:
+		if err := t.line("%s %s", t.paint(dim, m.Role+":"), t.paint(dim, said)); err != nil {
+			return err
+		}
 	}
-	return t.line("%s %s", t.paint(dim, m.Role+":"), t.paint(dim, clean(text)))
+	for _, k := range m.ToolCalls {
+		if k.ID == "" || t.names[k.ID] != "" {
+			continue // it was erased, or printed as it was streamed
+		}
+		t.started[k.ID], t.names[k.ID], t.args[k.ID] = e.Time, k.Function.Name, k.Function.Arguments
+		if err := t.called(k.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failedBy reports whether the metadata of a tool's answer say that it failed.
+func failedBy(m tapedeck.Members) bool {
+	var d struct{ Error bool }
+	return json.Unmarshal(m[tapedeck.VendorKey], &d) == nil && d.Error
 }
 
 func (t *transcript) stream(s style, id string, delta json.RawMessage) error {
@@ -195,26 +215,36 @@ func (t *transcript) tool(e *tapedeck.Event, d *eventData) error {
 	case "TOOL_CALL_ARGS":
 		t.args[id] += text(d.Delta)
 	case "TOOL_CALL_END":
-		if t.names[id] == "TodoWrite" {
-			return t.todos(id)
-		}
-		err := t.line("  %s %s %s", t.paint(yellow, "⚙"), t.paint(yellow, brief(t.names[id], 40)), t.paint(dim, brief(t.args[id], t.rest(t.names[id]))))
-		delete(t.args, id)
-		return err
+		return t.called(id)
 	case "TOOL_CALL_RESULT":
-		took := ""
-		if at, ok := t.started[id]; ok {
-			took = " " + e.Time.Sub(at).Round(time.Millisecond).String()
-		}
-		mark := t.paint(green, "✓")
-		if d.failed() {
-			mark = t.paint(red, "✗")
-		}
-		delete(t.started, id)
-		defer delete(t.names, id)
-		return t.line("  %s %s%s %s", mark, brief(t.names[id], 40), t.paint(dim, took), t.paint(dim, brief(text(d.Content), t.rest(t.names[id]+took))))
+		return t.answer(e, id, text(d.Content), d.failed())
 	}
 	return nil
+}
+
+// called prints a call whose arguments are complete.
+func (t *transcript) called(id string) error {
+	if t.names[id] == "TodoWrite" {
+		return t.todos(id)
+	}
+	err := t.line("  %s %s %s", t.paint(yellow, "⚙"), t.paint(yellow, brief(t.names[id], 40)), t.paint(dim, brief(t.args[id], t.rest(t.names[id]))))
+	delete(t.args, id)
+	return err
+}
+
+// answer prints what a tool answered.
+func (t *transcript) answer(e *tapedeck.Event, id, said string, failed bool) error {
+	took := ""
+	if at, ok := t.started[id]; ok {
+		took = " " + e.Time.Sub(at).Round(time.Millisecond).String()
+	}
+	mark := t.paint(green, "✓")
+	if failed {
+		mark = t.paint(red, "✗")
+	}
+	delete(t.started, id)
+	defer delete(t.names, id)
+	return t.line("  %s %s%s %s", mark, brief(t.names[id], 40), t.paint(dim, took), t.paint(dim, brief(said, t.rest(t.names[id]+took))))
 }
 
 // rest returns how many characters of a tool's line are left after name.

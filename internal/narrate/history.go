@@ -1,6 +1,7 @@
 package narrate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -97,18 +98,29 @@ func (h *history) add(e tapedeck.Event) {
 			p.add(d.Delta)
 		}
 	case tapedeck.ToolCallStartData:
-		if h.call[d.ToolCallID] == nil {
-			h.call[d.ToolCallID] = h.passage("Tool "+brief(d.ToolCallName, 100), d.ToolCallID, maxAnswer)
-		}
+		h.called(d.ToolCallID, d.ToolCallName)
 	case tapedeck.ToolCallArgsData:
 		if p := h.call[d.ToolCallID]; p != nil {
 			p.add(d.Delta)
 		}
 	case tapedeck.ToolCallResultData:
 		m := tapedeck.Message{Content: d.Content}
-		if p := h.call[d.ToolCallID]; p != nil {
-			fmt.Fprintf(&p.text, "\n→ %s", brief(m.Text(), maxAnswer))
-		}
+		h.answered(d.ToolCallID, m.Text())
+	}
+}
+
+// called begins the passage of a tool call. It reports false if there is one.
+func (h *history) called(id, name string) bool {
+	if h.call[id] != nil {
+		return false
+	}
+	h.call[id] = h.passage("Tool "+brief(name, 100), id, maxAnswer)
+	return true
+}
+
+func (h *history) answered(id, text string) {
+	if p := h.call[id]; p != nil {
+		fmt.Fprintf(&p.text, "\n→ %s", brief(text, maxAnswer))
 	}
 }
 
@@ -122,6 +134,13 @@ func (h *history) whole(m *tapedeck.Message) {
 		h.passage("User", m.ID, maxPassage).add(m.Text())
 	case tapedeck.RoleAssistant:
 		h.passage("Assistant", m.ID, maxPassage).add(m.Text())
+		for _, k := range m.ToolCalls {
+			if h.called(k.ID, k.Function.Name) {
+				h.call[k.ID].add(k.Function.Arguments)
+			}
+		}
+	case tapedeck.RoleTool:
+		h.answered(m.ToolCallID, cmp.Or(m.Text(), m.Error))
 	}
 }
 

@@ -271,6 +271,20 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// TestHistoryOfWholeMessages has calls that are members of a message.
+func TestHistoryOfWholeMessages(t *testing.T) {
+	call := tapedeck.ToolCall{ID: "c", Type: "function", Function: tapedeck.FunctionCall{Name: "Bash", Arguments: `{"command":"ls"}`}}
+	answer := tapedeck.NewMessage("t", tapedeck.RoleTool, "a.txt")
+	answer.ToolCallID = "c"
+	got, err := History(t.Context(), "main", 1<<20, events(
+		tapedeck.MessageAddedData{Message: tapedeck.Message{ID: "a", Role: tapedeck.RoleAssistant, ToolCalls: []tapedeck.ToolCall{call}}},
+		tapedeck.MessageAddedData{Message: answer},
+	))
+	if want := "\nTool Bash: {\"command\":\"ls\"}\n→ a.txt\n"; err != nil || !strings.Contains(got, want) {
+		t.Errorf("%v: there is no %q in\n%s", err, want, got)
+	}
+}
+
 // However long it was, what is told and what is kept while reading are bounded,
 // and the newest is there.
 func TestHistoryIsBounded(t *testing.T) {

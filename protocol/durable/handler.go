@@ -95,7 +95,7 @@ func orDefault[T ~int | ~int64](v, def T) T {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setCommon(w.Header(), r)
 	if r.Method == http.MethodOptions {
-		setPreflight(w.Header())
+		set(w.Header(), "Allow", allMethods)
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}

@@ -18,29 +18,18 @@ const (
 // cost no allocation. Nobody writes into them, and as they have no spare
 // capacity, whoever appends gets a copy.
 var (
-	valTrue      = []string{"true"}
-	valNoStore   = []string{"no-store"}
-	valNoCache   = []string{"no-cache"}
-	valJSON      = []string{jsonType}
-	valNosniff   = []string{"nosniff"}
-	valAnyOrigin = []string{"*"}
-	valCORP      = []string{"cross-origin"}
-	valSandbox   = []string{"sandbox"}
+	valTrue    = []string{"true"}
+	valNoStore = []string{"no-store"}
+	valNoCache = []string{"no-cache"}
+	valJSON    = []string{jsonType}
+	valNosniff = []string{"nosniff"}
+	valCORP    = []string{"cross-origin"}
+	valSandbox = []string{"sandbox"}
 
 	// A page that ends before the tail can never change. One at the tail can,
 	// so it is asked for again each time, at the price of a 304.
 	valMiddle = []string{"private, max-age=60, stale-while-revalidate=300"}
 	valTail   = []string{"private, no-cache"}
-
-	valExpose = []string{"Content-Type, ETag, Location, Stream-Next-Offset, Stream-Up-To-Date, Stream-Closed, Stream-Cursor, " +
-		"Stream-TTL, Stream-Expires-At, Stream-SSE-Data-Encoding, " +
-		"Producer-Epoch, Producer-Seq, Producer-Expected-Seq, Producer-Received-Seq"}
-	valAllowHeaders = []string{"Authorization, Content-Type, If-Match, If-None-Match, Last-Event-ID, " +
-		"Stream-Seq, Stream-TTL, Stream-Expires-At, Stream-Closed, " +
-		"Stream-Forked-From, Stream-Fork-Offset, Stream-Fork-Sub-Offset, " +
-		"Producer-Id, Producer-Epoch, Producer-Seq"}
-	valAllowMethods = []string{allMethods}
-	valMaxAge       = []string{"86400"}
 )
 
 // Names of the protocol's headers, in the spelling of net/http, which some of
@@ -72,22 +61,11 @@ func setInt(h http.Header, name string, v int64) { set(h, name, strconv.FormatIn
 func setCommon(h http.Header, r *http.Request) {
 	h["X-Content-Type-Options"] = valNosniff
 	h["Cross-Origin-Resource-Policy"] = valCORP
-	// What can be cached may be wanted by another page later, whoever asks now.
-	if r.Method == http.MethodGet || len(r.Header["Origin"]) > 0 {
-		h["Access-Control-Allow-Origin"] = valAnyOrigin
-		h["Access-Control-Expose-Headers"] = valExpose
-	}
 	// A stream may hold a page that somebody else wrote, with any content type:
 	// sandboxed, it runs no script here.
 	if r.Method == http.MethodGet {
 		h["Content-Security-Policy"] = valSandbox
 	}
-}
-
-func setPreflight(h http.Header) {
-	h["Access-Control-Allow-Methods"] = valAllowMethods
-	h["Access-Control-Allow-Headers"] = valAllowHeaders
-	h["Access-Control-Max-Age"] = valMaxAge
 }
 
 // setEntry sets the headers that describe a stream.

@@ -18,7 +18,7 @@ const (
 
 // events answers with a page, or with a stream if that is asked for.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
-	w.Header().Set("Vary", "Accept")
+	w.Header().Add("Vary", "Accept")
 	for _, accept := range r.Header.Values("Accept") {
 		if strings.Contains(accept, "text/event-stream") {
 			return h.stream(w, r)

@@ -45,16 +45,23 @@ var known = []string{
 	string(tapedeck.StatusInterrupted),
 }
 
+// listClosed is what a list can be asked for beside a status: sessions that are
+// closed, whatever their runs have come to.
+const listClosed = "closed"
+
 func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r, "status", "agent", "owner", "parent", "from", "to", "q", "cursor", "limit")
 	f := tapedeck.Filter{
-		Status: tapedeck.Status(q.one("status", "", known...)),
+		Status: tapedeck.Status(q.one("status", "", append([]string{listClosed}, known...)...)),
 		Agent:  q.string("agent"), Owner: q.string("owner"), Parent: q.id("parent"),
 		From: q.time("from"), To: q.time("to"),
 		Query: q.string("q"), Cursor: q.string("cursor"), Limit: q.limit(listDefault, pageLimit),
 	}
 	if q.err != nil {
 		return q.err
+	}
+	if f.Closed = f.Status == listClosed; f.Closed {
+		f.Status = ""
 	}
 	if err := h.said(r.Context(), &f); err != nil {
 		return err

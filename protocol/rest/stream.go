@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,10 +22,11 @@ type subscription struct {
 	session string
 	filter  filter
 	from    int64
-	resumed bool // from comes after an event that the client has
-	placed  bool // the client says from where
-	until   bool // until the terminal event of a run
-	people  bool // who comes and goes, too
+	resumed bool   // from comes after an event that the client has
+	partly  string // format=task: the number of the newest part of the event at from that the client has; "" for none
+	placed  bool   // the client says from where
+	until   bool   // until the terminal event of a run
+	people  bool   // who comes and goes, too
 }
 
 func parseSubscription(r *http.Request) (subscription, error) {
@@ -49,13 +51,25 @@ func parseSubscription(r *http.Request) (subscription, error) {
 		last = q.string("lastEventId")
 	}
 	if last != "" && q.err == nil {
-		n, ok := parseOffset(last)
-		if !ok || n+1 <= 0 {
-			q.fail("the last event id must be the offset of an event, not %q", last)
-		}
-		s.from, s.resumed, s.placed = n+1, true, true
+		s.resume(last, q)
 	}
 	return s, q.err
+}
+
+// resume continues after the event with the id that the client got last.
+func (s *subscription) resume(last string, q *query) {
+	whole, fraction, divided := strings.Cut(last, ".")
+	n, ok := parseOffset(whole)
+	if divided = divided && s.filter.task; divided {
+		_, isNumber := parseOffset(fraction)
+		ok, s.partly = ok && isNumber, last
+	} else {
+		ok = ok && fraction == "" && whole == last
+	}
+	if !ok || n+1 <= 0 {
+		q.fail("the last event id must be the offset of an event, not %q", last)
+	}
+	s.from, s.resumed, s.placed = n+1, true, true
 }
 
 // stream sends the events of a session as they come.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -30,16 +31,47 @@ const (
 	taskDisconnect       = "session_disconnect"
 )
 
-// A taskEvent is an event of the task protocol. An event of the log becomes at
-// most one, so its offset is the sequence number, and a client that tells it can
-// go on after it.
+// A taskEvent is an event of the task protocol.
 type taskEvent struct {
-	Type      string `json:"type"`
-	Data      any    `json:"data"`
-	Timestamp string `json:"timestamp"`
-	Sequence  int64  `json:"sequence"`
+	Type      string   `json:"type"`
+	Data      any      `json:"data"`
+	Timestamp string   `json:"timestamp"`
+	Sequence  sequence `json:"sequence"`
 
 	partial bool // a finished message follows that has it all
+}
+
+// A sequence is the number of a task event: a client that tells it continues after
+// it. That is the offset of the event of the log, or if that becomes several, of
+// the last of them; those before it have fractions between the offset before and
+// this one, so that all numbers grow and none is used twice.
+type sequence struct {
+	offset      int64
+	part, parts int // from 1; the last part has the offset
+}
+
+func (s sequence) append(b []byte) []byte {
+	if s.part >= s.parts {
+		return strconv.AppendInt(b, s.offset, 10)
+	}
+	digits := len(strconv.Itoa(s.parts))
+	return fmt.Appendf(b, "%d.%0*d", s.offset-1, digits, s.part)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s sequence) MarshalJSON() ([]byte, error) { return s.append(nil), nil }
+
+// A told is what an event of the log becomes, but for its time and number.
+type told struct {
+	typ  string
+	data any
+}
+
+func tell(typ string, data any) []told {
+	if typ == "" {
+		return nil
+	}
+	return []told{{typ, data}}
 }
 
 // taskTime is the form of their times.
@@ -57,7 +89,7 @@ func (t *taskEvent) appendJSON(b []byte) ([]byte, error) {
 }
 
 func (t *taskEvent) appendFrame(b []byte) ([]byte, error) {
-	b = strconv.AppendInt(append(b, "id: "...), t.Sequence, 10)
+	b = t.Sequence.append(append(b, "id: "...))
 	b, err := t.appendJSON(append(b, "\ndata: "...))
 	return append(b, "\n\n"...), err
 }
@@ -83,51 +115,65 @@ type asked struct {
 	invocation, text string
 }
 
-// encode returns what e becomes, nil if it becomes nothing.
-func (t *taskEncoder) encode(ctx context.Context, e *tapedeck.Event) (*taskEvent, error) {
-	typ, data, err := t.data(ctx, e)
-	if err != nil || typ == "" {
+// encode returns what e becomes, nothing if it becomes nothing.
+func (t *taskEncoder) encode(ctx context.Context, e *tapedeck.Event) ([]taskEvent, error) {
+	said, err := t.data(ctx, e)
+	if err != nil || said == nil {
 		return nil, err
 	}
-	m, ok := data.(messageData)
-	return &taskEvent{
-		Type: typ, Data: data, Sequence: e.Offset, Timestamp: e.Time.UTC().Format(taskTime),
-		partial: ok && m.Partial,
-	}, nil
+	out := make([]taskEvent, len(said))
+	for i, s := range said {
+		m, ok := s.data.(messageData)
+		out[i] = taskEvent{
+			Type: s.typ, Data: s.data, Sequence: sequence{e.Offset, i + 1, len(said)}, Timestamp: e.Time.UTC().Format(taskTime),
+			partial: ok && m.Partial,
+		}
+	}
+	return out, nil
 }
 
-func (t *taskEncoder) data(ctx context.Context, e *tapedeck.Event) (string, any, error) {
+func (t *taskEncoder) data(ctx context.Context, e *tapedeck.Event) ([]told, error) {
 	switch e.Type {
 	case tapedeck.RunStarted:
 		r := newTaskRun(e, t.prompt(e))
 		if e.Offset >= t.since {
 			t.runs[e.Invocation] = r
 		}
-		return taskAgentStart, r.start(t.session, e), nil
+		return tell(taskAgentStart, r.start(t.session, e)), nil
 	case tapedeck.AgentLinked:
-		return taskConnect, connectData{t.session}, nil
+		return tell(taskConnect, connectData{t.session}), nil
 	case tapedeck.Custom:
-		typ, data := customTask(e)
-		return typ, data, nil
+		return tell(customTask(e)), nil
 	case tapedeck.MessageAdded:
 		return t.added(ctx, e)
 	}
 	fold := taskFolds[e.Type]
 	if fold == nil {
-		return "", nil, nil
+		return nil, nil
 	}
 	r, err := t.run(ctx, e)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	typ, data := fold(r, e)
-	switch {
-	case e.Type == tapedeck.RunFinished || e.Type == tapedeck.RunError:
+	if e.Type == tapedeck.ToolCallResult {
+		if err := t.meet(ctx, e, r, pieceOf(e).ToolCallID); err != nil {
+			return nil, err
+		}
+	}
+	said := fold(r, e)
+	if e.Type == tapedeck.RunFinished || e.Type == tapedeck.RunError {
 		delete(t.runs, e.Invocation)
-	case t.whole && e.Invocation != "" && r.stateful():
+	} else {
+		t.keep(e, r)
+	}
+	return said, nil
+}
+
+// keep remembers what a run whose beginning is not known has begun.
+func (t *taskEncoder) keep(e *tapedeck.Event, r *taskRun) {
+	if t.whole && e.Invocation != "" && r.stateful() {
 		t.runs[e.Invocation] = r
 	}
-	return typ, data, nil
 }
 
 // run returns the run that e belongs to: an empty one if none is known.
@@ -147,29 +193,35 @@ func (t *taskEncoder) run(ctx context.Context, e *tapedeck.Event) (*taskRun, err
 }
 
 // added is a whole message.
-func (t *taskEncoder) added(ctx context.Context, e *tapedeck.Event) (string, any, error) {
+func (t *taskEncoder) added(ctx context.Context, e *tapedeck.Event) ([]told, error) {
 	var d tapedeck.MessageAddedData
 	_ = json.Unmarshal(e.Data, &d) // see pieceOf
 	text := d.Message.Text()
 	switch d.Message.Role {
 	case tapedeck.RoleUser:
 		t.ask(e, text)
-		return taskUserMessage, textData{text}, nil
-	case tapedeck.RoleAssistant:
-		if text != "" {
-			return taskMessage, finalMessage(text), nil
-		}
+		return tell(taskUserMessage, textData{text}), nil
 	case tapedeck.RoleReasoning:
-		return taskThinking, textData{text}, nil
-	case tapedeck.RoleTool:
-		r, err := t.run(ctx, e)
-		if err != nil {
-			return "", nil, err
-		}
-		typ, data := r.answered(e, toolAnswer{ToolCallID: d.Message.ToolCallID, text: text, Error: d.Message.Error})
-		return typ, data, nil
+		return tell(taskThinking, textData{text}), nil
+	case tapedeck.RoleAssistant, tapedeck.RoleTool:
+	default:
+		return nil, nil
 	}
-	return "", nil, nil
+	r, err := t.run(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	if d.Message.Role == tapedeck.RoleAssistant {
+		said := r.whole(e, &d.Message)
+		t.keep(e, r)
+		return said, nil
+	}
+	a := toolAnswer{ToolCallID: d.Message.ToolCallID, text: text, Error: d.Message.Error}
+	_ = json.Unmarshal(d.Message.Metadata[tapedeck.VendorKey], &a.Metadata.Tapedeck) // see pieceOf
+	if err := t.meet(ctx, e, r, a.ToolCallID); err != nil {
+		return nil, err
+	}
+	return r.answered(e, a), nil
 }
 
 // ask remembers what a user has said, for the run that it begins.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,7 +29,7 @@ type taskEvent struct {
 	Type      string
 	Data      map[string]any
 	Timestamp string
-	Sequence  int64
+	Sequence  float64
 }
 
 func readTasks(t testing.TB, door http.Handler, target string) (p taskPage) {
@@ -129,6 +130,33 @@ func TestTaskEvents(t *testing.T) {
 			do("TEXT_MESSAGE_START", `{~messageId~:~m~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~a~}`), do("TEXT_MESSAGE_END", `{~messageId~:~m~}`),
 			do("usage.reported", `{~inputTokens~:1}`),
 		}, `conversation_turn {"duration_ms":5000,"prompt_preview":"Hi","response_preview":"a","tools_used":["Read"],"turn_number":1}`},
+		{"turn whose usage is told before its message ends", []tapedeck.Event{
+			do("RUN_STARTED", `{}`),
+			do("TEXT_MESSAGE_START", `{~messageId~:~m~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~first~}`), do("TEXT_MESSAGE_END", `{~messageId~:~m~}`),
+			do("usage.reported", `{}`),
+			do("TEXT_MESSAGE_START", `{~messageId~:~n~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~n~,~delta~:~sec~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~n~,~delta~:~ond~}`),
+			do("usage.reported", `{}`),
+		}, `conversation_turn {"duration_ms":4000,"prompt_preview":"","response_preview":"second","tools_used":[],"turn_number":2}`},
+		{"turn after that, of which nothing is said", []tapedeck.Event{
+			do("RUN_STARTED", `{}`),
+			do("TEXT_MESSAGE_START", `{~messageId~:~m~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~first~}`),
+			do("usage.reported", `{}`), do("TEXT_MESSAGE_END", `{~messageId~:~m~}`),
+			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("usage.reported", `{}`),
+		}, `conversation_turn {"duration_ms":3000,"prompt_preview":"","response_preview":"","tools_used":["Read"],"turn_number":2}`},
+		{"turn that was said as a whole", []tapedeck.Event{
+			do("RUN_STARTED", `{}`), do("message.added", `{~message~:{~id~:~a~,~role~:~assistant~,~content~:~Yes~}}`), do("usage.reported", `{}`),
+		}, `conversation_turn {"duration_ms":2000,"prompt_preview":"","response_preview":"Yes","tools_used":[],"turn_number":1}`},
+		{"a call in a whole message", []tapedeck.Event{
+			do("message.added", `{~message~:{~id~:~a~,~role~:~assistant~,~toolCalls~:[{~id~:~c~,~type~:~function~,~function~:{~name~:~Read~,~arguments~:~{\~a\~:1}~}}]}}`),
+		}, `tool_start {"tool_id":"c","tool_input":{"a":1},"tool_name":"Read"}`},
+		{"its answer", []tapedeck.Event{
+			do("message.added", `{~message~:{~id~:~a~,~role~:~assistant~,~toolCalls~:[{~id~:~c~,~type~:~function~,~function~:{~name~:~Read~,~arguments~:~{}~}}]}}`),
+			do("message.added", `{~message~:{~id~:~t~,~role~:~tool~,~toolCallId~:~c~,~content~:~text~,~metadata~:{~tapedeck~:{~durationMs~:70}}}}`),
+		}, `tool_complete {"duration_ms":70,"is_error":false,"result":"text","tool_id":"c","tool_name":"Read"}`},
+		{"an answer after the run", []tapedeck.Event{
+			do("RUN_STARTED", `{}`), do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`), do("RUN_FINISHED", `{}`),
+			do("message.added", `{~message~:{~id~:~t~,~role~:~tool~,~toolCallId~:~c~,~content~:~text~}}`),
+		}, `tool_complete {"duration_ms":2000,"is_error":false,"result":"text","tool_id":"c","tool_name":"Read"}`},
 		{"done", []tapedeck.Event{
 			do("RUN_STARTED", `{}`), do("usage.reported", `{~model~:~m-1~,~inputTokens~:8,~outputTokens~:2,~costUsd~:0.5}`),
 			do("usage.reported", `{~model~:~m-1~,~inputTokens~:4,~cachedInputTokens~:3,~costUsd~:0.25}`), do("RUN_FINISHED", `{}`),
@@ -157,7 +185,7 @@ func TestTaskEvents(t *testing.T) {
 			}
 			got, last := "", int64(len(c.events)-1)
 			for _, e := range readTasks(t, door, "s/events?format=task").Events {
-				if e.Sequence == last {
+				if e.Sequence == float64(last) {
 					data, _ := json.Marshal(e.Data)
 					got = e.Type + " " + string(data)
 				}
@@ -166,6 +194,57 @@ func TestTaskEvents(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestWholeMessagesWithCalls has the form in which many agents keep their history:
+// one message says something and makes several calls, which other messages answer.
+// It need not belong to a run.
+func TestWholeMessagesWithCalls(t *testing.T) {
+	for _, invocation := range []string{"i", ""} {
+		door, g := newDoor(rest.Options{})
+		call := func(id string) string {
+			return `{~id~:~` + id + `~,~type~:~function~,~function~:{~name~:~Tool ` + id + `~,~arguments~:~{}~}}`
+		}
+		log := []tapedeck.Event{
+			do("session.created", `{}`),
+			do("message.added", `{~message~:{~id~:~u~,~role~:~user~,~content~:~Do~}}`),
+			do("message.added", `{~message~:{~id~:~a~,~role~:~assistant~,~content~:~I look.~,~toolCalls~:[`+call("x")+","+call("y")+`]}}`),
+			do("message.added", `{~message~:{~id~:~t1~,~role~:~tool~,~toolCallId~:~y~,~content~:~2~}}`),
+			do("message.added", `{~message~:{~id~:~t2~,~role~:~tool~,~toolCallId~:~x~,~content~:~1~}}`),
+		}
+		for i := range log {
+			log[i].Invocation = invocation
+		}
+		if _, _, err := g.Hub.Create(t.Context(), tapedeck.Spec{ID: "s", Events: log}); err != nil {
+			t.Fatal(err)
+		}
+		const want = "1 user_message, 1.1 message, 1.2 tool_start Tool x, 2 tool_start Tool y, 3 tool_complete Tool y, 4 tool_complete Tool x"
+		for _, path := range []string{"s/events?format=task", "s/events/history"} {
+			var got []string
+			for _, e := range readTasks(t, door, path).Events {
+				name, _ := e.Data["tool_name"].(string)
+				got = append(got, strings.TrimSpace(fmt.Sprint(e.Sequence, " ", e.Type, " ", name)))
+			}
+			if strings.Join(got, ", ") != want {
+				t.Errorf("%s of %q: %s", path, invocation, strings.Join(got, ", "))
+			}
+		}
+		for _, cut := range []struct{ last, want string }{
+			{"1", "1.1 message, 1.2 tool_start, 2 tool_start, 3 tool_complete, 4 tool_complete"},
+			{"1.1", "1.2 tool_start, 2 tool_start, 3 tool_complete, 4 tool_complete"},
+			{"1.2", "2 tool_start, 3 tool_complete, 4 tool_complete"},
+			{"2", "3 tool_complete, 4 tool_complete"},
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				s := watch(t, door, "s/stream?format=task", "Last-Event-ID", cut.last)
+				synctest.Wait()
+				if got := heard(t, s); got != cut.want {
+					t.Errorf("after %s: %s", cut.last, got)
+				}
+				s.leave()
+			})
+		}
 	}
 }
 
@@ -179,7 +258,7 @@ func TestTasksGoOnAnywhere(t *testing.T) {
 		}
 		whole := readTasks(t, door, "s/events?format=task").Events
 		for cut := range len(events) + 1 {
-			want := slices.DeleteFunc(slices.Clone(whole), func(e taskEvent) bool { return e.Sequence < int64(cut) })
+			want := slices.DeleteFunc(slices.Clone(whole), func(e taskEvent) bool { return e.Sequence <= float64(cut-1) })
 			got := readTasks(t, door, fmt.Sprintf("s/events?format=task&from=%d", cut)).Events
 			if diff := cmp.Diff(want, got); diff != "" && len(want)+len(got) > 0 {
 				r.Fatalf("from %d (-want +got)\n%s", cut, diff)
@@ -191,7 +270,7 @@ func TestTasksGoOnAnywhere(t *testing.T) {
 // anyLog is a log of runs on three threads, in any order that is allowed, with
 // some events that belong to no run that ever began.
 func anyLog(r *rapid.T) []tapedeck.Event {
-	var log []tapedeck.Event
+	log := []tapedeck.Event{do("session.created", `{}`)}
 	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	runs := [3]int{}
 	open := [3]bool{}
@@ -220,10 +299,13 @@ func anyLog(r *rapid.T) []tapedeck.Event {
 		e.Type = rapid.SampledFrom([]string{
 			"TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END",
 			"REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_END",
-			"TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT",
+			"TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT", "message.added",
 			"plan.updated", "usage.reported", "RUN_FINISHED",
 		}).Draw(r, "type")
 		e.Data = json.RawMessage(fmt.Sprintf(`{"messageId":%q,"toolCallId":%q,"toolCallName":"T%d","delta":"d%d ","content":"c","costUsd":1,"entries":[]}`, id, id, len(log), len(log)))
+		if e.Type == tapedeck.MessageAdded {
+			e.Data = json.RawMessage(fmt.Sprintf(`{"message":{"id":"m%d","role":"assistant","content":"w%d","toolCalls":[{"id":%q,"type":"function","function":{"name":"W%d","arguments":"{}"}}]}}`, len(log), len(log), id, len(log)))
+		}
 		if e.Type == "TOOL_CALL_START" && rapid.IntRange(0, 9).Draw(r, "todo") == 0 {
 			e.Data = json.RawMessage(`{"toolCallId":"` + id + `","toolCallName":"TodoWrite"}`)
 		}

@@ -11,6 +11,7 @@ import (
 
 // A taskTurn is one model call.
 type taskTurn struct {
+	count  int // of turns, from 0
 	number int // as the events say; 0 if they do not
 	began  time.Time
 	tools  []string
@@ -21,7 +22,7 @@ type taskTurn struct {
 func (r *taskRun) mark(e *tapedeck.Event) {
 	if e.Turn > r.turn.number {
 		if r.turn.number > 0 {
-			r.turn = taskTurn{began: e.Time}
+			r.turn = taskTurn{count: r.turn.count + 1, began: e.Time}
 		}
 		r.turn.number = e.Turn
 	}
@@ -29,10 +30,10 @@ func (r *taskRun) mark(e *tapedeck.Event) {
 }
 
 // usage is what a runner reports when a model call is over.
-func (r *taskRun) usage(e *tapedeck.Event) (string, any) {
+func (r *taskRun) usage(e *tapedeck.Event) []told {
 	var u tapedeck.UsageReportedData
 	if json.Unmarshal(e.Data, &u) != nil {
-		return "", nil
+		return nil
 	}
 	r.mark(e)
 	r.spent.add(&u.TokenCounts)
@@ -44,11 +45,11 @@ func (r *taskRun) usage(e *tapedeck.Event) (string, any) {
 		r.turns++
 		t.number = r.turns
 	}
-	r.turn = taskTurn{number: r.turn.number, began: e.Time}
-	return taskConversationTurn, turnData{
+	r.turn = taskTurn{count: r.turn.count + 1, number: r.turn.number, began: e.Time}
+	return tell(taskConversationTurn, turnData{
 		Number: t.number, Prompt: preview(r.prompt), Response: t.said,
 		Millis: millis(t.began, e.Time), Tools: orEmpty(t.tools),
-	}
+	})
 }
 
 // previewRunes is how much of a text a preview shows.
@@ -117,7 +118,7 @@ func (r *taskRun) start(session string, e *tapedeck.Event) startData {
 }
 
 // finished tells that a run is over and has not failed.
-func (r *taskRun) finished(e *tapedeck.Event) (string, any) {
+func (r *taskRun) finished(e *tapedeck.Event) []told {
 	var d struct {
 		Outcome  struct{ Type string } `json:"outcome"`
 		Usage    []tapedeck.TokenUsage `json:"usage"`
@@ -132,7 +133,7 @@ func (r *taskRun) finished(e *tapedeck.Event) (string, any) {
 	switch d.Outcome.Type {
 	case tapedeck.OutcomeCancelled:
 		resumable := d.Metadata.Tapedeck.Resumable
-		return taskCancelled, cancelledData{"Task was cancelled", resumable == nil || *resumable}
+		return tell(taskCancelled, cancelledData{"Task was cancelled", resumable == nil || *resumable})
 	case tapedeck.OutcomeInterrupt:
 		status = "INTERRUPTED"
 	}
@@ -143,17 +144,17 @@ func (r *taskRun) finished(e *tapedeck.Event) (string, any) {
 			spent.add(&d.Usage[i].TokenCounts)
 		}
 	}
-	return taskAgentComplete, completeData{
+	return tell(taskAgentComplete, completeData{
 		Status: status, Turns: r.turns, Millis: millis(r.started, e.Time),
 		Cost: spent.cost, Usage: spent.usage, Model: orNull(spent.model),
-	}
+	})
 }
 
 // failed tells that a run has failed.
-func (r *taskRun) failed(e *tapedeck.Event) (string, any) {
+func (r *taskRun) failed(e *tapedeck.Event) []told {
 	var d tapedeck.RunErrorData
 	_ = json.Unmarshal(e.Data, &d) // see pieceOf
-	return taskError, errorData{orDefaultText(d.Message, "the run has failed"), orDefaultText(d.Code, "error")}
+	return tell(taskError, errorData{orDefaultText(d.Message, "the run has failed"), orDefaultText(d.Code, "error")})
 }
 
 func orDefaultText(s, def string) string {

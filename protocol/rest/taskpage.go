@@ -136,7 +136,7 @@ func (p *taskPager) fill(ctx context.Context, head int64, events source) error {
 		if err := p.take(&e, out); err != nil {
 			return err
 		}
-		if p.seen++; p.n == p.limit || len(p.out) >= p.bytes || p.seen == p.scan {
+		if p.seen++; p.n >= p.limit || len(p.out) >= p.bytes || p.seen == p.scan {
 			p.next = e.Offset + 1
 			break
 		}
@@ -145,14 +145,21 @@ func (p *taskPager) fill(ctx context.Context, head int64, events source) error {
 }
 
 // take adds what an event has become, if it is wanted.
-func (p *taskPager) take(e *tapedeck.Event, out *taskEvent) (err error) {
-	if out == nil || p.finished && out.partial || !p.filter.match(e) {
+func (p *taskPager) take(e *tapedeck.Event, out []taskEvent) (err error) {
+	if out == nil || !p.filter.match(e) {
 		return nil
 	}
-	if p.n > 0 {
-		p.out = append(p.out, ',')
+	for i := range out {
+		if p.finished && out[i].partial {
+			continue
+		}
+		if p.n > 0 {
+			p.out = append(p.out, ',')
+		}
+		p.n++
+		if p.out, err = out[i].appendJSON(p.out); err != nil {
+			return err
+		}
 	}
-	p.n++
-	p.out, err = out.appendJSON(p.out)
-	return err
+	return nil
 }

@@ -1,7 +1,9 @@
 package rest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -53,7 +55,7 @@ func (t *taskEncoder) fold(ctx context.Context, log reader, from, to int64) erro
 			if err != nil {
 				return err
 			}
-			if _, _, err := t.data(ctx, &e); err != nil {
+			if _, err := t.data(ctx, &e); err != nil {
 				return err
 			}
 		}
@@ -94,6 +96,49 @@ func (p *past) beginning(ctx context.Context, invocation string) (int64, error) 
 		return e.Type == tapedeck.RunStarted && e.Invocation == invocation
 	})
 	return offset, err
+}
+
+// meetBack is how many events meet looks back at most.
+const meetBack = 5000
+
+// meet makes r know the call of an answer which comes after its run, or belongs to
+// none: its name is in an earlier event of the thread.
+func (t *taskEncoder) meet(ctx context.Context, e *tapedeck.Event, r *taskRun, id string) error {
+	if t.past == nil || id == "" || r.calls[id] != nil {
+		return nil
+	}
+	c, seen := &taskCall{started: true}, 0
+	_, _, err := backwards(ctx, t.past.log, t.session, e.Offset, func(b *tapedeck.Event) bool {
+		seen++
+		return seen > meetBack || b.Thread == e.Thread && c.announced(b, id)
+	})
+	if err == nil && c.name != "" {
+		open(&r.calls, id, c)
+	}
+	return err
+}
+
+// announced reports whether e makes the call of that id, and notes its name and
+// when its input was complete.
+func (c *taskCall) announced(e *tapedeck.Event, id string) bool {
+	switch {
+	case !bytes.Contains(e.Data, []byte(id)):
+	case e.Type == tapedeck.ToolCallEnd && pieceOf(e).ToolCallID == id:
+		c.at = e.Time
+	case e.Type == tapedeck.ToolCallStart:
+		if p := pieceOf(e); p.ToolCallID == id {
+			c.name = p.Name
+		}
+	case e.Type == tapedeck.MessageAdded:
+		var d tapedeck.MessageAddedData
+		_ = json.Unmarshal(e.Data, &d) // see pieceOf
+		for _, k := range d.Message.ToolCalls {
+			if k.ID == id {
+				c.name, c.at = k.Function.Name, e.Time
+			}
+		}
+	}
+	return c.name != ""
 }
 
 // backwards returns the offset of the newest event before an offset that is one

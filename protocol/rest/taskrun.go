@@ -25,8 +25,12 @@ type taskRun struct {
 // A taskText is a message that is being said.
 type taskText struct {
 	role string
+	turn int // in which it began, see taskTurn
 	text strings.Builder
 }
+
+// spoken reports whether it is the agent that says it.
+func (m *taskText) spoken() bool { return m.role == "" || m.role == tapedeck.RoleAssistant }
 
 // A taskCall is a tool call that goes on.
 type taskCall struct {
@@ -38,7 +42,7 @@ type taskCall struct {
 }
 
 // taskFolds says how a run is folded.
-var taskFolds = map[string]func(*taskRun, *tapedeck.Event) (string, any){
+var taskFolds = map[string]func(*taskRun, *tapedeck.Event) []told{
 	tapedeck.TextMessageStart:        (*taskRun).textStart,
 	tapedeck.TextMessageContent:      (*taskRun).textContent,
 	tapedeck.TextMessageEnd:          (*taskRun).textEnd,
@@ -101,65 +105,70 @@ func pieceOf(e *tapedeck.Event) (p piece) {
 	return p
 }
 
-func (r *taskRun) textStart(e *tapedeck.Event) (string, any) {
+func (r *taskRun) textStart(e *tapedeck.Event) []told {
 	r.mark(e)
 	p := pieceOf(e)
-	open(&r.messages, p.MessageID, &taskText{role: p.Role})
-	return "", nil
+	open(&r.messages, p.MessageID, &taskText{role: p.Role, turn: r.turn.count})
+	return nil
 }
 
-func (r *taskRun) textContent(e *tapedeck.Event) (string, any) {
+func (r *taskRun) textContent(e *tapedeck.Event) []told {
 	p := pieceOf(e)
 	m := r.messages[p.MessageID]
 	if m != nil {
 		m.text.WriteString(p.Delta)
+		if m.turn == r.turn.count && m.text.Len()-len(p.Delta) <= 4*previewRunes && m.spoken() { // usage may be told before its end
+			r.turn.said = preview(m.text.String())
+		}
 	}
-	if p.Delta == "" || m != nil && m.role != "" && m.role != tapedeck.RoleAssistant {
-		return "", nil
+	if p.Delta == "" || m != nil && !m.spoken() {
+		return nil
 	}
-	return taskMessage, messageData{Text: p.Delta, Partial: true}
+	return tell(taskMessage, messageData{Text: p.Delta, Partial: true})
 }
 
-func (r *taskRun) textEnd(e *tapedeck.Event) (string, any) {
+func (r *taskRun) textEnd(e *tapedeck.Event) []told {
 	id := pieceOf(e).MessageID
 	m := r.messages[id]
 	delete(r.messages, id)
 	if m == nil || m.text.Len() == 0 {
-		return "", nil
+		return nil
 	}
 	switch text := m.text.String(); m.role {
 	case "", tapedeck.RoleAssistant:
-		r.turn.said = preview(text)
-		return taskMessage, finalMessage(text)
+		if m.turn == r.turn.count {
+			r.turn.said = preview(text)
+		}
+		return tell(taskMessage, finalMessage(text))
 	case tapedeck.RoleUser:
-		return taskUserMessage, textData{text}
+		return tell(taskUserMessage, textData{text})
 	default:
-		return "", nil
+		return nil
 	}
 }
 
-func (r *taskRun) thoughtStart(e *tapedeck.Event) (string, any) {
+func (r *taskRun) thoughtStart(e *tapedeck.Event) []told {
 	r.mark(e)
 	open(&r.thoughts, pieceOf(e).MessageID, &taskText{})
-	return "", nil
+	return nil
 }
 
-func (r *taskRun) thoughtContent(e *tapedeck.Event) (string, any) {
+func (r *taskRun) thoughtContent(e *tapedeck.Event) []told {
 	p := pieceOf(e)
 	if m := r.thoughts[p.MessageID]; m != nil {
 		m.text.WriteString(p.Delta)
 	}
-	return "", nil
+	return nil
 }
 
-func (r *taskRun) thoughtEnd(e *tapedeck.Event) (string, any) {
+func (r *taskRun) thoughtEnd(e *tapedeck.Event) []told {
 	id := pieceOf(e).MessageID
 	m := r.thoughts[id]
 	delete(r.thoughts, id)
 	if m == nil || m.text.Len() == 0 {
-		return "", nil
+		return nil
 	}
-	return taskThinking, textData{m.text.String()}
+	return tell(taskThinking, textData{m.text.String()})
 }
 
 // open remembers that something has begun.

@@ -174,7 +174,7 @@ func (f *taskFollower) frames(ctx context.Context, b []byte, p tapedeck.Page) ([
 		if f.passed = e.Offset; out == nil || !f.filter.match(&e) {
 			continue
 		}
-		if b, err = out.appendFrame(b); err != nil {
+		if b, err = f.appendFrames(b, out); err != nil {
 			return b, err
 		}
 		if f.last(&e) {
@@ -186,6 +186,19 @@ func (f *taskFollower) frames(ctx context.Context, b []byte, p tapedeck.Page) ([
 	}
 	if p.CaughtUp() && p.Closed {
 		return f.cutOff(b, "the session was closed before the run had ended", "closed", p.Next)
+	}
+	return b, nil
+}
+
+// appendFrames appends what an event becomes, without the parts that the client has.
+func (f *taskFollower) appendFrames(b []byte, out []taskEvent) (_ []byte, err error) {
+	for i := range out {
+		if s := out[i].Sequence; s.offset == f.from && s.part < s.parts && string(s.append(nil)) <= f.partly {
+			continue
+		}
+		if b, err = out[i].appendFrame(b); err != nil {
+			return b, err
+		}
 	}
 	return b, nil
 }
@@ -219,12 +232,12 @@ func (f *taskFollower) arrive() bool {
 }
 
 // cutOff appends an error if a run is under way of which nothing will come.
-func (f *taskFollower) cutOff(b []byte, message, typ string, sequence int64) ([]byte, error) {
+func (f *taskFollower) cutOff(b []byte, message, typ string, offset int64) ([]byte, error) {
 	if len(f.open) == 0 {
 		return b, errEnd
 	}
 	end := taskEvent{
-		Type: taskError, Data: errorData{message, typ}, Sequence: sequence,
+		Type: taskError, Data: errorData{message, typ}, Sequence: sequence{offset: offset},
 		Timestamp: time.Now().UTC().Format(taskTime),
 	}
 	b, err := end.appendFrame(b)

@@ -24,7 +24,7 @@ func heard(t *testing.T, s *screen) string {
 		if err := json.Unmarshal(f.Data, &e); err != nil || fmt.Sprint(e.Sequence) != f.ID || f.Event != "" {
 			t.Errorf("frame %s %q %s: %v", f.ID, f.Event, f.Data, err)
 		}
-		fmt.Fprintf(&b, "%d %s, ", e.Sequence, e.Type)
+		fmt.Fprintf(&b, "%v %s, ", e.Sequence, e.Type)
 	}
 	return strings.TrimSuffix(b.String(), ", ")
 }
@@ -240,7 +240,7 @@ func TestTaskHistory(t *testing.T) {
 		}
 		var types []string
 		for _, e := range got {
-			types = append(types, fmt.Sprintf("%d %s", e.Sequence, e.Type))
+			types = append(types, fmt.Sprintf("%v %s", e.Sequence, e.Type))
 			if e.Data["is_partial"] == true {
 				t.Error("it has a partial message")
 			}
@@ -278,7 +278,7 @@ func TestTaskHistoryIsInForce(t *testing.T) {
 		} {
 			var got []string
 			for _, e := range readTasks(t, door, "s/events/history?"+query).Events {
-				got = append(got, fmt.Sprintf("%d %s", e.Sequence, e.Type))
+				got = append(got, fmt.Sprintf("%v %s", e.Sequence, e.Type))
 			}
 			if s := strings.Join(got, ", "); s != want {
 				t.Errorf("%s\ngot  %s\nwant %s", query, s, want)

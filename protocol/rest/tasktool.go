@@ -11,37 +11,64 @@ import (
 // list of what is to be done.
 const todoTool = "TodoWrite"
 
-func (r *taskRun) callStart(e *tapedeck.Event) (string, any) {
+func (r *taskRun) callStart(e *tapedeck.Event) []told {
 	r.mark(e)
 	p := pieceOf(e)
-	open(&r.calls, p.ToolCallID, &taskCall{name: p.Name, at: e.Time})
-	r.turn.tools = append(r.turn.tools, p.Name)
-	r.todos = r.todos || p.Name == todoTool
-	return "", nil
+	r.call(p.ToolCallID, p.Name, e)
+	return nil
 }
 
-func (r *taskRun) callArgs(e *tapedeck.Event) (string, any) {
+// call notes that the agent calls a tool.
+func (r *taskRun) call(id, name string, e *tapedeck.Event) *taskCall {
+	c := &taskCall{name: name, at: e.Time}
+	open(&r.calls, id, c)
+	r.turn.tools = append(r.turn.tools, name)
+	r.todos = r.todos || name == todoTool
+	return c
+}
+
+// whole tells of a message of the agent that came as a whole, and of each call
+// that it makes.
+func (r *taskRun) whole(e *tapedeck.Event, m *tapedeck.Message) (said []told) {
+	r.mark(e)
+	if text := m.Text(); text != "" {
+		r.turn.said = preview(text)
+		said = tell(taskMessage, finalMessage(text))
+	}
+	for i := range m.ToolCalls {
+		k := &m.ToolCalls[i]
+		if k.ID == "" || r.calls[k.ID] != nil { // it was erased, or is being streamed
+			continue
+		}
+		c := r.call(k.ID, k.Function.Name, e)
+		c.args.WriteString(k.Function.Arguments)
+		said = append(said, told{taskToolStart, c.start(k.ID, e)})
+	}
+	return said
+}
+
+func (r *taskRun) callArgs(e *tapedeck.Event) []told {
 	p := pieceOf(e)
 	if c := r.calls[p.ToolCallID]; c != nil {
 		c.args.WriteString(p.Delta)
 	}
-	return "", nil
+	return nil
 }
 
 // callEnd tells of a call when its input is complete. If the answer was there
 // before, that has told of it already.
-func (r *taskRun) callEnd(e *tapedeck.Event) (string, any) {
+func (r *taskRun) callEnd(e *tapedeck.Event) []told {
 	id := pieceOf(e).ToolCallID
 	c := r.calls[id]
 	switch {
 	case c == nil:
-		return "", nil
+		return nil
 	case c.early != nil:
 		return r.answered(e, *c.early)
 	case c.started:
-		return "", nil
+		return nil
 	}
-	return taskToolStart, c.start(id, e)
+	return tell(taskToolStart, c.start(id, e))
 }
 
 func (c *taskCall) start(id string, e *tapedeck.Event) toolStartData {
@@ -80,7 +107,7 @@ type toolAnswer struct {
 	text string // of the content
 }
 
-func (r *taskRun) callResult(e *tapedeck.Event) (string, any) {
+func (r *taskRun) callResult(e *tapedeck.Event) []told {
 	var a toolAnswer
 	_ = json.Unmarshal(e.Data, &a) // see pieceOf
 	a.text = (&tapedeck.Message{Content: a.Content}).Text()
@@ -90,18 +117,18 @@ func (r *taskRun) callResult(e *tapedeck.Event) (string, any) {
 // answered tells what a tool has answered. A client must have heard of the call
 // before: if its input is not complete yet, this event tells of the call, and
 // the end of its input of the answer.
-func (r *taskRun) answered(e *tapedeck.Event, a toolAnswer) (string, any) {
+func (r *taskRun) answered(e *tapedeck.Event, a toolAnswer) []told {
 	c := r.calls[a.ToolCallID]
 	switch {
 	case a.ToolCallID == "":
-		return "", nil
+		return nil
 	case c == nil:
 		c = &taskCall{at: e.Time} // of a run that is over
 	case !c.started:
 		c.early = &a
-		return taskToolStart, c.start(a.ToolCallID, e)
+		return tell(taskToolStart, c.start(a.ToolCallID, e))
 	case c.early != nil && e.Type != tapedeck.ToolCallEnd:
-		return "", nil // answered twice
+		return nil // answered twice
 	}
 	delete(r.calls, a.ToolCallID)
 	d := toolCompleteData{
@@ -114,19 +141,19 @@ func (r *taskRun) answered(e *tapedeck.Event, a toolAnswer) (string, any) {
 	if ms := a.Metadata.Tapedeck.Millis; ms != nil {
 		d.Millis = max(*ms, 0)
 	}
-	return taskToolComplete, d
+	return tell(taskToolComplete, d)
 }
 
 // plan shows a plan as the call that clients read their list from, unless the
 // agent makes such calls itself.
-func (r *taskRun) plan(e *tapedeck.Event) (string, any) {
+func (r *taskRun) plan(e *tapedeck.Event) []told {
 	var d tapedeck.PlanUpdatedData
 	if r.todos || json.Unmarshal(e.Data, &d) != nil {
-		return "", nil
+		return nil
 	}
 	input, err := json.Marshal(map[string][]tapedeck.PlanEntry{"todos": orEmpty(d.Entries)})
 	if err != nil {
-		return "", nil
+		return nil
 	}
-	return taskToolStart, toolStartData{Name: todoTool, Input: input, ID: fmt.Sprintf("plan_%d", e.Offset)}
+	return tell(taskToolStart, toolStartData{Name: todoTool, Input: input, ID: fmt.Sprintf("plan_%d", e.Offset)})
 }

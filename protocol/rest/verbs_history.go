@@ -12,6 +12,7 @@ func (h *handler) rewind(w http.ResponseWriter, r *http.Request) error {
 		BeforeInvocation string `json:"before_invocation_id"`
 		ToOffset         *int64 `json:"to_offset"`
 		Thread           string `json:"thread"`
+		Force            bool   `json:"force"`
 	}) (tapedeck.Rewound, error) {
 		if in.BeforeInvocation != "" {
 			if err := tapedeck.CheckID("the invocation", in.BeforeInvocation); err != nil {
@@ -19,7 +20,7 @@ func (h *handler) rewind(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 		return h.Verbs.Rewind(r.Context(), tapedeck.Rewind{
-			Session: id, BeforeInvocation: in.BeforeInvocation, ToOffset: in.ToOffset, Thread: in.Thread,
+			Session: id, BeforeInvocation: in.BeforeInvocation, ToOffset: in.ToOffset, Thread: in.Thread, Force: in.Force,
 		})
 	})
 }
@@ -43,12 +44,13 @@ func (h *handler) overwrite(w http.ResponseWriter, r *http.Request) error {
 	return verb(h, w, r, decode, func(id string, in struct {
 		FromOffset *int64 `json:"from_offset"`
 		Thread     string `json:"thread"`
+		Force      bool   `json:"force"`
 	}) (tapedeck.Rewound, error) {
 		if in.FromOffset == nil { // or a body that says nothing would take back everything
 			return tapedeck.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "the member \"from_offset\" is missing").
 				WithHint("give the offset of the first event that is taken back")
 		}
-		return h.Verbs.Overwrite(r.Context(), tapedeck.Overwrite{Session: id, FromOffset: *in.FromOffset, Thread: in.Thread})
+		return h.Verbs.Overwrite(r.Context(), tapedeck.Overwrite{Session: id, FromOffset: *in.FromOffset, Thread: in.Thread, Force: in.Force})
 	})
 }
 

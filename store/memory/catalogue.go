@@ -172,7 +172,7 @@ func matches(s *tapedeck.Session, f *tapedeck.Filter) bool {
 		kind = tapedeck.KindSession
 	}
 	return s.Kind == kind &&
-		(f.Status == "" || s.Status == f.Status) &&
+		(f.Status == "" || s.Status == f.Status) && (!f.Closed || s.Closed) &&
 		(f.Agent == "" || s.Agent == f.Agent) &&
 		(f.Owner == "" || s.Owner == f.Owner) &&
 		(f.Parent == "" || s.Parent == f.Parent) &&

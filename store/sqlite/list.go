@@ -65,6 +65,9 @@ func listQuery(f *tapedeck.Filter) (string, []driver.Value, error) {
 	if f.OpenRun {
 		where = append(where, "s.open_runs > 0")
 	}
+	if f.Closed {
+		where = append(where, "s.closed = 1")
+	}
 	if f.Cursor != "" {
 		gen, err := strconv.ParseUint(f.Cursor, 10, 63)
 		if err != nil {

@@ -67,6 +67,9 @@ func testList(t *testing.T, open opener) {
 		create("d", fromHead("a")), create("e", from("a", 0)), create("f", fromHead("d")),
 		lists(tapedeck.Filter{Parent: "a"}, "e", "d"), lists(tapedeck.Filter{Parent: "d"}, "f"), lists(tapedeck.Filter{Parent: "b"}),
 		lists(tapedeck.Filter{Owner: "ada' OR '1'='1"}))
+	play(t, open, "closed", create("a", closed()), create("b"), create("c", closed()),
+		lists(tapedeck.Filter{Closed: true}, "c", "a"), lists(tapedeck.Filter{Closed: true, Status: tapedeck.StatusIdle}, "c", "a"),
+		lists(tapedeck.Filter{Closed: true, Status: tapedeck.StatusComplete}))
 	play(t, open, "query", born("ses_One", "100% sure", "", ""), born("ses_two", "Über den Wolken", "", ""), born("x", "a_b\\c", "", ""),
 		lists(tapedeck.Filter{Query: "SES_"}, "ses_two", "ses_One"), lists(tapedeck.Filter{Query: "one"}, "ses_One"),
 		lists(tapedeck.Filter{Query: "SURE"}, "ses_One"), lists(tapedeck.Filter{Query: "%"}, "ses_One"),

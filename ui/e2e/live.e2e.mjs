@@ -56,6 +56,25 @@ export const checks = {
       await v.end();
     }),
 
+  "a session that is closed is said to have ended, and is not reconnected to": () =>
+    lab(async (server) => {
+      await server.call("POST", "/sessions/s/close");
+      const v = await visitor(server);
+      await v.page.goto(`${server.url}/s/s`);
+      await shows(v.page, "first answer");
+      const seen = [];
+      await until(
+        async () => {
+          seen.push(await chip(v.page).innerText());
+          return /Ended|Closed/i.test(seen.at(-1));
+        },
+        "the chip says that the session has ended",
+        () => seen.join(", "),
+      );
+      assert.ok(!/Reconnecting|Not connected/i.test(seen.join()), seen.join(", "));
+      await v.end();
+    }),
+
   "two browsers see the same": () =>
     lab(async (server) => {
       const [a, b] = [await visitor(server), await visitor(server)];

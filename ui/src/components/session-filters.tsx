@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { api } from "@/data/api";
 import { useSettled } from "@/hooks/tick";
 import type { ListSearch } from "@/router/search";
-import { statuses, statusLabel } from "./status";
+import { listStatuses, statusLabel } from "./status";
 import { Button, field } from "./ui";
 
 interface Props {
@@ -31,7 +31,7 @@ export function SessionFilters({ filter, onChange }: Props) {
           onChange={(e) => set({ status: e.target.value || undefined })}
         >
           <option value="">Any status</option>
-          {statuses.map((s) => (
+          {listStatuses.map((s) => (
             <option key={s} value={s}>
               {statusLabel(s)}
             </option>

@@ -36,6 +36,7 @@ export function SessionRow({ row: { session: s, depth }, selected, marked, onMar
         </span>
         <span className="block truncate text-xs text-muted">
           <span className="font-mono">{s.id}</span>
+          {s.closed && " · closed"}
           {s.parent && ` · ${s.copy ? "copy" : "fork"}${depth > 0 ? "" : ` of ${s.parent}`} at ${s.fork_at ?? 0}`}
         </span>
       </Link>

@@ -11,7 +11,11 @@ const kinds: Record<string, { label: string; mark: string; className: string }> 
 
 export const statuses = Object.keys(kinds);
 
+/** What a list can be asked for: a status, or that a session is closed, whatever its status. */
+export const listStatuses = [...statuses, "closed"];
+
 export function statusLabel(status: string): string {
+  if (status === "closed") return "Closed";
   return kinds[status]?.label ?? status;
 }
 

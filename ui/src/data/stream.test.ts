@@ -5,6 +5,7 @@ import { type Connection, Follower } from "./stream";
 
 class FakeSource {
   closed = false;
+  readyState = 1;
   private readonly on = new Map<string, (m: MessageEvent) => void>();
   readonly url: string;
 
@@ -30,10 +31,12 @@ let timers: { f: () => void; ms: number; gone?: boolean }[];
 let got: number[];
 let states: Connection[];
 let follower: Follower;
+let reason: string | undefined; // why nothing can follow, as the server says when it is asked
 const events = turns(2);
 
 beforeEach(() => {
   [sources, timers, got, states] = [[], [], [], []];
+  reason = undefined;
   follower = new Follower(
     "a/b",
     { onEvent: (e: Event) => got.push(e.offset), onConnection: (c) => states.push(c) },
@@ -47,12 +50,20 @@ const outside = () => ({
     sources.push(s);
     return s;
   },
+  over: async () => reason,
   setTimeout: (f: () => void, ms: number) => timers.push({ f, ms }) - 1,
   clearTimeout: (n: unknown) => {
     const t = timers[n as number];
     if (t) t.gone = true;
   },
 });
+/** The server answers with something other than a stream. */
+async function refuse(): Promise<void> {
+  newest().readyState = 2;
+  newest().tell("error");
+  await Promise.resolve();
+  await Promise.resolve();
+}
 const newest = () => sources.at(-1)!;
 
 test("it goes from connecting to caught up", () => {
@@ -115,6 +126,30 @@ test("after the end it does not connect again", () => {
   newest().tell("error");
   expect(states.at(-1)).toEqual({ state: "ended", reason: "closed" });
   expect(timers).toHaveLength(0);
+});
+
+test("a session from which nothing can come any more has ended", async () => {
+  for (reason of ["closed", "deleted"]) {
+    follower.start(9);
+    await refuse();
+    expect(states.at(-1)).toEqual({ state: "ended", reason });
+  }
+  expect(timers).toHaveLength(0);
+});
+
+test("any other answer than a stream is a lost connection", async () => {
+  follower.start(9);
+  await refuse();
+  expect(states.at(-1)).toEqual({ state: "reconnecting", attempt: 1 });
+});
+
+test("a follower that was stopped while it asks says nothing", async () => {
+  reason = "closed";
+  follower.start(9);
+  const asked = refuse();
+  follower.stop();
+  await asked;
+  expect(states.map((s) => s.state)).toEqual(["connecting"]);
 });
 
 test("what was stopped says nothing any more", () => {

@@ -1,5 +1,5 @@
 import type { Event } from "../fold/types";
-import { query, sessionPath } from "./api";
+import { ApiError, api, query, sessionPath } from "./api";
 import type { PresenceEvent } from "./people";
 
 /**
@@ -15,19 +15,34 @@ export interface Connection {
 export const attempts = 5;
 const firstWait = 1000;
 
-type Source = Pick<EventSource, "close" | "addEventListener">;
+type Source = Pick<EventSource, "close" | "addEventListener" | "readyState">;
 
 export interface Outside {
   open: (url: string) => Source;
+  /** Why nothing can follow an offset any more: the session is closed or deleted. */
+  over: (id: string, from: number) => Promise<string | undefined>;
   setTimeout: (f: () => void, ms: number) => unknown;
   clearTimeout: (timer: unknown) => void;
 }
 
 const browser: Outside = {
   open: (url) => new EventSource(url),
+  over,
   setTimeout: (f, ms) => setTimeout(f, ms),
   clearTimeout: (timer) => clearTimeout(timer as number),
 };
+
+async function over(id: string, from: number): Promise<string | undefined> {
+  try {
+    const { closed, head } = await api.session(id);
+    return closed && head <= from ? "closed" : undefined;
+  } catch (err) {
+    return err instanceof ApiError && (err.kind === "not_found" || err.kind === "gone") ? "deleted" : undefined;
+  }
+}
+
+/** readyState of a source whose server has answered with something other than a stream. */
+const closed = 2;
 
 export interface Listener {
   onEvent: (e: Event) => void;
@@ -97,7 +112,7 @@ export class Follower {
       if (e) this.listener.onPresence?.(e);
     });
     on("end", (data) => this.end(data));
-    on("error", () => this.lost());
+    on("error", () => (source.readyState === closed ? void this.refused(source) : this.lost()));
   }
 
   private receive(data: string): void {
@@ -113,14 +128,26 @@ export class Follower {
   }
 
   private end(data: string): void {
-    this.stop();
     let reason: string | undefined;
     try {
       reason = JSON.parse(data).reason;
     } catch {
       // it has ended all the same
     }
+    this.ended(reason);
+  }
+
+  private ended(reason?: string): void {
+    this.stop();
     this.listener.onConnection(reason === undefined ? { state: "ended" } : { state: "ended", reason });
+  }
+
+  /** A browser does not tell which answer it got, and 204 says that nothing is to come. */
+  private async refused(source: Source): Promise<void> {
+    const reason = await this.outside.over(this.id, this.next);
+    if (this.source !== source) return;
+    if (reason) this.ended(reason);
+    else this.lost();
   }
 
   private lost(): void {

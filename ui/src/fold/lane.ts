@@ -1,6 +1,7 @@
 import { Archive, type Past } from "./archive";
 import type { CallRec, MessageRec, RunRec } from "./record";
 import { ended } from "./record";
+import { endPlan } from "./state";
 import type { Event, Json, Permission, Plan, Status, Thread } from "./types";
 
 /** How many messages, tool calls and runs a fold keeps at hand in each thread; the same as in Go. */
@@ -156,6 +157,7 @@ export class Lane {
       w.run.end(e, status);
       this.status = status;
       this.ended = e.offset;
+      endPlan(this, invocation, e, status);
     }
     if (status === "failed") status = "interrupted"; // what a failed run left open did not fail itself
     const waits = e.type === "RUN_FINISHED" && status !== "cancelled";

@@ -3,7 +3,7 @@ import { groupOf, groups, type Lane } from "./lane";
 import { add } from "./message";
 import { content, isObject, Reader, read } from "./read";
 import { begun, MessageRec } from "./record";
-import { answer, knownCall } from "./tool";
+import { answer, knownCall, planByTool } from "./tool";
 import type { Event, Json } from "./types";
 
 interface Whole {
@@ -47,6 +47,10 @@ export function messageAdded(_: Conversation, l: Lane, e: Event): boolean {
   const m = whole(r.raw("message"));
   if (!r.ok || !m) return false;
   putMessage(l, e, m);
+  for (const one of m.calls) {
+    const k = l.call.get(one.id);
+    if (k) planByTool(l, k, e);
+  }
   if (l.status === "idle" && e.invocation && m.role === "user") l.status = "pending";
   return true;
 }

@@ -2,7 +2,7 @@ import type { Conversation } from "./conversation";
 import type { Lane } from "./lane";
 import { patch, Unpatchable } from "./patch";
 import { Reader, read } from "./read";
-import type { Event, Json, PlanEntry } from "./types";
+import type { Event, Json, PlanEntry, Status } from "./types";
 
 export function stateSnapshot(_: Conversation, l: Lane, e: Event): boolean {
   const r = read(e);
@@ -59,4 +59,18 @@ export function planEntries(list: Json[] | undefined): PlanEntry[] | undefined {
 export function setPlan(l: Lane, e: Event, entries: PlanEntry[]): void {
   l.plan = { offset: e.offset, thread: l.name, timestamp: e.timestamp, entries };
   if (e.invocation) l.plan.invocation = e.invocation;
+  const run = l.open.get(e.invocation ?? "")?.run;
+  if (run) l.plan.status = run.item.status;
+}
+
+/**
+ * Ends the plan of an invocation. Of a run that is complete, or waits for an answer,
+ * the agent's own word stays.
+ */
+export function endPlan(l: Lane, invocation: string, e: Event, status: Status): void {
+  const plan = l.plan;
+  if ((plan?.invocation ?? "") !== invocation || plan?.status !== "running") return;
+  const to = status === "cancelled" || e.type !== "RUN_FINISHED" ? "interrupted" : "in_progress";
+  const entries = plan.entries.map((x) => (x.status === "in_progress" ? { ...x, status: to } : x));
+  l.plan = { ...plan, status, entries };
 }

@@ -56,12 +56,13 @@ export function toolEnd(_: Conversation, l: Lane, e: Event): boolean {
   k.complete = true;
   k.touch();
   if (l.isOpen(k)) k.status("running");
-  if (k.name === "TodoWrite") planByTool(l, k, e);
+  planByTool(l, k, e);
   return true;
 }
 
 /** Takes the plan from the tool with which some agents keep it. What else its arguments may be is not a plan. */
-function planByTool(l: Lane, k: CallRec, e: Event): void {
+export function planByTool(l: Lane, k: CallRec, e: Event): void {
+  if (k.name !== "TodoWrite") return;
   const r = new Reader(k.input());
   const entries = planEntries(r.list("todos"));
   if (r.ok && entries) setPlan(l, e, entries);

@@ -102,7 +102,7 @@ export interface State {
 
 export interface PlanEntry {
   content: string;
-  status?: string; // pending, in_progress, completed or cancelled
+  status?: string; // pending, in_progress, completed or cancelled; interrupted if the run ended in the middle of it
   priority?: string;
 }
 
@@ -110,6 +110,7 @@ export interface Plan {
   offset: number;
   thread: string;
   invocation?: string;
+  status?: Status; // of its run
   timestamp: string;
   entries: PlanEntry[];
 }

@@ -140,10 +140,11 @@ function Nothing({ children }: { children: ReactNode }) {
   return <p className="py-6 text-center text-muted">{children}</p>;
 }
 
-const planMarks: Record<string, string> = { completed: "✓", in_progress: "→", cancelled: "✕" };
+const planMarks: Record<string, string> = { completed: "✓", in_progress: "→", cancelled: "✕", interrupted: "✕" };
 
 function PlanList({ view }: { view: Snapshot }) {
   const entries = view.plan?.entries ?? [];
+  const running = view.plan?.status === "running";
   if (entries.length === 0) return <Nothing>The agent keeps no plan.</Nothing>;
   return (
     <ul className="flex flex-col gap-1.5">
@@ -152,14 +153,20 @@ function PlanList({ view }: { view: Snapshot }) {
         <li key={i} className={`flex gap-2 ${e.status === "completed" ? "text-muted" : ""}`}>
           <span
             aria-hidden="true"
-            className={e.status === "completed" ? "text-ok" : e.status === "in_progress" ? "text-run" : "text-muted"}
+            className={
+              e.status === "completed" ? "text-ok" : e.status === "in_progress" && running ? "text-run" : "text-muted"
+            }
           >
             {planMarks[e.status ?? ""] ?? "○"}
           </span>
           <span className={e.status === "completed" ? "line-through" : e.status === "in_progress" ? "font-medium" : ""}>
             {e.content}
           </span>
-          <span className="sr-only">{e.status ?? "pending"}</span>
+          {e.status === "cancelled" || e.status === "interrupted" ? (
+            <span className="ml-auto shrink-0 text-xs text-muted">{e.status}</span>
+          ) : (
+            <span className="sr-only">{e.status ?? "pending"}</span>
+          )}
         </li>
       ))}
     </ul>
