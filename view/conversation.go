@@ -23,7 +23,7 @@ type Conversation struct {
 	at       int64     // as of which offset
 	session  sessionFold
 	lanes    map[string]*lane
-	archive  *archive // what has settled; nil if it is not kept
+	archive  archive // what has settled; nil if it is not kept
 	notes    []Note
 	unnoted  int
 	purse    purse // for patches
@@ -41,7 +41,7 @@ type lane struct {
 	groups                    [groups][]*message // what MESSAGES_SNAPSHOT restates together
 	open                      map[string]*work   // by invocation
 	past                      [groups]pastGroup
-	settledCalls, settledRuns bool  // some have settled
+	settledCalls, settledRuns int64 // those that have settled began before these offsets; 0 for none
 	ended                     int64 // offset of the newest end of a run
 	restating                 bool  // by a MESSAGES_SNAPSHOT: nothing settles before it is through
 	state                     state
