@@ -4,7 +4,6 @@
 package view
 
 import (
-	"encoding/json"
 	"iter"
 
 	"github.com/tapedeck/tapedeck"
@@ -200,7 +199,7 @@ func (l *lane) isBusy(m *message) bool {
 // decode decodes the data of e. It reports false if it is of another shape, or
 // nests so deep that a view which holds it could not be encoded.
 func decode(e *tapedeck.Event, into any) bool {
-	return len(e.Data) == 0 || nesting(e.Data) <= maxDepth && json.Unmarshal(e.Data, into) == nil
+	return len(e.Data) == 0 || nesting(e.Data) <= maxDepth && e.Unpack(into)
 }
 
 // A list keeps items in the order they came, and forgets those that are gone

@@ -161,7 +161,7 @@ func (c *Conversation) put(l *lane, e *tapedeck.Event, w *wireMessage) *message 
 	}
 	if w.Role == "tool" && w.ToolCallID != "" {
 		a := answer{ToolCallID: w.ToolCallID, MessageID: w.ID, Content: w.Content, Error: w.Error}
-		_ = json.Unmarshal(w.Metadata, &a.Metadata) // of another shape it says nothing
+		_ = tapedeck.Unpack(w.Metadata, &a.Metadata) // of another shape it says nothing
 		c.answer(l, e, a)
 	}
 	return m
@@ -177,7 +177,7 @@ func content(raw json.RawMessage) (text string, parts json.RawMessage) {
 		Text string `json:"text"`
 	}
 	var b strings.Builder
-	if json.Unmarshal(raw, &list) == nil {
+	if tapedeck.Unpack(raw, &list) {
 		for _, p := range list {
 			b.WriteString(p.Text)
 		}
