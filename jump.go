@@ -1,7 +1,6 @@
 package tapedeck
 
 import (
-	"encoding/json"
 	"slices"
 )
 
@@ -47,7 +46,7 @@ func (e *Event) Jump() (Jump, bool) {
 		Previous   int64    `json:"previous"`
 		With       []string `json:"with"`
 	}
-	_ = json.Unmarshal(e.Data, &d) // only the engine makes these; a member of another shape counts as absent
+	_ = e.Unpack(&d) // only the engine makes these; a member of another shape counts as absent
 	j := Jump{Offset: e.Offset, Thread: d.Thread, Marker: d.Marker, Previous: max(d.Previous, 0), With: d.With}
 	switch e.Type {
 	case SessionRewound:
@@ -74,7 +73,7 @@ func (s *Session) applyStanding(e *Event) {
 		Status    Status `json:"status"`
 		Resumable *bool  `json:"resumable"`
 	}
-	if json.Unmarshal(e.Data, &d) == nil && d.Status != "" && len(s.Runs) == 0 {
+	if e.Unpack(&d) && d.Status != "" && len(s.Runs) == 0 {
 		s.Status, s.Resumable = d.Status, d.Resumable
 	}
 }
@@ -84,7 +83,7 @@ func (s *Session) applyFork(e *Event) {
 		Previous int64 `json:"previous"`
 		Copy     bool  `json:"copy"`
 	}
-	_ = json.Unmarshal(e.Data, &d)
+	_ = e.Unpack(&d)
 	s.Runs, s.LastJump, s.Copy = nil, max(d.Previous, 0), d.Copy // runs of the parent are nobody's here
 	s.applyStanding(e)
 }

@@ -1,7 +1,6 @@
 package tapedeck
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 )
@@ -99,7 +98,7 @@ func newRun(e *Event, open []OpenRun) OpenRun {
 			} `json:"tapedeck"`
 		} `json:"metadata"`
 	}
-	_ = json.Unmarshal(e.Data, &d) // a member of another shape counts as absent
+	_ = e.Unpack(&d) // a member of another shape counts as absent
 	r := OpenRun{Invocation: e.Invocation, Thread: e.ThreadName(), Offset: e.Offset, Started: e.Time, Owner: d.Metadata.Tapedeck.Owner}
 	if slices.ContainsFunc(open, func(p OpenRun) bool { return p.Invocation == d.ParentRunID && p.Thread != r.Thread }) {
 		r.Parent = d.ParentRunID
@@ -147,7 +146,7 @@ func (s *Session) applyTitle(e *Event) {
 		Agent  string            `json:"agent"`
 		Labels map[string]string `json:"labels"`
 	}
-	if json.Unmarshal(e.Data, &d) != nil {
+	if !e.Unpack(&d) {
 		return
 	}
 	if d.Title != nil {
@@ -171,7 +170,7 @@ func (e *Event) saidBy() string {
 			Role string `json:"role"`
 		} `json:"message"`
 	}
-	_ = json.Unmarshal(e.Data, &d) // of another shape: nobody has said it
+	_ = e.Unpack(&d) // of another shape: nobody has said it
 	return d.Message.Role
 }
 
@@ -198,7 +197,7 @@ func endStatus(e *Event) (Status, *bool) {
 			} `json:"tapedeck"`
 		} `json:"metadata"`
 	}
-	_ = json.Unmarshal(e.Data, &d) // a member of another shape counts as absent
+	_ = e.Unpack(&d) // a member of another shape counts as absent
 	switch {
 	case e.Type == RunError && (d.Code == CodeInterrupted || d.Code == CodeLeaseExpired):
 		return StatusInterrupted, nil

@@ -113,9 +113,7 @@ func fromOutside(ev *tapedeck.Event) error {
 		return tapedeck.Errorf(tapedeck.Invalid, "the data of %s cannot be read", ev.Type)
 	}
 	if ev.Type == tapedeck.RunStarted {
-		if err := disown(ev, d); err != nil {
-			return err
-		}
+		disown(ev, d)
 	}
 	if !ev.Time.IsZero() {
 		keepTime(ev, d)
@@ -143,25 +141,18 @@ const channelHint = "the channels are chunks, toolCalls, agentState, workflow, t
 
 // disown takes from a RUN_STARTED the owner that only an engine may be. Else a
 // copy of one of ours would be a run that no lease ever ends.
-func disown(ev *tapedeck.Event, d map[string]json.RawMessage) error {
-	if !owned(ev.Data) {
-		return nil
-	}
+func disown(ev *tapedeck.Event, d map[string]json.RawMessage) {
 	var metadata, ours map[string]json.RawMessage
-	if json.Unmarshal(d["metadata"], &metadata) == nil && json.Unmarshal(metadata[tapedeck.VendorKey], &ours) == nil {
-		delete(ours, "owner")
-		metadata[tapedeck.VendorKey] = object(ours)
-		d["metadata"] = object(metadata)
-		ev.Data = object(d)
+	if !owned(ev.Data) || json.Unmarshal(d["metadata"], &metadata) != nil || json.Unmarshal(metadata[tapedeck.VendorKey], &ours) != nil {
+		return
 	}
-	if owned(ev.Data) { // by a name in another case, or one given twice
-		return tapedeck.Errorf(tapedeck.Invalid, "the %s names an owner", ev.Type).WithHint("leave metadata.%s.owner out", tapedeck.VendorKey)
-	}
-	return nil
+	delete(ours, "owner")
+	metadata[tapedeck.VendorKey] = object(ours)
+	d["metadata"] = object(metadata)
+	ev.Data = object(d)
 }
 
-// owned reports whether a run would have an owner, as the catalogue reads it:
-// encoding/json takes names in any case, and joins objects of one name.
+// owned reports whether a run would have an owner, as the catalogue reads it.
 func owned(data json.RawMessage) bool {
 	var s tapedeck.Session
 	s.Apply(&tapedeck.Event{Type: tapedeck.RunStarted, Data: data})

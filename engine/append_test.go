@@ -74,9 +74,6 @@ func TestAppendRefusals(t *testing.T) {
 		{tapedeck.Append{Events: []tapedeck.Event{{Type: "a", Time: time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC)}}}, tapedeck.Invalid, "year 12026"},
 		{tapedeck.Append{Events: parse("a", `TEXT_MESSAGE_START {"messageId":"m"}`)}, tapedeck.Conflict, "event 2 of 2: a TEXT_MESSAGE_START belongs into a run, and thread main has none open | send RUN_STARTED first"},
 		{tapedeck.Append{Events: parse(`RUN_STARTED {"runId":"r"}`, `TEXT_MESSAGE_END {"messageId":"m"}`)}, tapedeck.Conflict, "is not open in run r"},
-		{tapedeck.Append{Events: parse(`RUN_STARTED {"runId":"r","Metadata":{"tapedeck":{"owner":"eng_x"}}}`)}, tapedeck.Invalid, "names an owner | leave metadata.tapedeck.owner out"},
-		{tapedeck.Append{Events: parse(`RUN_STARTED {"runId":"r","metadata":{"tapedeck":{"owner":"eng_x"}},"metadata":{}}`)}, tapedeck.Invalid, "names an owner"},
-		{tapedeck.Append{Events: parse(`RUN_STARTED {"runId":"r","metadata":{"tapedeck":{"OWNER":"eng_x"}}}`)}, tapedeck.Invalid, "names an owner"},
 		{tapedeck.Append{Events: parse("a"), Expect: &expect}, tapedeck.Conflict, "is at offset 1, you expected 7 | read from 1"},
 		{tapedeck.Append{Session: "none", Events: parse("a")}, tapedeck.NotFound, "no session"},
 		{tapedeck.Append{Events: parse("a"), Check: func(*tapedeck.Session) error { return tapedeck.Errorf(tapedeck.Limited, "not now") }}, tapedeck.Limited, "not now"},
@@ -327,4 +324,23 @@ func TestAppendCancelled(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	w.must(w.append("s", `RUN_STARTED {"runId":"r"}`))
+}
+
+// A member of another case, or one that a later member of its name replaces, says
+// nothing: no run is the engine's because of it.
+func TestOwnerThatDoesNotCount(t *testing.T) {
+	w := newWorld(t, echo)
+	for i, data := range []string{
+		`{"runId":"r","Metadata":{"tapedeck":{"owner":"eng_x"}}}`,
+		`{"runId":"r","metadata":{"tapedeck":{"owner":"eng_x"}},"metadata":{}}`,
+		`{"runId":"r","metadata":{},"metadata":{"tapedeck":{"owner":"eng_x"}}}`,
+		`{"runId":"r","metadata":{"tapedeck":{"OWNER":"eng_x"}}}`,
+	} {
+		id := fmt.Sprint("s", i)
+		w.create(id)
+		w.must(w.append(id, "RUN_STARTED "+data))
+		if runs := w.head(id).Runs; len(runs) != 1 || runs[0].Owner != "" {
+			t.Errorf("%s: %+v", data, runs)
+		}
+	}
 }

@@ -75,7 +75,7 @@ func (g *gathering) gather(ctx context.Context, hand view.Items) error {
 		if err != nil {
 			return err
 		}
-		g.items = g.items.With(c.Conversation.Settled(g.query.Thread, g.head).Before(g.before))
+		g.items = c.Conversation.Settled(g.query.Thread, g.head).Before(g.before).With(g.items)
 		if from == 0 || since(g.items.Messages, from) >= g.limit {
 			return nil // of those that began at or after from, none is missing
 		}

@@ -97,6 +97,17 @@ func (d *deck) jump(to int64, thread string) {
 // want folds a session the long way: all its events, from the first on.
 func want(t fataler, l tapedeck.Log, session string, at int64) view.Snapshot {
 	t.Helper()
+	s := wantFold(t, l, session, at).Snapshot()
+	head, err := l.Head(context.Background(), session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Session.ID, s.Session.Title = session, head.Title
+	return s
+}
+
+func wantFold(t fataler, l tapedeck.Log, session string, at int64) *view.Conversation {
+	t.Helper()
 	var jumps []tapedeck.Jump
 	for e, err := range tapedeck.Events(context.Background(), l, session, 0) {
 		if err != nil {
@@ -110,13 +121,7 @@ func want(t fataler, l tapedeck.Log, session string, at int64) view.Snapshot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := c.Snapshot()
-	head, err := l.Head(context.Background(), session)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Session.ID, s.Session.Title = session, head.Title
-	return s
+	return c
 }
 
 func encode(t fataler, v any) string {

@@ -41,7 +41,7 @@ type savedLane struct {
 	Open     []savedWork       `json:"open,omitempty"`
 	Past     [groups]pastGroup `json:"past"`
 	Ended    int64             `json:"ended,omitempty"`
-	Settled  [2]bool           `json:"settled"` // calls, runs
+	Settled  [2]int64          `json:"settled"` // calls, runs
 	State    savedState        `json:"state"`
 	Plan     *Plan             `json:"plan,omitempty"`
 
@@ -95,7 +95,7 @@ func (c *Conversation) MarshalJSON() ([]byte, error) {
 }
 
 func (l *lane) save() savedLane {
-	s := savedLane{Thread: l.Thread, Runs: l.runs, Past: l.past, Settled: [2]bool{l.settledCalls, l.settledRuns}, Ended: l.ended, State: l.state.save(), Plan: l.plan, Permissions: l.permissions}
+	s := savedLane{Thread: l.Thread, Runs: l.runs, Past: l.past, Settled: [2]int64{l.settledCalls, l.settledRuns}, Ended: l.ended, State: l.state.save(), Plan: l.plan, Permissions: l.permissions}
 	messages, calls, runs := map[*message]int{}, map[*call]int{}, map[*Run]int{}
 	for _, m := range l.messages.items {
 		if !m.gone {

@@ -164,7 +164,7 @@ func textOf(text string, parts json.RawMessage) string {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
-	if len(parts) == 0 || json.Unmarshal(parts, &list) != nil {
+	if len(parts) == 0 || !tapedeck.Unpack(parts, &list) {
 		return text
 	}
 	var b strings.Builder

@@ -4,7 +4,6 @@
 package view
 
 import (
-	"encoding/json"
 	"iter"
 
 	"github.com/tapedeck/tapedeck"
@@ -23,7 +22,7 @@ type Conversation struct {
 	at       int64     // as of which offset
 	session  sessionFold
 	lanes    map[string]*lane
-	archive  *archive // what has settled; nil if it is not kept
+	archive  archive // what has settled; nil if it is not kept
 	notes    []Note
 	unnoted  int
 	purse    purse // for patches
@@ -41,7 +40,7 @@ type lane struct {
 	groups                    [groups][]*message // what MESSAGES_SNAPSHOT restates together
 	open                      map[string]*work   // by invocation
 	past                      [groups]pastGroup
-	settledCalls, settledRuns bool  // some have settled
+	settledCalls, settledRuns int64 // those that have settled began before these offsets; 0 for none
 	ended                     int64 // offset of the newest end of a run
 	restating                 bool  // by a MESSAGES_SNAPSHOT: nothing settles before it is through
 	state                     state
@@ -200,7 +199,7 @@ func (l *lane) isBusy(m *message) bool {
 // decode decodes the data of e. It reports false if it is of another shape, or
 // nests so deep that a view which holds it could not be encoded.
 func decode(e *tapedeck.Event, into any) bool {
-	return len(e.Data) == 0 || nesting(e.Data) <= maxDepth && json.Unmarshal(e.Data, into) == nil
+	return len(e.Data) == 0 || nesting(e.Data) <= maxDepth && e.Unpack(into)
 }
 
 // A list keeps items in the order they came, and forgets those that are gone

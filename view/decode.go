@@ -49,7 +49,7 @@ func (f *deltaForm) scan(data []byte) (id, delta []byte, ok bool) {
 		return nil, nil, false
 	}
 	end := endOfString(rest)
-	if end < 0 {
+	if end < 0 || f.mayRepeat(rest[end:]) {
 		return nil, nil, false
 	}
 	if bytes.IndexByte(rest[:end], '\\') < 0 {
@@ -59,6 +59,12 @@ func (f *deltaForm) scan(data []byte) (id, delta []byte, ok bool) {
 	quoted := data[len(data)-len(rest)-1:][:end+2]
 	err := json.Unmarshal(quoted, &text)
 	return id, []byte(text), err == nil
+}
+
+// mayRepeat reports whether what follows may have id or delta again: of members of
+// the same name the last one counts.
+func (f *deltaForm) mayRepeat(rest []byte) bool {
+	return len(rest) > len(`"}`) && (bytes.IndexByte(rest, '\\') >= 0 || bytes.Contains(rest, f.prefix[1:len(f.prefix)-2]) || bytes.Contains(rest, []byte(`"delta"`)))
 }
 
 // endOfString returns where the quote is that ends the string which b continues.

@@ -47,8 +47,8 @@ func TestLargeIndexesJoin(t *testing.T) {
 		for i := range events {
 			at = at.Add(time.Duration(i*skew%9000) * time.Millisecond)
 			events[i] = tapedeck.Event{
-				Offset: int64(i), Type: shape.typ, Channel: tapedeck.ChannelOf(shape.typ), Time: at,
-				Invocation: fmt.Sprint("i", i/3), Data: json.RawMessage(shape.data),
+				Offset: int64(i), Type: shape.Type, Channel: tapedeck.ChannelOf(shape.Type), Time: at,
+				Invocation: fmt.Sprint("i", i/3), Data: json.RawMessage(shape.Data),
 			}
 		}
 		checkJoins(t, events)

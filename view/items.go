@@ -35,41 +35,70 @@ func (i Items) Before(offset int64) Items {
 	}
 }
 
-// Newest returns the newest messages, at most limit, which is not 0, and the
-// calls and runs since the first of them. If there are fewer messages, it is all.
+// Newest returns the newest messages, limit of them, which is not 0, and the calls
+// and runs since the first of them. Messages of one offset stay together, so there
+// may be more: the offset of the first is where the page before ends. If there are
+// not more messages, it is all.
 func (i Items) Newest(limit int) Items {
 	if len(i.Messages) <= limit {
 		return i
 	}
-	newest := i.Messages[len(i.Messages)-limit:]
-	i = i.Since(newest[0].Offset)
-	i.Messages = newest
-	return i
+	return i.Since(i.Messages[len(i.Messages)-limit].Offset)
 }
 
-// With returns i and others, by offset.
-func (i Items) With(other Items) Items {
-	return Items{
-		Messages: merge([]Message{}, [][]Message{i.Messages, other.Messages}, func(m *Message) int64 { return m.Offset }),
-		Calls:    merge([]ToolCall{}, [][]ToolCall{i.Calls, other.Calls}, func(k *ToolCall) int64 { return k.Offset }),
-		Runs:     merge([]Run{}, [][]Run{i.Runs, other.Runs}, func(r *Run) int64 { return r.Offset }),
+// With returns i and those that settled after them, by offset.
+func (i Items) With(later Items) Items { return joined([]Items{i, later}) }
+
+// joined returns all items by offset; those of one offset in the order given.
+func joined(lists []Items) Items {
+	var messages [][]Message
+	var calls [][]ToolCall
+	var runs [][]Run
+	for _, l := range lists {
+		messages, calls, runs = append(messages, l.Messages), append(calls, l.Calls), append(runs, l.Runs)
 	}
+	return Items{
+		Messages: merge(messages, func(m *Message) int64 { return m.Offset }),
+		Calls:    merge(calls, func(k *ToolCall) int64 { return k.Offset }),
+		Runs:     merge(runs, func(r *Run) int64 { return r.Offset }),
+	}
+}
+
+// merge joins lists, each by offset, to one.
+func merge[T any](lists [][]T, offset func(*T) int64) []T {
+	switch len(lists) {
+	case 0:
+		return []T{}
+	case 1:
+		return append([]T{}, lists[0]...)
+	}
+	half := len(lists) / 2
+	return mergeTwo(merge(lists[:half], offset), merge(lists[half:], offset), offset)
+}
+
+func mergeTwo[T any](a, b []T, offset func(*T) int64) []T {
+	out := make([]T, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if offset(&b[0]) < offset(&a[0]) {
+			out, b = append(out, b[0]), b[1:]
+		} else {
+			out, a = append(out, a[0]), a[1:]
+		}
+	}
+	return append(append(out, a...), b...)
 }
 
 // Settled returns what c has kept (see [Conversation.Keep]) of a thread, or of
 // all if it is "", as far as it is still there in later: the same conversation
 // as of a later offset.
 func (c *Conversation) Settled(thread string, later *Conversation) Items {
-	var out Items
-	if c.archive == nil {
-		return out
-	}
-	for name, l := range later.lanes {
-		if thread == "" || thread == name {
-			out = out.With(c.archive.of(l))
+	var lists []Items
+	for name := range c.archive {
+		if l := later.lanes[name]; l != nil && (thread == "" || thread == name) {
+			lists = append(lists, c.archive.of(l))
 		}
 	}
-	return out
+	return joined(lists)
 }
 
 // SettledBefore returns how many messages of a thread, or of all if it is "",
@@ -89,35 +118,53 @@ func (c *Conversation) SettledBefore(thread string, later *Conversation) int {
 	return n
 }
 
-// Settles reports whether something that began before an offset, and has not
-// settled in c, has in later.
+// Settles reports whether something with an offset before one has settled in
+// later, the same conversation as of a later offset, and has not yet in c.
 func (c *Conversation) Settles(before int64, later *Conversation) bool {
-	for name, l := range c.lanes {
-		now := later.lanes[name]
-		if now == nil {
-			continue
-		}
-		if begun(l.messages.items, before) > begun(now.messages.items, before) ||
-			begun(l.calls.items, before) > begun(now.calls.items, before) || begun(l.runs, before) > begun(now.runs, before) {
+	if c.next < before && c.next < later.next {
+		return true // it may be still to come
+	}
+	for name, now := range later.lanes {
+		l := c.lanes[name]
+		if now.restatesBelow(before, c.next) || l != nil && l.settlesBelow(before, now) {
 			return true
 		}
 	}
 	return false
 }
 
+// restatesBelow reports whether a MESSAGES_SNAPSHOT at or after an offset has said
+// something anew at a place before another offset.
+func (l *lane) restatesBelow(before, from int64) bool {
+	return slices.ContainsFunc(l.past[:], func(p pastGroup) bool { return p.Floor >= from && p.Floor > 0 && p.Least < before })
+}
+
+// settlesBelow reports whether fewer items that began before an offset are at hand
+// later. None can have come.
+func (l *lane) settlesBelow(before int64, later *lane) bool {
+	return begun(l.messages.items, before) > begun(later.messages.items, before) ||
+		begun(l.calls.items, before) > begun(later.calls.items, before) || begun(l.runs, before) > begun(later.runs, before)
+}
+
 func begun[T begins](items []T, before int64) int {
 	n := 0
 	for _, i := range items {
-		if i.began() < before {
+		if i.began() < before && !i.isGone() {
 			n++
 		}
 	}
 	return n
 }
 
-type begins interface{ began() int64 }
+type begins interface {
+	began() int64
+	isGone() bool
+}
 
-func (i *Item) began() int64 { return i.Offset }
+func (i *Item) began() int64    { return i.Offset }
+func (*Item) isGone() bool      { return false }
+func (m *message) isGone() bool { return m.gone }
+func (k *call) isGone() bool    { return k.gone }
 
 // Complete returns the offset from which on c has everything of a thread, or of
 // all if it is "", at hand.
@@ -131,28 +178,12 @@ func (c *Conversation) Complete(thread string) int64 {
 	return from
 }
 
-// complete returns the offset of the oldest item of each kind of which some have
-// settled, and of these the newest. What is open may be older than what has
-// settled.
+// complete returns the offset after the newest of all that has settled. What was
+// open for long is older than what has settled, and still at hand.
 func (l *lane) complete() int64 {
-	from := int64(0)
-	if l.earlier() > 0 {
-		from = max(from, first(l.messages.items, func(m *message) bool { return !m.gone && !l.isBusy(m) }))
-	}
-	if l.settledCalls {
-		from = max(from, first(l.calls.items, func(k *call) bool { return !k.gone && !l.isOpen(k) }))
-	}
-	if l.settledRuns {
-		from = max(from, first(l.runs, func(r *Run) bool { return r.EndOffset != nil }))
+	from := max(l.settledCalls, l.settledRuns)
+	for _, p := range l.past {
+		from = max(from, p.To)
 	}
 	return from
-}
-
-func first[T begins](items []T, ok func(T) bool) int64 {
-	for _, i := range items {
-		if ok(i) {
-			return i.began()
-		}
-	}
-	return 0
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+
+	"github.com/tapedeck/tapedeck"
 )
 
 // A document is a JSON value that is changed by JSON Patches (RFC 6902), in
@@ -74,8 +76,8 @@ type change struct {
 // patch applies a patch.
 func (d *document) patch(raw json.RawMessage) error {
 	var ops []operation
-	if err := json.Unmarshal(raw, &ops); err != nil {
-		return err
+	if !tapedeck.Unpack(raw, &ops) {
+		return errPatch
 	}
 	d.purse.earned += perByte * len(raw)
 	var undo []change

@@ -13,52 +13,21 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/view"
+	"github.com/tapedeck/tapedeck/view/viewtest"
 )
-
-// shapes are events in the order of nothing: a fold must survive any order. %s
-// is a small id.
-var shapes = []struct{ typ, data string }{
-	{tapedeck.MessageAdded, `{"message":{"id":"u%s","role":"user","content":"hello"}}`},
-	{tapedeck.MessageAdded, `{"message":{"id":"t%s","role":"tool","content":"yes","toolCallId":"c1"}}`},
-	{"TEXT_MESSAGE_START", `{"messageId":"m%s"}`},
-	{"TEXT_MESSAGE_CONTENT", `{"messageId":"m%s","delta":"some \"text\" "}`},
-	{"TEXT_MESSAGE_END", `{"messageId":"m%s"}`},
-	{"REASONING_MESSAGE_START", `{"messageId":"r%s","role":"reasoning"}`},
-	{"REASONING_MESSAGE_CONTENT", `{"messageId":"r%s","delta":"hm"}`},
-	{"TOOL_CALL_START", `{"toolCallId":"c%s","toolCallName":"Read","parentMessageId":"m1"}`},
-	{"TOOL_CALL_ARGS", `{"toolCallId":"c%s","delta":"{}"}`},
-	{"TOOL_CALL_END", `{"toolCallId":"c%s"}`},
-	{"TOOL_CALL_RESULT", `{"toolCallId":"c%s","messageId":"x","content":"ok"}`},
-	{"MESSAGES_SNAPSHOT", `{"messages":[{"id":"m%s","role":"assistant","content":"said","toolCalls":[{"id":"c2","function":{"name":"Read","arguments":"{}"}}]},{"id":"u1","role":"user","content":"hello"}]}`},
-	{"MESSAGES_SNAPSHOT", `{"messages":[{"id":"r%s","role":"reasoning","content":"thought"}]}`},
-	{"RUN_STARTED", `{"threadId":"t","runId":"i%s"}`},
-	{"RUN_FINISHED", `{"threadId":"t","runId":"i%s"}`},
-	{"RUN_FINISHED", `{"threadId":"t","runId":"i%s","outcome":{"type":"cancelled"}}`},
-	{"RUN_ERROR", `{"message":"broken","code":"x%s"}`},
-	{"STATE_SNAPSHOT", `{"snapshot":{"n":"%s","list":[1,2]}}`},
-	{"STATE_DELTA", `{"delta":[{"op":"add","path":"/list/-","value":"%s"}]}`},
-	{"STATE_DELTA", `{"delta":[{"op":"remove","path":"/n%s"}]}`},
-	{"ACTIVITY_SNAPSHOT", `{"messageId":"p%s","activityType":"X","content":{"n":1}}`},
-	{"ACTIVITY_DELTA", `{"messageId":"p%s","activityType":"X","patch":[{"op":"replace","path":"/n","value":2}]}`},
-	{tapedeck.PlanUpdated, `{"entries":[{"content":"step %s"}]}`},
-	{tapedeck.PermissionRequested, `{"id":"q%s","options":[{"id":"yes"}]}`},
-	{tapedeck.PermissionAnswered, `{"id":"q%s","option":"yes","outcome":"selected"}`},
-	{tapedeck.SessionRenamed, `{"title":"Name %s"}`},
-	{"acme.unknown", `{"x":"%s"}`},
-}
 
 func drawEvents(t *rapid.T) []tapedeck.Event {
 	small := rapid.SampledFrom([]string{"1", "2", "3"})
 	events := make([]tapedeck.Event, rapid.IntRange(0, 60).Draw(t, "length"))
 	at := time.UnixMilli(0).UTC()
 	for i := range events {
-		s := rapid.SampledFrom(shapes).Draw(t, "shape")
+		s := rapid.SampledFrom(viewtest.Shapes).Draw(t, "shape")
 		at = at.Add(time.Second)
 		events[i] = tapedeck.Event{
-			Offset: int64(i), Type: s.typ, Channel: tapedeck.ChannelOf(s.typ), Time: at,
+			Offset: int64(i), Type: s.Type, Channel: tapedeck.ChannelOf(s.Type), Time: at,
 			Thread:     rapid.SampledFrom([]string{"", "", "side"}).Draw(t, "thread"),
 			Invocation: "i" + small.Draw(t, "invocation"),
-			Data:       json.RawMessage(fmt.Sprintf(s.data, small.Draw(t, "id"))),
+			Data:       json.RawMessage(fmt.Sprintf(s.Data, small.Draw(t, "id"))),
 		}
 	}
 	return events
@@ -205,12 +174,12 @@ func TestNotesAreBounded(t *testing.T) {
 // FuzzApply folds any data under every type: it must not panic, and what it
 // gives must be JSON.
 func FuzzApply(f *testing.F) {
-	for _, s := range shapes {
-		f.Add([]byte(fmt.Sprintf(s.data, "1")), []byte(`{"messageId":"m1","delta":[{"op":"copy","from":"","path":"/a"}]}`))
+	for _, s := range viewtest.Shapes {
+		f.Add([]byte(fmt.Sprintf(s.Data, "1")), []byte(`{"messageId":"m1","delta":[{"op":"copy","from":"","path":"/a"}]}`))
 	}
-	types := make([]string, 0, len(shapes))
-	for _, s := range shapes {
-		types = append(types, s.typ)
+	types := make([]string, 0, len(viewtest.Shapes))
+	for _, s := range viewtest.Shapes {
+		types = append(types, s.Type)
 	}
 	slices.Sort(types)
 	f.Fuzz(func(t *testing.T, a, b []byte) {

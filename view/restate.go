@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -60,20 +59,23 @@ func (c *Conversation) messagesSnapshot(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) {
 		return false
 	}
-	restated := map[*message]int{} // and where in the snapshot
+	restated := map[*message]bool{}
+	said := make([]*message, 0, len(d.Messages))
 	has := [groups]bool{spokenGroup: true}
 	l.restating = true
 	for i := range d.Messages {
 		m := c.put(l, e, &d.Messages[i])
-		restated[m] = i
+		restated[m] = true
+		said = append(said, m)
 		has[groupOf(m.Role)] = true
 	}
+	least := e.Offset
 	if l.earlier() > 0 {
-		l.reorder(restated)
+		least = l.reorder(said, e.Offset)
 	}
 	for g := range has {
 		if has[g] {
-			l.restate(g, restated, e.Offset)
+			l.restate(g, restated, pastGroup{Floor: e.Offset, Least: least})
 		}
 	}
 	l.restating = false
@@ -82,31 +84,41 @@ func (c *Conversation) messagesSnapshot(l *lane, e *tapedeck.Event) bool {
 	return true
 }
 
-// reorder brings what is restated into the order of the snapshot, where it says
-// again what has settled: as that begins anew, it would come last otherwise.
-func (l *lane) reorder(restated map[*message]int) {
-	inOrder := func(list []*message) {
-		var places []int
-		var messages []*message
-		for i, m := range list {
-			if _, ok := restated[m]; ok && !m.gone {
-				places, messages = append(places, i), append(messages, m)
-			}
-		}
-		slices.SortFunc(messages, func(a, b *message) int { return cmp.Compare(restated[a], restated[b]) })
-		for i, at := range places {
-			list[at] = messages[i]
+// reorder gives places to messages that a MESSAGES_SNAPSHOT says anew, because
+// they had settled. Each comes just before the next one in the snapshot that is
+// still at hand, and gets its offset, for pages go by offsets; without such a one
+// it comes last. It returns the least of these offsets.
+func (l *lane) reorder(said []*message, at int64) (least int64) {
+	least = at
+	moved, before := map[*message]bool{}, map[*message][]*message{} // what comes before another, from the last to the first
+	var next *message
+	for _, m := range slices.Backward(said) {
+		switch {
+		case moved[m]:
+		case m.Offset < at:
+			next = m
+		case next != nil:
+			m.Offset, moved[m] = next.Offset, true
+			least = min(least, m.Offset)
+			before[next] = append(before[next], m)
 		}
 	}
-	inOrder(l.messages.items)
-	for _, g := range l.groups {
-		inOrder(g)
+	items := make([]*message, 0, len(l.messages.items))
+	for _, m := range l.messages.items {
+		for _, b := range slices.Backward(before[m]) {
+			items = append(items, b)
+		}
+		if !moved[m] {
+			items = append(items, m)
+		}
 	}
+	l.messages.items = items
+	return least
 }
 
 // restate drops the messages of a group that are not restated, those that have
 // settled among them, with the calls that they made.
-func (l *lane) restate(group int, restated map[*message]int, at int64) {
+func (l *lane) restate(group int, restated map[*message]bool, past pastGroup) {
 	for _, k := range l.calls.items {
 		if !k.gone && k.maker != nil && k.maker.settled && groupOf(k.maker.Role) == group {
 			l.dropCall(k)
@@ -114,7 +126,7 @@ func (l *lane) restate(group int, restated map[*message]int, at int64) {
 	}
 	kept := l.groups[group][:0]
 	for _, m := range l.groups[group] {
-		if _, ok := restated[m]; ok {
+		if restated[m] {
 			kept = append(kept, m)
 		} else {
 			l.drop(m)
@@ -123,7 +135,7 @@ func (l *lane) restate(group int, restated map[*message]int, at int64) {
 	clear(l.groups[group][len(kept):])
 	l.groups[group] = kept
 	l.Messages -= l.past[group].Count
-	l.past[group] = pastGroup{Floor: at}
+	l.past[group] = past
 }
 
 // put puts a whole message into the conversation: in the place of that of its
@@ -154,7 +166,7 @@ func (c *Conversation) put(l *lane, e *tapedeck.Event, w *wireMessage) *message 
 	}
 	if w.Role == "tool" && w.ToolCallID != "" {
 		a := answer{ToolCallID: w.ToolCallID, MessageID: w.ID, Content: w.Content, Error: w.Error}
-		_ = json.Unmarshal(w.Metadata, &a.Metadata) // of another shape it says nothing
+		_ = tapedeck.Unpack(w.Metadata, &a.Metadata) // of another shape it says nothing
 		c.answer(l, e, a)
 	}
 	return m
@@ -170,7 +182,7 @@ func content(raw json.RawMessage) (text string, parts json.RawMessage) {
 		Text string `json:"text"`
 	}
 	var b strings.Builder
-	if json.Unmarshal(raw, &list) == nil {
+	if tapedeck.Unpack(raw, &list) {
 		for _, p := range list {
 			b.WriteString(p.Text)
 		}

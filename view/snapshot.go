@@ -103,42 +103,23 @@ func (c *Conversation) snapshot(thread string) Snapshot {
 func (s *Snapshot) wants(thread string) bool { return s.Selected == "" || s.Selected == thread }
 
 func (s *Snapshot) addItems(c *Conversation, lanes []*lane) {
-	var messages [][]Message
-	var calls [][]ToolCall
-	var runs [][]Run
+	var lists []Items
 	var permissions [][]Permission
 	for _, l := range lanes {
 		if c.archive != nil {
-			settled := c.archive.of(l)
-			messages, calls, runs = append(messages, settled.Messages), append(calls, settled.Calls), append(runs, settled.Runs)
+			lists = append(lists, c.archive.of(l))
 		} else {
 			s.Earlier += l.earlier()
 		}
-		permissions = append(permissions, l.permissionsAtHand())
-		hand := l.atHand()
-		messages, calls, runs = append(messages, hand.Messages), append(calls, hand.Calls), append(runs, hand.Runs)
+		lists = append(lists, l.atHand())
+		if len(l.permissions) > 0 {
+			permissions = append(permissions, l.permissionsAtHand())
+		}
 	}
-	s.Messages = merge(s.Messages, messages, func(m *Message) int64 { return m.Offset })
-	s.Calls = merge(s.Calls, calls, func(k *ToolCall) int64 { return k.Offset })
-	s.Runs = merge(s.Runs, runs, func(r *Run) int64 { return r.Offset })
-	s.Permissions = merge(nil, permissions, func(p *Permission) int64 { return p.Offset })
-}
-
-// merge joins lists by offset. Within each list the order stays as it is: a
-// MESSAGES_SNAPSHOT may have said another one.
-func merge[T any](into []T, lists [][]T, offset func(*T) int64) []T {
-	for {
-		first := -1
-		for i, l := range lists {
-			if len(l) > 0 && (first < 0 || offset(&l[0]) < offset(&lists[first][0])) {
-				first = i
-			}
-		}
-		if first < 0 {
-			return into
-		}
-		into = append(into, lists[first][0])
-		lists[first] = lists[first][1:]
+	all := joined(lists)
+	s.Messages, s.Calls, s.Runs = all.Messages, all.Calls, all.Runs
+	if len(permissions) > 0 {
+		s.Permissions = merge(permissions, func(p *Permission) int64 { return p.Offset })
 	}
 }
 

@@ -168,7 +168,7 @@ func (f *SummaryFold) messageAdded(e *tapedeck.Event) {
 		}
 	case tapedeck.RoleTool:
 		a := answer{ToolCallID: m.ToolCallID, Error: m.Error}
-		_ = json.Unmarshal(m.Metadata, &a.Metadata)
+		_ = tapedeck.Unpack(m.Metadata, &a.Metadata)
 		f.answered(e, &a)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/view"
+	"github.com/tapedeck/tapedeck/view/viewtest"
 )
 
 // A viewFixture says what a log folds to, in a view that is not the
@@ -115,46 +116,46 @@ func TestSummaryFixtures(t *testing.T) {
 }
 
 // viewShapes are what the views look at beside the events of the conversation.
-var viewShapes = []struct{ typ, data string }{
-	{"TOOL_CALL_START", `{"toolCallId":"w%s","toolCallName":"Write"}`},
-	{"TOOL_CALL_ARGS", `{"toolCallId":"w%s","delta":"{\"file_path\":\"a\",\"content\":\"1\\n2\"}"}`},
-	{"TOOL_CALL_END", `{"toolCallId":"w%s"}`},
-	{"TOOL_CALL_RESULT", `{"toolCallId":"w%s","messageId":"wr","content":"ok"}`},
-	{"TOOL_CALL_RESULT", `{"toolCallId":"w%s","messageId":"wr","content":"no","error":"full"}`},
-	{tapedeck.UsageReported, `{"model":"m%s","inputTokens":10,"outputTokens":3,"costUsd":0.25}`},
-	{"RUN_FINISHED", `{"threadId":"t","runId":"i","usage":[{"model":"m%s","inputTokens":7,"totalTokens":9}]}`},
-	{tapedeck.InstanceStarted, `{"id":"ins_%s","name":"coder","parent":"ins_2"}`},
-	{"SUBAGENT_STARTED", `{"subagentRunId":"s%s","name":"search","parentSubagentRunId":"s1"}`},
-	{"SUBAGENT_FINISHED", `{"subagentRunId":"s%s"}`},
-	{"SUBAGENT_ERROR", `{"subagentRunId":"s%s","message":"lost"}`},
-	{tapedeck.PermissionRequested, `{"id":"p%s","message":"may I?","options":[]}`},
-	{tapedeck.BookmarkAdded, `{"offset":1,"label":"look %s"}`},
-	{tapedeck.SessionRewound, `{"marker":"r%s","toOffset":2}`},
-	{tapedeck.SessionCleared, `{"marker":"x%s","thread":"side"}`},
-	{tapedeck.SessionForked, `{"parent":"p%s","at":3}`},
-	{tapedeck.WorkflowEntered, `{"element":"task_%s"}`},
-	{tapedeck.MessageAdded, `{"message":{"id":"b%s","role":"assistant","toolCalls":[{"id":"w9","function":{"name":"Edit","arguments":"{\"path\":\"b\",\"oldText\":\"x\",\"newText\":\"y\\nz\"}"}}]}}`},
-	{tapedeck.MessageAdded, `{"message":{"id":"d%s","role":"tool","content":"yes","toolCallId":"w9"}}`},
+var viewShapes = []viewtest.Shape{
+	{Type: "TOOL_CALL_START", Data: `{"toolCallId":"w%s","toolCallName":"Write"}`},
+	{Type: "TOOL_CALL_ARGS", Data: `{"toolCallId":"w%s","delta":"{\"file_path\":\"a\",\"content\":\"1\\n2\"}"}`},
+	{Type: "TOOL_CALL_END", Data: `{"toolCallId":"w%s"}`},
+	{Type: "TOOL_CALL_RESULT", Data: `{"toolCallId":"w%s","messageId":"wr","content":"ok"}`},
+	{Type: "TOOL_CALL_RESULT", Data: `{"toolCallId":"w%s","messageId":"wr","content":"no","error":"full"}`},
+	{Type: tapedeck.UsageReported, Data: `{"model":"m%s","inputTokens":10,"outputTokens":3,"costUsd":0.25}`},
+	{Type: "RUN_FINISHED", Data: `{"threadId":"t","runId":"i","usage":[{"model":"m%s","inputTokens":7,"totalTokens":9}]}`},
+	{Type: tapedeck.InstanceStarted, Data: `{"id":"ins_%s","name":"coder","parent":"ins_2"}`},
+	{Type: "SUBAGENT_STARTED", Data: `{"subagentRunId":"s%s","name":"search","parentSubagentRunId":"s1"}`},
+	{Type: "SUBAGENT_FINISHED", Data: `{"subagentRunId":"s%s"}`},
+	{Type: "SUBAGENT_ERROR", Data: `{"subagentRunId":"s%s","message":"lost"}`},
+	{Type: tapedeck.PermissionRequested, Data: `{"id":"p%s","message":"may I?","options":[]}`},
+	{Type: tapedeck.BookmarkAdded, Data: `{"offset":1,"label":"look %s"}`},
+	{Type: tapedeck.SessionRewound, Data: `{"marker":"r%s","toOffset":2}`},
+	{Type: tapedeck.SessionCleared, Data: `{"marker":"x%s","thread":"side"}`},
+	{Type: tapedeck.SessionForked, Data: `{"parent":"p%s","at":3}`},
+	{Type: tapedeck.WorkflowEntered, Data: `{"element":"task_%s"}`},
+	{Type: tapedeck.MessageAdded, Data: `{"message":{"id":"b%s","role":"assistant","toolCalls":[{"id":"w9","function":{"name":"Edit","arguments":"{\"path\":\"b\",\"oldText\":\"x\",\"newText\":\"y\\nz\"}"}}]}}`},
+	{Type: tapedeck.MessageAdded, Data: `{"message":{"id":"d%s","role":"tool","content":"yes","toolCallId":"w9"}}`},
 }
 
 func drawRaw(t *rapid.T) []tapedeck.Event {
 	small := rapid.SampledFrom([]string{"1", "2", "3"})
-	all := slices.Concat(shapes, viewShapes)
+	all := slices.Concat(viewtest.Shapes, viewShapes)
 	events := make([]tapedeck.Event, rapid.IntRange(0, 80).Draw(t, "length"))
 	at := time.UnixMilli(1_700_000_000_000).UTC()
 	for i := range events {
 		s := rapid.SampledFrom(all).Draw(t, "shape")
 		at = at.Add(time.Duration(rapid.SampledFrom([]int{0, 1, 1000, 2001, 60_000, -500}).Draw(t, "pause")) * time.Millisecond)
 		events[i] = tapedeck.Event{
-			Offset: int64(i), Type: s.typ, Channel: tapedeck.ChannelOf(s.typ), Time: at,
+			Offset: int64(i), Type: s.Type, Channel: tapedeck.ChannelOf(s.Type), Time: at,
 			Thread:     rapid.SampledFrom([]string{"", "", "side"}).Draw(t, "thread"),
 			Invocation: rapid.SampledFrom([]string{"", "i1", "i2", "i3"}).Draw(t, "invocation"),
 			Instance:   rapid.SampledFrom([]string{"", "", "", "ins_1", "ins_3"}).Draw(t, "instance"),
 			Turn:       rapid.IntRange(0, 3).Draw(t, "turn"),
-			Data:       json.RawMessage(s.data),
+			Data:       json.RawMessage(s.Data),
 		}
-		if strings.Contains(s.data, "%s") {
-			events[i].Data = json.RawMessage(fmt.Sprintf(s.data, small.Draw(t, "id")))
+		if strings.Contains(s.Data, "%s") {
+			events[i].Data = json.RawMessage(fmt.Sprintf(s.Data, small.Draw(t, "id")))
 		}
 	}
 	return events
@@ -238,8 +239,8 @@ func TestSummaryStateIsBounded(t *testing.T) {
 // FuzzViews folds any data under every type into all views: none may panic, and
 // what each gives must be JSON.
 func FuzzViews(f *testing.F) {
-	for _, s := range slices.Concat(shapes, viewShapes) {
-		f.Add([]byte(strings.ReplaceAll(s.data, "%s", "1")), []byte(`{"usage":{},"message":{"role":"user","content":{}},"toolCallId":1,"edits":[[]]}`))
+	for _, s := range slices.Concat(viewtest.Shapes, viewShapes) {
+		f.Add([]byte(strings.ReplaceAll(s.Data, "%s", "1")), []byte(`{"usage":{},"message":{"role":"user","content":{}},"toolCallId":1,"edits":[[]]}`))
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		if !json.Valid(a) || !json.Valid(b) {

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
@@ -192,7 +191,7 @@ func toolDuration(e *tapedeck.Event) (int64, bool) {
 			} `json:"tapedeck"`
 		} `json:"metadata"`
 	}
-	if json.Unmarshal(e.Data, &d) != nil || d.Metadata.Tapedeck.DurationMS == nil {
+	if !e.Unpack(&d) || d.Metadata.Tapedeck.DurationMS == nil {
 		return 0, false
 	}
 	return *d.Metadata.Tapedeck.DurationMS, true

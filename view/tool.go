@@ -129,7 +129,7 @@ func (l *lane) planByTool(k *call, e *tapedeck.Event) {
 	var d struct {
 		Todos []PlanEntry `json:"todos"`
 	}
-	if k.Name != "TodoWrite" || json.Unmarshal(k.input(), &d) != nil || d.Todos == nil {
+	if k.Name != "TodoWrite" || !tapedeck.Unpack(k.input(), &d) || d.Todos == nil {
 		return
 	}
 	l.setPlan(e, d.Todos)

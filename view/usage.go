@@ -34,7 +34,7 @@ func (r *usageReport) tally() modelTally {
 // readUsage reads the usage of a terminal event; nil if it is none.
 func readUsage(raw json.RawMessage) []modelTally {
 	var reports []usageReport
-	if len(raw) == 0 || json.Unmarshal(raw, &reports) != nil {
+	if len(raw) == 0 || !tapedeck.Unpack(raw, &reports) {
 		return nil
 	}
 	var out []modelTally

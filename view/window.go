@@ -1,6 +1,9 @@
 package view
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Window is how many messages, tool calls and runs a [Conversation] keeps at
 // hand in each thread. One that has so many newer ones of its kind, and is not
@@ -19,7 +22,9 @@ const maxOpen = 4 * Window
 // A pastGroup is what a lane knows of the messages of a group that have settled.
 type pastGroup struct {
 	Count int   `json:"count,omitempty"` // how many there are
-	Floor int64 `json:"floor,omitempty"` // those that settled by an event before this offset are gone
+	To    int64 `json:"to,omitempty"`    // they began before this offset
+	Floor int64 `json:"floor,omitempty"` // of the newest MESSAGES_SNAPSHOT of the group: what settled before it is gone
+	Least int64 `json:"least,omitempty"` // and what began anew with it has this offset or a higher one
 }
 
 // earlier returns how many messages have settled.
@@ -35,15 +40,27 @@ func (l *lane) earlier() int {
 // show it.
 func (c *Conversation) Keep() {
 	if c.archive == nil {
-		c.archive = &archive{}
+		c.archive = archive{}
 	}
 }
 
-// An archive has what has settled, in order.
-type archive struct {
+// An archive has what has settled in each thread, in the order in which it did.
+type archive map[string]*settledItems
+
+type settledItems struct {
 	messages []settled[Message]
 	calls    []settled[ToolCall]
 	runs     []settled[Run]
+}
+
+// in returns what has settled in a lane.
+func (a archive) in(l *lane) *settledItems {
+	s, ok := a[l.Name]
+	if !ok {
+		s = new(settledItems)
+		a[l.Name] = s
+	}
+	return s
 }
 
 // A settled item is one that nothing changes any more.
@@ -53,22 +70,29 @@ type settled[T any] struct {
 	item  T
 }
 
-// of returns what the archive has of a lane and no MESSAGES_SNAPSHOT has dropped.
-func (a *archive) of(l *lane) (out Items) {
-	for i := range a.messages {
-		if s := &a.messages[i]; s.item.Thread == l.Name && l.has(s.group, s.at) {
-			out.Messages = append(out.Messages, s.item)
+// of returns what the archive has of a lane and no MESSAGES_SNAPSHOT has dropped,
+// by offset: an item that was open for long settles after younger ones.
+func (a archive) of(l *lane) (out Items) {
+	s, ok := a[l.Name]
+	if !ok {
+		return out
+	}
+	out.Messages = present(l, s.messages, func(m *Message) int64 { return m.Offset })
+	out.Calls = present(l, s.calls, func(k *ToolCall) int64 { return k.Offset })
+	out.Runs = present(l, s.runs, func(r *Run) int64 { return r.Offset })
+	return out
+}
+
+func present[T any](l *lane, all []settled[T], offset func(*T) int64) []T {
+	out := make([]T, 0, len(all))
+	for i := range all {
+		if s := &all[i]; l.has(s.group, s.at) {
+			out = append(out, s.item)
 		}
 	}
-	for i := range a.calls {
-		if s := &a.calls[i]; s.item.Thread == l.Name && l.has(s.group, s.at) {
-			out.Calls = append(out.Calls, s.item)
-		}
-	}
-	for i := range a.runs {
-		if s := &a.runs[i]; s.item.Thread == l.Name {
-			out.Runs = append(out.Runs, s.item)
-		}
+	byOffset := func(a, b T) int { return cmp.Compare(offset(&a), offset(&b)) }
+	if !slices.IsSortedFunc(out, byOffset) {
+		slices.SortStableFunc(out, byOffset)
 	}
 	return out
 }
@@ -122,9 +146,11 @@ func (c *Conversation) settleMessages(l *lane, at int64) {
 		l.settle(m.Invocation, m, nil)
 		l.forget(m)
 		l.groups[group] = without(l.groups[group], m)
-		l.past[group].Count++
+		past := &l.past[group]
+		past.Count, past.To = past.Count+1, max(past.To, m.Offset+1)
 		if c.archive != nil {
-			c.archive.messages = append(c.archive.messages, settled[Message]{at, group, m.value()})
+			s := c.archive.in(l)
+			s.messages = append(s.messages, settled[Message]{at, group, m.value()})
 		}
 	}
 }
@@ -136,7 +162,7 @@ func (c *Conversation) settleCalls(l *lane, at int64) {
 			return
 		}
 		k := l.calls.take(i)
-		l.settledCalls = true
+		l.settledCalls = max(l.settledCalls, k.Offset+1)
 		l.settle(k.Invocation, nil, k)
 		if l.call[k.ID] == k {
 			delete(l.call, k.ID)
@@ -147,7 +173,8 @@ func (c *Conversation) settleCalls(l *lane, at int64) {
 			k.maker.calls = without(k.maker.calls, k)
 		}
 		if c.archive != nil {
-			c.archive.calls = append(c.archive.calls, settled[ToolCall]{at, group, k.value()})
+			s := c.archive.in(l)
+			s.calls = append(s.calls, settled[ToolCall]{at, group, k.value()})
 		}
 	}
 }
@@ -165,9 +192,10 @@ func (c *Conversation) settleRuns(l *lane, at int64) {
 			w.run = nil
 		}
 	}
-	l.settledRuns = true
+	l.settledRuns = max(l.settledRuns, l.runs[i].Offset+1)
 	if c.archive != nil {
-		c.archive.runs = append(c.archive.runs, settled[Run]{at, -1, *l.runs[i]})
+		s := c.archive.in(l)
+		s.runs = append(s.runs, settled[Run]{at, -1, *l.runs[i]})
 	}
 	l.runs = slices.Delete(l.runs, i, i+1)
 }

@@ -33,7 +33,7 @@ export function activityDelta(c: Conversation, l: Lane, e: Event): boolean {
   if (!r.ok) return false;
   attempt(c, e, () => {
     if (m?.role !== "activity") throw new Unpatchable();
-    m.doc = patch(m.doc ?? {}, r.raw("patch"), c.purse);
+    m.doc = patch(m.doc === undefined ? {} : m.doc, r.raw("patch"), c.purse);
     m.touch();
   });
   return true;

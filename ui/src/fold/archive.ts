@@ -75,14 +75,14 @@ export class Archive {
     this.runs.push({ at, group: -1, item });
   }
 
-  /** What no MESSAGES_SNAPSHOT has dropped. */
+  /** What no MESSAGES_SNAPSHOT has dropped, by offset: an item that was open for long settles after younger ones. */
   items(past: Past[]): { messages: Message[]; calls: ToolCall[]; runs: Run[] } {
     const there = (s: Settled<unknown>) => has(s, past);
     const value = <T>(s: Settled<T>) => s.item;
     return {
-      messages: this.messages.select(there, value),
-      calls: this.calls.select(there, value),
-      runs: this.runs.select(there, value),
+      messages: byOffset(this.messages.select(there, value)),
+      calls: byOffset(this.calls.select(there, value)),
+      runs: byOffset(this.runs.select(there, value)),
     };
   }
 
@@ -105,4 +105,11 @@ export class Archive {
     a.runs = this.runs.copy();
     return a;
   }
+}
+
+function byOffset<T extends { offset: number }>(items: T[]): T[] {
+  for (let i = 1; i < items.length; i++) {
+    if (items[i]!.offset < items[i - 1]!.offset) return items.sort((a, b) => a.offset - b.offset);
+  }
+  return items;
 }

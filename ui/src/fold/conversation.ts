@@ -165,7 +165,7 @@ export class Conversation {
     r.str("title");
     if (!r.ok || !areLabels(labels)) return;
     const s = { ...this.session };
-    if (typeof title === "string") s.title = title || undefined;
+    if (typeof title === "string") s.title = title.toWellFormed() || undefined;
     if (owner) s.owner = owner;
     if (agent) s.agent = agent;
     if (isObject(labels)) s.labels = Object.keys(labels).length > 0 ? (labels as Record<string, string>) : undefined;
@@ -275,9 +275,9 @@ function itemsOf(l: Lane) {
   };
   if (!past) return hand;
   return {
-    messages: [...past.messages, ...hand.messages],
-    calls: [...past.calls, ...hand.calls],
-    runs: [...past.runs, ...hand.runs],
+    messages: merge([past.messages, hand.messages]),
+    calls: merge([past.calls, hand.calls]),
+    runs: merge([past.runs, hand.runs]),
   };
 }
 

@@ -33,12 +33,13 @@ function settled(list: Permission[]): Permission[] {
   return i < 0 ? list : list.toSpliced(i, 1);
 }
 
-/** The first answer counts. */
+/** The first answer counts. One that names an invocation is for the one that has asked, whoever else uses the id. */
 export function permissionAnswered(_: Conversation, l: Lane, e: Event): boolean {
   const r = read(e);
   const [id, option] = [r.str("id"), r.str("option")];
   if (!r.ok || id === "") return false;
-  const i = l.permissions.findLastIndex((p) => p.id === id);
+  const asked = (p: Permission) => p.id === id && (!e.invocation || e.invocation === p.invocation);
+  const i = l.permissions.findLastIndex(asked);
   const p = l.permissions[i];
   if (p?.status !== "open") return true;
   const answered: Permission = ended(p, e, option ? "answered" : "cancelled");

@@ -22,7 +22,8 @@ export function isObject(v: unknown): v is JsonObject {
 }
 
 /**
- * Reads the members of an object. One that is absent or null is the zero value,
+ * Reads the members of an object. Half of a surrogate pair in a text is no
+ * character, and becomes U+FFFD, as in the server. One that is absent or null is the zero value,
  * and so is one of another shape, but then the object is not well-formed.
  */
 export class Reader {
@@ -40,7 +41,7 @@ export class Reader {
 
   str(name: string): string {
     const v = this.raw(name);
-    if (typeof v === "string") return v;
+    if (typeof v === "string") return v.toWellFormed();
     return this.missing(v, "");
   }
 
@@ -81,7 +82,7 @@ export function read(e: Event): Reader {
 /** Divides the content of a message into its text and, if it is not simply text, what it was. */
 export function content(raw: Json | undefined): { text: string; parts?: Json } {
   if (raw === undefined || raw === null) return { text: "" };
-  if (typeof raw === "string") return { text: raw };
+  if (typeof raw === "string") return { text: raw.toWellFormed() };
   let text = "";
   for (const part of Array.isArray(raw) ? raw : []) {
     const r = new Reader(part);
@@ -96,6 +97,6 @@ export function delta(e: Event, name: string): { id: string; text: string } | un
   const id = e.data?.[name];
   const text = e.data?.delta;
   if (typeof id !== "string" || id === "") return undefined;
-  if (typeof text === "string") return { id, text };
-  return text === null ? { id, text: "" } : undefined;
+  if (typeof text === "string") return { id: id.toWellFormed(), text: text.toWellFormed() };
+  return text === null ? { id: id.toWellFormed(), text: "" } : undefined;
 }

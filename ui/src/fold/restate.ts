@@ -64,15 +64,16 @@ export function messagesSnapshot(_: Conversation, l: Lane, e: Event): boolean {
   const r = read(e);
   const messages = (r.list("messages") ?? []).map(whole);
   if (!r.ok || messages.includes(undefined)) return false;
-  const restated = new Map<MessageRec, number>(); // and where in the snapshot
+  const said: MessageRec[] = [];
   const has = new Set([0]);
   l.restating = true;
-  messages.forEach((w, i) => {
+  for (const w of messages) {
     const m = putMessage(l, e, w!);
-    restated.set(m, i);
+    said.push(m);
     has.add(groupOf(m.role));
-  });
-  if (l.earlier() > 0) reorder(l, restated);
+  }
+  const restated = new Set(said);
+  if (l.earlier() > 0) reorder(l, said, e.offset);
   for (let g = 0; g < groups; g++) if (has.has(g)) restate(l, g, restated, e.offset);
   l.sweep();
   l.restating = false;
@@ -82,27 +83,33 @@ export function messagesSnapshot(_: Conversation, l: Lane, e: Event): boolean {
 }
 
 /**
- * Brings what is restated into the order of the snapshot, where it says again what
- * has settled: as that begins anew, it would come last otherwise.
+ * Gives places to messages that a MESSAGES_SNAPSHOT says anew, because they had
+ * settled. Each comes just before the next one in the snapshot that is still at
+ * hand, and gets its offset, for pages go by offsets; without such a one it comes
+ * last.
  */
-function reorder(l: Lane, restated: Map<MessageRec, number>): void {
-  for (const list of [l.messages, ...l.groups]) {
-    const places: number[] = [];
-    const messages: MessageRec[] = [];
-    list.forEach((m, i) => {
-      if (!restated.has(m) || m.gone) return;
-      places.push(i);
-      messages.push(m);
-    });
-    messages.sort((a, b) => restated.get(a)! - restated.get(b)!);
-    places.forEach((at, i) => {
-      list[at] = messages[i]!;
-    });
+function reorder(l: Lane, said: MessageRec[], at: number): void {
+  const moved = new Set<MessageRec>();
+  const before = new Map<MessageRec, MessageRec[]>(); // what comes before another, from the last to the first
+  let next: MessageRec | undefined;
+  for (const m of said.toReversed()) {
+    if (moved.has(m)) continue;
+    if (m.item.offset < at) {
+      next = m;
+    } else if (next) {
+      m.item = { ...m.item, offset: next.item.offset };
+      m.touch();
+      moved.add(m);
+      const list = before.get(next);
+      if (list) list.push(m);
+      else before.set(next, [m]);
+    }
   }
+  l.messages = l.messages.flatMap((m) => (moved.has(m) ? [] : [...(before.get(m) ?? []).toReversed(), m]));
 }
 
 /** Drops the messages of a group that are not restated, those that have settled among them, with the calls that they made. */
-function restate(l: Lane, group: number, restated: Map<MessageRec, number>, at: number): void {
+function restate(l: Lane, group: number, restated: Set<MessageRec>, at: number): void {
   for (const k of l.calls) {
     if (!k.gone && k.maker?.settled && groupOf(k.maker.role) === group) l.dropCall(k);
   }

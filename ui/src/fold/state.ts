@@ -18,7 +18,7 @@ export function stateDelta(c: Conversation, l: Lane, e: Event): boolean {
   attempt(c, e, () => {
     if (l.state.shared > 0) c.purse.spend(l.state.shared); // there may be any number of threads
     l.state = { ...l.state, shared: 0 };
-    const value = patch(l.state.value ?? {}, r.raw("delta"), c.purse);
+    const value = patch(l.state.value === undefined ? {} : l.state.value, r.raw("delta"), c.purse);
     l.state = { value, shared: 0, offset: e.offset, invocation: e.invocation ?? "" };
   });
   return true;

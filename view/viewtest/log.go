@@ -1,0 +1,234 @@
+// Package viewtest writes logs for tests of folds. The same seed gives the same
+// log on every machine, so two folds, in two languages or over two paths, can be
+// compared on it.
+package viewtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Options say what is in a log. Each share is a probability per step, from 0 to 1.
+type Options struct {
+	Events  int     // how many; at least 1
+	Threads int     // how many conversations run side by side; at least 1
+	Jumps   float64 // rewinds, overwrites and clears
+	Near    int64   // how far most jumps go back; 0 for anywhere
+	Repeats float64 // ids that come again, long after their first use or soon
+	Restate float64 // MESSAGES_SNAPSHOT
+	Wild    float64 // events in any order, and data of any shape
+	Erased  float64 // events whose payload was erased
+}
+
+// Log writes a log. Its first event is a session.created.
+func Log(seed uint64, o Options) []tapedeck.Event {
+	w := &writer{Rand: rand.New(rand.NewPCG(seed, 1)), o: o, at: time.UnixMilli(1_700_000_000_000).UTC()}
+	for i := range max(1, o.Threads) {
+		w.lanes = append(w.lanes, &lane{name: laneName(i)})
+	}
+	w.add(nil, tapedeck.SessionCreated, `{"title":"Log %d","state":{"n":0,"list":[]}}`, seed)
+	for len(w.events) < o.Events {
+		w.step()
+	}
+	for i := range w.events {
+		if w.chance(o.Erased) {
+			w.erase(i)
+		}
+	}
+	return w.events
+}
+
+func laneName(i int) string {
+	if i == 0 {
+		return tapedeck.MainThread
+	}
+	return fmt.Sprint("side", i)
+}
+
+type writer struct {
+	*rand.Rand
+	o        Options
+	events   []tapedeck.Event
+	at       time.Time
+	lanes    []*lane
+	said     []string // ids of messages
+	lastJump int64
+	ids      int
+}
+
+// A lane is one thread: the run that is open in it, and what the next steps say.
+type lane struct {
+	name string
+	run  string
+	next []draft
+	said []string // whole messages, for a MESSAGES_SNAPSHOT
+}
+
+type draft struct{ typ, data string }
+
+func (w *writer) chance(p float64) bool { return w.Float64() < p }
+
+func (w *writer) id(prefix string) string {
+	w.ids++
+	return fmt.Sprint(prefix, w.ids)
+}
+
+// add appends an event of a lane, or of the session if there is none.
+func (w *writer) add(l *lane, typ, format string, args ...any) {
+	if len(w.events) >= max(1, w.o.Events) {
+		return
+	}
+	w.at = w.at.Add(time.Duration(w.IntN(2000)) * time.Millisecond)
+	e := tapedeck.Event{Offset: int64(len(w.events)), Type: typ, Channel: tapedeck.ChannelOf(typ), Time: w.at}
+	e.Data = json.RawMessage(fmt.Sprintf(format, args...))
+	if l != nil {
+		e.Invocation = l.run
+		if e.Thread = l.name; l.name == tapedeck.MainThread && w.chance(.5) {
+			e.Thread = "" // means the same
+		}
+		if e.Channel == "" {
+			e.Channel = tapedeck.ChannelAgentState
+		}
+	}
+	w.events = append(w.events, e)
+}
+
+func (w *writer) step() {
+	l := w.lanes[w.IntN(len(w.lanes))]
+	switch {
+	case w.chance(w.o.Jumps):
+		w.jump(l)
+	case w.chance(w.o.Wild):
+		w.wild(l)
+	case w.chance(w.o.Repeats):
+		w.repeat(l)
+	case w.chance(w.o.Restate):
+		w.restate(l)
+	case len(l.next) > 0:
+		d := l.next[0]
+		l.next = l.next[1:]
+		w.add(l, d.typ, "%s", d.data)
+		if d.typ == tapedeck.RunFinished || d.typ == tapedeck.RunError {
+			l.run = ""
+		}
+	case l.run == "":
+		w.begin(l)
+	default:
+		turns[w.IntN(len(turns))](w, l)
+	}
+}
+
+func (l *lane) say(typ, format string, args ...any) {
+	l.next = append(l.next, draft{typ, fmt.Sprintf(format, args...)})
+}
+
+// begin opens a run with a user's message.
+func (w *writer) begin(l *lane) {
+	l.run = w.id("inv_")
+	id := w.id("u")
+	text := fmt.Sprintf(`{"id":%q,"role":"user","content":"question %d"}`, id, w.ids)
+	w.said = append(w.said, id)
+	l.said = append(l.said, text)
+	l.say(tapedeck.MessageAdded, `{"message":%s}`, text)
+	l.say(tapedeck.RunStarted, `{"threadId":%q,"runId":%q,"metadata":{"tapedeck":{"agent":"demo"}}}`, l.name, l.run)
+}
+
+// jump takes the session, or some threads of it, back.
+func (w *writer) jump(l *lane) {
+	head := int64(len(w.events))
+	to := w.Int64N(head + 1)
+	if w.o.Near > 0 && !w.chance(.05) {
+		to = max(0, head-w.Int64N(w.o.Near+1))
+	}
+	data := fmt.Sprintf(`"marker":"mark_%d"`, head)
+	taken := []*lane{l}
+	switch w.IntN(4) {
+	case 0: // all threads
+		taken = w.lanes
+	case 1:
+		other := w.lanes[w.IntN(len(w.lanes))]
+		taken = append(taken, other)
+		data += fmt.Sprintf(`,"thread":%q,"with":[%q]`, l.name, other.name)
+	default:
+		data += fmt.Sprintf(`,"thread":%q`, l.name)
+	}
+	if w.lastJump > 0 {
+		data += fmt.Sprintf(`,"previous":%d`, w.lastJump)
+	}
+	w.lastJump = head
+	switch w.IntN(4) {
+	case 0:
+		w.add(nil, tapedeck.SessionCleared, `{%s}`, data)
+	case 1:
+		w.add(nil, tapedeck.SessionOverwritten, `{%s,"fromOffset":%d}`, data, to)
+	default:
+		w.add(nil, tapedeck.SessionRewound, `{%s,"toOffset":%d}`, data, to)
+	}
+	for _, t := range taken {
+		if w.chance(.9) { // else its agent goes on, as one from outside may
+			t.run, t.next = "", nil
+		}
+	}
+}
+
+// repeat says a message of an id again that was used before.
+func (w *writer) repeat(l *lane) {
+	if len(w.said) == 0 {
+		return
+	}
+	id := w.said[w.IntN(len(w.said))]
+	if w.chance(.5) {
+		id = w.said[max(0, len(w.said)-1-w.IntN(20))]
+	}
+	if w.chance(.6) {
+		w.add(l, tapedeck.MessageAdded, `{"message":{"id":%q,"role":"user","content":"again %d"}}`, id, len(w.events))
+		return
+	}
+	w.add(l, tapedeck.TextMessageStart, `{"messageId":%q,"role":"assistant"}`, id)
+	w.add(l, tapedeck.TextMessageContent, `{"messageId":%q,"delta":"again %d"}`, id, len(w.events))
+	if w.chance(.8) {
+		w.add(l, tapedeck.TextMessageEnd, `{"messageId":%q}`, id)
+	}
+}
+
+// restate is what some agents send: all messages that they know, or the newest.
+func (w *writer) restate(l *lane) {
+	said := l.said
+	if w.chance(.7) {
+		said = said[w.IntN(len(said)+1):]
+	}
+	list := "["
+	for i, m := range said {
+		if w.chance(.02) {
+			continue
+		}
+		if i > 0 && list != "[" {
+			list += ","
+		}
+		list += m
+	}
+	w.add(l, tapedeck.MessagesSnapshot, `{"messages":%s]}`, list)
+}
+
+// erase blanks an event as a store does.
+func (w *writer) erase(i int) {
+	e := &w.events[i]
+	if _, isJump := e.Jump(); isJump || i == 0 {
+		return
+	}
+	b, err := json.Marshal(e)
+	if err != nil {
+		panic(err)
+	}
+	r, err := tapedeck.Record{Offset: e.Offset, Data: b}.Erase()
+	if err == nil {
+		*e, err = r.Event()
+	}
+	if err != nil {
+		panic(err)
+	}
+}

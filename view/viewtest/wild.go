@@ -1,0 +1,102 @@
+package viewtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A Shape is a type of event and data for it; %s is an id.
+type Shape struct{ Type, Data string }
+
+// Shapes are events in the order of nothing: a fold must survive any order.
+var Shapes = []Shape{
+	{tapedeck.MessageAdded, `{"message":{"id":"u%s","role":"user","content":"hello"}}`},
+	{tapedeck.MessageAdded, `{"message":{"id":"t%s","role":"tool","content":"yes","toolCallId":"c1"}}`},
+	{"TEXT_MESSAGE_START", `{"messageId":"m%s"}`},
+	{"TEXT_MESSAGE_CONTENT", `{"messageId":"m%s","delta":"some \"text\" "}`},
+	{"TEXT_MESSAGE_END", `{"messageId":"m%s"}`},
+	{"REASONING_MESSAGE_START", `{"messageId":"r%s","role":"reasoning"}`},
+	{"REASONING_MESSAGE_CONTENT", `{"messageId":"r%s","delta":"hm"}`},
+	{"TOOL_CALL_START", `{"toolCallId":"c%s","toolCallName":"Read","parentMessageId":"m1"}`},
+	{"TOOL_CALL_ARGS", `{"toolCallId":"c%s","delta":"{}"}`},
+	{"TOOL_CALL_END", `{"toolCallId":"c%s"}`},
+	{"TOOL_CALL_RESULT", `{"toolCallId":"c%s","messageId":"x","content":"ok"}`},
+	{"MESSAGES_SNAPSHOT", `{"messages":[{"id":"m%s","role":"assistant","content":"said","toolCalls":[{"id":"c2","function":{"name":"Read","arguments":"{}"}}]},{"id":"u1","role":"user","content":"hello"}]}`},
+	{"MESSAGES_SNAPSHOT", `{"messages":[{"id":"r%s","role":"reasoning","content":"thought"}]}`},
+	{"RUN_STARTED", `{"threadId":"t","runId":"i%s"}`},
+	{"RUN_FINISHED", `{"threadId":"t","runId":"i%s"}`},
+	{"RUN_FINISHED", `{"threadId":"t","runId":"i%s","outcome":{"type":"cancelled"}}`},
+	{"RUN_ERROR", `{"message":"broken","code":"x%s"}`},
+	{"STATE_SNAPSHOT", `{"snapshot":{"n":"%s","list":[1,2]}}`},
+	{"STATE_DELTA", `{"delta":[{"op":"add","path":"/list/-","value":"%s"}]}`},
+	{"STATE_DELTA", `{"delta":[{"op":"remove","path":"/n%s"}]}`},
+	{"ACTIVITY_SNAPSHOT", `{"messageId":"p%s","activityType":"X","content":{"n":1}}`},
+	{"ACTIVITY_DELTA", `{"messageId":"p%s","activityType":"X","patch":[{"op":"replace","path":"/n","value":2}]}`},
+	{tapedeck.PlanUpdated, `{"entries":[{"content":"step %s"}]}`},
+	{tapedeck.PermissionRequested, `{"id":"q%s","options":[{"id":"yes"}]}`},
+	{tapedeck.PermissionAnswered, `{"id":"q%s","option":"yes","outcome":"selected"}`},
+	{tapedeck.SessionRenamed, `{"title":"Name %s"}`},
+	{"acme.unknown", `{"x":"%s"}`},
+}
+
+// wild appends an event of any shape: one that fits nothing before it, one with
+// members of other types or another case, or one whose data is no object.
+func (w *writer) wild(l *lane) {
+	s := Shapes[w.IntN(len(Shapes))]
+	data := strings.ReplaceAll(s.Data, "%s", strconv.Itoa(1+w.IntN(3)))
+	if w.chance(.5) {
+		data = w.mangle(data)
+	}
+	own := *l
+	if w.chance(.7) {
+		own.run = fmt.Sprint("i", 1+w.IntN(3))
+	}
+	if s.Type == tapedeck.SessionRenamed {
+		w.add(nil, s.Type, "%s", data)
+		return
+	}
+	w.add(&own, s.Type, "%s", data)
+}
+
+// odd are values that no member expects.
+var odd = []string{
+	`null`, `true`, `0`, `-0`, `1e3`, `1.0`, `12345678901234567890`, `""`, `"x"`, `[]`, `[null]`, `[[1]]`, `{}`, `{"":null}`,
+	`{"__proto__":{"x":1}}`, `"\u0000"`, `"\ud800"`, `"\u2028"`, `{"id":1}`, `[{"op":"add"}]`, `[{"op":"add","path":"/__proto__","value":1}]`,
+}
+
+// mangle changes one member of an object, or replaces all of it.
+func (w *writer) mangle(data string) string {
+	var members map[string]json.RawMessage
+	if w.chance(.1) || json.Unmarshal([]byte(data), &members) != nil {
+		return `{"odd":` + odd[w.IntN(len(odd))] + `}`
+	}
+	names := sortedNames(members)
+	name := names[w.IntN(len(names))]
+	switch value := members[name]; w.IntN(4) {
+	case 0: // another case of its name says something else
+		delete(members, name)
+		members[strings.ToUpper(name[:1])+name[1:]] = value
+	case 1:
+		members[strings.ToUpper(name)] = json.RawMessage(odd[w.IntN(len(odd))])
+	case 2:
+		delete(members, name)
+	default:
+		members[name] = json.RawMessage(odd[w.IntN(len(odd))])
+	}
+	out := "{"
+	for i, name := range sortedNames(members) {
+		if i > 0 {
+			out += ","
+		}
+		out += strconv.Quote(name) + ":" + string(members[name])
+	}
+	return out + "}"
+}
+
+func sortedNames(m map[string]json.RawMessage) []string { return slices.Sorted(maps.Keys(m)) }
