@@ -37,7 +37,10 @@ func (c *Conversation) messageAdded(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) {
 		return false
 	}
-	c.put(l, e, &d.Message)
+	m := c.put(l, e, &d.Message)
+	if digest := tapedeck.PromptOf(m.Role, m.Metadata); digest != "" {
+		l.Prompt = &Prompt{Digest: digest, Offset: m.Offset}
+	}
 	if !l.Status.Begun() && e.Invocation != "" && d.Message.Role == tapedeck.RoleUser {
 		l.Status = tapedeck.StatusPending
 	}
@@ -71,10 +74,25 @@ func (c *Conversation) messagesSnapshot(l *lane, e *tapedeck.Event) bool {
 			l.restate(g, restated, e.Offset)
 		}
 	}
+	l.keepPrompt(restated)
 	l.restating = false
 	c.settleMessages(l, e.Offset)
 	c.settleCalls(l, e.Offset)
 	return true
+}
+
+// keepPrompt forgets the system text of the model if the messages that are
+// restated do not have it.
+func (l *lane) keepPrompt(restated map[*message]int) {
+	if l.Prompt == nil {
+		return
+	}
+	for m := range restated {
+		if m.Offset == l.Prompt.Offset && tapedeck.PromptOf(m.Role, m.Metadata) == l.Prompt.Digest {
+			return
+		}
+	}
+	l.Prompt = nil
 }
 
 // reorder brings what is restated into the order of the snapshot, where it says

@@ -155,13 +155,17 @@ func (t *transcript) change() error {
 
 func (t *transcript) message(raw json.RawMessage) error {
 	var m struct {
-		Role    string
-		Content json.RawMessage
+		Role     string
+		Content  json.RawMessage
+		Metadata json.RawMessage
 	}
 	if json.Unmarshal(raw, &m) != nil {
 		return nil //nolint:nilerr // as above
 	}
 	text := text(m.Content)
+	if tapedeck.PromptOf(m.Role, m.Metadata) != "" { // it is not said to people
+		return t.line("%s", t.paint(dim, "system: "+brief(text, t.rest("system"))))
+	}
 	if m.Role == "user" {
 		return t.line("%s %s", t.paint(bold, "›"), t.paint(bold, clean(text)))
 	}

@@ -46,9 +46,25 @@ export function messageAdded(_: Conversation, l: Lane, e: Event): boolean {
   const r = read(e);
   const m = whole(r.raw("message"));
   if (!r.ok || !m) return false;
-  putMessage(l, e, m);
+  const put = putMessage(l, e, m);
+  const digest = promptOf(put);
+  if (digest) l.thread.prompt = { digest, offset: put.item.offset };
   if (l.status === "idle" && e.invocation && m.role === "user") l.status = "pending";
   return true;
+}
+
+/** The digest in the mark of a message that stores the system text of a model; "" for any other. */
+function promptOf(m: MessageRec): string {
+  const ours = new Reader(m.metadata).sub("tapedeck");
+  return m.role === "system" ? ours.str("prompt") : "";
+}
+
+/** Forgets the system text of the model if the messages that are restated do not have it. */
+function keepPrompt(l: Lane, restated: Map<MessageRec, number>): void {
+  const p = l.thread.prompt;
+  if (!p) return;
+  for (const m of restated.keys()) if (m.item.offset === p.offset && promptOf(m) === p.digest) return;
+  l.thread.prompt = undefined;
 }
 
 /**
@@ -70,6 +86,7 @@ export function messagesSnapshot(_: Conversation, l: Lane, e: Event): boolean {
   });
   if (l.earlier() > 0) reorder(l, restated);
   for (let g = 0; g < groups; g++) if (has.has(g)) restate(l, g, restated, e.offset);
+  keepPrompt(l, restated);
   l.sweep();
   l.restating = false;
   l.settleMessages(e.offset);
