@@ -128,7 +128,9 @@ func metadataOf(t *testing.T, events []tapedeck.Event, text string) json.RawMess
 	t.Helper()
 	for i, e := range events {
 		if e.Type == tapedeck.MessageAdded && strings.Contains(string(e.Data), `"`+text+`"`) {
-			var d struct{ Message struct{ Metadata json.RawMessage } }
+			var d struct {
+				Message struct{ Metadata json.RawMessage }
+			}
 			if err := json.Unmarshal(events[i-1].Data, &d); err != nil {
 				t.Fatal(err)
 			}

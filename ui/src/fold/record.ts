@@ -52,6 +52,11 @@ abstract class Rec<T extends Item> {
     this.touch();
   }
 
+  took(ms: number): void {
+    this.item = { ...this.item, duration_ms: ms };
+    this.touch();
+  }
+
   status(status: Status): void {
     this.item = { ...this.item, status };
     this.touch();

@@ -165,8 +165,8 @@ export function putMessage(l: Lane, e: Event, w: Whole): MessageRec {
   }
   if (w.role === "tool" && w.toolCallId !== "") {
     const metadata = isObject(w.metadata) ? w.metadata.tapedeck : undefined;
-    const failed = isObject(metadata) && metadata.error === true;
-    answer(l, e, w.toolCallId, { messageId: w.id, content: w.content, error: w.error, failed });
+    const [failed, took] = isObject(metadata) ? [metadata.error === true, metadata.durationMs] : [false, undefined];
+    answer(l, e, w.toolCallId, { messageId: w.id, content: w.content, error: w.error, failed, took });
   }
   return m;
 }
