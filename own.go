@@ -241,9 +241,10 @@ type SessionOverwrittenData struct {
 
 // SessionForkedData is the first event of a fork's own.
 type SessionForkedData struct {
-	Parent string `json:"parent" shape:"id"`
-	At     int64  `json:"at"`             // events before this offset are the parent's
-	Copy   bool   `json:"copy,omitempty"` // it stands for itself: not a branch of the parent
+	Session string `json:"session,omitempty" shape:"id"` // the fork itself
+	Parent  string `json:"parent" shape:"id"`
+	At      int64  `json:"at"`             // events before this offset are the parent's
+	Copy    bool   `json:"copy,omitempty"` // it stands for itself: not a branch of the parent
 	// The newest event before At that takes others back; nil for none.
 	Previous  *int64 `json:"previous,omitempty"`
 	Status    string `json:"status,omitempty"` // with which it begins, see [Status]; "" for idle

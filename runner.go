@@ -61,6 +61,15 @@ type Invocation struct {
 	History func(ctx context.Context) iter.Seq2[Event, error]
 }
 
+// An Instructed is a runner whose model gets a system text. The engine stores the
+// text in the log before the run that uses it; see [NewPrompt].
+type Instructed interface {
+	Runner
+
+	// Instructions returns the system text of a run with this config, "" for none.
+	Instructions(config json.RawMessage) (string, error)
+}
+
 // A Delegation is what an agent asks another to do.
 type Delegation struct {
 	Agent      string

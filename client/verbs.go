@@ -167,12 +167,20 @@ func (c *Client) ReplayIndex(ctx context.Context, session string, at int64) (jso
 	return c.view(ctx, session, "replay-index", at, nil)
 }
 
-// Context returns the messages that a model would get; instance "" is the
-// session's first agent.
-func (c *Client) Context(ctx context.Context, session string, at int64, instance string) (json.RawMessage, error) {
+// ContextOptions say whose context is wanted, and as of when. Instance and Thread
+// exclude each other; without both it is the main thread.
+type ContextOptions struct {
+	At       int64 // the offset as of which it is wanted; negative for the head
+	Instance string
+	Thread   string
+}
+
+// Context returns the messages that a model would get.
+func (c *Client) Context(ctx context.Context, session string, o ContextOptions) (json.RawMessage, error) {
 	q := url.Values{}
-	setString(q, "instance", instance)
-	return c.view(ctx, session, "context", at, q)
+	setString(q, "instance", o.Instance)
+	setString(q, "thread", o.Thread)
+	return c.view(ctx, session, "context", o.At, q)
 }
 
 func (c *Client) view(ctx context.Context, session, name string, at int64, q url.Values) (json.RawMessage, error) {

@@ -70,7 +70,9 @@ func TestVerbsOnTheWire(t *testing.T) {
 		}, `PATCH /api/v1/sessions/s {"labels":{},"title":"Another"}`, `{"id":"s","title":"Another"}`, tapedeck.Session{ID: "s", Title: "Another"}},
 		{"a view", func(ctx context.Context, c *client.Client) (any, error) { return c.Summary(ctx, "s", 0) },
 			`GET /api/v1/sessions/s/summary?at=0`, `{"turns":1}`, json.RawMessage(`{"turns":1}`)},
-		{"a context", func(ctx context.Context, c *client.Client) (any, error) { return c.Context(ctx, "s", -1, "ins_1") },
+		{"a context", func(ctx context.Context, c *client.Client) (any, error) {
+			return c.Context(ctx, "s", client.ContextOptions{At: -1, Instance: "ins_1"})
+		},
 			`GET /api/v1/sessions/s/context?instance=ins_1`, `{}`, json.RawMessage(`{}`)},
 		{"tasks", func(ctx context.Context, c *client.Client) (any, error) { return c.Tasks(ctx, "s", -1) },
 			`GET /api/v1/sessions/s/tasks`, `{}`, json.RawMessage(`{}`)},

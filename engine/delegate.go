@@ -81,7 +81,7 @@ func (r *run) conceive(ctx context.Context, d *tapedeck.Delegation) (*run, error
 		return nil, err
 	}
 	var f following
-	if err := e.prepare(ctx, &s, t.Thread, &agent, &f); err != nil {
+	if err := e.prepare(ctx, &s, t.Thread, &agent, nil, &f); err != nil {
 		return nil, err
 	}
 	child := newRun(e, agent, t, f)

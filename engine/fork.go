@@ -47,7 +47,7 @@ func (e *Engine) Fork(ctx context.Context, f tapedeck.Fork) (tapedeck.Session, e
 // not change, so neither does what is said here of it.
 func (e *Engine) forked(ctx context.Context, f *tapedeck.Fork, parent *tapedeck.Session, at int64) (tapedeck.Event, error) {
 	d := tapedeck.SessionForkedData{
-		Parent: f.Parent, At: at, Copy: f.Copy,
+		Session: f.ID, Parent: f.Parent, At: at, Copy: f.Copy,
 		Title: parent.Title, Owner: parent.Owner, Agent: parent.Agent, Labels: parent.Labels,
 	}
 	if f.Title != nil {

@@ -20,7 +20,7 @@ func TestFork(t *testing.T) {
 			w.Errorf("got %+v", f)
 		}
 		first := w.events("f")[inMessage]
-		if first.Type != tapedeck.SessionForked || string(first.Data) != `{"parent":"p","at":6,"status":"interrupted","title":"the title","owner":"ada","agent":"bot"}` {
+		if first.Type != tapedeck.SessionForked || string(first.Data) != `{"session":"f","parent":"p","at":6,"status":"interrupted","title":"the title","owner":"ada","agent":"bot"}` {
 			w.Errorf("its first own event is %s %s", first.Type, first.Data)
 		}
 		refuses(w, w.append("f", `TEXT_MESSAGE_END {"messageId":"m"}`), tapedeck.Conflict, "send RUN_STARTED first")

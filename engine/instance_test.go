@@ -11,6 +11,66 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
+// No two sessions have an instance of one id, not even a fork or a copy and its
+// parent. An agent that runs again in a fork stays the instance that it was.
+func TestInstanceIDsAreUnique(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(_ context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
+			say("SUBAGENT_STARTED", `{"subagentRunId":"a-`+in.ID+`","name":"reviewer"}`)
+			say("SUBAGENT_FINISHED", `{"subagentRunId":"a-`+in.ID+`"}`)
+			say("TEXT_MESSAGE_START", `{"messageId":"m-`+in.ID+`","role":"assistant"}`)
+			say("TEXT_MESSAGE_CONTENT", `{"messageId":"m-`+in.ID+`","delta":"x"}`)
+			say("TEXT_MESSAGE_END", `{"messageId":"m-`+in.ID+`"}`)
+			return nil
+		})
+		w.create("p")
+		w.create("q")
+		w.must(w.append("p", `message.added {"message":{"id":"u","role":"user","content":"hi"}}`))
+		w.turn("p", "bot", "")
+		w.turn("q", "bot", "")
+		for _, f := range []tapedeck.Fork{{ID: "fork", Parent: "p"}, {ID: "copy", Parent: "p", Copy: true}, {ID: "again", Parent: "fork"}} {
+			_, err := w.Fork(t.Context(), f)
+			w.must(err)
+		}
+		w.turn("fork", "bot", "")
+		w.turn("again", "bot", "")
+		views, owner := projection.New(projection.Options{Store: w.store}), map[string]string{}
+		for _, session := range []string{"p", "q", "fork", "copy", "again"} {
+			all, err := views.Instances(t.Context(), session, -1)
+			w.must(err)
+			for _, i := range all {
+				if other, taken := owner[i.ID]; taken {
+					t.Errorf("%s of %s is also in %s", i.ID, session, other)
+				}
+				owner[i.ID] = session
+				if i.Parent != "" && owner[i.Parent] != session {
+					t.Errorf("the parent of %+v is not in %s", i, session)
+				}
+			}
+			main := all[0]
+			s, err := views.Snapshot(t.Context(), session, view.Query{At: -1})
+			w.must(err)
+			runs, said := 0, len(view.Context(s, main))
+			for _, r := range s.Runs {
+				if r.Thread == tapedeck.MainThread {
+					runs++
+				}
+			}
+			if main.Name != "bot" || int(main.Runs) != runs || said != len(view.Context(s, view.InThread(""))) {
+				t.Errorf("%s: %+v has %d messages, its thread %d runs", session, main, said, runs)
+			}
+			for _, id := range main.FormerIDs {
+				if found, ok := all.Find(id); !ok || found.ID != main.ID {
+					t.Errorf("%s: the former id %s finds %+v", session, id, found)
+				}
+			}
+		}
+		if len(owner) != 12 {
+			t.Errorf("there are %d instances: %v", len(owner), owner)
+		}
+	})
+}
+
 // Each agent in each thread is an instance, and so is each that it starts, with
 // the one above as its parent.
 func TestInstances(t *testing.T) {

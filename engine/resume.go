@@ -39,6 +39,7 @@ type following struct {
 
 	told   *view.Link     // the newest conversation of a runner's own in the thread; nil for none
 	link   *tapedeck.Link // if the run can go on with it
+	prompt *string        // the system text of its model, if the log does not have it yet
 	folder string         // where it works
 }
 

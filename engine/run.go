@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // Causes for which a run is stopped from outside.
@@ -31,13 +32,14 @@ type run struct {
 	queue     *queue
 	subagents subagents
 	questions questions
-	instance  string // stands for the agent in its thread
+	instance  string  // stands for the agent in its thread
+	prompt    *string // the system text of its model, which the log does not have yet; nil for none
 	result    ending
 	from      parentage
 }
 
 func newRun(e *Engine, agent Agent, t tapedeck.Task, f following) *run {
-	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue(), instance: instanceID(agent.Name, t.Thread)}
+	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue(), instance: view.AgentInstance(t.Session, agent.Name, t.Thread), prompt: f.prompt}
 	r.ctx, r.stop = context.WithCancelCause(context.Background())
 	r.in = tapedeck.Invocation{
 		ID: tapedeck.NewID("inv_"), Session: t.Session, Thread: t.Thread, Task: t.Text, Config: t.Config, History: r.history,
@@ -47,9 +49,7 @@ func newRun(e *Engine, agent Agent, t tapedeck.Task, f following) *run {
 	if r.in.Delegates = e.delegates(&agent, 0); len(r.in.Delegates) > 0 {
 		r.in.Delegate = r.delegate
 	}
-	if f.context != "" {
-		r.in.Task = f.context + "\n\n" + t.Text
-	}
+	r.in.Task = view.Told(f.context, t.Text)
 	return r
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"unicode/utf8"
@@ -105,7 +106,7 @@ func (e *Engine) start(ctx context.Context, t tapedeck.Task, resume bool) (taped
 			agent, err = e.agent(f.agent)
 		}
 		if err == nil {
-			err = e.prepare(ctx, &s, t.Thread, &agent, &f)
+			err = e.prepare(ctx, &s, t.Thread, &agent, t.Config, &f)
 		}
 		if err != nil {
 			return tapedeck.Started{}, err
@@ -119,7 +120,7 @@ func (e *Engine) start(ctx context.Context, t tapedeck.Task, resume bool) (taped
 }
 
 // prepare makes ready what an agent needs.
-func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string, agent *Agent, f *following) (err error) {
+func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string, agent *Agent, config json.RawMessage, f *following) (err error) {
 	if c, ok := agent.Runner.(tapedeck.Capable); ok {
 		if reason := why(c.Available()); reason != "" {
 			return tapedeck.Errorf(tapedeck.Unavailable, "%s cannot run here: %s", agent.Name, reason)
@@ -132,6 +133,9 @@ func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string
 		if err != nil {
 			return err
 		}
+	}
+	if f.prompt, err = e.newPrompt(ctx, s, thread, agent, config); err != nil {
+		return err
 	}
 	f.link, err = e.link(ctx, s, thread, agent, f.told)
 	return err
@@ -185,7 +189,13 @@ func (r *run) opening(t tapedeck.Task) []tapedeck.Event {
 	begin := r.engine.runStarted(r.in.Thread, r.in.ID, parent, ours)
 	r.stamp(&begin)
 	user.Time = begin.Time
-	return []tapedeck.Event{user, begin}
+	if r.prompt == nil {
+		return []tapedeck.Event{user, begin}
+	}
+	prompt := tapedeck.NewEvent(tapedeck.NewPrompt(*r.prompt))
+	r.stamp(&prompt)
+	prompt.Time = begin.Time
+	return []tapedeck.Event{prompt, user, begin}
 }
 
 // runStarted returns the event that begins a run which this engine drives.

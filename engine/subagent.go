@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // A runner tells of the sub-agents of its agent as AG-UI does, in the run of the
@@ -77,7 +78,7 @@ func (r *run) subStarted(ev tapedeck.Event) bool {
 		s.parent, above = s.above.invocation, s.above.instance
 	}
 	s.thread = a.newThread(r.in.ID, &d)
-	s.instance = instanceID(d.Name, s.thread)
+	s.instance = view.AgentInstance(r.in.Session, d.Name, s.thread)
 	s.actor = "agent:" + d.Name
 	if tapedeck.CheckName("the actor", s.actor) != nil {
 		s.actor = ev.Actor

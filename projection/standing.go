@@ -35,7 +35,7 @@ func (p *Projections) Instances(ctx context.Context, session string, at int64) (
 	if err != nil {
 		return nil, err
 	}
-	return c.Instances.Instances(), nil
+	return c.Instances.Instances(s.ID), nil
 }
 
 // Snapshot returns a part of the conversation of a session. Title, owner, agent

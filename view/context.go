@@ -16,6 +16,24 @@ type ContextMessage struct {
 	Content    string            `json:"content"` // null beside tool calls that nothing was said to
 	ToolCalls  []ContextToolCall `json:"tool_calls,omitempty"`
 	ToolCallID string            `json:"tool_call_id,omitempty"` // of role tool: the call that it answers
+
+	Place ContextPlace `json:"-"` // models are not told it
+}
+
+// A ContextPlace says where a message of a context is in the log.
+type ContextPlace struct {
+	Sequence  *int   `json:"sequence_number"` // of its [ContextEvent]; null of an answer that no tool gave
+	Offset    *int64 `json:"offset"`
+	EndOffset *int64 `json:"end_offset"` // null while it is not complete
+}
+
+// Places returns where the messages of a context are in the log.
+func Places(messages []ContextMessage) []ContextPlace {
+	out := make([]ContextPlace, len(messages))
+	for i := range messages {
+		out[i] = messages[i].Place
+	}
+	return out
 }
 
 // A ContextToolCall is a tool call of an assistant's message.
@@ -58,10 +76,16 @@ func (m ContextMessage) MarshalJSON() ([]byte, error) {
 //   - Of a message with parts it has the text, and says in brackets what else
 //     there was, such as "[image]".
 //   - The role developer becomes system.
+//   - The newest system text that is stored for the model (see
+//     [tapedeck.NewPrompt]) comes first. Older ones are left out.
+//   - A task after a run that was cut short has before it what the agent was told
+//     of that.
 func Context(s Snapshot, of Instance) []ContextMessage {
 	out := []ContextMessage{}
-	for _, u := range utterances(s, &of) {
-		m := ContextMessage{Role: u.role, Content: u.text}
+	all := utterances(s, &of)
+	said, answered := places(all)
+	for _, u := range promptFirst(all) {
+		m := ContextMessage{Role: u.role, Content: u.text, Place: said[u]}
 		for _, k := range u.calls {
 			m.ToolCalls = append(m.ToolCalls, contextCall(k))
 		}
@@ -70,10 +94,40 @@ func Context(s Snapshot, of Instance) []ContextMessage {
 		}
 		out = append(out, m)
 		for i, k := range u.calls {
-			out = append(out, ContextMessage{Role: tapedeck.RoleTool, Content: replyTo(k), ToolCallID: m.ToolCalls[i].ID})
+			out = append(out, ContextMessage{Role: tapedeck.RoleTool, Content: replyTo(k), ToolCallID: m.ToolCalls[i].ID, Place: answered[k]})
 		}
 	}
 	return out
+}
+
+// places returns where utterances and answers to calls are in the log.
+func places(all []*utterance) (said map[*utterance]ContextPlace, answered map[*ToolCall]ContextPlace) {
+	said, answered = map[*utterance]ContextPlace{}, map[*ToolCall]ContextPlace{}
+	for _, one := range steps(all) {
+		p := ContextPlace{Sequence: &one.Sequence, Offset: &one.Offset, EndOffset: one.EndOffset}
+		if one.said != nil {
+			said[one.said] = p
+		}
+		if one.call != nil {
+			answered[one.call] = p
+		}
+	}
+	return said, answered
+}
+
+// promptFirst moves the newest stored system text to the front and drops the
+// older ones.
+func promptFirst(all []*utterance) []*utterance {
+	var prompt []*utterance
+	rest := make([]*utterance, 0, len(all))
+	for _, u := range all {
+		if u.prompt {
+			prompt = []*utterance{u}
+		} else {
+			rest = append(rest, u)
+		}
+	}
+	return append(prompt, rest...)
 }
 
 func contextCall(k *ToolCall) ContextToolCall {

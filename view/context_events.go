@@ -25,6 +25,7 @@ type ContextEvent struct {
 	Content    json.RawMessage `json:"content"`
 	ToolCallID string          `json:"tool_call_id,omitempty"` // of a call and a result
 	Offset     int64           `json:"offset"`                 // of the event in the session that began it
+	EndOffset  *int64          `json:"end_offset,omitempty"`   // of the one that ended it; absent of a call, and of what is not complete
 	CreatedAt  Time            `json:"created_at"`
 }
 
@@ -37,17 +38,33 @@ type ContextEvent struct {
 // messages alone are a whole conversation. Reasoning is left out.
 func ContextEvents(s Snapshot, of Instance) []ContextEvent {
 	events := []ContextEvent{}
-	for _, u := range utterances(s, &of) {
-		events = append(events, u.event())
-		for _, k := range u.calls {
-			events = append(events, callEvents(k)...)
-		}
-	}
-	slices.SortStableFunc(events, func(a, b ContextEvent) int { return cmp.Compare(a.Offset, b.Offset) })
-	for i := range events {
-		events[i].Sequence = i
+	for _, one := range steps(utterances(s, &of)) {
+		events = append(events, one.ContextEvent)
 	}
 	return events
+}
+
+// A step is a context event with what it is made of.
+type step struct {
+	ContextEvent
+	said *utterance // of a message
+	call *ToolCall  // of a result
+}
+
+// steps returns the context events of utterances, in order.
+func steps(all []*utterance) []step {
+	var list []step
+	for _, u := range all {
+		list = append(list, step{ContextEvent: u.event(), said: u})
+		for _, k := range u.calls {
+			list = append(list, callSteps(k)...)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b step) int { return cmp.Compare(a.Offset, b.Offset) })
+	for i := range list {
+		list[i].Sequence = i
+	}
+	return list
 }
 
 func (u *utterance) event() ContextEvent {
@@ -65,20 +82,20 @@ func (u *utterance) event() ContextEvent {
 			ID: callID(k), Type: "function", Function: ContextFunction{Name: k.Name, Arguments: k.Arguments},
 		})
 	}
-	return ContextEvent{Type: typ, Content: mustEncode(content), Offset: u.offset, CreatedAt: u.at}
+	return ContextEvent{Type: typ, Content: mustEncode(content), Offset: u.offset, EndOffset: u.end, CreatedAt: u.at}
 }
 
-// callEvents returns a call and, if it has been answered, the answer.
-func callEvents(k *ToolCall) []ContextEvent {
+// callSteps returns a call and, if it has been answered, the answer.
+func callSteps(k *ToolCall) []step {
 	id := callID(k)
 	call := struct {
 		ID        string `json:"id"`
 		Name      string `json:"name"`
 		Arguments string `json:"arguments"`
 	}{id, k.Name, k.Arguments}
-	events := []ContextEvent{{Type: CallEvent, Content: mustEncode(call), ToolCallID: id, Offset: k.Offset, CreatedAt: k.StartedAt}}
+	list := []step{{ContextEvent: ContextEvent{Type: CallEvent, Content: mustEncode(call), ToolCallID: id, Offset: k.Offset, CreatedAt: k.StartedAt}}}
 	if k.Result == nil {
-		return events
+		return list
 	}
 	result := struct {
 		ToolCallID string `json:"tool_call_id"`
@@ -88,9 +105,10 @@ func callEvents(k *ToolCall) []ContextEvent {
 	if k.EndedAt != nil {
 		at = *k.EndedAt
 	}
-	return append(events, ContextEvent{
-		Type: ResultEvent, Content: mustEncode(result), ToolCallID: id, Offset: k.Result.Offset, CreatedAt: at,
-	})
+	return append(list, step{call: k, ContextEvent: ContextEvent{
+		Type: ResultEvent, Content: mustEncode(result), ToolCallID: id,
+		Offset: k.Result.Offset, EndOffset: &k.Result.Offset, CreatedAt: at,
+	}})
 }
 
 func mustEncode(v any) json.RawMessage {
@@ -105,7 +123,9 @@ func mustEncode(v any) json.RawMessage {
 // makes.
 type utterance struct {
 	offset     int64
+	end        *int64 // nil while it goes on, and if no message is there
 	at         Time
+	thread     string
 	invocation string
 	turn       int
 	role       string // system, user or assistant
@@ -113,6 +133,7 @@ type utterance struct {
 	calls      []*ToolCall
 	made       string // the id of the message that makes the calls; "" if they name none
 	message    bool   // there is such a message
+	prompt     bool   // it stores the system text of the model; see [tapedeck.NewPrompt]
 }
 
 // utterances returns what an instance was told and said, in the order in which
@@ -120,10 +141,12 @@ type utterance struct {
 func utterances(s Snapshot, of *Instance) []*utterance {
 	var all []*utterance
 	byID := map[[2]string]*utterance{} // by invocation and id, the newest
+	told := contexts(s)
 	m, k := 0, 0
 	for m < len(s.Messages) || k < len(s.Calls) {
 		if k >= len(s.Calls) || m < len(s.Messages) && s.Messages[m].Offset <= s.Calls[k].Offset {
 			if u := utter(&s.Messages[m], of); u != nil {
+				u.tell(told)
 				all = append(all, u)
 				byID[[2]string{u.invocation, u.made}] = u
 			}
@@ -156,6 +179,37 @@ func utterances(s Snapshot, of *Instance) []*utterance {
 	return all
 }
 
+// contexts returns by thread and invocation what an agent was told before its
+// task.
+func contexts(s Snapshot) map[[2]string]string {
+	told := map[[2]string]string{}
+	for i := range s.Runs {
+		if r := &s.Runs[i]; r.Context != "" {
+			told[[2]string{r.Thread, r.Invocation}] = r.Context
+		}
+	}
+	return told
+}
+
+// tell puts what the agent was told before its task in front of the task: the
+// first message of the user in the run.
+func (u *utterance) tell(told map[[2]string]string) {
+	key := [2]string{u.thread, u.invocation}
+	if context, ok := told[key]; ok && u.role == tapedeck.RoleUser {
+		u.text = Told(context, u.text)
+		delete(told, key)
+	}
+}
+
+// Told returns what an agent gets for a task: before the words of the user stands
+// the context, which says how the run before it ended, if there is one.
+func Told(context, task string) string {
+	if context == "" {
+		return task
+	}
+	return context + "\n\n" + task
+}
+
 // utter returns the utterance of a message, nil if it is none of the instance or
 // no model is told of it.
 func utter(m *Message, of *Instance) *utterance {
@@ -171,8 +225,9 @@ func utter(m *Message, of *Instance) *utterance {
 		return nil
 	}
 	return &utterance{
-		offset: m.Offset, at: m.StartedAt, invocation: m.Invocation, turn: m.Turn,
+		offset: m.Offset, end: m.EndOffset, at: m.StartedAt, thread: m.Thread, invocation: m.Invocation, turn: m.Turn,
 		role: role, text: textOf(m.Text, m.Parts), made: m.ID, message: true,
+		prompt: tapedeck.PromptOf(m.Role, m.Metadata) != "",
 	}
 }
 

@@ -25,20 +25,21 @@ func TestContextFixtures(t *testing.T) {
 	testFixtures(t, "context", func(t *testing.T, f viewFixture, events []tapedeck.Event) any {
 		of := view.InThread("")
 		if f.Instance != "" {
-			found, ok := instances(events).Instances().Find(f.Instance)
+			found, ok := instances(events).Instances("ses").Find(f.Instance)
 			if !ok {
 				t.Fatal("there is no such instance")
 			}
 			of = found
 		}
 		s := fold(events).Snapshot()
-		return map[string]any{"messages": view.Context(s, of), "events": view.ContextEvents(s, of)}
+		messages := view.Context(s, of)
+		return map[string]any{"messages": messages, "places": view.Places(messages), "events": view.ContextEvents(s, of)}
 	})
 }
 
 func TestInstanceFixtures(t *testing.T) {
 	testFixtures(t, "instances", func(_ *testing.T, _ viewFixture, events []tapedeck.Event) any {
-		return instances(events).Instances()
+		return instances(events).Instances("ses")
 	})
 }
 
@@ -81,7 +82,7 @@ func TestContextIsAlwaysWellFormed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawRaw(t)
 		s := fold(events).Snapshot()
-		of := append(instances(events).Instances(), view.InThread(""), view.InThread("side"))
+		of := append(instances(events).Instances("ses"), view.InThread(""), view.InThread("side"))
 		for _, i := range of {
 			if why := wellFormed(view.Context(s, i)); why != "" {
 				t.Fatalf("the context of %+v: %s", i, why)
@@ -129,7 +130,7 @@ func TestContextEventsKeepTheirNumbers(t *testing.T) {
 func TestInstancesGoOnFromACheckpoint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawRaw(t)
-		want := mustJSON(t, instances(events).Instances())
+		want := mustJSON(t, instances(events).Instances("ses"))
 		f := new(view.InstanceFold)
 		for i := range events {
 			if rapid.IntRange(0, 9).Draw(t, "cut") == 0 {
@@ -138,7 +139,7 @@ func TestInstancesGoOnFromACheckpoint(t *testing.T) {
 			}
 			f.Apply(&events[i])
 		}
-		if got := mustJSON(t, f.Instances()); got != want {
+		if got := mustJSON(t, f.Instances("ses")); got != want {
 			t.Fatalf("got  %s\nwant %s", got, want)
 		}
 	})
@@ -148,7 +149,7 @@ func TestInstancesGoOnFromACheckpoint(t *testing.T) {
 func TestInstancesShareEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := slices.DeleteFunc(drawRaw(t), func(e tapedeck.Event) bool { return e.Channel == tapedeck.ChannelSession })
-		all := instances(events).Instances()
+		all := instances(events).Instances("ses")
 		seen := map[string]bool{}
 		for _, i := range all {
 			if seen[i.ID] || i.ID == "" {
@@ -172,15 +173,15 @@ func TestInstancesShareEverything(t *testing.T) {
 
 func TestImplicitInstance(t *testing.T) {
 	events := readFixture(t, "testdata/tools.json").events(t)
-	all := instances(events).Instances()
-	id := view.InstanceID("")
+	all := instances(events).Instances("ses")
+	id := view.InstanceID("ses", "")
 	if i, ok := all.Find(id); !ok || i.Thread != tapedeck.MainThread || !i.Implicit || tapedeck.CheckID("it", id) != nil {
 		t.Errorf("got %+v of %+v", i, all)
 	}
 	events = append(events, tapedeck.Event{
 		Offset: int64(len(events)), Type: tapedeck.InstanceStarted, Channel: tapedeck.ChannelAgentState, Data: json.RawMessage(`{"id":"ins_new"}`),
 	})
-	if i, ok := instances(events).Instances().Find(id); !ok || i.ID != "ins_new" || i.Implicit {
+	if i, ok := instances(events).Instances("ses").Find(id); !ok || i.ID != "ins_new" || i.Implicit {
 		t.Errorf("after it got a name, the id finds %+v", i)
 	}
 }

@@ -38,7 +38,7 @@ func docViews(events []tapedeck.Event) map[string]any {
 	}
 	x, s := index(events), fold(inForce).Snapshot()
 	return map[string]any{
-		"summary": summarize(0, events).Summary(), "replay-index": x, "instances": instances(inForce).Instances(), "tasks": view.Tasks(s),
+		"summary": summarize(0, events).Summary(), "replay-index": x, "instances": instances(inForce).Instances("ses"), "tasks": view.Tasks(s),
 		"context": view.Context(s, view.InThread("")), "context-events": view.ContextEvents(s, view.InThread("")),
 		"branches": view.Branches(view.Family{Session: session, At: head, Jumps: events, Index: *x}),
 	}

@@ -18,6 +18,9 @@ type edit struct {
 var editors = map[string]bool{
 	"write": true, "edit": true, "multiedit": true, "notebookedit": true, // Claude Code, opencode
 	"writefile": true, "replace": true, "editfile": true, "createfile": true, // Gemini CLI, Qwen Code and others
+	"update": true, "create": true, "updatefile": true, "savefile": true, "writetofile": true, "overwritefile": true,
+	"searchreplace": true, "searchandreplace": true, "replaceinfile": true, "strreplace": true, "stringreplace": true,
+	"insert": true, "inserttext": true, "insertcontent": true, "applydiff": true, "applyedit": true,
 	"applypatch": true, "patch": true, // Codex, opencode
 	"strreplaceeditor": true, "strreplacebasededittool": true, // editors that models are trained on
 }
@@ -37,11 +40,17 @@ var unpunctuated = strings.NewReplacer("_", "", "-", "", " ", "")
 
 // Names that agents give to the same thing.
 var (
-	pathNames  = []string{"file_path", "filePath", "path", "notebook_path", "absolute_path"}
-	wholeNames = []string{"content", "file_text"}
-	oldNames   = []string{"old_string", "oldString", "oldText", "old_str"}
-	newNames   = []string{"new_string", "newString", "newText", "new_str", "new_source"}
-	patchNames = []string{"input", "patch", "patchText"}
+	pathNames = []string{
+		"file_path", "filePath", "path", "notebook_path", "absolute_path",
+		"file", "filename", "file_name", "fileName", "target_file", "targetFile", "relative_path",
+	}
+	wholeNames = []string{"content", "file_text", "contents", "text"}
+	oldNames   = []string{"old_string", "oldString", "oldText", "old_str", "old", "old_text", "oldStr", "search", "find"}
+	newNames   = []string{
+		"new_string", "newString", "newText", "new_str", "new_source",
+		"new", "new_text", "newStr", "replace", "replacement", "insert_text",
+	}
+	patchNames = []string{"input", "patch", "patchText", "diff"}
 )
 
 // editsOf returns what a tool does to files, as far as its arguments tell.
@@ -58,6 +67,9 @@ func editsOf(editor bool, args []byte) []edit {
 	if !ok || path == "" {
 		patch, _ := m.text(patchNames)
 		return readPatch(patch)
+	}
+	if patch, ok := m.text([]string{"patch", "diff"}); ok {
+		return patchOf(path, patch)
 	}
 	if whole, ok := m.text(wholeNames); ok {
 		return []edit{{Path: path, Added: countLines(whole)}} // nobody tells what was there
@@ -96,13 +108,33 @@ func (m members) text(names []string) (string, bool) {
 	return "", false
 }
 
-// readPatch reads the patches of Codex: sections that begin with the file they
-// are about, in which added and removed lines begin with plus and minus.
+// patchOf reads a patch whose file is named beside it. Some have no headers.
+func patchOf(path, text string) []edit {
+	if out := readPatch(text); len(out) > 0 {
+		return out
+	}
+	return readPatch("+++ " + path + "\n" + text)
+}
+
+// readPatch reads the patches of Codex and unified diffs: sections that begin with
+// the file they are about, in which added and removed lines begin with plus and
+// minus.
 func readPatch(text string) []edit {
 	var out []edit
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
-		switch path, header := patchHeader(line); {
+	var from string // the file of a unified diff, as its first header names it
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		line = strings.TrimRight(line, "\r")
+		if next := ""; strings.HasPrefix(line, "--- ") {
+			if i+1 < len(lines) {
+				next = lines[i+1]
+			}
+			if strings.HasPrefix(next, "+++ ") {
+				from = diffPath(line)
+				continue
+			}
+		}
+		switch path, header := patchHeader(line, from); {
 		case header && len(out) >= maxPatched:
 			return out
 		case header:
@@ -120,7 +152,22 @@ func readPatch(text string) []edit {
 // maxPatched is the most files of one patch that are looked at.
 const maxPatched = 1000
 
-func patchHeader(line string) (path string, ok bool) {
+// diffPath returns the path in a header of a unified diff.
+func diffPath(line string) string {
+	path, _, _ := strings.Cut(line[len("--- "):], "\t")
+	if rest, ok := strings.CutPrefix(path, "a/"); ok {
+		return rest
+	}
+	return strings.TrimPrefix(path, "b/")
+}
+
+func patchHeader(line, from string) (path string, ok bool) {
+	if strings.HasPrefix(line, "+++ ") {
+		if path = diffPath(line); path == "/dev/null" {
+			path = from
+		}
+		return path, true
+	}
 	for _, p := range [...]string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
 		if path, ok = strings.CutPrefix(line, p); ok {
 			return path, true

@@ -1,9 +1,8 @@
 package view
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"slices"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -11,11 +10,15 @@ import (
 // An Instance is an agent that takes part in a session: one that an
 // instance.started has announced, one that events name as theirs, or a subagent.
 // A thread that has none of these in it has one all the same, of an id that
-// follows from the name of the thread; see [InstanceID].
+// follows from the session and the name of the thread; see [InstanceID].
+//
+// A fork and a copy have instances of their own: each has another id there. The
+// events that they share with their parent name the instance by a former id.
 type Instance struct {
 	ID        string          `json:"id"`
-	Name      string          `json:"name,omitempty"`   // of the agent
-	Parent    string          `json:"parent,omitempty"` // the instance that started it
+	FormerIDs []string        `json:"former_ids,omitempty"` // in the sessions that this one was forked or copied from, oldest first
+	Name      string          `json:"name,omitempty"`       // of the agent
+	Parent    string          `json:"parent,omitempty"`     // the instance that started it
 	Thread    string          `json:"thread"`
 	Subagent  string          `json:"subagent,omitempty"` // AG-UI's subagentRunId, of a subagent
 	Implicit  bool            `json:"implicit,omitempty"` // nothing has announced it
@@ -24,6 +27,8 @@ type Instance struct {
 	StartedAt Time            `json:"started_at"`
 	Runs      int64           `json:"runs"`   // how many it had; of a subagent, how often it was started
 	Status    tapedeck.Status `json:"status"` // of the newest of them; idle if it had none
+
+	threadID string // of the main instance of a thread: see [InstanceID]
 }
 
 // InThread returns an instance that stands for whoever speaks in a thread, but
@@ -35,23 +40,13 @@ func InThread(thread string) Instance {
 	return Instance{Thread: thread, Main: true}
 }
 
-// InstanceID returns the id of the instance of a thread in which no event names
-// one. [Instances.Find] knows it also when there is one.
-func InstanceID(thread string) string {
-	if thread == "" {
-		thread = tapedeck.MainThread
-	}
-	sum := sha256.Sum256([]byte("thread " + thread))
-	return "ins_" + hex.EncodeToString(sum[:13])
-}
-
 // Has reports whether a message, a call or a run is of the instance.
 func (i *Instance) Has(item *Item) bool {
 	switch {
 	case item.Subagent != "" || i.Subagent != "":
 		return item.Subagent == i.Subagent && item.Thread == i.Thread
 	case item.Instance != "" && i.ID != "":
-		return item.Instance == i.ID
+		return item.Instance == i.ID || slices.Contains(i.FormerIDs, item.Instance)
 	}
 	return i.Main && item.Thread == i.Thread
 }
@@ -67,7 +62,7 @@ func (l Instances) Find(id string) (Instance, bool) {
 		}
 	}
 	for _, i := range l {
-		if i.Main && InstanceID(i.Thread) == id {
+		if slices.Contains(i.FormerIDs, id) || i.threadID == id {
 			return i, true
 		}
 	}
@@ -104,10 +99,25 @@ func (f *InstanceFold) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &f.s)
 }
 
-// Instances returns those of what was folded. They do not change when the fold
-// goes on.
-func (f *InstanceFold) Instances() Instances {
-	return append(Instances{}, f.s.Instances...)
+// Instances returns those of what was folded of a session. They do not change
+// when the fold goes on.
+func (f *InstanceFold) Instances(session string) Instances {
+	f.prepare()
+	out := append(Instances{}, f.s.Instances...)
+	for n := range out {
+		i := &out[n]
+		i.FormerIDs = slices.Clone(i.FormerIDs)
+		if i.Main {
+			i.threadID = InstanceID(session, i.Thread)
+		}
+		if f.isNameless(n) {
+			i.ID = i.threadID
+		}
+		if p, ok := f.byID[i.Parent]; ok && f.isNameless(p) {
+			i.Parent = InstanceID(session, f.s.Instances[p].Thread)
+		}
+	}
+	return out
 }
 
 func (f *InstanceFold) prepare() {
@@ -125,6 +135,9 @@ func (f *InstanceFold) prepare() {
 func (f *InstanceFold) know(n int) {
 	i := &f.s.Instances[n]
 	f.byID[i.ID] = n
+	for _, id := range i.FormerIDs {
+		f.byID[id] = n
+	}
 	if i.Main {
 		f.main[i.Thread] = n
 	}
@@ -141,7 +154,7 @@ func (f *InstanceFold) Apply(e *tapedeck.Event) {
 	f.s.Next = e.Offset + 1
 	f.prepare()
 	if e.Type == tapedeck.SessionForked {
-		f.forked()
+		f.forked(e)
 	}
 	if e.Channel == tapedeck.ChannelSession {
 		return
@@ -183,7 +196,7 @@ func (f *InstanceFold) of(e *tapedeck.Event) (int, bool) {
 	}
 	i := Instance{ID: e.Instance, Thread: thread, Implicit: true, Main: !ok}
 	if i.ID == "" {
-		i.ID = InstanceID(thread)
+		i.ID = nameless(thread)
 	}
 	return f.add(e, i)
 }
@@ -191,7 +204,7 @@ func (f *InstanceFold) of(e *tapedeck.Event) (int, bool) {
 // isNameless reports whether nothing has named the instance yet.
 func (f *InstanceFold) isNameless(n int) bool {
 	i := &f.s.Instances[n]
-	return i.Implicit && i.ID == InstanceID(i.Thread)
+	return i.Implicit && i.ID == nameless(i.Thread)
 }
 
 func (f *InstanceFold) rename(n int, id string) {
@@ -276,8 +289,10 @@ func (f *InstanceFold) runEnded(e *tapedeck.Event) {
 	delete(f.s.Runs, e.Invocation)
 }
 
-// forked ends what the parent had open: it is nobody's here.
-func (f *InstanceFold) forked() {
+// forked gives the instances of the parent the ids that they have in the fork, and
+// ends what the parent had open: it is nobody's here.
+func (f *InstanceFold) forked(e *tapedeck.Event) {
+	f.copied(e)
 	for n := range f.s.Instances {
 		if i := &f.s.Instances[n]; i.Status == tapedeck.StatusRunning {
 			i.Status = tapedeck.StatusInterrupted
@@ -305,7 +320,7 @@ func (f *InstanceFold) subagentStarted(e *tapedeck.Event, parent int) {
 	if !ok {
 		i := Instance{ID: d.ID, Thread: thread, Subagent: d.ID, Parent: f.s.Instances[parent].ID}
 		if _, taken := f.byID[i.ID]; taken {
-			i.ID = InstanceID(thread + "/" + d.ID)
+			i.ID = idOf("subagent " + thread + "/" + d.ID + " under " + i.Parent)
 		}
 		if n, ok = f.add(e, i); !ok {
 			return

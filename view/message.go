@@ -94,16 +94,39 @@ func (c *Conversation) textContent(l *lane, e *tapedeck.Event) bool {
 
 func (c *Conversation) textEnd(l *lane, e *tapedeck.Event) bool {
 	var d struct {
-		MessageID string `json:"messageId"`
+		MessageID string          `json:"messageId"`
+		Metadata  json.RawMessage `json:"metadata"`
 	}
 	if !decode(e, &d) {
 		return false
 	}
 	if m, ok := l.message[d.MessageID]; ok {
-		m.end(e, tapedeck.StatusComplete)
+		m.end(e, closedStatus(d.Metadata))
 		l.settle(m.Invocation, m, nil)
 	}
 	return true
+}
+
+// closedStatus returns the status of a message that an event with this metadata
+// ends. When the engine ends a run in the middle of a message, it ends the
+// message, too, and notes the status of the run in the mark "closed". A failed
+// run interrupts its message. Without a readable mark the message is complete.
+func closedStatus(metadata json.RawMessage) tapedeck.Status {
+	var d struct {
+		Tapedeck struct {
+			Closed tapedeck.Status `json:"closed"`
+		} `json:"tapedeck"`
+	}
+	if len(metadata) == 0 || json.Unmarshal(metadata, &d) != nil {
+		return tapedeck.StatusComplete
+	}
+	switch d.Tapedeck.Closed {
+	case tapedeck.StatusCancelled:
+		return tapedeck.StatusCancelled
+	case tapedeck.StatusInterrupted, tapedeck.StatusFailed:
+		return tapedeck.StatusInterrupted
+	}
+	return tapedeck.StatusComplete
 }
 
 // add adds m to the conversation, in the role.

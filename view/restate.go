@@ -36,7 +36,10 @@ func (c *Conversation) messageAdded(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) {
 		return false
 	}
-	c.put(l, e, &d.Message)
+	m := c.put(l, e, &d.Message)
+	if digest := tapedeck.PromptOf(m.Role, m.Metadata); digest != "" {
+		l.Prompt = &Prompt{Digest: digest, Offset: m.Offset}
+	}
 	for _, t := range d.Message.ToolCalls {
 		if k, ok := l.call[t.ID]; ok {
 			l.planByTool(k, e)
@@ -78,10 +81,25 @@ func (c *Conversation) messagesSnapshot(l *lane, e *tapedeck.Event) bool {
 			l.restate(g, restated, pastGroup{Floor: e.Offset, Least: least})
 		}
 	}
+	l.keepPrompt(restated)
 	l.restating = false
 	c.settleMessages(l, e.Offset)
 	c.settleCalls(l, e.Offset)
 	return true
+}
+
+// keepPrompt forgets the system text of the model if the messages that are
+// restated do not have it.
+func (l *lane) keepPrompt(restated map[*message]bool) {
+	if l.Prompt == nil {
+		return
+	}
+	for m := range restated {
+		if m.Offset == l.Prompt.Offset && tapedeck.PromptOf(m.Role, m.Metadata) == l.Prompt.Digest {
+			return
+		}
+	}
+	l.Prompt = nil
 }
 
 // reorder gives places to messages that a MESSAGES_SNAPSHOT says anew, because

@@ -13,6 +13,7 @@ type Run struct {
 	Item
 	Agent      string          `json:"agent,omitempty"`
 	Parent     string          `json:"parent,omitempty"`    // the invocation that started it, of a sub-agent with a run of its own
+	Context    string          `json:"context,omitempty"`   // what the agent was told before its task: how the run before it ended
 	Resumable  *bool           `json:"resumable,omitempty"` // of a cancelled one: whether the agent had begun; absent if not known
 	Error      *RunError       `json:"error,omitempty"`
 	Result     json.RawMessage `json:"result,omitempty"`
@@ -30,6 +31,7 @@ type RunError struct {
 type runMetadata struct {
 	Tapedeck struct {
 		Agent     string `json:"agent"`
+		Context   string `json:"context"`
 		Resumable *bool  `json:"resumable"`
 		Thread    string `json:"thread"` // of the sub-agent that is started
 	} `json:"tapedeck"`
@@ -46,7 +48,7 @@ func (c *Conversation) runStarted(l *lane, e *tapedeck.Event) bool {
 		Metadata runMetadata `json:"metadata"`
 	}
 	wellFormed := decode(e, &d) // if not, the run has begun all the same
-	w.run.Agent, w.run.Parent = d.Metadata.Tapedeck.Agent, d.Parent
+	w.run.Agent, w.run.Parent, w.run.Context = d.Metadata.Tapedeck.Agent, d.Parent, d.Metadata.Tapedeck.Context
 	c.addParent(l, d.Parent)
 	l.Status = tapedeck.StatusRunning
 	return wellFormed

@@ -50,6 +50,14 @@ type Thread struct {
 	Messages int             `json:"messages"`         // how many
 	Status   tapedeck.Status `json:"status"`           // of its newest run; if it had none, idle, or pending once one is asked for
 	Link     *Link           `json:"link,omitempty"`   // the agent's own conversation, if it has told one
+	Prompt   *Prompt         `json:"prompt,omitempty"` // the system text of its model, if one is stored
+}
+
+// A Prompt says which system text the model of a thread gets; see
+// [tapedeck.NewPrompt].
+type Prompt struct {
+	Digest string `json:"digest"`
+	Offset int64  `json:"offset"` // of the message that has the text
 }
 
 // A Link names the conversation of an agent in its own words; see

@@ -254,7 +254,7 @@ func FuzzViews(f *testing.F) {
 				})
 			}
 		}
-		s, all := fold(events).Snapshot(), instances(events).Instances()
+		s, all := fold(events).Snapshot(), instances(events).Instances("ses")
 		views := []any{
 			summarize(0, events), summarize(0, events).Summary(), index(events), instances(events), view.Tasks(s),
 			view.Branches(view.Family{At: int64(len(events)), Jumps: events, Index: *index(events)}),

@@ -161,8 +161,15 @@ type answer struct {
 
 type toolMetadata struct {
 	Tapedeck struct {
-		Error bool `json:"error"` // it failed; the content says why
+		Error      bool            `json:"error"` // it failed; the content says why
+		DurationMS json.RawMessage `json:"durationMs"`
 	} `json:"tapedeck"`
+}
+
+// took returns how long the runner says that the tool took.
+func (m *toolMetadata) took() (ms int64, ok bool) {
+	ok = json.Unmarshal(m.Tapedeck.DurationMS, &ms) == nil && len(m.Tapedeck.DurationMS) > 0 && ms >= 0 && ms < 1<<53
+	return ms, ok && string(m.Tapedeck.DurationMS) != "null"
 }
 
 // failure returns why a tool failed, if it did.
@@ -199,6 +206,9 @@ func (c *Conversation) answer(l *lane, e *tapedeck.Event, a answer) {
 		r.Offset, k.Status = k.Result.Offset, status
 	} else {
 		k.end(e, status)
+		if ms, ok := a.Metadata.took(); ok {
+			k.DurationMS = &ms
+		}
 	}
 	k.Result = r
 	l.settle(k.Invocation, nil, k)

@@ -17,10 +17,11 @@ type runFlags struct {
 	resume    string
 	copy      string
 	overwrite string
-	toPoint   int64
-	fromPoint int64
+	toPoint   string
+	fromPoint string
+	instance  string // whose context the points count
 
-	to, from *int64 // the offsets after the points, nil if none was given
+	to, from point
 }
 
 func (f *runFlags) add(c *cobra.Command) {
@@ -29,9 +30,10 @@ func (f *runFlags) add(c *cobra.Command) {
 	fl.StringVar(&f.task.Session, "session", "", "in this session")
 	fl.StringVar(&f.resume, "resume", "", "go on with this session; without a task, where its last run stopped")
 	fl.StringVar(&f.copy, "copy", "", "in a copy of this session")
-	fl.Int64Var(&f.toPoint, "to-point", 0, "with --copy: the offset of the last event to copy (default: all)")
+	fl.StringVar(&f.toPoint, "to-point", "", pointUsage("with --copy, the last event to copy"))
 	fl.StringVar(&f.overwrite, "overwrite", "", "in this session, in the place of what comes after --from-point")
-	fl.Int64Var(&f.fromPoint, "from-point", 0, "with --overwrite: the offset of the last event to keep (default: all)")
+	fl.StringVar(&f.fromPoint, "from-point", "", pointUsage("with --overwrite, the last event to keep"))
+	fl.StringVar(&f.instance, "instance", "", instanceUsage)
 	fl.StringVar(&f.task.Thread, "thread", "", "in this thread of it (default main)")
 	fl.StringVar(&f.task.Title, "title", "", "title of a new session (default: from the task)")
 }
@@ -47,6 +49,7 @@ func (f *runFlags) check(c *cobra.Command, args []string) (err error) {
 	for flag, bad := range map[string]bool{
 		"--to-point needs --copy SESSION":                                                  c.Flags().Changed("to-point") && f.copy == "",
 		"--from-point needs --overwrite SESSION":                                           c.Flags().Changed("from-point") && f.overwrite == "",
+		"--instance needs --to-point or --from-point":                                      f.instance != "" && f.toPoint == "" && f.fromPoint == "",
 		"--resume without a task goes on with the agent it had, so --agent cannot be used": len(args) == 0 && f.task.Agent != "",
 	} {
 		if bad {
@@ -56,10 +59,11 @@ func (f *runFlags) check(c *cobra.Command, args []string) (err error) {
 	if err := f.checkSessions(); err != nil {
 		return err
 	}
-	if f.to, err = pointOf(c, "to-point", f.toPoint); err != nil {
+	if f.to, err = readPoint(c, "to-point", f.toPoint, f.instance); err != nil {
 		return err
 	}
-	f.from, err = pointOf(c, "from-point", f.fromPoint)
+	f.from, err = readPoint(c, "from-point", f.fromPoint, f.instance)
+	f.to.thread, f.from.thread, f.from.within = f.task.Thread, f.task.Thread, f.task.Thread
 	return err
 }
 
@@ -91,27 +95,39 @@ func (e *env) begin(ctx context.Context, c *connection, f *runFlags) (tapedeck.S
 		return e.beginCopy(ctx, c, f)
 	case f.overwrite != "":
 		t.Session = f.overwrite
-		if f.from == nil {
-			break // nothing to take back: it goes on
-		}
-		done, err := c.Overwrite(ctx, tapedeck.Overwrite{Session: t.Session, FromOffset: *f.from, Thread: t.Thread})
-		if err != nil {
+		if err := e.makeRoom(ctx, c, f); err != nil {
 			return tapedeck.Started{}, err
 		}
-		if done.Marker == "" {
-			break // what is in force ends there
-		}
-		fmt.Fprintf(e.stderr, "overwriting from offset %d; take it back with: tapedeck undo %s %s\n", *f.from, t.Session, done.Marker)
 	}
 	return c.Run(ctx, t)
 }
 
+// makeRoom reverts what comes after --from-point.
+func (e *env) makeRoom(ctx context.Context, c *connection, f *runFlags) error {
+	at, err := f.from.place(ctx, c, f.overwrite)
+	if err != nil || at == nil {
+		return err
+	}
+	done, err := c.Overwrite(ctx, tapedeck.Overwrite{Session: f.overwrite, FromOffset: at.First, Thread: f.task.Thread})
+	if err != nil || done.Marker == "" { // nothing comes after the point
+		return err
+	}
+	e.report(at)
+	fmt.Fprintf(e.stderr, "overwriting from offset %d; take it back with: tapedeck undo %s %s\n", at.First, f.overwrite, done.Marker)
+	return nil
+}
+
 // beginCopy starts the task in a copy, which goes again if that is not possible.
 func (e *env) beginCopy(ctx context.Context, c *connection, f *runFlags) (tapedeck.Started, error) {
-	s, err := c.Fork(ctx, f.copyOf())
+	at, err := f.to.place(ctx, c, f.copy)
 	if err != nil {
 		return tapedeck.Started{}, err
 	}
+	s, err := c.Fork(ctx, f.copyOf(at))
+	if err != nil {
+		return tapedeck.Started{}, err
+	}
+	e.report(at)
 	t := f.task
 	t.Session = s.ID
 	started, err := c.Run(ctx, t)
@@ -121,8 +137,11 @@ func (e *env) beginCopy(ctx context.Context, c *connection, f *runFlags) (tapede
 	return started, err
 }
 
-func (f *runFlags) copyOf() tapedeck.Fork {
-	fork := tapedeck.Fork{Parent: f.copy, At: f.to, Copy: true}
+func (f *runFlags) copyOf(at *cut) tapedeck.Fork {
+	fork := tapedeck.Fork{Parent: f.copy, Copy: true}
+	if at != nil {
+		fork.At = &at.First
+	}
 	if f.task.Title != "" {
 		fork.Title = &f.task.Title
 	}

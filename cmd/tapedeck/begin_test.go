@@ -36,7 +36,10 @@ func TestRunFlags(t *testing.T) {
 		{"--overwrite s --to-point 3 do", "--to-point needs --copy"},
 		{"--copy s --from-point 3 do", "--from-point needs --overwrite"},
 		{"--copy s --to-point -1 do", "the last event to keep, from 0"},
-		{"--copy s --to-point x do", "invalid argument"},
+		{"--copy s --to-point x do", "its offset N, or seq:N"},
+		{"--copy s --to-point seq:-1 do", "its offset N, or seq:N"},
+		{"--copy s --instance ins_1 do", "--instance needs --to-point"},
+		{"--overwrite s --from-point 1 --instance ../x do", "must begin with a letter"},
 		{"--resume ../s", "must begin with a letter"},
 		{"--resume s --agent coder", "--agent cannot be used"},
 	} {
@@ -108,16 +111,26 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A point is the last event that is kept, so what is kept ends after it.
+// A point is an offset, or a sequence number in a context.
 func TestPoints(t *testing.T) {
-	e := &env{}
-	c := newRun(e)
-	var f runFlags
-	if err := c.ParseFlags([]string{"--copy", "s", "--to-point", "41"}); err != nil {
-		t.Fatal(err)
-	}
-	f.copy, f.toPoint = "s", 41
-	if err := f.check(c, []string{"do"}); err != nil || *f.copyOf().At != 42 || !f.copyOf().Copy {
-		t.Errorf("%+v, %v", f.copyOf(), err)
+	for _, tt := range []struct {
+		args     string
+		number   int64
+		sequence bool
+	}{
+		{"--copy s --to-point 41", 41, false},
+		{"--copy s --to-point seq:4", 4, true},
+		{"--copy s --to-point 4 --instance ins_1", 4, true},
+		{"--copy s --to-point seq:4 --instance ins_1", 4, true},
+	} {
+		var f runFlags
+		c := &cobra.Command{Use: "run"}
+		f.add(c)
+		if err := c.ParseFlags(strings.Fields(tt.args)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.check(c, []string{"do"}); err != nil || f.to.number != tt.number || f.to.sequence != tt.sequence {
+			t.Errorf("%s: %+v, %v", tt.args, f.to, err)
+		}
 	}
 }

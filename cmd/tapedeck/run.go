@@ -122,6 +122,7 @@ func (r *running) print(ctx context.Context, rec tapedeck.Record) (bool, error) 
 	case err != nil:
 		return true, err
 	case ev.Type == "RUN_ERROR":
+		r.hint(&ev)
 		return true, &exitError{code: exitFailed}
 	case ev.Type == "RUN_FINISHED" && strings.Contains(string(ev.Data), `"cancelled"`) && cancelled(&ev):
 		return true, &exitError{code: exitCancelled}
@@ -129,10 +130,25 @@ func (r *running) print(ctx context.Context, rec tapedeck.Record) (bool, error) 
 	return ev.Type == "RUN_FINISHED", nil
 }
 
-func cancelled(e *tapedeck.Event) bool {
+// hint says how to resume a run that a crash has ended.
+func (r *running) hint(e *tapedeck.Event) {
+	if endStatus(e) != tapedeck.StatusInterrupted || r.json {
+		return
+	}
+	thread := ""
+	if e.ThreadName() != tapedeck.MainThread {
+		thread = " --thread " + e.ThreadName()
+	}
+	fmt.Fprintf(r.stderr, "resume it with: tapedeck resume %s%s\n", r.started.Session, thread)
+}
+
+func cancelled(e *tapedeck.Event) bool { return endStatus(e) == tapedeck.StatusCancelled }
+
+// endStatus returns the status that a terminal event leaves.
+func endStatus(e *tapedeck.Event) tapedeck.Status {
 	var s tapedeck.Session
 	s.Apply(e)
-	return s.Status == tapedeck.StatusCancelled
+	return s.Status
 }
 
 // cancel cancels the run; a second interrupt ends the program.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -71,8 +72,12 @@ func (e *env) showTranscript(ctx context.Context, c *connection, w *showing) err
 	case w.at < 0 || w.at > s.Head:
 		return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for %d", s.ID, s.Head, w.at)
 	}
+	facts, err := c.facts(ctx, &s, w)
+	if err != nil {
+		return err
+	}
 	t := newTranscript(e.pen())
-	if err := t.line("%s  %s", t.paint(bold, clean(titleOf(s))), t.paint(dim, s.ID+" · "+string(s.Status))); err != nil {
+	if err := t.line("%s  %s", t.paint(bold, clean(titleOf(s))), t.paint(dim, facts)); err != nil {
 		return err
 	}
 	var timeline *view.Timeline
@@ -97,6 +102,20 @@ func (e *env) showTranscript(ctx context.Context, c *connection, w *showing) err
 		return t.line("%s", t.paint(dim, "…"))
 	}
 	return nil
+}
+
+// facts returns what stands beside the title: the id of the session and its
+// status, which is that of the offset that is shown.
+func (c *connection) facts(ctx context.Context, s *tapedeck.Session, w *showing) (string, error) {
+	if w.at == s.Head {
+		return s.ID + " · " + string(s.Status), nil
+	}
+	raw, err := c.Snapshot(ctx, s.ID, w.at, "")
+	if err != nil {
+		return "", err
+	}
+	then, err := decodeView[struct{ Session view.SessionInfo }](raw)
+	return fmt.Sprintf("%s · %s · before offset %d", s.ID, then.Session.Status, w.at), err
 }
 
 // timeline returns what is in force in a session as of an offset.

@@ -22,12 +22,13 @@ type transcript struct {
 	thread  string                    // of what was printed last, "" at the beginning
 	of      string                    // the thread of the event at hand
 	gone    string                    // the message or tool call of which it was said last that it was erased
+	plans   map[string]string         // by thread, the plan that was printed last
 }
 
 func newTranscript(p pen) *transcript {
 	return &transcript{
 		pen: p, started: map[string]time.Time{}, names: map[string]string{},
-		args: map[string]string{}, open: map[string]tapedeck.Event{},
+		args: map[string]string{}, open: map[string]tapedeck.Event{}, plans: map[string]string{},
 	}
 }
 
@@ -159,6 +160,9 @@ func (t *transcript) message(e *tapedeck.Event, raw json.RawMessage) error {
 	if json.Unmarshal(raw, &m) != nil {
 		return nil //nolint:nilerr // as above
 	}
+	if metadata, _ := json.Marshal(m.Metadata); tapedeck.PromptOf(m.Role, metadata) != "" { // it is not said to people
+		return t.line("%s", t.paint(dim, "system: "+brief(text(m.Content), t.rest("system"))))
+	}
 	said := clean(text(m.Content))
 	switch {
 	case m.Role == tapedeck.RoleUser:
@@ -273,6 +277,10 @@ func (t *transcript) plan(entries []planEntry) error {
 		}
 		fmt.Fprintf(&b, "\n    %s %s", mark, brief(x.Content, t.rest("")))
 	}
+	if t.plans[t.of] == b.String() { // some agents call TodoWrite and tell the plan, too
+		return nil
+	}
+	t.plans[t.of] = b.String()
 	return t.line("  %s%s", t.paint(blue, "plan"), b.String())
 }
 

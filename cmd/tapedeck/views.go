@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -45,7 +46,7 @@ func viewCommand(e *env, use, short, long string, fetch func(ctx context.Context
 
 // atFlag adds the flag that says as of when a view is; without it, at is -1.
 func atFlag(c *cobra.Command, at *int64) {
-	c.Flags().Int64Var(at, "at", -1, "as it was before the event at this offset (default: as it is)")
+	c.Flags().Int64Var(at, "at", -1, "as it was before the event at this offset, the first one left out (default: as it is)")
 	c.Flags().Lookup("at").DefValue = "0" // what pflag would print is not what it means
 }
 
@@ -217,33 +218,59 @@ func (p pen) branchLine(b *view.Branch) string {
 }
 
 func newContext(e *env) *cobra.Command {
-	var instance string
+	var o client.ContextOptions
 	c := viewCommand(e, "context", "Print the messages that a model would be given",
 		`Context prints the conversation as a model is given it to go on: system, user,
 assistant and tool messages in the form of chat completions. It is always
-well-formed: a tool call that was never answered is answered here.`,
+well-formed: a tool call that was never answered is answered here.
+
+Before each message stands its sequence number and the offsets of its first and
+last event. --to-point and --from-point of other commands take the number as
+seq:N, or the last offset.`,
 		func(ctx context.Context, c *connection, session string, at int64) (json.RawMessage, error) {
-			return c.Context(ctx, session, at, instance)
+			o.At = at
+			return c.Context(ctx, session, o)
 		}, printContext)
-	c.Flags().StringVar(&instance, "instance", "", "of this agent instance (default: the first)")
+	c.Flags().StringVar(&o.Instance, "instance", "", "of this agent instance (default: the main thread)")
+	c.Flags().StringVar(&o.Thread, "thread", "", "of this thread (default main)")
 	return c
+}
+
+// placeOf returns sequence number and offsets of a message, such as "seq:3 12-17".
+func placeOf(p view.ContextPlace) string {
+	if p.Sequence == nil || p.Offset == nil {
+		return "-" // an answer that no tool gave
+	}
+	place := fmt.Sprintf("seq:%d %d", *p.Sequence, *p.Offset)
+	switch {
+	case p.EndOffset == nil:
+		return place + "-…"
+	case *p.EndOffset != *p.Offset:
+		return fmt.Sprintf("%s-%d", place, *p.EndOffset)
+	}
+	return place
 }
 
 func printContext(p pen, raw json.RawMessage) error {
 	v, err := decodeView[struct {
 		Messages []view.ContextMessage
+		Places   []view.ContextPlace
 		Earlier  int
 	}](raw)
 	if v.Earlier > 0 && err == nil {
 		err = p.printf("%s\n", p.paint(dim, fmt.Sprintf("… %d messages before these are left out", v.Earlier)))
 	}
-	for _, m := range v.Messages {
+	for i, m := range v.Messages {
 		if err == nil {
-			err = p.printf("%s %s\n", p.paint(dim, fmt.Sprintf("%-9s", m.Role)), strings.ReplaceAll(clean(m.Content), "\n", "\n          "))
+			place := ""
+			if i < len(v.Places) {
+				place = placeOf(v.Places[i])
+			}
+			err = p.printf("%s %s\n", p.paint(dim, fmt.Sprintf("%-18s %-9s", place, m.Role)), strings.ReplaceAll(clean(m.Content), "\n", "\n"+strings.Repeat(" ", 29)))
 		}
 		for _, k := range m.ToolCalls {
 			if err == nil {
-				err = p.printf("%10s%s %s\n", "", p.paint(yellow, brief(k.Function.Name, 64)), p.paint(dim, brief(k.Function.Arguments, max(20, p.width-76))))
+				err = p.printf("%29s%s %s\n", "", p.paint(yellow, brief(k.Function.Name, 64)), p.paint(dim, brief(k.Function.Arguments, max(20, p.width-76))))
 			}
 		}
 	}

@@ -135,7 +135,7 @@ func TestContextOfARun(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	id := "ses/" + view.InstanceID("main")
+	id := "ses/" + view.InstanceID("ses", "main")
 	w.add(id, user)
 	w.shows(id, `assistant_message {"role":"assistant","content":"Hello"}`, user)
 }

@@ -36,7 +36,7 @@ type chronicle interface {
 
 // viewForm changes with the form of views, so that no cache keeps one of an older
 // form.
-const viewForm = 5
+const viewForm = 6
 
 // A viewing is a request for a view.
 type viewing struct {
@@ -240,13 +240,34 @@ func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
 				WithHint("GET /sessions/%s/instances lists them", v.session.ID)
 		}
 	}
-	s, err := h.Views.Snapshot(ctx, v.session.ID, view.Query{At: v.at, Thread: of.Thread, Limit: maxItems})
+	s, err := h.withPrompt(ctx, v, of.Thread)
+	messages := view.Context(s, of)
 	return struct {
 		At       int64                 `json:"at"`
 		Instance string                `json:"instance,omitempty"`
 		Thread   string                `json:"thread"`
 		Messages []view.ContextMessage `json:"messages"`
+		Places   []view.ContextPlace   `json:"places"` // of the messages, one for each
 		Events   []view.ContextEvent   `json:"events"`
 		Earlier  int                   `json:"earlier,omitempty"`
-	}{v.at, of.ID, of.Thread, view.Context(s, of), view.ContextEvents(s, of), s.Earlier}, err
+	}{v.at, of.ID, of.Thread, messages, view.Places(messages), view.ContextEvents(s, of), s.Earlier}, err
+}
+
+// withPrompt returns the conversation of a thread, with the system text of its
+// model also if that is older than the messages that fit into an answer.
+func (h *handler) withPrompt(ctx context.Context, v *viewing, thread string) (view.Snapshot, error) {
+	s, err := h.Views.Snapshot(ctx, v.session.ID, view.Query{At: v.at, Thread: thread, Limit: maxItems})
+	if err != nil || s.Earlier == 0 || len(s.Threads) == 0 || s.Threads[0].Prompt == nil {
+		return s, err
+	}
+	at := s.Threads[0].Prompt.Offset
+	if len(s.Messages) > 0 && s.Messages[0].Offset <= at {
+		return s, nil
+	}
+	before, err := h.Views.Snapshot(ctx, v.session.ID, view.Query{At: v.at, Thread: thread, Limit: 1, Before: at + 1})
+	if err == nil && len(before.Messages) > 0 && before.Messages[0].Offset == at {
+		s.Messages = append(before.Messages, s.Messages...)
+		s.Earlier--
+	}
+	return s, err
 }

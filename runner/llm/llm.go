@@ -62,7 +62,10 @@ type Runner struct {
 	client  chat.Client
 }
 
-var _ tapedeck.Capable = (*Runner)(nil)
+var (
+	_ tapedeck.Capable    = (*Runner)(nil)
+	_ tapedeck.Instructed = (*Runner)(nil)
+)
 
 // New returns a runner. What is wrong with o is told by [Runner.Available], and
 // by the run that would use it.
@@ -132,6 +135,12 @@ func (r *Runner) config(raw json.RawMessage) (Config, error) {
 	return c, nil
 }
 
+// Instructions implements [tapedeck.Instructed].
+func (r *Runner) Instructions(raw json.RawMessage) (string, error) {
+	c, err := r.config(raw)
+	return c.System, err
+}
+
 // errLeft says that nobody listens to the run any more.
 var errLeft = errors.New("nobody listens any more")
 
@@ -168,7 +177,7 @@ func (r *Runner) run(ctx context.Context, in *tapedeck.Invocation, yield func(ta
 		return err
 	}
 	s := &run{runner: r, config: config, ctx: ctx, in: in, yield: yield, memory: newMemory(in)}
-	if err := s.memory.recall(ctx); err != nil {
+	if err := s.memory.recall(ctx, config.System); err != nil {
 		return err
 	}
 	defer s.toolbox.close()

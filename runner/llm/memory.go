@@ -9,8 +9,7 @@ import (
 
 // A memory is the conversation of one thread. It is the fold that a later run
 // will make of the log, so that what a model is told in the middle of a run is
-// exactly what it is told after a restart. Only the task of this run may have
-// more: what the engine tells once of the run before it.
+// exactly what it is told after a restart.
 type memory struct {
 	in   *tapedeck.Invocation
 	fold view.Conversation
@@ -24,8 +23,8 @@ func newMemory(in *tapedeck.Invocation) *memory {
 	return m
 }
 
-// recall folds what was before, and the task.
-func (m *memory) recall(ctx context.Context) error {
+// recall folds the history, the system text and the task.
+func (m *memory) recall(ctx context.Context, system string) error {
 	thread := threadOf(m.in)
 	if m.in.History != nil {
 		for e, err := range m.in.History(ctx) {
@@ -40,6 +39,9 @@ func (m *memory) recall(ctx context.Context) error {
 	}
 	for _, k := range m.fold.Thread(thread).Calls {
 		m.ids[k.ID] = struct{}{}
+	}
+	if now := m.fold.Thread(thread).Threads; system != "" || len(now) > 0 && now[0].Prompt != nil {
+		m.add(tapedeck.NewEvent(tapedeck.NewPrompt(system)))
 	}
 	// Under an id that nothing else has: it is not in the log in this form.
 	m.add(tapedeck.NewEvent(tapedeck.MessageAddedData{Message: tapedeck.NewMessage(m.in.ID+".task", tapedeck.RoleUser, m.in.Task)}))
@@ -60,12 +62,8 @@ func (m *memory) add(e tapedeck.Event) {
 }
 
 // messages returns what the model is to be told.
-func (m *memory) messages(system string) []view.ContextMessage {
-	told := view.Context(m.fold.Thread(threadOf(m.in)), view.InThread(m.in.Thread))
-	if system == "" {
-		return told
-	}
-	return append([]view.ContextMessage{{Role: tapedeck.RoleSystem, Content: system}}, told...)
+func (m *memory) messages() []view.ContextMessage {
+	return view.Context(m.fold.Thread(threadOf(m.in)), view.InThread(m.in.Thread))
 }
 
 // maxCallID is the longest id of a call that providers take.

@@ -55,7 +55,7 @@ func (s *run) loop() error {
 // calls that are to be carried out.
 func (s *run) ask() ([]*call, error) {
 	r := chat.Request{
-		Model: s.config.Model, Messages: s.memory.messages(s.config.System),
+		Model: s.config.Model, Messages: s.memory.messages(),
 		Functions: s.toolbox.functions(), Parameters: s.runner.options.Parameters,
 	}
 	a := &answer{run: s, byIndex: map[int]*call{}}

@@ -119,7 +119,7 @@ func TestGoingOn(t *testing.T) {
 			"assistant: Now I call echo. [echo {}] [wait {}]",
 			"tool: The call was cancelled before the tool answered. It may have taken effect.",
 			"tool: The call was cancelled before the tool answered. It may have taken effect.",
-			"user: [tool wait {}]",
+			"user: "+context+"[tool wait {}]",
 			"assistant: Now I call wait. [wait {}]",
 			"tool: Error: half of it",
 			"user: "+context+"go on",

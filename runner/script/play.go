@@ -167,11 +167,19 @@ func (p *player) tool(s *step) bool {
 	}
 	content := text(s.Result)
 	m := members{ToolCallID: id.ToolCallID, MessageID: p.newID("t"), Role: "tool", Content: &content}
-	if s.Failed || s.MS > 0 {
+	if took := p.takes(s); s.Failed || took > 0 {
 		m.Metadata = &metadata{}
-		m.Metadata.Tapedeck.Error, m.Metadata.Tapedeck.Duration = s.Failed, s.MS
+		m.Metadata.Tapedeck.Error, m.Metadata.Tapedeck.Duration = s.Failed, took
 	}
 	return p.emit("TOOL_CALL_RESULT", m)
+}
+
+// takes returns how many milliseconds a tool takes at the player's speed.
+func (p *player) takes(s *step) int {
+	if p.instant {
+		return 0
+	}
+	return int(float64(s.MS) / p.speed)
 }
 
 // delegate plays the steps of the sub-agent that a tool starts, if it does.

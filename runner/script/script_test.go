@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/runner/runnertest"
 	"github.com/tapedeck/tapedeck/runner/script"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 func TestRunner(t *testing.T) {
@@ -184,6 +185,40 @@ func TestBuiltin(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What the demo's coder edits is in the summary of its session, and a tool takes
+// the same time in every view, also if the script is played faster.
+func TestCoderIsSummarised(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sum view.SummaryFold
+		var talk view.Conversation
+		n, runner := int64(0), script.New(script.Options{Script: "coder", Speed: 6})
+		for e, err := range runner.Run(t.Context(), tapedeck.Invocation{ID: "inv_1"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Offset, e.Channel, e.Invocation, e.Time = n, tapedeck.ChannelOf(e.Type), "inv_1", time.Now()
+			n++
+			sum.Apply(&e)
+			talk.Apply(&e)
+		}
+		s := sum.Summary()
+		if len(s.FilesModified) == 0 || s.LinesAdded == 0 || s.LinesRemoved == 0 {
+			t.Errorf("files %q, +%d -%d", s.FilesModified, s.LinesAdded, s.LinesRemoved)
+		}
+		took := map[string]int64{}
+		for _, k := range talk.Snapshot().Calls {
+			if k.DurationMS != nil {
+				took[k.Name] += *k.DurationMS
+			}
+		}
+		for _, u := range s.Tools {
+			if u.DurationMS != took[u.Name] {
+				t.Errorf("%s took %d ms in the summary, %d in the snapshot", u.Name, u.DurationMS, took[u.Name])
+			}
+		}
+	})
 }
 
 func TestScripts(t *testing.T) {

@@ -1,8 +1,8 @@
 import type { Conversation } from "./conversation";
 import type { Lane } from "./lane";
-import { delta, read } from "./read";
+import { delta, Reader, read } from "./read";
 import { begun, MessageRec } from "./record";
-import type { Event } from "./types";
+import type { Event, Json, Status } from "./types";
 
 export function textStart(_: Conversation, l: Lane, e: Event): boolean {
   const r = read(e);
@@ -49,8 +49,20 @@ export function textEnd(_: Conversation, l: Lane, e: Event): boolean {
   const m = l.message.get(r.str("messageId"));
   if (!r.ok) return false;
   if (m) {
-    m.end(e, "complete");
+    m.end(e, closedStatus(r.raw("metadata")));
     l.open.get(m.invocation)?.messages.delete(m);
   }
   return true;
+}
+
+/**
+ * The status of a message that an event with this metadata ends. When the server
+ * ends a run in the middle of a message, it ends the message, too, and notes the
+ * status of the run in the mark "closed". A failed run interrupts its message.
+ * Without a readable mark the message is complete.
+ */
+function closedStatus(metadata: Json | undefined): Status {
+  const closed = new Reader(metadata).sub("tapedeck").str("closed");
+  if (closed === "cancelled") return "cancelled";
+  return closed === "interrupted" || closed === "failed" ? "interrupted" : "complete";
 }

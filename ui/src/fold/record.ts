@@ -52,6 +52,11 @@ abstract class Rec<T extends Item> {
     this.touch();
   }
 
+  took(ms: number): void {
+    this.item = { ...this.item, duration_ms: ms };
+    this.touch();
+  }
+
   status(status: Status): void {
     this.item = { ...this.item, status };
     this.touch();
@@ -155,6 +160,7 @@ export class CallRec extends Rec<ToolCall> {
 export class RunRec extends Rec<Run> {
   agent = "";
   parent = "";
+  context = "";
   resumable: boolean | undefined;
   error: { message: string; code?: string } | undefined;
   result: Json | undefined;
@@ -169,6 +175,7 @@ export class RunRec extends Rec<Run> {
     const r: Run = { ...this.item };
     if (this.agent) r.agent = this.agent;
     if (this.parent) r.parent = this.parent;
+    if (this.context) r.context = this.context;
     if (this.resumable !== undefined) r.resumable = this.resumable;
     if (this.error) r.error = this.error;
     if (this.result !== undefined) r.result = this.result;

@@ -46,13 +46,29 @@ export function messageAdded(_: Conversation, l: Lane, e: Event): boolean {
   const r = read(e);
   const m = whole(r.raw("message"));
   if (!r.ok || !m) return false;
-  putMessage(l, e, m);
+  const put = putMessage(l, e, m);
+  const digest = promptOf(put);
+  if (digest) l.thread.prompt = { digest, offset: put.item.offset };
   for (const one of m.calls) {
     const k = l.call.get(one.id);
     if (k) planByTool(l, k, e);
   }
   if (l.status === "idle" && e.invocation && m.role === "user") l.status = "pending";
   return true;
+}
+
+/** The digest in the mark of a message that stores the system text of a model; "" for any other. */
+function promptOf(m: MessageRec): string {
+  const ours = new Reader(m.metadata).sub("tapedeck");
+  return m.role === "system" ? ours.str("prompt") : "";
+}
+
+/** Forgets the system text of the model if the messages that are restated do not have it. */
+function keepPrompt(l: Lane, restated: Set<MessageRec>): void {
+  const p = l.thread.prompt;
+  if (!p) return;
+  for (const m of restated) if (m.item.offset === p.offset && promptOf(m) === p.digest) return;
+  l.thread.prompt = undefined;
 }
 
 /**
@@ -75,6 +91,7 @@ export function messagesSnapshot(_: Conversation, l: Lane, e: Event): boolean {
   const restated = new Set(said);
   if (l.earlier() > 0) reorder(l, said, e.offset);
   for (let g = 0; g < groups; g++) if (has.has(g)) restate(l, g, restated, e.offset);
+  keepPrompt(l, restated);
   l.sweep();
   l.restating = false;
   l.settleMessages(e.offset);
@@ -159,8 +176,8 @@ export function putMessage(l: Lane, e: Event, w: Whole): MessageRec {
   }
   if (w.role === "tool" && w.toolCallId !== "") {
     const metadata = isObject(w.metadata) ? w.metadata.tapedeck : undefined;
-    const failed = isObject(metadata) && metadata.error === true;
-    answer(l, e, w.toolCallId, { messageId: w.id, content: w.content, error: w.error, failed });
+    const [failed, took] = isObject(metadata) ? [metadata.error === true, metadata.durationMs] : [false, undefined];
+    answer(l, e, w.toolCallId, { messageId: w.id, content: w.content, error: w.error, failed, took });
   }
   return m;
 }

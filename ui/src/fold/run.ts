@@ -12,6 +12,7 @@ export function runStarted(c: Conversation, l: Lane, e: Event): boolean {
   const metadata = r.sub("metadata");
   const ours = metadata.sub("tapedeck");
   w.run.agent = ours.str("agent");
+  w.run.context = ours.str("context");
   w.run.parent = r.str("parentRunId");
   const parent = c.threadOf(w.run.parent, l);
   if (parent !== undefined) l.thread.parent = parent;
@@ -30,6 +31,7 @@ export function subagentStarted(_: Conversation, l: Lane, e: Event): boolean {
   const ours = metadata.sub("tapedeck");
   const [call, thread] = [r.str("parentToolCallId"), ours.str("thread")];
   ours.str("agent");
+  ours.str("context");
   ours.bool("resumable");
   if (!r.ok || !metadata.ok || !ours.ok) return false;
   const k = l.call.get(call);
@@ -60,6 +62,7 @@ export function runEnded(_: Conversation, l: Lane, e: Event): boolean {
   w.run.interrupts = outcome.raw("interrupts");
   w.run.resumable = ours.bool("resumable");
   ours.str("agent");
+  ours.str("context");
   ours.str("thread");
   if (e.type === "RUN_ERROR") w.run.error = code ? { message, code } : { message };
   l.end(e.invocation ?? "", e, endStatus(e));

@@ -73,6 +73,7 @@ interface Answer {
   content: Json | undefined;
   error: Json | undefined;
   failed: boolean; // as its metadata says
+  took?: Json; // likewise, in milliseconds
 }
 
 export function toolResult(_: Conversation, l: Lane, e: Event): boolean {
@@ -82,7 +83,13 @@ export function toolResult(_: Conversation, l: Lane, e: Event): boolean {
   const ours = metadata.sub("tapedeck");
   const failed = ours.bool("error") ?? false;
   if (!r.ok || !metadata.ok || !ours.ok || id === "") return false;
-  answer(l, e, id, { messageId, content: r.raw("content"), error: r.raw("error"), failed });
+  answer(l, e, id, {
+    messageId,
+    content: r.raw("content"),
+    error: r.raw("error"),
+    failed,
+    took: ours.raw("durationMs"),
+  });
   return true;
 }
 
@@ -98,6 +105,7 @@ export function answer(l: Lane, e: Event, id: string, a: Answer): void {
     k.status(status);
   } else {
     k.end(e, status);
+    if (typeof a.took === "number" && Number.isSafeInteger(a.took) && a.took >= 0) k.took(a.took);
   }
   k.result = result;
   k.touch();

@@ -76,6 +76,7 @@ export interface ToolResult {
 export interface Run extends Item {
   agent?: string;
   parent?: string; // the invocation that started it, of a sub-agent with a run of its own
+  context?: string; // what the agent was told before its task: how the run before it ended
   resumable?: boolean;
   error?: { message: string; code?: string };
   result?: Json;
@@ -91,6 +92,7 @@ export interface Thread {
   messages: number;
   status: Status;
   link?: { runner: string; native_id: string; offset: number; invocation?: string };
+  prompt?: { digest: string; offset: number }; // the system text of its model, if one is stored
 }
 
 export interface State {

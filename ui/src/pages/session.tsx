@@ -10,6 +10,7 @@ import { useTape } from "@/components/places";
 import { Branches } from "@/components/session/branches";
 import { Composer } from "@/components/session/composer";
 import { type Dialog, SessionDialog } from "@/components/session/dialogs";
+import { emptyText } from "@/components/session/empty";
 import { FindBar } from "@/components/session/find-bar";
 import { useFindMarks } from "@/components/session/find-marks";
 import { SessionHeader } from "@/components/session/header";
@@ -203,9 +204,7 @@ function Session({ id }: { id: string }) {
             {thread && <ThreadBar name={thread} onAll={() => set({ thread: undefined })} />}
             {rows.length === 0 ? (
               <div className="flex-1">
-                <Notice title="Nothing has been said yet">
-                  {live ? "Give the agent a task below." : "At this moment the conversation was empty."}
-                </Notice>
+                <Notice title="Nothing has been said yet">{emptyText(live, view.session)}</Notice>
               </div>
             ) : (
               <Partings value={placed}>

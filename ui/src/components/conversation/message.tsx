@@ -1,4 +1,5 @@
 import { lazy, memo, Suspense } from "react";
+import { isObject } from "@/fold/read";
 import type { Message } from "@/fold/types";
 import { brief, duration } from "../format";
 import { Icon } from "../icons";
@@ -30,6 +31,7 @@ interface Props {
 
 export const MessageBody = memo(function MessageBody({ message: m, open, onToggle }: Props) {
   if (m.role === "reasoning") return <Thinking message={m} open={open} onToggle={onToggle} />;
+  if (isPrompt(m)) return <Prompt text={m.text} />;
   const streaming = m.status === "running";
   return (
     <div className={`${m.role === "user" ? "rounded-md bg-user-soft px-3 py-2" : ""} ${streaming ? "typing-in" : ""}`}>
@@ -46,6 +48,24 @@ export const MessageBody = memo(function MessageBody({ message: m, open, onToggl
     </div>
   );
 });
+
+/** Whether a message stores the system text of the agent's model. */
+function isPrompt(m: Message): boolean {
+  const ours = isObject(m.metadata) ? m.metadata.tapedeck : undefined;
+  return m.role === "system" && isObject(ours) && typeof ours.prompt === "string";
+}
+
+/** The system text of the agent's model, which is not said to people: folded until somebody wants it. */
+function Prompt({ text }: { text: string }) {
+  return (
+    <details className="text-[13px] text-muted">
+      <summary className="cursor-pointer hover:text-text">
+        {text === "" ? "No system text from here on" : "System text of the model"}
+      </summary>
+      <p className="mt-1 whitespace-pre-wrap [overflow-wrap:anywhere]">{text}</p>
+    </details>
+  );
+}
 
 function Cut({ status }: { status: string }) {
   if (status === "cancelled") return <p className="mt-1 text-xs text-muted">■ cancelled in the middle</p>;

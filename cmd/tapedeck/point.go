@@ -1,0 +1,286 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// A point is the last event that is kept, as a flag names it: by its offset in
+// the session, or by its sequence number in the context of an agent.
+type point struct {
+	flag     string
+	given    bool
+	number   int64
+	sequence bool
+	instance string // whose context it is; "" for that of a thread
+	thread   string // whose context it is
+	within   string // the thread that is cut; "" for all
+}
+
+// pointUsage describes the flag of a point.
+func pointUsage(about string) string {
+	return about + ": its offset `N`, or seq:N, its sequence number in the context (default: all)"
+}
+
+const instanceUsage = "a point N is a sequence number in the context of this agent instance"
+
+// readPoint reads the flags of a point.
+func readPoint(c *cobra.Command, flag, text, instance string) (point, error) {
+	p := point{flag: flag, given: c.Flags().Changed(flag), instance: instance}
+	if !p.given {
+		return p, nil
+	}
+	rest, sequence := strings.CutPrefix(text, "seq:")
+	p.sequence = sequence || instance != ""
+	n, err := strconv.ParseInt(rest, 10, 64)
+	if err != nil || n < 0 || n == 1<<63-1 {
+		return p, usageError("--%s takes the last event to keep, from 0: its offset N, or seq:N, its sequence number", flag)
+	}
+	p.number = n
+	if instance == "" {
+		return p, nil
+	}
+	if err := tapedeck.CheckID("the instance", instance); err != nil {
+		return p, &exitError{exitUsage, err}
+	}
+	return p, nil
+}
+
+// A cut says where a point divides a session.
+type cut struct {
+	Last     int64  `json:"last_kept"` // -1 if nothing is kept
+	First    int64  `json:"first_not_kept"`
+	Sequence *int64 `json:"sequence_number,omitempty"` // of the point, if that was given by it
+	Moved    *int64 `json:"moved_from,omitempty"`      // the offset that was given: the end of the run after it is kept, too
+	Inside   []span `json:"inside,omitempty"`          // the runs that the point cuts in two
+
+	end int64 // of a point that is given by its sequence number: the offset of its last event
+}
+
+// A span is the part of a log from the first event of a run to its last.
+type span struct {
+	Invocation string `json:"invocation"`
+	First      int64  `json:"first"`
+	Last       *int64 `json:"last,omitempty"` // nil if it is still running
+}
+
+// place finds the point in a session. It returns nil if no point was given, or if
+// nothing comes after it.
+func (p *point) place(ctx context.Context, c *connection, session string) (*cut, error) {
+	if !p.given {
+		return nil, nil
+	}
+	s, err := c.Session(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	out := &cut{Last: p.number, First: p.number + 1}
+	if p.sequence {
+		if out, err = p.count(ctx, c, &s); err != nil {
+			return nil, err
+		}
+	}
+	if out.First > s.Head {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "session %s has no event at offset %d; its last one is at %d", s.ID, p.number, s.Head-1)
+	}
+	return out, p.inspect(ctx, c, &s, out)
+}
+
+// count finds a point that is given by its sequence number.
+func (p *point) count(ctx context.Context, c *connection, s *tapedeck.Session) (*cut, error) {
+	raw, err := c.Context(ctx, s.ID, client.ContextOptions{At: -1, Instance: p.instance, Thread: p.contextOf()})
+	if err != nil {
+		return nil, err
+	}
+	v, err := decodeView[struct {
+		Events  []view.ContextEvent
+		Earlier int
+	}](raw)
+	switch {
+	case err != nil:
+		return nil, err
+	case v.Earlier > 0:
+		return nil, tapedeck.Errorf(tapedeck.TooLarge, "the context is too long to count its events").WithHint("give --%s an offset", p.flag)
+	case p.number >= int64(len(v.Events)):
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the context has %d events, so there is no sequence number %d", len(v.Events), p.number).
+			WithHint("tapedeck context %s shows the numbers", s.ID)
+	}
+	last := &v.Events[p.number]
+	out := &cut{Last: s.Head - 1, First: s.Head, Sequence: &p.number, end: last.Offset}
+	if last.EndOffset != nil {
+		out.end = *last.EndOffset
+	}
+	for _, e := range v.Events[p.number+1:] {
+		if e.Offset > last.Offset { // else it is one event of the log with the point
+			out.Last, out.First = e.Offset-1, e.Offset
+			break
+		}
+	}
+	return out, nil
+}
+
+// contextOf returns the thread whose context is counted; an instance has its own.
+func (p *point) contextOf() string {
+	if p.instance != "" {
+		return ""
+	}
+	return p.thread
+}
+
+// inspect looks for runs that a cut divides. One that has said everything before
+// the cut keeps its end, too: it was not interrupted.
+func (p *point) inspect(ctx context.Context, c *connection, s *tapedeck.Session, at *cut) error {
+	runs, err := c.openRuns(ctx, s.ID, at.First, p.within)
+	if err != nil || len(runs) == 0 || at.First == s.Head {
+		return err
+	}
+	if begun := slices.MinFunc(runs, func(a, b openRun) int { return cmp.Compare(a.Offset, b.Offset) }); at.Sequence != nil && begun.Offset > at.end {
+		at.Last, at.First = begun.Offset-1, begun.Offset // it has said nothing yet: only its task is kept
+		return nil
+	}
+	rest, err := c.rest(ctx, s, at.First, runs)
+	if err != nil {
+		return err
+	}
+	if rest.quiet {
+		if given := at.Last; at.Sequence == nil {
+			at.Moved = &given
+		}
+		at.Last, at.First = rest.end, rest.end+1
+		return nil
+	}
+	for _, r := range runs {
+		if r.Parent != "" { // a sub-agent is cut with the agent that started it
+			continue
+		}
+		one := span{Invocation: r.Invocation, First: r.first}
+		if end, ok := rest.ends[r.Invocation]; ok {
+			one.Last = &end
+		}
+		at.Inside = append(at.Inside, one)
+	}
+	return nil
+}
+
+// An openRun is a run that has not ended at a cut.
+type openRun struct {
+	view.Run
+	first int64 // offset of its first message, which is its task, or of the run
+}
+
+// openRuns returns the runs that are open before the event at an offset, in a
+// thread or in all.
+func (c *connection) openRuns(ctx context.Context, session string, at int64, thread string) (open []openRun, err error) {
+	raw, err := c.Snapshot(ctx, session, at, thread)
+	if err != nil {
+		return nil, err
+	}
+	v, err := decodeView[struct {
+		Runs     []view.Run
+		Messages []view.Message
+	}](raw)
+	for _, r := range v.Runs {
+		if r.Status != tapedeck.StatusRunning {
+			continue
+		}
+		one := openRun{Run: r, first: r.Offset}
+		for _, m := range v.Messages {
+			if m.Invocation == r.Invocation {
+				one.first = min(one.first, m.Offset)
+			}
+		}
+		open = append(open, one)
+	}
+	return open, err
+}
+
+// A remainder is what follows a cut in the runs that it divides.
+type remainder struct {
+	ends  map[string]int64 // offsets of their ends
+	end   int64            // the last of these
+	quiet bool             // all of them end, and nothing is said before
+}
+
+// errEnough ends a read: nothing more is needed.
+var errEnough = errors.New("enough")
+
+// maxRemainder is how far after a cut the end of a run is looked for.
+const maxRemainder = 10_000
+
+// rest reads what follows a cut until the runs that it divides have ended.
+func (c *connection) rest(ctx context.Context, s *tapedeck.Session, from int64, runs []openRun) (remainder, error) {
+	r := remainder{ends: map[string]int64{}, quiet: true}
+	open := map[string]bool{}
+	for _, run := range runs {
+		open[run.Invocation] = true
+	}
+	o := client.PageOptions{}
+	o.From = from
+	err := c.each(ctx, s.ID, min(s.Head, from+maxRemainder), o, func(e *tapedeck.Event) error {
+		switch {
+		case len(open) == 0:
+			return errEnough
+		case open[e.Invocation] && (e.Type == tapedeck.RunFinished || e.Type == tapedeck.RunError):
+			delete(open, e.Invocation)
+			r.ends[e.Invocation], r.end = e.Offset, e.Offset
+		case !open[e.Invocation] || !closing[e.Type]:
+			r.quiet = false
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	r.quiet = r.quiet && len(open) == 0
+	return r, err
+}
+
+// closing are the types of events that say nothing new at the end of a run.
+var closing = map[string]bool{
+	tapedeck.TextMessageEnd: true, tapedeck.ReasoningMessageEnd: true, tapedeck.ReasoningEnd: true,
+	tapedeck.StepFinished: true, tapedeck.UsageReported: true, tapedeck.AgentLinked: true,
+}
+
+// report says what was kept and what was not, and warns if a run was cut in two.
+// With --json the command prints the cut itself.
+func (e *env) report(at *cut) {
+	if at == nil {
+		return
+	}
+	if e.json {
+		b, _ := json.Marshal(map[string]any{"point": at}) // numbers and ids only
+		fmt.Fprintf(e.stderr, "%s\n", b)
+		return
+	}
+	fmt.Fprintf(e.stderr, "kept: the events up to and including offset %d\n", at.Last)
+	if at.Moved != nil {
+		fmt.Fprintf(e.stderr, "offset %d is the end of what a run said; the end of the run is kept, too\n", *at.Moved)
+	}
+	for _, r := range at.Inside {
+		whole := ""
+		if r.Last != nil {
+			whole = fmt.Sprintf(" %d keeps all of it,", *r.Last)
+		}
+		fmt.Fprintf(e.stderr, "warning: this is inside the run %s:%s the agent is told that it was interrupted;%s %d leaves it out\n",
+			r.Invocation, r.where(), whole, max(r.First-1, 0))
+	}
+}
+
+func (r *span) where() string {
+	if r.Last == nil {
+		return fmt.Sprintf(" it began at offset %d,", r.First)
+	}
+	return fmt.Sprintf(" it has the offsets %d to %d,", r.First, *r.Last)
+}
