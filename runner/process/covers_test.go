@@ -9,8 +9,8 @@ import (
 func TestCovers(t *testing.T) {
 	for raw, want := range map[string]string{
 		`[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"echo:*"},{"toolName":"Read"}],"behavior":"allow","destination":"localSettings"}]`: "Bash(echo:*), every use of Read in this folder, for you",
-		`[{"type":"setMode","mode":"acceptEdits","destination":"session"},{"type":"addDirectories","directories":["/a"],"destination":"of tomorrow"}]`:       "the mode acceptEdits in this conversation; access to /a",
-		`[{"type":"addRules","rules":[{"toolName":"Bash"}],"behavior":"deny"}]`:                                                                              `{"type":"addRules","rules":[{"toolName":"Bash"}],"behavior":"deny"}`,
+		`[{"type":"setMode","mode":"acceptEdits","destination":"session"},{"type":"addDirectories","directories":["/a"],"destination":"of tomorrow"}]`:    "the mode acceptEdits in this conversation; access to /a",
+		`[{"type":"addRules","rules":[{"toolName":"Bash"}],"behavior":"deny"}]`:                                                                           `{"type":"addRules","rules":[{"toolName":"Bash"}],"behavior":"deny"}`,
 		`[{"type":"of tomorrow","x":1}]`: `{"type":"of tomorrow","x":1}`,
 		`"all"`:                          `"all"`,
 	} {
