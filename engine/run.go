@@ -34,10 +34,11 @@ type run struct {
 	instance  string // stands for the agent in its thread
 	result    ending
 	from      parentage
+	lost      int // how many bytes the agent is not told of the run before
 }
 
 func newRun(e *Engine, agent Agent, t tapedeck.Task, f following) *run {
-	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue(), instance: instanceID(agent.Name, t.Thread)}
+	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue(), instance: instanceID(agent.Name, t.Thread), lost: f.lost}
 	r.ctx, r.stop = context.WithCancelCause(context.Background())
 	r.in = tapedeck.Invocation{
 		ID: tapedeck.NewID("inv_"), Session: t.Session, Thread: t.Thread, Task: t.Text, Config: t.Config, History: r.history,
