@@ -34,6 +34,7 @@ type run struct {
 	instance  string // stands for the agent in its thread
 	result    ending
 	from      parentage
+	usage     tally
 	lost      int // how many bytes the agent is not told of the run before
 }
 
@@ -90,6 +91,7 @@ func (r *run) drive() {
 	writeErr := r.record()
 	t := r.terminal(r.queue.outcome(), writeErr)
 	t.before = r.closeQuestions()
+	r.usage.addTo(&t.event)
 	r.result = r.end(t)
 	if err := r.result.err; err != nil && !over(err) {
 		r.engine.options.Logger.Error("a run could not be ended; it will be at the next start",
