@@ -70,6 +70,7 @@ type Answered struct {
 // end: it was cancelled, interrupted or has failed.
 type Resume struct {
 	Session string
+	Agent   string          // "" for the agent of the run
 	Thread  string          // "" for [MainThread]
 	Text    string          // what the user says; "" for a request to continue
 	Config  json.RawMessage // see [Task]

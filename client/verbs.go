@@ -79,6 +79,7 @@ func (c *Client) Fork(ctx context.Context, f tapedeck.Fork) (tapedeck.Session, e
 // end.
 func (c *Client) Resume(ctx context.Context, r tapedeck.Resume) (tapedeck.Started, error) {
 	in := map[string]any{}
+	putString(in, "agent", r.Agent)
 	putString(in, "thread", r.Thread)
 	putString(in, "task", r.Text)
 	if r.Config != nil {

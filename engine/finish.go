@@ -207,7 +207,7 @@ func (t terminal) ofSub() terminal {
 	case tapedeck.StatusCancelled:
 		return cancelledEnd(false)
 	case tapedeck.StatusInterrupted:
-		return terminal{event: t.event, status: t.status}
+		return terminal{event: withoutUsage(t.event), status: t.status}
 	}
 	return errSubLeft()
 }

@@ -210,8 +210,8 @@ func (q *question) follow(ctx context.Context) {
 	}
 }
 
-// wrote takes note of questions and answers that the log has now, of events
-// that this run has appended from offset first on. Most are neither.
+// wrote takes note of questions, answers and usage that the log has now, of events
+// that this run has appended from offset first on. Most are none of these.
 func (r *run) wrote(events []tapedeck.Event, first int64) {
 	for i := range events {
 		switch events[i].Type {
@@ -221,6 +221,10 @@ func (r *run) wrote(events []tapedeck.Event, first int64) {
 			r.answered(&events[i])
 		case tapedeck.RunStarted:
 			r.born(&events[i], first+int64(i))
+		case tapedeck.UsageReported:
+			if events[i].Invocation == r.in.ID {
+				r.usage.add(&events[i])
+			}
 		}
 	}
 }

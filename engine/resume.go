@@ -1,10 +1,8 @@
 package engine
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"strings"
-	"unicode"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/view"
@@ -21,7 +19,7 @@ func (e *Engine) Resume(ctx context.Context, r tapedeck.Resume) (tapedeck.Starte
 	if r.Text == "" {
 		r.Text = continueText
 	}
-	t := tapedeck.Task{Session: r.Session, Thread: r.Thread, Text: r.Text, Config: r.Config, Actor: r.Actor}
+	t := tapedeck.Task{Session: r.Session, Agent: r.Agent, Thread: r.Thread, Text: r.Text, Config: r.Config, Actor: r.Actor}
 	if err := checkTask(&t); err != nil {
 		return tapedeck.Started{}, err
 	}
@@ -35,7 +33,13 @@ func (e *Engine) Resume(ctx context.Context, r tapedeck.Resume) (tapedeck.Starte
 type following struct {
 	resumes string // its invocation, if it was cut short
 	context string // what the agent is told of it
+	lost    int    // how many bytes the context leaves out
 	agent   string // which it was
+
+	cut    *view.Run // the run that was cut short; nil if there is nothing to tell of it
+	status tapedeck.Status
+	plan   *view.Plan // the newest of the thread
+	failed bool       // it has failed and nobody has asked to resume it: the agent is told only what it cannot know
 
 	told   *view.Link     // the newest conversation of a runner's own in the thread; nil for none
 	link   *tapedeck.Link // if the run can go on with it
@@ -72,11 +76,34 @@ func (e *Engine) follow(ctx context.Context, s *tapedeck.Session, thread string,
 	case st.status == tapedeck.StatusComplete:
 		return following{told: told}, nothingToResume(resume, "%s has come to its end", run.Invocation)
 	case st.status == tapedeck.StatusFailed && !resume:
-		return following{told: told}, nil
+		return following{told: told, cut: run, status: st.status, plan: now.Plan, failed: true}, nil
 	case run.Interrupts == nil: // else the agent has asked something, and knows why it stopped
-		f.context, err = e.resumeContext(ctx, s.ID, &now, run, st.status)
+		f.cut, f.status, f.plan = run, st.status, now.Plan
 	}
-	return f, err
+	return f, nil
+}
+
+// choose returns the agent that a task goes to. One that resumes a run goes to the
+// agent of that run, unless it names another. Only the program that writes a run
+// from outside can resume it.
+func (e *Engine) choose(t *tapedeck.Task, s *tapedeck.Session, f *following, resume bool) (Agent, error) {
+	if !resume || t.Agent != "" {
+		return e.agent(cmp.Or(t.Agent, s.Agent))
+	}
+	name := cmp.Or(f.agent, s.Agent)
+	if name == "" {
+		return Agent{}, notOurs("%s was not run by an agent of this server", f.resumes)
+	}
+	agent, err := e.agent(name)
+	if tapedeck.KindOf(err) == tapedeck.NotFound {
+		return Agent{}, notOurs("%s was run by the agent %s, which this server does not have", f.resumes, name)
+	}
+	return agent, err
+}
+
+func notOurs(format string, args ...any) error {
+	return tapedeck.Errorf(tapedeck.Conflict, format+", so only the program that ran it can resume it", args...).
+		WithHint("resume it there, or name the agent that is to go on in its place")
 }
 
 // nothingToResume is no error for a task, which need not resume anything.
@@ -85,93 +112,4 @@ func nothingToResume(resume bool, format string, arg string) error {
 		return nil
 	}
 	return tapedeck.Errorf(tapedeck.Conflict, format+", so there is nothing to resume", arg).WithHint("give the thread a task")
-}
-
-// cuts are the words for how a run was cut short.
-var cuts = map[tapedeck.Status][2]string{
-	tapedeck.StatusCancelled:   {"was cancelled by user", "cancellation"},
-	tapedeck.StatusInterrupted: {"was interrupted", "interruption"},
-	tapedeck.StatusFailed:      {"failed", "failure"},
-}
-
-// resumeContext tells an agent how its run was cut short, and what of its plan
-// was done when it was.
-func (e *Engine) resumeContext(ctx context.Context, session string, now *view.Snapshot, run *view.Run, status tapedeck.Status) (string, error) {
-	plan := now.Plan
-	if plan != nil && run.EndOffset != nil && plan.Offset > *run.EndOffset { // somebody has changed it since
-		then, err := e.views.Snapshot(ctx, session, view.Query{At: *run.EndOffset + 1, Thread: run.Thread, Limit: 1})
-		if err != nil {
-			return "", err
-		}
-		plan = then.Plan
-	}
-	words := cuts[status]
-	var b strings.Builder
-	fmt.Fprintf(&b, "[RESUME CONTEXT]\nPrevious execution %s.\n", words[0])
-	if plan != nil && len(plan.Entries) > 0 {
-		fmt.Fprintf(&b, "\nTodo state at %s:\n", words[1])
-		writePlan(&b, plan.Entries)
-	}
-	b.WriteString("[END RESUME CONTEXT]")
-	return b.String(), nil
-}
-
-// Bounds of the plan in a resume context.
-const (
-	maxEntries = 200
-	maxEntry   = 500 // letters
-)
-
-func writePlan(b *strings.Builder, entries []view.PlanEntry) {
-	inProgress := false
-	for i, p := range entries {
-		if p.Status == view.PlanInterrupted { // as the agent has called it
-			p.Status = "in_progress"
-		}
-		inProgress = inProgress || p.Status == "in_progress"
-		if i < maxEntries {
-			fmt.Fprintf(b, "  %s %s [%s]\n", markOf(p.Status), oneLine(p.Content), oneLine(statusOf(p.Status)))
-		}
-	}
-	if n := len(entries) - maxEntries; n > 0 {
-		fmt.Fprintf(b, "  … and %d more\n", n)
-	}
-	if inProgress {
-		b.WriteString("\nNote: Task(s) marked in_progress were interrupted and may be incomplete.\n")
-	}
-}
-
-func statusOf(status string) string {
-	if status == "" {
-		return "pending"
-	}
-	return status
-}
-
-func markOf(status string) string {
-	switch status {
-	case "completed":
-		return "✓"
-	case "in_progress":
-		return "→"
-	case "cancelled", "failed":
-		return "✗"
-	}
-	return "○"
-}
-
-// oneLine makes a text fit into a line, so that no step of a plan can end the
-// block that it stands in.
-func oneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, ""))
-	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > maxEntry {
-		text = string(r[:maxEntry-1]) + "…"
-	}
-	return text
 }

@@ -265,3 +265,36 @@ func TestResumeInterrupt(t *testing.T) {
 		}
 	})
 }
+
+// A run that another program has written to the session is resumed by that, or by
+// an agent that is named. No agent takes it over unasked.
+func TestResumeOfAnotherProgramsRun(t *testing.T) {
+	for name, tt := range map[string]struct{ metadata, want string }{
+		"without a name":             {`{}`, "_out was not run by an agent of this server, so only the program that ran it can resume it | resume it there, or name"},
+		"of an agent elsewhere":      {`{"metadata":{"tapedeck":{"agent":"my-loop"}}}`, "_out was run by the agent my-loop, which this server does not have"},
+		"of an agent that is here":   {`{"metadata":{"tapedeck":{"agent":"bot"}}}`, ""},
+		"of an agent that is called": {`{}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &recaller{}
+			inBubble(t, m.run, func(w *world) {
+				w.create("s")
+				begin := `{"threadId":"main","runId":"inv_out",` + strings.TrimPrefix(tt.metadata, "{")
+				w.must(w.append("s", "RUN_STARTED "+strings.Replace(begin, ",}", "}", 1), `TEXT_MESSAGE_START {"messageId":"m"}`))
+				_, err := w.Cancel(w.Context(), "s", "inv_out")
+				w.must(err)
+				r := tapedeck.Resume{Session: "s"}
+				if name == "of an agent that is called" {
+					r.Agent = "bot"
+				}
+				_, err = w.Resume(w.Context(), r)
+				synctest.Wait()
+				if tt.want != "" {
+					refuses(t, err, tapedeck.Conflict, tt.want)
+				} else if err != nil || m.last().Resumes != "inv_out" {
+					t.Errorf("%v, %d runs", err, len(m.asked))
+				}
+			})
+		})
+	}
+}

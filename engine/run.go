@@ -36,10 +36,12 @@ type run struct {
 	prompt    *string // the system text of its model, which the log does not have yet; nil for none
 	result    ending
 	from      parentage
+	usage     tally
+	lost      int // how many bytes the agent is not told of the run before
 }
 
 func newRun(e *Engine, agent Agent, t tapedeck.Task, f following) *run {
-	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue(), instance: view.AgentInstance(t.Session, agent.Name, t.Thread), prompt: f.prompt}
+	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue(), instance: view.AgentInstance(t.Session, agent.Name, t.Thread), prompt: f.prompt, lost: f.lost}
 	r.ctx, r.stop = context.WithCancelCause(context.Background())
 	r.in = tapedeck.Invocation{
 		ID: tapedeck.NewID("inv_"), Session: t.Session, Thread: t.Thread, Task: t.Text, Config: t.Config, History: r.history,
@@ -89,6 +91,7 @@ func (r *run) drive() {
 	writeErr := r.record()
 	t := r.terminal(r.queue.outcome(), writeErr)
 	t.before = r.closeQuestions()
+	r.usage.addTo(&t.event)
 	r.result = r.end(t)
 	if err := r.result.err; err != nil && !over(err) {
 		r.engine.options.Logger.Error("a run could not be ended; it will be at the next start",

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,16 +96,19 @@ func (e *Engine) start(ctx context.Context, t tapedeck.Task, resume bool) (taped
 		if err != nil {
 			return tapedeck.Started{}, err
 		}
-		agent, err := e.agent(cmp.Or(t.Agent, s.Agent))
-		if err != nil {
+		if _, err := e.agent(t.Agent); err != nil {
 			return tapedeck.Started{}, err
 		}
 		f, err := e.follow(ctx, &s, t.Thread, resume)
-		if err == nil && resume && f.agent != "" {
-			agent, err = e.agent(f.agent)
+		var agent Agent
+		if err == nil {
+			agent, err = e.choose(&t, &s, &f, resume)
 		}
 		if err == nil {
 			err = e.prepare(ctx, &s, t.Thread, &agent, t.Config, &f)
+		}
+		if err == nil {
+			err = e.retell(ctx, &s, &agent, &f)
 		}
 		if err != nil {
 			return tapedeck.Started{}, err
@@ -189,13 +191,27 @@ func (r *run) opening(t tapedeck.Task) []tapedeck.Event {
 	begin := r.engine.runStarted(r.in.Thread, r.in.ID, parent, ours)
 	r.stamp(&begin)
 	user.Time = begin.Time
-	if r.prompt == nil {
-		return []tapedeck.Event{user, begin}
+	events := []tapedeck.Event{user, begin}
+	if r.prompt != nil {
+		prompt := tapedeck.NewEvent(tapedeck.NewPrompt(*r.prompt))
+		r.stamp(&prompt)
+		prompt.Time = begin.Time
+		events = append([]tapedeck.Event{prompt}, events...)
 	}
-	prompt := tapedeck.NewEvent(tapedeck.NewPrompt(*r.prompt))
-	r.stamp(&prompt)
-	prompt.Time = begin.Time
-	return []tapedeck.Event{prompt, user, begin}
+	if r.lost > 0 {
+		events = append(events, r.lossy())
+	}
+	return events
+}
+
+// lossy says that the agent is not told all that it may not know.
+func (r *run) lossy() tapedeck.Event {
+	value := object(map[string]any{
+		"reason": "the resume context leaves out a part of what the run before said or called", "bytes": len(r.in.Context), "left_out": r.lost,
+	})
+	ev := tapedeck.NewEvent(tapedeck.CustomData{Name: "tapedeck.lossy", Value: value})
+	r.stamp(&ev)
+	return ev
 }
 
 // runStarted returns the event that begins a run which this engine drives.

@@ -38,6 +38,7 @@ type subagent struct {
 	actor                                string
 	order                                *tapedeck.Verifier // knows what it has open
 	owns                                 []string           // its keys in owner
+	usage                                tally
 }
 
 // maxOwned is for how many messages and calls of a sub-agent it is known whose
@@ -181,6 +182,7 @@ func (a *subagents) end(s *subagent, by *tapedeck.Event, t terminal) (events []t
 		events = append(events, s.event(by, ev))
 	}
 	t.event.Actor = "tapedeck"
+	s.usage.addTo(&t.event)
 	delete(a.open, s.d.SubagentRunID)
 	for _, key := range s.owns {
 		delete(a.owner, key)
@@ -213,6 +215,9 @@ func (s *subagent) say(ev *tapedeck.Event, tagged bool) {
 	}
 	if tagged {
 		ev.Data = untag(ev.Data)
+	}
+	if ev.Type == tapedeck.UsageReported {
+		s.usage.add(ev)
 	}
 	_ = s.order.Add(ev) // what it refuses the log refuses, and says so
 }

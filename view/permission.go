@@ -1,6 +1,7 @@
 package view
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
@@ -13,6 +14,7 @@ type Permission struct {
 	ID         string             `json:"id"`
 	ToolCallID string             `json:"tool_call_id,omitempty"`
 	Message    string             `json:"message,omitempty"` // the question, for people
+	Action     json.RawMessage    `json:"action,omitempty"`  // what it allows, as in the event
 	Options    []PermissionOption `json:"options"`
 	Option     string             `json:"option,omitempty"`      // the id of the one that was chosen
 	AnsweredBy string             `json:"answered_by,omitempty"` // the actor who chose
@@ -20,9 +22,10 @@ type Permission struct {
 
 // A PermissionOption is an answer that can be given.
 type PermissionOption struct {
-	ID   string `json:"id"`
-	Name string `json:"name,omitempty"`
-	Kind string `json:"kind,omitempty"` // see [tapedeck.PermissionOption]
+	ID     string `json:"id"`
+	Name   string `json:"name,omitempty"`
+	Kind   string `json:"kind,omitempty"`   // see [tapedeck.PermissionOption]
+	Covers string `json:"covers,omitempty"` // likewise
 }
 
 // The statuses of a [Permission].
@@ -37,16 +40,20 @@ func (c *Conversation) permissionRequested(l *lane, e *tapedeck.Event) bool {
 		ID         string             `json:"id"`
 		ToolCallID string             `json:"toolCallId"`
 		Message    string             `json:"message"`
+		Action     json.RawMessage    `json:"action"`
 		Options    []PermissionOption `json:"options"`
 	}
 	if !decode(e, &d) || d.ID == "" {
 		return false
 	}
+	if len(d.Action) > 0 && d.Action[0] != '{' {
+		d.Action = nil // it says nothing that could be shown
+	}
 	if d.Options == nil {
 		d.Options = []PermissionOption{}
 	}
 	l.permissions = append(l.permissions, &Permission{
-		Item: item(l, e, PermissionOpen), ID: d.ID, ToolCallID: d.ToolCallID, Message: d.Message, Options: d.Options,
+		Item: item(l, e, PermissionOpen), ID: d.ID, ToolCallID: d.ToolCallID, Message: d.Message, Action: d.Action, Options: d.Options,
 	})
 	l.settlePermissions()
 	return true
@@ -83,10 +90,12 @@ func (p *Permission) answer(e *tapedeck.Event, option string) {
 	p.Option, p.AnsweredBy = option, e.Actor
 }
 
-// cancelPermissions ends what an invocation has asked and nobody has answered.
-func (l *lane) cancelPermissions(invocation string, e *tapedeck.Event) {
+// cancelPermissions ends what a run has asked and nobody has answered. A question
+// that names no invocation is of the run that was open on its thread.
+func (l *lane) cancelPermissions(invocation string, run *Run, e *tapedeck.Event) {
 	for _, p := range l.permissions {
-		if p.Status == PermissionOpen && p.Invocation == invocation {
+		unnamed := p.Invocation == "" && run != nil && p.Offset > run.Offset
+		if p.Status == PermissionOpen && (p.Invocation == invocation || unnamed) {
 			p.end(e, PermissionCancelled)
 		}
 	}

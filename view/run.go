@@ -155,7 +155,7 @@ func (l *lane) end(invocation string, e *tapedeck.Event, status tapedeck.Status)
 		status = tapedeck.StatusInterrupted // what a failed run left open did not fail itself
 	}
 	waits := e.Type == tapedeck.RunFinished && status != tapedeck.StatusCancelled
-	l.cancelPermissions(invocation, e)
+	l.cancelPermissions(invocation, w.run, e)
 	for m := range w.messages {
 		m.end(e, status)
 	}

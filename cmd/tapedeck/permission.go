@@ -151,31 +151,6 @@ func (d *desk) answer(ctx context.Context, id, option string) {
 	}
 }
 
-// question prints what the agent asks.
-func (t *transcript) question(e *tapedeck.Event) error {
-	var q tapedeck.PermissionRequestedData
-	if json.Unmarshal(e.Data, &q) != nil {
-		return nil //nolint:nilerr // as in print
-	}
-	message := q.Message
-	if message == "" {
-		message = "may the agent go on?"
-	}
-	if err := t.line("  %s %s", t.paint(yellow, "?"), t.paint(yellow, brief(message, t.rest("")))); err != nil {
-		return err
-	}
-	for i, o := range q.Options {
-		name := o.Name
-		if name == "" {
-			name = o.ID
-		}
-		if err := t.line("    %d %s", i+1, brief(name, t.rest(""))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // answered prints the answer.
 func (t *transcript) answered(e *tapedeck.Event) error {
 	var a tapedeck.PermissionAnsweredData
@@ -192,8 +167,9 @@ func newPermissions(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "permissions SESSION",
 		Short: "List what agents are asking",
-		Long: `Permissions lists what agents in a session are asking and nobody has answered.
-tapedeck answer answers.`,
+		Long: `Permissions lists what agents in a session are asking and nobody has answered,
+each with the command, the changes and the files that it is about. tapedeck answer
+answers.`,
 		Example: `  tapedeck permissions ses_01J…`,
 		Args:    oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -210,10 +186,8 @@ tapedeck answer answers.`,
 
 func (e *env) printPermissions(raw json.RawMessage) error {
 	var all []struct {
-		ID      string
-		Status  tapedeck.Status
-		Message string
-		Options []tapedeck.PermissionOption
+		Status tapedeck.Status
+		tapedeck.PermissionRequestedData
 	}
 	var each []json.RawMessage
 	if json.Unmarshal(raw, &all) != nil || json.Unmarshal(raw, &each) != nil {
@@ -227,12 +201,23 @@ func (e *env) printPermissions(raw json.RawMessage) error {
 				return err
 			}
 		default:
-			if _, err := fmt.Fprintf(e.stdout, "%s  %s  (%s)\n", clean(p.ID), brief(p.Message, 100), clean(optionIDs(p.Options))); err != nil {
+			if err := e.printPermission(&p.PermissionRequestedData); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// printPermission prints what an agent asks, with all that is to be allowed.
+func (e *env) printPermission(q *tapedeck.PermissionRequestedData) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  (%s)\n", clean(q.ID), clean(optionIDs(q.Options)))
+	for _, l := range questionLines(q) {
+		fmt.Fprintf(&b, "  %s\n", l.text)
+	}
+	_, err := io.WriteString(e.stdout, b.String())
+	return err
 }
 
 func newAnswer(e *env) *cobra.Command {

@@ -60,7 +60,7 @@ func TestPermissionsOfRun(t *testing.T) {
 	h := newHouse(t)
 	for how, want := range map[string]bool{"allow": true, "deny": false} {
 		out, errs, code := h.run("run", writeTask, "--permissions", how)
-		if code != exitDone || h.wrote(errs) != want || !strings.Contains(out, "? ") {
+		if code != exitDone || h.wrote(errs) != want || !strings.Contains(out, "? May the agent call write_file?\n    changes x.txt\n      @@ -0,0 +1 @@\n      +y\n    1 Allow once\n") {
 			t.Errorf("%s: code %d\n%s\n%s", how, code, out, errs)
 		}
 	}
@@ -92,6 +92,9 @@ func TestAnswerElsewhere(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(out), &p); err != nil || p.ID != m[2] {
 		t.Fatalf("the permissions are %s%s, %v", out, errs, err)
+	}
+	if out, _, _ := h.run("permissions", m[1]); !strings.Contains(out, "  changes x.txt\n    @@ -0,0 +1 @@\n    +y\n") {
+		t.Errorf("the question is listed as\n%s", out)
 	}
 	option, _ := choice(p.Options, permitAllow)
 	if out, errs, code := h.run("answer", m[1], m[2], option); code != exitDone {

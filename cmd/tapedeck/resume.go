@@ -14,8 +14,12 @@ func newResume(e *env) *cobra.Command {
 		Use:   `resume SESSION ["text"]`,
 		Short: "Go on where a run stopped before its end",
 		Long: `Resume asks the agent to go on where a run was cancelled, interrupted or has
-failed, and prints what it does. The agent is told how the run ended and what
-its todo list was then. The text, if there is one, is what you say to it.
+failed, and prints what it does. The agent is told how the run ended, what its
+todo list was then, and what you have seen of its last answer if it may not know
+that itself. The text, if there is one, is what you say to it.
+
+It is the agent of the run. A run that another program has written to the session
+can be resumed by that program, or here by the agent that --agent names.
 
 Ctrl-C and exit codes are those of tapedeck run.`,
 		Example: `  tapedeck resume ses_01J…
@@ -36,6 +40,7 @@ Ctrl-C and exit codes are those of tapedeck run.`,
 		},
 	}
 	e.permissionsFlag(c)
+	c.Flags().StringVar(&r.Agent, "agent", "", "the agent that is to go on (default the one of the run)")
 	c.Flags().StringVar(&r.Thread, "thread", "", "the thread whose run it is (default main)")
 	return c
 }

@@ -69,6 +69,7 @@ type call struct {
 var (
 	errorMarker = regexp.MustCompile(`\[error (\d{3})\]`)
 	toolMarker  = regexp.MustCompile(`\[tool ([A-Za-z0-9_.-]+)`)
+	runMarker   = regexp.MustCompile(`\[run ("(?:[^"\\]|\\.)*")\]`)
 )
 
 // patience is how often a busy model refuses before it answers.
@@ -144,8 +145,17 @@ func stepsOf(p prompt) []call {
 		}
 		steps = append(steps, c)
 	}
+	for _, found := range runMarker.FindAllStringSubmatch(p.user, -1) {
+		var command string
+		if json.Unmarshal([]byte(found[1]), &command) != nil {
+			continue
+		}
+		if c, ok := shellCall(command)(p.tools); ok {
+			steps = append(steps, c)
+		}
+	}
 	if strings.Contains(p.user, "[tools]") {
-		for _, pick := range []func([]tool) (call, bool){todoCall(false), shellCall, todoCall(true)} {
+		for _, pick := range []func([]tool) (call, bool){todoCall(false), shellCall(workCommand), todoCall(true)} {
 			if c, ok := pick(p.tools); ok {
 				steps = append(steps, c)
 			}

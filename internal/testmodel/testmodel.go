@@ -11,6 +11,8 @@
 //     is offered, of the todo tool again, and a last word
 //   - [tool NAME {json}]: a call of that tool with these arguments; several are
 //     made one after the other
+//   - [run "command"]: a call of a shell tool, if one is offered, with the
+//     command, which is written as in JSON
 //   - [parallel]: the calls that the others ask for, all at once
 //   - [slow]: many words, each after a pause
 //   - [error 429]: the status 429 twice, then as without it; any other number is

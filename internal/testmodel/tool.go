@@ -48,29 +48,30 @@ var (
 	todoReader       = regexp.MustCompile(`(?i)read|list|get`)
 )
 
-// workFile is the file that the shell call makes.
-const workFile = "made-by-agent.txt"
+// workCommand makes a file. It has nothing that JSON may write in two ways.
+const workCommand = "echo hello from the tool | tee made-by-agent.txt"
 
 // shellCall calls the first tool that runs commands.
-func shellCall(tools []tool) (call, bool) {
-	const command = "echo hello from the tool | tee " + workFile // nothing that JSON may write in two ways
-	for _, t := range tools {
-		if !shellName.MatchString(t.name) && !shellDescription.MatchString(t.description) {
-			continue
-		}
-		for _, member := range []string{"command", "cmd"} {
-			s, ok := t.schema.Properties[member]
-			if !ok {
+func shellCall(command string) func([]tool) (call, bool) {
+	return func(tools []tool) (call, bool) {
+		for _, t := range tools {
+			if !shellName.MatchString(t.name) && !shellDescription.MatchString(t.description) {
 				continue
 			}
-			var value any = command
-			if s.is("array") {
-				value = []string{"bash", "-lc", command}
+			for _, member := range []string{"command", "cmd"} {
+				s, ok := t.schema.Properties[member]
+				if !ok {
+					continue
+				}
+				var value any = command
+				if s.is("array") {
+					value = []string{"bash", "-lc", command}
+				}
+				return t.call(map[string]any{member: value}), true
 			}
-			return t.call(map[string]any{member: value}), true
 		}
+		return call{}, false
 	}
-	return call{}, false
 }
 
 // todoCall calls the first tool that keeps a list of what is to do. The second

@@ -75,6 +75,7 @@ func (h *handler) resume(w http.ResponseWriter, r *http.Request) error {
 	}
 	in, err := decodeOptional[struct {
 		Task   string          `json:"task"`
+		Agent  string          `json:"agent"`
 		Thread string          `json:"thread"`
 		Config json.RawMessage `json:"config"`
 	}](h, w, r)
@@ -82,7 +83,7 @@ func (h *handler) resume(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s, err := h.Verbs.Resume(r.Context(), tapedeck.Resume{
-		Session: id, Text: in.Task, Thread: in.Thread, Config: given(in.Config),
+		Session: id, Agent: in.Agent, Text: in.Task, Thread: in.Thread, Config: given(in.Config),
 	})
 	if err != nil {
 		return err

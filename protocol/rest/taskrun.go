@@ -11,15 +11,16 @@ import (
 // A taskRun is what has to be known of a run that is under way to tell what its
 // next event becomes.
 type taskRun struct {
-	started  time.Time // zero if its beginning is not known
-	prompt   string
-	messages map[string]*taskText // those that are open
-	thoughts map[string]*taskText
-	calls    map[string]*taskCall // those that are open or not answered
-	todos    bool                 // it keeps its plan with the tool TodoWrite
-	turn     taskTurn
-	turns    int
-	spent    taskSpent
+	started   time.Time // zero if its beginning is not known
+	prompt    string
+	messages  map[string]*taskText // those that are open
+	thoughts  map[string]*taskText
+	calls     map[string]*taskCall // those that are open or not answered
+	questions map[string]*taskQuestion
+	todos     bool // it keeps its plan with the tool TodoWrite
+	turn      taskTurn
+	turns     int
+	spent     taskSpent
 }
 
 // A taskText is a message that is being said.
@@ -53,6 +54,8 @@ var taskFolds = map[string]func(*taskRun, *tapedeck.Event) []told{
 	tapedeck.ToolCallArgs:            (*taskRun).callArgs,
 	tapedeck.ToolCallEnd:             (*taskRun).callEnd,
 	tapedeck.ToolCallResult:          (*taskRun).callResult,
+	tapedeck.PermissionRequested:     (*taskRun).permissionRequested,
+	tapedeck.PermissionAnswered:      (*taskRun).permissionAnswered,
 	tapedeck.PlanUpdated:             (*taskRun).plan,
 	tapedeck.UsageReported:           (*taskRun).usage,
 	tapedeck.RunFinished:             (*taskRun).finished,
@@ -62,7 +65,7 @@ var taskFolds = map[string]func(*taskRun, *tapedeck.Event) []told{
 // stateful reports whether there is anything to remember of a run whose
 // beginning is not known.
 func (r *taskRun) stateful() bool {
-	return len(r.messages) > 0 || len(r.thoughts) > 0 || len(r.calls) > 0 || r.todos
+	return len(r.messages) > 0 || len(r.thoughts) > 0 || len(r.calls) > 0 || len(r.questions) > 0 || r.todos
 }
 
 func newTaskRun(e *tapedeck.Event, prompt string) *taskRun {

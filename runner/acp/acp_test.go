@@ -276,9 +276,6 @@ func TestQuirks(t *testing.T) {
 			`TEXT_MESSAGE_END {"messageId":"m.m1"}`,
 		}},
 		{"codex", []string{
-			`TEXT_MESSAGE_START {"messageId":"m1","role":"assistant"}`,
-			`TEXT_MESSAGE_CONTENT {"messageId":"m1","delta":"careful"}`,
-			`TEXT_MESSAGE_END {"messageId":"m1"}`,
 			`TEXT_MESSAGE_START {"messageId":"m.m1","role":"assistant"}`,
 			`TEXT_MESSAGE_CONTENT {"messageId":"m.m1","delta":"a"}`,
 			`TEXT_MESSAGE_END {"messageId":"m.m1"}`,
@@ -327,13 +324,37 @@ func TestPermission(t *testing.T) {
 				`TOOL_CALL_ARGS {"toolCallId":"c.c1","delta":"{\"path\":\"x\"}"}`,
 				`TOOL_CALL_END {"toolCallId":"c.c1"}`,
 				`TOOL_CALL_RESULT `+tt.result)
-			want := tapedeck.PermissionRequestedData{ID: "inv.p1", ToolCallID: "inv.c.c1", Message: "rm x", Options: []tapedeck.PermissionOption{
+			action := &tapedeck.PermissionAction{Tool: "delete", Arguments: "{\n  \"path\": \"x\"\n}"}
+			want := tapedeck.PermissionRequestedData{ID: "inv.p1", ToolCallID: "inv.c.c1", Message: "rm x", Action: action, Options: []tapedeck.PermissionOption{
 				{ID: "yes", Name: "Allow", Kind: "allow_once"}, {ID: "no", Name: "Reject", Kind: "reject_once"},
 			}}
 			if !reflect.DeepEqual(asked, want) {
 				t.Errorf("asked was %+v, want %+v", asked, want)
 			}
 		})
+	}
+}
+
+// A question shows what the call has told before. An agent that stops because
+// people reject something has come to its end; if they do not, it has not.
+func TestPermissionShowsTheChange(t *testing.T) {
+	for _, option := range []string{"no", "yes"} {
+		var asked tapedeck.PermissionRequestedData
+		in := tapedeck.Invocation{Task: "ask and stop", Ask: func(ctx context.Context, q tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+			asked = q
+			return allow(option)(ctx, q)
+		}}
+		_, err := play(t, t.Context(), scripted(t, "plain", acp.Options{}), in)
+		if (err == nil) != (option == "no") {
+			t.Errorf("after %s the run ends with %v", option, err)
+		}
+		want := &tapedeck.PermissionAction{
+			Tool: "edit", Changes: []tapedeck.PermissionChange{{Path: "/w/a.go", Diff: "@@ -1,2 +1,2 @@\n a\n-b\n+c\n"}},
+			Locations: []tapedeck.PermissionLocation{{Path: "/w/a.go", Line: new(int64(2))}},
+		}
+		if !reflect.DeepEqual(asked.Action, want) {
+			t.Errorf("the question shows %+v", asked.Action)
+		}
 	}
 }
 

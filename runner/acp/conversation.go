@@ -35,12 +35,14 @@ type conversation struct {
 	canLoad   bool
 	native    string // the agent's id of the conversation; "" before it is known
 	muted     bool   // what the agent says was said before
+	replayed  int    // how many updates were muted
 	asked     int
 	tools     map[string]*tool
 	lane      string          // whose the newest update is: the call that has started the sub-agent, "" for the agent itself
 	subs      map[string]bool // by that call, whether it is at work
 	spent     spending
 	cancelled bool
+	denied    bool // people have rejected something
 }
 
 // errLeft says that nobody listens any more.

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -82,7 +84,7 @@ func (c *conversation) refused(method string, err error) error {
 	if !errors.As(err, &own) {
 		return err
 	}
-	e := tapedeck.Errorf(tapedeck.Unavailable, "the agent answered %s with an error: %s", method, narrate.Brief(own.Message)).Because(err)
+	e := tapedeck.Errorf(tapedeck.Unavailable, "the agent answered %s with an error: %s", method, narrate.Brief(wordsOf(own))).Because(err)
 	if own.Code == codeAuth {
 		return e.WithHint("log in with the agent's own program, or name a method of authentication")
 	}
@@ -150,14 +152,70 @@ func (c *conversation) reopen(id string, ready time.Time) error {
 	_, err := c.call("session/resume", c.where(id), time.Until(ready))
 	var own *jsonrpc.Error
 	if errors.As(err, &own) && c.canLoad {
-		_, err = c.call("session/load", c.where(id), time.Until(ready))
+		if _, err = c.call("session/load", c.where(id), time.Until(ready)); err == nil {
+			err = c.settle(ready)
+		}
 	}
 	if err != nil {
-		return err
+		return reason(err)
 	}
 	c.native = id
 	c.n.Link(c.runner.link(), id)
 	return nil
+}
+
+// maxSettle is how long an agent may take to say that it does not know a method.
+const maxSettle = 5 * time.Second
+
+// settle waits until the agent has replayed all of its history. The protocol
+// wants the replay before the answer to session/load, but some agents answer
+// first. An agent writes one thing after the other. So when it answers a request
+// and has replayed nothing since it answered the last one, it is done.
+func (c *conversation) settle(ready time.Time) error {
+	for silent := 0; silent < 2; silent++ {
+		before := c.replayed
+		_, err := c.call("_tapedeck/settle", struct{}{}, min(time.Until(ready), maxSettle))
+		var own *jsonrpc.Error
+		switch {
+		case err == nil, errors.As(err, &own): // the protocol wants an error for what an agent does not know
+		case c.over() || c.n.Over() || c.peer.Err() != nil:
+			return err
+		default:
+			return nil // it does not answer, so nothing more can be known
+		}
+		if c.replayed != before {
+			silent = -1
+		}
+	}
+	return nil
+}
+
+// reason returns an error with all that the agent says of it.
+func reason(err error) error {
+	var own *jsonrpc.Error
+	if !errors.As(err, &own) {
+		return err
+	}
+	return fmt.Errorf("%s (code %d)", wordsOf(own), own.Code)
+}
+
+// wordsOf returns what the agent says of an error: many say "Internal error", and
+// say why only in the data.
+func wordsOf(e *jsonrpc.Error) string {
+	if why := detail(e.Data); why != "" && !strings.Contains(e.Message, why) {
+		return e.Message + ": " + why
+	}
+	return e.Message
+}
+
+// detail returns the text in the data of an error.
+func detail(data json.RawMessage) string {
+	for _, at := range []string{"", "/details", "/message", "/error", "/reason"} {
+		if s := narrate.String(narrate.Pointer(data, at)); s != "" && !strings.HasPrefix(s, "{") {
+			return s
+		}
+	}
+	return ""
 }
 
 // begin begins a conversation.
@@ -196,7 +254,7 @@ func (c *conversation) stopped(raw json.RawMessage) error {
 	}
 	_ = json.Unmarshal(raw, &end)
 	c.spend(raw)
-	if end.Reason == "end_turn" {
+	if end.Reason == "end_turn" || end.Reason == "cancelled" && c.denied { // some stop when they are not allowed something
 		c.n.Done()
 		return nil
 	}

@@ -4,16 +4,34 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonrpc"
+	"github.com/tapedeck/tapedeck/internal/proposal"
 )
 
 // An answer is what people have decided.
 type answer struct {
-	id     json.RawMessage // of the request
-	option string          // the option that was chosen; "" for none
+	id       json.RawMessage // of the request
+	option   string          // the option that was chosen; "" for none
+	rejected bool            // it does not allow what was asked
 }
+
+// newAnswer returns the answer that chooses an option. One that the question does
+// not have chooses none.
+func newAnswer(id json.RawMessage, options []tapedeck.PermissionOption, option string) answer {
+	for _, o := range options {
+		if o.ID == option {
+			return answer{id, option, strings.HasPrefix(o.Kind, "reject")}
+		}
+	}
+	return answer{id: id}
+}
+
+// maxTitle bounds the question for people, in bytes. Several agents put the whole
+// command there.
+const maxTitle = 16 << 10
 
 // ask asks people what the agent asks. A tool call that is not known yet is
 // announced first: the question is about it.
@@ -35,14 +53,15 @@ func (c *conversation) ask(m jsonrpc.Message) {
 	about := c.announce(q.Call)
 	c.asked++
 	question := tapedeck.PermissionRequestedData{
-		ID: c.in.ID + ".p" + strconv.Itoa(c.asked), ToolCallID: c.n.ToolID(about.ID), Message: about.title(),
+		ID: c.in.ID + ".p" + strconv.Itoa(c.asked), ToolCallID: c.n.ToolID(about.ID), Message: proposal.Text(about.title(), maxTitle),
+		Action:  c.proposed(about),
 		Options: []tapedeck.PermissionOption{},
 	}
 	for _, o := range q.Options {
 		question.Options = append(question.Options, tapedeck.PermissionOption{ID: o.ID, Name: o.Name, Kind: o.Kind})
 	}
 	if c.in.Ask == nil || c.cancelled || len(question.Options) == 0 {
-		c.reply(answer{m.ID, refusal(question.Options, c.cancelled)})
+		c.reply(newAnswer(m.ID, question.Options, refusal(question.Options, c.cancelled)))
 		return
 	}
 	c.others.Go(func() { c.wait(m.ID, question) })
@@ -61,9 +80,8 @@ func refusal(options []tapedeck.PermissionOption, cancelled bool) string {
 // wait waits for the answer of people.
 func (c *conversation) wait(id json.RawMessage, q tapedeck.PermissionRequestedData) {
 	a := answer{id: id}
-	given, err := c.in.Ask(c.ctx, q)
-	if err == nil && slices.ContainsFunc(q.Options, func(o tapedeck.PermissionOption) bool { return o.ID == given.Option }) {
-		a.option = given.Option
+	if given, err := c.in.Ask(c.ctx, q); err == nil {
+		a = newAnswer(id, q.Options, given.Option)
 	}
 	select {
 	case c.answers <- a:
@@ -76,6 +94,7 @@ func (c *conversation) reply(a answer) {
 	outcome := map[string]string{"outcome": "cancelled"}
 	if a.option != "" && c.ctx.Err() == nil {
 		outcome = map[string]string{"outcome": "selected", "optionId": a.option}
+		c.denied = c.denied || a.rejected
 	}
 	c.answered(a.id, map[string]any{"outcome": outcome}, nil)
 }

@@ -5,11 +5,13 @@ import "strings"
 // Quirks are how an agent differs from what the protocol says, or from what one
 // would expect of it.
 type Quirks struct {
-	DeafToEOF    bool   // it does not end with its input, only by SIGTERM
-	TitleIsName  bool   // the first title of a tool call is the name of the tool
-	PartialInput bool   // the input of a pending tool call is not all of it
-	ToolName     string // where the name of a tool is, as a JSON pointer into the update; "" for nowhere
-	Parent       string // where the call is that has started the sub-agent whose update it is, likewise
+	DeafToEOF      bool   // it does not end with its input, only by SIGTERM
+	TitleIsName    bool   // the first title of a tool call is the name of the tool
+	PartialInput   bool   // the input of a pending tool call is not all of it
+	TitleIsCommand bool   // the title of a call that executes is the whole command
+	Notices        bool   // text that has no message id and begins with "Warning:" is the adapter's, not the model's
+	ToolName       string // where the name of a tool is, as a JSON pointer into the update; "" for nowhere
+	Parent         string // where the call is that has started the sub-agent whose update it is, likewise
 }
 
 // or returns q with what other has more.
@@ -17,6 +19,8 @@ func (q Quirks) or(other Quirks) Quirks {
 	q.DeafToEOF = q.DeafToEOF || other.DeafToEOF
 	q.TitleIsName = q.TitleIsName || other.TitleIsName
 	q.PartialInput = q.PartialInput || other.PartialInput
+	q.Notices = q.Notices || other.Notices
+	q.TitleIsCommand = q.TitleIsCommand || other.TitleIsCommand
 	if q.ToolName == "" {
 		q.ToolName = other.ToolName
 	}
@@ -33,9 +37,9 @@ var quirks = []struct {
 	Quirks
 }{
 	{"claude", Quirks{ToolName: "/_meta/claudeCode/toolName", Parent: "/_meta/claudeCode/parentToolUseId"}},
-	{"codex", Quirks{DeafToEOF: true, ToolName: "/name"}},
+	{"codex", Quirks{DeafToEOF: true, Notices: true, ToolName: "/name"}},
 	{"opencode", Quirks{TitleIsName: true, PartialInput: true}},
-	{"gemini", Quirks{}},
+	{"gemini", Quirks{TitleIsCommand: true}},
 	{"qwen", Quirks{ToolName: "/_meta/toolName"}},
 }
 

@@ -36,6 +36,7 @@ func TestResume(t *testing.T) {
 	}{
 		{"resumed", "plain", &tapedeck.Link{Runner: "acp:x", NativeID: "s1"}, "s1", false},
 		{"loaded, and what it says then is not said again", "plain", &tapedeck.Link{Runner: "acp:x", NativeID: "old"}, "old", false},
+		{"loaded, and the agent replays after its answer", "plain", &tapedeck.Link{Runner: "acp:x", NativeID: "late"}, "late", false},
 		{"neither", "plain", &tapedeck.Link{Runner: "acp:x", NativeID: "gone"}, "s1", true},
 		{"resume is announced, and not there", "qwen", &tapedeck.Link{Runner: "acp:x", NativeID: "s0"}, "s0", false},
 		{"load is announced, and not there", "gemini", &tapedeck.Link{Runner: "acp:x", NativeID: "s0"}, "s1", true},
@@ -52,7 +53,7 @@ func TestResume(t *testing.T) {
 			if want := `agent.linked {"runner":"acp:x","nativeId":"` + tt.native + `"}`; strings.Count(all, "agent.linked") != 1 || !strings.Contains(all, want) {
 				t.Errorf("want %s in\n%s", want, all)
 			}
-			if strings.Contains(all, "said before") || strings.Contains(all, "old answer") {
+			if strings.Contains(all, "said before") || strings.Contains(all, "w199") || strings.Contains(all, "old answer") {
 				t.Errorf("it says again what it said before:\n%s", all)
 			}
 			if lossy := strings.Contains(all, `"tapedeck.lossy"`); lossy != tt.lossy {
@@ -65,5 +66,18 @@ func TestResume(t *testing.T) {
 				t.Errorf("the agent was told %q", told)
 			}
 		})
+	}
+}
+
+// The log has the reason for which an agent could not load its conversation.
+func TestLoadFails(t *testing.T) {
+	before := history(tapedeck.NewEvent(tapedeck.MessageAddedData{Message: tapedeck.NewMessage("u1", "user", "hello")}))
+	r := scripted(t, "plain", acp.Options{Name: "x"})
+	got, err := play(t, t.Context(), r, tapedeck.Invocation{Task: "go on", Link: &tapedeck.Link{Runner: "acp:x", NativeID: "broken"}, History: before})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(got, "\n"); !strings.Contains(all, "could not go on with its conversation: Internal error: No previous sessions found for this project.") {
+		t.Error(all)
 	}
 }

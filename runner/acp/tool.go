@@ -37,12 +37,15 @@ func (k *call) title() string { return cmp.Or(k.Title, k.Kind) }
 
 // A tool is what is known of a call that was announced.
 type tool struct {
+	name    string
 	kind    string
 	input   json.RawMessage // not yet told
 	told    json.RawMessage // the input as it was told
 	content json.RawMessage // the newest
 	shown   string          // what its terminal has shown of the content
 	output  strings.Builder // what came as the output of a terminal
+
+	locations json.RawMessage // the newest
 }
 
 // maxOutput bounds what is kept of a terminal for the answer of its tool. All of
@@ -56,6 +59,7 @@ func (c *conversation) announce(raw json.RawMessage) *call {
 		return k
 	}
 	t := c.know(k, raw)
+	t.learn(k)
 	if len(t.input) == 0 {
 		t.offer(k.Input)
 	}
@@ -71,10 +75,8 @@ func (c *conversation) toolCall(raw json.RawMessage, update bool) bool {
 	}
 	t := c.know(k, raw)
 	late := c.n.IsCalled(k.ID) && isObject(k.Input) && !bytes.Equal(k.Input, t.told)
+	t.learn(k)
 	t.offer(k.Input)
-	if k.Kind != "" {
-		t.kind = k.Kind
-	}
 	ready := update || !c.quirks.PartialInput
 	if ready && t.input != nil || k.Status == "in_progress" || k.over() {
 		c.tell(k.ID, t)
@@ -108,7 +110,7 @@ func (c *conversation) know(k *call, raw json.RawMessage) *tool {
 	if t := c.tools[k.ID]; t != nil {
 		return t
 	}
-	t := &tool{kind: k.Kind}
+	t := &tool{name: c.name(k, raw)}
 	c.tools[k.ID] = t
 	about := tapedeck.Members{}
 	for name, v := range map[string]json.RawMessage{"title": text(k.Title), "kind": text(k.Kind), "locations": k.Locations} {
@@ -116,7 +118,7 @@ func (c *conversation) know(k *call, raw json.RawMessage) *tool {
 			about[name] = v
 		}
 	}
-	c.n.Tool(narrate.Call{ID: k.ID, Name: c.name(k, raw), Lane: c.lane, Metadata: metadata(about)})
+	c.n.Tool(narrate.Call{ID: k.ID, Name: t.name, Lane: c.lane, Metadata: metadata(about)})
 	return t
 }
 
@@ -145,6 +147,16 @@ func (c *conversation) name(k *call, raw json.RawMessage) string {
 }
 
 func isObject(raw json.RawMessage) bool { return len(raw) > 2 && raw[0] == '{' }
+
+// learn takes what an update says of a call. What it does not say stays.
+func (t *tool) learn(k *call) {
+	if k.Kind != "" {
+		t.kind = k.Kind
+	}
+	if isSome(k.Locations) {
+		t.locations = k.Locations
+	}
+}
 
 // offer takes the input of a call; the newest counts.
 func (t *tool) offer(input json.RawMessage) {
@@ -184,7 +196,7 @@ func (c *conversation) show(k *call, t *tool) {
 	if t.kind != "execute" || k.Status != "in_progress" {
 		return
 	}
-	now, _ := read(k.Content)
+	now := read(k.Content).text
 	if more, ok := strings.CutPrefix(now, t.shown); ok && more != "" { // agents say it all again each time
 		t.shown = now
 		c.n.Event(tapedeck.TerminalOutputData{Terminal: id, Data: more})
@@ -194,7 +206,8 @@ func (c *conversation) show(k *call, t *tool) {
 // answer returns what the tool has answered: the text of its content, else what
 // its terminal has shown, else its output as the agent has it.
 func (t *tool) answer(k *call) narrate.Answer {
-	said, diffs := read(t.content)
+	c := read(t.content)
+	said, diffs := c.text, c.diffs
 	if said == "" {
 		said = t.output.String()
 	}
@@ -213,44 +226,4 @@ func (t *tool) answer(k *call) narrate.Answer {
 	return narrate.Answer{
 		Content: text(strings.ToValidUTF8(said, "")), Failed: k.Status == "failed", Native: k.Output, Metadata: metadata(about),
 	}
-}
-
-// read returns the text of the content of a tool call, and the changes of files
-// that are in it.
-func read(content json.RawMessage) (said string, diffs []json.RawMessage) {
-	var list []json.RawMessage
-	if json.Unmarshal(content, &list) != nil {
-		return "", nil
-	}
-	var b strings.Builder
-	for _, raw := range list {
-		var item struct {
-			Type    string `json:"type"`
-			Path    string `json:"path"`
-			Content struct {
-				Type     string `json:"type"`
-				Text     string `json:"text"`
-				URI      string `json:"uri"`
-				Resource struct {
-					Text string `json:"text"`
-					URI  string `json:"uri"`
-				} `json:"resource"`
-			} `json:"content"`
-		}
-		if json.Unmarshal(raw, &item) != nil {
-			continue
-		}
-		switch in := item.Content; {
-		case item.Type == "diff":
-			diffs = append(diffs, raw)
-			b.WriteString("[changed " + item.Path + "]\n")
-		case item.Type != "content":
-		case in.Type == "text":
-			b.WriteString(in.Text)
-		case in.Type != "":
-			b.WriteString("[" + in.Type + " " + cmp.Or(in.URI, in.Resource.URI) + "]")
-			b.WriteString(in.Resource.Text)
-		}
-	}
-	return b.String(), diffs
 }

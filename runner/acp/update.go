@@ -3,6 +3,7 @@ package acp
 import (
 	"cmp"
 	"encoding/json"
+	"strings"
 
 	"github.com/tapedeck/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck/tapedeck/internal/narrate"
@@ -70,6 +71,7 @@ func (c *conversation) update(params json.RawMessage) {
 	}
 	switch {
 	case c.muted && take != nil && kind.Kind != "usage_update":
+		c.replayed++
 		return // it was said before
 	case c.native != "" && u.Session != "" && u.Session != c.native, take == nil, !take(c, u.Update):
 		c.n.Raw(c.runner.link(), params)
@@ -130,7 +132,8 @@ func (c *conversation) chunk(u json.RawMessage, say func(lane, id, delta string)
 		c.usedByCall(k.Meta.Usage)
 		c.n.Pause(c.lane) // it is told at the end of a model's answer
 	}
-	if k.Content.Type != "text" {
+	notice := c.quirks.Notices && k.MessageID == "" && strings.HasPrefix(k.Content.Text, "Warning:")
+	if k.Content.Type != "text" || notice {
 		return false
 	}
 	say(c.lane, k.MessageID, k.Content.Text)

@@ -10,11 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
 
-// Bounds of a call.
-const (
-	maxResult   = 256 << 10 // bytes of a result
-	maxQuestion = 500       // characters of arguments that people are shown
-)
+const maxResult = 256 << 10 // bytes of a result
 
 // act carries out a call, if it may be, and tells the result.
 func (s *run) act(c *call) error {

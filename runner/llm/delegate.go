@@ -29,16 +29,27 @@ func (s *run) delegate() tool.Tool {
 	if err != nil {
 		panic(err) // only strings are put in
 	}
-	return tool.Tool{Name: "start_agent", Description: about.String(), Parameters: schema, Run: func(ctx context.Context, c tool.Call) tool.Result {
-		var d struct {
-			Agent string `json:"agent"`
-			Task  string `json:"task"`
-		}
-		if err := json.Unmarshal(c.Arguments, &d); err != nil {
-			return tool.Failed("The arguments cannot be read: %v", err)
-		}
-		return answerOf(s.in.Delegate(ctx, tapedeck.Delegation{Agent: d.Agent, Task: d.Task, ToolCallID: c.ID}))
-	}}
+	type args struct {
+		Agent string `json:"agent"`
+		Task  string `json:"task"`
+	}
+	return tool.Tool{
+		Name: "start_agent", Description: about.String(), Parameters: schema,
+		Run: func(ctx context.Context, c tool.Call) tool.Result {
+			var d args
+			if err := json.Unmarshal(c.Arguments, &d); err != nil {
+				return tool.Failed("The arguments cannot be read: %v", err)
+			}
+			return answerOf(s.in.Delegate(ctx, tapedeck.Delegation{Agent: d.Agent, Task: d.Task, ToolCallID: c.ID}))
+		},
+		Scope: func(arguments json.RawMessage) (key, covers string) {
+			var d args
+			if json.Unmarshal(arguments, &d) != nil {
+				return string(arguments), "exactly these arguments"
+			}
+			return d.Agent, "every task for the agent " + d.Agent
+		},
+	}
 }
 
 // answerOf returns what a model is told of an agent that it has started.

@@ -101,7 +101,8 @@ func TestPermissions(t *testing.T) {
 			if tt.ask != nil {
 				in.Ask = func(ctx context.Context, q tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
 					asked++
-					if q.ToolCallID == "" || len(q.Options) != 3 || !strings.Contains(q.Message, `echo with {"n":`) {
+					if q.ToolCallID == "" || len(q.Options) != 3 || q.Message != "May the agent call echo?" ||
+						q.Action == nil || !strings.Contains(q.Action.Arguments, `"n": `) {
 						t.Errorf("%+v", q)
 					}
 					return tt.ask(ctx, q)

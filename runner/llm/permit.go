@@ -1,7 +1,10 @@
 package llm
 
 import (
+	"encoding/json"
+
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/proposal"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
 
@@ -15,13 +18,14 @@ const (
 // permit reports whether a call may be carried out, and asks people if it must.
 // If not, it has told the model so; an error ends the run.
 func (s *run) permit(t *tool.Tool, c *call, arguments string) (bool, error) {
-	if s.toolbox.always[t.Name] || s.runner.options.Policy.decide(t) == Allow {
+	key, covers := reach(t, arguments)
+	if s.toolbox.always[key] || s.runner.options.Policy.decide(t) == Allow {
 		return true, nil
 	}
 	if s.in.Ask == nil {
 		return false, s.result(c, tool.Failed("Nobody can be asked here whether %s may be called, so it is not allowed.", t.Name), 0)
 	}
-	answer, err := s.in.Ask(s.ctx, question(t, c, arguments))
+	answer, err := s.in.Ask(s.ctx, question(t, c, arguments, covers))
 	switch {
 	case s.ctx.Err() != nil:
 		return false, s.ctx.Err()
@@ -30,7 +34,7 @@ func (s *run) permit(t *tool.Tool, c *call, arguments string) (bool, error) {
 	}
 	switch answer.Option {
 	case allowAlways:
-		s.toolbox.always[t.Name] = true
+		s.toolbox.always[key] = true
 		return true, nil
 	case allowOnce:
 		return true, nil
@@ -43,18 +47,40 @@ func (s *run) permit(t *tool.Tool, c *call, arguments string) (bool, error) {
 	return false, s.result(c, tool.Failed("The user does not allow this."), 0)
 }
 
-func question(t *tool.Tool, c *call, arguments string) tapedeck.PermissionRequestedData {
-	shown := arguments
-	if r := []rune(shown); len(r) > maxQuestion {
-		shown = string(r[:maxQuestion]) + "…"
+// reach returns what is allowed when people always allow a call: every call with
+// the same key, and in words what these are.
+func reach(t *tool.Tool, arguments string) (key, covers string) {
+	if t.Scope == nil {
+		return t.Name, "every call of " + t.Name + ", whatever its arguments"
 	}
+	key, covers = t.Scope(json.RawMessage(arguments))
+	return t.Name + "\x00" + key, covers
+}
+
+func question(t *tool.Tool, c *call, arguments, covers string) tapedeck.PermissionRequestedData {
+	covers += ", until this run ends"
 	return tapedeck.PermissionRequestedData{
 		ID: tapedeck.NewID("perm_"), ToolCallID: c.id,
-		Message: "May the agent call " + t.Name + " with " + shown + "?",
+		Message: "May the agent call " + t.Name + "?", Action: action(t, arguments),
 		Options: []tapedeck.PermissionOption{
 			{ID: allowOnce, Name: "Allow once", Kind: allowOnce},
-			{ID: allowAlways, Name: "Allow for the rest of this run", Kind: allowAlways},
+			{ID: allowAlways, Name: "Always allow " + covers, Kind: allowAlways, Covers: covers},
 			{ID: rejectOnce, Name: "Reject", Kind: rejectOnce},
 		},
 	}
+}
+
+// action returns what a call would do.
+func action(t *tool.Tool, arguments string) *tapedeck.PermissionAction {
+	var a *tapedeck.PermissionAction
+	if t.Propose != nil {
+		a = t.Propose(json.RawMessage(arguments))
+	} else {
+		d := proposal.FromArguments(t.Name, json.RawMessage(arguments))
+		a = d.Action()
+	}
+	if a != nil {
+		a.Tool = t.Name
+	}
+	return a
 }

@@ -15,7 +15,7 @@ type toolbox struct {
 	byName      map[string]*tool.Tool
 	folder      *tool.Folder
 	connections []*mcp.Connection
-	always      map[string]bool // tools that were allowed for the rest of the run
+	always      map[string]bool // calls that people always allow in this run, see reach
 }
 
 // equip fills the toolbox of the run.

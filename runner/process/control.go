@@ -3,9 +3,11 @@ package process
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/internal/proposal"
 )
 
 // The control protocol of Claude Code: with its input and output in stream-json
@@ -60,16 +62,19 @@ func (s *stream) claudeAsks(l *claudeLine) bool {
 		return false
 	}
 	s.asked++
+	draft := proposal.FromArguments(r.Tool, r.Input)
 	q := tapedeck.PermissionRequestedData{
-		ID: s.in.ID + ".p" + strconv.Itoa(s.asked), Message: "Use " + r.Tool + "?",
-		Options: []tapedeck.PermissionOption{{ID: optAllow, Name: "Allow", Kind: "allow_once"}},
+		ID: s.in.ID + ".p" + strconv.Itoa(s.asked), Message: "Use " + proposal.Text(r.Tool, maxToolName) + "?", Action: draft.Action(),
+		Options: []tapedeck.PermissionOption{{ID: optAllow, Name: "Allow once", Kind: "allow_once"}},
 	}
 	if r.UseID != "" { // older ones do not say which call it is about
 		s.called(narrate.Call{ID: r.UseID, Name: r.Tool, Lane: l.Parent}, r.Input)
 		q.ToolCallID = s.n.ToolID(r.UseID)
 	}
 	if len(r.Suggestions) > 2 {
-		q.Options = append(q.Options, tapedeck.PermissionOption{ID: optAlways, Name: "Always allow", Kind: "allow_always"})
+		q.Options = append(q.Options, tapedeck.PermissionOption{
+			ID: optAlways, Name: "Always allow", Kind: "allow_always", Covers: covers(r.Suggestions),
+		})
 	}
 	q.Options = append(q.Options, tapedeck.PermissionOption{ID: optReject, Name: "Reject", Kind: "reject_once"})
 	s.ask(q, func(option string) []byte {
@@ -85,4 +90,77 @@ func (s *stream) claudeAsks(l *claudeLine) bool {
 		}})
 	})
 	return true
+}
+
+// Bounds of what a question says, in bytes.
+const (
+	maxToolName = 200
+	maxCovers   = 2 << 10
+)
+
+// A suggestion is a rule that Claude Code keeps if people always allow what it
+// asks.
+type suggestion struct {
+	Type  string `json:"type"`
+	Rules []struct {
+		Tool    string `json:"toolName"`
+		Content string `json:"ruleContent"`
+	} `json:"rules"`
+	Behavior    string   `json:"behavior"`
+	Mode        string   `json:"mode"`
+	Directories []string `json:"directories"`
+	Destination string   `json:"destination"`
+}
+
+// destinations say where Claude Code keeps a rule.
+var destinations = map[string]string{
+	"session": "in this conversation", "localSettings": "in this folder, for you",
+	"projectSettings": "in this folder, for everybody", "userSettings": "in all your folders",
+}
+
+// covers says what an answer that lasts allows: every rule that Claude Code
+// suggests, in its own words if they are not known here.
+func covers(raw json.RawMessage) string {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return proposal.Text(string(raw), maxCovers)
+	}
+	var all []string
+	for _, one := range list {
+		var s suggestion
+		what := ""
+		if json.Unmarshal(one, &s) == nil {
+			what = s.what()
+		}
+		switch where := destinations[s.Destination]; {
+		case what == "":
+			all = append(all, string(one))
+		case where == "":
+			all = append(all, what)
+		default:
+			all = append(all, what+" "+where)
+		}
+	}
+	return proposal.Text(strings.Join(all, "; "), maxCovers)
+}
+
+// what returns what a rule allows, "" if that is not known here.
+func (s *suggestion) what() string {
+	switch {
+	case s.Type == "addRules" && s.Behavior == "allow" && len(s.Rules) > 0:
+		var rules []string
+		for _, r := range s.Rules {
+			if r.Content == "" {
+				rules = append(rules, "every use of "+r.Tool)
+			} else {
+				rules = append(rules, r.Tool+"("+r.Content+")")
+			}
+		}
+		return strings.Join(rules, ", ")
+	case s.Type == "setMode" && s.Mode != "":
+		return "the mode " + s.Mode
+	case s.Type == "addDirectories" && len(s.Directories) > 0:
+		return "access to " + strings.Join(s.Directories, ", ")
+	}
+	return ""
 }

@@ -240,6 +240,9 @@ func TestControl(t *testing.T) {
 			if asked.ID != "inv.p1" || asked.ToolCallID != "inv.c.t1" || len(asked.Options) != 3 {
 				t.Errorf("asked was %+v", asked)
 			}
+			if a := asked.Action; a == nil || a.Tool != "Bash" || a.Command != "rm x" {
+				t.Errorf("the question shows %+v", a)
+			}
 		})
 	}
 }

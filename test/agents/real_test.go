@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -34,6 +35,7 @@ type realAgent struct {
 	toml    string                            // more of its configuration
 	prepare func(home, model string) error    // what it wants to find in its home
 	env     func(home, model string) []string // besides PATH and HOME
+	edit    func(file string) string          // a task in which it asks whether it may write a file; nil if it does not ask
 	asks    bool                              // it asks before it runs a command, as configured here
 	starts  string                            // a task in which it starts another agent; "" if it has none, or does not tell of them
 }
@@ -57,7 +59,7 @@ func qwenEnv(_, model string) []string {
 func opencode(home, model string) error {
 	return write(filepath.Join(home, "opencode.json"), fmt.Sprintf(`{"autoupdate":false,"share":"disabled","model":"stub/stub-model","small_model":"stub/stub-model",
 		"provider":{"stub":{"npm":"@ai-sdk/openai-compatible","name":"Stub","options":{"baseURL":"%s/v1","apiKey":"x"},"models":{"stub-model":{"name":"Stub"}}}},
-		"permission":{"bash":"ask"}}`, model))
+		"permission":{"bash":"ask","edit":"ask"}}`, model))
 }
 
 func codex(home, model string) error {
@@ -71,32 +73,37 @@ wire_api = "responses"
 `, model))
 }
 
+func codexEnv(home, _ string) []string {
+	return []string{"STUB_KEY=x", "CODEX_HOME=" + filepath.Join(home, ".codex")}
+}
+
 var realAgents = []realAgent{
-	{name: "qwen", program: "qwen", toml: "preset = \"qwen\"\nkind = \"acp\"", prepare: qwen, env: qwenEnv, asks: true},
+	{name: "qwen", program: "qwen", toml: "preset = \"qwen\"\nkind = \"acp\"", prepare: qwen, env: qwenEnv, asks: true, edit: writes("write_file", "file_path", "content")},
 	{name: "qwen-stream", program: "qwen", toml: "preset = \"qwen\"\nkind = \"process\"\nargs = [\"--yolo\"]", prepare: qwen, env: qwenEnv},
 	{name: "opencode", program: "opencode", toml: "preset = \"opencode\"\nkind = \"acp\"", prepare: opencode, env: func(home, _ string) []string {
 		return []string{"OPENCODE_CONFIG=" + filepath.Join(home, "opencode.json"), "XDG_CONFIG_HOME=" + home + "/.config", "XDG_DATA_HOME=" + home + "/.local/share"}
-	}, asks: true},
-	{name: "codex", program: "codex-acp", toml: "preset = \"codex\"\nkind = \"acp\"", prepare: codex, env: func(home, _ string) []string {
-		return []string{"STUB_KEY=x", "CODEX_HOME=" + filepath.Join(home, ".codex")}
-	}},
+	}, asks: true, edit: writes("write", "filePath", "content")},
+	{name: "codex-asks", program: "codex-acp", toml: "preset = \"codex\"\nkind = \"acp\"\nmode = \"read-only\"", prepare: codex, env: codexEnv, asks: true, edit: patches},
+	{name: "codex", program: "codex-acp", toml: "preset = \"codex\"\nkind = \"acp\"", prepare: codex, env: codexEnv},
 	{name: "claude", program: "claude-agent-acp", toml: "preset = \"claude\"\nkind = \"acp\"", env: func(_, model string) []string {
 		return []string{"ANTHROPIC_BASE_URL=" + model, "ANTHROPIC_API_KEY=x", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1"}
-	}, asks: true, starts: `[tool Agent {"description":"look","prompt":"say hello [tool Bash {\"command\":\"echo hi\",\"description\":\"x\"}]","subagent_type":"general-purpose"}]`},
+	}, asks: true, edit: writes("Write", "file_path", "content"), starts: `[tool Agent {"description":"look","prompt":"say hello [tool Bash {\"command\":\"echo hi\",\"description\":\"x\"}]","subagent_type":"general-purpose"}]`},
 	{name: "gemini", program: "gemini", toml: "preset = \"gemini\"\nkind = \"acp\"", prepare: func(home, _ string) error {
 		return write(filepath.Join(home, ".gemini/settings.json"), `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
 	}, env: func(_, model string) []string {
 		return []string{"GEMINI_API_KEY=x", "GOOGLE_GEMINI_BASE_URL=" + model}
-	}, asks: true},
+	}, asks: true, edit: writes("write_file", "file_path", "content")},
 }
 
 // A stage is a server with one real agent on it.
 type stage struct {
 	*testing.T
+	model  *testmodel.Model
 	agent  realAgent
 	data   string
 	server *testserver.Server
 	args   []string
+	choose string // the kind of answers; "" for those that allow
 }
 
 func TestRealAgents(t *testing.T) {
@@ -104,20 +111,24 @@ func TestRealAgents(t *testing.T) {
 		t.Skip("real agents are tested by make real-agents")
 	}
 	t.Setenv("PATH", *binaries+":"+os.Getenv("PATH"))
-	model := httptest.NewServer(testmodel.New(testmodel.Options{}))
-	defer model.Close()
+	model := testmodel.New(testmodel.Options{})
+	address := httptest.NewServer(model)
+	defer address.Close()
 	for _, a := range realAgents {
 		t.Run(a.name, func(t *testing.T) {
 			if _, err := exec.LookPath(a.program); err != nil {
 				t.Skipf("%s is not installed here", a.program)
 			}
-			s := newStage(t, a, model.URL)
+			s := newStage(t, a, model, address.URL)
 			t.Run("a whole prompt with a tool and a file", s.with((*stage).wholePrompt))
 			if a.starts != "" {
 				t.Run("a sub-agent has a thread of its own", s.with((*stage).subagent))
 			}
+			t.Run("an edit is shown before it is allowed, and rejected", s.with((*stage).editRejected))
 			t.Run("cancelled in mid-turn and continued", s.with((*stage).cancelled))
+			t.Run("cancelled in a command and continued", s.with((*stage).cancelledInTool))
 			t.Run("the agent is killed in mid-turn", s.with((*stage).agentKilled))
+			t.Run("the agent is killed in a command", s.with((*stage).killedInTool))
 			t.Run("the server is killed in mid-turn", s.with((*stage).serverKilled))
 		})
 	}
@@ -132,7 +143,7 @@ func (s *stage) with(f func(*stage)) func(*testing.T) {
 	}
 }
 
-func newStage(t *testing.T, a realAgent, model string) *stage {
+func newStage(t *testing.T, a realAgent, m *testmodel.Model, model string) *stage {
 	t.Helper()
 	home := t.TempDir()
 	if a.prepare != nil {
@@ -140,7 +151,7 @@ func newStage(t *testing.T, a realAgent, model string) *stage {
 			t.Fatal(err)
 		}
 	}
-	s := &stage{T: t, agent: a, data: t.TempDir()}
+	s := &stage{T: t, model: m, agent: a, data: t.TempDir()}
 	env := append([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}, a.env(home, model)...)
 	quoted, _ := json.Marshal(env)
 	config := filepath.Join(home, "tapedeck.toml")
@@ -205,7 +216,7 @@ func (s *stage) run(session, task string, until func(*tapedeck.Event) bool) (str
 	return started.Session, events
 }
 
-// answer allows what the agent asks, over HTTP.
+// answer allows what the agent asks, or what else the test chooses, over HTTP.
 func (s *stage) answer(ctx context.Context, c *client.Client, session string, e *tapedeck.Event) {
 	s.Helper()
 	d, err := tapedeck.DecodeAs[tapedeck.PermissionRequestedData](*e)
@@ -213,14 +224,14 @@ func (s *stage) answer(ctx context.Context, c *client.Client, session string, e 
 		s.Fatal(err)
 	}
 	for _, o := range d.Options {
-		if strings.HasPrefix(o.Kind, "allow") {
+		if strings.HasPrefix(o.Kind, cmp.Or(s.choose, "allow")) {
 			if _, err := c.Answer(ctx, tapedeck.Answer{Session: session, Permission: d.ID, Option: o.ID}); err != nil {
 				s.Fatal(err)
 			}
 			return
 		}
 	}
-	s.Fatalf("nothing in %s allows it", e.Data)
+	s.Fatalf("nothing in %s is an answer", e.Data)
 }
 
 func has(events []tapedeck.Event, typ string) bool {
@@ -282,15 +293,7 @@ func (s *stage) cancelled() {
 		s.Fatalf("%+v, %v", c, err)
 	}
 	s.noLeftover(events)
-	s.continues(session)
-}
-
-// continues gives the session another task.
-func (s *stage) continues(session string) {
-	s.Helper()
-	_, events := s.run(session, "and now say hello", nil)
-	s.done(events)
-	s.noLeftover(events)
+	s.continues(session, s.seen(session))
 }
 
 // middle begins a run and returns in the middle of it, with the process of the
@@ -318,7 +321,7 @@ func (s *stage) agentKilled() {
 	}
 	s.awaitIdle(session)
 	s.noLeftover(events)
-	s.continues(session)
+	s.continues(session, s.seen(session))
 }
 
 func (s *stage) serverKilled() {
@@ -327,7 +330,7 @@ func (s *stage) serverKilled() {
 	s.server = testserver.Start(s.T, s.data, s.args...)
 	s.awaitIdle(session)
 	s.noLeftover(events)
-	s.continues(session)
+	s.continues(session, s.seen(session))
 }
 
 // awaitIdle waits until nothing runs in a session.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -184,13 +185,46 @@ func oneLine(text string) string {
 	return text
 }
 
+// minSecret is the length from which on a key is taken for a secret, in bytes.
+// Local servers take any word, and such a word is in many sentences.
+const minSecret = 8
+
 // hide takes the key out of what a provider says of it.
 func (c *Client) hide(err error) error {
 	var e *tapedeck.Error
-	if c.Key == "" || !errors.As(err, &e) || !strings.Contains(e.Message, c.Key) {
+	if len(c.Key) < minSecret || !errors.As(err, &e) {
+		return err
+	}
+	shown := withoutToken(e.Message, c.Key)
+	if shown == e.Message {
 		return err
 	}
 	hidden := *e
-	hidden.Message = strings.ReplaceAll(e.Message, c.Key, "…")
+	hidden.Message = shown
 	return &hidden
+}
+
+// withoutToken replaces a token where it is not a part of a longer word.
+func withoutToken(text, token string) string {
+	var b strings.Builder
+	for {
+		i := strings.Index(text, token)
+		if i < 0 {
+			return b.String() + text
+		}
+		end := i + len(token)
+		before, _ := utf8.DecodeLastRuneInString(text[:i])
+		after, _ := utf8.DecodeRuneInString(text[end:])
+		if isWord(before) || isWord(after) {
+			b.WriteString(text[:i+1])
+			text = text[i+1:]
+			continue
+		}
+		b.WriteString(text[:i] + "…")
+		text = text[end:]
+	}
+}
+
+func isWord(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-'
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/internal/proposal"
 )
 
 // drain is how long the output of a command is waited for after it has ended:
@@ -27,7 +28,7 @@ func (f *Folder) command() Tool {
 		Command string  `json:"command"`
 		Timeout Seconds `json:"timeout"`
 	}
-	return build("run_command", fmt.Sprintf("Run a command of the shell in the folder and wait for its end. There is no input. "+
+	t := build("run_command", fmt.Sprintf("Run a command of the shell in the folder and wait for its end. There is no input. "+
 		"It may take %d seconds, or as many as you say. What it leaves in the background is killed.", f.options.Timeout),
 		`{"command":{"type":"string"},"timeout":{"type":"integer","description":"in seconds","minimum":1}}`, []string{"command"},
 		func(ctx context.Context, c Call, a args) Result {
@@ -37,6 +38,15 @@ func (f *Folder) command() Tool {
 			}
 			return f.run(ctx, c, a.Command, time.Duration(limit)*time.Second)
 		})
+	t.Propose = propose(func(a args) proposal.Draft {
+		d := proposal.Draft{Command: a.Command, Folder: f.path}
+		if a.Timeout > 0 {
+			d.Note = fmt.Sprintf("It may take %d seconds.", min(a.Timeout, f.options.Longest))
+		}
+		return d
+	})
+	t.Scope = scope(func(a args) (string, string) { return a.Command, "this exact command" })
+	return t
 }
 
 // errTooLong is why a command is killed that takes too long.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/proposal"
 )
 
 // A Tool is something that a model can call.
@@ -18,6 +19,15 @@ type Tool struct {
 	Description string // for the model
 	Parameters  json.RawMessage
 	ReadOnly    bool // it changes nothing, so that nobody needs to be asked
+
+	// Propose returns what people are shown before they allow a call. Nil: they
+	// are shown its arguments.
+	Propose func(arguments json.RawMessage) *tapedeck.PermissionAction
+
+	// Scope returns how far it reaches when people always allow a call: to every
+	// call with the same key. covers says so to people. Nil: to every call of the
+	// tool.
+	Scope func(arguments json.RawMessage) (key, covers string)
 
 	// Run carries out a call. When ctx is done it stops at once, and returns what
 	// there is to say.
@@ -43,6 +53,38 @@ func Failed(format string, args ...any) Result {
 	return Result{Text: fmt.Sprintf(format, args...), Failed: true}
 }
 
+// scope makes a Scope of a function that takes arguments decoded. Arguments that
+// do not fit are allowed only as they are.
+func scope[A any](of func(A) (key, covers string)) func(json.RawMessage) (string, string) {
+	return func(arguments json.RawMessage) (string, string) {
+		a, err := decode[A](arguments)
+		if err != nil {
+			return string(arguments), "exactly these arguments"
+		}
+		return of(a)
+	}
+}
+
+// propose makes a Propose of a function that takes arguments decoded.
+func propose[A any](of func(A) proposal.Draft) func(json.RawMessage) *tapedeck.PermissionAction {
+	return func(arguments json.RawMessage) *tapedeck.PermissionAction {
+		a, err := decode[A](arguments)
+		d := proposal.Draft{Arguments: arguments} // the call fails, but nothing is hidden
+		if err == nil {
+			d = of(a)
+		}
+		return d.Action()
+	}
+}
+
+// decode reads arguments. A model that invents some must learn that they do
+// nothing.
+func decode[A any](arguments json.RawMessage) (a A, err error) {
+	d := json.NewDecoder(bytes.NewReader(arguments))
+	d.DisallowUnknownFields()
+	return a, d.Decode(&a)
+}
+
 // build makes a tool of a function that takes its arguments decoded. The schema
 // is the members of the arguments, as JSON.
 func build[A any](name, description, members string, required []string, run func(context.Context, Call, A) Result) Tool {
@@ -56,10 +98,8 @@ func build[A any](name, description, members string, required []string, run func
 		panic("tool " + name + ": " + err.Error()) // its author has written no JSON
 	}
 	return Tool{Name: name, Description: description, Parameters: schema, Run: func(ctx context.Context, c Call) Result {
-		var a A
-		d := json.NewDecoder(bytes.NewReader(c.Arguments))
-		d.DisallowUnknownFields() // a model that invents arguments must learn that they do nothing
-		if err := d.Decode(&a); err != nil {
+		a, err := decode[A](c.Arguments)
+		if err != nil {
 			return Failed("The arguments do not fit: %s.", strings.TrimPrefix(err.Error(), "json: "))
 		}
 		return run(ctx, c, a)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/proposal"
 )
 
 func (f *Folder) write() Tool {
@@ -13,7 +15,7 @@ func (f *Folder) write() Tool {
 		Path    string `json:"path"`
 		Content string `json:"content"`
 	}
-	return build("write_file", "Write a file of text, anew or in place of what it has. Folders on the way to it are made.",
+	t := build("write_file", "Write a file of text, anew or in place of what it has. Folders on the way to it are made.",
 		`{"path":{"type":"string"},"content":{"type":"string"}}`, []string{"path", "content"},
 		func(_ context.Context, _ Call, a args) Result {
 			if parent := filepath.Dir(f.name(a.Path)); parent != "." {
@@ -23,7 +25,26 @@ func (f *Folder) write() Tool {
 			}
 			return f.put(a.Path, a.Content, fmt.Sprintf("%s has %d bytes now.", a.Path, len(a.Content)))
 		})
+	t.Propose = propose(func(a args) proposal.Draft {
+		before, bad := f.text(a.Path)
+		_, missing := f.root.Stat(f.name(a.Path))
+		return proposal.Draft{Changes: []proposal.Change{{
+			Path: a.Path, Before: before, After: a.Content, Unknown: bad.Failed && missing == nil,
+		}}}
+	})
+	t.Scope = scope(func(a args) (string, string) { return f.name(a.Path), "every write_file of " + short(a.Path) })
+	return t
 }
+
+// short returns as much of a path as fits on a button.
+func short(path string) string {
+	if r := []rune(path); len(r) > maxShort {
+		return "…" + string(r[len(r)-maxShort:])
+	}
+	return path
+}
+
+const maxShort = 80
 
 // put writes a file whole.
 func (f *Folder) put(path, content, done string) Result {
@@ -51,7 +72,7 @@ func (f *Folder) edit() Tool {
 		New  string `json:"new"`
 		All  bool   `json:"all"`
 	}
-	return build("edit_file", "Replace a piece of a file of text by another. The piece must be there exactly as given, white space included, and only once, unless all is true.",
+	t := build("edit_file", "Replace a piece of a file of text by another. The piece must be there exactly as given, white space included, and only once, unless all is true.",
 		`{"path":{"type":"string"},
 		"old":{"type":"string","description":"the piece as it is"},
 		"new":{"type":"string","description":"as it is to be"},
@@ -72,4 +93,13 @@ func (f *Folder) edit() Tool {
 				return f.put(a.Path, strings.ReplaceAll(text, a.Old, a.New), fmt.Sprintf("Replaced in %d places.", n))
 			}
 		})
+	t.Propose = propose(func(a args) proposal.Draft {
+		c := proposal.Change{Path: a.Path, Before: a.Old, After: a.New}
+		if text, bad := f.text(a.Path); !bad.Failed && a.Old != "" && strings.Contains(text, a.Old) {
+			c.Before, c.After = text, strings.ReplaceAll(text, a.Old, a.New) // with the numbers of the lines
+		}
+		return proposal.Draft{Changes: []proposal.Change{c}}
+	})
+	t.Scope = scope(func(a args) (string, string) { return f.name(a.Path), "every edit_file of " + short(a.Path) })
+	return t
 }

@@ -161,7 +161,7 @@ export class Lane {
     }
     if (status === "failed") status = "interrupted"; // what a failed run left open did not fail itself
     const waits = e.type === "RUN_FINISHED" && status !== "cancelled";
-    this.cancelPermissions(invocation, e);
+    this.cancelPermissions(invocation, w.run?.item.offset, e);
     for (const m of w.messages) m.end(e, status);
     for (const k of w.calls) {
       if (waits) k.status("pending");
@@ -169,9 +169,13 @@ export class Lane {
     }
   }
 
-  /** Ends what an invocation has asked and nobody has answered. */
-  private cancelPermissions(invocation: string, e: Event): void {
-    const waits = (p: Permission) => p.status === "open" && (p.invocation ?? "") === invocation;
+  /**
+   * Ends what a run has asked and nobody has answered. A question that names no
+   * invocation is of the run that was open on its thread.
+   */
+  private cancelPermissions(invocation: string, begun: number | undefined, e: Event): void {
+    const unnamed = (p: Permission) => !p.invocation && begun !== undefined && p.offset > begun;
+    const waits = (p: Permission) => p.status === "open" && ((p.invocation ?? "") === invocation || unnamed(p));
     if (!this.permissions.some(waits)) return;
     this.permissions = this.permissions.map((p) => (waits(p) ? ended(p, e, "cancelled") : p));
   }

@@ -1,6 +1,6 @@
 import type { Conversation } from "./conversation";
 import { type Lane, maxOpen, window } from "./lane";
-import { Reader, read } from "./read";
+import { isObject, Reader, read } from "./read";
 import { begun, ended } from "./record";
 import type { Event, Permission, PermissionOption } from "./types";
 
@@ -11,9 +11,10 @@ export function permissionRequested(_: Conversation, l: Lane, e: Event): boolean
   for (const one of r.list("options") ?? []) {
     const o = new Reader(one);
     const option: PermissionOption = { id: o.str("id") };
-    const [name, kind] = [o.str("name"), o.str("kind")];
+    const [name, kind, covers] = [o.str("name"), o.str("kind"), o.str("covers")];
     if (name) option.name = name;
     if (kind) option.kind = kind;
+    if (covers) option.covers = covers;
     if (!o.ok) return false;
     options.push(option);
   }
@@ -21,6 +22,8 @@ export function permissionRequested(_: Conversation, l: Lane, e: Event): boolean
   const p: Permission = { ...begun(l.name, e, "idle"), status: "open", id, options };
   if (toolCall) p.tool_call_id = toolCall;
   if (message) p.message = message;
+  const action = r.raw("action");
+  if (isObject(action)) p.action = action;
   l.permissions = settled([...l.permissions, p]);
   return true;
 }

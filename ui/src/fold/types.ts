@@ -159,6 +159,7 @@ export interface Permission extends Omit<Item, "status"> {
   id: string;
   tool_call_id?: string;
   message?: string;
+  action?: JsonObject; // what it allows, as in the event; see docs/events.md
   options: PermissionOption[];
   option?: string; // the id of the one that was chosen
   answered_by?: string;
@@ -168,6 +169,7 @@ export interface PermissionOption {
   id: string;
   name?: string;
   kind?: string; // allow_once, allow_always, reject_once or reject_always
+  covers?: string; // of a kind that lasts: what else it answers
 }
 
 /** Somebody who has the session open. */

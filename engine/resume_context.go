@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// cuts are the words for how a run was cut short.
+var cuts = map[tapedeck.Status][2]string{
+	tapedeck.StatusCancelled:   {"was cancelled by user", "cancellation"},
+	tapedeck.StatusInterrupted: {"was interrupted", "interruption"},
+	tapedeck.StatusFailed:      {"failed", "failure"},
+}
+
+// retell says what the agent is told of the run before: how it was cut short, what
+// of its plan was done, and what the log has of it that the agent may not know.
+func (e *Engine) retell(ctx context.Context, s *tapedeck.Session, agent *Agent, f *following) error {
+	if f.cut == nil {
+		return nil
+	}
+	var u unheard
+	if f.link != nil && !isExact(agent) { // else the agent is told all of the log, or has it
+		var err error
+		if u, err = e.unheard(ctx, s, f.cut); err != nil {
+			return err
+		}
+	}
+	if f.failed && u.empty() {
+		return nil
+	}
+	plan, err := e.planAt(ctx, s.ID, f)
+	if err != nil {
+		return err
+	}
+	words := cuts[f.status]
+	var b strings.Builder
+	fmt.Fprintf(&b, "[RESUME CONTEXT]\nPrevious execution %s.\n", words[0])
+	if plan != nil && len(plan.Entries) > 0 {
+		fmt.Fprintf(&b, "\nTodo state at %s:\n", words[1])
+		writePlan(&b, plan.Entries)
+	}
+	u.write(&b)
+	b.WriteString("[END RESUME CONTEXT]")
+	f.resumes, f.context, f.lost = f.cut.Invocation, b.String(), u.lost
+	return nil
+}
+
+func isExact(a *Agent) bool {
+	c, ok := a.Runner.(tapedeck.Capable)
+	return ok && c.Capabilities().Exact
+}
+
+// planAt returns the plan as it was when the run was cut short.
+func (e *Engine) planAt(ctx context.Context, session string, f *following) (*view.Plan, error) {
+	if f.plan == nil || f.cut.EndOffset == nil || f.plan.Offset <= *f.cut.EndOffset {
+		return f.plan, nil
+	}
+	then, err := e.views.Snapshot(ctx, session, view.Query{At: *f.cut.EndOffset + 1, Thread: f.cut.Thread, Limit: 1})
+	return then.Plan, err
+}
+
+// Bounds of the plan in a resume context.
+const (
+	maxEntries = 200
+	maxEntry   = 500 // letters
+)
+
+func writePlan(b *strings.Builder, entries []view.PlanEntry) {
+	inProgress := false
+	for i, p := range entries {
+		if p.Status == view.PlanInterrupted { // the agent's own word for it
+			p.Status = "in_progress"
+		}
+		inProgress = inProgress || p.Status == "in_progress"
+		if i < maxEntries {
+			fmt.Fprintf(b, "  %s %s [%s]\n", markOf(p.Status), oneLine(p.Content), oneLine(statusOf(p.Status)))
+		}
+	}
+	if n := len(entries) - maxEntries; n > 0 {
+		fmt.Fprintf(b, "  … and %d more\n", n)
+	}
+	if inProgress {
+		b.WriteString("\nNote: Task(s) marked in_progress were interrupted and may be incomplete.\n")
+	}
+}
+
+func statusOf(status string) string {
+	if status == "" {
+		return "pending"
+	}
+	return status
+}
+
+func markOf(status string) string {
+	switch status {
+	case "completed":
+		return "✓"
+	case "in_progress":
+		return "→"
+	case "cancelled", "failed":
+		return "✗"
+	}
+	return "○"
+}
+
+// oneLine makes a text fit into a line, so that no step of a plan can end the
+// block that it stands in.
+func oneLine(text string) string {
+	text = flat(text)
+	if r := []rune(text); len(r) > maxEntry {
+		text = string(r[:maxEntry-1]) + "…"
+	}
+	return text
+}
+
+func flat(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	return strings.Join(strings.Fields(text), " ")
+}

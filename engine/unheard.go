@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// An agent that resumes a conversation of its own has what it wrote down itself.
+// Agents differ in what they write down of a run that is cut short: some keep the
+// half of an answer, some nothing since the last tool. Nobody can ask them. So
+// they are told what people have seen since then, once and briefly.
+
+// An unheard is what a run has said and done at its end, so that the agent may not
+// know it.
+type unheard struct {
+	said  string
+	calls []string // those without a result, a line each
+	more  int      // how many calls are not told
+	lost  int      // how many bytes are not told
+}
+
+// Bounds of what an agent is told, in bytes where nothing else is said.
+const (
+	maxHeardHead = 4 << 10
+	maxHeardTail = 12 << 10 // the end is where the agent goes on
+	maxHeardArgs = 2 << 10
+	maxHeard     = 20 // calls
+)
+
+func (u *unheard) empty() bool { return u.said == "" && len(u.calls) == 0 }
+
+// unheard returns what the agent may not know of a run. A run that said nothing
+// before it was cut short leaves it with the run before it.
+func (e *Engine) unheard(ctx context.Context, s *tapedeck.Session, cut *view.Run) (unheard, error) {
+	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: s.Head, Thread: cut.Thread})
+	if err != nil {
+		return unheard{}, err
+	}
+	last := slices.IndexFunc(now.Runs, func(r view.Run) bool { return r.Invocation == cut.Invocation })
+	for ; last >= 0 && now.Runs[last].Status != tapedeck.StatusComplete; last-- {
+		if u := unheardOf(&now, now.Runs[last].Invocation); !u.empty() {
+			return u, nil
+		}
+	}
+	return unheard{}, nil
+}
+
+// unheardOf returns what an invocation has said since a tool answered it last, and
+// its calls without an answer.
+func unheardOf(now *view.Snapshot, invocation string) (u unheard) {
+	answered := int64(-1)
+	for i := range now.Calls {
+		if k := &now.Calls[i]; k.Invocation == invocation && k.Result != nil {
+			answered = max(answered, k.Result.Offset)
+		}
+	}
+	var said []string
+	for i := range now.Messages {
+		m := &now.Messages[i]
+		if m.Invocation == invocation && m.Role == tapedeck.RoleAssistant && m.Offset > answered && strings.TrimSpace(m.Text) != "" {
+			said = append(said, strings.TrimSpace(m.Text))
+		}
+	}
+	u.say(strings.Join(said, "\n\n"))
+	for i := range now.Calls {
+		if k := &now.Calls[i]; k.Invocation == invocation && k.Result == nil {
+			u.call(k, isUnanswered(now, k.ID))
+		}
+	}
+	return u
+}
+
+// isUnanswered reports whether people were asked about a call and nobody chose.
+func isUnanswered(now *view.Snapshot, call string) bool {
+	i := slices.IndexFunc(now.Permissions, func(p view.Permission) bool { return p.ToolCallID == call })
+	return i >= 0 && now.Permissions[i].Status != view.PermissionAnswered
+}
+
+// say keeps the beginning and the end of what was said.
+func (u *unheard) say(text string) {
+	text = strings.ToValidUTF8(text, "")
+	if len(text) <= maxHeardHead+maxHeardTail {
+		u.said = text
+		return
+	}
+	head, tail := maxHeardHead, len(text)-maxHeardTail
+	for !utf8.RuneStart(text[head]) {
+		head--
+	}
+	for !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	u.lost += tail - head
+	u.said = fmt.Sprintf("%s\n[… %d bytes are left out here …]\n%s", text[:head], tail-head, text[tail:])
+}
+
+func (u *unheard) call(k *view.ToolCall, unanswered bool) {
+	line, what := flat(k.Name+" "+k.Arguments), "it has no result, and may have taken effect"
+	if unanswered {
+		what = "people were asked and have not answered, so it was not done"
+	}
+	switch over := len(line) - maxHeardArgs; {
+	case len(u.calls) == maxHeard:
+		u.more, u.lost = u.more+1, u.lost+len(line)
+		return
+	case over > 0:
+		u.lost += over
+		line = strings.ToValidUTF8(line[:maxHeardArgs], "") + " …"
+	}
+	u.calls = append(u.calls, line+": "+what)
+}
+
+// newlines makes newlines of all that a model may take for one.
+var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// write writes it into a resume context. Each line is marked, so that none can end
+// the context.
+func (u *unheard) write(b *strings.Builder) {
+	if u.said != "" {
+		b.WriteString("\nThe last that the user has seen of your answer (you may have some of it already):\n")
+		for line := range strings.Lines(newlines.Replace(u.said)) {
+			b.WriteString("> " + strings.TrimSuffix(line, "\n") + "\n")
+		}
+	}
+	if len(u.calls) == 0 {
+		return
+	}
+	b.WriteString("\nYour tool calls without a result:\n")
+	for _, line := range u.calls {
+		b.WriteString("  - " + line + "\n")
+	}
+	if u.more > 0 {
+		fmt.Fprintf(b, "  … and %d more\n", u.more)
+	}
+}

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"encoding/json"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A tally adds up what a run has reported of its usage, for its terminal event.
+type tally []tapedeck.TokenUsage
+
+// maxModels is how many models are told apart. More than that are one without a
+// name.
+const maxModels = 64
+
+// maxTokens is the largest count that survives in JavaScript.
+const maxTokens = 1<<53 - 1
+
+// add takes a usage.reported. Costs are not in it: AG-UI has none at the end of a
+// run.
+func (t *tally) add(ev *tapedeck.Event) {
+	var d struct{ tapedeck.TokenCounts }
+	if json.Unmarshal(ev.Data, &d) != nil {
+		return // the log has refused it
+	}
+	more := counts(&d.TokenCounts)
+	if *more[0] == nil && *more[1] == nil && *more[2] == nil {
+		return
+	}
+	sum := counts(t.of(d.Provider, d.Model))
+	for i := range sum {
+		*sum[i] = plus(*sum[i], *more[i])
+	}
+}
+
+// of returns the counts of a model.
+func (t *tally) of(provider, model string) *tapedeck.TokenCounts {
+	if len(*t) >= maxModels {
+		provider, model = "", ""
+	}
+	for i := range *t {
+		if k := &(*t)[i].TokenCounts; k.Provider == provider && k.Model == model {
+			return k
+		}
+	}
+	*t = append(*t, tapedeck.TokenUsage{TokenCounts: tapedeck.TokenCounts{Provider: provider, Model: model}})
+	return &(*t)[len(*t)-1].TokenCounts
+}
+
+func counts(k *tapedeck.TokenCounts) [6]**int64 {
+	return [...]**int64{&k.InputTokens, &k.OutputTokens, &k.TotalTokens, &k.ReasoningTokens, &k.CachedInputTokens, &k.CacheWriteInputTokens}
+}
+
+// plus adds two counts, of which either may not be known.
+func plus(a, b *int64) *int64 {
+	switch {
+	case b == nil || *b < 0:
+		return a
+	case a == nil:
+		return new(min(*b, maxTokens))
+	}
+	return new(min(*a+min(*b, maxTokens), maxTokens))
+}
+
+// addTo puts the sum into a terminal event that has none of its own.
+func (t tally) addTo(ev *tapedeck.Event) {
+	var d map[string]json.RawMessage
+	if len(t) == 0 || json.Unmarshal(ev.Data, &d) != nil || d["usage"] != nil {
+		return
+	}
+	raw, err := json.Marshal(t)
+	if err != nil {
+		return // it has only names and numbers
+	}
+	d["usage"] = raw
+	ev.Data = object(d)
+}
+
+// withoutUsage returns a terminal event without the usage, which is of one run.
+func withoutUsage(ev tapedeck.Event) tapedeck.Event {
+	var d map[string]json.RawMessage
+	if json.Unmarshal(ev.Data, &d) == nil && d["usage"] != nil {
+		delete(d, "usage")
+		ev.Data = object(d)
+	}
+	return ev
+}

@@ -1,0 +1,106 @@
+package proposal
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+func TestFromArguments(t *testing.T) {
+	for _, tt := range []struct{ name, arguments, want string }{
+		{"command", `{"command":"rm -rf /tmp/a","description":"Tidy up","timeout":5}`,
+			`{"tool":"T","command":"rm -rf /tmp/a","arguments":"{\n  \"timeout\": 5\n}","note":"Tidy up"}`},
+		{"words", `{"cmd":["bash","-lc","echo 'hi' > a"],"workdir":"/w"}`, `{"tool":"T","command":"bash -lc 'echo '\\''hi'\\'' \u003e a'","folder":"/w"}`},
+		{"edit", `{"file_path":"/w/a","old_string":"x\ny\n","new_string":"x\nz\n","replace_all":true}`,
+			`{"tool":"T","changes":[{"path":"/w/a","diff":"@@ -1,2 +1,2 @@\n x\n-y\n+z\n"}],"arguments":"{\n  \"replace_all\": true\n}"}`},
+		{"write", `{"path":"a","content":"x\ny"}`, `{"tool":"T","changes":[{"path":"a","diff":"@@ all that the file will have @@\n+x\n+y\n"}]}`},
+		{"edits", `{"path":"a","edits":[{"old":"x","new":"y"},{"old":"1","new":"2"}]}`,
+			`{"tool":"T","changes":[{"path":"a","diff":"@@ -1 +1 @@\n-x\n+y\n@@ -1 +1 @@\n-1\n+2\n"}]}`},
+		{"edits with more than is known", `{"path":"a","edits":[{"old":"x","new":"y","sudo":true}]}`,
+			`{"tool":"T","arguments":"{\n  \"edits\": [\n    {\n      \"old\": \"x\",\n      \"new\": \"y\",\n      \"sudo\": true\n    }\n  ],\n  \"path\": \"a\"\n}"}`},
+		{"patch", `{"patch":"*** Begin Patch\n"}`, `{"tool":"T","changes":[{"path":"patch","diff":"*** Begin Patch\n"}]}`},
+		{"two of a name", `{"command":"ls","cmd":"rm"}`, `{"tool":"T","command":"ls","arguments":"{\n  \"cmd\": \"rm\"\n}"}`},
+		{"of another shape", `{"command":{"a":1}}`, `{"tool":"T","arguments":"{\n  \"command\": {\n    \"a\": 1\n  }\n}"}`},
+		{"no object", `[1]`, `{"tool":"T","arguments":"[\n  1\n]"}`},
+		{"nothing", `{}`, `null`},
+		{"null", `null`, `null`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := FromArguments("T", json.RawMessage(tt.arguments))
+			got, err := json.Marshal(d.Action())
+			if err != nil || string(got) != tt.want {
+				t.Errorf("got\n%s, want\n%s, %v", got, tt.want, err)
+			}
+		})
+	}
+}
+
+func TestDiff(t *testing.T) {
+	text := func(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
+	var long []string
+	for i := range 40 {
+		long = append(long, fmt.Sprint("line ", i))
+	}
+	changed := append([]string(nil), long...)
+	changed[5], changed[30] = "five", "thirty"
+	for _, tt := range []struct{ name, before, after, want string }{
+		{"a new file", "", "a\nb\n", "@@ -0,0 +1,2 @@\n+a\n+b\n"},
+		{"a file that goes", "a\n", "", "@@ -1 +0,0 @@\n-a\n"},
+		{"two hunks", text(long...), text(changed...),
+			"@@ -3,7 +3,7 @@\n line 2\n line 3\n line 4\n-line 5\n+five\n line 6\n line 7\n line 8\n" +
+				"@@ -28,7 +28,7 @@\n line 27\n line 28\n line 29\n-line 30\n+thirty\n line 31\n line 32\n line 33\n"},
+		{"a newline at the end", "a", "a\n", "@@ a newline comes at the end @@\n"},
+		{"nothing", "a", "a", "@@ nothing changes @@\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := Change{Before: tt.before, After: tt.after}
+			if diff := cmp.Diff(tt.want, c.diff()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A comparison that would take too long shows everything, and takes no time.
+func TestDiffOfMuch(t *testing.T) {
+	before, after := strings.Repeat("a\nb\n", 20000), strings.Repeat("b\nc\n", 20000)
+	c := Change{Before: before, After: after}
+	if d := c.diff(); strings.Count(d, "\n-") < 39999 || strings.Count(d, "\n+") < 39999 {
+		t.Error("lines are missing")
+	}
+}
+
+// What is left out is said where it is, and counted; the end of a text is never
+// what is left out.
+func TestActionIsBounded(t *testing.T) {
+	big := strings.Repeat("ä", 100<<10)
+	d := Draft{Tool: big, Command: "echo " + big + "; rm -rf /", Folder: big, Note: big, Arguments: json.RawMessage(`"` + big + `"`)}
+	for i := range 200 {
+		d.Changes = append(d.Changes, Change{Path: fmt.Sprint(i), After: big + "\nthe end\n"})
+		d.Locations = append(d.Locations, tapedeck.PermissionLocation{Path: fmt.Sprint(i)})
+	}
+	a := d.Action()
+	raw, err := json.Marshal(a)
+	if err != nil || len(raw) > 96<<10 {
+		t.Fatalf("the action has %d bytes, %v", len(raw), err)
+	}
+	if !strings.HasSuffix(a.Command, "; rm -rf /") || !strings.Contains(a.Command, "bytes are left out here …]\n") {
+		t.Errorf("the command ends with %q", a.Command[len(a.Command)-40:])
+	}
+	for _, c := range a.Changes {
+		if !strings.HasSuffix(c.Diff, "the end\n") || !strings.Contains(c.Diff, "bytes are left out here …]\n") {
+			t.Fatalf("the change of %s is %d bytes long and ends with %q", c.Path, len(c.Diff), c.Diff[len(c.Diff)-20:])
+		}
+	}
+	if a.Cut == nil || *a.Cut < 200<<10 || a.More == nil || *a.More != 2*150 {
+		t.Errorf("cut %v, more %v", a.Cut, a.More)
+	}
+	if err := tapedeck.CheckData(&tapedeck.Event{Type: tapedeck.PermissionRequested, Data: json.RawMessage(`{"id":"p","action":` + string(raw) + `,"options":[]}`)}); err != nil {
+		t.Error(err)
+	}
+}

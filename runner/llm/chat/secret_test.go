@@ -1,0 +1,30 @@
+package chat_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/runner/llm/chat"
+)
+
+// A key is taken out of what a provider says, but a word that happens to be the
+// key of a local server stays where it is.
+func TestKeysInErrors(t *testing.T) {
+	for _, tt := range []struct{ key, said, want string }{
+		{"k", "the key k is no key", "the key k is no key"},
+		{"ollama", "ollama is busy", "ollama is busy"},
+		{"sk-secret-1", `bad key "sk-secret-1", sk-secret-1!`, `bad key "…", …!`},
+		{"localhost", "localhosts and my-localhost, localhost", "localhosts and my-localhost, …"},
+	} {
+		c := chat.Client{BaseURL: "http://model/v1", Key: tt.key, HTTP: &http.Client{Transport: answer(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusUnauthorized, Body: io.NopCloser(strings.NewReader(tt.said)), Header: http.Header{}}, nil
+		})}}
+		for _, err := range c.Stream(t.Context(), chat.Request{}) {
+			if err == nil || err.Error() != "the model's provider answered 401: "+tt.want {
+				t.Errorf("with the key %s: %v", tt.key, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package llm_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// asks runs a task in a folder, answers every question with the option, and
+// returns the questions.
+func asks(t *testing.T, folder, text, option string) (asked []tapedeck.PermissionRequestedData) {
+	t.Helper()
+	in := task(text)
+	in.Folder = folder
+	in.Ask = func(_ context.Context, q tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+		asked = append(asked, q)
+		return tapedeck.PermissionAnsweredData{ID: q.ID, Option: option}, nil
+	}
+	for _, err := range newWorld().runner().Run(t.Context(), in) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return asked
+}
+
+// An answer that lasts allows what the option says, and nothing more.
+func TestAlways(t *testing.T) {
+	for _, tt := range []struct {
+		name, task string
+		covers     []string // of the questions that are asked
+	}{
+		{
+			"commands", `[tool run_command {"command":"true"}] [tool run_command {"command":"true"}] [tool run_command {"command":"echo rm -rf x"}]`,
+			[]string{"this exact command", "this exact command"},
+		},
+		{
+			"files", `[tool write_file {"path":"a","content":"1"}] [tool write_file {"path":"./a","content":"2"}] [tool write_file {"path":"b","content":"3"}] [tool edit_file {"path":"a","old":"2","new":"4"}]`,
+			[]string{"every write_file of a", "every write_file of b", "every edit_file of a"},
+		},
+		{
+			"arguments that do not fit", `[tool run_command {"cmd":"true"}] [tool run_command {"cmd":"false"}]`,
+			[]string{"exactly these arguments", "exactly these arguments"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var covers []string
+			for _, q := range asks(t, t.TempDir(), tt.task, "allow_always") {
+				covers = append(covers, q.Options[1].Covers)
+				if q.Options[1].Name != "Always allow "+q.Options[1].Covers {
+					t.Errorf("the option says %q", q.Options[1].Name)
+				}
+			}
+			for i := range tt.covers {
+				tt.covers[i] += ", until this run ends"
+			}
+			if !slices.Equal(covers, tt.covers) {
+				t.Errorf("asked for %q, want %q", covers, tt.covers)
+			}
+		})
+	}
+}
+
+// A question shows the command and the change as they would be.
+func TestQuestionShowsWhatWouldBeDone(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("one\ntwo\nthree\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	asked := asks(t, dir, `[tool run_command {"command":"rm a","timeout":9}] [tool edit_file {"path":"a","old":"two","new":"2"}] [tool write_file {"path":"a","content":"one\n"}] [tool write_file {"path":"b","content":"new\n"}]`, "reject_once")
+	if len(asked) != 4 {
+		t.Fatalf("asked %d times", len(asked))
+	}
+	if a := asked[0].Action; a.Command != "rm a" || a.Folder != dir || a.Note != "It may take 9 seconds." || a.Tool != "run_command" {
+		t.Errorf("the command is shown as %+v", a)
+	}
+	for i, want := range map[int]tapedeck.PermissionChange{
+		1: {Path: "a", Diff: "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"},
+		2: {Path: "a", Diff: "@@ -1,3 +1 @@\n one\n-two\n-three\n"},
+		3: {Path: "b", Diff: "@@ -0,0 +1 @@\n+new\n"},
+	} {
+		if c := asked[i].Action.Changes; len(c) != 1 || c[0].Path != want.Path || c[0].Diff != want.Diff {
+			t.Errorf("the change is shown as %+v, want %+v", c, want)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package agents
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// writes returns a task in which a tool writes a file.
+func writes(tool, path, content string) func(string) string {
+	return func(file string) string {
+		return fmt.Sprintf(`[tool %s {%q:%q,%q:"alpha\nbeta\n"}]`, tool, path, file, content)
+	}
+}
+
+// patches returns a task in which Codex writes a file.
+func patches(file string) string {
+	return fmt.Sprintf(`[run "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: %s\n+alpha\n+beta\n*** End Patch\nEOF\n"]`, file)
+}
+
+// editRejected has the agent ask whether it may write a file, and rejects it:
+// people see the file and what would be in it before they answer, and the run
+// comes to a normal end.
+func (s *stage) editRejected() {
+	if s.agent.edit == nil {
+		s.Skip("it does not ask")
+	}
+	made, err := s.client().Create(s.Context(), tapedeck.NewSession{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	file := filepath.Join(s.data, "work", made.ID, "fresh.txt")
+	s.choose = "reject"
+	_, events := s.run(made.ID, s.agent.edit(file), nil)
+	var action *tapedeck.PermissionAction
+	for i := range events {
+		if d, err := tapedeck.DecodeAs[tapedeck.PermissionRequestedData](events[i]); err == nil {
+			action = d.Action
+			s.Logf("asked: %s", events[i].Data)
+		}
+	}
+	if action == nil {
+		s.Fatal("nothing says what is to be allowed")
+	}
+	if len(action.Changes) != 1 || !strings.HasSuffix(action.Changes[0].Path, "fresh.txt") || !strings.Contains(action.Changes[0].Diff, "+alpha\n+beta\n") {
+		s.Errorf("the question shows %+v", action)
+	}
+	if last := events[len(events)-1]; last.Type != tapedeck.RunFinished {
+		s.Errorf("a rejected question ends the run with %s", last.Data)
+	}
+	if _, err := os.Stat(file); err == nil {
+		s.Error("the file was written all the same")
+	}
+}

@@ -1,0 +1,141 @@
+package agents
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/client"
+)
+
+// told returns all texts that the model was sent from a request on.
+func (s *stage) told(from int) string {
+	var b strings.Builder
+	for _, r := range s.model.Requests()[from:] {
+		var v any
+		if json.Unmarshal(r.Body, &v) == nil {
+			writeTexts(&b, v)
+		}
+	}
+	return b.String()
+}
+
+func writeTexts(b *strings.Builder, v any) {
+	switch v := v.(type) {
+	case string:
+		b.WriteString(v + "\n")
+	case []any:
+		for _, x := range v {
+			writeTexts(b, x)
+		}
+	case map[string]any:
+		for _, x := range v {
+			writeTexts(b, x)
+		}
+	}
+}
+
+// seen returns what the agent has said on a thread, as people have seen it.
+func (s *stage) seen(session string) string {
+	s.Helper()
+	return text(s.events(session, 0))
+}
+
+// events returns the events of a session from an offset on.
+func (s *stage) events(session string, from int64) []tapedeck.Event {
+	s.Helper()
+	var events []tapedeck.Event
+	c := s.client()
+	for {
+		p, err := c.Page(s.Context(), session, client.PageOptions{From: from, Limit: 1000})
+		if err != nil {
+			s.Fatal(err)
+		}
+		for _, rec := range p.Records {
+			e, err := rec.Event()
+			if err != nil {
+				s.Fatal(err)
+			}
+			events = append(events, e)
+		}
+		if from = p.Next; len(p.Records) == 0 {
+			return events
+		}
+	}
+}
+
+// continues gives a session another task, and fails unless the model is told all
+// that must be known of the run before; then the session goes on, and nothing is
+// said twice.
+func (s *stage) continues(session string, known ...string) {
+	s.Helper()
+	before := len(s.model.Requests())
+	_, events := s.run(session, "and now say hello", nil)
+	s.done(events)
+	s.noLeftover(events)
+	told := s.told(before)
+	for _, want := range known {
+		if want = strings.TrimSpace(want); want == "" || !strings.Contains(told, want) {
+			s.Errorf("the model is not told %q; it is told\n%.20000s", want, told)
+		}
+	}
+	if answer := text(events); strings.Count(answer, "Hello!") > 1 || strings.Contains(answer, "word1 ") {
+		s.Errorf("the agent says again what it said before: %q", answer)
+	}
+}
+
+// inTool begins a run whose agent runs a command that does not end by itself, and
+// returns when it runs.
+func (s *stage) inTool() (session string, agent tapedeck.AgentStartedData, events []tapedeck.Event) {
+	s.Helper()
+	made, err := s.client().Create(s.Context(), tapedeck.NewSession{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	session = made.ID
+	sign := filepath.Join(s.data, "work", session, "started.txt")
+	_, events = s.run(session, `[run "`+longCommand+`"]`, func(e *tapedeck.Event) bool {
+		if e.Type == tapedeck.AgentStarted {
+			agent, _ = tapedeck.DecodeAs[tapedeck.AgentStartedData](*e)
+		}
+		asked := e.Type == tapedeck.PermissionAnswered || e.Type == tapedeck.ToolCallEnd && !s.agent.asks
+		return asked && s.appears(sign)
+	})
+	return session, agent, events
+}
+
+// longCommand has no characters that agents write in their own way.
+const longCommand = "echo x > started.txt; sleep 54.25"
+
+// appears waits until a file is there.
+func (s *stage) appears(path string) bool {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			return true
+		}
+	}
+	s.Fatalf("%s did not appear", path)
+	return false
+}
+
+func (s *stage) cancelledInTool() {
+	session, _, events := s.inTool()
+	if _, err := s.client().Cancel(s.Context(), session, ""); err != nil {
+		s.Fatal(err)
+	}
+	s.noLeftover(events)
+	s.continues(session, "sleep 54.25")
+}
+
+func (s *stage) killedInTool() {
+	session, agent, _ := s.inTool()
+	if err := syscall.Kill(-agent.PID, syscall.SIGKILL); err != nil {
+		s.Fatal(err)
+	}
+	s.awaitIdle(session)
+	s.continues(session, "sleep 54.25")
+}

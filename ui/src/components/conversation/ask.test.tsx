@@ -1,0 +1,92 @@
+// @vitest-environment jsdom
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { cleanup, fireEvent, render, screen, waitFor } from "@testing-library/react";
+import { afterEach, expect, it, vi } from "vitest";
+import type { Permission } from "@/fold/types";
+import { linesOfDiff, visible } from "./action";
+import { Ask } from "./ask";
+
+afterEach(cleanup);
+
+const asked: Permission = {
+  offset: 7,
+  thread: "main",
+  status: "open",
+  started_at: "2026-01-05T12:00:00Z",
+  id: "ask",
+  message: "May the agent call run_command?",
+  action: {
+    tool: "run_command",
+    command: "make clean &&\n\u202Edocker system prune -af --volumes",
+    folder: "/w",
+    changes: [{ path: "a.go", diff: "@@ -1 +1 @@\n-old\n+new\n" }],
+    locations: [{ path: "b.go", line: 7 }, { path: "a.go" }, "odd"],
+    arguments: '{"timeout": 5}',
+    note: "tidy up",
+    cut: 1200,
+    more: 1,
+  },
+  options: [
+    { id: "always", name: "Always allow", kind: "allow_always", covers: "this exact command" },
+    { id: "no", name: "Reject", kind: "reject_once" },
+    { id: "yes", name: "Allow once", kind: "allow_once" },
+  ],
+};
+
+function show(permission: Permission, onAnswer = vi.fn(async () => undefined)) {
+  render(
+    <QueryClientProvider client={new QueryClient()}>
+      <Ask permission={permission} onAnswer={onAnswer} />
+    </QueryClientProvider>,
+  );
+  return onAnswer;
+}
+
+it("shows all that is to be allowed before it is answered", () => {
+  show(asked);
+  const command = screen.getByRole("group", { name: "The command" });
+  expect(command.textContent).toBe("$ make clean &&\n⟨U+202E⟩docker system prune -af --volumes");
+  expect(screen.getByRole("group", { name: "The change of a.go" }).textContent).toContain("- old+ new");
+  for (const text of [
+    "b.go:7",
+    '{"timeout": 5}',
+    "The agent says: tidy up",
+    "Not shown: 1,200 bytes of this and 1 more file.",
+  ])
+    screen.getByText(text);
+  screen.getByText(/in \/w/);
+});
+
+it("puts what answers once first, tells the answers apart, and says what always covers", async () => {
+  const answer = show(asked);
+  const names = screen.getAllByRole("button").map((b) => b.textContent);
+  expect(names).toEqual(["Allow once", "Reject", "Always allow"]);
+  const looks = screen.getAllByRole("button").map((b) => /bg-accent|text-bad|bg-panel/.exec(b.className)?.[0]);
+  expect(looks).toEqual(["bg-accent", "text-bad", "bg-panel"]);
+  screen.getByText("Covers this exact command.");
+  fireEvent.click(screen.getByRole("button", { name: "Allow once" }));
+  await waitFor(() => expect(answer).toHaveBeenCalledWith(asked, "yes"));
+});
+
+it("keeps what was allowed once it is answered, and no buttons", () => {
+  show({ ...asked, status: "answered", option: "yes" });
+  screen.getByText("Answered: Allow once");
+  screen.getByText("What it was about");
+  expect(screen.queryByRole("button")).toBeNull();
+});
+
+it("says who decides where an agent does not say what always covers", () => {
+  show({ ...asked, action: undefined, options: [{ id: "always", name: "Always", kind: "allow_always" }] });
+  screen.getByText("Also answers later questions. The agent decides which.");
+});
+
+it("hides no character", () => {
+  expect(visible("a\u200Bb\u0007\tc\nd\u2028é")).toBe("a⟨U+200B⟩b⟨U+0007⟩\tc\nd⟨U+2028⟩é");
+  expect(linesOfDiff("*** Begin\n@@ -1 +1 @@\n a\n-b\n+c\n")).toEqual([
+    { op: " ", text: "*** Begin" },
+    { op: "@", text: "-1 +1" },
+    { op: " ", text: "a" },
+    { op: "-", text: "b" },
+    { op: "+", text: "c" },
+  ]);
+});
