@@ -98,9 +98,10 @@ type AgentLinkedData struct {
 // AgentStartedData tells which process the agent is, so that a server that was
 // restarted can end what an earlier one has left running.
 type AgentStartedData struct {
-	PID     int    `json:"pid"`     // of the process, which leads a group of its own
-	Started string `json:"started"` // what the system says of when it began: another process of that id began at another time
-	Host    string `json:"host"`    // the machine, and its current life: no process outlives that
+	PID     int    `json:"pid"`            // of the process above all others of the agent
+	Started string `json:"started"`        // what the system says of when it began: another process of that id began at another time
+	Host    string `json:"host"`           // the machine, and its current life: no process outlives that
+	Mark    string `json:"mark,omitempty"` // what every process of the agent has in its environment
 	Common
 }
 

@@ -48,6 +48,11 @@ type Invocation struct {
 	// asking is allowed.
 	Ask func(ctx context.Context, q PermissionRequestedData) (PermissionAnsweredData, error)
 
+	// Stored waits until everything that was yielded is durable. It is called
+	// between events, before something begins that a later server must know of.
+	// Nil in a host that keeps nothing.
+	Stored func(ctx context.Context) error
+
 	// Delegate starts another agent, one of Delegates, as a sub-agent with a thread
 	// of its own, and waits for its end. It is called between the events that come
 	// before and after, such as those of a tool call. When ctx is done the other

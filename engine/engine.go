@@ -42,7 +42,7 @@ type Options struct {
 	// KillLeftover ends the processes of an agent that an earlier server has left
 	// running, from what its agent.started says, and reports whether there were
 	// any. Nil: they are left alone.
-	KillLeftover func(pid int, started, host string) (bool, error)
+	KillLeftover func(tapedeck.AgentStartedData) (bool, error)
 
 	// Discard takes the folder that was made for a session out of the way when
 	// that was deleted and no fork holds its events, and returns what removes it,

@@ -77,7 +77,7 @@ func (t *trail) cancels() (events []tapedeck.Event) {
 // append it there.
 func (e *Engine) killLeftovers(session string, r tapedeck.OpenRun, t *trail) {
 	for _, p := range t.processes {
-		killed, err := e.options.KillLeftover(p.PID, p.Started, p.Host)
+		killed, err := e.options.KillLeftover(p)
 		log := e.options.Logger.With("session", session, "invocation", r.Invocation, "pid", p.PID)
 		switch {
 		case err != nil:

@@ -17,7 +17,7 @@ import (
 func TestLeftovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(ctx context.Context, _ tapedeck.Invocation, say func(string, string) bool) error {
-			say("agent.started", `{"pid":4711,"started":"12","host":"h"}`)
+			say("agent.started", `{"pid":4711,"started":"12","host":"h","mark":"m"}`)
 			say("agent.started", `{"pid":4712,"started":"13","host":"h"}`)
 			<-ctx.Done()
 			return ctx.Err()
@@ -41,8 +41,8 @@ func TestLeftovers(t *testing.T) {
 
 		var killed []string
 		second := w.open(silent, func(o *engine.Options) {
-			o.KillLeftover = func(pid int, started, host string) (bool, error) {
-				killed = append(killed, fmt.Sprint(pid, " ", started, " ", host))
+			o.KillLeftover = func(d tapedeck.AgentStartedData) (bool, error) {
+				killed = append(killed, fmt.Sprint(d.PID, " ", d.Started, " ", d.Host, " ", d.Mark))
 				if len(w.head("s").Runs) == 0 {
 					t.Error("it was ended first")
 				}
@@ -52,7 +52,7 @@ func TestLeftovers(t *testing.T) {
 		if n, err := second.Recover(t.Context()); n != 1 || err != nil {
 			t.Fatalf("recovered %d, %v", n, err)
 		}
-		if want := []string{"4711 12 h", "4712 13 h"}; !slices.Equal(killed, want) {
+		if want := []string{"4711 12 h m", "4712 13 h "}; !slices.Equal(killed, want) {
 			t.Errorf("killed %q", killed)
 		}
 		if _, err := second.Recover(t.Context()); err != nil || len(killed) != 2 {
@@ -65,8 +65,8 @@ func TestLeftovers(t *testing.T) {
 func TestLeftoversOfAnImport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, silent, func(o *engine.Options) {
-			o.KillLeftover = func(pid int, _, _ string) (bool, error) {
-				t.Errorf("killed %d", pid)
+			o.KillLeftover = func(d tapedeck.AgentStartedData) (bool, error) {
+				t.Errorf("killed %d", d.PID)
 				return true, nil
 			}
 		})

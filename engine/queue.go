@@ -29,6 +29,9 @@ type queue struct {
 	err       error // and with this
 	abandoned bool  // nothing is taken any more
 	any       bool  // something was said
+
+	waiting []chan struct{} // to be closed when what is in the queue is written
+	taken   []chan struct{} // likewise what was taken last
 }
 
 // A queued event may still grow.
@@ -106,8 +109,30 @@ func (q *queue) take() []tapedeck.Event {
 		out[i] = q.events[i].event()
 	}
 	q.events, q.bytes, q.settled = nil, 0, 0
+	q.taken, q.waiting = append(q.taken, q.waiting...), nil
 	q.room.Broadcast()
 	return out
+}
+
+// written returns a channel that is closed when everything that was put into the
+// queue so far is written.
+func (q *queue) written() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	c := make(chan struct{})
+	q.waiting = append(q.waiting, c)
+	q.ring()
+	return c
+}
+
+// wrote says that what was taken is written.
+func (q *queue) wrote() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, c := range q.taken {
+		close(c)
+	}
+	q.taken = nil
 }
 
 // close says that the agent has ended, with an error or nil.

@@ -45,7 +45,7 @@ func newRun(e *Engine, agent Agent, t tapedeck.Task, f following) *run {
 	r.ctx, r.stop = context.WithCancelCause(context.Background())
 	r.in = tapedeck.Invocation{
 		ID: tapedeck.NewID("inv_"), Session: t.Session, Thread: t.Thread, Task: t.Text, Config: t.Config, History: r.history,
-		Resumes: f.resumes, Context: f.context, Ask: r.ask,
+		Resumes: f.resumes, Context: f.context, Ask: r.ask, Stored: r.stored,
 		Folder: f.folder, Link: f.link,
 	}
 	if r.in.Delegates = e.delegates(&agent, 0); len(r.in.Delegates) > 0 {
@@ -140,6 +140,7 @@ func (r *run) record() error {
 			r.stop(err)
 			return err
 		}
+		r.queue.wrote()
 		p = pacer{wrote: time.Now()}
 		w.heard(events, r.questions.rest())
 		return nil
@@ -173,6 +174,18 @@ func (r *run) record() error {
 		}
 	}
 	return nil
+}
+
+// stored is [tapedeck.Invocation.Stored] of a run.
+func (r *run) stored(ctx context.Context) error {
+	select {
+	case <-r.queue.written():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.ctx.Done():
+		return context.Cause(r.ctx)
+	}
 }
 
 // hear takes what the agent says until it has ended, in whatever way.

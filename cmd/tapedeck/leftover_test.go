@@ -10,42 +10,74 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 )
 
-// When this program is killed its agent goes on; the next one that has the data
-// folder ends it, and the run.
+// When this program and the keeper of its agent are killed at once, a process of
+// the agent goes on; the next program that has the data folder ends it, and the
+// run.
 func TestKilled(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("which processes are left can be told on Linux only")
 	}
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("there is no setsid")
+	}
 	config := filepath.Join(t.TempDir(), "agents.toml")
-	text := "[[agent]]\nname = \"sleeper\"\nkind = \"process\"\ncommand = \"sh\"\nargs = [\"-c\", \"sleep 1000 & sleep 1000\"]\n" +
-		"dialect = \"lines\"\n[agent.mapping.lines.x]\nas = \"text\"\ntext = \"/x\"\n"
+	cwd := t.TempDir()
+	text := "[[agent]]\nname = \"sleeper\"\nkind = \"process\"\ncommand = \"sh\"\nargs = [\"-c\", \"setsid sh -c 'echo $$ > pid.tmp; mv pid.tmp pid; exec sleep 1000' & wait\"]\n" +
+		"cwd = \"" + cwd + "\"\ndialect = \"lines\"\n[agent.mapping.lines.x]\nas = \"text\"\ntext = \"/x\"\n"
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	data := t.TempDir()
 	session, kill := startProgram(t, "--data", data, "--config", config, "run", "go")
 	started := agentOf(t, data, session)
+	pid := strayOf(t, cwd)
+	keeper, err := os.FindProcess(started.PID)
+	if err == nil {
+		err = keeper.Signal(syscall.SIGSTOP) // else it would end the agent
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	kill()
-	if _, err := os.Stat(fmt.Sprintf("/proc/%d", started.PID)); err != nil {
-		t.Fatalf("the agent did not go on, so there is nothing to see: %v", err)
+	_ = keeper.Kill()
+	if id, _ := procgroup.Identity(pid); id == "" {
+		t.Fatal("nobody of the agent went on, so there is nothing to see")
 	}
 
 	var out, errs bytes.Buffer
 	if code := Main(context.Background(), []string{"--data", data, "--config", config, "ls", "--json"}, strings.NewReader(""), &out, &errs); code != exitDone {
 		t.Fatalf("code %d: %s", code, &errs)
 	}
-	if left, err := procgroup.KillLeftover(started.PID, started.Started, started.Host); left || err != nil {
-		t.Errorf("the agent was left running, %v", err)
+	if id, _ := procgroup.Identity(pid); id != "" {
+		t.Errorf("process %d was left running", pid)
 	}
 	if !strings.Contains(out.String(), `"status":"interrupted"`) {
 		t.Errorf("the session is %s", &out)
+	}
+}
+
+// strayOf waits for the id of a process that the agent writes into its folder.
+func strayOf(t *testing.T, folder string) (pid int) {
+	t.Helper()
+	for begin := time.Now(); ; <-time.After(2 * time.Millisecond) {
+		b, err := os.ReadFile(filepath.Join(folder, "pid"))
+		if err == nil {
+			if _, err = fmt.Sscan(string(b), &pid); err == nil {
+				return pid
+			}
+		}
+		if time.Since(begin) > time.Minute {
+			t.Fatal(err)
+		}
 	}
 }
 

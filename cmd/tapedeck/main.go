@@ -26,10 +26,21 @@ const (
 func main() {
 	// The first interrupt ends ctx; a command that wants to see further ones
 	// asks for them itself.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	code := Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
+}
+
+// endings are the signals that end the program in good order: runs get their
+// terminal events, and their agents end. SIGHUP comes when a terminal closes; a
+// program that nohup started ignores it.
+func endings() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // Main runs the program with the given arguments and streams and returns its

@@ -8,9 +8,11 @@
 package narrate
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"unicode/utf8"
 
@@ -69,6 +71,19 @@ func (n *Narrator) Over() bool { return n.over }
 
 // Event yields an event of any type.
 func (n *Narrator) Event(p tapedeck.Payload) { n.put(tapedeck.NewEvent(p)) }
+
+// Process tells which process the agent is, and waits until that is durable. An
+// error means that the agent must not begin.
+func (n *Narrator) Process(ctx context.Context, in *tapedeck.Invocation, d tapedeck.AgentStartedData) error {
+	n.Event(d)
+	switch {
+	case n.over:
+		return errors.New("nobody listens")
+	case in.Stored == nil:
+		return nil
+	}
+	return in.Stored(ctx)
+}
 
 // event yields an event of a lane.
 func (n *Narrator) event(l *lane, p tapedeck.Payload) { n.putIn(l, tapedeck.NewEvent(p)) }

@@ -1,62 +1,96 @@
-// Package procgroup runs programs in process groups of their own and ends them
-// for certain: the program, and whatever it has started in its group.
+// Package procgroup runs the programs of agents and ends them for certain: the
+// program, and every process that it has started, also in groups and sessions of
+// their own.
 //
-// Many programs are only the front of others. The signal that ends the front
-// leaves the others running, so no signal here goes to one process alone.
+// Between us and a program stands a keeper: this binary, executed again. The
+// keeper starts the program only when it is released, so that its identity can be
+// stored first. All processes that lose their parent become children of the
+// keeper (Linux), and the keeper kills every one of them when we say so, when the
+// program has ended, and when we are gone.
 package procgroup
 
 import (
+	"crypto/rand"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/tapedeck/tapedeck"
 )
 
-// defaultTail is how many bytes of its errors are kept of a program.
-const defaultTail = 16 << 10
+// Mark is the variable in the environment of every process of a run. Its value
+// is random; by it a process is found whose keeper was killed.
+const Mark = "TAPEDECK_RUN"
+
+// OwnPrefix begins the names of our own variables. No program inherits them: they
+// may say where the server is.
+const OwnPrefix = "TAPEDECK_"
 
 // A Spec says what to start.
 type Spec struct {
 	Path  string   // of the program; a name without a separator is looked up in our own PATH
 	Args  []string // without the program
 	Dir   string   // where it works; "" for our own
-	Env   []string // all of its environment, NAME=value; nil for an empty one
+	Env   []string // all of its environment, NAME=value; without those of [OwnPrefix]
 	Stdin bool     // it is written to; otherwise its input ends at once
-	Tail  int      // bytes of standard error that are kept, the last ones; 0 for 16 KiB
+	Tail  int      // bytes of standard error to keep, the last ones; 0 for 16 KiB
 }
 
-// A Process is a program that was started and leads a process group. [Stop] must
-// be called in the end, however the program ended.
+// A Process is a program that waits to be released, runs, or has ended. Call
+// [Process.Stop] in the end, however the program ended.
 type Process struct {
 	Stdin  io.WriteCloser // nil if it was not asked for
 	Stdout io.Reader      // ends when all who write to it are gone, or by [Process.Stop]
 
-	cmd    *exec.Cmd
-	pipes  []*os.File // our ends
+	job   job
+	mark  string
+	pipes []*os.File // our ends
+	side             // what differs between systems
+
 	stderr *tail
 	heard  chan struct{} // closed when its standard error has ended
 	done   chan struct{} // closed when the program itself has ended
+	gone   chan struct{} // closed when nobody of it is left
+	exit   exit          // set before done is closed
 
 	stopping sync.Once
-	stopped  chan struct{} // closed when the group is gone
+	stopped  chan struct{} // closed when gone is, and the pipes are closed
 }
 
-// Start starts a program.
+// A job is what is executed.
+type job struct {
+	Path string
+	Args []string // with the name of the program
+	Env  []string
+}
+
+// An exit says how a program ended.
+type exit struct {
+	text    string
+	success bool
+}
+
+// Start prepares a program. It begins to work when it is released.
 func Start(s Spec) (*Process, error) {
+	path, err := look(s.Path)
+	if err != nil {
+		return nil, err
+	}
 	p := &Process{
-		cmd:    exec.Command(s.Path, s.Args...), //nolint:noctx // the whole group is ended, by Stop; a context would kill its leader alone
-		stderr: newTail(s.Tail),
-		heard:  make(chan struct{}), done: make(chan struct{}), stopped: make(chan struct{}),
+		mark: rand.Text(), stderr: newTail(s.Tail),
+		heard: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	p.cmd.Dir, p.cmd.Env = s.Dir, s.Env
-	if p.cmd.Env == nil {
-		p.cmd.Env = []string{} // nil would be our own
-	}
-	lead(p.cmd)
-	theirs, err := p.connect(s.Stdin)
+	env := slices.DeleteFunc(slices.Clone(s.Env), isOwn)
+	p.job = job{Path: path, Args: append([]string{s.Path}, s.Args...), Env: append(env, Mark+"="+p.mark)}
+	cmd := &exec.Cmd{Dir: s.Dir}
+	theirs, err := p.connect(cmd, s.Stdin)
 	if err == nil {
-		err = p.cmd.Start()
+		err = p.launch(cmd)
 	}
 	closeAll(theirs)
 	if err != nil {
@@ -64,16 +98,23 @@ func Start(s Spec) (*Process, error) {
 		return nil, err
 	}
 	go p.listen(p.pipes[1])
-	go func() {
-		_ = p.cmd.Wait() // how it ended is in the ProcessState
-		close(p.done)
-	}()
 	return p, nil
+}
+
+func isOwn(pair string) bool { return strings.HasPrefix(pair, OwnPrefix) }
+
+// look returns the path of a program. One relative to its folder is found, or
+// not, when it is executed.
+func look(path string) (string, error) {
+	if strings.ContainsRune(path, filepath.Separator) && !filepath.IsAbs(path) {
+		return path, nil
+	}
+	return exec.LookPath(path)
 }
 
 // connect makes the pipes and returns the program's ends of them. They are files
 // and not the pipes of os/exec, whose Wait waits for everybody who writes.
-func (p *Process) connect(stdin bool) (theirs []*os.File, err error) {
+func (p *Process) connect(cmd *exec.Cmd, stdin bool) (theirs []*os.File, err error) {
 	for range 2 {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -81,7 +122,7 @@ func (p *Process) connect(stdin bool) (theirs []*os.File, err error) {
 		}
 		p.pipes, theirs = append(p.pipes, r), append(theirs, w)
 	}
-	p.Stdout, p.cmd.Stdout, p.cmd.Stderr = p.pipes[0], theirs[0], theirs[1]
+	p.Stdout, cmd.Stdout, cmd.Stderr = p.pipes[0], theirs[0], theirs[1]
 	if !stdin {
 		return theirs, nil
 	}
@@ -90,7 +131,7 @@ func (p *Process) connect(stdin bool) (theirs []*os.File, err error) {
 		return theirs, err
 	}
 	p.pipes, theirs = append(p.pipes, w), append(theirs, r)
-	p.Stdin, p.cmd.Stdin = w, r
+	p.Stdin, cmd.Stdin = w, r
 	return theirs, nil
 }
 
@@ -105,18 +146,22 @@ func (p *Process) listen(stderr *os.File) {
 	_, _ = io.Copy(p.stderr, stderr)
 }
 
-// PID returns the id of the program, which is that of its group.
-func (p *Process) PID() int { return p.cmd.Process.Pid }
+// Started returns what identifies the process, so that a later server can end it
+// ([KillLeftover]). Store it before the program is released.
+func (p *Process) Started() tapedeck.AgentStartedData {
+	started, host := Identity(p.PID())
+	return tapedeck.AgentStartedData{PID: p.PID(), Started: started, Host: host, Mark: p.mark}
+}
 
-// Done is closed when the program itself has ended. Others of its group may
-// still run.
+// Done is closed when the program itself has ended. Others that it started may
+// still run, for a moment.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Exit says how the program ended, such as "exit status 1"; "" while it runs.
 func (p *Process) Exit() string {
 	select {
 	case <-p.done:
-		return p.cmd.ProcessState.String()
+		return p.exit.text
 	default:
 		return ""
 	}
@@ -124,85 +169,10 @@ func (p *Process) Exit() string {
 
 // Success reports whether the program has ended with status 0. Some do so when
 // they did not succeed.
-func (p *Process) Success() bool { return p.Exit() != "" && p.cmd.ProcessState.Success() }
+func (p *Process) Success() bool { return p.Exit() != "" && p.exit.success }
 
 // Stderr returns the last of what the program wrote to its standard error.
 func (p *Process) Stderr() string { return p.stderr.String() }
-
-// A Ladder says how long a program gets at each step of its end before the next
-// follows. The zero value skips every wait.
-type Ladder struct {
-	Soft func()        // asks the program to stop, in its own words; nil for nothing
-	Wait time.Duration // for what Soft asks
-	EOF  time.Duration // after the end of its input
-	Term time.Duration // after SIGTERM to the group; then comes SIGKILL
-}
-
-// Stop ends the group and returns when nobody of it is left, or when nothing can
-// be done about those who are. It is safe to call it more than once: the ladder
-// of the first call counts, and all wait for it.
-//
-// All steps are skipped that find nobody left.
-func (p *Process) Stop(l Ladder) {
-	p.stopping.Do(func() {
-		p.descend(l)
-		closeAll(p.pipes) // whoever has left the group may still hold the other ends
-		<-p.heard
-		close(p.stopped)
-	})
-	<-p.stopped
-}
-
-func (p *Process) descend(l Ladder) {
-	if l.Soft != nil && !p.gone(0) {
-		l.Soft()
-		if p.gone(l.Wait) {
-			return
-		}
-	}
-	if p.Stdin != nil {
-		_ = p.Stdin.Close()
-	}
-	if p.gone(l.EOF) {
-		return
-	}
-	terminate(p.PID())
-	if p.gone(l.Term) {
-		return
-	}
-	kill(p.PID())
-	p.gone(afterKill)
-}
-
-// afterKill is how long the system gets to clear away a group that was killed: a
-// process in the middle of a disk operation does not go at once.
-const afterKill = 10 * time.Second
-
-// gone waits for the end of the program and of its group. The system tells only
-// of the program; for the others it must be asked again and again.
-func (p *Process) gone(within time.Duration) bool {
-	limit := time.NewTimer(within)
-	defer limit.Stop()
-	select {
-	case <-p.done:
-	default:
-		select {
-		case <-p.done:
-		case <-limit.C:
-			return false
-		}
-	}
-	for pause := time.Millisecond; alive(p.PID()); pause = min(2*pause, 50*time.Millisecond) {
-		next := time.NewTimer(pause)
-		select {
-		case <-next.C:
-		case <-limit.C:
-			next.Stop()
-			return !alive(p.PID())
-		}
-	}
-	return true
-}
 
 // A tail keeps the end of what is written to it.
 type tail struct {
@@ -210,6 +180,9 @@ type tail struct {
 	limit int
 	b     []byte
 }
+
+// defaultTail is how many bytes of its errors are kept of a program.
+const defaultTail = 16 << 10
 
 func newTail(limit int) *tail {
 	if limit <= 0 {
@@ -236,3 +209,9 @@ func (t *tail) String() string {
 	defer t.mu.Unlock()
 	return string(t.b)
 }
+
+// How long a program that is told to stop gets.
+const (
+	CancelWait = 1250 * time.Millisecond // to wind down after a cancel, in its own words
+	TermWait   = 500 * time.Millisecond  // after SIGTERM
+)

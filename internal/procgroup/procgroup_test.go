@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package procgroup
 
@@ -6,10 +6,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -22,6 +19,9 @@ func begin(t *testing.T, stdin bool, script string) (*Process, *bufio.Reader) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Stop(Ladder{}) })
+	if err := p.Release(); err != nil {
+		t.Fatal(err)
+	}
 	out := bufio.NewReader(p.Stdout)
 	if line, err := out.ReadString('\n'); line != "ready\n" {
 		t.Fatalf("it said %q, %v, and to standard error %q", line, err, p.Stderr())
@@ -73,8 +73,8 @@ func TestStop(t *testing.T) {
 			if p.Exit() != tt.exit {
 				t.Errorf("it ended with %q, want %q", p.Exit(), tt.exit)
 			}
-			if living, known := members(p.PID()); known && len(living) > 0 {
-				t.Errorf("there are still %v", living)
+			if n := marked(p); n > 0 {
+				t.Errorf("%d processes are left", n)
 			}
 			if _, err := io.ReadAll(out); err != nil && !strings.Contains(err.Error(), "closed") {
 				t.Errorf("its output ended with %v", err)
@@ -83,32 +83,14 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// Who has left the group keeps the pipes open: that must hold nobody up.
-func TestStopDoesNotWaitForPipes(t *testing.T) {
-	setsid, err := exec.LookPath("setsid")
-	if err != nil {
-		t.Skip("there is no setsid")
-	}
-	p, out := begin(t, false, setsid+` sh -c 'echo $$ >&2; echo ready; exec sleep 1000' & wait`)
-	read := make(chan struct{})
-	go func() { defer close(read); _, _ = io.ReadAll(out) }()
-	p.Stop(Ladder{Term: long})
-	<-read
-	var pid int
-	if _, err := fmt.Sscan(p.Stderr(), &pid); err != nil {
-		t.Fatal(err)
-	}
-	_ = syscall.Kill(pid, syscall.SIGKILL)
-}
-
 func TestStopFromSeveralGoroutines(t *testing.T) {
 	p, _ := begin(t, false, "trap '' TERM; echo ready; while :; do sleep 1000; done")
 	done := make(chan struct{})
 	for range 3 {
 		go func() {
 			p.Stop(Ladder{Term: time.Millisecond})
-			if alive(p.PID()) {
-				t.Error("it returned while somebody was alive")
+			if n := marked(p); n > 0 {
+				t.Errorf("it returned while %d processes were alive", n)
 			}
 			done <- struct{}{}
 		}()
@@ -119,10 +101,13 @@ func TestStopFromSeveralGoroutines(t *testing.T) {
 }
 
 func TestStart(t *testing.T) {
-	t.Setenv("TAPEDECK_TEST_SECRET", "x")
+	t.Setenv("DECK_TEST_SECRET", "x")
 	dir := t.TempDir()
 	p, err := Start(Spec{Path: "sh", Args: []string{"-c", "export -p; pwd; cat; echo oh dear >&2; exit 7"}, Dir: dir})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Release(); err != nil {
 		t.Fatal(err)
 	}
 	out, err := io.ReadAll(p.Stdout) // cat ends at once: there is no input
@@ -154,59 +139,5 @@ func TestTail(t *testing.T) {
 	}
 	if tl.String() != "789xy" {
 		t.Errorf("%q", tl)
-	}
-}
-
-func TestKillLeftover(t *testing.T) {
-	started, host := Identity(os.Getpid())
-	if started == "" || host == "" {
-		t.Skip("this system does not tell")
-	}
-	p, _ := begin(t, false, "trap '' TERM; echo ready; while :; do sleep 1000; done")
-	started, host = Identity(p.PID())
-	for _, tt := range []struct {
-		name, started, host string
-		pid                 int
-	}{
-		{"another life of the machine", started, "another", p.PID()},
-		{"another process of that id", started + "1", host, p.PID()},
-		{"nothing known", "", "", p.PID()},
-		{"the first process", started, host, 1},
-		{"everybody", started, host, 0},
-		{"everybody else", started, host, -1},
-	} {
-		if killed, err := KillLeftover(tt.pid, tt.started, tt.host); killed || err != nil {
-			t.Errorf("%s: %v, %v", tt.name, killed, err)
-		}
-	}
-	if killed, err := KillLeftover(p.PID(), started, host); !killed || err != nil {
-		t.Errorf("the process itself: %v, %v", killed, err)
-	}
-	<-p.Done()
-	if p.Exit() != "signal: killed" {
-		t.Errorf("it ended with %q", p.Exit())
-	}
-	if killed, err := KillLeftover(p.PID(), started, host); killed || err != nil {
-		t.Errorf("again: %v, %v", killed, err)
-	}
-}
-
-// The leader is gone, and what it started is not.
-func TestKillLeftoverWithoutLeader(t *testing.T) {
-	if _, known := members(os.Getpid()); !known {
-		t.Skip("this system does not tell who is in a group")
-	}
-	p, _ := begin(t, true, "sh -c 'trap \"\" TERM; echo ready; while :; do sleep 1000; done' & read line; exit 0")
-	started, host := Identity(p.PID())
-	fmt.Fprintln(p.Stdin)
-	<-p.Done()
-	if killed, err := KillLeftover(p.PID(), started+"0", host); killed || err != nil {
-		t.Errorf("those who were there before: %v, %v", killed, err)
-	}
-	if killed, err := KillLeftover(p.PID(), started, host); !killed || err != nil {
-		t.Errorf("%v, %v", killed, err)
-	}
-	if alive(p.PID()) {
-		t.Error("somebody is left")
 	}
 }

@@ -2,18 +2,21 @@ package procgroup
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // Fields of /proc/PID/stat, counted from the state, which follows the name.
 const (
-	statState = 0
-	statGroup = 2
-	statStart = 19
+	statState  = 0
+	statParent = 1
+	statGroup  = 2
+	statStart  = 19
 )
 
 // stat returns the fields of a process from its state on, nil if there is none.
@@ -41,6 +44,7 @@ func startOf(pid int) string {
 	return f[statStart]
 }
 
+// dead: a process that has ended and that its parent has not fetched yet.
 func dead(f []string) bool { return f[statState] == "Z" || f[statState] == "X" }
 
 var hostID = sync.OnceValue(func() string {
@@ -51,16 +55,39 @@ var hostID = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(b))
 })
 
-// members returns the living of a group, and whether that could be found out.
-func members(pgid int) ([]member, bool) {
+// A member is a living process.
+type member struct {
+	pid, parent, group int
+	started            string
+}
+
+// signal sends a signal to the process that was seen, and to no other that has
+// its id now: the handle holds on to one process.
+func (m member) signal(s syscall.Signal) error {
+	p, err := os.FindProcess(m.pid)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = p.Release() }()
+	if startOf(m.pid) != m.started {
+		return nil
+	}
+	if err := p.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+// everybody returns the living.
+func everybody() []member {
 	d, err := os.Open("/proc")
 	if err != nil {
-		return nil, false
+		return nil
 	}
 	defer d.Close()
 	names, err := d.Readdirnames(-1)
 	if err != nil {
-		return nil, false
+		return nil
 	}
 	var living []member
 	for _, name := range names {
@@ -68,17 +95,27 @@ func members(pgid int) ([]member, bool) {
 		if err != nil {
 			continue
 		}
-		if f := stat(name); f != nil && !dead(f) && f[statGroup] == strconv.Itoa(pgid) {
-			living = append(living, member{pid, f[statStart]})
+		if f := stat(name); f != nil && !dead(f) {
+			parent, _ := strconv.Atoi(f[statParent])
+			group, _ := strconv.Atoi(f[statGroup])
+			living = append(living, member{pid, parent, group, f[statStart]})
 		}
 	}
-	return living, true
+	return living
 }
 
-// before reports whether a process that began at a is older than one that began
-// at b.
-func before(a, b string) bool {
-	m, errA := strconv.ParseUint(a, 10, 64)
-	n, errB := strconv.ParseUint(b, 10, 64)
-	return errA != nil || errB != nil || m < n
+// below returns the living that descend from a process.
+func below(root int) (found []member) {
+	all := everybody()
+	theirs := map[int]bool{root: true}
+	for grown := true; grown; { // children may be listed before their parents
+		grown = false
+		for _, m := range all {
+			if theirs[m.parent] && !theirs[m.pid] {
+				theirs[m.pid], grown = true, true
+				found = append(found, m)
+			}
+		}
+	}
+	return found
 }

@@ -100,7 +100,13 @@ func (s *Server) Dump() {
 // Stop asks the process to end, as Ctrl-C does, and returns its exit code.
 func (s *Server) Stop(t testing.TB) int {
 	t.Helper()
-	_ = s.cmd.Process.Signal(syscall.SIGINT)
+	return s.End(t, syscall.SIGINT)
+}
+
+// End sends the process a signal, waits for its end, and returns its exit code.
+func (s *Server) End(t testing.TB, sig os.Signal) int {
+	t.Helper()
+	_ = s.cmd.Process.Signal(sig)
 	timer := time.AfterFunc(20*time.Second, func() { _ = s.cmd.Process.Kill() })
 	defer timer.Stop()
 	<-s.gone

@@ -82,6 +82,10 @@ func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 // link is the name of our conversations in the log.
 func (r *Runner) link() string { return "acp:" + r.options.Name }
 
+func (r *Runner) unstarted(err error) error {
+	return tapedeck.Errorf(tapedeck.Unavailable, "the program %s cannot be started", r.options.Command[0]).Because(err)
+}
+
 // start starts the program.
 func (r *Runner) start(ctx context.Context, in tapedeck.Invocation, n *narrate.Narrator) (*conversation, error) {
 	dir, err := filepath.Abs(cmp.Or(in.Folder, r.options.Folder, "."))
@@ -91,7 +95,7 @@ func (r *Runner) start(ctx context.Context, in tapedeck.Invocation, n *narrate.N
 	o := &r.options
 	p, err := procgroup.Start(procgroup.Spec{Path: o.Command[0], Args: o.Command[1:], Dir: dir, Env: o.Env, Stdin: true})
 	if err != nil {
-		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the program %s cannot be started", o.Command[0]).Because(err)
+		return nil, r.unstarted(err)
 	}
 	return newConversation(ctx, r, in, n, p, dir), nil
 }

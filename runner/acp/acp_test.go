@@ -25,12 +25,12 @@ func scripted(t testing.TB, name string, o acp.Options) *acp.Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return runner(name, o, "TAPEDECK_TEST_SCRIPT="+path)
+	return runner(name, o, "DECK_TEST_SCRIPT="+path)
 }
 
 func runner(name string, o acp.Options, env ...string) *acp.Runner {
 	o.Command = []string{os.Args[0]}
-	o.Env = append(env, "TAPEDECK_TEST_DID="+cmp.Or(os.Getenv("TAPEDECK_TEST_DID"), os.DevNull), "GORACE=atexit_sleep_ms=0") // the race detector would keep each agent for a second
+	o.Env = append(env, "DECK_TEST_DID="+cmp.Or(os.Getenv("DECK_TEST_DID"), os.DevNull), "GORACE=atexit_sleep_ms=0") // the race detector would keep each agent for a second
 	if o.Name == "" {
 		o.Name = name
 	}
@@ -43,7 +43,7 @@ func runner(name string, o acp.Options, env ...string) *acp.Runner {
 func TestRunner(t *testing.T) {
 	runnertest.Run(t, func(t testing.TB) runnertest.Harness {
 		did := filepath.Join(t.TempDir(), "did")
-		t.Setenv("TAPEDECK_TEST_DID", did)
+		t.Setenv("DECK_TEST_DID", did)
 		task := func(s string) *tapedeck.Invocation { return &tapedeck.Invocation{Task: s} }
 		return runnertest.Harness{
 			Runner:   scripted(t, "plain", acp.Options{Name: "claude"}),
@@ -97,7 +97,7 @@ func nobodyLeft(t *testing.T, p tapedeck.AgentStartedData) {
 	if p.Started == "" || p.Host == "" {
 		t.Error("the log would not know the process")
 	}
-	if left, err := procgroup.KillLeftover(p.PID, p.Started, p.Host); left || err != nil {
+	if left, err := procgroup.KillLeftover(p); left || err != nil {
 		t.Errorf("a process was left behind; %v", err)
 	}
 }

@@ -20,10 +20,10 @@ import (
 // testdata, or what a real agent has said as it was recorded.
 func TestMain(m *testing.M) {
 	switch {
-	case os.Getenv("TAPEDECK_TEST_SCRIPT") != "":
-		playScript(os.Getenv("TAPEDECK_TEST_SCRIPT"))
-	case os.Getenv("TAPEDECK_TEST_WIRE") != "":
-		playWire(os.Getenv("TAPEDECK_TEST_WIRE"), os.Getenv("TAPEDECK_TEST_PART"))
+	case os.Getenv("DECK_TEST_SCRIPT") != "":
+		playScript(os.Getenv("DECK_TEST_SCRIPT"))
+	case os.Getenv("DECK_TEST_WIRE") != "":
+		playWire(os.Getenv("DECK_TEST_WIRE"), os.Getenv("DECK_TEST_PART"))
 	default:
 		os.Exit(m.Run())
 	}
@@ -198,7 +198,7 @@ func (p *player) step(m message, s step, session string) {
 		p.update(session, `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"One  two, three"}}`)
 	}
 	if s.Did {
-		if err := os.WriteFile(os.Getenv("TAPEDECK_TEST_DID"), nil, 0o600); err != nil {
+		if err := os.WriteFile(os.Getenv("DECK_TEST_DID"), nil, 0o600); err != nil {
 			panic(err)
 		}
 	}

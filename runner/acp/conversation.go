@@ -78,7 +78,7 @@ func (c *conversation) end() {
 		c.peer.Wait()
 		drain(c.process.Stdout) // lest it waits for somebody to read, and so cannot end
 	})
-	c.process.Stop(procgroup.Ladder{EOF: eof, Term: c.runner.options.Grace})
+	c.process.Stop(procgroup.Ladder{EOF: eof, Term: min(c.runner.options.Grace, procgroup.TermWait)})
 	c.others.Wait()
 }
 
@@ -117,7 +117,7 @@ func (c *conversation) call(method string, params any, limit time.Duration) (jso
 			if w.cancelled = nil; !c.cancel() {
 				return nil, c.ctx.Err()
 			}
-			w.within(c.runner.options.Grace)
+			w.within(min(c.runner.options.Grace, procgroup.CancelWait))
 		case <-w.dead: // others of its group may hold its output open, so that it does not end
 			if w.dead = nil; !c.cancelled {
 				w.within(afterDeath)

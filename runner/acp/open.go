@@ -14,7 +14,6 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck/tapedeck/internal/narrate"
-	"github.com/tapedeck/tapedeck/internal/procgroup"
 )
 
 // codeAuth is the code of the error of an agent that wants to know who we are.
@@ -22,8 +21,9 @@ const codeAuth = -32000
 
 // run has the whole conversation.
 func (c *conversation) run() error {
-	started, host := procgroup.Identity(c.process.PID())
-	c.n.Event(tapedeck.AgentStartedData{PID: c.process.PID(), Started: started, Host: host})
+	if err := c.process.Begin(func(d tapedeck.AgentStartedData) error { return c.n.Process(c.ctx, &c.in, d) }); err != nil {
+		return c.runner.unstarted(err)
+	}
 	ready := time.Now().Add(c.runner.options.Start)
 	if err := c.greet(time.Until(ready)); err != nil {
 		return err

@@ -24,7 +24,7 @@ func onWire(t *testing.T, agent, recording, part string, o acp.Options) (*acp.Ru
 			break
 		}
 	}
-	return runner(agent, o, "TAPEDECK_TEST_WIRE="+path, "TAPEDECK_TEST_PART="+part), said
+	return runner(agent, o, "DECK_TEST_WIRE="+path, "DECK_TEST_PART="+part), said
 }
 
 // expected returns the text that chunks have.

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/runner/llm/chat"
 )
 
@@ -28,12 +27,16 @@ func (s *run) emit(p tapedeck.Payload) error {
 	return s.yield(e)
 }
 
-// started tells of a process, so that a server that was restarted can end it.
-func (s *run) started(pid int) {
-	began, host := procgroup.Identity(pid)
-	if began != "" { // else it has gone, or the system does not tell
-		_ = s.emit(tapedeck.AgentStartedData{PID: pid, Started: began, Host: host}) // what comes next fails as well
+// started tells of a process and waits until that is durable, so that a server
+// that comes after us can end it. An error means that it must not begin.
+func (s *run) started(d tapedeck.AgentStartedData) error {
+	if d.Started == "" {
+		return nil // the system does not tell
 	}
+	if err := s.emit(d); err != nil || s.in.Stored == nil {
+		return err
+	}
+	return s.in.Stored(s.ctx)
 }
 
 func (s *run) loop() error {

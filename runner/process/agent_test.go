@@ -18,11 +18,11 @@ import (
 // testdata that is named by its dialect and its task. A line that begins with "!"
 // is something to do.
 func TestMain(m *testing.M) {
-	if dialect := os.Getenv("TAPEDECK_TEST_DIALECT"); dialect != "" {
-		play(filepath.Join(os.Getenv("TAPEDECK_TEST_DATA"), dialect+"."+os.Args[len(os.Args)-1]+".jsonl"))
+	if dialect := os.Getenv("DECK_TEST_DIALECT"); dialect != "" {
+		play(filepath.Join(os.Getenv("DECK_TEST_DATA"), dialect+"."+os.Args[len(os.Args)-1]+".jsonl"))
 		os.Exit(0)
 	}
-	if path := os.Getenv("TAPEDECK_TEST_RECORDING"); path != "" {
+	if path := os.Getenv("DECK_TEST_RECORDING"); path != "" {
 		play(path)
 		os.Exit(0)
 	}
@@ -59,7 +59,7 @@ func play(path string) {
 			for in.Scan() && !strings.Contains(in.Text(), `"behavior"`) {
 			}
 			if may = strings.Contains(in.Text(), `"allow"`); may {
-				if err := os.WriteFile(os.Getenv("TAPEDECK_TEST_DID"), nil, 0o600); err != nil {
+				if err := os.WriteFile(os.Getenv("DECK_TEST_DID"), nil, 0o600); err != nil {
 					panic(err)
 				}
 			}

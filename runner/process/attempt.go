@@ -42,14 +42,18 @@ func (r *Runner) attempt(ctx context.Context, in tapedeck.Invocation, n *narrate
 	talks := r.dialect.greet != nil
 	p, err := procgroup.Start(procgroup.Spec{Path: command[0], Args: args, Dir: dir, Env: r.options.Env, Stdin: talks})
 	if err != nil {
-		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the program %s cannot be started", command[0]).Because(err)
+		return nil, unstarted(command[0], err)
 	}
 	a := &attempt{runner: r, ctx: ctx, process: p, lines: make(chan []byte), answers: make(chan answer), out: make(chan []byte)}
 	a.life, a.finish = context.WithCancel(context.WithoutCancel(ctx))
 	a.stream = newStream(in, n, a)
 	defer a.end()
-	started, host := procgroup.Identity(p.PID())
-	n.Event(tapedeck.AgentStartedData{PID: p.PID(), Started: started, Host: host})
+	if err := p.Begin(func(d tapedeck.AgentStartedData) error { return n.Process(ctx, &in, d) }); err != nil {
+		if ctx.Err() != nil || n.Over() {
+			return a.stream, nil
+		}
+		return nil, unstarted(command[0], err)
+	}
 	a.others.Go(a.read)
 	if talks {
 		a.others.Go(a.write)
@@ -58,6 +62,10 @@ func (r *Runner) attempt(ctx context.Context, in tapedeck.Invocation, n *narrate
 	a.listen()
 	a.stream.rest()
 	return a.stream, a.outcome()
+}
+
+func unstarted(program string, err error) error {
+	return tapedeck.Errorf(tapedeck.Unavailable, "the program %s cannot be started", program).Because(err)
 }
 
 func (a *attempt) read() {
@@ -124,7 +132,7 @@ func (a *attempt) listen() {
 		case <-cancelled:
 			cancelled = nil
 			a.interrupt()
-			late.Reset(a.runner.options.Grace)
+			late.Reset(min(a.runner.options.Grace, procgroup.CancelWait))
 		case <-dead:
 			dead, silence = nil, afterDeath
 		case <-late.C:
@@ -158,7 +166,7 @@ func (a *attempt) interrupt() {
 // end ends the process and waits for all that goes on beside the run.
 func (a *attempt) end() {
 	a.finish()
-	a.process.Stop(procgroup.Ladder{Term: a.runner.options.Grace})
+	a.process.Stop(procgroup.Ladder{Term: min(a.runner.options.Grace, procgroup.TermWait)})
 	a.others.Wait()
 }
 

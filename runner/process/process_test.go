@@ -23,7 +23,7 @@ func scripted(t testing.TB, files string, o process.Options) *process.Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Env = []string{"GORACE=atexit_sleep_ms=0", "TAPEDECK_TEST_DIALECT=" + files, "TAPEDECK_TEST_DATA=" + data, "TAPEDECK_TEST_DID=" + os.Getenv("TAPEDECK_TEST_DID")}
+	o.Env = []string{"GORACE=atexit_sleep_ms=0", "DECK_TEST_DIALECT=" + files, "DECK_TEST_DATA=" + data, "DECK_TEST_DID=" + os.Getenv("DECK_TEST_DID")}
 	if o.Command == nil {
 		o.Command, o.Resume = []string{os.Args[0], "{task}"}, []string{os.Args[0], "{session}"}
 	}
@@ -51,7 +51,7 @@ func TestRunner(t *testing.T) {
 
 func harness(t testing.TB, files string) runnertest.Harness {
 	did := filepath.Join(t.TempDir(), "did")
-	t.Setenv("TAPEDECK_TEST_DID", did)
+	t.Setenv("DECK_TEST_DID", did)
 	task := func(s string) *tapedeck.Invocation { return &tapedeck.Invocation{Task: s} }
 	h := runnertest.Harness{
 		Runner:    scripted(t, files, process.Options{Dialect: "claude"}),
@@ -89,7 +89,7 @@ func run(t *testing.T, ctx context.Context, r *process.Runner, in tapedeck.Invoc
 		}
 		if p, err := tapedeck.DecodeAs[tapedeck.AgentStartedData](e); err == nil {
 			defer func() {
-				if left, err := procgroup.KillLeftover(p.PID, p.Started, p.Host); left || err != nil {
+				if left, err := procgroup.KillLeftover(p); left || err != nil {
 					t.Errorf("a process was left behind; %v", err)
 				}
 			}()
@@ -333,7 +333,7 @@ func TestStubborn(t *testing.T) {
 		}
 		if p, err := tapedeck.DecodeAs[tapedeck.AgentStartedData](e); err == nil {
 			defer func() {
-				if left, _ := procgroup.KillLeftover(p.PID, p.Started, p.Host); left {
+				if left, _ := procgroup.KillLeftover(p); left {
 					t.Error("a process was left behind")
 				}
 			}()

@@ -41,7 +41,7 @@ func TestRecorded(t *testing.T) {
 			}
 			r, err := process.New(process.Options{
 				Name: "x", Dialect: tt.dialect, Command: []string{os.Args[0]},
-				Env: []string{"GORACE=atexit_sleep_ms=0", "TAPEDECK_TEST_RECORDING=" + path},
+				Env: []string{"GORACE=atexit_sleep_ms=0", "DECK_TEST_RECORDING=" + path},
 			})
 			if err != nil {
 				t.Fatal(err)

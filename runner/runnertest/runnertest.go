@@ -4,6 +4,7 @@ package runnertest
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"testing"
 	"testing/synctest"
@@ -43,6 +44,7 @@ func Run(t *testing.T, open func(t testing.TB) Harness) {
 		{"it stops at once if it was cancelled before it began", cancelledBefore},
 		{"it holds the agent back for a slow reader and drops nothing", slowReader},
 		{"an error ends it", failing},
+		{"nothing of it begins that is not stored", unstored},
 		{"leaving the loop ends it", leaving},
 		{"runs at the same time do not mix", together},
 		{"it can run again", again},
@@ -119,4 +121,23 @@ func invocation(in tapedeck.Invocation, id string) tapedeck.Invocation {
 		}
 	}
 	return in
+}
+
+// unstored: a runner whose agent is a process tells which, waits until that is
+// stored, and begins nothing if it cannot be.
+func unstored(t *testing.T, h Harness) {
+	in := invocation(h.Talk, "inv_1")
+	asked, told := 0, 0
+	in.Stored = func(context.Context) error { asked++; return errors.New("the disk is full") }
+	events, _ := h.collect(t, t.Context(), in)
+	for _, e := range events {
+		if e.Type == tapedeck.AgentStarted {
+			told++
+		} else if told > 0 {
+			t.Errorf("%s %s: it has begun", e.Type, e.Data)
+		}
+	}
+	if asked != told {
+		t.Errorf("it told of %d processes, and waited for %d to be stored", told, asked)
+	}
 }

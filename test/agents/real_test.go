@@ -361,7 +361,7 @@ func (s *stage) noLeftover(events []tapedeck.Event) {
 		}
 		for deadline := time.Now().Add(15 * time.Second); syscall.Kill(-d.PID, 0) == nil; {
 			if time.Now().After(deadline) {
-				_, _ = procgroup.KillLeftover(d.PID, d.Started, d.Host)
+				_, _ = procgroup.KillLeftover(d)
 				s.Fatalf("processes of the agent's group %d are left", d.PID)
 			}
 			<-time.After(20 * time.Millisecond)

@@ -43,8 +43,8 @@ type Connection struct {
 }
 
 // Connect connects to a server, which works in folder if it is a program.
-// Started is told of the process; it may be nil.
-func Connect(ctx context.Context, s Server, folder string, started func(pid int)) (*Connection, error) {
+// Started is told of the process before that begins; see [tool.Call].
+func Connect(ctx context.Context, s Server, folder string, started func(tapedeck.AgentStartedData) error) (*Connection, error) {
 	c := &Connection{server: s}
 	ctx, cancel := context.WithTimeout(ctx, connecting)
 	defer cancel()
@@ -64,7 +64,7 @@ func Connect(ctx context.Context, s Server, folder string, started func(pid int)
 	return nil, e
 }
 
-func (c *Connection) transport(folder string, started func(pid int)) (sdk.Transport, error) {
+func (c *Connection) transport(folder string, started func(tapedeck.AgentStartedData) error) (sdk.Transport, error) {
 	if c.server.URL != "" {
 		return &sdk.StreamableClientTransport{
 			Endpoint: c.server.URL, HTTPClient: client(c.server.Headers), DisableStandaloneSSE: true, MaxRetries: 1,
@@ -80,8 +80,8 @@ func (c *Connection) transport(folder string, started func(pid int)) (sdk.Transp
 		return nil, err
 	}
 	c.process = p
-	if started != nil {
-		started(p.PID())
+	if err := p.Begin(started); err != nil {
+		return nil, err
 	}
 	return &sdk.IOTransport{Reader: pipe{p}, Writer: p.Stdin}, nil
 }

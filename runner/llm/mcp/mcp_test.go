@@ -156,7 +156,7 @@ func TestRedirect(t *testing.T) {
 
 func TestProcess(t *testing.T) {
 	pid := 0
-	c, err := mcp.Connect(t.Context(), stdio(t, "serve-mcp"), t.TempDir(), func(p int) { pid = p })
+	c, err := mcp.Connect(t.Context(), stdio(t, "serve-mcp"), t.TempDir(), func(d tapedeck.AgentStartedData) error { pid = d.PID; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

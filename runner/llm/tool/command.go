@@ -52,8 +52,8 @@ func (f *Folder) command() Tool {
 // errTooLong is why a command is killed that takes too long.
 var errTooLong = errors.New("it took too long")
 
-// run runs a command in a process group of its own and kills all of that in the
-// end, whatever the end is.
+// run runs a command and, in the end, kills every process that it has started,
+// whatever the end is.
 func (f *Folder) run(ctx context.Context, c Call, command string, limit time.Duration) Result {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTooLong)
 	defer cancel()
@@ -61,8 +61,9 @@ func (f *Folder) run(ctx context.Context, c Call, command string, limit time.Dur
 	if err != nil {
 		return Failed("The command cannot be run: %s.", err)
 	}
-	if c.Started != nil {
-		c.Started(p.PID())
+	if err := p.Begin(c.Started); err != nil {
+		p.Stop(procgroup.Ladder{})
+		return Failed("The command cannot be run: %s.", err)
 	}
 	var out output
 	heard := make(chan struct{})

@@ -38,7 +38,10 @@ type Tool struct {
 type Call struct {
 	ID        string
 	Arguments json.RawMessage // a JSON object
-	Started   func(pid int)   // is to be told of a process that leads a group of its own; nil for nobody
+
+	// Started is told of each process before that begins, which it does only if
+	// the answer is nil. Nil if nobody is to be told.
+	Started func(tapedeck.AgentStartedData) error
 }
 
 // A Result is what a tool answers.

@@ -33,7 +33,7 @@ func newBench(t *testing.T, files map[string]string) *bench {
 	for name, text := range files {
 		b.put(name, text)
 	}
-	f, err := tool.OpenFolder(b.folder, tool.Options{Env: []string{"TAPEDECK_TEST_SEEN", "TAPEDECK_TEST_SET=set"}})
+	f, err := tool.OpenFolder(b.folder, tool.Options{Env: []string{"DECK_TEST_SEEN", "DECK_TEST_SET=set"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,9 @@ package tool_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
@@ -37,8 +40,8 @@ func TestPipesAndDevices(t *testing.T) {
 }
 
 func TestCommands(t *testing.T) {
-	t.Setenv("TAPEDECK_TEST_SECRET", "sk-1")
-	t.Setenv("TAPEDECK_TEST_SEEN", "seen")
+	t.Setenv("DECK_TEST_SECRET", "sk-1")
+	t.Setenv("DECK_TEST_SEEN", "seen")
 	b := newBench(t, map[string]string{"a": ""})
 	for _, tt := range []struct {
 		command, want string
@@ -49,7 +52,7 @@ func TestCommands(t *testing.T) {
 		{"true", "[no output]", false},
 		{"echo x; exit 3", "x\n[exit status 3]", true},
 		{"kill -9 $$", "[signal: killed]", true},
-		{"echo $TAPEDECK_TEST_SECRET,$TAPEDECK_TEST_SEEN,$TAPEDECK_TEST_SET", ",seen,set\n", false},
+		{"echo $DECK_TEST_SECRET,$DECK_TEST_SEEN,$DECK_TEST_SET", ",seen,set\n", false},
 		{"cat", "[no output]", false},
 		{"printf 'a\\377'", "a\uFFFD\n", false},
 		{"sleep 1000 & echo started", "started\n", false},
@@ -62,6 +65,32 @@ func TestCommands(t *testing.T) {
 	got := b.call("run_command", `{"command":"seq 1 100000"}`)
 	if len(got.Text) > 70<<10 || !strings.HasPrefix(got.Text, "1\n2\n") || !strings.HasSuffix(got.Text, "99999\n100000\n") || !strings.Contains(got.Text, "bytes left out") {
 		t.Errorf("%d bytes: %.20s … %s", len(got.Text), got.Text, got.Text[len(got.Text)-20:])
+	}
+}
+
+// A process in a session of its own ends with the command that has started it,
+// also if that comes to its end.
+func TestCommandsLeaveNobody(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("there is no setsid")
+	}
+	b := newBench(t, nil)
+	r := b.call("run_command", `{"command":"(setsid env -i /bin/sh -c 'echo $$ > pid; sleep 1000' >/dev/null 2>&1 &); until [ -s pid ]; do sleep .01; done; cat pid"}`)
+	var pid int
+	if _, err := fmt.Sscan(r.Text, &pid); err != nil {
+		t.Fatalf("%+v", r)
+	}
+	if started, _ := procgroup.Identity(pid); started != "" {
+		t.Errorf("process %d is there still", pid)
+	}
+}
+
+// A command does not begin before its process is stored.
+func TestCommandsWait(t *testing.T) {
+	b := newBench(t, nil)
+	call := tool.Call{Arguments: json.RawMessage(`{"command":"touch begun"}`), Started: func(tapedeck.AgentStartedData) error { return errors.New("no") }}
+	if r := b.tools["run_command"].Run(t.Context(), call); !r.Failed || b.get("begun") == "" {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -79,8 +108,8 @@ func TestCommandsEnd(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			pid := 0
-			call := tool.Call{Arguments: json.RawMessage(tt.arguments), Started: func(p int) {
-				pid = p
+			call := tool.Call{Arguments: json.RawMessage(tt.arguments), Started: func(d tapedeck.AgentStartedData) error {
+				pid = d.PID
 				if tt.cancel {
 					go func() {
 						for b.get("alive") != "" {
@@ -89,6 +118,7 @@ func TestCommandsEnd(t *testing.T) {
 						cancel()
 					}()
 				}
+				return nil
 			}}
 			begin := time.Now()
 			r := b.tools["run_command"].Run(ctx, call)

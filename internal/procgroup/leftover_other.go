@@ -1,0 +1,57 @@
+//go:build unix && !linux
+
+package procgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// startOf asks ps, which every Unix has, when a process began.
+func startOf(pid int) string {
+	c := exec.Command("ps", "-o", "lstart=", "-p", strconv.Itoa(pid))
+	c.Env = []string{"LC_ALL=C", "PATH=/bin:/usr/bin"}
+	out, err := c.Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// hostID is the machine's name only: systems have no common way to say when they
+// began, and the time in startOf is a date.
+func hostID() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+// killLeftover waits for the keeper, which kills the group of its program when it
+// has lost its server. A keeper that was killed, too, leaves nothing to find the
+// others by.
+func killLeftover(d tapedeck.AgentStartedData) (bool, error) {
+	found := false
+	for begin := time.Now(); startOf(d.PID) == d.Started; found = true {
+		if time.Since(begin) > afterKill {
+			err := syscall.Kill(d.PID, syscall.SIGKILL)
+			if err != nil && !errors.Is(err, syscall.ESRCH) {
+				return true, fmt.Errorf("process %d cannot be killed: %w", d.PID, err)
+			}
+			return true, nil
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	return found, nil
+}
+
+func killMarked(string) (bool, error) { return false, nil }

@@ -1,0 +1,216 @@
+package crash
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/internal/testserver"
+)
+
+var kills = flag.Int("kills", 25, "how often a server is killed while agents start")
+
+// brood is an agent that starts processes in sessions of their own, one of them
+// without the environment of the others.
+const brood = `[[agent]]
+name = "brood"
+kind = "process"
+command = "sh"
+args = ["-c", "setsid sleep 1000 & (setsid env -i /bin/sleep 1001 &); echo '{\"x\":\"working\"}'; touch begun; sleep 1002; wait"]
+dialect = "lines"
+cwd = %q
+[agent.mapping.lines.x]
+as = "text"
+text = "/x"
+`
+
+// A nest is a data folder with such an agent, and the folder in which all of its
+// processes work.
+type nest struct {
+	data, folder string
+	args         []string
+}
+
+func newNest(t *testing.T) *nest {
+	t.Helper()
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("there is no setsid")
+	}
+	top := t.TempDir()
+	n := &nest{data: filepath.Join(top, "data"), folder: filepath.Join(top, "folder")}
+	config := filepath.Join(top, "agents.toml")
+	if err := os.Mkdir(n.folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, []byte(fmt.Sprintf(brood, n.folder)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.args = []string{"--config", config}
+	return n
+}
+
+func (n *nest) start(t *testing.T) (*testserver.Server, *client.Client) {
+	t.Helper()
+	s := testserver.Start(t, n.data, n.args...)
+	c, err := client.New(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, c
+}
+
+// processes returns the processes of agents, by where they work. The keepers,
+// which do the same, are among them.
+func (n *nest) processes() (found []string) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		if cwd, err := os.Readlink(filepath.Join(dir, "cwd")); err == nil && cwd == n.folder {
+			line, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+			found = append(found, filepath.Base(dir)+" "+strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return found
+}
+
+// empty waits until there are no processes any more, and returns how long that
+// took.
+func (n *nest) empty(t *testing.T) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	for {
+		left := n.processes()
+		if len(left) == 0 {
+			return time.Since(begin)
+		}
+		if time.Since(begin) > 20*time.Second {
+			t.Fatalf("still there: %q", left)
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// begun waits until an agent is at work.
+func (n *nest) begun(t *testing.T) {
+	t.Helper()
+	for begin := time.Now(); time.Since(begin) < time.Minute; <-time.After(2 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(n.folder, "begun")); err == nil && len(n.processes()) >= 4 {
+			return
+		}
+	}
+	t.Fatal("no agent is at work")
+}
+
+// run starts n runs at once; those that the server does not take count as none.
+func run(ctx context.Context, c *client.Client, n int) {
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() { _, _ = c.Run(ctx, tapedeck.Task{Text: "go", Agent: "brood"}) })
+	}
+	all.Wait()
+}
+
+// TestKillWhileAgentsStart kills the server, again and again, while it starts
+// agents: once the next one runs, nobody of them is left.
+func TestKillWhileAgentsStart(t *testing.T) {
+	n := newNest(t)
+	rounds := *kills
+	if testing.Short() {
+		rounds = min(rounds, 5)
+	}
+	s, c := n.start(t)
+	seen, longest := 0, time.Duration(0)
+	for i := range rounds {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); run(ctx, c, 4) }()
+		<-time.After(time.Duration(i%25) * 4 * time.Millisecond) // each time at another point of their start
+		seen += len(n.processes())
+		s.Kill()
+		cancel()
+		<-done
+		s, c = n.start(t)
+		longest = max(longest, n.empty(t))
+	}
+	if seen == 0 {
+		t.Error("no agent was ever there when the server was killed")
+	}
+	t.Logf("%d kills, %d processes at that moment, all gone %v after the next start at the latest", rounds, seen, longest)
+}
+
+// TestSignals ends the server by a signal: the run gets its terminal event, and
+// nobody is left.
+func TestSignals(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			n := newNest(t)
+			s, c := n.start(t)
+			started, err := c.Run(t.Context(), tapedeck.Task{Text: "go", Agent: "brood"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.begun(t)
+			if code := s.End(t, sig); code != 0 {
+				t.Errorf("exit code %d\n%s", code, s.Log())
+			}
+			if left := n.processes(); len(left) > 0 {
+				t.Errorf("still there: %q", left)
+			}
+			_, c = n.start(t)
+			page, err := c.Page(t.Context(), started.Session, client.PageOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends := 0
+			for _, rec := range page.Records {
+				if ev, err := rec.Event(); err == nil && ev.Type == tapedeck.RunError {
+					ends++
+				}
+			}
+			if ends != 1 {
+				t.Errorf("the run has %d terminal events", ends)
+			}
+		})
+	}
+}
+
+// TestToolsEnd cancels a run, and kills its agent: what that has started ends,
+// too, wherever it went.
+func TestToolsEnd(t *testing.T) {
+	for _, how := range []string{"cancel", "kill -9 of the agent"} {
+		t.Run(how, func(t *testing.T) {
+			n := newNest(t)
+			_, c := n.start(t)
+			started, err := c.Run(t.Context(), tapedeck.Task{Text: "go", Agent: "brood"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.begun(t)
+			begin := time.Now()
+			if how == "cancel" {
+				if _, err := c.Cancel(t.Context(), started.Session, started.Invocation); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				for _, p := range n.processes() {
+					id, line, _ := strings.Cut(p, " ")
+					if pid, _ := strconv.Atoi(id); strings.HasPrefix(line, "sh -c") {
+						_ = syscall.Kill(pid, syscall.SIGKILL)
+					}
+				}
+			}
+			n.empty(t)
+			t.Logf("all gone after %v", time.Since(begin))
+		})
+	}
+}
