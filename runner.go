@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"strings"
 )
 
 // A Runner makes one kind of agent run. It knows no log and no offsets: it
@@ -30,6 +31,7 @@ type Invocation struct {
 	Config  json.RawMessage // what the runner understands; nil for none
 	Resumes string          // the invocation that this one goes on with, because it was cut short; "" for none
 	Context string          // what the agent is told of how that one ended; "" for nothing
+	Unheard string          // the part of Context that History has, too; see [Invocation.TaskAfterHistory]
 
 	// Folder is where the agent works: files and commands of its are there. ""
 	// if it has none.
@@ -64,6 +66,15 @@ type Invocation struct {
 	// that a rewind has taken back. It may end in the middle of a message, if a
 	// rewind went there.
 	History func(ctx context.Context) iter.Seq2[Event, error]
+}
+
+// TaskAfterHistory returns the task for an agent that is told History before it:
+// without what that has already.
+func (in *Invocation) TaskAfterHistory() string {
+	if in.Unheard == "" {
+		return in.Task
+	}
+	return strings.Replace(in.Task, in.Unheard, "", 1)
 }
 
 // An Instructed is a runner whose model gets a system text. The engine stores the

@@ -33,6 +33,7 @@ func (e *Engine) Resume(ctx context.Context, r tapedeck.Resume) (tapedeck.Starte
 type following struct {
 	resumes string // its invocation, if it was cut short
 	context string // what the agent is told of it
+	unheard string // the part of it that the log has, too
 	lost    int    // how many bytes the context leaves out
 	agent   string // which it was
 

@@ -44,8 +44,8 @@ func (e *Engine) retell(ctx context.Context, s *tapedeck.Session, agent *Agent, 
 		fmt.Fprintf(&b, "\nTodo state at %s:\n", words[1])
 		writePlan(&b, plan.Entries)
 	}
-	u.write(&b)
-	b.WriteString("[END RESUME CONTEXT]")
+	f.unheard = u.String()
+	b.WriteString(f.unheard + "[END RESUME CONTEXT]")
 	f.resumes, f.context, f.lost = f.cut.Invocation, b.String(), u.lost
 	return nil
 }

@@ -45,7 +45,7 @@ func newRun(e *Engine, agent Agent, t tapedeck.Task, f following) *run {
 	r.ctx, r.stop = context.WithCancelCause(context.Background())
 	r.in = tapedeck.Invocation{
 		ID: tapedeck.NewID("inv_"), Session: t.Session, Thread: t.Thread, Task: t.Text, Config: t.Config, History: r.history,
-		Resumes: f.resumes, Context: f.context, Ask: r.ask, Stored: r.stored,
+		Resumes: f.resumes, Context: f.context, Unheard: f.unheard, Ask: r.ask, Stored: r.stored,
 		Folder: f.folder, Link: f.link,
 	}
 	if r.in.Delegates = e.delegates(&agent, 0); len(r.in.Delegates) > 0 {

@@ -119,9 +119,10 @@ func (u *unheard) call(k *view.ToolCall, unanswered bool) {
 // newlines makes newlines of all that a model may take for one.
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// write writes it into a resume context. Each line is marked, so that none can end
-// the context.
-func (u *unheard) write(b *strings.Builder) {
+// String returns it as a part of a resume context. Each line is marked, so that
+// none can end the context.
+func (u *unheard) String() string {
+	var b strings.Builder
 	if u.said != "" {
 		b.WriteString("\nThe last that the user has seen of your answer (you may have some of it already):\n")
 		for line := range strings.Lines(newlines.Replace(u.said)) {
@@ -129,13 +130,14 @@ func (u *unheard) write(b *strings.Builder) {
 		}
 	}
 	if len(u.calls) == 0 {
-		return
+		return b.String()
 	}
 	b.WriteString("\nYour tool calls without a result:\n")
 	for _, line := range u.calls {
 		b.WriteString("  - " + line + "\n")
 	}
 	if u.more > 0 {
-		fmt.Fprintf(b, "  … and %d more\n", u.more)
+		fmt.Fprintf(&b, "  … and %d more\n", u.more)
 	}
+	return b.String()
 }

@@ -25,6 +25,7 @@ type passage struct {
 	text strings.Builder
 	left int  // bytes that may still come
 	cut  bool // there was more
+	open bool // it is a call without a result
 }
 
 func (p *passage) add(s string) {
@@ -115,12 +116,14 @@ func (h *history) called(id, name string) bool {
 		return false
 	}
 	h.call[id] = h.passage("Tool "+brief(name, 100), id, maxAnswer)
+	h.call[id].open = true
 	return true
 }
 
 func (h *history) answered(id, text string) {
 	if p := h.call[id]; p != nil {
 		fmt.Fprintf(&p.text, "\n→ %s", brief(text, maxAnswer))
+		p.open = false
 	}
 }
 
@@ -153,12 +156,15 @@ func (h *history) String() string {
 	}
 	var b strings.Builder
 	for _, p := range h.passages[first:] {
-		if p.text.Len() == 0 {
+		if p.text.Len() == 0 && !p.open {
 			continue
 		}
 		fmt.Fprintf(&b, "\n%s: %s", p.who, p.text.String())
 		if p.cut {
 			b.WriteString(" …")
+		}
+		if p.open {
+			b.WriteString("\n→ [no result; it may have taken effect]")
 		}
 		b.WriteByte('\n')
 	}

@@ -34,7 +34,7 @@ func (c *conversation) run() error {
 	}
 	task := c.in.Task
 	if before != "" {
-		task = before + "\n\n" + task
+		task = before + "\n\n" + c.in.TaskAfterHistory()
 	}
 	c.muted = false
 	c.spent.begin()

@@ -45,7 +45,7 @@ func TestResume(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := scripted(t, tt.agent, acp.Options{Name: "x"})
-			got, err := play(t, t.Context(), r, tapedeck.Invocation{Task: "go on", Link: tt.link, History: before, Ask: allow("yes")})
+			got, err := play(t, t.Context(), r, tapedeck.Invocation{Task: "it was cut: the first answer; go on", Unheard: "the first answer", Link: tt.link, History: before, Ask: allow("yes")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +62,7 @@ func TestResume(t *testing.T) {
 			if tt.agent != "plain" {
 				return
 			}
-			if told := texts(got); strings.Contains(told, "the first answer") != tt.lossy || !strings.HasSuffix(told, "go on") {
+			if told := texts(got); strings.Count(told, "the first answer") != 1 || strings.Contains(told, "Assistant: ") != tt.lossy || !strings.HasSuffix(told, "go on") {
 				t.Errorf("the agent was told %q", told)
 			}
 		})

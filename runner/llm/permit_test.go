@@ -75,7 +75,7 @@ func TestQuestionShowsWhatWouldBeDone(t *testing.T) {
 	if len(asked) != 4 {
 		t.Fatalf("asked %d times", len(asked))
 	}
-	if a := asked[0].Action; a.Command != "rm a" || a.Folder != dir || a.Note != "It may take 9 seconds." || a.Tool != "run_command" {
+	if a := asked[0].Action; a.Command != "rm a" || a.Folder != dir || a.Arguments != "{\n  \"timeout\": 9\n}" || a.Tool != "run_command" {
 		t.Errorf("the command is shown as %+v", a)
 	}
 	for i, want := range map[int]tapedeck.PermissionChange{

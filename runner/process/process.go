@@ -131,7 +131,7 @@ func (r *Runner) recall(ctx context.Context, in tapedeck.Invocation, n *narrate.
 		return in.Task, err
 	}
 	n.Lossy(cmp.Or(lost, "the agent has no conversation of its own that has all of it"), len(before))
-	return before + "\n\n" + in.Task, nil
+	return before + "\n\n" + in.TaskAfterHistory(), nil
 }
 
 // arguments fills in the arguments of a command.

@@ -36,6 +36,7 @@ type realAgent struct {
 	prepare func(home, model string) error    // what it wants to find in its home
 	env     func(home, model string) []string // besides PATH and HOME
 	edit    func(file string) string          // a task in which it asks whether it may write a file; nil if it does not ask
+	only    bool                              // only the edit is tested
 	asks    bool                              // it asks before it runs a command, as configured here
 	starts  string                            // a task in which it starts another agent; "" if it has none, or does not tell of them
 }
@@ -83,7 +84,7 @@ var realAgents = []realAgent{
 	{name: "opencode", program: "opencode", toml: "preset = \"opencode\"\nkind = \"acp\"", prepare: opencode, env: func(home, _ string) []string {
 		return []string{"OPENCODE_CONFIG=" + filepath.Join(home, "opencode.json"), "XDG_CONFIG_HOME=" + home + "/.config", "XDG_DATA_HOME=" + home + "/.local/share"}
 	}, asks: true, edit: writes("write", "filePath", "content")},
-	{name: "codex-asks", program: "codex-acp", toml: "preset = \"codex\"\nkind = \"acp\"\nmode = \"read-only\"", prepare: codex, env: codexEnv, asks: true, edit: patches},
+	{name: "codex-asks", program: "codex-acp", toml: "preset = \"codex\"\nkind = \"acp\"\nmode = \"read-only\"", prepare: codex, env: codexEnv, only: true, edit: patches},
 	{name: "codex", program: "codex-acp", toml: "preset = \"codex\"\nkind = \"acp\"", prepare: codex, env: codexEnv},
 	{name: "claude", program: "claude-agent-acp", toml: "preset = \"claude\"\nkind = \"acp\"", env: func(_, model string) []string {
 		return []string{"ANTHROPIC_BASE_URL=" + model, "ANTHROPIC_API_KEY=x", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1"}
@@ -120,7 +121,12 @@ func TestRealAgents(t *testing.T) {
 				t.Skipf("%s is not installed here", a.program)
 			}
 			s := newStage(t, a, model, address.URL)
+			if a.only {
+				t.Run("an edit is shown before it is allowed, and rejected", s.with((*stage).editRejected))
+				return
+			}
 			t.Run("a whole prompt with a tool and a file", s.with((*stage).wholePrompt))
+			t.Run("several turns, and nothing is said twice", s.with((*stage).turns))
 			if a.starts != "" {
 				t.Run("a sub-agent has a thread of its own", s.with((*stage).subagent))
 			}

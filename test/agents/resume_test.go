@@ -83,8 +83,29 @@ func (s *stage) continues(session string, known ...string) {
 			s.Errorf("the model is not told %q; it is told\n%.20000s", want, told)
 		}
 	}
+	if has(events, tapedeck.Custom) {
+		return // it has begun anew and is told everything, markers for the model included
+	}
 	if answer := text(events); strings.Count(answer, "Hello!") > 1 || strings.Contains(answer, "word1 ") {
 		s.Errorf("the agent says again what it said before: %q", answer)
+	}
+}
+
+// turns gives a session several tasks. Each process of the agent loads what the one
+// before has left, and says nothing of it again.
+func (s *stage) turns() {
+	session := ""
+	for turn := range 4 {
+		id, events := s.run(session, "hello", nil)
+		session = id
+		s.done(events)
+		answer := text(events)
+		if strings.Count(answer, "Hello! This is answer number") != 1 || len(answer) > 100 {
+			s.Errorf("in turn %d the agent says %q", turn, answer)
+		}
+		if turn > 0 && has(events, tapedeck.Custom) {
+			s.Logf("in turn %d it is told the conversation anew", turn)
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ func (f *Folder) command() Tool {
 	t.Propose = propose(func(a args) proposal.Draft {
 		d := proposal.Draft{Command: a.Command, Folder: f.path}
 		if a.Timeout > 0 {
-			d.Note = fmt.Sprintf("It may take %d seconds.", min(a.Timeout, f.options.Longest))
+			d.Arguments = fmt.Appendf(nil, `{"timeout":%d}`, min(a.Timeout, f.options.Longest))
 		}
 		return d
 	})
