@@ -107,6 +107,9 @@ func TestUnheard(t *testing.T) {
 				if tt.want != "" {
 					tt.want = "[RESUME CONTEXT]\n" + tt.want + "[END RESUME CONTEXT]"
 				}
+				if !strings.Contains(in.Context, in.Unheard) || (in.Unheard != "") != strings.Contains(in.Context, "\n\n") {
+					t.Errorf("of the context %q is in the log, too", in.Unheard)
+				}
 				if in.Context != tt.want || (in.Resumes != "") != (tt.want != "") {
 					t.Errorf("it is told\n%s\nwant\n%s", in.Context, tt.want)
 				}

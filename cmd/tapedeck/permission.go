@@ -212,9 +212,22 @@ func (e *env) printPermissions(raw json.RawMessage) error {
 // printPermission prints what an agent asks, with all that is to be allowed.
 func (e *env) printPermission(q *tapedeck.PermissionRequestedData) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  (%s)\n", clean(q.ID), clean(optionIDs(q.Options)))
-	for _, l := range questionLines(q) {
-		fmt.Fprintf(&b, "  %s\n", l.text)
+	message := brief(q.Message, 100)
+	fmt.Fprintf(&b, "%s  %s  (%s)\n", clean(q.ID), message, clean(optionIDs(q.Options)))
+	if message != q.Message {
+		for line := range strings.Lines(clean(q.Message)) {
+			fmt.Fprintf(&b, "  %s\n", strings.TrimSuffix(line, "\n"))
+		}
+	}
+	if q.Action != nil {
+		for _, l := range actionLines(q.Message, q.Action) {
+			fmt.Fprintf(&b, "  %s\n", l.text)
+		}
+	}
+	for _, o := range q.Options {
+		if o.Covers != "" {
+			fmt.Fprintf(&b, "  %s covers %s\n", clean(o.ID), strings.Join(strings.Fields(clean(o.Covers)), " "))
+		}
 	}
 	_, err := io.WriteString(e.stdout, b.String())
 	return err

@@ -43,7 +43,7 @@ func checkNamed(t *testing.T, note string, least int) {
 func hasTest(t *testing.T, where, test string) bool {
 	t.Helper()
 	pattern, want := filepath.Join(where, "*_test.go"), "\nfunc "+test+"(t *testing.T)"
-	if strings.HasSuffix(where, ".ts") {
+	if strings.HasSuffix(where, ".ts") || strings.HasSuffix(where, ".tsx") {
 		pattern, want = where, `"`+test+`"`
 	}
 	files, _ := filepath.Glob(filepath.Join("../..", pattern))

@@ -103,8 +103,10 @@ func (s *stage) turns() {
 		if strings.Count(answer, "Hello! This is answer number") != 1 || len(answer) > 100 {
 			s.Errorf("in turn %d the agent says %q", turn, answer)
 		}
-		if turn > 0 && has(events, tapedeck.Custom) {
-			s.Logf("in turn %d it is told the conversation anew", turn)
+		for i := range events {
+			if turn > 0 && events[i].Type == tapedeck.Custom {
+				s.Logf("in turn %d it is told the conversation anew: %s", turn, events[i].Data)
+			}
 		}
 	}
 }
