@@ -25,9 +25,10 @@ vet: ## check formatting, vet, and that generated facts in docs are true
 lint: ## run golangci-lint (built from source on first use, some minutes)
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
 
-conformance: build ## run the official Durable Streams suite and a client of the SSE task protocol (needs Node 20 and npm)
+conformance: build ## run the official Durable Streams suite and clients of the source documents (needs Node 20 and npm)
 	cd conformance/durable && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/task && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
+	cd conformance/source004 && node run.mjs --binary $(abspath $(BIN))
 
 crash: build ## kill -9 under load, 50 rounds (ROUNDS=n for more)
 	$(GO) test ./test/crash -run TestKill -count=1 -v -timeout 20m -args -rounds=$(or $(ROUNDS),50)

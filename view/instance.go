@@ -31,6 +31,9 @@ type Instance struct {
 	threadID string // of the main instance of a thread: see [InstanceID]
 }
 
+// A Ref names an instance of a session.
+type Ref struct{ Session, ID string }
+
 // InThread returns an instance that stands for whoever speaks in a thread, but
 // for subagents. "" is [tapedeck.MainThread].
 func InThread(thread string) Instance {

@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/engine/exchange"
+	"github.com/tapedeck/tapedeck/engine/instance"
 	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/projection"
@@ -107,7 +108,7 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 	a.background.Go(func() { found.Run(background) })
 	a.recover(ctx)
 	a.handler = server.New(server.Options{
-		REST:         rest.New(rest.Options{Verbs: a.engine, Sessions: a.hub, Views: a.views, Search: found, MaxAppend: o.maxBody, MaxEvents: o.maxEvents, Logger: o.logger}),
+		REST:         rest.New(rest.Options{Verbs: a.engine, Sessions: a.hub, Views: a.views, Contexts: instance.New(a.engine, a.views), Search: found, MaxAppend: o.maxBody, MaxEvents: o.maxEvents, Logger: o.logger}),
 		Durable:      durable.New(durable.Options{Store: a.hub, Verbs: a.engine, Views: a.views, Fork: a.fork, LongPoll: o.longPoll, MaxBody: o.maxBody, Logger: o.logger}),
 		Ready:        a.ready,
 		Screen:       web.Files(),

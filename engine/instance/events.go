@@ -15,8 +15,8 @@ import (
 const maxMessages = 10_000
 
 // GetEvents returns the context of an instance from a sequence number on.
-func (r *Repository) GetEvents(ctx context.Context, id string, from int) ([]view.ContextEvent, error) {
-	i, err := r.find(ctx, id)
+func (r *Repository) GetEvents(ctx context.Context, of view.Ref, from int) ([]view.ContextEvent, error) {
+	i, err := r.find(ctx, of)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +45,8 @@ func (r *Repository) events(ctx context.Context, i *found) ([]view.ContextEvent,
 // A tool_call that an assistant_message before it has made is there already, and
 // is returned as it is. One that none has made gets an assistant_message without
 // text, which comes before it.
-func (r *Repository) AppendEvent(ctx context.Context, id, typ string, content json.RawMessage, toolCallID string) (view.ContextEvent, error) {
-	i, err := r.find(ctx, id)
+func (r *Repository) AppendEvent(ctx context.Context, of view.Ref, typ string, content json.RawMessage, toolCallID string) (view.ContextEvent, error) {
+	i, err := r.find(ctx, of)
 	if err != nil {
 		return view.ContextEvent{}, err
 	}
@@ -82,41 +82,41 @@ func (r *Repository) AppendEvent(ctx context.Context, id, typ string, content js
 	return events[n], nil
 }
 
-// DeleteEventsAfter takes back what comes after a sequence number in the context
-// of an instance, and all else in its thread from there on, and returns how many
-// context events these are. Nothing is deleted: it is an overwrite, which can be
-// undone. -1 takes back all.
+// DeleteEventsAfter reverts what comes after a sequence number in the context of an
+// instance, and all else in its thread from there on, and returns how many context
+// events these are. Nothing is deleted: it is an overwrite, which can be undone.
+// -1 reverts all.
 //
 // A tool call that came whole with its message is one event of the log with it:
 // between these it is [tapedeck.Invalid].
-func (r *Repository) DeleteEventsAfter(ctx context.Context, id string, sequence int) (int, error) {
-	i, err := r.find(ctx, id)
+func (r *Repository) DeleteEventsAfter(ctx context.Context, of view.Ref, sequence int) (int, tapedeck.Rewound, error) {
+	i, err := r.find(ctx, of)
 	if err != nil {
-		return 0, err
+		return 0, tapedeck.Rewound{}, err
 	}
 	events, err := r.events(ctx, &i)
 	if err != nil {
-		return 0, err
+		return 0, tapedeck.Rewound{}, err
 	}
 	first := max(sequence, -1) + 1
 	if first >= len(events) {
-		return 0, nil
+		return 0, tapedeck.Rewound{}, nil
 	}
 	if first > 0 && events[first-1].Offset == events[first].Offset {
-		return 0, tapedeck.Errorf(tapedeck.Invalid, "%s %d and %s %d are one event of the log", events[first-1].Type, first-1, events[first].Type, first).
+		return 0, tapedeck.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "%s %d and %s %d are one event of the log", events[first-1].Type, first-1, events[first].Type, first).
 			WithHint("delete what comes after another one")
 	}
-	_, err = r.verbs.Overwrite(ctx, tapedeck.Overwrite{Session: i.session, FromOffset: events[first].Offset, Thread: i.Thread})
+	done, err := r.verbs.Overwrite(ctx, tapedeck.Overwrite{Session: i.session, FromOffset: events[first].Offset, Thread: i.Thread})
 	if err != nil {
-		return 0, err
+		return 0, tapedeck.Rewound{}, err
 	}
-	return len(events) - first, nil
+	return len(events) - first, done, nil
 }
 
 // CopyEvents appends the context of one instance to that of another, up to a
 // sequence number and including it, or all of it if that is nil. It returns how
 // many events these are. All are appended or none.
-func (r *Repository) CopyEvents(ctx context.Context, source, target string, upTo *int) (int, error) {
+func (r *Repository) CopyEvents(ctx context.Context, source, target view.Ref, upTo *int) (int, error) {
 	from, err := r.find(ctx, source)
 	if err != nil {
 		return 0, err
@@ -212,6 +212,9 @@ func (s *step) read(content json.RawMessage) error {
 func (s *step) check(role, given, id string) error {
 	switch s.Type {
 	case view.CallEvent, view.ResultEvent:
+		if s.Type == view.ResultEvent && id == "" {
+			id = s.ToolCallID
+		}
 		if id == "" || id != s.ToolCallID {
 			return tapedeck.Errorf(tapedeck.Invalid, "the %s is about call %.100q and about call %.100q", s.Type, id, s.ToolCallID)
 		}

@@ -1,13 +1,12 @@
 // Package instance keeps the context of agents as a list of events per agent: it
 // creates instances of agents in a session, appends to the context of one, reads
-// it, cuts it off and copies it. It is for programs that have kept their agents'
-// messages so; a log and its views are all that is behind it.
+// it, reverts the end of it and copies it. It is for programs that keep their
+// agents' messages in this form. A log and its views are all that is behind it;
+// sequence numbers are counted from the log and stored nowhere.
 package instance
 
 import (
 	"context"
-	"strings"
-	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/view"
@@ -27,8 +26,6 @@ type views interface {
 
 // A Repository has the instances of all sessions. Its methods may be called by
 // several goroutines.
-//
-// The id of an instance, here, names its session, too: "ses_01J…/ins_01J…".
 type Repository struct {
 	verbs verbs
 	views views
@@ -37,50 +34,46 @@ type Repository struct {
 // New returns a repository in terms of an engine and views of the same store.
 func New(e verbs, v views) *Repository { return &Repository{verbs: e, views: v} }
 
-// An Instance is an agent in a session.
-type Instance struct {
-	ID        string    `json:"id"`
-	Session   string    `json:"session_id"`
-	Agent     string    `json:"agent_name"`
-	Parent    string    `json:"parent_instance_id,omitempty"` // the instance that started it; "" for none
-	CreatedAt time.Time `json:"created_at"`
-}
-
 // CreateInstance adds an agent to a session, in a thread of its own that has the
-// instance's name. Its parent is an instance of the same session, "" for none.
-func (r *Repository) CreateInstance(ctx context.Context, session, agent, parent string) (Instance, error) {
+// instance's id as its name. Its parent is an instance of the same session, "" for
+// none.
+func (r *Repository) CreateInstance(ctx context.Context, session, agent, parent string) (view.Instance, error) {
 	if err := tapedeck.CheckName("the agent's name", agent); err != nil {
-		return Instance{}, err
+		return view.Instance{}, err
 	}
 	d := tapedeck.InstanceStartedData{ID: tapedeck.NewID("ins_"), Name: agent}
 	if parent != "" {
-		p, err := r.find(ctx, parent)
+		p, err := r.GetInstance(ctx, view.Ref{Session: session, ID: parent})
 		if err != nil {
-			return Instance{}, err
-		}
-		if p.session != session {
-			return Instance{}, tapedeck.Errorf(tapedeck.Invalid, "the instance %s is in another session", parent)
+			return view.Instance{}, err
 		}
 		d.Parent = p.ID
 	}
 	e := tapedeck.NewEvent(d)
 	e.Thread, e.Instance = d.ID, d.ID
 	if _, err := r.verbs.Append(ctx, tapedeck.Append{Session: session, Events: []tapedeck.Event{e}}); err != nil {
-		return Instance{}, err
+		return view.Instance{}, err
 	}
-	return r.GetInstance(ctx, session+"/"+d.ID)
+	return r.GetInstance(ctx, view.Ref{Session: session, ID: d.ID})
 }
 
-// GetInstance returns an instance. One that is unknown, or was taken back, is
+// GetInstance returns an instance. One that is unknown, or was reverted, is
 // [tapedeck.NotFound].
-func (r *Repository) GetInstance(ctx context.Context, id string) (Instance, error) {
-	f, err := r.find(ctx, id)
-	if err != nil {
-		return Instance{}, err
+func (r *Repository) GetInstance(ctx context.Context, of view.Ref) (view.Instance, error) {
+	if err := tapedeck.CheckID("the session", of.Session); err != nil {
+		return view.Instance{}, err
 	}
-	i := Instance{ID: f.session + "/" + f.ID, Session: f.session, Agent: f.Name, CreatedAt: f.StartedAt.Time}
-	if f.Parent != "" {
-		i.Parent = f.session + "/" + f.Parent
+	if err := tapedeck.CheckID("the instance", of.ID); err != nil {
+		return view.Instance{}, err
+	}
+	all, err := r.views.Instances(ctx, of.Session, -1)
+	if err != nil {
+		return view.Instance{}, err
+	}
+	i, ok := all.Find(of.ID)
+	if !ok {
+		return view.Instance{}, tapedeck.Errorf(tapedeck.NotFound, "there is no instance %s in session %s", of.ID, of.Session).
+			WithHint("GET /sessions/%s/instances lists them", of.Session)
 	}
 	return i, nil
 }
@@ -91,19 +84,7 @@ type found struct {
 	session string
 }
 
-func (r *Repository) find(ctx context.Context, id string) (found, error) {
-	session, name, ok := strings.Cut(id, "/")
-	if !ok || tapedeck.CheckID("the session", session) != nil || tapedeck.CheckID("the instance", name) != nil {
-		return found{}, tapedeck.Errorf(tapedeck.Invalid, "%.200q is not the id of an instance", id).
-			WithHint("it is that of the session, a slash, and that of the instance in it")
-	}
-	all, err := r.views.Instances(ctx, session, -1)
-	if err != nil {
-		return found{}, err
-	}
-	i, ok := all.Find(name)
-	if !ok {
-		return found{}, tapedeck.Errorf(tapedeck.NotFound, "there is no instance %s in session %s", name, session)
-	}
-	return found{Instance: i, session: session}, nil
+func (r *Repository) find(ctx context.Context, of view.Ref) (found, error) {
+	i, err := r.GetInstance(ctx, of)
+	return found{Instance: i, session: of.Session}, err
 }

@@ -44,17 +44,17 @@ func newWorld(t testing.TB) *world {
 	return &world{TB: t, Repository: instance.New(e, views), engine: e, views: views}
 }
 
-func (w *world) create(session, agent, parent string) instance.Instance {
+func (w *world) create(session, agent, parent string) view.Ref {
 	w.Helper()
 	i, err := w.CreateInstance(w.Context(), session, agent, parent)
 	if err != nil {
 		w.Fatal(err)
 	}
-	return i
+	return view.Ref{Session: session, ID: i.ID}
 }
 
 // add appends events, each written as its type, a space, and its content.
-func (w *world) add(id string, lines ...string) {
+func (w *world) add(id view.Ref, lines ...string) {
 	w.Helper()
 	for _, line := range lines {
 		typ, content, _ := strings.Cut(line, " ")
@@ -69,7 +69,7 @@ func (w *world) add(id string, lines ...string) {
 }
 
 // shows compares the context of an instance, written in the same way.
-func (w *world) shows(id string, want ...string) {
+func (w *world) shows(id view.Ref, want ...string) {
 	w.Helper()
 	events, err := w.GetEvents(w.Context(), id, 0)
 	if err != nil {
@@ -99,13 +99,13 @@ const (
 func TestContext(t *testing.T) {
 	w := newWorld(t)
 	i := w.create("ses", "coder", "")
-	w.add(i.ID, system, user, asks, calls, result, answer)
-	w.shows(i.ID, system, user, asks, calls, result, answer)
-	rest, err := w.GetEvents(t.Context(), i.ID, 4)
+	w.add(i, system, user, asks, calls, result, answer)
+	w.shows(i, system, user, asks, calls, result, answer)
+	rest, err := w.GetEvents(t.Context(), i, 4)
 	if err != nil || len(rest) != 2 || rest[0].Sequence != 4 || rest[0].ToolCallID != "c1" || rest[0].CreatedAt.IsZero() {
 		t.Errorf("from 4 on there are %+v, %v", rest, err)
 	}
-	if rest, err = w.GetEvents(t.Context(), i.ID, 99); err != nil || len(rest) != 0 {
+	if rest, err = w.GetEvents(t.Context(), i, 99); err != nil || len(rest) != 0 {
 		t.Errorf("from 99 on there are %+v, %v", rest, err)
 	}
 }
@@ -114,13 +114,13 @@ func TestInstances(t *testing.T) {
 	w := newWorld(t)
 	lead := w.create("ses", "lead", "")
 	search := w.create("ses", "searcher", lead.ID)
-	if got, err := w.GetInstance(t.Context(), search.ID); err != nil || got != search || got.Agent != "searcher" || got.Parent != lead.ID || got.Session != "ses" {
+	if got, err := w.GetInstance(t.Context(), search); err != nil || got.ID != search.ID || got.Name != "searcher" || got.Parent != lead.ID || got.StartedAt.IsZero() {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	w.add(lead.ID, user)
-	w.add(search.ID, system)
-	w.shows(lead.ID, user)
-	w.shows(search.ID, system)
+	w.add(lead, user)
+	w.add(search, system)
+	w.shows(lead, user)
+	w.shows(search, system)
 }
 
 // The agent of a thread has a context, too, though nobody has created it here.
@@ -135,7 +135,7 @@ func TestContextOfARun(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	id := "ses/" + view.InstanceID("ses", "main")
+	id := view.Ref{Session: "ses", ID: view.InstanceID("ses", "main")}
 	w.add(id, user)
 	w.shows(id, `assistant_message {"role":"assistant","content":"Hello"}`, user)
 }
@@ -143,44 +143,50 @@ func TestContextOfARun(t *testing.T) {
 func TestAppendForms(t *testing.T) {
 	w := newWorld(t)
 	i := w.create("ses", "coder", "")
-	w.add(i.ID, `tool_call {"id":"c1","name":"Read","arguments":{"path": "a"}}`)
-	w.shows(i.ID, asks, calls)
-	w.add(i.ID, calls) // again
-	w.shows(i.ID, asks, calls)
-	if _, err := w.AppendEvent(t.Context(), i.ID, view.ResultEvent, json.RawMessage(`{"tool_call_id":"c1","content":"a file"}`), "c1"); err != nil {
+	w.add(i, `tool_call {"id":"c1","name":"Read","arguments":{"path": "a"}}`)
+	w.shows(i, asks, calls)
+	w.add(i, calls) // again
+	w.shows(i, asks, calls)
+	if _, err := w.AppendEvent(t.Context(), i, view.ResultEvent, json.RawMessage(`{"tool_call_id":"c1","content":"a file"}`), "c1"); err != nil {
 		t.Fatal(err)
 	}
-	w.shows(i.ID, asks, calls, result)
+	w.shows(i, asks, calls, result)
+	w.add(i, `tool_call {"id":"c2","name":"Read","arguments":"{}"}`)
+	e, err := w.AppendEvent(t.Context(), i, view.ResultEvent, json.RawMessage(`{"content":"another"}`), "c2") // the id is beside the content
+	if err != nil || e.Sequence != 5 || e.ToolCallID != "c2" {
+		t.Errorf("got %+v, %v", e, err)
+	}
 }
 
 func TestAppendRefusals(t *testing.T) {
 	w := newWorld(t)
 	i := w.create("ses", "coder", "")
 	for _, tt := range []struct {
-		id, typ, content, call string
-		kind                   tapedeck.Kind
-		want                   string
+		id                 view.Ref
+		typ, content, call string
+		kind               tapedeck.Kind
+		want               string
 	}{
-		{i.ID, "thought", `{}`, "", tapedeck.Invalid, `no event type "thought"`},
-		{i.ID, "user_message", `{"role":"system","content":"x"}`, "", tapedeck.Invalid, "role of a user_message is user"},
-		{i.ID, "user_message", `[]`, "", tapedeck.Invalid, "not what the type has"},
-		{i.ID, "user_message", `{"content":7}`, "", tapedeck.Invalid, "not what the type has"},
-		{i.ID, "tool_result", `{"tool_call_id":"c9","content":"x"}`, "", tapedeck.Invalid, `no tool call "c9"`},
-		{i.ID, "tool_result", `{"tool_call_id":"c9","content":"x"}`, "c8", tapedeck.Invalid, `about call "c9" and about call "c8"`},
-		{i.ID, "tool_result", `{"content":"x"}`, "", tapedeck.Invalid, "about call"},
-		{i.ID, "tool_call", `{"id":"c1"}`, "", tapedeck.Invalid, "no id or no name"},
-		{i.ID, "assistant_message", `{"tool_calls":[{"function":{}}]}`, "", tapedeck.Invalid, "no id or no name"},
-		{"ses", "user_message", `{}`, "", tapedeck.Invalid, "not the id of an instance"},
-		{"../x/y", "user_message", `{}`, "", tapedeck.Invalid, "not the id of an instance"},
-		{"ses/ins_none", "user_message", `{}`, "", tapedeck.NotFound, "no instance ins_none"},
-		{"none/ins_none", "user_message", `{}`, "", tapedeck.NotFound, "no session"},
+		{i, "thought", `{}`, "", tapedeck.Invalid, `no event type "thought"`},
+		{i, "user_message", `{"role":"system","content":"x"}`, "", tapedeck.Invalid, "role of a user_message is user"},
+		{i, "user_message", `[]`, "", tapedeck.Invalid, "not what the type has"},
+		{i, "user_message", `{"content":7}`, "", tapedeck.Invalid, "not what the type has"},
+		{i, "tool_result", `{"tool_call_id":"c9","content":"x"}`, "", tapedeck.Invalid, `no tool call "c9"`},
+		{i, "tool_result", `{"tool_call_id":"c9","content":"x"}`, "c8", tapedeck.Invalid, `about call "c9" and about call "c8"`},
+		{i, "tool_result", `{"content":"x"}`, "", tapedeck.Invalid, "about call"},
+		{i, "tool_call", `{"id":"c1"}`, "", tapedeck.Invalid, "no id or no name"},
+		{i, "assistant_message", `{"tool_calls":[{"function":{}}]}`, "", tapedeck.Invalid, "no id or no name"},
+		{view.Ref{Session: "ses"}, "user_message", `{}`, "", tapedeck.Invalid, "the instance"},
+		{view.Ref{Session: "../x", ID: "y"}, "user_message", `{}`, "", tapedeck.Invalid, "the session"},
+		{view.Ref{Session: "ses", ID: "ins_none"}, "user_message", `{}`, "", tapedeck.NotFound, "no instance ins_none"},
+		{view.Ref{Session: "none", ID: "ins_none"}, "user_message", `{}`, "", tapedeck.NotFound, "no session"},
 	} {
 		_, err := w.AppendEvent(t.Context(), tt.id, tt.typ, json.RawMessage(tt.content), tt.call)
 		refuses(t, err, tt.kind, tt.want)
 	}
-	w.shows(i.ID)
+	w.shows(i)
 	_, err := w.CreateInstance(t.Context(), "other", "x", i.ID)
-	refuses(t, err, tapedeck.Invalid, "in another session")
+	refuses(t, err, tapedeck.NotFound, "no instance "+i.ID+" in session other")
 	_, err = w.CreateInstance(t.Context(), "none", "x", "")
 	refuses(t, err, tapedeck.NotFound, "no session")
 	_, err = w.CreateInstance(t.Context(), "ses", "a\nb", "")
@@ -198,37 +204,37 @@ func refuses(t testing.TB, err error, kind tapedeck.Kind, want string) {
 func TestDeleteEventsAfter(t *testing.T) {
 	w := newWorld(t)
 	i, other := w.create("ses", "coder", ""), w.create("ses", "tester", "")
-	w.add(i.ID, system, user, asks, calls)
-	w.add(other.ID, user)
-	w.add(i.ID, result, answer)
-	if n, err := w.DeleteEventsAfter(t.Context(), i.ID, 9); n != 0 || err != nil {
+	w.add(i, system, user, asks, calls)
+	w.add(other, user)
+	w.add(i, result, answer)
+	if n, _, err := w.DeleteEventsAfter(t.Context(), i, 9); n != 0 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
-	_, err := w.DeleteEventsAfter(t.Context(), i.ID, 2)
+	_, _, err := w.DeleteEventsAfter(t.Context(), i, 2)
 	refuses(t, err, tapedeck.Invalid, "assistant_message 2 and tool_call 3 are one event")
-	if n, err := w.DeleteEventsAfter(t.Context(), i.ID, 3); n != 2 || err != nil {
+	if n, _, err := w.DeleteEventsAfter(t.Context(), i, 3); n != 2 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
-	w.shows(i.ID, system, user, asks, calls)
-	w.add(i.ID, result)
-	w.shows(i.ID, system, user, asks, calls, result)
-	w.shows(other.ID, user)
+	w.shows(i, system, user, asks, calls)
+	w.add(i, result)
+	w.shows(i, system, user, asks, calls, result)
+	w.shows(other, user)
 
 	if _, err := w.engine.Undo(t.Context(), tapedeck.Undo{Session: "ses"}); err != nil {
 		t.Fatal(err)
 	}
-	w.shows(i.ID, system, user, asks, calls, result, answer)
-	if n, err := w.DeleteEventsAfter(t.Context(), i.ID, -1); n != 6 || err != nil {
+	w.shows(i, system, user, asks, calls, result, answer)
+	if n, _, err := w.DeleteEventsAfter(t.Context(), i, -1); n != 6 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
-	w.shows(i.ID)
-	w.shows(other.ID, user)
+	w.shows(i)
+	w.shows(other, user)
 }
 
 func TestCopyEvents(t *testing.T) {
 	w := newWorld(t)
 	from := w.create("ses", "coder", "")
-	w.add(from.ID, system, user, asks, calls, result, answer)
+	w.add(from, system, user, asks, calls, result, answer)
 	for _, tt := range []struct {
 		upTo int
 		want []string
@@ -241,16 +247,16 @@ func TestCopyEvents(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(tt.upTo), func(t *testing.T) {
 			to := w.create("other", "coder", "")
-			if n, err := w.CopyEvents(t.Context(), from.ID, to.ID, &tt.upTo); n != len(tt.want) || err != nil {
+			if n, err := w.CopyEvents(t.Context(), from, to, &tt.upTo); n != len(tt.want) || err != nil {
 				t.Errorf("%d, %v", n, err)
 			}
-			w.shows(to.ID, tt.want...)
+			w.shows(to, tt.want...)
 		})
 	}
 	to := w.create("other", "coder", "")
-	if n, err := w.CopyEvents(t.Context(), from.ID, to.ID, nil); n != 6 || err != nil {
+	if n, err := w.CopyEvents(t.Context(), from, to, nil); n != 6 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
-	w.shows(to.ID, system, user, asks, calls, result, answer)
-	w.shows(from.ID, system, user, asks, calls, result, answer)
+	w.shows(to, system, user, asks, calls, result, answer)
+	w.shows(from, system, user, asks, calls, result, answer)
 }

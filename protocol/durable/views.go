@@ -16,7 +16,7 @@ type viewKind struct {
 }
 
 var views = map[string]viewKind{
-	"agui":     {jsonType, func(source, string, int64) projection { return agui{} }},
+	"agui":     {jsonType, newAGUI},
 	"text":     {textType, func(source, string, int64) projection { return text{} }},
 	"messages": {jsonType, newMessages},
 	"state":    {jsonType, newState},
@@ -147,26 +147,6 @@ func (envelopes) weight() int { return 0 }
 
 func (envelopes) project(_ context.Context, r tapedeck.Record, _ *tapedeck.Event, out [][]byte) ([][]byte, error) {
 	return append(out, r.Data), nil
-}
-
-// agui shows AG-UI events as an AG-UI client expects them: their data, and
-// their type as a member of it.
-type agui struct{}
-
-func (agui) weight() int { return 0 }
-
-func (agui) project(_ context.Context, _ tapedeck.Record, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
-	if !tapedeck.IsAGUI(e.Type) {
-		return out, nil
-	}
-	b := make([]byte, 0, len(e.Data)+len(e.Type)+12)
-	b = append(b, '{')
-	if len(e.Data) > 2 {
-		b = append(append(b, e.Data[1:len(e.Data)-1]...), ',')
-	}
-	// It comes last, for the last one counts if the data has a type of its own.
-	b = append(append(b, `"type":"`...), e.Type...)
-	return append(out, append(b, `"}`...)), nil
 }
 
 // text shows what agents say, and an end of line after each message.

@@ -40,6 +40,15 @@ func drawTurn(t *rapid.T, turn int) []string {
 	event := func(typ, data string) {
 		out = append(out, fmt.Sprintf(`{"type":%q,"thread":%q,"invocation":%q,"data":%s}`, typ, thread, inv, data))
 	}
+	added := func() {
+		event("message.added", fmt.Sprintf(`{"message":{"id":"u%d.%d",%s}}`, turn, len(out), rapid.SampledFrom([]string{
+			`"role":"user","content":"hi"`, `"role":"user","content":[{"type":"text","text":"hi"},{"type":"image","source":{"type":"url","value":"x"}}]`,
+			`"role":"system","content":"p","metadata":{"tapedeck":{"prompt":"sha256:1"}}`, `"role":"assistant","content":"yes"`,
+		}).Draw(t, "message")))
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "before") {
+		added()
+	}
 	event("RUN_STARTED", fmt.Sprintf(`{"threadId":%q,"runId":%q}`, thread, inv))
 	open := map[string]bool{}
 	id := func(kind string) string {
@@ -84,8 +93,9 @@ func drawTurn(t *rapid.T, turn int) []string {
 			event("MESSAGES_SNAPSHOT", `{"messages":[{"id":"a","role":"user","content":"1"},{"id":"b","role":"user","content":"2"},{"id":"c"}]}`)
 		},
 		"unknown": func() { event("x.y", `{"type":"z"}`) },
+		"added":   added,
 	}
-	names := []string{"text", "text", "text end", "call", "call end", "snapshot", "delta", "delta", "misfit", "messages", "unknown"}
+	names := []string{"text", "text", "text end", "call", "call end", "snapshot", "delta", "delta", "misfit", "messages", "unknown", "added"}
 	for range rapid.IntRange(0, 20).Draw(t, "steps") {
 		steps[rapid.SampledFrom(names).Draw(t, "step")]()
 	}

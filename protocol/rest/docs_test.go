@@ -24,7 +24,7 @@ func readDoc(t *testing.T, name string) string {
 func TestDocsHaveEveryRoute(t *testing.T) {
 	var want, got []string
 	h := new(handler)
-	for _, r := range append(h.routes(), h.viewRoutes()...) {
+	for _, r := range h.allRoutes() {
 		want = append(want, r.pattern)
 	}
 	for _, m := range regexp.MustCompile(`(?m)^### ([A-Z]+ /.*)$`).FindAllStringSubmatch(readDoc(t, "http.md"), -1) {

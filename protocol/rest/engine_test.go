@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/engine/instance"
 	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/presence"
 	"github.com/tapedeck/tapedeck/projection"
@@ -144,6 +145,7 @@ func (g *engine) WatchPresence(session string) tapedeck.PresenceWatcher {
 func newDoor(o rest.Options) (http.Handler, *engine) {
 	g := &engine{Hub: hub.New(memory.New(memory.Options{})), rooms: presence.New(0, nil)}
 	o.Sessions, o.Verbs, o.Views = g.Hub, g, sameEpoch{projection.New(projection.Options{Store: g.Hub})}
+	o.Contexts = instance.New(g, o.Views)
 	o.Search = newSearch(g)
 	return rest.New(o), g
 }

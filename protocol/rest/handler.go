@@ -18,11 +18,12 @@ import (
 // Root is the path under which the door expects to be mounted.
 const Root = "/api/v1"
 
-// Options say what the door opens on. The first three are required.
+// Options say what the door opens on. The first four are required.
 type Options struct {
 	Verbs    verbs    // the engine
 	Sessions sessions // the hub
 	Views    views    // the projections
+	Contexts repository
 	Search   searcher // nil: the door does not search
 
 	MaxBody   int64         // most bytes of a body; 0 for 10 MiB
@@ -49,7 +50,7 @@ func New(o Options) http.Handler {
 	if h.Logger == nil {
 		h.Logger = slog.New(slog.DiscardHandler)
 	}
-	for _, r := range append(h.routes(), h.viewRoutes()...) {
+	for _, r := range h.allRoutes() {
 		method, pattern, _ := strings.Cut(r.pattern, " ")
 		h.mux.HandleFunc(method+" "+Root+pattern, h.failing(r.serve))
 	}
@@ -105,6 +106,11 @@ func (h *handler) routes() []route {
 		{"GET /diff", h.diff},
 		{"GET /search", h.search},
 	}
+}
+
+// allRoutes returns every endpoint.
+func (h *handler) allRoutes() []route {
+	return append(append(h.routes(), h.viewRoutes()...), h.instanceRoutes()...)
 }
 
 func (h *handler) failing(serve func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {

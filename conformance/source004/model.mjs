@@ -1,0 +1,36 @@
+// A model that remembers what it was asked: the chat interface of OpenAI, streamed.
+import { createServer } from "node:http"
+
+/** Starts the model. Its requests are kept: the messages of each. */
+export async function startModel() {
+  const requests = []
+  const server = createServer((request, response) => {
+    const parts = []
+    request.on("data", (part) => parts.push(part))
+    request.on("end", () => {
+      const { messages } = JSON.parse(Buffer.concat(parts).toString())
+      requests.push(messages)
+      const asked = messages.findLast((m) => m.role === "user").content
+      const called = messages.at(-1).role === "tool"
+      response.writeHead(200, { "Content-Type": "text/event-stream" })
+      const send = (delta, finish_reason = null) =>
+        response.write(`data: ${JSON.stringify({ id: "r", object: "chat.completion.chunk", model: "stub", choices: [{ index: 0, delta, finish_reason }] })}\n\n`)
+      if (asked.includes("[tool]") && !called) {
+        send({ role: "assistant", content: "I write it down." })
+        send({ tool_calls: [{ index: 0, id: `call_${requests.length}`, type: "function", function: { name: "todo_write", arguments: '{"todos":[{"content":"look","status":"in_progress"}]}' } }] })
+        send({}, "tool_calls")
+      } else {
+        send({ role: "assistant", content: `Answer ${requests.length}.` })
+        if (asked.includes("[hang]")) return // it never comes to an end
+        send({}, "stop")
+      }
+      response.end("data: [DONE]\n\n")
+    })
+  })
+  await new Promise((done) => server.listen(0, "127.0.0.1", done))
+  return {
+    requests,
+    url: `http://127.0.0.1:${server.address().port}/v1`,
+    stop: () => { server.closeAllConnections(); return new Promise((done) => server.close(done)) },
+  }
+}

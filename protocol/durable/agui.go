@@ -1,0 +1,186 @@
+package durable
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// agui shows a session as an AG-UI client expects it: the AG-UI events, with their
+// type as a member of their data, and what people say.
+//
+// AG-UI has no event for a whole message, and allows nothing outside a run. So
+// what is said before a run follows its RUN_STARTED: as text messages where that
+// is all there is to say, else as a MESSAGES_SNAPSHOT of the thread. That is so in
+// the first run of a thread, and after a rewind. What an event becomes follows
+// from the log alone, so an offset means the same to every reader.
+type agui struct {
+	source
+	session string
+}
+
+func newAGUI(from source, session string, _ int64) projection { return agui{from, session} }
+
+func (agui) weight() int { return 0 }
+
+func (a agui) project(ctx context.Context, _ tapedeck.Record, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+	switch {
+	case e.Type == tapedeck.RunStarted:
+		return a.runStarted(ctx, e, out)
+	case e.Type == tapedeck.MessageAdded:
+		return a.added(ctx, e, out)
+	case !tapedeck.IsAGUI(e.Type):
+		return out, nil
+	}
+	return append(out, typed(e)), nil
+}
+
+// typed returns the data of an event with its type as a member.
+func typed(e *tapedeck.Event) []byte {
+	b := make([]byte, 0, len(e.Data)+len(e.Type)+12)
+	b = append(b, '{')
+	if len(e.Data) > 2 {
+		b = append(append(b, e.Data[1:len(e.Data)-1]...), ',')
+	}
+	// It comes last, for the last one counts if the data has a type of its own.
+	b = append(append(b, `"type":"`...), e.Type...)
+	return append(b, `"}`...)
+}
+
+// runStarted shows the beginning of a run, and what was said before it.
+func (a agui) runStarted(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+	before, err := a.lookBack(ctx, e)
+	if err != nil {
+		return out, err
+	}
+	if before.open { // the run of a parent, which a fork has cut off
+		out = append(out, []byte(`{"message":"the run was interrupted","code":"`+tapedeck.CodeInterrupted+`","type":"`+tapedeck.RunError+`"}`))
+	}
+	out = append(out, typed(e))
+	if before.restate {
+		return a.snapshot(ctx, e, out)
+	}
+	for _, m := range before.said {
+		out = append(out, spoken(&m)...)
+	}
+	return out, nil
+}
+
+// added shows a whole message that is said in a run. One outside of a run is shown
+// when the next one begins.
+func (a agui) added(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+	m, ok := messageOf(e)
+	if !ok || isPrompt(&m) {
+		return out, nil
+	}
+	before, err := a.lookBack(ctx, e)
+	if err != nil || !before.open {
+		return out, err
+	}
+	if !isPlain(&m) {
+		return a.snapshot(ctx, e, out)
+	}
+	return append(out, spoken(&m)...), nil
+}
+
+// A lookback is what a thread has been through since its newest run.
+type lookback struct {
+	open    bool // that run has not ended
+	restate bool // the messages are not all in said
+	said    []tapedeck.Message
+}
+
+// maxLookback is how many events are looked through for the newest run.
+const maxLookback = 10_000
+
+// lookBack reads back from e to the beginning or the end of the newest run of its
+// thread.
+func (a agui) lookBack(ctx context.Context, e *tapedeck.Event) (b lookback, err error) {
+	for from := e.Offset; from > 0 && e.Offset-from < maxLookback; {
+		p, err := a.log.Read(ctx, a.session, tapedeck.Range{From: from, Reverse: true})
+		if err != nil {
+			return b, err
+		}
+		for _, r := range p.Records {
+			before, err := r.Event()
+			if err != nil {
+				return b, err
+			}
+			if b.see(&before, e.ThreadName()) {
+				slices.Reverse(b.said)
+				return b, nil
+			}
+		}
+		from = p.Next
+	}
+	b.restate = true // it is the first run of the thread
+	return b, nil
+}
+
+// see takes in an event before the others, and reports whether it is of a run.
+func (b *lookback) see(e *tapedeck.Event, thread string) bool {
+	switch e.Type {
+	case tapedeck.SessionForked, tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten:
+		b.restate = true
+	case tapedeck.MessagesSnapshot, tapedeck.ToolCallResult: // outside of a run they are not AG-UI's
+		b.restate = b.restate || e.ThreadName() == thread
+	case tapedeck.MessageAdded:
+		if m, ok := messageOf(e); ok && e.ThreadName() == thread && !isPrompt(&m) {
+			b.said = append(b.said, m)
+			b.restate = b.restate || !isPlain(&m)
+		}
+	case tapedeck.RunStarted, tapedeck.RunFinished, tapedeck.RunError:
+		b.open = e.Type == tapedeck.RunStarted && e.ThreadName() == thread
+		return e.ThreadName() == thread
+	}
+	return false
+}
+
+// snapshot shows all messages of the thread of e as they are after it.
+func (a agui) snapshot(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+	s, err := a.views.Snapshot(ctx, a.session, view.Query{At: e.Offset + 1, Thread: e.ThreadName(), Limit: maxEntities})
+	if err != nil {
+		return out, err
+	}
+	return append(out, marshal(struct {
+		Messages []json.RawMessage `json:"messages"`
+		Type     string            `json:"type"`
+	}{restated(&s), tapedeck.MessagesSnapshot})), nil
+}
+
+// messageOf returns the message of a message.added.
+func messageOf(e *tapedeck.Event) (tapedeck.Message, bool) {
+	d, err := tapedeck.DecodeAs[tapedeck.MessageAddedData](*e)
+	return d.Message, err == nil && d.Message.ID != ""
+}
+
+// isPrompt reports whether a message stores the system text of a model, which is
+// not said to people.
+func isPrompt(m *tapedeck.Message) bool { return tapedeck.PromptOf(m.Role, marshal(m.Metadata)) != "" }
+
+// isPlain reports whether text is all that a message has.
+func isPlain(m *tapedeck.Message) bool {
+	var text string
+	speaks := m.Role == tapedeck.RoleUser || m.Role == tapedeck.RoleAssistant || m.Role == tapedeck.RoleSystem || m.Role == tapedeck.RoleDeveloper
+	return speaks && len(m.ToolCalls) == 0 && json.Unmarshal(m.Content, &text) == nil
+}
+
+// spoken returns a plain message as AG-UI streams it.
+func spoken(m *tapedeck.Message) [][]byte {
+	type event struct {
+		MessageID string `json:"messageId"`
+		Role      string `json:"role,omitempty"`
+		Name      string `json:"name,omitempty"`
+		Subagent  string `json:"subagentRunId,omitempty"`
+		Delta     string `json:"delta,omitempty"`
+		Type      string `json:"type"`
+	}
+	out := [][]byte{marshal(event{MessageID: m.ID, Role: m.Role, Name: m.Name, Subagent: m.SubagentRunID, Type: tapedeck.TextMessageStart})}
+	if text := m.Text(); text != "" {
+		out = append(out, marshal(event{MessageID: m.ID, Delta: text, Type: tapedeck.TextMessageContent}))
+	}
+	return append(out, marshal(event{MessageID: m.ID, Type: tapedeck.TextMessageEnd}))
+}

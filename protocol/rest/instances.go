@@ -1,0 +1,219 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// repository is the context of agents as a list of events per agent.
+type repository interface {
+	CreateInstance(ctx context.Context, session, agent, parent string) (view.Instance, error)
+	GetInstance(ctx context.Context, of view.Ref) (view.Instance, error)
+	GetEvents(ctx context.Context, of view.Ref, from int) ([]view.ContextEvent, error)
+	AppendEvent(ctx context.Context, of view.Ref, typ string, content json.RawMessage, toolCallID string) (view.ContextEvent, error)
+	DeleteEventsAfter(ctx context.Context, of view.Ref, sequence int) (int, tapedeck.Rewound, error)
+	CopyEvents(ctx context.Context, source, target view.Ref, upTo *int) (int, error)
+}
+
+// instanceRoutes are the repository of contexts.
+func (h *handler) instanceRoutes() []route {
+	return []route{
+		{"POST /sessions/{id}/instances", h.createInstance},
+		{"GET /sessions/{id}/instances/{iid}", h.instance},
+		{"GET /sessions/{id}/instances/{iid}/events", h.contextEvents},
+		{"POST /sessions/{id}/instances/{iid}/events", h.appendContext},
+		{"DELETE /sessions/{id}/instances/{iid}/events", h.revertContext},
+		{"POST /sessions/{id}/instances/{iid}/copy", h.copyContext},
+	}
+}
+
+// maxSequence is more than the sequence numbers that there can be.
+const maxSequence = 1 << 31
+
+// ref returns the instance in the path.
+func ref(r *http.Request) (view.Ref, error) {
+	id, err := sessionID(r)
+	if err == nil {
+		err = tapedeck.CheckID("the instance's id", r.PathValue("iid"))
+	}
+	return view.Ref{Session: id, ID: r.PathValue("iid")}, err
+}
+
+// An instanceBody is an instance as its repository has it.
+type instanceBody struct {
+	ID        string    `json:"id"`
+	Session   string    `json:"session_id"`
+	Agent     string    `json:"agent_name"`
+	Parent    *string   `json:"parent_instance_id"` // null for none
+	Thread    string    `json:"thread"`
+	CreatedAt view.Time `json:"created_at"`
+}
+
+func bodyOf(session string, i *view.Instance) instanceBody {
+	b := instanceBody{ID: i.ID, Session: session, Agent: i.Name, Thread: i.Thread, CreatedAt: i.StartedAt}
+	if i.Parent != "" {
+		b.Parent = &i.Parent
+	}
+	return b
+}
+
+func (h *handler) createInstance(w http.ResponseWriter, r *http.Request) error {
+	id, err := target(r)
+	if err != nil {
+		return err
+	}
+	in, err := decode[struct {
+		Agent  string `json:"agent_name"`
+		Parent string `json:"parent_instance_id"`
+	}](h, w, r)
+	if err != nil {
+		return err
+	}
+	if in.Agent == "" {
+		return tapedeck.Errorf(tapedeck.Invalid, "the member \"agent_name\" is missing").WithHint("give the name of the agent")
+	}
+	i, err := h.Contexts.CreateInstance(r.Context(), id, in.Agent, in.Parent)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", Root+"/sessions/"+id+"/instances/"+i.ID)
+	return writeJSON(w, http.StatusCreated, bodyOf(id, &i))
+}
+
+func (h *handler) instance(w http.ResponseWriter, r *http.Request) error {
+	of, err := ref(r)
+	if err == nil {
+		err = parseQuery(r).err
+	}
+	if err != nil {
+		return err
+	}
+	i, err := h.Contexts.GetInstance(r.Context(), of)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, bodyOf(of.Session, &i))
+}
+
+// contextEvents answers with the context of an instance from a sequence number on.
+func (h *handler) contextEvents(w http.ResponseWriter, r *http.Request) error {
+	of, err := ref(r)
+	if err != nil {
+		return err
+	}
+	q := parseQuery(r, "from", "after")
+	from, after := q.offset("from", 0), q.offset("after", -1)
+	if q.values.Has("from") && q.values.Has("after") {
+		q.fail("from and after exclude each other: from is the first number, after the one before it")
+	}
+	if q.err != nil {
+		return q.err
+	}
+	if after >= 0 {
+		from = after + 1
+	}
+	events, err := h.Contexts.GetEvents(r.Context(), of, int(min(from, maxSequence)))
+	if err != nil {
+		return err
+	}
+	next := from
+	if n := len(events); n > 0 {
+		next = int64(events[n-1].Sequence) + 1
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		Instance string              `json:"instance_id"`
+		Events   []view.ContextEvent `json:"events"`
+		Next     int64               `json:"next"` // to read on from
+	}{of.ID, orEmpty(events), next})
+}
+
+// appendContext appends to the context of an instance.
+func (h *handler) appendContext(w http.ResponseWriter, r *http.Request) error {
+	of, err := ref(r)
+	if err == nil {
+		err = parseQuery(r).err
+	}
+	if err != nil {
+		return err
+	}
+	in, err := decode[struct {
+		Type       string          `json:"event_type"`
+		Content    json.RawMessage `json:"content"`
+		ToolCallID *string         `json:"tool_call_id"`
+	}](h, w, r)
+	if err != nil {
+		return err
+	}
+	call := ""
+	if in.ToolCallID != nil {
+		call = *in.ToolCallID
+	}
+	e, err := h.Contexts.AppendEvent(r.Context(), of, in.Type, in.Content, call)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusCreated, e)
+}
+
+// revertContext reverts the context of an instance after a sequence number.
+func (h *handler) revertContext(w http.ResponseWriter, r *http.Request) error {
+	of, err := ref(r)
+	if err != nil {
+		return err
+	}
+	q := parseQuery(r, "after")
+	after := q.offset("after", -1)
+	if q.string("after") == "-1" { // all of them
+		q.err, after = nil, -1
+	} else if !q.values.Has("after") { // or a request that says nothing would revert everything
+		q.fail("the parameter after is missing: the sequence number of the last event to keep, -1 to keep none")
+	}
+	if q.err != nil {
+		return q.err
+	}
+	n, done, err := h.Contexts.DeleteEventsAfter(r.Context(), of, int(min(after, maxSequence)))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		Deleted int    `json:"deleted"`
+		Marker  string `json:"marker,omitempty"` // for POST /undo
+	}{n, done.Marker})
+}
+
+// copyContext copies the context of the instance in the path to another one.
+func (h *handler) copyContext(w http.ResponseWriter, r *http.Request) error {
+	of, err := ref(r)
+	if err == nil {
+		err = parseQuery(r).err
+	}
+	if err != nil {
+		return err
+	}
+	in, err := decode[struct {
+		Session string `json:"target_session_id"`
+		Target  string `json:"target_instance_id"`
+		UpTo    *int   `json:"up_to_sequence"`
+	}](h, w, r)
+	if err != nil {
+		return err
+	}
+	to := view.Ref{Session: in.Session, ID: in.Target}
+	if to.Session == "" {
+		to.Session = of.Session
+	}
+	if in.UpTo != nil && *in.UpTo < 0 {
+		return tapedeck.Errorf(tapedeck.Invalid, "up_to_sequence is %d; it is a sequence number, from 0", *in.UpTo)
+	}
+	n, err := h.Contexts.CopyEvents(r.Context(), of, to, in.UpTo)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		Copied int `json:"copied"`
+	}{n})
+}
