@@ -37,7 +37,7 @@ func (q *query) filter() filter {
 		threads:     q.list("thread", tapedeck.CheckID),
 		types:       q.list("type", tapedeck.CheckID),
 		invocations: q.list("invocation", tapedeck.CheckID),
-		task:        q.one("format", "native", "native", "task") == "task",
+		task:        q.one("format", q.format, "native", "task") == "task",
 		effective:   q.one("view", "all", "all", "effective") == "effective",
 	}
 	f.mains = f.task && f.nowhere()

@@ -15,6 +15,7 @@ import (
 // remembered; err says so when all have been read.
 type query struct {
 	values url.Values
+	format string // of events, unless the request names one
 	err    error
 }
 
@@ -23,7 +24,10 @@ type query struct {
 // on access.
 func parseQuery(r *http.Request, names ...string) *query {
 	values, err := url.ParseQuery(r.URL.RawQuery)
-	q := &query{values: values}
+	q := &query{values: values, format: "native"}
+	if byTask(r) {
+		q.format = "task"
+	}
 	if err != nil {
 		q.fail("the query is malformed")
 	}
