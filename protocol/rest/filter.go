@@ -26,7 +26,7 @@ type filter struct {
 // they do not offer yet is refused, not ignored.
 var filterNames = []string{"channel", "thread", "type", "invocation", "view", "format"}
 
-var channels = []string{
+var channelNames = []string{
 	tapedeck.ChannelChunks, tapedeck.ChannelToolCalls, tapedeck.ChannelAgentState, tapedeck.ChannelWorkflow,
 	tapedeck.ChannelTerminal, tapedeck.ChannelPresence, tapedeck.ChannelSession,
 }
@@ -52,7 +52,7 @@ func (q *query) filter() filter {
 func (f *filter) nowhere() bool { return f.threads == nil && f.invocations == nil }
 
 func checkChannel(_, name string) error {
-	if !slices.Contains(channels, name) {
+	if !slices.Contains(channelNames, name) {
 		return tapedeck.Errorf(tapedeck.Invalid, "there is no channel %q", name).
 			WithHint("the channels are chunks, toolCalls, agentState, workflow, terminal and presence; session is always included")
 	}
