@@ -26,7 +26,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := parseQuery(r, append([]string{"from", "limit", "reverse"}, filterNames...)...)
+	q := parseQuery(r, append([]string{"from", "fromOffset", "limit", "reverse"}, filterNames...)...)
 	f := q.filter()
 	if f.task {
 		return h.taskEvents(w, r, q, id, f)
@@ -35,8 +35,8 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 		handler: h, session: id, limit: q.limit(pageLimit, pageLimit),
 		reverse: q.flag("reverse"), filter: f,
 	}
-	p.next = q.offset("from", 0)
-	if p.reverse && !q.values.Has("from") {
+	p.next = q.from(0)
+	if p.reverse && !q.hasFrom() {
 		p.next = -1 // the head
 	}
 	if q.err != nil {

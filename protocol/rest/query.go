@@ -75,6 +75,11 @@ func (q *query) offset(name string, def int64) int64 {
 	return n
 }
 
+// from returns where to begin: fromOffset, which goes first, or from.
+func (q *query) from(def int64) int64 { return q.offset("fromOffset", q.offset("from", def)) }
+
+func (q *query) hasFrom() bool { return q.values.Has("fromOffset") || q.values.Has("from") }
+
 // parseOffset reads decimal digits: no sign, no space.
 func parseOffset(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
