@@ -190,8 +190,20 @@ type Filter struct {
 	Said    []string  // ids of sessions that pass Query, too: it was said in them
 	OpenRun bool      // has an open run
 	Closed  bool      // is closed
-	Cursor  string    // from the page before
-	Limit   int       // 0 for 100, at most 1,000
+
+	Labels map[string]string // has these labels, and maybe others
+	Cursor string            // from the page before
+	Limit  int               // 0 for 100, at most 1,000
+}
+
+// HasLabels reports whether a session has the labels that the filter asks for.
+func (f *Filter) HasLabels(labels map[string]string) bool {
+	for name, value := range f.Labels {
+		if v, ok := labels[name]; !ok || v != value {
+			return false
+		}
+	}
+	return true
 }
 
 // A Commit is what one group of appends did to one session.

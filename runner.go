@@ -119,6 +119,20 @@ type Capabilities struct {
 	Exact      bool `json:"exact"`      // its memory is the log, so that rewind and fork need no conversation of its own
 }
 
+// Equipment is what an agent has for an invocation, as far as that is known before
+// it begins.
+type Equipment struct {
+	Model  string
+	Tools  []string
+	Skills []string
+}
+
+// An Equipped is a runner that knows its agent's equipment.
+type Equipped interface {
+	Runner
+	Equipment(in Invocation) Equipment
+}
+
 // A Capable is a runner that says what it can do, and whether it can run here.
 type Capable interface {
 	Runner

@@ -177,7 +177,10 @@ func free(s *tapedeck.Session, thread string) error {
 func (r *run) opening(t tapedeck.Task) []tapedeck.Event {
 	user := event(tapedeck.MessageAddedData{Message: tapedeck.NewMessage(tapedeck.NewID("msg_"), tapedeck.RoleUser, t.Text)}, t.Actor)
 	user.Thread, user.Invocation = r.in.Thread, r.in.ID
-	ours := map[string]string{"agent": r.agent.Name}
+	ours := map[string]any{"agent": r.agent.Name}
+	if q, ok := r.agent.Runner.(tapedeck.Equipped); ok {
+		putEquipment(ours, q.Equipment(r.in))
+	}
 	if r.in.Resumes != "" {
 		ours["resumes"] = r.in.Resumes
 	}
@@ -214,8 +217,21 @@ func (r *run) lossy() tapedeck.Event {
 	return ev
 }
 
+// putEquipment adds what is known of the agent's equipment.
+func putEquipment(ours map[string]any, q tapedeck.Equipment) {
+	if q.Model != "" {
+		ours["model"] = q.Model
+	}
+	if len(q.Tools) > 0 {
+		ours["tools"] = q.Tools
+	}
+	if len(q.Skills) > 0 {
+		ours["skills"] = q.Skills
+	}
+}
+
 // runStarted returns the event that begins a run which this engine drives.
-func (e *Engine) runStarted(thread, invocation, parent string, ours map[string]string) tapedeck.Event {
+func (e *Engine) runStarted(thread, invocation, parent string, ours map[string]any) tapedeck.Event {
 	ours["owner"] = e.id
 	d := map[string]any{"threadId": thread, "runId": invocation, "metadata": map[string]any{tapedeck.VendorKey: ours}}
 	if parent != "" {

@@ -97,7 +97,7 @@ func (r *run) subStarted(ev tapedeck.Event) bool {
 	if !a.begun[s.thread] {
 		events = append(events, s.event(&ev, tapedeck.NewEvent(tapedeck.InstanceStartedData{ID: s.instance, Name: d.Name, Parent: above})))
 	}
-	events = append(events, s.event(&ev, r.engine.runStarted(s.thread, s.invocation, s.parent, map[string]string{"agent": d.Name})))
+	events = append(events, s.event(&ev, r.engine.runStarted(s.thread, s.invocation, s.parent, map[string]any{"agent": d.Name})))
 	a.add(s)
 	return r.putAll(events)
 }

@@ -110,7 +110,7 @@ func (s *screen) file(r *http.Request) *screenFile {
 		return f
 	}
 	first, _, _ := strings.Cut(name, "/")
-	if name != "" && (slices.Contains([]string{"assets", "v1"}, first) || !strings.Contains(r.Header.Get("Accept"), "text/html")) {
+	if name != "" && (slices.Contains([]string{"assets", "v1", "sse"}, first) || !strings.Contains(r.Header.Get("Accept"), "text/html")) {
 		return nil
 	}
 	return s.files["index.html"]

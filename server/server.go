@@ -23,6 +23,7 @@ import (
 // Options say what to mount.
 type Options struct {
 	REST    http.Handler                // under /api/v1
+	Task    http.Handler                // under /sse, as REST is: the same API, whose streams speak the task protocol; nil for none
 	Durable http.Handler                // under /v1/stream
 	Ready   func(context.Context) error // whether requests can be served; nil for always
 	Screen  fs.FS                       // the pages for people, as built; nil for none
@@ -55,6 +56,9 @@ func New(o Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/api/v1/", o.REST)
 	mux.Handle("/api/", alias(o.REST))
+	if o.Task != nil {
+		mux.Handle(taskRoot+"/", within(taskRoot, o.Task))
+	}
 	mux.Handle("/v1/stream", o.Durable)
 	mux.Handle("/v1/stream/", o.Durable)
 	mux.HandleFunc("GET /healthz", o.healthz)
@@ -108,15 +112,35 @@ func (o *Options) mountPages(mux *http.ServeMux) {
 	mux.HandleFunc("GET /{$}", o.front)
 }
 
+// taskRoot is the base URL of clients of the task protocol: to it they append
+// /api/v1/sessions and so on.
+const taskRoot = "/sse"
+
 // alias serves /api/… as /api/v1/…
 func alias(next http.Handler) http.Handler {
+	return moved(next, func(path string) string { return "/api/v1" + strings.TrimPrefix(path, "/api") })
+}
+
+// within serves the paths of the API below a root: /api/v1/…, /api/… or /v1/….
+func within(root string, next http.Handler) http.Handler {
+	return moved(next, func(path string) string {
+		for _, base := range []string{"/api/v1/", "/api/", "/v1/"} {
+			if rest, ok := strings.CutPrefix(path, root+base); ok {
+				return "/api/v1/" + rest
+			}
+		}
+		return path // where there is nothing
+	})
+}
+
+// moved serves a request under another path.
+func moved(next http.Handler, to func(path string) string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r2 := new(http.Request)
 		*r2 = *r
 		u := *r.URL
-		u.Path = "/api/v1" + strings.TrimPrefix(u.Path, "/api")
-		if u.RawPath != "" {
-			u.RawPath = "/api/v1" + strings.TrimPrefix(u.RawPath, "/api")
+		if u.Path = to(u.Path); u.RawPath != "" {
+			u.RawPath = to(u.RawPath)
 		}
 		r2.URL = &u
 		next.ServeHTTP(w, r2)

@@ -19,7 +19,7 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 })
 
 func handler(change func(*server.Options)) http.Handler {
-	o := server.Options{REST: echo, Durable: echo, Version: "v1"}
+	o := server.Options{REST: echo, Task: echo, Durable: echo, Version: "v1"}
 	if change != nil {
 		change(&o)
 	}
@@ -48,6 +48,11 @@ func TestDoorsAreMounted(t *testing.T) {
 		"/v1/stream/x/y":          "/v1/stream/x/y",
 		"/v1/stream":              "/v1/stream",
 		"/api/v1/sessions/s/tail": "/api/v1/sessions/s/tail",
+
+		"/sse/api/v1/sessions/a%2Fb": "/api/v1/sessions/a%2Fb",
+		"/sse/v1/sessions":           "/api/v1/sessions",
+		"/sse/api/sessions":          "/api/v1/sessions",
+		"/sse/other":                 "/sse/other",
 	} {
 		if got := get(handler(nil), path); got.Code != http.StatusOK || got.Body.String() != want {
 			t.Errorf("%s: %d %q, want %q", path, got.Code, got.Body, want)

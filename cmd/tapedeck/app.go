@@ -107,8 +107,12 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 	a.search.Store(found)
 	a.background.Go(func() { found.Run(background) })
 	a.recover(ctx)
+	api := rest.Options{Verbs: a.engine, Sessions: a.hub, Views: a.views, Contexts: instance.New(a.engine, a.views), Search: found, MaxAppend: o.maxBody, MaxEvents: o.maxEvents, Logger: o.logger}
+	tasks := api
+	tasks.Task = true
 	a.handler = server.New(server.Options{
-		REST:         rest.New(rest.Options{Verbs: a.engine, Sessions: a.hub, Views: a.views, Contexts: instance.New(a.engine, a.views), Search: found, MaxAppend: o.maxBody, MaxEvents: o.maxEvents, Logger: o.logger}),
+		REST:         rest.New(api),
+		Task:         rest.New(tasks),
 		Durable:      durable.New(durable.Options{Store: a.hub, Verbs: a.engine, Views: a.views, Fork: a.fork, LongPoll: o.longPoll, MaxBody: o.maxBody, Logger: o.logger}),
 		Ready:        a.ready,
 		Screen:       web.Files(),

@@ -3,15 +3,18 @@ package rest
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/intake"
+	"github.com/tapedeck/tapedeck/protocol/rest/channels"
 )
 
 // appended is the answer to an append.
@@ -35,7 +38,7 @@ func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
 	if a.Producer, err = producer(r); err != nil {
 		return err
 	}
-	if a.Events, err = h.readEvents(w, r); err != nil {
+	if a.Events, err = h.readEvents(w, r, id); err != nil {
 		return err
 	}
 	done, err := h.Verbs.Append(r.Context(), a)
@@ -90,8 +93,8 @@ func producer(r *http.Request) (*tapedeck.Producer, error) {
 }
 
 // readEvents reads events: an object, an array, or one object a line.
-func (h *handler) readEvents(w http.ResponseWriter, r *http.Request) ([]tapedeck.Event, error) {
-	in := events{most: h.MaxEvents}
+func (h *handler) readEvents(w http.ResponseWriter, r *http.Request, session string) ([]tapedeck.Event, error) {
+	in := events{most: h.MaxEvents, translator: func() (*channels.Translator, error) { return h.translator(r.Context(), session) }}
 	limited, err := limit(w, r, h.MaxAppend)
 	if err != nil {
 		return nil, err
@@ -115,6 +118,9 @@ func (h *handler) readEvents(w http.ResponseWriter, r *http.Request) ([]tapedeck
 type events struct {
 	list []tapedeck.Event
 	most int
+
+	translator func() (*channels.Translator, error)
+	translate  *channels.Translator // nil until an event needs it
 }
 
 // add decodes one event; where says which of several, for errors. What it says
@@ -125,12 +131,44 @@ func (in *events) add(raw []byte, where string) error {
 			WithHint("append them in parts")
 	}
 	var e tapedeck.Event
-	if err := e.UnmarshalJSON(raw); err != nil {
+	switch err := e.UnmarshalJSON(raw); {
+	case err == nil:
+	case channels.Is(raw):
+		return in.addTranslated(raw, where)
+	default:
 		return eventError(err, where)
 	}
 	e.Offset = 0
 	in.list = append(in.list, e)
 	return nil
+}
+
+// addTranslated adds what an event of the six schemas becomes.
+func (in *events) addTranslated(raw []byte, where string) (err error) {
+	if in.translate == nil {
+		if in.translate, err = in.translator(); err != nil {
+			return err
+		}
+	}
+	out, err := in.translate.Translate(slices.Clone(raw))
+	if err != nil {
+		return eventError(err, where)
+	}
+	in.list = append(in.list, out...)
+	return nil
+}
+
+// translator returns one that continues where the session is now.
+func (h *handler) translator(ctx context.Context, session string) (*channels.Translator, error) {
+	s, err := h.Sessions.Head(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	called := func(thread, id string) (bool, error) {
+		_, found, err := callBefore(ctx, h.Sessions, session, s.Head, thread, id)
+		return found, err
+	}
+	return &channels.Translator{Session: session, Runs: s.Runs, Called: called}, nil
 }
 
 // eventError says which event it is that is wrong, if there are several.

@@ -19,16 +19,14 @@ const (
 // events answers with a page, or with a stream if that is asked for.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Add("Vary", "Accept")
-	for _, accept := range r.Header.Values("Accept") {
-		if strings.Contains(accept, "text/event-stream") {
-			return h.stream(w, r)
-		}
+	if wantsStream(r) {
+		return h.stream(w, r)
 	}
 	id, err := sessionID(r)
 	if err != nil {
 		return err
 	}
-	q := parseQuery(r, append([]string{"from", "limit", "reverse"}, filterNames...)...)
+	q := parseQuery(r, append([]string{"from", "fromOffset", "limit", "reverse"}, filterNames...)...)
 	f := q.filter()
 	if f.task {
 		return h.taskEvents(w, r, q, id, f)
@@ -37,8 +35,8 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 		handler: h, session: id, limit: q.limit(pageLimit, pageLimit),
 		reverse: q.flag("reverse"), filter: f,
 	}
-	p.next = q.offset("from", 0)
-	if p.reverse && !q.values.Has("from") {
+	p.next = q.from(0)
+	if p.reverse && !q.hasFrom() {
 		p.next = -1 // the head
 	}
 	if q.err != nil {
@@ -52,6 +50,13 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	writeBytes(w, http.StatusOK, p.encode())
 	return nil
+}
+
+// wantsStream reports whether a request is for Server-Sent Events. Clients of the
+// task protocol get nothing else here, unless they ask for JSON.
+func wantsStream(r *http.Request) bool {
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	return strings.Contains(accept, "text/event-stream") || byTask(r) && !strings.Contains(accept, "json")
 }
 
 // A pager gathers the events of one page.

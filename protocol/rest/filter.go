@@ -26,7 +26,7 @@ type filter struct {
 // they do not offer yet is refused, not ignored.
 var filterNames = []string{"channel", "thread", "type", "invocation", "view", "format"}
 
-var channels = []string{
+var channelNames = []string{
 	tapedeck.ChannelChunks, tapedeck.ChannelToolCalls, tapedeck.ChannelAgentState, tapedeck.ChannelWorkflow,
 	tapedeck.ChannelTerminal, tapedeck.ChannelPresence, tapedeck.ChannelSession,
 }
@@ -37,7 +37,7 @@ func (q *query) filter() filter {
 		threads:     q.list("thread", tapedeck.CheckID),
 		types:       q.list("type", tapedeck.CheckID),
 		invocations: q.list("invocation", tapedeck.CheckID),
-		task:        q.one("format", "native", "native", "task") == "task",
+		task:        q.one("format", q.format, "native", "task") == "task",
 		effective:   q.one("view", "all", "all", "effective") == "effective",
 	}
 	f.mains = f.task && f.nowhere()
@@ -52,7 +52,7 @@ func (q *query) filter() filter {
 func (f *filter) nowhere() bool { return f.threads == nil && f.invocations == nil }
 
 func checkChannel(_, name string) error {
-	if !slices.Contains(channels, name) {
+	if !slices.Contains(channelNames, name) {
 		return tapedeck.Errorf(tapedeck.Invalid, "there is no channel %q", name).
 			WithHint("the channels are chunks, toolCalls, agentState, workflow, terminal and presence; session is always included")
 	}

@@ -6,6 +6,7 @@
 package rest
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"path"
@@ -25,6 +26,10 @@ type Options struct {
 	Views    views    // the projections
 	Contexts repository
 	Search   searcher // nil: the door does not search
+
+	// Task makes streams speak the task protocol unless a request asks for another
+	// format, for clients that know nothing of formats.
+	Task bool
 
 	MaxBody   int64         // most bytes of a body; 0 for 10 MiB
 	MaxAppend int64         // most bytes of the body of an append; 0 for 64 MiB
@@ -128,8 +133,16 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, noSuchPath(p))
 		return
 	}
+	if h.Task {
+		r = r.WithContext(context.WithValue(r.Context(), taskDefault{}, true))
+	}
 	h.mux.ServeHTTP(w, r)
 }
+
+// taskDefault marks the requests of a door with [Options.Task].
+type taskDefault struct{}
+
+func byTask(r *http.Request) bool { return r.Context().Value(taskDefault{}) != nil }
 
 // anything is the pattern of what no route matches.
 const anything = "/"

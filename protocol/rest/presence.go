@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -29,12 +30,13 @@ func (h *handler) presence(w http.ResponseWriter, r *http.Request) error {
 	in, err := decode[struct {
 		Action tapedeck.PresenceAction `json:"action"`
 		User   string                  `json:"user"`
+		UserID string                  `json:"userId"` // the same
 		Cursor json.RawMessage         `json:"cursor"`
 	}](h, w, r)
 	if err != nil {
 		return err
 	}
-	all, err := h.Verbs.Presence(r.Context(), tapedeck.PresenceNote{Session: id, Action: in.Action, User: in.User, Cursor: in.Cursor})
+	all, err := h.Verbs.Presence(r.Context(), tapedeck.PresenceNote{Session: id, Action: in.Action, User: cmp.Or(in.User, in.UserID), Cursor: in.Cursor})
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 // remembered; err says so when all have been read.
 type query struct {
 	values url.Values
+	format string // of events, unless the request names one
 	err    error
 }
 
@@ -23,7 +24,10 @@ type query struct {
 // on access.
 func parseQuery(r *http.Request, names ...string) *query {
 	values, err := url.ParseQuery(r.URL.RawQuery)
-	q := &query{values: values}
+	q := &query{values: values, format: "native"}
+	if byTask(r) {
+		q.format = "task"
+	}
 	if err != nil {
 		q.fail("the query is malformed")
 	}
@@ -70,6 +74,11 @@ func (q *query) offset(name string, def int64) int64 {
 	}
 	return n
 }
+
+// from returns where to begin: fromOffset, which goes first, or from.
+func (q *query) from(def int64) int64 { return q.offset("fromOffset", q.offset("from", def)) }
+
+func (q *query) hasFrom() bool { return q.values.Has("fromOffset") || q.values.Has("from") }
 
 // parseOffset reads decimal digits: no sign, no space.
 func parseOffset(s string) (int64, bool) {

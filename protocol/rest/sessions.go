@@ -24,10 +24,14 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
 		Agent  string            `json:"agent"`
 		Labels map[string]string `json:"labels"`
 		State  json.RawMessage   `json:"state"`
+
+		Project string `json:"projectId"`
+		Task    string `json:"taskId"`
 	}](h, w, r)
 	if err != nil {
 		return err
 	}
+	in.Labels = withLabels(in.Labels, labelProject, in.Project, labelTask, in.Task)
 	s, err := h.Verbs.Create(r.Context(), tapedeck.NewSession{
 		ID: in.ID, Title: in.Title, Owner: in.Owner, Agent: in.Agent, Labels: in.Labels, State: given(in.State),
 	})
@@ -50,13 +54,15 @@ var known = []string{
 const listClosed = "closed"
 
 func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, "status", "agent", "owner", "parent", "from", "to", "q", "cursor", "limit")
+	q := parseQuery(r, "status", "agent", "owner", "parent", "from", "to", "q", "cursor", "limit", labelProject, labelTask, "label", "summary")
 	f := tapedeck.Filter{
+		Labels: q.labels(),
 		Status: tapedeck.Status(q.one("status", "", append([]string{listClosed}, known...)...)),
 		Agent:  q.string("agent"), Owner: q.string("owner"), Parent: q.id("parent"),
 		From: q.time("from"), To: q.time("to"),
 		Query: q.string("q"), Cursor: q.string("cursor"), Limit: q.limit(listDefault, pageLimit),
 	}
+	summary := q.flag("summary")
 	if q.err != nil {
 		return q.err
 	}
@@ -69,6 +75,9 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	sessions, next, err := h.Sessions.List(r.Context(), f)
 	if err != nil {
 		return err
+	}
+	if summary {
+		return h.listSummaries(w, r, sessions, next)
 	}
 	return writeJSON(w, http.StatusOK, struct {
 		Sessions []tapedeck.Session `json:"sessions"`

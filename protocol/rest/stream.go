@@ -36,7 +36,7 @@ func parseSubscription(r *http.Request) (subscription, error) {
 	}
 	q := parseQuery(r, append([]string{"fromOffset", "from", "lastEventId", "until", "presence"}, filterNames...)...)
 	s := subscription{session: id, filter: q.filter()}
-	s.placed = q.values.Has("fromOffset") || q.values.Has("from")
+	s.placed = q.hasFrom()
 	s.until = q.one("until", "", "terminal", "none") == "terminal" || s.filter.task && !q.values.Has("until")
 	s.people = q.one("presence", "stored", "stored", "live") == "live"
 	if s.people && s.filter.task {
@@ -45,7 +45,7 @@ func parseSubscription(r *http.Request) (subscription, error) {
 	if s.until && !s.filter.task && len(s.filter.invocations) > 1 {
 		q.fail("until=terminal goes with one invocation")
 	}
-	s.from = q.offset("fromOffset", q.offset("from", 0))
+	s.from = q.from(0)
 	last := r.Header.Get("Last-Event-ID")
 	if last == "" {
 		last = q.string("lastEventId")

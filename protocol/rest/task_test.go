@@ -67,6 +67,9 @@ func TestTaskEvents(t *testing.T) {
 			do("message.added", `{~message~:{~id~:~u~,~role~:~user~,~content~:~Hi~}}`),
 			do("RUN_STARTED", `{~threadId~:~t~,~runId~:~i~,~metadata~:{~tapedeck~:{~context~:~[It was cancelled]~}}}`),
 		}, `agent_start {"model":null,"session_id":"s","skills":[],"task":"[It was cancelled]\n\nHi","tools":[]}`},
+		{"start of an agent whose equipment is known", []tapedeck.Event{
+			do("RUN_STARTED", `{~threadId~:~t~,~runId~:~i~,~metadata~:{~tapedeck~:{~model~:~m-1~,~tools~:[~Read~],~skills~:[~pdf~]}}}`),
+		}, `agent_start {"model":"m-1","session_id":"s","skills":["pdf"],"task":"","tools":["Read"]}`},
 		{"start from outside", []tapedeck.Event{
 			do("RUN_STARTED", `{~threadId~:~t~,~runId~:~i~,~input~:{~messages~:[{~id~:~a~,~role~:~user~,~content~:~Do~}],~tools~:[{~name~:~Read~}]}}`),
 		}, `agent_start {"model":null,"session_id":"s","skills":[],"task":"Do","tools":["Read"]}`},

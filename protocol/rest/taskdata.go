@@ -7,7 +7,7 @@ import "encoding/json"
 
 type startData struct {
 	Session string   `json:"session_id"`
-	Model   *string  `json:"model"` // no agent tells it before it has answered
+	Model   *string  `json:"model"`
 	Tools   []string `json:"tools"`
 	Skills  []string `json:"skills"`
 	Task    string   `json:"task"`

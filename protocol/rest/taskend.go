@@ -102,12 +102,16 @@ func (r *taskRun) start(session string, e *tapedeck.Event) startData {
 		} `json:"input"`
 		Metadata struct {
 			Tapedeck struct {
-				Context string `json:"context"`
+				Context string   `json:"context"`
+				Model   string   `json:"model"`
+				Tools   []string `json:"tools"`
+				Skills  []string `json:"skills"`
 			} `json:"tapedeck"`
 		} `json:"metadata"`
 	}
 	_ = json.Unmarshal(e.Data, &d) // see pieceOf
-	s := startData{Session: session, Tools: []string{}, Skills: []string{}, Task: r.prompt}
+	ours := &d.Metadata.Tapedeck
+	s := startData{Session: session, Model: orNull(ours.Model), Tools: orEmpty(ours.Tools), Skills: orEmpty(ours.Skills), Task: r.prompt}
 	if c := d.Metadata.Tapedeck.Context; c != "" { // what the agent was told before the user's words
 		s.Task = c + "\n\n" + r.prompt
 	}

@@ -107,15 +107,25 @@ func (t *taskEncoder) meet(ctx context.Context, e *tapedeck.Event, r *taskRun, i
 	if t.past == nil || id == "" || r.calls[id] != nil {
 		return nil
 	}
-	c, seen := &taskCall{started: true}, 0
-	_, _, err := backwards(ctx, t.past.log, t.session, e.Offset, func(b *tapedeck.Event) bool {
-		seen++
-		return seen > meetBack || b.Thread == e.Thread && c.announced(b, id)
-	})
-	if err == nil && c.name != "" {
+	c, found, err := callBefore(ctx, t.past.log, t.session, e.Offset, e.ThreadName(), id)
+	if found {
 		open(&r.calls, id, c)
 	}
 	return err
+}
+
+// callBefore returns the call of that id, from the events of a thread below an
+// offset.
+func callBefore(ctx context.Context, log reader, session string, before int64, thread, id string) (*taskCall, bool, error) {
+	c, seen := &taskCall{started: true}, 0
+	_, _, err := backwards(ctx, log, session, before, func(e *tapedeck.Event) bool {
+		seen++
+		return seen > meetBack || e.ThreadName() == thread && c.announced(e, id)
+	})
+	if err != nil || c.name == "" {
+		return nil, false, err
+	}
+	return c, true, nil
 }
 
 // announced reports whether e makes the call of that id, and notes its name and

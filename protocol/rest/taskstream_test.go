@@ -53,6 +53,33 @@ func (g *engine) finish(t *testing.T, invocation string) {
 
 const run1, run2 = "1 user_message, 2 agent_start, 4 message, 5 message, 6 agent_complete", "7 user_message, 8 agent_start, 10 message, 11 message, 12 agent_complete"
 
+// TestTaskStreamsWithoutAParameter: a client of the protocol names no format, and
+// may be one that accepts anything.
+func TestTaskStreamsWithoutAParameter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door, g := newDoor(rest.Options{Task: true})
+		g.session(t, "s", 0)
+		g.play(t, "a")
+		for _, accept := range []string{"text/event-stream", "*/*", ""} {
+			s := watch(t, door, "s/events?token=x", "Accept", accept)
+			synctest.Wait()
+			if got := heard(t, s); got != run1 {
+				t.Errorf("accepting %q: %s", accept, got)
+			}
+			s.leave()
+		}
+		s := watch(t, door, "s/stream?format=native&until=terminal&invocation=a")
+		synctest.Wait()
+		if frames := s.frames(t); len(frames) < 7 || frames[len(frames)-1].Event != "end" {
+			t.Errorf("native, if it is asked for: %d frames", len(frames))
+		}
+		s.leave()
+		if p := readTasks(t, door, "s/events/history"); len(p.Events) == 0 {
+			t.Error("there is no history")
+		}
+	})
+}
+
 // When a stream begins and when it ends. The session has its first event, then
 // what before does; then the client comes, then after.
 func TestTaskStream(t *testing.T) {

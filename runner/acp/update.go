@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck/tapedeck/internal/narrate"
 )
@@ -119,6 +120,23 @@ var updates = map[string]func(*conversation, json.RawMessage) bool{
 	"tool_call_update":    func(c *conversation, u json.RawMessage) bool { return c.toolCall(u, true) },
 	"plan":                (*conversation).planned,
 	"usage_update":        (*conversation).spentSoFar,
+	"current_mode_update": (*conversation).switched,
+}
+
+// switched tells that the agent works in another mode, as the SSE task protocol
+// shows it; AG-UI has no event for that.
+func (c *conversation) switched(u json.RawMessage) bool {
+	var d struct {
+		Mode string `json:"currentModeId"`
+	}
+	if json.Unmarshal(u, &d) != nil || d.Mode == "" {
+		return false
+	}
+	value, err := json.Marshal(map[string]any{"profile_type": "mode", "profile_name": d.Mode, "tools": []string{}})
+	if err == nil {
+		c.n.Event(tapedeck.CustomData{Name: "task.profile_switch", Value: value})
+	}
+	return err == nil
 }
 
 // chunk takes a piece of a message. Agents that give messages no id are taken at

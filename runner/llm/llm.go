@@ -87,6 +87,29 @@ func (r *Runner) Describe() (kind, description string) {
 	return "llm", "runs the model " + r.options.Model + " of " + r.options.Name
 }
 
+// Equipment implements [tapedeck.Equipped]. Tools of MCP servers are not known
+// before the run has connected to them.
+func (r *Runner) Equipment(in tapedeck.Invocation) tapedeck.Equipment {
+	c, err := r.config(in.Config)
+	if err != nil {
+		return tapedeck.Equipment{Model: r.options.Model} // the run says what is wrong
+	}
+	q := tapedeck.Equipment{Model: c.Model}
+	var tools []tool.Tool
+	if in.Folder != "" {
+		if f, err := tool.OpenFolder(in.Folder, r.options.Files); err == nil {
+			tools = f.Tools()
+			_ = f.Close() // nothing was written to it
+		}
+	}
+	for _, t := range append(append(tools, tool.Todo()), r.options.Tools...) {
+		if r.options.Policy.decide(&t) != Deny {
+			q.Tools = append(q.Tools, functionName(t.Name))
+		}
+	}
+	return q
+}
+
 // Capabilities implements [tapedeck.Capable].
 func (r *Runner) Capabilities() tapedeck.Capabilities {
 	return tapedeck.Capabilities{

@@ -2,6 +2,7 @@ package llm_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -67,4 +68,20 @@ func collect(ctx context.Context, r *llm.Runner, in tapedeck.Invocation) (events
 		events = append(events, e)
 	}
 	return events, failed
+}
+
+// TestEquipment: which model and tools an agent has is known before it runs.
+func TestEquipment(t *testing.T) {
+	r := llm.New(llm.Options{BaseURL: "http://localhost", Model: "m-1"})
+	q := r.Equipment(tapedeck.Invocation{})
+	if q.Model != "m-1" || len(q.Tools) != 1 {
+		t.Errorf("without a folder: %+v", q)
+	}
+	q = r.Equipment(tapedeck.Invocation{Folder: t.TempDir(), Config: json.RawMessage(`{"model":"m-2"}`)})
+	if q.Model != "m-2" || len(q.Tools) < 5 {
+		t.Errorf("with a folder and another model: %+v", q)
+	}
+	if q := r.Equipment(tapedeck.Invocation{Config: json.RawMessage(`[]`)}); q.Model != "m-1" {
+		t.Errorf("with a config that cannot be read: %+v", q)
+	}
 }

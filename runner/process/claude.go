@@ -111,9 +111,7 @@ func (s *stream) claude(raw json.RawMessage) bool {
 	name := s.laneOf(l.Parent)
 	switch l.Type {
 	case "system":
-		if l.Subtype == "init" {
-			s.link(l.Session)
-		}
+		s.claudeSystem(raw, &l)
 		return false // what else it has to say of itself is kept as it came
 	case "stream_event":
 		return s.claudeEvent(name, &l.Event)
@@ -122,6 +120,7 @@ func (s *stream) claude(raw json.RawMessage) bool {
 	case "user":
 		return s.claudeHears(&l)
 	case "result":
+		s.claudeOutput(raw, l.IsError || l.Subtype != "success")
 		s.claudeEnds(&l)
 		return false // it has more than events have room for
 	case "control_request":

@@ -176,6 +176,20 @@ func TestClaude(t *testing.T) {
 	)
 }
 
+// TestClaudeNotes has what the SSE task protocol shows and AG-UI has no event for.
+func TestClaudeNotes(t *testing.T) {
+	got, err := run(t, t.Context(), scripted(t, "claude", process.Options{}), tapedeck.Invocation{Task: "notes"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, only(got, "CUSTOM"),
+		`CUSTOM {"name":"task.profile_switch","value":{"profile_name":"plan","profile_type":"permission_mode","tools":["Bash","Read"]}}`,
+		`CUSTOM {"name":"task.hook_triggered","value":{"decision":"deny","hook_event":"PreToolUse","message":"no shell","tool_name":"Bash"}}`,
+		`CUSTOM {"name":"task.hook_triggered","value":{"decision":"success","hook_event":"Stop","message":null,"tool_name":null}}`,
+		`CUSTOM {"name":"task.output_display","value":{"output":"42","result_files":["a.txt"],"status":"COMPLETE"}}`,
+	)
+}
+
 func TestClaudeTodos(t *testing.T) {
 	got, err := run(t, t.Context(), scripted(t, "claude", process.Options{}), tapedeck.Invocation{Task: "todos"})
 	if err != nil {

@@ -16,6 +16,7 @@ type stream struct {
 	in      tapedeck.Invocation
 
 	linked  string // the program's id of the conversation
+	profile string // the permission mode that was told last
 	worked  bool   // it said or did something
 	ended   bool   // it said that it is at its end
 	failure string // and that it failed, or how

@@ -20,7 +20,7 @@ func (s *Store) List(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session
 	if err != nil {
 		return nil, "", err
 	}
-	l := &lister{ctx: ctx, store: s, limit: 100, query: strings.ToLower(f.Query), said: f.Said}
+	l := &lister{ctx: ctx, store: s, limit: 100, query: strings.ToLower(f.Query), said: f.Said, filter: &f}
 	if f.Limit > 0 {
 		l.limit = min(f.Limit, 1000)
 	}
@@ -81,14 +81,15 @@ func listQuery(f *tapedeck.Filter) (string, []driver.Value, error) {
 
 // A lister takes sessions until its page is full.
 type lister struct {
-	ctx   context.Context
-	store *Store
-	limit int
-	query string // in lower case
-	said  []string
-	page  []tapedeck.Session
-	next  string
-	rows  int
+	ctx    context.Context
+	store  *Store
+	limit  int
+	query  string // in lower case
+	said   []string
+	filter *tapedeck.Filter
+	page   []tapedeck.Session
+	next   string
+	rows   int
 }
 
 func (l *lister) row(row []driver.Value) error {
@@ -103,7 +104,7 @@ func (l *lister) row(row []driver.Value) error {
 	if err := scanSession(&v, row); err != nil {
 		return err
 	}
-	if l.store.isGone(&v) {
+	if l.store.isGone(&v) || !l.filter.HasLabels(v.Labels) {
 		return nil
 	}
 	if len(l.page) == l.limit { // there is one more

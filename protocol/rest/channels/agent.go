@@ -1,0 +1,193 @@
+package channels
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// thread returns the thread of the agent of e.
+func thread(e *event) string {
+	if e.AgentID == "" {
+		return tapedeck.MainThread
+	}
+	return e.AgentID
+}
+
+// open returns the run that is open on the thread of e, and the event that begins
+// it if there was none.
+func (t *Translator) open(e *event) (string, []tapedeck.Event) {
+	for _, r := range t.Runs {
+		if r.Thread == thread(e) {
+			return r.Invocation, nil
+		}
+	}
+	id := t.newID("run_")
+	t.Runs = append(slices.Clip(t.Runs), tapedeck.OpenRun{Invocation: id, Thread: thread(e)})
+	begin := tapedeck.NewEvent(tapedeck.RunStartedData{ThreadID: thread(e), RunID: id})
+	begin.Thread, begin.Invocation, begin.Actor = thread(e), id, actor(e)
+	return id, []tapedeck.Event{begin}
+}
+
+func (t *Translator) close(invocation string) {
+	t.Runs = slices.DeleteFunc(slices.Clone(t.Runs), func(r tapedeck.OpenRun) bool { return r.Invocation == invocation })
+}
+
+func actor(e *event) string {
+	if e.AgentID == "" {
+		return ""
+	}
+	return "agent:" + e.AgentID
+}
+
+// in adds events of a run, each with what it was made of.
+func (e *event) in(run string, out []tapedeck.Event, payloads ...tapedeck.Payload) []tapedeck.Event {
+	for _, p := range payloads {
+		ev := tapedeck.NewEvent(p)
+		ev.Thread, ev.Invocation, ev.Actor = thread(e), run, actor(e)
+		out = append(out, ev)
+	}
+	return out
+}
+
+// origin is what an event keeps of the one that it was made of.
+func (e *event) origin() tapedeck.Attributed {
+	return tapedeck.Attributed{Common: tapedeck.Common{RawEvent: e.raw}}
+}
+
+// chunk is a piece of what an agent says. Those of one turn are one message.
+func (t *Translator) chunk(e *event) ([]tapedeck.Event, error) {
+	run, out := t.open(e)
+	return e.in(run, out, tapedeck.TextMessageChunkData{
+		MessageID: fmt.Sprintf("%s.%d", run, e.Turn), Role: tapedeck.RoleAssistant, Delta: e.Text, Attributed: e.origin(),
+	}), nil
+}
+
+// toolCall is a call, told once or each time its status changes.
+func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
+	if e.ID == "" {
+		return nil, missing(e, "id")
+	}
+	run, out := t.open(e)
+	known, err := t.known(e)
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		args := string(e.Input)
+		if args == "" {
+			args = "{}"
+		}
+		out = e.in(run, out,
+			tapedeck.ToolCallStartData{ToolCallID: e.ID, ToolCallName: e.Tool, Attributed: e.origin()},
+			tapedeck.ToolCallArgsData{ToolCallID: e.ID, Delta: args},
+			tapedeck.ToolCallEndData{ToolCallID: e.ID})
+	}
+	failed := ending(e.Status) == failedEnd
+	if !failed && ending(e.Status) != completeEnd && !given(e.Output) {
+		return out, nil
+	}
+	ours := map[string]any{}
+	if failed {
+		ours["error"] = true
+	}
+	if e.Duration != nil {
+		ours["durationMs"] = int64(*e.Duration)
+	}
+	origin := e.origin()
+	origin.Metadata = tapedeck.Members{tapedeck.VendorKey: encode(ours)}
+	text := textOf(e.Output)
+	if text == "" {
+		text = textOf(e.Error)
+	}
+	return e.in(run, out, tapedeck.ToolCallResultData{
+		MessageID: "result_" + e.ID, ToolCallID: e.ID, Role: tapedeck.RoleTool, Content: encode(text), Attributed: origin,
+	}), nil
+}
+
+// known reports whether the call was told before, and notes that it was.
+func (t *Translator) known(e *event) (bool, error) {
+	key := thread(e) + "\x00" + e.ID
+	if t.called[key] {
+		return true, nil
+	}
+	if t.called == nil {
+		t.called = map[string]bool{}
+	}
+	t.called[key] = true
+	return t.Called(thread(e), e.ID)
+}
+
+// agentState begins and ends the runs of an agent. All that it says is kept in an
+// event of its own.
+func (t *Translator) agentState(e *event) ([]tapedeck.Event, error) {
+	if e.Status == "" {
+		return nil, missing(e, "status")
+	}
+	end := ending(e.Status)
+	var run string
+	var out []tapedeck.Event
+	if i := slices.IndexFunc(t.Runs, func(r tapedeck.OpenRun) bool { return r.Thread == thread(e) }); i >= 0 {
+		run = t.Runs[i].Invocation
+	} else if end == goesOn {
+		run, out = t.open(e)
+	}
+	state := tapedeck.Event{Type: "agent.state", Channel: tapedeck.ChannelAgentState, Data: e.raw, Thread: thread(e), Invocation: run, Actor: actor(e)}
+	out = append(out, state)
+	if run == "" || end == goesOn || end == waits {
+		return out, nil
+	}
+	t.close(run)
+	switch end {
+	case failedEnd:
+		why := textOf(e.Error)
+		if why == "" {
+			why = e.Message
+		}
+		return e.in(run, out, tapedeck.RunErrorData{Message: why, Code: "agent"}), nil
+	case cancelledEnd:
+		return e.in(run, out, tapedeck.RunFinishedData{ThreadID: thread(e), RunID: run, Outcome: &tapedeck.Outcome{Type: tapedeck.OutcomeCancelled}}), nil
+	}
+	return e.in(run, out, tapedeck.RunFinishedData{ThreadID: thread(e), RunID: run}), nil
+}
+
+// What a status says of a run or of a call.
+const (
+	goesOn = iota
+	waits
+	completeEnd
+	failedEnd
+	cancelledEnd
+)
+
+func ending(status string) int {
+	switch status {
+	case "complete", "completed", "done", "finished", "success", "succeeded":
+		return completeEnd
+	case "error", "failed", "failure":
+		return failedEnd
+	case "cancelled", "canceled", "stopped", "aborted":
+		return cancelledEnd
+	case "idle", "paused", "waiting", "pending":
+		return waits
+	}
+	return goesOn
+}
+
+func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// textOf returns a string, or JSON of another shape as text.
+func textOf(raw json.RawMessage) string {
+	var s string
+	if !given(raw) || json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+func encode(v any) json.RawMessage {
+	raw, _ := json.Marshal(v) // strings, numbers and truth values can be encoded
+	return raw
+}

@@ -1,0 +1,148 @@
+// Package channels reads events in the form of six channels, each with a schema of
+// its own, as the design "Durable Streams" of agent platforms has them:
+//
+//	chunks      id agentId sessionId text turn timestamp
+//	toolCalls   id agentId sessionId tool input output status duration
+//	presence    userId sessionId cursor lastSeen joinedAt
+//	terminal    id sessionId type data source timestamp
+//	workflow    id sessionId taskId type payload actor timestamp
+//	agentState  agentId sessionId status taskId turn progress message error
+//
+// Each becomes events of the catalogue. An agent has a thread of its own; its runs
+// begin and end with its state.
+package channels
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A Translator turns the events of one request, in order, into those of a session.
+type Translator struct {
+	Session string
+	Runs    []tapedeck.OpenRun                    // that are open
+	Called  func(thread, id string) (bool, error) // whether the log has the call already
+	NewID   func(prefix string) string            // nil for [tapedeck.NewID]
+
+	called map[string]bool // calls of this request, by thread and id
+}
+
+// An event has the members of all schemas.
+type event struct {
+	Channel   string          `json:"channel"`
+	ID        string          `json:"id"`
+	AgentID   string          `json:"agentId"`
+	SessionID string          `json:"sessionId"`
+	UserID    string          `json:"userId"`
+	Text      string          `json:"text"`
+	Turn      int             `json:"turn"`
+	Timestamp json.RawMessage `json:"timestamp"`
+	Tool      string          `json:"tool"`
+	Input     json.RawMessage `json:"input"`
+	Output    json.RawMessage `json:"output"`
+	Status    string          `json:"status"`
+	Duration  *float64        `json:"duration"`
+	Cursor    json.RawMessage `json:"cursor"`
+	LastSeen  json.RawMessage `json:"lastSeen"`
+	JoinedAt  json.RawMessage `json:"joinedAt"`
+	Type      string          `json:"type"`
+	Data      json.RawMessage `json:"data"`
+	Source    string          `json:"source"`
+	TaskID    string          `json:"taskId"`
+	Payload   json.RawMessage `json:"payload"`
+	Actor     string          `json:"actor"`
+	Progress  json.RawMessage `json:"progress"`
+	Message   string          `json:"message"`
+	Error     json.RawMessage `json:"error"`
+
+	raw json.RawMessage
+	at  time.Time
+}
+
+// Is reports whether an event that is not in the form of the log is in this one: it
+// names a channel, and has a member that only these schemas have.
+func Is(raw []byte) bool {
+	var e map[string]json.RawMessage
+	if json.Unmarshal(raw, &e) != nil || e["channel"] == nil {
+		return false
+	}
+	for _, name := range []string{"id", "sessionId", "agentId", "userId"} {
+		if e[name] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Translate returns what an event becomes.
+func (t *Translator) Translate(raw []byte) ([]tapedeck.Event, error) {
+	e, err := t.read(raw)
+	if err != nil {
+		return nil, err
+	}
+	translate := map[string]func(*Translator, *event) ([]tapedeck.Event, error){
+		tapedeck.ChannelChunks: (*Translator).chunk, tapedeck.ChannelToolCalls: (*Translator).toolCall,
+		tapedeck.ChannelAgentState: (*Translator).agentState, tapedeck.ChannelPresence: (*Translator).presence,
+		tapedeck.ChannelTerminal: (*Translator).terminal, tapedeck.ChannelWorkflow: (*Translator).workflow,
+	}[e.Channel]
+	if translate == nil {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "there is no channel %q", e.Channel).
+			WithHint("the channels are chunks, toolCalls, agentState, workflow, terminal and presence")
+	}
+	out, err := translate(t, e)
+	for i := range out {
+		out[i].Time, out[i].Turn = e.at, max(e.Turn, 0)
+	}
+	return out, err
+}
+
+// read reads an event. Its schema may be at the top, or within data.
+func (t *Translator) read(raw []byte) (*event, error) {
+	e := &event{raw: raw}
+	err := json.Unmarshal(raw, e)
+	if err == nil && strings.HasPrefix(string(e.Data), "{") {
+		outer := *e
+		err = json.Unmarshal(e.Data, e)
+		e.Channel = outer.Channel
+	}
+	if err != nil {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the event of the channel %q has a member of the wrong shape", e.Channel).Because(err)
+	}
+	if e.SessionID != "" && e.SessionID != t.Session {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the event is of session %q, not of %s", e.SessionID, t.Session)
+	}
+	e.at, err = timeOf(e.Timestamp)
+	return e, err
+}
+
+// timeOf reads a time: of RFC 3339, or in seconds or milliseconds since 1970.
+func timeOf(raw json.RawMessage) (time.Time, error) {
+	var n float64
+	var at time.Time
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return at, nil
+	case json.Unmarshal(raw, &n) == nil && n >= 0 && n < 1e11:
+		return time.UnixMilli(int64(n * 1000)).UTC(), nil
+	case json.Unmarshal(raw, &n) == nil && n >= 0 && n < 1e15:
+		return time.UnixMilli(int64(n)).UTC(), nil
+	case json.Unmarshal(raw, &at) == nil:
+		return at, nil
+	}
+	return at, tapedeck.Errorf(tapedeck.Invalid, "the timestamp %.40s is neither a time nor milliseconds since 1970", raw)
+}
+
+// missing refuses an event without a member that it needs.
+func missing(e *event, member string) error {
+	return tapedeck.Errorf(tapedeck.Invalid, "the event of the channel %s has no %s", e.Channel, member)
+}
+
+func (t *Translator) newID(prefix string) string {
+	if t.NewID != nil {
+		return t.NewID(prefix)
+	}
+	return tapedeck.NewID(prefix)
+}

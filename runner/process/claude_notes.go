@@ -1,0 +1,111 @@
+package process
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// What Claude Code says of itself and AG-UI has no event for is told in CUSTOM
+// events whose names begin with task., which the SSE task protocol shows. The line
+// itself is kept beside it.
+
+// claudeSystem takes a line in which the agent says something of itself.
+func (s *stream) claudeSystem(raw json.RawMessage, l *claudeLine) {
+	switch l.Subtype {
+	case "init":
+		s.link(l.Session)
+		s.claudeProfile(raw)
+	case "hook_response":
+		s.claudeHook(raw)
+	}
+}
+
+// claudeProfile tells which permission mode holds, and with which tools.
+func (s *stream) claudeProfile(raw json.RawMessage) {
+	var d struct {
+		Mode  string   `json:"permissionMode"`
+		Tools []string `json:"tools"`
+	}
+	if json.Unmarshal(raw, &d) != nil || d.Mode == "" || d.Mode == s.profile {
+		return
+	}
+	s.profile = d.Mode
+	s.custom("profile_switch", map[string]any{"profile_type": "permission_mode", "profile_name": d.Mode, "tools": orEmpty(d.Tools)})
+}
+
+// claudeHook tells of a hook that has run. What it has decided is in its output, if
+// that is JSON.
+func (s *stream) claudeHook(raw json.RawMessage) {
+	var d struct {
+		Event   string `json:"hook_event"`
+		Name    string `json:"hook_name"`
+		Outcome string `json:"outcome"`
+		Output  string `json:"stdout"`
+		Error   string `json:"stderr"`
+	}
+	if json.Unmarshal(raw, &d) != nil || d.Event == "" {
+		return
+	}
+	var out struct {
+		Decision string `json:"decision"`
+		Reason   string `json:"reason"`
+		Message  string `json:"systemMessage"`
+		Specific struct {
+			Decision string `json:"permissionDecision"`
+			Reason   string `json:"permissionDecisionReason"`
+		} `json:"hookSpecificOutput"`
+	}
+	_ = json.Unmarshal([]byte(d.Output), &out) // most hooks say nothing, or say it as text
+	_, tool, _ := strings.Cut(d.Name, ":")
+	s.custom("hook_triggered", map[string]any{
+		"hook_event": d.Event, "tool_name": orNil(tool),
+		"decision": orNil(cmp.Or(out.Specific.Decision, out.Decision, d.Outcome)),
+		"message":  orNil(cmp.Or(out.Specific.Reason, out.Reason, out.Message, d.Error)),
+	})
+}
+
+// claudeOutput tells the result that the agent was asked to give in a form.
+func (s *stream) claudeOutput(raw json.RawMessage, failed bool) {
+	var d struct {
+		Output json.RawMessage `json:"structured_output"`
+	}
+	if json.Unmarshal(raw, &d) != nil || len(d.Output) == 0 || string(d.Output) == "null" {
+		return
+	}
+	status := "COMPLETE"
+	if failed {
+		status = "FAILED"
+	}
+	value := map[string]any{"output": d.Output, "status": status}
+	var form map[string]json.RawMessage
+	if json.Unmarshal(d.Output, &form) == nil && form["output"] != nil {
+		for name, v := range form {
+			value[name] = v
+		}
+	}
+	s.custom("output_display", value)
+}
+
+func (s *stream) custom(typ string, value map[string]any) {
+	raw, err := json.Marshal(value)
+	if err == nil {
+		s.n.Event(tapedeck.CustomData{Name: "task." + typ, Value: raw})
+	}
+}
+
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+func orNil(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
