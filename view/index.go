@@ -98,6 +98,14 @@ func notNil[T any](list []T) []T {
 	return list
 }
 
+// Clone returns a copy that goes on by itself, and leaves x alone.
+func (x *Index) Clone() Index {
+	y := *x
+	y.prepare()
+	y.cache = nil // it is of this place
+	return y
+}
+
 // prepare makes x ready to be changed.
 func (x *Index) prepare() {
 	if x.cache != nil && x.cache.of == x {
