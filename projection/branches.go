@@ -21,7 +21,10 @@ func (p *Projections) Branches(ctx context.Context, session string, at int64) ([
 	if err != nil {
 		return nil, err
 	}
-	f := p.of(&s)
+	f, err := p.of(ctx, &s)
+	if err != nil {
+		return nil, err
+	}
 	defer p.release(f)
 	t, err := p.timeline(ctx, f, &s)
 	if err != nil {
@@ -39,7 +42,7 @@ func (p *Projections) Branches(ctx context.Context, session string, at int64) ([
 		}
 		family.Jumps = append(family.Jumps, e)
 	}
-	if family.Index, err = p.index(ctx, &s, at); err != nil {
+	if family.Index, err = p.index(ctx, f, &s, at); err != nil {
 		return nil, err
 	}
 	for parent := s.Parent; parent != "" && len(family.Ancestors) < maxFamily; {

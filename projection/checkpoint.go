@@ -20,6 +20,7 @@ const (
 	standings = "standing"
 	summaries = "summary"
 	indexes   = "index" // of the events since the checkpoint before
+	wholes    = "whole" // index of all events
 )
 
 // checkpoints begins the ids of checkpoints.
@@ -31,16 +32,20 @@ func checkpointID(s *tapedeck.Session, fold string, at int64) string {
 	return fmt.Sprintf("%s%s/%d/%s.%d/%d", checkpoints, s.ID, s.Gen, fold, view.CheckpointForm, at)
 }
 
-// save puts a fold away. That it could not be is no error: it is made again.
-func (p *Projections) save(ctx context.Context, s *tapedeck.Session, fold string, at int64, v any) {
-	b, err := pack(v)
-	if err == nil {
-		_, _, err = p.store.Create(ctx, tapedeck.Spec{
-			ID: checkpointID(s, fold, at), Kind: tapedeck.KindView, ContentType: "application/gzip", Chunks: [][]byte{b}, Closed: true,
-		})
+// save writes a checkpoint. That it cannot be written is no error: it is made
+// again.
+func (p *Projections) save(ctx context.Context, s *tapedeck.Session, fold string, at int64, packed []byte) {
+	_, _, err := p.store.Create(ctx, tapedeck.Spec{
+		ID: checkpointID(s, fold, at), Kind: tapedeck.KindView, ContentType: "application/gzip", Chunks: [][]byte{packed}, Closed: true,
+	})
+	if err != nil {
+		p.unsaved(ctx, s, fold, at, err)
 	}
-	if err != nil && ctx.Err() == nil {
-		p.options.Logger.Warn("a checkpoint could not be kept; views of its session take longer", "session", s.ID, "fold", fold, "offset", at, "error", err)
+}
+
+func (p *Projections) unsaved(ctx context.Context, s *tapedeck.Session, fold string, at int64, err error) {
+	if ctx.Err() == nil {
+		p.options.Logger.Warn("a checkpoint cannot be kept; views of its session take longer", "session", s.ID, "fold", fold, "offset", at, "error", err)
 	}
 }
 
@@ -162,7 +167,7 @@ func (p *Projections) eachCheckpoint(ctx context.Context, prefix string, f func(
 
 // remove deletes the checkpoints of a session.
 func (p *Projections) remove(ctx context.Context, s *tapedeck.Session) error {
-	for fold, every := range map[string]int64{standings: p.step(), summaries: p.options.Every, indexes: p.options.Every} {
+	for fold, every := range map[string]int64{standings: p.step(), summaries: p.options.Every, indexes: p.options.Every, wholes: p.wide()} {
 		for at := every; at <= s.Head; at += every {
 			if err := p.discard(ctx, checkpointID(s, fold, at)); err != nil {
 				return err

@@ -13,38 +13,43 @@ const maxPage = 10_000
 // page cuts a snapshot of c to what a query asks for.
 func (p *Projections) page(ctx context.Context, f *folded, s *tapedeck.Session, c *view.Conversation, snapshot *view.Snapshot, q view.Query) error {
 	hand := view.Items{Messages: snapshot.Messages, Calls: snapshot.Calls, Runs: snapshot.Runs}
-	complete := c.Complete(q.Thread)
-	if q.Limit <= 0 && q.Before <= 0 {
-		cut(snapshot, hand, hand.Since(complete), snapshot.Earlier)
+	if q.Limit <= 0 && q.Before <= 0 && !q.Runs {
+		cut(snapshot, hand, hand.Since(c.Complete(q.Thread)), snapshot.Earlier)
 		return nil
 	}
-	limit, before := q.Limit, q.Before
-	if limit <= 0 {
-		limit = view.Window
+	g := gathering{p: p, s: s, timeline: f.timeline, head: c, query: q, before: q.Before, limit: min(q.Limit, maxPage), left: snapshot.Earlier}
+	if g.limit <= 0 {
+		g.limit = view.Window
 	}
-	limit = min(limit, maxPage)
-	if before <= 0 || before > snapshot.At {
-		before = snapshot.At
+	if g.before <= 0 || g.before > snapshot.At {
+		g.before = snapshot.At
 	}
-	items, settled := hand.Before(before), snapshot.Earlier
-	if complete > 0 && since(items.Messages, complete) < limit {
-		g := gathering{p: p, s: s, timeline: f.timeline, head: c, query: q, before: before, limit: limit}
-		if err := g.gather(ctx, items); err != nil {
+	complete := c.Complete(q.Thread)
+	if q.Runs {
+		complete, g.left, hand = c.RunsComplete(q.Thread), c.RunsSettledBefore(q.Thread), hand.RunsOf(q.Thread)
+	}
+	g.items = hand.Before(g.before)
+	if complete > 0 && g.since(complete) < g.limit {
+		if err := g.gather(ctx); err != nil {
 			return err
 		}
-		items, settled = g.items, g.left
 	}
-	cut(snapshot, items, items.Newest(limit), settled)
+	if q.Runs {
+		kept := g.items.NewestRuns(g.limit)
+		cut(snapshot, view.Items{}, kept, g.left+len(g.items.Runs)-len(kept.Runs))
+		return nil
+	}
+	cut(snapshot, g.items, g.items.Newest(g.limit), g.left)
 	return nil
 }
 
 // cut leaves in a snapshot what is kept of items, before which there are others.
 func cut(s *view.Snapshot, items, kept view.Items, before int) {
-	s.Earlier = before + len(items.Messages) - len(kept.Messages)
+	s.Earlier = before + max(0, len(items.Messages)-len(kept.Messages))
 	s.Messages, s.Calls, s.Runs = kept.Messages, kept.Calls, kept.Runs
 }
 
-// A gathering folds again what a conversation has not at hand any more: one
+// A gathering folds again what a conversation does not have at hand any more: one
 // stretch between checkpoints after the other, backwards, until there is enough.
 type gathering struct {
 	p        *Projections
@@ -56,11 +61,10 @@ type gathering struct {
 	limit    int
 
 	items view.Items // found so far
-	left  int        // messages that are before them
+	left  int        // how many messages, or runs, are before them
 }
 
-func (g *gathering) gather(ctx context.Context, hand view.Items) error {
-	g.items = hand
+func (g *gathering) gather(ctx context.Context) error {
 	at := g.head.Through() + 1
 	for from, to := g.before, at; ; {
 		c, err := g.p.nearest(ctx, g.s, g.timeline, from, at)
@@ -68,26 +72,43 @@ func (g *gathering) gather(ctx context.Context, hand view.Items) error {
 			return err
 		}
 		from = c.next()
-		g.left = c.Conversation.SettledBefore(g.query.Thread, g.head)
+		g.left = g.settledIn(c.Conversation)
 		c.Conversation.Keep()
 		last := to < at // the end of this stretch is the beginning of the one before
 		err = g.p.walkTo(ctx, g.s, g.timeline, c, at, to, func(int64) bool { return last || c.Conversation.Settles(g.before, g.head) })
 		if err != nil {
 			return err
 		}
-		g.items = c.Conversation.Settled(g.query.Thread, g.head).Before(g.before).With(g.items)
-		if from == 0 || since(g.items.Messages, from) >= g.limit {
+		found := c.Conversation.Settled(g.query.Thread, g.head).Before(g.before)
+		if g.query.Runs {
+			found = found.RunsOf(g.query.Thread)
+		}
+		g.items = found.With(g.items)
+		if from == 0 || g.since(from) >= g.limit {
 			return nil // of those that began at or after from, none is missing
 		}
 		to, from = from, from-1
 	}
 }
 
-// since returns how many messages began at or after an offset.
-func since(messages []view.Message, offset int64) int {
+// settledIn returns how many of what is asked for have settled in c.
+func (g *gathering) settledIn(c *view.Conversation) int {
+	if g.query.Runs {
+		return c.RunsSettledBefore(g.query.Thread)
+	}
+	return c.SettledBefore(g.query.Thread, g.head)
+}
+
+// since returns how many of what is asked for began at or after an offset.
+func (g *gathering) since(offset int64) int {
 	n := 0
-	for i := range messages {
-		if messages[i].Offset >= offset {
+	for i := range g.items.Messages {
+		if g.items.Messages[i].Offset >= offset && !g.query.Runs {
+			n++
+		}
+	}
+	for i := range g.items.Runs {
+		if g.items.Runs[i].Offset >= offset && g.query.Runs {
 			n++
 		}
 	}

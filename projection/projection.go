@@ -80,27 +80,40 @@ func New(o Options) *Projections {
 type folded struct {
 	session string
 	gen     int64 // incarnation of the session: deleted and made anew, it is another
-	users   int   // who has it now; guarded by Projections.mu
+	users   int   // how many have it or wait for it; guarded by Projections.mu
 
-	mu       sync.Mutex
-	standing *standing // as of some offset; nil for none
-	summary  *view.SummaryFold
+	lock     chan struct{} // has an element while somebody has it
+	folds    folds         // each as of some offset, or nil
 	timeline *view.Timeline
 	lastJump int64 // with which the timeline was made
 }
 
 // of returns what is kept of a session, locked, until it is released. Nobody
-// else has it, and it is not dropped meanwhile: who waits for it has waited for
-// everything that is being done with the session.
-func (p *Projections) of(s *tapedeck.Session) *folded {
+// else has it, and it is not dropped meanwhile: whoever has waited for it has
+// waited for everything that is being done with the session. Waiting ends with
+// ctx.
+func (p *Projections) of(ctx context.Context, s *tapedeck.Session) (*folded, error) {
+	f := p.enlist(s)
+	select {
+	case f.lock <- struct{}{}:
+		return f, nil
+	case <-ctx.Done():
+		p.leave(f)
+		return nil, ctx.Err()
+	}
+}
+
+// enlist returns what is kept of a session, with one more user.
+func (p *Projections) enlist(s *tapedeck.Session) *folded {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	el, ok := p.kept[s.ID]
 	if ok && el.Value.(*folded).gen != s.Gen {
 		p.drop(el)
 		ok = false
 	}
 	if !ok {
-		el = p.recent.PushFront(&folded{session: s.ID, gen: s.Gen})
+		el = p.recent.PushFront(&folded{session: s.ID, gen: s.Gen, lock: make(chan struct{}, 1)})
 		p.kept[s.ID] = el
 	}
 	p.recent.MoveToFront(el)
@@ -114,14 +127,16 @@ func (p *Projections) of(s *tapedeck.Session) *folded {
 		}
 		old = before
 	}
-	p.mu.Unlock()
-	f.mu.Lock()
 	return f
 }
 
 // release is the end of what of began.
 func (p *Projections) release(f *folded) {
-	f.mu.Unlock()
+	<-f.lock
+	p.leave(f)
+}
+
+func (p *Projections) leave(f *folded) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f.users--; f.users == 0 {
@@ -136,9 +151,9 @@ func (p *Projections) settle() {
 	busy := slices.Collect(maps.Keys(p.inUse))
 	p.mu.Unlock()
 	for _, f := range busy {
-		f.mu.Lock()
-		f.standing, f.summary = nil, nil
-		f.mu.Unlock()
+		f.lock <- struct{}{}
+		f.folds = folds{}
+		<-f.lock
 	}
 }
 

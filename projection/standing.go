@@ -17,6 +17,14 @@ func newStanding() *standing {
 	return &standing{Conversation: new(view.Conversation), Instances: new(view.InstanceFold)}
 }
 
+// apply folds an event, if it is in force as of an offset.
+func (c *standing) apply(e *tapedeck.Event, t *view.Timeline, at int64) {
+	c.Conversation.Apply(e)
+	if e.Channel == tapedeck.ChannelSession || t.Has(e.Offset, e.Thread, at) {
+		c.Instances.Apply(e)
+	}
+}
+
 // next returns the offset of the event that is waited for.
 func (c *standing) next() int64 { return c.Conversation.Through() + 1 }
 
@@ -26,7 +34,10 @@ func (p *Projections) Instances(ctx context.Context, session string, at int64) (
 	if err != nil {
 		return nil, err
 	}
-	f := p.of(&s)
+	f, err := p.of(ctx, &s)
+	if err != nil {
+		return nil, err
+	}
 	defer p.release(f)
 	c, err := p.standing(ctx, f, &s, at)
 	if err == nil {
@@ -45,7 +56,10 @@ func (p *Projections) Snapshot(ctx context.Context, session string, q view.Query
 	if err != nil {
 		return view.Snapshot{}, err
 	}
-	f := p.of(&s)
+	f, err := p.of(ctx, &s)
+	if err != nil {
+		return view.Snapshot{}, err
+	}
 	defer p.release(f)
 	stands, err := p.standing(ctx, f, &s, at)
 	if err == nil {
@@ -75,20 +89,23 @@ func (p *Projections) standing(ctx context.Context, f *folded, s *tapedeck.Sessi
 	if err != nil {
 		return nil, err
 	}
-	c := f.standing
+	c := f.folds.standing
+	keep := at == s.Head
 	if c == nil || c.next() > at || !isPrefix(t, c.next(), at) {
 		if c, err = p.nearest(ctx, s, t, at, at); err != nil {
 			return nil, err
 		}
+	} else {
+		keep = true
 	}
-	if at == s.Head {
-		f.standing = nil // unless it comes through
+	if keep {
+		f.folds.standing = nil // unless it comes through
 	}
-	if err := p.fold(ctx, s, t, c, at); err != nil {
+	if err := p.forward(ctx, s, t, folds{standing: c}, at); err != nil {
 		return nil, err
 	}
-	if at == s.Head {
-		f.standing = c
+	if keep {
+		f.folds.standing = c
 	}
 	return c, nil
 }
@@ -126,18 +143,6 @@ func (p *Projections) nearest(ctx context.Context, s *tapedeck.Session, t *view.
 	return newStanding(), nil
 }
 
-// fold folds the events up to offset at that c does not have yet, and puts away
-// checkpoints on the way.
-func (p *Projections) fold(ctx context.Context, s *tapedeck.Session, t *view.Timeline, c *standing, at int64) error {
-	return p.walkTo(ctx, s, t, c, at, at, func(boundary int64) bool {
-		if boundary <= p.through(s) && isPrefix(t, boundary, at) {
-			holder := p.holder(ctx, s, boundary)
-			p.save(ctx, &holder, standings, boundary, c)
-		}
-		return true
-	})
-}
-
 // walkTo folds the events below offset to that c does not have yet, as far as
 // they are in force as of offset at. At each offset at which there may be a
 // checkpoint it asks whether to go on.
@@ -158,9 +163,6 @@ func (p *Projections) walkTo(ctx context.Context, s *tapedeck.Session, t *view.T
 			}
 		}
 		c.Conversation.Apply(&e)
-		if e.Channel == tapedeck.ChannelSession || t.Has(e.Offset, e.Thread, at) {
-			c.Instances.Apply(&e)
-		}
 	}
 	for ; next <= to; next += p.step() {
 		c.Conversation.Advance(next)

@@ -16,7 +16,10 @@ func (p *Projections) Timeline(ctx context.Context, session string, at int64) (*
 	if err != nil {
 		return nil, err
 	}
-	f := p.of(&s)
+	f, err := p.of(ctx, &s)
+	if err != nil {
+		return nil, err
+	}
 	defer p.release(f)
 	t, err := p.timeline(ctx, f, &s)
 	if err != nil || at == s.Head {
@@ -81,9 +84,7 @@ func (p *Projections) Effective(ctx context.Context, session string, from, at in
 			yield(tapedeck.Event{}, err)
 			return
 		}
-		f := p.of(&s)
-		t, err := p.timeline(ctx, f, &s)
-		p.release(f)
+		t, err := p.lockedTimeline(ctx, &s)
 		if err != nil {
 			yield(tapedeck.Event{}, err)
 			return
@@ -97,6 +98,15 @@ func (p *Projections) Effective(ctx context.Context, session string, from, at in
 			}
 		}
 	}
+}
+
+func (p *Projections) lockedTimeline(ctx context.Context, s *tapedeck.Session) (*view.Timeline, error) {
+	f, err := p.of(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	defer p.release(f)
+	return p.timeline(ctx, f, s)
 }
 
 // events yields the events with offsets from from and below at, without the

@@ -34,7 +34,7 @@ func (p *Projections) Watch(commits []tapedeck.Commit) {
 			continue
 		}
 		w, head := &p.watch, c.Session.Head
-		crossed := head/p.options.Every > (head-int64(len(c.Records)))/p.options.Every
+		crossed := head/p.step() > (head-int64(len(c.Records)))/p.step()
 		if !c.Gone && !crossed || c.Gone && head < p.options.Every {
 			continue
 		}
@@ -115,23 +115,4 @@ func (p *Projections) background(ctx context.Context, s *tapedeck.Session, err e
 	if err != nil && ctx.Err() == nil {
 		p.options.Logger.Warn("the views of a session could not be brought forward", "session", s.ID, "error", err)
 	}
-}
-
-// Advance folds a session up to its head, so that the next who asks need not
-// wait for it.
-func (p *Projections) Advance(ctx context.Context, session string) error {
-	s, at, err := p.session(ctx, session, -1)
-	if err != nil {
-		return err
-	}
-	f := p.of(&s)
-	defer p.release(f)
-	if _, err := p.standing(ctx, f, &s, at); err != nil {
-		return err
-	}
-	if _, err := p.summary(ctx, f, &s, at); err != nil {
-		return err
-	}
-	_, err = p.index(ctx, &s, at)
-	return err
 }

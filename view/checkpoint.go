@@ -37,7 +37,9 @@ type savedLane struct {
 	Thread   Thread            `json:"thread"`
 	Messages []savedMessage    `json:"messages,omitempty"`
 	Calls    []savedCall       `json:"calls,omitempty"`
-	Runs     []*Run            `json:"runs,omitempty"`
+	Runs     []savedRun        `json:"runs,omitempty"`
+	PastRuns int               `json:"past_runs,omitempty"`
+	Waiting  map[string]*Tally `json:"waiting,omitempty"`
 	Open     []savedWork       `json:"open,omitempty"`
 	Past     [groups]pastGroup `json:"past"`
 	Ended    int64             `json:"ended,omitempty"`
@@ -60,6 +62,11 @@ type savedCall struct {
 	Named    bool    `json:"named,omitempty"`
 	Maker    *int    `json:"maker,omitempty"`      // index of the message that made it
 	Role     *string `json:"maker_role,omitempty"` // or its role, if that has settled
+}
+
+type savedRun struct {
+	*Run
+	Tally Tally `json:"tally,omitzero"`
 }
 
 type savedState struct {
@@ -95,7 +102,7 @@ func (c *Conversation) MarshalJSON() ([]byte, error) {
 }
 
 func (l *lane) save() savedLane {
-	s := savedLane{Thread: l.Thread, Runs: l.runs, Past: l.past, Settled: [2]int64{l.settledCalls, l.settledRuns}, Ended: l.ended, State: l.state.save(), Plan: l.plan, Permissions: l.permissions}
+	s := savedLane{Thread: l.Thread, PastRuns: l.pastRuns, Waiting: l.waiting, Past: l.past, Settled: [2]int64{l.settledCalls, l.settledRuns}, Ended: l.ended, State: l.state.save(), Plan: l.plan, Permissions: l.permissions}
 	messages, calls, runs := map[*message]int{}, map[*call]int{}, map[*Run]int{}
 	for _, m := range l.messages.items {
 		if !m.gone {
@@ -119,6 +126,7 @@ func (l *lane) save() savedLane {
 	}
 	for i, r := range l.runs {
 		runs[r] = i
+		s.Runs = append(s.Runs, savedRun{r, r.Tally})
 	}
 	for invocation, w := range l.open {
 		s.Open = append(s.Open, w.save(invocation, messages, calls, runs))
@@ -187,7 +195,18 @@ var errCheckpoint = tapedeck.Errorf(tapedeck.Internal, "a checkpoint of a conver
 
 func (s *savedLane) restore() (*lane, bool) {
 	l := newLane(s.Thread)
-	l.runs, l.past, l.ended, l.state, l.plan = s.Runs, s.Past, s.Ended, s.State.restore(), s.Plan
+	l.past, l.pastRuns, l.ended, l.state, l.plan = s.Past, s.PastRuns, s.Ended, s.State.restore(), s.Plan
+	if s.Waiting != nil {
+		l.waiting = s.Waiting
+	}
+	for _, saved := range s.Runs {
+		if saved.Run == nil {
+			return nil, false
+		}
+		saved.Run.Tally = saved.Tally
+		l.runs = append(l.runs, saved.Run)
+		l.newest[saved.Run.Invocation] = saved.Run
+	}
 	l.settledCalls, l.settledRuns, l.permissions = s.Settled[0], s.Settled[1], s.Permissions
 	for _, saved := range s.Messages {
 		m := saved.restore()

@@ -40,9 +40,12 @@ type lane struct {
 	groups                    [groups][]*message // what MESSAGES_SNAPSHOT restates together
 	open                      map[string]*work   // by invocation
 	past                      [groups]pastGroup
-	settledCalls, settledRuns int64 // those that have settled began before these offsets; 0 for none
-	ended                     int64 // offset of the newest end of a run
-	restating                 bool  // by a MESSAGES_SNAPSHOT: nothing settles before it is through
+	settledCalls, settledRuns int64             // those that have settled began before these offsets; 0 for none
+	ended                     int64             // offset of the newest end of a run
+	restating                 bool              // by a MESSAGES_SNAPSHOT: nothing settles before it is through
+	newest                    map[string]*Run   // at hand, by invocation
+	waiting                   map[string]*Tally // of invocations without a run
+	pastRuns                  int               // how many have settled
 	state                     state
 	plan                      *Plan
 	permissions               []*Permission
@@ -156,7 +159,7 @@ func (c *Conversation) lane(e *tapedeck.Event) *lane {
 }
 
 func newLane(t Thread) *lane {
-	return &lane{Thread: t, message: map[string]*message{}, call: map[string]*call{}, open: map[string]*work{}}
+	return &lane{Thread: t, message: map[string]*message{}, call: map[string]*call{}, open: map[string]*work{}, newest: map[string]*Run{}, waiting: map[string]*Tally{}}
 }
 
 // work returns the work of an invocation.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -29,6 +30,7 @@ type Index struct {
 	DurationMS int64 `json:"duration_ms"`        // between these two
 
 	Invocations []IndexedInvocation `json:"invocations"`       // by first offset; at most the first 10,000
+	Earlier     int64               `json:"earlier,omitempty"` // how many invocations were before these, and are not here; see [Index.Limited]
 	Runs        int64               `json:"runs"`              // how often a run began
 	Forks       []IndexedFork       `json:"forks,omitempty"`   // where the events of a parent end, oldest first
 	Markers     []Marker            `json:"markers"`           // by offset
@@ -96,6 +98,46 @@ func notNil[T any](list []T) []T {
 		return []T{}
 	}
 	return list
+}
+
+// Limited returns a copy with at most so many invocations, the newest; so many
+// markers of each kind, thinned; and so many gaps, the longest. It says how many it
+// leaves out.
+func (x *Index) Limited(limit int) Index {
+	y := x.Clone()
+	y.prepare()
+	if n := len(y.Invocations) - limit; n > 0 {
+		y.Invocations, y.Earlier = y.Invocations[n:], int64(n)
+	}
+	for _, kind := range slices.Collect(maps.Keys(y.cache.kept)) {
+		for y.cache.kept[kind] > limit {
+			y.thin(kind, y.Thinned[kind]+1)
+		}
+	}
+	if n := len(y.Gaps) - limit; n > 0 {
+		longest := slices.Clone(y.Gaps)
+		slices.SortStableFunc(longest, func(a, b Gap) int { return cmp.Compare(b.MS, a.MS) })
+		y.Gaps = longest[:limit]
+		slices.SortFunc(y.Gaps, func(a, b Gap) int { return cmp.Compare(a.After, b.After) })
+		y.GapsLeftOut += int64(n)
+	}
+	if step := 1 + (len(y.Keyframes)-1)/limit; step > 1 {
+		kept := y.Keyframes[:0]
+		for i := step - 1; i < len(y.Keyframes); i += step {
+			kept = append(kept, y.Keyframes[i])
+		}
+		y.Keyframes = kept
+	}
+	y.cache = nil // it can only be looked at
+	return y
+}
+
+// Clone returns a copy that goes on by itself, and leaves x alone.
+func (x *Index) Clone() Index {
+	y := *x
+	y.prepare()
+	y.cache = nil // it is of this place
+	return y
 }
 
 // prepare makes x ready to be changed.

@@ -1,6 +1,10 @@
 package view
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+)
 
 // Items are what a conversation consists of, each list in order.
 type Items struct {
@@ -44,6 +48,19 @@ func (i Items) Newest(limit int) Items {
 		return i
 	}
 	return i.Since(i.Messages[len(i.Messages)-limit].Offset)
+}
+
+// RunsOf returns only the runs of a thread, or if it is "" those of all threads
+// that are not of sub-agents.
+func (i Items) RunsOf(thread string) Items {
+	return Items{Runs: slices.DeleteFunc(slices.Clone(i.Runs), func(r Run) bool {
+		return thread == "" && tapedeck.IsSubThread(r.Thread) || thread != "" && thread != r.Thread
+	})}
+}
+
+// NewestRuns returns only the newest runs, at most limit.
+func (i Items) NewestRuns(limit int) Items {
+	return Items{Runs: i.Runs[max(0, len(i.Runs)-limit):]}
 }
 
 // With returns i and those that settled after them, by offset.
@@ -116,6 +133,30 @@ func (c *Conversation) SettledBefore(thread string, later *Conversation) int {
 		}
 	}
 	return n
+}
+
+// RunsSettledBefore returns how many runs have settled in c, of a thread or, if it
+// is "", of all threads that are not of sub-agents.
+func (c *Conversation) RunsSettledBefore(thread string) int {
+	n := 0
+	for name, l := range c.lanes {
+		if thread == name || thread == "" && !tapedeck.IsSubThread(name) {
+			n += l.pastRuns
+		}
+	}
+	return n
+}
+
+// RunsComplete returns the offset from which on c has all runs at hand, of a thread
+// or, if it is "", of all.
+func (c *Conversation) RunsComplete(thread string) int64 {
+	from := int64(0)
+	for name, l := range c.lanes {
+		if thread == "" || thread == name {
+			from = max(from, l.settledRuns)
+		}
+	}
+	return from
 }
 
 // Settles reports whether something with an offset before one has settled in

@@ -101,6 +101,7 @@ func (c *Conversation) textEnd(l *lane, e *tapedeck.Event) bool {
 		return false
 	}
 	if m, ok := l.message[d.MessageID]; ok {
+		l.asks(m)
 		m.end(e, closedStatus(d.Metadata))
 		l.settle(m.Invocation, m, nil)
 	}
@@ -137,6 +138,7 @@ func (c *Conversation) add(l *lane, m *message, role string, at int64) {
 		l.message[m.ID] = m
 	}
 	m.Role = role
+	l.count(m, 1)
 	g := groupOf(role)
 	l.groups[g] = append(l.groups[g], m)
 	c.settleMessages(l, at)
@@ -148,7 +150,9 @@ func (l *lane) setRole(m *message, role string) {
 		l.groups[from] = l.groups[from][:len(l.groups[from])-1]
 		l.groups[to] = append(l.groups[to], m)
 	}
+	l.count(m, -1)
 	m.Role = role
+	l.count(m, 1)
 }
 
 // Groups of messages that a MESSAGES_SNAPSHOT restates together.
@@ -173,6 +177,7 @@ func groupOf(role string) int {
 func (l *lane) drop(m *message) {
 	m.gone = true
 	l.Messages--
+	l.count(m, -1)
 	l.messages.lose(func(m *message) bool { return m.gone })
 	l.forget(m)
 	l.settle(m.Invocation, m, nil)
@@ -185,6 +190,7 @@ func (l *lane) drop(m *message) {
 
 func (l *lane) dropCall(k *call) {
 	k.gone = true
+	l.countCall(k, -1)
 	l.calls.lose(func(k *call) bool { return k.gone })
 	if l.call[k.ID] == k {
 		delete(l.call, k.ID)

@@ -175,6 +175,7 @@ func (c *Conversation) put(l *lane, e *tapedeck.Event, w *wireMessage) *message 
 		text, parts := content(w.Content)
 		m.text.WriteString(text)
 		m.Parts = parts
+		l.asks(m)
 	}
 	for _, t := range w.ToolCalls {
 		k := c.known(l, e, t.ID)

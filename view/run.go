@@ -19,6 +19,8 @@ type Run struct {
 	Result     json.RawMessage `json:"result,omitempty"`
 	Interrupts json.RawMessage `json:"interrupts,omitempty"` // what an interrupted run waits for, as in RUN_FINISHED
 	Usage      json.RawMessage `json:"usage,omitempty"`      // as in the terminal event
+
+	Tally Tally `json:"-"` // of what it said and did
 }
 
 // A RunError says why a run failed.
@@ -90,6 +92,7 @@ const maxCallThreads = 100
 
 func (c *Conversation) run(l *lane, e *tapedeck.Event) *Run {
 	r := &Run{Item: item(l, e, tapedeck.StatusRunning)}
+	r.Tally = l.takeTally(r)
 	l.runs = append(l.runs, r)
 	c.settleRuns(l, e.Offset)
 	return r

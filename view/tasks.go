@@ -34,36 +34,20 @@ type Task struct {
 // Tasks returns the tasks in a snapshot, in the order in which their runs began.
 // What sub-agents were asked is left out, unless the snapshot is of their thread.
 func Tasks(s Snapshot) []Task {
-	tasks := make([]Task, 0, len(s.Runs))
-	newest := map[string]int{} // by invocation: a run whose end was lost is followed by another of its id
-	for i := range s.Runs {
-		r := &s.Runs[i]
-		if s.Selected == "" && tapedeck.IsSubThread(r.Thread) {
-			continue
-		}
-		tasks = append(tasks, Task{
+	runs := Items{Runs: s.Runs}.RunsOf(s.Selected).Runs
+	tasks := make([]Task, 0, len(runs))
+	for i := range runs {
+		r := &runs[i]
+		t := Task{
 			Invocation: r.Invocation, Thread: r.Thread, Instance: r.Instance, Agent: r.Agent, Status: r.Status,
 			Resumable: r.Resumable, Error: r.Error, Result: r.Result, Interrupts: r.Interrupts, Usage: r.Usage,
+			Text: r.Tally.Text, Actor: r.Tally.Actor, Messages: r.Tally.Messages, Calls: r.Tally.Calls,
 			First: r.Offset, Offset: r.Offset, EndOffset: r.EndOffset, StartedAt: r.StartedAt, EndedAt: r.EndedAt, DurationMS: r.DurationMS,
-		})
-		newest[r.Invocation] = len(tasks) - 1
-	}
-	for i := range s.Messages {
-		m := &s.Messages[i]
-		n, ok := newest[m.Invocation]
-		if !ok || m.Invocation == "" || m.Role == reasoning {
-			continue
 		}
-		t := &tasks[n]
-		t.Messages++
-		if m.Role == tapedeck.RoleUser && t.Text == "" {
-			t.Text, t.Actor, t.First = m.Text, m.Actor, min(t.First, m.Offset)
+		if r.Tally.Asked {
+			t.First = min(t.First, r.Tally.First)
 		}
-	}
-	for i := range s.Calls {
-		if n, ok := newest[s.Calls[i].Invocation]; ok {
-			tasks[n].Calls++
-		}
+		tasks = append(tasks, t)
 	}
 	return tasks
 }

@@ -72,6 +72,7 @@ func (c *Conversation) call(l *lane, e *tapedeck.Event, id string) *call {
 	k := &call{ToolCall: ToolCall{Item: item(l, e, tapedeck.StatusPending), ID: id}}
 	l.work(e.Invocation).calls[k] = struct{}{}
 	l.calls.add(k)
+	l.countCall(k, 1)
 	l.call[id] = k
 	c.settleCalls(l, e.Offset)
 	return k

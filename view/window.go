@@ -192,7 +192,10 @@ func (c *Conversation) settleRuns(l *lane, at int64) {
 			w.run = nil
 		}
 	}
-	l.settledRuns = max(l.settledRuns, l.runs[i].Offset+1)
+	l.settledRuns, l.pastRuns = max(l.settledRuns, l.runs[i].Offset+1), l.pastRuns+1
+	if r := l.runs[i]; l.newest[r.Invocation] == r {
+		delete(l.newest, r.Invocation)
+	}
 	if c.archive != nil {
 		s := c.archive.in(l)
 		s.runs = append(s.runs, settled[Run]{at, -1, *l.runs[i]})

@@ -43,7 +43,6 @@ type viewing struct {
 	session tapedeck.Session
 	at      int64 // as of this offset
 	query   *query
-	limit   int // most messages, if the request says nothing of it; 0 for what is at hand
 }
 
 // view answers with what make returns for a session as of an offset.
@@ -106,8 +105,13 @@ func matches(header, tag string) bool {
 	return false
 }
 
-// maxItems is the most messages of one snapshot.
-const maxItems = 10_000
+// Limits of one answer.
+const (
+	maxItems     = 10_000 // messages of a snapshot, or tasks
+	defaultTasks = 100
+
+	defaultMarkers = 500 // of each kind, and as many invocations and gaps
+)
 
 // snapshot returns the part of the conversation that is asked for.
 func (h *handler) snapshot(ctx context.Context, v *viewing) (view.Snapshot, error) {
@@ -119,7 +123,7 @@ func (h *handler) snapshot(ctx context.Context, v *viewing) (view.Snapshot, erro
 		return view.Snapshot{}, v.query.err
 	}
 	if !v.query.values.Has("limit") {
-		q.Limit = v.limit
+		q.Limit = 0 // what is at hand
 	}
 	return h.Views.Snapshot(ctx, v.session.ID, q)
 }
@@ -146,10 +150,10 @@ func (h *handler) viewRoutes() []route {
 		{"GET /sessions/{id}/threads", h.ofSnapshot(threads)},
 		{"GET /sessions/{id}/tasks", h.view(h.tasks, thread, limit, before)},
 		{"GET /sessions/{id}/instances", h.view(h.instances)},
-		{"GET /sessions/{id}/context", h.view(h.context, "instance", thread)},
+		{"GET /sessions/{id}/context", h.view(h.context, "instance", thread, limit)},
 		{"GET /sessions/{id}/summary", h.view(h.summary)},
 		{"GET /sessions/{id}/branches", h.view(h.branches)},
-		{"GET /sessions/{id}/replay-index", h.view(h.replayIndex)},
+		{"GET /sessions/{id}/replay-index", h.view(h.replayIndex, limit)},
 	}
 }
 
@@ -187,14 +191,27 @@ func (h *handler) summary(ctx context.Context, v *viewing) (any, error) {
 }
 
 func (h *handler) replayIndex(ctx context.Context, v *viewing) (any, error) {
-	return h.Views.Index(ctx, v.session.ID, v.at)
+	limit := v.query.limit(defaultMarkers, maxItems)
+	if v.query.err != nil {
+		return nil, v.query.err
+	}
+	x, err := h.Views.Index(ctx, v.session.ID, v.at)
+	if err != nil {
+		return nil, err
+	}
+	return x.Limited(limit), nil
 }
 
-// tasks answers with all tasks, as far as the messages that began them are not
-// too many for one answer.
+// tasks answers with the newest tasks.
 func (h *handler) tasks(ctx context.Context, v *viewing) (any, error) {
-	v.limit = maxItems
-	s, err := h.snapshot(ctx, v)
+	q := view.Query{
+		At: v.at, Runs: true, Thread: v.query.id("thread"),
+		Limit: v.query.limit(defaultTasks, maxItems), Before: v.query.offset("before", 0),
+	}
+	if v.query.err != nil {
+		return nil, v.query.err
+	}
+	s, err := h.Views.Snapshot(ctx, v.session.ID, q)
 	return struct {
 		At      int64       `json:"at"`
 		Tasks   []view.Task `json:"tasks"`
@@ -221,7 +238,7 @@ func (h *handler) branches(ctx context.Context, v *viewing) (any, error) {
 // context answers with what a model is to be told: the messages, and the same
 // event by event.
 func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
-	id, thread := v.query.id("instance"), v.query.id("thread")
+	id, thread, limit := v.query.id("instance"), v.query.id("thread"), v.query.limit(view.Window, maxItems)
 	if id != "" && thread != "" {
 		v.query.fail("instance and thread do not go together: an instance has its thread")
 	}
@@ -240,7 +257,7 @@ func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
 				WithHint("GET /sessions/%s/instances lists them", v.session.ID)
 		}
 	}
-	s, err := h.withPrompt(ctx, v, of.Thread)
+	s, err := h.withPrompt(ctx, v, of.Thread, limit)
 	messages := view.Context(s, of)
 	return struct {
 		At       int64                 `json:"at"`
@@ -255,8 +272,8 @@ func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
 
 // withPrompt returns the conversation of a thread, with the system text of its
 // model also if that is older than the messages that fit into an answer.
-func (h *handler) withPrompt(ctx context.Context, v *viewing, thread string) (view.Snapshot, error) {
-	s, err := h.Views.Snapshot(ctx, v.session.ID, view.Query{At: v.at, Thread: thread, Limit: maxItems})
+func (h *handler) withPrompt(ctx context.Context, v *viewing, thread string, limit int) (view.Snapshot, error) {
+	s, err := h.Views.Snapshot(ctx, v.session.ID, view.Query{At: v.at, Thread: thread, Limit: limit})
 	if err != nil || s.Earlier == 0 || len(s.Threads) == 0 || s.Threads[0].Prompt == nil {
 		return s, err
 	}

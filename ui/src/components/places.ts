@@ -52,7 +52,7 @@ function numberIn(form: RegExp, text: string): number | undefined {
 }
 
 function turnPlace(n: number | undefined, { index, seek }: Tape): Place | undefined {
-  const found = n === undefined ? undefined : index?.invocations[n - 1];
+  const found = n === undefined ? undefined : index?.invocations[n - 1 - (index.earlier ?? 0)];
   if (!found) return undefined;
   return { key: "turn", name: `Turn ${n}`, hint: found.title ?? found.invocation, go: () => seek(found.first + 1) };
 }

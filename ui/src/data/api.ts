@@ -219,7 +219,7 @@ export const api = {
   snapshot: (id: string, q: SnapshotQuery = {}, o?: CallOptions) =>
     get<Snapshot>(sessionPath(id, "snapshot") + query({ ...q }), o),
   replayIndex: (id: string, o: AtOptions = {}) =>
-    get<ReplayIndex>(sessionPath(id, "replay-index") + query({ at: o.at }), o),
+    get<ReplayIndex>(sessionPath(id, "replay-index") + query({ at: o.at, limit: 1000 }), o),
   summary: (id: string, o: AtOptions = {}) => get<Summary>(sessionPath(id, "summary") + query({ at: o.at }), o),
   branches: (id: string, o: AtOptions = {}) =>
     get<{ at: number; branches: Branch[] }>(sessionPath(id, "branches") + query({ at: o.at }), o),

@@ -319,7 +319,8 @@ export interface ReplayIndex {
   first_at?: string;
   last_at?: string;
   duration_ms: number;
-  invocations: IndexedInvocation[];
+  invocations: IndexedInvocation[]; // the newest
+  earlier?: number; // how many were before these
   runs: number;
   forks?: { offset: number; at: string }[];
   markers: Marker[];

@@ -1,0 +1,189 @@
+package projection
+
+import (
+	"context"
+	"sync"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// folds are what is folded of a session, each up to some offset; nil for none.
+type folds struct {
+	standing *standing
+	summary  *view.SummaryFold
+	index    *indexed
+}
+
+// next returns the least offset of an event that one of them waits for.
+func (c *folds) next(at int64) int64 {
+	if c.standing != nil {
+		at = min(at, c.standing.next())
+	}
+	if c.summary != nil {
+		at = min(at, c.summary.Next())
+	}
+	if c.index != nil {
+		at = min(at, c.index.next)
+	}
+	return at
+}
+
+// A forwarding folds events up to an offset, and puts checkpoints away on the way.
+type forwarding struct {
+	folds
+	p        *Projections
+	s        *tapedeck.Session
+	timeline *view.Timeline
+	at       int64
+	saving   sync.WaitGroup
+	slots    chan struct{} // has an element for each checkpoint that is being written
+}
+
+// maxSaving is how many checkpoints are written at the same time: their commits
+// are made together.
+const maxSaving = 8
+
+// forward folds the events below offset at. They are read and decoded once for all
+// folds.
+func (p *Projections) forward(ctx context.Context, s *tapedeck.Session, t *view.Timeline, c folds, at int64) error {
+	f := forwarding{folds: c, p: p, s: s, timeline: t, at: at, slots: make(chan struct{}, maxSaving)}
+	defer f.saving.Wait()
+	from := c.next(at)
+	if c.standing != nil {
+		c.standing.Conversation.Follow(t, at)
+	}
+	events := p.raw(ctx, s, from, at)
+	if c.summary == nil && c.index == nil { // what is not in force is not even read
+		events = p.events(ctx, s, t, from, at)
+	}
+	next := from/p.step()*p.step() + p.step()
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		for ; next <= e.Offset; next += p.step() {
+			f.boundary(ctx, next)
+		}
+		f.apply(&e)
+	}
+	for ; next <= at; next += p.step() {
+		f.boundary(ctx, next)
+	}
+	if c.standing != nil {
+		c.standing.Conversation.Advance(at)
+	}
+	return nil
+}
+
+func (f *forwarding) apply(e *tapedeck.Event) {
+	if f.standing != nil && e.Offset >= f.standing.next() {
+		f.standing.apply(e, f.timeline, f.at)
+	}
+	if f.summary != nil {
+		f.summary.Apply(e)
+	}
+	if f.index != nil {
+		f.index.apply(e)
+	}
+}
+
+// boundary puts checkpoints away of what is folded up to an offset.
+func (f *forwarding) boundary(ctx context.Context, n int64) {
+	if c := f.standing; c != nil && c.next() <= n {
+		c.Conversation.Advance(n)
+		if n <= f.p.through(f.s) && isPrefix(f.timeline, n, f.at) {
+			holder := f.p.holder(ctx, f.s, n)
+			f.save(ctx, &holder, standings, n, c)
+		}
+	}
+	if n%f.p.options.Every != 0 {
+		return
+	}
+	if f.summary != nil && f.summary.Next() == n && n > f.s.ForkedAt {
+		f.save(ctx, f.s, summaries, n, f.summary)
+	}
+	if f.index != nil && f.index.next == n {
+		holder := f.p.holder(ctx, f.s, n)
+		f.save(ctx, &holder, indexes, n, f.index.tail)
+		f.index.close(n)
+		if n%f.p.wide() == 0 {
+			f.save(ctx, &holder, wholes, n, &f.index.whole)
+		}
+	}
+}
+
+// save encodes a fold as it is now and writes it while others are folded on.
+func (f *forwarding) save(ctx context.Context, s *tapedeck.Session, fold string, at int64, v any) {
+	b, err := pack(v)
+	if err != nil {
+		f.p.unsaved(ctx, s, fold, at, err)
+		return
+	}
+	holder := *s
+	f.slots <- struct{}{}
+	f.saving.Go(func() {
+		f.p.save(ctx, &holder, fold, at, b)
+		<-f.slots
+	})
+}
+
+// Advance folds a session up to its head, so that whoever asks next need not wait
+// for it. It does so in parts, between which others get at the session.
+func (p *Projections) Advance(ctx context.Context, session string) error {
+	for {
+		s, _, err := p.session(ctx, session, -1)
+		if err != nil {
+			return err
+		}
+		f, err := p.of(ctx, &s)
+		if err != nil {
+			return err
+		}
+		to, err := p.advance(ctx, f, &s)
+		p.release(f)
+		if err != nil || to >= s.Head {
+			return err
+		}
+	}
+}
+
+// advance folds a part, and returns how far.
+func (p *Projections) advance(ctx context.Context, f *folded, s *tapedeck.Session) (int64, error) {
+	t, err := p.timeline(ctx, f, s)
+	if err != nil {
+		return 0, err
+	}
+	c := f.folds
+	if c.summary == nil {
+		if c.summary, err = p.nearestSummary(ctx, s, s.Head); err != nil {
+			return 0, err
+		}
+	}
+	if c.index == nil {
+		if c.index, err = p.nearestIndex(ctx, s, s.Head); err != nil {
+			return 0, err
+		}
+	}
+	if c.standing == nil {
+		if c.standing, err = p.nearest(ctx, s, t, s.Head, s.Head); err != nil {
+			return 0, err
+		}
+	}
+	to := min(s.Head, c.next(s.Head)+p.options.Every)
+	if next := c.standing.next(); next < to && !isPrefix(t, next, to) {
+		if c.standing, err = p.nearest(ctx, s, t, to, to); err != nil {
+			return 0, err
+		}
+	}
+	f.folds = folds{} // unless they come through
+	later := c
+	if c.standing.next() > to {
+		later.standing = nil
+	}
+	if err := p.forward(ctx, s, t, later, to); err != nil {
+		return 0, err
+	}
+	f.folds = c
+	return to, nil
+}

@@ -1,0 +1,141 @@
+package projection
+
+import (
+	"context"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// An indexed is the index of a session in two parts, which join: up to a boundary,
+// and from there on.
+type indexed struct {
+	whole view.Index
+	tail  view.Index
+	next  int64 // the offset of the event that it waits for
+}
+
+func (x *indexed) apply(e *tapedeck.Event) {
+	if e.Offset >= x.next {
+		x.tail.Apply(e)
+		x.next = e.Offset + 1
+	}
+}
+
+// close begins another tail at a boundary.
+func (x *indexed) close(n int64) {
+	x.whole.Append(x.tail)
+	x.whole.Keyframes = append(x.whole.Keyframes, n)
+	x.tail = view.Index{}
+}
+
+// index returns a copy of both parts as one.
+func (x *indexed) index() view.Index {
+	all := x.whole.Clone()
+	all.Append(x.tail)
+	return all
+}
+
+// wider is how many pieces of an index make one that is kept as a whole.
+const wider = 10
+
+func (p *Projections) wide() int64 { return p.options.Every * wider }
+
+// Index returns the index of a session's log, those events included that it
+// shares with its parent.
+func (p *Projections) Index(ctx context.Context, session string, at int64) (view.Index, error) {
+	s, at, err := p.session(ctx, session, at)
+	if err != nil {
+		return view.Index{}, err
+	}
+	f, err := p.of(ctx, &s) // so that a piece is not kept while its events are erased
+	if err != nil {
+		return view.Index{}, err
+	}
+	defer p.release(f)
+	x, err := p.index(ctx, f, &s, at)
+	if err == nil {
+		err = p.same(ctx, &s)
+	}
+	return x, err
+}
+
+func (p *Projections) index(ctx context.Context, f *folded, s *tapedeck.Session, at int64) (view.Index, error) {
+	x := f.folds.index
+	if x == nil || x.next > at {
+		var err error
+		if x, err = p.nearestIndex(ctx, s, at); err != nil {
+			return view.Index{}, err
+		}
+	}
+	if at == s.Head {
+		f.folds.index = nil // unless it comes through
+	}
+	if err := p.forward(ctx, s, view.NewTimeline(nil), folds{index: x}, at); err != nil {
+		return view.Index{}, err
+	}
+	if at == s.Head {
+		f.folds.index = x
+	}
+	return x.index(), nil
+}
+
+// nearestIndex returns the index as far as it can be made of pieces.
+func (p *Projections) nearestIndex(ctx context.Context, s *tapedeck.Session, at int64) (*indexed, error) {
+	x := new(indexed)
+	for k := at / p.wide() * p.wide(); k > 0; k -= p.wide() {
+		holder := p.holder(ctx, s, k)
+		found, err := p.load(ctx, &holder, wholes, k, &x.whole)
+		if err != nil {
+			return nil, err
+		}
+		if found && x.whole.From == 0 && x.whole.At == k {
+			x.next = k
+			break
+		}
+		x.whole = view.Index{}
+	}
+	return x, p.addPieces(ctx, s, x, at)
+}
+
+// addPieces adds those that follow, as far as they are there.
+func (p *Projections) addPieces(ctx context.Context, s *tapedeck.Session, x *indexed, at int64) error {
+	for to := x.next + p.options.Every; to <= at; to += p.options.Every {
+		holder := p.holder(ctx, s, to)
+		var piece view.Index
+		found, err := p.load(ctx, &holder, indexes, to, &piece)
+		if err != nil || !found || piece.From != x.next || piece.At != to {
+			return err
+		}
+		x.tail, x.next = piece, to
+		x.close(to)
+	}
+	return nil
+}
+
+// indexFrom is the index of the events from an offset. Below the first boundary
+// after it there is no piece of it.
+func (p *Projections) indexFrom(ctx context.Context, s *tapedeck.Session, from, at int64) (view.Index, error) {
+	x := &indexed{next: from}
+	if from == 0 {
+		var err error
+		if x, err = p.nearestIndex(ctx, s, at); err != nil {
+			return view.Index{}, err
+		}
+	}
+	for x.next < at {
+		to := min(at, p.after(x.next))
+		for e, err := range p.raw(ctx, s, x.next, to) {
+			if err != nil {
+				return view.Index{}, err
+			}
+			x.apply(&e)
+		}
+		x.close(to)
+		x.next = to
+		if err := p.addPieces(ctx, s, x, at); err != nil {
+			return view.Index{}, err
+		}
+	}
+	return x.whole, nil
+}
