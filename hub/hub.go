@@ -167,6 +167,8 @@ func (f *follower) run(ctx context.Context, b *bell, yield func(tapedeck.Page, e
 			return
 		}
 		f.cursor = p.Next
+		// What is written to a slow reader must not be held here, too.
+		bare := tapedeck.Page{Next: p.Next, Head: p.Head, Closed: p.Closed}
 		if len(p.Records) > 0 || !f.caught && p.CaughtUp() || p.Closed && p.CaughtUp() {
 			f.caught = f.caught || p.CaughtUp()
 			if !yield(p, nil) {
@@ -174,11 +176,11 @@ func (f *follower) run(ctx context.Context, b *bell, yield func(tapedeck.Page, e
 			}
 		}
 		switch {
-		case !p.CaughtUp(): // read on
-		case p.Closed:
+		case !bare.CaughtUp(): // read on
+		case bare.Closed:
 			return
 		default:
-			if !f.wait(ctx, rung, p, yield) {
+			if !f.wait(ctx, rung, bare, yield) {
 				return
 			}
 		}
@@ -191,7 +193,7 @@ func (f *follower) stop() {
 	}
 }
 
-// wait waits for the bell. It reports false if the follower is to stop.
+// wait waits for the bell; p is the page before, without its records. It reports false if the follower is to stop.
 func (f *follower) wait(ctx context.Context, rung <-chan struct{}, p tapedeck.Page, yield func(tapedeck.Page, error) bool) bool {
 	var idle <-chan time.Time // nil waits for ever
 	switch {
@@ -207,10 +209,8 @@ func (f *follower) wait(ctx context.Context, rung <-chan struct{}, p tapedeck.Pa
 	case <-rung:
 		return true
 	case <-idle:
-		p.Records = nil
 		return yield(p, nil)
 	case <-f.options.Wake:
-		p.Records = nil
 		return yield(p, nil)
 	case <-ctx.Done():
 		yield(tapedeck.Page{}, ctx.Err())

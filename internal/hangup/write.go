@@ -21,11 +21,11 @@ const (
 	slice = 64 << 10
 
 	// stallAfter is how long a write waits before the client is stalled.
-	stallAfter = time.Second
+	stallAfter = 250 * time.Millisecond
 )
 
 // Stalled asks for f to be called, once, when a write to the client of ctx has
-// waited for a second: the handler can let go of what it holds in memory. A write
+// waited for a moment: the handler can let go of what it holds in memory. A write
 // of the handler calls f, and waits on afterwards. A nil f ends that. Elsewhere
 // than under [Serve] it does nothing.
 func Stalled(ctx context.Context, f func()) {

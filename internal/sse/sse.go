@@ -36,19 +36,27 @@ func Start(w http.ResponseWriter) (*Writer, error) {
 	return s, s.rc.Flush()
 }
 
-// Write sends whole frames and flushes.
-func (s *Writer) Write(frames []byte) error {
+// Send sends whole frames and flushes.
+func (s *Writer) Send(frames []byte) error {
+	if _, err := s.Write(frames); err != nil {
+		return err
+	}
+	return s.Flush()
+}
+
+// Write sends a part of frames; Flush is called after the last.
+func (s *Writer) Write(b []byte) (int, error) {
 	// Not every ResponseWriter has deadlines (an in-memory one has not), and
 	// nothing is lost without.
 	_ = s.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
-	if _, err := s.w.Write(frames); err != nil {
-		return err
-	}
-	return s.rc.Flush()
+	return s.w.Write(b)
 }
 
+// Flush sends what was written.
+func (s *Writer) Flush() error { return s.rc.Flush() }
+
 // Heartbeat sends a comment.
-func (s *Writer) Heartbeat() error { return s.Write([]byte(": heartbeat\n\n")) }
+func (s *Writer) Heartbeat() error { return s.Send([]byte(": heartbeat\n\n")) }
 
 // AppendFrame appends a frame to dst. Empty id and event are left out. Data is
 // divided into one data line for each of its lines, at CRLF, CR or LF.

@@ -1,10 +1,13 @@
 package durable
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/base64"
 	"io"
 	"strconv"
+
+	"github.com/tapedeck/tapedeck/internal/backlog"
 )
 
 // frameSize returns about how many bytes the frame of p has.
@@ -32,6 +35,32 @@ func (rd *reading) encodeData(w sink, p *page) {
 	}
 	_, _ = io.WriteString(w, "\n\n")
 }
+
+// pourData is encodeData for a page that is written piece by piece.
+func (rd *reading) pourData(b *bufio.Writer, records *backlog.Records) error {
+	if records.Len() == 0 {
+		return nil
+	}
+	_, _ = b.WriteString("event: data\ndata:") // flushing b returns the error
+	var err error
+	switch {
+	case rd.json, rd.text:
+		err = rd.pour(b, &lines{w: b}, lineGrowth, records)
+	default:
+		e := base64.NewEncoder(base64.StdEncoding, b)
+		err = rd.pour(b, noByte{e}, base64Growth, records)
+		_ = e.Close()
+	}
+	_, _ = b.WriteString("\n\n")
+	return err
+}
+
+// How many bytes become of one, at most: of a line end, and of a run in base64
+// with what was left over from the run before.
+const (
+	lineGrowth   = len("\ndata:")
+	base64Growth = 2
+)
 
 // appendControl appends a control event, which tells the offset after the data
 // event before it. Its id is the offset too, so that an EventSource resumes by

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"bufio"
+	"context"
 	"hash/crc32"
 	"io"
 	"strconv"
@@ -10,11 +11,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/backlog"
 )
 
 // A page is part of a stream as it goes out.
 type page struct {
 	parts  []tapedeck.Record // messages, or runs of bytes
+	skip   int               // so many bytes of the first record are before its part
 	next   offset
 	tail   bool // it ends where the stream ends
 	closed bool // and there will be no more
@@ -35,13 +38,14 @@ func (h *handler) cut(rd *reading, at offset, p tapedeck.Page) (page, error) {
 	}
 	first := p.Records[0]
 	first.Data = first.Data[at.k:]
+	out.skip = int(at.k)
 	if len(first.Data) > h.PageBytes {
 		first.Data = first.Data[:rd.breakAt(first.Data, h.PageBytes)]
-		return page{parts: []tapedeck.Record{first}, next: offset{at.n, at.k + int64(len(first.Data))}}, nil
+		return page{parts: []tapedeck.Record{first}, skip: out.skip, next: offset{at.n, at.k + int64(len(first.Data))}}, nil
 	}
 	out.parts = append([]tapedeck.Record{first}, p.Records[1:]...) // the store's own slice is left alone
 	if len(first.Data) == 0 {
-		out.parts = out.parts[1:]
+		out.parts, out.skip = out.parts[1:], 0
 	}
 	return out, nil
 }
@@ -101,18 +105,65 @@ func (rd *reading) encode(w sink, p *page) {
 	_ = w.WriteByte(']')
 }
 
-// buffers are large so that a page goes out in few system calls.
-var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
+// pageBuffer is how much is written of a page at once: a reader that is stuck
+// holds so much.
+const pageBuffer = 32 << 10
 
-// through calls encode with a large buffer before w.
-func through(w io.Writer, encode func(*bufio.Writer)) error {
+var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, pageBuffer) }}
+
+// through calls encode with a buffer before w.
+func through(w io.Writer, encode func(*bufio.Writer) error) error {
 	b := buffers.Get().(*bufio.Writer)
 	defer buffers.Put(b)
 	b.Reset(w)
-	encode(b)
-	err := b.Flush()
-	b.Reset(nil)
-	return err
+	defer b.Reset(nil)
+	if err := encode(b); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// release takes the parts of p out of it, so that they can be dropped while the
+// reader stalls. What a view or a filter has made cannot be read again, and is
+// held.
+func (h *handler) release(ctx context.Context, rd *reading, p *page) *backlog.Records {
+	var again func(int64) (tapedeck.Record, error)
+	if !rd.projected() {
+		again = func(offset int64) (tapedeck.Record, error) {
+			q, err := h.Store.Read(ctx, rd.id, tapedeck.Range{From: offset, Limit: 1})
+			if err != nil || len(q.Records) == 0 {
+				return tapedeck.Record{}, err
+			}
+			return q.Records[0], nil
+		}
+	}
+	records := backlog.Of(ctx, p.parts, again)
+	if len(p.parts) > 0 && !rd.json {
+		records.Cut(p.skip, len(p.parts[0].Data))
+	}
+	p.parts = nil
+	return records
+}
+
+// pour writes the body of a page piece by piece to sink, which is before b and
+// writes at most grow bytes to it for each.
+func (rd *reading) pour(b *bufio.Writer, w sink, grow int, records *backlog.Records) error {
+	put := func(piece []byte) { _, _ = w.Write(piece) } // flushing b returns the error
+	if rd.json {
+		_ = w.WriteByte('[')
+	}
+	for i := range records.Len() {
+		if i > 0 && rd.json {
+			_ = w.WriteByte(',')
+		}
+		if err := records.Write(b, i, grow, put); err != nil {
+			return err
+		}
+	}
+	if rd.json {
+		_ = w.WriteByte(']')
+	}
+	return nil
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -33,7 +33,7 @@ func (h *handler) get(w http.ResponseWriter, r *http.Request, t target) error {
 	case rd.live == "long-poll":
 		return h.longPoll(w, r, rd)
 	case rd.now:
-		return rd.nothing(w)
+		return h.nothing(w, r, rd)
 	}
 	return h.catchUp(w, r, rd)
 }
@@ -75,7 +75,7 @@ func (h *handler) catchUp(w http.ResponseWriter, r *http.Request, rd *reading) e
 	if err != nil {
 		return err
 	}
-	return rd.write(w, r, &p)
+	return h.write(w, r, rd, &p)
 }
 
 // inWords puts an error of reading into the words of who reads: what is invalid
@@ -107,18 +107,18 @@ func (h *handler) limit(rd *reading) int {
 }
 
 // nothing answers a read from the tail that does not wait.
-func (rd *reading) nothing(w http.ResponseWriter) error {
+func (h *handler) nothing(w http.ResponseWriter, r *http.Request, rd *reading) error {
 	head := w.Header()
 	set(head, "Content-Type", rd.session.ContentType)
 	setTail(head, rd.session.Head, rd.session.Closed)
 	head[hUpToDate] = valTrue
 	head["Cache-Control"] = valNoStore
-	rd.writeBody(w, &page{})
+	h.writeBody(w, r, rd, &page{})
 	return nil
 }
 
 // write answers a read with a page.
-func (rd *reading) write(w http.ResponseWriter, r *http.Request, p *page) error {
+func (h *handler) write(w http.ResponseWriter, r *http.Request, rd *reading, p *page) error {
 	head := w.Header()
 	tag := rd.tag(p)
 	set(head, "Etag", tag)
@@ -136,15 +136,18 @@ func (rd *reading) write(w http.ResponseWriter, r *http.Request, p *page) error 
 		return nil
 	}
 	set(head, "Content-Type", rd.session.ContentType)
-	rd.writeBody(w, p)
+	h.writeBody(w, r, rd, p)
 	return nil
 }
 
-func (rd *reading) writeBody(w http.ResponseWriter, p *page) {
+func (h *handler) writeBody(w http.ResponseWriter, r *http.Request, rd *reading, p *page) {
 	setInt(w.Header(), "Content-Length", int64(rd.size(p)))
 	w.WriteHeader(http.StatusOK)
-	// If the client is gone there is nobody to tell.
-	_ = through(w, func(b *bufio.Writer) { rd.encode(b, p) })
+	records := h.release(r.Context(), rd, p)
+	defer records.Done()
+	if through(w, func(b *bufio.Writer) error { return rd.pour(b, b, 1, records) }) != nil {
+		panic(http.ErrAbortHandler) // the client is gone, or what was to be sent is
+	}
 }
 
 // longPoll answers with what there is, or waits until there is something.
@@ -156,7 +159,7 @@ func (h *handler) longPoll(w http.ResponseWriter, r *http.Request, rd *reading) 
 	head := w.Header()
 	setInt(head, hCursor, nextCursor(h.Now(), rd.cursor))
 	if len(p.parts) > 0 {
-		return rd.write(w, r, &p)
+		return h.write(w, r, rd, &p)
 	}
 	set(head, hNextOffset, p.next.String())
 	head[hUpToDate] = valTrue

@@ -101,25 +101,33 @@ func (s *subscriber) send(ctx context.Context, p tapedeck.Page) error {
 		return err
 	}
 	if len(p.Records) == 0 && s.begun && !p.Closed {
-		return s.idle()
+		return s.idle(ctx)
 	}
-	for first := true; first || s.at.n < p.Next; first = false {
-		if err := s.sendPart(ctx, p); err != nil {
-			return err
-		}
-		if p.Records = after(p.Records, s.at.n); len(p.Records) == 0 {
-			break
-		}
-	}
-	return nil
+	return s.sendParts(ctx, p)
 }
 
-// after returns the records from offset n on.
-func after(records []tapedeck.Record, n int64) []tapedeck.Record {
-	for len(records) > 0 && records[0].Offset < n {
-		records = records[1:]
+// sendParts sends the records of p. A run of bytes that is longer than a page is
+// sent in several parts, and read again for each: the one that is being sent can
+// be dropped.
+func (s *subscriber) sendParts(ctx context.Context, p tapedeck.Page) error {
+	for next := p.Next; ; {
+		if err := s.sendPart(ctx, p); err != nil || s.at.n >= next {
+			return err
+		}
+		var err error
+		if p, err = s.h.Store.Read(ctx, s.rd.id, s.rest(next)); err != nil {
+			return err
+		}
+		if p.Next <= s.at.n && len(p.Records) == 0 {
+			return nil
+		}
 	}
-	return records
+}
+
+// rest is what has not been sent of a page that ends at next.
+func (s *subscriber) rest(next int64) tapedeck.Range {
+	o := s.h.following(s.rd)
+	return tapedeck.Range{From: s.at.n, Limit: min(o.Limit, int(next-s.at.n)), MaxBytes: o.MaxBytes}
 }
 
 // sendPart sends the next frame made of p.
@@ -135,7 +143,7 @@ func (s *subscriber) sendPart(ctx context.Context, p tapedeck.Page) error {
 	if err != nil || !s.reach(part.next, part.empty(), part.tail) {
 		return err
 	}
-	return s.write(&part)
+	return s.write(ctx, &part)
 }
 
 // reach notes that all up to next is being sent. It reports false if nothing
@@ -154,10 +162,10 @@ func (s *subscriber) reach(next offset, empty, tail bool) bool {
 
 // idle shows that the connection lives. If the position has moved past what
 // was left out, it tells the new one.
-func (s *subscriber) idle() error {
+func (s *subscriber) idle(ctx context.Context) error {
 	if s.told != s.at {
 		s.told = s.at
-		return s.write(&page{next: s.at, tail: s.upToDate})
+		return s.write(ctx, &page{next: s.at, tail: s.upToDate})
 	}
 	if _, err := s.w.Write(heartbeat); err != nil {
 		return err
@@ -180,11 +188,16 @@ func (s *subscriber) writeFrame(f *frame) error {
 	return s.rc.Flush()
 }
 
-func (s *subscriber) write(p *page) error {
+func (s *subscriber) write(ctx context.Context, p *page) error {
 	s.cursor = max(s.cursor, cursorAt(s.h.Now()))
-	err := through(s.w, func(b *bufio.Writer) {
-		s.rd.encodeData(b, p)
+	records := s.h.release(ctx, s.rd, p)
+	defer records.Done()
+	err := through(s.w, func(b *bufio.Writer) error {
+		if err := s.rd.pourData(b, records); err != nil {
+			return err
+		}
 		_, _ = b.Write(appendControl(b.AvailableBuffer(), p, s.cursor))
+		return nil
 	})
 	if err != nil {
 		return err

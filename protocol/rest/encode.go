@@ -149,13 +149,17 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 
 // writeBytes answers with JSON.
 func writeBytes(w http.ResponseWriter, status int, b []byte) {
-	h := w.Header()
+	setJSON(w.Header(), len(b))
+	w.WriteHeader(status)
+	_, _ = w.Write(b) // if the client is gone there is nobody to tell
+}
+
+// setJSON sets the headers of an answer of so many bytes of JSON.
+func setJSON(h http.Header, size int) {
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Length", strconv.Itoa(len(b)))
+	h.Set("Content-Length", strconv.Itoa(size))
 	if h.Get("Cache-Control") == "" {
 		h.Set("Cache-Control", "no-store")
 	}
-	w.WriteHeader(status)
-	_, _ = w.Write(b) // if the client is gone there is nobody to tell
 }

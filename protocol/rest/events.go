@@ -1,11 +1,13 @@
 package rest
 
 import (
+	"bufio"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/backlog"
 )
 
 // A request for a filtered page looks at so many events at most, and gives so
@@ -48,8 +50,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 	if err := p.fill(r); err != nil {
 		return err
 	}
-	writeBytes(w, http.StatusOK, p.encode())
-	return nil
+	return p.write(w, r)
 }
 
 // wantsStream reports whether a request is for Server-Sent Events. Clients of the
@@ -82,7 +83,7 @@ func (p *pager) fill(r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		p.last = page
+		p.last = tapedeck.Page{Next: page.Next, Head: page.Head, Closed: page.Closed} // the records are not held twice
 		full, err := p.take(page)
 		if err != nil || full || p.done() {
 			return err
@@ -140,17 +141,37 @@ func (p *pager) done() bool {
 	return p.last.CaughtUp()
 }
 
-// encode writes the page. The events are the bytes of the store.
-func (p *pager) encode() []byte {
-	b := make([]byte, 0, p.bytes+len(p.records)+80)
-	b = append(b, `{"events":[`...)
-	for i, rec := range p.records {
+// write writes the page. The events are the bytes of the store, and are let go of
+// when the reader stalls.
+func (p *pager) write(w http.ResponseWriter, r *http.Request) error {
+	const head = `{"events":[`
+	end := p.end()
+	setJSON(w.Header(), len(head)+p.bytes+max(0, len(p.records)-1)+len(end))
+	w.WriteHeader(http.StatusOK)
+	records := backlog.Of(r.Context(), p.records, p.rereading(r.Context(), p.session))
+	p.records = nil
+	defer records.Done()
+	b := writers.Get().(*bufio.Writer)
+	defer writers.Put(b)
+	b.Reset(w)
+	defer b.Reset(nil)
+	_, _ = b.WriteString(head) // Flush returns the error
+	for i := range records.Len() {
 		if i > 0 {
-			b = append(b, ',')
+			_ = b.WriteByte(',')
 		}
-		b = append(b, rec.Data...)
+		if records.Write(b, i, 1, func(piece []byte) { _, _ = b.Write(piece) }) != nil {
+			panic(http.ErrAbortHandler) // half a page was sent
+		}
 	}
-	b = strconv.AppendInt(append(b, `],"next":`...), p.next, 10)
+	_, _ = b.Write(end)
+	_ = b.Flush() // if the client is gone there is nobody to tell
+	return nil
+}
+
+// end returns what follows the events.
+func (p *pager) end() []byte {
+	b := strconv.AppendInt([]byte(`],"next":`), p.next, 10)
 	b = strconv.AppendInt(append(b, `,"head":`...), p.last.Head, 10)
 	b = strconv.AppendBool(append(b, `,"closed":`...), p.last.Closed)
 	return append(b, "}\n"...)

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/backlog"
 	"github.com/tapedeck/tapedeck/internal/sse"
 )
 
@@ -116,7 +118,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
 	}
 	for page, err := range h.Sessions.Follow(r.Context(), s.session, o) {
 		if err == nil {
-			err = f.page(page)
+			err = h.sendPage(r.Context(), &f, page)
 		}
 		switch {
 		case errors.Is(err, errEnd):
@@ -178,7 +180,7 @@ func (h *handler) broken(r *http.Request, f *follower, err error) {
 	switch kind := tapedeck.KindOf(err); {
 	case r.Context().Err() != nil, errors.Is(err, errGone): // the client went
 	case kind == tapedeck.NotFound, kind == tapedeck.Gone:
-		_ = f.out.Write(sse.AppendFrame(nil, "", "end", []byte(`{"reason":"deleted"}`))) // the stream ends either way
+		_ = f.out.Send(sse.AppendFrame(nil, "", "end", []byte(`{"reason":"deleted"}`))) // the stream ends either way
 	default:
 		_ = h.internal(r, err)
 	}
@@ -205,39 +207,125 @@ var (
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// page writes one page, and returns errEnd if nothing is to follow.
-func (f *follower) page(p tapedeck.Page) error {
+// sendPage writes one page, and returns errEnd if nothing is to follow. Its records go
+// out as they are, so they are let go of when the reader stalls.
+func (h *handler) sendPage(ctx context.Context, f *follower, p tapedeck.Page) error {
+	shown, last, err := f.choose(p.Records)
+	if err != nil {
+		return err
+	}
+	p.Records = nil
 	buf := buffers.Get().(*[]byte)
-	frames, err := f.frames((*buf)[:0], p)
-	if err == nil || errors.Is(err, errEnd) {
-		if e := f.write(frames); e != nil {
-			err = e
-		}
-	}
-	if cap(frames) <= 2*streamBytes {
-		*buf = frames
-		buffers.Put(buf)
-	}
-	return err
-}
-
-// frames appends what a page becomes.
-func (f *follower) frames(b []byte, p tapedeck.Page) ([]byte, error) {
+	defer buffers.Put(buf)
+	b := (*buf)[:0]
 	if f.out == nil {
 		b = append(b, "retry: 1000\n\n"...)
 	}
-	for _, rec := range p.Records {
-		shown, last, err := f.look(rec)
+	if isLarge(shown) {
+		records := backlog.Of(ctx, shown, h.rereading(ctx, f.session))
+		shown = nil
+		err = f.pour(b, records)
+		b = b[:0]
+		if records.Done(); err != nil {
+			return err
+		}
+	}
+	for _, rec := range shown {
+		b = appendEvent(b, rec)
+	}
+	b, end := f.notes(b, p, last)
+	if err := f.write(b); err != nil {
+		return err
+	}
+	if cap(b) <= maxFrames {
+		*buf = b
+	}
+	return end
+}
+
+// maxFrames is how much is written of a page at once. A reader that is stuck
+// holds so much.
+const maxFrames = 32 << 10
+
+// isLarge reports whether the frames of the records are written piece by piece.
+func isLarge(records []tapedeck.Record) bool {
+	size := 0
+	for i := range records {
+		size += len(records[i].Data) + frameCost
+	}
+	return size > maxFrames
+}
+
+// frameCost is about what the frame of an event has beside the event.
+const frameCost = 24
+
+// rereading returns how to read an event of a session again.
+func (h *handler) rereading(ctx context.Context, session string) func(int64) (tapedeck.Record, error) {
+	return func(offset int64) (tapedeck.Record, error) {
+		p, err := h.Sessions.Read(ctx, session, tapedeck.Range{From: offset, Limit: 1})
+		if err != nil || len(p.Records) == 0 {
+			return tapedeck.Record{}, err
+		}
+		return p.Records[0], nil
+	}
+}
+
+// pour writes b, and then the frames of records.
+func (f *follower) pour(b []byte, records *backlog.Records) error {
+	if err := f.write(b); err != nil {
+		return err
+	}
+	w := writers.Get().(*bufio.Writer)
+	defer writers.Put(w)
+	w.Reset(f.out)
+	defer w.Reset(nil)
+	for i := range records.Len() {
+		_, _ = w.Write(strconv.AppendInt(append(w.AvailableBuffer(), "id: "...), records.Offset(i), 10)) // Flush returns the error
+		_, _ = w.WriteString("\ndata: ")
+		if records.Write(w, i, 1, func(piece []byte) { _, _ = w.Write(piece) }) != nil {
+			return errGone // half an event was sent, and a client takes none that is not whole
+		}
+		_, _ = w.WriteString("\n\n")
+	}
+	if w.Flush() != nil || f.out.Flush() != nil {
+		return errGone
+	}
+	f.wrote = time.Now()
+	return nil
+}
+
+var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, maxFrames) }}
+
+// choose returns the records that the client is shown, and whether the newest of
+// them is the last that it wants.
+func (f *follower) choose(records []tapedeck.Record) (shown []tapedeck.Record, last bool, err error) {
+	if f.filter.empty() && !f.until {
+		if n := len(records); n > 0 {
+			f.passed = records[n-1].Offset
+			f.sent = f.passed
+		}
+		return records, false, nil
+	}
+	for _, rec := range records {
+		e, err := rec.Event()
 		if err != nil {
-			return b, err
+			return nil, false, err
 		}
-		if f.passed = rec.Offset; shown {
-			b = appendEvent(b, rec)
-			f.sent = rec.Offset
+		if f.passed = rec.Offset; f.filter.match(&e) {
+			shown, f.sent = append(shown, rec), rec.Offset
 		}
-		if last {
-			return f.note(b, "end", rec.Offset+1, `,"reason":"terminal"`), errEnd
+		if f.ends(&e) {
+			return shown, true, nil
 		}
+	}
+	return shown, false, nil
+}
+
+// notes appends what is to be said at the end of a page, and returns errEnd if
+// nothing is to follow it.
+func (f *follower) notes(b []byte, p tapedeck.Page, last bool) ([]byte, error) {
+	if last {
+		return f.note(b, "end", f.passed+1, `,"reason":"terminal"`), errEnd
 	}
 	if p.CaughtUp() && !f.caught {
 		f.caught = true
@@ -250,16 +338,6 @@ func (f *follower) frames(b []byte, p tapedeck.Page) ([]byte, error) {
 		return f.note(b, "end", p.Next, `,"reason":"closed"`), errEnd
 	}
 	return b, nil
-}
-
-// look reports whether the client is shown an event, and whether it is the last
-// one that it wants. Events are decoded only if that depends on them.
-func (f *follower) look(rec tapedeck.Record) (shown, last bool, err error) {
-	if f.filter.empty() && !f.until {
-		return true, false, nil
-	}
-	e, err := rec.Event()
-	return f.filter.match(&e), f.ends(&e), err
 }
 
 // appendEvent appends the frame of an event. The bytes of a record are one
@@ -290,7 +368,7 @@ func (f *follower) write(frames []byte) (err error) {
 		}
 		fallthrough
 	case len(frames) > 0:
-		err = f.out.Write(frames)
+		err = f.out.Send(frames)
 		f.wrote = now
 	case now.Sub(f.wrote) >= f.quiet:
 		err = f.out.Heartbeat()

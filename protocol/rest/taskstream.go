@@ -46,7 +46,7 @@ func (h *handler) taskFollow(w http.ResponseWriter, r *http.Request, f *taskFoll
 	defer func() { // the next answer on this connection may come later than the last write's deadline
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	}()
-	options := tapedeck.FollowOptions{From: f.from, Idle: f.quiet, MaxBytes: streamBytes}
+	options := tapedeck.FollowOptions{From: f.from, Idle: f.quiet, MaxBytes: maxFrames}
 	for page, err := range h.Sessions.Follow(r.Context(), f.session, options) {
 		if err == nil {
 			err = f.page(r.Context(), page)
@@ -252,7 +252,7 @@ func (h *handler) taskBroken(r *http.Request, f *taskFollower, err error) {
 	kind := tapedeck.KindOf(err)
 	if r.Context().Err() == nil && (kind == tapedeck.NotFound || kind == tapedeck.Gone) {
 		if b, _ := f.cutOff(nil, "the session was deleted", "deleted", f.passed+1); len(b) > 0 {
-			_ = f.out.Write(b) // the stream ends either way
+			_ = f.out.Send(b) // the stream ends either way
 		}
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -139,6 +140,98 @@ func TestUploads(t *testing.T) {
 			t.Logf("%d of %d stored, %d MiB", stored, times, most>>20)
 			if stored == 0 || most > 1<<30 {
 				t.Errorf("%d were stored, with %d MiB of memory", stored, most>>20)
+			}
+		})
+	}
+}
+
+// anon returns the memory that the server has by itself, without the pages of
+// its program file.
+func anon(t *testing.T, s *testserver.Server) int64 { return status(t, s.PID, "RssAnon") }
+
+// stuck opens n connections that ask for path and read nothing of the answer but
+// its first byte.
+func stuck(t *testing.T, s *testserver.Server, path string, n int) {
+	t.Helper()
+	for range n {
+		d := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
+			return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
+		}}
+		c, err := d.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		_ = c.SetDeadline(time.Now().Add(2 * time.Minute))
+		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// settles waits until the server has grown by at most so much, in less time than
+// a reader may be stuck.
+func settles(t *testing.T, s *testserver.Server, before, most int64) int64 {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) { // another process is watched
+		grown := anon(t, s) - before
+		if grown <= most || time.Since(began) > 40*time.Second {
+			return grown
+		}
+	}
+}
+
+// TestStuckReaders: readers that read nothing hold no page, whatever they have
+// asked for.
+func TestStuckReaders(t *testing.T) {
+	const readers = 300
+	s := testserver.Start(t, t.TempDir())
+	put(t, s.URL+"/v1/stream/sessions/s")
+	var events strings.Builder
+	for i := range 12_000 {
+		fmt.Fprintf(&events, "{\"type\":\"test.note\",\"data\":{\"n\":%d,\"pad\":%q}}\n", i, strings.Repeat("x", 900))
+	}
+	if code := post(t, s.URL+"/api/v1/sessions/s/events", "application/x-ndjson", strings.NewReader(events.String())); code != http.StatusOK {
+		t.Fatal(code)
+	}
+	for name, path := range map[string]string{
+		"pages": "/api/v1/sessions/s/events", "stream": "/api/v1/sessions/s/stream", "filtered stream": "/api/v1/sessions/s/stream?type=test.note",
+		"durable pages": "/v1/stream/sessions/s?offset=-1", "durable stream": "/v1/stream/sessions/s?offset=-1&live=sse",
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := anon(t, s)
+			stuck(t, s, path, readers)
+			grown := settles(t, s, before, readers*(64<<10))
+			t.Logf("%d KiB each", grown/readers>>10)
+			if grown > readers*(64<<10) {
+				t.Errorf("a stuck reader holds %d KiB", grown/readers>>10)
+			}
+		})
+	}
+}
+
+// TestStuckReadersOfALargeEvent: an event of 60 MiB is in memory while it is
+// taken, not for as long as somebody does not take it.
+func TestStuckReadersOfALargeEvent(t *testing.T) {
+	const readers = 20
+	s := testserver.Start(t, t.TempDir())
+	put(t, s.URL+"/v1/stream/sessions/s")
+	event := append(append([]byte(`{"type":"test.note","data":{"pad":"`), bytes.Repeat([]byte("x"), 60<<20)...), `"}}`...)
+	if code := post(t, s.URL+"/api/v1/sessions/s/events", "application/json", bytes.NewReader(event)); code != http.StatusOK {
+		t.Fatal(code)
+	}
+	for name, path := range map[string]string{
+		"page": "/api/v1/sessions/s/events", "stream": "/api/v1/sessions/s/stream",
+		"durable page": "/v1/stream/sessions/s?offset=-1", "durable stream": "/v1/stream/sessions/s?offset=-1&live=sse",
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := anon(t, s)
+			stuck(t, s, path, readers)
+			grown := settles(t, s, before, readers<<20)
+			t.Logf("%d KiB each, %d MiB at most", grown/readers>>10, peak(t, s)>>20)
+			if grown > readers<<20 {
+				t.Errorf("a stuck reader holds %d KiB", grown/readers>>10)
 			}
 		})
 	}

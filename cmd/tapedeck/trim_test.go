@@ -1,0 +1,30 @@
+package main
+
+import "testing"
+
+// TestTrim: memory is given back when followers have come or gone, and when much
+// of it lies idle; while there is work it is kept.
+func TestTrim(t *testing.T) {
+	var tr trimmer
+	for _, c := range []struct {
+		name      string
+		followers int
+		heap      heap
+		want      bool
+	}{
+		{"at rest", 0, heap{10 << 20, 20 << 20, 40 << 20}, false},
+		{"followers come", 200, heap{10 << 20, 21 << 20, 40 << 20}, false},
+		{"they have come", 200, heap{10 << 20, 22 << 20, 40 << 20}, true},
+		{"they stay", 200, heap{10 << 20, 23 << 20, 40 << 20}, false},
+		{"work", 200, heap{300 << 20, 900 << 20, 40 << 20}, false},
+		{"it is over", 200, heap{300 << 20, 901 << 20, 40 << 20}, true},
+		{"afterwards", 200, heap{1 << 20, 902 << 20, 40 << 20}, false},
+		{"garbage of a large heap", 200, heap{30 << 20, 902 << 20, 400 << 20}, false},
+		{"followers go", 20, heap{1 << 20, 903 << 20, 40 << 20}, false},
+		{"they have gone", 20, heap{1 << 20, 904 << 20, 40 << 20}, true},
+	} {
+		if got := tr.due(c.followers, c.heap); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
