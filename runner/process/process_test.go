@@ -325,6 +325,7 @@ func TestFailures(t *testing.T) {
 		{"claude", "orphan", "the agent ended without a result: exit status 9"},
 		{"claude", "no such task", "the agent ended without a result: exit status 1: there is no such task or conversation"},
 		{"codex", "fail", "the agent failed: no quota"},
+		{"claude", "flood", "the agent sent a line of more than 8 MiB, which is too long to be recorded"},
 	} {
 		t.Run(tt.task, func(t *testing.T) {
 			r := scripted(t, tt.files, process.Options{Grace: 100 * time.Millisecond})
@@ -437,4 +438,22 @@ func TestArguments(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Claude Code asks before the block of its call ends: the arguments that were
+// streamed are not recorded again.
+func TestControlAsksEarly(t *testing.T) {
+	t.Setenv("DECK_TEST_DID", filepath.Join(t.TempDir(), "did"))
+	in := tapedeck.Invocation{Task: "the task", Ask: func(context.Context, tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+		return tapedeck.PermissionAnsweredData{Option: "allow"}, nil
+	}}
+	got, err := run(t, t.Context(), control(t, "early"), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, append(only(got, "TOOL_CALL_ARGS"), only(got, "TOOL_CALL_END")...),
+		`TOOL_CALL_ARGS {"toolCallId":"c.t1","delta":"{\"command"}`,
+		`TOOL_CALL_ARGS {"toolCallId":"c.t1","delta":"\": \"rm x\"}"}`,
+		`TOOL_CALL_END {"toolCallId":"c.t1"}`,
+	)
 }
