@@ -110,8 +110,9 @@ func TestViewsArePrinted(t *testing.T) {
 			{"id":"c","kind":"fork","session":"c","parent":"b","fork_at":8}]}`,
 			"a  main  e\ufffd[2Jvil\n  mrk_1  rewound at 5, 5 to 9\n  b  fork at 7\n    c  fork at 8\n"},
 		{"context", printRaw(printContext), `{"messages":[{"role":"user","content":"one\ntwo"},{"role":"assistant","content":null,
-			"tool_calls":[{"id":"1","type":"function","function":{"name":"Read","arguments":"{\"f\":\"` + strings.ReplaceAll(evil, `\`, `\\`) + `\"}"}}]}]}`,
-			"user      one\n          two\nassistant \n          Read {\"f\":\"e\\u001b[2Jvil\"}\n"},
+			"tool_calls":[{"id":"1","type":"function","function":{"name":"Read","arguments":"{\"f\":\"` + strings.ReplaceAll(evil, `\`, `\\`) + `\"}"}}]}],
+			"places":[{"sequence_number":0,"offset":1,"end_offset":1},{"sequence_number":1,"offset":3,"end_offset":null}]}`,
+			"seq:0 1            user      one\n                             two\nseq:1 3-…          assistant \n                             Read {\"f\":\"e\\u001b[2Jvil\"}\n"},
 	} {
 		var out bytes.Buffer
 		if err := c.print(pen{w: &out, width: 100}, []byte(c.in)); err != nil {
