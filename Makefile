@@ -27,7 +27,8 @@ lint: ## run golangci-lint (built from source on first use, some minutes)
 
 conformance: build ## run the official Durable Streams suite and clients of the source documents (needs Node 20 and npm)
 	cd conformance/durable && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
-	cd conformance/task && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
+	cd conformance/source002 && node run.mjs --binary $(abspath $(BIN))
+	cd conformance/source003 && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/source004 && node run.mjs --binary $(abspath $(BIN))
 
 crash: build ## kill -9 under load, 50 rounds (ROUNDS=n for more)
@@ -60,4 +61,4 @@ ui-e2e: build ## use the screen with a real browser and the real program (needs 
 	cd ui && npm ci --no-audit --no-fund --silent && TAPEDECK=$(abspath $(BIN)) npm run --silent e2e
 
 clean: ## remove what was built
-	rm -rf bin conformance/durable/node_modules conformance/task/node_modules bench/rival/node_modules ui/node_modules
+	rm -rf bin conformance/durable/node_modules conformance/source003/node_modules bench/rival/node_modules ui/node_modules

@@ -1,4 +1,4 @@
-// Plays scenarios of the SSE task protocol against a Tapedeck binary, which is
+// Plays scenarios of durable session streams against a Tapedeck binary, which is
 // started for it on SQLite:
 //
 //     node run.mjs --binary ../../bin/tapedeck [part of a scenario's name]
@@ -11,7 +11,7 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 
-import { api } from "./client.mjs"
+import { Client } from "./client.mjs"
 import { scenarios } from "./scenarios.mjs"
 
 const LIMIT_MS = 60_000
@@ -22,23 +22,23 @@ if (args[0] !== "--binary" || args.length < 2 || args.length > 3) {
   process.exit(2)
 }
 const [, binary, only = ""] = args
-const work = mkdtempSync(join(tmpdir(), "task-"))
+const work = mkdtempSync(join(tmpdir(), "source002-"))
 let server
 try {
   server = await start("127.0.0.1:0")
-  const world = { get base() { return server.url }, get api() { return api(server.url) }, restart }
+  const client = new Client(server.url) // all that a client has to be told
   let passed = 0, failed = 0
   for (const [name, play] of Object.entries(scenarios)) {
     if (!name.includes(only)) continue
     try {
-      await limited(play(world))
+      await limited(play(client))
       passed++
     } catch (err) {
       failed++
       console.log(`  FAILED ${name}\n    ${String(err.stack ?? err).split("\n").slice(0, 12).join("\n    ")}`)
     }
   }
-  console.log(`task protocol: ${passed} passed, ${failed} failed`)
+  console.log(`source 002 (durable session streams): ${passed} passed, ${failed} failed`)
   process.exitCode = passed > 0 && failed === 0 ? 0 : 1
 } catch (err) {
   console.error(err.message)
@@ -72,11 +72,4 @@ async function start(listen) {
   })
   const url = await Promise.race([address, ended.then(() => { throw new Error(`${binary} ended before it served`) })])
   return { child, ended, url }
-}
-
-/** Kills the server without a word, and starts it again at its address. */
-async function restart() {
-  server.child.kill("SIGKILL")
-  await server.ended
-  server = await start(new URL(server.url).host)
 }

@@ -1,7 +1,7 @@
 // A client of the SSE task protocol, written from the protocol's description and
 // from nothing of ours: it knows how to start, follow, cancel and replay tasks,
-// and makes a conversation of what it hears. The one thing it has to know about
-// Tapedeck is that it has to ask for this protocol, with format=task.
+// and makes a conversation of what it hears. The one thing it is told of Tapedeck is
+// the base URL.
 import { EventSource } from "eventsource"
 
 export const TERMINAL = ["agent_complete", "error", "cancelled"]
@@ -17,7 +17,7 @@ export function connectSSE(baseUrl, sessionId, token, onEvent, onError, onReconn
   let source, timer, attempt = 0, isClosed = false, last = after
 
   const open = () => {
-    const url = new URL(`${baseUrl}/api/v1/sessions/${sessionId}/events?format=task&token=${token}`)
+    const url = new URL(`${baseUrl}/api/v1/sessions/${sessionId}/events?token=${token}`)
     if (last !== undefined) url.searchParams.set("lastEventId", last)
     source = new EventSource(url, fetch && { fetch })
     source.onmessage = (message) => {

@@ -117,7 +117,7 @@ export const scenarios = {
   async "the headers are those of the protocol"(world) {
     const id = await start(world, "Count", SLOW)
     const abort = new AbortController()
-    const { headers } = await fetch(`${world.base}/api/v1/sessions/${id}/events?format=task&token=x`, { headers: { Accept: "text/event-stream" }, signal: abort.signal })
+    const { headers } = await fetch(`${world.base}/api/v1/sessions/${id}/events?token=x`, { headers: { Accept: "text/event-stream" }, signal: abort.signal })
     assert.equal(headers.get("content-type"), "text/event-stream; charset=utf-8")
     assert.equal(headers.get("cache-control"), "no-cache, no-transform")
     assert.equal(headers.get("connection"), "keep-alive")
@@ -225,7 +225,7 @@ export const scenarios = {
 
   async "an EventSource reconnects by itself, and stops by itself"(world) {
     const id = await start(world, "Count", SLOW)
-    const source = new EventSource(`${world.base}/api/v1/sessions/${id}/events?format=task`, { fetch: dropping(900) })
+    const source = new EventSource(`${world.base}/api/v1/sessions/${id}/events`, { fetch: dropping(900) })
     const events = []
     source.onmessage = (message) => events.push(JSON.parse(message.data))
     await new Promise((stopped) => { source.onerror = () => source.readyState === EventSource.CLOSED && stopped() })
