@@ -41,7 +41,7 @@ func ofMany(err error, i, n int) error {
 }
 
 // Normalize returns e as the log keeps it, given what v has seen; it adds
-// nothing to v. An AG-UI event of no invocation belongs to the run that is open
+// nothing to v. An AG-UI event or a question to people of no invocation belongs to the run that is open
 // on its thread, a [RunStarted] to that of its runId. Members that a client must
 // find are filled in where they can be (runId, threadId, the role of reasoning),
 // null is dropped where absence means the same, a member type that repeats the
@@ -53,6 +53,12 @@ func (v *Verifier) Normalize(e Event) ([]Event, error) { return v.normalize(nil,
 func (v *Verifier) normalize(out []Event, e Event) ([]Event, error) {
 	if err := v.translate(&e); err != nil {
 		return nil, err
+	}
+	if e.Type == PermissionRequested {
+		if r := v.runOn(&e); r != nil {
+			e.Invocation = r.Invocation
+		}
+		return append(out, e), nil
 	}
 	t := typeByName[e.Type]
 	if t == nil || t.rule == nil {

@@ -56,6 +56,7 @@ type Answer struct {
 	Session    string
 	Permission string // its id
 	Option     string // the id of the option that is chosen
+	Offset     *int64 // of the question that was shown; nil for the one that is open under the id
 	Actor      string // who answers
 }
 

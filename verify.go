@@ -18,8 +18,8 @@ const (
 // A Verifier knows the order in which AG-UI events may come, for all threads of
 // one session. It refuses what a client of AG-UI could not replay: agent content
 // outside a run, text for a message that is not open, a second run on a thread,
-// the end of a run with something open, an event after the end. Events of other
-// types pass it unseen.
+// the end of a run with something open, an event after the end. It also knows the
+// questions to people that are open. Events of other types pass it unseen.
 //
 // It holds only what open runs have open, and at most a bounded number of ids of
 // what they have closed: an endless run does not make it grow.
@@ -37,6 +37,7 @@ type run struct {
 	threadID string   // of AG-UI
 	open     []opened // oldest first
 	known    *known
+	asked    []string // the ids of its open questions
 }
 
 type endedRun struct {
@@ -63,7 +64,7 @@ func RestoreVerifier(ctx context.Context, l Log, s Session) (*Verifier, error) {
 		if e.Offset >= s.Head {
 			break
 		}
-		if slices.ContainsFunc(s.Runs, func(r OpenRun) bool { return r.Invocation == e.Invocation }) {
+		if e.Type == PermissionAnswered || slices.ContainsFunc(s.Runs, func(r OpenRun) bool { return r.Invocation == e.Invocation }) {
 			_ = v.Add(&e)
 		}
 	}
@@ -84,6 +85,13 @@ func (v *Verifier) Clone() *Verifier {
 func (v *Verifier) Add(e *Event) error {
 	if e.Type == SessionForked {
 		v.runs = nil // those that the parent had open there are nobody's here
+		return nil
+	}
+	switch e.Type {
+	case PermissionRequested:
+		return v.ask(e)
+	case PermissionAnswered:
+		v.answer(e)
 		return nil
 	}
 	t := typeByName[e.Type]

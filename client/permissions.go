@@ -9,11 +9,16 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// Answer answers what an agent has asked.
+// Answer answers what an agent has asked. With an offset it is refused if another
+// question than the one at that offset is open under the id.
 func (c *Client) Answer(ctx context.Context, a tapedeck.Answer) (tapedeck.Answered, error) {
 	var out tapedeck.Answered
 	path := sessionPath(a.Session, "permissions", url.PathEscape(a.Permission))
-	err := c.call(ctx, http.MethodPost, path, nil, map[string]any{"option": a.Option}, &out)
+	in := map[string]any{"option": a.Option}
+	if a.Offset != nil {
+		in["offset"] = *a.Offset
+	}
+	err := c.call(ctx, http.MethodPost, path, nil, in, &out)
 	return out, err
 }
 

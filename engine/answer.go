@@ -60,7 +60,11 @@ func (e *Engine) find(session, id string) *question {
 func (q *question) take(ctx context.Context, a tapedeck.Answer) (tapedeck.Answered, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.refuse(a.Option); err != nil {
+	err := q.refuse(a.Option)
+	if err == nil {
+		err = wasShown(&a, q.offset)
+	}
+	if err != nil {
 		return tapedeck.Answered{}, err
 	}
 	d := tapedeck.PermissionAnsweredData{ID: q.ID, Option: a.Option, Outcome: outcomeSelected}
@@ -73,6 +77,16 @@ func (q *question) take(ctx context.Context, a tapedeck.Answer) (tapedeck.Answer
 	q.logged = true
 	q.set(d)
 	return tapedeck.Answered{Permission: q.ID, Option: a.Option, Offset: done.First}, nil
+}
+
+// wasShown refuses an answer to another question than the one that is open: the
+// id may have been used before.
+func wasShown(a *tapedeck.Answer, offset int64) error {
+	if a.Offset == nil || *a.Offset == offset {
+		return nil
+	}
+	return tapedeck.Errorf(tapedeck.Conflict, "the permission %s that is open was asked at offset %d, not at %d", a.Permission, offset, *a.Offset).
+		WithHint("look at what is asked now, and answer that")
 }
 
 // refuse says why an option cannot be chosen. It is called with q.mu held.
@@ -123,7 +137,7 @@ func (e *Engine) answerForeign(ctx context.Context, a tapedeck.Answer) (tapedeck
 	case p.Status != view.PermissionOpen:
 		return tapedeck.Answered{}, answeredAlready(p.ID, p.Option)
 	}
-	if err := hasOption(p.ID, options(p), a.Option); err != nil {
+	if err := cmp.Or(hasOption(p.ID, options(p), a.Option), wasShown(&a, p.Offset)); err != nil {
 		return tapedeck.Answered{}, err
 	}
 	ev := event(tapedeck.PermissionAnsweredData{ID: p.ID, Option: a.Option, Outcome: outcomeSelected}, a.Actor)

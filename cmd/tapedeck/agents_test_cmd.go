@@ -123,7 +123,7 @@ func (a *app) hear(ctx context.Context, session string, t *trial, ev *tapedeck.E
 		t.Said += text(d.Delta)
 	case tapedeck.PermissionRequested:
 		if option, ok := choice(d.Options, permitDeny); ok {
-			_, _ = a.engine.Answer(ctx, tapedeck.Answer{Session: session, Permission: d.ID, Option: option})
+			_, _ = a.engine.Answer(ctx, tapedeck.Answer{Session: session, Permission: d.ID, Option: option, Offset: &ev.Offset})
 		}
 	case tapedeck.RunError:
 		t.Error = text(d.Message)

@@ -45,16 +45,22 @@ type desk struct {
 	session string
 
 	mu      sync.Mutex
-	open    []tapedeck.PermissionRequestedData // oldest first
-	reading bool                               // somebody reads what is typed
+	open    []asked // oldest first
+	reading bool    // somebody reads what is typed
+}
+
+// An asked is a question and where it is in the log.
+type asked struct {
+	tapedeck.PermissionRequestedData
+	offset int64
 }
 
 // see takes note of an event of the run.
 func (d *desk) see(ctx context.Context, ev *tapedeck.Event) {
 	switch ev.Type {
 	case tapedeck.PermissionRequested:
-		var q tapedeck.PermissionRequestedData
-		if json.Unmarshal(ev.Data, &q) == nil {
+		q := asked{offset: ev.Offset}
+		if json.Unmarshal(ev.Data, &q.PermissionRequestedData) == nil {
 			d.asked(ctx, q)
 		}
 	case tapedeck.PermissionAnswered:
@@ -62,18 +68,18 @@ func (d *desk) see(ctx context.Context, ev *tapedeck.Event) {
 		_ = json.Unmarshal(ev.Data, &a)
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.open = slices.DeleteFunc(d.open, func(q tapedeck.PermissionRequestedData) bool { return q.ID == a.ID })
+		d.open = slices.DeleteFunc(d.open, func(q asked) bool { return q.ID == a.ID })
 	}
 }
 
-func (d *desk) asked(ctx context.Context, q tapedeck.PermissionRequestedData) {
+func (d *desk) asked(ctx context.Context, q asked) {
 	if option, ok := choice(q.Options, d.permissions); ok {
-		d.answer(ctx, q.ID, option)
+		d.answer(ctx, q, option)
 		return
 	}
 	in, ok := d.stdin.(*os.File)
 	if d.json || !ok || !term.IsTerminal(int(in.Fd())) {
-		fmt.Fprintf(d.stderr, "tapedeck: the agent asks; answer with: tapedeck answer %s %s OPTION (%s)\n", d.session, clean(q.ID), clean(optionIDs(q.Options)))
+		fmt.Fprintf(d.stderr, "tapedeck: the agent asks; answer with: tapedeck answer %s %s OPTION --at %d (%s)\n", d.session, clean(q.ID), q.offset, clean(optionIDs(q.Options)))
 		return
 	}
 	d.mu.Lock()
@@ -110,7 +116,7 @@ func (d *desk) listen(ctx context.Context, in io.Reader) {
 			fmt.Fprintf(d.stderr, "  choose 1 to %d, or y or n: ", len(q.Options))
 			continue
 		}
-		d.answer(ctx, q.ID, option)
+		d.answer(ctx, q, option)
 	}
 }
 
@@ -144,8 +150,8 @@ func choice(options []tapedeck.PermissionOption, how string) (string, bool) {
 }
 
 // answer answers; that somebody else has been faster is no error.
-func (d *desk) answer(ctx context.Context, id, option string) {
-	_, err := d.client.Answer(ctx, tapedeck.Answer{Session: d.session, Permission: id, Option: option})
+func (d *desk) answer(ctx context.Context, q asked, option string) {
+	_, err := d.client.Answer(ctx, tapedeck.Answer{Session: d.session, Permission: q.ID, Option: option, Offset: &q.offset})
 	if err != nil && tapedeck.KindOf(err) != tapedeck.Conflict && ctx.Err() == nil {
 		d.printError(err)
 	}
@@ -187,6 +193,7 @@ answers.`,
 func (e *env) printPermissions(raw json.RawMessage) error {
 	var all []struct {
 		Status tapedeck.Status
+		Offset int64
 		tapedeck.PermissionRequestedData
 	}
 	var each []json.RawMessage
@@ -201,7 +208,7 @@ func (e *env) printPermissions(raw json.RawMessage) error {
 				return err
 			}
 		default:
-			if err := e.printPermission(&p.PermissionRequestedData); err != nil {
+			if err := e.printPermission(&p.PermissionRequestedData, p.Offset); err != nil {
 				return err
 			}
 		}
@@ -210,10 +217,10 @@ func (e *env) printPermissions(raw json.RawMessage) error {
 }
 
 // printPermission prints what an agent asks, with all that is to be allowed.
-func (e *env) printPermission(q *tapedeck.PermissionRequestedData) error {
+func (e *env) printPermission(q *tapedeck.PermissionRequestedData, at int64) error {
 	var b strings.Builder
 	message := brief(q.Message, 100)
-	fmt.Fprintf(&b, "%s  %s  (%s)\n", clean(q.ID), message, clean(optionIDs(q.Options)))
+	fmt.Fprintf(&b, "%s  at %d  %s  (%s)\n", clean(q.ID), at, message, clean(optionIDs(q.Options)))
 	if message != q.Message {
 		for line := range strings.Lines(clean(q.Message)) {
 			fmt.Fprintf(&b, "  %s\n", strings.TrimSuffix(line, "\n"))
@@ -234,16 +241,22 @@ func (e *env) printPermission(q *tapedeck.PermissionRequestedData) error {
 }
 
 func newAnswer(e *env) *cobra.Command {
-	return &cobra.Command{
+	at := int64(-1)
+	c := &cobra.Command{
 		Use:   "answer SESSION PERMISSION OPTION",
 		Short: "Answer what an agent is asking",
 		Long: `Answer gives one of the options as the answer to what an agent is asking;
-tapedeck permissions lists both. The first answer counts.`,
-		Example: `  tapedeck answer ses_01J… perm_01J… allow_once`,
+tapedeck permissions lists both. The first answer counts. With --at the answer
+counts only for the question at that offset, which is the one you have seen.`,
+		Example: `  tapedeck answer ses_01J… perm_01J… allow_once --at 42`,
 		Args:    sessionAnd(2, 2, "a session, a permission and one of its options"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return e.reading(c.Context(), func(conn *connection) error {
-				done, err := conn.Answer(c.Context(), tapedeck.Answer{Session: args[0], Permission: args[1], Option: args[2]})
+				a := tapedeck.Answer{Session: args[0], Permission: args[1], Option: args[2]}
+				if at >= 0 {
+					a.Offset = &at
+				}
+				done, err := conn.Answer(c.Context(), a)
 				if err != nil {
 					return err
 				}
@@ -255,4 +268,6 @@ tapedeck permissions lists both. The first answer counts.`,
 			})
 		},
 	}
+	c.Flags().Int64Var(&at, "at", -1, "the offset of the question, as tapedeck permissions shows it")
+	return c
 }

@@ -24,11 +24,12 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request) error {
 	}
 	in, err := decode[struct {
 		Option string `json:"option"`
+		Offset *int64 `json:"offset"`
 	}](h, w, r)
 	if err != nil {
 		return err
 	}
-	done, err := h.Verbs.Answer(r.Context(), tapedeck.Answer{Session: id, Permission: permission, Option: in.Option})
+	done, err := h.Verbs.Answer(r.Context(), tapedeck.Answer{Session: id, Permission: permission, Option: in.Option, Offset: in.Offset})
 	if err != nil {
 		return err
 	}

@@ -101,6 +101,14 @@ async function send<T>(method: string, path: string, body: unknown, o?: CallOpti
 
 const post = <T>(path: string, body: unknown, o?: CallOptions) => send<T>("POST", path, body, o);
 
+/** A request for permission as it was shown: an answer counts for the one at this offset. */
+interface Asked {
+  id: string;
+  offset: number;
+  thread?: string;
+  invocation?: string;
+}
+
 export interface SessionsQuery {
   status?: string | undefined;
   agent?: string | undefined;
@@ -191,18 +199,20 @@ export const api = {
   /** Appends events, for an answer to a permission and the like. */
   append: (id: string, events: Partial<Event> | Partial<Event>[], o?: CallOptions) =>
     post<{ first: number; last: number; head: number }>(sessionPath(id, "events"), events, o),
-  /** Answers a request for permission; without an option nobody chose. */
-  answer: (id: string, to: { id: string; thread?: string; invocation?: string }, option?: string, o?: CallOptions) =>
-    api.append(
-      id,
-      {
-        type: "permission.answered",
-        ...(to.thread && to.thread !== "main" ? { thread: to.thread } : {}),
-        ...(to.invocation ? { invocation: to.invocation } : {}),
-        data: option ? { id: to.id, option, outcome: "selected" } : { id: to.id, outcome: "cancelled" },
-      },
-      o,
-    ),
+  /** Answers the request for permission that was shown; without an option nobody chose. */
+  answer: (id: string, to: Asked, option?: string, o?: CallOptions): Promise<unknown> =>
+    option
+      ? post(`${sessionPath(id, "permissions")}/${encodeURIComponent(to.id)}`, { option, offset: to.offset }, o)
+      : api.append(
+          id,
+          {
+            type: "permission.answered",
+            ...(to.thread && to.thread !== "main" ? { thread: to.thread } : {}),
+            ...(to.invocation ? { invocation: to.invocation } : {}),
+            data: { id: to.id, outcome: "cancelled" },
+          },
+          o,
+        ),
 
   rewind: (id: string, to: { before_invocation_id?: string; to_offset?: number; thread?: string }, o?: CallOptions) =>
     post<Rewound>(sessionPath(id, "rewind"), to, o),
