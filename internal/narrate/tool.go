@@ -71,6 +71,19 @@ func (n *Narrator) Args(id, delta string) {
 	n.putIn(n.lane(t.lane), tapedeck.Event{Type: tapedeck.ToolCallArgs, Data: content("toolCallId", t.id, delta)})
 }
 
+// Input gives the arguments of a call as a whole and completes it. If they came
+// in pieces, these count; if more pieces are to come, the call stays open.
+func (n *Narrator) Input(id string, whole json.RawMessage) {
+	t := n.tools[id]
+	if t == nil || t.called || len(t.args) > 0 && !json.Valid(t.args) {
+		return
+	}
+	if len(t.args) == 0 && string(whole) != "null" {
+		n.Args(id, string(whole))
+	}
+	n.Called(id)
+}
+
 // Called says that the arguments of a call are complete. If it sets the plan, so
 // does the narrator.
 func (n *Narrator) Called(id string) {

@@ -154,7 +154,7 @@ func TestKeeperTellsNothing(t *testing.T) {
 }
 
 func TestNoVariableOfOurs(t *testing.T) {
-	p, err := Start(Spec{Path: "env", Env: []string{"TAPEDECK_URL=http://127.0.0.1:1", "A=b"}})
+	p, err := Start(Spec{Path: "env", Env: []string{"A=a", "TAPEDECK_URL=http://127.0.0.1:1", "A=b"}})
 	if err != nil {
 		t.Fatal(err)
 	}

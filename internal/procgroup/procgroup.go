@@ -85,8 +85,9 @@ func Start(s Spec) (*Process, error) {
 		mark: rand.Text(), stderr: newTail(s.Tail),
 		heard: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	env := slices.DeleteFunc(slices.Clone(s.Env), isOwn)
-	p.job = job{Path: path, Args: append([]string{s.Path}, s.Args...), Env: append(env, Mark+"="+p.mark)}
+	env := append(slices.DeleteFunc(slices.Clone(s.Env), isOwn), Mark+"="+p.mark)
+	env = (&exec.Cmd{Env: env}).Environ() // of two of a name the last counts
+	p.job = job{Path: path, Args: append([]string{s.Path}, s.Args...), Env: env}
 	cmd := &exec.Cmd{Dir: s.Dir}
 	theirs, err := p.connect(cmd, s.Stdin)
 	if err == nil {

@@ -6,7 +6,7 @@ type Preset struct {
 	Name            string
 	Dialect         string
 	Command, Resume []string
-	Env             []string // names of the variables that it may want, and that are ours to give
+	Env             []string // names of the variables that it may want, and that are ours to give; pairs NAME=value that it needs
 	Install         string
 }
 
@@ -22,6 +22,9 @@ var (
 	qwenArg   = []string{"qwen", "--output-format", "stream-json", "--include-partial-messages"}
 	geminiArg = []string{"gemini", "-o", "stream-json"}
 	resumeArg = []string{"--resume", "{session}"}
+	// Without a terminal Gemini cannot ask whether it may trust the folder, and ends.
+	geminiTrust = "GEMINI_CLI_TRUST_WORKSPACE=true"
+
 	lastArg   = []string{"--", "{task}"} // nothing after it is an option
 	promptArg = []string{"--prompt={task}"}
 )
@@ -53,7 +56,7 @@ var Presets = []Preset{
 		Resume:  []string{"codex", "exec", "--json", "--skip-git-repo-check", "resume", "{session}", "--", "{task}"},
 	},
 	{
-		Name: "gemini", Dialect: "gemini", Env: base("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
+		Name: "gemini", Dialect: "gemini", Env: base("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", geminiTrust),
 		Install: "npm install -g @google/gemini-cli",
 		Command: args(geminiArg, promptArg), Resume: args(geminiArg, resumeArg, promptArg),
 	},

@@ -424,3 +424,21 @@ func TestArguments(t *testing.T) {
 		}
 	}
 }
+
+// Claude Code asks before the block of its call ends: the arguments that were
+// streamed are not recorded again.
+func TestControlAsksEarly(t *testing.T) {
+	t.Setenv("DECK_TEST_DID", filepath.Join(t.TempDir(), "did"))
+	in := tapedeck.Invocation{Task: "the task", Ask: func(context.Context, tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+		return tapedeck.PermissionAnsweredData{Option: "allow"}, nil
+	}}
+	got, err := run(t, t.Context(), control(t, "early"), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, append(only(got, "TOOL_CALL_ARGS"), only(got, "TOOL_CALL_END")...),
+		`TOOL_CALL_ARGS {"toolCallId":"c.t1","delta":"{\"command"}`,
+		`TOOL_CALL_ARGS {"toolCallId":"c.t1","delta":"\": \"rm x\"}"}`,
+		`TOOL_CALL_END {"toolCallId":"c.t1"}`,
+	)
+}

@@ -109,10 +109,7 @@ func (s *stream) whole(tell func(lane, id, text string), id, text string) {
 func (s *stream) called(c narrate.Call, input json.RawMessage) {
 	s.worked = true
 	s.n.Tool(c)
-	if len(input) > 0 && string(input) != "null" {
-		s.n.Args(c.ID, string(input))
-	}
-	s.n.Called(c.ID)
+	s.n.Input(c.ID, input)
 }
 
 // result says that the program is at its end.
