@@ -34,7 +34,7 @@ type Options struct {
 	Logger      *slog.Logger
 	Lease       time.Duration   // a run written from outside ends when nothing was heard for so long
 	RunTimeout  time.Duration   // a run that takes longer is stopped and has failed; 0 for no limit
-	IdleTimeout time.Duration   // likewise one whose agent says nothing for so long
+	IdleTimeout time.Duration   // likewise one whose agent says nothing for so long; 0 or less for no limit
 	KillAfter   time.Duration   // a stopped agent that has not ended after this is left to itself
 	MaxEvents   int             // most events in one append from outside
 	Player      exchange.Player // of HTML recordings; without one there are none

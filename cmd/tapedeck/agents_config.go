@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -74,7 +75,12 @@ func scriptAgents() []engine.Agent {
 func (a *agentConfig) build(f *folders, here string) (engine.Agent, error) {
 	out := engine.Agent{
 		Agent:      tapedeck.Agent{Name: a.Name, Kind: a.Kind, Description: a.Description},
-		RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout, Starts: a.Starts,
+		Starts: a.Starts,
+	}
+	for limit, set := range map[*time.Duration]*time.Duration{&out.RunTimeout: a.RunTimeout, &out.IdleTimeout: a.IdleTimeout} {
+		if set != nil {
+			*limit = orNever(*set)
+		}
 	}
 	switch a.Kind {
 	case "llm":

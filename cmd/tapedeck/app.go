@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,12 +47,25 @@ type appOptions struct {
 	longPoll     time.Duration
 	lease        time.Duration
 	runTimeout   time.Duration // see engine.Options
-	idleTimeout  time.Duration
+	idleTimeout  time.Duration // likewise; 0 for defaultIdle, negative for none
 	allowOrigins []string
 	anyHost      bool
 	config       config // of agents
 	demo         bool   // with the agents of the demo
 	logger       *slog.Logger
+}
+
+// defaultIdle is how long an agent may say nothing if nobody says how long: a
+// model that hangs must not stay "running" forever. No command of an agent of
+// kind llm may take that long.
+const defaultIdle = time.Hour
+
+// orNever returns a limit that a user gave, for whom 0 is none.
+func orNever(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
 }
 
 // An app is the whole house: a store, the hub above it, the engine and the
@@ -99,7 +113,7 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 	a.background.Go(func() { a.views.Run(background) })
 	a.engine = engine.New(engine.Options{
 		Store: a.hub, Views: a.views, Agents: agents, Logger: o.logger, Lease: o.lease, MaxEvents: o.maxEvents,
-		RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout, KillLeftover: procgroup.KillLeftover, Player: htmlPlayer(),
+		RunTimeout: o.runTimeout, IdleTimeout: cmp.Or(o.idleTimeout, defaultIdle), KillLeftover: procgroup.KillLeftover, Player: htmlPlayer(),
 		Discard: a.folders.discard,
 	})
 	a.engine.OnErase(a.forget)

@@ -58,8 +58,8 @@ type agentConfig struct {
 	Cwd         *string           `toml:"cwd"`
 	Permissions map[string]string `toml:"permissions"`
 	Starts      []string          `toml:"starts"`
-	RunTimeout  time.Duration     `toml:"run_timeout"`
-	IdleTimeout time.Duration     `toml:"idle_timeout"`
+	RunTimeout  *time.Duration    `toml:"run_timeout"`
+	IdleTimeout *time.Duration    `toml:"idle_timeout"`
 	MCP         []mcpConfig       `toml:"mcp"`
 
 	Auth   string `toml:"auth"`

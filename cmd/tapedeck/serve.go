@@ -61,7 +61,7 @@ Without access control it listens on the loopback only.`,
 	fl.DurationVar(&f.longPoll, "long-poll", 25*time.Second, "how long a long poll waits")
 	fl.DurationVar(&f.lease, "lease", 10*time.Minute, "end a run written from outside when nothing was heard of it for so long")
 	fl.DurationVar(&f.runTimeout, "run-timeout", 0, "stop a run that takes longer; it has failed then (default: no limit)")
-	fl.DurationVar(&f.idleTimeout, "idle-timeout", 0, "stop a run whose agent says nothing for so long; it has failed then (default: no limit)")
+	fl.DurationVar(&f.idleTimeout, "idle-timeout", defaultIdle, "stop a run whose agent says nothing for so long, questions to people aside; it has failed then; 0 for no limit")
 	fl.StringSliceVar(&f.allowOrigins, "allow-origin", nil, `origins whose web pages may use every endpoint from a browser, such as https://app.example ("*" for all, without credentials)`)
 	fl.BoolVar(&f.verbose, "verbose", false, "log more")
 	return c
@@ -144,7 +144,7 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	}
 	return appOptions{
 		dir: e.folder(), ephemeral: ephemeral, maxBody: size, maxEvents: f.maxEvents, longPoll: f.longPoll, lease: f.lease,
-		runTimeout: f.runTimeout, idleTimeout: f.idleTimeout, config: c, demo: f.demo,
+		runTimeout: f.runTimeout, idleTimeout: orNever(f.idleTimeout), config: c, demo: f.demo,
 		allowOrigins: f.allowOrigins, anyHost: !loopback,
 		logger: slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level})),
 	}, nil

@@ -26,7 +26,7 @@ type Folder struct {
 type Options struct {
 	Env     []string // for commands, see [Environment]
 	Timeout Seconds  // of a command that names none; 0 for 120
-	Longest Seconds  // the most that a command can ask for; 0 for 3600
+	Longest Seconds  // the most that a command can ask for; 0 for 3000
 }
 
 // Seconds are a time in seconds, as models give them.
@@ -46,7 +46,7 @@ func OpenFolder(path string, o Options) (*Folder, error) {
 		o.Timeout = 120
 	}
 	if o.Longest <= 0 {
-		o.Longest = 3600
+		o.Longest = 3000 // less than an agent may be silent
 	}
 	return &Folder{path, root, o}, nil
 }
