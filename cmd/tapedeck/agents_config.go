@@ -74,7 +74,7 @@ func scriptAgents() []engine.Agent {
 // being made, but from being run.
 func (a *agentConfig) build(f *folders, here string) (engine.Agent, error) {
 	out := engine.Agent{
-		Agent:      tapedeck.Agent{Name: a.Name, Kind: a.Kind, Description: a.Description},
+		Agent:  tapedeck.Agent{Name: a.Name, Kind: a.Kind, Description: a.Description},
 		Starts: a.Starts,
 	}
 	for limit, set := range map[*time.Duration]*time.Duration{&out.RunTimeout: a.RunTimeout, &out.IdleTimeout: a.IdleTimeout} {

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck"
 )
 
 // MaxLine is the most bytes that a line may have. Agents send whole files, and
-// pictures, in one.
-const MaxLine = 64 << 20
+// pictures, in one. A line becomes an event, and costs some fifteen times its
+// length in memory on the way.
+const MaxLine = 8 << 20
 
 // Lines reads lines that end with a line feed, or with the end of what there is.
 type Lines struct {
@@ -50,6 +53,13 @@ func (l *Lines) Next() ([]byte, error) {
 	}
 }
 
+func size(n int) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
+}
+
 func (l *Lines) line() ([]byte, error) {
 	part, err := l.r.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
@@ -61,7 +71,8 @@ func (l *Lines) line() ([]byte, error) {
 	l.b = append(l.b[:0], part...)
 	for errors.Is(err, bufio.ErrBufferFull) {
 		if len(l.b) > l.max {
-			return nil, fmt.Errorf("a line has more than %d bytes", l.max)
+			return nil, tapedeck.Errorf(tapedeck.TooLarge, "the agent sent a line of more than %s, which is too long to be recorded", size(l.max)).
+				WithHint("let it read and print less at once")
 		}
 		part, err = l.r.ReadSlice('\n')
 		l.b = append(l.b, part...)

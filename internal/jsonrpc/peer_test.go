@@ -196,7 +196,7 @@ func TestLines(t *testing.T) {
 	}{
 		{"plain", "a\n\n  b \r\nc", 0, []string{"a", "b", "c"}, "EOF"},
 		{"long", long + "\na\n" + long, 0, []string{long, "a", long}, "EOF"},
-		{"too long", "a\n" + long + "\n", 100 << 10, []string{"a"}, "a line has more than 102400 bytes"},
+		{"too long", "a\n" + long + "\n", 100 << 10, []string{"a"}, "the agent sent a line of more than 100 KiB, which is too long to be recorded"},
 		{"not UTF-8", "a\xffb\n", 0, []string{"a\uFFFDb"}, "EOF"},
 		{"nothing", "", 0, nil, "EOF"},
 		{"blank", " \n\n ", 0, nil, "EOF"},

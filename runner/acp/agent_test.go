@@ -54,7 +54,8 @@ type step struct {
 	Reply   json.RawMessage `json:"reply"`
 	Error   json.RawMessage `json:"error"`
 	Exit    *int            `json:"exit"`
-	Hang    bool            `json:"hang"` // does not even end when its input does
+	Flood   int             `json:"flood"` // one line of so many MiB
+	Hang    bool            `json:"hang"`  // does not even end when its input does
 }
 
 type message struct {
@@ -165,6 +166,9 @@ func (p *player) play(m message, steps []step) {
 }
 
 func (p *player) step(m message, s step, session string) {
+	if s.Flood > 0 {
+		p.line(`{"jsonrpc":"2.0","method":"x","params":"` + strings.Repeat("x", s.Flood<<20) + `"}`)
+	}
 	if s.Line != "" {
 		p.line(s.Line)
 	}

@@ -99,6 +99,9 @@ func play(path string) {
 			if err := c.Start(); err != nil {
 				panic(err)
 			}
+		case "flood": // one line of so many MiB
+			n, _ := strconv.Atoi(rest)
+			fmt.Println(`{"text":"` + strings.Repeat("x", n<<20) + `"}`)
 		case "stderr":
 			fmt.Fprintln(os.Stderr, rest)
 		case "exit":

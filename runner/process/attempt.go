@@ -22,11 +22,13 @@ type attempt struct {
 	process *procgroup.Process
 	stream  *stream
 	lines   chan []byte // closed when there are no more
+	tooLong error       // why there are no more, if that was it; set before lines is closed
 	answers chan answer
 	out     chan []byte
 	life    context.Context // until the attempt ends
 	finish  context.CancelFunc
 	others  sync.WaitGroup
+	failed  error // why it was not heard to its end
 }
 
 // attempt runs the program once. The stream is nil if it was not started.
@@ -73,6 +75,9 @@ func (a *attempt) read() {
 	lines := jsonrpc.NewLines(a.process.Stdout, 0)
 	for {
 		line, err := lines.Next()
+		if tapedeck.KindOf(err) == tapedeck.TooLarge {
+			a.tooLong = err
+		}
 		if err != nil {
 			return
 		}
@@ -124,6 +129,7 @@ func (a *attempt) listen() {
 		select {
 		case line, ok := <-a.lines:
 			if !ok {
+				a.failed = a.tooLong
 				return
 			}
 			a.stream.line(line)
@@ -177,6 +183,8 @@ func (a *attempt) outcome() error {
 	switch {
 	case s.n.Over() || a.cancelled():
 		return nil
+	case a.failed != nil:
+		return a.failed
 	case s.failure != "":
 		return tapedeck.Errorf(tapedeck.Unavailable, "the agent failed: %s", narrate.Brief(s.failure))
 	case !s.ended && (!a.runner.dialect.trusting || !a.succeeded()):
