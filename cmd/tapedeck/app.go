@@ -94,7 +94,7 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 	}
 	a := &app{options: o, stopped: make(chan struct{}), folders: &folders{}, instance: tapedeck.NewID("srv_")}
 	if !o.ephemeral {
-		a.folders.data = o.dir
+		a.folders.data = workPlace(o.dir)
 	}
 	agents, err := o.config.agents(a.folders, o.demo)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/runner/process"
 )
 
@@ -269,6 +270,9 @@ func (a *agentConfig) checkLists() error {
 		for _, v := range list {
 			if a.Kind == "llm" && strings.Contains(v, "=") {
 				return tapedeck.Errorf(tapedeck.Invalid, "env of the agent %s, of kind llm, can have names of variables only", a.Name)
+			}
+			if strings.HasPrefix(v, procgroup.OwnPrefix) {
+				return tapedeck.Errorf(tapedeck.Invalid, "env of the agent %s names a variable that begins with %s; no agent gets those", a.Name, procgroup.OwnPrefix)
 			}
 			if name, _, _ := strings.Cut(v, "="); name == "" || strings.ContainsAny(name, " \x00") {
 				return tapedeck.Errorf(tapedeck.Invalid, "env of the agent %s has an entry without a name", a.Name).

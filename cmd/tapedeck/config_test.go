@@ -106,6 +106,7 @@ func TestConfigErrors(t *testing.T) {
 		"[[agent]]\nname=\"a\"\nkind=\"script\"\nurl=\"http://s3cr3t@h\"\n":                "url is not a setting of an agent of kind script",
 		"[[agent]]\nname=\"a\"\nkind=\"llm\"\npermissions={x=\"s3cr3t\"}\n":                "not one that is known",
 		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nenv=[\"K=s3cr3t\"]\n":                        "names of variables only",
+		"[[agent]]\nname=\"a\"\nkind=\"acp\"\ncommand=\"c\"\nenv=[\"TAPEDECK_URL\"]\n":     "no agent gets those",
 		"[[agent]]\nname=\"a\"\nkind=\"acp\"\ncommand=\"c\"\nenv=[\"=s3cr3t\"]\n":          "without a name",
 		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nstarts=[\"b\"]\n":                            `x.toml:1: a is to start the agent "b"`,
 		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nrun_timeout=\"s3cr3t\"\n":                    "x.toml:4",
@@ -120,11 +121,11 @@ func TestConfigErrors(t *testing.T) {
 
 // What is missing on this machine is told, and by its name only.
 func TestUnready(t *testing.T) {
-	t.Setenv("TAPEDECK_TEST_KEY", "")
-	a := agentConfig{Name: "a", Kind: "llm", URL: "http://h/v1", Model: "m", KeyEnv: "TAPEDECK_TEST_KEY", Headers: map[string]string{"X": "${TAPEDECK_TEST_OTHER}"}}
+	t.Setenv("DECK_TEST_KEY", "")
+	a := agentConfig{Name: "a", Kind: "llm", URL: "http://h/v1", Model: "m", KeyEnv: "DECK_TEST_KEY", Headers: map[string]string{"X": "${DECK_TEST_OTHER}"}}
 	e := engine.New(engine.Options{Agents: build(t, a)})
 	defer func() { _ = e.Shutdown(t.Context()) }()
-	if got := e.Agents()[0].Unavailable; !strings.Contains(got, "TAPEDECK_TEST_KEY") || !strings.Contains(got, "TAPEDECK_TEST_OTHER") {
+	if got := e.Agents()[0].Unavailable; !strings.Contains(got, "DECK_TEST_KEY") || !strings.Contains(got, "DECK_TEST_OTHER") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -139,11 +140,11 @@ func build(t *testing.T, a agentConfig) []engine.Agent {
 }
 
 func TestEnvironment(t *testing.T) {
-	t.Setenv("TAPEDECK_TEST_SECRET", "x")
-	t.Setenv("TAPEDECK_TEST_GIVEN", "y")
+	t.Setenv("DECK_TEST_SECRET", "x")
+	t.Setenv("DECK_TEST_GIVEN", "y")
 	env := environment{}
-	got := env.of([]string{"TAPEDECK_TEST_GIVEN", "PAIR=z", "TAPEDECK_TEST_ABSENT"})
-	for want, ok := range map[string]bool{"TAPEDECK_TEST_GIVEN=y": true, "PAIR=z": true, "TAPEDECK_TEST_SECRET=x": false} {
+	got := env.of([]string{"DECK_TEST_GIVEN", "PAIR=z", "DECK_TEST_ABSENT"})
+	for want, ok := range map[string]bool{"DECK_TEST_GIVEN=y": true, "PAIR=z": true, "DECK_TEST_SECRET=x": false} {
 		if slices.Contains(got, want) != ok {
 			t.Errorf("%s: %q", want, got)
 		}

@@ -33,7 +33,7 @@ func TestTinker(t *testing.T) {
 		t.Errorf("it is %s, %v", s.Status, err)
 	}
 	for name, want := range map[string]string{"notes.md": "Run a command", "done.md": "was run", "made-by-agent.txt": "hello from the tool"} {
-		got, err := os.ReadFile(filepath.Join(dir, "work", demoTinker, name))
+		got, err := os.ReadFile(filepath.Join(workPlace(dir), workName, demoTinker, name))
 		if err != nil || !strings.Contains(string(got), want) {
 			t.Errorf("%s has %q, %v", name, got, err)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// workName is the folder, in the data folder, that has those of the sessions.
+// workName is the folder that has those of the sessions, in that of [workPlace].
 const workName = "work"
 
 // goneName begins the name that a folder gets when its session was deleted, until
@@ -22,7 +22,7 @@ const goneName = ".gone_"
 // folders makes the folders in which agents work.
 type folders struct {
 	mu   sync.Mutex
-	data string // the data folder; "" for one that goes again at the end
+	data string // see [workPlace]; "" for one that goes again at the end
 	temp bool
 
 	named []string // those that the configuration names
@@ -38,7 +38,7 @@ func (f *folders) remove() error {
 	return os.RemoveAll(f.data)
 }
 
-// root returns the data folder.
+// root returns the folder that has workName.
 func (f *folders) root() (_ string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,7 +94,7 @@ func (f *folders) session(id string) (string, error) {
 
 // discard takes the folder of a session that was deleted out of the way, so that
 // another session of the same id does not find it, and returns what removes it.
-// Whatever leads out of the data folder, by a link too, is left alone.
+// Whatever leads out of the folder of all of them, by a link too, is left alone.
 func (f *folders) discard(id string) (remove func() error, err error) {
 	nothing := func() error { return nil }
 	if err := tapedeck.CheckID("the session id", id); err != nil {
@@ -105,6 +105,9 @@ func (f *folders) discard(id string) (remove func() error, err error) {
 		return nothing, err
 	}
 	root, err := os.OpenRoot(data)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nothing, nil // no agent has worked yet
+	}
 	if err != nil {
 		return nothing, err
 	}
@@ -119,7 +122,7 @@ func (f *folders) discard(id string) (remove func() error, err error) {
 	return func() error { return errors.Join(root.RemoveAll(gone), root.Close()) }, nil
 }
 
-// made returns the data folder, "" if there is none yet.
+// made returns the folder that has workName, "" if there is none yet.
 func (f *folders) made() (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -167,7 +170,7 @@ func (f *folders) sweep(l *slog.Logger) {
 	}
 	root, err := os.OpenRoot(data)
 	if err != nil {
-		return // the store says what is wrong with it
+		return // no agent has worked yet
 	}
 	defer func() { _ = root.Close() }()
 	left, _ := fs.Glob(root.FS(), workName+"/"+goneName+"*")

@@ -50,7 +50,7 @@ func (h *house) wrote(stderr string) bool {
 	if m == nil {
 		h.t.Fatalf("there is no session in %q", stderr)
 	}
-	_, err := os.Stat(filepath.Join(h.data, "work", m[1], "x.txt"))
+	_, err := os.Stat(filepath.Join(workPlace(h.data), workName, m[1], "x.txt"))
 	return err == nil
 }
 
@@ -81,7 +81,7 @@ func TestAnswerElsewhere(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatalf("nothing was asked: %s", &stderr)
 	}
-	m := regexp.MustCompile(`tapedeck answer (\S+) (\S+) OPTION \((\S+),`).FindStringSubmatch(stderr.String())
+	m := regexp.MustCompile(`tapedeck answer (\S+) (\S+) OPTION --at \d+ \((\S+),`).FindStringSubmatch(stderr.String())
 	if m == nil {
 		t.Fatalf("it does not say how: %s", &stderr)
 	}

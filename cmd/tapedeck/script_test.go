@@ -11,6 +11,14 @@ import (
 
 // TestMain lets scripts run this very test binary as the program.
 func TestMain(m *testing.M) {
+	if os.Getenv(workVar) == "" { // the home folder is not ours
+		dir, err := os.MkdirTemp("", "tapedeck-work-")
+		if err != nil {
+			panic(err)
+		}
+		_ = os.Setenv(workVar, dir)
+		defer func() { _ = os.RemoveAll(dir) }()
+	}
 	testscript.Main(m, map[string]func(){
 		"tapedeck": func() {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -28,6 +36,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TAPEDECK_DATA", e.WorkDir+"/data")
+			e.Setenv("TAPEDECK_WORK", e.WorkDir+"/work")
 			e.Setenv("NO_COLOR", "1")
 			return nil
 		},

@@ -40,6 +40,9 @@ var build = sync.OnceValues(func() (string, error) {
 	return path, cmd.Run()
 })
 
+// Work returns the folder below which the agents of a server work.
+func Work(data string) string { return data + ".work" }
+
 // A Server is a running "tapedeck serve".
 type Server struct {
 	URL  string
@@ -61,6 +64,7 @@ func Start(t testing.TB, data string, args ...string) *Server {
 	}
 	s := &Server{stderr: &lockedBuffer{}, gone: make(chan struct{})}
 	s.cmd = exec.Command(Binary(t), append(all, args...)...)
+	s.cmd.Env = append(os.Environ(), "TAPEDECK_WORK="+Work(data))
 	s.cmd.Stderr = s.stderr
 	stdout, err := s.cmd.StdoutPipe()
 	if err != nil {

@@ -279,7 +279,7 @@ func (s *stage) wholePrompt() {
 	if s.agent.asks && !has(events, tapedeck.PermissionRequested) {
 		s.Error("the agent has not asked before it ran a command")
 	}
-	made, _ := filepath.Glob(filepath.Join(s.data, "work", "*", "*"))
+	made, _ := filepath.Glob(filepath.Join(testserver.Work(s.data), "*", "work", "*", "*"))
 	if len(made) == 0 {
 		s.Error("the command has made no file in the folder of the session")
 	}

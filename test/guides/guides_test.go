@@ -88,7 +88,7 @@ func play(t *testing.T, steps []step) {
 	for _, s := range steps {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", ids.fill(s.command))
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "PATH="+path, "TAPEDECK_DATA="+filepath.Join(dir, "data"), "TAPEDECK_URL=", "ENABLE_CONTEXT_PERSISTENCE=")
+		cmd.Env = append(os.Environ(), "PATH="+path, "TAPEDECK_DATA="+filepath.Join(dir, "data"), "TAPEDECK_URL=", "TAPEDECK_WORK="+filepath.Join(dir, "work"), "ENABLE_CONTEXT_PERSISTENCE=")
 		cmd.WaitDelay = time.Minute
 		out, err := cmd.CombinedOutput()
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {

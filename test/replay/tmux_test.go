@@ -48,7 +48,7 @@ func open(t *testing.T) *pane {
 		t.Fatal(err)
 	}
 	p.tmux("-f", os.DevNull, "new-session", "-d", "-x", "100", "-y", "20",
-		"env", "PS1=ready$ ", "TAPEDECK_DATA="+p.dir, "PATH="+filepath.Dir(bin)+":"+os.Getenv("PATH"), "S="+strings.TrimSpace(string(out)),
+		"env", "PS1=ready$ ", "TAPEDECK_DATA="+p.dir, "TAPEDECK_WORK="+p.dir+".work", "PATH="+filepath.Dir(bin)+":"+os.Getenv("PATH"), "S="+strings.TrimSpace(string(out)),
 		"ENV=", "sh")
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
