@@ -192,8 +192,8 @@ answers.`,
 
 func (e *env) printPermissions(raw json.RawMessage) error {
 	var all []struct {
-		Offset int64
 		Status tapedeck.Status
+		Offset int64
 		tapedeck.PermissionRequestedData
 	}
 	var each []json.RawMessage
@@ -208,7 +208,7 @@ func (e *env) printPermissions(raw json.RawMessage) error {
 				return err
 			}
 		default:
-			if err := e.printPermission(p.Offset, &p.PermissionRequestedData); err != nil {
+			if err := e.printPermission(&p.PermissionRequestedData, p.Offset); err != nil {
 				return err
 			}
 		}
@@ -216,12 +216,11 @@ func (e *env) printPermissions(raw json.RawMessage) error {
 	return nil
 }
 
-// printPermission prints what an agent asks, with all that is to be allowed, and
-// the offset of the question: an answer can be bound to it.
-func (e *env) printPermission(offset int64, q *tapedeck.PermissionRequestedData) error {
+// printPermission prints what an agent asks, with all that is to be allowed.
+func (e *env) printPermission(q *tapedeck.PermissionRequestedData, at int64) error {
 	var b strings.Builder
 	message := brief(q.Message, 100)
-	fmt.Fprintf(&b, "%s  at %d  %s  (%s)\n", clean(q.ID), offset, message, clean(optionIDs(q.Options)))
+	fmt.Fprintf(&b, "%s  at %d  %s  (%s)\n", clean(q.ID), at, message, clean(optionIDs(q.Options)))
 	if message != q.Message {
 		for line := range strings.Lines(clean(q.Message)) {
 			fmt.Fprintf(&b, "  %s\n", strings.TrimSuffix(line, "\n"))
