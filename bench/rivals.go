@@ -77,7 +77,10 @@ func measureRivals(ctx context.Context, o options, r *report) error {
 			}
 		}
 	}
-	return measureIdle(ctx, o, r)
+	if err := measureIdle(ctx, o, r); err != nil {
+		return err
+	}
+	return measureStuck(ctx, o, r)
 }
 
 func figures(rs []result, w row) []float64 {

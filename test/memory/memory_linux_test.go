@@ -170,6 +170,19 @@ func stuck(t *testing.T, s *testserver.Server, path string, n int) {
 	}
 }
 
+// quiet waits until the server does nothing any more, such as to index what it
+// was sent, and returns how much memory it has then.
+func quiet(t *testing.T, s *testserver.Server) int64 {
+	t.Helper()
+	last, same := anon(t, s), time.Now()
+	for began := time.Now(); time.Since(same) < 7*time.Second && time.Since(began) < time.Minute; time.Sleep(100 * time.Millisecond) { // another process is watched
+		if now := anon(t, s); max(now-last, last-now) > 1<<20 {
+			last, same = now, time.Now()
+		}
+	}
+	return anon(t, s)
+}
+
 // settles waits until the server has grown by at most so much, in less time than
 // a reader may be stuck.
 func settles(t *testing.T, s *testserver.Server, before, most int64) int64 {
@@ -186,21 +199,22 @@ func settles(t *testing.T, s *testserver.Server, before, most int64) int64 {
 // asked for.
 func TestStuckReaders(t *testing.T) {
 	const readers = 300
-	s := testserver.Start(t, t.TempDir())
-	put(t, s.URL+"/v1/stream/sessions/s")
 	var events strings.Builder
-	for i := range 12_000 {
+	for i := range 1500 {
 		fmt.Fprintf(&events, "{\"type\":\"test.note\",\"data\":{\"n\":%d,\"pad\":%q}}\n", i, strings.Repeat("x", 900))
-	}
-	if code := post(t, s.URL+"/api/v1/sessions/s/events", "application/x-ndjson", strings.NewReader(events.String())); code != http.StatusOK {
-		t.Fatal(code)
 	}
 	for name, path := range map[string]string{
 		"pages": "/api/v1/sessions/s/events", "stream": "/api/v1/sessions/s/stream", "filtered stream": "/api/v1/sessions/s/stream?type=test.note",
 		"durable pages": "/v1/stream/sessions/s?offset=-1", "durable stream": "/v1/stream/sessions/s?offset=-1&live=sse",
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := anon(t, s)
+			t.Parallel()
+			s := testserver.Start(t, t.TempDir())
+			put(t, s.URL+"/v1/stream/sessions/s")
+			if code := post(t, s.URL+"/api/v1/sessions/s/events", "application/x-ndjson", strings.NewReader(events.String())); code != http.StatusOK {
+				t.Fatal(code)
+			}
+			before := quiet(t, s)
 			stuck(t, s, path, readers)
 			grown := settles(t, s, before, readers*(64<<10))
 			t.Logf("%d KiB each", grown/readers>>10)
@@ -232,6 +246,32 @@ func TestStuckReadersOfALargeEvent(t *testing.T) {
 			t.Logf("%d KiB each, %d MiB at most", grown/readers>>10, peak(t, s)>>20)
 			if grown > readers<<20 {
 				t.Errorf("a stuck reader holds %d KiB", grown/readers>>10)
+			}
+		})
+	}
+}
+
+// TestIdleConnections: a connection between two requests and a follower of a quiet
+// session cost little.
+func TestIdleConnections(t *testing.T) {
+	const connections = 1000
+	for name, path := range map[string]string{"between requests": "/healthz", "followers": "/v1/stream/sessions/s?offset=-1&live=sse", "events": "/api/v1/sessions/s/stream"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := testserver.Start(t, t.TempDir())
+			put(t, s.URL+"/v1/stream/sessions/s")
+			before := quiet(t, s)
+			for range connections {
+				c := dial(t, s)
+				fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
+				if _, err := bufio.NewReader(c).ReadByte(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			grown := settles(t, s, before, connections*(64<<10))
+			t.Logf("%d KiB each", grown/connections>>10)
+			if grown > connections*(64<<10) {
+				t.Errorf("a connection costs %d KiB", grown/connections>>10)
 			}
 		})
 	}
