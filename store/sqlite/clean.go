@@ -83,6 +83,9 @@ type cleaning struct {
 }
 
 func (t *cleaning) do(w *writer) error {
+	if err := w.store.checkPlace(); err != nil {
+		return err
+	}
 	c, err := dial(source(w.store.file, "rw", writerPragmas, "0"))
 	if err != nil {
 		return err

@@ -174,7 +174,10 @@ func (s *Store) reap(ctx context.Context) error {
 // before: it cannot be seen any more, it only takes room.
 const reapEvery = 30 * time.Second
 
-// reaper deletes what has expired, until ctx is done.
+// lookEvery is how often the store looks whether its folder is still in its place.
+const lookEvery = time.Second
+
+// reaper deletes what has expired, and looks after the folder, until ctx is done.
 func (s *Store) reaper(ctx context.Context) {
 	defer close(s.reaped)
 	tick := s.options.ReapTick
@@ -183,8 +186,12 @@ func (s *Store) reaper(ctx context.Context) {
 		defer ticker.Stop()
 		tick = ticker.C
 	}
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	for {
 		select {
+		case <-look.C:
+			_ = s.checkPlace() // it logs, and tells the owner
 		case <-tick:
 			if err := s.reap(ctx); err != nil && ctx.Err() == nil {
 				s.options.Logger.Warn("expired sessions could not be deleted", "error", err)

@@ -52,7 +52,10 @@ func folderError(dir string, err error) error {
 
 // A lock keeps other processes out of a data folder. It goes with the process
 // that holds it, however that ends.
-type lock struct{ flock *flock.Flock }
+type lock struct {
+	flock *flock.Flock
+	path  *pathLock // nil if there is no place for one
+}
 
 // A holder is what the lock file says of the process that holds it.
 type holder struct {
@@ -70,10 +73,14 @@ func takeLock(dir string) (*lock, error) {
 	case !ok:
 		return nil, inUse(dir, path)
 	}
+	byPath, err := takePathLock(dir)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
 	b, _ := json.Marshal(holder{os.Getpid(), command(), time.Now().UTC().Truncate(time.Second)})
 	// It only makes the message of others better, so it may fail.
 	_ = os.WriteFile(path, append(b, '\n'), 0o600)
-	return &lock{f}, nil
+	return &lock{f, byPath}, nil
 }
 
 func inUse(dir, path string) error {
@@ -97,4 +104,7 @@ func command() string {
 
 // release lets others in. The file stays: removing it would let two processes
 // lock two files of that name.
-func (l *lock) release() { _ = l.flock.Close() }
+func (l *lock) release() {
+	l.path.release()
+	_ = l.flock.Close()
+}

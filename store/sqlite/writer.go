@@ -109,9 +109,9 @@ func (w *writer) handle(group []*request) {
 	err := w.write(group)
 	switch {
 	case err == nil:
-	case len(group) == 1 || environmental(err) || errors.Is(err, errCommit):
+	case len(group) == 1 || environmental(err) || errors.Is(err, errCommit) || w.store.lost.Load() != nil:
 		for _, r := range group {
-			r.err = unwritten(err)
+			r.err = w.store.refusal(err)
 		}
 	default:
 		for _, r := range group {
@@ -167,6 +167,11 @@ func (w *writer) write(group []*request) error {
 			err = fmt.Errorf("%w: %w", errCommit, err)
 		}
 	}
+	if err == nil && w.begun {
+		if lost := w.store.checkPlaceBy((*place).checkLog); lost != nil {
+			err = fmt.Errorf("%w: %w", errUncertain, lost)
+		}
+	}
 	if err != nil {
 		w.abort()
 		err = w.undo(err)
@@ -215,6 +220,9 @@ func (w *writer) do(group []*request) error {
 func (w *writer) connect() error {
 	if w.conn != nil {
 		return nil
+	}
+	if err := w.store.checkPlace(); err != nil {
+		return err // else it would open what is there now
 	}
 	c, err := dial(dataSource(w.store.file, "rw", writerPragmas))
 	if err == nil {
