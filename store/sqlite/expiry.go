@@ -19,6 +19,10 @@ type deadlines struct {
 	// due is a time before which nothing expires, in milliseconds.
 	due atomic.Int64
 
+	// floor is when the store was opened after a crash: every TTL begins then,
+	// or later.
+	floor atomic.Int64
+
 	mu      sync.RWMutex
 	touched map[int64]int64 // by Gen, in milliseconds; dead for one that has expired
 }
@@ -47,7 +51,7 @@ func (d *deadlines) passedLocked(v *view, now int64) bool {
 func (d *deadlines) last(v *view) int64 {
 	touched, ok := d.touched[v.Gen]
 	if !ok {
-		return v.touched
+		return max(v.touched, d.floor.Load())
 	}
 	return touched
 }

@@ -61,8 +61,8 @@ func (x *Index) Forget(ctx context.Context, session string) error {
 func (x *Index) vacuum() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.conn == nil {
-		return errClosed()
+	if err := x.connect(); err != nil {
+		return err
 	}
 	remains, err := x.conn.number(sqlRemains)
 	if err == nil && remains > 0 {
