@@ -172,6 +172,7 @@ type searchIndex interface {
 	Index(ctx context.Context, in tapedeck.Indexed) error
 	Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error)
 	Forget(ctx context.Context, session string) error
+	Clean(ctx context.Context) error
 }
 
 // forget removes what was made of events that are erased.

@@ -85,6 +85,7 @@ type Store struct {
 	place *place                // nil until the store is open
 	lost  atomic.Pointer[error] // that place is not there any more
 
+	cleaning     sync.Mutex // held while the files are cleaned
 	remains      remains
 	unclean      int64 // erasures that an earlier process had not cleaned up after
 	skipCleaning bool  // for tests: the process dies before it
