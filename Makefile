@@ -4,7 +4,7 @@ BIN     := bin/tapedeck
 GOFILES := $(shell git ls-files '*.go' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race vet lint conformance crash real-agents bench fuzz docs ui ui-check ui-e2e clean
+.PHONY: help build test race vet lint conformance crash stress real-agents bench fuzz docs ui ui-check ui-e2e clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ conformance: build ## run the official Durable Streams suite and clients of the 
 
 crash: build ## kill -9 under load, 50 rounds (ROUNDS=n for more)
 	$(GO) test ./test/crash -run TestKill -count=1 -v -timeout 20m -args -rounds=$(or $(ROUNDS),50)
+
+stress: build ## all verbs at once on the real program, 30 seconds (DURATION=10m for more)
+	TAPEDECK_BIN=$(abspath $(BIN)) $(GO) test ./test/stress -count=1 -v -timeout 60m -args -stress.duration=$(or $(DURATION),30s)
 
 real-agents: build ## install real coding agents (pinned npm packages, 1.7 GB) and run them against a scripted model
 	# not npm ci: it refuses a lock file without the binaries of other systems

@@ -23,7 +23,8 @@ type Erasure struct {
 	// Forget, if not nil, is called when it has been committed, and before the
 	// store cleans its files of what was there. It is given the forks that
 	// have lost something too, and removes what was made of the payloads. Its
-	// error is that of the erasure, though that cannot be taken back.
+	// error is that of the erasure, though the events are erased. A store that
+	// keeps files calls it again until it succeeds.
 	Forget func(ctx context.Context, forks []string) error
 }
 

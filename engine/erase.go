@@ -15,9 +15,10 @@ import (
 // before.
 type forget func(ctx context.Context, session string, forks []string) error
 
-// OnErase has f called with a session of which events are erased, before they
-// are and once more when they have been, then with the forks that share them. It
-// is for wiring, before the first verb.
+// OnErase has f called with a session of which events were erased, and with the
+// forks that share them. If f fails it is called again, until it succeeds; if the
+// process dies, the store drops what can be recreated. It is for wiring, before
+// the first verb.
 func (e *Engine) OnErase(f func(ctx context.Context, session string, forks []string) error) {
 	e.forget = append(e.forget, f)
 }
@@ -72,9 +73,6 @@ func (e *Engine) tryErase(ctx context.Context, r *tapedeck.Erase) (tapedeck.Eras
 		return tapedeck.Erased{}, err
 	}
 	a, n, err := e.erasure(ctx, r, &s)
-	if err == nil {
-		err = e.forgetAll(ctx, s.ID, nil) // a crash between the two must not leave what was made of them
-	}
 	if err != nil {
 		return tapedeck.Erased{}, err
 	}

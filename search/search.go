@@ -9,6 +9,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"math"
 	"time"
@@ -30,8 +31,12 @@ type index interface {
 	// are not its business.
 	Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error)
 
-	// Forget removes all that is known of a session, also from files.
+	// Forget removes all that is known of a session, and of those that were
+	// deleted. Copies may stay in files until they are cleaned.
 	Forget(ctx context.Context, session string) error
+
+	// Clean removes those copies. It may take seconds.
+	Clean(ctx context.Context) error
 }
 
 // log is where the events are.
@@ -196,7 +201,7 @@ func (x *Index) step(ctx context.Context, s tapedeck.Unindexed, epoch int) (bool
 	}
 	base := cmp.Or(s.Base, s.Head)
 	if f.receipt > 0 && f.receipt >= base { // what is known was made of events that were erased since; the process may have died over that
-		return false, x.forget(ctx, s.Session)
+		return false, errors.Join(x.forget(ctx, s.Session), x.Index.Clean(ctx))
 	}
 	if f.next-f.first(f.next) >= 10*stepEvents {
 		f.endAll()
@@ -290,12 +295,16 @@ func (x *Index) mark(ctx context.Context, hits []tapedeck.Hit) error {
 // Forget removes what is known of a session, and what is being made of it: then
 // it is looked at anew. It is to be called when its events were erased.
 func (x *Index) Forget(ctx context.Context, session string) error {
+	defer x.Changed()
 	if err := x.take(ctx); err != nil {
 		return err
 	}
-	defer x.give()
-	defer x.Changed()
-	return x.forget(ctx, session)
+	err := x.forget(ctx, session)
+	x.give()
+	if err != nil {
+		return err
+	}
+	return x.Index.Clean(ctx) // without the turn: others forget meanwhile, and one cleaning is good for all
 }
 
 // forget requires the turn.

@@ -162,11 +162,23 @@ func (o *Options) readyz(w http.ResponseWriter, r *http.Request) {
 	if o.Ready != nil {
 		if err := o.Ready(r.Context()); err != nil {
 			o.Logger.Warn("not ready", "error", err)
-			writeText(w, http.StatusServiceUnavailable, "not ready\n")
+			writeText(w, http.StatusServiceUnavailable, "not ready: "+reason(err)+"\n")
 			return
 		}
 	}
 	writeText(w, http.StatusOK, "ready\n")
+}
+
+// reason is the sentence of an error that people may see.
+func reason(err error) string {
+	var e *tapedeck.Error
+	switch {
+	case !errors.As(err, &e) || e.Kind == tapedeck.Internal:
+		return "the server's log says why"
+	case e.Hint != "":
+		return e.Message + " (" + e.Hint + ")"
+	}
+	return e.Message
 }
 
 // guarding refuses requests of foreign web pages, and lets allowed ones read the

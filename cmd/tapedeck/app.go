@@ -81,6 +81,9 @@ type app struct {
 	handler http.Handler
 	folders *folders
 	stopped chan struct{} // closed by close
+	lost    chan error    // receives when the data folder was deleted, moved or replaced
+
+	writable func(context.Context) error // why the store cannot be written now
 
 	instance string // names this process to its clients
 
@@ -92,7 +95,7 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 	if o.logger == nil {
 		o.logger = slog.New(slog.DiscardHandler)
 	}
-	a := &app{options: o, stopped: make(chan struct{}), folders: &folders{}, instance: tapedeck.NewID("srv_")}
+	a := &app{options: o, stopped: make(chan struct{}), lost: make(chan error, 1), folders: &folders{}, instance: tapedeck.NewID("srv_")}
 	if !o.ephemeral {
 		a.folders.data = workPlace(o.dir)
 	}
@@ -194,6 +197,7 @@ type searchIndex interface {
 	Index(ctx context.Context, in tapedeck.Indexed) error
 	Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error)
 	Forget(ctx context.Context, session string) error
+	Clean(ctx context.Context) error
 }
 
 // forget removes what was made of events that are erased.
@@ -206,7 +210,7 @@ func (a *app) openStore(ctx context.Context) (tapedeck.Store, error) {
 	if a.options.ephemeral {
 		m := memory.New(memory.Options{})
 		x, err := m.OpenIndex()
-		a.index = x
+		a.index, a.writable = x, func(context.Context) error { return nil }
 		return m, err
 	}
 	cache := tail.New(tailBytes)
@@ -219,7 +223,10 @@ func (a *app) openStore(ctx context.Context) (tapedeck.Store, error) {
 			x.Changed()
 		}
 	}
-	store, err := sqlite.Open(ctx, a.options.dir, sqlite.Options{Lock: a.options.lock, OnCommit: onCommit, Logger: a.options.logger})
+	store, err := sqlite.Open(ctx, a.options.dir, sqlite.Options{
+		Lock: a.options.lock, OnCommit: onCommit, Logger: a.options.logger,
+		OnLost: func(err error) { a.lost <- err },
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -227,14 +234,16 @@ func (a *app) openStore(ctx context.Context) (tapedeck.Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	a.index = x
+	a.index, a.writable = x, store.Writable
 	return cache.Over(store), nil
 }
 
-// ready asks the store something that it has to read.
+// ready asks the store something that it has to read, and whether it can write.
 func (a *app) ready(ctx context.Context) error {
-	_, _, err := a.hub.List(ctx, tapedeck.Filter{Limit: 1})
-	return err
+	if _, _, err := a.hub.List(ctx, tapedeck.Filter{Limit: 1}); err != nil {
+		return err
+	}
+	return a.writable(ctx)
 }
 
 // close ends runs, calls then, and waits for what is being written.
@@ -273,12 +282,35 @@ func hold(a *app, addr string) (*holder, error) {
 	}
 	if !a.options.ephemeral {
 		h.note = notePath(a.options.dir)
-		if err := writeNote(h.note, note{URL: h.url, PID: os.Getpid(), Instance: a.instance}); err != nil {
-			return nil, errors.Join(tapedeck.Errorf(tapedeck.Unavailable, "cannot write into the data folder: %w", err), l.Close())
-		}
+		h.announce(note{URL: h.url, PID: os.Getpid(), Instance: a.instance})
 	}
 	go func() { h.done <- server.Serve(h.http, l, a.options.maxConns, a.options.logger) }()
 	return h, nil
+}
+
+// announceEvery is how often a note is tried again that could not be written.
+const announceEvery = time.Second
+
+// announce writes the note. On a full disk that fails; the server serves all the
+// same, and tries again: the note is a few bytes, and only other commands need it.
+func (h *holder) announce(n note) {
+	err := writeNote(h.note, n)
+	if err == nil {
+		return
+	}
+	h.app.options.logger.Error("other commands cannot find this server, for the data folder cannot be written; trying again", "error", err)
+	h.app.background.Go(func() {
+		tick := time.NewTicker(announceEvery)
+		defer tick.Stop()
+		for err != nil {
+			select {
+			case <-h.app.stopped:
+				return
+			case <-tick.C:
+				err = writeNote(h.note, n)
+			}
+		}
+	})
 }
 
 // cutting ends streams when ctx is done: they would never end by themselves. All

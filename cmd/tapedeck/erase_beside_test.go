@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -37,6 +38,9 @@ func TestEraseBesideDelete(t *testing.T) {
 		gone := []string{fork, fork, parent}[i%3]
 		var deleting sync.WaitGroup
 		deleting.Go(func() {
+			if i%2 == 0 { // between the commit of the erasure and the cleaning
+				awaitHead(t, a, parent, 102)
+			}
 			if err := a.engine.Delete(context.Background(), gone); err != nil {
 				t.Error(err)
 			}
@@ -104,6 +108,19 @@ func marked(t *testing.T, dir, mark string) (n int) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+func awaitHead(t *testing.T, a *app, session string, head int64) {
+	for {
+		s, err := a.hub.Head(context.Background(), session)
+		if err != nil {
+			t.Error(err)
+		}
+		if err != nil || s.Head >= head {
+			return
+		}
+		runtime.Gosched()
+	}
 }
 
 func awaitUnmarked(t *testing.T, dir, mark string) {

@@ -99,6 +99,11 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 	e.printServing(h.url, o.ephemeral, live)
 	select {
 	case err = <-h.done:
+	case err = <-a.lost:
+		h.note = "" // another process may have the place of the folder now
+		stopDemo()
+		_ = h.stop() // nothing can be stored any more, which err says
+		return err
 	case <-ctx.Done():
 		fmt.Fprintln(e.stderr, "tapedeck: stopping")
 	}

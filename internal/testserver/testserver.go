@@ -101,6 +101,15 @@ func (s *Server) Dump() {
 	<-s.gone
 }
 
+// Ended waits until the process ends by itself, and returns its exit code.
+func (s *Server) Ended(t testing.TB) int {
+	t.Helper()
+	timer := time.AfterFunc(20*time.Second, func() { s.Dump() })
+	defer timer.Stop()
+	<-s.gone
+	return s.cmd.ProcessState.ExitCode()
+}
+
 // Stop asks the process to end, as Ctrl-C does, and returns its exit code.
 func (s *Server) Stop(t testing.TB) int {
 	t.Helper()

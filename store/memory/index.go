@@ -118,6 +118,9 @@ func (x *Index) Forget(ctx context.Context, session string) error {
 	return nil
 }
 
+// Clean has nothing to do: memory keeps no copies.
+func (x *Index) Clean(context.Context) error { return nil }
+
 // Search finds documents of sessions that can be read, the newest first.
 func (x *Index) Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error) {
 	terms, err := tapedeck.ParseSearch(q.Text)

@@ -35,18 +35,32 @@ const (
 	sqlCountErasure = `INSERT INTO facts VALUES ('erased', 1) ON CONFLICT DO UPDATE SET value = value + 1`
 	sqlErased       = `SELECT value FROM facts WHERE name = 'erased'`
 	sqlSetCleaned   = `INSERT INTO facts VALUES ('cleaned', ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)`
+	sqlCleaned      = `SELECT coalesce((SELECT value FROM facts WHERE name = 'cleaned'), 0)`
 	sqlUnclean      = `SELECT coalesce((` + sqlErased + `), 0) - coalesce((SELECT value FROM facts WHERE name = 'cleaned'), 0)`
 )
 
-// clean removes what erasures have left behind in the files.
-func (s *Store) clean(ctx context.Context) error {
+// clean removes what erasures have left behind in the files, all up to a number;
+// it may be that another cleaning has done so. One cleans at a time.
+func (s *Store) clean(ctx context.Context, number int64) error {
+	s.cleaning.Lock()
+	defer s.cleaning.Unlock()
 	if s.skipCleaning {
 		return errClosed()
+	}
+	var cleaned, through int64
+	err := s.readers.use(ctx, func(c *conn) (err error) {
+		if cleaned, err = c.number(sqlCleaned); err == nil {
+			through, err = s.remains.cleanable(c) // before anything is removed: later erasures leave more
+		}
+		return err
+	})
+	if err != nil || number > 0 && cleaned >= number {
+		return err
 	}
 	if err := s.purgeAll(ctx); err != nil {
 		return err
 	}
-	t := &cleaning{next: 1}
+	t := &cleaning{next: 1, through: through}
 	for !t.done {
 		// As large as it can be: with a transaction of another connection, it
 		// must have the writer to itself.
@@ -83,6 +97,9 @@ type cleaning struct {
 }
 
 func (t *cleaning) do(w *writer) error {
+	if err := w.store.checkPlace(); err != nil {
+		return err
+	}
 	c, err := dial(source(w.store.file, "rw", writerPragmas, "0"))
 	if err != nil {
 		return err
@@ -96,9 +113,6 @@ func (t *cleaning) do(w *writer) error {
 		return tapedeck.Errorf(tapedeck.Unsupported, "the database has too many pages to be cleaned").WithHint("stop the server and run VACUUM on it")
 	}
 	size, err := c.number(sqlPageSize)
-	if err == nil && t.next == 1 {
-		t.through, err = w.store.remains.cleanable(c)
-	}
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func (t *erasing) append(w *writer, st *state) error {
 	}
 	number, err := w.conn.number(sqlErased)
 	t.number = number
-	w.store.remains.owe(t, nil)
+	w.store.remains.owe(t, debt{number: number})
 	return err
 }
 

@@ -245,7 +245,9 @@ func TestEraseWhileOthersAppend(t *testing.T) {
 	for i := range sessions {
 		erasing.Go(func() {
 			e := erasure(fmt.Sprint("s", i), 0, 40)
-			e.Forget = func(ctx context.Context, _ []string) error { return x.Forget(ctx, e.Session) }
+			e.Forget = func(ctx context.Context, _ []string) error {
+				return errors.Join(x.Forget(ctx, e.Session), x.Clean(ctx))
+			}
 			if _, _, err := s.Erase(context.Background(), e); err != nil {
 				t.Error(err)
 			}

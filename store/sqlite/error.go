@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"strings"
+	"syscall"
 
 	modernc "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
@@ -35,6 +36,16 @@ func environmental(err error) bool {
 		return true
 	}
 	return false
+}
+
+// isDiskFault reports whether the disk is full, broken or read-only: then what is
+// there can be read, perhaps, and writing may work later.
+func isDiskFault(err error) bool {
+	switch code(err) {
+	case codes.SQLITE_FULL, codes.SQLITE_IOERR, codes.SQLITE_CANTOPEN, codes.SQLITE_READONLY:
+		return true
+	}
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EIO)
 }
 
 // unwritten is what a caller is told when a commit came to nothing. The words of

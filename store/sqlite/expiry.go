@@ -19,6 +19,10 @@ type deadlines struct {
 	// due is a time before which nothing expires, in milliseconds.
 	due atomic.Int64
 
+	// floor is when the store was opened after a crash: every TTL begins then,
+	// or later.
+	floor atomic.Int64
+
 	mu      sync.RWMutex
 	touched map[int64]int64 // by Gen, in milliseconds; dead for one that has expired
 }
@@ -47,7 +51,7 @@ func (d *deadlines) passedLocked(v *view, now int64) bool {
 func (d *deadlines) last(v *view) int64 {
 	touched, ok := d.touched[v.Gen]
 	if !ok {
-		return v.touched
+		return max(v.touched, d.floor.Load())
 	}
 	return touched
 }
@@ -174,7 +178,10 @@ func (s *Store) reap(ctx context.Context) error {
 // before: it cannot be seen any more, it only takes room.
 const reapEvery = 30 * time.Second
 
-// reaper deletes what has expired, until ctx is done.
+// lookEvery is how often the store looks whether its folder is still in its place.
+const lookEvery = time.Second
+
+// reaper deletes what has expired, and looks after the folder, until ctx is done.
 func (s *Store) reaper(ctx context.Context) {
 	defer close(s.reaped)
 	tick := s.options.ReapTick
@@ -183,8 +190,12 @@ func (s *Store) reaper(ctx context.Context) {
 		defer ticker.Stop()
 		tick = ticker.C
 	}
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	for {
 		select {
+		case <-look.C:
+			_ = s.checkPlace() // it logs, and tells the owner
 		case <-tick:
 			if err := s.reap(ctx); err != nil && ctx.Err() == nil {
 				s.options.Logger.Warn("expired sessions could not be deleted", "error", err)

@@ -52,7 +52,10 @@ func folderError(dir string, err error) error {
 
 // A Lock keeps other processes out of a data folder. It ends with the process
 // that holds it, however that ends.
-type Lock struct{ flock *flock.Flock }
+type Lock struct {
+	flock *flock.Flock
+	path  *pathLock // nil if there is no place for one
+}
 
 // TakeLock makes the data folder dir if there is none and takes its lock. If
 // another process holds it, the error is a [tapedeck.Conflict]. [Options.Lock]
@@ -80,10 +83,14 @@ func takeLock(dir string) (*Lock, error) {
 	case !ok:
 		return nil, inUse(dir, path)
 	}
+	byPath, err := takePathLock(dir)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
 	b, _ := json.Marshal(holder{os.Getpid(), command(), time.Now().UTC().Truncate(time.Second)})
 	// It only makes the message of others better, so it may fail.
 	_ = os.WriteFile(path, append(b, '\n'), 0o600)
-	return &Lock{f}, nil
+	return &Lock{f, byPath}, nil
 }
 
 func inUse(dir, path string) error {
@@ -107,4 +114,7 @@ func command() string {
 
 // Release lets other processes in. The file stays: removing it would let two
 // processes lock two files of that name.
-func (l *Lock) Release() { _ = l.flock.Close() }
+func (l *Lock) Release() {
+	l.path.release()
+	_ = l.flock.Close()
+}

@@ -21,8 +21,9 @@ type Index struct {
 	file    string
 	readers atomic.Pointer[pool] // which also see the database; nil when it is closed
 
-	mu   sync.Mutex // one writes at a time
-	conn *conn
+	mu     sync.Mutex // one writes at a time
+	conn   *conn
+	closed bool
 }
 
 // indexName is the file in the data folder.
@@ -72,24 +73,57 @@ func (s *Store) OpenIndex() (*Index, error) {
 	if s.unclean == 0 {
 		err = x.open()
 	}
-	if err != nil {
+	if err != nil && !isDiskFault(err) {
 		s.options.Logger.Warn("the search index cannot be used and is recreated", "error", err)
-		x.close()
-		for _, suffix := range [...]string{"", "-wal", "-shm"} {
-			if err := os.Remove(x.file + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, folderError(x.file, err)
-			}
-		}
-		if err = x.open(); err != nil {
-			x.close()
-			return nil, unsound(x.file, err)
-		}
+		err = x.recreate()
+	}
+	if err != nil {
+		s.options.Logger.Error("the search index cannot be opened; it is opened as soon as the disk allows it", "error", err)
 	}
 	s.search.Store(x)
 	return x, nil
 }
 
-func (x *Index) open() error {
+func (x *Index) recreate() error {
+	x.disconnect()
+	for _, suffix := range [...]string{"", "-wal", "-shm"} {
+		if err := os.Remove(x.file + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	err := x.open()
+	if err == nil {
+		x.store.unclean = 0
+	}
+	return err
+}
+
+// connect opens the index if that failed before. It requires mu.
+func (x *Index) connect() error {
+	switch {
+	case x.closed:
+		return errClosed()
+	case x.conn != nil && x.readers.Load() != nil:
+		return nil
+	}
+	var err error
+	if x.store.unclean == 0 {
+		err = x.open()
+	} else {
+		err = x.recreate()
+	}
+	if err != nil {
+		return tapedeck.Errorf(tapedeck.Unavailable, "the search index cannot be opened now").WithHint("look at the server's log and at the disk").Because(err)
+	}
+	return nil
+}
+
+func (x *Index) open() (err error) {
+	defer func() {
+		if err != nil {
+			x.disconnect()
+		}
+	}()
 	f, err := os.OpenFile(x.file, os.O_CREATE|os.O_WRONLY, 0o600) // for its owner only
 	if err != nil {
 		return err
@@ -138,6 +172,11 @@ func (x *Index) build() error {
 func (x *Index) close() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.closed = true
+	x.disconnect()
+}
+
+func (x *Index) disconnect() {
 	if readers := x.readers.Swap(nil); readers != nil {
 		x.store.pauses.close(readers)
 	}
@@ -190,7 +229,13 @@ func (x *Index) read(ctx context.Context, f func(*conn) error) error {
 	}
 	readers := x.readers.Load()
 	if readers == nil {
-		return errClosed()
+		x.mu.Lock()
+		err := x.connect()
+		readers = x.readers.Load()
+		x.mu.Unlock()
+		if err != nil {
+			return err
+		}
 	}
 	return readers.use(ctx, f)
 }
@@ -199,8 +244,8 @@ func (x *Index) read(ctx context.Context, f func(*conn) error) error {
 func (x *Index) write(f func() error) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.conn == nil {
-		return errClosed()
+	if err := x.connect(); err != nil {
+		return err
 	}
 	err := x.conn.exec("BEGIN IMMEDIATE")
 	if err == nil {

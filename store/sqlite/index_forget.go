@@ -30,9 +30,7 @@ const (
 )
 
 // Forget removes all that is known of a session, and of those that were deleted.
-// Like the database, the file keeps copies of what was moved in it; so it is
-// recreated without them. That takes as long as there is text in it, and only
-// indexing waits.
+// [Index.Clean] removes copies of it.
 func (x *Index) Forget(ctx context.Context, session string) error {
 	v, err := x.store.view(ctx, session)
 	if err != nil {
@@ -48,21 +46,23 @@ func (x *Index) Forget(ctx context.Context, session string) error {
 			return nil
 		}, sqlDeletedDocs, int64(-1))
 	})
-	if err == nil {
-		err = x.write(func() error { return x.removeAll(gens) })
-	}
 	if err != nil {
 		return err
 	}
-	return x.vacuum()
+	return x.write(func() error { return x.removeAll(gens) })
 }
 
-// vacuum writes the file anew if it may have copies of what was removed.
-func (x *Index) vacuum() error {
+// Clean recreates the file if it may have copies of what was removed: like the
+// database, it keeps some of what was moved in it. That takes as long as there is
+// text in it, and only indexing waits.
+func (x *Index) Clean(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.conn == nil {
-		return errClosed()
+	if err := x.connect(); err != nil {
+		return err
 	}
 	remains, err := x.conn.number(sqlRemains)
 	if err == nil && remains > 0 {

@@ -125,6 +125,7 @@ func TestForgottenIsInNoFile(t *testing.T) {
 			t.Fatal("the test does not see what is in the files")
 		}
 		must(t, x.Forget(t.Context(), id))
+		must(t, x.Clean(t.Context()))
 	}
 	for i, id := range ids {
 		if n := found(t, dir, "needle"+id); n > 0 != (i > 2) {

@@ -101,3 +101,18 @@ func TestLogThatIsReadIsNotEmpty(t *testing.T) {
 		t.Errorf("when nobody reads: %v", err)
 	}
 }
+
+// BenchmarkPlaceCheck is what every commit pays for a folder that may get lost.
+func BenchmarkPlaceCheck(b *testing.B) {
+	s, err := Open(b.Context(), b.TempDir(), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.checkPlaceBy((*place).checkLog); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -16,22 +16,26 @@ import (
 // unused parts of the files, which the store cleans.
 type remains struct {
 	mu   sync.Mutex
-	owed map[*erasing]func(context.Context) error // what forgets the copies, nil while that is under way
-	late bool                                     // somebody retries, see [Store.retryCleaning]
+	owed map[*erasing]debt
+	late bool // somebody retries, see [Store.retryCleaning]
 }
 
-// owe notes that an erasure has copies that are not forgotten. forget is for
-// retrying, and nil while the caller of the erasure forgets them.
-func (r *remains) owe(t *erasing, forget func(context.Context) error) {
+// A debt is that the copies of what an erasure erased are not forgotten.
+type debt struct {
+	number int64                       // of the erasure
+	forget func(context.Context) error // how to retry; nil while its caller forgets them
+}
+
+func (r *remains) owe(t *erasing, d debt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.owed == nil {
-		r.owed = map[*erasing]func(context.Context) error{}
+		r.owed = map[*erasing]debt{}
 	}
-	r.owed[t] = forget
+	r.owed[t] = d
 }
 
-// settle notes that an erasure has none, or that it was refused.
+// settle notes that an erasure has no copies, or that it was refused.
 func (r *remains) settle(t *erasing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,18 +48,18 @@ func (r *remains) cleanable(c *conn) (int64, error) {
 	through, err := c.number(sqlErased)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for t := range r.owed {
-		through = min(through, t.number-1)
+	for _, d := range r.owed {
+		through = min(through, d.number-1)
 	}
 	return through, err
 }
 
 // overdue returns what can be retried now.
-func (r *remains) overdue() map[*erasing]func(context.Context) error {
+func (r *remains) overdue() map[*erasing]debt {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	due := maps.Clone(r.owed)
-	maps.DeleteFunc(due, func(_ *erasing, forget func(context.Context) error) bool { return forget == nil })
+	maps.DeleteFunc(due, func(_ *erasing, d debt) bool { return d.forget == nil })
 	return due
 }
 
@@ -70,9 +74,9 @@ func (s *Store) finishErasure(ctx context.Context, t *erasing) error {
 	if err == nil {
 		s.remains.settle(t)
 	} else {
-		s.remains.owe(t, forget)
+		s.remains.owe(t, debt{t.number, forget})
 	}
-	if err = errors.Join(err, s.clean(ctx)); err != nil {
+	if err = errors.Join(err, s.clean(ctx, t.number)); err != nil {
 		s.retryCleaning(err)
 	}
 	return err
@@ -108,16 +112,16 @@ func (s *Store) retryCleaning(reason error) {
 
 // cleanLate reports whether nothing is left.
 func (s *Store) cleanLate() bool {
-	for t, forget := range s.remains.overdue() {
-		if forget(s.running) == nil {
+	for t, d := range s.remains.overdue() {
+		if d.forget(s.running) == nil {
 			s.remains.settle(t)
 		}
 	}
-	err := s.clean(s.running)
+	err := s.clean(s.running, 0)
 	s.remains.mu.Lock()
 	defer s.remains.mu.Unlock()
-	for _, forget := range s.remains.owed {
-		if forget != nil {
+	for _, d := range s.remains.owed {
+		if d.forget != nil {
 			return false
 		}
 	}
@@ -138,12 +142,12 @@ func (s *Store) resumeCleaning(ctx context.Context) {
 	}
 	drop := func(ctx context.Context) error { return s.writer.submit(ctx, dropViews{}, bigSize) }
 	if err = drop(ctx); err != nil {
-		s.remains.owe(&erasing{}, drop)
+		s.remains.owe(&erasing{}, debt{forget: drop})
 		s.retryCleaning(err)
 		return
 	}
 	go func() {
-		if err := s.clean(s.running); err != nil {
+		if err := s.clean(s.running, 0); err != nil {
 			s.retryCleaning(err)
 		}
 	}()

@@ -99,6 +99,9 @@ func unsound(file string, err error) error {
 			WithHint("close that program and try again").Because(err)
 	case codes.SQLITE_FULL:
 		return tapedeck.Errorf(tapedeck.Unavailable, "there is no space left to open %s", file).WithHint("make room and try again").Because(err)
+	case codes.SQLITE_IOERR:
+		return tapedeck.Errorf(tapedeck.Unavailable, "the disk reports an error, or has no space left, when %s is opened", file).
+			WithHint("make room, look at the disk, and try again").Because(err)
 	}
 	return tapedeck.Errorf(tapedeck.Internal, "the database %s is damaged", file).
 		WithHint("run `tapedeck verify` to learn how far it can be read, or put a backup in its place").Because(err)

@@ -27,6 +27,11 @@ type Options struct {
 	// must not call the store, nor keep the slice.
 	OnCommit func([]tapedeck.Commit)
 
+	// OnLost is called once, in a goroutine of its own, when the data folder was
+	// deleted, moved or replaced. Nothing can be written any more, and the
+	// process should end.
+	OnLost func(error)
+
 	Now    func() time.Time // nil for [time.Now]
 	Logger *slog.Logger     // nil for none
 
@@ -78,6 +83,10 @@ type Store struct {
 
 	search atomic.Pointer[Index] // nil until it is opened
 
+	place *place                // nil until the store is open
+	lost  atomic.Pointer[error] // that place is not there any more
+
+	cleaning     sync.Mutex // held while the files are cleaned
 	remains      remains
 	unclean      int64 // erasures that an earlier process had not cleaned up after
 	skipCleaning bool  // for tests: the process dies before it
@@ -129,7 +138,8 @@ func (s *Store) open(ctx context.Context, dir string) (err error) {
 	if s.readers, err = newPool(s.file, s.options.Readers); err != nil {
 		return unsound(s.file, err)
 	}
-	return nil
+	s.place, err = placeOf(s.file)
+	return err
 }
 
 // Close implements [tapedeck.Store]. Appends that were called before are written.
@@ -137,6 +147,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
+	_ = s.checkPlace() // for release
 	s.stop()
 	<-s.reaped
 	s.writer.queue.close()
@@ -147,8 +158,19 @@ func (s *Store) Close() error {
 }
 
 // release closes what open has opened. The writer's connection is the last: the
-// one that closes the database moves what is in the write-ahead log into it.
+// one that closes the database moves what is in the write-ahead log into it, and
+// deletes the log by its name. If the folder was lost, that name may be another
+// database's; so the connections stay open until the process ends.
 func (s *Store) release() {
+	if s.lost.Load() == nil {
+		s.disconnect()
+	}
+	if s.lock != nil {
+		s.lock.Release()
+	}
+}
+
+func (s *Store) disconnect() {
 	if x := s.search.Load(); x != nil {
 		x.close() // it reads the database, too
 	}
@@ -159,9 +181,6 @@ func (s *Store) release() {
 		if err := s.writer.conn.close(); err != nil {
 			s.options.Logger.Warn("the database did not close well", "error", err)
 		}
-	}
-	if s.lock != nil {
-		s.lock.Release()
 	}
 }
 

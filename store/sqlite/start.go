@@ -24,8 +24,12 @@ func (w *writer) start() (err error) {
 	if err := w.connect(); err != nil {
 		return unsound(w.store.file, err)
 	}
-	if err := w.settleTouches(); err != nil {
+	switch err := w.settleTouches(); {
+	case err != nil && !isDiskFault(err):
 		return unsound(w.store.file, err)
+	case err != nil: // it can be read
+		w.behind = true
+		w.log(err)
 	}
 	if w.gen, err = w.conn.number(sqlNewestGen); err != nil {
 		return unsound(w.store.file, err)
@@ -52,13 +56,15 @@ func (w *writer) start() (err error) {
 }
 
 // settleTouches notes that the folder is in use. If it was not closed in good
-// order, touches have been forgotten: then every TTL begins anew.
+// order, touches have been forgotten: then every TTL begins anew. If the disk
+// does not take it, the first transaction that succeeds does it.
 func (w *writer) settleTouches() error {
 	clean, err := w.conn.number(sqlClean)
 	if err != nil {
 		return err
 	}
 	if clean == 0 {
+		w.store.deadlines.floor.Store(w.store.now() + 1)
 		return w.conn.exec(sqlRenew, w.store.now()+1)
 	}
 	return w.conn.exec(sqlSetClean, int64(0))

@@ -43,8 +43,9 @@ type writer struct {
 	gen     int64 // the newest that was given out
 	pos     int64
 	purge   purge
-	failing bool  // the newest commit did not succeed
-	logged  int64 // bytes written since the size of the log was looked at
+	failing atomic.Bool // the newest commit did not succeed
+	behind  bool        // see [writer.settleTouches]
+	logged  int64       // bytes written since the size of the log was looked at
 	maxLog  int64
 
 	maxFresh int // see [maxFresh]
@@ -109,9 +110,9 @@ func (w *writer) handle(group []*request) {
 	err := w.write(group)
 	switch {
 	case err == nil:
-	case len(group) == 1 || environmental(err) || errors.Is(err, errCommit):
+	case len(group) == 1 || environmental(err) || errors.Is(err, errCommit) || w.store.lost.Load() != nil:
 		for _, r := range group {
-			r.err = unwritten(err)
+			r.err = w.store.refusal(err)
 		}
 	default:
 		for _, r := range group {
@@ -167,6 +168,11 @@ func (w *writer) write(group []*request) error {
 			err = fmt.Errorf("%w: %w", errCommit, err)
 		}
 	}
+	if err == nil && w.begun {
+		if lost := w.store.checkPlaceBy((*place).checkLog); lost != nil {
+			err = fmt.Errorf("%w: %w", errUncertain, lost)
+		}
+	}
 	if err != nil {
 		w.abort()
 		err = w.undo(err)
@@ -183,14 +189,14 @@ func (w *writer) write(group []*request) error {
 // and is silent about the thousands in between.
 func (w *writer) log(err error) {
 	switch {
-	case err != nil && !w.failing:
+	case err != nil && !w.failing.Load():
 		w.store.options.Logger.Error("commits fail; nothing is stored until they succeed again", "error", err)
-	case err == nil && w.failing && w.begun:
+	case err == nil && w.failing.Load() && w.begun:
 		w.store.options.Logger.Info("commits succeed again")
 	default:
 		return
 	}
-	w.failing = err != nil
+	w.failing.Store(err != nil)
 }
 
 func (w *writer) do(group []*request) error {
@@ -216,6 +222,9 @@ func (w *writer) connect() error {
 	if w.conn != nil {
 		return nil
 	}
+	if err := w.store.checkPlace(); err != nil {
+		return err // else it would open what is there now
+	}
 	c, err := dial(dataSource(w.store.file, "rw", writerPragmas))
 	if err == nil {
 		w.conn = c
@@ -233,6 +242,9 @@ func (w *writer) begin() error {
 		return err
 	}
 	w.begun = true
+	if w.behind {
+		return w.settleTouches()
+	}
 	return nil
 }
 
@@ -291,6 +303,7 @@ func (w *writer) publish() {
 		w.show(st)
 	}
 	if w.begun {
+		w.behind = false
 		s.deadlines.due.Store(w.due)
 		w.purge.gens, w.purge.failed = append(w.purge.gens, w.purges...), false
 	}

@@ -20,6 +20,7 @@ type Index interface {
 	Index(ctx context.Context, in tapedeck.Indexed) error
 	Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error)
 	Forget(ctx context.Context, session string) error
+	Clean(ctx context.Context) error
 }
 
 // RunIndex runs the suite of an index. open returns a new and empty store with
@@ -245,6 +246,9 @@ func testGone(t *testing.T, l *library) {
 	}
 	l.put("a", "word")
 	if err := l.index.Forget(l.ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.index.Clean(l.ctx); err != nil {
 		t.Fatal(err)
 	}
 	l.finds(tapedeck.Search{Text: "word"})

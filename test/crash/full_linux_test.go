@@ -1,11 +1,17 @@
 package crash
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/client"
@@ -16,14 +22,7 @@ import (
 // with "unavailable" and nothing of them is kept, reads go on, and when there is
 // space again so do appends.
 func TestDiskFull(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can mount a small file system")
-	}
-	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=8m"); err != nil {
-		t.Skipf("no small file system can be mounted here: %v", err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+	disk := smallDisk(t, 8)
 	ballast := filepath.Join(disk, "ballast")
 	if err := os.WriteFile(ballast, make([]byte, 4<<20), 0o600); err != nil {
 		t.Fatal(err)
@@ -88,4 +87,118 @@ func fill(t *testing.T, c *client.Client, event string) (acked int64) {
 		}
 	}
 	return acked
+}
+
+// TestStartOnFullDisk starts the program on a disk that is full. What is there
+// can be read, by the server and by commands that open the folder themselves; the
+// server says that it is not ready, and why; it is ready by itself when there is
+// room again.
+func TestStartOnFullDisk(t *testing.T) {
+	disk := smallDisk(t, 8)
+	data := filepath.Join(disk, "data")
+	s := testserver.Start(t, data)
+	c, err := client.New(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Create(t.Context(), tapedeck.NewSession{ID: "s", Title: "Full of pears"}); err != nil {
+		t.Fatal(err)
+	}
+	event := `{"type":"message.added","data":{"message":{"id":"m","role":"user","content":"about pears"}}}`
+	if _, err := c.Append(t.Context(), "s", strings.NewReader(event), client.AppendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.Kill()
+	ballast := filepath.Join(disk, "ballast")
+	fillDisk(t, ballast)
+
+	for _, args := range [][]string{{"ls"}, {"show", "s"}, {"export", "s", "--format", "json", "-o", "-"}} {
+		out, err := exec.CommandContext(t.Context(), testserver.Binary(t), append(args, "--data", data)...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "pears") {
+			t.Errorf("%v on a full disk: %v\n%s", args, err, out)
+		}
+	}
+	s = testserver.Start(t, data)
+	if c, err = client.New(s.URL); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := c.Page(t.Context(), "s", client.PageOptions{}); err != nil || p.Head != 2 {
+		t.Errorf("reading on a full disk: head %d, %v", p.Head, err)
+	}
+	if _, err := c.Append(t.Context(), "s", strings.NewReader(event), client.AppendOptions{}); tapedeck.KindOf(err) != tapedeck.Unavailable {
+		t.Errorf("appending on a full disk: %v", err)
+	}
+	if status, text := readyz(t, s.URL); status != http.StatusServiceUnavailable || !strings.Contains(text, "no space") {
+		t.Errorf("readyz on a full disk: %d %s", status, text)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if status, text := readyz(t, s.URL); status != http.StatusOK {
+		t.Errorf("readyz with room again: %d %s", status, text)
+	}
+	if _, err := c.Append(t.Context(), "s", strings.NewReader(event), client.AppendOptions{}); err != nil {
+		t.Errorf("appending with room again: %v", err)
+	}
+	awaitFile(t, filepath.Join(data, "server.json")) // so that other commands find the server
+	if code := s.Stop(t); code != 0 {
+		t.Errorf("it ended with %d\n%s", code, s.Log())
+	}
+}
+
+// smallDisk mounts a real file system of some megabytes.
+func smallDisk(t *testing.T, megabytes int) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a small file system")
+	}
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprintf("size=%dm", megabytes)); err != nil {
+		t.Skipf("no small file system can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+	return disk
+}
+
+// fillDisk writes a file until there is no space left.
+func fillDisk(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for page := make([]byte, 4096); err == nil; {
+		_, err = f.Write(page)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+}
+
+func readyz(t *testing.T, url string) (int, string) {
+	t.Helper()
+	resp, err := http.Get(url + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+func awaitFile(t *testing.T, path string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("there is no %s", path)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
 }

@@ -190,6 +190,7 @@ func (c *caller) do(ctx context.Context, method, path, contentType, body string)
 
 // report logs what was done, and fails for a verb that did nothing.
 func (w *world) report() {
+	w.t.Logf("a beat took %v on average", *duration/time.Duration(max(1, w.beats.Load())))
 	for i := range w.verbs {
 		v := &w.verbs[i]
 		w.t.Logf("%-14s %7d calls, %7d did something, the longest took %d ms", v.name, v.done.Load(), v.well.Load(), v.longest.Load())

@@ -51,7 +51,7 @@ func makingVerbs() []verb {
 		{name: "fork", workers: 1, call: func(ctx context.Context, c *caller) error { return c.fork(ctx, false) }},
 		{name: "copy", workers: 1, call: func(ctx context.Context, c *caller) error { return c.fork(ctx, true) }},
 		{name: "import", workers: 1, call: func(ctx context.Context, c *caller) error {
-			done, err := c.Import(ctx, tapedeck.ImportRequest{}, strings.NewReader(strings.Repeat(`{"role":"user","content":"about plums"}`+"\n", 20)))
+			done, err := c.Import(ctx, tapedeck.ImportRequest{Format: "auto"}, strings.NewReader(strings.Repeat(`{"role":"user","content":"about plums"}`+"\n", 20)))
 			if err != nil {
 				return err
 			}

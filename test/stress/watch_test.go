@@ -2,17 +2,20 @@ package stress
 
 import (
 	"context"
+	"crypto/sha256"
 	"net/http"
 	"os"
 	"path/filepath"
 	"time"
 )
 
-// Time is measured in beats. In a beat, a page is synced to the disk and the
-// server answers whether it is alive; on an idle machine a beat takes beat. So a
-// verb may take 5 seconds there, and longer where disk or processor are slow.
+// Time is measured in beats. A beat takes 0.1 seconds, or longer where the machine
+// is slow: share times as long as it takes to compute something, to sync a page to
+// the disk, and to be told that the server is alive. So a verb may take 5 seconds,
+// and more where it has to share the processor or the disk with others.
 const (
 	beat  = 100 * time.Millisecond
+	share = 5
 	limit = 50 // beats that a call may take
 )
 
@@ -52,9 +55,8 @@ func (w *world) watch(ctx context.Context, stop context.CancelFunc) {
 	}
 	w.watching.Go(func() {
 		defer page.Close()
-		tick := time.NewTicker(beat)
-		defer tick.Stop()
 		for w.busy(ctx) {
+			began := time.Now()
 			if err := w.beat(page); err != nil {
 				w.fail(stop, "the server does not answer: %v", err)
 				return
@@ -63,7 +65,7 @@ func (w *world) watch(ctx context.Context, stop context.CancelFunc) {
 				w.fail(stop, "%s has taken %v", o.verb.name, time.Since(o.began))
 				return
 			}
-			<-tick.C
+			<-time.After(max(beat-time.Since(began), share*time.Since(began)))
 		}
 	})
 }
@@ -76,7 +78,8 @@ func (w *world) busy(ctx context.Context) bool {
 }
 
 func (w *world) beat(page *os.File) error {
-	if _, err := page.WriteAt(make([]byte, 4096), 0); err != nil {
+	sum := sha256.Sum256(make([]byte, 1<<20))
+	if _, err := page.WriteAt(sum[:], 0); err != nil {
 		return err
 	}
 	if err := page.Sync(); err != nil {

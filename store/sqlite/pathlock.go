@@ -1,0 +1,85 @@
+package sqlite
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A pathLock keeps a second process from serving another folder under the path
+// of this one, while this process has not noticed that its folder was moved: the
+// lock in the folder has moved with it. It is a file in the system's folder for
+// temporary files, and a help only: where that cannot be used there is none.
+type pathLock struct{ flock *flock.Flock }
+
+// takePathLock returns nil if there is no place for a lock.
+func takePathLock(dir string) (*pathLock, error) {
+	path, err := pathLockFile(dir)
+	if err != nil {
+		return nil, nil //nolint:nilerr,nilnil // see above
+	}
+	for range 10 {
+		f := flock.New(path, flock.SetPermissions(0o600))
+		switch ok, err := f.TryLock(); {
+		case err != nil:
+			return nil, nil //nolint:nilerr,nilnil // see above
+		case !ok:
+			return nil, displaced(dir)
+		case isAt(f, path):
+			return &pathLock{f}, nil
+		}
+		_ = f.Close() // its last holder has removed it in the meantime
+	}
+	return nil, displaced(dir)
+}
+
+func displaced(dir string) error {
+	return tapedeck.Errorf(tapedeck.Conflict, "another process serves a data folder that was at %s before", dir).
+		WithHint("it notices within a second that the folder was moved or replaced; try again then")
+}
+
+// isAt reports whether a locked file is still the one at a path.
+func isAt(f *flock.Flock, path string) bool {
+	held, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && os.SameFile(held, info)
+}
+
+// pathLockFile names the lock for the path of a data folder.
+func pathLockFile(dir string) (string, error) {
+	if whole, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = whole
+	}
+	folder := filepath.Join(os.TempDir(), fmt.Sprintf("tapedeck-%d", os.Getuid()))
+	if err := os.Mkdir(folder, 0o700); err != nil && !os.IsExist(err) {
+		return "", err
+	}
+	info, err := os.Lstat(folder)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() || !isOurs(info) {
+		return "", fs.ErrPermission
+	}
+	sum := sha256.Sum256([]byte(dir))
+	return filepath.Join(folder, hex.EncodeToString(sum[:16])+".lock"), nil
+}
+
+// release removes the lock while it is held, so that none is left behind.
+func (l *pathLock) release() {
+	if l == nil {
+		return
+	}
+	_ = os.Remove(l.flock.Path())
+	_ = l.flock.Close()
+}

@@ -1,0 +1,45 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// Writable reports why nothing can be written now, nil if writing works. While
+// the newest commit has not failed it costs nothing, else it writes something.
+func (s *Store) Writable(ctx context.Context) error {
+	if err := s.checkPlace(); err != nil {
+		return err
+	}
+	if !s.writer.failing.Load() {
+		return nil
+	}
+	return s.try(ctx)
+}
+
+// trialSize is more than what most appends write: on a disk that is nearly full a
+// page can still be written.
+const trialSize = 64 << 10
+
+// try writes a session that no client sees, and deletes it.
+func (s *Store) try(ctx context.Context) error {
+	const id = tapedeck.ViewPrefix + "trial"
+	remove := func() error {
+		err := s.Delete(ctx, id)
+		if tapedeck.KindOf(err) == tapedeck.NotFound {
+			return nil
+		}
+		return err
+	}
+	if err := remove(); err != nil { // an earlier process may have left one
+		return err
+	}
+	_, _, err := s.Create(ctx, tapedeck.Spec{
+		ID: id, Kind: tapedeck.KindView, ContentType: "application/octet-stream", Chunks: [][]byte{make([]byte, trialSize)},
+	})
+	if err != nil {
+		return err
+	}
+	return remove()
+}

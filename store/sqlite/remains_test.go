@@ -1,0 +1,113 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store/sqlite"
+)
+
+// lines is what was logged.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// TestForgettingIsRetried: when what was made of erased events cannot be
+// forgotten, the erasure says so, cleans the files all the same, and retries
+// until it succeeds.
+func TestForgettingIsRetried(t *testing.T) {
+	dir, log := t.TempDir(), &lines{}
+	s := open(t, dir, sqlite.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	create(t, s, "a")
+	for range 50 {
+		appendSecret(t, s, "a", "MARK", 300)
+	}
+	var fails atomic.Bool
+	fails.Store(true)
+	e := erasure("a", 0, 50)
+	e.Forget = func(context.Context, []string) error {
+		if fails.Load() {
+			return errors.New("no")
+		}
+		return nil
+	}
+	if _, _, err := s.Erase(t.Context(), e); tapedeck.KindOf(err) != tapedeck.Unavailable {
+		t.Fatalf("the erasure says %v", err)
+	}
+	if n := found(t, dir, "MARK"); n > 0 {
+		t.Errorf("it is in the files %d times", n)
+	}
+	add(t, s, "a", 1)
+	if _, _, err := s.Erase(t.Context(), erasure("a", 51, 52)); err != nil { // that does not settle the first
+		t.Fatal(err)
+	}
+	if n, err := s.Unclean(); err != nil || n == 0 {
+		t.Errorf("%d erasures are unclean, %v", n, err)
+	}
+	fails.Store(false)
+	s.WaitClean()
+	if !strings.Contains(log.String(), "could not be removed") {
+		t.Errorf("the log says %s", log.String())
+	}
+}
+
+// TestRestartDropsWhatWasMadeOfErased: a process that dies before it has
+// forgotten what was made of erased events leaves nothing of it behind.
+func TestRestartDropsWhatWasMadeOfErased(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, sqlite.Options{})
+	x := openIndex(t, s)
+	create(t, s, "a")
+	appendSecret(t, s, "a", "MARK", 300)
+	v, err := s.Head(t.Context(), "a")
+	must(t, err)
+	e := erasure("a", 0, 1)
+	e.Forget = func(ctx context.Context, _ []string) error { // somebody has read the event before, and saves what it made of it
+		_, _, err := s.Create(ctx, tapedeck.Spec{ID: tapedeck.ViewPrefix + "fold/a", Kind: tapedeck.KindView, ContentType: "text/plain", Chunks: [][]byte{[]byte("MARK")}})
+		must(t, err)
+		must(t, x.Index(ctx, tapedeck.Indexed{Session: "a", Gen: v.Gen, Base: 1, Resume: 1, Seen: 1, Documents: []tapedeck.Document{{Kind: tapedeck.DocMessage, Text: "MARK"}}}))
+		return errors.New("the process dies")
+	}
+	if _, _, err := s.Erase(t.Context(), e); err == nil {
+		t.Fatal("the erasure says that the files are clean")
+	}
+	died := crash(t, dir)
+	for _, name := range []string{"search.db", "search.db-wal"} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		must(t, err)
+		write(t, filepath.Join(died, name), string(b))
+	}
+	if found(t, died, "MARK") < 2 {
+		t.Fatal("there is nothing to remove")
+	}
+	again := open(t, died, sqlite.Options{})
+	openIndex(t, again)
+	again.WaitClean()
+	if n := found(t, died, "MARK"); n > 0 {
+		t.Errorf("it is in the files %d times", n)
+	}
+	if _, err := again.Head(t.Context(), tapedeck.ViewPrefix+"fold/a"); tapedeck.KindOf(err) != tapedeck.NotFound {
+		t.Errorf("the view: %v", err)
+	}
+}
