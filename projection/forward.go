@@ -92,7 +92,8 @@ func (f *forwarding) apply(e *tapedeck.Event) {
 func (f *forwarding) boundary(ctx context.Context, n int64) {
 	if c := f.standing; c != nil && c.next() <= n {
 		c.Conversation.Advance(n)
-		if n <= f.p.through(f.s) && isPrefix(f.timeline, n, f.at) {
+		if n <= f.p.through(f.s) && n-c.saved >= int64(c.Conversation.Threads()) && isPrefix(f.timeline, n, f.at) {
+			c.saved = n // a checkpoint has all threads: it costs less than the events since the one before
 			holder := f.p.holder(ctx, f.s, n)
 			f.save(ctx, &holder, standings, n, c)
 		}

@@ -11,6 +11,8 @@ import (
 type standing struct {
 	Conversation *view.Conversation `json:"conversation"`
 	Instances    *view.InstanceFold `json:"instances"`
+
+	saved int64 // offset of its newest checkpoint
 }
 
 func newStanding() *standing {
@@ -137,6 +139,7 @@ func (p *Projections) nearest(ctx context.Context, s *tapedeck.Session, t *view.
 			return nil, err
 		}
 		if found && c.next() == k {
+			c.saved = k
 			return c, nil
 		}
 	}

@@ -188,7 +188,21 @@ func (c *Conversation) UnmarshalJSON(b []byte) error {
 		}
 		c.lanes[l.Thread.Name] = restored
 	}
+	c.findRunners()
 	return nil
+}
+
+// findRunners notes where open runs are; of two of one invocation the newer one.
+func (c *Conversation) findRunners() {
+	began := map[string]int64{}
+	for _, l := range c.lanes {
+		for invocation, w := range l.open {
+			if w.run != nil && w.run.Offset >= began[invocation] {
+				began[invocation] = w.run.Offset
+				c.opens(l, invocation)
+			}
+		}
+	}
 }
 
 var errCheckpoint = tapedeck.Errorf(tapedeck.Internal, "a checkpoint of a conversation is not sound")

@@ -22,7 +22,8 @@ type Conversation struct {
 	at       int64     // as of which offset
 	session  sessionFold
 	lanes    map[string]*lane
-	archive  archive // what has settled; nil if it is not kept
+	runners  map[string]*lane // by invocation, where its newest open run is
+	archive  archive          // what has settled; nil if it is not kept
 	notes    []Note
 	unnoted  int
 	purse    purse // for patches

@@ -135,6 +135,9 @@ func (c *Conversation) SettledBefore(thread string, later *Conversation) int {
 	return n
 }
 
+// Threads returns how many threads there are.
+func (c *Conversation) Threads() int { return len(c.lanes) }
+
 // RunsSettledBefore returns how many runs have settled in c, of a thread or, if it
 // is "", of all threads that are not of sub-agents.
 func (c *Conversation) RunsSettledBefore(thread string) int {

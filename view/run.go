@@ -45,6 +45,7 @@ func (c *Conversation) runStarted(l *lane, e *tapedeck.Event) bool {
 		w.run.end(e, tapedeck.StatusInterrupted) // started again; its end was lost
 	}
 	w.run = c.run(l, e)
+	c.opens(l, e.Invocation)
 	var d struct {
 		Parent   string      `json:"parentRunId"`
 		Metadata runMetadata `json:"metadata"`
@@ -62,11 +63,25 @@ func (c *Conversation) addParent(l *lane, invocation string) {
 	if invocation == "" {
 		return
 	}
-	for _, other := range c.lanes {
-		if w, ok := other.open[invocation]; ok && w.run != nil && other != l {
-			l.Parent = other.Name
-		}
+	if other := c.runners[invocation]; other != nil && other != l {
+		l.Parent = other.Name
 	}
+}
+
+// opens notes where the run of an invocation is.
+func (c *Conversation) opens(l *lane, invocation string) {
+	if c.runners == nil {
+		c.runners = map[string]*lane{}
+	}
+	c.runners[invocation] = l
+}
+
+// end ends an invocation in a lane, see [lane.end].
+func (c *Conversation) end(l *lane, invocation string, e *tapedeck.Event, status tapedeck.Status) {
+	if c.runners[invocation] == l {
+		delete(c.runners, invocation)
+	}
+	l.end(invocation, e, status)
 }
 
 // subagentStarted notes in a tool call which thread the sub-agent has that it has
@@ -119,7 +134,7 @@ func (c *Conversation) runEnded(l *lane, e *tapedeck.Event) bool {
 	if e.Type == tapedeck.RunError {
 		w.run.Error = &RunError{Message: d.Message, Code: d.Code}
 	}
-	l.end(e.Invocation, e, endStatus(e))
+	c.end(l, e.Invocation, e, endStatus(e))
 	return wellFormed
 }
 
@@ -211,7 +226,7 @@ func (c *Conversation) interrupt(e *tapedeck.Event, j *tapedeck.Jump) {
 			continue
 		}
 		for invocation := range l.open {
-			l.end(invocation, e, tapedeck.StatusInterrupted)
+			c.end(l, invocation, e, tapedeck.StatusInterrupted)
 		}
 	}
 }

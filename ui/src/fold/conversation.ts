@@ -115,7 +115,12 @@ export class Conversation {
   threadOf(invocation: string, not: Lane): string | undefined {
     if (invocation === "") return undefined;
     let name: string | undefined;
-    for (const l of this.lanes.values()) if (l.name !== not.name && l.open.get(invocation)?.run) name = l.name;
+    let newest = -1;
+    for (const l of this.lanes.values()) {
+      const run = l.open.get(invocation)?.run;
+      if (l.name === not.name || !run || run.item.offset < newest) continue;
+      [name, newest] = [l.name, run.item.offset];
+    }
     return name;
   }
 
