@@ -24,7 +24,7 @@ type agui struct {
 
 type openRun struct{ invocation, thread string }
 
-// aguiLine reads one event, or an array of them.
+// aguiLine reads one event, an array of them, or an object with an array events.
 func (d *Decoder) aguiLine(rec record) {
 	if d.agui == nil {
 		a := &agui{
@@ -35,6 +35,9 @@ func (d *Decoder) aguiLine(rec record) {
 	}
 	d.agui.read(rec)
 	items, ok := list(rec.raw)
+	if !ok {
+		items, ok = list(object(rec.raw)["events"])
+	}
 	if !ok {
 		items = []json.RawMessage{rec.raw}
 	}
@@ -58,7 +61,7 @@ func (a *agui) put(e tapedeck.Event) {
 
 // event reads an event. It returns why it was left out, "" if it was not.
 func (a *agui) event(raw json.RawMessage) string {
-	m := object(raw)
+	m := unframed(raw)
 	typ, ok := text(m["type"])
 	switch {
 	case m == nil:

@@ -44,6 +44,8 @@ func (d *Decoder) claudeEntry(rec record) {
 		s.claudeUser(m)
 	case "assistant":
 		s.claudeAssistant(m)
+	case "tool_use", "tool_result":
+		s.claudeTool(m)
 	case "system":
 		s.claudeSystem(m)
 	case "summary":
@@ -74,6 +76,29 @@ func (s *session) claudeTime(raw json.RawMessage) {
 // claudeKnown are the members of a line that have a place in our events, or say
 // the same on every line.
 var claudeKnown = names("type", "message", "timestamp", "sessionId", "isSidechain", "userType", "entrypoint", "agentId", "content")
+
+// claudeTool reads a line that is one block, as older versions write calls and
+// their answers. Some have the block in a message.
+func (s *session) claudeTool(m tapedeck.Members) {
+	if _, ok := list(object(m["message"])["content"]); ok && str(m["type"]) == "tool_use" {
+		s.claudeAssistant(m)
+		return
+	} else if ok {
+		s.claudeUser(m)
+		return
+	}
+	id := "id"
+	if str(m["type"]) == "tool_result" {
+		id = "tool_use_id"
+	}
+	if str(m[id]) == "" {
+		s.d.skip(s.line, "a line of type %s has no %s", str(m["type"]), id)
+		return
+	}
+	l := s.claudeLane(without(m, names("id", "name", "input", "tool_use_id", "is_error")))
+	l.link(m["sessionId"])
+	s.claudeBlock(l, str(m["uuid"]), str(m["uuid"]), m)
+}
 
 // claudeSteady are members that are kept when they change.
 var claudeSteady = [...]string{"cwd", "gitBranch", "version", "slug"}

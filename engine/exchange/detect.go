@@ -38,6 +38,8 @@ func formatOf(raw json.RawMessage) string {
 		return Asciicast
 	case m["loglines"] != nil:
 		return ClaudeCode
+	case isEvents(m):
+		return AGUI
 	case m["role"] != nil, conversationIn(m) != nil:
 		return OpenAIMessages
 	case isTyped && typ == strings.ToUpper(typ):
@@ -46,4 +48,24 @@ func formatOf(raw json.RawMessage) string {
 		return ClaudeCode
 	}
 	return ""
+}
+
+// isEvents reports whether an object holds AG-UI events: a list of them, as in a
+// fixture of an SDK, or one, as a frame of a stream that was written down.
+func isEvents(m tapedeck.Members) bool {
+	inside := object(m["data"])
+	if items, ok := list(m["events"]); ok && len(items) > 0 {
+		inside = unframed(items[0])
+	}
+	typ, ok := text(inside["type"])
+	return ok && typ != "" && typ == strings.ToUpper(typ)
+}
+
+// unframed returns an event, also that of a frame of a stream.
+func unframed(raw json.RawMessage) tapedeck.Members {
+	m := object(raw)
+	if inside := object(m["data"]); m["type"] == nil && inside["type"] != nil {
+		return inside
+	}
+	return m
 }

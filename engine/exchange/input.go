@@ -33,7 +33,8 @@ type input struct {
 	lines  int // read
 	begun  bool
 	limit  int
-	events bool // Server-Sent Events: the values are on the lines that begin with "data:"
+	frame  []byte // of Server-Sent Events: the data lines so far of one that has several
+	events bool   // Server-Sent Events: the values are on the lines that begin with "data:"
 }
 
 func newInput(r io.Reader) *input {
@@ -45,6 +46,9 @@ func newInput(r io.Reader) *input {
 func (in *input) next() (record, error) {
 	for {
 		line, err := in.read(in.buf[:0])
+		if errors.Is(err, io.EOF) && len(in.frame) > 0 {
+			return record{}, notJSON(in.lines)
+		}
 		if err != nil {
 			return record{}, err
 		}
@@ -52,7 +56,10 @@ func (in *input) next() (record, error) {
 		if in.lines == 1 {
 			line = bytes.TrimPrefix(line, []byte("\ufeff")) // a byte order mark, as some editors write it
 		}
-		if line = bytes.TrimSpace(in.payload(line)); len(line) == 0 || line[0] == '#' {
+		if line, err = in.framed(bytes.TrimSpace(line)); err != nil {
+			return record{}, err
+		}
+		if len(line) == 0 || line[0] == '#' {
 			continue
 		}
 		first := !in.begun
@@ -79,16 +86,29 @@ func (in *input) isEventStream() bool {
 	return false
 }
 
-// payload returns what a line holds of values.
-func (in *input) payload(line []byte) []byte {
+// framed returns the value that ends with a line, nil if none does. In Server-Sent
+// Events it may be on several lines, up to a blank one.
+func (in *input) framed(line []byte) ([]byte, error) {
 	if !in.events {
-		return line
+		return line, nil
 	}
 	data, ok := bytes.CutPrefix(line, []byte("data:"))
-	if data = bytes.TrimSpace(data); !ok || string(data) == "[DONE]" {
-		return nil
+	if data = bytes.TrimSpace(data); len(line) == 0 && len(in.frame) > 0 {
+		return nil, notJSON(in.lines - 1)
 	}
-	return data
+	if !ok || string(data) == "[DONE]" {
+		return nil, nil
+	}
+	if len(in.frame)+len(data) > in.limit {
+		return nil, in.tooLong(0)
+	}
+	in.frame = append(append(in.frame, data...), '\n')
+	if !json.Valid(in.frame) {
+		return nil, nil
+	}
+	whole := bytes.TrimSpace(in.frame)
+	in.frame = in.frame[:0]
+	return whole, nil
 }
 
 // read appends the next line to b, with its end.
