@@ -3,7 +3,7 @@ package tapedeck
 import "encoding/json"
 
 // MessageAddedData is a whole message that no model streamed. A message of an id
-// that the session has already says nothing new.
+// that is among the newest 128 of its thread takes the place of that one.
 type MessageAddedData struct {
 	Message Message `json:"message"`
 	Common
