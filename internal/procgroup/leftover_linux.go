@@ -31,7 +31,7 @@ func killLeftover(d tapedeck.AgentStartedData) (found bool, err error) {
 			err = keeper.signal(syscall.SIGKILL)
 		}
 		if time.Since(begin) > afterKill {
-			return true, fmt.Errorf("process %d is still there after it was killed: %w", d.PID, errors.Join(err))
+			return true, errors.Join(fmt.Errorf("process %d is still there after it was killed", d.PID), err)
 		}
 		<-time.After(pause)
 	}
@@ -70,7 +70,7 @@ func killUntil(find func() []member) (found bool, err error) {
 			err = m.signal(syscall.SIGKILL)
 		}
 		if time.Since(begin) > afterKill {
-			return true, fmt.Errorf("%d processes are still there after they were killed: %w", len(all), errors.Join(err))
+			return true, errors.Join(fmt.Errorf("%d processes are still there after they were killed", len(all)), err)
 		}
 		<-time.After(pause)
 	}
