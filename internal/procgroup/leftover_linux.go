@@ -14,25 +14,33 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// killLeftover kills those below the keeper, the keeper, and those who have its
-// mark. While it lives, nobody leaves the tree below it.
-func killLeftover(d tapedeck.AgentStartedData) (bool, error) {
+// killLeftover kills those below the keeper, and those who have its mark. The
+// keeper is left to end by itself, which it does when nobody is below it: only it
+// knows for certain. A list of processes may miss one that has just begun, and
+// with the keeper killed that one would be lost.
+func killLeftover(d tapedeck.AgentStartedData) (found bool, err error) {
 	keeper := member{pid: d.PID, started: d.Started}
-	found, err := killUntil(func() []member {
-		if startOf(d.PID) != d.Started {
-			return nil
+	begin := time.Now()
+	for pause := time.Millisecond; startOf(d.PID) == d.Started; pause = min(2*pause, 50*time.Millisecond) {
+		found = true
+		_ = keeper.signal(syscall.SIGCONT) // somebody may have stopped it
+		for _, m := range below(d.PID) {
+			err = m.signal(syscall.SIGKILL)
 		}
-		if found := below(d.PID); len(found) > 0 {
-			return found
+		if time.Since(begin) > keeperPatience {
+			err = keeper.signal(syscall.SIGKILL)
 		}
-		return []member{keeper}
-	})
-	if err != nil {
-		return found, err
+		if time.Since(begin) > afterKill {
+			return true, errors.Join(fmt.Errorf("process %d is still there after it was killed", d.PID), err)
+		}
+		<-time.After(pause)
 	}
 	marked, err := killMarked(d.Mark)
 	return found || marked, err
 }
+
+// keeperPatience is how long a keeper gets to end whose server is gone.
+const keeperPatience = 5 * time.Second
 
 // killMarked kills all who have a mark in their environment.
 func killMarked(mark string) (bool, error) {
@@ -62,7 +70,7 @@ func killUntil(find func() []member) (found bool, err error) {
 			err = m.signal(syscall.SIGKILL)
 		}
 		if time.Since(begin) > afterKill {
-			return true, fmt.Errorf("%d processes are still there after they were killed: %w", len(all), errors.Join(err))
+			return true, errors.Join(fmt.Errorf("%d processes are still there after they were killed", len(all)), err)
 		}
 		<-time.After(pause)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -77,11 +78,17 @@ type holder struct {
 func takeLock(dir string) (*Lock, error) {
 	path := filepath.Join(dir, lockName)
 	f := flock.New(path, flock.SetPermissions(0o600))
-	switch ok, err := f.TryLock(); {
-	case err != nil:
-		return nil, folderError(dir, err)
-	case !ok:
-		return nil, inUse(dir, path)
+	for begin := time.Now(); ; <-time.After(5 * time.Millisecond) {
+		ok, err := f.TryLock()
+		if err != nil {
+			return nil, folderError(dir, err)
+		}
+		if ok {
+			break
+		}
+		if time.Since(begin) > lockPatience || !holderIsGone(path) {
+			return nil, inUse(dir, path)
+		}
 	}
 	byPath, err := takePathLock(dir)
 	if err != nil {
@@ -91,6 +98,26 @@ func takeLock(dir string) (*Lock, error) {
 	// It only makes the message of others better, so it may fail.
 	_ = os.WriteFile(path, append(b, '\n'), 0o600)
 	return &Lock{f, byPath}, nil
+}
+
+// lockPatience is how long the lock of a process that is gone is waited for. A
+// process that was killed while it started another has passed its lock on, until
+// the other executes its program.
+const lockPatience = 5 * time.Second
+
+// holderIsGone reports whether the process that took the lock last has ended.
+func holderIsGone(path string) bool {
+	var h holder
+	b, err := os.ReadFile(path)
+	if err != nil || json.Unmarshal(b, &h) != nil || h.PID <= 0 {
+		return false
+	}
+	p, err := os.FindProcess(h.PID)
+	if err != nil {
+		return true
+	}
+	defer func() { _ = p.Release() }()
+	return errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 func inUse(dir, path string) error {

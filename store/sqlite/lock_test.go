@@ -1,0 +1,52 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// The lock of a process that was killed may stay for a moment with one that it
+// was about to start; that of a living process is refused at once.
+func TestLockOfADeadProcess(t *testing.T) {
+	c := exec.Command(os.Args[0], "-test.run=^$")
+	if err := c.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for name, pid := range map[string]int{"dead": c.Process.Pid, "alive": os.Getpid()} {
+		dir := t.TempDir()
+		held := flock.New(filepath.Join(dir, lockName))
+		if ok, err := held.TryLock(); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		b, err := json.Marshal(holder{PID: pid, Command: "tapedeck serve"})
+		if err == nil {
+			err = os.WriteFile(held.Path(), b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		release := time.AfterFunc(50*time.Millisecond, func() { _ = held.Close() })
+		l, err := takeLock(dir)
+		if pid == os.Getpid() {
+			release.Stop()
+			_ = held.Close()
+			if tapedeck.KindOf(err) != tapedeck.Conflict {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		l.Release()
+	}
+}
