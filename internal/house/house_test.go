@@ -26,6 +26,7 @@ var rules = map[string][]string{
 	".":               {},
 	"internal":        {".", "internal"},
 	"view":            {"."},
+	"view/viewtest":   {".", "view"},
 	"hub":             {"."},
 	"projection":      {".", "view"},
 	"presence":        {"."},
