@@ -20,7 +20,7 @@ const batch = 40;
 const hasGo = spawnSync("go", ["version"]).status === 0;
 
 function pages(from: number, count: number): Page[] {
-  const args = ["run", "./view/viewtest/pages", `-first=${from}`, `-logs=${count}`];
+  const args = ["run", "./test/pages", `-first=${from}`, `-logs=${count}`];
   const run = spawnSync("go", args, { cwd: root, encoding: "utf8", maxBuffer: 2 ** 30 });
   expect(run.status, run.stderr).toBe(0);
   return run.stdout
