@@ -104,7 +104,7 @@ func (l *lister) row(row []driver.Value) error {
 	if err := scanSession(&v, row); err != nil {
 		return err
 	}
-l.store.asPublished(&v)
+	l.store.asPublished(&v)
 	if l.store.isGone(&v) || !l.filter.HasLabels(v.Labels) {
 		return nil
 	}
