@@ -81,12 +81,37 @@ func (s *Store) purgeAll(ctx context.Context) error {
 			return nil
 		}, sqlPurges)
 	})
-	for _, gen := range gens {
-		for t := (&purging{gen: gen}); err == nil && !t.done; {
-			err = s.writer.submit(ctx, t, rowSize)
+	for t := (&clearance{gens: gens}); err == nil && len(t.gens) > 0; {
+		if err = s.writer.submit(ctx, t, bigSize); err == nil {
+			t.gens = t.left
 		}
 	}
 	return err
+}
+
+// purgesAtOnce is how many bits of deleted sessions are removed in one
+// transaction when an erasure waits for them.
+const purgesAtOnce = 16
+
+// A clearance is the task of removing some of what is left of deleted sessions.
+type clearance struct {
+	gens []int64
+	left []int64 // of them, after an attempt
+}
+
+func (t *clearance) do(w *writer) error {
+	left := t.gens
+	for n := 0; n < purgesAtOnce && len(left) > 0; n++ {
+		p := &purging{gen: left[0]}
+		if err := p.do(w); err != nil {
+			return err
+		}
+		if p.done {
+			left = left[1:]
+		}
+	}
+	t.left = left
+	return nil
 }
 
 // A cleaning is the task of overwriting the unused parts of some pages.

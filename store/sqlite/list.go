@@ -104,6 +104,7 @@ func (l *lister) row(row []driver.Value) error {
 	if err := scanSession(&v, row); err != nil {
 		return err
 	}
+	l.store.asPublished(&v)
 	if l.store.isGone(&v) || !l.filter.HasLabels(v.Labels) {
 		return nil
 	}
@@ -116,3 +117,14 @@ func (l *lister) row(row []driver.Value) error {
 }
 
 func (l *lister) matches(s string) bool { return strings.Contains(strings.ToLower(s), l.query) }
+
+// asPublished makes v what readers see of its session. Between a commit and its
+// publication the database is ahead, and who reads what was listed must not be
+// told that it is not there.
+func (s *Store) asPublished(v *view) {
+	if st, ok := s.index.Load(v.ID); ok {
+		if seen := st.(*state).published.Load(); seen != nil && seen.Gen == v.Gen {
+			*v = *seen
+		}
+	}
+}
