@@ -22,6 +22,14 @@ type Runner interface {
 	Run(ctx context.Context, in Invocation) iter.Seq2[Event, error]
 }
 
+// RunnerFunc makes a function a [Runner].
+type RunnerFunc func(ctx context.Context, in Invocation) iter.Seq2[Event, error]
+
+// Run calls f.
+func (f RunnerFunc) Run(ctx context.Context, in Invocation) iter.Seq2[Event, error] {
+	return f(ctx, in)
+}
+
 // An Invocation is one request to an agent.
 type Invocation struct {
 	ID      string

@@ -1,0 +1,292 @@
+// Package deck puts Tapedeck together for a Go program: one call opens the data
+// folder and everything above it, and one value has the sessions, the agents and
+// the HTTP handler.
+//
+//	d, err := deck.Open(ctx, "data", deck.Options{})
+//	if err != nil {
+//		return err
+//	}
+//	defer d.Close(context.Background())
+//	return http.ListenAndServe("127.0.0.1:4747", d.Handler())
+//
+// The program tapedeck is built on this package: an embedded server does what
+// "tapedeck serve" does. It ends the runs that a crash has left open, it removes
+// erased text from every cache, and it closes streams when it stops.
+package deck
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/engine/exchange"
+	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/projection"
+	"github.com/tapedeck/tapedeck/protocol/durable"
+	"github.com/tapedeck/tapedeck/protocol/rest"
+	"github.com/tapedeck/tapedeck/search"
+	"github.com/tapedeck/tapedeck/server"
+	"github.com/tapedeck/tapedeck/web"
+)
+
+// Options of a deck. The zero value is ready for use: a server on the loopback
+// without agents, with the limits that docs/http.md lists.
+type Options struct {
+	// Agents are the agents that tasks can go to. The first is the default.
+	Agents []Agent
+
+	// InMemory keeps everything in memory; nothing is written to a disk, and the
+	// folder given to [Open] is not used.
+	InMemory bool
+
+	MaxBody   int64 // largest body of a request, in bytes; 0 for 64 MiB
+	MaxEvents int   // most events in one append; 0 for 100,000
+
+	LongPoll    time.Duration // how long a long poll waits; 0 for 25 s
+	Lease       time.Duration // how long a run written from outside may be silent before it ends; 0 for 10 min
+	RunTimeout  time.Duration // how long a run may take; 0 for no limit
+	IdleTimeout time.Duration // how long the agent of a run may be silent; 0 for no limit
+
+	// AllowOrigins are the origins, such as "https://app.example", whose pages may
+	// call the server from a browser, besides its own. "*" stands for all.
+	AllowOrigins []string
+
+	// AnyHost accepts every Host header. Without it the handler answers only
+	// requests for a name of the loopback, so that a web page cannot reach it
+	// through a DNS name of its own.
+	AnyHost bool
+
+	// NoScreen leaves the pages for people out.
+	NoScreen bool
+
+	Version string       // shown where there is no screen
+	Logger  *slog.Logger // nil for none
+
+	// Discard moves the working folder of a deleted session away and returns the
+	// function that removes it, see [engine.Options].
+	Discard func(session string) (remove func() error, err error)
+}
+
+// An Agent is an agent that tasks can go to. Name and Runner are required.
+type Agent struct {
+	Name        string
+	Kind        string // of its runner; "" for "go"
+	Description string // for people; may be empty
+	Runner      tapedeck.Runner
+
+	RunTimeout  time.Duration // instead of that of [Options]; 0 for that, negative for no limit
+	IdleTimeout time.Duration // likewise
+	Starts      []string      // names of the agents that it may start
+
+	// Folder returns the folder in which the agent works in a session, and makes
+	// it if need be. Nil: the agent has no folder.
+	Folder func(session string) (string, error)
+}
+
+func engineAgents(list []Agent) []engine.Agent {
+	out := make([]engine.Agent, len(list))
+	for i, a := range list {
+		out[i] = engine.Agent{
+			Agent:  tapedeck.Agent{Name: a.Name, Kind: cmp.Or(a.Kind, "go"), Description: a.Description},
+			Runner: a.Runner, RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout, Starts: a.Starts, Folder: a.Folder,
+		}
+	}
+	return out
+}
+
+// A Deck is an open data folder with its sessions, agents and handler. Its
+// methods may be called by several goroutines.
+type Deck struct {
+	options Options
+	hub     *hub.Hub
+	views   *projection.Projections
+	search  *search.Index
+	engine  *engine.Engine
+	handler http.Handler
+
+	stopped    chan struct{} // closed by Close
+	background sync.WaitGroup
+	closing    sync.Once
+	streams    context.Context // done when streams must end
+	cutStreams context.CancelFunc
+}
+
+// Open opens the data folder dir, makes it if there is none, and returns the deck
+// on it. Runs that an earlier process left open have their terminal event when
+// Open returns; if the disk cannot take that now, Open tries again in the
+// background. A folder that another process holds is a [tapedeck.Conflict]. The
+// context limits Open only. Call [Deck.Close] at the end.
+func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	d := &Deck{options: o, stopped: make(chan struct{})}
+	s, err := openStore(ctx, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	d.hub = hub.New(s.store)
+	d.views = projection.New(projection.Options{Store: d.hub, Logger: o.Logger})
+	d.search = search.New(search.Options{Index: s.index, Log: d.hub, Timelines: d.views, Logger: o.Logger})
+	s.observers.set(d.views.Watch, func([]tapedeck.Commit) { d.search.Changed() })
+	d.streams, d.cutStreams = context.WithCancel(context.WithoutCancel(ctx))
+	d.engine = d.newEngine()
+	d.runInBackground(d.views.Run, d.search.Run)
+	d.recoverRuns(ctx)
+	d.handler = d.newHandler()
+	return d, nil
+}
+
+func (d *Deck) newEngine() *engine.Engine {
+	o := &d.options
+	script, style := web.Player()
+	e := engine.New(engine.Options{
+		Store: d.hub, Views: d.views, Agents: engineAgents(o.Agents), Logger: o.Logger, Lease: o.Lease, MaxEvents: o.MaxEvents,
+		RunTimeout: o.RunTimeout, IdleTimeout: o.IdleTimeout, KillLeftover: procgroup.KillLeftover,
+		Player: exchange.Player{Script: script, Style: style}, Discard: o.Discard,
+	})
+	e.OnErase(func(ctx context.Context, session string, forks []string) error {
+		err := d.search.Forget(ctx, session)
+		return errors.Join(err, d.views.Forget(ctx, append([]string{session}, forks...)...))
+	})
+	return e
+}
+
+func (d *Deck) newHandler() http.Handler {
+	o := &d.options
+	var screen fs.FS
+	if !o.NoScreen {
+		screen = web.Files()
+	}
+	return server.New(server.Options{
+		REST: rest.New(rest.Options{
+			Verbs: d.engine, Sessions: d.hub, Views: d.views, Search: d.search,
+			MaxAppend: o.MaxBody, MaxEvents: o.MaxEvents, Logger: o.Logger,
+		}),
+		Durable: durable.New(durable.Options{
+			Store: d.hub, Verbs: d.engine, Views: d.views, Fork: d.forkAt, LongPoll: o.LongPoll, MaxBody: o.MaxBody, Logger: o.Logger,
+		}),
+		Ready: d.Ready, Screen: screen, Version: o.Version, Logger: o.Logger, AllowOrigins: o.AllowOrigins, AnyHost: o.AnyHost,
+	})
+}
+
+// forkAt forks a session for the Durable Streams protocol.
+func (d *Deck) forkAt(ctx context.Context, id, parent string, at int64) (tapedeck.Session, error) {
+	return d.engine.Fork(ctx, tapedeck.Fork{ID: id, Parent: parent, At: &at})
+}
+
+// runInBackground runs each function until the deck closes.
+func (d *Deck) runInBackground(fs ...func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { <-d.stopped; cancel() }()
+	for _, f := range fs {
+		d.background.Go(func() { f(ctx) })
+	}
+}
+
+// Handler returns the handler of the HTTP API, of the protocols and of the
+// screen. It serves below "/". [Deck.Serve] serves it with the time-outs and
+// limits of the program; a server of your own may serve it, too.
+func (d *Deck) Handler() http.Handler { return d.handler }
+
+// Ready reports whether the deck can serve: it asks the store for something that
+// must be read.
+func (d *Deck) Ready(ctx context.Context) error {
+	_, _, err := d.hub.List(ctx, tapedeck.Filter{Limit: 1})
+	return err
+}
+
+// Agents returns the agents that tasks can go to, the default first.
+func (d *Deck) Agents() []tapedeck.Agent { return d.engine.Agents() }
+
+// Sessions returns a page of sessions, newest first, and the cursor of the next
+// page, "" if there is none.
+func (d *Deck) Sessions(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session, string, error) {
+	return d.hub.List(ctx, f)
+}
+
+// Create creates a session and returns a handle of it. An id that exists is a
+// [tapedeck.Conflict].
+func (d *Deck) Create(ctx context.Context, n tapedeck.NewSession) (*Session, error) {
+	s, err := d.engine.Create(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	return d.Session(s.ID), nil
+}
+
+// Run gives an agent a task, in a session that exists or in a new one, and
+// returns when the task is durable. The run goes on in the background;
+// [Deck.Follow] from Started.Offset shows it, and [Session.Cancel] stops it. A
+// thread that is busy is a [tapedeck.Conflict], an unknown agent is
+// [tapedeck.NotFound].
+func (d *Deck) Run(ctx context.Context, t tapedeck.Task) (tapedeck.Started, error) {
+	return d.engine.Start(ctx, t)
+}
+
+// Append appends events to a session, all of them or none. They are durable when
+// it returns without an error. The events may not be changed afterwards.
+func (d *Deck) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
+	return d.engine.Append(ctx, a)
+}
+
+// Follow yields the events of a session from offset from on: first those that it
+// has, then each new one as soon as it is durable. It ends when the session is
+// closed, when ctx is done (with its error), or after an error. A caller that
+// takes events slowly is late; it misses none.
+func (d *Deck) Follow(ctx context.Context, session string, from int64) iter.Seq2[tapedeck.Event, error] {
+	return func(yield func(tapedeck.Event, error) bool) {
+		for page, err := range d.hub.Follow(ctx, session, tapedeck.FollowOptions{From: from}) {
+			if err != nil {
+				yield(tapedeck.Event{}, err)
+				return
+			}
+			for _, r := range page.Records {
+				e, err := r.Event()
+				if !yield(e, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Running returns how many runs are under way.
+func (d *Deck) Running() int { return d.engine.Running() }
+
+// AwaitIdle waits until no run is under way, at most as long as ctx lasts.
+func (d *Deck) AwaitIdle(ctx context.Context) error { return d.engine.AwaitIdle(ctx) }
+
+// closeGrace is how much longer than an agent that does not stop Close waits.
+const closeGrace = 3 * time.Second
+
+// Close stops the runs that are under way, each with its terminal event, ends
+// the streams, and closes the store. It returns at the latest when ctx is done:
+// runs that have not stopped by then are ended by the next Open. A second call
+// does nothing.
+func (d *Deck) Close(ctx context.Context) (err error) {
+	d.closing.Do(func() { err = d.close(ctx, func(context.Context) error { return nil }) })
+	return err
+}
+
+// close stops the runs, then calls quit, which ends the server, and waits for
+// what is being written. Followers see the terminal events before quit.
+func (d *Deck) close(ctx context.Context, quit func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, engine.DefaultKillAfter+closeGrace)
+	defer cancel()
+	close(d.stopped)
+	err := d.engine.Shutdown(ctx)
+	d.cutStreams()
+	err = errors.Join(err, quit(ctx))
+	d.background.Wait()
+	return errors.Join(err, d.hub.Close())
+}

@@ -1,0 +1,164 @@
+package deck_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/deck"
+)
+
+// echo is an agent loop in Go: it yields what the agent does, and Tapedeck writes
+// it down, streams it, and ends the run.
+func echo(_ context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
+	return func(yield func(tapedeck.Event, error) bool) {
+		id := tapedeck.NewID("msg_")
+		if !yield(tapedeck.NewEvent(tapedeck.TextMessageStartData{MessageID: id, Role: tapedeck.RoleAssistant}), nil) {
+			return
+		}
+		for _, word := range strings.Fields(in.Task) {
+			if !yield(tapedeck.NewEvent(tapedeck.TextMessageContentData{MessageID: id, Delta: word + " "}), nil) {
+				return
+			}
+		}
+		yield(tapedeck.NewEvent(tapedeck.TextMessageEndData{MessageID: id}), nil)
+	}
+}
+
+func open(agents ...deck.Agent) *deck.Deck {
+	d, err := deck.Open(context.Background(), "", deck.Options{InMemory: true, Agents: agents})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return d
+}
+
+var echoAgent = deck.Agent{Name: "echo", Runner: tapedeck.RunnerFunc(echo)}
+
+// A server in ten lines: the HTTP API, the protocols and the screen, on a folder
+// with a SQLite file.
+func Example() {
+	dir, err := os.MkdirTemp("", "tapedeck")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	d, err := deck.Open(context.Background(), dir, deck.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer d.Close(context.Background())
+	mux := http.NewServeMux()
+	mux.Handle("/", d.Handler())
+	fmt.Println(d.Ready(context.Background()))
+	// Output: <nil>
+}
+
+// A run is durable before it is shown: it is followed from its first event, live,
+// until its terminal event.
+func ExampleDeck_Run() {
+	ctx := context.Background()
+	d := open(echoAgent)
+	defer d.Close(ctx)
+	run, err := d.Run(ctx, tapedeck.Task{Agent: "echo", Text: "hello there"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for e, err := range d.Follow(ctx, run.Session, run.Offset) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if e.Type == tapedeck.RunFinished {
+			break
+		}
+	}
+	messages, err := d.Session(run.Session).Messages(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range messages {
+		fmt.Printf("%s: %s\n", m.Role, m.Text)
+	}
+	// Output:
+	// user: hello there
+	// assistant: hello there
+}
+
+// Events of your own are appended to a session like any other.
+func ExampleSession_Append() {
+	ctx := context.Background()
+	d := open()
+	defer d.Close(ctx)
+	s, err := d.Create(ctx, tapedeck.NewSession{ID: "notes", Title: "My notes"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	message := tapedeck.NewMessage("m1", tapedeck.RoleUser, "remember the milk")
+	done, err := s.Append(ctx, tapedeck.NewEvent(tapedeck.MessageAddedData{Message: message}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	messages, err := s.Messages(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(done.First, messages[0].Text)
+	// Output: 1 remember the milk
+}
+
+// A rewind deletes nothing: it can be undone.
+func ExampleSession_Rewind() {
+	ctx := context.Background()
+	d := open()
+	defer d.Close(ctx)
+	s, _ := d.Create(ctx, tapedeck.NewSession{ID: "trip"})
+	for _, text := range []string{"to Bern", "no, to Basel"} {
+		m := tapedeck.NewMessage(text, tapedeck.RoleUser, text)
+		if _, err := s.Append(ctx, tapedeck.NewEvent(tapedeck.MessageAddedData{Message: m})); err != nil {
+			log.Fatal(err)
+		}
+	}
+	count := func() int {
+		messages, err := s.Messages(ctx)
+		if err != nil {
+			log.Fatal(err)
+		}
+		return len(messages)
+	}
+	rewound, err := s.Rewind(ctx, tapedeck.Rewind{ToOffset: new(int64(2))})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("after the rewind:", count())
+	if _, err := s.Undo(ctx, rewound.Marker); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("after the undo:", count())
+	// Output:
+	// after the rewind: 1
+	// after the undo: 2
+}
+
+// A fork shares the events of its parent; what is appended to one is not in the
+// other.
+func ExampleSession_Fork() {
+	ctx := context.Background()
+	d := open()
+	defer d.Close(ctx)
+	s, _ := d.Create(ctx, tapedeck.NewSession{ID: "trip"})
+	fork, err := s.Fork(ctx, tapedeck.Fork{ID: "detour", Title: new("A detour")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	info, err := fork.Info(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(fork.ID(), "is a fork of", info.Parent, "at offset", info.ForkedAt)
+	// Output: detour is a fork of trip at offset 1
+}

@@ -1,0 +1,68 @@
+package deck
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/tapedeck/tapedeck/internal/hangup"
+)
+
+// A Server serves a deck on a listener, with the time-outs of the program.
+type Server struct {
+	deck *Deck
+	http *http.Server
+}
+
+// NewServer returns a server of the deck. Call [Server.Serve], and [Server.Close]
+// instead of [Deck.Close] at the end.
+func (d *Deck) NewServer() *Server {
+	return &Server{deck: d, http: &http.Server{
+		Handler:           d.cutOff(d.handler),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(d.options.Logger.Handler(), slog.LevelDebug),
+	}}
+}
+
+// Serve accepts connections on l until [Server.Close], then it returns nil.
+func (s *Server) Serve(l net.Listener) error {
+	if err := hangup.Serve(s.http, l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Close stops the runs, then the streams (their followers see the terminal events
+// first, and resume from their cursors later), then the connections, and closes
+// the deck.
+func (s *Server) Close(ctx context.Context) (err error) {
+	s.deck.closing.Do(func() { err = s.deck.close(ctx, s.shutdown) })
+	return err
+}
+
+func (s *Server) shutdown(ctx context.Context) error {
+	if s.http.Shutdown(ctx) != nil {
+		return s.http.Close()
+	}
+	return nil
+}
+
+// cutOff ends the GET requests when the deck closes: a stream does not end by
+// itself. Every other request is answered, because its client wants to know
+// whether it was done.
+func (d *Deck) cutOff(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			ctx, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			defer context.AfterFunc(d.streams, cancel)()
+			r = r.WithContext(ctx)
+		}
+		next.ServeHTTP(w, r)
+	})
+}

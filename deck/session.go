@@ -1,0 +1,127 @@
+package deck
+
+import (
+	"context"
+	"iter"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A Session is a handle of one session. Making it costs nothing and asks nothing:
+// that there is no such session is the [tapedeck.NotFound] of its methods.
+type Session struct {
+	deck *Deck
+	id   string
+}
+
+// Session returns a handle of the session with the given id.
+func (d *Deck) Session(id string) *Session { return &Session{deck: d, id: id} }
+
+// ID returns the id of the session.
+func (s *Session) ID() string { return s.id }
+
+// Info returns the entry of the session in the catalogue as of now.
+func (s *Session) Info(ctx context.Context) (tapedeck.Session, error) {
+	return s.deck.hub.Head(ctx, s.id)
+}
+
+// Append appends events, all of them or none. They are durable when it returns
+// without an error. For an expected offset or a producer, use [Deck.Append].
+func (s *Session) Append(ctx context.Context, events ...tapedeck.Event) (tapedeck.Appended, error) {
+	return s.deck.Append(ctx, tapedeck.Append{Session: s.id, Events: events})
+}
+
+// Events yields the events from offset from up to the head.
+func (s *Session) Events(ctx context.Context, from int64) iter.Seq2[tapedeck.Event, error] {
+	return tapedeck.Events(ctx, s.deck.hub, s.id, from)
+}
+
+// Follow yields the events from offset from on, see [Deck.Follow].
+func (s *Session) Follow(ctx context.Context, from int64) iter.Seq2[tapedeck.Event, error] {
+	return s.deck.Follow(ctx, s.id, from)
+}
+
+// Run gives the session's agent a task, see [Deck.Run].
+func (s *Session) Run(ctx context.Context, task string) (tapedeck.Started, error) {
+	return s.deck.Run(ctx, tapedeck.Task{Session: s.id, Text: task})
+}
+
+// Resume asks the agent of a thread to continue a run that stopped before its
+// end. The Session member of r is ignored.
+func (s *Session) Resume(ctx context.Context, r tapedeck.Resume) (tapedeck.Started, error) {
+	r.Session = s.id
+	return s.deck.engine.Resume(ctx, r)
+}
+
+// Cancel stops a run and keeps its partial text. The empty invocation means the
+// only run that is open; none, or several, is a [tapedeck.Conflict].
+func (s *Session) Cancel(ctx context.Context, invocation string) (tapedeck.Cancelled, error) {
+	return s.deck.engine.Cancel(ctx, s.id, invocation)
+}
+
+// Answer answers a question of an agent: it chooses an option of a permission.
+func (s *Session) Answer(ctx context.Context, permission, option string) (tapedeck.Answered, error) {
+	return s.deck.engine.Answer(ctx, tapedeck.Answer{Session: s.id, Permission: permission, Option: option})
+}
+
+// Rewind reverts the events from an invocation or an offset on. It deletes
+// nothing, and [Session.Undo] restores them. The Session member of r is ignored.
+func (s *Session) Rewind(ctx context.Context, r tapedeck.Rewind) (tapedeck.Rewound, error) {
+	r.Session = s.id
+	return s.deck.engine.Rewind(ctx, r)
+}
+
+// Undo reverts a rewind, a clear or an overwrite, and everything after it. The
+// empty marker means the newest.
+func (s *Session) Undo(ctx context.Context, marker string) (tapedeck.Rewound, error) {
+	return s.deck.engine.Undo(ctx, tapedeck.Undo{Session: s.id, Marker: marker})
+}
+
+// Overwrite reverts the events from an offset on, for others that follow in
+// their place. The Session member of o is ignored.
+func (s *Session) Overwrite(ctx context.Context, o tapedeck.Overwrite) (tapedeck.Rewound, error) {
+	o.Session = s.id
+	return s.deck.engine.Overwrite(ctx, o)
+}
+
+// Clear reverts everything in one thread, or in all threads if thread is empty.
+func (s *Session) Clear(ctx context.Context, thread string) (tapedeck.Rewound, error) {
+	return s.deck.engine.Clear(ctx, tapedeck.Clear{Session: s.id, Thread: thread})
+}
+
+// Fork creates a session that shares the events of this one, at a cost that does
+// not depend on their number. The Parent member of f is ignored.
+func (s *Session) Fork(ctx context.Context, f tapedeck.Fork) (*Session, error) {
+	f.Parent = s.id
+	made, err := s.deck.engine.Fork(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return s.deck.Session(made.ID), nil
+}
+
+// Erase removes the payloads of events for good, from every file and cache, and
+// returns the receipt. The Session member of e is ignored.
+func (s *Session) Erase(ctx context.Context, e tapedeck.Erase) (tapedeck.Erased, error) {
+	e.Session = s.id
+	return s.deck.engine.Erase(ctx, e)
+}
+
+// Rename changes the title or the labels. The Session member of r is ignored.
+func (s *Session) Rename(ctx context.Context, r tapedeck.Rename) (tapedeck.Session, error) {
+	r.Session = s.id
+	return s.deck.engine.Rename(ctx, r)
+}
+
+// Close closes the session: it takes no events any more, and its followers end.
+func (s *Session) Close(ctx context.Context) error { return s.deck.engine.Close(ctx, s.id, "") }
+
+// Delete deletes the session. Forks keep the events that they share with it.
+func (s *Session) Delete(ctx context.Context) error { return s.deck.engine.Delete(ctx, s.id) }
+
+// Export returns the session as a file in one of the formats that
+// docs/exchange.md lists. The Session member of r is ignored.
+func (s *Session) Export(ctx context.Context, r tapedeck.ExportRequest) (tapedeck.Export, error) {
+	r.Session = s.id
+	return s.deck.engine.Export(ctx, r)
+}

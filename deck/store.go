@@ -1,0 +1,70 @@
+package deck
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store/memory"
+	"github.com/tapedeck/tapedeck/store/sqlite"
+	"github.com/tapedeck/tapedeck/store/tail"
+)
+
+// tailBytes is how much memory the newest events of all sessions may take.
+const tailBytes = 64 << 20
+
+// storage is a store and what belongs to it.
+type storage struct {
+	store     tapedeck.Store
+	index     documents
+	observers *observers
+}
+
+// documents is the search index that belongs to a store.
+type documents interface {
+	Unindexed(ctx context.Context, limit int) ([]tapedeck.Unindexed, int, error)
+	Index(ctx context.Context, in tapedeck.Indexed) error
+	Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error)
+	Forget(ctx context.Context, session string) error
+}
+
+// observers are told of every commit. The store is opened first and they are set
+// later, because they read from it.
+type observers struct {
+	list atomic.Pointer[[]func([]tapedeck.Commit)]
+}
+
+func (o *observers) set(fs ...func([]tapedeck.Commit)) { o.list.Store(&fs) }
+
+func (o *observers) committed(commits []tapedeck.Commit) {
+	if fs := o.list.Load(); fs != nil {
+		for _, f := range *fs {
+			f(commits)
+		}
+	}
+}
+
+func openStore(ctx context.Context, dir string, o Options) (storage, error) {
+	s := storage{observers: &observers{}}
+	if o.InMemory {
+		m := memory.New(memory.Options{})
+		index, err := m.OpenIndex()
+		s.store, s.index = m, index
+		return s, err
+	}
+	cache := tail.New(tailBytes)
+	db, err := sqlite.Open(ctx, dir, sqlite.Options{Logger: o.Logger, OnCommit: func(commits []tapedeck.Commit) {
+		cache.Commit(commits) // first: a follower that is woken finds the events in it
+		s.observers.committed(commits)
+	}})
+	if err != nil {
+		return s, err
+	}
+	index, err := db.OpenIndex()
+	if err != nil {
+		return s, errors.Join(err, db.Close())
+	}
+	s.store, s.index = cache.Over(db), index
+	return s, nil
+}
