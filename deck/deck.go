@@ -28,6 +28,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/engine/exchange"
+	"github.com/tapedeck/tapedeck/engine/instance"
 	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/projection"
@@ -35,6 +36,7 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/rest"
 	"github.com/tapedeck/tapedeck/search"
 	"github.com/tapedeck/tapedeck/server"
+	"github.com/tapedeck/tapedeck/store/sqlite"
 	"github.com/tapedeck/tapedeck/web"
 )
 
@@ -48,13 +50,15 @@ type Options struct {
 	// folder given to [Open] is not used.
 	InMemory bool
 
-	MaxBody   int64 // largest body of a request, in bytes; 0 for 64 MiB
-	MaxEvents int   // most events in one append; 0 for 100,000
+	MaxBody        int64 // largest body of a request, in bytes; 0 for 64 MiB
+	MaxEvents      int   // most events in one append; 0 for 100,000
+	MaxConnections int   // most connections that [Server.Serve] keeps at once; 0 for no limit
+	BodyBudget     int64 // memory for the bodies of all requests together, in bytes; 0 for the default of docs/http.md
 
 	LongPoll    time.Duration // how long a long poll waits; 0 for 25 s
 	Lease       time.Duration // how long a run written from outside may be silent before it ends; 0 for 10 min
 	RunTimeout  time.Duration // how long a run may take; 0 for no limit
-	IdleTimeout time.Duration // how long the agent of a run may be silent; 0 for no limit
+	IdleTimeout time.Duration // how long the agent of a run may be silent, questions to people aside; 0 for 1 h, negative for no limit
 
 	// AllowOrigins are the origins, such as "https://app.example", whose pages may
 	// call the server from a browser, besides its own. "*" stands for all.
@@ -71,10 +75,19 @@ type Options struct {
 	Version string       // shown where there is no screen
 	Logger  *slog.Logger // nil for none
 
+	// Lock is the lock of the data folder, if the caller has taken it; the deck
+	// releases it at the end. Nil: Open takes it.
+	Lock *sqlite.Lock
+
 	// Discard moves the working folder of a deleted session away and returns the
 	// function that removes it, see [engine.Options].
 	Discard func(session string) (remove func() error, err error)
 }
+
+// DefaultIdleTimeout is how long an agent may be silent if nobody says how long.
+// It bounds how long a model that hangs stays "running"; it is longer than any
+// command that an agent of kind llm may run.
+const DefaultIdleTimeout = time.Hour
 
 // An Agent is an agent that tasks can go to. Name and Runner are required.
 type Agent struct {
@@ -113,6 +126,10 @@ type Deck struct {
 	engine  *engine.Engine
 	handler http.Handler
 
+	instance string     // names this deck to its clients
+	lost     chan error // receives when the data folder was deleted, moved or replaced
+	writable func(context.Context) error
+
 	stopped    chan struct{} // closed by Close
 	background sync.WaitGroup
 	closing    sync.Once
@@ -129,12 +146,13 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Deck{options: o, stopped: make(chan struct{})}
-	s, err := openStore(ctx, dir, o)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, DefaultIdleTimeout)
+	d := &Deck{options: o, stopped: make(chan struct{}), lost: make(chan error, 1), instance: tapedeck.NewID("srv_")}
+	s, err := d.openStore(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	d.hub = hub.New(s.store)
+	d.hub, d.writable = hub.New(s.store), s.writable
 	d.views = projection.New(projection.Options{Store: d.hub, Logger: o.Logger})
 	d.search = search.New(search.Options{Index: s.index, Log: d.hub, Timelines: d.views, Logger: o.Logger})
 	s.observers.set(d.views.Watch, func([]tapedeck.Commit) { d.search.Changed() })
@@ -167,15 +185,20 @@ func (d *Deck) newHandler() http.Handler {
 	if !o.NoScreen {
 		screen = web.Files()
 	}
+	api := rest.Options{
+		Verbs: d.engine, Sessions: d.hub, Views: d.views, Contexts: instance.New(d.engine, d.views), Search: d.search,
+		MaxAppend: o.MaxBody, MaxEvents: o.MaxEvents, Logger: o.Logger,
+	}
+	tasks := api
+	tasks.Task = true
 	return server.New(server.Options{
-		REST: rest.New(rest.Options{
-			Verbs: d.engine, Sessions: d.hub, Views: d.views, Search: d.search,
-			MaxAppend: o.MaxBody, MaxEvents: o.MaxEvents, Logger: o.Logger,
-		}),
+		REST: rest.New(api),
+		Task: rest.New(tasks),
 		Durable: durable.New(durable.Options{
 			Store: d.hub, Verbs: d.engine, Views: d.views, Fork: d.forkAt, LongPoll: o.LongPoll, MaxBody: o.MaxBody, Logger: o.Logger,
 		}),
-		Ready: d.Ready, Screen: screen, Version: o.Version, Logger: o.Logger, AllowOrigins: o.AllowOrigins, AnyHost: o.AnyHost,
+		Ready: d.Ready, Screen: screen, Version: o.Version, Instance: d.instance, Bodies: o.BodyBudget, Logger: o.Logger,
+		AllowOrigins: o.AllowOrigins, AnyHost: o.AnyHost,
 	})
 }
 
@@ -198,12 +221,25 @@ func (d *Deck) runInBackground(fs ...func(context.Context)) {
 // limits of the program; a server of your own may serve it, too.
 func (d *Deck) Handler() http.Handler { return d.handler }
 
-// Ready reports whether the deck can serve: it asks the store for something that
-// must be read.
+// Ready reports whether the deck can serve: whether its store can be read and
+// written.
 func (d *Deck) Ready(ctx context.Context) error {
-	_, _, err := d.hub.List(ctx, tapedeck.Filter{Limit: 1})
-	return err
+	if _, _, err := d.hub.List(ctx, tapedeck.Filter{Limit: 1}); err != nil {
+		return err
+	}
+	return d.writable(ctx)
 }
+
+// Instance returns the id of this deck: each Open makes a new one. GET /healthz
+// tells it, so that a client sees whether it reaches the deck that it looks for.
+func (d *Deck) Instance() string { return d.instance }
+
+// Lost returns a channel that receives an error when the data folder was deleted,
+// moved or replaced. Nothing can be written any more; close the deck then.
+func (d *Deck) Lost() <-chan error { return d.lost }
+
+// Followers returns how many streams follow a session now.
+func (d *Deck) Followers() int { return d.hub.Followers() }
 
 // Agents returns the agents that tasks can go to, the default first.
 func (d *Deck) Agents() []tapedeck.Agent { return d.engine.Agents() }

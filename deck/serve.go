@@ -3,12 +3,10 @@ package deck
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
-	"time"
 
-	"github.com/tapedeck/tapedeck/internal/hangup"
+	"github.com/tapedeck/tapedeck/server"
 )
 
 // A Server serves a deck on a listener, with the time-outs of the program.
@@ -20,18 +18,12 @@ type Server struct {
 // NewServer returns a server of the deck. Call [Server.Serve], and [Server.Close]
 // instead of [Deck.Close] at the end.
 func (d *Deck) NewServer() *Server {
-	return &Server{deck: d, http: &http.Server{
-		Handler:           d.cutOff(d.handler),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(d.options.Logger.Handler(), slog.LevelDebug),
-	}}
+	return &Server{deck: d, http: server.NewHTTP(d.cutOff(d.handler), d.options.Logger)}
 }
 
 // Serve accepts connections on l until [Server.Close], then it returns nil.
 func (s *Server) Serve(l net.Listener) error {
-	if err := hangup.Serve(s.http, l); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(s.http, l, s.deck.options.MaxConnections, s.deck.options.Logger); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -18,6 +18,7 @@ const tailBytes = 64 << 20
 type storage struct {
 	store     tapedeck.Store
 	index     documents
+	writable  func(context.Context) error // why it cannot be written now
 	observers *observers
 }
 
@@ -27,6 +28,7 @@ type documents interface {
 	Index(ctx context.Context, in tapedeck.Indexed) error
 	Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error)
 	Forget(ctx context.Context, session string) error
+	Clean(ctx context.Context) error
 }
 
 // observers are told of every commit. The store is opened first and they are set
@@ -45,19 +47,24 @@ func (o *observers) committed(commits []tapedeck.Commit) {
 	}
 }
 
-func openStore(ctx context.Context, dir string, o Options) (storage, error) {
+func (d *Deck) openStore(ctx context.Context, dir string) (storage, error) {
+	o := &d.options
 	s := storage{observers: &observers{}}
 	if o.InMemory {
 		m := memory.New(memory.Options{})
 		index, err := m.OpenIndex()
-		s.store, s.index = m, index
+		s.store, s.index, s.writable = m, index, func(context.Context) error { return nil }
 		return s, err
 	}
 	cache := tail.New(tailBytes)
-	db, err := sqlite.Open(ctx, dir, sqlite.Options{Logger: o.Logger, OnCommit: func(commits []tapedeck.Commit) {
-		cache.Commit(commits) // first: a follower that is woken finds the events in it
-		s.observers.committed(commits)
-	}})
+	db, err := sqlite.Open(ctx, dir, sqlite.Options{
+		Lock: o.Lock, Logger: o.Logger,
+		OnCommit: func(commits []tapedeck.Commit) {
+			cache.Commit(commits) // first: a follower that is woken finds the events in it
+			s.observers.committed(commits)
+		},
+		OnLost: func(err error) { d.lost <- err },
+	})
 	if err != nil {
 		return s, err
 	}
@@ -65,6 +72,6 @@ func openStore(ctx context.Context, dir string, o Options) (storage, error) {
 	if err != nil {
 		return s, errors.Join(err, db.Close())
 	}
-	s.store, s.index = cache.Over(db), index
+	s.store, s.index, s.writable = cache.Over(db), index, db.Writable
 	return s, nil
 }
