@@ -59,9 +59,11 @@ func (s *Session) Cancel(ctx context.Context, invocation string) (tapedeck.Cance
 	return s.deck.engine.Cancel(ctx, s.id, invocation)
 }
 
-// Answer answers a question of an agent: it chooses an option of a permission.
-func (s *Session) Answer(ctx context.Context, permission, option string) (tapedeck.Answered, error) {
-	return s.deck.engine.Answer(ctx, tapedeck.Answer{Session: s.id, Permission: permission, Option: option})
+// Answer answers a question of an agent: it chooses an option of a permission. The
+// Session member of a is ignored.
+func (s *Session) Answer(ctx context.Context, a tapedeck.Answer) (tapedeck.Answered, error) {
+	a.Session = s.id
+	return s.deck.engine.Answer(ctx, a)
 }
 
 // Rewind reverts the events from an invocation or an offset on. It deletes

@@ -13,7 +13,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/deck"
 	"github.com/tapedeck/tapedeck/runner/acp"
 	"github.com/tapedeck/tapedeck/runner/llm"
 	"github.com/tapedeck/tapedeck/runner/llm/mcp"
@@ -23,8 +23,8 @@ import (
 
 // agents returns the agents that are configured. Without any, or for the demo,
 // there are the scripts, after them.
-func (c *config) agents(folders *folders, demo bool) ([]engine.Agent, error) {
-	var out []engine.Agent
+func (c *config) agents(folders *folders, demo bool) ([]deck.Agent, error) {
+	var out []deck.Agent
 	for i := range c.Agents {
 		a, err := c.Agents[i].build(folders, filepath.Dir(c.path))
 		if err != nil {
@@ -40,7 +40,7 @@ func (c *config) agents(folders *folders, demo bool) ([]engine.Agent, error) {
 		ours = append(ours, tinker(folders))
 	}
 	for _, s := range ours {
-		if slices.ContainsFunc(out, func(a engine.Agent) bool { return a.Name == s.Name }) {
+		if slices.ContainsFunc(out, func(a deck.Agent) bool { return a.Name == s.Name }) {
 			return nil, usageError("the demo has an agent %s of its own; rename yours in %s, or leave --demo out", s.Name, c.path)
 		}
 		out = append(out, s)
@@ -50,7 +50,7 @@ func (c *config) agents(folders *folders, demo bool) ([]engine.Agent, error) {
 
 // scriptAgents are scripts that play an agent, for a first look, for tests and
 // for demos. The first is the default.
-func scriptAgents() []engine.Agent {
+func scriptAgents() []deck.Agent {
 	names := script.Names()
 	slices.SortStableFunc(names, func(a, b string) int {
 		switch {
@@ -61,20 +61,20 @@ func scriptAgents() []engine.Agent {
 		}
 		return 0
 	})
-	var agents []engine.Agent
+	var agents []deck.Agent
 	for _, name := range names {
 		r := script.New(script.Options{Script: name})
 		kind, description := r.Describe()
-		agents = append(agents, engine.Agent{Agent: tapedeck.Agent{Name: name, Kind: kind, Description: description}, Runner: r})
+		agents = append(agents, deck.Agent{Name: name, Kind: kind, Description: description, Runner: r})
 	}
 	return agents
 }
 
 // build makes the agent. What is missing on this machine does not keep it from
 // being made, but from being run.
-func (a *agentConfig) build(f *folders, here string) (engine.Agent, error) {
-	out := engine.Agent{
-		Agent:  tapedeck.Agent{Name: a.Name, Kind: a.Kind, Description: a.Description},
+func (a *agentConfig) build(f *folders, here string) (deck.Agent, error) {
+	out := deck.Agent{
+		Name: a.Name, Kind: a.Kind, Description: a.Description,
 		Starts: a.Starts,
 	}
 	for limit, set := range map[*time.Duration]*time.Duration{&out.RunTimeout: a.RunTimeout, &out.IdleTimeout: a.IdleTimeout} {

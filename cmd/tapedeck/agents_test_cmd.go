@@ -65,7 +65,7 @@ func (e *env) testAgent(ctx context.Context, name string) error {
 		err = nil
 	}
 	t.Seconds = time.Since(begin).Round(10 * time.Millisecond).Seconds()
-	_ = a.close(func(context.Context) {}) // nothing of it is kept
+	_ = a.close() // nothing of it is kept
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (e *env) testAgent(ctx context.Context, name string) error {
 // try runs the task to its end.
 func (a *app) try(ctx context.Context, name string) (trial, error) {
 	t := trial{Agent: name}
-	started, err := a.engine.Start(ctx, tapedeck.Task{Agent: name, Text: harmless})
+	started, err := a.Run(ctx, tapedeck.Task{Agent: name, Text: harmless})
 	if tapedeck.KindOf(err) == tapedeck.Unavailable {
 		t.Error = err.Error()
 		return t, nil
@@ -83,18 +83,12 @@ func (a *app) try(ctx context.Context, name string) (trial, error) {
 	if err != nil {
 		return t, hereOnly(err)
 	}
-	for p, err := range a.follow(ctx, started) {
+	for ev, err := range a.Follow(ctx, started.Session, started.Offset) {
 		if err != nil {
 			return t, err
 		}
-		for _, rec := range p.Records {
-			ev, err := rec.Event()
-			if err != nil {
-				return t, err
-			}
-			if a.hear(ctx, started.Session, &t, &ev) {
-				return t, nil
-			}
+		if a.hear(ctx, started.Session, &t, &ev) {
+			return t, nil
 		}
 	}
 	return t, nil
@@ -123,7 +117,7 @@ func (a *app) hear(ctx context.Context, session string, t *trial, ev *tapedeck.E
 		t.Said += text(d.Delta)
 	case tapedeck.PermissionRequested:
 		if option, ok := choice(d.Options, permitDeny); ok {
-			_, _ = a.engine.Answer(ctx, tapedeck.Answer{Session: session, Permission: d.ID, Option: option, Offset: &ev.Offset})
+			_, _ = a.Session(session).Answer(ctx, tapedeck.Answer{Permission: d.ID, Option: option, Offset: &ev.Offset})
 		}
 	case tapedeck.RunError:
 		t.Error = text(d.Message)

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/deck"
 )
 
 const goodConfig = `
@@ -123,20 +123,23 @@ func TestConfigErrors(t *testing.T) {
 func TestUnready(t *testing.T) {
 	t.Setenv("DECK_TEST_KEY", "")
 	a := agentConfig{Name: "a", Kind: "llm", URL: "http://h/v1", Model: "m", KeyEnv: "DECK_TEST_KEY", Headers: map[string]string{"X": "${DECK_TEST_OTHER}"}}
-	e := engine.New(engine.Options{Agents: build(t, a)})
-	defer func() { _ = e.Shutdown(t.Context()) }()
-	if got := e.Agents()[0].Unavailable; !strings.Contains(got, "DECK_TEST_KEY") || !strings.Contains(got, "DECK_TEST_OTHER") {
+	d, err := deck.Open(t.Context(), "", deck.Options{InMemory: true, Agents: build(t, a)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close(t.Context()) }()
+	if got := d.Agents()[0].Unavailable; !strings.Contains(got, "DECK_TEST_KEY") || !strings.Contains(got, "DECK_TEST_OTHER") {
 		t.Errorf("got %q", got)
 	}
 }
 
-func build(t *testing.T, a agentConfig) []engine.Agent {
+func build(t *testing.T, a agentConfig) []deck.Agent {
 	t.Helper()
 	out, err := a.build(&folders{data: t.TempDir()}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []engine.Agent{out}
+	return []deck.Agent{out}
 }
 
 func TestEnvironment(t *testing.T) {

@@ -59,7 +59,7 @@ func (c *connection) awaitGuests(say io.Writer) {
 	c.mu.Lock()
 	local := c.local
 	c.mu.Unlock()
-	if local == nil || local.app.options.ephemeral || local.app.engine.Running() == 0 {
+	if local == nil || local.app.options.ephemeral || local.app.Running() == 0 {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -68,13 +68,13 @@ func (c *connection) awaitGuests(say io.Writer) {
 	// done with it.
 	moment, done := context.WithTimeout(ctx, ownRun)
 	defer done()
-	if local.app.engine.AwaitIdle(moment) == nil {
+	if local.app.AwaitIdle(moment) == nil {
 		return
 	}
 	if ctx.Err() == nil {
 		fmt.Fprintln(say, "tapedeck: waiting for a run that another command has begun (Ctrl-C to end it)")
 	}
-	_ = local.app.engine.AwaitIdle(ctx) // either way it is time to go
+	_ = local.app.AwaitIdle(ctx) // either way it is time to go
 }
 
 // connect finds the server of the sessions: the one at --url, the process that
@@ -174,9 +174,9 @@ func (e *env) own(ctx context.Context, o appOptions) (*connection, error) {
 	}
 	h, err := hold(a, "127.0.0.1:0")
 	if err != nil {
-		return nil, errors.Join(err, a.close(func(context.Context) {}))
+		return nil, errors.Join(err, a.close())
 	}
-	c, err := client.NewFor(h.url, a.instance)
+	c, err := client.NewFor(h.url, a.Instance())
 	if err != nil {
 		return nil, errors.Join(err, h.stop())
 	}

@@ -44,11 +44,11 @@ func startDemo(ctx context.Context, a *app) (live string, stop func(), err error
 
 // demoSession makes a session unless there is one.
 func demoSession(ctx context.Context, a *app, id, title string) error {
-	_, err := a.hub.Head(ctx, id)
+	_, err := a.Session(id).Info(ctx)
 	if tapedeck.KindOf(err) != tapedeck.NotFound {
 		return err
 	}
-	_, err = a.engine.Create(ctx, tapedeck.NewSession{ID: id, Title: title, Labels: map[string]string{demoLabel: "true"}, Actor: "demo"})
+	_, err = a.Create(ctx, tapedeck.NewSession{ID: id, Title: title, Labels: map[string]string{demoLabel: "true"}, Actor: "demo"})
 	return err
 }
 
@@ -57,11 +57,11 @@ func demoOnce(ctx context.Context, a *app, id, title, agent, task string) error 
 	if err := demoSession(ctx, a, id, title); err != nil {
 		return err
 	}
-	s, err := a.hub.Head(ctx, id)
+	s, err := a.Session(id).Info(ctx)
 	if err != nil || s.Head > 1 {
 		return err
 	}
-	_, err = a.engine.Start(ctx, tapedeck.Task{Session: id, Agent: agent, Text: task, Actor: "demo"})
+	_, err = a.Run(ctx, tapedeck.Task{Session: id, Agent: agent, Text: task, Actor: "demo"})
 	return err
 }
 
@@ -84,9 +84,9 @@ func keepLive(ctx context.Context, a *app) {
 // liveTurn runs one task in the live session and waits for its end. A session
 // that has become long is begun anew, so that the demo stays small.
 func liveTurn(ctx context.Context, a *app, task string) error {
-	s, err := a.hub.Head(ctx, demoLive)
+	s, err := a.Session(demoLive).Info(ctx)
 	if err == nil && s.Head > demoMaxEvents && len(s.Runs) == 0 {
-		err = a.engine.Delete(ctx, demoLive)
+		err = a.Session(demoLive).Delete(ctx)
 	}
 	if err != nil && tapedeck.KindOf(err) != tapedeck.NotFound {
 		return err
@@ -94,7 +94,7 @@ func liveTurn(ctx context.Context, a *app, task string) error {
 	if err := demoSession(ctx, a, demoLive, "Always live"); err != nil {
 		return err
 	}
-	started, err := a.engine.Start(ctx, tapedeck.Task{Session: demoLive, Agent: "coder", Text: task, Actor: "demo", Config: json.RawMessage(`{}`)})
+	started, err := a.Run(ctx, tapedeck.Task{Session: demoLive, Agent: "coder", Text: task, Actor: "demo", Config: json.RawMessage(`{}`)})
 	if err != nil {
 		return err
 	}
@@ -103,18 +103,12 @@ func liveTurn(ctx context.Context, a *app, task string) error {
 
 // waitFor waits until an invocation has ended.
 func (a *app) waitFor(ctx context.Context, s tapedeck.Started) error {
-	for p, err := range a.follow(ctx, s) {
+	for e, err := range a.Follow(ctx, s.Session, s.Offset) {
 		if err != nil {
 			return err
 		}
-		for _, r := range p.Records {
-			e, err := r.Event()
-			if err != nil {
-				return err
-			}
-			if e.Invocation == s.Invocation && (e.Type == "RUN_FINISHED" || e.Type == "RUN_ERROR") {
-				return nil
-			}
+		if e.Invocation == s.Invocation && (e.Type == tapedeck.RunFinished || e.Type == tapedeck.RunError) {
+			return nil
 		}
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/deck"
 	"github.com/tapedeck/tapedeck/internal/testmodel"
 	"github.com/tapedeck/tapedeck/runner/llm"
 )
@@ -27,18 +27,16 @@ var tinkerFiles = map[string]string{
 
 // tinker returns an agent that is real but for its model, which does what the
 // task says in brackets: its tools work on files.
-func tinker(f *folders) engine.Agent {
+func tinker(f *folders) deck.Agent {
 	r := llm.New(llm.Options{
 		Name: "demo", BaseURL: "http://model.invalid/v1", Model: "scripted",
 		HTTPClient: &http.Client{Transport: testmodel.Transport(testmodel.New(testmodel.Options{}))},
 		Policy:     llm.Policy{{Tool: "*", Decision: llm.Allow}},
 	})
-	return engine.Agent{
-		Agent: tapedeck.Agent{
-			Name: "tinker", Kind: "llm",
-			Description: "really uses tools on files in a folder of its own; its model does what the task says in brackets",
-		},
-		Runner: r,
+	return deck.Agent{
+		Name: "tinker", Kind: "llm",
+		Description: "really uses tools on files in a folder of its own; its model does what the task says in brackets",
+		Runner:      r,
 		Folder: func(session string) (string, error) {
 			path, err := f.session(session)
 			if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +17,7 @@ func TestTinker(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := a.close(func(context.Context) {}); err != nil {
+		if err := a.close(); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -28,7 +27,7 @@ func TestTinker(t *testing.T) {
 	if err := a.waitFor(t.Context(), a.firstRun(t, demoTinker)); err != nil {
 		t.Fatal(err)
 	}
-	s, err := a.hub.Head(t.Context(), demoTinker)
+	s, err := a.Session(demoTinker).Info(t.Context())
 	if err != nil || s.Status != tapedeck.StatusComplete {
 		t.Errorf("it is %s, %v", s.Status, err)
 	}
@@ -42,7 +41,7 @@ func TestTinker(t *testing.T) {
 
 func (a *app) firstRun(t *testing.T, session string) tapedeck.Started {
 	t.Helper()
-	for ev, err := range tapedeck.Events(t.Context(), a.hub, session, 0) {
+	for ev, err := range a.Session(session).Events(t.Context(), 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ func TestEraseBesideDelete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = a.close(func(context.Context) {}) }()
+	defer func() { _ = a.close() }()
 	rounds := 60
 	if testing.Short() {
 		rounds = 10
@@ -41,11 +41,11 @@ func TestEraseBesideDelete(t *testing.T) {
 			if i%2 == 0 { // between the commit of the erasure and the cleaning
 				awaitHead(t, a, parent, 102)
 			}
-			if err := a.engine.Delete(context.Background(), gone); err != nil {
+			if err := a.Session(gone).Delete(context.Background()); err != nil {
 				t.Error(err)
 			}
 		})
-		_, err := a.engine.Erase(t.Context(), tapedeck.Erase{Session: parent, All: true})
+		_, err := a.Session(parent).Erase(t.Context(), tapedeck.Erase{All: true})
 		copies := marked(t, dir, mark)
 		deleting.Wait()
 		switch tapedeck.KindOf(err) {
@@ -70,25 +70,25 @@ func TestEraseBesideDelete(t *testing.T) {
 func forked(t *testing.T, a *app, parent, fork, word string) {
 	t.Helper()
 	ctx := t.Context()
-	if _, err := a.engine.Create(ctx, tapedeck.NewSession{ID: parent}); err != nil {
+	if _, err := a.Create(ctx, tapedeck.NewSession{ID: parent}); err != nil {
 		t.Fatal(err)
 	}
 	events := make([]tapedeck.Event, 100)
 	for i := range events {
 		events[i] = tapedeck.NewEvent(tapedeck.MessageAddedData{Message: tapedeck.NewMessage(tapedeck.NewID("msg_"), tapedeck.RoleUser, "about "+word)})
 	}
-	if _, err := a.engine.Append(ctx, tapedeck.Append{Session: parent, Events: events}); err != nil {
+	if _, err := a.Append(ctx, tapedeck.Append{Session: parent, Events: events}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.engine.Fork(ctx, tapedeck.Fork{Parent: parent, ID: fork}); err != nil {
+	if _, err := a.Session(parent).Fork(ctx, tapedeck.Fork{ID: fork}); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{parent, fork} {
-		if _, err := a.views.Snapshot(ctx, id, view.Query{At: -1}); err != nil {
+		if _, err := a.Session(id).Snapshot(ctx, view.Query{At: -1}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := a.search.Load().Search(ctx, tapedeck.Search{Text: word}); err != nil {
+	if _, err := a.Search(ctx, tapedeck.Search{Text: word}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -112,7 +112,7 @@ func marked(t *testing.T, dir, mark string) (n int) {
 
 func awaitHead(t *testing.T, a *app, session string, head int64) {
 	for {
-		s, err := a.hub.Head(context.Background(), session)
+		s, err := a.Session(session).Info(context.Background())
 		if err != nil {
 			t.Error(err)
 		}

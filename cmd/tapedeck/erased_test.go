@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -24,16 +23,16 @@ func TestErasedIsNowhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = a.close(func(context.Context) {}) }()
+	defer func() { _ = a.close() }()
 	secretive(t, a)
 	other := "Another title" // what a fork says of itself is its own
-	if _, err := a.engine.Fork(t.Context(), tapedeck.Fork{Parent: "s", ID: "f", Title: &other}); err != nil {
+	if _, err := a.Session("s").Fork(t.Context(), tapedeck.Fork{ID: "f", Title: &other}); err != nil {
 		t.Fatal(err)
 	}
 	if told := tellers(t, a); len(told) < 50 {
 		t.Fatalf("only %v tell the word; the test shows little", told)
 	}
-	if _, err := a.engine.Erase(t.Context(), tapedeck.Erase{Session: "s", All: true}); err != nil {
+	if _, err := a.Session("s").Erase(t.Context(), tapedeck.Erase{All: true}); err != nil {
 		t.Fatal(err)
 	}
 	inFiles(t, dir) // before anybody asks, and something is made anew
@@ -47,10 +46,10 @@ const word = "xyzzy"
 // secretive makes a session that is full of the word.
 func secretive(t *testing.T, a *app) {
 	t.Helper()
-	if _, err := a.engine.Create(t.Context(), tapedeck.NewSession{ID: "s", Title: "About " + word, Labels: tapedeck.Labels{"about": word}}); err != nil {
+	if _, err := a.Create(t.Context(), tapedeck.NewSession{ID: "s", Title: "About " + word, Labels: tapedeck.Labels{"about": word}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.engine.Rename(t.Context(), tapedeck.Rename{Session: "s", Labels: tapedeck.Labels{}}); err != nil {
+	if _, err := a.Session("s").Rename(t.Context(), tapedeck.Rename{Labels: tapedeck.Labels{}}); err != nil {
 		t.Fatal(err)
 	}
 	var events []tapedeck.Event
@@ -77,7 +76,7 @@ func secretive(t *testing.T, a *app) {
 	}
 	add("RUN_ERROR", "sub", `{"message":"~"}`)
 	add("RUN_FINISHED", "main", `{"result":"~"}`)
-	if _, err := a.engine.Append(t.Context(), tapedeck.Append{Session: "s", Events: events}); err != nil {
+	if _, err := a.Append(t.Context(), tapedeck.Append{Session: "s", Events: events}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -91,7 +90,7 @@ func tellers(t *testing.T, a *app) (told []string) {
 			r.Header.Set("Content-Type", "application/json")
 		}
 		w := httptest.NewRecorder()
-		a.handler.ServeHTTP(w, r)
+		a.Handler().ServeHTTP(w, r)
 		if w.Code != http.StatusOK {
 			t.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)
 		}

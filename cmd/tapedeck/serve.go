@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/deck"
 )
 
 const defaultListen = "127.0.0.1:4747"
@@ -61,7 +62,7 @@ Without access control it listens on the loopback only.`,
 	fl.DurationVar(&f.longPoll, "long-poll", 25*time.Second, "how long a long poll waits")
 	fl.DurationVar(&f.lease, "lease", 10*time.Minute, "end a run written from outside when nothing was heard of it for so long")
 	fl.DurationVar(&f.runTimeout, "run-timeout", 0, "stop a run that takes longer; it has failed then (default: no limit)")
-	fl.DurationVar(&f.idleTimeout, "idle-timeout", defaultIdle, "stop a run whose agent says nothing for so long, questions to people aside; it has failed then; 0 for no limit")
+	fl.DurationVar(&f.idleTimeout, "idle-timeout", deck.DefaultIdleTimeout, "stop a run whose agent says nothing for so long, questions to people aside; it has failed then; 0 for no limit")
 	fl.StringSliceVar(&f.allowOrigins, "allow-origin", nil, `origins whose web pages may use every endpoint from a browser, such as https://app.example ("*" for all, without credentials)`)
 	fl.BoolVar(&f.verbose, "verbose", false, "log more")
 	return c
@@ -84,7 +85,7 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 	}
 	h, err := hold(a, f.listen)
 	if err != nil {
-		return errors.Join(err, a.close(func(context.Context) {}))
+		return errors.Join(err, a.close())
 	}
 	live := ""
 	stopDemo := func() {}
@@ -95,11 +96,11 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go trim(ctx, a.hub.Followers)
+	go trim(ctx, a.Followers)
 	e.printServing(h.url, o.ephemeral, live)
 	select {
 	case err = <-h.done:
-	case err = <-a.lost:
+	case err = <-a.Lost():
 		h.note = "" // another process may have the place of the folder now
 		stopDemo()
 		_ = h.stop() // nothing can be stored any more, which err says

@@ -38,6 +38,7 @@ var rules = map[string][]string{
 	"runner":          {".", "view", "internal"},
 	"server":          {".", "internal"},
 	"client":          {".", "internal"},
+	"deck":            {"*"},
 	"cmd":             {"*"},
 	"bench":           {"*"},
 	"test":            {"*"},
