@@ -174,6 +174,7 @@ type ContextOptions struct {
 	At       int64 // the offset as of which it is wanted; negative for the head
 	Instance string
 	Thread   string
+	Limit    int // most messages, at most 10,000; 0 for the server's default of 128
 }
 
 // Context returns the messages that a model would get.
@@ -181,6 +182,9 @@ func (c *Client) Context(ctx context.Context, session string, o ContextOptions) 
 	q := url.Values{}
 	setString(q, "instance", o.Instance)
 	setString(q, "thread", o.Thread)
+	if o.Limit > 0 {
+		q.Set("limit", strconv.Itoa(o.Limit))
+	}
 	return c.view(ctx, session, "context", o.At, q)
 }
 

@@ -100,7 +100,7 @@ func (p *point) place(ctx context.Context, c *connection, session string) (*cut,
 
 // count finds a point that is given by its sequence number.
 func (p *point) count(ctx context.Context, c *connection, s *tapedeck.Session) (*cut, error) {
-	raw, err := c.Context(ctx, s.ID, client.ContextOptions{At: -1, Instance: p.instance, Thread: p.contextOf()})
+	raw, err := c.Context(ctx, s.ID, client.ContextOptions{At: -1, Instance: p.instance, Thread: p.contextOf(), Limit: wholeContext})
 	if err != nil {
 		return nil, err
 	}

@@ -217,8 +217,11 @@ func (p pen) branchLine(b *view.Branch) string {
 	return line
 }
 
+// wholeContext is the most messages of a context: points count from the first one.
+const wholeContext = 10_000
+
 func newContext(e *env) *cobra.Command {
-	var o client.ContextOptions
+	o := client.ContextOptions{Limit: wholeContext}
 	c := viewCommand(e, "context", "Print the messages that a model would be given",
 		`Context prints the conversation as a model is given it to go on: system, user,
 assistant and tool messages in the form of chat completions. It is always

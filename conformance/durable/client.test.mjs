@@ -166,8 +166,9 @@ describe("a session", () => {
 
   test("shows AG-UI events and plain text", async () => {
     const agui = await read(`${url}/views/agui`)
-    expect(agui.map((e) => e.type)).toEqual(turn.map((e) => e.type))
-    expect(agui.at(3)).toEqual({ type: "TEXT_MESSAGE_CONTENT", messageId: "m1", delta: "Hel" })
+    const [started, ...rest] = turn.map((e) => e.type)
+    expect(agui.map((e) => e.type)).toEqual([started, "MESSAGES_SNAPSHOT", ...rest])
+    expect(agui.at(4)).toEqual({ type: "TEXT_MESSAGE_CONTENT", messageId: "m1", delta: "Hel" })
     expect(await (await stream({ url: `${url}/views/text`, live: false })).text()).toBe("Hello\n")
   })
 })

@@ -238,7 +238,7 @@ func (h *handler) branches(ctx context.Context, v *viewing) (any, error) {
 // context answers with what a model is to be told: the messages, and the same
 // event by event.
 func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
-	id, thread, limit := v.query.id("instance"), v.query.id("thread"), v.query.limit(maxItems, maxItems)
+	id, thread, limit := v.query.id("instance"), v.query.id("thread"), v.query.limit(view.Window, maxItems)
 	if id != "" && thread != "" {
 		v.query.fail("instance and thread do not go together: an instance has its thread")
 	}
