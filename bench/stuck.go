@@ -27,7 +27,7 @@ func stuck(ctx context.Context, p *process, readers int) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		defer c.Close()
+		defer func() { _ = c.Close() }()
 		_ = c.(*net.TCPConn).SetReadBuffer(stuckBuffer)
 		if _, err := fmt.Fprintf(c, "GET %s?offset=-1&live=sse HTTP/1.1\r\nHost: localhost\r\n\r\n", u); err != nil {
 			return 0, err

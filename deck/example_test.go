@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"log"
 	"net/http"
 	"os"
 	"strings"
@@ -33,7 +32,7 @@ func echo(_ context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, e
 func open(agents ...deck.Agent) *deck.Deck {
 	d, err := deck.Open(context.Background(), "", deck.Options{InMemory: true, Agents: agents})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return d
 }
@@ -45,12 +44,12 @@ var echoAgent = deck.Agent{Name: "echo", Runner: tapedeck.RunnerFunc(echo)}
 func Example() {
 	dir, err := os.MkdirTemp("", "tapedeck")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer os.RemoveAll(dir)
 	d, err := deck.Open(context.Background(), dir, deck.Options{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer d.Close(context.Background())
 	mux := http.NewServeMux()
@@ -67,11 +66,11 @@ func ExampleDeck_Run() {
 	defer d.Close(ctx)
 	run, err := d.Run(ctx, tapedeck.Task{Agent: "echo", Text: "hello there"})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for e, err := range d.Follow(ctx, run.Session, run.Offset) {
 		if err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 		if e.Type == tapedeck.RunFinished {
 			break
@@ -79,7 +78,7 @@ func ExampleDeck_Run() {
 	}
 	messages, err := d.Session(run.Session).Messages(ctx)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for _, m := range messages {
 		fmt.Printf("%s: %s\n", m.Role, m.Text)
@@ -96,16 +95,16 @@ func ExampleSession_Append() {
 	defer d.Close(ctx)
 	s, err := d.Create(ctx, tapedeck.NewSession{ID: "notes", Title: "My notes"})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	message := tapedeck.NewMessage("m1", tapedeck.RoleUser, "remember the milk")
 	done, err := s.Append(ctx, tapedeck.NewEvent(tapedeck.MessageAddedData{Message: message}))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	messages, err := s.Messages(ctx)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(done.First, messages[0].Text)
 	// Output: 1 remember the milk
@@ -120,23 +119,23 @@ func ExampleSession_Rewind() {
 	for _, text := range []string{"to Bern", "no, to Basel"} {
 		m := tapedeck.NewMessage(text, tapedeck.RoleUser, text)
 		if _, err := s.Append(ctx, tapedeck.NewEvent(tapedeck.MessageAddedData{Message: m})); err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 	}
 	count := func() int {
 		messages, err := s.Messages(ctx)
 		if err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 		return len(messages)
 	}
 	rewound, err := s.Rewind(ctx, tapedeck.Rewind{ToOffset: new(int64(2))})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println("after the rewind:", count())
 	if _, err := s.Undo(ctx, rewound.Marker); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println("after the undo:", count())
 	// Output:
@@ -153,11 +152,11 @@ func ExampleSession_Fork() {
 	s, _ := d.Create(ctx, tapedeck.NewSession{ID: "trip"})
 	fork, err := s.Fork(ctx, tapedeck.Fork{ID: "detour", Title: new("A detour")})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	info, err := fork.Info(ctx)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(fork.ID(), "is a fork of", info.Parent, "at offset", info.ForkedAt)
 	// Output: detour is a fork of trip at offset 1

@@ -219,7 +219,7 @@ func (s *savedLane) restore() (*lane, bool) {
 		}
 		saved.Run.Tally = saved.Tally
 		l.runs = append(l.runs, saved.Run)
-		l.newest[saved.Run.Invocation] = saved.Run
+		l.newest[saved.Invocation] = saved.Run
 	}
 	l.settledCalls, l.settledRuns, l.permissions = s.Settled[0], s.Settled[1], s.Permissions
 	for _, saved := range s.Messages {

@@ -10,5 +10,5 @@ func openFiles() uint64 {
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r) != nil {
 		return 0
 	}
-	return uint64(r.Cur)
+	return uint64(r.Cur) //nolint:unconvert // it is signed on FreeBSD
 }

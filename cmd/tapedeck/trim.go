@@ -57,7 +57,7 @@ func (t *trimmer) due(followers int, h heap) bool {
 	t.known, t.heap = followers, h
 	grown := followers - t.trimmed
 	moved := settled && (grown >= 100 && grown > t.trimmed/4 || followers < t.trimmed/2)
-	if !moved && !(quiet && h.wasted > max(wastedMost, h.live/4)) {
+	if !moved && (!quiet || h.wasted <= max(wastedMost, h.live/4)) {
 		return false
 	}
 	t.trimmed = followers

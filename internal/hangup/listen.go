@@ -86,7 +86,7 @@ func (l *listener) refuse(c *net.TCPConn) {
 	}
 	go func() {
 		defer l.refusing.Add(-1)
-		defer c.Close()
+		defer func() { _ = c.Close() }()
 		_ = c.SetDeadline(time.Now().Add(refuseTime))
 		if _, err := io.WriteString(c, refusal); err == nil && c.CloseWrite() == nil {
 			_, _ = io.Copy(io.Discard, io.LimitReader(c, 1<<20)) // either way it is closed

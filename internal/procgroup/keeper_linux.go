@@ -25,7 +25,7 @@ func dup(from, to int) error { return unix.Dup3(from, to, 0) }
 func (k *keeper) signal(s syscall.Signal, group bool) {
 	for _, m := range below(os.Getpid()) {
 		if !group || m.group == k.front {
-			m.signal(s)
+			_ = m.signal(s) // it may have ended meanwhile
 		}
 	}
 }

@@ -117,7 +117,7 @@ func (k *keeper) reap() {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, 0, nil)
 		switch {
-		case err == syscall.EINTR: //nolint:errorlint // system calls return it as it is
+		case err == syscall.EINTR: // system calls return it as it is
 		case err != nil: // there are no more
 			k.awaitGroup()
 			return

@@ -37,7 +37,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 		handler: h, session: id, limit: q.limit(pageLimit, pageLimit),
 		reverse: q.flag("reverse"), filter: f,
 	}
-	p.next = q.from(0)
+	p.next = q.from()
 	if p.reverse && !q.hasFrom() {
 		p.next = -1 // the head
 	}

@@ -76,7 +76,7 @@ func (q *query) offset(name string, def int64) int64 {
 }
 
 // from returns where to begin: fromOffset, which goes first, or from.
-func (q *query) from(def int64) int64 { return q.offset("fromOffset", q.offset("from", def)) }
+func (q *query) from() int64 { return q.offset("fromOffset", q.offset("from", 0)) }
 
 func (q *query) hasFrom() bool { return q.values.Has("fromOffset") || q.values.Has("from") }
 

@@ -47,7 +47,7 @@ func parseSubscription(r *http.Request) (subscription, error) {
 	if s.until && !s.filter.task && len(s.filter.invocations) > 1 {
 		q.fail("until=terminal goes with one invocation")
 	}
-	s.from = q.from(0)
+	s.from = q.from()
 	last := r.Header.Get("Last-Event-ID")
 	if last == "" {
 		last = q.string("lastEventId")

@@ -20,7 +20,7 @@ const (
 // taskEvents answers with a page of the task protocol, partial messages too.
 func (h *handler) taskEvents(w http.ResponseWriter, r *http.Request, q *query, session string, f filter) error {
 	p := taskPager{
-		handler: h, session: session, from: q.from(0), limit: q.limit(pageLimit, pageLimit),
+		handler: h, session: session, from: q.from(), limit: q.limit(pageLimit, pageLimit),
 		filter: f, bytes: pageBytes, scan: scanLimit,
 	}
 	if q.flag("reverse") {
@@ -43,7 +43,7 @@ func (h *handler) history(w http.ResponseWriter, r *http.Request) error {
 	}
 	q := parseQuery(r, "at", "from", "fromOffset", "limit", "thread", "invocation")
 	p := taskPager{
-		handler: h, session: id, at: q.offset("at", 0), from: q.from(0), limit: q.limit(historyLimit, historyLimit),
+		handler: h, session: id, at: q.offset("at", 0), from: q.from(), limit: q.limit(historyLimit, historyLimit),
 		filter: filter{threads: q.list("thread", tapedeck.CheckID), invocations: q.list("invocation", tapedeck.CheckID)},
 		bytes:  historyBytes, scan: historyScan, finished: true,
 	}

@@ -13,16 +13,10 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/engine"
-	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 	"github.com/tapedeck/tapedeck/store/memory"
 	"github.com/tapedeck/tapedeck/view"
 )
-
-func tellsProcesses() bool {
-	started, _ := procgroup.Identity(1)
-	return started != ""
-}
 
 // A studio is a session with the runner as its agent.
 type studio struct {

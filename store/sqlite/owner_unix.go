@@ -24,7 +24,7 @@ func identify(path string) (identity, error) {
 	if err := syscall.Stat(path, &stat); err != nil {
 		return identity{}, &os.PathError{Op: "stat", Path: path, Err: err}
 	}
-	return identity{uint64(stat.Dev), stat.Ino}, nil
+	return identity{uint64(stat.Dev), stat.Ino}, nil //nolint:unconvert // Dev is an int32 on macOS
 }
 
 func (i identity) is(other identity) bool { return i == other }
