@@ -34,13 +34,18 @@ func expected(said []wireLine, kind string) string {
 		var p struct {
 			Update struct {
 				SessionUpdate string
+				MessageID     string
 				Content       json.RawMessage
 			}
 		}
 		var text struct{ Text string }
-		if json.Unmarshal(w.M.Params, &p) == nil && p.Update.SessionUpdate == kind && json.Unmarshal(p.Update.Content, &text) == nil {
-			b.WriteString(text.Text)
+		if json.Unmarshal(w.M.Params, &p) != nil || p.Update.SessionUpdate != kind || json.Unmarshal(p.Update.Content, &text) != nil {
+			continue
 		}
+		if p.Update.MessageID == "" && strings.HasPrefix(text.Text, "Warning:") {
+			continue // a notice of Codex's adapter, see [Quirks.Notices]
+		}
+		b.WriteString(text.Text)
 	}
 	return b.String()
 }

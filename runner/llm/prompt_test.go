@@ -112,7 +112,7 @@ func TestPromptIsStoredOnce(t *testing.T) {
 		s.expect("user: one", "assistant: Hello! This is answer number 1.", "user: two", "assistant: Hello! This is answer number 2.",
 			"user: three", "assistant: Hello! This is answer number 3.", "user: four", "assistant: Hello! This is answer number 4.", "user: five")
 
-		if _, err := s.Rewind(t.Context(), tapedeck.Rewind{Session: s.session, BeforeInvocation: one}); err != nil {
+		if _, err := s.Rewind(s.t.Context(), tapedeck.Rewind{Session: s.session, BeforeInvocation: one}); err != nil {
 			t.Fatal(err)
 		}
 		s.task("again", first) // what was stored was taken back

@@ -135,13 +135,13 @@ func TestRewind(t *testing.T) {
 	inStudio(t, func(s *studio) {
 		s.start("one")
 		two := s.start("two")
-		done, err := s.Rewind(t.Context(), tapedeck.Rewind{Session: s.session, BeforeInvocation: two})
+		done, err := s.Rewind(s.t.Context(), tapedeck.Rewind{Session: s.session, BeforeInvocation: two})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.start("three")
 		s.expect("user: one", "assistant: Hello! This is answer number 1.", "user: three")
-		if _, err := s.Undo(t.Context(), tapedeck.Undo{Session: s.session, Marker: done.Marker}); err != nil {
+		if _, err := s.Undo(s.t.Context(), tapedeck.Undo{Session: s.session, Marker: done.Marker}); err != nil {
 			t.Fatal(err)
 		}
 		s.start("four")
@@ -153,7 +153,7 @@ func TestRewind(t *testing.T) {
 func TestThreads(t *testing.T) {
 	inStudio(t, func(s *studio) {
 		s.start("one")
-		if _, err := s.Start(t.Context(), tapedeck.Task{Session: s.session, Thread: "side", Text: "two"}); err != nil {
+		if _, err := s.Start(s.t.Context(), tapedeck.Task{Session: s.session, Thread: "side", Text: "two"}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -169,7 +169,7 @@ func TestMemoryIsTheLog(t *testing.T) {
 	inStudio(t, func(s *studio) {
 		s.start("[think] " + `[tool todo_write {"todos":[]}] [tool nope {"<a>":"é"}] [tool todo_write []]`)
 		var events []tapedeck.Event
-		for e, err := range tapedeck.Events(t.Context(), s.store, s.session, 0) {
+		for e, err := range tapedeck.Events(s.t.Context(), s.store, s.session, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}
