@@ -292,12 +292,22 @@ export const checks = {
       await server.append("s", [
         main("RUN_STARTED", { threadId: "main", runId: "m1" }),
         sub("RUN_STARTED", { threadId: "sub", runId: "t1", parentRunId: "m1" }),
-        sub("permission.requested", { id: "ask_1", message: "May I look?", options }),
+        sub("permission.requested", {
+          id: "ask_1",
+          message: "May I look?",
+          action: { command: "ls\n".repeat(20) },
+          options,
+        }),
       ]);
       const panel = page.getByRole("complementary", { name: "Thread sub" });
       await panel.getByText("May I look?").waitFor();
       const whole = page.getByRole("region", { name: "Conversation", exact: true });
       assert.equal(await whole.getByText("May I look?").count(), 0, "it is the sub-agent's own");
+      const little = panel.getByRole("region", { name: "Conversation in sub" });
+      const left = () => little.evaluate((el) => el.scrollHeight - el.clientHeight - el.scrollTop);
+      await page.setViewportSize({ width: 1280, height: 420 });
+      await until(async () => (await little.evaluate((el) => el.scrollTop)) > 0, "it has less room");
+      await until(async () => (await left()) < 2, "the end of the question stays in sight");
       await panel.getByRole("button", { name: "Yes" }).click();
       await panel.getByText(/Answered: Yes/).waitFor();
       const { events } = await server.call("GET", "/sessions/s/events?type=permission.answered");

@@ -56,8 +56,10 @@ export const checks = {
       await v.end();
     }),
 
-  "a session that is closed is said to have ended, and is not reconnected to": () =>
+  "a session that is closed is said to be, is not reconnected to, and offers nothing that would change it": () =>
     lab(async (server) => {
+      await server.append("s", [...turn("i2", "second question", "second answer"), ...turn("i3", "third", "no")]);
+      await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i3" });
       await server.call("POST", "/sessions/s/close");
       const v = await visitor(server);
       await v.page.goto(`${server.url}/s/s`);
@@ -66,11 +68,18 @@ export const checks = {
       await until(
         async () => {
           seen.push(await chip(v.page).innerText());
-          return /Ended|Closed/i.test(seen.at(-1));
+          return seen.at(-1) === "Closed";
         },
-        "the chip says that the session has ended",
+        "the chip says that the session is closed",
         () => seen.join(", "),
       );
+      await v.page.getByText("This session is closed: nothing can be added to it.").waitFor();
+      const rewind = v.page.getByRole("button", { name: /rewind to here/i }).last();
+      await until(async () => /the session is closed/.test(await rewind.getAttribute("title")), "it says why not");
+      await v.page.getByRole("note").filter({ hasText: "Rewound" }).waitFor();
+      assert.equal(await v.page.getByRole("button", { name: "Undo" }).count(), 0);
+      await v.page.keyboard.press("m");
+      await v.page.getByText("No bookmark can be set: the session is closed").first().waitFor();
       assert.ok(!/Reconnecting|Not connected/i.test(seen.join()), seen.join(", "));
       await v.end();
     }),

@@ -79,6 +79,33 @@ export const checks = {
       await until(async () => /go live first/.test(await why(2)), "in playback it says so");
     }),
 
+  "rewind: one that would bring reverted turns back is explained, and done only if it is wanted": () =>
+    onPage(
+      "/s/s",
+      async (server) => {
+        await talk(server);
+        await server.append("s", turn("i3", "third question", "third answer"));
+      },
+      async (page, server, v) => {
+        v.expected.push(/409/);
+        await said(page).getByText("third question").hover();
+        await asks(page).nth(4).click();
+        const dialog = page.getByRole("dialog", { name: "Rewind to here?" });
+        await dialog.getByText("1 turn, 2 messages", { exact: false }).waitFor();
+        await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i2" }); // somebody else
+        await gone(page);
+        const { head } = await server.call("GET", "/sessions/s");
+        await dialog.getByRole("button", { name: "Rewind", exact: true }).click();
+        await dialog.getByText(/Nothing was changed\. Somebody has rewound the session to an earlier turn/).waitFor();
+        await dialog.getByText("third question").waitFor();
+        assert.equal((await server.call("GET", "/sessions/s")).head, head);
+        await dialog.getByRole("button", { name: "Rewind anyway" }).click();
+        await said(page).getByText("second answer").waitFor();
+        assert.ok(!(await said(page).innerText()).includes("third"));
+        await until(async () => (await composer(page).inputValue()) === "third question", "the words are back");
+      },
+    ),
+
   "rewind: a run that goes on is said to be cancelled first, and is": () =>
     onPage(
       "/s/s",

@@ -214,6 +214,50 @@ export const checks = {
       assert.equal(events[0].data.option, "yes");
     }),
 
+  "a question in another thread names it, and the line below says that the agent waits": () =>
+    lab(async (page, server) => {
+      const event = (type, data) => ({ type, invocation: "p1", thread: "thread_review", data });
+      await server.append("s", [
+        event("RUN_STARTED", { threadId: "thread_review", runId: "p1" }),
+        event("permission.requested", {
+          id: "ask_1",
+          message: "May I?",
+          options: [{ id: "yes", name: "Yes", kind: "allow_once" }],
+        }),
+      ]);
+      const asked = said(page).locator("[data-offset]").filter({ hasText: "May I?" });
+      await asked.getByText("in thread_review").waitFor();
+      await page.getByPlaceholder("Give the agent a task").waitFor();
+      await page.goto(`${server.url}/s/s?thread=thread_review`);
+      await page.getByPlaceholder("The agent waits for an answer").waitFor();
+      await said(page).getByRole("button", { name: "Yes" }).click();
+      await page.getByPlaceholder("The agent is at work").waitFor();
+    }),
+
+  "after a cancel nothing looks as if it still ran": () =>
+    lab(async (page, server) => {
+      const event = (type, data) => ({ type, invocation: "p1", data });
+      const entries = ["completed", "in_progress", "pending"].map((status) => ({ content: `It is ${status}`, status }));
+      await server.append("s", [
+        event("RUN_STARTED", { threadId: "main", runId: "p1" }),
+        event("plan.updated", { entries }),
+        event("TEXT_MESSAGE_START", { messageId: "m", role: "assistant" }),
+        event("TEXT_MESSAGE_CONTENT", { messageId: "m", delta: "It fails because" }),
+        event("TOOL_CALL_START", { toolCallId: "c1", toolCallName: "Bash" }),
+        event("TOOL_CALL_ARGS", { toolCallId: "c1", delta: '{"command":"make"}' }),
+        event("TOOL_CALL_END", { toolCallId: "c1" }),
+      ]);
+      const beside = page.getByRole("complementary", { name: "Beside the conversation" });
+      await beside.getByTitle("running").waitFor();
+      await server.call("POST", "/sessions/s/cancel");
+      await said(page).getByText("cut off: the run was cancelled").waitFor();
+      assert.equal(await beside.getByTitle("cancelled").innerText(), "■");
+      await beside.getByRole("tab", { name: /Plan/ }).click();
+      const entry = beside.getByRole("listitem").filter({ hasText: "It is in_progress" });
+      await until(async () => /^‖[\s\S]*interrupted$/.test(await entry.innerText()), "the entry was interrupted");
+      assert.equal(await page.locator(".typing-in").count(), 0);
+    }),
+
   "colours follow the system until somebody chooses": () =>
     lab(async (page) => {
       const theme = () => page.evaluate(() => document.documentElement.dataset.theme);

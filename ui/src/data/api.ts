@@ -167,6 +167,13 @@ export interface TaskBody {
   config?: Json | undefined;
 }
 
+export interface RewindBody {
+  before_invocation_id?: string;
+  to_offset?: number;
+  thread?: string | undefined;
+  force?: boolean | undefined; // also where it makes reverted events active again
+}
+
 export interface ForkBody {
   at?: number | undefined;
   title?: string | undefined;
@@ -214,8 +221,7 @@ export const api = {
           o,
         ),
 
-  rewind: (id: string, to: { before_invocation_id?: string; to_offset?: number; thread?: string }, o?: CallOptions) =>
-    post<Rewound>(sessionPath(id, "rewind"), to, o),
+  rewind: (id: string, to: RewindBody, o?: CallOptions) => post<Rewound>(sessionPath(id, "rewind"), to, o),
   undo: (id: string, marker?: string, o?: CallOptions) =>
     post<Rewound>(sessionPath(id, "undo"), marker && { marker }, o),
   clear: (id: string, thread?: string, o?: CallOptions) =>

@@ -9,6 +9,7 @@ import { api } from "@/data/api";
 export function useVerbs(
   id: string,
   live: boolean,
+  closed: boolean,
   first: string | undefined,
   say: (text: string) => void,
   onRewind: (invocation: string) => void,
@@ -38,12 +39,13 @@ export function useVerbs(
   );
   const noRewind = useCallback(
     (invocation?: string) => {
+      if (closed) return "the session is closed";
       if (!live) return "go live first";
       if (!invocation) return "it belongs to no turn";
       if (invocation === first) return "there is nothing before the first turn";
       return undo.isPending ? "wait for what is under way" : undefined;
     },
-    [live, first, undo.isPending],
+    [closed, live, first, undo.isPending],
   );
   const rewind = useCallback(
     (invocation?: string) => {

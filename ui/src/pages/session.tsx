@@ -102,7 +102,8 @@ function Session({ id }: { id: string }) {
   const lines = useRef<HTMLDivElement>(null);
   useFindMarks(lines, find.open ? find.q : undefined, chosen?.offset);
 
-  const verbs = useVerbs(id, live, index?.invocations[0]?.invocation, say, onRewind);
+  const closed = (entry.data?.closed || view?.session.closed) ?? false;
+  const verbs = useVerbs(id, live, closed, index?.invocations[0]?.invocation, say, onRewind);
   const { link, rewind, noRewind } = verbs;
   const undoMutate = verbs.undo.mutate;
   const answer = useCallback((p: Permission, option?: string) => api.answer(id, p, option), [id]);
@@ -133,7 +134,7 @@ function Session({ id }: { id: string }) {
   useKeys({
     o: () => chosen && set({ view: "events" }),
     y: () => link(at),
-    m: () => verbs.mark.mutate(at - 1),
+    m: () => (closed ? say("No bookmark can be set: the session is closed") : verbs.mark.mutate(at - 1)),
     r: () => (chosen ? rewind(invocationOf(chosen)) : false),
     b: () => setDialog({ what: "fork", at: chosen ? chosen.offset + 1 : at }),
     R: () => document.getElementById("resume")?.click(),
@@ -160,6 +161,8 @@ function Session({ id }: { id: string }) {
     );
   if (!view) return <Loading what="the session" />;
   const run = view.runs.findLast((r) => r.thread === (thread ?? "main"));
+  const asks = view.permissions?.some((p) => p.status === "open" && p.thread === (thread ?? "main")) ?? false;
+  const onClear = live && !closed ? verbs.clear.mutate : undefined;
   const failed = [verbs.undo, verbs.clear, verbs.mark].find((m) => m.isError);
   return (
     <div className="flex h-full flex-col">
@@ -212,7 +215,7 @@ function Session({ id }: { id: string }) {
                   rows={rows}
                   epoch={epoch}
                   actions={actions}
-                  newest={live ? newest : undefined}
+                  newest={live && !closed ? newest : undefined}
                   selected={selected}
                   onSelect={select}
                   open={open}
@@ -228,6 +231,7 @@ function Session({ id }: { id: string }) {
               thread={thread ?? "main"}
               session={view.session}
               run={run}
+              asks={asks}
               live={live}
               onLive={deck.goLive}
             />
@@ -277,7 +281,7 @@ function Session({ id }: { id: string }) {
             jumps={jumps}
             live={live}
             onClose={(t) => set({ pane: panes.filter((p) => p !== t) })}
-            onClear={live ? (t) => verbs.clear.mutate(t) : undefined}
+            onClear={onClear}
             onAnswer={answer}
           />
         )}
@@ -296,7 +300,7 @@ function Session({ id }: { id: string }) {
               set({ pane: [...panes.filter((p) => p !== t), t].slice(-mostPanes) });
             }}
             onSeek={deck.seek}
-            onClear={live ? (t) => verbs.clear.mutate(t) : undefined}
+            onClear={onClear}
             people={<PeoplePanel deck={deck} state={state} presence={presence} />}
             peopleCount={live ? presence.people.length : 0}
           />

@@ -57,16 +57,7 @@ export function linesOfDiff(diff: string): { op: string; text: string }[] {
   const lines = diff.split("\n");
   if (lines.at(-1) === "") lines.pop();
   return lines.map((l) => {
-    if (l.startsWith("@@"))
-      return {
-        op: "@",
-        text: visible(
-          l
-            .slice(2)
-            .trim()
-            .replace(/\s*@@$/, ""),
-        ),
-      };
+    if (l.startsWith("@@")) return { op: "@", text: visible(l) };
     const op = l[0] === "+" || l[0] === "-" ? l[0] : " ";
     return { op, text: visible(op === " " && l[0] !== " " ? l : l.slice(1)) };
   });

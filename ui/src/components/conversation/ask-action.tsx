@@ -15,11 +15,14 @@ export function AskAction({ action: a, message }: { action: Action; message?: st
         </div>
       ))}
       {a.locations.length > 0 && (
-        <ul className="font-mono text-xs [overflow-wrap:anywhere]">
-          {a.locations.map((l) => (
-            <li key={`${l.path}:${l.line}`}>{visible(l.line === undefined ? l.path : `${l.path}:${l.line}`)}</li>
-          ))}
-        </ul>
+        <div>
+          <p className="mb-1 text-xs text-muted">{a.locations.length === 1 ? "The place" : "The places"}</p>
+          <ul className="font-mono text-xs [overflow-wrap:anywhere]">
+            {a.locations.map((l) => (
+              <li key={`${l.path}:${l.line}`}>{visible(l.line === undefined ? l.path : `${l.path}:${l.line}`)}</li>
+            ))}
+          </ul>
+        </div>
       )}
       {a.arguments && <Block label={a.command || a.changes.length > 0 ? "Also" : "With"} text={a.arguments} />}
       {a.note && a.note !== message && (

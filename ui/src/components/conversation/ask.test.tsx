@@ -34,12 +34,12 @@ const asked: Permission = {
 };
 
 function show(permission: Permission, onAnswer = vi.fn(async () => undefined)) {
-  render(
+  const { container } = render(
     <QueryClientProvider client={new QueryClient()}>
       <Ask permission={permission} onAnswer={onAnswer} />
     </QueryClientProvider>,
   );
-  return onAnswer;
+  return { onAnswer, container };
 }
 
 it("shows all that is to be allowed before it is answered", () => {
@@ -58,7 +58,7 @@ it("shows all that is to be allowed before it is answered", () => {
 });
 
 it("puts what answers once first, tells the answers apart, and says what always covers", async () => {
-  const answer = show(asked);
+  const { onAnswer: answer } = show(asked);
   const names = screen.getAllByRole("button").map((b) => b.textContent);
   expect(names).toEqual(["Allow once", "Reject", "Always allow"]);
   const looks = screen.getAllByRole("button").map((b) => /bg-accent|text-bad|bg-panel/.exec(b.className)?.[0]);
@@ -75,6 +75,26 @@ it("keeps what was allowed once it is answered, and no buttons", () => {
   expect(screen.queryByRole("button")).toBeNull();
 });
 
+it("names the answer as it was given, with nothing hidden, and says when there was none", () => {
+  const { container } = show({ ...asked, status: "answered", option: "no", answered_by: "user:\u202Eada" });
+  screen.getByText("Answered: Reject (user:⟨U+202E⟩ada)");
+  expect(container.querySelector(".text-bad")?.textContent).toBe("✕");
+  cleanup();
+  show({ ...asked, status: "answered", option: "gone" });
+  screen.getByText("Answered: gone");
+  cleanup();
+  show({ ...asked, status: "cancelled" });
+  screen.getByText("Nobody answered");
+});
+
+it("leaves no line of a change out, however many there are", () => {
+  const diff = `${" same\n".repeat(3000)}+rm -rf /\n`;
+  const { container } = show({ ...asked, action: { changes: [{ path: "a.go", diff }] } });
+  const change = container.querySelector("[role=group]");
+  expect(change?.textContent).toContain("+ rm -rf /");
+  expect(change?.childElementCount).toBe(2001);
+});
+
 it("says who decides where an agent does not say what always covers", () => {
   show({ ...asked, action: undefined, options: [{ id: "always", name: "Always", kind: "allow_always" }] });
   screen.getByText("Also answers later questions. The agent decides which.");
@@ -84,7 +104,7 @@ it("hides no character", () => {
   expect(visible("a\u200Bb\u0007\tc\nd\u2028é")).toBe("a⟨U+200B⟩b⟨U+0007⟩\tc\nd⟨U+2028⟩é");
   expect(linesOfDiff("*** Begin\n@@ -1 +1 @@\n a\n-b\n+c\n")).toEqual([
     { op: " ", text: "*** Begin" },
-    { op: "@", text: "-1 +1" },
+    { op: "@", text: "@@ -1 +1 @@" },
     { op: " ", text: "a" },
     { op: "-", text: "b" },
     { op: "+", text: "c" },

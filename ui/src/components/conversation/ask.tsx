@@ -53,13 +53,23 @@ function titleOf(tool: string | undefined): string {
   return tool ? `May the agent use ${tool}?` : "The agent asks for permission";
 }
 
+const verdicts: Record<string, [mark: string, className: string]> = {
+  allow: ["✓", "text-ok"],
+  reject: ["✕", "text-bad"],
+};
+
 function Answered({ permission: p }: { permission: Permission }) {
+  if (!p.option) return <p className="text-muted">Nobody answered</p>;
   const chosen = p.options.find((o) => o.id === p.option);
+  const [mark, colour] = verdicts[chosen?.kind?.split("_")[0] ?? ""] ?? [];
   return (
-    <p className="text-muted">
-      {chosen
-        ? `Answered: ${chosen.name || chosen.id}${p.answered_by ? ` (${p.answered_by})` : ""}`
-        : "Nobody answered"}
+    <p className="[overflow-wrap:anywhere] text-muted">
+      {mark && (
+        <span aria-hidden="true" className={`mr-1.5 font-medium ${colour}`}>
+          {mark}
+        </span>
+      )}
+      {visible(`Answered: ${chosen?.name || p.option}${p.answered_by ? ` (${p.answered_by})` : ""}`)}
     </p>
   );
 }
@@ -109,5 +119,7 @@ function Options({
 
 function reach(o: PermissionOption): string {
   if (!o.covers) return "Also answers later questions. The agent decides which.";
-  return o.name?.includes(o.covers) ? "Also answers later questions, as it says." : `Covers ${visible(o.covers)}.`;
+  return o.name?.includes(o.covers)
+    ? "Also answers later questions, as the button says."
+    : `Covers ${visible(o.covers)}.`;
 }

@@ -40,6 +40,14 @@ export function diffLines(before: string[], after: string[]): { op: " " | "-" | 
 const colours = { " ": "", "-": "bg-bad-soft", "+": "bg-ok-soft", "@": "text-muted" };
 const marks = { "-": "text-bad", "+": "text-ok" };
 
+/** A line that wraps goes on below its text, not below its sign. */
+const line = "pr-3 pl-[calc(0.75rem+2ch)] -indent-[2ch] whitespace-pre-wrap [overflow-wrap:anywhere]";
+
+/** So many lines are elements of their own. The others are one text: nothing of a change is left out. */
+const most = 2000;
+const textOf = (lines: DiffProps["lines"]) =>
+  lines.map((l) => (l.op === "@" ? l.text : `${l.op} ${l.text}`)).join("\n");
+
 interface DiffProps {
   lines: { op: string; text: string }[];
   label: string;
@@ -49,6 +57,7 @@ interface DiffProps {
 export function DiffLines({ lines, label, language }: DiffProps) {
   const ref = useRef<HTMLDivElement>(null);
   useDiffColours(ref, lines, language);
+  const rest = lines.slice(most);
   return (
     // biome-ignore lint/a11y/useSemanticElements: no set of fields, but what has a name needs a role
     <div
@@ -59,17 +68,17 @@ export function DiffLines({ lines, label, language }: DiffProps) {
       aria-label={label}
       className="max-h-96 overflow-auto rounded-md bg-raised py-1 font-mono text-xs"
     >
-      {lines.slice(0, 2000).map((l, i) => (
+      {lines.slice(0, most).map((l, i) => (
         <div
           // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name
           key={i}
-          className={`px-3 whitespace-pre-wrap [overflow-wrap:anywhere] ${colours[l.op as keyof typeof colours] ?? ""}`}
+          className={`${line} ${colours[l.op as keyof typeof colours] ?? ""}`}
         >
-          <span className={`select-none ${marks[l.op as keyof typeof marks] ?? ""}`}>{l.op} </span>
+          {l.op !== "@" && <span className={`select-none ${marks[l.op as keyof typeof marks] ?? ""}`}>{l.op} </span>}
           {l.text}
         </div>
       ))}
-      {lines.length > 2000 && <div className="px-3 text-muted">{lines.length - 2000} more lines</div>}
+      {rest.length > 0 && <div className="px-3 whitespace-pre-wrap [overflow-wrap:anywhere]">{textOf(rest)}</div>}
     </div>
   );
 }

@@ -68,8 +68,8 @@ function Prompt({ text }: { text: string }) {
 }
 
 function Cut({ status }: { status: string }) {
-  if (status === "cancelled") return <p className="mt-1 text-xs text-muted">■ cancelled in the middle</p>;
-  if (status === "interrupted") return <p className="mt-1 text-xs text-warn">‖ interrupted in the middle</p>;
+  if (status === "cancelled") return <p className="mt-1 text-xs text-muted">■ cut off: the run was cancelled</p>;
+  if (status === "interrupted") return <p className="mt-1 text-xs text-warn">‖ cut off: the run was interrupted</p>;
   return null;
 }
 

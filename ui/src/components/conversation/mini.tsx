@@ -1,4 +1,4 @@
-import { useLayoutEffect, useMemo, useRef } from "react";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "react";
 import { useToggled } from "@/hooks/toggled";
 import { Ask } from "./ask";
 import { MessageBody, speakerOf } from "./message";
@@ -26,6 +26,7 @@ const most = 80;
 export function Mini({ parts, label, from = 0, still, waiting, onAnswer, className = "" }: Props) {
   const rows = useMemo(() => rowsOf(parts, []).filter((r) => r.offset >= from && r.kind !== "gap"), [parts, from]);
   const scroller = useRef<HTMLElement>(null);
+  const list = useRef<HTMLOListElement>(null);
   const atEnd = useRef(true);
   const [open, toggle] = useToggled<string>();
   // biome-ignore lint/correctness/useExhaustiveDependencies: with each change of the rows
@@ -33,6 +34,17 @@ export function Mini({ parts, label, from = 0, still, waiting, onAnswer, classNa
     const el = scroller.current;
     if (el && atEnd.current) el.scrollTop = el.scrollHeight;
   }, [rows, waiting]);
+  useEffect(() => {
+    // Rows grow after they are there: what draws Markdown comes later, and the panel may get narrower.
+    const [el, ol] = [scroller.current, list.current];
+    if (!el || !ol || !("ResizeObserver" in globalThis)) return;
+    const observer = new ResizeObserver(() => {
+      if (atEnd.current) el.scrollTop = el.scrollHeight;
+    });
+    observer.observe(ol);
+    observer.observe(el);
+    return () => observer.disconnect();
+  }, []);
   return (
     <section
       ref={scroller}
@@ -46,7 +58,7 @@ export function Mini({ parts, label, from = 0, still, waiting, onAnswer, classNa
       }}
     >
       {rows.length > most && <p className="py-1 text-center text-xs text-muted">{rows.length - most} rows before</p>}
-      <ol className="flex flex-col gap-2">
+      <ol ref={list} className="flex flex-col gap-2">
         {rows.slice(-most).map((r) => (
           <li key={r.key}>
             <MiniRow row={r} open={open.has(r.key)} onToggle={() => toggle(r.key)} onAnswer={onAnswer} />

@@ -59,6 +59,9 @@ function Said(p: Props) {
             {row.message.thread !== "main" && <span className="ml-2 font-normal">in {row.message.thread}</span>}
           </p>
         )}
+        {row.kind === "ask" && row.permission.thread !== "main" && (
+          <p className="text-xs text-muted">in {row.permission.thread}</p>
+        )}
         <Body {...p} />
       </div>
       <Actions {...p} all={near || p.selected} />

@@ -10,6 +10,8 @@ interface Props {
   session: SessionInfo;
   /** The newest run of the thread. */
   run?: Run;
+  /** The agent has asked something on the thread that nobody has answered. */
+  asks: boolean;
   live: boolean;
   onLive: () => void;
 }
@@ -39,7 +41,7 @@ function useDraft(id: string) {
   return [text, set] as const;
 }
 
-export function Composer({ id, thread, session, run, live, onLive }: Props) {
+export function Composer({ id, thread, session, run, asks, live, onLive }: Props) {
   const [text, setText] = useDraft(id);
   const area = useRef<HTMLTextAreaElement>(null);
   const on = thread === "main" ? undefined : thread;
@@ -91,7 +93,9 @@ export function Composer({ id, thread, session, run, live, onLive }: Props) {
           ref={area}
           id="composer"
           aria-label="Message to the agent"
-          placeholder={running ? "The agent is at work. Stop it, or write what comes next." : "Give the agent a task"}
+          placeholder={
+            !running ? "Give the agent a task" : asks ? "The agent waits for an answer" : "The agent is at work"
+          }
           rows={Math.min(6, text.split("\n").length)}
           value={text}
           onChange={(e) => setText(e.target.value)}

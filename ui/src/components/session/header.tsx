@@ -59,7 +59,11 @@ export function SessionHeader({
       </div>
       <StatusChip status={info.status} />
       {!live && <span className="text-xs text-muted">at this moment</span>}
-      <ConnectionChip connection={connection} onReconnect={onReconnect} />
+      <ConnectionChip
+        connection={connection}
+        closed={entry?.closed ?? info.closed ?? false}
+        onReconnect={onReconnect}
+      />
       <div className="ml-auto flex items-center gap-3 text-[13px] text-muted tabular-nums">
         {summary && summary.tokens.total > 0 && (
           <span title="Tokens that were read and written, and what they cost, in all">
@@ -85,12 +89,19 @@ const states: Record<Connection["state"], [words: string, className: string]> = 
   ended: ["Ended", "text-muted"],
 };
 
-function ConnectionChip({ connection, onReconnect }: { connection: Connection; onReconnect: () => void }) {
+interface ConnectionProps {
+  connection: Connection;
+  /** The session has ended because somebody has closed it. */
+  closed: boolean;
+  onReconnect: () => void;
+}
+
+function ConnectionChip({ connection, closed, onReconnect }: ConnectionProps) {
   const [words, colour] = states[connection.state];
   return (
     <span role="status" aria-label="Connection" className={`flex items-center gap-1.5 text-xs font-medium ${colour}`}>
       <Icon name="dot" className={`size-2.5 ${connection.state === "reconnecting" ? "animate-pulse" : ""}`} />
-      {words}
+      {connection.state === "ended" && closed ? "Closed" : words}
       {connection.state === "reconnecting" && ` ${connection.attempt ?? 1} of 5`}
       {connection.state === "failed" && (
         <Button className="h-6" onClick={onReconnect}>

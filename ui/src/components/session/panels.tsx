@@ -140,7 +140,7 @@ function Nothing({ children }: { children: ReactNode }) {
   return <p className="py-6 text-center text-muted">{children}</p>;
 }
 
-const planMarks: Record<string, string> = { completed: "✓", in_progress: "→", cancelled: "✕", interrupted: "✕" };
+const planMarks: Record<string, string> = { completed: "✓", in_progress: "→", cancelled: "■", interrupted: "‖" };
 
 function PlanList({ view }: { view: Snapshot }) {
   const entries = view.plan?.entries ?? [];
@@ -153,9 +153,9 @@ function PlanList({ view }: { view: Snapshot }) {
         <li key={i} className={`flex gap-2 ${e.status === "completed" ? "text-muted" : ""}`}>
           <span
             aria-hidden="true"
-            className={
+            className={`w-3 shrink-0 text-center ${
               e.status === "completed" ? "text-ok" : e.status === "in_progress" && running ? "text-run" : "text-muted"
-            }
+            }`}
           >
             {planMarks[e.status ?? ""] ?? "○"}
           </span>

@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { api } from "@/data/api";
+import { ApiError, api } from "@/data/api";
 import type { Json, Snapshot, ToolCall } from "@/fold/types";
 import { editOf } from "../conversation/edit-diff";
 import { brief, plural } from "../format";
@@ -24,16 +24,22 @@ export function RewindDialog({ id, invocation, first, view: now, onClose, onDone
   const [before, hold] = useState<Snapshot>();
   const view = before ?? now;
   const hidden = whatHides(view, invocation, undefined, first);
+  // Somebody else may go back while the dialog is open: what it is about stays.
+  const [{ task, thread: own }] = useState(hidden);
   const lanes = view.threads.length > 1;
   const [only, setOnly] = useState(false);
-  const thread = only && hidden.thread ? hidden.thread : undefined;
+  const [refused, setRefused] = useState(false);
+  const thread = only ? own : undefined;
   const shown = thread ? whatHides(view, invocation, thread, first) : hidden;
   const rewind = useMutation({
     // The rewind may be followed before it is answered: then nothing would be left to be hidden.
-    mutationFn: (_task: string | undefined) => api.rewind(id, { before_invocation_id: invocation, thread }),
+    mutationFn: () => api.rewind(id, { before_invocation_id: invocation, thread, force: refused || undefined }),
     onMutate: () => hold(now),
-    onError: () => hold(undefined),
-    onSuccess: (_, task) => {
+    onError: (err) => {
+      hold(undefined);
+      if (bringsBack(err)) setRefused(true);
+    },
+    onSuccess: () => {
       if (task) putDraft(id, task);
       onDone();
     },
@@ -41,48 +47,87 @@ export function RewindDialog({ id, invocation, first, view: now, onClose, onDone
   return (
     <Dialog title="Rewind to here?" onClose={onClose}>
       <div className="flex flex-col gap-3 text-[13px]">
-        <p>
-          The session goes back to what it was before{" "}
-          {hidden.task ? <q className="font-medium">{brief(hidden.task, 80)}</q> : "this invocation"}.
-        </p>
-        <dl className="grid grid-cols-[5rem_1fr] gap-y-1">
-          <dt className="text-muted">Hides</dt>
-          <dd>
-            {countsOf(shown)} (from offset {shown.first}). The log keeps them, and Undo brings them back.
-          </dd>
-          <dt className="text-muted">Files</dt>
-          <dd>
-            What tools have done outside of the session is not undone.
-            {shown.files.length > 0 && <Edited files={shown.files} />}
-          </dd>
-          <StateChange id={id} first={shown.first} now={view.state?.value} />
-          {shown.running > 0 && (
-            <>
-              <dt className="text-muted">Running</dt>
-              <dd className="text-warn">{plural(shown.running, "run")} will be cancelled first.</dd>
-            </>
-          )}
-        </dl>
-        {lanes && hidden.thread && (
+        {refused ? (
+          <Refused task={task} />
+        ) : (
+          <>
+            <p>
+              The session goes back to what it was before{" "}
+              {task ? <q className="font-medium">{brief(task, 80)}</q> : "this invocation"}.
+            </p>
+            <dl className="grid grid-cols-[5rem_1fr] gap-y-1">
+              <dt className="text-muted">Hides</dt>
+              <dd>
+                {countsOf(shown)} (from offset {shown.first}). The log keeps them, and Undo brings them back.
+              </dd>
+              <dt className="text-muted">Files</dt>
+              <dd>
+                What tools have done outside of the session is not undone.
+                {shown.files.length > 0 && <Edited files={shown.files} />}
+              </dd>
+              <StateChange id={id} first={shown.first} now={view.state?.value} />
+              {shown.running > 0 && (
+                <>
+                  <dt className="text-muted">Running</dt>
+                  <dd className="text-warn">{plural(shown.running, "run")} will be cancelled first.</dd>
+                </>
+              )}
+            </dl>
+          </>
+        )}
+        {lanes && own && !refused && (
           <label className="flex items-center gap-2">
-            <input type="checkbox" checked={only} onChange={(e) => setOnly(e.target.checked)} /> Only the thread{" "}
-            {hidden.thread}
+            <input type="checkbox" checked={only} onChange={(e) => setOnly(e.target.checked)} /> Only the thread {own}
           </label>
         )}
-        {rewind.isError && <ErrorBox error={rewind.error} />}
-        <div className="flex justify-end gap-2">
+        {rewind.isError && !bringsBack(rewind.error) && <ErrorBox error={rewind.error} />}
+        <div className="flex flex-wrap justify-end gap-2">
+          {/* Not where "Rewind" was: a second click there must not force it. */}
+          {refused && (
+            <Button
+              look="danger"
+              icon="rewind"
+              className="mr-auto"
+              busy={rewind.isPending}
+              onClick={() => rewind.mutate()}
+            >
+              Rewind anyway
+            </Button>
+          )}
           <Button look="ghost" onClick={onClose}>
             Keep it
           </Button>
           <Button icon="fork" onClick={() => onFork(hidden.first)}>
             Fork instead
           </Button>
-          <Button look="primary" icon="rewind" busy={rewind.isPending} onClick={() => rewind.mutate(hidden.task)}>
-            Rewind
-          </Button>
+          {!refused && (
+            <Button look="primary" icon="rewind" busy={rewind.isPending} onClick={() => rewind.mutate()}>
+              Rewind
+            </Button>
+          )}
         </div>
       </div>
     </Dialog>
+  );
+}
+
+/** The server refuses a rewind that makes reverted events active again, unless it is forced. */
+function bringsBack(err: unknown): boolean {
+  return err instanceof ApiError && err.status === 409 && /\bforce\b/.test(err.hint ?? "");
+}
+
+function Refused({ task }: { task?: string }) {
+  return (
+    <div role="alert" className="flex flex-col gap-2 rounded-md border border-warn/50 bg-warn-soft px-3 py-2">
+      <p className="font-medium">
+        Nothing was changed. Somebody has rewound the session to an earlier turn, so{" "}
+        {task ? <q>{brief(task, 80)}</q> : "this turn"} is reverted already.
+      </p>
+      <p>
+        “Rewind anyway” brings back the reverted events before this turn and hides everything that came later. Undo
+        takes that back.
+      </p>
+    </div>
   );
 }
 

@@ -25,7 +25,7 @@ export function Tools({ calls, epoch, onSeek }: Props) {
   return (
     <>
       <p className="mb-2 text-xs text-muted">
-        {plural(calls.length, "call")} at hand: {failed} failed, {duration(took)} in all
+        {plural(calls.length, "call")} shown: {failed} failed, {duration(took)} in all
       </p>
       <ul ref={list} className="relative" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map((v) => {
@@ -53,10 +53,12 @@ const marks: Record<string, [mark: string, className: string]> = {
   failed: ["✕", "text-bad"],
   complete: ["✓", "text-muted"],
   running: ["●", "text-run"],
+  cancelled: ["■", "text-muted"],
+  interrupted: ["‖", "text-warn"],
 };
 
 const Line = memo(function Line({ call, epoch, onSeek }: { call: ToolCall; epoch: number; onSeek: Props["onSeek"] }) {
-  const [mark, colour] = marks[call.status] ?? ["●", "text-muted"];
+  const [mark, colour] = marks[call.status] ?? ["◌", "text-muted"];
   return (
     <button
       type="button"
