@@ -22,6 +22,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,7 +62,8 @@ type Options struct {
 	IdleTimeout time.Duration // how long the agent of a run may be silent, questions to people aside; 0 for 1 h, negative for no limit
 
 	// AllowOrigins are the origins, such as "https://app.example", whose pages may
-	// call the server from a browser, besides its own. "*" stands for all.
+	// call the server from a browser, besides its own. "*" stands for all. Open
+	// refuses what no browser sends.
 	AllowOrigins []string
 
 	// AnyHost accepts every Host header. Without it the handler answers only
@@ -147,6 +149,13 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, DefaultIdleTimeout)
+	o.AllowOrigins = slices.Clone(o.AllowOrigins)
+	for i, s := range o.AllowOrigins {
+		var err error
+		if o.AllowOrigins[i], err = server.Origin(s); err != nil {
+			return nil, err
+		}
+	}
 	d := &Deck{options: o, stopped: make(chan struct{}), lost: make(chan error, 1), instance: tapedeck.NewID("srv_")}
 	s, err := d.openStore(ctx, dir)
 	if err != nil {

@@ -53,7 +53,7 @@ func TestAllowedPagesReadEveryAnswer(t *testing.T) {
 			if h.Get("Access-Control-Allow-Credentials") != "true" || !strings.Contains(strings.Join(h.Values("Vary"), ", "), "Origin") {
 				t.Errorf("%s %s: %v", method, path, h)
 			}
-			for _, name := range []string{"ETag", "Location", "Retry-After", "Allow", "Content-Disposition", "Stream-Next-Offset", "Stream-Closed", "Producer-Expected-Seq"} {
+			for _, name := range []string{"ETag", "Location", "Retry-After", "Allow", "Content-Disposition", "Stream-Next-Offset", "Stream-Closed", "Producer-Expected-Seq", "Tapedeck-Instance"} {
 				if !strings.Contains(h.Get("Access-Control-Expose-Headers"), name) {
 					t.Errorf("%s %s: %s is not exposed", method, path, name)
 				}
@@ -107,7 +107,7 @@ func TestOtherPagesAreToldNothing(t *testing.T) {
 		for _, method := range []string{"GET", "OPTIONS"} {
 			for _, path := range paths {
 				w := send(h, method, path, "Origin", "https://evil.example", "Access-Control-Request-Method", "GET")
-				if w.Code != http.StatusForbidden || w.Header().Get("Access-Control-Allow-Origin") != "" {
+				if w.Code != http.StatusForbidden || w.Header().Get("Access-Control-Allow-Origin") != "" || w.Header().Get("Vary") != "Origin" {
 					t.Errorf("%s %s: %d %v", method, path, w.Code, w.Header())
 				}
 			}
@@ -116,5 +116,49 @@ func TestOtherPagesAreToldNothing(t *testing.T) {
 	own := send(shared(app), "GET", "/healthz", "Origin", "http://127.0.0.1:4747")
 	if own.Code != 200 || own.Header().Get("Access-Control-Allow-Origin") != "" || own.Header().Get("Vary") != "Origin" {
 		t.Errorf("our own page: %d %v", own.Code, own.Header())
+	}
+}
+
+// TestOpaqueOrigins: anybody's page has the origin "null" in a sandboxed frame.
+func TestOpaqueOrigins(t *testing.T) {
+	w := send(shared(app), "GET", "/healthz", "Origin", "null")
+	if w.Code != 403 || strings.Contains(w.Body.String(), "allow-origin") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	for _, method := range []string{"GET", "OPTIONS"} {
+		h := send(shared("null", app), method, "/healthz", "Origin", "null", "Access-Control-Request-Method", "GET").Header()
+		if h.Get("Access-Control-Allow-Origin") != "null" || h.Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf("%s: %v", method, h)
+		}
+	}
+	if w := send(shared(app), "GET", "/healthz", "Origin", "https://b.example; rm"); w.Code != 403 || strings.Contains(w.Body.String(), "hint") {
+		t.Errorf("what is no origin: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestPreflightAllowsOtherHeaders that programs add by themselves.
+func TestPreflightAllowsOtherHeaders(t *testing.T) {
+	allowed := func(asked string) string {
+		return send(shared(app), "OPTIONS", "/healthz", "Origin", app, "Access-Control-Request-Method", "GET",
+			"Access-Control-Request-Headers", asked).Header().Get("Access-Control-Allow-Headers")
+	}
+	usual := allowed("content-type")
+	if got := allowed("traceparent, content-type,x-a b,*,,x-ö,x-request-id"); got != usual+", traceparent, x-request-id" {
+		t.Errorf("%q, usually %q", got, usual)
+	}
+}
+
+func TestOrigin(t *testing.T) {
+	for in, want := range map[string]string{
+		"https://App.example": "https://app.example", "https://a.example:443": "https://a.example", "http://a.example:80/": "http://a.example",
+		"http://a.example:443": "http://a.example:443", "https://a.example:8443": "https://a.example:8443", "http://[::0:1]:80": "http://[::1]",
+		"capacitor://localhost": "capacitor://localhost", "chrome-extension://abc": "chrome-extension://abc", "*": "*", "null": "null",
+		"": "", "https://*.example": "", "ftp://x": "", "ws://x": "", "file:///x": "", "https://": "", "a.example": "", "//a.example": "", "https://a/b": "",
+		"https://a?": "", "https://a#": "", "https://u@a": "", "https://a:99999": "", "https://ä.example": "", "https://a b": "", "http://[::1%25lo]": "",
+	} {
+		got, err := server.Origin(in)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v", in, got, err)
+		}
 	}
 }

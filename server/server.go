@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"path"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -35,7 +36,8 @@ type Options struct {
 	Logger   *slog.Logger // nil for none
 
 	// AllowOrigins are the origins, such as "https://app.example", whose pages
-	// may call every endpoint from a browser, besides its own. "*" stands for all.
+	// may call every endpoint from a browser, besides its own, each as [Origin]
+	// returns it. "*" stands for all. "*" and "null" go without credentials.
 	AllowOrigins []string
 
 	// Bodies is the budget of memory for the bodies of requests, in bytes; 0 for
@@ -87,9 +89,14 @@ func (o *Options) routing(mux http.Handler) http.Handler {
 
 // door returns the door to which the mux would give u as it is. What is escaped in
 // a way of its own, or has segments that the mux cleans away, is left to it: nil.
+// But a path of the API that is not clean goes to the API, which says that nothing
+// is there: the mux would redirect a client with an empty id to another endpoint.
 func (o *Options) door(u *url.URL) http.Handler {
 	switch {
 	case u.RawPath != "" || strings.Contains(u.Path, "//") || strings.Contains(u.Path, "/."):
+		if o.unclean(u) {
+			return o.REST
+		}
 		return nil
 	case strings.HasPrefix(u.Path, "/v1/stream/"):
 		return o.Durable
@@ -97,6 +104,13 @@ func (o *Options) door(u *url.URL) http.Handler {
 		return o.REST
 	}
 	return nil
+}
+
+// unclean reports whether u is a path of the API that the mux would clean.
+func (o *Options) unclean(u *url.URL) bool {
+	p := u.EscapedPath()
+	api := strings.HasPrefix(p, "/api/") || o.Task != nil && strings.HasPrefix(p, taskRoot+"/")
+	return api && path.Clean(p) != strings.TrimSuffix(p, "/")
 }
 
 // mountPages mounts what people see: the screen, or a page that says what there is.
@@ -187,6 +201,7 @@ func reason(err error) string {
 func (o *Options) guarding(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := o.foreign(r); err != nil {
+			w.Header()["Vary"] = valVaryOrigin // a cache must not tell it to our own page
 			writeError(w, http.StatusForbidden, err)
 			return
 		}
@@ -208,8 +223,7 @@ func (o *Options) foreign(r *http.Request) error {
 		return tapedeck.Errorf(tapedeck.Forbidden, "this server does not answer to the name %q", r.Host).
 			WithHint("use 127.0.0.1 or localhost, or start it with --listen on the address that the name stands for")
 	case origin != "" && !o.allowed(origin, r.Host):
-		return tapedeck.Errorf(tapedeck.Forbidden, "pages of %q may not call this server", origin).
-			WithHint("start it with --allow-origin %s if they should", origin)
+		return notAllowed(origin)
 	case isCode(r):
 		return tapedeck.Errorf(tapedeck.Forbidden, "this cannot be loaded as a script or a style").
 			WithHint("read it with fetch; a stream may hold what anybody has written")
@@ -217,6 +231,19 @@ func (o *Options) foreign(r *http.Request) error {
 		return tapedeck.Errorf(tapedeck.Forbidden, "pages of another site may not load this")
 	}
 	return nil
+}
+
+// notAllowed says how an origin can be allowed, if it is one.
+func notAllowed(origin string) error {
+	err := tapedeck.Errorf(tapedeck.Forbidden, "pages of %q may not call this server", origin)
+	switch named, invalid := Origin(origin); {
+	case invalid != nil:
+		return err
+	case named == opaque:
+		return err.WithHint("sandboxed frames and files have this origin, whoever wrote them; serve the page from an origin of its own")
+	default:
+		return err.WithHint("start it with --allow-origin %s if they should", named)
+	}
 }
 
 // isCode reports whether a page, or a worker, asks for something of a door to run

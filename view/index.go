@@ -35,7 +35,7 @@ type Index struct {
 	Forks       []IndexedFork       `json:"forks,omitempty"`   // where the events of a parent end, oldest first
 	Markers     []Marker            `json:"markers"`           // by offset
 	Marked      map[string]int64    `json:"marked"`            // how many there are of each kind
-	Thinned     map[string]uint     `json:"thinned,omitempty"` // kinds of which there are more than 2,000: those markers are left whose offset is a multiple of 2 to this power
+	Thinned     map[string]uint     `json:"thinned,omitempty"` // kinds of which there are more than 2,000: of each 2^n offsets, counted from 0, the first marker is left
 	Gaps        []Gap               `json:"gaps"`              // by offset; the 1,000 longest
 	GapsLeftOut int64               `json:"gaps_left_out,omitempty"`
 	Density     Density             `json:"density"`
@@ -67,10 +67,11 @@ const MaxInvocations = 10_000
 
 // An indexCache is what follows from the lists of an index.
 type indexCache struct {
-	of       *Index         // a copy of an index has to make its own
-	places   map[string]int // of invocations
-	kept     map[string]int // markers, by kind
-	shortest int            // of the gaps; -1 if it has to be looked for
+	of       *Index           // a copy of an index has to make its own
+	places   map[string]int   // of invocations
+	kept     map[string]int   // markers, by kind
+	last     map[string]int64 // the offset of the newest marker that is kept, by kind
+	shortest int              // of the gaps; -1 if it has to be looked for
 }
 
 // MarshalJSON encodes the index, its lists never as null.
@@ -145,7 +146,7 @@ func (x *Index) prepare() {
 	if x.cache != nil && x.cache.of == x {
 		return
 	}
-	x.cache = &indexCache{of: x, places: map[string]int{}, kept: map[string]int{}, shortest: -1}
+	x.cache = &indexCache{of: x, places: map[string]int{}, kept: map[string]int{}, last: map[string]int64{}, shortest: -1}
 	x.Invocations, x.Markers, x.Gaps = slices.Clone(x.Invocations), slices.Clone(x.Markers), slices.Clone(x.Gaps)
 	x.Forks, x.Keyframes, x.Density.Counts = slices.Clone(x.Forks), slices.Clone(x.Keyframes), slices.Clone(x.Density.Counts)
 	x.Marked, x.Thinned = maps.Clone(x.Marked), maps.Clone(x.Thinned)
@@ -153,7 +154,9 @@ func (x *Index) prepare() {
 		x.cache.places[x.Invocations[i].Invocation] = i
 	}
 	for i := range x.Markers {
-		x.cache.kept[x.Markers[i].Kind]++
+		m := &x.Markers[i]
+		x.cache.kept[m.Kind]++
+		x.cache.last[m.Kind] = m.Offset
 	}
 }
 

@@ -87,30 +87,40 @@ func (x *Index) mark(e *tapedeck.Event, kind, text string, to *int64) {
 	})
 }
 
-// keep keeps a marker, unless its kind has been thinned and it is one of those
-// that go.
+// keep keeps a marker, unless its kind has been thinned and another one of the
+// kind stands for the same offsets.
 func (x *Index) keep(m Marker) {
-	if m.Offset&(1<<x.Thinned[m.Kind]-1) != 0 {
+	if last, ok := x.cache.last[m.Kind]; ok && last>>x.Thinned[m.Kind] == m.Offset>>x.Thinned[m.Kind] {
 		return
 	}
 	x.Markers = append(x.Markers, m)
 	x.cache.kept[m.Kind]++
+	x.cache.last[m.Kind] = m.Offset
 	for x.cache.kept[m.Kind] > maxMarkers {
 		x.thin(m.Kind, x.Thinned[m.Kind]+1)
 	}
 }
 
-// thin leaves those markers of a kind whose offset is a multiple of 2^level. So
-// it is the same in whatever pieces an index is made.
+// thin leaves of a kind the first marker in each 2^level offsets, counted from 0.
+// So it is the same in whatever pieces an index is made, and a level more leaves
+// at least half of the markers, wherever they are.
 func (x *Index) thin(kind string, level uint) {
 	put(&x.Thinned, kind, level)
+	last := int64(-1)
 	x.Markers = slices.DeleteFunc(x.Markers, func(m Marker) bool {
-		gone := m.Kind == kind && m.Offset&(1<<level-1) != 0
-		if gone {
-			x.cache.kept[kind]--
+		if m.Kind != kind {
+			return false
 		}
-		return gone
+		if last >= 0 && last>>level == m.Offset>>level {
+			x.cache.kept[kind]--
+			return true
+		}
+		last = m.Offset
+		return false
 	})
+	if last >= 0 {
+		x.cache.last[kind] = last
+	}
 }
 
 func (x *Index) joinMarkers(next *Index) {

@@ -122,6 +122,48 @@ func TestIndexIsBounded(t *testing.T) {
 	}
 }
 
+// Wherever the markers of a kind are, the sample of them is between half of the
+// limit and the limit, from all of the log, and a smaller one is part of a larger.
+func TestThinnedMarkersAreEven(t *testing.T) {
+	for _, every := range []int64{1, 2, 3, 4, 7, 64, 100} {
+		for _, first := range []int64{0, 1, every - 1} {
+			x := new(view.Index)
+			for i := range int64(3000) {
+				x.Apply(&tapedeck.Event{
+					Offset: first + i*every, Type: tapedeck.MessageAdded, Time: time.UnixMilli(i).UTC(),
+					Data: json.RawMessage(`{"message":{"role":"user","content":"go"}}`),
+				})
+			}
+			larger := map[int64]bool{}
+			for _, m := range x.Markers {
+				larger[m.Offset] = true
+			}
+			for _, limit := range []int{2000, 500, 100, 7, 1} {
+				got := x.Limited(limit).Markers
+				if len(got) > limit || 2*len(got) < limit {
+					t.Fatalf("every %d from %d: %d markers of at most %d", every, first, len(got), limit)
+				}
+				widest := int64(0)
+				for i, m := range got {
+					if !larger[m.Offset] {
+						t.Fatalf("every %d from %d: %d is in a smaller sample only", every, first, m.Offset)
+					}
+					if i > 0 {
+						widest = max(widest, m.Offset-got[i-1].Offset)
+					}
+				}
+				if fair := 3000 * every / int64(len(got)); limit > 7 && widest > 3*fair {
+					t.Errorf("every %d from %d: of %d markers two are %d apart", every, first, len(got), widest)
+				}
+				larger = map[int64]bool{}
+				for _, m := range got {
+					larger[m.Offset] = true
+				}
+			}
+		}
+	}
+}
+
 // The slots of a session are as short as 256 of them allow, and count all.
 func TestDensity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

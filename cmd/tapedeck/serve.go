@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/server"
 )
 
 const defaultListen = "127.0.0.1:4747"
@@ -32,7 +32,7 @@ type serveFlags struct {
 	lease        time.Duration
 	runTimeout   time.Duration
 	idleTimeout  time.Duration
-	allowOrigins []string
+	allowOrigins origins
 	verbose      bool
 }
 
@@ -63,7 +63,7 @@ Without access control it listens on the loopback only.`,
 	fl.DurationVar(&f.lease, "lease", 10*time.Minute, "end a run written from outside when nothing was heard of it for so long")
 	fl.DurationVar(&f.runTimeout, "run-timeout", 0, "stop a run that takes longer; it has failed then (default: no limit)")
 	fl.DurationVar(&f.idleTimeout, "idle-timeout", deck.DefaultIdleTimeout, "stop a run whose agent says nothing for so long, questions to people aside; it has failed then; 0 for no limit")
-	fl.StringSliceVar(&f.allowOrigins, "allow-origin", nil, `origins whose web pages may use every endpoint from a browser, such as https://app.example ("*" for all, without credentials)`)
+	fl.Var(&f.allowOrigins, "allow-origin", `origins whose web pages may use every endpoint from a browser, such as https://app.example ("*" for all, without credentials)`)
 	fl.BoolVar(&f.verbose, "verbose", false, "log more")
 	return c
 }
@@ -118,9 +118,6 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 		return appOptions{}, usageError("--max-body: %w", err)
 	}
 	if err := f.checkNumbers(); err != nil {
-		return appOptions{}, err
-	}
-	if err := checkOrigins(f.allowOrigins); err != nil {
 		return appOptions{}, err
 	}
 	host, _, err := net.SplitHostPort(f.listen)
@@ -190,20 +187,23 @@ func (f *serveFlags) checkNumbers() error {
 	return nil
 }
 
-// checkOrigins refuses what no browser sends as an Origin: it would allow nothing.
-func checkOrigins(origins []string) error {
-	for i, o := range origins {
-		u, err := url.Parse(strings.ToLower(o))
-		switch {
-		case o == "*" || o == "null":
-		case err != nil || u.Host == "" || u.Scheme == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
-			return usageError(`--allow-origin takes an origin such as https://app.example or "*", not %q`, o)
-		default:
-			origins[i] = u.Scheme + "://" + u.Host
+// origins are values of --allow-origin as browsers write them. An empty value is
+// refused, too, for it would allow nothing: a slice of strings would drop it.
+type origins []string
+
+func (o *origins) Set(list string) error {
+	for s := range strings.SplitSeq(list, ",") {
+		origin, err := server.Origin(strings.TrimSpace(s))
+		if err != nil {
+			return err
 		}
+		*o = append(*o, origin)
 	}
 	return nil
 }
+
+func (o *origins) String() string { return strings.Join(*o, ",") }
+func (o *origins) Type() string   { return "strings" }
 
 // printServing says where the server is and, for the demo, what to try next.
 func (e *env) printServing(url string, ephemeral bool, live string) {

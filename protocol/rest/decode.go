@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -122,6 +123,31 @@ func decodeObject(b []byte, into any) error {
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return tapedeck.Errorf(tapedeck.Invalid, "something follows the JSON object in the body")
+	}
+	return checkTwice(b)
+}
+
+// checkTwice refuses a JSON object that has a member twice: encoding/json takes the
+// last one, other readers take the first. Names are the same in any case, as they
+// are to encoding/json. What is within members is not looked at.
+func checkTwice(b []byte) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	_, _ = d.Token() // the brace; b is known to be an object
+	seen := make([]string, 0, 8)
+	for d.More() {
+		t, err := d.Token()
+		name, ok := t.(string)
+		if err != nil || !ok {
+			return nil
+		}
+		if slices.ContainsFunc(seen, func(s string) bool { return strings.EqualFold(s, name) }) {
+			return tapedeck.Errorf(tapedeck.Invalid, "the member %q is there twice", name)
+		}
+		seen = append(seen, name)
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return nil
+		}
 	}
 	return nil
 }

@@ -14,6 +14,9 @@ import (
 func (h *handler) importSessions(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r, "format", "title", "owner", "preview")
 	in := tapedeck.ImportRequest{Format: q.string("format"), Title: q.string("title"), Owner: q.string("owner")}
+	if !q.values.Has("format") {
+		in.Format = "auto"
+	}
 	preview := isYes(q)
 	if q.err != nil {
 		return q.err

@@ -88,9 +88,13 @@ func parseOffset(s string) (int64, bool) {
 
 // limit returns the parameter of that name, from 1 to most, def if it is absent.
 func (q *query) limit(def, most int) int {
-	n := q.offset("limit", int64(def))
-	if n < 1 || n > int64(most) {
-		q.fail("the parameter limit must be from 1 to %d", most)
+	s := q.string("limit")
+	if !q.values.Has("limit") {
+		return def
+	}
+	n, ok := parseOffset(s)
+	if !ok || n < 1 || n > int64(most) {
+		q.fail("the parameter limit must be a whole number from 1 to %d, not %q", most, s)
 	}
 	return int(n)
 }

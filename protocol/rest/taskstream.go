@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -23,6 +24,9 @@ func (h *handler) taskStream(w http.ResponseWriter, r *http.Request, s subscript
 		return nil
 	}
 	if err := beyond(&s, &head); err != nil {
+		return err
+	}
+	if err := h.haveInvocations(r.Context(), &s, &head); err != nil {
 		return err
 	}
 	w.Header().Set("Connection", "keep-alive") // the protocol has it, and HTTP/1.1 does not mind
@@ -59,6 +63,24 @@ func (h *handler) taskFollow(w http.ResponseWriter, r *http.Request, f *taskFoll
 		case err != nil:
 			h.taskBroken(r, f, err)
 			return nil
+		}
+	}
+	return nil
+}
+
+// haveInvocations refuses an invocation that the session has no event of: nothing
+// would ever end the stream of one that is misspelt. A thread may be yet to come.
+func (h *handler) haveInvocations(ctx context.Context, s *subscription, head *tapedeck.Session) error {
+	for _, id := range s.filter.invocations {
+		if slices.ContainsFunc(head.Runs, func(r tapedeck.OpenRun) bool { return r.Invocation == id }) {
+			continue
+		}
+		_, found, err := backwards(ctx, h.Sessions, s.session, head.Head, func(e *tapedeck.Event) bool { return e.Invocation == id })
+		if err != nil {
+			return err
+		}
+		if !found {
+			return tapedeck.Errorf(tapedeck.NotFound, "session %s has no invocation %q", s.session, id)
 		}
 	}
 	return nil

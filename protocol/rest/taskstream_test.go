@@ -334,6 +334,8 @@ func TestTaskQueries(t *testing.T) {
 		"s/events?format=task&reverse=true":         400,
 		"s/events?format=task&from=2":               400,
 		"s/events?format=task&limit=0":              400,
+		"s/stream?format=task&invocation=inv_1":     404,
+		"s/stream?format=task&from=0&invocation=i":  404,
 		"s/events?format=task&token=x":              200,
 		"s/events/history?from=2":                   400,
 		"s/events/history?limit=10001":              400,

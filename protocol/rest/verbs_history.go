@@ -28,14 +28,16 @@ func (h *handler) rewind(w http.ResponseWriter, r *http.Request) error {
 // undo takes back a rewind, a clear or an overwrite.
 func (h *handler) undo(w http.ResponseWriter, r *http.Request) error {
 	return verb(h, w, r, decodeOptional, func(id string, in struct {
-		Marker string `json:"marker"`
+		Marker *string `json:"marker"`
 	}) (tapedeck.Rewound, error) {
-		if in.Marker != "" {
-			if err := tapedeck.CheckID("the marker", in.Marker); err != nil {
+		u := tapedeck.Undo{Session: id}
+		if in.Marker != nil { // an empty one is what a client has lost, and does not mean the newest
+			if err := tapedeck.CheckID("the marker", *in.Marker); err != nil {
 				return tapedeck.Rewound{}, err
 			}
+			u.Marker = *in.Marker
 		}
-		return h.Verbs.Undo(r.Context(), tapedeck.Undo{Session: id, Marker: in.Marker})
+		return h.Verbs.Undo(r.Context(), u)
 	})
 }
 

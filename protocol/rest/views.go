@@ -36,7 +36,7 @@ type chronicle interface {
 
 // viewForm changes with the form of views, so that no cache keeps one of an older
 // form.
-const viewForm = 7
+const viewForm = 8
 
 // A viewing is a request for a view.
 type viewing struct {

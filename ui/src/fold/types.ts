@@ -325,7 +325,7 @@ export interface ReplayIndex {
   forks?: { offset: number; at: string }[];
   markers: Marker[];
   marked: Partial<Record<MarkerKind, number>>;
-  thinned?: Partial<Record<MarkerKind, number>>;
+  thinned?: Partial<Record<MarkerKind, number>>; // n: of each 2^n offsets the first marker is left
   gaps: Gap[];
   gaps_left_out?: number;
   density: { from: string; width_ms: number; counts: number[] };
