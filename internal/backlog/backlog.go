@@ -30,6 +30,7 @@ type Records struct {
 	read   tapedeck.Record // again, the last
 	readAt int
 	watch  bool
+	pass   *Pass // of the record that is in memory, if it is large
 }
 
 // Of returns the records of list, which the caller lets go of. again reads one
@@ -41,6 +42,13 @@ func Of(ctx context.Context, list []tapedeck.Record, again func(offset int64) (t
 		r.watch = true
 		hangup.Stalled(ctx, r.drop)
 	}
+	return r
+}
+
+// Hold takes over the pass of a large record of the list, and gives it up as soon as
+// the record is dropped or written.
+func (r *Records) Hold(p *Pass) *Records {
+	r.pass = p
 	return r
 }
 
@@ -73,6 +81,7 @@ func (r *Records) Offset(i int) int64 {
 
 // Done ends that the records are dropped if the reader stalls.
 func (r *Records) Done() {
+	r.pass.Leave()
 	if r.watch {
 		hangup.Stalled(r.ctx, nil)
 	}
@@ -90,6 +99,7 @@ func (r *Records) drop() {
 		}
 	}
 	r.list, r.read, r.readAt = nil, tapedeck.Record{}, -1
+	r.pass.Leave()
 }
 
 // data returns the bytes of a record. The caller lets go of them before it writes
@@ -102,7 +112,11 @@ func (r *Records) data(i int) ([]byte, error) {
 		return r.read.Data, nil
 	}
 	offset := r.Offset(i)
+	r.drop() // the record before makes room for this one
 	rec, err := r.again(offset)
+	if err == nil && len(rec.Data) > large && hangup.Notices(r.ctx) {
+		rec, r.pass, err = all.enter(r.ctx, rec, r.again)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -143,6 +157,9 @@ func (r *Records) Write(w *bufio.Writer, i, grow int, put func(piece []byte)) er
 			data = nil
 			if err := w.Flush(); err != nil {
 				return err
+			}
+			if r.watch && r.pass.overdue() {
+				r.drop()
 			}
 			continue
 		}

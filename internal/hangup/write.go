@@ -34,6 +34,12 @@ func Stalled(ctx context.Context, f func()) {
 	}
 }
 
+// Notices reports whether [Stalled] has an effect.
+func Notices(ctx context.Context) bool {
+	_, ok := ctx.Value(connKey{}).(*conn)
+	return ok
+}
+
 // Write begins or continues the answer.
 func (c *conn) Write(b []byte) (int, error) {
 	if c.ignored.Load() {

@@ -21,6 +21,8 @@ type page struct {
 	next   offset
 	tail   bool // it ends where the stream ends
 	closed bool // and there will be no more
+
+	pass *backlog.Pass // of a large record; who has the page gives it up
 }
 
 // empty reports whether p has nothing but its position to say.
@@ -124,25 +126,29 @@ func through(w io.Writer, encode func(*bufio.Writer) error) error {
 }
 
 // release takes the parts of p out of it, so that they can be dropped while the
-// reader stalls. What a view or a filter has made cannot be read again, and is
-// held.
+// reader stalls. What a view has made cannot be read again, and is held.
 func (h *handler) release(ctx context.Context, rd *reading, p *page) *backlog.Records {
 	var again func(int64) (tapedeck.Record, error)
-	if !rd.projected() {
-		again = func(offset int64) (tapedeck.Record, error) {
-			q, err := h.Store.Read(ctx, rd.id, tapedeck.Range{From: offset, Limit: 1})
-			if err != nil || len(q.Records) == 0 {
-				return tapedeck.Record{}, err
-			}
-			return q.Records[0], nil
-		}
+	if rd.view == "" {
+		again = h.rereading(ctx, rd)
 	}
-	records := backlog.Of(ctx, p.parts, again)
+	records := backlog.Of(ctx, p.parts, again).Hold(p.pass)
 	if len(p.parts) > 0 && !rd.json {
 		records.Cut(p.skip, len(p.parts[0].Data))
 	}
 	p.parts = nil
 	return records
+}
+
+// rereading returns how to read a record of a stream again.
+func (h *handler) rereading(ctx context.Context, rd *reading) func(int64) (tapedeck.Record, error) {
+	return func(offset int64) (tapedeck.Record, error) {
+		p, err := h.Store.Read(ctx, rd.id, tapedeck.Range{From: offset, Limit: 1})
+		if err != nil || len(p.Records) == 0 {
+			return tapedeck.Record{}, err
+		}
+		return p.Records[0], nil
+	}
 }
 
 // pour writes the body of a page piece by piece to sink, which is before b and

@@ -75,6 +75,7 @@ func (h *handler) catchUp(w http.ResponseWriter, r *http.Request, rd *reading) e
 	if err != nil {
 		return err
 	}
+	defer p.pass.Leave()
 	return h.write(w, r, rd, &p)
 }
 
@@ -96,7 +97,7 @@ func (h *handler) readPage(ctx context.Context, rd *reading) (page, error) {
 	if err != nil {
 		return page{}, rd.inWords(err)
 	}
-	return h.cut(rd, rd.at, p)
+	return h.next(ctx, rd.at, rd, p)
 }
 
 func (h *handler) limit(rd *reading) int {
@@ -156,6 +157,7 @@ func (h *handler) longPoll(w http.ResponseWriter, r *http.Request, rd *reading) 
 	if err != nil {
 		return err
 	}
+	defer p.pass.Leave()
 	head := w.Header()
 	setInt(head, hCursor, nextCursor(h.Now(), rd.cursor))
 	if len(p.parts) > 0 {

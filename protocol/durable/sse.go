@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/backlog"
 )
 
 var (
@@ -140,6 +141,7 @@ func (s *subscriber) sendPart(ctx context.Context, p tapedeck.Page) error {
 		return s.writeFrame(&f)
 	}
 	part, err := s.h.next(ctx, s.at, s.rd, p)
+	defer part.pass.Leave()
 	if err != nil || !s.reach(part.next, part.empty(), part.tail) {
 		return err
 	}
@@ -205,8 +207,29 @@ func (s *subscriber) write(ctx context.Context, p *page) error {
 	return s.rc.Flush()
 }
 
-// next makes a page of records that were read for position at.
+// next makes a page of records that were read for position at. The caller holds
+// nothing else of p.
 func (h *handler) next(ctx context.Context, at offset, rd *reading, p tapedeck.Page) (page, error) {
+	if backlog.Large(p.Records) {
+		return h.nextLarge(ctx, at, rd, p)
+	}
+	return h.make(ctx, at, rd, p)
+}
+
+func (h *handler) nextLarge(ctx context.Context, at offset, rd *reading, p tapedeck.Page) (out page, err error) {
+	var pass *backlog.Pass
+	if p.Records, pass, err = backlog.Enter(ctx, p.Records, h.rereading(ctx, rd)); err != nil {
+		return page{}, err
+	}
+	if out, err = h.make(ctx, at, rd, p); err != nil || len(out.parts) == 0 {
+		pass.Leave()
+		return out, err
+	}
+	out.pass = pass
+	return out, nil
+}
+
+func (h *handler) make(ctx context.Context, at offset, rd *reading, p tapedeck.Page) (page, error) {
 	if rd.projected() {
 		return h.project(ctx, rd, at, p)
 	}

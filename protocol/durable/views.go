@@ -137,7 +137,7 @@ func (h *handler) projectNext(ctx context.Context, rd *reading, at offset) (page
 	if len(p.Records) == 0 && at.k > 0 {
 		return page{}, badOffset(at.String())
 	}
-	return h.project(ctx, rd, at, p)
+	return h.next(ctx, at, rd, p)
 }
 
 // envelopes shows the records themselves. It is there for a filter.

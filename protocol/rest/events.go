@@ -73,6 +73,7 @@ type pager struct {
 	scanned int
 	next    int64
 	last    tapedeck.Page // read from the store
+	pass    *backlog.Pass // of a record that fills the page by itself
 }
 
 func (p *pager) fill(r *http.Request) error {
@@ -84,7 +85,7 @@ func (p *pager) fill(r *http.Request) error {
 			return err
 		}
 		p.last = tapedeck.Page{Next: page.Next, Head: page.Head, Closed: page.Closed} // the records are not held twice
-		full, err := p.take(page)
+		full, err := p.takeLarge(r, page)
 		if err != nil || full || p.done() {
 			return err
 		}
@@ -97,6 +98,20 @@ func (p *pager) batch() int {
 		return p.limit
 	}
 	return tapedeck.DefaultLimit
+}
+
+// takeLarge is take for a page that may be large.
+func (p *pager) takeLarge(r *http.Request, page tapedeck.Page) (full bool, err error) {
+	if !backlog.Large(page.Records) {
+		return p.take(page)
+	}
+	if page.Records, p.pass, err = backlog.Enter(r.Context(), page.Records, p.rereading(r.Context(), p.session)); err != nil {
+		return false, err
+	}
+	if full, err = p.take(page); !full { // the filter holds it back
+		p.pass.Leave()
+	}
+	return full, err
 }
 
 // take takes what passes of a page of the store. It reports whether that filled
@@ -148,7 +163,7 @@ func (p *pager) write(w http.ResponseWriter, r *http.Request) error {
 	end := p.end()
 	setJSON(w.Header(), len(head)+p.bytes+max(0, len(p.records)-1)+len(end))
 	w.WriteHeader(http.StatusOK)
-	records := backlog.Of(r.Context(), p.records, p.rereading(r.Context(), p.session))
+	records := backlog.Of(r.Context(), p.records, p.rereading(r.Context(), p.session)).Hold(p.pass)
 	p.records = nil
 	defer records.Done()
 	b := writers.Get().(*bufio.Writer)

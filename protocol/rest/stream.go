@@ -210,6 +210,14 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 // sendPage writes one page, and returns errEnd if nothing is to follow. Its records go
 // out as they are, so they are let go of when the reader stalls.
 func (h *handler) sendPage(ctx context.Context, f *follower, p tapedeck.Page) error {
+	var pass *backlog.Pass
+	if backlog.Large(p.Records) {
+		var err error
+		if p.Records, pass, err = backlog.Enter(ctx, p.Records, h.rereading(ctx, f.session)); err != nil {
+			return err
+		}
+		defer pass.Leave()
+	}
 	shown, last, err := f.choose(p.Records)
 	if err != nil {
 		return err
@@ -222,7 +230,7 @@ func (h *handler) sendPage(ctx context.Context, f *follower, p tapedeck.Page) er
 		b = append(b, "retry: 1000\n\n"...)
 	}
 	if isLarge(shown) {
-		records := backlog.Of(ctx, shown, h.rereading(ctx, f.session))
+		records := backlog.Of(ctx, shown, h.rereading(ctx, f.session)).Hold(pass)
 		shown = nil
 		err = f.pour(b, records)
 		b = b[:0]
