@@ -39,6 +39,7 @@ type savedLane struct {
 	Calls    []savedCall       `json:"calls,omitempty"`
 	Runs     []savedRun        `json:"runs,omitempty"`
 	PastRuns int               `json:"past_runs,omitempty"`
+	PastSubs int               `json:"past_subs,omitempty"`
 	Waiting  map[string]*Tally `json:"waiting,omitempty"`
 	Open     []savedWork       `json:"open,omitempty"`
 	Past     [groups]pastGroup `json:"past"`
@@ -60,6 +61,7 @@ type savedCall struct {
 	ToolCall
 	Complete bool    `json:"complete,omitempty"`
 	Named    bool    `json:"named,omitempty"`
+	Made     *int64  `json:"made,omitempty"`
 	Maker    *int    `json:"maker,omitempty"`      // index of the message that made it
 	Role     *string `json:"maker_role,omitempty"` // or its role, if that has settled
 }
@@ -67,6 +69,7 @@ type savedCall struct {
 type savedRun struct {
 	*Run
 	Tally Tally `json:"tally,omitzero"`
+	Sub   bool  `json:"sub,omitempty"`
 }
 
 type savedState struct {
@@ -102,7 +105,7 @@ func (c *Conversation) MarshalJSON() ([]byte, error) {
 }
 
 func (l *lane) save() savedLane {
-	s := savedLane{Thread: l.Thread, PastRuns: l.pastRuns, Waiting: l.waiting, Past: l.past, Settled: [2]int64{l.settledCalls, l.settledRuns}, Ended: l.ended, State: l.state.save(), Plan: l.plan, Permissions: l.permissions}
+	s := savedLane{Thread: l.Thread, PastRuns: l.pastRuns, PastSubs: l.pastSubs, Waiting: l.waiting, Past: l.past, Settled: [2]int64{l.settledCalls, l.settledRuns}, Ended: l.ended, State: l.state.save(), Plan: l.plan, Permissions: l.permissions}
 	messages, calls, runs := map[*message]int{}, map[*call]int{}, map[*Run]int{}
 	for _, m := range l.messages.items {
 		if !m.gone {
@@ -115,7 +118,7 @@ func (l *lane) save() savedLane {
 			continue
 		}
 		calls[k] = len(s.Calls)
-		saved := savedCall{ToolCall: k.ToolCall, Complete: k.complete, Named: l.call[k.ID] == k}
+		saved := savedCall{ToolCall: k.ToolCall, Complete: k.complete, Made: k.Made, Named: l.call[k.ID] == k}
 		saved.Arguments = k.args.String()
 		if i, ok := messages[k.maker]; ok {
 			saved.Maker = &i
@@ -126,7 +129,7 @@ func (l *lane) save() savedLane {
 	}
 	for i, r := range l.runs {
 		runs[r] = i
-		s.Runs = append(s.Runs, savedRun{r, r.Tally})
+		s.Runs = append(s.Runs, savedRun{r, r.Tally, r.Sub})
 	}
 	for invocation, w := range l.open {
 		s.Open = append(s.Open, w.save(invocation, messages, calls, runs))
@@ -209,7 +212,7 @@ var errCheckpoint = tapedeck.Errorf(tapedeck.Internal, "a checkpoint of a conver
 
 func (s *savedLane) restore() (*lane, bool) {
 	l := newLane(s.Thread)
-	l.past, l.pastRuns, l.ended, l.state, l.plan = s.Past, s.PastRuns, s.Ended, s.State.restore(), s.Plan
+	l.past, l.pastRuns, l.pastSubs, l.ended, l.state, l.plan = s.Past, s.PastRuns, s.PastSubs, s.Ended, s.State.restore(), s.Plan
 	if s.Waiting != nil {
 		l.waiting = s.Waiting
 	}
@@ -217,7 +220,7 @@ func (s *savedLane) restore() (*lane, bool) {
 		if saved.Run == nil {
 			return nil, false
 		}
-		saved.Run.Tally = saved.Tally
+		saved.Run.Tally, saved.Run.Sub = saved.Tally, saved.Sub
 		l.runs = append(l.runs, saved.Run)
 		l.newest[saved.Invocation] = saved.Run
 	}
@@ -234,6 +237,7 @@ func (s *savedLane) restore() (*lane, bool) {
 	for _, saved := range s.Calls {
 		k := &call{ToolCall: saved.ToolCall, complete: saved.Complete}
 		k.args.WriteString(saved.Arguments)
+		k.Made = saved.Made
 		k.Arguments = ""
 		switch {
 		case saved.Maker != nil && uint(*saved.Maker) >= uint(len(l.messages.items)):

@@ -55,6 +55,9 @@ type step struct {
 func steps(all []*utterance) []step {
 	var list []step
 	for _, u := range all {
+		if !u.message {
+			u.end = madeAll(u.calls)
+		}
 		list = append(list, step{ContextEvent: u.event(), said: u})
 		for _, k := range u.calls {
 			list = append(list, callSteps(k)...)
@@ -65,6 +68,24 @@ func steps(all []*utterance) []step {
 		list[i].Sequence = i
 	}
 	return list
+}
+
+// madeAll returns the offset of the event that ended the last of calls, nil if not
+// all are complete: a message that only makes calls ends with them.
+func madeAll(calls []*ToolCall) (end *int64) {
+	for _, k := range calls {
+		made := k.Made
+		if made == nil {
+			made = k.EndOffset // it was answered, or its run has ended
+		}
+		if made == nil {
+			return nil
+		}
+		if end == nil || *made > *end {
+			end = made
+		}
+	}
+	return end
 }
 
 func (u *utterance) event() ContextEvent {
@@ -123,7 +144,7 @@ func mustEncode(v any) json.RawMessage {
 // makes.
 type utterance struct {
 	offset     int64
-	end        *int64 // nil while it goes on, and if no message is there
+	end        *int64 // nil while it goes on
 	at         Time
 	thread     string
 	invocation string

@@ -47,6 +47,7 @@ type lane struct {
 	newest                    map[string]*Run   // at hand, by invocation
 	waiting                   map[string]*Tally // of invocations without a run
 	pastRuns                  int               // how many have settled
+	pastSubs                  int               // and how many of them are of sub-agents
 	state                     state
 	plan                      *Plan
 	permissions               []*Permission

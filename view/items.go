@@ -50,11 +50,11 @@ func (i Items) Newest(limit int) Items {
 	return i.Since(i.Messages[len(i.Messages)-limit].Offset)
 }
 
-// RunsOf returns only the runs of a thread, or if it is "" those of all threads
-// that are not of sub-agents.
+// RunsOf returns only the runs of a thread, or if it is "" those of all threads,
+// without those of sub-agents.
 func (i Items) RunsOf(thread string) Items {
 	return Items{Runs: slices.DeleteFunc(slices.Clone(i.Runs), func(r Run) bool {
-		return thread == "" && tapedeck.IsSubThread(r.Thread) || thread != "" && thread != r.Thread
+		return thread == "" && (r.Sub || tapedeck.IsSubThread(r.Thread)) || thread != "" && thread != r.Thread
 	})}
 }
 
@@ -139,12 +139,15 @@ func (c *Conversation) SettledBefore(thread string, later *Conversation) int {
 func (c *Conversation) Threads() int { return len(c.lanes) }
 
 // RunsSettledBefore returns how many runs have settled in c, of a thread or, if it
-// is "", of all threads that are not of sub-agents.
+// is "", of all threads, without those of sub-agents.
 func (c *Conversation) RunsSettledBefore(thread string) int {
 	n := 0
 	for name, l := range c.lanes {
-		if thread == name || thread == "" && !tapedeck.IsSubThread(name) {
+		switch {
+		case thread == name:
 			n += l.pastRuns
+		case thread == "" && !tapedeck.IsSubThread(name):
+			n += l.pastRuns - l.pastSubs
 		}
 	}
 	return n

@@ -200,7 +200,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-func mustJSON(t *rapid.T, v any) string {
+func mustJSON(t rapid.TB, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
 	if err != nil {

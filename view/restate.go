@@ -181,7 +181,7 @@ func (c *Conversation) put(l *lane, e *tapedeck.Event, w *wireMessage) *message 
 		k := c.known(l, e, t.ID)
 		k.Name = t.Function.Name
 		k.madeBy(m)
-		k.restate(t.Function.Arguments)
+		k.restate(e, t.Function.Arguments)
 	}
 	if w.Role == "tool" && w.ToolCallID != "" {
 		a := answer{ToolCallID: w.ToolCallID, MessageID: w.ID, Content: w.Content, Error: w.Error}

@@ -21,6 +21,7 @@ type Run struct {
 	Usage      json.RawMessage `json:"usage,omitempty"`      // as in the terminal event
 
 	Tally Tally `json:"-"` // of what it said and did
+	Sub   bool  `json:"-"` // it has a parent, which is no run of its own thread
 }
 
 // A RunError says why a run failed.
@@ -52,6 +53,7 @@ func (c *Conversation) runStarted(l *lane, e *tapedeck.Event) bool {
 	}
 	wellFormed := decode(e, &d) // if not, the run has begun all the same
 	w.run.Agent, w.run.Parent, w.run.Context = d.Metadata.Tapedeck.Agent, d.Parent, d.Metadata.Tapedeck.Context
+	w.run.Sub = d.Parent != "" && l.newest[d.Parent] == nil // AG-UI also calls the run before in a thread a parent
 	c.addParent(l, d.Parent)
 	l.Status = tapedeck.StatusRunning
 	return wellFormed

@@ -162,7 +162,7 @@ func drawRaw(t *rapid.T) []tapedeck.Event {
 }
 
 // A checkpoint is a fold that was put away and taken out again.
-func checkpoint[F any](t *rapid.T, f F) *F {
+func checkpoint[F any](t rapid.TB, f F) *F {
 	t.Helper()
 	again := new(F)
 	if err := json.Unmarshal([]byte(mustJSON(t, &f)), again); err != nil {

@@ -1,6 +1,8 @@
 package view_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
@@ -11,4 +13,72 @@ func TestTaskFixtures(t *testing.T) {
 	testFixtures(t, "tasks", func(_ *testing.T, _ viewFixture, events []tapedeck.Event) any {
 		return view.Tasks(fold(events).Snapshot())
 	})
+}
+
+// event returns an event of a thread and an invocation.
+func event(typ, thread, invocation, data string) tapedeck.Event {
+	return tapedeck.Event{Type: typ, Thread: thread, Invocation: invocation, Data: json.RawMessage(data)}
+}
+
+func numbered(events []tapedeck.Event) []tapedeck.Event {
+	for i := range events {
+		events[i].Offset = int64(i)
+	}
+	return events
+}
+
+// TestTasksOfSubagents: a run with a parent elsewhere is left out, whatever its
+// thread is called, also when it has settled.
+func TestTasksOfSubagents(t *testing.T) {
+	events := []tapedeck.Event{event(tapedeck.RunStarted, "", "i1", `{"runId":"i1"}`)}
+	const subs = view.Window + 20
+	for i := range subs {
+		id := fmt.Sprint("s", i)
+		events = append(events, event(tapedeck.RunStarted, "sidechain_x", id, `{"parentRunId":"i1"}`), event(tapedeck.RunFinished, "sidechain_x", id, `{}`))
+	}
+	events = append(events,
+		event(tapedeck.RunFinished, "", "i1", `{}`),
+		event(tapedeck.RunStarted, "", "i2", `{"parentRunId":"i1"}`), // AG-UI's words for the run before
+		event(tapedeck.RunFinished, "", "i2", `{}`),
+	)
+	c := fold(numbered(events))
+	for _, c := range []*view.Conversation{c, checkpoint(t, *c)} {
+		var got []string
+		for _, task := range view.Tasks(c.Snapshot()) {
+			got = append(got, task.Invocation)
+		}
+		if fmt.Sprint(got) != "[i1 i2]" {
+			t.Errorf("the tasks are %v", got)
+		}
+		if n := len(view.Tasks(c.Thread("sidechain_x"))); n != view.Window {
+			t.Errorf("the thread of the sub-agent has %d tasks at hand", n)
+		}
+		if all, one := c.RunsSettledBefore(""), c.RunsSettledBefore("sidechain_x"); all != 0 || one != subs-view.Window {
+			t.Errorf("%d and %d have settled", all, one)
+		}
+	}
+}
+
+// TestEndOfAMessageWithOnlyCalls: such a message ends where the arguments of its
+// last call do.
+func TestEndOfAMessageWithOnlyCalls(t *testing.T) {
+	events := numbered([]tapedeck.Event{
+		event(tapedeck.RunStarted, "", "i1", `{"runId":"i1"}`),
+		event(tapedeck.ToolCallStart, "", "i1", `{"toolCallId":"c1","toolCallName":"Read"}`),
+		event(tapedeck.ToolCallArgs, "", "i1", `{"toolCallId":"c1","delta":"{}"}`),
+		event(tapedeck.ToolCallEnd, "", "i1", `{"toolCallId":"c1"}`),
+		event(tapedeck.ToolCallResult, "", "i1", `{"toolCallId":"c1","messageId":"r","content":"x"}`),
+		event(tapedeck.RunFinished, "", "i1", `{}`),
+	})
+	for n, want := range map[int]string{3: "null", 4: "3", 6: "3"} {
+		c := fold(events[:n])
+		for _, c := range []*view.Conversation{c, checkpoint(t, *c)} {
+			s := c.Snapshot()
+			end, _ := json.Marshal(view.ContextEvents(s, view.InThread(""))[0].EndOffset)
+			place, _ := json.Marshal(view.Places(view.Context(s, view.InThread("")))[0].EndOffset)
+			if string(end) != want || string(place) != want {
+				t.Errorf("after %d events it ends at %s and %s, want %s", n, end, place, want)
+			}
+		}
+	}
 }

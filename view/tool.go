@@ -25,6 +25,8 @@ type ToolCall struct {
 	Input     json.RawMessage `json:"input,omitempty"`      // the arguments, when they are complete and valid JSON
 	Result    *ToolResult     `json:"result,omitempty"`     // absent before it was answered
 	Threads   []string        `json:"threads,omitempty"`    // of the sub-agents that it has started
+
+	Made *int64 `json:"-"` // the offset of the event that completed the arguments; nil before
 }
 
 // A ToolResult is the answer to a tool call.
@@ -57,7 +59,7 @@ func (c *Conversation) toolStart(l *lane, e *tapedeck.Event) bool {
 	k, ok := l.call[d.ToolCallID]
 	if ok && k.Invocation == e.Invocation {
 		k.reopen(tapedeck.StatusPending)
-		k.complete, k.Result = false, nil
+		k.complete, k.Made, k.Result = false, nil, nil
 		l.work(e.Invocation).calls[k] = struct{}{}
 		return true
 	}
@@ -115,7 +117,7 @@ func (c *Conversation) toolEnd(l *lane, e *tapedeck.Event) bool {
 		return false
 	}
 	if k, ok := l.call[d.ToolCallID]; ok {
-		k.complete = true
+		k.completedBy(e)
 		if l.isOpen(k) {
 			k.Status = tapedeck.StatusRunning
 		}
@@ -144,11 +146,20 @@ func (k *call) input() json.RawMessage {
 	return nil
 }
 
+// completedBy notes that no more arguments are to come after e.
+func (k *call) completedBy(e *tapedeck.Event) {
+	k.complete = true
+	if k.Made == nil {
+		offset := e.Offset // the event is not kept
+		k.Made = &offset
+	}
+}
+
 // restate sets the arguments to text.
-func (k *call) restate(text string) {
+func (k *call) restate(e *tapedeck.Event, text string) {
 	k.args.Reset()
 	k.args.WriteString(text)
-	k.complete = true
+	k.completedBy(e)
 }
 
 // An answer is the data of TOOL_CALL_RESULT, or a message of role tool.

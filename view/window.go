@@ -193,6 +193,9 @@ func (c *Conversation) settleRuns(l *lane, at int64) {
 		}
 	}
 	l.settledRuns, l.pastRuns = max(l.settledRuns, l.runs[i].Offset+1), l.pastRuns+1
+	if l.runs[i].Sub {
+		l.pastSubs++
+	}
 	if r := l.runs[i]; l.newest[r.Invocation] == r {
 		delete(l.newest, r.Invocation)
 	}

@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -14,7 +13,8 @@ import (
 // maxMessages is the most messages of a context that are looked at.
 const maxMessages = 10_000
 
-// GetEvents returns the context of an instance from a sequence number on.
+// GetEvents returns the context of an instance from a sequence number on. One that
+// is more than the number of events is [tapedeck.Invalid].
 func (r *Repository) GetEvents(ctx context.Context, of view.Ref, from int) ([]view.ContextEvent, error) {
 	i, err := r.find(ctx, of)
 	if err != nil {
@@ -24,18 +24,28 @@ func (r *Repository) GetEvents(ctx context.Context, of view.Ref, from int) ([]vi
 	if err != nil {
 		return nil, err
 	}
-	return events[min(max(from, 0), len(events)):], nil
+	if from > len(events) {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "sequence number %d is past the end: the context has %d events", from, len(events)).
+			WithHint("read on from %d; if you have seen more, they were reverted", len(events))
+	}
+	return events[max(from, 0):], nil
 }
 
 func (r *Repository) events(ctx context.Context, i *found) ([]view.ContextEvent, error) {
-	s, err := r.views.Snapshot(ctx, i.session, view.Query{At: -1, Thread: i.Thread, Limit: maxMessages})
+	s, err := r.snapshot(ctx, i)
 	if err != nil {
 		return nil, err
 	}
-	if s.Earlier > 0 {
-		return nil, tapedeck.Errorf(tapedeck.TooLarge, "the context of instance %s has more than %d messages", i.ID, maxMessages)
-	}
 	return view.ContextEvents(s, i.Instance), nil
+}
+
+// snapshot returns all of the thread of an instance.
+func (r *Repository) snapshot(ctx context.Context, i *found) (view.Snapshot, error) {
+	s, err := r.views.Snapshot(ctx, i.session, view.Query{At: -1, Thread: i.Thread, Limit: maxMessages})
+	if err == nil && s.Earlier > 0 {
+		err = tapedeck.Errorf(tapedeck.TooLarge, "the context of instance %s has more than %d messages", i.ID, maxMessages)
+	}
+	return s, err
 }
 
 // AppendEvent appends to the context of an instance and returns what it has
@@ -45,12 +55,20 @@ func (r *Repository) events(ctx context.Context, i *found) ([]view.ContextEvent,
 // A tool_call that an assistant_message before it has made is there already, and
 // is returned as it is. One that none has made gets an assistant_message without
 // text, which comes before it.
+//
+// What is in the context stays as it is: a call whose id is taken, and a second
+// result of a call, are a [tapedeck.Conflict].
 func (r *Repository) AppendEvent(ctx context.Context, of view.Ref, typ string, content json.RawMessage, toolCallID string) (view.ContextEvent, error) {
+	free, err := r.hold(ctx, of.Session)
+	if err != nil {
+		return view.ContextEvent{}, err
+	}
+	defer free()
 	i, err := r.find(ctx, of)
 	if err != nil {
 		return view.ContextEvent{}, err
 	}
-	events, err := r.events(ctx, &i)
+	now, err := r.snapshot(ctx, &i)
 	if err != nil {
 		return view.ContextEvent{}, err
 	}
@@ -58,15 +76,9 @@ func (r *Repository) AppendEvent(ctx context.Context, of view.Ref, typ string, c
 	if err := s.read(content); err != nil {
 		return view.ContextEvent{}, err
 	}
-	if typ == view.CallEvent || typ == view.ResultEvent {
-		made := slices.IndexFunc(events, func(e view.ContextEvent) bool { return e.Type == view.CallEvent && e.ToolCallID == s.ToolCallID })
-		switch {
-		case typ == view.CallEvent && made >= 0:
-			return events[made], nil
-		case typ == view.ResultEvent && made < 0:
-			return view.ContextEvent{}, tapedeck.Errorf(tapedeck.Invalid, "the context of %s has no tool call %q", i.ID, s.ToolCallID).
-				WithHint("append the call first")
-		}
+	events := view.ContextEvents(now, i.Instance)
+	if there, err := s.meets(now.Calls, events, &i); err != nil || there != nil {
+		return orZero(there), err
 	}
 	done, err := r.verbs.Append(ctx, tapedeck.Append{Session: i.session, Events: []tapedeck.Event{s.event(&i)}})
 	if err != nil {
@@ -77,9 +89,16 @@ func (r *Repository) AppendEvent(ctx context.Context, of view.Ref, typ string, c
 	}
 	n := slices.IndexFunc(events, func(e view.ContextEvent) bool { return e.Offset == done.First && e.Type == typ })
 	if n < 0 {
-		return view.ContextEvent{}, tapedeck.Errorf(tapedeck.Conflict, "the event was appended at offset %d and taken back at once", done.First)
+		return view.ContextEvent{}, tapedeck.Errorf(tapedeck.Conflict, "the event was appended at offset %d, and is not in the context any more", done.First)
 	}
 	return events[n], nil
+}
+
+func orZero(e *view.ContextEvent) view.ContextEvent {
+	if e == nil {
+		return view.ContextEvent{}
+	}
+	return *e
 }
 
 // DeleteEventsAfter reverts what comes after a sequence number in the context of an
@@ -115,8 +134,14 @@ func (r *Repository) DeleteEventsAfter(ctx context.Context, of view.Ref, sequenc
 
 // CopyEvents appends the context of one instance to that of another, up to a
 // sequence number and including it, or all of it if that is nil. It returns how
-// many events these are. All are appended or none.
+// many events these are. All are appended or none. A call whose id is taken in the
+// target's thread gets another one, and so does its result.
 func (r *Repository) CopyEvents(ctx context.Context, source, target view.Ref, upTo *int) (int, error) {
+	free, err := r.hold(ctx, target.Session)
+	if err != nil {
+		return 0, err
+	}
+	defer free()
 	from, err := r.find(ctx, source)
 	if err != nil {
 		return 0, err
@@ -135,28 +160,45 @@ func (r *Repository) CopyEvents(ctx context.Context, source, target view.Ref, up
 	if len(events) == 0 {
 		return 0, nil
 	}
-	made := map[string]bool{} // calls that are among them
-	for _, e := range events {
-		if e.Type == view.CallEvent {
-			made[e.ToolCallID] = true
-		}
-	}
-	a := tapedeck.Append{Session: to.session}
-	for _, e := range events {
-		s := step{Type: e.Type, ToolCallID: e.ToolCallID}
-		if err := s.read(e.Content); err != nil {
-			return 0, err
-		}
-		s.calls = slices.DeleteFunc(s.calls, func(k tapedeck.ToolCall) bool { return !made[k.ID] })
-		if e.Type != view.CallEvent { // they are in their messages
-			a.Events = append(a.Events, s.event(&to))
-		}
-	}
-	_, err = r.verbs.Append(ctx, a)
+	there, err := r.snapshot(ctx, &to)
 	if err != nil {
 		return 0, err
 	}
+	a := tapedeck.Append{Session: to.session}
+	if a.Events, err = copies(events, newNames(there, &to), &to); err != nil {
+		return 0, err
+	}
+	if _, err = r.verbs.Append(ctx, a); err != nil {
+		return 0, err
+	}
 	return len(events), nil
+}
+
+// copies returns context events as events of the log for another instance.
+func copies(events []view.ContextEvent, n *names, to *found) ([]tapedeck.Event, error) {
+	made := map[string]int{} // how many calls of an id are among them
+	for _, e := range events {
+		if e.Type == view.CallEvent {
+			made[e.ToolCallID]++
+		}
+	}
+	var out []tapedeck.Event
+	for _, e := range events {
+		if e.Type == view.CallEvent { // they are in their messages
+			continue
+		}
+		s := step{Type: e.Type, ToolCallID: e.ToolCallID}
+		if err := s.read(e.Content); err != nil {
+			return nil, err
+		}
+		s.calls = slices.DeleteFunc(s.calls, func(k tapedeck.ToolCall) bool {
+			made[k.ID]--
+			return made[k.ID] < 0
+		})
+		n.rename(&s)
+		out = append(out, s.event(to))
+	}
+	return out, nil
 }
 
 // A step is a context event on its way into the log.
@@ -188,7 +230,7 @@ func (s *step) read(content json.RawMessage) error {
 			WithHint("types are system_message, user_message, assistant_message, tool_call and tool_result")
 	}
 	if err := json.Unmarshal(content, &d); err != nil {
-		return tapedeck.Errorf(tapedeck.Invalid, "the content of the %s is not what the type has", s.Type).Because(err)
+		return s.misshapen(content, err)
 	}
 	if d.Content != nil {
 		s.text = *d.Content
@@ -229,35 +271,6 @@ func (s *step) check(role, given, id string) error {
 		}
 	}
 	return nil
-}
-
-// readCall reads a call, in the form of a tool_call or in that of OpenAI.
-func readCall(raw json.RawMessage) tapedeck.ToolCall {
-	type function struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-	}
-	var d struct {
-		ID string `json:"id"`
-		function
-		Function *function `json:"function"`
-	}
-	_ = json.Unmarshal(raw, &d) // without id and name it is refused
-	if d.Function != nil {
-		d.function = *d.Function
-	}
-	return tapedeck.ToolCall{ID: d.ID, Type: "function", Function: tapedeck.FunctionCall{Name: d.Name, Arguments: argumentsOf(d.Arguments)}}
-}
-
-// argumentsOf returns arguments as text, which some write as JSON itself.
-func argumentsOf(raw json.RawMessage) string {
-	var text string
-	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	var b bytes.Buffer
-	_ = json.Compact(&b, raw) // it was decoded, so it is JSON
-	return b.String()
 }
 
 // event returns the event of the log that says the step.

@@ -7,6 +7,7 @@ package instance
 
 import (
 	"context"
+	"hash/fnv"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/view"
@@ -29,10 +30,33 @@ type views interface {
 type Repository struct {
 	verbs verbs
 	views views
+
+	// Who writes holds one of these, by session: what is written depends on what
+	// is there.
+	writing [32]chan struct{}
 }
 
 // New returns a repository in terms of an engine and views of the same store.
-func New(e verbs, v views) *Repository { return &Repository{verbs: e, views: v} }
+func New(e verbs, v views) *Repository {
+	r := &Repository{verbs: e, views: v}
+	for i := range r.writing {
+		r.writing[i] = make(chan struct{}, 1)
+	}
+	return r
+}
+
+// hold waits until nobody else writes to a session here. The caller calls free.
+func (r *Repository) hold(ctx context.Context, session string) (free func(), err error) {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(session))
+	turn := r.writing[h.Sum32()%uint32(len(r.writing))]
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
 
 // CreateInstance adds an agent to a session, in a thread of its own that has the
 // instance's id as its name. Its parent is an instance of the same session, "" for

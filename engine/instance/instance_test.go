@@ -105,9 +105,11 @@ func TestContext(t *testing.T) {
 	if err != nil || len(rest) != 2 || rest[0].Sequence != 4 || rest[0].ToolCallID != "c1" || rest[0].CreatedAt.IsZero() {
 		t.Errorf("from 4 on there are %+v, %v", rest, err)
 	}
-	if rest, err = w.GetEvents(t.Context(), i, 99); err != nil || len(rest) != 0 {
-		t.Errorf("from 99 on there are %+v, %v", rest, err)
+	if rest, err = w.GetEvents(t.Context(), i, 6); err != nil || len(rest) != 0 {
+		t.Errorf("from 6 on there are %+v, %v", rest, err)
 	}
+	_, err = w.GetEvents(t.Context(), i, 7)
+	refuses(t, err, tapedeck.Invalid, "sequence number 7 is past the end: the context has 6 events")
 }
 
 func TestInstances(t *testing.T) {
@@ -169,8 +171,11 @@ func TestAppendRefusals(t *testing.T) {
 	}{
 		{i, "thought", `{}`, "", tapedeck.Invalid, `no event type "thought"`},
 		{i, "user_message", `{"role":"system","content":"x"}`, "", tapedeck.Invalid, "role of a user_message is user"},
-		{i, "user_message", `[]`, "", tapedeck.Invalid, "not what the type has"},
-		{i, "user_message", `{"content":7}`, "", tapedeck.Invalid, "not what the type has"},
+		{i, "user_message", `[]`, "", tapedeck.Invalid, "content of the user_message must be an object, and is an array"},
+		{i, "user_message", `{"content":7}`, "", tapedeck.Invalid, `member "content" in the content of the user_message must be a string, and is a number`},
+		{i, "user_message", `{"content":[{"type":"text","text":"x"}]}`, "", tapedeck.Invalid, "must be a string, and is an array"},
+		{i, "assistant_message", `{"tool_calls":{}}`, "", tapedeck.Invalid, `member "tool_calls" in the content of the assistant_message must be an array, and is an object`},
+		{i, "user_message", ``, "", tapedeck.Invalid, "the user_message has no content"},
 		{i, "tool_result", `{"tool_call_id":"c9","content":"x"}`, "", tapedeck.Invalid, `no tool call "c9"`},
 		{i, "tool_result", `{"tool_call_id":"c9","content":"x"}`, "c8", tapedeck.Invalid, `about call "c9" and about call "c8"`},
 		{i, "tool_result", `{"content":"x"}`, "", tapedeck.Invalid, "about call"},
