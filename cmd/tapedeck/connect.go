@@ -40,6 +40,13 @@ func (c *connection) adopt(other *connection) error {
 	return nil
 }
 
+// holds reports whether this process holds the data folder.
+func (c *connection) holds() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.local != nil
+}
+
 func (c *connection) close() error {
 	c.Close()
 	c.mu.Lock()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -21,12 +22,13 @@ const demoLive = "demo_live"
 // one of them live until stop is called or ctx is done. It returns the id of
 // the live one.
 func startDemo(ctx context.Context, a *app) (live string, stop func(), err error) {
+	var asks tapedeck.Started // the run that asks before it uses tools
 	for _, d := range []struct{ id, title, agent, task string }{
 		{"demo_hello", "A first hello", "hello", "Say hello"},
 		{"demo_failed", "A run that fails", "fail", "Do something that cannot work"},
 		{demoTinker, "Real tools on real files", "tinker", tinkerTask},
 	} {
-		if err := demoOnce(ctx, a, d.id, d.title, d.agent, d.task); err != nil {
+		if asks, err = demoOnce(ctx, a, d.id, d.title, d.agent, d.task); err != nil {
 			return "", nil, err
 		}
 	}
@@ -37,7 +39,16 @@ func startDemo(ctx context.Context, a *app) (live string, stop func(), err error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		keepLive(ctx, a)
+		var both sync.WaitGroup
+		both.Go(func() { keepLive(ctx, a) })
+		if asks.Session != "" {
+			both.Go(func() {
+				if err := a.permit(ctx, asks); err != nil && ctx.Err() == nil {
+					a.options.logger.Warn("the demo could not answer what its agent asks", "error", err)
+				}
+			})
+		}
+		both.Wait()
 	}()
 	return demoLive, func() { cancel(); <-done }, nil
 }
@@ -52,17 +63,17 @@ func demoSession(ctx context.Context, a *app, id, title string) error {
 	return err
 }
 
-// demoOnce makes a session with one run.
-func demoOnce(ctx context.Context, a *app, id, title, agent, task string) error {
+// demoOnce makes a session with one run. It returns nothing of a run that an
+// earlier start began.
+func demoOnce(ctx context.Context, a *app, id, title, agent, task string) (tapedeck.Started, error) {
 	if err := demoSession(ctx, a, id, title); err != nil {
-		return err
+		return tapedeck.Started{}, err
 	}
 	s, err := a.Session(id).Info(ctx)
 	if err != nil || s.Head > 1 {
-		return err
+		return tapedeck.Started{}, err
 	}
-	_, err = a.Run(ctx, tapedeck.Task{Session: id, Agent: agent, Text: task, Actor: "demo"})
-	return err
+	return a.Run(ctx, tapedeck.Task{Session: id, Agent: agent, Text: task, Actor: "demo"})
 }
 
 // keepLive gives the live session one task after the other.

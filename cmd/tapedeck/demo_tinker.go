@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -26,12 +27,13 @@ var tinkerFiles = map[string]string{
 }
 
 // tinker returns an agent that is real but for its model, which does what the
-// task says in brackets: its tools work on files.
+// task says in brackets: its tools work on files. It has no policy of its own, so
+// it asks before it changes a file or runs a command: whoever reaches the server
+// can give it a task.
 func tinker(f *folders) deck.Agent {
 	r := llm.New(llm.Options{
 		Name: "demo", BaseURL: "http://model.invalid/v1", Model: "scripted",
 		HTTPClient: &http.Client{Transport: testmodel.Transport(testmodel.New(testmodel.Options{}))},
-		Policy:     llm.Policy{{Tool: "*", Decision: llm.Allow}},
 	})
 	return deck.Agent{
 		Name: "tinker", Kind: "llm",
@@ -45,6 +47,34 @@ func tinker(f *folders) deck.Agent {
 			return path, furnish(path)
 		},
 	}
+}
+
+// permit allows what a run of the demo asks, until it ends. Nobody else is asked to
+// look after it.
+func (a *app) permit(ctx context.Context, s tapedeck.Started) error {
+	for e, err := range a.Follow(ctx, s.Session, s.Offset) {
+		if err != nil {
+			return err
+		}
+		if e.Invocation != s.Invocation {
+			continue
+		}
+		switch e.Type {
+		case tapedeck.RunFinished, tapedeck.RunError:
+			return nil
+		case tapedeck.PermissionRequested:
+			q, err := tapedeck.DecodeAs[tapedeck.PermissionRequestedData](e)
+			if err != nil {
+				return err
+			}
+			option, _ := choice(q.Options, permitAllow)
+			_, err = a.Session(s.Session).Answer(ctx, tapedeck.Answer{Permission: q.ID, Option: option, Offset: &e.Offset, Actor: "demo"})
+			if err != nil && tapedeck.KindOf(err) != tapedeck.Conflict { // somebody was faster
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // furnish makes the files that are not there yet.

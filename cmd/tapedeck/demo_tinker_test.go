@@ -21,12 +21,14 @@ func TestTinker(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if err := demoOnce(t.Context(), a, demoTinker, "T", "tinker", tinkerTask); err != nil {
+	started, err := demoOnce(t.Context(), a, demoTinker, "T", "tinker", tinkerTask)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.waitFor(t.Context(), a.firstRun(t, demoTinker)); err != nil {
+	if err := a.permit(t.Context(), started); err != nil {
 		t.Fatal(err)
 	}
+	a.checkAnswers(t, demoTinker, "run_command", "write_file")
 	s, err := a.Session(demoTinker).Info(t.Context())
 	if err != nil || s.Status != tapedeck.StatusComplete {
 		t.Errorf("it is %s, %v", s.Status, err)
@@ -39,16 +41,32 @@ func TestTinker(t *testing.T) {
 	}
 }
 
-func (a *app) firstRun(t *testing.T, session string) tapedeck.Started {
+// checkAnswers checks that the agent has asked before it used each of the tools,
+// and that the demo has answered.
+func (a *app) checkAnswers(t *testing.T, session string, tools ...string) {
 	t.Helper()
+	var asked []string
+	answers := 0
 	for ev, err := range a.Session(session).Events(t.Context(), 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ev.Invocation != "" {
-			return tapedeck.Started{Session: session, Invocation: ev.Invocation, Offset: ev.Offset}
+		switch ev.Type {
+		case tapedeck.PermissionRequested:
+			asked = append(asked, string(ev.Data))
+		case tapedeck.PermissionAnswered:
+			answers++
+			if ev.Actor != "demo" {
+				t.Errorf("the answer is of %q", ev.Actor)
+			}
 		}
 	}
-	t.Fatal("nothing has run")
-	return tapedeck.Started{}
+	if answers != len(asked) {
+		t.Errorf("%d questions have %d answers", len(asked), answers)
+	}
+	for _, tool := range tools {
+		if !strings.Contains(strings.Join(asked, ""), tool) {
+			t.Errorf("%s was used without asking", tool)
+		}
+	}
 }

@@ -24,12 +24,31 @@ const (
 )
 
 func main() {
-	// The first interrupt ends ctx; a command that wants to see further ones
-	// asks for them itself.
-	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
+	ctx, stop := untilEnding(context.Background())
 	code := Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
+}
+
+// An ending is the cause of a context that a signal has ended.
+type ending struct{ signal os.Signal }
+
+func (e *ending) Error() string { return e.signal.String() }
+
+// untilEnding returns a context that the first of the signals ends; a command that
+// wants to see further ones asks for them itself.
+func untilEnding(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, endings()...)
+	go func() {
+		select {
+		case sig := <-signals:
+			cancel(&ending{sig})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); cancel(nil) }
 }
 
 // endings are the signals that end the program in good order: runs get their

@@ -1,19 +1,14 @@
 package main
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/view"
@@ -36,88 +31,6 @@ func (e *env) checkPermissions() error {
 		return usageError("--permissions takes allow, deny or ask, not %q", e.permissions)
 	}
 	return nil
-}
-
-// A desk answers what the agent of one run asks.
-type desk struct {
-	*env
-	client  *connection
-	session string
-
-	mu      sync.Mutex
-	open    []asked // oldest first
-	reading bool    // somebody reads what is typed
-}
-
-// An asked is a question and where it is in the log.
-type asked struct {
-	tapedeck.PermissionRequestedData
-	offset int64
-}
-
-// see takes note of an event of the run.
-func (d *desk) see(ctx context.Context, ev *tapedeck.Event) {
-	switch ev.Type {
-	case tapedeck.PermissionRequested:
-		q := asked{offset: ev.Offset}
-		if json.Unmarshal(ev.Data, &q.PermissionRequestedData) == nil {
-			d.asked(ctx, q)
-		}
-	case tapedeck.PermissionAnswered:
-		var a tapedeck.PermissionAnsweredData
-		_ = json.Unmarshal(ev.Data, &a)
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.open = slices.DeleteFunc(d.open, func(q asked) bool { return q.ID == a.ID })
-	}
-}
-
-func (d *desk) asked(ctx context.Context, q asked) {
-	if option, ok := choice(q.Options, d.permissions); ok {
-		d.answer(ctx, q, option)
-		return
-	}
-	in, ok := d.stdin.(*os.File)
-	if d.json || !ok || !term.IsTerminal(int(in.Fd())) {
-		fmt.Fprintf(d.stderr, "tapedeck: the agent asks; answer with: tapedeck answer %s %s OPTION --at %d (%s)\n", d.session, clean(q.ID), q.offset, clean(optionIDs(q.Options)))
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.open = append(d.open, q)
-	fmt.Fprintf(d.stderr, "  choose 1 to %d, or y or n, and press Enter: ", len(q.Options))
-	if !d.reading {
-		d.reading = true
-		go d.listen(ctx, in) // ends with the program: a read of a terminal cannot be interrupted
-	}
-}
-
-func optionIDs(options []tapedeck.PermissionOption) string {
-	ids := make([]string, len(options))
-	for i, o := range options {
-		ids[i] = o.ID
-	}
-	return strings.Join(ids, ", ")
-}
-
-// listen takes each line that is typed as the answer to the oldest question.
-func (d *desk) listen(ctx context.Context, in io.Reader) {
-	lines := bufio.NewScanner(in)
-	for lines.Scan() {
-		d.mu.Lock()
-		if len(d.open) == 0 {
-			d.mu.Unlock()
-			continue
-		}
-		q := d.open[0]
-		d.mu.Unlock()
-		option, ok := typed(q.Options, lines.Text())
-		if !ok {
-			fmt.Fprintf(d.stderr, "  choose 1 to %d, or y or n: ", len(q.Options))
-			continue
-		}
-		d.answer(ctx, q, option)
-	}
 }
 
 // typed returns the option that a line means.
@@ -147,14 +60,6 @@ func choice(options []tapedeck.PermissionOption, how string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// answer answers; that somebody else has been faster is no error.
-func (d *desk) answer(ctx context.Context, q asked, option string) {
-	_, err := d.client.Answer(ctx, tapedeck.Answer{Session: d.session, Permission: q.ID, Option: option, Offset: &q.offset})
-	if err != nil && tapedeck.KindOf(err) != tapedeck.Conflict && ctx.Err() == nil {
-		d.printError(err)
-	}
 }
 
 // answered prints the answer.
@@ -241,7 +146,7 @@ func (e *env) printPermission(q *tapedeck.PermissionRequestedData, at int64) err
 }
 
 func newAnswer(e *env) *cobra.Command {
-	at := int64(-1)
+	var at int64
 	c := &cobra.Command{
 		Use:   "answer SESSION PERMISSION OPTION",
 		Short: "Answer what an agent is asking",
@@ -251,11 +156,14 @@ counts only for the question at that offset, which is the one you have seen.`,
 		Example: `  tapedeck answer ses_01J… perm_01J… allow_once --at 42`,
 		Args:    sessionAnd(2, 2, "a session, a permission and one of its options"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return e.reading(c.Context(), func(conn *connection) error {
-				a := tapedeck.Answer{Session: args[0], Permission: args[1], Option: args[2]}
-				if at >= 0 {
-					a.Offset = &at
+			a := tapedeck.Answer{Session: args[0], Permission: args[1], Option: args[2]}
+			if c.Flags().Changed("at") {
+				if at < 0 {
+					return usageError("--at takes the offset of the question, from 0")
 				}
+				a.Offset = &at
+			}
+			return e.reading(c.Context(), func(conn *connection) error {
 				done, err := conn.Answer(c.Context(), a)
 				if err != nil {
 					return err
@@ -268,6 +176,6 @@ counts only for the question at that offset, which is the one you have seen.`,
 			})
 		},
 	}
-	c.Flags().Int64Var(&at, "at", -1, "the offset of the question, as tapedeck permissions shows it")
+	c.Flags().Int64Var(&at, "at", 0, "the offset of the question, as tapedeck permissions shows it (default: the one that is open)")
 	return c
 }

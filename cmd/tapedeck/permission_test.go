@@ -143,3 +143,11 @@ func TestTyped(t *testing.T) {
 		t.Error("it was denied without an option for that")
 	}
 }
+
+// A guard that guards nothing is refused.
+func TestAnswerAtNoOffset(t *testing.T) {
+	h := newHouse(t)
+	if _, errs, code := h.run("answer", "s", "p", "o", "--at", "-5"); code != exitUsage || !strings.Contains(errs, "--at takes the offset") {
+		t.Errorf("code %d: %s", code, errs)
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,7 +36,8 @@ The session's id goes to standard error.
 
 Ctrl-C cancels the run and keeps what it has said; a second Ctrl-C leaves at
 once. If this program ends in any other way while a server holds the session,
-the run goes on. Exit codes: 0 done, 1 failed, 2 bad usage, 130 cancelled.`,
+be it by a signal or with its terminal, the run goes on. Exit codes: 0 done,
+1 failed, 2 bad usage, 130 cancelled, 129 and 143 ended by SIGHUP and SIGTERM.`,
 		Example: `  tapedeck run "tidy up the changelog" --agent coder
   tapedeck run "and now the readme" --session ses_01J…
   tapedeck run --resume ses_01J…
@@ -69,9 +72,37 @@ func (e *env) run(interrupted context.Context, c *connection, start func(context
 	r.desk = &desk{env: e, client: c, session: started.Session}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	stop := context.AfterFunc(interrupted, func() { r.cancel(cancel) })
+	var leaving atomic.Int32
+	stop := context.AfterFunc(interrupted, func() {
+		if code := r.leaves(interrupted); code != 0 {
+			leaving.Store(int32(code))
+			cancel()
+			return
+		}
+		r.cancel(cancel)
+	})
 	defer stop()
-	return r.follow(ctx)
+	err = r.follow(ctx)
+	var exit *exitError
+	if code := leaving.Load(); code != 0 && errors.As(err, &exit) && exit.code == exitCancelled {
+		return &exitError{code: int(code)}
+	}
+	return err
+}
+
+// leaves returns the exit code if a signal ends this program and not the run, else
+// 0. Only Ctrl-C is about the run; if the terminal closes, say, a server goes on
+// with it. In this process the run cannot stay behind.
+func (r *running) leaves(interrupted context.Context) int {
+	var e *ending
+	if r.client.holds() || !errors.As(context.Cause(interrupted), &e) || e.signal == os.Interrupt {
+		return 0
+	}
+	fmt.Fprintf(r.stderr, "\ntapedeck: leaving; the run goes on, see: tapedeck tail %s\n", r.started.Session)
+	if n, ok := e.signal.(syscall.Signal); ok {
+		return 128 + int(n)
+	}
+	return exitFailed
 }
 
 // A running prints one invocation.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -179,6 +180,45 @@ func TestSignals(t *testing.T) {
 			}
 			if ends != 1 {
 				t.Errorf("the run has %d terminal events", ends)
+			}
+		})
+	}
+}
+
+// TestSignalsOfRun ends a command that follows a run at a server: only Ctrl-C
+// cancels the run.
+func TestSignalsOfRun(t *testing.T) {
+	for sig, want := range map[syscall.Signal]struct {
+		code   int
+		status tapedeck.Status
+	}{
+		syscall.SIGHUP:  {129, tapedeck.StatusRunning},
+		syscall.SIGTERM: {143, tapedeck.StatusRunning},
+		syscall.SIGINT:  {130, tapedeck.StatusCancelled},
+	} {
+		t.Run(sig.String(), func(t *testing.T) {
+			n := newNest(t)
+			_, c := n.start(t)
+			cmd := exec.CommandContext(t.Context(), testserver.Binary(t), "run", "go", "--agent", "brood", "--json", "--data", n.data)
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			n.begun(t)
+			if _, err := stdout.Read(make([]byte, 1)); err != nil { // it follows the run
+				t.Fatal(err)
+			}
+			_ = cmd.Process.Signal(sig)
+			_, _ = io.Copy(io.Discard, stdout)
+			if err := cmd.Wait(); cmd.ProcessState.ExitCode() != want.code {
+				t.Errorf("it ended with %v", err)
+			}
+			sessions, _, err := c.Sessions(t.Context(), tapedeck.Filter{})
+			if err != nil || len(sessions) != 1 || sessions[0].Status != want.status {
+				t.Errorf("the sessions are %+v, %v", sessions, err)
 			}
 		})
 	}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/term"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// A desk answers what the agent of one run asks. At a terminal it asks for one
+// answer after the other, and takes for an answer only what is typed after its
+// question was shown.
+type desk struct {
+	*env
+	client  *connection
+	session string
+
+	mu      sync.Mutex
+	open    []asked // oldest first; the first is the one that is to be answered
+	reading bool    // somebody reads what is typed
+	begun   []byte  // what was read of a line that is not whole
+}
+
+// An asked is a question and where it is in the log.
+type asked struct {
+	tapedeck.PermissionRequestedData
+	offset int64
+}
+
+// see takes note of an event of the run.
+func (d *desk) see(ctx context.Context, ev *tapedeck.Event) {
+	switch ev.Type {
+	case tapedeck.PermissionRequested:
+		q := asked{offset: ev.Offset}
+		if json.Unmarshal(ev.Data, &q.PermissionRequestedData) == nil {
+			d.asked(ctx, q)
+		}
+	case tapedeck.PermissionAnswered:
+		var a tapedeck.PermissionAnsweredData
+		if json.Unmarshal(ev.Data, &a) == nil {
+			d.answered(a.ID)
+		}
+	}
+}
+
+func (d *desk) asked(ctx context.Context, q asked) {
+	if option, ok := choice(q.Options, d.permissions); ok {
+		d.answer(ctx, q, option)
+		return
+	}
+	in, ok := d.stdin.(*os.File)
+	if d.json || !ok || !term.IsTerminal(int(in.Fd())) {
+		fmt.Fprintf(d.stderr, "tapedeck: the agent asks; answer with: tapedeck answer %s %s OPTION --at %d (%s)\n", d.session, clean(q.ID), q.offset, clean(optionIDs(q.Options)))
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.open = append(d.open, q)
+	d.prompt(in, len(d.open) > 1) // else the transcript has just shown it
+	if !d.reading {
+		d.reading = true
+		go d.listen(ctx, in) // ends with the program: a read of a terminal cannot be interrupted
+	}
+}
+
+// answered asks for the answer to the next question, if the one that was asked
+// for has its answer now.
+func (d *desk) answered(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	first := len(d.open) > 0 && d.open[0].ID == id
+	d.open = slices.DeleteFunc(d.open, func(q asked) bool { return q.ID == id })
+	if in, ok := d.stdin.(*os.File); ok && first && len(d.open) > 0 {
+		d.prompt(in, true)
+	}
+}
+
+// prompt asks for the answer to the oldest question, which it shows again if
+// something else stands between. What was typed before counts for nothing: it was
+// meant for another question, or for none.
+func (d *desk) prompt(in *os.File, again bool) {
+	forget(in)
+	d.begun = nil
+	q := &d.open[0]
+	if again {
+		fmt.Fprintln(d.stderr)
+		for _, l := range questionLines(&q.PermissionRequestedData) {
+			fmt.Fprintf(d.stderr, "  ? %s\n", l.text)
+		}
+	}
+	fmt.Fprintf(d.stderr, "  choose 1 to %d, or y or n, and press Enter: ", len(q.Options))
+}
+
+func optionIDs(options []tapedeck.PermissionOption) string {
+	ids := make([]string, len(options))
+	for i, o := range options {
+		ids[i] = o.ID
+	}
+	return strings.Join(ids, ", ")
+}
+
+// listen takes each line that is typed as the answer to the oldest question.
+func (d *desk) listen(ctx context.Context, in *os.File) {
+	for {
+		lines, q, err := d.read(in)
+		if q != nil {
+			d.take(ctx, *q, lines)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// read reads whole lines and returns them with the question that was asked for
+// when they were read, nil if there is none. It reads under the lock, so that
+// nothing comes between the prompt and the line.
+func (d *desk) read(in *os.File) (lines []byte, q *asked, err error) {
+	if !awaitTyped(in) { // it cannot be told; so another question may come while it waits
+		return d.readUnlocked(in)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !isTyped(in) { // a prompt has dropped it meanwhile
+		return nil, nil, nil
+	}
+	return d.gather(in.Read)
+}
+
+// readUnlocked is read for a system that does not tell whether something was
+// typed.
+func (d *desk) readUnlocked(in *os.File) (lines []byte, q *asked, err error) {
+	d.mu.Lock()
+	var before int64
+	if len(d.open) > 0 {
+		before = d.open[0].offset
+	}
+	d.mu.Unlock()
+	buf := make([]byte, 4096)
+	n, err := in.Read(buf)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.open) > 0 && d.open[0].offset != before {
+		return nil, nil, err
+	}
+	return d.gather(func(b []byte) (int, error) { return copy(b, buf[:n]), err })
+}
+
+// gather adds what read reads to the line that has begun.
+func (d *desk) gather(read func([]byte) (int, error)) (lines []byte, q *asked, err error) {
+	buf := make([]byte, 4096)
+	n, err := read(buf)
+	if n == 0 && err == nil {
+		err = io.EOF
+	}
+	d.begun = append(d.begun, buf[:n]...)
+	end := bytes.LastIndexByte(d.begun, '\n') + 1
+	lines, d.begun = d.begun[:end:end], d.begun[end:]
+	if len(lines) == 0 || len(d.open) == 0 {
+		return nil, nil, err
+	}
+	first := d.open[0]
+	return lines, &first, err
+}
+
+// take takes the first of the lines as the answer; the others were typed for no
+// question.
+func (d *desk) take(ctx context.Context, q asked, lines []byte) {
+	line, _, _ := bytes.Cut(lines, []byte("\n"))
+	option, ok := typed(q.Options, string(line))
+	if !ok {
+		fmt.Fprintf(d.stderr, "  choose 1 to %d, or y or n: ", len(q.Options))
+		return
+	}
+	d.answer(ctx, q, option)
+}
+
+// answer answers; that somebody else has been faster is no error.
+func (d *desk) answer(ctx context.Context, q asked, option string) {
+	_, err := d.client.Answer(ctx, tapedeck.Answer{Session: d.session, Permission: q.ID, Option: option, Offset: &q.offset})
+	if err != nil && tapedeck.KindOf(err) != tapedeck.Conflict && ctx.Err() == nil {
+		d.printError(err)
+	}
+}
