@@ -15,6 +15,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/intake"
 	"github.com/tapedeck/tapedeck/protocol/rest/channels"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // appended is the answer to an append.
@@ -38,8 +39,12 @@ func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
 	if a.Producer, err = producer(r); err != nil {
 		return err
 	}
-	if a.Events, err = h.readEvents(w, r, id); err != nil {
+	var conflict error
+	if a.Events, conflict, err = h.readEvents(w, r, id); err != nil {
 		return err
+	}
+	if conflict != nil { // unless the append is a repetition, which the store finds out first
+		a.Check = func(*tapedeck.Session) error { return conflict }
 	}
 	done, err := h.Verbs.Append(r.Context(), a)
 	if err != nil {
@@ -92,12 +97,13 @@ func producer(r *http.Request) (*tapedeck.Producer, error) {
 	return p, nil
 }
 
-// readEvents reads events: an object, an array, or one object a line.
-func (h *handler) readEvents(w http.ResponseWriter, r *http.Request, session string) ([]tapedeck.Event, error) {
+// readEvents reads events: an object, an array, or one object a line. A conflict
+// says why they must not be written.
+func (h *handler) readEvents(w http.ResponseWriter, r *http.Request, session string) (list []tapedeck.Event, conflict, err error) {
 	in := events{most: h.MaxEvents, translator: func() (*channels.Translator, error) { return h.translator(r.Context(), session) }}
 	limited, err := limit(w, r, h.MaxAppend)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	body := bufio.NewReaderSize(limited, 4<<10)
 	switch mediaType(r) {
@@ -106,21 +112,23 @@ func (h *handler) readEvents(w http.ResponseWriter, r *http.Request, session str
 	case "application/x-ndjson", "application/ndjson", "application/jsonl":
 		err = in.readLines(body)
 	default:
-		return nil, unsupported(r, "application/json or application/x-ndjson")
+		return nil, nil, unsupported(r, "application/json or application/x-ndjson")
 	}
 	if err == nil && len(in.list) == 0 {
 		err = tapedeck.Errorf(tapedeck.Invalid, "there are no events in the body")
 	}
-	return in.list, err
+	return in.list, in.conflict, err
 }
 
 // events are those read from a body so far.
 type events struct {
 	list []tapedeck.Event
 	most int
+	sent int // how many were read: one may become several
 
 	translator func() (*channels.Translator, error)
 	translate  *channels.Translator // nil until an event needs it
+	conflict   error                // of the first event that has one
 }
 
 // add decodes one event; where says which of several, for errors. What it says
@@ -130,6 +138,7 @@ func (in *events) add(raw []byte, where string) error {
 		return tapedeck.Errorf(tapedeck.TooLarge, "there are more than %d events in the body", in.most).
 			WithHint("append them in parts")
 	}
+	in.sent++
 	var e tapedeck.Event
 	switch err := e.UnmarshalJSON(raw); {
 	case err == nil:
@@ -154,6 +163,9 @@ func (in *events) addTranslated(raw []byte, where string) (err error) {
 	if err != nil {
 		return eventError(err, where)
 	}
+	if in.conflict == nil && in.translate.Conflict != nil {
+		in.conflict = eventError(in.translate.Conflict, where)
+	}
 	in.list = append(in.list, out...)
 	return nil
 }
@@ -164,9 +176,17 @@ func (h *handler) translator(ctx context.Context, session string) (*channels.Tra
 	if err != nil {
 		return nil, err
 	}
-	called := func(thread, id string) (bool, error) {
-		_, found, err := callBefore(ctx, h.Sessions, session, s.Head, thread, id)
-		return found, err
+	called := func(thread, id string) (channels.Known, error) {
+		now, err := h.Views.Snapshot(ctx, session, view.Query{At: s.Head, Thread: thread})
+		for _, k := range slices.Backward(now.Calls) {
+			switch {
+			case k.ID == id && k.Result != nil:
+				return channels.Answered, err
+			case k.ID == id:
+				return channels.Made, err
+			}
+		}
+		return channels.Unknown, err
 	}
 	return &channels.Translator{Session: session, Runs: s.Runs, Called: called}, nil
 }
@@ -178,7 +198,7 @@ func eventError(err error, where string) error {
 	}
 	e := &tapedeck.Error{Kind: tapedeck.Invalid, Message: where + ": " + err.Error(), Err: err}
 	if cause := (*tapedeck.Error)(nil); errors.As(err, &cause) {
-		e.Hint = cause.Hint
+		e.Kind, e.Hint = cause.Kind, cause.Hint
 	}
 	return e
 }
@@ -200,7 +220,7 @@ func (in *events) readJSON(body *bufio.Reader, declared int64) error {
 	_, _ = d.Token() // the bracket
 	for d.More() {
 		var raw json.RawMessage
-		if err := in.next(d, &raw, fmt.Sprintf("event %d", len(in.list)+1)); err != nil {
+		if err := in.next(d, &raw, fmt.Sprintf("event %d", in.sent+1)); err != nil {
 			return err
 		}
 	}

@@ -111,3 +111,45 @@ func TestChannelsAreAccepted(t *testing.T) {
 		t.Errorf("%s\n%s\nwant\n%s", s.Status, got, want)
 	}
 }
+
+// TestChannelsRefuse: what is refused is named as it was sent, and nothing of it is
+// written; a repetition of a producer is none of it.
+func TestChannelsRefuse(t *testing.T) {
+	door, g := newDoor(rest.Options{})
+	g.session(t, "s", 0)
+	const result = `{"channel":"toolCalls","id":"t1","agentId":"a1","tool":"Read","output":"text","status":"complete"}`
+	send := func(body string) (int, string) {
+		r := httptest.NewRequest("POST", rest.Root+"/sessions/s/events", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		if body == result {
+			r.Header.Set("Producer-Id", "p")
+			r.Header.Set("Producer-Epoch", "0")
+			r.Header.Set("Producer-Seq", "0")
+		}
+		w := httptest.NewRecorder()
+		door.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	if code, body := send(result); code != 200 {
+		t.Fatalf("%d %s", code, body)
+	}
+	for _, tt := range []struct {
+		body, want string
+		code       int
+	}{
+		{result, `"duplicate":true`, 200},
+		{`{"channel":"toolCalls","id":"t1","agentId":"a1","output":"second","status":"complete"}`, `the tool call \"t1\" has a result already`, 409},
+		{`[{"channel":"chunks","agentId":"a2","text":"x"},` + result + `]`, `event 2: the tool call`, 409},
+		{`[{"channel":"chunks","agentId":"a2","text":"x"},{"channel":"chunks","agentId":"../a","text":"x"}]`, `event 2: the agentId \"../a\" must begin`, 400},
+		{`{"channel":"chunks","agentId":"a b","text":"x"}`, `"message":"the agentId \"a b\" has a character`, 400},
+		{`{"channel":"chunks","id":"c5","agentId":"a1"}`, `the event of the channel chunks has no text`, 400},
+	} {
+		if code, body := send(tt.body); code != tt.code || !strings.Contains(body, tt.want) {
+			t.Errorf("%s\nanswers %d %s", tt.body, code, body)
+		}
+	}
+	s, err := g.Head(t.Context(), "s")
+	if err != nil || s.Head != 6 {
+		t.Errorf("the head is %d, %v", s.Head, err)
+	}
+}

@@ -59,6 +59,9 @@ func (e *event) origin() tapedeck.Attributed {
 
 // chunk is a piece of what an agent says. Those of one turn are one message.
 func (t *Translator) chunk(e *event) ([]tapedeck.Event, error) {
+	if e.Text == "" {
+		return nil, missing(e, "text")
+	}
 	run, out := t.open(e)
 	return e.in(run, out, tapedeck.TextMessageChunkData{
 		MessageID: fmt.Sprintf("%s.%d", run, e.Turn), Role: tapedeck.RoleAssistant, Delta: e.Text, Attributed: e.origin(),
@@ -70,12 +73,18 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 	if e.ID == "" {
 		return nil, missing(e, "id")
 	}
-	run, out := t.open(e)
 	known, err := t.known(e)
 	if err != nil {
 		return nil, err
 	}
-	if !known {
+	failed := ending(e.Status) == failedEnd
+	answers := failed || ending(e.Status) == completeEnd || given(e.Output)
+	if known == Answered && answers {
+		t.Conflict = tapedeck.Errorf(tapedeck.Conflict, "the tool call %.100q has a result already", e.ID).
+			WithHint("nothing was written; another call needs another id")
+	}
+	run, out := t.open(e)
+	if known == Unknown {
 		args := string(e.Input)
 		if args == "" {
 			args = "{}"
@@ -85,10 +94,11 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 			tapedeck.ToolCallArgsData{ToolCallID: e.ID, Delta: args},
 			tapedeck.ToolCallEndData{ToolCallID: e.ID})
 	}
-	failed := ending(e.Status) == failedEnd
-	if !failed && ending(e.Status) != completeEnd && !given(e.Output) {
+	t.note(e, Made)
+	if !answers {
 		return out, nil
 	}
+	t.note(e, Answered)
 	ours := map[string]any{}
 	if failed {
 		ours["error"] = true
@@ -107,17 +117,25 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 	}), nil
 }
 
-// known reports whether the call was told before, and notes that it was.
-func (t *Translator) known(e *event) (bool, error) {
-	key := thread(e) + "\x00" + e.ID
-	if t.called[key] {
-		return true, nil
+// known returns what is known of the call, by this request or by the log.
+func (t *Translator) known(e *event) (Known, error) {
+	if k, ok := t.called[thread(e)+"\x00"+e.ID]; ok {
+		return k, nil
 	}
+	k, err := t.Called(thread(e), e.ID)
+	if err == nil {
+		t.note(e, k)
+	}
+	return k, err
+}
+
+// note notes what is known of the call now.
+func (t *Translator) note(e *event, k Known) {
 	if t.called == nil {
-		t.called = map[string]bool{}
+		t.called = map[string]Known{}
 	}
-	t.called[key] = true
-	return t.Called(thread(e), e.ID)
+	key := thread(e) + "\x00" + e.ID
+	t.called[key] = max(k, t.called[key])
 }
 
 // agentState begins and ends the runs of an agent. All that it says is kept in an

@@ -23,12 +23,26 @@ import (
 // A Translator turns the events of one request, in order, into those of a session.
 type Translator struct {
 	Session string
-	Runs    []tapedeck.OpenRun                    // that are open
-	Called  func(thread, id string) (bool, error) // whether the log has the call already
-	NewID   func(prefix string) string            // nil for [tapedeck.NewID]
+	Runs    []tapedeck.OpenRun                     // that are open
+	Called  func(thread, id string) (Known, error) // what the log has of a call
+	NewID   func(prefix string) string             // nil for [tapedeck.NewID]
 
-	called map[string]bool // calls of this request, by thread and id
+	// Conflict is why the log must not take what the last event became, nil if it may.
+	// It is no error of Translate: a repetition of a producer has become the same.
+	Conflict error
+
+	called map[string]Known // calls that this request is about, by thread and id
 }
+
+// Known is what is known of a call.
+type Known int
+
+// A call is known from when it is made, and is over with its result.
+const (
+	Unknown Known = iota
+	Made
+	Answered
+)
 
 // An event has the members of all schemas.
 type event struct {
@@ -79,6 +93,7 @@ func Is(raw []byte) bool {
 
 // Translate returns what an event becomes.
 func (t *Translator) Translate(raw []byte) ([]tapedeck.Event, error) {
+	t.Conflict = nil
 	e, err := t.read(raw)
 	if err != nil {
 		return nil, err
@@ -113,6 +128,11 @@ func (t *Translator) read(raw []byte) (*event, error) {
 	}
 	if e.SessionID != "" && e.SessionID != t.Session {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the event is of session %q, not of %s", e.SessionID, t.Session)
+	}
+	if e.AgentID != "" {
+		if err := tapedeck.CheckID("the agentId", e.AgentID); err != nil {
+			return nil, err
+		}
 	}
 	e.at, err = timeOf(e.Timestamp)
 	return e, err

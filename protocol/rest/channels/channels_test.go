@@ -50,8 +50,10 @@ func translate(t *testing.T, lines []byte) []byte {
 	n := 0
 	tr := channels.Translator{
 		Session: "s",
-		Called:  func(_, id string) (bool, error) { return id == "told", nil },
-		NewID:   func(prefix string) string { n++; return fmt.Sprint(prefix, n) },
+		Called: func(_, id string) (channels.Known, error) {
+			return map[string]channels.Known{"told": channels.Made, "over": channels.Answered}[id], nil
+		},
+		NewID: func(prefix string) string { n++; return fmt.Sprint(prefix, n) },
 	}
 	var v tapedeck.Verifier
 	var out bytes.Buffer
@@ -61,6 +63,9 @@ func translate(t *testing.T, lines []byte) []byte {
 			t.Errorf("it is not taken for one: %s", line)
 		}
 		events, err := tr.Translate([]byte(line))
+		if err == nil {
+			err = tr.Conflict
+		}
 		if err != nil {
 			fmt.Fprintf(&out, "error: %v\n", err)
 			continue
@@ -93,7 +98,7 @@ func FuzzTranslate(f *testing.F) {
 	f.Add([]byte(`{"channel":"chunks","id":"c","agentId":"a","text":"hi","turn":1,"timestamp":1705847}`))
 	f.Add([]byte(`{"channel":"toolCalls","id":"t","data":{"tool":"Bash","input":{},"status":"complete","duration":3}}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		tr := channels.Translator{Session: "s", Called: func(string, string) (bool, error) { return false, nil }}
+		tr := channels.Translator{Session: "s", Called: func(string, string) (channels.Known, error) { return channels.Unknown, nil }}
 		events, err := tr.Translate(line)
 		if err != nil {
 			return
