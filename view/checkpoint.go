@@ -15,7 +15,7 @@ import (
 // keeps it with the number of the form.
 
 // CheckpointForm is the number of the form in which folds are put away.
-const CheckpointForm = 7
+const CheckpointForm = 8
 
 type savedConversation struct {
 	Next    int64        `json:"next"`
