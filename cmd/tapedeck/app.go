@@ -53,7 +53,7 @@ type app struct {
 }
 
 // openApp opens the deck.
-func openApp(ctx context.Context, o appOptions) (*app, error) {
+func openApp(ctx context.Context, o appOptions) (_ *app, err error) {
 	if o.logger == nil {
 		o.logger = slog.New(slog.DiscardHandler)
 	}
@@ -64,6 +64,17 @@ func openApp(ctx context.Context, o appOptions) (*app, error) {
 	agents, err := o.config.agents(a.folders, o.demo)
 	if err != nil {
 		return nil, err
+	}
+	if o.lock == nil && !o.ephemeral {
+		if o.lock, err = sqlite.TakeLock(o.dir); err != nil {
+			return nil, err
+		}
+		a.options.lock = o.lock
+		defer func() {
+			if err != nil {
+				o.lock.Release() // for the store, which releases it too, may not have been opened
+			}
+		}()
 	}
 	a.Deck, err = deck.Open(ctx, o.dir, deck.Options{
 		Agents: agents, InMemory: o.ephemeral, Lock: o.lock, Discard: a.folders.discard,
@@ -106,6 +117,7 @@ func hold(a *app, addr string) (*holder, error) {
 	h := &holder{app: a, url: "http://" + l.Addr().String(), gone: cancel, done: make(chan error, 1)}
 	if !a.options.ephemeral {
 		h.note = notePath(a.options.dir)
+		_ = a.options.lock.Announce(h.url, a.Instance()) // the note says the same
 		h.announce(ctx, note{URL: h.url, PID: os.Getpid(), Instance: a.Instance()})
 	}
 	go func() { h.done <- a.server.Serve(l) }()
@@ -116,13 +128,14 @@ func hold(a *app, addr string) (*holder, error) {
 const announceEvery = time.Second
 
 // announce writes the note. On a full disk that fails; the server serves all the
-// same, and tries again: the note is a few bytes, and only other commands need it.
+// same, and tries again: other commands find it by the lock file, where there is
+// room for what it says.
 func (h *holder) announce(ctx context.Context, n note) {
 	err := writeNote(h.note, n)
 	if err == nil {
 		return
 	}
-	h.app.options.logger.Error("other commands cannot find this server, for the data folder cannot be written; trying again", "error", err)
+	h.app.options.logger.Error("server.json, which says where this server is, cannot be written; trying again", "error", err)
 	h.writes.Go(func() {
 		tick := time.NewTicker(announceEvery)
 		defer tick.Stop()
@@ -164,10 +177,13 @@ func writeNote(path string, n note) error {
 		return err
 	}
 	tmp := path + ".tmp" // renamed, so that nobody reads half of it
-	if err := os.WriteFile(tmp, append(b, '\n'), 0o600); err != nil {
-		return err
+	if err = os.WriteFile(tmp, append(b, '\n'), 0o600); err == nil {
+		err = os.Rename(tmp, path)
 	}
-	return os.Rename(tmp, path)
+	if err != nil {
+		_ = os.Remove(tmp) // on a full disk it is there, and empty
+	}
+	return err
 }
 
 func readNote(dir string) (note, bool) {

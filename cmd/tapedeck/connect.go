@@ -157,8 +157,8 @@ func (e *env) serverURL() string {
 }
 
 // tryFolder takes the lock of the data folder and serves it. Only if another
-// process holds the lock, it counts what server.json says: without a holder that
-// file is stale, or came with a copy of the folder.
+// process holds the lock, it counts what the lock file and server.json say: without
+// a holder they are stale, or came with a copy of the folder.
 func (e *env) tryFolder(ctx context.Context) (*connection, error) {
 	lock, err := sqlite.TakeLock(e.folder())
 	switch {
@@ -231,11 +231,17 @@ func unserved(held, cause error) error {
 // locate returns a client of the process that says it serves the data folder,
 // nil if none does.
 func (e *env) locate() *client.Client {
-	n, ok := readNote(e.folder())
+	// The lock file is written first, and on a full disk, too; server.json is for
+	// a holder that says nothing there.
+	url, instance, ok := sqlite.ServedAt(e.folder())
 	if !ok {
-		return nil
+		n, noted := readNote(e.folder())
+		if !noted {
+			return nil
+		}
+		url, instance = n.URL, n.Instance
 	}
-	c, err := client.NewFor(n.URL, n.Instance)
+	c, err := client.NewFor(url, instance)
 	if err != nil { // the file is not ours
 		return nil
 	}

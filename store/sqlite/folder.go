@@ -1,12 +1,14 @@
 package sqlite
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -56,6 +58,7 @@ func folderError(dir string, err error) error {
 type Lock struct {
 	flock *flock.Flock
 	path  *pathLock // nil if there is no place for one
+	once  sync.Once // for Release
 }
 
 // TakeLock makes the data folder dir if there is none and takes its lock. If
@@ -73,6 +76,53 @@ type holder struct {
 	PID     int       `json:"pid"`
 	Command string    `json:"command"`
 	Since   time.Time `json:"since"`
+
+	URL      string `json:"url,omitempty"` // where it serves the folder
+	Instance string `json:"instance,omitempty"`
+}
+
+// holderSize is how long the lock file is at least. All that is said later fits in
+// it, so that a full disk takes it, too.
+const holderSize = 1024
+
+// write says in the lock file who holds it. The file is not made anew: its space
+// is what a full disk has left for it.
+func (h holder) write(path string) error {
+	b, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	if n := holderSize - 1 - len(b); n > 0 {
+		b = append(b, bytes.Repeat([]byte(" "), n)...)
+	}
+	b = append(b, '\n')
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(b, 0)
+	return errors.Join(err, f.Truncate(int64(len(b))), f.Close())
+}
+
+func readHolder(path string) (holder, bool) {
+	var h holder
+	b, err := os.ReadFile(path)
+	return h, err == nil && json.Unmarshal(b, &h) == nil && h.PID > 0
+}
+
+// Announce says in the lock file where the process that holds it serves the
+// folder. [ServedAt] reads it.
+func (l *Lock) Announce(url, instance string) error {
+	h, _ := readHolder(l.flock.Path())
+	h.PID, h.URL, h.Instance = os.Getpid(), url, instance
+	return h.write(l.flock.Path())
+}
+
+// ServedAt returns where the process that holds the lock of a data folder serves
+// it, and the instance that it is there. If nobody holds it, this is stale.
+func ServedAt(dir string) (url, instance string, ok bool) {
+	h, ok := readHolder(filepath.Join(dir, lockName))
+	return h.URL, h.Instance, ok && h.URL != "" && h.Instance != ""
 }
 
 func takeLock(dir string) (*Lock, error) {
@@ -94,10 +144,9 @@ func takeLock(dir string) (*Lock, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	b, _ := json.Marshal(holder{os.Getpid(), command(), time.Now().UTC().Truncate(time.Second)})
 	// It only makes the message of others better, so it may fail.
-	_ = os.WriteFile(path, append(b, '\n'), 0o600)
-	return &Lock{f, byPath}, nil
+	_ = holder{PID: os.Getpid(), Command: command(), Since: time.Now().UTC().Truncate(time.Second)}.write(path)
+	return &Lock{flock: f, path: byPath}, nil
 }
 
 // lockPatience is how long the lock of a process that is gone is waited for. A
@@ -107,9 +156,8 @@ const lockPatience = 5 * time.Second
 
 // holderIsGone reports whether the process that took the lock last has ended.
 func holderIsGone(path string) bool {
-	var h holder
-	b, err := os.ReadFile(path)
-	if err != nil || json.Unmarshal(b, &h) != nil || h.PID <= 0 {
+	h, ok := readHolder(path)
+	if !ok {
 		return false
 	}
 	p, err := os.FindProcess(h.PID)
@@ -122,8 +170,7 @@ func holderIsGone(path string) bool {
 
 func inUse(dir, path string) error {
 	e := tapedeck.Errorf(tapedeck.Conflict, "the data folder %s is in use by another process", dir)
-	var h holder
-	if b, err := os.ReadFile(path); err == nil && json.Unmarshal(b, &h) == nil && h.PID != 0 {
+	if h, ok := readHolder(path); ok {
 		e = tapedeck.Errorf(tapedeck.Conflict, "the data folder %s is in use by process %d (%s)", dir, h.PID, h.Command)
 	}
 	return e.WithHint("stop that process, use it through its address, or choose another folder")
@@ -142,6 +189,8 @@ func command() string {
 // Release lets other processes in. The file stays: removing it would let two
 // processes lock two files of that name.
 func (l *Lock) Release() {
-	l.path.release()
-	_ = l.flock.Close()
+	l.once.Do(func() {
+		l.path.release()
+		_ = l.flock.Close()
+	})
 }

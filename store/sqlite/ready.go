@@ -6,16 +6,21 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// Writable reports why nothing can be written now, nil if writing works. While
-// the newest commit has not failed it costs nothing, else it writes something.
+// Writable reports why nothing can be written now, nil if writing works. The first
+// call writes something, for a folder can be opened on a full disk; so does each
+// after a commit that has failed. The others cost nothing.
 func (s *Store) Writable(ctx context.Context) error {
 	if err := s.checkPlace(); err != nil {
 		return err
 	}
-	if !s.writer.failing.Load() {
+	if s.tried.Load() && !s.writer.failing.Load() {
 		return nil
 	}
-	return s.try(ctx)
+	if err := s.try(ctx); err != nil {
+		return err
+	}
+	s.tried.Store(true)
+	return nil
 }
 
 // trialSize is more than what most appends write: on a disk that is nearly full a

@@ -85,6 +85,7 @@ type Store struct {
 
 	place *place                // nil until the store is open
 	lost  atomic.Pointer[error] // that place is not there any more
+	tried atomic.Bool           // see Writable
 
 	cleaning     sync.Mutex // held while the files are cleaned
 	remains      remains

@@ -70,15 +70,21 @@ func (w *writer) settleTouches() error {
 	return w.conn.exec(sqlSetClean, int64(0))
 }
 
-// finish writes what is in memory only, after the last group.
+// finish writes what is in memory only, after the last group. That a full or
+// broken disk does not take it is no failure of what was asked before: nothing that
+// was acknowledged is lost, and the next start does what it does after a crash.
 func (w *writer) finish() error {
 	w.turn.Lock()
 	defer w.turn.Unlock()
 	err := w.write([]*request{{task: ending{}}})
-	if err != nil {
-		return unwritten(err)
+	switch {
+	case err == nil:
+		return nil
+	case isDiskFault(err):
+		w.store.options.Logger.Warn("the folder could not be closed in good order; every TTL begins anew at the next start", "error", err)
+		return nil
 	}
-	return nil
+	return unwritten(err)
 }
 
 // An ending is the task of writing when sessions were touched, and where the

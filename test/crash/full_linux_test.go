@@ -146,6 +146,48 @@ func TestStartOnFullDisk(t *testing.T) {
 	}
 }
 
+// TestCommandsOnFullDisk fills a disk to its last byte. Commands that read say what
+// is there and succeed, with a server and without one; a server that starts there
+// says at once that it is not ready, is found, and leaves nothing behind.
+func TestCommandsOnFullDisk(t *testing.T) {
+	disk := smallDisk(t, 8)
+	data := filepath.Join(disk, "data")
+	s := testserver.Start(t, data)
+	c, err := client.New(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Create(t.Context(), tapedeck.NewSession{ID: "s", Title: "Full of pears"}); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, c, `{"type":"test.note","data":{"pad":"`+strings.Repeat("x", 64<<10)+`"}}`)
+	s.Kill()
+	_ = os.Remove(filepath.Join(data, "server.json"))
+	fillDisk(t, filepath.Join(disk, "ballast"))
+	read := func(when string) {
+		t.Helper()
+		for _, args := range [][]string{{"ls"}, {"show", "s"}, {"export", "s", "--format", "json", "-o", "-"}} {
+			cmd := exec.CommandContext(t.Context(), testserver.Binary(t), append(args, "--data", data)...)
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "pears") {
+				t.Errorf("%v %s: %v\n%.500s", args, when, err, out)
+			}
+		}
+	}
+	read("without a server")
+	s = testserver.Start(t, data)
+	if status, text := readyz(t, s.URL); status != http.StatusServiceUnavailable || !strings.Contains(text, "no space") {
+		t.Errorf("readyz on a full disk: %d %s", status, text)
+	}
+	read("with a server")
+	if code := s.End(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("it ended with %d\n%s", code, s.Log())
+	}
+	if left, _ := filepath.Glob(filepath.Join(data, "server.json*")); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
 // smallDisk mounts a real file system of some megabytes.
 func smallDisk(t *testing.T, megabytes int) string {
 	t.Helper()
