@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,11 +62,17 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // BaseURL returns the URL that the client was made with.
 func (c *Client) BaseURL() string { return c.base }
 
-// Ping returns an error unless a Tapedeck server answers. Another program that
-// answers /healthz is not one.
+// Ping returns an error unless a Tapedeck server answers, and soon: a process that
+// is stopped still accepts connections (see [Silent]). Another program that answers
+// /healthz is not one.
 func (c *Client) Ping(ctx context.Context) error {
-	resp, err := c.send(ctx, http.MethodGet, "/healthz", nil, nil)
-	if err != nil {
+	soon, stop := context.WithTimeout(ctx, greetTimeout)
+	defer stop()
+	resp, err := c.send(soon, http.MethodGet, "/healthz", nil, nil)
+	switch {
+	case err != nil && ctx.Err() == nil && soon.Err() != nil:
+		return silent(c.base, os.ErrDeadlineExceeded)
+	case err != nil:
 		return err
 	}
 	if resp.Header.Get(InstanceHeader) == "" {

@@ -62,8 +62,7 @@ func greet(ctx context.Context, conn net.Conn, addr, instance string) error {
 	got, err := instanceAt(conn, addr)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &missedError{tapedeck.Errorf(tapedeck.Unavailable, "the process at %s does not answer", addr).
-			WithHint("it may be stopped or overloaded; continue it (kill -CONT) or end it").Because(err)}
+		return silent(addr, err)
 	case err != nil || got != instance:
 		return &missedError{tapedeck.Errorf(tapedeck.Unavailable, "another server is at %s now", addr).
 			WithHint("nothing was sent to it").Because(err)}
@@ -89,6 +88,11 @@ func instanceAt(conn net.Conn, addr string) (string, error) {
 		return "", errors.New("the answer to /healthz is not that of a server")
 	}
 	return resp.Header.Get(InstanceHeader), nil
+}
+
+func silent(at string, cause error) error {
+	return &missedError{tapedeck.Errorf(tapedeck.Unavailable, "the process at %s does not answer", at).
+		WithHint("it may be stopped or overloaded; continue it (kill -CONT) or end it").Because(cause)}
 }
 
 // Silent reports whether err is that a process accepts connections and does not

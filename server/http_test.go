@@ -3,6 +3,8 @@ package server_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/protocol/rest"
@@ -21,9 +25,18 @@ import (
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
+// An importer reads ahead: when the body ends it has still to do with what it has
+// read, and looks at its context first.
+type importer struct{ *engine.Engine }
+
+func (importer) Import(ctx context.Context, _ tapedeck.ImportRequest, r io.Reader) (tapedeck.Imported, error) {
+	_, err := io.ReadAll(r)
+	return tapedeck.Imported{}, cmp.Or(ctx.Err(), err)
+}
+
 func houseOfDoors() http.Handler {
 	h := hub.New(memory.New(memory.Options{}))
-	return server.New(server.Options{REST: rest.New(rest.Options{Sessions: h}), Durable: durable.New(durable.Options{Store: h}), AnyHost: true})
+	return server.New(server.Options{REST: rest.New(rest.Options{Sessions: h, Verbs: importer{}}), Durable: durable.New(durable.Options{Store: h}), AnyHost: true})
 }
 
 // TestSlowBodies: a body that brings a few bytes a second is given up, one that
@@ -38,6 +51,7 @@ func TestSlowBodies(t *testing.T) {
 		{"/v1/stream/a", 300_000, 1100, http.StatusCreated},
 		{"/api/v1/sessions/s/events", 1000, 1, http.StatusRequestTimeout},
 		{"/api/v1/sessions", 1000, 1, http.StatusRequestTimeout},
+		{"/api/v1/import", 1000, 1, http.StatusRequestTimeout},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			conn, other := net.Pipe()

@@ -96,6 +96,7 @@ type body struct {
 	w      http.ResponseWriter
 	count  counting
 	full   bool // the budget was used up
+	slow   bool // it came too slowly
 	read   int64
 	held   int64 // of the gate
 	moveAt int64 // read bytes at which the deadline is moved next
@@ -133,9 +134,23 @@ func (b *body) Read(p []byte) (int, error) {
 		}
 	}
 	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
-		err = errSlow
+		b.slow, err = true, errSlow
 	}
 	return n, err
+}
+
+// GivenUp returns why the body of r was given up while it was read, nil if it was
+// not. That ends the context of r: a handler that goes on with what it has read by
+// then meets that error first.
+func GivenUp(r *http.Request) error {
+	b, ok := r.Body.(*body)
+	switch {
+	case ok && b.full:
+		return errFull
+	case ok && b.slow:
+		return errSlow
+	}
+	return nil
 }
 
 // admit takes from the budget what of p stays in memory.

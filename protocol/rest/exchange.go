@@ -38,6 +38,9 @@ func (h *handler) importSessions(w http.ResponseWriter, r *http.Request) error {
 		out, err = h.Verbs.Import(r.Context(), in, body)
 	}
 	if err != nil {
+		if given := intake.GivenUp(r); given != nil {
+			return given
+		}
 		drain(r, body)
 		return err
 	}

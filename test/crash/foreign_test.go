@@ -134,13 +134,15 @@ func TestStoppedServer(t *testing.T) {
 	if err := syscall.Kill(s.PID, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
-	out, ok := command(t, "", "ls", "--data", data)
-	if ok || !strings.Contains(out, "does not answer") || !strings.Contains(out, "kill -CONT") {
-		t.Errorf("%s", out)
-	}
-	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("it took %s", took)
+	for _, server := range [][]string{{"--data", data}, {"--url", s.URL}} {
+		began := time.Now()
+		out, ok := command(t, "", append([]string{"ls"}, server...)...)
+		if ok || !strings.Contains(out, "does not answer") || !strings.Contains(out, "kill -CONT") {
+			t.Errorf("%s: %s", server[0], out)
+		}
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("%s: it took %s", server[0], took)
+		}
 	}
 	_ = syscall.Kill(s.PID, syscall.SIGCONT)
 	if out, ok := command(t, "", "ls", "--data", data); !ok || !strings.Contains(out, "notes") {

@@ -1,0 +1,104 @@
+package backlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// largeRecord returns a record of its own memory.
+func largeRecord(offset int64, fill byte) tapedeck.Record {
+	return tapedeck.Record{Offset: offset, Data: bytes.Repeat([]byte{fill}, 2*large)}
+}
+
+func again(fill byte) func(int64) (tapedeck.Record, error) {
+	return func(offset int64) (tapedeck.Record, error) { return largeRecord(offset, fill), nil }
+}
+
+// TestGateShares: readers of the same record hold one copy; a record that only has
+// the same offset and size is another one.
+func TestGateShares(t *testing.T) {
+	g := &gate{budget: 6 * large}
+	a, first, _ := g.enter(t.Context(), largeRecord(1, 'a'), again('a'))
+	b, second, _ := g.enter(t.Context(), largeRecord(1, 'a'), again('a'))
+	c, third, _ := g.enter(t.Context(), largeRecord(1, 'c'), again('c'))
+	if &a.Data[0] != &b.Data[0] || c.Data[0] != 'c' || g.held != 4*large {
+		t.Errorf("%d bytes are held", g.held)
+	}
+	for _, p := range []*Pass{first, second, third} {
+		p.Leave()
+		p.Leave()
+	}
+	if g.held != 0 || len(g.shared) != 0 {
+		t.Errorf("%d bytes are held in the end", g.held)
+	}
+}
+
+// TestGateWaits: a record for which there is no room waits for it, in line, and is
+// read then. Who goes away leaves the line.
+func TestGateWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{budget: 3 * large}
+		_, first, _ := g.enter(t.Context(), largeRecord(1, 'a'), again('a'))
+		gone, cancel := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() {
+			_, _, err := g.enter(gone, largeRecord(2, 'b'), again('b'))
+			left <- err
+		}()
+		synctest.Wait()
+		read := make(chan tapedeck.Record, 1)
+		go func() {
+			rec, pass, _ := g.enter(t.Context(), largeRecord(3, 'c'), again('c'))
+			pass.Leave()
+			read <- rec
+		}()
+		synctest.Wait()
+		if first.overdue() {
+			t.Error("a reader has no turn")
+		}
+		if time.Sleep(2 * turn); !first.overdue() { // of the bubble's clock
+			t.Error("a reader keeps a record for as long as it likes")
+		}
+		cancel()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		select {
+		case <-read:
+			t.Fatal("there was no room")
+		default:
+		}
+		first.Leave()
+		if rec := <-read; rec.Offset != 3 || rec.Data[0] != 'c' {
+			t.Errorf("got offset %d", rec.Offset)
+		}
+		if g.held != 0 || g.crowded.Load() {
+			t.Errorf("%d bytes are held in the end", g.held)
+		}
+	})
+}
+
+// TestGateAlone: a record that is larger than the budget passes by itself, and an
+// error of reading takes no room.
+func TestGateAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{budget: large}
+		_, first, _ := g.enter(t.Context(), largeRecord(1, 'a'), again('a'))
+		failed := make(chan error, 1)
+		go func() {
+			_, _, err := g.enter(t.Context(), largeRecord(2, 'b'), func(int64) (tapedeck.Record, error) { return tapedeck.Record{}, errChanged })
+			failed <- err
+		}()
+		synctest.Wait()
+		first.Leave()
+		if err := <-failed; !errors.Is(err, errChanged) || g.held != 0 {
+			t.Errorf("%v, %d bytes are held", err, g.held)
+		}
+	})
+}
