@@ -79,7 +79,7 @@ func (d *desk) asked(ctx context.Context, q asked) {
 	}
 	in, ok := d.stdin.(*os.File)
 	if d.json || !ok || !term.IsTerminal(int(in.Fd())) {
-		fmt.Fprintf(d.stderr, "tapedeck: the agent asks; answer with: tapedeck answer %s %s OPTION --at %d (%s)\n", d.session, clean(q.ID), q.offset, clean(optionIDs(q.Options)))
+		fmt.Fprintf(d.stderr, "tapedeck: the agent asks; answer with: tapedeck answer %s %s OPTION --at %d (%s)\n", d.session, visible(q.ID), q.offset, optionIDs(q.Options))
 		return
 	}
 	d.mu.Lock()
@@ -95,7 +95,7 @@ func (d *desk) asked(ctx context.Context, q asked) {
 func optionIDs(options []tapedeck.PermissionOption) string {
 	ids := make([]string, len(options))
 	for i, o := range options {
-		ids[i] = o.ID
+		ids[i] = visible(o.ID)
 	}
 	return strings.Join(ids, ", ")
 }
@@ -166,7 +166,7 @@ func (t *transcript) answered(e *tapedeck.Event) error {
 	if a.Option == "" {
 		return t.line("    %s", t.paint(dim, "nobody answered"))
 	}
-	return t.line("    %s", t.paint(dim, "→ "+brief(a.Option, t.rest(""))))
+	return t.line("    %s", t.paint(dim, "→ "+brief(visible(a.Option), t.rest(""))))
 }
 
 func newPermissions(e *env) *cobra.Command {
@@ -219,10 +219,10 @@ func (e *env) printPermissions(raw json.RawMessage) error {
 // printPermission prints what an agent asks, with all that is to be allowed.
 func (e *env) printPermission(q *tapedeck.PermissionRequestedData, at int64) error {
 	var b strings.Builder
-	message := brief(q.Message, 100)
-	fmt.Fprintf(&b, "%s  at %d  %s  (%s)\n", clean(q.ID), at, message, clean(optionIDs(q.Options)))
+	message := brief(visible(q.Message), 100)
+	fmt.Fprintf(&b, "%s  at %d  %s  (%s)\n", visible(q.ID), at, message, optionIDs(q.Options))
 	if message != q.Message {
-		for line := range strings.Lines(clean(q.Message)) {
+		for line := range strings.Lines(visible(q.Message)) {
 			fmt.Fprintf(&b, "  %s\n", strings.TrimSuffix(line, "\n"))
 		}
 	}
@@ -232,9 +232,7 @@ func (e *env) printPermission(q *tapedeck.PermissionRequestedData, at int64) err
 		}
 	}
 	for _, o := range q.Options {
-		if o.Covers != "" {
-			fmt.Fprintf(&b, "  %s covers %s\n", clean(o.ID), strings.Join(strings.Fields(clean(o.Covers)), " "))
-		}
+		fmt.Fprintf(&b, "  %s: %s\n", visible(o.ID), optionText(&o))
 	}
 	_, err := io.WriteString(e.stdout, b.String())
 	return err
