@@ -85,6 +85,9 @@ func corrected(p reflect.Value) {
 		f.Index(0).FieldByName("Role").SetString(RoleAssistant)
 		f.Index(1).FieldByName("Role").SetString(RoleTool)
 	}
+	if _, ok := p.Interface().(PermissionRequestedData); ok {
+		p.FieldByName("ID").SetString("inv_1.p1") // in the address of its answer
+	}
 	if f := p.FieldByName("Input"); f.IsValid() {
 		corrected(f.Elem())
 	}

@@ -125,6 +125,14 @@ var checks = map[string]func(*checked) error{
 	MessagesSnapshot:        func(c *checked) error { return checkMessages(c.get("messages")) },
 	RunStarted:              checkInput,
 	RunFinished:             checkOutcome,
+	PermissionRequested:     checkPermissionID,
+}
+
+// Two questions whose ids look the same could be answered one for the other, and
+// the id is in the address of the answer. So it has the characters of the ids of
+// sessions. It may be longer: runners make it from that of an invocation.
+func checkPermissionID(c *checked) error {
+	return checkIDText("the id of a permission", c.string("id"))
 }
 
 func checkRole(role string) func(*checked) error {

@@ -44,7 +44,13 @@ func CheckID(what, id string) error {
 		return Errorf(Invalid, "%s is empty", what)
 	case len(id) > MaxIDLen:
 		return Errorf(Invalid, "%s has %d bytes; at most %d are allowed", what, len(id), MaxIDLen)
-	case !isIDStart(id[0]):
+	}
+	return checkIDText(what, id)
+}
+
+// checkIDText looks at the characters of an id that is not empty.
+func checkIDText(what, id string) error {
+	if !isIDStart(id[0]) {
 		return Errorf(Invalid, "%s %q must begin with a letter, a digit or an underscore", what, id)
 	}
 	for i := range len(id) {

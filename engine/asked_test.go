@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -51,6 +52,24 @@ func TestOneQuestionOfAnID(t *testing.T) {
 		if asked != 1 {
 			t.Errorf("the log has %d questions", asked)
 		}
+	})
+}
+
+// An id that looks like one that is open is none.
+func TestAnIDThatLooksLikeAnother(t *testing.T) {
+	inBubble(t, asking, func(w *world) {
+		w.create("s")
+		begin := `RUN_STARTED {"threadId":"t","runId":"r"}`
+		for _, id := range []string{"p ", " p", `p\u0000`, `p\n`, `p\u009b`, `p\u200b`, `\u202ep`, `\u0440`, "p/1"} {
+			ask := `permission.requested {"id":"` + id + `","options":[{"id":"yes"}]}`
+			_, err := w.Append(w.Context(), tapedeck.Append{Session: "s", Events: on("t", "r", begin, ask)})
+			if tapedeck.KindOf(err) != tapedeck.Invalid {
+				t.Errorf("%q: %v", id, err)
+			}
+		}
+		long := `permission.requested {"id":"` + strings.Repeat("i", 1000) + `.p-1:2@_","options":[{"id":"yes"}]}`
+		_, err := w.Append(w.Context(), tapedeck.Append{Session: "s", Events: on("t", "r", begin, long)})
+		w.must(err)
 	})
 }
 

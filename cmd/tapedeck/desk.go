@@ -59,7 +59,7 @@ func (d *desk) asked(ctx context.Context, q asked) {
 	}
 	in, ok := d.stdin.(*os.File)
 	if d.json || !ok || !term.IsTerminal(int(in.Fd())) {
-		fmt.Fprintf(d.stderr, "tapedeck: the agent asks; answer with: tapedeck answer %s %s OPTION --at %d (%s)\n", d.session, clean(q.ID), q.offset, clean(optionIDs(q.Options)))
+		fmt.Fprintf(d.stderr, "tapedeck: the agent asks; answer with: tapedeck answer %s %s OPTION --at %d (%s)\n", d.session, visible(q.ID), q.offset, optionIDs(q.Options))
 		return
 	}
 	d.mu.Lock()
@@ -103,7 +103,7 @@ func (d *desk) prompt(in *os.File, again bool) {
 func optionIDs(options []tapedeck.PermissionOption) string {
 	ids := make([]string, len(options))
 	for i, o := range options {
-		ids[i] = o.ID
+		ids[i] = visible(o.ID)
 	}
 	return strings.Join(ids, ", ")
 }

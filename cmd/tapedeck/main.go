@@ -129,7 +129,7 @@ func (e *env) printError(err error) {
 			out.Kind, out.Hint = te.Kind, te.Hint
 		}
 		b, _ := json.Marshal(map[string]any{"error": out}) // strings only
-		fmt.Fprintf(e.stderr, "%s\n", b)
+		fmt.Fprintf(e.stderr, "%s\n", escapeHidden(b))
 		return
 	}
 	fmt.Fprintf(e.stderr, "tapedeck: %s\n", err)

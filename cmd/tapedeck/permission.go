@@ -71,7 +71,7 @@ func (t *transcript) answered(e *tapedeck.Event) error {
 	if a.Option == "" {
 		return t.line("    %s", t.paint(dim, "nobody answered"))
 	}
-	return t.line("    %s", t.paint(dim, "→ "+brief(a.Option, t.rest(""))))
+	return t.line("    %s", t.paint(dim, "→ "+brief(visible(a.Option), t.rest(""))))
 }
 
 func newPermissions(e *env) *cobra.Command {
@@ -124,10 +124,10 @@ func (e *env) printPermissions(raw json.RawMessage) error {
 // printPermission prints what an agent asks, with all that is to be allowed.
 func (e *env) printPermission(q *tapedeck.PermissionRequestedData, at int64) error {
 	var b strings.Builder
-	message := brief(q.Message, 100)
-	fmt.Fprintf(&b, "%s  at %d  %s  (%s)\n", clean(q.ID), at, message, clean(optionIDs(q.Options)))
+	message := brief(visible(q.Message), 100)
+	fmt.Fprintf(&b, "%s  at %d  %s  (%s)\n", visible(q.ID), at, message, optionIDs(q.Options))
 	if message != q.Message {
-		for line := range strings.Lines(clean(q.Message)) {
+		for line := range strings.Lines(visible(q.Message)) {
 			fmt.Fprintf(&b, "  %s\n", strings.TrimSuffix(line, "\n"))
 		}
 	}
@@ -137,9 +137,7 @@ func (e *env) printPermission(q *tapedeck.PermissionRequestedData, at int64) err
 		}
 	}
 	for _, o := range q.Options {
-		if o.Covers != "" {
-			fmt.Fprintf(&b, "  %s covers %s\n", clean(o.ID), strings.Join(strings.Fields(clean(o.Covers)), " "))
-		}
+		fmt.Fprintf(&b, "  %s: %s\n", visible(o.ID), optionText(&o))
 	}
 	_, err := io.WriteString(e.stdout, b.String())
 	return err

@@ -60,7 +60,7 @@ func TestPermissionsOfRun(t *testing.T) {
 	h := newHouse(t)
 	for how, want := range map[string]bool{"allow": true, "deny": false} {
 		out, errs, code := h.run("run", writeTask, "--permissions", how)
-		if code != exitDone || h.wrote(errs) != want || !strings.Contains(out, "? May the agent call write_file?\n    changes x.txt\n      @@ -0,0 +1 @@\n      +y\n    1 Allow once\n") {
+		if code != exitDone || h.wrote(errs) != want || !strings.Contains(out, "? May the agent call write_file?\n    changes x.txt\n      @@ -0,0 +1 @@\n      +y\n    1 Allow once (allows once)\n") {
 			t.Errorf("%s: code %d\n%s\n%s", how, code, out, errs)
 		}
 	}

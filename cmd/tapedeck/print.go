@@ -17,9 +17,21 @@ import (
 
 // printJSON prints v on one line.
 func (e *env) printJSON(v any) error {
-	enc := json.NewEncoder(e.stdout)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := e.stdout.Write(escapeHidden(b.Bytes()))
+	return err
+}
+
+// printRecord prints the JSON of an event on one line.
+func (e *env) printRecord(data []byte) error {
+	line := escapeHidden(data)
+	_, err := e.stdout.Write(append(line[:len(line):len(line)], '\n'))
+	return err
 }
 
 // A style is the inside of an ANSI escape sequence.

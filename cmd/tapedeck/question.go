@@ -9,9 +9,10 @@ import (
 )
 
 // People decide by what they see of a question. So nothing of it is cut here to
-// fit the terminal, and what the log has cut says so itself.
+// fit the terminal, what the log has cut says so itself, and no character of it is
+// hidden.
 
-// A questionLine is one of a question. Its text is clean.
+// A questionLine is one of a question. Nothing in its text is hidden.
 type questionLine struct {
 	style style
 	text  string
@@ -20,7 +21,7 @@ type questionLine struct {
 // questionLines returns all that is to be allowed, and the options.
 func questionLines(q *tapedeck.PermissionRequestedData) (lines []questionLine) {
 	add := func(s style, indent, text string) {
-		for line := range strings.Lines(clean(text)) {
+		for line := range strings.Lines(visible(text)) {
 			lines = append(lines, questionLine{s, indent + strings.TrimSuffix(line, "\n")})
 		}
 	}
@@ -33,22 +34,37 @@ func questionLines(q *tapedeck.PermissionRequestedData) (lines []questionLine) {
 		lines = append(lines, actionLines(message, action)...)
 	}
 	for i, o := range q.Options {
-		name := o.Name
-		if name == "" {
-			name = o.ID
-		}
-		if !strings.Contains(name, o.Covers) {
-			name += ": " + o.Covers
-		}
-		add("", "", fmt.Sprintf("%d %s", i+1, strings.Join(strings.Fields(name), " ")))
+		lines = append(lines, questionLine{"", fmt.Sprintf("%d %s", i+1, optionText(&o))})
 	}
 	return lines
+}
+
+// effects says what an option does, by its kind. Its name may say anything.
+var effects = map[string]string{
+	"allow_once": "allows once", "allow_always": "allows always",
+	"reject_once": "rejects once", "reject_always": "rejects always",
+}
+
+// optionText returns the name of an option, what it does and what it covers, on
+// one line.
+func optionText(o *tapedeck.PermissionOption) string {
+	text := visibleLine(o.Name)
+	if text == "" {
+		text = visibleLine(o.ID)
+	}
+	if does := effects[o.Kind]; does != "" {
+		text += " (" + does + ")"
+	}
+	if !strings.Contains(o.Name, o.Covers) {
+		text += ": " + visibleLine(o.Covers)
+	}
+	return text
 }
 
 // actionLines returns what the agent wants to do.
 func actionLines(message string, a *tapedeck.PermissionAction) (lines []questionLine) {
 	add := func(s style, first, rest, text string) {
-		for line := range strings.Lines(clean(text)) {
+		for line := range strings.Lines(visible(text)) {
 			lines = append(lines, questionLine{s, first + strings.TrimSuffix(line, "\n")})
 			first = rest
 		}

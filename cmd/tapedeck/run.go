@@ -144,7 +144,7 @@ func (r *running) print(ctx context.Context, rec tapedeck.Record) (bool, error) 
 		return true, err
 	}
 	if r.json {
-		_, err = r.stdout.Write(append(rec.Data[:len(rec.Data):len(rec.Data)], '\n'))
+		err = r.printRecord(rec.Data)
 	} else {
 		err = r.transcript.print(&ev)
 	}

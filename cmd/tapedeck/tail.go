@@ -138,8 +138,7 @@ func (t *tailing) follow(ctx context.Context, c *connection) error {
 
 func (t *tailing) print(r tapedeck.Record) error {
 	if t.json {
-		_, err := t.stdout.Write(append(r.Data[:len(r.Data):len(r.Data)], '\n'))
-		return err
+		return t.printRecord(r.Data)
 	}
 	ev, err := r.Event()
 	if err != nil {

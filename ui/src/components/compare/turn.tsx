@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { DiffItem, DiffTurn } from "@/data/diff";
+import { visible } from "../conversation/action";
 import { speakerOf } from "../conversation/message";
 import { duration } from "../format";
 import { statusLabel } from "../status";
@@ -87,7 +88,7 @@ function Cell({ id, pair, side, marked, whole }: CellProps) {
           search={{ at: item.offset + 1 }}
           className={`font-semibold hover:underline ${item.kind === "tool" ? "font-mono" : ""}`}
         >
-          {item.kind === "tool" ? item.name : speakerOf({ role: item.name })}
+          {item.kind === "tool" ? visible(item.name) : speakerOf({ role: item.name })}
         </Link>
         {only && <span className="font-medium">only in {side === "a" ? "A" : "B"}</span>}
         <span className="ml-auto tabular-nums">

@@ -40,14 +40,15 @@ export function actionOf(raw: JsonObject | undefined): Action | undefined {
   };
 }
 
-// Characters that change the order of letters, or cannot be seen: with them a
-// command looks like another one.
-const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+// Characters that change the order of letters, cannot be seen, or look like the
+// space that they are not: with them a command looks like another one. The
+// terminal has the same set, in cmd/tapedeck/visible.go.
+const hidden = /[\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 /** A text in which nothing is hidden: characters that cannot be seen have their numbers. */
 export function visible(s: string): string {
   return s.replace(hidden, (c) => {
-    if (c === "\n" || c === "\t") return c;
+    if (c === " " || c === "\n" || c === "\t") return c;
     return `⟨U+${c.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`;
   });
 }

@@ -1,4 +1,5 @@
 // @vitest-environment jsdom
+import { readFileSync } from "node:fs";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { cleanup, fireEvent, render, screen, waitFor } from "@testing-library/react";
 import { afterEach, expect, it, vi } from "vitest";
@@ -100,7 +101,31 @@ it("says who decides where an agent does not say what always covers", () => {
   screen.getByText("Also answers later questions. The agent decides which.");
 });
 
-it("hides no character", () => {
+it("says what an option does where its name does not", () => {
+  const options = [
+    { id: "a", name: "Reject", kind: "allow_always" },
+    { id: "b", name: "Allow", kind: "allow_always" },
+    { id: "c", name: "Yes", kind: "allow_once" },
+    { id: "d", name: "Always reject", kind: "reject_always" },
+    { id: "e", name: "Don't allow", kind: "allow_once" },
+    { id: "f", name: "Odd", kind: "constructed" },
+  ];
+  show({ ...asked, options });
+  const buttons = new Map(screen.getAllByRole("button").map((b) => [b.textContent, b.title]));
+  expect(Object.fromEntries(buttons)).toEqual({
+    "Reject (allows always)": "allows always",
+    "Allow (allows always)": "allows always",
+    "Yes (allows once)": "allows once",
+    "Always reject": "rejects always",
+    "Don't allow (allows once)": "allows once",
+    Odd: "",
+  });
+});
+
+it("hides no character, as the terminal", () => {
+  const file = `${import.meta.dirname}/../../../../cmd/tapedeck/testdata/visible.json`;
+  for (const [text, shown] of JSON.parse(readFileSync(file, "utf8")) as [string, string][])
+    expect(visible(text)).toBe(shown);
   expect(visible("a\u200Bb\u0007\tc\nd\u2028é")).toBe("a⟨U+200B⟩b⟨U+0007⟩\tc\nd⟨U+2028⟩é");
   expect(linesOfDiff("*** Begin\n@@ -1 +1 @@\n a\n-b\n+c\n")).toEqual([
     { op: " ", text: "*** Begin" },

@@ -69,7 +69,7 @@ function Answered({ permission: p }: { permission: Permission }) {
           {mark}
         </span>
       )}
-      {visible(`Answered: ${chosen?.name || p.option}${p.answered_by ? ` (${p.answered_by})` : ""}`)}
+      {visible(`Answered: ${chosen ? labelOf(chosen) : p.option}${p.answered_by ? ` (${p.answered_by})` : ""}`)}
     </p>
   );
 }
@@ -77,6 +77,21 @@ function Answered({ permission: p }: { permission: Permission }) {
 const lasts = (o: PermissionOption) => o.kind?.endsWith("_always") ?? false;
 const looks = { allow_once: "primary", reject_once: "danger" } as const;
 const order = ["allow_once", "reject_once"];
+
+/** What an option does, by its kind, and the names that say no more and no less. */
+const effects: Record<string, { does: string; said: RegExp }> = {
+  allow_once: { does: "allows once", said: /^allow( once)?$/i },
+  allow_always: { does: "allows always", said: /^(allow always|always allow)$/i },
+  reject_once: { does: "rejects once", said: /^reject( once)?$/i },
+  reject_always: { does: "rejects always", said: /^(reject always|always reject)$/i },
+};
+
+/** The name of an option is the agent's: where it does not say what the option does, its kind does. */
+function labelOf(o: PermissionOption): string {
+  const name = visible(o.name || o.id);
+  const effect = effects[o.kind ?? ""];
+  return !effect || effect.said.test(name) ? name : `${name} (${effect.does})`;
+}
 
 /** Those that answer once come first. Those that last say how far they reach. */
 function Options({
@@ -99,9 +114,10 @@ function Options({
       busy={busy}
       disabled={disabled}
       className="h-auto! min-h-8 py-1 text-left [overflow-wrap:anywhere] whitespace-normal! max-sm:min-h-11"
+      title={effects[o.kind ?? ""]?.does}
       onClick={() => onChoose(o.id)}
     >
-      {visible(o.name || o.id)}
+      {labelOf(o)}
     </Button>
   );
   return (

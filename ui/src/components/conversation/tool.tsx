@@ -4,6 +4,7 @@ import { type Language, languageOfFile } from "../code/language";
 import { brief, duration } from "../format";
 import { Icon } from "../icons";
 import { Plain, pretty } from "../json";
+import { visible } from "./action";
 import { EditDiff, editOf } from "./edit-diff";
 
 const marks: Record<string, [mark: string, word: string, className: string]> = {
@@ -34,7 +35,7 @@ export const ToolBody = memo(function ToolBody({ call, open, onToggle }: Props) 
         className="flex w-full items-center gap-2 rounded-md px-2.5 py-1.5 text-left hover:bg-raised"
       >
         <Icon name={open ? "down" : "forward"} className="size-3.5 text-muted" />
-        <span className="shrink-0 font-mono font-medium">{call.name || "tool"}</span>
+        <span className="shrink-0 font-mono font-medium">{visible(call.name) || "tool"}</span>
         <span className="min-w-0 flex-1 truncate font-mono text-xs text-muted">{gist(call)}</span>
         <span className="shrink-0 text-xs text-muted tabular-nums">{duration(call.duration_ms)}</span>
         <span className={`shrink-0 text-xs font-medium ${colour}`}>
@@ -63,13 +64,13 @@ function ToolDetails({ call }: { call: ToolCall }) {
         ) : (
           <Plain
             text={call.input === undefined ? call.arguments : pretty(call.input)}
-            label={`arguments of ${call.name}`}
+            label={`arguments of ${visible(call.name)}`}
             language={call.input === undefined ? undefined : "json"}
           />
         )}
       </Part>
       <Part name="Error" wanted={error !== undefined}>
-        <Plain text={error ?? ""} label={`error of ${call.name}`} className="text-bad" />
+        <Plain text={error ?? ""} label={`error of ${visible(call.name)}`} className="text-bad" />
       </Part>
       <Part
         name={call.status === "failed" ? "Output of the tool, which failed" : "Output"}
@@ -77,7 +78,7 @@ function ToolDetails({ call }: { call: ToolCall }) {
       >
         <Plain
           text={call.result?.text || "(nothing)"}
-          label={`output of ${call.name}`}
+          label={`output of ${visible(call.name)}`}
           language={outputLanguage(call)}
         />
       </Part>

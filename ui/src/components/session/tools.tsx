@@ -1,6 +1,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useRef } from "react";
 import type { ToolCall } from "@/fold/types";
+import { visible } from "../conversation/action";
 import { gist } from "../conversation/tool";
 import { clock, duration, plural } from "../format";
 
@@ -68,7 +69,7 @@ const Line = memo(function Line({ call, epoch, onSeek }: { call: ToolCall; epoch
       <span className={`w-3 shrink-0 ${colour}`} title={call.status}>
         {mark}
       </span>
-      {call.name}
+      {visible(call.name)}
       <span className="min-w-0 flex-1 truncate font-normal text-muted">{gist(call)}</span>
       <span className="shrink-0 font-sans font-normal text-muted tabular-nums">
         {clock(Date.parse(call.started_at) - epoch)}

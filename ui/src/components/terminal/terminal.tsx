@@ -7,6 +7,7 @@ import type { ToolCall } from "@/fold/types";
 import { useChannel } from "@/hooks/channel";
 import { useSource } from "@/hooks/source";
 import { useTheme } from "@/hooks/theme";
+import { visible } from "../conversation/action";
 import { gist } from "../conversation/tool";
 import { plural } from "../format";
 import { ErrorBox, Loading, Notice } from "../ui";
@@ -90,7 +91,7 @@ const none: never[] = [];
 /** What people call a terminal: the command whose it is, or its id. */
 function nameOf(t: TerminalInfo, calls: ToolCall[]): string {
   const call = calls.findLast((c) => c.id === t.id);
-  return call ? `${call.name} ${gist(call)}`.slice(0, 80) : t.id.slice(0, 80);
+  return call ? visible(`${call.name} ${gist(call)}`).slice(0, 80) : t.id.slice(0, 80);
 }
 
 interface BarProps {

@@ -1,0 +1,21 @@
+// @vitest-environment jsdom
+import { cleanup, render, screen } from "@testing-library/react";
+import { afterEach, expect, it } from "vitest";
+import type { ToolCall } from "@/fold/types";
+import { ToolBody } from "./tool";
+
+afterEach(cleanup);
+
+it("hides no character of a tool's name", () => {
+  const call: ToolCall = {
+    offset: 1,
+    thread: "main",
+    status: "pending",
+    started_at: "2026-01-05T12:00:00Z",
+    id: "t",
+    name: "\u202Ehsab\u200B",
+    arguments: "",
+  };
+  render(<ToolBody call={call} open={false} onToggle={() => {}} />);
+  expect(screen.getByRole("button").textContent).toContain("⟨U+202E⟩hsab⟨U+200B⟩");
+});
