@@ -86,7 +86,6 @@ func Enter(ctx context.Context, page []tapedeck.Record, again func(offset int64)
 		return page, nil, nil
 	}
 	rec := page[0]
-	page = nil
 	rec, pass, err := all.enter(ctx, rec, again)
 	if err != nil {
 		return nil, nil, err

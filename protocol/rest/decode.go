@@ -138,7 +138,7 @@ func checkTwice(b []byte) error {
 		t, err := d.Token()
 		name, ok := t.(string)
 		if err != nil || !ok {
-			return nil
+			return nil //nolint:nilerr // what is no JSON is refused elsewhere
 		}
 		if slices.ContainsFunc(seen, func(s string) bool { return strings.EqualFold(s, name) }) {
 			return tapedeck.Errorf(tapedeck.Invalid, "the member %q is there twice", name)
@@ -146,7 +146,7 @@ func checkTwice(b []byte) error {
 		seen = append(seen, name)
 		var value json.RawMessage
 		if d.Decode(&value) != nil {
-			return nil
+			return nil //nolint:nilerr // as above
 		}
 	}
 	return nil
