@@ -323,8 +323,8 @@ func (d *Deck) Close(ctx context.Context) (err error) {
 	return err
 }
 
-// close stops the runs, then calls quit, which ends the server, and waits for
-// what is being written. Followers see the terminal events before quit.
+// close stops the runs and the streams, then calls quit, which ends the server,
+// and waits for what is being written.
 func (d *Deck) close(ctx context.Context, quit func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, engine.DefaultKillAfter+closeGrace)
 	defer cancel()

@@ -29,9 +29,9 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Close stops the runs, then the streams (their followers see the terminal events
-// first, and resume from their cursors later), then the connections, and closes
-// the deck.
+// Close stops the runs, each with its terminal event, then the streams, then the
+// connections, and closes the deck. A follower whose stream ends before it has got
+// a terminal event gets it when it resumes from its cursor.
 func (s *Server) Close(ctx context.Context) (err error) {
 	s.deck.closing.Do(func() { err = s.deck.close(ctx, s.shutdown) })
 	return err

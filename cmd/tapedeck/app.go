@@ -150,8 +150,8 @@ func (h *holder) announce(ctx context.Context, n note) {
 	})
 }
 
-// stop stops the runs, ends the streams and closes the deck. Followers see the
-// terminal events first, and resume from their cursors later.
+// stop stops the runs, ends the streams and closes the deck. Followers resume from
+// their cursors later.
 func (h *holder) stop() error {
 	h.gone()
 	h.writes.Wait()
