@@ -142,9 +142,23 @@ func (c *Client) Summary(ctx context.Context, session string, at int64) (json.Ra
 	return c.view(ctx, session, "summary", at, nil)
 }
 
+// TaskOptions say which tasks are wanted, and as of when.
+type TaskOptions struct {
+	At     int64 // the offset as of which they are wanted; negative for the head
+	Limit  int   // most tasks, at most 10,000; 0 for the server's default of 100
+	Before int64 // only those that began before this offset; 0 for the newest
+}
+
 // Tasks returns what was asked in a session, and what became of it.
-func (c *Client) Tasks(ctx context.Context, session string, at int64) (json.RawMessage, error) {
-	return c.view(ctx, session, "tasks", at, nil)
+func (c *Client) Tasks(ctx context.Context, session string, o TaskOptions) (json.RawMessage, error) {
+	q := url.Values{}
+	if o.Limit > 0 {
+		q.Set("limit", strconv.Itoa(o.Limit))
+	}
+	if o.Before > 0 {
+		q.Set("before", strconv.FormatInt(o.Before, 10))
+	}
+	return c.view(ctx, session, "tasks", o.At, q)
 }
 
 // Threads returns the lanes of conversation in a session.

@@ -74,8 +74,10 @@ func TestVerbsOnTheWire(t *testing.T) {
 			return c.Context(ctx, "s", client.ContextOptions{At: -1, Instance: "ins_1"})
 		},
 			`GET /api/v1/sessions/s/context?instance=ins_1`, `{}`, json.RawMessage(`{}`)},
-		{"tasks", func(ctx context.Context, c *client.Client) (any, error) { return c.Tasks(ctx, "s", -1) },
-			`GET /api/v1/sessions/s/tasks`, `{}`, json.RawMessage(`{}`)},
+		{"tasks", func(ctx context.Context, c *client.Client) (any, error) {
+			return c.Tasks(ctx, "s", client.TaskOptions{At: -1, Limit: 7, Before: 9})
+		},
+			`GET /api/v1/sessions/s/tasks?before=9&limit=7`, `{}`, json.RawMessage(`{}`)},
 		{"threads", func(ctx context.Context, c *client.Client) (any, error) { return c.Threads(ctx, "s", -1) },
 			`GET /api/v1/sessions/s/threads`, `{}`, json.RawMessage(`{}`)},
 		{"instances", func(ctx context.Context, c *client.Client) (any, error) { return c.Instances(ctx, "s", -1) },

@@ -77,7 +77,7 @@ that a run has said, its end is kept, too.`,
 			return e.reading(c.Context(), func(conn *connection) error { return e.copyTo(c.Context(), conn, f, &p) })
 		},
 	}
-	c.Flags().StringVar(&text, "to-point", "", pointUsage("the last event to copy"))
+	c.Flags().StringVar(&text, "to-point", "", pointUsage("the last event to copy", "default: all"))
 	c.Flags().StringVar(&instance, "instance", "", instanceUsage)
 	c.Flags().StringVar(&thread, "thread", "", "seq:N counts the context of this thread (default main)")
 	c.Flags().StringVar(&title, "title", "", "title of the copy (default: that of the session)")

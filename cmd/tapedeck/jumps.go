@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,7 +44,8 @@ tapedeck tasks lists the invocations of a session, tapedeck tail its offsets.`,
 			}
 			r.Session = args[0]
 			return e.jump(c.Context(), func(ctx context.Context, conn *connection) (tapedeck.Rewound, error) {
-				return conn.Rewind(ctx, r)
+				done, err := conn.Rewind(ctx, r)
+				return done, conn.forceHint(ctx, r.Session, err)
 			})
 		},
 	}
@@ -109,7 +112,7 @@ see: tapedeck run --help`,
 			})
 		},
 	}
-	c.Flags().StringVar(&text, "from-point", "", pointUsage("the last event to keep"))
+	c.Flags().StringVar(&text, "from-point", "", pointUsage("the last event to keep", "required"))
 	c.Flags().StringVar(&instance, "instance", "", instanceUsage)
 	c.Flags().StringVar(&o.Thread, "thread", "", "only in this thread (default: in all)")
 	c.Flags().BoolVar(&o.Force, "force", false, "even if that makes reverted events active again")
@@ -127,7 +130,26 @@ func (e *env) overwrite(ctx context.Context, conn *connection, o tapedeck.Overwr
 	if err == nil && done.Marker != "" {
 		e.report(at)
 	}
-	return done, err
+	return done, conn.forceHint(ctx, o.Session, err)
+}
+
+// forceHint says in words of the command line what to do about a place that was
+// reverted before; the server's hint is for programs.
+func (c *connection) forceHint(ctx context.Context, session string, err error) error {
+	var te *tapedeck.Error
+	if !errors.As(err, &te) || te.Kind != tapedeck.Conflict || !strings.Contains(te.Hint, "force") {
+		return err
+	}
+	var newest tapedeck.Jump
+	s, failed := c.Session(ctx, session)
+	if failed == nil {
+		failed = c.jumps(ctx, session, s.Head, func(j tapedeck.Jump) { newest = j })
+	}
+	if failed != nil { // what was refused counts
+		return err
+	}
+	return tapedeck.Errorf(te.Kind, "%s", te.Message).Because(err).
+		WithHint("tapedeck undo %s %s takes the newest of these back, --force goes there all the same", session, newest.Marker)
 }
 
 func newClear(e *env) *cobra.Command {
@@ -182,10 +204,11 @@ func (e *env) printRewound(r *tapedeck.Rewound) error {
 	if r.Thread != "" {
 		where = fmt.Sprintf("thread %s of %s", r.Thread, r.Session)
 	}
+	sentence := fmt.Sprintf("%s is as it was before offset %d\n", where, r.To)
 	if r.Undoes != "" {
-		where = "took back " + r.Undoes + ": " + where
+		sentence = fmt.Sprintf("took back %s: in %s, what was active before offset %d is active again\n", r.Undoes, where, r.To)
 	}
-	_, err := fmt.Fprintf(e.stdout, "%s is as it was before offset %d\n", where, r.To)
+	_, err := io.WriteString(e.stdout, sentence)
 	if r.Marker == "" { // there was nothing to take back
 		return err
 	}

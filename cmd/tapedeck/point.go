@@ -29,9 +29,9 @@ type point struct {
 	within   string // the thread that is cut; "" for all
 }
 
-// pointUsage describes the flag of a point.
-func pointUsage(about string) string {
-	return about + ": its offset `N`, or seq:N, its sequence number in the context (default: all)"
+// pointUsage describes the flag of a point, and what is without it.
+func pointUsage(about, without string) string {
+	return about + ": its offset `N`, or seq:N, its sequence number in the context (" + without + ")"
 }
 
 const instanceUsage = "a point N is a sequence number in the context of this agent instance"

@@ -30,7 +30,8 @@ the conversation as it streams; with --json, one event a line.
 --copy       in a copy of a session, with --to-point N up to and including the
              event at offset N
 --overwrite  in a session, with --from-point N in the place of what comes after
-             the event at offset N; tapedeck undo takes that back
+             the event at offset N; tapedeck undo takes that back. Without
+             --from-point it is --session: nothing is taken back
 
 The session's id goes to standard error.
 

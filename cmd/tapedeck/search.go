@@ -20,6 +20,7 @@ func newSearch(e *env) *cobra.Command {
 		Long: `Search finds what was said in sessions, what fits best first: messages, thinking,
 tool calls, their results, and titles. All words of the query have to be there;
 "words in quotes" one after the other; word* may go on; -word must not be there.
+A query that begins with - comes after --.
 
 --from and --to take a day (2026-01-31), a time (2026-01-31T12:00:00Z) or how
 long ago it was (90m, 12h, 7d).`,
@@ -45,6 +46,9 @@ long ago it was (90m, 12h, 7d).`,
 			return e.reading(c.Context(), func(conn *connection) error { return e.search(c.Context(), conn, s) })
 		},
 	}
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return usageError("%s; see: %s --help; a query that begins with - comes after --, as in: tapedeck search -- 'word -other'", err, c.CommandPath())
+	})
 	fl := c.Flags()
 	fl.StringVar(&s.Session, "session", "", "only in this session")
 	fl.StringVar(&s.Kind, "kind", "", "only of this kind: message, tool or title")

@@ -236,7 +236,7 @@ func (e *env) printServing(url string, ephemeral bool, live string) {
 		{cmd + " ls" + args, "the sessions"},
 		{cmd + " tail " + live + args, "the live one, event by event"},
 		{cmd + " replay demo_hello" + args, "one played with its own timing (? for the keys)"},
-		{cmd + ` run "fix the build"` + args, "an agent at work"},
+		{cmd + ` run "fix the build" --agent coder` + args, "an agent at work"},
 		{"curl -N " + url + "/api/v1/sessions/" + live + "/stream", "the live one as Server-Sent Events"},
 	} {
 		_ = p.printf("  %s\n      %s\n", try[0], p.paint(dim, try[1]))

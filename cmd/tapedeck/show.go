@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -40,6 +41,9 @@ messages, tool calls, runs and state, each with offset and invocation.`,
 				return usageError("a snapshot has only what is in force; tapedeck tail %s --json --no-follow prints everything", w.session)
 			}
 			return e.reading(c.Context(), func(conn *connection) error {
+				if err := conn.hasThread(c.Context(), w.session, w.thread); err != nil {
+					return err
+				}
 				if e.json {
 					return e.showSnapshot(c.Context(), conn, &w)
 				}
@@ -121,14 +125,44 @@ func (c *connection) facts(ctx context.Context, s *tapedeck.Session, w *showing)
 // timeline returns what is in force in a session as of an offset.
 func (c *connection) timeline(ctx context.Context, session string, at int64) (*view.Timeline, error) {
 	var jumps []tapedeck.Jump
+	err := c.jumps(ctx, session, at, func(j tapedeck.Jump) { jumps = append(jumps, j) })
+	return view.NewTimeline(jumps), err
+}
+
+// jumps calls f for what was taken back in a session before an offset.
+func (c *connection) jumps(ctx context.Context, session string, at int64, f func(tapedeck.Jump)) error {
 	o := client.PageOptions{Types: []string{tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten}}
-	err := c.each(ctx, session, at, o, func(ev *tapedeck.Event) error {
+	return c.each(ctx, session, at, o, func(ev *tapedeck.Event) error {
 		if j, ok := ev.Jump(); ok {
-			jumps = append(jumps, j)
+			f(j)
 		}
 		return nil
 	})
-	return view.NewTimeline(jumps), err
+}
+
+// hasThread refuses a thread that a session has no event of: that it has said
+// nothing would be a guess.
+func (c *connection) hasThread(ctx context.Context, session, thread string) error {
+	if thread == "" || thread == tapedeck.MainThread {
+		return nil
+	}
+	s, err := c.Session(ctx, session)
+	if err != nil {
+		return err
+	}
+	err = c.each(ctx, session, s.Head, client.PageOptions{Threads: []string{thread}}, func(ev *tapedeck.Event) error {
+		if ev.ThreadName() == thread { // those of the session are of every thread
+			return errEnough
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errEnough):
+		return nil
+	case err != nil:
+		return err
+	}
+	return tapedeck.Errorf(tapedeck.NotFound, "there is no thread %q in session %s", thread, session)
 }
 
 // each calls f for the events of a session before an offset.

@@ -118,13 +118,24 @@ func orNothing(format string, n int64) string {
 }
 
 func newTasks(e *env) *cobra.Command {
-	return viewCommand(e, "tasks", "List what was asked in a session, and what became of it",
+	o := client.TaskOptions{}
+	c := viewCommand(e, "tasks", "List what was asked in a session, and what became of it",
 		`Tasks lists what agents were asked to do in a session, oldest first, with the
 invocation and the offset at which each began: tapedeck rewind takes either.
 What was taken back is not in it.`,
 		func(ctx context.Context, c *connection, session string, at int64) (json.RawMessage, error) {
-			return c.Tasks(ctx, session, at)
+			if o.Limit < 1 || o.Limit > 10_000 {
+				return nil, usageError("--limit takes a number from 1 to 10000")
+			}
+			if o.Before < 0 {
+				return nil, usageError("--before takes an offset, from 0")
+			}
+			o.At = at
+			return c.Tasks(ctx, session, o)
 		}, printTasks)
+	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this many, the newest ones")
+	c.Flags().Int64Var(&o.Before, "before", 0, "only those that began before this offset (default: the newest)")
+	return c
 }
 
 func printTasks(p pen, raw json.RawMessage) error {
@@ -132,8 +143,8 @@ func printTasks(p pen, raw json.RawMessage) error {
 		Tasks   []view.Task
 		Earlier int
 	}](raw)
-	if v.Earlier > 0 && err == nil {
-		err = p.printf("%s\n", p.paint(dim, fmt.Sprintf("… %d messages before these are left out; go back with --at", v.Earlier)))
+	if v.Earlier > 0 && err == nil && len(v.Tasks) > 0 {
+		err = p.printf("%s\n", p.paint(dim, fmt.Sprintf("… %s before these: --limit N shows more, --before %d those before", count(v.Earlier, "task"), v.Tasks[0].Offset)))
 	}
 	for i := range v.Tasks {
 		t := &v.Tasks[i]
