@@ -66,18 +66,28 @@ func ofMany(err error, i, n int) error {
 // come, such as the answer to a question of the agent, but none of those that
 // only the agent's runner knows.
 func notDriven(s *tapedeck.Session, events []tapedeck.Event) error {
-	for _, r := range s.Runs {
+	for j := range s.Runs {
+		r := &s.Runs[j]
 		if r.Owner == "" {
 			continue
 		}
 		for i := range events {
-			if events[i].Invocation == r.Invocation && isAgents(events[i].Type) {
+			if comesInto(&events[i], r) && isAgents(events[i].Type) {
 				return tapedeck.Errorf(tapedeck.Conflict, "run %s is written by the server that drives it; a %s from elsewhere cannot come into it", r.Invocation, events[i].Type).
 					WithHint("cancel it, or begin a run on another thread")
 			}
 		}
 	}
 	return nil
+}
+
+// comesInto reports whether an event belongs to a run. An event that fits
+// nowhere names no invocation yet; it was meant for the run of its thread.
+func comesInto(ev *tapedeck.Event, r *tapedeck.OpenRun) bool {
+	if ev.Invocation != "" || ev.Type == tapedeck.RunStarted {
+		return ev.Invocation == r.Invocation
+	}
+	return ev.ThreadName() == r.Thread
 }
 
 // isAgents reports whether events of a type are the agent's to make.

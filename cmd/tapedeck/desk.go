@@ -24,10 +24,10 @@ type desk struct {
 	client  *connection
 	session string
 
-	mu      sync.Mutex
-	open    []asked // oldest first; the first is the one that is to be answered
-	reading bool    // somebody reads what is typed
-	begun   []byte  // what was read of a line that is not whole
+	mu    sync.Mutex
+	open  []asked // oldest first; the first is the one that is to be answered
+	begun []byte  // what was read of a line that is not whole
+	stop  func()  // ends the goroutine that reads what is typed; nil if there is none
 }
 
 // An asked is a question and where it is in the log.
@@ -66,9 +66,47 @@ func (d *desk) asked(ctx context.Context, q asked) {
 	defer d.mu.Unlock()
 	d.open = append(d.open, q)
 	d.prompt(in, len(d.open) > 1) // else the transcript has just shown it
-	if !d.reading {
-		d.reading = true
-		go d.listen(ctx, in) // ends with the program: a read of a terminal cannot be interrupted
+	if d.stop == nil {
+		d.stop = d.start(ctx, in)
+	}
+}
+
+// start reads what is typed, in a goroutine that the returned function ends.
+// Where canAwaitTyped is false, a read cannot be interrupted, and it ends with
+// the program.
+func (d *desk) start(ctx context.Context, in *os.File) (stop func()) {
+	if !canAwaitTyped {
+		go func() {
+			for d.listen(ctx, func() ([]byte, *asked, error) { return d.readUnlocked(in) }) {
+			}
+		}()
+		return func() {}
+	}
+	ended, end, err := os.Pipe()
+	if err != nil {
+		d.printError(err)
+		return func() {}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for awaitTyped(in, ended) && d.listen(ctx, func() ([]byte, *asked, error) { return d.read(in) }) {
+		}
+	}()
+	return func() {
+		_ = end.Close()
+		<-done
+		_ = ended.Close()
+	}
+}
+
+// close ends the reading of what is typed.
+func (d *desk) close() {
+	d.mu.Lock()
+	stop := d.stop
+	d.mu.Unlock()
+	if stop != nil {
+		stop()
 	}
 }
 
@@ -108,26 +146,20 @@ func optionIDs(options []tapedeck.PermissionOption) string {
 	return strings.Join(ids, ", ")
 }
 
-// listen takes each line that is typed as the answer to the oldest question.
-func (d *desk) listen(ctx context.Context, in *os.File) {
-	for {
-		lines, q, err := d.read(in)
-		if q != nil {
-			d.take(ctx, *q, lines)
-		}
-		if err != nil {
-			return
-		}
+// listen takes the line that read returns as the answer to the oldest question.
+// It returns false if nothing more can be read.
+func (d *desk) listen(ctx context.Context, read func() ([]byte, *asked, error)) bool {
+	lines, q, err := read()
+	if q != nil {
+		d.take(ctx, *q, lines)
 	}
+	return err == nil
 }
 
 // read reads whole lines and returns them with the question that was asked for
 // when they were read, nil if there is none. It reads under the lock, so that
 // nothing comes between the prompt and the line.
 func (d *desk) read(in *os.File) (lines []byte, q *asked, err error) {
-	if !awaitTyped(in) { // it cannot be told; so another question may come while it waits
-		return d.readUnlocked(in)
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !isTyped(in) { // a prompt has dropped it meanwhile

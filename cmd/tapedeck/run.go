@@ -71,6 +71,7 @@ func (e *env) run(interrupted context.Context, c *connection, start func(context
 	fmt.Fprintf(e.stderr, "session %s\n", started.Session)
 	r := &running{env: e, client: c, started: started, transcript: newTranscript(e.pen())}
 	r.desk = &desk{env: e, client: c, session: started.Session}
+	defer r.desk.close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var leaving atomic.Int32

@@ -4,7 +4,9 @@ package main
 
 import "os"
 
-func awaitTyped(*os.File) bool { return false }
+const canAwaitTyped = false
+
+func awaitTyped(_, _ *os.File) bool { return false }
 
 func isTyped(*os.File) bool { return false }
 

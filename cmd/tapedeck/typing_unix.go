@@ -9,19 +9,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitTyped waits until a line was typed, or the terminal is gone. It reports
-// false if the system does not tell.
-func awaitTyped(in *os.File) bool { return pollTyped(in, -1) }
+// canAwaitTyped says that awaitTyped and isTyped work on this system.
+const canAwaitTyped = true
+
+// awaitTyped waits until a line was typed or the terminal is gone, and then
+// returns true. It returns false when the other end of stop is closed.
+func awaitTyped(in, stop *os.File) bool {
+	fds := []unix.PollFd{{Fd: int32(stop.Fd()), Events: unix.POLLIN}, {Fd: int32(in.Fd()), Events: unix.POLLIN}}
+	return pollTyped(fds, -1) && fds[0].Revents == 0
+}
 
 // isTyped reports whether a read returns at once.
-func isTyped(in *os.File) bool { return pollTyped(in, 0) }
+func isTyped(in *os.File) bool {
+	return pollTyped([]unix.PollFd{{Fd: int32(in.Fd()), Events: unix.POLLIN}}, 0)
+}
 
-func pollTyped(in *os.File, milliseconds int) bool {
+// pollTyped reports whether something happened to one of the files.
+func pollTyped(fds []unix.PollFd, milliseconds int) bool {
 	for {
-		fds := []unix.PollFd{{Fd: int32(in.Fd()), Events: unix.POLLIN}}
-		_, err := unix.Poll(fds, milliseconds)
+		n, err := unix.Poll(fds, milliseconds)
 		if !errors.Is(err, unix.EINTR) {
-			return err == nil && fds[0].Revents&(unix.POLLIN|unix.POLLHUP|unix.POLLERR) != 0
+			return err == nil && n > 0
 		}
 	}
 }

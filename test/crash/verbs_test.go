@@ -62,7 +62,11 @@ func (v *verbs) round() {
 	c := v.client()
 	defer c.Close()
 	server := v.server.Load()
-	time.AfterFunc(time.Duration(10+v.rng.IntN(150))*time.Millisecond, func() { server.Kill(); cancel() })
+	if err := v.step(ctx, c); err != nil {
+		v.t.Fatalf("before the kill: %v", err)
+	}
+	v.done++
+	time.AfterFunc(time.Duration(v.rng.IntN(150))*time.Millisecond, func() { server.Kill(); cancel() })
 	for ctx.Err() == nil && v.step(ctx, c) == nil {
 		v.done++
 	}
