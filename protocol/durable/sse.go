@@ -224,8 +224,8 @@ func (h *handler) nextLarge(ctx context.Context, at offset, rd *reading, p taped
 		return page{}, err
 	}
 	p.Records = records
-	if out, err = h.make(ctx, at, rd, p); err != nil || len(out.parts) == 0 {
-		pass.Leave()
+	if out, err = h.make(ctx, at, rd, p); err != nil || len(out.parts) == 0 || rd.view != "" {
+		pass.Leave() // what a view has made is not dropped when its reader stalls: others would wait for that
 		return out, err
 	}
 	out.pass = pass
