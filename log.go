@@ -151,6 +151,7 @@ type Page struct {
 	Next    int64 // From of the page after it; in reverse 0 if there is none
 	Head    int64 // head of the session when this was read
 	Closed  bool  // and whether it was closed
+	Gen     int64 // of the session whose records these are; 0 if the log does not say
 }
 
 // CaughtUp reports whether the page ends at the head.

@@ -219,14 +219,19 @@ func (f *follower) wait(ctx context.Context, rung <-chan struct{}, p tapedeck.Pa
 }
 
 // read reads on, and makes sure that what it read is of the session that it
-// began with: the incarnation is looked at after the records.
+// began with. If the page does not say, the incarnation is looked at after the
+// records: many readers that wait for that would all hold theirs.
 func (f *follower) read(ctx context.Context) (tapedeck.Page, error) {
 	p, err := f.hub.Read(ctx, f.session, tapedeck.Range{From: f.cursor, Limit: f.options.Limit, MaxBytes: f.options.MaxBytes})
-	s, headErr := f.hub.Head(ctx, f.session)
-	switch {
-	case headErr != nil:
-		return tapedeck.Page{}, headErr
-	case s.Gen != f.gen:
+	gen := p.Gen
+	if err != nil || gen == 0 {
+		s, headErr := f.hub.Head(ctx, f.session)
+		if headErr != nil {
+			return tapedeck.Page{}, headErr
+		}
+		gen = s.Gen
+	}
+	if gen != f.gen {
 		return tapedeck.Page{}, tapedeck.Errorf(tapedeck.NotFound, "session %s was deleted and made anew", f.session).
 			WithHint("read it from offset 0")
 	}

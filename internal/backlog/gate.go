@@ -26,12 +26,16 @@ const (
 )
 
 // all bounds the records of the process, whichever door they go out by.
-var all = gate{budget: budget}
+var all = newGate(budget)
 
 // A gate bounds the memory of large records that are being written. Readers of the
 // same record share its bytes. The others wait in line, and hold nothing meanwhile.
 type gate struct {
 	budget int
+
+	// reading has one element while a record that was read is not yet counted: it
+	// is compared with those that are shared, which takes longer than to read it.
+	reading chan struct{}
 
 	mu      sync.Mutex
 	held    int
@@ -39,6 +43,8 @@ type gate struct {
 	queue   []*waiter
 	crowded atomic.Bool // the queue is not empty
 }
+
+func newGate(budget int) *gate { return &gate{budget: budget, reading: make(chan struct{}, 1)} }
 
 // shared is a record in memory.
 type shared struct {
@@ -94,27 +100,56 @@ func Enter(ctx context.Context, page []tapedeck.Record, again func(offset int64)
 }
 
 func (g *gate) enter(ctx context.Context, rec tapedeck.Record, again func(int64) (tapedeck.Record, error)) (tapedeck.Record, *Pass, error) {
-	offset, size, reserved := rec.Offset, len(rec.Data), 0
+	offset, reserved := rec.Offset, 0
 	for {
-		s, w := g.claim(rec, reserved)
-		if s != nil {
-			rec.Data = s.data
+		select {
+		case g.reading <- struct{}{}:
+		default:
+			rec = tapedeck.Record{}
+			select {
+			case g.reading <- struct{}{}:
+			case <-ctx.Done():
+				g.release(reserved)
+				return rec, nil, ctx.Err()
+			}
+		}
+		var s *shared
+		var w *waiter
+		var err error
+		rec, s, w, err = g.admit(rec, offset, reserved, again)
+		<-g.reading
+		switch {
+		case err != nil || w == nil && s == nil:
+			return rec, nil, err
+		case s != nil:
 			return rec, &Pass{g, s}, nil
 		}
-		rec = tapedeck.Record{}
 		if err := g.wait(ctx, w); err != nil {
 			return rec, nil, err
 		}
+		reserved = w.size
+	}
+}
+
+// admit is enter for one that need not wait to read. It returns how to wait for
+// room if there is none, and then holds nothing of the record.
+func (g *gate) admit(rec tapedeck.Record, offset int64, reserved int, again func(int64) (tapedeck.Record, error)) (tapedeck.Record, *shared, *waiter, error) {
+	if rec.Data == nil {
 		var err error
 		if rec, err = again(offset); err == nil && rec.Offset != offset {
 			err = errChanged
 		}
 		if err != nil || len(rec.Data) <= large {
-			g.release(size)
-			return rec, nil, err
+			g.release(reserved)
+			return rec, nil, nil, err
 		}
-		reserved, size = size, len(rec.Data)
 	}
+	s, w := g.claim(rec, reserved)
+	if s == nil {
+		return tapedeck.Record{}, nil, w, nil
+	}
+	rec.Data = s.data
+	return rec, s, nil, nil
 }
 
 // claim returns the memory that rec may take, or how to wait for it. What the

@@ -23,7 +23,7 @@ func again(fill byte) func(int64) (tapedeck.Record, error) {
 // TestGateShares: readers of the same record hold one copy; a record that only has
 // the same offset and size is another one.
 func TestGateShares(t *testing.T) {
-	g := &gate{budget: 6 * large}
+	g := newGate(6 * large)
 	a, first, _ := g.enter(t.Context(), largeRecord(1, 'a'), again('a'))
 	b, second, _ := g.enter(t.Context(), largeRecord(1, 'a'), again('a'))
 	c, third, _ := g.enter(t.Context(), largeRecord(1, 'c'), again('c'))
@@ -43,7 +43,7 @@ func TestGateShares(t *testing.T) {
 // read then. Who goes away leaves the line.
 func TestGateWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &gate{budget: 3 * large}
+		g := newGate(3 * large)
 		_, first, _ := g.enter(t.Context(), largeRecord(1, 'a'), again('a'))
 		gone, cancel := context.WithCancel(t.Context())
 		left := make(chan error, 1)
@@ -88,7 +88,7 @@ func TestGateWaits(t *testing.T) {
 // error of reading takes no room.
 func TestGateAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &gate{budget: large}
+		g := newGate(large)
 		_, first, _ := g.enter(t.Context(), largeRecord(1, 'a'), again('a'))
 		failed := make(chan error, 1)
 		go func() {

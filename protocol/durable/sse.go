@@ -217,12 +217,15 @@ func (h *handler) next(ctx context.Context, at offset, rd *reading, p tapedeck.P
 }
 
 func (h *handler) nextLarge(ctx context.Context, at offset, rd *reading, p tapedeck.Page) (out page, err error) {
-	var pass *backlog.Pass
-	if p.Records, pass, err = backlog.Enter(ctx, p.Records, h.rereading(ctx, rd)); err != nil {
+	records := p.Records
+	p.Records = nil // while it waits nothing is to hold them
+	records, pass, err := backlog.Enter(ctx, records, h.rereading(ctx, rd))
+	if err != nil {
 		return page{}, err
 	}
-	if out, err = h.make(ctx, at, rd, p); err != nil || len(out.parts) == 0 {
-		pass.Leave()
+	p.Records = records
+	if out, err = h.make(ctx, at, rd, p); err != nil || len(out.parts) == 0 || rd.view != "" {
+		pass.Leave() // what a view has made is not dropped when its reader stalls: others would wait for that
 		return out, err
 	}
 	out.pass = pass

@@ -105,9 +105,12 @@ func (p *pager) takeLarge(r *http.Request, page tapedeck.Page) (full bool, err e
 	if !backlog.Large(page.Records) {
 		return p.take(page)
 	}
-	if page.Records, p.pass, err = backlog.Enter(r.Context(), page.Records, p.rereading(r.Context(), p.session)); err != nil {
+	records := page.Records
+	page.Records = nil // while it waits nothing is to hold them
+	if records, p.pass, err = backlog.Enter(r.Context(), records, p.rereading(r.Context(), p.session)); err != nil {
 		return false, err
 	}
+	page.Records = records
 	if full, err = p.take(page); !full { // the filter holds it back
 		p.pass.Leave()
 	}

@@ -212,10 +212,13 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 func (h *handler) sendPage(ctx context.Context, f *follower, p tapedeck.Page) error {
 	var pass *backlog.Pass
 	if backlog.Large(p.Records) {
+		records := p.Records
+		p.Records = nil // while it waits nothing is to hold them
 		var err error
-		if p.Records, pass, err = backlog.Enter(ctx, p.Records, h.rereading(ctx, f.session)); err != nil {
+		if records, pass, err = backlog.Enter(ctx, records, h.rereading(ctx, f.session)); err != nil {
 			return err
 		}
+		p.Records = records
 		defer pass.Leave()
 	}
 	shown, last, err := f.choose(p.Records)

@@ -55,7 +55,7 @@ func (l *log) add(records []tapedeck.Record) {
 }
 
 func (l *log) read(r tapedeck.Range) (tapedeck.Page, error) {
-	p := tapedeck.Page{Head: l.Head, Closed: l.Closed}
+	p := tapedeck.Page{Head: l.Head, Closed: l.Closed, Gen: l.Gen}
 	from := r.From
 	if r.Reverse && from == -1 {
 		from = l.Head

@@ -82,7 +82,7 @@ func (s *Store) Read(ctx context.Context, session string, r tapedeck.Range) (tap
 	if err := p.read(s, v); err != nil {
 		return tapedeck.Page{}, s.explain(ctx, v, err)
 	}
-	return tapedeck.Page{Records: p.records, Next: p.next, Head: v.Head, Closed: v.Closed}, nil
+	return tapedeck.Page{Records: p.records, Next: p.next, Head: v.Head, Closed: v.Closed, Gen: v.Gen}, nil
 }
 
 // errHole is that an offset is missing.

@@ -314,7 +314,7 @@ func (m *model) read(id string, r tapedeck.Range) (tapedeck.Page, error) {
 	if at < 0 || at > e.s.Head {
 		return tapedeck.Page{}, tapedeck.Errorf(tapedeck.Invalid, "there is no such offset")
 	}
-	p := tapedeck.Page{Head: e.s.Head, Closed: e.s.Closed}
+	p := tapedeck.Page{Head: e.s.Head, Closed: e.s.Closed, Gen: e.s.Gen}
 	for size := 0; ; at += step {
 		i := at
 		if r.Reverse {

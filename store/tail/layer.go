@@ -97,5 +97,5 @@ func (w *window) backwards(at int, r tapedeck.Range) (tapedeck.Page, bool) {
 }
 
 func (w *window) page(next int64) tapedeck.Page {
-	return tapedeck.Page{Next: next, Head: w.session.Head, Closed: w.session.Closed}
+	return tapedeck.Page{Next: next, Head: w.session.Head, Closed: w.session.Closed, Gen: w.session.Gen}
 }
