@@ -120,7 +120,6 @@ type eventType struct {
 	what   string // the data, in errors
 	data   reflect.Type
 	layout *layout
-	rule   rule // of AG-UI types: their place in the order; nil for types of ours
 }
 
 var typeByName, typeByData = indexTypes()
@@ -129,25 +128,10 @@ func indexTypes() (map[string]*eventType, map[reflect.Type]*eventType) {
 	byName, byData := map[string]*eventType{}, map[reflect.Type]*eventType{}
 	for _, c := range catalogue {
 		t := reflect.TypeOf(c.data)
-		e := &eventType{name: c.name, what: "data of " + c.name, data: t, layout: layoutOf(t), rule: rules[c.name]}
+		e := &eventType{name: c.name, what: "data of " + c.name, data: t, layout: layoutOf(t)}
 		byName[c.name], byData[t] = e, e
 	}
 	return byName, byData
-}
-
-// EventTypes returns the names of all types in the catalogue.
-func EventTypes() []string {
-	names := make([]string, len(catalogue))
-	for i, c := range catalogue {
-		names[i] = c.name
-	}
-	return names
-}
-
-// IsAGUI reports whether typ is an event type of AG-UI 1.0.
-func IsAGUI(typ string) bool {
-	t := typeByName[typ]
-	return t != nil && t.rule != nil
 }
 
 // NewEvent returns an event with the type and the data of p, which is one of the

@@ -2,13 +2,12 @@ package tapedeck
 
 import (
 	"encoding/json"
-	"unicode/utf8"
 )
 
 // maxFields is the most members that the layout of a type has.
 const maxFields = 16
 
-// A checked object has passed [layout.check].
+// A checked object is one that has the members and shapes of its layout.
 type checked struct {
 	layout *layout
 	raw    [maxFields][]byte // values as they are, by index of the field; nil for absent
@@ -38,6 +37,9 @@ func CheckData(e *Event) error {
 	var c checked
 	return t.check(e.Data, &c)
 }
+
+// CheckInto is [CheckData] for an event of a known type. It sets c to its members.
+func CheckInto(e *Event, c *checked) error { return typeByName[e.Type].check(e.Data, c) }
 
 func (t *eventType) check(data json.RawMessage, c *checked) error {
 	if err := t.layout.check(t.what, data, c); err != nil {
@@ -210,17 +212,4 @@ func checkOutcome(c *checked) error {
 		return Errorf(Invalid, "the outcome is an interrupt without interrupts").WithHint("name what the run waits for")
 	}
 	return nil
-}
-
-// quote shows an id in a sentence, short enough to be read.
-func quote(s string) string {
-	const most = 64
-	if len(s) > most {
-		cut := most
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut] + "…"
-	}
-	return string(appendJSON(nil, s))
 }

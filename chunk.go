@@ -53,9 +53,9 @@ func chunksOf(k kind, c *checked) *chunks {
 
 // expand appends what the chunk e stands for. The agent and each of its subagents
 // has a lane of its own, in which it streams one thing at a time.
-func (r *run) expand(out []Event, e *Event, t *eventType, form chunkForm) ([]Event, error) {
+func (r *run) expand(out []Event, e *Event, form chunkForm) ([]Event, error) {
 	var c checked
-	if err := t.check(e.Data, &c); err != nil {
+	if err := CheckInto(e, &c); err != nil {
 		return nil, err
 	}
 	lane, err := r.lane(e, &c, form.kind)
@@ -242,7 +242,7 @@ func (v *Verifier) translate(e *Event) error {
 		k, opens, suffix = reasoningMessage, text == "START", "MESSAGE_"+text
 	}
 	typ := "REASONING_" + suffix
-	if t := typeByName[typ]; t == nil || t.rule == nil {
+	if rules[typ] == nil {
 		return nil // none that was ever there
 	}
 	id := NewID(thinkingPrefix)
@@ -257,7 +257,7 @@ func (v *Verifier) translate(e *Event) error {
 		data = []byte("{}")
 	}
 	if t := stringOf(member(data, "type")); t == e.Type {
-		data, _ = typeByName[typ].layout.tidy(data, t)
+		data, _ = TidyData(data, typ, t)
 	}
 	e.Type, e.Data = typ, withMember(data, "messageId", id)
 	return nil

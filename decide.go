@@ -16,8 +16,8 @@ type Accepted struct {
 	First, Next int64 // its offsets, as in [Appended]
 }
 
-// Valid reports what is wrong with an append whatever the session: [Invalid].
-func (a *Append) Valid() error {
+// CheckAppend reports what is wrong with an append whatever the session: [Invalid].
+func CheckAppend(a *Append) error {
 	if len(a.Events)+len(a.Chunks) == 0 && !a.Close {
 		return Errorf(Invalid, "there is nothing to append")
 	}
@@ -32,19 +32,19 @@ func (a *Append) Valid() error {
 	return nil
 }
 
-// Decide says what becomes of a valid append to session s: it is to be written
+// DecideAppend says what becomes of a valid append to session s: it is to be written
 // (no error, not a duplicate), it is a duplicate, or it is refused. streamSeq is
 // the newest [Append.StreamSeq] of the session; last is the newest append of the
 // append's producer, nil if there is none. Check has not been called yet.
-func (a *Append) Decide(s *Session, streamSeq string, last *Accepted) (Appended, error) {
+func DecideAppend(a *Append, s *Session, streamSeq string, last *Accepted) (Appended, error) {
 	if err := takes(s.Kind, a.Events, a.Chunks); err != nil {
 		return Appended{}, err
 	}
 	if s.Closed {
-		return a.decideClosed(s, last)
+		return decideClosed(a, s, last)
 	}
 	if a.Producer != nil {
-		if done, err := a.decideProducer(s, last); done.Duplicate || err != nil {
+		if done, err := decideProducer(a, s, last); done.Duplicate || err != nil {
 			return done, err
 		}
 	}
@@ -60,7 +60,7 @@ func (a *Append) Decide(s *Session, streamSeq string, last *Accepted) (Appended,
 	return Appended{}, nil
 }
 
-func (a *Append) decideClosed(s *Session, last *Accepted) (Appended, error) {
+func decideClosed(a *Append, s *Session, last *Accepted) (Appended, error) {
 	p := a.Producer
 	switch {
 	case p == nil && len(a.Events)+len(a.Chunks) == 0:
@@ -73,7 +73,7 @@ func (a *Append) decideClosed(s *Session, last *Accepted) (Appended, error) {
 	return Appended{}, refuse(s, RefusedClosed, Conflict, "session %q is closed", s.ID)
 }
 
-func (a *Append) decideProducer(s *Session, last *Accepted) (Appended, error) {
+func decideProducer(a *Append, s *Session, last *Accepted) (Appended, error) {
 	p := a.Producer
 	if last == nil {
 		last = &Accepted{Epoch: p.Epoch, Seq: -1}
@@ -127,13 +127,13 @@ func takes(k SessionKind, events []Event, chunks [][]byte) error {
 	return nil
 }
 
-// Valid reports what is wrong with s whatever sessions there are: [Invalid].
+// CheckSpec reports what is wrong with s whatever sessions there are: [Invalid].
 // An empty kind becomes [KindSession].
-func (s *Spec) Valid() error {
+func CheckSpec(s *Spec) error {
 	if s.Kind == "" {
 		s.Kind = KindSession
 	}
-	if err := s.validID(); err != nil {
+	if err := checkSpecID(s); err != nil {
 		return err
 	}
 	switch {
@@ -145,16 +145,16 @@ func (s *Spec) Valid() error {
 	return takes(s.Kind, s.Events, s.Chunks)
 }
 
-// Begins returns when the session was created: with its first event, which may
+// CreatedAt returns when the session of a spec was created: with its first event, which may
 // have been elsewhere and long ago; without one, now.
-func (s *Spec) Begins(now time.Time) time.Time {
+func CreatedAt(s *Spec, now time.Time) time.Time {
 	if len(s.Events) > 0 && !s.Events[0].Time.IsZero() {
 		now = s.Events[0].Time
 	}
 	return now.UTC().Truncate(time.Millisecond)
 }
 
-func (s *Spec) validID() error {
+func checkSpecID(s *Spec) error {
 	switch s.Kind {
 	case KindSession:
 		return CheckID("the session's id", s.ID)
@@ -174,9 +174,9 @@ func checkPrefixed(kind SessionKind, id, prefix string) error {
 	return CheckPath(path)
 }
 
-// Fork says whether s, which names a parent, may be a fork of it, and returns
+// ForkPoint says whether s, which names a parent, may be a fork of it, and returns
 // the offset at which it would be. gone tells that the parent was deleted.
-func (s *Spec) Fork(parent *Session, gone bool) (at int64, err error) {
+func ForkPoint(s *Spec, parent *Session, gone bool) (at int64, err error) {
 	at = parent.Head
 	if s.ForkAt != nil {
 		at = *s.ForkAt

@@ -14,7 +14,7 @@ import (
 // erased returns e without its payload, as a store would have it.
 func erased(t require, e Event) Event {
 	t.Helper()
-	r, err := e.draft().Record(e.Offset).Erase()
+	r, err := EraseRecord(e.draft().Record(e.Offset))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,29 +172,29 @@ func TestErasureValid(t *testing.T) {
 		{[]OffsetRange{{From: 0, To: 2}, {From: 2, To: 3}}, true},
 		{[]OffsetRange{{From: 0, To: 2}, {From: 1, To: 3}}, false},
 	} {
-		if err := (&Erasure{Ranges: c.ranges, Events: receipt}).Valid(); err == nil != c.ok {
+		if err := CheckErasure(&Erasure{Ranges: c.ranges, Events: receipt}); err == nil != c.ok {
 			t.Errorf("%v: %v", c.ranges, err)
 		}
 	}
-	if err := (&Erasure{Ranges: []OffsetRange{{From: 0, To: 1}}}).Valid(); err == nil {
+	if err := CheckErasure(&Erasure{Ranges: []OffsetRange{{From: 0, To: 1}}}); err == nil {
 		t.Error("without a receipt")
 	}
 	s := Session{ID: "b", Kind: KindSession, Parent: "a", ForkedAt: 3, Head: 6}
 	for r, want := range map[[2]int64]Kind{{3, 6}: "", {2, 4}: Invalid, {4, 7}: Invalid} {
 		e := Erasure{Ranges: []OffsetRange{{From: r[0], To: r[1]}}}
-		if got := KindOf(e.Decide(&s)); got != want {
+		if got := KindOf(DecideErasure(&e, &s)); got != want {
 			t.Errorf("%v: %s", r, got)
 		}
 	}
-	if got := KindOf((&Erasure{Ranges: []OffsetRange{{From: 3, To: 4}}}).Decide(&Session{Kind: KindStream, Head: 9})); got != NotFound {
+	if got := KindOf(DecideErasure(&Erasure{Ranges: []OffsetRange{{From: 3, To: 4}}}, &Session{Kind: KindStream, Head: 9})); got != NotFound {
 		t.Errorf("a stream: %s", got)
 	}
 }
 
-func ExampleRecord_Erase() {
+func ExampleEraseRecord() {
 	e := NewEvent(MessageAddedData{Message: NewMessage("msg_1", RoleUser, "my number is 555")})
-	drafts, _ := (&Append{Events: []Event{e}}).Drafts(noon)
-	r, _ := drafts[0].Record(7).Erase()
+	drafts, _ := Drafts([]Event{e}, nil, noon)
+	r, _ := EraseRecord(drafts[0].Record(7))
 	fmt.Println(string(r.Data))
 	// Output: {"offset":7,"type":"message.added","channel":"chunks","timestamp":"2026-01-05T12:34:56.789Z","data":{"erased":true,"message":{"id":"msg_1","role":"user","content":""}}}
 }

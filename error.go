@@ -107,3 +107,16 @@ func (e *AppendError) Unwrap() error { return e.Err }
 func Refuse(r Refusal, head int64, k Kind, format string, args ...any) *AppendError {
 	return &AppendError{Refusal: r, Head: head, Err: &Error{Kind: k, Message: fmt.Sprintf(format, args...)}}
 }
+
+// AtIndex returns err with the event to which it belongs: number i, from 0, of n.
+func AtIndex(err error, i, n int) error {
+	if n == 1 {
+		return err
+	}
+	out := Errorf(KindOf(err), "event %d of %d: %w", i+1, n, err)
+	var e *Error
+	if errors.As(err, &e) {
+		out.Hint = e.Hint
+	}
+	return out
+}

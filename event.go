@@ -55,7 +55,7 @@ func (e *Event) Check() error {
 	if err := CheckID("the event's type", e.Type); err != nil {
 		return err
 	}
-	if err := e.checkIDs(); err != nil {
+	if err := e.CheckIDs(); err != nil {
 		return err
 	}
 	if e.Turn < 0 {
@@ -91,7 +91,9 @@ const SubThreadPrefix = "sub_"
 // IsSubThread reports whether a thread is that of a sub-agent, by its name.
 func IsSubThread(thread string) bool { return strings.HasPrefix(thread, SubThreadPrefix) }
 
-func (e *Event) checkIDs() error {
+// CheckIDs reports whether the channel, thread, invocation and instance of e are
+// empty or well-formed, see [CheckID].
+func (e *Event) CheckIDs() error {
 	for _, id := range [...]struct{ what, id string }{
 		{"the event's channel", e.Channel}, {"the event's thread", e.Thread},
 		{"the event's invocation", e.Invocation}, {"the event's instance", e.Instance},
@@ -124,3 +126,13 @@ func (r Record) Event() (Event, error) {
 	}
 	return e, nil
 }
+
+// Members are members of a JSON object whose values are kept as they are.
+type Members map[string]json.RawMessage
+
+// Erased reports whether the payload of e is gone.
+func (e *Event) Erased() bool { return string(member(e.Data, "erased")) == "true" }
+
+// Unpack sets what into points to from the data of e, see [Unpack]. No data is an
+// object without members.
+func (e *Event) Unpack(into any) bool { return len(e.Data) == 0 || Unpack(e.Data, into) }

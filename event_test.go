@@ -68,7 +68,7 @@ func TestDrafts(t *testing.T) {
 			{Type: "my.own", Data: []byte("{\n\"a\" : [ \"\u2028 <\\\" \" , 1 ]\t}\r\n")},
 		},
 	}
-	drafts, err := a.Drafts(now)
+	drafts, err := Drafts(a.Events, a.Chunks, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,13 +87,13 @@ func TestDrafts(t *testing.T) {
 
 func TestDraftsRefuse(t *testing.T) {
 	a := Append{Events: []Event{{Type: "T"}, {Type: "T", Thread: "a b"}}}
-	_, err := a.Drafts(noon)
+	_, err := Drafts(a.Events, a.Chunks, noon)
 	var e *Error
 	if !errors.As(err, &e) || e.Kind != Invalid || !strings.HasPrefix(e.Message, "event 2 of 2: ") || e.Hint == "" {
 		t.Errorf("got %+v", err)
 	}
 	s := Spec{Events: []Event{{Type: ""}}}
-	if _, err = s.Drafts(noon); KindOf(err) != Invalid || strings.Contains(err.Error(), "of 1") {
+	if _, err = Drafts(s.Events, s.Chunks, noon); KindOf(err) != Invalid || strings.Contains(err.Error(), "of 1") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -112,7 +112,7 @@ func (l fakeLog) Read(_ context.Context, _ string, r Range) (Page, error) {
 
 func logOf(t testing.TB, events ...Event) fakeLog {
 	t.Helper()
-	drafts, err := (&Append{Events: events}).Drafts(noon)
+	drafts, err := Drafts(events, nil, noon)
 	if err != nil {
 		t.Fatal(err)
 	}

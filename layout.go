@@ -2,7 +2,6 @@ package tapedeck
 
 import (
 	"encoding/json"
-	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -95,36 +94,13 @@ func (l *layout) encode(b []byte, v reflect.Value) []byte {
 		}
 		b = appendValue(appendName(b, start, f.name), fv)
 	}
-	for _, name := range extra.names() {
+	for _, name := range names(extra) {
 		if _, f := l.field([]byte(name)); f != nil && !v.FieldByIndex(f.index).IsZero() {
 			continue
 		}
 		b = appendRaw(appendName(b, start, name), extra[name])
 	}
 	return append(b, '}')
-}
-
-func (m Members) names() []string {
-	if len(m) == 0 {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(m))
-}
-
-func appendName(b []byte, start int, name string) []byte {
-	if len(b) > start {
-		b = append(b, ',')
-	}
-	return append(appendJSON(b, name), ':')
-}
-
-// appendRaw appends a value that is JSON already, unseen: whether it is, is for
-// [Event.Check] to say.
-func appendRaw(b []byte, raw json.RawMessage) []byte {
-	if len(raw) == 0 {
-		return append(b, "null"...)
-	}
-	return append(b, raw...)
 }
 
 func appendValue(b []byte, v reflect.Value) []byte {
@@ -162,15 +138,6 @@ func appendList(b []byte, v reflect.Value) []byte {
 		b = appendValue(b, v.Index(i))
 	}
 	return append(b, ']')
-}
-
-func appendMembers(b []byte, m Members) []byte {
-	b = append(b, '{')
-	start := len(b)
-	for _, name := range m.names() {
-		b = appendRaw(appendName(b, start, name), m[name])
-	}
-	return append(b, '}')
 }
 
 func appendLabels(b []byte, labels Labels) []byte {

@@ -215,15 +215,11 @@ type Commit struct {
 	Erased  bool // records of it before these have lost their payload: what is remembered of them must be forgotten
 }
 
-// Drafts encodes what a holds. A zero time becomes now, an empty channel that of
-// the type. Stores call it before they queue the append, so that encoding is
-// done by the goroutine that appends.
-func (a *Append) Drafts(now time.Time) ([]Draft, error) { return drafts(a.Events, a.Chunks, now) }
-
-// Drafts encodes the first records of s, see [Append.Drafts].
-func (s *Spec) Drafts(now time.Time) ([]Draft, error) { return drafts(s.Events, s.Chunks, now) }
-
-func drafts(events []Event, chunks [][]byte, now time.Time) ([]Draft, error) {
+// Drafts encodes events or, for a stream, chunks. It sets the time and the channel
+// of events in place: a zero time becomes now, an empty channel that of the type.
+// A store calls it before it queues an append, so that the goroutine that appends
+// does the encoding.
+func Drafts(events []Event, chunks [][]byte, now time.Time) ([]Draft, error) {
 	out := make([]Draft, 0, len(events)+len(chunks))
 	for _, c := range chunks {
 		out = append(out, Draft{buf: c, chunk: true})
@@ -231,7 +227,7 @@ func drafts(events []Event, chunks [][]byte, now time.Time) ([]Draft, error) {
 	for i := range events {
 		e := &events[i]
 		if err := e.Check(); err != nil {
-			return nil, ofMany(err, i, len(events))
+			return nil, AtIndex(err, i, len(events))
 		}
 		e.normalize(now)
 		out = append(out, e.draft())
@@ -275,4 +271,30 @@ func Events(ctx context.Context, l Log, session string, from int64) iter.Seq2[Ev
 			}
 		}
 	}
+}
+
+// An OffsetRange is the events from an offset up to and without another.
+type OffsetRange struct {
+	From  int64   `json:"from"`
+	To    int64   `json:"to"`
+	Extra Members `json:"-"`
+}
+
+// An Erasure asks a store to take the payloads of events for good, and to append
+// the receipt for it: both or neither. Offset, type, channel, time, thread,
+// invocation, instance, turn and actor of the events stay; see [Record.Erase].
+type Erasure struct {
+	Session string
+	Ranges  []OffsetRange // in order, apart from each other, none empty; of events that the session has itself
+	Events  []Event       // what is appended, even to a closed session; not empty
+
+	// Check, if not nil, is called as that of an [Append] is.
+	Check func(s *Session) error
+
+	// Forget, if not nil, is called when it has been committed, and before the
+	// store cleans its files of what was there. It is given the forks that
+	// have lost something too, and removes what was made of the payloads. Its
+	// error is that of the erasure, though the events are erased. A store that
+	// keeps files calls it again until it succeeds.
+	Forget func(ctx context.Context, forks []string) error
 }

@@ -3,11 +3,7 @@ package tapedeck
 import (
 	"bytes"
 	"encoding/json"
-	"unicode/utf8"
 )
-
-// Members are members of a JSON object whose values are kept as they are.
-type Members map[string]json.RawMessage
 
 // An object reads the members of a JSON object one by one, without copying them.
 // It looks only as deep into the JSON as it must to find where a value ends;
@@ -199,47 +195,6 @@ func stringOf(raw []byte) string {
 	return s
 }
 
-// appendJSON appends s as a JSON string; what is not UTF-8 in it becomes U+FFFD.
-// Unlike encoding/json it leaves the characters of HTML as they are: deltas are
-// full of code.
-func appendJSON(b []byte, s string) []byte {
-	b = append(b, '"')
-	plain := 0 // where what is yet to be appended begins
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && n == 1 {
-				b = append(append(b, s[plain:i]...), `\ufffd`...)
-				plain = i + 1
-			}
-			i += n
-			continue
-		}
-		if c < ' ' || c == '"' || c == '\\' || c == 0x7f {
-			b = appendEscape(append(b, s[plain:i]...), c)
-			plain = i + 1
-		}
-		i++
-	}
-	return append(append(b, s[plain:]...), '"')
-}
-
-func appendEscape(b []byte, c byte) []byte {
-	const hex = "0123456789abcdef"
-	switch c {
-	case '"', '\\':
-		return append(b, '\\', c)
-	case '\n':
-		return append(b, '\\', 'n')
-	case '\r':
-		return append(b, '\\', 'r')
-	case '\t':
-		return append(b, '\\', 't')
-	}
-	return append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-}
-
 // Nesting returns how deep the arrays and objects of a valid value are nested.
 func Nesting(raw []byte) (deepest int) {
 	depth, inString := 0, false
@@ -258,4 +213,15 @@ func Nesting(raw []byte) (deepest int) {
 		}
 	}
 	return deepest
+}
+
+// member returns the value of a member of an object, nil if it has none.
+func member(data []byte, name string) (value []byte) {
+	o := readObject(data)
+	for n, raw, ok := o.next(); ok; n, raw, ok = o.next() {
+		if string(n) == name {
+			value = raw
+		}
+	}
+	return value
 }

@@ -6,17 +6,6 @@ import (
 	"strings"
 )
 
-// The roles of a [Message].
-const (
-	RoleDeveloper = "developer"
-	RoleSystem    = "system"
-	RoleUser      = "user"
-	RoleAssistant = "assistant"
-	RoleTool      = "tool"
-	RoleActivity  = "activity"
-	RoleReasoning = "reasoning"
-)
-
 // A Message is a whole message as AG-UI has it. Which members it has depends on
 // its role, see [Message.Check].
 type Message struct {

@@ -2,7 +2,6 @@ package tapedeck
 
 import (
 	"cmp"
-	"errors"
 )
 
 // Accept returns the events as the log keeps them, see [Verifier.Normalize], and
@@ -15,29 +14,16 @@ func (v *Verifier) Accept(events []Event) ([]Event, error) {
 		n := len(out)
 		var err error
 		if out, err = next.normalize(out, events[i]); err != nil {
-			return nil, ofMany(err, i, len(events))
+			return nil, AtIndex(err, i, len(events))
 		}
 		for ; n < len(out); n++ {
 			if err := next.Add(&out[n]); err != nil {
-				return nil, ofMany(err, i, len(events))
+				return nil, AtIndex(err, i, len(events))
 			}
 		}
 	}
 	*v = next
 	return out, nil
-}
-
-// ofMany says to which of several events an error belongs.
-func ofMany(err error, i, n int) error {
-	if n == 1 {
-		return err
-	}
-	out := Errorf(KindOf(err), "event %d of %d: %w", i+1, n, err)
-	var e *Error
-	if errors.As(err, &e) {
-		out.Hint = e.Hint
-	}
-	return out
 }
 
 // Normalize returns e as the log keeps it, given what v has seen; it adds
@@ -60,11 +46,10 @@ func (v *Verifier) normalize(out []Event, e Event) ([]Event, error) {
 		}
 		return append(out, e), nil
 	}
-	t := typeByName[e.Type]
-	if t == nil || t.rule == nil {
+	if rules[e.Type] == nil {
 		return append(out, e), nil
 	}
-	data, err := t.layout.tidy(e.Data, e.Type)
+	data, err := TidyData(e.Data, e.Type, e.Type)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +65,7 @@ func (v *Verifier) normalize(out []Event, e Event) ([]Event, error) {
 	}
 	e.Invocation = r.Invocation
 	if form, ok := chunkForms[e.Type]; ok {
-		return r.expand(out, &e, t, form)
+		return r.expand(out, &e, form)
 	}
 	return append(r.endChunks(out, &e), r.fill(e)), nil
 }

@@ -85,10 +85,6 @@ func (v *Verifier) Closing(invocation string) []Event {
 	return nil
 }
 
-// CodeRunEnded is the code of the SUBAGENT_ERROR that ends a subagent whose run
-// ends before it.
-const CodeRunEnded = "run_ended"
-
 func (r *run) closing(o *opened) Event {
 	var p Payload
 	tag := Attributed{SubagentRunID: o.owner}

@@ -56,7 +56,7 @@ type Invocation struct {
 	// between the events that come before and after the question; several may
 	// be open at once. Nil in a host that cannot ask: then nothing that needs
 	// asking is allowed.
-	Ask func(ctx context.Context, q PermissionRequestedData) (PermissionAnsweredData, error)
+	Ask func(ctx context.Context, q Question) (Choice, error)
 
 	// Stored waits until everything that was yielded is durable. It is called
 	// between events, before something begins that a later server must know of.
@@ -149,4 +149,14 @@ type Capable interface {
 	// Available reports why the agent cannot run here, such as a program that is
 	// not installed; nil if it can. It is quick and starts nothing.
 	Available() error
+}
+
+// An Agent is one that tasks can go to.
+type Agent struct {
+	Name        string `json:"name"`
+	Kind        string `json:"kind"` // of its runner
+	Description string `json:"description,omitempty"`
+
+	Capabilities *Capabilities `json:"capabilities,omitempty"` // nil if the runner does not tell
+	Unavailable  string        `json:"unavailable,omitempty"`  // why it cannot run here; "" if it can
 }

@@ -217,3 +217,10 @@ func endStatus(e *Event) (Status, *bool) {
 
 // VendorKey is the member of an AG-UI event's metadata that is ours.
 const VendorKey = "tapedeck"
+
+// Labels are free names and values.
+type Labels = map[string]string
+
+// CodeRunEnded is the code of the SUBAGENT_ERROR that ends a subagent whose run
+// ends before it.
+const CodeRunEnded = "run_ended"

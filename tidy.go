@@ -1,11 +1,18 @@
 package tapedeck
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 	"strconv"
 )
+
+// TidyData returns the data of an event of a known type without the members that
+// say nothing: null where absence means the same, and a member type that repeats
+// said, the type of the event as it came. A timestamp becomes an integer. Data that
+// is tidy is returned as it is.
+func TidyData(data []byte, typ, said string) ([]byte, error) {
+	return typeByName[typ].layout.tidy(data, said)
+}
 
 // tidy returns an object without the null members that would mean the same if
 // they were absent, without a type that repeats that of the event, and with an
@@ -91,34 +98,4 @@ func wholeNumber(raw []byte) []byte {
 		return raw
 	}
 	return strconv.AppendInt(nil, int64(n), 10)
-}
-
-// member returns the value of a member of an object, nil if it has none.
-func member(data []byte, name string) (value []byte) {
-	o := readObject(data)
-	for n, raw, ok := o.next(); ok; n, raw, ok = o.next() {
-		if string(n) == name {
-			value = raw
-		}
-	}
-	return value
-}
-
-// withMember returns the object with a string member more. What is no object
-// stays as it is, for others to refuse.
-func withMember(data []byte, name, value string) []byte {
-	o := readObject(data)
-	members := 0
-	for _, _, ok := o.next(); ok; _, _, ok = o.next() {
-		members++
-	}
-	if o.bad {
-		return data
-	}
-	b := append(make([]byte, 0, len(data)+len(name)+len(value)+8), '{')
-	if members > 0 {
-		inner := bytes.TrimSpace(data)
-		b = append(append(b, inner[1:len(inner)-1]...), ',')
-	}
-	return append(appendJSON(append(appendJSON(b, name), ':'), value), '}')
 }

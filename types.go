@@ -1,6 +1,9 @@
 package tapedeck
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Types of ours. Everything else that we know is an AG-UI 1.0 event type, see
 // agui.go. An unknown type is kept as it is.
@@ -81,3 +84,45 @@ var families = [...]struct{ prefix, channel string }{
 	{"RUN_", ChannelAgentState}, {"STEP_", ChannelAgentState}, {"STATE_", ChannelAgentState},
 	{"ACTIVITY_", ChannelAgentState}, {"SUBAGENT_", ChannelAgentState},
 }
+
+// eventTypes are the types of the catalogue in its order: those of AG-UI, then ours.
+var eventTypes = [...]string{
+	MessageAdded, TextMessageStart, TextMessageContent, TextMessageEnd, TextMessageChunk, ReasoningStart,
+	ReasoningMessageStart, ReasoningMessageContent, ReasoningMessageEnd, ReasoningMessageChunk, ReasoningEnd,
+	ReasoningEncryptedValue, ToolCallStart, ToolCallArgs, ToolCallEnd, ToolCallChunk, ToolCallResult,
+	PermissionRequested, PermissionAnswered, RunStarted, RunFinished, RunError, StepStarted, StepFinished,
+	StateSnapshot, StateDelta, MessagesSnapshot, ActivitySnapshot, ActivityDelta, SubagentStarted,
+	SubagentFinished, SubagentError, Raw, Custom, InstanceStarted, PlanUpdated, AgentStarted, AgentLinked,
+	UsageReported, WorkflowStarted, WorkflowEntered, WorkflowLeft, WorkflowFailed, WorkflowVariables,
+	WorkflowEnded, TerminalOutput, TerminalInput, TerminalResize, TerminalExit, PresenceJoined, PresenceLeft,
+	PresenceMoved, SessionCreated, SessionRenamed, SessionRewound, SessionCleared, SessionOverwritten,
+	SessionForked, SessionImported, SessionRedacted, SessionClosed, FeedbackAdded, BookmarkAdded,
+}
+
+// EventTypes returns the names of all types in the catalogue.
+func EventTypes() []string { return slices.Clone(eventTypes[:]) }
+
+// typeNames has every known type by itself, so that a name that is read from an
+// event costs no memory of its own.
+var typeNames = func() map[string]string {
+	m := make(map[string]string, len(eventTypes))
+	for _, t := range eventTypes {
+		m[t] = t
+	}
+	return m
+}()
+
+// IsAGUI reports whether typ is an event type of AG-UI 1.0. Types of ours have a
+// dot in their names.
+func IsAGUI(typ string) bool { return typeNames[typ] != "" && !strings.Contains(typ, ".") }
+
+// The roles of a [Message].
+const (
+	RoleDeveloper = "developer"
+	RoleSystem    = "system"
+	RoleUser      = "user"
+	RoleAssistant = "assistant"
+	RoleTool      = "tool"
+	RoleActivity  = "activity"
+	RoleReasoning = "reasoning"
+)

@@ -8,10 +8,6 @@ import (
 	"sync"
 )
 
-// Unpack sets what into points to from the data of e, see [Unpack]. No data is an
-// object without members.
-func (e *Event) Unpack(into any) bool { return len(e.Data) == 0 || Unpack(e.Data, into) }
-
 // Unpack sets the struct, or the slice of structs, that into points to from JSON.
 // Three rules are other than those of encoding/json, and the same in every
 // language that folds a log: the names of members are exact; of members of the
@@ -22,6 +18,8 @@ func Unpack(data []byte, into any) bool {
 	return json.Valid(data) && setExact(data, reflect.ValueOf(into).Elem())
 }
 
+var rawMessage = reflect.TypeFor[json.RawMessage]()
+
 var unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 
 // setExact sets v, which is zero, from valid JSON.
@@ -29,7 +27,7 @@ func setExact(raw []byte, v reflect.Value) bool {
 	t := v.Type()
 	raw = skipSpace(raw)
 	switch {
-	case t == rawType:
+	case t == rawMessage:
 		v.SetBytes(append(json.RawMessage{}, raw...))
 		return true
 	case isNull(raw):

@@ -156,16 +156,6 @@ type Erased struct {
 	Forks   []string      `json:"forks,omitempty"` // sessions that had shared some of them, and have them no more
 }
 
-// An Agent is one that tasks can go to.
-type Agent struct {
-	Name        string `json:"name"`
-	Kind        string `json:"kind"` // of its runner
-	Description string `json:"description,omitempty"`
-
-	Capabilities *Capabilities `json:"capabilities,omitempty"` // nil if the runner does not tell
-	Unavailable  string        `json:"unavailable,omitempty"`  // why it cannot run here; "" if it can
-}
-
 // An ImportRequest says what the bytes of an import are.
 type ImportRequest struct {
 	Format string // see the engine for those it knows

@@ -94,12 +94,12 @@ func (v *Verifier) Add(e *Event) error {
 		v.answer(e)
 		return nil
 	}
-	t := typeByName[e.Type]
-	if t == nil || t.rule == nil {
+	rule := rules[e.Type]
+	if rule == nil {
 		return nil
 	}
 	var c checked
-	if err := t.check(e.Data, &c); err != nil {
+	if err := CheckInto(e, &c); err != nil {
 		return err
 	}
 	if e.Type == RunStarted {
@@ -109,7 +109,7 @@ func (v *Verifier) Add(e *Event) error {
 	if err != nil {
 		return err
 	}
-	next, err := t.rule(v.runs[i], e, &c)
+	next, err := rule(v.runs[i], e, &c)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (v *Verifier) find(e *Event) (int, error) {
 
 // stray explains why e belongs to no open run.
 func (v *Verifier) stray(e *Event, thread string) error {
-	if err := e.checkIDs(); err != nil {
+	if err := e.CheckIDs(); err != nil {
 		return err // it would be shown below
 	}
 	active, _, busy := v.ActiveRun(thread)
@@ -195,7 +195,7 @@ func (v *Verifier) start(e *Event, c *checked) error {
 	if err := CheckID("the run's id", e.Invocation); err != nil {
 		return err
 	}
-	if err := e.checkIDs(); err != nil {
+	if err := e.CheckIDs(); err != nil {
 		return err
 	}
 	if !stringIs(c.get("runId"), e.Invocation) {
@@ -218,11 +218,18 @@ func (v *Verifier) start(e *Event, c *checked) error {
 		return Errorf(TooLarge, "the session has %d open runs", len(v.runs)).WithHint("end some of them")
 	}
 	v.runs = append(slices.Clip(v.runs), &run{
-		OpenRun:  newRun(e, v.Runs()),
+		OpenRun:  opening(e, v.Runs()),
 		threadID: c.string("threadId"),
 		known:    (*known)(nil).seed(c.get("input")),
 	})
 	return nil
+}
+
+// opening returns the run that a RUN_STARTED opens while others are open.
+func opening(e *Event, open []OpenRun) OpenRun {
+	s := Session{Runs: open}
+	s.Apply(e)
+	return s.Runs[len(s.Runs)-1]
 }
 
 // ActiveRun returns the run that is open on a thread and the offset of its start,

@@ -53,7 +53,7 @@ func TestClosingIsAlwaysAccepted(t *testing.T) {
 		v, log := NewVerifier(), fakeLog{}
 		var s Session
 		write := func(events []Event) {
-			drafts, err := (&Append{Events: events}).Drafts(noon)
+			drafts, err := Drafts(events, nil, noon)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,7 +35,7 @@ import (
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/protocol/rest"
-	"github.com/tapedeck/tapedeck/search"
+	"github.com/tapedeck/tapedeck/search/indexer"
 	"github.com/tapedeck/tapedeck/server"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 	"github.com/tapedeck/tapedeck/web"
@@ -124,7 +124,7 @@ type Deck struct {
 	options Options
 	hub     *hub.Hub
 	views   *projection.Projections
-	search  *search.Index
+	search  *indexer.Index
 	engine  *engine.Engine
 	handler http.Handler
 
@@ -163,7 +163,7 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 	}
 	d.hub, d.writable = hub.New(s.store), s.writable
 	d.views = projection.New(projection.Options{Store: d.hub, Logger: o.Logger})
-	d.search = search.New(search.Options{Index: s.index, Log: d.hub, Timelines: d.views, Logger: o.Logger})
+	d.search = indexer.New(indexer.Options{Index: s.index, Log: d.hub, Timelines: d.views, Logger: o.Logger})
 	s.observers.set(d.views.Watch, func([]tapedeck.Commit) { d.search.Changed() })
 	d.streams, d.cutStreams = context.WithCancel(context.WithoutCancel(ctx))
 	d.engine = d.newEngine()

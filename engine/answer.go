@@ -67,8 +67,8 @@ func (q *question) take(ctx context.Context, a tapedeck.Answer) (tapedeck.Answer
 	if err != nil {
 		return tapedeck.Answered{}, err
 	}
-	d := tapedeck.PermissionAnsweredData{ID: q.ID, Option: a.Option, Outcome: outcomeSelected}
-	ev := q.run.event(d)
+	d := tapedeck.Choice{ID: q.ID, Option: a.Option, Outcome: outcomeSelected}
+	ev := q.run.event(tapedeck.PermissionAnsweredData{Choice: d})
 	ev.Actor = a.Actor
 	done, err := q.run.engine.write(ctx, tapedeck.Append{Session: a.Session, Events: []tapedeck.Event{ev}}, q.run.isOpen)
 	if err != nil {
@@ -140,7 +140,7 @@ func (e *Engine) answerForeign(ctx context.Context, a tapedeck.Answer) (tapedeck
 	if err := cmp.Or(hasOption(p.ID, options(p), a.Option), wasShown(&a, p.Offset)); err != nil {
 		return tapedeck.Answered{}, err
 	}
-	ev := event(tapedeck.PermissionAnsweredData{ID: p.ID, Option: a.Option, Outcome: outcomeSelected}, a.Actor)
+	ev := event(tapedeck.PermissionAnsweredData{Choice: tapedeck.Choice{ID: p.ID, Option: a.Option, Outcome: outcomeSelected}}, a.Actor)
 	ev.Thread, ev.Invocation, ev.Instance = p.Thread, p.Invocation, p.Instance
 	done, err := e.write(context.WithoutCancel(ctx), tapedeck.Append{Session: s.ID, Events: []tapedeck.Event{ev}}, func(s *tapedeck.Session, _ []tapedeck.Event) error {
 		if p.Invocation != "" && !hasRun(s, p.Invocation) {
@@ -185,7 +185,7 @@ func options(p *view.Permission) []tapedeck.PermissionOption {
 // run that this engine drives.
 type taking struct {
 	question *question // locked; nil for none
-	answer   tapedeck.PermissionAnsweredData
+	answer   tapedeck.Choice
 	accepted bool
 	over     error // that a question of no run of ours was answered before
 }
@@ -198,7 +198,7 @@ func (e *Engine) taking(ctx context.Context, session string, events []tapedeck.E
 		if events[i].Type != tapedeck.PermissionAnswered {
 			continue
 		}
-		var d tapedeck.PermissionAnsweredData
+		var d tapedeck.Choice
 		if json.Unmarshal(events[i].Data, &d) != nil {
 			continue // data that is no object is refused later, and another answers nothing
 		}

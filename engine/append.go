@@ -27,7 +27,7 @@ func (e *Engine) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Append
 	events := slices.Clone(a.Events)
 	for i := range events {
 		if err := fromOutside(&events[i]); err != nil {
-			return tapedeck.Appended{}, ofMany(err, i, len(events))
+			return tapedeck.Appended{}, tapedeck.AtIndex(err, i, len(events))
 		}
 	}
 	t, err := e.taking(ctx, a.Session, events)
@@ -50,15 +50,6 @@ func (e *Engine) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Append
 	})
 	t.release(err == nil)
 	return done, err
-}
-
-// ofMany says to which of several events an error belongs.
-func ofMany(err error, i, n int) error {
-	var e *tapedeck.Error
-	if n == 1 || !errors.As(err, &e) {
-		return err
-	}
-	return (&tapedeck.Error{Kind: e.Kind, Message: "event " + strconv.Itoa(i+1) + " of " + strconv.Itoa(n) + ": " + e.Message, Err: err}).WithHint("%s", e.Hint)
 }
 
 // notDriven refuses AG-UI events of a run that an engine drives: only the holder

@@ -82,14 +82,14 @@ func TestAnIDThatIsOpenOutside(t *testing.T) {
 		_, err := w.Append(w.Context(), tapedeck.Append{Session: "s", Events: on("t", "r", `RUN_STARTED {"threadId":"t","runId":"r"}`, harmless)})
 		w.must(err)
 		second := w.open(func(ctx context.Context, in tapedeck.Invocation, _ func(string, string) bool) error {
-			_, err := in.Ask(ctx, tapedeck.PermissionRequestedData{ID: "p", Message: "rm -rf", Options: yesNo})
+			_, err := in.Ask(ctx, tapedeck.Question{ID: "p", Message: "rm -rf", Options: yesNo})
 			return err
 		})
 		_, err = second.Start(w.Context(), tapedeck.Task{Session: "s", Text: "go"})
 		w.must(err)
 		synctest.Wait()
 		for _, ev := range w.log("s") {
-			var d tapedeck.PermissionRequestedData
+			var d tapedeck.Question
 			if ev.Type == tapedeck.PermissionRequested && json.Unmarshal(ev.Data, &d) == nil && d.Message != "May I look?" {
 				t.Errorf("the log has %s", ev.Data)
 			}

@@ -129,7 +129,7 @@ func TestDelegateEnds(t *testing.T) {
 // A sub-agent asks where people look.
 func TestDelegateAsks(t *testing.T) {
 	delegating(t, func(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
-		a, err := in.Ask(ctx, tapedeck.PermissionRequestedData{ID: "p", Options: []tapedeck.PermissionOption{{ID: "yes"}}})
+		a, err := in.Ask(ctx, tapedeck.Question{ID: "p", Options: []tapedeck.PermissionOption{{ID: "yes"}}})
 		say("TEXT_MESSAGE_START", `{"messageId":"b","role":"assistant"}`)
 		say("TEXT_MESSAGE_CONTENT", `{"messageId":"b","delta":"`+a.Option+`"}`)
 		say("TEXT_MESSAGE_END", `{"messageId":"b"}`)

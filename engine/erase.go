@@ -94,9 +94,9 @@ func (e *Engine) erasure(ctx context.Context, r *tapedeck.Erase, s *tapedeck.Ses
 	}
 	receipt := event(tapedeck.SessionRedactedData{Offsets: a.Ranges, Reason: r.Reason}, r.Actor)
 	a.Events = []tapedeck.Event{receipt}
-	err := a.Valid()
+	err := tapedeck.CheckErasure(&a)
 	if err == nil {
-		err = a.Decide(s)
+		err = tapedeck.DecideErasure(&a, s)
 	}
 	if err == nil {
 		err = notRunning(s, a.Ranges)

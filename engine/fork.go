@@ -22,12 +22,12 @@ func (e *Engine) Fork(ctx context.Context, f tapedeck.Fork) (tapedeck.Session, e
 		err = tapedeck.Errorf(tapedeck.Conflict, "session %s was deleted and cannot be forked", f.Parent)
 	}
 	if err == nil {
-		err = spec.Valid()
+		err = tapedeck.CheckSpec(&spec)
 	}
 	if err != nil {
 		return tapedeck.Session{}, err
 	}
-	at, err := spec.Fork(&parent, false)
+	at, err := tapedeck.ForkPoint(&spec, &parent, false)
 	if err != nil {
 		return tapedeck.Session{}, err
 	}

@@ -65,7 +65,7 @@ func (t *trail) cancels() (events []tapedeck.Event) {
 			continue
 		}
 		delete(t.open, id)
-		ev := event(tapedeck.PermissionAnsweredData{ID: id, Outcome: outcomeCancelled}, "tapedeck")
+		ev := event(tapedeck.PermissionAnsweredData{Choice: tapedeck.Choice{ID: id, Outcome: outcomeCancelled}}, "tapedeck")
 		ev.Thread, ev.Invocation, ev.Instance = q.Thread, q.Invocation, q.Instance
 		events = append(events, ev)
 	}

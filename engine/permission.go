@@ -28,13 +28,13 @@ type questions struct {
 // A question is one permission of a run that this engine drives.
 type question struct {
 	run *run
-	tapedeck.PermissionRequestedData
+	tapedeck.Question
 	asked  chan struct{} // closed when the log has the question
 	offset int64         // where, once it is asked
 	chosen chan struct{} // closed when answer is set
 
 	mu     sync.Mutex // held while an answer is being written, so that one of several wins
-	answer *tapedeck.PermissionAnsweredData
+	answer *tapedeck.Choice
 	logged bool // the log has the answer
 }
 
@@ -94,22 +94,22 @@ func (s *questions) rest() bool {
 	return s.waiting > 0
 }
 
-func newQuestion(r *run, d tapedeck.PermissionRequestedData) *question {
-	return &question{run: r, PermissionRequestedData: d, asked: make(chan struct{}), chosen: make(chan struct{})}
+func newQuestion(r *run, d tapedeck.Question) *question {
+	return &question{run: r, Question: d, asked: make(chan struct{}), chosen: make(chan struct{})}
 }
 
 // ask is [tapedeck.Invocation.Ask] of a run.
-func (r *run) ask(ctx context.Context, d tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+func (r *run) ask(ctx context.Context, d tapedeck.Question) (tapedeck.Choice, error) {
 	if d.ID == "" {
 		d.ID = tapedeck.NewID("per_")
 	}
 	q := newQuestion(r, d)
-	ev := r.event(d)
+	ev := r.event(tapedeck.PermissionRequestedData{Question: d})
 	if err := checkQuestion(&d, &ev); err != nil {
-		return tapedeck.PermissionAnsweredData{}, err
+		return tapedeck.Choice{}, err
 	}
 	if !r.questions.add(q) {
-		return tapedeck.PermissionAnsweredData{}, tapedeck.Errorf(tapedeck.Invalid, "the agent has asked %s before", d.ID)
+		return tapedeck.Choice{}, tapedeck.Errorf(tapedeck.Invalid, "the agent has asked %s before", d.ID)
 	}
 	r.questions.await(1)
 	defer r.queue.ring() // so that the silence of the agent counts from now on
@@ -131,7 +131,7 @@ func (r *run) ask(ctx context.Context, d tapedeck.PermissionRequestedData) (tape
 	return *q.answer, nil
 }
 
-func checkQuestion(d *tapedeck.PermissionRequestedData, ev *tapedeck.Event) error {
+func checkQuestion(d *tapedeck.Question, ev *tapedeck.Event) error {
 	if err := tapedeck.CheckID("the permission", d.ID); err != nil {
 		return err
 	}
@@ -164,14 +164,14 @@ func (q *question) withdraw() {
 	if q.answer != nil {
 		return
 	}
-	q.set(tapedeck.PermissionAnsweredData{ID: q.ID, Outcome: outcomeCancelled})
-	ev := q.run.event(*q.answer)
+	q.set(tapedeck.Choice{ID: q.ID, Outcome: outcomeCancelled})
+	ev := q.run.event(tapedeck.PermissionAnsweredData{Choice: *q.answer})
 	ev.Actor = "tapedeck"
 	q.run.queue.put(ev)
 }
 
 // set sets the answer. It is called with q.mu held.
-func (q *question) set(d tapedeck.PermissionAnsweredData) {
+func (q *question) set(d tapedeck.Choice) {
 	q.answer = &d
 	close(q.chosen)
 }
@@ -232,7 +232,7 @@ func (r *run) wrote(events []tapedeck.Event, first int64) {
 // expect makes a question known that is about to be written. The agent may have
 // asked it without waiting for the answer.
 func (r *run) expect(ev *tapedeck.Event) {
-	var d tapedeck.PermissionRequestedData
+	var d tapedeck.Question
 	if json.Unmarshal(ev.Data, &d) == nil {
 		r.questions.add(newQuestion(r, d)) // unless it is there
 	}
@@ -246,7 +246,7 @@ func (r *run) requested(ev *tapedeck.Event, offset int64) {
 }
 
 func (r *run) answered(ev *tapedeck.Event) {
-	var d tapedeck.PermissionAnsweredData
+	var d tapedeck.Choice
 	if json.Unmarshal(ev.Data, &d) != nil {
 		return
 	}
@@ -266,10 +266,10 @@ func (r *run) closeQuestions() (events []tapedeck.Event) {
 	for _, q := range r.questions.all() {
 		q.mu.Lock()
 		if q.answer == nil {
-			q.set(tapedeck.PermissionAnsweredData{ID: q.ID, Outcome: outcomeCancelled})
+			q.set(tapedeck.Choice{ID: q.ID, Outcome: outcomeCancelled})
 		}
 		if q.isAsked() && !q.logged {
-			ev := r.event(*q.answer)
+			ev := r.event(tapedeck.PermissionAnsweredData{Choice: *q.answer})
 			ev.Actor = "tapedeck"
 			events = append(events, ev)
 		}

@@ -21,7 +21,7 @@ var yesNo = []tapedeck.PermissionOption{{ID: "yes", Kind: "allow_once"}, {ID: "n
 func asking(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
 	say("TEXT_MESSAGE_START", `{"messageId":"m","role":"assistant"}`)
 	say("TEXT_MESSAGE_CONTENT", `{"messageId":"m","delta":"may I? "}`)
-	a, err := in.Ask(ctx, tapedeck.PermissionRequestedData{ID: "p", Message: "May I?", Options: yesNo})
+	a, err := in.Ask(ctx, tapedeck.Question{ID: "p", Message: "May I?", Options: yesNo})
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func TestOpenQuestions(t *testing.T) {
 	runners := map[string]talker{
 		"it listens": asking,
 		"it is deaf": func(_ context.Context, in tapedeck.Invocation, _ func(string, string) bool) error {
-			_, _ = in.Ask(context.Background(), tapedeck.PermissionRequestedData{ID: "p", Options: yesNo})
+			_, _ = in.Ask(context.Background(), tapedeck.Question{ID: "p", Options: yesNo})
 			time.Sleep(24 * time.Hour)
 			return nil
 		},
@@ -111,7 +111,7 @@ func TestOpenQuestions(t *testing.T) {
 			var wg sync.WaitGroup
 			for _, id := range []string{"p", "q", "r"} {
 				wg.Go(func() {
-					if a, err := in.Ask(ctx, tapedeck.PermissionRequestedData{ID: id, Options: yesNo}); err != nil || a.Outcome != "cancelled" || a.ID != id {
+					if a, err := in.Ask(ctx, tapedeck.Question{ID: id, Options: yesNo}); err != nil || a.Outcome != "cancelled" || a.ID != id {
 						t.Errorf("%s was answered %+v, %v", id, a, err)
 					}
 				})
@@ -135,7 +135,7 @@ func TestOpenQuestions(t *testing.T) {
 						case tapedeck.PermissionRequested:
 							asked++
 						case tapedeck.PermissionAnswered:
-							var d tapedeck.PermissionAnsweredData
+							var d tapedeck.Choice
 							w.must(json.Unmarshal(ev.Data, &d))
 							if answered[d.ID]++; closed || d.Outcome != "cancelled" || d.Option != "" || ev.Actor != "tapedeck" || answered[d.ID] > 1 {
 								t.Errorf("%s at offset %d: %s", ev.Actor, ev.Offset, ev.Data)
@@ -162,11 +162,11 @@ func TestWithdraw(t *testing.T) {
 	inBubble(t, func(ctx context.Context, in tapedeck.Invocation, _ func(string, string) bool) error {
 		ask, stop := context.WithTimeout(ctx, time.Minute)
 		defer stop()
-		a, err := in.Ask(ask, tapedeck.PermissionRequestedData{ID: "p", Options: yesNo})
+		a, err := in.Ask(ask, tapedeck.Question{ID: "p", Options: yesNo})
 		if err != nil || a.Outcome != "cancelled" {
 			t.Errorf("answered %+v, %v", a, err)
 		}
-		for name, q := range map[string]tapedeck.PermissionRequestedData{
+		for name, q := range map[string]tapedeck.Question{
 			"has asked p before": {ID: "p", Options: yesNo},
 			"no options":         {},
 			"ids of their own":   {Options: []tapedeck.PermissionOption{{ID: "a"}, {ID: "a"}}},
@@ -192,7 +192,7 @@ func TestWithdraw(t *testing.T) {
 func TestWaitingIsNotIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
-			if _, err := in.Ask(ctx, tapedeck.PermissionRequestedData{ID: "p", Options: yesNo}); err != nil {
+			if _, err := in.Ask(ctx, tapedeck.Question{ID: "p", Options: yesNo}); err != nil {
 				return err
 			}
 			<-ctx.Done()
@@ -310,7 +310,7 @@ func TestAnswersAtOnce(t *testing.T) {
 		}
 		wg.Wait()
 		w.must(w.Shutdown(t.Context()))
-		var d tapedeck.PermissionAnsweredData
+		var d tapedeck.Choice
 		log := w.answers("s")
 		if len(log) == 0 {
 			t.Fatal("it was not answered")

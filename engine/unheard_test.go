@@ -35,7 +35,7 @@ func (h *halfway) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tap
 			yield(ev, nil)
 		}
 		if strings.HasPrefix(word, "ask") {
-			_, _ = in.Ask(ctx, tapedeck.PermissionRequestedData{ID: "p", ToolCallID: "c3", Options: []tapedeck.PermissionOption{{ID: "yes"}}})
+			_, _ = in.Ask(ctx, tapedeck.Question{ID: "p", ToolCallID: "c3", Options: []tapedeck.PermissionOption{{ID: "yes"}}})
 		}
 		if strings.HasPrefix(word, "fail") {
 			yield(tapedeck.Event{}, tapedeck.Errorf(tapedeck.Unavailable, "it died"))

@@ -32,7 +32,7 @@ type desk struct {
 
 // An asked is a question and where it is in the log.
 type asked struct {
-	tapedeck.PermissionRequestedData
+	tapedeck.Question
 	offset int64
 }
 
@@ -41,11 +41,11 @@ func (d *desk) see(ctx context.Context, ev *tapedeck.Event) {
 	switch ev.Type {
 	case tapedeck.PermissionRequested:
 		q := asked{offset: ev.Offset}
-		if json.Unmarshal(ev.Data, &q.PermissionRequestedData) == nil {
+		if json.Unmarshal(ev.Data, &q.Question) == nil {
 			d.asked(ctx, q)
 		}
 	case tapedeck.PermissionAnswered:
-		var a tapedeck.PermissionAnsweredData
+		var a tapedeck.Choice
 		if json.Unmarshal(ev.Data, &a) == nil {
 			d.answered(a.ID)
 		}
@@ -131,7 +131,7 @@ func (d *desk) prompt(in *os.File, again bool) {
 	q := &d.open[0]
 	if again {
 		fmt.Fprintln(d.stderr)
-		for _, l := range questionLines(&q.PermissionRequestedData) {
+		for _, l := range questionLines(&q.Question) {
 			fmt.Fprintf(d.stderr, "  ? %s\n", l.text)
 		}
 	}

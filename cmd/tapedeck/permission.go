@@ -64,7 +64,7 @@ func choice(options []tapedeck.PermissionOption, how string) (string, bool) {
 
 // answered prints the answer.
 func (t *transcript) answered(e *tapedeck.Event) error {
-	var a tapedeck.PermissionAnsweredData
+	var a tapedeck.Choice
 	if json.Unmarshal(e.Data, &a) != nil {
 		return nil //nolint:nilerr // as in print
 	}
@@ -99,7 +99,7 @@ func (e *env) printPermissions(raw json.RawMessage) error {
 	var all []struct {
 		Status tapedeck.Status
 		Offset int64
-		tapedeck.PermissionRequestedData
+		tapedeck.Question
 	}
 	var each []json.RawMessage
 	if json.Unmarshal(raw, &all) != nil || json.Unmarshal(raw, &each) != nil {
@@ -113,7 +113,7 @@ func (e *env) printPermissions(raw json.RawMessage) error {
 				return err
 			}
 		default:
-			if err := e.printPermission(&p.PermissionRequestedData, p.Offset); err != nil {
+			if err := e.printPermission(&p.Question, p.Offset); err != nil {
 				return err
 			}
 		}
@@ -122,7 +122,7 @@ func (e *env) printPermissions(raw json.RawMessage) error {
 }
 
 // printPermission prints what an agent asks, with all that is to be allowed.
-func (e *env) printPermission(q *tapedeck.PermissionRequestedData, at int64) error {
+func (e *env) printPermission(q *tapedeck.Question, at int64) error {
 	var b strings.Builder
 	message := brief(visible(q.Message), 100)
 	fmt.Fprintf(&b, "%s  at %d  %s  (%s)\n", visible(q.ID), at, message, optionIDs(q.Options))

@@ -19,7 +19,7 @@ type questionLine struct {
 }
 
 // questionLines returns all that is to be allowed, and the options.
-func questionLines(q *tapedeck.PermissionRequestedData) (lines []questionLine) {
+func questionLines(q *tapedeck.Question) (lines []questionLine) {
 	add := func(s style, indent, text string) {
 		for line := range strings.Lines(visible(text)) {
 			lines = append(lines, questionLine{s, indent + strings.TrimSuffix(line, "\n")})
@@ -107,7 +107,7 @@ var diffStyles = map[byte]style{'-': red, '+': green, '@': dim}
 
 // question prints what the agent asks.
 func (t *transcript) question(e *tapedeck.Event) error {
-	var q tapedeck.PermissionRequestedData
+	var q tapedeck.Question
 	if json.Unmarshal(e.Data, &q) != nil {
 		return nil //nolint:nilerr // as in print
 	}

@@ -12,7 +12,7 @@ import (
 // can move the cursor or is hidden. What an option does is told by its kind.
 func TestQuestionLines(t *testing.T) {
 	long := strings.Repeat("x", 500)
-	q := tapedeck.PermissionRequestedData{
+	q := tapedeck.Question{
 		Message: "May the agent call Bash?",
 		Action: &tapedeck.PermissionAction{
 			Tool: "Bash", Command: "echo " + long + "\n\x1b[2J\u202Edocker\u200B system\u00AD \U000E0041prune", Folder: "/w",

@@ -346,7 +346,7 @@ func TestMarkdownOfWhatWasErased(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rec, err := tapedeck.Record{Offset: events[i].Offset, Data: b}.Erase()
+		rec, err := tapedeck.EraseRecord(tapedeck.Record{Offset: events[i].Offset, Data: b})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ func (g *engine) Answer(ctx context.Context, a tapedeck.Answer) (tapedeck.Answer
 	case a.Option != "yes":
 		return tapedeck.Answered{}, tapedeck.Errorf(tapedeck.Invalid, "the permission %s has no option %q", a.Permission, a.Option).WithHint("choose one of yes")
 	}
-	data, _ := json.Marshal(tapedeck.PermissionAnsweredData{ID: a.Permission, Option: a.Option, Outcome: "selected"})
+	data, _ := json.Marshal(tapedeck.Choice{ID: a.Permission, Option: a.Option, Outcome: "selected"})
 	done, err := g.Append(ctx, tapedeck.Append{Session: a.Session, Events: []tapedeck.Event{{Type: tapedeck.PermissionAnswered, Data: data}}})
 	return tapedeck.Answered{Permission: a.Permission, Option: a.Option, Offset: done.First}, err
 }

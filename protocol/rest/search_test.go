@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/search"
+	"github.com/tapedeck/tapedeck/search/indexer"
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
@@ -29,10 +29,10 @@ func (g *engine) Erase(ctx context.Context, e tapedeck.Erase) (tapedeck.Erased, 
 }
 
 // newSearch returns an index of what an engine's store has.
-func newSearch(g *engine) *search.Index {
+func newSearch(g *engine) *indexer.Index {
 	x, err := g.Store.(*memory.Store).OpenIndex()
 	if err != nil {
 		panic(err) // none in memory fails
 	}
-	return search.New(search.Options{Index: x, Log: g.Hub})
+	return indexer.New(indexer.Options{Index: x, Log: g.Hub})
 }

@@ -144,9 +144,9 @@ func without(lines []string, types ...string) []string {
 	return out
 }
 
-func allow(option string) func(context.Context, tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
-	return func(context.Context, tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
-		return tapedeck.PermissionAnsweredData{Option: option, Outcome: "selected"}, nil
+func allow(option string) func(context.Context, tapedeck.Question) (tapedeck.Choice, error) {
+	return func(context.Context, tapedeck.Question) (tapedeck.Choice, error) {
+		return tapedeck.Choice{Option: option, Outcome: "selected"}, nil
 	}
 }
 
@@ -310,8 +310,8 @@ func TestPermission(t *testing.T) {
 		{"rejected", "no", `{"messageId":"t.c1","toolCallId":"c.c1","content":"not allowed","role":"tool","metadata":{"tapedeck":{"error":true}}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var asked tapedeck.PermissionRequestedData
-			in := tapedeck.Invocation{Task: "ask", Ask: func(ctx context.Context, q tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+			var asked tapedeck.Question
+			in := tapedeck.Invocation{Task: "ask", Ask: func(ctx context.Context, q tapedeck.Question) (tapedeck.Choice, error) {
 				asked = q
 				return allow(tt.option)(ctx, q)
 			}}
@@ -325,7 +325,7 @@ func TestPermission(t *testing.T) {
 				`TOOL_CALL_END {"toolCallId":"c.c1"}`,
 				`TOOL_CALL_RESULT `+tt.result)
 			action := &tapedeck.PermissionAction{Tool: "delete", Arguments: "{\n  \"path\": \"x\"\n}"}
-			want := tapedeck.PermissionRequestedData{ID: "inv.p1", ToolCallID: "inv.c.c1", Message: "rm x", Action: action, Options: []tapedeck.PermissionOption{
+			want := tapedeck.Question{ID: "inv.p1", ToolCallID: "inv.c.c1", Message: "rm x", Action: action, Options: []tapedeck.PermissionOption{
 				{ID: "yes", Name: "Allow", Kind: "allow_once"}, {ID: "no", Name: "Reject", Kind: "reject_once"},
 			}}
 			if !reflect.DeepEqual(asked, want) {
@@ -339,8 +339,8 @@ func TestPermission(t *testing.T) {
 // people reject something has come to its end; if they do not, it has not.
 func TestPermissionShowsTheChange(t *testing.T) {
 	for _, option := range []string{"no", "yes"} {
-		var asked tapedeck.PermissionRequestedData
-		in := tapedeck.Invocation{Task: "ask and stop", Ask: func(ctx context.Context, q tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+		var asked tapedeck.Question
+		in := tapedeck.Invocation{Task: "ask and stop", Ask: func(ctx context.Context, q tapedeck.Question) (tapedeck.Choice, error) {
 			asked = q
 			return allow(option)(ctx, q)
 		}}
@@ -375,11 +375,11 @@ func TestPermissionDenied(t *testing.T) {
 func TestCancelWhileAsking(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	answered := make(chan struct{})
-	in := tapedeck.Invocation{Task: "ask", Ask: func(ctx context.Context, _ tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+	in := tapedeck.Invocation{Task: "ask", Ask: func(ctx context.Context, _ tapedeck.Question) (tapedeck.Choice, error) {
 		defer close(answered)
 		cancel()
 		<-ctx.Done()
-		return tapedeck.PermissionAnsweredData{Outcome: "cancelled"}, nil
+		return tapedeck.Choice{Outcome: "cancelled"}, nil
 	}}
 	start := time.Now()
 	_, err := play(t, ctx, scripted(t, "plain", acp.Options{Grace: time.Minute}), in)

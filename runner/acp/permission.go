@@ -52,7 +52,7 @@ func (c *conversation) ask(m jsonrpc.Message) {
 	c.enter(q.Call)
 	about := c.announce(q.Call)
 	c.asked++
-	question := tapedeck.PermissionRequestedData{
+	question := tapedeck.Question{
 		ID: c.in.ID + ".p" + strconv.Itoa(c.asked), ToolCallID: c.n.ToolID(about.ID), Message: proposal.Text(about.title(), maxTitle),
 		Action:  c.proposed(about),
 		Options: []tapedeck.PermissionOption{},
@@ -78,7 +78,7 @@ func refusal(options []tapedeck.PermissionOption, cancelled bool) string {
 }
 
 // wait waits for the answer of people.
-func (c *conversation) wait(id json.RawMessage, q tapedeck.PermissionRequestedData) {
+func (c *conversation) wait(id json.RawMessage, q tapedeck.Question) {
 	a := answer{id: id}
 	if given, err := c.in.Ask(c.ctx, q); err == nil {
 		a = newAnswer(id, q.Options, given.Option)

@@ -57,13 +57,13 @@ func TestRecordedPrompt(t *testing.T) {
 	for _, agent := range recordedAgents {
 		t.Run(agent, func(t *testing.T) {
 			r, said := onWire(t, agent, "full", "1", acp.Options{})
-			in := tapedeck.Invocation{Task: "go", Ask: func(_ context.Context, q tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+			in := tapedeck.Invocation{Task: "go", Ask: func(_ context.Context, q tapedeck.Question) (tapedeck.Choice, error) {
 				for _, o := range q.Options {
 					if o.Kind == "allow_once" {
-						return tapedeck.PermissionAnsweredData{Option: o.ID}, nil
+						return tapedeck.Choice{Option: o.ID}, nil
 					}
 				}
-				return tapedeck.PermissionAnsweredData{}, nil
+				return tapedeck.Choice{}, nil
 			}}
 			got, err := play(t, t.Context(), r, in)
 			if err != nil {
@@ -99,10 +99,10 @@ func TestRecordedCancelWhileAsking(t *testing.T) {
 			r, _ := onWire(t, agent, "permission-cancel", "1", acp.Options{})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			in := tapedeck.Invocation{Task: "go", Ask: func(ctx context.Context, _ tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+			in := tapedeck.Invocation{Task: "go", Ask: func(ctx context.Context, _ tapedeck.Question) (tapedeck.Choice, error) {
 				cancel()
 				<-ctx.Done()
-				return tapedeck.PermissionAnsweredData{Outcome: "cancelled"}, nil
+				return tapedeck.Choice{Outcome: "cancelled"}, nil
 			}}
 			got, err := play(t, ctx, r, in)
 			if err != nil || !strings.Contains(strings.Join(got, "\n"), "TOOL_CALL_START") {

@@ -36,8 +36,8 @@ func TestStartAgent(t *testing.T) {
 				asked = d
 				return tt.given, tt.err
 			}
-			in.Ask = func(_ context.Context, q tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
-				return tapedeck.PermissionAnsweredData{ID: q.ID, Option: "reject_once"}, nil
+			in.Ask = func(_ context.Context, q tapedeck.Question) (tapedeck.Choice, error) {
+				return tapedeck.Choice{ID: q.ID, Option: "reject_once"}, nil
 			}
 			var events []tapedeck.Event
 			for e, err := range w.runner().Run(t.Context(), in) {

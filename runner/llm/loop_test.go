@@ -68,9 +68,9 @@ var echo = tool.Tool{Name: "echo", Parameters: json.RawMessage(`{"type":"object"
 
 func TestPermissions(t *testing.T) {
 	twice := `[tool echo {"n":1}] [tool echo {"n":2}]`
-	choose := func(option string) func(context.Context, tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
-		return func(_ context.Context, q tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
-			return tapedeck.PermissionAnsweredData{ID: q.ID, Option: option}, nil
+	choose := func(option string) func(context.Context, tapedeck.Question) (tapedeck.Choice, error) {
+		return func(_ context.Context, q tapedeck.Question) (tapedeck.Choice, error) {
+			return tapedeck.Choice{ID: q.ID, Option: option}, nil
 		}
 	}
 	const last = "\nsaid Now I call echo.\n%s\nsaid Done after 2 tool results."
@@ -80,7 +80,7 @@ func TestPermissions(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		policy llm.Policy
-		ask    func(context.Context, tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error)
+		ask    func(context.Context, tapedeck.Question) (tapedeck.Choice, error)
 		asked  int
 		want   string
 	}{
@@ -89,8 +89,8 @@ func TestPermissions(t *testing.T) {
 		{"no", nil, choose("reject_once"), 2, both("failed", "The user does not allow this.", "The user does not allow this.")},
 		{"nobody to ask", nil, nil, 0, both("failed", "Nobody can be asked here whether echo may be called, so it is not allowed.", "Nobody can be asked here whether echo may be called, so it is not allowed.")},
 		{"nobody answers", nil, choose(""), 1, "said Now I call echo.\nfailed echo: Nobody has said whether this may be done, so it was not.\nerror nobody has said whether the agent may call echo, so it has stopped"},
-		{"the question fails", nil, func(context.Context, tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
-			return tapedeck.PermissionAnsweredData{}, tapedeck.Errorf(tapedeck.Unavailable, "no disk")
+		{"the question fails", nil, func(context.Context, tapedeck.Question) (tapedeck.Choice, error) {
+			return tapedeck.Choice{}, tapedeck.Errorf(tapedeck.Unavailable, "no disk")
 		}, 1, "said Now I call echo.\nerror no disk"},
 		{"allowed by policy", llm.Policy{{"ec*", llm.Allow}, {"*", llm.Deny}}, nil, 0, both("answered", `{"n":1}`, `{"n":2}`)},
 		{"denied by policy", llm.Policy{{"todo_write", llm.Allow}, {"*", llm.Deny}}, choose("allow_once"), 0, both("failed", "There is no tool echo. There are: todo_write.", "There is no tool echo. There are: todo_write.")},
@@ -99,7 +99,7 @@ func TestPermissions(t *testing.T) {
 			w, in, asked := newWorld(), task(twice), 0
 			w.options.Tools, w.options.Policy = []tool.Tool{echo}, tt.policy
 			if tt.ask != nil {
-				in.Ask = func(ctx context.Context, q tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+				in.Ask = func(ctx context.Context, q tapedeck.Question) (tapedeck.Choice, error) {
 					asked++
 					if q.ToolCallID == "" || len(q.Options) != 3 || q.Message != "May the agent call echo?" ||
 						q.Action == nil || !strings.Contains(q.Action.Arguments, `"n": `) {
@@ -238,9 +238,9 @@ func TestCancel(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, in := newWorld(), task(tt.task)
 				w.options.Tools = []tool.Tool{wait, echo}
-				in.Ask = func(ctx context.Context, q tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+				in.Ask = func(ctx context.Context, q tapedeck.Question) (tapedeck.Choice, error) {
 					<-ctx.Done()
-					return tapedeck.PermissionAnsweredData{ID: q.ID, Outcome: "cancelled"}, nil
+					return tapedeck.Choice{ID: q.ID, Outcome: "cancelled"}, nil
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 950*time.Millisecond)
 				defer cancel()

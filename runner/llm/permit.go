@@ -57,9 +57,9 @@ func reach(t *tool.Tool, arguments string) (key, covers string) {
 	return t.Name + "\x00" + key, covers
 }
 
-func question(t *tool.Tool, c *call, arguments, covers string) tapedeck.PermissionRequestedData {
+func question(t *tool.Tool, c *call, arguments, covers string) tapedeck.Question {
 	covers += ", until this run ends"
-	return tapedeck.PermissionRequestedData{
+	return tapedeck.Question{
 		ID: tapedeck.NewID("perm_"), ToolCallID: c.id,
 		Message: "May the agent call " + t.Name + "?", Action: action(t, arguments),
 		Options: []tapedeck.PermissionOption{

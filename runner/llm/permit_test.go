@@ -12,13 +12,13 @@ import (
 
 // asks runs a task in a folder, answers every question with the option, and
 // returns the questions.
-func asks(t *testing.T, folder, text, option string) (asked []tapedeck.PermissionRequestedData) {
+func asks(t *testing.T, folder, text, option string) (asked []tapedeck.Question) {
 	t.Helper()
 	in := task(text)
 	in.Folder = folder
-	in.Ask = func(_ context.Context, q tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+	in.Ask = func(_ context.Context, q tapedeck.Question) (tapedeck.Choice, error) {
 		asked = append(asked, q)
-		return tapedeck.PermissionAnsweredData{ID: q.ID, Option: option}, nil
+		return tapedeck.Choice{ID: q.ID, Option: option}, nil
 	}
 	for _, err := range newWorld().runner().Run(t.Context(), in) {
 		if err != nil {

@@ -241,10 +241,10 @@ func TestControl(t *testing.T) {
 		{"reject", "what was not offered", `{"messageId":"t.t1","toolCallId":"c.t1","content":"not allowed","role":"tool","metadata":{"tapedeck":{"error":true}}}`},
 	} {
 		t.Run(tt.option, func(t *testing.T) {
-			var asked tapedeck.PermissionRequestedData
-			in := tapedeck.Invocation{Task: "the task", Ask: func(_ context.Context, q tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+			var asked tapedeck.Question
+			in := tapedeck.Invocation{Task: "the task", Ask: func(_ context.Context, q tapedeck.Question) (tapedeck.Choice, error) {
 				asked = q
-				return tapedeck.PermissionAnsweredData{Option: tt.option}, nil
+				return tapedeck.Choice{Option: tt.option}, nil
 			}}
 			got, err := run(t, t.Context(), control(t, tt.name), in)
 			if err != nil {
@@ -278,10 +278,10 @@ func TestControlAlone(t *testing.T) {
 func TestControlCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	in := tapedeck.Invocation{Task: "the task", Ask: func(ctx context.Context, _ tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+	in := tapedeck.Invocation{Task: "the task", Ask: func(ctx context.Context, _ tapedeck.Question) (tapedeck.Choice, error) {
 		cancel()
 		<-ctx.Done()
-		return tapedeck.PermissionAnsweredData{Outcome: "cancelled"}, nil
+		return tapedeck.Choice{Outcome: "cancelled"}, nil
 	}}
 	got, err := run(t, ctx, control(t, "cancel"), in)
 	if err != nil || !strings.Contains(strings.Join(got, "\n"), "error_during_execution") {
@@ -444,8 +444,8 @@ func TestArguments(t *testing.T) {
 // streamed are not recorded again.
 func TestControlAsksEarly(t *testing.T) {
 	t.Setenv("DECK_TEST_DID", filepath.Join(t.TempDir(), "did"))
-	in := tapedeck.Invocation{Task: "the task", Ask: func(context.Context, tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
-		return tapedeck.PermissionAnsweredData{Option: "allow"}, nil
+	in := tapedeck.Invocation{Task: "the task", Ask: func(context.Context, tapedeck.Question) (tapedeck.Choice, error) {
+		return tapedeck.Choice{Option: "allow"}, nil
 	}}
 	got, err := run(t, t.Context(), control(t, "early"), in)
 	if err != nil {

@@ -138,7 +138,7 @@ func (s *stream) use(lane string, u tapedeck.UsageReportedData) {
 }
 
 // ask asks people, beside the run.
-func (s *stream) ask(q tapedeck.PermissionRequestedData, then func(option string) []byte) {
+func (s *stream) ask(q tapedeck.Question, then func(option string) []byte) {
 	a := s.attempt
 	if s.in.Ask == nil || a.ctx.Err() != nil {
 		a.send(then(""))

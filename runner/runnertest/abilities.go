@@ -161,25 +161,25 @@ type clerk struct {
 	kind string // of the option, without "_once" and "_always"
 
 	mu    sync.Mutex
-	asked []tapedeck.PermissionRequestedData
+	asked []tapedeck.Question
 }
 
-func (c *clerk) ask(ctx context.Context, q tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+func (c *clerk) ask(ctx context.Context, q tapedeck.Question) (tapedeck.Choice, error) {
 	c.mu.Lock()
 	c.asked = append(c.asked, q)
 	c.mu.Unlock()
 	select {
 	case <-ctx.Done():
-		return tapedeck.PermissionAnsweredData{ID: q.ID, Outcome: "cancelled"}, nil
+		return tapedeck.Choice{ID: q.ID, Outcome: "cancelled"}, nil
 	default:
 	}
 	for _, o := range q.Options {
 		if o.Kind == c.kind+"_once" || o.Kind == c.kind+"_always" {
-			return tapedeck.PermissionAnsweredData{ID: q.ID, Option: o.ID, Outcome: "selected"}, nil
+			return tapedeck.Choice{ID: q.ID, Option: o.ID, Outcome: "selected"}, nil
 		}
 	}
 	c.t.Errorf("the question has no option of kind %s: %+v", c.kind, q.Options)
-	return tapedeck.PermissionAnsweredData{ID: q.ID, Outcome: "cancelled"}, nil
+	return tapedeck.Choice{ID: q.ID, Outcome: "cancelled"}, nil
 }
 
 // answering runs Ask with a clerk.
@@ -232,13 +232,13 @@ func cancelledAsking(t *testing.T, h Harness) {
 	in := need(t, h.Ask)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	in.Ask = func(ask context.Context, q tapedeck.PermissionRequestedData) (tapedeck.PermissionAnsweredData, error) {
+	in.Ask = func(ask context.Context, q tapedeck.Question) (tapedeck.Choice, error) {
 		cancel()
 		select { // as the engine does
 		case <-ask.Done():
 		case <-ctx.Done():
 		}
-		return tapedeck.PermissionAnsweredData{ID: q.ID, Outcome: "cancelled"}, nil
+		return tapedeck.Choice{ID: q.ID, Outcome: "cancelled"}, nil
 	}
 	if _, err := h.collect(t, ctx, in); err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("it was cancelled and failed: %v", err)

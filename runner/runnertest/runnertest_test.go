@@ -74,9 +74,9 @@ func (p parrot) delegate(say func(p tapedeck.Payload)) {
 }
 
 func (p parrot) ask(ctx context.Context, in tapedeck.Invocation, say func(p tapedeck.Payload)) {
-	q := tapedeck.PermissionRequestedData{ID: "p", Options: []tapedeck.PermissionOption{{ID: "y", Kind: "allow_once"}, {ID: "n", Kind: "reject_once"}}}
+	q := tapedeck.Question{ID: "p", Options: []tapedeck.PermissionOption{{ID: "y", Kind: "allow_once"}, {ID: "n", Kind: "reject_once"}}}
 	if p.flaw == "writes its questions" {
-		say(q)
+		say(tapedeck.PermissionRequestedData{Question: q})
 	}
 	if p.flaw == "waits for ever" {
 		ctx = context.WithoutCancel(ctx)

@@ -10,10 +10,10 @@ import (
 // Append implements [tapedeck.Log].
 func (m *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
 	now := m.now()
-	if err := a.Valid(); err != nil {
+	if err := tapedeck.CheckAppend(&a); err != nil {
 		return tapedeck.Appended{}, err
 	}
-	drafts, err := a.Drafts(now)
+	drafts, err := tapedeck.Drafts(a.Events, a.Chunks, now)
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}
@@ -26,7 +26,7 @@ func (m *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appende
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}
-	if done, err := a.Decide(&l.Session, l.streamSeq, l.accepted(a.Producer)); done.Duplicate || err != nil {
+	if done, err := tapedeck.DecideAppend(&a, &l.Session, l.streamSeq, l.accepted(a.Producer)); done.Duplicate || err != nil {
 		return done, err
 	}
 	return m.write(l, &a, drafts, now)

@@ -19,10 +19,10 @@ func (m *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Appende
 
 func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Appended, []string, error) {
 	now := m.now()
-	if err := e.Valid(); err != nil {
+	if err := tapedeck.CheckErasure(e); err != nil {
 		return tapedeck.Appended{}, nil, err
 	}
-	drafts, err := e.Drafts(now)
+	drafts, err := tapedeck.Drafts(e.Events, nil, now)
 	if err != nil {
 		return tapedeck.Appended{}, nil, err
 	}
@@ -33,7 +33,7 @@ func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Append
 	defer unlock()
 	l, err := m.find(e.Session)
 	if err == nil {
-		err = e.Decide(&l.Session)
+		err = tapedeck.DecideErasure(e, &l.Session)
 	}
 	if err != nil {
 		return tapedeck.Appended{}, nil, err
@@ -58,7 +58,7 @@ func (l *log) blanks(ranges []tapedeck.OffsetRange) (map[int64]tapedeck.Record, 
 			if rec.Offset >= r.To {
 				break
 			}
-			b, err := rec.Erase()
+			b, err := tapedeck.EraseRecord(rec)
 			if err != nil {
 				return nil, err
 			}

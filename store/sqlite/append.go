@@ -13,11 +13,11 @@ func (s *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appende
 	if err := ctx.Err(); err != nil {
 		return tapedeck.Appended{}, err
 	}
-	if err := a.Valid(); err != nil {
+	if err := tapedeck.CheckAppend(&a); err != nil {
 		return tapedeck.Appended{}, err
 	}
 	now := s.options.Now()
-	drafts, err := a.Drafts(now)
+	drafts, err := tapedeck.Drafts(a.Events, a.Chunks, now)
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}
@@ -72,7 +72,7 @@ func (t *appending) do(w *writer) error {
 	if err != nil {
 		return err
 	}
-	if t.done, err = t.Decide(&st.Session, st.streamSeq, last); t.done.Duplicate || err != nil {
+	if t.done, err = tapedeck.DecideAppend(&t.Append, &st.Session, st.streamSeq, last); t.done.Duplicate || err != nil {
 		return err
 	}
 	if t.Check != nil {

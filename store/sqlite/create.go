@@ -14,11 +14,11 @@ func (s *Store) Create(ctx context.Context, spec tapedeck.Spec) (tapedeck.Sessio
 	if err := ctx.Err(); err != nil {
 		return tapedeck.Session{}, false, err
 	}
-	if err := spec.Valid(); err != nil {
+	if err := tapedeck.CheckSpec(&spec); err != nil {
 		return tapedeck.Session{}, false, err
 	}
 	now := s.options.Now()
-	drafts, err := spec.Drafts(now)
+	drafts, err := tapedeck.Drafts(spec.Events, spec.Chunks, now)
 	if err != nil {
 		return tapedeck.Session{}, false, err
 	}
@@ -68,7 +68,7 @@ func (t *creation) do(w *writer) error {
 
 // derive returns the session that t describes, before its first event.
 func (t *creation) derive(w *writer) (*state, error) {
-	began := t.Begins(t.now)
+	began := tapedeck.CreatedAt(&t.Spec, t.now)
 	st := new(state)
 	st.Session = tapedeck.Session{
 		ID: t.ID, Kind: t.Kind, Created: began, Updated: began, Closed: t.Closed, Parent: t.Parent,
@@ -94,7 +94,7 @@ func (t *creation) inherit(w *writer, st *state) error {
 	case parent == nil:
 		return tapedeck.Errorf(tapedeck.NotFound, "there is no session %q to fork", t.Parent)
 	}
-	at, err := t.Fork(&parent.Session, parent.gone)
+	at, err := tapedeck.ForkPoint(&t.Spec, &parent.Session, parent.gone)
 	if err != nil {
 		return err
 	}

@@ -17,11 +17,11 @@ func (s *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Appende
 	if err := ctx.Err(); err != nil {
 		return tapedeck.Appended{}, nil, err
 	}
-	if err := e.Valid(); err != nil {
+	if err := tapedeck.CheckErasure(&e); err != nil {
 		return tapedeck.Appended{}, nil, err
 	}
 	now := s.options.Now()
-	drafts, err := e.Drafts(now)
+	drafts, err := tapedeck.Drafts(e.Events, nil, now)
 	if err != nil {
 		return tapedeck.Appended{}, nil, err
 	}
@@ -53,7 +53,7 @@ func (t *erasing) do(w *writer) error {
 	if err != nil {
 		return err
 	}
-	if err := t.Decide(&st.Session); err != nil {
+	if err := tapedeck.DecideErasure(&t.Erasure, &st.Session); err != nil {
 		return err
 	}
 	if t.Check != nil {
@@ -122,7 +122,7 @@ func (w *writer) blank(st *state, r tapedeck.OffsetRange) error {
 			return errHole
 		}
 		for i, rec := range found {
-			b, err := rec.Erase()
+			b, err := tapedeck.EraseRecord(rec)
 			if err != nil {
 				return err
 			}

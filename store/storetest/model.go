@@ -291,7 +291,7 @@ func (m *model) erase(a tapedeck.Erasure) (tapedeck.Appended, []string, func(), 
 // erase takes the payload from records.
 func (e *entry) erase(from, to int64) {
 	for i := from; i < to; i++ {
-		r, err := tapedeck.Record{Offset: i, Data: []byte(e.records[i])}.Erase()
+		r, err := tapedeck.EraseRecord(tapedeck.Record{Offset: i, Data: []byte(e.records[i])})
 		if err != nil {
 			panic(err)
 		}

@@ -224,7 +224,7 @@ func (w *writer) erase(i int) {
 	if err != nil {
 		panic(err)
 	}
-	r, err := tapedeck.Record{Offset: e.Offset, Data: b}.Erase()
+	r, err := tapedeck.EraseRecord(tapedeck.Record{Offset: e.Offset, Data: b})
 	if err == nil {
 		*e, err = r.Event()
 	}

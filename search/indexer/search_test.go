@@ -1,4 +1,4 @@
-package search_test
+package indexer_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/search"
+	"github.com/tapedeck/tapedeck/search/indexer"
 	"github.com/tapedeck/tapedeck/store/memory"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 	"github.com/tapedeck/tapedeck/view"
@@ -23,25 +23,25 @@ import (
 type world struct {
 	testing.TB
 	tapedeck.Store
-	*search.Index
+	*indexer.Index
 	when time.Time // of the next event
 }
 
 type stores struct {
 	name string
-	open func(t testing.TB) (tapedeck.Store, func(search.Options) *search.Index)
+	open func(t testing.TB) (tapedeck.Store, func(indexer.Options) *indexer.Index)
 }
 
 var all = []stores{
-	{"memory", func(t testing.TB) (tapedeck.Store, func(search.Options) *search.Index) {
+	{"memory", func(t testing.TB) (tapedeck.Store, func(indexer.Options) *indexer.Index) {
 		m := memory.New(memory.Options{})
 		x, err := m.OpenIndex()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return m, func(o search.Options) *search.Index { o.Index, o.Log = x, m; return search.New(o) }
+		return m, func(o indexer.Options) *indexer.Index { o.Index, o.Log = x, m; return indexer.New(o) }
 	}},
-	{"sqlite", func(t testing.TB) (tapedeck.Store, func(search.Options) *search.Index) {
+	{"sqlite", func(t testing.TB) (tapedeck.Store, func(indexer.Options) *indexer.Index) {
 		s, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +51,7 @@ var all = []stores{
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s, func(o search.Options) *search.Index { o.Index, o.Log = x, s; return search.New(o) }
+		return s, func(o indexer.Options) *indexer.Index { o.Index, o.Log = x, s; return indexer.New(o) }
 	}},
 }
 
@@ -60,7 +60,7 @@ func each(t *testing.T, test func(w *world)) {
 	for _, s := range all {
 		t.Run(s.name, func(t *testing.T) {
 			store, index := s.open(t)
-			test(&world{TB: t, Store: store, Index: index(search.Options{Patience: time.Minute})})
+			test(&world{TB: t, Store: store, Index: index(indexer.Options{Patience: time.Minute})})
 		})
 	}
 }
@@ -273,7 +273,7 @@ func TestUnreadable(t *testing.T) {
 	m := memory.New(memory.Options{})
 	x, _ := m.OpenIndex()
 	r := &reader{Store: m, err: tapedeck.Errorf(tapedeck.Internal, "it is damaged")}
-	w := &world{TB: t, Store: m, Index: search.New(search.Options{Index: x, Log: r})}
+	w := &world{TB: t, Store: m, Index: indexer.New(indexer.Options{Index: x, Log: r})}
 	w.make("a", said("m", "word"))
 	w.make("broken", said("m", "word"))
 	w.finds("word", "a/0 message user")
@@ -298,7 +298,7 @@ func (p past) Timeline(context.Context, string, int64) (*view.Timeline, error) {
 func TestRewound(t *testing.T) {
 	m := memory.New(memory.Options{})
 	x, _ := m.OpenIndex()
-	w := &world{TB: t, Store: m, Index: search.New(search.Options{Index: x, Log: m, Timelines: past(2)})}
+	w := &world{TB: t, Store: m, Index: indexer.New(indexer.Options{Index: x, Log: m, Timelines: past(2)})}
 	w.make("a", tapedeck.SessionCreatedData{Title: "word"}, said("m1", "word"), tapedeck.SessionClearedData{}, said("m2", "word"))
 	f, err := w.Search(t.Context(), tapedeck.Search{Text: "word"})
 	if err != nil {
@@ -328,7 +328,7 @@ func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := memory.New(memory.Options{})
 		x, _ := m.OpenIndex()
-		w := &world{TB: t, Store: m, Index: search.New(search.Options{Index: x, Log: m, Delay: time.Second})}
+		w := &world{TB: t, Store: m, Index: indexer.New(indexer.Options{Index: x, Log: m, Delay: time.Second})}
 		ctx, cancel := context.WithCancel(t.Context())
 		go w.Run(ctx)
 		behind := func(want int) {

@@ -1,4 +1,4 @@
-package search_test
+package indexer_test
 
 import (
 	"context"
@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/search"
+	"github.com/tapedeck/tapedeck/search/indexer"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
 // openBench returns a store in a folder with an index that is told of commits.
-func openBench(b *testing.B) (*sqlite.Store, *search.Index) {
-	var x *search.Index
+func openBench(b *testing.B) (*sqlite.Store, *indexer.Index) {
+	var x *indexer.Index
 	s, err := sqlite.Open(b.Context(), b.TempDir(), sqlite.Options{OnCommit: func([]tapedeck.Commit) { x.Changed() }})
 	if err != nil {
 		b.Fatal(err)
@@ -24,7 +24,7 @@ func openBench(b *testing.B) (*sqlite.Store, *search.Index) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	x = search.New(search.Options{Index: i, Log: s, Patience: time.Hour})
+	x = indexer.New(indexer.Options{Index: i, Log: s, Patience: time.Hour})
 	return s, x
 }
 

@@ -1,4 +1,4 @@
-package search_test
+package indexer_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/search"
+	"github.com/tapedeck/tapedeck/search/indexer"
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
@@ -37,7 +37,7 @@ func TestSearchDoesNotWaitForAnErase(t *testing.T) {
 			t.Fatal(err)
 		}
 		slow := &slowIndex{index, make(chan struct{})}
-		x := search.New(search.Options{Index: slow, Log: m, Patience: time.Second})
+		x := indexer.New(indexer.Options{Index: slow, Log: m, Patience: time.Second})
 		forgotten := make(chan error)
 		go func() { forgotten <- x.Forget(t.Context(), "s") }()
 		synctest.Wait()

@@ -1,10 +1,10 @@
-// Package search keeps an index of what was said, so that it can be found: whole
+// Package indexer keeps an index of what was said, so that it can be found: whole
 // messages, thinking, tool calls with what the tools answered, and titles. It
 // reads the log behind the writers' backs: an event is found soon after it was
 // appended, and appending does not wait for it.
 //
 // What a fork inherited is found in the session where it was said.
-package search
+package indexer
 
 import (
 	"cmp"
