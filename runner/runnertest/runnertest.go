@@ -38,7 +38,7 @@ type Harness struct {
 // Run tests the runners that open makes, a new one for each test.
 func Run(t *testing.T, open func(t testing.TB) Harness) {
 	for _, tt := range append([]suiteTest{
-		{"what it yields is in order and complete", order},
+		{"what it yields is in order and complete", inOrder},
 		{"it leaves to the engine what is the engine's", unstamped},
 		{"it stops when it is cancelled", cancelled},
 		{"it stops at once if it was cancelled before it began", cancelledBefore},

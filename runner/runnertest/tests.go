@@ -11,9 +11,9 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// order feeds a whole run to the verifier, as the engine does, and ends it: so
+// inOrder feeds a whole run to the verifier, as the engine does, and ends it: so
 // everything that was begun must have been ended.
-func order(t *testing.T, h Harness) {
+func inOrder(t *testing.T, h Harness) {
 	in := invocation(h.Talk, "inv_1")
 	events, err := h.collect(t, t.Context(), in)
 	if err != nil {

@@ -81,7 +81,7 @@ func (w *world) appendAll(ids []string, i, n int, texts []string) (acks []ack, e
 	for j := range n {
 		id, k := ids[(i+j)%len(ids)], 1+j%2
 		a := tapedeck.Append{Session: id}
-		a.Events, a.Chunks = payload(id, texts[:k])
+		a.Events, a.Chunks = contents(id, texts[:k])
 		got, err := w.Append(w.ctx, a)
 		if err != nil {
 			return acks, err
@@ -185,7 +185,7 @@ func testWholeBatches(t *testing.T, w *world) {
 		defer written.Store(true)
 		for j := range n {
 			a := tapedeck.Append{Session: "a", Close: j == n-1}
-			a.Events, _ = payload("a", texts[j*size:][:size])
+			a.Events, _ = contents("a", texts[j*size:][:size])
 			if _, err := w.Append(w.ctx, a); err != nil {
 				t.Error(err)
 				return
@@ -230,7 +230,7 @@ func testClosing(t *testing.T, w *world) {
 		a := tapedeck.Append{Session: "a", Close: i == writers/2}
 		for !t.Failed() {
 			late := over.Load()
-			a.Events, _ = payload("a", texts[i:i+1])
+			a.Events, _ = contents("a", texts[i:i+1])
 			got, err := w.Append(w.ctx, a)
 			var refusal *tapedeck.AppendError
 			switch {

@@ -70,7 +70,7 @@ func testFailingGroup(t *testing.T, w *world) {
 			id := []string{"a", "b"}[i%2]
 			head := heads[id]
 			a := tapedeck.Append{Session: id, Producer: &tapedeck.Producer{ID: fmt.Sprint("w", i/4)}}
-			a.Events, _ = payload(id, texts)
+			a.Events, _ = contents(id, texts)
 			if i%3 == 0 {
 				a.Expect, a.Producer = &head, nil
 			}
@@ -144,7 +144,7 @@ func testCloseUnderWay(t *testing.T, w *world) {
 	each(writers, func(i int) {
 		for _, text := range texts[i*most:][:most] {
 			a := tapedeck.Append{Session: "a"}
-			a.Events, _ = payload("a", []string{text})
+			a.Events, _ = contents("a", []string{text})
 			if _, err := w.Append(w.ctx, a); err != nil {
 				if err := isKind(err, tapedeck.Unavailable); err != nil {
 					t.Error(err)

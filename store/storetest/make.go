@@ -93,7 +93,7 @@ func fromHead(parent string) feature {
 func with(n int) feature {
 	return feature{fmt.Sprintf("with %d records", n), func(w *world, m *making) {
 		m.texts = w.texts(n)
-		m.Events, m.Chunks = payload(m.ID, m.texts)
+		m.Events, m.Chunks = contents(m.ID, m.texts)
 	}}
 }
 
@@ -154,7 +154,7 @@ func is(id string, k tapedeck.Kind) step {
 	return step{fmt.Sprintf("%s is %s to every call", id, k), func(w *world) error {
 		w.session(id).kind = k
 		a := tapedeck.Append{Session: id}
-		a.Events, a.Chunks = payload(id, w.texts(1))
+		a.Events, a.Chunks = contents(id, w.texts(1))
 		_, aerr := w.Append(w.ctx, a)
 		_, cerr := w.Append(w.ctx, tapedeck.Append{Session: id, Close: true})
 		_, rerr := w.Read(w.ctx, id, tapedeck.Range{})

@@ -90,7 +90,7 @@ func testPipeline(t *testing.T, w *world) {
 		wg.Go(func() {
 			for seq := 0; seq < batches; {
 				a := tapedeck.Append{Session: "a", Producer: &tapedeck.Producer{ID: "w", Seq: int64(seq)}}
-				a.Events, _ = payload("a", texts[seq:seq+1])
+				a.Events, _ = contents("a", texts[seq:seq+1])
 				got, err := w.Append(w.ctx, a)
 				switch {
 				case err != nil:

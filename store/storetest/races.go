@@ -112,7 +112,7 @@ func testMixed(t *testing.T, w *world) {
 		for j := range n {
 			text := texts[i*n+j]
 			a := tapedeck.Append{Session: "a"}
-			a.Events, _ = payload("a", []string{text})
+			a.Events, _ = contents("a", []string{text})
 			want := tapedeck.Kind("")
 			switch i % 8 {
 			case 0:

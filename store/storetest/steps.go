@@ -80,8 +80,8 @@ func (w *world) texts(n int) []string {
 // isStream reports whether an id is that of a stream.
 func isStream(id string) bool { return strings.HasPrefix(id, tapedeck.StreamPrefix) }
 
-// payload returns texts in the form that the session takes.
-func payload(id string, texts []string) (events []tapedeck.Event, chunks [][]byte) {
+// contents returns texts in the form that the session takes.
+func contents(id string, texts []string) (events []tapedeck.Event, chunks [][]byte) {
 	for _, text := range texts {
 		if isStream(id) {
 			chunks = append(chunks, []byte(text))
@@ -98,7 +98,7 @@ func event(text string) tapedeck.Event {
 	return tapedeck.Event{Type: "CUSTOM", Data: data}
 }
 
-// textOf is the inverse of payload. It also checks that a session's record
+// textOf is the inverse of contents. It also checks that a session's record
 // knows its own offset.
 func textOf(id string, r tapedeck.Record) (string, error) {
 	if isStream(id) {

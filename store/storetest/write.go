@@ -37,7 +37,7 @@ func write(session string, n int, opts ...option) step {
 	}
 	return step{strings.Join(say, ", "), func(w *world) error {
 		a := &writing{Append: tapedeck.Append{Session: session}, texts: w.texts(n)}
-		a.Events, a.Chunks = payload(session, a.texts)
+		a.Events, a.Chunks = contents(session, a.texts)
 		for _, o := range opts {
 			o.set(w, a)
 		}
