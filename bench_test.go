@@ -2,6 +2,8 @@ package tapedeck
 
 import (
 	"encoding/json"
+	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/payload"
 	"testing"
 )
 
@@ -69,14 +71,14 @@ func BenchmarkChannelOf(b *testing.B) {
 	}
 }
 
-func benchVerifier(b *testing.B) *Verifier {
-	v := NewVerifier()
+func benchVerifier(b *testing.B) *order.Verifier {
+	v := order.NewVerifier()
 	run := benchDelta().Invocation
-	for _, p := range []Payload{
-		RunStartedData{ThreadID: MainThread, RunID: run}, StepStartedData{StepName: "a"},
-		TextMessageStartData{MessageID: "msg_01JABCDEFGHJKMNPQRSTVWXYZ0"}, ToolCallStartData{ToolCallID: "call_1", ToolCallName: "Read"},
+	for _, p := range []payload.Payload{
+		payload.RunStarted{ThreadID: MainThread, RunID: run}, payload.StepStarted{StepName: "a"},
+		payload.TextMessageStart{MessageID: "msg_01JABCDEFGHJKMNPQRSTVWXYZ0"}, payload.ToolCallStart{ToolCallID: "call_1", ToolCallName: "Read"},
 	} {
-		e := NewEvent(p)
+		e := payload.NewEvent(p)
 		e.Invocation = run
 		if err := v.Add(&e); err != nil {
 			b.Fatal(err)
@@ -111,11 +113,11 @@ func BenchmarkVerifierAcceptDelta(b *testing.B) {
 func BenchmarkVerifierToolCall(b *testing.B) {
 	v := benchVerifier(b)
 	var events []Event
-	for _, p := range []Payload{
-		ToolCallStartData{ToolCallID: "call_2", ToolCallName: "Read"}, ToolCallArgsData{ToolCallID: "call_2", Delta: `{"path":"a"}`},
-		ToolCallEndData{ToolCallID: "call_2"}, ToolCallResultData{MessageID: "m2", ToolCallID: "call_2", Content: []byte(`"ok"`)},
+	for _, p := range []payload.Payload{
+		payload.ToolCallStart{ToolCallID: "call_2", ToolCallName: "Read"}, payload.ToolCallArgs{ToolCallID: "call_2", Delta: `{"path":"a"}`},
+		payload.ToolCallEnd{ToolCallID: "call_2"}, payload.ToolCallResult{MessageID: "m2", ToolCallID: "call_2", Content: []byte(`"ok"`)},
 	} {
-		e := NewEvent(p)
+		e := payload.NewEvent(p)
 		e.Invocation = benchDelta().Invocation
 		events = append(events, e)
 	}
@@ -130,10 +132,10 @@ func BenchmarkVerifierToolCall(b *testing.B) {
 }
 
 func BenchmarkNewEvent(b *testing.B) {
-	p := TextMessageContentData{MessageID: "msg_01JABCDEFGHJKMNPQRSTVWXYZ0", Delta: " the quick brown fox jumps over the lazy dog"}
+	p := payload.TextMessageContent{MessageID: "msg_01JABCDEFGHJKMNPQRSTVWXYZ0", Delta: " the quick brown fox jumps over the lazy dog"}
 	b.ReportAllocs()
 	for b.Loop() {
-		NewEvent(p)
+		payload.NewEvent(p)
 	}
 }
 
@@ -141,7 +143,7 @@ func BenchmarkDecodeData(b *testing.B) {
 	e := benchDelta()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := DecodeAs[TextMessageContentData](e); err != nil {
+		if _, err := payload.DecodeAs[payload.TextMessageContent](e); err != nil {
 			b.Fatal(err)
 		}
 	}

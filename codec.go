@@ -2,6 +2,7 @@ package tapedeck
 
 import (
 	"encoding/json"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,7 +87,7 @@ func appendCompact(b []byte, data []byte) []byte {
 	for i := 0; i < len(data); i++ {
 		switch data[i] {
 		case '"':
-			i += max(1, stringLen(data[i:])) - 1
+			i += max(1, jsonobj.StringLen(data[i:])) - 1
 		case ' ', '\t', '\r', '\n':
 			b = append(b, data[from:i]...)
 			from = i + 1
@@ -102,7 +103,7 @@ func appendString(b []byte, s string) []byte {
 		q, _ := json.Marshal(s) // cannot fail for a string
 		return append(b, q...)
 	}
-	return appendJSON(b, s)
+	return jsonobj.AppendJSON(b, s)
 }
 
 // MarshalJSON encodes the envelope.
@@ -136,45 +137,45 @@ func (e *Event) decode(b []byte) (err error) {
 // ten times faster than encoding/json. It reports false for anything else; then
 // e is undefined.
 func (e *Event) scan(b []byte) bool {
-	s := scanner{b: b, ok: true}
+	s := jsonobj.Scanner{B: b, Ok: true}
 	*e = Event{}
-	s.expect(`{"offset":`)
-	e.Offset = s.int()
-	s.expect(`,"type":`)
-	e.Type = typeName(s.string())
-	s.expect(`,"channel":`)
-	e.Channel = channelName(s.string())
-	s.expect(`,"timestamp":`)
-	e.Time = s.time()
+	s.Expect(`{"offset":`)
+	e.Offset = s.Int()
+	s.Expect(`,"type":`)
+	e.Type = typeName(s.String())
+	s.Expect(`,"channel":`)
+	e.Channel = channelName(s.String())
+	s.Expect(`,"timestamp":`)
+	e.Time = s.Time()
 	for _, m := range [...]struct {
 		name  string
 		value *string
 	}{{`,"thread":`, &e.Thread}, {`,"invocation":`, &e.Invocation}, {`,"instance":`, &e.Instance}} {
-		if s.accept(m.name) {
-			*m.value = string(s.string())
+		if s.Accept(m.name) {
+			*m.value = string(s.String())
 		}
 	}
-	if s.accept(`,"turn":`) {
-		e.Turn = int(s.int())
+	if s.Accept(`,"turn":`) {
+		e.Turn = int(s.Int())
 	}
-	if s.accept(`,"actor":`) {
-		e.Actor = string(s.string())
+	if s.Accept(`,"actor":`) {
+		e.Actor = string(s.String())
 	}
-	if !s.ok {
+	if !s.Ok {
 		return false
 	}
-	if s.accept(`,"data":`) {
-		if len(s.b) < 3 || s.b[0] != '{' || s.b[len(s.b)-1] != '}' {
+	if s.Accept(`,"data":`) {
+		if len(s.B) < 3 || s.B[0] != '{' || s.B[len(s.B)-1] != '}' {
 			return false
 		}
 		// What a store hands out was checked when it was appended; what a
 		// client sends is checked by Check. So it is not parsed again here,
 		// but a member after data would hide in it.
-		n := len(s.b) - 1
-		e.Data = json.RawMessage(s.b[:n:n])
-		return valueLen(e.Data) == n
+		n := len(s.B) - 1
+		e.Data = json.RawMessage(s.B[:n:n])
+		return jsonobj.ValueLen(e.Data) == n
 	}
-	return string(s.b) == "}"
+	return string(s.B) == "}"
 }
 
 // parseEvent reads any form of the envelope. Unlike encoding/json it does not
@@ -186,24 +187,24 @@ func parseEvent(b []byte) (Event, error) {
 		return e, Errorf(Invalid, "the event is not valid UTF-8")
 	case !json.Valid(b):
 		return e, Errorf(Invalid, "the event is not JSON")
-	case isNull(skipSpace(b)):
+	case jsonobj.IsNull(jsonobj.SkipSpace(b)):
 		return e, nil // means nothing, as everywhere in encoding/json
 	}
-	o := readObject(b)
-	for name, raw, ok := o.next(); ok; name, raw, ok = o.next() {
+	o := jsonobj.Read(b)
+	for name, raw, ok := o.Next(); ok; name, raw, ok = o.Next() {
 		p := e.member(name)
 		if p == nil {
-			return Event{}, Errorf(Invalid, "the envelope of an event has no member %s", quote(string(name))).WithHint("put it into data")
+			return Event{}, Errorf(Invalid, "the envelope of an event has no member %s", jsonobj.Quote(string(name))).WithHint("put it into data")
 		}
 		if err := json.Unmarshal(raw, p); err != nil {
 			return Event{}, Errorf(Invalid, "the event's %s is not what it should be", name).Because(err).WithHint(envelopeHint)
 		}
 	}
-	if o.bad {
+	if o.Bad {
 		return Event{}, Errorf(Invalid, "an event is a JSON object").WithHint(envelopeHint)
 	}
 	e.Time = e.Time.UTC().Truncate(time.Millisecond)
-	if isNull(e.Data) {
+	if jsonobj.IsNull(e.Data) {
 		e.Data = nil
 	}
 	return e, nil

@@ -3,6 +3,7 @@ package tapedeck
 import (
 	"bytes"
 	"encoding/json"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -50,7 +51,7 @@ func (e *Event) ThreadName() string {
 
 // Check reports whether e can be appended: a well-formed type, ids and actor,
 // and data that is a JSON object in valid UTF-8. It does not look at the order
-// of events; see [Verifier].
+// of events; see [order.Verifier].
 func (e *Event) Check() error {
 	if err := CheckID("the event's type", e.Type); err != nil {
 		return err
@@ -71,9 +72,9 @@ func (e *Event) Check() error {
 	case len(e.Data) == 0:
 	case !utf8.Valid(e.Data): // encoding/json would let it pass
 		return Errorf(Invalid, "the data of %s is not valid UTF-8", e.Type)
-	case !bytes.HasPrefix(skipSpace(e.Data), []byte("{")) || !json.Valid(e.Data):
+	case !bytes.HasPrefix(jsonobj.SkipSpace(e.Data), []byte("{")) || !json.Valid(e.Data):
 		return Errorf(Invalid, "the data of %s is not a JSON object", e.Type)
-	case len(e.Data) > 2*MaxNesting && Nesting(e.Data) > MaxNesting: // each level has two brackets
+	case len(e.Data) > 2*MaxNesting && jsonobj.Nesting(e.Data) > MaxNesting: // each level has two brackets
 		return Errorf(Invalid, "the data of %s is nested more than %d levels deep", e.Type, MaxNesting)
 	}
 	return nil
@@ -131,8 +132,8 @@ func (r Record) Event() (Event, error) {
 type Members map[string]json.RawMessage
 
 // Erased reports whether the payload of e is gone.
-func (e *Event) Erased() bool { return string(member(e.Data, "erased")) == "true" }
+func (e *Event) Erased() bool { return string(jsonobj.Member(e.Data, "erased")) == "true" }
 
-// Unpack sets what into points to from the data of e, see [Unpack]. No data is an
+// Unpack sets what into points to from the data of e, see [jsonobj.Unpack]. No data is an
 // object without members.
-func (e *Event) Unpack(into any) bool { return len(e.Data) == 0 || Unpack(e.Data, into) }
+func (e *Event) Unpack(into any) bool { return len(e.Data) == 0 || jsonobj.Unpack(e.Data, into) }

@@ -45,11 +45,11 @@ func CheckID(what, id string) error {
 	case len(id) > MaxIDLen:
 		return Errorf(Invalid, "%s has %d bytes; at most %d are allowed", what, len(id), MaxIDLen)
 	}
-	return checkIDText(what, id)
+	return CheckIDText(what, id)
 }
 
 // checkIDText looks at the characters of an id that is not empty.
-func checkIDText(what, id string) error {
+func CheckIDText(what, id string) error {
 	if !isIDStart(id[0]) {
 		return Errorf(Invalid, "%s %q must begin with a letter, a digit or an underscore", what, id)
 	}

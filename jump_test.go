@@ -1,10 +1,9 @@
 package tapedeck
 
 import (
+	"github.com/google/go-cmp/cmp"
 	"reflect"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestJump(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/order"
 )
 
 var mintedID = regexp.MustCompile(`think_[0-9A-Z]{26}`)
@@ -209,7 +210,7 @@ func TestAccept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := script(t, test.in)
-			all, err := tapedeck.NewVerifier().Accept(in)
+			all, err := order.NewVerifier().Accept(in)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -217,7 +218,7 @@ func TestAccept(t *testing.T) {
 				t.Error(cmp.Diff(want, got))
 			}
 			var one []tapedeck.Event
-			v := tapedeck.NewVerifier()
+			v := order.NewVerifier()
 			for i := range in {
 				v = v.Clone()
 				out, err := v.Accept(in[i : i+1])
@@ -229,7 +230,7 @@ func TestAccept(t *testing.T) {
 			if shown(one) != shown(all) {
 				t.Errorf("one at a time it becomes\n%s", shown(one))
 			}
-			if n, err := add(tapedeck.NewVerifier(), all); err != nil {
+			if n, err := add(order.NewVerifier(), all); err != nil {
 				t.Errorf("what was accepted is refused at %d: %v", n, err)
 			}
 		})
@@ -268,7 +269,7 @@ func TestAcceptRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := script(t, test.text)
-			v := tapedeck.NewVerifier()
+			v := order.NewVerifier()
 			if _, err := v.Accept(in[:len(in)-1]); err != nil {
 				t.Fatal(err)
 			}
@@ -285,7 +286,7 @@ func TestAcceptRefuses(t *testing.T) {
 }
 
 func TestAcceptAllOrNone(t *testing.T) {
-	v := tapedeck.NewVerifier()
+	v := order.NewVerifier()
 	in := script(t, "run\nTEXT_MESSAGE_START {\"messageId\":\"m\"}\nTEXT_MESSAGE_END {\"messageId\":\"n\"}\nend")
 	out, err := v.Accept(in)
 	var e *tapedeck.Error
@@ -303,7 +304,7 @@ func TestAcceptAllOrNone(t *testing.T) {
 func TestAcceptKeepsTheCallersEvents(t *testing.T) {
 	in := script(t, "/: RUN_STARTED {\"runId\":\"r\",\"metadata\":null}\n/: TEXT_MESSAGE_CHUNK {\"messageId\":\"m\",\"delta\":\"x\"}")
 	before := shown(in)
-	if _, err := tapedeck.NewVerifier().Accept(in); err != nil || shown(in) != before {
+	if _, err := order.NewVerifier().Accept(in); err != nil || shown(in) != before {
 		t.Errorf("%v; the caller's events became %s", err, shown(in))
 	}
 }
@@ -312,11 +313,11 @@ func TestAcceptKeepsTheCallersEvents(t *testing.T) {
 // what the log has.
 func TestChunksSurviveRestart(t *testing.T) {
 	in := script(t, "run\nTEXT_MESSAGE_CHUNK {\"messageId\":\"m\",\"role\":\"user\",\"delta\":\"a\"}")
-	kept, err := tapedeck.NewVerifier().Accept(in)
+	kept, err := order.NewVerifier().Accept(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := tapedeck.NewVerifier()
+	v := order.NewVerifier()
 	if _, err := add(v, kept); err != nil {
 		t.Fatal(err)
 	}

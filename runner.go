@@ -86,7 +86,7 @@ func (in *Invocation) TaskAfterHistory() string {
 }
 
 // An Instructed is a runner whose model gets a system text. The engine stores the
-// text in the log before the run that uses it; see [NewPrompt].
+// text in the log before the run that uses it; see [payload.NewPrompt].
 type Instructed interface {
 	Runner
 

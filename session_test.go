@@ -2,33 +2,33 @@ package tapedeck
 
 import (
 	"encoding/json"
+	"github.com/google/go-cmp/cmp"
+	"github.com/tapedeck/tapedeck/payload"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestSessionApply(t *testing.T) {
-	created := SessionCreatedData{Title: "One", Owner: "ada", Agent: "coder", Labels: Labels{"k": "v"}}
+	created := payload.SessionCreated{Title: "One", Owner: "ada", Agent: "coder", Labels: Labels{"k": "v"}}
 	start := func(offset int64, inv, thread, owner string) Event {
-		e := NewEvent(RunStartedData{ThreadID: thread, RunID: inv, Common: Common{Metadata: Members{VendorKey: []byte(`{"owner":"` + owner + `"}`)}}})
+		e := payload.NewEvent(payload.RunStarted{ThreadID: thread, RunID: inv, Common: payload.Common{Metadata: Members{VendorKey: []byte(`{"owner":"` + owner + `"}`)}}})
 		e.Offset, e.Invocation, e.Thread = offset, inv, thread
 		return e
 	}
-	end := func(inv string, p Payload) Event {
-		e := NewEvent(p)
+	end := func(inv string, p payload.Payload) Event {
+		e := payload.NewEvent(p)
 		e.Invocation = inv
 		return e
 	}
 	open := OpenRun{Invocation: "i", Thread: MainThread, Offset: 1, Started: noon, Owner: "e1"}
 	other := OpenRun{Invocation: "j", Thread: "b", Offset: 2, Started: noon, Owner: "e2"}
-	finished := RunFinishedData{ThreadID: MainThread, RunID: "i"}
-	outcome := func(typ string) Payload {
-		return RunFinishedData{ThreadID: MainThread, RunID: "i", Outcome: &Outcome{Type: typ, Interrupts: []Interrupt{{ID: "x", Reason: "y"}}}}
+	finished := payload.RunFinished{ThreadID: MainThread, RunID: "i"}
+	outcome := func(typ string) payload.Payload {
+		return payload.RunFinished{ThreadID: MainThread, RunID: "i", Outcome: &payload.Outcome{Type: typ, Interrupts: []payload.Interrupt{{ID: "x", Reason: "y"}}}}
 	}
 	begun := []Event{start(1, "i", "", "e1")}
 	said := func(inv, role string) Event {
-		e := NewEvent(MessageAddedData{Message: NewMessage("m", role, "Hi")})
+		e := payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage("m", role, "Hi")})
 		e.Invocation = inv
 		return e
 	}
@@ -37,13 +37,13 @@ func TestSessionApply(t *testing.T) {
 		events []Event
 		want   Session
 	}{
-		"created":              {[]Event{NewEvent(created)}, Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
-		"renamed":              {[]Event{NewEvent(created), NewEvent(SessionRenamedData{Title: new("Two")})}, Session{Title: "Two", Owner: "ada", Agent: "coder", Labels: created.Labels}},
-		"title taken away":     {[]Event{NewEvent(created), NewEvent(SessionRenamedData{Title: new("")})}, Session{Owner: "ada", Agent: "coder", Labels: created.Labels}},
-		"labelled anew":        {[]Event{NewEvent(created), NewEvent(SessionRenamedData{Labels: Labels{}})}, Session{Title: "One", Owner: "ada", Agent: "coder", Labels: Labels{}}},
-		"forked":               {[]Event{NewEvent(SessionForkedData{Parent: "p", At: 3, Title: "Fork"})}, Session{Title: "Fork"}},
-		"nonsense title":       {[]Event{NewEvent(created), {Type: SessionRenamed, Data: []byte(`{"title":5,"owner":"eve"}`)}}, Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
-		"other types":          {[]Event{NewEvent(created), NewEvent(SessionClearedData{}), NewEvent(BookmarkAddedData{Label: "x"}), {Type: "my.own"}}, Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
+		"created":              {[]Event{payload.NewEvent(created)}, Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
+		"renamed":              {[]Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Title: new("Two")})}, Session{Title: "Two", Owner: "ada", Agent: "coder", Labels: created.Labels}},
+		"title taken away":     {[]Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Title: new("")})}, Session{Owner: "ada", Agent: "coder", Labels: created.Labels}},
+		"labelled anew":        {[]Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Labels: Labels{}})}, Session{Title: "One", Owner: "ada", Agent: "coder", Labels: Labels{}}},
+		"forked":               {[]Event{payload.NewEvent(payload.SessionForked{Parent: "p", At: 3, Title: "Fork"})}, Session{Title: "Fork"}},
+		"nonsense title":       {[]Event{payload.NewEvent(created), {Type: SessionRenamed, Data: []byte(`{"title":5,"owner":"eve"}`)}}, Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
+		"other types":          {[]Event{payload.NewEvent(created), payload.NewEvent(payload.SessionCleared{}), payload.NewEvent(payload.BookmarkAdded{Label: "x"}), {Type: "my.own"}}, Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
 		"asked for":            {[]Event{said("i", RoleUser)}, Session{Status: StatusPending}},
 		"asked for and begun":  {[]Event{said("i", RoleUser), begun[0]}, Session{Status: StatusRunning, Runs: []OpenRun{open}}},
 		"said of no run":       {[]Event{said("", RoleUser), said("i", RoleSystem), {Type: MessageAdded, Invocation: "i", Data: []byte(`{"message":5}`)}}, Session{}},
@@ -57,9 +57,9 @@ func TestSessionApply(t *testing.T) {
 		"interrupted":          {append(begun[:1:1], end("i", outcome(OutcomeInterrupt))), Session{Status: StatusInterrupted, Runs: []OpenRun{}}},
 		"outcome of a kind":    {append(begun[:1:1], end("i", outcome("unheard"))), Session{Status: StatusComplete, Runs: []OpenRun{}}},
 		"outcome a string":     {append(begun[:1:1], Event{Type: RunFinished, Invocation: "i", Data: []byte(`{"outcome":"cancelled"}`)}), Session{Status: StatusComplete, Runs: []OpenRun{}}},
-		"failed":               {append(begun[:1:1], end("i", RunErrorData{Message: "m", Code: "c"})), Session{Status: StatusFailed, Runs: []OpenRun{}}},
-		"process died":         {append(begun[:1:1], end("i", RunErrorData{Message: "m", Code: CodeInterrupted})), Session{Status: StatusInterrupted, Runs: []OpenRun{}}},
-		"lease ran out":        {append(begun[:1:1], end("i", RunErrorData{Message: "m", Code: CodeLeaseExpired})), Session{Status: StatusInterrupted, Runs: []OpenRun{}}},
+		"failed":               {append(begun[:1:1], end("i", payload.RunError{Message: "m", Code: "c"})), Session{Status: StatusFailed, Runs: []OpenRun{}}},
+		"process died":         {append(begun[:1:1], end("i", payload.RunError{Message: "m", Code: CodeInterrupted})), Session{Status: StatusInterrupted, Runs: []OpenRun{}}},
+		"lease ran out":        {append(begun[:1:1], end("i", payload.RunError{Message: "m", Code: CodeLeaseExpired})), Session{Status: StatusInterrupted, Runs: []OpenRun{}}},
 		"end of an unknown":    {append(begun[:1:1], end("x", finished)), Session{Status: StatusRunning, Runs: []OpenRun{open}}},
 		"begins after an end":  {append(begun[:1:1], end("i", finished), start(2, "j", "b", "e2")), Session{Status: StatusRunning, Runs: []OpenRun{other}}},
 		"metadata of no shape": {[]Event{{Type: RunStarted, Invocation: "i", Offset: 1, Data: []byte(`{"metadata":{"tapedeck":5}}`)}}, Session{Status: StatusRunning, Runs: []OpenRun{{Invocation: "i", Thread: MainThread, Offset: 1, Started: noon}}}},

@@ -116,7 +116,7 @@ var typeNames = func() map[string]string {
 // dot in their names.
 func IsAGUI(typ string) bool { return typeNames[typ] != "" && !strings.Contains(typ, ".") }
 
-// The roles of a [Message].
+// The roles of a [payload.Message].
 const (
 	RoleDeveloper = "developer"
 	RoleSystem    = "system"

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/order"
 )
 
 // A line of a script is an event: its type and, if it has any, its data. A line
@@ -45,7 +46,7 @@ func script(t testing.TB, text string) []tapedeck.Event {
 }
 
 // add adds events up to the first that is refused.
-func add(v *tapedeck.Verifier, events []tapedeck.Event) (int, error) {
+func add(v *order.Verifier, events []tapedeck.Event) (int, error) {
 	for i := range events {
 		if err := v.Add(&events[i]); err != nil {
 			return i, err
@@ -140,7 +141,7 @@ func TestVerifierAccepts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			events := script(t, text)
-			if n, err := add(tapedeck.NewVerifier(), events); err != nil {
+			if n, err := add(order.NewVerifier(), events); err != nil {
 				t.Errorf("%s %s: %v", events[n].Type, events[n].Data, err)
 			}
 		})
@@ -217,8 +218,8 @@ func TestVerifierRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			events := script(t, test.text)
-			v := tapedeck.NewVerifier()
-			before := tapedeck.NewVerifier()
+			v := order.NewVerifier()
+			before := order.NewVerifier()
 			n, err := add(v, events)
 			if n != len(events)-1 || tapedeck.KindOf(err) != test.kind || !strings.Contains(fmt.Sprint(err), test.says) {
 				t.Fatalf("line %d of %d: %s: %v", n+1, len(events), tapedeck.KindOf(err), err)
@@ -242,7 +243,7 @@ func TestVerifierHints(t *testing.T) {
 		"run\nTEXT_MESSAGE_END {\"messageId\":\"m\"}":                 "send TEXT_MESSAGE_START before TEXT_MESSAGE_END",
 		"run\nTEXT_MESSAGE_START {\"messageId\":\"m\",\"name\":null}": "leave it out",
 	} {
-		_, err := add(tapedeck.NewVerifier(), script(t, text))
+		_, err := add(order.NewVerifier(), script(t, text))
 		var e *tapedeck.Error
 		if !errors.As(err, &e) || e.Hint != want {
 			t.Errorf("%s: %+v", text, err)
@@ -252,18 +253,18 @@ func TestVerifierHints(t *testing.T) {
 
 func TestVerifierShowsLongIDsShort(t *testing.T) {
 	id := strings.Repeat("é", 500)
-	_, err := add(tapedeck.NewVerifier(), script(t, "run\nTEXT_MESSAGE_END {\"messageId\":\""+id+"\"}"))
+	_, err := add(order.NewVerifier(), script(t, "run\nTEXT_MESSAGE_END {\"messageId\":\""+id+"\"}"))
 	if tapedeck.KindOf(err) != tapedeck.Conflict || len(err.Error()) > 150 || !strings.Contains(err.Error(), `é…"`) {
 		t.Errorf("got %v", err)
 	}
-	_, err = add(tapedeck.NewVerifier(), script(t, "run\nTEXT_MESSAGE_START {\"messageId\":\""+id+id+"\"}"))
+	_, err = add(order.NewVerifier(), script(t, "run\nTEXT_MESSAGE_START {\"messageId\":\""+id+id+"\"}"))
 	if tapedeck.KindOf(err) != tapedeck.Invalid {
 		t.Errorf("an id of 2,000 bytes: %v", err)
 	}
 }
 
 func TestVerifierRuns(t *testing.T) {
-	v := tapedeck.NewVerifier()
+	v := order.NewVerifier()
 	if _, err := add(v, script(t, "a/r: run\nb/s: run\na/r: TEXT_MESSAGE_START {\"messageId\":\"m\",\"subagentRunId\":\"x\"}\na/r: STEP_STARTED {\"stepName\":\"z\"}")); err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +272,7 @@ func TestVerifierRuns(t *testing.T) {
 	if got := v.Runs(); !cmp.Equal(got, want) {
 		t.Error(cmp.Diff(want, got))
 	}
-	things := []tapedeck.OpenThing{{Type: "TEXT_MESSAGE_START", ID: "m", Subagent: "x"}, {Type: "STEP_STARTED", ID: "z"}}
+	things := []order.OpenThing{{Type: "TEXT_MESSAGE_START", ID: "m", Subagent: "x"}, {Type: "STEP_STARTED", ID: "z"}}
 	if got := v.Open("a"); !cmp.Equal(got, things) {
 		t.Error(cmp.Diff(things, got))
 	}
@@ -284,7 +285,7 @@ func TestVerifierRuns(t *testing.T) {
 }
 
 func TestVerifierCloneIsIndependent(t *testing.T) {
-	v := tapedeck.NewVerifier()
+	v := order.NewVerifier()
 	if _, err := add(v, script(t, "run\nTEXT_MESSAGE_START {\"messageId\":\"m\"}")); err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +299,7 @@ func TestVerifierCloneIsIndependent(t *testing.T) {
 	if _, err := add(v, script(t, "TOOL_CALL_START {\"toolCallId\":\"d\",\"toolCallName\":\"f\"}")); err != nil {
 		t.Fatal(err)
 	}
-	ids := func(v *tapedeck.Verifier) (s []string) {
+	ids := func(v *order.Verifier) (s []string) {
 		for _, r := range v.Runs() {
 			s = append(s, r.Invocation)
 		}
@@ -308,7 +309,7 @@ func TestVerifierCloneIsIndependent(t *testing.T) {
 		return s
 	}
 	for _, test := range []struct {
-		v    *tapedeck.Verifier
+		v    *order.Verifier
 		want string
 	}{{v, "[r m d]"}, {one, "[s]"}, {two, "[r s m c]"}} {
 		if got := fmt.Sprint(ids(test.v)); got != test.want {
@@ -318,7 +319,7 @@ func TestVerifierCloneIsIndependent(t *testing.T) {
 }
 
 func TestVerifierIsReadByMany(t *testing.T) {
-	v := tapedeck.NewVerifier()
+	v := order.NewVerifier()
 	if _, err := v.Accept(script(t, "run\nTEXT_MESSAGE_START {\"messageId\":\"m\"}")); err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +339,7 @@ func TestVerifierIsReadByMany(t *testing.T) {
 }
 
 func TestVerifierClosing(t *testing.T) {
-	v := tapedeck.NewVerifier()
+	v := order.NewVerifier()
 	events := script(t, `b/r: run
 		b/r: STEP_STARTED {"stepName":"plan"}
 		b/r: SUBAGENT_STARTED {"subagentRunId":"s","name":"n"}
@@ -378,7 +379,7 @@ func TestVerifierClosing(t *testing.T) {
 }
 
 func TestVerifierSettle(t *testing.T) {
-	v := tapedeck.NewVerifier()
+	v := order.NewVerifier()
 	events := script(t, "run\nend\n/s: run")
 	for i := range events {
 		events[i].Offset = 0 // not known when they are added
@@ -406,7 +407,7 @@ func TestVerifierSettle(t *testing.T) {
 }
 
 func TestVerifierLimits(t *testing.T) {
-	v := tapedeck.NewVerifier()
+	v := order.NewVerifier()
 	var err error
 	started := 0
 	for ; err == nil; started++ {
@@ -430,7 +431,7 @@ func TestVerifierLimits(t *testing.T) {
 // An endless run must not make its verifier grow; what it forgets is only whose
 // things are that were closed long ago.
 func TestVerifierForgets(t *testing.T) {
-	v := tapedeck.NewVerifier()
+	v := order.NewVerifier()
 	if _, err := add(v, script(t, "run")); err != nil {
 		t.Fatal(err)
 	}
@@ -458,7 +459,7 @@ func TestVerifierForgets(t *testing.T) {
 }
 
 func TestVerifierForgetsEndedRuns(t *testing.T) {
-	v := tapedeck.NewVerifier()
+	v := order.NewVerifier()
 	for i := range 100 {
 		if _, err := add(v, script(t, fmt.Sprintf("/r%d: run\n/r%d: end", i, i))); err != nil {
 			t.Fatal(err)

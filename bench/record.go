@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/store/sqlite"
@@ -48,7 +49,7 @@ func measureRecording(ctx context.Context, length time.Duration, r *report) erro
 	var followers sync.WaitGroup
 	var latencies [recordedSessions][]float64
 	for i := range recordedSessions {
-		started, err := e.Start(ctx, tapedeck.Task{Text: strconv.Itoa(i)})
+		started, err := e.Start(ctx, api.Task{Text: strconv.Itoa(i)})
 		if err != nil {
 			return err
 		}
@@ -120,7 +121,7 @@ func (m *model) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[taped
 
 // follow follows a session and returns how long each token was under way, in
 // milliseconds.
-func (m *model) follow(ctx context.Context, h *hub.Hub, s tapedeck.Started, session int) (took []float64) {
+func (m *model) follow(ctx context.Context, h *hub.Hub, s api.Started, session int) (took []float64) {
 	for page, err := range h.Follow(ctx, s.Session, tapedeck.FollowOptions{From: s.Offset}) {
 		if err != nil {
 			return took

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/hub"
@@ -89,7 +90,7 @@ func notes(n int) *strings.Reader {
 func TestSessionsThereAndBack(t *testing.T) {
 	h := open(t)
 	ctx := t.Context()
-	made, err := h.Create(ctx, tapedeck.NewSession{ID: "s", Title: "A title", Owner: "ada", Labels: map[string]string{"k": "v"}})
+	made, err := h.Create(ctx, api.NewSession{ID: "s", Title: "A title", Owner: "ada", Labels: map[string]string{"k": "v"}})
 	if err != nil || made.Title != "A title" || made.Labels["k"] != "v" {
 		t.Fatalf("created %+v, %v", made, err)
 	}
@@ -130,7 +131,7 @@ func TestRunAndCancel(t *testing.T) {
 	if err != nil || len(agents) != 2 || agents[0].Name != "hello" {
 		t.Fatalf("agents %v, %v", agents, err)
 	}
-	s, err := h.Run(ctx, tapedeck.Task{Text: "say hello", Agent: "long", Title: "T"})
+	s, err := h.Run(ctx, api.Task{Text: "say hello", Agent: "long", Title: "T"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,7 @@ func TestRunAndCancel(t *testing.T) {
 // of bytes: each event comes exactly once all the same.
 func TestFollowThroughCuts(t *testing.T) {
 	h := open(t)
-	if _, err := h.Create(t.Context(), tapedeck.NewSession{ID: "s"}); err != nil {
+	if _, err := h.Create(t.Context(), api.NewSession{ID: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.Append(t.Context(), "s", notes(40), client.AppendOptions{}); err != nil {
@@ -192,7 +193,7 @@ func TestFollowThroughCuts(t *testing.T) {
 // last of them all the same.
 func TestFilteredFollowThroughCuts(t *testing.T) {
 	h := open(t)
-	if _, err := h.Create(t.Context(), tapedeck.NewSession{ID: "s"}); err != nil {
+	if _, err := h.Create(t.Context(), api.NewSession{ID: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	in := strings.Repeat(`{"type":"test.note"}`+"\n"+`{"type":"test.other"}`+"\n", 20)
@@ -219,7 +220,7 @@ func TestFilteredFollowThroughCuts(t *testing.T) {
 func TestFollowEnds(t *testing.T) {
 	h := open(t)
 	ctx := t.Context()
-	if _, err := h.Create(ctx, tapedeck.NewSession{ID: "s"}); err != nil {
+	if _, err := h.Create(ctx, api.NewSession{ID: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.hub.Append(ctx, tapedeck.Append{Session: "s", Close: true, Events: []tapedeck.Event{{Type: tapedeck.SessionClosed}}}); err != nil {
@@ -250,7 +251,7 @@ func TestFollowEnds(t *testing.T) {
 		})
 	}
 	t.Run("deleted", func(t *testing.T) {
-		if _, err := h.Create(ctx, tapedeck.NewSession{ID: "gone"}); err != nil {
+		if _, err := h.Create(ctx, api.NewSession{ID: "gone"}); err != nil {
 			t.Fatal(err)
 		}
 		o := client.FollowOptions{OnCaughtUp: func(int64) {

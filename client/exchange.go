@@ -10,11 +10,12 @@ import (
 	"strconv"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // Export returns a session as a file, which comes while it is made: an error of
 // reading it means that it is not whole. The caller closes it.
-func (c *Client) Export(ctx context.Context, in tapedeck.ExportRequest) (io.ReadCloser, error) {
+func (c *Client) Export(ctx context.Context, in api.ExportRequest) (io.ReadCloser, error) {
 	resp, err := c.postExport(ctx, in, nil)
 	if err != nil {
 		return nil, err
@@ -23,8 +24,8 @@ func (c *Client) Export(ctx context.Context, in tapedeck.ExportRequest) (io.Read
 }
 
 // PreviewExport returns what an export would leave out by its redaction.
-func (c *Client) PreviewExport(ctx context.Context, in tapedeck.ExportRequest) (tapedeck.RedactionPreview, error) {
-	var out tapedeck.RedactionPreview
+func (c *Client) PreviewExport(ctx context.Context, in api.ExportRequest) (api.RedactionPreview, error) {
+	var out api.RedactionPreview
 	resp, err := c.postExport(ctx, in, url.Values{"preview": {"1"}})
 	if err == nil {
 		err = decode(resp, &out)
@@ -32,7 +33,7 @@ func (c *Client) PreviewExport(ctx context.Context, in tapedeck.ExportRequest) (
 	return out, err
 }
 
-func (c *Client) postExport(ctx context.Context, in tapedeck.ExportRequest, q url.Values) (*http.Response, error) {
+func (c *Client) postExport(ctx context.Context, in api.ExportRequest, q url.Values) (*http.Response, error) {
 	m := map[string]any{"format": in.Format, "redact": in.Redact}
 	if in.At >= 0 {
 		m["at"] = in.At

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
 )
 
@@ -38,7 +38,7 @@ func TestExchange(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"the file", ""} {
-		f, err := c.Export(t.Context(), tapedeck.ExportRequest{Session: "s", Format: "csv", At: int64(5 - 6*i), Effective: i == 0, Terminal: []string{"t", ""}[i]})
+		f, err := c.Export(t.Context(), api.ExportRequest{Session: "s", Format: "csv", At: int64(5 - 6*i), Effective: i == 0, Terminal: []string{"t", ""}[i]})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,11 +48,11 @@ func TestExchange(t *testing.T) {
 		}
 		_ = f.Close()
 	}
-	p, err := c.PreviewExport(t.Context(), tapedeck.ExportRequest{Session: "s", Format: "json", At: -1, Redact: tapedeck.Redaction{Keys: []string{"a"}}})
+	p, err := c.PreviewExport(t.Context(), api.ExportRequest{Session: "s", Format: "json", At: -1, Redact: api.Redaction{Keys: []string{"a"}}})
 	if err != nil || p.Events != 3 || p.Rules[0].Count != 4 {
 		t.Errorf("%+v %v", p, err)
 	}
-	would, err := c.PreviewImport(t.Context(), tapedeck.ImportRequest{Format: "auto", Title: "T"}, strings.NewReader("x"))
+	would, err := c.PreviewImport(t.Context(), api.ImportRequest{Format: "auto", Title: "T"}, strings.NewReader("x"))
 	if err != nil || would.Events != 3 {
 		t.Errorf("%+v %v", would, err)
 	}

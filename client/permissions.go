@@ -6,13 +6,13 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // Answer answers what an agent has asked. With an offset it is refused if another
 // question than the one at that offset is open under the id.
-func (c *Client) Answer(ctx context.Context, a tapedeck.Answer) (tapedeck.Answered, error) {
-	var out tapedeck.Answered
+func (c *Client) Answer(ctx context.Context, a api.Answer) (api.Answered, error) {
+	var out api.Answered
 	path := sessionPath(a.Session, "permissions", url.PathEscape(a.Permission))
 	in := map[string]any{"option": a.Option}
 	if a.Offset != nil {

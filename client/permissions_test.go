@@ -7,7 +7,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
 )
 
@@ -30,8 +30,8 @@ func TestPermissionsOnTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	done, err := c.Answer(t.Context(), tapedeck.Answer{Session: "s", Permission: "p/../q", Option: "yes"})
-	if err != nil || done != (tapedeck.Answered{Permission: "p", Option: "yes", Offset: 7}) {
+	done, err := c.Answer(t.Context(), api.Answer{Session: "s", Permission: "p/../q", Option: "yes"})
+	if err != nil || done != (api.Answered{Permission: "p", Option: "yes", Offset: 7}) {
 		t.Errorf("answered %+v, %v", done, err)
 	}
 	if want := `POST /api/v1/sessions/s/permissions/p%2F..%2Fq {"option":"yes"}`; asked != want {

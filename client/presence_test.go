@@ -8,7 +8,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
 )
 
@@ -26,8 +26,8 @@ func TestPresenceOnTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	all, err := c.Presence(t.Context(), tapedeck.PresenceNote{
-		Session: "s", Action: tapedeck.PresenceMove, User: "ada", Cursor: json.RawMessage(`{"offset":4}`),
+	all, err := c.Presence(t.Context(), api.PresenceNote{
+		Session: "s", Action: api.PresenceMove, User: "ada", Cursor: json.RawMessage(`{"offset":4}`),
 	})
 	if err != nil || len(all) != 1 || all[0].User != "ada" || string(all[0].Cursor) != `{"offset":4}` {
 		t.Errorf("got %+v, %v", all, err)

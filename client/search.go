@@ -6,12 +6,12 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/search"
 )
 
-// Search finds what was said, what fits best first. [tapedeck.Found.Next] is the
+// Search finds what was said, what fits best first. [search.Result.Next] is the
 // cursor of the next page.
-func (c *Client) Search(ctx context.Context, s tapedeck.Search) (tapedeck.Found, error) {
+func (c *Client) Search(ctx context.Context, s search.Query) (search.Result, error) {
 	q := url.Values{}
 	for name, v := range map[string]string{
 		"q": s.Text, "session": s.Session, "kind": s.Kind, "role": s.Role, "status": string(s.Status),
@@ -25,7 +25,7 @@ func (c *Client) Search(ctx context.Context, s tapedeck.Search) (tapedeck.Found,
 			q.Set(name, t.UTC().Format(time.RFC3339Nano))
 		}
 	}
-	var found tapedeck.Found
+	var found search.Result
 	err := c.call(ctx, http.MethodGet, "/api/v1/search", q, nil, &found)
 	return found, err
 }

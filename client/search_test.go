@@ -11,16 +11,17 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/search"
 )
 
 func TestSearchOnTheWire(t *testing.T) {
 	day := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
-		q    tapedeck.Search
+		q    search.Query
 		want string
 	}{
-		{tapedeck.Search{Text: `"a b" c*`}, "q=%22a+b%22+c%2A"},
-		{tapedeck.Search{
+		{search.Query{Text: `"a b" c*`}, "q=%22a+b%22+c%2A"},
+		{search.Query{
 			Text: "x", Session: "s", Kind: "tool", Role: "user", Status: tapedeck.StatusIdle, Agent: "bot", Owner: "a&b",
 			From: day, To: day.Add(time.Hour), Cursor: "20", Limit: 5,
 		}, "agent=bot&cursor=20&from=2026-01-05T00%3A00%3A00Z&kind=tool&limit=5&owner=a%26b&q=x&role=user&session=s&status=idle&to=2026-01-05T01%3A00%3A00Z"},
@@ -43,7 +44,7 @@ func TestSearchOnTheWire(t *testing.T) {
 		if want := "GET /api/v1/search?" + c.want; got != want {
 			t.Errorf("asked for %s, want %s", got, want)
 		}
-		want := tapedeck.Found{Hits: []tapedeck.Hit{{Session: "s", Offset: 7, Thread: "main", Kind: "tool", Snippet: "«x»", Time: day}}, Next: "20", Behind: 2}
+		want := search.Result{Hits: []search.Hit{{Session: "s", Offset: 7, Thread: "main", Kind: "tool", Snippet: "«x»", Time: day}}, Next: "20", Behind: 2}
 		if d := cmp.Diff(want, found); d != "" {
 			t.Error(d)
 		}

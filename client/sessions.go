@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // Create makes a session.
-func (c *Client) Create(ctx context.Context, n tapedeck.NewSession) (tapedeck.Session, error) {
+func (c *Client) Create(ctx context.Context, n api.NewSession) (tapedeck.Session, error) {
 	in := map[string]any{}
 	for name, v := range map[string]string{"id": n.ID, "title": n.Title, "owner": n.Owner, "agent": n.Agent} {
 		if v != "" {
@@ -70,7 +71,7 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 
 // Run gives a task to an agent, in the task's session or, if it names none, in
 // a new one.
-func (c *Client) Run(ctx context.Context, t tapedeck.Task) (tapedeck.Started, error) {
+func (c *Client) Run(ctx context.Context, t api.Task) (api.Started, error) {
 	in := map[string]any{"task": t.Text}
 	for name, v := range map[string]string{"agent": t.Agent, "thread": t.Thread} {
 		if v != "" {
@@ -92,11 +93,11 @@ func (c *Client) Run(ctx context.Context, t tapedeck.Task) (tapedeck.Started, er
 		Offset     int64  `json:"offset"`
 	}
 	err := c.call(ctx, http.MethodPost, path, nil, in, &out)
-	return tapedeck.Started(out), err
+	return api.Started(out), err
 }
 
 // Cancel cancels a run of a session; "" for the only one.
-func (c *Client) Cancel(ctx context.Context, session, invocation string) (tapedeck.Cancelled, error) {
+func (c *Client) Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error) {
 	in := map[string]string{}
 	if invocation != "" {
 		in["invocation"] = invocation
@@ -107,7 +108,7 @@ func (c *Client) Cancel(ctx context.Context, session, invocation string) (tapede
 		Resumable  bool   `json:"resumable"`
 	}
 	err := c.call(ctx, http.MethodPost, sessionPath(session, "cancel"), nil, in, &out)
-	return tapedeck.Cancelled(out), err
+	return api.Cancelled(out), err
 }
 
 // Agents returns the agents that tasks can go to.
@@ -165,20 +166,20 @@ func (c *Client) Append(ctx context.Context, session string, r io.Reader, o Appe
 }
 
 // Import makes sessions of what r holds.
-func (c *Client) Import(ctx context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.Imported, error) {
-	var out tapedeck.Imported
+func (c *Client) Import(ctx context.Context, in api.ImportRequest, r io.Reader) (api.Imported, error) {
+	var out api.Imported
 	err := c.postImport(ctx, in, r, url.Values{}, &out)
 	return out, err
 }
 
 // PreviewImport returns what an import of r would make.
-func (c *Client) PreviewImport(ctx context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.ImportPreview, error) {
-	var out tapedeck.ImportPreview
+func (c *Client) PreviewImport(ctx context.Context, in api.ImportRequest, r io.Reader) (api.ImportPreview, error) {
+	var out api.ImportPreview
 	err := c.postImport(ctx, in, r, url.Values{"preview": {"1"}}, &out)
 	return out, err
 }
 
-func (c *Client) postImport(ctx context.Context, in tapedeck.ImportRequest, r io.Reader, q url.Values, out any) error {
+func (c *Client) postImport(ctx context.Context, in api.ImportRequest, r io.Reader, q url.Values, out any) error {
 	setString(q, "format", in.Format)
 	setString(q, "title", in.Title)
 	setString(q, "owner", in.Owner)

@@ -8,11 +8,12 @@ import (
 	"strconv"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // Rewind takes a session, or a thread of it, back to what it was before an
 // event. A run that is in the way is cancelled first.
-func (c *Client) Rewind(ctx context.Context, r tapedeck.Rewind) (tapedeck.Rewound, error) {
+func (c *Client) Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error) {
 	in := map[string]any{}
 	putString(in, "before_invocation_id", r.BeforeInvocation)
 	if r.ToOffset != nil {
@@ -26,7 +27,7 @@ func (c *Client) Rewind(ctx context.Context, r tapedeck.Rewind) (tapedeck.Rewoun
 }
 
 // Undo takes back a rewind, a clear or an overwrite.
-func (c *Client) Undo(ctx context.Context, u tapedeck.Undo) (tapedeck.Rewound, error) {
+func (c *Client) Undo(ctx context.Context, u api.Undo) (api.Rewound, error) {
 	in := map[string]any{}
 	putString(in, "marker", u.Marker)
 	return c.jump(ctx, u.Session, "undo", in)
@@ -34,7 +35,7 @@ func (c *Client) Undo(ctx context.Context, u tapedeck.Undo) (tapedeck.Rewound, e
 
 // Overwrite says that what follows takes the place of the events from an offset
 // on.
-func (c *Client) Overwrite(ctx context.Context, o tapedeck.Overwrite) (tapedeck.Rewound, error) {
+func (c *Client) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, error) {
 	in := map[string]any{"from_offset": o.FromOffset}
 	putString(in, "thread", o.Thread)
 	if o.Force {
@@ -44,20 +45,20 @@ func (c *Client) Overwrite(ctx context.Context, o tapedeck.Overwrite) (tapedeck.
 }
 
 // Clear takes everything in a session, or in a thread of it, back.
-func (c *Client) Clear(ctx context.Context, r tapedeck.Clear) (tapedeck.Rewound, error) {
+func (c *Client) Clear(ctx context.Context, r api.Clear) (api.Rewound, error) {
 	in := map[string]any{}
 	putString(in, "thread", r.Thread)
 	return c.jump(ctx, r.Session, "clear", in)
 }
 
-func (c *Client) jump(ctx context.Context, session, verb string, in map[string]any) (tapedeck.Rewound, error) {
-	var out tapedeck.Rewound
+func (c *Client) jump(ctx context.Context, session, verb string, in map[string]any) (api.Rewound, error) {
+	var out api.Rewound
 	err := c.call(ctx, http.MethodPost, sessionPath(session, verb), nil, in, &out)
 	return out, err
 }
 
 // Fork makes a session that shares the events of another one.
-func (c *Client) Fork(ctx context.Context, f tapedeck.Fork) (tapedeck.Session, error) {
+func (c *Client) Fork(ctx context.Context, f api.Fork) (tapedeck.Session, error) {
 	in := map[string]any{}
 	putString(in, "id", f.ID)
 	putString(in, "owner", f.Owner)
@@ -77,7 +78,7 @@ func (c *Client) Fork(ctx context.Context, f tapedeck.Fork) (tapedeck.Session, e
 
 // Resume asks the agent of a thread to go on where a run stopped before its
 // end.
-func (c *Client) Resume(ctx context.Context, r tapedeck.Resume) (tapedeck.Started, error) {
+func (c *Client) Resume(ctx context.Context, r api.Resume) (api.Started, error) {
 	in := map[string]any{}
 	putString(in, "agent", r.Agent)
 	putString(in, "thread", r.Thread)
@@ -89,18 +90,18 @@ func (c *Client) Resume(ctx context.Context, r tapedeck.Resume) (tapedeck.Starte
 }
 
 // start asks for a run.
-func (c *Client) start(ctx context.Context, path string, in map[string]any) (tapedeck.Started, error) {
+func (c *Client) start(ctx context.Context, path string, in map[string]any) (api.Started, error) {
 	var out struct {
 		Session    string `json:"session_id"`
 		Invocation string `json:"invocation_id"`
 		Offset     int64  `json:"offset"`
 	}
 	err := c.call(ctx, http.MethodPost, path, nil, in, &out)
-	return tapedeck.Started(out), err
+	return api.Started(out), err
 }
 
 // Erase removes the payloads of events for good and returns the receipt.
-func (c *Client) Erase(ctx context.Context, e tapedeck.Erase) (tapedeck.Erased, error) {
+func (c *Client) Erase(ctx context.Context, e api.Erase) (api.Erased, error) {
 	in := map[string]any{}
 	if e.All {
 		in["all"] = true
@@ -108,7 +109,7 @@ func (c *Client) Erase(ctx context.Context, e tapedeck.Erase) (tapedeck.Erased, 
 		in["events"] = e.Events
 	}
 	putString(in, "reason", e.Reason)
-	var out tapedeck.Erased
+	var out api.Erased
 	err := c.call(ctx, http.MethodPost, sessionPath(e.Session, "erase"), nil, in, &out)
 	return out, err
 }
@@ -121,7 +122,7 @@ func (c *Client) CloseSession(ctx context.Context, session string) (tapedeck.Ses
 }
 
 // Rename changes what people see of a session.
-func (c *Client) Rename(ctx context.Context, r tapedeck.Rename) (tapedeck.Session, error) {
+func (c *Client) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, error) {
 	in := map[string]any{}
 	if r.Title != nil {
 		in["title"] = *r.Title

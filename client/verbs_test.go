@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
 )
 
@@ -26,47 +27,47 @@ func TestVerbsOnTheWire(t *testing.T) {
 		got    any
 	}{
 		{"rewind before", func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Rewind(ctx, tapedeck.Rewind{Session: "s", BeforeInvocation: "inv_1", Thread: "main"})
+			return c.Rewind(ctx, api.Rewind{Session: "s", BeforeInvocation: "inv_1", Thread: "main"})
 		}, `POST /api/v1/sessions/s/rewind {"before_invocation_id":"inv_1","thread":"main"}`,
 			`{"session_id":"s","marker":"rew_1","offset":9,"to_offset":3,"status":"complete","cancelled":["inv_2"]}`,
-			tapedeck.Rewound{Session: "s", Marker: "rew_1", Offset: 9, To: 3, Status: "complete", Cancelled: []string{"inv_2"}}},
+			api.Rewound{Session: "s", Marker: "rew_1", Offset: 9, To: 3, Status: "complete", Cancelled: []string{"inv_2"}}},
 		{"rewind to the beginning", func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Rewind(ctx, tapedeck.Rewind{Session: "s", ToOffset: new(int64)})
-		}, `POST /api/v1/sessions/s/rewind {"to_offset":0}`, `{"session_id":"s"}`, tapedeck.Rewound{Session: "s"}},
+			return c.Rewind(ctx, api.Rewind{Session: "s", ToOffset: new(int64)})
+		}, `POST /api/v1/sessions/s/rewind {"to_offset":0}`, `{"session_id":"s"}`, api.Rewound{Session: "s"}},
 		{"undo", func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Undo(ctx, tapedeck.Undo{Session: "s"})
-		}, `POST /api/v1/sessions/s/undo {}`, `{"session_id":"s"}`, tapedeck.Rewound{Session: "s"}},
+			return c.Undo(ctx, api.Undo{Session: "s"})
+		}, `POST /api/v1/sessions/s/undo {}`, `{"session_id":"s"}`, api.Rewound{Session: "s"}},
 		{"undo a marker", func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Undo(ctx, tapedeck.Undo{Session: "s", Marker: "rew_1"})
-		}, `POST /api/v1/sessions/s/undo {"marker":"rew_1"}`, `{"session_id":"s"}`, tapedeck.Rewound{Session: "s"}},
+			return c.Undo(ctx, api.Undo{Session: "s", Marker: "rew_1"})
+		}, `POST /api/v1/sessions/s/undo {"marker":"rew_1"}`, `{"session_id":"s"}`, api.Rewound{Session: "s"}},
 		{"overwrite", func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Overwrite(ctx, tapedeck.Overwrite{Session: "s"})
-		}, `POST /api/v1/sessions/s/overwrite {"from_offset":0}`, `{"session_id":"s"}`, tapedeck.Rewound{Session: "s"}},
+			return c.Overwrite(ctx, api.Overwrite{Session: "s"})
+		}, `POST /api/v1/sessions/s/overwrite {"from_offset":0}`, `{"session_id":"s"}`, api.Rewound{Session: "s"}},
 		{"clear", func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Clear(ctx, tapedeck.Clear{Session: "s", Thread: "t"})
-		}, `POST /api/v1/sessions/s/clear {"thread":"t"}`, `{"session_id":"s"}`, tapedeck.Rewound{Session: "s"}},
+			return c.Clear(ctx, api.Clear{Session: "s", Thread: "t"})
+		}, `POST /api/v1/sessions/s/clear {"thread":"t"}`, `{"session_id":"s"}`, api.Rewound{Session: "s"}},
 		{"fork", func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Fork(ctx, tapedeck.Fork{Parent: "s", ID: "f", At: &at, Title: &title, Owner: "ada", Copy: true})
+			return c.Fork(ctx, api.Fork{Parent: "s", ID: "f", At: &at, Title: &title, Owner: "ada", Copy: true})
 		}, `POST /api/v1/sessions/s/fork {"at":5,"copy":true,"id":"f","owner":"ada","title":"Another"}`,
 			`{"id":"f","parent":"s","fork_at":5}`, tapedeck.Session{ID: "f", Parent: "s", ForkedAt: 5}},
 		{"fork all", func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Fork(ctx, tapedeck.Fork{Parent: "s"})
+			return c.Fork(ctx, api.Fork{Parent: "s"})
 		}, `POST /api/v1/sessions/s/fork {}`, `{"id":"f"}`, tapedeck.Session{ID: "f"}},
 		{"resume", func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Resume(ctx, tapedeck.Resume{Session: "s", Thread: "t", Text: "go on", Config: json.RawMessage(`{"a":1}`)})
+			return c.Resume(ctx, api.Resume{Session: "s", Thread: "t", Text: "go on", Config: json.RawMessage(`{"a":1}`)})
 		}, `POST /api/v1/sessions/s/resume {"config":{"a":1},"task":"go on","thread":"t"}`,
-			`{"session_id":"s","invocation_id":"inv_1","offset":7,"status":"running"}`, tapedeck.Started{Session: "s", Invocation: "inv_1", Offset: 7}},
+			`{"session_id":"s","invocation_id":"inv_1","offset":7,"status":"running"}`, api.Started{Session: "s", Invocation: "inv_1", Offset: 7}},
 		{"erase", func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Erase(ctx, tapedeck.Erase{Session: "s", Events: []tapedeck.OffsetRange{{From: 1, To: 3}}, Reason: "why"})
+			return c.Erase(ctx, api.Erase{Session: "s", Events: []tapedeck.OffsetRange{{From: 1, To: 3}}, Reason: "why"})
 		}, `POST /api/v1/sessions/s/erase {"events":[{"from":1,"to":3}],"reason":"why"}`,
-			`{"session_id":"s","offset":8,"events":2,"forks":["f"]}`, tapedeck.Erased{Session: "s", Receipt: 8, Events: 2, Forks: []string{"f"}}},
+			`{"session_id":"s","offset":8,"events":2,"forks":["f"]}`, api.Erased{Session: "s", Receipt: 8, Events: 2, Forks: []string{"f"}}},
 		{"erase all", func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Erase(ctx, tapedeck.Erase{Session: "s", All: true})
-		}, `POST /api/v1/sessions/s/erase {"all":true}`, `{"session_id":"s"}`, tapedeck.Erased{Session: "s"}},
+			return c.Erase(ctx, api.Erase{Session: "s", All: true})
+		}, `POST /api/v1/sessions/s/erase {"all":true}`, `{"session_id":"s"}`, api.Erased{Session: "s"}},
 		{"close", func(ctx context.Context, c *client.Client) (any, error) { return c.CloseSession(ctx, "s") },
 			`POST /api/v1/sessions/s/close`, `{"id":"s","closed":true}`, tapedeck.Session{ID: "s", Closed: true}},
 		{"rename", func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Rename(ctx, tapedeck.Rename{Session: "s", Title: &title, Labels: map[string]string{}})
+			return c.Rename(ctx, api.Rename{Session: "s", Title: &title, Labels: map[string]string{}})
 		}, `PATCH /api/v1/sessions/s {"labels":{},"title":"Another"}`, `{"id":"s","title":"Another"}`, tapedeck.Session{ID: "s", Title: "Another"}},
 		{"a view", func(ctx context.Context, c *client.Client) (any, error) { return c.Summary(ctx, "s", 0) },
 			`GET /api/v1/sessions/s/summary?at=0`, `{"turns":1}`, json.RawMessage(`{"turns":1}`)},

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/engine/exchange"
 	"github.com/tapedeck/tapedeck/engine/instance"
@@ -213,7 +214,7 @@ func (d *Deck) newHandler() http.Handler {
 
 // forkAt forks a session for the Durable Streams protocol.
 func (d *Deck) forkAt(ctx context.Context, id, parent string, at int64) (tapedeck.Session, error) {
-	return d.engine.Fork(ctx, tapedeck.Fork{ID: id, Parent: parent, At: &at})
+	return d.engine.Fork(ctx, api.Fork{ID: id, Parent: parent, At: &at})
 }
 
 // runInBackground runs each function until the deck closes.
@@ -261,7 +262,7 @@ func (d *Deck) Sessions(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Sess
 
 // Create creates a session and returns a handle of it. An id that exists is a
 // [tapedeck.Conflict].
-func (d *Deck) Create(ctx context.Context, n tapedeck.NewSession) (*Session, error) {
+func (d *Deck) Create(ctx context.Context, n api.NewSession) (*Session, error) {
 	s, err := d.engine.Create(ctx, n)
 	if err != nil {
 		return nil, err
@@ -274,7 +275,7 @@ func (d *Deck) Create(ctx context.Context, n tapedeck.NewSession) (*Session, err
 // [Deck.Follow] from Started.Offset shows it, and [Session.Cancel] stops it. A
 // thread that is busy is a [tapedeck.Conflict], an unknown agent is
 // [tapedeck.NotFound].
-func (d *Deck) Run(ctx context.Context, t tapedeck.Task) (tapedeck.Started, error) {
+func (d *Deck) Run(ctx context.Context, t api.Task) (api.Started, error) {
 	return d.engine.Start(ctx, t)
 }
 

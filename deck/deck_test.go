@@ -15,7 +15,9 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 const secret = "correct-horse-battery-staple"
@@ -45,12 +47,12 @@ func TestErasedTextIsGone(t *testing.T) {
 	for _, inMemory := range []bool{true, false} {
 		dir := t.TempDir()
 		d := openAt(t, dir, deck.Options{InMemory: inMemory})
-		s, err := d.Create(t.Context(), tapedeck.NewSession{ID: "s"})
+		s, err := d.Create(t.Context(), api.NewSession{ID: "s"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		message := tapedeck.NewMessage("m1", tapedeck.RoleUser, secret)
-		if _, err := s.Append(t.Context(), tapedeck.NewEvent(tapedeck.MessageAddedData{Message: message})); err != nil {
+		message := payload.NewMessage("m1", tapedeck.RoleUser, secret)
+		if _, err := s.Append(t.Context(), payload.NewEvent(payload.MessageAdded{Message: message})); err != nil {
 			t.Fatal(err)
 		}
 		paths := []string{"snapshot", "messages", "context", "tasks", "events", "events/history", "summary", "replay-index"}
@@ -60,7 +62,7 @@ func TestErasedTextIsGone(t *testing.T) {
 		for _, p := range paths {
 			get(t, d.Handler(), "/api/v1/sessions/s/"+p) // fill every cache
 		}
-		if _, err := s.Erase(t.Context(), tapedeck.Erase{All: true}); err != nil {
+		if _, err := s.Erase(t.Context(), api.Erase{All: true}); err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range append(paths, "export") {
@@ -97,7 +99,7 @@ func noFileHas(t *testing.T, dir, text string) {
 func TestReopen(t *testing.T) {
 	dir := t.TempDir()
 	first := openAt(t, dir, deck.Options{})
-	if _, err := first.Create(t.Context(), tapedeck.NewSession{ID: "s"}); err != nil {
+	if _, err := first.Create(t.Context(), api.NewSession{ID: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := deck.Open(t.Context(), dir, deck.Options{}); tapedeck.KindOf(err) != tapedeck.Conflict {
@@ -138,7 +140,7 @@ func TestServerClose(t *testing.T) {
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
-	run, err := d.Run(t.Context(), tapedeck.Task{Text: "wait"})
+	run, err := d.Run(t.Context(), api.Task{Text: "wait"})
 	if err != nil {
 		t.Fatal(err)
 	}

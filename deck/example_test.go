@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // echo is an agent loop in Go: it yields what the agent does, and Tapedeck writes
@@ -17,15 +19,15 @@ import (
 func echo(_ context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
 		id := tapedeck.NewID("msg_")
-		if !yield(tapedeck.NewEvent(tapedeck.TextMessageStartData{MessageID: id, Role: tapedeck.RoleAssistant}), nil) {
+		if !yield(payload.NewEvent(payload.TextMessageStart{MessageID: id, Role: tapedeck.RoleAssistant}), nil) {
 			return
 		}
 		for _, word := range strings.Fields(in.Task) {
-			if !yield(tapedeck.NewEvent(tapedeck.TextMessageContentData{MessageID: id, Delta: word + " "}), nil) {
+			if !yield(payload.NewEvent(payload.TextMessageContent{MessageID: id, Delta: word + " "}), nil) {
 				return
 			}
 		}
-		yield(tapedeck.NewEvent(tapedeck.TextMessageEndData{MessageID: id}), nil)
+		yield(payload.NewEvent(payload.TextMessageEnd{MessageID: id}), nil)
 	}
 }
 
@@ -64,7 +66,7 @@ func ExampleDeck_Run() {
 	ctx := context.Background()
 	d := open(echoAgent)
 	defer d.Close(ctx)
-	run, err := d.Run(ctx, tapedeck.Task{Agent: "echo", Text: "hello there"})
+	run, err := d.Run(ctx, api.Task{Agent: "echo", Text: "hello there"})
 	if err != nil {
 		panic(err)
 	}
@@ -93,12 +95,12 @@ func ExampleSession_Append() {
 	ctx := context.Background()
 	d := open()
 	defer d.Close(ctx)
-	s, err := d.Create(ctx, tapedeck.NewSession{ID: "notes", Title: "My notes"})
+	s, err := d.Create(ctx, api.NewSession{ID: "notes", Title: "My notes"})
 	if err != nil {
 		panic(err)
 	}
-	message := tapedeck.NewMessage("m1", tapedeck.RoleUser, "remember the milk")
-	done, err := s.Append(ctx, tapedeck.NewEvent(tapedeck.MessageAddedData{Message: message}))
+	message := payload.NewMessage("m1", tapedeck.RoleUser, "remember the milk")
+	done, err := s.Append(ctx, payload.NewEvent(payload.MessageAdded{Message: message}))
 	if err != nil {
 		panic(err)
 	}
@@ -115,10 +117,10 @@ func ExampleSession_Rewind() {
 	ctx := context.Background()
 	d := open()
 	defer d.Close(ctx)
-	s, _ := d.Create(ctx, tapedeck.NewSession{ID: "trip"})
+	s, _ := d.Create(ctx, api.NewSession{ID: "trip"})
 	for _, text := range []string{"to Bern", "no, to Basel"} {
-		m := tapedeck.NewMessage(text, tapedeck.RoleUser, text)
-		if _, err := s.Append(ctx, tapedeck.NewEvent(tapedeck.MessageAddedData{Message: m})); err != nil {
+		m := payload.NewMessage(text, tapedeck.RoleUser, text)
+		if _, err := s.Append(ctx, payload.NewEvent(payload.MessageAdded{Message: m})); err != nil {
 			panic(err)
 		}
 	}
@@ -129,7 +131,7 @@ func ExampleSession_Rewind() {
 		}
 		return len(messages)
 	}
-	rewound, err := s.Rewind(ctx, tapedeck.Rewind{ToOffset: new(int64(2))})
+	rewound, err := s.Rewind(ctx, api.Rewind{ToOffset: new(int64(2))})
 	if err != nil {
 		panic(err)
 	}
@@ -149,8 +151,8 @@ func ExampleSession_Fork() {
 	ctx := context.Background()
 	d := open()
 	defer d.Close(ctx)
-	s, _ := d.Create(ctx, tapedeck.NewSession{ID: "trip"})
-	fork, err := s.Fork(ctx, tapedeck.Fork{ID: "detour", Title: new("A detour")})
+	s, _ := d.Create(ctx, api.NewSession{ID: "trip"})
+	fork, err := s.Fork(ctx, api.Fork{ID: "detour", Title: new("A detour")})
 	if err != nil {
 		panic(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // A Session is a handle of one session. Making it costs nothing and asks nothing:
@@ -42,58 +43,58 @@ func (s *Session) Follow(ctx context.Context, from int64) iter.Seq2[tapedeck.Eve
 }
 
 // Run gives the session's agent a task, see [Deck.Run].
-func (s *Session) Run(ctx context.Context, task string) (tapedeck.Started, error) {
-	return s.deck.Run(ctx, tapedeck.Task{Session: s.id, Text: task})
+func (s *Session) Run(ctx context.Context, task string) (api.Started, error) {
+	return s.deck.Run(ctx, api.Task{Session: s.id, Text: task})
 }
 
 // Resume asks the agent of a thread to continue a run that stopped before its
 // end. The Session member of r is ignored.
-func (s *Session) Resume(ctx context.Context, r tapedeck.Resume) (tapedeck.Started, error) {
+func (s *Session) Resume(ctx context.Context, r api.Resume) (api.Started, error) {
 	r.Session = s.id
 	return s.deck.engine.Resume(ctx, r)
 }
 
 // Cancel stops a run and keeps its partial text. The empty invocation means the
 // only run that is open; none, or several, is a [tapedeck.Conflict].
-func (s *Session) Cancel(ctx context.Context, invocation string) (tapedeck.Cancelled, error) {
+func (s *Session) Cancel(ctx context.Context, invocation string) (api.Cancelled, error) {
 	return s.deck.engine.Cancel(ctx, s.id, invocation)
 }
 
 // Answer answers a question of an agent: it chooses an option of a permission. The
 // Session member of a is ignored.
-func (s *Session) Answer(ctx context.Context, a tapedeck.Answer) (tapedeck.Answered, error) {
+func (s *Session) Answer(ctx context.Context, a api.Answer) (api.Answered, error) {
 	a.Session = s.id
 	return s.deck.engine.Answer(ctx, a)
 }
 
 // Rewind reverts the events from an invocation or an offset on. It deletes
 // nothing, and [Session.Undo] restores them. The Session member of r is ignored.
-func (s *Session) Rewind(ctx context.Context, r tapedeck.Rewind) (tapedeck.Rewound, error) {
+func (s *Session) Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error) {
 	r.Session = s.id
 	return s.deck.engine.Rewind(ctx, r)
 }
 
 // Undo reverts a rewind, a clear or an overwrite, and everything after it. The
 // empty marker means the newest.
-func (s *Session) Undo(ctx context.Context, marker string) (tapedeck.Rewound, error) {
-	return s.deck.engine.Undo(ctx, tapedeck.Undo{Session: s.id, Marker: marker})
+func (s *Session) Undo(ctx context.Context, marker string) (api.Rewound, error) {
+	return s.deck.engine.Undo(ctx, api.Undo{Session: s.id, Marker: marker})
 }
 
 // Overwrite reverts the events from an offset on, for others that follow in
 // their place. The Session member of o is ignored.
-func (s *Session) Overwrite(ctx context.Context, o tapedeck.Overwrite) (tapedeck.Rewound, error) {
+func (s *Session) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, error) {
 	o.Session = s.id
 	return s.deck.engine.Overwrite(ctx, o)
 }
 
 // Clear reverts everything in one thread, or in all threads if thread is empty.
-func (s *Session) Clear(ctx context.Context, thread string) (tapedeck.Rewound, error) {
-	return s.deck.engine.Clear(ctx, tapedeck.Clear{Session: s.id, Thread: thread})
+func (s *Session) Clear(ctx context.Context, thread string) (api.Rewound, error) {
+	return s.deck.engine.Clear(ctx, api.Clear{Session: s.id, Thread: thread})
 }
 
 // Fork creates a session that shares the events of this one, at a cost that does
 // not depend on their number. The Parent member of f is ignored.
-func (s *Session) Fork(ctx context.Context, f tapedeck.Fork) (*Session, error) {
+func (s *Session) Fork(ctx context.Context, f api.Fork) (*Session, error) {
 	f.Parent = s.id
 	made, err := s.deck.engine.Fork(ctx, f)
 	if err != nil {
@@ -104,13 +105,13 @@ func (s *Session) Fork(ctx context.Context, f tapedeck.Fork) (*Session, error) {
 
 // Erase removes the payloads of events for good, from every file and cache, and
 // returns the receipt. The Session member of e is ignored.
-func (s *Session) Erase(ctx context.Context, e tapedeck.Erase) (tapedeck.Erased, error) {
+func (s *Session) Erase(ctx context.Context, e api.Erase) (api.Erased, error) {
 	e.Session = s.id
 	return s.deck.engine.Erase(ctx, e)
 }
 
 // Rename changes the title or the labels. The Session member of r is ignored.
-func (s *Session) Rename(ctx context.Context, r tapedeck.Rename) (tapedeck.Session, error) {
+func (s *Session) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, error) {
 	r.Session = s.id
 	return s.deck.engine.Rename(ctx, r)
 }
@@ -123,7 +124,7 @@ func (s *Session) Delete(ctx context.Context) error { return s.deck.engine.Delet
 
 // Export returns the session as a file in one of the formats that
 // docs/exchange.md lists. The Session member of r is ignored.
-func (s *Session) Export(ctx context.Context, r tapedeck.ExportRequest) (tapedeck.Export, error) {
+func (s *Session) Export(ctx context.Context, r api.ExportRequest) (api.Export, error) {
 	r.Session = s.id
 	return s.deck.engine.Export(ctx, r)
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/search"
 	"github.com/tapedeck/tapedeck/store/memory"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 	"github.com/tapedeck/tapedeck/store/tail"
@@ -24,9 +25,9 @@ type storage struct {
 
 // documents is the search index that belongs to a store.
 type documents interface {
-	Unindexed(ctx context.Context, limit int) ([]tapedeck.Unindexed, int, error)
-	Index(ctx context.Context, in tapedeck.Indexed) error
-	Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error)
+	Unindexed(ctx context.Context, limit int) ([]search.Pending, int, error)
+	Index(ctx context.Context, in search.Batch) error
+	Search(ctx context.Context, q search.Query) (search.Result, error)
 	Forget(ctx context.Context, session string) error
 	Clean(ctx context.Context) error
 }

@@ -3,7 +3,7 @@ package deck
 import (
 	"context"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/search"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -55,6 +55,6 @@ func (s *Session) Context(ctx context.Context, thread string, at int64) ([]view.
 const maxContext = 10_000
 
 // Search finds where something was said, in all sessions or in one.
-func (d *Deck) Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error) {
+func (d *Deck) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	return d.search.Search(ctx, q)
 }

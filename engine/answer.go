@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -15,9 +17,9 @@ import (
 // have is [tapedeck.NotFound]; one that was answered, or whose run has ended, a
 // [tapedeck.Conflict]; an option that it does not have is [tapedeck.Invalid]. Of
 // several answers at the same time one is accepted.
-func (e *Engine) Answer(ctx context.Context, a tapedeck.Answer) (tapedeck.Answered, error) {
+func (e *Engine) Answer(ctx context.Context, a api.Answer) (api.Answered, error) {
 	if err := tapedeck.CheckID("the permission", a.Permission); err != nil {
-		return tapedeck.Answered{}, err
+		return api.Answered{}, err
 	}
 	if q := e.question(ctx, a.Session, a.Permission); q != nil {
 		return q.take(context.WithoutCancel(ctx), a)
@@ -57,7 +59,7 @@ func (e *Engine) find(session, id string) *question {
 }
 
 // take writes an answer down.
-func (q *question) take(ctx context.Context, a tapedeck.Answer) (tapedeck.Answered, error) {
+func (q *question) take(ctx context.Context, a api.Answer) (api.Answered, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	err := q.refuse(a.Option)
@@ -65,23 +67,23 @@ func (q *question) take(ctx context.Context, a tapedeck.Answer) (tapedeck.Answer
 		err = wasShown(&a, q.offset)
 	}
 	if err != nil {
-		return tapedeck.Answered{}, err
+		return api.Answered{}, err
 	}
 	d := tapedeck.Choice{ID: q.ID, Option: a.Option, Outcome: outcomeSelected}
-	ev := q.run.event(tapedeck.PermissionAnsweredData{Choice: d})
+	ev := q.run.event(payload.PermissionAnswered{Choice: d})
 	ev.Actor = a.Actor
 	done, err := q.run.engine.write(ctx, tapedeck.Append{Session: a.Session, Events: []tapedeck.Event{ev}}, q.run.isOpen)
 	if err != nil {
-		return tapedeck.Answered{}, err
+		return api.Answered{}, err
 	}
 	q.logged = true
 	q.set(d)
-	return tapedeck.Answered{Permission: q.ID, Option: a.Option, Offset: done.First}, nil
+	return api.Answered{Permission: q.ID, Option: a.Option, Offset: done.First}, nil
 }
 
 // wasShown refuses an answer to another question than the one that is open: the
 // id may have been used before.
-func wasShown(a *tapedeck.Answer, offset int64) error {
+func wasShown(a *api.Answer, offset int64) error {
 	if a.Offset == nil || *a.Offset == offset {
 		return nil
 	}
@@ -116,31 +118,31 @@ func hasOption(id string, options []tapedeck.PermissionOption, option string) er
 
 // answerForeign answers a question of a run that is written from outside: who
 // writes it reads the answer from the log.
-func (e *Engine) answerForeign(ctx context.Context, a tapedeck.Answer) (tapedeck.Answered, error) {
+func (e *Engine) answerForeign(ctx context.Context, a api.Answer) (api.Answered, error) {
 	if err := ctx.Err(); err != nil {
-		return tapedeck.Answered{}, err
+		return api.Answered{}, err
 	}
 	e.answering.Lock() // one of two wins
 	defer e.answering.Unlock()
 	s, err := e.session(ctx, a.Session)
 	if err != nil {
-		return tapedeck.Answered{}, err
+		return api.Answered{}, err
 	}
 	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: s.Head, Limit: 1})
 	if err != nil {
-		return tapedeck.Answered{}, err
+		return api.Answered{}, err
 	}
 	p := permission(&now, a.Permission)
 	switch {
 	case p == nil:
-		return tapedeck.Answered{}, tapedeck.Errorf(tapedeck.NotFound, "session %s has no permission %q", s.ID, a.Permission)
+		return api.Answered{}, tapedeck.Errorf(tapedeck.NotFound, "session %s has no permission %q", s.ID, a.Permission)
 	case p.Status != view.PermissionOpen:
-		return tapedeck.Answered{}, answeredAlready(p.ID, p.Option)
+		return api.Answered{}, answeredAlready(p.ID, p.Option)
 	}
 	if err := cmp.Or(hasOption(p.ID, options(p), a.Option), wasShown(&a, p.Offset)); err != nil {
-		return tapedeck.Answered{}, err
+		return api.Answered{}, err
 	}
-	ev := event(tapedeck.PermissionAnsweredData{Choice: tapedeck.Choice{ID: p.ID, Option: a.Option, Outcome: outcomeSelected}}, a.Actor)
+	ev := event(payload.PermissionAnswered{Choice: tapedeck.Choice{ID: p.ID, Option: a.Option, Outcome: outcomeSelected}}, a.Actor)
 	ev.Thread, ev.Invocation, ev.Instance = p.Thread, p.Invocation, p.Instance
 	done, err := e.write(context.WithoutCancel(ctx), tapedeck.Append{Session: s.ID, Events: []tapedeck.Event{ev}}, func(s *tapedeck.Session, _ []tapedeck.Event) error {
 		if p.Invocation != "" && !hasRun(s, p.Invocation) {
@@ -148,7 +150,7 @@ func (e *Engine) answerForeign(ctx context.Context, a tapedeck.Answer) (tapedeck
 		}
 		return nil
 	})
-	return tapedeck.Answered{Permission: p.ID, Option: a.Option, Offset: done.First}, err
+	return api.Answered{Permission: p.ID, Option: a.Option, Offset: done.First}, err
 }
 
 // permission returns the newest permission of an id, nil for none.

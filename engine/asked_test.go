@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 const harmless = `permission.requested {"id":"p","message":"May I look?","options":[{"id":"yes"},{"id":"no"}]}`
@@ -85,7 +86,7 @@ func TestAnIDThatIsOpenOutside(t *testing.T) {
 			_, err := in.Ask(ctx, tapedeck.Question{ID: "p", Message: "rm -rf", Options: yesNo})
 			return err
 		})
-		_, err = second.Start(w.Context(), tapedeck.Task{Session: "s", Text: "go"})
+		_, err = second.Start(w.Context(), api.Task{Session: "s", Text: "go"})
 		w.must(err)
 		synctest.Wait()
 		for _, ev := range w.log("s") {
@@ -126,7 +127,7 @@ func TestQuestionsEndWithTheirRun(t *testing.T) {
 // An answer is for the question that was shown.
 func TestAnswerToWhatWasShown(t *testing.T) {
 	answer := func(w *world, offset int64) error {
-		_, err := w.Answer(context.Background(), tapedeck.Answer{Session: "s", Permission: "p", Option: "yes", Offset: &offset})
+		_, err := w.Answer(context.Background(), api.Answer{Session: "s", Permission: "p", Option: "yes", Offset: &offset})
 		return err
 	}
 	inBubble(t, asking, func(w *world) {

@@ -6,41 +6,42 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // Cancel stops a run and returns when its terminal event is durable. What it has
 // said stays. An empty invocation means the only run that is open; several are a
 // [tapedeck.Conflict], and so is none.
-func (e *Engine) Cancel(ctx context.Context, session, invocation string) (tapedeck.Cancelled, error) {
+func (e *Engine) Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error) {
 	s, err := e.session(ctx, session)
 	if err != nil {
-		return tapedeck.Cancelled{}, err
+		return api.Cancelled{}, err
 	}
 	open, err := openRun(&s, invocation)
 	if err == nil {
 		err = e.canEnd(&s, &open)
 	}
 	if err != nil {
-		return tapedeck.Cancelled{}, err
+		return api.Cancelled{}, err
 	}
 	return e.cancelRun(ctx, &s, open)()
 }
 
 // cancelRun tells a run to stop. What it returns waits until it has ended.
-func (e *Engine) cancelRun(ctx context.Context, s *tapedeck.Session, open tapedeck.OpenRun) func() (tapedeck.Cancelled, error) {
+func (e *Engine) cancelRun(ctx context.Context, s *tapedeck.Session, open tapedeck.OpenRun) func() (api.Cancelled, error) {
 	e.mu.Lock()
 	r := e.runs[open.Invocation]
 	e.mu.Unlock()
 	if r == nil {
-		return func() (tapedeck.Cancelled, error) { return e.cancelForeign(ctx, s, open) }
+		return func() (api.Cancelled, error) { return e.cancelForeign(ctx, s, open) }
 	}
 	r.stop(errCancelled)
-	return func() (tapedeck.Cancelled, error) {
+	return func() (api.Cancelled, error) {
 		select {
 		case <-r.done:
 			return cancelled(open.Invocation, r.result)
 		case <-ctx.Done():
-			return tapedeck.Cancelled{}, ctx.Err()
+			return api.Cancelled{}, ctx.Err()
 		}
 	}
 }
@@ -89,26 +90,26 @@ func openRun(s *tapedeck.Session, invocation string) (tapedeck.OpenRun, error) {
 
 // cancelForeign ends a run that is written from outside: there is no agent that
 // we could stop, but its later events are refused.
-func (e *Engine) cancelForeign(ctx context.Context, s *tapedeck.Session, open tapedeck.OpenRun) (tapedeck.Cancelled, error) {
+func (e *Engine) cancelForeign(ctx context.Context, s *tapedeck.Session, open tapedeck.OpenRun) (api.Cancelled, error) {
 	e.answering.Lock()
 	defer e.answering.Unlock()
 	t, err := e.trailOf(ctx, s.ID, family(s.Runs, open))
 	if err != nil {
-		return tapedeck.Cancelled{}, err
+		return api.Cancelled{}, err
 	}
 	end := cancelledEnd(true)
 	end.before = t.cancels()
 	return cancelled(open.Invocation, e.finish(ctx, s.ID, open.Invocation, end, nil))
 }
 
-func cancelled(invocation string, end ending) (tapedeck.Cancelled, error) {
+func cancelled(invocation string, end ending) (api.Cancelled, error) {
 	switch {
 	case errors.Is(end.err, errEnded):
-		return tapedeck.Cancelled{}, tapedeck.Errorf(tapedeck.Conflict, "%s had ended already", invocation)
+		return api.Cancelled{}, tapedeck.Errorf(tapedeck.Conflict, "%s had ended already", invocation)
 	case end.err != nil:
-		return tapedeck.Cancelled{}, end.err
+		return api.Cancelled{}, end.err
 	case end.status != tapedeck.StatusCancelled:
-		return tapedeck.Cancelled{}, tapedeck.Errorf(tapedeck.Conflict, "%s had ended already: %s", invocation, end.status)
+		return api.Cancelled{}, tapedeck.Errorf(tapedeck.Conflict, "%s had ended already: %s", invocation, end.status)
 	}
-	return tapedeck.Cancelled{Invocation: invocation, Offset: end.offset, Resumable: end.resumable}, nil
+	return api.Cancelled{Invocation: invocation, Offset: end.offset, Resumable: end.resumable}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 )
 
@@ -32,7 +33,7 @@ func TestCancel(t *testing.T) {
 9 0 STEP_FINISHED {"stepName":"s","metadata":{"tapedeck":{"closed":"cancelled"}}}
 10 0 RUN_FINISHED {"metadata":{"tapedeck":{"resumable":true}},"outcome":{"type":"cancelled"},"threadId":"main","runId":"INV"}
 `)
-		if want := (tapedeck.Cancelled{Invocation: s.Invocation, Offset: 10, Resumable: true}); c != want {
+		if want := (api.Cancelled{Invocation: s.Invocation, Offset: 10, Resumable: true}); c != want {
 			w.Errorf("got %+v, want %+v", c, want)
 		}
 		if _, status := w.end("s"); status != tapedeck.StatusCancelled {
@@ -55,7 +56,7 @@ func TestCancelRefusals(t *testing.T) {
 		refuses(w, err, tapedeck.NotFound, "no session")
 		one := w.start("s")
 		refuses(w, cancel("inv_x"), tapedeck.Conflict, "inv_x is not running")
-		two, err := w.Start(w.Context(), tapedeck.Task{Session: "s", Thread: "other", Text: "go"})
+		two, err := w.Start(w.Context(), api.Task{Session: "s", Thread: "other", Text: "go"})
 		w.must(err)
 		refuses(w, cancel(""), tapedeck.Conflict, "2 runs are open in session s | name one of them: "+one.Invocation+", "+two.Invocation)
 		w.must(cancel(two.Invocation))
@@ -150,7 +151,7 @@ func TestCancelTwice(t *testing.T) {
 		synctest.Wait()
 		w.store.lag.Store(int64(time.Second))
 		var wg sync.WaitGroup
-		var got [2]tapedeck.Cancelled
+		var got [2]api.Cancelled
 		for i := range got {
 			wg.Go(func() {
 				var err error

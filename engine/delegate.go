@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // maxDepth is how deep agents may start others that start others.
@@ -53,9 +55,9 @@ func (r *run) delegate(ctx context.Context, d tapedeck.Delegation) (tapedeck.Del
 	}
 	go child.drive()
 	<-child.done
-	end := tapedeck.NewEvent(tapedeck.SubagentFinishedData{SubagentRunID: child.in.ID})
+	end := payload.NewEvent(payload.SubagentFinished{SubagentRunID: child.in.ID})
 	if s := child.result.status; s != tapedeck.StatusComplete {
-		end = tapedeck.NewEvent(tapedeck.SubagentErrorData{SubagentRunID: child.in.ID, Message: "the agent " + d.Agent + " did not come to its end: " + string(s)})
+		end = payload.NewEvent(payload.SubagentError{SubagentRunID: child.in.ID, Message: "the agent " + d.Agent + " did not come to its end: " + string(s)})
 	}
 	r.stamp(&end)
 	r.queue.put(end)
@@ -68,7 +70,7 @@ func (r *run) conceive(ctx context.Context, d *tapedeck.Delegation) (*run, error
 		return nil, tapedeck.Errorf(tapedeck.Forbidden, "%s may not start the agent %.100q", r.agent.Name, d.Agent)
 	}
 	e := r.engine
-	t := tapedeck.Task{Session: r.in.Session, Text: d.Task, Agent: d.Agent, Thread: tapedeck.NewID(tapedeck.SubThreadPrefix), Actor: "agent:" + r.agent.Name}
+	t := api.Task{Session: r.in.Session, Text: d.Task, Agent: d.Agent, Thread: tapedeck.NewID(tapedeck.SubThreadPrefix), Actor: "agent:" + r.agent.Name}
 	agent, err := e.agent(d.Agent)
 	if err == nil && strings.TrimSpace(t.Text) == "" {
 		err = tapedeck.Errorf(tapedeck.Invalid, "the task is empty")
@@ -97,14 +99,14 @@ func (r *run) conceive(ctx context.Context, d *tapedeck.Delegation) (*run, error
 // birth returns the events that begin a run which another has started.
 func (r *run) birth(d *tapedeck.Delegation) []tapedeck.Event {
 	parent := r.from.run
-	begun := tapedeck.NewEvent(tapedeck.SubagentStartedData{
+	begun := payload.NewEvent(payload.SubagentStarted{
 		SubagentRunID: r.in.ID, Name: r.agent.Name, ParentToolCallID: d.ToolCallID,
-		Common: tapedeck.Common{Metadata: tapedeck.Members{tapedeck.VendorKey: object(map[string]string{"thread": r.in.Thread, "invocation": r.in.ID})}},
+		Common: payload.Common{Metadata: tapedeck.Members{tapedeck.VendorKey: object(map[string]string{"thread": r.in.Thread, "invocation": r.in.ID})}},
 	})
 	parent.stamp(&begun)
-	instance := tapedeck.NewEvent(tapedeck.InstanceStartedData{ID: r.instance, Name: r.agent.Name, Parent: parent.instance})
+	instance := payload.NewEvent(payload.InstanceStarted{ID: r.instance, Name: r.agent.Name, Parent: parent.instance})
 	r.stamp(&instance)
-	return append([]tapedeck.Event{begun, instance}, r.opening(tapedeck.Task{Text: d.Task, Actor: "agent:" + parent.agent.Name})...)
+	return append([]tapedeck.Event{begun, instance}, r.opening(api.Task{Text: d.Task, Actor: "agent:" + parent.agent.Name})...)
 }
 
 // isBorn waits until the log has the beginning of the run. It reports false if

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -137,7 +138,7 @@ func TestDelegateAsks(t *testing.T) {
 	}, func(w *world) {
 		w.create("s")
 		w.turn("s", "bot", "")
-		_, err := w.Answer(w.Context(), tapedeck.Answer{Session: "s", Permission: "p", Option: "yes"})
+		_, err := w.Answer(w.Context(), api.Answer{Session: "s", Permission: "p", Option: "yes"})
 		w.must(err)
 		synctest.Wait()
 		_, by := w.threads("s")

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 )
 
@@ -49,7 +50,7 @@ func TestDiscard(t *testing.T) {
 
 		w.create("held")
 		w.turn("held", "bot", "")
-		_, err := w.Fork(t.Context(), tapedeck.Fork{ID: "fork", Parent: "held"})
+		_, err := w.Fork(t.Context(), api.Fork{ID: "fork", Parent: "held"})
 		w.must(err)
 		w.must(w.Delete(t.Context(), "held"))
 		if !slices.Equal(s.there, []string{"held"}) {
@@ -71,7 +72,7 @@ func TestDiscardOfWhatDidNotBegin(t *testing.T) {
 			return "", errors.New("it cannot be furnished")
 		}
 	})
-	if _, err := w.Start(t.Context(), tapedeck.Task{Text: "go"}); err == nil || len(s.there) != 0 || len(s.removed) != 1 {
+	if _, err := w.Start(t.Context(), api.Task{Text: "go"}); err == nil || len(s.there) != 0 || len(s.removed) != 1 {
 		t.Errorf("%v: there are %q, removed were %q", err, s.there, s.removed)
 	}
 }
@@ -95,7 +96,7 @@ func TestDiscardMeetsStart(t *testing.T) {
 			defer discarding.Store(false)
 			w.create(session)
 			go func() {
-				_, err := w.Start(context.Background(), tapedeck.Task{Session: session, Text: "go"})
+				_, err := w.Start(context.Background(), api.Task{Session: session, Text: "go"})
 				started <- err
 			}()
 			for range 1000 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/engine/exchange"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/presence"
 	"github.com/tapedeck/tapedeck/projection"
 )
@@ -42,7 +43,7 @@ type Options struct {
 	// KillLeftover ends the processes of an agent that an earlier server has left
 	// running, from what its agent.started says, and reports whether there were
 	// any. Nil: they are left alone.
-	KillLeftover func(tapedeck.AgentStartedData) (bool, error)
+	KillLeftover func(payload.AgentStarted) (bool, error)
 
 	// Discard takes the folder that was made for a session out of the way when
 	// that was deleted and no fork holds its events, and returns what removes it,
@@ -164,8 +165,8 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 }
 
 // event returns an event of ours.
-func event(p tapedeck.Payload, actor string) tapedeck.Event {
-	e := tapedeck.NewEvent(p)
+func event(p payload.Payload, actor string) tapedeck.Event {
+	e := payload.NewEvent(p)
 	e.Actor = actor
 	return e
 }

@@ -8,6 +8,9 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // forget removes what was made of a session's events and is kept elsewhere, such
@@ -41,9 +44,9 @@ const maxRanges = 10_000
 // own parent are [tapedeck.Invalid], and so are offsets that it does not have.
 // While a run is open that the ranges reach into, it is a [tapedeck.Conflict]. A
 // closed session can be erased.
-func (e *Engine) Erase(ctx context.Context, r tapedeck.Erase) (tapedeck.Erased, error) {
+func (e *Engine) Erase(ctx context.Context, r api.Erase) (api.Erased, error) {
 	if err := validErase(&r); err != nil {
-		return tapedeck.Erased{}, err
+		return api.Erased{}, err
 	}
 	for range maxTries {
 		done, err := e.tryErase(ctx, &r)
@@ -51,10 +54,10 @@ func (e *Engine) Erase(ctx context.Context, r tapedeck.Erase) (tapedeck.Erased, 
 			return done, err
 		}
 	}
-	return tapedeck.Erased{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is being renamed by someone else", r.Session).WithHint("try again")
+	return api.Erased{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is being renamed by someone else", r.Session).WithHint("try again")
 }
 
-func validErase(r *tapedeck.Erase) error {
+func validErase(r *api.Erase) error {
 	switch {
 	case r.All == (len(r.Events) > 0):
 		return tapedeck.Errorf(tapedeck.Invalid, "it does not say which events to erase").WithHint("give either ranges of offsets, or all")
@@ -67,36 +70,36 @@ func validErase(r *tapedeck.Erase) error {
 	return tapedeck.CheckName("the actor", r.Actor)
 }
 
-func (e *Engine) tryErase(ctx context.Context, r *tapedeck.Erase) (tapedeck.Erased, error) {
+func (e *Engine) tryErase(ctx context.Context, r *api.Erase) (api.Erased, error) {
 	s, err := e.session(ctx, r.Session)
 	if err != nil {
-		return tapedeck.Erased{}, err
+		return api.Erased{}, err
 	}
 	a, n, err := e.erasure(ctx, r, &s)
 	if err != nil {
-		return tapedeck.Erased{}, err
+		return api.Erased{}, err
 	}
 	done, forks, err := e.store.Erase(ctx, a)
 	if l := e.ledgers.find(s.ID); l != nil {
 		l.drop()
 	}
 	if err != nil {
-		return tapedeck.Erased{}, err
+		return api.Erased{}, err
 	}
-	return tapedeck.Erased{Session: s.ID, Receipt: done.Next - 1, Events: n, Ranges: a.Ranges, Forks: forks}, nil
+	return api.Erased{Session: s.ID, Receipt: done.Next - 1, Events: n, Ranges: a.Ranges, Forks: forks}, nil
 }
 
 // erasure returns what the store is asked for, and how many events it will be.
-func (e *Engine) erasure(ctx context.Context, r *tapedeck.Erase, s *tapedeck.Session) (tapedeck.Erasure, int64, error) {
+func (e *Engine) erasure(ctx context.Context, r *api.Erase, s *tapedeck.Session) (tapedeck.Erasure, int64, error) {
 	a := tapedeck.Erasure{Session: s.ID, Ranges: merged(r.Events)}
 	if r.All {
 		a.Ranges = []tapedeck.OffsetRange{{From: s.ForkedAt, To: s.Head}}
 	}
-	receipt := event(tapedeck.SessionRedactedData{Offsets: a.Ranges, Reason: r.Reason}, r.Actor)
+	receipt := event(payload.SessionRedacted{Offsets: a.Ranges, Reason: r.Reason}, r.Actor)
 	a.Events = []tapedeck.Event{receipt}
-	err := tapedeck.CheckErasure(&a)
+	err := store.CheckErasure(&a)
 	if err == nil {
-		err = tapedeck.DecideErasure(&a, s)
+		err = store.DecideErasure(&a, s)
 	}
 	if err == nil {
 		err = notRunning(s, a.Ranges)
@@ -150,7 +153,7 @@ func notRunning(s *tapedeck.Session, ranges []tapedeck.OffsetRange) error {
 
 // survey goes over the events in ranges. It returns how many there are to erase,
 // and how the session is renamed by it: not at all, if nil.
-func (e *Engine) survey(ctx context.Context, s *tapedeck.Session, ranges []tapedeck.OffsetRange) (int64, *tapedeck.SessionRenamedData, error) {
+func (e *Engine) survey(ctx context.Context, s *tapedeck.Session, ranges []tapedeck.OffsetRange) (int64, *payload.SessionRenamed, error) {
 	n, title, labels := int64(0), false, false
 	for _, r := range ranges {
 		for ev, err := range tapedeck.Events(ctx, e.store, s.ID, r.From) {
@@ -174,7 +177,7 @@ func (e *Engine) survey(ctx context.Context, s *tapedeck.Session, ranges []taped
 	if !title && !labels {
 		return n, nil, nil
 	}
-	var d tapedeck.SessionRenamedData
+	var d payload.SessionRenamed
 	if title {
 		d.Title = new(string)
 	}

@@ -10,10 +10,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 )
 
-func (w *world) erase(r tapedeck.Erase) tapedeck.Erased {
+func (w *world) erase(r api.Erase) api.Erased {
 	w.Helper()
 	done, err := w.Erase(w.Context(), r)
 	w.must(err)
@@ -35,8 +36,8 @@ func TestEraseSome(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("a")
 	w.must(w.append("a", userSays("one"), userSays("two"), userSays("three")))
-	done := w.erase(tapedeck.Erase{Session: "a", Events: []tapedeck.OffsetRange{{From: 2, To: 3}, {From: 1, To: 2}}, Reason: "asked", Actor: "user:ada"})
-	want := tapedeck.Erased{Session: "a", Receipt: 4, Events: 2, Ranges: span(1, 3)}
+	done := w.erase(api.Erase{Session: "a", Events: []tapedeck.OffsetRange{{From: 2, To: 3}, {From: 1, To: 2}}, Reason: "asked", Actor: "user:ada"})
+	want := api.Erased{Session: "a", Receipt: 4, Events: 2, Ranges: span(1, 3)}
 	if d := cmp.Diff(want, done); d != "" {
 		t.Error(d)
 	}
@@ -58,11 +59,11 @@ func userSays(text string) string {
 // stays, and so do receipts.
 func TestEraseAll(t *testing.T) {
 	w := newWorld(t, silent)
-	_, err := w.Create(t.Context(), tapedeck.NewSession{ID: "a", Title: "Secret", Owner: "ada", Labels: map[string]string{"k": "secret"}})
+	_, err := w.Create(t.Context(), api.NewSession{ID: "a", Title: "Secret", Owner: "ada", Labels: map[string]string{"k": "secret"}})
 	w.must(err)
 	w.must(w.append("a", userSays("secret")))
-	w.erase(tapedeck.Erase{Session: "a", All: true, Reason: "first"})
-	done := w.erase(tapedeck.Erase{Session: "a", All: true, Reason: "second"})
+	w.erase(api.Erase{Session: "a", All: true, Reason: "first"})
+	done := w.erase(api.Erase{Session: "a", All: true, Reason: "second"})
 	if done.Events != 1 || done.Receipt != 4 { // the renaming
 		t.Errorf("again: %+v", done)
 	}
@@ -77,12 +78,12 @@ func TestEraseAll(t *testing.T) {
 // TestEraseKeepsNewerTitle: a title from an event that is not erased stays.
 func TestEraseKeepsNewerTitle(t *testing.T) {
 	w := newWorld(t, silent)
-	_, err := w.Create(t.Context(), tapedeck.NewSession{ID: "a", Title: "Secret"})
+	_, err := w.Create(t.Context(), api.NewSession{ID: "a", Title: "Secret"})
 	w.must(err)
 	title := "Public"
-	_, err = w.Rename(t.Context(), tapedeck.Rename{Session: "a", Title: &title})
+	_, err = w.Rename(t.Context(), api.Rename{Session: "a", Title: &title})
 	w.must(err)
-	w.erase(tapedeck.Erase{Session: "a", Events: span(0, 1)})
+	w.erase(api.Erase{Session: "a", Events: span(0, 1)})
 	if s := w.head("a"); s.Title != "Public" || s.Head != 3 {
 		t.Errorf("the entry: %+v", s)
 	}
@@ -92,25 +93,25 @@ func TestEraseRefused(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("a")
 	w.must(w.append("a", userSays("one")))
-	fork, err := w.Fork(t.Context(), tapedeck.Fork{Parent: "a", ID: "b"})
+	fork, err := w.Fork(t.Context(), api.Fork{Parent: "a", ID: "b"})
 	w.must(err)
 	before := w.head("a").Head
 	for _, tt := range []struct {
-		r    tapedeck.Erase
+		r    api.Erase
 		kind tapedeck.Kind
 		want string
 	}{
-		{tapedeck.Erase{Session: "a"}, tapedeck.Invalid, "which events"},
-		{tapedeck.Erase{Session: "a", All: true, Events: span(0, 1)}, tapedeck.Invalid, "which events"},
-		{tapedeck.Erase{Session: "a", Events: span(1, 1)}, tapedeck.Invalid, "no events in it"},
-		{tapedeck.Erase{Session: "a", Events: []tapedeck.OffsetRange{{From: 0, To: 2}, {From: 1, To: 0}}}, tapedeck.Invalid, "no events in it"},
-		{tapedeck.Erase{Session: "a", Events: span(-1, 1)}, tapedeck.Invalid, "no events in it"},
-		{tapedeck.Erase{Session: "a", Events: span(0, 3)}, tapedeck.Invalid, "offsets from 0 to 2"},
-		{tapedeck.Erase{Session: "a", Events: span(0, 1<<62)}, tapedeck.Invalid, "offsets from 0 to 2"},
-		{tapedeck.Erase{Session: fork.ID, Events: span(1, 3)}, tapedeck.Invalid, `erase them in session a`},
-		{tapedeck.Erase{Session: "nobody", All: true}, tapedeck.NotFound, "no session"},
-		{tapedeck.Erase{Session: "a", All: true, Reason: "\x1b[2J"}, tapedeck.Invalid, "control character"},
-		{tapedeck.Erase{Session: "a", Events: make([]tapedeck.OffsetRange, 10_001)}, tapedeck.TooLarge, "10001 ranges"},
+		{api.Erase{Session: "a"}, tapedeck.Invalid, "which events"},
+		{api.Erase{Session: "a", All: true, Events: span(0, 1)}, tapedeck.Invalid, "which events"},
+		{api.Erase{Session: "a", Events: span(1, 1)}, tapedeck.Invalid, "no events in it"},
+		{api.Erase{Session: "a", Events: []tapedeck.OffsetRange{{From: 0, To: 2}, {From: 1, To: 0}}}, tapedeck.Invalid, "no events in it"},
+		{api.Erase{Session: "a", Events: span(-1, 1)}, tapedeck.Invalid, "no events in it"},
+		{api.Erase{Session: "a", Events: span(0, 3)}, tapedeck.Invalid, "offsets from 0 to 2"},
+		{api.Erase{Session: "a", Events: span(0, 1<<62)}, tapedeck.Invalid, "offsets from 0 to 2"},
+		{api.Erase{Session: fork.ID, Events: span(1, 3)}, tapedeck.Invalid, `erase them in session a`},
+		{api.Erase{Session: "nobody", All: true}, tapedeck.NotFound, "no session"},
+		{api.Erase{Session: "a", All: true, Reason: "\x1b[2J"}, tapedeck.Invalid, "control character"},
+		{api.Erase{Session: "a", Events: make([]tapedeck.OffsetRange, 10_001)}, tapedeck.TooLarge, "10001 ranges"},
 	} {
 		_, err := w.Erase(t.Context(), tt.r)
 		refuses(t, err, tt.kind, tt.want)
@@ -125,15 +126,15 @@ func TestEraseWhileRunning(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("a")
 	w.must(w.append("a", userSays("one"), `RUN_STARTED {"threadId":"main","runId":"r"}`))
-	_, err := w.Erase(t.Context(), tapedeck.Erase{Session: "a", All: true})
+	_, err := w.Erase(t.Context(), api.Erase{Session: "a", All: true})
 	refuses(t, err, tapedeck.Conflict, "cancel it first")
-	w.erase(tapedeck.Erase{Session: "a", Events: span(0, 2)})
+	w.erase(api.Erase{Session: "a", Events: span(0, 2)})
 	if len(w.head("a").Runs) != 1 {
 		t.Error("the run is gone")
 	}
 	_, err = w.Cancel(t.Context(), "a", "")
 	w.must(err)
-	w.erase(tapedeck.Erase{Session: "a", All: true})
+	w.erase(api.Erase{Session: "a", All: true})
 	if s := w.head("a"); s.Status != tapedeck.StatusCancelled || s.Resumable == nil || !*s.Resumable {
 		t.Errorf("the status: %+v", s)
 	}
@@ -144,7 +145,7 @@ func TestEraseClosed(t *testing.T) {
 	w.create("a")
 	w.must(w.append("a", userSays("one")))
 	w.must(w.Close(t.Context(), "a", ""))
-	w.erase(tapedeck.Erase{Session: "a", All: true})
+	w.erase(api.Erase{Session: "a", All: true})
 	if s := w.head("a"); !s.Closed || strings.Contains(w.text("a"), "one") {
 		t.Errorf("closed: %t, %s", s.Closed, w.text("a"))
 	}
@@ -162,11 +163,11 @@ func TestEraseForgets(t *testing.T) {
 	})
 	w.create("a")
 	w.must(w.append("a", userSays("one")))
-	_, err := w.Fork(t.Context(), tapedeck.Fork{Parent: "a", ID: "b"})
+	_, err := w.Fork(t.Context(), api.Fork{Parent: "a", ID: "b"})
 	w.must(err)
-	_, err = w.Fork(t.Context(), tapedeck.Fork{Parent: "b", ID: "c"})
+	_, err = w.Fork(t.Context(), api.Fork{Parent: "b", ID: "c"})
 	w.must(err)
-	done := w.erase(tapedeck.Erase{Session: "a", All: true})
+	done := w.erase(api.Erase{Session: "a", All: true})
 	if want := []string{"a", "b", "c"}; !slices.Equal(forgotten, want) || !slices.Equal(done.Forks, want[1:]) {
 		t.Errorf("forgotten: %v, forks: %v", forgotten, done.Forks)
 	}
@@ -175,7 +176,7 @@ func TestEraseForgets(t *testing.T) {
 	}
 	fail = tapedeck.Errorf(tapedeck.Unavailable, "no")
 	head := w.head("c").Head
-	_, err = w.Erase(t.Context(), tapedeck.Erase{Session: "c", All: true})
+	_, err = w.Erase(t.Context(), api.Erase{Session: "c", All: true})
 	refuses(t, err, tapedeck.Unavailable, "no")
 	if w.head("c").Head != head+1 {
 		t.Error("there is no receipt for what was erased")
@@ -187,7 +188,7 @@ func TestEraseFailing(t *testing.T) {
 	w.create("a")
 	w.must(w.append("a", userSays("one")))
 	w.down.Store(true)
-	_, err := w.Erase(t.Context(), tapedeck.Erase{Session: "a", All: true})
+	_, err := w.Erase(t.Context(), api.Erase{Session: "a", All: true})
 	refuses(t, err, tapedeck.Unavailable, "could not be stored")
 	w.down.Store(false)
 	if s := w.text("a"); !strings.Contains(s, "one") {

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine/exchange"
 )
 
@@ -12,25 +13,25 @@ import (
 // [exchange.ExportFormats]; another one, a pattern that is no regular expression
 // or an offset beyond the head is [tapedeck.Invalid]. ctx has to last until the
 // file is written.
-func (e *Engine) Export(ctx context.Context, in tapedeck.ExportRequest) (tapedeck.Export, error) {
+func (e *Engine) Export(ctx context.Context, in api.ExportRequest) (api.Export, error) {
 	src, err := e.source(ctx, in)
 	if err != nil {
-		return tapedeck.Export{}, err
+		return api.Export{}, err
 	}
 	return exchange.Encode(in.Format, src)
 }
 
 // PreviewExport returns what an export would leave out by its redaction; nothing
 // is written.
-func (e *Engine) PreviewExport(ctx context.Context, in tapedeck.ExportRequest) (tapedeck.RedactionPreview, error) {
+func (e *Engine) PreviewExport(ctx context.Context, in api.ExportRequest) (api.RedactionPreview, error) {
 	src, err := e.source(ctx, in)
 	if err != nil {
-		return tapedeck.RedactionPreview{}, err
+		return api.RedactionPreview{}, err
 	}
 	return exchange.Preview(src)
 }
 
-func (e *Engine) source(ctx context.Context, in tapedeck.ExportRequest) (exchange.Source, error) {
+func (e *Engine) source(ctx context.Context, in api.ExportRequest) (exchange.Source, error) {
 	redactor, err := exchange.NewRedactor(in.Redact)
 	if err != nil {
 		return exchange.Source{}, err

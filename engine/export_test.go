@@ -16,13 +16,14 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/engine/exchange"
 	"github.com/tapedeck/tapedeck/store/memory"
 	"github.com/tapedeck/tapedeck/view"
 )
 
-func export(t testing.TB, e *engine.Engine, in tapedeck.ExportRequest) string {
+func export(t testing.TB, e *engine.Engine, in api.ExportRequest) string {
 	t.Helper()
 	x, err := e.Export(context.Background(), in)
 	if err != nil {
@@ -37,7 +38,7 @@ func export(t testing.TB, e *engine.Engine, in tapedeck.ExportRequest) string {
 
 func ndjson(t testing.TB, e *engine.Engine, session string) string {
 	t.Helper()
-	return export(t, e, tapedeck.ExportRequest{Session: session, Format: exchange.NDJSON, At: -1})
+	return export(t, e, api.ExportRequest{Session: session, Format: exchange.NDJSON, At: -1})
 }
 
 // seen is what can be seen of a session.
@@ -85,16 +86,16 @@ func TestRoundTrip(t *testing.T) {
 		synctest.Wait()
 		_, err = w.Cancel(w.Context(), "a", second.Invocation)
 		w.must(err)
-		back, err := w.Rewind(w.Context(), tapedeck.Rewind{Session: "a", BeforeInvocation: second.Invocation})
+		back, err := w.Rewind(w.Context(), api.Rewind{Session: "a", BeforeInvocation: second.Invocation})
 		w.must(err)
-		_, err = w.Fork(w.Context(), tapedeck.Fork{Parent: "a", ID: "rewound"})
+		_, err = w.Fork(w.Context(), api.Fork{Parent: "a", ID: "rewound"})
 		w.must(err)
 		w.must(w.append("rewound", `message.added {"message":{"id":"x","role":"user","content":"hi"}}`))
-		_, err = w.Undo(w.Context(), tapedeck.Undo{Session: "a", Marker: back.Marker})
+		_, err = w.Undo(w.Context(), api.Undo{Session: "a", Marker: back.Marker})
 		w.must(err)
 		_, err = w.Append(w.Context(), tapedeck.Append{Session: "rewound", Events: []tapedeck.Event{{Type: "acme.note", Thread: "side"}}})
 		w.must(err)
-		_, err = w.Clear(w.Context(), tapedeck.Clear{Session: "rewound", Thread: "side"})
+		_, err = w.Clear(w.Context(), api.Clear{Session: "rewound", Thread: "side"})
 		w.must(err)
 		w.must(w.Close(w.Context(), "rewound", "user:ada"))
 
@@ -114,7 +115,7 @@ func TestRoundTripOfAForkInARun(t *testing.T) {
 		w.create("a")
 		w.start("a")
 		synctest.Wait()
-		_, err := w.Fork(w.Context(), tapedeck.Fork{Parent: "a", ID: "fork"})
+		_, err := w.Fork(w.Context(), api.Fork{Parent: "a", ID: "fork"})
 		w.must(err)
 		w.roundTrip("fork")
 	})
@@ -129,7 +130,7 @@ func TestRoundTripOfErased(t *testing.T) {
 		synctest.Wait()
 		_, err := w.Cancel(w.Context(), "a", run.Invocation)
 		w.must(err)
-		_, err = w.Erase(w.Context(), tapedeck.Erase{Session: "a", All: true, Reason: "test"})
+		_, err = w.Erase(w.Context(), api.Erase{Session: "a", All: true, Reason: "test"})
 		w.must(err)
 		if file := ndjson(w, w.Engine, "a"); strings.Contains(file, "half a") {
 			w.Error("the export has what was erased")
@@ -143,7 +144,7 @@ func (w *world) roundTrip(id string) {
 	w.Helper()
 	e, store := importer(w, nil)
 	file := ndjson(w, w.Engine, id)
-	done, err := e.Import(w.Context(), tapedeck.ImportRequest{Format: exchange.Auto}, strings.NewReader(file))
+	done, err := e.Import(w.Context(), api.ImportRequest{Format: exchange.Auto}, strings.NewReader(file))
 	w.must(err)
 	if done.Sessions[0] != id {
 		w.Errorf("%s became %s", id, done.Sessions[0])
@@ -186,7 +187,7 @@ func roundTrip(t *testing.T, format, path string) {
 	}
 	from, fromStore := importer(t, nil)
 	to, toStore := importer(t, nil)
-	first, err := from.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.Auto}, bytes.NewReader(in))
+	first, err := from.Import(t.Context(), api.ImportRequest{Format: exchange.Auto}, bytes.NewReader(in))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func roundTrip(t *testing.T, format, path string) {
 		t.Errorf("the format was not detected: %s", last.Data)
 	}
 	for _, id := range first.Sessions {
-		done, err := to.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.NDJSON}, strings.NewReader(ndjson(t, from, id)))
+		done, err := to.Import(t.Context(), api.ImportRequest{Format: exchange.NDJSON}, strings.NewReader(ndjson(t, from, id)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,17 +208,17 @@ func roundTrip(t *testing.T, format, path string) {
 
 func TestImportUnderATakenID(t *testing.T) {
 	e, store := importer(t, nil)
-	if _, err := e.Create(t.Context(), tapedeck.NewSession{ID: "a", Title: "mine"}); err != nil {
+	if _, err := e.Create(t.Context(), api.NewSession{ID: "a", Title: "mine"}); err != nil {
 		t.Fatal(err)
 	}
 	file := ndjson(t, e, "a")
 	for range 2 {
-		done, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.NDJSON}, strings.NewReader(file+file))
+		done, err := e.Import(t.Context(), api.ImportRequest{Format: exchange.NDJSON}, strings.NewReader(file+file))
 		if err != nil || len(done.Sessions) != 2 || slices.Contains(done.Sessions, "a") || done.Sessions[0] == done.Sessions[1] {
 			t.Fatalf("%+v %v", done, err)
 		}
 	}
-	if _, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.NDJSON}, strings.NewReader(file+"{")); err == nil {
+	if _, err := e.Import(t.Context(), api.ImportRequest{Format: exchange.NDJSON}, strings.NewReader(file+"{")); err == nil {
 		t.Error("broken input was imported")
 	}
 	all := sessionsIn(t, store)
@@ -234,7 +235,7 @@ func TestImportOfAnOpenRun(t *testing.T) {
 		synctest.Wait()
 		file := ndjson(t, w.Engine, "a")
 		e, store := importer(w, nil)
-		_, err := e.Import(w.Context(), tapedeck.ImportRequest{Format: exchange.NDJSON}, strings.NewReader(file))
+		_, err := e.Import(w.Context(), api.ImportRequest{Format: exchange.NDJSON}, strings.NewReader(file))
 		w.must(err)
 		s, err := store.Head(w.Context(), "a")
 		if err != nil || s.Status != tapedeck.StatusInterrupted || len(s.Runs) > 0 {
@@ -266,7 +267,7 @@ func (p pausing) Read(b []byte) (int, error) {
 func frozen(t *testing.T, e *engine.Engine, store tapedeck.Store, input string) tapedeck.Store {
 	t.Helper()
 	left := memory.New(memory.Options{})
-	_, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.Auto}, pausing{strings.NewReader(input), func() {
+	_, err := e.Import(t.Context(), api.ImportRequest{Format: exchange.Auto}, pausing{strings.NewReader(input), func() {
 		for _, kind := range []tapedeck.SessionKind{tapedeck.KindSession, tapedeck.KindView} {
 			all, _, err := store.List(t.Context(), tapedeck.Filter{Kind: kind, Limit: 1000})
 			if err != nil {
@@ -308,7 +309,7 @@ func thaw(t *testing.T, from, to tapedeck.Store, s tapedeck.Session) {
 func TestKilledImport(t *testing.T) {
 	e, store := importer(t, nil)
 	for _, id := range []string{"mine", "taken"} {
-		if _, err := e.Create(t.Context(), tapedeck.NewSession{ID: id}); err != nil {
+		if _, err := e.Create(t.Context(), api.NewSession{ID: id}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -343,7 +344,7 @@ func TestRecoverDuringImport(t *testing.T) {
 			t.Error(err)
 		}
 	}}
-	done, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.OpenAIMessages}, in)
+	done, err := e.Import(t.Context(), api.ImportRequest{Format: exchange.OpenAIMessages}, in)
 	if err != nil || len(done.Sessions) != 3 || len(sessionsIn(t, store)) != 3 {
 		t.Errorf("%+v %v", done, err)
 	}
@@ -360,7 +361,7 @@ func TestImportMeetsWriter(t *testing.T) {
 			}
 		}
 	}}
-	_, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.OpenAIMessages}, in)
+	_, err := e.Import(t.Context(), api.ImportRequest{Format: exchange.OpenAIMessages}, in)
 	if tapedeck.KindOf(err) != tapedeck.Conflict || len(sessionsIn(t, store)) > 0 {
 		t.Errorf("%v, %d sessions", err, len(sessionsIn(t, store)))
 	}
@@ -368,18 +369,18 @@ func TestImportMeetsWriter(t *testing.T) {
 
 func TestExportRefuses(t *testing.T) {
 	e, _ := importer(t, nil)
-	if _, err := e.Create(t.Context(), tapedeck.NewSession{ID: "a"}); err != nil {
+	if _, err := e.Create(t.Context(), api.NewSession{ID: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {
-		in   tapedeck.ExportRequest
+		in   api.ExportRequest
 		kind tapedeck.Kind
 	}{
-		"format":   {tapedeck.ExportRequest{Session: "a", Format: "html5", At: -1}, tapedeck.Invalid},
-		"session":  {tapedeck.ExportRequest{Session: "b", Format: exchange.JSON, At: -1}, tapedeck.NotFound},
-		"offset":   {tapedeck.ExportRequest{Session: "a", Format: exchange.JSON, At: 2}, tapedeck.Invalid},
-		"pattern":  {tapedeck.ExportRequest{Session: "a", Format: exchange.JSON, At: -1, Redact: tapedeck.Redaction{Patterns: []string{"("}}}, tapedeck.Invalid},
-		"terminal": {tapedeck.ExportRequest{Session: "a", Format: exchange.Asciicast, At: -1}, tapedeck.Invalid},
+		"format":   {api.ExportRequest{Session: "a", Format: "html5", At: -1}, tapedeck.Invalid},
+		"session":  {api.ExportRequest{Session: "b", Format: exchange.JSON, At: -1}, tapedeck.NotFound},
+		"offset":   {api.ExportRequest{Session: "a", Format: exchange.JSON, At: 2}, tapedeck.Invalid},
+		"pattern":  {api.ExportRequest{Session: "a", Format: exchange.JSON, At: -1, Redact: api.Redaction{Patterns: []string{"("}}}, tapedeck.Invalid},
+		"terminal": {api.ExportRequest{Session: "a", Format: exchange.Asciicast, At: -1}, tapedeck.Invalid},
 	} {
 		if _, err := e.Export(t.Context(), tt.in); tapedeck.KindOf(err) != tt.kind {
 			t.Errorf("%s: %v", name, err)
@@ -390,12 +391,12 @@ func TestExportRefuses(t *testing.T) {
 // TestExportAt: an export as of an offset is what the session was there.
 func TestExportAt(t *testing.T) {
 	e, _ := importer(t, nil)
-	done, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.ClaudeCode}, strings.NewReader(talk(10)))
+	done, err := e.Import(t.Context(), api.ImportRequest{Format: exchange.ClaudeCode}, strings.NewReader(talk(10)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, at := range []int64{0, 1, 5, int64(done.Events)} {
-		file := export(t, e, tapedeck.ExportRequest{Session: done.Sessions[0], Format: exchange.NDJSON, At: at})
+		file := export(t, e, api.ExportRequest{Session: done.Sessions[0], Format: exchange.NDJSON, At: at})
 		if n := strings.Count(file, "\n"); n != int(at)+1 || !strings.Contains(file, fmt.Sprintf(`"head":%d`, at)) {
 			t.Errorf("at %d: %d lines", at, n)
 		}
@@ -404,11 +405,11 @@ func TestExportAt(t *testing.T) {
 
 func TestPreviewExport(t *testing.T) {
 	e, _ := importer(t, nil)
-	done, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.ClaudeCode}, strings.NewReader(talk(3)))
+	done, err := e.Import(t.Context(), api.ImportRequest{Format: exchange.ClaudeCode}, strings.NewReader(talk(3)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := e.PreviewExport(t.Context(), tapedeck.ExportRequest{Session: done.Sessions[0], At: -1, Redact: tapedeck.Redaction{Patterns: []string{"answer"}}})
+	p, err := e.PreviewExport(t.Context(), api.ExportRequest{Session: done.Sessions[0], At: -1, Redact: api.Redaction{Patterns: []string{"answer"}}})
 	if err != nil || p.Events != 3 || p.Rules[0].Count != 3 {
 		t.Errorf("%+v %v", p, err)
 	}

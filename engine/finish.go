@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/order"
 )
 
 // An ending says how a run came to its end.
@@ -158,7 +159,7 @@ func (e *Engine) last(ctx context.Context, session, invocation string, t termina
 
 // ends returns the events that end a run, after those that end the runs of the
 // sub-agents that it has started.
-func ends(v *tapedeck.Verifier, runs []tapedeck.OpenRun, r *tapedeck.OpenRun, t terminal) (events []tapedeck.Event) {
+func ends(v *order.Verifier, runs []tapedeck.OpenRun, r *tapedeck.OpenRun, t terminal) (events []tapedeck.Event) {
 	for i := range runs {
 		if startedBy(&runs[i], r) {
 			events = append(events, ends(v, runs, &runs[i], t.ofSub())...)

@@ -4,6 +4,9 @@ import (
 	"context"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // Fork makes a session that shares the events of its parent below an offset, as
@@ -12,7 +15,7 @@ import (
 // and may be closed. A parent that does not exist is [tapedeck.NotFound], one
 // that was deleted is a [tapedeck.Conflict], and so is an id that exists; an
 // offset that the parent does not have is [tapedeck.Invalid].
-func (e *Engine) Fork(ctx context.Context, f tapedeck.Fork) (tapedeck.Session, error) {
+func (e *Engine) Fork(ctx context.Context, f api.Fork) (tapedeck.Session, error) {
 	if f.ID == "" {
 		f.ID = tapedeck.NewID("ses_")
 	}
@@ -22,12 +25,12 @@ func (e *Engine) Fork(ctx context.Context, f tapedeck.Fork) (tapedeck.Session, e
 		err = tapedeck.Errorf(tapedeck.Conflict, "session %s was deleted and cannot be forked", f.Parent)
 	}
 	if err == nil {
-		err = tapedeck.CheckSpec(&spec)
+		err = store.CheckSpec(&spec)
 	}
 	if err != nil {
 		return tapedeck.Session{}, err
 	}
-	at, err := tapedeck.ForkPoint(&spec, &parent, false)
+	at, err := store.ForkPoint(&spec, &parent, false)
 	if err != nil {
 		return tapedeck.Session{}, err
 	}
@@ -45,8 +48,8 @@ func (e *Engine) Fork(ctx context.Context, f tapedeck.Fork) (tapedeck.Session, e
 
 // forked returns the first event of a fork at an offset. What is below it does
 // not change, so neither does what is said here of it.
-func (e *Engine) forked(ctx context.Context, f *tapedeck.Fork, parent *tapedeck.Session, at int64) (tapedeck.Event, error) {
-	d := tapedeck.SessionForkedData{
+func (e *Engine) forked(ctx context.Context, f *api.Fork, parent *tapedeck.Session, at int64) (tapedeck.Event, error) {
+	d := payload.SessionForked{
 		Session: f.ID, Parent: f.Parent, At: at, Copy: f.Copy,
 		Title: parent.Title, Owner: parent.Owner, Agent: parent.Agent, Labels: parent.Labels,
 	}

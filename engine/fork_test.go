@@ -5,16 +5,17 @@ import (
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 func TestFork(t *testing.T) {
 	inBubble(t, chatty, func(w *world) {
-		p, err := w.Create(w.Context(), tapedeck.NewSession{ID: "p", Title: "the title", Owner: "ada", Agent: "bot"})
+		p, err := w.Create(w.Context(), api.NewSession{ID: "p", Title: "the title", Owner: "ada", Agent: "bot"})
 		w.must(err)
 		w.start("p")
 		synctest.Wait()
 		const inMessage = 6 // after the first delta of a message
-		f, err := w.Fork(w.Context(), tapedeck.Fork{ID: "f", Parent: "p", At: new(int64(inMessage))})
+		f, err := w.Fork(w.Context(), api.Fork{ID: "f", Parent: "p", At: new(int64(inMessage))})
 		w.must(err)
 		if f.Parent != "p" || f.ForkedAt != inMessage || f.Head != inMessage+1 || f.Title != p.Title || f.Owner != "ada" || f.Agent != "bot" || len(f.Runs) > 0 || f.Status != tapedeck.StatusInterrupted {
 			w.Errorf("got %+v", f)
@@ -54,10 +55,10 @@ func TestForkRefusals(t *testing.T) {
 		{"f", "p", -1, tapedeck.Invalid, "an offset from 0"},
 		{"../f", "p", 1, tapedeck.Invalid, "must begin with"},
 	} {
-		_, err := w.Fork(t.Context(), tapedeck.Fork{ID: tt.id, Parent: tt.parent, At: &tt.at})
+		_, err := w.Fork(t.Context(), api.Fork{ID: tt.id, Parent: tt.parent, At: &tt.at})
 		refuses(t, err, tt.kind, tt.want)
 	}
-	f, err := w.Fork(t.Context(), tapedeck.Fork{Parent: "p", At: new(int64)})
+	f, err := w.Fork(t.Context(), api.Fork{Parent: "p", At: new(int64)})
 	if err != nil || f.ID == "" || f.Head != 1 {
 		t.Errorf("got %+v, %v", f, err)
 	}
@@ -67,11 +68,11 @@ func TestForkRefusals(t *testing.T) {
 // copy says that it is one; and it can be made of a session that is closed.
 func TestForkMembers(t *testing.T) {
 	inBubble(t, echo, func(w *world) {
-		_, err := w.Create(w.Context(), tapedeck.NewSession{ID: "p", Title: "One", Owner: "ada", Agent: "bot", Labels: map[string]string{"a": "b"}})
+		_, err := w.Create(w.Context(), api.NewSession{ID: "p", Title: "One", Owner: "ada", Agent: "bot", Labels: map[string]string{"a": "b"}})
 		w.must(err)
 		p := w.tape("p")
 		p.play("task a; task wait; cancel wait; close")
-		f, err := w.Fork(w.Context(), tapedeck.Fork{Parent: "p", Actor: "user:bob"})
+		f, err := w.Fork(w.Context(), api.Fork{Parent: "p", Actor: "user:bob"})
 		if err != nil || f.Title != "One" || f.Owner != "ada" || f.Labels["a"] != "b" || f.Copy || f.Closed {
 			t.Errorf("got %+v, %v", f, err)
 		}
@@ -81,7 +82,7 @@ func TestForkMembers(t *testing.T) {
 		if log := w.log(f.ID); log[len(log)-1].Actor != "user:bob" {
 			t.Errorf("made by %q", log[len(log)-1].Actor)
 		}
-		c, err := w.Fork(w.Context(), tapedeck.Fork{Parent: "p", ID: "c", Title: new(""), Owner: "bob", Copy: true, At: new(int64(8))})
+		c, err := w.Fork(w.Context(), api.Fork{Parent: "p", ID: "c", Title: new(""), Owner: "bob", Copy: true, At: new(int64(8))})
 		if err != nil || c.Title != "" || c.Owner != "bob" || !c.Copy || c.Status != tapedeck.StatusComplete {
 			t.Errorf("got %+v, %v", c, err)
 		}
@@ -96,15 +97,15 @@ func TestForkOfTheDeleted(t *testing.T) {
 		p := w.tape("p")
 		p.play("task a; clear; fork f at 9")
 		w.must(w.Delete(w.Context(), "p"))
-		_, err := w.Fork(w.Context(), tapedeck.Fork{Parent: "p"})
+		_, err := w.Fork(w.Context(), api.Fork{Parent: "p"})
 		refuses(t, err, tapedeck.Conflict, "session p was deleted and cannot be forked")
 		p.play("undo; fork g at 11") // what is inherited stays, and so do the links
 		if got := p.shown(); got != "main: a, re a {a}" {
 			t.Error(got)
 		}
-		_, err = w.Fork(w.Context(), tapedeck.Fork{Parent: "f", Title: new("\x00")})
+		_, err = w.Fork(w.Context(), api.Fork{Parent: "f", Title: new("\x00")})
 		refuses(t, err, tapedeck.Invalid, "the title has a control")
-		_, err = w.Fork(w.Context(), tapedeck.Fork{Parent: "f", Actor: "\x00"})
+		_, err = w.Fork(w.Context(), api.Fork{Parent: "f", Actor: "\x00"})
 		refuses(t, err, tapedeck.Invalid, "the actor has a control")
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine/exchange"
 )
 
@@ -24,15 +25,15 @@ const (
 //
 // A session that was exported here gets its id again if that is free, else a new
 // one.
-func (e *Engine) Import(ctx context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.Imported, error) {
+func (e *Engine) Import(ctx context.Context, in api.ImportRequest, r io.Reader) (api.Imported, error) {
 	d, err := e.decoder(in, r)
 	if err != nil {
-		return tapedeck.Imported{}, err
+		return api.Imported{}, err
 	}
 	m := &importing{engine: e, journal: newJournal(e)}
 	if err := m.all(ctx, d); err != nil {
 		m.journal.undo(context.WithoutCancel(ctx))
-		return tapedeck.Imported{}, err
+		return api.Imported{}, err
 	}
 	m.Lines, m.Skipped = d.Lines(), d.Skipped()
 	return m.Imported, nil
@@ -42,7 +43,7 @@ func (e *Engine) Import(ctx context.Context, in tapedeck.ImportRequest, r io.Rea
 type importing struct {
 	engine  *Engine
 	journal *journal
-	tapedeck.Imported
+	api.Imported
 	session string           // that is being written; "" for none
 	entry   tapedeck.Session // what the input says of it
 	next    int64            // its head

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine/exchange"
 )
 
@@ -17,10 +18,10 @@ const (
 
 // PreviewImport returns what [Engine.Import] would make of the same input; nothing
 // is made. It reads all of it, and fails as the import would.
-func (e *Engine) PreviewImport(ctx context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.ImportPreview, error) {
+func (e *Engine) PreviewImport(ctx context.Context, in api.ImportRequest, r io.Reader) (api.ImportPreview, error) {
 	d, err := e.decoder(in, r)
 	if err != nil {
-		return tapedeck.ImportPreview{}, err
+		return api.ImportPreview{}, err
 	}
 	p := previewing{ids: map[string]bool{}}
 	for ev, err := range d.Events() {
@@ -28,11 +29,11 @@ func (e *Engine) PreviewImport(ctx context.Context, in tapedeck.ImportRequest, r
 			err = ctx.Err()
 		}
 		if err != nil {
-			return tapedeck.ImportPreview{}, err
+			return api.ImportPreview{}, err
 		}
 		if entry, starts := d.Starts(); starts {
 			if err := e.previewSession(ctx, &p, entry); err != nil {
-				return tapedeck.ImportPreview{}, err
+				return api.ImportPreview{}, err
 			}
 		}
 		p.add(&ev)
@@ -42,7 +43,7 @@ func (e *Engine) PreviewImport(ctx context.Context, in tapedeck.ImportRequest, r
 	return p.out, nil
 }
 
-func (e *Engine) decoder(in tapedeck.ImportRequest, r io.Reader) (*exchange.Decoder, error) {
+func (e *Engine) decoder(in api.ImportRequest, r io.Reader) (*exchange.Decoder, error) {
 	for what, v := range map[string]string{"title": in.Title, "owner": in.Owner, "actor": in.Actor} {
 		if err := tapedeck.CheckName("the "+what, v); err != nil {
 			return nil, err
@@ -77,8 +78,8 @@ func (e *Engine) previewSession(ctx context.Context, p *previewing, entry tapede
 
 // A previewing is a preview under way.
 type previewing struct {
-	out     tapedeck.ImportPreview
-	one     tapedeck.PreviewedSession
+	out     api.ImportPreview
+	one     api.PreviewedSession
 	entry   tapedeck.Session
 	threads map[string]bool
 	ids     map[string]bool // that sessions before it have
@@ -86,7 +87,7 @@ type previewing struct {
 
 func (p *previewing) begin() {
 	p.out.Total++
-	p.one, p.entry, p.threads = tapedeck.PreviewedSession{}, tapedeck.Session{}, map[string]bool{}
+	p.one, p.entry, p.threads = api.PreviewedSession{}, tapedeck.Session{}, map[string]bool{}
 }
 
 func (p *previewing) add(e *tapedeck.Event) {

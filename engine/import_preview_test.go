@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine/exchange"
 )
 
@@ -18,7 +18,7 @@ func TestPreviewImportIsWhatImportMakes(t *testing.T) {
 		"claude code":   {exchange.ClaudeCode, talk(50) + `{"type":"progress"}` + "\n"},
 		"conversations": {exchange.Auto, conversations(3, 20)},
 	} {
-		request := tapedeck.ImportRequest{Format: in.format, Title: "Mine"}
+		request := api.ImportRequest{Format: in.format, Title: "Mine"}
 		before := len(sessionsIn(t, store))
 		p, err := e.PreviewImport(t.Context(), request, strings.NewReader(in.input))
 		if err != nil {
@@ -49,11 +49,11 @@ func TestPreviewImportIsWhatImportMakes(t *testing.T) {
 
 func TestPreviewImportTellsOfTimesAndIDs(t *testing.T) {
 	e, store := importer(t, nil)
-	if _, err := e.Create(t.Context(), tapedeck.NewSession{ID: "a", Title: "mine"}); err != nil {
+	if _, err := e.Create(t.Context(), api.NewSession{ID: "a", Title: "mine"}); err != nil {
 		t.Fatal(err)
 	}
 	file := ndjson(t, e, "a")
-	request := tapedeck.ImportRequest{Format: exchange.Auto}
+	request := api.ImportRequest{Format: exchange.Auto}
 	p, err := e.PreviewImport(t.Context(), request, strings.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestPreviewImportFailsAsTheImportWould(t *testing.T) {
 		"":                             "no conversation",
 		`{"a":1}`:                      "cannot be told",
 	} {
-		request := tapedeck.ImportRequest{Format: exchange.Auto}
+		request := api.ImportRequest{Format: exchange.Auto}
 		_, preview := e.PreviewImport(t.Context(), request, strings.NewReader(in))
 		_, real := e.Import(t.Context(), request, strings.NewReader(in))
 		if preview == nil || real == nil || preview.Error() != real.Error() || !strings.Contains(preview.Error(), words) {
@@ -86,7 +86,7 @@ func TestPreviewImportFailsAsTheImportWould(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := e.PreviewImport(ctx, tapedeck.ImportRequest{Format: exchange.ClaudeCode}, strings.NewReader(talk(5))); !errors.Is(err, context.Canceled) {
+	if _, err := e.PreviewImport(ctx, api.ImportRequest{Format: exchange.ClaudeCode}, strings.NewReader(talk(5))); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -95,7 +95,7 @@ func TestPreviewImportFailsAsTheImportWould(t *testing.T) {
 // many megabytes.
 func TestPreviewImportIsBounded(t *testing.T) {
 	e, _ := importer(t, nil)
-	p, err := e.PreviewImport(t.Context(), tapedeck.ImportRequest{Format: exchange.Auto}, strings.NewReader(conversations(500, 2)))
+	p, err := e.PreviewImport(t.Context(), api.ImportRequest{Format: exchange.Auto}, strings.NewReader(conversations(500, 2)))
 	if err != nil || p.Total != 500 || len(p.Sessions) != 100 {
 		t.Errorf("%d of %d, %v", len(p.Sessions), p.Total, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/engine/exchange"
 	"github.com/tapedeck/tapedeck/store/memory"
@@ -68,7 +69,7 @@ func sessionsIn(t testing.TB, c tapedeck.Catalogue) []tapedeck.Session {
 
 func TestImport(t *testing.T) {
 	e, store := importer(t, nil)
-	in := tapedeck.ImportRequest{Format: exchange.ClaudeCode, Owner: "ada", Actor: "user:ada"}
+	in := api.ImportRequest{Format: exchange.ClaudeCode, Owner: "ada", Actor: "user:ada"}
 	done, err := e.Import(t.Context(), in, strings.NewReader(talk(500)+`{"type":"progress"}`+"\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +97,7 @@ func TestImport(t *testing.T) {
 // TestImportGoesOn: an imported session is one like any other.
 func TestImportGoesOn(t *testing.T) {
 	e, _ := importer(t, nil)
-	done, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.ClaudeCode}, strings.NewReader(talk(2)))
+	done, err := e.Import(t.Context(), api.ImportRequest{Format: exchange.ClaudeCode}, strings.NewReader(talk(2)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestImportGoesOn(t *testing.T) {
 
 func TestImportRefuses(t *testing.T) {
 	long := strings.Repeat("x", tapedeck.MaxNameLen+1)
-	for name, in := range map[string]tapedeck.ImportRequest{
+	for name, in := range map[string]api.ImportRequest{
 		"no format":      {},
 		"unknown format": {Format: "csv"},
 		"long title":     {Format: exchange.ClaudeCode, Title: long},
@@ -139,7 +140,7 @@ func conversations(n, m int) string {
 // parts, nothing is left when what follows is broken.
 func TestImportOfBrokenInput(t *testing.T) {
 	e, store := importer(t, nil)
-	_, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.OpenAIMessages}, strings.NewReader(conversations(3, 1000)+`{"mess`))
+	_, err := e.Import(t.Context(), api.ImportRequest{Format: exchange.OpenAIMessages}, strings.NewReader(conversations(3, 1000)+`{"mess`))
 	if tapedeck.KindOf(err) != tapedeck.Invalid || !strings.Contains(err.Error(), "line 4 ") {
 		t.Errorf("%v", err)
 	}
@@ -159,7 +160,7 @@ func TestImportOverFailingCommits(t *testing.T) {
 			}
 			return nil
 		})
-		done, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: exchange.OpenAIMessages}, strings.NewReader(conversations(2, 1000)))
+		done, err := e.Import(t.Context(), api.ImportRequest{Format: exchange.OpenAIMessages}, strings.NewReader(conversations(2, 1000)))
 		if err == nil {
 			if commits >= n || len(sessionsIn(t, store)) != 2 || n < 5 {
 				t.Errorf("after %d commits: %+v", commits, done)
@@ -190,7 +191,7 @@ func TestImportCancelled(t *testing.T) {
 	e, store := importer(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	in := cancelling{strings.NewReader(conversations(3, 1000)), cancel}
-	_, err := e.Import(ctx, tapedeck.ImportRequest{Format: exchange.OpenAIMessages}, in)
+	_, err := e.Import(ctx, api.ImportRequest{Format: exchange.OpenAIMessages}, in)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
@@ -223,7 +224,7 @@ func importReal(t *testing.T, format, path string) {
 		t.Fatal(err)
 	}
 	e, store := importer(t, nil)
-	done, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: format}, strings.NewReader(string(in)))
+	done, err := e.Import(t.Context(), api.ImportRequest{Format: format}, strings.NewReader(string(in)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/view"
@@ -28,7 +29,7 @@ func TestInstanceIDsAreUnique(t *testing.T) {
 		w.must(w.append("p", `message.added {"message":{"id":"u","role":"user","content":"hi"}}`))
 		w.turn("p", "bot", "")
 		w.turn("q", "bot", "")
-		for _, f := range []tapedeck.Fork{{ID: "fork", Parent: "p"}, {ID: "copy", Parent: "p", Copy: true}, {ID: "again", Parent: "fork"}} {
+		for _, f := range []api.Fork{{ID: "fork", Parent: "p"}, {ID: "copy", Parent: "p", Copy: true}, {ID: "again", Parent: "fork"}} {
 			_, err := w.Fork(t.Context(), f)
 			w.must(err)
 		}

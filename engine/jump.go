@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -18,7 +20,7 @@ type target struct {
 	idle   bool     // that it takes nothing back is no error
 	back   bool     // it must not make reverted events active again
 	undoes string   // the marker of the jump that it takes back; "" for none
-	say    func(tapedeck.Taking) tapedeck.Payload
+	say    func(payload.Taking) payload.Payload
 }
 
 // takes reports whether a run is in what goes back.
@@ -67,10 +69,10 @@ func isUnder(parents map[string]string, thread, above string) bool {
 
 // jump is what rewind, undo, overwrite and clear have in common, see
 // [tapedeck.Jump]. aim finds out where it goes.
-func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tapedeck.Session) (target, error)) (tapedeck.Rewound, error) {
+func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tapedeck.Session) (target, error)) (api.Rewound, error) {
 	s, err := e.session(ctx, session)
 	if err != nil {
-		return tapedeck.Rewound{}, err
+		return api.Rewound{}, err
 	}
 	t, err := aim(&s)
 	if err == nil && (t.to < 0 || t.to > s.Head) {
@@ -80,23 +82,23 @@ func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tape
 		err = e.onlyBack(ctx, &s, &t)
 	}
 	if err != nil {
-		return tapedeck.Rewound{}, err
+		return api.Rewound{}, err
 	}
 	stopped, err := e.cancelRuns(ctx, &s, &t)
 	if err != nil {
-		return tapedeck.Rewound{}, err
+		return api.Rewound{}, err
 	}
 	if err := e.gather(ctx, session, &t); err != nil {
-		return tapedeck.Rewound{}, err
+		return api.Rewound{}, err
 	}
 	switch changes, err := e.changes(ctx, &s, &t); {
 	case err != nil:
-		return tapedeck.Rewound{}, err
+		return api.Rewound{}, err
 	case changes:
 	case t.idle:
-		return tapedeck.Rewound{Session: session, Offset: -1, To: t.to, Thread: t.thread, Status: s.Status, Cancelled: stopped}, nil
+		return api.Rewound{Session: session, Offset: -1, To: t.to, Thread: t.thread, Status: s.Status, Cancelled: stopped}, nil
 	default:
-		return tapedeck.Rewound{}, tapedeck.Errorf(tapedeck.Conflict, "there is nothing to take back: session %s is as it was before offset %d", s.ID, t.to)
+		return api.Rewound{}, tapedeck.Errorf(tapedeck.Conflict, "there is nothing to take back: session %s is as it was before offset %d", s.ID, t.to)
 	}
 	done, err := e.land(ctx, &s, &t, actor)
 	done.Cancelled = stopped
@@ -151,7 +153,7 @@ func covers(ranges []tapedeck.OffsetRange, r tapedeck.OffsetRange) bool {
 
 // cancelRuns cancels the runs in what goes back, and returns which they were.
 func (e *Engine) cancelRuns(ctx context.Context, s *tapedeck.Session, t *target) ([]string, error) {
-	var waits []func() (tapedeck.Cancelled, error)
+	var waits []func() (api.Cancelled, error)
 	for _, r := range s.Runs {
 		above, sub := elder(s.Runs, &r)
 		switch {
@@ -182,19 +184,19 @@ func (e *Engine) cancelRuns(ctx context.Context, s *tapedeck.Session, t *target)
 var errMoved = errors.New("the session has gone on")
 
 // land appends the jump, unless what it was meant for has changed since began.
-func (e *Engine) land(ctx context.Context, began *tapedeck.Session, t *target, actor string) (tapedeck.Rewound, error) {
-	taking := tapedeck.Taking{Marker: tapedeck.NewID(t.mark), Thread: t.thread, With: t.with}
+func (e *Engine) land(ctx context.Context, began *tapedeck.Session, t *target, actor string) (api.Rewound, error) {
+	taking := payload.Taking{Marker: tapedeck.NewID(t.mark), Thread: t.thread, With: t.with}
 	if began.LastJump > 0 {
 		taking.Previous = &began.LastJump
 	}
 	for try := range maxTries {
 		now, err := e.session(ctx, began.ID)
 		if err != nil {
-			return tapedeck.Rewound{}, err
+			return api.Rewound{}, err
 		}
 		st, err := e.standingAfter(ctx, &now, t)
 		if err != nil {
-			return tapedeck.Rewound{}, err
+			return api.Rewound{}, err
 		}
 		taking.Status, taking.Resumable = string(st.status), st.resumable
 		done, err := e.write(ctx, tapedeck.Append{Session: began.ID, Events: []tapedeck.Event{event(t.say(taking), actor)}},
@@ -205,15 +207,15 @@ func (e *Engine) land(ctx context.Context, began *tapedeck.Session, t *target, a
 				return sameRuns(s, &now, try)
 			})
 		if err == nil {
-			return tapedeck.Rewound{
+			return api.Rewound{
 				Session: began.ID, Marker: taking.Marker, Offset: done.First, To: t.to, Thread: t.thread, Undoes: t.undoes, Status: st.status,
 			}, nil
 		}
 		if !errors.Is(err, errMoved) {
-			return tapedeck.Rewound{}, e.told(ctx, began.ID, err)
+			return api.Rewound{}, e.told(ctx, began.ID, err)
 		}
 	}
-	return tapedeck.Rewound{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is being written by others all the time", began.ID).WithHint("try again")
+	return api.Rewound{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is being written by others all the time", began.ID).WithHint("try again")
 }
 
 // mayJump is asked in the store's writer. The links between jumps must not miss

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/projection"
@@ -42,7 +43,7 @@ type tape struct {
 	id          string
 	invocations map[string]string // by the first word of their task
 	markers     []string          // from 1
-	last        tapedeck.Rewound
+	last        api.Rewound
 }
 
 func (w *world) tape(id string) *tape {
@@ -67,28 +68,28 @@ func (p *tape) do(line string) error {
 	var err error
 	switch words[0] {
 	case "task":
-		err = p.started(p.Start(ctx, tapedeck.Task{Session: p.id, Thread: thread, Text: arg}))(arg)
+		err = p.started(p.Start(ctx, api.Task{Session: p.id, Thread: thread, Text: arg}))(arg)
 	case "resume":
-		err = p.started(p.Resume(ctx, tapedeck.Resume{Session: p.id, Thread: thread}))(arg)
+		err = p.started(p.Resume(ctx, api.Resume{Session: p.id, Thread: thread}))(arg)
 	case "cancel":
 		_, err = p.Cancel(ctx, p.id, p.invocations[arg])
 	case "close":
 		err = p.Close(ctx, p.id, "")
 	case "fork":
-		_, err = p.Fork(ctx, tapedeck.Fork{Parent: p.id, ID: words[1], At: new(number())})
+		_, err = p.Fork(ctx, api.Fork{Parent: p.id, ID: words[1], At: new(number())})
 		p.id = words[1]
 	case "clear":
-		err = p.jumped(p.Clear(ctx, tapedeck.Clear{Session: p.id, Thread: thread, Actor: "user:ada"}))
+		err = p.jumped(p.Clear(ctx, api.Clear{Session: p.id, Thread: thread, Actor: "user:ada"}))
 	case "overwrite":
-		err = p.jumped(p.Overwrite(ctx, tapedeck.Overwrite{Session: p.id, Thread: thread, FromOffset: number(), Force: true}))
+		err = p.jumped(p.Overwrite(ctx, api.Overwrite{Session: p.id, Thread: thread, FromOffset: number(), Force: true}))
 	case "undo":
-		u := tapedeck.Undo{Session: p.id}
+		u := api.Undo{Session: p.id}
 		if len(words) > 1 {
 			u.Marker = p.markers[number()]
 		}
 		err = p.jumped(p.Undo(ctx, u))
 	case "rewind":
-		r := tapedeck.Rewind{Session: p.id, Thread: thread, Force: true} // TestRewindGoesOnlyBack is without
+		r := api.Rewind{Session: p.id, Thread: thread, Force: true} // TestRewindGoesOnlyBack is without
 		if words[1] == "before" {
 			r.BeforeInvocation = p.invocations[arg]
 		} else {
@@ -101,14 +102,14 @@ func (p *tape) do(line string) error {
 	return err
 }
 
-func (p *tape) started(s tapedeck.Started, err error) func(string) error {
+func (p *tape) started(s api.Started, err error) func(string) error {
 	return func(word string) error {
 		p.invocations[word] = s.Invocation
 		return err
 	}
 }
 
-func (p *tape) jumped(r tapedeck.Rewound, err error) error {
+func (p *tape) jumped(r api.Rewound, err error) error {
 	p.last = r
 	if err == nil {
 		p.markers = append(p.markers, r.Marker)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/order"
 )
 
 // A ledger is what the engine knows of a session as of its head: which runs are
@@ -20,14 +21,14 @@ type ledger struct {
 	known    bool
 	gen      int64
 	head     int64
-	verifier *tapedeck.Verifier
+	verifier *order.Verifier
 }
 
 // errStale says that the ledger did not fit the session, and nothing was done.
 var errStale = errors.New("the ledger is stale")
 
 // look returns the verifier as of now; it is not to be changed.
-func (l *ledger) look() (*tapedeck.Verifier, bool) {
+func (l *ledger) look() (*order.Verifier, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.verifier, l.known
@@ -35,7 +36,7 @@ func (l *ledger) look() (*tapedeck.Verifier, bool) {
 
 // set makes the ledger that of s, unless it has come further meanwhile, and
 // returns its verifier.
-func (l *ledger) set(s *tapedeck.Session, v *tapedeck.Verifier) *tapedeck.Verifier {
+func (l *ledger) set(s *tapedeck.Session, v *order.Verifier) *order.Verifier {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.known || l.gen != s.Gen || l.head < s.Head {
@@ -79,13 +80,13 @@ func (l *ledger) advance(s *tapedeck.Session, t *attempt, closes bool) error {
 // writer, which everybody waits for, has next to nothing to do.
 type attempt struct {
 	given  []tapedeck.Event
-	events []tapedeck.Event   // in the form of the log; a copy of given if there is an error
-	err    error              // that they have no such form. A repetition by a producer is none all the same, so the writer tells it
-	seen   *tapedeck.Verifier // of the ledger
-	after  *tapedeck.Verifier // it with the events
+	events []tapedeck.Event // in the form of the log; a copy of given if there is an error
+	err    error            // that they have no such form. A repetition by a producer is none all the same, so the writer tells it
+	seen   *order.Verifier  // of the ledger
+	after  *order.Verifier  // it with the events
 }
 
-func newAttempt(seen *tapedeck.Verifier, given []tapedeck.Event) *attempt {
+func newAttempt(seen *order.Verifier, given []tapedeck.Event) *attempt {
 	t := &attempt{given: given, seen: seen, after: seen.Clone()}
 	if t.events, t.err = t.after.Accept(given); t.err != nil {
 		t.events = slices.Clone(given)
@@ -93,7 +94,7 @@ func newAttempt(seen *tapedeck.Verifier, given []tapedeck.Event) *attempt {
 	return t
 }
 
-func add(v *tapedeck.Verifier, events []tapedeck.Event) error {
+func add(v *order.Verifier, events []tapedeck.Event) error {
 	for i := range events {
 		if err := v.Add(&events[i]); err != nil {
 			return err
@@ -105,7 +106,7 @@ func add(v *tapedeck.Verifier, events []tapedeck.Event) error {
 // check returns v with the events, which are to lie at offset head. If v is not
 // what was seen, a refusal may rest on what has passed: it counts only if they
 // fit in no form.
-func (t *attempt) check(v *tapedeck.Verifier, head int64) (*tapedeck.Verifier, error) {
+func (t *attempt) check(v *order.Verifier, head int64) (*order.Verifier, error) {
 	for i := range t.events {
 		t.events[i].Offset = head + int64(i)
 	}
@@ -176,7 +177,7 @@ func (m *ledgers) get(session string) *ledger {
 
 // current returns the ledger of a session and its verifier, made anew if need
 // be.
-func (e *Engine) current(ctx context.Context, session string) (*ledger, *tapedeck.Verifier, error) {
+func (e *Engine) current(ctx context.Context, session string) (*ledger, *order.Verifier, error) {
 	if l := e.ledgers.find(session); l != nil {
 		if v, ok := l.look(); ok {
 			return l, v, nil
@@ -186,7 +187,7 @@ func (e *Engine) current(ctx context.Context, session string) (*ledger, *tapedec
 	if err != nil {
 		return nil, nil, err
 	}
-	v, err := tapedeck.RestoreVerifier(ctx, e.store, s)
+	v, err := order.RestoreVerifier(ctx, e.store, s)
 	if err != nil {
 		return nil, nil, err
 	}

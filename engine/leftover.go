@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A trail is what a run that nobody drives any more has left in the log.
 type trail struct {
 	open      map[string]tapedeck.Event // questions that nobody has answered, by id
 	order     []string                  // of them
-	processes []tapedeck.AgentStartedData
+	processes []payload.AgentStarted
 }
 
 // trailOf reads the events of an open run and of those that end with it.
@@ -35,7 +36,7 @@ func (e *Engine) trailOf(ctx context.Context, session string, family []tapedeck.
 func (t *trail) add(ev *tapedeck.Event) {
 	switch ev.Type {
 	case tapedeck.AgentStarted:
-		var d tapedeck.AgentStartedData
+		var d payload.AgentStarted
 		if json.Unmarshal(ev.Data, &d) == nil {
 			t.processes = append(t.processes, d)
 		}
@@ -65,7 +66,7 @@ func (t *trail) cancels() (events []tapedeck.Event) {
 			continue
 		}
 		delete(t.open, id)
-		ev := event(tapedeck.PermissionAnsweredData{Choice: tapedeck.Choice{ID: id, Outcome: outcomeCancelled}}, "tapedeck")
+		ev := event(payload.PermissionAnswered{Choice: tapedeck.Choice{ID: id, Outcome: outcomeCancelled}}, "tapedeck")
 		ev.Thread, ev.Invocation, ev.Instance = q.Thread, q.Invocation, q.Instance
 		events = append(events, ev)
 	}

@@ -9,7 +9,9 @@ import (
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // What a run of a dead engine has started is killed before its end is written,
@@ -41,7 +43,7 @@ func TestLeftovers(t *testing.T) {
 
 		var killed []string
 		second := w.open(silent, func(o *engine.Options) {
-			o.KillLeftover = func(d tapedeck.AgentStartedData) (bool, error) {
+			o.KillLeftover = func(d payload.AgentStarted) (bool, error) {
 				killed = append(killed, fmt.Sprint(d.PID, " ", d.Started, " ", d.Host, " ", d.Mark))
 				if len(w.head("s").Runs) == 0 {
 					t.Error("it was ended first")
@@ -65,7 +67,7 @@ func TestLeftovers(t *testing.T) {
 func TestLeftoversOfAnImport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, silent, func(o *engine.Options) {
-			o.KillLeftover = func(d tapedeck.AgentStartedData) (bool, error) {
+			o.KillLeftover = func(d payload.AgentStarted) (bool, error) {
 				t.Errorf("killed %d", d.PID)
 				return true, nil
 			}
@@ -75,7 +77,7 @@ func TestLeftoversOfAnImport(t *testing.T) {
 {"offset":2,"type":"agent.started","timestamp":"2026-01-05T12:00:00.000Z","invocation":"i","data":{"pid":4711,"started":"1","host":"h"}}
 `
 		for _, end := range []string{"", `{"offset":3,"type":"session.closed","timestamp":"2026-01-05T12:00:00.000Z","data":{}}` + "\n"} {
-			if _, err := w.Import(t.Context(), tapedeck.ImportRequest{Format: "ndjson"}, strings.NewReader(run+end)); err != nil {
+			if _, err := w.Import(t.Context(), api.ImportRequest{Format: "ndjson"}, strings.NewReader(run+end)); err != nil {
 				t.Fatal(err)
 			}
 		}

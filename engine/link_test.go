@@ -11,7 +11,9 @@ import (
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A keeper is an agent that keeps its conversation itself, and says so in its
@@ -37,7 +39,7 @@ func (k *keeper) Run(_ context.Context, in tapedeck.Invocation) iter.Seq2[tapede
 		k.given = append(k.given, given)
 		k.mu.Unlock()
 		if in.Link == nil {
-			yield(tapedeck.NewEvent(tapedeck.AgentLinkedData{Runner: "keeper", NativeID: k.id}), nil)
+			yield(payload.NewEvent(payload.AgentLinked{Runner: "keeper", NativeID: k.id}), nil)
 		}
 	}
 }
@@ -60,9 +62,9 @@ func inKeeping(t *testing.T, id string, test func(w *world, k *keeper)) {
 	})
 }
 
-func (w *world) turn(session, agent, thread string) tapedeck.Started {
+func (w *world) turn(session, agent, thread string) api.Started {
 	w.Helper()
-	s, err := w.Start(w.Context(), tapedeck.Task{Session: session, Agent: agent, Thread: thread, Text: "go"})
+	s, err := w.Start(w.Context(), api.Task{Session: session, Agent: agent, Thread: thread, Text: "go"})
 	w.must(err)
 	synctest.Wait()
 	return s
@@ -70,53 +72,53 @@ func (w *world) turn(session, agent, thread string) tapedeck.Started {
 
 func TestLink(t *testing.T) {
 	for name, tt := range map[string]struct {
-		between func(w *world, first tapedeck.Started) (session string)
+		between func(w *world, first api.Started) (session string)
 		id      string
 		want    bool
 	}{
 		"nothing between": {want: true},
-		"more of its own": {want: true, between: func(w *world, _ tapedeck.Started) string {
+		"more of its own": {want: true, between: func(w *world, _ api.Started) string {
 			w.turn("s", "bot", "")
 			return "s"
 		}},
-		"another agent": {between: func(w *world, _ tapedeck.Started) string {
+		"another agent": {between: func(w *world, _ api.Started) string {
 			w.turn("s", "mute", "")
 			return "s"
 		}},
-		"another agent elsewhere": {want: true, between: func(w *world, _ tapedeck.Started) string {
+		"another agent elsewhere": {want: true, between: func(w *world, _ api.Started) string {
 			w.turn("s", "mute", "side")
 			return "s"
 		}},
-		"somebody else's words": {between: func(w *world, _ tapedeck.Started) string {
+		"somebody else's words": {between: func(w *world, _ api.Started) string {
 			w.must(w.append("s", `message.added {"message":{"id":"m","role":"user","content":"psst"}}`))
 			return "s"
 		}},
-		"a rewind of what came after": {between: func(w *world, _ tapedeck.Started) string {
+		"a rewind of what came after": {between: func(w *world, _ api.Started) string {
 			second := w.turn("s", "bot", "")
-			_, err := w.Rewind(w.Context(), tapedeck.Rewind{Session: "s", BeforeInvocation: second.Invocation})
+			_, err := w.Rewind(w.Context(), api.Rewind{Session: "s", BeforeInvocation: second.Invocation})
 			w.must(err)
 			return "s"
 		}},
-		"a rewind that was undone": {between: func(w *world, first tapedeck.Started) string {
-			r, err := w.Rewind(w.Context(), tapedeck.Rewind{Session: "s", BeforeInvocation: first.Invocation})
+		"a rewind that was undone": {between: func(w *world, first api.Started) string {
+			r, err := w.Rewind(w.Context(), api.Rewind{Session: "s", BeforeInvocation: first.Invocation})
 			w.must(err)
-			_, err = w.Undo(w.Context(), tapedeck.Undo{Session: "s", Marker: r.Marker})
+			_, err = w.Undo(w.Context(), api.Undo{Session: "s", Marker: r.Marker})
 			w.must(err)
 			return "s"
 		}},
-		"a rewind elsewhere": {want: true, between: func(w *world, _ tapedeck.Started) string {
+		"a rewind elsewhere": {want: true, between: func(w *world, _ api.Started) string {
 			w.turn("s", "mute", "side")
-			_, err := w.Clear(w.Context(), tapedeck.Clear{Session: "s", Thread: "side"})
+			_, err := w.Clear(w.Context(), api.Clear{Session: "s", Thread: "side"})
 			w.must(err)
 			return "s"
 		}},
-		"a clear": {between: func(w *world, _ tapedeck.Started) string {
-			_, err := w.Clear(w.Context(), tapedeck.Clear{Session: "s"})
+		"a clear": {between: func(w *world, _ api.Started) string {
+			_, err := w.Clear(w.Context(), api.Clear{Session: "s"})
 			w.must(err)
 			return "s"
 		}},
-		"a fork": {between: func(w *world, _ tapedeck.Started) string {
-			_, err := w.Fork(w.Context(), tapedeck.Fork{Parent: "s", ID: "f"})
+		"a fork": {between: func(w *world, _ api.Started) string {
+			_, err := w.Fork(w.Context(), api.Fork{Parent: "s", ID: "f"})
 			w.must(err)
 			return "f"
 		}},
@@ -144,7 +146,7 @@ func TestLinkOfAFork(t *testing.T) {
 	inKeeping(t, "native", func(w *world, k *keeper) {
 		w.create("s")
 		w.turn("s", "bot", "")
-		_, err := w.Fork(w.Context(), tapedeck.Fork{Parent: "s", ID: "f"})
+		_, err := w.Fork(w.Context(), api.Fork{Parent: "s", ID: "f"})
 		w.must(err)
 		for range 3 {
 			w.turn("f", "bot", "")
@@ -184,7 +186,7 @@ func TestCapabilities(t *testing.T) {
 			t.Errorf("got %+v", a)
 		}
 		w.create("s")
-		_, err := w.Start(t.Context(), tapedeck.Task{Session: "s", Text: "go"})
+		_, err := w.Start(t.Context(), api.Task{Session: "s", Text: "go"})
 		refuses(t, err, tapedeck.Unavailable, "bot cannot run here: keeper is not installed")
 		if w.head("s").Head != 1 {
 			t.Error("it has begun")
@@ -213,7 +215,7 @@ func TestFolder(t *testing.T) {
 		w.create("s")
 		w.turn("s", "bot", "")
 		w.create("bad")
-		_, err := w.Start(t.Context(), tapedeck.Task{Session: "bad", Text: "go"})
+		_, err := w.Start(t.Context(), api.Task{Session: "bad", Text: "go"})
 		refuses(t, err, tapedeck.Unavailable, "cannot be made")
 		if w.head("bad").Head != 1 || !slices.Equal(got, []string{"/work/s"}) {
 			t.Errorf("the folders were %q", got)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // nested returns an object that is nested so deep.
@@ -18,7 +20,7 @@ func nested(depth int) json.RawMessage {
 // imported again, and no deeper one is appended.
 func TestDeepEventsComeBack(t *testing.T) {
 	e, store := importer(t, nil)
-	s, err := e.Create(t.Context(), tapedeck.NewSession{})
+	s, err := e.Create(t.Context(), api.NewSession{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +34,7 @@ func TestDeepEventsComeBack(t *testing.T) {
 	if err := note(tapedeck.MaxNesting + 1); tapedeck.KindOf(err) != tapedeck.Invalid {
 		t.Errorf("one level more: %v", err)
 	}
-	x, err := e.Export(t.Context(), tapedeck.ExportRequest{Session: s.ID, Format: "ndjson", At: -1})
+	x, err := e.Export(t.Context(), api.ExportRequest{Session: s.ID, Format: "ndjson", At: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,12 +42,12 @@ func TestDeepEventsComeBack(t *testing.T) {
 	if err := x.Write(&file); err != nil {
 		t.Fatal(err)
 	}
-	in, err := e.Import(t.Context(), tapedeck.ImportRequest{Format: "auto"}, &file)
+	in, err := e.Import(t.Context(), api.ImportRequest{Format: "auto"}, &file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, ev := range eventsOf(t, store, in.Sessions[0]) {
-		if tapedeck.Nesting(ev.Data) == tapedeck.MaxNesting {
+		if jsonobj.Nesting(ev.Data) == tapedeck.MaxNesting {
 			return
 		}
 	}

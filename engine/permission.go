@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // Outcomes of a question.
@@ -104,7 +105,7 @@ func (r *run) ask(ctx context.Context, d tapedeck.Question) (tapedeck.Choice, er
 		d.ID = tapedeck.NewID("per_")
 	}
 	q := newQuestion(r, d)
-	ev := r.event(tapedeck.PermissionRequestedData{Question: d})
+	ev := r.event(payload.PermissionRequested{Question: d})
 	if err := checkQuestion(&d, &ev); err != nil {
 		return tapedeck.Choice{}, err
 	}
@@ -150,8 +151,8 @@ func checkQuestion(d *tapedeck.Question, ev *tapedeck.Event) error {
 
 // event returns an event of what the agent asks. A sub-agent asks where people
 // look: in the run that they have started.
-func (r *run) event(p tapedeck.Payload) tapedeck.Event {
-	ev := tapedeck.NewEvent(p)
+func (r *run) event(p payload.Payload) tapedeck.Event {
+	ev := payload.NewEvent(p)
 	r.eldest().stamp(&ev)
 	return ev
 }
@@ -165,7 +166,7 @@ func (q *question) withdraw() {
 		return
 	}
 	q.set(tapedeck.Choice{ID: q.ID, Outcome: outcomeCancelled})
-	ev := q.run.event(tapedeck.PermissionAnsweredData{Choice: *q.answer})
+	ev := q.run.event(payload.PermissionAnswered{Choice: *q.answer})
 	ev.Actor = "tapedeck"
 	q.run.queue.put(ev)
 }
@@ -269,7 +270,7 @@ func (r *run) closeQuestions() (events []tapedeck.Event) {
 			q.set(tapedeck.Choice{ID: q.ID, Outcome: outcomeCancelled})
 		}
 		if q.isAsked() && !q.logged {
-			ev := r.event(tapedeck.PermissionAnsweredData{Choice: *q.answer})
+			ev := r.event(payload.PermissionAnswered{Choice: *q.answer})
 			ev.Actor = "tapedeck"
 			events = append(events, ev)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/hub"
 )
@@ -30,8 +31,8 @@ func asking(ctx context.Context, in tapedeck.Invocation, say func(string, string
 	return nil
 }
 
-func (w *world) answer(session, option string) (tapedeck.Answered, error) {
-	return w.Answer(context.Background(), tapedeck.Answer{Session: session, Permission: "p", Option: option, Actor: "user:ada"})
+func (w *world) answer(session, option string) (api.Answered, error) {
+	return w.Answer(context.Background(), api.Answer{Session: session, Permission: "p", Option: option, Actor: "user:ada"})
 }
 
 // answers returns the answers in the log.
@@ -50,7 +51,7 @@ func TestAnswer(t *testing.T) {
 		w.create("s")
 		run := w.start("s")
 		synctest.Wait()
-		_, err := w.Answer(w.Context(), tapedeck.Answer{Session: "s", Permission: "q", Option: "yes"})
+		_, err := w.Answer(w.Context(), api.Answer{Session: "s", Permission: "q", Option: "yes"})
 		refuses(w, err, tapedeck.NotFound, `no permission "q"`)
 		_, err = w.answer("s", "maybe")
 		refuses(w, err, tapedeck.Invalid, "choose one of yes, no")
@@ -59,7 +60,7 @@ func TestAnswer(t *testing.T) {
 
 		done, err := w.answer("s", "yes")
 		w.must(err)
-		if done != (tapedeck.Answered{Permission: "p", Option: "yes", Offset: 6}) {
+		if done != (api.Answered{Permission: "p", Option: "yes", Offset: 6}) {
 			w.Errorf("answered %+v", done)
 		}
 		_, err = w.answer("s", "no")
@@ -91,7 +92,7 @@ func TestOpenQuestions(t *testing.T) {
 		"timeout":  func(*world) { time.Sleep(2 * time.Hour) },
 		"rewind": func(w *world) {
 			to := int64(1)
-			_, err := w.Rewind(w.Context(), tapedeck.Rewind{Session: "s", ToOffset: &to})
+			_, err := w.Rewind(w.Context(), api.Rewind{Session: "s", ToOffset: &to})
 			w.must(err)
 		},
 	}
@@ -242,7 +243,7 @@ func TestAnswerFromElsewhere(t *testing.T) {
 		bells := hub.New(w.store)
 		e := w.open(asking, func(o *engine.Options) { o.Store = bells })
 		w.create("s")
-		_, err := e.Start(t.Context(), tapedeck.Task{Session: "s", Text: "go"})
+		_, err := e.Start(t.Context(), api.Task{Session: "s", Text: "go"})
 		w.must(err)
 		synctest.Wait()
 		_, err = bells.Append(t.Context(), tapedeck.Append{Session: "s", Events: parse(`permission.answered {"id":"p","option":"no","outcome":"selected"}`)})
@@ -395,7 +396,7 @@ func TestRecoverAnswersQuestions(t *testing.T) {
 		if status != tapedeck.StatusInterrupted || len(got) != 1 || !strings.Contains(string(got[0].Data), "cancelled") {
 			t.Errorf("it is %s, answers: %v", status, got)
 		}
-		_, err := second.Answer(t.Context(), tapedeck.Answer{Session: "s", Permission: "p", Option: "yes"})
+		_, err := second.Answer(t.Context(), api.Answer{Session: "s", Permission: "p", Option: "yes"})
 		refuses(t, err, tapedeck.Conflict, "cancelled")
 	})
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // Presence takes down where somebody is, and returns who is there. Only a session
-// that asks for it has events of that, see [tapedeck.PresenceLabel]; it gets none
+// that asks for it has events of that, see [api.PresenceLabel]; it gets none
 // once it is closed.
-func (e *Engine) Presence(ctx context.Context, n tapedeck.PresenceNote) ([]tapedeck.Presence, error) {
+func (e *Engine) Presence(ctx context.Context, n api.PresenceNote) ([]payload.Presence, error) {
 	s, err := e.session(ctx, n.Session)
 	if err != nil {
 		return nil, err
@@ -25,7 +27,7 @@ func (e *Engine) Presence(ctx context.Context, n tapedeck.PresenceNote) ([]taped
 }
 
 // Present returns who is in a session.
-func (e *Engine) Present(ctx context.Context, session string) ([]tapedeck.Presence, error) {
+func (e *Engine) Present(ctx context.Context, session string) ([]payload.Presence, error) {
 	if _, err := e.session(ctx, session); err != nil {
 		return nil, err
 	}
@@ -33,12 +35,12 @@ func (e *Engine) Present(ctx context.Context, session string) ([]tapedeck.Presen
 }
 
 // WatchPresence watches who comes and goes.
-func (e *Engine) WatchPresence(session string) tapedeck.PresenceWatcher {
+func (e *Engine) WatchPresence(session string) api.PresenceWatcher {
 	return e.rooms.Watch(session)
 }
 
-func (e *Engine) storePresence(ctx context.Context, s *tapedeck.Session, user string, change tapedeck.Payload) error {
-	if s.Labels[tapedeck.PresenceLabel] != tapedeck.PresenceStored || s.Closed {
+func (e *Engine) storePresence(ctx context.Context, s *tapedeck.Session, user string, change payload.Payload) error {
+	if s.Labels[api.PresenceLabel] != api.PresenceStored || s.Closed {
 		return nil
 	}
 	_, err := e.write(ctx, tapedeck.Append{Session: s.ID, Events: []tapedeck.Event{event(change, "user:"+user)}}, nil)
@@ -49,10 +51,10 @@ func (e *Engine) storePresence(ctx context.Context, s *tapedeck.Session, user st
 }
 
 // hasLeft is called when nothing was heard of somebody for too long.
-func (e *Engine) hasLeft(session string, p tapedeck.Presence) {
+func (e *Engine) hasLeft(session string, p payload.Presence) {
 	s, err := e.session(e.life, session)
 	if err == nil {
-		err = e.storePresence(e.life, &s, p.User, tapedeck.PresenceLeftData{Presence: p})
+		err = e.storePresence(e.life, &s, p.User, payload.PresenceLeft{Presence: p})
 	}
 	if err != nil && e.life.Err() == nil {
 		e.options.Logger.Warn("that somebody has left could not be stored", "session", session, "error", err)

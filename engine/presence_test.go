@@ -8,33 +8,34 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // Only a session that asks for it keeps who was there, and until it is closed.
 func TestPresenceIsStoredOnRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, silent)
-		for id, labels := range map[string]map[string]string{"plain": nil, "kept": {tapedeck.PresenceLabel: tapedeck.PresenceStored}} {
-			if _, err := w.Create(t.Context(), tapedeck.NewSession{ID: id, Labels: labels}); err != nil {
+		for id, labels := range map[string]map[string]string{"plain": nil, "kept": {api.PresenceLabel: api.PresenceStored}} {
+			if _, err := w.Create(t.Context(), api.NewSession{ID: id, Labels: labels}); err != nil {
 				t.Fatal(err)
 			}
-			here := func(action tapedeck.PresenceAction, user, cursor string) {
+			here := func(action api.PresenceAction, user, cursor string) {
 				t.Helper()
-				if _, err := w.Presence(t.Context(), tapedeck.PresenceNote{Session: id, Action: action, User: user, Cursor: json.RawMessage(cursor)}); err != nil {
+				if _, err := w.Presence(t.Context(), api.PresenceNote{Session: id, Action: action, User: user, Cursor: json.RawMessage(cursor)}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			here(tapedeck.PresenceJoin, "ada", `1`)
-			here(tapedeck.PresenceMove, "ada", `1`) // is still there: no event
-			here(tapedeck.PresenceMove, "ada", `2`)
-			here(tapedeck.PresenceJoin, "bob", `0`)
-			here(tapedeck.PresenceLeave, "bob", `0`)
+			here(api.PresenceJoin, "ada", `1`)
+			here(api.PresenceMove, "ada", `1`) // is still there: no event
+			here(api.PresenceMove, "ada", `2`)
+			here(api.PresenceJoin, "bob", `0`)
+			here(api.PresenceLeave, "bob", `0`)
 			<-time.After(2 * time.Minute) // of the bubble's time: ada has left
-			here(tapedeck.PresenceJoin, "eve", `0`)
+			here(api.PresenceJoin, "eve", `0`)
 			if err := w.Close(t.Context(), id, ""); err != nil {
 				t.Fatal(err)
 			}
-			here(tapedeck.PresenceLeave, "eve", `0`) // of a closed session: no event
+			here(api.PresenceLeave, "eve", `0`) // of a closed session: no event
 			var got []string
 			for _, e := range w.events(id) {
 				if what, ok := strings.CutPrefix(e.Type, "presence."); ok {
@@ -53,7 +54,7 @@ func TestPresenceOfADeletedSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, silent)
 		w.create("s")
-		n := tapedeck.PresenceNote{Session: "s", Action: tapedeck.PresenceJoin, User: "ada"}
+		n := api.PresenceNote{Session: "s", Action: api.PresenceJoin, User: "ada"}
 		if all, err := w.Presence(t.Context(), n); err != nil || len(all) != 1 {
 			t.Fatal(all, err)
 		}

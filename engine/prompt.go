@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -29,7 +30,7 @@ func (e *Engine) newPrompt(ctx context.Context, s *tapedeck.Session, thread stri
 			known = now.Threads[0].Prompt.Digest
 		}
 	}
-	if known == tapedeck.PromptDigest(text) || known == "" && text == "" {
+	if known == payload.PromptDigest(text) || known == "" && text == "" {
 		return nil, nil
 	}
 	return &text, nil

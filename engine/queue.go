@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // Bounds of a [queue]: an agent that speaks faster than the disk is held back.
@@ -44,7 +45,7 @@ type queued struct {
 type delta struct {
 	id   string
 	text []byte
-	cuts []tapedeck.Cut // nil for one delta
+	cuts []payload.Cut // nil for one delta
 	last time.Time
 }
 
@@ -199,13 +200,13 @@ func (q *queued) join(ev *tapedeck.Event, d *delta) bool {
 		return false
 	}
 	if o.cuts == nil {
-		o.cuts = []tapedeck.Cut{{int64(len(o.text)), 0}}
+		o.cuts = []payload.Cut{{int64(len(o.text)), 0}}
 	}
 	o.text = append(o.text, d.text...)
 	if d.last.After(o.last) {
 		o.last = d.last
 	}
-	o.cuts = append(o.cuts, tapedeck.Cut{int64(len(d.text)), o.last.Sub(q.Time).Milliseconds()})
+	o.cuts = append(o.cuts, payload.Cut{int64(len(d.text)), o.last.Sub(q.Time).Milliseconds()})
 	return true
 }
 
@@ -215,16 +216,16 @@ func (q *queued) event() tapedeck.Event {
 	if d == nil || d.cuts == nil {
 		return q.Event
 	}
-	var p tapedeck.Payload
+	var p payload.Payload
 	switch q.Type {
 	case tapedeck.TextMessageContent:
-		p = tapedeck.TextMessageContentData{MessageID: d.id, Delta: string(d.text), Cuts: d.cuts}
+		p = payload.TextMessageContent{MessageID: d.id, Delta: string(d.text), Cuts: d.cuts}
 	case tapedeck.ReasoningMessageContent:
-		p = tapedeck.ReasoningMessageContentData{MessageID: d.id, Delta: string(d.text), Cuts: d.cuts}
+		p = payload.ReasoningMessageContent{MessageID: d.id, Delta: string(d.text), Cuts: d.cuts}
 	default:
-		p = tapedeck.ToolCallArgsData{ToolCallID: d.id, Delta: string(d.text), Cuts: d.cuts}
+		p = payload.ToolCallArgs{ToolCallID: d.id, Delta: string(d.text), Cuts: d.cuts}
 	}
 	ev := q.Event
-	ev.Data = tapedeck.NewEvent(p).Data
+	ev.Data = payload.NewEvent(p).Data
 	return ev
 }

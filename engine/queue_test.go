@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // deltas puts events into a queue, 10 ms after one another, and shows what comes
@@ -92,7 +94,7 @@ func TestJoinMany(t *testing.T) {
 		t.Errorf("there are %d events", len(events))
 	}
 	for i := range events {
-		if err := tapedeck.CheckData(&events[i]); err != nil {
+		if err := payload.CheckData(&events[i]); err != nil {
 			t.Error(err)
 		}
 	}
@@ -118,7 +120,7 @@ func TestLedgersAreBounded(t *testing.T) {
 // A ledger does not go back to what somebody slow has read.
 func TestLedgerSet(t *testing.T) {
 	var l ledger
-	old, young := tapedeck.NewVerifier(), tapedeck.NewVerifier()
+	old, young := order.NewVerifier(), order.NewVerifier()
 	l.set(&tapedeck.Session{Gen: 1, Head: 5}, young)
 	if l.set(&tapedeck.Session{Gen: 1, Head: 4}, old) != young || l.set(&tapedeck.Session{Gen: 2, Head: 1}, old) != old {
 		t.Error("it has the wrong verifier")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/store/memory"
 )
@@ -31,7 +32,7 @@ func TestRecover(t *testing.T) {
 			w.create(id)
 			w.start(id)
 		}
-		_, err := w.Start(w.Context(), tapedeck.Task{Session: "s0", Thread: "other", Text: "go"})
+		_, err := w.Start(w.Context(), api.Task{Session: "s0", Thread: "other", Text: "go"})
 		w.must(err)
 		w.create("external")
 		w.must(w.append("external", `RUN_STARTED {"runId":"r"}`))
@@ -172,7 +173,7 @@ func TestShutdown(t *testing.T) {
 		if ev, status := w.end("s"); status != tapedeck.StatusInterrupted || !strings.Contains(string(ev.Data), tapedeck.CodeInterrupted) {
 			w.Errorf("it ended %s with %s", status, ev.Data)
 		}
-		_, err := w.Start(w.Context(), tapedeck.Task{Session: "s", Text: "go"})
+		_, err := w.Start(w.Context(), api.Task{Session: "s", Text: "go"})
 		refuses(w, err, tapedeck.Unavailable, "the server is stopping")
 		w.must(w.Shutdown(w.Context()))
 	})
@@ -226,7 +227,7 @@ func TestShutdownDuringStart(t *testing.T) {
 	inBubble(t, chatty, func(w *world) {
 		w.create("s")
 		w.store.lag.Store(int64(time.Second))
-		go func() { _, _ = w.Start(context.Background(), tapedeck.Task{Session: "s", Text: "go"}) }()
+		go func() { _, _ = w.Start(context.Background(), api.Task{Session: "s", Text: "go"}) }()
 		synctest.Wait()
 		w.must(w.Shutdown(w.Context()))
 		if _, status := w.end("s"); status != tapedeck.StatusInterrupted {

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -15,16 +16,16 @@ const continueText = "Continue where you left off."
 // short, with the same agent. That must have been cancelled after the agent had
 // begun, or interrupted, or have failed; else it is a [tapedeck.Conflict], and
 // [tapedeck.Invalid] if it was cancelled before that.
-func (e *Engine) Resume(ctx context.Context, r tapedeck.Resume) (tapedeck.Started, error) {
+func (e *Engine) Resume(ctx context.Context, r api.Resume) (api.Started, error) {
 	if r.Text == "" {
 		r.Text = continueText
 	}
-	t := tapedeck.Task{Session: r.Session, Agent: r.Agent, Thread: r.Thread, Text: r.Text, Config: r.Config, Actor: r.Actor}
+	t := api.Task{Session: r.Session, Agent: r.Agent, Thread: r.Thread, Text: r.Text, Config: r.Config, Actor: r.Actor}
 	if err := checkTask(&t); err != nil {
-		return tapedeck.Started{}, err
+		return api.Started{}, err
 	}
 	if err := ctx.Err(); err != nil {
-		return tapedeck.Started{}, err
+		return api.Started{}, err
 	}
 	return e.start(context.WithoutCancel(ctx), t, true)
 }
@@ -87,7 +88,7 @@ func (e *Engine) follow(ctx context.Context, s *tapedeck.Session, thread string,
 // choose returns the agent that a task goes to. One that resumes a run goes to the
 // agent of that run, unless it names another. Only the program that writes a run
 // from outside can resume it.
-func (e *Engine) choose(t *tapedeck.Task, s *tapedeck.Session, f *following, resume bool) (Agent, error) {
+func (e *Engine) choose(t *api.Task, s *tapedeck.Session, f *following, resume bool) (Agent, error) {
 	if !resume || t.Agent != "" {
 		return e.agent(cmp.Or(t.Agent, s.Agent))
 	}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // A recaller is a runner that keeps what it was asked, and does what the last line
@@ -150,7 +151,7 @@ func TestResumeContextIsSafe(t *testing.T) {
 	m := &recaller{}
 	inBubble(t, m.run, func(w *world) {
 		w.create("s")
-		_, err := w.Start(w.Context(), tapedeck.Task{Session: "s", Text: "odd plan"})
+		_, err := w.Start(w.Context(), api.Task{Session: "s", Text: "odd plan"})
 		w.must(err)
 		synctest.Wait()
 		_, err = w.Cancel(w.Context(), "s", "")
@@ -205,7 +206,7 @@ func TestResumeRefusals(t *testing.T) {
 			{"task speak; cancel speak; clear", "resume x", tapedeck.Conflict, "nothing has run on thread main"},
 			{"task speak; cancel speak; close", "resume x", tapedeck.Conflict, "closed"},
 		} {
-			s, err := w.Create(w.Context(), tapedeck.NewSession{})
+			s, err := w.Create(w.Context(), api.NewSession{})
 			w.must(err)
 			p := w.tape(s.ID)
 			if tt.script != "" {
@@ -217,9 +218,9 @@ func TestResumeRefusals(t *testing.T) {
 				t.Errorf("%s: %s: %d events were appended", tt.script, tt.do, after-before)
 			}
 		}
-		_, err := w.Resume(w.Context(), tapedeck.Resume{Session: "none"})
+		_, err := w.Resume(w.Context(), api.Resume{Session: "none"})
 		refuses(t, err, tapedeck.NotFound, "no session")
-		_, err = w.Resume(w.Context(), tapedeck.Resume{Session: "none", Thread: "../t"})
+		_, err = w.Resume(w.Context(), api.Resume{Session: "none", Thread: "../t"})
 		refuses(t, err, tapedeck.Invalid, "the thread")
 	})
 }
@@ -229,12 +230,12 @@ func TestResumeSameAgent(t *testing.T) {
 	m := &recaller{}
 	inBubble(t, m.run, func(w *world) {
 		w.create("s")
-		_, err := w.Start(w.Context(), tapedeck.Task{Session: "s", Agent: "mute", Text: "go"})
+		_, err := w.Start(w.Context(), api.Task{Session: "s", Agent: "mute", Text: "go"})
 		w.must(err)
 		w.must(w.append("s", `plan.updated {"entries":[]}`)) // not the agent's word, but the run's
-		_, err = w.Rewind(w.Context(), tapedeck.Rewind{Session: "s", ToOffset: new(int64(4))})
+		_, err = w.Rewind(w.Context(), api.Rewind{Session: "s", ToOffset: new(int64(4))})
 		w.must(err)
-		r, err := w.Resume(w.Context(), tapedeck.Resume{Session: "s", Text: "Go on", Config: []byte(`{"a":1}`), Actor: "user:ada"})
+		r, err := w.Resume(w.Context(), api.Resume{Session: "s", Text: "Go on", Config: []byte(`{"a":1}`), Actor: "user:ada"})
 		w.must(err)
 		synctest.Wait()
 		if ev := w.log("s")[r.Offset+1]; !strings.Contains(string(ev.Data), `"agent":"mute"`) || w.log("s")[r.Offset].Actor != "user:ada" {
@@ -283,7 +284,7 @@ func TestResumeOfAnotherProgramsRun(t *testing.T) {
 				w.must(w.append("s", "RUN_STARTED "+strings.Replace(begin, ",}", "}", 1), `TEXT_MESSAGE_START {"messageId":"m"}`))
 				_, err := w.Cancel(w.Context(), "s", "inv_out")
 				w.must(err)
-				r := tapedeck.Resume{Session: "s"}
+				r := api.Resume{Session: "s"}
 				if name == "of an agent that is called" {
 					r.Agent = "bot"
 				}

@@ -6,6 +6,8 @@ import (
 	"iter"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -17,9 +19,9 @@ import (
 // [tapedeck.Invalid], and if the session is rewound meanwhile, or a run begins,
 // it is a [tapedeck.Conflict]; then nothing is appended but the end of the runs
 // that were cancelled.
-func (e *Engine) Rewind(ctx context.Context, r tapedeck.Rewind) (tapedeck.Rewound, error) {
+func (e *Engine) Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error) {
 	if (r.BeforeInvocation == "") == (r.ToOffset == nil) {
-		return tapedeck.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "a rewind goes back to one place").
+		return api.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "a rewind goes back to one place").
 			WithHint("give either an invocation or an offset")
 	}
 	return e.jump(ctx, r.Session, r.Actor, func(s *tapedeck.Session) (target, error) {
@@ -39,7 +41,7 @@ func (e *Engine) Rewind(ctx context.Context, r tapedeck.Rewind) (tapedeck.Rewoun
 
 // Undo takes back a rewind, a clear or an overwrite, and with it all that came
 // after, in the threads that it was for. An undo can be undone, too.
-func (e *Engine) Undo(ctx context.Context, u tapedeck.Undo) (tapedeck.Rewound, error) {
+func (e *Engine) Undo(ctx context.Context, u api.Undo) (api.Rewound, error) {
 	return e.jump(ctx, u.Session, u.Actor, func(s *tapedeck.Session) (target, error) {
 		if u.Marker == "" {
 			return e.undoLast(ctx, s)
@@ -55,27 +57,27 @@ func (e *Engine) Undo(ctx context.Context, u tapedeck.Undo) (tapedeck.Rewound, e
 // Overwrite takes back what comes from an offset on, so that what follows takes
 // its place. If nothing does, there is nothing to say, and the answer has no
 // marker. Errors are those of [Engine.Rewind].
-func (e *Engine) Overwrite(ctx context.Context, o tapedeck.Overwrite) (tapedeck.Rewound, error) {
+func (e *Engine) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, error) {
 	return e.jump(ctx, o.Session, o.Actor, func(s *tapedeck.Session) (target, error) {
-		return target{to: o.FromOffset, thread: o.Thread, mark: "ovw_", idle: true, back: !o.Force, say: func(t tapedeck.Taking) tapedeck.Payload {
-			return tapedeck.SessionOverwrittenData{Taking: t, FromOffset: o.FromOffset}
+		return target{to: o.FromOffset, thread: o.Thread, mark: "ovw_", idle: true, back: !o.Force, say: func(t payload.Taking) payload.Payload {
+			return payload.SessionOverwritten{Taking: t, FromOffset: o.FromOffset}
 		}}, e.hasThread(ctx, s, o.Thread)
 	})
 }
 
 // Clear takes everything in a session, or in one thread, back. Errors are those
 // of [Engine.Rewind].
-func (e *Engine) Clear(ctx context.Context, c tapedeck.Clear) (tapedeck.Rewound, error) {
+func (e *Engine) Clear(ctx context.Context, c api.Clear) (api.Rewound, error) {
 	return e.jump(ctx, c.Session, c.Actor, func(s *tapedeck.Session) (target, error) {
-		return target{thread: c.Thread, mark: "clr_", say: func(t tapedeck.Taking) tapedeck.Payload {
-			return tapedeck.SessionClearedData{Taking: t}
+		return target{thread: c.Thread, mark: "clr_", say: func(t payload.Taking) payload.Payload {
+			return payload.SessionCleared{Taking: t}
 		}}, e.hasThread(ctx, s, c.Thread)
 	})
 }
 
 func rewindTo(offset int64, thread string, force bool) target {
-	return target{to: offset, thread: thread, mark: "rew_", back: !force, say: func(t tapedeck.Taking) tapedeck.Payload {
-		return tapedeck.SessionRewoundData{Taking: t, ToOffset: offset}
+	return target{to: offset, thread: thread, mark: "rew_", back: !force, say: func(t payload.Taking) payload.Payload {
+		return payload.SessionRewound{Taking: t, ToOffset: offset}
 	}}
 }
 
@@ -84,8 +86,8 @@ func undo(j tapedeck.Jump, thread string) target {
 	if thread == "" {
 		thread = j.Thread
 	}
-	return target{to: j.Offset, thread: thread, mark: "rew_", undoes: j.Marker, say: func(t tapedeck.Taking) tapedeck.Payload {
-		return tapedeck.SessionRewoundData{Taking: t, ToOffset: j.Offset, Undoes: j.Marker}
+	return target{to: j.Offset, thread: thread, mark: "rew_", undoes: j.Marker, say: func(t payload.Taking) payload.Payload {
+		return payload.SessionRewound{Taking: t, ToOffset: j.Offset, Undoes: j.Marker}
 	}}
 }
 
@@ -116,7 +118,7 @@ func (e *Engine) marked(ctx context.Context, s *tapedeck.Session, marker string)
 
 // beforeInvocation goes to the first event of an invocation, be that in force or
 // not.
-func (e *Engine) beforeInvocation(ctx context.Context, s *tapedeck.Session, r *tapedeck.Rewind) (target, error) {
+func (e *Engine) beforeInvocation(ctx context.Context, s *tapedeck.Session, r *api.Rewind) (target, error) {
 	id := r.BeforeInvocation
 	at, ok, err := e.firstOf(ctx, s, id)
 	if err == nil && !ok {
@@ -125,8 +127,8 @@ func (e *Engine) beforeInvocation(ctx context.Context, s *tapedeck.Session, r *t
 	if err == nil {
 		err = e.hasThread(ctx, s, r.Thread)
 	}
-	return target{to: at, thread: r.Thread, mark: "rew_", back: !r.Force, say: func(t tapedeck.Taking) tapedeck.Payload {
-		return tapedeck.SessionRewoundData{Taking: t, ToOffset: at, BeforeInvocation: id}
+	return target{to: at, thread: r.Thread, mark: "rew_", back: !r.Force, say: func(t payload.Taking) payload.Payload {
+		return payload.SessionRewound{Taking: t, ToOffset: at, BeforeInvocation: id}
 	}}, err
 }
 

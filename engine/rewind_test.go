@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/store/memory"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -30,18 +31,18 @@ func TestRewindGoesOnlyBack(t *testing.T) {
 		log := w.log("s")
 		b := log[slices.IndexFunc(log, func(e tapedeck.Event) bool { return e.Invocation == p.invocations["b"] })].Offset
 		ctx := w.Context()
-		for name, do := range map[string]func() (tapedeck.Rewound, error){
-			"rewind before b": func() (tapedeck.Rewound, error) {
-				return w.Rewind(ctx, tapedeck.Rewind{Session: "s", BeforeInvocation: p.invocations["b"]})
+		for name, do := range map[string]func() (api.Rewound, error){
+			"rewind before b": func() (api.Rewound, error) {
+				return w.Rewind(ctx, api.Rewind{Session: "s", BeforeInvocation: p.invocations["b"]})
 			},
-			"rewind to b": func() (tapedeck.Rewound, error) {
-				return w.Rewind(ctx, tapedeck.Rewind{Session: "s", ToOffset: &b})
+			"rewind to b": func() (api.Rewound, error) {
+				return w.Rewind(ctx, api.Rewind{Session: "s", ToOffset: &b})
 			},
-			"rewind of one thread": func() (tapedeck.Rewound, error) {
-				return w.Rewind(ctx, tapedeck.Rewind{Session: "s", ToOffset: &b, Thread: "main"})
+			"rewind of one thread": func() (api.Rewound, error) {
+				return w.Rewind(ctx, api.Rewind{Session: "s", ToOffset: &b, Thread: "main"})
 			},
-			"overwrite from b": func() (tapedeck.Rewound, error) {
-				return w.Overwrite(ctx, tapedeck.Overwrite{Session: "s", FromOffset: b})
+			"overwrite from b": func() (api.Rewound, error) {
+				return w.Overwrite(ctx, api.Overwrite{Session: "s", FromOffset: b})
 			},
 		} {
 			_, err := do()
@@ -53,10 +54,10 @@ func TestRewindGoesOnlyBack(t *testing.T) {
 		if w.head("s").Head != head {
 			w.Error("something was appended")
 		}
-		if done, err := w.Rewind(ctx, tapedeck.Rewind{Session: "s", ToOffset: &b, Force: true}); err != nil || done.To != b {
+		if done, err := w.Rewind(ctx, api.Rewind{Session: "s", ToOffset: &b, Force: true}); err != nil || done.To != b {
 			w.Errorf("forced: %v %v", done, err)
 		}
-		if _, err := w.Undo(ctx, tapedeck.Undo{Session: "s"}); err != nil {
+		if _, err := w.Undo(ctx, api.Undo{Session: "s"}); err != nil {
 			w.Errorf("an undo of it: %v", err)
 		}
 	})
@@ -68,23 +69,23 @@ func TestRewound(t *testing.T) {
 		p := w.tape("s")
 		for _, tt := range []struct {
 			do, typ, data string
-			want          tapedeck.Rewound
+			want          api.Rewound
 		}{
 			{"task a; task b; rewind before b", "session.rewound",
 				`{"marker":"M1","status":"complete","toOffset":8,"beforeInvocation":"INV"}`,
-				tapedeck.Rewound{Offset: 15, To: 8, Status: "complete"}},
+				api.Rewound{Offset: 15, To: 8, Status: "complete"}},
 			{"undo", "session.rewound",
 				`{"marker":"M2","previous":15,"status":"complete","toOffset":15,"undoes":"M1"}`,
-				tapedeck.Rewound{Offset: 16, To: 15, Status: "complete"}},
+				api.Rewound{Offset: 16, To: 15, Status: "complete"}},
 			{"clear on main", "session.cleared",
 				`{"marker":"M3","thread":"main","previous":16,"status":"idle"}`,
-				tapedeck.Rewound{Offset: 17, Thread: "main", Status: "idle"}},
+				api.Rewound{Offset: 17, Thread: "main", Status: "idle"}},
 			{"overwrite from 3", "session.overwritten",
 				`{"marker":"M4","previous":17,"status":"interrupted","fromOffset":3}`,
-				tapedeck.Rewound{Offset: 18, To: 3, Status: "interrupted"}},
+				api.Rewound{Offset: 18, To: 3, Status: "interrupted"}},
 			{"undo 3", "session.rewound",
 				`{"marker":"M5","thread":"main","previous":18,"status":"complete","toOffset":17,"undoes":"M3"}`,
-				tapedeck.Rewound{Offset: 19, To: 17, Thread: "main", Status: "complete"}},
+				api.Rewound{Offset: 19, To: 17, Thread: "main", Status: "complete"}},
 		} {
 			p.play(tt.do)
 			events := w.log("s")
@@ -126,7 +127,7 @@ func TestRewindBeforeTheFirst(t *testing.T) {
 			_, err := w.Append(w.Context(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{ev}})
 			w.must(err)
 		}
-		got, err := w.Rewind(w.Context(), tapedeck.Rewind{Session: "s", BeforeInvocation: "r"})
+		got, err := w.Rewind(w.Context(), api.Rewind{Session: "s", BeforeInvocation: "r"})
 		if err != nil || got.To != 1 {
 			t.Errorf("it went to %d, %v", got.To, err)
 		}
@@ -146,7 +147,7 @@ func TestRewindBeforeMarker(t *testing.T) {
 		w.create("s")
 		p := w.tape("s")
 		p.play("task a; task b on t; clear; task c")
-		_, err := w.Rewind(w.Context(), tapedeck.Rewind{Session: "s", BeforeInvocation: p.markers[1], Thread: "t"})
+		_, err := w.Rewind(w.Context(), api.Rewind{Session: "s", BeforeInvocation: p.markers[1], Thread: "t"})
 		w.must(err)
 		if got, want := p.shown(), "main: c, re c {c}; t: b, re b {b}"; got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -192,7 +193,7 @@ func TestJumpRefusals(t *testing.T) {
 		p.play("task a; task b on t")
 		before := w.head("s").Head
 		rewind := func(session, thread, invocation string, to ...int64) error {
-			r := tapedeck.Rewind{Session: session, Thread: thread, BeforeInvocation: invocation}
+			r := api.Rewind{Session: session, Thread: thread, BeforeInvocation: invocation}
 			if to != nil {
 				r.ToOffset = &to[0]
 			}
@@ -200,15 +201,15 @@ func TestJumpRefusals(t *testing.T) {
 			return err
 		}
 		undo := func(session, marker string) error {
-			_, err := w.Undo(w.Context(), tapedeck.Undo{Session: session, Marker: marker})
+			_, err := w.Undo(w.Context(), api.Undo{Session: session, Marker: marker})
 			return err
 		}
 		over := func(session, thread string, from int64) error {
-			_, err := w.Overwrite(w.Context(), tapedeck.Overwrite{Session: session, Thread: thread, FromOffset: from})
+			_, err := w.Overwrite(w.Context(), api.Overwrite{Session: session, Thread: thread, FromOffset: from})
 			return err
 		}
 		wipe := func(session, thread string) error {
-			_, err := w.Clear(w.Context(), tapedeck.Clear{Session: session, Thread: thread})
+			_, err := w.Clear(w.Context(), api.Clear{Session: session, Thread: thread})
 			return err
 		}
 		for name, tt := range map[string]struct {
@@ -260,18 +261,18 @@ func TestJumpsConcurrently(t *testing.T) {
 		p := w.tape("s")
 		p.play("task a; task b; rewind before b")
 		w.store.lag.Store(int64(time.Second)) // so that all have looked before one has written
-		verbs := []func() (tapedeck.Rewound, error){
-			func() (tapedeck.Rewound, error) { return w.Undo(w.Context(), tapedeck.Undo{Session: "s"}) },
-			func() (tapedeck.Rewound, error) { return w.Clear(w.Context(), tapedeck.Clear{Session: "s"}) },
-			func() (tapedeck.Rewound, error) {
-				return w.Overwrite(w.Context(), tapedeck.Overwrite{Session: "s", FromOffset: 3})
+		verbs := []func() (api.Rewound, error){
+			func() (api.Rewound, error) { return w.Undo(w.Context(), api.Undo{Session: "s"}) },
+			func() (api.Rewound, error) { return w.Clear(w.Context(), api.Clear{Session: "s"}) },
+			func() (api.Rewound, error) {
+				return w.Overwrite(w.Context(), api.Overwrite{Session: "s", FromOffset: 3})
 			},
-			func() (tapedeck.Rewound, error) {
-				return w.Rewind(w.Context(), tapedeck.Rewind{Session: "s", Thread: "main", ToOffset: new(int64(5))})
+			func() (api.Rewound, error) {
+				return w.Rewind(w.Context(), api.Rewind{Session: "s", Thread: "main", ToOffset: new(int64(5))})
 			},
 		}
 		var wg sync.WaitGroup
-		won, errs := make([]tapedeck.Rewound, len(verbs)), make([]error, len(verbs))
+		won, errs := make([]api.Rewound, len(verbs)), make([]error, len(verbs))
 		for i, verb := range verbs {
 			wg.Go(func() { won[i], errs[i] = verb() })
 		}
@@ -303,7 +304,7 @@ func TestRewindMeetsStart(t *testing.T) {
 		p := w.tape("s")
 		p.play("task a")
 		w.store.before = func() { p.play("task wait") }
-		_, err := w.Rewind(w.Context(), tapedeck.Rewind{Session: "s", ToOffset: new(int64(1))})
+		_, err := w.Rewind(w.Context(), api.Rewind{Session: "s", ToOffset: new(int64(1))})
 		refuses(t, err, tapedeck.Conflict, p.invocations["wait"]+" has begun on thread main meanwhile | try again, and it is cancelled")
 		if got := p.shown(); got != "main: a, re a, wait, re wait {a}" {
 			t.Error(got)
@@ -324,7 +325,7 @@ func TestRewindMeetsDelete(t *testing.T) {
 			w.must(w.Delete(w.Context(), "s"))
 			w.create("s")
 		}
-		_, err := w.Rewind(w.Context(), tapedeck.Rewind{Session: "s", ToOffset: new(int64(1))})
+		_, err := w.Rewind(w.Context(), api.Rewind{Session: "s", ToOffset: new(int64(1))})
 		refuses(t, err, tapedeck.Conflict, "session s was deleted and made anew meanwhile")
 		if n := len(w.log("s")); n != 1 {
 			t.Errorf("there are %d events", n)
@@ -443,7 +444,7 @@ func TestJumpWhileTheStoreIsDown(t *testing.T) {
 		p.play("task a")
 		w.down.Store(true)
 		refuses(t, p.do("clear"), tapedeck.Unavailable, "")
-		_, err := w.Fork(w.Context(), tapedeck.Fork{Parent: "s", ID: "f"})
+		_, err := w.Fork(w.Context(), api.Fork{Parent: "s", ID: "f"})
 		refuses(t, err, tapedeck.Unavailable, "")
 		w.down.Store(false)
 		if got := p.shown(); got != "main: a, re a {a}" {
@@ -492,12 +493,12 @@ func TestRewindBeforeOneOfVeryMany(t *testing.T) {
 	_, err := w.Append(t.Context(), tapedeck.Append{Session: "s", Events: events})
 	w.must(err)
 	for _, i := range []int64{view.MaxInvocations + 40, view.MaxInvocations - 1, 0} {
-		got, err := w.Rewind(t.Context(), tapedeck.Rewind{Session: "s", BeforeInvocation: fmt.Sprintf("i%d", i)})
+		got, err := w.Rewind(t.Context(), api.Rewind{Session: "s", BeforeInvocation: fmt.Sprintf("i%d", i)})
 		if err != nil || got.To != i+1 { // session.created is at 0
 			t.Errorf("before i%d it went to %d, %v", i, got.To, err)
 		}
 	}
-	if _, err := w.Rewind(t.Context(), tapedeck.Rewind{Session: "s", BeforeInvocation: "i99999"}); tapedeck.KindOf(err) != tapedeck.NotFound {
+	if _, err := w.Rewind(t.Context(), api.Rewind{Session: "s", BeforeInvocation: "i99999"}); tapedeck.KindOf(err) != tapedeck.NotFound {
 		t.Errorf("before one that is not there: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -40,7 +41,7 @@ type run struct {
 	lost      int // how many bytes the agent is not told of the run before
 }
 
-func newRun(e *Engine, agent Agent, t tapedeck.Task, f following) *run {
+func newRun(e *Engine, agent Agent, t api.Task, f following) *run {
 	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue(), instance: view.AgentInstance(t.Session, agent.Name, t.Thread), prompt: f.prompt, lost: f.lost}
 	r.ctx, r.stop = context.WithCancelCause(context.Background())
 	r.in = tapedeck.Invocation{

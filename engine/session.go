@@ -7,11 +7,12 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // Create makes a session with session.created as its first event. An id that
 // exists is a [tapedeck.Conflict].
-func (e *Engine) Create(ctx context.Context, n tapedeck.NewSession) (tapedeck.Session, error) {
+func (e *Engine) Create(ctx context.Context, n api.NewSession) (tapedeck.Session, error) {
 	if n.ID == "" {
 		n.ID = tapedeck.NewID("ses_")
 	}
@@ -26,7 +27,7 @@ func (e *Engine) Create(ctx context.Context, n tapedeck.NewSession) (tapedeck.Se
 	return s, err
 }
 
-func (e *Engine) created(n tapedeck.NewSession) (tapedeck.Event, error) {
+func (e *Engine) created(n api.NewSession) (tapedeck.Event, error) {
 	for _, name := range [...]struct{ what, is string }{{"title", n.Title}, {"owner", n.Owner}, {"actor", n.Actor}} {
 		if err := tapedeck.CheckName("the "+name.what, name.is); err != nil {
 			return tapedeck.Event{}, err
@@ -77,7 +78,7 @@ func checkLabels(labels map[string]string) error {
 }
 
 // Rename changes title and labels, and returns the session after it.
-func (e *Engine) Rename(ctx context.Context, r tapedeck.Rename) (tapedeck.Session, error) {
+func (e *Engine) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, error) {
 	d := map[string]any{}
 	err := checkLabels(r.Labels)
 	if r.Title != nil && err == nil {

@@ -9,11 +9,12 @@ import (
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 func TestCreate(t *testing.T) {
 	w := newWorld(t, silent)
-	s, err := w.Create(t.Context(), tapedeck.NewSession{
+	s, err := w.Create(t.Context(), api.NewSession{
 		Title: "Tëst <b>", Owner: "ada", Agent: "mute", Actor: "user:ada",
 		Labels: map[string]string{"a.b": "c"}, State: json.RawMessage(`{"n":1}`),
 	})
@@ -26,7 +27,7 @@ func TestCreate(t *testing.T) {
 	if ev := w.events(s.ID)[0]; ev.Type != tapedeck.SessionCreated || ev.Actor != "user:ada" || !strings.Contains(string(ev.Data), `"state":{"n":1}`) {
 		t.Errorf("first event: %s %s by %s", ev.Type, ev.Data, ev.Actor)
 	}
-	_, err = w.Create(t.Context(), tapedeck.NewSession{ID: s.ID})
+	_, err = w.Create(t.Context(), api.NewSession{ID: s.ID})
 	refuses(t, err, tapedeck.Conflict, "exists")
 }
 
@@ -38,25 +39,25 @@ func TestCreateHostile(t *testing.T) {
 	}
 	long := strings.Repeat("x", 4096)
 	for _, tt := range []struct {
-		n    tapedeck.NewSession
+		n    api.NewSession
 		kind tapedeck.Kind
 		want string
 	}{
-		{tapedeck.NewSession{ID: "../etc"}, tapedeck.Invalid, "must begin with"},
-		{tapedeck.NewSession{ID: "stream/x"}, tapedeck.Invalid, "not allowed"},
-		{tapedeck.NewSession{ID: long}, tapedeck.Invalid, "4096 bytes"},
-		{tapedeck.NewSession{ID: "a\x00"}, tapedeck.Invalid, "not allowed"},
-		{tapedeck.NewSession{Title: long}, tapedeck.Invalid, "the title has 4096 bytes"},
-		{tapedeck.NewSession{Title: "\xff"}, tapedeck.Invalid, "not valid UTF-8"},
-		{tapedeck.NewSession{Title: "\x1b[2J"}, tapedeck.Invalid, "control character"},
-		{tapedeck.NewSession{Owner: "a\nb"}, tapedeck.Invalid, "the owner has a control"},
-		{tapedeck.NewSession{Actor: "\x00"}, tapedeck.Invalid, "the actor has a control"},
-		{tapedeck.NewSession{Agent: "nobody"}, tapedeck.NotFound, "there are: bot mute"},
-		{tapedeck.NewSession{Labels: many}, tapedeck.Invalid, "65 labels"},
-		{tapedeck.NewSession{Labels: map[string]string{"": "x"}}, tapedeck.Invalid, "label's name is empty"},
-		{tapedeck.NewSession{Labels: map[string]string{"a": "\n"}}, tapedeck.Invalid, "the label a has a control"},
-		{tapedeck.NewSession{State: json.RawMessage(`{`)}, tapedeck.Invalid, "state is not JSON"},
-		{tapedeck.NewSession{State: json.RawMessage("\"\xff\"")}, tapedeck.Invalid, "UTF-8"},
+		{api.NewSession{ID: "../etc"}, tapedeck.Invalid, "must begin with"},
+		{api.NewSession{ID: "stream/x"}, tapedeck.Invalid, "not allowed"},
+		{api.NewSession{ID: long}, tapedeck.Invalid, "4096 bytes"},
+		{api.NewSession{ID: "a\x00"}, tapedeck.Invalid, "not allowed"},
+		{api.NewSession{Title: long}, tapedeck.Invalid, "the title has 4096 bytes"},
+		{api.NewSession{Title: "\xff"}, tapedeck.Invalid, "not valid UTF-8"},
+		{api.NewSession{Title: "\x1b[2J"}, tapedeck.Invalid, "control character"},
+		{api.NewSession{Owner: "a\nb"}, tapedeck.Invalid, "the owner has a control"},
+		{api.NewSession{Actor: "\x00"}, tapedeck.Invalid, "the actor has a control"},
+		{api.NewSession{Agent: "nobody"}, tapedeck.NotFound, "there are: bot mute"},
+		{api.NewSession{Labels: many}, tapedeck.Invalid, "65 labels"},
+		{api.NewSession{Labels: map[string]string{"": "x"}}, tapedeck.Invalid, "label's name is empty"},
+		{api.NewSession{Labels: map[string]string{"a": "\n"}}, tapedeck.Invalid, "the label a has a control"},
+		{api.NewSession{State: json.RawMessage(`{`)}, tapedeck.Invalid, "state is not JSON"},
+		{api.NewSession{State: json.RawMessage("\"\xff\"")}, tapedeck.Invalid, "UTF-8"},
 	} {
 		_, err := w.Create(t.Context(), tt.n)
 		refuses(t, err, tt.kind, tt.want)
@@ -70,21 +71,21 @@ func TestRename(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("s")
 	title, bad := "new", "\n"
-	s, err := w.Rename(t.Context(), tapedeck.Rename{Session: "s", Title: &title, Labels: map[string]string{"k": "v"}, Actor: "user:ada"})
+	s, err := w.Rename(t.Context(), api.Rename{Session: "s", Title: &title, Labels: map[string]string{"k": "v"}, Actor: "user:ada"})
 	if err != nil || s.Title != "new" || !maps.Equal(s.Labels, map[string]string{"k": "v"}) || s.Head != 2 {
 		t.Fatalf("got %+v, %v", s, err)
 	}
-	s, err = w.Rename(t.Context(), tapedeck.Rename{Session: "s", Labels: map[string]string{}})
+	s, err = w.Rename(t.Context(), api.Rename{Session: "s", Labels: map[string]string{}})
 	if err != nil || s.Title != "new" || len(s.Labels) > 0 {
 		t.Errorf("no labels any more: got %+v, %v", s, err)
 	}
-	_, err = w.Rename(t.Context(), tapedeck.Rename{Session: "s"})
+	_, err = w.Rename(t.Context(), api.Rename{Session: "s"})
 	refuses(t, err, tapedeck.Invalid, "nothing to change")
-	_, err = w.Rename(t.Context(), tapedeck.Rename{Session: "s", Title: &bad})
+	_, err = w.Rename(t.Context(), api.Rename{Session: "s", Title: &bad})
 	refuses(t, err, tapedeck.Invalid, "the title has a control")
-	_, err = w.Rename(t.Context(), tapedeck.Rename{Session: "s", Labels: map[string]string{"../": ""}})
+	_, err = w.Rename(t.Context(), api.Rename{Session: "s", Labels: map[string]string{"../": ""}})
 	refuses(t, err, tapedeck.Invalid, "label's name")
-	_, err = w.Rename(t.Context(), tapedeck.Rename{Session: "none", Title: &title})
+	_, err = w.Rename(t.Context(), api.Rename{Session: "none", Title: &title})
 	refuses(t, err, tapedeck.NotFound, "no session")
 	if h := w.head("s").Head; h != 3 {
 		t.Errorf("the head is %d, want 3", h)
@@ -114,7 +115,7 @@ func TestClose(t *testing.T) {
 		w.store.before = func() { w.must(w.Close(w.Context(), "s2", "")) }
 		w.must(w.Close(w.Context(), "s2", "")) // somebody else is faster
 		refuses(w, w.append("s", `x.y {}`), tapedeck.Conflict, "closed")
-		_, err = w.Start(w.Context(), tapedeck.Task{Session: "s", Text: "go"})
+		_, err = w.Start(w.Context(), api.Task{Session: "s", Text: "go"})
 		refuses(w, err, tapedeck.Conflict, "closed")
 		refuses(w, w.Close(w.Context(), "none", ""), tapedeck.NotFound, "no session")
 	})
@@ -163,10 +164,10 @@ func TestStreamsAreNoSessions(t *testing.T) {
 	refuses(t, w.append("stream/x", "x.y {}"), tapedeck.NotFound, "no session")
 	refuses(t, w.Close(t.Context(), "stream/x", ""), tapedeck.NotFound, "no session")
 	refuses(t, w.Delete(t.Context(), "stream/x"), tapedeck.NotFound, "no session")
-	_, err = w.Start(t.Context(), tapedeck.Task{Session: "stream/x", Text: "go"})
+	_, err = w.Start(t.Context(), api.Task{Session: "stream/x", Text: "go"})
 	refuses(t, err, tapedeck.NotFound, "no session")
 	_, err = w.Cancel(t.Context(), "stream/x", "")
 	refuses(t, err, tapedeck.NotFound, "no session")
-	_, err = w.Fork(t.Context(), tapedeck.Fork{Parent: "stream/x"})
+	_, err = w.Fork(t.Context(), api.Fork{Parent: "stream/x"})
 	refuses(t, err, tapedeck.NotFound, "no session")
 }

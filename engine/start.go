@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // maxTask is the longest task, in bytes.
@@ -18,12 +20,12 @@ const maxTask = 1 << 20
 // has an open run is a [tapedeck.Conflict]. If the newest run of the thread was
 // cut short, the agent is told so before the user's words; if it was cancelled
 // before the agent had begun, the task is [tapedeck.Invalid].
-func (e *Engine) Start(ctx context.Context, t tapedeck.Task) (tapedeck.Started, error) {
+func (e *Engine) Start(ctx context.Context, t api.Task) (api.Started, error) {
 	if err := checkTask(&t); err != nil {
-		return tapedeck.Started{}, err
+		return api.Started{}, err
 	}
 	if err := ctx.Err(); err != nil {
-		return tapedeck.Started{}, err
+		return api.Started{}, err
 	}
 	// From here on it is all or nothing: a client that goes away in the middle
 	// of a commit must not leave a run that is open and driven by nobody.
@@ -34,7 +36,7 @@ func (e *Engine) Start(ctx context.Context, t tapedeck.Task) (tapedeck.Started, 
 	return e.start(ctx, t, false)
 }
 
-func checkTask(t *tapedeck.Task) error {
+func checkTask(t *api.Task) error {
 	switch {
 	case strings.TrimSpace(t.Text) == "":
 		return tapedeck.Errorf(tapedeck.Invalid, "the task is empty")
@@ -52,17 +54,17 @@ func checkTask(t *tapedeck.Task) error {
 }
 
 // startNew makes the session, too. It is deleted again if nothing comes of it.
-func (e *Engine) startNew(ctx context.Context, t tapedeck.Task) (tapedeck.Started, error) {
+func (e *Engine) startNew(ctx context.Context, t api.Task) (api.Started, error) {
 	agent, err := e.agent(t.Agent)
 	if err != nil {
-		return tapedeck.Started{}, err
+		return api.Started{}, err
 	}
 	if t.Title == "" {
 		t.Title = titleOf(t.Text)
 	}
-	s, err := e.Create(ctx, tapedeck.NewSession{Title: t.Title, Agent: agent.Name, Actor: t.Actor})
+	s, err := e.Create(ctx, api.NewSession{Title: t.Title, Agent: agent.Name, Actor: t.Actor})
 	if err != nil {
-		return tapedeck.Started{}, err
+		return api.Started{}, err
 	}
 	t.Session = s.ID
 	started, err := e.start(ctx, t, false)
@@ -87,17 +89,17 @@ func titleOf(text string) string {
 
 // start starts a task in a session that is there. resume says that it must go on
 // with the newest run of its thread.
-func (e *Engine) start(ctx context.Context, t tapedeck.Task, resume bool) (tapedeck.Started, error) {
+func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Started, error) {
 	if t.Thread == "" {
 		t.Thread = tapedeck.MainThread
 	}
 	for range maxTries {
 		s, err := e.session(ctx, t.Session)
 		if err != nil {
-			return tapedeck.Started{}, err
+			return api.Started{}, err
 		}
 		if _, err := e.agent(t.Agent); err != nil {
-			return tapedeck.Started{}, err
+			return api.Started{}, err
 		}
 		f, err := e.follow(ctx, &s, t.Thread, resume)
 		var agent Agent
@@ -111,14 +113,14 @@ func (e *Engine) start(ctx context.Context, t tapedeck.Task, resume bool) (taped
 			err = e.retell(ctx, &s, &agent, &f)
 		}
 		if err != nil {
-			return tapedeck.Started{}, err
+			return api.Started{}, err
 		}
 		started, err := e.begin(ctx, newRun(e, agent, t, f), t, &s)
 		if !errors.Is(err, errMoved) {
 			return started, err
 		}
 	}
-	return tapedeck.Started{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is being rewound all the time", t.Session).WithHint("try again")
+	return api.Started{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is being rewound all the time", t.Session).WithHint("try again")
 }
 
 // prepare makes ready what an agent needs.
@@ -144,9 +146,9 @@ func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string
 }
 
 // begin begins a run, if the session has not been rewound since it was seen.
-func (e *Engine) begin(ctx context.Context, r *run, t tapedeck.Task, seen *tapedeck.Session) (tapedeck.Started, error) {
+func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.Session) (api.Started, error) {
 	if err := e.enlist(r); err != nil {
-		return tapedeck.Started{}, err
+		return api.Started{}, err
 	}
 	done, err := e.write(ctx, tapedeck.Append{Session: t.Session, Events: r.opening(t)}, func(s *tapedeck.Session, _ []tapedeck.Event) error {
 		if s.Gen != seen.Gen || s.LastJump != seen.LastJump {
@@ -156,11 +158,11 @@ func (e *Engine) begin(ctx context.Context, r *run, t tapedeck.Task, seen *taped
 	})
 	if err != nil {
 		e.discharge(r)
-		return tapedeck.Started{}, err
+		return api.Started{}, err
 	}
 	r.offset = done.First
 	go r.drive()
-	return tapedeck.Started{Session: t.Session, Invocation: r.in.ID, Offset: done.First}, nil
+	return api.Started{Session: t.Session, Invocation: r.in.ID, Offset: done.First}, nil
 }
 
 // free refuses to begin a run on a thread that has one.
@@ -174,8 +176,8 @@ func free(s *tapedeck.Session, thread string) error {
 
 // opening returns the events that begin a run. The log has what the user said,
 // and apart from it what else the agent was told.
-func (r *run) opening(t tapedeck.Task) []tapedeck.Event {
-	user := event(tapedeck.MessageAddedData{Message: tapedeck.NewMessage(tapedeck.NewID("msg_"), tapedeck.RoleUser, t.Text)}, t.Actor)
+func (r *run) opening(t api.Task) []tapedeck.Event {
+	user := event(payload.MessageAdded{Message: payload.NewMessage(tapedeck.NewID("msg_"), tapedeck.RoleUser, t.Text)}, t.Actor)
 	user.Thread, user.Invocation = r.in.Thread, r.in.ID
 	ours := map[string]any{"agent": r.agent.Name}
 	if q, ok := r.agent.Runner.(tapedeck.Equipped); ok {
@@ -196,7 +198,7 @@ func (r *run) opening(t tapedeck.Task) []tapedeck.Event {
 	user.Time = begin.Time
 	events := []tapedeck.Event{user, begin}
 	if r.prompt != nil {
-		prompt := tapedeck.NewEvent(tapedeck.NewPrompt(*r.prompt))
+		prompt := payload.NewEvent(payload.NewPrompt(*r.prompt))
 		r.stamp(&prompt)
 		prompt.Time = begin.Time
 		events = append([]tapedeck.Event{prompt}, events...)
@@ -212,7 +214,7 @@ func (r *run) lossy() tapedeck.Event {
 	value := object(map[string]any{
 		"reason": "the resume context leaves out a part of what the run before said or called", "bytes": len(r.in.Context), "left_out": r.lost,
 	})
-	ev := tapedeck.NewEvent(tapedeck.CustomData{Name: "tapedeck.lossy", Value: value})
+	ev := payload.NewEvent(payload.Custom{Name: "tapedeck.lossy", Value: value})
 	r.stamp(&ev)
 	return ev
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 func TestStartRefusals(t *testing.T) {
@@ -19,24 +20,24 @@ func TestStartRefusals(t *testing.T) {
 		w.must(w.Close(w.Context(), "closed", ""))
 		busy := w.start("s")
 		for _, tt := range []struct {
-			task tapedeck.Task
+			task api.Task
 			kind tapedeck.Kind
 			want string
 		}{
-			{tapedeck.Task{Session: "s", Text: "go"}, tapedeck.Conflict, "thread main is busy with " + busy.Invocation + " | wait for it, cancel it, or use another thread"},
-			{tapedeck.Task{Session: "s", Text: "go", Thread: "main"}, tapedeck.Conflict, "thread main is busy"},
-			{tapedeck.Task{Session: "s", Text: "go", Thread: "../x"}, tapedeck.Invalid, "the thread"},
-			{tapedeck.Task{Session: "s", Text: "go", Agent: "nobody"}, tapedeck.NotFound, `there is no agent "nobody" | there are: bot mute`},
-			{tapedeck.Task{Text: "go", Agent: "nobody"}, tapedeck.NotFound, "there are: bot mute"},
-			{tapedeck.Task{Session: "s", Text: " \n"}, tapedeck.Invalid, "the task is empty"},
-			{tapedeck.Task{Text: ""}, tapedeck.Invalid, "the task is empty"},
-			{tapedeck.Task{Text: strings.Repeat("x", 1<<20+1)}, tapedeck.TooLarge, "at most 1048576"},
-			{tapedeck.Task{Text: "a\xff"}, tapedeck.Invalid, "not valid UTF-8"},
-			{tapedeck.Task{Text: "go", Actor: "\x00"}, tapedeck.Invalid, "the actor has a control"},
-			{tapedeck.Task{Text: "go", Title: "\x00"}, tapedeck.Invalid, "the title has a control"},
-			{tapedeck.Task{Session: "s", Thread: "t", Text: "go", Actor: "\x00"}, tapedeck.Invalid, "control character"},
-			{tapedeck.Task{Session: "closed", Text: "go"}, tapedeck.Conflict, "closed"},
-			{tapedeck.Task{Session: "none", Text: "go"}, tapedeck.NotFound, "no session"},
+			{api.Task{Session: "s", Text: "go"}, tapedeck.Conflict, "thread main is busy with " + busy.Invocation + " | wait for it, cancel it, or use another thread"},
+			{api.Task{Session: "s", Text: "go", Thread: "main"}, tapedeck.Conflict, "thread main is busy"},
+			{api.Task{Session: "s", Text: "go", Thread: "../x"}, tapedeck.Invalid, "the thread"},
+			{api.Task{Session: "s", Text: "go", Agent: "nobody"}, tapedeck.NotFound, `there is no agent "nobody" | there are: bot mute`},
+			{api.Task{Text: "go", Agent: "nobody"}, tapedeck.NotFound, "there are: bot mute"},
+			{api.Task{Session: "s", Text: " \n"}, tapedeck.Invalid, "the task is empty"},
+			{api.Task{Text: ""}, tapedeck.Invalid, "the task is empty"},
+			{api.Task{Text: strings.Repeat("x", 1<<20+1)}, tapedeck.TooLarge, "at most 1048576"},
+			{api.Task{Text: "a\xff"}, tapedeck.Invalid, "not valid UTF-8"},
+			{api.Task{Text: "go", Actor: "\x00"}, tapedeck.Invalid, "the actor has a control"},
+			{api.Task{Text: "go", Title: "\x00"}, tapedeck.Invalid, "the title has a control"},
+			{api.Task{Session: "s", Thread: "t", Text: "go", Actor: "\x00"}, tapedeck.Invalid, "control character"},
+			{api.Task{Session: "closed", Text: "go"}, tapedeck.Conflict, "closed"},
+			{api.Task{Session: "none", Text: "go"}, tapedeck.NotFound, "no session"},
 		} {
 			_, err := w.Start(w.Context(), tt.task)
 			refuses(w, err, tt.kind, tt.want)
@@ -54,7 +55,7 @@ func TestStartTwoThreads(t *testing.T) {
 	inBubble(t, chatty, func(w *world) {
 		w.create("s")
 		w.start("s")
-		_, err := w.Start(w.Context(), tapedeck.Task{Session: "s", Thread: "other", Text: "go"})
+		_, err := w.Start(w.Context(), api.Task{Session: "s", Thread: "other", Text: "go"})
 		w.must(err)
 		synctest.Wait()
 		if runs := w.head("s").Runs; len(runs) != 2 || runs[0].Thread != "main" || runs[1].Thread != "other" {
@@ -71,7 +72,7 @@ func TestStartNewSession(t *testing.T) {
 		}
 		return nil
 	}, func(w *world) {
-		s, err := w.Start(w.Context(), tapedeck.Task{Text: "First <line>\nand more", Config: []byte(`{"a":1}`), Actor: "user:ada"})
+		s, err := w.Start(w.Context(), api.Task{Text: "First <line>\nand more", Config: []byte(`{"a":1}`), Actor: "user:ada"})
 		w.must(err)
 		synctest.Wait()
 		if e := w.head(s.Session); e.Title != "First <line>" || e.Agent != "bot" || e.Status != tapedeck.StatusComplete {
@@ -87,7 +88,7 @@ func TestStartNewSession(t *testing.T) {
 func TestStartNewSessionFails(t *testing.T) {
 	inBubble(t, silent, func(w *world) {
 		w.must(w.Shutdown(w.Context()))
-		_, err := w.Start(w.Context(), tapedeck.Task{Text: "go"})
+		_, err := w.Start(w.Context(), api.Task{Text: "go"})
 		refuses(w, err, tapedeck.Unavailable, "the server is stopping")
 		if list, _, _ := w.store.List(w.Context(), tapedeck.Filter{}); len(list) != 0 {
 			w.Errorf("left behind: %v", list)
@@ -108,13 +109,13 @@ func TestStartOutlivesItsRequest(t *testing.T) {
 		w.store.lag.Store(int64(time.Second))
 		ctx, cancel := context.WithCancel(w.Context())
 		time.AfterFunc(time.Second/2, cancel) // while its beginning is being stored
-		_, err := w.Start(ctx, tapedeck.Task{Session: "s", Text: "go"})
+		_, err := w.Start(ctx, api.Task{Session: "s", Text: "go"})
 		w.must(err)
 		time.Sleep(2 * time.Minute)
 		if _, status := w.end("s"); status != tapedeck.StatusComplete {
 			w.Errorf("the run is %s", status)
 		}
-		_, err = w.Start(ctx, tapedeck.Task{Session: "s", Text: "go"})
+		_, err = w.Start(ctx, api.Task{Session: "s", Text: "go"})
 		if err == nil || ctx.Err() == nil {
 			w.Errorf("a request that is over has started a run: %v", err)
 		}
@@ -127,7 +128,7 @@ func TestStartConcurrently(t *testing.T) {
 		var won, lost atomic.Int32
 		for range 100 {
 			go func() {
-				switch _, err := w.Start(context.Background(), tapedeck.Task{Session: "s", Text: "go"}); tapedeck.KindOf(err) {
+				switch _, err := w.Start(context.Background(), api.Task{Session: "s", Text: "go"}); tapedeck.KindOf(err) {
 				case "":
 					won.Add(1)
 				case tapedeck.Conflict:

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -32,12 +34,12 @@ type subagents struct {
 
 // A subagent is one that is open.
 type subagent struct {
-	d                                    tapedeck.SubagentStartedData
+	d                                    payload.SubagentStarted
 	above                                *subagent // nil for the agent itself
 	thread, invocation, instance, parent string    // the last is the invocation that started it
 	actor                                string
-	order                                *tapedeck.Verifier // knows what it has open
-	owns                                 []string           // its keys in owner
+	order                                *order.Verifier // knows what it has open
+	owns                                 []string        // its keys in owner
 	usage                                tally
 }
 
@@ -69,11 +71,11 @@ func (r *run) tell(ev tapedeck.Event) bool {
 // is: the log refuses it.
 func (r *run) subStarted(ev tapedeck.Event) bool {
 	a := &r.subagents
-	d, err := tapedeck.DecodeAs[tapedeck.SubagentStartedData](ev)
+	d, err := payload.DecodeAs[payload.SubagentStarted](ev)
 	if err != nil || a.open[d.SubagentRunID] != nil {
 		return r.queue.put(ev)
 	}
-	s := &subagent{d: d, above: a.open[d.ParentSubagentRunID], invocation: tapedeck.NewID("inv_"), parent: r.in.ID, order: tapedeck.NewVerifier()}
+	s := &subagent{d: d, above: a.open[d.ParentSubagentRunID], invocation: tapedeck.NewID("inv_"), parent: r.in.ID, order: order.NewVerifier()}
 	above := r.instance
 	if s.above != nil {
 		s.parent, above = s.above.invocation, s.above.instance
@@ -89,13 +91,13 @@ func (r *run) subStarted(ev tapedeck.Event) bool {
 		d.Metadata = tapedeck.Members{}
 	}
 	d.Metadata[tapedeck.VendorKey] = object(map[string]string{"thread": s.thread, "invocation": s.invocation})
-	ev.Data = tapedeck.NewEvent(d).Data
+	ev.Data = payload.NewEvent(d).Data
 	if s.above != nil {
 		s.above.say(&ev, false)
 	}
 	events := []tapedeck.Event{ev}
 	if !a.begun[s.thread] {
-		events = append(events, s.event(&ev, tapedeck.NewEvent(tapedeck.InstanceStartedData{ID: s.instance, Name: d.Name, Parent: above})))
+		events = append(events, s.event(&ev, payload.NewEvent(payload.InstanceStarted{ID: s.instance, Name: d.Name, Parent: above})))
 	}
 	events = append(events, s.event(&ev, r.engine.runStarted(s.thread, s.invocation, s.parent, map[string]any{"agent": d.Name})))
 	a.add(s)
@@ -133,23 +135,23 @@ func (r *run) putAll(events []tapedeck.Event) bool {
 // terminal returns how the run of a sub-agent ends whose end is ev.
 func (s *subagent) terminal(ev *tapedeck.Event) terminal {
 	if ev.Type == tapedeck.SubagentError {
-		d, _ := tapedeck.DecodeAs[tapedeck.SubagentErrorData](*ev) // what cannot be read says nothing
+		d, _ := payload.DecodeAs[payload.SubagentError](*ev) // what cannot be read says nothing
 		return errorEnd(d.Code, d.Message, tapedeck.StatusFailed)
 	}
-	d, _ := tapedeck.DecodeAs[tapedeck.SubagentFinishedData](*ev)
-	end := tapedeck.RunFinishedData{ThreadID: s.thread, RunID: s.invocation, Result: d.Result, Outcome: &tapedeck.Outcome{Type: tapedeck.OutcomeSuccess}}
+	d, _ := payload.DecodeAs[payload.SubagentFinished](*ev)
+	end := payload.RunFinished{ThreadID: s.thread, RunID: s.invocation, Result: d.Result, Outcome: &payload.Outcome{Type: tapedeck.OutcomeSuccess}}
 	if d.Outcome != nil && d.Outcome.Type == tapedeck.OutcomeSuspended && len(d.Outcome.InterruptIDs) > 0 {
 		end.Outcome.Type = tapedeck.OutcomeInterrupt
 		for _, id := range d.Outcome.InterruptIDs {
-			end.Outcome.Interrupts = append(end.Outcome.Interrupts, tapedeck.Interrupt{ID: id, Reason: "subagent"})
+			end.Outcome.Interrupts = append(end.Outcome.Interrupts, payload.Interrupt{ID: id, Reason: "subagent"})
 		}
 	}
-	return terminal{event: tapedeck.NewEvent(end), status: tapedeck.StatusComplete}
+	return terminal{event: payload.NewEvent(end), status: tapedeck.StatusComplete}
 }
 
 // newThread returns the thread of a new sub-agent: that of the call that began
 // it, unless another is at work there.
-func (a *subagents) newThread(invocation string, d *tapedeck.SubagentStartedData) string {
+func (a *subagents) newThread(invocation string, d *payload.SubagentStarted) string {
 	if d.ParentToolCallID != "" {
 		thread := subThread(invocation, "call "+d.ParentToolCallID)
 		for _, other := range a.open {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/view"
@@ -201,23 +202,23 @@ func TestSubagentsEndWithTheirRun(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		runner talker
-		end    func(w *world, started tapedeck.Started)
+		end    func(w *world, started api.Started)
 		want   string
 	}{
-		{"cancel", busy, func(w *world, started tapedeck.Started) {
+		{"cancel", busy, func(w *world, started api.Started) {
 			_, err := w.Cancel(w.Context(), "s", "")
 			w.must(err)
 		}, "reader cancelled, scout cancelled, bot cancelled"},
-		{"a crash", busy, func(w *world, _ tapedeck.Started) {
+		{"a crash", busy, func(w *world, _ api.Started) {
 			crash(w)
 			n, err := w.open(silent).Recover(w.Context())
 			if err != nil || n != 1 {
 				w.Errorf("recovered %d, %v", n, err)
 			}
 		}, "reader interrupted, scout interrupted, bot interrupted"},
-		{"a shutdown", busy, func(w *world, _ tapedeck.Started) { w.must(w.Shutdown(w.Context())) }, "reader interrupted, scout interrupted, bot interrupted"},
-		{"a rewind", busy, func(w *world, started tapedeck.Started) {
-			_, err := w.Rewind(w.Context(), tapedeck.Rewind{Session: "s", BeforeInvocation: started.Invocation})
+		{"a shutdown", busy, func(w *world, _ api.Started) { w.must(w.Shutdown(w.Context())) }, "reader interrupted, scout interrupted, bot interrupted"},
+		{"a rewind", busy, func(w *world, started api.Started) {
+			_, err := w.Rewind(w.Context(), api.Rewind{Session: "s", BeforeInvocation: started.Invocation})
 			w.must(err)
 		}, "reader cancelled, scout cancelled, bot cancelled"},
 		{"the agent fails", func(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
@@ -225,25 +226,25 @@ func TestSubagentsEndWithTheirRun(t *testing.T) {
 			cancel()
 			_ = busy(c, in, say)
 			return errors.New("oh")
-		}, func(*world, tapedeck.Started) {}, "reader failed, scout failed, bot failed"},
+		}, func(*world, api.Started) {}, "reader failed, scout failed, bot failed"},
 		{"the agent forgets them", func(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
 			c, cancel := context.WithCancel(ctx)
 			cancel()
 			_ = busy(c, in, say)
 			return nil
-		}, func(*world, tapedeck.Started) {}, "reader failed, scout failed, bot complete"},
+		}, func(*world, api.Started) {}, "reader failed, scout failed, bot complete"},
 		{"the agent ends one that has started another", func(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
 			c, cancel := context.WithCancel(ctx)
 			cancel()
 			_ = busy(c, in, say)
 			say("SUBAGENT_FINISHED", `{"subagentRunId":"a"}`)
 			return nil
-		}, func(*world, tapedeck.Started) {}, "reader failed, scout complete, bot complete"},
+		}, func(*world, api.Started) {}, "reader failed, scout complete, bot complete"},
 		{"the agent does not stop", func(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
 			_ = busy(ctx, in, say)
 			time.Sleep(time.Hour)
 			return nil
-		}, func(w *world, _ tapedeck.Started) {
+		}, func(w *world, _ api.Started) {
 			_, err := w.Cancel(w.Context(), "s", "")
 			w.must(err)
 			time.Sleep(2 * time.Hour)
@@ -283,9 +284,9 @@ func TestSubagentsTakeNoOrders(t *testing.T) {
 		}
 		_, err := w.Cancel(w.Context(), "s", runs[2].Invocation)
 		refuses(w, err, tapedeck.Conflict, "ends with it")
-		_, err = w.Start(w.Context(), tapedeck.Task{Session: "s", Thread: runs[1].Thread, Text: "go"})
+		_, err = w.Start(w.Context(), api.Task{Session: "s", Thread: runs[1].Thread, Text: "go"})
 		refuses(w, err, tapedeck.Conflict, "that of a sub-agent")
-		_, err = w.Resume(w.Context(), tapedeck.Resume{Session: "s", Thread: runs[1].Thread})
+		_, err = w.Resume(w.Context(), api.Resume{Session: "s", Thread: runs[1].Thread})
 		refuses(w, err, tapedeck.Conflict, "that of a sub-agent")
 		_, err = w.Append(w.Context(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{{
 			Type: "TEXT_MESSAGE_CONTENT", Thread: runs[1].Thread, Invocation: runs[1].Invocation, Data: []byte(`{"messageId":"a1","delta":"x"}`),
@@ -368,27 +369,27 @@ func TestJumpsTakeSubagentsAlong(t *testing.T) {
 		has("at first", 6)
 		undo := func(what string, back int) {
 			w.Helper()
-			if _, err := w.Undo(w.Context(), tapedeck.Undo{Session: "s"}); err != nil {
+			if _, err := w.Undo(w.Context(), api.Undo{Session: "s"}); err != nil {
 				w.Errorf("%s: %v", what, err)
 			}
 			has("after the undo of "+what, back)
 		}
-		rewound := func(what string, want int, _ tapedeck.Rewound, err error) {
+		rewound := func(what string, want int, _ api.Rewound, err error) {
 			w.Helper()
 			w.must(err)
 			has("after "+what, want)
 		}
-		r, err := w.Rewind(w.Context(), tapedeck.Rewind{Session: "s", BeforeInvocation: second.Invocation, Thread: "main"})
+		r, err := w.Rewind(w.Context(), api.Rewind{Session: "s", BeforeInvocation: second.Invocation, Thread: "main"})
 		rewound("a rewind of the thread", 4, r, err)
 		undo("a rewind of the thread", 6)
-		r, err = w.Clear(w.Context(), tapedeck.Clear{Session: "s", Thread: "main"})
+		r, err = w.Clear(w.Context(), api.Clear{Session: "s", Thread: "main"})
 		rewound("a clear of the thread", 2, r, err)
 		w.turn("s", "bot", "")
 		has("after more", 4)
 		undo("a clear of the thread", 6)
-		r, err = w.Rewind(w.Context(), tapedeck.Rewind{Session: "s", BeforeInvocation: first.Invocation})
+		r, err = w.Rewind(w.Context(), api.Rewind{Session: "s", BeforeInvocation: first.Invocation})
 		rewound("a rewind of all", 0, r, err)
-		r, err = w.Rewind(w.Context(), tapedeck.Rewind{Session: "s", BeforeInvocation: r.Marker, Thread: "main"})
+		r, err = w.Rewind(w.Context(), api.Rewind{Session: "s", BeforeInvocation: r.Marker, Thread: "main"})
 		rewound("the undo for one thread", 4, r, err)
 		undo("that", 0)
 	})
@@ -401,9 +402,9 @@ func TestSubagentAtWorkStays(t *testing.T) {
 		w.start("s")
 		synctest.Wait()
 		thread := w.head("s").Runs[1].Thread
-		_, err := w.Clear(w.Context(), tapedeck.Clear{Session: "s", Thread: thread})
+		_, err := w.Clear(w.Context(), api.Clear{Session: "s", Thread: thread})
 		refuses(w, err, tapedeck.Conflict, "ends with it")
-		_, err = w.Clear(w.Context(), tapedeck.Clear{Session: "s", Thread: "main"})
+		_, err = w.Clear(w.Context(), api.Clear{Session: "s", Thread: "main"})
 		w.must(err)
 		if all, _ := w.threads("s"); len(all.Threads) != 0 {
 			w.Errorf("there still is %+v", all.Threads)
@@ -417,7 +418,7 @@ func TestForkAmongSubagents(t *testing.T) {
 		w.create("s")
 		w.start("s")
 		synctest.Wait()
-		f, err := w.Fork(w.Context(), tapedeck.Fork{Parent: "s"})
+		f, err := w.Fork(w.Context(), api.Fork{Parent: "s"})
 		w.must(err)
 		_, by := w.threads(f.ID)
 		if spoken(by["scout"]) != "half a " || by["scout"].Runs[0].Status != tapedeck.StatusInterrupted || len(w.head(f.ID).Runs) != 0 {

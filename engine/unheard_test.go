@@ -8,7 +8,9 @@ import (
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A halfway is an agent that keeps its conversation itself. It plays the script of
@@ -30,7 +32,7 @@ func (h *halfway) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tap
 		if !ok {
 			return
 		}
-		yield(tapedeck.NewEvent(tapedeck.AgentLinkedData{Runner: "halfway", NativeID: "n"}), nil)
+		yield(payload.NewEvent(payload.AgentLinked{Runner: "halfway", NativeID: "n"}), nil)
 		for _, ev := range parse(script...) {
 			yield(ev, nil)
 		}
@@ -95,7 +97,7 @@ func TestUnheard(t *testing.T) {
 				w := newWorld(t, nil, func(o *engine.Options) { o.Agents[0].Runner = h })
 				w.create("s")
 				for _, task := range append(tt.tasks, "next") {
-					_, err := w.Start(w.Context(), tapedeck.Task{Session: "s", Text: task})
+					_, err := w.Start(w.Context(), api.Task{Session: "s", Text: task})
 					w.must(err)
 					synctest.Wait()
 					if task != "next" && task != "fail" {
@@ -129,12 +131,12 @@ func TestUnheardIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil, func(o *engine.Options) { o.Agents[0].Runner = h })
 		w.create("s")
-		_, err := w.Start(w.Context(), tapedeck.Task{Session: "s", Text: "text"})
+		_, err := w.Start(w.Context(), api.Task{Session: "s", Text: "text"})
 		w.must(err)
 		synctest.Wait()
 		_, err = w.Cancel(w.Context(), "s", "")
 		w.must(err)
-		_, err = w.Start(w.Context(), tapedeck.Task{Session: "s", Text: "next"})
+		_, err = w.Start(w.Context(), api.Task{Session: "s", Text: "next"})
 		w.must(err)
 		synctest.Wait()
 		told := h.given[1].Context

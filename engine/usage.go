@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A tally adds up what a run has reported of its usage, for its terminal event.
-type tally []tapedeck.TokenUsage
+type tally []payload.TokenUsage
 
 // maxModels is how many models are told apart. More than that are one without a
 // name.
@@ -19,7 +20,7 @@ const maxTokens = 1<<53 - 1
 // add takes a usage.reported. Costs are not in it: AG-UI has none at the end of a
 // run.
 func (t *tally) add(ev *tapedeck.Event) {
-	var d struct{ tapedeck.TokenCounts }
+	var d struct{ payload.TokenCounts }
 	if json.Unmarshal(ev.Data, &d) != nil {
 		return // the log has refused it
 	}
@@ -34,7 +35,7 @@ func (t *tally) add(ev *tapedeck.Event) {
 }
 
 // of returns the counts of a model.
-func (t *tally) of(provider, model string) *tapedeck.TokenCounts {
+func (t *tally) of(provider, model string) *payload.TokenCounts {
 	if len(*t) >= maxModels {
 		provider, model = "", ""
 	}
@@ -43,11 +44,11 @@ func (t *tally) of(provider, model string) *tapedeck.TokenCounts {
 			return k
 		}
 	}
-	*t = append(*t, tapedeck.TokenUsage{TokenCounts: tapedeck.TokenCounts{Provider: provider, Model: model}})
+	*t = append(*t, payload.TokenUsage{TokenCounts: payload.TokenCounts{Provider: provider, Model: model}})
 	return &(*t)[len(*t)-1].TokenCounts
 }
 
-func counts(k *tapedeck.TokenCounts) [6]**int64 {
+func counts(k *payload.TokenCounts) [6]**int64 {
 	return [...]**int64{&k.InputTokens, &k.OutputTokens, &k.TotalTokens, &k.ReasoningTokens, &k.CachedInputTokens, &k.CacheWriteInputTokens}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 )
 
@@ -105,7 +106,7 @@ func TestTimeoutOfADeafAgent(t *testing.T) {
 		if _, status := w.end("s"); status != tapedeck.StatusFailed {
 			t.Errorf("the run is %s", status)
 		}
-		_, err := w.Resume(w.Context(), tapedeck.Resume{Session: "s"})
+		_, err := w.Resume(w.Context(), api.Resume{Session: "s"})
 		w.must(err)
 		time.Sleep(2 * time.Hour)
 		if _, status := w.end("s"); status != tapedeck.StatusComplete {

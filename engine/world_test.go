@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/order"
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
@@ -114,14 +116,14 @@ func inBubble(t *testing.T, runner talker, test func(w *world)) {
 
 func (w *world) create(id string) {
 	w.Helper()
-	if _, err := w.Create(w.Context(), tapedeck.NewSession{ID: id}); err != nil {
+	if _, err := w.Create(w.Context(), api.NewSession{ID: id}); err != nil {
 		w.Fatal(err)
 	}
 }
 
-func (w *world) start(session string) tapedeck.Started {
+func (w *world) start(session string) api.Started {
 	w.Helper()
-	s, err := w.Start(w.Context(), tapedeck.Task{Session: session, Text: "go", Actor: "user:ada"})
+	s, err := w.Start(w.Context(), api.Task{Session: session, Text: "go", Actor: "user:ada"})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -171,7 +173,7 @@ func (w *world) head(session string) tapedeck.Session {
 func (w *world) events(session string) []tapedeck.Event {
 	w.Helper()
 	var events []tapedeck.Event
-	v := tapedeck.NewVerifier()
+	v := order.NewVerifier()
 	ends := map[string]int{}
 	for ev, err := range tapedeck.Events(context.Background(), w.store, session, 0) {
 		w.must(err)

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // TestEraseRings: who follows gets the receipt at once, and who comes later does
@@ -17,7 +18,7 @@ func TestEraseRings(t *testing.T) {
 		go func() { done <- collect(t.Context(), h, 0, 3) }()
 		synctest.Wait()
 		ranges := []tapedeck.OffsetRange{{From: 0, To: 2}}
-		receipt := tapedeck.NewEvent(tapedeck.SessionRedactedData{Offsets: ranges})
+		receipt := payload.NewEvent(payload.SessionRedacted{Offsets: ranges})
 		if _, _, err := h.Erase(t.Context(), tapedeck.Erasure{Session: "s", Ranges: ranges, Events: []tapedeck.Event{receipt}}); err != nil {
 			t.Fatal(err)
 		}

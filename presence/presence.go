@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // After is how long somebody is thought to be there who says nothing more.
@@ -29,7 +31,7 @@ const (
 // called at the same time.
 type Rooms struct {
 	after time.Duration
-	gone  func(session string, p tapedeck.Presence)
+	gone  func(session string, p payload.Presence)
 
 	mu    sync.Mutex
 	rooms map[string]*room
@@ -41,19 +43,19 @@ type room struct {
 }
 
 type guest struct {
-	tapedeck.Presence
+	payload.Presence
 	until time.Time
 	timer *time.Timer
 }
 
 // New returns empty rooms. gone is called after somebody has left without a
 // word; it may be nil. After is how long that takes; 0 for [After].
-func New(after time.Duration, gone func(session string, p tapedeck.Presence)) *Rooms {
+func New(after time.Duration, gone func(session string, p payload.Presence)) *Rooms {
 	if after <= 0 {
 		after = After
 	}
 	if gone == nil {
-		gone = func(string, tapedeck.Presence) {}
+		gone = func(string, payload.Presence) {}
 	}
 	return &Rooms{after: after, gone: gone, rooms: make(map[string]*room)}
 }
@@ -61,29 +63,29 @@ func New(after time.Duration, gone func(session string, p tapedeck.Presence)) *R
 // Note takes down where somebody is, and returns what that amounts to: who comes
 // again has moved, who moves without having come has joined. It returns false if
 // it amounts to nothing: somebody is still there, or leaves who was not.
-func (r *Rooms) Note(n tapedeck.PresenceNote) (tapedeck.Payload, bool, error) {
+func (r *Rooms) Note(n api.PresenceNote) (payload.Payload, bool, error) {
 	if err := check(&n); err != nil {
 		return nil, false, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if n.Action == tapedeck.PresenceLeave {
+	if n.Action == api.PresenceLeave {
 		g := r.remove(n.Session, n.User)
 		if g == nil {
 			return nil, false, nil
 		}
 		g.timer.Stop()
-		return tapedeck.PresenceLeftData{Presence: g.Presence}, true, nil
+		return payload.PresenceLeft{Presence: g.Presence}, true, nil
 	}
 	return r.put(&n)
 }
 
-func check(n *tapedeck.PresenceNote) error {
+func check(n *api.PresenceNote) error {
 	if err := tapedeck.CheckID("the user", n.User); err != nil {
 		return err
 	}
 	switch {
-	case !slices.Contains([]tapedeck.PresenceAction{tapedeck.PresenceJoin, tapedeck.PresenceMove, tapedeck.PresenceLeave}, n.Action):
+	case !slices.Contains([]api.PresenceAction{api.PresenceJoin, api.PresenceMove, api.PresenceLeave}, n.Action):
 		return tapedeck.Errorf(tapedeck.Invalid, "there is no action %q", n.Action).WithHint("the actions are join, move and leave")
 	case len(n.Cursor) > maxCursor:
 		return tapedeck.Errorf(tapedeck.TooLarge, "the cursor has %d bytes; at most %d are allowed", len(n.Cursor), maxCursor)
@@ -94,7 +96,7 @@ func check(n *tapedeck.PresenceNote) error {
 }
 
 // put takes down that somebody is there.
-func (r *Rooms) put(n *tapedeck.PresenceNote) (tapedeck.Payload, bool, error) {
+func (r *Rooms) put(n *api.PresenceNote) (payload.Payload, bool, error) {
 	now := time.Now()
 	rm, known := r.rooms[n.Session]
 	if !known && len(r.rooms) >= maxRooms {
@@ -108,7 +110,7 @@ func (r *Rooms) put(n *tapedeck.PresenceNote) (tapedeck.Payload, bool, error) {
 		if len(rm.guests) >= maxGuests {
 			return nil, false, tapedeck.Errorf(tapedeck.TooLarge, "%d people are in session %s already", len(rm.guests), n.Session)
 		}
-		g = &guest{Presence: tapedeck.Presence{User: n.User, JoinedAt: stamp(now)}}
+		g = &guest{Presence: payload.Presence{User: n.User, JoinedAt: stamp(now)}}
 		g.timer = time.AfterFunc(r.after, func() { r.expire(n.Session, g) })
 		rm.guests[n.User] = g
 	}
@@ -121,10 +123,10 @@ func (r *Rooms) put(n *tapedeck.PresenceNote) (tapedeck.Payload, bool, error) {
 	switch {
 	case !here:
 		rm.ring()
-		return tapedeck.PresenceJoinedData{Presence: g.Presence}, true, nil
+		return payload.PresenceJoined{Presence: g.Presence}, true, nil
 	case moved:
 		rm.ring()
-		return tapedeck.PresenceMovedData{Presence: g.Presence}, true, nil
+		return payload.PresenceMoved{Presence: g.Presence}, true, nil
 	}
 	return nil, false, nil
 }
@@ -175,16 +177,16 @@ func (r *Rooms) expire(session string, g *guest) {
 }
 
 // Present returns who is in a session, who came first first.
-func (r *Rooms) Present(session string) []tapedeck.Presence {
+func (r *Rooms) Present(session string) []payload.Presence {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := []tapedeck.Presence{}
+	all := []payload.Presence{}
 	if rm := r.rooms[session]; rm != nil {
 		for _, g := range rm.guests {
 			all = append(all, g.Presence)
 		}
 	}
-	slices.SortFunc(all, func(a, b tapedeck.Presence) int {
+	slices.SortFunc(all, func(a, b payload.Presence) int {
 		return cmp.Or(cmp.Compare(a.JoinedAt, b.JoinedAt), cmp.Compare(a.User, b.User))
 	})
 	return all
@@ -219,14 +221,14 @@ type Watcher struct {
 	rooms   *Rooms
 	session string
 	c       chan struct{}
-	shown   map[string]tapedeck.Presence
+	shown   map[string]payload.Presence
 }
 
 // Watch watches a room. The watcher must be stopped.
-func (r *Rooms) Watch(session string) tapedeck.PresenceWatcher {
+func (r *Rooms) Watch(session string) api.PresenceWatcher {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w := &Watcher{rooms: r, session: session, c: make(chan struct{}, 1), shown: map[string]tapedeck.Presence{}}
+	w := &Watcher{rooms: r, session: session, c: make(chan struct{}, 1), shown: map[string]payload.Presence{}}
 	r.open(session).watchers[w] = struct{}{}
 	return w
 }
@@ -247,24 +249,24 @@ func (w *Watcher) Stop() {
 // Changes returns what has changed; the first time, who is there.
 func (w *Watcher) Changes() []tapedeck.Event {
 	var changes []tapedeck.Event
-	add := func(user string, p tapedeck.Payload) {
-		e := tapedeck.NewEvent(p)
+	add := func(user string, p payload.Payload) {
+		e := payload.NewEvent(p)
 		e.Time, e.Channel, e.Actor = time.Now().UTC(), tapedeck.ChannelPresence, "user:"+user
 		changes = append(changes, e)
 	}
-	now := map[string]tapedeck.Presence{}
+	now := map[string]payload.Presence{}
 	for _, p := range w.rooms.Present(w.session) {
 		now[p.User] = p
 		switch was, known := w.shown[p.User]; {
 		case !known || was.JoinedAt != p.JoinedAt:
-			add(p.User, tapedeck.PresenceJoinedData{Presence: p})
+			add(p.User, payload.PresenceJoined{Presence: p})
 		case !bytes.Equal(was.Cursor, p.Cursor):
-			add(p.User, tapedeck.PresenceMovedData{Presence: p})
+			add(p.User, payload.PresenceMoved{Presence: p})
 		}
 	}
 	for _, user := range slices.Sorted(maps.Keys(w.shown)) {
 		if _, here := now[user]; !here {
-			add(user, tapedeck.PresenceLeftData{Presence: w.shown[user]})
+			add(user, payload.PresenceLeft{Presence: w.shown[user]})
 		}
 	}
 	w.shown = now

@@ -10,18 +10,20 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/presence"
 )
 
-func note(action tapedeck.PresenceAction, user, cursor string) tapedeck.PresenceNote {
-	n := tapedeck.PresenceNote{Session: "s", Action: action, User: user}
+func note(action api.PresenceAction, user, cursor string) api.PresenceNote {
+	n := api.PresenceNote{Session: "s", Action: action, User: user}
 	if cursor != "" {
 		n.Cursor = json.RawMessage(cursor)
 	}
 	return n
 }
 
-func must(t *testing.T, r *presence.Rooms, n tapedeck.PresenceNote) string {
+func must(t *testing.T, r *presence.Rooms, n api.PresenceNote) string {
 	t.Helper()
 	p, changed, err := r.Note(n)
 	if err != nil {
@@ -30,7 +32,7 @@ func must(t *testing.T, r *presence.Rooms, n tapedeck.PresenceNote) string {
 	if !changed {
 		return ""
 	}
-	return tapedeck.NewEvent(p).Type
+	return payload.NewEvent(p).Type
 }
 
 func users(r *presence.Rooms) string {
@@ -42,10 +44,10 @@ func users(r *presence.Rooms) string {
 }
 
 // told returns what a watcher has to tell.
-func told(w tapedeck.PresenceWatcher) string {
+func told(w api.PresenceWatcher) string {
 	var all []string
 	for _, e := range w.Changes() {
-		var d tapedeck.Presence
+		var d payload.Presence
 		_ = json.Unmarshal(e.Data, &d)
 		all = append(all, strings.TrimPrefix(e.Type, "presence.")+" "+d.User+string(d.Cursor))
 	}
@@ -56,17 +58,17 @@ func TestWhatNotesAmountTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := presence.New(0, nil)
 		for _, step := range []struct {
-			note       tapedeck.PresenceNote
+			note       api.PresenceNote
 			want, here string
 		}{
-			{note(tapedeck.PresenceJoin, "ada", ""), "presence.joined", "ada"},
-			{note(tapedeck.PresenceMove, "bob", `{"offset":3}`), "presence.joined", `ada bob{"offset":3}`},
-			{note(tapedeck.PresenceMove, "bob", `{"offset":3}`), "", `ada bob{"offset":3}`},
-			{note(tapedeck.PresenceMove, "bob", ""), "", `ada bob{"offset":3}`},
-			{note(tapedeck.PresenceJoin, "bob", `{"offset":4}`), "presence.moved", `ada bob{"offset":4}`},
-			{note(tapedeck.PresenceLeave, "eve", ""), "", `ada bob{"offset":4}`},
-			{note(tapedeck.PresenceLeave, "bob", ""), "presence.left", "ada"},
-			{note(tapedeck.PresenceLeave, "bob", ""), "", "ada"},
+			{note(api.PresenceJoin, "ada", ""), "presence.joined", "ada"},
+			{note(api.PresenceMove, "bob", `{"offset":3}`), "presence.joined", `ada bob{"offset":3}`},
+			{note(api.PresenceMove, "bob", `{"offset":3}`), "", `ada bob{"offset":3}`},
+			{note(api.PresenceMove, "bob", ""), "", `ada bob{"offset":3}`},
+			{note(api.PresenceJoin, "bob", `{"offset":4}`), "presence.moved", `ada bob{"offset":4}`},
+			{note(api.PresenceLeave, "eve", ""), "", `ada bob{"offset":4}`},
+			{note(api.PresenceLeave, "bob", ""), "presence.left", "ada"},
+			{note(api.PresenceLeave, "bob", ""), "", "ada"},
 		} {
 			if got := must(t, r, step.note); got != step.want {
 				t.Errorf("%s of %s: %q, want %q", step.note.Action, step.note.User, got, step.want)
@@ -88,16 +90,16 @@ func TestWhatNotesAmountTo(t *testing.T) {
 func TestSilenceIsLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var gone []string
-		r := presence.New(0, func(session string, p tapedeck.Presence) {
+		r := presence.New(0, func(session string, p payload.Presence) {
 			gone = append(gone, fmt.Sprint(session, " ", p.User, " ", time.Now().UTC().Format(time.TimeOnly)))
 		})
-		must(t, r, note(tapedeck.PresenceJoin, "ada", ""))
-		must(t, r, note(tapedeck.PresenceJoin, "bob", ""))
+		must(t, r, note(api.PresenceJoin, "ada", ""))
+		must(t, r, note(api.PresenceJoin, "bob", ""))
 		w := r.Watch("s")
 		told(w)
 		for range 6 {
 			<-time.After(20 * time.Second)
-			must(t, r, note(tapedeck.PresenceMove, "ada", ""))
+			must(t, r, note(api.PresenceMove, "ada", ""))
 		}
 		synctest.Wait()
 		if want := []string{"s bob 00:01:00"}; !slices.Equal(gone, want) {
@@ -116,17 +118,17 @@ func TestSilenceIsLeaving(t *testing.T) {
 
 func TestWatchers(t *testing.T) {
 	r := presence.New(0, nil)
-	must(t, r, note(tapedeck.PresenceJoin, "ada", ""))
+	must(t, r, note(api.PresenceJoin, "ada", ""))
 	w := r.Watch("s")
 	defer w.Stop()
 	if got := told(w); got != "joined ada" {
 		t.Errorf("at first %q", got)
 	}
-	must(t, r, note(tapedeck.PresenceMove, "ada", "1"))
-	must(t, r, note(tapedeck.PresenceMove, "ada", "2"))
-	must(t, r, note(tapedeck.PresenceJoin, "bob", ""))
-	must(t, r, note(tapedeck.PresenceJoin, "eve", ""))
-	must(t, r, note(tapedeck.PresenceLeave, "eve", ""))
+	must(t, r, note(api.PresenceMove, "ada", "1"))
+	must(t, r, note(api.PresenceMove, "ada", "2"))
+	must(t, r, note(api.PresenceJoin, "bob", ""))
+	must(t, r, note(api.PresenceJoin, "eve", ""))
+	must(t, r, note(api.PresenceLeave, "eve", ""))
 	<-w.Changed()
 	if got := told(w); got != "moved ada2, joined bob" {
 		t.Errorf("then %q", got)
@@ -146,19 +148,19 @@ func TestWatchers(t *testing.T) {
 func TestNotesThatAreRefused(t *testing.T) {
 	r := presence.New(0, nil)
 	for name, test := range map[string]struct {
-		note tapedeck.PresenceNote
+		note api.PresenceNote
 		want tapedeck.Kind
 	}{
-		"no user":         {note(tapedeck.PresenceJoin, "", ""), tapedeck.Invalid},
-		"a path":          {note(tapedeck.PresenceJoin, "../x", ""), tapedeck.Invalid},
+		"no user":         {note(api.PresenceJoin, "", ""), tapedeck.Invalid},
+		"a path":          {note(api.PresenceJoin, "../x", ""), tapedeck.Invalid},
 		"no such action":  {note("dance", "ada", ""), tapedeck.Invalid},
-		"broken cursor":   {note(tapedeck.PresenceJoin, "ada", "{"), tapedeck.Invalid},
-		"a large cursor":  {note(tapedeck.PresenceJoin, "ada", `"`+strings.Repeat("x", 4<<10)+`"`), tapedeck.TooLarge},
-		"a crowd (below)": {note(tapedeck.PresenceJoin, "u256", ""), tapedeck.TooLarge},
+		"broken cursor":   {note(api.PresenceJoin, "ada", "{"), tapedeck.Invalid},
+		"a large cursor":  {note(api.PresenceJoin, "ada", `"`+strings.Repeat("x", 4<<10)+`"`), tapedeck.TooLarge},
+		"a crowd (below)": {note(api.PresenceJoin, "u256", ""), tapedeck.TooLarge},
 	} {
 		if name == "a crowd (below)" {
 			for i := range 256 {
-				must(t, r, note(tapedeck.PresenceJoin, fmt.Sprintf("u%d", i), ""))
+				must(t, r, note(api.PresenceJoin, fmt.Sprintf("u%d", i), ""))
 			}
 		}
 		if _, _, err := r.Note(test.note); tapedeck.KindOf(err) != test.want {
@@ -172,11 +174,11 @@ func TestNotesThatAreRefused(t *testing.T) {
 func TestRoomsAreLeftEmpty(t *testing.T) {
 	r := presence.New(0, nil)
 	for i := range 20_000 { // more than there may be at a time
-		n := note(tapedeck.PresenceJoin, "ada", "")
+		n := note(api.PresenceJoin, "ada", "")
 		n.Session = fmt.Sprintf("s%d", i)
 		must(t, r, n)
 		w := r.Watch(n.Session)
-		n.Action = tapedeck.PresenceLeave
+		n.Action = api.PresenceLeave
 		must(t, r, n)
 		w.Stop()
 	}

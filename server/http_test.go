@@ -16,7 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/protocol/durable"
@@ -29,9 +29,9 @@ import (
 // read, and looks at its context first.
 type importer struct{ *engine.Engine }
 
-func (importer) Import(ctx context.Context, _ tapedeck.ImportRequest, r io.Reader) (tapedeck.Imported, error) {
+func (importer) Import(ctx context.Context, _ api.ImportRequest, r io.Reader) (api.Imported, error) {
 	_, err := io.ReadAll(r)
-	return tapedeck.Imported{}, cmp.Or(ctx.Err(), err)
+	return api.Imported{}, cmp.Or(ctx.Err(), err)
 }
 
 func houseOfDoors() http.Handler {

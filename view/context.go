@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // A ContextMessage is a message as the chat interface of OpenAI has it, which
@@ -77,7 +78,7 @@ func (m ContextMessage) MarshalJSON() ([]byte, error) {
 //     there was, such as "[image]".
 //   - The role developer becomes system.
 //   - The newest system text that is stored for the model (see
-//     [tapedeck.NewPrompt]) comes first. Older ones are left out.
+//     [payload.NewPrompt]) comes first. Older ones are left out.
 //   - A task after a run that was cut short has before it what the agent was told
 //     of that.
 func Context(s Snapshot, of Instance) []ContextMessage {
@@ -218,7 +219,7 @@ func textOf(text string, parts json.RawMessage) string {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
-	if len(parts) == 0 || !tapedeck.Unpack(parts, &list) {
+	if len(parts) == 0 || !jsonobj.Unpack(parts, &list) {
 		return text
 	}
 	var b strings.Builder

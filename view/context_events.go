@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // The types of a [ContextEvent].
@@ -154,7 +155,7 @@ type utterance struct {
 	calls      []*ToolCall
 	made       string // the id of the message that makes the calls; "" if they name none
 	message    bool   // there is such a message
-	prompt     bool   // it stores the system text of the model; see [tapedeck.NewPrompt]
+	prompt     bool   // it stores the system text of the model; see [payload.NewPrompt]
 }
 
 // utterances returns what an instance was told and said, in the order in which
@@ -248,7 +249,7 @@ func utter(m *Message, of *Instance) *utterance {
 	return &utterance{
 		offset: m.Offset, end: m.EndOffset, at: m.StartedAt, thread: m.Thread, invocation: m.Invocation, turn: m.Turn,
 		role: role, text: textOf(m.Text, m.Parts), made: m.ID, message: true,
-		prompt: tapedeck.PromptOf(m.Role, m.Metadata) != "",
+		prompt: payload.PromptOf(m.Role, m.Metadata) != "",
 	}
 }
 

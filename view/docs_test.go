@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/order"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -81,7 +82,7 @@ func TestDocExamples(t *testing.T) {
 // docLog reads the log in the document, which must be one that can be.
 func docLog(t *testing.T, lines []byte) (events []tapedeck.Event) {
 	t.Helper()
-	v := tapedeck.NewVerifier()
+	v := order.NewVerifier()
 	for line := range bytes.Lines(lines) {
 		var e tapedeck.Event
 		if err := json.Unmarshal(line, &e); err != nil {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // A document is a JSON value that is changed by JSON Patches (RFC 6902), in
@@ -76,7 +76,7 @@ type change struct {
 // patch applies a patch.
 func (d *document) patch(raw json.RawMessage) error {
 	var ops []operation
-	if !tapedeck.Unpack(raw, &ops) {
+	if !jsonobj.Unpack(raw, &ops) {
 		return errPatch
 	}
 	d.purse.earned += perByte * len(raw)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A wireMessage is a whole AG-UI message. The content of an activity is an
@@ -37,7 +39,7 @@ func (c *Conversation) messageAdded(l *lane, e *tapedeck.Event) bool {
 		return false
 	}
 	m := c.put(l, e, &d.Message)
-	if digest := tapedeck.PromptOf(m.Role, m.Metadata); digest != "" {
+	if digest := payload.PromptOf(m.Role, m.Metadata); digest != "" {
 		l.Prompt = &Prompt{Digest: digest, Offset: m.Offset}
 	}
 	for _, t := range d.Message.ToolCalls {
@@ -95,7 +97,7 @@ func (l *lane) keepPrompt(restated map[*message]bool) {
 		return
 	}
 	for m := range restated {
-		if m.Offset == l.Prompt.Offset && tapedeck.PromptOf(m.Role, m.Metadata) == l.Prompt.Digest {
+		if m.Offset == l.Prompt.Offset && payload.PromptOf(m.Role, m.Metadata) == l.Prompt.Digest {
 			return
 		}
 	}
@@ -185,7 +187,7 @@ func (c *Conversation) put(l *lane, e *tapedeck.Event, w *wireMessage) *message 
 	}
 	if w.Role == "tool" && w.ToolCallID != "" {
 		a := answer{ToolCallID: w.ToolCallID, MessageID: w.ID, Content: w.Content, Error: w.Error}
-		_ = tapedeck.Unpack(w.Metadata, &a.Metadata) // of another shape it says nothing
+		_ = jsonobj.Unpack(w.Metadata, &a.Metadata) // of another shape it says nothing
 		c.answer(l, e, a)
 	}
 	return m
@@ -201,7 +203,7 @@ func content(raw json.RawMessage) (text string, parts json.RawMessage) {
 		Text string `json:"text"`
 	}
 	var b strings.Builder
-	if tapedeck.Unpack(raw, &list) {
+	if jsonobj.Unpack(raw, &list) {
 		for _, p := range list {
 			b.WriteString(p.Text)
 		}

@@ -54,7 +54,7 @@ type Thread struct {
 }
 
 // A Prompt says which system text the model of a thread gets; see
-// [tapedeck.NewPrompt].
+// [payload.NewPrompt].
 type Prompt struct {
 	Digest string `json:"digest"`
 	Offset int64  `json:"offset"` // of the message that has the text

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // A runTally is what an open run has done that is counted when it ends.
@@ -168,7 +169,7 @@ func (f *SummaryFold) messageAdded(e *tapedeck.Event) {
 		}
 	case tapedeck.RoleTool:
 		a := answer{ToolCallID: m.ToolCallID, Error: m.Error}
-		_ = tapedeck.Unpack(m.Metadata, &a.Metadata)
+		_ = jsonobj.Unpack(m.Metadata, &a.Metadata)
 		f.answered(e, &a)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // A ToolCall is one use of a tool by the agent. Its status is
@@ -132,7 +133,7 @@ func (l *lane) planByTool(k *call, e *tapedeck.Event) {
 	var d struct {
 		Todos []PlanEntry `json:"todos"`
 	}
-	if k.Name != "TodoWrite" || !tapedeck.Unpack(k.input(), &d) || d.Todos == nil {
+	if k.Name != "TodoWrite" || !jsonobj.Unpack(k.input(), &d) || d.Todos == nil {
 		return
 	}
 	l.setPlan(e, d.Todos)

@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"math"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A modelTally adds up what one model was used for.
@@ -12,7 +13,7 @@ type modelTally ModelUsage
 
 // A usageReport is the usage of one model, as events have it.
 type usageReport struct {
-	tapedeck.TokenCounts
+	payload.TokenCounts
 	CostUSD *float64 `json:"costUsd"`
 }
 
@@ -34,7 +35,7 @@ func (r *usageReport) tally() modelTally {
 // readUsage reads the usage of a terminal event; nil if it is none.
 func readUsage(raw json.RawMessage) []modelTally {
 	var reports []usageReport
-	if len(raw) == 0 || !tapedeck.Unpack(raw, &reports) {
+	if len(raw) == 0 || !jsonobj.Unpack(raw, &reports) {
 		return nil
 	}
 	var out []modelTally

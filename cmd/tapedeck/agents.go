@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 func newAgents(e *env) *cobra.Command {
@@ -79,7 +80,7 @@ open. If the agent had started, tapedeck resume goes on from there.`,
 	return c
 }
 
-func (e *env) printCancelled(d tapedeck.Cancelled) error {
+func (e *env) printCancelled(d api.Cancelled) error {
 	if e.json {
 		return e.printJSON(map[string]any{"invocation_id": d.Invocation, "offset": d.Offset, "resumable": d.Resumable})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // harmless is the task with which an agent is tried.
@@ -75,7 +76,7 @@ func (e *env) testAgent(ctx context.Context, name string) error {
 // try runs the task to its end.
 func (a *app) try(ctx context.Context, name string) (trial, error) {
 	t := trial{Agent: name}
-	started, err := a.Run(ctx, tapedeck.Task{Agent: name, Text: harmless})
+	started, err := a.Run(ctx, api.Task{Agent: name, Text: harmless})
 	if tapedeck.KindOf(err) == tapedeck.Unavailable {
 		t.Error = err.Error()
 		return t, nil
@@ -117,7 +118,7 @@ func (a *app) hear(ctx context.Context, session string, t *trial, ev *tapedeck.E
 		t.Said += text(d.Delta)
 	case tapedeck.PermissionRequested:
 		if option, ok := choice(d.Options, permitDeny); ok {
-			_, _ = a.Session(session).Answer(ctx, tapedeck.Answer{Permission: d.ID, Option: option, Offset: &ev.Offset})
+			_, _ = a.Session(session).Answer(ctx, api.Answer{Permission: d.ID, Option: option, Offset: &ev.Offset})
 		}
 	case tapedeck.RunError:
 		t.Error = text(d.Message)

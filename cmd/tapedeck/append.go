@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
 )
 
@@ -67,7 +68,7 @@ func createOnce(c *cobra.Command, conn *connection, id, title string) error {
 	if tapedeck.KindOf(err) != tapedeck.NotFound {
 		return err
 	}
-	_, err = conn.Create(c.Context(), tapedeck.NewSession{ID: id, Title: title})
+	_, err = conn.Create(c.Context(), api.NewSession{ID: id, Title: title})
 	return err
 }
 

@@ -9,11 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // runFlags say where a task goes.
 type runFlags struct {
-	task      tapedeck.Task // Session is that of --session
+	task      api.Task // Session is that of --session
 	resume    string
 	copy      string
 	overwrite string
@@ -84,11 +85,11 @@ func (f *runFlags) checkSessions() error {
 }
 
 // begin does what comes before the task, and starts it.
-func (e *env) begin(ctx context.Context, c *connection, f *runFlags) (tapedeck.Started, error) {
+func (e *env) begin(ctx context.Context, c *connection, f *runFlags) (api.Started, error) {
 	t := f.task
 	switch {
 	case f.resume != "" && t.Text == "":
-		return c.Resume(ctx, tapedeck.Resume{Session: f.resume, Thread: t.Thread, Config: t.Config})
+		return c.Resume(ctx, api.Resume{Session: f.resume, Thread: t.Thread, Config: t.Config})
 	case f.resume != "":
 		t.Session = f.resume
 	case f.copy != "":
@@ -96,7 +97,7 @@ func (e *env) begin(ctx context.Context, c *connection, f *runFlags) (tapedeck.S
 	case f.overwrite != "":
 		t.Session = f.overwrite
 		if err := e.makeRoom(ctx, c, f); err != nil {
-			return tapedeck.Started{}, err
+			return api.Started{}, err
 		}
 	}
 	return c.Run(ctx, t)
@@ -108,7 +109,7 @@ func (e *env) makeRoom(ctx context.Context, c *connection, f *runFlags) error {
 	if err != nil || at == nil {
 		return err
 	}
-	done, err := c.Overwrite(ctx, tapedeck.Overwrite{Session: f.overwrite, FromOffset: at.First, Thread: f.task.Thread})
+	done, err := c.Overwrite(ctx, api.Overwrite{Session: f.overwrite, FromOffset: at.First, Thread: f.task.Thread})
 	if err != nil || done.Marker == "" { // nothing comes after the point
 		return err
 	}
@@ -118,14 +119,14 @@ func (e *env) makeRoom(ctx context.Context, c *connection, f *runFlags) error {
 }
 
 // beginCopy starts the task in a copy, which goes again if that is not possible.
-func (e *env) beginCopy(ctx context.Context, c *connection, f *runFlags) (tapedeck.Started, error) {
+func (e *env) beginCopy(ctx context.Context, c *connection, f *runFlags) (api.Started, error) {
 	at, err := f.to.place(ctx, c, f.copy)
 	if err != nil {
-		return tapedeck.Started{}, err
+		return api.Started{}, err
 	}
 	s, err := c.Fork(ctx, f.copyOf(at))
 	if err != nil {
-		return tapedeck.Started{}, err
+		return api.Started{}, err
 	}
 	e.report(at)
 	t := f.task
@@ -137,8 +138,8 @@ func (e *env) beginCopy(ctx context.Context, c *connection, f *runFlags) (tapede
 	return started, err
 }
 
-func (f *runFlags) copyOf(at *cut) tapedeck.Fork {
-	fork := tapedeck.Fork{Parent: f.copy, Copy: true}
+func (f *runFlags) copyOf(at *cut) api.Fork {
+	fork := api.Fork{Parent: f.copy, Copy: true}
 	if at != nil {
 		fork.At = &at.First
 	}

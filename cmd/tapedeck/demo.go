@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // demoLabel marks the sessions that the demo made.
@@ -22,7 +23,7 @@ const demoLive = "demo_live"
 // one of them live until stop is called or ctx is done. It returns the id of
 // the live one.
 func startDemo(ctx context.Context, a *app) (live string, stop func(), err error) {
-	var asks tapedeck.Started // the run that asks before it uses tools
+	var asks api.Started // the run that asks before it uses tools
 	for _, d := range []struct{ id, title, agent, task string }{
 		{"demo_hello", "A first hello", "hello", "Say hello"},
 		{"demo_failed", "A run that fails", "fail", "Do something that cannot work"},
@@ -59,21 +60,21 @@ func demoSession(ctx context.Context, a *app, id, title string) error {
 	if tapedeck.KindOf(err) != tapedeck.NotFound {
 		return err
 	}
-	_, err = a.Create(ctx, tapedeck.NewSession{ID: id, Title: title, Labels: map[string]string{demoLabel: "true"}, Actor: "demo"})
+	_, err = a.Create(ctx, api.NewSession{ID: id, Title: title, Labels: map[string]string{demoLabel: "true"}, Actor: "demo"})
 	return err
 }
 
 // demoOnce makes a session with one run. It returns nothing of a run that an
 // earlier start began.
-func demoOnce(ctx context.Context, a *app, id, title, agent, task string) (tapedeck.Started, error) {
+func demoOnce(ctx context.Context, a *app, id, title, agent, task string) (api.Started, error) {
 	if err := demoSession(ctx, a, id, title); err != nil {
-		return tapedeck.Started{}, err
+		return api.Started{}, err
 	}
 	s, err := a.Session(id).Info(ctx)
 	if err != nil || s.Head > 1 {
-		return tapedeck.Started{}, err
+		return api.Started{}, err
 	}
-	return a.Run(ctx, tapedeck.Task{Session: id, Agent: agent, Text: task, Actor: "demo"})
+	return a.Run(ctx, api.Task{Session: id, Agent: agent, Text: task, Actor: "demo"})
 }
 
 // keepLive gives the live session one task after the other.
@@ -105,7 +106,7 @@ func liveTurn(ctx context.Context, a *app, task string) error {
 	if err := demoSession(ctx, a, demoLive, "Always live"); err != nil {
 		return err
 	}
-	started, err := a.Run(ctx, tapedeck.Task{Session: demoLive, Agent: "coder", Text: task, Actor: "demo", Config: json.RawMessage(`{}`)})
+	started, err := a.Run(ctx, api.Task{Session: demoLive, Agent: "coder", Text: task, Actor: "demo", Config: json.RawMessage(`{}`)})
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func liveTurn(ctx context.Context, a *app, task string) error {
 }
 
 // waitFor waits until an invocation has ended.
-func (a *app) waitFor(ctx context.Context, s tapedeck.Started) error {
+func (a *app) waitFor(ctx context.Context, s api.Started) error {
 	for e, err := range a.Follow(ctx, s.Session, s.Offset) {
 		if err != nil {
 			return err

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/deck"
 	"github.com/tapedeck/tapedeck/internal/testmodel"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/llm"
 )
 
@@ -51,7 +53,7 @@ func tinker(f *folders) deck.Agent {
 
 // permit allows what a run of the demo asks, until it ends. Nobody else is asked to
 // look after it.
-func (a *app) permit(ctx context.Context, s tapedeck.Started) error {
+func (a *app) permit(ctx context.Context, s api.Started) error {
 	for e, err := range a.Follow(ctx, s.Session, s.Offset) {
 		if err != nil {
 			return err
@@ -63,12 +65,12 @@ func (a *app) permit(ctx context.Context, s tapedeck.Started) error {
 		case tapedeck.RunFinished, tapedeck.RunError:
 			return nil
 		case tapedeck.PermissionRequested:
-			q, err := tapedeck.DecodeAs[tapedeck.PermissionRequestedData](e)
+			q, err := payload.DecodeAs[payload.PermissionRequested](e)
 			if err != nil {
 				return err
 			}
 			option, _ := choice(q.Options, permitAllow)
-			_, err = a.Session(s.Session).Answer(ctx, tapedeck.Answer{Permission: q.ID, Option: option, Offset: &e.Offset, Actor: "demo"})
+			_, err = a.Session(s.Session).Answer(ctx, api.Answer{Permission: q.ID, Option: option, Offset: &e.Offset, Actor: "demo"})
 			if err != nil && tapedeck.KindOf(err) != tapedeck.Conflict { // somebody was faster
 				return err
 			}

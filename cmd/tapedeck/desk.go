@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // A desk answers what the agent of one run asks. At a terminal it asks for one
@@ -218,7 +219,7 @@ func (d *desk) take(ctx context.Context, q asked, lines []byte) {
 
 // answer answers; that somebody else has been faster is no error.
 func (d *desk) answer(ctx context.Context, q asked, option string) {
-	_, err := d.client.Answer(ctx, tapedeck.Answer{Session: d.session, Permission: q.ID, Option: option, Offset: &q.offset})
+	_, err := d.client.Answer(ctx, api.Answer{Session: d.session, Permission: q.ID, Option: option, Offset: &q.offset})
 	if err != nil && tapedeck.KindOf(err) != tapedeck.Conflict && ctx.Err() == nil {
 		d.printError(err)
 	}

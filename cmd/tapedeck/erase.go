@@ -12,10 +12,11 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 func newErase(e *env) *cobra.Command {
-	var r tapedeck.Erase
+	var r api.Erase
 	var events []string
 	var yes bool
 	c := &cobra.Command{
@@ -69,7 +70,7 @@ func offsetRanges(in []string) ([]tapedeck.OffsetRange, error) {
 	return out, nil
 }
 
-func (e *env) erase(ctx context.Context, r tapedeck.Erase, yes bool) error {
+func (e *env) erase(ctx context.Context, r api.Erase, yes bool) error {
 	return e.reading(ctx, func(conn *connection) error {
 		s, err := conn.Session(ctx, r.Session)
 		if err != nil {
@@ -94,7 +95,7 @@ func (e *env) erase(ctx context.Context, r tapedeck.Erase, yes bool) error {
 	})
 }
 
-func (e *env) printErased(d *tapedeck.Erased) error {
+func (e *env) printErased(d *api.Erased) error {
 	if e.json {
 		return e.printJSON(d)
 	}

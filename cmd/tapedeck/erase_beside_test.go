@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/search"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -45,7 +48,7 @@ func TestEraseBesideDelete(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		_, err := a.Session(parent).Erase(t.Context(), tapedeck.Erase{All: true})
+		_, err := a.Session(parent).Erase(t.Context(), api.Erase{All: true})
 		copies := marked(t, dir, mark)
 		deleting.Wait()
 		switch tapedeck.KindOf(err) {
@@ -70,17 +73,17 @@ func TestEraseBesideDelete(t *testing.T) {
 func forked(t *testing.T, a *app, parent, fork, word string) {
 	t.Helper()
 	ctx := t.Context()
-	if _, err := a.Create(ctx, tapedeck.NewSession{ID: parent}); err != nil {
+	if _, err := a.Create(ctx, api.NewSession{ID: parent}); err != nil {
 		t.Fatal(err)
 	}
 	events := make([]tapedeck.Event, 100)
 	for i := range events {
-		events[i] = tapedeck.NewEvent(tapedeck.MessageAddedData{Message: tapedeck.NewMessage(tapedeck.NewID("msg_"), tapedeck.RoleUser, "about "+word)})
+		events[i] = payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage(tapedeck.NewID("msg_"), tapedeck.RoleUser, "about "+word)})
 	}
 	if _, err := a.Append(ctx, tapedeck.Append{Session: parent, Events: events}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Session(parent).Fork(ctx, tapedeck.Fork{ID: fork}); err != nil {
+	if _, err := a.Session(parent).Fork(ctx, api.Fork{ID: fork}); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{parent, fork} {
@@ -88,7 +91,7 @@ func forked(t *testing.T, a *app, parent, fork, word string) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := a.Search(ctx, tapedeck.Search{Text: word}); err != nil {
+	if _, err := a.Search(ctx, search.Query{Text: word}); err != nil {
 		t.Fatal(err)
 	}
 }

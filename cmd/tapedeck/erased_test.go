@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // TestErasedIsNowhere: a word that was in everything that a session can hold is
@@ -26,13 +27,13 @@ func TestErasedIsNowhere(t *testing.T) {
 	defer func() { _ = a.close() }()
 	secretive(t, a)
 	other := "Another title" // what a fork says of itself is its own
-	if _, err := a.Session("s").Fork(t.Context(), tapedeck.Fork{ID: "f", Title: &other}); err != nil {
+	if _, err := a.Session("s").Fork(t.Context(), api.Fork{ID: "f", Title: &other}); err != nil {
 		t.Fatal(err)
 	}
 	if told := tellers(t, a); len(told) < 50 {
 		t.Fatalf("only %v tell the word; the test shows little", told)
 	}
-	if _, err := a.Session("s").Erase(t.Context(), tapedeck.Erase{All: true}); err != nil {
+	if _, err := a.Session("s").Erase(t.Context(), api.Erase{All: true}); err != nil {
 		t.Fatal(err)
 	}
 	inFiles(t, dir) // before anybody asks, and something is made anew
@@ -46,10 +47,10 @@ const word = "xyzzy"
 // secretive makes a session that is full of the word.
 func secretive(t *testing.T, a *app) {
 	t.Helper()
-	if _, err := a.Create(t.Context(), tapedeck.NewSession{ID: "s", Title: "About " + word, Labels: tapedeck.Labels{"about": word}}); err != nil {
+	if _, err := a.Create(t.Context(), api.NewSession{ID: "s", Title: "About " + word, Labels: tapedeck.Labels{"about": word}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Session("s").Rename(t.Context(), tapedeck.Rename{Labels: tapedeck.Labels{}}); err != nil {
+	if _, err := a.Session("s").Rename(t.Context(), api.Rename{Labels: tapedeck.Labels{}}); err != nil {
 		t.Fatal(err)
 	}
 	var events []tapedeck.Event

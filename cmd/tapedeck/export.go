@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // suffixes are the formats that the name of a file tells.
@@ -23,7 +24,7 @@ var suffixes = map[string]string{
 }
 
 type exportFlags struct {
-	tapedeck.ExportRequest
+	api.ExportRequest
 	file    string
 	force   bool
 	preview bool
@@ -111,7 +112,7 @@ func (e *env) export(ctx context.Context, f exportFlags) error {
 	})
 }
 
-func (e *env) exportTo(ctx context.Context, conn *connection, in tapedeck.ExportRequest, w io.Writer) error {
+func (e *env) exportTo(ctx context.Context, conn *connection, in api.ExportRequest, w io.Writer) error {
 	r, err := conn.Export(ctx, in)
 	if err != nil {
 		return err
@@ -188,7 +189,7 @@ func fileExists(name string) error {
 	return tapedeck.Errorf(tapedeck.Conflict, "%s exists", name).WithHint("give another name, or --force to overwrite it")
 }
 
-func (e *env) previewExport(ctx context.Context, conn *connection, in tapedeck.ExportRequest) error {
+func (e *env) previewExport(ctx context.Context, conn *connection, in api.ExportRequest) error {
 	p, err := conn.PreviewExport(ctx, in)
 	if err != nil || e.json {
 		return errors.Join(err, e.printIf(err == nil, p))

@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 func newFork(e *env) *cobra.Command {
-	f := tapedeck.Fork{}
+	f := api.Fork{}
 	var at int64
 	var title string
 	c := &cobra.Command{
@@ -43,7 +43,7 @@ no space, however long the session is. It prints the id of the fork.`,
 }
 
 func newCopy(e *env) *cobra.Command {
-	f := tapedeck.Fork{Copy: true}
+	f := api.Fork{Copy: true}
 	var text, instance, thread, title string
 	c := &cobra.Command{
 		Use:   "copy SESSION",
@@ -86,7 +86,7 @@ that a run has said, its end is kept, too.`,
 }
 
 // copyTo copies a session up to a point.
-func (e *env) copyTo(ctx context.Context, conn *connection, f tapedeck.Fork, p *point) error {
+func (e *env) copyTo(ctx context.Context, conn *connection, f api.Fork, p *point) error {
 	at, err := p.place(ctx, conn, f.Parent)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (e *env) copyTo(ctx context.Context, conn *connection, f tapedeck.Fork, p *
 	return nil
 }
 
-func (e *env) fork(ctx context.Context, conn *connection, f tapedeck.Fork) error {
+func (e *env) fork(ctx context.Context, conn *connection, f api.Fork) error {
 	s, err := conn.Fork(ctx, f)
 	if err != nil {
 		return err

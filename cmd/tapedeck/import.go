@@ -12,10 +12,11 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 func newImport(e *env) *cobra.Command {
-	var in tapedeck.ImportRequest
+	var in api.ImportRequest
 	var preview bool
 	c := &cobra.Command{
 		Use:   "import FILE…",
@@ -70,7 +71,7 @@ Formats:
 	return c
 }
 
-func (e *env) importFile(ctx context.Context, conn *connection, in tapedeck.ImportRequest, name string) error {
+func (e *env) importFile(ctx context.Context, conn *connection, in api.ImportRequest, name string) error {
 	r, err := e.open(name)
 	if err != nil {
 		return err
@@ -150,7 +151,7 @@ func (e *env) open(name string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-func (e *env) printImported(m tapedeck.Imported) error {
+func (e *env) printImported(m api.Imported) error {
 	if e.json {
 		return e.printJSON(m)
 	}
@@ -164,7 +165,7 @@ func (e *env) printImported(m tapedeck.Imported) error {
 	return nil
 }
 
-func (e *env) printSkipped(lines []tapedeck.LineError) {
+func (e *env) printSkipped(lines []api.LineError) {
 	for i, s := range lines {
 		if i == 20 {
 			fmt.Fprintf(e.stderr, "  … and %d more lines\n", len(lines)-i)
@@ -175,7 +176,7 @@ func (e *env) printSkipped(lines []tapedeck.LineError) {
 }
 
 // previewImport says what would become of a file.
-func (e *env) previewImport(ctx context.Context, conn *connection, in tapedeck.ImportRequest, name string) error {
+func (e *env) previewImport(ctx context.Context, conn *connection, in api.ImportRequest, name string) error {
 	r, err := e.open(name)
 	if err != nil {
 		return err
@@ -198,7 +199,7 @@ func (e *env) previewImport(ctx context.Context, conn *connection, in tapedeck.I
 	return nil
 }
 
-func previewedID(s tapedeck.PreviewedSession) string {
+func previewedID(s api.PreviewedSession) string {
 	if s.ID == "" || s.IDTaken {
 		return "(a new id)"
 	}

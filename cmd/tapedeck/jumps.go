@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 func newRewind(e *env) *cobra.Command {
-	r := tapedeck.Rewind{}
+	r := api.Rewind{}
 	var to int64
 	c := &cobra.Command{
 		Use:   "rewind SESSION (--before INVOCATION | --to OFFSET)",
@@ -43,7 +44,7 @@ tapedeck tasks lists the invocations of a session, tapedeck tail its offsets.`,
 				r.ToOffset = &to
 			}
 			r.Session = args[0]
-			return e.jump(c.Context(), func(ctx context.Context, conn *connection) (tapedeck.Rewound, error) {
+			return e.jump(c.Context(), func(ctx context.Context, conn *connection) (api.Rewound, error) {
 				done, err := conn.Rewind(ctx, r)
 				return done, conn.forceHint(ctx, r.Session, err)
 			})
@@ -68,11 +69,11 @@ back the first.`,
   tapedeck undo ses_01J… rew_01J…`,
 		Args: sessionAnd(0, 1, "a session and maybe a marker"),
 		RunE: func(c *cobra.Command, args []string) error {
-			u := tapedeck.Undo{Session: args[0]}
+			u := api.Undo{Session: args[0]}
 			if len(args) == 2 {
 				u.Marker = args[1]
 			}
-			return e.jump(c.Context(), func(ctx context.Context, conn *connection) (tapedeck.Rewound, error) {
+			return e.jump(c.Context(), func(ctx context.Context, conn *connection) (api.Rewound, error) {
 				return conn.Undo(ctx, u)
 			})
 		},
@@ -80,7 +81,7 @@ back the first.`,
 }
 
 func newOverwrite(e *env) *cobra.Command {
-	var o tapedeck.Overwrite
+	var o api.Overwrite
 	var text, instance string
 	c := &cobra.Command{
 		Use:   "overwrite SESSION --from-point POINT",
@@ -107,7 +108,7 @@ see: tapedeck run --help`,
 				return err
 			}
 			o.Session, p.thread, p.within = args[0], o.Thread, o.Thread
-			return e.jump(c.Context(), func(ctx context.Context, conn *connection) (tapedeck.Rewound, error) {
+			return e.jump(c.Context(), func(ctx context.Context, conn *connection) (api.Rewound, error) {
 				return e.overwrite(ctx, conn, o, &p)
 			})
 		},
@@ -120,10 +121,10 @@ see: tapedeck run --help`,
 }
 
 // overwrite reverts what comes after a point.
-func (e *env) overwrite(ctx context.Context, conn *connection, o tapedeck.Overwrite, p *point) (tapedeck.Rewound, error) {
+func (e *env) overwrite(ctx context.Context, conn *connection, o api.Overwrite, p *point) (api.Rewound, error) {
 	at, err := p.place(ctx, conn, o.Session)
 	if err != nil {
-		return tapedeck.Rewound{}, err
+		return api.Rewound{}, err
 	}
 	o.FromOffset = at.First
 	done, err := conn.Overwrite(ctx, o)
@@ -153,7 +154,7 @@ func (c *connection) forceHint(ctx context.Context, session string, err error) e
 }
 
 func newClear(e *env) *cobra.Command {
-	var r tapedeck.Clear
+	var r api.Clear
 	c := &cobra.Command{
 		Use:   "clear SESSION",
 		Short: "Take everything in a session, or in one thread, back",
@@ -165,7 +166,7 @@ remove what was said for good, see: tapedeck erase --help`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
 			r.Session = args[0]
-			return e.jump(c.Context(), func(ctx context.Context, conn *connection) (tapedeck.Rewound, error) {
+			return e.jump(c.Context(), func(ctx context.Context, conn *connection) (api.Rewound, error) {
 				return conn.Clear(ctx, r)
 			})
 		},
@@ -175,7 +176,7 @@ remove what was said for good, see: tapedeck erase --help`,
 }
 
 // jump does a verb that takes events back, and says what it did.
-func (e *env) jump(ctx context.Context, verb func(context.Context, *connection) (tapedeck.Rewound, error)) error {
+func (e *env) jump(ctx context.Context, verb func(context.Context, *connection) (api.Rewound, error)) error {
 	return e.reading(ctx, func(conn *connection) error {
 		done, err := verb(ctx, conn)
 		if err != nil {
@@ -193,7 +194,7 @@ func (e *env) reading(ctx context.Context, f func(*connection) error) error {
 	return e.with(ctx, f)
 }
 
-func (e *env) printRewound(r *tapedeck.Rewound) error {
+func (e *env) printRewound(r *api.Rewound) error {
 	if e.json {
 		return e.printJSON(r)
 	}

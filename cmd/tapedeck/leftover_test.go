@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // When this program and the keeper of its agent are killed at once, a process of
@@ -113,7 +114,7 @@ func startProgram(t *testing.T, args ...string) (session string, kill func()) {
 }
 
 // agentOf waits until the process of an agent is in the log.
-func agentOf(t *testing.T, data, session string) tapedeck.AgentStartedData {
+func agentOf(t *testing.T, data, session string) payload.AgentStarted {
 	t.Helper()
 	n, _ := readNote(data)
 	c, err := client.New(n.URL)
@@ -129,7 +130,7 @@ func agentOf(t *testing.T, data, session string) tapedeck.AgentStartedData {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d, err := tapedeck.DecodeAs[tapedeck.AgentStartedData](ev); err == nil {
+		if d, err := payload.DecodeAs[payload.AgentStarted](ev); err == nil {
 			return d
 		}
 		if ev.Type == tapedeck.RunError {
@@ -137,5 +138,5 @@ func agentOf(t *testing.T, data, session string) tapedeck.AgentStartedData {
 		}
 	}
 	t.Fatal("the log has ended")
-	return tapedeck.AgentStartedData{}
+	return payload.AgentStarted{}
 }

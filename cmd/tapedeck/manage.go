@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 func newCreate(e *env) *cobra.Command {
-	var n tapedeck.NewSession
+	var n api.NewSession
 	c := &cobra.Command{
 		Use:   "create [SESSION]",
 		Short: "Make a session without a task",
@@ -72,7 +72,7 @@ func newRename(e *env) *cobra.Command {
 		Args:    sessionAnd(1, 1, "a session and a title, in quotes"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return e.reading(c.Context(), func(conn *connection) error {
-				s, err := conn.Rename(c.Context(), tapedeck.Rename{Session: args[0], Title: &args[1]})
+				s, err := conn.Rename(c.Context(), api.Rename{Session: args[0], Title: &args[1]})
 				if err != nil {
 					return err
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -154,7 +155,7 @@ counts only for the question at that offset, which is the one you have seen.`,
 		Example: `  tapedeck answer ses_01J… perm_01J… allow_once --at 42`,
 		Args:    sessionAnd(2, 2, "a session, a permission and one of its options"),
 		RunE: func(c *cobra.Command, args []string) error {
-			a := tapedeck.Answer{Session: args[0], Permission: args[1], Option: args[2]}
+			a := api.Answer{Session: args[0], Permission: args[1], Option: args[2]}
 			if c.Flags().Changed("at") {
 				if at < 0 {
 					return usageError("--at takes the offset of the question, from 0")

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A mark is a place in a recording that people look for.
@@ -103,9 +104,9 @@ func parts(e *tapedeck.Event) []eventPart {
 		return whole // nothing else is shown as it streams
 	}
 	var d struct {
-		MessageID string         `json:"messageId"`
-		Delta     string         `json:"delta"`
-		Cuts      []tapedeck.Cut `json:"cuts"`
+		MessageID string        `json:"messageId"`
+		Delta     string        `json:"delta"`
+		Cuts      []payload.Cut `json:"cuts"`
 	}
 	if json.Unmarshal(e.Data, &d) != nil || len(d.Cuts) < 2 {
 		return whole

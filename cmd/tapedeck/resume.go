@@ -5,11 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 func newResume(e *env) *cobra.Command {
-	var r tapedeck.Resume
+	var r api.Resume
 	c := &cobra.Command{
 		Use:   `resume SESSION ["text"]`,
 		Short: "Go on where a run stopped before its end",
@@ -35,7 +35,7 @@ Ctrl-C and exit codes are those of tapedeck run.`,
 			}
 			e.startsAgents = true
 			return e.with(context.WithoutCancel(c.Context()), func(conn *connection) error {
-				return e.run(c.Context(), conn, func(ctx context.Context) (tapedeck.Started, error) { return conn.Resume(ctx, r) })
+				return e.run(c.Context(), conn, func(ctx context.Context) (api.Started, error) { return conn.Resume(ctx, r) })
 			})
 		},
 	}

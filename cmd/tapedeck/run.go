@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
 )
 
@@ -48,7 +49,7 @@ be it by a signal or with its terminal, the run goes on. Exit codes: 0 done,
 		RunE: func(c *cobra.Command, _ []string) error {
 			e.startsAgents = true
 			return e.with(context.WithoutCancel(c.Context()), func(conn *connection) error {
-				return e.run(c.Context(), conn, func(ctx context.Context) (tapedeck.Started, error) { return e.begin(ctx, conn, &f) })
+				return e.run(c.Context(), conn, func(ctx context.Context) (api.Started, error) { return e.begin(ctx, conn, &f) })
 			})
 		},
 	}
@@ -60,7 +61,7 @@ be it by a signal or with its terminal, the run goes on. Exit codes: 0 done,
 
 // run starts a run and follows it to its end. interrupted is done at the first
 // interrupt.
-func (e *env) run(interrupted context.Context, c *connection, start func(context.Context) (tapedeck.Started, error)) error {
+func (e *env) run(interrupted context.Context, c *connection, start func(context.Context) (api.Started, error)) error {
 	if err := e.checkPermissions(); err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (r *running) leaves(interrupted context.Context) int {
 type running struct {
 	*env
 	client     *connection
-	started    tapedeck.Started
+	started    api.Started
 	transcript *transcript
 	desk       *desk
 }

@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/search"
 )
 
 func newSearch(e *env) *cobra.Command {
-	var s tapedeck.Search
+	var s search.Query
 	var from, to string
 	c := &cobra.Command{
 		Use:   "search QUERY",
@@ -62,7 +62,7 @@ long ago it was (90m, 12h, 7d).`,
 	return c
 }
 
-func (e *env) search(ctx context.Context, c *connection, s tapedeck.Search) error {
+func (e *env) search(ctx context.Context, c *connection, s search.Query) error {
 	if s.Session != "" { // that nothing is found in what is not there says nothing
 		if _, err := c.Session(ctx, s.Session); err != nil {
 			return err
@@ -89,7 +89,7 @@ func (e *env) search(ctx context.Context, c *connection, s tapedeck.Search) erro
 	return nil
 }
 
-func (e *env) printHit(h *tapedeck.Hit) error {
+func (e *env) printHit(h *search.Hit) error {
 	if e.json {
 		return e.printJSON(h)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A transcript prints events as a conversation, as they come: the text of
@@ -156,11 +157,11 @@ func (t *transcript) change() error {
 
 // message prints a whole message, and the calls that it makes.
 func (t *transcript) message(e *tapedeck.Event, raw json.RawMessage) error {
-	var m tapedeck.Message
+	var m payload.Message
 	if json.Unmarshal(raw, &m) != nil {
 		return nil //nolint:nilerr // as above
 	}
-	if metadata, _ := json.Marshal(m.Metadata); tapedeck.PromptOf(m.Role, metadata) != "" { // it is not said to people
+	if metadata, _ := json.Marshal(m.Metadata); payload.PromptOf(m.Role, metadata) != "" { // it is not said to people
 		return t.line("%s", t.paint(dim, "system: "+brief(text(m.Content), t.rest("system"))))
 	}
 	said := clean(text(m.Content))

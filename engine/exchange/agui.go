@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // An agui is a log of AG-UI events that is being read. AG-UI has no place for
@@ -30,7 +32,7 @@ func (d *Decoder) aguiLine(rec record) {
 		a := &agui{
 			session: d.newSession(), threads: map[string]string{}, runs: map[string]openRun{}, had: map[string]struct{}{},
 		}
-		a.mender = mender{verifier: tapedeck.NewVerifier(), emit: a.put}
+		a.mender = mender{verifier: order.NewVerifier(), emit: a.put}
 		d.agui = a
 	}
 	d.agui.read(rec)
@@ -127,7 +129,7 @@ func (a *agui) know(typ string, m tapedeck.Members) {
 // begin begins a run that the log does not have.
 func (a *agui) begin() {
 	a.now = openRun{invocation: a.d.options.NewID("inv_")}
-	e := tapedeck.NewEvent(tapedeck.RunStartedData{ThreadID: tapedeck.MainThread, RunID: a.now.invocation})
+	e := payload.NewEvent(payload.RunStarted{ThreadID: tapedeck.MainThread, RunID: a.now.invocation})
 	e.Time, e.Invocation = a.at, a.now.invocation
 	_ = a.add(e) // its id is new, and it ends what is open
 }
@@ -142,7 +144,7 @@ func (a *agui) start(e tapedeck.Event, m tapedeck.Members) string {
 	}
 	e.Invocation, e.Thread = r.invocation, r.thread
 	in := object(m["input"])
-	if err := tapedeck.CheckData(&e); err != nil && in != nil { // its messages may be good all the same
+	if err := payload.CheckData(&e); err != nil && in != nil { // its messages may be good all the same
 		a.d.skip(a.line, "the run's input is left out: %s", err)
 		delete(m, "input")
 		e.Data = encode(m)
@@ -162,7 +164,7 @@ func (a *agui) endBegun() {
 	if _, named := a.had[a.now.invocation]; named || a.now.invocation == "" {
 		return
 	}
-	e := tapedeck.NewEvent(tapedeck.RunFinishedData{ThreadID: tapedeck.MainThread, RunID: a.now.invocation})
+	e := payload.NewEvent(payload.RunFinished{ThreadID: tapedeck.MainThread, RunID: a.now.invocation})
 	e.Invocation, e.Time = a.now.invocation, a.at
 	_ = a.add(e) // it is open
 	a.now = openRun{}
@@ -195,7 +197,7 @@ func (a *agui) input(e tapedeck.Event, in tapedeck.Members) {
 		}
 		one := e
 		one.Type, one.Data = tapedeck.MessageAdded, encode(tapedeck.Members{"message": raw})
-		if err := tapedeck.CheckData(&one); err != nil {
+		if err := payload.CheckData(&one); err != nil {
 			a.d.skip(a.line, "a message of the run's input: %s", err)
 			continue
 		}

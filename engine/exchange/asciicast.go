@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // recorded is the id of the terminal of a recording.
@@ -63,7 +64,7 @@ func (d *Decoder) castHeader(rec record, m tapedeck.Members) error {
 		size, width, height = object(m["term"]), "cols", "rows"
 	}
 	if cols, rows := tokens(size[width]), tokens(size[height]); cols != nil && rows != nil && max(*cols, *rows) < 1<<16 {
-		c.say(tapedeck.TerminalResizeData{Terminal: recorded, Cols: int(*cols), Rows: int(*rows)})
+		c.say(payload.TerminalResize{Terminal: recorded, Cols: int(*cols), Rows: int(*rows)})
 	}
 	return nil
 }
@@ -93,13 +94,13 @@ func (c *recording) event(items []json.RawMessage) {
 	c.at = c.start.Add(time.Duration(c.passed * float64(time.Second)))
 	switch code {
 	case "o":
-		c.say(tapedeck.TerminalOutputData{Terminal: recorded, Data: data})
+		c.say(payload.TerminalOutput{Terminal: recorded, Data: data})
 	case "i":
-		c.say(tapedeck.TerminalInputData{Terminal: recorded, Data: data})
+		c.say(payload.TerminalInput{Terminal: recorded, Data: data})
 	case "r":
 		c.resize(data)
 	case "m":
-		c.say(tapedeck.BookmarkAddedData{Offset: c.events + 1, Label: data})
+		c.say(payload.BookmarkAdded{Offset: c.events + 1, Label: data})
 	case "x":
 		c.exit(data)
 	default:
@@ -115,11 +116,11 @@ func (c *recording) resize(data string) {
 		c.d.skip(c.line, "it is not the size of a terminal")
 		return
 	}
-	c.say(tapedeck.TerminalResizeData{Terminal: recorded, Cols: int(w), Rows: int(h)})
+	c.say(payload.TerminalResize{Terminal: recorded, Cols: int(w), Rows: int(h)})
 }
 
 func (c *recording) exit(data string) {
-	p := tapedeck.TerminalExitData{Terminal: recorded}
+	p := payload.TerminalExit{Terminal: recorded}
 	if code, err := strconv.ParseInt(data, 10, 32); err == nil {
 		n := int(code)
 		p.Code = &n
@@ -127,9 +128,9 @@ func (c *recording) exit(data string) {
 	c.say(p)
 }
 
-func (c *recording) say(p tapedeck.Payload) {
+func (c *recording) say(p payload.Payload) {
 	c.create()
-	e := tapedeck.NewEvent(p)
+	e := payload.NewEvent(p)
 	e.Time = c.at
 	c.events++
 	c.d.emit(e)

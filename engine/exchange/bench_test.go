@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // BenchmarkDecode decodes 10,000 lines of a session file, or 1,000 conversations.
@@ -48,7 +48,7 @@ func BenchmarkRedact(b *testing.B) {
 	b.SetBytes(int64(size))
 	b.ReportAllocs()
 	for b.Loop() {
-		r := redactor(b, tapedeck.Redaction{Presets: []string{"secrets"}})
+		r := redactor(b, api.Redaction{Presets: []string{"secrets"}})
 		for i := range events {
 			r.Learn(&events[i])
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // claudeLine reads one line of a session file, or a document that has them all:
@@ -133,7 +134,7 @@ func (l *lane) link(raw json.RawMessage) {
 		return
 	}
 	l.native = id
-	l.outside(tapedeck.AgentLinkedData{Runner: ClaudeCode, NativeID: id})
+	l.outside(payload.AgentLinked{Runner: ClaudeCode, NativeID: id})
 }
 
 func (s *session) claudeSystem(m tapedeck.Members) {
@@ -144,7 +145,7 @@ func (s *session) claudeSystem(m tapedeck.Members) {
 	}
 	l := s.claudeLane(m)
 	l.link(m["sessionId"])
-	l.system(tapedeck.NewMessage(s.unique(str(m["uuid"]), "msg"), tapedeck.RoleSystem, said))
+	l.system(payload.NewMessage(s.unique(str(m["uuid"]), "msg"), tapedeck.RoleSystem, said))
 }
 
 // interrupted is how the line begins that is written when the user stops the
@@ -171,7 +172,7 @@ func (s *session) claudeUser(m tapedeck.Members) {
 		return
 	}
 	stop := strings.HasPrefix(words, interrupted)
-	msg := tapedeck.Message{ID: s.unique(uuid, "msg"), Role: tapedeck.RoleUser, Content: said}
+	msg := payload.Message{ID: s.unique(uuid, "msg"), Role: tapedeck.RoleUser, Content: said}
 	l.user(msg, meta || stop || len(results) > 0)
 	if stop && l.running {
 		l.cancelled = true

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // claudeAssistant reads a line of the model. An answer that was streamed is on
@@ -75,7 +76,7 @@ func (l *lane) plan(raw json.RawMessage) {
 	if !ok {
 		return
 	}
-	entries := make([]tapedeck.PlanEntry, 0, len(todos))
+	entries := make([]payload.PlanEntry, 0, len(todos))
 	for _, t := range todos {
 		m := object(t)
 		what, hasContent := text(m["content"])
@@ -83,14 +84,14 @@ func (l *lane) plan(raw json.RawMessage) {
 		if !hasContent || !hasStatus {
 			return
 		}
-		entries = append(entries, tapedeck.PlanEntry{Content: what, Status: status, Priority: str(m["priority"])})
+		entries = append(entries, payload.PlanEntry{Content: what, Status: status, Priority: str(m["priority"])})
 	}
-	l.say(tapedeck.PlanUpdatedData{Entries: entries})
+	l.say(payload.PlanUpdated{Entries: entries})
 }
 
 // claudeUsage returns what an answer has used so far, nil if the line does not
 // say.
-func claudeUsage(msg tapedeck.Members) *tapedeck.TokenCounts {
+func claudeUsage(msg tapedeck.Members) *payload.TokenCounts {
 	u := object(msg["usage"])
 	in, out := tokens(u["input_tokens"]), tokens(u["output_tokens"])
 	cached, written := tokens(u["cache_read_input_tokens"]), tokens(u["cache_creation_input_tokens"])
@@ -104,7 +105,7 @@ func claudeUsage(msg tapedeck.Members) *tapedeck.TokenCounts {
 			total = plus(total, n)
 		}
 	}
-	return &tapedeck.TokenCounts{
+	return &payload.TokenCounts{
 		Provider: "anthropic", Model: str(msg["model"]),
 		InputTokens: total, OutputTokens: out, CachedInputTokens: cached, CacheWriteInputTokens: written,
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -60,21 +61,21 @@ func ExportFormats() []string { return slices.Sorted(maps.Keys(encodings)) }
 // Encode returns the session as a file. It has looked at what can be wrong with
 // the request; what Write returns is an error of reading or of w. A format that
 // there is not is [tapedeck.Invalid].
-func Encode(format string, src Source) (tapedeck.Export, error) {
+func Encode(format string, src Source) (api.Export, error) {
 	enc, ok := encodings[format]
 	if !ok {
-		return tapedeck.Export{}, tapedeck.Errorf(tapedeck.Invalid, "there is no export format %q", short(format)).
+		return api.Export{}, tapedeck.Errorf(tapedeck.Invalid, "there is no export format %q", short(format)).
 			WithHint("the formats are: %s", strings.Join(ExportFormats(), ", "))
 	}
 	if err := src.learn(); err != nil {
-		return tapedeck.Export{}, err
+		return api.Export{}, err
 	}
 	if enc.check != nil {
 		if err := enc.check(&src); err != nil {
-			return tapedeck.Export{}, err
+			return api.Export{}, err
 		}
 	}
-	return tapedeck.Export{
+	return api.Export{
 		Name: fileName(src.Session.ID) + enc.suffix, MediaType: enc.media,
 		Write: func(w io.Writer) error {
 			out := &output{Writer: bufio.NewWriterSize(w, 64<<10)}
@@ -97,9 +98,9 @@ func fileName(id string) string {
 }
 
 // Preview returns what the redactor would leave out of an export.
-func Preview(src Source) (tapedeck.RedactionPreview, error) {
+func Preview(src Source) (api.RedactionPreview, error) {
 	if src.Redactor == nil {
-		return tapedeck.RedactionPreview{Rules: []tapedeck.RedactionRule{}}, nil
+		return api.RedactionPreview{Rules: []api.RedactionRule{}}, nil
 	}
 	err := src.learn()
 	return src.Redactor.Preview(), err

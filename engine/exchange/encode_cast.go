@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // maxTerminals is how many terminals are named when one has to be chosen.
@@ -59,7 +60,7 @@ func marks(src *Source) (map[int64][]string, error) {
 		if e.Type != tapedeck.BookmarkAdded {
 			continue
 		}
-		if d, err := tapedeck.DecodeAs[tapedeck.BookmarkAddedData](e); err == nil && n < maxMarks {
+		if d, err := payload.DecodeAs[payload.BookmarkAdded](e); err == nil && n < maxMarks {
 			found[d.Offset] = append(found[d.Offset], d.Label)
 			n++
 		}
@@ -121,7 +122,7 @@ func (c *cast) header(e *tapedeck.Event, title string) error {
 		Timestamp int64  `json:"timestamp"`
 		Title     string `json:"title,omitempty"`
 	}{2, 80, 24, e.Time.Unix(), title}
-	if d, err := tapedeck.DecodeAs[tapedeck.TerminalResizeData](*e); e.Type == tapedeck.TerminalResize && err == nil && d.Cols > 0 && d.Rows > 0 {
+	if d, err := payload.DecodeAs[payload.TerminalResize](*e); e.Type == tapedeck.TerminalResize && err == nil && d.Cols > 0 && d.Rows > 0 {
 		h.Width, h.Height = d.Cols, d.Rows
 	}
 	b, err := marshal(h)
@@ -137,7 +138,7 @@ func (c *cast) event(e *tapedeck.Event, m tapedeck.Members) {
 	case tapedeck.TerminalInput:
 		c.line(at, "i", str(m["data"]))
 	case tapedeck.TerminalResize:
-		if d, err := tapedeck.DecodeAs[tapedeck.TerminalResizeData](*e); err == nil {
+		if d, err := payload.DecodeAs[payload.TerminalResize](*e); err == nil {
 			c.line(at, "r", strconv.Itoa(d.Cols)+"x"+strconv.Itoa(d.Rows))
 		}
 	}
@@ -145,7 +146,7 @@ func (c *cast) event(e *tapedeck.Event, m tapedeck.Members) {
 
 // outputs writes joined output at the times at which its parts came.
 func (c *cast) outputs(e *tapedeck.Event, at time.Duration, s string) {
-	d, err := tapedeck.DecodeAs[tapedeck.TerminalOutputData](*e)
+	d, err := payload.DecodeAs[payload.TerminalOutput](*e)
 	if err == nil {
 		for _, cut := range d.Cuts {
 			n := int(cut[0])

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/order"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -47,7 +48,7 @@ func (s *Source) recorded() iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
 		var next int64
 		stopped := false
-		order := mender{verifier: tapedeck.NewVerifier(), emit: func(e tapedeck.Event) {
+		order := mender{verifier: order.NewVerifier(), emit: func(e tapedeck.Event) {
 			if e.Channel == "" {
 				e.Channel = tapedeck.ChannelOf(e.Type)
 			}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 var testPlayer = Player{Script: "play()", Style: "p{}"}
@@ -163,7 +164,7 @@ func TestRecordingIsRedacted(t *testing.T) {
 		`RUN_STARTED {"threadId":"main","runId":"inv_1"}`, `TEXT_MESSAGE_START {"messageId":"a1","role":"assistant"}`,
 		`TEXT_MESSAGE_CONTENT {"messageId":"a1","delta":"hunt"}`, `TEXT_MESSAGE_CONTENT {"messageId":"a1","delta":"er2"}`))
 	src.Session.Title = "hunter2"
-	src.Redactor = redactor(t, tapedeck.Redaction{Patterns: []string{"hunter2"}})
+	src.Redactor = redactor(t, api.Redaction{Patterns: []string{"hunter2"}})
 	page := export(t, HTML, src)
 	if strings.Contains(page, "hunter2") || strings.Contains(page, "hunt") || !aboutIn(t, page).Redacted {
 		t.Error(page)

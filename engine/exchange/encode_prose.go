@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // flush writes what is complete, up to the first that is not; with all, or if too
@@ -90,7 +90,7 @@ func jsonInt(n int64) string { return strconv.FormatInt(n, 10) }
 // pretty indents JSON; what is none stays as it is.
 func pretty(s string) string {
 	var b bytes.Buffer
-	if len(s) < 1<<20 && tapedeck.Nesting([]byte(s)) < maxNesting && json.Indent(&b, []byte(s), "", "  ") == nil {
+	if len(s) < 1<<20 && jsonobj.Nesting([]byte(s)) < maxNesting && json.Indent(&b, []byte(s), "", "  ") == nil {
 		return b.String()
 	}
 	return s

@@ -3,7 +3,7 @@
 //
 // A [Decoder] reads conversations that were recorded elsewhere, or exported here:
 // what comes in is bytes, what comes out are the events of sessions, in an order
-// that a [tapedeck.Verifier] accepts. Of the input it holds one line at a time,
+// that a [order.Verifier] accepts. Of the input it holds one line at a time,
 // and of a conversation its ids. Only an input that is one JSON document over
 // several lines is held as a whole.
 //
@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // The formats of imports, beside [NDJSON] and [Asciicast].
@@ -62,7 +63,7 @@ type Decoder struct {
 	sessions int        // made, that one included
 	starts   bool       // the event that is being yielded begins a session
 	entry    tapedeck.Session
-	skipped  []tapedeck.LineError
+	skipped  []api.LineError
 	unnamed  int // further lines that were left out
 }
 
@@ -109,13 +110,13 @@ func (d *Decoder) Format() string { return d.format }
 func (d *Decoder) Lines() int { return d.in.lines }
 
 // Skipped returns the lines that were left out so far, and why.
-func (d *Decoder) Skipped() []tapedeck.LineError {
+func (d *Decoder) Skipped() []api.LineError {
 	if d.unnamed == 0 {
 		return d.skipped
 	}
 	last := d.skipped[len(d.skipped)-1]
 	reason := fmt.Sprintf("%s; after it %d more were left out", last.Reason, d.unnamed)
-	return append(slices.Clone(d.skipped[:len(d.skipped)-1]), tapedeck.LineError{Line: last.Line, Reason: reason})
+	return append(slices.Clone(d.skipped[:len(d.skipped)-1]), api.LineError{Line: last.Line, Reason: reason})
 }
 
 func (d *Decoder) decode() error {
@@ -180,7 +181,7 @@ func (d *Decoder) skip(line int, format string, args ...any) {
 		d.unnamed++
 		return
 	}
-	d.skipped = append(d.skipped, tapedeck.LineError{Line: line, Reason: fmt.Sprintf(format, args...)})
+	d.skipped = append(d.skipped, api.LineError{Line: line, Reason: fmt.Sprintf(format, args...)})
 }
 
 func (d *Decoder) emit(e tapedeck.Event) {

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -55,13 +57,13 @@ func read(t testing.TB, format string, r io.Reader, o Options) (sessions [][]tap
 
 func check(t testing.TB, events []tapedeck.Event) {
 	t.Helper()
-	v, chunks := tapedeck.NewVerifier(), false // of which the form in the log is not that in which they come
+	v, chunks := order.NewVerifier(), false // of which the form in the log is not that in which they come
 	for i := range events {
 		e := &events[i]
 		if err := e.Check(); err != nil {
 			t.Fatalf("%d %s: %v", i, e.Type, err)
 		}
-		if err := tapedeck.CheckData(e); err != nil {
+		if err := payload.CheckData(e); err != nil {
 			t.Fatalf("%d %s: %v\n%s", i, e.Type, err, e.Data)
 		}
 		if chunks = chunks || strings.Contains(string(e.Data), `"chunk":true`); chunks {

@@ -16,6 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/store"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -210,7 +213,7 @@ func TestEffective(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := tapedeck.NewVerifier()
+	v := order.NewVerifier()
 	for _, e := range sessions[0] {
 		if err := v.Add(&e); err != nil {
 			t.Errorf("offset %d: %v", e.Offset, err)
@@ -346,7 +349,7 @@ func TestMarkdownOfWhatWasErased(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rec, err := tapedeck.EraseRecord(tapedeck.Record{Offset: events[i].Offset, Data: b})
+		rec, err := store.EraseRecord(tapedeck.Record{Offset: events[i].Offset, Data: b})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -365,8 +368,8 @@ func TestExportRedacts(t *testing.T) {
 		events := log(append(slices.Clone(talk), `CUSTOM {"name":"x","value":{"token":"abcd"}}`, `message.added {"message":{"id":"u9","role":"user","content":"abcd"}}`, `terminal.output {"terminal":"t1","data":"abcd"}`)...)
 		src := source(events)
 		src.Session.Title = "abcd"
-		src.Redactor = redactor(t, tapedeck.Redaction{Patterns: []string{"abcd"}, Keys: []string{"token"}})
-		if out := export(t, format, src); strings.Contains(out, "abcd") || !strings.Contains(out, tapedeck.Redacted[1:9]) {
+		src.Redactor = redactor(t, api.Redaction{Patterns: []string{"abcd"}, Keys: []string{"token"}})
+		if out := export(t, format, src); strings.Contains(out, "abcd") || !strings.Contains(out, api.Redacted[1:9]) {
 			t.Errorf("%s: %s", format, out)
 		}
 	}

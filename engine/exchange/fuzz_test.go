@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/order"
 )
 
 // Whatever comes in, what comes out can be appended, or is an error that says
@@ -72,7 +74,7 @@ func FuzzNDJSON(f *testing.F) {
 			return
 		}
 		for _, events := range sessions {
-			v := tapedeck.NewVerifier()
+			v := order.NewVerifier()
 			for i := range events {
 				if err := errors.Join(events[i].Check(), v.Add(&events[i])); err != nil {
 					t.Fatal(err)
@@ -99,7 +101,7 @@ func FuzzRedact(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, key, pattern string) {
 		e := tapedeck.Event{Type: tapedeck.TextMessageContent, Data: data}
-		r, err := NewRedactor(tapedeck.Redaction{Keys: []string{key}, Patterns: []string{pattern}})
+		r, err := NewRedactor(api.Redaction{Keys: []string{key}, Patterns: []string{pattern}})
 		if err != nil || e.Check() != nil {
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // maxLine is the most bytes of a line, and of an input that is one JSON document.
@@ -171,7 +172,7 @@ func (in *input) document(first []byte) (record, error) {
 }
 
 func (in *input) value(rec record) (record, error) {
-	if tapedeck.Nesting(rec.raw) > maxNesting {
+	if jsonobj.Nesting(rec.raw) > maxNesting {
 		return record{}, tapedeck.Errorf(tapedeck.Invalid, "line %d of the input is nested more than %d levels deep", rec.line, maxNesting)
 	}
 	return rec, nil

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // maxDelta is the most bytes of text in one event, so that a page of a huge
@@ -32,30 +33,30 @@ type lane struct {
 	cutOff     bool // the input is at its end
 	turn       int
 
-	source  string                // the model's answer that is being read, as the source names it
-	message string                // the id that its first text gets, and that its calls belong to
-	spoken  bool                  // that text has come
-	usage   *tapedeck.TokenCounts // of the answer
-	sum     []tapedeck.TokenUsage // of the run, by model
-	calls   map[string][]string   // by the id in the source: ids here, the newest last
-	open    map[string]struct{}   // calls of the run without an answer
+	source  string               // the model's answer that is being read, as the source names it
+	message string               // the id that its first text gets, and that its calls belong to
+	spoken  bool                 // that text has come
+	usage   *payload.TokenCounts // of the answer
+	sum     []payload.TokenUsage // of the run, by model
+	calls   map[string][]string  // by the id in the source: ids here, the newest last
+	open    map[string]struct{}  // calls of the run without an answer
 }
 
 // outside emits an event that belongs to no invocation.
-func (l *lane) outside(p tapedeck.Payload) {
-	l.send(tapedeck.NewEvent(p), l.at)
+func (l *lane) outside(p payload.Payload) {
+	l.send(payload.NewEvent(p), l.at)
 }
 
 // put emits an event of the invocation, as of at.
-func (l *lane) put(p tapedeck.Payload, at time.Time) {
-	e := tapedeck.NewEvent(p)
+func (l *lane) put(p payload.Payload, at time.Time) {
+	e := payload.NewEvent(p)
 	e.Invocation = l.invocation
 	l.send(e, at)
 }
 
 // say emits an event of the agent's turn.
-func (l *lane) say(p tapedeck.Payload) {
-	e := tapedeck.NewEvent(p)
+func (l *lane) say(p payload.Payload) {
+	e := payload.NewEvent(p)
 	e.Invocation, e.Turn = l.invocation, l.turn
 	l.send(e, l.at)
 }
@@ -71,20 +72,20 @@ func (l *lane) send(e tapedeck.Event, at time.Time) {
 }
 
 // system adds a message that belongs to no invocation.
-func (l *lane) system(m tapedeck.Message) {
+func (l *lane) system(m payload.Message) {
 	m.Metadata = l.takeMeta()
-	l.outside(tapedeck.MessageAddedData{Message: m})
+	l.outside(payload.MessageAdded{Message: m})
 }
 
 // user adds what a user said. It ends the run that is open and begins an
 // invocation, unless it goes into the one that is under way.
-func (l *lane) user(m tapedeck.Message, into bool) {
+func (l *lane) user(m payload.Message, into bool) {
 	if !into && l.running {
 		l.end()
 	}
 	l.invoke()
 	m.Metadata = l.takeMeta()
-	l.put(tapedeck.MessageAddedData{Message: m}, l.at)
+	l.put(payload.MessageAdded{Message: m}, l.at)
 }
 
 func (l *lane) invoke() {
@@ -100,7 +101,7 @@ func (l *lane) begin() {
 		return
 	}
 	l.running, l.turn = true, 0
-	p := tapedeck.RunStartedData{ThreadID: l.threadID(), RunID: l.invocation}
+	p := payload.RunStarted{ThreadID: l.threadID(), RunID: l.invocation}
 	if l.thread != "" {
 		p.ParentRunID = l.mainRun()
 	}
@@ -139,15 +140,15 @@ func (l *lane) end() {
 // ending says how the run has ended, as far as the source tells: a call that was
 // never answered was cancelled if something else came in its place, and is the
 // end of what was recorded if nothing did.
-func (l *lane) ending() tapedeck.Payload {
+func (l *lane) ending() payload.Payload {
 	if l.cutOff && !l.cancelled && len(l.open) > 0 {
-		return tapedeck.RunErrorData{
+		return payload.RunError{
 			Message: "the recording ends before the tool has answered", Code: tapedeck.CodeInterrupted, Usage: l.sum,
 		}
 	}
-	p := tapedeck.RunFinishedData{ThreadID: l.threadID(), RunID: l.invocation, Usage: l.sum}
+	p := payload.RunFinished{ThreadID: l.threadID(), RunID: l.invocation, Usage: l.sum}
 	if l.cancelled || len(l.open) > 0 {
-		p.Outcome = &tapedeck.Outcome{Type: tapedeck.OutcomeCancelled}
+		p.Outcome = &payload.Outcome{Type: tapedeck.OutcomeCancelled}
 	}
 	return p
 }
@@ -168,7 +169,7 @@ func (l *lane) answer(source string) {
 // while it is streamed.
 func (l *lane) endAnswer() {
 	if u := l.usage; u != nil && l.running {
-		e := tapedeck.NewEvent(tapedeck.UsageReportedData{TokenCounts: *u})
+		e := payload.NewEvent(payload.UsageReported{TokenCounts: *u})
 		e.Invocation, e.Turn = l.invocation, l.turn
 		l.send(e, l.last)
 		l.addUsage(u)
@@ -176,10 +177,10 @@ func (l *lane) endAnswer() {
 	l.usage, l.source, l.message = nil, "", ""
 }
 
-func (l *lane) addUsage(u *tapedeck.TokenCounts) {
-	i := slices.IndexFunc(l.sum, func(s tapedeck.TokenUsage) bool { return s.Model == u.Model && s.Provider == u.Provider })
+func (l *lane) addUsage(u *payload.TokenCounts) {
+	i := slices.IndexFunc(l.sum, func(s payload.TokenUsage) bool { return s.Model == u.Model && s.Provider == u.Provider })
 	if i < 0 {
-		l.sum = append(l.sum, tapedeck.TokenUsage{TokenCounts: *u})
+		l.sum = append(l.sum, payload.TokenUsage{TokenCounts: *u})
 		return
 	}
 	s := &l.sum[i].TokenCounts
@@ -197,8 +198,8 @@ func plus(a, b *int64) *int64 {
 	return &sum
 }
 
-func (l *lane) common() tapedeck.Attributed {
-	return tapedeck.Attributed{Common: tapedeck.Common{Metadata: l.takeMeta()}}
+func (l *lane) common() payload.Attributed {
+	return payload.Attributed{Common: payload.Common{Metadata: l.takeMeta()}}
 }
 
 // text adds a message of the agent.
@@ -208,28 +209,28 @@ func (l *lane) text(id, name, s string) {
 	} else {
 		id = l.unique(id, "msg")
 	}
-	l.say(tapedeck.TextMessageStartData{MessageID: id, Role: tapedeck.RoleAssistant, Name: name, Attributed: l.common()})
+	l.say(payload.TextMessageStart{MessageID: id, Role: tapedeck.RoleAssistant, Name: name, Attributed: l.common()})
 	for delta := range deltas(s) {
-		l.say(tapedeck.TextMessageContentData{MessageID: id, Delta: delta})
+		l.say(payload.TextMessageContent{MessageID: id, Delta: delta})
 	}
-	l.say(tapedeck.TextMessageEndData{MessageID: id})
+	l.say(payload.TextMessageEnd{MessageID: id})
 }
 
 // reasoning adds what the agent thought, and what its provider wants back unseen.
 func (l *lane) reasoning(s, encrypted string) {
 	id := l.unique("", "thought")
-	l.say(tapedeck.ReasoningStartData{MessageID: id, Attributed: l.common()})
+	l.say(payload.ReasoningStart{MessageID: id, Attributed: l.common()})
 	if s != "" {
-		l.say(tapedeck.ReasoningMessageStartData{MessageID: id, Role: tapedeck.RoleReasoning})
+		l.say(payload.ReasoningMessageStart{MessageID: id, Role: tapedeck.RoleReasoning})
 		for delta := range deltas(s) {
-			l.say(tapedeck.ReasoningMessageContentData{MessageID: id, Delta: delta})
+			l.say(payload.ReasoningMessageContent{MessageID: id, Delta: delta})
 		}
-		l.say(tapedeck.ReasoningMessageEndData{MessageID: id})
+		l.say(payload.ReasoningMessageEnd{MessageID: id})
 	}
 	if encrypted != "" {
-		l.say(tapedeck.ReasoningEncryptedValueData{Subtype: "message", EntityID: id, EncryptedValue: encrypted})
+		l.say(payload.ReasoningEncryptedValue{Subtype: "message", EntityID: id, EncryptedValue: encrypted})
 	}
-	l.say(tapedeck.ReasoningEndData{MessageID: id})
+	l.say(payload.ReasoningEnd{MessageID: id})
 }
 
 // call adds a tool call.
@@ -237,11 +238,11 @@ func (l *lane) call(given, name, args string) {
 	id := l.unique(given, "call")
 	l.calls[given] = append(l.unanswered(given), id)
 	l.open[id] = struct{}{}
-	l.say(tapedeck.ToolCallStartData{ToolCallID: id, ToolCallName: name, ParentMessageID: l.message, Attributed: l.common()})
+	l.say(payload.ToolCallStart{ToolCallID: id, ToolCallName: name, ParentMessageID: l.message, Attributed: l.common()})
 	for delta := range deltas(args) {
-		l.say(tapedeck.ToolCallArgsData{ToolCallID: id, Delta: delta})
+		l.say(payload.ToolCallArgs{ToolCallID: id, Delta: delta})
 	}
-	l.say(tapedeck.ToolCallEndData{ToolCallID: id})
+	l.say(payload.ToolCallEnd{ToolCallID: id})
 }
 
 // maxSame is how many calls of one id in the source may wait for an answer.
@@ -279,7 +280,7 @@ func (l *lane) result(message, given string, content json.RawMessage, failed boo
 	l.begin()
 	id := l.answered(given)
 	delete(l.open, id)
-	p := tapedeck.ToolCallResultData{
+	p := payload.ToolCallResult{
 		MessageID: l.unique(message, "msg"), ToolCallID: id, Content: content, Role: tapedeck.RoleTool, Attributed: l.common(),
 	}
 	if failed {

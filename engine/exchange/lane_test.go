@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // TestManySubagents: more sub-agents at work than runs can be open. Those that
@@ -79,13 +80,13 @@ func TestUsageCountsAnAnswerOnce(t *testing.T) {
 	for _, e := range sessions[0] {
 		switch e.Type {
 		case tapedeck.UsageReported:
-			u, err := tapedeck.DecodeAs[tapedeck.UsageReportedData](e)
+			u, err := payload.DecodeAs[payload.UsageReported](e)
 			if err != nil {
 				t.Fatal(err)
 			}
 			reports = append(reports, *u.OutputTokens)
 		case tapedeck.RunFinished:
-			f, err := tapedeck.DecodeAs[tapedeck.RunFinishedData](e)
+			f, err := payload.DecodeAs[payload.RunFinished](e)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,13 +4,15 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A mender brings AG-UI events that come from elsewhere into an order that can be
 // replayed: what an end has left open is closed, and a run whose end is missing
 // is ended as interrupted.
 type mender struct {
-	verifier *tapedeck.Verifier
+	verifier *order.Verifier
 	emit     func(tapedeck.Event)
 	last     tapedeck.Event // for the time of what is added
 }
@@ -49,7 +51,7 @@ func (m *mender) close(e *tapedeck.Event) {
 // interrupt ends a run whose end is not there.
 func (m *mender) interrupt(invocation, thread string) {
 	events := m.verifier.Closing(invocation)
-	e := tapedeck.NewEvent(tapedeck.RunErrorData{Message: "the recording has no end of this run", Code: tapedeck.CodeInterrupted})
+	e := payload.NewEvent(payload.RunError{Message: "the recording has no end of this run", Code: tapedeck.CodeInterrupted})
 	e.Invocation = invocation
 	if thread != tapedeck.MainThread {
 		e.Thread = thread

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // An ndjson is an export of ours that is being read. All of it is kept as it is:
@@ -61,7 +63,7 @@ func (d *Decoder) ndjsonHeader(rec record, m tapedeck.Members) error {
 
 func (d *Decoder) beginOwn(head *tapedeck.Session, effective bool) {
 	d.own = &ndjson{d: d, head: head, effective: effective, last: -1}
-	d.own.order = mender{verifier: tapedeck.NewVerifier(), emit: d.own.emit}
+	d.own.order = mender{verifier: order.NewVerifier(), emit: d.own.emit}
 	d.starts, d.entry = true, tapedeck.Session{}
 	if head != nil {
 		d.entry = *head
@@ -90,11 +92,11 @@ func (d *Decoder) endOwn() error {
 	if o.Title == "" && o.Owner == "" && !n.effective {
 		return nil // nothing is added, so that what is exported again is the same
 	}
-	p := tapedeck.SessionImportedData{Format: NDJSON, Events: n.next, Title: o.Title}
+	p := payload.SessionImported{Format: NDJSON, Events: n.next, Title: o.Title}
 	if o.Owner != "" {
 		p.Extra = tapedeck.Members{"owner": quoted(o.Owner)}
 	}
-	e := tapedeck.NewEvent(p)
+	e := payload.NewEvent(p)
 	e.Actor = o.Actor
 	n.emit(e)
 	return nil

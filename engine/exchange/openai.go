@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // openaiLine reads one line, or a whole document: a conversation, several of
@@ -130,13 +131,13 @@ func (s *session) openaiMessage(m tapedeck.Members) {
 	s.meta = without(m, openaiKnown)
 	switch role := str(m["role"]); role {
 	case "system", "developer":
-		msg := tapedeck.Message{ID: s.unique("", "msg"), Role: role, Name: str(m["name"]), Content: quoted(plain(m["content"]))}
+		msg := payload.Message{ID: s.unique("", "msg"), Role: role, Name: str(m["name"]), Content: quoted(plain(m["content"]))}
 		l.system(msg)
 	case "user":
 		if s.titleRank == 0 {
 			s.suggest(fromText, plain(m["content"]))
 		}
-		msg := tapedeck.Message{ID: s.unique("", "msg"), Role: role, Name: str(m["name"]), Content: content(m["content"])}
+		msg := payload.Message{ID: s.unique("", "msg"), Role: role, Name: str(m["name"]), Content: content(m["content"])}
 		l.user(msg, false)
 	case "assistant":
 		s.openaiAnswer(l, m)

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // Limits of a redaction.
@@ -31,14 +32,14 @@ type Redactor struct {
 
 // A rule is a key or a pattern.
 type rule struct {
-	tapedeck.RedactionRule
+	api.RedactionRule
 	pattern *regexp.Regexp // nil for a key
 	needs   []string       // one of them is in every match; nil if that is not known
 }
 
 // NewRedactor returns a redactor, nil if there is nothing to redact. A pattern or
 // a preset that cannot be used is [tapedeck.Invalid].
-func NewRedactor(in tapedeck.Redaction) (*Redactor, error) {
+func NewRedactor(in api.Redaction) (*Redactor, error) {
 	r := &Redactor{keys: map[string]*rule{}, edits: map[int64][]edit{}, hits: map[int64]struct{}{}}
 	if len(in.Keys)+len(in.Patterns)+len(in.Presets) > maxRules {
 		return nil, tapedeck.Errorf(tapedeck.TooLarge, "there are more than %d rules of redaction", maxRules)
@@ -93,7 +94,7 @@ func (r *Redactor) addPattern(name, pattern string) error {
 }
 
 func (r *Redactor) add(name string, re *regexp.Regexp) *rule {
-	one := &rule{RedactionRule: tapedeck.RedactionRule{Rule: name}, pattern: re}
+	one := &rule{RedactionRule: api.RedactionRule{Rule: name}, pattern: re}
 	r.rules = append(r.rules, one)
 	return one
 }
@@ -132,8 +133,8 @@ func (r *Redactor) key(name string) *rule {
 }
 
 // Preview returns what was found so far.
-func (r *Redactor) Preview() tapedeck.RedactionPreview {
-	p := tapedeck.RedactionPreview{Events: int64(len(r.hits)), Rules: []tapedeck.RedactionRule{}}
+func (r *Redactor) Preview() api.RedactionPreview {
+	p := api.RedactionPreview{Events: int64(len(r.hits)), Rules: []api.RedactionRule{}}
 	for offset := range r.edits {
 		if _, counted := r.hits[offset]; !counted {
 			p.Events++
@@ -148,7 +149,7 @@ func (r *Redactor) Preview() tapedeck.RedactionPreview {
 func (one *rule) found(offset int64, what string) {
 	one.Count++
 	if len(one.Samples) < samplesOfARule {
-		one.Samples = append(one.Samples, tapedeck.RedactionSample{Offset: offset, Masked: mask(what)})
+		one.Samples = append(one.Samples, api.RedactionSample{Offset: offset, Masked: mask(what)})
 	}
 }
 
@@ -184,7 +185,7 @@ func (r *Redactor) spans(s string) []span {
 		}
 		for _, at := range one.pattern.FindAllStringIndex(s, -1) {
 			if at[0] < at[1] {
-				found = append(found, span{at[0], at[1], at[0], tapedeck.Redacted, []*rule{one}})
+				found = append(found, span{at[0], at[1], at[0], api.Redacted, []*rule{one}})
 			}
 		}
 	}
@@ -214,7 +215,7 @@ func merged(in []span) []span {
 		}
 		o := &out[last]
 		if s.to > o.to {
-			o.to, o.put = s.to, tapedeck.Redacted // its quotes, if it has some, are not where they were
+			o.to, o.put = s.to, api.Redacted // its quotes, if it has some, are not where they were
 		}
 		o.context = min(o.context, s.context)
 		o.rules = append(o.rules, s.rules...)

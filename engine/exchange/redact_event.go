@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // Learn looks for what is to go from an event, and after the last one, with nil,
@@ -50,7 +51,7 @@ func (r *Redactor) Session(s tapedeck.Session) tapedeck.Session {
 	s.Labels = maps.Clone(s.Labels)
 	for name, v := range s.Labels {
 		if r.key(name) != nil && v != "" {
-			s.Labels[name] = tapedeck.Redacted
+			s.Labels[name] = api.Redacted
 		} else {
 			s.Labels[name], _ = w.string(v)
 		}
@@ -124,7 +125,7 @@ func (w *writer) drop(one *rule, raw []byte) {
 		}
 		one.found(w.offset, s)
 	}
-	w.out = append(w.out, quoted(tapedeck.Redacted)...)
+	w.out = append(w.out, quoted(api.Redacted)...)
 }
 
 func (w *writer) text(raw []byte) {

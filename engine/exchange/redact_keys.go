@@ -3,7 +3,7 @@ package exchange
 import (
 	"strings"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // maxKeyLen is how long the name of a member may be that is looked for in a text.
@@ -84,7 +84,7 @@ func skipBlank(s string, i int) int {
 // and empty strings stay.
 func member(s string, from, level int) (to int, put string) {
 	quote := strings.Repeat(`\`, level) + `"`
-	put = quote + tapedeck.Redacted + quote
+	put = quote + api.Redacted + quote
 	switch rest := s[from:]; {
 	case rest == "" || strings.HasPrefix(rest, "null") || strings.HasPrefix(rest, quote+quote):
 		return from, ""
@@ -92,7 +92,7 @@ func member(s string, from, level int) (to int, put string) {
 		if end := closing(s, from+len(quote), level); end >= 0 {
 			return end + 1, put
 		}
-		return len(s), quote + tapedeck.Redacted // it is cut off
+		return len(s), quote + api.Redacted // it is cut off
 	case rest[0] == '{' || rest[0] == '[':
 		return bracket(s, from, level), put
 	}

@@ -11,6 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // log makes events of lines: a type, a space, and the data. All but those of the
@@ -32,7 +34,7 @@ func log(lines ...string) []tapedeck.Event {
 	return events
 }
 
-func redactor(t testing.TB, in tapedeck.Redaction) *Redactor {
+func redactor(t testing.TB, in api.Redaction) *Redactor {
 	t.Helper()
 	r, err := NewRedactor(in)
 	if err != nil {
@@ -54,7 +56,7 @@ func redacted(t testing.TB, r *Redactor, events []tapedeck.Event) []string {
 		if !json.Valid(e.Data) && len(e.Data) > 0 {
 			t.Fatalf("not JSON: %s", e.Data)
 		}
-		if err := tapedeck.CheckData(&e); err != nil {
+		if err := payload.CheckData(&e); err != nil {
 			t.Fatalf("%v: %s", err, e.Data)
 		}
 		out = append(out, string(e.Data))
@@ -80,7 +82,7 @@ func TestRedactKeys(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := redacted(t, redactor(t, tapedeck.Redaction{Keys: []string{"Api_Key"}}), log("CUSTOM "+tt.in))
+			got := redacted(t, redactor(t, api.Redaction{Keys: []string{"Api_Key"}}), log("CUSTOM "+tt.in))
 			if got[0] != tt.want {
 				t.Errorf("got  %s\nwant %s", got[0], tt.want)
 			}
@@ -106,7 +108,7 @@ func TestRedactDeltas(t *testing.T) {
 		`terminal.input {"terminal":"t","data":"s"}`,
 		`terminal.input {"terminal":"t","data":"ecret"}`,
 	)
-	r := redactor(t, tapedeck.Redaction{Patterns: []string{"secret"}, Keys: []string{"password"}})
+	r := redactor(t, api.Redaction{Patterns: []string{"secret"}, Keys: []string{"password"}})
 	want := []string{
 		`{"messageId":"m"}`,
 		`{"messageId":"m","delta":"my key is [redacted]"}`,
@@ -141,7 +143,7 @@ func TestRedactDeltas(t *testing.T) {
 func TestRedactStreams(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		parts := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "ab", "b", "ba", `"k":`, `"v"`, " ", "ä"}), 1, 30).Draw(rt, "parts")
-		in := tapedeck.Redaction{Patterns: []string{"a+b", "ba"}, Keys: []string{"k"}}
+		in := api.Redaction{Patterns: []string{"a+b", "ba"}, Keys: []string{"k"}}
 		whole, _ := redactor(t, in).text(strings.Join(parts, ""))
 		var lines []string
 		for _, p := range parts {
@@ -160,7 +162,7 @@ func TestRedactStreams(t *testing.T) {
 // TestRedactLongStreams: a stream without an end is not held as a whole, and what
 // is left is what is left of the whole, also where it is divided.
 func TestRedactLongStreams(t *testing.T) {
-	in := tapedeck.Redaction{Patterns: []string{"SECRET[0-9]+", "[0-9]{3,}"}, Keys: []string{"key"}}
+	in := api.Redaction{Patterns: []string{"SECRET[0-9]+", "[0-9]{3,}"}, Keys: []string{"key"}}
 	for shift := range 7 {
 		text := strings.Repeat(" ", shift) + strings.Repeat(`SECRET0123456789 "key": "`+strings.Repeat("x", 83)+`" 4567 `, 6000)
 		var events []tapedeck.Event
@@ -189,7 +191,7 @@ func TestRedactLongStreams(t *testing.T) {
 
 // TestRedactErased: what was erased while the export was made has nothing to go.
 func TestRedactErased(t *testing.T) {
-	r := redactor(t, tapedeck.Redaction{Patterns: []string{"secret"}})
+	r := redactor(t, api.Redaction{Patterns: []string{"secret"}})
 	e := log(`TEXT_MESSAGE_CONTENT {"messageId":"m","delta":"a secret, a secret"}`)[0]
 	r.Learn(&e)
 	r.Learn(nil)
@@ -200,7 +202,7 @@ func TestRedactErased(t *testing.T) {
 }
 
 func TestRedactManyStreams(t *testing.T) {
-	r := redactor(t, tapedeck.Redaction{Patterns: []string{"secret"}})
+	r := redactor(t, api.Redaction{Patterns: []string{"secret"}})
 	var lines []string
 	for i := range 3 * streamsMost {
 		lines = append(lines, fmt.Sprintf(`TEXT_MESSAGE_CONTENT {"messageId":"m%d","delta":"sec"}`, i), fmt.Sprintf(`TEXT_MESSAGE_CONTENT {"messageId":"m%d","delta":"ret"}`, i))
@@ -224,9 +226,9 @@ func TestPresets(t *testing.T) {
 		"xoxb-1234567890-abcdef", "eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.abc-_", "postgres://bob:hunter2@db/x", "DB_PASSWORD=hunter2",
 		"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----", "-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl", `{"client-secret": "x"}`,
 	}
-	r := redactor(t, tapedeck.Redaction{Presets: []string{"secrets"}})
+	r := redactor(t, api.Redaction{Presets: []string{"secrets"}})
 	for _, s := range secrets {
-		if got, _ := r.text("before " + s + " after"); !strings.HasPrefix(got, "before ") || !strings.Contains(got, tapedeck.Redacted) {
+		if got, _ := r.text("before " + s + " after"); !strings.HasPrefix(got, "before ") || !strings.Contains(got, api.Redacted) {
 			t.Errorf("%q became %q", s, got)
 		}
 	}
@@ -235,16 +237,16 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%q became %q", s, got)
 		}
 	}
-	if got, _ := redactor(t, tapedeck.Redaction{Presets: []string{"pii"}}).text("to ada.l+x@mail.example.org."); got != "to [redacted]." {
+	if got, _ := redactor(t, api.Redaction{Presets: []string{"pii"}}).text("to ada.l+x@mail.example.org."); got != "to [redacted]." {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestRedactSession(t *testing.T) {
-	r := redactor(t, tapedeck.Redaction{Patterns: []string{"ada"}, Keys: []string{"pin"}})
+	r := redactor(t, api.Redaction{Patterns: []string{"ada"}, Keys: []string{"pin"}})
 	s := tapedeck.Session{Title: "of ada", Owner: "ada", Labels: map[string]string{"pin": "1", "who": "ada", "x": "y"}}
 	got := r.Session(s)
-	if got.Title != "of [redacted]" || got.Owner != tapedeck.Redacted || got.Labels["pin"] != tapedeck.Redacted || got.Labels["who"] != tapedeck.Redacted || got.Labels["x"] != "y" {
+	if got.Title != "of [redacted]" || got.Owner != api.Redacted || got.Labels["pin"] != api.Redacted || got.Labels["who"] != api.Redacted || got.Labels["x"] != "y" {
 		t.Errorf("%+v", got)
 	}
 	if s.Labels["pin"] != "1" {
@@ -258,7 +260,7 @@ func TestRedactSession(t *testing.T) {
 }
 
 func TestRedactRefuses(t *testing.T) {
-	for name, in := range map[string]tapedeck.Redaction{
+	for name, in := range map[string]api.Redaction{
 		"no expression":      {Patterns: []string{"("}},
 		"look-around":        {Patterns: []string{"(?=a)"}},
 		"matches nothing":    {Patterns: []string{"a*"}},
@@ -271,7 +273,7 @@ func TestRedactRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if r, err := NewRedactor(tapedeck.Redaction{}); r != nil || err != nil {
+	if r, err := NewRedactor(api.Redaction{}); r != nil || err != nil {
 		t.Errorf("%v %v", r, err)
 	}
 }
@@ -280,7 +282,7 @@ func TestRedactRefuses(t *testing.T) {
 func TestRedactNothing(t *testing.T) {
 	for _, data := range []string{"", `{}`, `{"a":[],"b":{},"c":[1,-2.50e3,true,null,"\u00e4\/"],"d":"x"}`, strings.Repeat(`{"a":`, 3000) + `[]` + strings.Repeat(`}`, 3000)} {
 		e := tapedeck.Event{Type: "acme.x", Data: json.RawMessage(data)}
-		r := redactor(t, tapedeck.Redaction{Presets: []string{"secrets", "pii"}})
+		r := redactor(t, api.Redaction{Presets: []string{"secrets", "pii"}})
 		w := writer{redactor: r, src: e.Data}
 		if got := string(w.document()); got != data || w.changed {
 			t.Errorf("%.80s became %.80s", data, got)

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // maxLanes is how many threads may have a run open at once. When there are more,
@@ -94,9 +95,9 @@ func (s *session) create() {
 	s.d.sessions++
 	s.number, s.created = s.d.sessions, true
 	s.said = s.finalTitle()
-	e := tapedeck.NewEvent(tapedeck.SessionCreatedData{
+	e := payload.NewEvent(payload.SessionCreated{
 		Title: s.said, Owner: s.d.options.Owner,
-		Common: tapedeck.Common{Metadata: s.wrap(s.extra)},
+		Common: payload.Common{Metadata: s.wrap(s.extra)},
 	})
 	e.Actor, e.Time = s.d.options.Actor, s.at
 	s.d.starts, s.d.entry = true, tapedeck.Session{}
@@ -113,7 +114,7 @@ func (s *session) finish() {
 		s.lanes[0].cutOff = true // nothing can come any more
 		s.retire(s.lanes[0])
 	}
-	p := tapedeck.SessionImportedData{Format: s.d.format, Events: s.events}
+	p := payload.SessionImported{Format: s.d.format, Events: s.events}
 	if title := s.finalTitle(); title != s.said {
 		p.Title = title
 	}
@@ -121,7 +122,7 @@ func (s *session) finish() {
 		"lines":  []byte(strconv.Itoa(s.lines)),
 		"digest": quoted("sha256:" + hex.EncodeToString(s.digest.Sum(nil))),
 	}
-	e := tapedeck.NewEvent(p)
+	e := payload.NewEvent(p)
 	e.Actor = s.d.options.Actor
 	s.d.emit(e)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -27,7 +28,7 @@ func (s *step) meets(calls []view.ToolCall, events []view.ContextEvent, i *found
 	}
 	ids := taken(calls, events)
 	for n, k := range s.calls {
-		if slices.ContainsFunc(s.calls[:n], func(other tapedeck.ToolCall) bool { return other.ID == k.ID }) {
+		if slices.ContainsFunc(s.calls[:n], func(other payload.ToolCall) bool { return other.ID == k.ID }) {
 			return nil, tapedeck.Errorf(tapedeck.Invalid, "two tool calls of the %s have the id %.100q", s.Type, k.ID)
 		}
 		if ids[k.ID] {
@@ -73,7 +74,7 @@ func taken(calls []view.ToolCall, events []view.ContextEvent) map[string]bool {
 }
 
 // same reports whether two calls say the same, however their arguments are written.
-func same(a, b tapedeck.FunctionCall) bool {
+func same(a, b payload.FunctionCall) bool {
 	if a.Name == b.Name && a.Arguments == b.Arguments {
 		return true
 	}
@@ -132,7 +133,7 @@ func article(shape string) string {
 }
 
 // readCall reads a call, in the form of a tool_call or in that of OpenAI.
-func readCall(raw json.RawMessage) tapedeck.ToolCall {
+func readCall(raw json.RawMessage) payload.ToolCall {
 	type function struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
@@ -146,7 +147,7 @@ func readCall(raw json.RawMessage) tapedeck.ToolCall {
 	if d.Function != nil {
 		d.function = *d.Function
 	}
-	return tapedeck.ToolCall{ID: d.ID, Type: "function", Function: tapedeck.FunctionCall{Name: d.Name, Arguments: argumentsOf(d.Arguments)}}
+	return payload.ToolCall{ID: d.ID, Type: "function", Function: payload.FunctionCall{Name: d.Name, Arguments: argumentsOf(d.Arguments)}}
 }
 
 // argumentsOf returns arguments as text, which some write as JSON itself.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -108,26 +110,26 @@ func orZero(e *view.ContextEvent) view.ContextEvent {
 //
 // A tool call that came whole with its message is one event of the log with it:
 // between these it is [tapedeck.Invalid].
-func (r *Repository) DeleteEventsAfter(ctx context.Context, of view.Ref, sequence int) (int, tapedeck.Rewound, error) {
+func (r *Repository) DeleteEventsAfter(ctx context.Context, of view.Ref, sequence int) (int, api.Rewound, error) {
 	i, err := r.find(ctx, of)
 	if err != nil {
-		return 0, tapedeck.Rewound{}, err
+		return 0, api.Rewound{}, err
 	}
 	events, err := r.events(ctx, &i)
 	if err != nil {
-		return 0, tapedeck.Rewound{}, err
+		return 0, api.Rewound{}, err
 	}
 	first := max(sequence, -1) + 1
 	if first >= len(events) {
-		return 0, tapedeck.Rewound{}, nil
+		return 0, api.Rewound{}, nil
 	}
 	if first > 0 && events[first-1].Offset == events[first].Offset {
-		return 0, tapedeck.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "%s %d and %s %d are one event of the log", events[first-1].Type, first-1, events[first].Type, first).
+		return 0, api.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "%s %d and %s %d are one event of the log", events[first-1].Type, first-1, events[first].Type, first).
 			WithHint("delete what comes after another one")
 	}
-	done, err := r.verbs.Overwrite(ctx, tapedeck.Overwrite{Session: i.session, FromOffset: events[first].Offset, Thread: i.Thread})
+	done, err := r.verbs.Overwrite(ctx, api.Overwrite{Session: i.session, FromOffset: events[first].Offset, Thread: i.Thread})
 	if err != nil {
-		return 0, tapedeck.Rewound{}, err
+		return 0, api.Rewound{}, err
 	}
 	return len(events) - first, done, nil
 }
@@ -191,7 +193,7 @@ func copies(events []view.ContextEvent, n *names, to *found) ([]tapedeck.Event, 
 		if err := s.read(e.Content); err != nil {
 			return nil, err
 		}
-		s.calls = slices.DeleteFunc(s.calls, func(k tapedeck.ToolCall) bool {
+		s.calls = slices.DeleteFunc(s.calls, func(k payload.ToolCall) bool {
 			made[k.ID]--
 			return made[k.ID] < 0
 		})
@@ -206,7 +208,7 @@ type step struct {
 	Type       string
 	ToolCallID string
 	text       string
-	calls      []tapedeck.ToolCall
+	calls      []payload.ToolCall
 }
 
 // roles has for each type of a message its role.
@@ -239,7 +241,7 @@ func (s *step) read(content json.RawMessage) error {
 	switch s.Type {
 	case view.CallEvent:
 		id = d.ID
-		s.calls = []tapedeck.ToolCall{readCall(content)}
+		s.calls = []payload.ToolCall{readCall(content)}
 	case view.AssistantMessage:
 		for _, raw := range d.ToolCalls {
 			s.calls = append(s.calls, readCall(raw))
@@ -275,7 +277,7 @@ func (s *step) check(role, given, id string) error {
 
 // event returns the event of the log that says the step.
 func (s *step) event(i *found) tapedeck.Event {
-	m := tapedeck.NewMessage(tapedeck.NewID("msg_"), roles[s.Type], strings.ToValidUTF8(s.text, "\uFFFD"))
+	m := payload.NewMessage(tapedeck.NewID("msg_"), roles[s.Type], strings.ToValidUTF8(s.text, "\uFFFD"))
 	if s.text == "" && len(s.calls) > 0 {
 		m.Content = nil
 	}
@@ -284,7 +286,7 @@ func (s *step) event(i *found) tapedeck.Event {
 		m.ToolCallID = s.ToolCallID
 	}
 	m.SubagentRunID = i.Subagent
-	e := tapedeck.NewEvent(tapedeck.MessageAddedData{Message: m})
+	e := payload.NewEvent(payload.MessageAdded{Message: m})
 	if e.Thread = i.Thread; !i.Main && i.Subagent == "" { // else it is theirs already
 		e.Instance = i.ID
 	}

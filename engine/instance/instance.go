@@ -10,13 +10,15 @@ import (
 	"hash/fnv"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
 // verbs is what is needed of the engine.
 type verbs interface {
 	Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error)
-	Overwrite(ctx context.Context, o tapedeck.Overwrite) (tapedeck.Rewound, error)
+	Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, error)
 }
 
 // views is what is needed of the views of sessions.
@@ -65,7 +67,7 @@ func (r *Repository) CreateInstance(ctx context.Context, session, agent, parent 
 	if err := tapedeck.CheckName("the agent's name", agent); err != nil {
 		return view.Instance{}, err
 	}
-	d := tapedeck.InstanceStartedData{ID: tapedeck.NewID("ins_"), Name: agent}
+	d := payload.InstanceStarted{ID: tapedeck.NewID("ins_"), Name: agent}
 	if parent != "" {
 		p, err := r.GetInstance(ctx, view.Ref{Session: session, ID: parent})
 		if err != nil {
@@ -73,7 +75,7 @@ func (r *Repository) CreateInstance(ctx context.Context, session, agent, parent 
 		}
 		d.Parent = p.ID
 	}
-	e := tapedeck.NewEvent(d)
+	e := payload.NewEvent(d)
 	e.Thread, e.Instance = d.ID, d.ID
 	if _, err := r.verbs.Append(ctx, tapedeck.Append{Session: session, Events: []tapedeck.Event{e}}); err != nil {
 		return view.Instance{}, err

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/engine/instance"
 	"github.com/tapedeck/tapedeck/projection"
@@ -37,7 +38,7 @@ func newWorld(t testing.TB) *world {
 	e := engine.New(engine.Options{Store: store, Views: views, Agents: []engine.Agent{{Agent: tapedeck.Agent{Name: "bot"}, Runner: nobody{}}}})
 	t.Cleanup(func() { _ = e.Shutdown(context.Background()) })
 	for _, id := range []string{"ses", "other"} {
-		if _, err := e.Create(t.Context(), tapedeck.NewSession{ID: id}); err != nil {
+		if _, err := e.Create(t.Context(), api.NewSession{ID: id}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -225,7 +226,7 @@ func TestDeleteEventsAfter(t *testing.T) {
 	w.shows(i, system, user, asks, calls, result)
 	w.shows(other, user)
 
-	if _, err := w.engine.Undo(t.Context(), tapedeck.Undo{Session: "ses"}); err != nil {
+	if _, err := w.engine.Undo(t.Context(), api.Undo{Session: "ses"}); err != nil {
 		t.Fatal(err)
 	}
 	w.shows(i, system, user, asks, calls, result, answer)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // Bounds of what an agent is told of what happened before.
@@ -83,29 +84,29 @@ func (h *history) passage(who, id string, max int) *passage {
 }
 
 func (h *history) add(e tapedeck.Event) {
-	data, err := tapedeck.Decode(e)
+	data, err := payload.Decode(e)
 	if err != nil {
 		return // what cannot be read is not told
 	}
 	switch d := data.(type) {
-	case tapedeck.MessageAddedData:
+	case payload.MessageAdded:
 		h.whole(&d.Message)
-	case tapedeck.TextMessageStartData:
+	case payload.TextMessageStart:
 		if h.message[d.MessageID] == nil {
 			h.message[d.MessageID] = h.passage("Assistant", d.MessageID, maxPassage)
 		}
-	case tapedeck.TextMessageContentData:
+	case payload.TextMessageContent:
 		if p := h.message[d.MessageID]; p != nil {
 			p.add(d.Delta)
 		}
-	case tapedeck.ToolCallStartData:
+	case payload.ToolCallStart:
 		h.called(d.ToolCallID, d.ToolCallName)
-	case tapedeck.ToolCallArgsData:
+	case payload.ToolCallArgs:
 		if p := h.call[d.ToolCallID]; p != nil {
 			p.add(d.Delta)
 		}
-	case tapedeck.ToolCallResultData:
-		m := tapedeck.Message{Content: d.Content}
+	case payload.ToolCallResult:
+		m := payload.Message{Content: d.Content}
 		h.answered(d.ToolCallID, m.Text())
 	}
 }
@@ -127,7 +128,7 @@ func (h *history) answered(id, text string) {
 	}
 }
 
-func (h *history) whole(m *tapedeck.Message) {
+func (h *history) whole(m *payload.Message) {
 	if h.said[m.ID] {
 		return
 	}

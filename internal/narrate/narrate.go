@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A Narrator yields the events of one invocation. Ids that are given to its
@@ -70,11 +71,11 @@ func New(invocation string, yield func(tapedeck.Event, error) bool) *Narrator {
 func (n *Narrator) Over() bool { return n.over }
 
 // Event yields an event of any type.
-func (n *Narrator) Event(p tapedeck.Payload) { n.put(tapedeck.NewEvent(p)) }
+func (n *Narrator) Event(p payload.Payload) { n.put(payload.NewEvent(p)) }
 
 // Process tells which process the agent is, and waits until that is durable. An
 // error means that the agent must not begin.
-func (n *Narrator) Process(ctx context.Context, in *tapedeck.Invocation, d tapedeck.AgentStartedData) error {
+func (n *Narrator) Process(ctx context.Context, in *tapedeck.Invocation, d payload.AgentStarted) error {
 	n.Event(d)
 	switch {
 	case n.over:
@@ -86,7 +87,7 @@ func (n *Narrator) Process(ctx context.Context, in *tapedeck.Invocation, d taped
 }
 
 // event yields an event of a lane.
-func (n *Narrator) event(l *lane, p tapedeck.Payload) { n.putIn(l, tapedeck.NewEvent(p)) }
+func (n *Narrator) event(l *lane, p payload.Payload) { n.putIn(l, payload.NewEvent(p)) }
 
 func (n *Narrator) put(e tapedeck.Event) { n.putIn(n.lanes[""], e) }
 
@@ -184,25 +185,25 @@ func (n *Narrator) beginMessage(l *lane, k kind, native string) {
 	if l.name != "" && native != "" {
 		native = l.name + "/" + native // two agents may give the same
 	}
-	by := tapedeck.Attributed{SubagentRunID: l.run}
+	by := payload.Attributed{SubagentRunID: l.run}
 	if k == text {
 		l.id = n.id("m", native)
 		l.spoken, l.named = l.id, l.native
-		n.event(l, tapedeck.TextMessageStartData{MessageID: l.id, Role: tapedeck.RoleAssistant, Attributed: by})
+		n.event(l, payload.TextMessageStart{MessageID: l.id, Role: tapedeck.RoleAssistant, Attributed: by})
 		return
 	}
 	l.id = n.id("r", native)
-	n.event(l, tapedeck.ReasoningStartData{MessageID: l.id, Attributed: by})
-	n.event(l, tapedeck.ReasoningMessageStartData{MessageID: l.id, Role: tapedeck.RoleReasoning, Attributed: by})
+	n.event(l, payload.ReasoningStart{MessageID: l.id, Attributed: by})
+	n.event(l, payload.ReasoningMessageStart{MessageID: l.id, Role: tapedeck.RoleReasoning, Attributed: by})
 }
 
 func (n *Narrator) endMessage(l *lane) {
 	switch l.kind {
 	case text:
-		n.event(l, tapedeck.TextMessageEndData{MessageID: l.id})
+		n.event(l, payload.TextMessageEnd{MessageID: l.id})
 	case thought:
-		n.event(l, tapedeck.ReasoningMessageEndData{MessageID: l.id})
-		n.event(l, tapedeck.ReasoningEndData{MessageID: l.id})
+		n.event(l, payload.ReasoningMessageEnd{MessageID: l.id})
+		n.event(l, payload.ReasoningEnd{MessageID: l.id})
 	}
 	l.kind = 0
 }
@@ -214,7 +215,7 @@ func (n *Narrator) Sign(lane, value string) bool {
 	if l.kind != thought {
 		return false
 	}
-	n.event(l, tapedeck.ReasoningEncryptedValueData{Subtype: "message", EntityID: l.id, EncryptedValue: value})
+	n.event(l, payload.ReasoningEncryptedValue{Subtype: "message", EntityID: l.id, EncryptedValue: value})
 	return true
 }
 
@@ -231,7 +232,7 @@ func (n *Narrator) Pause(lane string) {
 
 // Link tells the agent's own id of the conversation.
 func (n *Narrator) Link(runner, native string) {
-	n.Event(tapedeck.AgentLinkedData{Runner: runner, NativeID: native})
+	n.Event(payload.AgentLinked{Runner: runner, NativeID: native})
 }
 
 // Raw keeps something that maps to nothing, as it came.
@@ -239,7 +240,7 @@ func (n *Narrator) Raw(source string, event json.RawMessage) {
 	if !json.Valid(event) || !utf8.Valid(event) {
 		event = appendString(nil, string(event)) // a line that is not JSON
 	}
-	n.Event(tapedeck.RawData{Event: event, Source: source})
+	n.Event(payload.Raw{Event: event, Source: source})
 }
 
 // Lossy says that the agent was told what happened before, and does not know it
@@ -247,7 +248,7 @@ func (n *Narrator) Raw(source string, event json.RawMessage) {
 func (n *Narrator) Lossy(reason string, bytes int) {
 	value, err := json.Marshal(map[string]any{"reason": reason, "bytes": bytes})
 	if err == nil {
-		n.Event(tapedeck.CustomData{Name: "tapedeck.lossy", Value: value})
+		n.Event(payload.Custom{Name: "tapedeck.lossy", Value: value})
 	}
 }
 
@@ -268,7 +269,7 @@ func (n *Narrator) Subagent(tool, name, description, parent string) {
 		parent = t.lane
 	}
 	above := n.lane(parent)
-	d := tapedeck.SubagentStartedData{SubagentRunID: id, Name: name, Description: description, ParentSubagentRunID: above.run}
+	d := payload.SubagentStarted{SubagentRunID: id, Name: name, Description: description, ParentSubagentRunID: above.run}
 	if t != nil {
 		d.ParentToolCallID = t.id
 	}
@@ -282,13 +283,13 @@ func (n *Narrator) Asked(lane, text string) {
 	if l.run == "" || text == "" {
 		return // what the agent itself was asked the log has
 	}
-	m := tapedeck.NewMessage(n.id("u", ""), tapedeck.RoleUser, text)
+	m := payload.NewMessage(n.id("u", ""), tapedeck.RoleUser, text)
 	m.SubagentRunID = l.run
-	n.event(l, tapedeck.MessageAddedData{Message: m})
+	n.event(l, payload.MessageAdded{Message: m})
 }
 
 // Usage reports what a model call of a lane has used.
-func (n *Narrator) Usage(lane string, u tapedeck.UsageReportedData) {
+func (n *Narrator) Usage(lane string, u payload.UsageReported) {
 	l := n.lane(lane)
 	u.SubagentRunID = l.run
 	n.event(l, u)
@@ -313,10 +314,10 @@ func (n *Narrator) SubagentDone(lane string, failed string) {
 	}
 	delete(n.lanes, lane)
 	if failed != "" {
-		n.event(l.above, tapedeck.SubagentErrorData{SubagentRunID: l.run, Message: failed})
+		n.event(l.above, payload.SubagentError{SubagentRunID: l.run, Message: failed})
 		return
 	}
-	n.event(l.above, tapedeck.SubagentFinishedData{SubagentRunID: l.run})
+	n.event(l.above, payload.SubagentFinished{SubagentRunID: l.run})
 }
 
 // Done ends what is open. It is for an agent that came to its end; what another

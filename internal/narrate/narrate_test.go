@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // tell returns a line for each event that tell makes; all of them are in order.
 func tell(t *testing.T, tell func(*Narrator)) []string {
 	t.Helper()
-	v := tapedeck.NewVerifier()
+	v := order.NewVerifier()
 	add := func(e tapedeck.Event) {
 		t.Helper()
 		e.Invocation, e.Thread = "inv", "main"
@@ -127,7 +129,7 @@ func TestNarrator(t *testing.T) {
 			n.Args("p", `{"todos":[{"content":"x"}]}`)
 			n.Called("p")
 			n.Plan(nil)
-			n.Usage("a", tapedeck.UsageReportedData{})
+			n.Usage("a", payload.UsageReported{})
 			n.Subagent("p", "reader", "", "")
 			n.SubagentDone("a", "")
 		}, []string{
@@ -143,7 +145,7 @@ func TestNarrator(t *testing.T) {
 		{"an id that is too long", func(n *Narrator) { n.Say("", long, "1"); n.EndMessage(""); n.Say("", long, "2") }, []string{
 			`TEXT_MESSAGE_START {"messageId":"m.59b5a0f0ad1d0dec9ccc1a3af0c5cd1a","role":"assistant"}`,
 		}},
-		{"the same plan is not told again", func(n *Narrator) { n.Plan(nil); n.Plan([]tapedeck.PlanEntry{}) }, []string{`plan.updated {"entries":[]}`}},
+		{"the same plan is not told again", func(n *Narrator) { n.Plan(nil); n.Plan([]payload.PlanEntry{}) }, []string{`plan.updated {"entries":[]}`}},
 		{"what is not JSON is kept as a text", func(n *Narrator) { n.Raw("x", []byte("a\x01")); n.Raw("x", []byte(`{"a":1}`)) }, []string{
 			`RAW {"event":"a\u0001","source":"x"}`, `RAW {"event":{"a":1},"source":"x"}`,
 		}},
@@ -231,10 +233,10 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-func events(list ...tapedeck.Payload) iter.Seq2[tapedeck.Event, error] {
+func events(list ...payload.Payload) iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
 		for _, p := range list {
-			if !yield(tapedeck.NewEvent(p), nil) {
+			if !yield(payload.NewEvent(p), nil) {
 				return
 			}
 		}
@@ -242,15 +244,15 @@ func events(list ...tapedeck.Payload) iter.Seq2[tapedeck.Event, error] {
 }
 
 func TestHistory(t *testing.T) {
-	user := func(id, text string) tapedeck.Payload {
-		return tapedeck.MessageAddedData{Message: tapedeck.NewMessage(id, "user", text)}
+	user := func(id, text string) payload.Payload {
+		return payload.MessageAdded{Message: payload.NewMessage(id, "user", text)}
 	}
 	got, err := History(t.Context(), "main", 1<<20, events(
 		user("u1", "do it"), user("u1", "do it"),
-		tapedeck.TextMessageStartData{MessageID: "a"}, tapedeck.TextMessageContentData{MessageID: "a", Delta: "I "}, tapedeck.TextMessageContentData{MessageID: "a", Delta: "will"},
-		tapedeck.ToolCallStartData{ToolCallID: "c", ToolCallName: "Bash"}, tapedeck.ToolCallArgsData{ToolCallID: "c", Delta: `{"command":"ls"}`},
-		tapedeck.ToolCallResultData{ToolCallID: "c", MessageID: "t", Content: Text(strings.Repeat("é", 5000))},
-		tapedeck.TextMessageStartData{MessageID: "empty"},
+		payload.TextMessageStart{MessageID: "a"}, payload.TextMessageContent{MessageID: "a", Delta: "I "}, payload.TextMessageContent{MessageID: "a", Delta: "will"},
+		payload.ToolCallStart{ToolCallID: "c", ToolCallName: "Bash"}, payload.ToolCallArgs{ToolCallID: "c", Delta: `{"command":"ls"}`},
+		payload.ToolCallResult{ToolCallID: "c", MessageID: "t", Content: Text(strings.Repeat("é", 5000))},
+		payload.TextMessageStart{MessageID: "empty"},
 	))
 	if err != nil {
 		t.Fatal(err)
@@ -273,12 +275,12 @@ func TestHistory(t *testing.T) {
 
 // TestHistoryOfWholeMessages has calls that are members of a message.
 func TestHistoryOfWholeMessages(t *testing.T) {
-	call := tapedeck.ToolCall{ID: "c", Type: "function", Function: tapedeck.FunctionCall{Name: "Bash", Arguments: `{"command":"ls"}`}}
-	answer := tapedeck.NewMessage("t", tapedeck.RoleTool, "a.txt")
+	call := payload.ToolCall{ID: "c", Type: "function", Function: payload.FunctionCall{Name: "Bash", Arguments: `{"command":"ls"}`}}
+	answer := payload.NewMessage("t", tapedeck.RoleTool, "a.txt")
 	answer.ToolCallID = "c"
 	got, err := History(t.Context(), "main", 1<<20, events(
-		tapedeck.MessageAddedData{Message: tapedeck.Message{ID: "a", Role: tapedeck.RoleAssistant, ToolCalls: []tapedeck.ToolCall{call}}},
-		tapedeck.MessageAddedData{Message: answer},
+		payload.MessageAdded{Message: payload.Message{ID: "a", Role: tapedeck.RoleAssistant, ToolCalls: []payload.ToolCall{call}}},
+		payload.MessageAdded{Message: answer},
 	))
 	if want := "\nTool Bash: {\"command\":\"ls\"}\n→ a.txt\n"; err != nil || !strings.Contains(got, want) {
 		t.Errorf("%v: there is no %q in\n%s", err, want, got)
@@ -288,9 +290,9 @@ func TestHistoryOfWholeMessages(t *testing.T) {
 // However long it was, what is told and what is kept while reading are bounded,
 // and the newest is there.
 func TestHistoryIsBounded(t *testing.T) {
-	var list []tapedeck.Payload
+	var list []payload.Payload
 	for i := range 3 * maxParts {
-		list = append(list, tapedeck.MessageAddedData{Message: tapedeck.NewMessage(fmt.Sprint(i), "user", fmt.Sprintf("message %d, %s", i, strings.Repeat("x", 100)))})
+		list = append(list, payload.MessageAdded{Message: payload.NewMessage(fmt.Sprint(i), "user", fmt.Sprintf("message %d, %s", i, strings.Repeat("x", 100)))})
 	}
 	got, err := History(t.Context(), "main", 10_000, events(list...))
 	if err != nil || len(got) > 11_000 || !strings.Contains(got, fmt.Sprintf("message %d,", len(list)-1)) || !strings.Contains(got, "earlier parts are left out") {

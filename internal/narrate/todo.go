@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // todoTools are the tools with which agents keep their plan by stating all of it,
@@ -30,7 +30,7 @@ type todo struct {
 
 // Todos returns the plan that a call of a tool sets. It reports false if the tool
 // is none that keeps the plan, or its arguments are no plan.
-func Todos(name string, args json.RawMessage) ([]tapedeck.PlanEntry, bool) {
+func Todos(name string, args json.RawMessage) ([]payload.PlanEntry, bool) {
 	member, ok := todoTools[strings.ToLower(strings.ReplaceAll(name, "_", ""))]
 	if !ok {
 		return nil, false
@@ -44,14 +44,14 @@ func Todos(name string, args json.RawMessage) ([]tapedeck.PlanEntry, bool) {
 
 // Entries returns the plan that a list of todos is. It reports false if it is
 // none.
-func Entries(list json.RawMessage) ([]tapedeck.PlanEntry, bool) {
+func Entries(list json.RawMessage) ([]payload.PlanEntry, bool) {
 	var todos []todo
 	if json.Unmarshal(list, &todos) != nil || todos == nil {
 		return nil, false
 	}
-	entries := make([]tapedeck.PlanEntry, len(todos))
+	entries := make([]payload.PlanEntry, len(todos))
 	for i, t := range todos {
-		entries[i] = tapedeck.PlanEntry{
+		entries[i] = payload.PlanEntry{
 			Content:  cmp.Or(t.Content, t.Step, t.Subject, t.Text, t.Description),
 			Status:   status(t.Status, t.Completed),
 			Priority: priority(t.Priority),
@@ -88,7 +88,7 @@ type board struct {
 
 type boardTask struct {
 	id    string
-	entry tapedeck.PlanEntry
+	entry payload.PlanEntry
 }
 
 // maxTasks bounds what is kept of a plan.
@@ -112,13 +112,13 @@ func (b *board) called(call, name string, args json.RawMessage) {
 }
 
 // answered returns the plan as it is after a call, and whether that changed it.
-func (b *board) answered(call string, a Answer) ([]tapedeck.PlanEntry, bool) {
+func (b *board) answered(call string, a Answer) ([]payload.PlanEntry, bool) {
 	change := b.open[call]
 	delete(b.open, call)
 	if change == nil || a.Failed || !change(a) {
 		return nil, false
 	}
-	entries := make([]tapedeck.PlanEntry, len(b.tasks))
+	entries := make([]payload.PlanEntry, len(b.tasks))
 	for i, t := range b.tasks {
 		entries[i] = t.entry
 	}
@@ -137,7 +137,7 @@ func (b *board) create(args json.RawMessage) func(Answer) bool {
 		if id == "" || len(b.tasks) >= maxTasks {
 			return false
 		}
-		b.tasks = append(b.tasks, boardTask{id, tapedeck.PlanEntry{
+		b.tasks = append(b.tasks, boardTask{id, payload.PlanEntry{
 			Content: cmp.Or(t.Subject, t.Content, t.Description), Status: status(t.Status, false),
 		}})
 		return true

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A tool is a call that the agent has made.
@@ -36,7 +37,7 @@ func (n *Narrator) Tool(c Call) {
 		t.name = "tool"
 	}
 	n.tools[c.ID] = t
-	d := tapedeck.ToolCallStartData{ToolCallID: t.id, ToolCallName: t.name}
+	d := payload.ToolCallStart{ToolCallID: t.id, ToolCallName: t.name}
 	if c.Message != "" && l.named == c.Message {
 		d.ParentMessageID = l.spoken
 	}
@@ -93,7 +94,7 @@ func (n *Narrator) Called(id string) {
 	}
 	t.called = true
 	l := n.lane(t.lane)
-	n.event(l, tapedeck.ToolCallEndData{ToolCallID: t.id})
+	n.event(l, payload.ToolCallEnd{ToolCallID: t.id})
 	if entries, ok := Todos(t.name, t.args); ok {
 		n.planIn(l, entries)
 	}
@@ -120,7 +121,7 @@ func (n *Narrator) Answered(id string, a Answer) {
 	if len(a.Content) == 0 {
 		a.Content = json.RawMessage(`""`)
 	}
-	d := tapedeck.ToolCallResultData{MessageID: n.id("t", id), ToolCallID: t.id, Content: a.Content, Role: tapedeck.RoleTool}
+	d := payload.ToolCallResult{MessageID: n.id("t", id), ToolCallID: t.id, Content: a.Content, Role: tapedeck.RoleTool}
 	if d.Metadata = a.Metadata; a.Failed {
 		if d.Metadata == nil {
 			d.Metadata = tapedeck.Members{}
@@ -139,13 +140,13 @@ func (n *Narrator) Answered(id string, a Answer) {
 }
 
 // Plan sets the plan, unless it is as it was.
-func (n *Narrator) Plan(entries []tapedeck.PlanEntry) { n.planIn(n.lanes[""], entries) }
+func (n *Narrator) Plan(entries []payload.PlanEntry) { n.planIn(n.lanes[""], entries) }
 
-func (n *Narrator) planIn(l *lane, entries []tapedeck.PlanEntry) {
+func (n *Narrator) planIn(l *lane, entries []payload.PlanEntry) {
 	if entries == nil {
-		entries = []tapedeck.PlanEntry{}
+		entries = []payload.PlanEntry{}
 	}
-	e := tapedeck.NewEvent(tapedeck.PlanUpdatedData{Entries: entries, Attributed: tapedeck.Attributed{SubagentRunID: l.run}})
+	e := payload.NewEvent(payload.PlanUpdated{Entries: entries, Attributed: payload.Attributed{SubagentRunID: l.run}})
 	if string(e.Data) == l.plan {
 		return
 	}

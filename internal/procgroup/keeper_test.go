@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // marked counts the living processes of a run, the keeper not included.
@@ -189,21 +189,21 @@ func TestReleaseFails(t *testing.T) {
 func TestKillLeftover(t *testing.T) {
 	p, living := tree(t)
 	is := p.Started()
-	with := func(change func(*tapedeck.AgentStartedData)) tapedeck.AgentStartedData {
+	with := func(change func(*payload.AgentStarted)) payload.AgentStarted {
 		d := is
 		d.Mark = ""
 		change(&d)
 		return d
 	}
-	for name, d := range map[string]tapedeck.AgentStartedData{
-		"another life of the machine": with(func(d *tapedeck.AgentStartedData) { d.Host = "another" }),
-		"another process of that id":  with(func(d *tapedeck.AgentStartedData) { d.Started += "1" }),
-		"nothing known":               with(func(d *tapedeck.AgentStartedData) { d.Started, d.Host = "", "" }),
-		"the first process":           with(func(d *tapedeck.AgentStartedData) { d.PID = 1 }),
-		"everybody":                   with(func(d *tapedeck.AgentStartedData) { d.PID = 0 }),
-		"everybody else":              with(func(d *tapedeck.AgentStartedData) { d.PID = -1 }),
-		"a mark that is part of ours": with(func(d *tapedeck.AgentStartedData) { d.Started, d.Mark = d.Started+"1", is.Mark[:5] }),
-		"a mark of another machine":   with(func(d *tapedeck.AgentStartedData) { d.Host, d.Mark = "another", is.Mark }),
+	for name, d := range map[string]payload.AgentStarted{
+		"another life of the machine": with(func(d *payload.AgentStarted) { d.Host = "another" }),
+		"another process of that id":  with(func(d *payload.AgentStarted) { d.Started += "1" }),
+		"nothing known":               with(func(d *payload.AgentStarted) { d.Started, d.Host = "", "" }),
+		"the first process":           with(func(d *payload.AgentStarted) { d.PID = 1 }),
+		"everybody":                   with(func(d *payload.AgentStarted) { d.PID = 0 }),
+		"everybody else":              with(func(d *payload.AgentStarted) { d.PID = -1 }),
+		"a mark that is part of ours": with(func(d *payload.AgentStarted) { d.Started, d.Mark = d.Started+"1", is.Mark[:5] }),
+		"a mark of another machine":   with(func(d *payload.AgentStarted) { d.Host, d.Mark = "another", is.Mark }),
 	} {
 		if killed, err := KillLeftover(d); killed || err != nil {
 			t.Errorf("%s: %v, %v", name, killed, err)

@@ -1,6 +1,8 @@
 package procgroup
 
-import "github.com/tapedeck/tapedeck"
+import (
+	"github.com/tapedeck/tapedeck/payload"
+)
 
 // Identity returns what tells a process from any other of its id: when it began,
 // and in which life of which machine. Both are "" if that cannot be found out, or
@@ -17,7 +19,7 @@ func Identity(pid int) (started, host string) {
 // was anybody. Of an identity that is not known, or is of another machine or
 // another life of it, nothing is killed; nor is a process that only has the same
 // id.
-func KillLeftover(d tapedeck.AgentStartedData) (bool, error) {
+func KillLeftover(d payload.AgentStarted) (bool, error) {
 	if d.PID <= 1 || d.Started == "" || d.Host == "" || d.Host != hostID() {
 		return false, nil
 	}

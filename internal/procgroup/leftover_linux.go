@@ -11,14 +11,14 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // killLeftover kills those below the keeper, and those who have its mark. The
 // keeper is left to end by itself, which it does when nobody is below it: only it
 // knows for certain. A list of processes may miss one that has just begun, and
 // with the keeper killed that one would be lost.
-func killLeftover(d tapedeck.AgentStartedData) (found bool, err error) {
+func killLeftover(d payload.AgentStarted) (found bool, err error) {
 	keeper := member{pid: d.PID, started: d.Started}
 	begin := time.Now()
 	for pause := time.Millisecond; startOf(d.PID) == d.Started; pause = min(2*pause, 50*time.Millisecond) {

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // startOf asks ps, which every Unix has, when a process began.
@@ -39,7 +39,7 @@ func hostID() string {
 // killLeftover waits for the keeper, which kills the group of its program when it
 // has lost its server. A keeper that was killed, too, leaves nothing to find the
 // others by.
-func killLeftover(d tapedeck.AgentStartedData) (bool, error) {
+func killLeftover(d payload.AgentStarted) (bool, error) {
 	found := false
 	for begin := time.Now(); startOf(d.PID) == d.Started; found = true {
 		if time.Since(begin) > afterKill {

@@ -1,9 +1,11 @@
 package procgroup
 
-import "github.com/tapedeck/tapedeck"
+import (
+	"github.com/tapedeck/tapedeck/payload"
+)
 
 func startOf(int) string { return "" }
 
 func hostID() string { return "" }
 
-func killLeftover(tapedeck.AgentStartedData) (bool, error) { return false, nil }
+func killLeftover(payload.AgentStarted) (bool, error) { return false, nil }

@@ -20,7 +20,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // Mark is the variable in the environment of every process of a run. Its value
@@ -149,9 +149,9 @@ func (p *Process) listen(stderr *os.File) {
 
 // Started returns what identifies the process, so that a later server can end it
 // ([KillLeftover]). Store it before the program is released.
-func (p *Process) Started() tapedeck.AgentStartedData {
+func (p *Process) Started() payload.AgentStarted {
 	started, host := Identity(p.PID())
-	return tapedeck.AgentStartedData{PID: p.PID(), Started: started, Host: host, Mark: p.mark}
+	return payload.AgentStarted{PID: p.PID(), Started: started, Host: host, Mark: p.mark}
 }
 
 // Done is closed when the program itself has ended. Others that it started may

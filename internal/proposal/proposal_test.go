@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 func TestFromArguments(t *testing.T) {
@@ -100,7 +101,7 @@ func TestActionIsBounded(t *testing.T) {
 	if a.Cut == nil || *a.Cut < 200<<10 || a.More == nil || *a.More != 2*150 {
 		t.Errorf("cut %v, more %v", a.Cut, a.More)
 	}
-	if err := tapedeck.CheckData(&tapedeck.Event{Type: tapedeck.PermissionRequested, Data: json.RawMessage(`{"id":"p","action":` + string(raw) + `,"options":[]}`)}); err != nil {
+	if err := payload.CheckData(&tapedeck.Event{Type: tapedeck.PermissionRequested, Data: json.RawMessage(`{"id":"p","action":` + string(raw) + `,"options":[]}`)}); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -90,7 +91,7 @@ func (a agui) added(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]b
 type lookback struct {
 	open    bool // that run has not ended
 	restate bool // the messages are not all in said
-	said    []tapedeck.Message
+	said    []payload.Message
 }
 
 // maxLookback is how many events are looked through for the newest run.
@@ -152,24 +153,24 @@ func (a agui) snapshot(ctx context.Context, e *tapedeck.Event, out [][]byte) ([]
 }
 
 // messageOf returns the message of a message.added.
-func messageOf(e *tapedeck.Event) (tapedeck.Message, bool) {
-	d, err := tapedeck.DecodeAs[tapedeck.MessageAddedData](*e)
+func messageOf(e *tapedeck.Event) (payload.Message, bool) {
+	d, err := payload.DecodeAs[payload.MessageAdded](*e)
 	return d.Message, err == nil && d.Message.ID != ""
 }
 
 // isPrompt reports whether a message stores the system text of a model, which is
 // not said to people.
-func isPrompt(m *tapedeck.Message) bool { return tapedeck.PromptOf(m.Role, marshal(m.Metadata)) != "" }
+func isPrompt(m *payload.Message) bool { return payload.PromptOf(m.Role, marshal(m.Metadata)) != "" }
 
 // isPlain reports whether text is all that a message has.
-func isPlain(m *tapedeck.Message) bool {
+func isPlain(m *payload.Message) bool {
 	var text string
 	speaks := m.Role == tapedeck.RoleUser || m.Role == tapedeck.RoleAssistant || m.Role == tapedeck.RoleSystem || m.Role == tapedeck.RoleDeveloper
 	return speaks && len(m.ToolCalls) == 0 && json.Unmarshal(m.Content, &text) == nil
 }
 
 // spoken returns a plain message as AG-UI streams it.
-func spoken(m *tapedeck.Message) [][]byte {
+func spoken(m *payload.Message) [][]byte {
 	type event struct {
 		MessageID string `json:"messageId"`
 		Role      string `json:"role,omitempty"`

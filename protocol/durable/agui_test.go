@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -23,7 +25,7 @@ func spoken(s, has *view.Snapshot) (out []string) {
 		known[k.ID] = true
 	}
 	for _, m := range s.Messages {
-		if m.Role != tapedeck.RoleTool && tapedeck.PromptOf(m.Role, m.Metadata) == "" && (m.Text != "" || m.Parts != nil) {
+		if m.Role != tapedeck.RoleTool && payload.PromptOf(m.Role, m.Metadata) == "" && (m.Text != "" || m.Parts != nil) {
 			out = append(out, fmt.Sprint(m.ID, " ", m.Role, " ", m.Text))
 		}
 	}
@@ -72,7 +74,7 @@ func TestAGUIViewIsTheConversation(t *testing.T) {
 		decode(t, do(t, door, "GET", "sessions/s/views/agui?thread=main", ""), &told)
 		var client view.Conversation
 		client.Keep()
-		order := tapedeck.NewVerifier()
+		order := order.NewVerifier()
 		for n, raw := range told {
 			var head struct {
 				Type string `json:"type"`

@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/hangup"
 	"github.com/tapedeck/tapedeck/internal/intake"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // readBody reads the whole body. The client waits for the answer, which comes
@@ -90,7 +91,7 @@ func checkJSON(body []byte) error {
 // checkNesting refuses a message that could not be exchanged. An array around the
 // messages is one level more.
 func checkNesting(body []byte) error {
-	if len(body) > 2*tapedeck.MaxNesting && tapedeck.Nesting(body) > tapedeck.MaxNesting+1 {
+	if len(body) > 2*tapedeck.MaxNesting && jsonobj.Nesting(body) > tapedeck.MaxNesting+1 {
 		return tapedeck.Errorf(tapedeck.Invalid, "the body is nested more than %d levels deep", tapedeck.MaxNesting)
 	}
 	return nil

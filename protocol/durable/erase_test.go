@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 )
@@ -45,7 +46,7 @@ func shredder(t *testing.T) (o durable.Options, store *readStore, erase func()) 
 	return o, store, func() {
 		views := o.Views.(*projection.Projections)
 		_, _, err := o.Store.Erase(t.Context(), tapedeck.Erasure{
-			Session: "s", Ranges: ranges, Events: []tapedeck.Event{tapedeck.NewEvent(tapedeck.SessionRedactedData{Offsets: ranges})},
+			Session: "s", Ranges: ranges, Events: []tapedeck.Event{payload.NewEvent(payload.SessionRedacted{Offsets: ranges})},
 			Forget: func(ctx context.Context, forks []string) error {
 				return views.Forget(ctx, append([]string{"s"}, forks...)...)
 			},

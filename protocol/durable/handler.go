@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/sse"
 )
 
@@ -54,7 +55,7 @@ type store interface {
 }
 
 type verbs interface {
-	Create(ctx context.Context, s tapedeck.NewSession) (tapedeck.Session, error)
+	Create(ctx context.Context, s api.NewSession) (tapedeck.Session, error)
 	Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error)
 	Close(ctx context.Context, session, actor string) error
 	Delete(ctx context.Context, session string) error

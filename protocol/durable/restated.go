@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -15,8 +16,8 @@ const maxRestated = 8 << 20
 
 // A restatement makes AG-UI messages of a conversation.
 type restatement struct {
-	calls map[[2]string][]tapedeck.ToolCall // by invocation and message
-	whole map[string]bool                   // ids of messages that tools have answered with
+	calls map[[2]string][]payload.ToolCall // by invocation and message
+	whole map[string]bool                  // ids of messages that tools have answered with
 	list  []restatedMessage
 }
 
@@ -28,7 +29,7 @@ type restatedMessage struct {
 // restated returns the messages of a conversation in AG-UI's form, those of tools
 // among them.
 func restated(s *view.Snapshot) []json.RawMessage {
-	r := restatement{calls: map[[2]string][]tapedeck.ToolCall{}, whole: map[string]bool{}}
+	r := restatement{calls: map[[2]string][]payload.ToolCall{}, whole: map[string]bool{}}
 	makers := map[[2]string]bool{}
 	for i := range s.Messages {
 		m := &s.Messages[i]
@@ -56,11 +57,11 @@ func restated(s *view.Snapshot) []json.RawMessage {
 // call takes in a tool call and its answer. One that no message has made gets a
 // message of its own id, as AG-UI's client gives it one.
 func (r *restatement) call(k *view.ToolCall, makers map[[2]string]bool) {
-	call := tapedeck.ToolCall{ID: k.ID, Type: "function", Function: tapedeck.FunctionCall{Name: k.Name, Arguments: k.Arguments}}
+	call := payload.ToolCall{ID: k.ID, Type: "function", Function: payload.FunctionCall{Name: k.Name, Arguments: k.Arguments}}
 	if key := [2]string{k.Invocation, k.MessageID}; k.MessageID != "" && makers[key] {
 		r.calls[key] = append(r.calls[key], call)
 	} else if k.Name != "" {
-		r.add(k.Offset, &tapedeck.Message{ID: k.ID, Role: tapedeck.RoleAssistant, ToolCalls: []tapedeck.ToolCall{call}, SubagentRunID: k.Subagent})
+		r.add(k.Offset, &payload.Message{ID: k.ID, Role: tapedeck.RoleAssistant, ToolCalls: []payload.ToolCall{call}, SubagentRunID: k.Subagent})
 	}
 	if k.Result == nil || r.whole[k.Result.MessageID] {
 		return
@@ -69,14 +70,14 @@ func (r *restatement) call(k *view.ToolCall, makers map[[2]string]bool) {
 	if content == nil {
 		content = marshal(k.Result.Text)
 	}
-	r.add(k.Result.Offset, &tapedeck.Message{
+	r.add(k.Result.Offset, &payload.Message{
 		ID: cmp.Or(k.Result.MessageID, "result_"+k.ID), Role: tapedeck.RoleTool, ToolCallID: k.ID,
 		Content: content, Error: k.Result.Error, SubagentRunID: k.Subagent,
 	})
 }
 
 func (r *restatement) message(m *view.Message) {
-	if m.ID == "" || tapedeck.PromptOf(m.Role, m.Metadata) != "" {
+	if m.ID == "" || payload.PromptOf(m.Role, m.Metadata) != "" {
 		return
 	}
 	content := m.Parts
@@ -86,12 +87,12 @@ func (r *restatement) message(m *view.Message) {
 	case content == nil:
 		content = marshal(m.Text)
 	}
-	r.add(m.Offset, &tapedeck.Message{
+	r.add(m.Offset, &payload.Message{
 		ID: m.ID, Role: m.Role, Name: m.Name, Content: content, ToolCalls: r.calls[[2]string{m.Invocation, m.ID}],
 		ToolCallID: m.ToolCallID, ActivityType: m.Activity, SubagentRunID: m.Subagent,
 	})
 }
 
-func (r *restatement) add(at int64, m *tapedeck.Message) {
+func (r *restatement) add(at int64, m *payload.Message) {
 	r.list = append(r.list, restatedMessage{at, marshal(m)})
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // writeSession is what changes a session. It goes through the engine, so that
@@ -152,7 +153,7 @@ func (h *handler) makeSession(ctx context.Context, t target, c *creation) (taped
 	if c.fork != nil {
 		return h.forkSession(ctx, t, c.fork)
 	}
-	s, err := h.Verbs.Create(ctx, tapedeck.NewSession{ID: t.id})
+	s, err := h.Verbs.Create(ctx, api.NewSession{ID: t.id})
 	if tapedeck.KindOf(err) == tapedeck.Conflict { // somebody was faster
 		if s, headErr := h.Store.Head(ctx, t.id); headErr == nil {
 			return s, false, nil

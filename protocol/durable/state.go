@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -103,7 +104,7 @@ func (s *state) recall(ctx context.Context, e *tapedeck.Event) error {
 	}
 	t := new(threadState)
 	if before.State != nil {
-		was := tapedeck.NewEvent(tapedeck.StateSnapshotData{Snapshot: before.State.Value})
+		was := payload.NewEvent(payload.StateSnapshot{Snapshot: before.State.Value})
 		was.Thread, was.Offset, was.Invocation = e.Thread, e.Offset-1, before.State.Invocation
 		t.fold.Apply(&was)
 	}

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/store/memory"
@@ -37,7 +39,7 @@ func options(store tapedeck.Store) durable.Options {
 // engine is just enough of one: it writes down what it is told.
 type engine struct{ log tapedeck.Store }
 
-func (e engine) Create(ctx context.Context, s tapedeck.NewSession) (tapedeck.Session, error) {
+func (e engine) Create(ctx context.Context, s api.NewSession) (tapedeck.Session, error) {
 	data, _ := json.Marshal(map[string]any{"title": s.Title})
 	made, fresh, err := e.log.Create(ctx, tapedeck.Spec{
 		ID: s.ID, Kind: tapedeck.KindSession, Events: []tapedeck.Event{{Type: tapedeck.SessionCreated, Data: data}},
@@ -67,7 +69,7 @@ func (e engine) Delete(ctx context.Context, session string) error { return e.log
 func (e engine) fork(ctx context.Context, id, parent string, at int64) (tapedeck.Session, error) {
 	s, _, err := e.log.Create(ctx, tapedeck.Spec{
 		ID: id, Kind: tapedeck.KindSession, Parent: parent, ForkAt: &at,
-		Events: []tapedeck.Event{tapedeck.NewEvent(tapedeck.SessionForkedData{Parent: parent, At: at})},
+		Events: []tapedeck.Event{payload.NewEvent(payload.SessionForked{Parent: parent, At: at})},
 	})
 	return s, err
 }

@@ -10,8 +10,10 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine/instance"
 	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/presence"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/rest"
@@ -27,14 +29,14 @@ type engine struct {
 	broken error // what Create fails with, if not nil
 }
 
-func (g *engine) Create(ctx context.Context, n tapedeck.NewSession) (tapedeck.Session, error) {
+func (g *engine) Create(ctx context.Context, n api.NewSession) (tapedeck.Session, error) {
 	if g.broken != nil {
 		return tapedeck.Session{}, g.broken
 	}
 	if n.ID == "" {
 		n.ID = "ses_new"
 	}
-	data, _ := json.Marshal(tapedeck.SessionCreatedData{Title: n.Title, Owner: n.Owner, Agent: n.Agent, Labels: n.Labels, State: n.State})
+	data, _ := json.Marshal(payload.SessionCreated{Title: n.Title, Owner: n.Owner, Agent: n.Agent, Labels: n.Labels, State: n.State})
 	s, made, err := g.Hub.Create(ctx, tapedeck.Spec{ID: n.ID, Events: []tapedeck.Event{{Type: tapedeck.SessionCreated, Data: data}}})
 	if err == nil && !made {
 		err = tapedeck.Errorf(tapedeck.Conflict, "session %s is there already", n.ID)
@@ -42,11 +44,11 @@ func (g *engine) Create(ctx context.Context, n tapedeck.NewSession) (tapedeck.Se
 	return s, err
 }
 
-func (g *engine) Rename(ctx context.Context, r tapedeck.Rename) (tapedeck.Session, error) {
+func (g *engine) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, error) {
 	if r.Title == nil && r.Labels == nil {
 		return tapedeck.Session{}, tapedeck.Errorf(tapedeck.Invalid, "there is nothing to change")
 	}
-	data, _ := json.Marshal(tapedeck.SessionRenamedData{Title: r.Title, Labels: r.Labels})
+	data, _ := json.Marshal(payload.SessionRenamed{Title: r.Title, Labels: r.Labels})
 	_, err := g.Append(ctx, tapedeck.Append{Session: r.Session, Events: []tapedeck.Event{{Type: tapedeck.SessionRenamed, Data: data}}})
 	if err != nil {
 		return tapedeck.Session{}, err
@@ -59,30 +61,30 @@ func (g *engine) Close(ctx context.Context, session, _ string) error {
 	return err
 }
 
-func (g *engine) PreviewImport(_ context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.ImportPreview, error) {
+func (g *engine) PreviewImport(_ context.Context, in api.ImportRequest, r io.Reader) (api.ImportPreview, error) {
 	done, err := g.Import(context.Background(), in, r)
-	return tapedeck.ImportPreview{Format: in.Format, Sessions: []tapedeck.PreviewedSession{{Title: in.Title}}, Total: 1, Lines: done.Lines}, err
+	return api.ImportPreview{Format: in.Format, Sessions: []api.PreviewedSession{{Title: in.Title}}, Total: 1, Lines: done.Lines}, err
 }
 
-func (g *engine) Import(_ context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.Imported, error) {
+func (g *engine) Import(_ context.Context, in api.ImportRequest, r io.Reader) (api.Imported, error) {
 	if in.Format != "lines" {
-		return tapedeck.Imported{}, tapedeck.Errorf(tapedeck.Invalid, "there is no format %q", in.Format)
+		return api.Imported{}, tapedeck.Errorf(tapedeck.Invalid, "there is no format %q", in.Format)
 	}
 	b, err := io.ReadAll(r)
 	if err != nil {
-		return tapedeck.Imported{}, tapedeck.Errorf(tapedeck.Invalid, "the import cannot be read").Because(err)
+		return api.Imported{}, tapedeck.Errorf(tapedeck.Invalid, "the import cannot be read").Because(err)
 	}
-	return tapedeck.Imported{Sessions: []string{"ses_imported"}, Lines: strings.Count(string(b), "\n")}, nil
+	return api.Imported{Sessions: []string{"ses_imported"}, Lines: strings.Count(string(b), "\n")}, nil
 }
 
-func (g *engine) Start(ctx context.Context, t tapedeck.Task) (tapedeck.Started, error) {
+func (g *engine) Start(ctx context.Context, t api.Task) (api.Started, error) {
 	if t.Text == "" {
-		return tapedeck.Started{}, tapedeck.Errorf(tapedeck.Invalid, "the task is empty")
+		return api.Started{}, tapedeck.Errorf(tapedeck.Invalid, "the task is empty")
 	}
 	if t.Session == "" {
-		s, err := g.Create(ctx, tapedeck.NewSession{ID: fmt.Sprintf("ses_%d", g.tasks+1), Title: t.Title})
+		s, err := g.Create(ctx, api.NewSession{ID: fmt.Sprintf("ses_%d", g.tasks+1), Title: t.Title})
 		if err != nil {
-			return tapedeck.Started{}, err
+			return api.Started{}, err
 		}
 		t.Session = s.ID
 	}
@@ -103,13 +105,13 @@ func (g *engine) Start(ctx context.Context, t tapedeck.Task) (tapedeck.Started, 
 			{Type: tapedeck.RunStarted, Thread: t.Thread, Invocation: inv, Data: json.RawMessage(`{"threadId":"t","runId":"` + inv + `"}`)},
 		},
 	})
-	return tapedeck.Started{Session: t.Session, Invocation: inv, Offset: done.First}, err
+	return api.Started{Session: t.Session, Invocation: inv, Offset: done.First}, err
 }
 
-func (g *engine) Cancel(ctx context.Context, session, invocation string) (tapedeck.Cancelled, error) {
+func (g *engine) Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error) {
 	s, err := g.Head(ctx, session)
 	if err != nil {
-		return tapedeck.Cancelled{}, err
+		return api.Cancelled{}, err
 	}
 	for _, run := range s.Runs {
 		if invocation == "" || run.Invocation == invocation {
@@ -117,10 +119,10 @@ func (g *engine) Cancel(ctx context.Context, session, invocation string) (tapede
 				Type: tapedeck.RunFinished, Thread: run.Thread, Invocation: run.Invocation,
 				Data: json.RawMessage(`{"threadId":"t","runId":"` + run.Invocation + `","outcome":{"type":"cancelled"}}`),
 			}}})
-			return tapedeck.Cancelled{Invocation: run.Invocation, Offset: done.First, Resumable: true}, err
+			return api.Cancelled{Invocation: run.Invocation, Offset: done.First, Resumable: true}, err
 		}
 	}
-	return tapedeck.Cancelled{}, tapedeck.Errorf(tapedeck.Conflict, "nothing is running in session %s", session)
+	return api.Cancelled{}, tapedeck.Errorf(tapedeck.Conflict, "nothing is running in session %s", session)
 }
 
 func (g *engine) Agents() []tapedeck.Agent {
@@ -128,17 +130,17 @@ func (g *engine) Agents() []tapedeck.Agent {
 }
 
 // newDoor returns a door over an empty store in memory.
-func (g *engine) Presence(_ context.Context, n tapedeck.PresenceNote) ([]tapedeck.Presence, error) {
+func (g *engine) Presence(_ context.Context, n api.PresenceNote) ([]payload.Presence, error) {
 	_, _, err := g.rooms.Note(n)
 	return g.rooms.Present(n.Session), err
 }
 
-func (g *engine) Present(ctx context.Context, session string) ([]tapedeck.Presence, error) {
+func (g *engine) Present(ctx context.Context, session string) ([]payload.Presence, error) {
 	_, err := g.Head(ctx, session)
 	return g.rooms.Present(session), err
 }
 
-func (g *engine) WatchPresence(session string) tapedeck.PresenceWatcher {
+func (g *engine) WatchPresence(session string) api.PresenceWatcher {
 	return g.rooms.Watch(session)
 }
 
@@ -153,7 +155,7 @@ func newDoor(o rest.Options) (http.Handler, *engine) {
 // session makes a session of n events besides session.created.
 func (g *engine) session(t testing.TB, id string, n int) {
 	t.Helper()
-	if _, err := g.Create(t.Context(), tapedeck.NewSession{ID: id}); err != nil {
+	if _, err := g.Create(t.Context(), api.NewSession{ID: id}); err != nil {
 		t.Fatal(err)
 	}
 	g.say(t, id, n)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // erase removes payloads for good.
@@ -20,7 +21,7 @@ func (h *handler) erase(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	done, err := h.Verbs.Erase(r.Context(), tapedeck.Erase{Session: id, Events: in.Events, All: in.All, Reason: in.Reason})
+	done, err := h.Verbs.Erase(r.Context(), api.Erase{Session: id, Events: in.Events, All: in.All, Reason: in.Reason})
 	if err != nil {
 		return err
 	}

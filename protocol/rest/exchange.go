@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/intake"
 )
 
@@ -13,7 +14,7 @@ import (
 // comes; what it is, the format says.
 func (h *handler) importSessions(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r, "format", "title", "owner", "preview")
-	in := tapedeck.ImportRequest{Format: q.string("format"), Title: q.string("title"), Owner: q.string("owner")}
+	in := api.ImportRequest{Format: q.string("format"), Title: q.string("title"), Owner: q.string("owner")}
 	if !q.values.Has("format") {
 		in.Format = "auto"
 	}
@@ -88,18 +89,18 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
 	return h.sendFile(w, r, &x)
 }
 
-func (h *handler) exportRequest(w http.ResponseWriter, r *http.Request) (tapedeck.ExportRequest, error) {
-	out := tapedeck.ExportRequest{At: -1}
+func (h *handler) exportRequest(w http.ResponseWriter, r *http.Request) (api.ExportRequest, error) {
+	out := api.ExportRequest{At: -1}
 	id, err := sessionID(r)
 	if err != nil {
 		return out, err
 	}
 	in, err := decode[struct {
-		Format   string             `json:"format"`
-		At       *int64             `json:"at"`
-		View     string             `json:"view"`
-		Terminal string             `json:"terminal"`
-		Redact   tapedeck.Redaction `json:"redact"`
+		Format   string        `json:"format"`
+		At       *int64        `json:"at"`
+		View     string        `json:"view"`
+		Terminal string        `json:"terminal"`
+		Redact   api.Redaction `json:"redact"`
 	}](h, w, r)
 	if err != nil {
 		return out, err
@@ -124,7 +125,7 @@ func (h *handler) exportRequest(w http.ResponseWriter, r *http.Request) (tapedec
 // sendFile sends an export as it is made. What fails before the first byte is an
 // answer like any other; after it the connection is cut, so that the client knows
 // that the file is not whole.
-func (h *handler) sendFile(w http.ResponseWriter, r *http.Request, x *tapedeck.Export) error {
+func (h *handler) sendFile(w http.ResponseWriter, r *http.Request, x *api.Export) error {
 	f := &file{ResponseWriter: w, export: x}
 	err := x.Write(f)
 	if err != nil && f.begun {
@@ -142,7 +143,7 @@ func (h *handler) sendFile(w http.ResponseWriter, r *http.Request, x *tapedeck.E
 // A file is the body of an answer, with its headers before the first byte.
 type file struct {
 	http.ResponseWriter
-	export *tapedeck.Export
+	export *api.Export
 	begun  bool
 }
 

@@ -11,20 +11,21 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 )
 
 // An export of this engine tells what was asked for. The format broken fails at
 // once, cut after some bytes.
 
-func (g *engine) Export(ctx context.Context, in tapedeck.ExportRequest) (tapedeck.Export, error) {
+func (g *engine) Export(ctx context.Context, in api.ExportRequest) (api.Export, error) {
 	if _, err := g.Head(ctx, in.Session); err != nil {
-		return tapedeck.Export{}, err
+		return api.Export{}, err
 	}
 	if in.Format == "" {
-		return tapedeck.Export{}, tapedeck.Errorf(tapedeck.Invalid, "there is no export format %q", in.Format)
+		return api.Export{}, tapedeck.Errorf(tapedeck.Invalid, "there is no export format %q", in.Format)
 	}
-	return tapedeck.Export{Name: in.Session + ".txt", MediaType: "text/plain; charset=utf-8", Write: func(w io.Writer) error {
+	return api.Export{Name: in.Session + ".txt", MediaType: "text/plain; charset=utf-8", Write: func(w io.Writer) error {
 		if in.Format == "broken" {
 			return tapedeck.Errorf(tapedeck.Unavailable, "the store is broken")
 		}
@@ -39,12 +40,12 @@ func (g *engine) Export(ctx context.Context, in tapedeck.ExportRequest) (tapedec
 	}}, nil
 }
 
-func (g *engine) PreviewExport(_ context.Context, in tapedeck.ExportRequest) (tapedeck.RedactionPreview, error) {
-	var rules []tapedeck.RedactionRule
+func (g *engine) PreviewExport(_ context.Context, in api.ExportRequest) (api.RedactionPreview, error) {
+	var rules []api.RedactionRule
 	for _, k := range in.Redact.Keys {
-		rules = append(rules, tapedeck.RedactionRule{Rule: "key " + k, Count: 1})
+		rules = append(rules, api.RedactionRule{Rule: "key " + k, Count: 1})
 	}
-	return tapedeck.RedactionPreview{Events: 1, Rules: rules}, nil
+	return api.RedactionPreview{Events: 1, Rules: rules}, nil
 }
 
 // TestExportCutOff: a file that could not be written to its end does not look as

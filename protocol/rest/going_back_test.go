@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	tdengine "github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 	"github.com/tapedeck/tapedeck/store/memory"
@@ -24,7 +25,7 @@ type planner struct{}
 
 func (planner) Run(ctx context.Context, _ tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
-		yield(tapedeck.NewEvent(tapedeck.PlanUpdatedData{Entries: []tapedeck.PlanEntry{{Content: "Look", Status: "in_progress"}}}), nil)
+		yield(payload.NewEvent(payload.PlanUpdated{Entries: []payload.PlanEntry{{Content: "Look", Status: "in_progress"}}}), nil)
 		<-ctx.Done()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -15,7 +16,7 @@ type repository interface {
 	GetInstance(ctx context.Context, of view.Ref) (view.Instance, error)
 	GetEvents(ctx context.Context, of view.Ref, from int) ([]view.ContextEvent, error)
 	AppendEvent(ctx context.Context, of view.Ref, typ string, content json.RawMessage, toolCallID string) (view.ContextEvent, error)
-	DeleteEventsAfter(ctx context.Context, of view.Ref, sequence int) (int, tapedeck.Rewound, error)
+	DeleteEventsAfter(ctx context.Context, of view.Ref, sequence int) (int, api.Rewound, error)
 	CopyEvents(ctx context.Context, source, target view.Ref, upTo *int) (int, error)
 }
 

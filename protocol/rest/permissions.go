@@ -5,11 +5,12 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // answerer is how the engine takes answers to what agents ask.
 type answerer interface {
-	Answer(ctx context.Context, a tapedeck.Answer) (tapedeck.Answered, error)
+	Answer(ctx context.Context, a api.Answer) (api.Answered, error)
 }
 
 // answer answers what an agent has asked.
@@ -29,7 +30,7 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	done, err := h.Verbs.Answer(r.Context(), tapedeck.Answer{Session: id, Permission: permission, Option: in.Option, Offset: in.Offset})
+	done, err := h.Verbs.Answer(r.Context(), api.Answer{Session: id, Permission: permission, Option: in.Option, Offset: in.Offset})
 	if err != nil {
 		return err
 	}

@@ -7,18 +7,20 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/sse"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // attendance is what the engine knows of who is in a session.
 type attendance interface {
-	Presence(ctx context.Context, n tapedeck.PresenceNote) ([]tapedeck.Presence, error)
-	Present(ctx context.Context, session string) ([]tapedeck.Presence, error)
-	WatchPresence(session string) tapedeck.PresenceWatcher
+	Presence(ctx context.Context, n api.PresenceNote) ([]payload.Presence, error)
+	Present(ctx context.Context, session string) ([]payload.Presence, error)
+	WatchPresence(session string) api.PresenceWatcher
 }
 
 type present struct {
-	Present []tapedeck.Presence `json:"present"`
+	Present []payload.Presence `json:"present"`
 }
 
 // presence takes down where somebody is, and tells them who else is there.
@@ -28,15 +30,15 @@ func (h *handler) presence(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	in, err := decode[struct {
-		Action tapedeck.PresenceAction `json:"action"`
-		User   string                  `json:"user"`
-		UserID string                  `json:"userId"` // the same
-		Cursor json.RawMessage         `json:"cursor"`
+		Action api.PresenceAction `json:"action"`
+		User   string             `json:"user"`
+		UserID string             `json:"userId"` // the same
+		Cursor json.RawMessage    `json:"cursor"`
 	}](h, w, r)
 	if err != nil {
 		return err
 	}
-	all, err := h.Verbs.Presence(r.Context(), tapedeck.PresenceNote{Session: id, Action: in.Action, User: cmp.Or(in.User, in.UserID), Cursor: in.Cursor})
+	all, err := h.Verbs.Presence(r.Context(), api.PresenceNote{Session: id, Action: in.Action, User: cmp.Or(in.User, in.UserID), Cursor: in.Cursor})
 	if err != nil {
 		return err
 	}

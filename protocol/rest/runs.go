@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // started is the answer to a task.
@@ -30,7 +31,7 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.start(w, r, tapedeck.Task{
+	return h.start(w, r, api.Task{
 		Text: in.Task, Agent: in.Agent, Thread: in.Thread, Title: in.Title, Config: given(in.Config),
 	})
 }
@@ -50,12 +51,12 @@ func (h *handler) task(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.start(w, r, tapedeck.Task{
+	return h.start(w, r, api.Task{
 		Session: id, Text: in.Task, Agent: in.Agent, Thread: in.Thread, Config: given(in.Config),
 	})
 }
 
-func (h *handler) start(w http.ResponseWriter, r *http.Request, t tapedeck.Task) error {
+func (h *handler) start(w http.ResponseWriter, r *http.Request, t api.Task) error {
 	s, err := h.Verbs.Start(r.Context(), t)
 	if err != nil {
 		return err
@@ -63,7 +64,7 @@ func (h *handler) start(w http.ResponseWriter, r *http.Request, t tapedeck.Task)
 	return writeStarted(w, s)
 }
 
-func writeStarted(w http.ResponseWriter, s tapedeck.Started) error {
+func writeStarted(w http.ResponseWriter, s api.Started) error {
 	return writeJSON(w, http.StatusAccepted, started{s.Session, s.Invocation, tapedeck.StatusRunning, s.Offset})
 }
 
@@ -82,7 +83,7 @@ func (h *handler) resume(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err := h.Verbs.Resume(r.Context(), tapedeck.Resume{
+	s, err := h.Verbs.Resume(r.Context(), api.Resume{
 		Session: id, Agent: in.Agent, Text: in.Task, Thread: in.Thread, Config: given(in.Config),
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/search"
 )
 
 // Limits of one page of a search.
@@ -21,7 +22,7 @@ func (h *handler) said(ctx context.Context, f *tapedeck.Filter) error {
 	if f.Query == "" || h.Search == nil || !hasWords(f.Query) {
 		return nil // the title may still contain it
 	}
-	s := tapedeck.Search{Text: f.Query, Status: f.Status, Agent: f.Agent, Owner: f.Owner, Limit: searchLimit}
+	s := search.Query{Text: f.Query, Status: f.Status, Agent: f.Agent, Owner: f.Owner, Limit: searchLimit}
 	seen := map[string]bool{}
 	for range maxSaid / searchLimit {
 		found, err := h.Search.Search(ctx, s)
@@ -43,16 +44,16 @@ func (h *handler) said(ctx context.Context, f *tapedeck.Filter) error {
 
 // hasWords reports whether there is something in a query to look for.
 func hasWords(query string) bool {
-	_, err := tapedeck.ParseSearch(query)
+	_, err := search.Parse(query)
 	return err == nil
 }
 
 // search finds where something was said.
 func (h *handler) search(w http.ResponseWriter, r *http.Request) error {
 	q := parseQuery(r, "q", "session", "kind", "role", "status", "agent", "owner", "from", "to", "cursor", "limit")
-	s := tapedeck.Search{
+	s := search.Query{
 		Text: q.string("q"), Session: q.id("session"),
-		Kind:   q.one("kind", "", tapedeck.DocMessage, tapedeck.DocTool, tapedeck.DocTitle),
+		Kind:   q.one("kind", "", search.DocMessage, search.DocTool, search.DocTitle),
 		Role:   q.string("role"),
 		Status: tapedeck.Status(q.one("status", "", known...)),
 		Agent:  q.string("agent"), Owner: q.string("owner"),

@@ -4,18 +4,20 @@ import (
 	"context"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/search/indexer"
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
-func (g *engine) Erase(ctx context.Context, e tapedeck.Erase) (tapedeck.Erased, error) {
+func (g *engine) Erase(ctx context.Context, e api.Erase) (api.Erased, error) {
 	if e.All == (len(e.Events) > 0) {
-		return tapedeck.Erased{}, tapedeck.Errorf(tapedeck.Invalid, "it does not say which events to erase")
+		return api.Erased{}, tapedeck.Errorf(tapedeck.Invalid, "it does not say which events to erase")
 	}
 	if e.All {
 		s, err := g.Head(ctx, e.Session)
 		if err != nil {
-			return tapedeck.Erased{}, err
+			return api.Erased{}, err
 		}
 		e.Events = []tapedeck.OffsetRange{{From: s.ForkedAt, To: s.Head}}
 	}
@@ -23,9 +25,9 @@ func (g *engine) Erase(ctx context.Context, e tapedeck.Erase) (tapedeck.Erased, 
 	for _, r := range e.Events {
 		n += r.To - r.From
 	}
-	receipt := tapedeck.NewEvent(tapedeck.SessionRedactedData{Offsets: e.Events, Reason: e.Reason})
+	receipt := payload.NewEvent(payload.SessionRedacted{Offsets: e.Events, Reason: e.Reason})
 	done, forks, err := g.Hub.Erase(ctx, tapedeck.Erasure{Session: e.Session, Ranges: e.Events, Events: []tapedeck.Event{receipt}})
-	return tapedeck.Erased{Session: e.Session, Receipt: done.First, Events: n, Ranges: e.Events, Forks: forks}, err
+	return api.Erased{Session: e.Session, Receipt: done.First, Events: n, Ranges: e.Events, Forks: forks}, err
 }
 
 // newSearch returns an index of what an engine's store has.

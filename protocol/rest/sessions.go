@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // pageLimit is the most items of a page, and how many it has unless asked.
@@ -32,7 +33,7 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	in.Labels = withLabels(in.Labels, labelProject, in.Project, labelTask, in.Task)
-	s, err := h.Verbs.Create(r.Context(), tapedeck.NewSession{
+	s, err := h.Verbs.Create(r.Context(), api.NewSession{
 		ID: in.ID, Title: in.Title, Owner: in.Owner, Agent: in.Agent, Labels: in.Labels, State: given(in.State),
 	})
 	if err != nil {
@@ -109,7 +110,7 @@ func (h *handler) rename(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err := h.Verbs.Rename(r.Context(), tapedeck.Rename{Session: id, Title: in.Title, Labels: in.Labels})
+	s, err := h.Verbs.Rename(r.Context(), api.Rename{Session: id, Title: in.Title, Labels: in.Labels})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/backlog"
 	"github.com/tapedeck/tapedeck/internal/sse"
 )
@@ -197,7 +198,7 @@ type follower struct {
 	quiet  time.Duration // after so long without a frame a comment is sent
 	wrote  time.Time
 
-	present tapedeck.PresenceWatcher // nil if the client does not want to know
+	present api.PresenceWatcher // nil if the client does not want to know
 }
 
 var (

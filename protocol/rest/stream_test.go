@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/sse"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 )
@@ -143,7 +144,7 @@ func TestLeavingCancelsNothing(t *testing.T) {
 	for _, query := range []string{"", "?until=terminal", "?format=task", "?presence=live"} {
 		synctest.Test(t, func(t *testing.T) {
 			door, g := newDoor(rest.Options{})
-			started, err := g.Start(t.Context(), tapedeck.Task{Text: "go"})
+			started, err := g.Start(t.Context(), api.Task{Text: "go"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // The event types of the SSE task protocol, see docs/protocol/task-events.md.
@@ -194,7 +195,7 @@ func (t *taskEncoder) run(ctx context.Context, e *tapedeck.Event) (*taskRun, err
 
 // added is a whole message.
 func (t *taskEncoder) added(ctx context.Context, e *tapedeck.Event) ([]told, error) {
-	var d tapedeck.MessageAddedData
+	var d payload.MessageAdded
 	_ = json.Unmarshal(e.Data, &d) // see pieceOf
 	text := d.Message.Text()
 	switch d.Message.Role {

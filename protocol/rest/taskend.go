@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A taskTurn is one model call.
@@ -31,7 +32,7 @@ func (r *taskRun) mark(e *tapedeck.Event) {
 
 // usage is what a runner reports when a model call is over.
 func (r *taskRun) usage(e *tapedeck.Event) []told {
-	var u tapedeck.UsageReportedData
+	var u payload.UsageReported
 	if json.Unmarshal(e.Data, &u) != nil {
 		return nil
 	}
@@ -72,7 +73,7 @@ type taskSpent struct {
 	usage *usageData
 }
 
-func (s *taskSpent) add(c *tapedeck.TokenCounts) {
+func (s *taskSpent) add(c *payload.TokenCounts) {
 	if c.Model != "" {
 		s.model = c.Model
 	}
@@ -125,7 +126,7 @@ func (r *taskRun) start(session string, e *tapedeck.Event) startData {
 func (r *taskRun) finished(e *tapedeck.Event) []told {
 	var d struct {
 		Outcome  struct{ Type string } `json:"outcome"`
-		Usage    []tapedeck.TokenUsage `json:"usage"`
+		Usage    []payload.TokenUsage  `json:"usage"`
 		Metadata struct {
 			Tapedeck struct {
 				Resumable *bool `json:"resumable"`
@@ -156,7 +157,7 @@ func (r *taskRun) finished(e *tapedeck.Event) []told {
 
 // failed tells that a run has failed.
 func (r *taskRun) failed(e *tapedeck.Event) []told {
-	var d tapedeck.RunErrorData
+	var d payload.RunError
 	_ = json.Unmarshal(e.Data, &d) // see pieceOf
 	return tell(taskError, errorData{orDefaultText(d.Message, "the run has failed"), orDefaultText(d.Code, "error")})
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A past finds out what runs have said before the offset at which a client goes
@@ -140,7 +141,7 @@ func (c *taskCall) announced(e *tapedeck.Event, id string) bool {
 			c.name = p.Name
 		}
 	case e.Type == tapedeck.MessageAdded:
-		var d tapedeck.MessageAddedData
+		var d payload.MessageAdded
 		_ = json.Unmarshal(e.Data, &d) // see pieceOf
 		for _, k := range d.Message.ToolCalls {
 			if k.ID == id {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A taskRun is what has to be known of a run that is under way to tell what its
@@ -82,7 +83,7 @@ func newTaskRun(e *tapedeck.Event, prompt string) *taskRun {
 func inputPrompt(e *tapedeck.Event) string {
 	var d struct {
 		Input struct {
-			Messages []tapedeck.Message `json:"messages"`
+			Messages []payload.Message `json:"messages"`
 		} `json:"input"`
 	}
 	_ = json.Unmarshal(e.Data, &d) // what is not there is not known

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // todoTool is the tool whose input clients of the task protocol show as the
@@ -29,7 +30,7 @@ func (r *taskRun) call(id, name string, e *tapedeck.Event) *taskCall {
 
 // whole tells of a message of the agent that came as a whole, and of each call
 // that it makes.
-func (r *taskRun) whole(e *tapedeck.Event, m *tapedeck.Message) (said []told) {
+func (r *taskRun) whole(e *tapedeck.Event, m *payload.Message) (said []told) {
 	r.mark(e)
 	if text := m.Text(); text != "" {
 		r.turn.said = preview(text)
@@ -110,7 +111,7 @@ type toolAnswer struct {
 func (r *taskRun) callResult(e *tapedeck.Event) []told {
 	var a toolAnswer
 	_ = json.Unmarshal(e.Data, &a) // see pieceOf
-	a.text = (&tapedeck.Message{Content: a.Content}).Text()
+	a.text = (&payload.Message{Content: a.Content}).Text()
 	return r.answered(e, a)
 }
 
@@ -147,11 +148,11 @@ func (r *taskRun) answered(e *tapedeck.Event, a toolAnswer) []told {
 // plan shows a plan as the call that clients read their list from, unless the
 // agent makes such calls itself.
 func (r *taskRun) plan(e *tapedeck.Event) []told {
-	var d tapedeck.PlanUpdatedData
+	var d payload.PlanUpdated
 	if r.todos || json.Unmarshal(e.Data, &d) != nil {
 		return nil
 	}
-	input, err := json.Marshal(map[string][]tapedeck.PlanEntry{"todos": orEmpty(d.Entries)})
+	input, err := json.Marshal(map[string][]payload.PlanEntry{"todos": orEmpty(d.Entries)})
 	if err != nil {
 		return nil
 	}

@@ -6,6 +6,8 @@ import (
 	"iter"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/search"
 )
 
 // sessions is what is read from the hub.
@@ -29,44 +31,44 @@ type verbs interface {
 
 // writer is what the engine does to sessions.
 type writer interface {
-	Create(ctx context.Context, n tapedeck.NewSession) (tapedeck.Session, error)
+	Create(ctx context.Context, n api.NewSession) (tapedeck.Session, error)
 	Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error)
-	Rename(ctx context.Context, r tapedeck.Rename) (tapedeck.Session, error)
+	Rename(ctx context.Context, r api.Rename) (tapedeck.Session, error)
 	Close(ctx context.Context, session, actor string) error
 	Delete(ctx context.Context, session string) error
-	Import(ctx context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.Imported, error)
-	PreviewImport(ctx context.Context, in tapedeck.ImportRequest, r io.Reader) (tapedeck.ImportPreview, error)
+	Import(ctx context.Context, in api.ImportRequest, r io.Reader) (api.Imported, error)
+	PreviewImport(ctx context.Context, in api.ImportRequest, r io.Reader) (api.ImportPreview, error)
 }
 
 // runner is what the engine does with agents.
 type runner interface {
-	Start(ctx context.Context, t tapedeck.Task) (tapedeck.Started, error)
-	Cancel(ctx context.Context, session, invocation string) (tapedeck.Cancelled, error)
-	Resume(ctx context.Context, r tapedeck.Resume) (tapedeck.Started, error)
+	Start(ctx context.Context, t api.Task) (api.Started, error)
+	Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error)
+	Resume(ctx context.Context, r api.Resume) (api.Started, error)
 	Agents() []tapedeck.Agent
 }
 
 // rewinder is what the engine does to what is in force.
 type rewinder interface {
-	Rewind(ctx context.Context, r tapedeck.Rewind) (tapedeck.Rewound, error)
-	Undo(ctx context.Context, u tapedeck.Undo) (tapedeck.Rewound, error)
-	Overwrite(ctx context.Context, o tapedeck.Overwrite) (tapedeck.Rewound, error)
-	Clear(ctx context.Context, c tapedeck.Clear) (tapedeck.Rewound, error)
-	Fork(ctx context.Context, f tapedeck.Fork) (tapedeck.Session, error)
+	Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error)
+	Undo(ctx context.Context, u api.Undo) (api.Rewound, error)
+	Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, error)
+	Clear(ctx context.Context, c api.Clear) (api.Rewound, error)
+	Fork(ctx context.Context, f api.Fork) (tapedeck.Session, error)
 }
 
 // exporter is how the engine makes files of sessions.
 type exporter interface {
-	Export(ctx context.Context, in tapedeck.ExportRequest) (tapedeck.Export, error)
-	PreviewExport(ctx context.Context, in tapedeck.ExportRequest) (tapedeck.RedactionPreview, error)
+	Export(ctx context.Context, in api.ExportRequest) (api.Export, error)
+	PreviewExport(ctx context.Context, in api.ExportRequest) (api.RedactionPreview, error)
 }
 
 // eraser is how the engine removes what was said for good.
 type eraser interface {
-	Erase(ctx context.Context, e tapedeck.Erase) (tapedeck.Erased, error)
+	Erase(ctx context.Context, e api.Erase) (api.Erased, error)
 }
 
 // searcher finds what was said.
 type searcher interface {
-	Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error)
+	Search(ctx context.Context, q search.Query) (search.Result, error)
 }

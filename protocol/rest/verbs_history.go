@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // rewind takes a session or a thread back to what it was before an event.
@@ -13,13 +14,13 @@ func (h *handler) rewind(w http.ResponseWriter, r *http.Request) error {
 		ToOffset         *int64 `json:"to_offset"`
 		Thread           string `json:"thread"`
 		Force            bool   `json:"force"`
-	}) (tapedeck.Rewound, error) {
+	}) (api.Rewound, error) {
 		if in.BeforeInvocation != "" {
 			if err := tapedeck.CheckID("the invocation", in.BeforeInvocation); err != nil {
-				return tapedeck.Rewound{}, err
+				return api.Rewound{}, err
 			}
 		}
-		return h.Verbs.Rewind(r.Context(), tapedeck.Rewind{
+		return h.Verbs.Rewind(r.Context(), api.Rewind{
 			Session: id, BeforeInvocation: in.BeforeInvocation, ToOffset: in.ToOffset, Thread: in.Thread, Force: in.Force,
 		})
 	})
@@ -29,11 +30,11 @@ func (h *handler) rewind(w http.ResponseWriter, r *http.Request) error {
 func (h *handler) undo(w http.ResponseWriter, r *http.Request) error {
 	return verb(h, w, r, decodeOptional, func(id string, in struct {
 		Marker *string `json:"marker"`
-	}) (tapedeck.Rewound, error) {
-		u := tapedeck.Undo{Session: id}
+	}) (api.Rewound, error) {
+		u := api.Undo{Session: id}
 		if in.Marker != nil { // an empty one is what a client has lost, and does not mean the newest
 			if err := tapedeck.CheckID("the marker", *in.Marker); err != nil {
-				return tapedeck.Rewound{}, err
+				return api.Rewound{}, err
 			}
 			u.Marker = *in.Marker
 		}
@@ -47,12 +48,12 @@ func (h *handler) overwrite(w http.ResponseWriter, r *http.Request) error {
 		FromOffset *int64 `json:"from_offset"`
 		Thread     string `json:"thread"`
 		Force      bool   `json:"force"`
-	}) (tapedeck.Rewound, error) {
+	}) (api.Rewound, error) {
 		if in.FromOffset == nil { // or a body that says nothing would take back everything
-			return tapedeck.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "the member \"from_offset\" is missing").
+			return api.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "the member \"from_offset\" is missing").
 				WithHint("give the offset of the first event that is taken back")
 		}
-		return h.Verbs.Overwrite(r.Context(), tapedeck.Overwrite{Session: id, FromOffset: *in.FromOffset, Thread: in.Thread, Force: in.Force})
+		return h.Verbs.Overwrite(r.Context(), api.Overwrite{Session: id, FromOffset: *in.FromOffset, Thread: in.Thread, Force: in.Force})
 	})
 }
 
@@ -60,8 +61,8 @@ func (h *handler) overwrite(w http.ResponseWriter, r *http.Request) error {
 func (h *handler) clear(w http.ResponseWriter, r *http.Request) error {
 	return verb(h, w, r, decodeOptional, func(id string, in struct {
 		Thread string `json:"thread"`
-	}) (tapedeck.Rewound, error) {
-		return h.Verbs.Clear(r.Context(), tapedeck.Clear{Session: id, Thread: in.Thread})
+	}) (api.Rewound, error) {
+		return h.Verbs.Clear(r.Context(), api.Clear{Session: id, Thread: in.Thread})
 	})
 }
 
@@ -69,7 +70,7 @@ func (h *handler) clear(w http.ResponseWriter, r *http.Request) error {
 func verb[In any](
 	h *handler, w http.ResponseWriter, r *http.Request,
 	decode func(*handler, http.ResponseWriter, *http.Request) (In, error),
-	do func(id string, in In) (tapedeck.Rewound, error),
+	do func(id string, in In) (api.Rewound, error),
 ) error {
 	id, err := target(r)
 	if err != nil {
@@ -102,7 +103,7 @@ func (h *handler) fork(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err := h.Verbs.Fork(r.Context(), tapedeck.Fork{
+	s, err := h.Verbs.Fork(r.Context(), api.Fork{
 		Parent: id, ID: in.ID, At: in.At, Title: in.Title, Owner: in.Owner, Copy: in.Copy,
 	})
 	if err != nil {

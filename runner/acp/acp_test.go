@@ -14,6 +14,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/acp"
 	"github.com/tapedeck/tapedeck/runner/runnertest"
 )
@@ -80,10 +81,10 @@ func play(t *testing.T, ctx context.Context, r *acp.Runner, in tapedeck.Invocati
 		if err := e.Check(); err != nil {
 			t.Errorf("%s: %v", e.Type, err)
 		}
-		if err := tapedeck.CheckData(&e); err != nil {
+		if err := payload.CheckData(&e); err != nil {
 			t.Errorf("%s %s: %v", e.Type, e.Data, err)
 		}
-		if started, err := tapedeck.DecodeAs[tapedeck.AgentStartedData](e); err == nil {
+		if started, err := payload.DecodeAs[payload.AgentStarted](e); err == nil {
 			defer nobodyLeft(t, started)
 			continue
 		}
@@ -92,7 +93,7 @@ func play(t *testing.T, ctx context.Context, r *acp.Runner, in tapedeck.Invocati
 	return lines, failed
 }
 
-func nobodyLeft(t *testing.T, p tapedeck.AgentStartedData) {
+func nobodyLeft(t *testing.T, p payload.AgentStarted) {
 	t.Helper()
 	if p.Started == "" || p.Host == "" {
 		t.Error("the log would not know the process")
@@ -420,13 +421,13 @@ func TestStubborn(t *testing.T) {
 	defer cancel()
 	in := tapedeck.Invocation{ID: "inv", Task: "go"}
 	words := 0
-	var p tapedeck.AgentStartedData
+	var p payload.AgentStarted
 	for e, err := range scripted(t, "stubborn", acp.Options{Grace: 50 * time.Millisecond}).Run(ctx, in) {
 		if err != nil {
 			t.Error(err)
 		}
 		if e.Type == tapedeck.AgentStarted {
-			p, _ = tapedeck.DecodeAs[tapedeck.AgentStartedData](e)
+			p, _ = payload.DecodeAs[payload.AgentStarted](e)
 		}
 		if e.Type == tapedeck.TextMessageContent {
 			words++

@@ -13,6 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 var said = regexp.MustCompile(`\{"sessionUpdate":.*?\}\}|\{"toolCall":.*?\}\}`)
@@ -35,12 +37,12 @@ func FuzzUpdates(f *testing.F) {
 {"sessionUpdate":"tool_call","toolCallId":"c","status":"failed","_meta":{"terminal_exit":{}}}
 {"toolCall":{"toolCallId":"c"},"options":[{"optionId":""}]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		v := tapedeck.NewVerifier()
+		v := order.NewVerifier()
 		add := func(e tapedeck.Event) {
 			e.Invocation, e.Thread = "inv", "main"
 			err := e.Check()
 			if err == nil {
-				err = tapedeck.CheckData(&e)
+				err = payload.CheckData(&e)
 			}
 			if err == nil {
 				err = v.Add(&e)

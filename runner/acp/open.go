@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // codeAuth is the code of the error of an agent that wants to know who we are.
@@ -21,7 +22,7 @@ const codeAuth = -32000
 
 // run has the whole conversation.
 func (c *conversation) run() error {
-	if err := c.process.Begin(func(d tapedeck.AgentStartedData) error { return c.n.Process(c.ctx, &c.in, d) }); err != nil {
+	if err := c.process.Begin(func(d payload.AgentStarted) error { return c.n.Process(c.ctx, &c.in, d) }); err != nil {
 		return c.runner.unstarted(err)
 	}
 	ready := time.Now().Add(c.runner.options.Start)

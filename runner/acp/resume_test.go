@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/acp"
 )
 
@@ -24,9 +25,9 @@ func history(events ...tapedeck.Event) func(context.Context) iter.Seq2[tapedeck.
 
 func TestResume(t *testing.T) {
 	before := history(
-		tapedeck.NewEvent(tapedeck.MessageAddedData{Message: tapedeck.NewMessage("u1", "user", "the first question")}),
-		tapedeck.NewEvent(tapedeck.TextMessageStartData{MessageID: "a1"}),
-		tapedeck.NewEvent(tapedeck.TextMessageContentData{MessageID: "a1", Delta: "the first answer"}),
+		payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage("u1", "user", "the first question")}),
+		payload.NewEvent(payload.TextMessageStart{MessageID: "a1"}),
+		payload.NewEvent(payload.TextMessageContent{MessageID: "a1", Delta: "the first answer"}),
 	)
 	for _, tt := range []struct {
 		name, agent string
@@ -71,7 +72,7 @@ func TestResume(t *testing.T) {
 
 // The log has the reason for which an agent could not load its conversation.
 func TestLoadFails(t *testing.T) {
-	before := history(tapedeck.NewEvent(tapedeck.MessageAddedData{Message: tapedeck.NewMessage("u1", "user", "hello")}))
+	before := history(payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage("u1", "user", "hello")}))
 	r := scripted(t, "plain", acp.Options{Name: "x"})
 	got, err := play(t, t.Context(), r, tapedeck.Invocation{Task: "go on", Link: &tapedeck.Link{Runner: "acp:x", NativeID: "broken"}, History: before})
 	if err != nil {

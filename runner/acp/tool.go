@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A call is what an update, or a question, says of a tool call. What is not there
@@ -180,10 +181,10 @@ func (c *conversation) show(k *call, t *tool) {
 	id := c.n.ToolID(k.ID)
 	if d := k.Meta.Delta; d != nil && d.Data != "" {
 		t.output.WriteString(d.Data[:min(len(d.Data), max(0, maxOutput-t.output.Len()))])
-		c.n.Event(tapedeck.TerminalOutputData{Terminal: id, Data: d.Data})
+		c.n.Event(payload.TerminalOutput{Terminal: id, Data: d.Data})
 	}
 	if e := k.Meta.Exit; e != nil {
-		out := tapedeck.TerminalExitData{Terminal: id, Code: e.Code}
+		out := payload.TerminalExit{Terminal: id, Code: e.Code}
 		if e.Signal != nil {
 			out.Signal = *e.Signal
 		}
@@ -199,7 +200,7 @@ func (c *conversation) show(k *call, t *tool) {
 	now := read(k.Content).text
 	if more, ok := strings.CutPrefix(now, t.shown); ok && more != "" { // agents say it all again each time
 		t.shown = now
-		c.n.Event(tapedeck.TerminalOutputData{Terminal: id, Data: more})
+		c.n.Event(payload.TerminalOutput{Terminal: id, Data: more})
 	}
 }
 

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // What agents say is read into structs of our own: the generated types refuse a
@@ -134,7 +134,7 @@ func (c *conversation) switched(u json.RawMessage) bool {
 	}
 	value, err := json.Marshal(map[string]any{"profile_type": "mode", "profile_name": d.Mode, "tools": []string{}})
 	if err == nil {
-		c.n.Event(tapedeck.CustomData{Name: "task.profile_switch", Value: value})
+		c.n.Event(payload.Custom{Name: "task.profile_switch", Value: value})
 	}
 	return err == nil
 }

@@ -3,7 +3,7 @@ package acp
 import (
 	"encoding/json"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // spending is what the agent has told of its costs. They add up over the life of
@@ -47,8 +47,8 @@ type counts struct {
 	Reasoning    *int64 `json:"reasoningOutputTokens"`
 }
 
-func (k *counts) usage(model string) tapedeck.UsageReportedData {
-	return tapedeck.UsageReportedData{TokenCounts: tapedeck.TokenCounts{
+func (k *counts) usage(model string) payload.UsageReported {
+	return payload.UsageReported{TokenCounts: payload.TokenCounts{
 		Model: model, InputTokens: first(k.Input, k.InputSnake), OutputTokens: first(k.Output, k.OutputSnake), TotalTokens: k.Total,
 		ReasoningTokens: first(k.Thought, k.Reasoning), CachedInputTokens: first(k.CacheRead, k.Cached),
 		CacheWriteInputTokens: first(k.CacheWrite, k.CachedWrites),
@@ -97,7 +97,7 @@ func (c *conversation) spend(raw json.RawMessage) {
 		} `json:"_meta"`
 	}
 	_ = json.Unmarshal(raw, &end) // what cannot be read is not known
-	var used []tapedeck.UsageReportedData
+	var used []payload.UsageReported
 	for _, m := range end.Meta.Quota.Models {
 		if !m.Tokens.none() {
 			used = append(used, m.Tokens.usage(m.Model))
@@ -111,7 +111,7 @@ func (c *conversation) spend(raw json.RawMessage) {
 	}
 	if cost := c.spent.here(); cost != nil {
 		if len(used) == 0 {
-			used = append(used, tapedeck.UsageReportedData{})
+			used = append(used, payload.UsageReported{})
 		}
 		used[0].CostUSD = cost
 	}

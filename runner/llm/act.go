@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
 
@@ -34,7 +35,7 @@ func (s *run) act(c *call) error {
 	began := time.Now()
 	r := t.Run(s.ctx, tool.Call{ID: c.id, Arguments: json.RawMessage(arguments), Started: s.started})
 	if r.Plan != nil {
-		if err := s.emit(tapedeck.PlanUpdatedData{Entries: r.Plan}); err != nil {
+		if err := s.emit(payload.PlanUpdated{Entries: r.Plan}); err != nil {
 			return err
 		}
 	}
@@ -52,8 +53,8 @@ func (s *run) result(c *call, r tool.Result, took time.Duration) error {
 	if len(text) > maxResult {
 		text = strings.ToValidUTF8(text[:maxResult], "") + fmt.Sprintf("\n[… %d bytes left out …]", len(r.Text)-maxResult)
 	}
-	m := tapedeck.NewMessage(s.in.ID+".t."+c.id, tapedeck.RoleTool, text)
-	d := tapedeck.ToolCallResultData{MessageID: m.ID, ToolCallID: c.id, Content: m.Content, Role: m.Role}
+	m := payload.NewMessage(s.in.ID+".t."+c.id, tapedeck.RoleTool, text)
+	d := payload.ToolCallResult{MessageID: m.ID, ToolCallID: c.id, Content: m.Content, Role: m.Role}
 	if r.Failed || took > time.Millisecond {
 		mark := fmt.Sprintf(`{"durationMs":%d}`, took.Milliseconds())
 		if r.Failed {

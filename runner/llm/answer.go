@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/llm/chat"
 )
 
@@ -38,7 +39,7 @@ func (a *answer) take(d chat.Delta) error {
 	case chat.CallArgs:
 		c := a.byIndex[d.Call]
 		c.args.WriteString(d.Text)
-		return a.run.emit(tapedeck.ToolCallArgsData{ToolCallID: c.id, Delta: d.Text})
+		return a.run.emit(payload.ToolCallArgs{ToolCallID: c.id, Delta: d.Text})
 	case chat.Finish:
 		a.finish = d.Text
 		return a.end()
@@ -59,13 +60,13 @@ func (a *answer) think(text string) error {
 		a.thoughts++
 		a.thought = fmt.Sprintf("%s.r%d.%d", a.run.in.ID, a.run.turn, a.thoughts)
 		if err := a.emit(
-			tapedeck.ReasoningStartData{MessageID: a.thought},
-			tapedeck.ReasoningMessageStartData{MessageID: a.thought, Role: tapedeck.RoleReasoning},
+			payload.ReasoningStart{MessageID: a.thought},
+			payload.ReasoningMessageStart{MessageID: a.thought, Role: tapedeck.RoleReasoning},
 		); err != nil {
 			return err
 		}
 	}
-	return a.run.emit(tapedeck.ReasoningMessageContentData{MessageID: a.thought, Delta: text})
+	return a.run.emit(payload.ReasoningMessageContent{MessageID: a.thought, Delta: text})
 }
 
 func (a *answer) say(text string) error {
@@ -74,11 +75,11 @@ func (a *answer) say(text string) error {
 			return err
 		}
 		a.message = a.messageID()
-		if err := a.run.emit(tapedeck.TextMessageStartData{MessageID: a.message, Role: tapedeck.RoleAssistant}); err != nil {
+		if err := a.run.emit(payload.TextMessageStart{MessageID: a.message, Role: tapedeck.RoleAssistant}); err != nil {
 			return err
 		}
 	}
-	return a.run.emit(tapedeck.TextMessageContentData{MessageID: a.message, Delta: text})
+	return a.run.emit(payload.TextMessageContent{MessageID: a.message, Delta: text})
 }
 
 func (a *answer) begin(d chat.Delta) error {
@@ -90,10 +91,10 @@ func (a *answer) begin(d chat.Delta) error {
 		c.name = "unknown"
 	}
 	a.calls, a.byIndex[d.Call] = append(a.calls, c), c
-	return a.run.emit(tapedeck.ToolCallStartData{ToolCallID: c.id, ToolCallName: c.name, ParentMessageID: a.messageID()})
+	return a.run.emit(payload.ToolCallStart{ToolCallID: c.id, ToolCallName: c.name, ParentMessageID: a.messageID()})
 }
 
-func (a *answer) emit(all ...tapedeck.Payload) error {
+func (a *answer) emit(all ...payload.Payload) error {
 	for _, p := range all {
 		if err := a.run.emit(p); err != nil {
 			return err
@@ -115,7 +116,7 @@ func (a *answer) closeThought() error {
 		return nil
 	}
 	a.thought = ""
-	return a.emit(tapedeck.ReasoningMessageEndData{MessageID: id}, tapedeck.ReasoningEndData{MessageID: id})
+	return a.emit(payload.ReasoningMessageEnd{MessageID: id}, payload.ReasoningEnd{MessageID: id})
 }
 
 func (a *answer) closeMessage() error {
@@ -124,7 +125,7 @@ func (a *answer) closeMessage() error {
 		return nil
 	}
 	a.message = ""
-	return a.run.emit(tapedeck.TextMessageEndData{MessageID: id})
+	return a.run.emit(payload.TextMessageEnd{MessageID: id})
 }
 
 // end closes what the model has said to its end. The ends of calls come last, in
@@ -134,7 +135,7 @@ func (a *answer) end() error {
 		return err
 	}
 	for _, c := range a.calls {
-		if err := a.run.emit(tapedeck.ToolCallEndData{ToolCallID: c.id}); err != nil {
+		if err := a.run.emit(payload.ToolCallEnd{ToolCallID: c.id}); err != nil {
 			return err
 		}
 	}

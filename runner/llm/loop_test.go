@@ -16,6 +16,8 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/testmodel"
+	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/llm"
 	"github.com/tapedeck/tapedeck/runner/llm/mcp"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
@@ -211,7 +213,7 @@ func TestOddAnswers(t *testing.T) {
 			if got := summary(events, err); got != tt.want {
 				t.Errorf("%s\nwant\n%s", got, tt.want)
 			}
-			v := tapedeck.NewVerifier()
+			v := order.NewVerifier()
 			for _, e := range slices.Concat([]tapedeck.Event{{Type: tapedeck.RunStarted, Data: json.RawMessage(`{"threadId":"main","runId":"inv_1"}`)}}, events) {
 				e.Invocation = "inv_1"
 				if err := v.Add(&e); err != nil {
@@ -260,7 +262,7 @@ func TestCancel(t *testing.T) {
 func TestLeavingDuringATool(t *testing.T) {
 	w := newWorld()
 	w.options.Tools = []tool.Tool{{Name: "t", ReadOnly: true, Run: func(ctx context.Context, c tool.Call) tool.Result {
-		if c.Started(tapedeck.AgentStartedData{PID: 1, Started: "1", Host: "h"}) == nil {
+		if c.Started(payload.AgentStarted{PID: 1, Started: "1", Host: "h"}) == nil {
 			t.Error("it may begin though nobody listens")
 		}
 		<-ctx.Done()
@@ -305,7 +307,7 @@ func TestCallsOfOneID(t *testing.T) {
 		for _, e := range events {
 			e.Invocation = id
 			log = append(log, e)
-			if d, err := tapedeck.DecodeAs[tapedeck.ToolCallStartData](e); err == nil {
+			if d, err := payload.DecodeAs[payload.ToolCallStart](e); err == nil {
 				ids[d.ToolCallID] = true
 			}
 		}
@@ -329,7 +331,7 @@ func TestCost(t *testing.T) {
 		if err != nil || len(events) != 1 {
 			t.Fatal(err, len(events))
 		}
-		d, err := tapedeck.DecodeAs[tapedeck.UsageReportedData](events[0])
+		d, err := payload.DecodeAs[payload.UsageReported](events[0])
 		if err != nil {
 			t.Fatal(err)
 		}

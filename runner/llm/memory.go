@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -41,10 +42,10 @@ func (m *memory) recall(ctx context.Context, system string) error {
 		m.ids[k.ID] = struct{}{}
 	}
 	if now := m.fold.Thread(thread).Threads; system != "" || len(now) > 0 && now[0].Prompt != nil {
-		m.add(tapedeck.NewEvent(tapedeck.NewPrompt(system)))
+		m.add(payload.NewEvent(payload.NewPrompt(system)))
 	}
 	// Under an id that nothing else has: it is not in the log in this form.
-	m.add(tapedeck.NewEvent(tapedeck.MessageAddedData{Message: tapedeck.NewMessage(m.in.ID+".task", tapedeck.RoleUser, m.in.Task)}))
+	m.add(payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage(m.in.ID+".task", tapedeck.RoleUser, m.in.Task)}))
 	return nil
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -49,7 +51,7 @@ func rebuilt(t *testing.T, events []tapedeck.Event, at int64) string {
 
 func (s *studio) task(text, config string) string {
 	s.t.Helper()
-	started, err := s.Start(s.t.Context(), tapedeck.Task{Session: s.session, Text: text, Config: json.RawMessage(config)})
+	started, err := s.Start(s.t.Context(), api.Task{Session: s.session, Text: text, Config: json.RawMessage(config)})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -101,7 +103,7 @@ func TestPromptIsStoredOnce(t *testing.T) {
 		s.task("five", "")
 		var got []string
 		for _, e := range s.events() {
-			d, err := tapedeck.DecodeAs[tapedeck.MessageAddedData](e)
+			d, err := payload.DecodeAs[payload.MessageAdded](e)
 			if e.Type == tapedeck.MessageAdded && err == nil && d.Message.Role == tapedeck.RoleSystem {
 				got = append(got, string(d.Message.Content))
 			}
@@ -112,12 +114,12 @@ func TestPromptIsStoredOnce(t *testing.T) {
 		s.expect("user: one", "assistant: Hello! This is answer number 1.", "user: two", "assistant: Hello! This is answer number 2.",
 			"user: three", "assistant: Hello! This is answer number 3.", "user: four", "assistant: Hello! This is answer number 4.", "user: five")
 
-		if _, err := s.Rewind(s.t.Context(), tapedeck.Rewind{Session: s.session, BeforeInvocation: one}); err != nil {
+		if _, err := s.Rewind(s.t.Context(), api.Rewind{Session: s.session, BeforeInvocation: one}); err != nil {
 			t.Fatal(err)
 		}
 		s.task("again", first) // what was stored was taken back
 		s.expect("system: Be brief.", "user: again")
-		if at := s.events(); tapedeck.PromptOf(tapedeck.RoleSystem, metadataOf(t, at, "again")) == "" {
+		if at := s.events(); payload.PromptOf(tapedeck.RoleSystem, metadataOf(t, at, "again")) == "" {
 			t.Error("it is not stored again")
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/llm/chat"
 )
 
@@ -20,8 +21,8 @@ type run struct {
 }
 
 // emit yields an event and keeps it in mind.
-func (s *run) emit(p tapedeck.Payload) error {
-	e := tapedeck.NewEvent(p)
+func (s *run) emit(p payload.Payload) error {
+	e := payload.NewEvent(p)
 	e.Turn = s.turn
 	s.memory.add(e)
 	return s.yield(e)
@@ -29,7 +30,7 @@ func (s *run) emit(p tapedeck.Payload) error {
 
 // started tells of a process and waits until that is durable, so that a server
 // that comes after us can end it. An error means that it must not begin.
-func (s *run) started(d tapedeck.AgentStartedData) error {
+func (s *run) started(d payload.AgentStarted) error {
 	if d.Started == "" {
 		return nil // the system does not tell
 	}
@@ -75,7 +76,7 @@ func (s *run) ask() ([]*call, error) {
 
 // report tells what a model call has used.
 func (s *run) report(u *chat.Usage) error {
-	d := tapedeck.UsageReportedData{TokenCounts: u.TokenCounts, CostUSD: u.CostUSD}
+	d := payload.UsageReported{TokenCounts: u.TokenCounts, CostUSD: u.CostUSD}
 	if d.Model == "" {
 		d.Model = s.config.Model
 	}
@@ -87,7 +88,7 @@ func (s *run) report(u *chat.Usage) error {
 }
 
 // cost returns what tokens cost, nil if that is not known.
-func (s *run) cost(c *tapedeck.TokenCounts) *float64 {
+func (s *run) cost(c *payload.TokenCounts) *float64 {
 	p, ok := s.runner.options.Prices[c.Model]
 	if !ok {
 		p, ok = s.runner.options.Prices[s.config.Model] // providers answer with a longer name

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 	"github.com/tapedeck/tapedeck/store/memory"
@@ -40,7 +41,7 @@ func inStudio(t *testing.T, test func(s *studio)) {
 				t.Error(err)
 			}
 		}()
-		made, err := s.Create(t.Context(), tapedeck.NewSession{})
+		made, err := s.Create(t.Context(), api.NewSession{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +53,7 @@ func inStudio(t *testing.T, test func(s *studio)) {
 // start starts a task and waits until nothing happens any more.
 func (s *studio) start(text string) string {
 	s.t.Helper()
-	started, err := s.Start(s.t.Context(), tapedeck.Task{Session: s.session, Text: text})
+	started, err := s.Start(s.t.Context(), api.Task{Session: s.session, Text: text})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -135,13 +136,13 @@ func TestRewind(t *testing.T) {
 	inStudio(t, func(s *studio) {
 		s.start("one")
 		two := s.start("two")
-		done, err := s.Rewind(s.t.Context(), tapedeck.Rewind{Session: s.session, BeforeInvocation: two})
+		done, err := s.Rewind(s.t.Context(), api.Rewind{Session: s.session, BeforeInvocation: two})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.start("three")
 		s.expect("user: one", "assistant: Hello! This is answer number 1.", "user: three")
-		if _, err := s.Undo(s.t.Context(), tapedeck.Undo{Session: s.session, Marker: done.Marker}); err != nil {
+		if _, err := s.Undo(s.t.Context(), api.Undo{Session: s.session, Marker: done.Marker}); err != nil {
 			t.Fatal(err)
 		}
 		s.start("four")
@@ -153,7 +154,7 @@ func TestRewind(t *testing.T) {
 func TestThreads(t *testing.T) {
 	inStudio(t, func(s *studio) {
 		s.start("one")
-		if _, err := s.Start(s.t.Context(), tapedeck.Task{Session: s.session, Thread: "side", Text: "two"}); err != nil {
+		if _, err := s.Start(s.t.Context(), api.Task{Session: s.session, Thread: "side", Text: "two"}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck/tapedeck/internal/narrate"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // An attempt is one process. All of it is in the goroutine of the run but for
@@ -50,7 +51,7 @@ func (r *Runner) attempt(ctx context.Context, in tapedeck.Invocation, n *narrate
 	a.life, a.finish = context.WithCancel(context.WithoutCancel(ctx))
 	a.stream = newStream(in, n, a)
 	defer a.end()
-	if err := p.Begin(func(d tapedeck.AgentStartedData) error { return n.Process(ctx, &in, d) }); err != nil {
+	if err := p.Begin(func(d payload.AgentStarted) error { return n.Process(ctx, &in, d) }); err != nil {
 		if ctx.Err() != nil || n.Over() {
 			return a.stream, nil
 		}

@@ -3,8 +3,8 @@ package process
 import (
 	"encoding/json"
 
-	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // claudeLine is a line of Claude Code's stream-json, which Qwen Code has, too.
@@ -70,8 +70,8 @@ type claudeUsage struct {
 
 // report returns usage as events have it: there, what was cached is a part of
 // the input, and not beside it.
-func (u *claudeUsage) report(model string) tapedeck.UsageReportedData {
-	d := tapedeck.UsageReportedData{}
+func (u *claudeUsage) report(model string) payload.UsageReported {
+	d := payload.UsageReported{}
 	d.Model, d.OutputTokens, d.CachedInputTokens, d.CacheWriteInputTokens = model, u.Output, u.CacheRead, u.CacheWrite
 	if u.Input != nil {
 		sum := *u.Input
@@ -333,7 +333,7 @@ func (s *stream) flush(l *lane) {
 
 // takeUsage returns the usage of the newest model call that was not reported yet; nil
 // if there is none.
-func (s *stream) takeUsage(l *lane) *tapedeck.UsageReportedData {
+func (s *stream) takeUsage(l *lane) *payload.UsageReported {
 	if l.used == nil {
 		return nil
 	}
@@ -359,7 +359,7 @@ func (s *stream) claudeEnds(l *claudeLine) {
 	last := s.takeUsage(s.lanes[s.laneOf("")])
 	s.rest()
 	if last == nil {
-		last = &tapedeck.UsageReportedData{}
+		last = &payload.UsageReported{}
 		if !s.told && l.Usage != nil {
 			*last = l.Usage.report("")
 		}

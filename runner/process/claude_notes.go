@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // What Claude Code says of itself and AG-UI has no event for is told in CUSTOM
@@ -92,7 +92,7 @@ func (s *stream) claudeOutput(raw json.RawMessage, failed bool) {
 func (s *stream) custom(typ string, value map[string]any) {
 	raw, err := json.Marshal(value)
 	if err == nil {
-		s.n.Event(tapedeck.CustomData{Name: "task." + typ, Value: raw})
+		s.n.Event(payload.Custom{Name: "task." + typ, Value: raw})
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // codexLine is a line of codex exec --json. It has no deltas.
@@ -57,7 +57,7 @@ func (s *stream) codex(raw json.RawMessage) bool {
 		return json.Unmarshal(l.Item, &it) == nil && it.ID != "" && s.codexItem(&it, l.Type == "item.completed")
 	case "turn.completed":
 		u := l.Usage
-		s.use("", tapedeck.UsageReportedData{TokenCounts: tapedeck.TokenCounts{
+		s.use("", payload.UsageReported{TokenCounts: payload.TokenCounts{
 			InputTokens: u.Input, OutputTokens: u.Output, CachedInputTokens: u.Cached,
 			CacheWriteInputTokens: u.CacheWrite, ReasoningTokens: u.Reasoning,
 		}})

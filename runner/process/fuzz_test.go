@@ -9,19 +9,21 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // ordered returns a narrator whose events must be in order, as the log demands,
 // and what must be called in the end.
 func ordered(t *testing.T) (*narrate.Narrator, func()) {
-	v := tapedeck.NewVerifier()
+	v := order.NewVerifier()
 	add := func(e tapedeck.Event) {
 		t.Helper()
 		e.Invocation, e.Thread = "inv", "main"
 		if err := e.Check(); err != nil {
 			t.Errorf("%s %s: %v", e.Type, e.Data, err)
 		}
-		if err := tapedeck.CheckData(&e); err != nil {
+		if err := payload.CheckData(&e); err != nil {
 			t.Errorf("%s %s: %v", e.Type, e.Data, err)
 		}
 		if err := v.Add(&e); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A Mapping says what the lines of a program mean, each of them a JSON object.
@@ -75,7 +76,7 @@ func (s *stream) mapped(tell func(lane, id, text string), l *Line, raw json.RawM
 }
 
 func (s *stream) mappedUsage(l *Line, raw json.RawMessage) {
-	u := tapedeck.UsageReportedData{}
+	u := payload.UsageReported{}
 	u.Model = at(raw, l.Model)
 	var in, out int64
 	if json.Unmarshal(value(raw, l.Tokens), &in) == nil && in >= 0 {

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // geminiLine is a line of Gemini CLI's stream-json.
@@ -53,7 +53,7 @@ func (s *stream) gemini(raw json.RawMessage) bool {
 	case "result":
 		for _, name := range slices.Sorted(maps.Keys(l.Stats.Models)) {
 			m := l.Stats.Models[name]
-			s.use("", tapedeck.UsageReportedData{TokenCounts: tapedeck.TokenCounts{
+			s.use("", payload.UsageReported{TokenCounts: payload.TokenCounts{
 				Model: name, InputTokens: m.Input, OutputTokens: m.Output, TotalTokens: m.Total, CachedInputTokens: m.Cached,
 			}})
 		}
@@ -144,7 +144,7 @@ func (s *stream) opencode(raw json.RawMessage) bool {
 		s.n.Answered(p.CallID, a)
 	case "step_finish":
 		t := &p.Tokens
-		s.use("", tapedeck.UsageReportedData{CostUSD: p.Cost, TokenCounts: tapedeck.TokenCounts{
+		s.use("", payload.UsageReported{CostUSD: p.Cost, TokenCounts: payload.TokenCounts{
 			InputTokens: t.Input, OutputTokens: t.Output, TotalTokens: t.Total, ReasoningTokens: t.Reasoning,
 			CachedInputTokens: t.Cache.Read, CacheWriteInputTokens: t.Cache.Write,
 		}})
@@ -211,7 +211,7 @@ func (s *stream) pi(raw json.RawMessage) bool {
 		s.n.Answered(l.ToolID, narrate.Answer{Content: contentOf(l.Result.Content), Failed: l.IsError})
 	case "turn_end":
 		m, u := &l.Message, &l.Message.Usage
-		s.use("", tapedeck.UsageReportedData{CostUSD: u.Cost.Total, TokenCounts: tapedeck.TokenCounts{
+		s.use("", payload.UsageReported{CostUSD: u.Cost.Total, TokenCounts: payload.TokenCounts{
 			Model: m.Model, InputTokens: u.Input, OutputTokens: u.Output, TotalTokens: u.Total,
 			CachedInputTokens: u.CacheRead, CacheWriteInputTokens: u.CacheWrite,
 		}})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/process"
 	"github.com/tapedeck/tapedeck/runner/runnertest"
 )
@@ -84,10 +85,10 @@ func run(t *testing.T, ctx context.Context, r *process.Runner, in tapedeck.Invoc
 		if err := e.Check(); err != nil {
 			t.Errorf("%s: %v", e.Type, err)
 		}
-		if err := tapedeck.CheckData(&e); err != nil {
+		if err := payload.CheckData(&e); err != nil {
 			t.Errorf("%s %s: %v", e.Type, e.Data, err)
 		}
-		if p, err := tapedeck.DecodeAs[tapedeck.AgentStartedData](e); err == nil {
+		if p, err := payload.DecodeAs[payload.AgentStarted](e); err == nil {
 			defer func() {
 				if left, err := procgroup.KillLeftover(p); left || err != nil {
 					t.Errorf("a process was left behind; %v", err)
@@ -346,7 +347,7 @@ func TestStubborn(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if p, err := tapedeck.DecodeAs[tapedeck.AgentStartedData](e); err == nil {
+		if p, err := payload.DecodeAs[payload.AgentStarted](e); err == nil {
 			defer func() {
 				if left, _ := procgroup.KillLeftover(p); left {
 					t.Error("a process was left behind")
@@ -367,7 +368,7 @@ func TestStubborn(t *testing.T) {
 
 func history(context.Context) iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
-		yield(tapedeck.NewEvent(tapedeck.MessageAddedData{Message: tapedeck.NewMessage("u1", "user", "before")}), nil)
+		yield(payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage("u1", "user", "before")}), nil)
 	}
 }
 

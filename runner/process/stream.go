@@ -7,6 +7,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A stream is what is known of what a program says.
@@ -125,7 +126,7 @@ func (s *stream) result(failed bool, why string) {
 }
 
 // use reports usage in a lane, if there was any.
-func (s *stream) use(lane string, u tapedeck.UsageReportedData) {
+func (s *stream) use(lane string, u payload.UsageReported) {
 	for _, n := range []*int64{u.InputTokens, u.OutputTokens, u.TotalTokens} {
 		if n != nil && *n > 0 {
 			s.n.Usage(lane, u)

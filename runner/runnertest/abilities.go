@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // Abilities are tasks for what not every runner can do. A test whose task is nil
@@ -92,7 +94,7 @@ func plan(t *testing.T, h Harness) {
 		t.Fatal("Plan has no plan")
 	}
 	for _, e := range plans {
-		var d tapedeck.PlanUpdatedData
+		var d payload.PlanUpdated
 		if err := json.Unmarshal(e.Data, &d); err != nil || len(d.Entries) == 0 {
 			t.Errorf("the plan is %s, %v", e.Data, err)
 		}
@@ -259,7 +261,7 @@ func interrupted(t *testing.T, h Harness) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	in := invocation(h.Endless, "inv_1")
-	v := tapedeck.NewVerifier()
+	v := order.NewVerifier()
 	begin := tapedeck.Event{Type: tapedeck.RunStarted, Invocation: in.ID, Thread: in.Thread, Data: json.RawMessage(`{"threadId":"t","runId":"inv_1"}`)}
 	if err := v.Add(&begin); err != nil {
 		t.Fatal(err)
@@ -300,7 +302,7 @@ func resumes(t *testing.T, h Harness) {
 	if len(links) == 0 {
 		t.Fatal("Talk has told no conversation of its own")
 	}
-	var told tapedeck.AgentLinkedData
+	var told payload.AgentLinked
 	if err := json.Unmarshal(links[len(links)-1].Data, &told); err != nil || told.Runner == "" || told.NativeID == "" {
 		t.Fatalf("the link is %s, %v", links[0].Data, err)
 	}

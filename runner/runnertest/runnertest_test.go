@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/runnertest"
 )
 
@@ -26,24 +27,24 @@ func (p parrot) Capabilities() tapedeck.Capabilities { return tapedeck.Capabilit
 func (p parrot) Available() error                    { return nil }
 
 // act does what the tasks for abilities ask for. It reports false for any other.
-func (p parrot) act(ctx context.Context, in tapedeck.Invocation, say func(p tapedeck.Payload)) bool {
+func (p parrot) act(ctx context.Context, in tapedeck.Invocation, say func(p payload.Payload)) bool {
 	switch in.Task {
 	case "tools":
-		say(tapedeck.ToolCallStartData{ToolCallID: in.ID, ToolCallName: "Read"})
-		say(tapedeck.ToolCallEndData{ToolCallID: in.ID})
+		say(payload.ToolCallStart{ToolCallID: in.ID, ToolCallName: "Read"})
+		say(payload.ToolCallEnd{ToolCallID: in.ID})
 		if p.flaw != "loses a result" {
-			say(tapedeck.ToolCallResultData{ToolCallID: in.ID, MessageID: "r", Content: json.RawMessage(`"ok"`)})
+			say(payload.ToolCallResult{ToolCallID: in.ID, MessageID: "r", Content: json.RawMessage(`"ok"`)})
 		}
 	case "plan":
 		status := "pending"
 		if p.flaw == "has a plan of its own kind" {
 			status = "soon"
 		}
-		say(tapedeck.PlanUpdatedData{Entries: []tapedeck.PlanEntry{{Content: "squawk", Status: status}}})
+		say(payload.PlanUpdated{Entries: []payload.PlanEntry{{Content: "squawk", Status: status}}})
 	case "subagent":
 		p.delegate(say)
 	case "usage":
-		var d tapedeck.UsageReportedData
+		var d payload.UsageReported
 		if p.flaw != "reports nothing" {
 			d.InputTokens = new(int64(5))
 		}
@@ -56,27 +57,27 @@ func (p parrot) act(ctx context.Context, in tapedeck.Invocation, say func(p tape
 	return true
 }
 
-func (p parrot) delegate(say func(p tapedeck.Payload)) {
-	by := tapedeck.Attributed{SubagentRunID: "a"}
-	say(tapedeck.SubagentStartedData{SubagentRunID: "a", Name: "chick"})
+func (p parrot) delegate(say func(p payload.Payload)) {
+	by := payload.Attributed{SubagentRunID: "a"}
+	say(payload.SubagentStarted{SubagentRunID: "a", Name: "chick"})
 	if p.flaw == "speaks for its chick" {
 		by.SubagentRunID = ""
 	}
 	if p.flaw == "speaks too late" {
-		say(tapedeck.SubagentFinishedData{SubagentRunID: "a"})
+		say(payload.SubagentFinished{SubagentRunID: "a"})
 	}
-	say(tapedeck.TextMessageStartData{MessageID: "c", Attributed: by})
-	say(tapedeck.TextMessageContentData{MessageID: "c", Delta: "cheep"})
-	say(tapedeck.TextMessageEndData{MessageID: "c"})
+	say(payload.TextMessageStart{MessageID: "c", Attributed: by})
+	say(payload.TextMessageContent{MessageID: "c", Delta: "cheep"})
+	say(payload.TextMessageEnd{MessageID: "c"})
 	if p.flaw != "speaks too late" {
-		say(tapedeck.SubagentFinishedData{SubagentRunID: "a"})
+		say(payload.SubagentFinished{SubagentRunID: "a"})
 	}
 }
 
-func (p parrot) ask(ctx context.Context, in tapedeck.Invocation, say func(p tapedeck.Payload)) {
+func (p parrot) ask(ctx context.Context, in tapedeck.Invocation, say func(p payload.Payload)) {
 	q := tapedeck.Question{ID: "p", Options: []tapedeck.PermissionOption{{ID: "y", Kind: "allow_once"}, {ID: "n", Kind: "reject_once"}}}
 	if p.flaw == "writes its questions" {
-		say(tapedeck.PermissionRequestedData{Question: q})
+		say(payload.PermissionRequested{Question: q})
 	}
 	if p.flaw == "waits for ever" {
 		ctx = context.WithoutCancel(ctx)
@@ -123,10 +124,10 @@ func (p parrot) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[taped
 		if p.flaw == "deaf" {
 			ctx = context.WithoutCancel(ctx)
 		}
-		if p.act(ctx, in, func(d tapedeck.Payload) { yield(tapedeck.NewEvent(d), nil) }) {
+		if p.act(ctx, in, func(d payload.Payload) { yield(payload.NewEvent(d), nil) }) {
 			return
 		}
-		if in.Task == "talk" && !yield(tapedeck.NewEvent(tapedeck.AgentLinkedData{Runner: "parrot", NativeID: "me"}), nil) {
+		if in.Task == "talk" && !yield(payload.NewEvent(payload.AgentLinked{Runner: "parrot", NativeID: "me"}), nil) {
 			return
 		}
 		if in.Link != nil && p.flaw != "forgets" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/order"
 )
 
 // inOrder feeds a whole run to the verifier, as the engine does, and ends it: so
@@ -33,7 +34,7 @@ func verify(t *testing.T, in tapedeck.Invocation, events []tapedeck.Event) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := tapedeck.NewVerifier()
+	v := order.NewVerifier()
 	add := func(e tapedeck.Event) {
 		t.Helper()
 		e.Invocation, e.Thread = in.ID, in.Thread

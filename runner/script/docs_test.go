@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/script"
 )
 
@@ -37,7 +38,7 @@ func TestDocument(t *testing.T) {
 				t.Errorf("%v in\n%s", err, b[2])
 			}
 			if n++; err == nil {
-				if err := tapedeck.CheckData(&ev); err != nil {
+				if err := payload.CheckData(&ev); err != nil {
 					t.Errorf("%s: %v", ev.Type, err)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 const (
@@ -215,7 +216,7 @@ func (p *player) work(s *step, call string) bool {
 		if !p.pause(d / time.Duration(len(lines))) {
 			return false
 		}
-		if line != "" && !p.emit(tapedeck.TerminalOutput, tapedeck.TerminalOutputData{Terminal: call, Data: line}) {
+		if line != "" && !p.emit(tapedeck.TerminalOutput, payload.TerminalOutput{Terminal: call, Data: line}) {
 			return false
 		}
 	}
@@ -223,7 +224,7 @@ func (p *player) work(s *step, call string) bool {
 	if s.Failed {
 		code = 1
 	}
-	return p.emit(tapedeck.TerminalExit, tapedeck.TerminalExitData{Terminal: call, Code: &code})
+	return p.emit(tapedeck.TerminalExit, payload.TerminalExit{Terminal: call, Code: &code})
 }
 
 func (p *player) plan(s *step) bool {

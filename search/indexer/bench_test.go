@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/search"
 	"github.com/tapedeck/tapedeck/search/indexer"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
@@ -32,21 +34,21 @@ func openBench(b *testing.B) (*sqlite.Store, *indexer.Index) {
 // something that is found.
 func turn(i int) []tapedeck.Event {
 	id := fmt.Sprint("m", i)
-	payloads := []tapedeck.Payload{
-		tapedeck.MessageAddedData{Message: tapedeck.NewMessage("u"+id, tapedeck.RoleUser, fmt.Sprintf("please look at file number%d and fix the tests", i))},
-		tapedeck.ToolCallStartData{ToolCallID: id, ToolCallName: "Read"},
-		tapedeck.ToolCallArgsData{ToolCallID: id, Delta: fmt.Sprintf(`{"path":"src/pkg%d/file_test.go"}`, i%100)},
-		tapedeck.ToolCallEndData{ToolCallID: id},
-		tapedeck.ToolCallResultData{MessageID: "r" + id, ToolCallID: id, Content: []byte(`"` + strings.Repeat("func TestSomething of the package with some words ", 20) + `"`)},
-		tapedeck.TextMessageStartData{MessageID: id},
+	payloads := []payload.Payload{
+		payload.MessageAdded{Message: payload.NewMessage("u"+id, tapedeck.RoleUser, fmt.Sprintf("please look at file number%d and fix the tests", i))},
+		payload.ToolCallStart{ToolCallID: id, ToolCallName: "Read"},
+		payload.ToolCallArgs{ToolCallID: id, Delta: fmt.Sprintf(`{"path":"src/pkg%d/file_test.go"}`, i%100)},
+		payload.ToolCallEnd{ToolCallID: id},
+		payload.ToolCallResult{MessageID: "r" + id, ToolCallID: id, Content: []byte(`"` + strings.Repeat("func TestSomething of the package with some words ", 20) + `"`)},
+		payload.TextMessageStart{MessageID: id},
 	}
 	for j := range 33 {
-		payloads = append(payloads, tapedeck.TextMessageContentData{MessageID: id, Delta: fmt.Sprintf("the word%d is here and ", (i*7+j)%5000)})
+		payloads = append(payloads, payload.TextMessageContent{MessageID: id, Delta: fmt.Sprintf("the word%d is here and ", (i*7+j)%5000)})
 	}
-	payloads = append(payloads, tapedeck.TextMessageEndData{MessageID: id})
+	payloads = append(payloads, payload.TextMessageEnd{MessageID: id})
 	events := make([]tapedeck.Event, len(payloads))
 	for i, p := range payloads {
-		events[i] = tapedeck.NewEvent(p)
+		events[i] = payload.NewEvent(p)
 		events[i].Invocation = "run"
 	}
 	return events
@@ -90,7 +92,7 @@ func BenchmarkSearch(b *testing.B) {
 	for _, text := range []string{"number4711", "word17 word18", `"fix the tests"`, "pack*"} {
 		b.Run(text, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := x.Search(b.Context(), tapedeck.Search{Text: text}); err != nil {
+				if _, err := x.Search(b.Context(), search.Query{Text: text}); err != nil {
 					b.Fatal(err)
 				}
 			}

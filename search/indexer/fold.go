@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/search"
 )
 
 // maxText is how many bytes of a document are indexed.
@@ -14,7 +16,7 @@ const maxText = 256 << 10
 // A fold makes documents of the events of one session, in order. What has begun
 // becomes a document when it ends.
 type fold struct {
-	docs []tapedeck.Document
+	docs []search.Document
 	open map[string]*part // by kind and id
 
 	receipt int64 // offset of the newest receipt for an erasure; 0 for none
@@ -22,7 +24,7 @@ type fold struct {
 
 // A part is a document that has not ended.
 type part struct {
-	tapedeck.Document
+	search.Document
 	text strings.Builder
 }
 
@@ -45,50 +47,50 @@ func (f *fold) add(e *tapedeck.Event) {
 	if e.Type == tapedeck.SessionRedacted {
 		f.receipt = e.Offset
 	}
-	p, err := tapedeck.Decode(*e)
+	p, err := payload.Decode(*e)
 	if err != nil {
 		return
 	}
 	switch d := p.(type) {
-	case tapedeck.MessageAddedData:
+	case payload.MessageAdded:
 		f.message(e, &d.Message)
-	case tapedeck.TextMessageStartData:
-		f.begin(e, "text "+d.MessageID, tapedeck.DocMessage, cmp.Or(d.Role, tapedeck.RoleAssistant))
-	case tapedeck.TextMessageContentData:
+	case payload.TextMessageStart:
+		f.begin(e, "text "+d.MessageID, search.DocMessage, cmp.Or(d.Role, tapedeck.RoleAssistant))
+	case payload.TextMessageContent:
 		f.goOn("text "+d.MessageID, d.Delta)
-	case tapedeck.TextMessageEndData:
+	case payload.TextMessageEnd:
 		f.end("text " + d.MessageID)
-	case tapedeck.ReasoningMessageStartData:
-		f.begin(e, "reasoning "+d.MessageID, tapedeck.DocMessage, tapedeck.RoleReasoning)
-	case tapedeck.ReasoningMessageContentData:
+	case payload.ReasoningMessageStart:
+		f.begin(e, "reasoning "+d.MessageID, search.DocMessage, tapedeck.RoleReasoning)
+	case payload.ReasoningMessageContent:
 		f.goOn("reasoning "+d.MessageID, d.Delta)
-	case tapedeck.ReasoningMessageEndData:
+	case payload.ReasoningMessageEnd:
 		f.end("reasoning " + d.MessageID)
-	case tapedeck.ToolCallStartData:
-		f.begin(e, "call "+d.ToolCallID, tapedeck.DocTool, "").add(called(d.ToolCallName, ""))
-	case tapedeck.ToolCallArgsData:
+	case payload.ToolCallStart:
+		f.begin(e, "call "+d.ToolCallID, search.DocTool, "").add(called(d.ToolCallName, ""))
+	case payload.ToolCallArgs:
 		f.goOn("call "+d.ToolCallID, d.Delta)
-	case tapedeck.ToolCallEndData:
+	case payload.ToolCallEnd:
 		f.end("call " + d.ToolCallID)
-	case tapedeck.ToolCallResultData:
-		m := tapedeck.Message{Content: d.Content}
-		f.put(document(e, tapedeck.DocTool, tapedeck.RoleTool), m.Text())
-	case tapedeck.RunFinishedData, tapedeck.RunErrorData:
+	case payload.ToolCallResult:
+		m := payload.Message{Content: d.Content}
+		f.put(document(e, search.DocTool, tapedeck.RoleTool), m.Text())
+	case payload.RunFinished, payload.RunError:
 		f.endRun(e.Invocation)
 	default:
 		f.title(e)
 	}
 }
 
-func document(e *tapedeck.Event, kind, role string) tapedeck.Document {
-	return tapedeck.Document{
+func document(e *tapedeck.Event, kind, role string) search.Document {
+	return search.Document{
 		Offset: e.Offset, Kind: kind, Role: role, Thread: e.ThreadName(), Invocation: e.Invocation, Time: e.Time,
 	}
 }
 
-func (f *fold) put(d tapedeck.Document, text string) {
+func (f *fold) put(d search.Document, text string) {
 	text = strings.TrimSpace(strings.ToValidUTF8(text[:min(len(text), maxText)], ""))
-	if text == "" && d.Kind != tapedeck.DocTitle {
+	if text == "" && d.Kind != search.DocTitle {
 		return
 	}
 	d.Text = text
@@ -134,14 +136,14 @@ func (f *fold) endAll() {
 	}
 }
 
-func (f *fold) message(e *tapedeck.Event, m *tapedeck.Message) {
-	kind := tapedeck.DocMessage
+func (f *fold) message(e *tapedeck.Event, m *payload.Message) {
+	kind := search.DocMessage
 	if m.Role == tapedeck.RoleTool {
-		kind = tapedeck.DocTool
+		kind = search.DocTool
 	}
 	f.put(document(e, kind, m.Role), m.Text())
 	for _, c := range m.ToolCalls {
-		f.put(document(e, tapedeck.DocTool, ""), called(c.Function.Name, c.Function.Arguments))
+		f.put(document(e, search.DocTool, ""), called(c.Function.Name, c.Function.Arguments))
 	}
 }
 
@@ -156,12 +158,12 @@ func (f *fold) title(e *tapedeck.Event) {
 	s := tapedeck.Session{Title: none}
 	s.Apply(e)
 	if s.Title != none {
-		f.put(document(e, tapedeck.DocTitle, ""), s.Title)
+		f.put(document(e, search.DocTitle, ""), s.Title)
 	}
 }
 
 // documents returns what has ended, in order.
-func (f *fold) documents() []tapedeck.Document {
-	slices.SortStableFunc(f.docs, func(a, b tapedeck.Document) int { return cmp.Compare(a.Offset, b.Offset) })
+func (f *fold) documents() []search.Document {
+	slices.SortStableFunc(f.docs, func(a, b search.Document) int { return cmp.Compare(a.Offset, b.Offset) })
 	return f.docs
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/search"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -22,14 +23,14 @@ import (
 type index interface {
 	// Unindexed returns sessions with events that were not looked at, at most
 	// limit of them, and how many there are.
-	Unindexed(ctx context.Context, limit int) ([]tapedeck.Unindexed, int, error)
+	Unindexed(ctx context.Context, limit int) ([]search.Pending, int, error)
 
 	// Index takes documents over. What began at or after From is replaced.
-	Index(ctx context.Context, in tapedeck.Indexed) error
+	Index(ctx context.Context, in search.Batch) error
 
 	// Search finds documents of sessions that can be read. Behind and Rewound
 	// are not its business.
-	Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error)
+	Search(ctx context.Context, q search.Query) (search.Result, error)
 
 	// Forget removes all that is known of a session, and of those that were
 	// deleted. Copies may stay in files until they are cleaned.
@@ -173,7 +174,7 @@ type pending struct {
 
 // step looks at a part of a session. It reports false if what it was told has
 // changed since epoch.
-func (x *Index) step(ctx context.Context, s tapedeck.Unindexed, epoch int) (bool, error) {
+func (x *Index) step(ctx context.Context, s search.Pending, epoch int) (bool, error) {
 	if err := x.take(ctx); err != nil {
 		return false, err
 	}
@@ -206,7 +207,7 @@ func (x *Index) step(ctx context.Context, s tapedeck.Unindexed, epoch int) (bool
 	if f.next-f.first(f.next) >= 10*stepEvents {
 		f.endAll()
 	}
-	err := x.Index.Index(ctx, tapedeck.Indexed{
+	err := x.Index.Index(ctx, search.Batch{
 		Session: s.Session, Gen: s.Gen, From: from, Base: base, Resume: f.first(f.next), Seen: f.next, Documents: f.documents(),
 	})
 	if err == nil && len(f.open) > 0 && len(x.pending) < maxPending {
@@ -218,7 +219,7 @@ func (x *Index) step(ctx context.Context, s tapedeck.Unindexed, epoch int) (bool
 
 // unread goes past a session that cannot be read: it was deleted meanwhile, or
 // is damaged, and must not keep others from being found.
-func (x *Index) unread(ctx context.Context, s tapedeck.Unindexed, err error) (bool, error) {
+func (x *Index) unread(ctx context.Context, s search.Pending, err error) (bool, error) {
 	switch tapedeck.KindOf(err) {
 	case tapedeck.NotFound, tapedeck.Gone, tapedeck.Invalid:
 	case tapedeck.Internal:
@@ -229,14 +230,14 @@ func (x *Index) unread(ctx context.Context, s tapedeck.Unindexed, err error) (bo
 	default:
 		return false, err
 	}
-	return true, x.Index.Index(ctx, tapedeck.Indexed{Session: s.Session, Gen: s.Gen, From: s.From, Base: cmp.Or(s.Base, s.Head), Resume: s.Head, Seen: s.Head})
+	return true, x.Index.Index(ctx, search.Batch{Session: s.Session, Gen: s.Gen, From: s.From, Base: cmp.Or(s.Base, s.Head), Resume: s.Head, Seen: s.Head})
 }
 
 // Search finds what was said. It first looks at what it has not looked at, but
-// not for long; [tapedeck.Found.Behind] says what is left.
-func (x *Index) Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error) {
+// not for long; [search.Result.Behind] says what is left.
+func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	if err := valid(&q); err != nil {
-		return tapedeck.Found{}, err
+		return search.Result{}, err
 	}
 	soon, cancel := context.WithTimeout(ctx, x.Patience)
 	err := x.CatchUp(soon)
@@ -246,17 +247,17 @@ func (x *Index) Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, 
 	}
 	found, err := x.Index.Search(ctx, q)
 	if err != nil {
-		return tapedeck.Found{}, err
+		return search.Result{}, err
 	}
 	if _, found.Behind, err = x.Index.Unindexed(ctx, 0); err != nil {
-		return tapedeck.Found{}, err
+		return search.Result{}, err
 	}
 	return found, x.mark(ctx, found.Hits)
 }
 
-func valid(q *tapedeck.Search) error {
+func valid(q *search.Query) error {
 	switch q.Kind {
-	case "", tapedeck.DocMessage, tapedeck.DocTool, tapedeck.DocTitle:
+	case "", search.DocMessage, search.DocTool, search.DocTitle:
 	default:
 		return tapedeck.Errorf(tapedeck.Invalid, "there is no kind %q to search for", q.Kind).WithHint("there are message, tool and title")
 	}
@@ -264,19 +265,19 @@ func valid(q *tapedeck.Search) error {
 		q.Limit = 20
 	}
 	q.Limit = min(q.Limit, 100)
-	_, err := tapedeck.ParseSearch(q.Text)
+	_, err := search.Parse(q.Text)
 	return err
 }
 
 // mark says of hits that they are not in force any more.
-func (x *Index) mark(ctx context.Context, hits []tapedeck.Hit) error {
+func (x *Index) mark(ctx context.Context, hits []search.Hit) error {
 	if x.Timelines == nil {
 		return nil
 	}
 	known := map[string]*view.Timeline{}
 	for i := range hits {
 		h := &hits[i]
-		if h.Kind == tapedeck.DocTitle {
+		if h.Kind == search.DocTitle {
 			continue // what is of the session itself is always in force
 		}
 		t, ok := known[h.Session]

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/search"
 	"github.com/tapedeck/tapedeck/search/indexer"
 	"github.com/tapedeck/tapedeck/store/memory"
 	"github.com/tapedeck/tapedeck/store/sqlite"
@@ -65,11 +67,11 @@ func each(t *testing.T, test func(w *world)) {
 	}
 }
 
-func (w *world) make(id string, payloads ...tapedeck.Payload) {
+func (w *world) make(id string, payloads ...payload.Payload) {
 	w.Helper()
 	events := make([]tapedeck.Event, len(payloads))
 	for i, p := range payloads {
-		events[i] = tapedeck.NewEvent(p)
+		events[i] = payload.NewEvent(p)
 		if events[i].Invocation = ""; events[i].Type != tapedeck.SessionCreated {
 			events[i].Invocation = "run"
 		}
@@ -88,7 +90,7 @@ func (w *world) make(id string, payloads ...tapedeck.Payload) {
 // finds wants a search to find these, written as session/offset kind role.
 func (w *world) finds(text string, want ...string) {
 	w.Helper()
-	f, err := w.Search(w.Context(), tapedeck.Search{Text: text})
+	f, err := w.Search(w.Context(), search.Query{Text: text})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -102,35 +104,35 @@ func (w *world) finds(text string, want ...string) {
 	}
 }
 
-func said(id, text string) tapedeck.Payload {
-	return tapedeck.MessageAddedData{Message: tapedeck.NewMessage(id, tapedeck.RoleUser, text)}
+func said(id, text string) payload.Payload {
+	return payload.MessageAdded{Message: payload.NewMessage(id, tapedeck.RoleUser, text)}
 }
 
 func TestWhatIsFound(t *testing.T) {
 	each(t, func(w *world) {
-		call := tapedeck.Message{ID: "m9", Role: tapedeck.RoleAssistant, ToolCalls: []tapedeck.ToolCall{
-			{ID: "c9", Type: "function", Function: tapedeck.FunctionCall{Name: "Grep", Arguments: `{"for":"mushroom"}`}},
+		call := payload.Message{ID: "m9", Role: tapedeck.RoleAssistant, ToolCalls: []payload.ToolCall{
+			{ID: "c9", Type: "function", Function: payload.FunctionCall{Name: "Grep", Arguments: `{"for":"mushroom"}`}},
 		}}
 		w.make("a",
-			tapedeck.SessionCreatedData{Title: "Apple pie"},
+			payload.SessionCreated{Title: "Apple pie"},
 			said("m1", "banana bread"),
-			tapedeck.RunStartedData{ThreadID: "main", RunID: "run"},
-			tapedeck.ReasoningMessageStartData{MessageID: "m2", Role: tapedeck.RoleReasoning},
-			tapedeck.ReasoningMessageContentData{MessageID: "m2", Delta: "cherry"},
-			tapedeck.TextMessageStartData{MessageID: "m2"},
-			tapedeck.ReasoningMessageEndData{MessageID: "m2"},
-			tapedeck.TextMessageContentData{MessageID: "m2", Delta: "dragon"},
-			tapedeck.ToolCallStartData{ToolCallID: "c", ToolCallName: "Read"},
-			tapedeck.TextMessageContentData{MessageID: "m2", Delta: "fruit"},
-			tapedeck.ToolCallArgsData{ToolCallID: "c", Delta: `{"path":"elder`},
-			tapedeck.ToolCallArgsData{ToolCallID: "c", Delta: `berry"}`},
-			tapedeck.ToolCallEndData{ToolCallID: "c"},
-			tapedeck.ToolCallResultData{MessageID: "r", ToolCallID: "c", Content: []byte(`"fig"`)},
-			tapedeck.TextMessageEndData{MessageID: "m2"},
-			tapedeck.MessageAddedData{Message: call},
-			tapedeck.CustomData{Name: "x", Value: []byte(`"grape"`)},
-			tapedeck.TextMessageStartData{MessageID: "m3"},
-			tapedeck.TextMessageContentData{MessageID: "m3", Delta: "honeydew"},
+			payload.RunStarted{ThreadID: "main", RunID: "run"},
+			payload.ReasoningMessageStart{MessageID: "m2", Role: tapedeck.RoleReasoning},
+			payload.ReasoningMessageContent{MessageID: "m2", Delta: "cherry"},
+			payload.TextMessageStart{MessageID: "m2"},
+			payload.ReasoningMessageEnd{MessageID: "m2"},
+			payload.TextMessageContent{MessageID: "m2", Delta: "dragon"},
+			payload.ToolCallStart{ToolCallID: "c", ToolCallName: "Read"},
+			payload.TextMessageContent{MessageID: "m2", Delta: "fruit"},
+			payload.ToolCallArgs{ToolCallID: "c", Delta: `{"path":"elder`},
+			payload.ToolCallArgs{ToolCallID: "c", Delta: `berry"}`},
+			payload.ToolCallEnd{ToolCallID: "c"},
+			payload.ToolCallResult{MessageID: "r", ToolCallID: "c", Content: []byte(`"fig"`)},
+			payload.TextMessageEnd{MessageID: "m2"},
+			payload.MessageAdded{Message: call},
+			payload.Custom{Name: "x", Value: []byte(`"grape"`)},
+			payload.TextMessageStart{MessageID: "m3"},
+			payload.TextMessageContent{MessageID: "m3", Delta: "honeydew"},
 		)
 		w.finds("apple", "a/0 title")
 		w.finds("banana", "a/1 message user")
@@ -141,7 +143,7 @@ func TestWhatIsFound(t *testing.T) {
 		w.finds("mushroom", "a/15 tool")
 		w.finds("grape")
 		w.finds("honeydew") // it has not ended
-		w.make("a", tapedeck.RunErrorData{Message: "it broke"})
+		w.make("a", payload.RunError{Message: "it broke"})
 		w.finds("honeydew", "a/17 message assistant")
 		w.finds("banana", "a/1 message user")
 	})
@@ -149,12 +151,12 @@ func TestWhatIsFound(t *testing.T) {
 
 func TestRenamed(t *testing.T) {
 	each(t, func(w *world) {
-		w.make("a", tapedeck.SessionCreatedData{Title: "first name"})
+		w.make("a", payload.SessionCreated{Title: "first name"})
 		w.finds("name", "a/0 title")
 		title, none := "second name", ""
-		w.make("a", tapedeck.SessionRenamedData{Title: &title})
+		w.make("a", payload.SessionRenamed{Title: &title})
 		w.finds("name", "a/1 title")
-		w.make("a", tapedeck.SessionRenamedData{Labels: tapedeck.Labels{"name": "x"}}, tapedeck.SessionRenamedData{Title: &none})
+		w.make("a", payload.SessionRenamed{Labels: tapedeck.Labels{"name": "x"}}, payload.SessionRenamed{Title: &none})
 		w.finds("name")
 	})
 }
@@ -175,11 +177,11 @@ func TestForksDoNotRepeat(t *testing.T) {
 // TestErasedIsNotFound, and neither is what was being read when it was erased.
 func TestErasedIsNotFound(t *testing.T) {
 	each(t, func(w *world) {
-		w.make("a", tapedeck.SessionCreatedData{Title: "the word"}, said("m1", "word"), said("m2", "other"))
+		w.make("a", payload.SessionCreated{Title: "the word"}, said("m1", "word"), said("m2", "other"))
 		w.finds("word", "a/0 title", "a/1 message user")
 		ranges := []tapedeck.OffsetRange{{From: 0, To: 2}}
 		if _, _, err := w.Erase(t.Context(), tapedeck.Erasure{
-			Session: "a", Ranges: ranges, Events: []tapedeck.Event{tapedeck.NewEvent(tapedeck.SessionRedactedData{Offsets: ranges})},
+			Session: "a", Ranges: ranges, Events: []tapedeck.Event{payload.NewEvent(payload.SessionRedacted{Offsets: ranges})},
 			Forget: func(ctx context.Context, _ []string) error { return w.Forget(ctx, "a") },
 		}); err != nil {
 			t.Fatal(err)
@@ -193,18 +195,18 @@ func TestErasedIsNotFound(t *testing.T) {
 // ended is forgotten, too, or the rest of the session would not be looked at anew.
 func TestErasedWhileSomethingIsOpen(t *testing.T) {
 	each(t, func(w *world) {
-		w.make("a", said("m1", "word"), said("m2", "other"), tapedeck.TextMessageStartData{MessageID: "m"}, tapedeck.TextMessageContentData{MessageID: "m", Delta: "more"})
+		w.make("a", said("m1", "word"), said("m2", "other"), payload.TextMessageStart{MessageID: "m"}, payload.TextMessageContent{MessageID: "m", Delta: "more"})
 		w.finds("other", "a/1 message user")
 		ranges := []tapedeck.OffsetRange{{From: 0, To: 1}}
 		if _, _, err := w.Erase(t.Context(), tapedeck.Erasure{
-			Session: "a", Ranges: ranges, Events: []tapedeck.Event{tapedeck.NewEvent(tapedeck.SessionRedactedData{Offsets: ranges})},
+			Session: "a", Ranges: ranges, Events: []tapedeck.Event{payload.NewEvent(payload.SessionRedacted{Offsets: ranges})},
 			Forget: func(ctx context.Context, _ []string) error { return w.Forget(ctx, "a") },
 		}); err != nil {
 			t.Fatal(err)
 		}
 		w.finds("word")
 		w.finds("other", "a/1 message user")
-		w.make("a", tapedeck.TextMessageEndData{MessageID: "m"})
+		w.make("a", payload.TextMessageEnd{MessageID: "m"})
 		w.finds("more", "a/2 message assistant")
 	})
 }
@@ -219,7 +221,7 @@ func TestErasedWithoutBeingTold(t *testing.T) {
 		for range 2 {
 			ranges := []tapedeck.OffsetRange{{From: 0, To: 1}}
 			if _, _, err := w.Erase(t.Context(), tapedeck.Erasure{
-				Session: "a", Ranges: ranges, Events: []tapedeck.Event{tapedeck.NewEvent(tapedeck.SessionRedactedData{Offsets: ranges})},
+				Session: "a", Ranges: ranges, Events: []tapedeck.Event{payload.NewEvent(payload.SessionRedacted{Offsets: ranges})},
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -238,14 +240,14 @@ func TestLongSessions(t *testing.T) {
 		t.Skip("it takes long with the race detector")
 	}
 	each(t, func(w *world) {
-		var some []tapedeck.Payload
+		var some []payload.Payload
 		for i := range 4998 {
 			some = append(some, said(fmt.Sprint("x", i), "x"))
 		}
 		w.make("a", some...)
-		w.make("a", tapedeck.TextMessageStartData{MessageID: "m"})
+		w.make("a", payload.TextMessageStart{MessageID: "m"})
 		for range 12 {
-			w.make("a", tapedeck.TextMessageContentData{MessageID: "m", Delta: "wo"}, tapedeck.TextMessageContentData{MessageID: "m", Delta: "rd "})
+			w.make("a", payload.TextMessageContent{MessageID: "m", Delta: "wo"}, payload.TextMessageContent{MessageID: "m", Delta: "rd "})
 			w.make("a", some...)
 		}
 		w.make("a", said("last", "needle"))
@@ -283,7 +285,7 @@ func TestUnreadable(t *testing.T) {
 	if err := w.CatchUp(t.Context()); !errors.Is(err, r.err) {
 		t.Errorf("got %v", err)
 	}
-	if f, err := w.Search(t.Context(), tapedeck.Search{Text: "word"}); err != nil || f.Behind != 1 || len(f.Hits) != 1 {
+	if f, err := w.Search(t.Context(), search.Query{Text: "word"}); err != nil || f.Behind != 1 || len(f.Hits) != 1 {
 		t.Errorf("behind: %+v, %v", f, err)
 	}
 }
@@ -299,8 +301,8 @@ func TestRewound(t *testing.T) {
 	m := memory.New(memory.Options{})
 	x, _ := m.OpenIndex()
 	w := &world{TB: t, Store: m, Index: indexer.New(indexer.Options{Index: x, Log: m, Timelines: past(2)})}
-	w.make("a", tapedeck.SessionCreatedData{Title: "word"}, said("m1", "word"), tapedeck.SessionClearedData{}, said("m2", "word"))
-	f, err := w.Search(t.Context(), tapedeck.Search{Text: "word"})
+	w.make("a", payload.SessionCreated{Title: "word"}, said("m1", "word"), payload.SessionCleared{}, said("m2", "word"))
+	f, err := w.Search(t.Context(), search.Query{Text: "word"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +317,7 @@ func TestRewound(t *testing.T) {
 
 func TestSearchInvalid(t *testing.T) {
 	each(t, func(w *world) {
-		for _, q := range []tapedeck.Search{{}, {Text: "-x"}, {Text: "x", Kind: "none"}, {Text: "x", Cursor: "y"}} {
+		for _, q := range []search.Query{{}, {Text: "-x"}, {Text: "x", Kind: "none"}, {Text: "x", Cursor: "y"}} {
 			if _, err := w.Search(t.Context(), q); tapedeck.KindOf(err) != tapedeck.Invalid {
 				t.Errorf("%+v: %v", q, err)
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/search"
 	"github.com/tapedeck/tapedeck/search/indexer"
 	"github.com/tapedeck/tapedeck/store/memory"
 )
@@ -42,7 +43,7 @@ func TestSearchDoesNotWaitForAnErase(t *testing.T) {
 		go func() { forgotten <- x.Forget(t.Context(), "s") }()
 		synctest.Wait()
 		began := time.Now()
-		if _, err := x.Search(t.Context(), tapedeck.Search{Text: "word"}); err != nil {
+		if _, err := x.Search(t.Context(), search.Query{Text: "word"}); err != nil {
 			t.Error(err)
 		}
 		if took := time.Since(began); took != time.Second {

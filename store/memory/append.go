@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // Append implements [tapedeck.Log].
 func (m *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
 	now := m.now()
-	if err := tapedeck.CheckAppend(&a); err != nil {
+	if err := store.CheckAppend(&a); err != nil {
 		return tapedeck.Appended{}, err
 	}
 	drafts, err := tapedeck.Drafts(a.Events, a.Chunks, now)
@@ -26,7 +27,7 @@ func (m *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appende
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}
-	if done, err := tapedeck.DecideAppend(&a, &l.Session, l.streamSeq, l.accepted(a.Producer)); done.Duplicate || err != nil {
+	if done, err := store.DecideAppend(&a, &l.Session, l.streamSeq, l.accepted(a.Producer)); done.Duplicate || err != nil {
 		return done, err
 	}
 	return m.write(l, &a, drafts, now)
@@ -55,9 +56,9 @@ func (m *Store) write(l *log, a *tapedeck.Append, drafts []tapedeck.Draft, now t
 	done.Next, done.Head, done.Closed = l.Head, l.Head, l.Closed
 	if p := a.Producer; p != nil {
 		if l.producers == nil {
-			l.producers = map[string]tapedeck.Accepted{}
+			l.producers = map[string]store.ProducerState{}
 		}
-		l.producers[p.ID] = tapedeck.Accepted{Epoch: p.Epoch, Seq: p.Seq, First: done.First, Next: done.Next}
+		l.producers[p.ID] = store.ProducerState{Epoch: p.Epoch, Seq: p.Seq, First: done.First, Next: done.Next}
 		done.Seq = p.Seq
 	}
 	return done, nil
@@ -81,7 +82,7 @@ func (l *log) extend(events []tapedeck.Event, drafts []tapedeck.Draft, now time.
 }
 
 // accepted returns the newest append of a producer, nil if there is none.
-func (l *log) accepted(p *tapedeck.Producer) *tapedeck.Accepted {
+func (l *log) accepted(p *tapedeck.Producer) *store.ProducerState {
 	if p == nil {
 		return nil
 	}

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // Create implements [tapedeck.Catalogue].
 func (m *Store) Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Session, bool, error) {
 	now := m.now()
-	if err := tapedeck.CheckSpec(&s); err != nil {
+	if err := store.CheckSpec(&s); err != nil {
 		return tapedeck.Session{}, false, err
 	}
 	drafts, err := tapedeck.Drafts(s.Events, s.Chunks, now)
@@ -49,7 +50,7 @@ func (m *Store) Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Session, 
 func (m *Store) derive(s *tapedeck.Spec, now time.Time) (*log, error) {
 	l := &log{spans: make([][]tapedeck.Record, 1), touched: now}
 	l.Session = tapedeck.Session{
-		ID: s.ID, Kind: s.Kind, Created: tapedeck.CreatedAt(s, now), Updated: tapedeck.CreatedAt(s, now),
+		ID: s.ID, Kind: s.Kind, Created: store.CreatedAt(s, now), Updated: store.CreatedAt(s, now),
 		Closed: s.Closed, Parent: s.Parent, ContentType: s.ContentType,
 		TTL: s.TTL, Expires: milliseconds(s.Expires), Origin: s.Origin,
 	}
@@ -68,7 +69,7 @@ func (m *Store) inherit(l *log, s *tapedeck.Spec) error {
 	if parent == nil {
 		return tapedeck.Errorf(tapedeck.NotFound, "there is no session %q to fork", s.Parent)
 	}
-	at, err := tapedeck.ForkPoint(s, &parent.Session, parent.gone)
+	at, err := store.ForkPoint(s, &parent.Session, parent.gone)
 	if err != nil {
 		return err
 	}

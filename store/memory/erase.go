@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // Erase implements [tapedeck.Log].
@@ -19,7 +20,7 @@ func (m *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Appende
 
 func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Appended, []string, error) {
 	now := m.now()
-	if err := tapedeck.CheckErasure(e); err != nil {
+	if err := store.CheckErasure(e); err != nil {
 		return tapedeck.Appended{}, nil, err
 	}
 	drafts, err := tapedeck.Drafts(e.Events, nil, now)
@@ -33,7 +34,7 @@ func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Append
 	defer unlock()
 	l, err := m.find(e.Session)
 	if err == nil {
-		err = tapedeck.DecideErasure(e, &l.Session)
+		err = store.DecideErasure(e, &l.Session)
 	}
 	if err != nil {
 		return tapedeck.Appended{}, nil, err
@@ -58,7 +59,7 @@ func (l *log) blanks(ranges []tapedeck.OffsetRange) (map[int64]tapedeck.Record, 
 			if rec.Offset >= r.To {
 				break
 			}
-			b, err := tapedeck.EraseRecord(rec)
+			b, err := store.EraseRecord(rec)
 			if err != nil {
 				return nil, err
 			}

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/search"
 )
 
 // An Index keeps documents of what is in a store. It looks through all of them
@@ -21,7 +22,7 @@ type Index struct {
 }
 
 type indexed struct {
-	docs               []tapedeck.Document
+	docs               []search.Document
 	seen, resume, base int64
 }
 
@@ -51,14 +52,14 @@ func (x *Index) sessions(ctx context.Context) ([]tapedeck.Session, error) {
 }
 
 // Unindexed returns sessions with events that were not looked at, newest first.
-func (x *Index) Unindexed(ctx context.Context, limit int) ([]tapedeck.Unindexed, int, error) {
+func (x *Index) Unindexed(ctx context.Context, limit int) ([]search.Pending, int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	sessions, err := x.sessions(ctx)
-	var out []tapedeck.Unindexed
+	var out []search.Pending
 	total := 0
 	for _, s := range sessions {
-		u := tapedeck.Unindexed{Session: s.ID, Gen: s.Gen, Head: s.Head, From: s.ForkedAt}
+		u := search.Pending{Session: s.ID, Gen: s.Gen, Head: s.Head, From: s.ForkedAt}
 		if i := x.docs[s.Gen]; i != nil {
 			if i.seen == s.Head {
 				continue
@@ -73,7 +74,7 @@ func (x *Index) Unindexed(ctx context.Context, limit int) ([]tapedeck.Unindexed,
 }
 
 // Index takes documents over. What began at or after From is replaced.
-func (x *Index) Index(ctx context.Context, in tapedeck.Indexed) error {
+func (x *Index) Index(ctx context.Context, in search.Batch) error {
 	s, err := x.store.Head(ctx, in.Session)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -89,10 +90,10 @@ func (x *Index) Index(ctx context.Context, in tapedeck.Indexed) error {
 		x.docs[in.Gen] = i
 	}
 	i.seen, i.resume, i.base = in.Seen, in.Resume, in.Base
-	i.docs = slices.DeleteFunc(i.docs, func(d tapedeck.Document) bool { return d.Offset >= in.From })
+	i.docs = slices.DeleteFunc(i.docs, func(d search.Document) bool { return d.Offset >= in.From })
 	for _, d := range in.Documents {
-		if d.Kind == tapedeck.DocTitle {
-			i.docs = slices.DeleteFunc(i.docs, func(d tapedeck.Document) bool { return d.Kind == tapedeck.DocTitle })
+		if d.Kind == search.DocTitle {
+			i.docs = slices.DeleteFunc(i.docs, func(d search.Document) bool { return d.Kind == search.DocTitle })
 		}
 		if d.Text != "" {
 			i.docs = append(i.docs, d)
@@ -122,16 +123,16 @@ func (x *Index) Forget(ctx context.Context, session string) error {
 func (x *Index) Clean(context.Context) error { return nil }
 
 // Search finds documents of sessions that can be read, the newest first.
-func (x *Index) Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error) {
-	terms, err := tapedeck.ParseSearch(q.Text)
+func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, error) {
+	terms, err := search.Parse(q.Text)
 	if err != nil {
-		return tapedeck.Found{}, err
+		return search.Result{}, err
 	}
 	skip := 0
 	if q.Cursor != "" {
 		n, err := strconv.ParseUint(q.Cursor, 10, 31)
 		if err != nil {
-			return tapedeck.Found{}, tapedeck.Errorf(tapedeck.Invalid, "the cursor %q is not one of ours", q.Cursor)
+			return search.Result{}, tapedeck.Errorf(tapedeck.Invalid, "the cursor %q is not one of ours", q.Cursor)
 		}
 		skip = int(n)
 	}
@@ -139,31 +140,31 @@ func (x *Index) Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, 
 	defer x.mu.Unlock()
 	sessions, err := x.sessions(ctx)
 	if err != nil {
-		return tapedeck.Found{}, err
+		return search.Result{}, err
 	}
-	var hits []tapedeck.Hit
+	var hits []search.Hit
 	for _, s := range sessions {
 		if i := x.docs[s.Gen]; i != nil && wants(&q, &s) {
 			hits = append(hits, i.find(&q, terms, &s)...)
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b tapedeck.Hit) int { return b.Time.Compare(a.Time) })
+	slices.SortStableFunc(hits, func(a, b search.Hit) int { return b.Time.Compare(a.Time) })
 	hits = hits[min(skip, len(hits)):]
-	found := tapedeck.Found{Hits: hits}
+	found := search.Result{Hits: hits}
 	if limit := max(1, q.Limit); len(hits) > limit {
-		found = tapedeck.Found{Hits: hits[:limit], Next: strconv.Itoa(skip + limit)}
+		found = search.Result{Hits: hits[:limit], Next: strconv.Itoa(skip + limit)}
 	}
 	return found, nil
 }
 
-func wants(q *tapedeck.Search, s *tapedeck.Session) bool {
+func wants(q *search.Query, s *tapedeck.Session) bool {
 	return (q.Session == "" || q.Session == s.ID) && (q.Status == "" || q.Status == s.Status) &&
 		(q.Agent == "" || q.Agent == s.Agent) && (q.Owner == "" || q.Owner == s.Owner)
 }
 
 // find returns what is found in one session, the last first.
-func (i *indexed) find(q *tapedeck.Search, terms []tapedeck.Term, s *tapedeck.Session) []tapedeck.Hit {
-	var out []tapedeck.Hit
+func (i *indexed) find(q *search.Query, terms []search.Term, s *tapedeck.Session) []search.Hit {
+	var out []search.Hit
 	for _, d := range slices.Backward(i.docs) {
 		if q.Kind != "" && q.Kind != d.Kind || q.Role != "" && q.Role != d.Role ||
 			!q.From.IsZero() && d.Time.Before(q.From) || !q.To.IsZero() && !d.Time.Before(q.To) {
@@ -171,7 +172,7 @@ func (i *indexed) find(q *tapedeck.Search, terms []tapedeck.Term, s *tapedeck.Se
 		}
 		snippet, ok := matching(d.Text, terms)
 		if ok {
-			out = append(out, tapedeck.Hit{
+			out = append(out, search.Hit{
 				Session: s.ID, Title: s.Title, Offset: d.Offset, Thread: d.Thread, Invocation: d.Invocation,
 				Kind: d.Kind, Role: d.Role, Snippet: snippet, Time: d.Time,
 			})
@@ -205,7 +206,7 @@ func words(text string) []word {
 
 // matching reports whether a text has what terms say, and returns its part around
 // the first thing found.
-func matching(text string, terms []tapedeck.Term) (snippet string, ok bool) {
+func matching(text string, terms []search.Term) (snippet string, ok bool) {
 	all := words(text)
 	first, last := -1, -1
 	for _, t := range terms {

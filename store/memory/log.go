@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // A log is one session with its records.
@@ -15,7 +16,7 @@ type log struct {
 	// then, in the last one, those of the session itself. Only the last one ever
 	// grows, so sharing needs no copy.
 	spans     [][]tapedeck.Record
-	producers map[string]tapedeck.Accepted
+	producers map[string]store.ProducerState
 	streamSeq string
 	touched   time.Time
 

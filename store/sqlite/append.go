@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // Append implements [tapedeck.Log].
@@ -13,7 +14,7 @@ func (s *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appende
 	if err := ctx.Err(); err != nil {
 		return tapedeck.Appended{}, err
 	}
-	if err := tapedeck.CheckAppend(&a); err != nil {
+	if err := store.CheckAppend(&a); err != nil {
 		return tapedeck.Appended{}, err
 	}
 	now := s.options.Now()
@@ -72,7 +73,7 @@ func (t *appending) do(w *writer) error {
 	if err != nil {
 		return err
 	}
-	if t.done, err = tapedeck.DecideAppend(&t.Append, &st.Session, st.streamSeq, last); t.done.Duplicate || err != nil {
+	if t.done, err = store.DecideAppend(&t.Append, &st.Session, st.streamSeq, last); t.done.Duplicate || err != nil {
 		return err
 	}
 	if t.Check != nil {
@@ -111,7 +112,7 @@ func (t *appending) write(w *writer, st *state) error {
 		return nil
 	}
 	t.done.Seq = p.Seq
-	a := tapedeck.Accepted{Epoch: p.Epoch, Seq: p.Seq, First: first, Next: st.Head}
+	a := store.ProducerState{Epoch: p.Epoch, Seq: p.Seq, First: first, Next: st.Head}
 	st.remember(p.ID, a)
 	return w.conn.exec(sqlAccept, st.Gen, p.ID, a.Epoch, a.Seq, a.First, a.Next)
 }
@@ -151,7 +152,7 @@ func (w *writer) extend(st *state, drafts []tapedeck.Draft, events []tapedeck.Ev
 }
 
 // recall returns the newest append of a producer, nil if there is none.
-func (w *writer) recall(st *state, p *tapedeck.Producer) (last *tapedeck.Accepted, err error) {
+func (w *writer) recall(st *state, p *tapedeck.Producer) (last *store.ProducerState, err error) {
 	if p == nil {
 		return nil, nil
 	}
@@ -159,7 +160,7 @@ func (w *writer) recall(st *state, p *tapedeck.Producer) (last *tapedeck.Accepte
 		return &a, nil
 	}
 	err = w.conn.query(func(row []driver.Value) error {
-		last = &tapedeck.Accepted{Epoch: integer(row[0]), Seq: integer(row[1]), First: integer(row[2]), Next: integer(row[3])}
+		last = &store.ProducerState{Epoch: integer(row[0]), Seq: integer(row[1]), First: integer(row[2]), Next: integer(row[3])}
 		st.remember(p.ID, *last)
 		return nil
 	}, sqlAccepted, st.Gen, p.ID)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // Create implements [tapedeck.Catalogue].
@@ -14,7 +15,7 @@ func (s *Store) Create(ctx context.Context, spec tapedeck.Spec) (tapedeck.Sessio
 	if err := ctx.Err(); err != nil {
 		return tapedeck.Session{}, false, err
 	}
-	if err := tapedeck.CheckSpec(&spec); err != nil {
+	if err := store.CheckSpec(&spec); err != nil {
 		return tapedeck.Session{}, false, err
 	}
 	now := s.options.Now()
@@ -68,7 +69,7 @@ func (t *creation) do(w *writer) error {
 
 // derive returns the session that t describes, before its first event.
 func (t *creation) derive(w *writer) (*state, error) {
-	began := tapedeck.CreatedAt(&t.Spec, t.now)
+	began := store.CreatedAt(&t.Spec, t.now)
 	st := new(state)
 	st.Session = tapedeck.Session{
 		ID: t.ID, Kind: t.Kind, Created: began, Updated: began, Closed: t.Closed, Parent: t.Parent,
@@ -94,7 +95,7 @@ func (t *creation) inherit(w *writer, st *state) error {
 	case parent == nil:
 		return tapedeck.Errorf(tapedeck.NotFound, "there is no session %q to fork", t.Parent)
 	}
-	at, err := tapedeck.ForkPoint(&t.Spec, &parent.Session, parent.gone)
+	at, err := store.ForkPoint(&t.Spec, &parent.Session, parent.gone)
 	if err != nil {
 		return err
 	}

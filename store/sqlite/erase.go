@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // Erase implements [tapedeck.Log]. It returns when the database file has been
@@ -17,7 +18,7 @@ func (s *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Appende
 	if err := ctx.Err(); err != nil {
 		return tapedeck.Appended{}, nil, err
 	}
-	if err := tapedeck.CheckErasure(&e); err != nil {
+	if err := store.CheckErasure(&e); err != nil {
 		return tapedeck.Appended{}, nil, err
 	}
 	now := s.options.Now()
@@ -53,7 +54,7 @@ func (t *erasing) do(w *writer) error {
 	if err != nil {
 		return err
 	}
-	if err := tapedeck.DecideErasure(&t.Erasure, &st.Session); err != nil {
+	if err := store.DecideErasure(&t.Erasure, &st.Session); err != nil {
 		return err
 	}
 	if t.Check != nil {
@@ -122,7 +123,7 @@ func (w *writer) blank(st *state, r tapedeck.OffsetRange) error {
 			return errHole
 		}
 		for i, rec := range found {
-			b, err := tapedeck.EraseRecord(rec)
+			b, err := store.EraseRecord(rec)
 			if err != nil {
 				return err
 			}

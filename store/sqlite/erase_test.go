@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/search"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 	"github.com/tapedeck/tapedeck/store/tail"
 )
@@ -33,7 +35,7 @@ func appendSecret(t testing.TB, s tapedeck.Store, id, mark string, n int) {
 func erasure(id string, from, to int64) tapedeck.Erasure {
 	ranges := []tapedeck.OffsetRange{{From: from, To: to}}
 	return tapedeck.Erasure{Session: id, Ranges: ranges,
-		Events: []tapedeck.Event{tapedeck.NewEvent(tapedeck.SessionRedactedData{Offsets: ranges})}}
+		Events: []tapedeck.Event{payload.NewEvent(payload.SessionRedacted{Offsets: ranges})}}
 }
 
 // found returns how often a mark is in the files of a folder.
@@ -262,7 +264,7 @@ func TestEraseWhileOthersAppend(t *testing.T) {
 				}
 				_, err := s.Append(context.Background(), tapedeck.Append{Session: id, Events: []tapedeck.Event{secret("x", n%2000)}})
 				_, readErr := s.Read(context.Background(), id, tapedeck.Range{})
-				_, searchErr := x.Search(context.Background(), tapedeck.Search{Text: "mark"})
+				_, searchErr := x.Search(context.Background(), search.Query{Text: "mark"})
 				if err := errors.Join(err, readErr, searchErr); err != nil {
 					t.Error(err)
 					return

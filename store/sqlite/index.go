@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/search"
 )
 
 // An Index keeps documents of what is in a store, in a file of its own beside the
@@ -196,8 +197,8 @@ const (
 
 // Unindexed returns sessions with events that were not looked at, newest first.
 // What it finds of sessions that were deleted it removes.
-func (x *Index) Unindexed(ctx context.Context, limit int) ([]tapedeck.Unindexed, int, error) {
-	var out []tapedeck.Unindexed
+func (x *Index) Unindexed(ctx context.Context, limit int) ([]search.Pending, int, error) {
+	var out []search.Pending
 	var dead []int64
 	var total int64
 	err := x.read(ctx, func(c *conn) (err error) {
@@ -205,7 +206,7 @@ func (x *Index) Unindexed(ctx context.Context, limit int) ([]tapedeck.Unindexed,
 			return err
 		}
 		err = c.query(func(row []driver.Value) error {
-			out = append(out, tapedeck.Unindexed{Session: text(row[0]), Gen: integer(row[1]), Head: integer(row[2]), From: integer(row[3]), Base: integer(row[4])})
+			out = append(out, search.Pending{Session: text(row[0]), Gen: integer(row[1]), Head: integer(row[2]), From: integer(row[3]), Base: integer(row[4])})
 			return nil
 		}, sqlUnindexedList, int64(limit))
 		if err != nil {
@@ -276,7 +277,7 @@ const (
 )
 
 // Index takes documents over. What began at or after From is replaced.
-func (x *Index) Index(ctx context.Context, in tapedeck.Indexed) error {
+func (x *Index) Index(ctx context.Context, in search.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -301,8 +302,8 @@ func (x *Index) Index(ctx context.Context, in tapedeck.Indexed) error {
 	})
 }
 
-func (x *Index) add(gen int64, d tapedeck.Document) error {
-	if d.Kind == tapedeck.DocTitle {
+func (x *Index) add(gen int64, d search.Document) error {
+	if d.Kind == search.DocTitle {
 		err := x.conn.exec(sqlDropTitleWords, gen)
 		if err == nil {
 			err = x.conn.exec(sqlDropTitle, gen)

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/search"
 )
 
 // maxSkip is how far one can page through an answer.
@@ -15,26 +16,26 @@ const maxSkip = 10_000
 
 // Search finds documents of sessions that can be read: those that fit best
 // first, of equal ones the newest.
-func (x *Index) Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, error) {
-	terms, err := tapedeck.ParseSearch(q.Text)
+func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, error) {
+	terms, err := search.Parse(q.Text)
 	if err != nil {
-		return tapedeck.Found{}, err
+		return search.Result{}, err
 	}
 	skip := uint64(0)
 	if q.Cursor != "" {
 		if skip, err = strconv.ParseUint(q.Cursor, 10, 31); err != nil {
-			return tapedeck.Found{}, tapedeck.Errorf(tapedeck.Invalid, "the cursor %q is not one of ours", q.Cursor)
+			return search.Result{}, tapedeck.Errorf(tapedeck.Invalid, "the cursor %q is not one of ours", q.Cursor)
 		}
 	}
 	if skip > maxSkip {
-		return tapedeck.Found{}, tapedeck.Errorf(tapedeck.Invalid, "a search gives at most %d hits", maxSkip).WithHint("look for more words")
+		return search.Result{}, tapedeck.Errorf(tapedeck.Invalid, "a search gives at most %d hits", maxSkip).WithHint("look for more words")
 	}
 	f := &finder{match: match(terms), limit: max(1, q.Limit)}
 	statement, args := f.statement(&q, int64(skip))
 	if err := x.read(ctx, func(c *conn) error { return f.find(c, statement, args) }); err != nil {
-		return tapedeck.Found{}, err
+		return search.Result{}, err
 	}
-	found := tapedeck.Found{Hits: f.readable(ctx, x.store)}
+	found := search.Result{Hits: f.readable(ctx, x.store)}
 	if f.more {
 		found.Next = strconv.FormatUint(skip+uint64(f.limit), 10)
 	}
@@ -43,7 +44,7 @@ func (x *Index) Search(ctx context.Context, q tapedeck.Search) (tapedeck.Found, 
 
 // match returns the query for FTS5. All that comes from outside is between
 // quotes, where nothing but the quote means anything.
-func match(terms []tapedeck.Term) string {
+func match(terms []search.Term) string {
 	var want, not []string
 	for _, t := range terms {
 		words := strings.Map(func(r rune) rune {
@@ -74,12 +75,12 @@ type finder struct {
 	match string
 	limit int
 	ids   []int64
-	hits  []tapedeck.Hit
+	hits  []search.Hit
 	more  bool
 }
 
 // statement returns the statement that finds documents, and its arguments.
-func (f *finder) statement(q *tapedeck.Search, skip int64) (string, []driver.Value) {
+func (f *finder) statement(q *search.Query, skip int64) (string, []driver.Value) {
 	where, args := []string{"words MATCH ?", "s.deleted IS NULL"}, []driver.Value{f.match}
 	for _, c := range [...]struct{ condition, value string }{
 		{"s.id = ?", q.Session}, {"d.kind = ?", q.Kind}, {"d.role = ?", q.Role},
@@ -112,7 +113,7 @@ func (f *finder) find(c *conn, statement string, args []driver.Value) error {
 			return errStop
 		}
 		f.ids = append(f.ids, integer(row[0]))
-		f.hits = append(f.hits, tapedeck.Hit{
+		f.hits = append(f.hits, search.Hit{
 			Session: text(row[1]), Offset: integer(row[2]), Kind: text(row[3]), Role: text(row[4]), Thread: text(row[5]),
 			Invocation: text(row[6]), Time: moment(row[7]),
 		})
@@ -129,9 +130,9 @@ func (f *finder) find(c *conn, statement string, args []driver.Value) error {
 
 // readable returns the hits in sessions that can be read at this moment, with
 // their titles.
-func (f *finder) readable(ctx context.Context, s *Store) []tapedeck.Hit {
+func (f *finder) readable(ctx context.Context, s *Store) []search.Hit {
 	known := map[string]*view{}
-	out := make([]tapedeck.Hit, 0, len(f.hits))
+	out := make([]search.Hit, 0, len(f.hits))
 	for _, h := range f.hits {
 		v, ok := known[h.Session]
 		if !ok {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/search"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 	"github.com/tapedeck/tapedeck/store/storetest"
 )
@@ -34,8 +34,8 @@ func index(t testing.TB, s *sqlite.Store, x *sqlite.Index, id, text string) {
 	t.Helper()
 	h, err := s.Head(t.Context(), id)
 	if err == nil {
-		err = x.Index(t.Context(), tapedeck.Indexed{Session: id, Gen: h.Gen, Seen: h.Head, Resume: h.Head,
-			Documents: []tapedeck.Document{{Kind: tapedeck.DocMessage, Text: text}}})
+		err = x.Index(t.Context(), search.Batch{Session: id, Gen: h.Gen, Seen: h.Head, Resume: h.Head,
+			Documents: []search.Document{{Kind: search.DocMessage, Text: text}}})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func index(t testing.TB, s *sqlite.Store, x *sqlite.Index, id, text string) {
 
 func hits(t testing.TB, x *sqlite.Index, text string) int {
 	t.Helper()
-	f, err := x.Search(t.Context(), tapedeck.Search{Text: text, Limit: 100})
+	f, err := x.Search(t.Context(), search.Query{Text: text, Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,18 +107,18 @@ func TestForgottenIsInNoFile(t *testing.T) {
 	s := open(t, dir, sqlite.Options{})
 	x := openIndex(t, s)
 	ids := []string{"a", "b", "c", "d", "e", "f"}
-	docs := map[string][]tapedeck.Document{}
+	docs := map[string][]search.Document{}
 	for _, id := range ids {
 		create(t, s, id)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 2000 {
 		id := ids[random.IntN(len(ids))]
-		docs[id] = append(docs[id], tapedeck.Document{Offset: int64(i), Kind: tapedeck.DocMessage,
+		docs[id] = append(docs[id], search.Document{Offset: int64(i), Kind: search.DocMessage,
 			Text: fmt.Sprintf("needle%s%d common %s", id, i, strings.Repeat("words ", random.IntN(150)))})
 		h, err := s.Head(t.Context(), id)
 		must(t, err)
-		must(t, x.Index(t.Context(), tapedeck.Indexed{Session: id, Gen: h.Gen, From: int64(i), Seen: h.Head, Documents: docs[id][len(docs[id])-1:]}))
+		must(t, x.Index(t.Context(), search.Batch{Session: id, Gen: h.Gen, From: int64(i), Seen: h.Head, Documents: docs[id][len(docs[id])-1:]}))
 	}
 	for _, id := range []string{"a", "b", "c"} {
 		if found(t, dir, "needle"+id) < 50 {

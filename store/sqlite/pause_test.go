@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/search"
 )
 
 // TestPausesExcludeEachOther has two goroutines pause the readers of the index,
@@ -36,7 +37,7 @@ func TestPausesExcludeEachOther(t *testing.T) {
 		})
 		wg.Go(func() {
 			for range 300 {
-				if _, err := x.Search(context.Background(), tapedeck.Search{Text: "word"}); err != nil {
+				if _, err := x.Search(context.Background(), search.Query{Text: "word"}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/search"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
@@ -86,7 +87,7 @@ func TestRestartDropsWhatWasMadeOfErased(t *testing.T) {
 	e.Forget = func(ctx context.Context, _ []string) error { // somebody has read the event before, and saves what it made of it
 		_, _, err := s.Create(ctx, tapedeck.Spec{ID: tapedeck.ViewPrefix + "fold/a", Kind: tapedeck.KindView, ContentType: "text/plain", Chunks: [][]byte{[]byte("MARK")}})
 		must(t, err)
-		must(t, x.Index(ctx, tapedeck.Indexed{Session: "a", Gen: v.Gen, Base: 1, Resume: 1, Seen: 1, Documents: []tapedeck.Document{{Kind: tapedeck.DocMessage, Text: "MARK"}}}))
+		must(t, x.Index(ctx, search.Batch{Session: "a", Gen: v.Gen, Base: 1, Resume: 1, Seen: 1, Documents: []search.Document{{Kind: search.DocMessage, Text: "MARK"}}}))
 		return errors.New("the process dies")
 	}
 	if _, _, err := s.Erase(t.Context(), e); err == nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // A view is a session as of one commit. Views are shared and never change.
@@ -57,7 +58,7 @@ func (v *view) deadline(touched int64) (at int64, mortal bool) {
 type state struct {
 	view
 	streamSeq string
-	producers map[string]tapedeck.Accepted // those that were asked for
+	producers map[string]store.ProducerState // those that were asked for
 
 	published atomic.Pointer[view] // what readers see; nil until the first commit
 	listed    bool                 // readers find it; one that they do not find any more is not used again
@@ -80,9 +81,9 @@ type state struct {
 // maxProducers bounds the producers that are kept in memory for one session.
 const maxProducers = 1024
 
-func (st *state) remember(id string, a tapedeck.Accepted) {
+func (st *state) remember(id string, a store.ProducerState) {
 	if st.producers == nil || len(st.producers) >= maxProducers {
-		st.producers = make(map[string]tapedeck.Accepted)
+		st.producers = make(map[string]store.ProducerState)
 	}
 	st.producers[id] = a
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A sharer is a session that shares records with another one, below an offset.
@@ -59,7 +60,7 @@ func erasure(id string, from, to int64) tapedeck.Erasure {
 	ranges := []tapedeck.OffsetRange{{From: from, To: to}}
 	return tapedeck.Erasure{
 		Session: id, Ranges: ranges,
-		Events: []tapedeck.Event{tapedeck.NewEvent(tapedeck.SessionRedactedData{Offsets: ranges})},
+		Events: []tapedeck.Event{payload.NewEvent(payload.SessionRedacted{Offsets: ranges})},
 	}
 }
 
@@ -113,7 +114,7 @@ func testErasedEntry(t *testing.T, w *world) {
 	w.play(born("a", "Secret", "ada", "coder"), runs("a", "RUN_STARTED", "i"), runs("a", "RUN_FINISHED", "i"))
 	e := erasure("a", 0, 3)
 	title := ""
-	e.Events = append([]tapedeck.Event{tapedeck.NewEvent(tapedeck.SessionRenamedData{Title: &title})}, e.Events...)
+	e.Events = append([]tapedeck.Event{payload.NewEvent(payload.SessionRenamed{Title: &title})}, e.Events...)
 	if _, _, err := w.Erase(w.ctx, e); err != nil {
 		t.Fatal(err)
 	}

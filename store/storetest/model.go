@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // A model is a store as plain as can be. It keeps everything that ever was in
@@ -291,7 +292,7 @@ func (m *model) erase(a tapedeck.Erasure) (tapedeck.Appended, []string, func(), 
 // erase takes the payload from records.
 func (e *entry) erase(from, to int64) {
 	for i := from; i < to; i++ {
-		r, err := tapedeck.EraseRecord(tapedeck.Record{Offset: i, Data: []byte(e.records[i])})
+		r, err := store.EraseRecord(tapedeck.Record{Offset: i, Data: []byte(e.records[i])})
 		if err != nil {
 			panic(err)
 		}

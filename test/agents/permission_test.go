@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // writes returns a task in which a tool writes a file.
@@ -28,7 +30,7 @@ func (s *stage) editRejected() {
 	if s.agent.edit == nil {
 		s.Skip("it does not ask")
 	}
-	made, err := s.client().Create(s.Context(), tapedeck.NewSession{})
+	made, err := s.client().Create(s.Context(), api.NewSession{})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -37,7 +39,7 @@ func (s *stage) editRejected() {
 	_, events := s.run(made.ID, s.agent.edit(file), nil)
 	var action *tapedeck.PermissionAction
 	for i := range events {
-		if d, err := tapedeck.DecodeAs[tapedeck.PermissionRequestedData](events[i]); err == nil {
+		if d, err := payload.DecodeAs[payload.PermissionRequested](events[i]); err == nil {
 			action = d.Action
 			s.Logf("asked: %s", events[i].Data)
 		}

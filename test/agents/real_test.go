@@ -16,10 +16,12 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/internal/testmodel"
 	"github.com/tapedeck/tapedeck/internal/testserver"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 var binaries = flag.String("agents", "", "the folder with the programs of the agents; without it the tests are skipped")
@@ -196,7 +198,7 @@ func (s *stage) run(session, task string, until func(*tapedeck.Event) bool) (str
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
 	c := s.client()
-	started, err := c.Run(ctx, tapedeck.Task{Session: session, Agent: s.agent.name, Text: task})
+	started, err := c.Run(ctx, api.Task{Session: session, Agent: s.agent.name, Text: task})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -225,13 +227,13 @@ func (s *stage) run(session, task string, until func(*tapedeck.Event) bool) (str
 // answer allows what the agent asks, or what else the test chooses, over HTTP.
 func (s *stage) answer(ctx context.Context, c *client.Client, session string, e *tapedeck.Event) {
 	s.Helper()
-	d, err := tapedeck.DecodeAs[tapedeck.PermissionRequestedData](*e)
+	d, err := payload.DecodeAs[payload.PermissionRequested](*e)
 	if err != nil {
 		s.Fatal(err)
 	}
 	for _, o := range d.Options {
 		if strings.HasPrefix(o.Kind, cmp.Or(s.choose, "allow")) {
-			if _, err := c.Answer(ctx, tapedeck.Answer{Session: session, Permission: d.ID, Option: o.ID}); err != nil {
+			if _, err := c.Answer(ctx, api.Answer{Session: session, Permission: d.ID, Option: o.ID}); err != nil {
 				s.Fatal(err)
 			}
 			return
@@ -252,7 +254,7 @@ func has(events []tapedeck.Event, typ string) bool {
 func text(events []tapedeck.Event) string {
 	var b strings.Builder
 	for i := range events {
-		if d, err := tapedeck.DecodeAs[tapedeck.TextMessageContentData](events[i]); err == nil {
+		if d, err := payload.DecodeAs[payload.TextMessageContent](events[i]); err == nil {
 			b.WriteString(d.Delta)
 		}
 	}
@@ -304,13 +306,13 @@ func (s *stage) cancelled() {
 
 // middle begins a run and returns in the middle of it, with the process of the
 // agent.
-func (s *stage) middle() (session string, agent tapedeck.AgentStartedData, events []tapedeck.Event) {
+func (s *stage) middle() (session string, agent payload.AgentStarted, events []tapedeck.Event) {
 	s.Helper()
 	session, events = s.run("", "talk [slow]", func(e *tapedeck.Event) bool {
 		return e.Type == tapedeck.TextMessageContent
 	})
 	for i := range events {
-		if d, err := tapedeck.DecodeAs[tapedeck.AgentStartedData](events[i]); err == nil {
+		if d, err := payload.DecodeAs[payload.AgentStarted](events[i]); err == nil {
 			agent = d
 		}
 	}
@@ -361,7 +363,7 @@ func (s *stage) awaitIdle(session string) {
 func (s *stage) noLeftover(events []tapedeck.Event) {
 	s.Helper()
 	for i := range events {
-		d, err := tapedeck.DecodeAs[tapedeck.AgentStartedData](events[i])
+		d, err := payload.DecodeAs[payload.AgentStarted](events[i])
 		if err != nil {
 			continue
 		}

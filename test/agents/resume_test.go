@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // told returns all texts that the model was sent from a request on.
@@ -113,9 +115,9 @@ func (s *stage) turns() {
 
 // inTool begins a run whose agent runs a command that does not end by itself, and
 // returns when it runs.
-func (s *stage) inTool() (session string, agent tapedeck.AgentStartedData, events []tapedeck.Event) {
+func (s *stage) inTool() (session string, agent payload.AgentStarted, events []tapedeck.Event) {
 	s.Helper()
-	made, err := s.client().Create(s.Context(), tapedeck.NewSession{})
+	made, err := s.client().Create(s.Context(), api.NewSession{})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -123,7 +125,7 @@ func (s *stage) inTool() (session string, agent tapedeck.AgentStartedData, event
 	sign := filepath.Join(s.data, "work", session, "started.txt")
 	_, events = s.run(session, `[run "`+longCommand+`"]`, func(e *tapedeck.Event) bool {
 		if e.Type == tapedeck.AgentStarted {
-			agent, _ = tapedeck.DecodeAs[tapedeck.AgentStartedData](*e)
+			agent, _ = payload.DecodeAs[payload.AgentStarted](*e)
 		}
 		asked := e.Type == tapedeck.PermissionAnswered || e.Type == tapedeck.ToolCallEnd && !s.agent.asks
 		return asked && s.appears(sign)

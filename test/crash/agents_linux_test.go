@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/internal/testserver"
 )
@@ -116,7 +117,7 @@ func (n *nest) begun(t *testing.T) {
 func run(ctx context.Context, c *client.Client, n int) {
 	var all sync.WaitGroup
 	for range n {
-		all.Go(func() { _, _ = c.Run(ctx, tapedeck.Task{Text: "go", Agent: "brood"}) })
+		all.Go(func() { _, _ = c.Run(ctx, api.Task{Text: "go", Agent: "brood"}) })
 	}
 	all.Wait()
 }
@@ -156,7 +157,7 @@ func TestSignals(t *testing.T) {
 		t.Run(sig.String(), func(t *testing.T) {
 			n := newNest(t)
 			s, c := n.start(t)
-			started, err := c.Run(t.Context(), tapedeck.Task{Text: "go", Agent: "brood"})
+			started, err := c.Run(t.Context(), api.Task{Text: "go", Agent: "brood"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -231,7 +232,7 @@ func TestToolsEnd(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			n := newNest(t)
 			_, c := n.start(t)
-			started, err := c.Run(t.Context(), tapedeck.Task{Text: "go", Agent: "brood"})
+			started, err := c.Run(t.Context(), api.Task{Text: "go", Agent: "brood"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/internal/testserver"
 )
@@ -33,7 +34,7 @@ func TestDiskFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Create(t.Context(), tapedeck.NewSession{ID: "s"}); err != nil {
+	if _, err := c.Create(t.Context(), api.NewSession{ID: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	event := `{"type":"test.note","data":{"pad":"` + strings.Repeat("x", 64<<10) + `"}}`
@@ -101,7 +102,7 @@ func TestStartOnFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Create(t.Context(), tapedeck.NewSession{ID: "s", Title: "Full of pears"}); err != nil {
+	if _, err := c.Create(t.Context(), api.NewSession{ID: "s", Title: "Full of pears"}); err != nil {
 		t.Fatal(err)
 	}
 	event := `{"type":"message.added","data":{"message":{"id":"m","role":"user","content":"about pears"}}}`
@@ -157,7 +158,7 @@ func TestCommandsOnFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Create(t.Context(), tapedeck.NewSession{ID: "s", Title: "Full of pears"}); err != nil {
+	if _, err := c.Create(t.Context(), api.NewSession{ID: "s", Title: "Full of pears"}); err != nil {
 		t.Fatal(err)
 	}
 	fill(t, c, `{"type":"test.note","data":{"pad":"`+strings.Repeat("x", 64<<10)+`"}}`)

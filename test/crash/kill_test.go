@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/internal/sse"
 	"github.com/tapedeck/tapedeck/internal/testserver"
@@ -62,7 +63,7 @@ type world struct {
 	acked  atomic.Int64
 
 	writers []*writer
-	runs    []tapedeck.Started
+	runs    []api.Started
 
 	checked   int
 	followers sync.WaitGroup
@@ -94,7 +95,7 @@ func (w *world) prepare() {
 		names = append(names, wr.name)
 	}
 	for _, name := range names {
-		if _, err := c.Create(w.t.Context(), tapedeck.NewSession{ID: name}); err != nil {
+		if _, err := c.Create(w.t.Context(), api.NewSession{ID: name}); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -178,7 +179,7 @@ func (w *writer) key(session string, seq int64, i int) string {
 func (w *world) startRun(ctx context.Context) {
 	c := w.client()
 	defer c.Close()
-	s, err := c.Run(ctx, tapedeck.Task{Session: "runs", Agent: "long", Text: "talk"})
+	s, err := c.Run(ctx, api.Task{Session: "runs", Agent: "long", Text: "talk"})
 	if err == nil {
 		w.runs = append(w.runs, s)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/internal/testserver"
 )
@@ -22,7 +23,7 @@ func TestLostFolderEndsTheServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Create(t.Context(), tapedeck.NewSession{ID: "s"}); err != nil {
+	if _, err := c.Create(t.Context(), api.NewSession{ID: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	head := int64(1)

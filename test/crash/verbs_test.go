@@ -12,8 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/internal/testserver"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -31,7 +33,7 @@ func TestKillVerbs(t *testing.T) {
 	t.Logf("%d rounds, seed %d", n, seed)
 	v.server.Store(testserver.Start(t, v.data))
 	c := v.client()
-	if _, err := c.Create(t.Context(), tapedeck.NewSession{ID: "deck", Title: "Deck"}); err != nil {
+	if _, err := c.Create(t.Context(), api.NewSession{ID: "deck", Title: "Deck"}); err != nil {
 		t.Fatal(err)
 	}
 	c.Close()
@@ -52,7 +54,7 @@ type verbs struct {
 	forks []string
 	// What was acknowledged, to be found after the kill.
 	markers  []string
-	receipts []tapedeck.Erased
+	receipts []api.Erased
 	imports  []string
 }
 
@@ -82,24 +84,24 @@ func (v *verbs) step(ctx context.Context, c *client.Client) error {
 		return err
 	}
 	to := v.rng.Int64N(s.Head) + 1
-	var r tapedeck.Rewound
+	var r api.Rewound
 	switch v.rng.IntN(9) {
 	case 0:
-		r, err = c.Rewind(ctx, tapedeck.Rewind{Session: "deck", ToOffset: &to})
+		r, err = c.Rewind(ctx, api.Rewind{Session: "deck", ToOffset: &to})
 	case 1:
-		r, err = c.Overwrite(ctx, tapedeck.Overwrite{Session: "deck", FromOffset: to})
+		r, err = c.Overwrite(ctx, api.Overwrite{Session: "deck", FromOffset: to})
 	case 2:
-		r, err = c.Clear(ctx, tapedeck.Clear{Session: "deck", Thread: "side"})
+		r, err = c.Clear(ctx, api.Clear{Session: "deck", Thread: "side"})
 		if tapedeck.KindOf(err) == tapedeck.NotFound { // nobody has said anything there
 			return nil
 		}
 	case 3:
 		if len(v.markers) > 0 {
-			r, err = c.Undo(ctx, tapedeck.Undo{Session: "deck", Marker: v.markers[v.rng.IntN(len(v.markers))]})
+			r, err = c.Undo(ctx, api.Undo{Session: "deck", Marker: v.markers[v.rng.IntN(len(v.markers))]})
 		}
 	case 4:
 		id := fmt.Sprint("fork_", len(v.forks), "_", v.turn)
-		if _, err = c.Fork(ctx, tapedeck.Fork{Parent: "deck", ID: id, At: &to}); err == nil {
+		if _, err = c.Fork(ctx, api.Fork{Parent: "deck", ID: id, At: &to}); err == nil {
 			v.forks = append(v.forks, id)
 		}
 	case 5:
@@ -134,7 +136,7 @@ func (v *verbs) say(ctx context.Context, c *client.Client) error {
 
 func (v *verbs) erase(ctx context.Context, c *client.Client, head int64) error {
 	from := v.rng.Int64N(head)
-	e, err := c.Erase(ctx, tapedeck.Erase{Session: "deck", Events: []tapedeck.OffsetRange{{From: from, To: min(from+5, head)}}, Reason: "test"})
+	e, err := c.Erase(ctx, api.Erase{Session: "deck", Events: []tapedeck.OffsetRange{{From: from, To: min(from+5, head)}}, Reason: "test"})
 	if err == nil {
 		v.receipts = append(v.receipts, e)
 	}
@@ -147,7 +149,7 @@ func (v *verbs) importOne(ctx context.Context, c *client.Client) error {
 	for i := range 2500 {
 		messages = append(messages, fmt.Sprintf(`{"role":"user","content":"line %d"},{"role":"assistant","content":"yes %d"}`, i, i))
 	}
-	out, err := c.Import(ctx, tapedeck.ImportRequest{Format: "openai-messages", Title: "import"}, strings.NewReader(`{"messages":[`+strings.Join(messages, ",")+`]}`))
+	out, err := c.Import(ctx, api.ImportRequest{Format: "openai-messages", Title: "import"}, strings.NewReader(`{"messages":[`+strings.Join(messages, ",")+`]}`))
 	if err == nil {
 		v.imports = append(v.imports, out.Sessions...)
 	}
@@ -203,7 +205,7 @@ func (v *verbs) checkVerbs() {
 
 // checkErased checks that a receipt and what it says are there together.
 func (v *verbs) checkErased(events []tapedeck.Event, receipt *tapedeck.Event) {
-	d, err := tapedeck.DecodeAs[tapedeck.SessionRedactedData](*receipt)
+	d, err := payload.DecodeAs[payload.SessionRedacted](*receipt)
 	if err != nil {
 		v.t.Fatal(err)
 	}

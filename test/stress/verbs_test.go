@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/search"
 )
 
 // allVerbs are those of the program, over its own API and over Durable Streams.
@@ -20,7 +22,7 @@ func allVerbs() []verb {
 func makingVerbs() []verb {
 	return []verb{
 		{name: "create", workers: 1, call: func(ctx context.Context, c *caller) error {
-			s, err := c.Create(ctx, tapedeck.NewSession{Title: "about apples"})
+			s, err := c.Create(ctx, api.NewSession{Title: "about apples"})
 			if err != nil {
 				return err
 			}
@@ -32,7 +34,7 @@ func makingVerbs() []verb {
 		}},
 		{name: "run", workers: 1, call: func(ctx context.Context, c *caller) error {
 			agent := []string{"hello", "coder", "slow", "fail"}[c.rng.IntN(4)]
-			_, err := c.Run(ctx, tapedeck.Task{Session: c.pick(), Agent: agent, Text: "talk"})
+			_, err := c.Run(ctx, api.Task{Session: c.pick(), Agent: agent, Text: "talk"})
 			return err
 		}},
 		{name: "cancel", workers: 1, call: func(ctx context.Context, c *caller) error {
@@ -40,18 +42,18 @@ func makingVerbs() []verb {
 			return err
 		}},
 		{name: "resume", workers: 1, call: func(ctx context.Context, c *caller) error {
-			_, err := c.Resume(ctx, tapedeck.Resume{Session: c.pick()})
+			_, err := c.Resume(ctx, api.Resume{Session: c.pick()})
 			return err
 		}},
 		{name: "rename", workers: 1, call: func(ctx context.Context, c *caller) error {
 			title := fmt.Sprint("pears ", c.rng.IntN(100))
-			_, err := c.Rename(ctx, tapedeck.Rename{Session: c.pick(), Title: &title})
+			_, err := c.Rename(ctx, api.Rename{Session: c.pick(), Title: &title})
 			return err
 		}},
 		{name: "fork", workers: 1, call: func(ctx context.Context, c *caller) error { return c.fork(ctx, false) }},
 		{name: "copy", workers: 1, call: func(ctx context.Context, c *caller) error { return c.fork(ctx, true) }},
 		{name: "import", workers: 1, call: func(ctx context.Context, c *caller) error {
-			done, err := c.Import(ctx, tapedeck.ImportRequest{Format: "auto"}, strings.NewReader(strings.Repeat(`{"role":"user","content":"about plums"}`+"\n", 20)))
+			done, err := c.Import(ctx, api.ImportRequest{Format: "auto"}, strings.NewReader(strings.Repeat(`{"role":"user","content":"about plums"}`+"\n", 20)))
 			if err != nil {
 				return err
 			}
@@ -71,7 +73,7 @@ func (c *caller) words() string {
 }
 
 func (c *caller) fork(ctx context.Context, copied bool) error {
-	f := tapedeck.Fork{Parent: c.pick(), Copy: copied}
+	f := api.Fork{Parent: c.pick(), Copy: copied}
 	if c.rng.IntN(2) == 0 {
 		f.At = new(int64(1 + c.rng.IntN(20)))
 	}
@@ -85,19 +87,19 @@ func (c *caller) fork(ctx context.Context, copied bool) error {
 func jumpVerbs() []verb {
 	return []verb{
 		{name: "rewind", workers: 1, call: func(ctx context.Context, c *caller) error {
-			_, err := c.Rewind(ctx, tapedeck.Rewind{Session: c.pick(), ToOffset: new(int64(1 + c.rng.IntN(30)))})
+			_, err := c.Rewind(ctx, api.Rewind{Session: c.pick(), ToOffset: new(int64(1 + c.rng.IntN(30)))})
 			return err
 		}},
 		{name: "undo", workers: 1, call: func(ctx context.Context, c *caller) error {
-			_, err := c.Undo(ctx, tapedeck.Undo{Session: c.pick()})
+			_, err := c.Undo(ctx, api.Undo{Session: c.pick()})
 			return err
 		}},
 		{name: "overwrite", workers: 1, call: func(ctx context.Context, c *caller) error {
-			_, err := c.Overwrite(ctx, tapedeck.Overwrite{Session: c.pick(), FromOffset: int64(1 + c.rng.IntN(30))})
+			_, err := c.Overwrite(ctx, api.Overwrite{Session: c.pick(), FromOffset: int64(1 + c.rng.IntN(30))})
 			return err
 		}},
 		{name: "clear", workers: 1, call: func(ctx context.Context, c *caller) error {
-			_, err := c.Clear(ctx, tapedeck.Clear{Session: c.pick()})
+			_, err := c.Clear(ctx, api.Clear{Session: c.pick()})
 			return err
 		}},
 	}
@@ -107,11 +109,11 @@ func removingVerbs() []verb {
 	return []verb{
 		{name: "erase", workers: 3, call: func(ctx context.Context, c *caller) error {
 			from := int64(1 + c.rng.IntN(10))
-			_, err := c.Erase(ctx, tapedeck.Erase{Session: c.pick(), Events: []tapedeck.OffsetRange{{From: from, To: from + 1 + int64(c.rng.IntN(10))}}, Reason: "stress"})
+			_, err := c.Erase(ctx, api.Erase{Session: c.pick(), Events: []tapedeck.OffsetRange{{From: from, To: from + 1 + int64(c.rng.IntN(10))}}, Reason: "stress"})
 			return err
 		}},
 		{name: "erase all", workers: 1, call: func(ctx context.Context, c *caller) error {
-			_, err := c.Erase(ctx, tapedeck.Erase{Session: c.pick(), All: true, Reason: "stress"})
+			_, err := c.Erase(ctx, api.Erase{Session: c.pick(), All: true, Reason: "stress"})
 			return err
 		}},
 		{name: "close", workers: 1, call: func(ctx context.Context, c *caller) error {
@@ -158,12 +160,12 @@ func readingVerbs() []verb {
 			return err
 		}),
 		{name: "search", workers: 3, call: func(ctx context.Context, c *caller) error {
-			_, err := c.Search(ctx, tapedeck.Search{Text: "cherries"})
+			_, err := c.Search(ctx, search.Query{Text: "cherries"})
 			return err
 		}},
 		read("export", func(ctx context.Context, c *caller, id string) error {
 			format := []string{"json", "ndjson", "markdown", "csv", "html", "asciicast"}[c.rng.IntN(6)]
-			r, err := c.Export(ctx, tapedeck.ExportRequest{Session: id, Format: format, At: -1})
+			r, err := c.Export(ctx, api.ExportRequest{Session: id, Format: format, At: -1})
 			if err != nil {
 				return err
 			}
@@ -175,7 +177,7 @@ func readingVerbs() []verb {
 			return err
 		}),
 		read("presence", func(ctx context.Context, c *caller, id string) error {
-			_, err := c.Presence(ctx, tapedeck.PresenceNote{Session: id, Action: tapedeck.PresenceJoin, User: "ada"})
+			_, err := c.Presence(ctx, api.PresenceNote{Session: id, Action: api.PresenceJoin, User: "ada"})
 			return err
 		}),
 		read("readyz", func(ctx context.Context, c *caller, _ string) error { return c.get(ctx, "/readyz") }),

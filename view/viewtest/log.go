@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // Options say what is in a log. Each share is a probability per step, from 0 to 1.
@@ -224,7 +225,7 @@ func (w *writer) erase(i int) {
 	if err != nil {
 		panic(err)
 	}
-	r, err := tapedeck.EraseRecord(tapedeck.Record{Offset: e.Offset, Data: b})
+	r, err := store.EraseRecord(tapedeck.Record{Offset: e.Offset, Data: b})
 	if err == nil {
 		*e, err = r.Event()
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // thread returns the thread of the agent of e.
@@ -26,7 +27,7 @@ func (t *Translator) open(e *event) (string, []tapedeck.Event) {
 	}
 	id := t.newID("run_")
 	t.Runs = append(slices.Clip(t.Runs), tapedeck.OpenRun{Invocation: id, Thread: thread(e)})
-	begin := tapedeck.NewEvent(tapedeck.RunStartedData{ThreadID: thread(e), RunID: id})
+	begin := payload.NewEvent(payload.RunStarted{ThreadID: thread(e), RunID: id})
 	begin.Thread, begin.Invocation, begin.Actor = thread(e), id, actor(e)
 	return id, []tapedeck.Event{begin}
 }
@@ -43,9 +44,9 @@ func actor(e *event) string {
 }
 
 // in adds events of a run, each with what it was made of.
-func (e *event) in(run string, out []tapedeck.Event, payloads ...tapedeck.Payload) []tapedeck.Event {
+func (e *event) in(run string, out []tapedeck.Event, payloads ...payload.Payload) []tapedeck.Event {
 	for _, p := range payloads {
-		ev := tapedeck.NewEvent(p)
+		ev := payload.NewEvent(p)
 		ev.Thread, ev.Invocation, ev.Actor = thread(e), run, actor(e)
 		out = append(out, ev)
 	}
@@ -53,8 +54,8 @@ func (e *event) in(run string, out []tapedeck.Event, payloads ...tapedeck.Payloa
 }
 
 // origin is what an event keeps of the one that it was made of.
-func (e *event) origin() tapedeck.Attributed {
-	return tapedeck.Attributed{Common: tapedeck.Common{RawEvent: e.raw}}
+func (e *event) origin() payload.Attributed {
+	return payload.Attributed{Common: payload.Common{RawEvent: e.raw}}
 }
 
 // chunk is a piece of what an agent says. Those of one turn are one message.
@@ -63,7 +64,7 @@ func (t *Translator) chunk(e *event) ([]tapedeck.Event, error) {
 		return nil, missing(e, "text")
 	}
 	run, out := t.open(e)
-	return e.in(run, out, tapedeck.TextMessageChunkData{
+	return e.in(run, out, payload.TextMessageChunk{
 		MessageID: fmt.Sprintf("%s.%d", run, e.Turn), Role: tapedeck.RoleAssistant, Delta: e.Text, Attributed: e.origin(),
 	}), nil
 }
@@ -90,9 +91,9 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 			args = "{}"
 		}
 		out = e.in(run, out,
-			tapedeck.ToolCallStartData{ToolCallID: e.ID, ToolCallName: e.Tool, Attributed: e.origin()},
-			tapedeck.ToolCallArgsData{ToolCallID: e.ID, Delta: args},
-			tapedeck.ToolCallEndData{ToolCallID: e.ID})
+			payload.ToolCallStart{ToolCallID: e.ID, ToolCallName: e.Tool, Attributed: e.origin()},
+			payload.ToolCallArgs{ToolCallID: e.ID, Delta: args},
+			payload.ToolCallEnd{ToolCallID: e.ID})
 	}
 	t.note(e, Made)
 	if !answers {
@@ -112,7 +113,7 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 	if text == "" {
 		text = textOf(e.Error)
 	}
-	return e.in(run, out, tapedeck.ToolCallResultData{
+	return e.in(run, out, payload.ToolCallResult{
 		MessageID: "result_" + e.ID, ToolCallID: e.ID, Role: tapedeck.RoleTool, Content: encode(text), Attributed: origin,
 	}), nil
 }
@@ -164,11 +165,11 @@ func (t *Translator) agentState(e *event) ([]tapedeck.Event, error) {
 		if why == "" {
 			why = e.Message
 		}
-		return e.in(run, out, tapedeck.RunErrorData{Message: why, Code: "agent"}), nil
+		return e.in(run, out, payload.RunError{Message: why, Code: "agent"}), nil
 	case cancelledEnd:
-		return e.in(run, out, tapedeck.RunFinishedData{ThreadID: thread(e), RunID: run, Outcome: &tapedeck.Outcome{Type: tapedeck.OutcomeCancelled}}), nil
+		return e.in(run, out, payload.RunFinished{ThreadID: thread(e), RunID: run, Outcome: &payload.Outcome{Type: tapedeck.OutcomeCancelled}}), nil
 	}
-	return e.in(run, out, tapedeck.RunFinishedData{ThreadID: thread(e), RunID: run}), nil
+	return e.in(run, out, payload.RunFinished{ThreadID: thread(e), RunID: run}), nil
 }
 
 // What a status says of a run or of a call.

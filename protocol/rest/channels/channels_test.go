@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/order"
 	"github.com/tapedeck/tapedeck/protocol/rest/channels"
 )
 
@@ -55,7 +55,7 @@ func translate(t *testing.T, lines []byte) []byte {
 		},
 		NewID: func(prefix string) string { n++; return fmt.Sprint(prefix, n) },
 	}
-	var v tapedeck.Verifier
+	var v order.Verifier
 	var out bytes.Buffer
 	for line := range strings.Lines(string(lines)) {
 		line = strings.TrimSpace(line)

@@ -3,12 +3,12 @@ package chat
 import (
 	"encoding/json"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // Usage is what a model call used.
 type Usage struct {
-	tapedeck.TokenCounts
+	payload.TokenCounts
 	CostUSD *float64 // as the provider says; nil if it does not
 }
 
@@ -32,7 +32,7 @@ func parseUsage(raw json.RawMessage, model string) *Usage {
 	if !isSet(raw) || json.Unmarshal(raw, &u) != nil || u.Prompt == nil && u.Completion == nil && u.Total == nil {
 		return nil
 	}
-	out := &Usage{CostUSD: u.Cost, TokenCounts: tapedeck.TokenCounts{
+	out := &Usage{CostUSD: u.Cost, TokenCounts: payload.TokenCounts{
 		Model: model, InputTokens: count(u.Prompt), OutputTokens: count(u.Completion), TotalTokens: count(u.Total),
 		ReasoningTokens: count(u.Output.Reasoning), CacheWriteInputTokens: count(u.Input.CacheWrite),
 		CachedInputTokens: count(u.Input.Cached),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
 
@@ -44,7 +45,7 @@ type Connection struct {
 
 // Connect connects to a server, which works in folder if it is a program.
 // Started is told of the process before that begins; see [tool.Call].
-func Connect(ctx context.Context, s Server, folder string, started func(tapedeck.AgentStartedData) error) (*Connection, error) {
+func Connect(ctx context.Context, s Server, folder string, started func(payload.AgentStarted) error) (*Connection, error) {
 	c := &Connection{server: s}
 	ctx, cancel := context.WithTimeout(ctx, connecting)
 	defer cancel()
@@ -64,7 +65,7 @@ func Connect(ctx context.Context, s Server, folder string, started func(tapedeck
 	return nil, e
 }
 
-func (c *Connection) transport(folder string, started func(tapedeck.AgentStartedData) error) (sdk.Transport, error) {
+func (c *Connection) transport(folder string, started func(payload.AgentStarted) error) (sdk.Transport, error) {
 	if c.server.URL != "" {
 		return &sdk.StreamableClientTransport{
 			Endpoint: c.server.URL, HTTPClient: client(c.server.Headers), DisableStandaloneSSE: true, MaxRetries: 1,

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/llm/mcp"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
@@ -156,7 +157,7 @@ func TestRedirect(t *testing.T) {
 
 func TestProcess(t *testing.T) {
 	pid := 0
-	c, err := mcp.Connect(t.Context(), stdio(t, "serve-mcp"), t.TempDir(), func(d tapedeck.AgentStartedData) error { pid = d.PID; return nil })
+	c, err := mcp.Connect(t.Context(), stdio(t, "serve-mcp"), t.TempDir(), func(d payload.AgentStarted) error { pid = d.PID; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // Bounds of a plan.
@@ -34,7 +34,7 @@ func Todo() Tool {
 			if len(a.Todos) > maxEntries {
 				return Failed("The list has %d entries; at most %d are kept.", len(a.Todos), maxEntries)
 			}
-			plan := make([]tapedeck.PlanEntry, 0, len(a.Todos))
+			plan := make([]payload.PlanEntry, 0, len(a.Todos))
 			open := 0
 			for i, t := range a.Todos {
 				switch t.Status {
@@ -47,7 +47,7 @@ func Todo() Tool {
 				if len(t.Content) > maxEntry {
 					return Failed("Entry %d has %d bytes; at most %d are kept.", i+1, len(t.Content), maxEntry)
 				}
-				plan = append(plan, tapedeck.PlanEntry{Content: t.Content, Status: t.Status, Priority: t.Priority})
+				plan = append(plan, payload.PlanEntry{Content: t.Content, Status: t.Status, Priority: t.Priority})
 			}
 			return Result{Text: fmt.Sprintf("The list is kept: %d to do, %d done.", open, len(plan)-open), Plan: plan}
 		}))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/proposal"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A Tool is something that a model can call.
@@ -41,14 +42,14 @@ type Call struct {
 
 	// Started is told of each process before that begins, which it does only if
 	// the answer is nil. Nil if nobody is to be told.
-	Started func(tapedeck.AgentStartedData) error
+	Started func(payload.AgentStarted) error
 }
 
 // A Result is what a tool answers.
 type Result struct {
 	Text   string
-	Failed bool                 // the text says why
-	Plan   []tapedeck.PlanEntry // the plan from now on; nil if it stays as it is
+	Failed bool                // the text says why
+	Plan   []payload.PlanEntry // the plan from now on; nil if it stays as it is
 }
 
 // Failed returns the result of a call that failed.

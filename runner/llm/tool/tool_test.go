@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
 
@@ -181,7 +181,7 @@ func TestLimits(t *testing.T) {
 func TestTodo(t *testing.T) {
 	b := newBench(t, nil)
 	got := b.call("todo_write", `{"todos":[{"content":"a","status":"completed"},{"content":"b","status":"in_progress","priority":"high"}]}`)
-	want := tool.Result{Text: "The list is kept: 1 to do, 1 done.", Plan: []tapedeck.PlanEntry{{Content: "a", Status: "completed"}, {Content: "b", Status: "in_progress", Priority: "high"}}}
+	want := tool.Result{Text: "The list is kept: 1 to do, 1 done.", Plan: []payload.PlanEntry{{Content: "a", Status: "completed"}, {Content: "b", Status: "in_progress", Priority: "high"}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

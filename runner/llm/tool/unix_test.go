@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
 
@@ -88,7 +88,7 @@ func TestCommandsLeaveNobody(t *testing.T) {
 // A command does not begin before its process is stored.
 func TestCommandsWait(t *testing.T) {
 	b := newBench(t, nil)
-	call := tool.Call{Arguments: json.RawMessage(`{"command":"touch begun"}`), Started: func(tapedeck.AgentStartedData) error { return errors.New("no") }}
+	call := tool.Call{Arguments: json.RawMessage(`{"command":"touch begun"}`), Started: func(payload.AgentStarted) error { return errors.New("no") }}
 	if r := b.tools["run_command"].Run(t.Context(), call); !r.Failed || b.get("begun") == "" {
 		t.Errorf("%+v", r)
 	}
@@ -108,7 +108,7 @@ func TestCommandsEnd(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			pid := 0
-			call := tool.Call{Arguments: json.RawMessage(tt.arguments), Started: func(d tapedeck.AgentStartedData) error {
+			call := tool.Call{Arguments: json.RawMessage(tt.arguments), Started: func(d payload.AgentStarted) error {
 				pid = d.PID
 				if tt.cancel {
 					go func() {

@@ -1,0 +1,114 @@
+package jsonobj
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"unicode/utf8"
+)
+
+// appendJSON appends s as a JSON string; what is not UTF-8 in it becomes U+FFFD.
+// Unlike encoding/json it leaves the characters of HTML as they are: deltas are
+// full of code.
+func AppendJSON(b []byte, s string) []byte {
+	b = append(b, '"')
+	plain := 0 // where what is yet to be appended begins
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && n == 1 {
+				b = append(append(b, s[plain:i]...), `\ufffd`...)
+				plain = i + 1
+			}
+			i += n
+			continue
+		}
+		if c < ' ' || c == '"' || c == '\\' || c == 0x7f {
+			b = appendEscape(append(b, s[plain:i]...), c)
+			plain = i + 1
+		}
+		i++
+	}
+	return append(append(b, s[plain:]...), '"')
+}
+
+func appendEscape(b []byte, c byte) []byte {
+	const hex = "0123456789abcdef"
+	switch c {
+	case '"', '\\':
+		return append(b, '\\', c)
+	case '\n':
+		return append(b, '\\', 'n')
+	case '\r':
+		return append(b, '\\', 'r')
+	case '\t':
+		return append(b, '\\', 't')
+	}
+	return append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+}
+
+func Names(m map[string]json.RawMessage) []string {
+	if len(m) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(m))
+}
+
+func AppendName(b []byte, start int, name string) []byte {
+	if len(b) > start {
+		b = append(b, ',')
+	}
+	return append(AppendJSON(b, name), ':')
+}
+
+// appendRaw appends a value that is JSON already, unseen: whether it is, is for
+// [tapedeck.Event.Check] to say.
+func AppendRaw(b []byte, raw json.RawMessage) []byte {
+	if len(raw) == 0 {
+		return append(b, "null"...)
+	}
+	return append(b, raw...)
+}
+
+func AppendMembers(b []byte, m map[string]json.RawMessage) []byte {
+	b = append(b, '{')
+	start := len(b)
+	for _, name := range Names(m) {
+		b = AppendRaw(AppendName(b, start, name), m[name])
+	}
+	return append(b, '}')
+}
+
+// quote shows an id in a sentence, short enough to be read.
+func Quote(s string) string {
+	const most = 64
+	if len(s) > most {
+		cut := most
+		for cut > 0 && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		s = s[:cut] + "…"
+	}
+	return string(AppendJSON(nil, s))
+}
+
+// withMember returns the object with a string member more. What is no object
+// stays as it is, for others to refuse.
+func WithMember(data []byte, name, value string) []byte {
+	o := Read(data)
+	members := 0
+	for _, _, ok := o.Next(); ok; _, _, ok = o.Next() {
+		members++
+	}
+	if o.Bad {
+		return data
+	}
+	b := append(make([]byte, 0, len(data)+len(name)+len(value)+8), '{')
+	if members > 0 {
+		inner := bytes.TrimSpace(data)
+		b = append(append(b, inner[1:len(inner)-1]...), ',')
+	}
+	return append(AppendJSON(append(AppendJSON(b, name), ':'), value), '}')
+}

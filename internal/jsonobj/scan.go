@@ -1,0 +1,94 @@
+package jsonobj
+
+import (
+	"bytes"
+	"time"
+	"unicode/utf8"
+)
+
+type Scanner struct {
+	B  []byte
+	Ok bool
+}
+
+func (s *Scanner) Accept(lit string) bool {
+	if !s.Ok || len(s.B) < len(lit) || string(s.B[:len(lit)]) != lit {
+		return false
+	}
+	s.B = s.B[len(lit):]
+	return true
+}
+
+func (s *Scanner) Expect(lit string) { s.Ok = s.Accept(lit) }
+
+// string reads a string without escapes.
+func (s *Scanner) String() []byte {
+	if !s.Ok || len(s.B) == 0 || s.B[0] != '"' {
+		s.Ok = false
+		return nil
+	}
+	n := bytes.IndexByte(s.B[1:], '"')
+	if n < 0 || !plain(s.B[1:1+n]) {
+		s.Ok = false
+		return nil
+	}
+	v := s.B[1 : 1+n]
+	s.B = s.B[n+2:]
+	return v
+}
+
+// plain reports whether a string of JSON means what it says.
+func plain(b []byte) bool {
+	ascii := true
+	for _, c := range b {
+		if c < ' ' || c == '\\' {
+			return false
+		}
+		ascii = ascii && c < utf8.RuneSelf
+	}
+	return ascii || utf8.Valid(b)
+}
+
+// time reads a time in timeLayout, four times faster than package time.
+func (s *Scanner) Time() time.Time {
+	const layout = "0000-00-00T00:00:00.000Z" // 0 is any digit
+	v := s.String()
+	if len(v) != len(layout) {
+		s.Ok = false
+		return time.Time{}
+	}
+	for i := range len(layout) {
+		if v[i] != layout[i] && (layout[i] != '0' || v[i] < '0' || v[i] > '9') {
+			s.Ok = false
+		}
+	}
+	year, month, day := number(v[:4]), number(v[5:7]), number(v[8:10])
+	hour, minute, second := number(v[11:13]), number(v[14:16]), number(v[17:19])
+	t := time.Date(year, time.Month(month), day, hour, minute, second, number(v[20:23])*1e6, time.UTC)
+	// Date takes the 32nd for the 1st of the month after.
+	s.Ok = s.Ok && hour < 24 && minute < 60 && second < 60 && t.Day() == day && t.Month() == time.Month(month)
+	return t
+}
+
+func number(digits []byte) (n int) {
+	for _, c := range digits {
+		n = n*10 + int(c-'0')
+	}
+	return n
+}
+
+// int reads a canonical, non-negative integer.
+func (s *Scanner) Int() int64 {
+	var v int64
+	n := 0
+	for s.Ok && n < len(s.B) && n < 18 && s.B[n] >= '0' && s.B[n] <= '9' {
+		v = v*10 + int64(s.B[n]-'0')
+		n++
+	}
+	if n == 0 || n > 1 && s.B[0] == '0' {
+		s.Ok = false
+		return 0
+	}
+	s.B = s.B[n:]
+	return v
+}

@@ -1,0 +1,118 @@
+package jsonobj
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Unpack sets the struct, or the slice of structs, that into points to from JSON.
+// Three rules are other than those of encoding/json, and the same in every
+// language that folds a log: the names of members are exact; of members of the
+// same name the last one counts, as a whole; and a member of another shape than
+// its field counts as absent, while all others are set. Unpack reports false if
+// there is such a member, or if data is not JSON.
+func Unpack(data []byte, into any) bool {
+	return json.Valid(data) && setExact(data, reflect.ValueOf(into).Elem())
+}
+
+var rawMessage = reflect.TypeFor[json.RawMessage]()
+
+var unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
+
+// setExact sets v, which is zero, from valid JSON.
+func setExact(raw []byte, v reflect.Value) bool {
+	t := v.Type()
+	raw = SkipSpace(raw)
+	switch {
+	case t == rawMessage:
+		v.SetBytes(append(json.RawMessage{}, raw...))
+		return true
+	case IsNull(raw):
+		return true
+	case t.Kind() == reflect.String && isPlain(raw):
+		v.SetString(string(raw[1 : len(raw)-1]))
+		return true
+	case reflect.PointerTo(t).Implements(unmarshalerType):
+		return setLeaf(raw, v)
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return setStruct(raw, v)
+	case reflect.Pointer:
+		p := reflect.New(t.Elem())
+		fits := setExact(raw, p.Elem())
+		if fits || t.Elem().Kind() == reflect.Struct {
+			v.Set(p)
+		}
+		return fits
+	case reflect.Slice:
+		return setSlice(raw, v)
+	}
+	return setLeaf(raw, v)
+}
+
+// isPlain reports whether raw is a string that is written as it reads.
+func isPlain(raw []byte) bool {
+	return IsString(raw) && plain(raw[1:len(raw)-1])
+}
+
+func setLeaf(raw []byte, v reflect.Value) bool {
+	if json.Unmarshal(raw, v.Addr().Interface()) != nil {
+		v.SetZero()
+		return false
+	}
+	return true
+}
+
+func setStruct(raw []byte, v reflect.Value) bool {
+	fields := fieldsOf(v.Type())
+	o := Read(raw)
+	var unfit []string // names of members
+	for name, value, ok := o.Next(); ok; name, value, ok = o.Next() {
+		index, known := fields[string(name)]
+		if !known {
+			continue
+		}
+		field := v.FieldByIndex(index)
+		field.SetZero()
+		unfit = slices.DeleteFunc(unfit, func(n string) bool { return n == string(name) })
+		if !setExact(value, field) {
+			unfit = append(unfit, string(name))
+		}
+	}
+	return len(unfit) == 0 && !o.Bad
+}
+
+func setSlice(raw []byte, v reflect.Value) bool {
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		return false
+	}
+	fits := true
+	v.Set(reflect.MakeSlice(v.Type(), len(items), len(items)))
+	for i, item := range items {
+		fits = setExact(item, v.Index(i)) && fits
+	}
+	return fits
+}
+
+var exactFields sync.Map // reflect.Type to map[string][]int
+
+// fieldsOf returns the fields of a struct by the names of their members.
+func fieldsOf(t reflect.Type) map[string][]int {
+	if known, ok := exactFields.Load(t); ok {
+		return known.(map[string][]int)
+	}
+	fields := map[string][]int{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.IsExported() && !f.Anonymous && name != "" && name != "-" {
+			fields[name] = f.Index
+		}
+	}
+	exactFields.Store(t, fields)
+	return fields
+}

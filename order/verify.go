@@ -1,0 +1,282 @@
+package order
+
+import (
+	"cmp"
+	"context"
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/payload"
+	"slices"
+	"strconv"
+)
+
+// Limits of what a [Verifier] keeps in mind.
+const (
+	maxOpenRuns   = 1000 // in a session
+	maxOpenThings = 1000 // in a run
+	maxEnded      = 64   // ended runs whose ids are still known
+	maxKnown      = 512  // closed things of a run whose owners are still known
+)
+
+// A Verifier knows the order in which AG-UI events may come, for all threads of
+// one session. It refuses what a client of AG-UI could not replay: agent content
+// outside a run, text for a message that is not open, a second run on a thread,
+// the end of a run with something open, an event after the end. It also knows the
+// questions to people that are open. Events of other types pass it unseen.
+//
+// It holds only what open runs have open, and at most a bounded number of ids of
+// what they have closed: an endless run does not make it grow.
+//
+// A Verifier is independent of its clones. Add, Accept and Settle change it; all
+// other methods may be called from several goroutines while none of these is.
+type Verifier struct {
+	runs  []*run // open, oldest first; neither slice nor runs are ever changed, but replaced
+	ended []endedRun
+}
+
+// A run is what a Verifier knows of an open run. It is never changed.
+type run struct {
+	tapedeck.OpenRun
+	threadID string   // of AG-UI
+	open     []opened // oldest first
+	known    *known
+	asked    []string // the ids of its open questions
+}
+
+type endedRun struct {
+	invocation string
+	offset     int64
+}
+
+// NewVerifier returns a verifier of a session in which no run is open.
+func NewVerifier() *Verifier { return &Verifier{} }
+
+// RestoreVerifier returns the verifier of a session as it stands in s, from the
+// events of its open runs. What the log has is a fact: an event that would be
+// refused today is passed over.
+func RestoreVerifier(ctx context.Context, l tapedeck.Log, s tapedeck.Session) (*Verifier, error) {
+	v := NewVerifier()
+	if len(s.Runs) == 0 {
+		return v, nil
+	}
+	first := slices.MinFunc(s.Runs, func(a, b tapedeck.OpenRun) int { return cmp.Compare(a.Offset, b.Offset) })
+	for e, err := range tapedeck.Events(ctx, l, s.ID, first.Offset) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Offset >= s.Head {
+			break
+		}
+		if e.Type == tapedeck.PermissionAnswered || slices.ContainsFunc(s.Runs, func(r tapedeck.OpenRun) bool { return r.Invocation == e.Invocation }) {
+			_ = v.Add(&e)
+		}
+	}
+	return v, nil
+}
+
+// Clone returns a copy. It costs next to nothing.
+func (v *Verifier) Clone() *Verifier {
+	c := *v
+	return &c
+}
+
+// Add checks an event that is about to follow those added before and, if it may,
+// keeps in mind what it opens and closes. A refusal leaves v as it was. It is
+// [tapedeck.Invalid] for data that the type does not have, [tapedeck.Conflict] for an event that
+// may not come now, [tapedeck.TooLarge] if too much is open. Add does not fill in or
+// translate anything; see [Verifier.Accept].
+func (v *Verifier) Add(e *tapedeck.Event) error {
+	if e.Type == tapedeck.SessionForked {
+		v.runs = nil // those that the parent had open there are nobody's here
+		return nil
+	}
+	switch e.Type {
+	case tapedeck.PermissionRequested:
+		return v.ask(e)
+	case tapedeck.PermissionAnswered:
+		v.answer(e)
+		return nil
+	}
+	rule := rules[e.Type]
+	if rule == nil {
+		return nil
+	}
+	var c payload.Checked
+	if err := payload.CheckInto(e, &c); err != nil {
+		return err
+	}
+	if e.Type == tapedeck.RunStarted {
+		return v.start(e, &c)
+	}
+	i, err := v.find(e)
+	if err != nil {
+		return err
+	}
+	next, err := rule(v.runs[i], e, &c)
+	if err != nil {
+		return err
+	}
+	v.put(i, next, e)
+	return nil
+}
+
+// put replaces the run at i; nil ends it.
+func (v *Verifier) put(i int, next *run, e *tapedeck.Event) {
+	old := v.runs[i]
+	if next == old {
+		return
+	}
+	v.runs = slices.Clone(v.runs)
+	if next != nil {
+		v.runs[i] = next
+		return
+	}
+	v.runs = slices.Delete(v.runs, i, i+1)
+	v.ended = append(slices.Clip(v.ended[max(0, len(v.ended)-maxEnded+1):]), endedRun{old.Invocation, e.Offset})
+}
+
+// find returns the index of the run to which e belongs.
+func (v *Verifier) find(e *tapedeck.Event) (int, error) {
+	thread := e.ThreadName()
+	for i, r := range v.runs {
+		if r.Thread == thread && r.Invocation == e.Invocation {
+			return i, nil
+		}
+	}
+	return 0, v.stray(e, thread)
+}
+
+// stray explains why e belongs to no open run.
+func (v *Verifier) stray(e *tapedeck.Event, thread string) error {
+	if err := e.CheckIDs(); err != nil {
+		return err // it would be shown below
+	}
+	active, _, busy := v.ActiveRun(thread)
+	switch {
+	case e.Invocation == "" && !busy:
+		return tapedeck.Errorf(tapedeck.Conflict, "a %s belongs into a run, and thread %s has none open", e.Type, thread).
+			WithHint("send %s first", tapedeck.RunStarted)
+	case e.Invocation == "":
+		return tapedeck.Errorf(tapedeck.Invalid, "the %s names no invocation", e.Type).WithHint("the run that is open on thread %s is %s", thread, active)
+	}
+	if err := v.over(e.Invocation); err != nil {
+		return err
+	}
+	for _, r := range v.runs {
+		if r.Invocation == e.Invocation {
+			return tapedeck.Errorf(tapedeck.Conflict, "run %s is on thread %s, not on %s", e.Invocation, r.Thread, thread)
+		}
+	}
+	err := tapedeck.Errorf(tapedeck.Conflict, "run %s is not open on thread %s", e.Invocation, thread)
+	if busy {
+		return err.WithHint("the run that is open there is %s", active)
+	}
+	return err.WithHint("send %s first", tapedeck.RunStarted)
+}
+
+// over returns an error if the run is known to have ended.
+func (v *Verifier) over(invocation string) error {
+	i := slices.IndexFunc(v.ended, func(r endedRun) bool { return r.invocation == invocation })
+	if i < 0 {
+		return nil
+	}
+	err := tapedeck.Errorf(tapedeck.Conflict, "run %s has ended%s", invocation, at(v.ended[i].offset))
+	return err.WithHint("begin a run with a new id to go on")
+}
+
+// at says where, if it is known: no run starts or ends at offset 0.
+func at(offset int64) string {
+	if offset == 0 {
+		return ""
+	}
+	return " at offset " + strconv.FormatInt(offset, 10)
+}
+
+// start opens a run.
+func (v *Verifier) start(e *tapedeck.Event, c *payload.Checked) error {
+	thread := e.ThreadName()
+	if err := tapedeck.CheckID("the run's id", e.Invocation); err != nil {
+		return err
+	}
+	if err := e.CheckIDs(); err != nil {
+		return err
+	}
+	if !jsonobj.StringIs(c.Get("runId"), e.Invocation) {
+		return tapedeck.Errorf(tapedeck.Invalid, "the %s has the runId %s, but belongs to invocation %s", e.Type, jsonobj.Quote(c.String("runId")), e.Invocation).
+			WithHint("a run's id is its invocation")
+	}
+	if err := v.over(e.Invocation); err != nil {
+		return err
+	}
+	for _, r := range v.runs {
+		switch {
+		case r.Invocation == e.Invocation:
+			return tapedeck.Errorf(tapedeck.Conflict, "run %s has started%s and is still open", r.Invocation, at(r.Offset))
+		case r.Thread == thread:
+			return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with run %s, which started%s", thread, r.Invocation, at(r.Offset)).
+				WithHint("wait for its end, cancel it, or use another thread")
+		}
+	}
+	if len(v.runs) >= maxOpenRuns {
+		return tapedeck.Errorf(tapedeck.TooLarge, "the session has %d open runs", len(v.runs)).WithHint("end some of them")
+	}
+	v.runs = append(slices.Clip(v.runs), &run{
+		OpenRun:  opening(e, v.Runs()),
+		threadID: c.String("threadId"),
+		known:    (*known)(nil).seed(c.Get("input")),
+	})
+	return nil
+}
+
+// opening returns the run that a RUN_STARTED opens while others are open.
+func opening(e *tapedeck.Event, open []tapedeck.OpenRun) tapedeck.OpenRun {
+	s := tapedeck.Session{Runs: open}
+	s.Apply(e)
+	return s.Runs[len(s.Runs)-1]
+}
+
+// ActiveRun returns the run that is open on a thread and the offset of its start,
+// 0 if that is not known yet; see [Verifier.Settle].
+func (v *Verifier) ActiveRun(thread string) (invocation string, start int64, ok bool) {
+	for _, r := range v.runs {
+		if r.Thread == thread {
+			return r.Invocation, r.Offset, true
+		}
+	}
+	return "", 0, false
+}
+
+// Runs returns the open runs, oldest first.
+func (v *Verifier) Runs() []tapedeck.OpenRun {
+	runs := make([]tapedeck.OpenRun, len(v.runs))
+	for i, r := range v.runs {
+		runs[i] = r.OpenRun
+	}
+	return runs
+}
+
+// Settle tells where events that were added before they had an offset have come
+// to lie, so that v can say where a run began and ended. Other events change
+// nothing.
+func (v *Verifier) Settle(events []tapedeck.Event) {
+	for i := range events {
+		e := &events[i]
+		switch e.Type {
+		case tapedeck.RunStarted:
+			for i, r := range v.runs {
+				if r.Invocation == e.Invocation {
+					settled := *r
+					settled.Offset, settled.Started = e.Offset, e.Time
+					v.put(i, &settled, e)
+				}
+			}
+		case tapedeck.RunFinished, tapedeck.RunError:
+			v.ended = slices.Clone(v.ended)
+			for i := range v.ended {
+				if v.ended[i].invocation == e.Invocation {
+					v.ended[i].offset = e.Offset
+				}
+			}
+		}
+	}
+}

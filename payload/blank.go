@@ -1,0 +1,131 @@
+package payload
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"slices"
+)
+
+// Blank returns what remains of the data of e when its payload is erased.
+func Blank(e *tapedeck.Event) json.RawMessage {
+	b := []byte(`{"erased":true`)
+	if t := typeByName[e.Type]; t != nil {
+		b = t.layout.blank(b, 1, e.Data)
+	}
+	if e.Type == tapedeck.RunFinished {
+		var s tapedeck.Session
+		if s.Apply(e); s.Resumable != nil {
+			ours, _ := json.Marshal(map[string]map[string]bool{tapedeck.VendorKey: {"resumable": *s.Resumable}})
+			b = append(jsonobj.AppendName(b, 1, "metadata"), ours...)
+		}
+	}
+	return append(b, '}')
+}
+
+// blank appends those members of an object that remain, and empty ones where the
+// layout asks for others. The object began in b before start.
+func (l *layout) blank(b []byte, start int, data []byte) []byte {
+	given := make([][]byte, len(l.fields))
+	o := jsonobj.Read(data)
+	for name, raw, ok := o.Next(); ok; name, raw, ok = o.Next() {
+		if i, f := l.field(name); f != nil {
+			given[i] = raw
+		}
+	}
+	for i := range l.fields {
+		f := &l.fields[i]
+		v := f.remains(given[i])
+		if v == nil && f.required {
+			v = []byte(emptyOf[f.shape])
+		}
+		if v != nil {
+			b = append(jsonobj.AppendName(b, start, f.name), v...)
+		}
+	}
+	return b
+}
+
+// emptyOf is what a member of each shape is when its value is gone.
+var emptyOf = map[shape]string{
+	shapeAny: `{}`, shapeSome: `{}`, shapeString: `""`, shapeID: `"erased"`, shapeInteger: `0`, shapeNumber: `0`, shapeBool: `false`,
+	shapeObject: `{}`, shapeArray: `[]`, shapeStrings: `[]`, shapeLabels: `{}`, shapeText: `""`, shapePatch: `[]`, shapeCuts: `[]`,
+	shapeStruct: `{}`, shapeStructs: `[]`,
+}
+
+// What remains of a member goes by its name, as in every type it means the same:
+// names, members that stay as they are, words of which there are only these, and
+// structs whose own members are looked at.
+var (
+	keptNames = [...]string{
+		"messageId", "toolCallId", "runId", "threadId", "parentRunId", "parentMessageId", "subagentRunId", "parentSubagentRunId",
+		"parentToolCallId", "entityId", "id", "parent", "terminal", "element", "stepName", "format",
+		"marker", "thread", "beforeInvocation", "undoes",
+	}
+	keptMembers = [...]string{"toOffset", "fromOffset", "previous", "with", "at", "copy", "offset", "status", "resumable", "replace", "owner", "agent"}
+	keptWords   = map[string][]string{
+		"role":    {tapedeck.RoleDeveloper, tapedeck.RoleSystem, tapedeck.RoleUser, tapedeck.RoleAssistant, tapedeck.RoleTool, tapedeck.RoleActivity, tapedeck.RoleReasoning},
+		"type":    {tapedeck.OutcomeSuccess, tapedeck.OutcomeInterrupt, tapedeck.OutcomeCancelled, tapedeck.OutcomeSuspended, "function"},
+		"subtype": {"message", "tool-call"},
+		"code":    {tapedeck.CodeInterrupted, tapedeck.CodeLeaseExpired, tapedeck.CodeRunEnded},
+	}
+	keptParts = [...]string{"message", "messages", "toolCalls", "function", "outcome", "interrupts"}
+)
+
+// remains returns what is left of a member, nil for nothing.
+func (f *field) remains(raw []byte) []byte {
+	switch {
+	case len(raw) == 0 || jsonobj.IsNull(raw):
+		return nil
+	case f.nested != nil && slices.Contains(keptParts[:], f.name):
+		return f.remainingParts(raw)
+	case f.nested != nil:
+		return nil
+	case slices.Contains(keptNames[:], f.name) && jsonobj.IsString(raw):
+		return remainingName(jsonobj.StringOf(raw))
+	case slices.Contains(keptMembers[:], f.name) && f.shape.fits(raw):
+		return raw
+	case slices.Contains(keptWords[f.name], jsonobj.StringOf(raw)):
+		return raw
+	case f.name == "content" && raw[0] == '{': // of an activity
+		return []byte(`{}`)
+	case f.name == "content":
+		return []byte(`""`)
+	case f.name == "activityType": // of a message of that role, which must have one
+		return []byte(emptyOf[shapeID])
+	}
+	return nil
+}
+
+func (f *field) remainingParts(raw []byte) []byte {
+	if f.shape == shapeStruct {
+		return append(f.nested.blank([]byte{'{'}, 1, raw), '}')
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		return nil
+	}
+	b := []byte{'['}
+	for i, item := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(f.nested.blank(append(b, '{'), len(b)+1, item), '}')
+	}
+	return append(b, ']')
+}
+
+// remainingName returns a name, if it is one that cannot say much, else one that
+// is made of it: so what belongs together can still be told.
+func remainingName(s string) []byte {
+	if s == "" {
+		return nil
+	}
+	if tapedeck.CheckID("", s) != nil {
+		sum := sha256.Sum256([]byte(s))
+		s = "erased-" + hex.EncodeToString(sum[:8])
+	}
+	return jsonobj.AppendJSON(nil, s)
+}

@@ -1,0 +1,40 @@
+package payload
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"github.com/tapedeck/tapedeck"
+)
+
+// NewPrompt returns the message that stores the system text with which a model is
+// called from here on. It has the role system, and a mark in its metadata that
+// tells it from what people write. The newest one of a thread replaces those
+// before it. An empty text says that the model gets none any more.
+func NewPrompt(text string) MessageAdded {
+	m := NewMessage(tapedeck.NewID("msg_"), tapedeck.RoleSystem, text)
+	mark, _ := json.Marshal(map[string]string{"prompt": PromptDigest(text)}) // strings can be encoded
+	m.Metadata = tapedeck.Members{tapedeck.VendorKey: mark}
+	return MessageAdded{Message: m}
+}
+
+// PromptDigest returns the digest by which a stored system text is known, so that
+// it is stored again only when it changes.
+func PromptDigest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// PromptOf returns the digest in the metadata of a message that [NewPrompt] has
+// made, "" for any other message.
+func PromptOf(role string, metadata json.RawMessage) string {
+	var d struct {
+		Tapedeck struct {
+			Prompt string `json:"prompt"`
+		} `json:"tapedeck"`
+	}
+	if role != tapedeck.RoleSystem || len(metadata) == 0 || json.Unmarshal(metadata, &d) != nil {
+		return ""
+	}
+	return d.Tapedeck.Prompt
+}

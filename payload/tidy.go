@@ -1,0 +1,103 @@
+package payload
+
+import (
+	"encoding/json"
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"math"
+	"strconv"
+)
+
+// TidyData returns the data of an event of a known type without the members that
+// say nothing: null where absence means the same, and a member type that repeats
+// said, the type of the event as it came. A timestamp becomes an integer. Data that
+// is tidy is returned as it is.
+func TidyData(data []byte, typ, said string) ([]byte, error) {
+	return typeByName[typ].layout.tidy(data, said)
+}
+
+// tidy returns an object without the null members that would mean the same if
+// they were absent, without a type that repeats that of the event, and with an
+// integer as timestamp. What is tidy already is not copied. An object that is no
+// event's own has typ "".
+func (l *layout) tidy(data []byte, typ string) ([]byte, error) {
+	o, untidy := jsonobj.Read(data), false
+	for name, raw, ok := o.Next(); ok; name, raw, ok = o.Next() {
+		next, err := l.tidyMember(name, raw, typ)
+		if err != nil {
+			return nil, err
+		}
+		untidy = untidy || !same(next, raw)
+	}
+	if !untidy || o.Bad {
+		return data, nil
+	}
+	b := append(make([]byte, 0, len(data)), '{')
+	o = jsonobj.Read(data)
+	for name, raw, ok := o.Next(); ok; name, raw, ok = o.Next() {
+		if next, _ := l.tidyMember(name, raw, typ); next != nil {
+			b = append(jsonobj.AppendName(b, 1, string(name)), next...)
+		}
+	}
+	return append(b, '}'), nil
+}
+
+func same(a, b []byte) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+
+// tidyMember returns the value of a member, nil if it is to be left out.
+func (l *layout) tidyMember(name, raw []byte, typ string) ([]byte, error) {
+	if typ != "" && string(name) == "type" {
+		if !jsonobj.StringIs(raw, typ) {
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "the data of a %s says that its type is %s", typ, jsonobj.Quote(jsonobj.StringOf(raw)))
+		}
+		return nil, nil
+	}
+	_, f := l.field(name)
+	switch {
+	case f == nil && string(name) == "subagentRunId" && jsonobj.IsNull(raw):
+		return nil, nil
+	case f == nil:
+	case jsonobj.IsNull(raw) && !f.required && !f.shape.fits(raw):
+		return nil, nil
+	case f.name == "timestamp" && !f.shape.fits(raw) && shapeNumber.fits(raw):
+		return wholeNumber(raw), nil
+	case f.shape == shapeStruct:
+		return f.nested.tidy(raw, "")
+	case f.shape == shapeStructs:
+		return f.tidyList(raw), nil
+	}
+	return raw, nil
+}
+
+func (f *field) tidyList(raw []byte) []byte {
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		return raw
+	}
+	untidy := false
+	for i, item := range items {
+		next, _ := f.nested.tidy(item, "") // fails only for the type of an event
+		untidy = untidy || !same(next, item)
+		items[i] = next
+	}
+	if !untidy {
+		return raw
+	}
+	b := []byte{'['}
+	for i, item := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, item...)
+	}
+	return append(b, ']')
+}
+
+// wholeNumber rounds a number down to an integer; one that is too large stays.
+func wholeNumber(raw []byte) []byte {
+	n, err := strconv.ParseFloat(string(raw), 64)
+	if n = math.Floor(n); err != nil || math.Abs(n) > maxInteger {
+		return raw
+	}
+	return strconv.AppendInt(nil, int64(n), 10)
+}

@@ -1,0 +1,203 @@
+package store
+
+import (
+	"fmt"
+	"github.com/tapedeck/tapedeck"
+	"strings"
+	"time"
+)
+
+// What a store decides before it writes is the same for every store, and is
+// decided here: pure functions of what the store has read. A store calls them
+// in the transaction that writes.
+
+// Accepted is the newest append of a producer that a session has accepted.
+type ProducerState struct {
+	Epoch, Seq  int64
+	First, Next int64 // its offsets, as in [tapedeck.Appended]
+}
+
+// CheckAppend reports what is wrong with an append whatever the session: [tapedeck.Invalid].
+func CheckAppend(a *tapedeck.Append) error {
+	if len(a.Events)+len(a.Chunks) == 0 && !a.Close {
+		return tapedeck.Errorf(tapedeck.Invalid, "there is nothing to append")
+	}
+	if p := a.Producer; p != nil {
+		switch {
+		case p.ID == "":
+			return tapedeck.Errorf(tapedeck.Invalid, "the producer has no id")
+		case p.Epoch < 0 || p.Seq < 0:
+			return tapedeck.Errorf(tapedeck.Invalid, "producer %q has a negative epoch or sequence", p.ID)
+		}
+	}
+	return nil
+}
+
+// DecideAppend says what becomes of a valid append to session s: it is to be written
+// (no error, not a duplicate), it is a duplicate, or it is refused. streamSeq is
+// the newest [tapedeck.Append.StreamSeq] of the session; last is the newest append of the
+// append's producer, nil if there is none. Check has not been called yet.
+func DecideAppend(a *tapedeck.Append, s *tapedeck.Session, streamSeq string, last *ProducerState) (tapedeck.Appended, error) {
+	if err := takes(s.Kind, a.Events, a.Chunks); err != nil {
+		return tapedeck.Appended{}, err
+	}
+	if s.Closed {
+		return decideClosed(a, s, last)
+	}
+	if a.Producer != nil {
+		if done, err := decideProducer(a, s, last); done.Duplicate || err != nil {
+			return done, err
+		}
+	}
+	if a.StreamSeq != "" && a.StreamSeq <= streamSeq {
+		return tapedeck.Appended{}, refuse(s, tapedeck.RefusedSeq, tapedeck.Conflict,
+			"the sequence %q is not above %q, the last one of session %q", a.StreamSeq, streamSeq, s.ID)
+	}
+	if a.Expect != nil && *a.Expect != s.Head {
+		e := refuse(s, tapedeck.RefusedOffset, tapedeck.Conflict, "session %s is at offset %d, you expected %d", s.ID, s.Head, *a.Expect)
+		e.Err.Hint = fmt.Sprintf("read from %d and try again", max(0, min(*a.Expect, s.Head)))
+		return tapedeck.Appended{}, e
+	}
+	return tapedeck.Appended{}, nil
+}
+
+func decideClosed(a *tapedeck.Append, s *tapedeck.Session, last *ProducerState) (tapedeck.Appended, error) {
+	p := a.Producer
+	switch {
+	case p == nil && len(a.Events)+len(a.Chunks) == 0:
+		return tapedeck.Appended{First: -1, Next: -1, Head: s.Head, Closed: true, Duplicate: true}, nil
+	case p != nil && s.ClosedBy != nil && *p == *s.ClosedBy && last != nil:
+		return duplicate(s, p, last), nil
+	case p != nil && last != nil && p.Epoch < last.Epoch:
+		return tapedeck.Appended{}, staleEpoch(s, p, last)
+	}
+	return tapedeck.Appended{}, refuse(s, tapedeck.RefusedClosed, tapedeck.Conflict, "session %q is closed", s.ID)
+}
+
+func decideProducer(a *tapedeck.Append, s *tapedeck.Session, last *ProducerState) (tapedeck.Appended, error) {
+	p := a.Producer
+	if last == nil {
+		last = &ProducerState{Epoch: p.Epoch, Seq: -1}
+	}
+	switch {
+	case p.Epoch < last.Epoch:
+		return tapedeck.Appended{}, staleEpoch(s, p, last)
+	case p.Epoch > last.Epoch && p.Seq != 0:
+		return tapedeck.Appended{}, refuse(s, tapedeck.RefusedReset, tapedeck.Invalid,
+			"producer %q begins epoch %d with sequence %d; a new epoch begins with 0", p.ID, p.Epoch, p.Seq)
+	case p.Epoch > last.Epoch:
+		return tapedeck.Appended{}, nil
+	case p.Seq <= last.Seq:
+		return duplicate(s, p, last), nil
+	case p.Seq > last.Seq+1:
+		e := refuse(s, tapedeck.RefusedGap, tapedeck.Conflict, "producer %q sent sequence %d, but %d comes next", p.ID, p.Seq, last.Seq+1)
+		e.Seq = last.Seq + 1
+		return tapedeck.Appended{}, e
+	}
+	return tapedeck.Appended{}, nil
+}
+
+// duplicate answers a repetition.
+func duplicate(s *tapedeck.Session, p *tapedeck.Producer, last *ProducerState) tapedeck.Appended {
+	done := tapedeck.Appended{First: last.First, Next: last.Next, Head: s.Head, Closed: s.Closed, Duplicate: true, Seq: last.Seq}
+	if p.Seq != last.Seq {
+		done.First, done.Next = -1, -1
+	}
+	return done
+}
+
+func staleEpoch(s *tapedeck.Session, p *tapedeck.Producer, last *ProducerState) error {
+	e := refuse(s, tapedeck.RefusedEpoch, tapedeck.Forbidden,
+		"producer %q has gone on to epoch %d; epoch %d may not write any more", p.ID, last.Epoch, p.Epoch)
+	e.Epoch = last.Epoch
+	return e
+}
+
+func refuse(s *tapedeck.Session, r tapedeck.Refusal, k tapedeck.Kind, format string, args ...any) *tapedeck.AppendError {
+	return tapedeck.Refuse(r, s.Head, k, format, args...)
+}
+
+// takes reports whether a session of kind k takes these records.
+func takes(k tapedeck.SessionKind, events []tapedeck.Event, chunks [][]byte) error {
+	switch {
+	case k != tapedeck.KindSession && len(events) > 0:
+		return tapedeck.Errorf(tapedeck.Invalid, "a stream takes bytes, not events")
+	case k == tapedeck.KindSession && len(chunks) > 0:
+		return tapedeck.Errorf(tapedeck.Invalid, "a session takes events, not bytes")
+	}
+	return nil
+}
+
+// CheckSpec reports what is wrong with s whatever sessions there are: [tapedeck.Invalid].
+// An empty kind becomes [tapedeck.KindSession].
+func CheckSpec(s *tapedeck.Spec) error {
+	if s.Kind == "" {
+		s.Kind = tapedeck.KindSession
+	}
+	if err := checkSpecID(s); err != nil {
+		return err
+	}
+	switch {
+	case s.TTL < 0:
+		return tapedeck.Errorf(tapedeck.Invalid, "the time to live is negative")
+	case s.ForkAt != nil && (s.Parent == "" || *s.ForkAt < 0):
+		return tapedeck.Errorf(tapedeck.Invalid, "a fork needs a parent and an offset from 0")
+	}
+	return takes(s.Kind, s.Events, s.Chunks)
+}
+
+// CreatedAt returns when the session of a spec was created: with its first event, which may
+// have been elsewhere and long ago; without one, now.
+func CreatedAt(s *tapedeck.Spec, now time.Time) time.Time {
+	if len(s.Events) > 0 && !s.Events[0].Time.IsZero() {
+		now = s.Events[0].Time
+	}
+	return now.UTC().Truncate(time.Millisecond)
+}
+
+func checkSpecID(s *tapedeck.Spec) error {
+	switch s.Kind {
+	case tapedeck.KindSession:
+		return tapedeck.CheckID("the session's id", s.ID)
+	case tapedeck.KindStream:
+		return checkPrefixed(s.Kind, s.ID, tapedeck.StreamPrefix)
+	case tapedeck.KindView:
+		return checkPrefixed(s.Kind, s.ID, tapedeck.ViewPrefix)
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "there are no sessions of kind %q", s.Kind)
+}
+
+func checkPrefixed(kind tapedeck.SessionKind, id, prefix string) error {
+	path, ok := strings.CutPrefix(id, prefix)
+	if !ok {
+		return tapedeck.Errorf(tapedeck.Invalid, "the id of %s %q does not begin with %q", kind, id, prefix)
+	}
+	return tapedeck.CheckPath(path)
+}
+
+// ForkPoint says whether s, which names a parent, may be a fork of it, and returns
+// the offset at which it would be. gone tells that the parent was deleted.
+func ForkPoint(s *tapedeck.Spec, parent *tapedeck.Session, gone bool) (at int64, err error) {
+	at = parent.Head
+	if s.ForkAt != nil {
+		at = *s.ForkAt
+	}
+	switch {
+	case gone:
+		err = tapedeck.Errorf(tapedeck.Conflict, "session %q was deleted and cannot be forked", s.Parent)
+	case parent.Kind != s.Kind:
+		err = tapedeck.Errorf(tapedeck.Invalid, "%q is a %s and cannot be forked as a %s", s.Parent, parent.Kind, s.Kind)
+	case s.ContentType != "" && MediaType(s.ContentType) != MediaType(parent.ContentType):
+		err = tapedeck.Errorf(tapedeck.Conflict, "%q holds %s, not %s", s.Parent, parent.ContentType, s.ContentType)
+	case at > parent.Head:
+		err = tapedeck.Errorf(tapedeck.Invalid, "session %q is at offset %d and cannot be forked at %d", s.Parent, parent.Head, at)
+	}
+	return at, err
+}
+
+// MediaType returns what of a content type tells two streams apart: without
+// parameters, in lower case.
+func MediaType(contentType string) string {
+	t, _, _ := strings.Cut(contentType, ";")
+	return strings.ToLower(strings.TrimSpace(t))
+}

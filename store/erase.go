@@ -1,0 +1,57 @@
+package store
+
+import (
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
+)
+
+// CheckErasure reports what is wrong with an erasure whatever the session: [tapedeck.Invalid].
+func CheckErasure(e *tapedeck.Erasure) error {
+	end := int64(0)
+	for _, r := range e.Ranges {
+		switch {
+		case r.From < 0 || r.To <= r.From:
+			return tapedeck.Errorf(tapedeck.Invalid, "the range from %d to %d has no events in it", r.From, r.To).
+				WithHint("a range goes from an offset up to and without another, which is higher")
+		case r.From < end:
+			return tapedeck.Errorf(tapedeck.Invalid, "the range from %d to %d is not above the one before it", r.From, r.To)
+		}
+		end = r.To
+	}
+	if len(e.Ranges) == 0 || len(e.Events) == 0 {
+		return tapedeck.Errorf(tapedeck.Invalid, "there is nothing to erase")
+	}
+	return nil
+}
+
+// DecideErasure says whether session s takes a valid erasure. Check has not been called
+// yet.
+func DecideErasure(e *tapedeck.Erasure, s *tapedeck.Session) error {
+	first, last := e.Ranges[0].From, e.Ranges[len(e.Ranges)-1].To
+	switch {
+	case s.Kind != tapedeck.KindSession:
+		return tapedeck.Errorf(tapedeck.NotFound, "there is no session %q", s.ID)
+	case last > s.Head:
+		return tapedeck.Errorf(tapedeck.Invalid, "session %q has offsets from 0 to %d; it has none at %d to erase", s.ID, s.Head, last-1)
+	case first < s.ForkedAt:
+		return tapedeck.Errorf(tapedeck.Invalid, "session %q shares the events below offset %d with session %q, where they are", s.ID, s.ForkedAt, s.Parent).
+			WithHint("erase them in session %s; if that was deleted, they go with the last of its forks", s.Parent)
+	}
+	return nil
+}
+
+// EraseRecord returns the record of a session without its payload. Of the data there
+// remains {"erased":true} and what keeps the log together: well-formed ids of
+// messages, calls, runs and the like, roles, how a run ended, where a jump goes,
+// whose the session is. Other members that the type asks for are empty. A name
+// that is not a well-formed id is replaced by one made of its digest. Receipts
+// stay as they are, and so does what was erased before.
+func EraseRecord(r tapedeck.Record) (tapedeck.Record, error) {
+	e, err := r.Event()
+	if err != nil || e.Type == tapedeck.SessionRedacted {
+		return r, err
+	}
+	e.Data = payload.Blank(&e)
+	b, err := e.MarshalJSON()
+	return tapedeck.Record{Offset: r.Offset, Data: b}, err
+}
