@@ -2,8 +2,6 @@ package tapedeck
 
 import (
 	"encoding/json"
-	"github.com/tapedeck/tapedeck/order"
-	"github.com/tapedeck/tapedeck/payload"
 	"testing"
 )
 
@@ -68,83 +66,5 @@ func BenchmarkChannelOf(b *testing.B) {
 				ChannelOf(typ)
 			}
 		})
-	}
-}
-
-func benchVerifier(b *testing.B) *order.Verifier {
-	v := order.NewVerifier()
-	run := benchDelta().Invocation
-	for _, p := range []payload.Payload{
-		payload.RunStarted{ThreadID: MainThread, RunID: run}, payload.StepStarted{StepName: "a"},
-		payload.TextMessageStart{MessageID: "msg_01JABCDEFGHJKMNPQRSTVWXYZ0"}, payload.ToolCallStart{ToolCallID: "call_1", ToolCallName: "Read"},
-	} {
-		e := payload.NewEvent(p)
-		e.Invocation = run
-		if err := v.Add(&e); err != nil {
-			b.Fatal(err)
-		}
-	}
-	return v
-}
-
-func BenchmarkVerifierDelta(b *testing.B) {
-	v, e := benchVerifier(b), benchDelta()
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := v.Add(&e); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkVerifierAcceptDelta(b *testing.B) {
-	v, in := benchVerifier(b), []Event{benchDelta()}
-	b.ReportAllocs()
-	for b.Loop() {
-		next := v.Clone()
-		if _, err := next.Accept(in); err != nil {
-			b.Fatal(err)
-		}
-		v = next
-	}
-}
-
-// A call with its result, in a run that has seen many of them.
-func BenchmarkVerifierToolCall(b *testing.B) {
-	v := benchVerifier(b)
-	var events []Event
-	for _, p := range []payload.Payload{
-		payload.ToolCallStart{ToolCallID: "call_2", ToolCallName: "Read"}, payload.ToolCallArgs{ToolCallID: "call_2", Delta: `{"path":"a"}`},
-		payload.ToolCallEnd{ToolCallID: "call_2"}, payload.ToolCallResult{MessageID: "m2", ToolCallID: "call_2", Content: []byte(`"ok"`)},
-	} {
-		e := payload.NewEvent(p)
-		e.Invocation = benchDelta().Invocation
-		events = append(events, e)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		for i := range events {
-			if err := v.Add(&events[i]); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-}
-
-func BenchmarkNewEvent(b *testing.B) {
-	p := payload.TextMessageContent{MessageID: "msg_01JABCDEFGHJKMNPQRSTVWXYZ0", Delta: " the quick brown fox jumps over the lazy dog"}
-	b.ReportAllocs()
-	for b.Loop() {
-		payload.NewEvent(p)
-	}
-}
-
-func BenchmarkDecodeData(b *testing.B) {
-	e := benchDelta()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := payload.DecodeAs[payload.TextMessageContent](e); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -2,12 +2,13 @@ package tapedeck
 
 import (
 	"encoding/json"
-	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // timeLayout is RFC 3339 in UTC with milliseconds, always 24 bytes long.

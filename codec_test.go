@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"github.com/google/go-cmp/cmp"
 	"math"
-	"pgregory.net/rapid"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 var noon = time.Date(2026, 1, 5, 12, 34, 56, 789e6, time.UTC)

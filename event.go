@@ -3,10 +3,11 @@ package tapedeck
 import (
 	"bytes"
 	"encoding/json"
-	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // Channels divide the events of a session by kind. The first six are those a

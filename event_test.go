@@ -151,3 +151,10 @@ func TestEvents(t *testing.T) {
 		t.Errorf("without a session: %q, %v", got, err)
 	}
 }
+
+func TestUnpackNoData(t *testing.T) {
+	var e Event
+	if !e.Unpack(&struct{ ID string }{}) {
+		t.Error("no data is not an object")
+	}
+}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The root is the vocabulary that every other room speaks, so it must not depend
-// on any of them, nor on anything that could change under it.
+// Every other package imports the root, so the root depends on none of them, and on
+// no library that could change. internal/jsonobj scans JSON and has the same rule.
 func TestRootImportsOnlyTheStandardLibrary(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {
@@ -29,7 +29,7 @@ func TestRootImportsOnlyTheStandardLibrary(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
+			if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") && path != "github.com/tapedeck/tapedeck/internal/jsonobj" {
 				t.Errorf("%s imports %s", name, path)
 			}
 			switch path {

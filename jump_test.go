@@ -1,9 +1,10 @@
 package tapedeck
 
 import (
-	"github.com/google/go-cmp/cmp"
 	"reflect"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestJump(t *testing.T) {

@@ -1,9 +1,12 @@
+// Package api has the requests and answers of the verbs, such as rewind and fork.
+// The engine, the HTTP API, the client and the command line share them.
 package api
 
 import (
 	"encoding/json"
-	"github.com/tapedeck/tapedeck"
 	"time"
+
+	"github.com/tapedeck/tapedeck"
 )
 
 // These are what doors say to the engine and hear from it.

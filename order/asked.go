@@ -1,10 +1,11 @@
 package order
 
 import (
+	"slices"
+
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
-	"slices"
 )
 
 // maxAsked is how many questions of one run may be open.

@@ -3,11 +3,12 @@ package order
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
+	"strings"
+
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
-	"slices"
-	"strings"
 )
 
 // A chunkForm says what a kind of chunk stands for.

@@ -2,6 +2,7 @@ package order
 
 import (
 	"cmp"
+
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"

@@ -2,10 +2,11 @@ package order
 
 import (
 	"encoding/json"
+	"slices"
+
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
-	"slices"
 )
 
 // A kind is one of the things that can be open in a run. Ids are unique within a
@@ -93,15 +94,15 @@ func (r *run) closing(o *opened) tapedeck.Event {
 	tag := payload.Attributed{SubagentRunID: o.owner}
 	switch o.kind {
 	case textMessage:
-		p = payload.TextMessageEnd{o.id, tag}
+		p = payload.TextMessageEnd{MessageID: o.id, Attributed: tag}
 	case toolCall:
-		p = payload.ToolCallEnd{o.id, tag}
+		p = payload.ToolCallEnd{ToolCallID: o.id, Attributed: tag}
 	case reasoningMessage:
-		p = payload.ReasoningMessageEnd{o.id, tag}
+		p = payload.ReasoningMessageEnd{MessageID: o.id, Attributed: tag}
 	case reasoningSpan:
-		p = payload.ReasoningEnd{o.id, tag}
+		p = payload.ReasoningEnd{MessageID: o.id, Attributed: tag}
 	case step:
-		p = payload.StepFinished{o.id, tag}
+		p = payload.StepFinished{StepName: o.id, Attributed: tag}
 	case subagent:
 		p = payload.SubagentError{SubagentRunID: o.id, Message: "the run ended before the subagent did", Code: tapedeck.CodeRunEnded}
 	}

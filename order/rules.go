@@ -1,12 +1,13 @@
 package order
 
 import (
-	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/internal/jsonobj"
-	"github.com/tapedeck/tapedeck/payload"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A rule says whether an event of a type may follow, and returns the run after

@@ -1,13 +1,17 @@
+// Package order checks that the events of a run come in an order that can be
+// replayed. It normalizes chunks and older types into the form that the log keeps,
+// and it knows what must be closed when a run ends.
 package order
 
 import (
 	"cmp"
 	"context"
+	"slices"
+	"strconv"
+
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
-	"slices"
-	"strconv"
 )
 
 // Limits of what a [Verifier] keeps in mind.

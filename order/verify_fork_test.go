@@ -1,9 +1,10 @@
 package order
 
 import (
+	"testing"
+
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
-	"testing"
 )
 
 // TestVerifierBeginsAnewInAFork: a run that the parent had open where it was

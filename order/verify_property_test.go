@@ -2,11 +2,13 @@ package order
 
 import (
 	"fmt"
+	"testing"
+
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
-	"pgregory.net/rapid"
-	"testing"
 )
 
 // anyContent draws an event that may or may not come now: with few ids, so that
@@ -19,20 +21,20 @@ func anyContent(t *rapid.T) tapedeck.Event {
 	text := payload.NewMessage(m, tapedeck.RoleAssistant, "x")
 	text.SubagentRunID = tag.SubagentRunID
 	p := rapid.SampledFrom([]payload.Payload{
-		payload.TextMessageStart{MessageID: m, Attributed: tag}, payload.TextMessageContent{MessageID: m, Delta: "x", Attributed: tag}, payload.TextMessageEnd{m, tag},
+		payload.TextMessageStart{MessageID: m, Attributed: tag}, payload.TextMessageContent{MessageID: m, Delta: "x", Attributed: tag}, payload.TextMessageEnd{MessageID: m, Attributed: tag},
 		payload.TextMessageChunk{MessageID: m, Delta: "x", Attributed: tag}, payload.TextMessageChunk{Delta: "y", Attributed: tag},
-		payload.ToolCallStart{c, "f", "", tag}, payload.ToolCallStart{c, "f", m, tag}, payload.ToolCallArgs{ToolCallID: c, Attributed: tag}, payload.ToolCallEnd{c, tag},
+		payload.ToolCallStart{ToolCallID: c, ToolCallName: "f", ParentMessageID: "", Attributed: tag}, payload.ToolCallStart{ToolCallID: c, ToolCallName: "f", ParentMessageID: m, Attributed: tag}, payload.ToolCallArgs{ToolCallID: c, Attributed: tag}, payload.ToolCallEnd{ToolCallID: c, Attributed: tag},
 		payload.ToolCallChunk{ToolCallID: c, ToolCallName: "f", Delta: "x", Attributed: tag}, payload.ToolCallChunk{Delta: "y", Attributed: tag},
-		payload.ToolCallResult{m, c, []byte(`"x"`), tapedeck.RoleTool, tag},
-		payload.ReasoningStart{m, tag}, payload.ReasoningEnd{m, tag}, payload.ReasoningMessageStart{m, tapedeck.RoleReasoning, tag},
-		payload.ReasoningMessageContent{MessageID: m, Attributed: tag}, payload.ReasoningMessageEnd{m, tag}, payload.ReasoningMessageChunk{MessageID: m, Attributed: tag},
-		payload.ReasoningEncryptedValue{"message", m, "z", tag},
+		payload.ToolCallResult{MessageID: m, ToolCallID: c, Content: []byte(`"x"`), Role: tapedeck.RoleTool, Attributed: tag},
+		payload.ReasoningStart{MessageID: m, Attributed: tag}, payload.ReasoningEnd{MessageID: m, Attributed: tag}, payload.ReasoningMessageStart{MessageID: m, Role: tapedeck.RoleReasoning, Attributed: tag},
+		payload.ReasoningMessageContent{MessageID: m, Attributed: tag}, payload.ReasoningMessageEnd{MessageID: m, Attributed: tag}, payload.ReasoningMessageChunk{MessageID: m, Attributed: tag},
+		payload.ReasoningEncryptedValue{Subtype: "message", EntityID: m, EncryptedValue: "z", Attributed: tag},
 		payload.Unknown{Type: "THINKING_START"}, payload.Unknown{Type: "THINKING_END"}, payload.Unknown{Type: "THINKING_TEXT_MESSAGE_START"},
 		payload.Unknown{Type: "THINKING_TEXT_MESSAGE_CONTENT", Data: []byte(`{"delta":"x"}`)}, payload.Unknown{Type: "THINKING_TEXT_MESSAGE_END"},
-		payload.StepStarted{x, tag}, payload.StepFinished{x, tag},
+		payload.StepStarted{StepName: x, Attributed: tag}, payload.StepFinished{StepName: x, Attributed: tag},
 		payload.SubagentStarted{SubagentRunID: s, Name: "n"}, payload.SubagentStarted{SubagentRunID: s, Name: "n", ParentSubagentRunID: "s"},
 		payload.SubagentFinished{SubagentRunID: s}, payload.SubagentError{SubagentRunID: s},
-		payload.ActivitySnapshot{m, "T", []byte(`{}`), nil, tag}, payload.ActivityDelta{m, "T", []byte(`[]`), tag},
+		payload.ActivitySnapshot{MessageID: m, ActivityType: "T", Content: []byte(`{}`), Replace: nil, Attributed: tag}, payload.ActivityDelta{MessageID: m, ActivityType: "T", Patch: []byte(`[]`), Attributed: tag},
 		payload.MessagesSnapshot{Messages: []payload.Message{text}}, payload.StateSnapshot{Snapshot: []byte(`1`), Attributed: tag}, payload.Custom{Name: "x", Attributed: tag},
 		payload.SessionCleared{}, payload.MessageAdded{Message: text},
 		payload.RunStarted{ThreadID: "x", RunID: rapid.StringMatching(`run[0-9]{4}`).Draw(t, "run")}, payload.RunFinished{}, payload.RunError{Message: "x"},
@@ -51,10 +53,10 @@ func anyContent(t *rapid.T) tapedeck.Event {
 func TestClosingIsAlwaysAccepted(t *testing.T) {
 	seen := map[kind]bool{}
 	rapid.Check(t, func(t *rapid.T) {
-		v, log := NewVerifier(), tapedeck.fakeLog{}
+		v, log := NewVerifier(), fakeLog{}
 		var s tapedeck.Session
 		write := func(events []tapedeck.Event) {
-			drafts, err := tapedeck.Drafts(events, nil, tapedeck.noon)
+			drafts, err := tapedeck.Drafts(events, nil, noon)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +120,7 @@ func TestClosingIsAlwaysAccepted(t *testing.T) {
 	}
 }
 
-func shownLog(l tapedeck.fakeLog) (s string) {
+func shownLog(l fakeLog) (s string) {
 	for _, r := range l.records {
 		s += "\n" + string(r.Data)
 	}
@@ -141,7 +143,7 @@ func TestRestoreVerifierReadsOnlyOpenRuns(t *testing.T) {
 		run("a", "", payload.RunError{Message: "x"}),
 		run("b", "t", payload.TextMessageStart{MessageID: "later"}),
 	}
-	l := tapedeck.logOf(t, events...)
+	l := logOf(t, events...)
 	s := tapedeck.Session{ID: "s"}
 	for i, r := range l.records[:7] {
 		e, _ := r.Event()
@@ -152,7 +154,7 @@ func TestRestoreVerifierReadsOnlyOpenRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []tapedeck.OpenRun{{Invocation: "b", Thread: "t", Offset: 2, Started: tapedeck.noon}}
+	want := []tapedeck.OpenRun{{Invocation: "b", Thread: "t", Offset: 2, Started: noon}}
 	if !cmp.Equal(v.Runs(), want) || !cmp.Equal(v.Open("t"), []OpenThing{{Type: tapedeck.TextMessageStart, ID: "n"}}) {
 		t.Errorf("runs %+v, open %+v", v.Runs(), v.Open("t"))
 	}

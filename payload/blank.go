@@ -4,9 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
+
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
-	"slices"
 )
 
 // Blank returns what remains of the data of e when its payload is erased.

@@ -1,9 +1,13 @@
+// Package payload has the typed data of every event in the catalogue: the types of
+// AG-UI and those of Tapedeck. It encodes them, decodes them, and checks the data of
+// events that come from outside.
 package payload
 
 import (
 	"encoding/json"
-	"github.com/tapedeck/tapedeck"
 	"reflect"
+
+	"github.com/tapedeck/tapedeck"
 )
 
 // A Payload is the data of an event as a struct: the data of a [tapedeck.TextMessageStart]

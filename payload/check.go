@@ -2,6 +2,7 @@ package payload
 
 import (
 	"encoding/json"
+
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )

@@ -2,9 +2,10 @@ package payload
 
 import (
 	"fmt"
-	"github.com/tapedeck/tapedeck"
 	"strings"
 	"testing"
+
+	"github.com/tapedeck/tapedeck"
 )
 
 func TestCheck(t *testing.T) {

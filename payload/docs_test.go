@@ -1,106 +1,54 @@
 package payload
 
 import (
-	"github.com/google/go-cmp/cmp"
-	"github.com/tapedeck/tapedeck"
-	"os"
+	"encoding/json"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/catalogdoc"
 )
-
-// A docType is what docs/events.md says of a type.
-type docType struct {
-	channel string
-	members [][2]string // name, with ? if it may be left out, and shape
-	example string
-	sub     bool // it may be a subagent's
-}
-
-var (
-	docHeading = regexp.MustCompile("^### `(.+)`$")
-	docChannel = regexp.MustCompile("^## Channel `(.+)`$")
-	docMember  = regexp.MustCompile("^\\| `(.+?)` \\| (.+?) \\|")
-)
-
-// readEvents reads the catalogue in docs/events.md. The members of messages are
-// those of the type "".
-func readEvents(t *testing.T) (order []string, types map[string]*docType) {
-	t.Helper()
-	text, err := os.ReadFile("docs/events.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	types = map[string]*docType{}
-	channel := ""
-	var doc *docType
-	for l := range strings.Lines(string(text)) {
-		l = strings.TrimRight(l, "\n")
-		if m := docChannel.FindStringSubmatch(l); m != nil {
-			channel = m[1]
-		} else if m := docHeading.FindStringSubmatch(l); m != nil {
-			doc = &docType{channel: channel}
-			order, types[m[1]] = append(order, m[1]), doc
-		} else if l == "## Messages" {
-			doc = &docType{}
-			types[""] = doc
-		} else if l == "| role | content | must also have |" {
-			return order, types // the last of what is compared
-		} else if doc != nil {
-			doc.read(l)
-		}
-	}
-	t.Fatal("the document ends early")
-	return nil, nil
-}
-
-func (d *docType) read(l string) {
-	if m := docMember.FindStringSubmatch(l); m != nil {
-		d.members = append(d.members, [2]string{m[1], m[2]})
-	}
-	if strings.HasPrefix(l, "{") {
-		d.example = l
-	}
-	d.sub = d.sub || strings.HasSuffix(l, "May be a subagent's.")
-}
 
 func TestDocListsAllTypes(t *testing.T) {
-	order, _ := readEvents(t)
+	order, _ := catalogdoc.Read(t, "../docs/events.md")
 	if want := tapedeck.EventTypes(); !cmp.Equal(order, want) {
 		t.Error(cmp.Diff(want, order))
 	}
 }
 
 func TestDocSaysWhatTypesHave(t *testing.T) {
-	_, types := readEvents(t)
+	_, types := catalogdoc.Read(t, "../docs/events.md")
 	for _, c := range catalogue {
 		doc := types[c.name]
 		if doc == nil {
 			continue // see TestDocListsAllTypes
 		}
-		if doc.channel != tapedeck.ChannelOf(c.name) {
-			t.Errorf("%s: channel %s", c.name, doc.channel)
+		if doc.Channel != tapedeck.ChannelOf(c.name) {
+			t.Errorf("%s: channel %s", c.name, doc.Channel)
 		}
 		_, attributed := reflect.TypeOf(c.data).FieldByName("Attributed")
-		if attributed != doc.sub {
-			t.Errorf("%s: that it may be a subagent's is said: %v", c.name, doc.sub)
+		if attributed != doc.Subagent {
+			t.Errorf("%s: that it may be a subagent's is said: %v", c.name, doc.Subagent)
 		}
-		if want := docMembers(reflect.TypeOf(c.data), attributed); !cmp.Equal(doc.members, want) {
-			t.Errorf("%s: %s", c.name, cmp.Diff(want, doc.members))
+		if want := docMembers(reflect.TypeOf(c.data), attributed); !cmp.Equal(doc.Members, want) {
+			t.Errorf("%s: %s", c.name, cmp.Diff(want, doc.Members))
 		}
 	}
 }
 
 func TestDocExamples(t *testing.T) {
-	_, types := readEvents(t)
+	_, types := catalogdoc.Read(t, "../docs/events.md")
 	for name, doc := range types {
 		if name == "" {
 			continue
 		}
 		var e tapedeck.Event
-		if !e.scan([]byte(doc.example)) || e.Type != name || e.Channel != doc.channel {
-			t.Errorf("%s: the example is %s", name, doc.example)
+		if json.Unmarshal([]byte(doc.Example), &e) != nil || e.Type != name || e.Channel != doc.Channel {
+			t.Errorf("%s: the example is %s", name, doc.Example)
 			continue
 		}
 		if err := e.Check(); err != nil {
@@ -117,16 +65,16 @@ func TestDocExamples(t *testing.T) {
 		if extra := reflect.ValueOf(p).FieldByName("Extra"); extra.Len() > 0 {
 			t.Errorf("%s: the example has members that the type has not: %v", name, extra)
 		}
-		if again := NewEvent(p); !cmp.Equal(tapedeck.canonical(t, again.Data), tapedeck.canonical(t, e.Data)) {
+		if again := NewEvent(p); !cmp.Equal(canonical(t, again.Data), canonical(t, e.Data)) {
 			t.Errorf("%s: %s became %s", name, e.Data, again.Data)
 		}
 	}
 }
 
 func TestDocSaysWhatMessagesHave(t *testing.T) {
-	_, types := readEvents(t)
-	if want := docMembers(reflect.TypeFor[Message](), false); !cmp.Equal(types[""].members, want) {
-		t.Error(cmp.Diff(want, types[""].members))
+	_, types := catalogdoc.Read(t, "../docs/events.md")
+	if want := docMembers(reflect.TypeFor[Message](), false); !cmp.Equal(types[""].Members, want) {
+		t.Error(cmp.Diff(want, types[""].Members))
 	}
 }
 

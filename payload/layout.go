@@ -2,14 +2,15 @@ package payload
 
 import (
 	"encoding/json"
-	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // A layout is what the fields of a struct say of the members of a JSON object:

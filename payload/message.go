@@ -2,10 +2,11 @@ package payload
 
 import (
 	"encoding/json"
-	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"reflect"
 	"strings"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // A Message is a whole message as AG-UI has it. Which members it has depends on

@@ -3,11 +3,12 @@ package payload
 import (
 	"bytes"
 	"encoding/json"
-	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"maps"
 	"reflect"
 	"slices"
 	"strconv"
+
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // A shape says what the value of a member must look like.
@@ -203,7 +204,7 @@ func fitsCuts(raw, delta []byte) bool {
 	}
 	s := jsonobj.Scanner{B: compact.Bytes(), Ok: true}
 	s.Expect("[")
-	left, last := stringSize(delta), int64(0)
+	left, last := jsonobj.StringSize(delta), int64(0)
 	for first := true; s.Ok && !s.Accept("]"); first = false {
 		if !first {
 			s.Expect(",")
@@ -219,12 +220,4 @@ func fitsCuts(raw, delta []byte) bool {
 		left, last = left-n, ms
 	}
 	return s.Ok && len(s.B) == 0 && left == 0
-}
-
-// stringSize returns the size in bytes of the string that raw is.
-func stringSize(raw []byte) int64 {
-	if jsonobj.IsString(raw) && bytes.IndexByte(raw, '\\') < 0 {
-		return int64(len(raw)) - 2
-	}
-	return int64(len(jsonobj.StringOf(raw)))
 }

@@ -2,10 +2,11 @@ package payload
 
 import (
 	"encoding/json"
-	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"math"
 	"strconv"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // TidyData returns the data of an event of a known type without the members that

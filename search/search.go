@@ -1,10 +1,14 @@
+// Package search has the words of full-text search: the query, its results, and the
+// batches that keep an index up to date. The worker that updates the index is in
+// search/indexer; the index itself belongs to a store.
 package search
 
 import (
-	"github.com/tapedeck/tapedeck"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/tapedeck/tapedeck"
 )
 
 // The kinds of a [Document].

@@ -1,10 +1,12 @@
 package search
 
 import (
-	"github.com/google/go-cmp/cmp"
-	"github.com/tapedeck/tapedeck"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck/tapedeck"
 )
 
 func TestParseSearch(t *testing.T) {

@@ -1,10 +1,15 @@
+// Package store has the decisions that every implementation of [tapedeck.Store]
+// makes alike: whether an append, a new session or an erasure is valid, and what
+// becomes of it. The implementations are in the folders below it, and storetest is
+// the suite that all of them pass.
 package store
 
 import (
 	"fmt"
-	"github.com/tapedeck/tapedeck"
 	"strings"
 	"time"
+
+	"github.com/tapedeck/tapedeck"
 )
 
 // What a store decides before it writes is the same for every store, and is

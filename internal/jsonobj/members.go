@@ -1,3 +1,6 @@
+// Package jsonobj reads and writes JSON objects without reflection: it visits the
+// members of an object in place, scans envelopes, and appends strings and members
+// to a buffer. It knows no events.
 package jsonobj
 
 import (
@@ -224,4 +227,12 @@ func Member(data []byte, name string) (value []byte) {
 		}
 	}
 	return value
+}
+
+// StringSize returns the size in bytes of the string that raw is.
+func StringSize(raw []byte) int64 {
+	if IsString(raw) && bytes.IndexByte(raw, '\\') < 0 {
+		return int64(len(raw)) - 2
+	}
+	return int64(len(StringOf(raw)))
 }

@@ -3,7 +3,6 @@ package jsonobj
 import (
 	"bytes"
 	"encoding/json"
-	"github.com/tapedeck/tapedeck/payload"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -73,7 +72,7 @@ func FuzzAppendJSON(f *testing.F) {
 		if !utf8.Valid(b) || bytes.ContainsAny(b, "\r\n") || b[0] != 'x' {
 			t.Fatalf("%q became %q", s, b)
 		}
-		if utf8.ValidString(s) && (!StringIs(b[1:], s) || StringOf(b[1:]) != s || payload.stringSize(b[1:]) != int64(len(s))) {
+		if utf8.ValidString(s) && (!StringIs(b[1:], s) || StringOf(b[1:]) != s || StringSize(b[1:]) != int64(len(s))) {
 			t.Fatalf("%s is not read as %q", b, s)
 		}
 	})

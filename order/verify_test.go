@@ -1,4 +1,4 @@
-package tapedeck_test
+package order_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/order"
 )
