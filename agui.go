@@ -43,10 +43,3 @@ const (
 	Custom = "CUSTOM"
 )
 
-// The types of an [payload.Outcome].
-const (
-	OutcomeSuccess   = "success"
-	OutcomeInterrupt = "interrupt" // of a run: it waits for the answers to its interrupts
-	OutcomeCancelled = "cancelled" // of a run
-	OutcomeSuspended = "suspended" // of a subagent: a later run may go on with it
-)

@@ -102,12 +102,6 @@ func (e *AppendError) Error() string { return e.Err.Error() }
 // Unwrap returns the [*Error] with kind, message and hint.
 func (e *AppendError) Unwrap() error { return e.Err }
 
-// Refuse returns the error of an append that is refused for reason r by a
-// session whose head is head.
-func Refuse(r Refusal, head int64, k Kind, format string, args ...any) *AppendError {
-	return &AppendError{Refusal: r, Head: head, Err: &Error{Kind: k, Message: fmt.Sprintf(format, args...)}}
-}
-
 // AtIndex returns err with the event to which it belongs: number i, from 0, of n.
 func AtIndex(err error, i, n int) error {
 	if n == 1 {

@@ -3,7 +3,6 @@ package tapedeck
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -85,13 +84,6 @@ func (e *Event) Check() error {
 // stream of JSON. Import allows a few levels more, for the envelope: so an export
 // can always come back.
 const MaxNesting = 1000
-
-// SubThreadPrefix begins the names of the threads of sub-agents that an engine has
-// made. No task is given to them.
-const SubThreadPrefix = "sub_"
-
-// IsSubThread reports whether a thread is that of a sub-agent, by its name.
-func IsSubThread(thread string) bool { return strings.HasPrefix(thread, SubThreadPrefix) }
 
 // CheckIDs reports whether the channel, thread, invocation and instance of e are
 // empty or well-formed, see [CheckID].

@@ -1,7 +1,5 @@
 package tapedeck
 
-import ()
-
 // A Question asks a person whether the agent may do something.
 type Question struct {
 	ID         string             `json:"id" shape:"id"` // of the request, new in the session

@@ -124,7 +124,7 @@ func (s *Session) Apply(e *Event) {
 	case MessageAdded:
 		// What a user says after the first run asks for nothing: it may as well come
 		// late, and belong to a run that has ended.
-		if !s.Status.Begun() && e.Invocation != "" && e.saidBy() == RoleUser {
+		if !s.Status.Begun() && e.Invocation != "" && e.saidBy() == "user" {
 			s.Status = StatusPending
 		}
 	case RunStarted:
@@ -203,13 +203,13 @@ func endStatus(e *Event) (Status, *bool) {
 		return StatusInterrupted, nil
 	case e.Type == RunError:
 		return StatusFailed, nil
-	case d.Outcome.Type == OutcomeCancelled:
+	case d.Outcome.Type == "cancelled":
 		resumable := d.Metadata.Tapedeck.Resumable
 		if resumable == nil {
 			resumable = new(true)
 		}
 		return StatusCancelled, resumable
-	case d.Outcome.Type == OutcomeInterrupt:
+	case d.Outcome.Type == "interrupt":
 		return StatusInterrupted, nil
 	}
 	return StatusComplete, nil
@@ -220,7 +220,3 @@ const VendorKey = "tapedeck"
 
 // Labels are free names and values.
 type Labels = map[string]string
-
-// CodeRunEnded is the code of the SUBAGENT_ERROR that ends a subagent whose run
-// ends before it.
-const CodeRunEnded = "run_ended"

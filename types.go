@@ -1,7 +1,6 @@
 package tapedeck
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -99,9 +98,6 @@ var eventTypes = [...]string{
 	SessionForked, SessionImported, SessionRedacted, SessionClosed, FeedbackAdded, BookmarkAdded,
 }
 
-// EventTypes returns the names of all types in the catalogue.
-func EventTypes() []string { return slices.Clone(eventTypes[:]) }
-
 // typeNames has every known type by itself, so that a name that is read from an
 // event costs no memory of its own.
 var typeNames = func() map[string]string {
@@ -111,18 +107,3 @@ var typeNames = func() map[string]string {
 	}
 	return m
 }()
-
-// IsAGUI reports whether typ is an event type of AG-UI 1.0. Types of ours have a
-// dot in their names.
-func IsAGUI(typ string) bool { return typeNames[typ] != "" && !strings.Contains(typ, ".") }
-
-// The roles of a [payload.Message].
-const (
-	RoleDeveloper = "developer"
-	RoleSystem    = "system"
-	RoleUser      = "user"
-	RoleAssistant = "assistant"
-	RoleTool      = "tool"
-	RoleActivity  = "activity"
-	RoleReasoning = "reasoning"
-)
