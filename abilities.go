@@ -11,18 +11,6 @@ type Instructed interface {
 	Instructions(config json.RawMessage) (string, error)
 }
 
-// Capabilities say what a runner can do beyond running.
-type Capabilities struct {
-	Deltas     bool `json:"deltas"`     // text comes as it is made
-	Thinking   bool `json:"thinking"`   // so does what the agent thinks
-	Tools      bool `json:"tools"`      // its tool calls are seen
-	Plan       bool `json:"plan"`       // its plan is
-	Permission bool `json:"permission"` // it asks before it does what needs asking
-	Interrupt  bool `json:"interrupt"`  // it can be stopped in the middle, and goes on from there
-	Resume     bool `json:"resume"`     // it can go on with a conversation of its own after it was killed
-	Exact      bool `json:"exact"`      // its memory is the log, so that rewind and fork need no conversation of its own
-}
-
 // Equipment is what an agent has for an invocation, as far as that is known before
 // it begins.
 type Equipment struct {

@@ -115,3 +115,15 @@ type Agent struct {
 	Capabilities *Capabilities `json:"capabilities,omitempty"` // nil if the runner does not tell
 	Unavailable  string        `json:"unavailable,omitempty"`  // why it cannot run here; "" if it can
 }
+
+// Capabilities say what a runner can do beyond running.
+type Capabilities struct {
+	Deltas     bool `json:"deltas"`     // text comes as it is made
+	Thinking   bool `json:"thinking"`   // so does what the agent thinks
+	Tools      bool `json:"tools"`      // its tool calls are seen
+	Plan       bool `json:"plan"`       // its plan is
+	Permission bool `json:"permission"` // it asks before it does what needs asking
+	Interrupt  bool `json:"interrupt"`  // it can be stopped in the middle, and goes on from there
+	Resume     bool `json:"resume"`     // it can go on with a conversation of its own after it was killed
+	Exact      bool `json:"exact"`      // its memory is the log, so that rewind and fork need no conversation of its own
+}
