@@ -42,4 +42,3 @@ const (
 	Raw    = "RAW"
 	Custom = "CUSTOM"
 )
-

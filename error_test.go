@@ -18,7 +18,7 @@ func TestKindOf(t *testing.T) {
 		{cause, Conflict},
 		{fmt.Errorf("wrapped: %w", cause), Conflict},
 		{Errorf(Invalid, "outer: %w", cause), Invalid},
-		{Refuse(RefusedEpoch, 3, Forbidden, "stale"), Forbidden},
+		{refuse(RefusedEpoch, 3, Forbidden, "stale"), Forbidden},
 		{errors.Join(io.EOF, cause), Conflict},
 	} {
 		if got := KindOf(test.err); got != test.want {
@@ -38,10 +38,14 @@ func TestError(t *testing.T) {
 }
 
 func TestRefuse(t *testing.T) {
-	err := error(Refuse(RefusedOffset, 17, Conflict, "session %s is at offset %d", "s", 17))
+	err := error(refuse(RefusedOffset, 17, Conflict, "session %s is at offset %d", "s", 17))
 	var a *AppendError
 	var e *Error
 	if !errors.As(err, &a) || a.Refusal != RefusedOffset || a.Head != 17 || !errors.As(err, &e) || e.Message != "session s is at offset 17" || err.Error() != e.Message {
 		t.Errorf("got %+v", err)
 	}
+}
+
+func refuse(r Refusal, head int64, k Kind, format string, args ...any) *AppendError {
+	return &AppendError{Refusal: r, Head: head, Err: Errorf(k, format, args...)}
 }

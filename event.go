@@ -74,16 +74,11 @@ func (e *Event) Check() error {
 		return Errorf(Invalid, "the data of %s is not valid UTF-8", e.Type)
 	case !bytes.HasPrefix(jsonobj.SkipSpace(e.Data), []byte("{")) || !json.Valid(e.Data):
 		return Errorf(Invalid, "the data of %s is not a JSON object", e.Type)
-	case len(e.Data) > 2*MaxNesting && jsonobj.Nesting(e.Data) > MaxNesting: // each level has two brackets
-		return Errorf(Invalid, "the data of %s is nested more than %d levels deep", e.Type, MaxNesting)
+	case len(e.Data) > 2*jsonobj.MaxNesting && jsonobj.Nesting(e.Data) > jsonobj.MaxNesting: // each level has two brackets
+		return Errorf(Invalid, "the data of %s is nested more than %d levels deep", e.Type, jsonobj.MaxNesting)
 	}
 	return nil
 }
-
-// MaxNesting is how deep the data of an event may be nested, and a message of a
-// stream of JSON. Import allows a few levels more, for the envelope: so an export
-// can always come back.
-const MaxNesting = 1000
 
 // CheckIDs reports whether the channel, thread, invocation and instance of e are
 // empty or well-formed, see [CheckID].

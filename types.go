@@ -84,7 +84,7 @@ var families = [...]struct{ prefix, channel string }{
 	{"ACTIVITY_", ChannelAgentState}, {"SUBAGENT_", ChannelAgentState},
 }
 
-// eventTypes are the types of the catalogue in its order: those of AG-UI, then ours.
+// eventTypes are the types of the catalogue, see package payload.
 var eventTypes = [...]string{
 	MessageAdded, TextMessageStart, TextMessageContent, TextMessageEnd, TextMessageChunk, ReasoningStart,
 	ReasoningMessageStart, ReasoningMessageContent, ReasoningMessageEnd, ReasoningMessageChunk, ReasoningEnd,

@@ -51,7 +51,7 @@ func TestErasedTextIsGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		message := payload.NewMessage("m1", tapedeck.RoleUser, secret)
+		message := payload.NewMessage("m1", payload.RoleUser, secret)
 		if _, err := s.Append(t.Context(), payload.NewEvent(payload.MessageAdded{Message: message})); err != nil {
 			t.Fatal(err)
 		}

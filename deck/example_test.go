@@ -19,7 +19,7 @@ import (
 func echo(_ context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
 		id := tapedeck.NewID("msg_")
-		if !yield(payload.NewEvent(payload.TextMessageStart{MessageID: id, Role: tapedeck.RoleAssistant}), nil) {
+		if !yield(payload.NewEvent(payload.TextMessageStart{MessageID: id, Role: payload.RoleAssistant}), nil) {
 			return
 		}
 		for _, word := range strings.Fields(in.Task) {
@@ -99,7 +99,7 @@ func ExampleSession_Append() {
 	if err != nil {
 		panic(err)
 	}
-	message := payload.NewMessage("m1", tapedeck.RoleUser, "remember the milk")
+	message := payload.NewMessage("m1", payload.RoleUser, "remember the milk")
 	done, err := s.Append(ctx, payload.NewEvent(payload.MessageAdded{Message: message}))
 	if err != nil {
 		panic(err)
@@ -119,7 +119,7 @@ func ExampleSession_Rewind() {
 	defer d.Close(ctx)
 	s, _ := d.Create(ctx, api.NewSession{ID: "trip"})
 	for _, text := range []string{"to Bern", "no, to Basel"} {
-		m := payload.NewMessage(text, tapedeck.RoleUser, text)
+		m := payload.NewMessage(text, payload.RoleUser, text)
 		if _, err := s.Append(ctx, payload.NewEvent(payload.MessageAdded{Message: m})); err != nil {
 			panic(err)
 		}

@@ -70,7 +70,7 @@ func (r *run) conceive(ctx context.Context, d *tapedeck.Delegation) (*run, error
 		return nil, tapedeck.Errorf(tapedeck.Forbidden, "%s may not start the agent %.100q", r.agent.Name, d.Agent)
 	}
 	e := r.engine
-	t := api.Task{Session: r.in.Session, Text: d.Task, Agent: d.Agent, Thread: tapedeck.NewID(tapedeck.SubThreadPrefix), Actor: "agent:" + r.agent.Name}
+	t := api.Task{Session: r.in.Session, Text: d.Task, Agent: d.Agent, Thread: tapedeck.NewID(payload.SubThreadPrefix), Actor: "agent:" + r.agent.Name}
 	agent, err := e.agent(d.Agent)
 	if err == nil && strings.TrimSpace(t.Text) == "" {
 		err = tapedeck.Errorf(tapedeck.Invalid, "the task is empty")

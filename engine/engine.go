@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/presence"
 	"github.com/tapedeck/tapedeck/projection"
+	"github.com/tapedeck/tapedeck/runner"
 )
 
 // Defaults of [Options].
@@ -123,7 +124,7 @@ func (e *Engine) Agents() []tapedeck.Agent {
 	out := make([]tapedeck.Agent, len(e.options.Agents))
 	for i, a := range e.options.Agents {
 		out[i] = a.Agent
-		if c, ok := a.Runner.(tapedeck.Capable); ok {
+		if c, ok := a.Runner.(runner.Capable); ok {
 			out[i].Capabilities, out[i].Unavailable = new(c.Capabilities()), why(c.Available())
 		}
 	}

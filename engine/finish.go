@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // An ending says how a run came to its end.
@@ -49,7 +50,7 @@ func (r *run) terminal(agentErr, writeErr error) terminal {
 	}
 	return terminal{
 		event: tapedeck.Event{Type: tapedeck.RunFinished, Data: object(map[string]any{
-			"outcome": map[string]string{"type": tapedeck.OutcomeSuccess},
+			"outcome": map[string]string{"type": payload.OutcomeSuccess},
 		})},
 		status: tapedeck.StatusComplete,
 	}
@@ -68,7 +69,7 @@ func (r *run) explain(err error) string {
 func cancelledEnd(resumable bool) terminal {
 	return terminal{
 		event: tapedeck.Event{Type: tapedeck.RunFinished, Data: object(map[string]any{
-			"outcome":  map[string]string{"type": tapedeck.OutcomeCancelled},
+			"outcome":  map[string]string{"type": payload.OutcomeCancelled},
 			"metadata": map[string]any{tapedeck.VendorKey: map[string]bool{"resumable": resumable}},
 		})},
 		status: tapedeck.StatusCancelled, resumable: resumable,

@@ -8,6 +8,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -110,7 +111,7 @@ func TestInstances(t *testing.T) {
 					i, n = other, n+1
 				}
 			}
-			if n != 1 || !tapedeck.IsSubThread(i.Thread) || i.Implicit || i.Parent != above || i.Status != tapedeck.StatusComplete {
+			if n != 1 || !payload.IsSubThread(i.Thread) || i.Implicit || i.Parent != above || i.Status != tapedeck.StatusComplete {
 				t.Errorf("%s is %+v, want the parent %s", name, i, above)
 			}
 			above = i.ID

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/runner"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -32,7 +33,7 @@ func (e *Engine) link(ctx context.Context, s *tapedeck.Session, thread string, a
 
 // mayResume reports whether the runner has use for a link.
 func mayResume(a *Agent) bool {
-	c, ok := a.Runner.(tapedeck.Capable)
+	c, ok := a.Runner.(runner.Capable)
 	return !ok || c.Capabilities().Resume
 }
 

@@ -28,10 +28,10 @@ func TestDeepEventsComeBack(t *testing.T) {
 		_, err := e.Append(t.Context(), tapedeck.Append{Session: s.ID, Events: []tapedeck.Event{{Type: "test.note", Data: nested(depth)}}})
 		return err
 	}
-	if err := note(tapedeck.MaxNesting); err != nil {
+	if err := note(jsonobj.MaxNesting); err != nil {
 		t.Fatal(err)
 	}
-	if err := note(tapedeck.MaxNesting + 1); tapedeck.KindOf(err) != tapedeck.Invalid {
+	if err := note(jsonobj.MaxNesting + 1); tapedeck.KindOf(err) != tapedeck.Invalid {
 		t.Errorf("one level more: %v", err)
 	}
 	x, err := e.Export(t.Context(), api.ExportRequest{Session: s.ID, Format: "ndjson", At: -1})
@@ -47,7 +47,7 @@ func TestDeepEventsComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, ev := range eventsOf(t, store, in.Sessions[0]) {
-		if jsonobj.Nesting(ev.Data) == tapedeck.MaxNesting {
+		if jsonobj.Nesting(ev.Data) == jsonobj.MaxNesting {
 			return
 		}
 	}

@@ -6,13 +6,14 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/runner"
 	"github.com/tapedeck/tapedeck/view"
 )
 
 // newPrompt returns the system text that the model of an agent gets, if the log
 // of the thread does not say so already; nil if there is nothing to store.
 func (e *Engine) newPrompt(ctx context.Context, s *tapedeck.Session, thread string, agent *Agent, config json.RawMessage) (*string, error) {
-	runner, ok := agent.Runner.(tapedeck.Instructed)
+	runner, ok := agent.Runner.(runner.Instructed)
 	if !ok {
 		return nil, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/runner"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -51,7 +52,7 @@ func (e *Engine) retell(ctx context.Context, s *tapedeck.Session, agent *Agent, 
 }
 
 func isExact(a *Agent) bool {
-	c, ok := a.Runner.(tapedeck.Capable)
+	c, ok := a.Runner.(runner.Capable)
 	return ok && c.Capabilities().Exact
 }
 

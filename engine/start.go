@@ -10,6 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/runner"
 )
 
 // maxTask is the longest task, in bytes.
@@ -44,7 +45,7 @@ func checkTask(t *api.Task) error {
 		return tapedeck.Errorf(tapedeck.TooLarge, "the task has %d bytes; at most %d are allowed", len(t.Text), maxTask)
 	case !utf8.ValidString(t.Text):
 		return tapedeck.Errorf(tapedeck.Invalid, "the task is not valid UTF-8")
-	case tapedeck.IsSubThread(t.Thread):
+	case payload.IsSubThread(t.Thread):
 		return tapedeck.Errorf(tapedeck.Conflict, "thread %.128q is that of a sub-agent, which only the agent that started it can go on with", t.Thread).
 			WithHint("give the task to the thread of that agent")
 	case t.Thread != "":
@@ -125,7 +126,7 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 
 // prepare makes ready what an agent needs.
 func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string, agent *Agent, config json.RawMessage, f *following) (err error) {
-	if c, ok := agent.Runner.(tapedeck.Capable); ok {
+	if c, ok := agent.Runner.(runner.Capable); ok {
 		if reason := why(c.Available()); reason != "" {
 			return tapedeck.Errorf(tapedeck.Unavailable, "%s cannot run here: %s", agent.Name, reason)
 		}
@@ -177,10 +178,10 @@ func free(s *tapedeck.Session, thread string) error {
 // opening returns the events that begin a run. The log has what the user said,
 // and apart from it what else the agent was told.
 func (r *run) opening(t api.Task) []tapedeck.Event {
-	user := event(payload.MessageAdded{Message: payload.NewMessage(tapedeck.NewID("msg_"), tapedeck.RoleUser, t.Text)}, t.Actor)
+	user := event(payload.MessageAdded{Message: payload.NewMessage(tapedeck.NewID("msg_"), payload.RoleUser, t.Text)}, t.Actor)
 	user.Thread, user.Invocation = r.in.Thread, r.in.ID
 	ours := map[string]any{"agent": r.agent.Name}
-	if q, ok := r.agent.Runner.(tapedeck.Equipped); ok {
+	if q, ok := r.agent.Runner.(runner.Equipped); ok {
 		putEquipment(ours, q.Equipment(r.in))
 	}
 	if r.in.Resumes != "" {
@@ -220,7 +221,7 @@ func (r *run) lossy() tapedeck.Event {
 }
 
 // putEquipment adds what is known of the agent's equipment.
-func putEquipment(ours map[string]any, q tapedeck.Equipment) {
+func putEquipment(ours map[string]any, q runner.Equipment) {
 	if q.Model != "" {
 		ours["model"] = q.Model
 	}

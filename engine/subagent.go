@@ -21,7 +21,7 @@ import (
 // began it, so that one that goes on after its end does so on its thread.
 func subThread(invocation, key string) string {
 	sum := sha256.Sum256([]byte("subagent " + key + " of " + invocation))
-	return tapedeck.SubThreadPrefix + hex.EncodeToString(sum[:13])
+	return payload.SubThreadPrefix + hex.EncodeToString(sum[:13])
 }
 
 // subagents are those that a run has open. Only the goroutine that listens to the
@@ -139,9 +139,9 @@ func (s *subagent) terminal(ev *tapedeck.Event) terminal {
 		return errorEnd(d.Code, d.Message, tapedeck.StatusFailed)
 	}
 	d, _ := payload.DecodeAs[payload.SubagentFinished](*ev)
-	end := payload.RunFinished{ThreadID: s.thread, RunID: s.invocation, Result: d.Result, Outcome: &payload.Outcome{Type: tapedeck.OutcomeSuccess}}
-	if d.Outcome != nil && d.Outcome.Type == tapedeck.OutcomeSuspended && len(d.Outcome.InterruptIDs) > 0 {
-		end.Outcome.Type = tapedeck.OutcomeInterrupt
+	end := payload.RunFinished{ThreadID: s.thread, RunID: s.invocation, Result: d.Result, Outcome: &payload.Outcome{Type: payload.OutcomeSuccess}}
+	if d.Outcome != nil && d.Outcome.Type == payload.OutcomeSuspended && len(d.Outcome.InterruptIDs) > 0 {
+		end.Outcome.Type = payload.OutcomeInterrupt
 		for _, id := range d.Outcome.InterruptIDs {
 			end.Outcome.Interrupts = append(end.Outcome.Interrupts, payload.Interrupt{ID: id, Reason: "subagent"})
 		}
@@ -195,7 +195,7 @@ func (a *subagents) end(s *subagent, by *tapedeck.Event, t terminal) (events []t
 // errSubLeft is how a run of a sub-agent ends that is open when what started it
 // has ended.
 func errSubLeft() terminal {
-	return errorEnd(tapedeck.CodeRunEnded, "the run ended before the sub-agent did", tapedeck.StatusFailed)
+	return errorEnd(payload.CodeRunEnded, "the run ended before the sub-agent did", tapedeck.StatusFailed)
 }
 
 // event puts an event of ours into the run of the sub-agent.
@@ -263,7 +263,7 @@ func (a *subagents) of(ev *tapedeck.Event) (s *subagent, tagged bool) {
 	case d.Subagent != "":
 		s = a.open[d.Subagent]
 		return s, s != nil
-	case !tapedeck.IsAGUI(ev.Type):
+	case !payload.IsAGUI(ev.Type):
 		return nil, false
 	}
 	for _, key := range d.keys(ev.Type) {

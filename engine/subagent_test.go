@@ -13,6 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -94,7 +95,7 @@ func (w *world) threads(session string) (all view.Snapshot, byAgent map[string]v
 func spoken(s view.Snapshot) string {
 	var texts []string
 	for _, m := range s.Messages {
-		if m.Role != tapedeck.RoleTool {
+		if m.Role != payload.RoleTool {
 			texts = append(texts, m.Text)
 		}
 	}
@@ -120,7 +121,7 @@ func TestSubagentsHaveThreads(t *testing.T) {
 		}
 		for _, s := range []struct{ child, parent view.Snapshot }{{scout, by["bot"]}, {writer, by["bot"]}, {reader, scout}} {
 			child, parent := s.child.Threads[0], s.parent.Threads[0]
-			if child.Parent != parent.Name || !tapedeck.IsSubThread(child.Name) || s.child.Runs[0].Parent != s.parent.Runs[0].Invocation {
+			if child.Parent != parent.Name || !payload.IsSubThread(child.Name) || s.child.Runs[0].Parent != s.parent.Runs[0].Invocation {
 				w.Errorf("thread %+v has the runs %+v, want the parent %s", child, s.child.Runs, parent.Name)
 			}
 		}
@@ -358,7 +359,7 @@ func TestJumpsTakeSubagentsAlong(t *testing.T) {
 			all, _ := w.threads("s")
 			n := 0
 			for _, th := range all.Threads {
-				if tapedeck.IsSubThread(th.Name) {
+				if payload.IsSubThread(th.Name) {
 					n++
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -63,7 +64,7 @@ func unheardOf(now *view.Snapshot, invocation string) (u unheard) {
 	var said []string
 	for i := range now.Messages {
 		m := &now.Messages[i]
-		if m.Invocation == invocation && m.Role == tapedeck.RoleAssistant && m.Offset > answered && strings.TrimSpace(m.Text) != "" {
+		if m.Invocation == invocation && m.Role == payload.RoleAssistant && m.Offset > answered && strings.TrimSpace(m.Text) != "" {
 			said = append(said, strings.TrimSpace(m.Text))
 		}
 	}

@@ -48,7 +48,7 @@ func chunksOf(k kind, c *payload.Checked) *chunks {
 	out := &chunks{lane: c.String("subagentRunId")}
 	switch k {
 	case textMessage:
-		out.said = [2]string{cmp.Or(c.String("role"), tapedeck.RoleAssistant), c.String("name")}
+		out.said = [2]string{cmp.Or(c.String("role"), payload.RoleAssistant), c.String("name")}
 	case toolCall:
 		out.said = [2]string{c.String("toolCallName"), c.String("parentMessageId")}
 	}
@@ -158,7 +158,7 @@ func (f chunkForm) opener(e *tapedeck.Event, c *payload.Checked) tapedeck.Event 
 		}
 	}
 	if f.kind == reasoningMessage {
-		b = jsonobj.AppendJSON(jsonobj.AppendName(b, 1, "role"), tapedeck.RoleReasoning)
+		b = jsonobj.AppendJSON(jsonobj.AppendName(b, 1, "role"), payload.RoleReasoning)
 	}
 	b = jsonobj.AppendMembers(jsonobj.AppendName(b, 1, "metadata"), metadata)
 	start := *e

@@ -111,7 +111,7 @@ func (r *run) fill(e tapedeck.Event) tapedeck.Event {
 		}
 	case tapedeck.ReasoningMessageStart:
 		if jsonobj.Member(e.Data, "role") == nil {
-			e.Data = jsonobj.WithMember(e.Data, "role", tapedeck.RoleReasoning)
+			e.Data = jsonobj.WithMember(e.Data, "role", payload.RoleReasoning)
 		}
 	}
 	return e

@@ -104,7 +104,7 @@ func (r *run) closing(o *opened) tapedeck.Event {
 	case step:
 		p = payload.StepFinished{StepName: o.id, Attributed: tag}
 	case subagent:
-		p = payload.SubagentError{SubagentRunID: o.id, Message: "the run ended before the subagent did", Code: tapedeck.CodeRunEnded}
+		p = payload.SubagentError{SubagentRunID: o.id, Message: "the run ended before the subagent did", Code: payload.CodeRunEnded}
 	}
 	e := payload.NewEvent(p)
 	e.Invocation, e.Instance, e.Turn = r.Invocation, o.instance, o.turn
@@ -227,9 +227,9 @@ func (k *known) seed(raw []byte) *known {
 	for _, m := range messagesIn(raw) {
 		of := textMessage
 		switch m.Role {
-		case tapedeck.RoleReasoning:
+		case payload.RoleReasoning:
 			of = reasoningMessage
-		case tapedeck.RoleActivity:
+		case payload.RoleActivity:
 			of = activityMessage
 		}
 		k = k.with(of, m.ID, m.SubagentRunID)

@@ -4,12 +4,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 func TestRulesAreOfTheCatalogue(t *testing.T) {
 	for name := range rules {
-		if !slices.Contains(tapedeck.EventTypes(), name) {
+		if !slices.Contains(payload.EventTypes(), name) {
 			t.Errorf("there is a rule for %s, which is not in the catalogue", name)
 		}
 	}

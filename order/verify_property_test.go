@@ -18,15 +18,15 @@ func anyContent(t *rapid.T) tapedeck.Event {
 	sub := rapid.SampledFrom([]string{"s", "t", "u", "v"})
 	tag := payload.Attributed{SubagentRunID: rapid.SampledFrom([]string{"", "", "", "s", "t"}).Draw(t, "tag")}
 	m, c, x, s := message.Draw(t, "message"), call.Draw(t, "call"), step.Draw(t, "step"), sub.Draw(t, "subagent")
-	text := payload.NewMessage(m, tapedeck.RoleAssistant, "x")
+	text := payload.NewMessage(m, payload.RoleAssistant, "x")
 	text.SubagentRunID = tag.SubagentRunID
 	p := rapid.SampledFrom([]payload.Payload{
 		payload.TextMessageStart{MessageID: m, Attributed: tag}, payload.TextMessageContent{MessageID: m, Delta: "x", Attributed: tag}, payload.TextMessageEnd{MessageID: m, Attributed: tag},
 		payload.TextMessageChunk{MessageID: m, Delta: "x", Attributed: tag}, payload.TextMessageChunk{Delta: "y", Attributed: tag},
 		payload.ToolCallStart{ToolCallID: c, ToolCallName: "f", ParentMessageID: "", Attributed: tag}, payload.ToolCallStart{ToolCallID: c, ToolCallName: "f", ParentMessageID: m, Attributed: tag}, payload.ToolCallArgs{ToolCallID: c, Attributed: tag}, payload.ToolCallEnd{ToolCallID: c, Attributed: tag},
 		payload.ToolCallChunk{ToolCallID: c, ToolCallName: "f", Delta: "x", Attributed: tag}, payload.ToolCallChunk{Delta: "y", Attributed: tag},
-		payload.ToolCallResult{MessageID: m, ToolCallID: c, Content: []byte(`"x"`), Role: tapedeck.RoleTool, Attributed: tag},
-		payload.ReasoningStart{MessageID: m, Attributed: tag}, payload.ReasoningEnd{MessageID: m, Attributed: tag}, payload.ReasoningMessageStart{MessageID: m, Role: tapedeck.RoleReasoning, Attributed: tag},
+		payload.ToolCallResult{MessageID: m, ToolCallID: c, Content: []byte(`"x"`), Role: payload.RoleTool, Attributed: tag},
+		payload.ReasoningStart{MessageID: m, Attributed: tag}, payload.ReasoningEnd{MessageID: m, Attributed: tag}, payload.ReasoningMessageStart{MessageID: m, Role: payload.RoleReasoning, Attributed: tag},
 		payload.ReasoningMessageContent{MessageID: m, Attributed: tag}, payload.ReasoningMessageEnd{MessageID: m, Attributed: tag}, payload.ReasoningMessageChunk{MessageID: m, Attributed: tag},
 		payload.ReasoningEncryptedValue{Subtype: "message", EntityID: m, EncryptedValue: "z", Attributed: tag},
 		payload.Unknown{Type: "THINKING_START"}, payload.Unknown{Type: "THINKING_END"}, payload.Unknown{Type: "THINKING_TEXT_MESSAGE_START"},

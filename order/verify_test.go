@@ -13,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/order"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A line of a script is an event: its type and, if it has any, its data. A line
@@ -479,11 +480,11 @@ func TestVerifierForgetsEndedRuns(t *testing.T) {
 
 // Verifying does not depend on what else is in the session.
 func TestVerifierRulesCoverAGUI(t *testing.T) {
-	n := len(slices.DeleteFunc(tapedeck.EventTypes(), func(typ string) bool { return !tapedeck.IsAGUI(typ) }))
+	n := len(slices.DeleteFunc(payload.EventTypes(), func(typ string) bool { return !payload.IsAGUI(typ) }))
 	if n != 31 {
 		t.Errorf("%d AG-UI types", n)
 	}
-	if tapedeck.IsAGUI(tapedeck.MessageAdded) || tapedeck.IsAGUI("NO_SUCH") {
+	if payload.IsAGUI(tapedeck.MessageAdded) || payload.IsAGUI("NO_SUCH") {
 		t.Error("types of ours are AG-UI types")
 	}
 }

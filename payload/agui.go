@@ -45,9 +45,9 @@ type RunFinished struct {
 // An Outcome says how a run or a subagent ended.
 type Outcome struct {
 	Type               string           `json:"type"`
-	Interrupts         []Interrupt      `json:"interrupts,omitempty"`         // of [tapedeck.OutcomeInterrupt], at least one
-	InterruptIDs       []string         `json:"interruptIds,omitempty"`       // of [tapedeck.OutcomeSuspended]
-	PendingToolCallIDs []string         `json:"pendingToolCallIds,omitempty"` // of [tapedeck.OutcomeSuccess]: calls that the front end is to answer
+	Interrupts         []Interrupt      `json:"interrupts,omitempty"`         // of [payload.OutcomeInterrupt], at least one
+	InterruptIDs       []string         `json:"interruptIds,omitempty"`       // of [payload.OutcomeSuspended]
+	PendingToolCallIDs []string         `json:"pendingToolCallIds,omitempty"` // of [payload.OutcomeSuccess]: calls that the front end is to answer
 	Extra              tapedeck.Members `json:"-"`
 }
 
@@ -108,7 +108,7 @@ type StepFinished struct {
 // closed can be opened again; then its text goes on.
 type TextMessageStart struct {
 	MessageID string `json:"messageId" shape:"id"`
-	Role      string `json:"role,omitempty"` // [tapedeck.RoleAssistant] if empty; never [tapedeck.RoleTool]
+	Role      string `json:"role,omitempty"` // [payload.RoleAssistant] if empty; never [payload.RoleTool]
 	Name      string `json:"name,omitempty"`
 	Attributed
 }
@@ -179,7 +179,7 @@ type ToolCallResult struct {
 	MessageID  string          `json:"messageId" shape:"id"`
 	ToolCallID string          `json:"toolCallId" shape:"id"`
 	Content    json.RawMessage `json:"content" shape:"text"`
-	Role       string          `json:"role,omitempty"` // [tapedeck.RoleTool]
+	Role       string          `json:"role,omitempty"` // [payload.RoleTool]
 	Attributed
 }
 
@@ -234,7 +234,7 @@ type ReasoningEnd struct {
 // ReasoningMessageStartData opens a message of thinking.
 type ReasoningMessageStart struct {
 	MessageID string `json:"messageId" shape:"id"`
-	Role      string `json:"role"` // [tapedeck.RoleReasoning]
+	Role      string `json:"role"` // [payload.RoleReasoning]
 	Attributed
 }
 
@@ -310,3 +310,15 @@ type Custom struct {
 	Value json.RawMessage `json:"value"` // any JSON, null if nil
 	Attributed
 }
+
+// The types of a [payload.Outcome].
+const (
+	OutcomeSuccess   = "success"
+	OutcomeInterrupt = "interrupt" // of a run: it waits for the answers to its interrupts
+	OutcomeCancelled = "cancelled" // of a run
+	OutcomeSuspended = "suspended" // of a subagent: a later run may go on with it
+)
+
+// CodeRunEnded is the code of the SUBAGENT_ERROR that ends a subagent whose run
+// ends before it.
+const CodeRunEnded = "run_ended"

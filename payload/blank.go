@@ -67,10 +67,10 @@ var (
 	}
 	keptMembers = [...]string{"toOffset", "fromOffset", "previous", "with", "at", "copy", "offset", "status", "resumable", "replace", "owner", "agent"}
 	keptWords   = map[string][]string{
-		"role":    {tapedeck.RoleDeveloper, tapedeck.RoleSystem, tapedeck.RoleUser, tapedeck.RoleAssistant, tapedeck.RoleTool, tapedeck.RoleActivity, tapedeck.RoleReasoning},
-		"type":    {tapedeck.OutcomeSuccess, tapedeck.OutcomeInterrupt, tapedeck.OutcomeCancelled, tapedeck.OutcomeSuspended, "function"},
+		"role":    {RoleDeveloper, RoleSystem, RoleUser, RoleAssistant, RoleTool, RoleActivity, RoleReasoning},
+		"type":    {OutcomeSuccess, OutcomeInterrupt, OutcomeCancelled, OutcomeSuspended, "function"},
 		"subtype": {"message", "tool-call"},
-		"code":    {tapedeck.CodeInterrupted, tapedeck.CodeLeaseExpired, tapedeck.CodeRunEnded},
+		"code":    {tapedeck.CodeInterrupted, tapedeck.CodeLeaseExpired, CodeRunEnded},
 	}
 	keptParts = [...]string{"message", "messages", "toolCalls", "function", "outcome", "interrupts"}
 )

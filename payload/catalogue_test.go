@@ -70,11 +70,11 @@ func corrected(p reflect.Value) {
 	}
 	switch p.Interface().(type) {
 	case ReasoningMessageStart:
-		set("Role", tapedeck.RoleReasoning)
+		set("Role", RoleReasoning)
 	case ToolCallResult:
-		set("Role", tapedeck.RoleTool)
+		set("Role", RoleTool)
 	default:
-		set("Role", tapedeck.RoleUser)
+		set("Role", RoleUser)
 	}
 	if f := p.FieldByName("Cuts"); f.IsValid() {
 		set("Delta", "abcd")
@@ -82,11 +82,11 @@ func corrected(p reflect.Value) {
 		f.Set(reflect.ValueOf([]Cut{{3, 0}, {1, 7}}))
 	}
 	if f := p.FieldByName("Message"); f.IsValid() && f.Kind() == reflect.Struct {
-		f.FieldByName("Role").SetString(tapedeck.RoleAssistant)
+		f.FieldByName("Role").SetString(RoleAssistant)
 	}
 	if f := p.FieldByName("Messages"); f.IsValid() {
-		f.Index(0).FieldByName("Role").SetString(tapedeck.RoleAssistant)
-		f.Index(1).FieldByName("Role").SetString(tapedeck.RoleTool)
+		f.Index(0).FieldByName("Role").SetString(RoleAssistant)
+		f.Index(1).FieldByName("Role").SetString(RoleTool)
 	}
 	if _, ok := p.Interface().(PermissionRequested); ok {
 		p.FieldByName("ID").SetString("inv_1.p1") // in the address of its answer
@@ -266,8 +266,8 @@ func TestCatalogue(t *testing.T) {
 		if tapedeck.ChannelOf(c.name) == "" {
 			t.Errorf("%s has no channel", c.name)
 		}
-		if strings.Contains(c.name, ".") == tapedeck.IsAGUI(c.name) {
-			t.Errorf("%s: IsAGUI is %v", c.name, tapedeck.IsAGUI(c.name))
+		if strings.Contains(c.name, ".") == IsAGUI(c.name) {
+			t.Errorf("%s: IsAGUI is %v", c.name, IsAGUI(c.name))
 		}
 		if n := len(typeByName[c.name].layout.fields); n > maxFields {
 			t.Errorf("%s has %d members; make room for them", c.name, n)
@@ -331,7 +331,7 @@ func TestChannelOf(t *testing.T) {
 }
 
 func TestMessage(t *testing.T) {
-	m := NewMessage("m", tapedeck.RoleUser, "a <b>\n\"é")
+	m := NewMessage("m", RoleUser, "a <b>\n\"é")
 	if err := m.Check(); err != nil || m.Text() != "a <b>\n\"é" {
 		t.Errorf("%v, %q", err, m.Text())
 	}
@@ -396,7 +396,7 @@ func TestMessageCheckMedia(t *testing.T) {
 			`{"type":"` + typ + `","source":{"value":"eA=="}}`:                                false,
 			`{"type":"` + typ + `"}`: false,
 		} {
-			m := Message{ID: "m", Role: tapedeck.RoleUser, Content: []byte("[" + part + "]")}
+			m := Message{ID: "m", Role: RoleUser, Content: []byte("[" + part + "]")}
 			if err := m.Check(); ok != (err == nil) {
 				t.Errorf("%s: %v", part, err)
 			}

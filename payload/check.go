@@ -125,8 +125,8 @@ var checks = map[string]func(*Checked) error{
 	tapedeck.ReasoningMessageContent: checkCuts("delta"),
 	tapedeck.ToolCallArgs:            checkCuts("delta"),
 	tapedeck.TerminalOutput:          checkCuts("data"),
-	tapedeck.ReasoningMessageStart:   checkRole(tapedeck.RoleReasoning),
-	tapedeck.ToolCallResult:          checkRole(tapedeck.RoleTool),
+	tapedeck.ReasoningMessageStart:   checkRole(RoleReasoning),
+	tapedeck.ToolCallResult:          checkRole(RoleTool),
 	tapedeck.MessagesSnapshot:        func(c *Checked) error { return checkMessages(c.Get("messages")) },
 	tapedeck.RunStarted:              checkInput,
 	tapedeck.RunFinished:             checkOutcome,
@@ -151,7 +151,7 @@ func checkRole(role string) func(*Checked) error {
 
 func checkTextRole(c *Checked) error {
 	raw := c.Get("role")
-	for _, role := range [...]string{tapedeck.RoleAssistant, tapedeck.RoleUser, tapedeck.RoleSystem, tapedeck.RoleDeveloper} {
+	for _, role := range [...]string{RoleAssistant, RoleUser, RoleSystem, RoleDeveloper} {
 		if raw == nil || jsonobj.StringIs(raw, role) {
 			return nil
 		}
@@ -211,7 +211,7 @@ func checkOutcome(c *Checked) error {
 	if err := decodeInto(raw, &o); err != nil {
 		return tapedeck.Errorf(tapedeck.Invalid, "the outcome cannot be read: %s", err)
 	}
-	if o.Type == tapedeck.OutcomeInterrupt && len(o.Interrupts) == 0 {
+	if o.Type == OutcomeInterrupt && len(o.Interrupts) == 0 {
 		return tapedeck.Errorf(tapedeck.Invalid, "the outcome is an interrupt without interrupts").WithHint("name what the run waits for")
 	}
 	return nil

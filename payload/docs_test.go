@@ -15,7 +15,7 @@ import (
 
 func TestDocListsAllTypes(t *testing.T) {
 	order, _ := catalogdoc.Read(t, "../docs/events.md")
-	if want := tapedeck.EventTypes(); !cmp.Equal(order, want) {
+	if want := EventTypes(); !cmp.Equal(order, want) {
 		t.Error(cmp.Diff(want, order))
 	}
 }

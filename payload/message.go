@@ -78,12 +78,12 @@ func (m *Message) Check() error {
 	case !known:
 		return tapedeck.Errorf(tapedeck.Invalid, "the message %s has the role %s", jsonobj.Quote(m.ID), jsonobj.Quote(m.Role)).
 			WithHint("roles are developer, system, user, assistant, tool, activity and reasoning")
-	case len(m.Content) == 0 && m.Role == tapedeck.RoleAssistant:
+	case len(m.Content) == 0 && m.Role == RoleAssistant:
 	case len(m.Content) == 0 || !kind.fits(m.Content):
 		return tapedeck.Errorf(tapedeck.Invalid, "the content of the %s message %s is not %s", m.Role, jsonobj.Quote(m.ID), kind)
-	case m.Role == tapedeck.RoleTool && m.ToolCallID == "":
+	case m.Role == RoleTool && m.ToolCallID == "":
 		return tapedeck.Errorf(tapedeck.Invalid, "the tool message %s has no toolCallId", jsonobj.Quote(m.ID))
-	case m.Role == tapedeck.RoleActivity && m.ActivityType == "":
+	case m.Role == RoleActivity && m.ActivityType == "":
 		return tapedeck.Errorf(tapedeck.Invalid, "the activity message %s has no activityType", jsonobj.Quote(m.ID))
 	}
 	return nil
@@ -91,8 +91,8 @@ func (m *Message) Check() error {
 
 // roles has for each role what its content must be.
 var roles = map[string]shape{
-	tapedeck.RoleDeveloper: shapeString, tapedeck.RoleSystem: shapeString, tapedeck.RoleUser: shapeText, tapedeck.RoleAssistant: shapeString,
-	tapedeck.RoleTool: shapeText, tapedeck.RoleActivity: shapeObject, tapedeck.RoleReasoning: shapeString,
+	RoleDeveloper: shapeString, RoleSystem: shapeString, RoleUser: shapeText, RoleAssistant: shapeString,
+	RoleTool: shapeText, RoleActivity: shapeObject, RoleReasoning: shapeString,
 }
 
 // MarshalJSON encodes m with its extra members.
@@ -107,3 +107,14 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	v := reflect.ValueOf(m).Elem()
 	return layoutOf(v.Type()).decode(b, v)
 }
+
+// The roles of a [Message].
+const (
+	RoleDeveloper = "developer"
+	RoleSystem    = "system"
+	RoleUser      = "user"
+	RoleAssistant = "assistant"
+	RoleTool      = "tool"
+	RoleActivity  = "activity"
+	RoleReasoning = "reasoning"
+)

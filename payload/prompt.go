@@ -13,7 +13,7 @@ import (
 // tells it from what people write. The newest one of a thread replaces those
 // before it. An empty text says that the model gets none any more.
 func NewPrompt(text string) MessageAdded {
-	m := NewMessage(tapedeck.NewID("msg_"), tapedeck.RoleSystem, text)
+	m := NewMessage(tapedeck.NewID("msg_"), RoleSystem, text)
 	mark, _ := json.Marshal(map[string]string{"prompt": PromptDigest(text)}) // strings can be encoded
 	m.Metadata = tapedeck.Members{tapedeck.VendorKey: mark}
 	return MessageAdded{Message: m}
@@ -34,7 +34,7 @@ func PromptOf(role string, metadata json.RawMessage) string {
 			Prompt string `json:"prompt"`
 		} `json:"tapedeck"`
 	}
-	if role != tapedeck.RoleSystem || len(metadata) == 0 || json.Unmarshal(metadata, &d) != nil {
+	if role != RoleSystem || len(metadata) == 0 || json.Unmarshal(metadata, &d) != nil {
 		return ""
 	}
 	return d.Tapedeck.Prompt

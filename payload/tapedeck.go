@@ -2,6 +2,7 @@ package payload
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -283,3 +284,10 @@ type BookmarkAdded struct {
 	Label  string `json:"label,omitempty"`
 	Common
 }
+
+// SubThreadPrefix begins the names of the threads of sub-agents that an engine has
+// made. No task is given to them.
+const SubThreadPrefix = "sub_"
+
+// IsSubThread reports whether a thread is that of a sub-agent, by its name.
+func IsSubThread(thread string) bool { return strings.HasPrefix(thread, SubThreadPrefix) }

@@ -53,7 +53,7 @@ func testForgetWaits(t *testing.T, deleted bool) {
 	store := &heldStore{Store: memory.New(memory.Options{}), held: "fork", reading: make(chan struct{}), release: make(chan struct{})}
 	events := make([]tapedeck.Event, 50)
 	for i := range events {
-		events[i] = payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage(tapedeck.NewID("msg_"), tapedeck.RoleUser, "word")})
+		events[i] = payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage(tapedeck.NewID("msg_"), payload.RoleUser, "word")})
 	}
 	for _, spec := range []tapedeck.Spec{{ID: "parent", Events: events}, {ID: "fork", Parent: "parent"}} {
 		if _, _, err := store.Create(t.Context(), spec); err != nil {

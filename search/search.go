@@ -22,7 +22,7 @@ const (
 type Document struct {
 	Offset     int64 // where it begins, among the session's own events
 	Kind       string
-	Role       string // of a message; [tapedeck.RoleTool] of a tool's answer
+	Role       string // of a message; [payload.RoleTool] of a tool's answer
 	Thread     string
 	Invocation string
 	Time       time.Time

@@ -119,7 +119,7 @@ func staleEpoch(s *tapedeck.Session, p *tapedeck.Producer, last *ProducerState) 
 }
 
 func refuse(s *tapedeck.Session, r tapedeck.Refusal, k tapedeck.Kind, format string, args ...any) *tapedeck.AppendError {
-	return tapedeck.Refuse(r, s.Head, k, format, args...)
+	return Refuse(r, s.Head, k, format, args...)
 }
 
 // takes reports whether a session of kind k takes these records.
@@ -205,4 +205,10 @@ func ForkPoint(s *tapedeck.Spec, parent *tapedeck.Session, gone bool) (at int64,
 func MediaType(contentType string) string {
 	t, _, _ := strings.Cut(contentType, ";")
 	return strings.ToLower(strings.TrimSpace(t))
+}
+
+// Refuse returns the error of an append that is refused for reason r by a
+// session whose head is head.
+func Refuse(r tapedeck.Refusal, head int64, k tapedeck.Kind, format string, args ...any) *tapedeck.AppendError {
+	return &tapedeck.AppendError{Refusal: r, Head: head, Err: &tapedeck.Error{Kind: k, Message: fmt.Sprintf(format, args...)}}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A ContextMessage is a message as the chat interface of OpenAI has it, which
@@ -95,7 +96,7 @@ func Context(s Snapshot, of Instance) []ContextMessage {
 		}
 		out = append(out, m)
 		for i, k := range u.calls {
-			out = append(out, ContextMessage{Role: tapedeck.RoleTool, Content: replyTo(k), ToolCallID: m.ToolCalls[i].ID, Place: answered[k]})
+			out = append(out, ContextMessage{Role: payload.RoleTool, Content: replyTo(k), ToolCallID: m.ToolCalls[i].ID, Place: answered[k]})
 		}
 	}
 	return out

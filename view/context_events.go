@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -91,7 +90,7 @@ func madeAll(calls []*ToolCall) (end *int64) {
 
 func (u *utterance) event() ContextEvent {
 	typ := map[string]string{
-		tapedeck.RoleSystem: SystemMessage, tapedeck.RoleUser: UserMessage, tapedeck.RoleAssistant: AssistantMessage,
+		payload.RoleSystem: SystemMessage, payload.RoleUser: UserMessage, payload.RoleAssistant: AssistantMessage,
 	}[u.role]
 	var content struct {
 		Role      string            `json:"role"`
@@ -191,7 +190,7 @@ func utterances(s Snapshot, of *Instance) []*utterance {
 		if u == nil || !u.takes(call) {
 			u = &utterance{
 				offset: call.Offset, at: call.StartedAt, invocation: call.Invocation, turn: call.Turn,
-				role: tapedeck.RoleAssistant, made: call.MessageID,
+				role: payload.RoleAssistant, made: call.MessageID,
 			}
 			all = append(all, u)
 			byID[[2]string{u.invocation, u.made}] = u
@@ -217,7 +216,7 @@ func contexts(s Snapshot) map[[2]string]string {
 // first message of the user in the run.
 func (u *utterance) tell(told map[[2]string]string) {
 	key := [2]string{u.thread, u.invocation}
-	if context, ok := told[key]; ok && u.role == tapedeck.RoleUser {
+	if context, ok := told[key]; ok && u.role == payload.RoleUser {
 		u.text = Told(context, u.text)
 		delete(told, key)
 	}
@@ -237,9 +236,9 @@ func Told(context, task string) string {
 func utter(m *Message, of *Instance) *utterance {
 	role := m.Role
 	switch role {
-	case tapedeck.RoleSystem, tapedeck.RoleUser, tapedeck.RoleAssistant:
-	case tapedeck.RoleDeveloper:
-		role = tapedeck.RoleSystem
+	case payload.RoleSystem, payload.RoleUser, payload.RoleAssistant:
+	case payload.RoleDeveloper:
+		role = payload.RoleSystem
 	default:
 		return nil
 	}
@@ -256,13 +255,13 @@ func utter(m *Message, of *Instance) *utterance {
 // mayMake reports whether a call that names no message can be one of u, which was
 // said last.
 func (u *utterance) mayMake(k *ToolCall) bool {
-	return u.role == tapedeck.RoleAssistant && u.invocation == k.Invocation && u.turn == k.Turn && (!u.message || k.Turn > 0)
+	return u.role == payload.RoleAssistant && u.invocation == k.Invocation && u.turn == k.Turn && (!u.message || k.Turn > 0)
 }
 
 // takes reports whether u can make one more call: not when the answer to one of
 // its calls was there before, for then the model has been asked again.
 func (u *utterance) takes(k *ToolCall) bool {
-	if u.role != tapedeck.RoleAssistant {
+	if u.role != payload.RoleAssistant {
 		return false
 	}
 	for _, other := range u.calls {

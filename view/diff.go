@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A Diff is what two conversations have in common at the beginning, and how they
@@ -175,7 +176,7 @@ func (r *ToolResult) words() string {
 // takes reports whether an item belongs to the turn: it is of the same
 // invocation, or it is what comes of words that are of none.
 func (t *DiffSide) takes(i *threadItem) bool {
-	asks := i.Name == tapedeck.RoleUser && i.Kind == "message"
+	asks := i.Name == payload.RoleUser && i.Kind == "message"
 	switch {
 	case t.Invocation != "" && i.invocation != "":
 		return t.Invocation == i.invocation
@@ -186,7 +187,7 @@ func (t *DiffSide) takes(i *threadItem) bool {
 }
 
 func (t *DiffSide) asked() bool {
-	return slices.ContainsFunc(t.Messages, func(i DiffItem) bool { return i.Name == tapedeck.RoleUser })
+	return slices.ContainsFunc(t.Messages, func(i DiffItem) bool { return i.Name == payload.RoleUser })
 }
 
 func (t *DiffSide) add(i *threadItem) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A Marker is something in a session that people look for.
@@ -205,7 +206,7 @@ func (x *Index) runStarted(e *tapedeck.Event, v *IndexedInvocation) {
 	if v.Title != "" || !decode(e, &d) {
 		return
 	}
-	if n := len(d.Input.Messages); n > 0 && d.Input.Messages[n-1].Role == tapedeck.RoleUser {
+	if n := len(d.Input.Messages); n > 0 && d.Input.Messages[n-1].Role == payload.RoleUser {
 		text, _ := content(d.Input.Messages[n-1].Content)
 		v.Title = label(text)
 	}
@@ -217,7 +218,7 @@ func (x *Index) runEnded(e *tapedeck.Event, v *IndexedInvocation) {
 		v.Status, v.EndedAt = status, &at
 	}
 	switch {
-	case tapedeck.IsSubThread(e.Thread): // the run that has started the sub-agent says so, too
+	case payload.IsSubThread(e.Thread): // the run that has started the sub-agent says so, too
 	case e.Type == tapedeck.RunError:
 		var m members
 		_ = decode(e, &m)
@@ -232,11 +233,11 @@ func (x *Index) messageAdded(e *tapedeck.Event, v *IndexedInvocation) {
 	var d struct {
 		Message wireMessage `json:"message"`
 	}
-	if !decode(e, &d) || d.Message.Role != tapedeck.RoleUser {
+	if !decode(e, &d) || d.Message.Role != payload.RoleUser {
 		return
 	}
 	text, _ := content(d.Message.Content)
-	if !tapedeck.IsSubThread(e.Thread) { // there an agent has said it
+	if !payload.IsSubThread(e.Thread) { // there an agent has said it
 		x.mark(e, MarkUser, text, nil)
 	}
 	if v != nil && v.Title == "" {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // An Instance is an agent that takes part in a session: one that an
@@ -355,7 +356,7 @@ func (f *InstanceFold) subagentEnded(e *tapedeck.Event) {
 	switch {
 	case e.Type == tapedeck.SubagentError:
 		status = tapedeck.StatusFailed
-	case d.Outcome.Type == tapedeck.OutcomeSuspended:
+	case d.Outcome.Type == payload.OutcomeSuspended:
 		status = tapedeck.StatusInterrupted
 	}
 	f.s.Instances[n].Status = status

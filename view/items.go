@@ -3,7 +3,7 @@ package view
 import (
 	"slices"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // Items are what a conversation consists of, each list in order.
@@ -54,7 +54,7 @@ func (i Items) Newest(limit int) Items {
 // without those of sub-agents.
 func (i Items) RunsOf(thread string) Items {
 	return Items{Runs: slices.DeleteFunc(slices.Clone(i.Runs), func(r Run) bool {
-		return thread == "" && (r.Sub || tapedeck.IsSubThread(r.Thread)) || thread != "" && thread != r.Thread
+		return thread == "" && (r.Sub || payload.IsSubThread(r.Thread)) || thread != "" && thread != r.Thread
 	})}
 }
 
@@ -146,7 +146,7 @@ func (c *Conversation) RunsSettledBefore(thread string) int {
 		switch {
 		case thread == name:
 			n += l.pastRuns
-		case thread == "" && !tapedeck.IsSubThread(name):
+		case thread == "" && !payload.IsSubThread(name):
 			n += l.pastRuns - l.pastSubs
 		}
 	}

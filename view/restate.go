@@ -47,7 +47,7 @@ func (c *Conversation) messageAdded(l *lane, e *tapedeck.Event) bool {
 			l.planByTool(k, e)
 		}
 	}
-	if !l.Status.Begun() && e.Invocation != "" && d.Message.Role == tapedeck.RoleUser {
+	if !l.Status.Begun() && e.Invocation != "" && d.Message.Role == payload.RoleUser {
 		l.Status = tapedeck.StatusPending
 	}
 	return true

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A runTally is what an open run has done that is counted when it ends.
@@ -86,8 +87,8 @@ func (f *SummaryFold) runStarted(e *tapedeck.Event) {
 		} `json:"input"`
 	}
 	_ = decode(e, &d) // of another shape it says nothing
-	r := &runTally{Begun: Time{e.Time}, Sub: tapedeck.IsSubThread(e.Thread)}
-	if n := len(d.Input.Messages); !r.Sub && (f.s.Asked[e.ThreadName()] || n > 0 && d.Input.Messages[n-1].Role == tapedeck.RoleUser) {
+	r := &runTally{Begun: Time{e.Time}, Sub: payload.IsSubThread(e.Thread)}
+	if n := len(d.Input.Messages); !r.Sub && (f.s.Asked[e.ThreadName()] || n > 0 && d.Input.Messages[n-1].Role == payload.RoleUser) {
 		f.ask(r)
 		delete(f.s.Asked, e.ThreadName())
 	}
@@ -160,14 +161,14 @@ func (f *SummaryFold) messageAdded(e *tapedeck.Event) {
 	}
 	m := &d.Message
 	switch m.Role {
-	case tapedeck.RoleUser:
+	case payload.RoleUser:
 		f.userSaid(e)
-	case tapedeck.RoleAssistant:
+	case payload.RoleAssistant:
 		for _, t := range m.ToolCalls {
 			f.call(e, t.ID, t.Function.Name)
 			f.input(e, t.ID, []byte(t.Function.Arguments))
 		}
-	case tapedeck.RoleTool:
+	case payload.RoleTool:
 		a := answer{ToolCallID: m.ToolCallID, Error: m.Error}
 		_ = jsonobj.Unpack(m.Metadata, &a.Metadata)
 		f.answered(e, &a)
@@ -175,7 +176,7 @@ func (f *SummaryFold) messageAdded(e *tapedeck.Event) {
 }
 
 func (f *SummaryFold) userSaid(e *tapedeck.Event) {
-	if tapedeck.IsSubThread(e.Thread) {
+	if payload.IsSubThread(e.Thread) {
 		return // it is an agent that gives a sub-agent its task
 	}
 	if r := f.s.Runs[e.Invocation]; r != nil {
@@ -195,11 +196,11 @@ func (f *SummaryFold) messageStart(e *tapedeck.Event) {
 	}
 	switch {
 	case e.Type == tapedeck.ReasoningMessageStart:
-		d.Role = tapedeck.RoleReasoning
+		d.Role = payload.RoleReasoning
 	case d.Role == "":
-		d.Role = tapedeck.RoleAssistant
+		d.Role = payload.RoleAssistant
 	}
-	if f.count(e, d.MessageID, d.Role) && d.Role == tapedeck.RoleUser {
+	if f.count(e, d.MessageID, d.Role) && d.Role == payload.RoleUser {
 		f.userSaid(e)
 	}
 }
@@ -228,8 +229,8 @@ func (f *SummaryFold) count(e *tapedeck.Event, id, role string) bool {
 }
 
 var knownRole = map[string]bool{
-	tapedeck.RoleUser: true, tapedeck.RoleAssistant: true, tapedeck.RoleSystem: true, tapedeck.RoleDeveloper: true,
-	tapedeck.RoleTool: true, tapedeck.RoleReasoning: true, tapedeck.RoleActivity: true,
+	payload.RoleUser: true, payload.RoleAssistant: true, payload.RoleSystem: true, payload.RoleDeveloper: true,
+	payload.RoleTool: true, payload.RoleReasoning: true, payload.RoleActivity: true,
 }
 
 func increment[K comparable](m *map[K]int64, key K) {

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 	"github.com/tapedeck/tapedeck/view/viewtest"
 )
@@ -247,7 +248,7 @@ func FuzzViews(f *testing.F) {
 			t.Skip()
 		}
 		var events []tapedeck.Event
-		for _, typ := range tapedeck.EventTypes() {
+		for _, typ := range payload.EventTypes() {
 			for _, data := range [][]byte{a, b} {
 				events = append(events, tapedeck.Event{
 					Offset: int64(len(events)), Type: typ, Channel: tapedeck.ChannelOf(typ), Invocation: "i", Data: data,

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A callTally is a tool call that has no answer yet.
@@ -143,7 +144,7 @@ func (f *SummaryFold) toolResult(e *tapedeck.Event) {
 	if !decode(e, &a) {
 		return
 	}
-	f.count(e, a.MessageID, tapedeck.RoleTool)
+	f.count(e, a.MessageID, payload.RoleTool)
 	f.answered(e, &a)
 }
 

@@ -1,6 +1,8 @@
 package view
 
-import "github.com/tapedeck/tapedeck"
+import (
+	"github.com/tapedeck/tapedeck/payload"
+)
 
 // A Tally is what the messages and calls of an invocation amount to in a thread:
 // so a [Task] is known when they are not at hand any more.
@@ -65,7 +67,7 @@ func (l *lane) count(m *message, by int) {
 
 // asks notes what a user has said, if it is the first.
 func (l *lane) asks(m *message) {
-	if m.Role != tapedeck.RoleUser || m.Invocation == "" || m.text.Len() == 0 {
+	if m.Role != payload.RoleUser || m.Invocation == "" || m.text.Len() == 0 {
 		return
 	}
 	if t := l.tally(&m.Item); t.Text == "" {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/runner"
 	"github.com/tapedeck/tapedeck/runner/acp"
 	"github.com/tapedeck/tapedeck/runner/llm"
 	"github.com/tapedeck/tapedeck/runner/llm/mcp"
@@ -226,7 +227,7 @@ func (e *environment) expand(m map[string]string) map[string]string {
 }
 
 // guard returns a runner that cannot run if something is missing.
-func (e *environment) guard(r tapedeck.Capable) tapedeck.Runner {
+func (e *environment) guard(r runner.Capable) tapedeck.Runner {
 	if len(e.missing) == 0 {
 		return r
 	}
@@ -235,7 +236,7 @@ func (e *environment) guard(r tapedeck.Capable) tapedeck.Runner {
 
 // An unready runner lacks something on this machine.
 type unready struct {
-	tapedeck.Capable
+	runner.Capable
 	reason error
 }
 

@@ -78,7 +78,7 @@ func forked(t *testing.T, a *app, parent, fork, word string) {
 	}
 	events := make([]tapedeck.Event, 100)
 	for i := range events {
-		events[i] = payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage(tapedeck.NewID("msg_"), tapedeck.RoleUser, "about "+word)})
+		events[i] = payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage(tapedeck.NewID("msg_"), payload.RoleUser, "about "+word)})
 	}
 	if _, err := a.Append(ctx, tapedeck.Append{Session: parent, Events: events}); err != nil {
 		t.Fatal(err)

@@ -166,9 +166,9 @@ func (t *transcript) message(e *tapedeck.Event, raw json.RawMessage) error {
 	}
 	said := clean(text(m.Content))
 	switch {
-	case m.Role == tapedeck.RoleUser:
+	case m.Role == payload.RoleUser:
 		return t.line("%s %s", t.paint(bold, "›"), t.paint(bold, said))
-	case m.Role == tapedeck.RoleTool && t.names[m.ToolCallID] != "":
+	case m.Role == payload.RoleTool && t.names[m.ToolCallID] != "":
 		return t.answer(e, m.ToolCallID, cmp.Or(text(m.Content), m.Error), m.Error != "" || failedBy(m.Metadata))
 	case said != "" || len(m.ToolCalls) == 0:
 		if err := t.line("%s %s", t.paint(dim, m.Role+":"), t.paint(dim, said)); err != nil {

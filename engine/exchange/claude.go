@@ -145,7 +145,7 @@ func (s *session) claudeSystem(m tapedeck.Members) {
 	}
 	l := s.claudeLane(m)
 	l.link(m["sessionId"])
-	l.system(payload.NewMessage(s.unique(str(m["uuid"]), "msg"), tapedeck.RoleSystem, said))
+	l.system(payload.NewMessage(s.unique(str(m["uuid"]), "msg"), payload.RoleSystem, said))
 }
 
 // interrupted is how the line begins that is written when the user stops the
@@ -172,7 +172,7 @@ func (s *session) claudeUser(m tapedeck.Members) {
 		return
 	}
 	stop := strings.HasPrefix(words, interrupted)
-	msg := payload.Message{ID: s.unique(uuid, "msg"), Role: tapedeck.RoleUser, Content: said}
+	msg := payload.Message{ID: s.unique(uuid, "msg"), Role: payload.RoleUser, Content: said}
 	l.user(msg, meta || stop || len(results) > 0)
 	if stop && l.running {
 		l.cancelled = true

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // Limits of what a transcript holds back until it is complete.
@@ -131,7 +132,7 @@ func roleOf(m tapedeck.Members, e *tapedeck.Event) string {
 			return s
 		}
 	}
-	return tapedeck.RoleAssistant
+	return payload.RoleAssistant
 }
 
 func (t *transcript) key(e *tapedeck.Event, kind, id string) entryKey {
@@ -158,19 +159,19 @@ func (t *transcript) know(thread, id string) {
 // message shows a whole message, once.
 func (t *transcript) message(e *tapedeck.Event, m tapedeck.Members) {
 	id, role := str(m["id"]), str(m["role"])
-	if _, known := t.seen[e.ThreadName()+"\x00"+id]; known || m == nil || role == tapedeck.RoleActivity {
+	if _, known := t.seen[e.ThreadName()+"\x00"+id]; known || m == nil || role == payload.RoleActivity {
 		return
 	}
-	if role == tapedeck.RoleTool {
+	if role == payload.RoleTool {
 		t.result(e, tapedeck.Members{"toolCallId": m["toolCallId"], "content": m["content"], "error": m["error"]})
 		t.know(e.ThreadName(), id)
 		return
 	}
 	kind, who := "message", roleOf(m, &tapedeck.Event{})
-	if role == tapedeck.RoleUser && e.Actor != "" {
+	if role == payload.RoleUser && e.Actor != "" {
 		who = e.Actor
 	}
-	if role == tapedeck.RoleReasoning {
+	if role == payload.RoleReasoning {
 		kind = "thinking"
 	}
 	calls, _ := list(m["toolCalls"])
@@ -248,9 +249,9 @@ func (t *transcript) endRun(e *tapedeck.Event, m tapedeck.Members) {
 	switch {
 	case e.Type == tapedeck.RunError:
 		t.note("The run failed: " + str(m["message"]))
-	case outcome == tapedeck.OutcomeCancelled:
+	case outcome == payload.OutcomeCancelled:
 		t.note("The run was cancelled.")
-	case outcome == tapedeck.OutcomeInterrupt:
+	case outcome == payload.OutcomeInterrupt:
 		t.note("The run waits for an answer.")
 	}
 }

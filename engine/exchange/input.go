@@ -17,7 +17,7 @@ const maxLine = 64 << 20
 
 // maxNesting is how deep a value may be nested: our own events have data, and the
 // levels of an envelope and of a document around it.
-const maxNesting = tapedeck.MaxNesting + 8
+const maxNesting = jsonobj.MaxNesting + 8
 
 // A record is one JSON value of the input.
 type record struct {

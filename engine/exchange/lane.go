@@ -148,7 +148,7 @@ func (l *lane) ending() payload.Payload {
 	}
 	p := payload.RunFinished{ThreadID: l.threadID(), RunID: l.invocation, Usage: l.sum}
 	if l.cancelled || len(l.open) > 0 {
-		p.Outcome = &payload.Outcome{Type: tapedeck.OutcomeCancelled}
+		p.Outcome = &payload.Outcome{Type: payload.OutcomeCancelled}
 	}
 	return p
 }
@@ -209,7 +209,7 @@ func (l *lane) text(id, name, s string) {
 	} else {
 		id = l.unique(id, "msg")
 	}
-	l.say(payload.TextMessageStart{MessageID: id, Role: tapedeck.RoleAssistant, Name: name, Attributed: l.common()})
+	l.say(payload.TextMessageStart{MessageID: id, Role: payload.RoleAssistant, Name: name, Attributed: l.common()})
 	for delta := range deltas(s) {
 		l.say(payload.TextMessageContent{MessageID: id, Delta: delta})
 	}
@@ -221,7 +221,7 @@ func (l *lane) reasoning(s, encrypted string) {
 	id := l.unique("", "thought")
 	l.say(payload.ReasoningStart{MessageID: id, Attributed: l.common()})
 	if s != "" {
-		l.say(payload.ReasoningMessageStart{MessageID: id, Role: tapedeck.RoleReasoning})
+		l.say(payload.ReasoningMessageStart{MessageID: id, Role: payload.RoleReasoning})
 		for delta := range deltas(s) {
 			l.say(payload.ReasoningMessageContent{MessageID: id, Delta: delta})
 		}
@@ -281,7 +281,7 @@ func (l *lane) result(message, given string, content json.RawMessage, failed boo
 	id := l.answered(given)
 	delete(l.open, id)
 	p := payload.ToolCallResult{
-		MessageID: l.unique(message, "msg"), ToolCallID: id, Content: content, Role: tapedeck.RoleTool, Attributed: l.common(),
+		MessageID: l.unique(message, "msg"), ToolCallID: id, Content: content, Role: payload.RoleTool, Attributed: l.common(),
 	}
 	if failed {
 		if p.Metadata == nil {

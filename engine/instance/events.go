@@ -213,8 +213,8 @@ type step struct {
 
 // roles has for each type of a message its role.
 var roles = map[string]string{
-	view.SystemMessage: tapedeck.RoleSystem, view.UserMessage: tapedeck.RoleUser, view.AssistantMessage: tapedeck.RoleAssistant,
-	view.CallEvent: tapedeck.RoleAssistant, view.ResultEvent: tapedeck.RoleTool,
+	view.SystemMessage: payload.RoleSystem, view.UserMessage: payload.RoleUser, view.AssistantMessage: payload.RoleAssistant,
+	view.CallEvent: payload.RoleAssistant, view.ResultEvent: payload.RoleTool,
 }
 
 // read reads the content of the step's type.

@@ -236,3 +236,8 @@ func StringSize(raw []byte) int64 {
 	}
 	return int64(len(StringOf(raw)))
 }
+
+// MaxNesting is how deep the data of an event may be nested, and a message of a
+// stream of JSON. Import allows a few levels more, for the envelope: so an export
+// can always come back.
+const MaxNesting = 1000

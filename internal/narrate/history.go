@@ -134,16 +134,16 @@ func (h *history) whole(m *payload.Message) {
 	}
 	h.said[m.ID] = true
 	switch m.Role {
-	case tapedeck.RoleUser:
+	case payload.RoleUser:
 		h.passage("User", m.ID, maxPassage).add(m.Text())
-	case tapedeck.RoleAssistant:
+	case payload.RoleAssistant:
 		h.passage("Assistant", m.ID, maxPassage).add(m.Text())
 		for _, k := range m.ToolCalls {
 			if h.called(k.ID, k.Function.Name) {
 				h.call[k.ID].add(k.Function.Arguments)
 			}
 		}
-	case tapedeck.RoleTool:
+	case payload.RoleTool:
 		h.answered(m.ToolCallID, cmp.Or(m.Text(), m.Error))
 	}
 }

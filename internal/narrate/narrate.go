@@ -189,12 +189,12 @@ func (n *Narrator) beginMessage(l *lane, k kind, native string) {
 	if k == text {
 		l.id = n.id("m", native)
 		l.spoken, l.named = l.id, l.native
-		n.event(l, payload.TextMessageStart{MessageID: l.id, Role: tapedeck.RoleAssistant, Attributed: by})
+		n.event(l, payload.TextMessageStart{MessageID: l.id, Role: payload.RoleAssistant, Attributed: by})
 		return
 	}
 	l.id = n.id("r", native)
 	n.event(l, payload.ReasoningStart{MessageID: l.id, Attributed: by})
-	n.event(l, payload.ReasoningMessageStart{MessageID: l.id, Role: tapedeck.RoleReasoning, Attributed: by})
+	n.event(l, payload.ReasoningMessageStart{MessageID: l.id, Role: payload.RoleReasoning, Attributed: by})
 }
 
 func (n *Narrator) endMessage(l *lane) {
@@ -283,7 +283,7 @@ func (n *Narrator) Asked(lane, text string) {
 	if l.run == "" || text == "" {
 		return // what the agent itself was asked the log has
 	}
-	m := payload.NewMessage(n.id("u", ""), tapedeck.RoleUser, text)
+	m := payload.NewMessage(n.id("u", ""), payload.RoleUser, text)
 	m.SubagentRunID = l.run
 	n.event(l, payload.MessageAdded{Message: m})
 }

@@ -276,10 +276,10 @@ func TestHistory(t *testing.T) {
 // TestHistoryOfWholeMessages has calls that are members of a message.
 func TestHistoryOfWholeMessages(t *testing.T) {
 	call := payload.ToolCall{ID: "c", Type: "function", Function: payload.FunctionCall{Name: "Bash", Arguments: `{"command":"ls"}`}}
-	answer := payload.NewMessage("t", tapedeck.RoleTool, "a.txt")
+	answer := payload.NewMessage("t", payload.RoleTool, "a.txt")
 	answer.ToolCallID = "c"
 	got, err := History(t.Context(), "main", 1<<20, events(
-		payload.MessageAdded{Message: payload.Message{ID: "a", Role: tapedeck.RoleAssistant, ToolCalls: []payload.ToolCall{call}}},
+		payload.MessageAdded{Message: payload.Message{ID: "a", Role: payload.RoleAssistant, ToolCalls: []payload.ToolCall{call}}},
 		payload.MessageAdded{Message: answer},
 	))
 	if want := "\nTool Bash: {\"command\":\"ls\"}\n→ a.txt\n"; err != nil || !strings.Contains(got, want) {

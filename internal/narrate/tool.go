@@ -121,7 +121,7 @@ func (n *Narrator) Answered(id string, a Answer) {
 	if len(a.Content) == 0 {
 		a.Content = json.RawMessage(`""`)
 	}
-	d := payload.ToolCallResult{MessageID: n.id("t", id), ToolCallID: t.id, Content: a.Content, Role: tapedeck.RoleTool}
+	d := payload.ToolCallResult{MessageID: n.id("t", id), ToolCallID: t.id, Content: a.Content, Role: payload.RoleTool}
 	if d.Metadata = a.Metadata; a.Failed {
 		if d.Metadata == nil {
 			d.Metadata = tapedeck.Members{}

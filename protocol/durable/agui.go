@@ -33,7 +33,7 @@ func (a agui) project(ctx context.Context, _ tapedeck.Record, e *tapedeck.Event,
 		return a.runStarted(ctx, e, out)
 	case e.Type == tapedeck.MessageAdded:
 		return a.added(ctx, e, out)
-	case !tapedeck.IsAGUI(e.Type):
+	case !payload.IsAGUI(e.Type):
 		return out, nil
 	}
 	return append(out, typed(e)), nil
@@ -165,7 +165,7 @@ func isPrompt(m *payload.Message) bool { return payload.PromptOf(m.Role, marshal
 // isPlain reports whether text is all that a message has.
 func isPlain(m *payload.Message) bool {
 	var text string
-	speaks := m.Role == tapedeck.RoleUser || m.Role == tapedeck.RoleAssistant || m.Role == tapedeck.RoleSystem || m.Role == tapedeck.RoleDeveloper
+	speaks := m.Role == payload.RoleUser || m.Role == payload.RoleAssistant || m.Role == payload.RoleSystem || m.Role == payload.RoleDeveloper
 	return speaks && len(m.ToolCalls) == 0 && json.Unmarshal(m.Content, &text) == nil
 }
 

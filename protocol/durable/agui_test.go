@@ -25,7 +25,7 @@ func spoken(s, has *view.Snapshot) (out []string) {
 		known[k.ID] = true
 	}
 	for _, m := range s.Messages {
-		if m.Role != tapedeck.RoleTool && payload.PromptOf(m.Role, m.Metadata) == "" && (m.Text != "" || m.Parts != nil) {
+		if m.Role != payload.RoleTool && payload.PromptOf(m.Role, m.Metadata) == "" && (m.Text != "" || m.Parts != nil) {
 			out = append(out, fmt.Sprint(m.ID, " ", m.Role, " ", m.Text))
 		}
 	}

@@ -91,8 +91,8 @@ func checkJSON(body []byte) error {
 // checkNesting refuses a message that could not be exchanged. An array around the
 // messages is one level more.
 func checkNesting(body []byte) error {
-	if len(body) > 2*tapedeck.MaxNesting && jsonobj.Nesting(body) > tapedeck.MaxNesting+1 {
-		return tapedeck.Errorf(tapedeck.Invalid, "the body is nested more than %d levels deep", tapedeck.MaxNesting)
+	if len(body) > 2*jsonobj.MaxNesting && jsonobj.Nesting(body) > jsonobj.MaxNesting+1 {
+		return tapedeck.Errorf(tapedeck.Invalid, "the body is nested more than %d levels deep", jsonobj.MaxNesting)
 	}
 	return nil
 }

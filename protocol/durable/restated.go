@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -34,7 +33,7 @@ func restated(s *view.Snapshot) []json.RawMessage {
 	for i := range s.Messages {
 		m := &s.Messages[i]
 		makers[[2]string{m.Invocation, m.ID}] = true
-		r.whole[m.ID] = m.Role == tapedeck.RoleTool
+		r.whole[m.ID] = m.Role == payload.RoleTool
 	}
 	for i := range s.Calls {
 		r.call(&s.Calls[i], makers)
@@ -61,7 +60,7 @@ func (r *restatement) call(k *view.ToolCall, makers map[[2]string]bool) {
 	if key := [2]string{k.Invocation, k.MessageID}; k.MessageID != "" && makers[key] {
 		r.calls[key] = append(r.calls[key], call)
 	} else if k.Name != "" {
-		r.add(k.Offset, &payload.Message{ID: k.ID, Role: tapedeck.RoleAssistant, ToolCalls: []payload.ToolCall{call}, SubagentRunID: k.Subagent})
+		r.add(k.Offset, &payload.Message{ID: k.ID, Role: payload.RoleAssistant, ToolCalls: []payload.ToolCall{call}, SubagentRunID: k.Subagent})
 	}
 	if k.Result == nil || r.whole[k.Result.MessageID] {
 		return
@@ -71,7 +70,7 @@ func (r *restatement) call(k *view.ToolCall, makers map[[2]string]bool) {
 		content = marshal(k.Result.Text)
 	}
 	r.add(k.Result.Offset, &payload.Message{
-		ID: cmp.Or(k.Result.MessageID, "result_"+k.ID), Role: tapedeck.RoleTool, ToolCallID: k.ID,
+		ID: cmp.Or(k.Result.MessageID, "result_"+k.ID), Role: payload.RoleTool, ToolCallID: k.ID,
 		Content: content, Error: k.Result.Error, SubagentRunID: k.Subagent,
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -90,7 +91,7 @@ func (f *filter) match(e *tapedeck.Event) bool {
 
 // passes reports whether an event of a thread and an invocation passes.
 func (f *filter) passes(thread, invocation string) bool {
-	return among(f.threads, thread) && among(f.invocations, invocation) && (!f.mains || !tapedeck.IsSubThread(thread))
+	return among(f.threads, thread) && among(f.invocations, invocation) && (!f.mains || !payload.IsSubThread(thread))
 }
 
 func among(list []string, s string) bool { return list == nil || slices.Contains(list, s) }

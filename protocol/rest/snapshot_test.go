@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -100,7 +101,7 @@ func TestSnapshotsOfManySessions(t *testing.T) {
 func TestSnapshotOfDeepData(t *testing.T) {
 	door, g := newDoor(rest.Options{})
 	g.session(t, "s", 0)
-	deep := strings.Repeat("[", tapedeck.MaxNesting-1) + strings.Repeat("]", tapedeck.MaxNesting-1)
+	deep := strings.Repeat("[", jsonobj.MaxNesting-1) + strings.Repeat("]", jsonobj.MaxNesting-1)
 	g.append(t, "s", tapedeck.Event{Type: tapedeck.StateSnapshot, Data: json.RawMessage(`{"snapshot":` + deep + `}`)})
 	g.append(t, "s", say("m", "fine"))
 	s := getSnapshot(t, door, "s/snapshot")

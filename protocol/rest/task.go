@@ -199,12 +199,12 @@ func (t *taskEncoder) added(ctx context.Context, e *tapedeck.Event) ([]told, err
 	_ = json.Unmarshal(e.Data, &d) // see pieceOf
 	text := d.Message.Text()
 	switch d.Message.Role {
-	case tapedeck.RoleUser:
+	case payload.RoleUser:
 		t.ask(e, text)
 		return tell(taskUserMessage, textData{text}), nil
-	case tapedeck.RoleReasoning:
+	case payload.RoleReasoning:
 		return tell(taskThinking, textData{text}), nil
-	case tapedeck.RoleAssistant, tapedeck.RoleTool:
+	case payload.RoleAssistant, payload.RoleTool:
 	default:
 		return nil, nil
 	}
@@ -212,7 +212,7 @@ func (t *taskEncoder) added(ctx context.Context, e *tapedeck.Event) ([]told, err
 	if err != nil {
 		return nil, err
 	}
-	if d.Message.Role == tapedeck.RoleAssistant {
+	if d.Message.Role == payload.RoleAssistant {
 		said := r.whole(e, &d.Message)
 		t.keep(e, r)
 		return said, nil

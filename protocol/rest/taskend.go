@@ -136,10 +136,10 @@ func (r *taskRun) finished(e *tapedeck.Event) []told {
 	_ = json.Unmarshal(e.Data, &d) // see pieceOf
 	status := "COMPLETE"
 	switch d.Outcome.Type {
-	case tapedeck.OutcomeCancelled:
+	case payload.OutcomeCancelled:
 		resumable := d.Metadata.Tapedeck.Resumable
 		return tell(taskCancelled, cancelledData{"Task was cancelled", resumable == nil || *resumable})
-	case tapedeck.OutcomeInterrupt:
+	case payload.OutcomeInterrupt:
 		status = "INTERRUPTED"
 	}
 	spent := r.spent

@@ -32,7 +32,7 @@ type taskText struct {
 }
 
 // spoken reports whether it is the agent that says it.
-func (m *taskText) spoken() bool { return m.role == "" || m.role == tapedeck.RoleAssistant }
+func (m *taskText) spoken() bool { return m.role == "" || m.role == payload.RoleAssistant }
 
 // A taskCall is a tool call that goes on.
 type taskCall struct {
@@ -88,7 +88,7 @@ func inputPrompt(e *tapedeck.Event) string {
 	}
 	_ = json.Unmarshal(e.Data, &d) // what is not there is not known
 	for i := len(d.Input.Messages) - 1; i >= 0; i-- {
-		if m := &d.Input.Messages[i]; m.Role == tapedeck.RoleUser {
+		if m := &d.Input.Messages[i]; m.Role == payload.RoleUser {
 			return m.Text()
 		}
 	}
@@ -139,12 +139,12 @@ func (r *taskRun) textEnd(e *tapedeck.Event) []told {
 		return nil
 	}
 	switch text := m.text.String(); m.role {
-	case "", tapedeck.RoleAssistant:
+	case "", payload.RoleAssistant:
 		if m.turn == r.turn.count {
 			r.turn.said = preview(text)
 		}
 		return tell(taskMessage, finalMessage(text))
-	case tapedeck.RoleUser:
+	case payload.RoleUser:
 		return tell(taskUserMessage, textData{text})
 	default:
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/runner"
 )
 
 // Options say which agent to run, and how.
@@ -32,7 +33,7 @@ type Options struct {
 // A Runner runs an agent.
 type Runner struct{ options Options }
 
-var _ tapedeck.Capable = (*Runner)(nil)
+var _ runner.Capable = (*Runner)(nil)
 
 // New returns a runner.
 func New(o Options) *Runner {
@@ -43,7 +44,7 @@ func New(o Options) *Runner {
 	return &Runner{options: o}
 }
 
-// Capabilities implements [tapedeck.Capable]. They are what the protocol has;
+// Capabilities implements [runner.Capable]. They are what the protocol has;
 // agents have most of it.
 func (r *Runner) Capabilities() tapedeck.Capabilities {
 	return tapedeck.Capabilities{
@@ -51,7 +52,7 @@ func (r *Runner) Capabilities() tapedeck.Capabilities {
 	}
 }
 
-// Available implements [tapedeck.Capable].
+// Available implements [runner.Capable].
 func (r *Runner) Available() error {
 	return procgroup.Installed(r.options.Name, r.options.Command, r.options.Install)
 }

@@ -53,7 +53,7 @@ func (s *run) result(c *call, r tool.Result, took time.Duration) error {
 	if len(text) > maxResult {
 		text = strings.ToValidUTF8(text[:maxResult], "") + fmt.Sprintf("\n[… %d bytes left out …]", len(r.Text)-maxResult)
 	}
-	m := payload.NewMessage(s.in.ID+".t."+c.id, tapedeck.RoleTool, text)
+	m := payload.NewMessage(s.in.ID+".t."+c.id, payload.RoleTool, text)
 	d := payload.ToolCallResult{MessageID: m.ID, ToolCallID: c.id, Content: m.Content, Role: m.Role}
 	if r.Failed || took > time.Millisecond {
 		mark := fmt.Sprintf(`{"durationMs":%d}`, took.Milliseconds())

@@ -61,7 +61,7 @@ func (a *answer) think(text string) error {
 		a.thought = fmt.Sprintf("%s.r%d.%d", a.run.in.ID, a.run.turn, a.thoughts)
 		if err := a.emit(
 			payload.ReasoningStart{MessageID: a.thought},
-			payload.ReasoningMessageStart{MessageID: a.thought, Role: tapedeck.RoleReasoning},
+			payload.ReasoningMessageStart{MessageID: a.thought, Role: payload.RoleReasoning},
 		); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (a *answer) say(text string) error {
 			return err
 		}
 		a.message = a.messageID()
-		if err := a.run.emit(payload.TextMessageStart{MessageID: a.message, Role: tapedeck.RoleAssistant}); err != nil {
+		if err := a.run.emit(payload.TextMessageStart{MessageID: a.message, Role: payload.RoleAssistant}); err != nil {
 			return err
 		}
 	}

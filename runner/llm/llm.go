@@ -17,6 +17,7 @@ import (
 	"net/url"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/runner"
 	"github.com/tapedeck/tapedeck/runner/llm/chat"
 	"github.com/tapedeck/tapedeck/runner/llm/mcp"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
@@ -63,8 +64,8 @@ type Runner struct {
 }
 
 var (
-	_ tapedeck.Capable    = (*Runner)(nil)
-	_ tapedeck.Instructed = (*Runner)(nil)
+	_ runner.Capable    = (*Runner)(nil)
+	_ runner.Instructed = (*Runner)(nil)
 )
 
 // New returns a runner. What is wrong with o is told by [Runner.Available], and
@@ -87,14 +88,14 @@ func (r *Runner) Describe() (kind, description string) {
 	return "llm", "runs the model " + r.options.Model + " of " + r.options.Name
 }
 
-// Equipment implements [tapedeck.Equipped]. Tools of MCP servers are not known
+// Equipment implements [runner.Equipped]. Tools of MCP servers are not known
 // before the run has connected to them.
-func (r *Runner) Equipment(in tapedeck.Invocation) tapedeck.Equipment {
+func (r *Runner) Equipment(in tapedeck.Invocation) runner.Equipment {
 	c, err := r.config(in.Config)
 	if err != nil {
-		return tapedeck.Equipment{Model: r.options.Model} // the run says what is wrong
+		return runner.Equipment{Model: r.options.Model} // the run says what is wrong
 	}
-	q := tapedeck.Equipment{Model: c.Model}
+	q := runner.Equipment{Model: c.Model}
 	var tools []tool.Tool
 	if in.Folder != "" {
 		if f, err := tool.OpenFolder(in.Folder, r.options.Files); err == nil {
@@ -110,14 +111,14 @@ func (r *Runner) Equipment(in tapedeck.Invocation) tapedeck.Equipment {
 	return q
 }
 
-// Capabilities implements [tapedeck.Capable].
+// Capabilities implements [runner.Capable].
 func (r *Runner) Capabilities() tapedeck.Capabilities {
 	return tapedeck.Capabilities{
 		Deltas: true, Thinking: true, Tools: true, Plan: true, Permission: true, Interrupt: true, Exact: true,
 	}
 }
 
-// Available implements [tapedeck.Capable]. It does not ask the provider.
+// Available implements [runner.Capable]. It does not ask the provider.
 func (r *Runner) Available() error {
 	u, err := url.Parse(r.options.BaseURL)
 	switch {
@@ -158,7 +159,7 @@ func (r *Runner) config(raw json.RawMessage) (Config, error) {
 	return c, nil
 }
 
-// Instructions implements [tapedeck.Instructed].
+// Instructions implements [runner.Instructed].
 func (r *Runner) Instructions(raw json.RawMessage) (string, error) {
 	c, err := r.config(raw)
 	return c.System, err

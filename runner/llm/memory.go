@@ -45,7 +45,7 @@ func (m *memory) recall(ctx context.Context, system string) error {
 		m.add(payload.NewEvent(payload.NewPrompt(system)))
 	}
 	// Under an id that nothing else has: it is not in the log in this form.
-	m.add(payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage(m.in.ID+".task", tapedeck.RoleUser, m.in.Task)}))
+	m.add(payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage(m.in.ID+".task", payload.RoleUser, m.in.Task)}))
 	return nil
 }
 

@@ -104,7 +104,7 @@ func TestPromptIsStoredOnce(t *testing.T) {
 		var got []string
 		for _, e := range s.events() {
 			d, err := payload.DecodeAs[payload.MessageAdded](e)
-			if e.Type == tapedeck.MessageAdded && err == nil && d.Message.Role == tapedeck.RoleSystem {
+			if e.Type == tapedeck.MessageAdded && err == nil && d.Message.Role == payload.RoleSystem {
 				got = append(got, string(d.Message.Content))
 			}
 		}
@@ -119,7 +119,7 @@ func TestPromptIsStoredOnce(t *testing.T) {
 		}
 		s.task("again", first) // what was stored was taken back
 		s.expect("system: Be brief.", "user: again")
-		if at := s.events(); payload.PromptOf(tapedeck.RoleSystem, metadataOf(t, at, "again")) == "" {
+		if at := s.events(); payload.PromptOf(payload.RoleSystem, metadataOf(t, at, "again")) == "" {
 			t.Error("it is not stored again")
 		}
 	})

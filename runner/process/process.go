@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/runner"
 )
 
 // Options say which program to run, and how to understand it.
@@ -41,7 +42,7 @@ type Runner struct {
 	dialect dialect
 }
 
-var _ tapedeck.Capable = (*Runner)(nil)
+var _ runner.Capable = (*Runner)(nil)
 
 // New returns a runner. It is an error if there is no such dialect, or the
 // mapping says nothing.
@@ -64,7 +65,7 @@ func New(o Options) (*Runner, error) {
 	return &Runner{o, d}, nil
 }
 
-// Capabilities implements [tapedeck.Capable].
+// Capabilities implements [runner.Capable].
 func (r *Runner) Capabilities() tapedeck.Capabilities {
 	c := r.dialect.can
 	c.Resume = r.options.Resume != nil
@@ -72,7 +73,7 @@ func (r *Runner) Capabilities() tapedeck.Capabilities {
 	return c
 }
 
-// Available implements [tapedeck.Capable].
+// Available implements [runner.Capable].
 func (r *Runner) Available() error {
 	return procgroup.Installed(r.options.Name, r.options.Command, r.options.Install)
 }

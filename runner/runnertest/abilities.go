@@ -10,6 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/order"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/runner"
 )
 
 // Abilities are tasks for what not every runner can do. A test whose task is nil
@@ -254,7 +255,7 @@ func cancelledAsking(t *testing.T, h Harness) {
 // interrupted stops Endless when it has said something. What it still says must
 // fit to that, whatever it leaves open: the engine closes it.
 func interrupted(t *testing.T, h Harness) {
-	c, ok := h.Runner.(tapedeck.Capable)
+	c, ok := h.Runner.(runner.Capable)
 	if !ok || !c.Capabilities().Interrupt {
 		t.Skip("the runner does not say that it can be interrupted")
 	}

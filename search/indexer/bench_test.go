@@ -35,7 +35,7 @@ func openBench(b *testing.B) (*sqlite.Store, *indexer.Index) {
 func turn(i int) []tapedeck.Event {
 	id := fmt.Sprint("m", i)
 	payloads := []payload.Payload{
-		payload.MessageAdded{Message: payload.NewMessage("u"+id, tapedeck.RoleUser, fmt.Sprintf("please look at file number%d and fix the tests", i))},
+		payload.MessageAdded{Message: payload.NewMessage("u"+id, payload.RoleUser, fmt.Sprintf("please look at file number%d and fix the tests", i))},
 		payload.ToolCallStart{ToolCallID: id, ToolCallName: "Read"},
 		payload.ToolCallArgs{ToolCallID: id, Delta: fmt.Sprintf(`{"path":"src/pkg%d/file_test.go"}`, i%100)},
 		payload.ToolCallEnd{ToolCallID: id},

@@ -55,13 +55,13 @@ func (f *fold) add(e *tapedeck.Event) {
 	case payload.MessageAdded:
 		f.message(e, &d.Message)
 	case payload.TextMessageStart:
-		f.begin(e, "text "+d.MessageID, search.DocMessage, cmp.Or(d.Role, tapedeck.RoleAssistant))
+		f.begin(e, "text "+d.MessageID, search.DocMessage, cmp.Or(d.Role, payload.RoleAssistant))
 	case payload.TextMessageContent:
 		f.goOn("text "+d.MessageID, d.Delta)
 	case payload.TextMessageEnd:
 		f.end("text " + d.MessageID)
 	case payload.ReasoningMessageStart:
-		f.begin(e, "reasoning "+d.MessageID, search.DocMessage, tapedeck.RoleReasoning)
+		f.begin(e, "reasoning "+d.MessageID, search.DocMessage, payload.RoleReasoning)
 	case payload.ReasoningMessageContent:
 		f.goOn("reasoning "+d.MessageID, d.Delta)
 	case payload.ReasoningMessageEnd:
@@ -74,7 +74,7 @@ func (f *fold) add(e *tapedeck.Event) {
 		f.end("call " + d.ToolCallID)
 	case payload.ToolCallResult:
 		m := payload.Message{Content: d.Content}
-		f.put(document(e, search.DocTool, tapedeck.RoleTool), m.Text())
+		f.put(document(e, search.DocTool, payload.RoleTool), m.Text())
 	case payload.RunFinished, payload.RunError:
 		f.endRun(e.Invocation)
 	default:
@@ -138,7 +138,7 @@ func (f *fold) endAll() {
 
 func (f *fold) message(e *tapedeck.Event, m *payload.Message) {
 	kind := search.DocMessage
-	if m.Role == tapedeck.RoleTool {
+	if m.Role == payload.RoleTool {
 		kind = search.DocTool
 	}
 	f.put(document(e, kind, m.Role), m.Text())

@@ -105,19 +105,19 @@ func (w *world) finds(text string, want ...string) {
 }
 
 func said(id, text string) payload.Payload {
-	return payload.MessageAdded{Message: payload.NewMessage(id, tapedeck.RoleUser, text)}
+	return payload.MessageAdded{Message: payload.NewMessage(id, payload.RoleUser, text)}
 }
 
 func TestWhatIsFound(t *testing.T) {
 	each(t, func(w *world) {
-		call := payload.Message{ID: "m9", Role: tapedeck.RoleAssistant, ToolCalls: []payload.ToolCall{
+		call := payload.Message{ID: "m9", Role: payload.RoleAssistant, ToolCalls: []payload.ToolCall{
 			{ID: "c9", Type: "function", Function: payload.FunctionCall{Name: "Grep", Arguments: `{"for":"mushroom"}`}},
 		}}
 		w.make("a",
 			payload.SessionCreated{Title: "Apple pie"},
 			said("m1", "banana bread"),
 			payload.RunStarted{ThreadID: "main", RunID: "run"},
-			payload.ReasoningMessageStart{MessageID: "m2", Role: tapedeck.RoleReasoning},
+			payload.ReasoningMessageStart{MessageID: "m2", Role: payload.RoleReasoning},
 			payload.ReasoningMessageContent{MessageID: "m2", Delta: "cherry"},
 			payload.TextMessageStart{MessageID: "m2"},
 			payload.ReasoningMessageEnd{MessageID: "m2"},

@@ -121,7 +121,7 @@ func (e *entry) answer(a tapedeck.Append) (*tapedeck.Appended, *tapedeck.AppendE
 	}
 	known, newer := last.Epoch >= 0, last.Epoch >= 0 && p.Epoch > last.Epoch
 	no := func(r tapedeck.Refusal, k tapedeck.Kind) *tapedeck.AppendError {
-		return tapedeck.Refuse(r, e.s.Head, k, "refused: %s", r)
+		return store.Refuse(r, e.s.Head, k, "refused: %s", r)
 	}
 	switch {
 	case e.s.Closed && a.Producer == nil && len(a.Events)+len(a.Chunks) == 0:

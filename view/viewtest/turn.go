@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // turns are what an agent may do next in a run. What is likelier is there more
@@ -125,7 +126,7 @@ func (w *writer) aside(l *lane) {
 
 // child is the thread of a sub-agent.
 func (w *writer) child(l *lane) *lane {
-	c := &lane{name: w.id(tapedeck.SubThreadPrefix)}
+	c := &lane{name: w.id(payload.SubThreadPrefix)}
 	c.run = w.id("inv_")
 	c.say(tapedeck.RunStarted, `{"threadId":%q,"runId":%q,"parentRunId":%q}`, c.name, c.run, l.run)
 	return c

@@ -65,7 +65,7 @@ func (t *Translator) chunk(e *event) ([]tapedeck.Event, error) {
 	}
 	run, out := t.open(e)
 	return e.in(run, out, payload.TextMessageChunk{
-		MessageID: fmt.Sprintf("%s.%d", run, e.Turn), Role: tapedeck.RoleAssistant, Delta: e.Text, Attributed: e.origin(),
+		MessageID: fmt.Sprintf("%s.%d", run, e.Turn), Role: payload.RoleAssistant, Delta: e.Text, Attributed: e.origin(),
 	}), nil
 }
 
@@ -114,7 +114,7 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 		text = textOf(e.Error)
 	}
 	return e.in(run, out, payload.ToolCallResult{
-		MessageID: "result_" + e.ID, ToolCallID: e.ID, Role: tapedeck.RoleTool, Content: encode(text), Attributed: origin,
+		MessageID: "result_" + e.ID, ToolCallID: e.ID, Role: payload.RoleTool, Content: encode(text), Attributed: origin,
 	}), nil
 }
 
@@ -167,7 +167,7 @@ func (t *Translator) agentState(e *event) ([]tapedeck.Event, error) {
 		}
 		return e.in(run, out, payload.RunError{Message: why, Code: "agent"}), nil
 	case cancelledEnd:
-		return e.in(run, out, payload.RunFinished{ThreadID: thread(e), RunID: run, Outcome: &payload.Outcome{Type: tapedeck.OutcomeCancelled}}), nil
+		return e.in(run, out, payload.RunFinished{ThreadID: thread(e), RunID: run, Outcome: &payload.Outcome{Type: payload.OutcomeCancelled}}), nil
 	}
 	return e.in(run, out, payload.RunFinished{ThreadID: thread(e), RunID: run}), nil
 }
