@@ -172,6 +172,17 @@ func TestFollowersSeeAppendsAndTheEnd(t *testing.T) {
 	})
 }
 
+// The time of a long-poll may be over before it has read anything. Its client
+// learns all the same that the stream is closed.
+func TestLongPollOfAClosedStreamWithoutTime(t *testing.T) {
+	door := newDoor(func(o *durable.Options) { o.LongPoll = 1 })
+	must(t, 201, door, "PUT", "a", "x", "Content-Type", "text/plain", "Stream-Closed", "true")
+	resp := must(t, 204, door, "GET", "a?offset=0000000000000001_0000000000000000&live=long-poll", "")
+	if resp.Header.Get("Stream-Closed") != "true" {
+		t.Errorf("got %v", resp.Header)
+	}
+}
+
 func TestLongPollTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		door := newDoor(nil)

@@ -178,7 +178,9 @@ func (h *handler) longPoll(w http.ResponseWriter, r *http.Request, rd *reading) 
 func (h *handler) await(ctx context.Context, rd *reading) (page, error) {
 	ctx, stop := context.WithTimeout(ctx, h.LongPoll)
 	defer stop()
-	last := page{next: rd.at, tail: true}
+	// The time may be over before anything was read; that the stream is closed is
+	// known all the same.
+	last := page{next: rd.at, tail: true, closed: rd.session.Closed && rd.at == offset{n: rd.session.Head}}
 	for p, err := range h.Store.Follow(ctx, rd.id, h.following(rd)) {
 		if err != nil {
 			if ctx.Err() != nil {
