@@ -42,7 +42,7 @@ func (a *answer) take(piece []byte) (bool, error) {
 		return a.endOfChunks()
 	}
 	if len(a.got) > a.body {
-		return false, fmt.Errorf("an answer has %d bytes more than it said", len(a.got)-a.body)
+		return false, fmt.Errorf("an answer has %d bytes more than its declared length", len(a.got)-a.body)
 	}
 	return len(a.got) == a.body, nil
 }
@@ -85,7 +85,7 @@ func (a *answer) readHead(head string) error {
 		a.body = 0
 	}
 	if a.body == unsaid {
-		return fmt.Errorf("an answer (%d) does not say how long it is", n)
+		return fmt.Errorf("an answer (%d) has no length", n)
 	}
 	return nil
 }
@@ -105,11 +105,11 @@ func (a *answer) endOfChunks() (bool, error) {
 			return false, nil
 		}
 		if string(after[n:n+2]) != "\r\n" {
-			return false, fmt.Errorf("a chunk of %d bytes is longer", n)
+			return false, fmt.Errorf("a chunk is longer than its size of %d bytes", n)
 		}
 		if rest = after[n+2:]; n == 0 {
 			if len(rest) > 0 {
-				return false, fmt.Errorf("an answer goes on after its last chunk")
+				return false, fmt.Errorf("an answer continues after its last chunk")
 			}
 			return true, nil
 		}

@@ -28,8 +28,8 @@ const (
 // measureFloors measures the least that an append costs on this machine.
 func measureFloors(ctx context.Context, o options, r *report) error {
 	for _, f := range []struct{ kind, name string }{
-		{floorNothing, "net/http alone, nothing is stored"},
-		{floorBytes, "net/http and one file, one fsync for all that has come together"},
+		{floorNothing, "net/http alone, stores nothing"},
+		{floorBytes, "net/http and one file, one fsync for all waiting requests"},
 	} {
 		for _, connections := range []int{64, 1} {
 			name := fmt.Sprintf("appends of 256 B, %d connections: %s", connections, f.name)

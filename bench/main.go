@@ -28,11 +28,11 @@ func main() {
 	var o options
 	flag.StringVar(&o.bin, "bin", "bin/tapedeck", "the program to measure")
 	flag.StringVar(&o.out, "out", "docs/benchmarks.md", "where to write the table; - for standard output")
-	flag.IntVar(&o.rounds, "rounds", 5, "how often each pair is measured, in turn; the median counts")
+	flag.IntVar(&o.rounds, "rounds", 5, "rounds for each pair, in turn; the result is the median")
 	flag.DurationVar(&o.length, "length", 5*time.Second, "how long each load lasts")
-	flag.StringVar(&o.only, "only", "", "only rows whose name contains this; prints, writes nothing")
-	quick := flag.Bool("quick", false, "one round of one second a row; prints, writes nothing")
-	floor := flag.String("floor", "", "be a server that stores nothing, or bytes in the file -out: the bench starts it by itself")
+	flag.StringVar(&o.only, "only", "", "measure only rows whose name contains this; print them, write no file")
+	quick := flag.Bool("quick", false, "one round of one second per row; print the rows, write no file")
+	floor := flag.String("floor", "", "run as a server that stores nothing, or bytes in the file -out (the benchmark starts it itself)")
 	flag.Parse()
 	if *floor != "" {
 		if err := serveFloor(*floor, o.out); err != nil {

@@ -68,18 +68,18 @@ func measureRecording(ctx context.Context, length time.Duration, r *report) erro
 		all = append(all, l...)
 	}
 	if said := m.said.Load(); int64(len(all)) != said {
-		return fmt.Errorf("%d tokens were said and %d followed", said, len(all))
+		return fmt.Errorf("the model sent %d tokens, but followers received %d", said, len(all))
 	}
 	size, err := sizeOf(dir)
 	if err != nil {
 		return err
 	}
 	perToken := float64(size) / float64(len(all))
-	what := fmt.Sprintf("recording: %d sessions, each %d tokens/s, all durable, all followed: ", recordedSessions, tokensPerSecond)
+	what := fmt.Sprintf("recording: %d sessions, each %d tokens/s, all durable, each with a follower: ", recordedSessions, tokensPerSecond)
 	r.alone(what+"tokens/s", fmt.Sprintf("%.0f", float64(len(all))/took.Seconds()), "", true)
-	r.alone(what+"CPU of two cores", fmt.Sprintf("%.0f %% (%.1f µs a token)", 100*used.Seconds()/took.Seconds()/2, used.Seconds()*1e6/float64(len(all))), "", true)
+	r.alone(what+"CPU of two cores", fmt.Sprintf("%.0f %% (%.1f µs per token)", 100*used.Seconds()/took.Seconds()/2, used.Seconds()*1e6/float64(len(all))), "", true)
 	r.alone(what+"from token to follower, p50 and p99", fmt.Sprintf("%.0f ms, %.0f ms", quantile(all, .5), quantile(all, .99)), "", true)
-	r.alone(what+"bytes a token on disk", fmt.Sprintf("%.0f", perToken), "≤ 40", perToken <= 40)
+	r.alone(what+"bytes per token on disk", fmt.Sprintf("%.0f", perToken), "≤ 40", perToken <= 40)
 	return nil
 }
 

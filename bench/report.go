@@ -96,25 +96,26 @@ func (r *report) write(w io.Writer) error {
 	fmt.Fprintf(b, "Machine: %s, %d processors, %s %s, Go %s, Node %s. Measured %s.\n\n", cpuModel(), runtime.NumCPU(),
 		runtime.GOOS, kernel(), strings.TrimPrefix(runtime.Version(), "go"), nodeVersion(), time.Now().UTC().Format("2006-01-02"))
 	fmt.Fprint(b, "The load generator runs on the same machine as the server. Both servers are loaded in turn, each round on a new\n"+
-		"process; figures are medians over the rounds, with the least and the most of ours in brackets. On a machine that is shared,\nonly the ratios mean anything.\n\n"+
-		"Appends are sent by one thread that keeps its connections open, sends prebuilt requests and checks the status and the length of\n"+
-		"every answer, as wrk, oha and autocannon do; so most of the machine is the server's. With Go's own client, which takes as\n"+
-		"long for a request as the rival does, a second row tells what a program sees that writes one event after the other.\n\n")
+		"process. Figures are medians over the rounds; the lowest and highest values of Tapedeck are in brackets. On a shared machine\nonly the ratios mean anything.\n\n"+
+		"One thread sends the appends. It keeps its connections open, sends prebuilt requests and checks the status and the length of\n"+
+		"every answer, as wrk, oha and autocannon do, so the server gets most of the processor time. A second row uses Go's own client,\n"+
+		"which takes as long for a request as the reference server does. It shows the rate of a program that writes one event after\n"+
+		"the other.\n\n")
 	if len(r.pairs) > 0 {
 		fmt.Fprint(b, "## Against `@durable-streams/server` 0.3.7\n\n"+
-			"Tapedeck commits every append to SQLite with fsync before it answers. The rival in memory writes no disk at all.\n\n"+
-			"| load | Tapedeck | (least–most) | rival | ratio | goal |\n|---|---|---|---|---|---|\n")
+			"Tapedeck commits every append to SQLite with fsync before it answers. The reference server in memory writes nothing to disk.\n\n"+
+			"| load | Tapedeck | (lowest–highest) | reference server | ratio | goal |\n|---|---|---|---|---|---|\n")
 		for _, row := range r.pairs {
 			fmt.Fprintln(b, row)
 		}
 	}
 	if len(r.floors) > 0 {
 		fmt.Fprint(b, "\n## What this machine allows\n\n"+
-			"Servers that do much less than a log must, with the same load and the same load generator. The first answers and stores\n"+
-			"nothing. The second keeps no streams: it writes the bytes of all requests that have come together over the beginning of a\n"+
-			"file, and answers them after one fsync. A connection that waits for each answer cannot be served much faster than by it, if the\n"+
-			"answer is to mean that the append is durable.\n\n"+
-			"| server | rate | server CPU for an append | against the rival in memory |\n|---|---|---|---|\n")
+			"These servers do much less than a log must do. They get the same load from the same load generator. The first answers and\n"+
+			"stores nothing. The second keeps no streams: it writes the bytes of all waiting requests over the beginning of a file, and\n"+
+			"answers them after one fsync. If an answer must mean that the append is durable, no server is much faster for a connection\n"+
+			"that waits for each answer.\n\n"+
+			"| server | rate | server CPU per append | compared with the reference server in memory |\n|---|---|---|---|\n")
 		for _, row := range r.floors {
 			fmt.Fprintln(b, row)
 		}

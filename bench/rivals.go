@@ -37,8 +37,8 @@ func loads(o options) []load {
 		{lean: 64, run: func(_ context.Context, p *process) (result, error) { return appends(p, postLean, 64, o.length) }, rows: []row{
 			{"appends of 256 B, 64 connections", "appends/s", rate, 1.8, false},
 			{"… p99 latency", "ms", p99, 0, true},
-			{"… server CPU for an append", "µs", cost, 0, true},
-			{"… load generator CPU for an append", "µs", generated, 0, true}}},
+			{"… server CPU per append", "µs", cost, 0, true},
+			{"… load generator CPU per append", "µs", generated, 0, true}}},
 		{lean: 1, run: func(_ context.Context, p *process) (result, error) { return appends(p, postLean, 1, o.length) }, rows: []row{
 			{"appends of 256 B, 1 connection", "appends/s", rate, 0.5, false},
 			{"… p50 latency", "ms", p50, 0, true}}},
@@ -51,7 +51,7 @@ func loads(o options) []load {
 		{run: func(_ context.Context, p *process) (result, error) { return catchUp(p, 10_000, 4, o.length) }, rows: []row{
 			{"catch-up of 10,000 events, 4 readers", "replays/s", rate, 4, false}}},
 		{file: true, run: func(_ context.Context, p *process) (result, error) { return appends(p, postLean, 64, o.length) }, rows: []row{
-			{"appends of 256 B, 64 connections, rival on files", "appends/s", rate, 15, false}}},
+			{"appends of 256 B, 64 connections, reference server on files", "appends/s", rate, 15, false}}},
 	}
 }
 
@@ -131,6 +131,6 @@ func measureIdle(ctx context.Context, o options, r *report) error {
 		return err
 	}
 	r.alone(name+", server CPU", fmt.Sprintf("%.3f cores", x.cores), "≤ 0.02", x.cores <= 0.02)
-	r.alone("… memory of the server for each", fmt.Sprintf("%.1f KB", x.perUnit/1024), "≤ 30", x.perUnit <= 30*1024)
+	r.alone("… server memory per follower", fmt.Sprintf("%.1f KB", x.perUnit/1024), "≤ 30", x.perUnit <= 30*1024)
 	return nil
 }

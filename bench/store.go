@@ -39,7 +39,7 @@ func measureStore(ctx context.Context, o options, r *report) error {
 		if err != nil {
 			return err
 		}
-		r.alone(fmt.Sprintf("store: %d goroutines, %d events an append, 330 B each, durable", w.writers, w.batch),
+		r.alone(fmt.Sprintf("store: %d goroutines, %d events per append, 330 B each, durable", w.writers, w.batch),
 			fmt.Sprintf("%.0f events/s", rate), fmt.Sprintf("≥ %.0f", w.goal), rate >= w.goal)
 	}
 	return measureLength(ctx, s, dir, r)
@@ -140,7 +140,7 @@ func measureLength(ctx context.Context, s *sqlite.Store, dir string, r *report) 
 		}
 	}
 	ratio := quantile(opens[1], .5) / quantile(opens[0], .5)
-	r.alone("store: open and read the last 100 of 1,000,000 events, against 1,000", fmt.Sprintf("%.2f× (%.2f ms)", ratio, quantile(opens[1], .5)), "≤ 1.5×", ratio <= 1.5)
+	r.alone("store: open and read the last 100 of 1,000,000 events, compared with 1,000", fmt.Sprintf("%.2f× (%.2f ms)", ratio, quantile(opens[1], .5)), "≤ 1.5×", ratio <= 1.5)
 	return measureForks(ctx, dir, r)
 }
 
@@ -193,6 +193,6 @@ func measureForks(ctx context.Context, dir string, r *report) error {
 		}
 	}
 	ratio := quantile(took[1], .5) / quantile(took[0], .5)
-	r.alone("store: fork of a session of 1,000,000 events, against 10", fmt.Sprintf("%.2f× (%.2f ms)", ratio, quantile(took[1], .5)), "≤ 1.5×", ratio <= 1.5)
+	r.alone("store: fork of a session of 1,000,000 events, compared with 10", fmt.Sprintf("%.2f× (%.2f ms)", ratio, quantile(took[1], .5)), "≤ 1.5×", ratio <= 1.5)
 	return nil
 }

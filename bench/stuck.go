@@ -41,7 +41,7 @@ func stuck(ctx context.Context, p *process, readers int) (float64, error) {
 }
 
 func measureStuck(ctx context.Context, o options, r *report) error {
-	const name = "300 stuck followers, memory of the server for each"
+	const name = "300 stuck followers, server memory per follower"
 	if !r.wants(name) {
 		return nil
 	}

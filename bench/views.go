@@ -101,7 +101,7 @@ func measureView(ctx context.Context, r *report, dir string, c viewCase) error {
 		}
 	}
 	long, ratio := quantile(took[1], .5), quantile(took[1], .5)/quantile(took[0], .5)
-	r.alone("views: "+c.name+" of 1,000,000 events, against 10,000", fmt.Sprintf("%.2f× (%.1f ms, %.1f MiB kept)", ratio, long, quantile(heap[1], .5)), "≤ 50 ms", long <= 50)
+	r.alone("views: "+c.name+" of 1,000,000 events, compared with 10,000", fmt.Sprintf("%.2f× (%.1f ms, %.1f MiB in memory)", ratio, long, quantile(heap[1], .5)), "≤ 50 ms", long <= 50)
 	return nil
 }
 
