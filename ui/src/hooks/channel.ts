@@ -4,11 +4,12 @@ import type { Deck } from "@/data/deck";
 import { useSource } from "./source";
 
 /** The events of a channel before the playhead. */
-export function useChannel(deck: Deck, channel: string, at: number, { most, lookBack }: ChannelBounds = {}) {
+export function useChannel(deck: Deck, channel: string, at: number, { maxBytes, lookBack }: ChannelBounds = {}) {
   const source = useSource();
   const log = useMemo(
-    () => new ChannelLog(channel, { event: deck.event, fetch: (q) => source.events(deck.id, q) }, { most, lookBack }),
-    [deck, source, channel, most, lookBack],
+    () =>
+      new ChannelLog(channel, { event: deck.event, fetch: (q) => source.events(deck.id, q) }, { maxBytes, lookBack }),
+    [deck, source, channel, maxBytes, lookBack],
   );
   const [error, setError] = useState<unknown>();
   const [tried, again] = useReducer((n: number) => n + 1, 0);
@@ -17,7 +18,7 @@ export function useChannel(deck: Deck, channel: string, at: number, { most, look
   useEffect(() => {
     if (ready) return;
     let gone = false;
-    log.reach(at).then(
+    log.load(at).then(
       () => {
         if (gone) return;
         setError(undefined);

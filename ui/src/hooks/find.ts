@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
 import type { Row } from "@/components/conversation/rows";
-import { find, lineage, wholeAt } from "@/data/find";
+import { completeAt, find, lineage } from "@/data/find";
 import type { SearchHit } from "@/fold/types";
 import { useKeys } from "./keys";
 import { type Source, useSource } from "./source";
@@ -136,7 +136,7 @@ function useShow(
       onRow(row);
     } else if (!want.sought) {
       want.sought = true;
-      const at = await wholeAt(source, id, want.offset).catch(() => want.offset + 1);
+      const at = await completeAt(source, id, want.offset).catch(() => want.offset + 1);
       if (wanted.current === want) onSeek(at);
     }
   }, [source, id, rows, seeking, onSeek, onRow]);

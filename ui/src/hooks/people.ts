@@ -34,7 +34,7 @@ export function usePresence(deck: Deck, { live, at }: DeckState): Presence {
     a.start();
     const leave = () => a.stop();
     const back = (e: PageTransitionEvent) => e.persisted && a.start();
-    const silent = deck.onPresence((e) => e || a.again()); // the connection is a new one
+    const silent = deck.onPresence((e) => e || a.resend()); // the connection is a new one
     addEventListener("pagehide", leave);
     addEventListener("pageshow", back);
     return () => {
@@ -96,7 +96,7 @@ function useStateOf(): Cursor["state"] {
 
 /** Who was in the session at the playhead, as far as the log has it. */
 export function usePeopleThen(deck: Deck, at: number) {
-  const { log, ready, error, retry } = useChannel(deck, "presence", at, { most: 1_000_000, lookBack: 100_000 });
+  const { log, ready, error, retry } = useChannel(deck, "presence", at, { maxBytes: 1_000_000, lookBack: 100_000 });
   const people = useMemo(() => {
     if (!ready) return undefined;
     const folded = new People();

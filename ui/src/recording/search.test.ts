@@ -1,6 +1,6 @@
 import { expect, it, test } from "vitest";
 import { rewound, turns } from "../data/fake";
-import { asQuery, find, lineage, wholeAt } from "../data/find";
+import { asQuery, completeAt, find, lineage } from "../data/find";
 import type { Event } from "../fold/types";
 import { saidIn, searchIn } from "./search";
 import { type About, sourceOf } from "./tape";
@@ -54,5 +54,5 @@ it("serves the same search as a server, in a fork and where something was taken 
   expect(found.hits).toHaveLength(1);
   const begun = found.hits[0]!.offset;
   expect(events[begun]?.type).toBe("TEXT_MESSAGE_START");
-  expect(events[(await wholeAt(source, "s", begun)) - 1]?.type).toBe("TEXT_MESSAGE_END");
+  expect(events[(await completeAt(source, "s", begun)) - 1]?.type).toBe("TEXT_MESSAGE_END");
 });

@@ -1,6 +1,6 @@
 // What the server's index does, for one session that is here as a whole.
 
-import { termsIn, wordsOf } from "@/data/find";
+import { termsIn, wordsPattern } from "@/data/find";
 import { Conversation } from "@/fold/conversation";
 import type { Event, SearchHit } from "@/fold/types";
 
@@ -32,10 +32,13 @@ export function saidIn(events: Event[]): Said[] {
 
 /** What has all words of a query, as words or, with a star, as beginnings of words, and none that has a minus. */
 export function searchIn(said: Said[], session: string, q: string): SearchHit[] {
-  const terms = termsIn(plain(q)).map(({ not, words, begins }) => ({ not, is: wordsOf(words, begins, "u") }));
-  if (!terms.some((t) => !t.not)) return [];
+  const terms = termsIn(plain(q)).map(({ excluded, words, isPrefix }) => ({
+    excluded,
+    pattern: wordsPattern(words, isPrefix, "u"),
+  }));
+  if (!terms.some((t) => !t.excluded)) return [];
   return said
-    .filter(({ text }) => terms.every(({ not, is }) => is.test(text) !== not))
+    .filter(({ text }) => terms.every(({ excluded, pattern }) => pattern.test(text) !== excluded))
     .map(({ offset, thread, timestamp, kind }) => ({ session, offset, thread, timestamp, kind, snippet: "" }));
 }
 

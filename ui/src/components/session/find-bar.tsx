@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "react";
-import { mostHits } from "@/data/find";
+import { maxHits } from "@/data/find";
 import { type Find, findField } from "@/hooks/find";
 import { ErrorBox, field, IconButton, Spinner } from "../ui";
 
@@ -55,6 +55,6 @@ export function FindBar({ find }: { find: Find }) {
 function words({ q, hits, at, more, busy, error }: Find): string {
   if (!q.trim() || error) return "";
   if (hits.length === 0) return busy ? "" : "Nothing found";
-  const all = more ? `the ${mostHits.toLocaleString("en")} that fit best` : hits.length.toLocaleString("en");
+  const all = more ? `the ${maxHits.toLocaleString("en")} that fit best` : hits.length.toLocaleString("en");
   return at < 0 ? `${hits.length.toLocaleString("en")} found` : `${(at + 1).toLocaleString("en")} of ${all}`;
 }

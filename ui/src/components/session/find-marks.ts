@@ -1,5 +1,5 @@
 import { type RefObject, useEffect } from "react";
-import { wordsIn } from "@/data/find";
+import { highlightPattern } from "@/data/find";
 
 const all = "found";
 const one = "found-here";
@@ -14,7 +14,7 @@ const most = 500;
 export function useFindMarks(root: RefObject<HTMLElement | null>, q: string | undefined, offset?: number): void {
   useEffect(() => {
     const el = root.current;
-    const words = q === undefined ? undefined : wordsIn(q);
+    const words = q === undefined ? undefined : highlightPattern(q);
     if (!el || !words || !("highlights" in CSS)) return;
     let frame = 0;
     let moves = 8; // rows are measured when they come, and move what is below

@@ -31,7 +31,7 @@ async function tape(list: [type: string, data: JsonObject, thread?: string][]) {
   const player = new TerminalPlayer(log);
   players.push(player);
   const show = async (at: number, terminal?: string, thread?: string) => {
-    await log.reach(at);
+    await log.load(at);
     player.show({ at, terminal, thread });
     await vi.waitFor(() => expect(player.busy).toBe(false));
     return texts(player);
