@@ -1,4 +1,4 @@
-// Takes the pictures in docs/screen anew: node e2e/shots.mjs [part of a name]. Look at each.
+// Retakes the screenshots in docs/screen: node e2e/shots.mjs [part of a name]. Look at each.
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ await server.append("another-way", turn("j1", "Explain it first", "The total is 
 await server.call("POST", `/sessions/${id}/rewind`, { before_invocation_id: tasks[2].invocation });
 
 const { markers } = await server.call("GET", `/sessions/${id}/replay-index`);
-const failing = markers.find((m) => m.kind === "error").offset; // the first test run has just failed
+const failing = markers.find((m) => m.kind === "error").offset; // when the first test run has failed
 const open = async (page) => {
   await page.getByRole("button", { name: /^Edit/ }).first().click();
   await page
@@ -127,7 +127,7 @@ if ("time".includes(process.argv[2] ?? "")) await shootTime();
 await closeBrowser();
 await server.stop();
 
-/** A day's sessions on a server of their own. */
+/** The time view with the sessions of a day, on a separate server. */
 async function shootTime() {
   const hour = 3_600_000;
   const other = await Server.start();
@@ -154,7 +154,7 @@ async function shootTime() {
   await other.stop();
 }
 
-/** A family of sessions on a server of their own. */
+/** Related sessions, on a separate server. */
 async function shootBranches() {
   const other = await Server.start();
   const say = (to, key, ask, answer, tool) => other.append(to, withTool(turn(key, ask, answer), key, tool));
@@ -194,7 +194,7 @@ async function shootBranches() {
   await other.stop();
 }
 
-/** A turn in which a command is run, if one is given. */
+/** Adds the run of a command to a turn, if one is given. */
 function withTool(events, invocation, tool) {
   if (!tool) return events;
   const [command, content] = tool;

@@ -20,7 +20,7 @@ describe("blocksOf", () => {
     expect(got.join("")).toBe(text);
   });
 
-  it("keeps the first blocks as they are while a text grows", () => {
+  it("keeps the earlier blocks unchanged while a text grows", () => {
     const text = "# A\n\nfirst **bold**\n\n```\ncode\n\nmore\n```\n\nlast";
     let before: string[] = [];
     for (let i = 1; i <= text.length; i++) {

@@ -14,20 +14,20 @@ export function useChannel(deck: Deck, channel: string, at: number, { maxBytes, 
   const [error, setError] = useState<unknown>();
   const [tried, again] = useReducer((n: number) => n + 1, 0);
   const ready = log.ready(at);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: tried: once more after an error, or when more is here
+  // biome-ignore lint/correctness/useExhaustiveDependencies: tried: again after an error, and after each load
   useEffect(() => {
     if (ready) return;
-    let gone = false;
+    let cancelled = false;
     log.load(at).then(
       () => {
-        if (gone) return;
+        if (cancelled) return;
         setError(undefined);
         again();
       },
-      (err) => gone || setError(err),
+      (err) => cancelled || setError(err),
     );
     return () => {
-      gone = true;
+      cancelled = true;
     };
   }, [log, at, ready, tried]);
   return { log, ready, error, retry: again };

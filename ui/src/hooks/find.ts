@@ -9,7 +9,7 @@ import { useSettled } from "./tick";
 
 export interface Find {
   open: boolean;
-  /** Opens it, or puts the words under the cursor again; false if they are there already. */
+  /** Opens the search, or selects its text; false if its field already has the focus. */
   start: () => boolean;
   stop: () => void;
   q: string;
@@ -18,7 +18,7 @@ export interface Find {
   more: boolean;
   busy: boolean;
   error: unknown;
-  /** Which of the hits; -1 before the first. */
+  /** The index of the current hit; -1 for none. */
   at: number;
   go: (by: 1 | -1) => void;
 }
@@ -28,7 +28,7 @@ interface Options {
   head: number;
   thread?: string | undefined;
   rows: Row[];
-  /** What is at the playhead is on its way. */
+  /** The events at the playhead are being loaded. */
   seeking: boolean;
   onSeek: (at: number) => void;
   onRow: (row: Row) => void;
@@ -37,14 +37,14 @@ interface Options {
 export const findField = "find";
 
 /**
- * Finding in a session. A hit whose row is here is shown there; for any other
- * one the playhead goes to where it was said.
+ * Find in a session. If the row of a hit is loaded, it is shown. Otherwise the
+ * playhead moves to the hit.
  */
 export function useFind({ id, head, thread, rows, seeking, onSeek, onRow }: Options): Find {
   const source = useSource();
   const [open, setOpen] = useState(false);
   const [q, setQ] = useState("");
-  const [here, setHere] = useState<number>(); // the offset of the hit that is shown
+  const [here, setHere] = useState<number>(); // the offset of the current hit
   const asked = useSettled(q.trim(), 200);
   const upTo = useSettled(head, 1000);
   const wanted = open && /[\p{L}\p{N}]/u.test(asked);
@@ -68,7 +68,7 @@ export function useFind({ id, head, thread, rows, seeking, onSeek, onRow }: Opti
     },
     [show],
   );
-  // The newest comes first: that is where people are who look at a conversation.
+  // Start with the newest hit: a conversation is open at its end.
   const last = hits.at(-1);
   const fresh = `${asked}\n${hits.length > 0}`;
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each search
@@ -80,7 +80,7 @@ export function useFind({ id, head, thread, rows, seeking, onSeek, onRow }: Opti
     open,
     start: () => {
       const input = document.getElementById(findField) as HTMLInputElement | null;
-      if (input && input === document.activeElement) return false; // twice is the browser's own
+      if (input && input === document.activeElement) return false; // the second press opens the browser's search
       setOpen(true);
       input?.select();
       return true;
@@ -100,7 +100,7 @@ export function useFind({ id, head, thread, rows, seeking, onSeek, onRow }: Opti
   };
 }
 
-/** The keys that find: in the conversation by its bar, in other views by what they have. */
+/** The shortcuts for find: the search bar in the conversation, the search field in other views. */
 export function useFindKeys(find: Find, view: string): void {
   const start = () => {
     if (view === "branches") return false;
@@ -117,7 +117,7 @@ export function useFindKeys(find: Find, view: string): void {
 
 const none: SearchHit[] = [];
 
-/** Brings a row into sight, after the playhead has gone to it if it must. */
+/** Scrolls to the row of a hit, and moves the playhead first if needed. */
 function useShow(
   source: Source,
   id: string,

@@ -2,7 +2,7 @@ import { expect, it, test } from "vitest";
 import { rewound, turns } from "../data/fake";
 import { asQuery, completeAt, find, lineage } from "../data/find";
 import type { Event } from "../fold/types";
-import { saidIn, searchIn } from "./search";
+import { searchIn, searchItems } from "./search";
 import { type About, sourceOf } from "./tape";
 
 const at = (offset: number, type: string, data: Event["data"]): Event => ({
@@ -39,10 +39,10 @@ test.each([
   ["-func", [], "not what is only not something"],
   ["??", [], "no words"],
 ])("%s finds %j: %s", (q, offsets) => {
-  expect(searchIn(saidIn(log), "s", q).map((h) => h.offset)).toEqual(offsets);
+  expect(searchIn(searchItems(log), "s", q).map((h) => h.offset)).toEqual(offsets);
 });
 
-it("serves the same search as a server, in a fork and where something was taken back", async () => {
+it("finds the same as a server, also in a fork and in reverted events", async () => {
   const events = turns(3);
   events.push(rewound(events.length, 10));
   const session = { id: "s", kind: "session", head: events.length, parent: "gone", fork_at: 5 };
