@@ -12,7 +12,7 @@ export function PreviewTable({ preview: p }: { preview: ImportPreview }) {
           with {plural(p.events, "event")} of {plural(p.lines, "line")}, read as {p.format}
         </span>
       </p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard */}
       <div className="max-h-96 overflow-auto" tabIndex={0}>
         <table className="w-full text-left text-[13px]">
           <thead className="text-xs text-muted">
@@ -81,7 +81,7 @@ export function SkippedLines({ lines = [] }: { lines?: Skipped[] }) {
   return (
     <details className="text-[13px]" open={lines.length <= 5}>
       <summary className="cursor-pointer text-warn">{plural(lines.length, "line")} skipped</summary>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard */}
       <ul className="mt-1 max-h-60 overflow-auto text-muted" tabIndex={0}>
         {lines.slice(0, maxLines).map((l, i) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: one line may have several entries

@@ -26,10 +26,10 @@ export function Plain({
   const ref = useColouredText<HTMLPreElement>(shown, language);
   return (
     <div>
-      {/* biome-ignore lint/a11y/useSemanticElements: no set of fields, but what has a name needs a role */}
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for form fields, but a label needs a role */}
       <pre
         ref={ref}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
         tabIndex={0}
         role="group"
         aria-label={label}

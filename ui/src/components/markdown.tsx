@@ -23,7 +23,7 @@ const parts: Components = {
     </span>
   ),
   input: ({ checked }) => <span>{checked ? "☑" : "☐"}</span>,
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
   pre: ({ children }) => <pre tabIndex={0}>{children}</pre>,
 };
 const plugins = [remarkGfm];

@@ -62,8 +62,8 @@ export class Deck {
   private readonly presence = new Set<(e?: PresenceEvent) => void>();
   private current: Conversation | undefined; // at the playhead, unless it is being loaded
   private shown: { conversation: Conversation; version: number } | undefined;
-  private opened = 0; // counter: responses to an earlier opening are ignored
-  private asked = 0; // the same for seeks
+  private openCount = 0; // counter: responses to an earlier opening are ignored
+  private seekCount = 0; // the same for seeks
   private scheduled = false;
   private ticks = 0; // counter: a tick that ran before its frame does not run again in it
   private lastFrame = 0;
@@ -124,15 +124,15 @@ export class Deck {
 
   /** Starts to load and to follow. Events loaded before are kept. */
   open = (): void => {
-    const opening = ++this.opened;
+    const opening = ++this.openCount;
     void this.begin(opening).catch((error) => {
-      if (opening === this.opened) this.set({ error, seeking: false });
+      if (opening === this.openCount) this.set({ error, seeking: false });
     });
   };
 
   close = (): void => {
-    this.opened++;
-    this.asked++;
+    this.openCount++;
+    this.seekCount++;
     this.moments.stop();
     this.follower.stop();
     this.set({ playing: false });
@@ -140,22 +140,22 @@ export class Deck {
 
   private async begin(opening: number): Promise<void> {
     const entry = await this.api.session(this.id);
-    if (opening !== this.opened) return;
+    if (opening !== this.openCount) return;
     this.moments.raiseHead(entry.head);
     this.set({ entry, head: this.moments.head, error: undefined });
     this.follower.start(this.moments.head);
     this.refreshIndex();
     if (this.finished) await this.loadWhole(opening);
-    if (opening !== this.opened) return;
+    if (opening !== this.openCount) return;
     await this.show(this.state.live ? this.moments.head : this.clamp(this.state.at));
-    if (opening !== this.opened || this.finished || this.moments.head > maxWhole) return;
+    if (opening !== this.openCount || this.finished || this.moments.head > maxWhole) return;
     await this.loadWhole(opening);
   }
 
   /** Loads all events. From then on no seek needs the server. */
   private async loadWhole(opening: number): Promise<void> {
     await this.moments.loadAll();
-    if (opening !== this.opened || this.moments.whole) return;
+    if (opening !== this.openCount || this.moments.whole) return;
     this.moments.keepAll();
     if (!this.state.seeking) this.showLoaded(this.state.at);
   }
@@ -189,10 +189,10 @@ export class Deck {
     if (this.indexBusy || wait > 0) return;
     this.indexBusy = true;
     this.indexAt = this.now() || 1;
-    const opening = this.opened;
+    const opening = this.openCount;
     this.api
       .replayIndex(this.id)
-      .then((index) => opening === this.opened && this.set({ index }))
+      .then((index) => opening === this.openCount && this.set({ index }))
       .catch(() => undefined) // keep the old index; the next event requests it again
       .finally(() => {
         this.indexBusy = false;
@@ -214,7 +214,7 @@ export class Deck {
   /** Shows the events up to a time. */
   seekTime = (ms: number): void => {
     this.set({ live: false });
-    const asked = ++this.asked;
+    const asked = ++this.seekCount;
     if (this.moments.whole) {
       void this.show(this.clamp(this.moments.until(ms, 0, this.moments.head)), ms);
       return;
@@ -225,7 +225,7 @@ export class Deck {
       return;
     }
     this.set({ timeMs: ms, seeking: true });
-    const wanted = () => asked === this.asked;
+    const wanted = () => asked === this.seekCount;
     this.moments
       .find(ms, near, wanted)
       .then((at) => {
@@ -264,20 +264,20 @@ export class Deck {
 
   /** Moves the playhead, and shows the conversation there once its events are loaded. */
   private async show(at: number, timeMs?: number): Promise<void> {
-    const asked = ++this.asked;
+    const asked = ++this.seekCount;
     if (this.showLoaded(at, timeMs)) return;
     this.set({ at, seeking: true, ...(timeMs === undefined ? {} : { timeMs }) });
     try {
       await this.moments.load(at);
-      if (asked !== this.asked) return;
+      if (asked !== this.seekCount) return;
       if (!this.showLoaded(at, timeMs)) {
         await this.moments.loadKeyframe(at); // a jump between the keyframe and the offset
-        if (asked !== this.asked) return;
+        if (asked !== this.seekCount) return;
         this.showLoaded(at, timeMs);
       }
       if (this.state.live && this.moments.head > at) void this.show(this.moments.head); // more events arrived meanwhile
     } catch (error) {
-      if (asked === this.asked) this.set({ error, seeking: false });
+      if (asked === this.seekCount) this.set({ error, seeking: false });
     }
   }
 
@@ -350,11 +350,11 @@ export class Deck {
   }
 
   private loadAhead(at: number): void {
-    const asked = ++this.asked;
+    const asked = ++this.seekCount;
     this.set({ seeking: true });
     this.moments.loadEvents(at, at + chunkSize).then(
-      () => asked === this.asked && this.set({ seeking: false }),
-      (error) => asked === this.asked && this.set({ error, seeking: false, playing: false }),
+      () => asked === this.seekCount && this.set({ seeking: false }),
+      (error) => asked === this.seekCount && this.set({ error, seeking: false, playing: false }),
     );
   }
 

@@ -172,14 +172,6 @@ export interface PermissionOption {
   covers?: string; // for allow_always and reject_always: the later requests it answers, too
 }
 
-/** A user who has the session open. */
-export interface Person {
-  user: string;
-  joined_at?: string;
-  last_seen: string; // the time of the user's newest event
-  cursor?: Json;
-}
-
 /** An event that reverts others: session.rewound, session.cleared, session.overwritten. */
 export interface Jump {
   offset: number;

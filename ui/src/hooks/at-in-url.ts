@@ -15,16 +15,16 @@ export function isAddressOf(id: string, path = location.pathname): boolean {
 export function useAtInUrl(
   deck: Deck,
   { live, playing, at }: DeckState,
-  asked: number | undefined,
+  urlAt: number | undefined,
   set: (s: Partial<SessionSearch>) => void,
 ): void {
-  const inUrl = useRef(asked);
+  const inUrl = useRef(urlAt);
   useEffect(() => {
-    if (asked === inUrl.current) return;
-    inUrl.current = asked; // a link, or the browser's back button
-    if (asked === undefined) deck.goLive();
-    else deck.seek(asked);
-  }, [asked, deck]);
+    if (urlAt === inUrl.current) return;
+    inUrl.current = urlAt; // a link, or the browser's back button
+    if (urlAt === undefined) deck.goLive();
+    else deck.seek(urlAt);
+  }, [urlAt, deck]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: while live, the URL has no offset
   useEffect(() => {
     if (playing) return;

@@ -45,15 +45,15 @@ export function useFind({ id, head, thread, rows, seeking, onSeek, onRow }: Opti
   const [open, setOpen] = useState(false);
   const [q, setQ] = useState("");
   const [here, setHere] = useState<number>(); // the offset of the current hit
-  const asked = useSettled(q.trim(), 200);
+  const settledQuery = useSettled(q.trim(), 200);
   const upTo = useSettled(head, 1000);
-  const wanted = open && /[\p{L}\p{N}]/u.test(asked);
+  const wanted = open && /[\p{L}\p{N}]/u.test(settledQuery);
   const from = useQuery({ queryKey: ["lineage", id], queryFn: () => lineage(source, id), enabled: open, retry: 1 });
   const found = useQuery({
-    queryKey: ["find", id, thread, asked, upTo],
-    queryFn: ({ signal }) => find(source, from.data ?? [], asked, thread, signal),
+    queryKey: ["find", id, thread, settledQuery, upTo],
+    queryFn: ({ signal }) => find(source, from.data ?? [], settledQuery, thread, signal),
     enabled: wanted && from.isSuccess,
-    placeholderData: (old, query) => (query?.queryKey[3] === asked ? old : undefined),
+    placeholderData: (old, query) => (query?.queryKey[3] === settledQuery ? old : undefined),
     refetchInterval: (query) => (query.state.data?.behind ? 500 : false),
     retry: false,
   });
@@ -70,7 +70,7 @@ export function useFind({ id, head, thread, rows, seeking, onSeek, onRow }: Opti
   );
   // Start with the newest hit: a conversation is open at its end.
   const last = hits.at(-1);
-  const fresh = `${asked}\n${hits.length > 0}`;
+  const fresh = `${settledQuery}\n${hits.length > 0}`;
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each search
   useEffect(() => {
     if (open && last) to(last);
@@ -93,7 +93,7 @@ export function useFind({ id, head, thread, rows, seeking, onSeek, onRow }: Opti
     setQ,
     hits,
     more: found.data?.more === true,
-    busy: q.trim() !== asked || (wanted && (found.isPending || found.data?.behind === true)),
+    busy: q.trim() !== settledQuery || (wanted && (found.isPending || found.data?.behind === true)),
     error: wanted ? (found.error ?? from.error) : undefined,
     at,
     go: (by) => to(hits[(at < 0 ? (by > 0 ? 0 : -1) : at + by + hits.length) % hits.length] ?? last),

@@ -46,7 +46,7 @@ function Comparison({ diff: d }: { diff: Diff }) {
   const [playing, setPlaying] = useState(false);
   const first = d.turns.find((t) => !t.same)?.turn;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
     <section className="h-full overflow-y-auto" tabIndex={0} aria-label="Comparison">
       <div className="mx-auto max-w-6xl p-4">
         <div className="mb-3 flex items-center gap-3">

@@ -87,7 +87,7 @@ export function SessionsPage() {
         <Suspense fallback={<Loading what="the view" />}>
           <TimeView
             list={list}
-            asked={range}
+            urlRange={range}
             onRange={(r) => navigate({ search: { ...filter, view, t0: r?.from, t1: r?.to }, replace: true })}
             marked={marked}
             onMark={mark}
@@ -163,7 +163,7 @@ function List({ list, q, marked, onMark, onOpen, empty }: ListProps) {
   return (
     <section
       ref={scroller}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
       tabIndex={0}
       aria-label="List of sessions"
       className="min-h-0 flex-1 overflow-y-auto [overflow-anchor:none]"

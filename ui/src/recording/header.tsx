@@ -55,7 +55,7 @@ export function Header({ about, info, atEnd, onHelp }: Props) {
 }
 
 export function rangeOf({ from, to, view }: About): string {
-  if (view === "effective") return `active events of ${(to - from).toLocaleString("en")}`;
+  if (view === "effective") return `active events out of ${(to - from).toLocaleString("en")}`;
   return to - from > 1 ? `events ${from} to ${to - 1}` : plural(to - from, "event");
 }
 

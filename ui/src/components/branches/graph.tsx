@@ -115,7 +115,7 @@ export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }:
     <div className="flex h-full flex-col">
       <section
         ref={scroller}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
         tabIndex={0}
         aria-label="Branches graph"
         className="relative min-h-0 flex-1 overflow-auto"
@@ -166,7 +166,7 @@ export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }:
                 className="absolute border-r border-line bg-bg"
                 style={{ top: v.index * rowHeight, height: rowHeight, width: labelWidth }}
               >
-                <BranchLabel lane={lanes[v.index] as BranchLane} asked={id} onUndo={onUndo} busy={busy} />
+                <BranchLabel lane={lanes[v.index] as BranchLane} currentId={id} onUndo={onUndo} busy={busy} />
               </li>
             ))}
           </ol>

@@ -7,13 +7,13 @@ import { branchName } from "./tree";
 
 interface Props {
   lane: BranchLane;
-  asked: string;
+  currentId: string;
   onUndo: (marker: string) => void;
   busy: boolean;
 }
 
 /** The name of a lane, and its actions. */
-export function BranchLabel({ lane: { branch: b, depth }, asked, onUndo, busy }: Props) {
+export function BranchLabel({ lane: { branch: b, depth }, currentId, onUndo, busy }: Props) {
   const reverted = b.kind === "rewound";
   const name = branchName(b);
   return (
@@ -55,7 +55,7 @@ export function BranchLabel({ lane: { branch: b, depth }, asked, onUndo, busy }:
       {!b.current && (
         <Link
           to="/compare"
-          search={reverted ? { a: b.session, at_a: b.to, b: asked } : { a: asked, b: b.session }}
+          search={reverted ? { a: b.session, at_a: b.to, b: currentId } : { a: currentId, b: b.session }}
           aria-label={`Compare with ${name}`}
           className="rounded px-1 text-xs text-accent hover:underline"
         >

@@ -40,8 +40,8 @@ export class Tokenizer {
     this.make = make;
   }
 
-  /** The tokens of a text; undefined if it cannot be tokenized. A caller that no longer needs them aborts `gone`. */
-  tokenize(text: string, language: Language, gone: AbortSignal): Promise<Tokens | undefined> {
+  /** The tokens of a text; undefined if it cannot be tokenized. A caller that no longer needs them aborts `signal`. */
+  tokenize(text: string, language: Language, signal: AbortSignal): Promise<Tokens | undefined> {
     if (!this.make || text.length > maxLength || text.trim() === "") return Promise.resolve(undefined);
     const key = `${language} ${text}`;
     let found = this.cache.get(key);
@@ -52,17 +52,17 @@ export class Tokenizer {
       if (this.cache.size <= maxKept) break;
       if (!this.jobs.has(old)) this.cache.delete(old);
     }
-    this.addCaller(key, gone);
+    this.addCaller(key, signal);
     this.next();
     return found;
   }
 
   /** Drops a waiting job when all its callers have aborted. */
-  private addCaller(key: string, gone: AbortSignal): void {
+  private addCaller(key: string, signal: AbortSignal): void {
     const job = this.jobs.get(key);
     if (!job) return;
     job.callers++;
-    gone.addEventListener("abort", () => {
+    signal.addEventListener("abort", () => {
       if (--job.callers > 0 || !this.jobs.delete(key)) return;
       this.cache.delete(key);
       job.done(undefined);

@@ -10,13 +10,13 @@ import { tokenizer } from "./tokens";
 export function useColours(text: string, language: Language | undefined, places: () => Place[]): void {
   useEffect(() => {
     if (!language || !canPaint) return;
-    const gone = new AbortController();
+    const abort = new AbortController();
     let clean: (() => void) | undefined;
-    void tokenizer.tokenize(text, language, gone.signal).then((tokens) => {
-      if (tokens && !gone.signal.aborted) clean = paint(tokens, places());
+    void tokenizer.tokenize(text, language, abort.signal).then((tokens) => {
+      if (tokens && !abort.signal.aborted) clean = paint(tokens, places());
     });
     return () => {
-      gone.abort();
+      abort.abort();
       clean?.();
     };
   }, [text, language, places]);

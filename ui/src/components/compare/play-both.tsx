@@ -59,7 +59,7 @@ export function PlayBoth({ diff }: { diff: Diff }) {
     Home: () => setAt(0),
     End: () => setAt(end),
   });
-  const words =
+  const positionText =
     by === "turn" ? `turn ${diff.common_turns + at} of ${diff.common_turns + end}` : `${clock(at)} of ${clock(end)}`;
   return (
     <section aria-label="Playback of both sides" className="mb-6 rounded-lg border border-line bg-panel">
@@ -80,7 +80,7 @@ export function PlayBoth({ diff }: { diff: Diff }) {
         <input
           type="range"
           aria-label="Position of both sides"
-          aria-valuetext={words}
+          aria-valuetext={positionText}
           className="min-w-40 flex-1 accent-accent"
           min={0}
           max={end}
@@ -93,7 +93,7 @@ export function PlayBoth({ diff }: { diff: Diff }) {
           }}
           onChange={(e) => setAt(Number(e.target.value))}
         />
-        <span className="tabular-nums">{words}</span>
+        <span className="tabular-nums">{positionText}</span>
         <label className="flex items-center gap-1.5 text-muted">
           Step by
           <select

@@ -18,11 +18,11 @@ function asOnePiece(text: string): Piece[] {
 export function wordDiff(a: string, b: string): { a: Piece[]; b: Piece[] } {
   const left = splitWords(a);
   const right = splitWords(b);
-  const least = Math.min(left.length, right.length);
+  const shorter = Math.min(left.length, right.length);
   let head = 0;
-  while (head < least && left[head] === right[head]) head++;
+  while (head < shorter && left[head] === right[head]) head++;
   let tail = 0;
-  while (tail < least - head && left.at(-1 - tail) === right.at(-1 - tail)) tail++;
+  while (tail < shorter - head && left.at(-1 - tail) === right.at(-1 - tail)) tail++;
   const [keptLeft, keptRight] = common(left.slice(head, left.length - tail), right.slice(head, right.length - tail));
   const kept = head + tail + keptLeft.filter(Boolean).length;
   if (kept < minSimilarity * Math.max(left.length, right.length)) return { a: asOnePiece(a), b: asOnePiece(b) };

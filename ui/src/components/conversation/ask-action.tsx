@@ -52,9 +52,9 @@ function Block({ label, text, hint, prompt }: { label: string; text: string; hin
         {hint && ` ${hint}`}
         {lines > 12 && ` · ${lines.toLocaleString("en")} lines, scroll to read all`}
       </p>
-      {/* biome-ignore lint/a11y/useSemanticElements: no set of fields, but what has a name needs a role */}
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for form fields, but a label needs a role */}
       <pre
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
         tabIndex={0}
         role="group"
         aria-label={label}

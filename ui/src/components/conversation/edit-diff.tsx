@@ -23,11 +23,11 @@ export function editOf(call: ToolCall): Edit | undefined {
 
 /** A simple diff: common lines at the start and end; all lines between them were replaced. */
 export function diffLines(before: string[], after: string[]): { op: " " | "-" | "+"; text: string }[] {
-  const least = Math.min(before.length, after.length);
+  const shorter = Math.min(before.length, after.length);
   let head = 0;
-  while (head < least && before[head] === after[head]) head++;
+  while (head < shorter && before[head] === after[head]) head++;
   let tail = 0;
-  while (tail < least - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++;
+  while (tail < shorter - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++;
   const as = (op: " " | "-" | "+") => (text: string) => ({ op, text });
   return [
     ...before.slice(0, head).map(as(" ")),
@@ -59,10 +59,10 @@ export function DiffLines({ lines, label, language }: DiffProps) {
   useDiffColours(ref, lines, language);
   const rest = lines.slice(maxLineElements);
   return (
-    // biome-ignore lint/a11y/useSemanticElements: no set of fields, but what has a name needs a role
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for form fields, but a label needs a role
     <div
       ref={ref}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
       tabIndex={0}
       role="group"
       aria-label={label}

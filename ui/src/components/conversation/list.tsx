@@ -74,7 +74,7 @@ export function Conversation(p: Props) {
     <div className="relative min-h-0 flex-1">
       <section
         ref={scroller}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
         tabIndex={0}
         aria-label="Conversation"
         aria-busy={p.busy || undefined}

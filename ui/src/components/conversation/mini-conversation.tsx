@@ -48,7 +48,7 @@ export function MiniConversation({ parts, label, from = 0, still, waiting, onAns
   return (
     <section
       ref={scroller}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
       tabIndex={0}
       aria-label={label}
       className={`overflow-y-auto px-3 py-2 text-[13px] ${still ? "still" : ""} ${className}`}

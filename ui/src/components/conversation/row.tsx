@@ -36,17 +36,17 @@ export const RowView = memo(function RowView(p: Props) {
 function ItemRow(p: Props) {
   const { row, epoch } = p;
   const began = itemOf(row)?.started_at;
-  const [near, setNear] = useState(false);
+  const [active, setActive] = useState(false);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: j and k select
     // biome-ignore lint/a11y/noStaticElementInteractions: as above
     <div
       data-offset={row.offset}
       onClick={() => p.onSelect(row.key)}
-      onPointerEnter={() => setNear(true)}
-      onPointerLeave={() => setNear(false)}
-      onFocus={() => setNear(true)}
-      onBlur={(e) => !e.currentTarget.contains(e.relatedTarget) && setNear(false)}
+      onPointerEnter={() => setActive(true)}
+      onPointerLeave={() => setActive(false)}
+      onFocus={() => setActive(true)}
+      onBlur={(e) => !e.currentTarget.contains(e.relatedTarget) && setActive(false)}
       className={`group relative grid grid-cols-[3.5rem_1fr] gap-x-2 rounded-md border-l-2 py-1.5 pr-1 pl-2 ${p.selected ? "border-accent bg-accent-soft/40" : "border-transparent"}`}
     >
       <span className="pt-0.5 text-right text-xs text-muted tabular-nums">
@@ -64,7 +64,7 @@ function ItemRow(p: Props) {
         )}
         <Body {...p} />
       </div>
-      <Actions {...p} all={near || p.selected} />
+      <Actions {...p} all={active || p.selected} />
     </div>
   );
 }

@@ -116,7 +116,7 @@ export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter,
       )}
       <section
         ref={scroller}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
         tabIndex={0}
         aria-label="Events"
         className="min-h-0 flex-1 overflow-auto [overflow-anchor:none]"
@@ -237,14 +237,14 @@ const maxCopied = 1000;
 /** Copies the listed events, or the request for them. */
 function CopyAll({ id, filter: { channel, type, q, from } }: { id: string; filter: RawFilter }) {
   const source = useSource();
-  const asked = { from, limit: maxCopied, channel, type };
+  const params = { from, limit: maxCopied, channel, type };
   const lines = async () => {
-    const { events } = await source.events(id, asked);
+    const { events } = await source.events(id, params);
     return matching(events, { channel, q })
       .map((e) => `${JSON.stringify(e)}\n`)
       .join("");
   };
-  const url = `${location.origin}${sessionPath(id, "events")}${query(asked)}`;
+  const url = `${location.origin}${sessionPath(id, "events")}${query(params)}`;
   return (
     <span className="flex items-center sm:ml-auto">
       <CopyButton text={lines}>Copy as NDJSON</CopyButton>

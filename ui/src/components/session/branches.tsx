@@ -28,7 +28,7 @@ export function Branches(p: Omit<GraphProps, "branches">) {
         <h2 className="font-semibold">Branches</h2>
         <p className="min-w-0 flex-1 truncate text-[13px] text-muted">
           Sessions that share events with this one, and its reverted events.
-          {branches.length >= maxBranches && " Showing the first 1,000 branches."}
+          {branches.length >= maxSessions && " Showing the first 1,000 branches."}
         </p>
         <Button aria-pressed={asList} onClick={() => setAsList(!asList)}>
           As a list
@@ -45,17 +45,17 @@ export function Branches(p: Omit<GraphProps, "branches">) {
   );
 }
 
-/** The server returns at most this many branches. */
-const maxBranches = 1000;
+/** The server returns at most this many sessions of a tree. */
+const maxSessions = 1000;
 
 function List({ branches, id, onUndo, busy }: Pick<GraphProps, "branches" | "id" | "onUndo" | "busy">) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
     <section className="min-h-0 flex-1 overflow-auto p-4" aria-label="Branches" tabIndex={0}>
       <ul className="flex max-w-3xl flex-col">
         {treeOf(branches).map(({ branch, depth }) => (
           <li key={branch.id} style={{ paddingLeft: Math.min(depth, 8) * 28 }} className="relative">
-            <BranchRow branch={branch} depth={depth} asked={id} onUndo={onUndo} busy={busy} />
+            <BranchRow branch={branch} depth={depth} currentId={id} onUndo={onUndo} busy={busy} />
           </li>
         ))}
       </ul>
@@ -66,13 +66,13 @@ function List({ branches, id, onUndo, busy }: Pick<GraphProps, "branches" | "id"
 function BranchRow({
   branch: b,
   depth,
-  asked,
+  currentId,
   onUndo,
   busy,
 }: {
   branch: Branch;
   depth: number;
-  asked: string;
+  currentId: string;
   onUndo: (m: string) => void;
   busy: boolean;
 }) {
@@ -104,7 +104,7 @@ function BranchRow({
         {!b.current && (
           <Link
             to="/compare"
-            search={reverted ? { a: asked, at_a: b.to, b: asked } : { a: asked, b: b.session }}
+            search={reverted ? { a: currentId, at_a: b.to, b: currentId } : { a: currentId, b: b.session }}
             className="text-[13px] text-accent hover:underline"
           >
             Compare

@@ -30,9 +30,9 @@ export function ExportDialog({ id, at, onClose }: { id: string; at?: number; onC
     redact: redactionOf(rules),
   };
   const redact = Object.values(body.redact).some((list) => list.length > 0);
-  const asked = JSON.stringify(body);
+  const previewKey = JSON.stringify(body);
   const preview = useMutation({
-    mutationFn: (_asked: string) => api.exportPreview(id, body) as Promise<unknown> as Promise<Preview>,
+    mutationFn: (_key: string) => api.exportPreview(id, body) as Promise<unknown> as Promise<Preview>,
   });
   const save = useMutation({
     mutationFn: () => api.export(id, body),
@@ -64,11 +64,11 @@ export function ExportDialog({ id, at, onClose }: { id: string; at?: number; onC
           </Check>
         )}
         <Redaction rules={rules} onChange={setRules} />
-        {redact && preview.data && preview.variables === asked && <PreviewList preview={preview.data} />}
+        {redact && preview.data && preview.variables === previewKey && <PreviewList preview={preview.data} />}
         {failed && <ErrorBox error={failed.error} />}
         <div className="flex justify-end gap-2">
           {redact && (
-            <Button onClick={() => preview.mutate(asked)} busy={preview.isPending}>
+            <Button onClick={() => preview.mutate(previewKey)} busy={preview.isPending}>
               Preview redactions
             </Button>
           )}

@@ -14,13 +14,13 @@ const maxMarks = 500;
 export function useFindMarks(root: RefObject<HTMLElement | null>, q: string | undefined, offset?: number): void {
   useEffect(() => {
     const el = root.current;
-    const words = q === undefined ? undefined : highlightPattern(q);
-    if (!el || !words || !("highlights" in CSS)) return;
+    const pattern = q === undefined ? undefined : highlightPattern(q);
+    if (!el || !pattern || !("highlights" in CSS)) return;
     let frame = 0;
     let moves = 8; // rows are measured after they appear, and then move the rows below
     const paint = () => {
       frame = 0;
-      const [ranges, here] = rangesIn(el, words, offset);
+      const [ranges, here] = rangesIn(el, pattern, offset);
       CSS.highlights.set(hitHighlight, new Highlight(...ranges));
       CSS.highlights.set(currentHighlight, new Highlight(...here));
       if (here[0] && moves > 0) {
@@ -28,12 +28,12 @@ export function useFindMarks(root: RefObject<HTMLElement | null>, q: string | un
         scrollIntoView(here[0]);
       }
     };
-    const soon = () => {
+    const schedulePaint = () => {
       frame ||= requestAnimationFrame(paint);
     };
-    const watch = new MutationObserver(soon);
+    const watch = new MutationObserver(schedulePaint);
     watch.observe(el, { childList: true, characterData: true, subtree: true });
-    soon();
+    schedulePaint();
     return () => {
       watch.disconnect();
       cancelAnimationFrame(frame);
@@ -43,13 +43,13 @@ export function useFindMarks(root: RefObject<HTMLElement | null>, q: string | un
   }, [root, q, offset]);
 }
 
-function rangesIn(root: HTMLElement, words: RegExp, offset?: number): [all: Range[], here: Range[]] {
+function rangesIn(root: HTMLElement, pattern: RegExp, offset?: number): [all: Range[], here: Range[]] {
   const out: [Range[], Range[]] = [[], []];
   for (const row of root.querySelectorAll<HTMLElement>("[data-offset]")) {
     const list = out[row.dataset.offset === String(offset) ? 1 : 0];
     const texts = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
     for (let node = texts.nextNode(); node && list.length < maxMarks; node = texts.nextNode()) {
-      for (const m of (node.nodeValue ?? "").matchAll(words)) {
+      for (const m of (node.nodeValue ?? "").matchAll(pattern)) {
         const range = document.createRange();
         range.setStart(node, m.index);
         range.setEnd(node, m.index + m[0].length);

@@ -57,7 +57,7 @@ export function Panels(p: Props) {
       <div
         role="tabpanel"
         id="panel"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
         tabIndex={0}
         aria-label={labels[p.panel]}
         className="min-h-0 flex-1 overflow-y-auto p-3 text-[13px]"

@@ -163,7 +163,7 @@ function Lines({ screen, version, label }: { screen: Screen; version: number; la
   return (
     <section
       ref={scroller}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
       tabIndex={0}
       aria-label={`Terminal ${label}`}
       className="min-h-0 flex-1 overflow-auto px-3 [overflow-anchor:none]"

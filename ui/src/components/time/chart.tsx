@@ -42,8 +42,8 @@ export function Chart({ sessions, range, now, selected, marked, onRange, onOpen 
   const theme = useTheme();
   const perPixel = (range.to - range.from) / Math.max(1, width);
   // Running sessions grow: update the layout every few pixels, not with each tick of the clock.
-  const soon = Math.ceil(now / Math.max(1000, perPixel * 4)) * Math.max(1000, perPixel * 4);
-  const lanes = useMemo(() => agentLanes(sessions, soon, perPixel), [sessions, soon, perPixel]);
+  const layoutNow = Math.ceil(now / Math.max(1000, perPixel * 4)) * Math.max(1000, perPixel * 4);
+  const lanes = useMemo(() => agentLanes(sessions, layoutNow, perPixel), [sessions, layoutNow, perPixel]);
   const shown = useMemo(
     () => lanes.flatMap((l) => inRange(l, range, perPixel).map((bar) => ({ lane: l, bar }))),
     [lanes, range, perPixel],
@@ -72,7 +72,7 @@ export function Chart({ sessions, range, now, selected, marked, onRange, onOpen 
     // biome-ignore lint/a11y/useKeyWithClickEvents: keyboard users have a link for each bar
     <section
       ref={scroller}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
       tabIndex={0}
       aria-label="Sessions in time"
       className="relative min-h-0 flex-1 touch-none overflow-y-auto select-none"
@@ -216,15 +216,15 @@ function useWheel(ref: React.RefObject<HTMLElement | null>, range: Range, onRang
     if (!el) return;
     const onWheel = (e: WheelEvent) => {
       e.preventDefault();
-      const { range: r, onRange: tell } = latest.current;
+      const { range: r, onRange: setRange } = latest.current;
       const box = el.getBoundingClientRect();
       const wide = Math.max(1, box.width - labelWidth);
       if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
-        tell(moved(r, (e.deltaX || e.deltaY) / wide));
+        setRange(moved(r, (e.deltaX || e.deltaY) / wide));
         return;
       }
       const about = Math.min(1, Math.max(0, (e.clientX - box.left - labelWidth) / wide));
-      tell(zoomed(r, Math.exp(e.deltaY * 0.0015), about));
+      setRange(zoomed(r, Math.exp(e.deltaY * 0.0015), about));
     };
     el.addEventListener("wheel", onWheel, { passive: false }); // React's wheel listeners are passive
     return () => el.removeEventListener("wheel", onWheel);

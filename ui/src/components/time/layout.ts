@@ -53,13 +53,13 @@ export function agentLanes(sessions: SessionEntry[], now: number, msPerPixel: nu
 }
 
 /** Gives each bar the first row with space for it; returns the number of rows. */
-function pack(bars: Bar[], least: number, space: number): number {
+function pack(bars: Bar[], minLength: number, space: number): number {
   const ends: number[] = [];
   for (const b of bars) {
     let row = ends.findIndex((end) => end <= b.from);
     if (row < 0) row = Math.min(ends.length, maxRows - 1);
     b.row = row;
-    ends[row] = Math.max(b.to, b.from + least) + space;
+    ends[row] = Math.max(b.to, b.from + minLength) + space;
   }
   return Math.max(1, ends.length);
 }
@@ -83,8 +83,8 @@ export function barAt(lanes: AgentLane[], time: number, y: number, msPerPixel: n
 
 /** The bars of a lane in a range. */
 export function inRange(lane: AgentLane, range: Range, msPerPixel: number): Bar[] {
-  const least = minBarWidth * msPerPixel;
-  return lane.bars.filter((b) => b.from < range.to && Math.max(b.to, b.from + least) > range.from);
+  const minLength = minBarWidth * msPerPixel;
+  return lane.bars.filter((b) => b.from < range.to && Math.max(b.to, b.from + minLength) > range.from);
 }
 
 const second = 1000;
@@ -107,9 +107,9 @@ const longer = [
 ];
 const allSteps = [...steps, ...longer].sort((a, b) => a - b);
 
-/** Round local times, at least `least` milliseconds apart. */
-export function ticksOf({ from, to }: Range, least: number): { at: number; label: string }[] {
-  const step = allSteps.find((s) => s >= least) ?? (allSteps.at(-1) as number);
+/** Round local times, at least `minStep` milliseconds apart. */
+export function ticksOf({ from, to }: Range, minStep: number): { at: number; label: string }[] {
+  const step = allSteps.find((s) => s >= minStep) ?? (allSteps.at(-1) as number);
   const zone = new Date(from).getTimezoneOffset() * minute;
   const out: { at: number; label: string }[] = [];
   for (let at = Math.ceil((from - zone) / step) * step + zone; at < to; at += step)

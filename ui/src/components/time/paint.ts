@@ -58,8 +58,8 @@ export function paint(canvas: HTMLCanvasElement, p: Picture): void {
 }
 
 function grid(g: Canvas, p: Picture, x: (t: number) => number): void {
-  const least = ((p.range.to - p.range.from) / g.width) * 84;
-  for (const { at, label } of ticksOf(p.range, least)) {
+  const minStep = ((p.range.to - p.range.from) / g.width) * 84;
+  for (const { at, label } of ticksOf(p.range, minStep)) {
     g.ctx.fillStyle = g.colour("--line");
     g.ctx.fillRect(Math.round(x(at)), 0, 1, g.height);
     g.ctx.fillStyle = g.colour("--muted");

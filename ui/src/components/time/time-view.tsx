@@ -9,7 +9,7 @@ import { fitRange, moved, type Range, zoomed } from "./layout";
 interface Props {
   list: ReturnType<typeof useSessions>;
   /** The range in the URL. */
-  asked?: Range;
+  urlRange?: Range;
   onRange: (r: Range | undefined) => void;
   marked: string[];
   onMark: (id: string) => void;
@@ -18,13 +18,13 @@ interface Props {
 }
 
 /** The sessions on a timeline, with a lane for each agent. */
-export default function TimeView({ list, asked, onRange, marked, onMark, onOpen, empty }: Props) {
+export default function TimeView({ list, urlRange, onRange, marked, onMark, onOpen, empty }: Props) {
   const now = useNow(1000);
   const { rows, hasNextPage, isFetchingNextPage, fetchNextPage } = list;
   const first = list.data?.pages[0]?.sessions;
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when the first page changes
   const fit = useMemo(() => fitRange(first ?? [], now), [first]);
-  const [range, setRange] = useRange(asked, fit, onRange);
+  const [range, setRange] = useRange(urlRange, fit, onRange);
 
   // Pages are newest first: the range is complete when the last page is wholly before it.
   const last = list.data?.pages.at(-1)?.sessions ?? [];
@@ -110,16 +110,16 @@ function rangeText({ from, to }: Range): string {
 
 /** The shown range. It is written to the URL once it has settled. */
 function useRange(
-  asked: Range | undefined,
+  urlRange: Range | undefined,
   fit: Range,
   onRange: (r: Range | undefined) => void,
 ): [Range, (r: Range | undefined) => void] {
-  const [range, set] = useState(asked);
-  const inUrl = useRef(asked);
+  const [range, set] = useState(urlRange);
+  const inUrl = useRef(urlRange);
   const key = (r: Range | undefined) => r && `${r.from} ${r.to}`;
-  if (key(asked) !== key(inUrl.current)) {
-    inUrl.current = asked; // the browser's back button
-    set(asked);
+  if (key(urlRange) !== key(inUrl.current)) {
+    inUrl.current = urlRange; // the browser's back button
+    set(urlRange);
   }
   const settled = useSettled(range, 300);
   useEffect(() => {

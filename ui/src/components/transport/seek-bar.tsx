@@ -11,7 +11,7 @@ interface Props {
   now: number;
   times?: Float64Array;
   /** The position as text, for screen readers. */
-  words: string;
+  positionText: string;
   onSeek: (ms: number) => void;
 }
 
@@ -21,7 +21,7 @@ const dragMs = 50;
 /** The limit of overlapping markers that the hint lists. */
 const maxHinted = 4;
 
-export function SeekBar({ index, axis: whole, now, times, words, onSeek }: Props) {
+export function SeekBar({ index, axis: whole, now, times, positionText, onSeek }: Props) {
   const [span, setSpan] = useZoom(whole, now);
   const axis = useMemo(() => zoomed(whole, span), [whole, span]);
   const ref = useRef<HTMLCanvasElement>(null);
@@ -74,7 +74,7 @@ export function SeekBar({ index, axis: whole, now, times, words, onSeek }: Props
         aria-valuemin={0}
         aria-valuemax={Math.round((axis.to - axis.from) / 1000)}
         aria-valuenow={Math.round((now - axis.from) / 1000)}
-        aria-valuetext={words}
+        aria-valuetext={positionText}
         className="relative h-10 w-full cursor-pointer touch-none select-none"
         onPointerDown={onDown}
         onPointerMove={onMove}

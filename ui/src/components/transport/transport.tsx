@@ -24,7 +24,7 @@ export function Transport({ deck, state, cut, onCut, recording }: Props) {
   const axis = useMemo(() => axisOf(from, to, gaps ?? [], cut), [from, to, gaps, cut]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: an update with each index is enough
   const times = useMemo(() => timesOf(deck, head), [deck, index]);
-  const words = `event ${at} of ${head}, ${clock(state.timeMs - from)} of ${clock(to - from)}`;
+  const positionText = `event ${at} of ${head}, ${clock(state.timeMs - from)} of ${clock(to - from)}`;
   if (!index || head === 0) return null;
   return (
     <section aria-label="Playback" className="shrink-0 border-t border-line bg-panel px-4 pt-1.5 pb-2">
@@ -67,7 +67,14 @@ export function Transport({ deck, state, cut, onCut, recording }: Props) {
           </label>
         </div>
       </div>
-      <SeekBar index={index} axis={axis} now={state.timeMs} times={times} words={words} onSeek={deck.seekTime} />
+      <SeekBar
+        index={index}
+        axis={axis}
+        now={state.timeMs}
+        times={times}
+        positionText={positionText}
+        onSeek={deck.seekTime}
+      />
     </section>
   );
 }
