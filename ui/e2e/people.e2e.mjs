@@ -65,7 +65,7 @@ export const checks = {
       await until(async () => (await people(ada.page).getByText("Bob").count()) === 0, "Bob has left");
       assert.deepEqual(await present(server), ["Ada-Lovelace"]);
       await ada.page.getByRole("button", { name: "Stop sharing" }).click();
-      await until(async () => (await present(server)).length === 0, "nobody is here");
+      await until(async () => (await present(server)).length === 0, "no user is present");
       await ada.end();
     }),
 

@@ -66,9 +66,9 @@ for (const [user, cursor] of [
 await server.session({ id: "panes", title: "A review while it is built", agent: "coder" });
 await server.append("panes", [
   ...turn("p1", "Give the hub a queue for each session", "It has one: a slow session holds up *no other* now."),
-  ...turn("p2", "Review it", "The queue has **no bound**: who never reads fills the memory.", "review"),
-  ...turn("p3", "Write what is to be said about it", ["- sessions no longer wait for each other\n"], "docs"),
-  ...turn("p4", "Give it a bound, then", "It holds 256 events. Who is slower than that reads from the log."),
+  ...turn("p2", "Review it", "The queue has **no bound**: a reader that never reads fills the memory.", "review"),
+  ...turn("p3", "Write the docs for it", ["- sessions no longer wait for each other\n"], "docs"),
+  ...turn("p4", "Give it a bound, then", "It holds 256 events. A slower reader reads from the log."),
   ...turn("p5", "And now?", ["The bound is right. What is dropped is in the log, "])
     .slice(0, 4)
     .map((e) => ({ ...e, thread: "review" })),
@@ -160,7 +160,7 @@ async function shootBranches() {
   const say = (to, key, ask, answer, tool) => other.append(to, withTool(turn(key, ask, answer), key, tool));
   await other.session({ id: "trunk", title: "Stop the races", agent: "coder" });
   await say("trunk", "1", "Why do two tests fail now and then?", "Both write the same map without a lock.");
-  await say("trunk", "2", "Show me where", "It is in `hub.go`, in the loop that rings the bells.");
+  await say("trunk", "2", "Show me where", "It is in `hub.go`, in the loop that wakes the readers.");
   await say("trunk", "3", "Fix it", "I use a global lock for all sessions.", [
     "go test -race ./...",
     "FAIL: 1 of 31 tests",
@@ -172,9 +172,9 @@ async function shootBranches() {
   await say("queue", "q4", "Is it fast enough?", "Yes: they do not wait for each other.");
   await say("queue", "q5", "Write the release notes", "Done.");
   await other.call("POST", "/sessions/queue/fork", { id: "bounded", title: "A queue with a bound" });
-  await say("bounded", "b6", "Let a slow reader not fill the memory", "The queue has a bound now.");
+  await say("bounded", "b6", "Stop slow readers from filling the memory", "The queue has a bound now.");
   await other.call("POST", "/sessions/trunk/rewind", { before_invocation_id: "4" });
-  await say("trunk", "5", "Measure it before you say so", "With 64 sessions it is 9 times slower.");
+  await say("trunk", "5", "Measure it first", "With 64 sessions it is 9 times slower.");
   const all = [
     ["branches", "/s/trunk?view=branches", (page) => page.getByRole("tree").focus()],
     ["compare", "/compare?a=trunk&b=queue"],

@@ -105,7 +105,7 @@ test("new events do not move the playhead away from the past", async () => {
   expect(deck.get()).toMatchObject({ at: 28, live: true });
 });
 
-test("playing for ten seconds shows what happened in ten seconds", async () => {
+test("playing for ten seconds shows the events of ten seconds", async () => {
   const world = new World(turns(30));
   for (const [speed, ms] of [
     [1, 10_000],

@@ -314,7 +314,7 @@ export class Deck {
     const now = this.now();
     const passed = Math.max(0, now - this.lastFrame);
     this.lastFrame = now;
-    if (this.state.seeking || !this.current) return; // the clock waits for the events
+    if (this.state.seeking || !this.current) return; // wait until the events are loaded
     let time = this.state.timeMs + passed * this.state.speed;
     let { at } = this.state;
     while (at < this.moments.head) {

@@ -8,7 +8,7 @@ export interface Past {
 
 interface Settled<T> {
   at: number; // offset of the event at which it settled
-  group: number; // of a message, or of the message that made a call; -1 for none
+  group: number; // group of the message, or of the message that contains the call; -1 for none
   item: T;
 }
 

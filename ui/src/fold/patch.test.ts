@@ -22,7 +22,7 @@ test.each<[string, Json, Json[], Json]>([
     ],
     { "m~n": 3 },
   ],
-  ["takes null for a value", {}, [{ op: "add", path: "/a", value: null }], { a: null }],
+  ["accepts null as a value", {}, [{ op: "add", path: "/a", value: null }], { a: null }],
 ])("a patch %s", (_, doc, ops, want) => {
   const before = structuredClone(doc);
   expect(run(doc, ...ops)).toEqual(want);
@@ -41,8 +41,8 @@ test.each<[string, Json, Json]>([
   ["a move into itself", { a: {} }, { op: "move", from: "/a", path: "/a/b" }],
   ["a test that fails", { a: 1 }, { op: "test", path: "/a", value: "1" }],
   ["an unknown operation", {}, { op: "merge", path: "" }],
-  ["what every object has", {}, { op: "remove", path: "/constructor" }],
-  ["text for an operation", {}, "add"],
+  ["an inherited member", {}, { op: "remove", path: "/constructor" }],
+  ["a string as an operation", {}, "add"],
 ])("%s cannot be patched", (_, doc, op) => {
   expect(() => run(doc, op)).toThrow(Unpatchable);
 });

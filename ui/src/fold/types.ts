@@ -177,7 +177,7 @@ export interface Jump {
   offset: number;
   to: number;
   thread: string; // "" for all
-  with?: string[]; // threads that are reverted with it: those of the sub-agents whose start it reverts
+  with?: string[]; // threads of sub-agents below `thread` whose active events change with the jump
   marker: string;
   previous: number; // 0 for none
 }

@@ -57,7 +57,7 @@ function known(s: Snapshot) {
   return rest;
 }
 
-test.each(fixtures)("a fold goes on from any snapshot: $name", (f) => {
+test.each(fixtures)("a fold continues from any snapshot: $name", (f) => {
   const timeline = new Timeline(f.events.map(jumpOf).filter((j) => j !== undefined));
   const head = (f.events.at(-1)?.offset ?? -1) + 1;
   const all = followed(f.events);

@@ -29,14 +29,14 @@ const log = [
 test.each([
   ["build*", [1, 8], "beginnings of words"],
   ["build", [8], "whole words"],
-  ["buil*", [0, 1, 8], "what came in pieces, where it began"],
+  ["buil*", [0, 1, 8], "a streamed message, at its start"],
   ["uber", [0], "without marks and capitals"],
   ["grep", [5], "the name of a tool"],
-  ["src/cache.go", [5], "what it was asked"],
+  ["src/cache.go", [5], "the arguments of a tool"],
   ["build* -func", [1], "without a word"],
   ['"the builder"', [1], "words that follow each other"],
   ["the first where", [], "all of the words"],
-  ["-func", [], "not what is only not something"],
+  ["-func", [], "nothing for a query with only excluded words"],
   ["??", [], "no words"],
 ])("%s finds %j: %s", (q, offsets) => {
   expect(searchIn(searchItems(log), "s", q).map((h) => h.offset)).toEqual(offsets);

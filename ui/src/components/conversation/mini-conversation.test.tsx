@@ -38,9 +38,9 @@ it("answers a permission request in place, with the members that identify it", a
 });
 
 it("shows why an answer was refused", async () => {
-  render(show(asked, () => Promise.reject(new Error("somebody was faster"))));
+  render(show(asked, () => Promise.reject(new Error("another user was faster"))));
   fireEvent.click(screen.getByRole("button", { name: "Yes" }));
-  await screen.findByText(/somebody was faster/i);
+  await screen.findByText(/another user was faster/i);
 });
 
 it("is read-only without an answer handler", () => {
