@@ -37,7 +37,7 @@ export function useVerbs(
     },
     [notify],
   );
-  const noRewind = useCallback(
+  const rewindDisabledReason = useCallback(
     (invocation?: string) => {
       if (closed) return "the session is closed";
       if (!live) return "go live first";
@@ -49,11 +49,11 @@ export function useVerbs(
   );
   const rewind = useCallback(
     (invocation?: string) => {
-      const reason = noRewind(invocation);
+      const reason = rewindDisabledReason(invocation);
       if (reason) notify(`Cannot rewind to here: ${reason}`);
       else if (invocation) onRewind(invocation);
     },
-    [noRewind, notify, onRewind],
+    [rewindDisabledReason, notify, onRewind],
   );
-  return { undo, clear, mark, link, rewind, noRewind };
+  return { undo, clear, mark, link, rewind, rewindDisabledReason };
 }

@@ -104,13 +104,13 @@ function Session({ id }: { id: string }) {
 
   const closed = (entry.data?.closed || view?.session.closed) ?? false;
   const verbs = useVerbs(id, live, closed, index?.invocations[0]?.invocation, notify, onRewind);
-  const { link, rewind, noRewind } = verbs;
+  const { link, rewind, rewindDisabledReason } = verbs;
   const undoMutate = verbs.undo.mutate;
   const answer = useCallback((p: Permission, option?: string) => api.answer(id, p, option), [id]);
   const actions = useMemo<RowActions>(
     () => ({
       onRewind: rewind,
-      rewindDisabledReason: noRewind,
+      rewindDisabledReason,
       onCompare: (m) => void navigate({ to: "/compare", search: { a: id, at_a: m.offset, b: id } }),
       onFork: (offset) => setDialog({ kind: "fork", at: offset }),
       onLink: link,
@@ -118,7 +118,7 @@ function Session({ id }: { id: string }) {
       onUndo: () => undoMutate(undefined),
       onAnswer: answer,
     }),
-    [deck, id, link, undoMutate, rewind, noRewind, navigate, answer],
+    [deck, id, link, undoMutate, rewind, rewindDisabledReason, navigate, answer],
   );
 
   useGoKeys({
