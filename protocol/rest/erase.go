@@ -7,17 +7,20 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
+// An eraseRequest is the body of POST /sessions/{id}/erase.
+type eraseRequest struct {
+	Events []tapedeck.OffsetRange `json:"events"`
+	All    bool                   `json:"all"`
+	Reason string                 `json:"reason"`
+}
+
 // erase removes payloads for good.
 func (h *handler) erase(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Events []tapedeck.OffsetRange `json:"events"`
-		All    bool                   `json:"all"`
-		Reason string                 `json:"reason"`
-	}](h, w, r)
+	in, err := decode[eraseRequest](h, w, r)
 	if err != nil {
 		return err
 	}

@@ -10,10 +10,15 @@ import (
 	"github.com/tapedeck/tapedeck/internal/intake"
 )
 
+var (
+	importParameters = []string{"format", "title", "owner", "preview"}
+	exportParameters = []string{"preview"}
+)
+
 // importSessions makes sessions of recorded ones. The body is passed on as it
 // comes; what it is, the format says.
 func (h *handler) importSessions(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, "format", "title", "owner", "preview")
+	q := parseQuery(r, importParameters...)
 	in := api.ImportRequest{Format: q.string("format"), Title: q.string("title"), Owner: q.string("owner")}
 	if !q.values.Has("format") {
 		in.Format = "auto"
@@ -66,7 +71,7 @@ func isYes(q *query) bool {
 // export answers with a session as a file or, if a preview is asked for, with
 // what would be left out of it.
 func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, "preview")
+	q := parseQuery(r, exportParameters...)
 	preview := isYes(q)
 	if q.err != nil {
 		return q.err
@@ -89,19 +94,22 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
 	return h.sendFile(w, r, &x)
 }
 
+// An exportBody is the body of POST /sessions/{id}/export.
+type exportBody struct {
+	Format   string        `json:"format"`
+	At       *int64        `json:"at"`
+	View     string        `json:"view"`
+	Terminal string        `json:"terminal"`
+	Redact   api.Redaction `json:"redact"`
+}
+
 func (h *handler) exportRequest(w http.ResponseWriter, r *http.Request) (api.ExportRequest, error) {
 	out := api.ExportRequest{At: -1}
 	id, err := sessionID(r)
 	if err != nil {
 		return out, err
 	}
-	in, err := decode[struct {
-		Format   string        `json:"format"`
-		At       *int64        `json:"at"`
-		View     string        `json:"view"`
-		Terminal string        `json:"terminal"`
-		Redact   api.Redaction `json:"redact"`
-	}](h, w, r)
+	in, err := decode[exportBody](h, w, r)
 	if err != nil {
 		return out, err
 	}

@@ -20,17 +20,10 @@ type repository interface {
 	CopyEvents(ctx context.Context, source, target view.Ref, upTo *int) (int, error)
 }
 
-// instanceRoutes are the repository of contexts.
-func (h *handler) instanceRoutes() []route {
-	return []route{
-		{"POST /sessions/{id}/instances", h.createInstance},
-		{"GET /sessions/{id}/instances/{iid}", h.instance},
-		{"GET /sessions/{id}/instances/{iid}/events", h.contextEvents},
-		{"POST /sessions/{id}/instances/{iid}/events", h.appendContext},
-		{"DELETE /sessions/{id}/instances/{iid}/events", h.revertContext},
-		{"POST /sessions/{id}/instances/{iid}/copy", h.copyContext},
-	}
-}
+var (
+	contextEventsParameters = []string{"from", "after"}
+	revertContextParameters = []string{"after"}
+)
 
 // maxSequence is more than the sequence numbers that there can be.
 const maxSequence = 1 << 31
@@ -62,15 +55,18 @@ func bodyOf(session string, i *view.Instance) instanceBody {
 	return b
 }
 
+// A createInstanceRequest is the body of POST /sessions/{id}/instances.
+type createInstanceRequest struct {
+	Agent  string `json:"agent_name"`
+	Parent string `json:"parent_instance_id"`
+}
+
 func (h *handler) createInstance(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Agent  string `json:"agent_name"`
-		Parent string `json:"parent_instance_id"`
-	}](h, w, r)
+	in, err := decode[createInstanceRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -100,13 +96,20 @@ func (h *handler) instance(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, bodyOf(of.Session, &i))
 }
 
+// A contextEventsAnswer is the answer to GET /sessions/{id}/instances/{iid}/events.
+type contextEventsAnswer struct {
+	Instance string              `json:"instance_id"`
+	Events   []view.ContextEvent `json:"events"`
+	Next     int64               `json:"next"` // the sequence number to continue from
+}
+
 // contextEvents answers with the context of an instance from a sequence number on.
 func (h *handler) contextEvents(w http.ResponseWriter, r *http.Request) error {
 	of, err := ref(r)
 	if err != nil {
 		return err
 	}
-	q := parseQuery(r, "from", "after")
+	q := parseQuery(r, contextEventsParameters...)
 	from, after := q.offset("from", 0), q.offset("after", -1)
 	if q.values.Has("from") && q.values.Has("after") {
 		q.fail("from and after exclude each other: from is the first number, after the one before it")
@@ -125,11 +128,14 @@ func (h *handler) contextEvents(w http.ResponseWriter, r *http.Request) error {
 	if n := len(events); n > 0 {
 		next = int64(events[n-1].Sequence) + 1
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Instance string              `json:"instance_id"`
-		Events   []view.ContextEvent `json:"events"`
-		Next     int64               `json:"next"` // to read on from
-	}{of.ID, orEmpty(events), next})
+	return writeJSON(w, http.StatusOK, contextEventsAnswer{of.ID, orEmpty(events), next})
+}
+
+// An appendContextRequest is the body of POST /sessions/{id}/instances/{iid}/events.
+type appendContextRequest struct {
+	Type       string          `json:"event_type"`
+	Content    json.RawMessage `json:"content"`
+	ToolCallID *string         `json:"tool_call_id"`
 }
 
 // appendContext appends to the context of an instance.
@@ -141,11 +147,7 @@ func (h *handler) appendContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Type       string          `json:"event_type"`
-		Content    json.RawMessage `json:"content"`
-		ToolCallID *string         `json:"tool_call_id"`
-	}](h, w, r)
+	in, err := decode[appendContextRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -160,13 +162,19 @@ func (h *handler) appendContext(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusCreated, e)
 }
 
+// A revertContextAnswer is the answer to DELETE /sessions/{id}/instances/{iid}/events.
+type revertContextAnswer struct {
+	Deleted int    `json:"deleted"`
+	Marker  string `json:"marker,omitempty"` // for POST /undo
+}
+
 // revertContext reverts the context of an instance after a sequence number.
 func (h *handler) revertContext(w http.ResponseWriter, r *http.Request) error {
 	of, err := ref(r)
 	if err != nil {
 		return err
 	}
-	q := parseQuery(r, "after")
+	q := parseQuery(r, revertContextParameters...)
 	after := q.offset("after", -1)
 	if q.string("after") == "-1" { // all of them
 		q.err, after = nil, -1
@@ -180,10 +188,19 @@ func (h *handler) revertContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Deleted int    `json:"deleted"`
-		Marker  string `json:"marker,omitempty"` // for POST /undo
-	}{n, done.Marker})
+	return writeJSON(w, http.StatusOK, revertContextAnswer{n, done.Marker})
+}
+
+// A copyContextRequest is the body of POST /sessions/{id}/instances/{iid}/copy.
+type copyContextRequest struct {
+	Session string `json:"target_session_id"`
+	Target  string `json:"target_instance_id"`
+	UpTo    *int   `json:"up_to_sequence"`
+}
+
+// A copyContextAnswer is the answer to POST /sessions/{id}/instances/{iid}/copy.
+type copyContextAnswer struct {
+	Copied int `json:"copied"`
 }
 
 // copyContext copies the context of the instance in the path to another one.
@@ -195,11 +212,7 @@ func (h *handler) copyContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Session string `json:"target_session_id"`
-		Target  string `json:"target_instance_id"`
-		UpTo    *int   `json:"up_to_sequence"`
-	}](h, w, r)
+	in, err := decode[copyContextRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -214,7 +227,5 @@ func (h *handler) copyContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Copied int `json:"copied"`
-	}{n})
+	return writeJSON(w, http.StatusOK, copyContextAnswer{n})
 }

@@ -13,6 +13,12 @@ type answerer interface {
 	Answer(ctx context.Context, a api.Answer) (api.Answered, error)
 }
 
+// An answerRequest is the body of POST /sessions/{id}/permissions/{pid}.
+type answerRequest struct {
+	Option string `json:"option"`
+	Offset *int64 `json:"offset"`
+}
+
 // answer answers what an agent has asked.
 func (h *handler) answer(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
@@ -23,10 +29,7 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request) error {
 	if err := tapedeck.CheckID("the permission", permission); err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Option string `json:"option"`
-		Offset *int64 `json:"offset"`
-	}](h, w, r)
+	in, err := decode[answerRequest](h, w, r)
 	if err != nil {
 		return err
 	}

@@ -23,18 +23,21 @@ type present struct {
 	Present []payload.Presence `json:"present"`
 }
 
+// A presenceRequest is the body of POST /sessions/{id}/presence.
+type presenceRequest struct {
+	Action api.PresenceAction `json:"action"`
+	User   string             `json:"user"`
+	UserID string             `json:"userId"` // the same
+	Cursor json.RawMessage    `json:"cursor"`
+}
+
 // presence takes down where somebody is, and tells them who else is there.
 func (h *handler) presence(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Action api.PresenceAction `json:"action"`
-		User   string             `json:"user"`
-		UserID string             `json:"userId"` // the same
-		Cursor json.RawMessage    `json:"cursor"`
-	}](h, w, r)
+	in, err := decode[presenceRequest](h, w, r)
 	if err != nil {
 		return err
 	}

@@ -16,18 +16,21 @@ type started struct {
 	Offset     int64           `json:"offset"` // of the first event of the invocation: follow from here
 }
 
+// A runRequest is the body of POST /sessions/run.
+type runRequest struct {
+	Task   string          `json:"task"`
+	Agent  string          `json:"agent"`
+	Thread string          `json:"thread"`
+	Title  string          `json:"title"`
+	Config json.RawMessage `json:"config"`
+}
+
 // run starts a task in a new session.
 func (h *handler) run(w http.ResponseWriter, r *http.Request) error {
 	if q := parseQuery(r); q.err != nil {
 		return q.err
 	}
-	in, err := decode[struct {
-		Task   string          `json:"task"`
-		Agent  string          `json:"agent"`
-		Thread string          `json:"thread"`
-		Title  string          `json:"title"`
-		Config json.RawMessage `json:"config"`
-	}](h, w, r)
+	in, err := decode[runRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -36,18 +39,21 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// A taskRequest is the body of POST /sessions/{id}/task and of POST /sessions/{id}/resume.
+type taskRequest struct {
+	Task   string          `json:"task"`
+	Agent  string          `json:"agent"`
+	Thread string          `json:"thread"`
+	Config json.RawMessage `json:"config"`
+}
+
 // task starts the next task of a session.
 func (h *handler) task(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Task   string          `json:"task"`
-		Agent  string          `json:"agent"`
-		Thread string          `json:"thread"`
-		Config json.RawMessage `json:"config"`
-	}](h, w, r)
+	in, err := decode[taskRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -74,12 +80,7 @@ func (h *handler) resume(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decodeOptional[struct {
-		Task   string          `json:"task"`
-		Agent  string          `json:"agent"`
-		Thread string          `json:"thread"`
-		Config json.RawMessage `json:"config"`
-	}](h, w, r)
+	in, err := decodeOptional[taskRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -101,14 +102,17 @@ type cancelled struct {
 	Resumable  bool            `json:"resumable"`
 }
 
+// A cancelRequest is the body of POST /sessions/{id}/cancel.
+type cancelRequest struct {
+	Invocation string `json:"invocation"`
+}
+
 func (h *handler) cancel(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
 		return err
 	}
-	in, err := decodeOptional[struct {
-		Invocation string `json:"invocation"`
-	}](h, w, r)
+	in, err := decodeOptional[cancelRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -124,11 +128,14 @@ func (h *handler) cancel(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, cancelled{id, c.Invocation, tapedeck.StatusCancelled, c.Offset, c.Resumable})
 }
 
+// An agentsAnswer is the answer to GET /agents.
+type agentsAnswer struct {
+	Agents []tapedeck.Agent `json:"agents"`
+}
+
 func (h *handler) agents(w http.ResponseWriter, r *http.Request) error {
 	if q := parseQuery(r); q.err != nil {
 		return q.err
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Agents []tapedeck.Agent `json:"agents"`
-	}{orEmpty(h.Verbs.Agents())})
+	return writeJSON(w, http.StatusOK, agentsAnswer{orEmpty(h.Verbs.Agents())})
 }

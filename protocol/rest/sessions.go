@@ -14,21 +14,24 @@ const (
 	listDefault = 100
 )
 
+// A createRequest is the body of POST /sessions.
+type createRequest struct {
+	ID     string            `json:"id"`
+	Title  string            `json:"title"`
+	Owner  string            `json:"owner"`
+	Agent  string            `json:"agent"`
+	Labels map[string]string `json:"labels"`
+	State  json.RawMessage   `json:"state"`
+
+	Project string `json:"projectId"`
+	Task    string `json:"taskId"`
+}
+
 func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
 	if q := parseQuery(r); q.err != nil {
 		return q.err
 	}
-	in, err := decodeOptional[struct {
-		ID     string            `json:"id"`
-		Title  string            `json:"title"`
-		Owner  string            `json:"owner"`
-		Agent  string            `json:"agent"`
-		Labels map[string]string `json:"labels"`
-		State  json.RawMessage   `json:"state"`
-
-		Project string `json:"projectId"`
-		Task    string `json:"taskId"`
-	}](h, w, r)
+	in, err := decodeOptional[createRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -54,8 +57,18 @@ var known = []string{
 // closed, whatever their runs have come to.
 const listClosed = "closed"
 
+// A listAnswer is the answer to GET /sessions.
+type listAnswer struct {
+	Sessions []tapedeck.Session `json:"sessions"`
+	Next     string             `json:"next,omitempty"` // the cursor of the next page; absent on the last page
+}
+
+var listParameters = []string{
+	"status", "agent", "owner", "parent", "from", "to", "q", "cursor", "limit", labelProject, labelTask, "label", "summary",
+}
+
 func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, "status", "agent", "owner", "parent", "from", "to", "q", "cursor", "limit", labelProject, labelTask, "label", "summary")
+	q := parseQuery(r, listParameters...)
 	f := tapedeck.Filter{
 		Labels: q.labels(),
 		Status: tapedeck.Status(q.one("status", "", append([]string{listClosed}, known...)...)),
@@ -80,10 +93,7 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	if summary {
 		return h.listSummaries(w, r, sessions, next)
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Sessions []tapedeck.Session `json:"sessions"`
-		Next     string             `json:"next,omitempty"`
-	}{orEmpty(sessions), next})
+	return writeJSON(w, http.StatusOK, listAnswer{orEmpty(sessions), next})
 }
 
 func (h *handler) show(w http.ResponseWriter, r *http.Request) error {
@@ -98,15 +108,18 @@ func (h *handler) show(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, s)
 }
 
+// A renameRequest is the body of PATCH /sessions/{id}.
+type renameRequest struct {
+	Title  *string           `json:"title"`
+	Labels map[string]string `json:"labels"`
+}
+
 func (h *handler) rename(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Title  *string           `json:"title"`
-		Labels map[string]string `json:"labels"`
-	}](h, w, r)
+	in, err := decode[renameRequest](h, w, r)
 	if err != nil {
 		return err
 	}

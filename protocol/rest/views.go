@@ -45,14 +45,17 @@ type viewing struct {
 	query   *query
 }
 
-// view answers with what make returns for a session as of an offset.
-func (h *handler) view(make func(ctx context.Context, v *viewing) (any, error), names ...string) func(http.ResponseWriter, *http.Request) error {
-	return func(w http.ResponseWriter, r *http.Request) error {
+// A makeView returns the view of a session as of an offset.
+type makeView func(h *handler, ctx context.Context, v *viewing) (any, error)
+
+// serve answers with the view.
+func (f makeView) serve(parameters []string) func(*handler, http.ResponseWriter, *http.Request) error {
+	return func(h *handler, w http.ResponseWriter, r *http.Request) error {
 		id, err := sessionID(r)
 		if err != nil {
 			return err
 		}
-		v := viewing{query: parseQuery(r, append([]string{"at"}, names...)...)}
+		v := viewing{query: parseQuery(r, parameters...)}
 		v.at = v.query.offset("at", -1)
 		if v.query.err != nil {
 			return v.query.err
@@ -74,7 +77,7 @@ func (h *handler) view(make func(ctx context.Context, v *viewing) (any, error), 
 			w.WriteHeader(http.StatusNotModified)
 			return nil
 		}
-		out, err := make(r.Context(), &v)
+		out, err := f(h, r.Context(), &v)
 		if err == nil {
 			err = v.query.err
 		}
@@ -128,62 +131,56 @@ func (h *handler) snapshot(ctx context.Context, v *viewing) (view.Snapshot, erro
 	return h.Views.Snapshot(ctx, v.session.ID, q)
 }
 
-// ofSnapshot answers with a part of a snapshot.
-func (h *handler) ofSnapshot(part func(*view.Snapshot) any, names ...string) func(http.ResponseWriter, *http.Request) error {
-	return h.view(func(ctx context.Context, v *viewing) (any, error) {
+// ofSnapshot makes a view that is a part of a snapshot.
+func ofSnapshot(part func(*view.Snapshot) any) makeView {
+	return func(h *handler, ctx context.Context, v *viewing) (any, error) {
 		s, err := h.snapshot(ctx, v)
 		if err != nil {
 			return nil, err
 		}
 		return part(&s), nil
-	}, names...)
-}
-
-// viewRoutes are the views. Each takes at, the offset as of which it is wanted.
-func (h *handler) viewRoutes() []route {
-	const thread, limit, before = "thread", "limit", "before"
-	return []route{
-		{"GET /sessions/{id}/snapshot", h.ofSnapshot(func(s *view.Snapshot) any { return s }, thread, limit, before)},
-		{"GET /sessions/{id}/messages", h.ofSnapshot(messages, thread, limit, before)},
-		{"GET /sessions/{id}/state", h.ofSnapshot(state, thread)},
-		{"GET /sessions/{id}/plan", h.ofSnapshot(plan, thread)},
-		{"GET /sessions/{id}/threads", h.ofSnapshot(threads)},
-		{"GET /sessions/{id}/tasks", h.view(h.tasks, thread, limit, before)},
-		{"GET /sessions/{id}/instances", h.view(h.instances)},
-		{"GET /sessions/{id}/context", h.view(h.context, "instance", thread, limit)},
-		{"GET /sessions/{id}/summary", h.view(h.summary)},
-		{"GET /sessions/{id}/branches", h.view(h.branches)},
-		{"GET /sessions/{id}/replay-index", h.view(h.replayIndex, limit)},
 	}
 }
 
+// A messagesAnswer is the answer to GET /sessions/{id}/messages.
+type messagesAnswer struct {
+	At       int64          `json:"at"`
+	Messages []view.Message `json:"messages"`
+	Earlier  int            `json:"earlier"`
+}
+
 func messages(s *view.Snapshot) any {
-	return struct {
-		At       int64          `json:"at"`
-		Messages []view.Message `json:"messages"`
-		Earlier  int            `json:"earlier"`
-	}{s.At, s.Messages, s.Earlier}
+	return messagesAnswer{s.At, s.Messages, s.Earlier}
+}
+
+// A stateAnswer is the answer to GET /sessions/{id}/state.
+type stateAnswer struct {
+	At    int64       `json:"at"`
+	State *view.State `json:"state"`
 }
 
 func state(s *view.Snapshot) any {
-	return struct {
-		At    int64       `json:"at"`
-		State *view.State `json:"state"`
-	}{s.At, s.State}
+	return stateAnswer{s.At, s.State}
+}
+
+// A planAnswer is the answer to GET /sessions/{id}/plan.
+type planAnswer struct {
+	At   int64      `json:"at"`
+	Plan *view.Plan `json:"plan"`
 }
 
 func plan(s *view.Snapshot) any {
-	return struct {
-		At   int64      `json:"at"`
-		Plan *view.Plan `json:"plan"`
-	}{s.At, s.Plan}
+	return planAnswer{s.At, s.Plan}
+}
+
+// A threadsAnswer is the answer to GET /sessions/{id}/threads.
+type threadsAnswer struct {
+	At      int64         `json:"at"`
+	Threads []view.Thread `json:"threads"`
 }
 
 func threads(s *view.Snapshot) any {
-	return struct {
-		At      int64         `json:"at"`
-		Threads []view.Thread `json:"threads"`
-	}{s.At, s.Threads}
+	return threadsAnswer{s.At, s.Threads}
 }
 
 func (h *handler) summary(ctx context.Context, v *viewing) (any, error) {
@@ -202,6 +199,13 @@ func (h *handler) replayIndex(ctx context.Context, v *viewing) (any, error) {
 	return x.Limited(limit), nil
 }
 
+// A tasksAnswer is the answer to GET /sessions/{id}/tasks.
+type tasksAnswer struct {
+	At      int64       `json:"at"`
+	Tasks   []view.Task `json:"tasks"`
+	Earlier int         `json:"earlier,omitempty"`
+}
+
 // tasks answers with the newest tasks.
 func (h *handler) tasks(ctx context.Context, v *viewing) (any, error) {
 	q := view.Query{
@@ -212,27 +216,40 @@ func (h *handler) tasks(ctx context.Context, v *viewing) (any, error) {
 		return nil, v.query.err
 	}
 	s, err := h.Views.Snapshot(ctx, v.session.ID, q)
-	return struct {
-		At      int64       `json:"at"`
-		Tasks   []view.Task `json:"tasks"`
-		Earlier int         `json:"earlier,omitempty"`
-	}{s.At, view.Tasks(s), s.Earlier}, err
+	return tasksAnswer{s.At, view.Tasks(s), s.Earlier}, err
+}
+
+// An instancesAnswer is the answer to GET /sessions/{id}/instances.
+type instancesAnswer struct {
+	At        int64          `json:"at"`
+	Instances view.Instances `json:"instances"`
 }
 
 func (h *handler) instances(ctx context.Context, v *viewing) (any, error) {
 	list, err := h.Views.Instances(ctx, v.session.ID, v.at)
-	return struct {
-		At        int64          `json:"at"`
-		Instances view.Instances `json:"instances"`
-	}{v.at, orEmpty(list)}, err
+	return instancesAnswer{v.at, orEmpty(list)}, err
+}
+
+// A branchesAnswer is the answer to GET /sessions/{id}/branches.
+type branchesAnswer struct {
+	At       int64         `json:"at"`
+	Branches []view.Branch `json:"branches"`
 }
 
 func (h *handler) branches(ctx context.Context, v *viewing) (any, error) {
 	list, err := h.Views.Branches(ctx, v.session.ID, v.at)
-	return struct {
-		At       int64         `json:"at"`
-		Branches []view.Branch `json:"branches"`
-	}{v.at, orEmpty(list)}, err
+	return branchesAnswer{v.at, orEmpty(list)}, err
+}
+
+// A contextAnswer is the answer to GET /sessions/{id}/context.
+type contextAnswer struct {
+	At       int64                 `json:"at"`
+	Instance string                `json:"instance,omitempty"`
+	Thread   string                `json:"thread"`
+	Messages []view.ContextMessage `json:"messages"`
+	Places   []view.ContextPlace   `json:"places"` // of the messages, one for each
+	Events   []view.ContextEvent   `json:"events"`
+	Earlier  int                   `json:"earlier,omitempty"`
 }
 
 // context answers with what a model is to be told: the messages, and the same
@@ -259,15 +276,7 @@ func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
 	}
 	s, err := h.withPrompt(ctx, v, of.Thread, limit)
 	messages := view.Context(s, of)
-	return struct {
-		At       int64                 `json:"at"`
-		Instance string                `json:"instance,omitempty"`
-		Thread   string                `json:"thread"`
-		Messages []view.ContextMessage `json:"messages"`
-		Places   []view.ContextPlace   `json:"places"` // of the messages, one for each
-		Events   []view.ContextEvent   `json:"events"`
-		Earlier  int                   `json:"earlier,omitempty"`
-	}{v.at, of.ID, of.Thread, messages, view.Places(messages), view.ContextEvents(s, of), s.Earlier}, err
+	return contextAnswer{v.at, of.ID, of.Thread, messages, view.Places(messages), view.ContextEvents(s, of), s.Earlier}, err
 }
 
 // withPrompt returns the conversation of a thread, with the system text of its
