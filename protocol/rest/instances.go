@@ -1,24 +1,13 @@
 package rest
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/view"
 )
-
-// repository is the context of agents as a list of events per agent.
-type repository interface {
-	CreateInstance(ctx context.Context, session, agent, parent string) (view.Instance, error)
-	GetInstance(ctx context.Context, of view.Ref) (view.Instance, error)
-	GetEvents(ctx context.Context, of view.Ref, from int) ([]view.ContextEvent, error)
-	AppendEvent(ctx context.Context, of view.Ref, typ string, content json.RawMessage, toolCallID string) (view.ContextEvent, error)
-	DeleteEventsAfter(ctx context.Context, of view.Ref, sequence int) (int, api.Rewound, error)
-	CopyEvents(ctx context.Context, source, target view.Ref, upTo *int) (int, error)
-}
 
 var (
 	contextEventsParameters = []string{"from", "after"}
@@ -30,7 +19,7 @@ const maxSequence = 1 << 31
 
 // ref returns the instance in the path.
 func ref(r *http.Request) (view.Ref, error) {
-	id, err := sessionID(r)
+	id, err := httpapi.SessionID(r)
 	if err == nil {
 		err = tapedeck.CheckID("the instance's id", r.PathValue("iid"))
 	}
@@ -78,13 +67,13 @@ func (h *handler) createInstance(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Location", Root+"/sessions/"+id+"/instances/"+i.ID)
-	return writeJSON(w, http.StatusCreated, bodyOf(id, &i))
+	return httpapi.WriteJSON(w, http.StatusCreated, bodyOf(id, &i))
 }
 
 func (h *handler) instance(w http.ResponseWriter, r *http.Request) error {
 	of, err := ref(r)
 	if err == nil {
-		err = parseQuery(r).err
+		err = httpapi.ParseQuery(r).Err
 	}
 	if err != nil {
 		return err
@@ -93,7 +82,7 @@ func (h *handler) instance(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, bodyOf(of.Session, &i))
+	return httpapi.WriteJSON(w, http.StatusOK, bodyOf(of.Session, &i))
 }
 
 // A contextEventsAnswer is the answer to GET /sessions/{id}/instances/{iid}/events.
@@ -109,13 +98,13 @@ func (h *handler) contextEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := parseQuery(r, contextEventsParameters...)
-	from, after := q.offset("from", 0), q.offset("after", -1)
-	if q.values.Has("from") && q.values.Has("after") {
-		q.fail("from and after exclude each other: from is the first number, after the one before it")
+	q := httpapi.ParseQuery(r, contextEventsParameters...)
+	from, after := q.Offset("from", 0), q.Offset("after", -1)
+	if q.Values.Has("from") && q.Values.Has("after") {
+		q.Fail("from and after exclude each other: from is the first number, after the one before it")
 	}
-	if q.err != nil {
-		return q.err
+	if q.Err != nil {
+		return q.Err
 	}
 	if after >= 0 {
 		from = after + 1
@@ -128,7 +117,7 @@ func (h *handler) contextEvents(w http.ResponseWriter, r *http.Request) error {
 	if n := len(events); n > 0 {
 		next = int64(events[n-1].Sequence) + 1
 	}
-	return writeJSON(w, http.StatusOK, contextEventsAnswer{of.ID, orEmpty(events), next})
+	return httpapi.WriteJSON(w, http.StatusOK, contextEventsAnswer{of.ID, httpapi.OrEmpty(events), next})
 }
 
 // An appendContextRequest is the body of POST /sessions/{id}/instances/{iid}/events.
@@ -142,7 +131,7 @@ type appendContextRequest struct {
 func (h *handler) appendContext(w http.ResponseWriter, r *http.Request) error {
 	of, err := ref(r)
 	if err == nil {
-		err = parseQuery(r).err
+		err = httpapi.ParseQuery(r).Err
 	}
 	if err != nil {
 		return err
@@ -159,7 +148,7 @@ func (h *handler) appendContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusCreated, e)
+	return httpapi.WriteJSON(w, http.StatusCreated, e)
 }
 
 // A revertContextAnswer is the answer to DELETE /sessions/{id}/instances/{iid}/events.
@@ -174,21 +163,21 @@ func (h *handler) revertContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := parseQuery(r, revertContextParameters...)
-	after := q.offset("after", -1)
-	if q.string("after") == "-1" { // all of them
-		q.err, after = nil, -1
-	} else if !q.values.Has("after") { // or a request that says nothing would revert everything
-		q.fail("the parameter after is missing: the sequence number of the last event to keep, -1 to keep none")
+	q := httpapi.ParseQuery(r, revertContextParameters...)
+	after := q.Offset("after", -1)
+	if q.String("after") == "-1" { // all of them
+		q.Err, after = nil, -1
+	} else if !q.Values.Has("after") { // or a request that says nothing would revert everything
+		q.Fail("the parameter after is missing: the sequence number of the last event to keep, -1 to keep none")
 	}
-	if q.err != nil {
-		return q.err
+	if q.Err != nil {
+		return q.Err
 	}
 	n, done, err := h.Contexts.DeleteEventsAfter(r.Context(), of, int(min(after, maxSequence)))
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, revertContextAnswer{n, done.Marker})
+	return httpapi.WriteJSON(w, http.StatusOK, revertContextAnswer{n, done.Marker})
 }
 
 // A copyContextRequest is the body of POST /sessions/{id}/instances/{iid}/copy.
@@ -207,7 +196,7 @@ type copyContextAnswer struct {
 func (h *handler) copyContext(w http.ResponseWriter, r *http.Request) error {
 	of, err := ref(r)
 	if err == nil {
-		err = parseQuery(r).err
+		err = httpapi.ParseQuery(r).Err
 	}
 	if err != nil {
 		return err
@@ -227,5 +216,5 @@ func (h *handler) copyContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, copyContextAnswer{n})
+	return httpapi.WriteJSON(w, http.StatusOK, copyContextAnswer{n})
 }

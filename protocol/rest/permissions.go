@@ -1,17 +1,12 @@
 package rest
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
-
-// answerer is how the engine takes answers to what agents ask.
-type answerer interface {
-	Answer(ctx context.Context, a api.Answer) (api.Answered, error)
-}
 
 // An answerRequest is the body of POST /sessions/{id}/permissions/{pid}.
 type answerRequest struct {
@@ -37,5 +32,5 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, done)
+	return httpapi.WriteJSON(w, http.StatusOK, done)
 }

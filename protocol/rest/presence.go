@@ -2,22 +2,15 @@ package rest
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/sse"
 	"github.com/tapedeck/tapedeck/payload"
 )
-
-// attendance is what the engine knows of who is in a session.
-type attendance interface {
-	Presence(ctx context.Context, n api.PresenceNote) ([]payload.Presence, error)
-	Present(ctx context.Context, session string) ([]payload.Presence, error)
-	WatchPresence(session string) api.PresenceWatcher
-}
 
 type present struct {
 	Present []payload.Presence `json:"present"`
@@ -45,7 +38,7 @@ func (h *handler) presence(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, present{all})
+	return httpapi.WriteJSON(w, http.StatusOK, present{all})
 }
 
 // present tells who is there.
@@ -58,7 +51,7 @@ func (h *handler) present(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, present{all})
+	return httpapi.WriteJSON(w, http.StatusOK, present{all})
 }
 
 // appendPresence appends a frame for each change. It has no id, for it is not in

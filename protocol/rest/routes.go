@@ -158,8 +158,8 @@ func eventRoutes() []Route {
 		},
 		{
 			Method: http.MethodGet, Path: "/sessions/{id}/events/history", Summary: "Read the finished and active events in the form of the SSE task protocol.",
-			Parameters: historyParameters, Status: http.StatusOK,
-			serve: (*handler).history,
+			Parameters: []string{"at", "from", "fromOffset", "limit", "thread", "invocation"}, Status: http.StatusOK,
+			serve: (*handler).serveTask,
 		},
 		{
 			Method: http.MethodGet, Path: "/sessions/{id}/stream", Summary: "Follow the events as Server-Sent Events.",

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
 // started is the answer to a task.
@@ -27,8 +28,8 @@ type runRequest struct {
 
 // run starts a task in a new session.
 func (h *handler) run(w http.ResponseWriter, r *http.Request) error {
-	if q := parseQuery(r); q.err != nil {
-		return q.err
+	if q := httpapi.ParseQuery(r); q.Err != nil {
+		return q.Err
 	}
 	in, err := decode[runRequest](h, w, r)
 	if err != nil {
@@ -71,7 +72,7 @@ func (h *handler) start(w http.ResponseWriter, r *http.Request, t api.Task) erro
 }
 
 func writeStarted(w http.ResponseWriter, s api.Started) error {
-	return writeJSON(w, http.StatusAccepted, started{s.Session, s.Invocation, tapedeck.StatusRunning, s.Offset})
+	return httpapi.WriteJSON(w, http.StatusAccepted, started{s.Session, s.Invocation, tapedeck.StatusRunning, s.Offset})
 }
 
 // resume goes on with a run that was cut short.
@@ -125,7 +126,7 @@ func (h *handler) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, cancelled{id, c.Invocation, tapedeck.StatusCancelled, c.Offset, c.Resumable})
+	return httpapi.WriteJSON(w, http.StatusOK, cancelled{id, c.Invocation, tapedeck.StatusCancelled, c.Offset, c.Resumable})
 }
 
 // An agentsAnswer is the answer to GET /agents.
@@ -134,8 +135,8 @@ type agentsAnswer struct {
 }
 
 func (h *handler) agents(w http.ResponseWriter, r *http.Request) error {
-	if q := parseQuery(r); q.err != nil {
-		return q.err
+	if q := httpapi.ParseQuery(r); q.Err != nil {
+		return q.Err
 	}
-	return writeJSON(w, http.StatusOK, agentsAnswer{orEmpty(h.Verbs.Agents())})
+	return httpapi.WriteJSON(w, http.StatusOK, agentsAnswer{httpapi.OrEmpty(h.Verbs.Agents())})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
 // pageLimit is the most items of a page, and how many it has unless asked.
@@ -28,8 +29,8 @@ type createRequest struct {
 }
 
 func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
-	if q := parseQuery(r); q.err != nil {
-		return q.err
+	if q := httpapi.ParseQuery(r); q.Err != nil {
+		return q.Err
 	}
 	in, err := decodeOptional[createRequest](h, w, r)
 	if err != nil {
@@ -43,7 +44,7 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Location", Root+"/sessions/"+s.ID)
-	return writeJSON(w, http.StatusCreated, s)
+	return httpapi.WriteJSON(w, http.StatusCreated, s)
 }
 
 // known are the statuses that a list can be asked for.
@@ -68,17 +69,17 @@ var listParameters = []string{
 }
 
 func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, listParameters...)
+	q := httpapi.ParseQuery(r, listParameters...)
 	f := tapedeck.Filter{
-		Labels: q.labels(),
-		Status: tapedeck.Status(q.one("status", "", append([]string{listClosed}, known...)...)),
-		Agent:  q.string("agent"), Owner: q.string("owner"), Parent: q.id("parent"),
-		From: q.time("from"), To: q.time("to"),
-		Query: q.string("q"), Cursor: q.string("cursor"), Limit: q.limit(listDefault, pageLimit),
+		Labels: parseLabels(q),
+		Status: tapedeck.Status(q.OneOf("status", "", append([]string{listClosed}, known...)...)),
+		Agent:  q.String("agent"), Owner: q.String("owner"), Parent: q.ID("parent"),
+		From: q.Time("from"), To: q.Time("to"),
+		Query: q.String("q"), Cursor: q.String("cursor"), Limit: q.Limit(listDefault, pageLimit),
 	}
-	summary := q.flag("summary")
-	if q.err != nil {
-		return q.err
+	summary := q.Flag("summary")
+	if q.Err != nil {
+		return q.Err
 	}
 	if f.Closed = f.Status == listClosed; f.Closed {
 		f.Status = ""
@@ -93,7 +94,7 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	if summary {
 		return h.listSummaries(w, r, sessions, next)
 	}
-	return writeJSON(w, http.StatusOK, listAnswer{orEmpty(sessions), next})
+	return httpapi.WriteJSON(w, http.StatusOK, listAnswer{httpapi.OrEmpty(sessions), next})
 }
 
 func (h *handler) show(w http.ResponseWriter, r *http.Request) error {
@@ -105,7 +106,7 @@ func (h *handler) show(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, s)
+	return httpapi.WriteJSON(w, http.StatusOK, s)
 }
 
 // A renameRequest is the body of PATCH /sessions/{id}.
@@ -127,7 +128,7 @@ func (h *handler) rename(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, s)
+	return httpapi.WriteJSON(w, http.StatusOK, s)
 }
 
 func (h *handler) close(w http.ResponseWriter, r *http.Request) error {

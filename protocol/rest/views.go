@@ -4,35 +4,13 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"iter"
 	"net/http"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/view"
 )
-
-// views is what sessions look like, folded.
-type views interface {
-	standing
-	chronicle
-}
-
-// standing is what is in force in a session.
-type standing interface {
-	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
-	Instances(ctx context.Context, session string, at int64) (view.Instances, error)
-	Timeline(ctx context.Context, session string, at int64) (*view.Timeline, error)
-	Effective(ctx context.Context, session string, from, at int64) iter.Seq2[tapedeck.Event, error]
-}
-
-// chronicle is what happened in it, taken back or not.
-type chronicle interface {
-	Summary(ctx context.Context, session string, at int64) (view.Summary, error)
-	Index(ctx context.Context, session string, at int64) (view.Index, error)
-	Branches(ctx context.Context, session string, at int64) ([]view.Branch, error)
-	Epoch() string
-}
 
 // viewForm changes with the form of views, so that no cache keeps one of an older
 // form.
@@ -42,7 +20,7 @@ const viewForm = 8
 type viewing struct {
 	session tapedeck.Session
 	at      int64 // as of this offset
-	query   *query
+	query   *httpapi.Query
 }
 
 // A makeView returns the view of a session as of an offset.
@@ -51,14 +29,14 @@ type makeView func(h *handler, ctx context.Context, v *viewing) (any, error)
 // serve answers with the view.
 func (f makeView) serve(parameters []string) func(*handler, http.ResponseWriter, *http.Request) error {
 	return func(h *handler, w http.ResponseWriter, r *http.Request) error {
-		id, err := sessionID(r)
+		id, err := httpapi.SessionID(r)
 		if err != nil {
 			return err
 		}
-		v := viewing{query: parseQuery(r, parameters...)}
-		v.at = v.query.offset("at", -1)
-		if v.query.err != nil {
-			return v.query.err
+		v := viewing{query: httpapi.ParseQuery(r, parameters...)}
+		v.at = v.query.Offset("at", -1)
+		if v.query.Err != nil {
+			return v.query.Err
 		}
 		v.session, err = h.Sessions.Head(r.Context(), id)
 		if err != nil {
@@ -79,13 +57,13 @@ func (f makeView) serve(parameters []string) func(*handler, http.ResponseWriter,
 		}
 		out, err := f(h, r.Context(), &v)
 		if err == nil {
-			err = v.query.err
+			err = v.query.Err
 		}
 		if err != nil {
 			return err
 		}
 		w.Header().Set("ETag", tag)
-		return writeJSON(w, http.StatusOK, out)
+		return httpapi.WriteJSON(w, http.StatusOK, out)
 	}
 }
 
@@ -119,13 +97,13 @@ const (
 // snapshot returns the part of the conversation that is asked for.
 func (h *handler) snapshot(ctx context.Context, v *viewing) (view.Snapshot, error) {
 	q := view.Query{
-		At: v.at, Thread: v.query.id("thread"),
-		Limit: v.query.limit(view.Window, maxItems), Before: v.query.offset("before", 0),
+		At: v.at, Thread: v.query.ID("thread"),
+		Limit: v.query.Limit(view.Window, maxItems), Before: v.query.Offset("before", 0),
 	}
-	if v.query.err != nil {
-		return view.Snapshot{}, v.query.err
+	if v.query.Err != nil {
+		return view.Snapshot{}, v.query.Err
 	}
-	if !v.query.values.Has("limit") {
+	if !v.query.Values.Has("limit") {
 		q.Limit = 0 // what is at hand
 	}
 	return h.Views.Snapshot(ctx, v.session.ID, q)
@@ -188,9 +166,9 @@ func (h *handler) summary(ctx context.Context, v *viewing) (any, error) {
 }
 
 func (h *handler) replayIndex(ctx context.Context, v *viewing) (any, error) {
-	limit := v.query.limit(defaultMarkers, maxItems)
-	if v.query.err != nil {
-		return nil, v.query.err
+	limit := v.query.Limit(defaultMarkers, maxItems)
+	if v.query.Err != nil {
+		return nil, v.query.Err
 	}
 	x, err := h.Views.Index(ctx, v.session.ID, v.at)
 	if err != nil {
@@ -209,11 +187,11 @@ type tasksAnswer struct {
 // tasks answers with the newest tasks.
 func (h *handler) tasks(ctx context.Context, v *viewing) (any, error) {
 	q := view.Query{
-		At: v.at, Runs: true, Thread: v.query.id("thread"),
-		Limit: v.query.limit(defaultTasks, maxItems), Before: v.query.offset("before", 0),
+		At: v.at, Runs: true, Thread: v.query.ID("thread"),
+		Limit: v.query.Limit(defaultTasks, maxItems), Before: v.query.Offset("before", 0),
 	}
-	if v.query.err != nil {
-		return nil, v.query.err
+	if v.query.Err != nil {
+		return nil, v.query.Err
 	}
 	s, err := h.Views.Snapshot(ctx, v.session.ID, q)
 	return tasksAnswer{s.At, view.Tasks(s), s.Earlier}, err
@@ -227,7 +205,7 @@ type instancesAnswer struct {
 
 func (h *handler) instances(ctx context.Context, v *viewing) (any, error) {
 	list, err := h.Views.Instances(ctx, v.session.ID, v.at)
-	return instancesAnswer{v.at, orEmpty(list)}, err
+	return instancesAnswer{v.at, httpapi.OrEmpty(list)}, err
 }
 
 // A branchesAnswer is the answer to GET /sessions/{id}/branches.
@@ -238,7 +216,7 @@ type branchesAnswer struct {
 
 func (h *handler) branches(ctx context.Context, v *viewing) (any, error) {
 	list, err := h.Views.Branches(ctx, v.session.ID, v.at)
-	return branchesAnswer{v.at, orEmpty(list)}, err
+	return branchesAnswer{v.at, httpapi.OrEmpty(list)}, err
 }
 
 // A contextAnswer is the answer to GET /sessions/{id}/context.
@@ -255,12 +233,12 @@ type contextAnswer struct {
 // context answers with what a model is to be told: the messages, and the same
 // event by event.
 func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
-	id, thread, limit := v.query.id("instance"), v.query.id("thread"), v.query.limit(view.Window, maxItems)
+	id, thread, limit := v.query.ID("instance"), v.query.ID("thread"), v.query.Limit(view.Window, maxItems)
 	if id != "" && thread != "" {
-		v.query.fail("instance and thread do not go together: an instance has its thread")
+		v.query.Fail("instance and thread do not go together: an instance has its thread")
 	}
-	if v.query.err != nil {
-		return nil, v.query.err
+	if v.query.Err != nil {
+		return nil, v.query.Err
 	}
 	of := view.InThread(thread)
 	if id != "" {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
 // A rewindRequest is the body of POST /sessions/{id}/rewind.
@@ -96,7 +97,7 @@ func verb[In any](
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, done)
+	return httpapi.WriteJSON(w, http.StatusOK, done)
 }
 
 // A forkRequest is the body of POST /sessions/{id}/fork.
@@ -125,5 +126,5 @@ func (h *handler) fork(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Location", Root+"/sessions/"+s.ID)
-	return writeJSON(w, http.StatusCreated, s)
+	return httpapi.WriteJSON(w, http.StatusCreated, s)
 }
