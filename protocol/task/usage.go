@@ -1,4 +1,4 @@
-package rest
+package task
 
 import (
 	"encoding/json"
@@ -7,37 +7,38 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A taskTurn is one model call.
-type taskTurn struct {
-	count  int // of turns, from 0
-	number int // as the events say; 0 if they do not
+// A turn is one call of a model.
+type turn struct {
+	count  int // the number of turns before it
+	number int // as the events have it; 0 if they have none
 	began  time.Time
 	tools  []string
-	said   string // the beginning of what the agent said last
+	text   string // the beginning of the agent's last message
 }
 
-// mark notes to which turn an event belongs.
-func (r *taskRun) mark(e *tapedeck.Event) {
+// enterTurn notes the turn that an event belongs to.
+func (r *run) enterTurn(e *tapedeck.Event) {
 	if e.Turn > r.turn.number {
 		if r.turn.number > 0 {
-			r.turn = taskTurn{count: r.turn.count + 1, began: e.Time}
+			r.turn = turn{count: r.turn.count + 1, began: e.Time}
 		}
 		r.turn.number = e.Turn
 	}
 	r.turns = max(r.turns, r.turn.number)
 }
 
-// usage is what a runner reports when a model call is over.
-func (r *taskRun) usage(e *tapedeck.Event) []told {
+// usage ends a turn: a runner reports the usage when a model call is over.
+func (r *run) usage(e *tapedeck.Event) []draft {
 	var u payload.UsageReported
 	if json.Unmarshal(e.Data, &u) != nil {
 		return nil
 	}
-	r.mark(e)
-	r.spent.add(&u.TokenCounts)
+	r.enterTurn(e)
+	r.spent.count(&u.TokenCounts)
 	if u.CostUSD != nil {
 		r.spent.cost = new(orZero(r.spent.cost) + *u.CostUSD)
 	}
@@ -46,14 +47,14 @@ func (r *taskRun) usage(e *tapedeck.Event) []told {
 		r.turns++
 		t.number = r.turns
 	}
-	r.turn = taskTurn{count: r.turn.count + 1, number: r.turn.number, began: e.Time}
-	return tell(taskConversationTurn, turnData{
-		Number: t.number, Prompt: preview(r.prompt), Response: t.said,
-		Millis: millis(t.began, e.Time), Tools: orEmpty(t.tools),
+	r.turn = turn{count: r.turn.count + 1, number: r.turn.number, began: e.Time}
+	return drafts(typeConversationTurn, turnData{
+		Number: t.number, Prompt: preview(r.prompt), Response: t.text,
+		Millis: millis(t.began, e.Time), Tools: httpapi.OrEmpty(t.tools),
 	})
 }
 
-// previewRunes is how much of a text a preview shows.
+// previewRunes is the length of a preview.
 const previewRunes = 200
 
 func preview(text string) string {
@@ -66,14 +67,14 @@ func preview(text string) string {
 	return text
 }
 
-// taskSpent sums up what model calls have used.
-type taskSpent struct {
+// totals are the sums of what model calls have used.
+type totals struct {
 	model string
 	cost  *float64
 	usage *usageData
 }
 
-func (s *taskSpent) add(c *payload.TokenCounts) {
+func (s *totals) count(c *payload.TokenCounts) {
 	if c.Model != "" {
 		s.model = c.Model
 	}
@@ -93,8 +94,8 @@ func orZero[T int64 | float64](p *T) T {
 	return *p
 }
 
-// start says how a run begins.
-func (r *taskRun) start(session string, e *tapedeck.Event) startData {
+// start returns the data of the beginning of a run.
+func (r *run) start(session string, e *tapedeck.Event) startData {
 	var d struct {
 		Input struct {
 			Tools []struct {
@@ -110,10 +111,10 @@ func (r *taskRun) start(session string, e *tapedeck.Event) startData {
 			} `json:"tapedeck"`
 		} `json:"metadata"`
 	}
-	_ = json.Unmarshal(e.Data, &d) // see pieceOf
+	_ = json.Unmarshal(e.Data, &d) // see partOf
 	ours := &d.Metadata.Tapedeck
-	s := startData{Session: session, Model: orNull(ours.Model), Tools: orEmpty(ours.Tools), Skills: orEmpty(ours.Skills), Task: r.prompt}
-	if c := d.Metadata.Tapedeck.Context; c != "" { // what the agent was told before the user's words
+	s := startData{Session: session, Model: orNull(ours.Model), Tools: httpapi.OrEmpty(ours.Tools), Skills: httpapi.OrEmpty(ours.Skills), Task: r.prompt}
+	if c := d.Metadata.Tapedeck.Context; c != "" { // text that the agent received before the user's words
 		s.Task = c + "\n\n" + r.prompt
 	}
 	for _, t := range d.Input.Tools {
@@ -122,8 +123,8 @@ func (r *taskRun) start(session string, e *tapedeck.Event) startData {
 	return s
 }
 
-// finished tells that a run is over and has not failed.
-func (r *taskRun) finished(e *tapedeck.Event) []told {
+// finished encodes the end of a run that has not failed.
+func (r *run) finished(e *tapedeck.Event) []draft {
 	var d struct {
 		Outcome  struct{ Type string } `json:"outcome"`
 		Usage    []payload.TokenUsage  `json:"usage"`
@@ -133,33 +134,33 @@ func (r *taskRun) finished(e *tapedeck.Event) []told {
 			} `json:"tapedeck"`
 		} `json:"metadata"`
 	}
-	_ = json.Unmarshal(e.Data, &d) // see pieceOf
+	_ = json.Unmarshal(e.Data, &d) // see partOf
 	status := "COMPLETE"
 	switch d.Outcome.Type {
 	case payload.OutcomeCancelled:
 		resumable := d.Metadata.Tapedeck.Resumable
-		return tell(taskCancelled, cancelledData{"Task was cancelled", resumable == nil || *resumable})
+		return drafts(typeCancelled, cancelledData{"Task was cancelled", resumable == nil || *resumable})
 	case payload.OutcomeInterrupt:
 		status = "INTERRUPTED"
 	}
 	spent := r.spent
-	if len(d.Usage) > 0 { // it is the sum of all
+	if len(d.Usage) > 0 { // it has the sums of the run
 		spent.usage = nil
 		for i := range d.Usage {
-			spent.add(&d.Usage[i].TokenCounts)
+			spent.count(&d.Usage[i].TokenCounts)
 		}
 	}
-	return tell(taskAgentComplete, completeData{
+	return drafts(typeAgentComplete, completeData{
 		Status: status, Turns: r.turns, Millis: millis(r.started, e.Time),
 		Cost: spent.cost, Usage: spent.usage, Model: orNull(spent.model),
 	})
 }
 
-// failed tells that a run has failed.
-func (r *taskRun) failed(e *tapedeck.Event) []told {
+// failed encodes the end of a run that has failed.
+func (r *run) failed(e *tapedeck.Event) []draft {
 	var d payload.RunError
-	_ = json.Unmarshal(e.Data, &d) // see pieceOf
-	return tell(taskError, errorData{orDefaultText(d.Message, "the run has failed"), orDefaultText(d.Code, "error")})
+	_ = json.Unmarshal(e.Data, &d) // see partOf
+	return drafts(typeError, errorData{orDefaultText(d.Message, "the run has failed"), orDefaultText(d.Code, "error")})
 }
 
 func orDefaultText(s, def string) string {
@@ -176,23 +177,23 @@ func orNull(s string) *string {
 	return &s
 }
 
-// customFields are the types that the log has no event for, with their members.
-// Who has something to say of that kind says it in a CUSTOM event.
+// customFields are the types that an agent can send in a CUSTOM event, with their
+// members. Most of them have no event in the log.
 var customFields = map[string][]string{
-	taskOutputDisplay:    {"output", "error", "comments", "result_files", "status"},
-	taskProfileSwitch:    {"profile_type", "profile_name", "tools"},
-	taskHookTriggered:    {"hook_event", "tool_name", "decision", "message"},
-	taskConversationTurn: {"turn_number", "prompt_preview", "response_preview", "duration_ms", "tools_used"},
-	taskConnect:          {"session_id"},
-	taskDisconnect:       {"session_id", "total_turns", "total_duration_ms"},
+	typeOutputDisplay:    {"output", "error", "comments", "result_files", "status"},
+	typeProfileSwitch:    {"profile_type", "profile_name", "tools"},
+	typeHookTriggered:    {"hook_event", "tool_name", "decision", "message"},
+	typeConversationTurn: {"turn_number", "prompt_preview", "response_preview", "duration_ms", "tools_used"},
+	typeConnect:          {"session_id"},
+	typeDisconnect:       {"session_id", "total_turns", "total_duration_ms"},
 }
 
 // customLists are the members that are lists.
 var customLists = []string{"result_files", "tools", "tools_used"}
 
-// customTask returns what a CUSTOM event named task.<type> says. Members that it
-// leaves out are null, or an empty list.
-func customTask(e *tapedeck.Event) (string, any) {
+// customEvent returns the type and the data of a CUSTOM event named task.<type>.
+// Members that it leaves out are null, or an empty list.
+func customEvent(e *tapedeck.Event) (string, any) {
 	var d struct {
 		Name  string                     `json:"name"`
 		Value map[string]json.RawMessage `json:"value"`

@@ -5,16 +5,20 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
+
+// A rewindRequest is the body of POST /sessions/{id}/rewind.
+type rewindRequest struct {
+	BeforeInvocation string `json:"before_invocation_id"`
+	ToOffset         *int64 `json:"to_offset"`
+	Thread           string `json:"thread"`
+	Force            bool   `json:"force"`
+}
 
 // rewind takes a session or a thread back to what it was before an event.
 func (h *handler) rewind(w http.ResponseWriter, r *http.Request) error {
-	return verb(h, w, r, decode, func(id string, in struct {
-		BeforeInvocation string `json:"before_invocation_id"`
-		ToOffset         *int64 `json:"to_offset"`
-		Thread           string `json:"thread"`
-		Force            bool   `json:"force"`
-	}) (api.Rewound, error) {
+	return verb(h, w, r, decode, func(id string, in rewindRequest) (api.Rewound, error) {
 		if in.BeforeInvocation != "" {
 			if err := tapedeck.CheckID("the invocation", in.BeforeInvocation); err != nil {
 				return api.Rewound{}, err
@@ -26,11 +30,14 @@ func (h *handler) rewind(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// An undoRequest is the body of POST /sessions/{id}/undo.
+type undoRequest struct {
+	Marker *string `json:"marker"`
+}
+
 // undo takes back a rewind, a clear or an overwrite.
 func (h *handler) undo(w http.ResponseWriter, r *http.Request) error {
-	return verb(h, w, r, decodeOptional, func(id string, in struct {
-		Marker *string `json:"marker"`
-	}) (api.Rewound, error) {
+	return verb(h, w, r, decodeOptional, func(id string, in undoRequest) (api.Rewound, error) {
 		u := api.Undo{Session: id}
 		if in.Marker != nil { // an empty one is what a client has lost, and does not mean the newest
 			if err := tapedeck.CheckID("the marker", *in.Marker); err != nil {
@@ -42,13 +49,16 @@ func (h *handler) undo(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// An overwriteRequest is the body of POST /sessions/{id}/overwrite.
+type overwriteRequest struct {
+	FromOffset *int64 `json:"from_offset"`
+	Thread     string `json:"thread"`
+	Force      bool   `json:"force"`
+}
+
 // overwrite takes back what comes from an offset on.
 func (h *handler) overwrite(w http.ResponseWriter, r *http.Request) error {
-	return verb(h, w, r, decode, func(id string, in struct {
-		FromOffset *int64 `json:"from_offset"`
-		Thread     string `json:"thread"`
-		Force      bool   `json:"force"`
-	}) (api.Rewound, error) {
+	return verb(h, w, r, decode, func(id string, in overwriteRequest) (api.Rewound, error) {
 		if in.FromOffset == nil { // or a body that says nothing would take back everything
 			return api.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "the member \"from_offset\" is missing").
 				WithHint("give the offset of the first event that is taken back")
@@ -57,11 +67,14 @@ func (h *handler) overwrite(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// A clearRequest is the body of POST /sessions/{id}/clear.
+type clearRequest struct {
+	Thread string `json:"thread"`
+}
+
 // clear takes everything back.
 func (h *handler) clear(w http.ResponseWriter, r *http.Request) error {
-	return verb(h, w, r, decodeOptional, func(id string, in struct {
-		Thread string `json:"thread"`
-	}) (api.Rewound, error) {
+	return verb(h, w, r, decodeOptional, func(id string, in clearRequest) (api.Rewound, error) {
 		return h.Verbs.Clear(r.Context(), api.Clear{Session: id, Thread: in.Thread})
 	})
 }
@@ -84,7 +97,16 @@ func verb[In any](
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, done)
+	return httpapi.WriteJSON(w, http.StatusOK, done)
+}
+
+// A forkRequest is the body of POST /sessions/{id}/fork.
+type forkRequest struct {
+	At    *int64  `json:"at"`
+	Title *string `json:"title"`
+	ID    string  `json:"id"`
+	Owner string  `json:"owner"`
+	Copy  bool    `json:"copy"`
 }
 
 // fork makes a session that shares the events of this one.
@@ -93,13 +115,7 @@ func (h *handler) fork(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decodeOptional[struct {
-		At    *int64  `json:"at"`
-		Title *string `json:"title"`
-		ID    string  `json:"id"`
-		Owner string  `json:"owner"`
-		Copy  bool    `json:"copy"`
-	}](h, w, r)
+	in, err := decodeOptional[forkRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -110,5 +126,5 @@ func (h *handler) fork(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Location", Root+"/sessions/"+s.ID)
-	return writeJSON(w, http.StatusCreated, s)
+	return httpapi.WriteJSON(w, http.StatusCreated, s)
 }

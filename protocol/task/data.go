@@ -1,9 +1,9 @@
-package rest
+package task
 
 import "encoding/json"
 
-// These are the data of the task protocol's events. A member that is not known
-// is null; none is left out.
+// These types are the data of the protocol's events. A member that is not known is
+// null; no member is left out.
 
 type startData struct {
 	Session string   `json:"session_id"`
@@ -20,7 +20,7 @@ type textData struct {
 type messageData struct {
 	Text    string  `json:"text"`
 	Partial bool    `json:"is_partial"`
-	Full    *string `json:"full_text,omitempty"` // when it is finished
+	Full    *string `json:"full_text,omitempty"` // of a finished message
 }
 
 func finalMessage(text string) messageData { return messageData{Text: text, Full: &text} }

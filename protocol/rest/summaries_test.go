@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 )
 
@@ -39,7 +40,9 @@ func TestListByLabelsWithSummaries(t *testing.T) {
 	sendJSON(t, door, "POST", "/sessions", `{"id":"a","projectId":"p1","taskId":"t1"}`, nil)
 	sendJSON(t, door, "POST", "/sessions", `{"id":"b","projectId":"p1","labels":{"x":"y:z"}}`, nil)
 	sendJSON(t, door, "POST", "/sessions", `{"id":"s"}`, nil)
-	g.play(t, "i")
+	g.append(t, "s", do("message.added", `{"message":{"id":"u","role":"user","content":"Hi"}}`), runEvent(tapedeck.RunStarted, "i"), do("TEXT_MESSAGE_START", `{"messageId":"m"}`),
+		do("TEXT_MESSAGE_CONTENT", `{"messageId":"m","delta":"a"}`), do("TEXT_MESSAGE_END", `{"messageId":"m"}`),
+		runEvent(tapedeck.RunFinished, "i"))
 	for query, want := range map[string]string{
 		"": "s b a", "?projectId=p1": "b a", "?projectId=p1&taskId=t1": "a", "?label=x:y:z": "b", "?label=x:q": "", "?taskId=p1": "", "?projectId=p1&limit=1": "b",
 	} {
@@ -66,11 +69,16 @@ func TestListByLabelsWithSummaries(t *testing.T) {
 	}
 }
 
+// do is an event of invocation i.
+func do(typ, data string) tapedeck.Event {
+	return tapedeck.Event{Type: typ, Invocation: "i", Data: json.RawMessage(data)}
+}
+
 // TestFromByBothNames: from and fromOffset are the same, everywhere.
 func TestFromByBothNames(t *testing.T) {
 	door, g := newDoor(rest.Options{})
 	g.session(t, "s", 5)
-	for _, path := range []string{"/sessions/s/events?", "/sessions/s/events?format=task&", "/sessions/s/events/history?"} {
+	for _, path := range []string{"/sessions/s/events?limit=9&", "/sessions/s/events?"} {
 		var a, b json.RawMessage
 		sendJSON(t, door, "GET", path+"from=3", "", &a)
 		sendJSON(t, door, "GET", path+"fromOffset=3", "", &b)

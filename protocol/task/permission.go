@@ -1,4 +1,4 @@
-package rest
+package task
 
 import (
 	"encoding/json"
@@ -7,9 +7,9 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// The task protocol has no event for a question, so a question and its answer are
-// hooks of the agent: a client that shows hooks shows what is to be allowed.
-const taskPermission = "PermissionRequest"
+// permissionHook is the hook that permissions are sent as: the protocol has no event
+// for a question. A client that shows hooks shows the question and its answer.
+const permissionHook = "PermissionRequest"
 
 type permissionData struct {
 	Event    string          `json:"hook_event"`
@@ -21,13 +21,13 @@ type permissionData struct {
 	Options  json.RawMessage `json:"options"`
 }
 
-// A taskQuestion is one that is open.
-type taskQuestion struct {
+// A question is a pending permission.
+type question struct {
 	tool, message string
 	decisions     map[string]string // by option
 }
 
-func (r *taskRun) permissionRequested(e *tapedeck.Event) []told {
+func (r *run) permissionRequested(e *tapedeck.Event) []draft {
 	var d struct {
 		ID         string          `json:"id"`
 		ToolCallID string          `json:"toolCallId"`
@@ -35,18 +35,18 @@ func (r *taskRun) permissionRequested(e *tapedeck.Event) []told {
 		Action     json.RawMessage `json:"action"`
 		Options    json.RawMessage `json:"options"`
 	}
-	_ = json.Unmarshal(e.Data, &d) // see pieceOf
+	_ = json.Unmarshal(e.Data, &d) // see partOf
 	if d.ID == "" {
 		return nil
 	}
 	var about struct{ Tool string }
-	_ = json.Unmarshal(d.Action, &about) // an action need not name a tool
+	_ = json.Unmarshal(d.Action, &about) // it is valid without a tool
 	if c := r.calls[d.ToolCallID]; c != nil && about.Tool == "" {
 		about.Tool = c.name
 	}
-	q := &taskQuestion{tool: about.Tool, message: d.Message, decisions: map[string]string{}}
+	q := &question{tool: about.Tool, message: d.Message, decisions: map[string]string{}}
 	var options []tapedeck.PermissionOption
-	_ = json.Unmarshal(d.Options, &options) // what cannot be read decides as its own id
+	_ = json.Unmarshal(d.Options, &options) // an option that cannot be read keeps its id as its decision
 	for _, o := range options {
 		switch {
 		case strings.HasPrefix(o.Kind, "allow"):
@@ -55,24 +55,24 @@ func (r *taskRun) permissionRequested(e *tapedeck.Event) []told {
 			q.decisions[o.ID] = "deny"
 		}
 	}
-	open(&r.questions, d.ID, q)
+	add(&r.questions, d.ID, q)
 	ask := "ask"
-	return tell(taskHookTriggered, permissionData{taskPermission, q.tool, &ask, d.Message, d.ID, d.Action, d.Options})
+	return drafts(typeHookTriggered, permissionData{permissionHook, q.tool, &ask, d.Message, d.ID, d.Action, d.Options})
 }
 
-func (r *taskRun) permissionAnswered(e *tapedeck.Event) []told {
+func (r *run) permissionAnswered(e *tapedeck.Event) []draft {
 	var d struct {
 		ID     string `json:"id"`
 		Option string `json:"option"`
 	}
-	_ = json.Unmarshal(e.Data, &d) // see pieceOf
+	_ = json.Unmarshal(e.Data, &d) // see partOf
 	if d.ID == "" {
 		return nil
 	}
 	q := r.questions[d.ID]
 	delete(r.questions, d.ID)
 	if q == nil {
-		q = &taskQuestion{} // it was asked before what the client has seen
+		q = &question{} // it was asked before the events that the client has seen
 	}
 	decision := d.Option
 	switch {
@@ -81,5 +81,5 @@ func (r *taskRun) permissionAnswered(e *tapedeck.Event) []told {
 	case q.decisions[d.Option] != "":
 		decision = q.decisions[d.Option]
 	}
-	return tell(taskHookTriggered, permissionData{taskPermission, q.tool, &decision, q.message, d.ID, nil, nil})
+	return drafts(typeHookTriggered, permissionData{permissionHook, q.tool, &decision, q.message, d.ID, nil, nil})
 }

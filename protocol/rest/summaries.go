@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
 // Labels that sessions can be made and listed with by names of their own.
@@ -30,12 +31,12 @@ func withLabels(labels map[string]string, more ...string) map[string]string {
 
 // labels returns the labels that a list is asked for: those with names of their own,
 // and any as label=name:value.
-func (q *query) labels() map[string]string {
-	labels := withLabels(nil, labelProject, q.string(labelProject), labelTask, q.string(labelTask))
-	for _, l := range q.values["label"] {
+func parseLabels(q *httpapi.Query) map[string]string {
+	labels := withLabels(nil, labelProject, q.String(labelProject), labelTask, q.String(labelTask))
+	for _, l := range q.Values["label"] {
 		name, value, ok := strings.Cut(l, ":")
 		if !ok || name == "" || value == "" {
-			q.fail("the parameter label must be a name and a value divided by a colon, not %q", l)
+			q.Fail("the parameter label must be a name and a value divided by a colon, not %q", l)
 		}
 		labels = withLabels(labels, name, value)
 	}
@@ -79,7 +80,7 @@ func (h *handler) listSummaries(w http.ResponseWriter, r *http.Request, sessions
 		row = append(append(append(row[:len(row)-1], `,"summary":`...), summary...), '}')
 		rows = append(rows, row)
 	}
-	return writeJSON(w, http.StatusOK, struct {
+	return httpapi.WriteJSON(w, http.StatusOK, struct {
 		Sessions []json.RawMessage `json:"sessions"`
 		Next     string            `json:"next,omitempty"`
 	}{rows, next})

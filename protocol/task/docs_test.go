@@ -1,13 +1,23 @@
-package rest
+package task
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
 
-// docs/protocol/task-events.md tells of every type and its members.
-func TestDocsHaveEveryTaskEvent(t *testing.T) {
+func readDoc(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile("../../docs/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// docs/protocol/task-events.md describes every type and its members.
+func TestDocsHaveEveryEvent(t *testing.T) {
 	doc := readDoc(t, "protocol/task-events.md")
 	rows := make(map[string]string)
 	for line := range strings.Lines(doc) {
@@ -17,11 +27,11 @@ func TestDocsHaveEveryTaskEvent(t *testing.T) {
 		}
 	}
 	want := map[string][]string{
-		taskAgentStart: {"session_id", "model", "tools", "skills", "task"}, taskUserMessage: {"text"}, taskThinking: {"text"},
-		taskMessage: {"text", "is_partial", "full_text"}, taskToolStart: {"tool_name", "tool_input", "tool_id"},
-		taskToolComplete:  {"tool_name", "tool_id", "result", "duration_ms", "is_error"},
-		taskAgentComplete: {"status", "num_turns", "duration_ms", "total_cost_usd", "usage", "model"},
-		taskError:         {"message", "error_type"}, taskCancelled: {"message", "resumable"},
+		typeAgentStart: {"session_id", "model", "tools", "skills", "task"}, typeUserMessage: {"text"}, typeThinking: {"text"},
+		typeMessage: {"text", "is_partial", "full_text"}, typeToolStart: {"tool_name", "tool_input", "tool_id"},
+		typeToolComplete:  {"tool_name", "tool_id", "result", "duration_ms", "is_error"},
+		typeAgentComplete: {"status", "num_turns", "duration_ms", "total_cost_usd", "usage", "model"},
+		typeError:         {"message", "error_type"}, typeCancelled: {"message", "resumable"},
 	}
 	for typ, members := range customFields {
 		want[typ] = members

@@ -1,4 +1,4 @@
-package rest_test
+package task_test
 
 import (
 	"context"
@@ -12,8 +12,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/hub"
-	"github.com/tapedeck/tapedeck/projection"
-	"github.com/tapedeck/tapedeck/protocol/rest"
+	"github.com/tapedeck/tapedeck/protocol/task"
 )
 
 // A meter counts what is read.
@@ -50,16 +49,14 @@ func longLog(runs, n int) (log []tapedeck.Event) {
 
 // To go on in a run costs what has happened in it, not what has in the session.
 func TestGoingOnCostsTheRun(t *testing.T) {
-	_, g := newDoor(rest.Options{})
-	m := &meter{Hub: g.Hub}
-	door := rest.New(rest.Options{Verbs: g, Sessions: m, Views: projection.New(projection.Options{Store: g.Hub})})
+	_, l := newHandler()
+	m := &meter{Hub: l.Hub}
+	h := l.handler(task.Options{Sessions: m})
 	log := longLog(50, 400)
-	if _, _, err := g.Hub.Create(t.Context(), tapedeck.Spec{ID: "s", Events: log}); err != nil {
-		t.Fatal(err)
-	}
+	l.create(t, log...)
 	for _, back := range []int{0, 1, 10, 300, 399, 400} {
 		m.records = 0
-		p := readTasks(t, door, fmt.Sprintf("s/events?format=task&from=%d", len(log)-back))
+		p := readTasks(t, h, fmt.Sprintf("s/events?format=task&from=%d", len(log)-back))
 		if len(p.Events) != back || m.records > 2500 {
 			t.Errorf("the last %d events: got %d, and %d were read", back, len(p.Events), m.records)
 		}
@@ -69,9 +66,9 @@ func TestGoingOnCostsTheRun(t *testing.T) {
 // However many runs are open whose beginnings have to be looked for, and in
 // whatever order, no more is read than a few times the log.
 func TestLookingBackIsBounded(t *testing.T) {
-	_, g := newDoor(rest.Options{})
-	m := &meter{Hub: g.Hub}
-	door := rest.New(rest.Options{Verbs: g, Sessions: m, Views: projection.New(projection.Options{Store: g.Hub})})
+	_, l := newHandler()
+	m := &meter{Hub: l.Hub}
+	h := l.handler(task.Options{Sessions: m})
 	const runs = 300
 	var log []tapedeck.Event
 	event := func(typ, data string, i int) {
@@ -87,10 +84,8 @@ func TestLookingBackIsBounded(t *testing.T) {
 	for i := range runs { // the youngest first
 		event("TEXT_MESSAGE_END", `{~messageId~:~m~}`, runs-1-i)
 	}
-	if _, _, err := g.Hub.Create(t.Context(), tapedeck.Spec{ID: "s", Events: log}); err != nil {
-		t.Fatal(err)
-	}
-	p := readTasks(t, door, fmt.Sprintf("s/events?format=task&from=%d", 3*runs))
+	l.create(t, log...)
+	p := readTasks(t, h, fmt.Sprintf("s/events?format=task&from=%d", 3*runs))
 	if len(p.Events) != runs || m.records > 10*len(log) {
 		t.Errorf("got %d, and %d were read of %d", len(p.Events), m.records, len(log))
 	}
@@ -102,7 +97,7 @@ func TestLookingBackIsBounded(t *testing.T) {
 }
 
 // What a model or a client writes never breaks the frame, nor JSON.
-func TestTaskEventsOfHostileLogs(t *testing.T) {
+func TestHostileLogs(t *testing.T) {
 	deep := strings.Repeat("[", 50_000)
 	for name, event := range map[string]tapedeck.Event{
 		"line ends":          do("message.added", `{~message~:{~id~:~u~,~role~:~user~,~content~:~a\n\ndata: {}\r\nid: 9\u2028~}}`),
@@ -117,16 +112,14 @@ func TestTaskEventsOfHostileLogs(t *testing.T) {
 		"a name":             do("CUSTOM", `{~name~:~task.~,~value~:{}}`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			door, g := newDoor(rest.Options{})
+			h, l := newHandler()
 			log := []tapedeck.Event{
 				do("RUN_STARTED", `[]`[:0]), do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~T~}`),
 				event, do("TOOL_CALL_END", `{~toolCallId~:~c~}`), do("RUN_ERROR", `{}`),
 			}
-			if _, _, err := g.Hub.Create(t.Context(), tapedeck.Spec{ID: "s", Events: log}); err != nil {
-				t.Fatal(err)
-			}
+			l.create(t, log...)
 			w := httptest.NewRecorder()
-			door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/stream?format=task", nil))
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/stream?format=task", nil))
 			ends := 0
 			for line := range strings.Lines(w.Body.String()) {
 				data, ok := strings.CutPrefix(line, "data: ")
@@ -147,20 +140,18 @@ func TestTaskEventsOfHostileLogs(t *testing.T) {
 	}
 }
 
-// BenchmarkTaskFanOut is one delta until a hundred followers have written it.
-func BenchmarkTaskFanOut(b *testing.B) {
+// BenchmarkFanOut is one delta until a hundred followers have written it.
+func BenchmarkFanOut(b *testing.B) {
 	const followers = 100
-	door, g := newDoor(rest.Options{})
+	h, l := newHandler()
 	log := longLog(1, 1)
-	if _, _, err := g.Hub.Create(b.Context(), tapedeck.Spec{ID: "s", Events: log}); err != nil {
-		b.Fatal(err)
-	}
+	l.create(b, log...)
 	ctx, cancel := context.WithCancel(b.Context())
 	wrote, left := make(chan struct{}, followers), make(chan struct{}, followers)
 	for range followers {
 		go func() {
 			r := httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/stream?format=task", nil).WithContext(ctx)
-			door.ServeHTTP(&counting{http.Header{}, func() { wrote <- struct{}{} }}, r)
+			h.ServeHTTP(&counter{http.Header{}, func() { wrote <- struct{}{} }}, r)
 			left <- struct{}{}
 		}()
 	}
@@ -172,7 +163,7 @@ func BenchmarkTaskFanOut(b *testing.B) {
 	round(wrote)
 	b.ReportAllocs()
 	for b.Loop() {
-		g.append(b, "s", log[len(log)-1])
+		l.append(b, log[len(log)-1])
 		round(wrote)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/followers, "ns/follower")
@@ -180,21 +171,33 @@ func BenchmarkTaskFanOut(b *testing.B) {
 	round(left)
 }
 
-// BenchmarkTaskHistory is the history of 100,000 events.
-func BenchmarkTaskHistory(b *testing.B) {
-	door, g := newDoor(rest.Options{})
+// BenchmarkHistory is the history of 100,000 events.
+func BenchmarkHistory(b *testing.B) {
+	h, l := newHandler()
 	for i, log := 0, longLog(100, 1000); len(log) > 0; i++ {
 		n := min(10_000, len(log))
 		if i == 0 {
-			_, _, _ = g.Hub.Create(b.Context(), tapedeck.Spec{ID: "s", Events: log[:n]})
+			_, _, _ = l.Create(b.Context(), tapedeck.Spec{ID: "s", Events: log[:n]})
 		} else {
-			g.append(b, "s", log[:n]...)
+			l.append(b, log[:n]...)
 		}
 		log = log[n:]
 	}
 	start := time.Now()
 	for b.Loop() {
-		readTasks(b, door, "s/events/history")
+		readTasks(b, h, "s/events/history")
 	}
 	b.ReportMetric(float64(time.Since(start).Milliseconds())/float64(b.N), "ms")
 }
+
+// A counter is a client that discards what it receives, and counts the writes.
+type counter struct {
+	header http.Header
+	wrote  func()
+}
+
+func (c *counter) Header() http.Header              { return c.header }
+func (c *counter) WriteHeader(int)                  {}
+func (c *counter) Write(p []byte) (int, error)      { c.wrote(); return len(p), nil }
+func (c *counter) Flush()                           {}
+func (c *counter) SetWriteDeadline(time.Time) error { return nil }
