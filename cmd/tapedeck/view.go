@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
-// viewCommand is a command that shows a view of a session. fetch gets it; print
-// shows it without --json.
+// viewCommand returns a command that shows a view of a session. fetch loads the
+// view; print prints it, unless --json is given.
 func viewCommand(e *env, use, short, long string, fetch func(ctx context.Context, c *connection, session string, at int64) (json.RawMessage, error), print func(p terminal.Pen, raw json.RawMessage) error) *cobra.Command {
 	var at int64
 	c := &cobra.Command{
@@ -41,10 +41,11 @@ func viewCommand(e *env, use, short, long string, fetch func(ctx context.Context
 	return c
 }
 
-// atFlag adds the flag that says as of when a view is; without it, at is -1.
+// atFlag adds the flag --at, the offset at which a view is computed. Without the
+// flag, at is -1.
 func atFlag(c *cobra.Command, at *int64) {
-	c.Flags().Int64Var(at, "at", -1, "as it was before the event at this offset, the first one left out (default: as it is)")
-	c.Flags().Lookup("at").DefValue = "0" // what pflag would print is not what it means
+	c.Flags().Int64Var(at, "at", -1, "the state before the event at this offset (default: the current state)")
+	c.Flags().Lookup("at").DefValue = "0" // otherwise pflag prints -1 as the default
 }
 
 func checkAt(at int64) error {
@@ -54,12 +55,12 @@ func checkAt(at int64) error {
 	return nil
 }
 
-// decodeView decodes what the server sent.
+// decodeView decodes the view that a server sent.
 func decodeView[T any](raw json.RawMessage) (T, error) {
 	var v T
 	if err := json.Unmarshal(raw, &v); err != nil {
 		return v, tapedeck.Errorf(tapedeck.Internal, "the server's answer cannot be read: %w", err).
-			WithHint("is it of another version? --json prints it as it is")
+			WithHint("the server may be of another version; --json prints its answer unchanged")
 	}
 	return v, nil
 }
