@@ -7,6 +7,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -138,8 +139,8 @@ func (r *run) overhear(ev *tapedeck.Event) {
 	case ev.Type == tapedeck.TextMessageStart:
 		r.from.said.Reset()
 	case ev.Type == tapedeck.TextMessageContent:
-		if d := deltaOf(ev); d != nil && r.from.said.Len() < maxSaid {
-			r.from.said.Write(d.text)
+		if r.from.said.Len() < maxSaid {
+			r.from.said.WriteString(jsonobj.StringOf(jsonobj.Member(ev.Data, "delta")))
 		}
 	}
 }

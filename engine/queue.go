@@ -2,17 +2,14 @@ package engine
 
 import (
 	"sync"
-	"time"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/payload"
 )
 
 // Bounds of a [queue]: an agent that speaks faster than the disk is held back.
 const (
 	maxQueued      = 1024
 	maxQueuedBytes = 1 << 20
-	maxCuts        = 4096 // of one event
 )
 
 // A queue is what an agent has said and the log has not got yet. Deltas of one
@@ -38,15 +35,8 @@ type queue struct {
 // A queued event may still grow.
 type queued struct {
 	tapedeck.Event
-	*delta
-}
-
-// A delta is the data of an event that others can be joined to.
-type delta struct {
-	id   string
-	text []byte
-	cuts []payload.Cut // nil for one delta
-	last time.Time
+	canGrow bool // it is a delta, and others can be joined to it
+	delta   delta
 }
 
 func newQueue() *queue {
@@ -58,7 +48,7 @@ func newQueue() *queue {
 // put adds an event, and waits while there is no room. It reports false if
 // nobody wants it any more.
 func (q *queue) put(ev tapedeck.Event) bool {
-	d := deltaOf(&ev)
+	d, isDelta := deltaOf(&ev)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !q.abandoned && (len(q.events) >= maxQueued || q.bytes >= maxQueuedBytes) {
@@ -70,11 +60,11 @@ func (q *queue) put(ev tapedeck.Event) bool {
 	q.any = true
 	q.bytes += len(ev.Data)
 	last := q.lastOf(ev.Invocation)
-	if d == nil || last == nil || !last.join(&ev, d) {
-		if d == nil || last != nil {
+	if !isDelta || last == nil || !last.join(&ev, &d) {
+		if !isDelta || last != nil {
 			q.settled++
 		}
-		q.events = append(q.events, queued{ev, d})
+		q.events = append(q.events, queued{ev, isDelta, d})
 	}
 	q.ring()
 	return true
@@ -173,59 +163,17 @@ func (q *queue) spoke() bool {
 	return q.any
 }
 
-// deltaOf returns the delta of an event that is nothing but a delta, nil for any
-// other.
-func deltaOf(ev *tapedeck.Event) *delta {
-	member := ""
-	switch ev.Type {
-	case tapedeck.TextMessageContent, tapedeck.ReasoningMessageContent:
-		member = "messageId"
-	case tapedeck.ToolCallArgs:
-		member = "toolCallId"
-	default:
-		return nil
-	}
-	id, text, ok := plainDelta(ev.Data, member)
-	if !ok {
-		return nil
-	}
-	return &delta{id: id, text: []byte(text), last: ev.Time}
-}
-
-// join joins a delta to the event, if it goes on where that ends.
+// join joins a delta to the event, if the event can grow and the delta continues
+// it.
 func (q *queued) join(ev *tapedeck.Event, d *delta) bool {
-	o := q.delta
-	if d == nil || o == nil || o.id != d.id || q.Type != ev.Type || q.Turn != ev.Turn ||
-		q.Instance != ev.Instance || q.Actor != ev.Actor || len(o.cuts) >= maxCuts {
-		return false
-	}
-	if o.cuts == nil {
-		o.cuts = []payload.Cut{{int64(len(o.text)), 0}}
-	}
-	o.text = append(o.text, d.text...)
-	if d.last.After(o.last) {
-		o.last = d.last
-	}
-	o.cuts = append(o.cuts, payload.Cut{int64(len(d.text)), o.last.Sub(q.Time).Milliseconds()})
-	return true
+	return q.canGrow && q.Type == ev.Type && q.Turn == ev.Turn && q.Instance == ev.Instance && q.Actor == ev.Actor &&
+		q.delta.join(d, q.Time)
 }
 
 // event returns the event with all that was joined to it.
 func (q *queued) event() tapedeck.Event {
-	d := q.delta
-	if d == nil || d.cuts == nil {
-		return q.Event
+	if q.delta.joined > 0 {
+		q.Data = q.delta.data()
 	}
-	var p payload.Payload
-	switch q.Type {
-	case tapedeck.TextMessageContent:
-		p = payload.TextMessageContent{MessageID: d.id, Delta: string(d.text), Cuts: d.cuts}
-	case tapedeck.ReasoningMessageContent:
-		p = payload.ReasoningMessageContent{MessageID: d.id, Delta: string(d.text), Cuts: d.cuts}
-	default:
-		p = payload.ToolCallArgs{ToolCallID: d.id, Delta: string(d.text), Cuts: d.cuts}
-	}
-	ev := q.Event
-	ev.Data = payload.NewEvent(p).Data
-	return ev
+	return q.Event
 }
