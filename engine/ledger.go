@@ -1,13 +1,13 @@
 package engine
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"slices"
 	"sync"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/lru"
 	"github.com/tapedeck/tapedeck/order"
 )
 
@@ -131,14 +131,8 @@ const maxLedgers = 4096
 
 // ledgers are those of the sessions that were written to last.
 type ledgers struct {
-	mu     sync.Mutex
-	byID   map[string]*list.Element
-	recent list.List // newest first
-}
-
-type ledgerEntry struct {
-	id string
-	*ledger
+	mu   sync.Mutex
+	byID lru.Map[string, *ledger]
 }
 
 // find returns the ledger of a session, nil if there is none. It makes none, so
@@ -146,31 +140,19 @@ type ledgerEntry struct {
 func (m *ledgers) find(session string) *ledger {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	el, ok := m.byID[session]
-	if !ok {
-		return nil
-	}
-	m.recent.MoveToFront(el)
-	return el.Value.(ledgerEntry).ledger
+	l, _ := m.byID.Get(session)
+	return l
 }
 
 // get returns the ledger of a session, a new one if there is none.
 func (m *ledgers) get(session string) *ledger {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if el, ok := m.byID[session]; ok {
-		m.recent.MoveToFront(el)
-		return el.Value.(ledgerEntry).ledger
-	}
-	if m.byID == nil {
-		m.byID = map[string]*list.Element{}
-	}
-	l := &ledger{}
-	m.byID[session] = m.recent.PushFront(ledgerEntry{session, l})
-	if m.recent.Len() > maxLedgers {
-		old := m.recent.Back()
-		m.recent.Remove(old)
-		delete(m.byID, old.Value.(ledgerEntry).id) // who still uses it finds it stale at worst
+	l, ok := m.byID.Get(session)
+	if !ok {
+		l = &ledger{}
+		m.byID.Put(session, l)
+		m.byID.Trim(maxLedgers, nil) // a goroutine that still uses a removed one finds it stale at worst
 	}
 	return l
 }
