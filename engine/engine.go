@@ -30,7 +30,7 @@ const (
 // Options of an engine. Store is required.
 type Options struct {
 	Store       tapedeck.Store // above it the hub, so that followers hear of what is appended
-	Views       views          // of the same store; nil for some of its own
+	Views       Views          // of the same store; nil for some of its own
 	Agents      []Agent        // those that tasks can go to; the first is the default
 	Now         func() time.Time
 	Logger      *slog.Logger
@@ -71,7 +71,7 @@ type Agent struct {
 type Engine struct {
 	options Options
 	store   tapedeck.Store
-	views   views
+	views   Views
 	id      string // owner of the runs that it starts
 	ledgers ledgers
 	leases  leases

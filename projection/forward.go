@@ -107,6 +107,7 @@ func (f *forwarding) boundary(ctx context.Context, n int64) {
 	if f.index != nil && f.index.next == n {
 		holder := f.p.holder(ctx, f.s, n)
 		f.save(ctx, &holder, indexes, n, f.index.tail)
+		f.saveNames(ctx, &holder, n)
 		f.index.close(n)
 		if n%f.p.wide() == 0 {
 			f.save(ctx, &holder, wholes, n, &f.index.whole)
@@ -121,12 +122,30 @@ func (f *forwarding) save(ctx context.Context, s *tapedeck.Session, fold string,
 		f.p.unsaved(ctx, s, fold, at, err)
 		return
 	}
+	f.write(ctx, s, fold, at, b)
+}
+
+func (f *forwarding) write(ctx context.Context, s *tapedeck.Session, fold string, at int64, records ...[]byte) {
 	holder := *s
 	f.slots <- struct{}{}
 	f.saving.Go(func() {
-		f.p.save(ctx, &holder, fold, at, b)
+		f.p.save(ctx, &holder, fold, at, records...)
 		<-f.slots
 	})
+}
+
+// saveNames saves the table of names at a boundary.
+func (f *forwarding) saveNames(ctx context.Context, holder *tapedeck.Session, n int64) {
+	t := f.index.names.table()
+	if f.p.span(n) > f.p.options.Every { // the table includes others, which may be among those that are being written
+		f.saving.Wait()
+		var err error
+		if t, err = f.p.joinTables(ctx, f.s, n, t); err != nil {
+			f.p.unsaved(ctx, holder, nameTables, n, err)
+			return
+		}
+	}
+	f.write(ctx, holder, nameTables, n, t.encode()...)
 }
 
 // Advance folds a session up to its head, so that whoever asks next need not wait

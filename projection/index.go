@@ -13,11 +13,14 @@ type indexed struct {
 	whole view.Index
 	tail  view.Index
 	next  int64 // the offset of the event that it waits for
+
+	names names // of the events of the tail
 }
 
 func (x *indexed) apply(e *tapedeck.Event) {
 	if e.Offset >= x.next {
 		x.tail.Apply(e)
+		x.names.apply(e)
 		x.next = e.Offset + 1
 	}
 }
@@ -26,7 +29,7 @@ func (x *indexed) apply(e *tapedeck.Event) {
 func (x *indexed) close(n int64) {
 	x.whole.Append(x.tail)
 	x.whole.Keyframes = append(x.whole.Keyframes, n)
-	x.tail = view.Index{}
+	x.tail, x.names = view.Index{}, names{}
 }
 
 // index returns a copy of both parts as one.

@@ -15,11 +15,11 @@ type watch struct {
 	more bool // others were deleted, too: only a sweep finds them
 	bell chan struct{}
 
-	removing sync.Mutex // held while the checkpoints of deleted sessions are removed
+	removing chan struct{} // has an element while the checkpoints of deleted sessions are removed
 }
 
 func newWatch() watch {
-	return watch{due: map[string]tapedeck.Session{}, more: true, bell: make(chan struct{}, 1)}
+	return watch{due: map[string]tapedeck.Session{}, more: true, bell: make(chan struct{}, 1), removing: make(chan struct{}, 1)}
 }
 
 // maxGone bounds the deleted sessions that are remembered.
@@ -80,8 +80,12 @@ func (p *Projections) Run(ctx context.Context) {
 // is under way with one of them may save another, so it waits for all of those.
 func (p *Projections) removeGone(ctx context.Context) error {
 	w := &p.watch
-	w.removing.Lock()
-	defer w.removing.Unlock()
+	select {
+	case w.removing <- struct{}{}:
+		defer func() { <-w.removing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	w.mu.Lock()
 	gone, sweep := w.gone, w.more
 	w.gone, w.more = nil, false
@@ -89,9 +93,8 @@ func (p *Projections) removeGone(ctx context.Context) error {
 	if len(gone) == 0 && !sweep {
 		return nil
 	}
-	p.settle()
-	var err error
-	if sweep {
+	err := p.settle(ctx)
+	if err == nil && sweep {
 		err = p.sweep(ctx)
 	}
 	for i := range gone {
