@@ -102,7 +102,7 @@ func (r *run) birth(d *tapedeck.Delegation) []tapedeck.Event {
 	parent := r.from.run
 	begun := payload.NewEvent(payload.SubagentStarted{
 		SubagentRunID: r.in.ID, Name: r.agent.Name, ParentToolCallID: d.ToolCallID,
-		Common: payload.Common{Metadata: tapedeck.Members{tapedeck.VendorKey: object(map[string]string{"thread": r.in.Thread, "invocation": r.in.ID})}},
+		Common: payload.Common{Metadata: payload.Meta{Thread: r.in.Thread, Invocation: r.in.ID}.Metadata()},
 	})
 	parent.stamp(&begun)
 	instance := payload.NewEvent(payload.InstanceStarted{ID: r.instance, Name: r.agent.Name, Parent: parent.instance})

@@ -70,7 +70,7 @@ func cancelledEnd(resumable bool) terminal {
 	return terminal{
 		event: tapedeck.Event{Type: tapedeck.RunFinished, Data: object(map[string]any{
 			"outcome":  map[string]string{"type": payload.OutcomeCancelled},
-			"metadata": map[string]any{tapedeck.VendorKey: map[string]bool{"resumable": resumable}},
+			"metadata": payload.Meta{Resumable: &resumable}.Metadata(),
 		})},
 		status: tapedeck.StatusCancelled, resumable: resumable,
 	}
@@ -217,7 +217,7 @@ func (t terminal) ofSub() terminal {
 // markClosed says in an event that closes something that it was the end of the
 // run that did, and not the agent.
 func markClosed(ev *tapedeck.Event, by tapedeck.Status) {
-	mark := object(map[string]any{"metadata": map[string]any{tapedeck.VendorKey: map[string]string{"closed": string(by)}}})
+	mark := object(map[string]any{"metadata": payload.Meta{Closed: by}.Metadata()})
 	ev.Data = append(append(ev.Data[:len(ev.Data)-1], ','), mark[1:]...) // it has an id at least
 }
 

@@ -180,15 +180,10 @@ func free(s *tapedeck.Session, thread string) error {
 func (r *run) opening(t api.Task) []tapedeck.Event {
 	user := event(payload.MessageAdded{Message: payload.NewMessage(tapedeck.NewID("msg_"), payload.RoleUser, t.Text)}, t.Actor)
 	user.Thread, user.Invocation = r.in.Thread, r.in.ID
-	ours := map[string]any{"agent": r.agent.Name}
+	ours := payload.Meta{Agent: r.agent.Name, Resumes: r.in.Resumes, Context: r.in.Context}
 	if q, ok := r.agent.Runner.(runner.Equipped); ok {
-		putEquipment(ours, q.Equipment(r.in))
-	}
-	if r.in.Resumes != "" {
-		ours["resumes"] = r.in.Resumes
-	}
-	if r.in.Context != "" {
-		ours["context"] = r.in.Context
+		has := q.Equipment(r.in)
+		ours.Model, ours.Tools, ours.Skills = has.Model, has.Tools, has.Skills
 	}
 	parent := ""
 	if r.from.run != nil {
@@ -220,23 +215,10 @@ func (r *run) lossy() tapedeck.Event {
 	return ev
 }
 
-// putEquipment adds what is known of the agent's equipment.
-func putEquipment(ours map[string]any, q runner.Equipment) {
-	if q.Model != "" {
-		ours["model"] = q.Model
-	}
-	if len(q.Tools) > 0 {
-		ours["tools"] = q.Tools
-	}
-	if len(q.Skills) > 0 {
-		ours["skills"] = q.Skills
-	}
-}
-
 // runStarted returns the event that begins a run which this engine drives.
-func (e *Engine) runStarted(thread, invocation, parent string, ours map[string]any) tapedeck.Event {
-	ours["owner"] = e.id
-	d := map[string]any{"threadId": thread, "runId": invocation, "metadata": map[string]any{tapedeck.VendorKey: ours}}
+func (e *Engine) runStarted(thread, invocation, parent string, ours payload.Meta) tapedeck.Event {
+	ours.Owner = e.id
+	d := map[string]any{"threadId": thread, "runId": invocation, "metadata": ours.Metadata()}
 	if parent != "" {
 		d["parentRunId"] = parent
 	}

@@ -90,7 +90,7 @@ func (r *run) subStarted(ev tapedeck.Event) bool {
 	if d.Metadata == nil {
 		d.Metadata = tapedeck.Members{}
 	}
-	d.Metadata[tapedeck.VendorKey] = object(map[string]string{"thread": s.thread, "invocation": s.invocation})
+	d.Metadata[tapedeck.VendorKey] = payload.Meta{Thread: s.thread, Invocation: s.invocation}.Raw()
 	ev.Data = payload.NewEvent(d).Data
 	if s.above != nil {
 		s.above.say(&ev, false)
@@ -99,7 +99,7 @@ func (r *run) subStarted(ev tapedeck.Event) bool {
 	if !a.begun[s.thread] {
 		events = append(events, s.event(&ev, payload.NewEvent(payload.InstanceStarted{ID: s.instance, Name: d.Name, Parent: above})))
 	}
-	events = append(events, s.event(&ev, r.engine.runStarted(s.thread, s.invocation, s.parent, map[string]any{"agent": d.Name})))
+	events = append(events, s.event(&ev, r.engine.runStarted(s.thread, s.invocation, s.parent, payload.Meta{Agent: d.Name})))
 	a.add(s)
 	return r.putAll(events)
 }
