@@ -22,9 +22,9 @@ func BenchmarkDelta(b *testing.B) {
 			for n := 0; b.Loop(); n++ {
 				ev := payload.NewEvent(payload.TextMessageContent{MessageID: "msg_01JABCDEFGHJKMNPQRSTVWXYZ0", Delta: " the quick \"brown\" fox"})
 				ev.Time, ev.Invocation = at, "inv_01JABCDEFGHJKMNPQRSTVWXYZ0"
-				q.put(ev)
+				q.push(ev)
 				if n%joined == 0 {
-					q.take()
+					q.drain()
 				}
 			}
 		})
@@ -67,11 +67,11 @@ func TestJoinKeepsTexts(t *testing.T) {
 			ev.Data = b
 		}
 		ev.Time = at.Add(time.Duration(i) * time.Millisecond)
-		q.put(ev)
+		q.push(ev)
 		want.Delta += text
 		want.Cuts = append(want.Cuts, payload.Cut{int64(len(text)), int64(i)})
 	}
-	events := q.take()
+	events := q.drain()
 	if len(events) != 1 {
 		t.Fatalf("there are %d events", len(events))
 	}

@@ -28,7 +28,7 @@ type ledger struct {
 var errStale = errors.New("the ledger is stale")
 
 // look returns the verifier as of now; it is not to be changed.
-func (l *ledger) look() (*order.Verifier, bool) {
+func (l *ledger) current() (*order.Verifier, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.verifier, l.known
@@ -36,7 +36,7 @@ func (l *ledger) look() (*order.Verifier, bool) {
 
 // set makes the ledger that of s, unless it has come further meanwhile, and
 // returns its verifier.
-func (l *ledger) set(s *tapedeck.Session, v *order.Verifier) *order.Verifier {
+func (l *ledger) restore(s *tapedeck.Session, v *order.Verifier) *order.Verifier {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.known || l.gen != s.Gen || l.head < s.Head {
@@ -46,7 +46,7 @@ func (l *ledger) set(s *tapedeck.Session, v *order.Verifier) *order.Verifier {
 }
 
 // drop forgets: what the ledger counted on did not come true.
-func (l *ledger) drop() {
+func (l *ledger) invalidate() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.known = false
@@ -82,19 +82,19 @@ type attempt struct {
 	given  []tapedeck.Event
 	events []tapedeck.Event // in the form of the log; a copy of given if there is an error
 	err    error            // that they have no such form. A repetition by a producer is none all the same, so the writer tells it
-	seen   *order.Verifier  // of the ledger
+	before *order.Verifier  // of the ledger
 	after  *order.Verifier  // it with the events
 }
 
-func newAttempt(seen *order.Verifier, given []tapedeck.Event) *attempt {
-	t := &attempt{given: given, seen: seen, after: seen.Clone()}
+func formAttempt(seen *order.Verifier, given []tapedeck.Event) *attempt {
+	t := &attempt{given: given, before: seen, after: seen.Clone()}
 	if t.events, t.err = t.after.Accept(given); t.err != nil {
 		t.events = slices.Clone(given)
 	}
 	return t
 }
 
-func add(v *order.Verifier, events []tapedeck.Event) error {
+func addAll(v *order.Verifier, events []tapedeck.Event) error {
 	for i := range events {
 		if err := v.Add(&events[i]); err != nil {
 			return err
@@ -111,13 +111,13 @@ func (t *attempt) check(v *order.Verifier, head int64) (*order.Verifier, error) 
 		t.events[i].Offset = head + int64(i)
 	}
 	switch {
-	case v == t.seen && t.err != nil:
+	case v == t.before && t.err != nil:
 		return nil, t.err
-	case v == t.seen:
+	case v == t.before:
 		t.after.Settle(t.events)
 		return t.after, nil
 	}
-	if next := v.Clone(); t.err == nil && add(next, t.events) == nil {
+	if next := v.Clone(); t.err == nil && addAll(next, t.events) == nil {
 		return next, nil
 	}
 	if _, err := v.Clone().Accept(t.given); err != nil {
@@ -161,7 +161,7 @@ func (m *ledgers) get(session string) *ledger {
 // be.
 func (e *Engine) current(ctx context.Context, session string) (*ledger, *order.Verifier, error) {
 	if l := e.ledgers.find(session); l != nil {
-		if v, ok := l.look(); ok {
+		if v, ok := l.current(); ok {
 			return l, v, nil
 		}
 	}
@@ -174,5 +174,5 @@ func (e *Engine) current(ctx context.Context, session string) (*ledger, *order.V
 		return nil, nil, err
 	}
 	l := e.ledgers.get(session)
-	return l, l.set(&s, v), nil
+	return l, l.restore(&s, v), nil
 }

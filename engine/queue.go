@@ -19,17 +19,17 @@ type queue struct {
 	ready chan struct{} // has an element when there is something to do
 
 	mu        sync.Mutex
-	room      sync.Cond
+	notFull   sync.Cond
 	events    []queued
 	bytes     int
-	settled   int   // how many of the events cannot grow, or are followed by one that cannot be joined to them
+	fixed     int   // how many of the events cannot grow, or are followed by one that cannot be joined to them
 	closed    bool  // the agent has ended
 	err       error // and with this
 	abandoned bool  // nothing is taken any more
-	any       bool  // something was said
+	begun     bool  // something was said
 
 	waiting []chan struct{} // to be closed when what is in the queue is written
-	taken   []chan struct{} // likewise what was taken last
+	writing []chan struct{} // likewise what was taken last
 }
 
 // A queued event may still grow.
@@ -41,32 +41,32 @@ type queued struct {
 
 func newQueue() *queue {
 	q := &queue{ready: make(chan struct{}, 1)}
-	q.room.L = &q.mu
+	q.notFull.L = &q.mu
 	return q
 }
 
 // put adds an event, and waits while there is no room. It reports false if
 // nobody wants it any more.
-func (q *queue) put(ev tapedeck.Event) bool {
+func (q *queue) push(ev tapedeck.Event) bool {
 	d, isDelta := deltaOf(&ev)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !q.abandoned && (len(q.events) >= maxQueued || q.bytes >= maxQueuedBytes) {
-		q.room.Wait()
+		q.notFull.Wait()
 	}
 	if q.abandoned {
 		return false
 	}
-	q.any = true
+	q.begun = true
 	q.bytes += len(ev.Data)
 	last := q.lastOf(ev.Invocation)
 	if !isDelta || last == nil || !last.join(&ev, &d) {
 		if !isDelta || last != nil {
-			q.settled++
+			q.fixed++
 		}
 		q.events = append(q.events, queued{ev, isDelta, d})
 	}
-	q.ring()
+	q.notify()
 	return true
 }
 
@@ -84,7 +84,7 @@ func (q *queue) lastOf(invocation string) *queued {
 	return nil
 }
 
-func (q *queue) ring() {
+func (q *queue) notify() {
 	select {
 	case q.ready <- struct{}{}:
 	default:
@@ -92,16 +92,16 @@ func (q *queue) ring() {
 }
 
 // take returns what is there.
-func (q *queue) take() []tapedeck.Event {
+func (q *queue) drain() []tapedeck.Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	out := make([]tapedeck.Event, len(q.events))
 	for i := range q.events {
 		out[i] = q.events[i].event()
 	}
-	q.events, q.bytes, q.settled = nil, 0, 0
-	q.taken, q.waiting = append(q.taken, q.waiting...), nil
-	q.room.Broadcast()
+	q.events, q.bytes, q.fixed = nil, 0, 0
+	q.writing, q.waiting = append(q.writing, q.waiting...), nil
+	q.notFull.Broadcast()
 	return out
 }
 
@@ -112,18 +112,18 @@ func (q *queue) written() <-chan struct{} {
 	defer q.mu.Unlock()
 	c := make(chan struct{})
 	q.waiting = append(q.waiting, c)
-	q.ring()
+	q.notify()
 	return c
 }
 
 // wrote says that what was taken is written.
-func (q *queue) wrote() {
+func (q *queue) markWritten() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, c := range q.taken {
+	for _, c := range q.writing {
 		close(c)
 	}
-	q.taken = nil
+	q.writing = nil
 }
 
 // close says that the agent has ended, with an error or nil.
@@ -131,7 +131,7 @@ func (q *queue) close(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed, q.err = true, err
-	q.ring()
+	q.notify()
 }
 
 // abandon drops what comes from now on.
@@ -139,7 +139,7 @@ func (q *queue) abandon() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.abandoned = true
-	q.room.Broadcast()
+	q.notFull.Broadcast()
 }
 
 // drained reports whether the agent has ended and all of it was taken.
@@ -157,10 +157,10 @@ func (q *queue) outcome() error {
 }
 
 // spoke reports whether the agent has said anything.
-func (q *queue) spoke() bool {
+func (q *queue) hasBegun() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.any
+	return q.begun
 }
 
 // join joins a delta to the event, if the event can grow and the delta continues

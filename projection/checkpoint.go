@@ -17,7 +17,7 @@ import (
 
 // The folds of which checkpoints are put away.
 const (
-	standings = "standing"
+	states    = "standing"
 	summaries = "summary"
 	indexes   = "index" // of the events since the checkpoint before
 	wholes    = "whole" // index of all events
@@ -41,11 +41,11 @@ func (p *Projections) save(ctx context.Context, s *tapedeck.Session, fold string
 		ID: checkpointID(s, fold, at), Kind: tapedeck.KindView, ContentType: "application/octet-stream", Chunks: records, Closed: true,
 	})
 	if err != nil {
-		p.unsaved(ctx, s, fold, at, err)
+		p.warnUnsaved(ctx, s, fold, at, err)
 	}
 }
 
-func (p *Projections) unsaved(ctx context.Context, s *tapedeck.Session, fold string, at int64, err error) {
+func (p *Projections) warnUnsaved(ctx context.Context, s *tapedeck.Session, fold string, at int64, err error) {
 	if ctx.Err() == nil {
 		p.options.Logger.Warn("a checkpoint cannot be kept; views of its session take longer", "session", s.ID, "fold", fold, "offset", at, "error", err)
 	}
@@ -178,7 +178,7 @@ func (p *Projections) eachCheckpoint(ctx context.Context, prefix string, f func(
 
 // remove deletes the checkpoints of a session.
 func (p *Projections) remove(ctx context.Context, s *tapedeck.Session) error {
-	for fold, every := range map[string]int64{standings: p.step(), summaries: p.options.Every, indexes: p.options.Every, wholes: p.wide(), nameTables: p.options.Every} {
+	for fold, every := range map[string]int64{states: p.step(), summaries: p.options.Every, indexes: p.options.Every, wholes: p.wholeStep(), nameTables: p.options.Every} {
 		for at := every; at <= s.Head; at += every {
 			if err := p.discard(ctx, checkpointID(s, fold, at)); err != nil {
 				return err

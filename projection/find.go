@@ -119,7 +119,7 @@ func (p *Projections) find(ctx context.Context, session string, key nameKey, mat
 	if err != nil {
 		return 0, false, err
 	}
-	f, err := p.of(ctx, &s) // so that no table is saved while events are erased
+	f, err := p.acquire(ctx, &s) // so that no table is saved while events are erased
 	if err != nil {
 		return 0, false, err
 	}

@@ -91,19 +91,19 @@ type folded struct {
 // else has it, and it is not dropped meanwhile: whoever has waited for it has
 // waited for everything that is being done with the session. Waiting ends with
 // ctx.
-func (p *Projections) of(ctx context.Context, s *tapedeck.Session) (*folded, error) {
-	f := p.enlist(s)
+func (p *Projections) acquire(ctx context.Context, s *tapedeck.Session) (*folded, error) {
+	f := p.addUser(s)
 	select {
 	case f.lock <- struct{}{}:
 		return f, nil
 	case <-ctx.Done():
-		p.leave(f)
+		p.removeUser(f)
 		return nil, ctx.Err()
 	}
 }
 
 // enlist returns what is kept of a session, with one more user.
-func (p *Projections) enlist(s *tapedeck.Session) *folded {
+func (p *Projections) addUser(s *tapedeck.Session) *folded {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f, ok := p.kept.Get(s.ID)
@@ -120,10 +120,10 @@ func (p *Projections) enlist(s *tapedeck.Session) *folded {
 // release is the end of what of began.
 func (p *Projections) release(f *folded) {
 	<-f.lock
-	p.leave(f)
+	p.removeUser(f)
 }
 
-func (p *Projections) leave(f *folded) {
+func (p *Projections) removeUser(f *folded) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f.users--; f.users == 0 {
