@@ -10,7 +10,7 @@ import (
 )
 
 func TestEventCheck(t *testing.T) {
-	long := strings.Repeat("x", MaxIDLen+1)
+	long := strings.Repeat("x", maxIDLen+1)
 	for name, test := range map[string]struct {
 		e  Event
 		ok bool

@@ -67,8 +67,33 @@ type Store interface {
 	Log
 	Catalogue
 
+	// Observe registers an observer. It may be called while the store is in use:
+	// the observer is notified of everything that a reader can see only after
+	// Observe has returned. There is no way to unregister it.
+	Observe(o Observer)
+
 	// Close waits for appends under way and releases the store.
 	Close() error
+}
+
+// An Observer is notified by a store after each commit and each erasure. Observers
+// are called in the order of their registration. A nil member is not called.
+type Observer struct {
+	// Committed is called after each commit, before the append returns and when
+	// its records can be read. Calls are made one at a time, in the order of the
+	// commits. It must be quick, because the writer waits for it, and it must
+	// neither call the store nor keep the slice.
+	Committed func(commits []Commit)
+
+	// Erased is called after an erasure was committed and before the store
+	// removes the old payloads from its files, with the session and with the
+	// forks that share the events. It removes what the observer derived from the
+	// payloads, and may call the store; several erasures may call it at once. If
+	// it fails, Erase returns an [Unavailable] error that wraps this one, though
+	// the events are erased, and the store calls it again until it succeeds. If
+	// the process ends before that, a store that keeps files drops its views and
+	// its search index when it is opened again.
+	Erased func(ctx context.Context, session string, forks []string) error
 }
 
 // An Append is a request to add records to a session. The store keeps what it
@@ -128,11 +153,10 @@ type FollowOptions struct {
 	Wake <-chan struct{} // give an empty page when it receives, once the follower has caught up; nil for never
 }
 
-// Defaults of a [Range].
-const (
-	DefaultLimit    = 1000
-	DefaultMaxBytes = 1 << 20
-)
+// DefaultLimit is how many records a [Range] asks for that has no limit.
+const DefaultLimit = 1000
+
+const defaultMaxBytes = 1 << 20
 
 // WithDefaults returns r with its zero limits filled in.
 func (r Range) WithDefaults() Range {
@@ -140,7 +164,7 @@ func (r Range) WithDefaults() Range {
 		r.Limit = DefaultLimit
 	}
 	if r.MaxBytes <= 0 {
-		r.MaxBytes = DefaultMaxBytes
+		r.MaxBytes = defaultMaxBytes
 	}
 	return r
 }
@@ -290,11 +314,4 @@ type Erasure struct {
 
 	// Check, if not nil, is called as that of an [Append] is.
 	Check func(s *Session) error
-
-	// Forget, if not nil, is called when it has been committed, and before the
-	// store cleans its files of what was there. It is given the forks that
-	// have lost something too, and removes what was made of the payloads. Its
-	// error is that of the erasure, though the events are erased. A store that
-	// keeps files calls it again until it succeeds.
-	Forget func(ctx context.Context, forks []string) error
 }
