@@ -3,6 +3,7 @@ package tapedeck
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -96,9 +97,8 @@ type Observer struct {
 	Erased func(ctx context.Context, session string, forks []string) error
 }
 
-// An Append is a request to add records to a session. The store keeps what it
-// refers to: it sets Time and Channel of Events in place and may keep Chunks
-// without a copy, so neither may be changed afterwards.
+// An Append is a request to add records to a session. The store may keep Chunks
+// without a copy, so they must not be changed afterwards. It copies Events.
 type Append struct {
 	Session string
 	Events  []Event  // for a session; their Offset is ignored
@@ -239,24 +239,25 @@ type Commit struct {
 	Erased  bool // records of it before these have lost their payload: what is remembered of them must be forgotten
 }
 
-// Drafts encodes events or, for a stream, chunks. It sets the time and the channel
-// of events in place: a zero time becomes now, an empty channel that of the type.
-// A store calls it before it queues an append, so that the goroutine that appends
-// does the encoding.
-func Drafts(events []Event, chunks [][]byte, now time.Time) ([]Draft, error) {
-	out := make([]Draft, 0, len(events)+len(chunks))
+// Drafts encodes events or, for a stream, chunks. It also returns a copy of the
+// events as they are encoded: with now for a zero time, and the channel of the
+// type. A store calls it before it queues an append, so that the goroutine that
+// appends does the encoding.
+func Drafts(events []Event, chunks [][]byte, now time.Time) ([]Event, []Draft, error) {
+	events = slices.Clone(events)
+	drafts := make([]Draft, 0, len(events)+len(chunks))
 	for _, c := range chunks {
-		out = append(out, Draft{buf: c, chunk: true})
+		drafts = append(drafts, Draft{buf: c, chunk: true})
 	}
 	for i := range events {
 		e := &events[i]
 		if err := e.Check(); err != nil {
-			return nil, AtIndex(err, i, len(events))
+			return nil, nil, AtIndex(err, i, len(events))
 		}
 		e.normalize(now)
-		out = append(out, e.draft())
+		drafts = append(drafts, e.draft())
 	}
-	return out, nil
+	return events, drafts, nil
 }
 
 func (e *Event) normalize(now time.Time) {

@@ -14,10 +14,11 @@ func (m *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appende
 	if err := store.CheckAppend(&a); err != nil {
 		return tapedeck.Appended{}, err
 	}
-	drafts, err := tapedeck.Drafts(a.Events, a.Chunks, now)
+	events, drafts, err := tapedeck.Drafts(a.Events, a.Chunks, now)
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}
+	a.Events = events
 	unlock, err := m.enter(ctx)
 	if err != nil {
 		return tapedeck.Appended{}, err

@@ -29,7 +29,7 @@ func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Append
 	if err := store.CheckErasure(e); err != nil {
 		return tapedeck.Appended{}, nil, err
 	}
-	drafts, err := tapedeck.Drafts(e.Events, nil, now)
+	events, drafts, err := tapedeck.Drafts(e.Events, nil, now)
 	if err != nil {
 		return tapedeck.Appended{}, nil, err
 	}
@@ -49,7 +49,7 @@ func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Append
 	if err != nil {
 		return tapedeck.Appended{}, nil, err
 	}
-	done, err := m.write(l, &tapedeck.Append{Session: e.Session, Events: e.Events, Check: e.Check}, drafts, now, true)
+	done, err := m.write(l, &tapedeck.Append{Session: e.Session, Events: events, Check: e.Check}, drafts, now, true)
 	if err != nil {
 		return tapedeck.Appended{}, nil, err
 	}
