@@ -398,7 +398,7 @@ func TestFailures(t *testing.T) {
 		{"plain", "fail", "the agent answered session/prompt with an error: it  [31mbroke", acp.Options{}},
 		{"plain", "too long", "the agent stopped because the model's answer became too long", acp.Options{}},
 		{"plain", "crash", "the agent ended before it answered session/prompt: exit status 3: out of memory", acp.Options{}},
-		{"plain", "flood", "the agent sent a line of more than 8 MiB, which is too long to be recorded", acp.Options{}},
+		{"plain", "flood", "the agent sent a line of more than 8 MiB, which is too long to record", acp.Options{}},
 		{"stubborn", "crash", "the agent ended before it answered session/prompt: exit status 9", acp.Options{Grace: time.Millisecond}},
 		{"rude", "", "the agent speaks version 2 of the protocol, not 1", acp.Options{}},
 		{"mute", "", "the agent has not answered initialize in time", acp.Options{Start: 300 * time.Millisecond, Grace: time.Millisecond}},

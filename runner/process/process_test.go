@@ -327,7 +327,7 @@ func TestFailures(t *testing.T) {
 		{"claude", "orphan", "the agent ended without a result: exit status 9"},
 		{"claude", "no such task", "the agent ended without a result: exit status 1: there is no such task or conversation"},
 		{"codex", "fail", "the agent failed: no quota"},
-		{"claude", "flood", "the agent sent a line of more than 8 MiB, which is too long to be recorded"},
+		{"claude", "flood", "the agent sent a line of more than 8 MiB, which is too long to record"},
 	} {
 		t.Run(tt.task, func(t *testing.T) {
 			r := scripted(t, tt.files, process.Options{Grace: 100 * time.Millisecond})
