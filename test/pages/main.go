@@ -1,6 +1,6 @@
-// Command pages writes random logs, each with the snapshots that the fold of
-// package view gives of it: one JSON object a line. Folds in other languages
-// replay them. The same numbers give the same logs.
+// Command pages writes random logs with the snapshots that package view folds
+// from them, for tests of folds in other languages. It writes one JSON object
+// per line. The same seeds give the same output.
 package main
 
 import (
@@ -17,11 +17,11 @@ import (
 	"github.com/tapedeck/tapedeck/view/viewtest"
 )
 
-// A page is a log and what it looks like.
+// A page is a log with its snapshots.
 type page struct {
 	Seed      uint64           `json:"seed"`
 	Events    []tapedeck.Event `json:"events"`
-	Snapshots []view.Snapshot  `json:"snapshots"` // by their offset, at
+	Snapshots []view.Snapshot  `json:"snapshots"` // in the order of their offsets
 }
 
 func main() {
@@ -49,8 +49,8 @@ func write(first, logs uint64) error {
 	return out.Flush()
 }
 
-// options vary with the seed: short logs are looked at from every offset, long
-// ones, in which messages settle, from some.
+// options returns the options of a seed's log. Most logs are short and have a
+// snapshot at every offset. Long logs, in which messages settle, have a few.
 func options(seed uint64) viewtest.Options {
 	o := viewtest.Options{Events: 60, Threads: 1 + int(seed%3)}
 	switch seed % 8 {

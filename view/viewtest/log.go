@@ -1,6 +1,6 @@
-// Package viewtest writes logs for tests of folds. The same seed gives the same
-// log on every machine, so two folds, in two languages or over two paths, can be
-// compared on it.
+// Package viewtest writes random logs for tests of folds. The same seed gives
+// the same log on every machine, so that folds in two languages, or along two
+// paths, can be compared.
 package viewtest
 
 import (
@@ -13,19 +13,20 @@ import (
 	"github.com/tapedeck/tapedeck/store"
 )
 
-// Options say what is in a log. Each share is a probability per step, from 0 to 1.
+// Options control the content of a log. Each share is a probability per step,
+// from 0 to 1.
 type Options struct {
-	Events  int     // how many; at least 1
-	Threads int     // how many conversations run side by side; at least 1
-	Jumps   float64 // rewinds, overwrites and clears
-	Near    int64   // how far most jumps go back; 0 for anywhere
-	Repeats float64 // ids that come again, long after their first use or soon
+	Events  int     // number of events, at least 1
+	Threads int     // number of parallel conversations, at least 1
+	Jumps   float64 // rewinds, overwrites, clears and undos
+	Near    int64   // distance of most jumps; 0 for any
+	Repeats float64 // ids that are used again, soon or long after their first use
 	Restate float64 // MESSAGES_SNAPSHOT
 	Wild    float64 // events in any order, and data of any shape
-	Erased  float64 // events whose payload was erased
+	Erased  float64 // events whose payload is erased
 }
 
-// Log writes a log. Its first event is a session.created.
+// Log returns the log of a seed. Its first event is a session.created.
 func Log(seed uint64, o Options) []tapedeck.Event {
 	w := &writer{Rand: rand.New(rand.NewPCG(seed, 1)), o: o, at: time.UnixMilli(1_700_000_000_000).UTC()}
 	for i := range max(1, o.Threads) {
@@ -61,7 +62,7 @@ type writer struct {
 	ids      int
 }
 
-// A lane is one thread: the run that is open in it, and what the next steps say.
+// A lane is the state of one thread: its open run and its next steps.
 type lane struct {
 	name string
 	run  string
@@ -78,7 +79,7 @@ func (w *writer) id(prefix string) string {
 	return fmt.Sprint(prefix, w.ids)
 }
 
-// add appends an event of a lane, or of the session if there is none.
+// add appends an event of a lane, or of the session if l is nil.
 func (w *writer) add(l *lane, typ, format string, args ...any) {
 	if len(w.events) >= max(1, w.o.Events) {
 		return
@@ -138,7 +139,7 @@ func (w *writer) begin(l *lane) {
 	l.say(tapedeck.RunStarted, `{"threadId":%q,"runId":%q,"metadata":{"tapedeck":{"agent":"demo"}}}`, l.name, l.run)
 }
 
-// jump takes the session, or some threads of it, back.
+// jump reverts the session, or some of its threads.
 func (w *writer) jump(l *lane) {
 	head := int64(len(w.events))
 	to := w.Int64N(head + 1)
@@ -170,13 +171,13 @@ func (w *writer) jump(l *lane) {
 		w.add(nil, tapedeck.SessionRewound, `{%s,"toOffset":%d}`, data, to)
 	}
 	for _, t := range taken {
-		if w.chance(.9) { // else its agent goes on, as one from outside may
+		if w.chance(.9) { // otherwise its agent continues, as an outside one may
 			t.run, t.next = "", nil
 		}
 	}
 }
 
-// repeat says a message of an id again that was used before.
+// repeat uses the id of a message again.
 func (w *writer) repeat(l *lane) {
 	if len(w.said) == 0 {
 		return
@@ -196,7 +197,8 @@ func (w *writer) repeat(l *lane) {
 	}
 }
 
-// restate is what some agents send: all messages that they know, or the newest.
+// restate adds a MESSAGES_SNAPSHOT with all messages of the lane, or with the
+// newest.
 func (w *writer) restate(l *lane) {
 	said := l.said
 	if w.chance(.7) {
@@ -215,7 +217,7 @@ func (w *writer) restate(l *lane) {
 	w.add(l, tapedeck.MessagesSnapshot, `{"messages":%s]}`, list)
 }
 
-// erase blanks an event as a store does.
+// erase erases the payload of an event as a store does.
 func (w *writer) erase(i int) {
 	e := &w.events[i]
 	if _, isJump := e.Jump(); isJump || i == 0 {

@@ -11,10 +11,10 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A Shape is a type of event and data for it; %s is an id.
+// A Shape is an event type with data for it, in which %s stands for an id.
 type Shape struct{ Type, Data string }
 
-// Shapes are events in the order of nothing: a fold must survive any order.
+// Shapes are events for random orders, all of which a fold must accept.
 var Shapes = []Shape{
 	{tapedeck.MessageAdded, `{"message":{"id":"u%s","role":"user","content":"hello"}}`},
 	{tapedeck.MessageAdded, `{"message":{"id":"t%s","role":"tool","content":"yes","toolCallId":"c1"}}`},
@@ -45,8 +45,9 @@ var Shapes = []Shape{
 	{"acme.unknown", `{"x":"%s"}`},
 }
 
-// wild appends an event of any shape: one that fits nothing before it, one with
-// members of other types or another case, or one whose data is no object.
+// wild appends an event that fits nothing before it. Its data may have members
+// of other types or in another case, or may not have the members of its type at
+// all.
 func (w *writer) wild(l *lane) {
 	s := Shapes[w.IntN(len(Shapes))]
 	data := strings.ReplaceAll(s.Data, "%s", strconv.Itoa(1+w.IntN(3)))
@@ -64,13 +65,13 @@ func (w *writer) wild(l *lane) {
 	w.add(&own, s.Type, "%s", data)
 }
 
-// odd are values that no member expects.
+// odd has values that no member expects.
 var odd = []string{
 	`null`, `true`, `0`, `-0`, `1e3`, `1.0`, `12345678901234567890`, `""`, `"x"`, `[]`, `[null]`, `[[1]]`, `{}`, `{"":null}`,
 	`{"__proto__":{"x":1}}`, `"\u0000"`, `"\ud800"`, `"\u2028"`, `{"id":1}`, `[{"op":"add"}]`, `[{"op":"add","path":"/__proto__","value":1}]`,
 }
 
-// mangle changes one member of an object, or replaces all of it.
+// mangle changes or removes one member of an object, or replaces the object.
 func (w *writer) mangle(data string) string {
 	var members map[string]json.RawMessage
 	if w.chance(.1) || json.Unmarshal([]byte(data), &members) != nil {
@@ -79,7 +80,7 @@ func (w *writer) mangle(data string) string {
 	names := sortedNames(members)
 	name := names[w.IntN(len(names))]
 	switch value := members[name]; w.IntN(4) {
-	case 0: // another case of its name says something else
+	case 0: // another case is another member
 		delete(members, name)
 		members[strings.ToUpper(name[:1])+name[1:]] = value
 	case 1:
