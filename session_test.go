@@ -109,8 +109,8 @@ func TestSessionUpdatedDoesNotGoBack(t *testing.T) {
 	}
 }
 
-// TestTimesOfASessionHaveMilliseconds: they are those of its events, and can be
-// compared with them as text.
+// TestTimesOfASessionHaveMilliseconds checks that times in an entry have the
+// format of events, so that both can be compared as text.
 func TestTimesOfASessionHaveMilliseconds(t *testing.T) {
 	at := time.Date(2026, 1, 5, 12, 0, 0, 120_000_000, time.UTC)
 	s := tapedeck.Session{ID: "s", Kind: tapedeck.KindSession, Created: at, Updated: at, Title: "<T>",

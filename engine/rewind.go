@@ -59,8 +59,8 @@ func (e *Engine) Undo(ctx context.Context, u api.Undo) (api.Rewound, error) {
 // marker. Errors are those of [Engine.Rewind].
 func (e *Engine) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, error) {
 	return e.jump(ctx, o.Session, o.Actor, func(s *tapedeck.Session) (target, error) {
-		return target{to: o.FromOffset, thread: o.Thread, mark: "ovw_", idle: true, back: !o.Force, say: func(t payload.Taking) payload.Payload {
-			return payload.SessionOverwritten{Taking: t, FromOffset: o.FromOffset}
+		return target{to: o.FromOffset, thread: o.Thread, mark: "ovw_", idle: true, back: !o.Force, say: func(t payload.RevertFields) payload.Payload {
+			return payload.SessionOverwritten{RevertFields: t, FromOffset: o.FromOffset}
 		}}, e.hasThread(ctx, s, o.Thread)
 	})
 }
@@ -69,15 +69,15 @@ func (e *Engine) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, e
 // of [Engine.Rewind].
 func (e *Engine) Clear(ctx context.Context, c api.Clear) (api.Rewound, error) {
 	return e.jump(ctx, c.Session, c.Actor, func(s *tapedeck.Session) (target, error) {
-		return target{thread: c.Thread, mark: "clr_", say: func(t payload.Taking) payload.Payload {
-			return payload.SessionCleared{Taking: t}
+		return target{thread: c.Thread, mark: "clr_", say: func(t payload.RevertFields) payload.Payload {
+			return payload.SessionCleared{RevertFields: t}
 		}}, e.hasThread(ctx, s, c.Thread)
 	})
 }
 
 func rewindTo(offset int64, thread string, force bool) target {
-	return target{to: offset, thread: thread, mark: "rew_", back: !force, say: func(t payload.Taking) payload.Payload {
-		return payload.SessionRewound{Taking: t, ToOffset: offset}
+	return target{to: offset, thread: thread, mark: "rew_", back: !force, say: func(t payload.RevertFields) payload.Payload {
+		return payload.SessionRewound{RevertFields: t, ToOffset: offset}
 	}}
 }
 
@@ -86,8 +86,8 @@ func undo(j tapedeck.Jump, thread string) target {
 	if thread == "" {
 		thread = j.Thread
 	}
-	return target{to: j.Offset, thread: thread, mark: "rew_", undoes: j.Marker, say: func(t payload.Taking) payload.Payload {
-		return payload.SessionRewound{Taking: t, ToOffset: j.Offset, Undoes: j.Marker}
+	return target{to: j.Offset, thread: thread, mark: "rew_", undoes: j.Marker, say: func(t payload.RevertFields) payload.Payload {
+		return payload.SessionRewound{RevertFields: t, ToOffset: j.Offset, Undoes: j.Marker}
 	}}
 }
 
@@ -127,8 +127,8 @@ func (e *Engine) beforeInvocation(ctx context.Context, s *tapedeck.Session, r *a
 	if err == nil {
 		err = e.hasThread(ctx, s, r.Thread)
 	}
-	return target{to: at, thread: r.Thread, mark: "rew_", back: !r.Force, say: func(t payload.Taking) payload.Payload {
-		return payload.SessionRewound{Taking: t, ToOffset: at, BeforeInvocation: id}
+	return target{to: at, thread: r.Thread, mark: "rew_", back: !r.Force, say: func(t payload.RevertFields) payload.Payload {
+		return payload.SessionRewound{RevertFields: t, ToOffset: at, BeforeInvocation: id}
 	}}, err
 }
 

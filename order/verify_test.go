@@ -16,9 +16,9 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A line of a script is an event: its type and, if it has any, its data. A line
-// may begin with thread and invocation, as in "b/s:"; without, they are main and
-// r. The line "run" starts that run, "end" finishes it.
+// A line of a script is an event: its type and, optionally, its data. It may
+// begin with thread and invocation, as in "b/s:"; the default is invocation r
+// in thread main. The line "run" starts that run, and "end" finishes it.
 var line = regexp.MustCompile(`^(([^\s/:]*)/([^\s:]*):\s*)?(\S+)\s*(.*)$`)
 
 func script(t testing.TB, text string) []tapedeck.Event {
@@ -47,7 +47,8 @@ func script(t testing.TB, text string) []tapedeck.Event {
 	return events
 }
 
-// add adds events up to the first that is refused.
+// add adds events up to the first that is refused, and returns how many it has
+// added.
 func add(v *order.Verifier, events []tapedeck.Event) (int, error) {
 	for i := range events {
 		if err := v.Add(&events[i]); err != nil {
@@ -153,7 +154,7 @@ func TestVerifierAccepts(t *testing.T) {
 func TestVerifierRefuses(t *testing.T) {
 	const conflict, invalid = tapedeck.Conflict, tapedeck.Invalid
 	for name, test := range map[string]struct {
-		text string // the last line is refused
+		text string // the last line must be refused
 		kind tapedeck.Kind
 		says string
 	}{
@@ -384,7 +385,7 @@ func TestVerifierSettle(t *testing.T) {
 	v := order.NewVerifier()
 	events := script(t, "run\nend\n/s: run")
 	for i := range events {
-		events[i].Offset = 0 // not known when they are added
+		events[i].Offset = 0 // unknown at the time of adding
 	}
 	if _, err := add(v, events); err != nil {
 		t.Fatal(err)
@@ -430,8 +431,8 @@ func TestVerifierLimits(t *testing.T) {
 	}
 }
 
-// An endless run must not make its verifier grow; what it forgets is only whose
-// things are that were closed long ago.
+// TestVerifierForgets checks that an endless run does not make its verifier
+// grow. It forgets only the owners of things that were closed long ago.
 func TestVerifierForgets(t *testing.T) {
 	v := order.NewVerifier()
 	if _, err := add(v, script(t, "run")); err != nil {
@@ -441,7 +442,7 @@ func TestVerifierForgets(t *testing.T) {
 		_, err := add(v.Clone(), script(t, fmt.Sprintf("TEXT_MESSAGE_START {\"messageId\":\"m%d\",\"subagentRunId\":\"x\"}", n)))
 		return err
 	}
-	const n = 4*1024 + 10 // it forgets every so often, and has just done so
+	const n = 4*1024 + 10 // so that it has just dropped the older half
 	for i := range n {
 		if i > 0 && reopens(i-1) == nil {
 			t.Fatalf("whose the last of %d messages was is forgotten", i)
@@ -478,7 +479,8 @@ func TestVerifierForgetsEndedRuns(t *testing.T) {
 	}
 }
 
-// Verifying does not depend on what else is in the session.
+// TestVerifierRulesCoverAGUI checks the number of AG-UI types, and that
+// Tapedeck's types are not among them.
 func TestVerifierRulesCoverAGUI(t *testing.T) {
 	n := len(slices.DeleteFunc(payload.EventTypes(), func(typ string) bool { return !payload.IsAGUI(typ) }))
 	if n != 31 {
