@@ -18,12 +18,40 @@ import (
 type Options struct {
 	Events  int     // number of events, at least 1
 	Threads int     // number of parallel conversations, at least 1
-	Jumps   float64 // rewinds, overwrites, clears and undos
+	Jumps   float64 // rewinds, overwrites and clears
 	Near    int64   // distance of most jumps; 0 for any
+	Undos   float64 // jumps to the newest jump before them
 	Repeats float64 // ids that are used again, soon or long after their first use
 	Restate float64 // MESSAGES_SNAPSHOT
 	Wild    float64 // events in any order, and data of any shape
+	Other   float64 // events of types that no turn has, such as session.forked
 	Erased  float64 // events whose payload is erased
+}
+
+// Varied returns options that differ from seed to seed, so that the logs of many
+// seeds have everything that a fold must handle. One log in eight is long, so
+// that messages settle in it.
+func Varied(seed uint64) Options {
+	o := Options{Events: 60, Threads: 1 + int(seed%3), Undos: .3, Other: .03}
+	switch seed % 8 {
+	case 0:
+		o.Other = .3
+	case 1:
+		o.Jumps = .05
+	case 2:
+		o.Wild = .5
+	case 3:
+		o.Repeats, o.Restate = .1, .1
+	case 4:
+		o.Erased, o.Jumps = .2, .03
+	case 5:
+		o.Wild, o.Jumps, o.Repeats, o.Restate = .2, .03, .05, .03
+	case 6:
+		o.Wild = 1
+	case 7:
+		o.Events, o.Restate, o.Repeats, o.Jumps, o.Near, o.Other = 1_500, .01, .02, .002, 300, .002
+	}
+	return o
 }
 
 // Log returns the log of a seed. Its first event is a session.created.
@@ -106,6 +134,8 @@ func (w *writer) step() {
 		w.jump(l)
 	case w.chance(w.o.Wild):
 		w.wild(l)
+	case w.o.Other > 0 && w.chance(w.o.Other):
+		w.other(l)
 	case w.chance(w.o.Repeats):
 		w.repeat(l)
 	case w.chance(w.o.Restate):
@@ -145,6 +175,9 @@ func (w *writer) jump(l *lane) {
 	to := w.Int64N(head + 1)
 	if w.o.Near > 0 && !w.chance(.05) {
 		to = max(0, head-w.Int64N(w.o.Near+1))
+	}
+	if w.lastJump > 0 && w.o.Undos > 0 && w.chance(w.o.Undos) {
+		to = w.lastJump
 	}
 	data := fmt.Sprintf(`"marker":"mark_%d"`, head)
 	taken := []*lane{l}

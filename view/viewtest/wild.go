@@ -45,6 +45,56 @@ var Shapes = []Shape{
 	{"acme.unknown", `{"x":"%s"}`},
 }
 
+// Others are events of the catalogue's types that are neither in Shapes nor in
+// the turns of an agent. %s stands for an id.
+var Others = []Shape{
+	{tapedeck.TextMessageChunk, `{"messageId":"k%s","delta":"chunk"}`},
+	{tapedeck.ToolCallChunk, `{"toolCallId":"kc%s","toolCallName":"Read","delta":"{}"}`},
+	{tapedeck.ReasoningMessageChunk, `{"messageId":"kr%s","delta":"hm"}`},
+	{tapedeck.ReasoningStart, `{"messageId":"r%s"}`},
+	{tapedeck.ReasoningEnd, `{"messageId":"r%s"}`},
+	{tapedeck.ReasoningEncryptedValue, `{"subtype":"message","entityId":"r%s","encryptedValue":"AAAA"}`},
+	{tapedeck.StepStarted, `{"stepName":"step %s"}`},
+	{tapedeck.StepFinished, `{"stepName":"step %s"}`},
+	{tapedeck.SubagentStarted, `{"subagentRunId":"s%s","name":"search","parentSubagentRunId":"s1"}`},
+	{tapedeck.SubagentFinished, `{"subagentRunId":"s%s"}`},
+	{tapedeck.SubagentError, `{"subagentRunId":"s%s","message":"lost"}`},
+	{tapedeck.TextMessageStart, `{"messageId":"sm%s","role":"assistant","subagentRunId":"s1","metadata":{"tapedeck":{"closed":"cancelled"}}}`},
+	{tapedeck.TextMessageEnd, `{"messageId":"sm%s","metadata":{"tapedeck":{"closed":"interrupted"}}}`},
+	{tapedeck.Raw, `{"event":{"n":%s},"source":"other"}`},
+	{tapedeck.Custom, `{"name":"acme.n%s","value":null}`},
+	{tapedeck.InstanceStarted, `{"id":"ins_%s","name":"coder","parent":"ins_2"}`},
+	{tapedeck.AgentStarted, `{"pid":%s,"started":"1","host":"h"}`},
+	{tapedeck.WorkflowStarted, `{"process":"p%s","digest":"sha256:0"}`},
+	{tapedeck.WorkflowEntered, `{"element":"task_%s"}`},
+	{tapedeck.WorkflowLeft, `{"element":"task_%s"}`},
+	{tapedeck.WorkflowFailed, `{"element":"task_%s","message":"broken"}`},
+	{tapedeck.WorkflowVariables, `{"variables":{"n":%s}}`},
+	{tapedeck.WorkflowEnded, `{"message":"%s"}`},
+	{tapedeck.TerminalOutput, `{"terminal":"t%s","data":"\u001b[1mbold"}`},
+	{tapedeck.TerminalInput, `{"terminal":"t%s","data":"ls\r"}`},
+	{tapedeck.TerminalResize, `{"terminal":"t%s","cols":80,"rows":24}`},
+	{tapedeck.TerminalExit, `{"terminal":"t%s","code":0}`},
+	{tapedeck.PresenceJoined, `{"user":"user_%s"}`},
+	{tapedeck.PresenceLeft, `{"user":"user_%s"}`},
+	{tapedeck.PresenceMoved, `{"user":"user_%s","cursor":{"line":1}}`},
+	{tapedeck.SessionForked, `{"parent":"ses_%s","session":"ses_fork","at":3,"title":"Fork"}`},
+	{tapedeck.SessionImported, `{"format":"jsonl","title":"Import %s"}`},
+	{tapedeck.SessionRedacted, `{"offsets":[{"from":1,"to":2}],"reason":"%s"}`},
+	{tapedeck.SessionClosed, `{"reason":"%s"}`},
+	{tapedeck.FeedbackAdded, `{"messageId":"m%s","rating":"up"}`},
+	{tapedeck.BookmarkAdded, `{"offset":1,"label":"look %s"}`},
+}
+
+// other appends one of Others.
+func (w *writer) other(l *lane) {
+	s := Others[w.IntN(len(Others))]
+	if tapedeck.ChannelOf(s.Type) == tapedeck.ChannelSession {
+		l = nil
+	}
+	w.add(l, s.Type, "%s", strings.ReplaceAll(s.Data, "%s", strconv.Itoa(1+w.IntN(3))))
+}
+
 // wild appends an event that fits nothing before it. Its data may have members
 // of other types or in another case, or may not have the members of its type at
 // all.
