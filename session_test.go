@@ -45,7 +45,7 @@ func TestSessionApply(t *testing.T) {
 		"created":              {[]tapedeck.Event{payload.NewEvent(created)}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
 		"renamed":              {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Title: new("Two")})}, tapedeck.Session{Title: "Two", Owner: "ada", Agent: "coder", Labels: created.Labels}},
 		"title taken away":     {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Title: new("")})}, tapedeck.Session{Owner: "ada", Agent: "coder", Labels: created.Labels}},
-		"labelled anew":        {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Labels: tapedeck.Labels{}})}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: tapedeck.Labels{}}},
+		"labelled again":       {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Labels: tapedeck.Labels{}})}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: tapedeck.Labels{}}},
 		"forked":               {[]tapedeck.Event{payload.NewEvent(payload.SessionForked{Parent: "p", At: 3, Title: "Fork"})}, tapedeck.Session{Title: "Fork"}},
 		"nonsense title":       {[]tapedeck.Event{payload.NewEvent(created), {Type: tapedeck.SessionRenamed, Data: []byte(`{"title":5,"owner":"eve"}`)}}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
 		"other types":          {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionCleared{}), payload.NewEvent(payload.BookmarkAdded{Label: "x"}), {Type: "my.own"}}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},

@@ -158,7 +158,7 @@ func TestRestoreVerifierReadsOnlyOpenRuns(t *testing.T) {
 	if !cmp.Equal(v.Runs(), want) || !cmp.Equal(v.Open("t"), []OpenThing{{Type: tapedeck.TextMessageStart, ID: "n"}}) {
 		t.Errorf("runs %+v, open %+v", v.Runs(), v.Open("t"))
 	}
-	l.fail = tapedeck.Errorf(tapedeck.Unavailable, "the disk is gone")
+	l.fail = tapedeck.Errorf(tapedeck.Unavailable, "the disk does not answer")
 	if _, err := RestoreVerifier(t.Context(), l, s); tapedeck.KindOf(err) != tapedeck.Unavailable {
 		t.Errorf("got %v", err)
 	}

@@ -135,8 +135,8 @@ func TestVerifierAccepts(t *testing.T) {
 		"runs one after the other":      "run\nend\n/s: run\n/s: RUN_ERROR {\"message\":\"x\"}\n/t: run\n/t: end",
 		"runs on two threads":           "a/r: run\nb/s: run\na/r: TEXT_MESSAGE_START {\"messageId\":\"m\"}\nb/s: TEXT_MESSAGE_START {\"messageId\":\"m\"}\na/r: TEXT_MESSAGE_END {\"messageId\":\"m\"}\na/r: end\nb/s: TEXT_MESSAGE_END {\"messageId\":\"m\"}\nb/s: end",
 		"the main thread by its name":   "main/r: run\n/r: CUSTOM {\"name\":\"a\",\"value\":1}\nmain/r: end",
-		"types of ours, anywhere":       "/: session.created {\"title\":\"x\"}\n/gone: message.added {}\nrun\nsession.cleared\nsession.rewound {}\nplan.updated {}\nend\nr: usage.reported",
-		"types that nobody knows":       "/: FUTURE_EVENT {\"a\":1}\n/: x.y\nrun\nTEXT_MESSAGE_SHOUTED {}\nend",
+		"types of ours, anywhere":       "/: session.created {\"title\":\"x\"}\n/old: message.added {}\nrun\nsession.cleared\nsession.rewound {}\nplan.updated {}\nend\nr: usage.reported",
+		"unknown types":                 "/: FUTURE_EVENT {\"a\":1}\n/: x.y\nrun\nTEXT_MESSAGE_SHOUTED {}\nend",
 		"members that nobody knows":     "run\nTEXT_MESSAGE_START {\"messageId\":\"m\",\"shiny\":null}\nTEXT_MESSAGE_END {\"messageId\":\"m\",\"x\":{}}\nend",
 		"an escaped id":                 "run\nTEXT_MESSAGE_START {\"messageId\":\"m\\u0031\"}\nTEXT_MESSAGE_END {\"messageId\":\"m1\"}\nend",
 		"outcomes":                      "run\nRUN_FINISHED {\"threadId\":\"main\",\"runId\":\"r\",\"outcome\":{\"type\":\"interrupt\",\"interrupts\":[{\"id\":\"i\",\"reason\":\"x\"}]}}",
@@ -445,7 +445,7 @@ func TestVerifierForgets(t *testing.T) {
 	const n = 4*1024 + 10 // so that it has just dropped the older half
 	for i := range n {
 		if i > 0 && reopens(i-1) == nil {
-			t.Fatalf("whose the last of %d messages was is forgotten", i)
+			t.Fatalf("the owner of the last of %d messages is not known", i)
 		}
 		if _, err := add(v, script(t, fmt.Sprintf("TEXT_MESSAGE_START {\"messageId\":\"m%d\"}\nTEXT_MESSAGE_END {\"messageId\":\"m%d\"}", i, i))); err != nil {
 			t.Fatal(err)
@@ -453,7 +453,7 @@ func TestVerifierForgets(t *testing.T) {
 	}
 	for i := n - 500; i < n; i++ {
 		if reopens(i) == nil {
-			t.Fatalf("whose message %d was is forgotten", i)
+			t.Fatalf("the owner of message %d is not known", i)
 		}
 	}
 	if err := reopens(0); err != nil {

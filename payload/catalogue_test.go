@@ -270,7 +270,7 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s: IsAGUI is %v", c.name, IsAGUI(c.name))
 		}
 		if n := len(typeByName[c.name].layout.fields); n > maxFields {
-			t.Errorf("%s has %d members; make room for them", c.name, n)
+			t.Errorf("%s has %d members; raise maxFields", c.name, n)
 		}
 		hasExtra(t, typ)
 	}
@@ -290,7 +290,7 @@ func hasExtra(t *testing.T, typ reflect.Type) {
 		t.Errorf("%s has no Extra", typ)
 	}
 	if len(l.fields) > maxFields {
-		t.Errorf("%s has %d members; make room for them", typ, len(l.fields))
+		t.Errorf("%s has %d members; raise maxFields", typ, len(l.fields))
 	}
 	for _, f := range l.fields {
 		ft := typ.FieldByIndex(f.index).Type

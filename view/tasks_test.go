@@ -51,7 +51,7 @@ func TestTasksOfSubagents(t *testing.T) {
 			t.Errorf("the tasks are %v", got)
 		}
 		if n := len(view.Tasks(c.Thread("sidechain_x"))); n != view.Window {
-			t.Errorf("the thread of the sub-agent has %d tasks at hand", n)
+			t.Errorf("the thread of the sub-agent has %d loaded tasks", n)
 		}
 		if all, one := c.RunsSettledBefore(""), c.RunsSettledBefore("sidechain_x"); all != 0 || one != subs-view.Window {
 			t.Errorf("%d and %d have settled", all, one)

@@ -51,8 +51,8 @@ func sourceHash(t *testing.T) string {
 	return fmt.Sprintf("%x", all.Sum(nil))
 }
 
-// TestBuildIsNotStale works without Node: whoever changes the screen has to build
-// it again before the change can land.
+// TestBuildIsNotStale works without Node: after a change of the screen, its build
+// must be committed, too.
 func TestBuildIsNotStale(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(source, "package.json")); err != nil {
 		t.Skip("there is no source here")

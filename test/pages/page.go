@@ -22,7 +22,7 @@ type page struct {
 // A step turns a snapshot into the next one. It has only what differs, because
 // whole snapshots at every offset would be a thousand times as long as the log.
 type step struct {
-	Set   map[string]json.RawMessage `json:"set,omitempty"`   // members that differ; null for those that are gone
+	Set   map[string]json.RawMessage `json:"set,omitempty"`   // members that differ; null for those that are now absent
 	Lists map[string]change          `json:"lists,omitempty"` // members that are lists before and after
 }
 
