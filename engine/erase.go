@@ -23,12 +23,12 @@ type forget func(ctx context.Context, session string, forks []string) error
 // process dies, the store drops what can be recreated. It is for wiring, before
 // the first verb.
 func (e *Engine) OnErase(f func(ctx context.Context, session string, forks []string) error) {
-	e.forget = append(e.forget, f)
+	e.onErase = append(e.onErase, f)
 }
 
-func (e *Engine) forgetAll(ctx context.Context, session string, forks []string) error {
+func (e *Engine) runOnErase(ctx context.Context, session string, forks []string) error {
 	var errs []error
-	for _, f := range e.forget {
+	for _, f := range e.onErase {
 		errs = append(errs, f(ctx, session, forks))
 	}
 	return errors.Join(errs...)
@@ -81,7 +81,7 @@ func (e *Engine) tryErase(ctx context.Context, r *api.Erase) (api.Erased, error)
 	}
 	done, forks, err := e.store.Erase(ctx, a)
 	if l := e.ledgers.find(s.ID); l != nil {
-		l.drop()
+		l.invalidate()
 	}
 	if err != nil {
 		return api.Erased{}, err
@@ -118,7 +118,7 @@ func (e *Engine) erasure(ctx context.Context, r *api.Erase, s *tapedeck.Session)
 		return notRunning(now, a.Ranges)
 	}
 	a.Forget = func(ctx context.Context, forks []string) error {
-		return e.forgetAll(ctx, s.ID, forks)
+		return e.runOnErase(ctx, s.ID, forks)
 	}
 	return a, n, err
 }

@@ -20,8 +20,7 @@ func Blank(e *tapedeck.Event) json.RawMessage {
 	if e.Type == tapedeck.RunFinished {
 		var s tapedeck.Session
 		if s.Apply(e); s.Resumable != nil {
-			ours, _ := json.Marshal(map[string]map[string]bool{tapedeck.VendorKey: {"resumable": *s.Resumable}})
-			b = append(jsonobj.AppendName(b, 1, "metadata"), ours...)
+			b = jsonobj.AppendMembers(jsonobj.AppendName(b, 1, "metadata"), Meta{Resumable: s.Resumable}.Metadata())
 		}
 	}
 	return append(b, '}')

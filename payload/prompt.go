@@ -15,8 +15,7 @@ import (
 // more.
 func NewPrompt(text string) MessageAdded {
 	m := NewMessage(tapedeck.NewID("msg_"), RoleSystem, text)
-	mark, _ := json.Marshal(map[string]string{"prompt": PromptDigest(text)}) // encoding strings cannot fail
-	m.Metadata = tapedeck.Members{tapedeck.VendorKey: mark}
+	m.Metadata = Meta{Prompt: PromptDigest(text)}.Metadata()
 	return MessageAdded{Message: m}
 }
 
@@ -30,13 +29,8 @@ func PromptDigest(text string) string {
 // PromptOf returns the digest in the metadata of a message from [NewPrompt], ""
 // for any other message.
 func PromptOf(role string, metadata json.RawMessage) string {
-	var d struct {
-		Tapedeck struct {
-			Prompt string `json:"prompt"`
-		} `json:"tapedeck"`
-	}
-	if role != RoleSystem || len(metadata) == 0 || json.Unmarshal(metadata, &d) != nil {
+	if role != RoleSystem {
 		return ""
 	}
-	return d.Tapedeck.Prompt
+	return MetaOf(metadata).Prompt
 }
