@@ -20,7 +20,7 @@ type target struct {
 	allowNoChange bool     // that it takes nothing back is no error
 	onlyBack      bool     // it must not make reverted events active again
 	undoes        string   // the marker of the jump that it takes back; "" for none
-	payload       func(payload.Taking) payload.Payload
+	payload       func(payload.RevertFields) payload.Payload
 }
 
 // takes reports whether a run is in what goes back.
@@ -185,7 +185,7 @@ var errMoved = errors.New("the session has gone on")
 
 // land appends the jump, unless what it was meant for has changed since began.
 func (e *Engine) appendJump(ctx context.Context, began *tapedeck.Session, t *target, actor string) (api.Rewound, error) {
-	taking := payload.Taking{Marker: tapedeck.NewID(t.markerPrefix), Thread: t.thread, With: t.subThreads}
+	taking := payload.RevertFields{Marker: tapedeck.NewID(t.markerPrefix), Thread: t.thread, With: t.subThreads}
 	if began.LastJump > 0 {
 		taking.Previous = &began.LastJump
 	}

@@ -77,7 +77,7 @@ data: `
 		}
 		s.Disconnect()
 		other.Disconnect()
-		g.rooms.Empty("s")
+		g.rooms.Clear("s")
 	})
 }
 
@@ -102,5 +102,5 @@ func TestPresenceIsRefused(t *testing.T) {
 	if w.Code != http.StatusNotFound {
 		t.Errorf("of a session that is not there: %d", w.Code)
 	}
-	g.rooms.Empty("s")
+	g.rooms.Clear("s")
 }
