@@ -1,12 +1,8 @@
 package server
 
 import (
-	"encoding/json"
-	"errors"
 	"html/template"
 	"net/http"
-
-	"github.com/tapedeck/tapedeck"
 )
 
 // front is the page at the root. It says that the server runs and where to go.
@@ -48,22 +44,4 @@ func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text))
-}
-
-func writeError(w http.ResponseWriter, status int, err error) {
-	var body struct {
-		Error struct {
-			Kind    tapedeck.Kind `json:"kind"`
-			Message string        `json:"message"`
-			Hint    string        `json:"hint,omitempty"`
-		} `json:"error"`
-	}
-	body.Error.Kind, body.Error.Message = tapedeck.KindOf(err), err.Error()
-	var e *tapedeck.Error
-	if errors.As(err, &e) {
-		body.Error.Hint = e.Hint
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body)
 }

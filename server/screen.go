@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/problem"
 )
 
 // screenPolicy is what a browser lets the screen do. What an agent says is shown
@@ -22,7 +24,10 @@ const screenPolicy = "default-src 'self'; script-src 'self'; style-src 'self'; i
 
 // A screen serves the pages for people: one HTML file that shows them all, and
 // what it loads.
-type screen struct{ files map[string]*screenFile } // by path
+type screen struct {
+	files map[string]*screenFile // by path
+	fail  func(http.ResponseWriter, *http.Request, error)
+}
 
 // A screenFile is kept as it is sent. There are a few, of some hundred KB.
 type screenFile struct {
@@ -30,9 +35,10 @@ type screenFile struct {
 	plain, zipped    []byte // zipped is nil if that gains nothing
 }
 
-// newScreen reads files; it returns nil if there is no index.html in them.
-func newScreen(files fs.FS) (*screen, error) {
-	s := &screen{files: map[string]*screenFile{}}
+// newScreen reads files. It returns nil if they have no index.html. The screen answers
+// with an error by calling fail.
+func newScreen(files fs.FS, fail func(http.ResponseWriter, *http.Request, error)) (*screen, error) {
+	s := &screen{map[string]*screenFile{}, fail}
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -90,13 +96,12 @@ func zip(b []byte) []byte {
 
 func (s *screen) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		writeText(w, http.StatusMethodNotAllowed, "method not allowed\n")
+		s.fail(w, r, problem.MethodNotAllowed(w, r, http.MethodGet, http.MethodHead))
 		return
 	}
 	f := s.file(r)
 	if f == nil {
-		writeText(w, http.StatusNotFound, "there is no such page\n")
+		s.fail(w, r, problem.NoSuchPath(r.URL.Path))
 		return
 	}
 	f.serve(w, r)

@@ -1,6 +1,6 @@
-// Package server puts the doors together into one http.Handler: it mounts them,
-// answers health checks, keeps foreign web pages out, and turns a panic into an
-// error. It knows doors only as handlers, and neither stores nor runners.
+// Package server combines the protocols into one [http.Handler]: it mounts them,
+// answers health checks, refuses foreign web pages, and logs panics. It knows each
+// protocol only as a handler, and no stores and runners.
 package server
 
 import (
@@ -19,6 +19,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/intake"
+	"github.com/tapedeck/tapedeck/internal/problem"
 )
 
 // Options say what to mount.
@@ -67,56 +68,62 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /readyz", o.readyz)
 	o.mountPages(mux)
 	gate := intake.New(o.Bodies)
-	return o.recovering(o.guarding(gate.Handler(o.routing(mux), refuse)))
+	return o.recovering(o.guarding(gate.Handler(o.routing(mux), o.fail)))
 }
 
-// refuse answers a body that no door can read.
-func refuse(w http.ResponseWriter, err error) {
-	writeError(w, http.StatusUnsupportedMediaType, err)
+// fail answers with an error.
+func (o *Options) fail(w http.ResponseWriter, r *http.Request, err error) {
+	problem.Write(w, r, err, o.Logger)
 }
 
-// routing serves what goes to a door without mux, which would look for each
-// request whether a path with a slash more is mounted, too.
+// routing serves the requests for a protocol without mux, because mux would look for
+// each of them whether the path with a slash more is mounted, too.
 func (o *Options) routing(mux http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if door := o.door(r.URL); door != nil {
-			door.ServeHTTP(w, r)
-			return
-		}
-		mux.ServeHTTP(w, r)
+		o.handlerFor(r.URL, mux).ServeHTTP(w, r)
 	})
 }
 
-// door returns the door to which the mux would give u as it is. What is escaped in
-// a way of its own, or has segments that the mux cleans away, is left to it: nil.
-// But a path of the API that is not clean goes to the API, which says that nothing
-// is there: the mux would redirect a client with an empty id to another endpoint.
-func (o *Options) door(u *url.URL) http.Handler {
-	switch {
-	case u.RawPath != "" || strings.Contains(u.Path, "//") || strings.Contains(u.Path, "/."):
-		if o.unclean(u) {
-			return o.REST
-		}
-		return nil
-	case strings.HasPrefix(u.Path, "/v1/stream/"):
-		return o.Durable
-	case strings.HasPrefix(u.Path, "/api/v1/"):
-		return o.REST
+// handlerFor returns the handler for u: that of a protocol, or mux for every other
+// path, and for a path that escapes more characters than it must. mux would redirect a
+// path with an empty segment or with "..", and so lead a client with an empty id to
+// another endpoint. Such a path goes to the handler of its first segments, which
+// answers with an error.
+func (o *Options) handlerFor(u *url.URL, mux http.Handler) http.Handler {
+	p, escaped := u.Path, u.RawPath != ""
+	if escaped {
+		p = u.EscapedPath()
 	}
-	return nil
+	unclean := strings.Contains(p, "//") || (escaped || strings.Contains(p, "/.")) && !isClean(p)
+	switch {
+	case escaped && !unclean:
+		return mux
+	case strings.HasPrefix(p, "/v1/stream/"):
+		return o.Durable
+	case strings.HasPrefix(p, "/api/v1/"), unclean && strings.HasPrefix(p, "/api/"),
+		unclean && o.Task != nil && strings.HasPrefix(p, taskRoot+"/"):
+		return o.REST
+	case unclean:
+		return http.HandlerFunc(o.nothing)
+	}
+	return mux
 }
 
-// unclean reports whether u is a path of the API that the mux would clean.
-func (o *Options) unclean(u *url.URL) bool {
-	p := u.EscapedPath()
-	api := strings.HasPrefix(p, "/api/") || o.Task != nil && strings.HasPrefix(p, taskRoot+"/")
-	return api && path.Clean(p) != strings.TrimSuffix(p, "/")
+// isClean reports whether mux serves an escaped path without a redirect.
+func isClean(p string) bool {
+	clean := path.Clean(p)
+	return clean == p || clean+"/" == p
 }
 
-// mountPages mounts what people see: the screen, or a page that says what there is.
+// nothing answers a request for a path that is not mounted.
+func (o *Options) nothing(w http.ResponseWriter, r *http.Request) {
+	o.fail(w, r, problem.NoSuchPath(r.URL.Path))
+}
+
+// mountPages mounts the screen, or else a page that lists the endpoints.
 func (o *Options) mountPages(mux *http.ServeMux) {
 	if o.Screen != nil {
-		s, err := newScreen(o.Screen)
+		s, err := newScreen(o.Screen, o.fail)
 		if s != nil {
 			mux.Handle("/", s)
 			return
@@ -124,6 +131,7 @@ func (o *Options) mountPages(mux *http.ServeMux) {
 		o.Logger.Error("there is no screen", "error", err)
 	}
 	mux.HandleFunc("GET /{$}", o.front)
+	mux.HandleFunc("/", o.nothing)
 }
 
 // taskRoot is the base URL of clients of the task protocol: to it they append
@@ -176,23 +184,20 @@ func (o *Options) readyz(w http.ResponseWriter, r *http.Request) {
 	if o.Ready != nil {
 		if err := o.Ready(r.Context()); err != nil {
 			o.Logger.Warn("not ready", "error", err)
-			writeText(w, http.StatusServiceUnavailable, "not ready: "+reason(err)+"\n")
+			o.fail(w, r, notReady(err))
 			return
 		}
 	}
 	writeText(w, http.StatusOK, "ready\n")
 }
 
-// reason is the sentence of an error that people may see.
-func reason(err error) string {
+// notReady returns what a client may see of the reason why the server is not ready.
+func notReady(err error) error {
 	var e *tapedeck.Error
-	switch {
-	case !errors.As(err, &e) || e.Kind == tapedeck.Internal:
-		return "the server's log says why"
-	case e.Hint != "":
-		return e.Message + " (" + e.Hint + ")"
+	if !errors.As(err, &e) || e.Kind == tapedeck.Internal {
+		return tapedeck.Errorf(tapedeck.Unavailable, "the server is not ready").WithHint("the server's log says why")
 	}
-	return e.Message
+	return &tapedeck.Error{Kind: tapedeck.Unavailable, Message: "the server is not ready: " + e.Message, Hint: e.Hint}
 }
 
 // guarding refuses requests of foreign web pages, and lets allowed ones read the
@@ -202,7 +207,7 @@ func (o *Options) guarding(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := o.foreign(r); err != nil {
 			w.Header()["Vary"] = valVaryOrigin // a cache must not tell it to our own page
-			writeError(w, http.StatusForbidden, err)
+			o.fail(w, r, err)
 			return
 		}
 		if o.share(w, r) {

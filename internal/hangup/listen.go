@@ -7,6 +7,9 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/problem"
 )
 
 // A Limit bounds the connections of a server.
@@ -22,8 +25,8 @@ type Limit struct {
 var ErrTooMany = errors.New("too many connections")
 
 // refusal is the answer to a connection above the limit.
-const refusal = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" +
-	`{"error":{"kind":"unavailable","message":"the server has as many connections as it allows","hint":"try again in a second"}}` + "\n"
+var refusal = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" +
+	string(problem.Encode(tapedeck.Errorf(tapedeck.Unavailable, "the server has as many connections as it allows").WithHint("try again in a second")))
 
 const (
 	warnEvery  = time.Minute

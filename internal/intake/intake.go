@@ -54,15 +54,15 @@ func New(budget int64) *Gate {
 func (g *Gate) Held() int64 { return g.held.Load() }
 
 // Handler counts the bodies that next reads. A body counts until next returns.
-// One with a Content-Encoding is passed to refuse.
-func (g *Gate) Handler(next http.Handler, refuse func(http.ResponseWriter, error)) http.Handler {
+// A request with a Content-Encoding is passed to refuse.
+func (g *Gate) Handler(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
 			next.ServeHTTP(w, r)
 			return
 		}
 		if err := checkEncoding(r.Header["Content-Encoding"]); err != nil {
-			refuse(w, err)
+			refuse(w, r, err)
 			return
 		}
 		g.serve(w, r, next)

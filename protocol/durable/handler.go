@@ -1,13 +1,13 @@
-// Package durable is the door for Durable Streams, an open protocol of
+// Package durable is the protocol adapter for Durable Streams, an open protocol of
 // append-only streams over HTTP, under /v1/stream:
 //
-//	/v1/stream                          the streams there are (ours)
+//	/v1/stream                          the list of streams (an extension)
 //	/v1/stream/{path}                   a stream of bytes or of JSON messages
 //	/v1/stream/sessions/{id}            a session; its messages are the envelopes of its events
-//	/v1/stream/sessions/{id}/views/{v}  a view of it that can only be read: agui, messages, state, text
+//	/v1/stream/sessions/{id}/views/{v}  a read-only view of it: agui, messages, state, text
 //
-// The protocol's subscriptions (webhooks and leases under __ds) are not here.
-// Nor is access control: who may call is decided before the door.
+// The protocol's subscriptions (webhooks and leases under __ds) are not implemented.
+// Access control is not here: it happens before the request reaches the handler.
 package durable
 
 import (
@@ -23,38 +23,38 @@ import (
 	"github.com/tapedeck/tapedeck/internal/sse"
 )
 
-// Root is the path under which the door expects to be mounted.
+// Root is the path under which the handler expects to be mounted.
 const Root = "/v1/stream"
 
-// Options say what the door opens on. Store is required.
+// Options configure the handler. Store is required.
 type Options struct {
-	Store store // the hub: streams are kept there, and sessions read from there
-	Verbs verbs // the engine, which writes sessions; nil: they can only be read
+	Store Store // the hub: it stores the streams, and sessions are read from it
+	Verbs Verbs // the engine, which writes sessions; nil: sessions can only be read
+	Views Views // the projections; required for the views of sessions
 
-	Views standing // the projections: what is in force in a session
-
-	// Fork makes session id of the events of parent below offset at, and
-	// appends session.forked as its first own event. Nil: sessions cannot be
-	// forked here.
+	// Fork creates session id with the events of parent below offset at, and appends
+	// session.forked as its first own event. Nil: sessions cannot be forked here.
 	Fork func(ctx context.Context, id, parent string, at int64) (tapedeck.Session, error)
 
 	LongPoll  time.Duration // how long a long-poll waits; 0 for 25 s
 	SSEClose  time.Duration // how long a connection of Server-Sent Events lasts; 0 for 60 s
-	Heartbeat time.Duration // how long one is silent before a comment is sent; 0 for 15 s
-	PageBytes int           // most bytes of an answer, but at least one message; 0 for 1 MiB
-	MaxBody   int64         // most bytes of a request; 0 for 10 MiB
+	Heartbeat time.Duration // a connection that is silent for this long sends a comment; 0 for 15 s
+	PageBytes int           // the largest answer in bytes, or one message; 0 for 1 MiB
+	MaxBody   int64         // the largest body of a request in bytes; 0 for 10 MiB
 
 	Now    func() time.Time // nil for time.Now
-	Logger *slog.Logger     // for what clients are not told; nil for none
+	Logger *slog.Logger     // for errors that clients must not see; nil for none
 }
 
-type store interface {
+// Store stores streams and sessions, and follows them.
+type Store interface {
 	tapedeck.Log
 	tapedeck.Catalogue
 	Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error]
 }
 
-type verbs interface {
+// Verbs writes sessions.
+type Verbs interface {
 	Create(ctx context.Context, s api.NewSession) (tapedeck.Session, error)
 	Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error)
 	Close(ctx context.Context, session, actor string) error
@@ -67,7 +67,7 @@ type handler struct {
 	folds folds
 }
 
-// New returns the door. It expects to see the whole path, [Root] included.
+// New returns the handler. It expects the whole path, [Root] included.
 func New(o Options) http.Handler {
 	h := &handler{Options: o}
 	h.fans.of = map[fanKey]*fan{}
@@ -96,7 +96,7 @@ func orDefault[T ~int | ~int64](v, def T) T {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setCommon(w.Header(), r)
 	if r.Method == http.MethodOptions {
-		set(w.Header(), "Allow", allMethods)
+		set(w.Header(), "Allow", strings.Join(allMethods, ", "))
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
@@ -108,7 +108,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if path := r.URL.Path; path == Root || path == Root+"/" {
 		if r.Method != http.MethodGet {
-			return notAllowed(w, "GET, OPTIONS")
+			return notAllowed(w, r, []string{http.MethodGet, http.MethodOptions})
 		}
 		return h.list(w, r)
 	}
@@ -124,11 +124,11 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch {
 	case t.view != "":
-		return notAllowed(w, "GET, HEAD, OPTIONS")
+		return notAllowed(w, r, readMethods)
 	case t.isSession && h.Verbs != nil:
 		return h.writeSession(w, r, t)
 	case t.isSession:
-		return notAllowed(w, "GET, HEAD, OPTIONS")
+		return notAllowed(w, r, readMethods)
 	}
 	return h.writeStream(w, r, t)
 }
@@ -142,7 +142,7 @@ func (h *handler) writeStream(w http.ResponseWriter, r *http.Request, t target) 
 	case http.MethodDelete:
 		return noContent(w, t.inWords(h.Store.Delete(r.Context(), t.id)))
 	}
-	return notAllowed(w, allMethods)
+	return notAllowed(w, r, allMethods)
 }
 
 // A target is what a path names.

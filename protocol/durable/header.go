@@ -9,9 +9,13 @@ import (
 )
 
 const (
-	jsonType   = "application/json"
-	textType   = "text/plain; charset=utf-8"
-	allMethods = "GET, HEAD, PUT, POST, DELETE, OPTIONS"
+	jsonType = "application/json"
+	textType = "text/plain; charset=utf-8"
+)
+
+var (
+	readMethods = []string{http.MethodGet, http.MethodHead, http.MethodOptions}
+	allMethods  = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodOptions}
 )
 
 // Values of headers that never change are shared by all responses, so that they

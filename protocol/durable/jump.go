@@ -9,11 +9,11 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// standing is what is in force in a session.
-type standing interface {
+// Views shows the active events of a session.
+type Views interface {
 	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
 
-	// Epoch is another one after events of any session were erased.
+	// Epoch changes when events of any session are erased.
 	Epoch() string
 }
 

@@ -20,7 +20,7 @@ func (h *handler) writeSession(w http.ResponseWriter, r *http.Request, t target)
 	case http.MethodDelete:
 		return noContent(w, h.Verbs.Delete(r.Context(), t.id))
 	}
-	return notAllowed(w, allMethods)
+	return notAllowed(w, r, allMethods)
 }
 
 // postSession appends events, closes the session, or both.

@@ -25,7 +25,7 @@ var views = map[string]viewKind{
 // A source is what projections look things up in.
 type source struct {
 	log   tapedeck.Log
-	views standing
+	views Views
 }
 
 // A projection turns the events of a session, in order, into what a view shows.
