@@ -21,6 +21,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/sse"
+	"github.com/tapedeck/tapedeck/protocol/durable/views"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // Root is the path under which the handler expects to be mounted.
@@ -59,6 +61,14 @@ type Verbs interface {
 	Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error)
 	Close(ctx context.Context, session, actor string) error
 	Delete(ctx context.Context, session string) error
+}
+
+// Views shows the active events of a session.
+type Views interface {
+	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
+
+	// Epoch changes when events of any session are erased.
+	Epoch() string
 }
 
 type handler struct {
@@ -180,12 +190,12 @@ func parseSession(path string) (target, error) {
 	if !below {
 		return t, nil
 	}
-	view, ok := strings.CutPrefix(rest, "views/")
-	if _, known := views[view]; !ok || !known {
+	name, ok := strings.CutPrefix(rest, "views/")
+	if _, known := views.Find(name); !ok || !known {
 		return target{}, tapedeck.Errorf(tapedeck.NotFound, "a session has no %.64q", rest).
 			WithHint("its views are views/agui, views/messages, views/state and views/text")
 	}
-	t.view = view
+	t.view = name
 	return t, nil
 }
 
@@ -199,7 +209,8 @@ func (h *handler) lookup(ctx context.Context, t target) (tapedeck.Session, error
 		s.ContentType = jsonType
 	}
 	if t.view != "" {
-		s.ContentType = views[t.view].contentType
+		kind, _ := views.Find(t.view) // parseTarget has checked the name
+		s.ContentType = kind.ContentType
 	}
 	return s, nil
 }

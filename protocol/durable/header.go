@@ -10,7 +10,6 @@ import (
 
 const (
 	jsonType = "application/json"
-	textType = "text/plain; charset=utf-8"
 )
 
 var (

@@ -90,7 +90,7 @@ func (rd *reading) inWords(err error) error {
 
 // readPage reads the page at rd.at.
 func (h *handler) readPage(ctx context.Context, rd *reading) (page, error) {
-	if rd.projected() {
+	if rd.isProjected() {
 		return h.projectedPage(ctx, rd)
 	}
 	p, err := h.Store.Read(ctx, rd.id, tapedeck.Range{From: rd.at.n, Limit: h.limit(rd), MaxBytes: h.PageBytes})

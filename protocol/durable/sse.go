@@ -233,7 +233,7 @@ func (h *handler) nextLarge(ctx context.Context, at offset, rd *reading, p taped
 }
 
 func (h *handler) make(ctx context.Context, at offset, rd *reading, p tapedeck.Page) (page, error) {
-	if rd.projected() {
+	if rd.isProjected() {
 		return h.project(ctx, rd, at, p)
 	}
 	return h.cut(rd, at, p)
