@@ -5,13 +5,13 @@ import (
 	"net/http"
 )
 
-// front is the page at the root. It says that the server runs and where to go.
+// front answers with a page that says that the server runs and lists the endpoints.
 func (o *Options) front(w http.ResponseWriter, _ *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
-	_ = frontPage.Execute(w, o.Version) // the client is gone; there is nobody to tell
+	_ = frontPage.Execute(w, o.Version) // fails only if the client has disconnected
 }
 
 var frontPage = template.Must(template.New("front").Parse(`<!doctype html>
