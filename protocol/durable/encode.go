@@ -14,7 +14,7 @@ func notAllowed(w http.ResponseWriter, r *http.Request, methods []string) error 
 	return problem.MethodNotAllowed(w, r, methods...)
 }
 
-// noContent answers a request that has no more to say than whether it worked.
+// noContent answers a request whose only result is whether it succeeded.
 func noContent(w http.ResponseWriter, err error) error {
 	if err == nil {
 		w.WriteHeader(http.StatusNoContent)
@@ -34,7 +34,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	problem.Write(w, r, err, h.Logger)
 }
 
-// setRefusal sets what a client needs to know to go on after its append was
+// setRefusal sets the headers that a client needs to continue after its append was
 // refused.
 func setRefusal(h http.Header, e *tapedeck.AppendError) {
 	setTail(h, e.Head, e.Refusal == tapedeck.RefusedClosed)
@@ -46,9 +46,9 @@ func setRefusal(h http.Header, e *tapedeck.AppendError) {
 	}
 }
 
-// inWords puts what a store says of the session t into the words of who asked
-// for a stream.
-func (t target) inWords(err error) error {
+// explain returns an error of the store in the words of this protocol: it names a stream
+// by its path.
+func (t target) explain(err error) error {
 	var refused *tapedeck.AppendError
 	switch kind := tapedeck.KindOf(err); {
 	case err == nil || t.isSession:
@@ -58,12 +58,13 @@ func (t target) inWords(err error) error {
 	case kind == tapedeck.Gone:
 		return tapedeck.Errorf(kind, "the stream %q was deleted, and forks still need it", t.path())
 	case errors.As(err, &refused):
-		return refusedInWords(*refused)
+		return explainRefusal(*refused)
 	}
 	return err
 }
 
-func refusedInWords(e tapedeck.AppendError) error {
+// explainRefusal is explain for an append that was refused.
+func explainRefusal(e tapedeck.AppendError) error {
 	inner := *e.Err
 	switch e.Refusal {
 	case tapedeck.RefusedClosed:

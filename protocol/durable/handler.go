@@ -73,14 +73,14 @@ type Views interface {
 
 type handler struct {
 	Options
-	fans  fans
-	folds folds
+	broadcasts broadcasts
+	folds      folds
 }
 
 // New returns the handler. It expects the whole path, [Root] included.
 func New(o Options) http.Handler {
 	h := &handler{Options: o}
-	h.fans.of = map[fanKey]*fan{}
+	h.broadcasts.byKey = map[broadcastKey]*broadcast{}
 	h.LongPoll = orDefault(o.LongPoll, 25*time.Second)
 	h.SSEClose = orDefault(o.SSEClose, time.Minute)
 	h.Heartbeat = orDefault(o.Heartbeat, sse.Heartbeat)
@@ -150,15 +150,15 @@ func (h *handler) writeStream(w http.ResponseWriter, r *http.Request, t target) 
 	case http.MethodPut:
 		return h.put(w, r, t)
 	case http.MethodDelete:
-		return noContent(w, t.inWords(h.Store.Delete(r.Context(), t.id)))
+		return noContent(w, t.explain(h.Store.Delete(r.Context(), t.id)))
 	}
 	return notAllowed(w, r, allMethods)
 }
 
-// A target is what a path names.
+// A target is the stream, the session or the view that a path names.
 type target struct {
-	id        string // in the store
-	isSession bool   // or a view of one
+	id        string // its id in the store
+	isSession bool   // it is a session or a view of one
 	view      string // "" for the log itself
 }
 
@@ -167,18 +167,18 @@ func (t target) path() string { return strings.TrimPrefix(t.id, tapedeck.StreamP
 
 // parseTarget reads the path of a stream.
 func parseTarget(path string) (target, error) {
-	path, ok := strings.CutPrefix(path, Root+"/")
+	p, ok := strings.CutPrefix(path, Root+"/")
 	if !ok {
-		return target{}, tapedeck.Errorf(tapedeck.NotFound, "there is nothing here").WithHint("streams are under %s/", Root)
+		return target{}, tapedeck.Errorf(tapedeck.NotFound, "there is nothing at %.200q", path).WithHint("streams are under %s/", Root)
 	}
-	first, rest, _ := strings.Cut(path, "/")
+	first, rest, _ := strings.Cut(p, "/")
 	switch first {
 	case "__ds":
 		return target{}, tapedeck.Errorf(tapedeck.NotFound, "this server has no subscriptions")
 	case "sessions":
 		return parseSession(rest)
 	}
-	return target{id: tapedeck.StreamPrefix + path}, tapedeck.CheckPath(path)
+	return target{id: tapedeck.StreamPrefix + p}, tapedeck.CheckPath(p)
 }
 
 func parseSession(path string) (target, error) {
@@ -199,11 +199,11 @@ func parseSession(path string) (target, error) {
 	return t, nil
 }
 
-// lookup returns the entry of what t names.
+// lookup returns the catalogue entry of t.
 func (h *handler) lookup(ctx context.Context, t target) (tapedeck.Session, error) {
 	s, err := h.Store.Head(ctx, t.id)
 	if err != nil {
-		return s, t.inWords(err)
+		return s, t.explain(err)
 	}
 	if t.isSession {
 		s.ContentType = jsonType
@@ -215,7 +215,7 @@ func (h *handler) lookup(ctx context.Context, t target) (tapedeck.Session, error
 	return s, nil
 }
 
-// touch restarts the time to live of what is being read.
+// touch restarts the time to live of a stream that is read.
 func (h *handler) touch(ctx context.Context, s *tapedeck.Session) error {
 	if s.TTL == 0 {
 		return nil
@@ -223,8 +223,8 @@ func (h *handler) touch(ctx context.Context, s *tapedeck.Session) error {
 	return h.Store.Touch(ctx, s.ID)
 }
 
-// head answers with what is known about a stream. It does not count as a read:
-// the time to live goes on.
+// head answers with the metadata of a stream. It does not count as a read: the time to
+// live is not restarted.
 func (h *handler) head(w http.ResponseWriter, r *http.Request, t target) error {
 	s, err := h.lookup(r.Context(), t)
 	if err != nil {

@@ -103,7 +103,7 @@ func (h *handler) projectNext(ctx context.Context, rd *reading, at offset) (page
 	rd.epoch = h.epoch(rd)
 	p, err := h.Store.Read(ctx, rd.id, tapedeck.Range{From: at.n, Limit: maxRecords, MaxBytes: h.PageBytes})
 	if err != nil {
-		return page{}, rd.inWords(err)
+		return page{}, rd.explain(err)
 	}
 	if len(p.Records) == 0 && at.k > 0 {
 		return page{}, badOffset(at.String())
