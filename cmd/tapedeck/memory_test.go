@@ -39,7 +39,7 @@ func TestGroupLimit(t *testing.T) {
 	}
 }
 
-// TestBodyBudget: a body of the largest size fits into the budget by itself.
+// TestBodyBudget: one body of the largest size fits into the budget.
 func TestBodyBudget(t *testing.T) {
 	for _, c := range []struct{ limit, maxBody, budget, most int64 }{
 		{0, 64 << 20, intake.DefaultBudget, 64 << 20},

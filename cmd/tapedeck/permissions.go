@@ -61,7 +61,7 @@ func (e *env) printPermissions(raw json.RawMessage) error {
 	return nil
 }
 
-// printPermission prints what an agent asks, with all that is to be allowed.
+// printPermission prints a question with the whole action.
 func (e *env) printPermission(q *tapedeck.Question, at int64) error {
 	var b strings.Builder
 	message := terminal.Brief(terminal.Visible(q.Message), 100)

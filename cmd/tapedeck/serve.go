@@ -163,8 +163,8 @@ func (f *serveFlags) bound(o *appOptions) error {
 		if err != nil {
 			return usageError("--memory-limit: %w", err)
 		}
-		if limit = n; limit < leastMemory {
-			return usageError("--memory-limit must be at least %d MiB", leastMemory>>20)
+		if limit = n; limit < minMemory {
+			return usageError("--memory-limit must be at least %d MiB", minMemory>>20)
 		}
 	}
 	o.bodies, o.maxBody = bodyBudget(limitMemory(limit), o.maxBody, o.logger)
