@@ -50,7 +50,7 @@ func newList(e *env) *cobra.Command {
 	fl.IntVar(&f.filter.Limit, "limit", 50, "list at most this many")
 	fl.BoolVar(&f.all, "all", false, "list all sessions")
 	fl.BoolVar(&f.tree, "tree", false, "show forks below their parents")
-	fl.BoolVar(&f.density, "density", false, "show how the events of each are spread over its time")
+	fl.BoolVar(&f.density, "density", false, "show how the events of each session are spread over its time")
 	return c
 }
 

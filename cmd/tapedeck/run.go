@@ -37,8 +37,8 @@ session id goes to standard error.
              --from-point it is the same as --session
 
 Ctrl-C cancels the run and keeps its partial answer; a second Ctrl-C exits at once.
-If this program ends in another way, such as by a signal or with its terminal, and
-a server holds the session, the run continues in the server.
+If this program ends in another way, such as by a signal or because its terminal
+closes, and a server holds the session, the run continues in the server.
 
 Exit codes: 0 done, 1 failed, 2 bad usage, 130 cancelled, 129 ended by SIGHUP,
 143 ended by SIGTERM.`,
