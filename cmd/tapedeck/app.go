@@ -29,7 +29,7 @@ type appOptions struct {
 	longPoll     time.Duration
 	lease        time.Duration
 	runTimeout   time.Duration // see engine.Options
-	idleTimeout  time.Duration // likewise; 0 for defaultIdle, negative for none
+	idleTimeout  time.Duration // likewise; 0 for the default, negative for no limit
 	allowOrigins []string
 	anyHost      bool
 	config       agentconfig.Config // of agents
@@ -37,9 +37,9 @@ type appOptions struct {
 	logger       *slog.Logger
 }
 
-// orNever converts a time limit of a user, for whom 0 is no limit, to the options of a
+// timeLimit converts a time limit of a user, for whom 0 is no limit, to the options of a
 // deck, where 0 is the default and -1 is no limit.
-func orNever(d time.Duration) time.Duration {
+func timeLimit(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1
 	}

@@ -97,7 +97,7 @@ func TestAnswerElsewhere(t *testing.T) {
 	if out, _, _ := h.run("permissions", m[1]); !strings.Contains(out, "  changes x.txt\n    @@ -0,0 +1 @@\n    +y\n") {
 		t.Errorf("the question is listed as\n%s", out)
 	}
-	option, _ := choice(p.Options, permitAllow)
+	option, _ := chooseOption(p.Options, permitAllow)
 	if out, errs, code := h.run("answer", m[1], m[2], option); code != exitDone {
 		t.Fatalf("%s%s", out, errs)
 	}
@@ -136,11 +136,11 @@ func TestTyped(t *testing.T) {
 	for line, want := range map[string]string{
 		"1": "always", "3": "never", "y": "once", "YES": "once", "n": "never", "0": "", "4": "", "": "", "maybe": "", "-1": "",
 	} {
-		if got, ok := typed(options, line); got != want || ok != (want != "") {
+		if got, ok := typedOption(options, line); got != want || ok != (want != "") {
 			t.Errorf("%q means %q", line, got)
 		}
 	}
-	if _, ok := choice(options[:2], permitDeny); ok {
+	if _, ok := chooseOption(options[:2], permitDeny); ok {
 		t.Error("it was denied without an option for that")
 	}
 }

@@ -21,13 +21,13 @@ func TestConfigOfTheFolderIsAnnounced(t *testing.T) {
 		starts bool
 		want   bool
 	}{{"", true, true}, {"", false, false}, {agentconfig.FileName, true, false}} {
-		var said strings.Builder
-		e := &env{stderr: &said, config: c.named, startsAgents: c.starts}
+		var stderr strings.Builder
+		e := &env{stderr: &stderr, config: c.named, startsAgents: c.starts}
 		if _, err := e.readConfig(); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Contains(said.String(), "./"+agentconfig.FileName); got != c.want {
-			t.Errorf("%+v: it printed %q", c, &said)
+		if got := strings.Contains(stderr.String(), "./"+agentconfig.FileName); got != c.want {
+			t.Errorf("%+v: it printed %q", c, &stderr)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func tinker(f *folders) deck.Agent {
 			if err != nil {
 				return "", err
 			}
-			return path, furnish(path)
+			return path, writeFiles(path)
 		},
 	}
 }
@@ -69,7 +69,7 @@ func (a *app) permit(ctx context.Context, s api.Started) error {
 			if err != nil {
 				return err
 			}
-			option, _ := choice(q.Options, permitAllow)
+			option, _ := chooseOption(q.Options, permitAllow)
 			_, err = a.Session(s.Session).Answer(ctx, api.Answer{Permission: q.ID, Option: option, Offset: &e.Offset, Actor: "demo"})
 			if err != nil && tapedeck.KindOf(err) != tapedeck.Conflict { // somebody else answered first
 				return err
@@ -79,8 +79,8 @@ func (a *app) permit(ctx context.Context, s api.Started) error {
 	return nil
 }
 
-// furnish creates the files that do not exist yet.
-func furnish(folder string) error {
+// writeFiles creates the files that do not exist yet.
+func writeFiles(folder string) error {
 	for name, text := range tinkerFiles {
 		file, err := os.OpenFile(filepath.Join(folder, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if os.IsExist(err) {

@@ -39,8 +39,8 @@ type asked struct {
 	offset int64
 }
 
-// see handles an event of the run.
-func (d *desk) see(ctx context.Context, ev *tapedeck.Event) {
+// handle processes an event of the run.
+func (d *desk) handle(ctx context.Context, ev *tapedeck.Event) {
 	switch ev.Type {
 	case tapedeck.PermissionRequested:
 		q := asked{offset: ev.Offset}
@@ -56,7 +56,7 @@ func (d *desk) see(ctx context.Context, ev *tapedeck.Event) {
 }
 
 func (d *desk) asked(ctx context.Context, q asked) {
-	if option, ok := choice(q.Options, d.permissions); ok {
+	if option, ok := chooseOption(q.Options, d.permissions); ok {
 		d.answer(ctx, q, option)
 		return
 	}
@@ -206,7 +206,7 @@ func (d *desk) gather(read func([]byte) (int, error)) (lines []byte, q *asked, e
 // takeFirst uses the first line as the answer. The other lines belong to no question.
 func (d *desk) takeFirst(ctx context.Context, q asked, lines []byte) {
 	line, _, _ := bytes.Cut(lines, []byte("\n"))
-	option, ok := typed(q.Options, string(line))
+	option, ok := typedOption(q.Options, string(line))
 	if !ok {
 		fmt.Fprintf(d.stderr, "  choose 1 to %d, or y or n: ", len(q.Options))
 		return

@@ -69,7 +69,7 @@ func offsetRanges(in []string) ([]tapedeck.OffsetRange, error) {
 }
 
 func (e *env) erase(ctx context.Context, r api.Erase, yes bool) error {
-	return e.reading(ctx, func(conn *connection) error {
+	return e.withExisting(ctx, func(conn *connection) error {
 		s, err := conn.Session(ctx, r.Session)
 		if err != nil {
 			return err

@@ -25,27 +25,27 @@ func TestErasedIsNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = a.close() }()
-	secretive(t, a)
+	createSecretSession(t, a)
 	other := "Another title" // the title of a fork is not erased with its parent
 	if _, err := a.Session("s").Fork(t.Context(), api.Fork{ID: "f", Title: &other}); err != nil {
 		t.Fatal(err)
 	}
-	if told := tellers(t, a); len(told) < 50 {
-		t.Fatalf("only %v return the word; the test proves little", told)
+	if found := answersWithWord(t, a); len(found) < 50 {
+		t.Fatalf("only %v return the word; the test proves little", found)
 	}
 	if _, err := a.Session("s").Erase(t.Context(), api.Erase{All: true}); err != nil {
 		t.Fatal(err)
 	}
 	inFiles(t, dir) // before a request computes a view again
-	if told := tellers(t, a); len(told) > 0 {
-		t.Errorf("%v still return it", told)
+	if found := answersWithWord(t, a); len(found) > 0 {
+		t.Errorf("%v still return it", found)
 	}
 }
 
 const word = "xyzzy"
 
-// secretive creates a session that is full of the word.
-func secretive(t *testing.T, a *app) {
+// createSecretSession creates a session that is full of the word.
+func createSecretSession(t *testing.T, a *app) {
 	t.Helper()
 	if _, err := a.Create(t.Context(), api.NewSession{ID: "s", Title: "About " + word, Labels: tapedeck.Labels{"about": word}}); err != nil {
 		t.Fatal(err)
@@ -82,8 +82,8 @@ func secretive(t *testing.T, a *app) {
 	}
 }
 
-// tellers returns the requests whose answer has the word.
-func tellers(t *testing.T, a *app) (told []string) {
+// answersWithWord returns the requests whose answer has the word.
+func answersWithWord(t *testing.T, a *app) (found []string) {
 	t.Helper()
 	ask := func(method, path, body string) {
 		r := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -96,7 +96,7 @@ func tellers(t *testing.T, a *app) (told []string) {
 			t.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)
 		}
 		if strings.Contains(w.Body.String(), word) {
-			told = append(told, path+" "+body)
+			found = append(found, path+" "+body)
 		}
 	}
 	ask("GET", "/api/v1/sessions", "")
@@ -117,7 +117,7 @@ func tellers(t *testing.T, a *app) (told []string) {
 			ask("GET", "/v1/stream/sessions/"+id+view, "")
 		}
 	}
-	return told
+	return found
 }
 
 // inFiles reports all files in a folder that have the word.

@@ -36,7 +36,7 @@ func newList(e *env) *cobra.Command {
 			if err := f.check(time.Now()); err != nil {
 				return err
 			}
-			return e.reading(c.Context(), func(conn *connection) error { return e.list(c.Context(), conn, f) })
+			return e.withExisting(c.Context(), func(conn *connection) error { return e.list(c.Context(), conn, f) })
 		},
 	}
 	fl := c.Flags()

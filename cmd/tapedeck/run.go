@@ -99,7 +99,7 @@ func (e *env) run(interrupted context.Context, c *connection, start func(context
 // otherwise 0. Only Ctrl-C cancels the run; if the terminal closes, for example, a
 // server continues it. A run in this process always ends with the process.
 func (r *running) leaves(interrupted context.Context) int {
-	var e *ending
+	var e *signalError
 	if r.client.holds() || !errors.As(context.Cause(interrupted), &e) || e.signal == os.Interrupt {
 		return 0
 	}
@@ -155,7 +155,7 @@ func (r *running) print(ctx context.Context, rec tapedeck.Record) (bool, error) 
 	} else {
 		err = r.transcript.Print(&ev)
 	}
-	r.desk.see(ctx, &ev)
+	r.desk.handle(ctx, &ev)
 	switch {
 	case err != nil:
 		return true, err

@@ -25,7 +25,7 @@ func viewCommand(e *env, use, short, long string, fetch func(ctx context.Context
 			if err := checkAt(at); err != nil {
 				return err
 			}
-			return e.reading(c.Context(), func(conn *connection) error {
+			return e.withExisting(c.Context(), func(conn *connection) error {
 				raw, err := fetch(c.Context(), conn, args[0], at)
 				if err != nil {
 					return err

@@ -78,9 +78,9 @@ func (p *pane) run(command string) {
 func (p *pane) screen() string { return p.tmux("capture-pane", "-p") }
 
 // await waits until the screen shows all of want.
-func (p *pane) await(what string, want ...string) string {
+func (p *pane) await(step string, want ...string) string {
 	p.t.Helper()
-	return p.awaitScreen(what, func(s string) string {
+	return p.awaitScreen(step, func(s string) string {
 		for _, w := range want {
 			if !strings.Contains(s, w) {
 				return "it does not show " + w
@@ -92,7 +92,7 @@ func (p *pane) await(what string, want ...string) string {
 
 // awaitScreen waits until wrong finds no problem with the screen, and returns the
 // screen.
-func (p *pane) awaitScreen(what string, wrong func(screen string) string) string {
+func (p *pane) awaitScreen(step string, wrong func(screen string) string) string {
 	p.t.Helper()
 	ticks := time.NewTicker(20 * time.Millisecond)
 	defer ticks.Stop()
@@ -106,7 +106,7 @@ func (p *pane) awaitScreen(what string, wrong func(screen string) string) string
 		select {
 		case <-ticks.C:
 		case <-end:
-			p.t.Fatalf("%s: %s:\n%s", what, problem, s)
+			p.t.Fatalf("%s: %s:\n%s", step, problem, s)
 		}
 	}
 }
