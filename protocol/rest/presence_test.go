@@ -77,7 +77,7 @@ data: `
 		}
 		s.leave()
 		other.leave()
-		g.rooms.Empty("s")
+		g.rooms.Clear("s")
 	})
 }
 
@@ -107,5 +107,5 @@ func TestPresenceIsRefused(t *testing.T) {
 	if w.Code != http.StatusBadRequest {
 		t.Errorf("the task protocol with presence: %d", w.Code)
 	}
-	g.rooms.Empty("s")
+	g.rooms.Clear("s")
 }
