@@ -13,26 +13,6 @@ import (
 	"github.com/tapedeck/tapedeck/store"
 )
 
-// A forget function removes data that was derived from a session's events, such as
-// folds and an index. Events that were read before must not bring that data back.
-type forget func(ctx context.Context, session string, forks []string) error
-
-// OnErase registers a function that is called after an erasure, with the session and
-// the forks that share the erased events. If f fails, it is called again until it
-// succeeds. If the process dies before, the store drops all data that can be recreated.
-// Call OnErase before the first verb.
-func (e *Engine) OnErase(f func(ctx context.Context, session string, forks []string) error) {
-	e.onErase = append(e.onErase, f)
-}
-
-func (e *Engine) runOnErase(ctx context.Context, session string, forks []string) error {
-	var errs []error
-	for _, f := range e.onErase {
-		errs = append(errs, f(ctx, session, forks))
-	}
-	return errors.Join(errs...)
-}
-
 // maxRanges is the most ranges of one erasure, because its receipt lists all of them.
 const maxRanges = 10_000
 
@@ -115,9 +95,6 @@ func (e *Engine) erasure(ctx context.Context, r *api.Erase, s *tapedeck.Session)
 			return errStale
 		}
 		return notRunning(now, a.Ranges)
-	}
-	a.Forget = func(ctx context.Context, forks []string) error {
-		return e.runOnErase(ctx, s.ID, forks)
 	}
 	return a, n, err
 }

@@ -76,7 +76,7 @@ func TestPreviewImportFailsAsTheImportWould(t *testing.T) {
 	for in, words := range map[string]string{
 		conversations(2, 3) + `{"mess`: "is not JSON",
 		"":                             "no conversation",
-		`{"a":1}`:                      "cannot be told",
+		`{"a":1}`:                      "cannot be detected",
 	} {
 		request := api.ImportRequest{Format: exchange.Auto}
 		_, preview := e.PreviewImport(t.Context(), request, strings.NewReader(in))

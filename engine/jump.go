@@ -20,7 +20,7 @@ type target struct {
 	allowNoChange bool     // to revert nothing is no error
 	onlyBack      bool     // it must not make reverted events active again
 	undoes        string   // the marker of the jump that it undoes; "" for none
-	payload       func(payload.Taking) payload.Payload
+	payload       func(payload.RevertFields) payload.Payload
 }
 
 // includes reports whether the jump affects the thread of a run.
@@ -187,7 +187,7 @@ var errMoved = errors.New("the session has gone on")
 // appendJump appends the jump, unless the session has changed since began in a way
 // that matters to it.
 func (e *Engine) appendJump(ctx context.Context, began *tapedeck.Session, t *target, actor string) (api.Rewound, error) {
-	taking := payload.Taking{Marker: tapedeck.NewID(t.markerPrefix), Thread: t.thread, With: t.subThreads}
+	taking := payload.RevertFields{Marker: tapedeck.NewID(t.markerPrefix), Thread: t.thread, With: t.subThreads}
 	if began.LastJump > 0 {
 		taking.Previous = &began.LastJump
 	}

@@ -57,8 +57,8 @@ func (e *Engine) Undo(ctx context.Context, u api.Undo) (api.Rewound, error) {
 // those of [Engine.Rewind].
 func (e *Engine) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, error) {
 	return e.jump(ctx, o.Session, o.Actor, func(s *tapedeck.Session) (target, error) {
-		return target{to: o.FromOffset, thread: o.Thread, markerPrefix: "ovw_", allowNoChange: true, onlyBack: !o.Force, payload: func(t payload.Taking) payload.Payload {
-			return payload.SessionOverwritten{Taking: t, FromOffset: o.FromOffset}
+		return target{to: o.FromOffset, thread: o.Thread, markerPrefix: "ovw_", allowNoChange: true, onlyBack: !o.Force, payload: func(t payload.RevertFields) payload.Payload {
+			return payload.SessionOverwritten{RevertFields: t, FromOffset: o.FromOffset}
 		}}, e.hasThread(ctx, s, o.Thread)
 	})
 }
@@ -67,15 +67,15 @@ func (e *Engine) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, e
 // [Engine.Rewind].
 func (e *Engine) Clear(ctx context.Context, c api.Clear) (api.Rewound, error) {
 	return e.jump(ctx, c.Session, c.Actor, func(s *tapedeck.Session) (target, error) {
-		return target{thread: c.Thread, markerPrefix: "clr_", payload: func(t payload.Taking) payload.Payload {
-			return payload.SessionCleared{Taking: t}
+		return target{thread: c.Thread, markerPrefix: "clr_", payload: func(t payload.RevertFields) payload.Payload {
+			return payload.SessionCleared{RevertFields: t}
 		}}, e.hasThread(ctx, s, c.Thread)
 	})
 }
 
 func rewindTo(offset int64, thread string, force bool) target {
-	return target{to: offset, thread: thread, markerPrefix: "rew_", onlyBack: !force, payload: func(t payload.Taking) payload.Payload {
-		return payload.SessionRewound{Taking: t, ToOffset: offset}
+	return target{to: offset, thread: thread, markerPrefix: "rew_", onlyBack: !force, payload: func(t payload.RevertFields) payload.Payload {
+		return payload.SessionRewound{RevertFields: t, ToOffset: offset}
 	}}
 }
 
@@ -85,8 +85,8 @@ func undo(j tapedeck.Jump, thread string) target {
 	if thread == "" {
 		thread = j.Thread
 	}
-	return target{to: j.Offset, thread: thread, markerPrefix: "rew_", undoes: j.Marker, payload: func(t payload.Taking) payload.Payload {
-		return payload.SessionRewound{Taking: t, ToOffset: j.Offset, Undoes: j.Marker}
+	return target{to: j.Offset, thread: thread, markerPrefix: "rew_", undoes: j.Marker, payload: func(t payload.RevertFields) payload.Payload {
+		return payload.SessionRewound{RevertFields: t, ToOffset: j.Offset, Undoes: j.Marker}
 	}}
 }
 
@@ -126,8 +126,8 @@ func (e *Engine) beforeInvocation(ctx context.Context, s *tapedeck.Session, r *a
 	if err == nil {
 		err = e.hasThread(ctx, s, r.Thread)
 	}
-	return target{to: at, thread: r.Thread, markerPrefix: "rew_", onlyBack: !r.Force, payload: func(t payload.Taking) payload.Payload {
-		return payload.SessionRewound{Taking: t, ToOffset: at, BeforeInvocation: id}
+	return target{to: at, thread: r.Thread, markerPrefix: "rew_", onlyBack: !r.Force, payload: func(t payload.RevertFields) payload.Payload {
+		return payload.SessionRewound{RevertFields: t, ToOffset: at, BeforeInvocation: id}
 	}}, err
 }
 

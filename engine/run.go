@@ -52,7 +52,7 @@ func newRun(e *Engine, agent Agent, t api.Task, f predecessor) *run {
 	if r.in.Delegates = e.delegates(&agent, 0); len(r.in.Delegates) > 0 {
 		r.in.Delegate = r.delegate
 	}
-	r.in.Task = view.Told(f.context, t.Text)
+	r.in.Task = view.TaskWithContext(f.context, t.Text)
 	return r
 }
 

@@ -23,7 +23,7 @@ func TestMeta(t *testing.T) {
 	}
 }
 
-// What others write into our member must not hide the rest of it.
+// TestMetaOfOtherShapes: a member of another shape must not hide the others.
 func TestMetaOfOtherShapes(t *testing.T) {
 	got := MetaOf([]byte(`{"other":1,"tapedeck":{"agent":5,"context":"c","tools":"x","durationMs":1.5,"error":true,"more":{}}}`))
 	if diff := cmp.Diff(Meta{Context: "c", Error: true}, got); diff != "" {

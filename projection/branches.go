@@ -30,7 +30,7 @@ func (p *Projections) Branches(ctx context.Context, session string, at int64) ([
 	if err != nil {
 		return nil, err
 	}
-	tree := view.Family{Session: s, At: at}
+	tree := view.BranchInput{Session: s, At: at}
 	for _, j := range below(t.Jumps(), at) {
 		page, err := p.store.Read(ctx, session, tapedeck.Range{From: j.Offset, Limit: 1})
 		if err != nil || len(page.Records) == 0 {
