@@ -90,7 +90,7 @@ func TestAppendRefusals(t *testing.T) {
 	w.must(w.append("s", "a", "a", "a"))
 }
 
-// A repetition by a producer is none of the order's business.
+// The order of events does not matter for a repetition by a producer.
 func TestAppendDuplicate(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("s")
@@ -133,8 +133,8 @@ func TestAppendIntoARunOfOurs(t *testing.T) {
 	})
 }
 
-// speak appends whole runs on a thread of its own, each event by itself, until
-// as many as asked for were accepted, whatever fails meanwhile.
+// speak appends whole runs on a thread of its own, one event at a time, until
+// enough were accepted, despite failures.
 func (w *world) speak(thread string, runs int) error {
 	for i := range runs {
 		id := fmt.Sprintf("%s_%d", thread, i)
@@ -152,7 +152,7 @@ func (w *world) speak(thread string, runs int) error {
 				}
 			}
 		}
-		// Nothing but the right reason refuses what is wrong, however busy it is.
+		// A wrong event is refused for the right reason, however busy the session is.
 		_, err := w.Append(context.Background(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{
 			{Type: "TEXT_MESSAGE_END", Thread: thread, Invocation: id, Data: json.RawMessage(`{"messageId":"` + id + `"}`)}}})
 		if tapedeck.KindOf(err) != tapedeck.Conflict {
@@ -203,7 +203,7 @@ func TestAppendConcurrently(t *testing.T) {
 	}
 }
 
-// What the ledger counted on and what was not written must not be counted on.
+// After a failed append, the ledger must not rely on events that were not written.
 func TestAppendFailedCommit(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("s")
@@ -244,8 +244,8 @@ func TestAppendAfterWritesPastTheEngine(t *testing.T) {
 	}
 }
 
-// A ledger that is ahead by a failed commit must not be taken for right when
-// somebody else has written as much.
+// A ledger that is ahead because of a failed commit must not count as right when
+// another writer has appended as many events.
 func TestAppendPastTheEngineAfterAFailedCommit(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("s")
@@ -269,7 +269,7 @@ func TestAppendAfterDeleteAndCreate(t *testing.T) {
 	}
 }
 
-// A session made anew with the head of the one before is another one all the same.
+// A recreated session with the same head is another session.
 func TestAppendAfterCreateToTheSameHead(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("s")
@@ -280,8 +280,8 @@ func TestAppendAfterCreateToTheSameHead(t *testing.T) {
 	refuses(t, w.append("s", `TEXT_MESSAGE_END {"messageId":"m"}`), tapedeck.Conflict, "belongs into a run")
 }
 
-// However often others are faster, what fits in no form is refused at once, and
-// what fits in another form is formed anew.
+// Even if others are always faster, events that fit in no form are refused at
+// once, and events that fit in another form are formed again.
 func TestAppendOvertaken(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("s")
@@ -313,7 +313,7 @@ func TestAppendOvertaken(t *testing.T) {
 	}
 }
 
-// A client that goes away in the middle leaves the ledger in doubt, not wrong.
+// If a client disconnects during an append, the ledger is restored, not wrong.
 func TestAppendCancelled(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("s")
@@ -326,8 +326,8 @@ func TestAppendCancelled(t *testing.T) {
 	w.must(w.append("s", `RUN_STARTED {"runId":"r"}`))
 }
 
-// A member of another case, or one that a later member of its name replaces, says
-// nothing: no run is the engine's because of it.
+// A member with another case, or one that a later member of the same name
+// replaces, does not count: it does not make the engine the owner of a run.
 func TestOwnerThatDoesNotCount(t *testing.T) {
 	w := newWorld(t, echo)
 	for i, data := range []string{

@@ -11,11 +11,11 @@ import (
 // Limits of a tree.
 const (
 	maxBranches      = 1000 // sessions
-	maxBranchIndexes = 32   // other sessions of which it says what began in them
+	maxBranchIndexes = 32   // other sessions whose invocations are listed
 )
 
-// Branches returns the tree around a session: its ancestors, itself, what was
-// taken back in it, and the forks of all of them. Of very large families a part.
+// Branches returns the tree around a session: its ancestors, the session, its
+// reverted branches, and all their forks. A very large tree is cut off.
 func (p *Projections) Branches(ctx context.Context, session string, at int64) ([]view.Branch, error) {
 	s, at, err := p.session(ctx, session, at)
 	if err != nil {
@@ -30,7 +30,7 @@ func (p *Projections) Branches(ctx context.Context, session string, at int64) ([
 	if err != nil {
 		return nil, err
 	}
-	family := view.BranchInput{Session: s, At: at}
+	tree := view.BranchInput{Session: s, At: at}
 	for _, j := range below(t.Jumps(), at) {
 		page, err := p.store.Read(ctx, session, tapedeck.Range{From: j.Offset, Limit: 1})
 		if err != nil || len(page.Records) == 0 {
@@ -40,30 +40,30 @@ func (p *Projections) Branches(ctx context.Context, session string, at int64) ([
 		if err != nil {
 			return nil, err
 		}
-		family.Jumps = append(family.Jumps, e)
+		tree.Jumps = append(tree.Jumps, e)
 	}
-	if family.Index, err = p.index(ctx, f, &s, at); err != nil {
+	if tree.Index, err = p.index(ctx, f, &s, at); err != nil {
 		return nil, err
 	}
-	for parent := s.Parent; parent != "" && len(family.Ancestors) < maxBranches; {
+	for parent := s.Parent; parent != "" && len(tree.Ancestors) < maxBranches; {
 		a, err := p.store.Head(ctx, parent)
-		if err != nil { // it was deleted; what is above it is not known
+		if err != nil { // it was deleted, and its own ancestors are unknown
 			break
 		}
-		family.Ancestors = append(family.Ancestors, a)
+		tree.Ancestors = append(tree.Ancestors, a)
 		parent = a.Parent
 	}
-	if family.Forks, err = p.forks(ctx, &s, family.Ancestors); err != nil {
+	if tree.Forks, err = p.forks(ctx, &s, tree.Ancestors); err != nil {
 		return nil, err
 	}
-	if family.Indexes, err = p.branchIndexes(ctx, family.Ancestors, family.Forks); err != nil {
+	if tree.Indexes, err = p.branchIndexes(ctx, tree.Ancestors, tree.Forks); err != nil {
 		return nil, err
 	}
-	return view.Branches(family), p.same(ctx, &s)
+	return view.Branches(tree), p.same(ctx, &s)
 }
 
-// told returns the indexes of the first of some sessions, as far as they say what
-// began in each and is in force.
+// branchIndexes returns the indexes of the first maxBranchIndexes sessions. They
+// have only the active invocations that began in the session itself.
 func (p *Projections) branchIndexes(ctx context.Context, lists ...[]tapedeck.Session) (map[string]view.Index, error) {
 	out := map[string]view.Index{}
 	for _, list := range lists {
@@ -76,7 +76,7 @@ func (p *Projections) branchIndexes(ctx context.Context, lists ...[]tapedeck.Ses
 			if err != nil {
 				return nil, err
 			}
-			t, err := p.timeline(ctx, new(folded), s) // a kept one is locked, by whoever may be waiting for us
+			t, err := p.timeline(ctx, new(folded), s) // not the kept entry: to wait for its lock could be a deadlock
 			if err != nil {
 				return nil, err
 			}
@@ -89,8 +89,8 @@ func (p *Projections) branchIndexes(ctx context.Context, lists ...[]tapedeck.Ses
 	return out, nil
 }
 
-// forks returns the forks of a session and those of its forks, then those of its
-// ancestors, the nearest first.
+// forks returns the descendants of a session, then those of its ancestors, nearest
+// first.
 func (p *Projections) forks(ctx context.Context, s *tapedeck.Session, ancestors []tapedeck.Session) ([]tapedeck.Session, error) {
 	var out []tapedeck.Session
 	queue, seen := []string{s.ID}, map[string]bool{s.ID: true}

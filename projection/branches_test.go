@@ -24,8 +24,8 @@ func (d *deck) branchOff(id string, at int64) *deck {
 	return &fork
 }
 
-// Wherever in a family one asks, all are there, each once, and each with what
-// began in it and not with what it has inherited.
+// From any session of a tree, Branches returns all sessions once. Each has the
+// invocations that began in it, without the inherited ones.
 func TestBranchesOfAFamily(t *testing.T) {
 	d := newDeck(t)
 	for range 5 {
@@ -36,7 +36,7 @@ func TestBranchesOfAFamily(t *testing.T) {
 	right := d.branchOff("right", 13)
 	child := left.branchOff("child", left.head)
 	left.run("")
-	left.jump(left.head-8, "") // what was taken back did not begin in it
+	left.jump(left.head-8, "") // reverted invocations do not count
 	for _, asked := range []*deck{d, left, right, child} {
 		tree, err := p.Branches(context.Background(), asked.id, -1)
 		if err != nil {
