@@ -28,12 +28,11 @@ type Log interface {
 	// Head returns the session's entry in the catalogue as of now.
 	Head(ctx context.Context, session string) (Session, error)
 
-	// Erase takes the payloads of events for good and appends the receipt: in
+	// Erase removes the payloads of events for good and appends the receipt: in
 	// one transaction, and when it returns without an error they are in none
-	// of the store's files any more. It returns what it appended, and the
-	// forks that share some of the events and so have lost them too. Events
-	// that the session inherited are [Invalid]; a stream is [NotFound].
-	Erase(ctx context.Context, e Erasure) (Appended, []string, error)
+	// of the store's files any more. Events that the session inherited are
+	// [Invalid]; a stream is [NotFound].
+	Erase(ctx context.Context, e Erasure) (Erased, error)
 
 	// There is no other call that removes or changes an event: to take
 	// something back, append an event that says so.
@@ -221,16 +220,6 @@ type Filter struct {
 	Limit  int               // 0 for 100, at most 1,000
 }
 
-// HasLabels reports whether a session has the labels that the filter asks for.
-func (f *Filter) HasLabels(labels map[string]string) bool {
-	for name, value := range f.Labels {
-		if v, ok := labels[name]; !ok || v != value {
-			return false
-		}
-	}
-	return true
-}
-
 // A Commit is what one group of appends did to one session.
 type Commit struct {
 	Session Session // after it
@@ -315,4 +304,10 @@ type Erasure struct {
 
 	// Check, if not nil, is called as that of an [Append] is.
 	Check func(s *Session) error
+}
+
+// Erased says what an erasure did.
+type Erased struct {
+	Appended          // the receipt and what was appended with it
+	Forks    []string // the forks that share some of the events, and so have lost their payloads too
 }

@@ -19,7 +19,7 @@ func TestEraseRings(t *testing.T) {
 		synctest.Wait()
 		ranges := []tapedeck.OffsetRange{{From: 0, To: 2}}
 		receipt := payload.NewEvent(payload.SessionRedacted{Offsets: ranges})
-		if _, _, err := h.Erase(t.Context(), tapedeck.Erasure{Session: "s", Ranges: ranges, Events: []tapedeck.Event{receipt}}); err != nil {
+		if _, err := h.Erase(t.Context(), tapedeck.Erasure{Session: "s", Ranges: ranges, Events: []tapedeck.Event{receipt}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-done; err != nil {

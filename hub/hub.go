@@ -49,10 +49,10 @@ func (h *Hub) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended,
 
 // Erase erases and rings. Followers get the receipt; what they have read before
 // they keep.
-func (h *Hub) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Appended, []string, error) {
-	done, forks, err := h.Store.Erase(ctx, e)
+func (h *Hub) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Erased, error) {
+	done, err := h.Store.Erase(ctx, e)
 	h.Ring(e.Session)
-	return done, forks, err
+	return done, err
 }
 
 // Create creates and rings: followers of a session that was deleted and is

@@ -200,6 +200,16 @@ func ForkPoint(s *tapedeck.Spec, parent *tapedeck.Session, gone bool) (at int64,
 	return at, err
 }
 
+// HasLabels reports whether a session has the labels that a filter asks for.
+func HasLabels(s *tapedeck.Session, f *tapedeck.Filter) bool {
+	for name, value := range f.Labels {
+		if v, ok := s.Labels[name]; !ok || v != value {
+			return false
+		}
+	}
+	return true
+}
+
 // MediaType returns what of a content type tells two streams apart: without
 // parameters, in lower case.
 func MediaType(contentType string) string {

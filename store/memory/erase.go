@@ -10,32 +10,32 @@ import (
 )
 
 // Erase implements [tapedeck.Log].
-func (m *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Appended, []string, error) {
-	done, forks, err := m.erase(ctx, &e)
+func (m *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Erased, error) {
+	done, err := m.erase(ctx, &e)
 	if err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
-	notice := m.observers.Erasure(e.Session, forks)
+	notice := m.observers.Erasure(e.Session, done.Forks)
 	if err := notice.Deliver(context.WithoutCancel(ctx)); err != nil {
 		go store.Retry(m.running, func() bool { return notice.Deliver(m.running) == nil })
-		return tapedeck.Appended{}, nil, tapedeck.Errorf(tapedeck.Unavailable, "the events are erased, but views or the search index may still have copies of them").
+		return tapedeck.Erased{}, tapedeck.Errorf(tapedeck.Unavailable, "the events are erased, but views or the search index may still have copies of them").
 			WithHint("the server removes them as soon as it can").Because(err)
 	}
-	return done, forks, nil
+	return done, nil
 }
 
-func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Appended, []string, error) {
+func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Erased, error) {
 	now := m.now()
 	if err := store.CheckErasure(e); err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	events, drafts, err := tapedeck.Drafts(e.Events, nil, now)
 	if err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	unlock, err := m.enter(ctx)
 	if err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	defer unlock()
 	l, err := m.find(e.Session)
@@ -43,18 +43,18 @@ func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Append
 		err = store.DecideErasure(e, &l.Session)
 	}
 	if err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	blank, err := l.blanks(e.Ranges)
 	if err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	done, err := m.write(l, &tapedeck.Append{Session: e.Session, Events: events, Check: e.Check}, drafts, now, true)
 	if err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	done.Closed = l.Closed
-	return done, m.replace(l, blank), nil
+	return tapedeck.Erased{Appended: done, Forks: m.replace(l, blank)}, nil
 }
 
 // blanks returns the records in ranges as they are to be.

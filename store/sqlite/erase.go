@@ -14,30 +14,30 @@ import (
 // Erase implements [tapedeck.Log]. It returns when the database file has been
 // cleaned, see [Store.clean]. Cancelling ctx does not stop that. If the cleaning
 // fails it is done later, see [remains].
-func (s *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Appended, []string, error) {
+func (s *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Erased, error) {
 	if err := ctx.Err(); err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	if err := store.CheckErasure(&e); err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	now := s.options.Now()
 	events, drafts, err := tapedeck.Drafts(e.Events, nil, now)
 	if err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	e.Events = events
 	t := &erasing{Erasure: e, drafts: drafts, now: now}
 	// As large as it can be, so that it has a transaction of its own.
 	if err := s.writer.submit(ctx, t, bigSize); err != nil {
 		s.remains.settle(t)
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	if err := s.finishErasure(context.WithoutCancel(ctx), t); err != nil {
-		return tapedeck.Appended{}, nil, tapedeck.Errorf(tapedeck.Unavailable, "the events are erased, but copies of them may still be in the files of the data folder").
+		return tapedeck.Erased{}, tapedeck.Errorf(tapedeck.Unavailable, "the events are erased, but copies of them may still be in the files of the data folder").
 			WithHint("the server removes them as soon as it can, also when it starts again, and logs it").Because(err)
 	}
-	return t.done, t.forks, nil
+	return tapedeck.Erased{Appended: t.done, Forks: t.forks}, nil
 }
 
 // An erasing is the task of an erasure.

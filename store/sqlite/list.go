@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // List implements [tapedeck.Catalogue]. Its cursor is the Gen of the last
@@ -105,7 +106,7 @@ func (l *lister) row(row []driver.Value) error {
 		return err
 	}
 	l.store.asPublished(&v)
-	if l.store.isGone(&v) || !l.filter.HasLabels(v.Labels) {
+	if l.store.isGone(&v) || !store.HasLabels(&v.Session, l.filter) {
 		return nil
 	}
 	if len(l.page) == l.limit { // there is one more

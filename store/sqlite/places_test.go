@@ -264,7 +264,7 @@ func TestFreshErased(t *testing.T) {
 		add(t, s, "a", 1)
 		add(t, s, "b", 1)
 	}
-	if _, _, err := s.Erase(t.Context(), tapedeck.Erasure{Session: "a", Ranges: []tapedeck.OffsetRange{{From: 2, To: 7}}, Events: []tapedeck.Event{{Type: "events.erased"}}}); err != nil {
+	if _, err := s.Erase(t.Context(), tapedeck.Erasure{Session: "a", Ranges: []tapedeck.OffsetRange{{From: 2, To: 7}}, Events: []tapedeck.Event{{Type: "events.erased"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Delete(t.Context(), "b"); err != nil {
