@@ -43,8 +43,8 @@ func (d *deadlines) passed(v *view, now int64) bool {
 
 func (d *deadlines) passedLocked(v *view, now int64) bool {
 	touched := d.last(v)
-	at, mortal := v.deadline(touched)
-	return touched == dead || mortal && now >= at
+	at, expires := v.deadline(touched)
+	return touched == dead || expires && now >= at
 }
 
 // last returns when v was touched last. It requires d.mu.
