@@ -102,7 +102,7 @@ func TestPlaces(t *testing.T) {
 		again := open(t, dir, sqlite.Options{})
 		compare(t, again, again, ids)
 		if n := rows(t, again, "fresh"); n != 0 {
-			t.Errorf("after a close in good order it is not written down where %d events are", n)
+			t.Errorf("after a clean close the positions of %d events are not saved", n)
 		}
 		report, err := again.Verify(t.Context(), nil)
 		if err != nil || len(report.Problems) > 0 {
