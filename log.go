@@ -205,17 +205,17 @@ const ViewPrefix = "view/"
 
 // A Filter selects sessions. Zero members select all.
 type Filter struct {
-	Kind    SessionKind // "" for [KindSession]
-	Status  Status
-	Agent   string
-	Owner   string
-	Parent  string
-	From    time.Time // created at or after
-	To      time.Time // created before
-	Query   string    // the title or the id contains it, ignoring case
-	Said    []string  // ids of sessions that pass even if they do not match Query
-	OpenRun bool      // the session has an open run
-	Closed  bool      // the session is closed
+	Kind     SessionKind // "" for [KindSession]
+	Status   Status
+	Agent    string
+	Owner    string
+	Parent   string
+	From     time.Time // created at or after
+	To       time.Time // created before
+	Query    string    // the title or the id contains it, ignoring case
+	MatchIDs []string  // ids of sessions that pass even if they do not match Query
+	OpenRun  bool      // the session has an open run
+	Closed   bool      // the session is closed
 
 	Labels map[string]string // the session has these labels, and maybe others
 	Cursor string            // from the previous page

@@ -373,7 +373,7 @@ func (w *world) waitAsked(session string) {
 				return
 			}
 		}
-		bells.Ring(session)
+		bells.Wake(session)
 	}
 }
 

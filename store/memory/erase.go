@@ -57,7 +57,7 @@ func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Erased
 	return tapedeck.Erased{Appended: done, Forks: m.replace(l, blank)}, nil
 }
 
-// blanks returns the records in ranges as they are to be.
+// blanks returns the records in ranges without their payloads, by offset.
 func (l *log) blanks(ranges []tapedeck.OffsetRange) (map[int64]tapedeck.Record, error) {
 	out := map[int64]tapedeck.Record{}
 	for _, r := range ranges {
@@ -75,9 +75,9 @@ func (l *log) blanks(ranges []tapedeck.OffsetRange) (map[int64]tapedeck.Record, 
 	return out, nil
 }
 
-// replace puts records in the place of those of l, and of all sessions that
-// share them: these are not always in the same memory. It returns the ids of
-// those that can be read. Requires m.mu.
+// replace replaces records of l, and of all sessions that share them, because they do
+// not always share the memory. It returns the ids of the forks that share them and
+// can be read. Requires m.mu.
 func (m *Store) replace(l *log, blank map[int64]tapedeck.Record) []string {
 	first := slices.Min(slices.Collect(maps.Keys(blank)))
 	var forks []string
@@ -86,7 +86,7 @@ func (m *Store) replace(l *log, blank map[int64]tapedeck.Record) []string {
 		if !ok || shared <= first {
 			continue
 		}
-		h.put(blank, shared)
+		h.overwrite(blank, shared)
 		if h != l && !h.gone {
 			forks = append(forks, h.ID)
 		}
@@ -94,8 +94,8 @@ func (m *Store) replace(l *log, blank map[int64]tapedeck.Record) []string {
 	return forks
 }
 
-// shares returns below which offset the records of l are those of the ancestor
-// too, which may be l itself.
+// shares returns the offset below which l and ancestor have the same records.
+// ancestor may be l itself. It reports false if it is no ancestor.
 func (l *log) shares(ancestor *log) (below int64, ok bool) {
 	for below = l.Head; l != ancestor; l = l.parent {
 		if l.parent == nil {
@@ -106,8 +106,8 @@ func (l *log) shares(ancestor *log) (below int64, ok bool) {
 	return below, true
 }
 
-// put replaces those of the records of l that are below an offset.
-func (l *log) put(blank map[int64]tapedeck.Record, below int64) {
+// overwrite replaces the records of l that are below an offset.
+func (l *log) overwrite(blank map[int64]tapedeck.Record, below int64) {
 	start := int64(0)
 	for _, span := range l.spans {
 		for i := range span {

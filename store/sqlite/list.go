@@ -21,7 +21,7 @@ func (s *Store) List(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session
 	if err != nil {
 		return nil, "", err
 	}
-	l := &lister{ctx: ctx, store: s, limit: 100, query: strings.ToLower(f.Query), said: f.Said, filter: &f}
+	l := &lister{ctx: ctx, store: s, limit: 100, query: strings.ToLower(f.Query), matchIDs: f.MatchIDs, filter: &f}
 	if f.Limit > 0 {
 		l.limit = min(f.Limit, 1000)
 	}
@@ -81,15 +81,15 @@ func listQuery(f *tapedeck.Filter) (string, []driver.Value, error) {
 
 // A lister collects sessions until its page is full.
 type lister struct {
-	ctx    context.Context
-	store  *Store
-	limit  int
-	query  string // in lower case
-	said   []string
-	filter *tapedeck.Filter
-	page   []tapedeck.Session
-	next   string
-	rows   int
+	ctx      context.Context
+	store    *Store
+	limit    int
+	query    string   // in lower case
+	matchIDs []string // ids that pass query, too
+	filter   *tapedeck.Filter
+	page     []tapedeck.Session
+	next     string
+	rows     int
 }
 
 func (l *lister) row(row []driver.Value) error {
@@ -97,7 +97,7 @@ func (l *lister) row(row []driver.Value) error {
 		return l.ctx.Err()
 	}
 	// SQL knows upper and lower case only for ASCII, so this is tested here.
-	if l.query != "" && !l.matches(text(row[4])) && !l.matches(text(row[1])) && !slices.Contains(l.said, text(row[1])) {
+	if l.query != "" && !l.matches(text(row[4])) && !l.matches(text(row[1])) && !slices.Contains(l.matchIDs, text(row[1])) {
 		return nil
 	}
 	var v view
