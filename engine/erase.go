@@ -58,14 +58,14 @@ func (e *Engine) tryErase(ctx context.Context, r *api.Erase) (api.Erased, error)
 	if err != nil {
 		return api.Erased{}, err
 	}
-	done, forks, err := e.store.Erase(ctx, a)
+	done, err := e.store.Erase(ctx, a)
 	if l := e.ledgers.find(s.ID); l != nil {
 		l.invalidate()
 	}
 	if err != nil {
 		return api.Erased{}, err
 	}
-	return api.Erased{Session: s.ID, Receipt: done.Next - 1, Events: n, Ranges: a.Ranges, Forks: forks}, nil
+	return api.Erased{Session: s.ID, Receipt: done.Next - 1, Events: n, Ranges: a.Ranges, Forks: done.Forks}, nil
 }
 
 // erasure returns the request to the store, and how many events it erases.

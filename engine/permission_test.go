@@ -374,7 +374,7 @@ func (w *world) waitAsked(session string) {
 				return
 			}
 		}
-		bells.Ring(session)
+		bells.Wake(session)
 	}
 }
 
