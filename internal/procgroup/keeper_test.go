@@ -200,12 +200,12 @@ func TestKillLeftover(t *testing.T) {
 		return d
 	}
 	for name, d := range map[string]payload.AgentStarted{
-		"another life of the machine": with(func(d *payload.AgentStarted) { d.Host = "another" }),
-		"another process of that id":  with(func(d *payload.AgentStarted) { d.Started += "1" }),
-		"nothing known":               with(func(d *payload.AgentStarted) { d.Started, d.Host = "", "" }),
+		"another boot":                with(func(d *payload.AgentStarted) { d.Host = "another" }),
+		"another process with the id": with(func(d *payload.AgentStarted) { d.Started += "1" }),
+		"an unknown identity":         with(func(d *payload.AgentStarted) { d.Started, d.Host = "", "" }),
 		"the first process":           with(func(d *payload.AgentStarted) { d.PID = 1 }),
 		"everybody":                   with(func(d *payload.AgentStarted) { d.PID = 0 }),
-		"everybody else":              with(func(d *payload.AgentStarted) { d.PID = -1 }),
+		"all processes":               with(func(d *payload.AgentStarted) { d.PID = -1 }),
 		"a mark that is part of ours": with(func(d *payload.AgentStarted) { d.Started, d.Mark = d.Started+"1", is.Mark[:5] }),
 		"a mark of another machine":   with(func(d *payload.AgentStarted) { d.Host, d.Mark = "another", is.Mark }),
 	} {

@@ -26,18 +26,18 @@ type stream struct {
 	take func(*stream, json.RawMessage) bool
 
 	// Only the dialect claude uses the fields below.
-	lanes map[string]*lane
-	tasks map[string]taskInput // the calls that may begin sub-agents
-	usageReported  bool                 // the usage of at least one model call was reported
+	lanes         map[string]*lane
+	tasks         map[string]taskInput // the calls that may begin sub-agents
+	usageReported bool                 // the usage of at least one model call was reported
 }
 
 // A dialect interprets the lines of one kind of program.
 type dialect struct {
-	can       tapedeck.Capabilities
-	take      func(*stream, json.RawMessage) bool // interprets a line; false if it maps to no event
-	greet     func(task string) []byte            // the first message to the program; nil if it reads no input
-	interrupt func() []byte                       // the message that asks the program to stop; nil for SIGINT
-	byExitStatus  bool                                // no line reports the end, so the exit status decides
+	can          tapedeck.Capabilities
+	take         func(*stream, json.RawMessage) bool // interprets a line; false if it maps to no event
+	greet        func(task string) []byte            // the first message to the program; nil if it reads no input
+	interrupt    func() []byte                       // the message that asks the program to stop; nil for SIGINT
+	byExitStatus bool                                // no line reports the end, so the exit status decides
 }
 
 // Mapped is the dialect that [Options.Mapping] describes.
