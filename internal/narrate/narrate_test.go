@@ -167,7 +167,7 @@ func TestNarrator(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestNoEventsAfterFalse(t *testing.T) {
 	yielded := 0
 	n := New("inv", func(tapedeck.Event, error) bool { yielded++; return false })
 	n.Say("", "", "x")

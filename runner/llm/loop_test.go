@@ -161,7 +161,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-func TestFolderThatIsNone(t *testing.T) {
+func TestMissingFolder(t *testing.T) {
 	in := task("hi")
 	in.Folder = "/does/not/exist"
 	if events, err := collect(t.Context(), newWorld().runner(), in); tapedeck.KindOf(err) != tapedeck.Unavailable || len(events) > 0 {
@@ -258,8 +258,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestLeavingDuringATool checks that a running tool is stopped when no more events are wanted.
-func TestLeavingDuringATool(t *testing.T) {
+// TestBreakDuringATool checks that a running tool is stopped when no more events are wanted.
+func TestBreakDuringATool(t *testing.T) {
 	w := newWorld()
 	w.options.Tools = []tool.Tool{{Name: "t", ReadOnly: true, Run: func(ctx context.Context, c tool.Call) tool.Result {
 		if c.Started(payload.AgentStarted{PID: 1, Started: "1", Host: "h"}) == nil {
@@ -278,9 +278,9 @@ func TestLeavingDuringATool(t *testing.T) {
 	}
 }
 
-// TestCallsOfOneID has a provider that uses the same call ids in each answer. In the log each
+// TestRepeatedCallIDs has a provider that uses the same call ids in each answer. In the log each
 // call has an id of its own.
-func TestCallsOfOneID(t *testing.T) {
+func TestRepeatedCallIDs(t *testing.T) {
 	w := newWorld()
 	w.options.Tools, w.options.Policy = []tool.Tool{echo}, llm.Policy{{"*", llm.Allow}}
 	var log []tapedeck.Event

@@ -187,9 +187,9 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-// TestCoderIsSummarised checks that the edits of the demo's coder are in the summary of its session. It
+// TestSummaryOfCoder checks that the edits of the demo's coder are in the summary of its session. It
 // also checks that a tool has the same duration in every view, also at a higher speed.
-func TestCoderIsSummarised(t *testing.T) {
+func TestSummaryOfCoder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sum view.SummaryFold
 		var talk view.Conversation

@@ -68,9 +68,9 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestCommandsLeaveNobody checks that a process in a session of its own ends with its command, also
+// TestCommandsLeaveNoProcess checks that a process in a session of its own ends with its command, also
 // if the command ends by itself.
-func TestCommandsLeaveNobody(t *testing.T) {
+func TestCommandsLeaveNoProcess(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("there is no setsid")
 	}
