@@ -1,4 +1,4 @@
-// What GET /diff answers, see docs/http.md.
+// The response of GET /diff, see docs/http.md.
 import type { Status } from "../fold/types";
 
 export interface DiffSession {

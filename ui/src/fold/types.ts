@@ -1,5 +1,5 @@
-// The shapes of the API, with the names that it has: see docs/http.md and
-// docs/views.md. What may be absent there is optional here.
+// The types of the HTTP API, with its names: see docs/http.md and docs/views.md.
+// Members that may be absent there are optional here.
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json | undefined };
 export type JsonObject = { [name: string]: Json | undefined };
@@ -21,16 +21,16 @@ export interface Event {
   data?: JsonObject;
 }
 
-/** A range of offsets, without its end. */
+/** A half-open range of offsets: `to` is not in it. */
 export interface OffsetRange {
   from: number;
   to: number;
 }
 
-/** What messages, tool calls and runs have in common. */
+/** The common members of messages, tool calls and runs. */
 export interface Item {
   offset: number;
-  end_offset?: number; // absent while it goes on
+  end_offset?: number; // absent until it ends
   thread: string;
   invocation?: string;
   instance?: string;
@@ -48,7 +48,7 @@ export interface Message extends Item {
   role: string; // user, assistant, system, developer, tool, reasoning or activity
   name?: string;
   text: string;
-  parts?: Json; // its content, if that is more than text
+  parts?: Json; // the content, if it is not a string
   tool_call_id?: string;
   activity_type?: string;
   content?: Json;
@@ -62,7 +62,7 @@ export interface ToolCall extends Item {
   arguments: string;
   input?: Json; // the arguments, when they are complete and valid JSON
   result?: ToolResult;
-  threads?: string[]; // of the sub-agents that it has started
+  threads?: string[]; // of the sub-agents that it started
 }
 
 export interface ToolResult {
@@ -75,8 +75,8 @@ export interface ToolResult {
 
 export interface Run extends Item {
   agent?: string;
-  parent?: string; // the invocation that started it, of a sub-agent with a run of its own
-  context?: string; // what the agent was told before its task: how the run before it ended
+  parent?: string; // the invocation of the parent run, for the run of a sub-agent
+  context?: string; // text that the agent received before its task: how the previous run ended
   resumable?: boolean;
   error?: { message: string; code?: string };
   result?: Json;
@@ -86,13 +86,13 @@ export interface Run extends Item {
 
 export interface Thread {
   name: string;
-  parent?: string; // the thread whose agent has started the one here
+  parent?: string; // the thread of the agent that started this sub-agent
   offset: number;
   last_offset: number;
   messages: number;
   status: Status;
   link?: { runner: string; native_id: string; offset: number; invocation?: string };
-  prompt?: { digest: string; offset: number }; // the system text of its model, if one is stored
+  prompt?: { digest: string; offset: number }; // the system prompt of its model, if stored
 }
 
 export interface State {
@@ -104,7 +104,7 @@ export interface State {
 
 export interface PlanEntry {
   content: string;
-  status?: string; // pending, in_progress, completed or cancelled; interrupted if the run ended in the middle of it
+  status?: string; // pending, in_progress, completed or cancelled; interrupted if the run ended during it
   priority?: string;
 }
 
@@ -136,32 +136,32 @@ export interface SessionInfo {
   closed?: boolean;
 }
 
-/** A conversation as it stands at an offset. */
+/** A conversation as of an offset. */
 export interface Snapshot {
   session: SessionInfo;
-  at: number; // the events before this offset are in it
-  thread?: string; // the one that was asked for; absent for all
+  at: number; // it includes the events before this offset
+  thread?: string; // the requested thread; absent for all
   threads: Thread[];
   messages: Message[];
   tool_calls: ToolCall[];
   runs: Run[];
-  permissions?: Permission[]; // what is open, and the newest of what is not
-  earlier?: number; // messages that were before these, and are not here
+  permissions?: Permission[]; // the open requests, and the newest of the others
+  earlier?: number; // number of earlier messages that are left out
   state: State | null;
   plan: Plan | null;
   notes?: Note[];
   notes_left_out?: number;
 }
 
-/** A question of an agent to people. It ends with its answer, or with the run that asked. */
+/** A permission request of an agent. It ends with its answer, or with the run that asked. */
 export interface Permission extends Omit<Item, "status"> {
-  status: "open" | "answered" | "cancelled"; // cancelled: nobody chose
+  status: "open" | "answered" | "cancelled"; // cancelled: no option was chosen
   id: string;
   tool_call_id?: string;
   message?: string;
-  action?: JsonObject; // what it allows, as in the event; see docs/events.md
+  action?: JsonObject; // the action to allow, as in the event; see docs/events.md
   options: PermissionOption[];
-  option?: string; // the id of the one that was chosen
+  option?: string; // the id of the chosen option
   answered_by?: string;
 }
 
@@ -169,28 +169,20 @@ export interface PermissionOption {
   id: string;
   name?: string;
   kind?: string; // allow_once, allow_always, reject_once or reject_always
-  covers?: string; // of a kind that lasts: what else it answers
+  covers?: string; // for allow_always and reject_always: the later requests it answers, too
 }
 
-/** Somebody who has the session open. */
-export interface Person {
-  user: string;
-  joined_at?: string;
-  last_seen: string; // the time of the newest event of theirs
-  cursor?: Json;
-}
-
-/** What takes others back: session.rewound, session.cleared, session.overwritten. */
+/** An event that reverts others: session.rewound, session.cleared, session.overwritten. */
 export interface Jump {
   offset: number;
   to: number;
   thread: string; // "" for all
-  with?: string[]; // threads that go back with it: those of the sub-agents that were started there
+  with?: string[]; // threads of sub-agents below `thread` whose active events change with the jump
   marker: string;
   previous: number; // 0 for none
 }
 
-/** The answer of rewind, undo, overwrite and clear. */
+/** The response of rewind, undo, overwrite and clear. */
 export interface Rewound {
   session_id: string;
   marker: string;
@@ -246,7 +238,7 @@ export interface Cancelled extends Started {
 }
 
 export interface Branch {
-  id: string; // of the session; of what was taken back, its marker
+  id: string; // of the session; for reverted events, the marker of the jump
   kind: "main" | "fork" | "copy" | "rewound";
   session: string;
   parent?: string;
@@ -311,7 +303,7 @@ export interface IndexedInvocation {
   title?: string;
 }
 
-/** What a player needs to find its way. */
+/** The index that the player and the seek bar use. */
 export interface ReplayIndex {
   from: number;
   at: number;
@@ -320,12 +312,12 @@ export interface ReplayIndex {
   last_at?: string;
   duration_ms: number;
   invocations: IndexedInvocation[]; // the newest
-  earlier?: number; // how many were before these
+  earlier?: number; // number of older invocations that are left out
   runs: number;
   forks?: { offset: number; at: string }[];
   markers: Marker[];
   marked: Partial<Record<MarkerKind, number>>;
-  thinned?: Partial<Record<MarkerKind, number>>; // n: of each 2^n offsets the first marker is left
+  thinned?: Partial<Record<MarkerKind, number>>; // n: only the first marker of each 2^n offsets is left
   gaps: Gap[];
   gaps_left_out?: number;
   density: { from: string; width_ms: number; counts: number[] };
@@ -341,7 +333,7 @@ export interface Tokens {
   total: number;
 }
 
-/** What a session amounts to. */
+/** Totals of a session. */
 export interface Summary {
   status: Status;
   final_status?: Status;
@@ -390,6 +382,6 @@ export interface SearchHit {
   kind: "message" | "tool" | "title";
   role?: string;
   timestamp: string;
-  snippet: string; // plain text, what was found between « and »
+  snippet: string; // plain text; matches are between « and »
   rewound?: boolean;
 }

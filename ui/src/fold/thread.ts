@@ -4,13 +4,13 @@ import { ended } from "./record";
 import { endPlan } from "./state";
 import type { Event, Json, Permission, Plan, Status, Thread } from "./types";
 
-/** How many messages, tool calls and runs a fold keeps at hand in each thread; the same as in Go. */
+/** How many messages, tool calls and runs of each thread stay changeable; the same as in Go. */
 export const window = 128;
 
-/** The most that is kept at hand if it does not end. */
+/** The limit of changeable items when none of them ends. */
 export const maxOpen = 4 * window;
 
-/** Groups of messages that a MESSAGES_SNAPSHOT restates together. */
+/** Number of message groups. A MESSAGES_SNAPSHOT restates a group as a whole. */
 export const groups = 3;
 
 export function groupOf(role: string): number {
@@ -18,31 +18,31 @@ export function groupOf(role: string): number {
   return role === "activity" ? 2 : 0;
 }
 
-/** What an invocation has begun in a thread and not ended. */
+/** The open run, messages and tool calls of an invocation in a thread. */
 export interface Work {
   run: RunRec | undefined; // undefined before RUN_STARTED
   messages: Set<MessageRec>;
   calls: Set<CallRec>;
 }
 
-export interface LaneState {
+export interface ThreadState {
   value: Json | undefined; // undefined for none
-  shared: number; // bytes of the initial state, which other threads have, too; 0 once it is the thread's own
+  shared: number; // bytes of the initial state, shared by all threads; 0 once the thread has its own state
   offset: number;
   invocation: string;
 }
 
 /**
  * The fold of one thread. Ids of messages and calls are looked up in their own
- * thread only: two agents that work side by side may use the same.
+ * thread only: two agents that work in parallel may use the same ids.
  */
-export class Lane {
-  owner: object; // the conversation that may change it
+export class ThreadFold {
+  owner: object; // identifies the conversation that may change it
   thread: Thread;
   messages: MessageRec[] = [];
   calls: CallRec[] = [];
   runs: RunRec[] = [];
-  message = new Map<string, MessageRec>(); // by id, the newest of it
+  message = new Map<string, MessageRec>(); // by id; the newest with this id
   call = new Map<string, CallRec>();
   groups: MessageRec[][] = [[], [], []];
   open = new Map<string, Work>(); // by invocation
@@ -51,15 +51,15 @@ export class Lane {
     { count: 0, floor: 0 },
     { count: 0, floor: 0 },
   ];
-  ended = 0; // offset of the newest end of a run
-  restating = false; // by a MESSAGES_SNAPSHOT: nothing settles before it is through
-  state: LaneState;
+  ended = 0; // offset of the newest RUN_FINISHED or RUN_ERROR
+  restating = false; // inside a MESSAGES_SNAPSHOT: nothing settles until it is done
+  state: ThreadState;
   plan: Plan | undefined;
   permissions: readonly Permission[] = [];
-  archive: Archive | undefined; // what has settled, if it is kept
-  lost = 0; // messages that settled before it was kept
+  archive: Archive | undefined; // the settled items, if they are kept
+  lost = 0; // settled messages that are not in the archive
 
-  constructor(owner: object, thread: Thread, state: LaneState) {
+  constructor(owner: object, thread: Thread, state: ThreadState) {
     this.owner = owner;
     this.thread = thread;
     this.state = state;
@@ -86,12 +86,12 @@ export class Lane {
     return w;
   }
 
-  /** How many messages have settled. */
+  /** The number of settled messages. */
   earlier(): number {
     return this.past.reduce((n, p) => n + p.count, 0);
   }
 
-  /** Whether a call is neither answered nor ended with its invocation. */
+  /** Whether a call has no result and its invocation has not ended. */
   isOpen(k: CallRec): boolean {
     return this.open.get(k.invocation)?.calls.has(k) ?? false;
   }
@@ -109,7 +109,7 @@ export class Lane {
     this.groups[groupOf(role)]!.push(m);
   }
 
-  /** Changes the role of m, which was added last. */
+  /** Changes the role of the newest message. */
   setRole(m: MessageRec, role: string): void {
     const [from, to] = [groupOf(m.role), groupOf(role)];
     if (from !== to) {
@@ -119,16 +119,16 @@ export class Lane {
     m.role = role;
   }
 
-  /** Makes the id of m that of no message. */
-  forget(m: MessageRec): void {
+  /** Removes the id of m from the index. */
+  dropId(m: MessageRec): void {
     if (this.message.get(m.id) === m) this.message.delete(m.id);
   }
 
-  /** Takes a message out of the conversation, with the calls that it made. */
+  /** Removes a message and its calls from the conversation. */
   drop(m: MessageRec): void {
     m.gone = true;
     this.thread.messages--;
-    this.forget(m);
+    this.dropId(m);
     this.open.get(m.invocation)?.messages.delete(m);
     for (const k of m.calls) if (!k.gone && k.maker === m) this.dropCall(k);
   }
@@ -139,16 +139,16 @@ export class Lane {
     this.open.get(k.invocation)?.calls.delete(k);
   }
 
-  /** Forgets what is gone. */
+  /** Removes the dropped messages and calls from the lists. */
   sweep(): void {
     this.messages = this.messages.filter((m) => !m.gone);
     this.calls = this.calls.filter((k) => !k.gone);
   }
 
   /**
-   * Ends an invocation with e: its run, and what that has left open. An agent may
-   * leave a tool call to be answered from outside: when its run is complete, or
-   * waits, the call is pending.
+   * Ends an invocation with e: its run, and the messages and calls still open. A
+   * client may have to answer a tool call: when the run is complete, or waits, the
+   * open call is pending.
    */
   end(invocation: string, e: Event, status: Status): void {
     const w = this.work(invocation);
@@ -159,7 +159,7 @@ export class Lane {
       this.ended = e.offset;
       endPlan(this, invocation, e, status);
     }
-    if (status === "failed") status = "interrupted"; // what a failed run left open did not fail itself
+    if (status === "failed") status = "interrupted"; // the open items of a failed run did not fail themselves
     const waits = e.type === "RUN_FINISHED" && status !== "cancelled";
     this.cancelPermissions(invocation, w.run?.item.offset, e);
     for (const m of w.messages) m.end(e, status);
@@ -170,8 +170,8 @@ export class Lane {
   }
 
   /**
-   * Ends what a run has asked and nobody has answered. A question that names no
-   * invocation is of the run that was open on its thread.
+   * Cancels the unanswered permission requests of a run. A request that names no
+   * invocation belongs to the run that was open on its thread.
    */
   private cancelPermissions(invocation: string, begun: number | undefined, e: Event): void {
     const unnamed = (p: Permission) => !p.invocation && begun !== undefined && p.offset > begun;
@@ -188,7 +188,7 @@ export class Lane {
       const group = groupOf(m.role);
       m.settled = true;
       this.open.get(m.invocation)?.messages.delete(m);
-      this.forget(m);
+      this.dropId(m);
       remove(this.groups[group]!, m);
       this.past[group]!.count++;
       this.archive?.addMessage(at, group, m.value());
@@ -221,36 +221,36 @@ export class Lane {
     this.archive?.addRun(at, r.value());
   }
 
-  /** A copy that changes nothing of this one. */
-  copy(owner: object): Lane {
-    const l = new Lane(owner, { ...this.thread }, this.state);
+  /** An independent copy. */
+  copy(owner: object): ThreadFold {
+    const t = new ThreadFold(owner, { ...this.thread }, this.state);
     const messages = new Map<MessageRec, MessageRec>();
     const calls = new Map<CallRec, CallRec>();
     const runs = new Map<RunRec, RunRec>();
     const message = (m: MessageRec) => messages.get(m) ?? put(messages, m, m.copy());
     const call = (k: CallRec) => calls.get(k) ?? put(calls, k, k.copy());
-    l.messages = this.messages.map(message);
-    l.calls = this.calls.map(call);
-    l.runs = this.runs.map((r) => put(runs, r, r.copy()));
-    l.message = new Map([...this.message].map(([id, m]) => [id, message(m)]));
-    l.call = new Map([...this.call].map(([id, k]) => [id, call(k)]));
-    l.groups = this.groups.map((g) => g.map(message));
+    t.messages = this.messages.map(message);
+    t.calls = this.calls.map(call);
+    t.runs = this.runs.map((r) => put(runs, r, r.copy()));
+    t.message = new Map([...this.message].map(([id, m]) => [id, message(m)]));
+    t.call = new Map([...this.call].map(([id, k]) => [id, call(k)]));
+    t.groups = this.groups.map((g) => g.map(message));
     for (const [id, w] of this.open) {
       const run = w.run && (runs.get(w.run) ?? w.run.copy());
-      l.open.set(id, { run, messages: new Set([...w.messages].map(message)), calls: new Set([...w.calls].map(call)) });
+      t.open.set(id, { run, messages: new Set([...w.messages].map(message)), calls: new Set([...w.calls].map(call)) });
     }
     for (const k of calls.values()) if (k.maker) k.maker = message(k.maker);
     for (const m of messages.values()) m.calls = m.calls.filter((k) => !k.gone).map(call);
-    l.past = this.past.map((p) => ({ ...p }));
-    l.ended = this.ended;
-    l.plan = this.plan;
-    l.permissions = this.permissions;
-    l.archive = this.archive?.copy();
-    l.lost = this.lost;
-    return l;
+    t.past = this.past.map((p) => ({ ...p }));
+    t.ended = this.ended;
+    t.plan = this.plan;
+    t.permissions = this.permissions;
+    t.archive = this.archive?.copy();
+    t.lost = this.lost;
+    return t;
   }
 
-  /** Makes it keep what settles from now on. */
+  /** From now on, settled items are kept. */
   keep(): void {
     this.archive ??= new Archive();
   }
@@ -261,9 +261,9 @@ function put<T>(map: Map<T, T>, from: T, to: T): T {
   return to;
 }
 
-/** The index of the oldest item that may go; if there are too many that may not, of the oldest one; -1 for none. */
-function oldest<T>(items: T[], may: (item: T) => boolean): number {
-  const i = items.findIndex(may);
+/** The index of the oldest item that may settle; of the oldest item if too many may not; -1 for none. */
+function oldest<T>(items: T[], maySettle: (item: T) => boolean): number {
+  const i = items.findIndex(maySettle);
   return i >= 0 || items.length <= maxOpen ? i : 0;
 }
 

@@ -2,24 +2,24 @@ import { useEffect } from "react";
 import type { ReplayIndex } from "@/fold/types";
 import { clock } from "./format";
 
-/** The session that is open, for who wants to go somewhere in it. */
-export interface Tape {
+/** The open session, for the palette. */
+export interface OpenSession {
   index: ReplayIndex | undefined;
   head: number;
   seek: (at: number) => void;
   seekTime: (ms: number) => void;
 }
 
-let open: Tape | undefined;
+let open: OpenSession | undefined;
 
-export const openTape = () => open;
+export const openSession = () => open;
 
-/** Tells the palette that a session is open. */
-export function useTape(tape: Tape): void {
+/** Makes a session available to the palette while its page is open. */
+export function useOpenSession(session: OpenSession): void {
   useEffect(() => {
-    open = tape;
+    open = session;
     return () => {
-      if (open === tape) open = undefined;
+      if (open === session) open = undefined;
     };
   });
 }
@@ -35,14 +35,14 @@ const turnForm = /^(?:t|turn)\s*(\d+)$/i;
 const offsetForm = /^(?:#|o|offset|event)\s*(\d+)$/i;
 const timeForm = /^(?:(?:(\d+):)?(\d+):(\d\d(?:\.\d+)?)|(?:(\d+)h\s*)?(?:(\d+)m\s*)?(?:(\d+(?:\.\d+)?)s)?)$/;
 
-/** Where a text can lead: "3" to a turn and an offset, "turn 3", "#412", "1:35", "95s". */
-export function placesOf(text: string, tape: Tape): Place[] {
+/** The places that a text can mean: "3" is a turn or an offset; "turn 3", "#412", "1:35", "95s". */
+export function placesOf(text: string, session: OpenSession): Place[] {
   const t = text.trim();
   const number = /^\d+$/.test(t) ? Number(t) : undefined;
   const turn = number ?? numberIn(turnForm, t);
   const offset = number ?? numberIn(offsetForm, t);
-  const places = [turnPlace(turn, tape), offsetPlace(offset, tape)];
-  if (number === undefined) places.push(timePlace(secondsIn(t), tape));
+  const places = [turnPlace(turn, session), offsetPlace(offset, session)];
+  if (number === undefined) places.push(timePlace(secondsIn(t), session));
   return places.filter((p) => p !== undefined);
 }
 
@@ -51,14 +51,14 @@ function numberIn(form: RegExp, text: string): number | undefined {
   return found === undefined ? undefined : Number(found);
 }
 
-function turnPlace(n: number | undefined, { index, seek }: Tape): Place | undefined {
+function turnPlace(n: number | undefined, { index, seek }: OpenSession): Place | undefined {
   const found = n === undefined ? undefined : index?.invocations[n - 1 - (index.earlier ?? 0)];
   if (!found) return undefined;
   return { key: "turn", name: `Turn ${n}`, hint: found.title ?? found.invocation, go: () => seek(found.first + 1) };
 }
 
-/** The event itself is to be seen: the playhead goes behind it. */
-function offsetPlace(n: number | undefined, { head, seek }: Tape): Place | undefined {
+/** The playhead goes behind the event, so that the event is shown. */
+function offsetPlace(n: number | undefined, { head, seek }: OpenSession): Place | undefined {
   if (n === undefined || n >= head) return undefined;
   return {
     key: "offset",
@@ -68,7 +68,7 @@ function offsetPlace(n: number | undefined, { head, seek }: Tape): Place | undef
   };
 }
 
-function timePlace(s: number | undefined, { index, seekTime }: Tape): Place | undefined {
+function timePlace(s: number | undefined, { index, seekTime }: OpenSession): Place | undefined {
   const first = Date.parse(index?.first_at ?? "");
   const length = index?.duration_ms ?? 0;
   if (s === undefined || Number.isNaN(first) || s * 1000 > length) return undefined;

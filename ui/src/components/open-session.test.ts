@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import type { ReplayIndex } from "@/fold/types";
-import { placesOf, type Tape } from "./places";
+import { type OpenSession, placesOf } from "./open-session";
 
 const gone: string[] = [];
 const first = Date.parse("2026-01-05T12:00:00.000Z");
-const tape: Tape = {
+const tape: OpenSession = {
   index: {
     first_at: "2026-01-05T12:00:00.000Z",
     duration_ms: 3_700_000,
@@ -43,7 +43,7 @@ it.each([
   ).toBe(places);
 });
 
-it("goes behind the event, so that it is seen", () => {
+it("goes behind the event, so that it is shown", () => {
   for (const text of ["turn 2", "#412", "0:20"]) placesOf(text, tape)[0]?.go();
   expect(gone).toEqual(["at 9", "at 413", "20 s"]);
 });

@@ -1,8 +1,8 @@
 /**
- * After a click with a pointer a button does not keep the focus, so that Space
- * goes on to play and pause. Who uses the keyboard keeps it.
+ * Removes the focus from a button after a click with a pointer, so that Space still
+ * plays and pauses. A click by keyboard keeps the focus.
  */
-export function letGo(): () => void {
+export function blurAfterClick(): () => void {
   const onClick = (e: MouseEvent) => {
     const at = document.activeElement;
     if (

@@ -8,22 +8,22 @@ import { ToolBody } from "./tool";
 interface Props {
   parts: Parts;
   label: string;
-  /** What began before this offset is left out. */
+  /** Rows before this offset are left out. */
   from?: number;
-  /** Nobody types: it is a recording. */
+  /** No typing animation: this is playback. */
   still?: boolean;
-  /** A run goes on of which there is no word yet. */
+  /** A run is active but has no output yet. */
   waiting?: boolean;
-  /** What the agent asks cannot be answered without it. */
+  /** Without it, permission requests cannot be answered. */
   onAnswer?: RowActions["onAnswer"];
   className?: string;
 }
 
-/** The newest rows are here; who wants more opens the session. */
-const most = 80;
+/** Only the newest rows are shown; the session page has all. */
+const maxRows = 80;
 
-/** A conversation in little: what was said and done, and what the agent asks. */
-export function Mini({ parts, label, from = 0, still, waiting, onAnswer, className = "" }: Props) {
+/** A compact conversation: messages, tool calls and permission requests. */
+export function MiniConversation({ parts, label, from = 0, still, waiting, onAnswer, className = "" }: Props) {
   const rows = useMemo(() => rowsOf(parts, []).filter((r) => r.offset >= from && r.kind !== "gap"), [parts, from]);
   const scroller = useRef<HTMLElement>(null);
   const list = useRef<HTMLOListElement>(null);
@@ -35,7 +35,7 @@ export function Mini({ parts, label, from = 0, still, waiting, onAnswer, classNa
     if (el && atEnd.current) el.scrollTop = el.scrollHeight;
   }, [rows, waiting]);
   useEffect(() => {
-    // Rows grow after they are there: what draws Markdown comes later, and the panel may get narrower.
+    // Rows grow after the first render: Markdown is loaded later, and the panel may become narrower.
     const [el, ol] = [scroller.current, list.current];
     if (!el || !ol || !("ResizeObserver" in globalThis)) return;
     const observer = new ResizeObserver(() => {
@@ -48,7 +48,7 @@ export function Mini({ parts, label, from = 0, still, waiting, onAnswer, classNa
   return (
     <section
       ref={scroller}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
       tabIndex={0}
       aria-label={label}
       className={`overflow-y-auto px-3 py-2 text-[13px] ${still ? "still" : ""} ${className}`}
@@ -57,15 +57,17 @@ export function Mini({ parts, label, from = 0, still, waiting, onAnswer, classNa
         atEnd.current = el.scrollHeight - el.scrollTop - el.clientHeight < 60;
       }}
     >
-      {rows.length > most && <p className="py-1 text-center text-xs text-muted">{rows.length - most} rows before</p>}
+      {rows.length > maxRows && (
+        <p className="py-1 text-center text-xs text-muted">{rows.length - maxRows} earlier rows are not shown</p>
+      )}
       <ol ref={list} className="flex flex-col gap-2">
-        {rows.slice(-most).map((r) => (
+        {rows.slice(-maxRows).map((r) => (
           <li key={r.key}>
             <MiniRow row={r} open={open.has(r.key)} onToggle={() => toggle(r.key)} onAnswer={onAnswer} />
           </li>
         ))}
       </ol>
-      {waiting && <p className="typing-dots py-2 text-muted">The agent is at work</p>}
+      {waiting && <p className="typing-dots py-2 text-muted">The agent is working</p>}
     </section>
   );
 }

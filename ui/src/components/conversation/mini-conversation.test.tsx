@@ -3,7 +3,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { cleanup, fireEvent, render, screen, waitFor } from "@testing-library/react";
 import { afterEach, expect, it, vi } from "vitest";
 import type { Permission } from "@/fold/types";
-import { Mini } from "./mini";
+import { MiniConversation } from "./mini-conversation";
 import type { Parts, RowActions } from "./rows";
 
 afterEach(cleanup);
@@ -23,12 +23,12 @@ function show(permission: Permission, onAnswer?: RowActions["onAnswer"]) {
   const parts: Parts = { messages: [], tool_calls: [], runs: [], permissions: [permission] };
   return (
     <QueryClientProvider client={new QueryClient()}>
-      <Mini parts={parts} label="Little" onAnswer={onAnswer} />
+      <MiniConversation parts={parts} label="Little" onAnswer={onAnswer} />
     </QueryClientProvider>
   );
 }
 
-it("has what the agent asks answered where it is shown, with all that says whose question it is", async () => {
+it("answers a permission request in place, with the members that identify it", async () => {
   const answer = vi.fn(async () => undefined);
   const { rerender } = render(show(asked, answer));
   fireEvent.click(screen.getByRole("button", { name: "Yes" }));
@@ -37,13 +37,13 @@ it("has what the agent asks answered where it is shown, with all that says whose
   screen.getByText("Answered: Yes");
 });
 
-it("says why an answer was not taken", async () => {
-  render(show(asked, () => Promise.reject(new Error("somebody was faster"))));
+it("shows why an answer was refused", async () => {
+  render(show(asked, () => Promise.reject(new Error("another user was faster"))));
   fireEvent.click(screen.getByRole("button", { name: "Yes" }));
-  await screen.findByText(/somebody was faster/i);
+  await screen.findByText(/another user was faster/i);
 });
 
-it("can only be read where nobody can answer", () => {
+it("is read-only without an answer handler", () => {
   render(show(asked));
   expect(screen.getByRole("button", { name: "Yes" })).toHaveProperty("disabled", true);
 });

@@ -8,8 +8,8 @@ import { ErrorBox } from "../ui";
 import { stateDiff } from "./state-diff";
 import { type Totals, totalsOf } from "./totals";
 
-/** What each side amounts to. */
-export function Sums({ diff }: { diff: Diff }) {
+/** The totals of each side. */
+export function TotalsTable({ diff }: { diff: Diff }) {
   const found = useQuery({
     queryKey: ["totals", diff.a.id, diff.a.at, diff.b.id, diff.b.at],
     queryFn: ({ signal }) =>
@@ -27,11 +27,11 @@ export function Sums({ diff }: { diff: Diff }) {
   const rows = [
     { name: "Turns", a: diff.a.turns, b: diff.b.turns, say: String },
     row("Tool calls", (t) => t.tools, String),
-    row("of which failed", (t) => t.failed, String),
+    row("Failed tool calls", (t) => t.failed, String),
     row("Tokens", (t) => t.tokens, short),
     row("Cost", (t) => t.cost, dollars),
     row(
-      "Runs took",
+      "Run time",
       (t) => t.durationMs,
       (n) => duration(n),
     ),
@@ -42,7 +42,7 @@ export function Sums({ diff }: { diff: Diff }) {
       <thead className="text-left text-xs text-muted">
         <tr>
           <th scope="col" className="font-normal">
-            What was spent<span className="max-sm:sr-only">, also in what was inherited and taken back</span>
+            Totals<span className="max-sm:sr-only">, including inherited and reverted turns</span>
           </th>
           <th scope="col" className="w-28 text-right font-semibold max-sm:w-20">
             A
@@ -84,7 +84,7 @@ function difference(a: number | undefined, b: number | undefined, say: (n: numbe
   return a === b ? "=" : `${b > a ? "+" : "−"}${say(Math.abs(b - a))}`;
 }
 
-/** What the shared state of the two has come to. */
+/** The differences between the final shared states. */
 export function StateChanges({ diff }: { diff: Diff }) {
   const found = useQuery({
     queryKey: ["states", diff.a.id, diff.a.at, diff.b.id, diff.b.at],
@@ -110,7 +110,7 @@ export function StateChanges({ diff }: { diff: Diff }) {
             >
               {c.op === "added" ? "+" : c.op === "removed" ? "−" : "~"}
             </span>
-            <span className="font-semibold">{c.path || "(all of it)"}</span>
+            <span className="font-semibold">{c.path || "(whole state)"}</span>
             <span className="sr-only">
               {c.op === "added" ? "only in B" : c.op === "removed" ? "only in A" : "changed"}
             </span>
@@ -118,7 +118,7 @@ export function StateChanges({ diff }: { diff: Diff }) {
             {c.op !== "removed" && <ins className="text-ok">{say(c.b)}</ins>}
           </li>
         ))}
-        {more && <li className="px-3 text-muted">and more</li>}
+        {more && <li className="px-3 text-muted">More changes are not shown.</li>}
       </ul>
     </section>
   );
