@@ -44,7 +44,7 @@ const (
 func init() {
 	if len(os.Args) == 1 && os.Args[0] == keeperName {
 		keep()
-		syscall.Exit(0) // not os.Exit: the race detector would make that wait
+		syscall.Exit(0) // not os.Exit, because the race detector would delay it
 	}
 }
 

@@ -91,7 +91,7 @@ func run(t *testing.T, ctx context.Context, r *process.Runner, in tapedeck.Invoc
 		if p, err := payload.DecodeAs[payload.AgentStarted](e); err == nil {
 			defer func() {
 				if left, err := procgroup.KillLeftover(p); left || err != nil {
-					t.Errorf("a process was left behind; %v", err)
+					t.Errorf("a process is still alive; %v", err)
 				}
 			}()
 			continue
@@ -352,7 +352,7 @@ func TestStubborn(t *testing.T) {
 		if p, err := payload.DecodeAs[payload.AgentStarted](e); err == nil {
 			defer func() {
 				if left, _ := procgroup.KillLeftover(p); left {
-					t.Error("a process was left behind")
+					t.Error("a process is still alive")
 				}
 			}()
 		}
