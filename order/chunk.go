@@ -37,12 +37,7 @@ func chunksOf(k kind, c *payload.Checked) *chunks {
 	if raw == nil || k > reasoningMessage {
 		return nil
 	}
-	var m struct {
-		Tapedeck struct {
-			Chunk bool `json:"chunk"`
-		} `json:"tapedeck"`
-	}
-	if json.Unmarshal(raw, &m) != nil || !m.Tapedeck.Chunk {
+	if !payload.MetaOf(raw).Chunk {
 		return nil
 	}
 	out := &chunks{lane: c.String("subagentRunId")}
