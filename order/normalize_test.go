@@ -246,27 +246,27 @@ func TestAcceptRefuses(t *testing.T) {
 		kind tapedeck.Kind
 		says string
 	}{
-		"content of no run":            {`/: CUSTOM {"name":"a","value":1}`, conflict, "thread main has none open"},
-		"a chunk outside a run":        {`/: TEXT_MESSAGE_CHUNK {"messageId":"m"}`, conflict, "thread main has none open"},
-		"a chunk that names nothing":   {begin + `TEXT_MESSAGE_CHUNK {"delta":"x"}`, conflict, "continues nothing, and names no messageId"},
+		"content of no run":            {`/: CUSTOM {"name":"a","value":1}`, conflict, "thread main has no open run"},
+		"a chunk outside a run":        {`/: TEXT_MESSAGE_CHUNK {"messageId":"m"}`, conflict, "thread main has no open run"},
+		"a chunk that names nothing":   {begin + `TEXT_MESSAGE_CHUNK {"delta":"x"}`, conflict, "continues no open text message, and has no messageId"},
 		"a call without a name":        {begin + `TOOL_CALL_CHUNK {"toolCallId":"c"}`, invalid, `the first chunk of tool call "c" has no toolCallName`},
-		"a chunk of another kind":      {begin + "TEXT_MESSAGE_CHUNK {\"messageId\":\"m\"}\nTOOL_CALL_CHUNK {\"delta\":\"x\"}", conflict, "continues nothing"},
-		"a chunk of two minds":         {begin + "TEXT_MESSAGE_CHUNK {\"messageId\":\"m\"}\nTEXT_MESSAGE_CHUNK {\"role\":\"user\"}", conflict, `began with the role "assistant", and a later chunk says "user"`},
+		"a chunk of another kind":      {begin + "TEXT_MESSAGE_CHUNK {\"messageId\":\"m\"}\nTOOL_CALL_CHUNK {\"delta\":\"x\"}", conflict, "continues no open tool call"},
+		"a chunk with another role":    {begin + "TEXT_MESSAGE_CHUNK {\"messageId\":\"m\"}\nTEXT_MESSAGE_CHUNK {\"role\":\"user\"}", conflict, `began with the role "assistant", but a later chunk has "user"`},
 		"a call of two names":          {begin + "TOOL_CALL_CHUNK {\"toolCallId\":\"c\",\"toolCallName\":\"f\"}\nTOOL_CALL_CHUNK {\"toolCallName\":\"g\"}", conflict, `began with the toolCallName "f"`},
-		"a chunk of another author":    {begin + "TEXT_MESSAGE_CHUNK {\"messageId\":\"m\"}\nTEXT_MESSAGE_CHUNK {\"messageId\":\"m\",\"subagentRunId\":\"s\"}", conflict, "is of the agent itself"},
+		"a chunk of another author":    {begin + "TEXT_MESSAGE_CHUNK {\"messageId\":\"m\"}\nTEXT_MESSAGE_CHUNK {\"messageId\":\"m\",\"subagentRunId\":\"s\"}", conflict, "belongs to the agent itself"},
 		"a chunk of whom":              {begin + "TEXT_MESSAGE_CHUNK {\"messageId\":\"m\",\"subagentRunId\":\"s\"}\nTEXT_MESSAGE_CHUNK {\"messageId\":\"n\",\"subagentRunId\":\"t\"}\nTEXT_MESSAGE_CHUNK {\"delta\":\"\"}", conflict, "which of 2 open text messages"},
 		"content after chunks":         {begin + "TEXT_MESSAGE_CHUNK {\"messageId\":\"m\"}\nTEXT_MESSAGE_CONTENT {\"messageId\":\"m\",\"delta\":\"\"}", conflict, `text message "m" is not open`},
 		"a chunk of a bad shape":       {begin + `TEXT_MESSAGE_CHUNK {"messageId":5}`, invalid, "must be a string"},
-		"a type that contradicts":      {begin + `CUSTOM {"type":"RAW","name":"a","value":1}`, invalid, `says that its type is "RAW"`},
+		"a type that contradicts":      {begin + `CUSTOM {"type":"RAW","name":"a","value":1}`, invalid, `has the type "RAW"`},
 		"a time that is a string":      {begin + `CUSTOM {"timestamp":"now","name":"a","value":1}`, invalid, "timestamp in the data of CUSTOM must be an integer"},
 		"a time too far":               {begin + `CUSTOM {"timestamp":1e300,"name":"a","value":1}`, invalid, "must be an integer"},
 		"a required member null":       {begin + `TEXT_MESSAGE_START {"messageId":null}`, invalid, "must be a string"},
-		"a thought that is not begun":  {begin + `THINKING_TEXT_MESSAGE_CONTENT {"delta":"x"}`, conflict, "nothing is being thought"},
-		"a thought outside a run":      {`/: THINKING_END`, conflict, "nothing is being thought"},
+		"a thought that is not begun":  {begin + `THINKING_TEXT_MESSAGE_CONTENT {"delta":"x"}`, conflict, "needs open reasoning"},
+		"a thought outside a run":      {`/: THINKING_END`, conflict, "needs open reasoning"},
 		"data that is no object":       {begin + `CUSTOM []`, invalid, "is not a JSON object"},
 		"a run of no name":             {`/: RUN_STARTED {}`, invalid, "the run's id is empty"},
 		"a run that contradicts":       {`/r: RUN_STARTED {"runId":"s"}`, invalid, "belongs to invocation r"},
-		"a subagent's span, untagged?": {begin + "REASONING_START {\"messageId\":\"m\",\"subagentRunId\":\"s\"}\nREASONING_END {\"messageId\":\"m\",\"subagentRunId\":\"t\"}", conflict, `is of subagent "s"`},
+		"a subagent's span, untagged?": {begin + "REASONING_START {\"messageId\":\"m\",\"subagentRunId\":\"s\"}\nREASONING_END {\"messageId\":\"m\",\"subagentRunId\":\"t\"}", conflict, `belongs to subagent "s"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := script(t, test.text)
