@@ -11,7 +11,7 @@ import (
 
 // These are the longest names that are accepted, in bytes.
 const (
-	MaxIDLen   = 128  // session, invocation, instance and thread ids
+	maxIDLen   = 128  // session, invocation, instance and thread ids
 	MaxPathLen = 1024 // the path of a stream
 	MaxNameLen = 512  // titles, owners and actors
 )
@@ -35,7 +35,7 @@ func NewID(prefix string) string {
 }
 
 // CheckID reports whether id can name a session, invocation, instance or
-// thread: 1 to [MaxIDLen] ASCII letters, digits and the characters - _ . : @.
+// thread: 1 to 128 ASCII letters, digits and the characters - _ . : @.
 // It must begin with a letter, a digit or an underscore. So an id is never a
 // path, and needs no escaping in a URL, a file name or a log line. what names
 // the id in the error.
@@ -43,8 +43,8 @@ func CheckID(what, id string) error {
 	switch {
 	case id == "":
 		return Errorf(Invalid, "%s is empty", what)
-	case len(id) > MaxIDLen:
-		return Errorf(Invalid, "%s has %d bytes; at most %d are allowed", what, len(id), MaxIDLen)
+	case len(id) > maxIDLen:
+		return Errorf(Invalid, "%s has %d bytes; at most %d are allowed", what, len(id), maxIDLen)
 	}
 	return CheckIDText(what, id)
 }

@@ -76,7 +76,6 @@ type Engine struct {
 	ledgers  ledgers
 	leases   leases
 	presence *presence.Tracker
-	onErase  []forget // see [Engine.OnErase]
 
 	foldersMu sync.RWMutex // nobody is given the folder of a session while one is deleted
 
@@ -109,7 +108,9 @@ func New(o Options) *Engine {
 		o.MaxEvents = DefaultMaxEvents
 	}
 	if o.Views == nil {
-		o.Views = projection.New(projection.Options{Store: o.Store, Logger: o.Logger})
+		own := projection.New(projection.Options{Store: o.Store, Logger: o.Logger})
+		o.Store.Observe(tapedeck.Observer{Erased: own.Observer().Erased}) // not of commits: nothing runs own in the background
+		o.Views = own
 	}
 	e := &Engine{options: o, store: o.Store, views: o.Views, id: tapedeck.NewID("eng_"), runs: map[string]*run{}}
 	e.life, e.endLife = context.WithCancel(context.Background())

@@ -38,15 +38,15 @@ type predecessor struct {
 	lost    int    // how many bytes the context leaves out
 	agent   string // which it was
 
-	stopped    *view.Run // the run that was cut short; nil if there is nothing to tell of it
-	status tapedeck.Status
-	plan   *view.Plan // the newest of the thread
-	failed bool       // it has failed and nobody has asked to resume it: the agent is told only what it cannot know
+	stopped *view.Run // the run that was cut short; nil if there is nothing to tell of it
+	status  tapedeck.Status
+	plan    *view.Plan // the newest of the thread
+	failed  bool       // it has failed and nobody has asked to resume it: the agent is told only what it cannot know
 
-	lastLink   *view.Link     // the newest conversation of a runner's own in the thread; nil for none
-	link   *tapedeck.Link // if the run can go on with it
-	prompt *string        // the system text of its model, if the log does not have it yet
-	folder string         // where it works
+	lastLink *view.Link     // the newest conversation of a runner's own in the thread; nil for none
+	link     *tapedeck.Link // if the run can go on with it
+	prompt   *string        // the system text of its model, if the log does not have it yet
+	folder   string         // where it works
 }
 
 // follow finds out what a run that is to begin on a thread follows. resume says

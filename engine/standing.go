@@ -15,7 +15,7 @@ import (
 type runOutcome struct {
 	status    tapedeck.Status
 	resumable *bool // of a cancelled one
-	endedAt        int64 // where it ended
+	endedAt   int64 // where it ended
 }
 
 // standingOf returns the standing that a run leaves. One that is open is cut off

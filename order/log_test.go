@@ -24,7 +24,7 @@ func (l fakeLog) Read(_ context.Context, _ string, r tapedeck.Range) (tapedeck.P
 
 func logOf(t testing.TB, events ...tapedeck.Event) fakeLog {
 	t.Helper()
-	drafts, err := tapedeck.Drafts(events, nil, noon)
+	_, drafts, err := tapedeck.Drafts(events, nil, noon)
 	if err != nil {
 		t.Fatal(err)
 	}

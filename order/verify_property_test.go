@@ -56,7 +56,7 @@ func TestClosingIsAlwaysAccepted(t *testing.T) {
 		v, log := NewVerifier(), fakeLog{}
 		var s tapedeck.Session
 		write := func(events []tapedeck.Event) {
-			drafts, err := tapedeck.Drafts(events, nil, noon)
+			events, drafts, err := tapedeck.Drafts(events, nil, noon)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -55,6 +55,17 @@ func (p *Projections) Watch(commits []tapedeck.Commit) {
 	}
 }
 
+// Observer returns an observer of the store: it keeps the checkpoints up to date,
+// and removes what was derived from erased events.
+func (p *Projections) Observer() tapedeck.Observer {
+	return tapedeck.Observer{
+		Committed: p.Watch,
+		Erased: func(ctx context.Context, session string, forks []string) error {
+			return p.Forget(ctx, append([]string{session}, forks...)...)
+		},
+	}
+}
+
 // Run does what [Projections.Watch] has heard of, until ctx is done.
 func (p *Projections) Run(ctx context.Context) {
 	for {
