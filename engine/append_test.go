@@ -68,11 +68,11 @@ func TestAppendRefusals(t *testing.T) {
 		{tapedeck.Append{Events: []tapedeck.Event{{Type: "acme.said", Channel: "nochannel"}}}, tapedeck.Invalid, `there is no channel "nochannel" | the channels are chunks,`},
 		{tapedeck.Append{Events: []tapedeck.Event{{Type: "RUN_STARTED", Channel: "nochannel"}}}, tapedeck.Invalid, "there is no channel"},
 		{tapedeck.Append{Events: []tapedeck.Event{{Type: "acme.said", Channel: "session"}}}, tapedeck.Invalid, "acme.said cannot be in the channel session, which is the session's own"},
-		{tapedeck.Append{Events: parse(`RUN_STARTED {"runId":"r"}`, `RUN_FINISHED {}`, `RUN_FINISHED {}`)}, tapedeck.Conflict, "a RUN_FINISHED belongs into a run, and thread main has none open"},
+		{tapedeck.Append{Events: parse(`RUN_STARTED {"runId":"r"}`, `RUN_FINISHED {}`, `RUN_FINISHED {}`)}, tapedeck.Conflict, "a RUN_FINISHED must be part of a run, and thread main has no open run"},
 		{tapedeck.Append{Events: []tapedeck.Event{{Type: "RUN_STARTED", Invocation: "r"}, {Type: "RUN_FINISHED", Invocation: "r"}, {Type: "RUN_FINISHED", Invocation: "r"}}}, tapedeck.Conflict, "run r has ended"},
 		{tapedeck.Append{Events: []tapedeck.Event{{Type: "a", Actor: "\x00"}}}, tapedeck.Invalid, "control character"},
 		{tapedeck.Append{Events: []tapedeck.Event{{Type: "a", Time: time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC)}}}, tapedeck.Invalid, "year 12026"},
-		{tapedeck.Append{Events: parse("a", `TEXT_MESSAGE_START {"messageId":"m"}`)}, tapedeck.Conflict, "event 2 of 2: a TEXT_MESSAGE_START belongs into a run, and thread main has none open | send RUN_STARTED first"},
+		{tapedeck.Append{Events: parse("a", `TEXT_MESSAGE_START {"messageId":"m"}`)}, tapedeck.Conflict, "event 2 of 2: a TEXT_MESSAGE_START must be part of a run, and thread main has no open run | send RUN_STARTED first"},
 		{tapedeck.Append{Events: parse(`RUN_STARTED {"runId":"r"}`, `TEXT_MESSAGE_END {"messageId":"m"}`)}, tapedeck.Conflict, "is not open in run r"},
 		{tapedeck.Append{Events: parse("a"), Expect: &expect}, tapedeck.Conflict, "is at offset 1, you expected 7 | read from 1"},
 		{tapedeck.Append{Session: "none", Events: parse("a")}, tapedeck.NotFound, "no session"},
@@ -106,7 +106,7 @@ func TestAppendDuplicate(t *testing.T) {
 	}
 	two.Producer.Seq = 2 // the same events, and no repetition
 	_, err := w.Append(t.Context(), two)
-	refuses(t, err, tapedeck.Conflict, "belongs into a run")
+	refuses(t, err, tapedeck.Conflict, "must be part of a run")
 	two.Producer.Seq = 5
 	_, err = w.Append(t.Context(), two)
 	refuses(t, err, tapedeck.Conflict, "but 2 comes next")
@@ -277,7 +277,7 @@ func TestAppendAfterCreateToTheSameHead(t *testing.T) {
 	w.must(w.store.Delete(t.Context(), "s"))
 	_, _, err := w.store.Create(t.Context(), tapedeck.Spec{ID: "s", Events: parse("session.created", "x.y", "x.y")})
 	w.must(err)
-	refuses(t, w.append("s", `TEXT_MESSAGE_END {"messageId":"m"}`), tapedeck.Conflict, "belongs into a run")
+	refuses(t, w.append("s", `TEXT_MESSAGE_END {"messageId":"m"}`), tapedeck.Conflict, "must be part of a run")
 }
 
 // Even if others are always faster, events that fit in no form are refused at
@@ -293,7 +293,7 @@ func TestAppendOvertaken(t *testing.T) {
 		}
 	}
 	w.store.before = overtake("x.y")
-	refuses(t, w.append("s", `TEXT_MESSAGE_END {"messageId":"m"}`), tapedeck.Conflict, "belongs into a run")
+	refuses(t, w.append("s", `TEXT_MESSAGE_END {"messageId":"m"}`), tapedeck.Conflict, "must be part of a run")
 	w.store.before = overtake(`RUN_STARTED {"runId":"run_1"}`)
 	w.must(w.append("s", `TEXT_MESSAGE_START {"messageId":"m"}`)) // nothing was open when it set out
 	w.store.before = overtake(`TEXT_MESSAGE_END {"messageId":"m"}`, `RUN_FINISHED {}`, `RUN_STARTED {"runId":"run_2"}`)
