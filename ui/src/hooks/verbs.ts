@@ -1,6 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useCallback } from "react";
 import { api } from "@/data/api";
+import { copyText } from "./clipboard";
 
 /**
  * The actions of the session page that need no dialog. `first` is the session's first
@@ -30,9 +31,9 @@ export function useVerbs(
     (offset: number) => {
       const url = new URL(location.href);
       url.searchParams.set("at", String(offset));
-      void navigator.clipboard?.writeText(url.href).then(
+      copyText(url.href).then(
         () => notify("Link copied"),
-        () => notify("The browser did not allow copying the link"),
+        (error: Error) => notify(error.message),
       );
     },
     [notify],
