@@ -222,7 +222,7 @@ function Session({ id }: { id: string }) {
                   onToggle={toggle}
                   following
                   busy={state.seeking}
-                  earlier={earlier.left > 0 ? { n: earlier.left, load: earlier.load, busy: earlier.busy } : undefined}
+                  earlier={earlier.left > 0 ? { ...earlier, n: earlier.left } : undefined}
                 />
               </BranchPoints>
             )}
