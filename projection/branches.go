@@ -10,56 +10,64 @@ import (
 
 // Limits of a tree.
 const (
-	maxFamily = 1000 // sessions
+	maxFamily = 1000 // ancestors, and forks
 	maxTold   = 32   // other sessions of which it says what began in them
 )
 
 // Branches returns the tree around a session: its ancestors, itself, what was
-// taken back in it, and the forks of all of them. Of very large families a part.
-func (p *Projections) Branches(ctx context.Context, session string, at int64) ([]view.Branch, error) {
+// taken back in it, and the forks of all of them. cut reports that the tree is
+// larger than a limit, so that a part of it is left out.
+func (p *Projections) Branches(ctx context.Context, session string, at int64) (tree []view.Branch, cut bool, err error) {
 	s, at, err := p.session(ctx, session, at)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	f, err := p.of(ctx, &s)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer p.release(f)
 	t, err := p.timeline(ctx, f, &s)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	family := view.Family{Session: s, At: at}
 	for _, j := range below(t.Jumps(), at) {
 		page, err := p.store.Read(ctx, session, tapedeck.Range{From: j.Offset, Limit: 1})
 		if err != nil || len(page.Records) == 0 {
-			return nil, err
+			return nil, false, err
 		}
 		e, err := page.Records[0].Event()
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		family.Jumps = append(family.Jumps, e)
 	}
 	if family.Index, err = p.index(ctx, f, &s, at); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	for parent := s.Parent; parent != "" && len(family.Ancestors) < maxFamily; {
+	for parent := s.Parent; parent != ""; {
 		a, err := p.store.Head(ctx, parent)
 		if err != nil { // it was deleted; what is above it is not known
+			break
+		}
+		if len(family.Ancestors) == maxFamily {
+			cut = true
 			break
 		}
 		family.Ancestors = append(family.Ancestors, a)
 		parent = a.Parent
 	}
 	if family.Forks, err = p.forks(ctx, &s, family.Ancestors); err != nil {
-		return nil, err
+		return nil, false, err
+	}
+	if len(family.Forks) > maxFamily {
+		family.Forks, cut = family.Forks[:maxFamily], true
 	}
 	if family.Indexes, err = p.told(ctx, family.Ancestors, family.Forks); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return view.Branches(family), p.same(ctx, &s)
+	return view.Branches(family), cut || family.Cut(), p.same(ctx, &s)
 }
 
 // told returns the indexes of the first of some sessions, as far as they say what
@@ -90,14 +98,15 @@ func (p *Projections) told(ctx context.Context, lists ...[]tapedeck.Session) (ma
 }
 
 // forks returns the forks of a session and those of its forks, then those of its
-// ancestors, the nearest first.
+// ancestors, the nearest first. If there are more than maxFamily, it stops after
+// that number.
 func (p *Projections) forks(ctx context.Context, s *tapedeck.Session, ancestors []tapedeck.Session) ([]tapedeck.Session, error) {
 	var out []tapedeck.Session
 	queue, seen := []string{s.ID}, map[string]bool{s.ID: true}
 	for _, a := range ancestors {
 		seen[a.ID] = true
 	}
-	for above := ancestors; len(queue) > 0 && len(out) < maxFamily; queue = queue[1:] {
+	for above := ancestors; len(queue) > 0 && len(out) <= maxFamily; queue = queue[1:] {
 		for cursor := ""; ; {
 			page, next, err := p.store.List(ctx, tapedeck.Filter{Parent: queue[0], Cursor: cursor, Limit: maxFamily})
 			if err != nil {
@@ -108,7 +117,7 @@ func (p *Projections) forks(ctx context.Context, s *tapedeck.Session, ancestors 
 					out, queue = append(out, s), append(queue, s.ID)
 				}
 			}
-			if cursor = next; next == "" || len(out) >= maxFamily {
+			if cursor = next; next == "" || len(out) > maxFamily {
 				break
 			}
 		}

@@ -101,6 +101,9 @@ func Branches(f Family) []Branch {
 	return out
 }
 
+// Cut reports whether [Branches] leaves out jumps, because there are more than 1,000.
+func (f *Family) Cut() bool { return len(f.jumps()) > maxStretches }
+
 func sessionBranch(s *tapedeck.Session) Branch {
 	b := Branch{
 		ID: s.ID, Kind: BranchMain, Session: s.ID, Parent: s.Parent, ForkAt: s.ForkedAt, From: s.ForkedAt, To: s.Head,

@@ -30,7 +30,7 @@ type standing interface {
 type chronicle interface {
 	Summary(ctx context.Context, session string, at int64) (view.Summary, error)
 	Index(ctx context.Context, session string, at int64) (view.Index, error)
-	Branches(ctx context.Context, session string, at int64) ([]view.Branch, error)
+	Branches(ctx context.Context, session string, at int64) (tree []view.Branch, cut bool, err error)
 	Epoch() string
 }
 
@@ -228,11 +228,12 @@ func (h *handler) instances(ctx context.Context, v *viewing) (any, error) {
 }
 
 func (h *handler) branches(ctx context.Context, v *viewing) (any, error) {
-	list, err := h.Views.Branches(ctx, v.session.ID, v.at)
+	list, cut, err := h.Views.Branches(ctx, v.session.ID, v.at)
 	return struct {
 		At       int64         `json:"at"`
 		Branches []view.Branch `json:"branches"`
-	}{v.at, orEmpty(list)}, err
+		Cut      bool          `json:"cut,omitempty"` // the tree has more
+	}{v.at, orEmpty(list), cut}, err
 }
 
 // context answers with what a model is to be told: the messages, and the same
