@@ -103,6 +103,8 @@ export function Conversation(p: Props) {
               <li
                 key={v.key}
                 data-index={v.index}
+                aria-setsize={rows.length}
+                aria-posinset={v.index + 1}
                 ref={virtual.measureElement}
                 className="absolute inset-x-0 px-4"
                 style={{ transform: `translateY(${v.start}px)` }}
