@@ -10,56 +10,64 @@ import (
 
 // Limits of a tree.
 const (
-	maxBranches      = 1000 // sessions
+	maxBranches      = 1000 // ancestors, and forks
 	maxBranchIndexes = 32   // other sessions whose invocations are listed
 )
 
 // Branches returns the tree around a session: its ancestors, the session, its
-// reverted branches, and all their forks. A very large tree is cut off.
-func (p *Projections) Branches(ctx context.Context, session string, at int64) ([]view.Branch, error) {
+// reverted branches, and all their forks. cut reports that the tree is larger than
+// a limit, so that a part of it is left out.
+func (p *Projections) Branches(ctx context.Context, session string, at int64) (list []view.Branch, cut bool, err error) {
 	s, at, err := p.session(ctx, session, at)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	f, err := p.acquire(ctx, &s)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer p.release(f)
 	t, err := p.timeline(ctx, f, &s)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	tree := view.BranchInput{Session: s, At: at}
 	for _, j := range below(t.Jumps(), at) {
 		page, err := p.store.Read(ctx, session, tapedeck.Range{From: j.Offset, Limit: 1})
 		if err != nil || len(page.Records) == 0 {
-			return nil, err
+			return nil, false, err
 		}
 		e, err := page.Records[0].Event()
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		tree.Jumps = append(tree.Jumps, e)
 	}
 	if tree.Index, err = p.index(ctx, f, &s, at); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	for parent := s.Parent; parent != "" && len(tree.Ancestors) < maxBranches; {
+	for parent := s.Parent; parent != ""; {
 		a, err := p.store.Head(ctx, parent)
 		if err != nil { // it was deleted, and its own ancestors are unknown
+			break
+		}
+		if len(tree.Ancestors) == maxBranches {
+			cut = true
 			break
 		}
 		tree.Ancestors = append(tree.Ancestors, a)
 		parent = a.Parent
 	}
 	if tree.Forks, err = p.forks(ctx, &s, tree.Ancestors); err != nil {
-		return nil, err
+		return nil, false, err
+	}
+	if len(tree.Forks) > maxBranches {
+		tree.Forks, cut = tree.Forks[:maxBranches], true
 	}
 	if tree.Indexes, err = p.branchIndexes(ctx, tree.Ancestors, tree.Forks); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return view.Branches(tree), p.same(ctx, &s)
+	return view.Branches(tree), cut || tree.Cut(), p.same(ctx, &s)
 }
 
 // branchIndexes returns the indexes of the first maxBranchIndexes sessions. They
@@ -90,14 +98,14 @@ func (p *Projections) branchIndexes(ctx context.Context, lists ...[]tapedeck.Ses
 }
 
 // forks returns the descendants of a session, then those of its ancestors, nearest
-// first.
+// first. If there are more than maxBranches, it stops after that number.
 func (p *Projections) forks(ctx context.Context, s *tapedeck.Session, ancestors []tapedeck.Session) ([]tapedeck.Session, error) {
 	var out []tapedeck.Session
 	queue, seen := []string{s.ID}, map[string]bool{s.ID: true}
 	for _, a := range ancestors {
 		seen[a.ID] = true
 	}
-	for above := ancestors; len(queue) > 0 && len(out) < maxBranches; queue = queue[1:] {
+	for above := ancestors; len(queue) > 0 && len(out) <= maxBranches; queue = queue[1:] {
 		for cursor := ""; ; {
 			page, next, err := p.store.List(ctx, tapedeck.Filter{Parent: queue[0], Cursor: cursor, Limit: maxBranches})
 			if err != nil {
@@ -108,7 +116,7 @@ func (p *Projections) forks(ctx context.Context, s *tapedeck.Session, ancestors 
 					out, queue = append(out, s), append(queue, s.ID)
 				}
 			}
-			if cursor = next; next == "" || len(out) >= maxBranches {
+			if cursor = next; next == "" || len(out) > maxBranches {
 				break
 			}
 		}

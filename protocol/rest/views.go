@@ -212,11 +212,12 @@ func (h *handler) instances(ctx context.Context, v *viewing) (any, error) {
 type branchesAnswer struct {
 	At       int64         `json:"at"`
 	Branches []view.Branch `json:"branches"`
+	Cut      bool          `json:"cut,omitempty"` // the tree is larger than its limits
 }
 
 func (h *handler) branches(ctx context.Context, v *viewing) (any, error) {
-	list, err := h.Views.Branches(ctx, v.session.ID, v.at)
-	return branchesAnswer{v.at, httpapi.OrEmpty(list)}, err
+	list, cut, err := h.Views.Branches(ctx, v.session.ID, v.at)
+	return branchesAnswer{v.at, httpapi.OrEmpty(list), cut}, err
 }
 
 // A contextAnswer is the answer to GET /sessions/{id}/context.
