@@ -55,8 +55,8 @@ fuzz: ## fuzz every parser for a minute each
 ui: ## build the user interface from ui/ into web/dist (needs Node 20 and npm)
 	cd ui && npm ci --no-audit --no-fund --silent && npm run --silent build
 
-ui-check: ## check the types, style, tests and lock file of ui/, and that web/dist is its build
-	cd ui && npm ci --no-audit --no-fund --silent && npm run --silent lock && npm run --silent typecheck && npm run --silent lint && npm run --silent test
+ui-check: ## check types, style and tests of the screen (its fold on LOGS=2000 random logs), its lock file, and that web/dist is what it builds
+	cd ui && npm ci --no-audit --no-fund --silent && npm run --silent lock && npm run --silent typecheck && npm run --silent lint && LOGS=$(or $(LOGS),2000) npm run --silent test
 	cp -r web/dist ui/node_modules/.committed && trap 'rm -rf ui/node_modules/.committed' EXIT && \
 	  npm run --silent --prefix ui build && diff -r ui/node_modules/.committed web/dist
 

@@ -38,12 +38,11 @@ func measureRecording(ctx context.Context, length time.Duration, r *report) erro
 	}
 	defer os.RemoveAll(dir)
 	m := &model{length: length}
-	cache := tail.New(64 << 20)
-	store, err := sqlite.Open(ctx, dir, sqlite.Options{OnCommit: cache.Commit})
+	store, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	if err != nil {
 		return err
 	}
-	h := hub.New(cache.Over(store))
+	h := hub.New(tail.New(64 << 20).Over(store))
 	e := engine.New(engine.Options{Store: h, Agents: []engine.Agent{{Agent: tapedeck.Agent{Name: "model", Kind: "bench"}, Runner: m}}})
 	before, began := cpu(), time.Now()
 	var followers sync.WaitGroup

@@ -36,6 +36,7 @@ import (
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/protocol/rest"
+	"github.com/tapedeck/tapedeck/protocol/task"
 	"github.com/tapedeck/tapedeck/search/indexer"
 	"github.com/tapedeck/tapedeck/server"
 	"github.com/tapedeck/tapedeck/store/sqlite"
@@ -165,7 +166,8 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 	d.hub, d.writable = hub.New(s.store), s.writable
 	d.views = projection.New(projection.Options{Store: d.hub, Logger: o.Logger})
 	d.search = indexer.New(indexer.Options{Index: s.index, Log: d.hub, Timelines: d.views, Logger: o.Logger})
-	s.observers.set(d.views.Watch, func([]tapedeck.Commit) { d.search.Changed() })
+	d.hub.Observe(d.views.Observer())
+	d.hub.Observe(d.search.Observer())
 	d.streams, d.cutStreams = context.WithCancel(context.WithoutCancel(ctx))
 	d.engine = d.newEngine()
 	d.runInBackground(d.views.Run, d.search.Run)
@@ -177,16 +179,11 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 func (d *Deck) newEngine() *engine.Engine {
 	o := &d.options
 	script, style := web.Player()
-	e := engine.New(engine.Options{
+	return engine.New(engine.Options{
 		Store: d.hub, Views: d.views, Agents: engineAgents(o.Agents), Logger: o.Logger, Lease: o.Lease, MaxEvents: o.MaxEvents,
 		RunTimeout: o.RunTimeout, IdleTimeout: o.IdleTimeout, KillLeftover: procgroup.KillLeftover,
 		Player: exchange.Player{Script: script, Style: style}, Discard: o.Discard,
 	})
-	e.OnErase(func(ctx context.Context, session string, forks []string) error {
-		err := d.search.Forget(ctx, session)
-		return errors.Join(err, d.views.Forget(ctx, append([]string{session}, forks...)...))
-	})
-	return e
 }
 
 func (d *Deck) newHandler() http.Handler {
@@ -195,15 +192,14 @@ func (d *Deck) newHandler() http.Handler {
 	if !o.NoScreen {
 		screen = web.Files()
 	}
-	api := rest.Options{
-		Verbs: d.engine, Sessions: d.hub, Views: d.views, Contexts: instance.New(d.engine, d.views), Search: d.search,
+	tasks := task.New(task.Options{Sessions: d.hub, Views: d.views, Logger: o.Logger})
+	api := rest.New(rest.Options{
+		Verbs: d.engine, Sessions: d.hub, Views: d.views, Contexts: instance.New(d.engine, d.views), Search: d.search, Task: tasks,
 		MaxAppend: o.MaxBody, MaxEvents: o.MaxEvents, Logger: o.Logger,
-	}
-	tasks := api
-	tasks.Task = true
+	})
 	return server.New(server.Options{
-		REST: rest.New(api),
-		Task: rest.New(tasks),
+		REST: api,
+		Task: task.Default(tasks, api),
 		Durable: durable.New(durable.Options{
 			Store: d.hub, Verbs: d.engine, Views: d.views, Fork: d.forkAt, LongPoll: o.LongPoll, MaxBody: o.MaxBody, Logger: o.Logger,
 		}),

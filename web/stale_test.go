@@ -52,8 +52,8 @@ func sourceHash(t *testing.T) string {
 	return fmt.Sprintf("%x", all.Sum(nil))
 }
 
-// TestBuildIsNotStale checks that the build has the hash of the present source. It works
-// without Node. After a change of ui/, run make ui.
+// TestBuildIsNotStale works without Node: after a change of the screen, its build
+// must be committed, too.
 func TestBuildIsNotStale(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(source, "package.json")); err != nil {
 		t.Skip("the source of the user interface is not available")
