@@ -10,7 +10,7 @@ import (
 // The path of the folder in which an agent works does not lead to a data folder, and
 // does not name one. Two data folders share no such folder.
 func TestWorkPlace(t *testing.T) {
-	data, state := filepath.Join(t.TempDir(), "data"), t.TempDir()
+	data, state := filepath.Join(t.TempDir(), "data-folder", "data"), t.TempDir()
 	t.Setenv(workVar, "")
 	t.Setenv("XDG_STATE_HOME", state)
 	a, err := openApp(t.Context(), appOptions{dir: data})

@@ -25,8 +25,6 @@ var pending = []string{
 	"internal/backlog",
 	"internal/hangup",
 	"internal/intake",
-	"internal/jsonrpc",
-	"internal/procgroup",
 	"internal/proposal",
 	"internal/sse",
 	"internal/testserver",
@@ -34,7 +32,10 @@ var pending = []string{
 	"presence",
 	"projection",
 	"protocol",
+<<<<<<< HEAD
 	"runner/llm",
+=======
+>>>>>>> refs/heads/s7
 	"search",
 	"server",
 	"store",

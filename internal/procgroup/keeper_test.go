@@ -106,7 +106,7 @@ func TestAllEndWithTheServer(t *testing.T) {
 }
 
 // TestNothingBeginsBeforeItsRelease checks that the program does not run before its
-// release, and never runs if the server is gone before.
+// release, and never runs if the server ends before.
 func TestNothingBeginsBeforeItsRelease(t *testing.T) {
 	sign := filepath.Join(t.TempDir(), "sign")
 	p, err := Start(Spec{Path: "/bin/sh", Args: []string{"-c", "touch " + sign}})

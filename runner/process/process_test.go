@@ -330,7 +330,11 @@ func TestFailures(t *testing.T) {
 		{"claude", "flood", "the agent sent a line of more than 8 MiB, which is too long to record"},
 	} {
 		t.Run(tt.task, func(t *testing.T) {
-			r := scripted(t, tt.files, process.Options{Grace: 100 * time.Millisecond})
+			grace := 30 * time.Second // for what it prints last, on a busy machine
+			if tt.task == "orphan" {
+				grace = 100 * time.Millisecond // another process keeps its output open
+			}
+			r := scripted(t, tt.files, process.Options{Grace: grace})
 			_, err := run(t, t.Context(), r, tapedeck.Invocation{Task: tt.task})
 			var e *tapedeck.Error
 			if !errors.As(err, &e) || e.Message != tt.want {

@@ -145,7 +145,7 @@ func TestRetries(t *testing.T) {
 		{"ended after the first word", []answer{streamed(said), good}, 1, 0, 0, "a", "the model's answer broke off in the middle"},
 		{"a temporary error in the stream", []answer{streamed("data: {\"error\":{\"message\":\"busy\",\"type\":\"overloaded_error\"}}\n\n"), good}, 2, 500 * time.Millisecond, 625 * time.Millisecond, "ok", ""},
 		{"a permanent error in the stream", []answer{streamed("data: {\"error\":\"no\"}\n\n"), good}, 1, 0, 0, "", "the model's provider failed: no"},
-		{"an error in the stream after a word", []answer{streamed(said + "data: {\"choices\":[{\"error\":{\"code\":502,\"message\":\"gone\"}}]}\n\n"), good}, 1, 0, 0, "a", "the model's provider failed: gone"},
+		{"an error in the stream after a word", []answer{streamed(said + "data: {\"choices\":[{\"error\":{\"code\":502,\"message\":\"lost\"}}]}\n\n"), good}, 1, 0, 0, "a", "the model's provider failed: lost"},
 		{"no JSON", []answer{streamed("data: oops\n\n")}, 1, 0, 0, "", "the answer of the model's provider is not valid JSON"},
 		{"cut after the finish reason", []answer{broken(said + "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n")}, 1, 0, 0, "a", ""},
 	} {
