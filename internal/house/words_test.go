@@ -20,7 +20,6 @@ var pending = []string{
 	"api",
 	"client",
 	"cmd",
-	"engine",
 	"hub",
 	"internal/backlog",
 	"internal/hangup",
@@ -29,13 +28,7 @@ var pending = []string{
 	"internal/sse",
 	"internal/testserver",
 	"log.go",
-	"presence",
-	"projection",
 	"protocol",
-<<<<<<< HEAD
-	"runner/llm",
-=======
->>>>>>> refs/heads/s7
 	"search",
 	"server",
 	"store",
