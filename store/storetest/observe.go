@@ -243,7 +243,7 @@ func testCommits(t *testing.T, w *world) {
 		got = nil
 		w.play(c.do)
 		if d := cmp.Diff(c.want, got); d != "" {
-			t.Errorf("%s: (-want +got)\n%s", c.do.say, d)
+			t.Errorf("%s: (-want +got)\n%s", c.do.name, d)
 		}
 	}
 }
@@ -342,7 +342,7 @@ func testFailingObserver(t *testing.T, w *world) {
 	if others != 1 {
 		t.Errorf("the other observer was called %d times, want once", others)
 	}
-	w.told["a"].texts = []string{"", "", ""}
+	w.expected["a"].texts = []string{"", "", ""}
 	w.play(readAll(), write("a", 1), erase("b", 0, 1))
 	if n := <-succeeded; n != fails+1 {
 		t.Errorf("it was called %d times, want %d", n, fails+1)
