@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/search"
 )
 
-// TestPausesExcludeEachOther has two goroutines pause the readers of the index,
-// as an erasure and the writer do, while others search and append.
+// TestPausesExcludeEachOther lets two goroutines pause the readers of the index, as an
+// erasure and the writer do, while others search and append.
 func TestPausesExcludeEachOther(t *testing.T) {
 	s, err := Open(t.Context(), t.TempDir(), Options{})
 	if err != nil {
@@ -46,8 +46,8 @@ func TestPausesExcludeEachOther(t *testing.T) {
 	wg.Wait()
 }
 
-// TestPauseGivesUp: a read that does not end keeps a pause from beginning, and
-// the pause gives back the connections that it has.
+// TestPauseGivesUp: during a read that does not end, a pause gives up and returns the
+// connections that it has.
 func TestPauseGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free, lent := &pool{free: make(chan *conn, 2), size: 2}, &pool{free: make(chan *conn, 2), size: 2}
@@ -69,8 +69,8 @@ func TestPauseGivesUp(t *testing.T) {
 	})
 }
 
-// TestLogThatIsReadIsNotEmpty: SQLite reports no error when a reader keeps it
-// from emptying the log.
+// TestLogThatIsReadIsNotEmpty: SQLite reports no error when a reader keeps it from
+// emptying the log, so the store must.
 func TestLogThatIsReadIsNotEmpty(t *testing.T) {
 	s, err := Open(t.Context(), t.TempDir(), Options{})
 	if err != nil {
@@ -103,7 +103,7 @@ func TestLogThatIsReadIsNotEmpty(t *testing.T) {
 	}
 }
 
-// BenchmarkPlaceCheck is what every commit pays for a folder that may get lost.
+// BenchmarkPlaceCheck measures the check for a lost folder that every commit makes.
 func BenchmarkPlaceCheck(b *testing.B) {
 	s, err := Open(b.Context(), b.TempDir(), Options{})
 	if err != nil {
