@@ -101,7 +101,7 @@ func TestDraftsRefuse(t *testing.T) {
 	}
 }
 
-// A fakeLog reads from pages of two records.
+// A fakeLog returns pages of two records.
 type fakeLog struct {
 	Log
 	records []Record

@@ -14,7 +14,7 @@ func TestNewID(t *testing.T) {
 		var ids []string
 		for range 100 {
 			ids = append(ids, NewID("ses_"))
-			time.Sleep(time.Millisecond) // of the test's own clock
+			time.Sleep(time.Millisecond) // the clock of the test's bubble
 		}
 		if !slices.IsSorted(ids) {
 			t.Error("ids of later milliseconds do not sort after earlier ones")

@@ -60,7 +60,7 @@ func (e *Engine) tryErase(ctx context.Context, r *api.Erase) (api.Erased, error)
 	}
 	done, err := e.store.Erase(ctx, a)
 	if l := e.ledgers.find(s.ID); l != nil {
-		l.drop()
+		l.invalidate()
 	}
 	if err != nil {
 		return api.Erased{}, err

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/intake"
 	"github.com/tapedeck/tapedeck/protocol/rest/channels"
 	"github.com/tapedeck/tapedeck/view"
@@ -55,7 +56,7 @@ func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
 		out.First, out.Last = &done.First, &last
 	}
 	w.Header().Set("ETag", etagOf(done.Head))
-	return writeJSON(w, http.StatusOK, out)
+	return httpapi.WriteJSON(w, http.StatusOK, out)
 }
 
 // expected returns the offset in If-Match, nil if there is none.
@@ -64,7 +65,7 @@ func expected(r *http.Request) (*int64, error) {
 	if v == "" || v == "*" { // any state of the session
 		return nil, nil
 	}
-	n, ok := parseOffset(strings.Trim(v, `"`))
+	n, ok := httpapi.ParseOffset(strings.Trim(v, `"`))
 	if !ok {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "If-Match must be the offset that the next event is to get, not %q", v)
 	}
@@ -88,7 +89,7 @@ func producer(r *http.Request) (*tapedeck.Producer, error) {
 		text string
 		into *int64
 	}{"Producer-Epoch": {epoch, &p.Epoch}, "Producer-Seq": {seq, &p.Seq}} {
-		n, ok := parseOffset(v.text)
+		n, ok := httpapi.ParseOffset(v.text)
 		if !ok {
 			return nil, tapedeck.Errorf(tapedeck.Invalid, "%s must be a whole number from 0, not %q", name, v.text)
 		}

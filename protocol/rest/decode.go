@@ -14,20 +14,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/intake"
 )
 
-// sessionID returns the id in the path.
-func sessionID(r *http.Request) (string, error) {
-	id := r.PathValue("id")
-	return id, tapedeck.CheckID("the session's id", id)
-}
-
 // target returns the id in the path of a request that has no parameters.
 func target(r *http.Request) (string, error) {
-	id, err := sessionID(r)
+	id, err := httpapi.SessionID(r)
 	if err == nil {
-		err = parseQuery(r).err
+		err = httpapi.ParseQuery(r).Err
 	}
 	return id, err
 }

@@ -5,26 +5,29 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/view"
 )
 
+var diffParameters = []string{"a", "b", "at_a", "at_b"}
+
 // diff answers with what two conversations have in common, and what not.
 func (h *handler) diff(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, "a", "b", "at_a", "at_b")
-	a := side{id: q.id("a"), at: q.offset("at_a", -1)}
-	b := side{id: q.id("b"), at: q.offset("at_b", -1)}
+	q := httpapi.ParseQuery(r, diffParameters...)
+	a := side{id: q.ID("a"), at: q.Offset("at_a", -1)}
+	b := side{id: q.ID("b"), at: q.Offset("at_b", -1)}
 	if a.id == "" || b.id == "" {
-		q.fail("the parameters a and b must name two sessions")
+		q.Fail("the parameters a and b must name two sessions")
 	}
-	if q.err != nil {
-		return q.err
+	if q.Err != nil {
+		return q.Err
 	}
 	for _, s := range []*side{&a, &b} {
 		if err := h.look(r.Context(), s); err != nil {
 			return err
 		}
 	}
-	return writeJSON(w, http.StatusOK, view.Compare(&a.snapshot, &b.snapshot, shared(&a, &b)))
+	return httpapi.WriteJSON(w, http.StatusOK, view.Compare(&a.snapshot, &b.snapshot, shared(&a, &b)))
 }
 
 // A side is one of the two sessions.

@@ -5,7 +5,15 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
+
+// An eraseRequest is the body of POST /sessions/{id}/erase.
+type eraseRequest struct {
+	Events []tapedeck.OffsetRange `json:"events"`
+	All    bool                   `json:"all"`
+	Reason string                 `json:"reason"`
+}
 
 // erase removes payloads for good.
 func (h *handler) erase(w http.ResponseWriter, r *http.Request) error {
@@ -13,11 +21,7 @@ func (h *handler) erase(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Events []tapedeck.OffsetRange `json:"events"`
-		All    bool                   `json:"all"`
-		Reason string                 `json:"reason"`
-	}](h, w, r)
+	in, err := decode[eraseRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -25,5 +29,5 @@ func (h *handler) erase(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, done)
+	return httpapi.WriteJSON(w, http.StatusOK, done)
 }

@@ -4,10 +4,10 @@ import (
 	"bufio"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/backlog"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
 // A request for a filtered page looks at so many events at most, and gives so
@@ -18,31 +18,32 @@ const (
 	pageBytes = 1 << 20
 )
 
+var eventsParameters = append([]string{"from", "fromOffset", "limit", "reverse"}, filterNames...)
+
 // events answers with a page, or with a stream if that is asked for.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
+	if isTask(r) {
+		return h.serveTask(w, r)
+	}
 	w.Header().Add("Vary", "Accept")
-	if wantsStream(r) {
+	if httpapi.WantsStream(r) {
 		return h.stream(w, r)
 	}
-	id, err := sessionID(r)
+	id, err := httpapi.SessionID(r)
 	if err != nil {
 		return err
 	}
-	q := parseQuery(r, append([]string{"from", "fromOffset", "limit", "reverse"}, filterNames...)...)
-	f := q.filter()
-	if f.task {
-		return h.taskEvents(w, r, q, id, f)
-	}
+	q := httpapi.ParseQuery(r, eventsParameters...)
 	p := pager{
-		handler: h, session: id, limit: q.limit(pageLimit, pageLimit),
-		reverse: q.flag("reverse"), filter: f,
+		handler: h, session: id, limit: q.Limit(pageLimit, pageLimit),
+		reverse: q.Flag("reverse"), filter: parseFilter(q),
 	}
-	p.next = q.from()
-	if p.reverse && !q.hasFrom() {
+	p.next = q.From()
+	if p.reverse && !q.HasFrom() {
 		p.next = -1 // the head
 	}
-	if q.err != nil {
-		return q.err
+	if q.Err != nil {
+		return q.Err
 	}
 	if err := p.filter.resolve(r.Context(), h, id); err != nil {
 		return err
@@ -51,13 +52,6 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return p.write(w, r)
-}
-
-// wantsStream reports whether a request is for Server-Sent Events. Clients of the
-// task protocol get nothing else here, unless they ask for JSON.
-func wantsStream(r *http.Request) bool {
-	accept := strings.Join(r.Header.Values("Accept"), ",")
-	return strings.Contains(accept, "text/event-stream") || byTask(r) && !strings.Contains(accept, "json")
 }
 
 // A pager gathers the events of one page.
@@ -94,7 +88,7 @@ func (p *pager) fill(r *http.Request) error {
 
 // batch returns how many records to read.
 func (p *pager) batch() int {
-	if p.filter.empty() {
+	if p.filter.isEmpty() {
 		return p.limit
 	}
 	return tapedeck.DefaultLimit
@@ -141,7 +135,7 @@ func (p *pager) take(page tapedeck.Page) (full bool, err error) {
 }
 
 func (p *pager) passes(rec tapedeck.Record) (bool, error) {
-	if p.filter.empty() {
+	if p.filter.isEmpty() {
 		return true, nil
 	}
 	e, err := rec.Event()
@@ -150,7 +144,7 @@ func (p *pager) passes(rec tapedeck.Record) (bool, error) {
 
 // done reports whether there is nothing more to read, or enough was read.
 func (p *pager) done() bool {
-	if p.filter.empty() || p.scanned >= scanLimit {
+	if p.filter.isEmpty() || p.scanned >= scanLimit {
 		return true
 	}
 	if p.reverse {
@@ -164,7 +158,7 @@ func (p *pager) done() bool {
 func (p *pager) write(w http.ResponseWriter, r *http.Request) error {
 	const head = `{"events":[`
 	end := p.end()
-	setJSON(w.Header(), len(head)+p.bytes+max(0, len(p.records)-1)+len(end))
+	httpapi.SetJSON(w.Header(), len(head)+p.bytes+max(0, len(p.records)-1)+len(end))
 	w.WriteHeader(http.StatusOK)
 	records := backlog.Of(r.Context(), p.records, p.rereading(r.Context(), p.session)).Hold(p.pass)
 	p.records = nil

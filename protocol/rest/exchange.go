@@ -7,20 +7,27 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/intake"
+	"github.com/tapedeck/tapedeck/internal/problem"
+)
+
+var (
+	importParameters = []string{"format", "title", "owner", "preview"}
+	exportParameters = []string{"preview"}
 )
 
 // importSessions makes sessions of recorded ones. The body is passed on as it
 // comes; what it is, the format says.
 func (h *handler) importSessions(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, "format", "title", "owner", "preview")
-	in := api.ImportRequest{Format: q.string("format"), Title: q.string("title"), Owner: q.string("owner")}
-	if !q.values.Has("format") {
+	q := httpapi.ParseQuery(r, importParameters...)
+	in := api.ImportRequest{Format: q.String("format"), Title: q.String("title"), Owner: q.String("owner")}
+	if !q.Values.Has("format") {
 		in.Format = "auto"
 	}
 	preview := isYes(q)
-	if q.err != nil {
-		return q.err
+	if q.Err != nil {
+		return q.Err
 	}
 	switch mediaType(r) {
 	case "", "application/x-www-form-urlencoded", "multipart/form-data": // what curl sends unless told
@@ -45,7 +52,7 @@ func (h *handler) importSessions(w http.ResponseWriter, r *http.Request) error {
 		drain(r, body)
 		return err
 	}
-	return writeJSON(w, status, out)
+	return httpapi.WriteJSON(w, status, out)
 }
 
 // drain reads what is left of a body whose end is known: a browser that still
@@ -58,18 +65,18 @@ func drain(r *http.Request, body io.Reader) {
 }
 
 // isYes reads the parameter preview.
-func isYes(q *query) bool {
-	v := q.one("preview", "false", "1", "true", "0", "false")
+func isYes(q *httpapi.Query) bool {
+	v := q.OneOf("preview", "false", "1", "true", "0", "false")
 	return v == "1" || v == "true"
 }
 
 // export answers with a session as a file or, if a preview is asked for, with
 // what would be left out of it.
 func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, "preview")
+	q := httpapi.ParseQuery(r, exportParameters...)
 	preview := isYes(q)
-	if q.err != nil {
-		return q.err
+	if q.Err != nil {
+		return q.Err
 	}
 	in, err := h.exportRequest(w, r)
 	if err != nil {
@@ -80,7 +87,7 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return writeJSON(w, http.StatusOK, out)
+		return httpapi.WriteJSON(w, http.StatusOK, out)
 	}
 	x, err := h.Verbs.Export(r.Context(), in)
 	if err != nil {
@@ -89,19 +96,22 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
 	return h.sendFile(w, r, &x)
 }
 
+// An exportBody is the body of POST /sessions/{id}/export.
+type exportBody struct {
+	Format   string        `json:"format"`
+	At       *int64        `json:"at"`
+	View     string        `json:"view"`
+	Terminal string        `json:"terminal"`
+	Redact   api.Redaction `json:"redact"`
+}
+
 func (h *handler) exportRequest(w http.ResponseWriter, r *http.Request) (api.ExportRequest, error) {
 	out := api.ExportRequest{At: -1}
-	id, err := sessionID(r)
+	id, err := httpapi.SessionID(r)
 	if err != nil {
 		return out, err
 	}
-	in, err := decode[struct {
-		Format   string        `json:"format"`
-		At       *int64        `json:"at"`
-		View     string        `json:"view"`
-		Terminal string        `json:"terminal"`
-		Redact   api.Redaction `json:"redact"`
-	}](h, w, r)
+	in, err := decode[exportBody](h, w, r)
 	if err != nil {
 		return out, err
 	}
@@ -130,7 +140,7 @@ func (h *handler) sendFile(w http.ResponseWriter, r *http.Request, x *api.Export
 	err := x.Write(f)
 	if err != nil && f.begun {
 		if r.Context().Err() == nil {
-			_ = h.internal(r, err)
+			problem.Log(r, err, h.Logger)
 		}
 		panic(http.ErrAbortHandler)
 	}

@@ -1,12 +1,9 @@
 package rest_test
 
 import (
-	"bufio"
 	"bytes"
 	"flag"
-	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,7 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/tapedeck/tapedeck/internal/apitest"
+	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/rest"
+	"github.com/tapedeck/tapedeck/protocol/task"
 )
 
 var update = flag.Bool("update", false, "write what the door answers into the conversations")
@@ -63,22 +63,10 @@ func converse(t *testing.T, path string) {
 	}
 }
 
-// ask sends a request, written as it is in HTTP but for the version and for the
-// line ends, and writes the response down.
+// ask sends a request and returns the response, see [apitest.Ask].
 func ask(t *testing.T, door http.Handler, request []byte) []byte {
 	t.Helper()
-	head, body, _ := bytes.Cut(request, []byte("\n\n"))
-	line, fields, _ := strings.Cut(string(head), "\n")
-	raw := strings.TrimSpace(line) + " HTTP/1.1\r\nHost: x\r\n" + strings.ReplaceAll(strings.TrimSpace(fields), "\n", "\r\n")
-	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(strings.TrimSpace(raw) + "\r\n\r\n")))
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, request)
-	}
-	r2 := httptest.NewRequest(r.Method, r.URL.String(), bytes.NewReader(body))
-	r2.Header = r.Header
-	w := httptest.NewRecorder()
-	door.ServeHTTP(w, r2.WithContext(t.Context()))
-	return written(w)
+	return apitest.Ask(t, door, request, shown...)
 }
 
 // shown are the headers of a response that a conversation shows.
@@ -87,27 +75,15 @@ var shown = []string{
 	"Producer-Epoch", "Producer-Expected-Seq",
 }
 
-func written(w *httptest.ResponseRecorder) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "%d %s\n", w.Code, http.StatusText(w.Code))
-	for _, name := range shown {
-		if v := w.Header().Get(name); v != "" {
-			fmt.Fprintf(&b, "%s: %s\n", name, v)
-		}
-	}
-	if w.Body.Len() > 0 {
-		fmt.Fprintf(&b, "\n%s", w.Body)
-	}
-	return b.Bytes()
-}
-
 // The requests in docs/http.md are answered as the docs say, one after the other.
 func TestDocs(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/http.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	door, _ := newDoor(rest.Options{})
+	_, g := newDoor(rest.Options{})
+	views := projection.New(projection.Options{Store: g.Hub})
+	door := g.door(rest.Options{Task: task.New(task.Options{Sessions: g.Hub, Views: views})})
 	examples := regexp.MustCompile("(?s)```http (\\d+)\n(.*?)```").FindAllSubmatch(doc, -1)
 	if len(examples) == 0 {
 		t.Fatal("no examples")

@@ -1,65 +1,45 @@
-// Package rest is the door for Tapedeck's own HTTP API under /api/v1: sessions,
-// their events as pages and as Server-Sent Events, tasks, and views. docs/http.md
-// describes it in full.
+// Package rest is the protocol adapter for Tapedeck's own HTTP API under /api/v1:
+// sessions, their events as pages and as Server-Sent Events, tasks, and views.
+// docs/http.md describes it.
 //
-// Access control is not here: who may call is decided before the door.
+// Access control is not here: it happens before the request reaches the handler.
 package rest
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
-	"path"
-	"strings"
-	"time"
 
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/sse"
 )
 
-// Root is the path under which the door expects to be mounted.
-const Root = "/api/v1"
-
-// Options say what the door opens on. The first four are required.
-type Options struct {
-	Verbs    verbs    // the engine
-	Sessions sessions // the hub
-	Views    views    // the projections
-	Contexts repository
-	Search   searcher // nil: the door does not search
-
-	// Task makes streams speak the task protocol unless a request asks for another
-	// format, for clients that know nothing of formats.
-	Task bool
-
-	MaxBody   int64         // most bytes of a body; 0 for 10 MiB
-	MaxAppend int64         // most bytes of the body of an append; 0 for 64 MiB
-	MaxImport int64         // most bytes of an import, which is read as it comes; 0 for 4 GiB
-	MaxEvents int           // most events of an append; 0 for 100,000
-	Heartbeat time.Duration // how long an event stream is silent before a comment is sent; 0 for 15 s
-	Logger    *slog.Logger  // for what clients are not told; nil for none
-}
+// Root is the path under which the handler expects to be mounted.
+const Root = httpapi.Root
 
 type handler struct {
 	Options
-	mux *http.ServeMux
+	*httpapi.Mux
 }
 
-// New returns the door. It expects to see the whole path, [Root] included.
+// New returns the handler. It expects the whole path, [Root] included.
 func New(o Options) http.Handler {
-	h := &handler{Options: o, mux: http.NewServeMux()}
-	h.MaxBody = orDefault(o.MaxBody, 10<<20)
-	h.MaxAppend = orDefault(o.MaxAppend, 64<<20)
-	h.MaxImport = orDefault(o.MaxImport, 4<<30)
-	h.MaxEvents = orDefault(o.MaxEvents, 100_000)
-	h.Heartbeat = orDefault(o.Heartbeat, sse.Heartbeat)
-	if h.Logger == nil {
-		h.Logger = slog.New(slog.DiscardHandler)
+	o.MaxBody = orDefault(o.MaxBody, 10<<20)
+	o.MaxAppend = orDefault(o.MaxAppend, 64<<20)
+	o.MaxImport = orDefault(o.MaxImport, 4<<30)
+	o.MaxEvents = orDefault(o.MaxEvents, 100_000)
+	o.Heartbeat = orDefault(o.Heartbeat, sse.Heartbeat)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	for _, r := range h.allRoutes() {
-		method, pattern, _ := strings.Cut(r.pattern, " ")
-		h.mux.HandleFunc(method+" "+Root+pattern, h.failing(r.serve))
+	h := &handler{o, httpapi.NewMux(o.Logger)}
+	for _, r := range Routes() {
+		h.Handle(r.Method, r.Path, func(w http.ResponseWriter, req *http.Request) error {
+			err := r.serve(h, w, req)
+			setRefusal(w.Header(), err)
+			return err
+		})
 	}
-	h.mux.HandleFunc(anything, h.unrouted)
 	return h
 }
 
@@ -70,97 +50,16 @@ func orDefault[T ~int | ~int64](v, def T) T {
 	return v
 }
 
-// A route is an endpoint. What serve returns as an error is sent to the client.
-type route struct {
-	pattern string // method and path below Root; docs/http.md lists the same
-	serve   func(http.ResponseWriter, *http.Request) error
+// isTask reports whether a request asks for the form of the task protocol.
+func isTask(r *http.Request) bool {
+	return r.URL.RawQuery != "" && r.URL.Query().Get("format") == "task"
 }
 
-func (h *handler) routes() []route {
-	return []route{
-		{"POST /sessions", h.create},
-		{"GET /sessions", h.list},
-		{"GET /sessions/{id}", h.show},
-		{"PATCH /sessions/{id}", h.rename},
-		{"DELETE /sessions/{id}", h.delete},
-		{"POST /sessions/{id}/close", h.close},
-
-		{"POST /sessions/run", h.run},
-		{"POST /sessions/{id}/task", h.task},
-		{"POST /sessions/{id}/cancel", h.cancel},
-		{"POST /sessions/{id}/resume", h.resume},
-		{"POST /sessions/{id}/permissions/{pid}", h.answer},
-		{"GET /agents", h.agents},
-		{"POST /sessions/{id}/presence", h.presence},
-		{"GET /sessions/{id}/presence", h.present},
-
-		{"POST /sessions/{id}/rewind", h.rewind},
-		{"POST /sessions/{id}/undo", h.undo},
-		{"POST /sessions/{id}/overwrite", h.overwrite},
-		{"POST /sessions/{id}/clear", h.clear},
-		{"POST /sessions/{id}/fork", h.fork},
-		{"POST /sessions/{id}/erase", h.erase},
-
-		{"POST /sessions/{id}/events", h.append},
-		{"GET /sessions/{id}/events", h.events},
-		{"GET /sessions/{id}/events/history", h.history},
-		{"GET /sessions/{id}/stream", h.stream},
-
-		{"POST /sessions/{id}/export", h.export},
-		{"POST /import", h.importSessions},
-		{"GET /diff", h.diff},
-		{"GET /search", h.search},
+// serveTask answers a request in the form of the task protocol.
+func (h *handler) serveTask(w http.ResponseWriter, r *http.Request) error {
+	if h.Task == nil {
+		return tapedeck.Errorf(tapedeck.Unsupported, "this server does not offer the SSE task protocol")
 	}
-}
-
-// allRoutes returns every endpoint.
-func (h *handler) allRoutes() []route {
-	return append(append(h.routes(), h.viewRoutes()...), h.instanceRoutes()...)
-}
-
-func (h *handler) failing(serve func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if err := serve(w, r); err != nil {
-			h.fail(w, r, err)
-		}
-	}
-}
-
-// ServeHTTP implements http.Handler.
-func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// The mux would redirect a path that is not clean; nothing is there.
-	if p := r.URL.Path; path.Clean(p) != p {
-		h.fail(w, r, noSuchPath(p))
-		return
-	}
-	if h.Task {
-		r = r.WithContext(context.WithValue(r.Context(), taskDefault{}, true))
-	}
-	h.mux.ServeHTTP(w, r)
-}
-
-// taskDefault marks the requests of a door with [Options.Task].
-type taskDefault struct{}
-
-func byTask(r *http.Request) bool { return r.Context().Value(taskDefault{}) != nil }
-
-// anything is the pattern of what no route matches.
-const anything = "/"
-
-// unrouted answers what no route matches: the path is unknown, or its method.
-func (h *handler) unrouted(w http.ResponseWriter, r *http.Request) {
-	var allowed []string
-	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPost, http.MethodPut} {
-		probe := *r
-		probe.Method = method
-		if _, pattern := h.mux.Handler(&probe); pattern != anything {
-			allowed = append(allowed, method)
-		}
-	}
-	if allowed == nil {
-		h.fail(w, r, noSuchPath(r.URL.Path))
-		return
-	}
-	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	h.fail(w, r, methodNotAllowed(r, allowed))
+	h.Task.ServeHTTP(w, r)
+	return nil
 }

@@ -1,43 +1,25 @@
 package rest
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// repository is the context of agents as a list of events per agent.
-type repository interface {
-	CreateInstance(ctx context.Context, session, agent, parent string) (view.Instance, error)
-	GetInstance(ctx context.Context, of view.Ref) (view.Instance, error)
-	GetEvents(ctx context.Context, of view.Ref, from int) ([]view.ContextEvent, error)
-	AppendEvent(ctx context.Context, of view.Ref, typ string, content json.RawMessage, toolCallID string) (view.ContextEvent, error)
-	DeleteEventsAfter(ctx context.Context, of view.Ref, sequence int) (int, api.Rewound, error)
-	CopyEvents(ctx context.Context, source, target view.Ref, upTo *int) (int, error)
-}
-
-// instanceRoutes are the repository of contexts.
-func (h *handler) instanceRoutes() []route {
-	return []route{
-		{"POST /sessions/{id}/instances", h.createInstance},
-		{"GET /sessions/{id}/instances/{iid}", h.instance},
-		{"GET /sessions/{id}/instances/{iid}/events", h.contextEvents},
-		{"POST /sessions/{id}/instances/{iid}/events", h.appendContext},
-		{"DELETE /sessions/{id}/instances/{iid}/events", h.revertContext},
-		{"POST /sessions/{id}/instances/{iid}/copy", h.copyContext},
-	}
-}
+var (
+	contextEventsParameters = []string{"from", "after"}
+	revertContextParameters = []string{"after"}
+)
 
 // maxSequence is more than the sequence numbers that there can be.
 const maxSequence = 1 << 31
 
 // ref returns the instance in the path.
 func ref(r *http.Request) (view.Ref, error) {
-	id, err := sessionID(r)
+	id, err := httpapi.SessionID(r)
 	if err == nil {
 		err = tapedeck.CheckID("the instance's id", r.PathValue("iid"))
 	}
@@ -62,15 +44,18 @@ func bodyOf(session string, i *view.Instance) instanceBody {
 	return b
 }
 
+// A createInstanceRequest is the body of POST /sessions/{id}/instances.
+type createInstanceRequest struct {
+	Agent  string `json:"agent_name"`
+	Parent string `json:"parent_instance_id"`
+}
+
 func (h *handler) createInstance(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Agent  string `json:"agent_name"`
-		Parent string `json:"parent_instance_id"`
-	}](h, w, r)
+	in, err := decode[createInstanceRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -82,13 +67,13 @@ func (h *handler) createInstance(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Location", Root+"/sessions/"+id+"/instances/"+i.ID)
-	return writeJSON(w, http.StatusCreated, bodyOf(id, &i))
+	return httpapi.WriteJSON(w, http.StatusCreated, bodyOf(id, &i))
 }
 
 func (h *handler) instance(w http.ResponseWriter, r *http.Request) error {
 	of, err := ref(r)
 	if err == nil {
-		err = parseQuery(r).err
+		err = httpapi.ParseQuery(r).Err
 	}
 	if err != nil {
 		return err
@@ -97,7 +82,14 @@ func (h *handler) instance(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, bodyOf(of.Session, &i))
+	return httpapi.WriteJSON(w, http.StatusOK, bodyOf(of.Session, &i))
+}
+
+// A contextEventsAnswer is the answer to GET /sessions/{id}/instances/{iid}/events.
+type contextEventsAnswer struct {
+	Instance string              `json:"instance_id"`
+	Events   []view.ContextEvent `json:"events"`
+	Next     int64               `json:"next"` // the sequence number to continue from
 }
 
 // contextEvents answers with the context of an instance from a sequence number on.
@@ -106,13 +98,13 @@ func (h *handler) contextEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := parseQuery(r, "from", "after")
-	from, after := q.offset("from", 0), q.offset("after", -1)
-	if q.values.Has("from") && q.values.Has("after") {
-		q.fail("from and after exclude each other: from is the first number, after the one before it")
+	q := httpapi.ParseQuery(r, contextEventsParameters...)
+	from, after := q.Offset("from", 0), q.Offset("after", -1)
+	if q.Values.Has("from") && q.Values.Has("after") {
+		q.Fail("from and after exclude each other: from is the first number, after the one before it")
 	}
-	if q.err != nil {
-		return q.err
+	if q.Err != nil {
+		return q.Err
 	}
 	if after >= 0 {
 		from = after + 1
@@ -125,27 +117,26 @@ func (h *handler) contextEvents(w http.ResponseWriter, r *http.Request) error {
 	if n := len(events); n > 0 {
 		next = int64(events[n-1].Sequence) + 1
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Instance string              `json:"instance_id"`
-		Events   []view.ContextEvent `json:"events"`
-		Next     int64               `json:"next"` // to read on from
-	}{of.ID, orEmpty(events), next})
+	return httpapi.WriteJSON(w, http.StatusOK, contextEventsAnswer{of.ID, httpapi.OrEmpty(events), next})
+}
+
+// An appendContextRequest is the body of POST /sessions/{id}/instances/{iid}/events.
+type appendContextRequest struct {
+	Type       string          `json:"event_type"`
+	Content    json.RawMessage `json:"content"`
+	ToolCallID *string         `json:"tool_call_id"`
 }
 
 // appendContext appends to the context of an instance.
 func (h *handler) appendContext(w http.ResponseWriter, r *http.Request) error {
 	of, err := ref(r)
 	if err == nil {
-		err = parseQuery(r).err
+		err = httpapi.ParseQuery(r).Err
 	}
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Type       string          `json:"event_type"`
-		Content    json.RawMessage `json:"content"`
-		ToolCallID *string         `json:"tool_call_id"`
-	}](h, w, r)
+	in, err := decode[appendContextRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -157,7 +148,13 @@ func (h *handler) appendContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusCreated, e)
+	return httpapi.WriteJSON(w, http.StatusCreated, e)
+}
+
+// A revertContextAnswer is the answer to DELETE /sessions/{id}/instances/{iid}/events.
+type revertContextAnswer struct {
+	Deleted int    `json:"deleted"`
+	Marker  string `json:"marker,omitempty"` // for POST /undo
 }
 
 // revertContext reverts the context of an instance after a sequence number.
@@ -166,40 +163,45 @@ func (h *handler) revertContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := parseQuery(r, "after")
-	after := q.offset("after", -1)
-	if q.string("after") == "-1" { // all of them
-		q.err, after = nil, -1
-	} else if !q.values.Has("after") { // or a request that says nothing would revert everything
-		q.fail("the parameter after is missing: the sequence number of the last event to keep, -1 to keep none")
+	q := httpapi.ParseQuery(r, revertContextParameters...)
+	after := q.Offset("after", -1)
+	if q.String("after") == "-1" { // all of them
+		q.Err, after = nil, -1
+	} else if !q.Values.Has("after") { // or a request that says nothing would revert everything
+		q.Fail("the parameter after is missing: the sequence number of the last event to keep, -1 to keep none")
 	}
-	if q.err != nil {
-		return q.err
+	if q.Err != nil {
+		return q.Err
 	}
 	n, done, err := h.Contexts.DeleteEventsAfter(r.Context(), of, int(min(after, maxSequence)))
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Deleted int    `json:"deleted"`
-		Marker  string `json:"marker,omitempty"` // for POST /undo
-	}{n, done.Marker})
+	return httpapi.WriteJSON(w, http.StatusOK, revertContextAnswer{n, done.Marker})
+}
+
+// A copyContextRequest is the body of POST /sessions/{id}/instances/{iid}/copy.
+type copyContextRequest struct {
+	Session string `json:"target_session_id"`
+	Target  string `json:"target_instance_id"`
+	UpTo    *int   `json:"up_to_sequence"`
+}
+
+// A copyContextAnswer is the answer to POST /sessions/{id}/instances/{iid}/copy.
+type copyContextAnswer struct {
+	Copied int `json:"copied"`
 }
 
 // copyContext copies the context of the instance in the path to another one.
 func (h *handler) copyContext(w http.ResponseWriter, r *http.Request) error {
 	of, err := ref(r)
 	if err == nil {
-		err = parseQuery(r).err
+		err = httpapi.ParseQuery(r).Err
 	}
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Session string `json:"target_session_id"`
-		Target  string `json:"target_instance_id"`
-		UpTo    *int   `json:"up_to_sequence"`
-	}](h, w, r)
+	in, err := decode[copyContextRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -214,7 +216,5 @@ func (h *handler) copyContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Copied int `json:"copied"`
-	}{n})
+	return httpapi.WriteJSON(w, http.StatusOK, copyContextAnswer{n})
 }

@@ -1,16 +1,17 @@
 package rest
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
-// answerer is how the engine takes answers to what agents ask.
-type answerer interface {
-	Answer(ctx context.Context, a api.Answer) (api.Answered, error)
+// An answerRequest is the body of POST /sessions/{id}/permissions/{pid}.
+type answerRequest struct {
+	Option string `json:"option"`
+	Offset *int64 `json:"offset"`
 }
 
 // answer answers what an agent has asked.
@@ -23,10 +24,7 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request) error {
 	if err := tapedeck.CheckID("the permission", permission); err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Option string `json:"option"`
-		Offset *int64 `json:"offset"`
-	}](h, w, r)
+	in, err := decode[answerRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -34,5 +32,5 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, done)
+	return httpapi.WriteJSON(w, http.StatusOK, done)
 }

@@ -2,25 +2,26 @@ package rest
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/sse"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// attendance is what the engine knows of who is in a session.
-type attendance interface {
-	Presence(ctx context.Context, n api.PresenceNote) ([]payload.Presence, error)
-	Present(ctx context.Context, session string) ([]payload.Presence, error)
-	WatchPresence(session string) api.PresenceWatcher
-}
-
 type present struct {
 	Present []payload.Presence `json:"present"`
+}
+
+// A presenceRequest is the body of POST /sessions/{id}/presence.
+type presenceRequest struct {
+	Action api.PresenceAction `json:"action"`
+	User   string             `json:"user"`
+	UserID string             `json:"userId"` // the same
+	Cursor json.RawMessage    `json:"cursor"`
 }
 
 // presence takes down where somebody is, and tells them who else is there.
@@ -29,12 +30,7 @@ func (h *handler) presence(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Action api.PresenceAction `json:"action"`
-		User   string             `json:"user"`
-		UserID string             `json:"userId"` // the same
-		Cursor json.RawMessage    `json:"cursor"`
-	}](h, w, r)
+	in, err := decode[presenceRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -42,7 +38,7 @@ func (h *handler) presence(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, present{all})
+	return httpapi.WriteJSON(w, http.StatusOK, present{all})
 }
 
 // present tells who is there.
@@ -55,7 +51,7 @@ func (h *handler) present(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, present{all})
+	return httpapi.WriteJSON(w, http.StatusOK, present{all})
 }
 
 // appendPresence appends a frame for each change. It has no id, for it is not in

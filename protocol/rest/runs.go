@@ -6,6 +6,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
 // started is the answer to a task.
@@ -16,18 +17,21 @@ type started struct {
 	Offset     int64           `json:"offset"` // of the first event of the invocation: follow from here
 }
 
+// A runRequest is the body of POST /sessions/run.
+type runRequest struct {
+	Task   string          `json:"task"`
+	Agent  string          `json:"agent"`
+	Thread string          `json:"thread"`
+	Title  string          `json:"title"`
+	Config json.RawMessage `json:"config"`
+}
+
 // run starts a task in a new session.
 func (h *handler) run(w http.ResponseWriter, r *http.Request) error {
-	if q := parseQuery(r); q.err != nil {
-		return q.err
+	if q := httpapi.ParseQuery(r); q.Err != nil {
+		return q.Err
 	}
-	in, err := decode[struct {
-		Task   string          `json:"task"`
-		Agent  string          `json:"agent"`
-		Thread string          `json:"thread"`
-		Title  string          `json:"title"`
-		Config json.RawMessage `json:"config"`
-	}](h, w, r)
+	in, err := decode[runRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -36,18 +40,21 @@ func (h *handler) run(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// A taskRequest is the body of POST /sessions/{id}/task and of POST /sessions/{id}/resume.
+type taskRequest struct {
+	Task   string          `json:"task"`
+	Agent  string          `json:"agent"`
+	Thread string          `json:"thread"`
+	Config json.RawMessage `json:"config"`
+}
+
 // task starts the next task of a session.
 func (h *handler) task(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Task   string          `json:"task"`
-		Agent  string          `json:"agent"`
-		Thread string          `json:"thread"`
-		Config json.RawMessage `json:"config"`
-	}](h, w, r)
+	in, err := decode[taskRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -65,7 +72,7 @@ func (h *handler) start(w http.ResponseWriter, r *http.Request, t api.Task) erro
 }
 
 func writeStarted(w http.ResponseWriter, s api.Started) error {
-	return writeJSON(w, http.StatusAccepted, started{s.Session, s.Invocation, tapedeck.StatusRunning, s.Offset})
+	return httpapi.WriteJSON(w, http.StatusAccepted, started{s.Session, s.Invocation, tapedeck.StatusRunning, s.Offset})
 }
 
 // resume goes on with a run that was cut short.
@@ -74,12 +81,7 @@ func (h *handler) resume(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decodeOptional[struct {
-		Task   string          `json:"task"`
-		Agent  string          `json:"agent"`
-		Thread string          `json:"thread"`
-		Config json.RawMessage `json:"config"`
-	}](h, w, r)
+	in, err := decodeOptional[taskRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -101,14 +103,17 @@ type cancelled struct {
 	Resumable  bool            `json:"resumable"`
 }
 
+// A cancelRequest is the body of POST /sessions/{id}/cancel.
+type cancelRequest struct {
+	Invocation string `json:"invocation"`
+}
+
 func (h *handler) cancel(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
 		return err
 	}
-	in, err := decodeOptional[struct {
-		Invocation string `json:"invocation"`
-	}](h, w, r)
+	in, err := decodeOptional[cancelRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -121,14 +126,17 @@ func (h *handler) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, cancelled{id, c.Invocation, tapedeck.StatusCancelled, c.Offset, c.Resumable})
+	return httpapi.WriteJSON(w, http.StatusOK, cancelled{id, c.Invocation, tapedeck.StatusCancelled, c.Offset, c.Resumable})
+}
+
+// An agentsAnswer is the answer to GET /agents.
+type agentsAnswer struct {
+	Agents []tapedeck.Agent `json:"agents"`
 }
 
 func (h *handler) agents(w http.ResponseWriter, r *http.Request) error {
-	if q := parseQuery(r); q.err != nil {
-		return q.err
+	if q := httpapi.ParseQuery(r); q.Err != nil {
+		return q.Err
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Agents []tapedeck.Agent `json:"agents"`
-	}{orEmpty(h.Verbs.Agents())})
+	return httpapi.WriteJSON(w, http.StatusOK, agentsAnswer{httpapi.OrEmpty(h.Verbs.Agents())})
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/search"
 )
 
@@ -48,20 +49,22 @@ func hasWords(query string) bool {
 	return err == nil
 }
 
+var searchParameters = []string{"q", "session", "kind", "role", "status", "agent", "owner", "from", "to", "cursor", "limit"}
+
 // search finds where something was said.
 func (h *handler) search(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, "q", "session", "kind", "role", "status", "agent", "owner", "from", "to", "cursor", "limit")
+	q := httpapi.ParseQuery(r, searchParameters...)
 	s := search.Query{
-		Text: q.string("q"), Session: q.id("session"),
-		Kind:   q.one("kind", "", search.DocMessage, search.DocTool, search.DocTitle),
-		Role:   q.string("role"),
-		Status: tapedeck.Status(q.one("status", "", known...)),
-		Agent:  q.string("agent"), Owner: q.string("owner"),
-		From: q.time("from"), To: q.time("to"),
-		Cursor: q.string("cursor"), Limit: q.limit(searchDefault, searchLimit),
+		Text: q.String("q"), Session: q.ID("session"),
+		Kind:   q.OneOf("kind", "", search.DocMessage, search.DocTool, search.DocTitle),
+		Role:   q.String("role"),
+		Status: tapedeck.Status(q.OneOf("status", "", known...)),
+		Agent:  q.String("agent"), Owner: q.String("owner"),
+		From: q.Time("from"), To: q.Time("to"),
+		Cursor: q.String("cursor"), Limit: q.Limit(searchDefault, searchLimit),
 	}
-	if q.err != nil {
-		return q.err
+	if q.Err != nil {
+		return q.Err
 	}
 	if h.Search == nil {
 		return tapedeck.Errorf(tapedeck.Unsupported, "this server keeps no search index")
@@ -70,6 +73,6 @@ func (h *handler) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found.Hits = orEmpty(found.Hits)
-	return writeJSON(w, http.StatusOK, found)
+	found.Hits = httpapi.OrEmpty(found.Hits)
+	return httpapi.WriteJSON(w, http.StatusOK, found)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
 // pageLimit is the most items of a page, and how many it has unless asked.
@@ -14,21 +15,24 @@ const (
 	listDefault = 100
 )
 
-func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
-	if q := parseQuery(r); q.err != nil {
-		return q.err
-	}
-	in, err := decodeOptional[struct {
-		ID     string            `json:"id"`
-		Title  string            `json:"title"`
-		Owner  string            `json:"owner"`
-		Agent  string            `json:"agent"`
-		Labels map[string]string `json:"labels"`
-		State  json.RawMessage   `json:"state"`
+// A createRequest is the body of POST /sessions.
+type createRequest struct {
+	ID     string            `json:"id"`
+	Title  string            `json:"title"`
+	Owner  string            `json:"owner"`
+	Agent  string            `json:"agent"`
+	Labels map[string]string `json:"labels"`
+	State  json.RawMessage   `json:"state"`
 
-		Project string `json:"projectId"`
-		Task    string `json:"taskId"`
-	}](h, w, r)
+	Project string `json:"projectId"`
+	Task    string `json:"taskId"`
+}
+
+func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
+	if q := httpapi.ParseQuery(r); q.Err != nil {
+		return q.Err
+	}
+	in, err := decodeOptional[createRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -40,7 +44,7 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Location", Root+"/sessions/"+s.ID)
-	return writeJSON(w, http.StatusCreated, s)
+	return httpapi.WriteJSON(w, http.StatusCreated, s)
 }
 
 // known are the statuses that a list can be asked for.
@@ -54,18 +58,28 @@ var known = []string{
 // closed, whatever their runs have come to.
 const listClosed = "closed"
 
+// A listAnswer is the answer to GET /sessions.
+type listAnswer struct {
+	Sessions []tapedeck.Session `json:"sessions"`
+	Next     string             `json:"next,omitempty"` // the cursor of the next page; absent on the last page
+}
+
+var listParameters = []string{
+	"status", "agent", "owner", "parent", "from", "to", "q", "cursor", "limit", labelProject, labelTask, "label", "summary",
+}
+
 func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, "status", "agent", "owner", "parent", "from", "to", "q", "cursor", "limit", labelProject, labelTask, "label", "summary")
+	q := httpapi.ParseQuery(r, listParameters...)
 	f := tapedeck.Filter{
-		Labels: q.labels(),
-		Status: tapedeck.Status(q.one("status", "", append([]string{listClosed}, known...)...)),
-		Agent:  q.string("agent"), Owner: q.string("owner"), Parent: q.id("parent"),
-		From: q.time("from"), To: q.time("to"),
-		Query: q.string("q"), Cursor: q.string("cursor"), Limit: q.limit(listDefault, pageLimit),
+		Labels: parseLabels(q),
+		Status: tapedeck.Status(q.OneOf("status", "", append([]string{listClosed}, known...)...)),
+		Agent:  q.String("agent"), Owner: q.String("owner"), Parent: q.ID("parent"),
+		From: q.Time("from"), To: q.Time("to"),
+		Query: q.String("q"), Cursor: q.String("cursor"), Limit: q.Limit(listDefault, pageLimit),
 	}
-	summary := q.flag("summary")
-	if q.err != nil {
-		return q.err
+	summary := q.Flag("summary")
+	if q.Err != nil {
+		return q.Err
 	}
 	if f.Closed = f.Status == listClosed; f.Closed {
 		f.Status = ""
@@ -80,10 +94,7 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	if summary {
 		return h.listSummaries(w, r, sessions, next)
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Sessions []tapedeck.Session `json:"sessions"`
-		Next     string             `json:"next,omitempty"`
-	}{orEmpty(sessions), next})
+	return httpapi.WriteJSON(w, http.StatusOK, listAnswer{httpapi.OrEmpty(sessions), next})
 }
 
 func (h *handler) show(w http.ResponseWriter, r *http.Request) error {
@@ -95,7 +106,13 @@ func (h *handler) show(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, s)
+	return httpapi.WriteJSON(w, http.StatusOK, s)
+}
+
+// A renameRequest is the body of PATCH /sessions/{id}.
+type renameRequest struct {
+	Title  *string           `json:"title"`
+	Labels map[string]string `json:"labels"`
 }
 
 func (h *handler) rename(w http.ResponseWriter, r *http.Request) error {
@@ -103,10 +120,7 @@ func (h *handler) rename(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Title  *string           `json:"title"`
-		Labels map[string]string `json:"labels"`
-	}](h, w, r)
+	in, err := decode[renameRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -114,7 +128,7 @@ func (h *handler) rename(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, s)
+	return httpapi.WriteJSON(w, http.StatusOK, s)
 }
 
 func (h *handler) close(w http.ResponseWriter, r *http.Request) error {

@@ -4,35 +4,13 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"iter"
 	"net/http"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/view"
 )
-
-// views is what sessions look like, folded.
-type views interface {
-	standing
-	chronicle
-}
-
-// standing is what is in force in a session.
-type standing interface {
-	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
-	Instances(ctx context.Context, session string, at int64) (view.Instances, error)
-	Timeline(ctx context.Context, session string, at int64) (*view.Timeline, error)
-	Effective(ctx context.Context, session string, from, at int64) iter.Seq2[tapedeck.Event, error]
-}
-
-// chronicle is what happened in it, taken back or not.
-type chronicle interface {
-	Summary(ctx context.Context, session string, at int64) (view.Summary, error)
-	Index(ctx context.Context, session string, at int64) (view.Index, error)
-	Branches(ctx context.Context, session string, at int64) ([]view.Branch, error)
-	Epoch() string
-}
 
 // viewForm changes with the form of views, so that no cache keeps one of an older
 // form.
@@ -42,20 +20,23 @@ const viewForm = 8
 type viewing struct {
 	session tapedeck.Session
 	at      int64 // as of this offset
-	query   *query
+	query   *httpapi.Query
 }
 
-// view answers with what make returns for a session as of an offset.
-func (h *handler) view(make func(ctx context.Context, v *viewing) (any, error), names ...string) func(http.ResponseWriter, *http.Request) error {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		id, err := sessionID(r)
+// A makeView returns the view of a session as of an offset.
+type makeView func(h *handler, ctx context.Context, v *viewing) (any, error)
+
+// serve answers with the view.
+func (f makeView) serve(parameters []string) func(*handler, http.ResponseWriter, *http.Request) error {
+	return func(h *handler, w http.ResponseWriter, r *http.Request) error {
+		id, err := httpapi.SessionID(r)
 		if err != nil {
 			return err
 		}
-		v := viewing{query: parseQuery(r, append([]string{"at"}, names...)...)}
-		v.at = v.query.offset("at", -1)
-		if v.query.err != nil {
-			return v.query.err
+		v := viewing{query: httpapi.ParseQuery(r, parameters...)}
+		v.at = v.query.Offset("at", -1)
+		if v.query.Err != nil {
+			return v.query.Err
 		}
 		v.session, err = h.Sessions.Head(r.Context(), id)
 		if err != nil {
@@ -74,15 +55,15 @@ func (h *handler) view(make func(ctx context.Context, v *viewing) (any, error), 
 			w.WriteHeader(http.StatusNotModified)
 			return nil
 		}
-		out, err := make(r.Context(), &v)
+		out, err := f(h, r.Context(), &v)
 		if err == nil {
-			err = v.query.err
+			err = v.query.Err
 		}
 		if err != nil {
 			return err
 		}
 		w.Header().Set("ETag", tag)
-		return writeJSON(w, http.StatusOK, out)
+		return httpapi.WriteJSON(w, http.StatusOK, out)
 	}
 }
 
@@ -116,74 +97,68 @@ const (
 // snapshot returns the part of the conversation that is asked for.
 func (h *handler) snapshot(ctx context.Context, v *viewing) (view.Snapshot, error) {
 	q := view.Query{
-		At: v.at, Thread: v.query.id("thread"),
-		Limit: v.query.limit(view.Window, maxItems), Before: v.query.offset("before", 0),
+		At: v.at, Thread: v.query.ID("thread"),
+		Limit: v.query.Limit(view.Window, maxItems), Before: v.query.Offset("before", 0),
 	}
-	if v.query.err != nil {
-		return view.Snapshot{}, v.query.err
+	if v.query.Err != nil {
+		return view.Snapshot{}, v.query.Err
 	}
-	if !v.query.values.Has("limit") {
+	if !v.query.Values.Has("limit") {
 		q.Limit = 0 // what is at hand
 	}
 	return h.Views.Snapshot(ctx, v.session.ID, q)
 }
 
-// ofSnapshot answers with a part of a snapshot.
-func (h *handler) ofSnapshot(part func(*view.Snapshot) any, names ...string) func(http.ResponseWriter, *http.Request) error {
-	return h.view(func(ctx context.Context, v *viewing) (any, error) {
+// ofSnapshot makes a view that is a part of a snapshot.
+func ofSnapshot(part func(*view.Snapshot) any) makeView {
+	return func(h *handler, ctx context.Context, v *viewing) (any, error) {
 		s, err := h.snapshot(ctx, v)
 		if err != nil {
 			return nil, err
 		}
 		return part(&s), nil
-	}, names...)
-}
-
-// viewRoutes are the views. Each takes at, the offset as of which it is wanted.
-func (h *handler) viewRoutes() []route {
-	const thread, limit, before = "thread", "limit", "before"
-	return []route{
-		{"GET /sessions/{id}/snapshot", h.ofSnapshot(func(s *view.Snapshot) any { return s }, thread, limit, before)},
-		{"GET /sessions/{id}/messages", h.ofSnapshot(messages, thread, limit, before)},
-		{"GET /sessions/{id}/state", h.ofSnapshot(state, thread)},
-		{"GET /sessions/{id}/plan", h.ofSnapshot(plan, thread)},
-		{"GET /sessions/{id}/threads", h.ofSnapshot(threads)},
-		{"GET /sessions/{id}/tasks", h.view(h.tasks, thread, limit, before)},
-		{"GET /sessions/{id}/instances", h.view(h.instances)},
-		{"GET /sessions/{id}/context", h.view(h.context, "instance", thread, limit)},
-		{"GET /sessions/{id}/summary", h.view(h.summary)},
-		{"GET /sessions/{id}/branches", h.view(h.branches)},
-		{"GET /sessions/{id}/replay-index", h.view(h.replayIndex, limit)},
 	}
 }
 
+// A messagesAnswer is the answer to GET /sessions/{id}/messages.
+type messagesAnswer struct {
+	At       int64          `json:"at"`
+	Messages []view.Message `json:"messages"`
+	Earlier  int            `json:"earlier"`
+}
+
 func messages(s *view.Snapshot) any {
-	return struct {
-		At       int64          `json:"at"`
-		Messages []view.Message `json:"messages"`
-		Earlier  int            `json:"earlier"`
-	}{s.At, s.Messages, s.Earlier}
+	return messagesAnswer{s.At, s.Messages, s.Earlier}
+}
+
+// A stateAnswer is the answer to GET /sessions/{id}/state.
+type stateAnswer struct {
+	At    int64       `json:"at"`
+	State *view.State `json:"state"`
 }
 
 func state(s *view.Snapshot) any {
-	return struct {
-		At    int64       `json:"at"`
-		State *view.State `json:"state"`
-	}{s.At, s.State}
+	return stateAnswer{s.At, s.State}
+}
+
+// A planAnswer is the answer to GET /sessions/{id}/plan.
+type planAnswer struct {
+	At   int64      `json:"at"`
+	Plan *view.Plan `json:"plan"`
 }
 
 func plan(s *view.Snapshot) any {
-	return struct {
-		At   int64      `json:"at"`
-		Plan *view.Plan `json:"plan"`
-	}{s.At, s.Plan}
+	return planAnswer{s.At, s.Plan}
+}
+
+// A threadsAnswer is the answer to GET /sessions/{id}/threads.
+type threadsAnswer struct {
+	At      int64         `json:"at"`
+	Threads []view.Thread `json:"threads"`
 }
 
 func threads(s *view.Snapshot) any {
-	return struct {
-		At      int64         `json:"at"`
-		Threads []view.Thread `json:"threads"`
-	}{s.At, s.Threads}
+	return threadsAnswer{s.At, s.Threads}
 }
 
 func (h *handler) summary(ctx context.Context, v *viewing) (any, error) {
@@ -191,9 +166,9 @@ func (h *handler) summary(ctx context.Context, v *viewing) (any, error) {
 }
 
 func (h *handler) replayIndex(ctx context.Context, v *viewing) (any, error) {
-	limit := v.query.limit(defaultMarkers, maxItems)
-	if v.query.err != nil {
-		return nil, v.query.err
+	limit := v.query.Limit(defaultMarkers, maxItems)
+	if v.query.Err != nil {
+		return nil, v.query.Err
 	}
 	x, err := h.Views.Index(ctx, v.session.ID, v.at)
 	if err != nil {
@@ -202,48 +177,68 @@ func (h *handler) replayIndex(ctx context.Context, v *viewing) (any, error) {
 	return x.Limited(limit), nil
 }
 
+// A tasksAnswer is the answer to GET /sessions/{id}/tasks.
+type tasksAnswer struct {
+	At      int64       `json:"at"`
+	Tasks   []view.Task `json:"tasks"`
+	Earlier int         `json:"earlier,omitempty"`
+}
+
 // tasks answers with the newest tasks.
 func (h *handler) tasks(ctx context.Context, v *viewing) (any, error) {
 	q := view.Query{
-		At: v.at, Runs: true, Thread: v.query.id("thread"),
-		Limit: v.query.limit(defaultTasks, maxItems), Before: v.query.offset("before", 0),
+		At: v.at, Runs: true, Thread: v.query.ID("thread"),
+		Limit: v.query.Limit(defaultTasks, maxItems), Before: v.query.Offset("before", 0),
 	}
-	if v.query.err != nil {
-		return nil, v.query.err
+	if v.query.Err != nil {
+		return nil, v.query.Err
 	}
 	s, err := h.Views.Snapshot(ctx, v.session.ID, q)
-	return struct {
-		At      int64       `json:"at"`
-		Tasks   []view.Task `json:"tasks"`
-		Earlier int         `json:"earlier,omitempty"`
-	}{s.At, view.Tasks(s), s.Earlier}, err
+	return tasksAnswer{s.At, view.Tasks(s), s.Earlier}, err
+}
+
+// An instancesAnswer is the answer to GET /sessions/{id}/instances.
+type instancesAnswer struct {
+	At        int64          `json:"at"`
+	Instances view.Instances `json:"instances"`
 }
 
 func (h *handler) instances(ctx context.Context, v *viewing) (any, error) {
 	list, err := h.Views.Instances(ctx, v.session.ID, v.at)
-	return struct {
-		At        int64          `json:"at"`
-		Instances view.Instances `json:"instances"`
-	}{v.at, orEmpty(list)}, err
+	return instancesAnswer{v.at, httpapi.OrEmpty(list)}, err
+}
+
+// A branchesAnswer is the answer to GET /sessions/{id}/branches.
+type branchesAnswer struct {
+	At       int64         `json:"at"`
+	Branches []view.Branch `json:"branches"`
 }
 
 func (h *handler) branches(ctx context.Context, v *viewing) (any, error) {
 	list, err := h.Views.Branches(ctx, v.session.ID, v.at)
-	return struct {
-		At       int64         `json:"at"`
-		Branches []view.Branch `json:"branches"`
-	}{v.at, orEmpty(list)}, err
+	return branchesAnswer{v.at, httpapi.OrEmpty(list)}, err
+}
+
+// A contextAnswer is the answer to GET /sessions/{id}/context.
+type contextAnswer struct {
+	At       int64                 `json:"at"`
+	Instance string                `json:"instance,omitempty"`
+	Thread   string                `json:"thread"`
+	Messages []view.ContextMessage `json:"messages"`
+	Places   []view.ContextPlace   `json:"places"` // of the messages, one for each
+	Events   []view.ContextEvent   `json:"events"`
+	Earlier  int                   `json:"earlier,omitempty"`
 }
 
 // context answers with what a model is to be told: the messages, and the same
 // event by event.
 func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
-	id, thread, limit := v.query.id("instance"), v.query.id("thread"), v.query.limit(view.Window, maxItems)
+	id, thread, limit := v.query.ID("instance"), v.query.ID("thread"), v.query.Limit(view.Window, maxItems)
 	if id != "" && thread != "" {
-		v.query.fail("instance and thread do not go together: an instance has its thread")
+		v.query.Fail("instance and thread do not go together: an instance has its thread")
 	}
-	if v.query.err != nil {
-		return nil, v.query.err
+	if v.query.Err != nil {
+		return nil, v.query.Err
 	}
 	of := view.InThread(thread)
 	if id != "" {
@@ -259,15 +254,7 @@ func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
 	}
 	s, err := h.withPrompt(ctx, v, of.Thread, limit)
 	messages := view.Context(s, of)
-	return struct {
-		At       int64                 `json:"at"`
-		Instance string                `json:"instance,omitempty"`
-		Thread   string                `json:"thread"`
-		Messages []view.ContextMessage `json:"messages"`
-		Places   []view.ContextPlace   `json:"places"` // of the messages, one for each
-		Events   []view.ContextEvent   `json:"events"`
-		Earlier  int                   `json:"earlier,omitempty"`
-	}{v.at, of.ID, of.Thread, messages, view.Places(messages), view.ContextEvents(s, of), s.Earlier}, err
+	return contextAnswer{v.at, of.ID, of.Thread, messages, view.Places(messages), view.ContextEvents(s, of), s.Earlier}, err
 }
 
 // withPrompt returns the conversation of a thread, with the system text of its
