@@ -42,7 +42,7 @@ func (s *Session) Branches(ctx context.Context, at int64) ([]view.Branch, error)
 	return s.deck.views.Branches(ctx, s.id, at)
 }
 
-// Context returns the messages that a model is told to continue a thread, as of
+// Context returns the messages that a model needs to continue a thread, as of
 // an offset. The empty thread is the main one. It is well-formed for a model's
 // provider whatever the log has: see [view.Context].
 func (s *Session) Context(ctx context.Context, thread string, at int64) ([]view.ContextMessage, error) {

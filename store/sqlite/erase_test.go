@@ -99,7 +99,7 @@ func TestErasedIsInNoFile(t *testing.T) {
 	}
 	for i, id := range ids {
 		if n := found(t, dir, "MARK-"+id); n > 0 != (i == 0) {
-			t.Errorf("what session %s said is in the files %d times", id, n)
+			t.Errorf("the text of session %s is in the files %d times", id, n)
 		}
 	}
 	if r, err := s.Verify(t.Context(), nil); err != nil || len(r.Problems) > 0 {

@@ -137,7 +137,7 @@ func TestCancelWhileQueued(t *testing.T) {
 	done := make(chan error)
 	go func() {
 		_, err := s.Append(ctx, tapedeck.Append{Session: "a", Events: chunks(1), Check: func(*tapedeck.Session) error {
-			t.Error("the check was called after the caller had left")
+			t.Error("Check was called after the caller had stopped waiting")
 			return nil
 		}})
 		done <- err
@@ -304,7 +304,7 @@ func TestDiskFull(t *testing.T) {
 	for range 3 {
 		done, err := s.Append(t.Context(), tapedeck.Append{Session: "a", Events: chunks(100)})
 		if err != nil || done.First != head {
-			t.Fatalf("with room again: %+v, %v", done, err)
+			t.Fatalf("with space again: %+v, %v", done, err)
 		}
 		head = done.Next
 	}

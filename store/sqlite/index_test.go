@@ -129,7 +129,7 @@ func TestForgottenIsInNoFile(t *testing.T) {
 	}
 	for i, id := range ids {
 		if n := found(t, dir, "needle"+id); n > 0 != (i > 2) {
-			t.Errorf("what session %s said is in the files %d times", id, n)
+			t.Errorf("the text of session %s is in the files %d times", id, n)
 		}
 	}
 	if n := hits(t, x, "common words -needlea*"); n != 100 {

@@ -126,7 +126,7 @@ func TestQueueTakesTurns(t *testing.T) {
 		}
 	}
 	take := func() []int {
-		group, _ := q.take()
+		group, _ := q.nextGroup()
 		var sizes []int
 		for _, r := range group {
 			sizes = append(sizes, r.size)
@@ -145,12 +145,12 @@ func TestQueueTakesTurns(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	if _, more := q.take(); !more {
+	if _, more := q.nextGroup(); !more {
 		t.Error("the queue ended while it was open")
 	}
 	q.close()
 	open, _ := q.push(&request{})
-	if _, more := q.take(); more || open {
+	if _, more := q.nextGroup(); more || open {
 		t.Error("the queue is not closed")
 	}
 }

@@ -57,11 +57,11 @@ func TestLoneCallerCommits(t *testing.T) {
 	w.gate.open()
 	wg.Wait()
 	if n := w.gate.count() - before; n != 2 {
-		t.Errorf("the two who came together took %d commits with the one before", n)
+		t.Errorf("two callers at once took %d commits, with the one before", n)
 	}
 	for range 10 {
 		if appends() {
-			t.Error("soon after a group of two a caller commits by himself")
+			t.Error("a caller commits on its own goroutine soon after a group of two")
 		}
 	}
 	for !appends() {

@@ -56,10 +56,10 @@ func TestPauseGivesUp(t *testing.T) {
 		}
 		var ps pauses
 		if ps.during(func() { t.Error("it began") }, free, lent) {
-			t.Error("it says that it was")
+			t.Error("it reports that f was called")
 		}
 		if len(free.free) != 2 || len(lent.free) != 1 {
-			t.Errorf("%d and %d connections came back", len(free.free), len(lent.free))
+			t.Errorf("%d and %d connections were returned", len(free.free), len(lent.free))
 		}
 		lent.free <- nil
 		began := false
@@ -93,13 +93,13 @@ func TestLogThatIsReadIsNotEmpty(t *testing.T) {
 	s.writer.turn.Lock()
 	defer s.writer.turn.Unlock()
 	if err := s.writer.truncateLog(); !errors.Is(err, errRead) {
-		t.Errorf("while somebody reads: %v", err)
+		t.Errorf("with a reader: %v", err)
 	}
 	if err := outside.exec("COMMIT"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.writer.truncateLog(); err != nil {
-		t.Errorf("when nobody reads: %v", err)
+		t.Errorf("without a reader: %v", err)
 	}
 }
 

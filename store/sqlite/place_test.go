@@ -48,7 +48,7 @@ func TestLostFolder(t *testing.T) {
 				}
 			}
 			if err := <-lost; err == nil || !strings.Contains(err.Error(), dir) {
-				t.Errorf("the owner is told %v", err)
+				t.Errorf("OnLost receives %v", err)
 			}
 			before := listing(t, dir)
 			_ = s.Close() // it fails, because it cannot save the state in memory
@@ -56,7 +56,7 @@ func TestLostFolder(t *testing.T) {
 				t.Errorf("closing it made %s of %s", after, before)
 			}
 			if len(lost) > 0 {
-				t.Error("the owner is told twice")
+				t.Error("OnLost is called twice")
 			}
 		})
 	}

@@ -46,7 +46,7 @@ func all(t testing.TB, s tapedeck.Store, id string, limit int) []tapedeck.Record
 	}
 	slices.Reverse(down)
 	if !slices.EqualFunc(up, down, same) {
-		t.Fatalf("%s is another one when it is read backwards", id)
+		t.Fatalf("%s differs when it is read backwards", id)
 	}
 	return up
 }
@@ -121,7 +121,7 @@ func onceEach(t *testing.T, s *sqlite.Store) {
 	}
 	n, err := open(t, dir, sqlite.Options{}).Number("SELECT (SELECT count(*) FROM events) - (SELECT coalesce(sum(next - first), 0) FROM places)")
 	if err != nil || n != 0 {
-		t.Errorf("of %d events it is not written down where they are, or twice (%v)", n, err)
+		t.Errorf("the positions of %d events are not saved, or saved twice (%v)", n, err)
 	}
 }
 
@@ -131,7 +131,7 @@ func compare(t *testing.T, s, other *sqlite.Store, ids []string) {
 	for _, id := range ids {
 		records := all(t, s, id, 100)
 		if !slices.EqualFunc(records, all(t, other, id, 777), same) {
-			t.Fatalf("%s is another one", id)
+			t.Fatalf("%s differs", id)
 		}
 		n, err := other.Number(fmt.Sprintf("SELECT count(DISTINCT offset) * (count(*) = count(DISTINCT offset)) FROM log WHERE session = '%s'", id))
 		if err != nil || n != int64(len(records)) {
@@ -157,10 +157,10 @@ func TestRestartReadsNewestEvents(t *testing.T) {
 		add(t, s, fmt.Sprint("s", 1+i%19), 1)
 	}
 	if n, err := s.Number("SELECT count(*) FROM events WHERE pos > (SELECT value FROM facts WHERE name = 'placed')"); err != nil || n > 300 {
-		t.Errorf("a restart looks at %d events (%v)", n, err)
+		t.Errorf("a restart reads %d events (%v)", n, err)
 	}
 	if n := rows(t, s, "places"); n > 2001/4 {
-		t.Errorf("where 2,001 events are is in %d rows", n)
+		t.Errorf("the positions of 2,001 events are in %d rows", n)
 	}
 	died := open(t, crash(t, dir), sqlite.Options{})
 	for i := range 20 {

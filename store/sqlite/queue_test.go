@@ -40,7 +40,7 @@ func TestGather(t *testing.T) {
 		"fewer come":                        {group: 20, then: func(q *queue) { push(q, 9, 1) }, want: patience},
 		"nobody comes":                      {group: 20, then: func(*queue) {}, want: patience},
 		"enough are there":                  {group: 20, waiting: 20, then: func(*queue) {}},
-		"those who wait count":              {group: 20, waiting: 10, then: func(q *queue) { push(q, 4, 1) }, want: patience},
+		"waiting callers count":             {group: 20, waiting: 10, then: func(q *queue) { push(q, 4, 1) }, want: patience},
 		"the last group was one of few":     {group: fewRequests - 1, then: func(*queue) {}},
 		"a big one comes":                   {group: 20, then: func(q *queue) { push(q, 1, bigSize) }},
 		"the store is closed":               {group: 20, then: func(q *queue) { q.close() }},

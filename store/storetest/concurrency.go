@@ -252,7 +252,7 @@ func testClosing(t *testing.T, w *world) {
 	}
 	for i, end := range ends {
 		if end != int64(len(got)) && !t.Failed() {
-			t.Errorf("writer %d was told that it was closed at %d, not at %d", i, end, len(got))
+			t.Errorf("the refusal of writer %d has the head %d, want %d", i, end, len(got))
 		}
 	}
 	*w.session("a") = expected{texts: got, closed: true}

@@ -254,7 +254,7 @@ func testGone(t *testing.T, l *library) {
 	}
 	l.finds(search.Query{Text: "word"})
 	if got, _, err := l.index.Unindexed(l.ctx, 10); err != nil || !slices.ContainsFunc(got, func(u search.Pending) bool { return u.Session == "a" && u.From == 0 }) {
-		t.Errorf("it is not looked at anew: %v, %v", got, err)
+		t.Errorf("it is not indexed again: %v, %v", got, err)
 	}
 	if err := l.Delete(l.ctx, "a"); err != nil {
 		t.Fatal(err)

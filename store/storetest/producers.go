@@ -72,7 +72,7 @@ func testClosers(t *testing.T, open opener) {
 		write("a", 0, by("w", 0, 2), closing(), gap(1)),
 		write("a", 0, by("w", 0, 0), closing(), duplicate(0, 1, 0)), // a duplicate closes nothing
 		write("a", 0, by("w", 0, 1), closing()),
-		looks("a", "knows who closed it", func(s tapedeck.Session) bool {
+		looks("a", "has the producer that closed it", func(s tapedeck.Session) bool {
 			return s.ClosedBy != nil && *s.ClosedBy == tapedeck.Producer{ID: "w", Epoch: 0, Seq: 1}
 		}))
 }

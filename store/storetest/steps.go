@@ -241,7 +241,7 @@ func isKind(err error, want tapedeck.Kind) error {
 		return nil
 	}
 	if e.Hint == "" || strings.Contains(e.Message+e.Hint, e.Err.Error()) {
-		return fmt.Errorf("users are told %q, %q of %v", e.Message, e.Hint, e.Err)
+		return fmt.Errorf("the error for users is %q, hint %q, for the cause %v", e.Message, e.Hint, e.Err)
 	}
 	return nil
 }

@@ -137,7 +137,7 @@ func TestWindow(t *testing.T) {
 		p, err := s.Read(t.Context(), "a", x.r)
 		if x.next == 0 {
 			if !errors.Is(err, errBeneath) {
-				t.Errorf("%+v: got %d records and %v, which is not for the cache to say", x.r, len(p.Records), err)
+				t.Errorf("%+v: got %d records and %v, want a read of the store beneath", x.r, len(p.Records), err)
 			}
 			continue
 		}
@@ -235,7 +235,7 @@ func TestGap(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 		if _, err := s.Read(t.Context(), "a", tapedeck.Range{From: first - 1}); !errors.Is(err, errBeneath) {
-			t.Errorf("%s: it knows what was before: %v", name, err)
+			t.Errorf("%s: it has the records before: %v", name, err)
 		}
 	}
 }
@@ -329,7 +329,7 @@ func TestPagesShareMemory(t *testing.T) {
 	}
 	_ = append(one.Records, tapedeck.Record{Offset: -1})
 	if two.Records[2].Offset != 7 {
-		t.Error("a reader changed what another one has")
+		t.Error("a reader changed the page of another one")
 	}
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(100, func() { _, _ = s.Read(ctx, "a", tapedeck.Range{From: 8}) }); n != 0 {
