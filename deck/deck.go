@@ -65,7 +65,7 @@ type Options struct {
 
 	// AllowOrigins are the origins, such as "https://app.example", whose pages may
 	// call the server from a browser, besides its own. "*" stands for all. Open
-	// refuses what no browser sends.
+	// refuses a value that no browser sends.
 	AllowOrigins []string
 
 	// AnyHost accepts every Host header. Without it the handler answers only
@@ -73,7 +73,7 @@ type Options struct {
 	// through a DNS name of its own.
 	AnyHost bool
 
-	// NoScreen leaves the pages for people out.
+	// NoScreen leaves out the pages for people.
 	NoScreen bool
 
 	Version string       // shown where there is no screen
@@ -88,9 +88,9 @@ type Options struct {
 	Discard func(session string) (remove func() error, err error)
 }
 
-// DefaultIdleTimeout is how long an agent may be silent if nobody says how long.
-// It bounds how long a model that hangs stays "running"; it is longer than any
-// command that an agent of kind llm may run.
+// DefaultIdleTimeout is how long an agent may be silent if no time-out is set. It
+// limits how long a model that hangs stays "running". It is longer than any command
+// that an agent of kind llm may run.
 const DefaultIdleTimeout = time.Hour
 
 // An Agent is an agent that tasks can go to. Name and Runner are required.
@@ -101,11 +101,11 @@ type Agent struct {
 	Runner      tapedeck.Runner
 
 	RunTimeout  time.Duration // instead of that of [Options]; 0 for that, negative for no limit
-	IdleTimeout time.Duration // likewise
+	IdleTimeout time.Duration // instead of that of [Options]; 0 for that, negative for no limit
 	Starts      []string      // names of the agents that it may start
 
-	// Folder returns the folder in which the agent works in a session, and makes
-	// it if need be. Nil: the agent has no folder.
+	// Folder returns the folder in which the agent works in a session, and creates it
+	// if it does not exist. Nil: the agent has no folder.
 	Folder func(session string) (string, error)
 }
 

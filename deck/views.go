@@ -51,10 +51,11 @@ func (s *Session) Context(ctx context.Context, thread string, at int64) ([]view.
 	return view.Context(snapshot, of), err
 }
 
-// maxContext is the most messages of a context.
+// maxContext is how many messages a context has at most.
 const maxContext = 10_000
 
-// Search finds where something was said, in all sessions or in one.
+// Search finds messages, tool calls and titles by their words, in all sessions or in
+// one.
 func (d *Deck) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	return d.search.Search(ctx, q)
 }
