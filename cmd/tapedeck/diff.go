@@ -10,20 +10,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 	"github.com/tapedeck/tapedeck/view"
 )
 
 func newDiff(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff A[@OFFSET] B[@OFFSET]",
-		Short: "Compare two sessions, turn by turn",
+		Short: "Compare two sessions turn by turn",
 		Long: `Diff compares the conversations of two sessions: how many turns at the beginning
-are the same, and how each goes on from there. What counts is what was said and
-done; ids and times do not. Of forks of one session it tells how many events
+are the same, and how the other turns differ. It compares messages and tool calls;
+ids and times do not count. For forks of one session it also shows which events
 they share.
 
-With @OFFSET a session is compared as it was before the event at that offset, so
-that a session can be compared with itself before a rewind.`,
+With @OFFSET a session is compared in its state before the event at that offset, for
+example with itself before a rewind.`,
 		Example: `  tapedeck diff ses_01J… ses_02K…
   tapedeck diff ses_01J…@120 ses_01J…`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -51,8 +52,8 @@ that a session can be compared with itself before a rewind.`,
 	}
 }
 
-// sessionAt reads an id with an offset behind an @, -1 for none. An id may have
-// an @ itself.
+// sessionAt reads a session id and the offset after its @, -1 for none. The id may
+// contain an @, too.
 func sessionAt(s string) (id string, at int64, err error) {
 	id, at = s, -1
 	if i := strings.LastIndexByte(s, '@'); i > 0 {
@@ -82,22 +83,22 @@ func (e *env) diff(ctx context.Context, conn *connection, a, b string, atA, atB 
 }
 
 // A diffing prints a diff.
-type diffing struct{ pen }
+type diffing struct{ terminal.Pen }
 
 func (p diffing) print(d *view.Diff) error {
 	var b strings.Builder
-	p.side(&b, "a", red, d.A)
-	p.side(&b, "b", green, d.B)
-	b.WriteString(p.paint(dim, common(d)) + "\n")
+	p.side(&b, "a", terminal.Red, d.A)
+	p.side(&b, "b", terminal.Green, d.B)
+	b.WriteString(p.Paint(terminal.Dim, common(d)) + "\n")
 	for i := range d.Turns {
 		p.turn(&b, &d.Turns[i])
 	}
-	return p.printf("%s", b.String())
+	return p.Printf("%s", b.String())
 }
 
-func (p diffing) side(b *strings.Builder, name string, s style, of view.DiffSession) {
-	fmt.Fprintf(b, "%s  %s %s  %s\n", p.paint(s, name), of.ID, p.paint(bold, brief(of.Title, 60)),
-		p.paint(dim, fmt.Sprintf("%s, at offset %d", count(of.Turns, "turn"), of.At)))
+func (p diffing) side(b *strings.Builder, name string, s terminal.Style, of view.DiffSession) {
+	fmt.Fprintf(b, "%s  %s %s  %s\n", p.Paint(s, name), of.ID, p.Paint(terminal.Bold, terminal.Brief(of.Title, 60)),
+		p.Paint(terminal.Dim, fmt.Sprintf("%s, at offset %d", terminal.Count(of.Turns, "turn"), of.At)))
 }
 
 func common(d *view.Diff) string {
@@ -106,7 +107,7 @@ func common(d *view.Diff) string {
 	case d.Same:
 		s = "the conversations are the same"
 	case d.Common == 0:
-		s = "no turn is the same at the beginning"
+		s = "the first turn differs"
 	case d.Common == 1:
 		s = "the first turn is the same"
 	default:
@@ -122,38 +123,38 @@ func (p diffing) turn(b *strings.Builder, t *view.DiffTurn) {
 	head := fmt.Sprintf("turn %d", t.Turn)
 	switch {
 	case t.Same:
-		fmt.Fprintf(b, "\n%s\n", p.paint(dim, head+" is the same"))
+		fmt.Fprintf(b, "\n%s\n", p.Paint(terminal.Dim, head+" is the same"))
 		return
 	case t.A == nil:
 		head += " only in b"
 	case t.B == nil:
 		head += " only in a"
 	}
-	fmt.Fprintf(b, "\n%s\n", p.paint(bold, head))
+	fmt.Fprintf(b, "\n%s\n", p.Paint(terminal.Bold, head))
 	for _, c := range t.Changes {
 		p.change(b, t, &c)
 	}
 }
 
 func (p diffing) change(b *strings.Builder, t *view.DiffTurn, c *view.DiffChange) {
-	what := clean(c.Name)
+	what := terminal.Clean(c.Name)
 	if c.Kind == "tool" {
 		what = "tool " + what
 	}
 	switch c.Op {
 	case "removed":
-		fmt.Fprintf(b, "  %s %s\n", p.paint(red, "- "+what), brief(itemText(t.A, *c.A), max(20, p.width-30)))
+		fmt.Fprintf(b, "  %s %s\n", p.Paint(terminal.Red, "- "+what), terminal.Brief(itemText(t.A, *c.A), max(20, p.Width-30)))
 	case "added":
-		fmt.Fprintf(b, "  %s %s\n", p.paint(green, "+ "+what), brief(itemText(t.B, *c.B), max(20, p.width-30)))
+		fmt.Fprintf(b, "  %s %s\n", p.Paint(terminal.Green, "+ "+what), terminal.Brief(itemText(t.B, *c.B), max(20, p.Width-30)))
 	default:
-		fmt.Fprintf(b, "  %s %s\n", p.paint(yellow, "~ "+what), p.paint(dim, fmt.Sprintf("offset %d, %d", *c.A, *c.B)))
+		fmt.Fprintf(b, "  %s %s\n", p.Paint(terminal.Yellow, "~ "+what), p.Paint(terminal.Dim, fmt.Sprintf("offset %d, %d", *c.A, *c.B)))
 		p.lines(b, "", c.Text)
 		p.lines(b, "arguments", c.Arguments)
 		p.lines(b, "status", c.Status)
 	}
 }
 
-// itemText returns what the item of a turn at an offset says.
+// itemText returns the text of the item of a turn at an offset.
 func itemText(s *view.DiffSide, offset int64) string {
 	for _, list := range [...][]view.DiffItem{s.Messages, s.Tools} {
 		for _, i := range list {
@@ -167,13 +168,13 @@ func itemText(s *view.DiffSide, offset int64) string {
 
 func (p diffing) lines(b *strings.Builder, title string, lines []view.DiffLine) {
 	if len(lines) > 0 && title != "" {
-		fmt.Fprintf(b, "    %s\n", p.paint(dim, title))
+		fmt.Fprintf(b, "    %s\n", p.Paint(terminal.Dim, title))
 	}
-	styles := map[string]style{"-": red, "+": green, "@": dim}
+	styles := map[string]terminal.Style{"-": terminal.Red, "+": terminal.Green, "@": terminal.Dim}
 	for _, l := range lines {
-		line := l.Op + " " + clean(l.Text)
+		line := l.Op + " " + terminal.Clean(l.Text)
 		if s, ok := styles[l.Op]; ok {
-			line = p.paint(s, line)
+			line = p.Paint(s, line)
 		}
 		b.WriteString("      " + line + "\n")
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
 func newImport(e *env) *cobra.Command {
@@ -20,22 +21,23 @@ func newImport(e *env) *cobra.Command {
 	var preview bool
 	c := &cobra.Command{
 		Use:   "import FILE…",
-		Short: "Make sessions of recorded conversations",
-		Long: `Import reads sessions that were exported, and conversations that other programs
-have recorded, and makes sessions of them, with their own times where they have
-any. FILE may be - for standard input. All of a file is imported or nothing;
-lines that are no part of a conversation are reported with their numbers. With
---preview it only says what would be made.
+		Short: "Import recorded conversations as sessions",
+		Long: `Import reads exported sessions, and conversations that other programs recorded, and
+creates sessions from them. The events keep their recorded times, if there
+are any. FILE can be - for
+standard input. A file is imported completely or not at all; lines that are not part
+of a conversation are reported with their numbers. With --preview, import only
+reports which sessions it would create.
 
 Formats:
-  auto              what the first line of the file tells
-  ndjson            a session exported by tapedeck: the same session again, under
+  auto              detected from the first line of the file
+  ndjson            a session exported by tapedeck: restores the same session, under
                     its own id if that is free
-  agui              events of AG-UI: JSON lines, one array, or Server-Sent Events
-  asciicast         a recording of a terminal, version 2 or 3
+  agui              AG-UI events: JSON lines, one array, or Server-Sent Events
+  asciicast         a terminal recording, version 2 or 3
   claude-code       a session file of Claude Code (JSONL)
-  openai-messages   chat-completions messages: one conversation a line ({"messages":[…]},
-                    {"traj":[…]} or a bare array), one message a line, or one JSON array`,
+  openai-messages   chat-completions messages: one conversation per line ({"messages":[…]},
+                    {"traj":[…]} or a bare array), one message per line, or one JSON array`,
 		Example: `  tapedeck import ~/.claude/projects/…/session.jsonl
   tapedeck import session.ndjson demo.cast
   tapedeck import --preview chats.jsonl
@@ -55,7 +57,7 @@ Formats:
 					}
 					if err := act(c.Context(), conn, in, name); err != nil {
 						if len(args) > 1 && !preview {
-							fmt.Fprintf(e.stderr, "tapedeck: %s was not imported; %d before it were, %d after it were not looked at\n", name, i, len(args)-i-1)
+							e.notice("%s was not imported; %d before it were imported, %d after it were not read", name, i, len(args)-i-1)
 						}
 						return err
 					}
@@ -67,7 +69,7 @@ Formats:
 	c.Flags().StringVar(&in.Format, "format", "auto", "auto, ndjson, agui, asciicast, claude-code or openai-messages")
 	c.Flags().StringVar(&in.Title, "title", "", "title of the sessions (default: from the content)")
 	c.Flags().StringVar(&in.Owner, "owner", "", "owner of the sessions")
-	c.Flags().BoolVar(&preview, "preview", false, "only show what would be made")
+	c.Flags().BoolVar(&preview, "preview", false, "only report what would be created")
 	return c
 }
 
@@ -86,21 +88,21 @@ func (e *env) importFile(ctx context.Context, conn *connection, in api.ImportReq
 	return e.printImported(done)
 }
 
-// A progress shows on a terminal how much of a file has been sent.
+// A progress is a reader that shows in a terminal how much of a file has been read.
 type progress struct {
 	io.Reader
-	to    io.Writer // nil for nobody
-	size  int64     // 0 if not known
+	to    io.Writer // nil for no output
+	size  int64     // 0 if unknown
 	read  int64
 	shown time.Time
 	drawn bool
 }
 
-// progressEvery is how often a progress is shown.
+// progressEvery is the time between two updates.
 const progressEvery = 200 * time.Millisecond
 
 func (e *env) progress(r io.Reader) *progress {
-	p := &progress{Reader: r, shown: time.Now()} // what is quick shows nothing
+	p := &progress{Reader: r, shown: time.Now()} // so that a fast import shows nothing
 	if f, ok := e.stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.to = f
 	}
@@ -130,7 +132,7 @@ func (p *progress) line() string {
 	return fmt.Sprintf("%.1f of %.1f MB (%d %%)", float64(p.read)/mb, float64(p.size)/mb, 100*p.read/p.size)
 }
 
-// clear takes the line away.
+// clear removes the progress line.
 func (p *progress) clear() {
 	if p.drawn {
 		fmt.Fprint(p.to, "\r\x1b[K")
@@ -160,7 +162,7 @@ func (e *env) printImported(m api.Imported) error {
 			return err
 		}
 	}
-	fmt.Fprintf(e.stderr, "imported %s with %s from %s\n", count(len(m.Sessions), "session"), count(m.Events, "event"), count(m.Lines, "line"))
+	fmt.Fprintf(e.stderr, "imported %s with %s from %s\n", terminal.Count(len(m.Sessions), "session"), terminal.Count(m.Events, "event"), terminal.Count(m.Lines, "line"))
 	e.printSkipped(m.Skipped)
 	return nil
 }
@@ -171,11 +173,11 @@ func (e *env) printSkipped(lines []api.LineError) {
 			fmt.Fprintf(e.stderr, "  … and %d more lines\n", len(lines)-i)
 			break
 		}
-		fmt.Fprintf(e.stderr, "  line %d left out: %s\n", s.Line, clean(s.Reason))
+		fmt.Fprintf(e.stderr, "  line %d left out: %s\n", s.Line, terminal.Clean(s.Reason))
 	}
 }
 
-// previewImport says what would become of a file.
+// previewImport reports which sessions a file would become.
 func (e *env) previewImport(ctx context.Context, conn *connection, in api.ImportRequest, name string) error {
 	r, err := e.open(name)
 	if err != nil {
@@ -189,12 +191,12 @@ func (e *env) previewImport(ctx context.Context, conn *connection, in api.Import
 		return errors.Join(err, e.printIf(err == nil, m))
 	}
 	for _, s := range m.Sessions {
-		fmt.Fprintf(e.stdout, "%s  %s  %s\n", previewedID(s), count(s.Events, "event"), brief(s.Title, 60))
+		fmt.Fprintf(e.stdout, "%s  %s  %s\n", previewedID(s), terminal.Count(s.Events, "event"), terminal.Brief(s.Title, 60))
 	}
 	if more := m.Total - len(m.Sessions); more > 0 {
 		fmt.Fprintf(e.stdout, "… and %d more\n", more)
 	}
-	fmt.Fprintf(e.stderr, "%s: would make %s with %s from %s\n", m.Format, count(m.Total, "session"), count(m.Events, "event"), count(m.Lines, "line"))
+	fmt.Fprintf(e.stderr, "%s: would create %s with %s from %s\n", m.Format, terminal.Count(m.Total, "session"), terminal.Count(m.Events, "event"), terminal.Count(m.Lines, "line"))
 	e.printSkipped(m.Skipped)
 	return nil
 }
@@ -203,5 +205,5 @@ func previewedID(s api.PreviewedSession) string {
 	if s.ID == "" || s.IDTaken {
 		return "(a new id)"
 	}
-	return clean(s.ID)
+	return terminal.Clean(s.ID)
 }

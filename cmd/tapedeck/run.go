@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/transcript"
 )
 
 func newRun(e *env) *cobra.Command {
@@ -23,23 +24,24 @@ func newRun(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   `run "task"`,
 		Short: "Give a task to an agent and print what it does",
-		Long: `Run gives a task to an agent, in a new session or in one that exists, and prints
-the conversation as it streams; with --json, one event a line.
+		Long: `Run gives a task to an agent, in a new session or in an existing one, and prints
+the conversation as it streams. With --json it prints one event per line. The
+session id goes to standard error.
 
---session    in a session, as its next task
---resume     likewise; without a task the agent goes on where its run stopped
---copy       in a copy of a session, with --to-point N up to and including the
-             event at offset N
---overwrite  in a session, with --from-point N in the place of what comes after
-             the event at offset N; tapedeck undo takes that back. Without
-             --from-point it is --session: nothing is taken back
+--session    run the task in this session
+--resume     the same; without a task, the agent continues where its run stopped
+--copy       run the task in a copy of a session; --to-point N copies up to and
+             including the event at offset N
+--overwrite  run the task in a session; --from-point N first reverts the events
+             after the one at offset N (undo with: tapedeck undo). Without
+             --from-point it is the same as --session
 
-The session's id goes to standard error.
+Ctrl-C cancels the run and keeps its partial answer; a second Ctrl-C exits at once.
+If this program ends in another way, such as by a signal or with its terminal, and
+a server holds the session, the run continues in the server.
 
-Ctrl-C cancels the run and keeps what it has said; a second Ctrl-C leaves at
-once. If this program ends in any other way while a server holds the session,
-be it by a signal or with its terminal, the run goes on. Exit codes: 0 done,
-1 failed, 2 bad usage, 130 cancelled, 129 and 143 ended by SIGHUP and SIGTERM.`,
+Exit codes: 0 done, 1 failed, 2 bad usage, 130 cancelled, 129 ended by SIGHUP,
+143 ended by SIGTERM.`,
 		Example: `  tapedeck run "tidy up the changelog" --agent coder
   tapedeck run "and now the readme" --session ses_01J…
   tapedeck run --resume ses_01J…
@@ -53,14 +55,14 @@ be it by a signal or with its terminal, the run goes on. Exit codes: 0 done,
 			})
 		},
 	}
-	f.add(c)
+	f.register(c)
 	e.ephemeralFlag(c)
 	e.permissionsFlag(c)
 	return c
 }
 
-// run starts a run and follows it to its end. interrupted is done at the first
-// interrupt.
+// run starts a run and follows it to its end. The first signal ends the context
+// interrupted.
 func (e *env) run(interrupted context.Context, c *connection, start func(context.Context) (api.Started, error)) error {
 	if err := e.checkPermissions(); err != nil {
 		return err
@@ -70,7 +72,7 @@ func (e *env) run(interrupted context.Context, c *connection, start func(context
 		return err
 	}
 	fmt.Fprintf(e.stderr, "session %s\n", started.Session)
-	r := &running{env: e, client: c, started: started, transcript: newTranscript(e.pen())}
+	r := &running{env: e, client: c, started: started, transcript: transcript.New(e.pen())}
 	r.desk = &desk{env: e, client: c, session: started.Session}
 	defer r.desk.close()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -93,27 +95,28 @@ func (e *env) run(interrupted context.Context, c *connection, start func(context
 	return err
 }
 
-// leaves returns the exit code if a signal ends this program and not the run, else
-// 0. Only Ctrl-C is about the run; if the terminal closes, say, a server goes on
-// with it. In this process the run cannot stay behind.
+// leaves returns the exit code if a signal ends this program but not the run,
+// otherwise 0. Only Ctrl-C cancels the run; if the terminal closes, for example, a
+// server continues it. A run in this process always ends with the process.
 func (r *running) leaves(interrupted context.Context) int {
 	var e *ending
 	if r.client.holds() || !errors.As(context.Cause(interrupted), &e) || e.signal == os.Interrupt {
 		return 0
 	}
-	fmt.Fprintf(r.stderr, "\ntapedeck: leaving; the run goes on, see: tapedeck tail %s\n", r.started.Session)
+	fmt.Fprintln(r.stderr)
+	r.notice("exiting; the run continues, see: tapedeck tail %s", r.started.Session)
 	if n, ok := e.signal.(syscall.Signal); ok {
 		return 128 + int(n)
 	}
 	return exitFailed
 }
 
-// A running prints one invocation.
+// A running prints the events of one invocation.
 type running struct {
 	*env
 	client     *connection
 	started    api.Started
-	transcript *transcript
+	transcript *transcript.Transcript
 	desk       *desk
 }
 
@@ -122,7 +125,8 @@ func (r *running) follow(ctx context.Context) error {
 	o.From, o.Invocation = r.started.Offset, r.started.Invocation
 	o.OnReconnect = func(attempt int, _ error) {
 		if attempt == 1 {
-			fmt.Fprintln(r.stderr, "\ntapedeck: the connection was lost; reconnecting")
+			fmt.Fprintln(r.stderr)
+			r.notice("the connection was lost; reconnecting")
 		}
 	}
 	for rec, err := range r.client.Follow(ctx, r.started.Session, o) {
@@ -139,8 +143,8 @@ func (r *running) follow(ctx context.Context) error {
 	return nil
 }
 
-// print prints one event and reports whether it is the last, and what it makes
-// of the exit code.
+// print prints one event. It reports whether this is the last event of the run; the
+// error then has the exit code.
 func (r *running) print(ctx context.Context, rec tapedeck.Record) (bool, error) {
 	ev, err := rec.Event()
 	if err != nil {
@@ -149,7 +153,7 @@ func (r *running) print(ctx context.Context, rec tapedeck.Record) (bool, error) 
 	if r.json {
 		err = r.printRecord(rec.Data)
 	} else {
-		err = r.transcript.print(&ev)
+		err = r.transcript.Print(&ev)
 	}
 	r.desk.see(ctx, &ev)
 	switch {
@@ -164,7 +168,7 @@ func (r *running) print(ctx context.Context, rec tapedeck.Record) (bool, error) 
 	return ev.Type == "RUN_FINISHED", nil
 }
 
-// hint says how to resume a run that a crash has ended.
+// hint says how to resume a run that a crash ended.
 func (r *running) hint(e *tapedeck.Event) {
 	if endStatus(e) != tapedeck.StatusInterrupted || r.json {
 		return
@@ -173,12 +177,12 @@ func (r *running) hint(e *tapedeck.Event) {
 	if e.ThreadName() != tapedeck.MainThread {
 		thread = " --thread " + e.ThreadName()
 	}
-	fmt.Fprintf(r.stderr, "resume it with: tapedeck resume %s%s\n", r.started.Session, thread)
+	fmt.Fprintf(r.stderr, "resume with: tapedeck resume %s%s\n", r.started.Session, thread)
 }
 
 func cancelled(e *tapedeck.Event) bool { return endStatus(e) == tapedeck.StatusCancelled }
 
-// endStatus returns the status that a terminal event leaves.
+// endStatus returns the status of a session after a terminal event.
 func endStatus(e *tapedeck.Event) tapedeck.Status {
 	var s tapedeck.Session
 	s.Apply(e)
@@ -189,7 +193,8 @@ func endStatus(e *tapedeck.Event) tapedeck.Status {
 func (r *running) cancel(leave context.CancelFunc) {
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, os.Interrupt)
-	fmt.Fprintln(r.stderr, "\ntapedeck: cancelling (Ctrl-C again to leave at once)")
+	fmt.Fprintln(r.stderr)
+	r.notice("cancelling (Ctrl-C again to leave at once)")
 	ctx, done := context.WithTimeout(context.Background(), 30*time.Second)
 	defer done()
 	go func() {
@@ -202,8 +207,8 @@ func (r *running) cancel(leave context.CancelFunc) {
 	}()
 	_, err := r.client.Cancel(ctx, r.started.Session, r.started.Invocation)
 	switch {
-	case err == nil, errors.Is(err, context.Canceled): // the latter by another interrupt
-	case tapedeck.KindOf(err) == tapedeck.Conflict: // it ended by itself meanwhile
+	case err == nil, errors.Is(err, context.Canceled): // Canceled: the user pressed Ctrl-C again
+	case tapedeck.KindOf(err) == tapedeck.Conflict: // the run ended by itself meanwhile
 	default:
 		r.printError(err)
 		leave()

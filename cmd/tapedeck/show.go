@@ -2,22 +2,23 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/transcript"
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A showing says which conversation to print.
+// A showing is the conversation to print.
 type showing struct {
 	session string
 	at      int64
 	thread  string
-	all     bool // also what was taken back
+	all     bool // also reverted events
 }
 
 func newShow(e *env) *cobra.Command {
@@ -25,10 +26,10 @@ func newShow(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show SESSION",
 		Short: "Print the conversation of a session",
-		Long: `Show prints a session as a conversation: messages, thinking, tool calls, plans
-and how its runs ended. What was taken back by a rewind is left out, unless
---all asks for it. With --json it prints the snapshot that the server folds:
-messages, tool calls, runs and state, each with offset and invocation.`,
+		Long: `Show prints a session as a conversation: messages, thinking, tool calls, plans and
+how its runs ended. It leaves out reverted events, unless you pass --all. With
+--json it prints the snapshot view: messages, tool calls, runs and state, each with
+its offset and invocation.`,
 		Example: `  tapedeck show ses_01J…
   tapedeck show ses_01J… --at 120 --thread review`,
 		Args: oneSession,
@@ -38,7 +39,7 @@ messages, tool calls, runs and state, each with offset and invocation.`,
 				return err
 			}
 			if e.json && w.all {
-				return usageError("a snapshot has only what is in force; tapedeck tail %s --json --no-follow prints everything", w.session)
+				return usageError("a snapshot has active events only; print all events with: tapedeck tail %s --json --no-follow", w.session)
 			}
 			return e.reading(c.Context(), func(conn *connection) error {
 				if err := conn.hasThread(c.Context(), w.session, w.thread); err != nil {
@@ -53,7 +54,7 @@ messages, tool calls, runs and state, each with offset and invocation.`,
 	}
 	atFlag(c, &w.at)
 	c.Flags().StringVar(&w.thread, "thread", "", "only this thread")
-	c.Flags().BoolVar(&w.all, "all", false, "also what was taken back")
+	c.Flags().BoolVar(&w.all, "all", false, "also print reverted events")
 	return c
 }
 
@@ -80,8 +81,9 @@ func (e *env) showTranscript(ctx context.Context, c *connection, w *showing) err
 	if err != nil {
 		return err
 	}
-	t := newTranscript(e.pen())
-	if err := t.line("%s  %s", t.paint(bold, clean(titleOf(s))), t.paint(dim, facts)); err != nil {
+	p := e.pen()
+	t := transcript.New(p)
+	if err := t.Line("%s  %s", p.Paint(terminal.Bold, terminal.Clean(titleOf(s))), p.Paint(terminal.Dim, facts)); err != nil {
 		return err
 	}
 	var timeline *view.Timeline
@@ -98,18 +100,18 @@ func (e *env) showTranscript(ctx context.Context, c *connection, w *showing) err
 		if _, jump := ev.Jump(); !w.all && (jump || !timeline.Has(ev.Offset, ev.ThreadName(), w.at)) {
 			return nil
 		}
-		return t.print(ev)
+		return t.Print(ev)
 	}); err != nil {
 		return err
 	}
-	if t.at != "" {
-		return t.line("%s", t.paint(dim, "…"))
+	if t.Streaming() {
+		return t.Line("%s", p.Paint(terminal.Dim, "…"))
 	}
 	return nil
 }
 
-// facts returns what stands beside the title: the id of the session and its
-// status, which is that of the offset that is shown.
+// facts returns the text beside the title: the id of the session and its status at
+// the offset that is shown.
 func (c *connection) facts(ctx context.Context, s *tapedeck.Session, w *showing) (string, error) {
 	if w.at == s.Head {
 		return s.ID + " · " + string(s.Status), nil
@@ -120,71 +122,4 @@ func (c *connection) facts(ctx context.Context, s *tapedeck.Session, w *showing)
 	}
 	then, err := decodeView[struct{ Session view.SessionInfo }](raw)
 	return fmt.Sprintf("%s · %s · before offset %d", s.ID, then.Session.Status, w.at), err
-}
-
-// timeline returns what is in force in a session as of an offset.
-func (c *connection) timeline(ctx context.Context, session string, at int64) (*view.Timeline, error) {
-	var jumps []tapedeck.Jump
-	err := c.jumps(ctx, session, at, func(j tapedeck.Jump) { jumps = append(jumps, j) })
-	return view.NewTimeline(jumps), err
-}
-
-// jumps calls f for what was taken back in a session before an offset.
-func (c *connection) jumps(ctx context.Context, session string, at int64, f func(tapedeck.Jump)) error {
-	o := client.PageOptions{Types: []string{tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten}}
-	return c.each(ctx, session, at, o, func(ev *tapedeck.Event) error {
-		if j, ok := ev.Jump(); ok {
-			f(j)
-		}
-		return nil
-	})
-}
-
-// hasThread refuses a thread that a session has no event of: that it has said
-// nothing would be a guess.
-func (c *connection) hasThread(ctx context.Context, session, thread string) error {
-	if thread == "" || thread == tapedeck.MainThread {
-		return nil
-	}
-	s, err := c.Session(ctx, session)
-	if err != nil {
-		return err
-	}
-	err = c.each(ctx, session, s.Head, client.PageOptions{Threads: []string{thread}}, func(ev *tapedeck.Event) error {
-		if ev.ThreadName() == thread { // those of the session are of every thread
-			return errEnough
-		}
-		return nil
-	})
-	switch {
-	case errors.Is(err, errEnough):
-		return nil
-	case err != nil:
-		return err
-	}
-	return tapedeck.Errorf(tapedeck.NotFound, "there is no thread %q in session %s", thread, session)
-}
-
-// each calls f for the events of a session before an offset.
-func (c *connection) each(ctx context.Context, session string, before int64, o client.PageOptions, f func(*tapedeck.Event) error) error {
-	for o.From < before {
-		p, err := c.Page(ctx, session, o)
-		if err != nil {
-			return err
-		}
-		for _, r := range p.Records {
-			if r.Offset >= before {
-				return nil
-			}
-			ev, err := r.Event()
-			if err == nil {
-				err = f(&ev)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		o.From = p.Next
-	}
-	return nil
 }

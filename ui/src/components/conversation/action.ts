@@ -42,7 +42,7 @@ export function actionOf(raw: JsonObject | undefined): Action | undefined {
 
 // Characters that change the order of letters, are invisible, or look like a space
 // but are not one. They can make a command look like another one. The command
-// line uses the same set, see cmd/tapedeck/visible.go.
+// line uses the same set, see cmd/tapedeck/internal/terminal/visible.go.
 const hiddenCharacters = /[\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 /** Makes a text safe to display: hidden characters are replaced by their code points. */

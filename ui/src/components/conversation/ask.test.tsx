@@ -81,8 +81,8 @@ it("shows the answer without hidden characters, or that there was none", () => {
   screen.getByText("Answered: Reject (user:⟨U+202E⟩ada)");
   expect(container.querySelector(".text-bad")?.textContent).toBe("✕");
   cleanup();
-  show({ ...asked, status: "answered", option: "gone" });
-  screen.getByText("Answered: gone");
+  show({ ...asked, status: "answered", option: "other" });
+  screen.getByText("Answered: other");
   cleanup();
   show({ ...asked, status: "cancelled" });
   screen.getByText("No answer");
@@ -123,7 +123,7 @@ it("adds the effect of an option if its name does not state it", () => {
 });
 
 it("makes hidden characters visible, like the command line", () => {
-  const file = `${import.meta.dirname}/../../../../cmd/tapedeck/testdata/visible.json`;
+  const file = `${import.meta.dirname}/../../../../cmd/tapedeck/internal/terminal/testdata/visible.json`;
   for (const [text, shown] of JSON.parse(readFileSync(file, "utf8")) as [string, string][])
     expect(visible(text)).toBe(shown);
   expect(visible("a\u200Bb\u0007\tc\nd\u2028é")).toBe("a⟨U+200B⟩b⟨U+0007⟩\tc\nd⟨U+2028⟩é");

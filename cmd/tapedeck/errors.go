@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+)
+
+// Exit codes.
+const (
+	exitDone      = 0
+	exitFailed    = 1
+	exitUsage     = 2
+	exitCancelled = 130
+)
+
+// An exitError ends the program with a code. If err is nil, it prints nothing.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usageError returns an error of the command line itself.
+func usageError(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// exitCode prints err, if there is one, and returns the exit code.
+func (e *env) exitCode(err error) int {
+	var exit *exitError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &exit):
+		if exit.err != nil {
+			e.printError(exit.err)
+		}
+		return exit.code
+	case errors.Is(err, context.Canceled):
+		return exitCancelled
+	case errors.Is(err, syscall.EPIPE):
+		return exitDone // the reader of the output, such as head, has closed it
+	}
+	e.printError(err)
+	return exitFailed
+}
+
+// printError prints an error: a sentence and, on the next line, a hint. With --json it
+// prints the same body as the HTTP API, which also has the kind. It is the only
+// function that prints errors of the program.
+func (e *env) printError(err error) {
+	var known *tapedeck.Error
+	errors.As(err, &known)
+	if e.json {
+		fmt.Fprintf(e.stderr, "%s\n", terminal.EscapeHidden(errorBody(err, known)))
+		return
+	}
+	e.notice("%s", terminal.Clean(err.Error()))
+	if known != nil && known.Hint != "" {
+		fmt.Fprintf(e.stderr, "  %s\n", terminal.Clean(known.Hint))
+	}
+}
+
+// errorBody returns the JSON of an error; known is nil if it has no kind.
+func errorBody(err error, known *tapedeck.Error) []byte {
+	var body struct {
+		Error struct {
+			Kind    tapedeck.Kind `json:"kind,omitempty"`
+			Message string        `json:"message"`
+			Hint    string        `json:"hint,omitempty"`
+		} `json:"error"`
+	}
+	body.Error.Message = err.Error()
+	if known != nil {
+		body.Error.Kind, body.Error.Hint = known.Kind, known.Hint
+	}
+	b, _ := json.Marshal(body) // it has strings only
+	return b
+}
+
+// notice prints a line for the user to standard error.
+func (e *env) notice(format string, args ...any) {
+	fmt.Fprintf(e.stderr, "tapedeck: "+format+"\n", args...)
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck/api"
+)
+
+func newRewind(e *env) *cobra.Command {
+	r := api.Rewind{}
+	var to int64
+	c := &cobra.Command{
+		Use:   "rewind SESSION (--before INVOCATION | --to OFFSET)",
+		Short: "Revert the events from an invocation or offset on",
+		Long: `Rewind takes a session back to its state before an invocation, or before the event
+at an offset. A run in progress that the rewind affects is cancelled first.
+
+Nothing is deleted: the rewind is an event of the session. Rewind prints the marker
+of this event, with which tapedeck undo undoes it.
+
+A rewind that would make reverted events active again is refused, unless you pass
+--force. This can happen if the offset was reverted earlier.
+
+List invocations with tapedeck tasks, and offsets with tapedeck tail.`,
+		Example: `  tapedeck rewind ses_01J… --before inv_01J…
+  tapedeck rewind ses_01J… --to 120 --thread review`,
+		Args: oneSession,
+		RunE: func(c *cobra.Command, args []string) error {
+			before, offset := c.Flags().Changed("before"), c.Flags().Changed("to")
+			if before == offset {
+				return usageError("rewind needs either --before INVOCATION or --to OFFSET")
+			}
+			if offset {
+				if to < 0 {
+					return usageError("--to takes an offset, from 0")
+				}
+				r.ToOffset = &to
+			}
+			r.Session = args[0]
+			return e.jump(c.Context(), "rewound", func(ctx context.Context, conn *connection) (api.Rewound, error) {
+				done, err := conn.Rewind(ctx, r)
+				return done, conn.forceHint(ctx, r.Session, err)
+			})
+		},
+	}
+	c.Flags().StringVar(&r.BeforeInvocation, "before", "", "the first invocation to revert; everything after it is reverted, too")
+	c.Flags().Int64Var(&to, "to", 0, "the first offset to revert")
+	c.Flags().StringVar(&r.Thread, "thread", "", "only events of this thread (default: all threads)")
+	c.Flags().BoolVar(&r.Force, "force", false, "even if that makes reverted events active again")
+	return c
+}
