@@ -30,7 +30,6 @@ var pending = []string{
 	"log.go",
 	"protocol",
 	"search",
-	"server",
 	"store",
 	"test/crash",
 	"test/guides",

@@ -34,7 +34,7 @@ func (g *engine) Export(ctx context.Context, in api.ExportRequest) (api.Export, 
 		}
 		_, err := fmt.Fprintf(w, "%+v\n", in)
 		if in.Format == "cut" {
-			err = errors.New("the disk is gone")
+			err = errors.New("the disk has failed")
 		}
 		return err
 	}}, nil
