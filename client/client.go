@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/problem"
 )
 
 // A Client calls one server. Its methods return [*tapedeck.Error]; a server that
@@ -176,13 +177,7 @@ func (c *Client) failed(err error) error {
 func readError(resp *http.Response) error {
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what could be read is shown
-	var w struct {
-		Error struct {
-			Kind    tapedeck.Kind `json:"kind"`
-			Message string        `json:"message"`
-			Hint    string        `json:"hint"`
-		} `json:"error"`
-	}
+	var w problem.Body
 	if json.Unmarshal(body, &w) == nil && w.Error.Kind != "" {
 		return &tapedeck.Error{Kind: w.Error.Kind, Message: w.Error.Message, Hint: w.Error.Hint}
 	}

@@ -87,8 +87,8 @@ func TestOffsetRanges(t *testing.T) {
 	}
 }
 
-// Views are printed with what an agent said in them, so nothing in them may
-// steer the terminal; and one of another shape than we know is an error.
+// Printed views contain text from agents, so no text in them may control the terminal.
+// A view of an unknown shape is an error.
 func TestViewsArePrinted(t *testing.T) {
 	const evil = `e\u001b[2Jvil`
 	for _, c := range []struct {
@@ -123,7 +123,7 @@ func TestViewsArePrinted(t *testing.T) {
 			t.Errorf("%s: %s", c.name, cmp.Diff(c.want, out.String()))
 		}
 		if err := c.print(terminal.Pen{W: &out, Width: 100}, []byte(`[1]`)); tapedeck.KindOf(err) != tapedeck.Internal {
-			t.Errorf("%s of another shape: %v", c.name, err)
+			t.Errorf("%s with an unknown shape: %v", c.name, err)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func printSummary(p terminal.Pen, raw json.RawMessage) error {
 	return err
 }
 
-// orNothing formats a number unless it is 0.
+// orNothing formats a number; 0 is the empty text.
 func orNothing(format string, n int64) string {
 	if n == 0 {
 		return ""

@@ -85,20 +85,26 @@ func MethodNotAllowed(w http.ResponseWriter, r *http.Request, allowed ...string)
 // stops. The answer is 503 then: an empty answer would look like a success.
 func Write(w http.ResponseWriter, r *http.Request, err error, log *slog.Logger) {
 	e, status := resolve(r, err, log)
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(Body{Detail{e.Kind, e.Message, e.Hint}}) // strings can be encoded
+	body := Encode(e)
 	h := w.Header()
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 		h.Set("Retry-After", "1")
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // if the client has disconnected, nobody needs the answer
+	_, _ = w.Write(body) // if the client has disconnected, nobody needs the answer
+}
+
+// Encode returns the body of an answer with an error.
+func Encode(e *tapedeck.Error) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(Body{Detail{e.Kind, e.Message, e.Hint}}) // strings can be encoded
+	return b.Bytes()
 }
 
 // resolve returns the error that the client sees, and its status.

@@ -18,7 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/intake"
 )
 
-// target returns the id in the path of a request that has no parameters.
+// target returns the session's id in the path of a request without parameters.
 func target(r *http.Request) (string, error) {
 	id, err := httpapi.SessionID(r)
 	if err == nil {
@@ -27,7 +27,7 @@ func target(r *http.Request) (string, error) {
 	return id, err
 }
 
-// mediaType returns the media type of the body.
+// mediaType returns the media type of the body, "" if it has none or is not in UTF-8.
 func mediaType(r *http.Request) string {
 	t, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if charset := params["charset"]; err != nil || charset != "" && !strings.EqualFold(charset, "utf-8") {
@@ -36,6 +36,7 @@ func mediaType(r *http.Request) string {
 	return t
 }
 
+// unsupported returns the error of a body that is not of a wanted type.
 func unsupported(r *http.Request, want string) error {
 	have := r.Header.Get("Content-Type")
 	if have == "" {
@@ -46,7 +47,7 @@ func unsupported(r *http.Request, want string) error {
 		WithHint("send Content-Type: %s", want)
 }
 
-// decode decodes the body, a JSON object whose members are those of T.
+// decode decodes the body, a JSON object with the members of T.
 func decode[T any](h *handler, w http.ResponseWriter, r *http.Request) (T, error) {
 	var v T
 	body, err := h.read(w, r)
@@ -73,7 +74,7 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if mediaType(r) != "application/json" {
 		return nil, unsupported(r, "application/json")
 	}
-	limited, err := limit(w, r, h.MaxBody)
+	limited, err := limitBody(w, r, h.MaxBody)
 	if err != nil {
 		return nil, err
 	}
@@ -81,16 +82,16 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, readError(err)
 }
 
-// limit returns the body, which ends with an error after most bytes. If it says
-// itself that it has more, nothing is read.
-func limit(w http.ResponseWriter, r *http.Request, most int64) (io.Reader, error) {
-	if r.ContentLength > most {
-		return nil, &http.MaxBytesError{Limit: most}
+// limitBody returns the body, which fails after limit bytes. If its announced length is
+// larger, nothing is read.
+func limitBody(w http.ResponseWriter, r *http.Request, limit int64) (io.Reader, error) {
+	if r.ContentLength > limit {
+		return nil, &http.MaxBytesError{Limit: limit}
 	}
-	return http.MaxBytesReader(w, r.Body, most), nil
+	return http.MaxBytesReader(w, r.Body, limit), nil
 }
 
-// readError returns the error of reading a body; the client has caused it.
+// readError returns the error of a body that could not be read. The client caused it.
 func readError(err error) error {
 	var tooLong *http.MaxBytesError
 	if err == nil || errors.As(err, &tooLong) {
@@ -102,10 +103,10 @@ func readError(err error) error {
 	return tapedeck.Errorf(tapedeck.Invalid, "the body could not be read to its end").Because(err)
 }
 
-// decodeObject decodes one JSON object, strictly: a member that is not known is
-// an error, for the client meant something by it.
+// decodeObject decodes one JSON object. An unknown member is an error, because the client
+// meant something by it.
 func decodeObject(b []byte, into any) error {
-	if !utf8.Valid(b) { // encoding/json would put U+FFFD for it
+	if !utf8.Valid(b) { // encoding/json would replace it with U+FFFD
 		return tapedeck.Errorf(tapedeck.Invalid, "the body is not valid UTF-8")
 	}
 	if first := bytes.TrimLeft(b, " \t\r\n"); len(first) > 0 && first[0] != '{' && json.Valid(b) {
@@ -119,13 +120,13 @@ func decodeObject(b []byte, into any) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return tapedeck.Errorf(tapedeck.Invalid, "something follows the JSON object in the body")
 	}
-	return checkTwice(b)
+	return checkDuplicates(b)
 }
 
-// checkTwice refuses a JSON object that has a member twice: encoding/json takes the
-// last one, other readers take the first. Names are the same in any case, as they
-// are to encoding/json. What is within members is not looked at.
-func checkTwice(b []byte) error {
+// checkDuplicates refuses a JSON object that has a member twice: encoding/json uses the
+// last one, other readers use the first. As in encoding/json, the case of names does not
+// matter. Objects inside members are not checked.
+func checkDuplicates(b []byte) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	_, _ = d.Token() // the brace; b is known to be an object
 	seen := make([]string, 0, 8)
@@ -133,7 +134,7 @@ func checkTwice(b []byte) error {
 		t, err := d.Token()
 		name, ok := t.(string)
 		if err != nil || !ok {
-			return nil //nolint:nilerr // what is no JSON is refused elsewhere
+			return nil //nolint:nilerr // malformed JSON is refused elsewhere
 		}
 		if slices.ContainsFunc(seen, func(s string) bool { return strings.EqualFold(s, name) }) {
 			return tapedeck.Errorf(tapedeck.Invalid, "the member %q is there twice", name)
@@ -147,7 +148,7 @@ func checkTwice(b []byte) error {
 	return nil
 }
 
-// jsonError says what is wrong with JSON that was to be decoded into a struct.
+// jsonError describes what is wrong with JSON that should be decoded into a struct.
 func jsonError(err error, into any) error {
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
@@ -166,7 +167,7 @@ func jsonError(err error, into any) error {
 	return tapedeck.Errorf(tapedeck.Invalid, "the JSON cannot be understood").Because(err)
 }
 
-// typeName returns what a Go type is called in JSON.
+// typeName returns the name of a Go type in JSON.
 func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -184,7 +185,7 @@ func typeName(t reflect.Type) string {
 	}
 }
 
-// valueName returns what encoding/json calls a value with its article.
+// valueName returns the name that encoding/json uses for a value, with its article.
 func valueName(v string) string {
 	switch kind, _, _ := strings.Cut(v, " "); kind {
 	case "array", "object":
@@ -195,8 +196,8 @@ func valueName(v string) string {
 	return "a " + v
 }
 
-// memberName says which member of the struct that v points to is wrong. Of a
-// map it is one of the values, and encoding/json does not tell which.
+// memberName names the member of the struct at v that is wrong. If it is a map, one of
+// the values is wrong, and encoding/json does not say which one.
 func memberName(v any, err *json.UnmarshalTypeError) string {
 	t := reflect.TypeOf(v).Elem()
 	for i, name := range members(v) {
@@ -207,7 +208,7 @@ func memberName(v any, err *json.UnmarshalTypeError) string {
 	return fmt.Sprintf("the member %q", err.Field)
 }
 
-// members returns the names of the members of the struct that v points to.
+// members returns the names of the members of the struct at v.
 func members(v any) []string {
 	t := reflect.TypeOf(v).Elem()
 	names := make([]string, 0, t.NumField())
@@ -218,7 +219,7 @@ func members(v any) []string {
 	return names
 }
 
-// given returns raw, nil if it is null.
+// given returns raw, or nil for null.
 func given(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "null" {
 		return nil

@@ -15,7 +15,7 @@ type eraseRequest struct {
 	Reason string                 `json:"reason"`
 }
 
-// erase removes payloads for good.
+// erase removes the payloads of events for good.
 func (h *handler) erase(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/task"
 )
 
-var update = flag.Bool("update", false, "write what the door answers into the conversations")
+var update = flag.Bool("update", false, "write what the handler answers into the conversations")
 
 // Each conversation begins with prose and goes on with requests and the
 // responses to them. The clock stands still at the beginning of the year 2000,
@@ -42,14 +42,14 @@ func converse(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door, _ := newDoor(rest.Options{MaxBody: 300, MaxAppend: 1000, MaxImport: 1000, MaxEvents: 5})
+	handler, _ := newHandler(rest.Options{MaxBody: 300, MaxAppend: 1000, MaxImport: 1000, MaxEvents: 5})
 	var out txtar.Archive
 	out.Comment = a.Comment
 	for _, f := range a.Files {
 		if f.Name != "request" {
 			continue
 		}
-		out.Files = append(out.Files, f, txtar.File{Name: "response", Data: ask(t, door, f.Data)})
+		out.Files = append(out.Files, f, txtar.File{Name: "response", Data: ask(t, handler, f.Data)})
 	}
 	got := txtar.Format(&out)
 	if *update {
@@ -64,9 +64,9 @@ func converse(t *testing.T, path string) {
 }
 
 // ask sends a request and returns the response, see [apitest.Ask].
-func ask(t *testing.T, door http.Handler, request []byte) []byte {
+func ask(t *testing.T, handler http.Handler, request []byte) []byte {
 	t.Helper()
-	return apitest.Ask(t, door, request, shown...)
+	return apitest.Ask(t, handler, request, shown...)
 }
 
 // shown are the headers of a response that a conversation shows.
@@ -81,15 +81,15 @@ func TestDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, g := newDoor(rest.Options{})
+	_, g := newHandler(rest.Options{})
 	views := projection.New(projection.Options{Store: g.Hub})
-	door := g.door(rest.Options{Task: task.New(task.Options{Sessions: g.Hub, Views: views})})
+	handler := g.handler(rest.Options{Task: task.New(task.Options{Sessions: g.Hub, Views: views})})
 	examples := regexp.MustCompile("(?s)```http (\\d+)\n(.*?)```").FindAllSubmatch(doc, -1)
 	if len(examples) == 0 {
 		t.Fatal("no examples")
 	}
 	for _, m := range examples {
-		if got := ask(t, door, m[2]); !bytes.HasPrefix(got, m[1]) {
+		if got := ask(t, handler, m[2]); !bytes.HasPrefix(got, m[1]) {
 			t.Errorf("want %s for\n%s\ngot\n%s", m[1], m[2], got)
 		}
 	}

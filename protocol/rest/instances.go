@@ -14,7 +14,7 @@ var (
 	revertContextParameters = []string{"after"}
 )
 
-// maxSequence is more than the sequence numbers that there can be.
+// maxSequence is larger than every sequence number.
 const maxSequence = 1 << 31
 
 // ref returns the instance in the path.
@@ -26,7 +26,7 @@ func ref(r *http.Request) (view.Ref, error) {
 	return view.Ref{Session: id, ID: r.PathValue("iid")}, err
 }
 
-// An instanceBody is an instance as its repository has it.
+// An instanceBody is an instance.
 type instanceBody struct {
 	ID        string    `json:"id"`
 	Session   string    `json:"session_id"`
@@ -165,9 +165,9 @@ func (h *handler) revertContext(w http.ResponseWriter, r *http.Request) error {
 	}
 	q := httpapi.ParseQuery(r, revertContextParameters...)
 	after := q.Offset("after", -1)
-	if q.String("after") == "-1" { // all of them
+	if q.String("after") == "-1" { // everything
 		q.Err, after = nil, -1
-	} else if !q.Values.Has("after") { // or a request that says nothing would revert everything
+	} else if !q.Values.Has("after") { // otherwise a request without it would revert everything
 		q.Fail("the parameter after is missing: the sequence number of the last event to keep, -1 to keep none")
 	}
 	if q.Err != nil {

@@ -14,7 +14,7 @@ type answerRequest struct {
 	Offset *int64 `json:"offset"`
 }
 
-// answer answers what an agent has asked.
+// answer answers a question of an agent.
 func (h *handler) answer(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {

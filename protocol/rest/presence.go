@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
+// A present is the answer to the requests below /sessions/{id}/presence.
 type present struct {
 	Present []payload.Presence `json:"present"`
 }
@@ -24,7 +25,7 @@ type presenceRequest struct {
 	Cursor json.RawMessage    `json:"cursor"`
 }
 
-// presence takes down where somebody is, and tells them who else is there.
+// presence notes where a user is, and answers with all users in the session.
 func (h *handler) presence(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
@@ -41,7 +42,7 @@ func (h *handler) presence(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.WriteJSON(w, http.StatusOK, present{all})
 }
 
-// present tells who is there.
+// present answers with the users in the session.
 func (h *handler) present(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
@@ -54,12 +55,12 @@ func (h *handler) present(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.WriteJSON(w, http.StatusOK, present{all})
 }
 
-// appendPresence appends a frame for each change. It has no id, for it is not in
-// the log: a client that comes again is told anew who is there.
+// appendPresence appends a frame for each change. A frame has no id, because the change
+// is not in the log: a client that reconnects receives all users again.
 func appendPresence(b []byte, changes []tapedeck.Event) []byte {
 	for i := range changes {
 		e := &changes[i]
-		data, _ := json.Marshal(ephemeral{e.Type, e.Channel, e.Time.Format("2006-01-02T15:04:05.000Z"), e.Actor, e.Data}) // all of it was checked when it came
+		data, _ := json.Marshal(ephemeral{e.Type, e.Channel, e.Time.Format("2006-01-02T15:04:05.000Z"), e.Actor, e.Data}) // it was checked when it arrived
 		b = sse.AppendFrame(b, "", "presence", data)
 	}
 	return b

@@ -16,9 +16,9 @@ type rewindRequest struct {
 	Force            bool   `json:"force"`
 }
 
-// rewind takes a session or a thread back to what it was before an event.
+// rewind reverts the events of a session or a thread from an event on.
 func (h *handler) rewind(w http.ResponseWriter, r *http.Request) error {
-	return verb(h, w, r, decode, func(id string, in rewindRequest) (api.Rewound, error) {
+	return revert(h, w, r, decode, func(id string, in rewindRequest) (api.Rewound, error) {
 		if in.BeforeInvocation != "" {
 			if err := tapedeck.CheckID("the invocation", in.BeforeInvocation); err != nil {
 				return api.Rewound{}, err
@@ -35,11 +35,11 @@ type undoRequest struct {
 	Marker *string `json:"marker"`
 }
 
-// undo takes back a rewind, a clear or an overwrite.
+// undo undoes a rewind, a clear or an overwrite.
 func (h *handler) undo(w http.ResponseWriter, r *http.Request) error {
-	return verb(h, w, r, decodeOptional, func(id string, in undoRequest) (api.Rewound, error) {
+	return revert(h, w, r, decodeOptional, func(id string, in undoRequest) (api.Rewound, error) {
 		u := api.Undo{Session: id}
-		if in.Marker != nil { // an empty one is what a client has lost, and does not mean the newest
+		if in.Marker != nil { // a client that has lost the marker may send ""; it does not mean the newest
 			if err := tapedeck.CheckID("the marker", *in.Marker); err != nil {
 				return api.Rewound{}, err
 			}
@@ -56,12 +56,12 @@ type overwriteRequest struct {
 	Force      bool   `json:"force"`
 }
 
-// overwrite takes back what comes from an offset on.
+// overwrite reverts the events from an offset on.
 func (h *handler) overwrite(w http.ResponseWriter, r *http.Request) error {
-	return verb(h, w, r, decode, func(id string, in overwriteRequest) (api.Rewound, error) {
-		if in.FromOffset == nil { // or a body that says nothing would take back everything
+	return revert(h, w, r, decode, func(id string, in overwriteRequest) (api.Rewound, error) {
+		if in.FromOffset == nil { // otherwise a body without it would revert everything
 			return api.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "the member \"from_offset\" is missing").
-				WithHint("give the offset of the first event that is taken back")
+				WithHint("give the offset of the first event to revert")
 		}
 		return h.Verbs.Overwrite(r.Context(), api.Overwrite{Session: id, FromOffset: *in.FromOffset, Thread: in.Thread, Force: in.Force})
 	})
@@ -72,15 +72,16 @@ type clearRequest struct {
 	Thread string `json:"thread"`
 }
 
-// clear takes everything back.
+// clear reverts everything.
 func (h *handler) clear(w http.ResponseWriter, r *http.Request) error {
-	return verb(h, w, r, decodeOptional, func(id string, in clearRequest) (api.Rewound, error) {
+	return revert(h, w, r, decodeOptional, func(id string, in clearRequest) (api.Rewound, error) {
 		return h.Verbs.Clear(r.Context(), api.Clear{Session: id, Thread: in.Thread})
 	})
 }
 
-// verb does to the session in the path what the body says.
-func verb[In any](
+// revert calls do with the session in the path and the body, and answers with the
+// result.
+func revert[In any](
 	h *handler, w http.ResponseWriter, r *http.Request,
 	decode func(*handler, http.ResponseWriter, *http.Request) (In, error),
 	do func(id string, in In) (api.Rewound, error),
@@ -109,7 +110,7 @@ type forkRequest struct {
 	Copy  bool    `json:"copy"`
 }
 
-// fork makes a session that shares the events of this one.
+// fork creates a session that shares the events of this one.
 func (h *handler) fork(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {

@@ -14,7 +14,7 @@ type started struct {
 	Session    string          `json:"session_id"`
 	Invocation string          `json:"invocation_id"`
 	Status     tapedeck.Status `json:"status"`
-	Offset     int64           `json:"offset"` // of the first event of the invocation: follow from here
+	Offset     int64           `json:"offset"` // of the first event of the invocation: follow the session from here
 }
 
 // A runRequest is the body of POST /sessions/run.
@@ -75,7 +75,7 @@ func writeStarted(w http.ResponseWriter, s api.Started) error {
 	return httpapi.WriteJSON(w, http.StatusAccepted, started{s.Session, s.Invocation, tapedeck.StatusRunning, s.Offset})
 }
 
-// resume goes on with a run that was cut short.
+// resume continues a run that was cancelled, interrupted or has failed.
 func (h *handler) resume(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {

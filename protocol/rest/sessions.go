@@ -9,10 +9,10 @@ import (
 	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
-// pageLimit is the most items of a page, and how many it has unless asked.
+// The number of items of a page.
 const (
-	pageLimit   = 1000
-	listDefault = 100
+	pageLimit   = 1000 // the most, and the default for events
+	listDefault = 100  // the default for sessions
 )
 
 // A createRequest is the body of POST /sessions.
@@ -47,15 +47,15 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.WriteJSON(w, http.StatusCreated, s)
 }
 
-// known are the statuses that a list can be asked for.
-var known = []string{
+// statuses are the values of the parameter status.
+var statuses = []string{
 	string(tapedeck.StatusIdle), string(tapedeck.StatusPending), string(tapedeck.StatusRunning),
 	string(tapedeck.StatusComplete), string(tapedeck.StatusFailed), string(tapedeck.StatusCancelled),
 	string(tapedeck.StatusInterrupted),
 }
 
-// listClosed is what a list can be asked for beside a status: sessions that are
-// closed, whatever their runs have come to.
+// listClosed is another value of the parameter status: sessions that are closed, with
+// any status.
 const listClosed = "closed"
 
 // A listAnswer is the answer to GET /sessions.
@@ -72,7 +72,7 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	q := httpapi.ParseQuery(r, listParameters...)
 	f := tapedeck.Filter{
 		Labels: parseLabels(q),
-		Status: tapedeck.Status(q.OneOf("status", "", append([]string{listClosed}, known...)...)),
+		Status: tapedeck.Status(q.OneOf("status", "", append([]string{listClosed}, statuses...)...)),
 		Agent:  q.String("agent"), Owner: q.String("owner"), Parent: q.ID("parent"),
 		From: q.Time("from"), To: q.Time("to"),
 		Query: q.String("q"), Cursor: q.String("cursor"), Limit: q.Limit(listDefault, pageLimit),
@@ -84,7 +84,7 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	if f.Closed = f.Status == listClosed; f.Closed {
 		f.Status = ""
 	}
-	if err := h.said(r.Context(), &f); err != nil {
+	if err := h.addMatches(r.Context(), &f); err != nil {
 		return err
 	}
 	sessions, next, err := h.Sessions.List(r.Context(), f)

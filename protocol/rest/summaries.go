@@ -9,7 +9,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
-// Labels that sessions can be made and listed with by names of their own.
+// Labels that have members and parameters of their own.
 const (
 	labelProject = "projectId"
 	labelTask    = "taskId"
@@ -29,14 +29,14 @@ func withLabels(labels map[string]string, more ...string) map[string]string {
 	return labels
 }
 
-// labels returns the labels that a list is asked for: those with names of their own,
-// and any as label=name:value.
+// parseLabels returns the labels that a list must have: those with parameters of their
+// own, and any as label=name:value.
 func parseLabels(q *httpapi.Query) map[string]string {
 	labels := withLabels(nil, labelProject, q.String(labelProject), labelTask, q.String(labelTask))
 	for _, l := range q.Values["label"] {
 		name, value, ok := strings.Cut(l, ":")
 		if !ok || name == "" || value == "" {
-			q.Fail("the parameter label must be a name and a value divided by a colon, not %q", l)
+			q.Fail("the parameter label must be a name and a value with a colon between them, not %q", l)
 		}
 		labels = withLabels(labels, name, value)
 	}
@@ -48,14 +48,14 @@ type rowSummary struct {
 	DurationMS    int64           `json:"duration_ms"`
 	Turns         int64           `json:"turns_count"`
 	Tokens        int64           `json:"tokens_used"`
-	FilesModified int64           `json:"files_modified"` // how many
+	FilesModified int64           `json:"files_modified"` // the number of files
 	LinesAdded    int64           `json:"lines_added"`
 	LinesRemoved  int64           `json:"lines_removed"`
-	FinalStatus   tapedeck.Status `json:"final_status,omitempty"` // absent while a run is open, or none was
+	FinalStatus   tapedeck.Status `json:"final_status,omitempty"` // absent while a run is open and before the first run has ended
 }
 
-// listSummaries answers with a list whose sessions have their summaries. A summary
-// is continued from its checkpoint, so that its cost does not grow with the history.
+// listSummaries answers with a list in which each session has its summary. A summary
+// continues from its checkpoint, so that its cost does not grow with the history.
 func (h *handler) listSummaries(w http.ResponseWriter, r *http.Request, sessions []tapedeck.Session, next string) error {
 	rows := make([]json.RawMessage, 0, len(sessions))
 	for i := range sessions {

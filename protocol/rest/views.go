@@ -12,14 +12,14 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// viewForm changes with the form of views, so that no cache keeps one of an older
+// viewForm changes with the form of views, so that no cache keeps a view of an older
 // form.
 const viewForm = 8
 
 // A viewing is a request for a view.
 type viewing struct {
 	session tapedeck.Session
-	at      int64 // as of this offset
+	at      int64 // the view is as of this offset
 	query   *httpapi.Query
 }
 
@@ -49,7 +49,7 @@ func (f makeView) serve(parameters []string) func(*handler, http.ResponseWriter,
 			return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for %d", id, v.session.Head, v.at)
 		}
 		tag := v.tag(h.Views.Epoch())
-		w.Header().Set("Cache-Control", "no-cache") // ask again each time, and get 304
+		w.Header().Set("Cache-Control", "no-cache") // a client asks again each time, and gets 304
 		if matches(r.Header.Get("If-None-Match"), tag) {
 			w.Header().Set("ETag", tag)
 			w.WriteHeader(http.StatusNotModified)
@@ -67,9 +67,9 @@ func (f makeView) serve(parameters []string) func(*handler, http.ResponseWriter,
 	}
 }
 
-// tag returns the ETag. What a session was at an offset does not change, so that
-// makes it; except for its title and the like, which are as they are now, and for
-// what is erased.
+// tag returns the ETag. A session as of an offset does not change, except for its title
+// and other attributes, which are the current ones, and for erased events, which change
+// the epoch.
 func (v *viewing) tag(epoch string) string {
 	s, h := &v.session, fnv.New32a()
 	fmt.Fprintf(h, "%q %q %q %q %t", s.Title, s.Owner, s.Agent, s.Labels, s.Closed)
@@ -88,13 +88,13 @@ func matches(header, tag string) bool {
 
 // Limits of one answer.
 const (
-	maxItems     = 10_000 // messages of a snapshot, or tasks
+	maxItems     = 10_000 // messages or tasks
 	defaultTasks = 100
 
-	defaultMarkers = 500 // of each kind, and as many invocations and gaps
+	defaultMarkers = 500 // markers of each kind, invocations, and gaps
 )
 
-// snapshot returns the part of the conversation that is asked for.
+// snapshot returns the requested part of the conversation.
 func (h *handler) snapshot(ctx context.Context, v *viewing) (view.Snapshot, error) {
 	q := view.Query{
 		At: v.at, Thread: v.query.ID("thread"),
@@ -104,7 +104,7 @@ func (h *handler) snapshot(ctx context.Context, v *viewing) (view.Snapshot, erro
 		return view.Snapshot{}, v.query.Err
 	}
 	if !v.query.Values.Has("limit") {
-		q.Limit = 0 // what is at hand
+		q.Limit = 0 // the messages that are in memory
 	}
 	return h.Views.Snapshot(ctx, v.session.ID, q)
 }
@@ -212,11 +212,12 @@ func (h *handler) instances(ctx context.Context, v *viewing) (any, error) {
 type branchesAnswer struct {
 	At       int64         `json:"at"`
 	Branches []view.Branch `json:"branches"`
+	Cut      bool          `json:"cut,omitempty"` // the tree is larger than its limits
 }
 
 func (h *handler) branches(ctx context.Context, v *viewing) (any, error) {
-	list, err := h.Views.Branches(ctx, v.session.ID, v.at)
-	return branchesAnswer{v.at, httpapi.OrEmpty(list)}, err
+	list, cut, err := h.Views.Branches(ctx, v.session.ID, v.at)
+	return branchesAnswer{v.at, httpapi.OrEmpty(list), cut}, err
 }
 
 // A contextAnswer is the answer to GET /sessions/{id}/context.
@@ -225,13 +226,12 @@ type contextAnswer struct {
 	Instance string                `json:"instance,omitempty"`
 	Thread   string                `json:"thread"`
 	Messages []view.ContextMessage `json:"messages"`
-	Places   []view.ContextPlace   `json:"places"` // of the messages, one for each
+	Places   []view.ContextPlace   `json:"places"` // where each message comes from
 	Events   []view.ContextEvent   `json:"events"`
 	Earlier  int                   `json:"earlier,omitempty"`
 }
 
-// context answers with what a model is to be told: the messages, and the same
-// event by event.
+// context answers with what a model receives: the messages, and the same event by event.
 func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
 	id, thread, limit := v.query.ID("instance"), v.query.ID("thread"), v.query.Limit(view.Window, maxItems)
 	if id != "" && thread != "" {
@@ -257,8 +257,8 @@ func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
 	return contextAnswer{v.at, of.ID, of.Thread, messages, view.Places(messages), view.ContextEvents(s, of), s.Earlier}, err
 }
 
-// withPrompt returns the conversation of a thread, with the system text of its
-// model also if that is older than the messages that fit into an answer.
+// withPrompt returns the conversation of a thread. It includes the system text of the
+// model even if that is older than the messages that fit into the answer.
 func (h *handler) withPrompt(ctx context.Context, v *viewing, thread string, limit int) (view.Snapshot, error) {
 	s, err := h.Views.Snapshot(ctx, v.session.ID, view.Query{At: v.at, Thread: thread, Limit: limit})
 	if err != nil || s.Earlier == 0 || len(s.Threads) == 0 || s.Threads[0].Prompt == nil {

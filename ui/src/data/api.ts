@@ -1,7 +1,6 @@
 // The HTTP API of the server that served this page, see docs/http.md.
 import type {
   Agent,
-  Branch,
   Cancelled,
   Event,
   Instance,
@@ -13,6 +12,7 @@ import type {
   Snapshot,
   Started,
   Summary,
+  Tree,
 } from "../fold/types";
 import type { Diff } from "./diff";
 
@@ -237,8 +237,7 @@ export const api = {
   replayIndex: (id: string, o: AtOptions = {}) =>
     get<ReplayIndex>(sessionPath(id, "replay-index") + query({ at: o.at, limit: 1000 }), o),
   summary: (id: string, o: AtOptions = {}) => get<Summary>(sessionPath(id, "summary") + query({ at: o.at }), o),
-  branches: (id: string, o: AtOptions = {}) =>
-    get<{ at: number; branches: Branch[] }>(sessionPath(id, "branches") + query({ at: o.at }), o),
+  branches: (id: string, o: AtOptions = {}) => get<Tree>(sessionPath(id, "branches") + query({ at: o.at }), o),
   instances: (id: string, o: AtOptions = {}) =>
     get<{ at: number; instances: Instance[] }>(sessionPath(id, "instances") + query({ at: o.at }), o),
 

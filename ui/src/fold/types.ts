@@ -258,6 +258,13 @@ export interface Branch {
   at?: string;
 }
 
+/** The branches of a session and of those that share events with it. */
+export interface Tree {
+  at: number;
+  branches: Branch[];
+  cut?: boolean; // the tree is larger than an answer
+}
+
 export type MarkerKind =
   | "user"
   | "tool"

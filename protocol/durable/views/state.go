@@ -1,4 +1,4 @@
-package durable
+package views
 
 import (
 	"context"
@@ -9,38 +9,38 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// state shows what a session is, as entities of the state protocol: type
-// "state", what agent and screen share in each thread; "run", each invocation;
-// "session", the session's own attributes.
+// state shows the state of a session as entities of the state protocol: type "state",
+// the shared state of each thread; "run", each invocation; "session", the attributes
+// of the session.
 //
-// Only a STATE_DELTA depends on what was before it. Whoever begins between two
-// of them looks up the state once; from there on it is remembered, until a jump.
+// Only a STATE_DELTA depends on earlier events. A fold that begins between two of them
+// looks up the state once and remembers it until the next jump.
 type state struct {
-	source
+	Source
 	session string
-	whole   bool            // it has seen all events, so a thread that it does not know is new
-	created *tapedeck.Event // which may say with what state each thread begins
+	whole   bool            // it has seen all earlier events, so a thread that it does not know is new
+	created *tapedeck.Event // session.created, which may have the state that each thread begins with
 	threads map[string]*threadState
 }
 
 type threadState struct {
-	fold  view.Conversation // of the events of the state alone
+	fold  view.Conversation // of the events that change the state
 	bytes int
 }
 
-func newState(from source, session string, at int64) projection {
-	return &state{source: from, session: session, whole: at == 0, threads: map[string]*threadState{}}
+func newState(from Source, session string, at int64) Fold {
+	return &state{Source: from, session: session, whole: at == 0, threads: map[string]*threadState{}}
 }
 
-func (s *state) weight() int {
+func (s *state) Size() int {
 	n := 0
 	for name, t := range s.threads {
-		n += 512 + len(name) + 4*t.bytes // decoded it is larger
+		n += 512 + len(name) + 4*t.bytes // the decoded state is larger
 	}
 	return n
 }
 
-func (s *state) project(ctx context.Context, _ tapedeck.Record, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+func (s *state) Apply(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
 	switch e.Type {
 	case tapedeck.StateSnapshot, tapedeck.StateDelta:
 		return s.projectState(ctx, e, out)
@@ -52,7 +52,7 @@ func (s *state) project(ctx context.Context, _ tapedeck.Record, e *tapedeck.Even
 	case tapedeck.RunStarted, tapedeck.RunFinished, tapedeck.RunError:
 		return encodeRun(e, out), nil
 	case tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten:
-		s.threads, s.whole = map[string]*threadState{}, false // looked up again when they change
+		s.threads, s.whole = map[string]*threadState{}, false // each is looked up again when it changes
 		return s.jump(ctx, s.session, e, stateEntities, out)
 	}
 	return out, nil
@@ -80,8 +80,8 @@ func (s *state) thread(e *tapedeck.Event) *threadState {
 	return t
 }
 
-// apply folds e in, and appends to out the state if e changed it: a patch that
-// does not fit is left out, as clients do it.
+// apply applies e, and appends the state to out if e has changed it. A patch that does
+// not fit has no effect, as in clients.
 func (t *threadState) apply(e *tapedeck.Event, out [][]byte) [][]byte {
 	t.fold.Apply(e)
 	thread := e.ThreadName()
@@ -96,9 +96,9 @@ func (t *threadState) apply(e *tapedeck.Event, out [][]byte) [][]byte {
 	}{thread, now.Value}))
 }
 
-// recall makes known the state of a thread before e, as it is in force then.
+// recall looks up the state of the thread of e just before e.
 func (s *state) recall(ctx context.Context, e *tapedeck.Event) error {
-	before, err := s.views.Snapshot(ctx, s.session, view.Query{At: e.Offset, Thread: e.ThreadName(), Limit: 1})
+	before, err := s.Views.Snapshot(ctx, s.session, view.Query{At: e.Offset, Thread: e.ThreadName(), Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func (s *state) recall(ctx context.Context, e *tapedeck.Event) error {
 	return nil
 }
 
-// attributes shows what an event says about the session, each attribute as an
-// entity: so an event that names only some leaves the others as they are.
+// attributes shows the attributes of the session that an event has, each as an entity:
+// so an event that has only some of them leaves the others unchanged.
 func attributes(e *tapedeck.Event, out [][]byte) [][]byte {
 	var d map[string]json.RawMessage
 	if json.Unmarshal(e.Data, &d) != nil {
@@ -139,7 +139,7 @@ func attributes(e *tapedeck.Event, out [][]byte) [][]byte {
 	return out
 }
 
-// encodeRun shows where an invocation stands.
+// encodeRun shows the status of an invocation.
 func encodeRun(e *tapedeck.Event, out [][]byte) [][]byte {
 	if e.Invocation == "" { // an entity must have a key
 		return out

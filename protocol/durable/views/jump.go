@@ -1,4 +1,4 @@
-package durable
+package views
 
 import (
 	"context"
@@ -9,29 +9,21 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// standing is what is in force in a session.
-type standing interface {
-	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
-
-	// Epoch is another one after events of any session were erased.
-	Epoch() string
-}
-
-// maxEntities is how many messages of each side of a jump are compared: those
-// before the newest so many are as they were.
+// maxEntities is how many of the newest messages before and after a jump are
+// compared. Older messages count as unchanged.
 const maxEntities = 10_000
 
-// An entity of the state protocol.
+// An entity is a keyed value of the state protocol.
 type entity struct {
 	typ, key string
-	event    tapedeck.Event // whose headers it has: thread and invocation
+	event    tapedeck.Event // the thread and the invocation for its headers
 	value    json.RawMessage
 }
 
-// jump appends what a jump makes of the entities of a view: those that were taken
-// back go, those that were brought back are there again, and others are as they
-// were then.
-func (s source) jump(ctx context.Context, session string, e *tapedeck.Event, entities func(context.Context, source, string, int64) ([]entity, error), out [][]byte) ([][]byte, error) {
+// jump appends the changes that a jump makes to the entities of a view: reverted
+// entities are deleted, restored ones are inserted, and others get their earlier
+// values.
+func (s Source) jump(ctx context.Context, session string, e *tapedeck.Event, entities func(context.Context, Source, string, int64) ([]entity, error), out [][]byte) ([][]byte, error) {
 	before, err := entities(ctx, s, session, e.Offset)
 	if err != nil {
 		return out, err
@@ -75,9 +67,9 @@ func (t *entity) encode(e *tapedeck.Event, operation string) []byte {
 	return encodeChange(&head, operation, t.typ, t.key, value)
 }
 
-// messageEntities returns those of the view messages as of an offset.
-func messageEntities(ctx context.Context, s source, session string, at int64) ([]entity, error) {
-	snapshot, err := s.views.Snapshot(ctx, session, view.Query{At: at, Limit: maxEntities})
+// messageEntities returns the entities of the view messages as of an offset.
+func messageEntities(ctx context.Context, s Source, session string, at int64) ([]entity, error) {
+	snapshot, err := s.Views.Snapshot(ctx, session, view.Query{At: at, Limit: maxEntities})
 	if err != nil {
 		return nil, err
 	}
@@ -113,15 +105,15 @@ func messageEntities(ctx context.Context, s source, session string, at int64) ([
 	return out, nil
 }
 
-// stateEntities returns those of the view state as of an offset.
-func stateEntities(ctx context.Context, s source, session string, at int64) ([]entity, error) {
-	all, err := s.views.Snapshot(ctx, session, view.Query{At: at, Limit: maxEntities})
+// stateEntities returns the entities of the view state as of an offset.
+func stateEntities(ctx context.Context, s Source, session string, at int64) ([]entity, error) {
+	all, err := s.Views.Snapshot(ctx, session, view.Query{At: at, Limit: maxEntities})
 	if err != nil {
 		return nil, err
 	}
 	var out []entity
 	for _, t := range all.Threads {
-		one, err := s.views.Snapshot(ctx, session, view.Query{At: at, Thread: t.Name, Limit: 1})
+		one, err := s.Views.Snapshot(ctx, session, view.Query{At: at, Thread: t.Name, Limit: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +137,7 @@ func stateEntities(ctx context.Context, s source, session string, at int64) ([]e
 	return out, nil
 }
 
-// runEntity says where an invocation stands.
+// A runEntity is the status of an invocation.
 type runEntity struct {
 	Invocation string          `json:"invocation"`
 	Thread     string          `json:"thread"`

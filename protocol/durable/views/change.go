@@ -1,14 +1,15 @@
-package durable
+package views
 
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 
 	"github.com/tapedeck/tapedeck"
 )
 
-// marshal encodes v, which can be encoded, without the escapes that are meant
-// for HTML.
+// marshal encodes v without the escapes that HTML needs. Every v that it gets can be
+// encoded.
 func marshal(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -17,7 +18,7 @@ func marshal(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// A change is a message of the state protocol: an entity, and what it is now.
+// A change is a message of the state protocol: an entity and its new value.
 type change struct {
 	Type    string        `json:"type"`
 	Key     string        `json:"key"`
@@ -28,15 +29,15 @@ type change struct {
 type changeHeaders struct {
 	Operation  string `json:"operation"`
 	Timestamp  string `json:"timestamp"`
-	Offset     string `json:"offset"` // of the event
+	Offset     string `json:"offset"` // that of the event, as Durable Streams writes it
 	Thread     string `json:"thread"`
 	Invocation string `json:"invocation,omitempty"`
 }
 
-// encodeChange encodes what event e makes of an entity.
+// encodeChange encodes the change of an entity by an event.
 func encodeChange(e *tapedeck.Event, operation, typ, key string, value any) []byte {
 	return marshal(change{typ, key, value, changeHeaders{
 		Operation: operation, Timestamp: e.Time.Format("2006-01-02T15:04:05.000Z"),
-		Offset: offset{n: e.Offset}.String(), Thread: e.ThreadName(), Invocation: e.Invocation,
+		Offset: fmt.Sprintf("%016d_%016d", e.Offset, 0), Thread: e.ThreadName(), Invocation: e.Invocation,
 	}})
 }

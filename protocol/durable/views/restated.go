@@ -1,4 +1,4 @@
-package durable
+package views
 
 import (
 	"cmp"
@@ -9,14 +9,14 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// maxRestated is the most bytes of the messages in a MESSAGES_SNAPSHOT: clients
-// refuse an event of more than 10 MiB. The oldest ones are left out.
+// maxRestated is the largest size of the messages in a MESSAGES_SNAPSHOT, in bytes:
+// clients refuse an event of more than 10 MiB. The oldest messages are left out.
 const maxRestated = 8 << 20
 
-// A restatement makes AG-UI messages of a conversation.
+// A restatement turns a conversation into AG-UI messages.
 type restatement struct {
 	calls map[[2]string][]payload.ToolCall // by invocation and message
-	whole map[string]bool                  // ids of messages that tools have answered with
+	whole map[string]bool                  // the ids of the answers of tools that are messages
 	list  []restatedMessage
 }
 
@@ -25,21 +25,21 @@ type restatedMessage struct {
 	value  json.RawMessage
 }
 
-// restated returns the messages of a conversation in AG-UI's form, those of tools
-// among them.
+// restated returns the messages of a conversation in AG-UI's form, including those of
+// tools.
 func restated(s *view.Snapshot) []json.RawMessage {
 	r := restatement{calls: map[[2]string][]payload.ToolCall{}, whole: map[string]bool{}}
-	makers := map[[2]string]bool{}
+	callers := map[[2]string]bool{}
 	for i := range s.Messages {
 		m := &s.Messages[i]
-		makers[[2]string{m.Invocation, m.ID}] = true
+		callers[[2]string{m.Invocation, m.ID}] = true
 		r.whole[m.ID] = m.Role == payload.RoleTool
 	}
 	for i := range s.Calls {
-		r.call(&s.Calls[i], makers)
+		r.addCall(&s.Calls[i], callers)
 	}
 	for i := range s.Messages {
-		r.message(&s.Messages[i])
+		r.addMessage(&s.Messages[i])
 	}
 	slices.SortStableFunc(r.list, func(a, b restatedMessage) int { return cmp.Compare(a.offset, b.offset) })
 	out, size := make([]json.RawMessage, 0, len(r.list)), 0
@@ -53,11 +53,11 @@ func restated(s *view.Snapshot) []json.RawMessage {
 	return out
 }
 
-// call takes in a tool call and its answer. One that no message has made gets a
-// message of its own id, as AG-UI's client gives it one.
-func (r *restatement) call(k *view.ToolCall, makers map[[2]string]bool) {
+// addCall adds a tool call and its answer. A call without a message gets a message
+// with the id of the call, as AG-UI's client does it.
+func (r *restatement) addCall(k *view.ToolCall, callers map[[2]string]bool) {
 	call := payload.ToolCall{ID: k.ID, Type: "function", Function: payload.FunctionCall{Name: k.Name, Arguments: k.Arguments}}
-	if key := [2]string{k.Invocation, k.MessageID}; k.MessageID != "" && makers[key] {
+	if key := [2]string{k.Invocation, k.MessageID}; k.MessageID != "" && callers[key] {
 		r.calls[key] = append(r.calls[key], call)
 	} else if k.Name != "" {
 		r.add(k.Offset, &payload.Message{ID: k.ID, Role: payload.RoleAssistant, ToolCalls: []payload.ToolCall{call}, SubagentRunID: k.Subagent})
@@ -75,7 +75,8 @@ func (r *restatement) call(k *view.ToolCall, makers map[[2]string]bool) {
 	})
 }
 
-func (r *restatement) message(m *view.Message) {
+// addMessage adds a message, with the calls that it makes.
+func (r *restatement) addMessage(m *view.Message) {
 	if m.ID == "" || payload.PromptOf(m.Role, m.Metadata) != "" {
 		return
 	}

@@ -1,4 +1,4 @@
-package durable
+package views
 
 import (
 	"context"
@@ -11,23 +11,22 @@ import (
 )
 
 // agui shows a session as an AG-UI client expects it: the AG-UI events, with their
-// type as a member of their data, and what people say.
+// type as a member of their data, and the messages of people.
 //
-// AG-UI has no event for a whole message, and allows nothing outside a run. So
-// what is said before a run follows its RUN_STARTED: as text messages where that
-// is all there is to say, else as a MESSAGES_SNAPSHOT of the thread. That is so in
-// the first run of a thread, and after a rewind. What an event becomes follows
-// from the log alone, so an offset means the same to every reader.
+// AG-UI has no event for a whole message, and allows nothing outside a run. So the
+// messages before a run follow its RUN_STARTED: as text messages if they are nothing
+// but text, otherwise as a MESSAGES_SNAPSHOT of the thread. The first run of a thread
+// and the first run after a rewind begin with such a snapshot.
 type agui struct {
-	source
+	Source
 	session string
 }
 
-func newAGUI(from source, session string, _ int64) projection { return agui{from, session} }
+func newAGUI(from Source, session string, _ int64) Fold { return agui{from, session} }
 
-func (agui) weight() int { return 0 }
+func (agui) Size() int { return 0 }
 
-func (a agui) project(ctx context.Context, _ tapedeck.Record, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+func (a agui) Apply(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
 	switch {
 	case e.Type == tapedeck.RunStarted:
 		return a.runStarted(ctx, e, out)
@@ -46,32 +45,32 @@ func typed(e *tapedeck.Event) []byte {
 	if len(e.Data) > 2 {
 		b = append(append(b, e.Data[1:len(e.Data)-1]...), ',')
 	}
-	// It comes last, for the last one counts if the data has a type of its own.
+	// The type is last, because the last one counts if the data has a member type.
 	b = append(append(b, `"type":"`...), e.Type...)
 	return append(b, `"}`...)
 }
 
-// runStarted shows the beginning of a run, and what was said before it.
+// runStarted shows the beginning of a run and the messages before it.
 func (a agui) runStarted(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
 	before, err := a.lookBack(ctx, e)
 	if err != nil {
 		return out, err
 	}
-	if before.open { // the run of a parent, which a fork has cut off
+	if before.open { // an open run of the parent, which ends with the fork
 		out = append(out, []byte(`{"message":"the run was interrupted","code":"`+tapedeck.CodeInterrupted+`","type":"`+tapedeck.RunError+`"}`))
 	}
 	out = append(out, typed(e))
 	if before.restate {
 		return a.snapshot(ctx, e, out)
 	}
-	for _, m := range before.said {
-		out = append(out, spoken(&m)...)
+	for _, m := range before.messages {
+		out = append(out, streamed(&m)...)
 	}
 	return out, nil
 }
 
-// added shows a whole message that is said in a run. One outside of a run is shown
-// when the next one begins.
+// added shows a whole message of a run. A message outside a run is shown when the
+// next run begins.
 func (a agui) added(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
 	m, ok := messageOf(e)
 	if !ok || isPrompt(&m) {
@@ -84,24 +83,24 @@ func (a agui) added(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]b
 	if !isPlain(&m) {
 		return a.snapshot(ctx, e, out)
 	}
-	return append(out, spoken(&m)...), nil
+	return append(out, streamed(&m)...), nil
 }
 
-// A lookback is what a thread has been through since its newest run.
+// A lookback is what has happened in a thread since its newest run.
 type lookback struct {
-	open    bool // that run has not ended
-	restate bool // the messages are not all in said
-	said    []payload.Message
+	open     bool // that run has not ended
+	restate  bool // messages does not have all messages
+	messages []payload.Message
 }
 
-// maxLookback is how many events are looked through for the newest run.
+// maxLookback is how many events lookBack reads at most.
 const maxLookback = 10_000
 
 // lookBack reads back from e to the beginning or the end of the newest run of its
 // thread.
 func (a agui) lookBack(ctx context.Context, e *tapedeck.Event) (b lookback, err error) {
 	for from := e.Offset; from > 0 && e.Offset-from < maxLookback; {
-		p, err := a.log.Read(ctx, a.session, tapedeck.Range{From: from, Reverse: true})
+		p, err := a.Log.Read(ctx, a.session, tapedeck.Range{From: from, Reverse: true})
 		if err != nil {
 			return b, err
 		}
@@ -110,8 +109,8 @@ func (a agui) lookBack(ctx context.Context, e *tapedeck.Event) (b lookback, err 
 			if err != nil {
 				return b, err
 			}
-			if b.see(&before, e.ThreadName()) {
-				slices.Reverse(b.said)
+			if b.apply(&before, e.ThreadName()) {
+				slices.Reverse(b.messages)
 				return b, nil
 			}
 		}
@@ -121,16 +120,17 @@ func (a agui) lookBack(ctx context.Context, e *tapedeck.Event) (b lookback, err 
 	return b, nil
 }
 
-// see takes in an event before the others, and reports whether it is of a run.
-func (b *lookback) see(e *tapedeck.Event, thread string) bool {
+// apply applies an event that is before the ones applied so far. It reports whether
+// the event begins or ends a run of the thread.
+func (b *lookback) apply(e *tapedeck.Event, thread string) bool {
 	switch e.Type {
 	case tapedeck.SessionForked, tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten:
 		b.restate = true
-	case tapedeck.MessagesSnapshot, tapedeck.ToolCallResult: // outside of a run they are not AG-UI's
+	case tapedeck.MessagesSnapshot, tapedeck.ToolCallResult: // AG-UI does not allow them outside a run
 		b.restate = b.restate || e.ThreadName() == thread
 	case tapedeck.MessageAdded:
 		if m, ok := messageOf(e); ok && e.ThreadName() == thread && !isPrompt(&m) {
-			b.said = append(b.said, m)
+			b.messages = append(b.messages, m)
 			b.restate = b.restate || !isPlain(&m)
 		}
 	case tapedeck.RunStarted, tapedeck.RunFinished, tapedeck.RunError:
@@ -140,9 +140,9 @@ func (b *lookback) see(e *tapedeck.Event, thread string) bool {
 	return false
 }
 
-// snapshot shows all messages of the thread of e as they are after it.
+// snapshot shows all messages of the thread of e as of after it.
 func (a agui) snapshot(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
-	s, err := a.views.Snapshot(ctx, a.session, view.Query{At: e.Offset + 1, Thread: e.ThreadName(), Limit: maxEntities})
+	s, err := a.Views.Snapshot(ctx, a.session, view.Query{At: e.Offset + 1, Thread: e.ThreadName(), Limit: maxEntities})
 	if err != nil {
 		return out, err
 	}
@@ -158,19 +158,19 @@ func messageOf(e *tapedeck.Event) (payload.Message, bool) {
 	return d.Message, err == nil && d.Message.ID != ""
 }
 
-// isPrompt reports whether a message stores the system text of a model, which is
-// not said to people.
+// isPrompt reports whether a message stores the system text of a model, which is not
+// part of the conversation.
 func isPrompt(m *payload.Message) bool { return payload.PromptOf(m.Role, marshal(m.Metadata)) != "" }
 
-// isPlain reports whether text is all that a message has.
+// isPlain reports whether a message has nothing but text.
 func isPlain(m *payload.Message) bool {
 	var text string
-	speaks := m.Role == payload.RoleUser || m.Role == payload.RoleAssistant || m.Role == payload.RoleSystem || m.Role == payload.RoleDeveloper
-	return speaks && len(m.ToolCalls) == 0 && json.Unmarshal(m.Content, &text) == nil
+	hasText := m.Role == payload.RoleUser || m.Role == payload.RoleAssistant || m.Role == payload.RoleSystem || m.Role == payload.RoleDeveloper
+	return hasText && len(m.ToolCalls) == 0 && json.Unmarshal(m.Content, &text) == nil
 }
 
-// spoken returns a plain message as AG-UI streams it.
-func spoken(m *payload.Message) [][]byte {
+// streamed returns the AG-UI events of a plain message.
+func streamed(m *payload.Message) [][]byte {
 	type event struct {
 		MessageID string `json:"messageId"`
 		Role      string `json:"role,omitempty"`

@@ -1,4 +1,4 @@
-package durable
+package views
 
 import (
 	"context"
@@ -8,26 +8,25 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// messages shows messages and tool calls once they are finished, as entities of
-// the state protocol: type "message", an AG-UI message, and type "toolCall".
+// messages shows messages and tool calls once they are finished, as entities of the
+// state protocol: type "message", an AG-UI message, and type "toolCall".
 //
-// What an event becomes depends on the events since its message began and on
-// nothing else. A reader who begins in the middle of a message costs a look
-// back to where that began.
+// The result for an event depends only on the events since its message began. If a
+// reader begins in the middle of a message, the fold reads back to its beginning.
 type messages struct {
-	source
+	Source
 	session string
 	open    map[spanKey]*span
 	bytes   int
 }
 
-// maxSpan is how many events a message may stretch over, with all that happens
-// in between. So the look back has an end even if a beginning is missing.
+// maxSpan is how many events there may be between the first and the last event of a
+// message. It bounds the look-back if the first event is missing.
 const maxSpan = 100_000
 
 type spanKey struct {
-	family spanFamily
-	id     string
+	kind spanKind
+	id   string
 }
 
 // A span is a message or tool call that is not finished.
@@ -37,7 +36,7 @@ type span struct {
 	body  []byte
 }
 
-// spanData are the members of the events of a span.
+// spanData has the members of the events of a span.
 type spanData struct {
 	MessageID  string `json:"messageId"`
 	ToolCallID string `json:"toolCallId"`
@@ -48,10 +47,10 @@ type spanData struct {
 	Delta      string `json:"delta"`
 }
 
-type spanFamily byte
+type spanKind byte
 
 const (
-	textSpan spanFamily = iota + 1
+	textSpan spanKind = iota + 1
 	reasoningSpan
 	toolSpan
 )
@@ -60,48 +59,48 @@ type spanStep byte
 
 const (
 	spanBegins spanStep = iota + 1
-	spanGoesOn
+	spanContinues
 	spanEnds
 )
 
 var spanEvents = map[string]struct {
-	family spanFamily
-	step   spanStep
+	kind spanKind
+	step spanStep
 }{
 	tapedeck.TextMessageStart:        {textSpan, spanBegins},
-	tapedeck.TextMessageContent:      {textSpan, spanGoesOn},
+	tapedeck.TextMessageContent:      {textSpan, spanContinues},
 	tapedeck.TextMessageEnd:          {textSpan, spanEnds},
 	tapedeck.ReasoningMessageStart:   {reasoningSpan, spanBegins},
-	tapedeck.ReasoningMessageContent: {reasoningSpan, spanGoesOn},
+	tapedeck.ReasoningMessageContent: {reasoningSpan, spanContinues},
 	tapedeck.ReasoningMessageEnd:     {reasoningSpan, spanEnds},
 	tapedeck.ToolCallStart:           {toolSpan, spanBegins},
-	tapedeck.ToolCallArgs:            {toolSpan, spanGoesOn},
+	tapedeck.ToolCallArgs:            {toolSpan, spanContinues},
 	tapedeck.ToolCallEnd:             {toolSpan, spanEnds},
 }
 
 // spanOf returns the span that e is part of, and its data.
 func spanOf(e *tapedeck.Event) (key spanKey, step spanStep, d spanData) {
-	kind, ok := spanEvents[e.Type]
+	event, ok := spanEvents[e.Type]
 	if !ok || json.Unmarshal(e.Data, &d) != nil {
 		return key, 0, d
 	}
-	key = spanKey{kind.family, d.MessageID}
-	if kind.family == toolSpan {
+	key = spanKey{event.kind, d.MessageID}
+	if event.kind == toolSpan {
 		key.id = d.ToolCallID
 	}
 	if key.id == "" {
 		return key, 0, d
 	}
-	return key, kind.step, d
+	return key, event.step, d
 }
 
-func newMessages(from source, session string, _ int64) projection {
-	return &messages{source: from, session: session, open: map[spanKey]*span{}}
+func newMessages(from Source, session string, _ int64) Fold {
+	return &messages{Source: from, session: session, open: map[spanKey]*span{}}
 }
 
-func (m *messages) weight() int { return m.bytes }
+func (m *messages) Size() int { return m.bytes }
 
-func (m *messages) project(ctx context.Context, _ tapedeck.Record, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+func (m *messages) Apply(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
 	switch e.Type {
 	case tapedeck.MessageAdded, tapedeck.MessagesSnapshot:
 		return wholeMessages(e, out), nil
@@ -114,8 +113,8 @@ func (m *messages) project(ctx context.Context, _ tapedeck.Record, e *tapedeck.E
 	case spanBegins:
 		m.open[key] = &span{begin: e.Offset, head: d}
 		m.bytes += 64 + len(e.Data)
-	case spanGoesOn:
-		if s := m.open[key]; s != nil { // else it began before we did: see spanEnds
+	case spanContinues:
+		if s := m.open[key]; s != nil { // otherwise it began before this reader, see finish
 			s.body = append(s.body, d.Delta...)
 			m.bytes += len(d.Delta)
 		}
@@ -129,7 +128,7 @@ func (m *messages) project(ctx context.Context, _ tapedeck.Record, e *tapedeck.E
 	return out, nil
 }
 
-// finish returns the span that e ends; nil if it never began.
+// finish returns the span that e ends, nil if it never began.
 func (m *messages) finish(ctx context.Context, key spanKey, e *tapedeck.Event) (*span, error) {
 	s := m.open[key]
 	if s == nil {
@@ -140,7 +139,7 @@ func (m *messages) finish(ctx context.Context, key spanKey, e *tapedeck.Event) (
 		m.bytes = 0
 	}
 	if e.Offset-s.begin > maxSpan {
-		return nil, nil // as if it were looked for
+		return nil, nil // as if lookBack had not found it
 	}
 	return s, nil
 }
@@ -149,7 +148,7 @@ func (m *messages) finish(ctx context.Context, key spanKey, e *tapedeck.Event) (
 func (m *messages) lookBack(ctx context.Context, key spanKey, e *tapedeck.Event) (*span, error) {
 	var deltas []string
 	for from := e.Offset; from > 0 && e.Offset-from < maxSpan; {
-		p, err := m.log.Read(ctx, m.session, tapedeck.Range{From: from, Reverse: true})
+		p, err := m.Log.Read(ctx, m.session, tapedeck.Range{From: from, Reverse: true})
 		if err != nil {
 			return nil, err
 		}
@@ -162,8 +161,8 @@ func (m *messages) lookBack(ctx context.Context, key spanKey, e *tapedeck.Event)
 			switch {
 			case e.Offset-r.Offset > maxSpan:
 				return nil, nil
-			case k != key: // something else
-			case step == spanGoesOn:
+			case k != key: // another span
+			case step == spanContinues:
 				deltas = append(deltas, d.Delta)
 			case step == spanBegins:
 				s := &span{begin: r.Offset, head: d}
@@ -178,9 +177,9 @@ func (m *messages) lookBack(ctx context.Context, key spanKey, e *tapedeck.Event)
 	return nil, nil
 }
 
-// encode returns the change that s, ended by e, is.
+// encode returns the change that inserts s, which e ends.
 func (s *span) encode(key spanKey, e *tapedeck.Event) []byte {
-	if key.family == toolSpan {
+	if key.kind == toolSpan {
 		return encodeChange(e, "insert", "toolCall", key.id, toolCall{
 			ID: key.id, Type: "function", Parent: s.head.Parent,
 			Function: toolFunction{s.head.ToolName, string(s.body)},
@@ -188,7 +187,7 @@ func (s *span) encode(key spanKey, e *tapedeck.Event) []byte {
 	}
 	role := s.head.Role
 	switch {
-	case key.family == reasoningSpan:
+	case key.kind == reasoningSpan:
 		role = "reasoning"
 	case role == "":
 		role = "assistant"
@@ -216,7 +215,7 @@ type toolFunction struct {
 	Arguments string `json:"arguments"`
 }
 
-// wholeMessages shows messages that came whole, as they came.
+// wholeMessages shows messages that were appended as a whole, unchanged.
 func wholeMessages(e *tapedeck.Event, out [][]byte) [][]byte {
 	var d struct {
 		Message  json.RawMessage   `json:"message"`
@@ -239,7 +238,7 @@ func wholeMessages(e *tapedeck.Event, out [][]byte) [][]byte {
 	return out
 }
 
-// toolResult shows what a tool answered.
+// toolResult shows the answer of a tool.
 func toolResult(e *tapedeck.Event, out [][]byte) [][]byte {
 	var d struct {
 		MessageID  string          `json:"messageId"`
