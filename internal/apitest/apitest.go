@@ -24,7 +24,7 @@ func Ask(t testing.TB, h http.Handler, request []byte, shown ...string) []byte {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, request)
 	}
-	r2 := httptest.NewRequest(r.Method, r.URL.String(), bytes.NewReader(body))
+	r2 := httptest.NewRequestWithContext(r.Context(), r.Method, r.URL.String(), bytes.NewReader(body))
 	r2.Header = r.Header
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r2.WithContext(t.Context()))

@@ -42,7 +42,7 @@ func (c *Client) Open(t testing.TB, h http.Handler, target string, headers ...st
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	c.header, c.cancel, c.Done = http.Header{}, cancel, make(chan struct{})
-	r := httptest.NewRequest(http.MethodGet, "/api/v1/sessions/"+target, nil).WithContext(ctx)
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/sessions/"+target, nil)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
