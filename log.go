@@ -225,7 +225,7 @@ type Filter struct {
 // A Commit says what a commit of a store did to one session.
 type Commit struct {
 	Session Session  // its entry after the commit
-	Records []Record // the records that it got; none if Gone
+	Records []Record // the records that it got; none if Commit.Gone
 	Gone    bool     // it was deleted; if it was recreated under its id, another Commit follows
 	Erased  bool     // earlier records have lost their payloads: drop all copies of them
 }

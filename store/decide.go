@@ -181,14 +181,14 @@ func checkPrefixed(kind tapedeck.SessionKind, id, prefix string) error {
 }
 
 // ForkPoint returns the offset at which s forks its parent, or an error if it cannot.
-// gone says that the parent was deleted.
-func ForkPoint(s *tapedeck.Spec, parent *tapedeck.Session, gone bool) (at int64, err error) {
+// deleted says that the parent was deleted.
+func ForkPoint(s *tapedeck.Spec, parent *tapedeck.Session, deleted bool) (at int64, err error) {
 	at = parent.Head
 	if s.ForkAt != nil {
 		at = *s.ForkAt
 	}
 	switch {
-	case gone:
+	case deleted:
 		err = tapedeck.Errorf(tapedeck.Conflict, "session %q was deleted and cannot be forked", s.Parent)
 	case parent.Kind != s.Kind:
 		err = tapedeck.Errorf(tapedeck.Invalid, "%q is a %s and cannot be forked as a %s", s.Parent, parent.Kind, s.Kind)

@@ -24,7 +24,7 @@ func (s *Store) lookup(ctx context.Context, id string) (*view, error) {
 	v, err := s.view(ctx, id)
 	if err == nil && s.isGone(v) && s.now() >= s.deadlines.due.Load() {
 		// It exists for its forks, which may have expired since. If they cannot be
-		// deleted now, the answer stays that it is gone.
+		// deleted now, the answer stays tapedeck.Gone.
 		if s.reap(ctx) == nil {
 			v, err = s.view(ctx, id)
 		}

@@ -49,7 +49,7 @@ func testExpiry(t *testing.T, open opener) {
 			advance(21*s), vanished(c), vanished(b), vanished(a))
 		play(t, open, "what is deleted does not expire/"+a, create(a, with(3)), create(b, from(a, 2), living(10*s)),
 			create(c, from(a, 1)), removeSoftly(a), remove(b), create(b), advance(11*s), is(a, tapedeck.Gone), write(b, 1), write(c, 1))
-		play(t, open, "is gone from the list/"+a, create(a, living(10*s)), create(b, until(20*s)), create(c), create(d, fromHead(a)),
+		play(t, open, "is not listed/"+a, create(a, living(10*s)), create(b, until(20*s)), create(c), create(d, fromHead(a)),
 			lists(tapedeck.Filter{Kind: kindOf(a)}, d, c, b, a), advance(11*s),
 			lists(tapedeck.Filter{Kind: kindOf(a)}, d, c, b), is(a, tapedeck.Gone),
 			advance(10*s), vanished(b), lists(tapedeck.Filter{Kind: kindOf(a)}, d, c))

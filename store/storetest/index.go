@@ -29,7 +29,7 @@ type Index interface {
 func RunIndex(t *testing.T, open func(testing.TB) (Store, Index)) {
 	for name, test := range map[string]func(*testing.T, *library){
 		"words": testWords, "filters": testFilters, "pages": testIndexPages, "what is behind": testBehind,
-		"replacing": testReplacing, "what is gone": testGone, "hostile": testHostileSearch, "cancelled": testIndexCancelled,
+		"replacing": testReplacing, "deleted sessions": testGone, "hostile": testHostileSearch, "cancelled": testIndexCancelled,
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, index := open(t)
@@ -229,7 +229,7 @@ func testReplacing(t *testing.T, l *library) {
 }
 
 // testGone: a search finds nothing in a session that was deleted, has expired or was
-// forgotten. A recreated session has no documents of the old one.
+// passed to Forget. A recreated session has no documents of the old one.
 func testGone(t *testing.T, l *library) {
 	l.put("a", "word")
 	l.put("b", "word")
