@@ -25,9 +25,11 @@ var suffixes = map[string]string{
 
 type exportFlags struct {
 	api.ExportRequest
-	file    string
-	force   bool
-	preview bool
+	at        int64
+	effective bool
+	file      string
+	force     bool
+	preview   bool
 }
 
 func newExport(e *env) *cobra.Command {
@@ -64,10 +66,14 @@ finds everything: look before you share.`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
 			f.Session = args[0]
-			if !c.Flags().Changed("at") {
-				f.At = -1
-			} else if f.At < 0 {
+			if f.at < 0 {
 				return usageError("--at takes an offset, from 0")
+			}
+			if c.Flags().Changed("at") {
+				f.At = &f.at
+			}
+			if f.effective {
+				f.View = api.ExportEffective
 			}
 			return e.export(c.Context(), f)
 		},
@@ -76,8 +82,8 @@ finds everything: look before you share.`,
 	flags.StringVar(&f.Format, "format", "", "ndjson, json, markdown, csv, html or asciicast")
 	flags.StringVarP(&f.file, "output", "o", "", "write to this file (default: standard output)")
 	flags.BoolVar(&f.force, "force", false, "overwrite the file")
-	flags.Int64Var(&f.At, "at", 0, "only the events before this offset (default: all)")
-	flags.BoolVar(&f.Effective, "effective", false, "only what is in force: nothing that a rewind has taken back")
+	flags.Int64Var(&f.at, "at", 0, "only the events before this offset (default: all)")
+	flags.BoolVar(&f.effective, "effective", false, "only what is in force: nothing that a rewind has taken back")
 	flags.StringVar(&f.Terminal, "terminal", "", "which terminal, for asciicast")
 	flags.StringArrayVar(&f.Redact.Keys, "redact-key", nil, "redact the members of this name (may be repeated)")
 	flags.StringArrayVar(&f.Redact.Patterns, "redact", nil, "redact what matches this regular expression (may be repeated)")

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/intake"
 )
 
@@ -53,17 +54,6 @@ func methodNotAllowed(r *http.Request, allowed []string) error {
 	}
 }
 
-// errorBody is what every error looks like.
-type errorBody struct {
-	Error errorDetail `json:"error"`
-}
-
-type errorDetail struct {
-	Kind    tapedeck.Kind `json:"kind"`
-	Message string        `json:"message"`
-	Hint    string        `json:"hint,omitempty"`
-}
-
 // fail answers with an error. If the request was given up, by the client or by a
 // server that stops, the connection is cut: whether something was appended may
 // be open, and to return without an answer would be taken for a success.
@@ -91,7 +81,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "1")
 	}
-	_ = writeJSON(w, status, errorBody{errorDetail{e.Kind, e.Message, e.Hint}})
+	_ = writeJSON(w, status, api.Error{Error: api.ErrorDetail{Kind: e.Kind, Message: e.Message, Hint: e.Hint}})
 }
 
 // internal logs an error and returns what is said of it to the client.

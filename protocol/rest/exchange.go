@@ -5,7 +5,6 @@ import (
 	"mime"
 	"net/http"
 
-	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/intake"
 )
@@ -13,8 +12,8 @@ import (
 // importSessions makes sessions of recorded ones. The body is passed on as it
 // comes; what it is, the format says.
 func (h *handler) importSessions(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, "format", "title", "owner", "preview")
-	in := api.ImportRequest{Format: q.string("format"), Title: q.string("title"), Owner: q.string("owner")}
+	q := parseQuery(r, "format", "title", "owner", "actor", "preview")
+	in := api.ImportRequest{Format: q.string("format"), Title: q.string("title"), Owner: q.string("owner"), Actor: q.string("actor")}
 	if !q.values.Has("format") {
 		in.Format = "auto"
 	}
@@ -90,36 +89,13 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *handler) exportRequest(w http.ResponseWriter, r *http.Request) (api.ExportRequest, error) {
-	out := api.ExportRequest{At: -1}
 	id, err := sessionID(r)
 	if err != nil {
-		return out, err
+		return api.ExportRequest{}, err
 	}
-	in, err := decode[struct {
-		Format   string        `json:"format"`
-		At       *int64        `json:"at"`
-		View     string        `json:"view"`
-		Terminal string        `json:"terminal"`
-		Redact   api.Redaction `json:"redact"`
-	}](h, w, r)
-	if err != nil {
-		return out, err
-	}
-	out.Session, out.Format, out.Terminal, out.Redact = id, in.Format, in.Terminal, in.Redact
-	if in.At != nil {
-		out.At = *in.At
-	}
-	switch in.View {
-	case "", "all":
-	case "effective":
-		out.Effective = true
-	default:
-		return out, tapedeck.Errorf(tapedeck.Invalid, "the view must be all or effective, not %q", in.View)
-	}
-	if in.At != nil && *in.At < 0 {
-		return out, tapedeck.Errorf(tapedeck.Invalid, "the offset at must not be negative")
-	}
-	return out, nil
+	in, err := decode[api.ExportRequest](h, w, r)
+	in.Session = id
+	return in, err
 }
 
 // sendFile sends an export as it is made. What fails before the first byte is an

@@ -44,18 +44,8 @@ func ref(r *http.Request) (view.Ref, error) {
 	return view.Ref{Session: id, ID: r.PathValue("iid")}, err
 }
 
-// An instanceBody is an instance as its repository has it.
-type instanceBody struct {
-	ID        string    `json:"id"`
-	Session   string    `json:"session_id"`
-	Agent     string    `json:"agent_name"`
-	Parent    *string   `json:"parent_instance_id"` // null for none
-	Thread    string    `json:"thread"`
-	CreatedAt view.Time `json:"created_at"`
-}
-
-func bodyOf(session string, i *view.Instance) instanceBody {
-	b := instanceBody{ID: i.ID, Session: session, Agent: i.Name, Thread: i.Thread, CreatedAt: i.StartedAt}
+func bodyOf(session string, i *view.Instance) api.Instance {
+	b := api.Instance{ID: i.ID, Session: session, Agent: i.Name, Thread: i.Thread, CreatedAt: i.StartedAt}
 	if i.Parent != "" {
 		b.Parent = &i.Parent
 	}
@@ -67,10 +57,7 @@ func (h *handler) createInstance(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Agent  string `json:"agent_name"`
-		Parent string `json:"parent_instance_id"`
-	}](h, w, r)
+	in, err := decode[api.NewInstance](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -125,11 +112,7 @@ func (h *handler) contextEvents(w http.ResponseWriter, r *http.Request) error {
 	if n := len(events); n > 0 {
 		next = int64(events[n-1].Sequence) + 1
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Instance string              `json:"instance_id"`
-		Events   []view.ContextEvent `json:"events"`
-		Next     int64               `json:"next"` // to read on from
-	}{of.ID, orEmpty(events), next})
+	return writeJSON(w, http.StatusOK, api.InstanceEvents{Instance: of.ID, Events: orEmpty(events), Next: next})
 }
 
 // appendContext appends to the context of an instance.
@@ -141,19 +124,11 @@ func (h *handler) appendContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Type       string          `json:"event_type"`
-		Content    json.RawMessage `json:"content"`
-		ToolCallID *string         `json:"tool_call_id"`
-	}](h, w, r)
+	in, err := decode[api.NewContextEvent](h, w, r)
 	if err != nil {
 		return err
 	}
-	call := ""
-	if in.ToolCallID != nil {
-		call = *in.ToolCallID
-	}
-	e, err := h.Contexts.AppendEvent(r.Context(), of, in.Type, in.Content, call)
+	e, err := h.Contexts.AppendEvent(r.Context(), of, in.Type, in.Content, in.ToolCallID)
 	if err != nil {
 		return err
 	}
@@ -180,10 +155,7 @@ func (h *handler) revertContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Deleted int    `json:"deleted"`
-		Marker  string `json:"marker,omitempty"` // for POST /undo
-	}{n, done.Marker})
+	return writeJSON(w, http.StatusOK, api.ContextReverted{Deleted: n, Marker: done.Marker})
 }
 
 // copyContext copies the context of the instance in the path to another one.
@@ -195,11 +167,7 @@ func (h *handler) copyContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Session string `json:"target_session_id"`
-		Target  string `json:"target_instance_id"`
-		UpTo    *int   `json:"up_to_sequence"`
-	}](h, w, r)
+	in, err := decode[api.CopyContext](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -214,7 +182,5 @@ func (h *handler) copyContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Copied int `json:"copied"`
-	}{n})
+	return writeJSON(w, http.StatusOK, api.ContextCopied{Copied: n})
 }

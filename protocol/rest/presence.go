@@ -19,10 +19,6 @@ type attendance interface {
 	WatchPresence(session string) api.PresenceWatcher
 }
 
-type present struct {
-	Present []payload.Presence `json:"present"`
-}
-
 // presence takes down where somebody is, and tells them who else is there.
 func (h *handler) presence(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
@@ -30,19 +26,18 @@ func (h *handler) presence(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	in, err := decode[struct {
-		Action api.PresenceAction `json:"action"`
-		User   string             `json:"user"`
-		UserID string             `json:"userId"` // the same
-		Cursor json.RawMessage    `json:"cursor"`
+		api.PresenceNote
+		UserID string `json:"userId,omitempty"` // the same as user
 	}](h, w, r)
 	if err != nil {
 		return err
 	}
-	all, err := h.Verbs.Presence(r.Context(), api.PresenceNote{Session: id, Action: in.Action, User: cmp.Or(in.User, in.UserID), Cursor: in.Cursor})
+	in.Session, in.User = id, cmp.Or(in.User, in.UserID)
+	all, err := h.Verbs.Presence(r.Context(), in.PresenceNote)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, present{all})
+	return writeJSON(w, http.StatusOK, api.Present{Present: all})
 }
 
 // present tells who is there.
@@ -55,7 +50,7 @@ func (h *handler) present(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, present{all})
+	return writeJSON(w, http.StatusOK, api.Present{Present: all})
 }
 
 // appendPresence appends a frame for each change. It has no id, for it is not in

@@ -1,39 +1,22 @@
 package rest
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// started is the answer to a task.
-type started struct {
-	Session    string          `json:"session_id"`
-	Invocation string          `json:"invocation_id"`
-	Status     tapedeck.Status `json:"status"`
-	Offset     int64           `json:"offset"` // of the first event of the invocation: follow from here
-}
-
 // run starts a task in a new session.
 func (h *handler) run(w http.ResponseWriter, r *http.Request) error {
 	if q := parseQuery(r); q.err != nil {
 		return q.err
 	}
-	in, err := decode[struct {
-		Task   string          `json:"task"`
-		Agent  string          `json:"agent"`
-		Thread string          `json:"thread"`
-		Title  string          `json:"title"`
-		Config json.RawMessage `json:"config"`
-	}](h, w, r)
+	in, err := decode[api.Task](h, w, r)
 	if err != nil {
 		return err
 	}
-	return h.start(w, r, api.Task{
-		Text: in.Task, Agent: in.Agent, Thread: in.Thread, Title: in.Title, Config: given(in.Config),
-	})
+	return h.start(w, r, in)
 }
 
 // task starts the next task of a session.
@@ -42,63 +25,43 @@ func (h *handler) task(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Task   string          `json:"task"`
-		Agent  string          `json:"agent"`
-		Thread string          `json:"thread"`
-		Config json.RawMessage `json:"config"`
-	}](h, w, r)
+	in, err := decode[api.Task](h, w, r)
 	if err != nil {
 		return err
 	}
-	return h.start(w, r, api.Task{
-		Session: id, Text: in.Task, Agent: in.Agent, Thread: in.Thread, Config: given(in.Config),
-	})
+	if in.Title != "" {
+		return tapedeck.Errorf(tapedeck.Invalid, "the member \"title\" is for a new session; this session has its title").
+			WithHint("change it with PATCH /sessions/%s", id)
+	}
+	in.Session = id
+	return h.start(w, r, in)
 }
 
 func (h *handler) start(w http.ResponseWriter, r *http.Request, t api.Task) error {
+	t.Config = given(t.Config)
 	s, err := h.Verbs.Start(r.Context(), t)
 	if err != nil {
 		return err
 	}
-	return writeStarted(w, s)
+	return writeJSON(w, http.StatusAccepted, s)
 }
 
-func writeStarted(w http.ResponseWriter, s api.Started) error {
-	return writeJSON(w, http.StatusAccepted, started{s.Session, s.Invocation, tapedeck.StatusRunning, s.Offset})
-}
-
-// resume goes on with a run that was cut short.
+// resume continues a run that was interrupted.
 func (h *handler) resume(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
 		return err
 	}
-	in, err := decodeOptional[struct {
-		Task   string          `json:"task"`
-		Agent  string          `json:"agent"`
-		Thread string          `json:"thread"`
-		Config json.RawMessage `json:"config"`
-	}](h, w, r)
+	in, err := decodeOptional[api.Resume](h, w, r)
 	if err != nil {
 		return err
 	}
-	s, err := h.Verbs.Resume(r.Context(), api.Resume{
-		Session: id, Agent: in.Agent, Text: in.Task, Thread: in.Thread, Config: given(in.Config),
-	})
+	in.Session, in.Config = id, given(in.Config)
+	s, err := h.Verbs.Resume(r.Context(), in)
 	if err != nil {
 		return err
 	}
-	return writeStarted(w, s)
-}
-
-// cancelled is the answer to a cancel.
-type cancelled struct {
-	Session    string          `json:"session_id"`
-	Invocation string          `json:"invocation_id"`
-	Status     tapedeck.Status `json:"status"`
-	Offset     int64           `json:"offset"` // of the terminal event
-	Resumable  bool            `json:"resumable"`
+	return writeJSON(w, http.StatusAccepted, s)
 }
 
 func (h *handler) cancel(w http.ResponseWriter, r *http.Request) error {
@@ -106,9 +69,7 @@ func (h *handler) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decodeOptional[struct {
-		Invocation string `json:"invocation"`
-	}](h, w, r)
+	in, err := decodeOptional[api.Cancel](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -121,14 +82,12 @@ func (h *handler) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, cancelled{id, c.Invocation, tapedeck.StatusCancelled, c.Offset, c.Resumable})
+	return writeJSON(w, http.StatusOK, c)
 }
 
 func (h *handler) agents(w http.ResponseWriter, r *http.Request) error {
 	if q := parseQuery(r); q.err != nil {
 		return q.err
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Agents []tapedeck.Agent `json:"agents"`
-	}{orEmpty(h.Verbs.Agents())})
+	return writeJSON(w, http.StatusOK, api.Agents{Agents: orEmpty(h.Verbs.Agents())})
 }

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
@@ -19,23 +18,16 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
 		return q.err
 	}
 	in, err := decodeOptional[struct {
-		ID     string            `json:"id"`
-		Title  string            `json:"title"`
-		Owner  string            `json:"owner"`
-		Agent  string            `json:"agent"`
-		Labels map[string]string `json:"labels"`
-		State  json.RawMessage   `json:"state"`
-
-		Project string `json:"projectId"`
-		Task    string `json:"taskId"`
+		api.NewSession
+		Project string `json:"projectId,omitempty"`
+		Task    string `json:"taskId,omitempty"`
 	}](h, w, r)
 	if err != nil {
 		return err
 	}
 	in.Labels = withLabels(in.Labels, labelProject, in.Project, labelTask, in.Task)
-	s, err := h.Verbs.Create(r.Context(), api.NewSession{
-		ID: in.ID, Title: in.Title, Owner: in.Owner, Agent: in.Agent, Labels: in.Labels, State: given(in.State),
-	})
+	in.State = given(in.State)
+	s, err := h.Verbs.Create(r.Context(), in.NewSession)
 	if err != nil {
 		return err
 	}
@@ -77,13 +69,16 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if summary {
-		return h.listSummaries(w, r, sessions, next)
+	out := api.Sessions{Sessions: make([]api.SessionRow, len(sessions)), Next: next}
+	for i := range sessions {
+		out.Sessions[i].Session = sessions[i]
 	}
-	return writeJSON(w, http.StatusOK, struct {
-		Sessions []tapedeck.Session `json:"sessions"`
-		Next     string             `json:"next,omitempty"`
-	}{orEmpty(sessions), next})
+	if summary {
+		if out.Sessions, err = h.withSummaries(r.Context(), out.Sessions); err != nil {
+			return err
+		}
+	}
+	return writeJSON(w, http.StatusOK, out)
 }
 
 func (h *handler) show(w http.ResponseWriter, r *http.Request) error {
@@ -103,14 +98,12 @@ func (h *handler) rename(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		Title  *string           `json:"title"`
-		Labels map[string]string `json:"labels"`
-	}](h, w, r)
+	in, err := decode[api.Rename](h, w, r)
 	if err != nil {
 		return err
 	}
-	s, err := h.Verbs.Rename(r.Context(), api.Rename{Session: id, Title: in.Title, Labels: in.Labels})
+	in.Session = id
+	s, err := h.Verbs.Rename(r.Context(), in)
 	if err != nil {
 		return err
 	}
@@ -122,10 +115,11 @@ func (h *handler) close(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := decodeOptional[struct{}](h, w, r); err != nil {
+	in, err := decodeOptional[api.Close](h, w, r)
+	if err != nil {
 		return err
 	}
-	if err := h.Verbs.Close(r.Context(), id, ""); err != nil {
+	if err := h.Verbs.Close(r.Context(), id, in.Actor); err != nil {
 		return err
 	}
 	return h.show(w, r)

@@ -9,60 +9,49 @@ import (
 
 // rewind takes a session or a thread back to what it was before an event.
 func (h *handler) rewind(w http.ResponseWriter, r *http.Request) error {
-	return verb(h, w, r, decode, func(id string, in struct {
-		BeforeInvocation string `json:"before_invocation_id"`
-		ToOffset         *int64 `json:"to_offset"`
-		Thread           string `json:"thread"`
-		Force            bool   `json:"force"`
-	}) (api.Rewound, error) {
+	return verb(h, w, r, decode, func(id string, in api.Rewind) (api.Rewound, error) {
 		if in.BeforeInvocation != "" {
 			if err := tapedeck.CheckID("the invocation", in.BeforeInvocation); err != nil {
 				return api.Rewound{}, err
 			}
 		}
-		return h.Verbs.Rewind(r.Context(), api.Rewind{
-			Session: id, BeforeInvocation: in.BeforeInvocation, ToOffset: in.ToOffset, Thread: in.Thread, Force: in.Force,
-		})
+		in.Session = id
+		return h.Verbs.Rewind(r.Context(), in)
 	})
 }
 
-// undo takes back a rewind, a clear or an overwrite.
+// undo reverts a rewind, a clear or an overwrite. An empty marker is one that the
+// client has lost: it does not mean the newest one.
 func (h *handler) undo(w http.ResponseWriter, r *http.Request) error {
-	return verb(h, w, r, decodeOptional, func(id string, in struct {
-		Marker *string `json:"marker"`
-	}) (api.Rewound, error) {
-		u := api.Undo{Session: id}
-		if in.Marker != nil { // an empty one is what a client has lost, and does not mean the newest
+	type body struct {
+		api.Undo
+		Marker *string `json:"marker,omitempty"`
+	}
+	return verb(h, w, r, decodeOptional, func(id string, in body) (api.Rewound, error) {
+		if in.Marker != nil {
 			if err := tapedeck.CheckID("the marker", *in.Marker); err != nil {
 				return api.Rewound{}, err
 			}
-			u.Marker = *in.Marker
+			in.Undo.Marker = *in.Marker
 		}
-		return h.Verbs.Undo(r.Context(), u)
+		in.Session = id
+		return h.Verbs.Undo(r.Context(), in.Undo)
 	})
 }
 
-// overwrite takes back what comes from an offset on.
+// overwrite reverts the events from an offset on.
 func (h *handler) overwrite(w http.ResponseWriter, r *http.Request) error {
-	return verb(h, w, r, decode, func(id string, in struct {
-		FromOffset *int64 `json:"from_offset"`
-		Thread     string `json:"thread"`
-		Force      bool   `json:"force"`
-	}) (api.Rewound, error) {
-		if in.FromOffset == nil { // or a body that says nothing would take back everything
-			return api.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "the member \"from_offset\" is missing").
-				WithHint("give the offset of the first event that is taken back")
-		}
-		return h.Verbs.Overwrite(r.Context(), api.Overwrite{Session: id, FromOffset: *in.FromOffset, Thread: in.Thread, Force: in.Force})
+	return verb(h, w, r, decode, func(id string, in api.Overwrite) (api.Rewound, error) {
+		in.Session = id
+		return h.Verbs.Overwrite(r.Context(), in)
 	})
 }
 
-// clear takes everything back.
+// clear reverts all events.
 func (h *handler) clear(w http.ResponseWriter, r *http.Request) error {
-	return verb(h, w, r, decodeOptional, func(id string, in struct {
-		Thread string `json:"thread"`
-	}) (api.Rewound, error) {
-		return h.Verbs.Clear(r.Context(), api.Clear{Session: id, Thread: in.Thread})
+	return verb(h, w, r, decodeOptional, func(id string, in api.Clear) (api.Rewound, error) {
+		in.Session = id
+		return h.Verbs.Clear(r.Context(), in)
 	})
 }
 
@@ -93,19 +82,12 @@ func (h *handler) fork(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decodeOptional[struct {
-		At    *int64  `json:"at"`
-		Title *string `json:"title"`
-		ID    string  `json:"id"`
-		Owner string  `json:"owner"`
-		Copy  bool    `json:"copy"`
-	}](h, w, r)
+	in, err := decodeOptional[api.Fork](h, w, r)
 	if err != nil {
 		return err
 	}
-	s, err := h.Verbs.Fork(r.Context(), api.Fork{
-		Parent: id, ID: in.ID, At: in.At, Title: in.Title, Owner: in.Owner, Copy: in.Copy,
-	})
+	in.Parent = id
+	s, err := h.Verbs.Fork(r.Context(), in)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -158,33 +159,14 @@ func (h *handler) viewRoutes() []route {
 }
 
 func messages(s *view.Snapshot) any {
-	return struct {
-		At       int64          `json:"at"`
-		Messages []view.Message `json:"messages"`
-		Earlier  int            `json:"earlier"`
-	}{s.At, s.Messages, s.Earlier}
+	return api.Messages{At: s.At, Messages: s.Messages, Earlier: s.Earlier}
 }
 
-func state(s *view.Snapshot) any {
-	return struct {
-		At    int64       `json:"at"`
-		State *view.State `json:"state"`
-	}{s.At, s.State}
-}
+func state(s *view.Snapshot) any { return api.State{At: s.At, State: s.State} }
 
-func plan(s *view.Snapshot) any {
-	return struct {
-		At   int64      `json:"at"`
-		Plan *view.Plan `json:"plan"`
-	}{s.At, s.Plan}
-}
+func plan(s *view.Snapshot) any { return api.Plan{At: s.At, Plan: s.Plan} }
 
-func threads(s *view.Snapshot) any {
-	return struct {
-		At      int64         `json:"at"`
-		Threads []view.Thread `json:"threads"`
-	}{s.At, s.Threads}
-}
+func threads(s *view.Snapshot) any { return api.Threads{At: s.At, Threads: s.Threads} }
 
 func (h *handler) summary(ctx context.Context, v *viewing) (any, error) {
 	return h.Views.Summary(ctx, v.session.ID, v.at)
@@ -212,27 +194,17 @@ func (h *handler) tasks(ctx context.Context, v *viewing) (any, error) {
 		return nil, v.query.err
 	}
 	s, err := h.Views.Snapshot(ctx, v.session.ID, q)
-	return struct {
-		At      int64       `json:"at"`
-		Tasks   []view.Task `json:"tasks"`
-		Earlier int         `json:"earlier,omitempty"`
-	}{s.At, view.Tasks(s), s.Earlier}, err
+	return api.Tasks{At: s.At, Tasks: view.Tasks(s), Earlier: s.Earlier}, err
 }
 
 func (h *handler) instances(ctx context.Context, v *viewing) (any, error) {
 	list, err := h.Views.Instances(ctx, v.session.ID, v.at)
-	return struct {
-		At        int64          `json:"at"`
-		Instances view.Instances `json:"instances"`
-	}{v.at, orEmpty(list)}, err
+	return api.Instances{At: v.at, Instances: orEmpty(list)}, err
 }
 
 func (h *handler) branches(ctx context.Context, v *viewing) (any, error) {
 	list, err := h.Views.Branches(ctx, v.session.ID, v.at)
-	return struct {
-		At       int64         `json:"at"`
-		Branches []view.Branch `json:"branches"`
-	}{v.at, orEmpty(list)}, err
+	return api.Branches{At: v.at, Branches: orEmpty(list)}, err
 }
 
 // context answers with what a model is to be told: the messages, and the same
@@ -259,15 +231,10 @@ func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
 	}
 	s, err := h.withPrompt(ctx, v, of.Thread, limit)
 	messages := view.Context(s, of)
-	return struct {
-		At       int64                 `json:"at"`
-		Instance string                `json:"instance,omitempty"`
-		Thread   string                `json:"thread"`
-		Messages []view.ContextMessage `json:"messages"`
-		Places   []view.ContextPlace   `json:"places"` // of the messages, one for each
-		Events   []view.ContextEvent   `json:"events"`
-		Earlier  int                   `json:"earlier,omitempty"`
-	}{v.at, of.ID, of.Thread, messages, view.Places(messages), view.ContextEvents(s, of), s.Earlier}, err
+	return api.Context{
+		At: v.at, Instance: of.ID, Thread: of.Thread, Earlier: s.Earlier,
+		Messages: messages, Places: view.Places(messages), Events: view.ContextEvents(s, of),
+	}, err
 }
 
 // withPrompt returns the conversation of a thread, with the system text of its
