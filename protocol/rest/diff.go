@@ -8,9 +8,11 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
+var diffParameters = []string{"a", "b", "at_a", "at_b"}
+
 // diff answers with what two conversations have in common, and what not.
 func (h *handler) diff(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, "a", "b", "at_a", "at_b")
+	q := parseQuery(r, diffParameters...)
 	a := side{id: q.id("a"), at: q.offset("at_a", -1)}
 	b := side{id: q.id("b"), at: q.offset("at_b", -1)}
 	if a.id == "" || b.id == "" {

@@ -18,6 +18,8 @@ const (
 	pageBytes = 1 << 20
 )
 
+var eventsParameters = append([]string{"from", "fromOffset", "limit", "reverse"}, filterNames...)
+
 // events answers with a page, or with a stream if that is asked for.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Add("Vary", "Accept")
@@ -28,7 +30,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := parseQuery(r, append([]string{"from", "fromOffset", "limit", "reverse"}, filterNames...)...)
+	q := parseQuery(r, eventsParameters...)
 	f := q.filter()
 	if f.task {
 		return h.taskEvents(w, r, q, id, f)

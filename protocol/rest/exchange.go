@@ -9,10 +9,15 @@ import (
 	"github.com/tapedeck/tapedeck/internal/intake"
 )
 
+var (
+	importParameters = []string{"format", "title", "owner", "actor", "preview"}
+	exportParameters = []string{"preview"}
+)
+
 // importSessions makes sessions of recorded ones. The body is passed on as it
 // comes; what it is, the format says.
 func (h *handler) importSessions(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, "format", "title", "owner", "actor", "preview")
+	q := parseQuery(r, importParameters...)
 	in := api.ImportRequest{Format: q.string("format"), Title: q.string("title"), Owner: q.string("owner"), Actor: q.string("actor")}
 	if !q.values.Has("format") {
 		in.Format = "auto"
@@ -65,7 +70,7 @@ func isYes(q *query) bool {
 // export answers with a session as a file or, if a preview is asked for, with
 // what would be left out of it.
 func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, "preview")
+	q := parseQuery(r, exportParameters...)
 	preview := isYes(q)
 	if q.err != nil {
 		return q.err

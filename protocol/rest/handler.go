@@ -55,9 +55,8 @@ func New(o Options) http.Handler {
 	if h.Logger == nil {
 		h.Logger = slog.New(slog.DiscardHandler)
 	}
-	for _, r := range h.allRoutes() {
-		method, pattern, _ := strings.Cut(r.pattern, " ")
-		h.mux.HandleFunc(method+" "+Root+pattern, h.failing(r.serve))
+	for _, r := range Routes() {
+		h.mux.HandleFunc(r.Method+" "+Root+r.Path, h.failing(r.serve))
 	}
 	h.mux.HandleFunc(anything, h.unrouted)
 	return h
@@ -70,57 +69,10 @@ func orDefault[T ~int | ~int64](v, def T) T {
 	return v
 }
 
-// A route is an endpoint. What serve returns as an error is sent to the client.
-type route struct {
-	pattern string // method and path below Root; docs/http.md lists the same
-	serve   func(http.ResponseWriter, *http.Request) error
-}
-
-func (h *handler) routes() []route {
-	return []route{
-		{"POST /sessions", h.create},
-		{"GET /sessions", h.list},
-		{"GET /sessions/{id}", h.show},
-		{"PATCH /sessions/{id}", h.rename},
-		{"DELETE /sessions/{id}", h.delete},
-		{"POST /sessions/{id}/close", h.close},
-
-		{"POST /sessions/run", h.run},
-		{"POST /sessions/{id}/task", h.task},
-		{"POST /sessions/{id}/cancel", h.cancel},
-		{"POST /sessions/{id}/resume", h.resume},
-		{"POST /sessions/{id}/permissions/{pid}", h.answer},
-		{"GET /agents", h.agents},
-		{"POST /sessions/{id}/presence", h.presence},
-		{"GET /sessions/{id}/presence", h.present},
-
-		{"POST /sessions/{id}/rewind", h.rewind},
-		{"POST /sessions/{id}/undo", h.undo},
-		{"POST /sessions/{id}/overwrite", h.overwrite},
-		{"POST /sessions/{id}/clear", h.clear},
-		{"POST /sessions/{id}/fork", h.fork},
-		{"POST /sessions/{id}/erase", h.erase},
-
-		{"POST /sessions/{id}/events", h.append},
-		{"GET /sessions/{id}/events", h.events},
-		{"GET /sessions/{id}/events/history", h.history},
-		{"GET /sessions/{id}/stream", h.stream},
-
-		{"POST /sessions/{id}/export", h.export},
-		{"POST /import", h.importSessions},
-		{"GET /diff", h.diff},
-		{"GET /search", h.search},
-	}
-}
-
-// allRoutes returns every endpoint.
-func (h *handler) allRoutes() []route {
-	return append(append(h.routes(), h.viewRoutes()...), h.instanceRoutes()...)
-}
-
-func (h *handler) failing(serve func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+// failing answers with the error that serve returns.
+func (h *handler) failing(serve func(*handler, http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := serve(w, r); err != nil {
+		if err := serve(h, w, r); err != nil {
 			h.fail(w, r, err)
 		}
 	}

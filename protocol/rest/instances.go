@@ -20,17 +20,10 @@ type repository interface {
 	CopyEvents(ctx context.Context, source, target view.Ref, upTo *int) (int, error)
 }
 
-// instanceRoutes are the repository of contexts.
-func (h *handler) instanceRoutes() []route {
-	return []route{
-		{"POST /sessions/{id}/instances", h.createInstance},
-		{"GET /sessions/{id}/instances/{iid}", h.instance},
-		{"GET /sessions/{id}/instances/{iid}/events", h.contextEvents},
-		{"POST /sessions/{id}/instances/{iid}/events", h.appendContext},
-		{"DELETE /sessions/{id}/instances/{iid}/events", h.revertContext},
-		{"POST /sessions/{id}/instances/{iid}/copy", h.copyContext},
-	}
-}
+var (
+	contextEventsParameters = []string{"from", "after"}
+	revertContextParameters = []string{"after"}
+)
 
 // maxSequence is more than the sequence numbers that there can be.
 const maxSequence = 1 << 31
@@ -93,7 +86,7 @@ func (h *handler) contextEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := parseQuery(r, "from", "after")
+	q := parseQuery(r, contextEventsParameters...)
 	from, after := q.offset("from", 0), q.offset("after", -1)
 	if q.values.Has("from") && q.values.Has("after") {
 		q.fail("from and after exclude each other: from is the first number, after the one before it")
@@ -141,7 +134,7 @@ func (h *handler) revertContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := parseQuery(r, "after")
+	q := parseQuery(r, revertContextParameters...)
 	after := q.offset("after", -1)
 	if q.string("after") == "-1" { // all of them
 		q.err, after = nil, -1

@@ -19,16 +19,19 @@ type attendance interface {
 	WatchPresence(session string) api.PresenceWatcher
 }
 
+// A presenceRequest is the body of POST /sessions/{id}/presence.
+type presenceRequest struct {
+	api.PresenceNote
+	UserID string `json:"userId,omitempty"` // the same as user
+}
+
 // presence takes down where somebody is, and tells them who else is there.
 func (h *handler) presence(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
 		return err
 	}
-	in, err := decode[struct {
-		api.PresenceNote
-		UserID string `json:"userId,omitempty"` // the same as user
-	}](h, w, r)
+	in, err := decode[presenceRequest](h, w, r)
 	if err != nil {
 		return err
 	}

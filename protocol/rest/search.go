@@ -48,9 +48,11 @@ func hasWords(query string) bool {
 	return err == nil
 }
 
+var searchParameters = []string{"q", "session", "kind", "role", "status", "agent", "owner", "from", "to", "cursor", "limit"}
+
 // search finds where something was said.
 func (h *handler) search(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, "q", "session", "kind", "role", "status", "agent", "owner", "from", "to", "cursor", "limit")
+	q := parseQuery(r, searchParameters...)
 	s := search.Query{
 		Text: q.string("q"), Session: q.id("session"),
 		Kind:   q.one("kind", "", search.DocMessage, search.DocTool, search.DocTitle),

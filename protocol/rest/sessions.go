@@ -13,15 +13,19 @@ const (
 	listDefault = 100
 )
 
+// A createRequest is the body of POST /sessions: the session, and labels that have
+// members of their own.
+type createRequest struct {
+	api.NewSession
+	Project string `json:"projectId,omitempty"` // the label of this name
+	Task    string `json:"taskId,omitempty"`    // the label of this name
+}
+
 func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
 	if q := parseQuery(r); q.err != nil {
 		return q.err
 	}
-	in, err := decodeOptional[struct {
-		api.NewSession
-		Project string `json:"projectId,omitempty"`
-		Task    string `json:"taskId,omitempty"`
-	}](h, w, r)
+	in, err := decodeOptional[createRequest](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -46,8 +50,12 @@ var known = []string{
 // closed, whatever their runs have come to.
 const listClosed = "closed"
 
+var listParameters = []string{
+	"status", "agent", "owner", "parent", "from", "to", "q", "cursor", "limit", labelProject, labelTask, "label", "summary",
+}
+
 func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, "status", "agent", "owner", "parent", "from", "to", "q", "cursor", "limit", labelProject, labelTask, "label", "summary")
+	q := parseQuery(r, listParameters...)
 	f := tapedeck.Filter{
 		Labels: q.labels(),
 		Status: tapedeck.Status(q.one("status", "", append([]string{listClosed}, known...)...)),

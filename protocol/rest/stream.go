@@ -32,12 +32,14 @@ type subscription struct {
 	people  bool   // who comes and goes, too
 }
 
+var streamParameters = append([]string{"fromOffset", "from", "lastEventId", "until", "presence"}, filterNames...)
+
 func parseSubscription(r *http.Request) (subscription, error) {
 	id, err := sessionID(r)
 	if err != nil {
 		return subscription{}, err
 	}
-	q := parseQuery(r, append([]string{"fromOffset", "from", "lastEventId", "until", "presence"}, filterNames...)...)
+	q := parseQuery(r, streamParameters...)
 	s := subscription{session: id, filter: q.filter()}
 	s.placed = q.hasFrom()
 	s.until = q.one("until", "", "terminal", "none") == "terminal" || s.filter.task && !q.values.Has("until")

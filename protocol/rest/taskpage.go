@@ -35,13 +35,15 @@ func (h *handler) taskEvents(w http.ResponseWriter, r *http.Request, q *query, s
 	return p.serve(w, r, h.raw)
 }
 
+var historyParameters = []string{"at", "from", "fromOffset", "limit", "thread", "invocation"}
+
 // history answers with what is finished and in force.
 func (h *handler) history(w http.ResponseWriter, r *http.Request) error {
 	id, err := sessionID(r)
 	if err != nil {
 		return err
 	}
-	q := parseQuery(r, "at", "from", "fromOffset", "limit", "thread", "invocation")
+	q := parseQuery(r, historyParameters...)
 	p := taskPager{
 		handler: h, session: id, at: q.offset("at", 0), from: q.from(), limit: q.limit(historyLimit, historyLimit),
 		filter: filter{threads: q.list("thread", tapedeck.CheckID), invocations: q.list("invocation", tapedeck.CheckID)},

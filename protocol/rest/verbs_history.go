@@ -20,14 +20,17 @@ func (h *handler) rewind(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// An undoRequest is the body of POST /sessions/{id}/undo. Its marker is a pointer, so
+// that an empty marker is not taken for an absent one.
+type undoRequest struct {
+	api.Undo
+	Marker *string `json:"marker,omitempty"` // what to undo; absent or null: the newest marker
+}
+
 // undo reverts a rewind, a clear or an overwrite. An empty marker is one that the
 // client has lost: it does not mean the newest one.
 func (h *handler) undo(w http.ResponseWriter, r *http.Request) error {
-	type body struct {
-		api.Undo
-		Marker *string `json:"marker,omitempty"`
-	}
-	return verb(h, w, r, decodeOptional, func(id string, in body) (api.Rewound, error) {
+	return verb(h, w, r, decodeOptional, func(id string, in undoRequest) (api.Rewound, error) {
 		if in.Marker != nil {
 			if err := tapedeck.CheckID("the marker", *in.Marker); err != nil {
 				return api.Rewound{}, err

@@ -46,14 +46,17 @@ type viewing struct {
 	query   *query
 }
 
-// view answers with what make returns for a session as of an offset.
-func (h *handler) view(make func(ctx context.Context, v *viewing) (any, error), names ...string) func(http.ResponseWriter, *http.Request) error {
-	return func(w http.ResponseWriter, r *http.Request) error {
+// A makeView returns the view of a session as of an offset.
+type makeView func(h *handler, ctx context.Context, v *viewing) (any, error)
+
+// serve answers with the view.
+func (f makeView) serve(parameters []string) func(*handler, http.ResponseWriter, *http.Request) error {
+	return func(h *handler, w http.ResponseWriter, r *http.Request) error {
 		id, err := sessionID(r)
 		if err != nil {
 			return err
 		}
-		v := viewing{query: parseQuery(r, append([]string{"at"}, names...)...)}
+		v := viewing{query: parseQuery(r, parameters...)}
 		v.at = v.query.offset("at", -1)
 		if v.query.err != nil {
 			return v.query.err
@@ -75,7 +78,7 @@ func (h *handler) view(make func(ctx context.Context, v *viewing) (any, error), 
 			w.WriteHeader(http.StatusNotModified)
 			return nil
 		}
-		out, err := make(r.Context(), &v)
+		out, err := f(h, r.Context(), &v)
 		if err == nil {
 			err = v.query.err
 		}
@@ -129,32 +132,14 @@ func (h *handler) snapshot(ctx context.Context, v *viewing) (view.Snapshot, erro
 	return h.Views.Snapshot(ctx, v.session.ID, q)
 }
 
-// ofSnapshot answers with a part of a snapshot.
-func (h *handler) ofSnapshot(part func(*view.Snapshot) any, names ...string) func(http.ResponseWriter, *http.Request) error {
-	return h.view(func(ctx context.Context, v *viewing) (any, error) {
+// ofSnapshot makes a view that is a part of a snapshot.
+func ofSnapshot(part func(*view.Snapshot) any) makeView {
+	return func(h *handler, ctx context.Context, v *viewing) (any, error) {
 		s, err := h.snapshot(ctx, v)
 		if err != nil {
 			return nil, err
 		}
 		return part(&s), nil
-	}, names...)
-}
-
-// viewRoutes are the views. Each takes at, the offset as of which it is wanted.
-func (h *handler) viewRoutes() []route {
-	const thread, limit, before = "thread", "limit", "before"
-	return []route{
-		{"GET /sessions/{id}/snapshot", h.ofSnapshot(func(s *view.Snapshot) any { return s }, thread, limit, before)},
-		{"GET /sessions/{id}/messages", h.ofSnapshot(messages, thread, limit, before)},
-		{"GET /sessions/{id}/state", h.ofSnapshot(state, thread)},
-		{"GET /sessions/{id}/plan", h.ofSnapshot(plan, thread)},
-		{"GET /sessions/{id}/threads", h.ofSnapshot(threads)},
-		{"GET /sessions/{id}/tasks", h.view(h.tasks, thread, limit, before)},
-		{"GET /sessions/{id}/instances", h.view(h.instances)},
-		{"GET /sessions/{id}/context", h.view(h.context, "instance", thread, limit)},
-		{"GET /sessions/{id}/summary", h.view(h.summary)},
-		{"GET /sessions/{id}/branches", h.view(h.branches)},
-		{"GET /sessions/{id}/replay-index", h.view(h.replayIndex, limit)},
 	}
 }
 
