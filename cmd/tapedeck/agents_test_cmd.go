@@ -11,6 +11,8 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/transcript"
 )
 
 // harmless is the task with which an agent is tried.
@@ -115,13 +117,13 @@ func (a *app) hear(ctx context.Context, session string, t *trial, ev *tapedeck.E
 	_ = json.Unmarshal(ev.Data, &d)
 	switch ev.Type {
 	case tapedeck.TextMessageContent:
-		t.Said += text(d.Delta)
+		t.Said += transcript.Text(d.Delta)
 	case tapedeck.PermissionRequested:
 		if option, ok := choice(d.Options, permitDeny); ok {
 			_, _ = a.Session(session).Answer(ctx, api.Answer{Permission: d.ID, Option: option, Offset: &ev.Offset})
 		}
 	case tapedeck.RunError:
-		t.Error = text(d.Message)
+		t.Error = transcript.Text(d.Message)
 		return true
 	case tapedeck.RunFinished:
 		t.OK = strings.TrimSpace(t.Said) != ""
@@ -140,9 +142,9 @@ func (e *env) printTrial(t *trial) error {
 	case e.json:
 		err = e.printJSON(t)
 	case t.OK:
-		err = p.printf("%s %s in %.2f s: %s\n", p.paint(green, "ok"), t.Agent, t.Seconds, brief(t.Said, 100))
+		err = p.Printf("%s %s in %.2f s: %s\n", p.Paint(terminal.Green, "ok"), t.Agent, t.Seconds, terminal.Brief(t.Said, 100))
 	default:
-		err = p.printf("%s %s after %.2f s: %s\n", p.paint(red, "failed"), t.Agent, t.Seconds, brief(t.Error, 300))
+		err = p.Printf("%s %s after %.2f s: %s\n", p.Paint(terminal.Red, "failed"), t.Agent, t.Seconds, terminal.Brief(t.Error, 300))
 	}
 	if err == nil && !t.OK {
 		err = &exitError{code: exitFailed}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/agentconfig"
 	"github.com/tapedeck/tapedeck/deck"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
@@ -31,8 +32,8 @@ type appOptions struct {
 	idleTimeout  time.Duration // likewise; 0 for defaultIdle, negative for none
 	allowOrigins []string
 	anyHost      bool
-	config       config // of agents
-	demo         bool   // with the agents of the demo
+	config       agentconfig.Config // of agents
+	demo         bool               // with the agents of the demo
 	logger       *slog.Logger
 }
 
@@ -61,7 +62,7 @@ func openApp(ctx context.Context, o appOptions) (_ *app, err error) {
 	if !o.ephemeral {
 		a.folders.data = workPlace(o.dir)
 	}
-	agents, err := o.config.agents(a.folders, o.demo)
+	agents, err := buildAgents(&o.config, a.folders, o.demo)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
 func newAppend(e *env) *cobra.Command {
@@ -80,6 +81,6 @@ func (e *env) printAppended(a tapedeck.Appended) error {
 		_, err := fmt.Fprintln(e.stdout, "nothing appended: it was there already")
 		return err
 	}
-	_, err := fmt.Fprintf(e.stdout, "appended %s, offsets %d to %d\n", count(int(a.Next-a.First), "event"), a.First, a.Next-1)
+	_, err := fmt.Fprintf(e.stdout, "appended %s, offsets %d to %d\n", terminal.Count(int(a.Next-a.First), "event"), a.First, a.Next-1)
 	return err
 }

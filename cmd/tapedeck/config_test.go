@@ -1,226 +1,18 @@
 package main
 
 import (
-	"errors"
 	"os"
-	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/agentconfig"
 )
-
-const goodConfig = `
-# two agents
-[[agent]]
-name = "local"
-preset = "ollama"
-model = "qwen3"
-run_timeout = "10m"
-permissions = { "*" = "ask", "git_*" = "deny", "git_log" = "allow", read = "allow" }
-[agent.prices.qwen3]
-input = 0.5
-output = 1.5
-[[agent.mcp]]
-name = "files"
-command = "mcp-files"
-
-[[agent]]
-name = "qwen"
-preset = "qwen"
-args = ["--yolo"]
-env = ["EXTRA", "MODE=test"]
-cwd = ""
-
-[[agent]]
-name = "claude"
-kind = "process"
-preset = "claude-print"
-command = "/opt/claude"
-args = ["--model", "opus"]
-
-[[agent]]
-name = "own"
-kind = "process"
-command = "own-agent"
-args = ["--json", "--", "{task}"]
-dialect = "lines"
-[agent.mapping]
-type = "/kind"
-[agent.mapping.lines.text]
-as = "text"
-text = "/text"
-`
-
-func TestConfig(t *testing.T) {
-	c, err := parseConfig("/etc/tapedeck.toml", []byte(goodConfig))
-	if err != nil {
-		t.Fatal(err)
-	}
-	agents, err := c.agents(&folders{data: t.TempDir()}, false)
-	if err != nil || len(agents) != 4 {
-		t.Fatalf("%v, %v", agents, err)
-	}
-	if a := agents[0]; a.Kind != "llm" || a.RunTimeout.Minutes() != 10 || a.Folder == nil || !strings.Contains(a.Description, "qwen3") {
-		t.Errorf("got %+v", a)
-	}
-	if a := agents[1]; a.Kind != "acp" || a.Folder != nil {
-		t.Errorf("got %+v", a)
-	}
-	if got := c.Agents[2].adapt([]string{"claude", "-p", "--", "{task}"}); !slices.Equal(got, []string{"/opt/claude", "-p", "--model", "opus", "--", "{task}"}) {
-		t.Errorf("the command is %q", got)
-	}
-	if got := c.Agents[3].Mapping.Lines["text"]; got.As != "text" || got.Text != "/text" {
-		t.Errorf("the mapping is %+v", got)
-	}
-	var rules []string
-	for _, r := range c.Agents[0].policy() {
-		rules = append(rules, r.Tool)
-	}
-	if want := []string{"git_log", "read", "git_*", "*"}; !slices.Equal(rules, want) {
-		t.Errorf("the rules are %q", rules)
-	}
-	if q := c.Agents[1]; q.Command != "qwen" || !slices.Equal(q.Args, []string{"--acp", "--yolo"}) || !slices.Contains(q.Env, "OPENAI_API_KEY") || !slices.Contains(q.Env, "MODE=test") {
-		t.Errorf("got %+v", q)
-	}
-}
-
-func TestConfigErrors(t *testing.T) {
-	const secret = "s3cr3t"
-	for text, want := range map[string]string{
-		"[[agent]]\nname = \"a\"\nkind = \"llm\"\nsecret_key = \"s3cr3t\"\n":                              `x.toml:4: there is no setting "agent.secret_key"`,
-		"[[agent]]\nname = \"a\"\nkind = \"llm\"\n[[agent]]\nname = \"b\"\nkind = \"llm\"\n[agent.mcp]\n": "x.toml:7",
-		"[[agent]]\nname = \"a\"\nkind = \"llm\"\nprices = { m = { inputs = 1 } }\n":                      `x.toml:4: there is no setting "agent.prices.m.inputs"`,
-		"color = true\n":                           `x.toml:1: there is no setting "color"`,
-		"[[agent]]\nname = s3cr3t\n":               "x.toml:2",
-		"[[agent]]\nname = \"a\"\nmodel = 5\n":     "x.toml:3: agent.model: incompatible types",
-		"[[agent]]\nkind = \"llm\"\n":              "x.toml:1: the agent has no name",
-		"\n[[agent]]\nname = \"a b\"\n":            "x.toml:2: the agent's name",
-		"[[agent]]\nname = \"a\"\n":                "no kind that is known",
-		"[[agent]]\nname=\"a\"\nkind=\"robot\"\n":  "no kind that is known",
-		"[[agent]]\nname=\"a\"\npreset=\"nope\"\n": `there is no preset "nope"`,
-		"[[agent]]\nname=\"a\"\nkind=\"script\"\n[[agent]]\nname=\"a\"\nkind=\"script\"\n": "x.toml:4: there are two agents",
-		"[[agent]]\nname=\"a\"\nkind=\"script\"\nurl=\"http://s3cr3t@h\"\n":                "url is not a setting of an agent of kind script",
-		"[[agent]]\nname=\"a\"\nkind=\"llm\"\npermissions={x=\"s3cr3t\"}\n":                "not one that is known",
-		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nenv=[\"K=s3cr3t\"]\n":                        "names of variables only",
-		"[[agent]]\nname=\"a\"\nkind=\"acp\"\ncommand=\"c\"\nenv=[\"TAPEDECK_URL\"]\n":     "no agent gets those",
-		"[[agent]]\nname=\"a\"\nkind=\"acp\"\ncommand=\"c\"\nenv=[\"=s3cr3t\"]\n":          "without a name",
-		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nstarts=[\"b\"]\n":                            `x.toml:1: a is to start the agent "b"`,
-		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nrun_timeout=\"s3cr3t\"\n":                    "x.toml:4",
-		"[[agent]]\nname=\"a\"\nkind=\"llm\"\n[[agent.mcp]]\nname=\"m\"\n":                 "either a command or a url",
-	} {
-		_, err := parseConfig("x.toml", []byte(text))
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error()+hintOf(err), secret) {
-			t.Errorf("%s\ngot %v, want %s", text, err, want)
-		}
-	}
-}
-
-// What is missing on this machine is told, and by its name only.
-func TestUnready(t *testing.T) {
-	t.Setenv("DECK_TEST_KEY", "")
-	a := agentConfig{Name: "a", Kind: "llm", URL: "http://h/v1", Model: "m", KeyEnv: "DECK_TEST_KEY", Headers: map[string]string{"X": "${DECK_TEST_OTHER}"}}
-	d, err := deck.Open(t.Context(), "", deck.Options{InMemory: true, Agents: build(t, a)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = d.Close(t.Context()) }()
-	if got := d.Agents()[0].Unavailable; !strings.Contains(got, "DECK_TEST_KEY") || !strings.Contains(got, "DECK_TEST_OTHER") {
-		t.Errorf("got %q", got)
-	}
-}
-
-func build(t *testing.T, a agentConfig) []deck.Agent {
-	t.Helper()
-	out, err := a.build(&folders{data: t.TempDir()}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return []deck.Agent{out}
-}
-
-func TestEnvironment(t *testing.T) {
-	t.Setenv("DECK_TEST_SECRET", "x")
-	t.Setenv("DECK_TEST_GIVEN", "y")
-	env := environment{}
-	got := env.of([]string{"DECK_TEST_GIVEN", "PAIR=z", "DECK_TEST_ABSENT"})
-	for want, ok := range map[string]bool{"DECK_TEST_GIVEN=y": true, "PAIR=z": true, "DECK_TEST_SECRET=x": false} {
-		if slices.Contains(got, want) != ok {
-			t.Errorf("%s: %q", want, got)
-		}
-	}
-}
-
-func TestFolders(t *testing.T) {
-	data := t.TempDir()
-	f := &folders{data: data}
-	path, err := f.of(nil, "")("ses_1")
-	info, statErr := os.Stat(path)
-	if err != nil || statErr != nil || info.Mode().Perm() != 0o700 || path != filepath.Join(data, "work", "ses_1") {
-		t.Errorf("%s, %v, %v", path, err, statErr)
-	}
-	for _, id := range []string{"..", "a/b", "", ".git", "/etc"} {
-		if path, err := f.session(id); tapedeck.KindOf(err) != tapedeck.Invalid {
-			t.Errorf("%q has the folder %s, %v", id, path, err)
-		}
-	}
-	gone, here := "gone", "work"
-	if _, err := f.of(&gone, data)("s"); tapedeck.KindOf(err) != tapedeck.Unavailable || strings.Contains(err.Error(), data) {
-		t.Errorf("got %v", err)
-	}
-	if path, err := f.of(&here, data)("s"); err != nil || path != filepath.Join(data, "work") {
-		t.Errorf("%s, %v", path, err)
-	}
-	temp := &folders{}
-	path, err = temp.session("s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := temp.remove(); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%s is still there", path)
-	}
-}
-
-// What the documents show is understood.
-func TestConfigOfTheDocs(t *testing.T) {
-	files, _ := filepath.Glob("../../docs/agents/*.md")
-	n := 0
-	for _, file := range files {
-		doc, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(string(doc), -1) {
-			n++
-			text := m[1]
-			if !strings.HasPrefix(text, "[[agent]]") { // a part of one
-				text = "[[agent]]\nname = \"a\"\nkind = \"llm\"\n" + text
-			}
-			c, err := parseConfig(file, []byte(text))
-			if err == nil {
-				_, err = c.agents(&folders{}, false)
-			}
-			if err != nil {
-				t.Errorf("%s%v", m[1], err)
-			}
-		}
-	}
-	if n < 5 {
-		t.Errorf("there are %d examples", n)
-	}
-}
 
 // TestConfigOfTheFolderIsAnnounced: the file of the working folder may come with
 // somebody else's code. A command that runs agents says that it uses it.
 func TestConfigOfTheFolderIsAnnounced(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile(configName, []byte(goodConfig), 0o600); err != nil {
+	if err := os.WriteFile(agentconfig.FileName, []byte("[[agent]]\nname = \"a\"\nkind = \"script\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("TAPEDECK_DATA", t.TempDir())
@@ -228,13 +20,13 @@ func TestConfigOfTheFolderIsAnnounced(t *testing.T) {
 		named  string
 		starts bool
 		want   bool
-	}{{"", true, true}, {"", false, false}, {configName, true, false}} {
+	}{{"", true, true}, {"", false, false}, {agentconfig.FileName, true, false}} {
 		var said strings.Builder
 		e := &env{stderr: &said, config: c.named, startsAgents: c.starts}
 		if _, err := e.readConfig(); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Contains(said.String(), "./"+configName); got != c.want {
+		if got := strings.Contains(said.String(), "./"+agentconfig.FileName); got != c.want {
 			t.Errorf("%+v: it said %q", c, &said)
 		}
 	}

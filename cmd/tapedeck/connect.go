@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
@@ -62,7 +61,7 @@ const ownRun = 2 * time.Second
 
 // awaitGuests waits for the runs that other commands have begun here: they have
 // found this process serving the folder, and would be cut off.
-func (c *connection) awaitGuests(say io.Writer) {
+func (e *env) awaitGuests(c *connection) {
 	c.mu.Lock()
 	local := c.local
 	c.mu.Unlock()
@@ -79,7 +78,7 @@ func (c *connection) awaitGuests(say io.Writer) {
 		return
 	}
 	if ctx.Err() == nil {
-		fmt.Fprintln(say, "tapedeck: waiting for a run that another command has begun (Ctrl-C to end it)")
+		e.notice("waiting for a run that another command has begun (Ctrl-C to end it)")
 	}
 	_ = local.app.AwaitIdle(ctx) // either way it is time to go
 }
@@ -93,7 +92,7 @@ func (e *env) connect(ctx context.Context) (*connection, error) {
 	if ephemeral, err := e.forgets(); err != nil {
 		return nil, err
 	} else if ephemeral {
-		fmt.Fprintln(e.stderr, nothingKept)
+		e.notice(nothingKept)
 		return e.own(ctx, appOptions{ephemeral: true})
 	}
 	c, err := e.connectFolder(ctx)
@@ -118,7 +117,7 @@ func (e *env) connectURL(ctx context.Context, url string) (*connection, error) {
 		return nil, usageError("--url and --data name two places; give one of them")
 	}
 	if e.url == "" {
-		fmt.Fprintf(e.stderr, "tapedeck: using the server at %s, which $TAPEDECK_URL names\n", clean(url))
+		e.notice("using the server at %s, which $TAPEDECK_URL names", terminal.Clean(url))
 	}
 	c, err := client.New(url)
 	if err != nil {
@@ -278,7 +277,15 @@ func (e *env) with(ctx context.Context, f func(c *connection) error) (err error)
 	err = f(c)
 	var exit *exitError
 	if !errors.As(err, &exit) || exit.code != exitCancelled { // who presses Ctrl-C wants to go
-		c.awaitGuests(e.stderr)
+		e.awaitGuests(c)
 	}
 	return err
+}
+
+// reading is with for a session that must be there already.
+func (e *env) reading(ctx context.Context, f func(*connection) error) error {
+	if err := e.exists(); err != nil {
+		return err
+	}
+	return e.with(ctx, f)
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/transcript"
 )
 
 // A desk answers what the agent of one run asks. At a terminal it asks for one
@@ -60,7 +62,7 @@ func (d *desk) asked(ctx context.Context, q asked) {
 	}
 	in, ok := d.stdin.(*os.File)
 	if d.json || !ok || !term.IsTerminal(int(in.Fd())) {
-		fmt.Fprintf(d.stderr, "tapedeck: the agent asks; answer with: tapedeck answer %s %s OPTION --at %d (%s)\n", d.session, visible(q.ID), q.offset, optionIDs(q.Options))
+		d.notice("the agent asks; answer with: tapedeck answer %s %s OPTION --at %d (%s)", d.session, terminal.Visible(q.ID), q.offset, optionIDs(q.Options))
 		return
 	}
 	d.mu.Lock()
@@ -132,8 +134,8 @@ func (d *desk) prompt(in *os.File, again bool) {
 	q := &d.open[0]
 	if again {
 		fmt.Fprintln(d.stderr)
-		for _, l := range questionLines(&q.Question) {
-			fmt.Fprintf(d.stderr, "  ? %s\n", l.text)
+		for _, l := range transcript.QuestionLines(&q.Question) {
+			fmt.Fprintf(d.stderr, "  ? %s\n", l.Text)
 		}
 	}
 	fmt.Fprintf(d.stderr, "  choose 1 to %d, or y or n, and press Enter: ", len(q.Options))
@@ -142,7 +144,7 @@ func (d *desk) prompt(in *os.File, again bool) {
 func optionIDs(options []tapedeck.PermissionOption) string {
 	ids := make([]string, len(options))
 	for i, o := range options {
-		ids[i] = visible(o.ID)
+		ids[i] = terminal.Visible(o.ID)
 	}
 	return strings.Join(ids, ", ")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -82,22 +83,22 @@ func (e *env) diff(ctx context.Context, conn *connection, a, b string, atA, atB 
 }
 
 // A diffing prints a diff.
-type diffing struct{ pen }
+type diffing struct{ terminal.Pen }
 
 func (p diffing) print(d *view.Diff) error {
 	var b strings.Builder
-	p.side(&b, "a", red, d.A)
-	p.side(&b, "b", green, d.B)
-	b.WriteString(p.paint(dim, common(d)) + "\n")
+	p.side(&b, "a", terminal.Red, d.A)
+	p.side(&b, "b", terminal.Green, d.B)
+	b.WriteString(p.Paint(terminal.Dim, common(d)) + "\n")
 	for i := range d.Turns {
 		p.turn(&b, &d.Turns[i])
 	}
-	return p.printf("%s", b.String())
+	return p.Printf("%s", b.String())
 }
 
-func (p diffing) side(b *strings.Builder, name string, s style, of view.DiffSession) {
-	fmt.Fprintf(b, "%s  %s %s  %s\n", p.paint(s, name), of.ID, p.paint(bold, brief(of.Title, 60)),
-		p.paint(dim, fmt.Sprintf("%s, at offset %d", count(of.Turns, "turn"), of.At)))
+func (p diffing) side(b *strings.Builder, name string, s terminal.Style, of view.DiffSession) {
+	fmt.Fprintf(b, "%s  %s %s  %s\n", p.Paint(s, name), of.ID, p.Paint(terminal.Bold, terminal.Brief(of.Title, 60)),
+		p.Paint(terminal.Dim, fmt.Sprintf("%s, at offset %d", terminal.Count(of.Turns, "turn"), of.At)))
 }
 
 func common(d *view.Diff) string {
@@ -122,31 +123,31 @@ func (p diffing) turn(b *strings.Builder, t *view.DiffTurn) {
 	head := fmt.Sprintf("turn %d", t.Turn)
 	switch {
 	case t.Same:
-		fmt.Fprintf(b, "\n%s\n", p.paint(dim, head+" is the same"))
+		fmt.Fprintf(b, "\n%s\n", p.Paint(terminal.Dim, head+" is the same"))
 		return
 	case t.A == nil:
 		head += " only in b"
 	case t.B == nil:
 		head += " only in a"
 	}
-	fmt.Fprintf(b, "\n%s\n", p.paint(bold, head))
+	fmt.Fprintf(b, "\n%s\n", p.Paint(terminal.Bold, head))
 	for _, c := range t.Changes {
 		p.change(b, t, &c)
 	}
 }
 
 func (p diffing) change(b *strings.Builder, t *view.DiffTurn, c *view.DiffChange) {
-	what := clean(c.Name)
+	what := terminal.Clean(c.Name)
 	if c.Kind == "tool" {
 		what = "tool " + what
 	}
 	switch c.Op {
 	case "removed":
-		fmt.Fprintf(b, "  %s %s\n", p.paint(red, "- "+what), brief(itemText(t.A, *c.A), max(20, p.width-30)))
+		fmt.Fprintf(b, "  %s %s\n", p.Paint(terminal.Red, "- "+what), terminal.Brief(itemText(t.A, *c.A), max(20, p.Width-30)))
 	case "added":
-		fmt.Fprintf(b, "  %s %s\n", p.paint(green, "+ "+what), brief(itemText(t.B, *c.B), max(20, p.width-30)))
+		fmt.Fprintf(b, "  %s %s\n", p.Paint(terminal.Green, "+ "+what), terminal.Brief(itemText(t.B, *c.B), max(20, p.Width-30)))
 	default:
-		fmt.Fprintf(b, "  %s %s\n", p.paint(yellow, "~ "+what), p.paint(dim, fmt.Sprintf("offset %d, %d", *c.A, *c.B)))
+		fmt.Fprintf(b, "  %s %s\n", p.Paint(terminal.Yellow, "~ "+what), p.Paint(terminal.Dim, fmt.Sprintf("offset %d, %d", *c.A, *c.B)))
 		p.lines(b, "", c.Text)
 		p.lines(b, "arguments", c.Arguments)
 		p.lines(b, "status", c.Status)
@@ -167,13 +168,13 @@ func itemText(s *view.DiffSide, offset int64) string {
 
 func (p diffing) lines(b *strings.Builder, title string, lines []view.DiffLine) {
 	if len(lines) > 0 && title != "" {
-		fmt.Fprintf(b, "    %s\n", p.paint(dim, title))
+		fmt.Fprintf(b, "    %s\n", p.Paint(terminal.Dim, title))
 	}
-	styles := map[string]style{"-": red, "+": green, "@": dim}
+	styles := map[string]terminal.Style{"-": terminal.Red, "+": terminal.Green, "@": terminal.Dim}
 	for _, l := range lines {
-		line := l.Op + " " + clean(l.Text)
+		line := l.Op + " " + terminal.Clean(l.Text)
 		if s, ok := styles[l.Op]; ok {
-			line = p.paint(s, line)
+			line = p.Paint(s, line)
 		}
 		b.WriteString("      " + line + "\n")
 	}

@@ -11,7 +11,7 @@ import (
 // the data folder itself.
 const persistenceVariable = "ENABLE_CONTEXT_PERSISTENCE"
 
-const nothingKept = "tapedeck: nothing is kept: sessions are in memory only, and forgotten when this program ends"
+const nothingKept = "nothing is kept: sessions are in memory only, and forgotten when this program ends"
 
 func (e *env) ephemeralFlag(c *cobra.Command) {
 	c.Flags().BoolVar(&e.ephemeral, "ephemeral", false, "keep everything in memory and forget it at the end (also $"+persistenceVariable+"=false)")

@@ -1,18 +1,16 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
 func newErase(e *env) *cobra.Command {
@@ -84,7 +82,7 @@ func (e *env) erase(ctx context.Context, r api.Erase, yes bool) error {
 			}
 			what = fmt.Sprintf("%d of %d events", n, s.Head)
 		}
-		if err := e.confirm(ctx, yes, "Erase %s of %s (%s) for good?", what, s.ID, brief(titleOf(s), 40)); err != nil {
+		if err := e.confirm(ctx, yes, "Erase %s of %s (%s) for good?", what, s.ID, terminal.Brief(titleOf(s), 40)); err != nil {
 			return err
 		}
 		done, err := conn.Erase(ctx, r)
@@ -99,38 +97,9 @@ func (e *env) printErased(d *api.Erased) error {
 	if e.json {
 		return e.printJSON(d)
 	}
-	_, err := fmt.Fprintf(e.stdout, "erased %s of %s; the receipt is at offset %d\n", count(int(d.Events), "event"), d.Session, d.Receipt)
+	_, err := fmt.Fprintf(e.stdout, "erased %s of %s; the receipt is at offset %d\n", terminal.Count(int(d.Events), "event"), d.Session, d.Receipt)
 	for _, f := range d.Forks {
 		fmt.Fprintf(e.stderr, "%s had shared some of them and has them no more\n", f)
 	}
 	return err
-}
-
-// confirm asks before something that cannot be undone. A program that cannot be
-// asked has to say --yes.
-func (e *env) confirm(ctx context.Context, yes bool, format string, args ...any) error {
-	if yes {
-		return nil
-	}
-	in, ok := e.stdin.(*os.File)
-	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return usageError("this cannot be undone: say --yes if it is meant")
-	}
-	fmt.Fprintf(e.stderr, format+" [y/N] ", args...)
-	answer := make(chan string, 1)
-	go func() { // nothing ends a read of a terminal, so it may end with the program
-		line, _ := bufio.NewReader(in).ReadString('\n') // an end of the input is no yes
-		answer <- line
-	}()
-	select {
-	case <-ctx.Done():
-		fmt.Fprintln(e.stderr)
-		return ctx.Err()
-	case line := <-answer:
-		switch strings.ToLower(strings.TrimSpace(line)) {
-		case "y", "yes":
-			return nil
-		}
-	}
-	return &exitError{exitFailed, tapedeck.Errorf(tapedeck.Invalid, "nothing was done")}
 }

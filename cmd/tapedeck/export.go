@@ -15,6 +15,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
 // suffixes are the formats that the name of a file tells.
@@ -206,15 +207,15 @@ func (e *env) previewExport(ctx context.Context, conn *connection, in api.Export
 			continue
 		}
 		found++
-		fmt.Fprintf(e.stdout, "%6d  %s\n", r.Count, clean(r.Rule))
+		fmt.Fprintf(e.stdout, "%6d  %s\n", r.Count, terminal.Clean(r.Rule))
 		for _, s := range r.Samples {
-			fmt.Fprintf(e.stdout, "        offset %d  %s\n", s.Offset, brief(s.Masked, 60))
+			fmt.Fprintf(e.stdout, "        offset %d  %s\n", s.Offset, terminal.Brief(s.Masked, 60))
 		}
 	}
 	if len(p.Rules) == 0 {
 		return usageError("there is nothing to look for; give --redact-preset secrets, --redact-key or --redact")
 	}
-	fmt.Fprintf(e.stderr, "%s would be changed; %d of %d rules have found something\n", count(int(p.Events), "event"), found, len(p.Rules))
+	fmt.Fprintf(e.stderr, "%s would be changed; %d of %d rules have found something\n", terminal.Count(int(p.Events), "event"), found, len(p.Rules))
 	return nil
 }
 
@@ -247,13 +248,13 @@ func (c *cleaner) Write(b []byte) (int, error) {
 	if end == 0 {
 		return len(b), nil
 	}
-	_, err := io.WriteString(c.w, clean(string(c.rest[:end])))
+	_, err := io.WriteString(c.w, terminal.Clean(string(c.rest[:end])))
 	c.rest = append(c.rest[:0], c.rest[end:]...)
 	return len(b), err
 }
 
 func (c *cleaner) flush() error {
-	_, err := io.WriteString(c.w, clean(string(c.rest)))
+	_, err := io.WriteString(c.w, terminal.Clean(string(c.rest)))
 	c.rest = nil
 	return err
 }

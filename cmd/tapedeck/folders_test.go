@@ -1,10 +1,14 @@
 package main
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/tapedeck/tapedeck"
 )
 
 // furnished returns folders with a file in that of the session s, and beside
@@ -138,4 +142,37 @@ func TestSweepFolders(t *testing.T) {
 		t.Errorf("there are %q", got)
 	}
 	(&folders{}).sweep(nil) // one that keeps nothing has none yet
+}
+
+func TestFolders(t *testing.T) {
+	data := t.TempDir()
+	f := &folders{data: data}
+	path, err := f.of(nil, "")("ses_1")
+	info, statErr := os.Stat(path)
+	if err != nil || statErr != nil || info.Mode().Perm() != 0o700 || path != filepath.Join(data, "work", "ses_1") {
+		t.Errorf("%s, %v, %v", path, err, statErr)
+	}
+	for _, id := range []string{"..", "a/b", "", ".git", "/etc"} {
+		if path, err := f.session(id); tapedeck.KindOf(err) != tapedeck.Invalid {
+			t.Errorf("%q has the folder %s, %v", id, path, err)
+		}
+	}
+	gone, here := "gone", "work"
+	if _, err := f.of(&gone, data)("s"); tapedeck.KindOf(err) != tapedeck.Unavailable || strings.Contains(err.Error(), data) {
+		t.Errorf("got %v", err)
+	}
+	if path, err := f.of(&here, data)("s"); err != nil || path != filepath.Join(data, "work") {
+		t.Errorf("%s, %v", path, err)
+	}
+	temp := &folders{}
+	path, err = temp.session("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := temp.remove(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is still there", path)
+	}
 }

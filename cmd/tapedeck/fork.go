@@ -42,65 +42,6 @@ no space, however long the session is. It prints the id of the fork.`,
 	return c
 }
 
-func newCopy(e *env) *cobra.Command {
-	f := api.Fork{Copy: true}
-	var text, instance, thread, title string
-	c := &cobra.Command{
-		Use:   "copy SESSION",
-		Short: "Make a session of its own with the events of another one",
-		Long: `Copy makes a session with the events of another one, up to and including the
-one at --to-point. Unlike a fork it stands for itself: it is not listed as a
-branch of the session that it was copied from. It prints the id of the copy. To
-copy and go on at once, see: tapedeck run --help
-
---to-point names the last event to keep: by its offset, or, as seq:4, by its
-sequence number in the context of an agent, which tapedeck context shows. A
-point in the middle of a run cuts the run off, and copy warns of it. After all
-that a run has said, its end is kept, too.`,
-		Example: `  tapedeck copy ses_01J…
-  tapedeck copy ses_01J… --to-point 119
-  tapedeck copy ses_01J… --to-point seq:4 --thread review`,
-		Args: oneSession,
-		RunE: func(c *cobra.Command, args []string) error {
-			f.Parent = args[0]
-			p, err := readPoint(c, "to-point", text, instance)
-			switch {
-			case err != nil:
-				return err
-			case !p.given && (instance != "" || thread != ""):
-				return usageError("--instance and --thread need --to-point")
-			}
-			p.thread = thread
-			if c.Flags().Changed("title") {
-				f.Title = &title
-			}
-			return e.reading(c.Context(), func(conn *connection) error { return e.copyTo(c.Context(), conn, f, &p) })
-		},
-	}
-	c.Flags().StringVar(&text, "to-point", "", pointUsage("the last event to copy", "default: all"))
-	c.Flags().StringVar(&instance, "instance", "", instanceUsage)
-	c.Flags().StringVar(&thread, "thread", "", "seq:N counts the context of this thread (default main)")
-	c.Flags().StringVar(&title, "title", "", "title of the copy (default: that of the session)")
-	c.Flags().StringVar(&f.ID, "id", "", "id of the copy (default: a new one)")
-	return c
-}
-
-// copyTo copies a session up to a point.
-func (e *env) copyTo(ctx context.Context, conn *connection, f api.Fork, p *point) error {
-	at, err := p.place(ctx, conn, f.Parent)
-	if err != nil {
-		return err
-	}
-	if at != nil {
-		f.At = &at.First
-	}
-	if err := e.fork(ctx, conn, f); err != nil {
-		return err
-	}
-	e.report(at)
-	return nil
-}
-
 func (e *env) fork(ctx context.Context, conn *connection, f api.Fork) error {
 	s, err := conn.Fork(ctx, f)
 	if err != nil {

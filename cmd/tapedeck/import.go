@@ -13,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
 func newImport(e *env) *cobra.Command {
@@ -55,7 +56,7 @@ Formats:
 					}
 					if err := act(c.Context(), conn, in, name); err != nil {
 						if len(args) > 1 && !preview {
-							fmt.Fprintf(e.stderr, "tapedeck: %s was not imported; %d before it were, %d after it were not looked at\n", name, i, len(args)-i-1)
+							e.notice("%s was not imported; %d before it were, %d after it were not looked at", name, i, len(args)-i-1)
 						}
 						return err
 					}
@@ -160,7 +161,7 @@ func (e *env) printImported(m api.Imported) error {
 			return err
 		}
 	}
-	fmt.Fprintf(e.stderr, "imported %s with %s from %s\n", count(len(m.Sessions), "session"), count(m.Events, "event"), count(m.Lines, "line"))
+	fmt.Fprintf(e.stderr, "imported %s with %s from %s\n", terminal.Count(len(m.Sessions), "session"), terminal.Count(m.Events, "event"), terminal.Count(m.Lines, "line"))
 	e.printSkipped(m.Skipped)
 	return nil
 }
@@ -171,7 +172,7 @@ func (e *env) printSkipped(lines []api.LineError) {
 			fmt.Fprintf(e.stderr, "  … and %d more lines\n", len(lines)-i)
 			break
 		}
-		fmt.Fprintf(e.stderr, "  line %d left out: %s\n", s.Line, clean(s.Reason))
+		fmt.Fprintf(e.stderr, "  line %d left out: %s\n", s.Line, terminal.Clean(s.Reason))
 	}
 }
 
@@ -189,12 +190,12 @@ func (e *env) previewImport(ctx context.Context, conn *connection, in api.Import
 		return errors.Join(err, e.printIf(err == nil, m))
 	}
 	for _, s := range m.Sessions {
-		fmt.Fprintf(e.stdout, "%s  %s  %s\n", previewedID(s), count(s.Events, "event"), brief(s.Title, 60))
+		fmt.Fprintf(e.stdout, "%s  %s  %s\n", previewedID(s), terminal.Count(s.Events, "event"), terminal.Brief(s.Title, 60))
 	}
 	if more := m.Total - len(m.Sessions); more > 0 {
 		fmt.Fprintf(e.stdout, "… and %d more\n", more)
 	}
-	fmt.Fprintf(e.stderr, "%s: would make %s with %s from %s\n", m.Format, count(m.Total, "session"), count(m.Events, "event"), count(m.Lines, "line"))
+	fmt.Fprintf(e.stderr, "%s: would make %s with %s from %s\n", m.Format, terminal.Count(m.Total, "session"), terminal.Count(m.Events, "event"), terminal.Count(m.Lines, "line"))
 	e.printSkipped(m.Skipped)
 	return nil
 }
@@ -203,5 +204,5 @@ func previewedID(s api.PreviewedSession) string {
 	if s.ID == "" || s.IDTaken {
 		return "(a new id)"
 	}
-	return clean(s.ID)
+	return terminal.Clean(s.ID)
 }

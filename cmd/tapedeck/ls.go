@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
 // listFlags say what to list, and how.
@@ -93,7 +94,7 @@ func (e *env) list(ctx context.Context, c *connection, f listFlags) error {
 // A listing prints sessions.
 type listing struct {
 	*env
-	pen     pen
+	pen     terminal.Pen
 	client  *connection
 	density bool
 	n       int
@@ -123,7 +124,7 @@ func (l *listing) line(ctx context.Context, s *tapedeck.Session, depth int) erro
 	}
 	p := l.pen
 	if l.n == 0 {
-		if err := p.printf("%s\n", p.paint(dim, fmt.Sprintf("%-30s  %-*s  %8s  %5s  %s%s", "SESSION", statusWidth, "STATUS", "EVENTS", "AGE", head, "TITLE"))); err != nil {
+		if err := p.Printf("%s\n", p.Paint(terminal.Dim, fmt.Sprintf("%-30s  %-*s  %8s  %5s  %s%s", "SESSION", statusWidth, "STATUS", "EVENTS", "AGE", head, "TITLE"))); err != nil {
 			return err
 		}
 	}
@@ -131,8 +132,8 @@ func (l *listing) line(ctx context.Context, s *tapedeck.Session, depth int) erro
 	if s.Closed {
 		status += ", closed"
 	}
-	return p.printf("%-30s  %s  %8d  %5s  %s%s\n", strings.Repeat("  ", depth)+s.ID, p.paint(statusStyle(s.Status), fmt.Sprintf("%-*s", statusWidth, status)),
-		s.Head, age(time.Since(s.Created)), spark, brief(titleOf(*s), 60))
+	return p.Printf("%-30s  %s  %8d  %5s  %s%s\n", strings.Repeat("  ", depth)+s.ID, p.Paint(statusStyle(s.Status), fmt.Sprintf("%-*s", statusWidth, status)),
+		s.Head, age(time.Since(s.Created)), spark, terminal.Brief(titleOf(*s), 60))
 }
 
 // statusWidth is the width of the column: that of the longest status.
@@ -151,18 +152,18 @@ func (e *env) listEnd(n int, next string) error {
 	return nil
 }
 
-func statusStyle(s tapedeck.Status) style {
+func statusStyle(s tapedeck.Status) terminal.Style {
 	switch s {
 	case tapedeck.StatusRunning, tapedeck.StatusPending:
-		return cyan
+		return terminal.Cyan
 	case tapedeck.StatusComplete:
-		return green
+		return terminal.Green
 	case tapedeck.StatusFailed:
-		return red
+		return terminal.Red
 	case tapedeck.StatusCancelled, tapedeck.StatusInterrupted:
-		return yellow
+		return terminal.Yellow
 	}
-	return dim
+	return terminal.Dim
 }
 
 func titleOf(s tapedeck.Session) string {

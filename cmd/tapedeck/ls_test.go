@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
 func TestSparkLine(t *testing.T) {
@@ -92,7 +93,7 @@ func TestViewsArePrinted(t *testing.T) {
 	const evil = `e\u001b[2Jvil`
 	for _, c := range []struct {
 		name  string
-		print func(pen, []byte) error
+		print func(terminal.Pen, []byte) error
 		in    string
 		want  string
 	}{
@@ -115,18 +116,18 @@ func TestViewsArePrinted(t *testing.T) {
 			"seq:0 1            user      one\n                             two\nseq:1 3-…          assistant \n                             Read {\"f\":\"e\\u001b[2Jvil\"}\n"},
 	} {
 		var out bytes.Buffer
-		if err := c.print(pen{w: &out, width: 100}, []byte(c.in)); err != nil {
+		if err := c.print(terminal.Pen{W: &out, Width: 100}, []byte(c.in)); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if out.String() != c.want {
 			t.Errorf("%s: %s", c.name, cmp.Diff(c.want, out.String()))
 		}
-		if err := c.print(pen{w: &out, width: 100}, []byte(`[1]`)); tapedeck.KindOf(err) != tapedeck.Internal {
+		if err := c.print(terminal.Pen{W: &out, Width: 100}, []byte(`[1]`)); tapedeck.KindOf(err) != tapedeck.Internal {
 			t.Errorf("%s of another shape: %v", c.name, err)
 		}
 	}
 }
 
-func printRaw[T ~[]byte](f func(pen, T) error) func(pen, []byte) error {
-	return func(p pen, b []byte) error { return f(p, T(b)) }
+func printRaw[T ~[]byte](f func(terminal.Pen, T) error) func(terminal.Pen, []byte) error {
+	return func(p terminal.Pen, b []byte) error { return f(p, T(b)) }
 }

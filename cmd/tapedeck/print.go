@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
 // printJSON prints v on one line.
@@ -23,123 +22,54 @@ func (e *env) printJSON(v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := e.stdout.Write(escapeHidden(b.Bytes()))
+	_, err := e.stdout.Write(terminal.EscapeHidden(b.Bytes()))
 	return err
 }
 
 // printRecord prints the JSON of an event on one line.
 func (e *env) printRecord(data []byte) error {
-	line := escapeHidden(data)
+	line := terminal.EscapeHidden(data)
 	_, err := e.stdout.Write(append(line[:len(line):len(line)], '\n'))
 	return err
 }
 
-// A style is the inside of an ANSI escape sequence.
-type style string
-
-const (
-	dim    style = "2"
-	bold   style = "1"
-	red    style = "31"
-	green  style = "32"
-	yellow style = "33"
-	blue   style = "34"
-	cyan   style = "36"
-)
-
-// A pen writes text in colour, or plainly.
-type pen struct {
-	w     io.Writer
-	color bool
-	width int // of the terminal in characters; a wide one if it is none
-}
-
-func (e *env) pen() pen {
-	p := pen{e.stdout, e.color(e.stdout), 160}
+// pen returns a pen for the output. If that is no terminal, lines may be long.
+func (e *env) pen() terminal.Pen {
+	p := terminal.Pen{W: e.stdout, Color: e.color(e.stdout), Width: 160}
 	if f, ok := e.stdout.(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w >= 40 {
-			p.width = w
+			p.Width = w
 		}
 	}
 	return p
 }
 
-// paint gives text a style, each line its own, so that a line can be shown
-// without those before it.
-func (p pen) paint(s style, text string) string {
-	if !p.color || text == "" {
-		return text
-	}
-	begin := "\x1b[" + string(s) + "m"
-	return begin + strings.ReplaceAll(text, "\n", styleNone+"\n"+begin) + styleNone
-}
-
-func (p pen) printf(format string, args ...any) error {
-	_, err := fmt.Fprintf(p.w, format, args...)
-	return err
-}
-
-// clean makes text of a session harmless for a terminal: what an agent or a web
-// page said could hold escape sequences that move the cursor, set the title or
-// answer for the user. Line ends and tabs stay.
-func clean(s string) string {
-	bad := func(r rune) bool {
-		return r != '\n' && r != '\t' && (unicode.IsControl(r) || r == utf8.RuneError || unicode.Is(unicode.Bidi_Control, r))
-	}
-	if !strings.ContainsFunc(s, bad) {
-		return s
-	}
-	return strings.Map(func(r rune) rune {
-		if bad(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
-}
-
-// count returns a number of things in words.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-// brief returns s on one line of at most n characters.
-func brief(s string, n int) string {
-	s = strings.Join(strings.Fields(clean(s)), " ")
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n-1]) + "…"
-}
-
 // eventLine describes an event on one line.
-func (p pen) eventLine(e *tapedeck.Event) string {
+func eventLine(p terminal.Pen, e *tapedeck.Event) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s  %s", p.paint(dim, fmt.Sprintf("%7d", e.Offset)),
-		p.paint(dim, e.Time.Local().Format("15:04:05.000")), p.paint(typeStyle(e), fmt.Sprintf("%-24s", e.Type)))
+	fmt.Fprintf(&b, "%s  %s  %s", p.Paint(terminal.Dim, fmt.Sprintf("%7d", e.Offset)),
+		p.Paint(terminal.Dim, e.Time.Local().Format("15:04:05.000")), p.Paint(typeStyle(e), fmt.Sprintf("%-24s", e.Type)))
 	if e.Thread != "" {
-		b.WriteString("  " + p.paint(blue, e.Thread))
+		b.WriteString("  " + p.Paint(terminal.Blue, e.Thread))
 	}
 	if d := dataBrief(e); d != "" {
-		b.WriteString("  " + brief(d, max(20, p.width-52-len(e.Thread))))
+		b.WriteString("  " + terminal.Brief(d, max(20, p.Width-52-len(e.Thread))))
 	}
 	return b.String()
 }
 
-func typeStyle(e *tapedeck.Event) style {
+func typeStyle(e *tapedeck.Event) terminal.Style {
 	switch {
 	case e.Type == "RUN_ERROR":
-		return red
+		return terminal.Red
 	case e.Channel == tapedeck.ChannelToolCalls:
-		return yellow
+		return terminal.Yellow
 	case e.Channel == tapedeck.ChannelChunks:
-		return cyan
+		return terminal.Cyan
 	case e.Channel == tapedeck.ChannelSession:
-		return bold
+		return terminal.Bold
 	}
-	return green
+	return terminal.Green
 }
 
 // dataBrief returns the part of an event's data that tells most.
@@ -150,13 +80,13 @@ func dataBrief(e *tapedeck.Event) string {
 		Outcome                                  struct{ Type string }
 	}
 	if json.Unmarshal(e.Data, &d) != nil {
-		return brief(string(e.Data), 80)
+		return terminal.Brief(string(e.Data), 80)
 	}
 	switch {
 	case d.Delta != nil:
 		return quoted(d.Delta)
 	case d.ToolCallName != "":
-		return brief(d.ToolCallName, 80)
+		return terminal.Brief(d.ToolCallName, 80)
 	case d.Outcome.Type != "":
 		return d.Outcome.Type
 	}
@@ -165,7 +95,7 @@ func dataBrief(e *tapedeck.Event) string {
 			return quoted(raw)
 		}
 	}
-	return brief(string(e.Data), 80)
+	return terminal.Brief(string(e.Data), 80)
 }
 
 // quoted shows a string with its line ends visible, and anything else as JSON.
@@ -176,11 +106,20 @@ func quoted(raw json.RawMessage) string {
 	}
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
-		return brief(string(raw), 80)
+		return terminal.Brief(string(raw), 80)
 	}
-	s = strings.ReplaceAll(clean(s), "\n", "\\n")
+	s = strings.ReplaceAll(terminal.Clean(s), "\n", "\\n")
 	if utf8.RuneCountInString(s) > 80 {
 		s = string([]rune(s)[:79]) + "…"
 	}
 	return "“" + s + "”"
+}
+
+// printDone prints v, or, without --json, a sentence.
+func (e *env) printDone(v any, format string, args ...any) error {
+	if e.json {
+		return e.printJSON(v)
+	}
+	_, err := fmt.Fprintf(e.stdout, format+"\n", args...)
+	return err
 }

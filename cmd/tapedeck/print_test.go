@@ -5,137 +5,26 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
-// TestNothingOfASessionSteersTheTerminal: what an agent says may come from a
-// web page that wants the user's terminal to do something.
-func TestNothingOfASessionSteersTheTerminal(t *testing.T) {
-	evil := "a\x1b]0;title\x07b\x1b[2Jc\rd\u202ee\u009bm\x00f"
-	var out bytes.Buffer
-	tr := newTranscript(pen{w: &out, width: 80})
-	text, _ := json.Marshal(evil)
+// TestEventLineIsSafe: text from an agent may come from a web page that wants the
+// user's terminal to do something.
+func TestEventLineIsSafe(t *testing.T) {
+	const evil = `"a\u001b]0;title\u0007b\u001b[2Jc\rd\u202ee\u009bm\u0000f"`
 	for _, e := range []tapedeck.Event{
-		{Type: tapedeck.MessageAdded, Data: []byte(`{"message":{"id":"1","role":"user","content":` + string(text) + `}}`)},
-		{Type: tapedeck.TextMessageContent, Data: []byte(`{"messageId":"m","delta":` + string(text) + `}`)},
-		{Type: tapedeck.ToolCallStart, Data: []byte(`{"toolCallId":"t","toolCallName":` + string(text) + `}`)},
-		{Type: tapedeck.ToolCallEnd, Data: []byte(`{"toolCallId":"t"}`)},
-		{Type: tapedeck.ToolCallResult, Data: []byte(`{"toolCallId":"t","content":` + string(text) + `}`)},
-		{Type: tapedeck.PlanUpdated, Data: []byte(`{"entries":[{"content":` + string(text) + `,"status":"pending"}]}`)},
-		{Type: tapedeck.RunError, Data: []byte(`{"message":` + string(text) + `}`)},
+		{Type: tapedeck.MessageAdded, Data: []byte(`{"message":{"id":"1","role":"user","content":` + evil + `}}`)},
+		{Type: tapedeck.TextMessageContent, Data: []byte(`{"messageId":"m","delta":` + evil + `}`)},
+		{Type: tapedeck.ToolCallStart, Data: []byte(`{"toolCallId":"t","toolCallName":` + evil + `}`)},
+		{Type: tapedeck.RunError, Data: []byte(`{"message":` + evil + `}`)},
+		{Type: "something.else", Data: []byte(`{"any":` + evil + `}`)},
 	} {
-		if err := tr.print(&e); err != nil {
-			t.Fatal(err)
+		line := eventLine(terminal.Pen{Width: 100}, &e)
+		if i := strings.IndexAny(line, "\x1b\x07\r\x00\u202e\u009b"); i >= 0 {
+			t.Errorf("%s: a control character got through: %q", e.Type, line)
 		}
-		if err := tr.printf("%s\n", tr.eventLine(&e)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if i := strings.IndexAny(out.String(), "\x1b\x07\r\x00\u202e\u009b"); i >= 0 {
-		t.Errorf("a control character got through: %q", out.String()[max(0, i-20):i+10])
-	}
-	if !strings.Contains(out.String(), "a\uFFFD]0;title") {
-		t.Errorf("the text is not shown: %q", out.String())
-	}
-}
-
-// TestTranscriptOfWholeMessages has calls that are members of a message, and
-// answers that are messages.
-func TestTranscriptOfWholeMessages(t *testing.T) {
-	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	var out bytes.Buffer
-	tr := newTranscript(pen{w: &out, width: 80})
-	for i, m := range []string{
-		`{"id":"u","role":"user","content":"fix it"}`,
-		`{"id":"a","role":"assistant","toolCalls":[{"id":"x","type":"function","function":{"name":"Read","arguments":"{\"f\":1}"}},{"id":"y","type":"function","function":{"name":"Bash","arguments":"{}"}}]}`,
-		`{"id":"t1","role":"tool","toolCallId":"x","content":"the file"}`,
-		`{"id":"t2","role":"tool","toolCallId":"y","content":"","error":"no shell"}`,
-		`{"id":"b","role":"assistant","content":"Done."}`,
-	} {
-		e := tapedeck.Event{Type: tapedeck.MessageAdded, Time: at.Add(time.Duration(i) * time.Second), Data: json.RawMessage(`{"message":` + m + `}`)}
-		if err := tr.print(&e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const want = "› fix it\n  ⚙ Read {\"f\":1}\n  ⚙ Bash {}\n  ✓ Read 1s the file\n  ✗ Bash 2s no shell\nassistant: Done.\n"
-	if out.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
-	}
-}
-
-func TestTranscript(t *testing.T) {
-	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	event := func(typ, data string) tapedeck.Event {
-		at = at.Add(250 * time.Millisecond)
-		return tapedeck.Event{Type: typ, Time: at, Data: json.RawMessage(data)}
-	}
-	var out bytes.Buffer
-	tr := newTranscript(pen{w: &out, width: 80})
-	for _, e := range []tapedeck.Event{
-		event(tapedeck.MessageAdded, `{"message":{"id":"u","role":"user","content":"fix it"}}`),
-		event(tapedeck.ReasoningMessageContent, `{"messageId":"r","delta":"hm"}`),
-		event(tapedeck.TextMessageContent, `{"messageId":"m","delta":"I "}`),
-		event(tapedeck.TextMessageContent, `{"messageId":"m","delta":"will"}`),
-		event(tapedeck.ToolCallStart, `{"toolCallId":"t","toolCallName":"Read"}`),
-		event(tapedeck.ToolCallArgs, `{"toolCallId":"t","delta":"{\"f\":"}`),
-		event(tapedeck.ToolCallArgs, `{"toolCallId":"t","delta":"1}"}`),
-		event(tapedeck.ToolCallEnd, `{"toolCallId":"t"}`),
-		event(tapedeck.ToolCallResult, `{"toolCallId":"t","content":"nope","metadata":{"tapedeck":{"error":true}}}`),
-		event(tapedeck.PlanUpdated, `{"entries":[{"content":"one","status":"completed"},{"content":"two","status":"in_progress"}]}`),
-		event("something.else", `{"any":1}`),
-		event(tapedeck.TextMessageContent, `[]`), // of another shape than its type says
-		event(tapedeck.RunFinished, `{"outcome":{"type":"cancelled"}}`),
-	} {
-		if err := tr.print(&e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := "› fix it\nhm\nI will\n  ⚙ Read {\"f\":1}\n  ✗ Read 1s nope\n  plan\n    ✓ one\n    → two\ncancelled\n"
-	if out.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
-	}
-}
-
-// The plan of an agent that keeps it with a tool, what was taken back, and what
-// was erased.
-func TestTranscriptOfTodosJumpsAndErasures(t *testing.T) {
-	var out bytes.Buffer
-	tr := newTranscript(pen{w: &out, width: 80})
-	call := func(id, args string) []tapedeck.Event {
-		delta, _ := json.Marshal(args)
-		return []tapedeck.Event{
-			{Type: tapedeck.ToolCallStart, Data: []byte(`{"toolCallId":"` + id + `","toolCallName":"TodoWrite"}`)},
-			{Type: tapedeck.ToolCallArgs, Data: []byte(`{"toolCallId":"` + id + `","delta":` + string(delta) + `}`)},
-			{Type: tapedeck.ToolCallEnd, Data: []byte(`{"toolCallId":"` + id + `"}`)},
-		}
-	}
-	events := call("1", `{"todos":[{"content":"one","status":"completed","activeForm":"x"},{"content":"two","status":"pending"}]}`)
-	events = append(events, call("2", `{"todos":"none"}`)...)
-	events = append(events,
-		tapedeck.Event{Offset: 9, Type: tapedeck.SessionRewound, Data: []byte(`{"toOffset":3}`)},
-		tapedeck.Event{Offset: 12, Type: tapedeck.SessionCleared, Data: []byte(`{"thread":"review"}`)},
-		tapedeck.Event{Type: tapedeck.MessageAdded, Data: []byte(`{"erased":true,"message":{"id":"1","role":"user","content":""}}`)},
-	)
-	for i := range events {
-		if err := tr.print(&events[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := "  plan\n    ✓ one\n    ○ two\n  ⚙ TodoWrite\n↶ back to what it was before offset 3\n" +
-		"↶ thread review back to what it was before offset 0\n(erased)\n"
-	if out.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
-	}
-}
-
-// Each line has its style to itself, so that it can be shown without those
-// before it.
-func TestPaintLines(t *testing.T) {
-	p := pen{color: true}
-	if got := p.paint(bold, "a\nb"); got != "\x1b[1ma\x1b[0m\n\x1b[1mb\x1b[0m" {
-		t.Errorf("%q", got)
 	}
 }
 
@@ -148,6 +37,35 @@ func TestParseSize(t *testing.T) {
 	for _, in := range []string{"", "0", "-1MiB", "9999999GiB", "1.5MiB", "MiB", "1TiB"} {
 		if got, err := parseSize(in); err == nil {
 			t.Errorf("%q is %d", in, got)
+		}
+	}
+}
+
+// What is printed as JSON is the same value, and steers no terminal.
+func TestJSONHidesNothing(t *testing.T) {
+	const evil = "a\u009b2Jb\u202ec\u007fd\u200be\U000E0041f é 日本 <&> \u2028"
+	var out bytes.Buffer
+	e := &env{stdout: &out}
+	raw := json.RawMessage(`"` + evil + `"`)
+	for name, print := range map[string]func() error{
+		"text":   func() error { return e.printJSON(map[string]string{"name": evil}) },
+		"raw":    func() error { return e.printJSON(map[string]any{"name": raw}) },
+		"record": func() error { return e.printRecord([]byte(`{"name":"` + evil + `"}`)) },
+	} {
+		out.Reset()
+		if err := print(); err != nil {
+			t.Fatal(err)
+		}
+		line, ok := strings.CutSuffix(out.String(), "\n")
+		if !ok || terminal.Visible(line) != line {
+			t.Errorf("%s: %q", name, line)
+		}
+		var got map[string]string
+		if err := json.Unmarshal([]byte(line), &got); err != nil || got["name"] != evil {
+			t.Errorf("%s: %q is read back as %q, %v", name, line, got["name"], err)
+		}
+		if !strings.Contains(line, "é 日本 <&>") {
+			t.Errorf("%s: %q escapes more than it must", name, line)
 		}
 	}
 }

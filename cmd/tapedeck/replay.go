@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/player"
 )
 
 type replayFlags struct {
@@ -59,7 +60,7 @@ func (e *env) replay(ctx context.Context, session string, f replayFlags) error {
 	case e.json:
 		return usageError("replay has no --json; tapedeck tail %s --json --no-follow prints the events", session)
 	}
-	screen, ok := e.terminal()
+	in, out, ok := e.terminal()
 	if !ok {
 		return &exitError{exitUsage, tapedeck.Errorf(tapedeck.Invalid, "replay needs a terminal to play in").
 			WithHint("tapedeck show %s prints the conversation", session)}
@@ -67,21 +68,17 @@ func (e *env) replay(ctx context.Context, session string, f replayFlags) error {
 	if err := e.exists(); err != nil {
 		return err
 	}
-	r := newRecording(e.color(e.stdout), 100)
+	r := player.NewRecording(e.color(e.stdout), 100)
 	// The data folder is free again while the recording plays.
 	if err := e.with(ctx, func(c *connection) error { return e.record(ctx, c, session, f, r) }); err != nil {
 		return err
 	}
-	p := &player{recording: r, playing: true, speed: f.speed, skipIdle: f.skipIdle}
-	if f.from > 0 {
-		p.toOffset(f.from)
-	}
-	return screen.play(ctx, p)
+	return player.Play(ctx, in, out, r, player.Options{Speed: f.speed, SkipIdle: f.skipIdle, From: f.from})
 }
 
 // record reads the events that there are. A session that is running is played
 // as far as it has come.
-func (e *env) record(ctx context.Context, c *connection, session string, f replayFlags, r *recording) error {
+func (e *env) record(ctx context.Context, c *connection, session string, f replayFlags, r *player.Recording) error {
 	s, err := c.Session(ctx, session)
 	if err != nil {
 		return err
@@ -98,17 +95,14 @@ func (e *env) record(ctx context.Context, c *connection, session string, f repla
 		if n++; n%50_000 == 0 {
 			fmt.Fprintf(e.stderr, "\rreading %d of %d events", ev.Offset, s.Head)
 		}
-		return r.add(ev)
+		return r.Add(ev)
 	})
 }
 
 // terminal returns the terminal that the program runs in, if both its input and
 // its output are one.
-func (e *env) terminal() (*screen, bool) {
+func (e *env) terminal() (in, out *os.File, ok bool) {
 	in, ok1 := e.stdin.(*os.File)
 	out, ok2 := e.stdout.(*os.File)
-	if !ok1 || !ok2 || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
-		return nil, false
-	}
-	return &screen{in: in, out: out}, true
+	return in, out, ok1 && ok2 && term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(out.Fd()))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/agentconfig"
 )
 
 // env is what all commands share: streams and global flags.
@@ -62,7 +62,7 @@ folder it holds.`,
 	f := root.PersistentFlags()
 	f.StringVar(&e.data, "data", "", "data folder (default $TAPEDECK_DATA, else "+defaultData()+")")
 	f.StringVar(&e.url, "url", "", "URL of a server to use instead of the data folder (default $TAPEDECK_URL)")
-	f.StringVar(&e.config, "config", "", "configuration of agents (default ./"+configName+", else that in the data folder)")
+	f.StringVar(&e.config, "config", "", "configuration of agents (default ./"+agentconfig.FileName+", else that in the data folder)")
 	f.BoolVar(&e.json, "json", false, "print JSON, one value a line")
 	f.BoolVar(&e.noColor, "no-color", false, "print without colour (also $NO_COLOR)")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -106,25 +106,6 @@ func addCommands(e *env, root *cobra.Command) {
 func knownTopic(c *cobra.Command, args []string) error {
 	if _, rest, err := c.Root().Find(args); err != nil || len(rest) > 0 {
 		return usageError("there is no command %q; see: tapedeck --help", strings.Join(args, " "))
-	}
-	return nil
-}
-
-// noArgs, oneSession and the like are cobra's own checks with our words and our
-// exit code.
-func noArgs(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError("%s takes no argument %q; see: %s --help", c.CommandPath(), args[0], c.CommandPath())
-	}
-	return nil
-}
-
-func oneSession(c *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return usageError("%s takes the id of one session; tapedeck ls lists them", c.CommandPath())
-	}
-	if err := tapedeck.CheckID("the session id", args[0]); err != nil {
-		return &exitError{exitUsage, err}
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/transcript"
 )
 
 func newRun(e *env) *cobra.Command {
@@ -70,7 +71,7 @@ func (e *env) run(interrupted context.Context, c *connection, start func(context
 		return err
 	}
 	fmt.Fprintf(e.stderr, "session %s\n", started.Session)
-	r := &running{env: e, client: c, started: started, transcript: newTranscript(e.pen())}
+	r := &running{env: e, client: c, started: started, transcript: transcript.New(e.pen())}
 	r.desk = &desk{env: e, client: c, session: started.Session}
 	defer r.desk.close()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -101,7 +102,8 @@ func (r *running) leaves(interrupted context.Context) int {
 	if r.client.holds() || !errors.As(context.Cause(interrupted), &e) || e.signal == os.Interrupt {
 		return 0
 	}
-	fmt.Fprintf(r.stderr, "\ntapedeck: leaving; the run goes on, see: tapedeck tail %s\n", r.started.Session)
+	fmt.Fprintln(r.stderr)
+	r.notice("leaving; the run goes on, see: tapedeck tail %s", r.started.Session)
 	if n, ok := e.signal.(syscall.Signal); ok {
 		return 128 + int(n)
 	}
@@ -113,7 +115,7 @@ type running struct {
 	*env
 	client     *connection
 	started    api.Started
-	transcript *transcript
+	transcript *transcript.Transcript
 	desk       *desk
 }
 
@@ -122,7 +124,8 @@ func (r *running) follow(ctx context.Context) error {
 	o.From, o.Invocation = r.started.Offset, r.started.Invocation
 	o.OnReconnect = func(attempt int, _ error) {
 		if attempt == 1 {
-			fmt.Fprintln(r.stderr, "\ntapedeck: the connection was lost; reconnecting")
+			fmt.Fprintln(r.stderr)
+			r.notice("the connection was lost; reconnecting")
 		}
 	}
 	for rec, err := range r.client.Follow(ctx, r.started.Session, o) {
@@ -149,7 +152,7 @@ func (r *running) print(ctx context.Context, rec tapedeck.Record) (bool, error) 
 	if r.json {
 		err = r.printRecord(rec.Data)
 	} else {
-		err = r.transcript.print(&ev)
+		err = r.transcript.Print(&ev)
 	}
 	r.desk.see(ctx, &ev)
 	switch {
@@ -189,7 +192,8 @@ func endStatus(e *tapedeck.Event) tapedeck.Status {
 func (r *running) cancel(leave context.CancelFunc) {
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, os.Interrupt)
-	fmt.Fprintln(r.stderr, "\ntapedeck: cancelling (Ctrl-C again to leave at once)")
+	fmt.Fprintln(r.stderr)
+	r.notice("cancelling (Ctrl-C again to leave at once)")
 	ctx, done := context.WithTimeout(context.Background(), 30*time.Second)
 	defer done()
 	go func() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/transcript"
 )
 
 // Who follows a run that a crash has ended is told how to resume it.
@@ -20,7 +21,7 @@ func TestInterruptedRunSaysHowToResume(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		e := &env{stdout: &out, stderr: &errs}
-		r := &running{env: e, started: api.Started{Session: "ses_1"}, transcript: newTranscript(e.pen()), desk: &desk{env: e, session: "ses_1"}}
+		r := &running{env: e, started: api.Started{Session: "ses_1"}, transcript: transcript.New(e.pen()), desk: &desk{env: e, session: "ses_1"}}
 		end, err := r.print(context.Background(), tapedeck.Record{Offset: 3, Data: []byte(tt.event)})
 		var exit *exitError
 		if !end || !errors.As(err, &exit) || exit.code != exitFailed || !strings.HasSuffix(errs.String(), tt.want) || tt.want == "" && errs.Len() > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 	"github.com/tapedeck/tapedeck/search"
 )
 
@@ -84,7 +85,7 @@ func (e *env) search(ctx context.Context, c *connection, s search.Query) error {
 		fmt.Fprintf(e.stderr, "these are the best %d; --limit shows more\n", len(found.Hits))
 	}
 	if found.Behind > 0 {
-		fmt.Fprintf(e.stderr, "the newest events of %s were not looked at\n", count(found.Behind, "session"))
+		fmt.Fprintf(e.stderr, "the newest events of %s were not looked at\n", terminal.Count(found.Behind, "session"))
 	}
 	return nil
 }
@@ -98,12 +99,12 @@ func (e *env) printHit(h *search.Hit) error {
 	if who == "" {
 		who = h.Kind
 	}
-	what := brief(h.Snippet, max(20, p.width-56))
-	if p.color {
-		what = strings.NewReplacer("«", "\x1b["+string(bold)+"m", "»", styleNone).Replace(what)
+	what := terminal.Brief(h.Snippet, max(20, p.Width-56))
+	if p.Color {
+		what = strings.NewReplacer("«", terminal.Bold.Start(), "»", terminal.Reset).Replace(what)
 	}
 	if h.Rewound {
-		what += " " + p.paint(dim, "(taken back)")
+		what += " " + p.Paint(terminal.Dim, "(taken back)")
 	}
-	return p.printf("%-30s  %7d  %-9s  %s\n", h.Session, h.Offset, brief(who, 9), what)
+	return p.Printf("%-30s  %7d  %-9s  %s\n", h.Session, h.Offset, terminal.Brief(who, 9), what)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 	"github.com/tapedeck/tapedeck/deck"
 	"github.com/tapedeck/tapedeck/server"
 )
@@ -77,7 +78,7 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 		return err
 	}
 	if o.ephemeral {
-		fmt.Fprintln(e.stderr, nothingKept)
+		e.notice(nothingKept)
 	}
 	a, err := openApp(ctx, o)
 	if err != nil {
@@ -106,7 +107,7 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 		_ = h.stop() // nothing can be stored any more, which err says
 		return err
 	case <-ctx.Done():
-		fmt.Fprintln(e.stderr, "tapedeck: stopping")
+		e.notice("stopping")
 	}
 	stopDemo()
 	return errors.Join(err, h.stop())
@@ -216,7 +217,7 @@ func (e *env) printServing(url string, ephemeral bool, live string) {
 	if ephemeral {
 		where = "memory"
 	}
-	_ = p.printf("Tapedeck %s serves %s at %s\n", version(), where, p.paint(bold, url))
+	_ = p.Printf("Tapedeck %s serves %s at %s\n", version(), where, p.Paint(terminal.Bold, url))
 	if live == "" {
 		return
 	}
@@ -231,7 +232,7 @@ func (e *env) printServing(url string, ephemeral bool, live string) {
 	if strings.Contains(os.Args[0], "go-build") { // go run
 		cmd = "go run ./cmd/tapedeck"
 	}
-	_ = p.printf("\nOpen %s/s/%s in a browser: a session, live; drag the bar to look back.\n\nTry, in another terminal:\n", url, live)
+	_ = p.Printf("\nOpen %s/s/%s in a browser: a session, live; drag the bar to look back.\n\nTry, in another terminal:\n", url, live)
 	for _, try := range [][2]string{
 		{cmd + " ls" + args, "the sessions"},
 		{cmd + " tail " + live + args, "the live one, event by event"},
@@ -239,12 +240,12 @@ func (e *env) printServing(url string, ephemeral bool, live string) {
 		{cmd + ` run "fix the build" --agent coder` + args, "an agent at work"},
 		{"curl -N " + url + "/api/v1/sessions/" + live + "/stream", "the live one as Server-Sent Events"},
 	} {
-		_ = p.printf("  %s\n      %s\n", try[0], p.paint(dim, try[1]))
+		_ = p.Printf("  %s\n      %s\n", try[0], p.Paint(terminal.Dim, try[1]))
 	}
 	if ephemeral {
 		return
 	}
-	_ = p.printf("\nThen kill this server with kill -9 %d and start it again: the tail goes on where it was.\n", os.Getpid())
+	_ = p.Printf("\nThen kill this server with kill -9 %d and start it again: the tail goes on where it was.\n", os.Getpid())
 }
 
 // parseSize reads a number of bytes with an optional unit.

@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/transcript"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -80,8 +81,9 @@ func (e *env) showTranscript(ctx context.Context, c *connection, w *showing) err
 	if err != nil {
 		return err
 	}
-	t := newTranscript(e.pen())
-	if err := t.line("%s  %s", t.paint(bold, clean(titleOf(s))), t.paint(dim, facts)); err != nil {
+	p := e.pen()
+	t := transcript.New(p)
+	if err := t.Line("%s  %s", p.Paint(terminal.Bold, terminal.Clean(titleOf(s))), p.Paint(terminal.Dim, facts)); err != nil {
 		return err
 	}
 	var timeline *view.Timeline
@@ -98,12 +100,12 @@ func (e *env) showTranscript(ctx context.Context, c *connection, w *showing) err
 		if _, jump := ev.Jump(); !w.all && (jump || !timeline.Has(ev.Offset, ev.ThreadName(), w.at)) {
 			return nil
 		}
-		return t.print(ev)
+		return t.Print(ev)
 	}); err != nil {
 		return err
 	}
-	if t.at != "" {
-		return t.line("%s", t.paint(dim, "…"))
+	if t.Streaming() {
+		return t.Line("%s", p.Paint(terminal.Dim, "…"))
 	}
 	return nil
 }
@@ -120,71 +122,4 @@ func (c *connection) facts(ctx context.Context, s *tapedeck.Session, w *showing)
 	}
 	then, err := decodeView[struct{ Session view.SessionInfo }](raw)
 	return fmt.Sprintf("%s · %s · before offset %d", s.ID, then.Session.Status, w.at), err
-}
-
-// timeline returns what is in force in a session as of an offset.
-func (c *connection) timeline(ctx context.Context, session string, at int64) (*view.Timeline, error) {
-	var jumps []tapedeck.Jump
-	err := c.jumps(ctx, session, at, func(j tapedeck.Jump) { jumps = append(jumps, j) })
-	return view.NewTimeline(jumps), err
-}
-
-// jumps calls f for what was taken back in a session before an offset.
-func (c *connection) jumps(ctx context.Context, session string, at int64, f func(tapedeck.Jump)) error {
-	o := client.PageOptions{Types: []string{tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten}}
-	return c.each(ctx, session, at, o, func(ev *tapedeck.Event) error {
-		if j, ok := ev.Jump(); ok {
-			f(j)
-		}
-		return nil
-	})
-}
-
-// hasThread refuses a thread that a session has no event of: that it has said
-// nothing would be a guess.
-func (c *connection) hasThread(ctx context.Context, session, thread string) error {
-	if thread == "" || thread == tapedeck.MainThread {
-		return nil
-	}
-	s, err := c.Session(ctx, session)
-	if err != nil {
-		return err
-	}
-	err = c.each(ctx, session, s.Head, client.PageOptions{Threads: []string{thread}}, func(ev *tapedeck.Event) error {
-		if ev.ThreadName() == thread { // those of the session are of every thread
-			return errEnough
-		}
-		return nil
-	})
-	switch {
-	case errors.Is(err, errEnough):
-		return nil
-	case err != nil:
-		return err
-	}
-	return tapedeck.Errorf(tapedeck.NotFound, "there is no thread %q in session %s", thread, session)
-}
-
-// each calls f for the events of a session before an offset.
-func (c *connection) each(ctx context.Context, session string, before int64, o client.PageOptions, f func(*tapedeck.Event) error) error {
-	for o.From < before {
-		p, err := c.Page(ctx, session, o)
-		if err != nil {
-			return err
-		}
-		for _, r := range p.Records {
-			if r.Offset >= before {
-				return nil
-			}
-			ev, err := r.Event()
-			if err == nil {
-				err = f(&ev)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		o.From = p.Next
-	}
-	return nil
 }

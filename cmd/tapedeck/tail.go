@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
 type tailFlags struct {
@@ -59,7 +59,7 @@ func (e *env) tail(ctx context.Context, session string, f tailFlags) error {
 	}
 	// This process held the folder itself: nobody else could write. Now that
 	// it is released, wait for a server and go on.
-	fmt.Fprintln(e.stderr, "tapedeck: no server is running; waiting for one (end with Ctrl-C)")
+	e.notice("no server is running; waiting for one (end with Ctrl-C)")
 	c, err := e.await(ctx)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (e *env) tail(ctx context.Context, session string, f tailFlags) error {
 // A tailing prints events from a cursor on.
 type tailing struct {
 	*env
-	pen     pen
+	pen     terminal.Pen
 	session string
 	flags   tailFlags
 	cursor  int64
@@ -122,7 +122,7 @@ func (t *tailing) follow(ctx context.Context, c *connection) error {
 	o.From = t.cursor
 	o.OnReconnect = func(attempt int, _ error) {
 		if attempt == 1 {
-			fmt.Fprintln(t.stderr, "tapedeck: the connection was lost; reconnecting")
+			t.notice("the connection was lost; reconnecting")
 		}
 	}
 	for r, err := range c.Follow(ctx, t.session, o) {
@@ -144,7 +144,7 @@ func (t *tailing) print(r tapedeck.Record) error {
 	if err != nil {
 		return err
 	}
-	return t.pen.printf("%s\n", t.pen.eventLine(&ev))
+	return t.pen.Printf("%s\n", eventLine(t.pen, &ev))
 }
 
 // await waits until a server holds the data folder.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
@@ -63,9 +64,9 @@ func (e *env) printReport(r *sqlite.Report) error {
 		}
 	} else {
 		fmt.Fprintf(e.stdout, "%s, %s, %s, %s\n",
-			count(int(r.Sessions), "session"), count(int(r.Streams), "stream"), count(int(r.Events), "event"), count(int(r.Bytes), "byte"))
+			terminal.Count(int(r.Sessions), "session"), terminal.Count(int(r.Streams), "stream"), terminal.Count(int(r.Events), "event"), terminal.Count(int(r.Bytes), "byte"))
 		for _, p := range r.Problems {
-			fmt.Fprintln(e.stdout, clean(p))
+			fmt.Fprintln(e.stdout, terminal.Clean(p))
 		}
 		if r.More > 0 {
 			fmt.Fprintf(e.stdout, "… and %d more\n", r.More)

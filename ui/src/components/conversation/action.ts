@@ -42,7 +42,7 @@ export function actionOf(raw: JsonObject | undefined): Action | undefined {
 
 // Characters that change the order of letters, cannot be seen, or look like the
 // space that they are not: with them a command looks like another one. The
-// terminal has the same set, in cmd/tapedeck/visible.go.
+// terminal has the same set, in cmd/tapedeck/internal/terminal/visible.go.
 const hidden = /[\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 /** A text in which nothing is hidden: characters that cannot be seen have their numbers. */

@@ -123,7 +123,7 @@ it("says what an option does where its name does not", () => {
 });
 
 it("hides no character, as the terminal", () => {
-  const file = `${import.meta.dirname}/../../../../cmd/tapedeck/testdata/visible.json`;
+  const file = `${import.meta.dirname}/../../../../cmd/tapedeck/internal/terminal/testdata/visible.json`;
   for (const [text, shown] of JSON.parse(readFileSync(file, "utf8")) as [string, string][])
     expect(visible(text)).toBe(shown);
   expect(visible("a\u200Bb\u0007\tc\nd\u2028é")).toBe("a⟨U+200B⟩b⟨U+0007⟩\tc\nd⟨U+2028⟩é");

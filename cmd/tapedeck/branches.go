@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+func newBranches(e *env) *cobra.Command {
+	return viewCommand(e, "branches", "Show the tree of forks and of what was taken back",
+		`Branches shows the tree that a session is part of: the session it was forked
+from, its forks, and what was taken back in it, each with the offset at which it
+leaves. What was taken back can be brought back: tapedeck undo takes the marker.`,
+		func(ctx context.Context, c *connection, session string, at int64) (json.RawMessage, error) {
+			return c.Branches(ctx, session, at)
+		}, printBranches)
+}
+
+func printBranches(p terminal.Pen, raw json.RawMessage) error {
+	v, err := decodeView[struct{ Branches []view.Branch }](raw)
+	if err != nil {
+		return err
+	}
+	children, known := map[string][]int{}, map[string]bool{}
+	for i := range v.Branches {
+		known[v.Branches[i].ID] = true
+	}
+	var roots []int
+	for i := range v.Branches {
+		if b := &v.Branches[i]; known[b.Parent] && b.Parent != b.ID {
+			children[b.Parent] = append(children[b.Parent], i)
+		} else {
+			roots = append(roots, i)
+		}
+	}
+	var show func(is []int, depth int) error
+	show = func(is []int, depth int) error {
+		for _, i := range is {
+			b := &v.Branches[i]
+			if err := p.Printf("%s%s\n", strings.Repeat("  ", depth), branchLine(p, b)); err != nil {
+				return err
+			}
+			if err := show(children[b.ID], depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return show(roots, 0)
+}
+
+func branchLine(p terminal.Pen, b *view.Branch) string {
+	name := b.ID
+	if b.Current {
+		name = p.Paint(terminal.Bold, name)
+	}
+	kind := b.Kind
+	switch b.Verb {
+	case tapedeck.SessionCleared:
+		kind = "cleared"
+	case tapedeck.SessionOverwritten:
+		kind = "overwritten"
+	}
+	line := fmt.Sprintf("%s  %s", name, p.Paint(terminal.Dim, kind))
+	if b.Parent != "" {
+		line += p.Paint(terminal.Dim, fmt.Sprintf(" at %d", b.ForkAt))
+	}
+	if b.Kind == view.BranchRewound {
+		line += p.Paint(terminal.Dim, fmt.Sprintf(", %d to %d", b.From, b.To))
+	}
+	if b.Title != "" {
+		line += "  " + terminal.Brief(b.Title, 50)
+	}
+	return line
+}

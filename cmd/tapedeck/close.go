@@ -1,0 +1,23 @@
+package main
+
+import "github.com/spf13/cobra"
+
+func newClose(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "close SESSION",
+		Short: "Close a session: nothing can be appended any more",
+		Long: `Close closes a session for good: it can be read, replayed, forked and erased,
+but nothing can be appended to it any more. Those who follow it see its end.`,
+		Example: `  tapedeck close ses_01J…`,
+		Args:    oneSession,
+		RunE: func(c *cobra.Command, args []string) error {
+			return e.reading(c.Context(), func(conn *connection) error {
+				s, err := conn.CloseSession(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return e.printDone(s, "closed %s at offset %d", s.ID, s.Head-1)
+			})
+		},
+	}
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// wholeContext is the most messages of a context: points count from the first one.
+const wholeContext = 10_000
+
+func newContext(e *env) *cobra.Command {
+	o := client.ContextOptions{Limit: wholeContext}
+	c := viewCommand(e, "context", "Print the messages that a model would be given",
+		`Context prints the conversation as a model is given it to go on: system, user,
+assistant and tool messages in the form of chat completions. It is always
+well-formed: a tool call that was never answered is answered here.
+
+Before each message stands its sequence number and the offsets of its first and
+last event. --to-point and --from-point of other commands take the number as
+seq:N, or the last offset.`,
+		func(ctx context.Context, c *connection, session string, at int64) (json.RawMessage, error) {
+			o.At = at
+			return c.Context(ctx, session, o)
+		}, printContext)
+	c.Flags().StringVar(&o.Instance, "instance", "", "of this agent instance (default: the main thread)")
+	c.Flags().StringVar(&o.Thread, "thread", "", "of this thread (default main)")
+	return c
+}
+
+func printContext(p terminal.Pen, raw json.RawMessage) error {
+	v, err := decodeView[struct {
+		Messages []view.ContextMessage
+		Places   []view.ContextPlace
+		Earlier  int
+	}](raw)
+	if v.Earlier > 0 && err == nil {
+		err = p.Printf("%s\n", p.Paint(terminal.Dim, fmt.Sprintf("… %d messages before these are left out", v.Earlier)))
+	}
+	for i, m := range v.Messages {
+		if err == nil {
+			place := ""
+			if i < len(v.Places) {
+				place = placeOf(v.Places[i])
+			}
+			err = p.Printf("%s %s\n", p.Paint(terminal.Dim, fmt.Sprintf("%-18s %-9s", place, m.Role)), strings.ReplaceAll(terminal.Clean(m.Content), "\n", "\n"+strings.Repeat(" ", 29)))
+		}
+		for _, k := range m.ToolCalls {
+			if err == nil {
+				err = p.Printf("%29s%s %s\n", "", p.Paint(terminal.Yellow, terminal.Brief(k.Function.Name, 64)), p.Paint(terminal.Dim, terminal.Brief(k.Function.Arguments, max(20, p.Width-76))))
+			}
+		}
+	}
+	return err
+}
+
+// placeOf returns sequence number and offsets of a message, such as "seq:3 12-17".
+func placeOf(p view.ContextPlace) string {
+	if p.Sequence == nil || p.Offset == nil {
+		return "-" // an answer that no tool gave
+	}
+	place := fmt.Sprintf("seq:%d %d", *p.Sequence, *p.Offset)
+	switch {
+	case p.EndOffset == nil:
+		return place + "-…"
+	case *p.EndOffset != *p.Offset:
+		return fmt.Sprintf("%s-%d", place, *p.EndOffset)
+	}
+	return place
+}

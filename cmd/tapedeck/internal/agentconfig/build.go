@@ -1,0 +1,263 @@
+package agentconfig
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/runner"
+	"github.com/tapedeck/tapedeck/runner/acp"
+	"github.com/tapedeck/tapedeck/runner/llm"
+	"github.com/tapedeck/tapedeck/runner/llm/mcp"
+	"github.com/tapedeck/tapedeck/runner/llm/tool"
+	"github.com/tapedeck/tapedeck/runner/script"
+)
+
+// A FolderFunc returns the function that opens the folder in which an agent works
+// in a session, nil for an agent without one. cwd is the setting of the agent, nil
+// if it has none; a relative path begins at base.
+type FolderFunc func(cwd *string, base string) (open func(session string) (string, error))
+
+// Build returns the agents of the configuration, in its order.
+func (c *Config) Build(folder FolderFunc) ([]deck.Agent, error) {
+	var out []deck.Agent
+	for i := range c.agents {
+		a, err := c.agents[i].build(folder, filepath.Dir(c.Path))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// build makes the agent. What is missing on this machine does not keep it from
+// being made, but from being run.
+func (a *agent) build(folder FolderFunc, base string) (deck.Agent, error) {
+	out := deck.Agent{
+		Name: a.Name, Kind: a.Kind, Description: a.Description,
+		Starts: a.Starts,
+	}
+	for limit, set := range map[*time.Duration]*time.Duration{&out.RunTimeout: a.RunTimeout, &out.IdleTimeout: a.IdleTimeout} {
+		if set != nil {
+			*limit = *set
+			if *set == 0 { // no limit; 0 in a deck.Agent is the default
+				*limit = -1
+			}
+		}
+	}
+	switch a.Kind {
+	case "llm":
+		out.Runner = a.llm()
+	case "acp":
+		out.Runner = a.acp()
+	case "process":
+		r, err := a.process()
+		if err != nil {
+			return out, err
+		}
+		out.Runner = r
+	default:
+		out.Runner = script.New(script.Options{Script: cmp.Or(a.Script, a.Name)})
+		return out, nil
+	}
+	if d, ok := out.Runner.(interface{ Describe() (string, string) }); ok && out.Description == "" {
+		_, out.Description = d.Describe()
+	}
+	out.Folder = folder(a.Cwd, base)
+	return out, nil
+}
+
+func (a *agent) llm() tapedeck.Runner {
+	env := environment{}
+	o := llm.Options{
+		Name: a.Preset, BaseURL: a.URL, Model: a.Model, System: a.System, MaxTurns: a.MaxTurns,
+		Header: env.expand(a.Headers), Prices: a.prices(), Policy: a.policy(), Files: tool.Options{Env: names(a.Env)},
+	}
+	if a.KeyEnv != "" {
+		o.Key = env.get(a.KeyEnv)
+	}
+	for _, m := range a.MCP {
+		s := mcp.Server{Name: m.Name, Env: names(m.Env), URL: m.URL, Headers: env.expand(m.Headers)}
+		if m.Command != "" {
+			s.Command = append([]string{m.Command}, m.Args...)
+		}
+		o.Servers = append(o.Servers, s)
+	}
+	for name, v := range a.Parameters {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			env.missing = append(env.missing, "parameters."+name)
+		}
+		if o.Parameters == nil {
+			o.Parameters = map[string]json.RawMessage{}
+		}
+		o.Parameters[name] = raw
+	}
+	return env.guard(llm.New(o))
+}
+
+// policy returns the rules, the most particular first, as the file has no order.
+func (a *agent) policy() (p llm.Policy) {
+	for _, tool := range slices.SortedFunc(maps.Keys(a.Permissions), byPattern) {
+		p = append(p, llm.Rule{Tool: tool, Decision: llm.Decision(a.Permissions[tool])})
+	}
+	return p
+}
+
+func (a *agent) prices() map[string]llm.Price {
+	out := map[string]llm.Price{}
+	for model, p := range a.Prices {
+		out[model] = llm.Price{Input: p.Input, Output: p.Output, CachedInput: p.CachedInput, CacheWrite: p.CacheWrite}
+	}
+	return out
+}
+
+func (a *agent) acp() tapedeck.Runner {
+	env := environment{}
+	o := acp.Options{Name: a.Name, Auth: a.Auth, Mode: a.Mode, Env: env.of(a.Env)}
+	if a.Command != "" {
+		o.Command = append([]string{a.Command}, a.Args...)
+	}
+	if p, ok := acpPreset(a.Preset); ok {
+		o.Install = p.Install
+	}
+	for _, m := range a.MCP {
+		o.MCP = append(o.MCP, acpServer(&m, &env))
+	}
+	return env.guard(acp.New(o))
+}
+
+func acpPreset(name string) (acp.Preset, bool) {
+	i := slices.IndexFunc(acp.Presets, func(p acp.Preset) bool { return p.Name == name })
+	if i < 0 {
+		return acp.Preset{}, false
+	}
+	return acp.Presets[i], true
+}
+
+func acpServer(m *mcpServer, env *environment) sdk.McpServer {
+	if m.URL != "" {
+		s := sdk.McpServerHttpInline{Name: m.Name, Type: "http", Url: m.URL, Headers: []sdk.HttpHeader{}}
+		for name, v := range env.expand(m.Headers) {
+			s.Headers = append(s.Headers, sdk.HttpHeader{Name: name, Value: v})
+		}
+		return sdk.McpServer{Http: &s}
+	}
+	s := sdk.McpServerStdio{Name: m.Name, Command: m.Command, Args: append([]string{}, m.Args...), Env: []sdk.EnvVariable{}}
+	for _, pair := range env.of(m.Env) {
+		name, v, _ := strings.Cut(pair, "=")
+		s.Env = append(s.Env, sdk.EnvVariable{Name: name, Value: v})
+	}
+	return sdk.McpServer{Stdio: &s}
+}
+
+// always are the variables without which hardly a program works.
+var always = []string{"PATH", "HOME", "LANG", "TMPDIR"}
+
+// An environment reads our own, and knows what was wanted and is not there.
+type environment struct{ missing []string }
+
+func (e *environment) get(name string) string {
+	v, ok := os.LookupEnv(name)
+	if !ok || v == "" {
+		e.missing = append(e.missing, name)
+	}
+	return v
+}
+
+// of returns what a program gets: pairs as they are, and of the variables that
+// are named those that there are.
+func (e *environment) of(list []string) []string {
+	var out []string
+	for _, name := range append(slices.Clone(always), list...) {
+		if strings.Contains(name, "=") {
+			out = append(out, name)
+		} else if v, ok := os.LookupEnv(name); ok {
+			out = append(out, name+"="+v)
+		}
+	}
+	return out
+}
+
+// expand puts variables in the place of ${NAME}.
+func (e *environment) expand(m map[string]string) map[string]string {
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		out[k] = os.Expand(v, e.get)
+	}
+	return out
+}
+
+// guard returns a runner that cannot run if something is missing.
+func (e *environment) guard(r runner.Capable) tapedeck.Runner {
+	if len(e.missing) == 0 {
+		return r
+	}
+	return unready{r, tapedeck.Errorf(tapedeck.Unavailable, "the environment variable %s is not set", strings.Join(e.missing, ", "))}
+}
+
+// An unready runner lacks something on this machine.
+type unready struct {
+	runner.Capable
+	reason error
+}
+
+// Available says what.
+func (u unready) Available() error { return u.reason }
+
+// names returns the names of variables to pass.
+func names(list []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return strings.Contains(s, "=") })
+}
+
+// applyPreset fills in what the file leaves to the preset.
+func (a *agent) applyPreset() error {
+	if a.Preset == "" {
+		return nil
+	}
+	if p, ok := providers[a.Preset]; ok && (a.Kind == "" || a.Kind == "llm") {
+		a.Kind, a.URL, a.KeyEnv = "llm", cmp.Or(a.URL, p.url), cmp.Or(a.KeyEnv, p.key)
+		return nil
+	}
+	if p, ok := acpPreset(a.Preset); ok && (a.Kind == "" || a.Kind == "acp") {
+		a.Command, a.Args = cmp.Or(a.Command, p.Command[0]), append(slices.Clone(p.Command[1:]), a.Args...)
+		a.Kind, a.Auth, a.Env = "acp", cmp.Or(a.Auth, p.Auth), append(slices.Clone(p.Env), a.Env...)
+		return nil
+	}
+	if a.Kind == "process" {
+		return a.applyProcessPreset()
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "there is no preset %q of this kind", a.Preset).WithHint("there are %s", strings.Join(presets(), ", "))
+}
+
+// A provider is where models are.
+type provider struct{ url, key string }
+
+// providers are the presets of models.
+var providers = map[string]provider{
+	"openai":     {"https://api.openai.com/v1", "OPENAI_API_KEY"},
+	"openrouter": {"https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"},
+	"ollama":     {"http://localhost:11434/v1", ""},
+	"llamacpp":   {"http://localhost:8080/v1", ""},
+	"vllm":       {"http://localhost:8000/v1", ""},
+}
+
+// presets returns the names of all presets but those of processes.
+func presets() []string {
+	out := slices.Collect(maps.Keys(providers))
+	for _, p := range acp.Presets {
+		out = append(out, p.Name)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,304 @@
+// Package agentconfig reads the configuration of agents, the file tapedeck.toml,
+// and builds the agents that it describes.
+package agentconfig
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/procgroup"
+	"github.com/tapedeck/tapedeck/runner/process"
+)
+
+// FileName is the name of a configuration file.
+const FileName = "tapedeck.toml"
+
+// maxSize is the size of the largest configuration file, in bytes.
+const maxSize = 1 << 20
+
+// A Config is the content of a configuration file. The zero value has no agents.
+type Config struct {
+	Path string // of the file
+
+	agents []agent
+}
+
+// An agent is the configuration of one agent. docs/agents/README.md describes the
+// settings.
+type agent struct {
+	Name        string   `toml:"name"`
+	Kind        string   `toml:"kind"`
+	Preset      string   `toml:"preset"`
+	Description string   `toml:"description"`
+	Command     string   `toml:"command"`
+	Args        []string `toml:"args"`
+	Resume      []string `toml:"resume"`
+
+	Dialect string           `toml:"dialect"`
+	Mapping *process.Mapping `toml:"mapping"`
+
+	URL        string            `toml:"url"`
+	KeyEnv     string            `toml:"key_env"`
+	Model      string            `toml:"model"`
+	System     string            `toml:"system"`
+	MaxTurns   int               `toml:"max_turns"`
+	Headers    map[string]string `toml:"headers"`
+	Parameters map[string]any    `toml:"parameters"`
+	Prices     map[string]price  `toml:"prices"`
+
+	Env         []string          `toml:"env"`
+	Cwd         *string           `toml:"cwd"`
+	Permissions map[string]string `toml:"permissions"`
+	Starts      []string          `toml:"starts"`
+	RunTimeout  *time.Duration    `toml:"run_timeout"`
+	IdleTimeout *time.Duration    `toml:"idle_timeout"`
+	MCP         []mcpServer       `toml:"mcp"`
+
+	Auth   string `toml:"auth"`
+	Mode   string `toml:"mode"`
+	Script string `toml:"script"`
+}
+
+// A price is the price of a million tokens, in US dollars.
+type price struct {
+	Input       float64  `toml:"input"`
+	Output      float64  `toml:"output"`
+	CachedInput *float64 `toml:"cached_input"`
+	CacheWrite  *float64 `toml:"cache_write"`
+}
+
+// An mcpServer is an MCP server whose tools an agent can call.
+type mcpServer struct {
+	Name    string            `toml:"name"`
+	Command string            `toml:"command"`
+	Args    []string          `toml:"args"`
+	Env     []string          `toml:"env"`
+	URL     string            `toml:"url"`
+	Headers map[string]string `toml:"headers"`
+}
+
+// Read reads and checks a configuration file.
+func Read(path string) (Config, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > maxSize {
+		err = fmt.Errorf("%s has %d bytes", path, info.Size())
+	}
+	var text []byte
+	if err == nil {
+		text, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return Config{}, fmt.Errorf("the configuration cannot be read: %w", err)
+	}
+	return parse(path, text)
+}
+
+// parse reads the text of a file. Errors say in which line they are, and
+// nothing of what is in it: it may be a secret.
+func parse(path string, text []byte) (Config, error) {
+	c := Config{Path: path}
+	var file struct {
+		Agents []agent `toml:"agent"`
+	}
+	md, err := toml.Decode(string(text), &file)
+	c.agents = file.Agents
+	var syntax toml.ParseError
+	switch {
+	case errors.As(err, &syntax):
+		return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: %s", path, syntax.Position.Line, what(&syntax))
+	case err != nil:
+		return c, mistyped(path, err)
+	}
+	if unknown := md.Undecoded(); len(unknown) > 0 {
+		return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: there is no setting %q", path, lineOf(text, unknown[0]), strings.Join(unknown[0], ".")).
+			WithHint("docs/agents/README.md has them all")
+	}
+	seen := map[string]bool{}
+	for i := range c.agents {
+		a := &c.agents[i]
+		if err := a.check(seen); err != nil {
+			return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: %s", path, lineOfAgent(text, i), err).WithHint("%s", hintOf(err))
+		}
+	}
+	for i := range c.agents {
+		for _, name := range c.agents[i].Starts {
+			if !seen[name] {
+				return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: %s is to start the agent %q, which is not there", path, lineOfAgent(text, i), c.agents[i].Name, name)
+			}
+		}
+	}
+	return c, nil
+}
+
+// what returns what is wrong, without the value that is.
+func what(e *toml.ParseError) string {
+	message, _, _ := strings.Cut(e.Message, ": ")
+	if e.LastKey == "" {
+		return message
+	}
+	return e.LastKey + ": " + message
+}
+
+var mistake = regexp.MustCompile(`line (\d+) \(last key "([^"]*)"\): (incompatible types|[^:]*)`)
+
+// mistyped returns the error of a value that has another type than its setting.
+func mistyped(path string, err error) error {
+	m := mistake.FindStringSubmatch(err.Error())
+	if m == nil {
+		return tapedeck.Errorf(tapedeck.Invalid, "%s has a value of the wrong type", path).Because(err)
+	}
+	return tapedeck.Errorf(tapedeck.Invalid, "%s:%s: %s: %s", path, m[1], m[2], m[3])
+}
+
+func hintOf(err error) string {
+	var e *tapedeck.Error
+	if errors.As(err, &e) {
+		return e.Hint
+	}
+	return ""
+}
+
+// lineOf returns the line of a setting; the parser does not tell it.
+func lineOf(text []byte, key toml.Key) int {
+	table, name, any := "", key[len(key)-1], 0
+	n := 0
+	for l := range bytes.Lines(text) {
+		n++
+		line := strings.TrimSpace(string(l))
+		if header, ok := strings.CutPrefix(line, "["); ok {
+			header, _, _ = strings.Cut(strings.TrimPrefix(header, "["), "]")
+			table = strings.TrimSpace(header) + "."
+			if table == key.String()+"." {
+				return n
+			}
+			continue
+		}
+		given, _, ok := strings.Cut(line, "=")
+		if ok && table+strings.TrimSpace(given) == key.String() {
+			return n
+		}
+		if any == 0 && strings.Contains(line, name) {
+			any = n // in a table that is written on one line
+		}
+	}
+	return any
+}
+
+// lineOfAgent returns the line where the agent at index i begins.
+func lineOfAgent(text []byte, i int) int {
+	n, found := 0, -1
+	for l := range bytes.Lines(text) {
+		n++
+		if line := strings.ReplaceAll(string(l), " ", ""); strings.HasPrefix(line, "[[agent]]") {
+			if found++; found == i {
+				return n
+			}
+		}
+	}
+	return 1
+}
+
+// kinds are the kinds of agents.
+var kinds = []string{"acp", "llm", "process", "script"}
+
+// check checks what can be checked without building the agent, and fills in
+// what follows from the preset.
+func (a *agent) check(seen map[string]bool) error {
+	if a.Name == "" {
+		return tapedeck.Errorf(tapedeck.Invalid, "the agent has no name").WithHint(`give it one: name = "coder"`)
+	}
+	if err := tapedeck.CheckID("the agent's name", a.Name); err != nil {
+		return err
+	}
+	if seen[a.Name] {
+		return tapedeck.Errorf(tapedeck.Invalid, "there are two agents of the name %s", a.Name)
+	}
+	seen[a.Name] = true
+	if err := a.applyPreset(); err != nil {
+		return err
+	}
+	if !slices.Contains(kinds, a.Kind) {
+		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s has no kind that is known", a.Name).WithHint("it can be %s", strings.Join(kinds, ", "))
+	}
+	if err := a.checkLists(); err != nil {
+		return err
+	}
+	return a.checkUnused()
+}
+
+func (a *agent) checkLists() error {
+	for tool, d := range a.Permissions {
+		if !slices.Contains([]string{"allow", "ask", "deny"}, d) {
+			return tapedeck.Errorf(tapedeck.Invalid, "the permission of %q is not one that is known", tool).WithHint("it can be allow, ask or deny")
+		}
+	}
+	for _, list := range append([][]string{a.Env}, envsOf(a.MCP)...) {
+		for _, v := range list {
+			if a.Kind == "llm" && strings.Contains(v, "=") {
+				return tapedeck.Errorf(tapedeck.Invalid, "env of the agent %s, of kind llm, can have names of variables only", a.Name)
+			}
+			if strings.HasPrefix(v, procgroup.OwnPrefix) {
+				return tapedeck.Errorf(tapedeck.Invalid, "env of the agent %s names a variable that begins with %s; no agent gets those", a.Name, procgroup.OwnPrefix)
+			}
+			if name, _, _ := strings.Cut(v, "="); name == "" || strings.ContainsAny(name, " \x00") {
+				return tapedeck.Errorf(tapedeck.Invalid, "env of the agent %s has an entry without a name", a.Name).
+					WithHint(`it has names of variables to pass, and pairs such as "NAME=value"`)
+			}
+		}
+	}
+	for _, m := range a.MCP {
+		if m.Name == "" || (m.Command == "") == (m.URL == "") {
+			return tapedeck.Errorf(tapedeck.Invalid, "an MCP server of the agent %s needs a name, and either a command or a url", a.Name)
+		}
+	}
+	return nil
+}
+
+func envsOf(servers []mcpServer) (out [][]string) {
+	for _, m := range servers {
+		out = append(out, m.Env)
+	}
+	return out
+}
+
+// checkUnused refuses settings that the kind has no use for: who sets one
+// expects something of it.
+func (a *agent) checkUnused() error {
+	llm, program := a.Kind == "llm", a.Kind == "acp" || a.Kind == "process"
+	for _, s := range []struct {
+		name string
+		set  bool
+		ok   bool
+	}{
+		{"command", a.Command != "", program}, {"args", a.Args != nil, program},
+		{"url", a.URL != "", llm}, {"key_env", a.KeyEnv != "", llm}, {"headers", a.Headers != nil, llm},
+		{"model", a.Model != "", llm}, {"system", a.System != "", llm},
+		{"max_turns", a.MaxTurns != 0, llm}, {"parameters", a.Parameters != nil, llm}, {"prices", a.Prices != nil, llm},
+		{"permissions", a.Permissions != nil, llm}, {"starts", a.Starts != nil, llm}, {"mcp", a.MCP != nil, llm || a.Kind == "acp"},
+		{"env", a.Env != nil, llm || program}, {"auth", a.Auth != "", a.Kind == "acp"}, {"mode", a.Mode != "", a.Kind == "acp"},
+		{"resume", a.Resume != nil, a.Kind == "process"}, {"dialect", a.Dialect != "", a.Kind == "process"}, {"mapping", a.Mapping != nil, a.Kind == "process"},
+		{"script", a.Script != "", a.Kind == "script"}, {"cwd", a.Cwd != nil, llm || program},
+	} {
+		if s.set && !s.ok {
+			return tapedeck.Errorf(tapedeck.Invalid, "%s is not a setting of an agent of kind %s", s.name, a.Kind)
+		}
+	}
+	return nil
+}
+
+// byPattern orders the patterns of permissions: a name before a pattern, and a
+// longer pattern, which says more, before a shorter one.
+func byPattern(a, b string) int {
+	star := func(s string) int { return min(1, strings.Count(s, "*")) }
+	return cmp.Or(cmp.Compare(star(a), star(b)), cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+}

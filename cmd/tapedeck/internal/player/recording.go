@@ -1,0 +1,154 @@
+package player
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/transcript"
+	"github.com/tapedeck/tapedeck/payload"
+)
+
+// A mark is a place in a recording that people look for.
+type mark byte
+
+const (
+	markNone mark = iota
+	markUser
+	markTool
+	markError
+)
+
+// A Recording is a session as a transcript that grows: what is shown at any
+// moment is a beginning of its text. So it is written once, and every frame and
+// every jump costs a screen, not the session.
+type Recording struct {
+	text   strings.Builder
+	steps  []playStep
+	events []playEvent
+
+	pen        terminal.Pen // writes to text
+	transcript *transcript.Transcript
+	begin      time.Time // of the first event of a conversation; zero before it
+}
+
+// A playStep is a moment at which something is added to what is shown: an event,
+// or a part of one into which several deltas were joined.
+type playStep struct {
+	at    time.Duration // since the beginning; does not go back
+	text  int           // how much of the text is shown then
+	event int           // index of the event
+}
+
+// A playEvent is what a player knows of an event.
+type playEvent struct {
+	offset int64
+	steps  int // how many steps are done when it is shown whole
+	mark   mark
+}
+
+// NewRecording returns an empty recording. Its lines are cut to a width, except
+// for text, which is wrapped when it is played.
+func NewRecording(color bool, width int) *Recording {
+	r := &Recording{}
+	r.pen = terminal.Pen{W: &r.text, Color: color, Width: width}
+	r.transcript = transcript.New(r.pen)
+	return r
+}
+
+// Add adds the next event.
+func (r *Recording) Add(e *tapedeck.Event) error {
+	at := e.Time
+	switch {
+	case e.Channel == tapedeck.ChannelSession:
+		// What was done to the session, maybe years later, takes no time in it.
+		at = r.begin
+	case r.begin.IsZero():
+		r.begin = e.Time
+	}
+	for _, part := range parts(e) {
+		if err := r.transcript.Print(&part.event); err != nil {
+			return err
+		}
+		r.step(at.Add(part.after))
+	}
+	r.events = append(r.events, playEvent{offset: e.Offset, steps: len(r.steps), mark: markOf(e)})
+	return nil
+}
+
+func (r *Recording) step(at time.Time) {
+	s := playStep{at: at.Sub(r.begin), text: r.text.Len(), event: len(r.events)}
+	if n := len(r.steps); n > 0 {
+		s.at = max(s.at, r.steps[n-1].at) // clocks of several writers
+	}
+	r.steps = append(r.steps, s)
+}
+
+// duration returns how long the recording plays.
+func (r *Recording) duration() time.Duration {
+	if len(r.steps) == 0 {
+		return 0
+	}
+	return r.steps[len(r.steps)-1].at
+}
+
+// An eventPart is an event with one of the deltas that were joined into it.
+type eventPart struct {
+	event tapedeck.Event
+	after time.Duration // the time of the event
+}
+
+// parts takes apart what was joined; an event without cuts is one part.
+func parts(e *tapedeck.Event) []eventPart {
+	whole := []eventPart{{event: *e}}
+	switch e.Type {
+	case tapedeck.TextMessageContent, tapedeck.ReasoningMessageContent:
+	default:
+		return whole // nothing else is shown as it streams
+	}
+	var d struct {
+		MessageID string        `json:"messageId"`
+		Delta     string        `json:"delta"`
+		Cuts      []payload.Cut `json:"cuts"`
+	}
+	if json.Unmarshal(e.Data, &d) != nil || len(d.Cuts) < 2 {
+		return whole
+	}
+	var out []eventPart
+	for _, cut := range d.Cuts {
+		n := cut[0]
+		if n < 0 || n > int64(len(d.Delta)) || !utf8.ValidString(d.Delta[:n]) {
+			return whole
+		}
+		p := *e
+		p.Data, _ = json.Marshal(map[string]string{"messageId": d.MessageID, "delta": d.Delta[:n]}) // strings can be
+		out = append(out, eventPart{p, time.Duration(cut[1]) * time.Millisecond})
+		d.Delta = d.Delta[n:]
+	}
+	if d.Delta != "" {
+		return whole
+	}
+	return out
+}
+
+func markOf(e *tapedeck.Event) mark {
+	switch e.Type {
+	case tapedeck.MessageAdded:
+		var m struct{ Message struct{ Role string } }
+		if json.Unmarshal(e.Data, &m) == nil && m.Message.Role == "user" {
+			return markUser
+		}
+	case tapedeck.ToolCallStart:
+		return markTool
+	case tapedeck.RunError:
+		return markError
+	case tapedeck.ToolCallResult:
+		if transcript.ToolFailed(e) {
+			return markError
+		}
+	}
+	return markNone
+}

@@ -1,0 +1,336 @@
+// Package transcript prints the events of a session as a conversation for people
+// in a terminal.
+package transcript
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+	"github.com/tapedeck/tapedeck/payload"
+)
+
+// A Transcript prints events as a conversation, as they come: the text of
+// messages as it streams, a line for each tool call, the plan when it changes.
+type Transcript struct {
+	pen     terminal.Pen
+	at      string                    // what is being streamed: an id, "" at the beginning of a line
+	started map[string]time.Time      // open tool calls
+	names   map[string]string         // of tool calls
+	args    map[string]string         // of open tool calls
+	open    map[string]tapedeck.Event // runs
+	thread  string                    // of what was printed last, "" at the beginning
+	of      string                    // the thread of the event at hand
+	gone    string                    // the message or tool call of which it was said last that it was erased
+	plans   map[string]string         // by thread, the plan that was printed last
+}
+
+// New returns a transcript that is written with a pen.
+func New(p terminal.Pen) *Transcript {
+	return &Transcript{
+		pen: p, started: map[string]time.Time{}, names: map[string]string{},
+		args: map[string]string{}, open: map[string]tapedeck.Event{}, plans: map[string]string{},
+	}
+}
+
+// eventData has the members of all events that a transcript shows.
+type eventData struct {
+	MessageID    string `json:"messageId"`
+	Delta        json.RawMessage
+	Role         string
+	ToolCallID   string `json:"toolCallId"`
+	ToolCallName string `json:"toolCallName"`
+	Content      json.RawMessage
+	Error        json.RawMessage
+	Message      json.RawMessage
+	Code         string
+	Outcome      struct{ Type string }
+	Entries      []planEntry
+	Metadata     struct {
+		Tapedeck struct{ Error json.RawMessage }
+	}
+}
+
+// failed reports whether a tool's result is an error.
+func (d *eventData) failed() bool {
+	for _, raw := range [...]json.RawMessage{d.Error, d.Metadata.Tapedeck.Error} {
+		if s := string(raw); s != "" && s != "null" && s != "false" {
+			return true
+		}
+	}
+	return false
+}
+
+// ToolFailed reports whether the result of a tool call is an error.
+func ToolFailed(e *tapedeck.Event) bool {
+	var d eventData
+	return json.Unmarshal(e.Data, &d) == nil && d.failed()
+}
+
+// Print prints an event, if people are to see it.
+func (t *Transcript) Print(e *tapedeck.Event) error {
+	if t.of = e.ThreadName(); e.Channel == tapedeck.ChannelSession {
+		t.of = t.thread // it is of all of them, or says itself of which
+	}
+	switch e.Type { // their data has other shapes
+	case tapedeck.PermissionRequested:
+		return t.question(e)
+	case tapedeck.PermissionAnswered:
+		return t.answered(e)
+	}
+	var d eventData
+	if e.Data != nil && json.Unmarshal(e.Data, &d) != nil {
+		return nil //nolint:nilerr // an event of another shape than its type says is not for this view
+	}
+	if e.Erased() && saying[e.Type] {
+		return t.erased(&d)
+	}
+	switch e.Type {
+	case tapedeck.MessageAdded:
+		return t.message(e, d.Message)
+	case "TEXT_MESSAGE_CONTENT":
+		return t.stream("", d.MessageID, d.Delta)
+	case "REASONING_MESSAGE_CONTENT":
+		return t.stream(terminal.Dim, d.MessageID, d.Delta)
+	case "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT":
+		return t.tool(e, &d)
+	case tapedeck.PlanUpdated:
+		return t.plan(d.Entries)
+	case "RUN_FINISHED", "RUN_ERROR":
+		return t.ended(e, &d)
+	}
+	if j, ok := e.Jump(); ok {
+		return t.jump(&j)
+	}
+	return nil
+}
+
+// saying are the types of events of which something is printed that can be
+// erased. How a run ended stays.
+var saying = map[string]bool{
+	tapedeck.MessageAdded: true, "TEXT_MESSAGE_CONTENT": true, "REASONING_MESSAGE_CONTENT": true,
+	"TOOL_CALL_START": true, "TOOL_CALL_ARGS": true, "TOOL_CALL_END": true, "TOOL_CALL_RESULT": true, tapedeck.PlanUpdated: true,
+}
+
+// erased says once of a message or of a tool call that it was erased.
+func (t *Transcript) erased(d *eventData) error {
+	id := cmp.Or(d.ToolCallID, d.MessageID)
+	if id != "" && id == t.gone {
+		return nil
+	}
+	t.gone = id
+	return t.Line("%s", t.pen.Paint(terminal.Dim, "(erased)"))
+}
+
+// Streaming reports whether the last line is not complete: a message is being
+// streamed.
+func (t *Transcript) Streaming() bool { return t.at != "" }
+
+// jump says that what is above holds no more.
+func (t *Transcript) jump(j *tapedeck.Jump) error {
+	where := ""
+	if j.Thread != "" {
+		where = "thread " + j.Thread + " "
+	}
+	return t.Line("%s", t.pen.Paint(terminal.Yellow, fmt.Sprintf("↶ %sback to what it was before offset %d", where, j.To)))
+}
+
+// Line begins a line of its own.
+func (t *Transcript) Line(format string, args ...any) error {
+	if err := t.change(); err != nil {
+		return err
+	}
+	if t.at != "" {
+		format = "\n" + format
+	}
+	t.at = ""
+	return t.pen.Printf(format+"\n", args...)
+}
+
+// change says whose words follow, when they are of another thread: what a
+// sub-agent is told must not look like what the user has said.
+func (t *Transcript) change() error {
+	if t.of == t.thread {
+		return nil
+	}
+	first := t.thread == ""
+	t.thread = t.of
+	if first {
+		return nil
+	}
+	begin := ""
+	if t.at != "" {
+		begin = "\n"
+	}
+	t.at = ""
+	return t.pen.Printf("%s%s\n", begin, t.pen.Paint(terminal.Dim, "· thread "+t.thread))
+}
+
+// message prints a whole message, and the calls that it makes.
+func (t *Transcript) message(e *tapedeck.Event, raw json.RawMessage) error {
+	var m payload.Message
+	if json.Unmarshal(raw, &m) != nil {
+		return nil //nolint:nilerr // as above
+	}
+	if metadata, _ := json.Marshal(m.Metadata); payload.PromptOf(m.Role, metadata) != "" { // it is not said to people
+		return t.Line("%s", t.pen.Paint(terminal.Dim, "system: "+terminal.Brief(Text(m.Content), t.rest("system"))))
+	}
+	said := terminal.Clean(Text(m.Content))
+	switch {
+	case m.Role == payload.RoleUser:
+		return t.Line("%s %s", t.pen.Paint(terminal.Bold, "›"), t.pen.Paint(terminal.Bold, said))
+	case m.Role == payload.RoleTool && t.names[m.ToolCallID] != "":
+		return t.answer(e, m.ToolCallID, cmp.Or(Text(m.Content), m.Error), m.Error != "" || failedBy(m.Metadata))
+	case said != "" || len(m.ToolCalls) == 0:
+		if err := t.Line("%s %s", t.pen.Paint(terminal.Dim, m.Role+":"), t.pen.Paint(terminal.Dim, said)); err != nil {
+			return err
+		}
+	}
+	for _, k := range m.ToolCalls {
+		if k.ID == "" || t.names[k.ID] != "" {
+			continue // it was erased, or printed as it was streamed
+		}
+		t.started[k.ID], t.names[k.ID], t.args[k.ID] = e.Time, k.Function.Name, k.Function.Arguments
+		if err := t.called(k.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failedBy reports whether the metadata of a tool's answer say that it failed.
+func failedBy(m tapedeck.Members) bool {
+	var d struct{ Error bool }
+	return json.Unmarshal(m[tapedeck.VendorKey], &d) == nil && d.Error
+}
+
+func (t *Transcript) stream(s terminal.Style, id string, delta json.RawMessage) error {
+	if err := t.change(); err != nil {
+		return err
+	}
+	if t.at != id {
+		if t.at != "" {
+			if err := t.pen.Printf("\n"); err != nil {
+				return err
+			}
+		}
+		t.at = id
+	}
+	out := terminal.Clean(Text(delta))
+	if s != "" {
+		out = t.pen.Paint(s, out)
+	}
+	return t.pen.Printf("%s", out)
+}
+
+func (t *Transcript) tool(e *tapedeck.Event, d *eventData) error {
+	id := d.ToolCallID
+	switch e.Type {
+	case "TOOL_CALL_START":
+		t.started[id], t.names[id] = e.Time, d.ToolCallName
+	case "TOOL_CALL_ARGS":
+		t.args[id] += Text(d.Delta)
+	case "TOOL_CALL_END":
+		return t.called(id)
+	case "TOOL_CALL_RESULT":
+		return t.answer(e, id, Text(d.Content), d.failed())
+	}
+	return nil
+}
+
+// called prints a call whose arguments are complete.
+func (t *Transcript) called(id string) error {
+	if t.names[id] == "TodoWrite" {
+		return t.todos(id)
+	}
+	err := t.Line("  %s %s %s", t.pen.Paint(terminal.Yellow, "⚙"), t.pen.Paint(terminal.Yellow, terminal.Brief(t.names[id], 40)), t.pen.Paint(terminal.Dim, terminal.Brief(t.args[id], t.rest(t.names[id]))))
+	delete(t.args, id)
+	return err
+}
+
+// answer prints what a tool answered.
+func (t *Transcript) answer(e *tapedeck.Event, id, said string, failed bool) error {
+	took := ""
+	if at, ok := t.started[id]; ok {
+		took = " " + e.Time.Sub(at).Round(time.Millisecond).String()
+	}
+	mark := t.pen.Paint(terminal.Green, "✓")
+	if failed {
+		mark = t.pen.Paint(terminal.Red, "✗")
+	}
+	delete(t.started, id)
+	defer delete(t.names, id)
+	return t.Line("  %s %s%s %s", mark, terminal.Brief(t.names[id], 40), t.pen.Paint(terminal.Dim, took), t.pen.Paint(terminal.Dim, terminal.Brief(said, t.rest(t.names[id]+took))))
+}
+
+// rest returns how many characters of a tool's line are left after name.
+func (t *Transcript) rest(name string) int { return max(20, t.pen.Width-8-len(name)) }
+
+// todos prints the call of the tool with which some agents keep their plan.
+func (t *Transcript) todos(id string) error {
+	var args struct{ Todos []planEntry }
+	err := json.Unmarshal([]byte(t.args[id]), &args)
+	delete(t.args, id)
+	if err != nil || len(args.Todos) == 0 {
+		return t.Line("  %s %s", t.pen.Paint(terminal.Yellow, "⚙"), t.pen.Paint(terminal.Yellow, "TodoWrite"))
+	}
+	return t.plan(args.Todos)
+}
+
+// A planEntry is a step of a plan.
+type planEntry struct{ Content, Status string }
+
+func (t *Transcript) plan(entries []planEntry) error {
+	var b strings.Builder
+	for _, x := range entries {
+		mark := map[string]string{"completed": "✓", "in_progress": "→", "cancelled": "✗"}[x.Status]
+		if mark == "" {
+			mark = "○"
+		}
+		fmt.Fprintf(&b, "\n    %s %s", mark, terminal.Brief(x.Content, t.rest("")))
+	}
+	if t.plans[t.of] == b.String() { // some agents call TodoWrite and tell the plan, too
+		return nil
+	}
+	t.plans[t.of] = b.String()
+	return t.Line("  %s%s", t.pen.Paint(terminal.Blue, "plan"), b.String())
+}
+
+func (t *Transcript) ended(e *tapedeck.Event, d *eventData) error {
+	switch {
+	case e.Type == "RUN_ERROR" && (d.Code == tapedeck.CodeInterrupted || d.Code == tapedeck.CodeLeaseExpired):
+		return t.Line("%s %s", t.pen.Paint(terminal.Yellow, "interrupted:"), terminal.Clean(Text(d.Message)))
+	case e.Type == "RUN_ERROR":
+		why := terminal.Clean(Text(d.Message))
+		if e.Erased() {
+			why = "(erased)"
+		}
+		return t.Line("%s %s", t.pen.Paint(terminal.Red, "failed:"), why)
+	case d.Outcome.Type == "cancelled":
+		return t.Line("%s", t.pen.Paint(terminal.Yellow, "cancelled"))
+	case d.Outcome.Type == "interrupt":
+		return t.Line("%s", t.pen.Paint(terminal.Yellow, "waiting for an answer"))
+	}
+	return t.Line("%s", t.pen.Paint(terminal.Green, "done"))
+}
+
+// Text returns the string in raw, the text of its parts, or its JSON.
+func Text(raw json.RawMessage) string {
+	var s string
+	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var parts []struct{ Text string }
+	if json.Unmarshal(raw, &parts) == nil {
+		var b strings.Builder
+		for _, p := range parts {
+			b.WriteString(p.Text)
+		}
+		return b.String()
+	}
+	return string(raw)
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/transcript"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+func newPermissions(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "permissions SESSION",
+		Short: "List what agents are asking",
+		Long: `Permissions lists what agents in a session are asking and nobody has answered,
+each with the command, the changes and the files that it is about. tapedeck answer
+answers.`,
+		Example: `  tapedeck permissions ses_01J…`,
+		Args:    oneSession,
+		RunE: func(c *cobra.Command, args []string) error {
+			return e.reading(c.Context(), func(conn *connection) error {
+				raw, err := conn.Permissions(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return e.printPermissions(raw)
+			})
+		},
+	}
+}
+
+func (e *env) printPermissions(raw json.RawMessage) error {
+	var all []struct {
+		Status tapedeck.Status
+		Offset int64
+		tapedeck.Question
+	}
+	var each []json.RawMessage
+	if json.Unmarshal(raw, &all) != nil || json.Unmarshal(raw, &each) != nil {
+		return tapedeck.Errorf(tapedeck.Internal, "the server's answer cannot be read")
+	}
+	for i, p := range all {
+		switch {
+		case p.Status != view.PermissionOpen:
+		case e.json:
+			if err := e.printJSON(each[i]); err != nil {
+				return err
+			}
+		default:
+			if err := e.printPermission(&p.Question, p.Offset); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// printPermission prints what an agent asks, with all that is to be allowed.
+func (e *env) printPermission(q *tapedeck.Question, at int64) error {
+	var b strings.Builder
+	message := terminal.Brief(terminal.Visible(q.Message), 100)
+	fmt.Fprintf(&b, "%s  at %d  %s  (%s)\n", terminal.Visible(q.ID), at, message, optionIDs(q.Options))
+	if message != q.Message {
+		for line := range strings.Lines(terminal.Visible(q.Message)) {
+			fmt.Fprintf(&b, "  %s\n", strings.TrimSuffix(line, "\n"))
+		}
+	}
+	if q.Action != nil {
+		for _, l := range transcript.ActionLines(q.Message, q.Action) {
+			fmt.Fprintf(&b, "  %s\n", l.Text)
+		}
+	}
+	for _, o := range q.Options {
+		fmt.Fprintf(&b, "  %s: %s\n", terminal.Visible(o.ID), transcript.OptionText(&o))
+	}
+	_, err := io.WriteString(e.stdout, b.String())
+	return err
+}

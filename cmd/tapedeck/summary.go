@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+func newSummary(e *env) *cobra.Command {
+	return viewCommand(e, "summary", "Say how long a session took, what it used and what it changed",
+		`Summary says how long the runs of a session took, how many tokens they used, at
+what cost, which tools they called and which files they changed. It counts what
+has happened, so what was taken back counts, too. A fork counts its own events
+only.`,
+		func(ctx context.Context, c *connection, session string, at int64) (json.RawMessage, error) {
+			return c.Summary(ctx, session, at)
+		}, printSummary)
+}
+
+func printSummary(p terminal.Pen, raw json.RawMessage) error {
+	s, err := decodeView[view.Summary](raw)
+	if err != nil {
+		return err
+	}
+	line := func(name, format string, args ...any) {
+		if err == nil {
+			err = p.Printf("%s  %s\n", p.Paint(terminal.Dim, fmt.Sprintf("%-9s", name)), terminal.Clean(fmt.Sprintf(format, args...)))
+		}
+	}
+	line("status", "%s", s.Status)
+	line("events", "%d%s", s.Events, orNothing(" and %d inherited", s.InheritedEvents))
+	line("runs took", "%s", (time.Duration(s.DurationMS) * time.Millisecond).Round(100*time.Millisecond))
+	line("turns", "%d%s", s.Turns, orNothing(", model calls %d", s.ModelTurns))
+	cost := ""
+	if s.CostUSD != nil {
+		cost = fmt.Sprintf(", $%.4f", *s.CostUSD)
+	}
+	line("tokens", "%d in, %d out%s", s.Tokens.Input, s.Tokens.Output, cost)
+	for _, t := range s.Tools {
+		line("tool", "%s %d×%s", terminal.Brief(t.Name, 40), t.Count, orNothing(", %d failed", t.Failed))
+	}
+	for _, f := range s.FilesModified {
+		line("file", "%s", f)
+	}
+	if s.LinesAdded+s.LinesRemoved > 0 {
+		line("lines", "+%d -%d", s.LinesAdded, s.LinesRemoved)
+	}
+	return err
+}
+
+// orNothing formats a number unless it is 0.
+func orNothing(format string, n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, n)
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+func newTasks(e *env) *cobra.Command {
+	o := client.TaskOptions{}
+	c := viewCommand(e, "tasks", "List what was asked in a session, and what became of it",
+		`Tasks lists what agents were asked to do in a session, oldest first, with the
+invocation and the offset at which each began: tapedeck rewind takes either.
+What was taken back is not in it.`,
+		func(ctx context.Context, c *connection, session string, at int64) (json.RawMessage, error) {
+			if o.Limit < 1 || o.Limit > 10_000 {
+				return nil, usageError("--limit takes a number from 1 to 10000")
+			}
+			if o.Before < 0 {
+				return nil, usageError("--before takes an offset, from 0")
+			}
+			o.At = at
+			return c.Tasks(ctx, session, o)
+		}, printTasks)
+	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this many, the newest ones")
+	c.Flags().Int64Var(&o.Before, "before", 0, "only those that began before this offset (default: the newest)")
+	return c
+}
+
+func printTasks(p terminal.Pen, raw json.RawMessage) error {
+	v, err := decodeView[struct {
+		Tasks   []view.Task
+		Earlier int
+	}](raw)
+	if v.Earlier > 0 && err == nil && len(v.Tasks) > 0 {
+		err = p.Printf("%s\n", p.Paint(terminal.Dim, fmt.Sprintf("… %s before these: --limit N shows more, --before %d those before", terminal.Count(v.Earlier, "task"), v.Tasks[0].Offset)))
+	}
+	for i := range v.Tasks {
+		t := &v.Tasks[i]
+		thread := ""
+		if t.Thread != tapedeck.MainThread {
+			thread = p.Paint(terminal.Blue, "["+t.Thread+"]") + " "
+		}
+		if err == nil {
+			err = p.Printf("%s  %s  %s  %s%s\n", p.Paint(terminal.Dim, fmt.Sprintf("%6d", t.First)), t.Invocation,
+				p.Paint(statusStyle(t.Status), fmt.Sprintf("%-11s", t.Status)), thread, terminal.Brief(t.Text, max(20, p.Width-54)))
+		}
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
+)
+
+// viewCommand is a command that shows a view of a session. fetch gets it; print
+// shows it without --json.
+func viewCommand(e *env, use, short, long string, fetch func(ctx context.Context, c *connection, session string, at int64) (json.RawMessage, error), print func(p terminal.Pen, raw json.RawMessage) error) *cobra.Command {
+	var at int64
+	c := &cobra.Command{
+		Use:     use + " SESSION",
+		Short:   short,
+		Long:    long,
+		Example: fmt.Sprintf("  tapedeck %s ses_01J…\n  tapedeck %s ses_01J… --at 120 --json", use, use),
+		Args:    oneSession,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkAt(at); err != nil {
+				return err
+			}
+			return e.reading(c.Context(), func(conn *connection) error {
+				raw, err := fetch(c.Context(), conn, args[0], at)
+				if err != nil {
+					return err
+				}
+				if e.json {
+					return e.printJSON(raw)
+				}
+				return print(e.pen(), raw)
+			})
+		},
+	}
+	atFlag(c, &at)
+	return c
+}
+
+// atFlag adds the flag that says as of when a view is; without it, at is -1.
+func atFlag(c *cobra.Command, at *int64) {
+	c.Flags().Int64Var(at, "at", -1, "as it was before the event at this offset, the first one left out (default: as it is)")
+	c.Flags().Lookup("at").DefValue = "0" // what pflag would print is not what it means
+}
+
+func checkAt(at int64) error {
+	if at < -1 {
+		return usageError("--at takes an offset, from 0")
+	}
+	return nil
+}
+
+// decodeView decodes what the server sent.
+func decodeView[T any](raw json.RawMessage) (T, error) {
+	var v T
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return v, tapedeck.Errorf(tapedeck.Internal, "the server's answer cannot be read: %w", err).
+			WithHint("is it of another version? --json prints it as it is")
+	}
+	return v, nil
+}
