@@ -13,8 +13,8 @@ type NewInstance struct {
 	Parent  string `json:"parent_instance_id,omitempty"` // the instance of the same session that started it; without it, no instance
 }
 
-// An Instance is an instance as the repository of contexts shows it.
-type Instance struct {
+// A ContextInstance is an instance as the repository of contexts shows it.
+type ContextInstance struct {
 	ID        string    `json:"id"` // unique across sessions
 	Session   string    `json:"session_id"`
 	Agent     string    `json:"agent_name"`

@@ -74,14 +74,14 @@ type Messages struct {
 	Earlier  int            `json:"earlier"` // how many messages were before these
 }
 
-// State is the part of a [view.Snapshot] with the shared state.
-type State struct {
+// SharedState is the part of a [view.Snapshot] with the shared state.
+type SharedState struct {
 	At    int64       `json:"at"`    // the events before this offset are in it
 	State *view.State `json:"state"` // null if there is none
 }
 
-// Plan is the part of a [view.Snapshot] with the plan.
-type Plan struct {
+// CurrentPlan is the part of a [view.Snapshot] with the plan.
+type CurrentPlan struct {
 	At   int64      `json:"at"`   // the events before this offset are in it
 	Plan *view.Plan `json:"plan"` // null if there is none
 }
@@ -120,4 +120,36 @@ type Context struct {
 	Places   []view.ContextPlace   `json:"places"`            // of the messages, one for each
 	Events   []view.ContextEvent   `json:"events"`            // the same context, event by event
 	Earlier  int                   `json:"earlier,omitempty"` // how many messages were before these
+}
+
+// CaughtUp is the data of the stream's frame caught-up, which follows the events
+// that existed when the stream began.
+type CaughtUp struct {
+	Next int64 `json:"next"` // the cursor at that moment
+}
+
+// StreamEnd is the data of the stream's frame end, the last frame.
+type StreamEnd struct {
+	Next   *int64          `json:"next,omitempty"` // the cursor at the end; absent if the session is deleted
+	Reason StreamEndReason `json:"reason"`
+}
+
+// A StreamEndReason says why there is nothing more to wait for.
+type StreamEndReason string
+
+// The reasons.
+const (
+	EndClosed   StreamEndReason = "closed"   // the session is closed
+	EndTerminal StreamEndReason = "terminal" // the run that the request waits for has ended
+	EndDeleted  StreamEndReason = "deleted"  // the session is deleted
+)
+
+// A PresenceFrame is the data of the stream's frame presence: an event that is not
+// in the log, so it has no offset.
+type PresenceFrame struct {
+	Type      string          `json:"type"` // presence.joined, presence.moved or presence.left
+	Channel   string          `json:"channel"`
+	Timestamp string          `json:"timestamp"` // RFC 3339, UTC, milliseconds
+	Actor     string          `json:"actor"`
+	Data      json.RawMessage `json:"data"` // see the type in the event catalogue
 }

@@ -11,12 +11,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/tapedeck/tapedeck/docs"
+	"github.com/tapedeck/tapedeck/internal/apischema"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 )
 
@@ -78,7 +81,33 @@ func ask(t *testing.T, door http.Handler, request []byte) []byte {
 	r2.Header = r.Header
 	w := httptest.NewRecorder()
 	door.ServeHTTP(w, r2.WithContext(t.Context()))
+	described(t, r2, body, w)
 	return written(w)
+}
+
+var description = sync.OnceValues(func() (*apischema.Checker, error) { return apischema.NewChecker(docs.OpenAPI) })
+
+// described checks that openapi.json describes a request that was accepted, and the
+// answer.
+func described(t *testing.T, r *http.Request, body []byte, w *httptest.ResponseRecorder) {
+	t.Helper()
+	c, err := description()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, ok := strings.CutPrefix(r.URL.Path, rest.Root)
+	fake := strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") // a file of the engine of these tests
+	if !ok || r.Method == http.MethodHead || fake {
+		return
+	}
+	if w.Code < http.StatusBadRequest {
+		if err := c.Request(r.Method, path, r.URL.Query(), r.Header.Get("Content-Type"), body); err != nil {
+			t.Errorf("openapi.json: %s %s %s: %.300v", r.Method, r.URL, body, err)
+		}
+	}
+	if err := c.Answer(r.Method, path, w.Code, w.Header().Get("Content-Type"), w.Body.Bytes()); err != nil {
+		t.Errorf("openapi.json: the answer to %s %s, %s: %.300v", r.Method, r.URL, w.Body, err)
+	}
 }
 
 // shown are the headers of a response that a conversation shows.

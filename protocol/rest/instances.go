@@ -37,8 +37,8 @@ func ref(r *http.Request) (view.Ref, error) {
 	return view.Ref{Session: id, ID: r.PathValue("iid")}, err
 }
 
-func bodyOf(session string, i *view.Instance) api.Instance {
-	b := api.Instance{ID: i.ID, Session: session, Agent: i.Name, Thread: i.Thread, CreatedAt: i.StartedAt}
+func bodyOf(session string, i *view.Instance) api.ContextInstance {
+	b := api.ContextInstance{ID: i.ID, Session: session, Agent: i.Name, Thread: i.Thread, CreatedAt: i.StartedAt}
 	if i.Parent != "" {
 		b.Parent = &i.Parent
 	}

@@ -61,17 +61,8 @@ func (h *handler) present(w http.ResponseWriter, r *http.Request) error {
 func appendPresence(b []byte, changes []tapedeck.Event) []byte {
 	for i := range changes {
 		e := &changes[i]
-		data, _ := json.Marshal(ephemeral{e.Type, e.Channel, e.Time.Format("2006-01-02T15:04:05.000Z"), e.Actor, e.Data}) // all of it was checked when it came
+		data, _ := json.Marshal(api.PresenceFrame{Type: e.Type, Channel: e.Channel, Timestamp: e.Time.Format("2006-01-02T15:04:05.000Z"), Actor: e.Actor, Data: e.Data}) // all of it was checked when it came
 		b = sse.AppendFrame(b, "", "presence", data)
 	}
 	return b
-}
-
-// An ephemeral event is an envelope without an offset.
-type ephemeral struct {
-	Type      string          `json:"type"`
-	Channel   string          `json:"channel"`
-	Timestamp string          `json:"timestamp"`
-	Actor     string          `json:"actor"`
-	Data      json.RawMessage `json:"data"`
 }

@@ -184,12 +184,12 @@ func instanceRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/instances", Summary: "Create an instance of an agent.",
-			Request: api.NewInstance{}, Answer: api.Instance{}, Status: http.StatusCreated,
+			Request: api.NewInstance{}, Answer: api.ContextInstance{}, Status: http.StatusCreated,
 			serve: (*handler).createInstance,
 		},
 		{
 			Method: http.MethodGet, Path: "/sessions/{id}/instances/{iid}", Summary: "Show an instance.",
-			Answer: api.Instance{}, Status: http.StatusOK,
+			Answer: api.ContextInstance{}, Status: http.StatusOK,
 			serve: (*handler).instance,
 		},
 		{
@@ -223,8 +223,8 @@ func viewRoutes() []Route {
 		viewRoute("snapshot", "Show the conversation and everything that belongs to it.", view.Snapshot{},
 			ofSnapshot(func(s *view.Snapshot) any { return s }), thread, limit, before),
 		viewRoute("messages", "Show the messages of the conversation.", api.Messages{}, ofSnapshot(messages), thread, limit, before),
-		viewRoute("state", "Show the shared state.", api.State{}, ofSnapshot(state), thread),
-		viewRoute("plan", "Show the newest plan.", api.Plan{}, ofSnapshot(plan), thread),
+		viewRoute("state", "Show the shared state.", api.SharedState{}, ofSnapshot(state), thread),
+		viewRoute("plan", "Show the newest plan.", api.CurrentPlan{}, ofSnapshot(plan), thread),
 		viewRoute("threads", "List the threads.", api.Threads{}, ofSnapshot(threads)),
 		viewRoute("tasks", "List the newest tasks.", api.Tasks{}, (*handler).tasks, thread, limit, before),
 		viewRoute("instances", "List the instances of agents.", api.Instances{}, (*handler).instances),
@@ -262,6 +262,11 @@ func fileRoutes() []Route {
 			Method: http.MethodGet, Path: "/diff", Summary: "Compare the conversations of two sessions.",
 			Parameters: diffParameters, Answer: view.Diff{}, Status: http.StatusOK,
 			serve: (*handler).diff,
+		},
+		{
+			Method: http.MethodGet, Path: "/openapi.json", Summary: "Describe this API as OpenAPI 3.1.",
+			Status: http.StatusOK,
+			serve:  (*handler).openAPI,
 		},
 		{
 			Method: http.MethodGet, Path: "/search", Summary: "Find text in the conversations.",

@@ -147,9 +147,9 @@ func messages(s *view.Snapshot) any {
 	return api.Messages{At: s.At, Messages: s.Messages, Earlier: s.Earlier}
 }
 
-func state(s *view.Snapshot) any { return api.State{At: s.At, State: s.State} }
+func state(s *view.Snapshot) any { return api.SharedState{At: s.At, State: s.State} }
 
-func plan(s *view.Snapshot) any { return api.Plan{At: s.At, Plan: s.Plan} }
+func plan(s *view.Snapshot) any { return api.CurrentPlan{At: s.At, Plan: s.Plan} }
 
 func threads(s *view.Snapshot) any { return api.Threads{At: s.At, Threads: s.Threads} }
 
