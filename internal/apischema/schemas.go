@@ -96,6 +96,9 @@ var keys = map[string]*schema{
 	"Summary.runs":        refTo("Status"),
 }
 
+// objects are members of type json.RawMessage that are always an object.
+var objects = map[string]bool{"Permission.action": true, "PresenceFrame.data": true}
+
 // nullable are members that may be null although their field is no pointer.
 var nullable = map[string]bool{"ContextMessage.content": true}
 
@@ -187,6 +190,9 @@ func (s *schemas) member(path string, t reflect.Type, f reflect.StructField, hav
 	null := nullable[path] || f.Type.Kind() == reflect.Pointer && required
 	if values := words[path]; values != nil {
 		out = &schema{Type: "string", Enum: anys(values)}
+	}
+	if objects[path] {
+		out = &schema{Type: "object"}
 	}
 	if shaped := shapeOf(f); shaped != nil {
 		out = shaped

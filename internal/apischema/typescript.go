@@ -28,7 +28,9 @@ export type JsonObject = { [name: string]: Json | undefined };
 		switch {
 		case name == "Events": // which form the request asks for decides for all of them
 			fmt.Fprintf(&b, "export interface Events<E = Event> {\n%s}\n", strings.ReplaceAll(members(s, "  "), "(Event | TaskEvent)[]", "E[]"))
-		case events[name], name == "OtherEvent":
+		case events[name]:
+			fmt.Fprintf(&b, "export interface %s extends Omit<Envelope, \"data\"> {\n%s}\n", name, members(s, "  "))
+		case name == "OtherEvent":
 			fmt.Fprintf(&b, "export interface %s extends Envelope {\n%s}\n", name, members(s, "  "))
 		case s.Properties != nil || s.Type == "object" && s.AdditionalProperties == nil:
 			fmt.Fprintf(&b, "export interface %s {\n%s}\n", name, members(s, "  "))

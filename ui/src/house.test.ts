@@ -8,7 +8,8 @@ const files = readdirSync(here, { recursive: true, encoding: "utf8" })
 
 it("has no file that is too long to be read at once", () => {
   const most = 450;
-  expect(files.filter(({ text }) => text.split("\n").length - 1 > most).map(({ name }) => name)).toEqual([]);
+  const written = files.filter(({ name }) => name !== "wire.ts"); // generated
+  expect(written.filter(({ text }) => text.split("\n").length - 1 > most).map(({ name }) => name)).toEqual([]);
   expect(files.length).toBeGreaterThan(100); // they were found
 });
 

@@ -21,7 +21,7 @@ export interface ActivityDeltaData {
 }
 
 /** An event of the type ACTIVITY_DELTA. */
-export interface ActivityDeltaEvent extends Envelope {
+export interface ActivityDeltaEvent extends Omit<Envelope, "data"> {
   type: "ACTIVITY_DELTA";
   channel: "agentState";
   data: ActivityDeltaData;
@@ -45,7 +45,7 @@ export interface ActivitySnapshotData {
 }
 
 /** An event of the type ACTIVITY_SNAPSHOT. */
-export interface ActivitySnapshotEvent extends Envelope {
+export interface ActivitySnapshotEvent extends Omit<Envelope, "data"> {
   type: "ACTIVITY_SNAPSHOT";
   channel: "agentState";
   data: ActivitySnapshotData;
@@ -77,7 +77,7 @@ export interface AgentLinkedData {
 }
 
 /** An event of the type agent.linked. */
-export interface AgentLinkedEvent extends Envelope {
+export interface AgentLinkedEvent extends Omit<Envelope, "data"> {
   type: "agent.linked";
   channel: "agentState";
   data: AgentLinkedData;
@@ -102,7 +102,7 @@ export interface AgentStartedData {
 }
 
 /** An event of the type agent.started. */
-export interface AgentStartedEvent extends Envelope {
+export interface AgentStartedEvent extends Omit<Envelope, "data"> {
   type: "agent.started";
   channel: "agentState";
   data: AgentStartedData;
@@ -157,7 +157,7 @@ export interface BookmarkAddedData {
 }
 
 /** An event of the type bookmark.added. */
-export interface BookmarkAddedEvent extends Envelope {
+export interface BookmarkAddedEvent extends Omit<Envelope, "data"> {
   type: "bookmark.added";
   channel: "session";
   data: BookmarkAddedData;
@@ -410,7 +410,7 @@ export interface CustomData {
 }
 
 /** An event of the type CUSTOM. */
-export interface CustomEvent extends Envelope {
+export interface CustomEvent extends Omit<Envelope, "data"> {
   type: "CUSTOM";
   channel: "agentState";
   data: CustomData;
@@ -687,7 +687,7 @@ export interface FeedbackAddedData {
 }
 
 /** An event of the type feedback.added. */
-export interface FeedbackAddedEvent extends Envelope {
+export interface FeedbackAddedEvent extends Omit<Envelope, "data"> {
   type: "feedback.added";
   channel: "session";
   data?: FeedbackAddedData;
@@ -817,7 +817,7 @@ export interface InstanceStartedData {
 }
 
 /** An event of the type instance.started. */
-export interface InstanceStartedEvent extends Envelope {
+export interface InstanceStartedEvent extends Omit<Envelope, "data"> {
   type: "instance.started";
   channel: "agentState";
   data: InstanceStartedData;
@@ -840,6 +840,26 @@ export interface Interrupt {
   expiresAt?: string;
   subagentRunId?: string;
   metadata?: JsonObject;
+}
+
+/** An Item is what messages, tool calls and runs have in common: where they are in the log, whose they are, and when they were. */
+export interface Item {
+  /** of the event that began it */
+  offset: number;
+  /** of the event that ended it; absent while it goes on */
+  end_offset?: number;
+  thread: string;
+  invocation?: string;
+  instance?: string;
+  /** AG-UI's subagentRunId */
+  subagent?: string;
+  turn?: number;
+  actor?: string;
+  status: Status;
+  started_at: string;
+  ended_at?: string;
+  /** from start to end */
+  duration_ms?: number;
 }
 
 /** An event of a type of the catalogue. */
@@ -921,7 +941,7 @@ export interface MessageAddedData {
 }
 
 /** An event of the type message.added. */
-export interface MessageAddedEvent extends Envelope {
+export interface MessageAddedEvent extends Omit<Envelope, "data"> {
   type: "message.added";
   channel: "chunks";
   data: MessageAddedData;
@@ -948,7 +968,7 @@ export interface MessagesSnapshotData {
 }
 
 /** An event of the type MESSAGES_SNAPSHOT. */
-export interface MessagesSnapshotEvent extends Envelope {
+export interface MessagesSnapshotEvent extends Omit<Envelope, "data"> {
   type: "MESSAGES_SNAPSHOT";
   channel: "agentState";
   data: MessagesSnapshotData;
@@ -1122,7 +1142,7 @@ export interface Permission {
   /** the question, for people */
   message?: string;
   /** what it allows, as in the event */
-  action?: Json;
+  action?: JsonObject;
   options: PermissionOption[];
   /** the id of the one that was chosen */
   option?: string;
@@ -1169,7 +1189,7 @@ export interface PermissionAnsweredData {
 }
 
 /** An event of the type permission.answered. */
-export interface PermissionAnsweredEvent extends Envelope {
+export interface PermissionAnsweredEvent extends Omit<Envelope, "data"> {
   type: "permission.answered";
   channel: "toolCalls";
   data: PermissionAnsweredData;
@@ -1218,7 +1238,7 @@ export interface PermissionRequestedData {
 }
 
 /** An event of the type permission.requested. */
-export interface PermissionRequestedEvent extends Envelope {
+export interface PermissionRequestedEvent extends Omit<Envelope, "data"> {
   type: "permission.requested";
   channel: "toolCalls";
   data: PermissionRequestedData;
@@ -1258,7 +1278,7 @@ export interface PlanUpdatedData {
 }
 
 /** An event of the type plan.updated. */
-export interface PlanUpdatedEvent extends Envelope {
+export interface PlanUpdatedEvent extends Omit<Envelope, "data"> {
   type: "plan.updated";
   channel: "agentState";
   data: PlanUpdatedData;
@@ -1287,7 +1307,7 @@ export interface PresenceFrame {
   timestamp: string;
   actor: string;
   /** see the type in the event catalogue */
-  data: Json;
+  data: JsonObject;
 }
 
 /** PresenceJoinedData says that somebody has come. */
@@ -1308,7 +1328,7 @@ export interface PresenceJoinedData {
 }
 
 /** An event of the type presence.joined. */
-export interface PresenceJoinedEvent extends Envelope {
+export interface PresenceJoinedEvent extends Omit<Envelope, "data"> {
   type: "presence.joined";
   channel: "presence";
   data: PresenceJoinedData;
@@ -1332,7 +1352,7 @@ export interface PresenceLeftData {
 }
 
 /** An event of the type presence.left. */
-export interface PresenceLeftEvent extends Envelope {
+export interface PresenceLeftEvent extends Omit<Envelope, "data"> {
   type: "presence.left";
   channel: "presence";
   data: PresenceLeftData;
@@ -1356,7 +1376,7 @@ export interface PresenceMovedData {
 }
 
 /** An event of the type presence.moved. */
-export interface PresenceMovedEvent extends Envelope {
+export interface PresenceMovedEvent extends Omit<Envelope, "data"> {
   type: "presence.moved";
   channel: "presence";
   data: PresenceMovedData;
@@ -1418,7 +1438,7 @@ export interface RawData {
 }
 
 /** An event of the type RAW. */
-export interface RawEvent extends Envelope {
+export interface RawEvent extends Omit<Envelope, "data"> {
   type: "RAW";
   channel: "agentState";
   data: RawData;
@@ -1441,7 +1461,7 @@ export interface ReasoningEncryptedValueData {
 }
 
 /** An event of the type REASONING_ENCRYPTED_VALUE. */
-export interface ReasoningEncryptedValueEvent extends Envelope {
+export interface ReasoningEncryptedValueEvent extends Omit<Envelope, "data"> {
   type: "REASONING_ENCRYPTED_VALUE";
   channel: "chunks";
   data: ReasoningEncryptedValueData;
@@ -1461,7 +1481,7 @@ export interface ReasoningEndData {
 }
 
 /** An event of the type REASONING_END. */
-export interface ReasoningEndEvent extends Envelope {
+export interface ReasoningEndEvent extends Omit<Envelope, "data"> {
   type: "REASONING_END";
   channel: "chunks";
   data: ReasoningEndData;
@@ -1482,7 +1502,7 @@ export interface ReasoningMessageChunkData {
 }
 
 /** An event of the type REASONING_MESSAGE_CHUNK. */
-export interface ReasoningMessageChunkEvent extends Envelope {
+export interface ReasoningMessageChunkEvent extends Omit<Envelope, "data"> {
   type: "REASONING_MESSAGE_CHUNK";
   channel: "chunks";
   data?: ReasoningMessageChunkData;
@@ -1504,7 +1524,7 @@ export interface ReasoningMessageContentData {
 }
 
 /** An event of the type REASONING_MESSAGE_CONTENT. */
-export interface ReasoningMessageContentEvent extends Envelope {
+export interface ReasoningMessageContentEvent extends Omit<Envelope, "data"> {
   type: "REASONING_MESSAGE_CONTENT";
   channel: "chunks";
   data: ReasoningMessageContentData;
@@ -1524,7 +1544,7 @@ export interface ReasoningMessageEndData {
 }
 
 /** An event of the type REASONING_MESSAGE_END. */
-export interface ReasoningMessageEndEvent extends Envelope {
+export interface ReasoningMessageEndEvent extends Omit<Envelope, "data"> {
   type: "REASONING_MESSAGE_END";
   channel: "chunks";
   data: ReasoningMessageEndData;
@@ -1546,7 +1566,7 @@ export interface ReasoningMessageStartData {
 }
 
 /** An event of the type REASONING_MESSAGE_START. */
-export interface ReasoningMessageStartEvent extends Envelope {
+export interface ReasoningMessageStartEvent extends Omit<Envelope, "data"> {
   type: "REASONING_MESSAGE_START";
   channel: "chunks";
   data: ReasoningMessageStartData;
@@ -1566,7 +1586,7 @@ export interface ReasoningStartData {
 }
 
 /** An event of the type REASONING_START. */
-export interface ReasoningStartEvent extends Envelope {
+export interface ReasoningStartEvent extends Omit<Envelope, "data"> {
   type: "REASONING_START";
   channel: "chunks";
   data: ReasoningStartData;
@@ -1752,7 +1772,7 @@ export interface RunErrorData {
 }
 
 /** An event of the type RUN_ERROR. */
-export interface RunErrorEvent extends Envelope {
+export interface RunErrorEvent extends Omit<Envelope, "data"> {
   type: "RUN_ERROR";
   channel: "agentState";
   data: RunErrorData;
@@ -1775,7 +1795,7 @@ export interface RunFinishedData {
 }
 
 /** An event of the type RUN_FINISHED. */
-export interface RunFinishedEvent extends Envelope {
+export interface RunFinishedEvent extends Omit<Envelope, "data"> {
   type: "RUN_FINISHED";
   channel: "agentState";
   data: RunFinishedData;
@@ -1813,7 +1833,7 @@ export interface RunStartedData {
 }
 
 /** An event of the type RUN_STARTED. */
-export interface RunStartedEvent extends Envelope {
+export interface RunStartedEvent extends Omit<Envelope, "data"> {
   type: "RUN_STARTED";
   channel: "agentState";
   data: RunStartedData;
@@ -1898,7 +1918,7 @@ export interface SessionClearedData {
 }
 
 /** An event of the type session.cleared. */
-export interface SessionClearedEvent extends Envelope {
+export interface SessionClearedEvent extends Omit<Envelope, "data"> {
   type: "session.cleared";
   channel: "session";
   data: SessionClearedData;
@@ -1916,7 +1936,7 @@ export interface SessionClosedData {
 }
 
 /** An event of the type session.closed. */
-export interface SessionClosedEvent extends Envelope {
+export interface SessionClosedEvent extends Omit<Envelope, "data"> {
   type: "session.closed";
   channel: "session";
   data?: SessionClosedData;
@@ -1939,7 +1959,7 @@ export interface SessionCreatedData {
 }
 
 /** An event of the type session.created. */
-export interface SessionCreatedEvent extends Envelope {
+export interface SessionCreatedEvent extends Omit<Envelope, "data"> {
   type: "session.created";
   channel: "session";
   data?: SessionCreatedData;
@@ -1972,7 +1992,7 @@ export interface SessionForkedData {
 }
 
 /** An event of the type session.forked. */
-export interface SessionForkedEvent extends Envelope {
+export interface SessionForkedEvent extends Omit<Envelope, "data"> {
   type: "session.forked";
   channel: "session";
   data: SessionForkedData;
@@ -1995,7 +2015,7 @@ export interface SessionImportedData {
 }
 
 /** An event of the type session.imported. */
-export interface SessionImportedEvent extends Envelope {
+export interface SessionImportedEvent extends Omit<Envelope, "data"> {
   type: "session.imported";
   channel: "session";
   data: SessionImportedData;
@@ -2036,7 +2056,7 @@ export interface SessionOverwrittenData {
 }
 
 /** An event of the type session.overwritten. */
-export interface SessionOverwrittenEvent extends Envelope {
+export interface SessionOverwrittenEvent extends Omit<Envelope, "data"> {
   type: "session.overwritten";
   channel: "session";
   data: SessionOverwrittenData;
@@ -2055,7 +2075,7 @@ export interface SessionRedactedData {
 }
 
 /** An event of the type session.redacted. */
-export interface SessionRedactedEvent extends Envelope {
+export interface SessionRedactedEvent extends Omit<Envelope, "data"> {
   type: "session.redacted";
   channel: "session";
   data: SessionRedactedData;
@@ -2076,7 +2096,7 @@ export interface SessionRenamedData {
 }
 
 /** An event of the type session.renamed. */
-export interface SessionRenamedEvent extends Envelope {
+export interface SessionRenamedEvent extends Omit<Envelope, "data"> {
   type: "session.renamed";
   channel: "session";
   data?: SessionRenamedData;
@@ -2110,7 +2130,7 @@ export interface SessionRewoundData {
 }
 
 /** An event of the type session.rewound. */
-export interface SessionRewoundEvent extends Envelope {
+export interface SessionRewoundEvent extends Omit<Envelope, "data"> {
   type: "session.rewound";
   channel: "session";
   data: SessionRewoundData;
@@ -2237,7 +2257,7 @@ export interface StateDeltaData {
 }
 
 /** An event of the type STATE_DELTA. */
-export interface StateDeltaEvent extends Envelope {
+export interface StateDeltaEvent extends Omit<Envelope, "data"> {
   type: "STATE_DELTA";
   channel: "agentState";
   data: StateDeltaData;
@@ -2258,7 +2278,7 @@ export interface StateSnapshotData {
 }
 
 /** An event of the type STATE_SNAPSHOT. */
-export interface StateSnapshotEvent extends Envelope {
+export interface StateSnapshotEvent extends Omit<Envelope, "data"> {
   type: "STATE_SNAPSHOT";
   channel: "agentState";
   data: StateSnapshotData;
@@ -2281,7 +2301,7 @@ export interface StepFinishedData {
 }
 
 /** An event of the type STEP_FINISHED. */
-export interface StepFinishedEvent extends Envelope {
+export interface StepFinishedEvent extends Omit<Envelope, "data"> {
   type: "STEP_FINISHED";
   channel: "agentState";
   data: StepFinishedData;
@@ -2301,7 +2321,7 @@ export interface StepStartedData {
 }
 
 /** An event of the type STEP_STARTED. */
-export interface StepStartedEvent extends Envelope {
+export interface StepStartedEvent extends Omit<Envelope, "data"> {
   type: "STEP_STARTED";
   channel: "agentState";
   data: StepStartedData;
@@ -2331,7 +2351,7 @@ export interface SubagentErrorData {
 }
 
 /** An event of the type SUBAGENT_ERROR. */
-export interface SubagentErrorEvent extends Envelope {
+export interface SubagentErrorEvent extends Omit<Envelope, "data"> {
   type: "SUBAGENT_ERROR";
   channel: "agentState";
   data: SubagentErrorData;
@@ -2352,7 +2372,7 @@ export interface SubagentFinishedData {
 }
 
 /** An event of the type SUBAGENT_FINISHED. */
-export interface SubagentFinishedEvent extends Envelope {
+export interface SubagentFinishedEvent extends Omit<Envelope, "data"> {
   type: "SUBAGENT_FINISHED";
   channel: "agentState";
   data: SubagentFinishedData;
@@ -2376,7 +2396,7 @@ export interface SubagentStartedData {
 }
 
 /** An event of the type SUBAGENT_STARTED. */
-export interface SubagentStartedEvent extends Envelope {
+export interface SubagentStartedEvent extends Omit<Envelope, "data"> {
   type: "SUBAGENT_STARTED";
   channel: "agentState";
   data: SubagentStartedData;
@@ -2508,7 +2528,7 @@ export interface TerminalExitData {
 }
 
 /** An event of the type terminal.exit. */
-export interface TerminalExitEvent extends Envelope {
+export interface TerminalExitEvent extends Omit<Envelope, "data"> {
   type: "terminal.exit";
   channel: "terminal";
   data: TerminalExitData;
@@ -2527,7 +2547,7 @@ export interface TerminalInputData {
 }
 
 /** An event of the type terminal.input. */
-export interface TerminalInputEvent extends Envelope {
+export interface TerminalInputEvent extends Omit<Envelope, "data"> {
   type: "terminal.input";
   channel: "terminal";
   data: TerminalInputData;
@@ -2548,7 +2568,7 @@ export interface TerminalOutputData {
 }
 
 /** An event of the type terminal.output. */
-export interface TerminalOutputEvent extends Envelope {
+export interface TerminalOutputEvent extends Omit<Envelope, "data"> {
   type: "terminal.output";
   channel: "terminal";
   data: TerminalOutputData;
@@ -2568,7 +2588,7 @@ export interface TerminalResizeData {
 }
 
 /** An event of the type terminal.resize. */
-export interface TerminalResizeEvent extends Envelope {
+export interface TerminalResizeEvent extends Omit<Envelope, "data"> {
   type: "terminal.resize";
   channel: "terminal";
   data: TerminalResizeData;
@@ -2591,7 +2611,7 @@ export interface TextMessageChunkData {
 }
 
 /** An event of the type TEXT_MESSAGE_CHUNK. */
-export interface TextMessageChunkEvent extends Envelope {
+export interface TextMessageChunkEvent extends Omit<Envelope, "data"> {
   type: "TEXT_MESSAGE_CHUNK";
   channel: "chunks";
   data?: TextMessageChunkData;
@@ -2613,7 +2633,7 @@ export interface TextMessageContentData {
 }
 
 /** An event of the type TEXT_MESSAGE_CONTENT. */
-export interface TextMessageContentEvent extends Envelope {
+export interface TextMessageContentEvent extends Omit<Envelope, "data"> {
   type: "TEXT_MESSAGE_CONTENT";
   channel: "chunks";
   data: TextMessageContentData;
@@ -2633,7 +2653,7 @@ export interface TextMessageEndData {
 }
 
 /** An event of the type TEXT_MESSAGE_END. */
-export interface TextMessageEndEvent extends Envelope {
+export interface TextMessageEndEvent extends Omit<Envelope, "data"> {
   type: "TEXT_MESSAGE_END";
   channel: "chunks";
   data: TextMessageEndData;
@@ -2656,7 +2676,7 @@ export interface TextMessageStartData {
 }
 
 /** An event of the type TEXT_MESSAGE_START. */
-export interface TextMessageStartEvent extends Envelope {
+export interface TextMessageStartEvent extends Omit<Envelope, "data"> {
   type: "TEXT_MESSAGE_START";
   channel: "chunks";
   data: TextMessageStartData;
@@ -2750,7 +2770,7 @@ export interface ToolCallArgsData {
 }
 
 /** An event of the type TOOL_CALL_ARGS. */
-export interface ToolCallArgsEvent extends Envelope {
+export interface ToolCallArgsEvent extends Omit<Envelope, "data"> {
   type: "TOOL_CALL_ARGS";
   channel: "toolCalls";
   data: ToolCallArgsData;
@@ -2773,7 +2793,7 @@ export interface ToolCallChunkData {
 }
 
 /** An event of the type TOOL_CALL_CHUNK. */
-export interface ToolCallChunkEvent extends Envelope {
+export interface ToolCallChunkEvent extends Omit<Envelope, "data"> {
   type: "TOOL_CALL_CHUNK";
   channel: "toolCalls";
   data?: ToolCallChunkData;
@@ -2793,7 +2813,7 @@ export interface ToolCallEndData {
 }
 
 /** An event of the type TOOL_CALL_END. */
-export interface ToolCallEndEvent extends Envelope {
+export interface ToolCallEndEvent extends Omit<Envelope, "data"> {
   type: "TOOL_CALL_END";
   channel: "toolCalls";
   data: ToolCallEndData;
@@ -2817,7 +2837,7 @@ export interface ToolCallResultData {
 }
 
 /** An event of the type TOOL_CALL_RESULT. */
-export interface ToolCallResultEvent extends Envelope {
+export interface ToolCallResultEvent extends Omit<Envelope, "data"> {
   type: "TOOL_CALL_RESULT";
   channel: "toolCalls";
   data: ToolCallResultData;
@@ -2840,7 +2860,7 @@ export interface ToolCallStartData {
 }
 
 /** An event of the type TOOL_CALL_START. */
-export interface ToolCallStartEvent extends Envelope {
+export interface ToolCallStartEvent extends Omit<Envelope, "data"> {
   type: "TOOL_CALL_START";
   channel: "toolCalls";
   data: ToolCallStartData;
@@ -2901,7 +2921,7 @@ export interface UsageReportedData {
 }
 
 /** An event of the type usage.reported. */
-export interface UsageReportedEvent extends Envelope {
+export interface UsageReportedEvent extends Omit<Envelope, "data"> {
   type: "usage.reported";
   channel: "agentState";
   data?: UsageReportedData;
@@ -2921,7 +2941,7 @@ export interface WorkflowEndedData {
 }
 
 /** An event of the type workflow.ended. */
-export interface WorkflowEndedEvent extends Envelope {
+export interface WorkflowEndedEvent extends Omit<Envelope, "data"> {
   type: "workflow.ended";
   channel: "workflow";
   data?: WorkflowEndedData;
@@ -2941,7 +2961,7 @@ export interface WorkflowEnteredData {
 }
 
 /** An event of the type workflow.entered. */
-export interface WorkflowEnteredEvent extends Envelope {
+export interface WorkflowEnteredEvent extends Omit<Envelope, "data"> {
   type: "workflow.entered";
   channel: "workflow";
   data: WorkflowEnteredData;
@@ -2963,7 +2983,7 @@ export interface WorkflowFailedData {
 }
 
 /** An event of the type workflow.failed. */
-export interface WorkflowFailedEvent extends Envelope {
+export interface WorkflowFailedEvent extends Omit<Envelope, "data"> {
   type: "workflow.failed";
   channel: "workflow";
   data: WorkflowFailedData;
@@ -2985,7 +3005,7 @@ export interface WorkflowLeftData {
 }
 
 /** An event of the type workflow.left. */
-export interface WorkflowLeftEvent extends Envelope {
+export interface WorkflowLeftEvent extends Omit<Envelope, "data"> {
   type: "workflow.left";
   channel: "workflow";
   data: WorkflowLeftData;
@@ -3007,7 +3027,7 @@ export interface WorkflowStartedData {
 }
 
 /** An event of the type workflow.started. */
-export interface WorkflowStartedEvent extends Envelope {
+export interface WorkflowStartedEvent extends Omit<Envelope, "data"> {
   type: "workflow.started";
   channel: "workflow";
   data: WorkflowStartedData;
@@ -3025,7 +3045,7 @@ export interface WorkflowVariablesData {
 }
 
 /** An event of the type workflow.variables. */
-export interface WorkflowVariablesEvent extends Envelope {
+export interface WorkflowVariablesEvent extends Omit<Envelope, "data"> {
   type: "workflow.variables";
   channel: "workflow";
   data: WorkflowVariablesData;

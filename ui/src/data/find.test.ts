@@ -6,6 +6,7 @@ import { asQuery, find, lineage, mostHits, wholeAt, wordsIn } from "./find";
 const hit = (offset: number, more: Partial<SearchHit> = {}): SearchHit => ({
   session: "s",
   offset,
+  thread: "main",
   kind: "message",
   timestamp: "",
   snippet: "",
