@@ -12,17 +12,3 @@
 // does not exist, [tapedeck.Gone] for a deleted one that forks need, and
 // [tapedeck.Unavailable] if the store cannot write.
 package api
-
-import "github.com/tapedeck/tapedeck"
-
-// An Error is the body of every answer that is an error.
-type Error struct {
-	Error ErrorDetail `json:"error"`
-}
-
-// An ErrorDetail says what went wrong and what to do.
-type ErrorDetail struct {
-	Kind    tapedeck.Kind `json:"kind"`
-	Message string        `json:"message"`        // a sentence for people
-	Hint    string        `json:"hint,omitempty"` // what to do; absent if there is nothing to say
-}

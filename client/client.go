@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/problem"
 )
 
 // A Client calls one server. Its methods return [*tapedeck.Error]; a server that
@@ -208,7 +208,7 @@ func (c *Client) failed(err error) error {
 func readError(resp *http.Response) error {
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what could be read is shown
-	var w api.Error
+	var w problem.Body
 	if json.Unmarshal(body, &w) == nil && w.Error.Kind != "" {
 		return &tapedeck.Error{Kind: w.Error.Kind, Message: w.Error.Message, Hint: w.Error.Hint}
 	}

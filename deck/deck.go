@@ -36,6 +36,7 @@ import (
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/protocol/rest"
+	"github.com/tapedeck/tapedeck/protocol/task"
 	"github.com/tapedeck/tapedeck/search/indexer"
 	"github.com/tapedeck/tapedeck/server"
 	"github.com/tapedeck/tapedeck/store/sqlite"
@@ -195,15 +196,14 @@ func (d *Deck) newHandler() http.Handler {
 	if !o.NoScreen {
 		screen = web.Files()
 	}
-	api := rest.Options{
-		Verbs: d.engine, Sessions: d.hub, Views: d.views, Contexts: instance.New(d.engine, d.views), Search: d.search,
+	tasks := task.New(task.Options{Sessions: d.hub, Views: d.views, Logger: o.Logger})
+	api := rest.New(rest.Options{
+		Verbs: d.engine, Sessions: d.hub, Views: d.views, Contexts: instance.New(d.engine, d.views), Search: d.search, Task: tasks,
 		MaxAppend: o.MaxBody, MaxEvents: o.MaxEvents, Logger: o.Logger,
-	}
-	tasks := api
-	tasks.Task = true
+	})
 	return server.New(server.Options{
-		REST: rest.New(api),
-		Task: rest.New(tasks),
+		REST: api,
+		Task: task.Default(tasks, api),
 		Durable: durable.New(durable.Options{
 			Store: d.hub, Verbs: d.engine, Views: d.views, Fork: d.forkAt, LongPoll: o.LongPoll, MaxBody: o.MaxBody, Logger: o.Logger,
 		}),

@@ -6,35 +6,35 @@ import (
 	"strings"
 )
 
-// The headers of CORS are set here, for every endpoint and every answer, errors
-// and streams included: an answer without them looks to a page as if the server
-// were not there. Protocols set none of their own.
+// The headers of CORS are set here for every endpoint and every answer, including errors
+// and streams: without them an answer looks to a page as if the server did not run. The
+// protocols set none of these headers.
 //
-// Values that never change are shared by all answers, so that they cost no
-// allocation. Nobody writes into them.
+// All answers share the values that never change, so that they cost no allocation. They
+// must not be modified.
 var (
 	valAnyOrigin   = []string{"*"}
 	valTrue        = []string{"true"}
 	valVaryOrigin  = []string{"Origin"}
-	valCORSMaxAge  = []string{"7200"} // no browser caches a preflight for longer than a day, Chromium for no longer than this
+	valCORSMaxAge  = []string{"7200"} // Chromium caches a preflight for at most this long, other browsers for at most a day
 	valCORSMethods = []string{"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"}
 
-	// Every header that an endpoint reads, and those that clients of event
-	// streams and HTTP libraries add by themselves. A preflight that names others
-	// is told that they may come, too: see preflight.
+	// Every header that an endpoint reads, and the headers that clients of event streams
+	// and HTTP libraries add. A preflight that names other headers allows them, too: see
+	// preflight.
 	valCORSHeaders = []string{"Accept, Authorization, Cache-Control, Content-Type, If-Match, If-None-Match, Last-Event-ID, " +
 		"Producer-Id, Producer-Epoch, Producer-Seq, " +
 		"Stream-Seq, Stream-TTL, Stream-Expires-At, Stream-Closed, Stream-Forked-From, Stream-Fork-Offset, Stream-Fork-Sub-Offset, " +
 		"X-Requested-With"}
 
-	// Every header of an answer that says more than its body.
+	// Every header of an answer that a program may need.
 	valCORSExpose = []string{"Allow, Content-Disposition, Content-Type, ETag, Location, Retry-After, Tapedeck-Instance, " +
 		"Producer-Epoch, Producer-Seq, Producer-Expected-Seq, Producer-Received-Seq, " +
 		"Stream-Next-Offset, Stream-Up-To-Date, Stream-Closed, Stream-Cursor, Stream-TTL, Stream-Expires-At, Stream-SSE-Data-Encoding"}
 )
 
-// share lets a page of an allowed origin read the answer to r. It reports whether
-// r was only the question whether the page may send a request, and is answered.
+// share lets a page of an allowed origin read the answer to r. It reports whether r was
+// a preflight, which it has answered.
 func (o *Options) share(w http.ResponseWriter, r *http.Request) (answered bool) {
 	if len(o.AllowOrigins) == 0 {
 		return false
@@ -42,14 +42,14 @@ func (o *Options) share(w http.ResponseWriter, r *http.Request) (answered bool) 
 	h, origin := w.Header(), first(r.Header["Origin"])
 	switch {
 	case slices.Contains(o.AllowOrigins, "*"):
-		h["Access-Control-Allow-Origin"] = valAnyOrigin // and no credentials: browsers refuse both together
+		h["Access-Control-Allow-Origin"] = valAnyOrigin // without credentials: browsers refuse both together
 	default:
-		h["Vary"] = valVaryOrigin // also of an answer to nobody's page: a cache must not give it to one
+		h["Vary"] = valVaryOrigin // also without an Origin: a cache must not give such an answer to a page
 		if origin == "" || !slices.Contains(o.AllowOrigins, origin) {
-			return false // our own page needs none of this
+			return false // the server's own page needs no header of CORS
 		}
 		h["Access-Control-Allow-Origin"] = r.Header["Origin"][:1:1]
-		if origin != opaque { // anybody's page can have that one, in a frame
+		if origin != opaque { // a frame of any page can have that origin
 			h["Access-Control-Allow-Credentials"] = valTrue
 		}
 	}
@@ -62,8 +62,8 @@ func (o *Options) share(w http.ResponseWriter, r *http.Request) (answered bool) 
 	return true
 }
 
-// preflight says what a page may send. It is the same for every path, so that an
-// unknown one is answered with an error that the page can read.
+// preflight sets the headers that say what a page may send. They are the same for every
+// path, so that a page can read the error of an unknown path.
 func preflight(h http.Header, r *http.Request) {
 	h["Access-Control-Allow-Methods"] = valCORSMethods
 	h["Access-Control-Allow-Headers"] = valCORSHeaders
@@ -72,17 +72,17 @@ func preflight(h http.Header, r *http.Request) {
 	}
 	h["Access-Control-Max-Age"] = valCORSMaxAge
 	if first(r.Header["Access-Control-Request-Private-Network"]) == "true" {
-		h["Access-Control-Allow-Private-Network"] = valTrue // a public page asks for an address in here
+		h["Access-Control-Allow-Private-Network"] = valTrue // a public page calls an address of a private network
 	}
 }
 
-// maxUnlisted is the most names that an answer to a preflight has beside those of
+// maxUnlisted is the largest number of headers that a preflight allows besides
 // valCORSHeaders.
 const maxUnlisted = 100
 
-// unlisted returns the names among those that a preflight asks for which are not
-// in valCORSHeaders. Programs add headers of their own, for traces and the like,
-// and nothing here trusts a header because a page could not have sent it.
+// unlisted returns the headers that a preflight asks for and that are not in
+// valCORSHeaders. Programs add headers of their own, for example for traces. The server
+// trusts no header because of the assumption that a page cannot send it.
 func unlisted(asked string) (names []string) {
 	listed := strings.Split(valCORSHeaders[0], ", ")
 	for name := range strings.SplitSeq(asked, ",") {
@@ -95,7 +95,7 @@ func unlisted(asked string) (names []string) {
 	return names
 }
 
-// isHeaderName reports whether name is a token of HTTP, other than the wildcard.
+// isHeaderName reports whether name is a token of HTTP and not the wildcard.
 func isHeaderName(name string) bool {
 	for _, c := range name {
 		if !strings.ContainsRune("!#$%&'*+-.^_`|~", c) && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {

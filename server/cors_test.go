@@ -10,6 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/protocol/rest"
+	"github.com/tapedeck/tapedeck/protocol/task"
 	"github.com/tapedeck/tapedeck/server"
 	"github.com/tapedeck/tapedeck/store/memory"
 )
@@ -18,9 +19,19 @@ const app = "https://app.example"
 
 // shared is a server with its real protocols that allows pages of some origins.
 func shared(origins ...string) http.Handler {
+	return whole(func(o *server.Options) { o.AllowOrigins = origins })
+}
+
+// whole is a server with its real protocols.
+func whole(change func(*server.Options)) http.Handler {
 	h := hub.New(memory.New(memory.Options{}))
+	tasks := task.New(task.Options{Sessions: h})
+	api := rest.New(rest.Options{Sessions: h, Verbs: engine.New(engine.Options{Store: h}), Task: tasks})
 	return handler(func(o *server.Options) {
-		o.REST, o.Durable, o.AllowOrigins = rest.New(rest.Options{Sessions: h, Verbs: engine.New(engine.Options{Store: h})}), durable.New(durable.Options{Store: h}), origins
+		o.REST, o.Durable, o.Task = api, durable.New(durable.Options{Store: h}), task.Default(tasks, api)
+		if change != nil {
+			change(o)
+		}
 	})
 }
 

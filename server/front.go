@@ -1,21 +1,17 @@
 package server
 
 import (
-	"encoding/json"
-	"errors"
 	"html/template"
 	"net/http"
-
-	"github.com/tapedeck/tapedeck"
 )
 
-// front is the page at the root. It says that the server runs and where to go.
+// front answers with a page that says that the server runs and lists the endpoints.
 func (o *Options) front(w http.ResponseWriter, _ *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
-	_ = frontPage.Execute(w, o.Version) // the client is gone; there is nobody to tell
+	_ = frontPage.Execute(w, o.Version) // fails only if the client has disconnected
 }
 
 var frontPage = template.Must(template.New("front").Parse(`<!doctype html>
@@ -48,22 +44,4 @@ func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text))
-}
-
-func writeError(w http.ResponseWriter, status int, err error) {
-	var body struct {
-		Error struct {
-			Kind    tapedeck.Kind `json:"kind"`
-			Message string        `json:"message"`
-			Hint    string        `json:"hint,omitempty"`
-		} `json:"error"`
-	}
-	body.Error.Kind, body.Error.Message = tapedeck.KindOf(err), err.Error()
-	var e *tapedeck.Error
-	if errors.As(err, &e) {
-		body.Error.Hint = e.Hint
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body)
 }

@@ -8,13 +8,12 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// opaque is the origin of a sandboxed frame and of a file: of every such page
-// alike, whoever wrote it.
+// opaque is the origin of every sandboxed frame and of every file, of any author.
 const opaque = "null"
 
-// Origin returns an origin for [Options.AllowOrigins] as browsers write it: in
-// lower case, without the port that its scheme has anyway. It refuses what no
-// browser sends, which would allow nothing.
+// Origin returns an origin for [Options.AllowOrigins] as browsers write it: in lower
+// case and without the default port of its scheme. It refuses an origin that no browser
+// sends, because it would allow nothing.
 func Origin(s string) (string, error) {
 	if s == "*" || s == opaque {
 		return s, nil
@@ -42,7 +41,7 @@ func Origin(s string) (string, error) {
 	return u.Scheme + "://" + host + ":" + port, nil
 }
 
-// originHost returns a host in lower case as it stands in an origin.
+// originHost returns a lower-case host as it is written in an origin.
 func originHost(host string) (string, error) {
 	if strings.Contains(host, ":") {
 		ip, err := netip.ParseAddr(host)

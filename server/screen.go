@@ -12,27 +12,34 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tapedeck/tapedeck/internal/problem"
 )
 
-// screenPolicy is what a browser lets the screen do. What an agent says is shown
-// on it, and must neither run nor fetch anything, whatever gets past the screen's
-// own care: no script but ours, no request to anybody else, no frame around it.
+// screenPolicy is the content security policy of the screen. The screen shows the output
+// of agents, which must not run or fetch anything, even if the screen has a fault: no
+// other script, no request to another server, no frame around it.
 const screenPolicy = "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// A screen serves the pages for people: one HTML file that shows them all, and
-// what it loads.
-type screen struct{ files map[string]*screenFile } // by path
-
-// A screenFile is kept as it is sent. There are a few, of some hundred KB.
-type screenFile struct {
-	kind, tag, cache string
-	plain, zipped    []byte // zipped is nil if that gains nothing
+// A screen serves the pages for people: one HTML file for all pages, and the files that
+// it loads.
+type screen struct {
+	files map[string]*screenFile // by path
+	fail  func(http.ResponseWriter, *http.Request, error)
 }
 
-// newScreen reads files; it returns nil if there is no index.html in them.
-func newScreen(files fs.FS) (*screen, error) {
-	s := &screen{files: map[string]*screenFile{}}
+// A screenFile is a file in the forms in which it is sent. There are a few files of a
+// few hundred KB.
+type screenFile struct {
+	kind, tag, cache string
+	plain, zipped    []byte // zipped is nil if it saves less than a tenth
+}
+
+// newScreen reads files. It returns nil if they have no index.html. The screen answers
+// with an error by calling fail.
+func newScreen(files fs.FS, fail func(http.ResponseWriter, *http.Request, error)) (*screen, error) {
+	s := &screen{map[string]*screenFile{}, fail}
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -52,7 +59,7 @@ func newScreen(files fs.FS) (*screen, error) {
 func newScreenFile(name string, b []byte) *screenFile {
 	sum := sha256.Sum256(b)
 	f := &screenFile{kind: contentType(name), tag: hex.EncodeToString(sum[:8]), cache: "no-cache", plain: b}
-	if strings.HasPrefix(name, "assets/") { // has a hash of its content in its name
+	if strings.HasPrefix(name, "assets/") { // the name has a hash of the content
 		f.cache = "public, max-age=31536000, immutable"
 	}
 	if z := zip(b); len(z) < len(b)*9/10 {
@@ -61,7 +68,8 @@ func newScreenFile(name string, b []byte) *screenFile {
 	return f
 }
 
-// contentType does not ask the system, which may know anything by these names.
+// contentType returns the type of a file by its name. It does not use the tables of the
+// system, which may have other types.
 func contentType(name string) string {
 	switch path.Ext(name) {
 	case ".html":
@@ -83,27 +91,26 @@ func contentType(name string) string {
 func zip(b []byte) []byte {
 	var z bytes.Buffer
 	w := gzip.NewWriter(&z)
-	_, _ = w.Write(b) // neither fails: it goes into memory
+	_, _ = w.Write(b) // writing to memory cannot fail
 	_ = w.Close()
 	return z.Bytes()
 }
 
 func (s *screen) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		writeText(w, http.StatusMethodNotAllowed, "method not allowed\n")
+		s.fail(w, r, problem.MethodNotAllowed(w, r, http.MethodGet, http.MethodHead))
 		return
 	}
 	f := s.file(r)
 	if f == nil {
-		writeText(w, http.StatusNotFound, "there is no such page\n")
+		s.fail(w, r, problem.NoSuchPath(r.URL.Path))
 		return
 	}
 	f.serve(w, r)
 }
 
-// file returns what is at the path of r. Where there is nothing, a person gets
-// the page, which knows from the path what to show, and a program nothing.
+// file returns the file at the path of r. At another path a browser gets index.html,
+// which decides by the path what to show, and a program gets nil.
 func (s *screen) file(r *http.Request) *screenFile {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	if f := s.files[name]; f != nil {
@@ -122,7 +129,7 @@ func (f *screenFile) serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", f.cache)
 	h.Set("Content-Security-Policy", screenPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer") // ids of sessions are nobody else's business
+	h.Set("Referrer-Policy", "no-referrer") // other sites must not learn the ids of sessions
 	h.Add("Vary", "Accept-Encoding")
 	body, tag := f.plain, f.tag
 	if f.zipped != nil && acceptsGzip(r.Header.Get("Accept-Encoding")) {
@@ -136,11 +143,11 @@ func (f *screenFile) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // the client is gone; there is nobody to tell
+		_, _ = w.Write(body) // fails only if the client has disconnected
 	}
 }
 
-// acceptsGzip reads Accept-Encoding.
+// acceptsGzip reports whether Accept-Encoding allows gzip.
 func acceptsGzip(header string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		name, params, err := mime.ParseMediaType("x/" + strings.TrimSpace(part))

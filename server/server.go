@@ -1,6 +1,6 @@
-// Package server puts the doors together into one http.Handler: it mounts them,
-// answers health checks, keeps foreign web pages out, and turns a panic into an
-// error. It knows doors only as handlers, and neither stores nor runners.
+// Package server combines the protocols into one [http.Handler]: it mounts them,
+// answers health checks, refuses foreign web pages, and logs panics. It knows each
+// protocol only as a handler, and no stores and runners.
 package server
 
 import (
@@ -19,34 +19,36 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/intake"
+	"github.com/tapedeck/tapedeck/internal/problem"
 )
 
-// Options say what to mount.
+// Options configure the server.
 type Options struct {
-	REST    http.Handler                // under /api/v1
-	Task    http.Handler                // under /sse, as REST is: the same API, whose streams speak the task protocol; nil for none
-	Durable http.Handler                // under /v1/stream
-	Ready   func(context.Context) error // whether requests can be served; nil for always
-	Screen  fs.FS                       // the pages for people, as built; nil for none
-	Version string                      // shown on the front page, where there is no screen
+	REST    http.Handler                // the HTTP API, under /api/v1
+	Task    http.Handler                // the HTTP API for clients of the task protocol, under /sse; nil for none
+	Durable http.Handler                // Durable Streams, under /v1/stream
+	Ready   func(context.Context) error // an error says why requests cannot be served; nil for always ready
+	Screen  fs.FS                       // the files of the screen; nil for none
+	Version string                      // shown on the front page if there is no screen
 
-	// Instance names this process. /healthz tells it in a header, so that a
-	// client can see that it has reached the server it was looking for.
+	// Instance is the id of this process. /healthz has it in a header, so that a client
+	// can see whether it has reached the intended server.
 	Instance string
 	Logger   *slog.Logger // nil for none
 
-	// AllowOrigins are the origins, such as "https://app.example", whose pages
-	// may call every endpoint from a browser, besides its own, each as [Origin]
-	// returns it. "*" stands for all. "*" and "null" go without credentials.
+	// AllowOrigins are the origins, such as "https://app.example", whose pages may call
+	// every endpoint from a browser. Each is in the form that [Origin] returns. The
+	// server's own pages are always allowed. "*" allows all origins. "*" and "null" allow
+	// no credentials.
 	AllowOrigins []string
 
-	// Bodies is the budget of memory for the bodies of requests, in bytes; 0 for
-	// [intake.DefaultBudget]. A request that does not fit is answered with 503.
+	// Bodies is the budget of memory for the bodies of requests, in bytes; 0 for 128 MiB.
+	// A request that does not fit gets 503.
 	Bodies int64
 
-	// AnyHost accepts every Host header. Without it only names of the loopback
-	// are accepted, so that a page cannot reach the server by a DNS name of its
-	// own that points here.
+	// AnyHost accepts every Host header. Without it only names of the loopback are
+	// accepted, so that a page cannot reach the server by a DNS name of its own that
+	// points to this machine.
 	AnyHost bool
 }
 
@@ -67,56 +69,62 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /readyz", o.readyz)
 	o.mountPages(mux)
 	gate := intake.New(o.Bodies)
-	return o.recovering(o.guarding(gate.Handler(o.routing(mux), refuse)))
+	return o.recovering(o.guarding(gate.Handler(o.routing(mux), o.fail)))
 }
 
-// refuse answers a body that no door can read.
-func refuse(w http.ResponseWriter, err error) {
-	writeError(w, http.StatusUnsupportedMediaType, err)
+// fail answers with an error.
+func (o *Options) fail(w http.ResponseWriter, r *http.Request, err error) {
+	problem.Write(w, r, err, o.Logger)
 }
 
-// routing serves what goes to a door without mux, which would look for each
-// request whether a path with a slash more is mounted, too.
+// routing serves the requests for a protocol without mux, because mux would look for
+// each of them whether the path with a slash more is mounted, too.
 func (o *Options) routing(mux http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if door := o.door(r.URL); door != nil {
-			door.ServeHTTP(w, r)
-			return
-		}
-		mux.ServeHTTP(w, r)
+		o.handlerFor(r.URL, mux).ServeHTTP(w, r)
 	})
 }
 
-// door returns the door to which the mux would give u as it is. What is escaped in
-// a way of its own, or has segments that the mux cleans away, is left to it: nil.
-// But a path of the API that is not clean goes to the API, which says that nothing
-// is there: the mux would redirect a client with an empty id to another endpoint.
-func (o *Options) door(u *url.URL) http.Handler {
-	switch {
-	case u.RawPath != "" || strings.Contains(u.Path, "//") || strings.Contains(u.Path, "/."):
-		if o.unclean(u) {
-			return o.REST
-		}
-		return nil
-	case strings.HasPrefix(u.Path, "/v1/stream/"):
-		return o.Durable
-	case strings.HasPrefix(u.Path, "/api/v1/"):
-		return o.REST
+// handlerFor returns the handler for u: that of a protocol, or mux for every other
+// path, and for a path that escapes more characters than it must. mux would redirect a
+// path with an empty segment or with "..", and so lead a client with an empty id to
+// another endpoint. Such a path goes to the handler of its first segments, which
+// answers with an error.
+func (o *Options) handlerFor(u *url.URL, mux http.Handler) http.Handler {
+	p, escaped := u.Path, u.RawPath != ""
+	if escaped {
+		p = u.EscapedPath()
 	}
-	return nil
+	unclean := strings.Contains(p, "//") || (escaped || strings.Contains(p, "/.")) && !isClean(p)
+	switch {
+	case escaped && !unclean:
+		return mux
+	case strings.HasPrefix(p, "/v1/stream/"):
+		return o.Durable
+	case strings.HasPrefix(p, "/api/v1/"), unclean && strings.HasPrefix(p, "/api/"),
+		unclean && o.Task != nil && strings.HasPrefix(p, taskRoot+"/"):
+		return o.REST
+	case unclean:
+		return http.HandlerFunc(o.nothing)
+	}
+	return mux
 }
 
-// unclean reports whether u is a path of the API that the mux would clean.
-func (o *Options) unclean(u *url.URL) bool {
-	p := u.EscapedPath()
-	api := strings.HasPrefix(p, "/api/") || o.Task != nil && strings.HasPrefix(p, taskRoot+"/")
-	return api && path.Clean(p) != strings.TrimSuffix(p, "/")
+// isClean reports whether mux serves an escaped path without a redirect.
+func isClean(p string) bool {
+	clean := path.Clean(p)
+	return clean == p || clean+"/" == p
 }
 
-// mountPages mounts what people see: the screen, or a page that says what there is.
+// nothing answers a request for a path that is not mounted.
+func (o *Options) nothing(w http.ResponseWriter, r *http.Request) {
+	o.fail(w, r, problem.NoSuchPath(r.URL.Path))
+}
+
+// mountPages mounts the screen, or else a page that lists the endpoints.
 func (o *Options) mountPages(mux *http.ServeMux) {
 	if o.Screen != nil {
-		s, err := newScreen(o.Screen)
+		s, err := newScreen(o.Screen, o.fail)
 		if s != nil {
 			mux.Handle("/", s)
 			return
@@ -124,9 +132,10 @@ func (o *Options) mountPages(mux *http.ServeMux) {
 		o.Logger.Error("there is no screen", "error", err)
 	}
 	mux.HandleFunc("GET /{$}", o.front)
+	mux.HandleFunc("/", o.nothing)
 }
 
-// taskRoot is the base URL of clients of the task protocol: to it they append
+// taskRoot begins the base URL of clients of the task protocol. They append
 // /api/v1/sessions and so on.
 const taskRoot = "/sse"
 
@@ -135,7 +144,7 @@ func alias(next http.Handler) http.Handler {
 	return moved(next, func(path string) string { return "/api/v1" + strings.TrimPrefix(path, "/api") })
 }
 
-// within serves the paths of the API below a root: /api/v1/…, /api/… or /v1/….
+// within serves the paths of the API below a root: /api/v1/…, /api/… and /v1/….
 func within(root string, next http.Handler) http.Handler {
 	return moved(next, func(path string) string {
 		for _, base := range []string{"/api/v1/", "/api/", "/v1/"} {
@@ -143,7 +152,7 @@ func within(root string, next http.Handler) http.Handler {
 				return "/api/v1/" + rest
 			}
 		}
-		return path // where there is nothing
+		return path // nothing is there
 	})
 }
 
@@ -161,7 +170,7 @@ func moved(next http.Handler, to func(path string) string) http.Handler {
 	})
 }
 
-// instanceHeader is the name under which package client knows it.
+// instanceHeader is the header of [Options.Instance]; package client reads it.
 const instanceHeader = "Tapedeck-Instance"
 
 func (o *Options) healthz(w http.ResponseWriter, _ *http.Request) {
@@ -176,33 +185,30 @@ func (o *Options) readyz(w http.ResponseWriter, r *http.Request) {
 	if o.Ready != nil {
 		if err := o.Ready(r.Context()); err != nil {
 			o.Logger.Warn("not ready", "error", err)
-			writeText(w, http.StatusServiceUnavailable, "not ready: "+reason(err)+"\n")
+			o.fail(w, r, notReady(err))
 			return
 		}
 	}
 	writeText(w, http.StatusOK, "ready\n")
 }
 
-// reason is the sentence of an error that people may see.
-func reason(err error) string {
+// notReady returns what a client may see of the reason why the server is not ready.
+func notReady(err error) error {
 	var e *tapedeck.Error
-	switch {
-	case !errors.As(err, &e) || e.Kind == tapedeck.Internal:
-		return "the server's log says why"
-	case e.Hint != "":
-		return e.Message + " (" + e.Hint + ")"
+	if !errors.As(err, &e) || e.Kind == tapedeck.Internal {
+		return tapedeck.Errorf(tapedeck.Unavailable, "the server is not ready").WithHint("the server's log says why")
 	}
-	return e.Message
+	return &tapedeck.Error{Kind: tapedeck.Unavailable, Message: "the server is not ready: " + e.Message, Hint: e.Hint}
 }
 
-// guarding refuses requests of foreign web pages, and lets allowed ones read the
-// answers. The server is open on the loopback, which every page in a browser on
-// this machine can reach: so an unknown Origin is refused for reading, too.
+// guarding refuses requests of foreign web pages, and lets allowed pages read the
+// answers. Every page in a browser on this machine can reach the loopback, where the
+// server has no access control. So an unknown origin is also refused for reading.
 func (o *Options) guarding(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := o.foreign(r); err != nil {
-			w.Header()["Vary"] = valVaryOrigin // a cache must not tell it to our own page
-			writeError(w, http.StatusForbidden, err)
+			w.Header()["Vary"] = valVaryOrigin // a cache must not answer the server's own page with it
+			o.fail(w, r, err)
 			return
 		}
 		if o.share(w, r) {
@@ -212,43 +218,43 @@ func (o *Options) guarding(next http.Handler) http.Handler {
 	})
 }
 
-// foreign says why a request is refused. It is not inlined: what it needs would
-// stay on the stack of every request that waits.
+// foreign returns the error of a request that is refused, nil for an allowed one. It is
+// not inlined: its variables would stay on the stack of every request that waits.
 //
 //go:noinline
 func (o *Options) foreign(r *http.Request) error {
 	origin := first(r.Header["Origin"])
 	switch {
 	case !o.AnyHost && !isLoopbackHost(r.Host):
-		return tapedeck.Errorf(tapedeck.Forbidden, "this server does not answer to the name %q", r.Host).
-			WithHint("use 127.0.0.1 or localhost, or start it with --listen on the address that the name stands for")
+		return tapedeck.Errorf(tapedeck.Forbidden, "this server does not accept the host name %q", r.Host).
+			WithHint("use 127.0.0.1 or localhost, or start the server with --listen and the address of that name")
 	case origin != "" && !o.allowed(origin, r.Host):
 		return notAllowed(origin)
 	case isCode(r):
 		return tapedeck.Errorf(tapedeck.Forbidden, "this cannot be loaded as a script or a style").
-			WithHint("read it with fetch; a stream may hold what anybody has written")
+			WithHint("read it with fetch: anybody can write the content of a stream")
 	case origin == "" && first(r.Header["Sec-Fetch-Site"]) == "cross-site" && first(r.Header["Sec-Fetch-Mode"]) != "navigate" && !slices.Contains(o.AllowOrigins, "*"):
 		return tapedeck.Errorf(tapedeck.Forbidden, "pages of another site may not load this")
 	}
 	return nil
 }
 
-// notAllowed says how an origin can be allowed, if it is one.
+// notAllowed returns the error of a refused origin. Its hint says how to allow it.
 func notAllowed(origin string) error {
 	err := tapedeck.Errorf(tapedeck.Forbidden, "pages of %q may not call this server", origin)
 	switch named, invalid := Origin(origin); {
 	case invalid != nil:
 		return err
 	case named == opaque:
-		return err.WithHint("sandboxed frames and files have this origin, whoever wrote them; serve the page from an origin of its own")
+		return err.WithHint("sandboxed frames and files of any author have this origin; serve the page from an origin of its own")
 	default:
-		return err.WithHint("start it with --allow-origin %s if they should", named)
+		return err.WithHint("start the server with --allow-origin %s to allow them", named)
 	}
 }
 
-// isCode reports whether a page, or a worker, asks for something of a door to run
-// it: a stream has the content type that its writer chose, and would be a script
-// of our own origin.
+// isCode reports whether a page or a worker loads a path of a protocol as code. A stream
+// has the content type that its writer chose, and such a script would run with the
+// server's own origin.
 func isCode(r *http.Request) bool {
 	dest := r.Header["Sec-Fetch-Dest"]
 	if len(dest) == 0 || !strings.HasPrefix(r.URL.Path, "/v1/") && !strings.HasPrefix(r.URL.Path, "/api/") {
@@ -289,9 +295,8 @@ func isLoopbackHost(host string) bool {
 	return err == nil && ip.Zone() == "" && ip.IsLoopback()
 }
 
-// recovering turns a panic of a handler into a logged error. The response may
-// have begun; then the connection is cut, so that the client sees that it is
-// not whole.
+// recovering logs a panic of a handler, and closes the connection: the response may have
+// begun, and the client must see that it is incomplete.
 func (o *Options) recovering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer o.recovered(r)
@@ -299,7 +304,7 @@ func (o *Options) recovering(next http.Handler) http.Handler {
 	})
 }
 
-// recovered is deferred.
+// recovered is the deferred function of recovering.
 func (o *Options) recovered(r *http.Request) {
 	p := recover()
 	if p == nil {

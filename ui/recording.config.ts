@@ -5,8 +5,8 @@ import { defineConfig } from "vite";
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-// The page of a recording goes into one file with its events: one classic script
-// and one style, and nothing that is loaded later.
+// The page of a recording is one file with its events: one classic script and one
+// style, and no files loaded later.
 export default defineConfig({
   plugins: [react(), tailwindcss()],
   resolve: { alias: { "@": at("./src") } },

@@ -5,7 +5,7 @@ import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 import { stamp } from "./scripts/stamp.mjs";
 
-// Where `npm run dev` finds the API; the page and the API have one origin there, too.
+// The API for `npm run dev`. A proxy gives the page and the API one origin.
 const server = process.env.TAPEDECK_URL ?? "http://127.0.0.1:4747";
 
 export default defineConfig({
@@ -23,7 +23,7 @@ export default defineConfig({
   },
   server: {
     proxy: {
-      // The server refuses what comes from a foreign origin, so the origin is made its own.
+      // The server refuses requests from other origins, so the proxy sets the server's own.
       "/api": { target: server, changeOrigin: true, headers: { origin: server } },
     },
   },
@@ -31,6 +31,6 @@ export default defineConfig({
     environment: "node",
     include: ["src/**/*.test.{ts,tsx}"],
     restoreMocks: true,
-    testTimeout: 30_000, // machines that test are slow at times
+    testTimeout: 30_000, // test machines can be slow
   },
 });

@@ -19,7 +19,7 @@ type comments map[string]string
 // readComments reads the comments of the packages that have types of the API.
 func readComments(root string) (comments, error) {
 	c := comments{}
-	for _, dir := range []string{"", "api", "payload", "search", "view", "protocol/rest"} {
+	for _, dir := range []string{"", "api", "internal/problem", "payload", "search", "view", "protocol/rest"} {
 		files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
 		if err != nil {
 			return nil, err

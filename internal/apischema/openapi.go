@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/problem"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -106,7 +107,7 @@ func describe(root string) (*description, error) {
 	if d.events, err = d.addEvents(); err != nil {
 		return nil, err
 	}
-	for _, v := range []any{view.Item{}, api.Error{}, api.CaughtUp{}, api.StreamEnd{}, api.PresenceFrame{}, api.ImportPreview{}, api.RedactionPreview{}} {
+	for _, v := range []any{view.Item{}, problem.Body{}, api.CaughtUp{}, api.StreamEnd{}, api.PresenceFrame{}, api.ImportPreview{}, api.RedactionPreview{}} {
 		if _, err := d.add(reflect.TypeOf(v)); err != nil {
 			return nil, err
 		}

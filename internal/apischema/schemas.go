@@ -13,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/problem"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/search"
 	"github.com/tapedeck/tapedeck/view"
@@ -48,6 +49,8 @@ var typeNames = map[reflect.Type]string{
 	reflect.TypeFor[search.Hit]():                "SearchHit",
 	reflect.TypeFor[view.Index]():                "ReplayIndex",
 	reflect.TypeFor[tapedeck.Kind]():             "ErrorKind",
+	reflect.TypeFor[problem.Body]():              "Error",
+	reflect.TypeFor[problem.Detail]():            "ErrorDetail",
 	reflect.TypeFor[view.Task]():                 "TaskRow",
 }
 

@@ -1,6 +1,6 @@
-// Package backlog writes records to a reader that may be slow. While the reader
-// takes them they are in memory. When it stalls they are dropped, and read again
-// as it goes on: so a reader that is stuck costs little, however much it has asked
+// Package backlog writes records to a client that may read slowly. While the client
+// reads, the records are in memory. When it stalls, they are dropped, and read again
+// when it continues. So a stuck client costs little memory, however much it has asked
 // for.
 package backlog
 
@@ -12,51 +12,51 @@ import (
 	"github.com/tapedeck/tapedeck/internal/hangup"
 )
 
-// worth is the least that is worth dropping.
-const worth = 16 << 10
+// minDropped is the smallest size of records that are dropped.
+const minDropped = 16 << 10
 
-// Records are those that one answer is made of.
+// Records are the records of one answer.
 type Records struct {
 	ctx   context.Context
 	again func(offset int64) (tapedeck.Record, error)
 
 	n       int
-	list    []tapedeck.Record // nil when they were dropped
-	offsets []int64           // then these, unless they are in a row
-	first   int64             // and then this one
+	list    []tapedeck.Record // nil after the records were dropped
+	offsets []int64           // after that: their offsets, nil if these are consecutive
+	first   int64             // after that: the first offset
 
-	skip, size int // of the first record, size 0 for all of it: see [Records.Cut]
+	skip, size int // the part of the first record, see [Records.Cut]; size 0 for all of it
 
-	read   tapedeck.Record // again, the last
-	readAt int
-	watch  bool
-	pass   *Pass // of the record that is in memory, if it is large
+	reread   tapedeck.Record // the last record that was read again
+	rereadAt int             // its index; -1 for none
+	watched  bool            // drop is called when the client stalls
+	pass     *Pass           // the pass of the record in memory, if it is large
 }
 
-// Of returns the records of list, which the caller lets go of. again reads one
-// of them again; without it they are never dropped. Call Done when they are
-// written.
+// Of returns the records of list. The caller must not keep list. again reads a record
+// again; if it is nil, the records are never dropped. Call Done when they are written.
 func Of(ctx context.Context, list []tapedeck.Record, again func(offset int64) (tapedeck.Record, error)) *Records {
-	r := &Records{ctx: ctx, again: again, n: len(list), list: list, readAt: -1}
-	if again != nil && larger(list, worth) {
-		r.watch = true
+	r := &Records{ctx: ctx, again: again, n: len(list), list: list, rereadAt: -1}
+	if again != nil && isLarger(list, minDropped) {
+		r.watched = true
 		hangup.Stalled(ctx, r.drop)
 	}
 	return r
 }
 
-// Hold takes over the pass of a large record of the list, and gives it up as soon as
-// the record is dropped or written.
+// Hold takes over the pass of a large record of the list, and leaves it as soon as the
+// record is dropped or written.
 func (r *Records) Hold(p *Pass) *Records {
 	r.pass = p
 	return r
 }
 
-// Cut tells that the first record of the list is a part of the one in the store:
-// size bytes of it, after the first skip.
+// Cut says that the first record of the list is only a part of the stored record: size
+// bytes after the first skip bytes.
 func (r *Records) Cut(skip, size int) { r.skip, r.size = skip, size }
 
-func larger(list []tapedeck.Record, size int) bool {
+// isLarger reports whether the records of list have more than size bytes.
+func isLarger(list []tapedeck.Record, size int) bool {
 	for i := range list {
 		if size -= len(list[i].Data); size < 0 {
 			return true
@@ -79,15 +79,16 @@ func (r *Records) Offset(i int) int64 {
 	return r.first + int64(i)
 }
 
-// Done ends that the records are dropped if the reader stalls.
+// Done ends the use of the records.
 func (r *Records) Done() {
 	r.pass.Leave()
-	if r.watch {
+	if r.watched {
 		hangup.Stalled(r.ctx, nil)
 	}
 }
 
-// drop is called in the midst of a write that waits for the reader.
+// drop drops the records from memory. It is called during a write that waits for the
+// client.
 func (r *Records) drop() {
 	if r.list != nil {
 		r.first = r.list[0].Offset
@@ -98,24 +99,24 @@ func (r *Records) drop() {
 			}
 		}
 	}
-	r.list, r.read, r.readAt = nil, tapedeck.Record{}, -1
+	r.list, r.reread, r.rereadAt = nil, tapedeck.Record{}, -1
 	r.pass.Leave()
 }
 
-// data returns the bytes of a record. The caller lets go of them before it writes
-// anything that may wait.
+// data returns the bytes of a record. The caller must not keep them during a write that
+// may wait.
 func (r *Records) data(i int) ([]byte, error) {
 	switch {
 	case r.list != nil:
 		return r.list[i].Data, nil
-	case r.readAt == i:
-		return r.read.Data, nil
+	case r.rereadAt == i:
+		return r.reread.Data, nil
 	}
 	offset := r.Offset(i)
-	r.drop() // the record before makes room for this one
+	r.drop() // the record before, so that only one is in memory
 	rec, err := r.again(offset)
 	if err == nil && len(rec.Data) > large && hangup.Notices(r.ctx) {
-		rec, r.pass, err = all.enter(r.ctx, rec, r.again)
+		rec, r.pass, err = processGate.enter(r.ctx, rec, r.again)
 	}
 	if err != nil {
 		return nil, err
@@ -126,18 +127,18 @@ func (r *Records) data(i int) ([]byte, error) {
 	if i == 0 && r.size > 0 {
 		rec.Data = rec.Data[r.skip : r.skip+r.size]
 	}
-	r.read, r.readAt = rec, i
+	r.reread, r.rereadAt = rec, i
 	hangup.Stalled(r.ctx, r.drop)
 	return rec.Data, nil
 }
 
-// errChanged is that a record was erased while half of it was sent.
-var errChanged = tapedeck.Errorf(tapedeck.Unavailable, "the events have changed while they were sent").WithHint("read them again")
+// errChanged is the error of a record that was erased after a part of it was sent.
+var errChanged = tapedeck.Errorf(tapedeck.Unavailable, "the events changed while they were sent").WithHint("read them again")
 
-// Write writes record i to w, piece by piece, through put, which writes at most
-// grow times as many bytes to w as it is given. Only whole buffers are flushed,
-// and while that waits nothing holds the record but r.
-func (r *Records) Write(w *bufio.Writer, i, grow int, put func(piece []byte)) error {
+// Write writes record i to w piece by piece, by calling write, which writes at most
+// grow times the bytes of a piece to w. Only full buffers are flushed. During a flush
+// only r refers to the record, so that it can be dropped.
+func (r *Records) Write(w *bufio.Writer, i, grow int, write func(piece []byte)) error {
 	length := -1
 	for done := 0; ; {
 		data, err := r.data(i)
@@ -153,21 +154,21 @@ func (r *Records) Write(w *bufio.Writer, i, grow int, put func(piece []byte)) er
 		if left == 0 {
 			return nil
 		}
-		if room < left && room < leastPiece {
+		if room < left && room < minPiece {
 			data = nil
 			if err := w.Flush(); err != nil {
 				return err
 			}
-			if r.watch && r.pass.overdue() {
+			if r.watched && r.pass.overdue() {
 				r.drop()
 			}
 			continue
 		}
 		n := min(room, left)
-		put(data[done : done+n])
+		write(data[done : done+n])
 		done += n
 	}
 }
 
-// leastPiece is the least that is written of a record unless it is its end.
-const leastPiece = 1 << 10
+// minPiece is the smallest piece of a record that is written, except the last one.
+const minPiece = 1 << 10

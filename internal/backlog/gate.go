@@ -13,28 +13,28 @@ import (
 )
 
 const (
-	// large is the size above which a record passes the gate. Smaller ones cost
-	// no more than the look at their size.
+	// large is the size above which a record must pass the gate. For a smaller record
+	// only its size is checked.
 	large = 1 << 20
 
-	// budget is how much memory all large records together may take. One that is
-	// larger than that passes alone.
+	// budget is how much memory all large records together may take. A record that is
+	// larger passes alone.
 	budget = 64 << 20
 
-	// turn is how long a reader may hold a large record while others wait.
-	turn = time.Second
+	// maxHold is how long a reader may hold a large record while others wait.
+	maxHold = time.Second
 )
 
-// all bounds the records of the process, whichever door they go out by.
-var all = newGate(budget)
+// processGate bounds the records of the process, in all protocols.
+var processGate = newGate(budget)
 
-// A gate bounds the memory of large records that are being written. Readers of the
-// same record share its bytes. The others wait in line, and hold nothing meanwhile.
+// A gate bounds the memory of the large records that are being written. Readers of the
+// same record share its bytes. Other readers wait in line without a record in memory.
 type gate struct {
 	budget int
 
-	// reading has one element while a record that was read is not yet counted: it
-	// is compared with those that are shared, which takes longer than to read it.
+	// reading has one element while a record has been read but is not counted yet. The
+	// record is compared with the shared ones, which takes longer than to read it.
 	reading chan struct{}
 
 	mu      sync.Mutex
@@ -59,14 +59,13 @@ type waiter struct {
 	granted chan struct{} // closed when size counts as held
 }
 
-// A Pass is that a large record may be in memory. The nil Pass is that of a small
-// one.
+// A Pass allows a large record to be in memory. A small record has a nil Pass.
 type Pass struct {
 	gate   *gate
 	shared *shared
 }
 
-// Leave gives up the pass.
+// Leave ends the pass: the record must not be in memory any more.
 func (p *Pass) Leave() {
 	if p != nil && p.shared != nil {
 		p.gate.leave(p.shared)
@@ -74,25 +73,25 @@ func (p *Pass) Leave() {
 	}
 }
 
-// overdue reports whether others have waited for longer than a turn.
+// overdue reports whether others wait and the pass is older than maxHold.
 func (p *Pass) overdue() bool {
-	return p != nil && p.shared != nil && p.gate.crowded.Load() && time.Since(p.shared.since) > turn
+	return p != nil && p.shared != nil && p.gate.crowded.Load() && time.Since(p.shared.since) > maxHold
 }
 
-// Large reports whether the page needs a pass. A store gives a record that is
-// larger than a page by itself.
+// Large reports whether the page needs a pass. A store returns a record that is larger
+// than a page alone.
 func Large(page []tapedeck.Record) bool { return len(page) == 1 && len(page[0].Data) > large }
 
-// Enter waits until the large record of a page may be in memory, and returns it as
-// it is then. The caller holds nothing else of the page, and gives up the pass by
-// [Records.Hold] or [Pass.Leave]. Where a reader that is stuck is not noticed (see
-// [hangup.Stalled]) nobody waits.
+// Enter waits until the large record of a page may be in memory, and returns the page
+// as it is then. The caller must not keep the page that it passes. It ends the pass with
+// [Records.Hold] or [Pass.Leave]. Where stalled clients are not noticed, see
+// [hangup.Notices], Enter does not wait.
 func Enter(ctx context.Context, page []tapedeck.Record, again func(offset int64) (tapedeck.Record, error)) ([]tapedeck.Record, *Pass, error) {
 	if !hangup.Notices(ctx) {
 		return page, nil, nil
 	}
 	rec := page[0]
-	rec, pass, err := all.enter(ctx, rec, again)
+	rec, pass, err := processGate.enter(ctx, rec, again)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -131,8 +130,8 @@ func (g *gate) enter(ctx context.Context, rec tapedeck.Record, again func(int64)
 	}
 }
 
-// admit is enter for one that need not wait to read. It returns how to wait for
-// room if there is none, and then holds nothing of the record.
+// admit admits rec, or reads it if it has no data. If there is no room, it returns a
+// waiter and no record. The caller has an element in g.reading.
 func (g *gate) admit(rec tapedeck.Record, offset int64, reserved int, again func(int64) (tapedeck.Record, error)) (tapedeck.Record, *shared, *waiter, error) {
 	if rec.Data == nil {
 		var err error
@@ -152,8 +151,8 @@ func (g *gate) admit(rec tapedeck.Record, offset int64, reserved int, again func
 	return rec, s, nil, nil
 }
 
-// claim returns the memory that rec may take, or how to wait for it. What the
-// caller has reserved is given back.
+// claim returns the shared record for rec, or a waiter if there is no room. It releases
+// what the caller has reserved.
 func (g *gate) claim(rec tapedeck.Record, reserved int) (*shared, *waiter) {
 	var others []*shared
 	for {
@@ -166,15 +165,16 @@ func (g *gate) claim(rec tapedeck.Record, reserved int) (*shared, *waiter) {
 	}
 }
 
-// tryClaim returns a record that may be the same as rec unless it is among others,
-// else that of rec if there is room.
+// tryClaim returns a shared record that may be the same as rec, unless it is one of
+// others. If there is none, it returns a new one for rec, or a waiter if there is no
+// room.
 func (g *gate) tryClaim(rec tapedeck.Record, reserved int, others []*shared) (*shared, *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.held -= reserved
 	now, size := time.Now(), len(rec.Data)
 	for _, s := range g.shared {
-		old := len(g.queue) > 0 && now.Sub(s.since) > turn
+		old := len(g.queue) > 0 && now.Sub(s.since) > maxHold
 		if s.offset == rec.Offset && len(s.data) == size && !old && !slices.Contains(others, s) {
 			s.readers++
 			g.grant()
@@ -196,7 +196,7 @@ func (g *gate) tryClaim(rec tapedeck.Record, reserved int, others []*shared) (*s
 
 func (g *gate) fits(size int) bool { return g.held == 0 || g.held+size <= g.budget }
 
-// grant lets in those at the head of the line for whom there is room.
+// grant admits the first waiters, as far as there is room.
 func (g *gate) grant() {
 	for len(g.queue) > 0 && g.fits(g.queue[0].size) {
 		g.held += g.queue[0].size
@@ -217,7 +217,7 @@ func (g *gate) wait(ctx context.Context, w *waiter) error {
 	if i := slices.Index(g.queue, w); i >= 0 {
 		g.queue = slices.Delete(g.queue, i, i+1)
 	} else {
-		g.held -= w.size // it was granted in the last moment
+		g.held -= w.size // it was granted at the last moment
 	}
 	g.grant()
 	return ctx.Err()

@@ -60,9 +60,9 @@ func TestGateWaits(t *testing.T) {
 		}()
 		synctest.Wait()
 		if first.overdue() {
-			t.Error("a reader has no turn")
+			t.Error("a reader has no maxHold")
 		}
-		if time.Sleep(2 * turn); !first.overdue() { // of the bubble's clock
+		if time.Sleep(2 * maxHold); !first.overdue() { // of the bubble's clock
 			t.Error("a reader keeps a record for as long as it likes")
 		}
 		cancel()

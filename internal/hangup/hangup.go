@@ -1,13 +1,12 @@
-// Package hangup serves connections on which a handler can say what it wants to
-// know of its client, and bounds what a client can hold: how long a write waits
-// for one that takes nothing, and how many connections there are.
+// Package hangup serves connections on which a handler can say whether it needs to know
+// that its client disconnects or stalls. It also bounds what clients can hold: how long
+// a write waits for a client that reads nothing, and the number of connections.
 //
-// As soon as a request has been read, net/http begins to watch its connection,
-// so that the context of the request ends when the client is gone: a goroutine
-// waits for a byte, and a deadline stops it when the answer is written. A request
-// that waits long needs that. For an append, which is answered in a moment and
-// stands whether or not the client is there, it costs as much as all that the
-// handler does.
+// As soon as a request has been read, net/http watches its connection, so that the
+// context of the request ends when the client disconnects: a goroutine waits for a byte,
+// and a deadline stops it when the answer is written. A request that waits long needs
+// this. An append is answered at once, and it is stored whether or not the client
+// disconnects; watching would cost as much as everything else that its handler does.
 package hangup
 
 import (
@@ -18,8 +17,8 @@ import (
 	"time"
 )
 
-// Serve serves s on l, so that [Ignore] and [Stalled] have an effect in its
-// handler. It takes over ConnContext of s.
+// Serve serves s on l, so that [Ignore] and [Stalled] work in its handler. It sets
+// ConnContext of s.
 func Serve(s *http.Server, l net.Listener, o Limit) error {
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, connKey{}, c)
@@ -27,10 +26,10 @@ func Serve(s *http.Server, l net.Listener, o Limit) error {
 	return s.Serve(newListener(l, o))
 }
 
-// Ignore tells that until the request of ctx is answered its client need not be
-// watched. A handler that answers soon calls it when it has read the body; the
-// context does not end by itself after that. Elsewhere than under [Serve] it does
-// nothing.
+// Ignore says that the client of the request of ctx need not be watched until the
+// request is answered. A handler that answers soon calls it when it has read the body.
+// After that, ctx does not end when the client disconnects. Outside of [Serve], Ignore
+// does nothing.
 func Ignore(ctx context.Context) {
 	if c, ok := ctx.Value(connKey{}).(*conn); ok {
 		c.ignored.Store(true)
@@ -39,22 +38,22 @@ func Ignore(ctx context.Context) {
 
 type connKey struct{}
 
-// A conn has the methods of a TCP connection, as net/http uses more than those
-// of a net.Conn.
+// A conn has the methods of a TCP connection, because net/http uses more than those of
+// a net.Conn.
 type conn struct {
 	*net.TCPConn
-	ignored atomic.Bool // from when the request was read until something is written
+	ignored atomic.Bool // from the call of Ignore until something is written
 
-	// The handler's goroutine alone writes, and uses the next two.
-	deadline time.Time // of writing
+	// Only the goroutine of the handler writes and uses the next two fields.
+	deadline time.Time // the deadline of writes
 	stalled  func()    // see [Stalled]
 
 	listener *listener
 	closed   atomic.Bool
 }
 
-// Read reads nothing, at once, while the client is ignored: only the watching
-// goroutine reads then, and it ends. If it came before, it stays and watches.
+// Read returns 0 bytes at once while the client is ignored: only the watching goroutine
+// of net/http reads then, and this ends it. If it reads already, it continues to watch.
 func (c *conn) Read(b []byte) (int, error) {
 	if c.ignored.Load() {
 		return 0, nil
@@ -62,7 +61,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	return c.TCPConn.Read(b)
 }
 
-// Close makes room for another connection.
+// Close closes the connection, and counts it no longer.
 func (c *conn) Close() error {
 	if !c.closed.Swap(true) {
 		c.listener.open.Add(-1)

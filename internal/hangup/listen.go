@@ -7,48 +7,52 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/problem"
 )
 
 // A Limit bounds the connections of a server.
 type Limit struct {
-	Connections int // most at once; 0 for no limit
+	Connections int // the most connections at once; 0 for no limit
 
-	// Warn is called when a connection is refused, or cannot be accepted for
-	// want of descriptors: at most once a minute, with how often that was.
+	// Warn is called when a connection is refused, or cannot be accepted because the
+	// process has no free file descriptor. It is called at most once a minute, with the
+	// number of times since the last call.
 	Warn func(times int64, err error)
 }
 
-// ErrTooMany is that there are as many connections as the limit allows.
+// ErrTooMany is the error of a connection above the limit.
 var ErrTooMany = errors.New("too many connections")
 
 // refusal is the answer to a connection above the limit.
-const refusal = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" +
-	`{"error":{"kind":"unavailable","message":"the server has as many connections as it allows","hint":"try again in a second"}}` + "\n"
+var refusal = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" +
+	string(problem.Encode(tapedeck.Errorf(tapedeck.Unavailable, "the server has as many connections as it allows").WithHint("try again in a second")))
 
 const (
 	warnEvery  = time.Minute
-	refuseTime = time.Second // how long a refused client has to take the answer
-	refuseMost = 64          // how many are told so at a time; the others are just closed
+	refuseTime = time.Second // how long a refused client has to read the answer
+	refuseMost = 64          // how many refused clients are answered at once; others are only closed
 )
 
 type listener struct {
 	net.Listener
 	limit Limit
 
-	writeTimeout, stallAfter time.Duration // those of the package, but for tests
+	writeTimeout, stallAfter time.Duration // the constants of the package, except in tests
 
 	open     atomic.Int64
 	refusing atomic.Int64
 
-	missed int64     // since the last warning; of the goroutine that accepts
-	warned time.Time // likewise
+	missed int64     // refusals since the last warning; only for the goroutine that accepts
+	warned time.Time // the last warning; likewise
 }
 
 func newListener(l net.Listener, o Limit) *listener {
 	return &listener{Listener: l, limit: o, writeTimeout: WriteTimeout, stallAfter: stallAfter}
 }
 
-// Accept returns the next connection below the limit. It refuses the others.
+// Accept returns the next connection below the limit, and refuses those above it.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -59,7 +63,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if !ok {
 			return c, err
 		}
-		if most := int64(l.limit.Connections); l.open.Add(1) <= most || most <= 0 {
+		if limit := int64(l.limit.Connections); l.open.Add(1) <= limit || limit <= 0 {
 			return &conn{TCPConn: tcp, listener: l}, nil
 		}
 		l.open.Add(-1)
@@ -76,8 +80,8 @@ func (l *listener) warn(err error) {
 	}
 }
 
-// refuse answers a connection and closes it. What the client has sent is read:
-// to close a connection with unread bytes would take the answer from the client.
+// refuse answers a connection and closes it. It reads what the client has sent: to close
+// a connection with unread bytes would discard the answer.
 func (l *listener) refuse(c *net.TCPConn) {
 	if l.refusing.Add(1) > refuseMost {
 		l.refusing.Add(-1)
@@ -89,7 +93,7 @@ func (l *listener) refuse(c *net.TCPConn) {
 		defer func() { _ = c.Close() }()
 		_ = c.SetDeadline(time.Now().Add(refuseTime))
 		if _, err := io.WriteString(c, refusal); err == nil && c.CloseWrite() == nil {
-			_, _ = io.Copy(io.Discard, io.LimitReader(c, 1<<20)) // either way it is closed
+			_, _ = io.Copy(io.Discard, io.LimitReader(c, 1<<20)) // it is closed in any case
 		}
 	}()
 }

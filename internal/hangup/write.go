@@ -8,26 +8,25 @@ import (
 )
 
 const (
-	// WriteTimeout is how long a write may wait for a client that takes nothing.
-	// The client resumes from its cursor, if it is still there.
+	// WriteTimeout is how long a write may wait for a client that reads nothing. A
+	// client that still lives resumes from its cursor.
 	WriteTimeout = 60 * time.Second
 
-	// slack is how much a deadline may be nearer than that: it is not set for
-	// every write.
+	// slack is how much earlier than that a deadline may be, so that it need not be set
+	// for every write.
 	slack = 10 * time.Second
 
-	// slice is how much is written under one deadline, so that a slow client has
-	// the time for each slice, not for the whole answer.
+	// slice is how much is written before the deadline moves: a slow client has this
+	// time for each slice, not for the whole answer.
 	slice = 64 << 10
 
-	// stallAfter is how long a write waits before the client is stalled.
+	// stallAfter is how long a write waits before the client counts as stalled.
 	stallAfter = 250 * time.Millisecond
 )
 
-// Stalled asks for f to be called, once, when a write to the client of ctx has
-// waited for a moment: the handler can let go of what it holds in memory. A write
-// of the handler calls f, and waits on afterwards. A nil f ends that. Elsewhere
-// than under [Serve] it does nothing.
+// Stalled calls f once when a write to the client of ctx has waited for a moment, so
+// that the handler can free memory. The write of the handler calls f and then continues
+// to wait. A nil f ends this. Outside of [Serve], Stalled does nothing.
 func Stalled(ctx context.Context, f func()) {
 	if c, ok := ctx.Value(connKey{}).(*conn); ok {
 		c.stalled = f
@@ -40,7 +39,7 @@ func Notices(ctx context.Context) bool {
 	return ok
 }
 
-// Write begins or continues the answer.
+// Write writes a part of the answer, and ends the effect of Ignore.
 func (c *conn) Write(b []byte) (int, error) {
 	if c.ignored.Load() {
 		c.ignored.Store(false)
@@ -73,16 +72,16 @@ func (c *conn) writeSlice(b []byte) (int, error) {
 }
 
 func (c *conn) writeInTime(b []byte) (int, error) {
-	if now, most := time.Now(), c.listener.writeTimeout; c.deadline.Sub(now) < most-slack {
-		if err := c.SetWriteDeadline(now.Add(most)); err != nil {
+	if now, timeout := time.Now(), c.listener.writeTimeout; c.deadline.Sub(now) < timeout-slack {
+		if err := c.SetWriteDeadline(now.Add(timeout)); err != nil {
 			return 0, err
 		}
 	}
 	return c.TCPConn.Write(b)
 }
 
-// SetWriteDeadline sets the deadline of the next writes. A write prolongs one
-// that is near.
+// SetWriteDeadline sets the deadline of the next writes. A write moves a deadline that
+// is near.
 func (c *conn) SetWriteDeadline(t time.Time) error {
 	c.deadline = t
 	return c.TCPConn.SetWriteDeadline(t)

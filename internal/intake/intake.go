@@ -1,6 +1,6 @@
-// Package intake bounds what the bodies of requests may cost a server: their
-// memory counts as it arrives, not as it is promised, all bodies together have a
-// budget, and a body that comes too slowly is given up.
+// Package intake bounds what the bodies of requests may cost a server. All bodies
+// together have a budget of memory, which counts what has arrived, not what was
+// announced. A body that arrives too slowly is refused.
 package intake
 
 import (
@@ -17,22 +17,21 @@ import (
 )
 
 const (
-	// DefaultBudget is for all bodies together.
+	// DefaultBudget is the budget of memory for all bodies together, in bytes.
 	DefaultBudget = 128 << 20
 
-	// small is how much of each body may use the whole budget. What exceeds it
-	// may use three quarters, so that large bodies leave room for small ones.
+	// small is how much of each body may use the whole budget. The rest of a body may use
+	// three quarters of it, so that large bodies leave room for small ones.
 	small = 64 << 10
 
-	// Grace is how long a body may take whatever its size. It is the ReadTimeout
-	// of the server.
+	// Grace is how long a body of any size may take. It is the ReadTimeout of the server.
 	Grace = 30 * time.Second
 
-	// Rate is how many bytes a second a body must bring after that.
+	// Rate is how many bytes a second must arrive after that.
 	Rate = 1 << 10
 
-	// step is how many bytes must come before the deadline is moved. A small
-	// body costs no call for it.
+	// step is how many bytes must arrive before the deadline moves. So a small body costs
+	// no system call for it.
 	step = 16 << 10
 )
 
@@ -53,16 +52,16 @@ func New(budget int64) *Gate {
 // Held returns how many bytes of bodies are in memory.
 func (g *Gate) Held() int64 { return g.held.Load() }
 
-// Handler counts the bodies that next reads. A body counts until next returns.
-// One with a Content-Encoding is passed to refuse.
-func (g *Gate) Handler(next http.Handler, refuse func(http.ResponseWriter, error)) http.Handler {
+// Handler counts the bodies that next reads. A body counts until next returns. A
+// request with a Content-Encoding is passed to refuse.
+func (g *Gate) Handler(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
 			next.ServeHTTP(w, r)
 			return
 		}
 		if err := checkEncoding(r.Header["Content-Encoding"]); err != nil {
-			refuse(w, err)
+			refuse(w, r, err)
 			return
 		}
 		g.serve(w, r, next)
@@ -95,15 +94,15 @@ type body struct {
 	gate   *Gate
 	w      http.ResponseWriter
 	count  counting
-	full   bool // the budget was used up
-	slow   bool // it came too slowly
+	full   bool // there was no room for it in the budget
+	slow   bool // it arrived too slowly
 	read   int64
-	held   int64 // of the gate
-	moveAt int64 // read bytes at which the deadline is moved next
+	held   int64 // the part of the budget that it holds
+	moveAt int64 // the value of read at which the deadline moves next
 	began  time.Time
 }
 
-// counting says what of a body stays in memory.
+// A counting says how much of a body stays in memory.
 type counting int
 
 const (
@@ -112,8 +111,8 @@ const (
 	countNothing
 )
 
-// ByLine tells that the body of r is read line by line, so that only the line
-// that has begun is in memory.
+// ByLine says that the body of r is read line by line, so that only the current line is
+// in memory.
 func ByLine(r *http.Request) {
 	if b, ok := r.Body.(*body); ok {
 		b.count = countLine
@@ -127,7 +126,7 @@ func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
 		if b.read += int64(n); b.read >= b.moveAt {
-			b.move()
+			b.moveDeadline()
 		}
 		if !b.admit(p[:n]) {
 			return 0, errFull
@@ -139,9 +138,9 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// GivenUp returns why the body of r was given up while it was read, nil if it was
-// not. That ends the context of r: a handler that goes on with what it has read by
-// then meets that error first.
+// GivenUp returns why the body of r was refused while it was read, nil if it was not. A
+// refusal ends the context of r, so a handler that continues with the part that it has
+// read may see the error of the context first.
 func GivenUp(r *http.Request) error {
 	b, ok := r.Body.(*body)
 	switch {
@@ -153,7 +152,8 @@ func GivenUp(r *http.Request) error {
 	return nil
 }
 
-// admit takes from the budget what of p stays in memory.
+// admit counts the part of p that stays in memory. It reports whether the budget has
+// room for it.
 func (b *body) admit(p []byte) bool {
 	switch b.count {
 	case countNothing:
@@ -166,17 +166,17 @@ func (b *body) admit(p []byte) bool {
 	}
 	g, n := b.gate, int64(len(p))
 	b.held += n
-	held, most := g.held.Add(n), g.budget
+	held, limit := g.held.Add(n), g.budget
 	if b.held > small {
-		most -= most / 4
+		limit -= limit / 4
 	}
-	b.full = held > most
+	b.full = held > limit
 	return !b.full
 }
 
-// move gives the body time for what has come so far. A ResponseWriter without
-// deadlines has no connection that could be held.
-func (b *body) move() {
+// moveDeadline gives the body more time, because more of it has arrived. A
+// ResponseWriter without deadlines has no connection that a slow body could hold.
+func (b *body) moveDeadline() {
 	if b.began.IsZero() {
 		b.began = time.Now()
 	}
@@ -185,6 +185,7 @@ func (b *body) move() {
 	_ = http.NewResponseController(b.w).SetReadDeadline(b.began.Add(allowed))
 }
 
+// release returns what the body holds to the budget.
 func (b *body) release() {
 	if b.held > 0 {
 		b.gate.held.Add(-b.held)
@@ -192,27 +193,27 @@ func (b *body) release() {
 	}
 }
 
-// drain reads what the client still sends after it was refused, without keeping
-// it: many clients look at the answer only when they have sent everything.
+// drain reads and discards what the client still sends after the refusal: many clients
+// read the answer only when they have sent everything.
 func (b *body) drain() {
 	b.release()
 	_ = http.NewResponseController(b.w).Flush()
 	b.full, b.count = false, countNothing
-	_, _ = io.Copy(io.Discard, io.LimitReader(b, mostDrained)) // the answer is sent already
+	_, _ = io.Copy(io.Discard, io.LimitReader(b, maxDrained)) // the answer was sent already
 }
 
-// mostDrained is the most that is read of a body that was refused.
-const mostDrained = 64 << 20
+// maxDrained is how much is read of a refused body.
+const maxDrained = 64 << 20
 
 var (
-	errFull = tapedeck.Errorf(tapedeck.Unavailable, "the server has too many large requests in its memory").
+	errFull = tapedeck.Errorf(tapedeck.Unavailable, "the server has too many large requests in memory").
 		WithHint("nothing was stored; try again in a second")
-	errSlow = tapedeck.Errorf(tapedeck.Invalid, "the body came too slowly").
+	errSlow = tapedeck.Errorf(tapedeck.Invalid, "the body arrived too slowly").
 		WithHint("nothing was stored; send at least %d bytes a second", Rate)
 )
 
-// Refused returns the error of a body that was given up here, nil if err is of
-// another kind, and its status.
+// Refused returns the error of a refused body and its status. The error is nil if err
+// has another reason.
 func Refused(err error) (*tapedeck.Error, int) {
 	switch {
 	case errors.Is(err, errFull):

@@ -77,7 +77,7 @@ func newHouse(budget int64) *house {
 			h.held <- end
 			<-end
 		}
-	}), func(w http.ResponseWriter, _ error) { w.WriteHeader(http.StatusUnsupportedMediaType) })
+	}), func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusUnsupportedMediaType) })
 	return h
 }
 

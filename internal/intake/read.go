@@ -5,13 +5,13 @@ import (
 	"io"
 )
 
-// first is how much memory a reader gets before anything has come.
+// first is how much memory is allocated before anything has arrived.
 const first = 16 << 10
 
-// ReadAll reads r to its end into memory of its own, with no more room than it
-// needs. declared is how long r says it is, -1 if it does not. Memory grows with
-// what comes: at most twice that is ever allocated, whatever is declared. If r
-// ends before, the error is [io.ErrUnexpectedEOF].
+// ReadAll reads r to its end, into new memory of exactly the needed size. declared is
+// the announced length of r, -1 if there is none. Memory grows with what arrives: at most
+// twice that is allocated, whatever was announced. If r ends early, the error is
+// [io.ErrUnexpectedEOF].
 func ReadAll(r io.Reader, declared int64) ([]byte, error) {
 	if declared >= 0 {
 		return readDeclared(r, declared)
@@ -50,7 +50,7 @@ func readDeclared(r io.Reader, n int64) ([]byte, error) {
 	return b, nil
 }
 
-// grow returns b in memory of exactly size bytes.
+// grow returns b with a capacity of exactly size bytes.
 func grow(b []byte, size int) []byte {
 	if cap(b) == size {
 		return b

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The names that agents give to the arguments of their tools.
+// The names of the arguments of agents' tools.
 var (
 	commandNames = []string{"command", "cmd"}
 	folderNames  = []string{"cwd", "workdir"}
@@ -17,8 +17,8 @@ var (
 	patchNames   = []string{"patch", "patchText", "diff"}
 )
 
-// FromArguments returns what a tool would do, as far as the names of its
-// arguments tell. What they do not tell stays in [Draft.Arguments].
+// FromArguments returns the action of a tool, as far as the names of its arguments are
+// known. Other arguments stay in [Draft.Arguments].
 func FromArguments(tool string, arguments json.RawMessage) Draft {
 	d := Draft{Tool: tool}
 	m := members{}
@@ -44,11 +44,11 @@ func FromArguments(tool string, arguments json.RawMessage) Draft {
 	return d
 }
 
-// members are those of an object in arguments. One that is shown elsewhere is
-// taken out.
+// members are the members of an object in the arguments. A member that the draft shows
+// elsewhere is removed.
 type members map[string]json.RawMessage
 
-// take returns the first of the named members that is a text, and removes it.
+// take returns the first named member that is a string, and removes it.
 func (m members) take(names []string) (string, bool) {
 	for _, name := range names {
 		if s, ok := m.text(name); ok {
@@ -59,6 +59,7 @@ func (m members) take(names []string) (string, bool) {
 	return "", false
 }
 
+// text returns a member that is a string.
 func (m members) text(name string) (string, bool) {
 	var s *string
 	raw, ok := m[name]
@@ -68,6 +69,7 @@ func (m members) text(name string) (string, bool) {
 	return *s, true
 }
 
+// has reports whether one of the named members is a string.
 func (m members) has(names []string) bool {
 	for _, name := range names {
 		if _, ok := m.text(name); ok {
@@ -77,7 +79,7 @@ func (m members) has(names []string) bool {
 	return false
 }
 
-// takeCommand returns a command line, which may come as a list of words.
+// takeCommand returns a command line, which may be a list of words, and removes it.
 func (m members) takeCommand() (string, bool) {
 	if s, ok := m.take(commandNames); ok {
 		return s, s != ""
@@ -92,7 +94,7 @@ func (m members) takeCommand() (string, bool) {
 	return "", false
 }
 
-// CommandLine returns the words of a command as one would type them into a shell.
+// CommandLine returns the words of a command as people type them into a shell.
 func CommandLine(list []string) string {
 	words := make([]string, len(list))
 	for i, w := range list {
@@ -101,7 +103,7 @@ func CommandLine(list []string) string {
 	return strings.Join(words, " ")
 }
 
-// quote quotes what a shell would not take as one word.
+// quote quotes a word that a shell would not read as one word.
 func quote(word string) string {
 	plain := func(r rune) bool {
 		return r == '_' || r == '-' || r == '/' || r == '.' || r == '=' || r == ':' || r == ',' || r == '@' || r == '+' ||
@@ -113,7 +115,7 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// takeChange returns the change of a file that the arguments describe.
+// takeChange returns the change of a file that the arguments describe, and removes it.
 func (m members) takeChange() (Change, bool) {
 	if !m.has(pathNames) {
 		patch, ok := m.take(patchNames)
@@ -139,11 +141,10 @@ func (m members) takeChange() (Change, bool) {
 		c.Diff, _ = m.take(patchNames)
 		return c, true
 	}
-	return Change{}, false // it only looks, or says it in words that are not known
+	return Change{}, false // the tool only reads, or its arguments have unknown names
 }
 
-// takeEdits returns several changes of one file, if every one of them is of a
-// known form.
+// takeEdits returns several changes of one file, if the form of all of them is known.
 func (m members) takeEdits() (Change, bool) {
 	var list []members
 	if json.Unmarshal(m["edits"], &list) != nil || len(list) == 0 {
@@ -154,7 +155,7 @@ func (m members) takeEdits() (Change, bool) {
 		before, had := e.take(beforeNames)
 		after, ok := e.take(afterNames)
 		if !ok || !had || len(e) > 0 {
-			return Change{}, false // the arguments show it as it is
+			return Change{}, false // the arguments show it unchanged
 		}
 		c := Change{Before: before, After: after}
 		diff.WriteString(c.diff())

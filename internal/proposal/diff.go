@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// around is how many lines that stay are shown before and after a change.
-const around = 3
+// contextLines is how many unchanged lines are shown before and after a change.
+const contextLines = 3
 
 // maxCells bounds the work of a comparison: lines before by lines after.
 const maxCells = 1 << 20
 
-// A line is one of a diff.
+// A line is a line of a diff.
 type line struct {
 	op   byte // ' ', '-' or '+'
 	text string
 }
 
-// diff returns what changes, as a unified diff without the names of the files.
+// diff returns the change as a unified diff without the names of the files.
 func (c *Change) diff() string {
 	switch {
 	case c.Diff != "":
@@ -38,7 +38,8 @@ func split(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// lastLines says so if a newline at the end comes or goes, which no line shows.
+// lastLines returns a note if the newline at the end is added or removed, which no line
+// shows.
 func lastLines(before, after string) string {
 	switch had, has := strings.HasSuffix(before, "\n"), strings.HasSuffix(after, "\n"); {
 	case before == "" || after == "" || had == has:
@@ -49,6 +50,7 @@ func lastLines(before, after string) string {
 	return "@@ a newline comes at the end @@\n"
 }
 
+// mark returns lines with a sign.
 func mark(op byte, lines []string) []line {
 	out := make([]line, len(lines))
 	for i, text := range lines {
@@ -67,8 +69,9 @@ func format(lines []line) string {
 	return b.String()
 }
 
-// compare returns all lines of both texts: the shortest way from a to b, or if
-// that takes too long to find, everything between what both begin and end with.
+// compare returns all lines of both texts: the shortest edit from a to b. If it would
+// take too long to find, all lines change between the common beginning and the common
+// end.
 func compare(a, b []string) []line {
 	head := 0
 	for head < min(len(a), len(b)) && a[head] == b[head] {
@@ -105,8 +108,8 @@ func middle(a, b []string) []line {
 	return out
 }
 
-// common returns, for each pair of rests of a and b, the length of their longest
-// common subsequence.
+// common returns the length of the longest common subsequence for each pair of a suffix
+// of a and a suffix of b.
 func common(a, b []string) []int32 {
 	w := len(b) + 1
 	length := make([]int32, (len(a)+1)*w)
@@ -122,7 +125,7 @@ func common(a, b []string) []int32 {
 	return length
 }
 
-// unified returns the changed lines with those around them.
+// unified returns the changed lines and the lines around them.
 func unified(lines []line) string {
 	var b strings.Builder
 	oldLine, newLine := 1, 1
@@ -139,8 +142,8 @@ func unified(lines []line) string {
 	return b.String()
 }
 
-// hunk returns the first group of changes from a line on, with the lines around
-// it; an empty one if nothing changes any more.
+// hunk returns the first group of changes from a line on, with the lines around it. It
+// is empty if no change follows.
 func hunk(lines []line, from int) (begin, end int) {
 	first := from
 	for first < len(lines) && lines[first].op == ' ' {
@@ -150,15 +153,15 @@ func hunk(lines []line, from int) (begin, end int) {
 		return first, first
 	}
 	last := first
-	for i := first; i < len(lines) && i-last <= 2*around; i++ {
+	for i := first; i < len(lines) && i-last <= 2*contextLines; i++ {
 		if lines[i].op != ' ' {
 			last = i
 		}
 	}
-	return max(from, first-around), min(len(lines), last+1+around)
+	return max(from, first-contextLines), min(len(lines), last+1+contextLines)
 }
 
-// count returns how many lines are in the text that a sign stands for.
+// count returns the number of lines in the old text (sign '-') or the new text ('+').
 func count(lines []line, sign byte) int {
 	n := 0
 	for _, l := range lines {
@@ -169,6 +172,7 @@ func count(lines []line, sign byte) int {
 	return n
 }
 
+// span returns the first line and the number of lines of one side of a hunk.
 func span(from int, lines []line, sign byte) string {
 	switch n := count(lines, sign); n {
 	case 0:

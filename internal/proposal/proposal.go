@@ -1,9 +1,9 @@
-// Package proposal describes to people what an agent wants to do, so that they
-// see the command, the change and the files before they allow it.
+// Package proposal describes the action that an agent proposes: the command, the
+// changes and the files that people see before they allow it.
 //
-// Everything that it is given comes from an agent, and an agent may want to hide
-// what it does. So nothing is dropped without a trace: a text that is too long
-// keeps its beginning and its end, and says how much is missing between them.
+// All input comes from an agent, and an agent may try to hide its action. So nothing is
+// dropped without a trace: a text that is too long keeps its beginning and its end, and
+// says how many bytes are left out between them.
 package proposal
 
 import (
@@ -15,37 +15,38 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// Bounds of an action, in bytes where nothing else is said.
+// Bounds of an action, in bytes unless they say otherwise.
 const (
 	maxCommand   = 16 << 10
-	maxChanges   = 24 << 10 // all diffs together
+	maxChanges   = 24 << 10 // of all diffs together
 	maxArguments = 12 << 10
 	maxNote      = 4 << 10
 	maxName      = 1 << 10
 	maxFiles     = 50 // entries of each list
 )
 
-// A Draft is an action whose texts may still be of any length.
+// A Draft is an action whose texts may have any length.
 type Draft struct {
 	Tool      string
 	Command   string
 	Folder    string
 	Changes   []Change
 	Locations []tapedeck.PermissionLocation
-	Arguments json.RawMessage // those that nothing else shows; nil for none
+	Arguments json.RawMessage // the arguments that no other member shows; nil for none
 	Note      string
 }
 
-// A Change is what would happen to one file. Diff counts if it is not empty.
+// A Change is the change of one file. If Diff is not empty, it is used instead of Before
+// and After.
 type Change struct {
 	Path          string
 	Diff          string
 	Before, After string
-	Unknown       bool // nobody knows what the file has now: After is all that it will have
+	Unknown       bool // the present content is not known: After is the whole new content
 }
 
-// Action returns the action within its bounds; nil if the draft says nothing that
-// a question does not say anyway.
+// Action returns the action within its bounds. It is nil if the draft has nothing but
+// the name of a tool and a folder.
 func (d *Draft) Action() *tapedeck.PermissionAction {
 	var c cutter
 	a := &tapedeck.PermissionAction{
@@ -62,40 +63,43 @@ func (d *Draft) Action() *tapedeck.PermissionAction {
 	for _, l := range d.Locations[:min(len(d.Locations), maxFiles)] {
 		a.Locations = append(a.Locations, tapedeck.PermissionLocation{Path: c.text(l.Path, maxName), Line: l.Line})
 	}
-	a.Cut, a.More = some(c.cut), some(max(0, len(d.Changes)-maxFiles)+max(0, len(d.Locations)-maxFiles))
+	a.Cut, a.More = orNil(c.cut), orNil(max(0, len(d.Changes)-maxFiles)+max(0, len(d.Locations)-maxFiles))
 	if a.Command == "" && a.Changes == nil && a.Locations == nil && a.Arguments == "" && a.Note == "" {
 		return nil
 	}
 	return a
 }
 
-// minDiff is the room that each diff has, whatever the diffs before it took.
+// minDiff is how many bytes each diff may have, however long the diffs before it are.
 const minDiff = 200
 
-func some(n int) *int64 {
+// orNil returns a pointer to n, nil for 0.
+func orNil(n int) *int64 {
 	if n == 0 {
 		return nil
 	}
 	return new(int64(n))
 }
 
-// Text returns a text within a bound, cut as the texts of an action are.
-func Text(s string, most int) string {
+// Text returns a text of at most limit bytes and a note, cut as the texts of an action
+// are.
+func Text(s string, limit int) string {
 	var c cutter
-	return c.text(s, most)
+	return c.text(s, limit)
 }
 
-// A cutter cuts texts and counts what it leaves out.
+// A cutter cuts texts and counts the bytes that it leaves out.
 type cutter struct{ cut int }
 
-// text returns s if it fits. If not, a quarter of what is kept is the end: the
-// end of a command is where it does harm that its beginning does not announce.
-func (c *cutter) text(s string, most int) string {
+// text returns s if it has at most limit bytes. Otherwise it keeps the beginning and the
+// end: the end of a command can do harm that the beginning does not show. A quarter of
+// the kept bytes is the end.
+func (c *cutter) text(s string, limit int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= most {
+	if len(s) <= limit {
 		return s
 	}
-	head, tail := most*3/4, len(s)-most/4
+	head, tail := limit*3/4, len(s)-limit/4
 	for !utf8.RuneStart(s[head]) {
 		head--
 	}
@@ -106,7 +110,7 @@ func (c *cutter) text(s string, most int) string {
 	return fmt.Sprintf("%s\n[… %d bytes are left out here …]\n%s", s[:head], tail-head, s[tail:])
 }
 
-// indented returns JSON as people read it. Numbers and escapes stay as they are.
+// indented returns JSON with indentation. Numbers and escapes stay unchanged.
 func indented(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return ""

@@ -14,14 +14,14 @@ const MaxFrame = 256 << 20
 
 // A Frame is one event of a stream. Its bytes belong to the caller.
 type Frame struct {
-	ID    string // "" if it has none; then the last one stays valid
+	ID    string // "" if it has no id; then the last id stays valid
 	Event string // "" means "message"
 	Data  []byte
 }
 
-// Read yields the frames of an event stream until r ends. Comments and retry
-// lines are passed over; a frame that the end of r cuts off is dropped, as the
-// specification of EventSource says: it will come again after a reconnect.
+// Read yields the frames of an event stream until r ends. It skips comments and retry
+// lines. It drops an incomplete frame at the end of r, as the specification of
+// EventSource says: the frame is sent again after a reconnect.
 func Read(r io.Reader) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		br := bufio.NewReaderSize(r, 64<<10)
@@ -42,7 +42,7 @@ func Read(r io.Reader) iter.Seq2[Frame, error] {
 				f, has = Frame{}, false
 				continue
 			}
-			has = f.field(line) || has
+			has = f.addLine(line) || has
 			if len(f.Data) > MaxFrame {
 				yield(Frame{}, errors.New("an event of the stream is too large"))
 				return
@@ -51,8 +51,8 @@ func Read(r io.Reader) iter.Seq2[Frame, error] {
 	}
 }
 
-// field takes in one line and reports whether it was data.
-func (f *Frame) field(line []byte) bool {
+// addLine adds a line to the frame and reports whether it was data.
+func (f *Frame) addLine(line []byte) bool {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
@@ -73,8 +73,8 @@ func (f *Frame) field(line []byte) bool {
 	return false
 }
 
-// readLine reads one line without its end. Our own streams end lines with LF;
-// a CR before it is dropped.
+// readLine reads one line without its end. The server ends lines with LF; a CR before it
+// is dropped.
 func readLine(br *bufio.Reader) ([]byte, error) {
 	var long []byte
 	for {

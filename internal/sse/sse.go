@@ -1,7 +1,6 @@
-// Package sse writes Server-Sent Events: the response headers that keep proxies
-// from buffering, frames, comments and flushing. What is in a frame is the
-// caller's business; frames are bytes so that one encoding can be sent to every
-// reader of the same event.
+// Package sse writes and reads Server-Sent Events: the response headers that keep
+// proxies from buffering, frames, comments and flushing. A frame is bytes, so that one
+// encoding can be sent to every reader of the same event.
 package sse
 
 import (
@@ -10,12 +9,12 @@ import (
 	"time"
 )
 
-// Heartbeat is how long a stream is silent before a comment is sent, so that
+// Heartbeat is how long a stream may be silent before it sends a comment, so that
 // proxies and clients see that it lives.
 const Heartbeat = 15 * time.Second
 
-// writeTimeout is how long one write may take. A reader that takes nothing for
-// so long is gone or stuck; it resumes from its cursor.
+// writeTimeout is how long one write may take. A client that reads nothing for this long
+// has disconnected or is stuck; it can resume from its cursor.
 const writeTimeout = 60 * time.Second
 
 // A Writer writes an event stream.
@@ -24,8 +23,8 @@ type Writer struct {
 	rc *http.ResponseController
 }
 
-// Start sends the headers of an event stream. Headers of the caller's own are
-// set on w before.
+// Start sends the headers of an event stream. The caller sets further headers on w
+// before.
 func Start(w http.ResponseWriter) (*Writer, error) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -44,22 +43,21 @@ func (s *Writer) Send(frames []byte) error {
 	return s.Flush()
 }
 
-// Write sends a part of frames; Flush is called after the last.
+// Write sends a part of frames. Call Flush after the last part.
 func (s *Writer) Write(b []byte) (int, error) {
-	// Not every ResponseWriter has deadlines (an in-memory one has not), and
-	// nothing is lost without.
+	// Not every ResponseWriter has deadlines; one in memory needs none.
 	_ = s.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
 	return s.w.Write(b)
 }
 
-// Flush sends what was written.
+// Flush sends the parts that were written.
 func (s *Writer) Flush() error { return s.rc.Flush() }
 
 // Heartbeat sends a comment.
 func (s *Writer) Heartbeat() error { return s.Send([]byte(": heartbeat\n\n")) }
 
-// AppendFrame appends a frame to dst. Empty id and event are left out. Data is
-// divided into one data line for each of its lines, at CRLF, CR or LF.
+// AppendFrame appends a frame to dst. An empty id and an empty event are left out. Data
+// gets one data line for each of its lines, which end with CRLF, CR or LF.
 func AppendFrame(dst []byte, id, event string, data []byte) []byte {
 	if id != "" {
 		dst = append(append(append(dst, "id: "...), id...), '\n')

@@ -14,8 +14,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
-// readBody reads the whole body. The client waits for the answer, which comes
-// soon: until then nobody watches whether the client is still there.
+// readBody reads the whole body. The answer is sent soon, so until then the connection is
+// not watched for a disconnect.
 func (h *handler) readBody(r *http.Request) ([]byte, error) {
 	b, err := h.readAll(r)
 	if err == nil {
@@ -24,8 +24,8 @@ func (h *handler) readBody(r *http.Request) ([]byte, error) {
 	return b, err
 }
 
-// readAll reads the body into memory of its own, which becomes what is stored:
-// so it is neither pooled nor larger than need be.
+// readAll reads the body into new memory, which the store keeps: so the memory is neither
+// pooled nor larger than necessary.
 func (h *handler) readAll(r *http.Request) ([]byte, error) {
 	if r.ContentLength > h.MaxBody {
 		return nil, h.tooLarge()
@@ -44,16 +44,16 @@ func brokenOff(err error) error {
 	if refused, _ := intake.Refused(err); refused != nil {
 		return refused
 	}
-	return tapedeck.Errorf(tapedeck.Invalid, "the body broke off before its end: %w", err)
+	return tapedeck.Errorf(tapedeck.Invalid, "the body ended early: %w", err)
 }
 
 func (h *handler) tooLarge() error {
-	return tapedeck.Errorf(tapedeck.TooLarge, "the body has more than %d bytes, the most that is taken at once", h.MaxBody).
+	return tapedeck.Errorf(tapedeck.TooLarge, "the body has more than %d bytes, the limit of one append", h.MaxBody).
 		WithHint("divide it into several appends")
 }
 
-// decodeMessages divides a body into what an append stores: the messages of
-// JSON, else all of it as one.
+// decodeMessages divides a body into the messages of JSON. A body of another type is one
+// message.
 func decodeMessages(contentType string, body []byte) ([][]byte, error) {
 	if !isJSON(contentType) {
 		return [][]byte{body}, nil
@@ -61,9 +61,9 @@ func decodeMessages(contentType string, body []byte) ([][]byte, error) {
 	return splitJSON(body)
 }
 
-// splitJSON returns the elements of a JSON array, or the one value that is not
-// an array. Each is without insignificant space, so it is on one line. They
-// share memory with body unless it has such space.
+// splitJSON returns the elements of a JSON array, or a value that is not an array. They
+// have no insignificant space, so each is one line. They share memory with body if it has
+// no such space.
 func splitJSON(body []byte) ([][]byte, error) {
 	if err := checkJSON(body); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func splitJSON(body []byte) ([][]byte, error) {
 func checkJSON(body []byte) error {
 	var syntax *json.SyntaxError
 	switch {
-	case !utf8.Valid(body): // encoding/json would let it pass
+	case !utf8.Valid(body): // encoding/json accepts it
 		return tapedeck.Errorf(tapedeck.Invalid, "the body is not valid UTF-8")
 	case json.Valid(body):
 		return checkNesting(body)

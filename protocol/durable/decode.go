@@ -23,17 +23,17 @@ func isJSON(contentType string) bool {
 	return contentType == jsonType || strings.EqualFold(mediaType(contentType), jsonType)
 }
 
-// sameType reports whether two content types are the same to the protocol:
-// in any case, whatever the parameters.
+// sameType reports whether two content types are the same in the protocol, which ignores
+// case and parameters.
 func sameType(a, b string) bool { return a == b || strings.EqualFold(mediaType(a), mediaType(b)) }
 
-// isTrue reports whether a header of the protocol that is true or absent is true.
+// isTrue reports whether a header of the protocol is true; otherwise it is absent.
 func isTrue(h http.Header, name string) bool {
 	v := h[name]
 	return len(v) > 0 && strings.EqualFold(v[0], "true")
 }
 
-// header returns the value of a header that will be stored; "" if there is none.
+// header returns the value of a header that will be stored, "" if there is none.
 func header(h http.Header, name string) (string, error) {
 	v := h[name]
 	if len(v) == 0 {
@@ -60,15 +60,15 @@ func decodeProducer(h http.Header) (*tapedeck.Producer, error) {
 	}
 	e, ok := parseDigits(epoch[0])
 	s, ok2 := parseDigits(seq[0])
-	const most = 1<<53 - 1 // what JavaScript can count to
-	if name == "" || !ok || !ok2 || e > most || s > most {
+	const limit = 1<<53 - 1 // the largest integer that JavaScript counts to
+	if name == "" || !ok || !ok2 || e > limit || s > limit {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "Producer-Id is empty, or Producer-Epoch or Producer-Seq is not a number from 0 to 2^53-1")
 	}
 	return &tapedeck.Producer{ID: name, Epoch: e, Seq: s}, nil
 }
 
-// decodeExpect reads If-Match: the offset at which an append is to land, as the
-// protocol writes it or as a plain number, with or without quotes.
+// decodeExpect reads If-Match: the offset that the append will get, in the form of the
+// protocol or as a plain number, with or without quotes.
 func decodeExpect(h http.Header) (*int64, error) {
 	v := h["If-Match"]
 	if len(v) == 0 || v[0] == "*" {
@@ -102,7 +102,7 @@ func decodeAppend(h http.Header) (tapedeck.Append, error) {
 	return a, err
 }
 
-// A lifetime is what a PUT says about how long a stream lives.
+// A lifetime is the lifetime of a stream in a PUT.
 type lifetime struct {
 	ttl     time.Duration
 	expires time.Time
@@ -121,7 +121,8 @@ func decodeLifetime(h http.Header) (l lifetime, err error) {
 		if !ok || n > int64(maxTTL/time.Second) {
 			return l, tapedeck.Errorf(tapedeck.Invalid, "Stream-TTL %.64q is not a number of seconds up to %d", ttl[0], maxTTL/time.Second)
 		}
-		// No time at all becomes a time too short to read in; to a store 0 is for ever.
+		// A TTL of 0 becomes a time that is too short to read in, because 0 is for ever in a
+		// store.
 		return lifetime{ttl: max(time.Duration(n)*time.Second, time.Millisecond), given: true}, nil
 	}
 	t, err := time.Parse(time.RFC3339, expires[0])

@@ -1,41 +1,20 @@
 package durable
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/internal/intake"
+	"github.com/tapedeck/tapedeck/internal/problem"
 )
 
-// statuses is the table of the protocol's answers to errors.
-var statuses = map[tapedeck.Kind]int{
-	tapedeck.Invalid:      http.StatusBadRequest,
-	tapedeck.Unauthorized: http.StatusUnauthorized,
-	tapedeck.Forbidden:    http.StatusForbidden,
-	tapedeck.NotFound:     http.StatusNotFound,
-	tapedeck.Conflict:     http.StatusConflict,
-	tapedeck.Gone:         http.StatusGone,
-	tapedeck.Precondition: http.StatusPreconditionFailed,
-	tapedeck.TooLarge:     http.StatusRequestEntityTooLarge,
-	tapedeck.Unsupported:  http.StatusUnsupportedMediaType,
-	tapedeck.Limited:      http.StatusTooManyRequests,
-	tapedeck.Internal:     http.StatusInternalServerError,
-	tapedeck.Unavailable:  http.StatusServiceUnavailable,
+// notAllowed returns the error of a method that the target does not have.
+func notAllowed(w http.ResponseWriter, r *http.Request, methods []string) error {
+	return problem.MethodNotAllowed(w, r, methods...)
 }
 
-// errNotAllowed has a status that is not that of its kind.
-var errNotAllowed = tapedeck.Errorf(tapedeck.Invalid, "this method is not allowed here").
-	WithHint("the header Allow lists those that are")
-
-func notAllowed(w http.ResponseWriter, methods string) error {
-	set(w.Header(), "Allow", methods)
-	return errNotAllowed
-}
-
-// noContent answers a request that has no more to say than whether it worked.
+// noContent answers a request whose only result is whether it succeeded.
 func noContent(w http.ResponseWriter, err error) error {
 	if err == nil {
 		w.WriteHeader(http.StatusNoContent)
@@ -45,61 +24,17 @@ func noContent(w http.ResponseWriter, err error) error {
 
 // fail answers with an error.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var e *tapedeck.Error
-	if given, _ := intake.Refused(err); given != nil { // that ends the context, too
-		e = given
-	} else if r.Context().Err() != nil {
-		// The client is gone; or the server stops, and the client must not take
-		// silence for success.
-		e = tapedeck.Errorf(tapedeck.Unavailable, "the request was cut off").WithHint("try again")
-	} else if !errors.As(err, &e) || e.Kind == tapedeck.Internal {
-		h.Logger.Error("a stream request failed", "method", r.Method, "path", r.URL.Path, "error", err)
-		e = tapedeck.Errorf(tapedeck.Internal, "something went wrong here").WithHint("the server's log says what")
-	} else if e.Err != nil && e.Kind == tapedeck.Unavailable {
-		h.Logger.Warn("a stream request could not be served", "method", r.Method, "path", r.URL.Path, "error", e.Err)
-	}
 	var refused *tapedeck.AppendError
 	if errors.As(err, &refused) {
 		setRefusal(w.Header(), refused)
-		if refused.Refusal == tapedeck.RefusedOffset { // it was asked for as a precondition
-			e = &tapedeck.Error{Kind: tapedeck.Precondition, Message: e.Message, Hint: e.Hint}
+		if refused.Refusal == tapedeck.RefusedOffset { // the client has sent it as a precondition
+			err = &tapedeck.Error{Kind: tapedeck.Precondition, Message: refused.Err.Message, Hint: refused.Err.Hint}
 		}
 	}
-	writeError(w, e, statusOf(e))
+	problem.Write(w, r, err, h.Logger)
 }
 
-func statusOf(e *tapedeck.Error) int {
-	if e == errNotAllowed {
-		return http.StatusMethodNotAllowed
-	}
-	if _, status := intake.Refused(e); status != 0 {
-		return status
-	}
-	return statuses[e.Kind]
-}
-
-func writeError(w http.ResponseWriter, e *tapedeck.Error, status int) {
-	var body struct {
-		Error struct {
-			Kind    tapedeck.Kind `json:"kind"`
-			Message string        `json:"message"`
-			Hint    string        `json:"hint,omitempty"`
-		} `json:"error"`
-	}
-	body.Error.Kind, body.Error.Message, body.Error.Hint = e.Kind, e.Message, e.Hint
-	b, _ := json.Marshal(body) // cannot fail
-	h := w.Header()
-	h["Content-Type"] = valJSON
-	h["Cache-Control"] = valNoStore
-	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-		set(h, "Retry-After", "1")
-	}
-	setInt(h, "Content-Length", int64(len(b)))
-	w.WriteHeader(status)
-	_, _ = w.Write(b) // if the client is gone there is nobody to tell
-}
-
-// setRefusal sets what a client needs to know to go on after its append was
+// setRefusal sets the headers that a client needs to continue after its append was
 // refused.
 func setRefusal(h http.Header, e *tapedeck.AppendError) {
 	setTail(h, e.Head, e.Refusal == tapedeck.RefusedClosed)
@@ -111,9 +46,9 @@ func setRefusal(h http.Header, e *tapedeck.AppendError) {
 	}
 }
 
-// inWords puts what a store says of the session t into the words of who asked
-// for a stream.
-func (t target) inWords(err error) error {
+// explain returns an error of the store in the words of this protocol: it names a stream
+// by its path.
+func (t target) explain(err error) error {
 	var refused *tapedeck.AppendError
 	switch kind := tapedeck.KindOf(err); {
 	case err == nil || t.isSession:
@@ -123,12 +58,13 @@ func (t target) inWords(err error) error {
 	case kind == tapedeck.Gone:
 		return tapedeck.Errorf(kind, "the stream %q was deleted, and forks still need it", t.path())
 	case errors.As(err, &refused):
-		return refusedInWords(*refused)
+		return explainRefusal(*refused)
 	}
 	return err
 }
 
-func refusedInWords(e tapedeck.AppendError) error {
+// explainRefusal is explain for an append that was refused.
+func explainRefusal(e tapedeck.AppendError) error {
 	inner := *e.Err
 	switch e.Refusal {
 	case tapedeck.RefusedClosed:

@@ -7,13 +7,14 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A filter selects events of a session. An empty one selects all.
+// A filter selects events of a session. An empty filter selects all.
 type filter struct{ types, channels, threads []string }
 
+// empty reports whether all events pass.
 func (f *filter) empty() bool { return len(f.types)+len(f.channels)+len(f.threads) == 0 }
 
-// match reports whether e is selected. The session's own life is part of every
-// selection of channels and threads.
+// match reports whether e is selected. The events of the session's own channel pass every
+// selection by channel and thread.
 func (f *filter) match(e *tapedeck.Event) bool {
 	if len(f.types) > 0 && !slices.Contains(f.types, e.Type) {
 		return false
@@ -25,7 +26,7 @@ func (f *filter) match(e *tapedeck.Event) bool {
 		(len(f.threads) == 0 || slices.Contains(f.threads, e.ThreadName()))
 }
 
-// String returns the same text for the same filter.
+// String returns a text that identifies the filter.
 func (f *filter) String() string {
 	if f.empty() {
 		return ""

@@ -1,10 +1,14 @@
 package durable
 
-import "sync"
+import (
+	"sync"
 
-// folds keeps projections that remember something, each for who reads on from
-// where it stopped: the next page, or the next event of a live session. One
-// that is not found is made anew and reads what it must know of the past.
+	"github.com/tapedeck/tapedeck/protocol/durable/views"
+)
+
+// folds keeps the folds that remember something, each for the reader that continues
+// where it stopped: with the next page, or the next event of a live session. If there
+// is none, a new fold reads what it must know of the past.
 type folds struct {
 	mu   sync.Mutex
 	kept [64]keptFold
@@ -14,40 +18,42 @@ type folds struct {
 type keptFold struct {
 	gen   int64
 	view  string
-	n     int64  // it has seen all events below
-	epoch string // and none that were erased before it, see [reading.epoch]
-	pr    projection
+	n     int64  // the fold has seen all events below n
+	epoch string // no event that the fold has seen was erased before this epoch, see [reading.epoch]
+	fold  views.Fold
 }
 
-// maxWeight is the largest projection that is kept.
-const maxWeight = 1 << 20
+// maxFold is the largest fold that is kept, in bytes.
+const maxFold = 1 << 20
 
-// take returns a projection for the events from n on. Nobody else has it.
-func (f *folds) take(rd *reading, n int64, from source, epoch string) projection {
+// take returns a fold for the events from n on. No other reader has it. It is nil if rd
+// reads no view.
+func (f *folds) take(rd *reading, n int64, from views.Source, epoch string) views.Fold {
 	if rd.view == "" {
-		return envelopes{}
+		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range f.kept {
 		k := &f.kept[i]
-		if k.pr != nil && k.n == n && k.gen == rd.session.Gen && k.view == rd.view && k.epoch == epoch {
-			pr := k.pr
+		if k.fold != nil && k.n == n && k.gen == rd.session.Gen && k.view == rd.view && k.epoch == epoch {
+			fold := k.fold
 			*k = keptFold{}
-			return pr
+			return fold
 		}
 	}
-	return views[rd.view].begin(from, rd.id, n)
+	kind, _ := views.Find(rd.view) // parseTarget has checked the name
+	return kind.New(from, rd.id, n)
 }
 
-// keep keeps a projection that has seen all events below n, unless some were
-// erased since they were read.
-func (f *folds) keep(rd *reading, n int64, pr projection, epoch string) {
-	if w := pr.weight(); w == 0 || w > maxWeight || epoch != rd.epoch {
+// keep keeps a fold that has seen all events below n, unless events were erased since
+// they were read.
+func (f *folds) keep(rd *reading, n int64, fold views.Fold, epoch string) {
+	if fold == nil || fold.Size() == 0 || fold.Size() > maxFold || epoch != rd.epoch {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.kept[f.next] = keptFold{rd.session.Gen, rd.view, n, epoch, pr}
+	f.kept[f.next] = keptFold{rd.session.Gen, rd.view, n, epoch, fold}
 	f.next = (f.next + 1) % len(f.kept)
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A forking says what a new stream is forked from.
+// A forking is the source of a new stream.
 type forking struct {
 	source target
-	path   string  // of the source, as it is called in errors
+	path   string  // of the source, for errors
 	at     *offset // nil for the source's tail
-	sub    int64   // messages, or bytes of the record at at, that are taken too
+	sub    int64   // how many messages after at, or bytes of the record at at, the fork also has
 }
 
 func decodeFork(h http.Header) (*forking, error) {
@@ -27,7 +27,7 @@ func decodeFork(h http.Header) (*forking, error) {
 	f := &forking{path: from[0]}
 	path, err := url.PathUnescape(from[0])
 	if err != nil {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "Stream-Forked-From is not a well escaped path")
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "Stream-Forked-From is not an escaped path")
 	}
 	if f.source, err = parseTarget(path); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func decodeFork(h http.Header) (*forking, error) {
 	return f, nil
 }
 
-// inherit makes spec a fork.
+// inherit makes the stream of spec a fork.
 func (h *handler) inherit(ctx context.Context, spec *tapedeck.Spec, c *creation) error {
 	f := c.fork
 	if f.source.isSession {
@@ -66,7 +66,7 @@ func (h *handler) inherit(ctx context.Context, spec *tapedeck.Spec, c *creation)
 		spec.ContentType = source.ContentType
 	}
 	if !sameType(spec.ContentType, source.ContentType) {
-		return tapedeck.Errorf(tapedeck.Conflict, "%s holds %s, not %s", f.path, source.ContentType, spec.ContentType)
+		return tapedeck.Errorf(tapedeck.Conflict, "%s has the content type %s, not %s", f.path, source.ContentType, spec.ContentType)
 	}
 	if !c.lifetime.given {
 		spec.TTL, spec.Expires = source.TTL, source.Expires
@@ -82,7 +82,7 @@ func (h *handler) inherit(ctx context.Context, spec *tapedeck.Spec, c *creation)
 	return nil
 }
 
-// source returns the entry of what is to be forked.
+// source returns the catalogue entry of the source.
 func (h *handler) source(ctx context.Context, f *forking) (tapedeck.Session, error) {
 	s, err := h.lookup(ctx, f.source)
 	switch tapedeck.KindOf(err) {
@@ -94,15 +94,15 @@ func (h *handler) source(ctx context.Context, f *forking) (tapedeck.Session, err
 	return s, err
 }
 
-// anchor returns how many of the source's records the fork shares, and the part
-// of the next one that it begins with: a fork in the middle of a record has
-// that part as a record of its own.
+// anchor returns the number of records that the fork shares with its source, and the
+// beginning of the next record if the fork has a part of it: that part is the fork's own
+// first record.
 func (h *handler) anchor(ctx context.Context, f *forking, source *tapedeck.Session) (int64, []byte, error) {
 	at := offset{n: source.Head}
 	if f.at != nil {
 		at = *f.at
 	}
-	beyond := tapedeck.Errorf(tapedeck.Invalid, "%.256s cannot be forked at %s and %d more: that is beyond what it has there", f.path, at, f.sub)
+	beyond := tapedeck.Errorf(tapedeck.Invalid, "%.256s cannot be forked at %s plus %d: it has less", f.path, at, f.sub)
 	if at.n > source.Head {
 		return 0, nil, beyond
 	}

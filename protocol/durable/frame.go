@@ -10,7 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/backlog"
 )
 
-// frameSize returns about how many bytes the frame of p has.
+// frameSize returns the approximate size of the frame of p in bytes.
 func (rd *reading) frameSize(p *page) int {
 	n := rd.size(p)
 	if !rd.json && !rd.text {
@@ -55,16 +55,15 @@ func (rd *reading) pourData(b *bufio.Writer, records *backlog.Records) error {
 	return err
 }
 
-// How many bytes become of one, at most: of a line end, and of a run in base64
-// with what was left over from the run before.
+// How many bytes one byte becomes at most: a line end, and a byte in base64 with the rest
+// of the run before.
 const (
 	lineGrowth   = len("\ndata:")
 	base64Growth = 2
 )
 
-// appendControl appends a control event, which tells the offset after the data
-// event before it. Its id is the offset too, so that an EventSource resumes by
-// itself.
+// appendControl appends a control event, which has the offset after the data event before
+// it. Its id is also this offset, so that an EventSource resumes by itself.
 func appendControl(b []byte, p *page, cursor int64) []byte {
 	b = p.next.append(append(b, "id: "...))
 	b = p.next.append(append(b, "\nevent: control\ndata:{\"streamNextOffset\":\""...))
@@ -78,9 +77,9 @@ func appendControl(b []byte, p *page, cursor int64) []byte {
 	return append(b, "\"}\n\n"...)
 }
 
-// lines writes text as data lines. The parts of a page run together, so a CRLF
-// can be divided between two. (JSON that came in here is on one line, but that
-// of a program that writes to the store need not be.)
+// lines writes text as data lines. A CRLF can be divided between two parts of a page.
+// JSON that arrived through this protocol is one line, but that of a program that writes
+// to the store need not be.
 type lines struct {
 	w  sink
 	cr bool // the last byte was a CR, which has already ended its line
@@ -92,6 +91,7 @@ func (l *lines) WriteByte(c byte) error {
 	return l.w.WriteByte(c)
 }
 
+// Write implements [io.Writer].
 func (l *lines) Write(b []byte) (int, error) {
 	n := len(b)
 	if l.cr && n > 0 && b[0] == '\n' {
@@ -118,7 +118,8 @@ func (l *lines) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// noByte makes a sink of a writer to which nobody writes single bytes.
+// noByte is a sink to which no single bytes are written.
 type noByte struct{ io.Writer }
 
+// WriteByte implements [io.ByteWriter].
 func (noByte) WriteByte(byte) error { panic("durable: bytes are written in runs") }

@@ -1,13 +1,13 @@
-// Package durable is the door for Durable Streams, an open protocol of
+// Package durable is the protocol adapter for Durable Streams, an open protocol of
 // append-only streams over HTTP, under /v1/stream:
 //
-//	/v1/stream                          the streams there are (ours)
+//	/v1/stream                          the list of streams (an extension)
 //	/v1/stream/{path}                   a stream of bytes or of JSON messages
 //	/v1/stream/sessions/{id}            a session; its messages are the envelopes of its events
-//	/v1/stream/sessions/{id}/views/{v}  a view of it that can only be read: agui, messages, state, text
+//	/v1/stream/sessions/{id}/views/{v}  a read-only view of it: agui, messages, state, text
 //
-// The protocol's subscriptions (webhooks and leases under __ds) are not here.
-// Nor is access control: who may call is decided before the door.
+// The protocol's subscriptions (webhooks and leases under __ds) are not implemented.
+// Access control is not here: it happens before the request reaches the handler.
 package durable
 
 import (
@@ -21,56 +21,66 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/sse"
+	"github.com/tapedeck/tapedeck/protocol/durable/views"
+	"github.com/tapedeck/tapedeck/view"
 )
 
-// Root is the path under which the door expects to be mounted.
+// Root is the path under which the handler expects to be mounted.
 const Root = "/v1/stream"
 
-// Options say what the door opens on. Store is required.
+// Options configure the handler. Store is required.
 type Options struct {
-	Store store // the hub: streams are kept there, and sessions read from there
-	Verbs verbs // the engine, which writes sessions; nil: they can only be read
+	Store Store // the hub: it stores the streams, and sessions are read from it
+	Verbs Verbs // the engine, which writes sessions; nil: sessions can only be read
+	Views Views // the projections; required for the views of sessions
 
-	Views standing // the projections: what is in force in a session
-
-	// Fork makes session id of the events of parent below offset at, and
-	// appends session.forked as its first own event. Nil: sessions cannot be
-	// forked here.
+	// Fork creates session id with the events of parent below offset at, and appends
+	// session.forked as its first own event. Nil: sessions cannot be forked here.
 	Fork func(ctx context.Context, id, parent string, at int64) (tapedeck.Session, error)
 
 	LongPoll  time.Duration // how long a long-poll waits; 0 for 25 s
 	SSEClose  time.Duration // how long a connection of Server-Sent Events lasts; 0 for 60 s
-	Heartbeat time.Duration // how long one is silent before a comment is sent; 0 for 15 s
-	PageBytes int           // most bytes of an answer, but at least one message; 0 for 1 MiB
-	MaxBody   int64         // most bytes of a request; 0 for 10 MiB
+	Heartbeat time.Duration // a connection that is silent for this long sends a comment; 0 for 15 s
+	PageBytes int           // the largest answer in bytes, or one message; 0 for 1 MiB
+	MaxBody   int64         // the largest body of a request in bytes; 0 for 10 MiB
 
 	Now    func() time.Time // nil for time.Now
-	Logger *slog.Logger     // for what clients are not told; nil for none
+	Logger *slog.Logger     // for errors that clients must not see; nil for none
 }
 
-type store interface {
+// Store stores streams and sessions, and follows them.
+type Store interface {
 	tapedeck.Log
 	tapedeck.Catalogue
 	Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error]
 }
 
-type verbs interface {
+// Verbs writes sessions.
+type Verbs interface {
 	Create(ctx context.Context, s api.NewSession) (tapedeck.Session, error)
 	Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error)
 	Close(ctx context.Context, session, actor string) error
 	Delete(ctx context.Context, session string) error
 }
 
-type handler struct {
-	Options
-	fans  fans
-	folds folds
+// Views shows the active events of a session.
+type Views interface {
+	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
+
+	// Epoch changes when events of any session are erased.
+	Epoch() string
 }
 
-// New returns the door. It expects to see the whole path, [Root] included.
+type handler struct {
+	Options
+	broadcasts broadcasts
+	folds      folds
+}
+
+// New returns the handler. It expects the whole path, [Root] included.
 func New(o Options) http.Handler {
 	h := &handler{Options: o}
-	h.fans.of = map[fanKey]*fan{}
+	h.broadcasts.byKey = map[broadcastKey]*broadcast{}
 	h.LongPoll = orDefault(o.LongPoll, 25*time.Second)
 	h.SSEClose = orDefault(o.SSEClose, time.Minute)
 	h.Heartbeat = orDefault(o.Heartbeat, sse.Heartbeat)
@@ -96,7 +106,7 @@ func orDefault[T ~int | ~int64](v, def T) T {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setCommon(w.Header(), r)
 	if r.Method == http.MethodOptions {
-		set(w.Header(), "Allow", allMethods)
+		set(w.Header(), "Allow", strings.Join(allMethods, ", "))
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
@@ -108,7 +118,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if path := r.URL.Path; path == Root || path == Root+"/" {
 		if r.Method != http.MethodGet {
-			return notAllowed(w, "GET, OPTIONS")
+			return notAllowed(w, r, []string{http.MethodGet, http.MethodOptions})
 		}
 		return h.list(w, r)
 	}
@@ -124,11 +134,11 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch {
 	case t.view != "":
-		return notAllowed(w, "GET, HEAD, OPTIONS")
+		return notAllowed(w, r, readMethods)
 	case t.isSession && h.Verbs != nil:
 		return h.writeSession(w, r, t)
 	case t.isSession:
-		return notAllowed(w, "GET, HEAD, OPTIONS")
+		return notAllowed(w, r, readMethods)
 	}
 	return h.writeStream(w, r, t)
 }
@@ -140,15 +150,15 @@ func (h *handler) writeStream(w http.ResponseWriter, r *http.Request, t target) 
 	case http.MethodPut:
 		return h.put(w, r, t)
 	case http.MethodDelete:
-		return noContent(w, t.inWords(h.Store.Delete(r.Context(), t.id)))
+		return noContent(w, t.explain(h.Store.Delete(r.Context(), t.id)))
 	}
-	return notAllowed(w, allMethods)
+	return notAllowed(w, r, allMethods)
 }
 
-// A target is what a path names.
+// A target is the stream, the session or the view that a path names.
 type target struct {
-	id        string // in the store
-	isSession bool   // or a view of one
+	id        string // its id in the store
+	isSession bool   // it is a session or a view of one
 	view      string // "" for the log itself
 }
 
@@ -157,18 +167,18 @@ func (t target) path() string { return strings.TrimPrefix(t.id, tapedeck.StreamP
 
 // parseTarget reads the path of a stream.
 func parseTarget(path string) (target, error) {
-	path, ok := strings.CutPrefix(path, Root+"/")
+	p, ok := strings.CutPrefix(path, Root+"/")
 	if !ok {
-		return target{}, tapedeck.Errorf(tapedeck.NotFound, "there is nothing here").WithHint("streams are under %s/", Root)
+		return target{}, tapedeck.Errorf(tapedeck.NotFound, "there is nothing at %.200q", path).WithHint("streams are under %s/", Root)
 	}
-	first, rest, _ := strings.Cut(path, "/")
+	first, rest, _ := strings.Cut(p, "/")
 	switch first {
 	case "__ds":
 		return target{}, tapedeck.Errorf(tapedeck.NotFound, "this server has no subscriptions")
 	case "sessions":
 		return parseSession(rest)
 	}
-	return target{id: tapedeck.StreamPrefix + path}, tapedeck.CheckPath(path)
+	return target{id: tapedeck.StreamPrefix + p}, tapedeck.CheckPath(p)
 }
 
 func parseSession(path string) (target, error) {
@@ -180,31 +190,32 @@ func parseSession(path string) (target, error) {
 	if !below {
 		return t, nil
 	}
-	view, ok := strings.CutPrefix(rest, "views/")
-	if _, known := views[view]; !ok || !known {
+	name, ok := strings.CutPrefix(rest, "views/")
+	if _, known := views.Find(name); !ok || !known {
 		return target{}, tapedeck.Errorf(tapedeck.NotFound, "a session has no %.64q", rest).
 			WithHint("its views are views/agui, views/messages, views/state and views/text")
 	}
-	t.view = view
+	t.view = name
 	return t, nil
 }
 
-// lookup returns the entry of what t names.
+// lookup returns the catalogue entry of t.
 func (h *handler) lookup(ctx context.Context, t target) (tapedeck.Session, error) {
 	s, err := h.Store.Head(ctx, t.id)
 	if err != nil {
-		return s, t.inWords(err)
+		return s, t.explain(err)
 	}
 	if t.isSession {
 		s.ContentType = jsonType
 	}
 	if t.view != "" {
-		s.ContentType = views[t.view].contentType
+		kind, _ := views.Find(t.view) // parseTarget has checked the name
+		s.ContentType = kind.ContentType
 	}
 	return s, nil
 }
 
-// touch restarts the time to live of what is being read.
+// touch restarts the time to live of a stream that is read.
 func (h *handler) touch(ctx context.Context, s *tapedeck.Session) error {
 	if s.TTL == 0 {
 		return nil
@@ -212,8 +223,8 @@ func (h *handler) touch(ctx context.Context, s *tapedeck.Session) error {
 	return h.Store.Touch(ctx, s.ID)
 }
 
-// head answers with what is known about a stream. It does not count as a read:
-// the time to live goes on.
+// head answers with the metadata of a stream. It does not count as a read: the time to
+// live is not restarted.
 func (h *handler) head(w http.ResponseWriter, r *http.Request, t target) error {
 	s, err := h.lookup(r.Context(), t)
 	if err != nil {

@@ -9,14 +9,17 @@ import (
 )
 
 const (
-	jsonType   = "application/json"
-	textType   = "text/plain; charset=utf-8"
-	allMethods = "GET, HEAD, PUT, POST, DELETE, OPTIONS"
+	jsonType = "application/json"
 )
 
-// Values of headers that never change are shared by all responses, so that they
-// cost no allocation. Nobody writes into them, and as they have no spare
-// capacity, whoever appends gets a copy.
+var (
+	readMethods = []string{http.MethodGet, http.MethodHead, http.MethodOptions}
+	allMethods  = []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodOptions}
+)
+
+// All responses share the values of headers that never change, so that they cost no
+// allocation. They must not be modified. They have no spare capacity, so an append makes
+// a copy.
 var (
 	valTrue    = []string{"true"}
 	valNoStore = []string{"no-store"}
@@ -26,14 +29,14 @@ var (
 	valCORP    = []string{"cross-origin"}
 	valSandbox = []string{"sandbox"}
 
-	// A page that ends before the tail can never change. One at the tail can,
-	// so it is asked for again each time, at the price of a 304.
+	// A page that ends before the tail never changes. A page at the tail can change, so
+	// clients ask for it again each time and get 304.
 	valMiddle = []string{"private, max-age=60, stale-while-revalidate=300"}
 	valTail   = []string{"private, no-cache"}
 )
 
-// Names of the protocol's headers, in the spelling of net/http, which some of
-// the protocol's own spellings are not.
+// Names of the protocol's headers in the spelling of net/http, which differs from the
+// protocol's own spelling for some of them.
 const (
 	hNextOffset  = "Stream-Next-Offset"
 	hUpToDate    = "Stream-Up-To-Date"
@@ -61,8 +64,8 @@ func setInt(h http.Header, name string, v int64) { set(h, name, strconv.FormatIn
 func setCommon(h http.Header, r *http.Request) {
 	h["X-Content-Type-Options"] = valNosniff
 	h["Cross-Origin-Resource-Policy"] = valCORP
-	// A stream may hold a page that somebody else wrote, with any content type:
-	// sandboxed, it runs no script here.
+	// A stream may have a page of any author, with any content type. A sandboxed page
+	// runs no scripts.
 	if r.Method == http.MethodGet {
 		h["Content-Security-Policy"] = valSandbox
 	}
@@ -81,7 +84,7 @@ func setEntry(h http.Header, s *tapedeck.Session) {
 	}
 }
 
-// setTail sets where a stream ends now.
+// setTail sets the headers of the tail of a stream.
 func setTail(h http.Header, head int64, closed bool) {
 	set(h, hNextOffset, offset{n: head}.String())
 	if closed {

@@ -11,12 +11,13 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A listing is the answer to GET /v1/stream, which is not part of the protocol.
+// A listing is the answer to GET /v1/stream, which is an extension of the protocol.
 type listing struct {
 	Streams []listed `json:"streams"`
-	Cursor  string   `json:"cursor,omitempty"` // of the next page; none: this is the last
+	Cursor  string   `json:"cursor,omitempty"` // of the next page; absent on the last page
 }
 
+// A listed is a stream in a listing.
 type listed struct {
 	Path        string    `json:"path"`
 	URL         string    `json:"url"`
@@ -55,11 +56,11 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// maxListed is how many pages of the catalogue are searched for one answer.
+// maxListed is how many pages of the catalogue one answer reads at most.
 const maxListed = 10
 
-// listPrefix lists by prefix. The catalogue knows only what an id contains, so
-// what merely contains the prefix is taken out, and a page may be short.
+// listPrefix lists by prefix. The catalogue finds the ids that contain a text, so ids
+// with the text elsewhere are left out, and a page may be short.
 func (h *handler) listPrefix(ctx context.Context, f tapedeck.Filter, prefix string) (listing, error) {
 	out := listing{Streams: []listed{}}
 	if prefix != tapedeck.StreamPrefix {

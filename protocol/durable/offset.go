@@ -7,10 +7,9 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// An offset is a position in a stream: n records lie before it, and k bytes
-// (in a view, k messages) of the record that follows them. On the wire it is
-// two numbers of 16 digits, so that offsets sort as text, and n is the offset
-// that the rest of Tapedeck speaks of.
+// An offset is a position in a stream: after n records and k bytes (in a view, k
+// messages) of the next record. On the wire it is two numbers of 16 digits, so that
+// offsets sort as text. n is the offset of the log.
 type offset struct{ n, k int64 }
 
 const offsetLen = 16 + 1 + 16
@@ -35,7 +34,7 @@ func appendDigits(b []byte, v int64) []byte {
 	return b
 }
 
-// parseOffset reads what String writes, and nothing else.
+// parseOffset reads the form that String writes, and no other.
 func parseOffset(s string) (offset, bool) {
 	if len(s) != offsetLen || s[16] != '_' {
 		return offset{}, false
@@ -57,8 +56,7 @@ func parseDigits(s string) (int64, bool) {
 	return v, s != "" && len(s) <= 16
 }
 
-// parseCount reads a number as the protocol writes it: digits without a sign or
-// leading zeros.
+// parseCount reads a number of the protocol: digits without a sign or leading zeros.
 func parseCount(s string) (int64, bool) {
 	if len(s) > 1 && s[0] == '0' {
 		return 0, false
@@ -66,23 +64,24 @@ func parseCount(s string) (int64, bool) {
 	return parseDigits(s)
 }
 
+// badOffset returns the error of an offset that the stream does not have.
 func badOffset(s string) error {
 	return tapedeck.Errorf(tapedeck.Invalid, "the offset %.64q is not one of this stream", s).
 		WithHint("use -1 for the start, now for the end, or the Stream-Next-Offset of an answer")
 }
 
-// Cursors keep caches from answering for ever with the same response: they are
-// part of the URL of a live read, and change with time.
+// cursorInterval is how often cursors change. A cursor is part of the URL of a live read,
+// so that caches do not answer with the same response for ever.
 const cursorInterval = 20 * time.Second
 
 var cursorEpoch = time.Date(2024, 10, 9, 0, 0, 0, 0, time.UTC)
 
-// cursorAt returns the number of the interval that holds now. A clock that is
-// wrong by years still makes a cursor of digits.
+// cursorAt returns the number of the interval of now. It is never negative, even if the
+// clock is wrong by years.
 func cursorAt(now time.Time) int64 { return max(0, int64(now.Sub(cursorEpoch)/cursorInterval)) }
 
-// nextCursor returns the cursor for a client that sent one: the interval of
-// now, but always more than it sent, by a random stretch of up to an hour.
+// nextCursor returns the cursor for a client that sent one: the interval of now, or if
+// that is not larger, the sent one plus a random time of up to an hour.
 func nextCursor(now time.Time, sent string) int64 {
 	cur := cursorAt(now)
 	if v, ok := parseDigits(sent); ok && v >= cur {

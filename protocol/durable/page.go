@@ -14,22 +14,22 @@ import (
 	"github.com/tapedeck/tapedeck/internal/backlog"
 )
 
-// A page is part of a stream as it goes out.
+// A page is a part of a stream as it is sent.
 type page struct {
 	parts  []tapedeck.Record // messages, or runs of bytes
-	skip   int               // so many bytes of the first record are before its part
+	skip   int               // the number of bytes of the first record before its part
 	next   offset
-	tail   bool // it ends where the stream ends
-	closed bool // and there will be no more
+	tail   bool // it ends at the tail of the stream
+	closed bool // and the stream is closed
 
-	pass *backlog.Pass // of a large record; who has the page gives it up
+	pass *backlog.Pass // of a large record; the owner of the page leaves it
 }
 
-// empty reports whether p has nothing but its position to say.
+// empty reports whether p has nothing but its offset.
 func (p *page) empty() bool { return len(p.parts) == 0 && !p.closed }
 
-// cut makes a page of records that were read for position at. It is all of
-// them, unless the first is a run of bytes longer than a page.
+// cut makes a page of records that were read for offset at. It has all of them, unless
+// the first is a run of bytes that is longer than a page.
 func (h *handler) cut(rd *reading, at offset, p tapedeck.Page) (page, error) {
 	out := page{parts: p.Records, next: offset{n: p.Next}, tail: p.CaughtUp(), closed: p.Closed && p.CaughtUp()}
 	if at.k == 0 && (rd.json || len(p.Records) == 0 || len(p.Records[0].Data) <= h.PageBytes) {
@@ -45,15 +45,15 @@ func (h *handler) cut(rd *reading, at offset, p tapedeck.Page) (page, error) {
 		first.Data = first.Data[:rd.breakAt(first.Data, h.PageBytes)]
 		return page{parts: []tapedeck.Record{first}, skip: out.skip, next: offset{at.n, at.k + int64(len(first.Data))}}, nil
 	}
-	out.parts = append([]tapedeck.Record{first}, p.Records[1:]...) // the store's own slice is left alone
+	out.parts = append([]tapedeck.Record{first}, p.Records[1:]...) // a copy, because the slice belongs to the store
 	if len(first.Data) == 0 {
 		out.parts, out.skip = out.parts[1:], 0
 	}
 	return out, nil
 }
 
-// breakAt returns where to break b, which is longer than size: there, but in
-// text not within a character.
+// breakAt returns the length of the first part of b, which is longer than size: size, but
+// in text not within a character.
 func (rd *reading) breakAt(b []byte, size int) int {
 	if !rd.text {
 		return size
@@ -66,6 +66,7 @@ func (rd *reading) breakAt(b []byte, size int) int {
 	return size // it is not UTF-8
 }
 
+// size returns the number of bytes of records.
 func size(records []tapedeck.Record) int {
 	n := 0
 	for i := range records {
@@ -74,7 +75,7 @@ func size(records []tapedeck.Record) int {
 	return n
 }
 
-// size returns how many bytes the body of p has.
+// size returns the number of bytes of the body of p.
 func (rd *reading) size(p *page) int {
 	n := size(p.parts)
 	if rd.json {
@@ -83,7 +84,7 @@ func (rd *reading) size(p *page) int {
 	return n
 }
 
-// A sink takes what is encoded.
+// A sink is a destination of encoded bytes.
 type sink interface {
 	io.Writer
 	io.ByteWriter
@@ -107,14 +108,14 @@ func (rd *reading) encode(w sink, p *page) {
 	_ = w.WriteByte(']')
 }
 
-// pageBuffer is how much is written of a page at once: a reader that is stuck
-// holds so much.
+// pageBuffer is how much of a page is written at once. A reader that has stalled keeps
+// this much in memory.
 const pageBuffer = 32 << 10
 
 var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, pageBuffer) }}
 
-// through calls encode with a buffer before w.
-func through(w io.Writer, encode func(*bufio.Writer) error) error {
+// buffered calls encode with a buffer before w.
+func buffered(w io.Writer, encode func(*bufio.Writer) error) error {
 	b := buffers.Get().(*bufio.Writer)
 	defer buffers.Put(b)
 	b.Reset(w)
@@ -125,8 +126,8 @@ func through(w io.Writer, encode func(*bufio.Writer) error) error {
 	return b.Flush()
 }
 
-// release takes the parts of p out of it, so that they can be dropped while the
-// reader stalls. What a view has made cannot be read again, and is held.
+// release takes the parts out of p, so that they can be dropped from memory when the
+// reader stalls. The output of a view cannot be read again and stays in memory.
 func (h *handler) release(ctx context.Context, rd *reading, p *page) *backlog.Records {
 	var again func(int64) (tapedeck.Record, error)
 	if rd.view == "" {
@@ -151,10 +152,10 @@ func (h *handler) rereading(ctx context.Context, rd *reading) func(int64) (taped
 	}
 }
 
-// pour writes the body of a page piece by piece to sink, which is before b and
-// writes at most grow bytes to it for each.
+// pour writes the body of a page piece by piece to w, which writes at most grow bytes to
+// b for each byte.
 func (rd *reading) pour(b *bufio.Writer, w sink, grow int, records *backlog.Records) error {
-	put := func(piece []byte) { _, _ = w.Write(piece) } // flushing b returns the error
+	write := func(piece []byte) { _, _ = w.Write(piece) } // flushing b returns the error
 	if rd.json {
 		_ = w.WriteByte('[')
 	}
@@ -162,7 +163,7 @@ func (rd *reading) pour(b *bufio.Writer, w sink, grow int, records *backlog.Reco
 		if i > 0 && rd.json {
 			_ = w.WriteByte(',')
 		}
-		if err := records.Write(b, i, grow, put); err != nil {
+		if err := records.Write(b, i, grow, write); err != nil {
 			return err
 		}
 	}
@@ -174,9 +175,9 @@ func (rd *reading) pour(b *bufio.Writer, w sink, grow int, records *backlog.Reco
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// tag returns the entity tag of a page: which incarnation of the stream, from
-// where to where, whether it ends there, and of a session what is in it, for its
-// events can be erased.
+// tag returns the entity tag of a page: the incarnation of the stream, the two offsets
+// and whether the stream ends there. For a session it has a checksum, because events can
+// be erased.
 func (rd *reading) tag(p *page) string {
 	b := make([]byte, 0, 2*offsetLen+36)
 	b = append(b, '"')
@@ -196,7 +197,7 @@ func (rd *reading) tag(p *page) string {
 	return string(append(b, '"'))
 }
 
-// matchesTag reports whether If-None-Match names tag, which has no comma.
+// matchesTag reports whether If-None-Match has tag. A tag has no comma.
 func matchesTag(header []string, tag string) bool {
 	for _, list := range header {
 		for t := range strings.SplitSeq(list, ",") {

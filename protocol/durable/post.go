@@ -23,25 +23,26 @@ func (h *handler) post(w http.ResponseWriter, r *http.Request, t target) error {
 			return err
 		}
 		contentType := r.Header["Content-Type"][0]
-		// The stream's own content type is looked at by the goroutine that
-		// appends, so that nothing has to be read before.
+		// The writer of the store checks the content type of the stream, so that the
+		// handler need not read the entry before.
 		a.Check = func(s *tapedeck.Session) error {
 			if sameType(contentType, s.ContentType) {
 				return nil
 			}
-			return tapedeck.Errorf(tapedeck.Conflict, "this stream holds %s, not %s", s.ContentType, contentType)
+			return tapedeck.Errorf(tapedeck.Conflict, "this stream has the content type %s, not %s", s.ContentType, contentType)
 		}
 	} else if !a.Close {
 		return errEmpty()
 	}
 	done, err := h.Store.Append(r.Context(), a)
 	if err != nil {
-		return received(w.Header(), &a, t.inWords(err))
+		return withReceivedSeq(w.Header(), &a, t.explain(err))
 	}
 	appended(w, &a, &done)
 	return nil
 }
 
+// errEmpty returns the error of an append without messages.
 func errEmpty() error {
 	return tapedeck.Errorf(tapedeck.Invalid, "there is nothing to append").
 		WithHint("send a body, or Stream-Closed: true to close the stream")
@@ -51,7 +52,7 @@ func errEmpty() error {
 func (h *handler) chunks(header http.Header, body []byte) ([][]byte, error) {
 	contentType := header["Content-Type"]
 	if len(contentType) != 1 || contentType[0] == "" {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "the request has no Content-Type").WithHint("send that of the stream")
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the request has no Content-Type").WithHint("send the content type of the stream")
 	}
 	messages, err := decodeMessages(contentType[0], body)
 	if err == nil && len(messages) == 0 {
@@ -60,8 +61,9 @@ func (h *handler) chunks(header http.Header, body []byte) ([][]byte, error) {
 	return messages, err
 }
 
-// received adds to a refused append what the client itself sent.
-func received(h http.Header, a *tapedeck.Append, err error) error {
+// withReceivedSeq sets the sequence number that the client sent, if the append was
+// refused because of it. It returns err.
+func withReceivedSeq(h http.Header, a *tapedeck.Append, err error) error {
 	var e *tapedeck.AppendError
 	if errors.As(err, &e) && e.Refusal == tapedeck.RefusedGap {
 		setInt(h, hReceivedSeq, a.Producer.Seq)
@@ -69,8 +71,8 @@ func received(h http.Header, a *tapedeck.Append, err error) error {
 	return err
 }
 
-// appended answers an append. With a producer, 200 says that it is new and 204
-// that it was there already.
+// appended answers an append. With a producer, 200 means that it is new, and 204 that it
+// is a repetition.
 func appended(w http.ResponseWriter, a *tapedeck.Append, done *tapedeck.Appended) {
 	head := w.Header()
 	setTail(head, done.Head, done.Closed)

@@ -10,9 +10,9 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A creation is what a PUT asks for.
+// A creation is the request of a PUT.
 type creation struct {
-	contentType string // as given; "" for none
+	contentType string // as sent; "" for none
 	closed      bool
 	lifetime    lifetime
 	fork        *forking // nil: not a fork
@@ -34,9 +34,9 @@ func (h *handler) decodeCreation(r *http.Request) (c creation, err error) {
 	return c, err
 }
 
-// origin puts into words what the request asked for and the stream itself does
-// not show, so that the same PUT is known again. What it leaves out (content
-// type, closed) is compared with the stream as it stands.
+// origin returns a text with the parts of the request that the stream itself does not
+// show, so that a repetition of the PUT can be recognized. The other parts (content
+// type, closed) are compared with the stream.
 func (c *creation) origin() string {
 	var b strings.Builder
 	if c.lifetime.given {
@@ -58,7 +58,7 @@ func (c *creation) matches(s *tapedeck.Session) bool {
 	return sameContent && c.closed == s.Closed && c.origin() == s.Origin
 }
 
-// put creates a stream, or finds that it is there as asked for.
+// put creates a stream, or finds that it exists as requested.
 func (h *handler) put(w http.ResponseWriter, r *http.Request, t target) error {
 	c, err := h.decodeCreation(r)
 	if err != nil {
@@ -75,8 +75,8 @@ func (h *handler) put(w http.ResponseWriter, r *http.Request, t target) error {
 }
 
 func (h *handler) createStream(ctx context.Context, t target, c *creation) (tapedeck.Session, bool, error) {
-	// First, for a repetition must not need what the first PUT needed: the
-	// source of a fork may be deleted by now.
+	// This comes first, because a repetition must not need what the first PUT needed:
+	// the source of a fork may be deleted by now.
 	s, err := h.Store.Head(ctx, t.id)
 	made := false
 	switch tapedeck.KindOf(err) {
@@ -90,8 +90,8 @@ func (h *handler) createStream(ctx context.Context, t target, c *creation) (tape
 		err = tapedeck.Errorf(tapedeck.Conflict, "this stream was deleted, and forks still need it").WithHint("use another path")
 	}
 	if err == nil && !made && !c.matches(&s) {
-		err = tapedeck.Errorf(tapedeck.Conflict, "this stream exists and is not as asked for").
-			WithHint("HEAD tells its content type, lifetime and whether it is closed")
+		err = tapedeck.Errorf(tapedeck.Conflict, "this stream exists and differs from the request").
+			WithHint("HEAD shows its content type, its lifetime and whether it is closed")
 	}
 	return s, made, err
 }
@@ -131,8 +131,8 @@ func created(w http.ResponseWriter, r *http.Request, s *tapedeck.Session, made b
 	return nil
 }
 
-// location returns the absolute URL of the request. A proxy that speaks TLS for
-// us says so in a header; a client that lies in it is told its own lie.
+// location returns the absolute URL of the request. A proxy that ends TLS says so in a
+// header. A client that forges the header only gets its own forged URL.
 func location(r *http.Request) string {
 	scheme := "http"
 	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {

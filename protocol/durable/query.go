@@ -8,19 +8,19 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A query is what a read asks for.
+// A query has the parameters of a read.
 type query struct {
 	at     offset
 	start  bool   // an offset was given
-	now    bool   // from the tail, wherever that is
+	now    bool   // the read begins at the tail
 	live   string // "", long-poll or sse
 	cursor string
-	limit  int // most messages; 0 for no limit of its own
+	limit  int // the most messages; 0 for no limit
 	filter filter
 }
 
-// decodeQuery reads the parameters of a GET. It does without a map, for this is
-// done for every read.
+// decodeQuery reads the parameters of a GET. It allocates no map, because every read
+// calls it.
 func decodeQuery(r *http.Request) (q query, err error) {
 	rest := r.URL.RawQuery
 	for rest != "" {
@@ -29,7 +29,7 @@ func decodeQuery(r *http.Request) (q query, err error) {
 		name, value, _ := strings.Cut(pair, "=")
 		if strings.ContainsAny(value, "%+") {
 			if value, err = url.QueryUnescape(value); err != nil {
-				return q, tapedeck.Errorf(tapedeck.Invalid, "the query parameter %.64q is not well escaped", name)
+				return q, tapedeck.Errorf(tapedeck.Invalid, "the query parameter %.64q is not escaped correctly", name)
 			}
 		}
 		if err := q.set(name, value); err != nil {
@@ -37,7 +37,7 @@ func decodeQuery(r *http.Request) (q query, err error) {
 		}
 	}
 	if id := r.Header["Last-Event-Id"]; len(id) > 0 && id[0] != "" && q.live == "sse" {
-		q.start = false // EventSource sends the offset it began with again
+		q.start = false // EventSource also sends the offset of its first request again
 		if err := q.setOffset(id[0]); err != nil {
 			return q, err
 		}
@@ -72,7 +72,7 @@ func (q *query) set(name, value string) error {
 	case "thread":
 		q.filter.threads = append(q.filter.threads, strings.Split(value, ",")...)
 	}
-	return nil // the protocol wants unknown parameters ignored
+	return nil // the protocol ignores unknown parameters
 }
 
 func (q *query) setOffset(v string) error {

@@ -9,18 +9,18 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// maxRecords is the most records that are read at once: enough for a page of
-// small messages to be full.
+// maxRecords is the most records that are read at once: enough to fill a page with small
+// messages.
 const maxRecords = 1 << 16
 
-// A reading is one read under way.
+// A reading is a read in progress.
 type reading struct {
 	target
 	query
-	session tapedeck.Session // as it was when the read began
-	json    bool             // it consists of messages, not of bytes
-	text    bool             // its bytes are text
-	epoch   string           // of the views, before what is at hand was read
+	session tapedeck.Session // the entry when the read began
+	json    bool             // the stream consists of messages, not of bytes
+	text    bool             // the bytes are text
+	epoch   string           // of the views, before the newest records were read
 }
 
 func (h *handler) get(w http.ResponseWriter, r *http.Request, t target) error {
@@ -33,13 +33,13 @@ func (h *handler) get(w http.ResponseWriter, r *http.Request, t target) error {
 	case rd.live == "long-poll":
 		return h.longPoll(w, r, rd)
 	case rd.now:
-		return h.nothing(w, r, rd)
+		return h.atTail(w, r, rd)
 	}
 	return h.catchUp(w, r, rd)
 }
 
-// begin finds out what is to be read. It is apart from get, whose stack a
-// follower holds on to for as long as it is connected: there are thousands.
+// begin reads the request and looks up its target. It is apart from get, because every
+// follower keeps the stack of get while it is connected, and there are thousands.
 func (h *handler) begin(r *http.Request, t target) (*reading, error) {
 	q, err := decodeQuery(r)
 	if err != nil {
@@ -50,7 +50,7 @@ func (h *handler) begin(r *http.Request, t target) (*reading, error) {
 		return nil, err
 	}
 	if err := h.touch(r.Context(), &s); err != nil {
-		return nil, t.inWords(err)
+		return nil, t.explain(err)
 	}
 	if q.now {
 		q.at = offset{n: s.Head}
@@ -61,8 +61,8 @@ func (h *handler) begin(r *http.Request, t target) (*reading, error) {
 	return rd, nil
 }
 
-// epoch returns what changes when events are erased: what was made of some, or
-// encoded, must not be given to who comes after that. Streams are never erased.
+// epoch returns a value that changes when events are erased: a result of events before an
+// erasure must not be sent after it. Streams are never erased, so theirs is "".
 func (h *handler) epoch(rd *reading) string {
 	if !rd.isSession || h.Views == nil {
 		return ""
@@ -70,6 +70,7 @@ func (h *handler) epoch(rd *reading) string {
 	return h.Views.Epoch()
 }
 
+// catchUp answers with a page.
 func (h *handler) catchUp(w http.ResponseWriter, r *http.Request, rd *reading) error {
 	p, err := h.readPage(r.Context(), rd)
 	if err != nil {
@@ -79,27 +80,28 @@ func (h *handler) catchUp(w http.ResponseWriter, r *http.Request, rd *reading) e
 	return h.write(w, r, rd, &p)
 }
 
-// inWords puts an error of reading into the words of who reads: what is invalid
-// can only be the offset.
-func (rd *reading) inWords(err error) error {
+// explain is [target.explain] for an error of reading: if something is invalid, it is the
+// offset.
+func (rd *reading) explain(err error) error {
 	if tapedeck.KindOf(err) == tapedeck.Invalid {
 		return badOffset(rd.at.String())
 	}
-	return rd.target.inWords(err)
+	return rd.target.explain(err)
 }
 
 // readPage reads the page at rd.at.
 func (h *handler) readPage(ctx context.Context, rd *reading) (page, error) {
-	if rd.projected() {
+	if rd.isProjected() {
 		return h.projectedPage(ctx, rd)
 	}
 	p, err := h.Store.Read(ctx, rd.id, tapedeck.Range{From: rd.at.n, Limit: h.limit(rd), MaxBytes: h.PageBytes})
 	if err != nil {
-		return page{}, rd.inWords(err)
+		return page{}, rd.explain(err)
 	}
 	return h.next(ctx, rd.at, rd, p)
 }
 
+// limit returns the most records of a page.
 func (h *handler) limit(rd *reading) int {
 	if rd.limit > 0 {
 		return rd.limit
@@ -107,8 +109,8 @@ func (h *handler) limit(rd *reading) int {
 	return maxRecords
 }
 
-// nothing answers a read from the tail that does not wait.
-func (h *handler) nothing(w http.ResponseWriter, r *http.Request, rd *reading) error {
+// atTail answers a read from the tail that does not wait: with nothing.
+func (h *handler) atTail(w http.ResponseWriter, r *http.Request, rd *reading) error {
 	head := w.Header()
 	set(head, "Content-Type", rd.session.ContentType)
 	setTail(head, rd.session.Head, rd.session.Closed)
@@ -146,12 +148,12 @@ func (h *handler) writeBody(w http.ResponseWriter, r *http.Request, rd *reading,
 	w.WriteHeader(http.StatusOK)
 	records := h.release(r.Context(), rd, p)
 	defer records.Done()
-	if through(w, func(b *bufio.Writer) error { return rd.pour(b, b, 1, records) }) != nil {
-		panic(http.ErrAbortHandler) // the client is gone, or what was to be sent is
+	if buffered(w, func(b *bufio.Writer) error { return rd.pour(b, b, 1, records) }) != nil {
+		panic(http.ErrAbortHandler) // the client has disconnected, or the records were erased
 	}
 }
 
-// longPoll answers with what there is, or waits until there is something.
+// longPoll answers with the messages at its offset, or waits for them.
 func (h *handler) longPoll(w http.ResponseWriter, r *http.Request, rd *reading) error {
 	p, err := h.await(r.Context(), rd)
 	if err != nil {
@@ -173,20 +175,20 @@ func (h *handler) longPoll(w http.ResponseWriter, r *http.Request, rd *reading) 
 	return nil
 }
 
-// await returns the first page that is not empty, or after the time of a
-// long-poll, or at the end of the stream, an empty one.
+// await returns the first page that is not empty. After the time of a long-poll, and at
+// the end of the stream, it returns an empty page.
 func (h *handler) await(ctx context.Context, rd *reading) (page, error) {
 	ctx, stop := context.WithTimeout(ctx, h.LongPoll)
 	defer stop()
-	// The time may be over before anything was read; that the stream is closed is
-	// known all the same.
+	// Even if the time is over before anything was read, it is known whether the stream
+	// is closed.
 	last := page{next: rd.at, tail: true, closed: rd.session.Closed && rd.at == offset{n: rd.session.Head}}
 	for p, err := range h.Store.Follow(ctx, rd.id, h.following(rd)) {
 		if err != nil {
 			if ctx.Err() != nil {
-				return last, rd.inWords(h.touch(context.WithoutCancel(ctx), &rd.session))
+				return last, rd.explain(h.touch(context.WithoutCancel(ctx), &rd.session))
 			}
-			return page{}, rd.inWords(err)
+			return page{}, rd.explain(err)
 		}
 		if last, err = h.next(ctx, rd.at, rd, p); err != nil || len(last.parts) > 0 {
 			return last, err

@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// writeSession is what changes a session. It goes through the engine, so that
-// a session is the same whatever door it is written by.
+// writeSession changes a session. It calls the engine, so that a session is the same
+// whichever protocol writes it.
 func (h *handler) writeSession(w http.ResponseWriter, r *http.Request, t target) error {
 	switch r.Method {
 	case http.MethodPost:
@@ -20,7 +20,7 @@ func (h *handler) writeSession(w http.ResponseWriter, r *http.Request, t target)
 	case http.MethodDelete:
 		return noContent(w, h.Verbs.Delete(r.Context(), t.id))
 	}
-	return notAllowed(w, allMethods)
+	return notAllowed(w, r, allMethods)
 }
 
 // postSession appends events, closes the session, or both.
@@ -46,12 +46,13 @@ func (h *handler) postSession(w http.ResponseWriter, r *http.Request, t target) 
 	}
 	done, err := h.Verbs.Append(r.Context(), a)
 	if err != nil {
-		return received(w.Header(), &a, err)
+		return withReceivedSeq(w.Header(), &a, err)
 	}
 	appended(w, &a, &done)
 	return nil
 }
 
+// closeSession closes a session that may be closed already.
 func (h *handler) closeSession(w http.ResponseWriter, r *http.Request, t target) error {
 	var closed *tapedeck.AppendError
 	err := h.Verbs.Close(r.Context(), t.id, "")
@@ -68,11 +69,11 @@ func (h *handler) closeSession(w http.ResponseWriter, r *http.Request, t target)
 	return nil
 }
 
-// events decodes envelopes. An offset in one is passed over, and its time is
-// that of its producer, so an envelope can be posted as it was read.
+// events decodes envelopes. The store ignores the offset of an envelope, and its time is
+// that of its producer. So an envelope can be posted as it was read.
 func (h *handler) events(header http.Header, body []byte) ([]tapedeck.Event, error) {
 	if v := header["Content-Type"]; len(v) == 1 && !isJSON(v[0]) {
-		return nil, tapedeck.Errorf(tapedeck.Conflict, "a session holds %s, not %s", jsonType, v[0])
+		return nil, tapedeck.Errorf(tapedeck.Conflict, "a session has the content type %s, not %s", jsonType, v[0])
 	}
 	messages, err := h.chunks(header, body)
 	if err != nil {
@@ -82,13 +83,13 @@ func (h *handler) events(header http.Header, body []byte) ([]tapedeck.Event, err
 	for i, m := range messages {
 		if err := events[i].UnmarshalJSON(m); err != nil {
 			return nil, tapedeck.Errorf(tapedeck.Invalid, "message %d of %d is not an event: %w", i+1, len(messages), err).
-				WithHint(`send {"type":...,"thread":...,"data":{...}}; members of your own belong into data`)
+				WithHint(`send {"type":...,"thread":...,"data":{...}}; put your own members into data`)
 		}
 	}
 	return events, nil
 }
 
-// putSession creates a session, or a fork of one, or finds that it is there.
+// putSession creates a session or a fork of one, or finds that it exists as requested.
 func (h *handler) putSession(w http.ResponseWriter, r *http.Request, t target) error {
 	c, err := h.decodeCreation(r)
 	if err != nil {
@@ -105,11 +106,11 @@ func (h *handler) putSession(w http.ResponseWriter, r *http.Request, t target) e
 	return created(w, r, &s, made)
 }
 
-// checkSession reports what cannot be asked of a session.
+// checkSession refuses a creation that is not possible for a session.
 func (c *creation) checkSession() error {
 	switch {
 	case c.contentType != "" && !isJSON(c.contentType):
-		return tapedeck.Errorf(tapedeck.Conflict, "a session holds %s, not %s", jsonType, c.contentType)
+		return tapedeck.Errorf(tapedeck.Conflict, "a session has the content type %s, not %s", jsonType, c.contentType)
 	case c.closed || c.lifetime.given:
 		return tapedeck.Errorf(tapedeck.Invalid, "a session begins open, and lives until it is deleted")
 	case len(c.body) > 0 && string(c.body) != "[]":
@@ -131,13 +132,13 @@ func (h *handler) createSession(ctx context.Context, t target, c *creation) (s t
 	case err != nil || made:
 		return s, made, err
 	case !c.matchesSession(&s):
-		return s, false, tapedeck.Errorf(tapedeck.Conflict, "session %q exists and is not as asked for", t.id)
+		return s, false, tapedeck.Errorf(tapedeck.Conflict, "session %q exists and differs from the request", t.id)
 	}
 	return s, false, nil
 }
 
-// matchesSession reports whether s is what c asks for. A fork without an offset
-// is of wherever its parent was.
+// matchesSession reports whether s is what c asks for. A fork without an offset matches
+// at any offset.
 func (c *creation) matchesSession(s *tapedeck.Session) bool {
 	f := c.fork
 	switch {
@@ -154,7 +155,7 @@ func (h *handler) makeSession(ctx context.Context, t target, c *creation) (taped
 		return h.forkSession(ctx, t, c.fork)
 	}
 	s, err := h.Verbs.Create(ctx, api.NewSession{ID: t.id})
-	if tapedeck.KindOf(err) == tapedeck.Conflict { // somebody was faster
+	if tapedeck.KindOf(err) == tapedeck.Conflict { // another request was faster
 		if s, headErr := h.Store.Head(ctx, t.id); headErr == nil {
 			return s, false, nil
 		}

@@ -19,15 +19,16 @@ var (
 	heartbeat = []byte(": heartbeat\n\n")
 )
 
-// maxLive is how much is read at once for a live reader. One who is slow holds
-// on to it while it is being sent.
+// maxLive is how much is read at once for a live reader. A slow reader keeps it in memory
+// while it is sent.
 const maxLive = 256 << 10
 
-// writeGrace is how long after the end of a connection a write may still take.
-// Who takes nothing for so long is gone, and resumes if it is not.
+// writeGrace is how long a write may take after the end of a connection. A client that
+// reads nothing for this long counts as disconnected; it can resume.
 const writeGrace = 30 * time.Second
 
-// maxSilent is how many records may be left out before the client is told.
+// maxSilent is how many records may be left out before the client receives its new
+// offset.
 const maxSilent = 10_000
 
 // A subscriber is a connection of Server-Sent Events.
@@ -36,17 +37,17 @@ type subscriber struct {
 	rd     *reading
 	w      http.ResponseWriter
 	rc     *http.ResponseController
-	fan    *fan
-	cursor int64 // none that is sent may be below it
+	shared *broadcast
+	cursor int64 // no cursor that is sent may be less
 
-	at       offset // all before it was sent, or left out
-	told     offset // where the client believes to be
+	at       offset // everything before it was sent or left out
+	reported offset // the offset that the client knows
 	begun    bool   // something was sent
-	upToDate bool   // the client believes to have caught up
+	upToDate bool   // the client knows that it has caught up
 }
 
-// serveEvents follows a stream. The connection is closed after SSEClose, so
-// that caches can give one connection to many; the client comes back.
+// serveEvents follows a stream. The connection is closed after SSEClose, so that caches
+// can serve many clients from one connection; the client reconnects.
 func (h *handler) serveEvents(w http.ResponseWriter, r *http.Request, rd *reading) error {
 	ctx, stop := context.WithTimeout(r.Context(), h.SSEClose)
 	defer stop()
@@ -59,17 +60,17 @@ func (h *handler) serveEvents(w http.ResponseWriter, r *http.Request, rd *readin
 	}
 	s := &subscriber{h: h, rd: rd, w: w, rc: http.NewResponseController(w), at: rd.at}
 	s.cursor = nextCursor(h.Now(), rd.cursor)
-	s.fan = h.fans.enter(rd)
-	defer h.fans.leave(s.fan)
-	// One deadline for all writes: a timer for each would cost more than the write.
-	// Not every ResponseWriter has deadlines, and nothing is lost without.
+	s.shared = h.broadcasts.enter(rd)
+	defer h.broadcasts.leave(s.shared)
+	// There is one deadline for all writes: a timer for each would cost more than the
+	// write. Not every ResponseWriter has deadlines; one in memory needs none.
 	_ = s.rc.SetWriteDeadline(time.Now().Add(h.SSEClose + writeGrace))
 	return s.run(ctx)
 }
 
-// run sends what comes until there is a reason to stop. Before the first byte
-// an error is still an answer; after it the connection just ends, and the
-// client learns the reason when it comes back.
+// run sends the messages that arrive until the stream or the connection ends. Before the
+// first byte an error is the answer. After it the connection only ends, and the client
+// learns the reason when it reconnects.
 func (s *subscriber) run(ctx context.Context) error {
 	for p, err := range s.h.Store.Follow(ctx, s.rd.id, s.h.following(s.rd)) {
 		if err == nil {
@@ -79,15 +80,15 @@ func (s *subscriber) run(ctx context.Context) error {
 			if s.begun || ctx.Err() != nil {
 				return nil
 			}
-			return s.rd.inWords(err)
+			return s.rd.explain(err)
 		}
 		s.rd.epoch = s.h.epoch(s.rd)
 	}
 	return nil
 }
 
-// following says how to follow for rd. A stream with a short time to live is
-// kept alive by its readers.
+// following returns the options to follow for rd. A reader keeps a stream with a short
+// time to live alive.
 func (h *handler) following(rd *reading) tapedeck.FollowOptions {
 	o := tapedeck.FollowOptions{From: rd.at.n, Idle: h.Heartbeat, Limit: h.limit(rd), MaxBytes: min(h.PageBytes, maxLive)}
 	if ttl := rd.session.TTL; ttl > 0 {
@@ -96,7 +97,7 @@ func (h *handler) following(rd *reading) tapedeck.FollowOptions {
 	return o
 }
 
-// send sends the records of p, or a sign of life if there are none.
+// send sends the records of p, or a heartbeat if it has none.
 func (s *subscriber) send(ctx context.Context, p tapedeck.Page) error {
 	if err := s.h.touch(ctx, &s.rd.session); err != nil {
 		return err
@@ -107,9 +108,9 @@ func (s *subscriber) send(ctx context.Context, p tapedeck.Page) error {
 	return s.sendParts(ctx, p)
 }
 
-// sendParts sends the records of p. A run of bytes that is longer than a page is
-// sent in several parts, and read again for each: the one that is being sent can
-// be dropped.
+// sendParts sends the records of p. A run of bytes that is longer than a page is sent in
+// several parts and read again for each, so that the part that is sent can be dropped
+// from memory.
 func (s *subscriber) sendParts(ctx context.Context, p tapedeck.Page) error {
 	for next := p.Next; ; {
 		if err := s.sendPart(ctx, p); err != nil || s.at.n >= next {
@@ -125,16 +126,16 @@ func (s *subscriber) sendParts(ctx context.Context, p tapedeck.Page) error {
 	}
 }
 
-// rest is what has not been sent of a page that ends at next.
+// rest returns the range of a page that ends at next and has not been sent.
 func (s *subscriber) rest(next int64) tapedeck.Range {
 	o := s.h.following(s.rd)
 	return tapedeck.Range{From: s.at.n, Limit: min(o.Limit, int(next-s.at.n)), MaxBytes: o.MaxBytes}
 }
 
-// sendPart sends the next frame made of p.
+// sendPart sends the next frame of p.
 func (s *subscriber) sendPart(ctx context.Context, p tapedeck.Page) error {
 	if p.CaughtUp() && size(p.Records) <= maxShared {
-		f, err := s.fan.frame(ctx, s, p)
+		f, err := s.shared.frame(ctx, s, p)
 		if err != nil || !s.reach(f.next, f.empty, f.tail) {
 			return err
 		}
@@ -148,25 +149,24 @@ func (s *subscriber) sendPart(ctx context.Context, p tapedeck.Page) error {
 	return s.write(ctx, &part)
 }
 
-// reach notes that all up to next is being sent. It reports false if nothing
-// need be: a filter or a view left nothing of it, and the client would not
-// learn from it that it has caught up. The position is told when the next
-// heartbeat is due, or when so much was left out that to come back from where
-// the client believes to be would cost much.
+// reach notes that everything before next is sent. It reports false if there is nothing
+// to send: a filter or a view has left out everything, and the frame would not say that
+// the client has caught up. The client receives its new offset with the next heartbeat,
+// or after maxSilent records, because to resume from the old offset would cost much.
 func (s *subscriber) reach(next offset, empty, tail bool) bool {
 	s.at = next
-	if empty && s.begun && (s.upToDate || !tail) && next.n-s.told.n < maxSilent {
+	if empty && s.begun && (s.upToDate || !tail) && next.n-s.reported.n < maxSilent {
 		return false
 	}
-	s.told, s.begun, s.upToDate = next, true, tail
+	s.reported, s.begun, s.upToDate = next, true, tail
 	return true
 }
 
-// idle shows that the connection lives. If the position has moved past what
-// was left out, it tells the new one.
+// idle shows that the connection lives. If records were left out, it sends the new
+// offset.
 func (s *subscriber) idle(ctx context.Context) error {
-	if s.told != s.at {
-		s.told = s.at
+	if s.reported != s.at {
+		s.reported = s.at
 		return s.write(ctx, &page{next: s.at, tail: s.upToDate})
 	}
 	if _, err := s.w.Write(heartbeat); err != nil {
@@ -175,8 +175,8 @@ func (s *subscriber) idle(ctx context.Context) error {
 	return s.rc.Flush()
 }
 
-// writeFrame sends a frame that others get too. Only who sent a cursor from the
-// future needs a control event of its own.
+// writeFrame sends a frame that other subscribers get too. Only a client that sent a
+// cursor from the future needs a control event of its own.
 func (s *subscriber) writeFrame(f *frame) error {
 	b := f.bytes
 	if f.cursor < s.cursor {
@@ -190,11 +190,12 @@ func (s *subscriber) writeFrame(f *frame) error {
 	return s.rc.Flush()
 }
 
+// write sends a page as a frame.
 func (s *subscriber) write(ctx context.Context, p *page) error {
 	s.cursor = max(s.cursor, cursorAt(s.h.Now()))
 	records := s.h.release(ctx, s.rd, p)
 	defer records.Done()
-	err := through(s.w, func(b *bufio.Writer) error {
+	err := buffered(s.w, func(b *bufio.Writer) error {
 		if err := s.rd.pourData(b, records); err != nil {
 			return err
 		}
@@ -207,8 +208,7 @@ func (s *subscriber) write(ctx context.Context, p *page) error {
 	return s.rc.Flush()
 }
 
-// next makes a page of records that were read for position at. The caller holds
-// nothing else of p.
+// next makes a page of records that were read for offset at. The caller must not keep p.
 func (h *handler) next(ctx context.Context, at offset, rd *reading, p tapedeck.Page) (page, error) {
 	if backlog.Large(p.Records) {
 		return h.nextLarge(ctx, at, rd, p)
@@ -216,16 +216,17 @@ func (h *handler) next(ctx context.Context, at offset, rd *reading, p tapedeck.P
 	return h.make(ctx, at, rd, p)
 }
 
+// nextLarge is next for a page with a large record.
 func (h *handler) nextLarge(ctx context.Context, at offset, rd *reading, p tapedeck.Page) (out page, err error) {
 	records := p.Records
-	p.Records = nil // while it waits nothing is to hold them
+	p.Records = nil // so that nothing keeps them in memory while Enter waits
 	records, pass, err := backlog.Enter(ctx, records, h.rereading(ctx, rd))
 	if err != nil {
 		return page{}, err
 	}
 	p.Records = records
 	if out, err = h.make(ctx, at, rd, p); err != nil || len(out.parts) == 0 || rd.view != "" {
-		pass.Leave() // what a view has made is not dropped when its reader stalls: others would wait for that
+		pass.Leave() // the output of a view is not dropped when its reader stalls, so it must not block others
 		return out, err
 	}
 	out.pass = pass
@@ -233,7 +234,7 @@ func (h *handler) nextLarge(ctx context.Context, at offset, rd *reading, p taped
 }
 
 func (h *handler) make(ctx context.Context, at offset, rd *reading, p tapedeck.Page) (page, error) {
-	if rd.projected() {
+	if rd.isProjected() {
 		return h.project(ctx, rd, at, p)
 	}
 	return h.cut(rd, at, p)

@@ -14,12 +14,13 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/intake"
 	"github.com/tapedeck/tapedeck/protocol/rest/channels"
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// append appends what the body holds, all of it or nothing.
+// append appends the events in the body, all of them or none.
 func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
@@ -36,7 +37,7 @@ func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
 	if a.Events, conflict, err = h.readEvents(w, r, id); err != nil {
 		return err
 	}
-	if conflict != nil { // unless the append is a repetition, which the store finds out first
+	if conflict != nil { // if the append is a repetition, the store finds out before it calls Check
 		a.Check = func(*tapedeck.Session) error { return conflict }
 	}
 	done, err := h.Verbs.Append(r.Context(), a)
@@ -48,7 +49,7 @@ func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
 		out.First, out.Last = &done.First, &last
 	}
 	w.Header().Set("ETag", etagOf(done.Head))
-	return writeJSON(w, http.StatusOK, out)
+	return httpapi.WriteJSON(w, http.StatusOK, out)
 }
 
 // expected returns the offset in If-Match, nil if there is none.
@@ -57,9 +58,9 @@ func expected(r *http.Request) (*int64, error) {
 	if v == "" || v == "*" { // any state of the session
 		return nil, nil
 	}
-	n, ok := parseOffset(strings.Trim(v, `"`))
+	n, ok := httpapi.ParseOffset(strings.Trim(v, `"`))
 	if !ok {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "If-Match must be the offset that the next event is to get, not %q", v)
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "If-Match must be the offset that the next event will get, not %q", v)
 	}
 	return &n, nil
 }
@@ -81,7 +82,7 @@ func producer(r *http.Request) (*tapedeck.Producer, error) {
 		text string
 		into *int64
 	}{"Producer-Epoch": {epoch, &p.Epoch}, "Producer-Seq": {seq, &p.Seq}} {
-		n, ok := parseOffset(v.text)
+		n, ok := httpapi.ParseOffset(v.text)
 		if !ok {
 			return nil, tapedeck.Errorf(tapedeck.Invalid, "%s must be a whole number from 0, not %q", name, v.text)
 		}
@@ -90,11 +91,11 @@ func producer(r *http.Request) (*tapedeck.Producer, error) {
 	return p, nil
 }
 
-// readEvents reads events: an object, an array, or one object a line. A conflict
-// says why they must not be written.
+// readEvents reads events: an object, an array, or one object a line. conflict is the
+// reason why they must not be appended, nil if there is none.
 func (h *handler) readEvents(w http.ResponseWriter, r *http.Request, session string) (list []tapedeck.Event, conflict, err error) {
-	in := events{most: h.MaxEvents, translator: func() (*channels.Translator, error) { return h.translator(r.Context(), session) }}
-	limited, err := limit(w, r, h.MaxAppend)
+	in := events{limit: h.MaxEvents, translator: func() (*channels.Translator, error) { return h.translator(r.Context(), session) }}
+	limited, err := limitBody(w, r, h.MaxAppend)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -113,30 +114,30 @@ func (h *handler) readEvents(w http.ResponseWriter, r *http.Request, session str
 	return in.list, in.conflict, err
 }
 
-// events are those read from a body so far.
+// events are the events that were read from a body so far.
 type events struct {
-	list []tapedeck.Event
-	most int
-	sent int // how many were read: one may become several
+	list  []tapedeck.Event
+	limit int
+	count int // of the events in the body; one may become several in list
 
 	translator func() (*channels.Translator, error)
 	translate  *channels.Translator // nil until an event needs it
-	conflict   error                // of the first event that has one
+	conflict   error                // the first conflict
 }
 
-// add decodes one event; where says which of several, for errors. What it says
-// of its offset means nothing, and what it says of time is the engine's to keep.
-func (in *events) add(raw []byte, where string) error {
-	if len(in.list) == in.most {
-		return tapedeck.Errorf(tapedeck.TooLarge, "there are more than %d events in the body", in.most).
+// decode decodes one event. where names the event in errors, "" if there is only one. The
+// offset of the event is ignored. Its time is the engine's business.
+func (in *events) decode(raw []byte, where string) error {
+	if len(in.list) == in.limit {
+		return tapedeck.Errorf(tapedeck.TooLarge, "there are more than %d events in the body", in.limit).
 			WithHint("append them in parts")
 	}
-	in.sent++
+	in.count++
 	var e tapedeck.Event
 	switch err := e.UnmarshalJSON(raw); {
 	case err == nil:
 	case channels.Is(raw):
-		return in.addTranslated(raw, where)
+		return in.translated(raw, where)
 	default:
 		return eventError(err, where)
 	}
@@ -145,8 +146,8 @@ func (in *events) add(raw []byte, where string) error {
 	return nil
 }
 
-// addTranslated adds what an event of the six schemas becomes.
-func (in *events) addTranslated(raw []byte, where string) (err error) {
+// translated adds the events that an event of the six schemas becomes.
+func (in *events) translated(raw []byte, where string) (err error) {
 	if in.translate == nil {
 		if in.translate, err = in.translator(); err != nil {
 			return err
@@ -163,7 +164,7 @@ func (in *events) addTranslated(raw []byte, where string) (err error) {
 	return nil
 }
 
-// translator returns one that continues where the session is now.
+// translator returns a translator that continues at the head of the session.
 func (h *handler) translator(ctx context.Context, session string) (*channels.Translator, error) {
 	s, err := h.Sessions.Head(ctx, session)
 	if err != nil {
@@ -184,7 +185,7 @@ func (h *handler) translator(ctx context.Context, session string) (*channels.Tra
 	return &channels.Translator{Session: session, Runs: s.Runs, Called: called}, nil
 }
 
-// eventError says which event it is that is wrong, if there are several.
+// eventError adds the event to an error, if there are several events.
 func eventError(err error, where string) error {
 	if where == "" {
 		return err
@@ -196,8 +197,8 @@ func eventError(err error, where string) error {
 	return e
 }
 
-// readJSON reads an event or an array of events; the body says that it has
-// declared bytes, -1 if it does not.
+// readJSON reads an event or an array of events. declared is the announced length of the
+// body, -1 if there is none.
 func (in *events) readJSON(body *bufio.Reader, declared int64) error {
 	first, skipped, err := firstByte(body)
 	if err != nil {
@@ -210,27 +211,27 @@ func (in *events) readJSON(body *bufio.Reader, declared int64) error {
 		return in.readOne(body, declared)
 	}
 	d := json.NewDecoder(body)
-	_, _ = d.Token() // the bracket
+	_, _ = d.Token() // the opening bracket
 	for d.More() {
 		var raw json.RawMessage
-		if err := in.next(d, &raw, fmt.Sprintf("event %d", in.sent+1)); err != nil {
+		if err := in.next(d, &raw, fmt.Sprintf("event %d", in.count+1)); err != nil {
 			return err
 		}
 	}
-	if _, err := d.Token(); err != nil { // the bracket that closes
+	if _, err := d.Token(); err != nil { // the closing bracket
 		return bodyError(err, "the array of events")
 	}
 	return in.finish(d)
 }
 
-// readOne reads a body that is one event. If it cannot be decoded, the error says
-// whether there is more than one.
+// readOne reads a body that is one event. If it cannot be decoded, the error says whether
+// the body has more than one event.
 func (in *events) readOne(body *bufio.Reader, declared int64) error {
 	raw, err := intake.ReadAll(body, declared)
 	if err != nil {
 		return readError(err)
 	}
-	failed := in.add(raw, "")
+	failed := in.decode(raw, "")
 	if failed == nil || json.Valid(raw) {
 		return failed
 	}
@@ -241,13 +242,15 @@ func (in *events) readOne(body *bufio.Reader, declared int64) error {
 	return in.finish(d)
 }
 
+// next decodes the next event of an array.
 func (in *events) next(d *json.Decoder, raw *json.RawMessage, where string) error {
 	if err := d.Decode(raw); err != nil {
 		return bodyError(err, where)
 	}
-	return in.add(*raw, where)
+	return in.decode(*raw, where)
 }
 
+// finish checks that nothing follows the events.
 func (in *events) finish(d *json.Decoder) error {
 	_, err := d.Token()
 	var tooLong *http.MaxBytesError
@@ -273,7 +276,7 @@ func bodyError(err error, where string) error {
 	return readError(err)
 }
 
-// firstByte returns the first byte that is not space, and how many were skipped.
+// firstByte returns the first byte that is not space, and how many bytes it skipped.
 func firstByte(body *bufio.Reader) (first byte, skipped int64, err error) {
 	for ; ; skipped++ {
 		c, err := body.ReadByte()
@@ -288,6 +291,7 @@ func firstByte(body *bufio.Reader) (first byte, skipped int64, err error) {
 	}
 }
 
+// readLines reads one event a line.
 func (in *events) readLines(body *bufio.Reader) error {
 	for n := 1; ; n++ {
 		line, err := body.ReadBytes('\n')
@@ -295,7 +299,7 @@ func (in *events) readLines(body *bufio.Reader) error {
 			return readError(err)
 		}
 		if line := bytes.TrimSpace(line); len(line) > 0 {
-			if err := in.add(line, fmt.Sprintf("line %d", n)); err != nil {
+			if err := in.decode(line, fmt.Sprintf("line %d", n)); err != nil {
 				return err
 			}
 		}

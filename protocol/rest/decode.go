@@ -14,25 +14,20 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/intake"
 )
 
-// sessionID returns the id in the path.
-func sessionID(r *http.Request) (string, error) {
-	id := r.PathValue("id")
-	return id, tapedeck.CheckID("the session's id", id)
-}
-
-// target returns the id in the path of a request that has no parameters.
+// target returns the session's id in the path of a request without parameters.
 func target(r *http.Request) (string, error) {
-	id, err := sessionID(r)
+	id, err := httpapi.SessionID(r)
 	if err == nil {
-		err = parseQuery(r).err
+		err = httpapi.ParseQuery(r).Err
 	}
 	return id, err
 }
 
-// mediaType returns the media type of the body.
+// mediaType returns the media type of the body, "" if it has none or is not in UTF-8.
 func mediaType(r *http.Request) string {
 	t, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if charset := params["charset"]; err != nil || charset != "" && !strings.EqualFold(charset, "utf-8") {
@@ -41,6 +36,7 @@ func mediaType(r *http.Request) string {
 	return t
 }
 
+// unsupported returns the error of a body that is not of a wanted type.
 func unsupported(r *http.Request, want string) error {
 	have := r.Header.Get("Content-Type")
 	if have == "" {
@@ -51,7 +47,7 @@ func unsupported(r *http.Request, want string) error {
 		WithHint("send Content-Type: %s", want)
 }
 
-// decode decodes the body, a JSON object whose members are those of T.
+// decode decodes the body, a JSON object with the members of T.
 func decode[T any](h *handler, w http.ResponseWriter, r *http.Request) (T, error) {
 	var v T
 	body, err := h.read(w, r)
@@ -78,7 +74,7 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if mediaType(r) != "application/json" {
 		return nil, unsupported(r, "application/json")
 	}
-	limited, err := limit(w, r, h.MaxBody)
+	limited, err := limitBody(w, r, h.MaxBody)
 	if err != nil {
 		return nil, err
 	}
@@ -86,16 +82,16 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, readError(err)
 }
 
-// limit returns the body, which ends with an error after most bytes. If it says
-// itself that it has more, nothing is read.
-func limit(w http.ResponseWriter, r *http.Request, most int64) (io.Reader, error) {
-	if r.ContentLength > most {
-		return nil, &http.MaxBytesError{Limit: most}
+// limitBody returns the body, which fails after limit bytes. If its announced length is
+// larger, nothing is read.
+func limitBody(w http.ResponseWriter, r *http.Request, limit int64) (io.Reader, error) {
+	if r.ContentLength > limit {
+		return nil, &http.MaxBytesError{Limit: limit}
 	}
-	return http.MaxBytesReader(w, r.Body, most), nil
+	return http.MaxBytesReader(w, r.Body, limit), nil
 }
 
-// readError returns the error of reading a body; the client has caused it.
+// readError returns the error of a body that could not be read. The client caused it.
 func readError(err error) error {
 	var tooLong *http.MaxBytesError
 	if err == nil || errors.As(err, &tooLong) {
@@ -107,10 +103,10 @@ func readError(err error) error {
 	return tapedeck.Errorf(tapedeck.Invalid, "the body could not be read to its end").Because(err)
 }
 
-// decodeObject decodes one JSON object, strictly: a member that is not known is
-// an error, for the client meant something by it.
+// decodeObject decodes one JSON object. An unknown member is an error, because the client
+// meant something by it.
 func decodeObject(b []byte, into any) error {
-	if !utf8.Valid(b) { // encoding/json would put U+FFFD for it
+	if !utf8.Valid(b) { // encoding/json would replace it with U+FFFD
 		return tapedeck.Errorf(tapedeck.Invalid, "the body is not valid UTF-8")
 	}
 	if first := bytes.TrimLeft(b, " \t\r\n"); len(first) > 0 && first[0] != '{' && json.Valid(b) {
@@ -127,10 +123,10 @@ func decodeObject(b []byte, into any) error {
 	return checkMembers(b, membersOf(into))
 }
 
-// checkMembers refuses a JSON object that has a member twice, or that does not have
-// one that is required. Of a member that is there twice, encoding/json takes the
-// last one and other readers the first. Names are the same in any case, as they are
-// to encoding/json. Objects within members are not checked.
+// checkMembers refuses a JSON object that has a member twice, or that lacks a required
+// one. Of a member that is there twice, encoding/json uses the last one, and other
+// readers use the first. As in encoding/json, the case of names does not matter. Objects
+// inside members are not checked.
 func checkMembers(b []byte, members []member) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	_, _ = d.Token() // the brace; b is known to be an object
@@ -139,7 +135,7 @@ func checkMembers(b []byte, members []member) error {
 		t, err := d.Token()
 		name, ok := t.(string)
 		if err != nil || !ok {
-			return nil //nolint:nilerr // what is no JSON is refused elsewhere
+			return nil //nolint:nilerr // malformed JSON is refused elsewhere
 		}
 		if containsFold(seen, name) {
 			return tapedeck.Errorf(tapedeck.Invalid, "the member %q is there twice", name)
@@ -163,17 +159,17 @@ func checkMembers(b []byte, members []member) error {
 	return nil
 }
 
-// missingHints say what to give for some of the members that are required.
+// missingHints say what to give for some of the required members.
 var missingHints = map[string]string{
 	"agent_name":  "give the name of the agent",
-	"from_offset": "give the offset of the first event that is taken back",
+	"from_offset": "give the offset of the first event to revert",
 }
 
 func containsFold(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
-// jsonError says what is wrong with JSON that was to be decoded into a struct.
+// jsonError describes what is wrong with JSON that should be decoded into a struct.
 func jsonError(err error, into any) error {
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
@@ -192,7 +188,7 @@ func jsonError(err error, into any) error {
 	return tapedeck.Errorf(tapedeck.Invalid, "the JSON cannot be understood").Because(err)
 }
 
-// typeName returns what a Go type is called in JSON.
+// typeName returns the name of a Go type in JSON.
 func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -210,7 +206,7 @@ func typeName(t reflect.Type) string {
 	}
 }
 
-// valueName returns what encoding/json calls a value with its article.
+// valueName returns the name that encoding/json uses for a value, with its article.
 func valueName(v string) string {
 	switch kind, _, _ := strings.Cut(v, " "); kind {
 	case "array", "object":
@@ -221,8 +217,8 @@ func valueName(v string) string {
 	return "a " + v
 }
 
-// memberName says which member of the struct that v points to is wrong. Of a
-// map it is one of the values, and encoding/json does not tell which.
+// memberName names the member of the struct at v that is wrong. If it is a map, one of
+// the values is wrong, and encoding/json does not say which one.
 func memberName(v any, err *json.UnmarshalTypeError) string {
 	name := err.Field
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
@@ -245,9 +241,8 @@ type member struct {
 	required bool
 }
 
-// membersOf returns the members of the struct that v points to, with those of the
-// structs that it embeds. A member is required if its tag does not say that it may
-// be omitted.
+// membersOf returns the members of the struct at v, with those of the structs that it
+// embeds. A member is required unless its tag says that it may be omitted.
 func membersOf(v any) []member {
 	var out []member
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
@@ -267,7 +262,7 @@ func namesOf(members []member) []string {
 	return names
 }
 
-// given returns raw, nil if it is null.
+// given returns raw, or nil for null.
 func given(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "null" {
 		return nil

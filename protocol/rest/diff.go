@@ -5,28 +5,29 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/view"
 )
 
 var diffParameters = []string{"a", "b", "at_a", "at_b"}
 
-// diff answers with what two conversations have in common, and what not.
+// diff compares two conversations.
 func (h *handler) diff(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, diffParameters...)
-	a := side{id: q.id("a"), at: q.offset("at_a", -1)}
-	b := side{id: q.id("b"), at: q.offset("at_b", -1)}
+	q := httpapi.ParseQuery(r, diffParameters...)
+	a := side{id: q.ID("a"), at: q.Offset("at_a", -1)}
+	b := side{id: q.ID("b"), at: q.Offset("at_b", -1)}
 	if a.id == "" || b.id == "" {
-		q.fail("the parameters a and b must name two sessions")
+		q.Fail("the parameters a and b must name two sessions")
 	}
-	if q.err != nil {
-		return q.err
+	if q.Err != nil {
+		return q.Err
 	}
 	for _, s := range []*side{&a, &b} {
 		if err := h.look(r.Context(), s); err != nil {
 			return err
 		}
 	}
-	return writeJSON(w, http.StatusOK, view.Compare(&a.snapshot, &b.snapshot, shared(&a, &b)))
+	return httpapi.WriteJSON(w, http.StatusOK, view.Compare(&a.snapshot, &b.snapshot, shared(&a, &b)))
 }
 
 // A side is one of the two sessions.
@@ -34,10 +35,10 @@ type side struct {
 	id       string
 	at       int64 // as of this offset; negative for the head
 	snapshot view.Snapshot
-	events   map[string]int64 // by session: its own and its ancestors' events that it has are those below this offset
+	events   map[string]int64 // by session, itself and its ancestors: it has their events below this offset
 }
 
-// look finds out what a session is and where it comes from.
+// look reads a session and its ancestors.
 func (h *handler) look(ctx context.Context, s *side) error {
 	entry, err := h.Sessions.Head(ctx, s.id)
 	if err != nil {
@@ -62,7 +63,7 @@ func (h *handler) look(ctx context.Context, s *side) error {
 		below = min(below, entry.ForkedAt)
 		s.events[entry.Parent] = below
 		child := entry
-		entry = tapedeck.Session{} // where a deleted one came from cannot be known
+		entry = tapedeck.Session{} // the ancestors of a deleted session are not known
 		if parent, err := h.Sessions.Head(ctx, child.Parent); err == nil {
 			entry = parent
 		}
@@ -70,8 +71,8 @@ func (h *handler) look(ctx context.Context, s *side) error {
 	return nil
 }
 
-// shared returns how many events two sessions have both, because of where they
-// come from.
+// shared returns the number of events that two sessions share, because one is a fork of
+// the other or both are forks of a third.
 func shared(a, b *side) (n int64) {
 	for id, below := range a.events {
 		n = max(n, min(below, b.events[id]))

@@ -36,15 +36,6 @@ func TestDocsHaveEveryRoute(t *testing.T) {
 	}
 }
 
-func TestDocsHaveEveryKindOfError(t *testing.T) {
-	doc := readDoc(t, "http.md")
-	for kind, status := range statuses {
-		if row := fmt.Sprintf("| `%s` | %d |", kind, status); !strings.Contains(doc, row) {
-			t.Errorf("docs/http.md has no row %s", row)
-		}
-	}
-}
-
 // The parameters and limits in the docs are those of the code.
 func TestDocsTellTheLimits(t *testing.T) {
 	http, log := readDoc(t, "http.md"), readDoc(t, "log.md")

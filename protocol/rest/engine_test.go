@@ -129,7 +129,6 @@ func (g *engine) Agents() []tapedeck.Agent {
 	return []tapedeck.Agent{{Name: "demo", Kind: "script", Description: "plays a script"}}
 }
 
-// newDoor returns a door over an empty store in memory.
 func (g *engine) Presence(_ context.Context, n api.PresenceNote) ([]payload.Presence, error) {
 	_, _, err := g.rooms.Note(n)
 	return g.rooms.Present(n.Session), err
@@ -144,12 +143,17 @@ func (g *engine) WatchPresence(session string) api.PresenceWatcher {
 	return g.rooms.Watch(session)
 }
 
+// newDoor returns a handler over an empty store in memory, and its engine.
 func newDoor(o rest.Options) (http.Handler, *engine) {
 	g := &engine{Hub: hub.New(memory.New(memory.Options{})), rooms: presence.New(0, nil)}
+	return g.door(o), g
+}
+
+func (g *engine) door(o rest.Options) http.Handler {
 	o.Sessions, o.Verbs, o.Views = g.Hub, g, sameEpoch{projection.New(projection.Options{Store: g.Hub})}
 	o.Contexts = instance.New(g, o.Views)
 	o.Search = newSearch(g)
-	return rest.New(o), g
+	return rest.New(o)
 }
 
 // session makes a session of n events besides session.created.

@@ -4,9 +4,10 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
-// erase removes payloads for good.
+// erase removes the payloads of events for good.
 func (h *handler) erase(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
@@ -21,5 +22,5 @@ func (h *handler) erase(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, done)
+	return httpapi.WriteJSON(w, http.StatusOK, done)
 }

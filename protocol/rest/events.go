@@ -4,47 +4,45 @@ import (
 	"bufio"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/backlog"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
-// A request for a filtered page looks at so many events at most, and gives so
-// many bytes at most (or one event): what one request costs is bounded. The
-// page may then be empty, and its next says where to go on.
+// Limits of a page: what one request costs is bounded. A page that ends at scanLimit may
+// be empty, and its next says where to continue.
 const (
-	scanLimit = 20_000
-	pageBytes = 1 << 20
+	scanLimit = 20_000  // events that a filtered request looks at
+	pageBytes = 1 << 20 // bytes, or one event
 )
 
 var eventsParameters = append([]string{"from", "fromOffset", "limit", "reverse"}, filterNames...)
 
-// events answers with a page, or with a stream if that is asked for.
+// events answers with a page, or with a stream if the client asks for one.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
+	if isTask(r) {
+		return h.serveTask(w, r)
+	}
 	w.Header().Add("Vary", "Accept")
-	if wantsStream(r) {
+	if httpapi.WantsStream(r) {
 		return h.stream(w, r)
 	}
-	id, err := sessionID(r)
+	id, err := httpapi.SessionID(r)
 	if err != nil {
 		return err
 	}
-	q := parseQuery(r, eventsParameters...)
-	f := q.filter()
-	if f.task {
-		return h.taskEvents(w, r, q, id, f)
-	}
+	q := httpapi.ParseQuery(r, eventsParameters...)
 	p := pager{
-		handler: h, session: id, limit: q.limit(pageLimit, pageLimit),
-		reverse: q.flag("reverse"), filter: f,
+		handler: h, session: id, limit: q.Limit(pageLimit, pageLimit),
+		reverse: q.Flag("reverse"), filter: parseFilter(q),
 	}
-	p.next = q.from()
-	if p.reverse && !q.hasFrom() {
+	p.next = q.From()
+	if p.reverse && !q.HasFrom() {
 		p.next = -1 // the head
 	}
-	if q.err != nil {
-		return q.err
+	if q.Err != nil {
+		return q.Err
 	}
 	if err := p.filter.resolve(r.Context(), h, id); err != nil {
 		return err
@@ -53,13 +51,6 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return p.write(w, r)
-}
-
-// wantsStream reports whether a request is for Server-Sent Events. Clients of the
-// task protocol get nothing else here, unless they ask for JSON.
-func wantsStream(r *http.Request) bool {
-	accept := strings.Join(r.Header.Values("Accept"), ",")
-	return strings.Contains(accept, "text/event-stream") || byTask(r) && !strings.Contains(accept, "json")
 }
 
 // A pager gathers the events of one page.
@@ -74,8 +65,8 @@ type pager struct {
 	bytes   int
 	scanned int
 	next    int64
-	last    tapedeck.Page // read from the store
-	pass    *backlog.Pass // of a record that fills the page by itself
+	last    tapedeck.Page // the last page of the store, without its records
+	pass    *backlog.Pass // the pass of a large record that fills the page alone
 }
 
 func (p *pager) fill(r *http.Request) error {
@@ -86,8 +77,8 @@ func (p *pager) fill(r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		p.last = tapedeck.Page{Next: page.Next, Head: page.Head, Closed: page.Closed} // the records are not held twice
-		full, err := p.takeLarge(r, page)
+		p.last = tapedeck.Page{Next: page.Next, Head: page.Head, Closed: page.Closed} // the records are in memory only once
+		full, err := p.addPage(r, page)
 		if err != nil || full || p.done() {
 			return err
 		}
@@ -96,32 +87,32 @@ func (p *pager) fill(r *http.Request) error {
 
 // batch returns how many records to read.
 func (p *pager) batch() int {
-	if p.filter.empty() {
+	if p.filter.isEmpty() {
 		return p.limit
 	}
 	return tapedeck.DefaultLimit
 }
 
-// takeLarge is take for a page that may be large.
-func (p *pager) takeLarge(r *http.Request, page tapedeck.Page) (full bool, err error) {
+// addPage is add for a page that may have a large record.
+func (p *pager) addPage(r *http.Request, page tapedeck.Page) (full bool, err error) {
 	if !backlog.Large(page.Records) {
-		return p.take(page)
+		return p.add(page)
 	}
 	records := page.Records
-	page.Records = nil // while it waits nothing is to hold them
+	page.Records = nil // so that nothing keeps them in memory while Enter waits
 	if records, p.pass, err = backlog.Enter(r.Context(), records, p.rereading(r.Context(), p.session)); err != nil {
 		return false, err
 	}
 	page.Records = records
-	if full, err = p.take(page); !full { // the filter holds it back
+	if full, err = p.add(page); !full { // the filter has left it out
 		p.pass.Leave()
 	}
 	return full, err
 }
 
-// take takes what passes of a page of the store. It reports whether that filled
-// the page of the client.
-func (p *pager) take(page tapedeck.Page) (full bool, err error) {
+// add adds the records of a page of the store that pass the filter. It reports whether
+// the page of the client is full.
+func (p *pager) add(page tapedeck.Page) (full bool, err error) {
 	for _, rec := range page.Records {
 		ok, err := p.passes(rec)
 		if err != nil {
@@ -143,16 +134,16 @@ func (p *pager) take(page tapedeck.Page) (full bool, err error) {
 }
 
 func (p *pager) passes(rec tapedeck.Record) (bool, error) {
-	if p.filter.empty() {
+	if p.filter.isEmpty() {
 		return true, nil
 	}
 	e, err := rec.Event()
 	return err == nil && p.filter.match(&e), err
 }
 
-// done reports whether there is nothing more to read, or enough was read.
+// done reports whether there is nothing more to read, or enough was looked at.
 func (p *pager) done() bool {
-	if p.filter.empty() || p.scanned >= scanLimit {
+	if p.filter.isEmpty() || p.scanned >= scanLimit {
 		return true
 	}
 	if p.reverse {
@@ -161,12 +152,12 @@ func (p *pager) done() bool {
 	return p.last.CaughtUp()
 }
 
-// write writes the page. The events are the bytes of the store, and are let go of
-// when the reader stalls.
+// write writes the page. The events are the bytes of the store, so that they can be
+// dropped from memory when the client stalls.
 func (p *pager) write(w http.ResponseWriter, r *http.Request) error {
 	const head = `{"events":[`
 	end := p.end()
-	setJSON(w.Header(), len(head)+p.bytes+max(0, len(p.records)-1)+len(end))
+	httpapi.SetJSON(w.Header(), len(head)+p.bytes+max(0, len(p.records)-1)+len(end))
 	w.WriteHeader(http.StatusOK)
 	records := backlog.Of(r.Context(), p.records, p.rereading(r.Context(), p.session)).Hold(p.pass)
 	p.records = nil
@@ -181,15 +172,15 @@ func (p *pager) write(w http.ResponseWriter, r *http.Request) error {
 			_ = b.WriteByte(',')
 		}
 		if records.Write(b, i, 1, func(piece []byte) { _, _ = b.Write(piece) }) != nil {
-			panic(http.ErrAbortHandler) // half a page was sent
+			panic(http.ErrAbortHandler) // a part of the page was sent
 		}
 	}
 	_, _ = b.Write(end)
-	_ = b.Flush() // if the client is gone there is nobody to tell
+	_ = b.Flush() // if the client has disconnected, nobody needs the answer
 	return nil
 }
 
-// end returns what follows the events.
+// end returns the part of the answer that follows the events.
 func (p *pager) end() []byte {
 	b := strconv.AppendInt([]byte(`],"next":`), p.next, 10)
 	b = strconv.AppendInt(append(b, `,"head":`...), p.last.Head, 10)

@@ -6,7 +6,9 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/intake"
+	"github.com/tapedeck/tapedeck/internal/problem"
 )
 
 var (
@@ -14,23 +16,23 @@ var (
 	exportParameters = []string{"preview"}
 )
 
-// importSessions makes sessions of recorded ones. The body is passed on as it
-// comes; what it is, the format says.
+// importSessions creates sessions from recorded ones. It passes the body on as it
+// arrives; the format says what it is.
 func (h *handler) importSessions(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, importParameters...)
-	in := api.ImportRequest{Format: q.string("format"), Title: q.string("title"), Owner: q.string("owner"), Actor: q.string("actor")}
-	if !q.values.Has("format") {
+	q := httpapi.ParseQuery(r, importParameters...)
+	in := api.ImportRequest{Format: q.String("format"), Title: q.String("title"), Owner: q.String("owner"), Actor: q.String("actor")}
+	if !q.Values.Has("format") {
 		in.Format = "auto"
 	}
-	preview := isYes(q)
-	if q.err != nil {
-		return q.err
+	preview := wantsPreview(q)
+	if q.Err != nil {
+		return q.Err
 	}
 	switch mediaType(r) {
-	case "", "application/x-www-form-urlencoded", "multipart/form-data": // what curl sends unless told
+	case "", "application/x-www-form-urlencoded", "multipart/form-data": // the default of curl and of browsers
 		return unsupported(r, "application/octet-stream, application/json or application/x-ndjson")
 	}
-	if mediaType(r) != "application/json" || r.ContentLength > h.MaxAppend { // else it is one document, and held until its end
+	if mediaType(r) != "application/json" || r.ContentLength > h.MaxAppend { // otherwise it is one document, which is in memory until its end
 		intake.ByLine(r)
 	}
 	body := http.MaxBytesReader(w, r.Body, h.MaxImport)
@@ -49,31 +51,30 @@ func (h *handler) importSessions(w http.ResponseWriter, r *http.Request) error {
 		drain(r, body)
 		return err
 	}
-	return writeJSON(w, status, out)
+	return httpapi.WriteJSON(w, status, out)
 }
 
-// drain reads what is left of a body whose end is known: a browser that still
-// sends a file does not hear what is wrong with it, and would say that the server
-// has gone.
+// drain reads the rest of a body of known length: a browser that still sends a file does
+// not read the error, and would report that the server has disconnected.
 func drain(r *http.Request, body io.Reader) {
 	if r.ContentLength > 0 {
-		_, _ = io.Copy(io.Discard, body) // it may go away, or be too much: there is an error to tell already
+		_, _ = io.Copy(io.Discard, body) // there is an error to answer with already
 	}
 }
 
-// isYes reads the parameter preview.
-func isYes(q *query) bool {
-	v := q.one("preview", "false", "1", "true", "0", "false")
+// wantsPreview reads the parameter preview.
+func wantsPreview(q *httpapi.Query) bool {
+	v := q.OneOf("preview", "false", "1", "true", "0", "false")
 	return v == "1" || v == "true"
 }
 
-// export answers with a session as a file or, if a preview is asked for, with
-// what would be left out of it.
+// export answers with a session as a file, or with a preview of what a redaction leaves
+// out.
 func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, exportParameters...)
-	preview := isYes(q)
-	if q.err != nil {
-		return q.err
+	q := httpapi.ParseQuery(r, exportParameters...)
+	preview := wantsPreview(q)
+	if q.Err != nil {
+		return q.Err
 	}
 	in, err := h.exportRequest(w, r)
 	if err != nil {
@@ -84,7 +85,7 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		return writeJSON(w, http.StatusOK, out)
+		return httpapi.WriteJSON(w, http.StatusOK, out)
 	}
 	x, err := h.Verbs.Export(r.Context(), in)
 	if err != nil {
@@ -93,8 +94,9 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
 	return h.sendFile(w, r, &x)
 }
 
+// exportRequest reads the request for an export.
 func (h *handler) exportRequest(w http.ResponseWriter, r *http.Request) (api.ExportRequest, error) {
-	id, err := sessionID(r)
+	id, err := httpapi.SessionID(r)
 	if err != nil {
 		return api.ExportRequest{}, err
 	}
@@ -103,15 +105,15 @@ func (h *handler) exportRequest(w http.ResponseWriter, r *http.Request) (api.Exp
 	return in, err
 }
 
-// sendFile sends an export as it is made. What fails before the first byte is an
-// answer like any other; after it the connection is cut, so that the client knows
-// that the file is not whole.
+// sendFile sends an export while it is built. An error before the first byte is the
+// answer. After it the connection is closed, so that the client knows that the file is
+// incomplete.
 func (h *handler) sendFile(w http.ResponseWriter, r *http.Request, x *api.Export) error {
 	f := &file{ResponseWriter: w, export: x}
 	err := x.Write(f)
 	if err != nil && f.begun {
 		if r.Context().Err() == nil {
-			_ = h.internal(r, err)
+			problem.Log(r, err, h.Logger)
 		}
 		panic(http.ErrAbortHandler)
 	}
@@ -121,26 +123,28 @@ func (h *handler) sendFile(w http.ResponseWriter, r *http.Request, x *api.Export
 	return err
 }
 
-// A file is the body of an answer, with its headers before the first byte.
+// A file is the body of an answer. It sends its headers before the first byte.
 type file struct {
 	http.ResponseWriter
 	export *api.Export
 	begun  bool
 }
 
+// begin sends the headers.
 func (f *file) begin() {
 	f.begun = true
 	header := f.Header()
 	header.Set("Content-Type", f.export.MediaType)
 	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.export.Name}))
-	// A file has what an agent has said, and an HTML one a script: should a browser
-	// show it all the same, it does not have our origin.
+	// A file has the output of agents, and an HTML file has a script. If a browser shows
+	// it in spite of the disposition, it has no origin.
 	header.Set("Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	f.WriteHeader(http.StatusOK)
 }
 
+// Write implements [io.Writer].
 func (f *file) Write(b []byte) (int, error) {
 	if !f.begun {
 		f.begin()

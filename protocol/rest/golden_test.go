@@ -1,10 +1,9 @@
 package rest_test
 
 import (
-	"bufio"
 	"bytes"
 	"flag"
-	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,10 +19,13 @@ import (
 
 	"github.com/tapedeck/tapedeck/docs"
 	"github.com/tapedeck/tapedeck/internal/apischema"
+	"github.com/tapedeck/tapedeck/internal/apitest"
+	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/rest"
+	"github.com/tapedeck/tapedeck/protocol/task"
 )
 
-var update = flag.Bool("update", false, "write what the door answers into the conversations")
+var update = flag.Bool("update", false, "write what the handler answers into the conversations")
 
 // Each conversation begins with prose and goes on with requests and the
 // responses to them. The clock stands still at the beginning of the year 2000,
@@ -45,14 +47,14 @@ func converse(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door, _ := newDoor(rest.Options{MaxBody: 300, MaxAppend: 1000, MaxImport: 1000, MaxEvents: 5})
+	handler, _ := newHandler(rest.Options{MaxBody: 300, MaxAppend: 1000, MaxImport: 1000, MaxEvents: 5})
 	var out txtar.Archive
 	out.Comment = a.Comment
 	for _, f := range a.Files {
 		if f.Name != "request" {
 			continue
 		}
-		out.Files = append(out.Files, f, txtar.File{Name: "response", Data: ask(t, door, f.Data)})
+		out.Files = append(out.Files, f, txtar.File{Name: "response", Data: ask(t, handler, f.Data)})
 	}
 	got := txtar.Format(&out)
 	if *update {
@@ -66,48 +68,40 @@ func converse(t *testing.T, path string) {
 	}
 }
 
-// ask sends a request, written as it is in HTTP but for the version and for the
-// line ends, and writes the response down.
-func ask(t *testing.T, door http.Handler, request []byte) []byte {
+// ask sends a request and returns the response, see [apitest.Ask].
+func ask(t *testing.T, handler http.Handler, request []byte) []byte {
 	t.Helper()
-	head, body, _ := bytes.Cut(request, []byte("\n\n"))
-	line, fields, _ := strings.Cut(string(head), "\n")
-	raw := strings.TrimSpace(line) + " HTTP/1.1\r\nHost: x\r\n" + strings.ReplaceAll(strings.TrimSpace(fields), "\n", "\r\n")
-	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(strings.TrimSpace(raw) + "\r\n\r\n")))
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, request)
-	}
-	r2 := httptest.NewRequest(r.Method, r.URL.String(), bytes.NewReader(body))
-	r2.Header = r.Header
-	w := httptest.NewRecorder()
-	door.ServeHTTP(w, r2.WithContext(t.Context()))
-	described(t, r2, body, w)
-	return written(w)
+	return apitest.Ask(t, described(t, handler), request, shown...)
 }
 
 var description = sync.OnceValues(func() (*apischema.Checker, error) { return apischema.NewChecker(docs.OpenAPI) })
 
-// described checks that openapi.json describes a request that was accepted, and the
-// answer.
-func described(t *testing.T, r *http.Request, body []byte, w *httptest.ResponseRecorder) {
-	t.Helper()
+// described returns a handler that checks that openapi.json describes each request that
+// h accepts, and each answer.
+func described(t *testing.T, h http.Handler) http.Handler {
 	c, err := description()
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, ok := strings.CutPrefix(r.URL.Path, rest.Root)
-	fake := strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") // a file of the engine of these tests
-	if !ok || r.Method == http.MethodHead || fake {
-		return
-	}
-	if w.Code < http.StatusBadRequest {
-		if err := c.Request(r.Method, path, r.URL.Query(), r.Header.Get("Content-Type"), body); err != nil {
-			t.Errorf("openapi.json: %s %s %s: %.300v", r.Method, r.URL, body, err)
+	return http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		h.ServeHTTP(to, r)
+		w := to.(*httptest.ResponseRecorder)
+		path, ok := strings.CutPrefix(r.URL.Path, rest.Root)
+		fake := strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") // a file of the engine of these tests
+		if !ok || r.Method == http.MethodHead || fake {
+			return
 		}
-	}
-	if err := c.Answer(r.Method, path, w.Code, w.Header().Get("Content-Type"), w.Body.Bytes()); err != nil {
-		t.Errorf("openapi.json: the answer to %s %s, %s: %.300v", r.Method, r.URL, w.Body, err)
-	}
+		if w.Code < http.StatusBadRequest {
+			if err := c.Request(r.Method, path, r.URL.Query(), r.Header.Get("Content-Type"), body); err != nil {
+				t.Errorf("openapi.json: %s %s %s: %.300v", r.Method, r.URL, body, err)
+			}
+		}
+		if err := c.Answer(r.Method, path, w.Code, w.Header().Get("Content-Type"), w.Body.Bytes()); err != nil {
+			t.Errorf("openapi.json: the answer to %s %s, %s: %.300v", r.Method, r.URL, w.Body, err)
+		}
+	})
 }
 
 // shown are the headers of a response that a conversation shows.
@@ -116,33 +110,21 @@ var shown = []string{
 	"Producer-Epoch", "Producer-Expected-Seq",
 }
 
-func written(w *httptest.ResponseRecorder) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "%d %s\n", w.Code, http.StatusText(w.Code))
-	for _, name := range shown {
-		if v := w.Header().Get(name); v != "" {
-			fmt.Fprintf(&b, "%s: %s\n", name, v)
-		}
-	}
-	if w.Body.Len() > 0 {
-		fmt.Fprintf(&b, "\n%s", w.Body)
-	}
-	return b.Bytes()
-}
-
 // The requests in docs/http.md are answered as the docs say, one after the other.
 func TestDocs(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/http.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	door, _ := newDoor(rest.Options{})
+	_, g := newHandler(rest.Options{})
+	views := projection.New(projection.Options{Store: g.Hub})
+	handler := g.handler(rest.Options{Task: task.New(task.Options{Sessions: g.Hub, Views: views})})
 	examples := regexp.MustCompile("(?s)```http (\\d+)\n(.*?)```").FindAllSubmatch(doc, -1)
 	if len(examples) == 0 {
 		t.Fatal("no examples")
 	}
 	for _, m := range examples {
-		if got := ask(t, door, m[2]); !bytes.HasPrefix(got, m[1]) {
+		if got := ask(t, handler, m[2]); !bytes.HasPrefix(got, m[1]) {
 			t.Errorf("want %s for\n%s\ngot\n%s", m[1], m[2], got)
 		}
 	}

@@ -1,36 +1,25 @@
 package rest
 
 import (
-	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/view"
 )
-
-// repository is the context of agents as a list of events per agent.
-type repository interface {
-	CreateInstance(ctx context.Context, session, agent, parent string) (view.Instance, error)
-	GetInstance(ctx context.Context, of view.Ref) (view.Instance, error)
-	GetEvents(ctx context.Context, of view.Ref, from int) ([]view.ContextEvent, error)
-	AppendEvent(ctx context.Context, of view.Ref, typ string, content json.RawMessage, toolCallID string) (view.ContextEvent, error)
-	DeleteEventsAfter(ctx context.Context, of view.Ref, sequence int) (int, api.Rewound, error)
-	CopyEvents(ctx context.Context, source, target view.Ref, upTo *int) (int, error)
-}
 
 var (
 	contextEventsParameters = []string{"from", "after"}
 	revertContextParameters = []string{"after"}
 )
 
-// maxSequence is more than the sequence numbers that there can be.
+// maxSequence is larger than every sequence number.
 const maxSequence = 1 << 31
 
 // ref returns the instance in the path.
 func ref(r *http.Request) (view.Ref, error) {
-	id, err := sessionID(r)
+	id, err := httpapi.SessionID(r)
 	if err == nil {
 		err = tapedeck.CheckID("the instance's id", r.PathValue("iid"))
 	}
@@ -62,13 +51,13 @@ func (h *handler) createInstance(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Location", Root+"/sessions/"+id+"/instances/"+i.ID)
-	return writeJSON(w, http.StatusCreated, bodyOf(id, &i))
+	return httpapi.WriteJSON(w, http.StatusCreated, bodyOf(id, &i))
 }
 
 func (h *handler) instance(w http.ResponseWriter, r *http.Request) error {
 	of, err := ref(r)
 	if err == nil {
-		err = parseQuery(r).err
+		err = httpapi.ParseQuery(r).Err
 	}
 	if err != nil {
 		return err
@@ -77,7 +66,7 @@ func (h *handler) instance(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, bodyOf(of.Session, &i))
+	return httpapi.WriteJSON(w, http.StatusOK, bodyOf(of.Session, &i))
 }
 
 // contextEvents answers with the context of an instance from a sequence number on.
@@ -86,13 +75,13 @@ func (h *handler) contextEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := parseQuery(r, contextEventsParameters...)
-	from, after := q.offset("from", 0), q.offset("after", -1)
-	if q.values.Has("from") && q.values.Has("after") {
-		q.fail("from and after exclude each other: from is the first number, after the one before it")
+	q := httpapi.ParseQuery(r, contextEventsParameters...)
+	from, after := q.Offset("from", 0), q.Offset("after", -1)
+	if q.Values.Has("from") && q.Values.Has("after") {
+		q.Fail("from and after exclude each other: from is the first number, after the one before it")
 	}
-	if q.err != nil {
-		return q.err
+	if q.Err != nil {
+		return q.Err
 	}
 	if after >= 0 {
 		from = after + 1
@@ -105,14 +94,14 @@ func (h *handler) contextEvents(w http.ResponseWriter, r *http.Request) error {
 	if n := len(events); n > 0 {
 		next = int64(events[n-1].Sequence) + 1
 	}
-	return writeJSON(w, http.StatusOK, api.InstanceEvents{Instance: of.ID, Events: orEmpty(events), Next: next})
+	return httpapi.WriteJSON(w, http.StatusOK, api.InstanceEvents{Instance: of.ID, Events: httpapi.OrEmpty(events), Next: next})
 }
 
 // appendContext appends to the context of an instance.
 func (h *handler) appendContext(w http.ResponseWriter, r *http.Request) error {
 	of, err := ref(r)
 	if err == nil {
-		err = parseQuery(r).err
+		err = httpapi.ParseQuery(r).Err
 	}
 	if err != nil {
 		return err
@@ -125,7 +114,7 @@ func (h *handler) appendContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusCreated, e)
+	return httpapi.WriteJSON(w, http.StatusCreated, e)
 }
 
 // revertContext reverts the context of an instance after a sequence number.
@@ -134,28 +123,28 @@ func (h *handler) revertContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := parseQuery(r, revertContextParameters...)
-	after := q.offset("after", -1)
-	if q.string("after") == "-1" { // all of them
-		q.err, after = nil, -1
-	} else if !q.values.Has("after") { // or a request that says nothing would revert everything
-		q.fail("the parameter after is missing: the sequence number of the last event to keep, -1 to keep none")
+	q := httpapi.ParseQuery(r, revertContextParameters...)
+	after := q.Offset("after", -1)
+	if q.String("after") == "-1" { // everything
+		q.Err, after = nil, -1
+	} else if !q.Values.Has("after") { // otherwise a request without it would revert everything
+		q.Fail("the parameter after is missing: the sequence number of the last event to keep, -1 to keep none")
 	}
-	if q.err != nil {
-		return q.err
+	if q.Err != nil {
+		return q.Err
 	}
 	n, done, err := h.Contexts.DeleteEventsAfter(r.Context(), of, int(min(after, maxSequence)))
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, api.ContextReverted{Deleted: n, Marker: done.Marker})
+	return httpapi.WriteJSON(w, http.StatusOK, api.ContextReverted{Deleted: n, Marker: done.Marker})
 }
 
 // copyContext copies the context of the instance in the path to another one.
 func (h *handler) copyContext(w http.ResponseWriter, r *http.Request) error {
 	of, err := ref(r)
 	if err == nil {
-		err = parseQuery(r).err
+		err = httpapi.ParseQuery(r).Err
 	}
 	if err != nil {
 		return err
@@ -175,5 +164,5 @@ func (h *handler) copyContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, api.ContextCopied{Copied: n})
+	return httpapi.WriteJSON(w, http.StatusOK, api.ContextCopied{Copied: n})
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck/tapedeck/docs"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
 // openAPITag is the ETag of the description.
@@ -18,8 +19,8 @@ var openAPITag = sync.OnceValue(func() string {
 
 // openAPI answers with the description of the API.
 func (h *handler) openAPI(w http.ResponseWriter, r *http.Request) error {
-	if q := parseQuery(r); q.err != nil {
-		return q.err
+	if q := httpapi.ParseQuery(r); q.Err != nil {
+		return q.Err
 	}
 	w.Header().Set("Cache-Control", "no-cache") // ask again each time, and get 304
 	w.Header().Set("ETag", openAPITag())
@@ -27,6 +28,6 @@ func (h *handler) openAPI(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	writeBytes(w, http.StatusOK, docs.OpenAPI)
+	httpapi.WriteBytes(w, http.StatusOK, docs.OpenAPI)
 	return nil
 }

@@ -1,19 +1,14 @@
 package rest
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
-// answerer is how the engine takes answers to what agents ask.
-type answerer interface {
-	Answer(ctx context.Context, a api.Answer) (api.Answered, error)
-}
-
-// answer answers what an agent has asked.
+// answer answers a question of an agent.
 func (h *handler) answer(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
@@ -32,5 +27,5 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, done)
+	return httpapi.WriteJSON(w, http.StatusOK, done)
 }

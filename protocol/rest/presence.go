@@ -2,22 +2,14 @@ package rest
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/sse"
-	"github.com/tapedeck/tapedeck/payload"
 )
-
-// attendance is what the engine knows of who is in a session.
-type attendance interface {
-	Presence(ctx context.Context, n api.PresenceNote) ([]payload.Presence, error)
-	Present(ctx context.Context, session string) ([]payload.Presence, error)
-	WatchPresence(session string) api.PresenceWatcher
-}
 
 // A presenceRequest is the body of POST /sessions/{id}/presence.
 type presenceRequest struct {
@@ -25,7 +17,7 @@ type presenceRequest struct {
 	UserID string `json:"userId,omitempty"` // the same as user
 }
 
-// presence takes down where somebody is, and tells them who else is there.
+// presence notes where a user is, and answers with all users in the session.
 func (h *handler) presence(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
@@ -40,10 +32,10 @@ func (h *handler) presence(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, api.Present{Present: all})
+	return httpapi.WriteJSON(w, http.StatusOK, api.Present{Present: all})
 }
 
-// present tells who is there.
+// present answers with the users in the session.
 func (h *handler) present(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
@@ -53,15 +45,15 @@ func (h *handler) present(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, api.Present{Present: all})
+	return httpapi.WriteJSON(w, http.StatusOK, api.Present{Present: all})
 }
 
-// appendPresence appends a frame for each change. It has no id, for it is not in
-// the log: a client that comes again is told anew who is there.
+// appendPresence appends a frame for each change. A frame has no id, because the change
+// is not in the log: a client that reconnects receives all users again.
 func appendPresence(b []byte, changes []tapedeck.Event) []byte {
 	for i := range changes {
 		e := &changes[i]
-		data, _ := json.Marshal(api.PresenceFrame{Type: e.Type, Channel: e.Channel, Timestamp: e.Time.Format("2006-01-02T15:04:05.000Z"), Actor: e.Actor, Data: e.Data}) // all of it was checked when it came
+		data, _ := json.Marshal(api.PresenceFrame{Type: e.Type, Channel: e.Channel, Timestamp: e.Time.Format("2006-01-02T15:04:05.000Z"), Actor: e.Actor, Data: e.Data}) // it was checked when it arrived
 		b = sse.AppendFrame(b, "", "presence", data)
 	}
 	return b

@@ -23,7 +23,7 @@ type Route struct {
 	Optional bool // the body may be absent
 
 	// Answer is a zero value of the type that the JSON answer is encoded from. It is
-	// nil if the answer has no body or is not JSON.
+	// nil if the answer has no body, is not JSON, or is written piece by piece.
 	Answer any
 	Status int // of an answer that is not an error
 
@@ -158,8 +158,8 @@ func eventRoutes() []Route {
 		},
 		{
 			Method: http.MethodGet, Path: "/sessions/{id}/events/history", Summary: "Read the finished and active events in the form of the SSE task protocol.",
-			Parameters: historyParameters, Answer: api.Events{}, Status: http.StatusOK,
-			serve: (*handler).history,
+			Parameters: []string{"at", "from", "fromOffset", "limit", "thread", "invocation"}, Answer: api.Events{}, Status: http.StatusOK,
+			serve: (*handler).serveTask,
 		},
 		{
 			Method: http.MethodGet, Path: "/sessions/{id}/stream", Summary: "Follow the events as Server-Sent Events.",

@@ -5,12 +5,13 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
 // run starts a task in a new session.
 func (h *handler) run(w http.ResponseWriter, r *http.Request) error {
-	if q := parseQuery(r); q.err != nil {
-		return q.err
+	if q := httpapi.ParseQuery(r); q.Err != nil {
+		return q.Err
 	}
 	in, err := decode[api.Task](h, w, r)
 	if err != nil {
@@ -43,10 +44,10 @@ func (h *handler) start(w http.ResponseWriter, r *http.Request, t api.Task) erro
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusAccepted, s)
+	return httpapi.WriteJSON(w, http.StatusAccepted, s)
 }
 
-// resume continues a run that was interrupted.
+// resume continues a run that was cancelled, interrupted or has failed.
 func (h *handler) resume(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
@@ -61,7 +62,7 @@ func (h *handler) resume(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusAccepted, s)
+	return httpapi.WriteJSON(w, http.StatusAccepted, s)
 }
 
 func (h *handler) cancel(w http.ResponseWriter, r *http.Request) error {
@@ -82,12 +83,12 @@ func (h *handler) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, c)
+	return httpapi.WriteJSON(w, http.StatusOK, c)
 }
 
 func (h *handler) agents(w http.ResponseWriter, r *http.Request) error {
-	if q := parseQuery(r); q.err != nil {
-		return q.err
+	if q := httpapi.ParseQuery(r); q.Err != nil {
+		return q.Err
 	}
-	return writeJSON(w, http.StatusOK, api.Agents{Agents: orEmpty(h.Verbs.Agents())})
+	return httpapi.WriteJSON(w, http.StatusOK, api.Agents{Agents: httpapi.OrEmpty(h.Verbs.Agents())})
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/search"
 )
 
@@ -14,17 +15,17 @@ const (
 	searchLimit   = 100
 )
 
-// maxSaid is how many places are looked at to find the sessions of a list.
-const maxSaid = 1000
+// maxListHits is how many hits a list uses to find its sessions.
+const maxListHits = 1000
 
-// said adds to a filter the sessions in which its query was said.
-func (h *handler) said(ctx context.Context, f *tapedeck.Filter) error {
+// addMatches adds to a filter the sessions whose conversation has its query.
+func (h *handler) addMatches(ctx context.Context, f *tapedeck.Filter) error {
 	if f.Query == "" || h.Search == nil || !hasWords(f.Query) {
-		return nil // the title may still contain it
+		return nil // the title may still match
 	}
 	s := search.Query{Text: f.Query, Status: f.Status, Agent: f.Agent, Owner: f.Owner, Limit: searchLimit}
 	seen := map[string]bool{}
-	for range maxSaid / searchLimit {
+	for range maxListHits / searchLimit {
 		found, err := h.Search.Search(ctx, s)
 		if err != nil {
 			return err
@@ -42,7 +43,7 @@ func (h *handler) said(ctx context.Context, f *tapedeck.Filter) error {
 	return nil
 }
 
-// hasWords reports whether there is something in a query to look for.
+// hasWords reports whether a query has a word to look for.
 func hasWords(query string) bool {
 	_, err := search.Parse(query)
 	return err == nil
@@ -50,28 +51,28 @@ func hasWords(query string) bool {
 
 var searchParameters = []string{"q", "session", "kind", "role", "status", "agent", "owner", "from", "to", "cursor", "limit"}
 
-// search finds where something was said.
+// search finds text in the conversations.
 func (h *handler) search(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, searchParameters...)
+	q := httpapi.ParseQuery(r, searchParameters...)
 	s := search.Query{
-		Text: q.string("q"), Session: q.id("session"),
-		Kind:   q.one("kind", "", search.DocMessage, search.DocTool, search.DocTitle),
-		Role:   q.string("role"),
-		Status: tapedeck.Status(q.one("status", "", known...)),
-		Agent:  q.string("agent"), Owner: q.string("owner"),
-		From: q.time("from"), To: q.time("to"),
-		Cursor: q.string("cursor"), Limit: q.limit(searchDefault, searchLimit),
+		Text: q.String("q"), Session: q.ID("session"),
+		Kind:   q.OneOf("kind", "", search.DocMessage, search.DocTool, search.DocTitle),
+		Role:   q.String("role"),
+		Status: tapedeck.Status(q.OneOf("status", "", statuses...)),
+		Agent:  q.String("agent"), Owner: q.String("owner"),
+		From: q.Time("from"), To: q.Time("to"),
+		Cursor: q.String("cursor"), Limit: q.Limit(searchDefault, searchLimit),
 	}
-	if q.err != nil {
-		return q.err
+	if q.Err != nil {
+		return q.Err
 	}
 	if h.Search == nil {
-		return tapedeck.Errorf(tapedeck.Unsupported, "this server keeps no search index")
+		return tapedeck.Errorf(tapedeck.Unsupported, "this server has no search index")
 	}
 	found, err := h.Search.Search(r.Context(), s)
 	if err != nil {
 		return err
 	}
-	found.Hits = orEmpty(found.Hits)
-	return writeJSON(w, http.StatusOK, found)
+	found.Hits = httpapi.OrEmpty(found.Hits)
+	return httpapi.WriteJSON(w, http.StatusOK, found)
 }

@@ -5,12 +5,13 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
-// pageLimit is the most items of a page, and how many it has unless asked.
+// The number of items of a page.
 const (
-	pageLimit   = 1000
-	listDefault = 100
+	pageLimit   = 1000 // the most, and the default for events
+	listDefault = 100  // the default for sessions
 )
 
 // A createRequest is the body of POST /sessions: the session, and labels that have
@@ -22,8 +23,8 @@ type createRequest struct {
 }
 
 func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
-	if q := parseQuery(r); q.err != nil {
-		return q.err
+	if q := httpapi.ParseQuery(r); q.Err != nil {
+		return q.Err
 	}
 	in, err := decodeOptional[createRequest](h, w, r)
 	if err != nil {
@@ -36,18 +37,18 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Location", Root+"/sessions/"+s.ID)
-	return writeJSON(w, http.StatusCreated, s)
+	return httpapi.WriteJSON(w, http.StatusCreated, s)
 }
 
-// known are the statuses that a list can be asked for.
-var known = []string{
+// statuses are the values of the parameter status.
+var statuses = []string{
 	string(tapedeck.StatusIdle), string(tapedeck.StatusPending), string(tapedeck.StatusRunning),
 	string(tapedeck.StatusComplete), string(tapedeck.StatusFailed), string(tapedeck.StatusCancelled),
 	string(tapedeck.StatusInterrupted),
 }
 
-// listClosed is what a list can be asked for beside a status: sessions that are
-// closed, whatever their runs have come to.
+// listClosed is another value of the parameter status: sessions that are closed, with
+// any status.
 const listClosed = "closed"
 
 var listParameters = []string{
@@ -55,22 +56,22 @@ var listParameters = []string{
 }
 
 func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
-	q := parseQuery(r, listParameters...)
+	q := httpapi.ParseQuery(r, listParameters...)
 	f := tapedeck.Filter{
-		Labels: q.labels(),
-		Status: tapedeck.Status(q.one("status", "", append([]string{listClosed}, known...)...)),
-		Agent:  q.string("agent"), Owner: q.string("owner"), Parent: q.id("parent"),
-		From: q.time("from"), To: q.time("to"),
-		Query: q.string("q"), Cursor: q.string("cursor"), Limit: q.limit(listDefault, pageLimit),
+		Labels: parseLabels(q),
+		Status: tapedeck.Status(q.OneOf("status", "", append([]string{listClosed}, statuses...)...)),
+		Agent:  q.String("agent"), Owner: q.String("owner"), Parent: q.ID("parent"),
+		From: q.Time("from"), To: q.Time("to"),
+		Query: q.String("q"), Cursor: q.String("cursor"), Limit: q.Limit(listDefault, pageLimit),
 	}
-	summary := q.flag("summary")
-	if q.err != nil {
-		return q.err
+	summary := q.Flag("summary")
+	if q.Err != nil {
+		return q.Err
 	}
 	if f.Closed = f.Status == listClosed; f.Closed {
 		f.Status = ""
 	}
-	if err := h.said(r.Context(), &f); err != nil {
+	if err := h.addMatches(r.Context(), &f); err != nil {
 		return err
 	}
 	sessions, next, err := h.Sessions.List(r.Context(), f)
@@ -86,7 +87,7 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	return writeJSON(w, http.StatusOK, out)
+	return httpapi.WriteJSON(w, http.StatusOK, out)
 }
 
 func (h *handler) show(w http.ResponseWriter, r *http.Request) error {
@@ -98,7 +99,7 @@ func (h *handler) show(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, s)
+	return httpapi.WriteJSON(w, http.StatusOK, s)
 }
 
 func (h *handler) rename(w http.ResponseWriter, r *http.Request) error {
@@ -115,7 +116,7 @@ func (h *handler) rename(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, s)
+	return httpapi.WriteJSON(w, http.StatusOK, s)
 }
 
 func (h *handler) close(w http.ResponseWriter, r *http.Request) error {

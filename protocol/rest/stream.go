@@ -6,118 +6,95 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/backlog"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
+	"github.com/tapedeck/tapedeck/internal/problem"
 	"github.com/tapedeck/tapedeck/internal/sse"
 )
 
-// streamBytes is the most that is read for one write. A thousand followers may
-// be catching up at the same time.
+// streamBytes is the most that is read for one write: a thousand followers may catch
+// up at the same time.
 const streamBytes = 256 << 10
 
-// A subscription is what a client wants of a stream.
+// A subscription is what a client asks of a stream.
 type subscription struct {
-	session string
-	filter  filter
-	from    int64
-	resumed bool   // from comes after an event that the client has
-	partly  string // format=task: the number of the newest part of the event at from that the client has; "" for none
-	placed  bool   // the client says from where
-	until   bool   // until the terminal event of a run
-	people  bool   // who comes and goes, too
+	session  string
+	filter   filter
+	from     int64
+	resumed  bool // from comes after an event that the client has
+	until    bool // the stream ends with the terminal event of a run
+	presence bool // the stream has changes of presence
 }
 
 var streamParameters = append([]string{"fromOffset", "from", "lastEventId", "until", "presence"}, filterNames...)
 
 func parseSubscription(r *http.Request) (subscription, error) {
-	id, err := sessionID(r)
+	id, err := httpapi.SessionID(r)
 	if err != nil {
 		return subscription{}, err
 	}
-	q := parseQuery(r, streamParameters...)
-	s := subscription{session: id, filter: q.filter()}
-	s.placed = q.hasFrom()
-	s.until = q.one("until", "", "terminal", "none") == "terminal" || s.filter.task && !q.values.Has("until")
-	s.people = q.one("presence", "stored", "stored", "live") == "live"
-	if s.people && s.filter.task {
-		q.fail("the task protocol has no presence")
+	q := httpapi.ParseQuery(r, streamParameters...)
+	s := subscription{session: id, filter: parseFilter(q), from: q.From()}
+	s.until = q.OneOf("until", "", "terminal", "none") == "terminal"
+	s.presence = q.OneOf("presence", "stored", "stored", "live") == "live"
+	if s.until && len(s.filter.invocations) > 1 {
+		q.Fail("until=terminal goes with one invocation")
 	}
-	if s.until && !s.filter.task && len(s.filter.invocations) > 1 {
-		q.fail("until=terminal goes with one invocation")
+	if last := q.LastEventID(r); last != "" && q.Err == nil {
+		n, ok := httpapi.ParseOffset(last)
+		if !ok || n+1 <= 0 {
+			q.Fail("the last event id must be the offset of an event, not %q", last)
+		}
+		s.from, s.resumed = n+1, true
 	}
-	s.from = q.from()
-	last := r.Header.Get("Last-Event-ID")
-	if last == "" {
-		last = q.string("lastEventId")
-	}
-	if last != "" && q.err == nil {
-		s.resume(last, q)
-	}
-	return s, q.err
+	return s, q.Err
 }
 
-// resume continues after the event with the id that the client got last.
-func (s *subscription) resume(last string, q *query) {
-	whole, fraction, divided := strings.Cut(last, ".")
-	n, ok := parseOffset(whole)
-	if divided = divided && s.filter.task; divided {
-		_, isNumber := parseOffset(fraction)
-		ok, s.partly = ok && isNumber, last
-	} else {
-		ok = ok && fraction == "" && whole == last
-	}
-	if !ok || n+1 <= 0 {
-		q.fail("the last event id must be the offset of an event, not %q", last)
-	}
-	s.from, s.resumed, s.placed = n+1, true, true
-}
-
-// stream sends the events of a session as they come.
+// stream sends the events of a session as they are appended.
 //
-// An EventSource reconnects whenever a stream ends, for whatever reason, and
-// tells the id of the last event; only the status 204 stops it. So a stream
-// that has come to its end must leave an id behind by which a reconnect is
-// known to have nothing more to get.
+// An EventSource reconnects whenever a stream ends, whatever the reason, and sends
+// the id of the last event. Only the status 204 stops it. So the last frame of a
+// stream that is complete must have an id that tells a reconnect apart.
 func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
+	if isTask(r) {
+		return h.serveTask(w, r)
+	}
 	s, err := parseSubscription(r)
 	if err != nil {
 		return err
 	}
-	if s.filter.task {
-		return h.taskStream(w, r, s)
-	}
 	if err := s.filter.resolve(r.Context(), h, s.session); err != nil {
 		return err
 	}
-	switch over, err := h.over(r.Context(), &s); {
+	switch complete, err := h.isComplete(r.Context(), &s); {
 	case err != nil:
 		return err
-	case over:
+	case complete:
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	case r.Method == http.MethodHead:
 		_, err := sse.Start(w)
 		return err
 	}
-	defer func() { // the next answer on this connection may come later than the last write's deadline
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
-	}()
-	f := follower{subscription: s, w: w, sent: s.from - 1, passed: s.from - 1, quiet: h.Heartbeat}
+	return h.follow(w, r, s)
+}
+
+func (h *handler) follow(w http.ResponseWriter, r *http.Request, s subscription) error {
 	idle := h.Heartbeat
-	if !s.filter.empty() {
-		idle /= 2 // a page of which nothing passes restarts the hub's clock, not ours
-		f.quiet = idle
+	if !s.filter.isEmpty() {
+		idle /= 2 // a page without a selected event restarts the hub's clock, but not that of the stream
 	}
+	f := follower{subscription: s, out: sse.NewStream(w, idle), sent: s.from - 1, passed: s.from - 1}
+	defer f.out.Close()
 	o := tapedeck.FollowOptions{From: s.from, Idle: idle, MaxBytes: streamBytes}
-	if s.people {
-		f.present = h.Verbs.WatchPresence(s.session)
-		defer f.present.Stop()
-		o.Wake = f.present.Changed()
+	if s.presence {
+		f.watcher = h.Verbs.WatchPresence(s.session)
+		defer f.watcher.Stop()
+		o.Wake = f.watcher.Changed()
 	}
 	for page, err := range h.Sessions.Follow(r.Context(), s.session, o) {
 		if err == nil {
@@ -126,21 +103,22 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
 		switch {
 		case errors.Is(err, errEnd):
 			return nil
-		case err != nil && f.out == nil:
+		case err != nil && !f.out.Started():
 			return err
 		case err != nil:
-			h.broken(r, &f, err)
+			h.breakOff(r, &f, err)
 			return nil
 		}
 	}
 	return nil
 }
 
-// over reports whether nothing can come any more of what the client wants.
-func (h *handler) over(ctx context.Context, s *subscription) (bool, error) {
+// isComplete reports whether the client has all events that it asks for, and no more
+// can be appended.
+func (h *handler) isComplete(ctx context.Context, s *subscription) (bool, error) {
 	head, err := h.Sessions.Head(ctx, s.session)
 	if err == nil {
-		err = beyond(s, &head)
+		err = httpapi.CheckFrom(&head, s.session, s.from, s.resumed)
 	}
 	switch {
 	case err != nil:
@@ -158,65 +136,47 @@ func (h *handler) over(ctx context.Context, s *subscription) (bool, error) {
 	return err == nil && s.ends(&e), err
 }
 
-// beyond refuses what begins beyond the head.
-func beyond(s *subscription, head *tapedeck.Session) error {
-	switch {
-	case s.from > head.Head && s.resumed:
-		return tapedeck.Errorf(tapedeck.Invalid, "session %s has no event %d yet: it is at offset %d", s.session, s.from-1, head.Head).
-			WithHint("it may have been deleted and made anew; read it from offset 0")
-	case s.from > head.Head:
-		return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked from %d", s.session, head.Head, s.from).
-			WithHint("read from %d or before", head.Head)
-	}
-	return nil
-}
-
-// ends reports whether e ends the stream of a client that wants to know when a
-// run is over.
+// ends reports whether e is the terminal event that the client waits for.
 func (s *subscription) ends(e *tapedeck.Event) bool {
-	return s.until && (e.Type == tapedeck.RunFinished || e.Type == tapedeck.RunError) && among(s.filter.invocations, e.Invocation)
+	return s.until && (e.Type == tapedeck.RunFinished || e.Type == tapedeck.RunError) && isOneOf(s.filter.invocations, e.Invocation)
 }
 
-// broken ends a stream that cannot go on. The client reconnects and learns why,
-// if there is more to learn.
-func (h *handler) broken(r *http.Request, f *follower, err error) {
+// breakOff ends a stream that cannot continue. The client reconnects and learns the
+// reason then, as far as it may.
+func (h *handler) breakOff(r *http.Request, f *follower, err error) {
 	switch kind := tapedeck.KindOf(err); {
-	case r.Context().Err() != nil, errors.Is(err, errGone): // the client went
+	case r.Context().Err() != nil, errors.Is(err, sse.ErrDisconnected):
 	case kind == tapedeck.NotFound, kind == tapedeck.Gone:
-		_ = f.out.Send(sse.AppendFrame(nil, "", "end", []byte(`{"reason":"deleted"}`))) // the stream ends either way
+		_ = f.out.Send(sse.AppendFrame(nil, "", "end", []byte(`{"reason":"deleted"}`))) // the stream ends in any case
 	default:
-		_ = h.internal(r, err)
+		problem.Log(r, err, h.Logger)
 	}
 }
 
 // A follower writes a session to one client.
 type follower struct {
 	subscription
-	w      http.ResponseWriter
-	out    *sse.Writer   // nil before the first page
-	sent   int64         // id of the last frame that had one
-	passed int64         // offset of the last event that was looked at
-	caught bool          // caught-up was sent
-	quiet  time.Duration // after so long without a frame a comment is sent
-	wrote  time.Time
+	out      *sse.Stream
+	sent     int64 // the id of the last frame that had one
+	passed   int64 // the offset of the last event that was looked at
+	caughtUp bool  // the frame caught-up was sent
 
-	present api.PresenceWatcher // nil if the client does not want to know
+	watcher api.PresenceWatcher // nil if the client does not want presence
 }
 
-var (
-	errEnd  = errors.New("the stream has come to its end")
-	errGone = errors.New("the client is gone")
-)
+// errEnd ends a stream that is complete.
+var errEnd = errors.New("the stream has ended")
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// sendPage writes one page, and returns errEnd if nothing is to follow. Its records go
-// out as they are, so they are let go of when the reader stalls.
+// sendPage writes one page. It returns errEnd if nothing follows it. The records are
+// sent unchanged, so they need not stay in memory while the reader stalls: they are
+// read again.
 func (h *handler) sendPage(ctx context.Context, f *follower, p tapedeck.Page) error {
 	var pass *backlog.Pass
 	if backlog.Large(p.Records) {
 		records := p.Records
-		p.Records = nil // while it waits nothing is to hold them
+		p.Records = nil // so that nothing keeps them in memory while Enter waits
 		var err error
 		if records, pass, err = backlog.Enter(ctx, records, h.rereading(ctx, f.session)); err != nil {
 			return err
@@ -232,7 +192,7 @@ func (h *handler) sendPage(ctx context.Context, f *follower, p tapedeck.Page) er
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	b := (*buf)[:0]
-	if f.out == nil {
+	if !f.out.Started() {
 		b = append(b, "retry: 1000\n\n"...)
 	}
 	if isLarge(shown) {
@@ -248,7 +208,7 @@ func (h *handler) sendPage(ctx context.Context, f *follower, p tapedeck.Page) er
 		b = appendEvent(b, rec)
 	}
 	b, end := f.notes(b, p, last)
-	if err := f.write(b); err != nil {
+	if err := f.out.Send(b); err != nil {
 		return err
 	}
 	if cap(b) <= maxFrames {
@@ -257,8 +217,8 @@ func (h *handler) sendPage(ctx context.Context, f *follower, p tapedeck.Page) er
 	return end
 }
 
-// maxFrames is how much is written of a page at once. A reader that is stuck
-// holds so much.
+// maxFrames is how much of a page is written at once. A reader that has stalled keeps
+// this much in memory.
 const maxFrames = 32 << 10
 
 // isLarge reports whether the frames of the records are written piece by piece.
@@ -270,7 +230,7 @@ func isLarge(records []tapedeck.Record) bool {
 	return size > maxFrames
 }
 
-// frameCost is about what the frame of an event has beside the event.
+// frameCost is about the size of the frame of an event, without the event.
 const frameCost = 24
 
 // rereading returns how to read an event of a session again.
@@ -284,9 +244,9 @@ func (h *handler) rereading(ctx context.Context, session string) func(int64) (ta
 	}
 }
 
-// pour writes b, and then the frames of records.
+// pour writes b and then the frames of records, piece by piece.
 func (f *follower) pour(b []byte, records *backlog.Records) error {
-	if err := f.write(b); err != nil {
+	if err := f.out.Send(b); err != nil {
 		return err
 	}
 	w := writers.Get().(*bufio.Writer)
@@ -297,23 +257,22 @@ func (f *follower) pour(b []byte, records *backlog.Records) error {
 		_, _ = w.Write(strconv.AppendInt(append(w.AvailableBuffer(), "id: "...), records.Offset(i), 10)) // Flush returns the error
 		_, _ = w.WriteString("\ndata: ")
 		if records.Write(w, i, 1, func(piece []byte) { _, _ = w.Write(piece) }) != nil {
-			return errGone // half an event was sent, and a client takes none that is not whole
+			return sse.ErrDisconnected // half an event was sent: a client ignores an incomplete frame
 		}
 		_, _ = w.WriteString("\n\n")
 	}
-	if w.Flush() != nil || f.out.Flush() != nil {
-		return errGone
+	if w.Flush() != nil {
+		return sse.ErrDisconnected
 	}
-	f.wrote = time.Now()
-	return nil
+	return f.out.Flush()
 }
 
 var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, maxFrames) }}
 
-// choose returns the records that the client is shown, and whether the newest of
-// them is the last that it wants.
+// choose returns the records that pass the filter, and whether one of them ends the
+// stream.
 func (f *follower) choose(records []tapedeck.Record) (shown []tapedeck.Record, last bool, err error) {
-	if f.filter.empty() && !f.until {
+	if f.filter.isEmpty() && !f.until {
 		if n := len(records); n > 0 {
 			f.passed = records[n-1].Offset
 			f.sent = f.passed
@@ -335,18 +294,18 @@ func (f *follower) choose(records []tapedeck.Record) (shown []tapedeck.Record, l
 	return shown, false, nil
 }
 
-// notes appends what is to be said at the end of a page, and returns errEnd if
-// nothing is to follow it.
+// notes appends the frames that follow the events of a page. It returns errEnd if
+// nothing follows them.
 func (f *follower) notes(b []byte, p tapedeck.Page, last bool) ([]byte, error) {
 	if last {
 		return f.note(b, "end", f.passed+1, `,"reason":"terminal"`), errEnd
 	}
-	if p.CaughtUp() && !f.caught {
-		f.caught = true
+	if p.CaughtUp() && !f.caughtUp {
+		f.caughtUp = true
 		b = f.note(b, "caught-up", p.Next, "")
 	}
-	if f.present != nil && f.caught {
-		b = appendPresence(b, f.present.Changes())
+	if f.watcher != nil && f.caughtUp {
+		b = appendPresence(b, f.watcher.Changes())
 	}
 	if p.CaughtUp() && p.Closed {
 		return f.note(b, "end", p.Next, `,"reason":"closed"`), errEnd
@@ -354,17 +313,17 @@ func (f *follower) notes(b []byte, p tapedeck.Page, last bool) ([]byte, error) {
 	return b, nil
 }
 
-// appendEvent appends the frame of an event. The bytes of a record are one
-// line; they need not be searched for line ends.
+// appendEvent appends the frame of an event. A record is one line, so it need not be
+// searched for line ends.
 func appendEvent(b []byte, rec tapedeck.Record) []byte {
 	b = strconv.AppendInt(append(b, "id: "...), rec.Offset, 10)
 	b = append(append(b, "\ndata: "...), rec.Data...)
 	return append(b, "\n\n"...)
 }
 
-// note appends a frame of ours. It has an id only if events were passed over
-// that the filter held back: so a reconnect does not look at them again, and no
-// id is seen twice.
+// note appends a frame that is not an event. It has an id only if the filter has left
+// out events since the last id: then a reconnect does not look at them again. So no id
+// is sent twice.
 func (f *follower) note(b []byte, event string, next int64, more string) []byte {
 	id := ""
 	if f.passed > f.sent {
@@ -372,24 +331,4 @@ func (f *follower) note(b []byte, event string, next int64, more string) []byte 
 	}
 	data := strconv.AppendInt([]byte(`{"next":`), next, 10)
 	return sse.AppendFrame(b, id, event, append(append(data, more...), '}'))
-}
-
-func (f *follower) write(frames []byte) (err error) {
-	switch now := time.Now(); {
-	case f.out == nil:
-		if f.out, err = sse.Start(f.w); err != nil {
-			return errGone
-		}
-		fallthrough
-	case len(frames) > 0:
-		err = f.out.Send(frames)
-		f.wrote = now
-	case now.Sub(f.wrote) >= f.quiet:
-		err = f.out.Heartbeat()
-		f.wrote = now
-	}
-	if err != nil {
-		return errGone
-	}
-	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/apitest"
 	"github.com/tapedeck/tapedeck/internal/sse"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 )
@@ -25,21 +26,21 @@ func TestStreamBeginsWithHistoryAndGoesOnLive(t *testing.T) {
 		g.session(t, "s", 2)
 		s := watch(t, door, "s/stream")
 		synctest.Wait()
-		if s.status != http.StatusOK || s.header.Get("Content-Type") != "text/event-stream; charset=utf-8" {
-			t.Fatalf("%d %v", s.status, s.header)
+		if s.Status != http.StatusOK || s.Header().Get("Content-Type") != "text/event-stream; charset=utf-8" {
+			t.Fatalf("%d %v", s.Status, s.Header())
 		}
-		if !strings.HasPrefix(s.text(), "retry: 1000\n\n") {
-			t.Errorf("it begins with %.40q", s.text())
+		if !strings.HasPrefix(s.Text(), "retry: 1000\n\n") {
+			t.Errorf("it begins with %.40q", s.Text())
 		}
 		g.say(t, "s", 2)
 		synctest.Wait()
-		if got := s.offsets(t); !slices.Equal(got, count(0, 5)) {
+		if got := offsets(t, s); !slices.Equal(got, count(0, 5)) {
 			t.Errorf("events %v", got)
 		}
-		if got := s.notes(t); got != `caught-up{"next":3}` {
+		if got := notes(t, s); got != `caught-up{"next":3}` {
 			t.Errorf("notes %s", got)
 		}
-		s.leave()
+		s.Disconnect()
 	})
 }
 
@@ -50,17 +51,17 @@ func TestResumeAtEveryPoint(t *testing.T) {
 		door, g := newDoor(rest.Options{})
 		g.session(t, "s", 19)
 		for last := range int64(20) {
-			for _, way := range []func() *screen{
-				func() *screen { return watch(t, door, "s/stream", "Last-Event-ID", fmt.Sprint(last)) },
-				func() *screen { return watch(t, door, fmt.Sprintf("s/stream?lastEventId=%d", last)) },
-				func() *screen { return watch(t, door, fmt.Sprintf("s/stream?fromOffset=%d", last+1)) },
+			for _, way := range []func() *apitest.Client{
+				func() *apitest.Client { return watch(t, door, "s/stream", "Last-Event-ID", fmt.Sprint(last)) },
+				func() *apitest.Client { return watch(t, door, fmt.Sprintf("s/stream?lastEventId=%d", last)) },
+				func() *apitest.Client { return watch(t, door, fmt.Sprintf("s/stream?fromOffset=%d", last+1)) },
 			} {
 				s := way()
 				synctest.Wait()
-				if got := s.offsets(t); !slices.Equal(got, count(last+1, 20)) {
+				if got := offsets(t, s); !slices.Equal(got, count(last+1, 20)) {
 					t.Errorf("after event %d: %v", last, got)
 				}
-				s.leave()
+				s.Disconnect()
 			}
 		}
 	})
@@ -80,9 +81,9 @@ func reconnect(t *testing.T, filter string) {
 	door, g := newDoor(rest.Options{})
 	g.session(t, "s", 0)
 	want := []int64{}
-	var s screen
+	var s apitest.Client
 	for i := int64(1); i <= 100; i++ {
-		s.open(t, door, "s/stream"+filter, "Last-Event-ID", s.lastID(t))
+		s.Open(t, door, "s/stream"+filter, "Last-Event-ID", s.LastID(t))
 		if i%3 == 0 {
 			synctest.Wait() // it has caught up
 		}
@@ -94,23 +95,23 @@ func reconnect(t *testing.T, filter string) {
 		if i%2 == 0 {
 			synctest.Wait() // it has seen that
 		}
-		s.leave()
+		s.Disconnect()
 		if strings.Contains(filter, "type") && typ != strings.TrimPrefix(filter, "?type=") {
 			continue
 		}
 		want = append(want, i)
 	}
-	s.open(t, door, "s/stream"+filter, "Last-Event-ID", s.lastID(t))
+	s.Open(t, door, "s/stream"+filter, "Last-Event-ID", s.LastID(t))
 	synctest.Wait()
-	s.leave()
+	s.Disconnect()
 	if !strings.Contains(filter, "type") {
 		want = append([]int64{0}, want...) // session.created
 	}
-	if got := s.offsets(t); !slices.Equal(got, want) {
+	if got := offsets(t, &s); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	seen := map[string]bool{}
-	for _, f := range s.frames(t) {
+	for _, f := range s.Frames(t) {
 		if f.ID != "" && seen[f.ID] {
 			t.Errorf("id %s came twice", f.ID)
 		}
@@ -131,17 +132,17 @@ func TestHeartbeats(t *testing.T) {
 				}
 			}
 			synctest.Wait()
-			if n := strings.Count(s.text(), ": heartbeat\n\n"); n < 4 || n > 8 {
+			if n := strings.Count(s.Text(), ": heartbeat\n\n"); n < 4 || n > 8 {
 				t.Errorf("filter %q: %d heartbeats in a minute", filter, n)
 			}
-			s.leave()
+			s.Disconnect()
 		})
 	}
 }
 
 // A client that goes away cancels nothing, however it listened.
 func TestLeavingCancelsNothing(t *testing.T) {
-	for _, query := range []string{"", "?until=terminal", "?format=task", "?presence=live"} {
+	for _, query := range []string{"", "?until=terminal", "?presence=live"} {
 		synctest.Test(t, func(t *testing.T) {
 			door, g := newDoor(rest.Options{})
 			started, err := g.Start(t.Context(), api.Task{Text: "go"})
@@ -150,7 +151,7 @@ func TestLeavingCancelsNothing(t *testing.T) {
 			}
 			s := watch(t, door, started.Session+"/stream"+query)
 			synctest.Wait()
-			s.leave()
+			s.Disconnect()
 			synctest.Wait()
 			if head, err := g.Head(t.Context(), started.Session); err != nil || len(head.Runs) != 1 {
 				t.Errorf("%q: after it has left the runs are %v, %v", query, head.Runs, err)
@@ -166,26 +167,26 @@ func TestSlowReaderIsLate(t *testing.T) {
 		g.session(t, "s", 0)
 		slow, quick := watch(t, door, "s/stream"), watch(t, door, "s/stream")
 		synctest.Wait()
-		thaw := slow.freeze()
+		thaw := slow.Freeze()
 		begun := time.Now()
 		g.say(t, "s", 3000)
 		synctest.Wait()
 		if time.Since(begun) != 0 {
 			t.Error("the writer had to wait")
 		}
-		if got := len(quick.offsets(t)); got != 3001 {
+		if got := len(offsets(t, quick)); got != 3001 {
 			t.Errorf("the quick reader has %d events", got)
 		}
-		if got := len(slow.offsets(t)); got != 1 {
+		if got := len(offsets(t, slow)); got != 1 {
 			t.Errorf("the slow reader has %d events", got)
 		}
 		close(thaw)
 		synctest.Wait()
-		if got := slow.offsets(t); !slices.Equal(got, count(0, 3001)) {
+		if got := offsets(t, slow); !slices.Equal(got, count(0, 3001)) {
 			t.Errorf("the slow reader has %d events", len(got))
 		}
-		slow.leave()
-		quick.leave()
+		slow.Disconnect()
+		quick.Disconnect()
 	})
 }
 
@@ -193,7 +194,7 @@ func TestThousandFollowers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		door, g := newDoor(rest.Options{})
 		g.session(t, "s", 0)
-		screens := make([]*screen, 1000)
+		screens := make([]*apitest.Client, 1000)
 		for i := range screens {
 			screens[i] = watch(t, door, "s/stream")
 		}
@@ -204,10 +205,10 @@ func TestThousandFollowers(t *testing.T) {
 		g.say(t, "s", 5)
 		synctest.Wait()
 		for i, s := range screens {
-			if got := s.offsets(t); !slices.Equal(got, count(0, 6)) {
+			if got := offsets(t, s); !slices.Equal(got, count(0, 6)) {
 				t.Fatalf("follower %d has %v", i, got)
 			}
-			s.leave()
+			s.Disconnect()
 		}
 		if n := g.Followers(); n != 0 {
 			t.Errorf("%d followers are left", n)
@@ -230,10 +231,10 @@ func TestFilteredStream(t *testing.T) {
 			g.append(t, "s", e)
 		}
 		synctest.Wait()
-		if got := s.offsets(t); !slices.Equal(got, []int64{0, 1, 4}) {
+		if got := offsets(t, s); !slices.Equal(got, []int64{0, 1, 4}) {
 			t.Errorf("got %v", got)
 		}
-		s.leave()
+		s.Disconnect()
 	})
 }
 
@@ -262,17 +263,17 @@ func TestUntilTerminal(t *testing.T) {
 				g.append(t, "s", runEvent(tapedeck.RunError, "a"))
 				g.append(t, "s", tapedeck.Event{Type: "acme.said"})
 				g.append(t, "s", runEvent(tapedeck.RunFinished, "b"))
-				<-s.done
-				if got := s.notes(t); got != c.notes {
+				<-s.Done
+				if got := notes(t, s); got != c.notes {
 					t.Errorf("notes %s, want %s", got, c.notes)
 				}
-				if got := s.offsets(t); !slices.Equal(got, c.want) {
+				if got := offsets(t, s); !slices.Equal(got, c.want) {
 					t.Errorf("got %v, want %v", got, c.want)
 				}
-				again := watch(t, door, "s/stream?until=terminal"+c.query, "Last-Event-ID", s.lastID(t))
-				<-again.done
-				if again.status != http.StatusNoContent {
-					t.Errorf("a reconnect after the end gets %d: an EventSource would go on for ever", again.status)
+				again := watch(t, door, "s/stream?until=terminal"+c.query, "Last-Event-ID", s.LastID(t))
+				<-again.Done
+				if again.Status != http.StatusNoContent {
+					t.Errorf("a reconnect after the end gets %d: an EventSource would go on for ever", again.Status)
 				}
 			})
 		})
@@ -288,18 +289,18 @@ func TestStreamEndsWithItsSession(t *testing.T) {
 		if err := g.Close(t.Context(), "s", ""); err != nil {
 			t.Fatal(err)
 		}
-		<-plain.done
-		<-filtered.done
-		if got := plain.notes(t); got != `caught-up{"next":2} end{"next":3,"reason":"closed"}` {
+		<-plain.Done
+		<-filtered.Done
+		if got := notes(t, plain); got != `caught-up{"next":2} end{"next":3,"reason":"closed"}` {
 			t.Errorf("notes %s", got)
 		}
-		if got := filtered.notes(t); got != `1caught-up{"next":2} 2end{"next":3,"reason":"closed"}` {
+		if got := notes(t, filtered); got != `1caught-up{"next":2} 2end{"next":3,"reason":"closed"}` {
 			t.Errorf("notes with a filter %s", got)
 		}
-		for _, s := range []*screen{plain, filtered} {
-			again := watch(t, door, "s/stream", "Last-Event-ID", s.lastID(t))
-			if <-again.done; again.status != http.StatusNoContent {
-				t.Errorf("a reconnect gets %d", again.status)
+		for _, s := range []*apitest.Client{plain, filtered} {
+			again := watch(t, door, "s/stream", "Last-Event-ID", s.LastID(t))
+			if <-again.Done; again.Status != http.StatusNoContent {
+				t.Errorf("a reconnect gets %d", again.Status)
 			}
 		}
 	})
@@ -319,11 +320,11 @@ func TestStreamEndsWhenItsSessionIsDeleted(t *testing.T) {
 				if anew {
 					g.session(t, "s", 5)
 				}
-				<-s.done
-				if got := s.notes(t); got != `caught-up{"next":2} end{"reason":"deleted"}` {
+				<-s.Done
+				if got := notes(t, s); got != `caught-up{"next":2} end{"reason":"deleted"}` {
 					t.Errorf("notes %s", got)
 				}
-				if got := s.offsets(t); !slices.Equal(got, count(0, 2)) {
+				if got := offsets(t, s); !slices.Equal(got, count(0, 2)) {
 					t.Errorf("events %v", got)
 				}
 			})

@@ -1,319 +1,37 @@
 package rest_test
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"slices"
-	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
-
-	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 )
 
-// taskPage is a page of the task protocol.
-type taskPage struct {
-	Events []taskEvent
-	Next   int64
-	Head   int64
-}
-
-type taskEvent struct {
-	Type      string
-	Data      map[string]any
-	Timestamp string
-	Sequence  float64
-}
-
-func readTasks(t testing.TB, door http.Handler, target string) (p taskPage) {
-	t.Helper()
-	w := httptest.NewRecorder()
-	door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/"+target, nil))
-	if w.Code != 200 || json.Unmarshal(w.Body.Bytes(), &p) != nil {
-		t.Fatalf("%s: %d %s", target, w.Code, w.Body)
-	}
-	return p
-}
-
-// do is an event of invocation "i" on the main thread. data is JSON, in which ~
-// stands for a double quote.
-func do(typ, data string) tapedeck.Event {
-	return tapedeck.Event{Type: typ, Invocation: "i", Data: json.RawMessage(strings.ReplaceAll(data, "~", `"`))}
-}
-
-// What each event of the log becomes, of a run that has everything.
-func TestTaskEvents(t *testing.T) {
-	begin := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	for _, c := range []struct {
-		name   string
-		events []tapedeck.Event
-		want   string // of the last event: type and data; "" for nothing
-	}{
-		{"user", []tapedeck.Event{do("message.added", `{~message~:{~id~:~u~,~role~:~user~,~content~:~Hi~}}`)}, `user_message {"text":"Hi"}`},
-		{"system", []tapedeck.Event{do("message.added", `{~message~:{~id~:~u~,~role~:~system~,~content~:~Hi~}}`)}, ""},
-		{"a whole answer", []tapedeck.Event{do("message.added", `{~message~:{~id~:~u~,~role~:~assistant~,~content~:~Yes~}}`)}, `message {"full_text":"Yes","is_partial":false,"text":"Yes"}`},
-		{"start", []tapedeck.Event{
-			do("message.added", `{~message~:{~id~:~u~,~role~:~user~,~content~:~Hi~}}`),
-			do("RUN_STARTED", `{~threadId~:~t~,~runId~:~i~}`),
-		}, `agent_start {"model":null,"session_id":"s","skills":[],"task":"Hi","tools":[]}`},
-		{"start of a run that goes on", []tapedeck.Event{
-			do("message.added", `{~message~:{~id~:~u~,~role~:~user~,~content~:~Hi~}}`),
-			do("RUN_STARTED", `{~threadId~:~t~,~runId~:~i~,~metadata~:{~tapedeck~:{~context~:~[It was cancelled]~}}}`),
-		}, `agent_start {"model":null,"session_id":"s","skills":[],"task":"[It was cancelled]\n\nHi","tools":[]}`},
-		{"start of an agent whose equipment is known", []tapedeck.Event{
-			do("RUN_STARTED", `{~threadId~:~t~,~runId~:~i~,~metadata~:{~tapedeck~:{~model~:~m-1~,~tools~:[~Read~],~skills~:[~pdf~]}}}`),
-		}, `agent_start {"model":"m-1","session_id":"s","skills":["pdf"],"task":"","tools":["Read"]}`},
-		{"start from outside", []tapedeck.Event{
-			do("RUN_STARTED", `{~threadId~:~t~,~runId~:~i~,~input~:{~messages~:[{~id~:~a~,~role~:~user~,~content~:~Do~}],~tools~:[{~name~:~Read~}]}}`),
-		}, `agent_start {"model":null,"session_id":"s","skills":[],"task":"Do","tools":["Read"]}`},
-		{"partial", []tapedeck.Event{
-			do("TEXT_MESSAGE_START", `{~messageId~:~m~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~a ~}`),
-		}, `message {"is_partial":true,"text":"a "}`},
-		{"final", []tapedeck.Event{
-			do("TEXT_MESSAGE_START", `{~messageId~:~m~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~a ~}`),
-			do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~b~}`), do("TEXT_MESSAGE_END", `{~messageId~:~m~}`),
-		}, `message {"full_text":"a b","is_partial":false,"text":"a b"}`},
-		{"nothing was said", []tapedeck.Event{do("TEXT_MESSAGE_START", `{~messageId~:~m~}`), do("TEXT_MESSAGE_END", `{~messageId~:~m~}`)}, ""},
-		{"a user's, streamed", []tapedeck.Event{
-			do("TEXT_MESSAGE_START", `{~messageId~:~m~,~role~:~user~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~a~}`), do("TEXT_MESSAGE_END", `{~messageId~:~m~}`),
-		}, `user_message {"text":"a"}`},
-		{"a part of that", []tapedeck.Event{
-			do("TEXT_MESSAGE_START", `{~messageId~:~m~,~role~:~user~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~a~}`),
-		}, ""},
-		{"thinking, with the id of a message", []tapedeck.Event{
-			do("TEXT_MESSAGE_START", `{~messageId~:~m~}`), do("REASONING_MESSAGE_START", `{~messageId~:~m~}`),
-			do("REASONING_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~hm~}`), do("REASONING_MESSAGE_END", `{~messageId~:~m~}`),
-		}, `thinking {"text":"hm"}`},
-		{"tool", []tapedeck.Event{
-			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_ARGS", `{~toolCallId~:~c~,~delta~:~{\~a\~:\n~}`),
-			do("TOOL_CALL_ARGS", `{~toolCallId~:~c~,~delta~:~1}~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
-		}, `tool_start {"tool_id":"c","tool_input":{"a":1},"tool_name":"Read"}`},
-		{"tool without arguments", []tapedeck.Event{
-			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
-		}, `tool_start {"tool_id":"c","tool_input":{},"tool_name":"Read"}`},
-		{"tool whose arguments are no JSON", []tapedeck.Event{
-			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_ARGS", `{~toolCallId~:~c~,~delta~:~{oh~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
-		}, `tool_start {"tool_id":"c","tool_input":{"raw":"{oh"},"tool_name":"Read"}`},
-		{"answer", []tapedeck.Event{
-			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
-			do("TOOL_CALL_RESULT", `{~messageId~:~r~,~toolCallId~:~c~,~content~:~text~}`),
-		}, `tool_complete {"duration_ms":1000,"is_error":false,"result":"text","tool_id":"c","tool_name":"Read"}`},
-		{"answer that is a failure and knows its time", []tapedeck.Event{
-			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
-			do("TOOL_CALL_RESULT", `{~messageId~:~r~,~toolCallId~:~c~,~content~:[{~type~:~text~,~text~:~no~}],~metadata~:{~tapedeck~:{~error~:true,~durationMs~:70}}}`),
-		}, `tool_complete {"duration_ms":70,"is_error":true,"result":"no","tool_id":"c","tool_name":"Read"}`},
-		{"answer as a message", []tapedeck.Event{
-			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
-			do("message.added", `{~message~:{~id~:~r~,~role~:~tool~,~toolCallId~:~c~,~content~:~~,~error~:~no~}}`),
-		}, `tool_complete {"duration_ms":1000,"is_error":true,"result":"no","tool_id":"c","tool_name":"Read"}`},
-		{"answer before the end of the input tells of the call", []tapedeck.Event{
-			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_RESULT", `{~messageId~:~r~,~toolCallId~:~c~,~content~:~x~}`),
-		}, `tool_start {"tool_id":"c","tool_input":{},"tool_name":"Read"}`},
-		{"and the end of the input of the answer", []tapedeck.Event{
-			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_RESULT", `{~messageId~:~r~,~toolCallId~:~c~,~content~:~x~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
-		}, `tool_complete {"duration_ms":1000,"is_error":false,"result":"x","tool_id":"c","tool_name":"Read"}`},
-		{"answered twice", []tapedeck.Event{
-			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_RESULT", `{~messageId~:~r~,~toolCallId~:~c~,~content~:~x~}`),
-			do("TOOL_CALL_RESULT", `{~messageId~:~r~,~toolCallId~:~c~,~content~:~y~}`),
-		}, ""},
-		{"plan", []tapedeck.Event{do("plan.updated", `{~entries~:[{~content~:~a~,~status~:~pending~}]}`)}, `tool_start {"tool_id":"plan_0","tool_input":{"todos":[{"content":"a","status":"pending"}]},"tool_name":"TodoWrite"}`},
-		{"plan of an agent with a tool for it", []tapedeck.Event{
-			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~TodoWrite~}`), do("plan.updated", `{~entries~:[{~content~:~a~,~status~:~pending~}]}`),
-		}, ""},
-		{"turn", []tapedeck.Event{
-			do("message.added", `{~message~:{~id~:~u~,~role~:~user~,~content~:~Hi~}}`), do("RUN_STARTED", `{}`),
-			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`),
-			do("TEXT_MESSAGE_START", `{~messageId~:~m~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~a~}`), do("TEXT_MESSAGE_END", `{~messageId~:~m~}`),
-			do("usage.reported", `{~inputTokens~:1}`),
-		}, `conversation_turn {"duration_ms":5000,"prompt_preview":"Hi","response_preview":"a","tools_used":["Read"],"turn_number":1}`},
-		{"turn whose usage is told before its message ends", []tapedeck.Event{
-			do("RUN_STARTED", `{}`),
-			do("TEXT_MESSAGE_START", `{~messageId~:~m~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~first~}`), do("TEXT_MESSAGE_END", `{~messageId~:~m~}`),
-			do("usage.reported", `{}`),
-			do("TEXT_MESSAGE_START", `{~messageId~:~n~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~n~,~delta~:~sec~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~n~,~delta~:~ond~}`),
-			do("usage.reported", `{}`),
-		}, `conversation_turn {"duration_ms":4000,"prompt_preview":"","response_preview":"second","tools_used":[],"turn_number":2}`},
-		{"turn after that, of which nothing is said", []tapedeck.Event{
-			do("RUN_STARTED", `{}`),
-			do("TEXT_MESSAGE_START", `{~messageId~:~m~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~first~}`),
-			do("usage.reported", `{}`), do("TEXT_MESSAGE_END", `{~messageId~:~m~}`),
-			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("usage.reported", `{}`),
-		}, `conversation_turn {"duration_ms":3000,"prompt_preview":"","response_preview":"","tools_used":["Read"],"turn_number":2}`},
-		{"turn that was said as a whole", []tapedeck.Event{
-			do("RUN_STARTED", `{}`), do("message.added", `{~message~:{~id~:~a~,~role~:~assistant~,~content~:~Yes~}}`), do("usage.reported", `{}`),
-		}, `conversation_turn {"duration_ms":2000,"prompt_preview":"","response_preview":"Yes","tools_used":[],"turn_number":1}`},
-		{"a call in a whole message", []tapedeck.Event{
-			do("message.added", `{~message~:{~id~:~a~,~role~:~assistant~,~toolCalls~:[{~id~:~c~,~type~:~function~,~function~:{~name~:~Read~,~arguments~:~{\~a\~:1}~}}]}}`),
-		}, `tool_start {"tool_id":"c","tool_input":{"a":1},"tool_name":"Read"}`},
-		{"its answer", []tapedeck.Event{
-			do("message.added", `{~message~:{~id~:~a~,~role~:~assistant~,~toolCalls~:[{~id~:~c~,~type~:~function~,~function~:{~name~:~Read~,~arguments~:~{}~}}]}}`),
-			do("message.added", `{~message~:{~id~:~t~,~role~:~tool~,~toolCallId~:~c~,~content~:~text~,~metadata~:{~tapedeck~:{~durationMs~:70}}}}`),
-		}, `tool_complete {"duration_ms":70,"is_error":false,"result":"text","tool_id":"c","tool_name":"Read"}`},
-		{"an answer after the run", []tapedeck.Event{
-			do("RUN_STARTED", `{}`), do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`), do("RUN_FINISHED", `{}`),
-			do("message.added", `{~message~:{~id~:~t~,~role~:~tool~,~toolCallId~:~c~,~content~:~text~}}`),
-		}, `tool_complete {"duration_ms":2000,"is_error":false,"result":"text","tool_id":"c","tool_name":"Read"}`},
-		{"done", []tapedeck.Event{
-			do("RUN_STARTED", `{}`), do("usage.reported", `{~model~:~m-1~,~inputTokens~:8,~outputTokens~:2,~costUsd~:0.5}`),
-			do("usage.reported", `{~model~:~m-1~,~inputTokens~:4,~cachedInputTokens~:3,~costUsd~:0.25}`), do("RUN_FINISHED", `{}`),
-		}, `agent_complete {"duration_ms":3000,"model":"m-1","num_turns":2,"status":"COMPLETE","total_cost_usd":0.75,"usage":{"cache_creation_input_tokens":0,"cache_read_input_tokens":3,"input_tokens":12,"output_tokens":2}}`},
-		{"done, and nothing is known", []tapedeck.Event{do("RUN_FINISHED", `{}`)}, `agent_complete {"duration_ms":0,"model":null,"num_turns":0,"status":"COMPLETE","total_cost_usd":null,"usage":null}`},
-		{"waiting for an answer", []tapedeck.Event{do("RUN_FINISHED", `{~outcome~:{~type~:~interrupt~,~interrupts~:[{}]}}`)}, `agent_complete {"duration_ms":0,"model":null,"num_turns":0,"status":"INTERRUPTED","total_cost_usd":null,"usage":null}`},
-		{"cancelled", []tapedeck.Event{do("RUN_FINISHED", `{~outcome~:{~type~:~cancelled~},~metadata~:{~tapedeck~:{~resumable~:false}}}`)}, `cancelled {"message":"Task was cancelled","resumable":false}`},
-		{"failed", []tapedeck.Event{do("RUN_ERROR", `{~message~:~no~,~code~:~agent~}`)}, `error {"error_type":"agent","message":"no"}`},
-		{"failed, and erased", []tapedeck.Event{do("RUN_ERROR", ``)}, `error {"error_type":"error","message":"the run has failed"}`},
-		{"linked", []tapedeck.Event{do("agent.linked", `{~runner~:~acp~,~nativeId~:~x~}`)}, `session_connect {"session_id":"s"}`},
-		{"output", []tapedeck.Event{do("CUSTOM", `{~name~:~task.output_display~,~value~:{~output~:~42~,~extra~:1}}`)}, `output_display {"comments":null,"error":null,"extra":1,"output":"42","result_files":[],"status":null}`},
-		{"profile", []tapedeck.Event{do("CUSTOM", `{~name~:~task.profile_switch~,~value~:{}}`)}, `profile_switch {"profile_name":null,"profile_type":null,"tools":[]}`},
-		{"hook", []tapedeck.Event{do("CUSTOM", `{~name~:~task.hook_triggered~,~value~:{}}`)}, `hook_triggered {"decision":null,"hook_event":null,"message":null,"tool_name":null}`},
-		{"disconnect", []tapedeck.Event{do("CUSTOM", `{~name~:~task.session_disconnect~,~value~:{~total_turns~:3}}`)}, `session_disconnect {"session_id":null,"total_duration_ms":null,"total_turns":3}`},
-		{"an end that is none", []tapedeck.Event{do("CUSTOM", `{~name~:~task.agent_complete~,~value~:{}}`)}, ""},
-		{"no object", []tapedeck.Event{do("CUSTOM", `{~name~:~task.output_display~,~value~:7}`)}, ""},
-		{"a type of its own", []tapedeck.Event{do("acme.said", `{}`)}, ""},
+// TestTaskRequests: the requests in the form of the task protocol, and no others, are
+// those of Options.Task.
+func TestTaskRequests(t *testing.T) {
+	const teapot = http.StatusTeapot
+	tasks := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(teapot) })
+	for path, want := range map[string]struct{ with, without int }{
+		"events?format=task":               {teapot, 415},
+		"events?limit=1&format=task":       {teapot, 415},
+		"stream?format=task":               {teapot, 415},
+		"events/history":                   {teapot, 415},
+		"events/history?limit=3":           {teapot, 415},
+		"events":                           {200, 200},
+		"events?format=native":             {200, 200},
+		"events?format=tusk":               {400, 400},
+		"events?format=native&format=task": {400, 400},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			door, g := newDoor(rest.Options{})
-			for i := range c.events {
-				c.events[i].Time = begin.Add(time.Duration(i) * time.Second)
+		for _, o := range []rest.Options{{Task: tasks}, {}} {
+			door, g := newDoor(o)
+			g.session(t, "s", 1)
+			w := httptest.NewRecorder()
+			door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/"+path, nil))
+			if status := map[bool]int{true: want.with, false: want.without}[o.Task != nil]; w.Code != status {
+				t.Errorf("%s with task %t: %d %s, want %d", path, o.Task != nil, w.Code, w.Body, status)
 			}
-			if _, _, err := g.Hub.Create(t.Context(), tapedeck.Spec{ID: "s", Events: c.events}); err != nil {
-				t.Fatal(err)
-			}
-			got, last := "", int64(len(c.events)-1)
-			for _, e := range readTasks(t, door, "s/events?format=task").Events {
-				if e.Sequence == float64(last) {
-					data, _ := json.Marshal(e.Data)
-					got = e.Type + " " + string(data)
-				}
-			}
-			if got != c.want {
-				t.Errorf("got\n%s\nwant\n%s", got, c.want)
-			}
-		})
-	}
-}
-
-// TestWholeMessagesWithCalls has the form in which many agents keep their history:
-// one message says something and makes several calls, which other messages answer.
-// It need not belong to a run.
-func TestWholeMessagesWithCalls(t *testing.T) {
-	for _, invocation := range []string{"i", ""} {
-		door, g := newDoor(rest.Options{})
-		call := func(id string) string {
-			return `{~id~:~` + id + `~,~type~:~function~,~function~:{~name~:~Tool ` + id + `~,~arguments~:~{}~}}`
-		}
-		log := []tapedeck.Event{
-			do("session.created", `{}`),
-			do("message.added", `{~message~:{~id~:~u~,~role~:~user~,~content~:~Do~}}`),
-			do("message.added", `{~message~:{~id~:~a~,~role~:~assistant~,~content~:~I look.~,~toolCalls~:[`+call("x")+","+call("y")+`]}}`),
-			do("message.added", `{~message~:{~id~:~t1~,~role~:~tool~,~toolCallId~:~y~,~content~:~2~}}`),
-			do("message.added", `{~message~:{~id~:~t2~,~role~:~tool~,~toolCallId~:~x~,~content~:~1~}}`),
-		}
-		for i := range log {
-			log[i].Invocation = invocation
-		}
-		if _, _, err := g.Hub.Create(t.Context(), tapedeck.Spec{ID: "s", Events: log}); err != nil {
-			t.Fatal(err)
-		}
-		const want = "1 user_message, 1.1 message, 1.2 tool_start Tool x, 2 tool_start Tool y, 3 tool_complete Tool y, 4 tool_complete Tool x"
-		for _, path := range []string{"s/events?format=task", "s/events/history"} {
-			var got []string
-			for _, e := range readTasks(t, door, path).Events {
-				name, _ := e.Data["tool_name"].(string)
-				got = append(got, strings.TrimSpace(fmt.Sprint(e.Sequence, " ", e.Type, " ", name)))
-			}
-			if strings.Join(got, ", ") != want {
-				t.Errorf("%s of %q: %s", path, invocation, strings.Join(got, ", "))
-			}
-		}
-		for _, cut := range []struct{ last, want string }{
-			{"1", "1.1 message, 1.2 tool_start, 2 tool_start, 3 tool_complete, 4 tool_complete"},
-			{"1.1", "1.2 tool_start, 2 tool_start, 3 tool_complete, 4 tool_complete"},
-			{"1.2", "2 tool_start, 3 tool_complete, 4 tool_complete"},
-			{"2", "3 tool_complete, 4 tool_complete"},
-		} {
-			synctest.Test(t, func(t *testing.T) {
-				s := watch(t, door, "s/stream?format=task", "Last-Event-ID", cut.last)
-				synctest.Wait()
-				if got := heard(t, s); got != cut.want {
-					t.Errorf("after %s: %s", cut.last, got)
-				}
-				s.leave()
-			})
 		}
 	}
-}
-
-// Wherever a client goes on, it gets what one gets that was never away.
-func TestTasksGoOnAnywhere(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		door, g := newDoor(rest.Options{})
-		events := anyLog(r)
-		if _, _, err := g.Hub.Create(t.Context(), tapedeck.Spec{ID: "s", Events: events}); err != nil {
-			r.Fatal(err)
-		}
-		whole := readTasks(t, door, "s/events?format=task").Events
-		for cut := range len(events) + 1 {
-			want := slices.DeleteFunc(slices.Clone(whole), func(e taskEvent) bool { return e.Sequence <= float64(cut-1) })
-			got := readTasks(t, door, fmt.Sprintf("s/events?format=task&from=%d", cut)).Events
-			if diff := cmp.Diff(want, got); diff != "" && len(want)+len(got) > 0 {
-				r.Fatalf("from %d (-want +got)\n%s", cut, diff)
-			}
-		}
-	})
-}
-
-// anyLog is a log of runs on three threads, in any order that is allowed, with
-// some events that belong to no run that ever began.
-func anyLog(r *rapid.T) []tapedeck.Event {
-	log := []tapedeck.Event{do("session.created", `{}`)}
-	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	runs := [3]int{}
-	open := [3]bool{}
-	n := rapid.IntRange(1, 60).Draw(r, "events")
-	for len(log) < n {
-		at = at.Add(time.Duration(rapid.IntRange(0, 900).Draw(r, "ms")) * time.Millisecond)
-		lane := rapid.IntRange(0, 2).Draw(r, "thread")
-		e := tapedeck.Event{Time: at, Thread: fmt.Sprint("t", lane)}
-		id := rapid.SampledFrom([]string{"a", "b"}).Draw(r, "id")
-		switch {
-		case rapid.IntRange(0, 30).Draw(r, "stray") == 0:
-			e.Invocation = "stray"
-		case !open[lane]:
-			runs[lane]++
-			open[lane] = true
-			e.Invocation = fmt.Sprintf("i%d.%d", lane, runs[lane])
-			user := e
-			user.Type, user.Data = tapedeck.MessageAdded, json.RawMessage(`{"message":{"id":"u","role":"user","content":"Do `+e.Invocation+`"}}`)
-			e.Type, e.Data = tapedeck.RunStarted, json.RawMessage(`{}`)
-			log = append(log, user, e)
-			continue
-		default:
-			e.Invocation = fmt.Sprintf("i%d.%d", lane, runs[lane])
-		}
-		e.Turn = rapid.IntRange(0, 3).Draw(r, "turn")
-		e.Type = rapid.SampledFrom([]string{
-			"TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END",
-			"REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_END",
-			"TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT", "message.added",
-			"plan.updated", "usage.reported", "RUN_FINISHED",
-		}).Draw(r, "type")
-		e.Data = json.RawMessage(fmt.Sprintf(`{"messageId":%q,"toolCallId":%q,"toolCallName":"T%d","delta":"d%d ","content":"c","costUsd":1,"entries":[]}`, id, id, len(log), len(log)))
-		if e.Type == tapedeck.MessageAdded {
-			e.Data = json.RawMessage(fmt.Sprintf(`{"message":{"id":"m%d","role":"assistant","content":"w%d","toolCalls":[{"id":%q,"type":"function","function":{"name":"W%d","arguments":"{}"}}]}}`, len(log), len(log), id, len(log)))
-		}
-		if e.Type == "TOOL_CALL_START" && rapid.IntRange(0, 9).Draw(r, "todo") == 0 {
-			e.Data = json.RawMessage(`{"toolCallId":"` + id + `","toolCallName":"TodoWrite"}`)
-		}
-		open[lane] = open[lane] && (e.Type != "RUN_FINISHED" || e.Invocation == "stray")
-		log = append(log, e)
-	}
-	return log
 }

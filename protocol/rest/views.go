@@ -4,46 +4,24 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"iter"
 	"net/http"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// views is what sessions look like, folded.
-type views interface {
-	standing
-	chronicle
-}
-
-// standing is what is in force in a session.
-type standing interface {
-	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
-	Instances(ctx context.Context, session string, at int64) (view.Instances, error)
-	Timeline(ctx context.Context, session string, at int64) (*view.Timeline, error)
-	Effective(ctx context.Context, session string, from, at int64) iter.Seq2[tapedeck.Event, error]
-}
-
-// chronicle is what happened in it, taken back or not.
-type chronicle interface {
-	Summary(ctx context.Context, session string, at int64) (view.Summary, error)
-	Index(ctx context.Context, session string, at int64) (view.Index, error)
-	Branches(ctx context.Context, session string, at int64) ([]view.Branch, error)
-	Epoch() string
-}
-
-// viewForm changes with the form of views, so that no cache keeps one of an older
+// viewForm changes with the form of views, so that no cache keeps a view of an older
 // form.
 const viewForm = 8
 
 // A viewing is a request for a view.
 type viewing struct {
 	session tapedeck.Session
-	at      int64 // as of this offset
-	query   *query
+	at      int64 // the view is as of this offset
+	query   *httpapi.Query
 }
 
 // A makeView returns the view of a session as of an offset.
@@ -52,14 +30,14 @@ type makeView func(h *handler, ctx context.Context, v *viewing) (any, error)
 // serve answers with the view.
 func (f makeView) serve(parameters []string) func(*handler, http.ResponseWriter, *http.Request) error {
 	return func(h *handler, w http.ResponseWriter, r *http.Request) error {
-		id, err := sessionID(r)
+		id, err := httpapi.SessionID(r)
 		if err != nil {
 			return err
 		}
-		v := viewing{query: parseQuery(r, parameters...)}
-		v.at = v.query.offset("at", -1)
-		if v.query.err != nil {
-			return v.query.err
+		v := viewing{query: httpapi.ParseQuery(r, parameters...)}
+		v.at = v.query.Offset("at", -1)
+		if v.query.Err != nil {
+			return v.query.Err
 		}
 		v.session, err = h.Sessions.Head(r.Context(), id)
 		if err != nil {
@@ -72,7 +50,7 @@ func (f makeView) serve(parameters []string) func(*handler, http.ResponseWriter,
 			return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for %d", id, v.session.Head, v.at)
 		}
 		tag := v.tag(h.Views.Epoch())
-		w.Header().Set("Cache-Control", "no-cache") // ask again each time, and get 304
+		w.Header().Set("Cache-Control", "no-cache") // a client asks again each time, and gets 304
 		if matches(r.Header.Get("If-None-Match"), tag) {
 			w.Header().Set("ETag", tag)
 			w.WriteHeader(http.StatusNotModified)
@@ -80,19 +58,19 @@ func (f makeView) serve(parameters []string) func(*handler, http.ResponseWriter,
 		}
 		out, err := f(h, r.Context(), &v)
 		if err == nil {
-			err = v.query.err
+			err = v.query.Err
 		}
 		if err != nil {
 			return err
 		}
 		w.Header().Set("ETag", tag)
-		return writeJSON(w, http.StatusOK, out)
+		return httpapi.WriteJSON(w, http.StatusOK, out)
 	}
 }
 
-// tag returns the ETag. What a session was at an offset does not change, so that
-// makes it; except for its title and the like, which are as they are now, and for
-// what is erased.
+// tag returns the ETag. A session as of an offset does not change, except for its title
+// and other attributes, which are the current ones, and for erased events, which change
+// the epoch.
 func (v *viewing) tag(epoch string) string {
 	s, h := &v.session, fnv.New32a()
 	fmt.Fprintf(h, "%q %q %q %q %t", s.Title, s.Owner, s.Agent, s.Labels, s.Closed)
@@ -111,23 +89,23 @@ func matches(header, tag string) bool {
 
 // Limits of one answer.
 const (
-	maxItems     = 10_000 // messages of a snapshot, or tasks
+	maxItems     = 10_000 // messages or tasks
 	defaultTasks = 100
 
-	defaultMarkers = 500 // of each kind, and as many invocations and gaps
+	defaultMarkers = 500 // markers of each kind, invocations, and gaps
 )
 
-// snapshot returns the part of the conversation that is asked for.
+// snapshot returns the requested part of the conversation.
 func (h *handler) snapshot(ctx context.Context, v *viewing) (view.Snapshot, error) {
 	q := view.Query{
-		At: v.at, Thread: v.query.id("thread"),
-		Limit: v.query.limit(view.Window, maxItems), Before: v.query.offset("before", 0),
+		At: v.at, Thread: v.query.ID("thread"),
+		Limit: v.query.Limit(view.Window, maxItems), Before: v.query.Offset("before", 0),
 	}
-	if v.query.err != nil {
-		return view.Snapshot{}, v.query.err
+	if v.query.Err != nil {
+		return view.Snapshot{}, v.query.Err
 	}
-	if !v.query.values.Has("limit") {
-		q.Limit = 0 // what is at hand
+	if !v.query.Values.Has("limit") {
+		q.Limit = 0 // the messages that are in memory
 	}
 	return h.Views.Snapshot(ctx, v.session.ID, q)
 }
@@ -147,20 +125,26 @@ func messages(s *view.Snapshot) any {
 	return api.Messages{At: s.At, Messages: s.Messages, Earlier: s.Earlier}
 }
 
-func state(s *view.Snapshot) any { return api.SharedState{At: s.At, State: s.State} }
+func state(s *view.Snapshot) any {
+	return api.SharedState{At: s.At, State: s.State}
+}
 
-func plan(s *view.Snapshot) any { return api.CurrentPlan{At: s.At, Plan: s.Plan} }
+func plan(s *view.Snapshot) any {
+	return api.CurrentPlan{At: s.At, Plan: s.Plan}
+}
 
-func threads(s *view.Snapshot) any { return api.Threads{At: s.At, Threads: s.Threads} }
+func threads(s *view.Snapshot) any {
+	return api.Threads{At: s.At, Threads: s.Threads}
+}
 
 func (h *handler) summary(ctx context.Context, v *viewing) (any, error) {
 	return h.Views.Summary(ctx, v.session.ID, v.at)
 }
 
 func (h *handler) replayIndex(ctx context.Context, v *viewing) (any, error) {
-	limit := v.query.limit(defaultMarkers, maxItems)
-	if v.query.err != nil {
-		return nil, v.query.err
+	limit := v.query.Limit(defaultMarkers, maxItems)
+	if v.query.Err != nil {
+		return nil, v.query.Err
 	}
 	x, err := h.Views.Index(ctx, v.session.ID, v.at)
 	if err != nil {
@@ -172,11 +156,11 @@ func (h *handler) replayIndex(ctx context.Context, v *viewing) (any, error) {
 // tasks answers with the newest tasks.
 func (h *handler) tasks(ctx context.Context, v *viewing) (any, error) {
 	q := view.Query{
-		At: v.at, Runs: true, Thread: v.query.id("thread"),
-		Limit: v.query.limit(defaultTasks, maxItems), Before: v.query.offset("before", 0),
+		At: v.at, Runs: true, Thread: v.query.ID("thread"),
+		Limit: v.query.Limit(defaultTasks, maxItems), Before: v.query.Offset("before", 0),
 	}
-	if v.query.err != nil {
-		return nil, v.query.err
+	if v.query.Err != nil {
+		return nil, v.query.Err
 	}
 	s, err := h.Views.Snapshot(ctx, v.session.ID, q)
 	return api.Tasks{At: s.At, Tasks: view.Tasks(s), Earlier: s.Earlier}, err
@@ -184,23 +168,22 @@ func (h *handler) tasks(ctx context.Context, v *viewing) (any, error) {
 
 func (h *handler) instances(ctx context.Context, v *viewing) (any, error) {
 	list, err := h.Views.Instances(ctx, v.session.ID, v.at)
-	return api.Instances{At: v.at, Instances: orEmpty(list)}, err
+	return api.Instances{At: v.at, Instances: httpapi.OrEmpty(list)}, err
 }
 
 func (h *handler) branches(ctx context.Context, v *viewing) (any, error) {
 	list, err := h.Views.Branches(ctx, v.session.ID, v.at)
-	return api.Branches{At: v.at, Branches: orEmpty(list)}, err
+	return api.Branches{At: v.at, Branches: httpapi.OrEmpty(list)}, err
 }
 
-// context answers with what a model is to be told: the messages, and the same
-// event by event.
+// context answers with what a model receives: the messages, and the same event by event.
 func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
-	id, thread, limit := v.query.id("instance"), v.query.id("thread"), v.query.limit(view.Window, maxItems)
+	id, thread, limit := v.query.ID("instance"), v.query.ID("thread"), v.query.Limit(view.Window, maxItems)
 	if id != "" && thread != "" {
-		v.query.fail("instance and thread do not go together: an instance has its thread")
+		v.query.Fail("instance and thread do not go together: an instance has its thread")
 	}
-	if v.query.err != nil {
-		return nil, v.query.err
+	if v.query.Err != nil {
+		return nil, v.query.Err
 	}
 	of := view.InThread(thread)
 	if id != "" {
@@ -222,8 +205,8 @@ func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
 	}, err
 }
 
-// withPrompt returns the conversation of a thread, with the system text of its
-// model also if that is older than the messages that fit into an answer.
+// withPrompt returns the conversation of a thread. It includes the system text of the
+// model even if that is older than the messages that fit into the answer.
 func (h *handler) withPrompt(ctx context.Context, v *viewing, thread string, limit int) (view.Snapshot, error) {
 	s, err := h.Views.Snapshot(ctx, v.session.ID, view.Query{At: v.at, Thread: thread, Limit: limit})
 	if err != nil || s.Earlier == 0 || len(s.Threads) == 0 || s.Threads[0].Prompt == nil {

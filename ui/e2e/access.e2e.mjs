@@ -1,6 +1,6 @@
-// For everybody: axe, the keyboard alone, large type, less motion.
+// Accessibility: axe, keyboard only, zoom, reduced motion.
 import assert from "node:assert/strict";
-import { faults, isAt, onPage, position, said, turn, until } from "./lab.mjs";
+import { conversation, faults, isAt, onPage, position, turn, until } from "./lab.mjs";
 
 async function talk(server) {
   await server.session({ id: "s", title: "A talk", agent: "hello", state: { step: 1 } });
@@ -34,7 +34,7 @@ const pages = [
   ["/s/s?panel=plan", "Rewound"],
   ["/s/s?panel=state", "Rewound"],
   ["/s/s?panel=threads", "Rewound"],
-  ["/s/s?panel=summary", "Tokens read"],
+  ["/s/s?panel=summary", "Input tokens"],
   ["/s/s?panel=people", "Rewound"],
   ["/s/threads?panel=threads&pane=review", "a side remark"],
   ["/s/s?view=terminal", "hello"],
@@ -47,13 +47,13 @@ async function withoutFault(page, what) {
 }
 
 const dialogs = [
-  ["?", "Keys"],
-  ["Control+k", "Sessions and commands"],
+  ["?", "Keyboard shortcuts"],
+  ["Control+k", "Command palette"],
   ["Control+g", "Go to"],
   ["b", "Fork here?"],
 ];
 
-/** One colour scheme a check, for a slow machine takes its time for all pages. */
+/** One check per colour scheme: all pages take long on a slow machine. */
 const faultless = (colorScheme) => () =>
   onPage(
     "/",
@@ -68,7 +68,7 @@ const faultless = (colorScheme) => () =>
     { colorScheme, bypassCSP: true },
   );
 
-/** What cannot be reached by scrolling down or is cut off at the side. */
+/** The width in pixels that is cut off at the side. */
 const sideways = (page) =>
   page.evaluate(() => {
     const { scrollWidth, clientWidth } = document.documentElement;
@@ -76,15 +76,15 @@ const sideways = (page) =>
   });
 
 export const checks = {
-  "no page has a fault that axe knows, in light colours": faultless("light"),
-  "no page has a fault that axe knows, in dark colours": faultless("dark"),
+  "axe finds no fault on any page in the light theme": faultless("light"),
+  "axe finds no fault on any page in the dark theme": faultless("dark"),
 
-  "no dialog has a fault that axe knows": () =>
+  "axe finds no fault in any dialog": () =>
     onPage(
       "/s/s",
       talk,
       async (page) => {
-        await said(page).getByText("first answer").waitFor();
+        await conversation(page).getByText("first answer").waitFor();
         for (const [key, name] of dialogs) {
           await page.keyboard.press(key);
           await page.getByRole("dialog", { name }).waitFor();
@@ -99,7 +99,7 @@ export const checks = {
       { bypassCSP: true },
     ),
 
-  "a session is found, played, searched, rewound and brought back by keyboard only": () =>
+  "a session is opened, played, searched, rewound and restored by keyboard only": () =>
     onPage(
       "/",
       async (server) => {
@@ -114,7 +114,7 @@ export const checks = {
         await page.locator("[data-session=s]").waitFor();
         await keyboard.press("j");
         await keyboard.press("Enter");
-        await said(page).getByText("second answer").waitFor();
+        await conversation(page).getByText("second answer").waitFor();
         await isAt(page, 13);
         await keyboard.press("Home");
         await isAt(page, 1);
@@ -122,7 +122,7 @@ export const checks = {
         await isAt(page, 13);
         await keyboard.press("u");
         await keyboard.press("U");
-        await until(async () => (await position(page)).at < 13, "it has gone back");
+        await until(async () => (await position(page)).at < 13, "the playhead has moved back");
         await keyboard.press("L");
         await isAt(page, 13);
         await keyboard.press("g");
@@ -130,7 +130,7 @@ export const checks = {
         await page.getByRole("region", { name: "Events" }).waitFor();
         await keyboard.press("g");
         await keyboard.press("c");
-        await said(page).getByText("second question").waitFor();
+        await conversation(page).getByText("second question").waitFor();
         await keyboard.press("/");
         await keyboard.type("second question");
         await page.getByText("1 of 1", { exact: true }).waitFor();
@@ -150,16 +150,16 @@ export const checks = {
           await keyboard.press("Tab");
           return button.evaluate((el) => el === document.activeElement);
         };
-        await until(() => reached(rewind), "Tab leads to Rewind");
+        await until(() => reached(rewind), "Tab reaches Rewind");
         await keyboard.press("Enter");
-        await until(async () => !(await said(page).innerText()).includes("second answer"), "it is hidden");
-        await until(() => reached(page.getByRole("button", { name: "Undo" })), "Tab leads to Undo");
+        await until(async () => !(await conversation(page).innerText()).includes("second answer"), "it is hidden");
+        await until(() => reached(page.getByRole("button", { name: "Undo" })), "Tab reaches Undo");
         await keyboard.press("Enter");
-        await said(page).getByText("second answer").waitFor();
+        await conversation(page).getByText("second answer").waitFor();
       },
     ),
 
-  "at 200 % and 400 % zoom nothing is cut off at the side, and all can be reached": () =>
+  "at 200 % and 400 % zoom no content is cut off at the side, and all controls can be reached": () =>
     onPage(
       "/",
       talk,
@@ -175,7 +175,7 @@ export const checks = {
             await until(async () => (await sideways(page)) === 0, `${path} fits ${width} pixels`);
           }
           await page.goto(`${server.url}/s/s`);
-          await said(page).getByText("Rewound").waitFor();
+          await conversation(page).getByText("Rewound").waitFor();
           await page.getByRole("button", { name: "Panel" }).click();
           await page.getByRole("tab", { name: "Tools" }).waitFor();
           await page.getByRole("button", { name: "Panel" }).click();
@@ -187,7 +187,7 @@ export const checks = {
       { viewport: { width: 640, height: 400 } },
     ),
 
-  "who wants less motion has none": () =>
+  "with reduced motion the page has no animations": () =>
     onPage(
       "/s/s",
       async (server) => {
@@ -195,12 +195,12 @@ export const checks = {
         await server.append("s", turn("i1", "first question", ["half ", "an answer"]).slice(0, 4));
       },
       async (page) => {
-        await said(page).getByText("half").waitFor();
+        await conversation(page).getByText("half").waitFor();
         const moving = () =>
           page.evaluate(() => document.getAnimations().filter((a) => a.playState === "running").length);
         assert.equal(await moving(), 0);
         await page.emulateMedia({ reducedMotion: "no-preference" });
-        await until(async () => (await moving()) > 0, "others see the agent type");
+        await until(async () => (await moving()) > 0, "without reduced motion, the typing is animated");
       },
       { reducedMotion: "reduce" },
     ),

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import { faults, isAt, onPage, Server, said, turn, until, visitor } from "./lab.mjs";
+import { conversation, faults, isAt, onPage, Server, turn, until, visitor } from "./lab.mjs";
 
-const graph = (page) => page.getByRole("tree", { name: /Graph of branches/ });
+const graph = (page) => page.getByRole("tree", { name: /^Branches: arrow keys move/ });
 
 /**
- * A family: four turns of which the fourth was taken back and said anew, and
- * a fork after the second. A turn is six events.
+ * Related sessions: one with four turns, of which the fourth was rewound and sent
+ * again, and a fork after the second turn. A turn has six events.
  */
-async function family(check, path = "/s/s", options = {}) {
+async function branched(check, path = "/s/s", options = {}) {
   const fill = async (server) => {
     await server.session({ id: "s", title: "The trunk", agent: "hello" });
     for (let i = 1; i <= 4; i++) await server.append("s", turn(`i${i}`, `question ${i}`, `answer ${i}`));
@@ -19,7 +19,7 @@ async function family(check, path = "/s/s", options = {}) {
   await onPage(path, fill, check, options);
 }
 
-/** A turn with a tool call of some length, which leaves a state. */
+/** A turn with a tool call of a given duration, which sets the state. */
 function working(invocation, ask, answer, { output, state, tookMs }) {
   const began = Date.parse("2026-01-05T12:00:00Z");
   const event = (type, data, ms = 0) => ({
@@ -43,8 +43,8 @@ function working(invocation, ask, answer, { output, state, tookMs }) {
   ];
 }
 
-/** Two sessions that begin with the same turn and then part. */
-async function parted(check, path, options = {}) {
+/** Two sessions with the same first turn that then diverge. */
+async function diverged(check, path, options = {}) {
   const fill = async (server) => {
     await server.session({ id: "a", title: "One way" });
     await server.append("a", turn("i1", "the same question", "the same answer"));
@@ -66,8 +66,8 @@ async function parted(check, path, options = {}) {
 }
 
 export const checks = {
-  "branches are drawn: forks leave where they were made, and what was taken back is there": () =>
-    family(async (page) => {
+  "the branches graph shows forks at their branch point, and reverted turns": () =>
+    branched(async (page) => {
       await graph(page).getByRole("treeitem").first().waitFor();
       const names = await graph(page)
         .getByRole("treeitem")
@@ -76,47 +76,47 @@ export const checks = {
         "question 1, turn 1, in The trunk",
         "question 2, turn 2, in The trunk",
         "question 3, turn 3, in The trunk",
-        "question 4, better, turn 4, in The trunk, the head, the playhead is here",
-        "question 4, turn 4, taken back by a rewind",
-        "question of the fork, turn 3, in The other way, the head",
+        "question 4, better, turn 4, in The trunk, head, at the playhead",
+        "question 4, turn 4, reverted by a rewind",
+        "question of the fork, turn 3, in The other way, head",
       ]);
       const x = (name) =>
         graph(page)
           .getByRole("treeitem", { name })
           .evaluate((g) => g.querySelector("circle").getAttribute("cx"));
       assert.equal(await x(/^question 3/), await x(/^question of the fork/));
-      assert.equal(await x(/^question 4, better/), await x(/taken back/));
+      assert.equal(await x(/^question 4, better/), await x(/reverted by/));
     }, "/s/s?view=branches"),
 
-  "a click in the graph moves the playhead there, and Enter shows the conversation": () =>
-    family(async (page) => {
+  "a click in the graph moves the playhead there, and Enter opens the conversation": () =>
+    branched(async (page) => {
       await graph(page)
-        .getByRole("treeitem", { name: /taken back/ })
+        .getByRole("treeitem", { name: /reverted by/ })
         .click();
       await isAt(page, 20);
       await graph(page)
-        .getByRole("treeitem", { name: /taken back.*the playhead is here/ })
+        .getByRole("treeitem", { name: /reverted by.*at the playhead/ })
         .waitFor();
       await page.keyboard.press("Enter");
-      await said(page).getByText("question 4", { exact: true }).waitFor();
-      assert.ok(!(await said(page).innerText()).includes("better"));
+      await conversation(page).getByText("question 4", { exact: true }).waitFor();
+      assert.ok(!(await conversation(page).innerText()).includes("better"));
       await page.goBack();
       await graph(page)
         .getByRole("treeitem", { name: /^question of the fork/ })
         .dblclick();
       await until(() => /\/s\/f\?at=/.test(page.url()), "the fork is open");
-      await said(page).getByText("question of the fork").waitFor();
+      await conversation(page).getByText("question of the fork").waitFor();
     }, "/s/s?view=branches"),
 
-  "the graph is walked by keyboard: arrows, b forks there, c compares": () =>
-    family(async (page, server) => {
+  "the graph works by keyboard: arrows move, b forks, c compares": () =>
+    branched(async (page, server) => {
       const chosen = () => graph(page).locator("[aria-selected=true]").getAttribute("aria-label");
       await graph(page).focus();
-      await until(async () => /better/.test(await chosen()), "it begins at the head");
+      await until(async () => /better/.test(await chosen()), "it starts at the head");
       for (const [key, name] of [
-        ["ArrowDown", /^question 4, turn 4, taken back/],
+        ["ArrowDown", /^question 4, turn 4, reverted/],
         ["ArrowDown", /^question of the fork/],
-        ["ArrowUp", /taken back/],
+        ["ArrowUp", /reverted by/],
         ["ArrowUp", /better/],
         ["ArrowLeft", /^question 3/],
         ["ArrowLeft", /^question 2/],
@@ -128,16 +128,16 @@ export const checks = {
       const dialog = page.getByRole("dialog", { name: "Fork here?" });
       await dialog.getByRole("button", { name: "Fork", exact: true }).click();
       await until(() => !/\/s\/s(\?|$)/.test(page.url()), "the new fork is open");
-      await said(page).getByText("answer 2").waitFor();
+      await conversation(page).getByText("answer 2").waitFor();
       assert.equal((await server.call("GET", "/sessions/s")).head, 32);
-      // Slow to come: meanwhile the page that is left must not take its address back.
+      // The next page loads slowly. Meanwhile the old page must not restore its URL.
       await page.route(/\/compare-[^/]*\.js$/, async (r) => {
         await new Promise((ok) => setTimeout(ok, 600));
         await r.continue();
       });
       await page.goto(`${server.url}/s/s?view=branches`);
       await graph(page)
-        .getByRole("treeitem", { name: /taken back/ })
+        .getByRole("treeitem", { name: /reverted by/ })
         .waitFor();
       await graph(page).focus();
       await page.keyboard.press("ArrowDown");
@@ -146,45 +146,45 @@ export const checks = {
       await page.getByText("The first 3 turns are the same.").waitFor();
     }, "/s/s?view=branches"),
 
-  "where a conversation parts from others one goes to these, and back": () =>
-    family(async (page) => {
+  "the branch switcher leads to the other branches and back": () =>
+    branched(async (page) => {
       const here = page.getByRole("group", { name: "Branches from here" });
       const label = () => here.getByRole("button", { name: /^Branch / }).getAttribute("aria-label");
-      // Forked after the second turn: a place of its own; taken back after the third.
+      // Two branch points: a fork after the second turn, a rewind after the third.
       await here.getByRole("button", { name: "Branch 2 of 2: The trunk" }).waitFor();
       await here.getByRole("button", { name: "Branch 1 of 2: The trunk" }).waitFor();
       await here.last().getByRole("button", { name: "Previous branch" }).click();
-      await said(page).getByText("answer 4").waitFor();
+      await conversation(page).getByText("answer 4").waitFor();
       await isAt(page, 25);
-      await here.getByRole("button", { name: "Branch 1 of 2: Taken back by a rewind" }).waitFor();
+      await here.getByRole("button", { name: "Branch 1 of 2: Reverted by a rewind" }).waitFor();
       await here.last().getByRole("button", { name: "Next branch" }).click();
-      await said(page).getByText("a better answer").waitFor();
+      await conversation(page).getByText("a better answer").waitFor();
       await here
         .first()
         .getByRole("button", { name: /^Branch 1 of 2/ })
         .click();
       const menu = page.getByRole("menu", { name: "Branches" });
       await menu.getByRole("menuitemradio", { name: /The other way question of the fork/ }).press("Enter");
-      await said(page).getByText("answer of the fork").waitFor();
-      await until(async () => (await label()) === "Branch 2 of 2: The other way", "it says which one it is", label);
+      await conversation(page).getByText("answer of the fork").waitFor();
+      await until(async () => (await label()) === "Branch 2 of 2: The other way", "it names the current branch", label);
       await here.getByRole("button", { name: "Previous branch" }).click();
       await until(
         () => /\/s\/s\?at=19/.test(page.url()),
-        "the same place in the trunk",
+        "the same offset in the trunk",
         () => page.url(),
       );
-      await said(page).getByText("answer 3").waitFor();
+      await conversation(page).getByText("answer 3").waitFor();
     }),
 
-  "what was rewound is compared with what came instead": () =>
-    family(async (page) => {
-      await said(page).getByRole("button", { name: "Compare" }).click();
+  "reverted turns are compared with those that replaced them": () =>
+    branched(async (page) => {
+      await conversation(page).getByRole("button", { name: "Compare" }).click();
       await page.getByText("The first 3 turns are the same.").waitFor();
       await page.getByText("a better answer").first().waitFor();
     }),
 
-  "two sessions are compared: what is the same is folded, the first difference stands out": () =>
-    parted(async (page) => {
+  "two sessions are compared: equal turns are folded, the first difference is highlighted": () =>
+    diverged(async (page) => {
       await page.getByText("The first turn is the same.").waitFor();
       assert.ok(!(await page.locator("main").innerText()).includes("the same question"));
       const first = page.getByRole("listitem").filter({ hasText: "First difference" });
@@ -205,34 +205,34 @@ export const checks = {
     }, "/compare?a=a&b=b"),
 
   "two sessions are played together, by turn and by time": () =>
-    parted(async (page) => {
+    diverged(async (page) => {
       await page.getByRole("button", { name: "Play both" }).click();
       const side = (name) => page.getByRole("region", { name: `${name}, played back` });
-      const bar = page.getByRole("slider", { name: "Position of both" });
+      const bar = page.getByRole("slider", { name: "Position of both sides" });
       const says = () => bar.getAttribute("aria-valuetext");
-      await until(async () => (await says()) === "turn 1 of 3", "it begins where they part", says);
+      await until(async () => (await says()) === "turn 1 of 3", "it starts where they diverge", says);
       await page.keyboard.press("ArrowRight");
       await side("A").getByText("Use a global lock for it.").waitFor();
       await side("B").getByText("Use a queue for it.").waitFor();
-      assert.ok(!(await side("A").innerText()).includes("the same question"), "what they share is folded");
+      assert.ok(!(await side("A").innerText()).includes("the same question"), "the common turns are folded");
       assert.ok(!(await side("A").innerText()).includes("only here"));
       await page.keyboard.press("End");
       await side("A").getByText("only here").waitFor();
       await side("B").getByText("Use a queue for it.").waitFor();
       await page.keyboard.press("Home");
-      await until(async () => !(await side("B").innerText()).includes("queue"), "back to the beginning");
+      await until(async () => !(await side("B").innerText()).includes("queue"), "back at the start");
       await page.keyboard.press(" ");
       await until(async () => (await says()) === "turn 3 of 3", "it plays to the end", says);
-      await page.getByLabel("By").selectOption("time");
+      await page.getByLabel("Step by").selectOption("time");
       await page.keyboard.press("Escape");
       await bar.fill(await bar.getAttribute("max"));
       await side("A").getByText("only here").waitFor();
       await side("B").getByText("Use a queue for it.").waitFor();
     }, "/compare?a=a&b=b"),
 
-  "a comparison has no fault that axe knows, light or dark": async () => {
+  "axe finds no fault in a comparison, light or dark": async () => {
     for (const colorScheme of ["light", "dark"])
-      await parted(
+      await diverged(
         async (page) => {
           await page.getByRole("button", { name: "Play both" }).click();
           await page.getByRole("region", { name: "A, played back" }).waitFor();
@@ -244,8 +244,8 @@ export const checks = {
       );
   },
 
-  "a thread has a panel of its own: at once, typing while it runs, still in playback, and cleared": () =>
-    family(async (page, server) => {
+  "a thread opens in its own panel, types while it runs, is still in playback, and can be cleared": () =>
+    branched(async (page, server) => {
       const event = (type, data) => ({ type, invocation: "t1", thread: "thread_review", data });
       await server.append("s", turn("t0", "review it", "it is fine", "thread_review"));
       await page.getByRole("button", { name: "Open thread_review in a panel" }).click();
@@ -256,18 +256,18 @@ export const checks = {
         event("message.added", { message: { id: "tu", role: "user", content: "and again" } }),
         event("RUN_STARTED", { threadId: "thread_review", runId: "t1" }),
       ]);
-      await panel.getByText("The agent is at work").waitFor();
+      await panel.getByText("The agent is working").waitFor();
       await server.append("s", [
         event("TEXT_MESSAGE_START", { messageId: "ta", role: "assistant" }),
         event("TEXT_MESSAGE_CONTENT", { messageId: "ta", delta: "looking" }),
       ]);
       await panel.getByText("looking").waitFor();
       const typed = () => panel.locator(".typing-in p").evaluate((el) => getComputedStyle(el, "::after").content);
-      await until(async () => (await typed()) === '""', "it is typed");
+      await until(async () => (await typed()) === '""', "it has a typing animation");
       const { head } = await server.call("GET", "/sessions/s");
       await page.goto(`${server.url}/s/s?pane=thread_review&at=${head}`);
       await panel.getByText("looking").waitFor();
-      await until(async () => (await typed()) === "none", "a recording types nothing");
+      await until(async () => (await typed()) === "none", "playback has no typing animation");
       await page.goto(`${server.url}/s/s?pane=thread_review`);
       await server.append("s", [
         event("TEXT_MESSAGE_END", { messageId: "ta" }),
@@ -275,14 +275,14 @@ export const checks = {
       ]);
       await panel.getByText("Run complete").nth(1).waitFor();
       await panel.getByRole("button", { name: "Clear" }).click();
-      await panel.getByText("Nothing has been said in this thread.").waitFor();
-      await said(page).getByText("a better answer").waitFor();
+      await panel.getByText("No messages in this thread.").waitFor();
+      await conversation(page).getByText("a better answer").waitFor();
       await panel.getByRole("button", { name: "Close thread_review" }).click();
       await until(async () => (await panel.count()) === 0, "it is closed");
     }, "/s/s?panel=threads"),
 
-  "what a sub-agent asks is answered in the panel of its thread": () =>
-    family(async (page, server) => {
+  "a permission request of a sub-agent is answered in the panel of its thread": () =>
+    branched(async (page, server) => {
       const main = (type, data) => ({ type, invocation: "m1", data });
       const sub = (type, data) => ({ type, invocation: "t1", thread: "sub", data });
       const options = [
@@ -302,12 +302,12 @@ export const checks = {
       const panel = page.getByRole("complementary", { name: "Thread sub" });
       await panel.getByText("May I look?").waitFor();
       const whole = page.getByRole("region", { name: "Conversation", exact: true });
-      assert.equal(await whole.getByText("May I look?").count(), 0, "it is the sub-agent's own");
+      assert.equal(await whole.getByText("May I look?").count(), 0, "it is only in the sub-agent's thread");
       const little = panel.getByRole("region", { name: "Conversation in sub" });
       const left = () => little.evaluate((el) => el.scrollHeight - el.clientHeight - el.scrollTop);
       await page.setViewportSize({ width: 1280, height: 420 });
-      await until(async () => (await little.evaluate((el) => el.scrollTop)) > 0, "it has less room");
-      await until(async () => (await left()) < 2, "the end of the question stays in sight");
+      await until(async () => (await little.evaluate((el) => el.scrollTop)) > 0, "the panel gets smaller and scrolls");
+      await until(async () => (await left()) < 2, "the end of the question stays in view");
       await panel.getByRole("button", { name: "Yes" }).click();
       await panel.getByText(/Answered: Yes/).waitFor();
       const { events } = await server.call("GET", "/sessions/s/events?type=permission.answered");
@@ -317,7 +317,7 @@ export const checks = {
       );
     }, "/s/s?pane=sub"),
 
-  "two hundred branches and a thousand turns are few elements": async () => {
+  "two hundred branches and a thousand turns need fewer than 500 elements": async () => {
     const server = await Server.start();
     await server.session({ id: "s", title: "Long" });
     const all = Array.from({ length: 1000 }, (_, i) => turn(`i${i}`, `question ${i}`, "yes"));
@@ -341,19 +341,19 @@ export const checks = {
     await folded.first().click();
     await until(async () => (await graph(v.page).getByRole("treeitem").count()) > before, "it is unfolded");
     assert.ok((await v.page.locator("body *").count()) < 500);
-    await v.page.getByRole("region", { name: "Branches, drawn" }).evaluate((el) => el.scrollTo(0, el.scrollHeight));
+    await v.page.getByRole("region", { name: "Branches graph" }).evaluate((el) => el.scrollTo(0, el.scrollHeight));
     await until(
       async () => (await v.page.getByRole("link", { name: "Long" }).count()) === 0,
-      "the trunk is out of sight",
+      "the trunk is out of view",
     );
     assert.ok((await v.page.getByRole("link", { name: /^way \d+$/ }).count()) > 5);
     await v.end();
     await server.stop();
   },
 
-  "the graph has no fault that axe knows, light or dark": async () => {
+  "axe finds no fault in the graph, light or dark": async () => {
     for (const colorScheme of ["light", "dark"])
-      await family(
+      await branched(
         async (page) => {
           await graph(page).focus();
           await page.getByRole("button", { name: "Compare with the head" }).waitFor();

@@ -1,8 +1,8 @@
-// What the command line does is seen on a page that is open.
+// Changes made on the command line appear on an open page.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { binary, onPage, said, turn, until } from "./lab.mjs";
+import { binary, conversation, onPage, turn, until } from "./lab.mjs";
 
 const cli = async (server, ...args) =>
   (await promisify(execFile)(binary, [...args, "--url", server.url], { timeout: 30_000 })).stdout.trim();
@@ -16,7 +16,7 @@ async function talk(server) {
 }
 
 export const checks = {
-  "a copy by the command line comes into the open list": () =>
+  "a copy made on the command line appears in the open list": () =>
     onPage("/", talk, async (page, server) => {
       await page.locator("[data-session=s]").waitFor();
       const id = await cli(server, "copy", "s", "--to-point", "6", "--title", "Copied");
@@ -24,31 +24,31 @@ export const checks = {
       assert.equal((await server.snapshot(id)).messages.length, 2);
     }),
 
-  "an overwrite and what comes in its place are seen on the open page": () =>
+  "an overwrite and its new turn appear on the open page": () =>
     onPage("/s/s", talk, async (page, server) => {
-      await said(page).getByText("second answer").waitFor();
+      await conversation(page).getByText("second answer").waitFor();
       await cli(server, "overwrite", "s", "--from-point", "6");
-      await until(async () => !(await said(page).innerText()).includes("second answer"), "it is taken back");
-      await said(page).getByText("Overwritten").waitFor();
+      await until(async () => !(await conversation(page).innerText()).includes("second answer"), "it is reverted");
+      await conversation(page).getByText("Overwritten").waitFor();
       await cli(server, "run", "another question", "--overwrite", "s", "--from-point", "6", "--agent", "hello");
-      await said(page).getByText("another question", { exact: true }).waitFor();
-      await said(page).getByText("Run complete").last().waitFor();
+      await conversation(page).getByText("another question", { exact: true }).waitFor();
+      await conversation(page).getByText("Run complete").last().waitFor();
     }),
 
-  "a run that the command line resumes goes on on the open page": () =>
+  "a run that the command line resumes continues on the open page": () =>
     onPage(
       "/s/s",
       async (server) => {
         await server.session({ id: "s", title: "A talk", agent: "coder" });
         await server.call("POST", "/sessions/s/task", { task: "mend it" });
-        await until(async () => (await server.snapshot("s")).tool_calls.length > 0, "it has begun");
+        await until(async () => (await server.snapshot("s")).tool_calls.length > 0, "the run has started");
         await server.call("POST", "/sessions/s/cancel");
       },
       async (page, server) => {
         await page.getByText(/can be resumed/).waitFor();
         const resumed = cli(server, "resume", "s").catch((err) => err.code);
         await page.getByRole("button", { name: "Stop" }).click();
-        await said(page).getByText("Run cancelled").nth(1).waitFor();
+        await conversation(page).getByText("Run cancelled").nth(1).waitFor();
         assert.equal(await resumed, 130);
       },
       { args: ["--demo"] },

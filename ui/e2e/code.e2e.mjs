@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { onPage, turn, until } from "./lab.mjs";
 
-/** How many letters of a kind are coloured in an element. */
+/** The number of highlighted characters of a kind in an element. */
 const coloured = (element, kind) =>
   element.evaluate((el, name) => {
     let letters = 0;
@@ -21,7 +21,7 @@ async function lab(events, check) {
 const colours = (element, kind, letters, ms = 30_000) =>
   until(
     async () => (await coloured(element, kind)) === letters,
-    `${letters} letters are of the kind ${kind}`,
+    `${letters} characters are of the kind ${kind}`,
     () => "",
     ms,
   );
@@ -29,7 +29,7 @@ const colours = (element, kind, letters, ms = 30_000) =>
 const go = "// Total adds up.\nfunc Total() int { return 1 }\n";
 
 export const checks = {
-  "code in a message has colours, without an element more, and another ground has others": () =>
+  "code in a message is highlighted without extra elements, and each theme has its own colours": () =>
     lab(turn("i1", "Show it", `Here:\n\n\`\`\`go\n${go}\`\`\`\n\nand \`inline\` too.`), async (page) => {
       const code = page.locator(".prose pre code");
       await code.waitFor();
@@ -48,7 +48,7 @@ export const checks = {
       assert.notEqual(await colour(), light);
     }),
 
-  "a block has its colours when it is written, and the text is the same all the time": () =>
+  "a code block is highlighted once it is complete, and its text does not change": () =>
     lab(turn("i1", "Show it", "Soon.").slice(0, 3), async (page, server) => {
       const say = (delta) =>
         server.append("s", [{ type: "TEXT_MESSAGE_CONTENT", invocation: "i1", data: { messageId: "a_i1", delta } }]);
@@ -62,7 +62,7 @@ export const checks = {
       assert.equal(await code.innerText(), "// one\nfunc a() {}\n");
     }),
 
-  "what a tool has read and changed has the colours of the file": () => {
+  "files that a tool reads or edits are highlighted in their language": () => {
     const call = (type, data) => ({ type, invocation: "i1", data });
     const tool = (id, name, args, content) => [
       call("TOOL_CALL_START", { toolCallId: id, toolCallName: name }),
@@ -79,19 +79,19 @@ export const checks = {
       ],
       async (page) => {
         await page.getByRole("button", { name: /^Read/ }).first().click();
-        const read = page.getByRole("group", { name: "output of Read" });
+        const read = page.getByRole("group", { name: "Output of Read" });
         await colours(read, "keyword", "defreturn".length);
         assert.equal(await read.innerText(), "1\tdef f():\n2\t    return None\n");
-        await colours(page.getByRole("group", { name: "arguments of Read" }), "string", '"a.py"'.length);
+        await colours(page.getByRole("group", { name: "Arguments of Read" }), "string", '"a.py"'.length);
         await page.getByRole("button", { name: /^Edit/ }).first().click();
-        const edit = page.getByRole("group", { name: "changes of a.go" });
+        const edit = page.getByRole("group", { name: "Changes to a.go" });
         await colours(edit, "keyword", "returnreturn".length);
         await colours(edit, "constant", "1nil".length);
       },
     );
   },
 
-  "code that is very long, or in a language that nobody knows, stays as it is": () =>
+  "code that is very long, or in an unknown language, is not highlighted": () =>
     lab(
       turn("i1", "Show it", [
         `\`\`\`go\n${"x := 1 // a long one\n".repeat(3000)}\`\`\`\n\n`,

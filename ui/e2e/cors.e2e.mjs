@@ -1,10 +1,10 @@
-// A web page of another origin that uses every endpoint, in a real browser: it can
-// with --allow-origin, and cannot without.
+// A page of another origin that uses every endpoint, in a real browser. It works
+// with --allow-origin, and fails without.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { Server, visitor } from "./lab.mjs";
 
-/** An origin of its own that serves one empty page. */
+/** Another origin, which serves one empty page. */
 async function site() {
   const http = createServer((_, response) => {
     response.setHeader("Content-Type", "text/html");
@@ -14,7 +14,7 @@ async function site() {
   return { url: `http://127.0.0.1:${http.address().port}`, close: () => http.close() };
 }
 
-/** Opens the page of another origin and checks with it; `allow` is told that origin. */
+/** Opens a page of another origin and runs the check. `allow` receives that origin. */
 async function fromElsewhere(allow, check) {
   const page = await site();
   const origin = allow(page.url);
@@ -31,7 +31,7 @@ async function fromElsewhere(allow, check) {
   }
 }
 
-/** Everything that a page does with the server, as far as the browser lets it. */
+/** Uses every endpoint, and records the status, or that the browser refused the request. */
 const everything = (url) =>
   (async () => {
     const seen = {};
@@ -127,8 +127,8 @@ async function worksFor(allow) {
 }
 
 export const checks = {
-  "a page of an origin that is allowed uses every endpoint": () => worksFor((origin) => origin),
-  "with * every page does": () => worksFor(() => "*"),
+  "a page of an allowed origin can use every endpoint": () => worksFor((origin) => origin),
+  "with * a page of any origin can use every endpoint": () => worksFor(() => "*"),
   "a page of another origin can do nothing": () =>
     fromElsewhere(
       () => "https://app.example",

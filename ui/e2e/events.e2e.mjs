@@ -1,4 +1,4 @@
-// The log itself: channels, offsets, and the same event as each protocol has it.
+// The events view: channels, offsets, and an event in the form of each protocol.
 import assert from "node:assert/strict";
 import { onPage, Server, turn, until, visitor } from "./lab.mjs";
 
@@ -31,12 +31,12 @@ async function long(server) {
 }
 
 export const checks = {
-  "events: six channels can be told apart, and offsets have no gap": () =>
+  "events: the filters of six channels work, and offsets have no gap": () =>
     onPage("/s/s?view=events", mixed, async (page, server) => {
       await events(page).getByText("session.created").waitFor();
       const all = (await server.call("GET", "/sessions/s/events?limit=100")).events;
       const dense = async () => (await listed(page)).join() === all.map((e) => e.offset).join();
-      await until(dense, "all offsets are there, each once");
+      await until(dense, "every offset is listed once");
       for (const channel of ["chunks", "toolCalls", "agentState", "workflow", "terminal", "presence"]) {
         const button = page.getByRole("button", { name: channel, exact: true });
         await button.click();
@@ -52,11 +52,11 @@ export const checks = {
           () => `but ${seen}`,
         );
         await button.click();
-        await until(dense, "all are back");
+        await until(dense, "all events are listed again");
       }
     }),
 
-  "events: a list that has no room when it is opened goes to its place when it gets some": async () => {
+  "events: a list opened without height scrolls to the playhead once it is visible": async () => {
     const server = await Server.start();
     await long(server);
     const v = await visitor(server);
@@ -76,7 +76,7 @@ export const checks = {
     await server.stop();
   },
 
-  "events: the end stays in sight when the list gets less room": () =>
+  "events: the end stays in view when the list gets smaller": () =>
     onPage("/s/s?view=events", long, async (page) => {
       const last = events(page).getByRole("button", { name: /^600 / });
       await last.waitFor();
@@ -84,10 +84,10 @@ export const checks = {
       await until(async () => {
         const [list, row] = [await events(page).boundingBox(), await last.boundingBox()];
         return row && row.y + row.height <= list.y + list.height + 1;
-      }, "the last one is in sight");
+      }, "the last event is in view");
     }),
 
-  "events: from an offset on there is that one and what is later": () =>
+  "events: From offset shows that event and later ones": () =>
     onPage("/s/s?view=events", long, async (page) => {
       const from = async (n) => {
         await page.getByLabel("From offset").fill(String(n));
@@ -101,11 +101,11 @@ export const checks = {
         return row && Math.abs(row.y - top.y) < 40;
       }, "it is at the top");
       await page.getByLabel("Type").fill("message.added");
-      await page.getByText(/^64 events fit from offset 212$/).waitFor();
-      await until(async () => (await listed(page))[0] >= 212, "none is earlier");
+      await page.getByText(/^64 matching events from offset 212$/).waitFor();
+      await until(async () => (await listed(page))[0] >= 212, "no event is earlier");
     }),
 
-  "events: the one at the playhead is marked and stays in sight while it plays": () =>
+  "events: the event at the playhead is marked and stays in view while it plays": () =>
     onPage("/s/s?view=events&at=3", mixed, async (page) => {
       const current = events(page).locator("[aria-current=true]");
       await until(async () => /^2\s/.test(await current.innerText()), "event 2 is marked");
@@ -115,7 +115,7 @@ export const checks = {
       await until(async () => /^16\s/.test(await current.innerText()), "it plays to the end");
     }),
 
-  "events: one is shown as each protocol sends it, and copied for a file or a terminal": () =>
+  "events: an event is shown as each protocol sends it, and copied as NDJSON or curl": () =>
     onPage("/s/s?view=events", mixed, async (page, _server, v) => {
       await v.context.grantPermissions(["clipboard-read", "clipboard-write"]);
       const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
@@ -134,8 +134,8 @@ export const checks = {
       const url = (await clipboard()).match(/'(.*)'/)[1];
       assert.equal((await (await fetch(url)).json()).events[0].offset, 12);
       await page.getByRole("button", { name: "toolCalls", exact: true }).click();
-      await page.getByText("4 events fit").waitFor();
+      await page.getByText("4 matching events").waitFor();
       await page.getByRole("button", { name: "Copy as NDJSON" }).first().click();
-      await until(async () => (await clipboard()).trim().split("\n").length === 4, "what is listed is copied");
+      await until(async () => (await clipboard()).trim().split("\n").length === 4, "the listed events are copied");
     }),
 };

@@ -1,10 +1,10 @@
-// Finding in a session, going to a place, and the palette.
+// Find in a session, Go to, and the command palette.
 import assert from "node:assert/strict";
-import { onPage, said, turn, until } from "./lab.mjs";
+import { conversation, onPage, turn, until } from "./lab.mjs";
 
 const bar = (page) => page.getByRole("search", { name: "Find in the session" });
 const count = (page, text) => bar(page).getByText(text, { exact: true }).waitFor();
-/** What is marked as the one that was found. */
+/** The highlighted text of the current hit. */
 const marked = (page) =>
   page.evaluate(() => [...(globalThis.CSS.highlights.get("found-here") ?? [])].map((r) => r.toString()));
 
@@ -22,7 +22,7 @@ async function lab(check, sessions) {
   await onPage("/s/s", fill, check);
 }
 
-/** Turns of 24 events, three of which speak of a heron. */
+/** Turns of 24 events. Three of the turns mention a heron. */
 const long = (n) => async (server) => {
   let events = [];
   for (let i = 1; i <= n; i++) {
@@ -36,17 +36,17 @@ const long = (n) => async (server) => {
 };
 
 export const checks = {
-  "find in session reaches what is not loaded, counts the hits, goes from one to the next and marks it": () =>
+  "find in session reaches events that are not loaded, counts the hits, steps through them and highlights them": () =>
     lab(async (page) => {
-      await said(page).getByText("answer 2200").waitFor();
+      await conversation(page).getByText("answer 2200").waitFor();
       await page.keyboard.press("Control+f");
       await bar(page).getByRole("searchbox", { name: "Find" }).fill("grey her");
       await count(page, "3 of 3");
-      await said(page).getByText("number 2199").waitFor();
-      await until(async () => (await marked(page)).join(" ") === "grey her", "the newest is marked");
+      await conversation(page).getByText("number 2199").waitFor();
+      await until(async () => (await marked(page)).join(" ") === "grey her", "the newest hit is highlighted");
       await page.keyboard.press("Enter");
       await count(page, "1 of 3");
-      await said(page).getByText("number 2", { exact: false }).waitFor();
+      await conversation(page).getByText("number 2", { exact: false }).waitFor();
       await page.getByText("Playback (the agent is not called)").waitFor();
       await page.keyboard.press("Shift+Enter");
       await count(page, "3 of 3");
@@ -54,27 +54,27 @@ export const checks = {
       await count(page, "1 of 3");
       await page.keyboard.press("F3");
       await count(page, "2 of 3");
-      await said(page).getByText("number 1100").waitFor();
-      await until(async () => (await marked(page)).length > 0, "it is marked");
+      await conversation(page).getByText("number 1100").waitFor();
+      await until(async () => (await marked(page)).length > 0, "it is highlighted");
       await page.keyboard.press("Escape");
       await bar(page).waitFor({ state: "detached" });
       assert.deepEqual(await marked(page), []);
     }, long(2200)),
 
-  "find in session opens the tool call that was found, and says when there is nothing": () =>
+  "find in session opens the tool call of a hit, and reports when there are no results": () =>
     lab(
       async (page) => {
-        await said(page).getByText("first answer").waitFor();
+        await conversation(page).getByText("first answer").waitFor();
         await page.keyboard.press("/");
         await page.keyboard.type("zebra");
         await count(page, "1 of 1");
-        await said(page)
+        await conversation(page)
           .getByText(/a zebra in the output/)
           .waitFor();
-        await until(async () => (await marked(page)).join(" ") === "zebra", "it is marked");
+        await until(async () => (await marked(page)).join(" ") === "zebra", "it is highlighted");
         await page.getByRole("searchbox", { name: "Find" }).fill("unicorn");
-        await count(page, "Nothing found");
-        await page.getByRole("button", { name: "Close the search" }).click();
+        await count(page, "No results");
+        await page.getByRole("button", { name: "Close search" }).click();
         await bar(page).waitFor({ state: "detached" });
       },
       async (server) => {
@@ -91,20 +91,20 @@ export const checks = {
       },
     ),
 
-  "find in session finds in a fork what it shares, and what was taken back at the moment when it was there": () =>
+  "find in session finds the shared events of a fork, and shows reverted ones at their time": () =>
     lab(
       async (page, server) => {
-        await said(page).getByText("Rewound").waitFor();
+        await conversation(page).getByText("Rewound").waitFor();
         await page.keyboard.press("Control+f");
         await page.keyboard.type("heron");
         await count(page, "1 of 1");
-        await said(page).getByText("a grey heron").waitFor();
+        await conversation(page).getByText("a grey heron").waitFor();
         await page.goto(`${server.url}/s/branch`);
-        await said(page).getByText("first answer").waitFor();
+        await conversation(page).getByText("first answer").waitFor();
         await page.keyboard.press("Control+f");
         await page.keyboard.type("answer");
         await count(page, "1 of 1");
-        await until(async () => (await marked(page)).join(" ") === "answer", "it is marked");
+        await until(async () => (await marked(page)).join(" ") === "answer", "it is highlighted");
       },
       async (server) => {
         await server.append("s", [
@@ -116,14 +116,14 @@ export const checks = {
       },
     ),
 
-  "go to leads to a turn, an offset and a time": () =>
+  "Go to leads to a turn, an offset and a time": () =>
     lab(
       async (page) => {
-        await said(page).getByText("second answer").waitFor();
+        await conversation(page).getByText("second answer").waitFor();
         const go = async (text) => {
           await page.keyboard.press("Control+g");
           const dialog = page.getByRole("dialog", { name: "Go to" });
-          await until(() => focused(page), "it can be written in");
+          await until(() => focused(page), "the input has the focus");
           await page.keyboard.type(text);
           await dialog.getByRole("option").first().waitFor();
           await page.keyboard.press("Enter");
@@ -143,28 +143,28 @@ export const checks = {
         ]),
     ),
 
-  "the palette knows the sessions and the commands of the page, by keyboard": () =>
+  "the command palette finds sessions and commands by keyboard": () =>
     lab(
       async (page, server) => {
-        await said(page).getByText("first answer").waitFor();
+        await conversation(page).getByText("first answer").waitFor();
         await page.getByLabel("Message to the agent").focus();
-        const dialog = page.getByRole("dialog", { name: "Sessions and commands" });
+        const dialog = page.getByRole("dialog", { name: "Command palette" });
         await page.keyboard.press("Control+k");
-        await until(() => focused(page), "it can be written in");
+        await until(() => focused(page), "the input has the focus");
         await page.keyboard.type("start");
-        await dialog.getByRole("option", { name: /To the start/ }).waitFor();
+        await dialog.getByRole("option", { name: /Go to start/ }).waitFor();
         await page.keyboard.press("Enter");
         await page.getByText(/^event 1 of 7$/).waitFor();
         await page.keyboard.press("Control+k");
-        await until(() => focused(page), "it can be written in");
+        await until(() => focused(page), "the input has the focus");
         await page.keyboard.type("another");
         await dialog.getByRole("option", { name: /Another one/ }).waitFor();
         await page.keyboard.press("Enter");
         await until(() => page.url() === `${server.url}/s/other`, "the other session is open");
         await page.keyboard.press("Control+k");
-        await until(() => focused(page), "it can be written in");
+        await until(() => focused(page), "the input has the focus");
         await page.keyboard.type("nothing of the kind");
-        await dialog.getByText("There is nothing of that name here").waitFor();
+        await dialog.getByText("No results").waitFor();
         await page.keyboard.press("Escape");
         await dialog.waitFor({ state: "detached" });
       },

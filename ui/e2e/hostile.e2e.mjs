@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Server, triesAreStopped, turn, until, visitor } from "./lab.mjs";
+import { attacksAreBlocked, Server, turn, until, visitor } from "./lab.mjs";
 
 export const attacks = [
   "<script>window.pwned = 1</script><img src=x onerror='window.pwned=2'><svg onload='window.pwned=3'>",
@@ -38,7 +38,7 @@ async function hostileServer() {
   return server;
 }
 
-const never = async (page) => assert.equal(await page.evaluate(() => globalThis.pwned), undefined, "something has run");
+const never = async (page) => assert.equal(await page.evaluate(() => globalThis.pwned), undefined, "a script has run");
 
 export const checks = {
   "a hostile transcript runs nothing and fetches nothing": async () => {
@@ -63,7 +63,7 @@ export const checks = {
         const bad = await v.page
           .locator("iframe, object, embed, base, meta[http-equiv], #root form[action], #root style, #root link, img")
           .count();
-        assert.equal(bad, 0, `${path} has elements that the transcript made`);
+        assert.equal(bad, 0, `${path} has elements from the transcript`);
         for (const a of await v.page.locator("#root a[href]").all()) {
           const href = await a.getAttribute("href");
           assert.match(href, /^(#|\/|https?:|mailto:)/, `a link to ${href}`);
@@ -76,20 +76,20 @@ export const checks = {
     }
   },
 
-  "the policy of the browser stops what would get through": async () => {
+  "the content security policy stops scripts, styles, images and requests of an attacker": async () => {
     const server = await hostileServer();
     try {
       const v = await visitor(server);
       await v.page.goto(`${server.url}/s/s`);
       await v.page.getByText("<script>").first().waitFor();
-      await triesAreStopped(v);
+      await attacksAreBlocked(v);
       await v.end();
     } finally {
       await server.stop();
     }
   },
 
-  "a page that is framed or asked for by another site shows nothing": async () => {
+  "the page cannot be framed, and the API refuses requests of other origins": async () => {
     const server = await hostileServer();
     try {
       const response = await fetch(server.url, { headers: { Accept: "text/html" } });

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { faults, Server, turn, until, visitor } from "./lab.mjs";
 
-const said = (page) => page.getByRole("region", { name: "Conversation" });
-const preview = (page) => page.getByRole("region", { name: "What would be imported" });
+const conversation = (page) => page.getByRole("region", { name: "Conversation" });
+const preview = (page) => page.getByRole("region", { name: "Import preview" });
 const choose = (page, name, text) =>
   page.getByLabel(/^Choose/).setInputFiles({ name, mimeType: "application/octet-stream", buffer: Buffer.from(text) });
 
-/** An empty server, and its page for imports. */
+/** An empty server, and its import page. */
 async function lab(check) {
   const server = await Server.start();
   try {
@@ -58,7 +58,7 @@ const claude = [
 ];
 
 export const checks = {
-  "a session that is exported as NDJSON and imported again is shown the same": async () => {
+  "a session exported as NDJSON and imported again looks the same": async () => {
     const first = await Server.start();
     try {
       await first.session({ id: "talk", title: "A talk" });
@@ -72,9 +72,9 @@ export const checks = {
       const file = await exported(first, "talk");
       const v = await visitor(first);
       await v.page.goto(`${first.url}/s/talk`);
-      await said(v.page).getByText("first answer").waitFor();
-      await said(v.page).getByText("2/2").waitFor(); // comes with an answer of its own
-      const shown = await said(v.page).innerText();
+      await conversation(v.page).getByText("first answer").waitFor();
+      await conversation(v.page).getByText("2/2").waitFor(); // loaded by a separate request
+      const shown = await conversation(v.page).innerText();
       await v.end();
       await lab(async (page, server) => {
         await choose(page, "talk.ndjson", file);
@@ -84,12 +84,12 @@ export const checks = {
           await row.getByRole("cell", { name: cell, exact: true }).waitFor();
         await page.getByRole("button", { name: "Import 1 session" }).click();
         await page.getByRole("link", { name: "talk", exact: true }).click();
-        await said(page).getByText("first answer").waitFor();
-        // Only the newest jump can be undone, and it is the same one here.
+        await conversation(page).getByText("first answer").waitFor();
+        // Only the newest jump can be undone, and it is the same jump in both sessions.
         await until(
-          async () => (await said(page).innerText()) === shown,
+          async () => (await conversation(page).innerText()) === shown,
           "the page shows the same",
-          async () => await said(page).innerText(),
+          async () => await conversation(page).innerText(),
         );
         assert.equal(await exported(server, "talk"), file);
         assert.deepEqual(await server.snapshot("talk"), await first.snapshot("talk"));
@@ -99,7 +99,7 @@ export const checks = {
     }
   },
 
-  "what an import would make is shown before anything is made": () =>
+  "an import shows a preview and creates no session before it is confirmed": () =>
     lab(async (page, server) => {
       await choose(page, "session.jsonl", claude.map((l) => JSON.stringify(l)).join("\n"));
       await preview(page).getByText("read as claude-code").waitFor();
@@ -113,10 +113,10 @@ export const checks = {
       await page.getByText(/^1 session with \d+ events imported$/).waitFor();
       assert.equal((await server.call("GET", "/sessions")).sessions.length, 1);
       await page.getByRole("link", { name: /^ses_/ }).click();
-      await said(page).getByText("I shall look.").waitFor();
+      await conversation(page).getByText("I shall look.").waitFor();
     }),
 
-  "the format is told by the file, and can be chosen": () =>
+  "the format is detected from the file, and can be chosen": () =>
     lab(async (page, _server, v) => {
       v.expected.push(/status of 400/);
       await choose(page, "chats.jsonl", chat(1) + chat(2));
@@ -131,7 +131,7 @@ export const checks = {
       assert.equal(await preview(page).count(), 0);
     }),
 
-  "a file that is dropped is taken, and one that misses does not replace the page": () =>
+  "a dropped file is accepted, and a drop elsewhere does not replace the page": () =>
     lab(async (page) => {
       const drop = (selector) =>
         page.evaluate(
@@ -150,7 +150,7 @@ export const checks = {
       await preview(page).getByRole("cell", { name: "dropped 1" }).waitFor();
     }),
 
-  "what cannot be imported is told with its line, however large the file is": () =>
+  "an import error names its line, even in a large file": () =>
     lab(async (page, server, v) => {
       v.expected.push(/status of 400/);
       const many = Array.from({ length: 3000 }, (_, n) => chat(n, "x".repeat(5000))).join("");
@@ -174,7 +174,7 @@ export const checks = {
       assert.deepEqual((await server.call("GET", "/sessions")).sessions, []);
     }),
 
-  "a large import tells how far it is, and who stops it has imported nothing": () =>
+  "a large import shows its progress, and imports nothing when stopped": () =>
     lab(async (page, server, v) => {
       const large = Array.from({ length: 2000 }, (_, n) => chat(n, "x".repeat(2000))).join("");
       await choose(page, "large.jsonl", large);
@@ -188,13 +188,13 @@ export const checks = {
         uploadThroughput: 400_000,
       });
       await page.getByRole("button", { name: "Import 2,000 sessions" }).click();
-      await page.getByText(/^Importing: [1-9]\d?% is sent$/).waitFor();
+      await page.getByText(/^Importing: [1-9]\d?% sent$/).waitFor();
       await page.getByRole("button", { name: "Stop" }).click();
       await page.getByText("Drop a file here, or").waitFor();
-      await until(async () => (await server.call("GET", "/sessions")).sessions.length === 0, "nothing is left of it");
+      await until(async () => (await server.call("GET", "/sessions")).sessions.length === 0, "no session is left");
     }),
 
-  "the page has no fault that axe knows with a file on it, light or dark": async () => {
+  "axe finds no fault in an import preview, light or dark": async () => {
     const server = await Server.start();
     for (const colorScheme of ["light", "dark"]) {
       const v = await visitor(server, { colorScheme, bypassCSP: true });

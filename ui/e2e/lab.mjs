@@ -1,5 +1,5 @@
-// A real server, a real browser, and a promise that each check keeps: nothing
-// on the page fails, and nothing but our own server is asked for anything.
+// A real server and a real browser. Every check also fails on an error in the console
+// of the page, and on a request to any other server.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -19,9 +19,9 @@ async function freePort() {
   return port;
 }
 
-const servers = new Set(); // that have not been stopped
+const servers = new Set(); // running servers
 
-/** A server with a data folder of its own, that can be killed and started again. */
+/** A server with its own data folder. It can be killed and started again. */
 export class Server {
   static async start(...args) {
     const s = new Server();
@@ -82,11 +82,11 @@ export class Server {
   }
 }
 
-/** Waits until something is so. */
+/** Waits until a condition holds. */
 export async function until(so, what, explain = () => "", ms = 15_000) {
   for (const end = Date.now() + ms; ; ) {
     if (await so()) return;
-    if (Date.now() > end) throw new Error(`in vain: ${what} ${await explain()}`);
+    if (Date.now() > end) throw new Error(`timed out waiting for: ${what} ${await explain()}`);
     await new Promise((ok) => setTimeout(ok, 50));
   }
 }
@@ -100,7 +100,7 @@ export async function openBrowser(args = []) {
   });
 }
 
-/** Ends what a check has left: pages, and servers with their folders. */
+/** Cleans up after a check: closes pages, and stops servers and removes their folders. */
 export async function clear() {
   for (const context of browser.contexts()) await context.close();
   for (const s of servers) await s.stop();
@@ -110,11 +110,11 @@ export async function closeBrowser() {
   await browser?.close();
 }
 
-/** A browser of its own, as a new visitor has it. `wrong` collects what must not happen. */
+/** A fresh browser context. `wrong` collects errors and forbidden requests. */
 export async function visitor(server, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const wrong = [];
-  const expected = []; // patterns of console errors that a check brings about
+  const expected = []; // patterns of console errors that a check causes
   const page = await context.newPage();
   page.on("pageerror", (e) => wrong.push(`uncaught: ${e.stack ?? e}`));
   page.on("console", (m) => {
@@ -136,8 +136,8 @@ export async function visitor(server, options = {}) {
   return { page, context, wrong, expected, end };
 }
 
-/** Tries what would get past all care, a script, a style, an image and a request: the page's own policy stops them. */
-export async function triesAreStopped({ page, expected, wrong }) {
+/** Injects a script, a style, an image and a request, and checks that the page's policy blocks them. */
+export async function attacksAreBlocked({ page, expected, wrong }) {
   expected.push(/Content Security Policy/, /violates the following/);
   const stopped = await page.evaluate(async () => {
     const seen = [];
@@ -154,13 +154,13 @@ export async function triesAreStopped({ page, expected, wrong }) {
   });
   for (const directive of ["script-src-elem", "style-src-attr", "img-src", "connect-src"])
     assert.ok(stopped.includes(directive), `${directive}: ${stopped}`);
-  assert.equal(await page.evaluate(() => globalThis.pwned), undefined, "something has run");
-  wrong.splice(0, wrong.length, ...wrong.filter((w) => !w.startsWith("foreign request"))); // tried, and stopped
+  assert.equal(await page.evaluate(() => globalThis.pwned), undefined, "a script has run");
+  wrong.splice(0, wrong.length, ...wrong.filter((w) => !w.startsWith("foreign request"))); // attempted, but blocked
 }
 
 let axe;
 
-/** What axe finds wrong with a page, whose visitor has bypassCSP. */
+/** The faults that axe finds on a page. Its visitor needs bypassCSP. */
 export async function faults(page) {
   axe ??= readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   await page.evaluate(axe);
@@ -168,7 +168,7 @@ export async function faults(page) {
   return violations.map((x) => `${x.id}: ${x.nodes[0].html}`);
 }
 
-/** The events of one turn, as an outside writer appends them. */
+/** The events of one turn, as an external writer appends them. */
 export function turn(invocation, ask, answer, thread) {
   const event = (type, data, more = {}) => ({ type, invocation, ...(thread ? { thread } : {}), ...more, data });
   const id = `a_${invocation}`;
@@ -182,7 +182,7 @@ export function turn(invocation, ask, answer, thread) {
   ];
 }
 
-/** The lines of a recorded session, to be imported: it began so long ago, and took so long. */
+/** The lines of a session export, by its age and duration in milliseconds. */
 export function recorded(id, agent, ago, took, failed = false) {
   const began = Date.now() - ago;
   const event = (offset, ms, type, channel, data, more = {}) =>
@@ -198,7 +198,7 @@ export function recorded(id, agent, ago, took, failed = false) {
   ];
 }
 
-/** A server, filled by `fill`, and a page of it; ended whatever the check comes to. */
+/** A server, filled by `fill`, and a page of it. The server is stopped even if the check fails. */
 export async function onPage(path, fill, check, { args = [], ...options } = {}) {
   const server = await Server.start(...args);
   try {
@@ -212,9 +212,9 @@ export async function onPage(path, fill, check, { args = [], ...options } = {}) 
   }
 }
 
-export const said = (page) => page.getByRole("region", { name: "Conversation" });
+export const conversation = (page) => page.getByRole("region", { name: "Conversation" });
 
-/** Where the playhead is, and how many events there are, as the page says it. */
+/** The playhead and the number of events that the page shows. */
 export async function position(page) {
   const text = await page.getByText(/^event [\d,]+ of [\d,]+$/).innerText();
   const [at, head] = text.match(/[\d,]+/g).map((n) => Number(n.replaceAll(",", "")));
@@ -234,7 +234,7 @@ export async function isAt(page, offset) {
   );
 }
 
-/** An export of a session with times of its own: `events` are [milliseconds, type, data, members]. */
+/** A session export with given times: `events` are [milliseconds, type, data, members]. */
 export function timed(id, events, status = "complete") {
   const began = Date.UTC(2026, 0, 5, 12);
   const at = (ms) => new Date(began + ms).toISOString();
@@ -251,5 +251,6 @@ function channelOf(type) {
   return type.startsWith("RUN_") ? "agentState" : "chunks";
 }
 
-/** Brings in such an export. */
-export const bring = (server, text) => server.call("POST", "/import?format=ndjson", text, "application/octet-stream");
+/** Imports such an export. */
+export const importExport = (server, text) =>
+  server.call("POST", "/import?format=ndjson", text, "application/octet-stream");

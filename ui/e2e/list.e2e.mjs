@@ -1,11 +1,11 @@
 // The list of sessions.
 import assert from "node:assert/strict";
-import { bring, onPage, timed, turn, until } from "./lab.mjs";
+import { importExport, onPage, timed, turn, until } from "./lab.mjs";
 
 const rows = (page) => page.locator("[data-session]");
 const ids = (page) => rows(page).evaluateAll((all) => all.map((r) => r.dataset.session));
 
-/** Waits until exactly these are listed. */
+/** Waits until exactly these sessions are listed. */
 async function lists(page, wanted) {
   let last;
   await until(
@@ -18,7 +18,7 @@ async function lists(page, wanted) {
   );
 }
 
-/** Many sessions: what waits at the same time is written in one go. */
+/** Creates many sessions. Concurrent requests are faster: the server commits them together. */
 async function many(server, n) {
   let made = 0;
   const work = async () => {
@@ -49,14 +49,14 @@ export const checks = {
       { args: ["--demo"] },
     ),
 
-  "list: filtered by status, agent, day and text; the address keeps it, and the way back of the browser": () =>
+  "list: filters by status, agent, day and text are kept in the URL and in the browser history": () =>
     onPage(
       "/",
       async (server) => {
         await server.session({ id: "talk", title: "A talk", agent: "hello" });
         await server.append("talk", turn("i1", "about whales", "they sing"));
         await server.session({ id: "plan", title: "A plan", agent: "coder" });
-        await bring(server, timed("old", [[0, "session.created", { title: "Long ago" }]], "idle"));
+        await importExport(server, timed("old", [[0, "session.created", { title: "Long ago" }]], "idle"));
       },
       async (page) => {
         await lists(page, ["talk", "plan", "old"]);
@@ -80,7 +80,7 @@ export const checks = {
         await page.getByRole("button", { name: "Clear" }).click();
         await lists(page, ["talk", "plan", "old"]);
         await page.getByLabel("From").fill("2026-01-05");
-        await page.getByLabel("before").fill("2026-01-06");
+        await page.getByLabel("Before").fill("2026-01-06");
         await lists(page, ["old"]);
         await page.goBack();
         await page.goForward();
@@ -88,7 +88,7 @@ export const checks = {
       },
     ),
 
-  "list: five thousand sessions are less than sixty rows, and the oldest is reached": () =>
+  "list: five thousand sessions need fewer than sixty rows, and the oldest can be reached": () =>
     onPage(
       "/",
       (server) => many(server, 5000),
@@ -98,7 +98,7 @@ export const checks = {
         await until(
           async () => {
             await list.evaluate((el) => el.scrollTo(0, el.scrollHeight));
-            assert.ok((await rows(page).count()) < 60, "less than sixty rows");
+            assert.ok((await rows(page).count()) < 60, "fewer than sixty rows");
             return /5,000 sessions$/.test(await page.getByRole("status").first().innerText());
           },
           "all are counted",
@@ -115,7 +115,7 @@ export const checks = {
     ),
 };
 
-/** The ids as the server lists them. */
+/** The ids in the order of the server. */
 const fetchAll = (page) =>
   page.evaluate(async () => {
     const all = [];

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { Server, turn, until, visitor } from "./lab.mjs";
 
 const chip = (page) => page.getByRole("status", { name: "Connection" });
-const said = (page) => page.getByRole("region", { name: "Conversation" });
+const conversation = (page) => page.getByRole("region", { name: "Conversation" });
 
-/** A server with one session, stopped whatever the check comes to. */
+/** A server with one session. It is stopped even if the check fails. */
 async function lab(check, ...args) {
   const server = await Server.start(...args);
   try {
@@ -17,11 +17,11 @@ async function lab(check, ...args) {
 }
 
 async function shows(page, text) {
-  await said(page).getByText(text, { exact: true }).first().waitFor();
+  await conversation(page).getByText(text, { exact: true }).first().waitFor();
 }
 
 export const checks = {
-  "what happens is seen while it happens": () =>
+  "new events appear live": () =>
     lab(async (server) => {
       const v = await visitor(server);
       await v.page.goto(`${server.url}/s/s`);
@@ -34,29 +34,29 @@ export const checks = {
       await v.end();
     }),
 
-  "a server that was killed and started again is followed on, and nothing is lost or doubled": () =>
+  "after a kill and restart of the server the page continues without lost or duplicate messages": () =>
     lab(async (server) => {
       const v = await visitor(server);
       v.expected.push(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/);
       await v.page.goto(`${server.url}/s/s`);
       await shows(v.page, "first answer");
       await server.kill();
-      await until(async () => /reconnecting/i.test(await chip(v.page).innerText()), "the chip says that it reconnects");
+      await until(async () => /reconnecting/i.test(await chip(v.page).innerText()), "the chip shows Reconnecting");
       await server.up();
       await server.append("s", turn("i2", "second question", ["second ", "answer"]));
       await shows(v.page, "second answer");
       await until(
         async () => !/reconnecting/i.test(await chip(v.page).innerText()),
-        "the chip says that it is connected",
+        "the chip no longer shows Reconnecting",
       );
       const { messages, at } = await server.snapshot("s");
-      const items = await said(v.page).innerText();
+      const items = await conversation(v.page).innerText();
       for (const m of messages) assert.equal(items.split(m.text).length, 2, `${m.text} is there once:\n${items}`);
       await v.page.getByText(`event ${at} of ${at}`).waitFor();
       await v.end();
     }),
 
-  "a session that is closed is said to be, is not reconnected to, and offers nothing that would change it": () =>
+  "a closed session is shown as closed, does not reconnect, and offers no changes": () =>
     lab(async (server) => {
       await server.append("s", [...turn("i2", "second question", "second answer"), ...turn("i3", "third", "no")]);
       await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i3" });
@@ -70,21 +70,24 @@ export const checks = {
           seen.push(await chip(v.page).innerText());
           return seen.at(-1) === "Closed";
         },
-        "the chip says that the session is closed",
+        "the chip shows Closed",
         () => seen.join(", "),
       );
-      await v.page.getByText("This session is closed: nothing can be added to it.").waitFor();
+      await v.page.getByText("This session is closed. It accepts no more events.").waitFor();
       const rewind = v.page.getByRole("button", { name: /rewind to here/i }).last();
-      await until(async () => /the session is closed/.test(await rewind.getAttribute("title")), "it says why not");
+      await until(
+        async () => /the session is closed/.test(await rewind.getAttribute("title")),
+        "the tooltip gives the reason",
+      );
       await v.page.getByRole("note").filter({ hasText: "Rewound" }).waitFor();
       assert.equal(await v.page.getByRole("button", { name: "Undo" }).count(), 0);
       await v.page.keyboard.press("m");
-      await v.page.getByText("No bookmark can be set: the session is closed").first().waitFor();
+      await v.page.getByText("Cannot set a bookmark: the session is closed").first().waitFor();
       assert.ok(!/Reconnecting|Not connected/i.test(seen.join()), seen.join(", "));
       await v.end();
     }),
 
-  "two browsers see the same": () =>
+  "two browsers show the same": () =>
     lab(async (server) => {
       const [a, b] = [await visitor(server), await visitor(server)];
       for (const v of [a, b]) await v.page.goto(`${server.url}/s/s`);
@@ -98,31 +101,31 @@ export const checks = {
       await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i2" });
       for (const v of [a, b]) {
         await until(
-          async () => !(await said(v.page).innerText()).includes("second answer"),
-          "what was taken back is gone",
+          async () => !(await conversation(v.page).innerText()).includes("second answer"),
+          "the reverted turn is hidden",
         );
       }
-      // The note of the rewind comes with an event of its own, to each browser in its own time.
+      // The row of the rewind arrives with its own event, at a different time in each browser.
       for (const v of [a, b])
-        await said(v.page)
+        await conversation(v.page)
           .getByText(/Rewound to offset/)
           .waitFor();
       await until(
-        async () => (await said(a.page).innerText()) === (await said(b.page).innerText()),
+        async () => (await conversation(a.page).innerText()) === (await conversation(b.page).innerText()),
         "both show the same",
       );
       for (const v of [a, b]) await v.end();
     }),
 
-  "a rewind outlives a reload, and can be undone": () =>
+  "a rewind survives a reload, and can be undone": () =>
     lab(async (server) => {
       await server.append("s", turn("i2", "second question", "second answer"));
       const v = await visitor(server);
       await v.page.goto(`${server.url}/s/s`);
       await shows(v.page, "second answer");
       await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i2" });
-      const hidden = async () => !(await said(v.page).innerText()).includes("second answer");
-      await until(hidden, "what was taken back is gone");
+      const hidden = async () => !(await conversation(v.page).innerText()).includes("second answer");
+      await until(hidden, "the reverted turn is hidden");
       await v.page.reload();
       await shows(v.page, "first answer");
       assert.ok(await hidden());
@@ -135,40 +138,40 @@ export const checks = {
       await v.end();
     }),
 
-  "a link to a moment shows that moment in another browser": () =>
+  "a link to an offset shows that offset in another browser": () =>
     lab(async (server) => {
       await server.append("s", turn("i2", "second question", "second answer"));
       const v = await visitor(server);
       await v.page.goto(`${server.url}/s/s?at=7`);
       await shows(v.page, "first answer");
       await v.page.getByText(/event 7 of 14/).waitFor();
-      assert.ok(!(await said(v.page).innerText()).includes("second question"));
+      assert.ok(!(await conversation(v.page).innerText()).includes("second question"));
       await v.end();
     }),
 
-  "a reload in the middle of what is said loses nothing and doubles nothing": () =>
+  "a reload while a message streams loses and duplicates nothing": () =>
     lab(async (server) => {
       await server.call("POST", "/sessions/s/task", { task: "Take your time", agent: "long" });
       const v = await visitor(server);
       await v.page.goto(`${server.url}/s/s`);
-      await said(v.page).getByText("Take your time").first().waitFor();
+      await conversation(v.page).getByText("Take your time").first().waitFor();
       for (let n = 0; n < 3; n++) {
         const before = (await server.call("GET", "/sessions/s")).head;
-        await until(async () => (await server.call("GET", "/sessions/s")).head > before + 20, "it goes on");
+        await until(async () => (await server.call("GET", "/sessions/s")).head > before + 20, "more events arrive");
         await v.page.reload();
-        await said(v.page).getByText("Take your time").first().waitFor();
+        await conversation(v.page).getByText("Take your time").first().waitFor();
       }
       await server.call("POST", "/sessions/s/cancel");
-      await said(v.page).getByText("Run cancelled").waitFor();
+      await conversation(v.page).getByText("Run cancelled").waitFor();
       const { messages } = await server.snapshot("s");
       const spoken = messages.filter((m) => m.invocation !== "i1" && m.role === "assistant" && m.text);
       assert.ok(spoken.length > 0);
-      // Markdown draws spaces and marks in its own way: what is left are the words, in their order.
+      // Markdown changes spaces and punctuation, so compare only the words in their order.
       const words = (text) => text.match(/[\p{L}\p{N}]+/gu).join(" ");
       const { text } = spoken.at(-1);
       await until(
-        async () => words(await said(v.page).innerText()).split(words(text)).length === 2,
-        "the last message is there once, as the server has it",
+        async () => words(await conversation(v.page).innerText()).split(words(text)).length === 2,
+        "the last message appears once, as on the server",
         () => text,
       );
     }, "--demo"),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Server, turn, until, visitor } from "./lab.mjs";
 import { recording } from "./recording.mjs";
 
-const said = (page) => page.getByRole("region", { name: "Conversation" });
+const conversation = (page) => page.getByRole("region", { name: "Conversation" });
 const rows = (page) => page.locator("[aria-label=Conversation] > ol > li");
 const elements = (page) => page.evaluate(() => document.querySelectorAll("*").length);
 
@@ -28,13 +28,13 @@ async function at(page, offset) {
   await loadedThere(page);
 }
 
-/** Waits until what is at the playhead was loaded; at the very beginning nothing was said. */
+/** Waits until the conversation at the playhead is loaded. It may be empty at the start. */
 async function loadedThere(page) {
   const busy = page.locator("[aria-label=Conversation][aria-busy]");
   await until(async () => (await busy.count()) === 0, "it is loaded");
 }
 
-/** What the page asks the server for, from now on: how often and how much. */
+/** Counts the requests of the page and their bytes, from now on. */
 function asked(page) {
   const sum = { requests: 0, bytes: 0 };
   page.on("response", (r) => {
@@ -44,23 +44,23 @@ function asked(page) {
       (b) => {
         sum.bytes += b.length;
       },
-      () => undefined, // nobody waited for it
+      () => undefined, // the request was cancelled
     );
   });
   return sum;
 }
 
 export const checks = {
-  "a session of 50,000 events has its first row at once and fewer than 500 elements": () =>
+  "a session of 50,000 events shows its first row at once and has fewer than 500 elements": () =>
     lab(async (page, server) => {
       const made = recording("long", 50_001);
       await server.call("POST", "/import?format=ndjson", made.text, "application/octet-stream");
       const loaded = asked(page);
       await page.goto(`${server.url}/s/long`);
-      await said(page).getByRole("listitem").first().waitFor();
+      await conversation(page).getByRole("listitem").first().waitFor();
       assert.ok(loaded.requests <= 8, `${loaded.requests} requests before the first row`);
       await at(page, made.head);
-      await said(page)
+      await conversation(page)
         .getByText(`answer ${made.turns - 1}`, { exact: true })
         .waitFor();
       await page.getByRole("slider").waitFor();
@@ -86,17 +86,17 @@ export const checks = {
         await loadedThere(page);
         await until(async () => (await rows(page).count()) > 3, "there are rows");
         assert.ok(loaded.requests - before <= 6, `${loaded.requests - before} requests to seek`);
-        assert.ok((await rows(page).count()) < 40, "only the rows in sight are there");
+        assert.ok((await rows(page).count()) < 40, "only the visible rows are there");
         assert.ok((await elements(page)) < 500, `${await elements(page)} elements`);
       }
     }),
 
-  "a burst of events leaves nothing out and stays at the end": () =>
+  "after a burst of events no message is missing and the page is at the end": () =>
     lab(async (page, server) => {
       await server.session({ id: "burst", title: "A burst" });
       await server.append("burst", turn("i0", "before it", "an answer"));
       await page.goto(`${server.url}/s/burst`);
-      await said(page).getByText("an answer").waitFor();
+      await conversation(page).getByText("an answer").waitFor();
       const events = Array.from({ length: 20 }, (_, i) =>
         turn(
           `i${i + 1}`,
@@ -111,8 +111,8 @@ export const checks = {
       }
       const fold = await server.snapshot("burst");
       await at(page, fold.at);
-      await said(page).getByText("t19n294", { exact: false }).waitFor();
-      const end = await said(page).evaluate((el) => el.scrollHeight - el.scrollTop - el.clientHeight);
+      await conversation(page).getByText("t19n294", { exact: false }).waitFor();
+      const end = await conversation(page).evaluate((el) => el.scrollHeight - el.scrollTop - el.clientHeight);
       assert.ok(end < 80, `${end} pixels from the end`);
 
       const seen = new Map();
@@ -120,10 +120,10 @@ export const checks = {
       await until(
         async () => {
           for (const m of fold.messages) if (words(await look()).includes(words(m.text))) seen.set(m.id, true);
-          await said(page).evaluate((el) => el.scrollBy(0, -el.clientHeight / 2));
+          await conversation(page).evaluate((el) => el.scrollBy(0, -el.clientHeight / 2));
           return seen.size === fold.messages.length;
         },
-        "every message is on the page as the server has it",
+        "every message is on the page as on the server",
         () => `${seen.size} of ${fold.messages.length}`,
         30_000,
       );

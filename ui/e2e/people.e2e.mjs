@@ -26,24 +26,24 @@ async function open(server, query = "?panel=people", options = {}) {
 
 async function say(page, name) {
   await page.getByLabel("Your name").fill(name);
-  await page.getByRole("button", { name: "Say that I am here" }).click();
+  await page.getByRole("button", { name: "Share my presence" }).click();
 }
 
 export const checks = {
-  "nobody is announced before they have given a name": () =>
+  "no presence is sent before the user enters a name": () =>
     lab(async (server) => {
       const v = await open(server);
       const asked = [];
       v.page.on("request", (r) => r.url().includes("/presence") && asked.push(r.url()));
-      await v.page.getByText("Nobody has said that they are here.").waitFor();
+      await v.page.getByText("Nobody shares their presence.").waitFor();
       await v.page.reload();
-      await v.page.getByText("Nobody has said that they are here.").waitFor();
+      await v.page.getByText("Nobody shares their presence.").waitFor();
       assert.deepEqual(asked, []);
       assert.deepEqual(await present(server), []);
       await v.end();
     }),
 
-  "two people see each other, where they are, that one writes, and that one has gone": () =>
+  "two users see each other's position, typing and leaving": () =>
     lab(async (server) => {
       const ada = await open(server);
       const bob = await open(server);
@@ -53,23 +53,23 @@ export const checks = {
       await say(bob.page, "Bob");
       await people(ada.page).getByText("Bob").waitFor();
       await bob.page.getByLabel("Message to the agent").pressSequentially("Well");
-      await people(ada.page).getByText("is writing…").waitFor();
-      await ada.page.getByRole("button", { name: "Also here: Bob (is writing)" }).waitFor();
+      await people(ada.page).getByText("typing…").waitFor();
+      await ada.page.getByRole("button", { name: "Also here: Bob (typing)" }).waitFor();
       await bob.page.keyboard.press("Escape");
       await bob.page.keyboard.press("Home");
       await people(ada.page).getByText("at event 1").waitFor();
-      await ada.page.getByRole("button", { name: "Go to where Bob is" }).click();
+      await ada.page.getByRole("button", { name: "Go to the position of Bob" }).click();
       await ada.page.getByText(/^event 1 of/).waitFor();
       await ada.page.keyboard.press("L");
       await bob.end();
-      await until(async () => (await people(ada.page).getByText("Bob").count()) === 0, "Bob has gone");
+      await until(async () => (await people(ada.page).getByText("Bob").count()) === 0, "Bob has left");
       assert.deepEqual(await present(server), ["Ada-Lovelace"]);
-      await ada.page.getByRole("button", { name: "Be seen no more" }).click();
-      await until(async () => (await present(server)).length === 0, "nobody is here");
+      await ada.page.getByRole("button", { name: "Stop sharing" }).click();
+      await until(async () => (await present(server)).length === 0, "no user is present");
       await ada.end();
     }),
 
-  "the name is kept, and whoever comes again after the server was away is there again": () =>
+  "the name is kept, and the user reappears after a restart of the server": () =>
     lab(async (server) => {
       const v = await open(server);
       await say(v.page, "Ada");
@@ -84,7 +84,7 @@ export const checks = {
       await people(v.page).getByText("Cy").waitFor({ timeout: 30_000 });
       await until(
         async () => (await present(server)).includes("Ada"),
-        "Ada says again that she is here",
+        "Ada's presence is sent again",
         undefined,
         30_000,
       );
@@ -92,7 +92,7 @@ export const checks = {
       await v.end();
     }),
 
-  "playback shows who was here then, if the log has it": () =>
+  "playback shows the people at that moment, if the log stores presence": () =>
     lab(
       async (server) => {
         await move(server, "ada", { name: "Ada", at: 3 }, "join");
@@ -103,9 +103,9 @@ export const checks = {
         await people(v.page).getByText("Ada").waitFor();
         await people(v.page).getByText("Bob").waitFor();
         await v.page.keyboard.press("Alt+,");
-        await until(async () => (await people(v.page).getByText("Bob").count()) === 0, "Bob had not come yet");
+        await until(async () => (await people(v.page).getByText("Bob").count()) === 0, "Bob had not joined yet");
         await v.page.keyboard.press("Home");
-        await v.page.getByText("The log has nobody who was here at this moment.").waitFor();
+        await v.page.getByText("The log has no people at this moment.").waitFor();
         await v.end();
       },
       { presence: "stored" },

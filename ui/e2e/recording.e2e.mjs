@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { attacks } from "./hostile.e2e.mjs";
-import { faults, isAt, position, Server, said, triesAreStopped, turn, until, visitor } from "./lab.mjs";
+import { attacksAreBlocked, conversation, faults, isAt, position, Server, turn, until, visitor } from "./lab.mjs";
 
-/** A session that took a while: an event every so often. */
+/** Imports a session with an event at a fixed interval. */
 async function recorded(server, id, events, everyMs = 500) {
   const start = Date.parse("2026-01-05T12:00:00.000Z");
   const all = [{ type: "session.created", data: { title: "A talk" } }, ...events];
@@ -29,7 +29,7 @@ function channelOf(type) {
   return /^(message\.|TEXT)/.test(type) ? "chunks" : "agentState";
 }
 
-/** A folder for files, and a page that opens one of them without a network; it may ask for nothing else. */
+/** Exports a recording, and opens the file without a network. The page must make no other request. */
 async function fromFile(server, id, more, check, options) {
   const folder = mkdtempSync(join(tmpdir(), "tapedeck-recording-"));
   try {
@@ -79,7 +79,7 @@ const talk = [
 ];
 
 export const checks = {
-  "a recording is saved by hand, opens from a file, asks nobody for anything, and plays": () =>
+  "a recording is saved from the page, opens from a file, makes no requests, and plays": () =>
     lab(async (server) => {
       const head = await recorded(server, "s", talk);
       const v = await visitor(server);
@@ -89,33 +89,33 @@ export const checks = {
       await dialog.getByLabel("Format").selectOption("html");
       const [download] = await Promise.all([
         v.page.waitForEvent("download"),
-        dialog.getByRole("button", { name: "Save the file" }).click(),
+        dialog.getByRole("button", { name: "Save file" }).click(),
       ]);
       assert.equal(download.suggestedFilename(), "s.html");
       const folder = mkdtempSync(join(tmpdir(), "tapedeck-recording-"));
       const file = join(folder, "s.html");
       await download.saveAs(file);
       await v.end();
-      await server.kill(); // there is nobody to ask
+      await server.kill(); // no server is left
       await opened(file, async (page) => {
         await page.getByRole("heading", { name: "A talk" }).waitFor();
         await page.getByText(`events 0 to ${head - 1}, exported`).waitFor();
-        await said(page).getByText("an answer aside").waitFor();
+        await conversation(page).getByText("an answer aside").waitFor();
         await isAt(page, head);
-        assert.equal(await page.getByLabel("Message to the agent").count(), 0, "nobody is there to be told something");
+        assert.equal(await page.getByLabel("Message to the agent").count(), 0, "a recording has no composer");
 
         await page.keyboard.press("Home");
         await isAt(page, 1);
         await until(
           async () => !(await page.locator("main").innerText()).includes("first question"),
-          "it has not begun",
+          "the conversation is empty",
         );
-        await page.keyboard.press("u"); // to what a user says
-        await said(page).getByText("first question").waitFor();
-        assert.ok(!(await said(page).innerText()).includes("answer"));
+        await page.keyboard.press("u"); // to the next user message
+        await conversation(page).getByText("first question").waitFor();
+        assert.ok(!(await conversation(page).innerText()).includes("answer"));
         await page.getByLabel("Speed").selectOption("16");
         await page.keyboard.press(" ");
-        await said(page).getByText("second answer").waitFor();
+        await conversation(page).getByText("second answer").waitFor();
         await isAt(page, head);
         await page.getByRole("button", { name: "Play", exact: true }).waitFor();
         await page.getByRole("slider").click({ position: { x: 300, y: 20 } });
@@ -141,25 +141,28 @@ export const checks = {
         await page.getByRole("tabpanel").getByText("Events").waitFor();
         await page.getByRole("tab", { name: /^Threads/ }).click();
         await page.getByRole("button", { name: /^side/ }).click();
-        await until(async () => !(await said(page).innerText()).includes("second answer"), "only the thread is there");
+        await until(
+          async () => !(await conversation(page).innerText()).includes("second answer"),
+          "only the thread is shown",
+        );
         await page.getByRole("button", { name: "Show all threads" }).click();
         await page.getByRole("tab", { name: /^Events/ }).click();
         await page.getByRole("button", { name: /^0 .*session.created/ }).waitFor();
         await page.getByRole("button", { name: "session", exact: true }).click();
-        await page.getByText("1 event fits").waitFor();
+        await page.getByText("1 matching event").waitFor();
         await page.getByRole("button", { name: "Clear" }).click();
         await page.getByText(`${head} events`).waitFor();
         await page.getByRole("searchbox", { name: "Text" }).fill("second answer");
-        await page.getByText("1 event fits").waitFor();
+        await page.getByText("1 matching event").waitFor();
         await page.keyboard.press("Escape");
         await page.keyboard.press("?");
-        const keys = page.getByRole("dialog", { name: "Keys" });
+        const keys = page.getByRole("dialog", { name: "Keyboard shortcuts" });
         await keys.getByText("play, pause").waitFor();
         assert.equal(await keys.getByText("rewind to the selected item").count(), 0);
       });
     }),
 
-  "a recording is searched: what was said before, what a tool answered, and what was taken back": () =>
+  "a recording is searched: messages, tool results, and reverted events": () =>
     lab(async (server) => {
       const call = (type, data) => ({ type, invocation: "i4", data: { toolCallId: "c", ...data } });
       await recorded(server, "s", [
@@ -183,18 +186,18 @@ export const checks = {
         await page.keyboard.press("Enter");
         await count("1 of 3");
         const marked = () => page.evaluate(() => [...CSS.highlights.get("found-here")].map((r) => r.toString()).join());
-        await until(async () => (await marked()) === "quest", "it is marked");
+        await until(async () => (await marked()) === "quest", "it is highlighted");
         await field.fill("grey heron");
         await count("1 of 1");
-        await said(page).getByText("a grey heron").waitFor(); // at the moment when it was there
+        await conversation(page).getByText("a grey heron").waitFor(); // as of the time before the rewind
         await field.fill("nobody said that");
-        await count("Nothing found");
+        await count("No results");
         await page.keyboard.press("Escape");
         await until(async () => (await bar.count()) === 0, "it is closed");
       });
     }),
 
-  "a recording has no fault that axe knows, light or dark": () =>
+  "axe finds no fault in a recording, light or dark": () =>
     lab(async (server) => {
       await recorded(server, "s", talk);
       for (const colorScheme of ["light", "dark"])
@@ -203,14 +206,14 @@ export const checks = {
           "s",
           { redact: { presets: ["secrets"] } },
           async (page) => {
-            await said(page).getByText("an answer aside").waitFor();
+            await conversation(page).getByText("an answer aside").waitFor();
             assert.deepEqual(await faults(page), []);
           },
           { colorScheme, bypassCSP: true },
         );
     }),
 
-  "on a narrow screen the panel of a recording is laid over it when asked for": () =>
+  "on a narrow screen the panel of a recording opens over the conversation": () =>
     lab(async (server) => {
       await recorded(server, "s", talk);
       await fromFile(
@@ -218,21 +221,21 @@ export const checks = {
         "s",
         {},
         async (page) => {
-          await said(page).getByText("an answer aside").waitFor();
+          await conversation(page).getByText("an answer aside").waitFor();
           assert.equal(await page.getByRole("tabpanel").count(), 0);
           await page.getByRole("button", { name: "Panel" }).click();
           await page.getByRole("tab", { name: /^Plan/ }).click();
           await page.getByRole("tabpanel").getByText("Look at it").waitFor();
           await page.keyboard.press("p");
-          await until(async () => (await page.getByRole("tabpanel").count()) === 0, "it is away");
+          await until(async () => (await page.getByRole("tabpanel").count()) === 0, "the panel is closed");
           const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-          assert.equal(wide, false, "it has to be scrolled sideways");
+          assert.equal(wide, false, "the page does not scroll sideways");
         },
         { viewport: { width: 420, height: 760 } },
       );
     }),
 
-  "a recording begins and ends where it was cut, and lacks what was to be left out": () =>
+  "a recording contains only the exported range, without redacted text": () =>
     lab(async (server) => {
       await recorded(
         server,
@@ -241,18 +244,18 @@ export const checks = {
       );
       const more = { at: 6, redact: { presets: ["secrets"], patterns: ["hunter2"] } };
       await fromFile(server, "s", more, async (page) => {
-        await said(page).getByText("my key is [redacted] and [redacted]").waitFor();
+        await conversation(page).getByText("my key is [redacted] and [redacted]").waitFor();
         await page.getByText("Redacted", { exact: true }).waitFor();
         await isAt(page, 6);
         assert.doesNotMatch(await page.content(), /AKIAIOSFODNN7EXAMPLE|hunter2/);
       });
       await fromFile(server, "s", {}, async (page) => {
-        await said(page).getByText("word is hunter2").waitFor();
+        await conversation(page).getByText("word is hunter2").waitFor();
         assert.equal(await page.getByText("Redacted", { exact: true }).count(), 0);
       });
     }),
 
-  "a recording of what is in force has nothing that was taken back": () =>
+  "a recording of active events has no reverted ones": () =>
     lab(async (server) => {
       await recorded(server, "s", talk);
       await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i2" });
@@ -260,10 +263,10 @@ export const checks = {
         await page.getByText(/The log keeps them/).waitFor();
         assert.equal(await page.getByRole("button", { name: "Undo" }).count(), 0);
         await page.keyboard.press("5");
-        await said(page).getByText("second question").waitFor();
+        await conversation(page).getByText("second question").waitFor();
       });
       await fromFile(server, "s", { view: "effective" }, async (page) => {
-        await said(page).getByText("first answer").waitFor();
+        await conversation(page).getByText("first answer").waitFor();
         await page.keyboard.press("5");
         assert.ok(!(await page.locator("main").innerText()).includes("second"));
       });
@@ -278,7 +281,7 @@ export const checks = {
       );
       await server.call("PATCH", "/sessions/s", { title: "</title><script>window.pwned=9</script>" });
       await fromFile(server, "s", {}, async (page, v) => {
-        await said(page).getByText("<script>").first().waitFor();
+        await conversation(page).getByText("<script>").first().waitFor();
         await page.getByRole("tab", { name: /^Events/ }).click();
         await page
           .getByRole("button", { name: /TEXT_MESSAGE_CONTENT/ })
@@ -291,11 +294,11 @@ export const checks = {
         assert.equal(await page.evaluate(() => globalThis.pwned), undefined);
         v.alone();
         v.tried = ["https://evil.example/x.png", "https://evil.example/"];
-        await triesAreStopped(v);
+        await attacksAreBlocked(v);
       });
     }),
 
-  "a recording is never shown on the server's own origin, and one that is cut off says so": () =>
+  "a recording is never shown on the server's own origin, and a truncated one reports it": () =>
     lab(async (server) => {
       await recorded(server, "s", talk);
       const response = await fetch(`${server.url}/api/v1/sessions/s/export`, {
@@ -308,9 +311,9 @@ export const checks = {
       const whole = await response.text();
       const folder = mkdtempSync(join(tmpdir(), "tapedeck-recording-"));
       const file = join(folder, "cut.html");
-      // Some mail programs and proxies lose the end; here the script is still there.
+      // Some mail programs and proxies cut off the end of a file. Here the script is kept.
       writeFileSync(file, whole.replace(/<script type="application\/vnd.tapedeck.about">[^<]*<\/script>/, ""));
-      await opened(file, (page) => page.getByText("The file is not whole").waitFor());
+      await opened(file, (page) => page.getByText("The file is incomplete").waitFor());
       assert.ok(readFileSync(file).length > 0);
       rmSync(folder, { recursive: true, force: true });
     }),

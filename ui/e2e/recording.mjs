@@ -1,12 +1,12 @@
-// Long sessions with times of their own, for what depends on length: an agent that
-// thinks, writes Markdown and uses tools, some thirty events a second.
+// Generates long sessions for checks that depend on length: an agent that thinks,
+// writes Markdown and uses tools, about thirty events a second.
 const began = Date.UTC(2026, 0, 5, 9);
 const eventMs = 30;
 const words = Array.from({ length: 40 }, (_, i) =>
   i % 10 === 4 ? "**bold words** and " : i % 10 === 9 ? "`code()` and " : `some words ${i} `,
 );
 
-/** The lines of an export of a session of some `wanted` events; `turns` tells how many turns it has. */
+/** The export of a session with about `wanted` events, and its number of turns. */
 export function recording(id, wanted) {
   const lines = [];
   let invocation;
@@ -21,7 +21,7 @@ export function recording(id, wanted) {
   for (; lines.length < wanted; turns++) {
     invocation = `inv_${turns}`;
     turn(add, turns, invocation);
-    ms += turns % 25 === 24 ? 240_000 : 1000; // now and then nobody is there for a while
+    ms += turns % 25 === 24 ? 240_000 : 1000; // every 25 turns, a long idle time
   }
   const at = new Date(began).toISOString();
   const session = { id, kind: "session", created_at: at, updated_at: new Date(ms).toISOString(), status: "complete" };

@@ -1,8 +1,8 @@
-// Playing back: the clock of the page is ours, so that seconds are exact and cost none.
+// Playback. The checks control the clock of the page, so that times are exact and pass at once.
 import assert from "node:assert/strict";
-import { bring, isAt, onPage, position, said, timed, turn, until } from "./lab.mjs";
+import { conversation, importExport, isAt, onPage, position, timed, turn, until } from "./lab.mjs";
 
-/** A word a second for three minutes. */
+/** One word per second. */
 function speech(seconds) {
   const inv = { invocation: "i1" };
   return [
@@ -21,7 +21,7 @@ function speech(seconds) {
   ];
 }
 
-/** The same as other invocations, with four minutes of nothing between two halves. */
+/** A speech with four idle minutes in the middle. */
 const paused = () => [
   ...speech(5).slice(0, -2),
   [245_000, "TEXT_MESSAGE_CONTENT", { messageId: "a", delta: "after the pause" }, { invocation: "i1" }],
@@ -29,7 +29,7 @@ const paused = () => [
   [247_000, "RUN_FINISHED", { threadId: "main", runId: "i1" }, { invocation: "i1" }],
 ];
 
-/** Stops the clock of the page; from here on time passes by `clock.runFor` only. */
+/** Stops the clock of the page. From now on only `clock.runFor` advances it. */
 async function stopTheClock(page) {
   await page.clock.pauseAt(Date.now() + 3_600_000);
 }
@@ -37,11 +37,11 @@ async function stopTheClock(page) {
 const player = (check, events) =>
   onPage(
     "/",
-    (server) => bring(server, timed("s", events)),
+    (server) => importExport(server, timed("s", events)),
     async (page, server, v) => {
       await page.clock.install();
       await page.goto(`${server.url}/s/s`);
-      await said(page).getByRole("listitem").first().waitFor();
+      await conversation(page).getByRole("listitem").first().waitFor();
       await isAt(page, events.length);
       await page.getByRole("slider").waitFor();
       await stopTheClock(page);
@@ -49,7 +49,7 @@ const player = (check, events) =>
     },
   );
 
-/** Presses keys and lets what they bring be drawn. */
+/** Presses keys, and advances the clock so that the page renders. */
 async function press(page, ...keys) {
   for (const key of keys) {
     await page.keyboard.press(key);
@@ -57,11 +57,11 @@ async function press(page, ...keys) {
   }
 }
 
-const words = async (page) => (await said(page).innerText()).match(/w\d+/g) ?? [];
+const words = async (page) => (await conversation(page).innerText()).match(/w\d+/g) ?? [];
 const playing = (page) => page.getByRole("button", { name: "Pause" }).isVisible();
 
 export const checks = {
-  "replay: 10 seconds of playing at 1x show exactly the events of 10 seconds": () =>
+  "replay: 10 seconds at 1x show exactly the events of 10 seconds": () =>
     player(async (page) => {
       await press(page, "Home", "i");
       await page.keyboard.press(" ");
@@ -71,7 +71,7 @@ export const checks = {
       assert.equal((await position(page)).at, 4 + 10);
     }, speech(180)),
 
-  "replay: 10 seconds of playing at 16x show exactly the events of 160 seconds": () =>
+  "replay: 10 seconds at 16x show exactly the events of 160 seconds": () =>
     player(async (page) => {
       await press(page, "Home", "i", ">", ">", ">", ">");
       assert.equal(await page.getByLabel("Speed").inputValue(), "16");
@@ -79,34 +79,34 @@ export const checks = {
       await page.clock.runFor(10_030);
       await press(page, " ");
       const at = (await position(page)).at - 4;
-      // Pressing itself takes some frames, and each is a quarter of a second long.
+      // The key press takes some frames, and at 16x each frame is a quarter of a second.
       assert.ok(at >= 160 && at <= 162, `it is at ${at} s`);
       assert.equal((await words(page)).at(-1), `w${at}`);
     }, speech(180)),
 
-  "replay: skipping idle times jumps over four minutes at once, and the bar stays usable": () =>
+  "replay: four idle minutes are skipped at once, and the bar stays usable": () =>
     player(async (page) => {
       await press(page, "Home");
       await page.keyboard.press(" ");
       await page.clock.runFor(9_000);
-      await said(page).getByText("after the pause").waitFor();
+      await conversation(page).getByText("after the pause").waitFor();
       await page.getByRole("slider").click({ position: { x: 2, y: 20 } });
       await page.clock.runFor(50);
       assert.ok((await position(page)).at < 9, "a click on the bar goes back");
     }, paused()),
 
-  "replay: without skipping, four minutes of nothing last as long": () =>
+  "replay: without skipping, four idle minutes take their full time": () =>
     player(async (page) => {
       await press(page, "Home", "i", ">", ">", ">", ">");
       await page.keyboard.press(" ");
       await page.clock.runFor(240_000 / 16);
-      assert.ok(!(await said(page).innerText()).includes("after the pause"));
+      assert.ok(!(await conversation(page).innerText()).includes("after the pause"));
       assert.ok(await playing(page));
       await page.clock.runFor(6_000 / 16);
-      await until(async () => (await said(page).innerText()).includes("after the pause"), "it goes on");
+      await until(async () => (await conversation(page).innerText()).includes("after the pause"), "playback continues");
     }, paused()),
 
-  "replay: seeking by click, drag, digits and keys, there and back, shows the same; what plays goes on playing": () =>
+  "replay: seeking by click, drag, digits and keys is repeatable, and does not stop playback": () =>
     player(async (page) => {
       const bar = page.getByRole("slider");
       const box = await bar.boundingBox();
@@ -114,7 +114,7 @@ export const checks = {
         await bar.click({ position: { x: box.width * share, y: 20 } });
         await page.clock.runFor(50);
       };
-      const seen = async () => `${await said(page).innerText()}\n${JSON.stringify(await position(page))}`;
+      const seen = async () => `${await conversation(page).innerText()}\n${JSON.stringify(await position(page))}`;
       await click(0.5);
       const middle = await seen();
       assert.ok((await words(page)).length > 80);
@@ -123,7 +123,7 @@ export const checks = {
       await press(page, "9");
       assert.ok((await words(page)).length >= 160);
       await click(0.5);
-      assert.equal(await seen(), middle, "there and back is the same");
+      assert.equal(await seen(), middle, "seeking back shows the same");
       await page.mouse.move(box.x + box.width * 0.5, box.y + 20);
       await page.mouse.down();
       for (const share of [0.4, 0.3, 0.2]) {
@@ -139,7 +139,7 @@ export const checks = {
       await press(page, "Alt+,");
       assert.equal((await position(page)).at, dragged);
       await press(page, ".");
-      await isAt(page, 185); // the end of the message is the next thing that has happened
+      await isAt(page, 185); // the next step is the end of the message
       await press(page, ",");
       await isAt(page, 2);
       await press(page, "[");
@@ -148,10 +148,10 @@ export const checks = {
       await page.keyboard.press(" ");
       await page.clock.runFor(500);
       await click(0.5);
-      assert.ok(await playing(page), "it goes on playing after a seek");
+      assert.ok(await playing(page), "it keeps playing after a seek");
     }, speech(180)),
 
-  "replay of a session that goes on: it says how far behind live it is, and goes live again": () =>
+  "replay of an active session shows how far it is behind live, and can go live again": () =>
     onPage(
       "/s/s",
       async (server) => {
@@ -160,23 +160,23 @@ export const checks = {
         await server.append("s", turn("i2", "second question", ["half ", "an answer"]).slice(0, 4));
       },
       async (page, server) => {
-        await said(page).getByText("half").waitFor();
+        await conversation(page).getByText("half").waitFor();
         await page.keyboard.press("Home");
         await page.getByText("Playback (the agent is not called)").waitFor();
         await page.getByText(/behind live/).waitFor();
         await server.append("s", turn("i2", "", ["", "an answer"]).slice(4));
-        await until(async () => (await position(page)).head === 14, "the session goes on");
+        await until(async () => (await position(page)).head === 14, "new events arrive");
         assert.ok(!(await page.locator("main").innerText()).includes("half"), "the playhead stays");
         await page
           .getByRole("button", { name: /Go live/ })
           .first()
           .click();
-        await said(page).getByText("half an answer").waitFor();
+        await conversation(page).getByText("half an answer").waitFor();
         await page.getByText(/behind live/).waitFor({ state: "detached" });
       },
     ),
 
-  "a link to a moment shows the moment and its row in a fresh browser": () =>
+  "a link to an offset shows the conversation there, with its row in view": () =>
     onPage(
       "/s/s?at=601",
       async (server) => {
@@ -188,13 +188,13 @@ export const checks = {
       },
       async (page) => {
         await isAt(page, 601);
-        const row = said(page).getByText("answer 99", { exact: true });
+        const row = conversation(page).getByText("answer 99", { exact: true });
         await row.waitFor();
         await until(async () => {
-          const [box, area] = [await row.boundingBox(), await said(page).boundingBox()];
+          const [box, area] = [await row.boundingBox(), await conversation(page).boundingBox()];
           return box && area && box.y >= area.y && box.y < area.y + area.height;
-        }, "the row is in sight");
-        assert.ok(!(await said(page).innerText()).includes("question 100"));
+        }, "the row is in view");
+        assert.ok(!(await conversation(page).innerText()).includes("question 100"));
       },
     ),
 };

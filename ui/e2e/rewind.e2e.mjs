@@ -1,6 +1,6 @@
-// Rewind, undo, fork and resume by hand.
+// Rewind, undo, fork and resume on the page.
 import assert from "node:assert/strict";
-import { bring, isAt, onPage, said, timed, turn, until } from "./lab.mjs";
+import { conversation, importExport, isAt, onPage, timed, turn, until } from "./lab.mjs";
 
 const asks = (page) => page.getByRole("button", { name: "Rewind to here" });
 const composer = (page) => page.getByLabel("Message to the agent");
@@ -23,12 +23,13 @@ async function talk(server) {
   ]);
 }
 
-const gone = (page) => until(async () => !(await said(page).innerText()).includes("second answer"), "it is hidden");
+const gone = (page) =>
+  until(async () => !(await conversation(page).innerText()).includes("second answer"), "it is hidden");
 
 export const checks = {
-  "rewind: it says what it hides and what stays, survives a reload, and Undo brings it back": () =>
+  "rewind: the dialog lists what is hidden and what stays; it survives a reload, and Undo restores": () =>
     onPage("/s/s", talk, async (page, server) => {
-      await said(page).getByText("second question").hover();
+      await conversation(page).getByText("second question").hover();
       await asks(page).nth(2).click();
       const dialog = page.getByRole("dialog", { name: "Rewind to here?" });
       await dialog.getByText(/1 turn, 2 messages, 1 tool call/).waitFor();
@@ -36,50 +37,53 @@ export const checks = {
       await dialog.getByText(/1 member changes back: step/).waitFor();
       await dialog.getByRole("button", { name: "Rewind", exact: true }).click();
       await gone(page);
-      await until(async () => (await composer(page).inputValue()) === "second question", "the words are back");
+      await until(
+        async () => (await composer(page).inputValue()) === "second question",
+        "the composer has the text again",
+      );
       await page.reload();
       const note = page.getByRole("note").filter({ hasText: "Rewound" });
       await note.waitFor();
       await gone(page);
       await note.getByRole("button", { name: "Show hidden" }).click();
-      await said(page).getByText("second answer").waitFor();
+      await conversation(page).getByText("second answer").waitFor();
       await page.keyboard.press("L");
       await gone(page);
       await page.getByRole("tab", { name: /Events/ }).click();
       await page.getByLabel("Type").fill("message.added");
-      await page.getByText("2 events fit").waitFor();
-      await page.getByText("(taken back)").first().waitFor({ state: "attached" });
+      await page.getByText("2 matching events").waitFor();
+      await page.getByText("(reverted)").first().waitFor({ state: "attached" });
       await page.getByRole("tab", { name: "Conversation" }).click();
       await note.getByRole("button", { name: "Undo" }).click();
-      await said(page).getByText("second answer").waitFor();
+      await conversation(page).getByText("second answer").waitFor();
       const { messages } = await server.snapshot("s");
       assert.equal(messages.filter((m) => m.role !== "tool").length, 4);
     }),
 
-  "rewind: it says why it cannot be, on the first turn, on what belongs to none, and in playback": () =>
+  "rewind: the button explains why it is disabled on the first turn, on a row without a turn, and in playback": () =>
     onPage("/s/s", talk, async (page, server) => {
-      await said(page).getByText("second answer").waitFor();
+      await conversation(page).getByText("second answer").waitFor();
       const why = (n) => asks(page).nth(n).getAttribute("title");
-      await until(async () => /nothing before the first turn/.test(await why(0)), "the first turn says why");
+      await until(async () => /nothing before the first turn/.test(await why(0)), "the first turn gives a reason");
       assert.equal(await asks(page).nth(0).getAttribute("aria-disabled"), "true");
-      await said(page).getByText("first question").hover();
+      await conversation(page).getByText("first question").hover();
       await asks(page).nth(0).click({ force: true });
-      await page.getByText("It cannot be rewound to here: there is nothing before the first turn").first().waitFor();
+      await page.getByText("Cannot rewind to here: there is nothing before the first turn").first().waitFor();
       assert.equal(await page.getByRole("dialog").count(), 0);
       assert.equal(await asks(page).nth(2).getAttribute("aria-disabled"), null);
       await server.append("s", {
         type: "message.added",
         data: { message: { id: "note", role: "system", content: "a note from outside" } },
       });
-      await said(page).getByText("a note from outside").waitFor();
+      await conversation(page).getByText("a note from outside").waitFor();
       assert.match(await asks(page).last().getAttribute("title"), /belongs to no turn/);
       await page.keyboard.press("u");
       await page.keyboard.press("End");
       await isAt(page, 19);
-      await until(async () => /go live first/.test(await why(2)), "in playback it says so");
+      await until(async () => /go live first/.test(await why(2)), "the reason in playback is to go live");
     }),
 
-  "rewind: one that would bring reverted turns back is explained, and done only if it is wanted": () =>
+  "rewind: one that would restore reverted turns is explained, and needs confirmation": () =>
     onPage(
       "/s/s",
       async (server) => {
@@ -88,25 +92,28 @@ export const checks = {
       },
       async (page, server, v) => {
         v.expected.push(/409/);
-        await said(page).getByText("third question").hover();
+        await conversation(page).getByText("third question").hover();
         await asks(page).nth(4).click();
         const dialog = page.getByRole("dialog", { name: "Rewind to here?" });
         await dialog.getByText("1 turn, 2 messages", { exact: false }).waitFor();
-        await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i2" }); // somebody else
+        await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i2" }); // another user
         await gone(page);
         const { head } = await server.call("GET", "/sessions/s");
         await dialog.getByRole("button", { name: "Rewind", exact: true }).click();
-        await dialog.getByText(/Nothing was changed\. Somebody has rewound the session to an earlier turn/).waitFor();
+        await dialog.getByText(/Nothing was changed\. The session was already rewound to an earlier turn/).waitFor();
         await dialog.getByText("third question").waitFor();
         assert.equal((await server.call("GET", "/sessions/s")).head, head);
         await dialog.getByRole("button", { name: "Rewind anyway" }).click();
-        await said(page).getByText("second answer").waitFor();
-        assert.ok(!(await said(page).innerText()).includes("third"));
-        await until(async () => (await composer(page).inputValue()) === "third question", "the words are back");
+        await conversation(page).getByText("second answer").waitFor();
+        assert.ok(!(await conversation(page).innerText()).includes("third"));
+        await until(
+          async () => (await composer(page).inputValue()) === "third question",
+          "the composer has the text again",
+        );
       },
     ),
 
-  "rewind: a run that goes on is said to be cancelled first, and is": () =>
+  "rewind: the dialog warns that an active run will be cancelled, and it is": () =>
     onPage(
       "/s/s",
       async (server) => {
@@ -114,36 +121,36 @@ export const checks = {
         await server.call("POST", "/sessions/s/task", { task: "take your time", agent: "long" });
       },
       async (page, server) => {
-        await said(page).getByText("take your time").first().hover();
+        await conversation(page).getByText("take your time").first().hover();
         await page.getByRole("button", { name: "Stop" }).waitFor();
         await asks(page).nth(4).click();
         const dialog = page.getByRole("dialog", { name: "Rewind to here?" });
         await dialog.getByText("1 run will be cancelled first.").waitFor();
         await dialog.getByRole("button", { name: "Rewind", exact: true }).click();
-        await until(async () => !(await said(page).innerText()).includes("take your time"), "it is hidden");
+        await until(async () => !(await conversation(page).innerText()).includes("take your time"), "it is hidden");
         await until(async () => (await server.call("GET", "/sessions/s")).runs === undefined, "no run is open");
       },
       { args: ["--demo"] },
     ),
 
-  "fork: a branch from a turn leaves the original as it was, and both are in the graph": () =>
+  "fork: a fork from a turn does not change the original, and both are in the graph": () =>
     onPage("/s/s", talk, async (page, server) => {
       const before = (await server.call("GET", "/sessions/s")).head;
-      await said(page).getByText("first answer").hover();
+      await conversation(page).getByText("first answer").hover();
       await page.getByRole("button", { name: "Fork here" }).click();
       const dialog = page.getByRole("dialog", { name: "Fork here?" });
       await dialog.getByLabel("Title").fill("Another way");
       await dialog.getByRole("button", { name: "Fork", exact: true }).click();
       await until(() => !/\/s\/s(\?|$)/.test(page.url()), "the fork is open");
-      await said(page).getByText("first answer").waitFor();
-      assert.ok(!(await said(page).innerText()).includes("second"));
+      await conversation(page).getByText("first answer").waitFor();
+      assert.ok(!(await conversation(page).innerText()).includes("second"));
       assert.equal((await server.call("GET", "/sessions/s")).head, before);
       await page.getByRole("tab", { name: "Branches" }).click();
       await page.getByText("Another way").nth(1).waitFor();
       await page.getByText("A talk", { exact: true }).first().waitFor();
     }),
 
-  "resume: what was cancelled goes on, and is told where it was": () =>
+  "resume: a cancelled run is resumed with a resume context": () =>
     onPage(
       "/s/s",
       async (server) => {
@@ -152,8 +159,8 @@ export const checks = {
       async (page, server) => {
         await composer(page).fill("take your time");
         await page.keyboard.press("Enter");
-        await said(page).getByText("take your time").first().waitFor();
-        await until(async () => (await server.snapshot("s")).messages.length > 3, "the agent speaks");
+        await conversation(page).getByText("take your time").first().waitFor();
+        await until(async () => (await server.snapshot("s")).messages.length > 3, "the agent sends messages");
         await page.getByRole("button", { name: "Stop" }).click();
         await page.getByText(/can be resumed/).waitFor();
         await page.getByRole("button", { name: "Resume" }).click();
@@ -165,7 +172,7 @@ export const checks = {
       { args: ["--demo"] },
     ),
 
-  "resume: what was cancelled before the agent had begun cannot be resumed": () =>
+  "resume: a run cancelled before the agent started cannot be resumed": () =>
     onPage(
       "/s/early",
       (server) => {
@@ -178,10 +185,10 @@ export const checks = {
           [2, "RUN_STARTED", run, of],
           [3, "RUN_FINISHED", cancelled, of],
         ];
-        return bring(server, timed("early", events, "cancelled"));
+        return importExport(server, timed("early", events, "cancelled"));
       },
       async (page) => {
-        await page.getByText(/had not begun/).waitFor();
+        await page.getByText(/had not started/).waitFor();
         await page.getByRole("button", { name: "Send" }).waitFor();
         assert.equal(await page.getByRole("button", { name: "Resume" }).count(), 0);
       },

@@ -1,8 +1,7 @@
 // Runs the checks against the real program: node e2e/run.mjs [part of a name].
 //
-// A browser on a busy machine is late now and then, so a check that fails is made
-// once more, from the beginning; that it had to be is said. Who looks for what makes
-// a check unsteady sets ONCE=1.
+// A browser on a busy machine is sometimes slow, so a failed check runs a second
+// time, and the summary lists it. To debug a flaky check, set ONCE=1.
 import { readdirSync } from "node:fs";
 import { clear, closeBrowser, openBrowser } from "./lab.mjs";
 
@@ -10,7 +9,7 @@ const folder = new URL(".", import.meta.url);
 const only = process.argv[2] ?? "";
 const tries = process.env.ONCE ? 1 : 2;
 const failed = [];
-const unsteady = [];
+const flaky = [];
 let count = 0;
 
 await openBrowser();
@@ -22,8 +21,8 @@ for (const file of readdirSync(folder)
     if (!`${file} ${name}`.includes(only)) continue;
     count++;
     for (let n = 1; n <= tries; n++) {
-      if (await holds(file, name, check, n < tries)) {
-        if (n > 1) unsteady.push(name);
+      if (await passes(file, name, check, n < tries)) {
+        if (n > 1) flaky.push(name);
         break;
       }
       if (n === tries) failed.push(name);
@@ -31,11 +30,11 @@ for (const file of readdirSync(folder)
   }
 }
 await closeBrowser();
-console.log(`${count} checks, ${failed.length} failed, ${unsteady.length} only at the second attempt`);
-for (const name of unsteady) console.log(`      ${name}`);
+console.log(`${count} checks, ${failed.length} failed, ${flaky.length} only at the second attempt`);
+for (const name of flaky) console.log(`      ${name}`);
 process.exit(failed.length > 0 || count === 0 ? 1 : 0);
 
-async function holds(file, name, check, again) {
+async function passes(file, name, check, again) {
   const began = performance.now();
   try {
     await within(90_000, check());
@@ -46,7 +45,7 @@ async function holds(file, name, check, again) {
     console.log(`${again ? "AGAIN" : "FAIL "} ${file}: ${name}\n      ${stack}`);
     return false;
   } finally {
-    await clear(); // a check that failed has not tidied up
+    await clear(); // a failed check has not cleaned up
   }
 }
 

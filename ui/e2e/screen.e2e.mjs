@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { isAt, onPage, Server, said, turn, until, visitor } from "./lab.mjs";
+import { conversation, isAt, onPage, Server, turn, until, visitor } from "./lab.mjs";
 
-/** A server with a session of two turns, and a page that shows it. */
+/** A server with a session of two turns, and a page of it. */
 async function lab(check, path = "/s/s") {
   const talk = async (server) => {
     await server.session({ id: "s", title: "A talk", agent: "hello" });
@@ -14,17 +14,17 @@ async function lab(check, path = "/s/s") {
 }
 
 export const checks = {
-  "an empty list says how to fill it": async () => {
+  "an empty list explains how to create sessions": async () => {
     const server = await Server.start();
     const v = await visitor(server);
     await v.page.goto(server.url);
-    await v.page.getByText("There is no session yet").waitFor();
+    await v.page.getByText("No sessions yet").waitFor();
     await v.page.getByText('tapedeck run "Say hello"').waitFor();
     await v.end();
     await server.stop();
   },
 
-  "rows live: a new session comes into the list by itself, a fork under its parent": () =>
+  "the list updates by itself: a new fork appears under its parent": () =>
     lab(async (page, server) => {
       await page.locator("[data-session=s]").waitFor();
       await server.call("POST", "/sessions/s/fork", { at: 7, id: "branch", title: "Another way" });
@@ -33,9 +33,9 @@ export const checks = {
       assert.deepEqual(ids, ["s", "branch"]);
     }, "/"),
 
-  "keys move the playhead after a click anywhere, and not while somebody types": () =>
+  "keys move the playhead after a click anywhere, but not while the user types": () =>
     lab(async (page) => {
-      await said(page).getByText("second answer").click();
+      await conversation(page).getByText("second answer").click();
       await page.keyboard.press("Home");
       await isAt(page, 1);
       for (const [key, offset] of [
@@ -62,12 +62,12 @@ export const checks = {
       assert.equal(await page.getByLabel("Message to the agent").inputValue(), "u [ 0 Home");
       await page.keyboard.press("Escape");
       await page.keyboard.press("?");
-      await page.getByRole("dialog", { name: "Keys" }).getByText("previous, next marker").waitFor();
+      await page.getByRole("dialog", { name: "Keyboard shortcuts" }).getByText("previous, next marker").waitFor();
     }),
 
-  "playing shows the session anew up to its end, and the agent is not called": () =>
+  "playback runs to the end of the session, and does not call the agent": () =>
     lab(async (page, server) => {
-      await said(page).getByText("second answer").waitFor();
+      await conversation(page).getByText("second answer").waitFor();
       await page.keyboard.press("Home");
       await isAt(page, 1);
       await page.getByText("Playback (the agent is not called)").waitFor();
@@ -76,18 +76,18 @@ export const checks = {
       assert.equal((await server.call("GET", "/sessions/s")).head, 14);
     }),
 
-  "who has scrolled up stays there, and jumps to the latest": () =>
+  "new rows do not move a user who scrolled up; a button jumps to the latest": () =>
     lab(async (page, server) => {
       for (let i = 3; i < 40; i++) await server.append("s", turn(`i${i}`, `question ${i}`, `answer ${i}`));
-      await said(page).getByText("answer 39").waitFor();
-      await said(page).evaluate((el) => el.scrollTo(0, 300));
+      await conversation(page).getByText("answer 39").waitFor();
+      await conversation(page).evaluate((el) => el.scrollTo(0, 300));
       await page.getByRole("button", { name: /Jump to latest/ }).waitFor();
-      const before = await said(page).evaluate((el) => el.scrollTop);
+      const before = await conversation(page).evaluate((el) => el.scrollTop);
       await server.append("s", turn("i99", "one more", "the newest"));
       await page.getByRole("button", { name: /Jump to latest \(\d+ new\)/ }).waitFor();
-      assert.equal(await said(page).evaluate((el) => el.scrollTop), before);
+      assert.equal(await conversation(page).evaluate((el) => el.scrollTop), before);
       await page.getByRole("button", { name: /Jump to latest/ }).click();
-      await said(page).getByText("the newest").waitFor();
+      await conversation(page).getByText("the newest").waitFor();
     }),
 
   "a task is sent, seen, and stopped": async () => {
@@ -96,10 +96,10 @@ export const checks = {
     const { page } = v;
     await server.session({ id: "mine", agent: "long" });
     await page.goto(`${server.url}/s/mine`);
-    await page.getByText("Nothing has been said yet").waitFor();
+    await page.getByText("No messages yet").waitFor();
     await page.getByLabel("Message to the agent").fill("Take your time");
     await page.keyboard.press("Enter");
-    await said(page).getByText("Take your time").waitFor();
+    await conversation(page).getByText("Take your time").waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByText("Run cancelled").waitFor();
     await page.getByRole("button", { name: "Send" }).waitFor();
@@ -107,10 +107,10 @@ export const checks = {
     await server.stop();
   },
 
-  "what the server refuses is said where it was asked for": () =>
+  "an error of the server is shown in place": () =>
     lab(async (page, server, v) => {
       v.expected.push(/status of 4\d\d/);
-      await said(page).getByText("second answer").waitFor();
+      await conversation(page).getByText("second answer").waitFor();
       await server.call("POST", "/sessions/s/close");
       await page.getByText("This session is closed").waitFor();
       await page.goto(`${server.url}/s/nothing`);
@@ -128,11 +128,11 @@ export const checks = {
         .first()
         .waitFor();
       await page.getByRole("button", { name: "chunks", exact: true }).click();
-      await page.getByText("9 events fit").waitFor();
+      await page.getByText("9 matching events").waitFor();
       await page.getByLabel("Type").fill("message.added");
-      await page.getByText("2 events fit").waitFor();
+      await page.getByText("2 matching events").waitFor();
       await page.getByRole("searchbox", { name: "Text" }).fill("second");
-      await page.getByText("1 event fits").waitFor();
+      await page.getByText("1 matching event").waitFor();
       await events.getByRole("button", { name: /message.added/ }).click();
       await events.getByLabel("event 8").getByText('"offset": 8').waitFor();
       await page.getByRole("button", { name: "As a task event" }).click();
@@ -140,27 +140,27 @@ export const checks = {
       assert.match(page.url(), /channel=chunks/);
     }, "/s/s?view=events"),
 
-  "the way back of the browser goes through moments and views": () =>
+  "the browser's back button goes through offsets and views": () =>
     lab(async (page) => {
-      await said(page).getByText("second answer").waitFor();
+      await conversation(page).getByText("second answer").waitFor();
       await page.getByRole("tab", { name: "Branches" }).click();
       await page.getByRole("button", { name: "As a list" }).click();
       await page.getByRole("link", { name: /first question/ }).click();
       await isAt(page, 2);
       await page.goBack();
       await isAt(page, 14);
-      await page.getByText("Sessions that share a beginning").waitFor();
+      await page.getByText("Sessions that share events").waitFor();
       await page.goBack();
-      await said(page).getByText("second answer").waitFor();
+      await conversation(page).getByText("second answer").waitFor();
     }),
 
-  "what was taken back is a branch, and comes back from there": () =>
+  "reverted events are a branch, and can be restored from there": () =>
     lab(async (page, server) => {
       await server.call("POST", "/sessions/s/rewind", { before_invocation_id: "i2" });
       await page.goto(`${server.url}/s/s?view=branches`);
-      await page.getByText("Taken back by a rewind").waitFor();
-      await page.getByRole("button", { name: "Bring back" }).click();
-      await until(async () => (await server.snapshot("s")).messages.length === 4, "it is back");
+      await page.getByText("Reverted by a rewind").waitFor();
+      await page.getByRole("button", { name: "Restore" }).click();
+      await until(async () => (await server.snapshot("s")).messages.length === 4, "the turn is restored");
     }),
 
   "two sessions are compared from the list": () =>
@@ -177,21 +177,24 @@ export const checks = {
       await page.getByText("another answer").first().waitFor();
     }, "/"),
 
-  "a thread is looked at alone, cleared, and comes back": () =>
+  "a thread is shown alone, cleared, and restored": () =>
     lab(async (page, server) => {
       await server.append("s", turn("r1", "review it", "it is fine", "thread_review"));
       await page.goto(`${server.url}/s/s?panel=threads`);
-      await said(page).getByText("it is fine").waitFor();
+      await conversation(page).getByText("it is fine").waitFor();
       await page.getByRole("button", { name: /^thread_review/ }).click();
-      await until(async () => !(await said(page).innerText()).includes("first answer"), "the others are hidden");
+      await until(
+        async () => !(await conversation(page).innerText()).includes("first answer"),
+        "the others are hidden",
+      );
       await page.getByRole("button", { name: "Clear thread_review" }).click();
       await until(async () => !(await page.locator("main").innerText()).includes("it is fine"), "it is cleared");
       assert.equal((await server.snapshot("s")).messages.length, 4);
       await page.getByRole("button", { name: "Undo" }).click();
-      await said(page).getByText("it is fine").waitFor();
+      await conversation(page).getByText("it is fine").waitFor();
     }),
 
-  "what the agent asks is answered in its place": () =>
+  "a permission request is answered in place": () =>
     lab(async (page, server) => {
       const event = (type, data) => ({ type, invocation: "p1", data });
       await server.append("s", [
@@ -205,16 +208,16 @@ export const checks = {
           ],
         }),
       ]);
-      await said(page).getByText("May I?").waitFor();
-      await said(page).getByRole("button", { name: "Yes" }).click();
-      await said(page)
+      await conversation(page).getByText("May I?").waitFor();
+      await conversation(page).getByRole("button", { name: "Yes" }).click();
+      await conversation(page)
         .getByText(/Answered: Yes/)
         .waitFor();
       const { events } = await server.call("GET", "/sessions/s/events?type=permission.answered");
       assert.equal(events[0].data.option, "yes");
     }),
 
-  "a question in another thread names it, and the line below says that the agent waits": () =>
+  "a permission request in another thread names it, and the composer says that the agent is waiting": () =>
     lab(async (page, server) => {
       const event = (type, data) => ({ type, invocation: "p1", thread: "thread_review", data });
       await server.append("s", [
@@ -225,16 +228,16 @@ export const checks = {
           options: [{ id: "yes", name: "Yes", kind: "allow_once" }],
         }),
       ]);
-      const asked = said(page).locator("[data-offset]").filter({ hasText: "May I?" });
+      const asked = conversation(page).locator("[data-offset]").filter({ hasText: "May I?" });
       await asked.getByText("in thread_review").waitFor();
       await page.getByPlaceholder("Give the agent a task").waitFor();
       await page.goto(`${server.url}/s/s?thread=thread_review`);
-      await page.getByPlaceholder("The agent waits for an answer").waitFor();
-      await said(page).getByRole("button", { name: "Yes" }).click();
-      await page.getByPlaceholder("The agent is at work").waitFor();
+      await page.getByPlaceholder("The agent is waiting for an answer").waitFor();
+      await conversation(page).getByRole("button", { name: "Yes" }).click();
+      await page.getByPlaceholder("The agent is working").waitFor();
     }),
 
-  "after a cancel nothing looks as if it still ran": () =>
+  "after a cancel no item looks active": () =>
     lab(async (page, server) => {
       const event = (type, data) => ({ type, invocation: "p1", data });
       const entries = ["completed", "in_progress", "pending"].map((status) => ({ content: `It is ${status}`, status }));
@@ -247,10 +250,10 @@ export const checks = {
         event("TOOL_CALL_ARGS", { toolCallId: "c1", delta: '{"command":"make"}' }),
         event("TOOL_CALL_END", { toolCallId: "c1" }),
       ]);
-      const beside = page.getByRole("complementary", { name: "Beside the conversation" });
+      const beside = page.getByRole("complementary", { name: "Session details" });
       await beside.getByTitle("running").waitFor();
       await server.call("POST", "/sessions/s/cancel");
-      await said(page).getByText("cut off: the run was cancelled").waitFor();
+      await conversation(page).getByText("Cut off: the run was cancelled").waitFor();
       assert.equal(await beside.getByTitle("cancelled").innerText(), "■");
       await beside.getByRole("tab", { name: /Plan/ }).click();
       const entry = beside.getByRole("listitem").filter({ hasText: "It is in_progress" });
@@ -258,15 +261,15 @@ export const checks = {
       assert.equal(await page.locator(".typing-in").count(), 0);
     }),
 
-  "colours follow the system until somebody chooses": () =>
+  "the theme follows the system until the user chooses": () =>
     lab(async (page) => {
       const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
-      await said(page).getByText("second answer").waitFor();
+      await conversation(page).getByText("second answer").waitFor();
       await page.emulateMedia({ colorScheme: "dark" });
       await until(async () => (await theme()) === "dark", "dark");
-      await page.getByRole("button", { name: "Light colours" }).click();
+      await page.getByRole("button", { name: "Light theme" }).click();
       await page.reload();
-      await said(page).getByText("second answer").waitFor();
+      await conversation(page).getByText("second answer").waitFor();
       assert.equal(await theme(), "light");
     }),
 };

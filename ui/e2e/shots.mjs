@@ -1,4 +1,4 @@
-// Takes the pictures in docs/screen anew: node e2e/shots.mjs [part of a name]. Look at each.
+// Retakes the screenshots in docs/screen: node e2e/shots.mjs [part of a name]. Look at each.
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ await server.append("another-way", turn("j1", "Explain it first", "The total is 
 await server.call("POST", `/sessions/${id}/rewind`, { before_invocation_id: tasks[2].invocation });
 
 const { markers } = await server.call("GET", `/sessions/${id}/replay-index`);
-const failing = markers.find((m) => m.kind === "error").offset; // the first test run has just failed
+const failing = markers.find((m) => m.kind === "error").offset; // when the first test run has failed
 const open = async (page) => {
   await page.getByRole("button", { name: /^Edit/ }).first().click();
   await page
@@ -66,9 +66,9 @@ for (const [user, cursor] of [
 await server.session({ id: "panes", title: "A review while it is built", agent: "coder" });
 await server.append("panes", [
   ...turn("p1", "Give the hub a queue for each session", "It has one: a slow session holds up *no other* now."),
-  ...turn("p2", "Review it", "The queue has **no bound**: who never reads fills the memory.", "review"),
-  ...turn("p3", "Write what is to be said about it", ["- sessions no longer wait for each other\n"], "docs"),
-  ...turn("p4", "Give it a bound, then", "It holds 256 events. Who is slower than that reads from the log."),
+  ...turn("p2", "Review it", "The queue has **no bound**: a reader that never reads fills the memory.", "review"),
+  ...turn("p3", "Write the docs for it", ["- sessions no longer wait for each other\n"], "docs"),
+  ...turn("p4", "Give it a bound, then", "It holds 256 events. A slower reader reads from the log."),
   ...turn("p5", "And now?", ["The bound is right. What is dropped is in the log, "])
     .slice(0, 4)
     .map((e) => ({ ...e, thread: "review" })),
@@ -127,7 +127,7 @@ if ("time".includes(process.argv[2] ?? "")) await shootTime();
 await closeBrowser();
 await server.stop();
 
-/** A day's sessions on a server of their own. */
+/** The time view with the sessions of a day, on a separate server. */
 async function shootTime() {
   const hour = 3_600_000;
   const other = await Server.start();
@@ -154,13 +154,13 @@ async function shootTime() {
   await other.stop();
 }
 
-/** A family of sessions on a server of their own. */
+/** Related sessions, on a separate server. */
 async function shootBranches() {
   const other = await Server.start();
   const say = (to, key, ask, answer, tool) => other.append(to, withTool(turn(key, ask, answer), key, tool));
   await other.session({ id: "trunk", title: "Stop the races", agent: "coder" });
   await say("trunk", "1", "Why do two tests fail now and then?", "Both write the same map without a lock.");
-  await say("trunk", "2", "Show me where", "It is in `hub.go`, in the loop that rings the bells.");
+  await say("trunk", "2", "Show me where", "It is in `hub.go`, in the loop that wakes the readers.");
   await say("trunk", "3", "Fix it", "I use a global lock for all sessions.", [
     "go test -race ./...",
     "FAIL: 1 of 31 tests",
@@ -172,9 +172,9 @@ async function shootBranches() {
   await say("queue", "q4", "Is it fast enough?", "Yes: they do not wait for each other.");
   await say("queue", "q5", "Write the release notes", "Done.");
   await other.call("POST", "/sessions/queue/fork", { id: "bounded", title: "A queue with a bound" });
-  await say("bounded", "b6", "Let a slow reader not fill the memory", "The queue has a bound now.");
+  await say("bounded", "b6", "Stop slow readers from filling the memory", "The queue has a bound now.");
   await other.call("POST", "/sessions/trunk/rewind", { before_invocation_id: "4" });
-  await say("trunk", "5", "Measure it before you say so", "With 64 sessions it is 9 times slower.");
+  await say("trunk", "5", "Measure it first", "With 64 sessions it is 9 times slower.");
   const all = [
     ["branches", "/s/trunk?view=branches", (page) => page.getByRole("tree").focus()],
     ["compare", "/compare?a=trunk&b=queue"],
@@ -194,7 +194,7 @@ async function shootBranches() {
   await other.stop();
 }
 
-/** A turn in which a command is run, if one is given. */
+/** Adds the run of a command to a turn, if one is given. */
 function withTool(events, invocation, tool) {
   if (!tool) return events;
   const [command, content] = tool;

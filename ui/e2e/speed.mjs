@@ -1,5 +1,5 @@
 // Measures the screen with long sessions: node e2e/speed.mjs [events…]. It prints
-// the table of docs/screen.md and judges nothing: machines differ.
+// the table of docs/screen.md and has no limits, because machines differ.
 import { closeBrowser, openBrowser, Server, turn, visitor } from "./lab.mjs";
 import { recording } from "./recording.mjs";
 
@@ -34,7 +34,7 @@ async function measure(server, size) {
   ms("first row", performance.now() - began);
   await at(page, made.head);
   await quiet(page);
-  out.set("requests and bytes until then", loaded.said());
+  out.set("requests and bytes until then", loaded.text());
   out.set("heap, opened", await heap(page));
 
   await inPage(page);
@@ -65,7 +65,7 @@ async function measure(server, size) {
   return out;
 }
 
-/** Follows a session that gets 2,000 events a second for five seconds, and presses keys meanwhile. */
+/** Follows a session that gets 2,000 events a second for five seconds, while pressing keys. */
 async function burst(server, page, out) {
   await server.session({ id: "live", title: "A burst" });
   await server.append("live", turn("i", "question", "answer"));
@@ -103,7 +103,7 @@ async function burst(server, page, out) {
   out.set("events behind: median, 90%, most", spread(behind).replace(" ms", ""));
 }
 
-/** Sets the speed; false if there is no such. */
+/** Sets the speed; false if the page does not offer it. */
 async function setSpeed(page, speed) {
   const select = page.getByLabel("Speed");
   if ((await select.locator(`option[value="${speed}"]`).count()) === 0) return false;
@@ -111,7 +111,7 @@ async function setSpeed(page, speed) {
   return true;
 }
 
-/** Starts to play, and tells how many events a second it shows. */
+/** Starts playback, and returns the number of events shown per second. */
 async function played(page) {
   await page.evaluate(() => document.activeElement?.blur());
   await page.keyboard.press("Space");
@@ -123,14 +123,14 @@ async function played(page) {
   return (((to - from) / (ended - began)) * 1000).toFixed(0);
 }
 
-/** Puts into the page what measures from a press to what is painted. */
+/** Adds helpers to the page that measure from an input to the painted frame. */
 async function inPage(page) {
   await page.evaluate(() => {
     const slider = () => document.querySelector("[role=slider]");
     const position = () => Number(/event ([\d,]+)/.exec(slider().ariaValueText)?.[1].replaceAll(",", ""));
     const conversation = () => document.querySelector("section[aria-label=Conversation]");
     const busy = () => conversation()?.getAttribute("aria-busy") === "true";
-    // Done is when the playhead has moved, nothing is being loaded, and a frame with that was painted.
+    // Done when the playhead has moved, loading has finished, and a frame was painted.
     const drawn = (act) =>
       new Promise((ok, no) => {
         setTimeout(() => no(new Error(`not drawn: still at ${position()}, busy ${busy()}`)), 5000);
@@ -221,12 +221,12 @@ async function at(page, offset) {
   await page.getByText(new RegExp(`^event ${offset.toLocaleString("en")} of`)).waitFor();
 }
 
-/** Waits until nothing has been asked for in half a second. */
+/** Waits until the network has been idle for half a second. */
 async function quiet(page) {
   await page.waitForLoadState("networkidle");
 }
 
-/** Counts what the page asks for. */
+/** Counts the API requests of the page and their bytes. */
 function counted(page) {
   let n = 0;
   let bytes = 0;
@@ -239,7 +239,7 @@ function counted(page) {
         () => undefined,
       );
   });
-  return { said: () => `${n}, ${(bytes / 2 ** 20).toFixed(1)} MB` };
+  return { text: () => `${n}, ${(bytes / 2 ** 20).toFixed(1)} MB` };
 }
 
 async function heap(page) {

@@ -10,7 +10,7 @@ const output = (data, terminal = "t") => ({ type: "terminal.output", data: { ter
 const resize = (cols, rows, terminal = "t") => ({ type: "terminal.resize", data: { terminal, cols, rows } });
 const exit = (code, terminal = "t") => ({ type: "terminal.exit", data: { terminal, code } });
 
-/** A server with a session of these events, and a page that shows its terminal. */
+/** A server with a session of these events, and a page with its terminal. */
 async function lab(events, check, query = "") {
   const server = await Server.start();
   try {
@@ -25,7 +25,7 @@ async function lab(events, check, query = "") {
   }
 }
 
-/** The lines on the page, as a person reads them. */
+/** The visible text of the lines. */
 const lines = async (page, name) =>
   (await shown(page, name).locator(".tty-line").allInnerTexts()).map((l) => l.replaceAll("\u00a0", "").trimEnd());
 
@@ -49,7 +49,7 @@ async function goTo(page, offset) {
 }
 
 export const checks = {
-  "a terminal is shown with its colours, and needs no exception of the page's policy": () =>
+  "a terminal is shown with its colours, without an exception in the page's policy": () =>
     lab(
       [
         resize(40, 10),
@@ -71,7 +71,7 @@ export const checks = {
       },
     ),
 
-  "a terminal follows the playhead: back shows what was, forward what is new, live what comes": () =>
+  "a terminal follows the playhead back, forward and live": () =>
     lab([resize(40, 10), output("one\r\n"), output("two\r\n"), output("\x1b[2J\x1b[Hthree")], async (page, server) => {
       await reads(page, ["three"]);
       await page.keyboard.press("Alt+,");
@@ -88,7 +88,7 @@ export const checks = {
       await reads(page, ["three", "four"]);
     }),
 
-  "of several terminals the one used last is shown until another is chosen": () =>
+  "the last used terminal is shown until another one is chosen": () =>
     lab([output("first\n", "a"), output("second\n", "b"), exit(2, "b")], async (page, server) => {
       await reads(page, ["second", ""], "Terminal b");
       await page.getByText("✕ exit 2").waitFor();
@@ -96,12 +96,12 @@ export const checks = {
       await reads(page, ["first", "again", ""], "Terminal a");
       await page.getByRole("combobox", { name: "Terminal" }).selectOption("b");
       await reads(page, ["second", ""], "Terminal b");
-      await until(() => page.url().includes("term=b"), "the address has it");
+      await until(() => page.url().includes("term=b"), "the URL has it");
       await page.reload();
       await reads(page, ["second", ""], "Terminal b");
     }),
 
-  "what was taken back is not on the terminal, and comes back with undo": () =>
+  "reverted output is not on the terminal, and undo restores it": () =>
     lab([output("one\n"), output("two\n")], async (page, server) => {
       await reads(page, ["one", "two", ""]);
       await server.call("POST", "/sessions/s/rewind", { to_offset: 2 });
@@ -110,7 +110,7 @@ export const checks = {
       await reads(page, ["one", "two", ""]);
     }),
 
-  "a recording of asciinema is a session whose terminal can be played back": async () => {
+  "an asciinema recording becomes a session whose terminal can be played back": async () => {
     const server = await Server.start();
     try {
       const cast = [
@@ -131,7 +131,7 @@ export const checks = {
       await reads(v.page, ["$ ls", "a.txt  folder", "$"], "Terminal terminal");
       await v.page.getByText("60 × 8").waitFor();
       await v.page.keyboard.press("Home");
-      await until(async () => (await v.page.getByText("No terminal has been used").count()) === 1, "nothing yet");
+      await until(async () => (await v.page.getByText("No terminal output").count()) === 1, "no terminal yet");
       await v.page.keyboard.press("Space");
       await reads(v.page, ["$ ls", "a.txt  folder", "$"], "Terminal terminal");
       await v.end();
@@ -150,20 +150,23 @@ export const checks = {
       ],
       async (page, server) => {
         await shown(page).getByText("<script>window.pwned=2</script>").waitFor();
-        await until(async () => (await page.title()) === "A terminal · Tapedeck", "the title is that of the session");
+        await until(
+          async () => (await page.title()) === "A terminal · Tapedeck",
+          "the page title is the session's title",
+        );
         assert.equal(await page.evaluate(() => globalThis.pwned), undefined);
         assert.equal(await shown(page).locator("a, script, style, img, canvas, textarea").count(), 0);
-        assert.ok((await shown(page).innerText()).length < 1000, "marks are bounded");
+        assert.ok((await shown(page).innerText()).length < 1000, "combining marks are limited");
         await page.getByText("400 × 200").waitFor();
         const { head } = await server.call("GET", "/sessions/s");
-        assert.equal(head, 5, "nothing was answered");
+        assert.equal(head, 5, "the terminal sent no replies");
       },
     ),
 
-  "the keyboard goes through a terminal, and what is on it scrolls": () =>
+  "a terminal does not trap the keyboard, and scrolls": () =>
     lab([output(Array.from({ length: 3000 }, (_, i) => `line ${i}\n`).join(""))], async (page) => {
       await shown(page).getByText("line 2999").waitFor();
-      assert.ok((await shown(page).locator(".tty-line").count()) < 100, "only what is seen is on the page");
+      assert.ok((await shown(page).locator(".tty-line").count()) < 100, "only the visible lines are on the page");
       await shown(page).focus();
       await page.keyboard.press("Control+Home");
       await shown(page).getByText("line 0", { exact: true }).waitFor();
@@ -177,7 +180,7 @@ export const checks = {
       await shown(page).waitFor();
     }),
 
-  "a terminal and who is here have no fault that axe knows, light or dark": async () => {
+  "axe finds no fault in a terminal and the people panel, light or dark": async () => {
     const server = await Server.start();
     try {
       await server.session({ id: "s", title: "A terminal" });
@@ -195,7 +198,7 @@ export const checks = {
         const v = await visitor(server, { colorScheme, bypassCSP: true });
         for (const path of ["view=terminal&term=t", "panel=people"]) {
           await v.page.goto(`${server.url}/s/s?${path}`);
-          await v.page.getByRole("button", { name: /^Also here: Ada \(is writing\), Bob/ }).waitFor();
+          await v.page.getByRole("button", { name: /^Also here: Ada \(typing\), Bob/ }).waitFor();
           if (path.includes("term")) await shown(v.page).getByText("text").first().waitFor();
           await v.page.evaluate(axe);
           const { violations } = await v.page.evaluate(() => globalThis.axe.run());
@@ -228,7 +231,7 @@ export const checks = {
       });
       await v.page.goto(`${server.url}/s/s?view=terminal`);
       await shown(v.page).getByText("the end").waitFor();
-      await v.page.getByText("What came long before is left out").waitFor();
+      await v.page.getByText("Older output is not shown").waitFor();
       await v.page.getByText("50 × 10").waitFor();
       assert.ok(bytes < 5_000_000, `${bytes} bytes were loaded`);
       await v.end();

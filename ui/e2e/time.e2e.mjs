@@ -4,7 +4,7 @@ import { faults, onPage, recorded, until } from "./lab.mjs";
 const chart = (page) => page.getByRole("region", { name: "Sessions in time" });
 const hour = 3_600_000;
 
-/** A server with sessions of the last day, and a page that shows them in time. */
+/** A server with sessions of the last day, and a page with the time view. */
 async function day(check, { sessions, path = "/?view=time", ...options } = {}) {
   const fill = async (server) => {
     const lines = sessions ?? [
@@ -24,7 +24,7 @@ const range = (page) => {
 const length = (page) => range(page).to - range(page).from;
 
 export const checks = {
-  "the list is a line of time, too: a lane for each agent, and each session has a name": () =>
+  "the time view has a lane for each agent and a named link for each session": () =>
     day(
       async (page) => {
         await page.locator("[data-session=one]").waitFor();
@@ -37,7 +37,7 @@ export const checks = {
         await page.getByText("Task two").first().waitFor();
         await page
           .getByRole("region", { name: "Conversation" })
-          .or(page.getByText("Nothing has been said yet"))
+          .or(page.getByText("No messages yet"))
           .first()
           .waitFor();
         await page.goBack();
@@ -48,20 +48,20 @@ export const checks = {
       { path: "/" },
     ),
 
-  "the line of time has the filters of the list": () =>
+  "the time view has the filters of the list": () =>
     day(async (page) => {
       await chart(page).getByRole("link").nth(2).waitFor();
       await page.getByLabel("Status").selectOption("failed");
-      await until(async () => (await chart(page).getByRole("link").count()) === 1, "one has failed");
+      await until(async () => (await chart(page).getByRole("link").count()) === 1, "one session has failed");
       assert.match(page.url(), /view=time/);
       assert.match(page.url(), /status=failed/);
     }),
 
-  "it zooms by wheel, key and button, moves by key and dragging, and the address keeps where": () =>
+  "the time view zooms by wheel, key and button, moves by key and drag, and keeps its range in the URL": () =>
     day(async (page) => {
       await chart(page).getByRole("link").first().waitFor();
       await page.keyboard.press("+");
-      await until(() => length(page) > 0, "the address has the range");
+      await until(() => length(page) > 0, "the URL has the range");
       const first = length(page);
       await page.getByRole("button", { name: "Zoom in" }).click();
       await until(() => length(page) < first, "the button zooms in");
@@ -75,22 +75,22 @@ export const checks = {
       await until(() => length(page) < third, "the wheel zooms in");
       const before = range(page).from;
       await page.keyboard.press("ArrowLeft");
-      await until(() => range(page).from < before, "the arrow goes back");
+      await until(() => range(page).from < before, "the arrow moves back in time");
       const then = range(page).from;
       await page.mouse.down();
       await page.mouse.move(box.x + box.width / 2 - 200, box.y + box.height - 40, { steps: 4 });
       await page.mouse.up();
-      await until(() => range(page).from > then, "dragging to the left goes on in time");
-      assert.match(page.url(), /\/\?/, "and opens nothing");
+      await until(() => range(page).from > then, "dragging to the left moves forward in time");
+      assert.match(page.url(), /\/\?/, "the drag opens no session");
       const kept = page.url();
       await page.reload();
       await chart(page).waitFor();
       assert.equal(page.url(), kept);
       await page.getByRole("button", { name: "Fit" }).click();
-      await until(() => !/t0=/.test(page.url()), "the address is short again");
+      await until(() => !/t0=/.test(page.url()), "the URL has no range");
     }),
 
-  "sessions in time are chosen, opened and compared by keyboard": () =>
+  "sessions in the time view are selected, opened and compared by keyboard": () =>
     day(async (page) => {
       await chart(page).getByRole("link").nth(2).waitFor();
       await page.keyboard.press("k");
@@ -104,7 +104,7 @@ export const checks = {
         "compared",
         () => page.url(),
       );
-      await page.getByRole("heading", { name: "Compare" }).waitFor(); // until then the old page is there
+      await page.getByRole("heading", { name: "Compare" }).waitFor(); // until then the old page is shown
       await page.goBack();
       await chart(page).getByRole("link").nth(2).waitFor();
       await page.keyboard.press("k");
@@ -116,7 +116,7 @@ export const checks = {
       );
     }),
 
-  "two thousand sessions in time are few elements, and the range brings what is missing": async () => {
+  "two thousand sessions in the time view need fewer than 500 elements, and the range loads missing ones": async () => {
     const sessions = Array.from({ length: 2000 }, (_, i) =>
       recorded(`n${i}`, `agent ${i % 4}`, 24 * hour - i * 40_000, 30_000, i % 7 === 0),
     ).flat();
@@ -133,7 +133,7 @@ export const checks = {
     );
   },
 
-  "the line of time has no fault that axe knows, light or dark": async () => {
+  "axe finds no fault in the time view, light or dark": async () => {
     for (const colorScheme of ["light", "dark"])
       await day(
         async (page) => {

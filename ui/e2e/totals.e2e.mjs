@@ -7,7 +7,7 @@ const used = (inputTokens, outputTokens, costUsd) => ({
 });
 
 export const checks = {
-  "tokens and cost are the sum of all that was reported, also while a run goes on": async () => {
+  "tokens and cost are the sum of all reports, also while a run is active": async () => {
     const server = await Server.start();
     try {
       await server.session({ id: "s", title: "Costs" });

@@ -1,5 +1,5 @@
-// Fails if the lock file would give another machine something else than this one:
-// npm leaves out binaries of other systems that a registry did not have yet.
+// Fails if the lock file would install different packages on another system: npm
+// leaves out binaries for other systems that a registry did not have yet.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./source.mjs";

@@ -1,4 +1,4 @@
-// Fails if what the first page has to load grew beyond what we promise.
+// Fails if the first page loads more than the promised size.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -7,7 +7,7 @@ import { root } from "./source.mjs";
 const limit = 200 * 1024;
 const dist = join(root, "../web/dist");
 
-// What index.html names is loaded at once, and so is what that imports.
+// The files that index.html names are loaded at once, and so are their imports.
 const seen = new Set();
 function load(path) {
   if (seen.has(path)) return;

@@ -1,4 +1,4 @@
-// What the build is made of, as one hash. web/stale_test.go computes the same.
+// One hash of all sources of the build. web/stale_test.go computes the same.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ const single = [
 ];
 const folders = ["public", "scripts", "src"];
 
-// files returns the paths, by bytes, with slashes. Tests are not built.
+// files returns the paths, with slashes, in byte order, without tests.
 export function files() {
   const out = [...single];
   for (const folder of folders) walk(folder, out);
@@ -37,7 +37,7 @@ function walk(folder, out) {
   }
 }
 
-// sourceHash is the sha256 of a line for each file: its hash, two spaces, its path.
+// sourceHash is the sha256 of one line per file: its hash, two spaces, its path.
 export function sourceHash() {
   const all = createHash("sha256");
   for (const path of files()) {

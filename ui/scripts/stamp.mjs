@@ -1,7 +1,7 @@
 import { sourceHash } from "./source.mjs";
 
-// stamp writes what the build was made of next to it, so that a test can tell
-// without Node whether it is stale.
+// stamp writes the hash of the sources next to the build, so that a test can detect
+// a stale build without Node.
 export function stamp() {
   return {
     name: "tapedeck-stamp",

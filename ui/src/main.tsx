@@ -3,13 +3,15 @@ import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import "./app.css";
-import { reader } from "./components/code/tokens";
+import { tokenizer } from "./components/code/tokens";
 import { applyTheme } from "./hooks/theme";
 import { router } from "./router";
 
 applyTheme();
-// Here, and not where it is used: a recording is one file, and has no threads.
-reader.use(() => new Worker(new URL("./components/code/worker.ts", import.meta.url), { type: "module" }));
+// Set here because a recording, which is one file, has no workers.
+tokenizer.setWorkerFactory(
+  () => new Worker(new URL("./components/code/worker.ts", import.meta.url), { type: "module" }),
+);
 
 const client = new QueryClient({
   defaultOptions: { queries: { retry: 1, staleTime: 2_000, refetchOnWindowFocus: false } },

@@ -11,7 +11,7 @@ const note = readFileSync(at("docs/design/0012-screen.md"), "utf8");
 const table = note.split("**Promises.**")[1]?.split("**Measured**")[0] ?? "";
 const rows = table.split("\n").filter((line) => line.startsWith("| ") && !line.startsWith("| promise"));
 
-it("has a check for each promise of the note, by its name", () => {
+it("has a check with the given name for each promise of the design note", () => {
   const checks = new Set([
     ...filesIn("ui/e2e", ".e2e.mjs").flatMap((text) => [...text.matchAll(/^ {2}"(.+)":/gm)].map((m) => m[1])),
     ...filesIn("web", "_test.go").flatMap((text) => [...text.matchAll(/^func (Test\w+)/gm)].map((m) => m[1])),

@@ -17,8 +17,8 @@ func thread(e *event) string {
 	return e.AgentID
 }
 
-// open returns the run that is open on the thread of e, and the event that begins
-// it if there was none.
+// open returns the open run of the thread of e. If there is none, it also returns the
+// event that begins one.
 func (t *Translator) open(e *event) (string, []tapedeck.Event) {
 	for _, r := range t.Runs {
 		if r.Thread == thread(e) {
@@ -32,6 +32,7 @@ func (t *Translator) open(e *event) (string, []tapedeck.Event) {
 	return id, []tapedeck.Event{begin}
 }
 
+// close notes the end of a run.
 func (t *Translator) close(invocation string) {
 	t.Runs = slices.DeleteFunc(slices.Clone(t.Runs), func(r tapedeck.OpenRun) bool { return r.Invocation == invocation })
 }
@@ -43,7 +44,7 @@ func actor(e *event) string {
 	return "agent:" + e.AgentID
 }
 
-// in adds events of a run, each with what it was made of.
+// in appends events of a run.
 func (e *event) in(run string, out []tapedeck.Event, payloads ...payload.Payload) []tapedeck.Event {
 	for _, p := range payloads {
 		ev := payload.NewEvent(p)
@@ -53,12 +54,12 @@ func (e *event) in(run string, out []tapedeck.Event, payloads ...payload.Payload
 	return out
 }
 
-// origin is what an event keeps of the one that it was made of.
+// origin returns the translated event, which the new event keeps unchanged.
 func (e *event) origin() payload.Attributed {
 	return payload.Attributed{Common: payload.Common{RawEvent: e.raw}}
 }
 
-// chunk is a piece of what an agent says. Those of one turn are one message.
+// chunk translates a piece of an agent's text. The chunks of one turn are one message.
 func (t *Translator) chunk(e *event) ([]tapedeck.Event, error) {
 	if e.Text == "" {
 		return nil, missing(e, "text")
@@ -69,7 +70,7 @@ func (t *Translator) chunk(e *event) ([]tapedeck.Event, error) {
 	}), nil
 }
 
-// toolCall is a call, told once or each time its status changes.
+// toolCall translates a call, which is sent once or each time its status changes.
 func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 	if e.ID == "" {
 		return nil, missing(e, "id")
@@ -118,7 +119,7 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 	}), nil
 }
 
-// known returns what is known of the call, by this request or by the log.
+// known returns what this request or the log knows of the call.
 func (t *Translator) known(e *event) (Known, error) {
 	if k, ok := t.called[thread(e)+"\x00"+e.ID]; ok {
 		return k, nil
@@ -139,8 +140,8 @@ func (t *Translator) note(e *event, k Known) {
 	t.called[key] = max(k, t.called[key])
 }
 
-// agentState begins and ends the runs of an agent. All that it says is kept in an
-// event of its own.
+// agentState begins and ends the runs of an agent. An event of its own keeps all its
+// members.
 func (t *Translator) agentState(e *event) ([]tapedeck.Event, error) {
 	if e.Status == "" {
 		return nil, missing(e, "status")
@@ -150,37 +151,38 @@ func (t *Translator) agentState(e *event) ([]tapedeck.Event, error) {
 	var out []tapedeck.Event
 	if i := slices.IndexFunc(t.Runs, func(r tapedeck.OpenRun) bool { return r.Thread == thread(e) }); i >= 0 {
 		run = t.Runs[i].Invocation
-	} else if end == goesOn {
+	} else if end == continues {
 		run, out = t.open(e)
 	}
 	state := tapedeck.Event{Type: "agent.state", Channel: tapedeck.ChannelAgentState, Data: e.raw, Thread: thread(e), Invocation: run, Actor: actor(e)}
 	out = append(out, state)
-	if run == "" || end == goesOn || end == waits {
+	if run == "" || end == continues || end == waits {
 		return out, nil
 	}
 	t.close(run)
 	switch end {
 	case failedEnd:
-		why := textOf(e.Error)
-		if why == "" {
-			why = e.Message
+		text := textOf(e.Error)
+		if text == "" {
+			text = e.Message
 		}
-		return e.in(run, out, payload.RunError{Message: why, Code: "agent"}), nil
+		return e.in(run, out, payload.RunError{Message: text, Code: "agent"}), nil
 	case cancelledEnd:
 		return e.in(run, out, payload.RunFinished{ThreadID: thread(e), RunID: run, Outcome: &payload.Outcome{Type: payload.OutcomeCancelled}}), nil
 	}
 	return e.in(run, out, payload.RunFinished{ThreadID: thread(e), RunID: run}), nil
 }
 
-// What a status says of a run or of a call.
+// The meaning of a status of a run or a call.
 const (
-	goesOn = iota
+	continues = iota
 	waits
 	completeEnd
 	failedEnd
 	cancelledEnd
 )
 
+// ending returns the meaning of a status. An unknown status continues.
 func ending(status string) int {
 	switch status {
 	case "complete", "completed", "done", "finished", "success", "succeeded":
@@ -192,9 +194,10 @@ func ending(status string) int {
 	case "idle", "paused", "waiting", "pending":
 		return waits
 	}
-	return goesOn
+	return continues
 }
 
+// given reports whether a member is present and not null.
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // textOf returns a string, or JSON of another shape as text.
@@ -207,6 +210,6 @@ func textOf(raw json.RawMessage) string {
 }
 
 func encode(v any) json.RawMessage {
-	raw, _ := json.Marshal(v) // strings, numbers and truth values can be encoded
+	raw, _ := json.Marshal(v) // strings, numbers and booleans can be encoded
 	return raw
 }

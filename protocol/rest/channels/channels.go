@@ -1,5 +1,5 @@
-// Package channels reads events in the form of six channels, each with a schema of
-// its own, as the design "Durable Streams" of agent platforms has them:
+// Package channels reads events in the form of six channels, each with its own schema,
+// as the design "Durable Streams" of agent platforms has them:
 //
 //	chunks      id agentId sessionId text turn timestamp
 //	toolCalls   id agentId sessionId tool input output status duration
@@ -8,8 +8,8 @@
 //	workflow    id sessionId taskId type payload actor timestamp
 //	agentState  agentId sessionId status taskId turn progress message error
 //
-// Each becomes events of the catalogue. An agent has a thread of its own; its runs
-// begin and end with its state.
+// Each event becomes events of the catalogue. Every agent has its own thread, and its
+// state begins and ends its runs.
 package channels
 
 import (
@@ -23,21 +23,22 @@ import (
 // A Translator turns the events of one request, in order, into those of a session.
 type Translator struct {
 	Session string
-	Runs    []tapedeck.OpenRun                     // that are open
-	Called  func(thread, id string) (Known, error) // what the log has of a call
+	Runs    []tapedeck.OpenRun                     // the open runs
+	Called  func(thread, id string) (Known, error) // what the log knows of a call
 	NewID   func(prefix string) string             // nil for [tapedeck.NewID]
 
-	// Conflict is why the log must not take what the last event became, nil if it may.
-	// It is no error of Translate: a repetition of a producer has become the same.
+	// Conflict is the reason why the last event must not be appended, nil if there is none.
+	// Translate does not return it as an error, because the event may be a repetition of a
+	// producer, which the log accepts.
 	Conflict error
 
-	called map[string]Known // calls that this request is about, by thread and id
+	called map[string]Known // the calls of this request, by thread and id
 }
 
 // Known is what is known of a call.
 type Known int
 
-// A call is known from when it is made, and is over with its result.
+// A call is unknown until it is made, and answered when it has a result.
 const (
 	Unknown Known = iota
 	Made
@@ -76,8 +77,8 @@ type event struct {
 	at  time.Time
 }
 
-// Is reports whether an event that is not in the form of the log is in this one: it
-// names a channel, and has a member that only these schemas have.
+// Is reports whether an event that is not in the form of the log is in the form of these
+// channels: it names a channel, and has a member that only these schemas have.
 func Is(raw []byte) bool {
 	var e map[string]json.RawMessage
 	if json.Unmarshal(raw, &e) != nil || e["channel"] == nil {
@@ -91,7 +92,7 @@ func Is(raw []byte) bool {
 	return false
 }
 
-// Translate returns what an event becomes.
+// Translate returns the events that an event becomes.
 func (t *Translator) Translate(raw []byte) ([]tapedeck.Event, error) {
 	t.Conflict = nil
 	e, err := t.read(raw)
@@ -114,7 +115,7 @@ func (t *Translator) Translate(raw []byte) ([]tapedeck.Event, error) {
 	return out, err
 }
 
-// read reads an event. Its schema may be at the top, or within data.
+// read reads an event. The members of its schema may be at the top or within data.
 func (t *Translator) read(raw []byte) (*event, error) {
 	e := &event{raw: raw}
 	err := json.Unmarshal(raw, e)
@@ -124,7 +125,7 @@ func (t *Translator) read(raw []byte) (*event, error) {
 		e.Channel = outer.Channel
 	}
 	if err != nil {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "the event of the channel %q has a member of the wrong shape", e.Channel).Because(err)
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the event of the channel %q has a member of the wrong type", e.Channel).Because(err)
 	}
 	if e.SessionID != "" && e.SessionID != t.Session {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the event is of session %q, not of %s", e.SessionID, t.Session)
@@ -138,7 +139,7 @@ func (t *Translator) read(raw []byte) (*event, error) {
 	return e, err
 }
 
-// timeOf reads a time: of RFC 3339, or in seconds or milliseconds since 1970.
+// timeOf reads a time: RFC 3339, or seconds or milliseconds since 1970.
 func timeOf(raw json.RawMessage) (time.Time, error) {
 	var n float64
 	var at time.Time
@@ -155,7 +156,7 @@ func timeOf(raw json.RawMessage) (time.Time, error) {
 	return at, tapedeck.Errorf(tapedeck.Invalid, "the timestamp %.40s is neither a time nor milliseconds since 1970", raw)
 }
 
-// missing refuses an event without a member that it needs.
+// missing returns the error of an event without a required member.
 func missing(e *event, member string) error {
 	return tapedeck.Errorf(tapedeck.Invalid, "the event of the channel %s has no %s", e.Channel, member)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// presence says who looks at the session.
+// presence translates where a user is in the session.
 func (t *Translator) presence(e *event) ([]tapedeck.Event, error) {
 	if e.UserID == "" {
 		return nil, missing(e, "userId")
@@ -34,7 +34,7 @@ func (t *Translator) presence(e *event) ([]tapedeck.Event, error) {
 	return []tapedeck.Event{{Type: typ, Data: encode(d), Actor: "user:" + e.UserID}}, nil
 }
 
-// terminal is what was typed or printed.
+// terminal translates the input or the output of a terminal.
 func (t *Translator) terminal(e *event) ([]tapedeck.Event, error) {
 	var data string
 	if json.Unmarshal(e.Data, &data) != nil {
@@ -49,8 +49,8 @@ func (t *Translator) terminal(e *event) ([]tapedeck.Event, error) {
 	})}}, nil
 }
 
-// workflow is a step of a task. Its type is of the workflow's own making, so it is
-// kept apart from those of the catalogue.
+// workflow translates a step of a task. The workflow chooses its types, so a prefix keeps
+// them apart from the types of the catalogue.
 func (t *Translator) workflow(e *event) ([]tapedeck.Event, error) {
 	if e.Type == "" {
 		return nil, missing(e, "type")

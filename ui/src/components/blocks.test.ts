@@ -10,8 +10,8 @@ describe("blocksOf", () => {
     ["code that is still open", "a\n\n```\nx\n\ny\n\nz", 2],
     ["a shorter fence inside", "````\n```\n\nx\n```\n\ny\n````", 1],
     ["a loose list", "- a\n\n- b\n\n- c", 1],
-    ["a list and what follows", "- a\n- b\n\ntext", 2],
-    ["what is indented under a list", "- a\n\n  more\n\ntext", 2],
+    ["a list and text after it", "- a\n- b\n\ntext", 2],
+    ["text indented under a list", "- a\n\n  more\n\ntext", 2],
     ["a table", "| a |\n|---|\n| 1 |\n\ntext", 2],
   ];
   it.each(cases)("%s", (_, text, blocks) => {
@@ -20,7 +20,7 @@ describe("blocksOf", () => {
     expect(got.join("")).toBe(text);
   });
 
-  it("keeps the first blocks as they are while a text grows", () => {
+  it("keeps the earlier blocks unchanged while a text grows", () => {
     const text = "# A\n\nfirst **bold**\n\n```\ncode\n\nmore\n```\n\nlast";
     let before: string[] = [];
     for (let i = 1; i <= text.length; i++) {

@@ -1,14 +1,13 @@
 /**
- * Cuts Markdown into pieces that can be read on their own: at blank lines
- * before which nothing is open and after which nothing goes on. Joined they
- * are the text again.
+ * Splits Markdown into blocks that can be parsed on their own. It cuts at blank lines
+ * outside of code fences and lists. Joined, the blocks give the text again.
  */
 export function blocksOf(text: string): string[] {
   const blocks: string[] = [];
   let begin = 0;
   let fence = "";
   let blank = false;
-  let lists = false; // the block has a list, which may go on after a blank line
+  let lists = false; // the block has a list, which may continue after a blank line
   for (let at = 0; at < text.length; ) {
     const nl = text.indexOf("\n", at);
     const end = nl < 0 ? text.length : nl + 1;

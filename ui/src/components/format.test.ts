@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { brief, clock, day, dollars, duration, plural, short } from "./format";
 
-describe("lengths of time", () => {
+describe("durations", () => {
   it.each([
     [0, "0:00", "0ms"],
     [999, "0:00", "999ms"],
@@ -13,7 +13,7 @@ describe("lengths of time", () => {
     expect(clock(ms)).toBe(onTheClock);
     expect(duration(ms)).toBe(inWords);
   });
-  it("has tenths if asked for, and a sign", () => {
+  it("has optional tenths, and a sign", () => {
     expect(clock(95_250, true)).toBe("1:35.2");
     expect(clock(-5_000)).toBe("-0:05");
     expect(duration(undefined)).toBe("");

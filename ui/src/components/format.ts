@@ -1,4 +1,4 @@
-/** A length of time as on a tape counter: 4:32 or 1:04:32, with tenths if asked for. */
+/** A duration as a clock: 4:32 or 1:04:32, optionally with tenths of a second. */
 export function clock(ms: number, tenths = false): string {
   const neg = ms < 0 ? "-" : "";
   const t = Math.floor(Math.abs(ms) / 100) / 10;
@@ -10,7 +10,7 @@ export function clock(ms: number, tenths = false): string {
   return neg + (h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`) + tail;
 }
 
-/** A length of time in words: 120ms, 4.2s, 3m 12s, 2h 5m, 3d 4h. */
+/** A duration with units: 120ms, 4.2s, 3m 12s, 2h 5m, 3d 4h. */
 export function duration(ms: number | undefined): string {
   if (ms === undefined || !Number.isFinite(ms)) return "";
   if (ms < 1000) return `${Math.round(ms)}ms`;
@@ -22,7 +22,7 @@ export function duration(ms: number | undefined): string {
   return h < 48 ? `${h}h ${m % 60}m` : `${Math.floor(h / 24)}d ${h % 24}h`;
 }
 
-/** A number that only has to be about right: 950, 4.1k, 2.3M. */
+/** An approximate number: 950, 4.1k, 2.3M. */
 export function short(n: number): string {
   if (n < 1000) return String(n);
   if (n < 1e6) return `${(n / 1e3).toFixed(n < 1e4 ? 1 : 0)}k`;

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-/** Lines on a field of 16 by 16, drawn in the colour of the text around them. */
+/** Paths in a 16 × 16 view box, in the colour of the surrounding text. */
 const paths = {
   play: <path d="M4 2.5v11l9-5.5z" fill="currentColor" />,
   pause: <path d="M4 3h3v10H4zM9 3h3v10H9z" fill="currentColor" stroke="none" />,
@@ -33,7 +33,7 @@ const paths = {
 
 export type IconName = keyof typeof paths;
 
-/** A picture beside words; it has no name of its own. */
+/** A decorative icon, hidden from screen readers. */
 export function Icon({ name, className = "" }: { name: IconName; className?: string }) {
   return (
     <svg

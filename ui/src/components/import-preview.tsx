@@ -1,10 +1,10 @@
 import type { ImportPreview, PreviewedSession, Skipped } from "@/data/upload";
 import { date, plural, timeOfDay } from "./format";
 
-/** What an import would make. */
+/** The preview of an import. */
 export function PreviewTable({ preview: p }: { preview: ImportPreview }) {
   return (
-    <section aria-label="What would be imported" className="rounded-md border border-line bg-panel">
+    <section aria-label="Import preview" className="rounded-md border border-line bg-panel">
       <p role="status" className="border-b border-line px-3 py-2 text-[13px]">
         <span className="font-medium">{plural(p.total, "session")}</span>
         <span className="text-muted">
@@ -12,12 +12,12 @@ export function PreviewTable({ preview: p }: { preview: ImportPreview }) {
           with {plural(p.events, "event")} of {plural(p.lines, "line")}, read as {p.format}
         </span>
       </p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard */}
       <div className="max-h-96 overflow-auto" tabIndex={0}>
         <table className="w-full text-left text-[13px]">
           <thead className="text-xs text-muted">
             <tr>
-              {["Title", "Events", "Threads", "When", "Id"].map((h) => (
+              {["Title", "Events", "Threads", "Time", "ID"].map((h) => (
                 <th key={h} scope="col" className="px-3 py-1.5 font-medium">
                   {h}
                 </th>
@@ -26,8 +26,8 @@ export function PreviewTable({ preview: p }: { preview: ImportPreview }) {
           </thead>
           <tbody>
             {p.sessions.map((s, i) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: they have no other name
-              <Row key={i} session={s} />
+              // biome-ignore lint/suspicious/noArrayIndexKey: the sessions may have no id
+              <PreviewRow key={i} session={s} />
             ))}
           </tbody>
         </table>
@@ -39,20 +39,20 @@ export function PreviewTable({ preview: p }: { preview: ImportPreview }) {
   );
 }
 
-function Row({ session: s }: { session: PreviewedSession }) {
+function PreviewRow({ session: s }: { session: PreviewedSession }) {
   return (
     <tr className="border-t border-line align-top">
       <td className="max-w-72 px-3 py-1.5 [overflow-wrap:anywhere]">
-        {s.title || <span className="text-muted">(none)</span>}
+        {s.title || <span className="text-muted">(no title)</span>}
       </td>
       <td className="px-3 py-1.5 tabular-nums">{s.events.toLocaleString("en")}</td>
       <td className="max-w-48 px-3 py-1.5 [overflow-wrap:anywhere]">{threadsOf(s)}</td>
       <td className="px-3 py-1.5 whitespace-nowrap tabular-nums">{whenOf(s)}</td>
       <td className="max-w-48 px-3 py-1.5 [overflow-wrap:anywhere]">
-        {s.id && !s.id_taken ? <span className="font-mono text-xs">{s.id}</span> : "a new one"}
+        {s.id && !s.id_taken ? <span className="font-mono text-xs">{s.id}</span> : "new ID"}
         {s.id_taken && (
           <span className="block text-xs text-muted">
-            <span className="font-mono">{s.id}</span> is there already
+            <span className="font-mono">{s.id}</span> is already in use
           </span>
         )}
       </td>
@@ -73,23 +73,23 @@ export function whenOf({ first_at, last_at }: PreviewedSession): string {
   return `${date(from)}, ${begun}${begun === ended ? "" : ` – ${ended}`}`;
 }
 
-const shown = 50;
+const maxLines = 50;
 
-/** The lines of a file that are no part of a conversation, and why. */
+/** The skipped lines of a file, with the reasons. */
 export function SkippedLines({ lines = [] }: { lines?: Skipped[] }) {
   if (lines.length === 0) return null;
   return (
     <details className="text-[13px]" open={lines.length <= 5}>
-      <summary className="cursor-pointer text-warn">{plural(lines.length, "line is", "lines are")} left out</summary>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <summary className="cursor-pointer text-warn">{plural(lines.length, "line")} skipped</summary>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard */}
       <ul className="mt-1 max-h-60 overflow-auto text-muted" tabIndex={0}>
-        {lines.slice(0, shown).map((l, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: of one line several things may be left out
+        {lines.slice(0, maxLines).map((l, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: one line may have several entries
           <li key={i} className="[overflow-wrap:anywhere]">
             Line {l.line}: {l.reason}
           </li>
         ))}
-        {lines.length > shown && <li>… and {lines.length - shown} more</li>}
+        {lines.length > maxLines && <li>… and {lines.length - maxLines} more</li>}
       </ul>
     </details>
   );

@@ -5,10 +5,10 @@ import { useColouredText } from "./code/use-colours";
 import { short } from "./format";
 import { Button } from "./ui";
 
-/** So many characters are drawn at once; more only if somebody wants them. */
-const most = 20_000;
+/** The number of characters shown before the user asks for all. */
+const maxChars = 20_000;
 
-/** Text as it is, with its beginning only if it is long. */
+/** Plain text. Only the start of a long text is shown at first. */
 export function Plain({
   text,
   label,
@@ -21,15 +21,15 @@ export function Plain({
   className?: string;
 }) {
   const [all, setAll] = useState(false);
-  const cut = !all && text.length > most;
-  const shown = cut ? text.slice(0, most) : text;
+  const cut = !all && text.length > maxChars;
+  const shown = cut ? text.slice(0, maxChars) : text;
   const ref = useColouredText<HTMLPreElement>(shown, language);
   return (
     <div>
-      {/* biome-ignore lint/a11y/useSemanticElements: no set of fields, but what has a name needs a role */}
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for form fields, but a label needs a role */}
       <pre
         ref={ref}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
         tabIndex={0}
         role="group"
         aria-label={label}

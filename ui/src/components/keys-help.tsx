@@ -3,8 +3,8 @@ import { keysAreOn, switchKeys } from "@/hooks/keys";
 import { keyGroups } from "./keys-list";
 import { Dialog, Kbd } from "./ui";
 
-/** What there is not in a recording. */
-const notRecorded = new Set([
+/** Shortcuts that a recording does not have. */
+const notInRecording = new Set([
   "L",
   "y",
   "r",
@@ -31,14 +31,14 @@ export function KeysHelp({ onClose, recording }: { onClose: () => void; recordin
     setOn(to);
   };
   return (
-    <Dialog title="Keys" onClose={onClose} wide="all">
+    <Dialog title="Keyboard shortcuts" onClose={onClose} wide="all">
       <div className="gap-6 sm:columns-2 lg:columns-3">
         {keyGroups.map(([title, keys]) => (
           <section key={title} className="mb-5 break-inside-avoid text-[13px]">
             <h3 className="mb-1 font-semibold">{title}</h3>
             <dl className="grid grid-cols-[6.5rem_1fr] gap-x-2 gap-y-1">
               {keys
-                .filter(([k]) => !recording || !notRecorded.has(k))
+                .filter(([k]) => !recording || !notInRecording.has(k))
                 .map(([k, what]) => (
                   <div key={k} className="contents">
                     <dt>
@@ -52,7 +52,7 @@ export function KeysHelp({ onClose, recording }: { onClose: () => void; recordin
         ))}
       </div>
       <label className="mt-4 flex items-center gap-2 border-t border-line pt-3 text-[13px]">
-        <input type="checkbox" checked={on} onChange={(e) => turn(e.target.checked)} /> Single keys are shortcuts
+        <input type="checkbox" checked={on} onChange={(e) => turn(e.target.checked)} /> Enable single-key shortcuts
       </label>
     </Dialog>
   );

@@ -5,7 +5,7 @@ import { keyGroups } from "./keys-list";
 const doc = readFileSync(new URL("../../../docs/screen.md", import.meta.url), "utf8");
 const table = doc.split("## Keys")[1]?.split("\n## ")[0] ?? "";
 
-it("has every key that the documents have, and they have every one of these", () => {
+it("has the same keys as the documentation", () => {
   const listed = new Set(keyGroups.flatMap(([, lines]) => lines.flatMap(([keys]) => keysIn(keys))));
   const rows = table.split("\n").filter((l) => l.startsWith("| ") && !l.startsWith("| keys"));
   const documented = new Set(rows.flatMap((l) => keysIn((l.split(" | ")[0] ?? "").replace(/^\| /, ""))));
@@ -20,7 +20,7 @@ function keysIn(text: string): string[] {
     .filter(Boolean);
 }
 
-it("gives a name to a command once", () => {
+it("names each command once", () => {
   const names = keyGroups.flatMap(([, lines]) => lines.flatMap(([, , does]) => (does ?? []).map(([name]) => name)));
   expect(new Set(names).size).toBe(names.length);
 });

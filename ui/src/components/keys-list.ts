@@ -1,14 +1,14 @@
-/** A line of the list of keys: how they are written, what they do, and their names for the palette. */
-export type KeyLine = [keys: string, what: string, does?: [name: string, command: string][]];
+/** A line of the list of shortcuts: the keys, their description, and their commands in the palette. */
+export type KeyLine = [keys: string, description: string, commands?: [name: string, command: string][]];
 
-/** All keys there are. The palette offers those commands whose key does something on the page. */
+/** All shortcuts. The palette offers the commands whose key has a handler on the current page. */
 export const keyGroups: [title: string, lines: KeyLine[]][] = [
   [
     "Playback",
     [
       ["Space", "play, pause", [[" ", "Play or pause"]]],
       ["← →", "5 seconds back, forward"],
-      ["Shift ← →", "a tenth of it back, forward"],
+      ["Shift ← →", "10% back, forward"],
       [
         ", .",
         "previous, next step",
@@ -44,19 +44,19 @@ export const keyGroups: [title: string, lines: KeyLine[]][] = [
       ],
       [
         "u U",
-        "next, previous message of a user",
+        "next, previous user message",
         [
-          ["u", "Next message of a user"],
-          ["U", "Previous message of a user"],
+          ["u", "Next user message"],
+          ["U", "Previous user message"],
         ],
       ],
-      ["0–9", "to so many tenths"],
+      ["0–9", "go to 0% to 90%"],
       [
         "Home End",
-        "to the start, the end",
+        "go to the start, the end",
         [
-          ["Home", "To the start"],
-          ["End", "To the end"],
+          ["Home", "Go to start"],
+          ["End", "Go to end"],
         ],
       ],
       ["L", "go live", [["L", "Go live"]]],
@@ -69,8 +69,8 @@ export const keyGroups: [title: string, lines: KeyLine[]][] = [
           ["=", "Speed 1×"],
         ],
       ],
-      ["i", "skip idle times, or not", [["i", "Skip idle times, or not"]]],
-      ["a", "shorten idle times on the bar, or not", [["a", "Shorten idle times on the bar, or not"]]],
+      ["i", "turn skipping of idle times on or off", [["i", "Toggle skipping of idle times"]]],
+      ["a", "turn short idle times on the bar on or off", [["a", "Toggle short idle times on the bar"]]],
     ],
   ],
   [
@@ -86,12 +86,12 @@ export const keyGroups: [title: string, lines: KeyLine[]][] = [
       ["m", "set a bookmark", [["m", "Set a bookmark"]]],
       ["w", "write to the agent", [["w", "Write to the agent"]]],
       ["p", "show or hide the panel", [["p", "Show or hide the panel"]]],
-      ["z", "only the conversation, or all of the page", [["z", "Only the conversation, or all of the page"]]],
-      ["Esc", "leave a field or a search, let go of the selection"],
+      ["z", "show only the conversation, or the whole page", [["z", "Show only the conversation, or the whole page"]]],
+      ["Esc", "leave a field or a search, clear the selection"],
     ],
   ],
   [
-    "Going places",
+    "Navigation",
     [
       ["g c", "conversation", [["g c", "Conversation"]]],
       ["g e", "events", [["g e", "Events"]]],
@@ -99,14 +99,14 @@ export const keyGroups: [title: string, lines: KeyLine[]][] = [
       ["g b", "branches", [["g b", "Branches"]]],
       ["g s", "sessions", [["g s", "Sessions"]]],
       ["j k Enter", "in the list: next, previous, open"],
-      ["x c", "in the list: mark, compare the marked"],
-      ["+ - 0", "in time: closer, wider, all"],
-      ["b c", "in the graph of branches: fork, compare"],
+      ["x c", "in the list: mark, compare marked sessions"],
+      ["+ - 0", "in the time view: zoom in, zoom out, fit"],
+      ["b c", "in the branches graph: fork, compare"],
       ["/ Ctrl F", "find in the session, or search", [["/", "Find"]]],
-      ["F3, with Shift", "next, previous of what was found"],
+      ["F3, with Shift", "next, previous result"],
       ["Ctrl G", "go to a turn, an offset, a time", [["Ctrl+g", "Go to a turn, an offset, a time"]]],
-      ["Ctrl K", "sessions and commands by name"],
-      ["?", "this list", [["?", "Show the keys"]]],
+      ["Ctrl K", "open the command palette"],
+      ["?", "show this list", [["?", "Show keyboard shortcuts"]]],
     ],
   ],
 ];

@@ -5,7 +5,7 @@ import Markdown from "./markdown";
 
 afterEach(cleanup);
 
-it("runs and loads nothing of what an agent wrote", () => {
+it("runs and loads nothing from an agent's text", () => {
   const { container } = render(
     <Markdown
       streaming={false}
@@ -20,7 +20,7 @@ it("runs and loads nothing of what an agent wrote", () => {
   expect(container.textContent).toContain("<script>");
 });
 
-it("shows what is half there as it will be", () => {
+it("renders incomplete Markdown in its final form", () => {
   const { container } = render(<Markdown streaming text={"a **bold"} />);
   expect(container.querySelector("strong")?.textContent).toBe("bold");
 });

@@ -6,8 +6,8 @@ import { blocksOf } from "./blocks";
 import { languageOf } from "./code/language";
 import { useColouredText } from "./code/use-colours";
 
-// What agents write is not trusted: HTML stays text, links go only where people
-// expect, and pictures are not loaded but named.
+// Text of an agent is not trusted: HTML stays text, links lead only to http, https
+// and mailto, and images are named but not loaded.
 const parts: Components = {
   a: ({ href, children }) =>
     href && /^(https?:|mailto:)/i.test(href) ? (
@@ -19,11 +19,11 @@ const parts: Components = {
     ),
   img: ({ src, alt }) => (
     <span className="rounded border border-line px-1 text-muted">
-      picture{alt ? `: ${alt}` : ""} {typeof src === "string" ? src.slice(0, 200) : ""}
+      image{alt ? `: ${alt}` : ""} {typeof src === "string" ? src.slice(0, 200) : ""}
     </span>
   ),
   input: ({ checked }) => <span>{checked ? "☑" : "☐"}</span>,
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
   pre: ({ children }) => <pre tabIndex={0}>{children}</pre>,
 };
 const plugins = [remarkGfm];
@@ -34,28 +34,28 @@ function Code({ className, children }: { className?: string; children?: ReactNod
   return <code ref={ref}>{children}</code>;
 }
 
-// What is still being written has no colours: it would be read anew with each word.
-const written: Components = {
+// A block that still streams is not highlighted: it would be tokenized again with each word.
+const completeParts: Components = {
   ...parts,
   code: ({ className, children }) => <Code className={className}>{children}</Code>,
 };
 
 const Block = memo(function Block({ text, open }: { text: string; open: boolean }) {
   return (
-    <ReactMarkdown remarkPlugins={plugins} components={open ? parts : written} skipHtml={false}>
+    <ReactMarkdown remarkPlugins={plugins} components={open ? parts : completeParts} skipHtml={false}>
       {text}
     </ReactMarkdown>
   );
 });
 
-/** Text as Markdown. While it streams, only its last block is read again. */
+/** Text as Markdown. While it streams, only the last block is parsed again. */
 export default function Markdown({ text, streaming }: { text: string; streaming: boolean }) {
   const blocks = useMemo(() => blocksOf(text), [text]);
   const isOpen = (i: number) => streaming && i === blocks.length - 1;
   return (
     <div className="prose">
       {blocks.map((b, i) => (
-        // Blocks do not change places: the text only grows.
+        // Blocks keep their positions: the text only grows.
         // biome-ignore lint/suspicious/noArrayIndexKey: see above
         <Block key={i} open={isOpen(i)} text={isOpen(i) ? remend(b) : b} />
       ))}

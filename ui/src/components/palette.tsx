@@ -6,23 +6,23 @@ import { api } from "@/data/api";
 import { hasKey, press } from "@/hooks/keys";
 import { useSettled } from "@/hooks/tick";
 import { keyGroups } from "./keys-list";
-import { openTape, placesOf } from "./places";
+import { openSession, placesOf } from "./open-session";
 import { StatusChip } from "./status";
-import { Dialog, Kbd, wordsOf } from "./ui";
+import { Dialog, errorText, Kbd } from "./ui";
 
-/** What is asked for: anything, or a place in the session that is open. */
-export type Wanted = "all" | "place";
+/** What the palette offers: everything, or only places in the open session. */
+export type PaletteMode = "all" | "place";
 
 const item =
   "flex cursor-pointer items-center gap-3 rounded-md px-2.5 py-1.5 text-[13px] aria-selected:bg-accent-soft aria-selected:text-text";
 const group =
   "[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:pt-2 [&_[cmdk-group-heading]]:pb-1 [&_[cmdk-group-heading]]:text-xs [&_[cmdk-group-heading]]:font-semibold [&_[cmdk-group-heading]]:text-muted";
 
-/** Goes to a session, a place in it or a command, by name. */
-export default function Palette({ wanted, onClose }: { wanted: Wanted; onClose: () => void }) {
+/** Finds sessions, places in the open session, and commands. */
+export default function Palette({ wanted, onClose }: { wanted: PaletteMode; onClose: () => void }) {
   const [text, setText] = useState("");
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), []); // after the dialog has opened, which gives it to its first button
+  useEffect(() => input.current?.focus(), []); // after the dialog has opened, which focuses its first button
   const navigate = useNavigate();
   const q = useSettled(text.trim(), 150);
   const found = useQuery({
@@ -31,32 +31,35 @@ export default function Palette({ wanted, onClose }: { wanted: Wanted; onClose: 
     enabled: wanted === "all",
     placeholderData: (old) => old,
   });
-  const tape = openTape();
-  const places = tape ? placesOf(text, tape) : [];
-  // The dialog goes first: it gives the focus back, and keys are still while it is open.
+  const current = openSession();
+  const places = current ? placesOf(text, current) : [];
+  // Close the dialog first: it returns the focus, and shortcuts are off while it is open.
   const run = (act: () => void) => () => {
     onClose();
     setTimeout(act);
   };
-  const asks = wanted === "place" ? "Turn 3, offset 412 or a time as 1:35" : "A session, a command, a turn, a time";
-  const fits = wanted === "all" ? commandsOf(text) : [];
+  const prompt =
+    wanted === "place"
+      ? "A turn (3), an offset (#412) or a time (1:35)"
+      : "Find a session, a command, a turn or a time";
+  const commands = wanted === "all" ? commandsOf(text) : [];
   const sessions = (wanted === "all" && found.data?.sessions) || [];
-  const commands = <Commands fits={fits} onRun={(name) => run(() => press(name))()} />;
-  const none = places.length + fits.length + sessions.length === 0;
+  const commandItems = <Commands commands={commands} onRun={(name) => run(() => press(name))()} />;
+  const none = places.length + commands.length + sessions.length === 0;
   return (
-    <Dialog title={wanted === "place" ? "Go to" : "Sessions and commands"} onClose={onClose}>
-      <Command label="Choose" shouldFilter={false} loop className="-m-2">
+    <Dialog title={wanted === "place" ? "Go to" : "Command palette"} onClose={onClose}>
+      <Command label="Command palette" shouldFilter={false} loop className="-m-2">
         <Command.Input
           ref={input}
           value={text}
           onValueChange={setText}
-          placeholder={asks}
+          placeholder={prompt}
           maxLength={200}
           className="mb-2 h-9 w-full rounded-md border border-line bg-bg px-3 text-sm"
         />
         {none && (
           <p role="status" className="px-2.5 py-4 text-center text-[13px] text-muted">
-            {text.trim() === "" ? asks : "There is nothing of that name here"}
+            {text.trim() === "" ? prompt : "No results"}
           </p>
         )}
         <Command.List className="max-h-[50vh] overflow-y-auto" tabIndex={-1} hidden={none}>
@@ -70,7 +73,7 @@ export default function Palette({ wanted, onClose }: { wanted: Wanted; onClose: 
               ))}
             </Command.Group>
           )}
-          {text.trim() !== "" && commands}
+          {text.trim() !== "" && commandItems}
           {sessions.length > 0 && (
             <Command.Group heading="Sessions" className={group}>
               {sessions.map((s) => (
@@ -86,11 +89,11 @@ export default function Palette({ wanted, onClose }: { wanted: Wanted; onClose: 
               ))}
             </Command.Group>
           )}
-          {text.trim() === "" && commands}
+          {text.trim() === "" && commandItems}
         </Command.List>
         {found.isError && (
           <p role="alert" className="px-2.5 pt-2 text-[13px] text-bad">
-            {wordsOf(found.error).message}
+            {errorText(found.error).message}
           </p>
         )}
       </Command>
@@ -98,7 +101,7 @@ export default function Palette({ wanted, onClose }: { wanted: Wanted; onClose: 
   );
 }
 
-/** The commands of the page that have these words. */
+/** The commands of the page that contain these words. */
 function commandsOf(text: string): [name: string, what: string][] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return keyGroups
@@ -106,11 +109,11 @@ function commandsOf(text: string): [name: string, what: string][] {
     .filter(([name, what]) => hasKey(name) && words.every((w) => what.toLowerCase().includes(w)));
 }
 
-function Commands({ fits, onRun }: { fits: [name: string, what: string][]; onRun: (name: string) => void }) {
-  if (fits.length === 0) return null;
+function Commands({ commands, onRun }: { commands: [name: string, what: string][]; onRun: (name: string) => void }) {
+  if (commands.length === 0) return null;
   return (
     <Command.Group heading="Commands" className={group}>
-      {fits.map(([name, what]) => (
+      {commands.map(([name, what]) => (
         <Command.Item key={name} value={`command ${name}`} onSelect={() => onRun(name)} className={item}>
           <span className="flex-1">{what}</span>
           <Kbd>{name === " " ? "Space" : name.replace("+g", " G")}</Kbd>

@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { api } from "@/data/api";
-import { plural } from "./format";
+
 import { ErrorBox } from "./ui";
 
-/** What was said in sessions, beside their titles. */
+/** Matches in messages and tool calls, in addition to titles. */
 export function SearchHits({ q }: { q: string }) {
   const found = useQuery({
     queryKey: ["search", q],
@@ -15,10 +15,10 @@ export function SearchHits({ q }: { q: string }) {
   const hits = found.data?.hits ?? [];
   if (hits.length === 0) return null;
   return (
-    <section aria-label="Found in texts" className="px-4 py-3">
+    <section aria-label="Text matches" className="px-4 py-3">
       <h2 className="py-1 text-xs font-semibold text-muted">
-        In texts: {plural(hits.length, "hit")}
-        {found.data?.next ? " and more" : ""}
+        Text matches: {hits.length}
+        {found.data?.next ? " (more are not shown)" : ""}
       </h2>
       <ul>
         {hits.map((h) => (
@@ -44,7 +44,7 @@ export function SearchHits({ q }: { q: string }) {
   );
 }
 
-/** What was found stands between « and » in the server's answer. */
+/** The server puts matches between « and ». */
 function Snippet({ text }: { text: string }) {
   let at = 0;
   return (

@@ -18,7 +18,7 @@ export function SessionFilters({ filter, onChange }: Props) {
   const set = (f: Partial<ListSearch>) => onChange({ ...filter, ...f });
   const any = Object.values(filter).some(Boolean);
   return (
-    <search aria-label="Filter the sessions">
+    <search aria-label="Filter sessions">
       <form
         onSubmit={(e) => e.preventDefault()}
         className="flex flex-wrap items-center gap-2 border-b border-line bg-panel px-4 py-2"
@@ -49,7 +49,7 @@ export function SessionFilters({ filter, onChange }: Props) {
           ))}
         </select>
         <Day name="From" value={filter.from} onChange={(from) => set({ from })} />
-        <Day name="before" value={filter.to} onChange={(to) => set({ to })} />
+        <Day name="Before" value={filter.to} onChange={(to) => set({ to })} />
         {any && (
           <Button look="ghost" icon="close" onClick={() => onChange({})}>
             Clear
@@ -74,19 +74,19 @@ function Day({ name, value, onChange }: { name: string; value?: string; onChange
   );
 }
 
-/** The text goes into the filter when the typing pauses. */
+/** The text filter is applied when typing pauses. */
 function TextFilter({ value, onChange }: { value: string; onChange: (q: string) => void }) {
   const [text, setText] = useState(value);
-  const [told, setTold] = useState(value);
-  if (value !== told) {
-    setTold(value); // the URL has changed: back, or Clear
+  const [applied, setApplied] = useState(value);
+  if (value !== applied) {
+    setApplied(value); // the URL has changed: the back button, or Clear
     setText(value);
   }
   const settled = useSettled(text, 250);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only what was typed is told
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only typed text is applied
   useEffect(() => {
     if (settled === text && settled !== value) {
-      setTold(settled);
+      setApplied(settled);
       onChange(settled);
     }
   }, [settled]);
@@ -94,7 +94,7 @@ function TextFilter({ value, onChange }: { value: string; onChange: (q: string) 
     <input
       id="search"
       type="search"
-      placeholder="Search titles, ids and texts"
+      placeholder="Search titles, IDs and text"
       aria-label="Search"
       className={`${field} w-72 max-w-full`}
       value={text}

@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import type { Row } from "@/hooks/sessions";
+import type { SessionListRow } from "@/hooks/sessions";
 import { useNow } from "@/hooks/tick";
 import { clock, plural, timeOfDay } from "./format";
 import { Icon } from "./icons";
@@ -7,11 +7,11 @@ import { Spark } from "./spark";
 import { StatusChip } from "./status";
 
 interface Props {
-  row: Row;
+  row: SessionListRow;
   selected: boolean;
   marked: boolean;
   onMark: () => void;
-  /** The list does not move: time to load what is dear. */
+  /** The list does not scroll, so expensive parts may load. */
   still: boolean;
 }
 
@@ -25,7 +25,7 @@ export function SessionRow({ row: { session: s, depth }, selected, marked, onMar
       className={`flex h-[52px] items-center gap-3 border-b border-l-2 border-line pr-3 hover:bg-panel ${selected ? "border-l-accent bg-panel" : "border-l-transparent"}`}
       style={{ paddingLeft: 8 + Math.min(depth, 6) * 24 }}
     >
-      <input type="checkbox" checked={marked} onChange={onMark} aria-label={`Mark ${s.title || s.id} to compare it`} />
+      <input type="checkbox" checked={marked} onChange={onMark} aria-label={`Mark ${s.title || s.id} for comparison`} />
       <span className="w-28 shrink-0">
         <StatusChip status={s.status ?? "idle"} />
       </span>

@@ -3,30 +3,30 @@ import { lazy, Suspense, useEffect, useState } from "react";
 import { useKeys } from "@/hooks/keys";
 import { useOnline } from "@/hooks/online";
 import { toggleTheme, useTheme } from "@/hooks/theme";
+import { blurAfterClick } from "./blur-after-click";
 import { KeysHelp } from "./keys-help";
-import type { Wanted } from "./palette";
-import { openTape } from "./places";
-import { letGo } from "./shell-focus";
+import { openSession } from "./open-session";
+import type { PaletteMode } from "./palette";
 import { IconButton } from "./ui";
 
 const Palette = lazy(() => import("./palette"));
 
-/** What every page has around it. */
+/** The frame of every page. */
 export function Shell() {
   const theme = useTheme();
   const online = useOnline();
   const [help, setHelp] = useState(false);
-  const [palette, setPalette] = useState<Wanted>();
+  const [palette, setPalette] = useState<PaletteMode>();
   useKeys({
     "?": () => setHelp(true),
     "Ctrl+k": () => setPalette("all"),
-    "Ctrl+g": () => (openTape() ? setPalette("place") : false),
+    "Ctrl+g": () => (openSession() ? setPalette("place") : false),
   });
-  useEffect(letGo, []);
+  useEffect(blurAfterClick, []);
   return (
     <div className="flex h-full flex-col">
       <a href="#main" className="sr-only focus:not-sr-only focus:absolute focus:z-20 focus:bg-panel focus:p-2">
-        To the content
+        Skip to content
       </a>
       <header className="not-zen flex min-h-11 shrink-0 flex-wrap items-center gap-x-4 border-b border-line bg-panel px-4">
         <Link to="/" className="flex items-center gap-2 font-semibold tracking-tight">
@@ -44,10 +44,10 @@ export function Shell() {
           )}
           <IconButton
             icon={theme === "dark" ? "sun" : "moon"}
-            label={theme === "dark" ? "Light colours" : "Dark colours"}
+            label={theme === "dark" ? "Light theme" : "Dark theme"}
             onClick={toggleTheme}
           />
-          <IconButton icon="help" label="Keys" keys="?" onClick={() => setHelp(true)} />
+          <IconButton icon="help" label="Keyboard shortcuts" keys="?" onClick={() => setHelp(true)} />
         </div>
       </header>
       <main id="main" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto outline-none">

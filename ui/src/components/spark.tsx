@@ -4,7 +4,7 @@ import { api } from "@/data/api";
 import type { ReplayIndex } from "@/fold/types";
 import { useTheme } from "@/hooks/theme";
 
-/** How much happened when, in one small picture: bars for events, red for errors. */
+/** A sparkline of a session's activity: bars for events, red for errors. */
 export function Spark({ id, live, wanted }: { id: string; live: boolean; wanted: boolean }) {
   const { data } = useQuery({
     queryKey: ["spark", id, live],
@@ -30,15 +30,15 @@ export function Spark({ id, live, wanted }: { id: string; live: boolean; wanted:
 }
 
 function paint(canvas: HTMLCanvasElement, index: ReplayIndex): void {
-  const g = sharp(canvas);
+  const g = prepareCanvas(canvas);
   if (!g) return;
   const { width, height, ctx, colour } = g;
   const columns = Math.floor(width / 3);
   const sums = spread(index.density?.counts ?? [], columns);
-  const most = Math.max(1, ...sums);
+  const peak = Math.max(1, ...sums);
   ctx.fillStyle = colour("--strong");
   sums.forEach((n, i) => {
-    const h = n === 0 ? 1 : 2 + (height - 8) * Math.sqrt(n / most);
+    const h = n === 0 ? 1 : 2 + (height - 8) * Math.sqrt(n / peak);
     ctx.fillRect(i * 3, height - h, 2, h);
   });
   ctx.fillStyle = colour("--bad");
@@ -50,7 +50,7 @@ function paint(canvas: HTMLCanvasElement, index: ReplayIndex): void {
   }
 }
 
-/** Sums of a list over as many columns as there are; a list that is shorter stays on the left. */
+/** Spreads the used part of a list over all columns, and adds up the counts of each column. */
 function spread(counts: number[], columns: number): number[] {
   const used = counts.findLastIndex((n) => n > 0) + 1;
   const sums = new Array<number>(columns).fill(0);
@@ -61,8 +61,8 @@ function spread(counts: number[], columns: number): number[] {
   return sums;
 }
 
-/** Makes a canvas as sharp as the screen is, and empty. */
-export function sharp(canvas: HTMLCanvasElement) {
+/** Clears a canvas and matches it to the pixel density of the screen. */
+export function prepareCanvas(canvas: HTMLCanvasElement) {
   const ratio = devicePixelRatio || 1;
   const { clientWidth: width, clientHeight: height } = canvas;
   if (canvas.width !== width * ratio || canvas.height !== height * ratio) {

@@ -1,4 +1,4 @@
-/** What a status looks like and what it is called; colour never says it alone. */
+/** The label and look of each status. The mark makes it clear without colour. */
 const kinds: Record<string, { label: string; mark: string; className: string }> = {
   idle: { label: "Idle", mark: "○", className: "bg-raised text-muted" },
   pending: { label: "Pending", mark: "◌", className: "bg-raised text-muted" },
@@ -11,7 +11,7 @@ const kinds: Record<string, { label: string; mark: string; className: string }> 
 
 export const statuses = Object.keys(kinds);
 
-/** What a list can be asked for: a status, or that a session is closed, whatever its status. */
+/** The filters of the list: each status, and "closed" for closed sessions of any status. */
 export const listStatuses = [...statuses, "closed"];
 
 export function statusLabel(status: string): string {

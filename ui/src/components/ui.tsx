@@ -25,27 +25,28 @@ export function Button({ look = "plain", icon, busy, children, className = "", d
   );
 }
 
-/** A button that is only a picture: its label is its name and its hint. */
+/** A button with only an icon. Its label is its accessible name and its tooltip. */
 export function IconButton({
   label,
   keys,
   icon,
-  not,
+  disabledReason,
   className = "",
   ...rest
 }: ComponentProps<"button"> & {
   label: string;
   keys?: string;
-  icon: IconName /** Why it cannot be used now. */;
-  not?: string;
+  icon: IconName;
+  /** Why the button is disabled; undefined if it is not. */
+  disabledReason?: string;
 }) {
   const name = keys ? `${label} (${keys})` : label;
   return (
     <button
       type="button"
       aria-label={label}
-      aria-disabled={not !== undefined || undefined}
-      title={not === undefined ? name : `${label}: ${not}`}
+      aria-disabled={disabledReason !== undefined || undefined}
+      title={disabledReason === undefined ? name : `${label}: ${disabledReason}`}
       className={`inline-flex size-8 items-center justify-center rounded-md text-muted hover:bg-raised hover:text-text disabled:cursor-not-allowed disabled:opacity-40 aria-disabled:cursor-not-allowed aria-disabled:opacity-40 ${className}`}
       {...rest}
     >
@@ -67,7 +68,7 @@ export function Kbd({ children }: { children: ReactNode }) {
   return <kbd className="rounded border border-line bg-raised px-1 font-mono text-[11px] text-muted">{children}</kbd>;
 }
 
-/** Fills a place that has nothing to show yet, and says why. */
+/** An empty state: a title and an explanation. */
 export function Notice({
   title,
   children,
@@ -93,9 +94,9 @@ export function Loading({ what }: { what: string }) {
   );
 }
 
-/** What went wrong, in the words of the server, and what to do about it. */
+/** An error with the message and the hint of the server. */
 export function ErrorBox({ error, onRetry, onClose }: { error: unknown; onRetry?: () => void; onClose?: () => void }) {
-  const { message, hint } = wordsOf(error);
+  const { message, hint } = errorText(error);
   return (
     <div
       role="alert"
@@ -111,13 +112,13 @@ export function ErrorBox({ error, onRetry, onClose }: { error: unknown; onRetry?
   );
 }
 
-export function wordsOf(error: unknown): { message: string; hint?: string } {
+export function errorText(error: unknown): { message: string; hint?: string } {
   const e = error as { message?: string; hint?: string } | null;
   const message = e?.message || "Something went wrong";
   return { message: message.charAt(0).toUpperCase() + message.slice(1), hint: e?.hint };
 }
 
-/** The browser's own dialog: it keeps the focus inside and gives it back. */
+/** The browser's own dialog: it traps the focus, and returns it when closed. */
 export function Dialog({
   title,
   onClose,
@@ -127,7 +128,7 @@ export function Dialog({
   title: string;
   onClose: () => void;
   children: ReactNode;
-  /** "all" is for three columns. */
+  /** "all" has space for three columns. */
   wide?: boolean | "all";
 }) {
   const ref = useRef<HTMLDialogElement>(null);

@@ -18,7 +18,7 @@ function lab(fails = () => false) {
   return { a, said, errors };
 }
 
-it("comes, says again that it is there, and goes", () => {
+it("joins, sends heartbeats, and leaves", () => {
   const { a, said } = lab();
   a.start();
   vi.advanceTimersByTime(40_000);
@@ -27,12 +27,12 @@ it("comes, says again that it is there, and goes", () => {
   expect(said).toEqual(["join 1", "move 1", "move 1", "leave 1"]);
 });
 
-it("tells of many moves once a second, the last of them", () => {
+it("sends at most one move a second, always the last", () => {
   const { a, said } = lab();
   a.start();
   for (let at = 1; at <= 60; at++) {
     a.move({ at });
-    vi.advanceTimersByTime(50); // 3 s in all
+    vi.advanceTimersByTime(50); // 3 s in total
   }
   vi.advanceTimersByTime(1000);
   expect(said.length).toBeLessThanOrEqual(5);
@@ -43,23 +43,23 @@ it("tells of many moves once a second, the last of them", () => {
   expect(said.filter((s) => s === "move 60")).toHaveLength(1);
 });
 
-it("says nothing after it has gone, until it comes again", () => {
+it("sends nothing after stop, until it is started again", () => {
   const { a, said } = lab();
   a.start();
   a.move({ at: 2 });
   a.stop();
   a.move({ at: 3 });
-  a.again();
+  a.resend();
   vi.advanceTimersByTime(60_000);
   expect(said).toEqual(["join 1", "leave 2"]);
   a.start();
   expect(said.at(-1)).toBe("join 3");
-  a.again();
+  a.resend();
   expect(said.at(-1)).toBe("move 3");
   a.stop();
 });
 
-it("tells what went wrong, tries again, and tells when it is right", async () => {
+it("reports an error, tries again, and reports success", async () => {
   let down = true;
   const { a, errors } = lab(() => down);
   a.start();
@@ -71,5 +71,5 @@ it("tells what went wrong, tries again, and tells when it is right", async () =>
   down = true;
   a.stop();
   await vi.advanceTimersByTimeAsync(0);
-  expect(errors.at(-1)).toBeUndefined(); // who has gone does not care
+  expect(errors.at(-1)).toBeUndefined(); // errors of leave are ignored
 });

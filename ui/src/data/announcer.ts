@@ -1,19 +1,19 @@
 import type { Cursor } from "./people";
 
-/** Whoever says nothing for a minute has left. */
-const everyMs = 20_000;
-/** A playhead moves many times a second: where it rests is told. */
-const restMs = 1000;
+/** The server drops a user after a minute without a request. */
+const heartbeatMs = 20_000;
+/** A playhead moves many times a second: its position is sent at most this often. */
+const moveIntervalMs = 1000;
 
 type Action = "join" | "move" | "leave";
 
-/** Says where somebody is, again and again until they go. */
+/** Sends the user's position to the server, and repeats it until it is stopped. */
 export class Announcer {
   private readonly send: (action: Action, cursor: Cursor) => Promise<unknown>;
   private readonly onError: (error: unknown) => void;
   private cursor: Cursor;
-  private rest: ReturnType<typeof setTimeout> | undefined;
-  private beat: ReturnType<typeof setInterval> | undefined;
+  private pendingMove: ReturnType<typeof setTimeout> | undefined;
+  private heartbeat: ReturnType<typeof setInterval> | undefined;
 
   constructor(
     send: (action: Action, cursor: Cursor) => Promise<unknown>,
@@ -26,34 +26,34 @@ export class Announcer {
   }
 
   start(): void {
-    this.tell("join");
-    this.beat = setInterval(() => this.tell("move"), everyMs);
+    this.post("join");
+    this.heartbeat = setInterval(() => this.post("move"), heartbeatMs);
   }
 
   move(cursor: Cursor): void {
     if (JSON.stringify(cursor) === JSON.stringify(this.cursor)) return;
     this.cursor = cursor;
-    if (this.beat !== undefined) this.rest ??= setTimeout(() => this.tell("move"), restMs);
+    if (this.heartbeat !== undefined) this.pendingMove ??= setTimeout(() => this.post("move"), moveIntervalMs);
   }
 
-  /** Says it once more now: the server may have been away, and knows nobody. */
-  again(): void {
-    if (this.beat !== undefined) this.tell("move");
+  /** Sends the position again now: the server may have restarted and lost its roster. */
+  resend(): void {
+    if (this.heartbeat !== undefined) this.post("move");
   }
 
   stop(): void {
-    clearInterval(this.beat);
-    this.beat = undefined;
-    this.tell("leave");
+    clearInterval(this.heartbeat);
+    this.heartbeat = undefined;
+    this.post("leave");
   }
 
-  private tell(action: Action): void {
-    clearTimeout(this.rest);
-    this.rest = undefined;
-    const left = action === "leave";
+  private post(action: Action): void {
+    clearTimeout(this.pendingMove);
+    this.pendingMove = undefined;
+    const leaving = action === "leave";
     this.send(action, this.cursor).then(
-      () => left || this.onError(undefined),
-      (error) => left || this.onError(error), // the next beat tries again
+      () => leaving || this.onError(undefined),
+      (error) => leaving || this.onError(error), // the next heartbeat tries again
     );
   }
 }

@@ -1,12 +1,12 @@
-// The HTTP interface of the server that this page came from, see docs/http.md.
+// The HTTP API of the server that served this page, see docs/http.md.
 import type { Event } from "../fold/types";
 import type * as wire from "../wire";
 
-/** What went wrong: the server's own words, or that it could not be reached. */
+/** An error that the server reported, or that the server could not be reached. */
 export class ApiError extends Error {
-  readonly kind: string; // as in docs/http.md; "unreachable" if no answer came
+  readonly kind: string; // as in docs/http.md; "unreachable" without a response
   readonly hint: string | undefined;
-  readonly status: number; // 0 if no answer came
+  readonly status: number; // 0 without a response
 
   constructor(kind: string, message: string, hint?: string, status = 0) {
     super(message);
@@ -22,7 +22,7 @@ export interface CallOptions {
 }
 
 export interface AtOptions extends CallOptions {
-  at?: number | undefined; // the events before this offset; all without it
+  at?: number | undefined; // only the events before this offset; absent for all
 }
 
 type Param = string | number | boolean | string[] | undefined;
@@ -38,8 +38,8 @@ export function query(params: Params): string {
   return s && `?${s}`;
 }
 
-export function sessionPath(id: string, what = ""): string {
-  return `/api/v1/sessions/${encodeURIComponent(id)}${what && `/${what}`}`;
+export function sessionPath(id: string, endpoint = ""): string {
+  return `/api/v1/sessions/${encodeURIComponent(id)}${endpoint && `/${endpoint}`}`;
 }
 
 async function answer(path: string, init: RequestInit): Promise<Response> {
@@ -47,8 +47,8 @@ async function answer(path: string, init: RequestInit): Promise<Response> {
   try {
     response = await fetch(path, init);
   } catch (err) {
-    if (init.signal?.aborted) throw err; // nobody waits for it any more
-    throw new ApiError("unreachable", "the server cannot be reached", "see whether it still runs");
+    if (init.signal?.aborted) throw err; // the caller has cancelled the request
+    throw new ApiError("unreachable", "the server cannot be reached", "check that it is running");
   }
   if (response.ok) return response;
   throw await failure(response);
@@ -58,7 +58,7 @@ async function failure(response: Response): Promise<ApiError> {
   return errorIn(await response.text().catch(() => ""), response.status);
 }
 
-/** What an answer says that is none of those that were wanted. */
+/** The error in a response that is not a success. */
 export function errorIn(body: string, status: number): ApiError {
   try {
     const { error } = JSON.parse(body);
@@ -66,9 +66,9 @@ export function errorIn(body: string, status: number): ApiError {
       return new ApiError(error.kind, error.message, typeof error.hint === "string" ? error.hint : undefined, status);
     }
   } catch {
-    // not in the form of ours: something between here and the server has answered
+    // not an error of the API: a proxy may have answered
   }
-  return new ApiError("internal", `the server answered ${status}`, undefined, status);
+  return new ApiError("internal", `the server answered with status ${status}`, undefined, status);
 }
 
 async function get<T>(path: string, o?: CallOptions): Promise<T> {
@@ -87,8 +87,8 @@ async function send<T>(method: string, path: string, body: unknown, o?: CallOpti
 
 const post = <T>(path: string, body: unknown, o?: CallOptions) => send<T>("POST", path, body, o);
 
-/** A request for permission as it was shown: an answer counts for the one at this offset. */
-interface Asked {
+/** The permission request that the user saw: the answer is for the request at this offset. */
+interface AskedPermission {
   id: string;
   offset: number;
   thread?: string;
@@ -145,9 +145,10 @@ export type TaskBody = wire.Task;
 export type RewindBody = wire.Rewind;
 export type ForkBody = wire.Fork;
 
-/** Every call fails with an ApiError, or with the reason of its aborted signal. */
+/** A call fails with an ApiError, or with the reason of its aborted signal. */
 export const api = {
-  sessions: (q: SessionsQuery = {}, o?: CallOptions) => get<wire.Sessions>(`/api/v1/sessions${query({ ...q })}`, o),
+  sessions: (q: SessionsQuery = {}, o?: CallOptions) =>
+    get<wire.Sessions>(`/api/v1/sessions${query({ ...q })}`, o),
   session: (id: string, o?: CallOptions) => get<wire.SessionRow>(sessionPath(id), o),
   create: (body: wire.NewSession = {}, o?: CallOptions) => post<wire.Session>("/api/v1/sessions", body, o),
   rename: (id: string, title: string, o?: CallOptions) =>
@@ -163,11 +164,11 @@ export const api = {
   resume: (id: string, body: wire.Resume = {}, o?: CallOptions) =>
     post<wire.Started>(sessionPath(id, "resume"), body, o),
 
-  /** Appends events, for an answer to a permission and the like. */
+  /** Appends events, such as a bookmark. */
   append: (id: string, events: Partial<Event> | Partial<Event>[], o?: CallOptions) =>
     post<wire.Appended>(sessionPath(id, "events"), events, o),
-  /** Answers the request for permission that was shown; without an option nobody chose. */
-  answer: (id: string, to: Asked, option?: string, o?: CallOptions): Promise<unknown> =>
+  /** Answers a permission request. Without an option, the request is cancelled. */
+  answer: (id: string, to: AskedPermission, option?: string, o?: CallOptions): Promise<unknown> =>
     option
       ? post<wire.Answered>(
           `${sessionPath(id, "permissions")}/${encodeURIComponent(to.id)}`,
@@ -201,15 +202,17 @@ export const api = {
   replayIndex: (id: string, o: AtOptions = {}) =>
     get<wire.ReplayIndex>(sessionPath(id, "replay-index") + query({ at: o.at, limit: 1000 }), o),
   summary: (id: string, o: AtOptions = {}) => get<wire.Summary>(sessionPath(id, "summary") + query({ at: o.at }), o),
-  branches: (id: string, o: AtOptions = {}) => get<wire.Branches>(sessionPath(id, "branches") + query({ at: o.at }), o),
+  branches: (id: string, o: AtOptions = {}) =>
+    get<wire.Branches>(sessionPath(id, "branches") + query({ at: o.at }), o),
   instances: (id: string, o: AtOptions = {}) =>
     get<wire.Instances>(sessionPath(id, "instances") + query({ at: o.at }), o),
 
-  search: (q: SearchQuery, o?: CallOptions) => get<wire.SearchResult>(`/api/v1/search${query({ ...q })}`, o),
+  search: (q: SearchQuery, o?: CallOptions) =>
+    get<wire.SearchResult>(`/api/v1/search${query({ ...q })}`, o),
   diff: (q: { a: string; b: string; at_a?: number; at_b?: number }, o?: CallOptions) =>
     get<wire.Diff>(`/api/v1/diff${query({ ...q })}`, o),
 
-  /** Says where somebody is; also when the page goes away meanwhile. */
+  /** Sends the position of a user. keepalive: the request outlives the page. */
   presence: async (id: string, body: Omit<wire.PresenceNote, "cursor"> & { cursor?: unknown }): Promise<unknown> =>
     (
       await answer(sessionPath(id, "presence"), {

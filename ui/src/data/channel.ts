@@ -2,85 +2,89 @@ import { jumpOf, Timeline } from "../fold/timeline";
 import type { Event } from "../fold/types";
 import type { EventsPage, EventsQuery } from "./api";
 
-/** What an event costs beside the text in it. */
-const overhead = 200;
-/** So many events are looked at for those of the channel. */
-const farBack = 400_000;
-/** From what is here to what is wanted; over more it is quicker to begin anew. */
-const farthest = 3000;
+/** Memory of an event, in bytes, in addition to its text. */
+const eventOverhead = 200;
+/** How many events are searched for events of the channel. */
+const defaultLookBack = 400_000;
+/** The largest gap that is loaded forwards. Over a larger gap, a new start is quicker. */
+const maxForwardGap = 3000;
 
 export interface ChannelSource {
-  /** An event that is at hand. */
+  /** An event, if it is in memory. */
   event: (offset: number) => Event | undefined;
-  /** A page of events from the server, with those of the channel `session`. */
+  /** A page of events from the server. It includes the events of the channel `session`. */
   fetch: (q: EventsQuery) => Promise<EventsPage>;
 }
 
 export interface ChannelBounds {
-  most?: number; // bytes, about, that are kept of them
-  lookBack?: number; // events in which they are looked for
+  maxBytes?: number; // approximate memory for the events
+  lookBack?: number; // how many events are searched for those of the channel
 }
 
 /**
- * The newest events of one channel before an offset, with what takes events
- * back. Any number of others may lie between them, so it goes back from the
- * offset until it has enough: of a terminal only the end can be seen.
+ * The newest events of one channel before an offset, with the jumps that revert
+ * events. Any number of other events may lie between them. So it reads back from
+ * the offset until it has enough: only the end of a terminal is visible.
  */
 export class ChannelLog {
-  events: Event[] = []; // of the channel, by offset
+  events: Event[] = []; // the events of the channel, by offset
   timeline = new Timeline([]);
-  from = Number.POSITIVE_INFINITY; // all of them in [from, to) are here
+  from = Number.POSITIVE_INFINITY; // all events of the channel in [from, to) are loaded
   to = 0;
   private weight = 0;
   private wanted = 0;
   private busy: Promise<void> | undefined;
   private readonly channel: string;
   private readonly source: ChannelSource;
-  private readonly most: number;
+  private readonly maxBytes: number;
   private readonly lookBack: number;
 
-  constructor(channel: string, source: ChannelSource, { most = 2_000_000, lookBack = farBack }: ChannelBounds = {}) {
+  constructor(
+    channel: string,
+    source: ChannelSource,
+    { maxBytes = 2_000_000, lookBack = defaultLookBack }: ChannelBounds = {},
+  ) {
     this.channel = channel;
     this.source = source;
-    this.most = most;
+    this.maxBytes = maxBytes;
     this.lookBack = lookBack;
   }
 
-  /** Loads what is before an offset. Of several that are asked for meanwhile the last counts. */
-  async reach(at: number): Promise<void> {
+  /** Loads the events before an offset. If called again while loading, the last offset counts. */
+  async load(at: number): Promise<void> {
     this.wanted = at;
-    this.busy ??= this.load().finally(() => {
+    this.busy ??= this.loadWanted().finally(() => {
       this.busy = undefined;
     });
     await this.busy;
   }
 
-  /** Whether what is before an offset is here, or at hand. */
+  /** Whether the events before an offset are loaded. First takes those that the source has in memory. */
   ready(at: number): boolean {
-    if (!this.busy && this.near(at)) this.walk(at);
-    return at <= this.to && this.near(at);
+    if (!this.busy && this.isNear(at)) this.takeLoaded(at);
+    return at <= this.to && this.isNear(at);
   }
 
-  private async load(): Promise<void> {
+  private async loadWanted(): Promise<void> {
     for (let at = this.wanted; ; at = this.wanted) {
-      if (!this.near(at)) await this.back(at);
-      this.walk(at);
-      if (this.to < at) await this.forward();
+      if (!this.isNear(at)) await this.loadBackwards(at);
+      this.takeLoaded(at);
+      if (this.to < at) await this.loadForwards();
       else if (at === this.wanted) return;
     }
   }
 
-  private near(at: number): boolean {
-    return at >= this.from && at - this.to <= farthest && !this.isPoor(at);
+  private isNear(at: number): boolean {
+    return at >= this.from && at - this.to <= maxForwardGap && !this.isSparse(at);
   }
 
-  /** Whether little is left before an offset while there was more. */
-  private isPoor(at: number): boolean {
+  /** Whether few of the loaded events are before an offset, and the log has more. */
+  private isSparse(at: number): boolean {
     return this.from > 0 && at < this.to && (this.events[this.events.length >> 2]?.offset ?? 0) >= at;
   }
 
-  /** Goes on with what is at hand. */
-  private walk(at: number): void {
+  /** Continues with the events that the source has in memory. */
+  private takeLoaded(at: number): void {
     while (this.to < at) {
       const e = this.source.event(this.to);
       if (!e) break;
@@ -90,7 +94,7 @@ export class ChannelLog {
     this.trim();
   }
 
-  private async forward(): Promise<void> {
+  private async loadForwards(): Promise<void> {
     const { to } = this;
     const page = await this.source.fetch({ from: to, limit: 1000, channel: this.channel });
     if (page.next <= to) throw new Error("the server does not have these events");
@@ -99,10 +103,10 @@ export class ChannelLog {
     this.trim();
   }
 
-  private async back(at: number): Promise<void> {
-    const found: Event[] = []; // the newest first
+  private async loadBackwards(at: number): Promise<void> {
+    const found: Event[] = []; // newest first
     let from = at;
-    for (let weight = 0; from > 0 && at - from < this.lookBack && weight < this.most; ) {
+    for (let weight = 0; from > 0 && at - from < this.lookBack && weight < this.maxBytes; ) {
       const e = this.source.event(from - 1);
       const page = e
         ? { events: [e], next: from - 1 }
@@ -132,14 +136,14 @@ export class ChannelLog {
 
   private weigh(e: Event): number {
     if (e.channel !== this.channel) return 0;
-    return overhead + (typeof e.data?.data === "string" ? e.data.data.length : 0);
+    return eventOverhead + (typeof e.data?.data === "string" ? e.data.data.length : 0);
   }
 
-  /** Lets the oldest go when there is twice as much as wanted. */
+  /** Drops the oldest events once they use twice maxBytes. */
   private trim(): void {
-    if (this.weight < 2 * this.most) return;
+    if (this.weight < 2 * this.maxBytes) return;
     let n = 0;
-    for (; this.weight > this.most && n < this.events.length - 1; n++) this.weight -= this.weigh(this.events[n]!);
+    for (; this.weight > this.maxBytes && n < this.events.length - 1; n++) this.weight -= this.weigh(this.events[n]!);
     this.events = this.events.slice(n);
     this.from = this.events[0]?.offset ?? this.from;
   }

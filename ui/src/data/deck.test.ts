@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Deck } from "./deck";
 import { folded, rewound, start, texts, time, turns, World } from "./fake";
 
-/** For tests with many events: machines differ. */
+/** A long timeout for tests with many events, for slow machines. */
 const slow = 60_000;
 
 async function opened(world: World, at?: number): Promise<Deck> {
@@ -13,7 +13,7 @@ async function opened(world: World, at?: number): Promise<Deck> {
   return deck;
 }
 
-test("it opens at the head and says when that is", async () => {
+test("it opens at the head and reports the time there", async () => {
   const world = new World(turns(3));
   const deck = await opened(world);
   const s = deck.get();
@@ -30,7 +30,7 @@ test("a link to an offset shows that offset", async () => {
   expect(texts(deck.get().view)).toEqual(texts(folded(world.events, 7)));
 });
 
-test("at every offset it shows what the log amounts to there, in any order", async () => {
+test("at every offset, in any order, it shows the conversation as of that offset", async () => {
   const events = turns(4);
   events.push(
     rewound(events.length, 10),
@@ -53,7 +53,7 @@ test("at every offset it shows what the log amounts to there, in any order", asy
   }
 });
 
-test("what the stream brings is shown, once, at most once a frame", async () => {
+test("events of the stream are shown once, with at most one update a frame", async () => {
   const all = turns(3);
   const world = new World(all.slice(0, 20));
   const deck = await opened(world);
@@ -81,18 +81,18 @@ test("events that come while the session is being opened are not lost", async ()
   expect(texts(deck.get().view)).toEqual(texts(folded(all, 28)));
 });
 
-test("a rewind that comes live takes back what it says", async () => {
+test("a live rewind reverts its events", async () => {
   const world = new World(turns(3));
   const deck = await opened(world);
   world.append(rewound(28, 10));
   await world.settle();
   expect(texts(deck.get().view)).toEqual(["user: ask 1", "assistant: 1.0 1.1 1.2 1.3 "]);
-  deck.seek(28); // before it, all is as it was
+  deck.seek(28); // before the rewind, the events are active
   await world.settle();
   expect(deck.get().view?.messages).toHaveLength(6);
 });
 
-test("who looks at the past is left there", async () => {
+test("new events do not move the playhead away from the past", async () => {
   const all = turns(3);
   const world = new World(all.slice(0, 20));
   const deck = await opened(world);
@@ -105,7 +105,7 @@ test("who looks at the past is left there", async () => {
   expect(deck.get()).toMatchObject({ at: 28, live: true });
 });
 
-test("playing for ten seconds shows what happened in ten seconds", async () => {
+test("playing for ten seconds shows the events of ten seconds", async () => {
   const world = new World(turns(30));
   for (const [speed, ms] of [
     [1, 10_000],
@@ -125,7 +125,7 @@ test("playing for ten seconds shows what happened in ten seconds", async () => {
   }
 });
 
-test("idle times are skipped at once, unless they are not to be", async () => {
+test("idle times are skipped at once, unless skipping is off", async () => {
   const events = turns(1).map((e) => (e.offset < 5 ? e : { ...e, timestamp: time(240_000 + e.offset * 100) }));
   const deck = await opened(new World(events), 5);
   expect(deck.get().skipIdle).toBe(true);
@@ -154,7 +154,7 @@ test("it stops at the end, and plays again from the beginning", async () => {
   expect(deck.get()).toMatchObject({ at: 1, playing: true });
 });
 
-test("a rewind is played as it was", async () => {
+test("a rewind is played back as it happened", async () => {
   const events = [...turns(2), rewound(19, 10)];
   const world = new World(events);
   const deck = await opened(world, 15);
@@ -189,20 +189,20 @@ test("times, steps and markers are found", async () => {
   expect(deck.get().at).toBe(18);
   deck.step(-1, "item");
   world.draw();
-  expect(deck.get().at).toBe(11); // what the user said
+  expect(deck.get().at).toBe(11); // the user's message
   deck.step(1, "event");
   world.draw();
   expect(deck.get().at).toBe(12);
-  deck.next(1, (m) => m.kind === "user");
+  deck.toMarker(1, (m) => m.kind === "user");
   world.draw();
   expect(deck.get().at).toBe(20);
-  deck.next(-1, (m) => m.kind === "user");
+  deck.toMarker(-1, (m) => m.kind === "user");
   world.draw();
   expect(deck.get().at).toBe(11);
 });
 
 test(
-  "of a long session only what is near is loaded",
+  "of a long session only the events near the playhead are loaded",
   async () => {
     const events = turns(10_000); // 90,001 events
     const world = new World(events);
@@ -221,19 +221,19 @@ test(
     expect(deck.get().at).toBe(30_001);
     const loaded = world.asked.filter((a) => a.startsWith("events")).length;
     expect(loaded).toBeLessThan(20);
-    expect(world.asked.filter((a) => a === "snapshot 45700")).toEqual([]); // near enough to what was there
+    expect(world.asked.filter((a) => a === "snapshot 45700")).toEqual([]); // near enough to the loaded keyframe
   },
   slow,
 );
 
 test(
-  "in a long session, places that are near each other ask once for what they share",
+  "in a long session, seeks within one chunk request its keyframe and events once",
   async () => {
     const world = new World(turns(6_000));
     const deck = await opened(world);
     world.asked = [];
     deck.seek(3_700);
-    deck.seek(3_600); // nobody waits for the first any more
+    deck.seek(3_600); // the first request is not needed any more
     await world.settle();
     await world.settle();
     expect(deck.get()).toMatchObject({ at: 3_600, seeking: false });
@@ -249,11 +249,11 @@ test(
 );
 
 test(
-  "what is kept of a long session does not grow with where one has been",
+  "the memory for a long session does not grow with the number of seeks",
   async () => {
     const world = new World(turns(10_000));
     const o = world.options();
-    const some = folded(world.events, 10); // what it says does not matter here
+    const some = folded(world.events, 10); // its content does not matter here
     const api = { ...o.api!, snapshot: async (_: string, q = {}) => ({ ...some, at: 90_001, ...q }) };
     const deck = new Deck("s", undefined, { ...o, api });
     deck.open();
@@ -272,7 +272,7 @@ test(
 );
 
 test(
-  "a session that grows long while it is watched is kept in part from then on",
+  "a session that grows beyond the limit while it is watched is then kept in part",
   async () => {
     const all = turns(6_000); // 54,001 events
     const world = new World(all.slice(0, 49_000));
@@ -294,7 +294,7 @@ test(
 );
 
 test(
-  "where something was taken back on the way, a place has a keyframe of its own",
+  "an offset behind a jump gets a keyframe of its own",
   async () => {
     const events = turns(6_000);
     events[3_500] = rewound(3_500, 10);
@@ -320,7 +320,7 @@ test("a session that cannot be read says why", async () => {
   expect(world.asked).not.toContain("follow 0");
 });
 
-test("a recording begins with all that there is, follows nobody, and is never live", async () => {
+test("a recording opens with all its events, does not follow, and is never live", async () => {
   const world = new World(turns(3));
   const o = world.options();
   const deck = new Deck("s", Number.POSITIVE_INFINITY, { ...o, finished: true });
@@ -337,7 +337,7 @@ test("a recording begins with all that there is, follows nobody, and is never li
   expect(deck.get()).toMatchObject({ at: world.events.length, live: false });
 });
 
-test("a recording that ends in the middle of a run ends all the same, and plays from the start again", async () => {
+test("a recording that ends in the middle of a run stops at its end, and plays from the start again", async () => {
   const events = turns(2).slice(0, -2);
   const world = new World(events);
   const deck = new Deck("s", Number.POSITIVE_INFINITY, { ...world.options(), finished: true });

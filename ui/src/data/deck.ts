@@ -8,32 +8,32 @@ import type { PresenceEvent } from "./people";
 import { isStep, offsetNear } from "./seek";
 import { type Connection, Follower, type Listener } from "./stream";
 
-/** What a player shows. A new object whenever something has changed. */
+/** The state that a player renders. Each change gives a new object. */
 export interface DeckState {
-  error?: unknown; // why nothing can be shown, or why what was asked for cannot
-  entry?: SessionEntry; // as it was when the player was opened
+  error?: unknown; // why loading or the last seek failed
+  entry?: SessionEntry; // as of the opening of the player
   view?: Snapshot; // the conversation at the playhead
   index?: ReplayIndex;
-  head: number; // how many events there are
+  head: number; // the number of events
   at: number; // the playhead: the events before this offset are shown
-  timeMs: number; // when that is, since 1970
+  timeMs: number; // the time at the playhead, since 1970
   playing: boolean;
   live: boolean; // the playhead follows the head
-  seeking: boolean; // what is at the playhead is being loaded
+  seeking: boolean; // the events at the playhead are being loaded
   speed: number;
   skipIdle: boolean;
   connection: Connection;
 }
 
-/** Sessions of more events are not loaded whole. */
-const wholeUpTo = 50_000;
-/** Times longer than this in which nothing happens are skipped. */
+/** A session with more events is not loaded whole. */
+const maxWhole = 50_000;
+/** Idle times longer than this are skipped. */
 export const idleMs = 3000;
-/** How many messages and calls of a larger one are kept in each thread, once there are twice as many. */
+/** In a larger session, a thread with twice as many messages or calls is trimmed to this number. */
 const itemsKept = 1000;
-/** The most that a frame spends on folding. */
+/** The longest time that a frame spends on folding. */
 const frameBudgetMs = 8;
-/** How often the replay index is asked for while events come. */
+/** How often the replay index is requested while events arrive. */
 const indexEveryMs = 3000;
 
 type Api = MomentsApi & Pick<typeof http, "session" | "replayIndex">;
@@ -42,13 +42,13 @@ export interface DeckOptions {
   api?: Api;
   follow?: (id: string, l: Listener) => Pick<Follower, "start" | "stop" | "reconnect">;
   now?: () => number; // milliseconds, of any origin
-  frame?: (f: () => void) => void; // calls f soon, once
-  finished?: boolean; // a recording: all events are at hand, and no more will come
+  frame?: (f: () => void) => void; // calls f once, with the next frame
+  finished?: boolean; // a recording: all events are in memory, and no more will arrive
 }
 
 /**
- * The tape of one session: its events, outside of React, and a playhead. It
- * follows the session live, or shows it as it was at any offset.
+ * The player of one session, outside of React: its events and a playhead. It
+ * follows the session live, or shows it as of any offset.
  */
 export class Deck {
   readonly id: string;
@@ -60,23 +60,23 @@ export class Deck {
   private readonly moments: Moments;
   private readonly listeners = new Set<() => void>();
   private readonly presence = new Set<(e?: PresenceEvent) => void>();
-  private current: Conversation | undefined; // at the playhead, unless that is being loaded
+  private current: Conversation | undefined; // at the playhead, unless it is being loaded
   private shown: { conversation: Conversation; version: number } | undefined;
-  private opened = 0; // counts: what an earlier opening asked for is of no use
-  private asked = 0; // likewise of seeks
+  private openCount = 0; // counter: responses to an earlier opening are ignored
+  private seekCount = 0; // the same for seeks
   private scheduled = false;
-  private ticks = 0; // counts them: one that came before its frame is not told again with it
+  private ticks = 0; // counter: a tick that ran before its frame does not run again in it
   private lastFrame = 0;
-  private indexAt = 0; // when the index was asked for
+  private indexAt = 0; // when the index was requested
   private indexBusy = false;
-  private readonly state: DeckState; // as it is
-  private published: DeckState; // as it was told
+  private readonly state: DeckState; // current
+  private published: DeckState; // as the listeners last saw it
 
   constructor(id: string, at?: number, o: DeckOptions = {}) {
     this.id = id;
     this.api = o.api ?? http;
     this.now = o.now ?? (() => performance.now());
-    this.frame = o.frame ?? soon;
+    this.frame = o.frame ?? nextFrame;
     this.finished = o.finished ?? false;
     const listener = {
       onEvent: (e: Event) => this.receive(e),
@@ -106,7 +106,10 @@ export class Deck {
     return () => this.listeners.delete(listener);
   };
 
-  /** Tells who comes, goes and moves. Who is there is told anew with each connection: then it is undefined first. */
+  /**
+   * Subscribes to presence events: joined, moved, left. Each new connection resends
+   * the roster; the listener first gets `undefined` to reset.
+   */
   onPresence = (listener: (e?: PresenceEvent) => void): (() => void) => {
     this.presence.add(listener);
     return () => this.presence.delete(listener);
@@ -114,22 +117,22 @@ export class Deck {
 
   get = (): DeckState => this.published;
 
-  /** The event at an offset, if it is here. */
+  /** The event at an offset, if it is loaded. */
   event = (offset: number): Event | undefined => this.moments.event(offset);
 
   // Opening
 
-  /** Begins to load and to follow. What it had before, it keeps. */
+  /** Starts to load and to follow. Events loaded before are kept. */
   open = (): void => {
-    const opening = ++this.opened;
+    const opening = ++this.openCount;
     void this.begin(opening).catch((error) => {
-      if (opening === this.opened) this.set({ error, seeking: false });
+      if (opening === this.openCount) this.set({ error, seeking: false });
     });
   };
 
   close = (): void => {
-    this.opened++;
-    this.asked++;
+    this.openCount++;
+    this.seekCount++;
     this.moments.stop();
     this.follower.stop();
     this.set({ playing: false });
@@ -137,24 +140,24 @@ export class Deck {
 
   private async begin(opening: number): Promise<void> {
     const entry = await this.api.session(this.id);
-    if (opening !== this.opened) return;
-    this.moments.reach(entry.head);
+    if (opening !== this.openCount) return;
+    this.moments.raiseHead(entry.head);
     this.set({ entry, head: this.moments.head, error: undefined });
     this.follower.start(this.moments.head);
     this.refreshIndex();
     if (this.finished) await this.loadWhole(opening);
-    if (opening !== this.opened) return;
+    if (opening !== this.openCount) return;
     await this.show(this.state.live ? this.moments.head : this.clamp(this.state.at));
-    if (opening !== this.opened || this.finished || this.moments.head > wholeUpTo) return;
+    if (opening !== this.openCount || this.finished || this.moments.head > maxWhole) return;
     await this.loadWhole(opening);
   }
 
-  /** Loads all events, after which every seek is answered here. */
+  /** Loads all events. From then on no seek needs the server. */
   private async loadWhole(opening: number): Promise<void> {
     await this.moments.loadAll();
-    if (opening !== this.opened || this.moments.whole) return;
+    if (opening !== this.openCount || this.moments.whole) return;
     this.moments.keepAll();
-    if (!this.state.seeking) this.place(this.state.at);
+    if (!this.state.seeking) this.showLoaded(this.state.at);
   }
 
   reconnect = (): void => {
@@ -167,7 +170,7 @@ export class Deck {
   private receive(e: Event): void {
     if (e.offset < this.moments.head) return;
     this.moments.push(e);
-    if (this.moments.whole && !this.finished && this.moments.head > wholeUpTo + chunkSize) this.moments.keepPart();
+    if (this.moments.whole && !this.finished && this.moments.head > maxWhole + chunkSize) this.moments.keepPart();
     const jump = jumpOf(e);
     if (jump || e.type.startsWith("RUN_")) this.indexAt = 0;
     this.set({ head: this.moments.head });
@@ -186,11 +189,11 @@ export class Deck {
     if (this.indexBusy || wait > 0) return;
     this.indexBusy = true;
     this.indexAt = this.now() || 1;
-    const opening = this.opened;
+    const opening = this.openCount;
     this.api
       .replayIndex(this.id)
-      .then((index) => opening === this.opened && this.set({ index }))
-      .catch(() => undefined) // the bar stays as it was; it is asked for again with the next event
+      .then((index) => opening === this.openCount && this.set({ index }))
+      .catch(() => undefined) // keep the old index; the next event requests it again
       .finally(() => {
         this.indexBusy = false;
       });
@@ -202,16 +205,16 @@ export class Deck {
     return Math.max(Math.min(1, this.moments.head), Math.min(Math.floor(at) || 0, this.moments.head));
   }
 
-  /** Shows the events before an offset. Playing goes on from there. */
+  /** Shows the events before an offset. If it is playing, it continues from there. */
   seek = (at: number): void => {
     this.set({ live: false });
     void this.show(this.clamp(at));
   };
 
-  /** Shows what had happened up to a time. */
+  /** Shows the events up to a time. */
   seekTime = (ms: number): void => {
     this.set({ live: false });
-    const asked = ++this.asked;
+    const asked = ++this.seekCount;
     if (this.moments.whole) {
       void this.show(this.clamp(this.moments.until(ms, 0, this.moments.head)), ms);
       return;
@@ -222,7 +225,7 @@ export class Deck {
       return;
     }
     this.set({ timeMs: ms, seeking: true });
-    const wanted = () => asked === this.asked;
+    const wanted = () => asked === this.seekCount;
     this.moments
       .find(ms, near, wanted)
       .then((at) => {
@@ -240,7 +243,7 @@ export class Deck {
     void this.show(this.moments.head);
   };
 
-  /** Goes to the next or previous event, or to what can be seen: the end of a message, a tool call, a change of state. */
+  /** Goes to the next or previous event, or visible item: the end of a message, a tool call, a change of state. */
   step = (by: 1 | -1, unit: "item" | "event"): void => {
     if (unit === "event") {
       this.seek(this.state.at + by);
@@ -251,48 +254,48 @@ export class Deck {
     this.seek(offset + 1);
   };
 
-  /** Goes to the next or previous marker of some kind. */
-  next = (by: 1 | -1, fits: (m: Marker) => boolean): void => {
-    const markers = this.state.index?.markers.filter(fits) ?? [];
+  /** Goes to the next or previous marker that matches. */
+  toMarker = (by: 1 | -1, matches: (m: Marker) => boolean): void => {
+    const markers = this.state.index?.markers.filter(matches) ?? [];
     const m =
       by > 0 ? markers.find((x) => x.offset >= this.state.at) : markers.findLast((x) => x.offset < this.state.at - 1);
     if (m) this.seek(m.offset + 1);
   };
 
-  /** Moves the playhead, and shows what is there as soon as that is here. */
+  /** Moves the playhead, and shows the conversation there once its events are loaded. */
   private async show(at: number, timeMs?: number): Promise<void> {
-    const asked = ++this.asked;
-    if (this.place(at, timeMs)) return;
+    const asked = ++this.seekCount;
+    if (this.showLoaded(at, timeMs)) return;
     this.set({ at, seeking: true, ...(timeMs === undefined ? {} : { timeMs }) });
     try {
       await this.moments.load(at);
-      if (asked !== this.asked) return;
-      if (!this.place(at, timeMs)) {
-        await this.moments.loadKeyframe(at); // something was taken back on the way
-        if (asked !== this.asked) return;
-        this.place(at, timeMs);
+      if (asked !== this.seekCount) return;
+      if (!this.showLoaded(at, timeMs)) {
+        await this.moments.loadKeyframe(at); // a jump between the keyframe and the offset
+        if (asked !== this.seekCount) return;
+        this.showLoaded(at, timeMs);
       }
-      if (this.state.live && this.moments.head > at) void this.show(this.moments.head); // it went on meanwhile
+      if (this.state.live && this.moments.head > at) void this.show(this.moments.head); // more events arrived meanwhile
     } catch (error) {
-      if (asked === this.asked) this.set({ error, seeking: false });
+      if (asked === this.seekCount) this.set({ error, seeking: false });
     }
   }
 
-  /** Shows what is at an offset if that can be folded from what is here. */
-  private place(at: number, timeMs?: number): boolean {
+  /** Shows the conversation at an offset if it can be folded from the loaded events. */
+  private showLoaded(at: number, timeMs?: number): boolean {
     const c = this.moments.fold(at);
     if (!c) return false;
     this.current = c;
     const e = this.event(at - 1);
     const time = timeMs ?? (e ? Date.parse(e.timestamp) : this.state.timeMs);
     this.set({ at, timeMs: time, seeking: false, error: undefined });
-    if (!this.state.playing) this.tick(); // with this frame, not with the one after it
+    if (!this.state.playing) this.tick(); // in this frame, not in the next one
     return true;
   }
 
   // Playing
 
-  /** Plays, or stops. At the end it plays from the beginning; live it stops the picture. */
+  /** Plays or pauses. At the end it plays from the start. Live with an active run, it pauses. */
   toggle = (): void => {
     const { playing, live, at, head, view } = this.state;
     if (playing || (live && view?.session.status === "running")) {
@@ -311,7 +314,7 @@ export class Deck {
     const now = this.now();
     const passed = Math.max(0, now - this.lastFrame);
     this.lastFrame = now;
-    if (this.state.seeking || !this.current) return; // the clock waits for the events
+    if (this.state.seeking || !this.current) return; // wait until the events are loaded
     let time = this.state.timeMs + passed * this.state.speed;
     let { at } = this.state;
     while (at < this.moments.head) {
@@ -347,15 +350,15 @@ export class Deck {
   }
 
   private loadAhead(at: number): void {
-    const asked = ++this.asked;
+    const asked = ++this.seekCount;
     this.set({ seeking: true });
     this.moments.loadEvents(at, at + chunkSize).then(
-      () => asked === this.asked && this.set({ seeking: false }),
-      (error) => asked === this.asked && this.set({ error, seeking: false, playing: false }),
+      () => asked === this.seekCount && this.set({ seeking: false }),
+      (error) => asked === this.seekCount && this.set({ error, seeking: false, playing: false }),
     );
   }
 
-  // Telling
+  // Publishing
 
   private set(changed: Partial<DeckState>): void {
     Object.assign(this.state, changed);
@@ -365,7 +368,7 @@ export class Deck {
     this.frame(() => ticks === this.ticks && this.tick());
   }
 
-  /** Tells what has changed, at most once a frame. */
+  /** Notifies the listeners of changes, at most once a frame. */
   private tick(): void {
     this.scheduled = false;
     this.ticks++;
@@ -383,8 +386,8 @@ export class Deck {
   }
 }
 
-/** Calls f with the next frame; where nobody looks there are none. */
-function soon(f: () => void): void {
+/** Calls f with the next frame. A hidden page has no frames, so it uses a timer. */
+function nextFrame(f: () => void): void {
   if (document.hidden) setTimeout(f, 250);
   else requestAnimationFrame(f);
 }

@@ -1,4 +1,4 @@
-// What GET /diff answers, see docs/http.md. wire.ts has the types.
+// The response of GET /diff, see docs/http.md. wire.ts has the types.
 import type * as wire from "../wire";
 
 export type Diff = wire.Diff;

@@ -1,24 +1,24 @@
 import type { Event } from "../fold/types";
 import type { EventsPage } from "./api";
 
-/** How many offsets are loaded together; the server's largest page. */
+/** The number of offsets in a chunk: the server's largest page. */
 export const chunkSize = 1000;
 
 type Fetch = (from: number, limit: number) => Promise<EventsPage>;
 
 interface Chunk {
-  events: (Event | undefined)[]; // by offset, less that of the first
-  from: number; // what is loaded: from this offset
-  to: number; // up to this one
+  events: (Event | undefined)[]; // index 0 is the first offset of the chunk
+  from: number; // the loaded range starts at this offset
+  to: number; // and ends before this one
   loading: Promise<void> | undefined;
 }
 
-/** The events of a session, as far as they were loaded, by offset. */
+/** The loaded events of a session, by offset. */
 export class Events {
-  private readonly chunks = new Map<number, Chunk>(); // the one used last comes last
+  private readonly chunks = new Map<number, Chunk>(); // in the order of last use
   private readonly fetch: Fetch;
   private readonly onLoad: (events: Event[]) => void;
-  most = 64; // chunks that are kept
+  maxChunks = 64; // chunks kept in memory
   head = 0;
 
   constructor(fetch: Fetch, onLoad: (events: Event[]) => void) {
@@ -52,12 +52,12 @@ export class Events {
 
   private evict(): void {
     for (const [n, c] of this.chunks) {
-      if (this.chunks.size <= this.most) return;
+      if (this.chunks.size <= this.maxChunks) return;
       if (!c.loading && c.to < this.head) this.chunks.delete(n);
     }
   }
 
-  /** Whether all events of a range are there. */
+  /** Whether all events of a range are loaded. */
   has(from: number, to: number): boolean {
     return this.missing(from, to).length === 0;
   }
@@ -73,18 +73,18 @@ export class Events {
     return out;
   }
 
-  /** Loads what is missing of a range, some chunks at a time. */
+  /** Loads the missing chunks of a range, four at a time. */
   async load(from: number, to: number): Promise<void> {
     const missing = this.missing(from, to);
-    const one = async () => {
+    const worker = async () => {
       for (let n = missing.shift(); n !== undefined; n = missing.shift()) await this.loadChunk(n);
     };
-    await Promise.all([one(), one(), one(), one()]);
+    await Promise.all([worker(), worker(), worker(), worker()]);
   }
 
   private loadChunk(n: number): Promise<void> {
     const c = this.chunk(n, n * chunkSize);
-    this.chunks.delete(n); // used last
+    this.chunks.delete(n); // now the last used
     this.chunks.set(n, c);
     c.loading ??= this.fill(n, c).finally(() => {
       c.loading = undefined;
@@ -95,18 +95,18 @@ export class Events {
   private async fill(n: number, c: Chunk): Promise<void> {
     const first = n * chunkSize;
     const end = Math.min(first + chunkSize, this.head);
-    // What follows the head may have come before what precedes it.
-    const inFront = c.from > first ? c.from : end;
+    // Events from the stream may already be loaded behind the missing ones.
+    const missingEnd = c.from > first ? c.from : end;
     let from = c.from > first ? first : c.to;
-    while (from < inFront) {
-      const page = await this.fetch(from, inFront - from);
+    while (from < missingEnd) {
+      const page = await this.fetch(from, missingEnd - from);
       for (const e of page.events) c.events[e.offset - first] = e;
       this.onLoad(page.events);
-      if (page.next <= from) break; // the server has no more
+      if (page.next <= from) break; // the server has no more events
       from = page.next;
     }
     c.from = first;
     c.to = Math.max(c.to, from);
-    while (c.events[c.to - first]) c.to++; // some have come meanwhile
+    while (c.events[c.to - first]) c.to++; // events from the stream that arrived meanwhile
   }
 }

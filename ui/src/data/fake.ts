@@ -9,7 +9,7 @@ import type { Listener } from "./stream";
 export const start = Date.parse("2026-01-05T12:00:00.000Z");
 export const time = (ms: number) => new Date(start + ms).toISOString();
 
-/** Turns of a user and an agent that streams its answer, an event every 100 ms. */
+/** Turns of a user and an agent that streams its answer: one event every 100 ms. */
 export function turns(count: number, deltas = 4): Event[] {
   const events: Event[] = [];
   const add = (type: string, channel: string, data: Event["data"], invocation?: string) => {
@@ -42,7 +42,7 @@ export function rewound(offset: number, to: number, at = offset * 100): Event {
   return { offset, type: "session.rewound", channel: "session", timestamp: time(at), data };
 }
 
-/** What the log amounts to as of an offset, from the beginning. */
+/** The conversation as of an offset, folded from the start. */
 export function folded(events: Event[], at: number): Snapshot {
   const c = new Conversation().keep();
   c.follow(new Timeline(events.map(jumpOf).filter((j) => j !== undefined)), at);
@@ -52,12 +52,12 @@ export function folded(events: Event[], at: number): Snapshot {
 
 export const texts = (s: Snapshot | undefined) => s?.messages.map((m) => `${m.role}: ${m.text}`);
 
-/** A server and a browser: nothing happens before it is told to. */
+/** A fake server and browser. Nothing happens until the test calls for it. */
 export class World {
   events: Event[];
   clock = 0;
-  asked: string[] = []; // of the server
-  head?: number; // that the server tells, if it is another
+  asked: string[] = []; // requests to the server
+  head?: number; // the head that the server reports, if not the real one
   private frames: (() => void)[] = [];
   private listener: Listener | undefined;
   private followedFrom = 0;
@@ -121,7 +121,7 @@ export class World {
     return { ...index, markers, marked: {}, gaps: [], density: { from: time(0), width_ms, counts } };
   }
 
-  /** Answers what was asked, and draws. */
+  /** Answers all requests, and draws. */
   async settle(): Promise<void> {
     for (let i = 0; i < 50; i++) await Promise.resolve();
     this.draw();
@@ -129,7 +129,7 @@ export class World {
     this.draw();
   }
 
-  /** Draws one frame; returns whether there was something to draw. */
+  /** Draws one frame; returns whether a callback was waiting for it. */
   draw(): boolean {
     const frames = this.frames;
     this.frames = [];
@@ -137,7 +137,7 @@ export class World {
     return frames.length > 0;
   }
 
-  /** Lets time pass, a frame every 16 ms. */
+  /** Advances the clock, with a frame every 16 ms. */
   async pass(ms: number): Promise<void> {
     for (const end = this.clock + ms; this.clock < end; ) {
       this.clock = Math.min(this.clock + 16, end);
@@ -146,7 +146,7 @@ export class World {
     }
   }
 
-  /** Appends events, as the stream brings them. */
+  /** Appends events, and delivers them like the stream. */
   append(...events: Event[]): void {
     for (const e of events) {
       this.events.push(e);

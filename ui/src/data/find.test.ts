@@ -1,7 +1,7 @@
 import { expect, it, vi } from "vitest";
 import type { Event, SearchHit, SessionEntry } from "../fold/types";
 import { ApiError, type EventsQuery } from "./api";
-import { asQuery, find, lineage, mostHits, wholeAt, wordsIn } from "./find";
+import { asQuery, completeAt, find, highlightPattern, lineage, maxHits } from "./find";
 
 const hit = (offset: number, more: Partial<SearchHit> = {}): SearchHit => ({
   session: "s",
@@ -15,7 +15,7 @@ const hit = (offset: number, more: Partial<SearchHit> = {}): SearchHit => ({
 
 const nothing = { session: vi.fn(), search: vi.fn(), events: vi.fn() };
 
-it("knows whose events a fork shares, as far as they are still there", async () => {
+it("lists the ancestors of a fork that still exist", async () => {
   const sessions: Record<string, Partial<SessionEntry>> = {
     c: { parent: "b", fork_at: 90 },
     b: { parent: "a", fork_at: 20 },
@@ -34,7 +34,7 @@ it("knows whose events a fork shares, as far as they are still there", async () 
   await expect(lineage({ ...nothing, session }, "nobody")).rejects.toThrow("deleted");
 });
 
-it("has the hits of all pages by offset, and of a parent those that are shared", async () => {
+it("has the hits of all pages by offset, and those of the shared events of a parent", async () => {
   const pages: Record<string, { hits: SearchHit[]; next?: string; behind?: number }> = {
     "s ": { hits: [hit(40), hit(12)], next: "2" },
     "s 2": { hits: [hit(30), hit(0, { kind: "title" }), hit(12), hit(13, { thread: "other" })], behind: 1 },
@@ -51,15 +51,15 @@ it("has the hits of all pages by offset, and of a parent those that are shared",
   expect(search.mock.calls[0]?.[0]).toMatchObject({ q: "word*", session: "s" });
 });
 
-it("stops where nobody would go on", async () => {
+it("stops at the limit of hits", async () => {
   let n = 0;
   const search = async () => ({ hits: Array.from({ length: 100 }, () => hit(n++)), next: "more" });
   const found = await find({ ...nothing, search }, [{ session: "s", below: Number.POSITIVE_INFINITY }], "the");
   expect(found.more).toBe(true);
-  expect(found.hits).toHaveLength(mostHits);
+  expect(found.hits).toHaveLength(maxHits);
 });
 
-it("lets the last word go on, unless it is quoted", () => {
+it("makes the last word a prefix, unless it is quoted", () => {
   expect(["bui", "the bui", 'a "b c', '"b c"', "what?"].map(asQuery)).toEqual([
     "bui*",
     "the bui*",
@@ -74,12 +74,12 @@ it.each([
   ['"the red" -green build', "The  red, green build", ["The  red", "build"]],
   ["src/a.go", "in src/a.go it", ["src/a.go"]],
   ["(", "((", undefined],
-])("marks what %o means", (q, text, want) => {
-  const words = wordsIn(q);
+])("highlights the matches of %o", (q, text, want) => {
+  const words = highlightPattern(q);
   expect(words && [...text.matchAll(words)].map((m) => m[0])).toEqual(want);
 });
 
-it("shows a hit when it was whole", async () => {
+it("finds the offset as of which a hit is complete", async () => {
   const log = [
     { offset: 0, type: "message.added", invocation: "i" },
     { offset: 1, type: "TEXT_MESSAGE_START", invocation: "i", data: { messageId: "a" } },
@@ -93,5 +93,5 @@ it("shows a hit when it was whole", async () => {
     const fits = log.filter((e) => e.offset >= (q.from ?? 0) && (!q.type || q.type.includes(e.type)));
     return { events: fits.slice(0, q.limit), next: 0, head: 7, closed: false };
   };
-  expect(await Promise.all([0, 1, 2].map((n) => wholeAt({ ...nothing, events }, "s", n)))).toEqual([1, 5, 7]);
+  expect(await Promise.all([0, 1, 2].map((n) => completeAt({ ...nothing, events }, "s", n)))).toEqual([1, 5, 7]);
 });

@@ -1,27 +1,27 @@
-// Finding in one session. The rows of a page are only those that are seen, so
-// the browser's own search would not do; the server looks through all of it.
+// Find in one session. The page has elements only for the visible rows, so the
+// browser's own search is not enough: the server searches the whole session.
 import type { Event, SearchHit } from "../fold/types";
 import { ApiError, type api as http } from "./api";
 
 type Api = Pick<typeof http, "search" | "session" | "events">;
 
-/** A session whose events below an offset are those of the one that is looked at. */
+/** A session that shares its events below an offset with the session on the page. */
 export interface Shared {
   session: string;
   below: number;
 }
 
-/** Somebody who forks forks of forks more often has found a way around this. */
-const deepest = 32;
+/** At most this many generations of forks are searched. */
+const maxAncestors = 32;
 
-/** The session and those that it shares a beginning with: what was said there is kept there. */
+/** The session and its ancestors. The index has the shared events under the ancestor only. */
 export async function lineage(api: Api, id: string): Promise<Shared[]> {
   const out: Shared[] = [];
   let below = Number.POSITIVE_INFINITY;
-  for (let at: string | undefined = id; at !== undefined && out.length < deepest; ) {
+  for (let at: string | undefined = id; at !== undefined && out.length < maxAncestors; ) {
     const session: string = at;
     const entry = await api.session(session).catch((err: unknown) => {
-      if (session !== id && err instanceof ApiError && err.status >= 400) return undefined; // it was deleted
+      if (session !== id && err instanceof ApiError && err.status >= 400) return undefined; // the ancestor was deleted
       throw err;
     });
     if (!entry) break;
@@ -32,13 +32,13 @@ export async function lineage(api: Api, id: string): Promise<Shared[]> {
   return out;
 }
 
-/** The most hits that are fetched; the server gives those first that fit best. */
-export const mostHits = 1000;
+/** The limit of fetched hits; the server returns the best hits first. */
+export const maxHits = 1000;
 
 export interface Found {
   hits: SearchHit[]; // by offset
-  more: boolean; // there are others, which fit less well
-  behind: boolean; // the server has not looked at all of it yet
+  more: boolean; // the server has more hits, which match less well
+  behind: boolean; // the server has not indexed all events yet
 }
 
 export async function find(api: Api, from: Shared[], q: string, thread?: string, signal?: AbortSignal): Promise<Found> {
@@ -56,54 +56,54 @@ export async function find(api: Api, from: Shared[], q: string, thread?: string,
       }
       cursor = page.next;
       if (!cursor) break;
-      found.more = found.hits.length >= mostHits;
+      found.more = found.hits.length >= maxHits;
     }
   }
   found.hits.sort((a, b) => a.offset - b.offset);
   return found;
 }
 
-/** The last word may still go on: people look at what comes while they type. */
+/** Makes the last word a prefix, because results show while the user types. */
 export function asQuery(q: string): string {
   const open = (q.match(/"/g)?.length ?? 0) % 2 === 1;
   return !open && /[\p{L}\p{N}]$/u.test(q) ? `${q}*` : q;
 }
 
-/** A part of a query: words that follow each other, which are to be there or not. */
+/** A part of a query: consecutive words that must, or must not, occur. */
 export interface Term {
-  not: boolean;
+  excluded: boolean;
   words: string[];
-  /** The last word may go on. */
-  begins: boolean;
+  /** The last word is a prefix. */
+  isPrefix: boolean;
 }
 
 export function termsIn(q: string): Term[] {
   return [...q.matchAll(/(-?)(?:"([^"]*)"?|([^\s"]+))/g)]
-    .map(([, not, quoted, word]) => ({
-      not: not === "-",
+    .map(([, minus, quoted, word]) => ({
+      excluded: minus === "-",
       words: (quoted ?? word ?? "").match(/[\p{L}\p{N}]+/gu) ?? [],
-      begins: word?.endsWith("*") ?? false,
+      isPrefix: word?.endsWith("*") ?? false,
     }))
     .filter(({ words }) => words.length > 0);
 }
 
-/** Finds some words where they follow each other, whatever is between them. */
-export function wordsOf(words: string[], begins: boolean, flags: string): RegExp {
-  const end = begins ? "" : "(?![\\p{L}\\p{N}])";
+/** A pattern for consecutive words, with any characters between them that are no letters or digits. */
+export function wordsPattern(words: string[], isPrefix: boolean, flags: string): RegExp {
+  const end = isPrefix ? "" : "(?![\\p{L}\\p{N}])";
   return new RegExp(`(?<![\\p{L}\\p{N}])${words.join("[^\\p{L}\\p{N}]+")}${end}`, flags);
 }
 
-/** What of a text is to be marked, as far as the words tell; undefined if there are none. */
-export function wordsIn(q: string): RegExp | undefined {
-  const terms = termsIn(q).filter(({ not }) => !not);
+/** A pattern for the words to highlight in a text; undefined if the query has none. */
+export function highlightPattern(q: string): RegExp | undefined {
+  const terms = termsIn(q).filter(({ excluded }) => !excluded);
   if (terms.length === 0) return undefined;
-  return new RegExp(terms.map(({ words }) => wordsOf(words, true, "u").source).join("|"), "giu");
+  return new RegExp(terms.map(({ words }) => wordsPattern(words, true, "u").source).join("|"), "giu");
 }
 
 const starts = /^(TEXT_MESSAGE|REASONING_MESSAGE|TOOL_CALL)_START$/;
 
-/** The first offset at which what a hit begins is there as a whole. */
-export async function wholeAt(api: Api, id: string, offset: number): Promise<number> {
+/** The first offset as of which the message or tool call of a hit is complete. */
+export async function completeAt(api: Api, id: string, offset: number): Promise<number> {
   const first = (await api.events(id, { from: offset, limit: 1 })).events[0];
   const [, kind] = first?.type.match(starts) ?? [];
   if (!first || !kind) return offset + 1;

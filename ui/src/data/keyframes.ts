@@ -3,32 +3,32 @@ import type { Timeline } from "../fold/timeline";
 
 export interface Keyframe {
   offset: number;
-  conversation: Conversation; // of what was in force as of the offset; to be copied, not changed
+  conversation: Conversation; // of the events active as of the offset; clone it, do not change it
 }
 
-/** Conversations to go on from, so that to seek costs the way from the nearest one. */
+/** Stored conversations. A seek folds only the events after the nearest one. */
 export class Keyframes {
   private list: Keyframe[] = []; // by offset
-  most: number; // that are kept
+  maxCount: number;
 
-  constructor(most: number) {
-    this.most = most;
+  constructor(maxCount: number) {
+    this.maxCount = maxCount;
   }
 
   add(offset: number, conversation: Conversation): void {
-    const i = this.place(offset);
+    const i = this.indexOf(offset);
     if (this.list[i]?.offset === offset) return;
-    if (this.list.length >= this.most) this.thin();
-    this.list.splice(this.place(offset), 0, { offset, conversation });
+    if (this.list.length >= this.maxCount) this.thin();
+    this.list.splice(this.indexOf(offset), 0, { offset, conversation });
   }
 
-  /** Lets every second one go, but not the first. */
+  /** Drops every second keyframe, but not the first. */
   private thin(): void {
     this.list = this.list.filter((_, i) => i % 2 === 0);
   }
 
-  /** The index of the first one at or after an offset. */
-  private place(offset: number): number {
+  /** The index of the first keyframe at or after an offset. */
+  private indexOf(offset: number): number {
     let low = 0;
     for (let high = this.list.length; low < high; ) {
       const mid = (low + high) >> 1;
@@ -38,9 +38,9 @@ export class Keyframes {
     return low;
   }
 
-  /** The last one from which one can go on to an offset. */
+  /** The last keyframe from which a fold can continue to an offset. */
   before(at: number, timeline: Timeline): Keyframe | undefined {
-    for (let i = this.place(at + 1) - 1; i >= 0; i--) {
+    for (let i = this.indexOf(at + 1) - 1; i >= 0; i--) {
       const k = this.list[i]!;
       if (timeline.continues(k.offset, at)) return k;
     }

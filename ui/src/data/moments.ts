@@ -5,7 +5,7 @@ import type { api } from "./api";
 import { chunkSize, Events } from "./events";
 import { Keyframes } from "./keyframes";
 
-/** How many chunks are kept of what is not loaded whole, and how many keyframes; and of what is, how many of these. */
+/** The chunks and keyframes kept of a session that is not loaded whole, and the keyframes of one that is. */
 const chunksKept = 32;
 const keyframesKept = 32;
 const keyframesOfWhole = 400;
@@ -13,8 +13,8 @@ const keyframesOfWhole = 400;
 export type MomentsApi = Pick<typeof api, "events" | "snapshot">;
 
 /**
- * What a session was at any offset: its events, as far as they were loaded, and
- * conversations from which one can go on to what is asked for.
+ * Gives the conversation as of any offset: holds the loaded events of a session, and
+ * keyframes to fold from.
  */
 export class Moments {
   private readonly id: string;
@@ -22,34 +22,34 @@ export class Moments {
   private readonly events: Events;
   private readonly keyframes = new Keyframes(keyframesKept);
   private timeline = new Timeline([]);
-  private fetching: { at: number; abort: AbortController; done: Promise<void> } | undefined; // a keyframe
-  private all = false;
+  private fetching: { at: number; abort: AbortController; done: Promise<void> } | undefined; // the request for a keyframe
+  private allLoaded = false;
 
   constructor(id: string, api: MomentsApi) {
     this.id = id;
     this.api = api;
     this.events = new Events(
       (from, limit) => api.events(id, { from, limit }),
-      (events) => this.learn(events),
+      (events) => this.addJumps(events),
     );
-    this.events.most = chunksKept;
+    this.events.maxChunks = chunksKept;
   }
 
   get head(): number {
     return this.events.head;
   }
 
-  /** Whether all events are here, so that nothing need be asked for. */
+  /** Whether all events are loaded, so that no request is needed. */
   get whole(): boolean {
-    return this.all;
+    return this.allLoaded;
   }
 
-  /** The event at an offset, if it is here. */
+  /** The event at an offset, if it is loaded. */
   event(offset: number): Event | undefined {
     return this.events.get(offset);
   }
 
-  /** When the event before an offset was. */
+  /** The time of the event before an offset. */
   timeBefore(at: number, otherwise: number): number {
     const e = this.events.get(at - 1);
     return e ? Date.parse(e.timestamp) : otherwise;
@@ -59,21 +59,21 @@ export class Moments {
     return this.events.has(from, to);
   }
 
-  // Getting
+  // Loading
 
-  /** Says how many events there are at least. */
-  reach(head: number): void {
+  /** Raises the head to at least this. */
+  raiseHead(head: number): void {
     this.events.head = Math.max(this.events.head, head);
   }
 
   /** Adds the event that follows the head. */
   push(e: Event): void {
     this.events.push(e);
-    this.learn([e]);
+    this.addJumps([e]);
   }
 
-  /** Takes the jumps out of what was loaded. */
-  private learn(events: Event[]): void {
+  /** Adds the jumps among loaded events to the timeline. */
+  private addJumps(events: Event[]): void {
     const jumps = events.map(jumpOf).filter((j) => j !== undefined);
     if (jumps.length > 0) this.timeline = this.timeline.with(jumps);
   }
@@ -83,87 +83,87 @@ export class Moments {
   }
 
   loadAll(): Promise<void> {
-    this.events.most = Number.POSITIVE_INFINITY;
-    this.keyframes.most = keyframesOfWhole;
+    this.events.maxChunks = Number.POSITIVE_INFINITY;
+    this.keyframes.maxCount = keyframesOfWhole;
     return this.events.load(0, this.head);
   }
 
-  /** From here on everything is folded from the beginning: all events were loaded. */
+  /** From now on, folds start at the first event: all events are loaded. */
   keepAll(): void {
-    this.all = true;
-    this.keyframes.clear(); // those from snapshots lack what was long before
+    this.allLoaded = true;
+    this.keyframes.clear(); // keyframes from snapshots lack the oldest messages
     this.keyframes.add(0, new Conversation().keep());
   }
 
-  /** From here on only a part of the events is kept. */
+  /** From now on, only a part of the events is kept. */
   keepPart(): void {
-    this.all = false;
-    this.events.most = chunksKept;
-    this.keyframes.most = keyframesKept;
-    this.keyframes.clear(); // they have all that was before them
+    this.allLoaded = false;
+    this.events.maxChunks = chunksKept;
+    this.keyframes.maxCount = keyframesKept;
+    this.keyframes.clear(); // these keyframes hold all messages before them
   }
 
-  /** Gets what an offset is folded from, at once; unless something was taken back on the way. */
+  /** Loads the keyframe and events for an offset, in parallel. A jump between them may need another keyframe. */
   async load(at: number): Promise<void> {
-    // At the head the server has it at hand. Elsewhere many places have the same keyframe.
+    // The server has the snapshot at the head in memory. Elsewhere, the offsets of a chunk share one keyframe.
     const near = at === this.head ? at : Math.floor((at - 1) / chunkSize) * chunkSize;
     await Promise.all([this.keyframe(near), this.events.load(Math.min(near, at - 1), at + 1)]);
   }
 
-  /** Gets a keyframe at an offset, unless there is one near enough before it. */
+  /** Loads a keyframe at an offset, unless a near one before it is loaded. */
   private keyframe(at: number): Promise<void> {
     const near = this.keyframes.before(at, this.timeline);
     if (near && (near.offset === at || (at - near.offset <= chunkSize && this.has(near.offset, at))))
       return Promise.resolve();
     if (at === 0) this.keyframes.add(0, new Conversation().keep());
-    return at === 0 || this.all ? Promise.resolve() : this.loadKeyframe(at);
+    return at === 0 || this.allLoaded ? Promise.resolve() : this.loadKeyframe(at);
   }
 
-  /** Gets a keyframe from the server. One that is on its way and is not wanted any more is let go. */
+  /** Loads a keyframe from the server. It cancels an earlier request for another offset. */
   loadKeyframe(at: number): Promise<void> {
     if (this.fetching?.at === at) return this.fetching.done;
     this.stop();
     const abort = new AbortController();
-    // What the server has at hand: more would take it long.
+    // Without `limit`, the server returns the messages that it has in memory. More would be slow.
     const done = this.api.snapshot(this.id, { at }, { signal: abort.signal }).then((s) => {
-      if (!this.all) this.keyframes.add(at, Conversation.from(s));
+      if (!this.allLoaded) this.keyframes.add(at, Conversation.from(s));
     });
     const fetching = { at, abort, done };
     this.fetching = fetching;
-    const through = () => {
+    const finish = () => {
       if (this.fetching === fetching) this.fetching = undefined;
     };
-    done.then(through, through);
+    done.then(finish, finish);
     return done;
   }
 
-  /** Lets the keyframe go that is on its way. */
+  /** Cancels the request for a keyframe. */
   stop(): void {
     this.fetching?.abort.abort();
   }
 
-  // Telling
+  // Reading
 
   /** The conversation at an offset, from the nearest keyframe; undefined if events are missing. */
   fold(at: number): Conversation | undefined {
     const near = this.keyframes.before(at, this.timeline);
-    const most = this.all ? Number.POSITIVE_INFINITY : 2 * chunkSize;
-    if (!near || at - near.offset > most || !this.has(near.offset, at)) return undefined;
+    const maxGap = this.allLoaded ? Number.POSITIVE_INFINITY : 2 * chunkSize;
+    if (!near || at - near.offset > maxGap || !this.has(near.offset, at)) return undefined;
     const c = near.conversation.clone();
     const last = this.timeline.before("", at)?.offset ?? -1;
     c.follow(this.timeline, at);
     for (let offset = near.offset; offset < at; offset++) {
-      // Before the last jump, what is folded is not what was in force then.
+      // Before the last jump, the fold is not the conversation as of that offset.
       if (offset % chunkSize === 0 && offset > near.offset && offset > last) this.keyframes.add(offset, c.clone());
       const e = this.events.get(offset);
       if (e) c.apply(e);
     }
     c.advance(at);
-    c.follow(undefined, 0); // what follows is in force until a jump says otherwise
+    c.follow(undefined, 0); // later events are active until a jump reverts them
     return c;
   }
 
-  /** The offset after the last event that was not after a time, in a range that is here. */
+  /** The offset after the last event at or before a time, within a loaded range. */
   until(ms: number, from: number, to: number): number {
     let at = from;
     for (let low = from, high = to; low < high; ) {
@@ -175,8 +175,8 @@ export class Moments {
   }
 
   /**
-   * Looks for that offset page by page: most often it is on the first that is
-   * loaded, with what is needed to show it. Undefined if it is not wanted any more.
+   * Searches that offset page by page. It is mostly on the first page, which is loaded
+   * together with its keyframe. Returns undefined when `wanted` turns false.
    */
   async find(
     ms: number,

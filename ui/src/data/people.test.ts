@@ -13,8 +13,8 @@ function fold(...events: PresenceEvent[]) {
   return people.list();
 }
 
-describe("who is in a session", () => {
-  it("is who has come and has not gone, where they were last", () => {
+describe("the roster of a session", () => {
+  it("has the users who joined and did not leave, with their last position", () => {
     expect(
       fold(
         event("joined", "ada", { name: "Ada L", at: 3 }, { joinedAt: "2026-01-05T11:00:00Z" }),
@@ -29,11 +29,11 @@ describe("who is in a session", () => {
     ]);
   });
 
-  it("is somebody also if nobody has seen them come, and stays where they were if they do not say", () => {
+  it("includes a user whose join is missing, and keeps the position if an event has none", () => {
     expect(fold(event("moved", "ada", { at: 7 }), event("moved", "ada"))).toMatchObject([{ user: "ada", at: 7 }]);
   });
 
-  it("is not upset by what others say of where they are", () => {
+  it("ignores malformed cursors of other clients", () => {
     const odd = [null, 7, "x", [], { name: 1, at: -1, state: "on fire" }, { name: " ", at: 1.5 }];
     for (const cursor of odd) {
       const [p] = fold(event("joined", "ada", cursor));
@@ -45,7 +45,7 @@ describe("who is in a session", () => {
   });
 });
 
-it("makes an id of a name, always the same, of what ids may have", () => {
+it("makes a valid user id from a name, always the same", () => {
   expect(["ada", "Ada Lovelace", " Žofie!", "--x--", "a@b.example", "李小龍", "🙂"].map(userOf)).toEqual([
     "ada",
     "Ada-Lovelace",
@@ -59,6 +59,6 @@ it("makes an id of a name, always the same, of what ids may have", () => {
     expect(userOf(name)).toMatch(/^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,127}$/);
 });
 
-it("has two letters of a name", () => {
+it("makes initials from a name", () => {
   expect(["Ada Lovelace", "ada", "a.b.c", "", "🙂 x", "李"].map(initials)).toEqual(["AL", "A", "AC", "?", "🙂X", "李"]);
 });

@@ -1,34 +1,34 @@
 import { isObject, Reader } from "../fold/read";
 import type { JsonObject } from "../fold/types";
 
-/** Somebody who is in a session, in the words of this page. */
+/** A user who has the session open, as this page shows them. */
 export interface Person {
   user: string;
   name: string;
-  at?: number; // where they look; absent for live
+  at?: number; // their playhead; absent for live
   state?: "typing" | "away";
-  since?: number; // when they came
+  since?: number; // when they joined
 }
 
-/** What this page tells of where somebody is. */
+/** The cursor that this page sends for its user. */
 export interface Cursor {
   name?: string;
   at?: number;
   state?: "typing" | "away";
 }
 
-/** An event of the channel presence; whoever is not in the log has no offset. */
+/** An event of the channel presence. It has no offset if it is not in the log. */
 export interface PresenceEvent {
   type: string;
   timestamp: string;
   data?: JsonObject;
 }
 
-/** Who is in a session: the fold of the events of presence. */
+/** The roster of a session: the fold of its presence events. */
 export class People {
   private readonly all = new Map<string, Person>();
 
-  /** In the order in which they came. */
+  /** In the order in which they joined. */
   list(): Person[] {
     return [...this.all.values()];
   }
@@ -44,14 +44,14 @@ export class People {
     if (e.type !== "presence.joined" && e.type !== "presence.moved") return;
     const before = this.all.get(user);
     const cursor = r.raw("cursor");
-    const where = cursor === undefined ? before : whereOf(cursor);
+    const position = cursor === undefined ? before : readCursor(cursor);
     const since = Date.parse(r.str("joinedAt")) || before?.since || Date.parse(e.timestamp);
-    this.all.set(user, { ...where, user, name: where?.name || user, ...(since ? { since } : {}) });
+    this.all.set(user, { ...position, user, name: position?.name || user, ...(since ? { since } : {}) });
   }
 }
 
-/** What a cursor says, if it is of a page like this one: others may say anything. */
-function whereOf(raw: unknown): Cursor {
+/** The valid members of a cursor. Other clients may send cursors of any shape. */
+function readCursor(raw: unknown): Cursor {
   if (!isObject(raw)) return {};
   const { name, at, state } = raw;
   return {
@@ -61,7 +61,7 @@ function whereOf(raw: unknown): Cursor {
   };
 }
 
-/** The id of whoever calls themselves by a name; one name has one id. */
+/** The user id for a name; a name always gives the same id. */
 export function userOf(name: string): string {
   const plain = name.normalize("NFKD").replace(/\p{M}/gu, "");
   const id = plain.trim().replace(/[^A-Za-z0-9_.:@-]+/g, "-");
@@ -70,7 +70,7 @@ export function userOf(name: string): string {
   return `u_${points.join("_").slice(0, 60)}`;
 }
 
-/** Two letters for a small place. */
+/** Up to two letters for a small badge. */
 export function initials(name: string): string {
   const words = name.split(/[\s._:@-]+/).filter(Boolean);
   const letters = words.length > 1 ? [words[0], words.at(-1)] : [words[0] ?? "?"];

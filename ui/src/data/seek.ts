@@ -1,8 +1,8 @@
 import type { Event, OffsetRange, ReplayIndex } from "../fold/types";
 
-// Events that bring a piece of something, or begin it: there is nothing to stop at.
+// Events that begin an item or bring a part of it: a step does not stop there.
 const pieces = /_(?:CONTENT|ARGS|START|STARTED|CHUNK)$/;
-const more = new Set([
+const alsoSkipped = new Set([
   "usage.reported",
   "agent.started",
   "agent.linked",
@@ -12,14 +12,14 @@ const more = new Set([
   "RAW",
 ]);
 
-/** Whether a person who steps through a session wants to stop after an event. */
+/** Whether a step through the session stops after an event. */
 export function isStep(e: Event): boolean {
-  return !pieces.test(e.type) && !more.has(e.type);
+  return !pieces.test(e.type) && !alsoSkipped.has(e.type);
 }
 
 /**
- * About where in the log a time is: the range of offsets in which it must be if
- * times only go forward, and a guess.
+ * Estimates the offset of a time from the replay index: the range that contains it
+ * if times never go backwards, and a guess.
  */
 export function offsetNear(ms: number, index: ReplayIndex | undefined, head: number): OffsetRange & { guess: number } {
   const { from, width_ms, counts } = index?.density ?? { from: "", width_ms: 0, counts: [] };

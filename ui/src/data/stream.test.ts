@@ -31,7 +31,7 @@ let timers: { f: () => void; ms: number; gone?: boolean }[];
 let got: number[];
 let states: Connection[];
 let follower: Follower;
-let reason: string | undefined; // why nothing can follow, as the server says when it is asked
+let reason: string | undefined; // why no event can follow, as the fake server reports
 const events = turns(2);
 
 beforeEach(() => {
@@ -40,24 +40,24 @@ beforeEach(() => {
   follower = new Follower(
     "a/b",
     { onEvent: (e: Event) => got.push(e.offset), onConnection: (c) => states.push(c) },
-    outside(),
+    environment(),
   );
 });
 
-const outside = () => ({
+const environment = () => ({
   open: (url: string) => {
     const s = new FakeSource(url);
     sources.push(s);
     return s;
   },
-  over: async () => reason,
+  endReason: async () => reason,
   setTimeout: (f: () => void, ms: number) => timers.push({ f, ms }) - 1,
   clearTimeout: (n: unknown) => {
     const t = timers[n as number];
     if (t) t.gone = true;
   },
 });
-/** The server answers with something other than a stream. */
+/** The server responds with something other than a stream. */
 async function refuse(): Promise<void> {
   newest().readyState = 2;
   newest().tell("error");
@@ -77,7 +77,7 @@ test("it goes from connecting to caught up", () => {
   expect(states.map((s) => s.state)).toEqual(["connecting", "live", "caught-up"]);
 });
 
-test("a cut connection goes on after the last event", () => {
+test("a lost connection continues after the last event", () => {
   follower.start(0);
   newest().tell("message", events[0]);
   newest().tell("message", events[1]);
@@ -86,7 +86,7 @@ test("a cut connection goes on after the last event", () => {
   expect(states.at(-1)).toEqual({ state: "reconnecting", attempt: 1 });
   timers[0]!.f();
   expect(newest().url).toContain("fromOffset=2");
-  newest().tell("message", events[1]); // again
+  newest().tell("message", events[1]); // a duplicate
   newest().tell("message", events[2]);
   expect(got).toEqual([0, 1, 2]);
 });
@@ -108,7 +108,7 @@ test("it waits longer each time, gives up after five, and tries again when told 
   expect(states.at(-1)).toEqual({ state: "reconnecting", attempt: 1 });
 });
 
-test("a gap and half an event are not taken", () => {
+test("a gap or half an event makes it reconnect", () => {
   follower.start(0);
   newest().tell("message", events[0]);
   newest().tell("message", events[2]);
@@ -128,7 +128,7 @@ test("after the end it does not connect again", () => {
   expect(timers).toHaveLength(0);
 });
 
-test("a session from which nothing can come any more has ended", async () => {
+test("a closed or deleted session has ended", async () => {
   for (reason of ["closed", "deleted"]) {
     follower.start(9);
     await refuse();
@@ -137,13 +137,13 @@ test("a session from which nothing can come any more has ended", async () => {
   expect(timers).toHaveLength(0);
 });
 
-test("any other answer than a stream is a lost connection", async () => {
+test("any other response than a stream counts as a lost connection", async () => {
   follower.start(9);
   await refuse();
   expect(states.at(-1)).toEqual({ state: "reconnecting", attempt: 1 });
 });
 
-test("a follower that was stopped while it asks says nothing", async () => {
+test("a follower that is stopped during the check reports nothing", async () => {
   reason = "closed";
   follower.start(9);
   const asked = refuse();
@@ -152,7 +152,7 @@ test("a follower that was stopped while it asks says nothing", async () => {
   expect(states.map((s) => s.state)).toEqual(["connecting"]);
 });
 
-test("what was stopped says nothing any more", () => {
+test("a stopped follower reports nothing", () => {
   follower.start(0);
   const old = newest();
   old.tell("error");
@@ -162,12 +162,12 @@ test("what was stopped says nothing any more", () => {
   expect(got).toEqual([]);
 });
 
-test("who is there is told when somebody wants to know, and anew with each connection", () => {
+test("the roster is sent only to a listener for presence, and again with each connection", () => {
   const said: string[] = [];
   const f = new Follower(
     "s",
-    { onEvent: () => undefined, onConnection: () => undefined, onPresence: (e) => said.push(e?.type ?? "anew") },
-    outside(),
+    { onEvent: () => undefined, onConnection: () => undefined, onPresence: (e) => said.push(e?.type ?? "reset") },
+    environment(),
   );
   f.start(3);
   expect(newest().url).toBe("/api/v1/sessions/s/stream?fromOffset=3&presence=live");
@@ -177,5 +177,5 @@ test("who is there is told when somebody wants to know, and anew with each conne
   newest().tell("error");
   timers[0]!.f();
   newest().tell("caught-up", { next: 3 });
-  expect(said).toEqual(["anew", "presence.joined", "anew"]);
+  expect(said).toEqual(["reset", "presence.joined", "reset"]);
 });

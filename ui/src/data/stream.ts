@@ -3,36 +3,36 @@ import { ApiError, api, query, sessionPath } from "./api";
 import type { PresenceEvent } from "./people";
 
 /**
- * How a stream is: connecting for the first time, live (what was there before is
- * still coming), caught up, waiting to connect again, given up, or at its end.
+ * The state of a stream: connecting for the first time, live (earlier events are
+ * still arriving), caught up, waiting to reconnect, failed (gave up), or ended.
  */
 export interface Connection {
   state: "connecting" | "live" | "caught-up" | "reconnecting" | "failed" | "ended";
-  attempt?: number; // reconnecting: which of attempts
-  reason?: string; // ended: closed or deleted
+  attempt?: number; // reconnecting: the number of this attempt
+  reason?: string; // ended: "closed" or "deleted"
 }
 
-export const attempts = 5;
+export const maxAttempts = 5;
 const firstWait = 1000;
 
 type Source = Pick<EventSource, "close" | "addEventListener" | "readyState">;
 
-export interface Outside {
+export interface Environment {
   open: (url: string) => Source;
-  /** Why nothing can follow an offset any more: the session is closed or deleted. */
-  over: (id: string, from: number) => Promise<string | undefined>;
+  /** Why no event can follow an offset: "closed" or "deleted"; undefined if one can. */
+  endReason: (id: string, from: number) => Promise<string | undefined>;
   setTimeout: (f: () => void, ms: number) => unknown;
   clearTimeout: (timer: unknown) => void;
 }
 
-const browser: Outside = {
+const browser: Environment = {
   open: (url) => new EventSource(url),
-  over,
+  endReason,
   setTimeout: (f, ms) => setTimeout(f, ms),
   clearTimeout: (timer) => clearTimeout(timer as number),
 };
 
-async function over(id: string, from: number): Promise<string | undefined> {
+async function endReason(id: string, from: number): Promise<string | undefined> {
   try {
     const { closed, head } = await api.session(id);
     return closed && head <= from ? "closed" : undefined;
@@ -41,37 +41,37 @@ async function over(id: string, from: number): Promise<string | undefined> {
   }
 }
 
-/** readyState of a source whose server has answered with something other than a stream. */
+/** readyState of an EventSource that got a response other than a stream. */
 const closed = 2;
 
 export interface Listener {
   onEvent: (e: Event) => void;
   onConnection: (c: Connection) => void;
-  /** Who comes, goes and moves; undefined when who is there is told anew. */
+  /** A user joined, moved or left; undefined when the server starts to resend the roster. */
   onPresence?: (e?: PresenceEvent) => void;
 }
 
 /**
- * Follows the events of a session by offset: each comes once, in order, whatever
- * happens to the connection. The browser's own way to connect again does not say
- * how it stands and never gives up, so each connection is used once.
+ * Follows the events of a session by offset: each is delivered once, in order, even
+ * across reconnects. The browser's own reconnect reports no state and never gives
+ * up, so each connection is used once.
  */
 export class Follower {
   private readonly id: string;
   private readonly listener: Listener;
-  private readonly outside: Outside;
+  private readonly environment: Environment;
   private source: Source | undefined;
   private timer: unknown;
   private next = 0;
   private failures = 0;
 
-  constructor(id: string, listener: Listener, outside: Outside = browser) {
+  constructor(id: string, listener: Listener, environment: Environment = browser) {
     this.id = id;
     this.listener = listener;
-    this.outside = outside;
+    this.environment = environment;
   }
 
-  /** Begins at an offset. */
+  /** Starts at an offset. */
   start(from: number): void {
     this.stop();
     this.next = from;
@@ -80,19 +80,19 @@ export class Follower {
     this.connect();
   }
 
-  /** Tries again at once, and as often as at first. */
+  /** Reconnects at once, and allows all attempts again. */
   reconnect(): void {
     this.start(this.next);
   }
 
   stop(): void {
-    this.outside.clearTimeout(this.timer);
+    this.environment.clearTimeout(this.timer);
     this.source?.close();
     this.source = undefined;
   }
 
   private connect(): void {
-    const source = this.outside.open(
+    const source = this.environment.open(
       sessionPath(this.id, "stream") + query({ fromOffset: this.next, presence: this.listener.onPresence && "live" }),
     );
     this.source = source;
@@ -108,7 +108,7 @@ export class Follower {
       this.listener.onPresence?.();
     });
     on("presence", (data) => {
-      const e = whole<PresenceEvent>(data);
+      const e = parse<PresenceEvent>(data);
       if (e) this.listener.onPresence?.(e);
     });
     on("end", (data) => this.end(data));
@@ -116,9 +116,9 @@ export class Follower {
   }
 
   private receive(data: string): void {
-    const e = whole(data);
+    const e = parse(data);
     if (!e || e.offset > this.next) {
-      this.lost(); // nothing is to be missing: what comes again from here is whole
+      this.lost(); // a gap or half an event: reconnect and read again from the last event
       return;
     }
     if (e.offset < this.next) return;
@@ -132,7 +132,7 @@ export class Follower {
     try {
       reason = JSON.parse(data).reason;
     } catch {
-      // it has ended all the same
+      // malformed data: the stream has ended all the same
     }
     this.ended(reason);
   }
@@ -142,9 +142,9 @@ export class Follower {
     this.listener.onConnection(reason === undefined ? { state: "ended" } : { state: "ended", reason });
   }
 
-  /** A browser does not tell which answer it got, and 204 says that nothing is to come. */
+  /** The browser hides the status of the response. A 204 means that no event can follow, so ask the server. */
   private async refused(source: Source): Promise<void> {
-    const reason = await this.outside.over(this.id, this.next);
+    const reason = await this.environment.endReason(this.id, this.next);
     if (this.source !== source) return;
     if (reason) this.ended(reason);
     else this.lost();
@@ -152,19 +152,19 @@ export class Follower {
 
   private lost(): void {
     this.stop();
-    if (this.failures >= attempts) {
+    if (this.failures >= maxAttempts) {
       this.listener.onConnection({ state: "failed" });
       return;
     }
     const wait = firstWait * 2 ** this.failures;
     this.failures++;
     this.listener.onConnection({ state: "reconnecting", attempt: this.failures });
-    this.timer = this.outside.setTimeout(() => this.connect(), wait);
+    this.timer = this.environment.setTimeout(() => this.connect(), wait);
   }
 }
 
-/** An event, unless it was cut off in the middle. */
-function whole<E = Event>(data: string): E | undefined {
+/** Parses an event; undefined if it was cut off. */
+function parse<E = Event>(data: string): E | undefined {
   try {
     return JSON.parse(data);
   } catch {

@@ -67,7 +67,7 @@ beforeEach(() => {
   vi.stubGlobal("XMLHttpRequest", FakeRequest);
 });
 
-test("a file is sent as it is, tells how far it is, and comes back as what it would be", async () => {
+test("a file is sent unchanged, reports its progress, and returns the preview", async () => {
   const asked = previewImport(file, options());
   const r = FakeRequest.last;
   expect(r.opened).toEqual(["POST", "/api/v1/import?format=auto&preview=1"]);
@@ -81,7 +81,7 @@ test("a file is sent as it is, tells how far it is, and comes back as what it wo
   expect(shares).toEqual([0.25, 1, 1]);
 });
 
-test("what the server refuses is told in its words, and anything else in ours", async () => {
+test("an error of the server keeps its message, and any other failure gets ours", async () => {
   const refused = importFile(file, options());
   FakeRequest.last.answer(400, { error: { kind: "invalid", message: "line 3 is not JSON", hint: "leave it out" } });
   await expect(refused).rejects.toMatchObject({ kind: "invalid", message: "line 3 is not JSON", hint: "leave it out" });
@@ -93,7 +93,7 @@ test("what the server refuses is told in its words, and anything else in ours", 
   await expect(gone).rejects.toMatchObject({ kind: "unreachable" });
 });
 
-test("who stops it stops the request, also before it has begun", async () => {
+test("an abort stops the request, also before it has started", async () => {
   const stopped = importFile(file, options());
   stop.abort();
   await expect(stopped).rejects.toBe(stop.signal.reason);

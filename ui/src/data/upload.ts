@@ -1,6 +1,6 @@
 import { ApiError, errorIn, query } from "./api";
 
-/** What an import would make, see docs/http.md. */
+/** The preview of an import, see docs/http.md. */
 export interface ImportPreview {
   format: string;
   sessions: PreviewedSession[];
@@ -35,7 +35,7 @@ export interface Skipped {
 interface Options {
   format: string;
   signal: AbortSignal;
-  /** How much of it is there: 0 to 1. */
+  /** The sent share of the file: 0 to 1. */
   onProgress: (share: number) => void;
 }
 
@@ -43,9 +43,9 @@ export const previewImport = (file: Blob, o: Options) =>
   upload<ImportPreview>(file, { format: o.format, preview: "1" }, o);
 export const importFile = (file: Blob, o: Options) => upload<Imported>(file, { format: o.format }, o);
 
-/** Sends a file as it is read from the disk. fetch would not tell how far it is. */
+/** Streams a file from the disk to the server. It uses XMLHttpRequest because fetch reports no progress. */
 function upload<T>(file: Blob, params: Record<string, string>, { signal, onProgress }: Options): Promise<T> {
-  return new Promise((ok, no) => {
+  return new Promise((resolve, reject) => {
     const r = new XMLHttpRequest();
     const abort = () => r.abort();
     r.open("POST", `/api/v1/import${query(params)}`);
@@ -53,22 +53,22 @@ function upload<T>(file: Blob, params: Record<string, string>, { signal, onProgr
     r.setRequestHeader("Accept", "application/json");
     r.upload.addEventListener("progress", (e) => onProgress(e.total > 0 ? e.loaded / e.total : 1));
     r.addEventListener("load", () => {
-      if (r.status < 300) ok(JSON.parse(r.responseText));
-      else no(errorIn(r.responseText, r.status));
+      if (r.status < 300) resolve(JSON.parse(r.responseText));
+      else reject(errorIn(r.responseText, r.status));
     });
     r.addEventListener("error", () =>
-      no(
+      reject(
         new ApiError(
           "unreachable",
           "the file could not be sent",
-          "see whether the server still runs, and the file is still as it was",
+          "check that the server is running and that the file has not changed",
         ),
       ),
     );
-    r.addEventListener("abort", () => no(signal.reason));
+    r.addEventListener("abort", () => reject(signal.reason));
     r.addEventListener("loadend", () => signal.removeEventListener("abort", abort));
     signal.addEventListener("abort", abort);
-    if (signal.aborted) no(signal.reason);
+    if (signal.aborted) reject(signal.reason);
     else r.send(file);
   });
 }

@@ -1,14 +1,14 @@
 import type { Message, Run, ToolCall } from "./types";
 
-/** What is known of the messages of a group that have settled. */
+/** The settled messages of one group. */
 export interface Past {
   count: number;
-  floor: number; // those that settled by an event before this offset are gone
+  floor: number; // messages that settled at an event before this offset are gone
 }
 
 interface Settled<T> {
-  at: number; // of the event by which it settled
-  group: number; // of a message, or of the message that made a call; -1 for none
+  at: number; // offset of the event at which it settled
+  group: number; // group of the message, or of the message that contains the call; -1 for none
   item: T;
 }
 
@@ -16,13 +16,13 @@ function has(s: Settled<unknown>, past: Past[]): boolean {
   return s.group < 0 || s.at >= past[s.group]!.floor;
 }
 
-/** A list that only grows at its end. Copies share what they have in common. */
+/** An append-only list. Copies share their common items. */
 class Growing<T> {
   private items: T[] = [];
   private length = 0;
 
   push(item: T): void {
-    if (this.items.length !== this.length) this.items = this.items.slice(0, this.length); // a copy has gone on
+    if (this.items.length !== this.length) this.items = this.items.slice(0, this.length); // a copy has appended to the shared array
     this.items.push(item);
     this.length++;
   }
@@ -34,7 +34,7 @@ class Growing<T> {
     return g;
   }
 
-  /** Drops the oldest, once there are twice as many as are to be kept; returns those. */
+  /** Drops and returns the oldest items once the list is longer than twice `kept`. */
   trim(kept: number): T[] {
     if (this.length <= 2 * kept) return [];
     const dropped = this.items.slice(0, this.length - kept);
@@ -57,7 +57,7 @@ class Growing<T> {
   }
 }
 
-/** What has settled in a thread, in order. Nothing changes it any more. */
+/** The settled items of a thread, in order. They never change again. */
 export class Archive {
   private messages = new Growing<Settled<Message>>();
   private calls = new Growing<Settled<ToolCall>>();
@@ -75,7 +75,10 @@ export class Archive {
     this.runs.push({ at, group: -1, item });
   }
 
-  /** What no MESSAGES_SNAPSHOT has dropped, by offset: an item that was open for long settles after younger ones. */
+  /**
+   * The items that no MESSAGES_SNAPSHOT has dropped, by offset. They need sorting:
+   * an item that was open for long settles after younger ones.
+   */
   items(past: Past[]): { messages: Message[]; calls: ToolCall[]; runs: Run[] } {
     const there = (s: Settled<unknown>) => has(s, past);
     const value = <T>(s: Settled<T>) => s.item;
@@ -86,12 +89,12 @@ export class Archive {
     };
   }
 
-  /** Whether there is enough of something to drop the oldest. */
+  /** Whether `trim` would drop anything. */
   exceeds(kept: number): boolean {
     return Math.max(this.messages.size, this.calls.size, this.runs.size) > 2 * kept;
   }
 
-  /** Drops the oldest; returns how many messages that were. */
+  /** Drops the oldest items; returns the number of messages dropped. */
   trim(kept: number, past: Past[]): number {
     this.calls.trim(kept);
     this.runs.trim(kept);

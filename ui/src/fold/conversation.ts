@@ -1,24 +1,24 @@
 import { folds } from "./folds";
-import { Lane } from "./lane";
-import { merge, recent } from "./merge";
-import { bytes, Purse } from "./patch";
+import { loadThread, merge } from "./merge";
+import { bytes, PatchBudget } from "./patch";
 import { isObject, Reader, read } from "./read";
-import { jumpOf, mainThread, type Timeline, takes } from "./timeline";
+import { ThreadFold } from "./thread";
+import { jumpOf, mainThread, reverts, type Timeline } from "./timeline";
 import type { Event, Json, Jump, Note, SessionInfo, Snapshot, State, Status } from "./types";
 
-/** How many notes are kept; those after it are counted. */
+/** Notes beyond this number are only counted. */
 const maxNotes = 100;
 
 /**
  * The fold of a session's events into messages, tool calls, runs, shared state and
- * plan: the same as the server's, see view/conversation.go, and held to it by the
- * same fixtures. It never fails: what it does not know it passes over, and what it
- * cannot make sense of it notes.
+ * plan. It gives the same result as the server's (view/conversation.go); both are
+ * tested with the same fixtures. It never fails: it skips unknown events and
+ * adds a note for malformed ones.
  */
 export class Conversation {
-  /** Counts what changed it. */
+  /** Increases with every change. */
   version = 0;
-  purse = new Purse();
+  budget = new PatchBudget();
 
   private owner: object = {};
   private next = 0; // offset after the last event folded
@@ -26,53 +26,53 @@ export class Conversation {
   private at = 0;
   private session: SessionInfo = { status: "idle" };
   private initial: { value: Json | undefined; offset: number } = { value: undefined, offset: 0 };
-  private lanes = new Map<string, Lane>();
-  private keeps = false;
+  private threads = new Map<string, ThreadFold>();
+  private keepsSettled = false;
   private notes: Note[] = [];
-  private unnoted = 0;
+  private notesLeftOut = 0;
 
-  /** Offset after the last event that was folded. */
+  /** Offset after the last folded event. */
   get head(): number {
     return this.next;
   }
 
-  /** Makes it keep what settles from now on, for snapshots to show it. */
+  /** From now on, settled items are kept, so that snapshots include them. */
   keep(): this {
-    this.keeps = true;
-    for (const l of this.lanes.values()) this.writable(l).keep();
+    this.keepsSettled = true;
+    for (const t of this.threads.values()) this.writable(t).keep();
     return this;
   }
 
-  /** Lets the oldest of what it keeps go, once there is twice as much of it as is to be kept; it counts as earlier. */
+  /** Drops the oldest settled items of a thread that has more than twice `kept`. They count as earlier. */
   trim(kept: number): void {
-    for (const l of [...this.lanes.values()]) {
-      if (!l.archive?.exceeds(kept)) continue;
-      const own = this.writable(l);
+    for (const t of [...this.threads.values()]) {
+      if (!t.archive?.exceeds(kept)) continue;
+      const own = this.writable(t);
       own.lost += own.archive?.trim(kept, own.past) ?? 0;
       this.version++;
     }
   }
 
   /**
-   * Makes it pass over what is not in force as of an offset, which is not below
-   * what was folded already; see Timeline.continues. Without a timeline it passes
-   * over nothing.
+   * From now on, skips events that are not active as of an offset. The offset must
+   * not be below the head; see Timeline.continues. Without a timeline no event is
+   * skipped.
    */
   follow(timeline: Timeline | undefined, at: number): void {
     this.timeline = timeline;
     this.at = at;
   }
 
-  /** Says that the events below an offset, as far as they were not folded, are not in force. */
+  /** Moves the head to an offset: the events below it that were not folded are not active. */
   advance(to: number): void {
     this.next = Math.max(this.next, to);
   }
 
-  private inForce(offset: number, thread: string): boolean {
+  private isActive(offset: number, thread: string): boolean {
     return this.timeline?.has(offset, thread, this.at) ?? true;
   }
 
-  /** Folds one event. One that was folded before is passed over. */
+  /** Folds one event. An event below the head is skipped. */
   apply(e: Event): void {
     if (e.offset < this.next) return;
     this.next = e.offset + 1;
@@ -82,15 +82,15 @@ export class Conversation {
       return;
     }
     const thread = e.thread || mainThread;
-    if (!this.inForce(e.offset, thread)) return;
-    const l = this.lane(thread, e.offset);
+    if (!this.isActive(e.offset, thread)) return;
+    const t = this.thread(thread, e.offset);
     const fold = folds.get(e.type);
-    if (fold && !fold(this, l, e)) this.note(e, "malformed");
+    if (fold && !fold(this, t, e)) this.note(e, "malformed");
   }
 
   note(e: Event, reason: Note["reason"]): void {
     if (this.notes.length === maxNotes) {
-      this.unnoted++;
+      this.notesLeftOut++;
       return;
     }
     const n: Note = { offset: e.offset, thread: e.thread || mainThread, type: e.type, reason };
@@ -98,41 +98,45 @@ export class Conversation {
     this.notes = [...this.notes, n];
   }
 
-  private lane(name: string, offset: number): Lane {
-    let l = this.lanes.get(name);
-    if (l) {
-      l = this.writable(l);
+  private thread(name: string, offset: number): ThreadFold {
+    let t = this.threads.get(name);
+    if (t) {
+      t = this.writable(t);
     } else {
-      l = new Lane(this.owner, { name, offset, last_offset: offset, messages: 0, status: "idle" }, this.firstState());
-      if (this.keeps) l.keep();
-      this.lanes.set(name, l);
+      t = new ThreadFold(
+        this.owner,
+        { name, offset, last_offset: offset, messages: 0, status: "idle" },
+        this.firstState(),
+      );
+      if (this.keepsSettled) t.keep();
+      this.threads.set(name, t);
     }
-    l.thread.last_offset = offset;
-    return l;
+    t.thread.last_offset = offset;
+    return t;
   }
 
-  /** The thread in which an invocation is under way, other than that of a lane. */
-  threadOf(invocation: string, not: Lane): string | undefined {
+  /** The thread, other than `except`, in which an invocation is active. */
+  threadOf(invocation: string, except: ThreadFold): string | undefined {
     if (invocation === "") return undefined;
     let name: string | undefined;
     let newest = -1;
-    for (const l of this.lanes.values()) {
-      const run = l.open.get(invocation)?.run;
-      if (l.name === not.name || !run || run.item.offset < newest) continue;
-      [name, newest] = [l.name, run.item.offset];
+    for (const t of this.threads.values()) {
+      const run = t.open.get(invocation)?.run;
+      if (t.name === except.name || !run || run.item.offset < newest) continue;
+      [name, newest] = [t.name, run.item.offset];
     }
     return name;
   }
 
-  private firstState(): Lane["state"] {
+  private firstState(): ThreadFold["state"] {
     const { value, offset } = this.initial;
     return { value, shared: bytes(value), offset, invocation: "" };
   }
 
-  private writable(l: Lane): Lane {
-    if (l.owner === this.owner) return l;
-    const own = l.copy(this.owner);
-    this.lanes.set(l.name, own);
+  private writable(t: ThreadFold): ThreadFold {
+    if (t.owner === this.owner) return t;
+    const own = t.copy(this.owner);
+    this.threads.set(t.name, own);
     return own;
   }
 
@@ -148,7 +152,7 @@ export class Conversation {
       case "session.imported":
         this.describe(e);
         break;
-      case "session.forked": // the parent's end is not the fork's
+      case "session.forked": // the fork of a closed session is not closed
         this.session = { ...this.session, closed: undefined };
         this.interrupt(e);
         this.describe(e);
@@ -178,68 +182,68 @@ export class Conversation {
   }
 
   /**
-   * Ends what is open where a fork or a jump has left it: nobody will go on with
-   * it here. A jump that is not in force itself has never been, for that thread.
+   * Interrupts the open runs at a fork or a jump: no agent continues them here.
+   * A jump that is not active itself has no effect on that thread.
    */
   private interrupt(e: Event, j?: Jump): void {
-    for (const l of [...this.lanes.values()]) {
-      if ((j && !takes(j, l.name)) || l.open.size === 0 || !this.inForce(e.offset, l.name)) continue;
-      const own = this.writable(l);
+    for (const t of [...this.threads.values()]) {
+      if ((j && !reverts(j, t.name)) || t.open.size === 0 || !this.isActive(e.offset, t.name)) continue;
+      const own = this.writable(t);
       for (const invocation of [...own.open.keys()]) own.end(invocation, e, "interrupted");
     }
   }
 
-  /** What the runs amount to: running while one is open, otherwise as the one that ended last. */
+  /** The status of the session: running while a run is open, otherwise that of the run that ended last. */
   private status(): Status {
     let status: Status = "idle";
     let last = -1;
-    for (const l of this.lanes.values()) {
-      if (l.status === "running") return "running";
-      if (l.status === "pending" && last < 0) status = l.status;
-      if (l.status !== "idle" && l.status !== "pending" && l.ended > last) [status, last] = [l.status, l.ended];
+    for (const t of this.threads.values()) {
+      if (t.status === "running") return "running";
+      if (t.status === "pending" && last < 0) status = t.status;
+      if (t.status !== "idle" && t.status !== "pending" && t.ended > last) [status, last] = [t.status, t.ended];
     }
     return status;
   }
 
-  /** A copy that goes on by itself. It costs little until it does. */
+  /** An independent copy. It is cheap until one of the two changes. */
   clone(): Conversation {
     const c = new Conversation();
     Object.assign(c, this);
-    c.lanes = new Map(this.lanes);
-    c.purse = this.purse.clone();
-    this.owner = {}; // neither may change what both have
+    c.threads = new Map(this.threads);
+    c.budget = this.budget.clone();
+    this.owner = {}; // neither may change the shared threads
     c.owner = {};
     return c;
   }
 
-  /** The conversation as it stands, of one thread, or of all. It does not change when this goes on. */
+  /** The conversation now, of one thread or of all. Later events do not change it. */
   snapshot(thread = ""): Snapshot {
-    const lanes = [...this.lanes.values()].filter((l) => thread === "" || l.name === thread);
-    lanes.sort((a, b) => a.thread.offset - b.thread.offset);
-    const items = lanes.map((l) => itemsOf(l));
+    const chosen = [...this.threads.values()].filter((t) => thread === "" || t.name === thread);
+    chosen.sort((a, b) => a.thread.offset - b.thread.offset);
+    const items = chosen.map((t) => itemsOf(t));
     const s: Snapshot = {
       session: { ...this.session, status: this.status() },
       at: this.next,
-      threads: lanes.map((l) => ({ ...l.thread })),
+      threads: chosen.map((t) => ({ ...t.thread })),
       messages: merge(items.map((i) => i.messages)),
       tool_calls: merge(items.map((i) => i.calls)),
       runs: merge(items.map((i) => i.runs)),
       state: this.stateOf(thread || mainThread),
-      plan: this.lanes.get(thread || mainThread)?.plan ?? null,
+      plan: this.threads.get(thread || mainThread)?.plan ?? null,
     };
-    const permissions = merge(lanes.map((l) => [...l.permissions]));
+    const permissions = merge(chosen.map((t) => [...t.permissions]));
     if (permissions.length > 0) s.permissions = permissions;
     if (thread) s.thread = thread;
-    const earlier = lanes.reduce((n, l) => n + (l.archive ? l.lost : l.earlier()), 0);
+    const earlier = chosen.reduce((n, t) => n + (t.archive ? t.lost : t.earlier()), 0);
     if (earlier > 0) s.earlier = earlier;
     const notes = this.notes.filter((n) => thread === "" || n.thread === thread);
     if (notes.length > 0) s.notes = notes;
-    if (this.unnoted > 0) s.notes_left_out = this.unnoted;
+    if (this.notesLeftOut > 0) s.notes_left_out = this.notesLeftOut;
     return s;
   }
 
   private stateOf(thread: string): State | null {
-    const state = this.lanes.get(thread)?.state ?? this.firstState();
+    const state = this.threads.get(thread)?.state ?? this.firstState();
     if (state.value === undefined) return null;
     const s: State = { offset: state.offset, thread, value: state.value };
     if (state.invocation) s.invocation = state.invocation;
@@ -247,42 +251,42 @@ export class Conversation {
   }
 
   /**
-   * A conversation that goes on from a snapshot. What a snapshot does not tell
-   * (how messages were grouped that are not in it, the state of other threads)
-   * is as if it had not been.
+   * A conversation that continues from a snapshot. Facts that a snapshot leaves out
+   * (the groups of earlier messages, the state of other threads) are treated as
+   * absent.
    */
   static from(s: Snapshot): Conversation {
     const c = new Conversation();
-    c.keeps = true;
+    c.keepsSettled = true;
     c.next = s.at;
     c.session = s.session;
     c.notes = s.notes ?? [];
-    c.unnoted = s.notes_left_out ?? 0;
-    for (const thread of s.threads) c.lanes.set(thread.name, new Lane(c.owner, { ...thread }, c.firstState()));
-    for (const l of c.lanes.values()) {
-      recent(l, s);
-      l.keep();
-      if (s.state?.thread === l.name) {
-        l.state = { value: s.state.value, shared: 0, offset: s.state.offset, invocation: s.state.invocation ?? "" };
+    c.notesLeftOut = s.notes_left_out ?? 0;
+    for (const thread of s.threads) c.threads.set(thread.name, new ThreadFold(c.owner, { ...thread }, c.firstState()));
+    for (const t of c.threads.values()) {
+      loadThread(t, s);
+      t.keep();
+      if (s.state?.thread === t.name) {
+        t.state = { value: s.state.value, shared: 0, offset: s.state.offset, invocation: s.state.invocation ?? "" };
       }
-      if (s.plan?.thread === l.name) l.plan = s.plan;
+      if (s.plan?.thread === t.name) t.plan = s.plan;
     }
     return c;
   }
 }
 
-function itemsOf(l: Lane) {
-  const past = l.archive?.items(l.past);
-  const hand = {
-    messages: l.messages.map((m) => m.value()),
-    calls: l.calls.map((k) => k.value()),
-    runs: l.runs.map((r) => r.value()),
+function itemsOf(t: ThreadFold) {
+  const past = t.archive?.items(t.past);
+  const recent = {
+    messages: t.messages.map((m) => m.value()),
+    calls: t.calls.map((k) => k.value()),
+    runs: t.runs.map((r) => r.value()),
   };
-  if (!past) return hand;
+  if (!past) return recent;
   return {
-    messages: merge([past.messages, hand.messages]),
-    calls: merge([past.calls, hand.calls]),
-    runs: merge([past.runs, hand.runs]),
+    messages: merge([past.messages, recent.messages]),
+    calls: merge([past.calls, recent.calls]),
+    runs: merge([past.runs, recent.runs]),
   };
 }
 

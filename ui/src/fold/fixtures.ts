@@ -1,4 +1,4 @@
-// The fixtures that hold the fold of the server, too: see view/golden_test.go.
+// The fixtures that the server's fold is tested with, too: see view/golden_test.go.
 import { readdirSync, readFileSync } from "node:fs";
 import { Conversation } from "./conversation";
 import { jumpOf, Timeline } from "./timeline";
@@ -17,7 +17,7 @@ export const fixtures = readdirSync(folder)
   .filter((name) => name.endsWith(".json"))
   .map((name) => ({ name, ...(JSON.parse(readFileSync(new URL(name, folder), "utf8")) as Fixture) }));
 
-/** A conversation that passes over what is not in force as of an offset; of all events without one. */
+/** A conversation that skips events that are not active as of an offset; by default, as of the last event. */
 export function followed(events: Event[], at = (events.at(-1)?.offset ?? -1) + 1): Conversation {
   const c = new Conversation();
   const jumps = events.map(jumpOf).filter((j) => j !== undefined);
@@ -25,5 +25,5 @@ export function followed(events: Event[], at = (events.at(-1)?.offset ?? -1) + 1
   return c;
 }
 
-/** As JSON has it: a member that is undefined is not there. */
+/** A snapshot as JSON gives it: without undefined members. */
 export const plain = (s: Snapshot): Snapshot => JSON.parse(JSON.stringify(s));

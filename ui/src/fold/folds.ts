@@ -1,16 +1,16 @@
 import { activityDelta, activitySnapshot } from "./activity";
 import type { Conversation } from "./conversation";
-import type { Lane } from "./lane";
 import { textContent, textEnd, textStart } from "./message";
 import { permissionAnswered, permissionRequested } from "./permission";
 import { messageAdded, messagesSnapshot } from "./restate";
 import { agentLinked, runEnded, runStarted, subagentStarted } from "./run";
 import { planUpdated, stateDelta, stateSnapshot } from "./state";
+import type { ThreadFold } from "./thread";
 import { toolArgs, toolEnd, toolResult, toolStart } from "./tool";
 import type { Event } from "./types";
 
-/** What an event type does. It reports false if the data of the event has another shape than its type says. */
-type Fold = (c: Conversation, l: Lane, e: Event) => boolean;
+/** Folds one type of event. It returns false if the data of the event does not have the shape of its type. */
+type Fold = (c: Conversation, t: ThreadFold, e: Event) => boolean;
 
 export const folds = new Map<string, Fold>([
   ["message.added", messageAdded],

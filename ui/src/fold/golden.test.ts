@@ -9,14 +9,14 @@ function fold(events: Event[]): Conversation {
   return c;
 }
 
-describe("the fold gives what the server's gives", () => {
+describe("the fold gives the same result as the server's", () => {
   expect(fixtures.length).toBeGreaterThan(10);
   test.each(fixtures)("$name: $about", (f) => {
     expect(plain(fold(f.events).snapshot(f.thread))).toEqual(f.snapshot);
   });
 });
 
-describe("a copy goes on by itself", () => {
+describe("a copy is independent", () => {
   test.each(fixtures)("$name", (f) => {
     for (let cut = 0; cut <= f.events.length; cut++) {
       const c = followed(f.events);
@@ -32,7 +32,7 @@ describe("a copy goes on by itself", () => {
   });
 });
 
-test("what has not changed stays the same object", () => {
+test("unchanged items stay the same object", () => {
   const f = fixtures.find((one) => one.name === "text.json")!;
   const c = new Conversation();
   for (const e of f.events) c.apply(e);

@@ -1,19 +1,19 @@
-import { groupOf, type Lane } from "./lane";
 import { CallRec, MessageRec, RunRec } from "./record";
+import { groupOf, type ThreadFold } from "./thread";
 import type { Item, Message, Run, Snapshot, ToolCall } from "./types";
 
 /**
- * Joins lists by offset. Within each list the order stays as it is: a
- * MESSAGES_SNAPSHOT may have said another one.
+ * Merges lists by offset. The order within each list is kept: a MESSAGES_SNAPSHOT
+ * may have set one that is not by offset.
  */
 export function merge<T extends { offset: number }>(lists: T[][]): T[] {
   if (lists.length === 0) return [];
   if (lists.length === 1) return lists[0]!;
   const half = lists.length >> 1;
-  return two(merge(lists.slice(0, half)), merge(lists.slice(half)));
+  return mergeTwo(merge(lists.slice(0, half)), merge(lists.slice(half)));
 }
 
-function two<T extends { offset: number }>(a: T[], b: T[]): T[] {
+function mergeTwo<T extends { offset: number }>(a: T[], b: T[]): T[] {
   if (a.length === 0) return b;
   const out: T[] = [];
   let j = 0;
@@ -25,19 +25,19 @@ function two<T extends { offset: number }>(a: T[], b: T[]): T[] {
   return out;
 }
 
-/** Puts what a snapshot has of a thread into its lane. */
-export function recent(l: Lane, s: Snapshot): void {
-  const own = <T extends Item>(items: T[] | null) => (items ?? []).filter((i) => i.thread === l.name);
-  l.ended = Math.max(0, ...own(s.runs).map((r) => r.end_offset ?? 0));
-  for (const run of own(s.runs)) addRun(l, run);
-  for (const m of own(s.messages)) addMessage(l, m);
-  for (const k of own(s.tool_calls)) addCall(l, k);
-  l.permissions = (s.permissions ?? []).filter((p) => p.thread === l.name);
-  l.lost = l.thread.messages - l.messages.length;
-  l.past[0]!.count = l.lost;
+/** Fills the fold of a thread from a snapshot. */
+export function loadThread(t: ThreadFold, s: Snapshot): void {
+  const own = <T extends Item>(items: T[] | null) => (items ?? []).filter((i) => i.thread === t.name);
+  t.ended = Math.max(0, ...own(s.runs).map((r) => r.end_offset ?? 0));
+  for (const run of own(s.runs)) addRun(t, run);
+  for (const m of own(s.messages)) addMessage(t, m);
+  for (const k of own(s.tool_calls)) addCall(t, k);
+  t.permissions = (s.permissions ?? []).filter((p) => p.thread === t.name);
+  t.lost = t.thread.messages - t.messages.length;
+  t.past[0]!.count = t.lost;
 }
 
-function addRun(l: Lane, run: Run): void {
+function addRun(t: ThreadFold, run: Run): void {
   const { agent, parent, resumable, error, result, interrupts, usage, ...item } = run;
   const r = Object.assign(new RunRec(item), {
     agent: agent ?? "",
@@ -48,11 +48,11 @@ function addRun(l: Lane, run: Run): void {
     interrupts,
     usage,
   });
-  l.runs.push(r);
-  if (run.status === "running") l.work(r.invocation).run = r;
+  t.runs.push(r);
+  if (run.status === "running") t.work(r.invocation).run = r;
 }
 
-function addMessage(l: Lane, m: Message): void {
+function addMessage(t: ThreadFold, m: Message): void {
   const { id, role, name, text, parts, tool_call_id, activity_type, content, metadata, ...item } = m;
   const rec = Object.assign(new MessageRec(item, id), {
     role,
@@ -64,13 +64,13 @@ function addMessage(l: Lane, m: Message): void {
     doc: content,
     metadata,
   });
-  l.messages.push(rec);
-  l.groups[groupOf(role)]!.push(rec);
-  if (id !== "") l.message.set(id, rec);
-  if (m.status === "running") l.work(rec.invocation).messages.add(rec);
+  t.messages.push(rec);
+  t.groups[groupOf(role)]!.push(rec);
+  if (id !== "") t.message.set(id, rec);
+  if (m.status === "running") t.work(rec.invocation).messages.add(rec);
 }
 
-function addCall(l: Lane, k: ToolCall): void {
+function addCall(t: ThreadFold, k: ToolCall): void {
   const { id, name, message_id, arguments: args, input, result, threads, ...item } = k;
   const rec = Object.assign(new CallRec(item, id), {
     name,
@@ -80,9 +80,9 @@ function addCall(l: Lane, k: ToolCall): void {
     threads: threads ?? [],
   });
   rec.complete = k.status !== "pending" || input !== undefined;
-  l.calls.push(rec);
-  l.call.set(id, rec);
-  rec.madeBy(message_id === undefined ? undefined : l.message.get(message_id));
-  const open = k.end_offset === undefined && l.open.get(rec.invocation)?.run !== undefined;
-  if (open || k.status === "running") l.work(rec.invocation).calls.add(rec);
+  t.calls.push(rec);
+  t.call.set(id, rec);
+  rec.madeBy(message_id === undefined ? undefined : t.message.get(message_id));
+  const open = k.end_offset === undefined && t.open.get(rec.invocation)?.run !== undefined;
+  if (open || k.status === "running") t.work(rec.invocation).calls.add(rec);
 }

@@ -1,56 +1,56 @@
 import type { Conversation } from "./conversation";
-import type { Lane } from "./lane";
 import { delta, Reader, read } from "./read";
 import { begun, MessageRec } from "./record";
+import type { ThreadFold } from "./thread";
 import type { Event, Json, Status } from "./types";
 
-export function textStart(_: Conversation, l: Lane, e: Event): boolean {
+export function textStart(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
   const [id, role, name, subagent] = [r.str("messageId"), r.str("role"), r.str("name"), r.str("subagentRunId")];
   if (!r.ok || id === "") return false;
-  const known = l.message.get(id);
+  const known = t.message.get(id);
   if (known && known.invocation === (e.invocation ?? "")) {
     known.reopen("running");
-    l.work(known.invocation).messages.add(known);
+    t.work(known.invocation).messages.add(known);
     return true;
   }
-  const m = stream(l, e, id);
+  const m = stream(t, e, id);
   m.name = name;
   m.metadata = r.raw("metadata");
   if (subagent) m.item = { ...m.item, subagent };
-  if (role !== "") l.setRole(m, role);
+  if (role !== "") t.setRole(m, role);
   return true;
 }
 
-/** Adds a message whose text is to come. */
-function stream(l: Lane, e: Event, id: string): MessageRec {
-  const m = new MessageRec(begun(l.name, e, "running"), id);
-  l.work(m.invocation).messages.add(m);
-  add(l, m, e.type.startsWith("REASONING_") ? "reasoning" : "assistant", e.offset);
+/** Adds a message whose text follows in later events. */
+function stream(t: ThreadFold, e: Event, id: string): MessageRec {
+  const m = new MessageRec(begun(t.name, e, "running"), id);
+  t.work(m.invocation).messages.add(m);
+  add(t, m, e.type.startsWith("REASONING_") ? "reasoning" : "assistant", e.offset);
   return m;
 }
 
-export function add(l: Lane, m: MessageRec, role: string, at: number): void {
-  l.add(m, role);
-  l.settleMessages(at);
+export function add(t: ThreadFold, m: MessageRec, role: string, at: number): void {
+  t.add(m, role);
+  t.settleMessages(at);
 }
 
-export function textContent(_: Conversation, l: Lane, e: Event): boolean {
+export function textContent(_: Conversation, t: ThreadFold, e: Event): boolean {
   const d = delta(e, "messageId");
   if (!d) return false;
-  const m = l.message.get(d.id) ?? stream(l, e, d.id); // its start was not given to us; no text is lost
+  const m = t.message.get(d.id) ?? stream(t, e, d.id); // without its start event, the text is still kept
   m.text += d.text;
   m.touch();
   return true;
 }
 
-export function textEnd(_: Conversation, l: Lane, e: Event): boolean {
+export function textEnd(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
-  const m = l.message.get(r.str("messageId"));
+  const m = t.message.get(r.str("messageId"));
   if (!r.ok) return false;
   if (m) {
     m.end(e, closedStatus(r.raw("metadata")));
-    l.open.get(m.invocation)?.messages.delete(m);
+    t.open.get(m.invocation)?.messages.delete(m);
   }
   return true;
 }

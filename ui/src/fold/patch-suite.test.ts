@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { Purse, patch, Unpatchable } from "./patch";
+import { PatchBudget, patch, Unpatchable } from "./patch";
 import type { Json } from "./types";
 
-// The public test suite of JSON Patch, which holds the fold of the server, too.
+// The public test suite of JSON Patch. The server's fold is tested with it, too.
 
 interface Case {
   comment?: string;
@@ -21,7 +21,7 @@ describe.each(["spec_tests.json", "tests.json"])("%s", (name) => {
     .filter((c) => c.patch !== undefined && !c.disabled);
 
   test.each(cases)("$title", (c) => {
-    const applied = () => patch(c.doc, c.patch, new Purse());
+    const applied = () => patch(c.doc, c.patch, new PatchBudget());
     if (c.error !== undefined) expect(applied).toThrow(Unpatchable);
     else if (c.expected === undefined) expect(applied).not.toThrow();
     else expect(applied()).toEqual(c.expected);

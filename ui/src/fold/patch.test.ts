@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { Purse, patch, Unpatchable } from "./patch";
+import { PatchBudget, patch, Unpatchable } from "./patch";
 import type { Json } from "./types";
 
-const run = (doc: Json, ...ops: Json[]) => patch(doc, ops, new Purse());
+const run = (doc: Json, ...ops: Json[]) => patch(doc, ops, new PatchBudget());
 
 test.each<[string, Json, Json[], Json]>([
   ["adds a member", {}, [{ op: "add", path: "/a", value: 1 }], { a: 1 }],
@@ -22,11 +22,11 @@ test.each<[string, Json, Json[], Json]>([
     ],
     { "m~n": 3 },
   ],
-  ["takes null for a value", {}, [{ op: "add", path: "/a", value: null }], { a: null }],
+  ["accepts null as a value", {}, [{ op: "add", path: "/a", value: null }], { a: null }],
 ])("a patch %s", (_, doc, ops, want) => {
   const before = structuredClone(doc);
   expect(run(doc, ...ops)).toEqual(want);
-  expect(doc).toEqual(before); // others may have it
+  expect(doc).toEqual(before); // others may share it
 });
 
 test.each<[string, Json, Json]>([
@@ -41,8 +41,8 @@ test.each<[string, Json, Json]>([
   ["a move into itself", { a: {} }, { op: "move", from: "/a", path: "/a/b" }],
   ["a test that fails", { a: 1 }, { op: "test", path: "/a", value: "1" }],
   ["an unknown operation", {}, { op: "merge", path: "" }],
-  ["what every object has", {}, { op: "remove", path: "/constructor" }],
-  ["text for an operation", {}, "add"],
+  ["an inherited member", {}, { op: "remove", path: "/constructor" }],
+  ["a string as an operation", {}, "add"],
 ])("%s cannot be patched", (_, doc, op) => {
   expect(() => run(doc, op)).toThrow(Unpatchable);
 });
@@ -61,15 +61,15 @@ test("the prototype of objects cannot be reached", () => {
   expect(() => run({}, { op: "add", path: "/__proto__/pwned", value: 1 })).toThrow(Unpatchable);
 });
 
-test("a document that doubles with every operation comes to an end", () => {
-  const purse = new Purse();
+test("a document that doubles with every operation is stopped by the budget", () => {
+  const budget = new PatchBudget();
   let doc: Json = { a: ["x".repeat(1000)] };
   expect(() => {
-    for (let i = 0; i < 100; i++) doc = patch(doc, [{ op: "copy", from: "", path: `/a/${i + 1}` }], purse);
+    for (let i = 0; i < 100; i++) doc = patch(doc, [{ op: "copy", from: "", path: `/a/${i + 1}` }], budget);
   }).toThrow(Unpatchable);
 });
 
-test("what is not changed is shared", () => {
+test("unchanged parts are shared", () => {
   const doc = { a: { deep: [1] }, b: { n: 1 } };
   const out = run(doc, { op: "replace", path: "/b/n", value: 2 }) as typeof doc;
   expect(out.a).toBe(doc.a);

@@ -2,54 +2,54 @@ import { depth, isObject, maxDepth } from "./read";
 import type { Json, JsonObject } from "./types";
 
 /**
- * What patches may yet cost, all those of a conversation together. Who writes the
- * log is not trusted, and a few bytes of patch can ask for much: each "copy" of a
- * document into itself doubles it.
+ * The budget that all patches of a conversation share. The writers of the log are
+ * not trusted, and a few bytes of patch can cost much: each "copy" of a document
+ * into itself doubles it.
  */
-export class Purse {
+export class PatchBudget {
   earned = 0;
   spent = 0;
 
   left(): number {
-    return firstMeans + this.earned - this.spent;
+    return initialBudget + this.earned - this.spent;
   }
 
-  /** Takes a cost, or all that is left and fails. */
+  /** Spends a cost. If the budget is too small, it spends the rest and fails with Unpatchable. */
   spend(cost: number): void {
     const left = this.left();
     this.spent += Math.min(cost, left);
     if (cost > left) throw new Unpatchable();
   }
 
-  clone(): Purse {
-    const p = new Purse();
+  clone(): PatchBudget {
+    const p = new PatchBudget();
     p.earned = this.earned;
     p.spent = this.spent;
     return p;
   }
 }
 
-const firstMeans = 4 << 20;
-const perByte = 64;
+const initialBudget = 4 << 20;
+const budgetPerByte = 64;
 
-/** Why a patch was not applied: it does not fit, or costs too much. */
+/** A patch was not applied: it does not fit the document, or costs too much. */
 export class Unpatchable extends Error {}
 
-/** How many bytes a value has as JSON, about: its own form is not known any more. */
+/** The approximate size of a value as JSON; the original bytes are not kept. */
 export function bytes(v: Json | undefined): number {
   return v === undefined ? 0 : JSON.stringify(v).length;
 }
 
 /**
- * Applies a JSON Patch (RFC 6902) as a whole, and returns what the document is
- * then; it fails with Unpatchable. Documents are not changed, and share what is
- * the same in both.
+ * Applies a JSON Patch (RFC 6902) as a whole and returns the new document, or
+ * fails with Unpatchable. The old document does not change; both share their
+ * equal parts.
  */
-export function patch(doc: Json, delta: Json | undefined, purse: Purse): Json {
+export function patch(doc: Json, delta: Json | undefined, budget: PatchBudget): Json {
   if (delta !== null && !Array.isArray(delta)) throw new Unpatchable();
   const ops = (delta ?? []).map(operation);
-  purse.earned += perByte * bytes(delta);
-  for (const o of ops) doc = apply(doc, o, purse);
+  budget.earned += budgetPerByte * bytes(delta);
+  for (const o of ops) doc = apply(doc, o, budget);
   return doc;
 }
 
@@ -70,7 +70,7 @@ function operation(raw: Json): Operation {
   return { op: text("op") ?? "", path: text("path"), from: text("from"), value: raw?.value };
 }
 
-function apply(doc: Json, o: Operation, purse: Purse): Json {
+function apply(doc: Json, o: Operation, budget: PatchBudget): Json {
   const path = pointer(o.path);
   switch (o.op) {
     case "test":
@@ -78,16 +78,16 @@ function apply(doc: Json, o: Operation, purse: Purse): Json {
       return doc;
     case "add":
     case "replace":
-      return put(doc, o.op, path, given(o), purse);
+      return put(doc, o.op, path, given(o), budget);
     case "remove":
-      return record(doc, "remove", path, null, purse);
+      return record(doc, "remove", path, null, budget);
     case "copy": {
       const value = find(doc, pointer(o.from));
-      purse.spend(size(value, purse.left()));
-      return put(doc, "add", path, value, purse);
+      budget.spend(size(value, budget.left()));
+      return put(doc, "add", path, value, budget);
     }
     case "move":
-      return move(doc, pointer(o.from), path, purse);
+      return move(doc, pointer(o.from), path, budget);
   }
   throw new Unpatchable();
 }
@@ -97,29 +97,29 @@ function given(o: Operation): Json {
   return o.value;
 }
 
-function move(doc: Json, from: string[], to: string[], purse: Purse): Json {
-  if (from.length < to.length && from.every((t, i) => t === to[i])) throw new Unpatchable(); // not into itself
+function move(doc: Json, from: string[], to: string[], budget: PatchBudget): Json {
+  if (from.length < to.length && from.every((t, i) => t === to[i])) throw new Unpatchable(); // cannot move a value into itself
   const value = find(doc, from);
-  doc = record(doc, "remove", from, null, purse);
-  if (to.length <= from.length) return record(doc, "add", to, value, purse); // not deeper than it was
-  purse.spend(size(value, purse.left()));
-  return put(doc, "add", to, value, purse);
+  doc = record(doc, "remove", from, null, budget);
+  if (to.length <= from.length) return record(doc, "add", to, value, budget); // the document gets no deeper
+  budget.spend(size(value, budget.left()));
+  return put(doc, "add", to, value, budget);
 }
 
 type Op = "add" | "replace" | "remove";
 
 /** A change that may make the document deeper. */
-function put(doc: Json, op: Op, path: string[], value: Json, purse: Purse): Json {
+function put(doc: Json, op: Op, path: string[], value: Json, budget: PatchBudget): Json {
   if (path.length + depth(value) > maxDepth) throw new Unpatchable();
-  return record(doc, op, path, value, purse);
+  return record(doc, op, path, value, budget);
 }
 
-function record(doc: Json, op: Op, path: string[], value: Json, purse: Purse): Json {
-  purse.spend(shifted(doc, op, path));
+function record(doc: Json, op: Op, path: string[], value: Json, budget: PatchBudget): Json {
+  budget.spend(shifted(doc, op, path));
   return change(doc, op, path, 0, value);
 }
 
-/** What a change costs because elements of an array have to move. */
+/** The cost of shifting the elements of an array. */
 function shifted(doc: Json, op: Op, path: string[]): number {
   if (op === "replace" || path.length === 0 || path.at(-1) === "-") return 0;
   let node: Json | undefined = doc;
@@ -128,7 +128,7 @@ function shifted(doc: Json, op: Op, path: string[]): number {
 }
 
 function change(node: Json, op: Op, path: string[], at: number, value: Json): Json {
-  if (at === path.length) return value; // to remove all leaves null
+  if (at === path.length) return value; // removing the root leaves null
   const token = path[at]!;
   const last = at === path.length - 1;
   if (Array.isArray(node)) return last ? element(node, op, token, value) : inner(node, op, path, at, value);
@@ -165,7 +165,7 @@ function child(node: Json | undefined, token: string): Json | undefined {
   return undefined;
 }
 
-/** The index of an array's element, from 0 to last; -1 if the token is none. */
+/** The array index that a token names, from 0 to last; -1 if it is not one. */
 function index(token: string, last: number): number {
   const i = /^(?:0|[1-9]\d{0,14})$/.test(token) ? Number(token) : -1;
   return i <= last ? i : -1;
@@ -180,7 +180,7 @@ function find(node: Json, path: string[]): Json {
   return node;
 }
 
-/** Divides a JSON Pointer (RFC 6901). */
+/** Splits a JSON Pointer (RFC 6901) into its tokens. */
 function pointer(p: string | undefined): string[] {
   if (p === undefined || (p !== "" && !p.startsWith("/"))) throw new Unpatchable();
   if (p === "") return [];
@@ -190,7 +190,7 @@ function pointer(p: string | undefined): string[] {
     .map((t) => t.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-/** Estimates the bytes of a value, and stops counting soon after limit. */
+/** Estimates the bytes of a value. It stops counting soon after limit. */
 function size(v: Json | undefined, limit: number): number {
   let n = 16;
   if (typeof v === "string") n += v.length;

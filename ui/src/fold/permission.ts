@@ -1,10 +1,10 @@
 import type { Conversation } from "./conversation";
-import { type Lane, maxOpen, window } from "./lane";
 import { isObject, Reader, read } from "./read";
 import { begun, ended } from "./record";
+import { maxOpen, type ThreadFold, window } from "./thread";
 import type { Event, Permission, PermissionOption } from "./types";
 
-export function permissionRequested(_: Conversation, l: Lane, e: Event): boolean {
+export function permissionRequested(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
   const [id, toolCall, message] = [r.str("id"), r.str("toolCallId"), r.str("message")];
   const options: PermissionOption[] = [];
@@ -19,16 +19,16 @@ export function permissionRequested(_: Conversation, l: Lane, e: Event): boolean
     options.push(option);
   }
   if (!r.ok || id === "") return false;
-  const p: Permission = { ...begun(l.name, e, "idle"), status: "open", id, options };
+  const p: Permission = { ...begun(t.name, e, "idle"), status: "open", id, options };
   if (toolCall) p.tool_call_id = toolCall;
   if (message) p.message = message;
   const action = r.raw("action");
   if (isObject(action)) p.action = action;
-  l.permissions = settled([...l.permissions, p]);
+  t.permissions = settled([...t.permissions, p]);
   return true;
 }
 
-/** Lets go of the oldest one that is not open, if there are too many. */
+/** Drops the oldest request that is not open, if there are too many. */
 function settled(list: Permission[]): Permission[] {
   if (list.length <= window) return list;
   let i = list.findIndex((p) => p.status !== "open");
@@ -36,18 +36,21 @@ function settled(list: Permission[]): Permission[] {
   return i < 0 ? list : list.toSpliced(i, 1);
 }
 
-/** The first answer counts. One that names an invocation is for the one that has asked, whoever else uses the id. */
-export function permissionAnswered(_: Conversation, l: Lane, e: Event): boolean {
+/**
+ * The first answer counts. An answer that names an invocation is for the request of
+ * that invocation, even if another one uses the same id.
+ */
+export function permissionAnswered(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
   const [id, option] = [r.str("id"), r.str("option")];
   if (!r.ok || id === "") return false;
   const asked = (p: Permission) => p.id === id && (!e.invocation || e.invocation === p.invocation);
-  const i = l.permissions.findLastIndex(asked);
-  const p = l.permissions[i];
+  const i = t.permissions.findLastIndex(asked);
+  const p = t.permissions[i];
   if (p?.status !== "open") return true;
   const answered: Permission = ended(p, e, option ? "answered" : "cancelled");
   if (option) answered.option = option;
   if (option && e.actor) answered.answered_by = e.actor;
-  l.permissions = l.permissions.with(i, answered);
+  t.permissions = t.permissions.with(i, answered);
   return true;
 }

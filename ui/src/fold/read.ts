@@ -1,6 +1,6 @@
 import type { Event, Json, JsonObject } from "./types";
 
-// What is nested deeper is not folded: views that hold it could not be encoded.
+// Deeper values are not folded: a view with them could not be encoded.
 export const maxDepth = 1000;
 
 /** How deep arrays and objects nest, at most limit + 1. */
@@ -22,9 +22,9 @@ export function isObject(v: unknown): v is JsonObject {
 }
 
 /**
- * Reads the members of an object. Half of a surrogate pair in a text is no
- * character, and becomes U+FFFD, as in the server. One that is absent or null is the zero value,
- * and so is one of another shape, but then the object is not well-formed.
+ * Reads the members of an object. Half of a surrogate pair in a text becomes
+ * U+FFFD, as in the server. An absent or null member gives the zero value. A member
+ * of the wrong type gives the zero value, too, and sets ok to false.
  */
 export class Reader {
   ok = true;
@@ -57,7 +57,7 @@ export class Reader {
     return this.missing(v, undefined);
   }
 
-  /** The members of a member; all of it has to be well-formed. */
+  /** A reader for a member that is an object. Check its ok, too. */
   sub(name: string): Reader {
     const v = this.raw(name);
     if (isObject(v)) return new Reader(v);
@@ -79,7 +79,7 @@ export function read(e: Event): Reader {
   return r;
 }
 
-/** Divides the content of a message into its text and, if it is not simply text, what it was. */
+/** Returns the text of a message's content and, if the content is not a string, its parts. */
 export function content(raw: Json | undefined): { text: string; parts?: Json } {
   if (raw === undefined || raw === null) return { text: "" };
   if (typeof raw === "string") return { text: raw.toWellFormed() };
@@ -92,7 +92,7 @@ export function content(raw: Json | undefined): { text: string; parts?: Json } {
   return { text, parts: raw };
 }
 
-/** Reads what most events of a log are: more of something. */
+/** Reads a delta event: an id and the text to append. This fast path serves most events of a log. */
 export function delta(e: Event, name: string): { id: string; text: string } | undefined {
   const id = e.data?.[name];
   const text = e.data?.delta;

@@ -1,11 +1,11 @@
 import { depth, maxDepth } from "./read";
 import type { Event, Item, Json, Message, Run, Status, ToolCall, ToolResult } from "./types";
 
-// What a fold has at hand of messages, tool calls and runs. What is shown of them
-// is made when it is asked for, and stays the same object as long as nothing
-// changes, so that a page draws anew only what is new.
+// The changeable messages, tool calls and runs of a fold. `value` builds the object
+// that a view shows, and returns the same object until the record changes. So
+// React renders only what has changed.
 
-/** The common part of an item that an event begins. */
+/** The common members of an item that starts with an event. */
 export function begun(thread: string, e: Event, status: Status): Item {
   const item: Item = { offset: e.offset, thread, status, started_at: e.timestamp };
   if (e.invocation) item.invocation = e.invocation;
@@ -15,7 +15,7 @@ export function begun(thread: string, e: Event, status: Status): Item {
   return item;
 }
 
-/** An item that ends with an event. */
+/** A copy of an item that ends with an event. */
 export function ended<T extends { started_at: string; status: string }>(item: T, e: Event, status: T["status"]): T {
   const took = Date.parse(e.timestamp) - Date.parse(item.started_at);
   return { ...item, status, end_offset: e.offset, ended_at: e.timestamp, duration_ms: Math.max(0, took) || 0 };
@@ -28,7 +28,7 @@ function reopened(item: Item, status: Status): Item {
 
 abstract class Rec<T extends Item> {
   item: Item;
-  private shown: T | undefined;
+  private cached: T | undefined;
 
   constructor(item: Item) {
     this.item = item;
@@ -39,7 +39,7 @@ abstract class Rec<T extends Item> {
   }
 
   touch(): void {
-    this.shown = undefined;
+    this.cached = undefined;
   }
 
   end(e: Event, status: Status): void {
@@ -63,8 +63,8 @@ abstract class Rec<T extends Item> {
   }
 
   value(): T {
-    this.shown ??= this.make();
-    return this.shown;
+    this.cached ??= this.make();
+    return this.cached;
   }
 
   protected abstract make(): T;
@@ -80,16 +80,16 @@ export class MessageRec extends Rec<Message> {
   activity = "";
   doc: Json | undefined; // the content of an activity
   metadata: Json | undefined;
-  calls: CallRec[] = []; // those that it made
-  gone = false; // a MESSAGES_SNAPSHOT has it no more
-  settled = false; // known only as the maker of calls that have not
+  calls: CallRec[] = []; // the tool calls of this message
+  gone = false; // dropped by a MESSAGES_SNAPSHOT
+  settled = false; // still here only because some of its calls have not settled
 
   constructor(item: Item, id: string) {
     super(item);
     this.id = id;
   }
 
-  /** A copy; its calls are still those of the original. */
+  /** A copy; its calls are still the records of the original. */
   copy(): MessageRec {
     return Object.assign(new MessageRec(this.item, this.id), this);
   }
@@ -112,10 +112,10 @@ export class CallRec extends Rec<ToolCall> {
   messageId = "";
   args = "";
   threads: string[] = [];
-  complete = false; // no more of them is to come
+  complete = false; // the arguments are complete
   result: ToolResult | undefined;
-  maker: MessageRec | undefined; // the message that made it, if that is there
-  gone = false; // with the maker
+  maker: MessageRec | undefined; // the message that contains the call, if known
+  gone = false; // dropped with its message
 
   constructor(item: Item, id: string) {
     super(item);
@@ -137,7 +137,7 @@ export class CallRec extends Rec<ToolCall> {
     }
   }
 
-  /** Sets the message that made the call, if that is known. */
+  /** Sets the message that contains the call, if known. */
   madeBy(m: MessageRec | undefined): void {
     if (!m || this.maker === m) return;
     this.maker = m;

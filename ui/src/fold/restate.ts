@@ -1,12 +1,12 @@
 import type { Conversation } from "./conversation";
-import { groupOf, groups, type Lane } from "./lane";
 import { add } from "./message";
 import { content, isObject, Reader, read } from "./read";
 import { begun, MessageRec } from "./record";
+import { groupOf, groups, type ThreadFold } from "./thread";
 import { answer, knownCall, planByTool } from "./tool";
 import type { Event, Json } from "./types";
 
-interface Whole {
+interface FullMessage {
   id: string;
   role: string;
   content: Json | undefined;
@@ -19,9 +19,9 @@ interface Whole {
   calls: { id: string; name: string; args: string }[];
 }
 
-function whole(raw: Json | undefined): Whole | undefined {
+function readMessage(raw: Json | undefined): FullMessage | undefined {
   const r = new Reader(raw);
-  const m: Whole = {
+  const m: FullMessage = {
     id: r.str("id"),
     role: r.str("role"),
     content: r.raw("content"),
@@ -42,74 +42,74 @@ function whole(raw: Json | undefined): Whole | undefined {
   return r.ok ? m : undefined;
 }
 
-export function messageAdded(_: Conversation, l: Lane, e: Event): boolean {
+export function messageAdded(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
-  const m = whole(r.raw("message"));
+  const m = readMessage(r.raw("message"));
   if (!r.ok || !m) return false;
-  const put = putMessage(l, e, m);
+  const put = putMessage(t, e, m);
   const digest = promptOf(put);
-  if (digest) l.thread.prompt = { digest, offset: put.item.offset };
+  if (digest) t.thread.prompt = { digest, offset: put.item.offset };
   for (const one of m.calls) {
-    const k = l.call.get(one.id);
-    if (k) planByTool(l, k, e);
+    const k = t.call.get(one.id);
+    if (k) planByTool(t, k, e);
   }
-  if (l.status === "idle" && e.invocation && m.role === "user") l.status = "pending";
+  if (t.status === "idle" && e.invocation && m.role === "user") t.status = "pending";
   return true;
 }
 
-/** The digest in the mark of a message that stores the system text of a model; "" for any other. */
+/** The digest of the system prompt that a message stores; "" for any other message. */
 function promptOf(m: MessageRec): string {
   const ours = new Reader(m.metadata).sub("tapedeck");
   return m.role === "system" ? ours.str("prompt") : "";
 }
 
-/** Forgets the system text of the model if the messages that are restated do not have it. */
-function keepPrompt(l: Lane, restated: Set<MessageRec>): void {
-  const p = l.thread.prompt;
+/** Removes the thread's system prompt if the restated messages do not contain it. */
+function dropStalePrompt(t: ThreadFold, restated: Set<MessageRec>): void {
+  const p = t.thread.prompt;
   if (!p) return;
   for (const m of restated) if (m.item.offset === p.offset && promptOf(m) === p.digest) return;
-  l.thread.prompt = undefined;
+  t.thread.prompt = undefined;
 }
 
 /**
- * Restates the messages of a thread, as an AG-UI client does: a message that is
- * there keeps its place, a new one comes last, and one that is not restated goes;
- * except that reasoning and activity go only if the snapshot has some of their kind.
+ * Restates the messages of a thread, as an AG-UI client does. A known message keeps
+ * its place, a new one is added last, and one that is not restated is dropped.
+ * Reasoning and activity are dropped only if the snapshot has some of their kind.
  */
-export function messagesSnapshot(_: Conversation, l: Lane, e: Event): boolean {
+export function messagesSnapshot(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
-  const messages = (r.list("messages") ?? []).map(whole);
+  const messages = (r.list("messages") ?? []).map(readMessage);
   if (!r.ok || messages.includes(undefined)) return false;
-  const said: MessageRec[] = [];
+  const listed: MessageRec[] = [];
   const has = new Set([0]);
-  l.restating = true;
+  t.restating = true;
   for (const w of messages) {
-    const m = putMessage(l, e, w!);
-    said.push(m);
+    const m = putMessage(t, e, w!);
+    listed.push(m);
     has.add(groupOf(m.role));
   }
-  const restated = new Set(said);
-  if (l.earlier() > 0) reorder(l, said, e.offset);
-  for (let g = 0; g < groups; g++) if (has.has(g)) restate(l, g, restated, e.offset);
-  keepPrompt(l, restated);
-  l.sweep();
-  l.restating = false;
-  l.settleMessages(e.offset);
-  l.settleCalls(e.offset);
+  const restated = new Set(listed);
+  if (t.earlier() > 0) reorder(t, listed, e.offset);
+  for (let g = 0; g < groups; g++) if (has.has(g)) restate(t, g, restated, e.offset);
+  dropStalePrompt(t, restated);
+  t.sweep();
+  t.restating = false;
+  t.settleMessages(e.offset);
+  t.settleCalls(e.offset);
   return true;
 }
 
 /**
- * Gives places to messages that a MESSAGES_SNAPSHOT says anew, because they had
- * settled. Each comes just before the next one in the snapshot that is still at
- * hand, and gets its offset, for pages go by offsets; without such a one it comes
- * last.
+ * Places the messages that had settled and that a MESSAGES_SNAPSHOT adds again.
+ * Each goes just before the next message of the snapshot that is still changeable,
+ * and gets its offset, because pages are cut by offsets. Without such a message it
+ * stays last.
  */
-function reorder(l: Lane, said: MessageRec[], at: number): void {
+function reorder(t: ThreadFold, listed: MessageRec[], at: number): void {
   const moved = new Set<MessageRec>();
-  const before = new Map<MessageRec, MessageRec[]>(); // what comes before another, from the last to the first
+  const before = new Map<MessageRec, MessageRec[]>(); // the messages to put before another, last first
   let next: MessageRec | undefined;
-  for (const m of said.toReversed()) {
+  for (const m of listed.toReversed()) {
     if (moved.has(m)) continue;
     if (m.item.offset < at) {
       next = m;
@@ -122,34 +122,34 @@ function reorder(l: Lane, said: MessageRec[], at: number): void {
       else before.set(next, [m]);
     }
   }
-  l.messages = l.messages.flatMap((m) => (moved.has(m) ? [] : [...(before.get(m) ?? []).toReversed(), m]));
+  t.messages = t.messages.flatMap((m) => (moved.has(m) ? [] : [...(before.get(m) ?? []).toReversed(), m]));
 }
 
-/** Drops the messages of a group that are not restated, those that have settled among them, with the calls that they made. */
-function restate(l: Lane, group: number, restated: Set<MessageRec>, at: number): void {
-  for (const k of l.calls) {
-    if (!k.gone && k.maker?.settled && groupOf(k.maker.role) === group) l.dropCall(k);
+/** Drops the messages of a group that are not restated, settled ones included, with their calls. */
+function restate(t: ThreadFold, group: number, restated: Set<MessageRec>, at: number): void {
+  for (const k of t.calls) {
+    if (!k.gone && k.maker?.settled && groupOf(k.maker.role) === group) t.dropCall(k);
   }
   const kept: MessageRec[] = [];
-  for (const m of l.groups[group]!) {
+  for (const m of t.groups[group]!) {
     if (restated.has(m)) kept.push(m);
-    else l.drop(m);
+    else t.drop(m);
   }
-  l.groups[group] = kept;
-  const past = l.past[group]!;
-  l.thread.messages -= past.count;
-  if (group === 0) l.lost = 0;
-  l.past[group] = { count: 0, floor: at };
+  t.groups[group] = kept;
+  const past = t.past[group]!;
+  t.thread.messages -= past.count;
+  if (group === 0) t.lost = 0;
+  t.past[group] = { count: 0, floor: at };
 }
 
-/** Puts a whole message into the conversation: in the place of that of its id, or last. */
-export function putMessage(l: Lane, e: Event, w: Whole): MessageRec {
-  let m = l.message.get(w.id);
+/** Puts a complete message into the conversation: it replaces the message with its id, or is added last. */
+export function putMessage(t: ThreadFold, e: Event, w: FullMessage): MessageRec {
+  let m = t.message.get(w.id);
   if (!m || groupOf(m.role) !== groupOf(w.role)) {
-    m = new MessageRec(begun(l.name, e, "complete"), w.id);
+    m = new MessageRec(begun(t.name, e, "complete"), w.id);
     if (w.subagent) m.item = { ...m.item, subagent: w.subagent };
     m.end(e, "complete");
-    add(l, m, w.role, e.offset);
+    add(t, m, w.role, e.offset);
   }
   m.role = w.role;
   m.name = w.name;
@@ -166,18 +166,18 @@ export function putMessage(l: Lane, e: Event, w: Whole): MessageRec {
     m.parts = parts;
   }
   m.touch();
-  for (const t of w.calls) {
-    const k = knownCall(l, e, t.id);
-    k.name = t.name;
+  for (const call of w.calls) {
+    const k = knownCall(t, e, call.id);
+    k.name = call.name;
     k.madeBy(m);
-    k.args = t.args;
+    k.args = call.args;
     k.complete = true;
     k.touch();
   }
   if (w.role === "tool" && w.toolCallId !== "") {
     const metadata = isObject(w.metadata) ? w.metadata.tapedeck : undefined;
     const [failed, took] = isObject(metadata) ? [metadata.error === true, metadata.durationMs] : [false, undefined];
-    answer(l, e, w.toolCallId, { messageId: w.id, content: w.content, error: w.error, failed, took });
+    answer(t, e, w.toolCallId, { messageId: w.id, content: w.content, error: w.error, failed, took });
   }
   return m;
 }

@@ -1,31 +1,31 @@
 import type { Conversation } from "./conversation";
-import type { Lane } from "./lane";
 import { Reader, read } from "./read";
 import { begun, RunRec } from "./record";
+import type { ThreadFold } from "./thread";
 import type { Event, Status } from "./types";
 
-export function runStarted(c: Conversation, l: Lane, e: Event): boolean {
-  const w = l.work(e.invocation ?? "");
-  w.run?.end(e, "interrupted"); // started again; its end was lost
-  w.run = addRun(l, e);
-  const r = read(e); // if it is not well-formed, the run has begun all the same
+export function runStarted(c: Conversation, t: ThreadFold, e: Event): boolean {
+  const w = t.work(e.invocation ?? "");
+  w.run?.end(e, "interrupted"); // the run starts again; its end event was lost
+  w.run = addRun(t, e);
+  const r = read(e); // even if it is malformed, the run has started
   const metadata = r.sub("metadata");
   const ours = metadata.sub("tapedeck");
   w.run.agent = ours.str("agent");
   w.run.context = ours.str("context");
   w.run.parent = r.str("parentRunId");
-  const parent = c.threadOf(w.run.parent, l);
-  if (parent !== undefined) l.thread.parent = parent;
+  const parent = c.threadOf(w.run.parent, t);
+  if (parent !== undefined) t.thread.parent = parent;
   ours.bool("resumable");
   ours.str("thread");
-  l.status = "running";
+  t.status = "running";
   return r.ok && metadata.ok && ours.ok;
 }
 
 const maxCallThreads = 100;
 
-/** Notes in a tool call which thread the sub-agent has that it has started. Those of other hosts have none. */
-export function subagentStarted(_: Conversation, l: Lane, e: Event): boolean {
+/** Adds the thread of a sub-agent to the tool call that started it. Events of other hosts name no thread. */
+export function subagentStarted(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
   const metadata = r.sub("metadata");
   const ours = metadata.sub("tapedeck");
@@ -34,7 +34,7 @@ export function subagentStarted(_: Conversation, l: Lane, e: Event): boolean {
   ours.str("context");
   ours.bool("resumable");
   if (!r.ok || !metadata.ok || !ours.ok) return false;
-  const k = l.call.get(call);
+  const k = t.call.get(call);
   if (k && thread !== "" && !k.threads.includes(thread) && k.threads.length < maxCallThreads) {
     k.threads = [...k.threads, thread];
     k.touch();
@@ -42,21 +42,21 @@ export function subagentStarted(_: Conversation, l: Lane, e: Event): boolean {
   return true;
 }
 
-function addRun(l: Lane, e: Event): RunRec {
-  const r = new RunRec(begun(l.name, e, "running"));
-  l.runs.push(r);
-  l.settleRuns(e.offset);
+function addRun(t: ThreadFold, e: Event): RunRec {
+  const r = new RunRec(begun(t.name, e, "running"));
+  t.runs.push(r);
+  t.settleRuns(e.offset);
   return r;
 }
 
-export function runEnded(_: Conversation, l: Lane, e: Event): boolean {
-  const r = read(e); // if it is not well-formed, the run has ended all the same
+export function runEnded(_: Conversation, t: ThreadFold, e: Event): boolean {
+  const r = read(e); // even if it is malformed, the run has ended
   const outcome = r.sub("outcome");
   const metadata = r.sub("metadata");
   const ours = metadata.sub("tapedeck");
   const [message, code] = [r.str("message"), r.str("code")];
-  const w = l.work(e.invocation ?? "");
-  w.run ??= addRun(l, e); // it failed before it started
+  const w = t.work(e.invocation ?? "");
+  w.run ??= addRun(t, e); // the run failed before RUN_STARTED
   w.run.result = r.raw("result");
   w.run.usage = r.raw("usage");
   w.run.interrupts = outcome.raw("interrupts");
@@ -65,11 +65,11 @@ export function runEnded(_: Conversation, l: Lane, e: Event): boolean {
   ours.str("context");
   ours.str("thread");
   if (e.type === "RUN_ERROR") w.run.error = code ? { message, code } : { message };
-  l.end(e.invocation ?? "", e, endStatus(e));
+  t.end(e.invocation ?? "", e, endStatus(e));
   return r.ok && outcome.ok && metadata.ok && ours.ok;
 }
 
-/** The status that a terminal event leaves. */
+/** The status of a run after its terminal event. */
 function endStatus(e: Event): Status {
   const r = new Reader(e.data);
   if (e.type === "RUN_ERROR") {
@@ -81,11 +81,11 @@ function endStatus(e: Event): Status {
   return type === "interrupt" ? "interrupted" : "complete";
 }
 
-export function agentLinked(_: Conversation, l: Lane, e: Event): boolean {
+export function agentLinked(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
   const [runner, native_id] = [r.str("runner"), r.str("nativeId")];
   if (!r.ok || native_id === "") return false;
-  l.thread.link = { runner, native_id, offset: e.offset };
-  if (e.invocation) l.thread.link.invocation = e.invocation;
+  t.thread.link = { runner, native_id, offset: e.offset };
+  if (e.invocation) t.thread.link.invocation = e.invocation;
   return true;
 }

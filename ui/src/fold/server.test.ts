@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { followed } from "./fixtures";
 import type { Event, Snapshot } from "./types";
 
-// Random logs that the server has folded: the same fold must come of them here.
-// LOGS=2000 replays as many, FIRST=7 begins with another one.
+// Random logs that the server has folded. The fold here must give the same result.
+// LOGS=2000 replays this many logs; FIRST=7 starts with that log.
 
 interface Page {
   seed: number;
@@ -29,7 +29,7 @@ function pages(from: number, count: number): Page[] {
     .map((line) => JSON.parse(line));
 }
 
-/** Values that nobody reads as text are as they were sent: there half a surrogate pair may be left. */
+/** Values that the fold does not read as text stay as sent, and may contain half a surrogate pair. */
 const comparable = (s: Snapshot): Snapshot =>
   JSON.parse(JSON.stringify(s).replace(/\\ud[89a-f][0-9a-f]{2}/g, "\ufffd"));
 

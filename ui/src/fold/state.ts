@@ -1,30 +1,30 @@
 import type { Conversation } from "./conversation";
-import type { Lane } from "./lane";
 import { patch, Unpatchable } from "./patch";
 import { Reader, read } from "./read";
+import type { ThreadFold } from "./thread";
 import type { Event, Json, PlanEntry, Status } from "./types";
 
-export function stateSnapshot(_: Conversation, l: Lane, e: Event): boolean {
+export function stateSnapshot(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
   const value = r.raw("snapshot");
   if (!r.ok || value === undefined) return false;
-  l.state = { value, shared: 0, offset: e.offset, invocation: e.invocation ?? "" };
+  t.state = { value, shared: 0, offset: e.offset, invocation: e.invocation ?? "" };
   return true;
 }
 
-export function stateDelta(c: Conversation, l: Lane, e: Event): boolean {
+export function stateDelta(c: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
   if (!r.ok) return false;
   attempt(c, e, () => {
-    if (l.state.shared > 0) c.purse.spend(l.state.shared); // there may be any number of threads
-    l.state = { ...l.state, shared: 0 };
-    const value = patch(l.state.value === undefined ? {} : l.state.value, r.raw("delta"), c.purse);
-    l.state = { value, shared: 0, offset: e.offset, invocation: e.invocation ?? "" };
+    if (t.state.shared > 0) c.budget.spend(t.state.shared); // the copy of the initial state costs, and there may be many threads
+    t.state = { ...t.state, shared: 0 };
+    const value = patch(t.state.value === undefined ? {} : t.state.value, r.raw("delta"), c.budget);
+    t.state = { value, shared: 0, offset: e.offset, invocation: e.invocation ?? "" };
   });
   return true;
 }
 
-/** Notes what cannot be patched. */
+/** Runs a change and adds a note if its patch cannot be applied. */
 export function attempt(c: Conversation, e: Event, change: () => void): void {
   try {
     change();
@@ -34,11 +34,11 @@ export function attempt(c: Conversation, e: Event, change: () => void): void {
   }
 }
 
-export function planUpdated(_: Conversation, l: Lane, e: Event): boolean {
+export function planUpdated(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
   const entries = planEntries(r.list("entries"));
   if (!r.ok || !entries) return false;
-  setPlan(l, e, entries);
+  setPlan(t, e, entries);
   return true;
 }
 
@@ -56,21 +56,21 @@ export function planEntries(list: Json[] | undefined): PlanEntry[] | undefined {
   return list && out;
 }
 
-export function setPlan(l: Lane, e: Event, entries: PlanEntry[]): void {
-  l.plan = { offset: e.offset, thread: l.name, timestamp: e.timestamp, entries };
-  if (e.invocation) l.plan.invocation = e.invocation;
-  const run = l.open.get(e.invocation ?? "")?.run;
-  if (run) l.plan.status = run.item.status;
+export function setPlan(t: ThreadFold, e: Event, entries: PlanEntry[]): void {
+  t.plan = { offset: e.offset, thread: t.name, timestamp: e.timestamp, entries };
+  if (e.invocation) t.plan.invocation = e.invocation;
+  const run = t.open.get(e.invocation ?? "")?.run;
+  if (run) t.plan.status = run.item.status;
 }
 
 /**
- * Ends the plan of an invocation. Of a run that is complete, or waits for an answer,
- * the agent's own word stays.
+ * Ends the plan of an invocation. If the run is complete, or waits for an answer,
+ * the statuses that the agent reported stay.
  */
-export function endPlan(l: Lane, invocation: string, e: Event, status: Status): void {
-  const plan = l.plan;
+export function endPlan(t: ThreadFold, invocation: string, e: Event, status: Status): void {
+  const plan = t.plan;
   if ((plan?.invocation ?? "") !== invocation || plan?.status !== "running") return;
   const to = status === "cancelled" || e.type !== "RUN_FINISHED" ? "interrupted" : "in_progress";
   const entries = plan.entries.map((x) => (x.status === "in_progress" ? { ...x, status: to } : x));
-  l.plan = { ...plan, status, entries };
+  t.plan = { ...plan, status, entries };
 }

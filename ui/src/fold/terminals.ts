@@ -9,41 +9,41 @@ export interface Size {
 export interface TerminalInfo {
   id: string;
   thread: string;
-  size?: Size; // absent if nobody told it
-  exit?: string; // how its process has ended, for people
-  failed?: boolean; // it has ended badly
-  offset: number; // of the last event of it
+  size?: Size; // absent if no event reported it
+  exit?: string; // how its process ended, as text to display
+  failed?: boolean; // its process failed
+  offset: number; // of its last event
 }
 
-/** What is larger is no terminal that somebody had. */
-const most: Size = { cols: 400, rows: 200 };
+/** Larger sizes are reduced to this: no real terminal has them. */
+const maxSize: Size = { cols: 400, rows: 200 };
 
-/** The size that an event tells; undefined if it makes no sense. */
+/** The size that an event reports; undefined if it is not valid. */
 export function sizeOf(e: Event): Size | undefined {
   const cols = e.data?.cols;
   const rows = e.data?.rows;
   if (!Number.isSafeInteger(cols) || !Number.isSafeInteger(rows)) return undefined;
   const [c, r] = [cols as number, rows as number];
-  return c < 1 || r < 1 ? undefined : { cols: Math.max(2, Math.min(c, most.cols)), rows: Math.min(r, most.rows) };
+  return c < 1 || r < 1 ? undefined : { cols: Math.max(2, Math.min(c, maxSize.cols)), rows: Math.min(r, maxSize.rows) };
 }
 
-/** Which terminals a session has, and how they are. */
+/** The terminals of a session, with their size and exit. */
 export class Terminals {
-  private readonly all = new Map<string, TerminalInfo>();
+  private readonly byId = new Map<string, TerminalInfo>();
 
   get(id: string): TerminalInfo | undefined {
-    return this.all.get(id);
+    return this.byId.get(id);
   }
 
-  /** In the order in which they came. */
+  /** In the order of their first events. */
   list(): TerminalInfo[] {
-    return [...this.all.values()];
+    return [...this.byId.values()];
   }
 
-  /** The one that has said something last. */
+  /** The terminal with the newest event. */
   newest(): TerminalInfo | undefined {
     let newest: TerminalInfo | undefined;
-    for (const t of this.all.values()) if (!newest || t.offset > newest.offset) newest = t;
+    for (const t of this.byId.values()) if (!newest || t.offset > newest.offset) newest = t;
     return newest;
   }
 
@@ -51,7 +51,7 @@ export class Terminals {
     const r = read(e);
     const id = r.str("terminal");
     if (id === "") return;
-    const t: TerminalInfo = { ...(this.all.get(id) ?? { id, thread: e.thread ?? "main" }), offset: e.offset };
+    const t: TerminalInfo = { ...(this.byId.get(id) ?? { id, thread: e.thread ?? "main" }), offset: e.offset };
     if (e.type === "terminal.resize") t.size = sizeOf(e) ?? t.size;
     if (e.type === "terminal.exit") {
       const code = r.raw("code");
@@ -60,9 +60,9 @@ export class Terminals {
       t.failed = code !== 0 && (typeof code === "number" || signal !== "");
     }
     if (e.type === "terminal.output" && t.exit !== undefined) {
-      t.exit = undefined; // it was used again
+      t.exit = undefined; // the terminal is in use again
       t.failed = undefined;
     }
-    this.all.set(id, t);
+    this.byId.set(id, t);
   }
 }

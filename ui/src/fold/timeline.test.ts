@@ -10,8 +10,8 @@ const jump = (offset: number, to: number, thread = ""): Jump => ({
   previous: 0,
 });
 
-/** E(log + jump) = E(log[0:to]), word for word. */
-function inForce(jumps: Jump[], thread: string, at: number): number[] {
+/** The definition, taken literally: E(log + jump) = E(log[0:to]). */
+function activeOffsets(jumps: Jump[], thread: string, at: number): number[] {
   const states: number[][] = [[]]; // by offset
   for (let offset = 0; offset < at; offset++) {
     const j = jumps.find((one) => one.offset === offset);
@@ -21,7 +21,7 @@ function inForce(jumps: Jump[], thread: string, at: number): number[] {
   return states[at]!;
 }
 
-/** Numbers below n that are the same each time. */
+/** Pseudo-random numbers below n, the same in each run. */
 function numbers(seed: number): (n: number) => number {
   let state = seed;
   return (n) => {
@@ -30,12 +30,12 @@ function numbers(seed: number): (n: number) => number {
   };
 }
 
-/** The test does it often, and toEqual takes its time. */
+/** Faster than toEqual, which is called too often here. */
 function expectSame(got: number[], want: number[]): void {
   if (got.join() !== want.join()) expect(got).toEqual(want);
 }
 
-test("what is in force is what is left after the jumps", () => {
+test("the active events are those that are left after the jumps", () => {
   const next = numbers(7);
   for (let round = 0; round < 60; round++) {
     const jumps: Jump[] = [];
@@ -45,7 +45,7 @@ test("what is in force is what is left after the jumps", () => {
     const t = new Timeline(jumps);
     for (const thread of ["main", "side"]) {
       for (let at = 0; at <= 30; at++) {
-        const want = inForce(jumps, thread, at);
+        const want = activeOffsets(jumps, thread, at);
         const isEvent = (offset: number) => !jumps.some((j) => j.offset === offset);
         const all = Array.from({ length: 30 }, (_, i) => i).filter(isEvent);
         expectSame(
@@ -58,7 +58,7 @@ test("what is in force is what is left after the jumps", () => {
           if (!t.continues(from, at)) continue;
           expectSame(
             want.filter((o) => o < from),
-            inForce(jumps, thread, from),
+            activeOffsets(jumps, thread, from),
           );
         }
       }
@@ -66,7 +66,7 @@ test("what is in force is what is left after the jumps", () => {
   }
 });
 
-test("a jump that makes no sense does no harm", () => {
+test("an invalid jump does no harm", () => {
   const event = (type: string, data: Event["data"]): Event => ({
     offset: 5,
     type,

@@ -2,7 +2,7 @@ import type { Event, Jump, OffsetRange } from "./types";
 
 export const mainThread = "main";
 
-/** What an event says that takes others back; undefined if it takes none. */
+/** The jump that an event makes (rewind, overwrite or clear); undefined for any other event. */
 export function jumpOf(e: Event): Jump | undefined {
   let to = 0;
   const d = e.data ?? {};
@@ -30,8 +30,8 @@ export function jumpOf(e: Event): Jump | undefined {
   return j;
 }
 
-/** Whether a thread goes back. */
-export function takes(j: Jump, thread: string): boolean {
+/** Whether a jump reverts events of a thread. */
+export function reverts(j: Jump, thread: string): boolean {
   return j.thread === "" || j.thread === thread || (j.with?.includes(thread) ?? false);
 }
 
@@ -40,9 +40,9 @@ function integer(v: unknown): number {
 }
 
 /**
- * Says which events are in force, with the jumps that a session has: those that
- * are left after all that lie below an offset. At a jump, what was in force is what
- * was in force before the event that it goes back to. A Timeline does not change.
+ * Decides which events are active as of an offset, after all jumps below that offset.
+ * Right after a jump, the active events are those that were active at its target
+ * offset. A Timeline is immutable.
  */
 export class Timeline {
   readonly jumps: readonly Jump[]; // by offset
@@ -51,23 +51,23 @@ export class Timeline {
     this.jumps = [...jumps].sort((a, b) => a.offset - b.offset);
   }
 
-  /** A timeline that has others, too; each counts once. */
+  /** A timeline with more jumps; duplicates count once. */
   with(jumps: readonly Jump[]): Timeline {
     return new Timeline([...new Map([...this.jumps, ...jumps].map((j) => [j.offset, j])).values()]);
   }
 
-  /** The newest jump below an offset that takes events of a thread back; of any if it is "". */
+  /** The newest jump below an offset that reverts events of a thread; of any thread if it is "". */
   before(thread: string, at: number): Jump | undefined {
-    let i = this.place(at);
+    let i = this.indexOf(at);
     for (i--; i >= 0; i--) {
       const j = this.jumps[i]!;
-      if (thread === "" || takes(j, thread)) return j;
+      if (thread === "" || reverts(j, thread)) return j;
     }
     return undefined;
   }
 
   /** The index of the first jump at or after an offset. */
-  private place(at: number): number {
+  private indexOf(at: number): number {
     let low = 0;
     let high = this.jumps.length;
     while (low < high) {
@@ -78,7 +78,7 @@ export class Timeline {
     return low;
   }
 
-  /** Where the events are that are in force in a thread as of an offset, oldest first. */
+  /** The ranges of the events that are active in a thread as of an offset, oldest first. */
   ranges(thread: string, at: number): OffsetRange[] {
     const out: OffsetRange[] = [];
     while (at > 0) {
@@ -93,7 +93,7 @@ export class Timeline {
     return out.reverse();
   }
 
-  /** Whether the event at an offset, which is in thread, is in force as of an offset. */
+  /** Whether the event at `offset`, which belongs to `thread`, is active as of `at`. */
   has(offset: number, thread: string, at: number): boolean {
     while (offset < at) {
       const j = this.before(thread || mainThread, at);
@@ -104,11 +104,11 @@ export class Timeline {
   }
 
   /**
-   * Whether a fold of what was in force as of one offset can go on to a later one:
-   * nothing that is in it was taken back between, and nothing came back.
+   * Whether a fold as of one offset can continue to a later one: no jump between them
+   * reverts or restores an event below the first.
    */
   continues(from: number, at: number): boolean {
-    for (let i = this.place(from); i < this.jumps.length; i++) {
+    for (let i = this.indexOf(from); i < this.jumps.length; i++) {
       const j = this.jumps[i]!;
       if (j.offset >= at) break;
       if (j.to < from) return false;

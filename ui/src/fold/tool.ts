@@ -1,89 +1,89 @@
 import type { Conversation } from "./conversation";
-import type { Lane } from "./lane";
 import { content, delta, Reader, read } from "./read";
 import { begun, CallRec } from "./record";
 import { planEntries, setPlan } from "./state";
+import type { ThreadFold } from "./thread";
 import type { Event, Json, Status, ToolResult } from "./types";
 
-export function toolStart(_: Conversation, l: Lane, e: Event): boolean {
+export function toolStart(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
   const [id, name] = [r.str("toolCallId"), r.str("toolCallName")];
   const [messageId, subagent] = [r.str("parentMessageId"), r.str("subagentRunId")];
   if (!r.ok || id === "") return false;
-  const known = l.call.get(id);
+  const known = t.call.get(id);
   if (known && known.invocation === (e.invocation ?? "")) {
     known.complete = false;
     known.result = undefined;
     known.reopen("pending");
-    l.work(known.invocation).calls.add(known);
+    t.work(known.invocation).calls.add(known);
     return true;
   }
-  const k = newCall(l, e, id);
+  const k = newCall(t, e, id);
   k.messageId = messageId;
   k.name = name;
   if (subagent) k.item = { ...k.item, subagent };
-  k.madeBy(l.message.get(messageId));
+  k.madeBy(t.message.get(messageId));
   return true;
 }
 
-function newCall(l: Lane, e: Event, id: string): CallRec {
-  const k = new CallRec(begun(l.name, e, "pending"), id);
-  l.work(k.invocation).calls.add(k);
-  l.calls.push(k);
-  l.call.set(id, k);
-  l.settleCalls(e.offset);
+function newCall(t: ThreadFold, e: Event, id: string): CallRec {
+  const k = new CallRec(begun(t.name, e, "pending"), id);
+  t.work(k.invocation).calls.add(k);
+  t.calls.push(k);
+  t.call.set(id, k);
+  t.settleCalls(e.offset);
   return k;
 }
 
-export function knownCall(l: Lane, e: Event, id: string): CallRec {
-  return l.call.get(id) ?? newCall(l, e, id);
+export function knownCall(t: ThreadFold, e: Event, id: string): CallRec {
+  return t.call.get(id) ?? newCall(t, e, id);
 }
 
-export function toolArgs(_: Conversation, l: Lane, e: Event): boolean {
+export function toolArgs(_: Conversation, t: ThreadFold, e: Event): boolean {
   const d = delta(e, "toolCallId");
   if (!d) return false;
-  const k = knownCall(l, e, d.id);
+  const k = knownCall(t, e, d.id);
   k.args += d.text;
   k.touch();
   return true;
 }
 
-export function toolEnd(_: Conversation, l: Lane, e: Event): boolean {
+export function toolEnd(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
-  const k = l.call.get(r.str("toolCallId"));
+  const k = t.call.get(r.str("toolCallId"));
   if (!r.ok) return false;
   if (!k) return true;
   k.complete = true;
   k.touch();
-  if (l.isOpen(k)) k.status("running");
-  planByTool(l, k, e);
+  if (t.isOpen(k)) k.status("running");
+  planByTool(t, k, e);
   return true;
 }
 
-/** Takes the plan from the tool with which some agents keep it. What else its arguments may be is not a plan. */
-export function planByTool(l: Lane, k: CallRec, e: Event): void {
+/** Sets the plan from a TodoWrite call, with which some agents keep it. Arguments of another shape are ignored. */
+export function planByTool(t: ThreadFold, k: CallRec, e: Event): void {
   if (k.name !== "TodoWrite") return;
   const r = new Reader(k.input());
   const entries = planEntries(r.list("todos"));
-  if (r.ok && entries) setPlan(l, e, entries);
+  if (r.ok && entries) setPlan(t, e, entries);
 }
 
 interface Answer {
   messageId: string;
   content: Json | undefined;
   error: Json | undefined;
-  failed: boolean; // as its metadata says
-  took?: Json; // likewise, in milliseconds
+  failed: boolean; // from its metadata
+  took?: Json; // from its metadata, in milliseconds
 }
 
-export function toolResult(_: Conversation, l: Lane, e: Event): boolean {
+export function toolResult(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
   const [id, messageId] = [r.str("toolCallId"), r.str("messageId")];
   const metadata = r.sub("metadata");
   const ours = metadata.sub("tapedeck");
   const failed = ours.bool("error") ?? false;
   if (!r.ok || !metadata.ok || !ours.ok || id === "") return false;
-  answer(l, e, id, {
+  answer(t, e, id, {
     messageId,
     content: r.raw("content"),
     error: r.raw("error"),
@@ -93,15 +93,15 @@ export function toolResult(_: Conversation, l: Lane, e: Event): boolean {
   return true;
 }
 
-export function answer(l: Lane, e: Event, id: string, a: Answer): void {
-  const k = knownCall(l, e, id);
+export function answer(t: ThreadFold, e: Event, id: string, a: Answer): void {
+  const k = knownCall(t, e, id);
   const result: ToolResult = { offset: e.offset, ...content(a.content) };
   if (a.messageId) result.message_id = a.messageId;
   const why = failure(a);
   if (why) result.error = why;
   const status: Status = why === undefined ? "complete" : "failed";
   if (k.result) {
-    result.offset = k.result.offset; // restated; it was answered when it was
+    result.offset = k.result.offset; // a restated result keeps its first offset
     k.status(status);
   } else {
     k.end(e, status);
@@ -109,10 +109,10 @@ export function answer(l: Lane, e: Event, id: string, a: Answer): void {
   }
   k.result = result;
   k.touch();
-  l.open.get(k.invocation)?.calls.delete(k);
+  t.open.get(k.invocation)?.calls.delete(k);
 }
 
-/** Why a tool failed; undefined if it did not. */
+/** The error of a failed tool call; undefined if it did not fail. */
 function failure(a: Answer): string | undefined {
   if (a.error === undefined || a.error === null || a.error === false) return a.failed ? "" : undefined;
   return typeof a.error === "string" ? a.error : JSON.stringify(a.error);

@@ -45,20 +45,12 @@ export type MarkerKind = wire.Marker["kind"];
 /** An entry of the list of sessions. */
 export type SessionEntry = wire.SessionRow;
 
-/** Somebody who has the session open. */
-export interface Person {
-  user: string;
-  joined_at?: string;
-  last_seen: string; // the time of the newest event of theirs
-  cursor?: Json;
-}
-
-/** What takes others back: session.rewound, session.cleared, session.overwritten. */
+/** An event that reverts others: session.rewound, session.cleared, session.overwritten. */
 export interface Jump {
   offset: number;
   to: number;
   thread: string; // "" for all
-  with?: string[]; // threads that go back with it: those of the sub-agents that were started there
+  with?: string[]; // threads of sub-agents below `thread` whose active events change with the jump
   marker: string;
   previous: number; // 0 for none
 }

@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { turns } from "../data/fake";
 import { Conversation } from "./conversation";
 import { fixtures, followed, plain } from "./fixtures";
-import { window } from "./lane";
+import { window } from "./thread";
 import { jumpOf, Timeline } from "./timeline";
 import type { Snapshot } from "./types";
 
-test("a fold has the newest messages at hand, and all if it keeps them", () => {
+test("a fold has only the newest messages in memory, or all of them after keep", () => {
   const [short, long] = [new Conversation(), new Conversation().keep()];
   for (const e of turns(200)) for (const c of [short, long]) c.apply(e);
   const [s, l] = [short.snapshot(), long.snapshot()];
@@ -20,11 +20,11 @@ test("a fold has the newest messages at hand, and all if it keeps them", () => {
   );
 });
 
-test("what is let go counts as earlier, and copies keep it", () => {
+test("trimmed messages count as earlier, and copies still have them", () => {
   const c = new Conversation().keep();
   for (const e of turns(200)) c.apply(e);
   const before = c.clone();
-  c.trim(136); // 272 have settled, which is not more than twice as many
+  c.trim(136); // 272 messages have settled: not more than twice 136
   expect(c.snapshot()).toEqual(before.snapshot());
   c.trim(100);
   const s = c.snapshot();
@@ -34,7 +34,7 @@ test("what is let go counts as earlier, and copies keep it", () => {
   expect(before.snapshot().messages).toHaveLength(400);
 });
 
-test("copies that go on differently share nothing that differs", () => {
+test("copies that diverge do not affect each other", () => {
   const events = turns(200);
   const base = new Conversation().keep();
   for (const e of events.slice(0, 1500)) base.apply(e);
@@ -51,13 +51,13 @@ test("copies that go on differently share nothing that differs", () => {
   expect(base.snapshot().at).toBe(1500);
 });
 
-/** What does not hang on what a snapshot leaves out. */
+/** The parts that do not depend on what a snapshot leaves out. */
 function known(s: Snapshot) {
   const { state, plan, notes, ...rest } = plain(s);
   return rest;
 }
 
-test.each(fixtures)("a fold goes on from any snapshot: $name", (f) => {
+test.each(fixtures)("a fold continues from any snapshot: $name", (f) => {
   const timeline = new Timeline(f.events.map(jumpOf).filter((j) => j !== undefined));
   const head = (f.events.at(-1)?.offset ?? -1) + 1;
   const all = followed(f.events);

@@ -11,6 +11,6 @@ it.each([
   expect(isAddressOf("one", path)).toBe(so);
 });
 
-it("knows a name that an address has to spell otherwise", () => {
+it("recognizes an id that is encoded in the URL", () => {
   expect(isAddressOf("a b", "/s/a%20b")).toBe(true);
 });

@@ -2,35 +2,35 @@ import { useEffect, useRef } from "react";
 import type { Deck, DeckState } from "@/data/deck";
 import type { SessionSearch } from "@/router/search";
 
-/** Whether the browser is at the page of a session, and not on its way to another one. */
+/** Whether the browser is on the page of a session, and not already navigating to another page. */
 export function isAddressOf(id: string, path = location.pathname): boolean {
   const [, page, name] = path.split("/");
   return page === "s" && decodeURIComponent(name ?? "") === id;
 }
 
 /**
- * The URL says where the playhead is, and the other way round. While it plays
- * the URL stays as it is; where it stops can be shared.
+ * Keeps the playhead and the URL in sync, in both directions. While it plays, the URL
+ * does not change. Where it stops, the URL can be shared.
  */
 export function useAtInUrl(
   deck: Deck,
   { live, playing, at }: DeckState,
-  asked: number | undefined,
+  urlAt: number | undefined,
   set: (s: Partial<SessionSearch>) => void,
 ): void {
-  const told = useRef(asked);
+  const inUrl = useRef(urlAt);
   useEffect(() => {
-    if (asked === told.current) return;
-    told.current = asked; // a link, or the browser's way back
-    if (asked === undefined) deck.goLive();
-    else deck.seek(asked);
-  }, [asked, deck]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: live, the offset is not in the URL
+    if (urlAt === inUrl.current) return;
+    inUrl.current = urlAt; // a link, or the browser's back button
+    if (urlAt === undefined) deck.goLive();
+    else deck.seek(urlAt);
+  }, [urlAt, deck]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: while live, the URL has no offset
   useEffect(() => {
     if (playing) return;
     const t = setTimeout(() => {
-      told.current = live ? undefined : at;
-      set({ at: told.current });
+      inUrl.current = live ? undefined : at;
+      set({ at: inUrl.current });
     }, 250);
     return () => clearTimeout(t);
   }, [live, playing, live ? 0 : at, set]);

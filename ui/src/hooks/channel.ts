@@ -4,29 +4,30 @@ import type { Deck } from "@/data/deck";
 import { useSource } from "./source";
 
 /** The events of a channel before the playhead. */
-export function useChannel(deck: Deck, channel: string, at: number, { most, lookBack }: ChannelBounds = {}) {
+export function useChannel(deck: Deck, channel: string, at: number, { maxBytes, lookBack }: ChannelBounds = {}) {
   const source = useSource();
   const log = useMemo(
-    () => new ChannelLog(channel, { event: deck.event, fetch: (q) => source.events(deck.id, q) }, { most, lookBack }),
-    [deck, source, channel, most, lookBack],
+    () =>
+      new ChannelLog(channel, { event: deck.event, fetch: (q) => source.events(deck.id, q) }, { maxBytes, lookBack }),
+    [deck, source, channel, maxBytes, lookBack],
   );
   const [error, setError] = useState<unknown>();
   const [tried, again] = useReducer((n: number) => n + 1, 0);
   const ready = log.ready(at);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: tried: once more after an error, or when more is here
+  // biome-ignore lint/correctness/useExhaustiveDependencies: tried: again after an error, and after each load
   useEffect(() => {
     if (ready) return;
-    let gone = false;
-    log.reach(at).then(
+    let cancelled = false;
+    log.load(at).then(
       () => {
-        if (gone) return;
+        if (cancelled) return;
         setError(undefined);
         again();
       },
-      (err) => gone || setError(err),
+      (err) => cancelled || setError(err),
     );
     return () => {
-      gone = true;
+      cancelled = true;
     };
   }, [log, at, ready, tried]);
   return { log, ready, error, retry: again };

@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useSyncExternalStore } from "react";
 import { Deck, type DeckOptions, type DeckState } from "@/data/deck";
 
-/** The player of a session, as long as the page is there. It begins at an offset, or live. */
+/** The player of a session, while the page is open. It starts at an offset, or live. */
 export function useDeck(id: string, at?: number, options?: DeckOptions): [Deck, DeckState] {
-  // biome-ignore lint/correctness/useExhaustiveDependencies: as it begins only
+  // biome-ignore lint/correctness/useExhaustiveDependencies: at and options are initial values
   const deck = useMemo(() => new Deck(id, at, options), [id]);
   useEffect(() => {
     deck.open();

@@ -4,22 +4,22 @@ import type { Snapshot } from "@/fold/types";
 
 type Parts = Pick<Snapshot, "messages" | "tool_calls" | "runs">;
 interface Loaded extends Parts {
-  before: number; // the first offset of what they were put in front of
-  left: number;
+  before: number; // the first offset after the loaded items
+  left: number; // earlier messages that are not loaded yet
 }
 
-/** How many messages are asked for at a time. */
-const page = 200;
+/** The number of messages in each request. */
+const pageSize = 200;
 
 /**
- * What was before that part of a long conversation which the player has, as far
- * as somebody has asked for it.
+ * The earlier part of a long conversation, which the player does not have, as far as
+ * the user has loaded it.
  */
 export function useEarlier(id: string, view: Snapshot | undefined, jumps: number) {
   const [loaded, setLoaded] = useState<(Loaded & { jumps: number }) | undefined>();
   const [busy, setBusy] = useState(false);
   const first = view ? firstOf(view) : 0;
-  // After a seek, or when something was taken back, it does not fit any more.
+  // After a seek or a jump, the loaded part does not fit any more.
   const fits =
     loaded && view && loaded.jumps === jumps && loaded.before >= first - 1 && view.at > loaded.before
       ? loaded
@@ -30,7 +30,7 @@ export function useEarlier(id: string, view: Snapshot | undefined, jumps: number
     setBusy(true);
     try {
       const before = fits ? firstOf(fits) : first;
-      const got = await api.snapshot(id, { at: view.at, before, limit: page });
+      const got = await api.snapshot(id, { at: view.at, before, limit: pageSize });
       setLoaded({
         before: fits?.before ?? before,
         jumps,
@@ -53,7 +53,7 @@ function firstOf(p: Parts): number {
   );
 }
 
-/** Joins both; what is in both is as the player has it. */
+/** Joins both parts. For items in both, the player's version is used. */
 export function withEarlier<V extends Parts>(view: V, earlier: Parts | undefined): V {
   if (!earlier) return view;
   const join = <T extends { offset: number }>(a: T[], b: T[]) => {

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
 import type { Row } from "@/components/conversation/rows";
-import { find, lineage, wholeAt } from "@/data/find";
+import { completeAt, find, lineage } from "@/data/find";
 import type { SearchHit } from "@/fold/types";
 import { useKeys } from "./keys";
 import { type Source, useSource } from "./source";
@@ -9,7 +9,7 @@ import { useSettled } from "./tick";
 
 export interface Find {
   open: boolean;
-  /** Opens it, or puts the words under the cursor again; false if they are there already. */
+  /** Opens the search, or selects its text; false if its field already has the focus. */
   start: () => boolean;
   stop: () => void;
   q: string;
@@ -18,7 +18,7 @@ export interface Find {
   more: boolean;
   busy: boolean;
   error: unknown;
-  /** Which of the hits; -1 before the first. */
+  /** The index of the current hit; -1 for none. */
   at: number;
   go: (by: 1 | -1) => void;
 }
@@ -28,7 +28,7 @@ interface Options {
   head: number;
   thread?: string | undefined;
   rows: Row[];
-  /** What is at the playhead is on its way. */
+  /** The events at the playhead are being loaded. */
   seeking: boolean;
   onSeek: (at: number) => void;
   onRow: (row: Row) => void;
@@ -37,23 +37,23 @@ interface Options {
 export const findField = "find";
 
 /**
- * Finding in a session. A hit whose row is here is shown there; for any other
- * one the playhead goes to where it was said.
+ * Find in a session. If the row of a hit is loaded, it is shown. Otherwise the
+ * playhead moves to the hit.
  */
 export function useFind({ id, head, thread, rows, seeking, onSeek, onRow }: Options): Find {
   const source = useSource();
   const [open, setOpen] = useState(false);
   const [q, setQ] = useState("");
-  const [here, setHere] = useState<number>(); // the offset of the hit that is shown
-  const asked = useSettled(q.trim(), 200);
+  const [here, setHere] = useState<number>(); // the offset of the current hit
+  const settledQuery = useSettled(q.trim(), 200);
   const upTo = useSettled(head, 1000);
-  const wanted = open && /[\p{L}\p{N}]/u.test(asked);
+  const wanted = open && /[\p{L}\p{N}]/u.test(settledQuery);
   const from = useQuery({ queryKey: ["lineage", id], queryFn: () => lineage(source, id), enabled: open, retry: 1 });
   const found = useQuery({
-    queryKey: ["find", id, thread, asked, upTo],
-    queryFn: ({ signal }) => find(source, from.data ?? [], asked, thread, signal),
+    queryKey: ["find", id, thread, settledQuery, upTo],
+    queryFn: ({ signal }) => find(source, from.data ?? [], settledQuery, thread, signal),
     enabled: wanted && from.isSuccess,
-    placeholderData: (old, query) => (query?.queryKey[3] === asked ? old : undefined),
+    placeholderData: (old, query) => (query?.queryKey[3] === settledQuery ? old : undefined),
     refetchInterval: (query) => (query.state.data?.behind ? 500 : false),
     retry: false,
   });
@@ -68,9 +68,9 @@ export function useFind({ id, head, thread, rows, seeking, onSeek, onRow }: Opti
     },
     [show],
   );
-  // The newest comes first: that is where people are who look at a conversation.
+  // Start with the newest hit: a conversation is open at its end.
   const last = hits.at(-1);
-  const fresh = `${asked}\n${hits.length > 0}`;
+  const fresh = `${settledQuery}\n${hits.length > 0}`;
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each search
   useEffect(() => {
     if (open && last) to(last);
@@ -80,7 +80,7 @@ export function useFind({ id, head, thread, rows, seeking, onSeek, onRow }: Opti
     open,
     start: () => {
       const input = document.getElementById(findField) as HTMLInputElement | null;
-      if (input && input === document.activeElement) return false; // twice is the browser's own
+      if (input && input === document.activeElement) return false; // the second press opens the browser's search
       setOpen(true);
       input?.select();
       return true;
@@ -93,14 +93,14 @@ export function useFind({ id, head, thread, rows, seeking, onSeek, onRow }: Opti
     setQ,
     hits,
     more: found.data?.more === true,
-    busy: q.trim() !== asked || (wanted && (found.isPending || found.data?.behind === true)),
+    busy: q.trim() !== settledQuery || (wanted && (found.isPending || found.data?.behind === true)),
     error: wanted ? (found.error ?? from.error) : undefined,
     at,
     go: (by) => to(hits[(at < 0 ? (by > 0 ? 0 : -1) : at + by + hits.length) % hits.length] ?? last),
   };
 }
 
-/** The keys that find: in the conversation by its bar, in other views by what they have. */
+/** The shortcuts for find: the search bar in the conversation, the search field in other views. */
 export function useFindKeys(find: Find, view: string): void {
   const start = () => {
     if (view === "branches") return false;
@@ -117,7 +117,7 @@ export function useFindKeys(find: Find, view: string): void {
 
 const none: SearchHit[] = [];
 
-/** Brings a row into sight, after the playhead has gone to it if it must. */
+/** Scrolls to the row of a hit, and moves the playhead first if needed. */
 function useShow(
   source: Source,
   id: string,
@@ -136,7 +136,7 @@ function useShow(
       onRow(row);
     } else if (!want.sought) {
       want.sought = true;
-      const at = await wholeAt(source, id, want.offset).catch(() => want.offset + 1);
+      const at = await completeAt(source, id, want.offset).catch(() => want.offset + 1);
       if (wanted.current === want) onSeek(at);
     }
   }, [source, id, rows, seeking, onSeek, onRow]);

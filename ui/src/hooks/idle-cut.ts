@@ -3,7 +3,7 @@ import { idleShare } from "@/components/transport/axis";
 import type { ReplayIndex } from "@/fold/types";
 import { useKeys } from "./keys";
 
-/** Whether idle times get little room on the bar, with its key: by itself where more than half was idle. */
+/** Whether the bar shortens idle times, with its shortcut. By default it does if more than half of the time is idle. */
 export function useIdleCut(index: ReplayIndex | undefined): [cut: boolean, set: (cut: boolean) => void] {
   const [chosen, set] = useState<boolean>();
   const cut = chosen ?? idleShare(index?.duration_ms ?? 0, index?.gaps ?? []) > 0.5;

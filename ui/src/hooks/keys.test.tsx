@@ -33,7 +33,7 @@ function page(dialog?: boolean) {
   return onKey;
 }
 
-it("hears keys wherever the focus is", () => {
+it("handles keys with any focus", () => {
   const onKey = page();
   fireEvent.keyDown(document.body, { key: "u" });
   fireEvent.keyDown(screen.getByRole("button"), { key: "U", shiftKey: true });
@@ -42,7 +42,7 @@ it("hears keys wherever the focus is", () => {
   expect(onKey.mock.calls.flat()).toEqual(["u", "U", "Alt+.", "S←"]);
 });
 
-it("leaves keys to who types, to the button that has the focus, and to the browser", () => {
+it("leaves keys to text fields, to the focused button, and to the browser", () => {
   const onKey = page();
   fireEvent.keyDown(screen.getByLabelText("Field"), { key: "u" });
   fireEvent.keyDown(screen.getByRole("button"), { key: " " });
@@ -52,7 +52,7 @@ it("leaves keys to who types, to the button that has the focus, and to the brows
   expect(onKey.mock.calls.flat()).toEqual(["esc"]);
 });
 
-it("is still while a dialog is open, and when somebody has switched it off", () => {
+it("does nothing while a dialog is open, or when shortcuts are off", () => {
   const onKey = page(true);
   fireEvent.keyDown(document.body, { key: "u" });
   cleanup();

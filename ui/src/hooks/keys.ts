@@ -2,15 +2,15 @@ import { useEffect, useRef } from "react";
 import { remembered } from "./remembered";
 
 /**
- * What keys do, by `event.key`, with "Ctrl+" (or Command) and "Alt+" before it
- * if they are held; letters tell upper from lower case, arrows and the like may
- * have "Shift+". A handler that returns false leaves the key to the browser.
+ * Handlers by `event.key`, with the prefixes "Ctrl+" (also for Command) and "Alt+".
+ * Letters are case-sensitive; named keys such as arrows may have "Shift+". A handler
+ * that returns false leaves the key to the browser.
  */
 export type Keys = Record<string, (e?: KeyboardEvent) => unknown>;
 
 const off = "tapedeck.keys.off";
 
-/** Whether single keys are shortcuts; some people need them not to be. */
+/** Whether single-key shortcuts are on. Some assistive tools need them off. */
 export function keysAreOn(): boolean {
   return remembered.get(off) === null;
 }
@@ -20,23 +20,23 @@ export function switchKeys(on: boolean): void {
   else remembered.set(off, "1");
 }
 
-/** What the page that is open does, in the order in which it is asked. */
-const heard = new Set<{ current: Keys }>();
+/** The handlers of the current page, in the order in which they are called. */
+const activeKeys = new Set<{ current: Keys }>();
 
-/** Whether a key does something here. */
+/** Whether a key has a handler on this page. */
 export function hasKey(name: string): boolean {
-  return [...heard].some((keys) => name in keys.current);
+  return [...activeKeys].some((keys) => name in keys.current);
 }
 
-/** Does what a key does, without the key. */
+/** Runs the handler of a key. */
 export function press(name: string): void {
-  for (const keys of heard) {
+  for (const keys of activeKeys) {
     const act = keys.current[name];
     if (act && act() !== false) return;
   }
 }
 
-/** Keys work wherever the focus is, but not while somebody types or a dialog is open. */
+/** Adds shortcuts that work with any focus, but not while the user types or a dialog is open. */
 export function useKeys(keys: Keys): void {
   const latest = useRef(keys);
   useEffect(() => {
@@ -45,30 +45,30 @@ export function useKeys(keys: Keys): void {
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
       if (e.defaultPrevented || isTaken(e)) return;
-      const act = latest.current[nameOf(e)];
+      const act = latest.current[shortcutOf(e)];
       if (act && act(e) !== false) e.preventDefault();
     };
-    heard.add(latest);
+    activeKeys.add(latest);
     document.addEventListener("keydown", onKey);
     return () => {
-      heard.delete(latest);
+      activeKeys.delete(latest);
       document.removeEventListener("keydown", onKey);
     };
   }, []);
 }
 
-function nameOf(e: KeyboardEvent): string {
+function shortcutOf(e: KeyboardEvent): string {
   const shift = e.shiftKey && e.key.length > 1 ? "Shift+" : "";
   const ctrl = isChord(e) ? "Ctrl+" : "";
   return ctrl + (e.altKey ? "Alt+" : "") + shift + (ctrl ? e.key.toLowerCase() : e.key);
 }
 
-/** With Ctrl or Command nobody types, and no single key is meant. */
+/** Whether Ctrl or Command is held. AltGr is not: it types characters. */
 function isChord(e: KeyboardEvent): boolean {
   return (e.ctrlKey || e.metaKey) && !e.getModifierState?.("AltGraph");
 }
 
-/** Whether the key is for the element that has the focus. */
+/** Whether the focused element uses the key itself. */
 function isTaken(e: KeyboardEvent): boolean {
   if (document.querySelector("dialog[open]")) return true;
   if (isChord(e) || e.key === "F3") return false;

@@ -1,12 +1,12 @@
 import { useSyncExternalStore } from "react";
 
-/** Whether the page is as a media query has it, also after it was turned or made wider. */
+/** Whether the page matches a media query; updates with rotation and size. */
 export function useMedia(query: string): boolean {
   return useSyncExternalStore(
-    (told) => {
+    (onChange) => {
       const list = matchMedia(query);
-      list.addEventListener("change", told);
-      return () => list.removeEventListener("change", told);
+      list.addEventListener("change", onChange);
+      return () => list.removeEventListener("change", onChange);
     },
     () => matchMedia(query).matches,
   );

@@ -9,19 +9,19 @@ import { remembered } from "./remembered";
 const key = "tapedeck.name";
 
 export interface Presence {
-  people: Person[]; // who is here now
+  people: Person[]; // the users in the session now
   me?: string; // the user that this page announces
   name: string;
-  setName: (name: string) => void; // "" announces nobody
-  error: unknown; // why nobody is told
+  setName: (name: string) => void; // "" stops sharing
+  error: unknown; // why the presence could not be sent
 }
 
-/** Who is in the session now, and that somebody is here, if they have said how they are called. */
+/** The users in the session now. Shares the presence of this user if they have entered a name. */
 export function usePresence(deck: Deck, { live, at }: DeckState): Presence {
-  const people = useLive(deck);
+  const people = useLivePeople(deck);
   const [name, set] = useState(() => remembered.get(key) ?? "");
   const [error, onError] = useState<unknown>();
-  const state = useStateOf();
+  const state = useUserState();
   const cursor: Cursor = { name, ...(live ? {} : { at }), ...(state ? { state } : {}) };
   const latest = useRef(cursor);
   latest.current = cursor;
@@ -34,11 +34,11 @@ export function usePresence(deck: Deck, { live, at }: DeckState): Presence {
     a.start();
     const leave = () => a.stop();
     const back = (e: PageTransitionEvent) => e.persisted && a.start();
-    const silent = deck.onPresence((e) => e || a.again()); // the connection is a new one
+    const unsubscribe = deck.onPresence((e) => e || a.resend()); // a new connection
     addEventListener("pagehide", leave);
     addEventListener("pageshow", back);
     return () => {
-      silent();
+      unsubscribe();
       removeEventListener("pagehide", leave);
       removeEventListener("pageshow", back);
       announcer.current = undefined;
@@ -56,22 +56,22 @@ export function usePresence(deck: Deck, { live, at }: DeckState): Presence {
   return { people, name, setName, error, ...(name ? { me: userOf(name) } : {}) };
 }
 
-/** Who is here now, as the stream tells. */
-function useLive(deck: Deck): Person[] {
+/** The users in the session now, from the stream. */
+function useLivePeople(deck: Deck): Person[] {
   const [list, set] = useState<Person[]>([]);
   useEffect(() => {
     let people = new People();
     return deck.onPresence((e) => {
       if (e) people.apply(e);
-      else people = new People(); // a new connection: who is here is told anew
+      else people = new People(); // a new connection resends the roster
       set(people.list());
     });
   }, [deck]);
   return list;
 }
 
-/** Whether somebody writes, or has gone to look at something else. */
-function useStateOf(): Cursor["state"] {
+/** Whether the user is typing, or has switched to another tab or window. */
+function useUserState(): Cursor["state"] {
   const [typing, setTyping] = useState(false);
   const [away, setAway] = useState(document.hidden);
   useEffect(() => {
@@ -94,9 +94,9 @@ function useStateOf(): Cursor["state"] {
   return away ? "away" : typing ? "typing" : undefined;
 }
 
-/** Who was in the session at the playhead, as far as the log has it. */
-export function usePeopleThen(deck: Deck, at: number) {
-  const { log, ready, error, retry } = useChannel(deck, "presence", at, { most: 1_000_000, lookBack: 100_000 });
+/** The users in the session at the playhead, if the log stores presence. */
+export function usePeopleAt(deck: Deck, at: number) {
+  const { log, ready, error, retry } = useChannel(deck, "presence", at, { maxBytes: 1_000_000, lookBack: 100_000 });
   const people = useMemo(() => {
     if (!ready) return undefined;
     const folded = new People();

@@ -9,16 +9,16 @@ export interface RawFilter {
   channel?: string;
   type?: string;
   q?: string;
-  /** Of those that fit, the ones from this offset on. */
+  /** Only matching events from this offset on. */
   from?: number;
 }
 
-/** Events are asked for in pages that begin at multiples of this. */
+/** Events are requested in pages that start at multiples of this. */
 const pageSize = 200;
 
 /**
- * The events of a session by place in a list. Without a filter the place is
- * the offset, and only pages that are looked at are loaded.
+ * The events of a session as a list. Without a filter, the index is the offset, and
+ * only the visible pages are loaded.
  */
 export function useRawEvents(id: string, head: number, filter: RawFilter, range: { first: number; last: number }) {
   const filtered = Boolean(filter.channel || filter.type || filter.q);
@@ -50,7 +50,7 @@ function useByOffset(id: string, head: number, range: { first: number; last: num
   const error = results.find((r) => r.isError)?.error ?? null;
   for (const r of results) for (const e of r.data?.events ?? []) known.current.set(e.offset, e);
   if (known.current.size > 20 * pageSize) {
-    // Memory is for what is looked at, not for what was.
+    // Keep only the visible pages in memory.
     for (const offset of known.current.keys()) {
       if (Math.floor(offset / pageSize) < first || Math.floor(offset / pageSize) > last) known.current.delete(offset);
     }
@@ -77,7 +77,7 @@ function useFiltered(id: string, head: number, filter: RawFilter, wanted: boolea
   });
   const list = useMemo(() => {
     const all = pages.data?.pages.flatMap((p) => p.events) ?? [];
-    return fitting(all, { q: filter.q, channel: filter.channel });
+    return matching(all, { q: filter.q, channel: filter.channel });
   }, [pages.data, filter.q, filter.channel]);
   const behind = (pages.data?.pages.at(-1)?.next ?? 0) < head;
   const more = pages.hasNextPage
@@ -88,8 +88,8 @@ function useFiltered(id: string, head: number, filter: RawFilter, wanted: boolea
   return { count: list.length, get: (i: number) => list[i], error: pages.error, more, busy: pages.isFetching };
 }
 
-/** Those that fit; the server always sends those of the session itself, too. */
-export function fitting(events: Event[], { channel, q }: RawFilter): Event[] {
+/** The events that match. The server also sends the events of the channel session, whatever the filter. */
+export function matching(events: Event[], { channel, q }: RawFilter): Event[] {
   const channels = channel?.split(",");
   const text = q?.toLowerCase();
   return events

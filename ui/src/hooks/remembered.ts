@@ -1,6 +1,6 @@
 /**
- * What the browser keeps for this page. It may keep nothing: some do not for a
- * page that was opened from a file, or without an origin.
+ * Values in localStorage. Storage may be unavailable: some browsers have none for a
+ * page opened from a file, or without an origin.
  */
 export const remembered = {
   get: (name: string): string | null => attempt(() => localStorage.getItem(name)) ?? null,

@@ -8,14 +8,14 @@ import { useToggled } from "./toggled";
 
 interface Shown<V> {
   deck: Deck;
-  /** What is at the playhead. */
+  /** The conversation at the playhead. */
   view: V | undefined;
   index: ReplayIndex | undefined;
   at: number;
   thread: string | undefined;
 }
 
-/** What of a session is shown at the playhead, of one thread or of all: its parts, and their rows. */
+/** The conversation at the playhead, of one thread or of all: its parts, its rows and its reverted ranges. */
 export function useRows<V extends Parts>({ deck, view, index, at, thread }: Shown<V>) {
   const parts = useMemo(() => view && onlyThread(view, thread), [view, thread]);
   const marks = useMemo(() => marksOf(index?.markers ?? [], at, thread), [index, at, thread]);
@@ -24,7 +24,7 @@ export function useRows<V extends Parts>({ deck, view, index, at, thread }: Show
   return { parts, rows, hidden };
 }
 
-/** Which row is selected and which are unfolded, with the keys that walk among them. */
+/** The selected row and the unfolded rows, with their shortcuts. */
 export function useSelection(rows: Row[]) {
   const [selected, select] = useState<string>();
   const [open, toggle, unfold] = useToggled<string>();
@@ -39,7 +39,7 @@ export function useSelection(rows: Row[]) {
     k: () => walk(-1),
     Enter: () => (chosen && isFolded(chosen) ? toggle(chosen.key) : false),
   });
-  /** Selects a row, and unfolds it if it is folded. */
+  /** Selects a row, and unfolds it if possible. */
   const show = useCallback(
     (row: Row) => {
       select(row.key);

@@ -4,11 +4,11 @@ import type { Deck, DeckState } from "@/data/deck";
 import type { Marker } from "@/fold/types";
 import { type Keys, useKeys } from "./keys";
 
-/** Markers that [ and ] go to: not each tool call. */
+/** The markers that [ and ] go to: no tool calls, plans or instances. */
 const notable = (m: Marker) => m.kind !== "tool" && m.kind !== "plan" && m.kind !== "instance";
-const of = (kind: string) => (m: Marker) => m.kind === kind;
+const isKind = (kind: string) => (m: Marker) => m.kind === kind;
 
-/** The keys that move the playhead. */
+/** The shortcuts for playback. */
 export function usePlaybackKeys(deck: Deck, state: DeckState): void {
   const first = Date.parse(state.index?.first_at ?? "");
   const length = state.index?.duration_ms ?? 0;
@@ -27,14 +27,14 @@ export function usePlaybackKeys(deck: Deck, state: DeckState): void {
     ".": () => deck.step(1, "item"),
     "Alt+,": () => deck.step(-1, "event"),
     "Alt+.": () => deck.step(1, "event"),
-    "[": () => deck.next(-1, notable),
-    "]": () => deck.next(1, notable),
-    t: () => deck.next(1, of("tool")),
-    T: () => deck.next(-1, of("tool")),
-    e: () => deck.next(1, of("error")),
-    E: () => deck.next(-1, of("error")),
-    u: () => deck.next(1, of("user")),
-    U: () => deck.next(-1, of("user")),
+    "[": () => deck.toMarker(-1, notable),
+    "]": () => deck.toMarker(1, notable),
+    t: () => deck.toMarker(1, isKind("tool")),
+    T: () => deck.toMarker(-1, isKind("tool")),
+    e: () => deck.toMarker(1, isKind("error")),
+    E: () => deck.toMarker(-1, isKind("error")),
+    u: () => deck.toMarker(1, isKind("user")),
+    U: () => deck.toMarker(-1, isKind("user")),
     Home: () => deck.seek(1),
     End: () => deck.seek(state.head),
     L: deck.goLive,
@@ -47,7 +47,7 @@ export function usePlaybackKeys(deck: Deck, state: DeckState): void {
   useKeys(keys);
 }
 
-/** g and then another key goes to a place. */
+/** Shortcuts of two keys: g, then another key. */
 export function useGoKeys(places: Record<string, () => void>): void {
   const since = useRef(0);
   const keys: Keys = {
@@ -56,7 +56,7 @@ export function useGoKeys(places: Record<string, () => void>): void {
     },
   };
   for (const [key, go] of Object.entries(places)) {
-    keys[`g ${key}`] = go; // no keyboard has such a key, the palette does
+    keys[`g ${key}`] = go; // no real key: a name for the palette
     keys[key] = () => {
       if (performance.now() - since.current > 1500) return false;
       since.current = 0;

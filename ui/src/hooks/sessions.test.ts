@@ -11,7 +11,7 @@ const s = (id: string, more: Partial<SessionEntry> = {}): SessionEntry => ({
   ...more,
 });
 
-it("puts forks under their parents, and each day once above its first session", () => {
+it("puts forks under their parents, and each day above its first session", () => {
   const rows = asTree(
     [
       s("f2", { parent: "f1" }),
@@ -33,7 +33,7 @@ it("puts forks under their parents, and each day once above its first session", 
   ]);
 });
 
-it("puts what is new before what was loaded, whatever times it has, and leaves out what was deleted", () => {
+it("puts new sessions before the loaded ones, whatever their times, and drops deleted ones", () => {
   const entry = (id: string, day: number) =>
     ({ id, kind: "session", created_at: `2026-01-0${day}`, updated_at: "", head: 1 }) as SessionEntry;
   const loaded = [entry("import", 1), entry("b", 5), entry("gone", 4), entry("c", 4), entry("d", 3)];

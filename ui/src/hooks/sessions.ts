@@ -4,12 +4,12 @@ import { api } from "@/data/api";
 import type { SessionEntry } from "@/fold/types";
 import type { ListSearch } from "@/router/search";
 
-/** How often the first page is asked for again, so that rows live. */
+/** How often the first page is requested again, to keep the rows up to date. */
 const refreshMs = 3_000;
 
 /**
- * The sessions that fit a filter, newest first, page by page. What is new on
- * the first page goes before what was loaded.
+ * The sessions that match a filter, newest first, page by page. New sessions of the
+ * first page are put before the loaded ones.
  */
 export function useSessions(filter: ListSearch) {
   const pages = useInfiniteQuery({
@@ -33,10 +33,9 @@ export function useSessions(filter: ListSearch) {
 }
 
 /**
- * The fresh page before what was loaded. What was loaded before the last of
- * those that are in both, and is not on the fresh page, was deleted or fits no
- * more. The server's order counts and not the times: of what was imported they
- * are long ago.
+ * Puts the fresh first page before the loaded sessions. A loaded session that lies
+ * before the last common one, but is not on the fresh page, was deleted or no longer
+ * matches. It uses the server's order, not times: imported sessions have old times.
  */
 export function join(fresh: { sessions: SessionEntry[] } | undefined, loaded: SessionEntry[]): SessionEntry[] {
   if (!fresh) return loaded;
@@ -45,16 +44,16 @@ export function join(fresh: { sessions: SessionEntry[] } | undefined, loaded: Se
   return [...fresh.sessions, ...loaded.slice(last + 1)];
 }
 
-export interface Row {
+export interface SessionListRow {
   session: SessionEntry;
-  /** How many sessions above it are its ancestors. */
+  /** The number of its ancestors in the list. */
   depth: number;
-  /** The day, before the first session of it. */
+  /** The day, for the first session of that day. */
   heading?: string;
 }
 
-/** Puts forks under the session that they leave, if that is in the list. */
-export function asTree(sessions: SessionEntry[], dayOf: (at: string) => string): Row[] {
+/** Puts forks under their parent, if the parent is in the list. */
+export function asTree(sessions: SessionEntry[], dayOf: (at: string) => string): SessionListRow[] {
   const ids = new Set(sessions.map((s) => s.id));
   const forks = new Map<string, SessionEntry[]>();
   const tops: SessionEntry[] = [];
@@ -65,7 +64,7 @@ export function asTree(sessions: SessionEntry[], dayOf: (at: string) => string):
       else forks.set(s.parent, [s]);
     } else tops.push(s);
   }
-  const rows: Row[] = [];
+  const rows: SessionListRow[] = [];
   const add = (session: SessionEntry, depth: number, heading?: string) => {
     rows.push({ session, depth, heading });
     for (const f of forks.get(session.id) ?? []) add(f, depth + 1);

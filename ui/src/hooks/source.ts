@@ -1,9 +1,9 @@
 import { createContext, useContext } from "react";
 import { api } from "@/data/api";
 
-/** Where what is beside the player comes from: the server or, in a recording, the page itself. */
+/** The data source of the components other than the player: the server or, in a recording, the page itself. */
 export interface Source extends Pick<typeof api, "session" | "events" | "summary" | "search"> {
-  /** There is no server to ask. */
+  /** This is a recording, without a server. */
   recording?: boolean;
 }
 

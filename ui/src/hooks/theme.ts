@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from "react";
 import { remembered } from "./remembered";
 
-/** What the user has chosen; without a choice the system decides. */
+/** Storage key of the chosen theme. Without a choice, the system theme applies. */
 const key = "tapedeck.theme";
 const system = matchMedia("(prefers-color-scheme: dark)");
 const listeners = new Set<() => void>();
@@ -14,7 +14,7 @@ function current(): Theme {
   return system.matches ? "dark" : "light";
 }
 
-/** Puts the theme on the page; to be called before anything is drawn. */
+/** Applies the theme to the page. Call it before the first render. */
 export function applyTheme(): void {
   document.documentElement.dataset.theme = current();
   for (const l of listeners) l();

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 
-/** The time now, in milliseconds, anew every so often while it is wanted. */
+/** The current time in milliseconds, updated at an interval while it is wanted. */
 export function useNow(everyMs: number, wanted = true): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
@@ -11,7 +11,7 @@ export function useNow(everyMs: number, wanted = true): number {
   return now;
 }
 
-/** A value that has stayed as it is for a while. */
+/** A debounced value: the last one that did not change for a while. */
 export function useSettled<T>(value: T, ms: number): T {
   const [settled, set] = useState(value);
   useEffect(() => {
@@ -21,16 +21,16 @@ export function useSettled<T>(value: T, ms: number): T {
   return settled;
 }
 
-/** A value that changes at most so often, and is right in the end. */
+/** A throttled value: it changes at most once per interval, and ends up current. */
 export function useThrottled<T>(value: T, ms: number): T {
-  const [told, tell] = useState(value);
+  const [throttled, set] = useState(value);
   const newest = useRef(value);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => {
     newest.current = value;
     timer.current ??= setTimeout(() => {
       timer.current = undefined;
-      tell(newest.current);
+      set(newest.current);
     }, ms);
   }, [value, ms]);
   useEffect(
@@ -40,5 +40,5 @@ export function useThrottled<T>(value: T, ms: number): T {
     },
     [],
   );
-  return told;
+  return throttled;
 }

@@ -1,6 +1,6 @@
 import { useCallback, useState } from "react";
 
-/** Things that are on or off, each by itself; in the beginning none is on. */
+/** A set of items that are on; empty at first. */
 export function useToggled<T>(): [on: ReadonlySet<T>, toggle: (item: T) => void, add: (item: T) => void] {
   const [on, set] = useState<ReadonlySet<T>>(new Set());
   const toggle = useCallback((item: T) => {

@@ -3,57 +3,57 @@ import { useCallback } from "react";
 import { api } from "@/data/api";
 
 /**
- * What is done to a session from its page, beside what a dialog asks for first.
- * `first` is its first invocation: there is nothing to rewind to before it.
+ * The actions of the session page that need no dialog. `first` is the session's first
+ * invocation: nothing comes before it to rewind to.
  */
 export function useVerbs(
   id: string,
   live: boolean,
   closed: boolean,
   first: string | undefined,
-  say: (text: string) => void,
+  notify: (text: string) => void,
   onRewind: (invocation: string) => void,
 ) {
   const undo = useMutation({
     mutationFn: (marker?: string) => api.undo(id, marker),
-    onSuccess: () => say("It is back"),
+    onSuccess: () => notify("Restored"),
   });
   const clear = useMutation({
     mutationFn: (t: string) => api.clear(id, t),
-    onSuccess: () => say("Cleared; Undo brings it back"),
+    onSuccess: () => notify("Cleared. Undo restores it."),
   });
   const mark = useMutation({
     mutationFn: (offset: number) => api.append(id, { type: "bookmark.added", data: { offset } }),
-    onSuccess: () => say("A bookmark is set"),
+    onSuccess: () => notify("Bookmark set"),
   });
   const link = useCallback(
     (offset: number) => {
       const url = new URL(location.href);
       url.searchParams.set("at", String(offset));
       void navigator.clipboard?.writeText(url.href).then(
-        () => say("The link is copied"),
-        () => say("The browser does not let the link be copied"),
+        () => notify("Link copied"),
+        () => notify("The browser did not allow copying the link"),
       );
     },
-    [say],
+    [notify],
   );
-  const noRewind = useCallback(
+  const rewindDisabledReason = useCallback(
     (invocation?: string) => {
       if (closed) return "the session is closed";
       if (!live) return "go live first";
-      if (!invocation) return "it belongs to no turn";
+      if (!invocation) return "this row belongs to no turn";
       if (invocation === first) return "there is nothing before the first turn";
-      return undo.isPending ? "wait for what is under way" : undefined;
+      return undo.isPending ? "another change is in progress" : undefined;
     },
     [closed, live, first, undo.isPending],
   );
   const rewind = useCallback(
     (invocation?: string) => {
-      const not = noRewind(invocation);
-      if (not) say(`It cannot be rewound to here: ${not}`);
+      const reason = rewindDisabledReason(invocation);
+      if (reason) notify(`Cannot rewind to here: ${reason}`);
       else if (invocation) onRewind(invocation);
     },
-    [noRewind, say, onRewind],
+    [rewindDisabledReason, notify, onRewind],
   );
-  return { undo, clear, mark, link, rewind, noRewind };
+  return { undo, clear, mark, link, rewind, rewindDisabledReason };
 }

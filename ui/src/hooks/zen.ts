@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-/** Whether only the conversation is shown; the style sheet hides the rest. */
+/** Whether only the conversation is shown. The style sheet hides the rest. */
 export function useZen() {
   const [zen, set] = useState(false);
   useEffect(() => {

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { PlayBoth } from "@/components/compare/play-both";
-import { StateChanges, Sums } from "@/components/compare/sums";
+import { StateChanges, TotalsTable } from "@/components/compare/totals-table";
 import { CompareTurn } from "@/components/compare/turn";
 import { plural } from "@/components/format";
 import { Button, ErrorBox, Loading, Notice } from "@/components/ui";
@@ -24,7 +24,7 @@ export function ComparePage() {
   }, []);
   if (!a || !b)
     return (
-      <Notice title="Which two?">
+      <Notice title="Select two sessions to compare">
         Mark two sessions in{" "}
         <Link to="/" className="text-accent underline">
           the list
@@ -46,7 +46,7 @@ function Comparison({ diff: d }: { diff: Diff }) {
   const [playing, setPlaying] = useState(false);
   const first = d.turns.find((t) => !t.same)?.turn;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
     <section className="h-full overflow-y-auto" tabIndex={0} aria-label="Comparison">
       <div className="mx-auto max-w-6xl p-4">
         <div className="mb-3 flex items-center gap-3">
@@ -58,7 +58,7 @@ function Comparison({ diff: d }: { diff: Diff }) {
               icon={playing ? "close" : "play"}
               onClick={() => setPlaying(!playing)}
             >
-              {playing ? "Close the player" : "Play both"}
+              {playing ? "Close player" : "Play both"}
             </Button>
           )}
         </div>
@@ -67,12 +67,12 @@ function Comparison({ diff: d }: { diff: Diff }) {
           <Head name="B" s={d.b} />
         </div>
         <div className="mb-4">
-          <Sums diff={d} />
+          <TotalsTable diff={d} />
         </div>
         {playing && <PlayBoth key={`${d.a.id} ${d.a.at} ${d.b.id} ${d.b.at}`} diff={d} />}
         <p className="mb-4 rounded-md border border-dashed border-line bg-raised px-3 py-2 text-center text-[13px]">
           {d.same
-            ? "They are the same."
+            ? "Both are identical."
             : d.common_turns > 0
               ? d.common_turns === 1
                 ? "The first turn is the same."
@@ -83,12 +83,14 @@ function Comparison({ diff: d }: { diff: Diff }) {
           )}
         </p>
         <ol className="flex flex-col gap-6">
-          {d.turns.slice(0, most).map((t) => (
+          {d.turns.slice(0, maxTurns).map((t) => (
             <CompareTurn key={t.turn} turn={t} a={d.a.id} b={d.b.id} first={t.turn === first} />
           ))}
         </ol>
-        {d.turns.length > most && (
-          <p className="py-4 text-center text-[13px] text-muted">{plural(d.turns.length - most, "more turn")}</p>
+        {d.turns.length > maxTurns && (
+          <p className="py-4 text-center text-[13px] text-muted">
+            {plural(d.turns.length - maxTurns, "more turn")} not shown
+          </p>
         )}
         <StateChanges diff={d} />
       </div>
@@ -96,8 +98,8 @@ function Comparison({ diff: d }: { diff: Diff }) {
   );
 }
 
-/** So many turns are shown. */
-const most = 200;
+/** The limit of shown turns. */
+const maxTurns = 200;
 
 function Head({ name, s }: { name: string; s: DiffSession }) {
   return (

@@ -7,15 +7,15 @@ import type { Imported } from "@/data/upload";
 import { type Import, useImport } from "@/hooks/import";
 
 const formats: [format: string, name: string][] = [
-  ["auto", "What its first line tells"],
-  ["ndjson", "NDJSON, as Tapedeck exports it"],
+  ["auto", "Detect automatically"],
+  ["ndjson", "Tapedeck NDJSON"],
   ["openai-messages", "OpenAI messages"],
-  ["claude-code", "A session of Claude Code (JSONL)"],
+  ["claude-code", "Claude Code session (JSONL)"],
   ["agui", "AG-UI events"],
-  ["asciicast", "asciicast, a terminal"],
+  ["asciicast", "asciicast (terminal)"],
 ];
 
-/** Makes sessions of files, after showing what they would be. */
+/** Imports sessions from files, after a preview. */
 export function ImportPage() {
   const job = useImport();
   const [over, setOver] = useState(false);
@@ -26,10 +26,10 @@ export function ImportPage() {
   const drop = (e: DragEvent) => {
     setOver(false);
     const file = e.dataTransfer.files[0];
-    if (file && job.busy?.what !== "import") job.choose(file);
+    if (file && job.busy?.action !== "import") job.choose(file);
   };
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: dropping is a second way; the button does the same
+    // biome-ignore lint/a11y/noStaticElementInteractions: the button does the same as a drop
     <div
       className="mx-auto flex max-w-3xl flex-col gap-4 px-4 py-8"
       onDragOver={() => setOver(true)}
@@ -38,10 +38,10 @@ export function ImportPage() {
     >
       <h1 className="text-lg font-semibold">Import</h1>
       <p className="text-muted">
-        Sessions that were exported as NDJSON, and conversations that other programs have recorded: chat messages as
-        OpenAI has them, sessions of Claude Code, logs of AG-UI, terminals as asciinema records them.
+        Import sessions that Tapedeck exported as NDJSON, and conversations of other programs: OpenAI chat messages,
+        Claude Code sessions, AG-UI event logs and asciinema terminal recordings.
       </p>
-      <Choose name={job.file?.name} over={over} disabled={job.busy?.what === "import"} onFile={job.choose} />
+      <Choose name={job.file?.name} over={over} disabled={job.busy?.action === "import"} onFile={job.choose} />
       {job.file && <Chosen job={job} onFormat={job.setFormat} />}
       {job.busy && <Progress busy={job.busy} onCancel={job.cancel} />}
       {job.error !== undefined && (
@@ -69,7 +69,7 @@ export function ImportPage() {
   );
 }
 
-/** A file that misses the place does not replace the page. */
+/** Prevents a file dropped elsewhere from replacing the page. */
 function keepFilesHere(): () => void {
   const keep = (e: Event) => e.preventDefault();
   for (const type of ["dragover", "drop"]) document.addEventListener(type, keep);
@@ -92,7 +92,7 @@ function Choose(p: { name?: string; over: boolean; disabled: boolean; onFile: (f
           disabled={p.disabled}
           onChange={(e) => {
             const file = e.target.files?.[0];
-            e.target.value = ""; // so that the same one can be chosen again after it has changed
+            e.target.value = ""; // so that the same file can be chosen again after it has changed
             if (file) p.onFile(file);
           }}
         />
@@ -113,7 +113,7 @@ function Chosen({ job, onFormat }: { job: Import; onFormat: (format: string) => 
         <select
           className={field}
           value={job.format}
-          disabled={job.busy?.what === "import" || job.done !== undefined}
+          disabled={job.busy?.action === "import" || job.done !== undefined}
           onChange={(e) => onFormat(e.target.value)}
         >
           {formats.map(([format, name]) => (
@@ -128,21 +128,16 @@ function Chosen({ job, onFormat }: { job: Import; onFormat: (format: string) => 
 }
 
 function Progress({ busy, onCancel }: { busy: NonNullable<Import["busy"]>; onCancel: () => void }) {
-  const { share, what } = busy;
-  const doing = what === "preview" ? "Looking at it" : "Importing";
+  const { share, action } = busy;
+  const doing = action === "preview" ? "Reading the file" : "Importing";
   return (
     <div role="status" className="flex items-center gap-3 text-[13px] text-muted">
       <Spinner />
       <span>
-        {share < 1 ? `${doing}: ${Math.floor(share * 100)}% is sent` : `${doing}: all is sent, the server reads it`}
+        {share < 1 ? `${doing}: ${Math.floor(share * 100)}% sent` : `${doing}: file sent, the server is processing it`}
       </span>
-      <progress
-        className="h-1.5 flex-1 accent-accent"
-        max={1}
-        value={share}
-        aria-label="How much of the file is sent"
-      />
-      {what === "import" && <Button onClick={onCancel}>Stop</Button>}
+      <progress className="h-1.5 flex-1 accent-accent" max={1} value={share} aria-label="Upload progress" />
+      {action === "import" && <Button onClick={onCancel}>Stop</Button>}
     </div>
   );
 }
@@ -162,7 +157,7 @@ function Done({ done }: { done: Imported }) {
           </li>
         ))}
       </ul>
-      {done.sessions.length > 100 && <Link to="/">All of them are in the list</Link>}
+      {done.sessions.length > 100 && <Link to="/">See all in the list</Link>}
       <SkippedLines lines={done.skipped} />
     </div>
   );

@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { usePlaced } from "@/components/branches/placed";
-import { Partings } from "@/components/branches/switcher";
+import { BranchPoints } from "@/components/branches/switcher";
+import { usePlacedBranchPoints } from "@/components/branches/use-branch-points";
 import { Conversation } from "@/components/conversation/list";
 import { invocationOf, isJump, type RowActions } from "@/components/conversation/rows";
 import { RawEvents } from "@/components/events/raw-events";
-import { useTape } from "@/components/places";
+import { useOpenSession } from "@/components/open-session";
 import { Branches } from "@/components/session/branches";
 import { Composer } from "@/components/session/composer";
 import { type Dialog, SessionDialog } from "@/components/session/dialogs";
@@ -37,7 +37,7 @@ import { useGoKeys, usePlaybackKeys } from "@/hooks/session-keys";
 import { useThrottled } from "@/hooks/tick";
 import { useVerbs } from "@/hooks/verbs";
 import { useZen } from "@/hooks/zen";
-import { mostPanes, type Panel, type SessionSearch, type View, views } from "@/router/search";
+import { maxPanes, type Panel, type SessionSearch, type View, views } from "@/router/search";
 
 const route = getRouteApi("/s/$id");
 const viewLabels: Record<View, string> = {
@@ -49,7 +49,7 @@ const viewLabels: Record<View, string> = {
 
 export function SessionPage() {
   const { id } = route.useParams();
-  // A session has a page of its own: nothing is kept from another one.
+  // The key gives each session fresh state.
   return <Session key={id} id={id} />;
 }
 
@@ -65,8 +65,8 @@ function Session({ id }: { id: string }) {
   });
   const presence = usePresence(deck, state);
   const [dialog, setDialog] = useState<Dialog>();
-  const onRewind = useCallback((invocation: string) => setDialog({ what: "rewind", invocation }), []);
-  const [said, say] = useState("");
+  const onRewind = useCallback((invocation: string) => setDialog({ kind: "rewind", invocation }), []);
+  const [toast, notify] = useState("");
   const { view, index, live, at } = state;
   const shown = search.view ?? "conversation";
   const panel = search.panel ?? "tools";
@@ -77,7 +77,7 @@ function Session({ id }: { id: string }) {
 
   const set = useCallback(
     (s: Partial<SessionSearch>, replace = true) => {
-      // Where the playhead is, is told some time later: another page may be on its way then.
+      // The playhead is written to the URL with a delay. By then the browser may already be on another page.
       if (isAddressOf(id)) void navigate({ search: (old: SessionSearch) => ({ ...old, ...s }), replace });
     },
     [id, navigate],
@@ -93,8 +93,8 @@ function Session({ id }: { id: string }) {
   const earlier = useEarlier(id, view, jumps);
   const all = useMemo(() => view && withEarlier(view, earlier.parts), [view, earlier.parts]);
   const { parts, rows, hidden } = useRows({ deck, view: all, index, at, thread });
-  const placed = usePlaced(id, index, rows, at);
-  // Only the newest of all can be undone on its own.
+  const placed = usePlacedBranchPoints(id, index, rows, at);
+  // Only the newest jump can be undone directly.
   const newest = index?.markers.findLast(isJump)?.offset;
   const { selected, select, open, toggle, chosen, show } = useSelection(rows);
 
@@ -103,22 +103,22 @@ function Session({ id }: { id: string }) {
   useFindMarks(lines, find.open ? find.q : undefined, chosen?.offset);
 
   const closed = (entry.data?.closed || view?.session.closed) ?? false;
-  const verbs = useVerbs(id, live, closed, index?.invocations[0]?.invocation, say, onRewind);
-  const { link, rewind, noRewind } = verbs;
+  const verbs = useVerbs(id, live, closed, index?.invocations[0]?.invocation, notify, onRewind);
+  const { link, rewind, rewindDisabledReason } = verbs;
   const undoMutate = verbs.undo.mutate;
   const answer = useCallback((p: Permission, option?: string) => api.answer(id, p, option), [id]);
   const actions = useMemo<RowActions>(
     () => ({
       onRewind: rewind,
-      noRewind,
+      rewindDisabledReason,
       onCompare: (m) => void navigate({ to: "/compare", search: { a: id, at_a: m.offset, b: id } }),
-      onFork: (offset) => setDialog({ what: "fork", at: offset }),
+      onFork: (offset) => setDialog({ kind: "fork", at: offset }),
       onLink: link,
       onSeek: (offset) => deck.seek(offset),
       onUndo: () => undoMutate(undefined),
       onAnswer: answer,
     }),
-    [deck, id, link, undoMutate, rewind, noRewind, navigate, answer],
+    [deck, id, link, undoMutate, rewind, rewindDisabledReason, navigate, answer],
   );
 
   useGoKeys({
@@ -130,13 +130,13 @@ function Session({ id }: { id: string }) {
   });
   usePlaybackKeys(deck, state);
   useFindKeys(find, shown);
-  useTape({ index, head: state.head, seek: deck.seek, seekTime: deck.seekTime });
+  useOpenSession({ index, head: state.head, seek: deck.seek, seekTime: deck.seekTime });
   useKeys({
     o: () => chosen && set({ view: "events" }),
     y: () => link(at),
-    m: () => (closed ? say("No bookmark can be set: the session is closed") : verbs.mark.mutate(at - 1)),
+    m: () => (closed ? notify("Cannot set a bookmark: the session is closed") : verbs.mark.mutate(at - 1)),
     r: () => (chosen ? rewind(invocationOf(chosen)) : false),
-    b: () => setDialog({ what: "fork", at: chosen ? chosen.offset + 1 : at }),
+    b: () => setDialog({ kind: "fork", at: chosen ? chosen.offset + 1 : at }),
     R: () => document.getElementById("resume")?.click(),
     p: () => setPanelOpen((o) => !o),
     z: () => setZen((z) => !z),
@@ -154,7 +154,7 @@ function Session({ id }: { id: string }) {
         <ErrorBox error={state.error} onRetry={() => location.reload()} />
         <p className="mt-4 text-center text-[13px]">
           <a className="text-accent underline" href="/">
-            To the sessions
+            Back to sessions
           </a>
         </p>
       </div>
@@ -174,7 +174,7 @@ function Session({ id }: { id: string }) {
         live={live}
         connection={state.connection}
         onReconnect={deck.reconnect}
-        onExport={() => setDialog({ what: "export" })}
+        onExport={() => setDialog({ kind: "export" })}
         presence={presence}
         onPeople={() => {
           setPanelOpen(true);
@@ -207,10 +207,10 @@ function Session({ id }: { id: string }) {
             {thread && <ThreadBar name={thread} onAll={() => set({ thread: undefined })} />}
             {rows.length === 0 ? (
               <div className="flex-1">
-                <Notice title="Nothing has been said yet">{emptyText(live, view.session)}</Notice>
+                <Notice title="No messages yet">{emptyText(live, view.session)}</Notice>
               </div>
             ) : (
-              <Partings value={placed}>
+              <BranchPoints value={placed}>
                 <Conversation
                   rows={rows}
                   epoch={epoch}
@@ -224,7 +224,7 @@ function Session({ id }: { id: string }) {
                   busy={state.seeking}
                   earlier={earlier.left > 0 ? { n: earlier.left, load: earlier.load, busy: earlier.busy } : undefined}
                 />
-              </Partings>
+              </BranchPoints>
             )}
             <Composer
               id={id}
@@ -296,8 +296,8 @@ function Session({ id }: { id: string }) {
             thread={thread}
             onThread={(t) => set({ thread: t }, false)}
             onPane={(t) => {
-              if (!isWide()) setPanelOpen(false); // it would lie over the other
-              set({ pane: [...panes.filter((p) => p !== t), t].slice(-mostPanes) });
+              if (!isWide()) setPanelOpen(false); // it would cover the thread's panel
+              set({ pane: [...panes.filter((p) => p !== t), t].slice(-maxPanes) });
             }}
             onSeek={deck.seek}
             onClear={onClear}
@@ -307,11 +307,11 @@ function Session({ id }: { id: string }) {
         )}
       </div>
       <Transport deck={deck} state={state} cut={cut} onCut={setCut} />
-      <Toast text={said} onGone={() => say("")} />
+      <Toast text={toast} onGone={() => notify("")} />
       {dialog && all && (
         <SessionDialog
           id={id}
-          what={dialog}
+          dialog={dialog}
           view={all}
           index={index}
           at={live ? undefined : at}

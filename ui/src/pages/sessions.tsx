@@ -14,7 +14,7 @@ const TimeView = lazy(() => import("@/components/time/time-view"));
 const rowHeight = 52;
 const headingHeight = 38;
 
-/** Twice is the browser's own. */
+/** Focuses the search field. The second press opens the browser's search. */
 const toSearch = () => {
   const field = document.getElementById("search");
   if (field === document.activeElement) return false;
@@ -60,7 +60,7 @@ export function SessionsPage() {
               <Running n={rows.filter((r) => r.status === "running").length} />
             </>
           )}
-          {list.lost && <span className="text-warn">The server does not answer; trying again</span>}
+          {list.lost && <span className="text-warn">The server does not respond. Trying again…</span>}
         </div>
         {marked.length > 0 && (
           <span className="ml-auto flex items-center gap-2" role="status">
@@ -87,7 +87,7 @@ export function SessionsPage() {
         <Suspense fallback={<Loading what="the view" />}>
           <TimeView
             list={list}
-            asked={range}
+            urlRange={range}
             onRange={(r) => navigate({ search: { ...filter, view, t0: r?.from, t1: r?.to }, replace: true })}
             marked={marked}
             onMark={mark}
@@ -102,7 +102,7 @@ export function SessionsPage() {
 
 function Views({ time, onChange }: { time: boolean; onChange: (time: boolean) => void }) {
   return (
-    // biome-ignore lint/a11y/useSemanticElements: no set of fields, but what belongs together needs a name
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for form fields
     <div role="group" aria-label="View" className="flex rounded-md border border-line bg-panel p-0.5">
       {[false, true].map((t) => (
         <button
@@ -163,7 +163,7 @@ function List({ list, q, marked, onMark, onOpen, empty }: ListProps) {
   return (
     <section
       ref={scroller}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
       tabIndex={0}
       aria-label="List of sessions"
       className="min-h-0 flex-1 overflow-y-auto [overflow-anchor:none]"
@@ -206,20 +206,20 @@ function Running({ n }: { n: number }) {
 function Empty({ filtered }: { filtered: boolean }) {
   if (filtered)
     return (
-      <Notice title="No session has this title or fits this filter">
+      <Notice title="No matching sessions">
         <Link to="/" className="text-accent underline">
           Show all sessions
         </Link>
       </Notice>
     );
   return (
-    <Notice title="There is no session yet">
-      <p>Give an agent a task, and it is here:</p>
+    <Notice title="No sessions yet">
+      <p>Give an agent a task to create the first one:</p>
       <pre className="mt-3 rounded-md border border-line bg-panel px-3 py-2 text-left font-mono text-[13px] text-text">
         tapedeck run "Say hello"
       </pre>
       <p className="mt-3">
-        Or start the server with <code className="font-mono">--demo</code> to have some to look at, or{" "}
+        Or start the server with <code className="font-mono">--demo</code> for sample sessions, or{" "}
         <Link to="/import" className="text-accent underline">
           import a file
         </Link>

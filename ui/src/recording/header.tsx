@@ -12,7 +12,7 @@ interface Props {
   onHelp: () => void;
 }
 
-/** What it is, of when, and how much of the session is in it. */
+/** The title, time and range of the recording, and its totals. */
 export function Header({ about, info, atEnd, onHelp }: Props) {
   const theme = useTheme();
   const { tokens, cost_usd } = about.summary;
@@ -29,7 +29,7 @@ export function Header({ about, info, atEnd, onHelp }: Props) {
       {about.redacted && (
         <span
           className="rounded-full bg-warn-soft px-2 py-px text-xs font-medium text-warn"
-          title="What should not be shared was looked for and left out; nothing finds everything"
+          title="Sensitive data was redacted automatically. Some may remain."
         >
           Redacted
         </span>
@@ -38,24 +38,24 @@ export function Header({ about, info, atEnd, onHelp }: Props) {
       {!atEnd && <span className="text-xs text-muted">at this moment</span>}
       <div className="ml-auto flex items-center gap-1 text-[13px] text-muted tabular-nums">
         {tokens.total > 0 && (
-          <span className="mr-2" title="Tokens that were read and written, and what they cost, in all">
+          <span className="mr-2" title="Total tokens and cost">
             {short(tokens.total)} tokens
             {cost_usd === undefined ? "" : ` · ${dollars(cost_usd)}`}
           </span>
         )}
         <IconButton
           icon={theme === "dark" ? "sun" : "moon"}
-          label={theme === "dark" ? "Light colours" : "Dark colours"}
+          label={theme === "dark" ? "Light theme" : "Dark theme"}
           onClick={toggleTheme}
         />
-        <IconButton icon="help" label="Keys" keys="?" onClick={onHelp} />
+        <IconButton icon="help" label="Keyboard shortcuts" keys="?" onClick={onHelp} />
       </div>
     </header>
   );
 }
 
 export function rangeOf({ from, to, view }: About): string {
-  if (view === "effective") return `what was in force of ${plural(to - from, "event")}`;
+  if (view === "effective") return `active events out of ${(to - from).toLocaleString("en")}`;
   return to - from > 1 ? `events ${from} to ${to - 1}` : plural(to - from, "event");
 }
 

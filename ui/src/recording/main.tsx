@@ -6,7 +6,7 @@ import { Recording } from "./page";
 
 applyTheme();
 
-// Without a network nothing waits for one: all is here.
+// Queries must not wait for a network: all data is in the page.
 const always = { networkMode: "always", retry: false, staleTime: Number.POSITIVE_INFINITY } as const;
 const client = new QueryClient({ defaultOptions: { queries: always } });
 

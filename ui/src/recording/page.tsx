@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "react";
+import { blurAfterClick } from "@/components/blur-after-click";
 import { Conversation } from "@/components/conversation/list";
 import type { RowActions } from "@/components/conversation/rows";
 import { RawEvents } from "@/components/events/raw-events";
@@ -8,7 +9,6 @@ import { useFindMarks } from "@/components/session/find-marks";
 import { Panels } from "@/components/session/panels";
 import { ThreadBar } from "@/components/session/part";
 import { isWide, ViewTabs } from "@/components/session/view-tabs";
-import { letGo } from "@/components/shell-focus";
 import { Transport } from "@/components/transport/transport";
 import { ErrorBox, Loading, Notice } from "@/components/ui";
 import { useDeck } from "@/hooks/deck";
@@ -23,7 +23,7 @@ import type { Panel } from "@/router/search";
 import { Header } from "./header";
 import { deckOptions, readTape, sourceOf, type Tape } from "./tape";
 
-/** A session out of a file: the player of the screen, without a server behind it. */
+/** A recording: the player of the screen, without a server. */
 export function Recording() {
   const [tape, setTape] = useState<Tape>();
   const [error, setError] = useState<unknown>();
@@ -35,7 +35,7 @@ export function Recording() {
     );
   }, []);
   const source = useMemo(() => tape && sourceOf(tape), [tape]);
-  useEffect(letGo, []);
+  useEffect(blurAfterClick, []);
   if (error !== undefined)
     return (
       <main className="mx-auto max-w-2xl p-8">
@@ -50,7 +50,7 @@ export function Recording() {
   );
 }
 
-/** Where the address wants to begin: #at=42. Without it, at the end. */
+/** The initial playhead from the URL: #at=42. By default the end. */
 function wantedAt(): number {
   const at = Number(new URLSearchParams(location.hash.slice(1)).get("at") ?? Number.NaN);
   return Number.isSafeInteger(at) && at >= 0 ? at : Number.MAX_SAFE_INTEGER;
@@ -122,7 +122,7 @@ function Player({ tape }: { tape: Tape }) {
               {find.open && <FindBar find={find} />}
               {thread && <ThreadBar name={thread} onAll={() => setThread(undefined)} />}
               {rows.length === 0 ? (
-                <Notice title="Nothing has been said yet">At this moment the conversation was empty.</Notice>
+                <Notice title="No messages yet">At this moment the conversation was empty.</Notice>
               ) : (
                 <Conversation
                   rows={rows}

@@ -1,8 +1,8 @@
 import { expect, it, test } from "vitest";
 import { rewound, turns } from "../data/fake";
-import { asQuery, find, lineage, wholeAt } from "../data/find";
+import { asQuery, completeAt, find, lineage } from "../data/find";
 import type { Event } from "../fold/types";
-import { saidIn, searchIn } from "./search";
+import { searchIn, searchItems } from "./search";
 import { type About, sourceOf } from "./tape";
 
 const at = (offset: number, type: string, data: Event["data"]): Event => ({
@@ -29,20 +29,20 @@ const log = [
 test.each([
   ["build*", [1, 8], "beginnings of words"],
   ["build", [8], "whole words"],
-  ["buil*", [0, 1, 8], "what came in pieces, where it began"],
+  ["buil*", [0, 1, 8], "a streamed message, at its start"],
   ["uber", [0], "without marks and capitals"],
   ["grep", [5], "the name of a tool"],
-  ["src/cache.go", [5], "what it was asked"],
+  ["src/cache.go", [5], "the arguments of a tool"],
   ["build* -func", [1], "without a word"],
   ['"the builder"', [1], "words that follow each other"],
   ["the first where", [], "all of the words"],
-  ["-func", [], "not what is only not something"],
+  ["-func", [], "nothing for a query with only excluded words"],
   ["??", [], "no words"],
 ])("%s finds %j: %s", (q, offsets) => {
-  expect(searchIn(saidIn(log), "s", q).map((h) => h.offset)).toEqual(offsets);
+  expect(searchIn(searchItems(log), "s", q).map((h) => h.offset)).toEqual(offsets);
 });
 
-it("serves the same search as a server, in a fork and where something was taken back", async () => {
+it("finds the same as a server, also in a fork and in reverted events", async () => {
   const events = turns(3);
   events.push(rewound(events.length, 10));
   const session = { id: "s", kind: "session", head: events.length, parent: "gone", fork_at: 5 };
@@ -54,5 +54,5 @@ it("serves the same search as a server, in a fork and where something was taken 
   expect(found.hits).toHaveLength(1);
   const begun = found.hits[0]!.offset;
   expect(events[begun]?.type).toBe("TEXT_MESSAGE_START");
-  expect(events[(await wholeAt(source, "s", begun)) - 1]?.type).toBe("TEXT_MESSAGE_END");
+  expect(events[(await completeAt(source, "s", begun)) - 1]?.type).toBe("TEXT_MESSAGE_END");
 });

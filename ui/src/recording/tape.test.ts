@@ -12,7 +12,7 @@ interface Part {
   remove: () => void;
 }
 
-/** A page with what the server packs into it. */
+/** A page with the data that the server packs into it. */
 function page(events: Event[], about: Partial<About> = {}, perPart = 7) {
   const parts: Part[] = [];
   const add = (kind: string, text: string) => {
@@ -43,7 +43,7 @@ function page(events: Event[], about: Partial<About> = {}, perPart = 7) {
 const read = (p: unknown, onPart = () => {}) => readTape(p as ParentNode, onPart);
 const events = turns(5);
 
-test("what was packed comes out in order, and the elements are let go", async () => {
+test("packed events are read in order, and their elements are removed", async () => {
   const p = page(events);
   const told: number[] = [];
   const tape = await readTape(p as unknown as ParentNode, (done) => told.push(done));
@@ -53,22 +53,22 @@ test("what was packed comes out in order, and the elements are let go", async ()
   expect(p.parts.every((x) => x.gone)).toBe(true);
 });
 
-test("text beyond ASCII and lines within a text survive", async () => {
+test("non-ASCII text and line breaks are preserved", async () => {
   const said: Event = { ...events[0]!, data: { title: "Grüße \u2028 \u{1f4fc}\n</script><!--" } };
   expect((await read(page([said]))).events).toEqual([said]);
 });
 
-test("a file that was cut off says so", async () => {
+test("a truncated file reports that it is incomplete", async () => {
   const cut = page(events);
   cut.parts.pop();
-  await expect(read(cut)).rejects.toThrow("not whole");
+  await expect(read(cut)).rejects.toThrow("incomplete");
   const hole = page(events);
   hole.parts.splice(1, 1);
   await expect(read(hole)).rejects.toThrow("some events are missing");
   await expect(read(page(events, { tapedeck: 2 }))).rejects.toThrow("version 2");
 });
 
-test("a deck plays it without asking anybody", async () => {
+test("a deck plays it without any request", async () => {
   const tape = await read(page(events));
   const deck = new Deck("s", 12, { ...deckOptions(tape), now: () => 0, frame: (f) => queueMicrotask(f) });
   deck.open();
@@ -77,7 +77,7 @@ test("a deck plays it without asking anybody", async () => {
   deck.close();
 });
 
-test("events come in pages, by channel and type", async () => {
+test("events are returned in pages, by channel and type", async () => {
   const source = sourceOf(await read(page(events)));
   const all = await source.events("s", { from: 3, limit: 4 });
   expect([all.events.map((e) => e.offset), all.next, all.head]).toEqual([[3, 4, 5, 6], 7, events.length]);

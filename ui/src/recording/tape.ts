@@ -1,17 +1,17 @@
-// What is in the page: see engine/exchange/encode_html.go, which writes it.
+// Reads the data of a recording, which engine/exchange/encode_html.go writes into the page.
 
 import type { DeckOptions } from "@/data/deck";
 import type { Event, ReplayIndex, SessionEntry, Summary } from "@/fold/types";
 import type { Source } from "@/hooks/source";
-import { saidIn, searchIn } from "./search";
+import { searchIn, searchItems } from "./search";
 
-/** What a recording says of itself. */
+/** The metadata of a recording. */
 export interface About {
   tapedeck: number; // version of the format
-  view?: string; // "effective": only what was in force
+  view?: string; // "effective": only active events
   session: SessionEntry;
   exported_at: string;
-  from: number; // the offsets that were exported, in the session
+  from: number; // the exported range of offsets in the session
   to: number;
   redacted?: boolean;
   index: ReplayIndex;
@@ -25,22 +25,22 @@ export interface Tape {
 
 const version = 1;
 
-/** Reads all that is in the page, and lets the elements go that it was in. */
+/** Reads all data from the page, and removes its elements. */
 export async function readTape(page: ParentNode, onPart: (done: number, all: number) => void): Promise<Tape> {
   if (typeof DecompressionStream === "undefined")
-    throw new Error("this browser is too old to unpack the recording; one of 2023 or later can");
+    throw new Error("this browser is too old for the recording; use one from 2023 or later");
   const last = page.querySelector('script[type="application/vnd.tapedeck.about"]');
-  if (!last) throw new Error("the file is not whole: its end is missing");
+  if (!last) throw new Error("the file is incomplete: its end is missing");
   const about: About = JSON.parse(await unpack(last));
   if (about.tapedeck !== version)
-    throw new Error(`this recording is of version ${about.tapedeck}, which is not known here`);
+    throw new Error(`this page does not support version ${about.tapedeck} of the recording format`);
   const events: Event[] = [];
   const parts = [...page.querySelectorAll('script[type="application/vnd.tapedeck.events"]')];
   for (const [i, part] of parts.entries()) {
     onPart(i, parts.length);
     for (const line of (await unpack(part)).split("\n")) if (line) events.push(JSON.parse(line));
   }
-  if (events.length !== about.session.head) throw new Error("the file is not whole: some events are missing");
+  if (events.length !== about.session.head) throw new Error("the file is incomplete: some events are missing");
   return { about, events };
 }
 
@@ -54,7 +54,7 @@ async function unpack(element: Element): Promise<string> {
   return new Response(stream).text();
 }
 
-/** A player's server, as far as it needs one. */
+/** Options with which a player reads from the recording instead of a server. */
 export function deckOptions({ about, events }: Tape): DeckOptions {
   return {
     finished: true,
@@ -63,7 +63,7 @@ export function deckOptions({ about, events }: Tape): DeckOptions {
       session: async () => about.session,
       events: async (_, q = {}) => pageOf(events, q.from ?? 0, q.limit ?? 1000),
       replayIndex: async () => about.index,
-      snapshot: () => Promise.reject(new Error("all events of a recording are at hand")),
+      snapshot: () => Promise.reject(new Error("all events of a recording are in memory")),
     },
   };
 }
@@ -71,14 +71,14 @@ export function deckOptions({ about, events }: Tape): DeckOptions {
 export function sourceOf({ about, events }: Tape): Source {
   const fits = (e: Event, wanted: string | string[] | undefined, name: "channel" | "type") =>
     !wanted || [wanted].flat().join(",").split(",").includes(e[name]);
-  const alone = { ...about.session, parent: undefined }; // what it shared with others is in it
-  let said: ReturnType<typeof saidIn> | undefined;
+  const withoutParent = { ...about.session, parent: undefined }; // the recording contains the inherited events
+  let items: ReturnType<typeof searchItems> | undefined;
   return {
     recording: true,
-    session: async () => alone,
+    session: async () => withoutParent,
     search: async ({ q }) => {
-      said ??= saidIn(events);
-      return { hits: searchIn(said, about.session.id, q) };
+      items ??= searchItems(events);
+      return { hits: searchIn(items, about.session.id, q) };
     },
     summary: async () => about.summary,
     events: async (_, q = {}) => {

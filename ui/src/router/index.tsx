@@ -6,9 +6,9 @@ import { compareSearch, listSearch, sessionSearch } from "./search";
 const root = createRootRoute({
   component: Shell,
   notFoundComponent: () => (
-    <Notice title="There is no such page">
+    <Notice title="Page not found">
       <a className="text-accent underline" href="/">
-        To the sessions
+        Back to sessions
       </a>
     </Notice>
   ),

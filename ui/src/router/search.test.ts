@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { compareSearch, listSearch, sessionSearch } from "./search";
 
-it("takes from the address what it knows, and nothing else", () => {
+it("keeps only known search parameters", () => {
   expect(sessionSearch({ at: 12, view: "events", panel: "plan", q: 12, evil: "x" })).toEqual({
     at: 12,
     view: "events",

@@ -1,4 +1,4 @@
-/** What may follow the question mark, for each page. Anything else is dropped. */
+/** The search parameters of each page. Others are dropped. */
 
 type Raw = Record<string, unknown>;
 
@@ -11,12 +11,12 @@ function offset(v: unknown): number | undefined {
   return typeof v === "number" && Number.isSafeInteger(v) && v >= 0 ? v : undefined;
 }
 
-/** So many panels of threads fit beside a conversation. */
-export const mostPanes = 3;
+/** The limit of thread panels beside the conversation. */
+export const maxPanes = 3;
 
 function names(v: unknown): string[] | undefined {
   const all = (Array.isArray(v) ? v : [v]).map(text).filter((t) => t !== undefined);
-  return all.length > 0 ? [...new Set(all)].slice(0, mostPanes) : undefined;
+  return all.length > 0 ? [...new Set(all)].slice(0, maxPanes) : undefined;
 }
 
 export interface ListSearch {
@@ -27,10 +27,10 @@ export interface ListSearch {
   q?: string;
 }
 
-/** The list, and how it is looked at. */
+/** The filter of the list, and its view. */
 export interface ListPageSearch extends ListSearch {
   view?: "time";
-  /** The stretch of time that is looked at, in milliseconds since 1970. */
+  /** The shown range of time, in milliseconds since 1970. */
   t0?: number;
   t1?: number;
 }
@@ -49,17 +49,17 @@ export const panels = ["tools", "plan", "state", "threads", "summary", "people"]
 export type Panel = (typeof panels)[number];
 
 export interface SessionSearch {
-  /** Events before this offset are shown; absent for live. */
+  /** The playhead: events before this offset are shown; absent for live. */
   at?: number;
   thread?: string;
-  /** Threads that have a panel of their own. */
+  /** The threads with their own panels. */
   pane?: string[];
   view?: View;
   panel?: Panel;
   channel?: string;
   type?: string;
   q?: string;
-  /** Which terminal; absent for the one used last. */
+  /** The chosen terminal; absent for the last used one. */
   term?: string;
 }
 

@@ -1,9 +1,9 @@
 import { plural } from "../format";
 import { Button, Kbd } from "../ui";
-import type { Lane, Spot } from "./layout";
+import type { BranchLane, Spot } from "./layout";
 
 interface Props {
-  lane: Lane;
+  lane: BranchLane;
   spot: Spot;
   name: string;
   onOpen: () => void;
@@ -11,16 +11,16 @@ interface Props {
   onCompare: () => void;
 }
 
-/** What was chosen in the graph, in words, and what can be done with it. */
+/** Describes the selected spot of the graph, and offers its actions. */
 export function Chosen({ lane, spot, name, onOpen, onFork, onCompare }: Props) {
-  const run = spot.kind === "run";
+  const folded = spot.kind === "folded";
   return (
     <div className="flex flex-wrap items-center gap-2 border-t border-line bg-panel px-4 py-2 text-[13px]">
       <p className="min-w-0 flex-1 truncate">
         <span className="font-medium">
           {spot.kind === "turn"
             ? spot.turn.title || spot.turn.thread
-            : run
+            : folded
               ? plural(spot.turns, "turn")
               : "No turn yet"}
         </span>
@@ -30,12 +30,12 @@ export function Chosen({ lane, spot, name, onOpen, onFork, onCompare }: Props) {
           {spot.kind === "turn" && ` · offsets ${spot.turn.first} to ${spot.turn.last}`}
         </span>
       </p>
-      {!(run && spot.from < 0) && (
+      {!(folded && spot.from < 0) && (
         <Button onClick={onOpen}>
-          {run ? "Unfold" : "Open"} <Kbd>Enter</Kbd>
+          {folded ? "Unfold" : "Open"} <Kbd>Enter</Kbd>
         </Button>
       )}
-      {!run && (
+      {!folded && (
         <Button icon="fork" onClick={onFork}>
           Fork here <Kbd>b</Kbd>
         </Button>

@@ -1,19 +1,19 @@
 import { plural } from "../format";
-import { type Drawing, holds, type Lane, type Spot } from "./layout";
-import { nameOf } from "./tree";
+import { type BranchLane, contains, type Drawing, type Spot } from "./layout";
+import { branchName } from "./tree";
 
 export const rowHeight = 46;
 const middle = (row: number) => row * rowHeight + rowHeight / 2;
 
-/** All lines in two paths: what is in force, and what was taken back. */
+/** All lines, in two paths: one for active events, one for reverted ones. */
 export function Lines({ drawing, rows }: { drawing: Drawing; rows: number[] }) {
   const first = rows[0] ?? 0;
   const last = rows.at(-1) ?? -1;
-  const kept: string[] = [];
-  const taken: string[] = [];
+  const active: string[] = [];
+  const reverted: string[] = [];
   drawing.lanes.forEach((l, row) => {
     if (row < first || Math.min(row, l.parent < 0 ? row : l.parent) > last) return;
-    const of = l.branch.kind === "rewound" ? taken : kept;
+    const of = l.branch.kind === "rewound" ? reverted : active;
     const x = drawing.x(l.start);
     if (l.parent >= 0) {
       const from = drawing.x(Math.max(0, l.start - 1));
@@ -21,12 +21,12 @@ export function Lines({ drawing, rows }: { drawing: Drawing; rows: number[] }) {
       of.push(`M${from} ${middle(l.parent)}H${turn - 7}q7 0 7 7V${middle(row) - 7}q0 7 7 7H${x}`);
     }
     const end = drawing.spots[row]?.at(-1);
-    if (end) of.push(`M${x} ${middle(row)}H${end.x + (end.kind === "run" ? end.width : 0)}`);
+    if (end) of.push(`M${x} ${middle(row)}H${end.x + (end.kind === "folded" ? end.width : 0)}`);
   });
   return (
     <>
-      <path d={kept.join("")} fill="none" strokeWidth="2" className="stroke-strong" />
-      <path d={taken.join("")} fill="none" strokeWidth="2" className="stroke-strong" strokeDasharray="4 4" />
+      <path d={active.join("")} fill="none" strokeWidth="2" className="stroke-strong" />
+      <path d={reverted.join("")} fill="none" strokeWidth="2" className="stroke-strong" strokeDasharray="4 4" />
     </>
   );
 }
@@ -35,7 +35,7 @@ interface Props {
   id: string;
   spot: Spot;
   n: number;
-  lane: Lane;
+  lane: BranchLane;
   y: number;
   at?: number;
   last: boolean;
@@ -54,7 +54,7 @@ export function SpotView({ id, spot, lane, y, at, last, selected, onPick, onOpen
       tabIndex={-1}
       aria-selected={selected}
       aria-level={lane.depth + 1}
-      aria-label={wordsOf(lane, spot, here, last)}
+      aria-label={spotLabel(lane, spot, here, last)}
       data-spot={spot.kind}
       onClick={onPick}
       onDoubleClick={onOpen}
@@ -63,7 +63,7 @@ export function SpotView({ id, spot, lane, y, at, last, selected, onPick, onOpen
       <title>{titleOf(spot)}</title>
       {selected && <Ring spot={spot} y={y} />}
       {spot.kind === "turn" && <Node x={spot.x} y={y} lane={lane} current={current} head={last} />}
-      {spot.kind === "run" && <Run spot={spot} y={y} />}
+      {spot.kind === "folded" && <FoldedTurns spot={spot} y={y} />}
       {spot.kind === "stub" && (
         <rect
           x={spot.x - 6}
@@ -80,14 +80,26 @@ export function SpotView({ id, spot, lane, y, at, last, selected, onPick, onOpen
   );
 }
 
-/** The playhead is at a turn of the session at hand, or of what was taken back in it. */
-function isHere(lane: Lane, spot: Spot & { kind: "turn" }, at: number | undefined, last: boolean): boolean {
+/** Whether the playhead is at a turn: one of this session, or one that was reverted in it. */
+function isHere(lane: BranchLane, spot: Spot & { kind: "turn" }, at: number | undefined, last: boolean): boolean {
   if (at === undefined) return lane.branch.current === true && last;
   const inLog = lane.branch.current || lane.branch.kind === "rewound";
-  return inLog === true && holds(spot.turn, at);
+  return inLog === true && contains(spot.turn, at);
 }
 
-function Node({ x, y, lane, current, head }: { x: number; y: number; lane: Lane; current: boolean; head: boolean }) {
+function Node({
+  x,
+  y,
+  lane,
+  current,
+  head,
+}: {
+  x: number;
+  y: number;
+  lane: BranchLane;
+  current: boolean;
+  head: boolean;
+}) {
   if (lane.branch.kind === "rewound")
     return (
       <>
@@ -118,7 +130,7 @@ function Node({ x, y, lane, current, head }: { x: number; y: number; lane: Lane;
   );
 }
 
-function Run({ spot, y }: { spot: Spot & { kind: "run" }; y: number }) {
+function FoldedTurns({ spot, y }: { spot: Spot & { kind: "folded" }; y: number }) {
   const mid = spot.x + spot.width / 2;
   const wide = spot.width > 80;
   return (
@@ -132,8 +144,8 @@ function Run({ spot, y }: { spot: Spot & { kind: "run" }; y: number }) {
 }
 
 function Ring({ spot, y }: { spot: Spot; y: number }) {
-  const width = spot.kind === "run" ? spot.width : 26;
-  const x = spot.kind === "run" ? spot.x : spot.x - 13;
+  const width = spot.kind === "folded" ? spot.width : 26;
+  const x = spot.kind === "folded" ? spot.x : spot.x - 13;
   return (
     <rect
       x={x}
@@ -148,16 +160,16 @@ function Ring({ spot, y }: { spot: Spot; y: number }) {
 }
 
 function titleOf(s: Spot): string {
-  if (s.kind === "turn") return s.turn.title || "A turn without a word";
-  return s.kind === "run" ? plural(s.turns, "turn") : plural(s.events, "event");
+  if (s.kind === "turn") return s.turn.title || "A turn without text";
+  return s.kind === "folded" ? plural(s.turns, "turn") : plural(s.events, "event");
 }
 
-function wordsOf(lane: Lane, s: Spot, here: boolean, last: boolean): string {
+function spotLabel(lane: BranchLane, s: Spot, here: boolean, last: boolean): string {
   const words = [titleOf(s)];
   if (s.kind === "turn") words.push(`turn ${s.turn.column + 1}`);
-  if (s.kind === "run" && s.from >= 0) words.push("folded");
-  words.push(lane.branch.kind === "rewound" ? nameOf(lane.branch).toLowerCase() : `in ${nameOf(lane.branch)}`);
-  if (last && lane.branch.kind !== "rewound") words.push("the head");
-  if (here) words.push("the playhead is here");
+  if (s.kind === "folded" && s.from >= 0) words.push("folded");
+  words.push(lane.branch.kind === "rewound" ? branchName(lane.branch).toLowerCase() : `in ${branchName(lane.branch)}`);
+  if (last && lane.branch.kind !== "rewound") words.push("head");
+  if (here) words.push("at the playhead");
   return words.join(", ");
 }

@@ -7,29 +7,29 @@ import { ForkDialog } from "../session/fork-dialog";
 import { Chosen } from "./chosen";
 import { Lines, rowHeight, SpotView } from "./drawing";
 import { BranchLabel } from "./label";
-import { draw, type Lane, lanesOf, type Spot } from "./layout";
-import { nameOf } from "./tree";
+import { type BranchLane, branchLanes, draw, type Spot } from "./layout";
+import { branchName } from "./tree";
 
-/** What the names get; where the page is narrow, the graph needs the room. */
+/** Widths of the column of names. A narrow page leaves more space for the graph. */
 const labelWidths = { wide: 440, middle: 340, narrow: 180 };
 
 export interface GraphProps {
   id: string;
   branches: Branch[];
   index?: ReplayIndex;
-  /** The playhead; absent when it is live. */
+  /** The playhead; absent for live. */
   at?: number;
   onSeek: (at: number) => void;
-  /** Shows the conversation at a moment. */
+  /** Opens the conversation at an offset. */
   onOpen: (at: number) => void;
   onUndo: (marker: string) => void;
   busy: boolean;
 }
 
-/** The tree drawn: a lane for each branch, a node for each invocation. */
+/** Draws the tree: a lane for each branch, a node for each invocation. */
 export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }: GraphProps) {
   const navigate = useNavigate();
-  const lanes = useMemo(() => lanesOf(branches, index), [branches, index]);
+  const lanes = useMemo(() => branchLanes(branches, index), [branches, index]);
   const [opened, setOpened] = useState<ReadonlySet<number>>(new Set());
   const drawing = useMemo(() => draw(lanes, opened, at), [lanes, opened, at]);
   const [selected, select] = useState<string>();
@@ -71,21 +71,21 @@ export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }:
       go(row, nearest(drawing.spots[row] ?? [], x));
     }
   };
-  const pick = (l: Lane, s: Spot) => {
-    const opens = s.kind === "run" && s.from >= 0;
+  const pick = (l: BranchLane, s: Spot) => {
+    const opens = s.kind === "folded" && s.from >= 0;
     select(opens ? s.opens : s.key);
     if (opens) setOpened((o) => new Set([...o, s.from]));
     if (s.kind === "turn" && l.branch.session === id) onSeek(s.turn.first + 1);
   };
   const open = () => {
     if (!lane || !spot) return;
-    if (spot.kind === "run") return pick(lane, spot);
+    if (spot.kind === "folded") return pick(lane, spot);
     const moment = momentOf(spot);
     if (lane.branch.session === id && moment !== undefined) onOpen(moment);
     else void navigate({ to: "/s/$id", params: { id: lane.branch.session }, search: { at: moment } });
   };
   const forkHere = () => {
-    if (!lane || !spot || spot.kind === "run") return;
+    if (!lane || !spot || spot.kind === "folded") return;
     const { session, title, to } = lane.branch;
     setFork({
       id: session,
@@ -107,7 +107,7 @@ export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }:
       c: compare,
     }[e.altKey || e.ctrlKey || e.metaKey ? "" : e.key];
     if (!act) return;
-    e.preventDefault(); // the page has other uses for these
+    e.preventDefault(); // the page has other shortcuts on these keys
     act();
   };
 
@@ -115,16 +115,16 @@ export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }:
     <div className="flex h-full flex-col">
       <section
         ref={scroller}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
         tabIndex={0}
-        aria-label="Branches, drawn"
+        aria-label="Branches graph"
         className="relative min-h-0 flex-1 overflow-auto"
       >
         <div className="relative" style={{ height: rows.getTotalSize() + 24, width: labelWidth + drawing.width }}>
           <div
             role="tree"
             tabIndex={0}
-            aria-label="Graph of branches: arrows walk, Enter opens, b forks, c compares"
+            aria-label="Branches: arrow keys move, Enter opens, b forks, c compares"
             aria-activedescendant={place ? domId(place.row, place.n) : undefined}
             onKeyDown={onKeyDown}
             onFocus={() => !place && walk(0, 0)}
@@ -146,12 +146,12 @@ export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }:
                       id={domId(v.index, n)}
                       spot={s}
                       n={n}
-                      lane={lanes[v.index] as Lane}
+                      lane={lanes[v.index] as BranchLane}
                       y={v.index * rowHeight + rowHeight / 2}
                       at={at}
                       last={n === (drawing.spots[v.index]?.length ?? 0) - 1}
                       selected={s.key === selected}
-                      onPick={() => pick(lanes[v.index] as Lane, s)}
+                      onPick={() => pick(lanes[v.index] as BranchLane, s)}
                       onOpen={open}
                     />
                   ) : null,
@@ -166,7 +166,7 @@ export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }:
                 className="absolute border-r border-line bg-bg"
                 style={{ top: v.index * rowHeight, height: rowHeight, width: labelWidth }}
               >
-                <BranchLabel lane={lanes[v.index] as Lane} asked={id} onUndo={onUndo} busy={busy} />
+                <BranchLabel lane={lanes[v.index] as BranchLane} currentId={id} onUndo={onUndo} busy={busy} />
               </li>
             ))}
           </ol>
@@ -176,7 +176,7 @@ export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }:
         <Chosen
           lane={lane}
           spot={spot}
-          name={lane.branch.kind === "rewound" ? nameOf(lane.branch) : lane.branch.title || lane.branch.id}
+          name={lane.branch.kind === "rewound" ? branchName(lane.branch) : lane.branch.title || lane.branch.id}
           onOpen={open}
           onFork={forkHere}
           onCompare={compare}
@@ -219,21 +219,21 @@ function nearest(spots: Spot[], x: number): number {
   return best;
 }
 
-/** The two sides of a comparison of this session with what was chosen. */
-export function comparedWith(id: string, { branch: b }: Lane, spot: Spot) {
+/** The search parameters that compare this session with the selected spot. */
+export function comparedWith(id: string, { branch: b }: BranchLane, spot: Spot) {
   const moment = spot.kind === "turn" ? spot.turn.last + 1 : b.to;
   if (b.kind === "rewound") return { a: b.session, at_a: b.to, b: id };
   return { a: id, b: b.session, at_b: moment < b.to ? moment : undefined };
 }
 
-/** What part of the width is in sight. */
+/** The visible part of the width. */
 function useSpan(scroller: React.RefObject<HTMLElement | null>): [number, number] {
   const [span, set] = useState<[number, number]>([0, 1600]);
   useEffect(() => {
     const el = scroller.current;
     if (!el) return;
     const look = () => {
-      const step = 200; // so that not each pixel draws anew
+      const step = 200; // so that not every pixel renders again
       const from = Math.floor(el.scrollLeft / step) * step;
       set((s) => (s[0] === from && s[1] === from + el.clientWidth + step ? s : [from, from + el.clientWidth + step]));
     };
@@ -250,7 +250,7 @@ function useSpan(scroller: React.RefObject<HTMLElement | null>): [number, number
 }
 
 function inSpan(s: Spot, [from, to]: [number, number]): boolean {
-  return s.x + (s.kind === "run" ? s.width : 0) > from - 40 && s.x < to;
+  return s.x + (s.kind === "folded" ? s.width : 0) > from - 40 && s.x < to;
 }
 
 function reveal(el: HTMLElement | null, s: Spot, labelWidth: number): void {

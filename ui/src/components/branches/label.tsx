@@ -2,27 +2,27 @@ import { Link } from "@tanstack/react-router";
 import { Icon } from "../icons";
 import { StatusChip } from "../status";
 import { IconButton } from "../ui";
-import type { Lane } from "./layout";
-import { nameOf } from "./tree";
+import type { BranchLane } from "./layout";
+import { branchName } from "./tree";
 
 interface Props {
-  lane: Lane;
-  asked: string;
+  lane: BranchLane;
+  currentId: string;
   onUndo: (marker: string) => void;
   busy: boolean;
 }
 
-/** What a lane is called, and what can be done with it. */
-export function BranchLabel({ lane: { branch: b, depth }, asked, onUndo, busy }: Props) {
-  const taken = b.kind === "rewound";
-  const name = nameOf(b);
+/** The name of a lane, and its actions. */
+export function BranchLabel({ lane: { branch: b, depth }, currentId, onUndo, busy }: Props) {
+  const reverted = b.kind === "rewound";
+  const name = branchName(b);
   return (
     <div
       className="flex h-full items-center gap-1.5 pr-2 text-[13px]"
       style={{ paddingLeft: 12 + Math.min(depth, 5) * 14 }}
     >
-      {depth > 0 && <Icon name={taken ? "rewind" : "fork"} className="size-3.5 text-muted" />}
-      {taken ? (
+      {depth > 0 && <Icon name={reverted ? "rewind" : "fork"} className="size-3.5 text-muted" />}
+      {reverted ? (
         <span className="min-w-0 flex-1 truncate text-muted" title={name}>
           {name}
         </span>
@@ -43,10 +43,10 @@ export function BranchLabel({ lane: { branch: b, depth }, asked, onUndo, busy }:
           <StatusChip status={b.status} />
         </span>
       )}
-      {taken && b.marker && (
+      {reverted && b.marker && (
         <IconButton
           className="size-7"
-          label="Bring back"
+          label="Restore"
           icon="undo"
           disabled={busy}
           onClick={() => b.marker && onUndo(b.marker)}
@@ -55,7 +55,7 @@ export function BranchLabel({ lane: { branch: b, depth }, asked, onUndo, busy }:
       {!b.current && (
         <Link
           to="/compare"
-          search={taken ? { a: b.session, at_a: b.to, b: asked } : { a: asked, b: b.session }}
+          search={reverted ? { a: b.session, at_a: b.to, b: currentId } : { a: currentId, b: b.session }}
           aria-label={`Compare with ${name}`}
           className="rounded px-1 text-xs text-accent hover:underline"
         >

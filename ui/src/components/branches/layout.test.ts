@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import type { Branch, IndexedInvocation, ReplayIndex } from "@/fold/types";
-import { draw, lanesOf, type Spot } from "./layout";
+import { branchLanes, draw, type Spot } from "./layout";
 
 const none = new Set<number>();
 
-/** Turns of ten events each, from an offset on. */
+/** n turns of ten events each, starting at an offset. */
 function turns(n: number, from: number) {
   return Array.from({ length: n }, (_, i) => ({
     invocation: `i${from + i * 10}`,
@@ -20,30 +20,30 @@ function branch(id: string, more: Partial<Branch>): Branch {
 }
 
 const words = (s: Spot) =>
-  s.kind === "turn" ? `${s.turn.column}` : s.kind === "run" ? `[${s.turns}]` : `(${s.events})`;
+  s.kind === "turn" ? `${s.turn.column}` : s.kind === "folded" ? `[${s.turns}]` : `(${s.events})`;
 
-it("puts a fork where it leaves its parent, and what was taken back where it was", () => {
-  const lanes = lanesOf([
+it("places forks at their branch point, and reverted turns at their old columns", () => {
+  const lanes = branchLanes([
     branch("main", { kind: "main", current: true, invocations: turns(3, 1) }),
     branch("rew", { kind: "rewound", session: "main", parent: "main", fork_at: 21, invocations: turns(2, 21) }),
     branch("fork", { parent: "main", fork_at: 11, invocations: turns(1, 12) }),
-    branch("fork of what was taken back", { parent: "rew", fork_at: 31, invocations: turns(1, 32) }),
+    branch("fork of reverted turns", { parent: "rew", fork_at: 31, invocations: turns(1, 32) }),
     branch("empty", { parent: "fork", fork_at: 50, from: 50, to: 52 }),
   ]);
   expect(lanes.map((l) => [l.branch.id, l.parent, l.start, l.depth])).toEqual([
     ["main", -1, 0, 0],
     ["rew", 0, 2, 1],
-    ["fork of what was taken back", 1, 3, 2],
+    ["fork of reverted turns", 1, 3, 2],
     ["fork", 0, 1, 1],
     ["empty", 3, 2, 2],
   ]);
   const d = draw(lanes, none);
   expect(d.spots.map((s) => s.map(words).join(" "))).toEqual(["0 1 2", "2 3", "3", "1", "(2)"]);
-  expect(d.spots[1]?.[0]?.x).toBe(d.spots[0]?.[2]?.x); // the same turn, another time
+  expect(d.spots[1]?.[0]?.x).toBe(d.spots[0]?.[2]?.x); // the same turn, before the rewind
 });
 
-it("does not show what a fork has inherited a second time", () => {
-  const lanes = lanesOf([
+it("does not repeat the turns that a fork inherited", () => {
+  const lanes = branchLanes([
     branch("parent", { kind: "main", invocations: turns(3, 1) }),
     branch("s", { parent: "parent", fork_at: 21, current: true, invocations: [...turns(2, 1), ...turns(1, 22)] }),
   ]);
@@ -51,7 +51,7 @@ it("does not show what a fork has inherited a second time", () => {
   expect(lanes[1]?.more).toBe(0);
 });
 
-it("draws long stretches in which nothing parts as one, and opens them", () => {
+it("folds long stretches without branch points, and unfolds them", () => {
   const all = turns(1000, 1);
   const index = { invocations: all.map((t) => ({ ...t, started_at: "" }) as IndexedInvocation) } as ReplayIndex;
   const main = branch("main", {
@@ -62,16 +62,16 @@ it("draws long stretches in which nothing parts as one, and opens them", () => {
     invocations_left_out: 900,
   });
   const fork = branch("fork", { parent: "main", fork_at: 5001, invocations: turns(1, 5002) });
-  const lanes = lanesOf([main, fork], index);
+  const lanes = branchLanes([main, fork], index);
   const d = draw(lanes, none, 7005);
   expect(d.spots[0]?.map(words)).toEqual(["0", "[498]", "499", "500", "[199]", "700", "[298]", "999"]);
   expect(d.width).toBeLessThan(700);
   expect(draw(lanes, new Set([701]), 7005).spots[0]).toHaveLength(7 + 298);
-  // without an index it knows the first hundred by name, and how many more there are
-  expect(draw(lanesOf([main, fork]), none).spots[0]?.map(words)).toEqual(["0", "[98]", "99", "[900]"]);
+  // without an index it has the first hundred turns, and the number of the others
+  expect(draw(branchLanes([main, fork]), none).spots[0]?.map(words)).toEqual(["0", "[98]", "99", "[900]"]);
 });
 
-it("stays small with two hundred forks of a long session", () => {
+it("stays compact with two hundred forks of a long session", () => {
   const main = branch("main", {
     kind: "main",
     current: true,
@@ -81,7 +81,7 @@ it("stays small with two hundred forks of a long session", () => {
   const forks = Array.from({ length: 200 }, (_, i) =>
     branch(`f${i}`, { parent: "main", fork_at: 1 + (i % 90) * 10, invocations: turns(1, 2 + (i % 90) * 10) }),
   );
-  const d = draw(lanesOf([main, ...forks]), none);
+  const d = draw(branchLanes([main, ...forks]), none);
   expect(d.lanes).toHaveLength(201);
   expect(d.spots.flat().length).toBeLessThan(400);
 });

@@ -2,53 +2,59 @@ import { DropdownMenu } from "radix-ui";
 import { createContext, useContext } from "react";
 import { brief } from "../format";
 import { Icon } from "../icons";
-import type { Placed, Way } from "./partings";
+import type { Alternative, PlacedBranchPoint } from "./branch-points";
 
-interface Parting {
-  /** Where the conversation on the page parts from others, by the keys of its rows. */
-  placed: ReadonlyMap<string, Placed>;
-  onGo: (to: Way) => void;
+interface BranchPointsValue {
+  /** The branch points of the conversation on the page, by the keys of its rows. */
+  placed: ReadonlyMap<string, PlacedBranchPoint>;
+  onGo: (to: Alternative) => void;
 }
 
-/** There are none where nobody says so: a recording knows of no other session. */
-export const Partings = createContext<Parting>({ placed: new Map(), onGo: () => undefined });
+/** Empty by default: a recording contains no other session. */
+export const BranchPoints = createContext<BranchPointsValue>({ placed: new Map(), onGo: () => undefined });
 
-/** Goes to the other ways that a conversation went on from a row, if it is where they part. */
+/** Switches to the other branches at a row, if the row has a branch point. */
 export function Switcher({ row, below }: { row: string; below?: boolean }) {
-  const { placed: all, onGo } = useContext(Partings);
+  const { placed: all, onGo } = useContext(BranchPoints);
   const placed = all.get(row);
-  if (!placed || placed.ways.length < 2 || placed.below !== (below ?? false)) return null;
-  return <Ways placed={placed} onGo={onGo} />;
+  if (!placed || placed.alternatives.length < 2 || placed.below !== (below ?? false)) return null;
+  return <Alternatives placed={placed} onGo={onGo} />;
 }
 
-function Ways({ placed: { ways, active }, onGo }: { placed: Placed; onGo: (to: Way) => void }) {
+function Alternatives({
+  placed: { alternatives, active },
+  onGo,
+}: {
+  placed: PlacedBranchPoint;
+  onGo: (to: Alternative) => void;
+}) {
   return (
-    // biome-ignore lint/a11y/useSemanticElements: no set of fields; and as landmarks there would be too many
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for form fields; a section would add too many landmarks
     <div
       role="group"
       aria-label="Branches from here"
       className="relative my-1 ml-16 flex items-center text-xs text-muted"
     >
       <Icon name="fork" className="mr-1 size-3.5" />
-      <Step label="Previous branch" icon="back" to={ways[active - 1]} onGo={onGo} />
-      {/* not modal: what streams goes on below it */}
+      <Step label="Previous branch" icon="back" to={alternatives[active - 1]} onGo={onGo} />
+      {/* not modal: the page keeps streaming behind it */}
       <DropdownMenu.Root modal={false}>
         <DropdownMenu.Trigger
-          aria-label={`Branch ${active + 1} of ${ways.length}: ${ways[active]?.name}`}
+          aria-label={`Branch ${active + 1} of ${alternatives.length}: ${alternatives[active]?.name}`}
           className="rounded px-1 py-0.5 tabular-nums hover:bg-raised hover:text-text"
         >
-          {active + 1}/{ways.length}
+          {active + 1}/{alternatives.length}
         </DropdownMenu.Trigger>
         <DropdownMenu.Portal>
-          <Menu ways={ways} active={active} onGo={onGo} />
+          <Menu alternatives={alternatives} active={active} onGo={onGo} />
         </DropdownMenu.Portal>
       </DropdownMenu.Root>
-      <Step label="Next branch" icon="forward" to={ways[active + 1]} onGo={onGo} />
+      <Step label="Next branch" icon="forward" to={alternatives[active + 1]} onGo={onGo} />
     </div>
   );
 }
 
-function Step(p: { label: string; icon: "back" | "forward"; to?: Way; onGo: (w: Way) => void }) {
+function Step(p: { label: string; icon: "back" | "forward"; to?: Alternative; onGo: (w: Alternative) => void }) {
   return (
     <button
       type="button"
@@ -63,24 +69,32 @@ function Step(p: { label: string; icon: "back" | "forward"; to?: Way; onGo: (w: 
   );
 }
 
-function Menu({ ways, active, onGo }: { ways: Way[]; active: number; onGo: (w: Way) => void }) {
+function Menu({
+  alternatives,
+  active,
+  onGo,
+}: {
+  alternatives: Alternative[];
+  active: number;
+  onGo: (w: Alternative) => void;
+}) {
   return (
     <DropdownMenu.Content
       aria-label="Branches"
-      aria-labelledby={undefined} // else it is called as the button is
-      onKeyDown={(e) => e.stopPropagation()} // letters look for a name here
+      aria-labelledby={undefined} // otherwise it is named after the button
+      onKeyDown={(e) => e.stopPropagation()} // letters search the menu
       align="start"
       collisionPadding={8}
       className="z-50 max-h-64 w-80 overflow-y-auto rounded-md border border-line bg-panel py-1 text-[13px] text-text shadow-lg"
     >
       <DropdownMenu.RadioGroup
-        value={ways[active]?.key}
+        value={alternatives[active]?.key}
         onValueChange={(key) => {
-          const to = ways.find((w) => w.key === key);
+          const to = alternatives.find((w) => w.key === key);
           if (to) onGo(to);
         }}
       >
-        {ways.map((w) => (
+        {alternatives.map((w) => (
           <DropdownMenu.RadioItem
             key={w.key}
             value={w.key}
@@ -91,8 +105,10 @@ function Menu({ ways, active, onGo }: { ways: Way[]; active: number; onGo: (w: W
               <DropdownMenu.ItemIndicator>✓</DropdownMenu.ItemIndicator>
             </span>
             <span className="min-w-0 flex-1">
-              <span className={`block truncate ${w.taken ? "text-muted line-through" : "font-medium"}`}>{w.name}</span>
-              {w.says && <span className="block truncate text-xs text-muted">{brief(w.says, 60)}</span>}
+              <span className={`block truncate ${w.reverted ? "text-muted line-through" : "font-medium"}`}>
+                {w.name}
+              </span>
+              {w.nextMessage && <span className="block truncate text-xs text-muted">{brief(w.nextMessage, 60)}</span>}
             </span>
           </DropdownMenu.RadioItem>
         ))}

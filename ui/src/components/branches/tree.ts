@@ -1,6 +1,6 @@
 import type { Branch } from "@/fold/types";
 
-/** Each branch after the one that it leaves, and so far to the right. */
+/** The branches in tree order, each after its parent, with its depth. */
 export function treeOf(branches: Branch[]): { branch: Branch; depth: number }[] {
   const ids = new Set(branches.map((b) => b.id));
   const children = new Map<string, Branch[]>();
@@ -22,12 +22,12 @@ export function treeOf(branches: Branch[]): { branch: Branch; depth: number }[] 
   return out;
 }
 
-/** What a branch is called. */
-export function nameOf(b: Branch): string {
-  return b.kind === "rewound" ? `Taken back${b.verb ? ` by ${wordOf(b.verb)}` : ""}` : b.title || b.id;
+/** The displayed name of a branch. */
+export function branchName(b: Branch): string {
+  return b.kind === "rewound" ? `Reverted${b.verb ? ` by ${jumpName(b.verb)}` : ""}` : b.title || b.id;
 }
 
-function wordOf(verb: string): string {
+function jumpName(verb: string): string {
   return verb
     .replace("session.", "")
     .replace("rewound", "a rewind")

@@ -7,7 +7,7 @@ import { outputLanguage } from "../conversation/tool";
 
 afterEach(cleanup);
 
-it("shows a change as lines whose last part is their text, which is what is coloured", () => {
+it("renders a diff as lines whose last child is the text to highlight", () => {
   const lines = [
     { op: " ", text: "a" },
     { op: "-", text: "b" },
@@ -19,7 +19,7 @@ it("shows a change as lines whose last part is their text, which is what is colo
   expect(rows.slice(0, 2).map((r) => (r.lastChild as Text).data)).toEqual(["a", "b"]);
 });
 
-it("knows what a tool has answered with only where that can be told", () => {
+it("finds the language of a tool output only if it is known", () => {
   const call = (name: string, text: string, input: ToolCall["input"] = {}) =>
     outputLanguage({ name, input, result: { offset: 0, text } } as ToolCall);
   expect(call("Read", "package a", { file_path: "x/a.go" })).toBe("go");

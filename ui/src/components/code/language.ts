@@ -1,4 +1,4 @@
-/** What can be coloured. Each is loaded with the first text in it. */
+/** The languages with highlighting. Each grammar is loaded with the first text in it. */
 export const languages = [
   "bash",
   "css",
@@ -18,8 +18,8 @@ export const languages = [
 ] as const;
 export type Language = (typeof languages)[number];
 
-// By what people write after a fence, and by how the names of files end.
-const others: Record<string, Language> = {
+// Names after a code fence, and file extensions.
+const aliases: Record<string, Language> = {
   sh: "bash",
   shell: "bash",
   shellscript: "bash",
@@ -51,10 +51,10 @@ const others: Record<string, Language> = {
   yml: "yaml",
 };
 
-/** The language of a fenced block, by its name. */
+/** The language of a fenced code block, by its name. */
 export function languageOf(name: string | undefined): Language | undefined {
   const n = name?.toLowerCase() ?? "";
-  return languages.find((l) => l === n) ?? (Object.hasOwn(others, n) ? others[n] : undefined);
+  return languages.find((l) => l === n) ?? (Object.hasOwn(aliases, n) ? aliases[n] : undefined);
 }
 
 /** The language of a file, by its path. */

@@ -1,15 +1,15 @@
 import { kinds } from "./kinds";
-import { mostTokens, type Tokens } from "./tokens";
+import { maxTokens, type Tokens } from "./tokens";
 
-// Colours without elements: the browser is told which letters of a text have
-// which, so that neither the height of a line nor the text itself ever changes,
-// and a page with much code has no more elements than one without.
+// Colours without elements (CSS Custom Highlight API): the page passes ranges of the
+// text to the browser. So line heights and text never change, and a page with
+// much code has no more elements than one without.
 
 export const canPaint = typeof CSS !== "undefined" && "highlights" in CSS && typeof StaticRange !== "undefined";
 
 let all: Highlight[] | undefined;
 
-/** The letters of each kind. Their colours are not in app.css: its compiler does not know of highlights yet. */
+/** One Highlight for each kind. The rules are not in app.css because its compiler does not support highlights yet. */
 function highlights(): Highlight[] {
   if (all) return all;
   const sheet = new CSSStyleSheet();
@@ -20,7 +20,7 @@ function highlights(): Highlight[] {
   return all;
 }
 
-/** A part of a text that is on the page: of [from, to) in it, letter `at` of the node is the first. */
+/** A part of a text on the page: [from, to) of the text starts at character `at` of the node. */
 export interface Place {
   node: Text;
   at: number;
@@ -28,11 +28,11 @@ export interface Place {
   to: number;
 }
 
-/** Colours a text where it is on the page; what is returned takes the colours away. */
+/** Colours a text on the page. Call the returned function to remove the colours. */
 export function paint(tokens: Tokens, places: Place[]): () => void {
   const painted: [Highlight, AbstractRange][] = [];
   let p = 0;
-  for (let i = 0; i < tokens.length && painted.length < mostTokens; i += 3) {
+  for (let i = 0; i < tokens.length && painted.length < maxTokens; i += 3) {
     const [from, to, kind] = [tokens[i]!, tokens[i + 1]!, tokens[i + 2]!];
     while (p < places.length && places[p]!.to <= from) p++;
     for (let q = p; q < places.length && places[q]!.from < to; q++) {

@@ -1,20 +1,20 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { languageOf, languageOfFile } from "./language";
-import { longest, Reader } from "./tokens";
+import { maxLength, Tokenizer } from "./tokens";
 import { withoutNumbers } from "./use-colours";
 
-interface Asked {
+interface Request {
   id: number;
   text: string;
   language: string;
 }
 
-class Thread {
-  asked: Asked[] = [];
+class FakeWorker {
+  asked: Request[] = [];
   ended = false;
   onmessage: ((e: MessageEvent) => void) | null = null;
   onerror: ((e: ErrorEvent) => void) | null = null;
-  postMessage(m: Asked) {
+  postMessage(m: Request) {
     this.asked.push(m);
   }
   terminate() {
@@ -26,13 +26,13 @@ class Thread {
   }
 }
 
-const threads: Thread[] = [];
-function reader() {
-  threads.length = 0;
-  const r = new Reader();
-  r.use(() => {
-    threads.push(new Thread());
-    return threads.at(-1) as Thread;
+const workers: FakeWorker[] = [];
+function newTokenizer() {
+  workers.length = 0;
+  const r = new Tokenizer();
+  r.setWorkerFactory(() => {
+    workers.push(new FakeWorker());
+    return workers.at(-1) as FakeWorker;
   });
   return r;
 }
@@ -41,62 +41,62 @@ const here = () => new AbortController().signal;
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-describe("reading code", () => {
-  it("is for one text after the other, each once", async () => {
-    const r = reader();
-    const [a, b, again] = [r.read("a", "go", here()), r.read("b", "go", here()), r.read("a", "go", here())];
-    expect(threads[0]?.asked.map((m) => m.text)).toEqual(["a"]);
-    threads[0]?.answer();
+describe("tokenizing code", () => {
+  it("handles one text at a time, each text once", async () => {
+    const r = newTokenizer();
+    const [a, b, again] = [r.tokenize("a", "go", here()), r.tokenize("b", "go", here()), r.tokenize("a", "go", here())];
+    expect(workers[0]?.asked.map((m) => m.text)).toEqual(["a"]);
+    workers[0]?.answer();
     expect(await a).toEqual(Int32Array.of(0, 1, 1));
     expect(await again).toBe(await a);
-    threads[0]?.answer();
+    workers[0]?.answer();
     await b;
-    await r.read("a", "go", here());
-    expect(threads[0]?.asked.map((m) => m.text)).toEqual(["a", "b"]);
+    await r.tokenize("a", "go", here());
+    expect(workers[0]?.asked.map((m) => m.text)).toEqual(["a", "b"]);
   });
 
-  it("is left out when nobody looks at the text any more", async () => {
-    const r = reader();
+  it("skips a text that no caller needs any more", async () => {
+    const r = newTokenizer();
     const gone = new AbortController();
-    void r.read("a", "go", here());
-    const b = r.read("b", "go", gone.signal);
-    void r.read("c", "go", here());
+    void r.tokenize("a", "go", here());
+    const b = r.tokenize("b", "go", gone.signal);
+    void r.tokenize("c", "go", here());
     gone.abort();
     expect(await b).toBeUndefined();
-    threads[0]?.answer();
-    expect(threads[0]?.asked.map((m) => m.text)).toEqual(["a", "c"]);
-    void r.read("b", "go", here()); // somebody looks again
-    threads[0]?.answer();
-    expect(threads[0]?.asked.at(-1)?.text).toBe("b");
+    workers[0]?.answer();
+    expect(workers[0]?.asked.map((m) => m.text)).toEqual(["a", "c"]);
+    void r.tokenize("b", "go", here()); // needed again
+    workers[0]?.answer();
+    expect(workers[0]?.asked.at(-1)?.text).toBe("b");
   });
 
-  it("ends when it takes too long, and goes on with the next text in another thread", async () => {
-    const r = reader();
-    const endless = r.read("a", "go", here());
-    const b = r.read("b", "go", here());
+  it("stops after the time limit, and continues with the next text in a new worker", async () => {
+    const r = newTokenizer();
+    const endless = r.tokenize("a", "go", here());
+    const b = r.tokenize("b", "go", here());
     vi.advanceTimersByTime(10_000);
     expect(await endless).toBeUndefined();
-    expect(threads.map((t) => t.ended)).toEqual([true, false]);
-    threads[1]?.answer();
+    expect(workers.map((t) => t.ended)).toEqual([true, false]);
+    workers[1]?.answer();
     expect(await b).toBeDefined();
   });
 
-  it("is not for long texts, nor where there are no threads", async () => {
-    const r = reader();
-    expect(await r.read("x".repeat(longest + 1), "go", here())).toBeUndefined();
-    expect(await r.read(" \n", "go", here())).toBeUndefined();
-    expect(threads).toEqual([]);
-    const none = new Reader();
-    expect(await none.read("a", "go", here())).toBeUndefined();
-    none.use(() => {
+  it("skips long texts, and all texts if workers are not available", async () => {
+    const r = newTokenizer();
+    expect(await r.tokenize("x".repeat(maxLength + 1), "go", here())).toBeUndefined();
+    expect(await r.tokenize(" \n", "go", here())).toBeUndefined();
+    expect(workers).toEqual([]);
+    const none = new Tokenizer();
+    expect(await none.tokenize("a", "go", here())).toBeUndefined();
+    none.setWorkerFactory(() => {
       throw new Error("the policy forbids it");
     });
-    expect(await none.read("a", "go", here())).toBeUndefined();
-    expect(await none.read("b", "go", here())).toBeUndefined();
+    expect(await none.tokenize("a", "go", here())).toBeUndefined();
+    expect(await none.tokenize("b", "go", here())).toBeUndefined();
   });
 });
 
-it("knows languages by what people call them", () => {
+it("finds languages by their common names", () => {
   expect(["Go", "sh", "TypeScript", "yml", "c++", "constructor", "", undefined].map(languageOf)).toEqual([
     "go",
     "bash",
@@ -117,15 +117,15 @@ it("knows languages by what people call them", () => {
   ]);
 });
 
-describe("the numbers of lines", () => {
-  it("are no code", () => {
+describe("line numbers", () => {
+  it("are removed from the code", () => {
     const text = "10  // Total\n14→func a()\n15\t\n\n";
     const { code, lines } = withoutNumbers(text);
     expect(code).toBe("// Total\nfunc a()\n\n\n");
     for (const { at, from, to } of lines) expect(text.slice(at, at + to - from)).toBe(code.slice(from, to));
   });
 
-  it("are not seen where there are none", () => {
+  it("are not removed if there are none", () => {
     const text = "a\n1 + 2\nb";
     expect(withoutNumbers(text)).toEqual({ code: text, lines: [{ at: 0, from: 0, to: text.length }] });
   });

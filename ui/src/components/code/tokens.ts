@@ -1,18 +1,18 @@
 import type { Language } from "./language";
 
-/** Longer texts are not coloured. */
-export const longest = 50_000;
-/** So many pieces of a text have colours: with each the browser has more to do in every frame. */
-export const mostTokens = 1500;
-/** So long a text may take; some regular expressions never end. */
-const patience = 10_000;
-/** Texts whose pieces are kept: rows come and go while somebody scrolls. */
-const kept = 60;
+/** Longer texts are not highlighted. */
+export const maxLength = 50_000;
+/** The limit of highlighted tokens in a text: each one costs the browser time in every frame. */
+export const maxTokens = 1500;
+/** The time limit for one text; some regular expressions never end. */
+const timeoutMs = 10_000;
+/** How many texts stay in the cache: rows appear and disappear while the user scrolls. */
+const maxKept = 60;
 
-/** From, to and kind of each piece, one after the other. */
+/** Three numbers for each token: from, to and kind. */
 export type Tokens = Int32Array;
 
-type Thread = Pick<Worker, "postMessage" | "terminate"> & {
+type CodeWorker = Pick<Worker, "postMessage" | "terminate"> & {
   onmessage: ((e: MessageEvent) => void) | null;
   onerror: ((e: ErrorEvent) => void) | null;
 };
@@ -22,86 +22,86 @@ interface Job {
   text: string;
   language: Language;
   done: (t: Tokens | undefined) => void;
-  wanted: number;
+  callers: number;
 }
 
-/** Finds what is what in code, in another thread, one text after the other, each once. */
-export class Reader {
-  private make: (() => Thread) | undefined;
-  private readonly known = new Map<string, Promise<Tokens | undefined>>();
+/** Tokenizes code in a worker: one text at a time, each text once. */
+export class Tokenizer {
+  private make: (() => CodeWorker) | undefined;
+  private readonly cache = new Map<string, Promise<Tokens | undefined>>();
   private readonly jobs = new Map<string, Job>();
-  private thread: Thread | undefined;
-  private now: Job | undefined;
+  private worker: CodeWorker | undefined;
+  private current: Job | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private ids = 0;
 
-  /** Without threads nothing is read. */
-  use(make: () => Thread): void {
+  /** Sets how to start a worker. Without one, no text is tokenized. */
+  setWorkerFactory(make: () => CodeWorker): void {
     this.make = make;
   }
 
-  /** The pieces of a text; undefined if it cannot be read. Whoever has gone meanwhile says so. */
-  read(text: string, language: Language, gone: AbortSignal): Promise<Tokens | undefined> {
-    if (!this.make || text.length > longest || text.trim() === "") return Promise.resolve(undefined);
+  /** The tokens of a text; undefined if it cannot be tokenized. A caller that no longer needs them aborts `signal`. */
+  tokenize(text: string, language: Language, signal: AbortSignal): Promise<Tokens | undefined> {
+    if (!this.make || text.length > maxLength || text.trim() === "") return Promise.resolve(undefined);
     const key = `${language} ${text}`;
-    let found = this.known.get(key);
-    if (found) this.known.delete(key); // used last
-    found ??= new Promise((done) => this.jobs.set(key, { key, text, language, done, wanted: 0 }));
-    this.known.set(key, found);
-    for (const old of this.known.keys()) {
-      if (this.known.size <= kept) break;
-      if (!this.jobs.has(old)) this.known.delete(old);
+    let found = this.cache.get(key);
+    if (found) this.cache.delete(key); // move it to the end: last used
+    found ??= new Promise((done) => this.jobs.set(key, { key, text, language, done, callers: 0 }));
+    this.cache.set(key, found);
+    for (const old of this.cache.keys()) {
+      if (this.cache.size <= maxKept) break;
+      if (!this.jobs.has(old)) this.cache.delete(old);
     }
-    this.want(key, gone);
+    this.addCaller(key, signal);
     this.next();
     return found;
   }
 
-  /** A text that nobody wants any more before it is its turn is not read. */
-  private want(key: string, gone: AbortSignal): void {
+  /** Drops a waiting job when all its callers have aborted. */
+  private addCaller(key: string, signal: AbortSignal): void {
     const job = this.jobs.get(key);
     if (!job) return;
-    job.wanted++;
-    gone.addEventListener("abort", () => {
-      if (--job.wanted > 0 || !this.jobs.delete(key)) return;
-      this.known.delete(key);
+    job.callers++;
+    signal.addEventListener("abort", () => {
+      if (--job.callers > 0 || !this.jobs.delete(key)) return;
+      this.cache.delete(key);
       job.done(undefined);
     });
   }
 
   private next(): void {
-    const job = this.now ? undefined : this.jobs.values().next().value;
+    const job = this.current ? undefined : this.jobs.values().next().value;
     if (!job) return;
     this.jobs.delete(job.key);
-    this.now = job;
+    this.current = job;
     const id = ++this.ids;
     try {
-      this.thread ??= this.make?.();
+      this.worker ??= this.make?.();
     } catch {
-      // the browser lets there be none
+      // the browser does not allow workers
     }
-    if (!this.thread) {
+    if (!this.worker) {
       this.end(undefined);
       return;
     }
-    this.thread.onmessage = ({ data }) => data.id === id && this.end(data.tokens);
-    this.thread.onerror = () => this.giveUp();
-    this.timer = setTimeout(() => this.giveUp(), patience);
-    this.thread.postMessage({ id, text: job.text, language: job.language });
+    this.worker.onmessage = ({ data }) => data.id === id && this.end(data.tokens);
+    this.worker.onerror = () => this.giveUp();
+    this.timer = setTimeout(() => this.giveUp(), timeoutMs);
+    this.worker.postMessage({ id, text: job.text, language: job.language });
   }
 
   private giveUp(): void {
-    this.thread?.terminate();
-    this.thread = undefined;
+    this.worker?.terminate();
+    this.worker = undefined;
     this.end(undefined);
   }
 
   private end(tokens: Tokens | undefined): void {
     clearTimeout(this.timer);
-    this.now?.done(tokens);
-    this.now = undefined;
+    this.current?.done(tokens);
+    this.current = undefined;
     this.next();
   }
 }
 
-export const reader = new Reader();
+export const tokenizer = new Tokenizer();

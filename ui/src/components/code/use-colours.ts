@@ -1,28 +1,28 @@
 import { type RefObject, useCallback, useEffect, useMemo, useRef } from "react";
 import type { Language } from "./language";
 import { canPaint, type Place, paint } from "./paint";
-import { reader } from "./tokens";
+import { tokenizer } from "./tokens";
 
 /**
- * Colours code that is on the page, some time after it is there. `places` says
- * where; it has to be the same function as long as the places are the same.
+ * Highlights code on the page, some time after it is rendered. `places` returns its
+ * parts on the page; it must stay the same function while these do not change.
  */
 export function useColours(text: string, language: Language | undefined, places: () => Place[]): void {
   useEffect(() => {
     if (!language || !canPaint) return;
-    const gone = new AbortController();
+    const abort = new AbortController();
     let clean: (() => void) | undefined;
-    void reader.read(text, language, gone.signal).then((tokens) => {
-      if (tokens && !gone.signal.aborted) clean = paint(tokens, places());
+    void tokenizer.tokenize(text, language, abort.signal).then((tokens) => {
+      if (tokens && !abort.signal.aborted) clean = paint(tokens, places());
     });
     return () => {
-      gone.abort();
+      abort.abort();
       clean?.();
     };
   }, [text, language, places]);
 }
 
-/** Colours the text of an element that has nothing else. */
+/** Highlights the text of an element that contains only text. */
 export function useColouredText<E extends HTMLElement>(
   text: string,
   language: Language | undefined,
@@ -38,8 +38,8 @@ export function useColouredText<E extends HTMLElement>(
 }
 
 /**
- * Files are often shown with the numbers of their lines, which are no code: the
- * text without them, and where its pieces are in what it was.
+ * Removes line numbers, which tools often print before each line. Returns the code
+ * without them, and the position of each of its lines in the original text.
  */
 export function withoutNumbers(text: string): { code: string; lines: Omit<Place, "node">[] } {
   const lines = text.split("\n");

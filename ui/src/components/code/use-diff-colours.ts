@@ -8,7 +8,10 @@ interface Line {
   text: string;
 }
 
-/** Colours the lines of a change, of which each is an element whose last part is its text: each side is code on its own. */
+/**
+ * Highlights the lines of a diff. Each line is an element whose last child is its
+ * text. Each side of the diff is highlighted as code of its own.
+ */
 export function useDiffColours(
   ref: RefObject<HTMLElement | null>,
   lines: Line[],
@@ -20,7 +23,7 @@ export function useDiffColours(
   useColours(after.text, language, after.places);
 }
 
-/** One side has the lines of its own and those that are on both; these are coloured as they are after the change. */
+/** One side: its own lines and the common ones. The common lines get the colours of the new side. */
 function useSide(ref: RefObject<HTMLElement | null>, lines: Line[], op: "-" | "+") {
   const text = useMemo(
     () =>

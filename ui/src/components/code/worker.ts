@@ -1,5 +1,5 @@
-// Reads code in a thread of its own: a language is read with hundreds of regular
-// expressions, and what an agent wrote may keep them busy for long.
+// Tokenizes code in a worker: a grammar has hundreds of regular expressions, and
+// hostile text of an agent may keep them busy for long.
 import { createCssVariablesTheme, createHighlighterCore, type LanguageInput } from "shiki/core";
 import { createJavaScriptRegexEngine } from "shiki/engine/javascript";
 import { type Kind, kinds } from "./kinds";
@@ -30,14 +30,14 @@ const highlighter = createHighlighterCore({
   engine: createJavaScriptRegexEngine({ forgiving: true }),
 });
 
-/** Of a theme that names colours by what they are for: which of ours that is. */
+/** The kind for a colour name of the theme; -1 for none. */
 function kindOf(colour = ""): number {
   const name = colour.replace(/^var\(--shiki-token-(.*)\)$/, "$1");
   return kinds.indexOf((name === "string-expression" || name === "link" ? "string" : name) as Kind);
 }
 
-/** Where in a text there is what: from, to and the number of its kind, one after the other. */
-async function read(text: string, language: Language): Promise<Int32Array> {
+/** The tokens of a text: from, to and the number of the kind for each. */
+async function tokenize(text: string, language: Language): Promise<Int32Array> {
   const h = await highlighter;
   await h.loadLanguage(load[language]);
   const out: number[] = [];
@@ -53,7 +53,7 @@ async function read(text: string, language: Language): Promise<Int32Array> {
 }
 
 self.onmessage = ({ data }: MessageEvent<{ id: number; text: string; language: Language }>) => {
-  read(data.text, data.language).then(
+  tokenize(data.text, data.language).then(
     (tokens) => self.postMessage({ id: data.id, tokens }),
     () => self.postMessage({ id: data.id }),
   );

@@ -27,7 +27,7 @@ it("marks the words that are not in both", () => {
   expect(marked("a x b y c", "a b c")).toEqual(["a [x ]b[ y] c", "a b c"]);
 });
 
-it("loses nothing of a text, however long it is", () => {
+it("loses no part of a text, even of a long one", () => {
   const a = Array.from({ length: 3000 }, (_, i) => `a${i}`).join(" ");
   const b = `${a.replaceAll("a1", "b1")} end`;
   const d = wordDiff(a, b);
@@ -35,7 +35,7 @@ it("loses nothing of a text, however long it is", () => {
   expect(d.b.map((p) => p.text).join("")).toBe(b);
 });
 
-it("finds what is different in a state", () => {
+it("finds the differences between two states", () => {
   const a = { lock: { owner: "x" }, n: 1, list: [1, 2], same: { deep: [true] } };
   const b = { queue: { len: 2 }, n: 2, list: [1, 3, 4], same: { deep: [true] }, "a b": null };
   expect(stateDiff(a, b).changes.map((c) => `${c.op} ${c.path}`)).toEqual([
@@ -61,7 +61,7 @@ const item = (offset: number, text: string): DiffItem => ({
 });
 const side = (...messages: DiffItem[]) => ({ offset: 0, thread: "main", messages, tools: [] });
 
-it("puts what has changed beside what it was, and what is only in one beside nothing", () => {
+it("pairs changed items, and leaves the other side empty for added or removed ones", () => {
   const turn: DiffTurn = {
     turn: 1,
     same: false,
@@ -78,7 +78,7 @@ it("puts what has changed beside what it was, and what is only in one beside not
   expect(words({ ...turn, b: null, changes: [] })).toEqual(["same/- ", "gone/- ", "old/- "]);
 });
 
-it("counts with a fork what its parents spent before it left them, and no more", async () => {
+it("adds to the totals of a fork those of its parent before the fork", async () => {
   const summary = (over: object) => ({ tokens: { total: 0 }, tools: [], duration_ms: 0, inherited_events: 0, ...over });
   const answers: Record<string, object> = {
     "/api/v1/sessions/f/summary?at=30": summary({

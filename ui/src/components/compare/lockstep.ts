@@ -1,6 +1,6 @@
 import type { Diff } from "@/data/diff";
 
-/** A side as it is played: offsets at which its turns end, the first of them where the two part. */
+/** The stops of a side: the offset at which the sides diverge, then the end of each turn. */
 export function stopsOf(diff: Diff, side: "a" | "b"): number[] {
   const end = diff[side].at;
   const starts = diff.turns.map((t) => t[side]?.offset);
@@ -9,21 +9,21 @@ export function stopsOf(diff: Diff, side: "a" | "b"): number[] {
   return stops;
 }
 
-/** When something happens on a side, in milliseconds since the two parted. */
+/** The length and idle gaps of a side, in milliseconds since the sides diverged. */
 export interface Pace {
   length: number;
   gaps: { from: number; to: number }[];
 }
 
-/** How long it takes to play both. */
+/** The playing time of both sides. */
 export function lengthOf(paces: Pace[]): number {
   return Math.max(0, ...paces.map((p) => p.length));
 }
 
-/** Where to go on from a time at which nothing happens on either side; the time itself if something does. */
-export function busyFrom(ms: number, paces: Pace[]): number {
+/** The next time, from a given one on, at which a side is active. */
+export function skipIdle(ms: number, paces: Pace[]): number {
   const next = paces.map((p) => {
-    if (ms >= p.length) return Number.POSITIVE_INFINITY; // it is over
+    if (ms >= p.length) return Number.POSITIVE_INFINITY; // this side has ended
     const gap = p.gaps.find((g) => g.from <= ms && ms < g.to);
     return gap ? gap.to : ms;
   });

@@ -1,13 +1,13 @@
 import type { DiffChange, DiffItem, DiffTurn } from "@/data/diff";
 
-/** Items of both sides that stand beside each other. */
+/** Two items that are shown side by side; one may be missing. */
 export interface Pair {
   a?: DiffItem;
   b?: DiffItem;
   change?: DiffChange;
 }
 
-/** The items of a turn, side by side: what has changed beside what it was. */
+/** The items of a turn in pairs: a changed item beside its old form. */
 export function pairsOf(turn: DiffTurn): Pair[] {
   const left = itemsOf(turn.a);
   const right = itemsOf(turn.b);

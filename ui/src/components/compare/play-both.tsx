@@ -3,19 +3,19 @@ import { type Deck, type DeckState, idleMs } from "@/data/deck";
 import type { Diff } from "@/data/diff";
 import { useDeck } from "@/hooks/deck";
 import { useKeys } from "@/hooks/keys";
-import { Mini } from "../conversation/mini";
+import { MiniConversation } from "../conversation/mini-conversation";
 import { clock, plural } from "../format";
 import { Speed } from "../transport/speed";
 import { Button, ErrorBox, field, Loading } from "../ui";
-import { busyFrom, lengthOf, type Pace, stopsOf } from "./lockstep";
+import { lengthOf, type Pace, skipIdle, stopsOf } from "./lockstep";
 
-const fastest = 16;
-/** How long a turn is shown. */
+const maxSpeed = 16;
+/** The display time of a turn. */
 const turnMs = 1500;
-/** How often the two are moved. */
+/** The interval at which both sides are moved. */
 const tickMs = 100;
 
-/** Both sides from where they part, moved by one bar: turn by turn, or by the time since then. */
+/** Plays both sides from the point where they diverge, with one bar: turn by turn, or by the time since then. */
 export function PlayBoth({ diff }: { diff: Diff }) {
   const a = useSide(diff, "a");
   const b = useSide(diff, "b");
@@ -34,14 +34,14 @@ export function PlayBoth({ diff }: { diff: Diff }) {
     goB(by, at);
   }, [by, at, goA, goB]);
   useEffect(() => {
-    if (!playing || busy) return; // the clock waits for both
+    if (!playing || busy) return; // wait for both sides to load
     if (at >= end) {
       setPlaying(false);
       return;
     }
     const wait = by === "turn" ? turnMs / speed : tickMs;
     const t = setTimeout(() => {
-      const next = by === "turn" ? at + 1 : busyFrom(at, paces) + tickMs * speed;
+      const next = by === "turn" ? at + 1 : skipIdle(at, paces) + tickMs * speed;
       setAt(Math.min(end, next));
     }, wait);
     return () => clearTimeout(t);
@@ -59,10 +59,10 @@ export function PlayBoth({ diff }: { diff: Diff }) {
     Home: () => setAt(0),
     End: () => setAt(end),
   });
-  const words =
+  const positionText =
     by === "turn" ? `turn ${diff.common_turns + at} of ${diff.common_turns + end}` : `${clock(at)} of ${clock(end)}`;
   return (
-    <section aria-label="Playback of both" className="mb-6 rounded-lg border border-line bg-panel">
+    <section aria-label="Playback of both sides" className="mb-6 rounded-lg border border-line bg-panel">
       <div className="grid grid-cols-2 divide-x divide-line">
         <Side name="A" side={a} diff={diff} />
         <Side name="B" side={b} diff={diff} />
@@ -79,8 +79,8 @@ export function PlayBoth({ diff }: { diff: Diff }) {
         </Button>
         <input
           type="range"
-          aria-label="Position of both"
-          aria-valuetext={words}
+          aria-label="Position of both sides"
+          aria-valuetext={positionText}
           className="min-w-40 flex-1 accent-accent"
           min={0}
           max={end}
@@ -88,14 +88,14 @@ export function PlayBoth({ diff }: { diff: Diff }) {
           onKeyDown={(e) => {
             const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[e.key];
             if (by === undefined) return;
-            e.preventDefault(); // its own step is a millisecond
+            e.preventDefault(); // the native step is one millisecond
             step(by);
           }}
           onChange={(e) => setAt(Number(e.target.value))}
         />
-        <span className="tabular-nums">{words}</span>
+        <span className="tabular-nums">{positionText}</span>
         <label className="flex items-center gap-1.5 text-muted">
-          By
+          Step by
           <select
             className={`${field} h-7`}
             value={by}
@@ -108,7 +108,7 @@ export function PlayBoth({ diff }: { diff: Diff }) {
             <option value="time">time</option>
           </select>
         </label>
-        <Speed most={fastest} value={speed} onChange={setSpeed} />
+        <Speed max={maxSpeed} value={speed} onChange={setSpeed} />
       </div>
     </section>
   );
@@ -126,7 +126,7 @@ function Side({ name, side: { state, from }, diff }: { name: string; side: Playe
       </p>
       {state.error !== undefined && <ErrorBox error={state.error} />}
       {view ? (
-        <Mini parts={view} label={`${name}, played back`} from={from} still className="h-80" />
+        <MiniConversation parts={view} label={`${name}, played back`} from={from} still className="h-80" />
       ) : (
         <Loading what={name} />
       )}
@@ -134,16 +134,16 @@ function Side({ name, side: { state, from }, diff }: { name: string; side: Playe
   );
 }
 
-/** One side: its tape, and how it is moved. */
+/** One side: its player, and a function that moves it. */
 function useSide(diff: Diff, which: "a" | "b") {
   const { id, at: end } = diff[which];
   const stops = useMemo(() => stopsOf(diff, which), [diff, which]);
   const from = stops[0] as number;
   const [deck, state] = useDeck(id, Math.max(1, from));
   const { index } = state;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: when its index and its events are here
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when its index and events are loaded
   const base = useMemo(() => timeOf(deck, state, from), [deck, index, state.seeking, from]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: likewise
+  // biome-ignore lint/correctness/useExhaustiveDependencies: as above
   const last = useMemo(() => timeOf(deck, state, end - 1), [deck, index, state.seeking, end]);
   const pace = useMemo<Pace>(() => {
     const gaps = (index?.gaps ?? []).filter((g) => g.ms > idleMs);
@@ -155,7 +155,7 @@ function useSide(diff: Diff, which: "a" | "b") {
   const ready = state.entry !== undefined;
   const go = useMemo(
     () => (by: "turn" | "time", at: number) => {
-      if (!ready) return; // it is not known yet how long it is; it opens where the two part
+      if (!ready) return; // its length is not known yet; it opens where the sides diverge
       if (by === "turn") deck.seek(stops[Math.min(at, stops.length - 1)] as number);
       else if (base + at >= last) deck.seek(end);
       else deck.seekTime(base + at);
@@ -165,12 +165,12 @@ function useSide(diff: Diff, which: "a" | "b") {
   return { state, from, pace, go };
 }
 
-/** When an event was; of one that is not here, when the invocation that it begins or ends did. */
+/** The time of an event. If the event is not loaded: the time at which its invocation starts or ends. */
 function timeOf(deck: Deck, { index, timeMs }: DeckState, offset: number): number {
   const event = deck.event(offset);
   if (event) return Date.parse(event.timestamp);
-  const of = index?.invocations.findLast((i) => i.first <= offset);
-  const time = of && (of.first === offset ? of.started_at : of.ended_at);
+  const invocation = index?.invocations.findLast((i) => i.first <= offset);
+  const time = invocation && (invocation.first === offset ? invocation.started_at : invocation.ended_at);
   return time
     ? Date.parse(time)
     : offset >= (index?.at ?? 0) - 1 && index?.last_at

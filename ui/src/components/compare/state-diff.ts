@@ -7,27 +7,27 @@ export interface StateChange {
   b?: Json;
 }
 
-const deepest = 40;
+const maxDepth = 40;
 
-/** What is different between two values, member by member; at most so many changes. */
+/** The differences between two values, member by member; at most maxChanges. */
 export function stateDiff(
   a: Json | undefined,
   b: Json | undefined,
-  most = 200,
+  maxChanges = 200,
 ): { changes: StateChange[]; more: boolean } {
   const changes: StateChange[] = [];
   const walk = (x: Json | undefined, y: Json | undefined, path: string, depth: number): void => {
-    if (changes.length > most || x === y) return;
+    if (changes.length > maxChanges || x === y) return;
     if (x === undefined) changes.push({ op: "added", path, b: y });
     else if (y === undefined) changes.push({ op: "removed", path, a: x });
-    else if (depth < deepest && isBranch(x) && isBranch(y) && Array.isArray(x) === Array.isArray(y)) {
+    else if (depth < maxDepth && isBranch(x) && isBranch(y) && Array.isArray(x) === Array.isArray(y)) {
       const [left, right] = [x as JsonObject, y as JsonObject];
       const names = new Set([...Object.keys(left), ...Object.keys(right)]);
       for (const name of names) walk(left[name], right[name], pathTo(path, name, Array.isArray(x)), depth + 1);
     } else if (JSON.stringify(x) !== JSON.stringify(y)) changes.push({ op: "changed", path, a: x, b: y });
   };
   walk(a, b, "", 0);
-  return { changes: changes.slice(0, most), more: changes.length > most };
+  return { changes: changes.slice(0, maxChanges), more: changes.length > maxChanges };
 }
 
 function isBranch(v: Json): v is JsonObject | Json[] {

@@ -1,7 +1,7 @@
 import { api, type CallOptions } from "@/data/api";
 import type { Summary } from "@/fold/types";
 
-/** What a side has spent, with what it inherited. */
+/** The totals of a side, including its inherited events. */
 export interface Totals {
   status: string;
   tools: number;
@@ -11,26 +11,26 @@ export interface Totals {
   durationMs: number;
 }
 
-/** A fork of a fork of a fork and so on: how far up it is counted. */
-const deepest = 20;
+/** At most this many ancestors are counted. */
+const maxAncestors = 20;
 
-/** The totals of a session up to an offset. A summary has no more than what the session did itself; the rest is in its parents'. */
+/** The totals of a session up to an offset. A summary covers only the session's own events, so its ancestors' are added. */
 export async function totalsOf(id: string, at: number, o?: CallOptions): Promise<Totals> {
   const own = await api.summary(id, { at, ...o });
-  let sum = ofSummary(own);
+  let sum = totalsFrom(own);
   let inherited = own.inherited_events > 0;
-  for (let child = id, depth = 0; inherited && depth < deepest; depth++) {
+  for (let child = id, depth = 0; inherited && depth < maxAncestors; depth++) {
     const entry = await api.session(child, o);
     if (!entry.parent) break;
     const above = await api.summary(entry.parent, { at: Math.min(at, entry.fork_at ?? at), ...o });
-    sum = plus(sum, ofSummary(above));
+    sum = addTotals(sum, totalsFrom(above));
     inherited = above.inherited_events > 0;
     child = entry.parent;
   }
   return sum;
 }
 
-function ofSummary(s: Summary): Totals {
+function totalsFrom(s: Summary): Totals {
   const count = (f: (t: Summary["tools"][number]) => number) => s.tools.reduce((n, t) => n + f(t), 0);
   return {
     status: s.status,
@@ -42,7 +42,7 @@ function ofSummary(s: Summary): Totals {
   };
 }
 
-function plus(a: Totals, b: Totals): Totals {
+function addTotals(a: Totals, b: Totals): Totals {
   return {
     status: a.status,
     tools: a.tools + b.tools,

@@ -11,11 +11,11 @@ interface Props {
   turn: DiffTurn;
   a: string;
   b: string;
-  /** The first in which the two differ. */
+  /** The first turn in which the sides differ. */
   first: boolean;
 }
 
-/** One turn of both, what belongs together side by side. */
+/** One turn of both sides, with matching items side by side. */
 export function CompareTurn({ turn: t, a, b, first }: Props) {
   const pairs = pairsOf(t);
   const missing = t.a ? (t.b ? undefined : "b") : "a";
@@ -52,15 +52,15 @@ export function CompareTurn({ turn: t, a, b, first }: Props) {
   );
 }
 
-/** Of a text so much is shown. */
-const most = 4000;
+/** Longer texts are cut at this length. */
+const maxChars = 4000;
 
 interface CellProps {
   id: string;
   pair: Pair;
   side: "a" | "b";
   marked: boolean;
-  /** One side has nothing of this turn, and this is its first or a later row. */
+  /** The turn exists on one side only, and this is its first or a later row. */
   whole?: "first" | "later";
 }
 
@@ -118,7 +118,7 @@ function Cell({ id, pair, side, marked, whole }: CellProps) {
   );
 }
 
-/** How long a call took; beside it, how much longer than the other. */
+/** The duration of a call and, on side B, its difference from the other call. */
 function Took({ item, other, side }: { item: DiffItem; other?: DiffItem; side: "a" | "b" }) {
   if (item.duration_ms === undefined) return null;
   const more = side === "b" && other?.duration_ms !== undefined ? item.duration_ms - other.duration_ms : 0;
@@ -145,7 +145,7 @@ function Text({ item, other, part, side, mono }: TextProps) {
     theirs === undefined || theirs === text
       ? [{ text, same: true }]
       : wordDiff(side === "a" ? text : theirs, side === "a" ? theirs : text)[side];
-  let left = most;
+  let left = maxChars;
   return (
     <div
       className={`max-h-80 overflow-y-auto whitespace-pre-wrap [overflow-wrap:anywhere] ${mono ? "font-mono text-xs" : ""}`}
@@ -154,7 +154,7 @@ function Text({ item, other, part, side, mono }: TextProps) {
         if (left <= 0) return null;
         const shown = p.text.slice(0, left);
         left -= p.text.length;
-        // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no other name
+        // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no id
         return <Marked key={i} text={shown} same={p.same} side={side} />;
       })}
       {left < 0 && <span className="text-muted">… {(-left).toLocaleString("en")} more characters</span>}
@@ -162,7 +162,7 @@ function Text({ item, other, part, side, mono }: TextProps) {
   );
 }
 
-/** Colour never says it alone: what only A has is struck through, what only B has underlined. */
+/** Not by colour alone: text only in A is struck through, text only in B is underlined. */
 function Marked({ text, same, side }: { text: string; same: boolean; side: "a" | "b" }) {
   if (same) return text;
   return side === "a" ? (

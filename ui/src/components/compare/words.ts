@@ -1,43 +1,43 @@
-/** A part of a text, and whether the other text has it, too. */
+/** A part of a text. `same`: the other text has it, too. */
 export interface Piece {
   text: string;
   same: boolean;
 }
 
-/** Beyond so many comparisons, what is between the common beginning and end counts as replaced. */
-const dearest = 1_000_000;
+/** With more comparisons, the text between the common start and end counts as replaced. */
+const maxComparisons = 1_000_000;
 
-/** Texts that have less in common are two texts, and not one that was changed. */
-const leastAlike = 0.4; // spaces are words, too
+/** Texts that are less similar are shown as two texts, not as one changed text. */
+const minSimilarity = 0.4; // spaces count as words
 
-function whole(text: string): Piece[] {
+function asOnePiece(text: string): Piece[] {
   return text ? [{ text, same: false }] : [];
 }
 
-/** Two texts, cut where they differ, word by word. */
+/** Splits two texts into equal and different parts, word by word. */
 export function wordDiff(a: string, b: string): { a: Piece[]; b: Piece[] } {
-  const left = wordsOf(a);
-  const right = wordsOf(b);
-  const least = Math.min(left.length, right.length);
+  const left = splitWords(a);
+  const right = splitWords(b);
+  const shorter = Math.min(left.length, right.length);
   let head = 0;
-  while (head < least && left[head] === right[head]) head++;
+  while (head < shorter && left[head] === right[head]) head++;
   let tail = 0;
-  while (tail < least - head && left.at(-1 - tail) === right.at(-1 - tail)) tail++;
+  while (tail < shorter - head && left.at(-1 - tail) === right.at(-1 - tail)) tail++;
   const [keptLeft, keptRight] = common(left.slice(head, left.length - tail), right.slice(head, right.length - tail));
   const kept = head + tail + keptLeft.filter(Boolean).length;
-  if (kept < leastAlike * Math.max(left.length, right.length)) return { a: whole(a), b: whole(b) };
+  if (kept < minSimilarity * Math.max(left.length, right.length)) return { a: asOnePiece(a), b: asOnePiece(b) };
   return { a: pieces(left, head, tail, keptLeft), b: pieces(right, head, tail, keptRight) };
 }
 
-function wordsOf(text: string): string[] {
+function splitWords(text: string): string[] {
   return text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
 }
 
-/** Which words of both are in their longest common subsequence. */
+/** Marks the words of both texts that are in their longest common subsequence. */
 function common(a: string[], b: string[]): [boolean[], boolean[]] {
   const keptA = new Array<boolean>(a.length).fill(false);
   const keptB = new Array<boolean>(b.length).fill(false);
-  if (a.length * b.length > dearest) return [keptA, keptB];
+  if (a.length * b.length > maxComparisons) return [keptA, keptB];
   const width = b.length + 1;
   const lengths = new Uint32Array((a.length + 1) * width);
   const at = (i: number, j: number) => lengths[i * width + j] as number;
@@ -56,7 +56,7 @@ function pieces(words: string[], head: number, tail: number, kept: boolean[]): P
   const out: Piece[] = [];
   const isSame = (i: number) => i < head || i >= words.length - tail || kept[i - head] === true;
   words.forEach((text, i) => {
-    // A space between two words that were replaced was, too.
+    // A space between two replaced words counts as replaced.
     const between = !text.trim() && i > 0 && i < words.length - 1 && !isSame(i - 1) && !isSame(i + 1);
     const same = isSame(i) && !between;
     const last = out.at(-1);

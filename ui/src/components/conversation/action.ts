@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from "@/fold/types";
 
-/** What an agent asks leave for, as far as the event tells it in the known words. */
+/** The action that an agent asks permission for: the known members of the event. */
 export interface Action {
   tool?: string;
   command?: string;
@@ -18,7 +18,7 @@ const objects = (v: Json | undefined): JsonObject[] =>
 const text = (v: Json | undefined) => (typeof v === "string" && v !== "" ? v : undefined);
 const amount = (v: Json | undefined) => (typeof v === "number" && v > 0 ? v : 0);
 
-/** Reads the action of a permission. Anybody may have written it. */
+/** Reads the action of a permission request. The input is not trusted. */
 export function actionOf(raw: JsonObject | undefined): Action | undefined {
   if (!raw) return undefined;
   const changes = objects(raw.changes).map((c) => ({ path: text(c.path) ?? "a file", diff: text(c.diff) ?? "" }));
@@ -40,20 +40,20 @@ export function actionOf(raw: JsonObject | undefined): Action | undefined {
   };
 }
 
-// Characters that change the order of letters, cannot be seen, or look like the
-// space that they are not: with them a command looks like another one. The
-// terminal has the same set, in cmd/tapedeck/internal/terminal/visible.go.
-const hidden = /[\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+// Characters that change the order of letters, are invisible, or look like a space
+// but are not one. They can make a command look like another one. The command
+// line uses the same set, see cmd/tapedeck/internal/terminal/visible.go.
+const hiddenCharacters = /[\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
-/** A text in which nothing is hidden: characters that cannot be seen have their numbers. */
+/** Makes a text safe to display: hidden characters are replaced by their code points. */
 export function visible(s: string): string {
-  return s.replace(hidden, (c) => {
+  return s.replace(hiddenCharacters, (c) => {
     if (c === " " || c === "\n" || c === "\t") return c;
     return `⟨U+${c.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`;
   });
 }
 
-/** The lines of a diff with their signs. */
+/** The lines of a diff with their operations. */
 export function linesOfDiff(diff: string): { op: string; text: string }[] {
   const lines = diff.split("\n");
   if (lines.at(-1) === "") lines.pop();

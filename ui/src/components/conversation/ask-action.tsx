@@ -2,21 +2,21 @@ import { languageOfFile } from "../code/language";
 import { type Action, linesOfDiff, visible } from "./action";
 import { DiffLines } from "./edit-diff";
 
-/** What the agent asks leave for: all of it, so that nobody answers blind. */
+/** Shows the complete action of a permission request, so that the user knows what they answer. */
 export function AskAction({ action: a, message }: { action: Action; message?: string }) {
   return (
     <div className="mt-2 flex flex-col gap-2">
-      {a.command && <Block label="The command" text={a.command} hint={a.folder && `in ${visible(a.folder)}`} prompt />}
+      {a.command && <Block label="Command" text={a.command} hint={a.folder && `in ${visible(a.folder)}`} prompt />}
       {a.changes.map((c, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the same file may change twice
+        // biome-ignore lint/suspicious/noArrayIndexKey: a file may have two changes
         <div key={i} className="min-w-0">
           <p className="mb-1 font-mono text-xs [overflow-wrap:anywhere]">{visible(c.path)}</p>
-          <DiffLines lines={linesOfDiff(c.diff)} label={`The change of ${c.path}`} language={languageOfFile(c.path)} />
+          <DiffLines lines={linesOfDiff(c.diff)} label={`Changes to ${c.path}`} language={languageOfFile(c.path)} />
         </div>
       ))}
       {a.locations.length > 0 && (
         <div>
-          <p className="mb-1 text-xs text-muted">{a.locations.length === 1 ? "The place" : "The places"}</p>
+          <p className="mb-1 text-xs text-muted">{a.locations.length === 1 ? "Location" : "Locations"}</p>
           <ul className="font-mono text-xs [overflow-wrap:anywhere]">
             {a.locations.map((l) => (
               <li key={`${l.path}:${l.line}`}>{visible(l.line === undefined ? l.path : `${l.path}:${l.line}`)}</li>
@@ -24,23 +24,25 @@ export function AskAction({ action: a, message }: { action: Action; message?: st
           </ul>
         </div>
       )}
-      {a.arguments && <Block label={a.command || a.changes.length > 0 ? "Also" : "With"} text={a.arguments} />}
-      {a.note && a.note !== message && (
-        <p className="[overflow-wrap:anywhere] text-muted">The agent says: {visible(a.note)}</p>
+      {a.arguments && (
+        <Block label={a.command || a.changes.length > 0 ? "Other arguments" : "Arguments"} text={a.arguments} />
       )}
-      {(a.cut > 0 || a.more > 0) && <p className="font-medium text-bad">{missing(a)}</p>}
+      {a.note && a.note !== message && (
+        <p className="[overflow-wrap:anywhere] text-muted">Note from the agent: {visible(a.note)}</p>
+      )}
+      {(a.cut > 0 || a.more > 0) && <p className="font-medium text-bad">{notShownText(a)}</p>}
     </div>
   );
 }
 
-function missing(a: Action): string {
+function notShownText(a: Action): string {
   const parts = [];
   if (a.cut > 0) parts.push(`${a.cut.toLocaleString("en")} ${a.cut === 1 ? "byte" : "bytes"} of this`);
   if (a.more > 0) parts.push(`${a.more.toLocaleString("en")} more ${a.more === 1 ? "file" : "files"}`);
   return `Not shown: ${parts.join(" and ")}.`;
 }
 
-/** A text that wraps, and scrolls when it is long. It says how long it is. */
+/** A wrapped text that scrolls when it is long, with its number of lines. */
 function Block({ label, text, hint, prompt }: { label: string; text: string; hint?: string; prompt?: boolean }) {
   const lines = text.split("\n").length;
   return (
@@ -50,9 +52,9 @@ function Block({ label, text, hint, prompt }: { label: string; text: string; hin
         {hint && ` ${hint}`}
         {lines > 12 && ` · ${lines.toLocaleString("en")} lines, scroll to read all`}
       </p>
-      {/* biome-ignore lint/a11y/useSemanticElements: no set of fields, but what has a name needs a role */}
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for form fields, but a label needs a role */}
       <pre
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
         tabIndex={0}
         role="group"
         aria-label={label}

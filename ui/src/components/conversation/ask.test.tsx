@@ -43,22 +43,22 @@ function show(permission: Permission, onAnswer = vi.fn(async () => undefined)) {
   return { onAnswer, container };
 }
 
-it("shows all that is to be allowed before it is answered", () => {
+it("shows the complete action before it is answered", () => {
   show(asked);
-  const command = screen.getByRole("group", { name: "The command" });
+  const command = screen.getByRole("group", { name: "Command" });
   expect(command.textContent).toBe("$ make clean &&\n⟨U+202E⟩docker system prune -af --volumes");
-  expect(screen.getByRole("group", { name: "The change of a.go" }).textContent).toContain("- old+ new");
+  expect(screen.getByRole("group", { name: "Changes to a.go" }).textContent).toContain("- old+ new");
   for (const text of [
     "b.go:7",
     '{"timeout": 5}',
-    "The agent says: tidy up",
+    "Note from the agent: tidy up",
     "Not shown: 1,200 bytes of this and 1 more file.",
   ])
     screen.getByText(text);
   screen.getByText(/in \/w/);
 });
 
-it("puts what answers once first, tells the answers apart, and says what always covers", async () => {
+it("puts options that answer once first, and shows what lasting options cover", async () => {
   const { onAnswer: answer } = show(asked);
   const names = screen.getAllByRole("button").map((b) => b.textContent);
   expect(names).toEqual(["Allow once", "Reject", "Always allow"]);
@@ -69,14 +69,14 @@ it("puts what answers once first, tells the answers apart, and says what always 
   await waitFor(() => expect(answer).toHaveBeenCalledWith(asked, "yes"));
 });
 
-it("keeps what was allowed once it is answered, and no buttons", () => {
+it("keeps the action but no buttons after the answer", () => {
   show({ ...asked, status: "answered", option: "yes" });
   screen.getByText("Answered: Allow once");
-  screen.getByText("What it was about");
+  screen.getByText("Details");
   expect(screen.queryByRole("button")).toBeNull();
 });
 
-it("names the answer as it was given, with nothing hidden, and says when there was none", () => {
+it("shows the answer without hidden characters, or that there was none", () => {
   const { container } = show({ ...asked, status: "answered", option: "no", answered_by: "user:\u202Eada" });
   screen.getByText("Answered: Reject (user:⟨U+202E⟩ada)");
   expect(container.querySelector(".text-bad")?.textContent).toBe("✕");
@@ -85,10 +85,10 @@ it("names the answer as it was given, with nothing hidden, and says when there w
   screen.getByText("Answered: gone");
   cleanup();
   show({ ...asked, status: "cancelled" });
-  screen.getByText("Nobody answered");
+  screen.getByText("No answer");
 });
 
-it("leaves no line of a change out, however many there are", () => {
+it("shows every line of a change, even of a long one", () => {
   const diff = `${" same\n".repeat(3000)}+rm -rf /\n`;
   const { container } = show({ ...asked, action: { changes: [{ path: "a.go", diff }] } });
   const change = container.querySelector("[role=group]");
@@ -96,12 +96,12 @@ it("leaves no line of a change out, however many there are", () => {
   expect(change?.childElementCount).toBe(2001);
 });
 
-it("says who decides where an agent does not say what always covers", () => {
+it("states that the agent decides if a lasting option has no coverage", () => {
   show({ ...asked, action: undefined, options: [{ id: "always", name: "Always", kind: "allow_always" }] });
-  screen.getByText("Also answers later questions. The agent decides which.");
+  screen.getByText("Also answers later requests. The agent decides which ones.");
 });
 
-it("says what an option does where its name does not", () => {
+it("adds the effect of an option if its name does not state it", () => {
   const options = [
     { id: "a", name: "Reject", kind: "allow_always" },
     { id: "b", name: "Allow", kind: "allow_always" },
@@ -122,7 +122,7 @@ it("says what an option does where its name does not", () => {
   });
 });
 
-it("hides no character, as the terminal", () => {
+it("makes hidden characters visible, like the command line", () => {
   const file = `${import.meta.dirname}/../../../../cmd/tapedeck/internal/terminal/testdata/visible.json`;
   for (const [text, shown] of JSON.parse(readFileSync(file, "utf8")) as [string, string][])
     expect(visible(text)).toBe(shown);

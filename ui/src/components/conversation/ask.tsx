@@ -7,11 +7,11 @@ import { AskAction } from "./ask-action";
 
 interface Props {
   permission: Permission;
-  /** Nobody can answer where nothing is behind the page. */
+  /** Absent in a recording: no server can receive an answer. */
   onAnswer?: (p: Permission, option?: string) => Promise<unknown>;
 }
 
-/** The agent asks whether it may go on. */
+/** A permission request of the agent. */
 export function Ask({ permission: p, onAnswer }: Props) {
   const answer = useMutation({ mutationFn: async (option: string) => onAnswer?.(p, option) });
   const action = useMemo(() => actionOf(p.action), [p.action]);
@@ -28,7 +28,7 @@ export function Ask({ permission: p, onAnswer }: Props) {
       {action && isOpen && <AskAction action={action} message={p.message} />}
       {action && !isOpen && (
         <details className="mt-1">
-          <summary className="cursor-pointer text-muted">What it was about</summary>
+          <summary className="cursor-pointer text-muted">Details</summary>
           <AskAction action={action} message={p.message} />
         </details>
       )}
@@ -59,7 +59,7 @@ const verdicts: Record<string, [mark: string, className: string]> = {
 };
 
 function Answered({ permission: p }: { permission: Permission }) {
-  if (!p.option) return <p className="text-muted">Nobody answered</p>;
+  if (!p.option) return <p className="text-muted">No answer</p>;
   const chosen = p.options.find((o) => o.id === p.option);
   const [mark, colour] = verdicts[chosen?.kind?.split("_")[0] ?? ""] ?? [];
   return (
@@ -74,26 +74,26 @@ function Answered({ permission: p }: { permission: Permission }) {
   );
 }
 
-const lasts = (o: PermissionOption) => o.kind?.endsWith("_always") ?? false;
+const isLasting = (o: PermissionOption) => o.kind?.endsWith("_always") ?? false;
 const looks = { allow_once: "primary", reject_once: "danger" } as const;
 const order = ["allow_once", "reject_once"];
 
-/** What an option does, by its kind, and the names that say no more and no less. */
-const effects: Record<string, { does: string; said: RegExp }> = {
-  allow_once: { does: "allows once", said: /^allow( once)?$/i },
-  allow_always: { does: "allows always", said: /^(allow always|always allow)$/i },
-  reject_once: { does: "rejects once", said: /^reject( once)?$/i },
-  reject_always: { does: "rejects always", said: /^(reject always|always reject)$/i },
+/** The effect of each kind of option, and the names that already say exactly that. */
+const effects: Record<string, { does: string; names: RegExp }> = {
+  allow_once: { does: "allows once", names: /^allow( once)?$/i },
+  allow_always: { does: "allows always", names: /^(allow always|always allow)$/i },
+  reject_once: { does: "rejects once", names: /^reject( once)?$/i },
+  reject_always: { does: "rejects always", names: /^(reject always|always reject)$/i },
 };
 
-/** The name of an option is the agent's: where it does not say what the option does, its kind does. */
+/** The agent chooses the name of an option. If the name does not state the effect, the effect is added. */
 function labelOf(o: PermissionOption): string {
   const name = visible(o.name || o.id);
   const effect = effects[o.kind ?? ""];
-  return !effect || effect.said.test(name) ? name : `${name} (${effect.does})`;
+  return !effect || effect.names.test(name) ? name : `${name} (${effect.does})`;
 }
 
-/** Those that answer once come first. Those that last say how far they reach. */
+/** Options that answer once come first. Options that last say what else they cover. */
 function Options({
   options,
   busy,
@@ -106,7 +106,7 @@ function Options({
   onChoose: (option: string) => void;
 }) {
   const rank = (o: PermissionOption) => (order.indexOf(o.kind ?? "") + order.length + 1) % (order.length + 1);
-  const once = options.filter((o) => !lasts(o)).toSorted((a, b) => rank(a) - rank(b));
+  const once = options.filter((o) => !isLasting(o)).toSorted((a, b) => rank(a) - rank(b));
   const button = (o: PermissionOption) => (
     <Button
       key={o.id}
@@ -123,19 +123,19 @@ function Options({
   return (
     <>
       <div className="mt-3 flex flex-wrap gap-2">{once.map(button)}</div>
-      {options.filter(lasts).map((o) => (
+      {options.filter(isLasting).map((o) => (
         <div key={o.id} className="mt-2 flex flex-wrap items-center gap-x-3 gap-y-1">
           {button(o)}
-          <span className="min-w-0 flex-1 basis-48 text-xs [overflow-wrap:anywhere] text-muted">{reach(o)}</span>
+          <span className="min-w-0 flex-1 basis-48 text-xs [overflow-wrap:anywhere] text-muted">{coverageText(o)}</span>
         </div>
       ))}
     </>
   );
 }
 
-function reach(o: PermissionOption): string {
-  if (!o.covers) return "Also answers later questions. The agent decides which.";
+function coverageText(o: PermissionOption): string {
+  if (!o.covers) return "Also answers later requests. The agent decides which ones.";
   return o.name?.includes(o.covers)
-    ? "Also answers later questions, as the button says."
+    ? "Also answers later requests, as the button says."
     : `Covers ${visible(o.covers)}.`;
 }

@@ -9,7 +9,7 @@ export interface Edit {
   after: string[];
 }
 
-/** The edit that a call makes, if its arguments say so in the usual words. */
+/** The edit that a call makes, if its arguments have the usual names. */
 export function editOf(call: ToolCall): Edit | undefined {
   const i = call.input;
   if (!i || typeof i !== "object" || Array.isArray(i)) return undefined;
@@ -21,13 +21,13 @@ export function editOf(call: ToolCall): Edit | undefined {
   return { path, before: before ? before.split("\n") : [], after: after.split("\n") };
 }
 
-/** Lines that begin and end both sides are the same; what is between was replaced. */
+/** A simple diff: common lines at the start and end; all lines between them were replaced. */
 export function diffLines(before: string[], after: string[]): { op: " " | "-" | "+"; text: string }[] {
-  const least = Math.min(before.length, after.length);
+  const shorter = Math.min(before.length, after.length);
   let head = 0;
-  while (head < least && before[head] === after[head]) head++;
+  while (head < shorter && before[head] === after[head]) head++;
   let tail = 0;
-  while (tail < least - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++;
+  while (tail < shorter - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++;
   const as = (op: " " | "-" | "+") => (text: string) => ({ op, text });
   return [
     ...before.slice(0, head).map(as(" ")),
@@ -40,11 +40,11 @@ export function diffLines(before: string[], after: string[]): { op: " " | "-" | 
 const colours = { " ": "", "-": "bg-bad-soft", "+": "bg-ok-soft", "@": "text-muted" };
 const marks = { "-": "text-bad", "+": "text-ok" };
 
-/** A line that wraps goes on below its text, not below its sign. */
+/** The hanging indent aligns wrapped text with the text, not with the sign. */
 const line = "pr-3 pl-[calc(0.75rem+2ch)] -indent-[2ch] whitespace-pre-wrap [overflow-wrap:anywhere]";
 
-/** So many lines are elements of their own. The others are one text: nothing of a change is left out. */
-const most = 2000;
+/** This many lines get an element each. All other lines share one text, so that no line is left out. */
+const maxLineElements = 2000;
 const textOf = (lines: DiffProps["lines"]) =>
   lines.map((l) => (l.op === "@" ? l.text : `${l.op} ${l.text}`)).join("\n");
 
@@ -57,20 +57,20 @@ interface DiffProps {
 export function DiffLines({ lines, label, language }: DiffProps) {
   const ref = useRef<HTMLDivElement>(null);
   useDiffColours(ref, lines, language);
-  const rest = lines.slice(most);
+  const rest = lines.slice(maxLineElements);
   return (
-    // biome-ignore lint/a11y/useSemanticElements: no set of fields, but what has a name needs a role
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for form fields, but a label needs a role
     <div
       ref={ref}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
       tabIndex={0}
       role="group"
       aria-label={label}
       className="max-h-96 overflow-auto rounded-md bg-raised py-1 font-mono text-xs"
     >
-      {lines.slice(0, most).map((l, i) => (
+      {lines.slice(0, maxLineElements).map((l, i) => (
         <div
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines have no id
           key={i}
           className={`${line} ${colours[l.op as keyof typeof colours] ?? ""}`}
         >
@@ -88,7 +88,7 @@ export function EditDiff({ edit }: { edit: Edit }) {
   return (
     <>
       <p className="mb-1 font-mono text-xs">{edit.path}</p>
-      <DiffLines lines={lines} label={`changes of ${edit.path}`} language={languageOfFile(edit.path)} />
+      <DiffLines lines={lines} label={`Changes to ${edit.path}`} language={languageOfFile(edit.path)} />
     </>
   );
 }

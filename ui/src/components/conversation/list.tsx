@@ -7,7 +7,7 @@ import type { Row, RowActions } from "./rows";
 
 interface Props {
   rows: Row[];
-  /** When the session began: times are shown from there. */
+  /** The start of the session; times are shown relative to it. */
   epoch: number;
   actions: RowActions;
   /** The offset of the marker that can be undone. */
@@ -16,16 +16,16 @@ interface Props {
   onSelect: (key?: string) => void;
   open: ReadonlySet<string>;
   onToggle: (key: string) => void;
-  /** Rows come at the end while somebody looks: live, or while it plays. */
+  /** New rows may appear at the end: live, or while it plays. */
   following: boolean;
-  /** What is at the playhead is on its way. */
+  /** The events at the playhead are being loaded. */
   busy: boolean;
-  /** The offset to be brought into sight, when it is another one. */
+  /** When this offset changes, its row is scrolled into view. */
   focus?: number;
   earlier?: { n: number; load: () => void; busy: boolean };
 }
 
-const guess: Record<Row["kind"], number> = { message: 96, tool: 46, end: 40, ask: 120, jump: 56, gap: 36 };
+const estimatedHeights: Record<Row["kind"], number> = { message: 96, tool: 46, end: 40, ask: 120, jump: 56, gap: 36 };
 
 export function Conversation(p: Props) {
   const { rows, following } = p;
@@ -34,7 +34,7 @@ export function Conversation(p: Props) {
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
-    estimateSize: (i) => guess[rows[i]?.kind ?? "message"],
+    estimateSize: (i) => estimatedHeights[rows[i]?.kind ?? "message"],
     getItemKey: (i) => rows[i]?.key ?? i,
     anchorTo: "end",
     followOnAppend: true,
@@ -47,20 +47,20 @@ export function Conversation(p: Props) {
   const stick = atEnd && following;
   const total = virtual.getTotalSize();
 
-  // The last row grows while it streams: stay at the end if that is where we were.
+  // The last row grows while it streams: stay at the end if the user was there.
   // biome-ignore lint/correctness/useExhaustiveDependencies: with each change of the rows
   useLayoutEffect(() => {
     if (stick && rows.length > 0) virtual.scrollToEnd();
   }, [rows, stick, total]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only when another one is asked for
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the focus changes
   useEffect(() => {
     if (p.focus === undefined || rows.length === 0) return;
     const i = rows.findLastIndex((r) => r.offset < (p.focus ?? 0));
     if (i >= 0) virtual.scrollToIndex(i, { align: "end" });
   }, [p.focus]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only when another one is selected
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the selection changes
   useEffect(() => {
     const i = rows.findIndex((r) => r.key === p.selected);
     if (i >= 0) virtual.scrollToIndex(i, { align: "auto" });
@@ -74,7 +74,7 @@ export function Conversation(p: Props) {
     <div className="relative min-h-0 flex-1">
       <section
         ref={scroller}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
         tabIndex={0}
         aria-label="Conversation"
         aria-busy={p.busy || undefined}
@@ -138,7 +138,7 @@ export function Conversation(p: Props) {
   );
 }
 
-/** How many rows have come since somebody scrolled up. */
+/** The number of new rows since the user scrolled up. */
 function useUnseen(rows: Row[], atEnd: boolean): number {
   const last = rows.at(-1)?.offset ?? -1;
   const seen = useRef(last);

@@ -16,7 +16,7 @@ const roles: Record<string, string> = {
   activity: "Activity",
 };
 
-/** Who says it, for people. */
+/** The displayed name of the author. */
 export function speakerOf(m: Pick<Message, "role" | "name" | "actor">): string {
   const name = m.name ?? (m.role === "assistant" ? m.actor?.replace(/^agent:/, "") : undefined);
   return name || roles[m.role] || m.role;
@@ -24,7 +24,7 @@ export function speakerOf(m: Pick<Message, "role" | "name" | "actor">): string {
 
 interface Props {
   message: Message;
-  /** Of what the agent thought, all is shown. */
+  /** For reasoning: show the whole text. */
   open: boolean;
   onToggle: () => void;
 }
@@ -44,36 +44,36 @@ export const MessageBody = memo(function MessageBody({ message: m, open, onToggl
       )}
       {m.parts !== undefined && <Attached parts={m.parts} />}
       {m.content !== undefined && <JsonView value={m.content} label={m.activity_type ?? "activity"} />}
-      <Cut status={m.status} />
+      <CutOffNote status={m.status} />
     </div>
   );
 });
 
-/** Whether a message stores the system text of the agent's model. */
+/** Whether a message stores the system prompt of the model. */
 function isPrompt(m: Message): boolean {
   const ours = isObject(m.metadata) ? m.metadata.tapedeck : undefined;
   return m.role === "system" && isObject(ours) && typeof ours.prompt === "string";
 }
 
-/** The system text of the agent's model, which is not said to people: folded until somebody wants it. */
+/** The system prompt of the model. It is not addressed to users, so it is folded. */
 function Prompt({ text }: { text: string }) {
   return (
     <details className="text-[13px] text-muted">
       <summary className="cursor-pointer hover:text-text">
-        {text === "" ? "No system text from here on" : "System text of the model"}
+        {text === "" ? "No system prompt from here on" : "System prompt"}
       </summary>
       <p className="mt-1 whitespace-pre-wrap [overflow-wrap:anywhere]">{text}</p>
     </details>
   );
 }
 
-function Cut({ status }: { status: string }) {
-  if (status === "cancelled") return <p className="mt-1 text-xs text-muted">■ cut off: the run was cancelled</p>;
-  if (status === "interrupted") return <p className="mt-1 text-xs text-warn">‖ cut off: the run was interrupted</p>;
+function CutOffNote({ status }: { status: string }) {
+  if (status === "cancelled") return <p className="mt-1 text-xs text-muted">■ Cut off: the run was cancelled</p>;
+  if (status === "interrupted") return <p className="mt-1 text-xs text-warn">‖ Cut off: the run was interrupted</p>;
   return null;
 }
 
-/** What the agent said to itself: out of the way until somebody wants it. */
+/** The agent's reasoning, folded by default. */
 function Thinking({ message: m, open, onToggle }: Props) {
   const streaming = m.status === "running";
   return (
@@ -100,7 +100,7 @@ function Thinking({ message: m, open, onToggle }: Props) {
   );
 }
 
-/** What a message has beside text. Nothing of it is loaded. */
+/** Parts of a message other than text, as JSON. No image or file is loaded. */
 function Attached({ parts }: { parts: Message["parts"] }) {
   const list = Array.isArray(parts) ? parts : [];
   const others = list.filter((p) => p && typeof p === "object" && !Array.isArray(p) && p.type !== "text");
@@ -108,7 +108,7 @@ function Attached({ parts }: { parts: Message["parts"] }) {
   return (
     <details className="mt-1 text-[13px] text-muted">
       <summary>{others.map((p) => String((p as { type?: unknown }).type)).join(", ")}</summary>
-      <JsonView value={others} label="parts of the message" />
+      <JsonView value={others} label="Parts of the message" />
     </details>
   );
 }

@@ -25,28 +25,28 @@ export const RowView = memo(function RowView(p: Props) {
     case "gap":
       return <Rule>{duration(row.ms)} idle</Rule>;
     case "jump":
-      return <Jump {...p} />;
+      return <JumpRow {...p} />;
     case "end":
-      return <End run={row.run} />;
+      return <RunEnd run={row.run} />;
     default:
-      return <Said {...p} />;
+      return <ItemRow {...p} />;
   }
 });
 
-function Said(p: Props) {
+function ItemRow(p: Props) {
   const { row, epoch } = p;
   const began = itemOf(row)?.started_at;
-  const [near, setNear] = useState(false);
+  const [active, setActive] = useState(false);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: j and k select
-    // biome-ignore lint/a11y/noStaticElementInteractions: likewise
+    // biome-ignore lint/a11y/noStaticElementInteractions: as above
     <div
       data-offset={row.offset}
       onClick={() => p.onSelect(row.key)}
-      onPointerEnter={() => setNear(true)}
-      onPointerLeave={() => setNear(false)}
-      onFocus={() => setNear(true)}
-      onBlur={(e) => !e.currentTarget.contains(e.relatedTarget) && setNear(false)}
+      onPointerEnter={() => setActive(true)}
+      onPointerLeave={() => setActive(false)}
+      onFocus={() => setActive(true)}
+      onBlur={(e) => !e.currentTarget.contains(e.relatedTarget) && setActive(false)}
       className={`group relative grid grid-cols-[3.5rem_1fr] gap-x-2 rounded-md border-l-2 py-1.5 pr-1 pl-2 ${p.selected ? "border-accent bg-accent-soft/40" : "border-transparent"}`}
     >
       <span className="pt-0.5 text-right text-xs text-muted tabular-nums">
@@ -64,7 +64,7 @@ function Said(p: Props) {
         )}
         <Body {...p} />
       </div>
-      <Actions {...p} all={near || p.selected} />
+      <Actions {...p} all={active || p.selected} />
     </div>
   );
 }
@@ -76,7 +76,7 @@ function Body({ row, open, onToggle, actions }: Props) {
   return row.kind === "ask" ? <Ask permission={row.permission} onAnswer={actions.onAnswer} /> : null;
 }
 
-/** What can be done from here; seen at the row that is pointed at, has the focus or is selected. How a tool ended stays seen. */
+/** The actions of a row, visible on hover, focus or selection. They do not cover the status of a tool call. */
 function Actions({ row, actions, selected, all }: Props & { all: boolean }) {
   const invocation = invocationOf(row);
   const rewinds = row.kind === "message" && actions.onRewind !== undefined;
@@ -113,14 +113,14 @@ function Actions({ row, actions, selected, all }: Props & { all: boolean }) {
           )}
         </>
       )}
-      {/* the last: it stays where it is when the others come */}
+      {/* last, so that it does not move when the others appear */}
       {rewinds && (
         <IconButton
           className="size-7"
           label="Rewind to here"
           keys="r"
           icon="rewind"
-          not={actions.noRewind?.(invocation)}
+          disabledReason={actions.rewindDisabledReason?.(invocation)}
           onClick={() => actions.onRewind?.(invocation)}
         />
       )}
@@ -138,26 +138,26 @@ function Rule({ children, className = "text-muted" }: { children: ReactNode; cla
   );
 }
 
-const ends: Record<string, [words: string, className: string]> = {
+const ends: Record<string, [text: string, className: string]> = {
   complete: ["✓ Run complete", "text-muted"],
   failed: ["✕ Run failed", "text-bad"],
   cancelled: ["■ Run cancelled", "text-text"],
   interrupted: ["‖ Run interrupted", "text-warn"],
 };
 
-/** How a run has ended. */
-function End({ run }: { run: Run }) {
-  const [words, colour] = ends[run.status] ?? [run.status, "text-muted"];
+/** The end of a run. */
+function RunEnd({ run }: { run: Run }) {
+  const [text, colour] = ends[run.status] ?? [run.status, "text-muted"];
   const tokens = (run.usage as { totalTokens?: number } | undefined)?.totalTokens;
   return (
     <div>
       <Rule className={colour}>
-        <span className="font-medium">{words}</span>
+        <span className="font-medium">{text}</span>
         <span className="text-muted">
           {duration(run.duration_ms)}
           {tokens ? ` · ${short(tokens)} tokens` : ""}
           {run.status === "cancelled" && run.resumable !== undefined
-            ? ` · ${run.resumable ? "can be resumed" : "had not begun"}`
+            ? ` · ${run.resumable ? "can be resumed" : "had not started"}`
             : ""}
         </span>
       </Rule>
@@ -172,11 +172,11 @@ function End({ run }: { run: Run }) {
 
 const verbs: Record<string, string> = { rewind: "Rewound", clear: "Cleared", overwrite: "Overwritten" };
 
-/** Where the session was taken back; the newest can be brought back from here. */
-function Jump({ row, newest, actions }: Props) {
+/** The row of a rewind, clear, overwrite or undo. The newest one has the button Undo (or Redo). */
+function JumpRow({ row, newest, actions }: Props) {
   if (row.kind !== "jump") return null;
   const m = row.marker;
-  if (m.kind === "fork") return <Rule>Forked from here on</Rule>;
+  if (m.kind === "fork") return <Rule>Forked here</Rule>;
   const undo = m.label === "undo";
   const to = m.to_offset ?? 0;
   return (
@@ -189,7 +189,7 @@ function Jump({ row, newest, actions }: Props) {
         <span className="font-medium">{undo ? "Undone" : (verbs[m.kind] ?? m.kind)}</span>
         <span className="text-muted">
           {undo
-            ? `: what was taken back is here again.`
+            ? `: the reverted events are active again.`
             : ` to offset ${to}: events ${to} to ${m.offset - 1} are hidden${m.thread && m.thread !== "main" ? ` in ${m.thread}` : ""}. The log keeps them.`}
         </span>
       </span>
@@ -197,7 +197,7 @@ function Jump({ row, newest, actions }: Props) {
         <Button
           look="ghost"
           onClick={() => actions.onSeek(m.offset)}
-          title="As it was before: playback, nothing changes"
+          title="Play back the hidden events. Nothing changes."
         >
           Show hidden
         </Button>

@@ -36,7 +36,7 @@ const mark = (offset: number, to_offset: number, kind: Marker["kind"] = "rewind"
 });
 
 describe("rowsOf", () => {
-  it("puts all in the order in which it began, runs where they ended", () => {
+  it("orders items by their start, and runs by their end", () => {
     const rows = rowsOf(
       { messages: [message(1), message(5)], tool_calls: [call(3)], runs: [run(0, { end_offset: 9 })] },
       [mark(12, 4)],
@@ -45,7 +45,7 @@ describe("rowsOf", () => {
     expect(rows.slice(0, 4).map(invocationOf)).toEqual(["i1", "i1", "i1", "i1"]);
   });
 
-  it("shows what a tool answered with its call only", () => {
+  it("shows the result of a tool only with its call", () => {
     const answered = call(1, { id: "c", result: { offset: 2, text: "ok" } });
     const rows = rowsOf(
       {
@@ -58,7 +58,7 @@ describe("rowsOf", () => {
     expect(rows.map((r) => r.key)).toEqual(["t1", "m3"]);
   });
 
-  it("leaves out what says nothing, unless it is still to come", () => {
+  it("leaves out empty messages, unless they still stream", () => {
     const rows = rowsOf(
       {
         messages: [message(1, { text: "" }), message(2, { text: "", status: "running" })],
@@ -70,14 +70,14 @@ describe("rowsOf", () => {
     expect(rows.map((r) => r.key)).toEqual(["m2"]);
   });
 
-  it("says how long nothing happened", () => {
+  it("shows long pauses", () => {
     const late = message(4, { started_at: time(1000), ended_at: time(1000) });
     const rows = rowsOf({ messages: [message(1), late], tool_calls: [], runs: [] }, []);
     expect(rows.map((r) => r.kind)).toEqual(["message", "gap", "message"]);
     expect(rows[1]).toMatchObject({ ms: 999_000 });
   });
 
-  it("keeps the row of what has not changed", () => {
+  it("keeps the row of an unchanged item", () => {
     const parts = { messages: [message(1)], tool_calls: [call(3)], runs: [] };
     const [a, b] = [rowsOf(parts, []), rowsOf({ ...parts }, [])];
     expect(a[0]).toBe(b[0]);
@@ -86,14 +86,14 @@ describe("rowsOf", () => {
 });
 
 describe("marksOf", () => {
-  it("shows what had happened by then, and was not itself taken back", () => {
+  it("shows the markers before the playhead that were not reverted", () => {
     const markers = [mark(10, 4), mark(20, 15), { ...mark(30, 0, "user") }];
     expect(marksOf(markers, 15).map((m) => m.offset)).toEqual([10]);
     expect(marksOf(markers, 99).map((m) => m.offset)).toEqual([10, 20]);
     expect(marksOf([mark(10, 4), mark(20, 2)], 99).map((m) => m.offset)).toEqual([20]);
   });
 
-  it("knows an undo: a jump to the marker of another one", () => {
+  it("detects an undo: a jump to the marker of another jump", () => {
     const all = [mark(10, 4), mark(11, 10)];
     expect(isUndo(all[1] as Marker, all)).toBe(true);
     expect(isUndo(all[0] as Marker, all)).toBe(false);

@@ -1,6 +1,6 @@
 import type { Marker, Message, Permission, Run, Snapshot, ToolCall } from "@/fold/types";
 
-/** One row of a conversation. Its key stays the same as long as what it shows is the same thing. */
+/** One row of a conversation. Its key identifies the item that it shows. */
 export type Row =
   | { kind: "message"; key: string; offset: number; message: Message }
   | { kind: "tool"; key: string; offset: number; call: ToolCall }
@@ -9,17 +9,17 @@ export type Row =
   | { kind: "jump"; key: string; offset: number; marker: Marker }
   | { kind: "gap"; key: string; offset: number; ms: number };
 
-/** A pause longer than this between two rows is shown. */
+/** A longer pause between two rows gets a row of its own. */
 const longPause = 5 * 60_000;
 
-// The fold makes a new object of an item when it changes, and so is its row.
+// The fold makes a new object for an item when it changes, so rows are cached by item.
 const rowOf = {
   tool: new WeakMap<object, Row>(),
   message: new WeakMap<object, Row>(),
   end: new WeakMap<object, Row>(),
 };
 
-function remembered<T extends object>(rows: WeakMap<object, Row>, item: T, make: (item: T) => Row): Row {
+function cachedRow<T extends object>(rows: WeakMap<object, Row>, item: T, make: (item: T) => Row): Row {
   let row = rows.get(item);
   if (!row) {
     row = make(item);
@@ -39,19 +39,19 @@ const endRow = (run: Run): Row => ({ kind: "end", key: `r${run.offset}`, offset:
 
 export type Parts = Pick<Snapshot, "messages" | "tool_calls" | "runs"> & { permissions?: Permission[] };
 
-/** The rows of what is in force, in the order in which it began. */
+/** The rows of the active items, in the order of their start. */
 export function rowsOf(parts: Parts, markers: Marker[]): Row[] {
   const rows: Row[] = [];
   const answered = new Set<string>();
   for (const call of parts.tool_calls) {
-    rows.push(remembered(rowOf.tool, call, toolRow));
+    rows.push(cachedRow(rowOf.tool, call, toolRow));
     if (call.result) answered.add(call.id);
   }
   for (const message of parts.messages) {
-    if (isShown(message, answered)) rows.push(remembered(rowOf.message, message, messageRow));
+    if (isShown(message, answered)) rows.push(cachedRow(rowOf.message, message, messageRow));
   }
   for (const run of parts.runs) {
-    if (run.end_offset !== undefined) rows.push(remembered(rowOf.end, run, endRow));
+    if (run.end_offset !== undefined) rows.push(cachedRow(rowOf.end, run, endRow));
   }
   for (const permission of parts.permissions ?? []) {
     rows.push({ kind: "ask", key: `p${permission.offset}`, offset: permission.offset, permission });
@@ -65,7 +65,7 @@ export function rowsOf(parts: Parts, markers: Marker[]): Row[] {
   return withPauses(rows);
 }
 
-/** What a tool answered is shown with its call; a message without a word is not shown. */
+/** The result of a tool is shown with its call. A message without content is not shown. */
 function isShown(m: Message, answered: Set<string>): boolean {
   if (m.role === "tool") return !(m.tool_call_id && answered.has(m.tool_call_id));
   return m.text !== "" || m.parts !== undefined || m.content !== undefined || m.status === "running";
@@ -89,7 +89,7 @@ interface Span {
   ended: number;
 }
 
-// Rows are made anew with each frame while somebody looks; their times are read once.
+// The list of rows is rebuilt with each frame, so parsed times are cached.
 const spans = new WeakMap<Row, Span>();
 
 function spanOf(row: Row): Span {
@@ -116,7 +116,7 @@ export function itemOf(row: Row): Message | ToolCall | Run | Permission | undefi
   return row.kind === "end" ? row.run : undefined;
 }
 
-/** Whether a row has more to show when it is opened. */
+/** Whether a row can be unfolded. */
 export function isFolded(row: Row): boolean {
   return row.kind === "tool" || (row.kind === "message" && row.message.role === "reasoning");
 }
@@ -126,17 +126,17 @@ export function invocationOf(row: Row): string | undefined {
   return itemOf(row)?.invocation;
 }
 
-/** Whether it took back what was before it. */
+/** Whether a marker is a jump, which reverts events before it. */
 export function isJump(m: Marker): boolean {
   return m.kind === "rewind" || m.kind === "clear" || m.kind === "overwrite";
 }
 
-/** Whether it brought back what another one had taken. */
+/** Whether a jump undoes another one. */
 export function isUndo(m: Marker, all: Marker[]): boolean {
   return isJump(m) && all.some((o) => isJump(o) && o.offset === m.to_offset);
 }
 
-/** The places of a conversation where it was taken back, or left its parent, that had come by then. */
+/** The jumps and the fork marker before an offset that no later jump has reverted. */
 export function marksOf(markers: Marker[], at: number, thread?: string): Marker[] {
   const all = markers.filter(
     (m) =>
@@ -150,17 +150,17 @@ export function marksOf(markers: Marker[], at: number, thread?: string): Marker[
     .map((m) => (isUndo(m, jumps) ? { ...m, label: "undo" } : m));
 }
 
-/** What can be done at a row. */
+/** The actions of a row. */
 export interface RowActions {
   onRewind?: (invocation?: string) => void;
-  /** Why it cannot be rewound to there now. */
-  noRewind?: (invocation?: string) => string | undefined;
+  /** Why a rewind to the row is not possible now; undefined if it is. */
+  rewindDisabledReason?: (invocation?: string) => string | undefined;
   onFork?: (at: number) => void;
   onLink?: (at: number) => void;
   onSeek: (at: number) => void;
-  /** Takes back the newest of what took others back. */
+  /** Undoes the newest jump. */
   onUndo: () => void;
-  /** Compares what was before a jump with what is now. */
+  /** Compares the session before a jump with the session now. */
   onCompare?: (jump: Marker) => void;
   onAnswer?: (p: Permission, option?: string) => Promise<unknown>;
 }

@@ -6,7 +6,7 @@ import { ToolBody } from "./tool";
 
 afterEach(cleanup);
 
-it("hides no character of a tool's name", () => {
+it("makes hidden characters in the name of a tool visible", () => {
   const call: ToolCall = {
     offset: 1,
     thread: "main",

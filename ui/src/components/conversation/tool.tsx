@@ -36,7 +36,7 @@ export const ToolBody = memo(function ToolBody({ call, open, onToggle }: Props) 
       >
         <Icon name={open ? "down" : "forward"} className="size-3.5 text-muted" />
         <span className="shrink-0 font-mono font-medium">{visible(call.name) || "tool"}</span>
-        <span className="min-w-0 flex-1 truncate font-mono text-xs text-muted">{gist(call)}</span>
+        <span className="min-w-0 flex-1 truncate font-mono text-xs text-muted">{callSummary(call)}</span>
         <span className="shrink-0 text-xs text-muted tabular-nums">{duration(call.duration_ms)}</span>
         <span className={`shrink-0 text-xs font-medium ${colour}`}>
           <span aria-hidden="true" className={call.status === "running" ? "animate-pulse" : ""}>
@@ -56,7 +56,7 @@ function ToolDetails({ call }: { call: ToolCall }) {
   return (
     <div className="flex flex-col gap-2 border-t border-line p-2.5">
       <Part
-        name={call.input === undefined ? "Arguments, so far or as they are" : "Arguments"}
+        name={call.input === undefined ? "Arguments (incomplete or not JSON)" : "Arguments"}
         wanted={call.arguments !== "" || call.input !== undefined}
       >
         {edit ? (
@@ -64,32 +64,29 @@ function ToolDetails({ call }: { call: ToolCall }) {
         ) : (
           <Plain
             text={call.input === undefined ? call.arguments : pretty(call.input)}
-            label={`arguments of ${visible(call.name)}`}
+            label={`Arguments of ${visible(call.name)}`}
             language={call.input === undefined ? undefined : "json"}
           />
         )}
       </Part>
       <Part name="Error" wanted={error !== undefined}>
-        <Plain text={error ?? ""} label={`error of ${visible(call.name)}`} className="text-bad" />
+        <Plain text={error ?? ""} label={`Error of ${visible(call.name)}`} className="text-bad" />
       </Part>
-      <Part
-        name={call.status === "failed" ? "Output of the tool, which failed" : "Output"}
-        wanted={call.result !== undefined}
-      >
+      <Part name={call.status === "failed" ? "Output (failed)" : "Output"} wanted={call.result !== undefined}>
         <Plain
-          text={call.result?.text || "(nothing)"}
-          label={`output of ${visible(call.name)}`}
+          text={call.result?.text || "(no output)"}
+          label={`Output of ${visible(call.name)}`}
           language={outputLanguage(call)}
         />
       </Part>
-      {!call.result && <p className="text-muted">{noAnswer[call.status] ?? "No answer yet"}</p>}
+      {!call.result && <p className="text-muted">{noResult[call.status] ?? "No result yet"}</p>}
     </div>
   );
 }
 
-const noAnswer: Record<string, string> = {
-  cancelled: "The run was cancelled before an answer came",
-  interrupted: "The run was interrupted before an answer came",
+const noResult: Record<string, string> = {
+  cancelled: "The run was cancelled before a result arrived",
+  interrupted: "The run was interrupted before a result arrived",
 };
 
 function Part({ name, wanted, children }: { name: string; wanted: boolean; children: React.ReactNode }) {
@@ -102,7 +99,7 @@ function Part({ name, wanted, children }: { name: string; wanted: boolean; child
   );
 }
 
-/** What a tool answers with, if that can be told: a file that it has read, a diff, or JSON. */
+/** The language of a tool's output, if known: that of the file that it read, a diff, or JSON. */
 export function outputLanguage(call: ToolCall): Language | undefined {
   const text = call.result?.text ?? "";
   if (/^(diff --git |--- \S)/.test(text)) return "diff";
@@ -114,8 +111,8 @@ export function outputLanguage(call: ToolCall): Language | undefined {
   return /^\s*[[{][\s\S]*[\]}]\s*$/.test(text) ? "json" : undefined;
 }
 
-/** What a call is about, on one line: the first text among its arguments. */
-export function gist(call: ToolCall): string {
+/** A one-line summary of a call: its most telling text argument. */
+export function callSummary(call: ToolCall): string {
   const input = call.input;
   if (input && typeof input === "object" && !Array.isArray(input)) {
     const preferred = ["command", "cmd", "file_path", "path", "pattern", "query", "url", "description"];

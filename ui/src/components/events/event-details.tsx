@@ -16,7 +16,7 @@ interface Props {
   onSeek: (at: number) => void;
 }
 
-/** One event as it is stored, and as each protocol sends it. */
+/** One event as stored, and as each protocol sends it. */
 export function EventDetails({ id, event, onSeek }: Props) {
   const [form, setForm] = useState<Form>("native");
   const { recording } = useSource();
@@ -44,21 +44,27 @@ export function EventDetails({ id, event, onSeek }: Props) {
   );
 }
 
-/** An offset as Durable Streams has it: records before it, and bytes of the next one. */
-const wide = (n: number) => `${String(n).padStart(16, "0")}_${"0".repeat(16)}`;
+/** An offset in the form of Durable Streams: the record number, and a byte position of 0. */
+const durableOffset = (n: number) => `${String(n).padStart(16, "0")}_${"0".repeat(16)}`;
 
 function DurableForm({ id, offset }: { id: string; offset: number }) {
-  const path = `/v1/stream/sessions/${encodeURIComponent(id)}${query({ offset: wide(offset) })}`;
+  const path = `/v1/stream/sessions/${encodeURIComponent(id)}${query({ offset: durableOffset(offset) })}`;
   const found = useQuery({
     queryKey: ["event-durable", id, offset],
     queryFn: async ({ signal }) => {
       const response = await fetch(path, { signal });
-      if (!response.ok) throw new Error(`the server answered ${response.status}`);
+      if (!response.ok) throw new Error(`the server answered with status ${response.status}`);
       return ((await response.json()) as unknown[])[0];
     },
   });
   if (!found.isSuccess) return <Waiting error={found.error} />;
-  const lines = [`GET ${path}`, "", `Stream-Next-Offset: ${wide(offset + 1)}`, "", `[${JSON.stringify(found.data)}]`];
+  const lines = [
+    `GET ${path}`,
+    "",
+    `Stream-Next-Offset: ${durableOffset(offset + 1)}`,
+    "",
+    `[${JSON.stringify(found.data)}]`,
+  ];
   return <Plain text={lines.join("\n")} label={`event ${offset} as a Durable Stream`} />;
 }
 
@@ -73,7 +79,7 @@ function TaskForm({ id, offset }: { id: string; offset: number }) {
   });
   if (!found.isSuccess) return <Waiting error={found.error} />;
   if (found.data.length === 0)
-    return <p className="text-xs text-muted">The SSE task protocol has nothing for this event.</p>;
+    return <p className="text-xs text-muted">The SSE task protocol has no event for this one.</p>;
   return <Plain text={found.data.map(pretty).join("\n")} label={`event ${offset} as a task event`} />;
 }
 

@@ -7,11 +7,11 @@ interface Props {
   id: string;
   event: Event;
   epoch: number;
-  /** It is the last one that was played. */
+  /** It is the last event before the playhead. */
   current: boolean;
-  /** It is still to come. */
+  /** It is after the playhead. */
   ahead: boolean;
-  /** It was taken back. */
+  /** It was reverted. */
   struck: boolean;
   open: boolean;
   onToggle: (offset: number) => void;
@@ -47,7 +47,7 @@ export const EventRow = memo(function EventRow({
           className={`truncate font-medium ${/ERROR|failed/.test(e.type) ? "text-bad" : ""} ${struck ? "line-through" : ""}`}
         >
           {e.type}
-          {struck && <span className="sr-only"> (taken back)</span>}
+          {struck && <span className="sr-only"> (reverted)</span>}
         </span>
         <span className="truncate text-muted">{preview(e)}</span>
       </button>

@@ -2,7 +2,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState } from "react";
 import { query, sessionPath } from "@/data/api";
 import type { Event } from "@/fold/types";
-import { fitting, type RawFilter, useRawEvents } from "@/hooks/raw-events";
+import { matching, type RawFilter, useRawEvents } from "@/hooks/raw-events";
 import { useSource } from "@/hooks/source";
 import { useSettled } from "@/hooks/tick";
 import { useToggled } from "@/hooks/toggled";
@@ -13,7 +13,7 @@ import { EventRow } from "./event-row";
 
 const channels = ["chunks", "toolCalls", "agentState", "workflow", "terminal", "presence", "session"];
 
-/** Events from an offset up to another, of one thread or of all, that were taken back. */
+/** A range of reverted events, of one thread or of all. */
 export interface Hidden {
   from: number;
   to: number;
@@ -24,7 +24,7 @@ interface Props {
   hidden: Hidden[];
   id: string;
   head: number;
-  /** Events before this offset are played. */
+  /** The playhead. */
   at: number;
   live: boolean;
   epoch: number;
@@ -33,7 +33,7 @@ interface Props {
   onSeek: (at: number) => void;
 }
 
-/** The log itself, event by event. */
+/** The log, event by event. */
 export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter, onSeek }: Props) {
   const scroller = useRef<HTMLElement>(null);
   const [follow, setFollow] = useState(true);
@@ -56,34 +56,34 @@ export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter,
   const { startIndex: firstShown = 0, endIndex: lastSeen = -1 } = virtual.range ?? {};
   const lastShown = items.at(-1)?.index ?? 0;
 
-  // Where the playhead is stays in sight, unless somebody looks elsewhere. A first
-  // scroll may come to nothing, where the list has not been measured: it is asked for
-  // again whenever the list has moved, until the place has been in sight once.
+  // Keep the playhead in view, unless the user has scrolled away. A first scroll may
+  // have no effect because the list has not been measured. So repeat it whenever
+  // the list has moved, until the place has been in view once.
   const place = Math.max(0, Math.min(at, list.count) - 1);
   const wanted = follow && !filtered && list.count > 0;
   const reached = useRef<number>(undefined);
-  const there = firstShown <= place && place <= lastSeen;
+  const inView = firstShown <= place && place <= lastSeen;
   const toPlace = () => virtual.scrollToIndex(place, { align: live ? "end" : "center" });
-  const missed = wanted && !there && reached.current !== place;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: with the playhead, and where it was missed
+  const missed = wanted && !inView && reached.current !== place;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when the playhead moves, and after a missed scroll
   useEffect(() => {
     if (wanted) toPlace();
   }, [at, wanted, live, missed && `${firstShown} ${lastSeen} ${virtual.isScrolling}`]);
   useEffect(() => {
-    if (wanted && there) reached.current = place;
-  }, [wanted, there, place]);
-  // What was in sight stays there when the list gets less room, as when the bar comes below it.
-  const room = virtual.scrollRect?.height;
-  const inSight = useRef(false);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: with the room only
+    if (wanted && inView) reached.current = place;
+  }, [wanted, inView, place]);
+  // Keep the playhead in view when the list gets smaller, such as when the bar appears below it.
+  const listHeight = virtual.scrollRect?.height;
+  const wasInView = useRef(false);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the height changes
   useEffect(() => {
-    if (wanted && inSight.current) toPlace();
-  }, [room]);
+    if (wanted && wasInView.current) toPlace();
+  }, [listHeight]);
   useEffect(() => {
-    inSight.current = there;
+    wasInView.current = inView;
   });
   const { more, busy } = list;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: more is another one each time
+  // biome-ignore lint/correctness/useExhaustiveDependencies: more is a new function each time
   useEffect(() => {
     if (filtered && more && !busy && lastShown > list.count - 50) more();
   }, [filtered, busy, lastShown, list.count, head]);
@@ -93,7 +93,7 @@ export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter,
       <Filters filter={filter} onFilter={onFilter} />
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line px-4 py-1 text-[13px] text-muted">
         <span role="status">
-          {filtered ? plural(list.count, "event fits", "events fit") : plural(head, "event")}
+          {filtered ? plural(list.count, "matching event") : plural(head, "event")}
           {filtered && from > 0 && ` from offset ${from.toLocaleString("en")}`}
         </span>
         <label className="flex items-center gap-1.5">
@@ -116,13 +116,13 @@ export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter,
       )}
       <section
         ref={scroller}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
         tabIndex={0}
         aria-label="Events"
         className="min-h-0 flex-1 overflow-auto [overflow-anchor:none]"
         onWheel={() => setFollow(false)}
       >
-        {list.count === 0 && !list.busy && <Notice title={filtered ? "No event fits" : "There is no event yet"} />}
+        {list.count === 0 && !list.busy && <Notice title={filtered ? "No matching events" : "No events yet"} />}
         <ol className="relative min-w-[44rem]" style={{ height: virtual.getTotalSize() }}>
           {items.map((v) => {
             const event = list.get(v.index);
@@ -158,7 +158,7 @@ export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter,
   );
 }
 
-/** Events of the channel session are never taken back. */
+/** Events of the channel session are never reverted. */
 function isHidden(e: Event, hidden: Hidden[]): boolean {
   if (e.channel === "session") return false;
   return hidden.some(
@@ -170,7 +170,7 @@ function Filters({ filter, onFilter }: { filter: RawFilter; onFilter: (f: RawFil
   const [type, setType] = useState(filter.type ?? "");
   const [q, setQ] = useState(filter.q ?? "");
   const settled = useSettled(`${type}\n${q}`, 300);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what was typed is told when the typing pauses
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when typing pauses
   useEffect(() => {
     if (type !== (filter.type ?? "") || q !== (filter.q ?? ""))
       onFilter({ ...filter, type: type || undefined, q: q || undefined });
@@ -181,7 +181,7 @@ function Filters({ filter, onFilter }: { filter: RawFilter; onFilter: (f: RawFil
     onFilter({ ...filter, channel: [...on].join(",") || undefined });
   };
   return (
-    <search aria-label="Filter the events">
+    <search aria-label="Filter events">
       <form
         onSubmit={(e) => e.preventDefault()}
         className="flex flex-wrap items-center gap-1.5 border-b border-line bg-panel px-4 py-2"
@@ -231,20 +231,20 @@ function Filters({ filter, onFilter }: { filter: RawFilter; onFilter: (f: RawFil
   );
 }
 
-/** The most events that are copied at once. */
-const mostCopied = 1000;
+/** The limit of events that are copied at once. */
+const maxCopied = 1000;
 
-/** What is listed, for a terminal or a file. */
+/** Copies the listed events, or the request for them. */
 function CopyAll({ id, filter: { channel, type, q, from } }: { id: string; filter: RawFilter }) {
   const source = useSource();
-  const asked = { from, limit: mostCopied, channel, type };
+  const params = { from, limit: maxCopied, channel, type };
   const lines = async () => {
-    const { events } = await source.events(id, asked);
-    return fitting(events, { channel, q })
+    const { events } = await source.events(id, params);
+    return matching(events, { channel, q })
       .map((e) => `${JSON.stringify(e)}\n`)
       .join("");
   };
-  const url = `${location.origin}${sessionPath(id, "events")}${query(asked)}`;
+  const url = `${location.origin}${sessionPath(id, "events")}${query(params)}`;
   return (
     <span className="flex items-center sm:ml-auto">
       <CopyButton text={lines}>Copy as NDJSON</CopyButton>

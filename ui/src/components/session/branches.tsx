@@ -3,13 +3,13 @@ import { useState } from "react";
 import type { Branch } from "@/fold/types";
 import { useBranches } from "@/hooks/branches";
 import { Graph, type GraphProps } from "../branches/graph";
-import { nameOf, treeOf } from "../branches/tree";
+import { branchName, treeOf } from "../branches/tree";
 import { plural } from "../format";
 import { Icon } from "../icons";
 import { StatusChip } from "../status";
 import { Button, ErrorBox, Loading } from "../ui";
 
-/** The tree of conversations that share a beginning with this one. */
+/** The tree of sessions that share events with this one. */
 export function Branches(p: Omit<GraphProps, "branches">) {
   const { id, onUndo, busy } = p;
   const found = useBranches(id, p.index);
@@ -27,8 +27,8 @@ export function Branches(p: Omit<GraphProps, "branches">) {
       <div className="flex items-center gap-3 border-b border-line px-4 py-2">
         <h2 className="font-semibold">Branches</h2>
         <p className="min-w-0 flex-1 truncate text-[13px] text-muted">
-          Sessions that share a beginning, and what was taken back in this one.
-          {branches.length >= most && ` It is a large family: not all of it is here.`}
+          Sessions that share events with this one, and its reverted events.
+          {branches.length >= maxSessions && " Showing the first 1,000 branches."}
         </p>
         <Button aria-pressed={asList} onClick={() => setAsList(!asList)}>
           As a list
@@ -45,17 +45,17 @@ export function Branches(p: Omit<GraphProps, "branches">) {
   );
 }
 
-/** The server tells no more sessions of a family. */
-const most = 1000;
+/** The server returns at most this many sessions of a tree. */
+const maxSessions = 1000;
 
 function List({ branches, id, onUndo, busy }: Pick<GraphProps, "branches" | "id" | "onUndo" | "busy">) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
     <section className="min-h-0 flex-1 overflow-auto p-4" aria-label="Branches" tabIndex={0}>
       <ul className="flex max-w-3xl flex-col">
         {treeOf(branches).map(({ branch, depth }) => (
           <li key={branch.id} style={{ paddingLeft: Math.min(depth, 8) * 28 }} className="relative">
-            <BranchRow branch={branch} depth={depth} asked={id} onUndo={onUndo} busy={busy} />
+            <BranchRow branch={branch} depth={depth} currentId={id} onUndo={onUndo} busy={busy} />
           </li>
         ))}
       </ul>
@@ -66,28 +66,28 @@ function List({ branches, id, onUndo, busy }: Pick<GraphProps, "branches" | "id"
 function BranchRow({
   branch: b,
   depth,
-  asked,
+  currentId,
   onUndo,
   busy,
 }: {
   branch: Branch;
   depth: number;
-  asked: string;
+  currentId: string;
   onUndo: (m: string) => void;
   busy: boolean;
 }) {
-  const taken = b.kind === "rewound";
+  const reverted = b.kind === "rewound";
   return (
     <div
-      className={`mb-2 rounded-md border px-3 py-2 ${b.current ? "border-accent bg-panel" : "border-line bg-panel"} ${taken ? "border-dashed" : ""}`}
+      className={`mb-2 rounded-md border px-3 py-2 ${b.current ? "border-accent bg-panel" : "border-line bg-panel"} ${reverted ? "border-dashed" : ""}`}
     >
       <div className="flex flex-wrap items-center gap-2">
-        {depth > 0 && <Icon name={taken ? "rewind" : "fork"} className="size-3.5 text-muted" />}
-        {taken ? (
-          <span className="font-medium">{nameOf(b)}</span>
+        {depth > 0 && <Icon name={reverted ? "rewind" : "fork"} className="size-3.5 text-muted" />}
+        {reverted ? (
+          <span className="font-medium">{branchName(b)}</span>
         ) : (
           <Link to="/s/$id" params={{ id: b.session }} className="font-medium hover:underline">
-            {nameOf(b)}
+            {branchName(b)}
           </Link>
         )}
         {b.status && <StatusChip status={b.status} />}
@@ -96,15 +96,15 @@ function BranchRow({
           {depth > 0 && `from offset ${b.fork_at} · `}
           {plural(Math.max(0, b.to - b.from), "event")}
         </span>
-        {taken && b.marker && (
+        {reverted && b.marker && (
           <Button look="ghost" icon="undo" busy={busy} onClick={() => b.marker && onUndo(b.marker)}>
-            Bring back
+            Restore
           </Button>
         )}
         {!b.current && (
           <Link
             to="/compare"
-            search={taken ? { a: asked, at_a: b.to, b: asked } : { a: asked, b: b.session }}
+            search={reverted ? { a: currentId, at_a: b.to, b: currentId } : { a: currentId, b: b.session }}
             className="text-[13px] text-accent hover:underline"
           >
             Compare
@@ -118,7 +118,7 @@ function BranchRow({
               to="/s/$id"
               params={{ id: b.session }}
               search={{ at: i.first + 1 }}
-              className={`hover:underline ${taken ? "line-through" : ""}`}
+              className={`hover:underline ${reverted ? "line-through" : ""}`}
             >
               <span className="tabular-nums">{i.first}</span> {i.title || i.invocation}
             </Link>

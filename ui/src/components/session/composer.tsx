@@ -10,16 +10,16 @@ interface Props {
   session: SessionInfo;
   /** The newest run of the thread. */
   run?: Run;
-  /** The agent has asked something on the thread that nobody has answered. */
+  /** The thread has an unanswered permission request. */
   asks: boolean;
   live: boolean;
   onLive: () => void;
 }
 
-/** What was being written stays over a reload, for each session. */
+/** The draft of each session survives a reload. */
 const draftKey = (id: string) => `tapedeck.draft.${id}`;
 
-/** Puts words into the composer of a session that is open, or will be. */
+/** Sets the draft of a session, whether or not its page is open. */
 export function putDraft(id: string, text: string): void {
   sessionStorage.setItem(draftKey(id), text);
   dispatchEvent(new CustomEvent("tapedeck:draft", { detail: id }));
@@ -63,13 +63,13 @@ export function Composer({ id, thread, session, run, asks, live, onLive }: Props
   if (session.closed)
     return (
       <p className="border-t border-line bg-panel px-4 py-3 text-[13px] text-muted">
-        This session is closed: nothing can be added to it.
+        This session is closed. It accepts no more events.
       </p>
     );
   if (!live)
     return (
       <div className="not-zen flex items-center gap-3 border-t border-line bg-panel px-4 py-2 text-[13px] text-muted">
-        You look at an earlier moment.
+        Viewing an earlier moment.
         <Button onClick={onLive}>
           Go live <Kbd>L</Kbd>
         </Button>
@@ -94,7 +94,7 @@ export function Composer({ id, thread, session, run, asks, live, onLive }: Props
           id="composer"
           aria-label="Message to the agent"
           placeholder={
-            !running ? "Give the agent a task" : asks ? "The agent waits for an answer" : "The agent is at work"
+            !running ? "Give the agent a task" : asks ? "The agent is waiting for an answer" : "The agent is working"
           }
           rows={Math.min(6, text.split("\n").length)}
           value={text}
@@ -112,7 +112,7 @@ export function Composer({ id, thread, session, run, asks, live, onLive }: Props
             id="resume"
             onClick={() => resume.mutate()}
             busy={resume.isPending}
-            title="Go on with what was cut short (R)"
+            title="Resume the interrupted run (R)"
           >
             Resume
           </Button>
@@ -131,7 +131,7 @@ export function Composer({ id, thread, session, run, asks, live, onLive }: Props
   );
 }
 
-/** Whether a run was cut short so that it can be gone on with. */
+/** Whether a run ended early and can be resumed. */
 export function canResume(run?: Run): boolean {
   if (!run) return false;
   return (

@@ -3,34 +3,34 @@ import { ExportDialog } from "./export-dialog";
 import { ForkDialog } from "./fork-dialog";
 import { RewindDialog } from "./rewind-dialog";
 
-/** What somebody is about to do. */
-export type Dialog = { what: "rewind"; invocation: string } | { what: "fork"; at: number } | { what: "export" };
+/** The open dialog of a session. */
+export type Dialog = { kind: "rewind"; invocation: string } | { kind: "fork"; at: number } | { kind: "export" };
 
 interface Props {
   id: string;
-  what: Dialog;
+  dialog: Dialog;
   view: Snapshot;
   index?: ReplayIndex;
-  /** Where the playhead is; absent for live. */
+  /** The playhead; absent for live. */
   at?: number;
   onChange: (d?: Dialog) => void;
   onForked: (id: string) => void;
 }
 
-/** What asks before something is done to a session, one at a time. */
-export function SessionDialog({ id, what, view, index, at, onChange, onForked }: Props) {
+/** Shows the open dialog. */
+export function SessionDialog({ id, dialog, view, index, at, onChange, onForked }: Props) {
   const close = () => onChange(undefined);
-  switch (what.what) {
+  switch (dialog.kind) {
     case "rewind":
       return (
         <RewindDialog
           id={id}
-          invocation={what.invocation}
-          first={index?.invocations.find((i) => i.invocation === what.invocation)?.first}
+          invocation={dialog.invocation}
+          first={index?.invocations.find((i) => i.invocation === dialog.invocation)?.first}
           view={view}
           onClose={close}
           onDone={close}
-          onFork={(offset) => onChange({ what: "fork", at: offset })}
+          onFork={(offset) => onChange({ kind: "fork", at: offset })}
         />
       );
     case "fork":
@@ -38,7 +38,7 @@ export function SessionDialog({ id, what, view, index, at, onChange, onForked }:
         <ForkDialog
           id={id}
           title={view.session.title}
-          at={what.at}
+          at={dialog.at}
           onClose={close}
           onDone={(made) => onForked(made.id)}
         />

@@ -6,12 +6,12 @@ import { plural } from "../format";
 import { Button, Dialog, ErrorBox, field } from "../ui";
 
 const formats: [format: string, name: string, ending: string][] = [
-  ["ndjson", "NDJSON: every event, nothing lost; can be imported", "ndjson"],
-  ["html", "HTML: a page that plays it, from a file and without a network", "html"],
+  ["ndjson", "NDJSON: every event; can be imported again", "ndjson"],
+  ["html", "HTML: a recording that plays offline in a browser", "html"],
   ["json", "JSON: the session and its events in one document", "json"],
-  ["markdown", "Markdown: the conversation, for people", "md"],
-  ["csv", "CSV: one line for each event", "csv"],
-  ["asciicast", "asciicast: what a terminal showed", "cast"],
+  ["markdown", "Markdown: the conversation as a document", "md"],
+  ["csv", "CSV: one row per event", "csv"],
+  ["asciicast", "asciicast: a terminal recording", "cast"],
 ];
 
 export function ExportDialog({ id, at, onClose }: { id: string; at?: number; onClose: () => void }) {
@@ -26,9 +26,9 @@ export function ExportDialog({ id, at, onClose }: { id: string; at?: number; onC
     redact: redactionOf(rules),
   } satisfies ExportRequest;
   const redact = Object.values(body.redact).some((list) => list.length > 0);
-  const asked = JSON.stringify(body);
+  const previewKey = JSON.stringify(body);
   const preview = useMutation({
-    mutationFn: (_asked: string) => api.exportPreview(id, body),
+    mutationFn: (_key: string) => api.exportPreview(id, body),
   });
   const save = useMutation({
     mutationFn: () => api.export(id, body),
@@ -52,24 +52,24 @@ export function ExportDialog({ id, at, onClose }: { id: string; at?: number; onC
           </select>
         </label>
         <Check on={effective} set={setEffective}>
-          Only what is in force, without what was taken back
+          Only active events, without reverted ones
         </Check>
         {at !== undefined && (
           <Check on={here} set={setHere}>
-            Only up to the moment that is shown (offset {at})
+            Only up to the current moment (offset {at})
           </Check>
         )}
         <Redaction rules={rules} onChange={setRules} />
-        {redact && preview.data && preview.variables === asked && <PreviewList preview={preview.data} />}
+        {redact && preview.data && preview.variables === previewKey && <PreviewList preview={preview.data} />}
         {failed && <ErrorBox error={failed.error} />}
         <div className="flex justify-end gap-2">
           {redact && (
-            <Button onClick={() => preview.mutate(asked)} busy={preview.isPending}>
-              Show what is left out
+            <Button onClick={() => preview.mutate(previewKey)} busy={preview.isPending}>
+              Preview redactions
             </Button>
           )}
           <Button look="primary" icon="export" onClick={() => save.mutate()} busy={save.isPending}>
-            Save the file
+            Save file
           </Button>
         </div>
       </div>
@@ -80,8 +80,8 @@ export function ExportDialog({ id, at, onClose }: { id: string; at?: number; onC
 interface Rules {
   secrets: boolean;
   pii: boolean;
-  keys: string; // names of members, with commas between
-  patterns: string; // a regular expression a line
+  keys: string; // comma-separated
+  patterns: string; // one regular expression per line
 }
 
 function redactionOf({ secrets, pii, keys, patterns }: Rules) {
@@ -97,18 +97,18 @@ function Redaction({ rules, onChange }: { rules: Rules; onChange: (r: Rules) => 
   const set = (changed: Partial<Rules>) => onChange({ ...rules, ...changed });
   return (
     <fieldset className="flex flex-col gap-2">
-      <legend className="mb-1 text-muted">Leave out</legend>
+      <legend className="mb-1 text-muted">Redact</legend>
       <Check on={rules.secrets} set={(secrets) => set({ secrets })}>
-        What looks like a secret
+        Likely secrets
       </Check>
       <Check on={rules.pii} set={(pii) => set({ pii })}>
-        E-mail addresses
+        Email addresses
       </Check>
       <details>
         <summary className="cursor-pointer text-muted hover:text-text">More</summary>
         <div className="mt-2 flex flex-col gap-2">
           <label className="flex flex-col gap-1">
-            <span className="text-muted">Values of members of these names, with commas between</span>
+            <span className="text-muted">Redact values of these keys (comma-separated)</span>
             <input
               className={field}
               value={rules.keys}
@@ -117,7 +117,7 @@ function Redaction({ rules, onChange }: { rules: Rules; onChange: (r: Rules) => 
             />
           </label>
           <label className="flex flex-col gap-1">
-            <span className="text-muted">What matches these regular expressions, one a line</span>
+            <span className="text-muted">Redact matches of these regular expressions (one per line)</span>
             <textarea
               rows={2}
               className={`${field} h-auto py-1 font-mono`}
@@ -142,11 +142,10 @@ function Check({ on, set, children }: { on: boolean; set: (on: boolean) => void;
 }
 
 function PreviewList({ preview }: { preview: RedactionPreview }) {
-  if (!preview.events)
-    return <p className="rounded-md bg-raised px-3 py-2">Nothing in this session would be left out.</p>;
+  if (!preview.events) return <p className="rounded-md bg-raised px-3 py-2">No redactions in this session.</p>;
   return (
     <div className="max-h-60 overflow-auto rounded-md bg-raised px-3 py-2" role="status">
-      <p className="font-medium">{plural(preview.events, "event")} would be changed</p>
+      <p className="font-medium">{plural(preview.events, "event")} would be redacted</p>
       <ul>
         {(preview.rules ?? []).map((r) => (
           <li key={r.rule}>

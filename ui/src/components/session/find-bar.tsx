@@ -1,9 +1,10 @@
 import { useEffect, useRef } from "react";
-import { mostHits } from "@/data/find";
+import { maxHits } from "@/data/find";
 import { type Find, findField } from "@/hooks/find";
+import { plural } from "../format";
 import { ErrorBox, field, IconButton, Spinner } from "../ui";
 
-/** Where somebody says what is to be found in the session. */
+/** The search field of the session. */
 export function FindBar({ find }: { find: Find }) {
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current?.focus(), []);
@@ -22,7 +23,7 @@ export function FindBar({ find }: { find: Find }) {
           id={findField}
           type="search"
           aria-label="Find"
-          placeholder="Find in all of this session"
+          placeholder="Find in this session"
           className={`${field} w-72 min-w-0 shrink`}
           value={find.q}
           maxLength={500}
@@ -38,10 +39,10 @@ export function FindBar({ find }: { find: Find }) {
         />
         <IconButton label="Next" keys="Enter" icon="down" onClick={() => find.go(1)} disabled={!find.hits[0]} />
         <span role="status" className="text-[13px] whitespace-nowrap text-muted tabular-nums">
-          {words(find)}
+          {statusText(find)}
         </span>
         {find.busy && <Spinner />}
-        <IconButton className="ml-auto" label="Close the search" keys="Esc" icon="close" onClick={find.stop} />
+        <IconButton className="ml-auto" label="Close search" keys="Esc" icon="close" onClick={find.stop} />
       </div>
       {find.error !== undefined && find.error !== null && (
         <div className="mt-1">
@@ -52,9 +53,9 @@ export function FindBar({ find }: { find: Find }) {
   );
 }
 
-function words({ q, hits, at, more, busy, error }: Find): string {
+function statusText({ q, hits, at, more, busy, error }: Find): string {
   if (!q.trim() || error) return "";
-  if (hits.length === 0) return busy ? "" : "Nothing found";
-  const all = more ? `the ${mostHits.toLocaleString("en")} that fit best` : hits.length.toLocaleString("en");
-  return at < 0 ? `${hits.length.toLocaleString("en")} found` : `${(at + 1).toLocaleString("en")} of ${all}`;
+  if (hits.length === 0) return busy ? "" : "No results";
+  const all = more ? `the ${maxHits.toLocaleString("en")} best results` : hits.length.toLocaleString("en");
+  return at < 0 ? plural(hits.length, "result") : `${(at + 1).toLocaleString("en")} of ${all}`;
 }

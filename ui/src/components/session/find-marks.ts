@@ -1,55 +1,55 @@
 import { type RefObject, useEffect } from "react";
-import { wordsIn } from "@/data/find";
+import { highlightPattern } from "@/data/find";
 
-const all = "found";
-const one = "found-here";
-/** Of a text no more is marked than anybody sees. */
-const most = 500;
+const hitHighlight = "found";
+const currentHighlight = "found-here";
+/** The limit of highlighted matches. */
+const maxMarks = 500;
 
 /**
- * Marks what was found in the rows that are on the page. The marks are the
- * browser's (CSS.highlights): no element is made, so neither React nor a
- * policy without inline styles is in their way.
+ * Highlights the matches in the rows on the page. It uses CSS.highlights and adds no
+ * elements, so it does not conflict with React, nor with a policy without inline
+ * styles.
  */
 export function useFindMarks(root: RefObject<HTMLElement | null>, q: string | undefined, offset?: number): void {
   useEffect(() => {
     const el = root.current;
-    const words = q === undefined ? undefined : wordsIn(q);
-    if (!el || !words || !("highlights" in CSS)) return;
+    const pattern = q === undefined ? undefined : highlightPattern(q);
+    if (!el || !pattern || !("highlights" in CSS)) return;
     let frame = 0;
-    let moves = 8; // rows are measured when they come, and move what is below
+    let moves = 8; // rows are measured after they appear, and then move the rows below
     const paint = () => {
       frame = 0;
-      const [ranges, here] = rangesIn(el, words, offset);
-      CSS.highlights.set(all, new Highlight(...ranges));
-      CSS.highlights.set(one, new Highlight(...here));
+      const [ranges, here] = rangesIn(el, pattern, offset);
+      CSS.highlights.set(hitHighlight, new Highlight(...ranges));
+      CSS.highlights.set(currentHighlight, new Highlight(...here));
       if (here[0] && moves > 0) {
         moves--;
-        bringIntoSight(here[0]);
+        scrollIntoView(here[0]);
       }
     };
-    const soon = () => {
+    const schedulePaint = () => {
       frame ||= requestAnimationFrame(paint);
     };
-    const watch = new MutationObserver(soon);
+    const watch = new MutationObserver(schedulePaint);
     watch.observe(el, { childList: true, characterData: true, subtree: true });
-    soon();
+    schedulePaint();
     return () => {
       watch.disconnect();
       cancelAnimationFrame(frame);
-      CSS.highlights.delete(all);
-      CSS.highlights.delete(one);
+      CSS.highlights.delete(hitHighlight);
+      CSS.highlights.delete(currentHighlight);
     };
   }, [root, q, offset]);
 }
 
-function rangesIn(root: HTMLElement, words: RegExp, offset?: number): [all: Range[], here: Range[]] {
+function rangesIn(root: HTMLElement, pattern: RegExp, offset?: number): [all: Range[], here: Range[]] {
   const out: [Range[], Range[]] = [[], []];
   for (const row of root.querySelectorAll<HTMLElement>("[data-offset]")) {
     const list = out[row.dataset.offset === String(offset) ? 1 : 0];
     const texts = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
-    for (let node = texts.nextNode(); node && list.length < most; node = texts.nextNode()) {
-      for (const m of (node.nodeValue ?? "").matchAll(words)) {
+    for (let node = texts.nextNode(); node && list.length < maxMarks; node = texts.nextNode()) {
+      for (const m of (node.nodeValue ?? "").matchAll(pattern)) {
         const range = document.createRange();
         range.setStart(node, m.index);
         range.setEnd(node, m.index + m[0].length);
@@ -60,7 +60,7 @@ function rangesIn(root: HTMLElement, words: RegExp, offset?: number): [all: Rang
   return out;
 }
 
-function bringIntoSight(range: Range): void {
+function scrollIntoView(range: Range): void {
   const box = range.getBoundingClientRect();
   for (let el = range.startContainer.parentElement; el; el = el.parentElement) {
     if (el.scrollHeight <= el.clientHeight || !/auto|scroll/.test(getComputedStyle(el).overflowY)) continue;

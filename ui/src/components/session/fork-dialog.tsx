@@ -8,7 +8,7 @@ import { Button, Dialog, ErrorBox, field } from "../ui";
 interface Props {
   id: string;
   title?: string;
-  /** The first offset that is not shared. */
+  /** The fork shares the events before this offset. */
   at: number;
   onClose: () => void;
   onDone: (made: SessionEntry) => void;
@@ -30,8 +30,8 @@ export function ForkDialog({ id, title, at, onClose, onDone }: Props) {
         }}
       >
         <p>
-          A new session shares the first {plural(at, "event")} with this one and goes its own way from there. This one
-          stays as it is. The agent is not called until you give it a task.
+          The new session shares the first {plural(at, "event")} with this one. This session does not change. The agent
+          is not called until you give it a task.
         </p>
         <label className="flex flex-col gap-1">
           <span className="text-muted">Title</span>
@@ -40,7 +40,7 @@ export function ForkDialog({ id, title, at, onClose, onDone }: Props) {
         {fork.isError && <ErrorBox error={fork.error} />}
         <div className="flex justify-end gap-2">
           <Button look="ghost" onClick={onClose}>
-            Close
+            Cancel
           </Button>
           <Button look="primary" type="submit" icon="fork" busy={fork.isPending}>
             Fork

@@ -66,7 +66,7 @@ export function SessionHeader({
       />
       <div className="ml-auto flex items-center gap-3 text-[13px] text-muted tabular-nums">
         {summary && summary.tokens.total > 0 && (
-          <span title="Tokens that were read and written, and what they cost, in all">
+          <span title="Total tokens and cost">
             {short(summary.tokens.total)} tokens
             {summary.cost_usd === undefined ? "" : ` · ${dollars(summary.cost_usd)}`}
           </span>
@@ -80,7 +80,7 @@ export function SessionHeader({
   );
 }
 
-const states: Record<Connection["state"], [words: string, className: string]> = {
+const states: Record<Connection["state"], [text: string, className: string]> = {
   connecting: ["Connecting", "text-muted"],
   live: ["Connected, catching up", "text-run"],
   "caught-up": ["Connected, caught up", "text-ok"],
@@ -91,17 +91,17 @@ const states: Record<Connection["state"], [words: string, className: string]> = 
 
 interface ConnectionProps {
   connection: Connection;
-  /** The session has ended because somebody has closed it. */
+  /** The session is closed. */
   closed: boolean;
   onReconnect: () => void;
 }
 
 function ConnectionChip({ connection, closed, onReconnect }: ConnectionProps) {
-  const [words, colour] = states[connection.state];
+  const [text, colour] = states[connection.state];
   return (
     <span role="status" aria-label="Connection" className={`flex items-center gap-1.5 text-xs font-medium ${colour}`}>
       <Icon name="dot" className={`size-2.5 ${connection.state === "reconnecting" ? "animate-pulse" : ""}`} />
-      {connection.state === "ended" && closed ? "Closed" : words}
+      {connection.state === "ended" && closed ? "Closed" : text}
       {connection.state === "reconnecting" && ` ${connection.attempt ?? 1} of 5`}
       {connection.state === "failed" && (
         <Button className="h-6" onClick={onReconnect}>

@@ -20,16 +20,16 @@ interface Props {
   onPanel: (p: Panel) => void;
   thread?: string;
   onThread: (t?: string) => void;
-  /** Gives a thread a panel of its own. */
+  /** Opens a thread in its own panel. */
   onPane?: (t: string) => void;
   onSeek: (at: number) => void;
   onClear?: (thread: string) => void;
-  /** Who is here; absent in a recording, where nobody is. */
+  /** The panel People; absent in a recording. */
   people?: ReactNode;
   peopleCount?: number;
 }
 
-/** What stands beside the conversation; it follows the playhead as that does. */
+/** The panels beside the conversation. They show the state at the playhead. */
 export function Panels(p: Props) {
   const { view } = p;
   const done = view.plan?.entries.filter((e) => e.status === "completed").length ?? 0;
@@ -41,7 +41,7 @@ export function Panels(p: Props) {
   const names = p.people ? panels : panels.filter((n) => n !== "people");
   return (
     <aside
-      aria-label="Beside the conversation"
+      aria-label="Session details"
       className="flex w-96 max-w-full shrink-0 flex-col border-l border-line bg-panel max-lg:absolute max-lg:inset-y-0 max-lg:right-0 max-lg:z-20 max-lg:shadow-lg"
     >
       <Tabs
@@ -57,7 +57,7 @@ export function Panels(p: Props) {
       <div
         role="tabpanel"
         id="panel"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
         tabIndex={0}
         aria-label={labels[p.panel]}
         className="min-h-0 flex-1 overflow-y-auto p-3 text-[13px]"
@@ -66,14 +66,14 @@ export function Panels(p: Props) {
           (view.tool_calls.length > 0 ? (
             <Tools calls={view.tool_calls} epoch={p.epoch} onSeek={p.onSeek} />
           ) : (
-            <Nothing>No tool has been called.</Nothing>
+            <EmptyNote>No tool calls.</EmptyNote>
           ))}
         {p.panel === "plan" && <PlanList view={view} />}
         {p.panel === "state" &&
           (view.state ? (
             <JsonView value={view.state.value} label="Shared state" />
           ) : (
-            <Nothing>No shared state has been set.</Nothing>
+            <EmptyNote>No shared state.</EmptyNote>
           ))}
         {p.panel === "threads" && <Threads {...p} />}
         {p.panel === "summary" && <SummaryList id={p.id} head={p.head} />}
@@ -99,9 +99,9 @@ interface TabsProps<T extends string> {
   current: T;
   onChange: (t: T) => void;
   label: string;
-  /** Id of what the current one shows, if that is a panel. */
+  /** The id of the tab panel, if there is one. */
   controls?: string;
-  /** There are many for the room that they have. */
+  /** Use little space, because there are many tabs. */
   tight?: boolean;
 }
 
@@ -109,7 +109,7 @@ export function Tabs<T extends string>(p: TabsProps<T>) {
   const { names, labels, counts, current, onChange, label, controls, tight } = p;
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    // There may be more than are seen at once.
+    // Not all tabs may be visible at once.
     list.current?.querySelector(`[data-tab="${current}"]`)?.scrollIntoView?.({ block: "nearest", inline: "nearest" });
   }, [current]);
   return (
@@ -136,7 +136,7 @@ export function Tabs<T extends string>(p: TabsProps<T>) {
   );
 }
 
-function Nothing({ children }: { children: ReactNode }) {
+function EmptyNote({ children }: { children: ReactNode }) {
   return <p className="py-6 text-center text-muted">{children}</p>;
 }
 
@@ -145,11 +145,11 @@ const planMarks: Record<string, string> = { completed: "✓", in_progress: "→"
 function PlanList({ view }: { view: Snapshot }) {
   const entries = view.plan?.entries ?? [];
   const running = view.plan?.status === "running";
-  if (entries.length === 0) return <Nothing>The agent keeps no plan.</Nothing>;
+  if (entries.length === 0) return <EmptyNote>No plan.</EmptyNote>;
   return (
     <ul className="flex flex-col gap-1.5">
       {entries.map((e, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: entries have no other name
+        // biome-ignore lint/suspicious/noArrayIndexKey: entries have no id
         <li key={i} className={`flex gap-2 ${e.status === "completed" ? "text-muted" : ""}`}>
           <span
             aria-hidden="true"
@@ -184,7 +184,7 @@ function Threads({ view, thread, onThread, onPane, onClear }: Props) {
           <ThreadButton
             current={thread === t.name}
             onClick={() => onThread(t.name)}
-            name={nameOf(t, view)}
+            name={threadLabel(t, view)}
             about={plural(t.messages, "message")}
           >
             <StatusChip status={t.status} />
@@ -208,8 +208,8 @@ function Threads({ view, thread, onThread, onPane, onClear }: Props) {
   );
 }
 
-/** A thread of a sub-agent is called by that and by where it was started: its own name says nothing to people. */
-function nameOf(t: Thread, view: { runs: Run[] }): string {
+/** A sub-agent's thread is named by its agent and its parent thread, because its own name is generated. */
+function threadLabel(t: Thread, view: { runs: Run[] }): string {
   if (!t.parent) return t.name;
   return `${view.runs.find((r) => r.thread === t.name)?.agent || "sub-agent"}, started in ${t.parent}`;
 }
@@ -243,7 +243,7 @@ function ThreadButton({
   );
 }
 
-/** What was spent, in all: also in what was taken back. */
+/** The totals of the session, including reverted events. */
 export function useSummary(id: string, head: number) {
   const source = useSource();
   return useQuery({
@@ -261,16 +261,16 @@ function SummaryList({ id, head }: { id: string; head: number }) {
   const s = found.data;
   const rows: [string, ReactNode][] = [
     ["Turns", s.turns],
-    ["Calls of a model", s.model_turns],
-    ["Runs took", duration(s.duration_ms)],
-    ["On the clock", duration(s.elapsed_ms)],
-    ["Tokens read", short(s.tokens.input)],
-    ["Tokens written", short(s.tokens.output)],
-    ["Cost", s.cost_usd === undefined ? "not told" : dollars(s.cost_usd)],
+    ["Model calls", s.model_turns],
+    ["Run time", duration(s.duration_ms)],
+    ["Elapsed time", duration(s.elapsed_ms)],
+    ["Input tokens", short(s.tokens.input)],
+    ["Output tokens", short(s.tokens.output)],
+    ["Cost", s.cost_usd === undefined ? "unknown" : dollars(s.cost_usd)],
     ["Events", s.events.toLocaleString("en")],
   ];
   if (s.lines_added + s.lines_removed > 0) rows.push(["Lines", `+${s.lines_added} −${s.lines_removed}`]);
-  if (s.inherited_events > 0) rows.push(["Shared with the parent", s.inherited_events.toLocaleString("en")]);
+  if (s.inherited_events > 0) rows.push(["Inherited events", s.inherited_events.toLocaleString("en")]);
   return (
     <div className="flex flex-col gap-4">
       <dl className="grid grid-cols-[1fr_auto] gap-y-1 tabular-nums">
@@ -285,7 +285,7 @@ function SummaryList({ id, head }: { id: string; head: number }) {
         <Section title="Models">
           {s.models.map((m) => (
             <li key={`${m.provider} ${m.model}`} className="flex justify-between gap-2">
-              <span className="truncate">{m.model || "not told"}</span>
+              <span className="truncate">{m.model || "unknown"}</span>
               <span className="text-muted tabular-nums">
                 {short(m.total)}
                 {m.cost_usd === undefined ? "" : ` · ${dollars(m.cost_usd)}`}
@@ -298,7 +298,7 @@ function SummaryList({ id, head }: { id: string; head: number }) {
         <Section title="Tools">
           {s.tools.map((t) => (
             <li key={t.name} className="flex justify-between gap-2">
-              <span className="truncate font-mono text-xs">{t.name || "others"}</span>
+              <span className="truncate font-mono text-xs">{t.name || "other"}</span>
               <span className="text-muted tabular-nums">
                 {t.count}× {t.failed > 0 && <span className="text-bad">{t.failed} failed </span>}
                 {duration(t.duration_ms)}

@@ -8,7 +8,7 @@ const view = {
   runs: [],
 };
 
-test("sub-agents are shown when their thread is asked for, and not among all", () => {
+test("sub-agents are shown only when their thread is selected", () => {
   const threads = (thread?: string) => onlyThread(view, thread).messages.map((m) => m.thread);
   expect(threads()).toEqual(["main", "side"]);
   expect(threads("sub_1")).toEqual(["sub_1"]);

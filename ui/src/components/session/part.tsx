@@ -3,7 +3,7 @@ import type { Deck } from "@/data/deck";
 import type { Marker, Permission } from "@/fold/types";
 import { isJump } from "../conversation/rows";
 
-/** What is not in force at the playhead: ranges of offsets, of one thread or of all. */
+/** The ranges of events that are reverted at the playhead, of one thread or of all. */
 export function hiddenBy(marks: Marker[], deck: Deck): Hidden[] {
   return marks.filter(isJump).flatMap((m) => {
     const data = deck.event(m.offset)?.data;
@@ -17,7 +17,10 @@ export function hiddenBy(marks: Marker[], deck: Deck): Hidden[] {
   });
 }
 
-/** What of it is in one thread; without one, in all but those of sub-agents, which their tool calls stand for. */
+/**
+ * The part of a view that belongs to one thread. Without a thread: all threads
+ * except those of sub-agents, which are represented by their tool calls.
+ */
 export function onlyThread<
   V extends {
     threads?: { name: string; parent?: string }[];
@@ -42,7 +45,7 @@ export function onlyThread<
 export function ThreadBar({ name, onAll }: { name: string; onAll: () => void }) {
   return (
     <div className="flex items-center gap-3 border-b border-line px-4 py-1.5 text-[13px]">
-      Only the thread <span className="font-medium">{name}</span>
+      Showing only thread <span className="font-medium">{name}</span>
       <button type="button" onClick={onAll} className="text-accent hover:underline">
         Show all threads
       </button>

@@ -1,7 +1,7 @@
 import { type FormEvent, useState } from "react";
 import type { Deck, DeckState } from "@/data/deck";
 import { initials, type Person, userOf } from "@/data/people";
-import { type Presence, usePeopleThen } from "@/hooks/people";
+import { type Presence, usePeopleAt } from "@/hooks/people";
 import { useNow } from "@/hooks/tick";
 import { duration, plural } from "../format";
 import { Button, ErrorBox, Loading } from "../ui";
@@ -12,31 +12,31 @@ interface Props {
   presence: Presence;
 }
 
-/** Who is in the session; in playback, who was. */
+/** The users in the session now; in playback, at the playhead. */
 export function PeoplePanel({ deck, state, presence }: Props) {
   return (
     <div className="flex flex-col gap-4">
       {state.live ? (
         <List people={presence.people} me={presence.me} deck={deck}>
-          Nobody has said that they are here.
+          Nobody shares their presence.
         </List>
       ) : (
-        <Then deck={deck} at={state.at} />
+        <PeopleThen deck={deck} at={state.at} />
       )}
-      <Name {...presence} />
+      <PresenceForm {...presence} />
     </div>
   );
 }
 
-function Then({ deck, at }: { deck: Deck; at: number }) {
-  const { people, error, retry } = usePeopleThen(deck, at);
+function PeopleThen({ deck, at }: { deck: Deck; at: number }) {
+  const { people, error, retry } = usePeopleAt(deck, at);
   if (error !== undefined) return <ErrorBox error={error} onRetry={retry} />;
-  if (!people) return <Loading what="who was here" />;
+  if (!people) return <Loading what="the people" />;
   return (
     <List people={people}>
-      The log has nobody who was here at this moment. It keeps who comes and goes if the session has the label{" "}
-      <code className="font-mono text-xs">presence</code> of the value <code className="font-mono text-xs">stored</code>
-      .
+      The log has no people at this moment. It stores presence only if the session has the label{" "}
+      <code className="font-mono text-xs">presence</code> with the value{" "}
+      <code className="font-mono text-xs">stored</code>.
     </List>
   );
 }
@@ -45,7 +45,7 @@ interface ListProps {
   people: Person[];
   me?: string;
   children: React.ReactNode;
-  deck?: Deck; // with which to go to where they are; absent for who was there then
+  deck?: Deck; // to go to a user's position; absent for the past
 }
 
 function List({ people, me, children, deck }: ListProps) {
@@ -62,14 +62,14 @@ function List({ people, me, children, deck }: ListProps) {
               {p.user === me && <span className="font-normal text-muted"> (you)</span>}
             </span>
             <span className="block truncate text-xs text-muted">
-              {whereOf(p)}
-              {deck && p.since !== undefined ? ` · ${hereFor(now - p.since)}` : ""}
+              {positionText(p)}
+              {deck && p.since !== undefined ? ` · ${presentForText(now - p.since)}` : ""}
             </span>
           </span>
           {p.user !== me && deck && (
             <Button
               look="ghost"
-              aria-label={`Go to where ${p.name} is`}
+              aria-label={`Go to the position of ${p.name}`}
               onClick={() => (p.at === undefined ? deck.goLive() : deck.seek(p.at))}
             >
               Go there
@@ -82,15 +82,15 @@ function List({ people, me, children, deck }: ListProps) {
   );
 }
 
-function hereFor(ms: number): string {
+function presentForText(ms: number): string {
   const minutes = Math.floor(ms / 60_000);
-  if (minutes < 1) return "has just come";
+  if (minutes < 1) return "just joined";
   return `here for ${minutes < 60 ? plural(minutes, "minute") : duration(ms)}`;
 }
 
-function whereOf(p: Person): string {
-  if (p.state === "typing") return "is writing…";
-  if (p.state === "away") return "looks at something else";
+function positionText(p: Person): string {
+  if (p.state === "typing") return "typing…";
+  if (p.state === "away") return "away";
   return p.at === undefined ? "live" : `at event ${p.at.toLocaleString("en")}`;
 }
 
@@ -102,8 +102,8 @@ const looks = [
   "bg-accent-soft text-accent",
 ];
 
-/** One look for one user, on every page. */
-function lookOf(user: string): string {
+/** A user has the same colour on every page. */
+function colourOf(user: string): string {
   let n = 0;
   for (const c of user) n = (n * 31 + (c.codePointAt(0) ?? 0)) % 997;
   return looks[n % looks.length] as string;
@@ -113,7 +113,7 @@ function Avatar({ person }: { person: Person }) {
   return (
     <span
       aria-hidden="true"
-      className={`relative inline-flex size-7 shrink-0 items-center justify-center rounded-full text-[11px] font-semibold ring-2 ring-panel ${lookOf(person.user)} ${person.state === "away" ? "opacity-60" : ""}`}
+      className={`relative inline-flex size-7 shrink-0 items-center justify-center rounded-full text-[11px] font-semibold ring-2 ring-panel ${colourOf(person.user)} ${person.state === "away" ? "opacity-60" : ""}`}
     >
       {initials(person.name)}
       {person.state === "typing" && (
@@ -123,11 +123,11 @@ function Avatar({ person }: { person: Person }) {
   );
 }
 
-/** Who else is here, in small. */
+/** Small avatars of the other users. */
 export function Avatars({ presence, onOpen }: { presence: Presence; onOpen: () => void }) {
   const others = presence.people.filter((p) => p.user !== presence.me);
   if (others.length === 0) return null;
-  const names = others.slice(0, 10).map((p) => `${p.name}${p.state === "typing" ? " (is writing)" : ""}`);
+  const names = others.slice(0, 10).map((p) => `${p.name}${p.state === "typing" ? " (typing)" : ""}`);
   const label = `Also here: ${names.join(", ")}${others.length > 10 ? ` and ${others.length - 10} more` : ""}`;
   return (
     <button type="button" aria-label={label} title={label} onClick={onOpen} className="flex -space-x-0.5 rounded-full">
@@ -143,8 +143,8 @@ export function Avatars({ presence, onOpen }: { presence: Presence; onOpen: () =
   );
 }
 
-/** Nobody is announced before they have said how they are called. */
-function Name({ name, setName, error }: Presence) {
+/** Presence is not shared before the user enters a name. */
+function PresenceForm({ name, setName, error }: Presence) {
   const [text, setText] = useState(name);
   const submit = (e: FormEvent) => {
     e.preventDefault();
@@ -165,14 +165,14 @@ function Name({ name, setName, error }: Presence) {
           className="h-8 min-w-0 flex-1 rounded-md border border-line bg-bg px-2"
         />
         <Button type="submit" disabled={text.trim() === "" || text.trim() === name}>
-          Say that I am here
+          Share my presence
         </Button>
       </div>
       <p className="text-xs text-muted">
         {name ? (
           <>
-            Whoever has a session open that you look at sees you as {name}
-            {userOf(name) === name ? "" : ` (${userOf(name)})`}, and where you are.{" "}
+            Other people in a session that you open see you as {name}
+            {userOf(name) === name ? "" : ` (${userOf(name)})`}, and your position.{" "}
             <button
               type="button"
               className="text-accent hover:underline"
@@ -181,11 +181,11 @@ function Name({ name, setName, error }: Presence) {
                 setName("");
               }}
             >
-              Be seen no more
+              Stop sharing
             </button>
           </>
         ) : (
-          "Nobody sees that you are here unless you give a name. It is kept in this browser."
+          "Others see you only if you enter a name. This browser stores the name."
         )}
       </p>
       {error !== undefined && name && <ErrorBox error={error} />}

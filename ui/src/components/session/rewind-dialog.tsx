@@ -10,34 +10,34 @@ import { putDraft } from "./composer";
 interface Props {
   id: string;
   invocation: string;
-  /** Its first offset, if the index knows it: of a long session not all is in the view. */
+  /** Its first offset, if the index has it: the view has only a part of a long session. */
   first?: number;
-  /** The conversation as it is now. */
+  /** The conversation now. */
   view: Snapshot;
   onClose: () => void;
   onDone: () => void;
   onFork: (at: number) => void;
 }
 
-/** Says what a rewind hides before it is done. */
+/** Shows what a rewind will hide, and asks for confirmation. */
 export function RewindDialog({ id, invocation, first, view: now, onClose, onDone, onFork }: Props) {
   const [before, hold] = useState<Snapshot>();
   const view = before ?? now;
-  const hidden = whatHides(view, invocation, undefined, first);
-  // Somebody else may go back while the dialog is open: what it is about stays.
+  const hidden = hiddenByRewind(view, invocation, undefined, first);
+  // Another user may rewind while the dialog is open: keep its subject.
   const [{ task, thread: own }] = useState(hidden);
-  const lanes = view.threads.length > 1;
+  const hasThreads = view.threads.length > 1;
   const [only, setOnly] = useState(false);
   const [refused, setRefused] = useState(false);
   const thread = only ? own : undefined;
-  const shown = thread ? whatHides(view, invocation, thread, first) : hidden;
+  const shown = thread ? hiddenByRewind(view, invocation, thread, first) : hidden;
   const rewind = useMutation({
-    // The rewind may be followed before it is answered: then nothing would be left to be hidden.
+    // The stream may deliver the rewind before its response arrives. The view would then have nothing to hide.
     mutationFn: () => api.rewind(id, { before_invocation_id: invocation, thread, force: refused || undefined }),
     onMutate: () => hold(now),
     onError: (err) => {
       hold(undefined);
-      if (bringsBack(err)) setRefused(true);
+      if (needsForce(err)) setRefused(true);
     },
     onSuccess: () => {
       if (task) putDraft(id, task);
@@ -52,17 +52,17 @@ export function RewindDialog({ id, invocation, first, view: now, onClose, onDone
         ) : (
           <>
             <p>
-              The session goes back to what it was before{" "}
+              The session returns to its state before{" "}
               {task ? <q className="font-medium">{brief(task, 80)}</q> : "this invocation"}.
             </p>
             <dl className="grid grid-cols-[5rem_1fr] gap-y-1">
               <dt className="text-muted">Hides</dt>
               <dd>
-                {countsOf(shown)} (from offset {shown.first}). The log keeps them, and Undo brings them back.
+                {countsOf(shown)} (from offset {shown.first}). The log keeps them, and Undo restores them.
               </dd>
               <dt className="text-muted">Files</dt>
               <dd>
-                What tools have done outside of the session is not undone.
+                Changes that tools made outside of the session are not undone.
                 {shown.files.length > 0 && <Edited files={shown.files} />}
               </dd>
               <StateChange id={id} first={shown.first} now={view.state?.value} />
@@ -75,14 +75,14 @@ export function RewindDialog({ id, invocation, first, view: now, onClose, onDone
             </dl>
           </>
         )}
-        {lanes && own && !refused && (
+        {hasThreads && own && !refused && (
           <label className="flex items-center gap-2">
-            <input type="checkbox" checked={only} onChange={(e) => setOnly(e.target.checked)} /> Only the thread {own}
+            <input type="checkbox" checked={only} onChange={(e) => setOnly(e.target.checked)} /> Only in thread {own}
           </label>
         )}
-        {rewind.isError && !bringsBack(rewind.error) && <ErrorBox error={rewind.error} />}
+        {rewind.isError && !needsForce(rewind.error) && <ErrorBox error={rewind.error} />}
         <div className="flex flex-wrap justify-end gap-2">
-          {/* Not where "Rewind" was: a second click there must not force it. */}
+          {/* Not in the place of "Rewind": a double click there must not force it. */}
           {refused && (
             <Button
               look="danger"
@@ -95,7 +95,7 @@ export function RewindDialog({ id, invocation, first, view: now, onClose, onDone
             </Button>
           )}
           <Button look="ghost" onClick={onClose}>
-            Keep it
+            Cancel
           </Button>
           <Button icon="fork" onClick={() => onFork(hidden.first)}>
             Fork instead
@@ -112,7 +112,7 @@ export function RewindDialog({ id, invocation, first, view: now, onClose, onDone
 }
 
 /** The server refuses a rewind that makes reverted events active again, unless it is forced. */
-function bringsBack(err: unknown): boolean {
+function needsForce(err: unknown): boolean {
   return err instanceof ApiError && err.status === 409 && /\bforce\b/.test(err.hint ?? "");
 }
 
@@ -120,12 +120,11 @@ function Refused({ task }: { task?: string }) {
   return (
     <div role="alert" className="flex flex-col gap-2 rounded-md border border-warn/50 bg-warn-soft px-3 py-2">
       <p className="font-medium">
-        Nothing was changed. Somebody has rewound the session to an earlier turn, so{" "}
-        {task ? <q>{brief(task, 80)}</q> : "this turn"} is reverted already.
+        Nothing was changed. The session was already rewound to an earlier turn, so{" "}
+        {task ? <q>{brief(task, 80)}</q> : "this turn"} is already reverted.
       </p>
       <p>
-        “Rewind anyway” brings back the reverted events before this turn and hides everything that came later. Undo
-        takes that back.
+        “Rewind anyway” restores the reverted events before this turn and hides all later events. Undo reverts that.
       </p>
     </div>
   );
@@ -148,7 +147,7 @@ function Edited({ files }: { files: string[] }) {
   );
 }
 
-/** Which members of the shared state will be others; nothing if there are none. */
+/** Lists the members of the shared state that will change; nothing if there are none. */
 function StateChange({ id, first, now }: { id: string; first: number; now?: Json }) {
   const then = useQuery({
     queryKey: ["state-at", id, first],
@@ -177,7 +176,7 @@ function countsOf({ turns, messages, calls }: { turns: number; messages: number;
   return some.map(([n, what]) => plural(n, what)).join(", ") || "No message";
 }
 
-/** The members of two states that are not the same. */
+/** The names of the members that differ between two states. */
 export function changedKeys(a: Json | undefined, b: Json | undefined): string[] {
   const of = (v: Json | undefined) => (v && typeof v === "object" && !Array.isArray(v) ? v : {});
   const [x, y] = [of(a), of(b)];
@@ -185,8 +184,8 @@ export function changedKeys(a: Json | undefined, b: Json | undefined): string[] 
   return [...names].filter((n) => JSON.stringify(x[n]) !== JSON.stringify(y[n]));
 }
 
-/** What is in force and began with the invocation, or after it. */
-export function whatHides(view: Snapshot, invocation: string, thread?: string, known?: number) {
+/** The active items that a rewind to before an invocation hides: those from its first offset on. */
+export function hiddenByRewind(view: Snapshot, invocation: string, thread?: string, known?: number) {
   const lists = [view.messages, view.tool_calls, view.runs];
   const own = lists.flat().filter((i) => i.invocation === invocation);
   const first = known ?? own.reduce((n, i) => Math.min(n, i.offset), Number.POSITIVE_INFINITY);
@@ -205,7 +204,7 @@ export function whatHides(view: Snapshot, invocation: string, thread?: string, k
   };
 }
 
-/** The files that calls have edited, as far as their arguments tell. */
+/** The files that calls have edited, according to their arguments. */
 function filesOf(calls: ToolCall[]): string[] {
   const path = ({ input: i }: ToolCall) =>
     i && typeof i === "object" && !Array.isArray(i) && (i.content !== undefined || Array.isArray(i.edits))

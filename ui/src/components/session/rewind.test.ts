@@ -3,7 +3,7 @@ import type { Branch, Snapshot } from "@/fold/types";
 import { treeOf } from "../branches/tree";
 import { diffLines } from "../conversation/edit-diff";
 import { canResume } from "./composer";
-import { changedKeys, whatHides } from "./rewind-dialog";
+import { changedKeys, hiddenByRewind } from "./rewind-dialog";
 
 const at = "2026-01-05T12:00:00.000Z";
 const item = (offset: number, invocation: string, thread = "main") => ({
@@ -34,8 +34,8 @@ const view: Snapshot = {
   plan: null,
 };
 
-it("counts what a rewind hides before it is done", () => {
-  expect(whatHides(view, "i2")).toEqual({
+it("counts the items that a rewind will hide", () => {
+  expect(hiddenByRewind(view, "i2")).toEqual({
     first: 6,
     thread: "main",
     task: "two",
@@ -45,17 +45,17 @@ it("counts what a rewind hides before it is done", () => {
     files: ["a.go"],
     running: 1,
   });
-  expect(whatHides(view, "i2", "main")).toMatchObject({ turns: 1, messages: 2, calls: 1, running: 0 });
-  expect(whatHides(view, "i2", undefined, 3)).toMatchObject({ first: 3, messages: 4 });
-  expect(whatHides(view, "unknown")).toMatchObject({ messages: 0, calls: 0 });
+  expect(hiddenByRewind(view, "i2", "main")).toMatchObject({ turns: 1, messages: 2, calls: 1, running: 0 });
+  expect(hiddenByRewind(view, "i2", undefined, 3)).toMatchObject({ first: 3, messages: 4 });
+  expect(hiddenByRewind(view, "unknown")).toMatchObject({ messages: 0, calls: 0 });
 });
 
-it("names the members of the state that will be others", () => {
+it("lists the members of the state that will change", () => {
   expect(changedKeys({ a: 1, b: [1], c: {} }, { a: 1, b: [2], d: null })).toEqual(["b", "c", "d"]);
   expect(changedKeys(undefined, "text")).toEqual([]);
 });
 
-it("resumes only what was cut short and had begun", () => {
+it("offers to resume only runs that started and ended early", () => {
   const run = { ...item(1, "i") };
   const can = (status: string, resumable?: boolean) => canResume({ ...run, status: status as "failed", resumable });
   expect([can("failed"), can("interrupted"), can("cancelled", true)]).toEqual([true, true, true]);
@@ -67,7 +67,7 @@ it("resumes only what was cut short and had begun", () => {
   ]);
 });
 
-it("puts each branch under the one that it leaves, even if a circle is claimed", () => {
+it("puts each branch under its parent, even if the data has a cycle", () => {
   const b = (id: string, parent?: string): Branch => ({
     id,
     parent,
@@ -83,7 +83,7 @@ it("puts each branch under the one that it leaves, even if a circle is claimed",
   expect(treeOf([b("x", "y"), b("y", "x")])).toEqual([]);
 });
 
-it("shows only the lines that an edit replaces", () => {
+it("marks only the lines that an edit replaces", () => {
   const ops = (a: string, b: string) =>
     diffLines(a.split(""), b.split(""))
       .map((l) => l.op + l.text)

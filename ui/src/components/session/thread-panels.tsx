@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api } from "@/data/api";
 import type { Snapshot } from "@/fold/types";
-import { Mini } from "../conversation/mini";
+import { MiniConversation } from "../conversation/mini-conversation";
 import type { RowActions } from "../conversation/rows";
 import { StatusChip } from "../status";
 import { Button, IconButton } from "../ui";
@@ -12,7 +12,7 @@ interface Props {
   id: string;
   names: string[];
   view: Snapshot;
-  /** How often something was taken or brought back: then what was before may be another. */
+  /** The number of jumps: each one may change the older messages. */
   jumps: number;
   live: boolean;
   onClose: (thread: string) => void;
@@ -20,7 +20,7 @@ interface Props {
   onAnswer: RowActions["onAnswer"];
 }
 
-/** A panel for each of some threads, beside the conversation; on a narrow screen over it. */
+/** A panel for each given thread, beside the conversation; on a narrow screen over it. */
 export function ThreadPanels({ names, ...rest }: Props) {
   return (
     <div className="flex min-h-0 max-lg:absolute max-lg:inset-y-0 max-lg:right-0 max-lg:z-20 max-lg:max-w-full">
@@ -61,9 +61,9 @@ function ThreadPanel({ id, name, view, jumps, live, onClose, onClear, onAnswer }
         <IconButton label={`Close ${name}`} icon="close" onClick={() => onClose(name)} />
       </div>
       {nothing && !working ? (
-        <p className="p-6 text-center text-[13px] text-muted">Nothing has been said in this thread.</p>
+        <p className="p-6 text-center text-[13px] text-muted">No messages in this thread.</p>
       ) : (
-        <Mini
+        <MiniConversation
           parts={parts}
           label={`Conversation in ${name}`}
           still={!live}
@@ -78,11 +78,11 @@ function ThreadPanel({ id, name, view, jumps, live, onClose, onClear, onAnswer }
 
 type Parts = Pick<Snapshot, "messages" | "tool_calls" | "runs" | "permissions">;
 
-/** What the page does not have of a thread, in one snapshot; it has all of a session that is not long. */
+/** Loads the older part of a thread, which the page does not have, in one snapshot. Only long sessions need it. */
 function useOlder(id: string, thread: string, view: Snapshot, jumps: number): Snapshot | undefined {
   const first = Math.min(...view.messages.map((m) => m.offset), view.at);
   const { data } = useQuery({
-    // What the page has moves on with what is said; a snapshot reaches far into it.
+    // The window of the page moves with new messages, and overlaps the snapshot for long.
     queryKey: ["thread", id, thread, jumps, Math.floor(first / 500)],
     queryFn: ({ signal }) => api.snapshot(id, { at: view.at, thread }, { signal }),
     enabled: (view.earlier ?? 0) > 0,
@@ -92,7 +92,7 @@ function useOlder(id: string, thread: string, view: Snapshot, jumps: number): Sn
   return (view.earlier ?? 0) > 0 ? data : undefined;
 }
 
-/** What is older goes before what the page has. */
+/** Puts the older items before those of the page. */
 export function joined(older: Snapshot | undefined, now: Parts & { at: number }): Parts {
   if (!older) return now;
   const first = Math.min(...[...now.messages, ...now.tool_calls, ...now.runs].map((i) => i.offset), now.at);

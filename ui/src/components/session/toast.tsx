@@ -1,6 +1,6 @@
 import { useEffect } from "react";
 
-/** What has just been done, for some seconds; who listens to the page hears it, too. */
+/** A message about a completed action, for some seconds. Screen readers announce it. */
 export function Toast({ text, onGone }: { text: string; onGone: () => void }) {
   useEffect(() => {
     if (!text) return;

@@ -2,7 +2,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useRef } from "react";
 import type { ToolCall } from "@/fold/types";
 import { visible } from "../conversation/action";
-import { gist } from "../conversation/tool";
+import { callSummary } from "../conversation/tool";
 import { clock, duration, plural } from "../format";
 
 interface Props {
@@ -11,7 +11,7 @@ interface Props {
   onSeek: (at: number) => void;
 }
 
-/** The calls that are at hand, the newest first; only those in sight are on the page. */
+/** The loaded tool calls, newest first. Only the visible ones have elements. */
 export function Tools({ calls, epoch, onSeek }: Props) {
   const list = useRef<HTMLUListElement>(null);
   const virtual = useVirtualizer({
@@ -26,7 +26,7 @@ export function Tools({ calls, epoch, onSeek }: Props) {
   return (
     <>
       <p className="mb-2 text-xs text-muted">
-        {plural(calls.length, "call")} shown: {failed} failed, {duration(took)} in all
+        {plural(calls.length, "call")} shown: {failed} failed, {duration(took)} in total
       </p>
       <ul ref={list} className="relative" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map((v) => {
@@ -70,7 +70,7 @@ const Line = memo(function Line({ call, epoch, onSeek }: { call: ToolCall; epoch
         {mark}
       </span>
       {visible(call.name)}
-      <span className="min-w-0 flex-1 truncate font-normal text-muted">{gist(call)}</span>
+      <span className="min-w-0 flex-1 truncate font-normal text-muted">{callSummary(call)}</span>
       <span className="shrink-0 font-sans font-normal text-muted tabular-nums">
         {clock(Date.parse(call.started_at) - epoch)}
       </span>

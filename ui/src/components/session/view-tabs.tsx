@@ -1,7 +1,7 @@
 import { Button } from "../ui";
 import { Tabs } from "./panels";
 
-/** Whether there is room for a panel beside the conversation; else it is laid over it when asked for. */
+/** Whether a panel fits beside the conversation. Otherwise it opens over the conversation. */
 export const isWide = () => matchMedia("(min-width: 64rem)").matches;
 
 interface Props<T extends string> {
@@ -9,13 +9,13 @@ interface Props<T extends string> {
   labels: Record<T, string>;
   current: T;
   onChange: (view: T) => void;
-  /** How many events there are. */
+  /** The number of events. */
   head: number;
   panelOpen: boolean;
   onPanel: () => void;
 }
 
-/** The views of a session, and what shows or hides the panel beside its conversation. */
+/** The tabs of a session's views, and the button that toggles the panel. */
 export function ViewTabs<T extends string>({ names, labels, current, onChange, head, panelOpen, onPanel }: Props<T>) {
   return (
     <div className="not-zen flex items-stretch bg-panel">

@@ -9,7 +9,7 @@ it("has the 256 colours", () => {
   expect(css(indexed(palettes.dark, 255))).toBe("#eeeeee");
 });
 
-it("makes every colour one that can be read, on any ground", () => {
+it("makes every colour readable on any background", () => {
   for (const p of [palettes.light, palettes.dark]) {
     for (let i = 0; i < 256; i++) {
       for (const back of [p.back, indexed(p, 4), 0x808080, 0xffff00, 0]) {
@@ -19,6 +19,6 @@ it("makes every colour one that can be read, on any ground", () => {
   }
 });
 
-it("leaves a colour as it is that can be read", () => {
+it("does not change a readable colour", () => {
   expect(readable(0xff0000, 0)).toBe(0xff0000);
 });

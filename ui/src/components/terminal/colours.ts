@@ -1,12 +1,12 @@
 import type { Theme } from "@/hooks/theme";
 
-/** Red, green and blue in one number, as terminals have them. */
+/** Red, green and blue in one number: 0xRRGGBB. */
 export type Rgb = number;
 
 export interface Palette {
   text: Rgb;
   back: Rgb;
-  ansi: Rgb[]; // the sixteen that have names
+  ansi: Rgb[]; // the sixteen named colours
 }
 
 const dark: Palette = {
@@ -29,7 +29,7 @@ const light: Palette = {
 
 export const palettes: Record<Theme, Palette> = { dark, light };
 
-/** One of the 256 colours: sixteen with names, a cube of 216, and greys. */
+/** One of the 256 colours: sixteen named ones, a cube of 216, and greys. */
 export function indexed(p: Palette, i: number): Rgb {
   if (i < 16) return p.ansi[i] ?? p.text;
   if (i >= 232) return (8 + 10 * (i - 232)) * 0x010101;
@@ -46,7 +46,7 @@ export function mix(a: Rgb, b: Rgb, share: number): Rgb {
   return (one(0) << 16) | (one(1) << 8) | one(2);
 }
 
-/** How bright people find a colour, from 0 to 1, as WCAG has it. */
+/** The relative luminance of a colour as WCAG defines it, from 0 to 1. */
 function luminance(c: Rgb): number {
   const linear = (v: number) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
   const [r, g, b] = parts(c);
@@ -58,19 +58,20 @@ export function contrast(a: Rgb, b: Rgb): number {
   return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
 }
 
-const least = 4.5;
-const known = new Map<number, Rgb>();
+const minContrast = 4.5;
+const cache = new Map<number, Rgb>();
 
-/** A colour that can be read on another, as like the given one as that allows: programs choose for a theme that may not be ours. */
+/** Adjusts a text colour until it is readable on a background. Programs choose colours for another theme. */
 export function readable(text: Rgb, back: Rgb): Rgb {
   const key = text * 0x1000000 + back;
-  const before = known.get(key);
+  const before = cache.get(key);
   if (before !== undefined) return before;
   const to = contrast(0, back) > contrast(0xffffff, back) ? 0 : 0xffffff;
   let c = text;
-  for (let share = 0.1; contrast(c, back) < least && share <= 1.01; share += 0.1) c = mix(text, to, Math.min(share, 1));
-  if (known.size > 10_000) known.clear(); // a program may show a picture
-  known.set(key, c);
+  for (let share = 0.1; contrast(c, back) < minContrast && share <= 1.01; share += 0.1)
+    c = mix(text, to, Math.min(share, 1));
+  if (cache.size > 10_000) cache.clear(); // a program may use many colours, such as for a picture
+  cache.set(key, c);
   return c;
 }
 

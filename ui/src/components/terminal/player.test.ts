@@ -6,7 +6,7 @@ import type { Event, JsonObject } from "@/fold/types";
 import { palettes } from "./colours";
 import { TerminalPlayer } from "./player";
 
-// xterm looks for a canvas to measure colours, which there is none here.
+// xterm needs a canvas for its colours, and jsdom has none.
 vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockReturnValue(null);
 
 const players: TerminalPlayer[] = [];
@@ -31,7 +31,7 @@ async function tape(list: [type: string, data: JsonObject, thread?: string][]) {
   const player = new TerminalPlayer(log);
   players.push(player);
   const show = async (at: number, terminal?: string, thread?: string) => {
-    await log.reach(at);
+    await log.load(at);
     player.show({ at, terminal, thread });
     await vi.waitFor(() => expect(player.busy).toBe(false));
     return texts(player);
@@ -58,7 +58,7 @@ const size = (cols: number, rows: number, terminal = "t"): [string, JsonObject] 
 ];
 
 describe("a terminal at the playhead", () => {
-  it("has what was written before it, there and back", async () => {
+  it("has the output before the playhead, forward and back", async () => {
     const { show } = await tape([size(20, 5), out("a\r\n"), out("b\r\n"), out("\x1b[2J\x1b[Hc")]);
     expect(await show(4)).toEqual(["c"]);
     expect(await show(2)).toEqual(["a", ""]);
@@ -66,7 +66,7 @@ describe("a terminal at the playhead", () => {
     expect(await show(4)).toEqual(["c"]);
   });
 
-  it("is the same whether it went there in one step or in many", async () => {
+  it("is the same after one step or many", async () => {
     const list = [size(12, 4), ...Array.from({ length: 40 }, (_, i) => out(`\x1b[3${i % 8}m${i} words to wrap\r\n`))];
     list.splice(20, 0, size(30, 6));
     const [one, many] = [await tape(list), await tape(list)];
@@ -74,7 +74,7 @@ describe("a terminal at the playhead", () => {
     expect(await many.show(list.length)).toEqual(await one.show(list.length));
   });
 
-  it("keeps its screen when it goes on, and has another one when it goes back", async () => {
+  it("keeps its screen when it moves forward, and gets a new one when it moves back", async () => {
     const { player, show } = await tape([out("a"), out("b"), out("c")]);
     await show(1);
     const { screen } = player.get();
@@ -84,13 +84,13 @@ describe("a terminal at the playhead", () => {
     expect(player.get().screen).not.toBe(screen);
   });
 
-  it("does not have what was taken back", async () => {
+  it("leaves out reverted output", async () => {
     const { show } = await tape([out("a"), out("b"), ["session.rewound", { toOffset: 1 }], out("c")]);
     expect(await show(2)).toEqual(["ab"]);
     expect(await show(4)).toEqual(["ac"]);
   });
 
-  it("is the one that was used last, or the one that was chosen", async () => {
+  it("is the last used terminal, or the chosen one", async () => {
     const { player, show } = await tape([
       out("a", "x"),
       out("b", "y"),
@@ -108,22 +108,22 @@ describe("a terminal at the playhead", () => {
     expect(await show(6, "nobody", "main")).toEqual(["ac"]);
   });
 
-  it("returns at the end of a line only if nobody has told its size: then it is a pipe", async () => {
+  it("adds a carriage return to line ends only without a known size, as for a pipe", async () => {
     const pipe = await tape([out("a\nb")]);
     expect(await pipe.show(1)).toEqual(["a", "b"]);
     const real = await tape([size(20, 5), out("a\nb")]);
     expect(await real.show(2)).toEqual(["a", " b"]);
   });
 
-  it("has a size that was told long before", async () => {
+  it("uses a size from before the loaded events", async () => {
     const { player, show } = await tape([out("abcdef\nb")]);
-    player.know([
+    player.setEarlierSizes([
       { offset: 0, channel: "terminal", timestamp: time(0), type: "", data: { terminal: "t", cols: 4, rows: 3 } },
     ]);
     expect(await show(1)).toEqual(["abcd", "ef", "  b"]);
   });
 
-  it("is bounded whatever size it is told, and answers nobody", async () => {
+  it("limits its size, and sends no replies", async () => {
     const { player, show } = await tape([
       size(1e9, 1e9),
       size(-1, 0),
@@ -139,7 +139,7 @@ describe("a terminal at the playhead", () => {
 });
 
 describe("a line", () => {
-  it("is runs of letters that look the same, wide ones as wide as they are", async () => {
+  it("groups characters with the same style, and keeps the width of wide ones", async () => {
     const { player, show } = await tape([
       size(40, 3),
       out("\x1b[?25la\x1b[31mb\x1b[1mc\x1b[0m 漢字\x1b[44m x \x1b[0m"),
@@ -156,7 +156,7 @@ describe("a line", () => {
     ]);
   });
 
-  it("has the cursor where it is, unless it is hidden", async () => {
+  it("shows the cursor, unless it is hidden", async () => {
     const { player, show } = await tape([size(40, 3), out("ab\x1b[D"), out("\x1b[?25l")]);
     await show(2);
     expect(player.get().screen?.line(0, palettes.dark)[1]).toMatchObject({ text: "b", className: "tty-cursor" });

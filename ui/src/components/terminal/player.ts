@@ -17,20 +17,20 @@ interface Wanted {
 }
 
 /**
- * Shows a terminal as it was at the playhead. Forward it writes what is new;
- * back it begins anew, with another screen that takes the place of the old one
- * when all is written.
+ * Shows a terminal as of the playhead. When the playhead moves forward, it writes the
+ * new output. When it moves back, it fills a new screen from the start, which
+ * replaces the old one when it is complete.
  */
 export class TerminalPlayer {
   private readonly log: ChannelLog;
   private readonly listeners = new Set<() => void>();
   private terminals = new Terminals();
-  private screen: Screen | undefined; // the one that is seen
-  private coming: Screen | undefined; // the one that is to take its place
-  private id: string | undefined; // of the terminal that is being written
-  private at = 0; // up to where it has read
+  private screen: Screen | undefined; // the visible screen
+  private next: Screen | undefined; // the screen that will replace it
+  private id: string | undefined; // id of the shown terminal
+  private at = 0; // offset after the last event read
   private thread: string | undefined;
-  private sizes = new Map<string, Size>(); // from before what is here
+  private sizes = new Map<string, Size>(); // sizes from before the loaded events
   private waiting: Wanted | undefined;
   private state: Shown = { terminals: [], version: 0 };
 
@@ -45,20 +45,20 @@ export class TerminalPlayer {
 
   get = (): Shown => this.state;
 
-  /** Whether what was asked for is still being written. */
+  /** Whether output is still being written. */
   get busy(): boolean {
-    return this.coming !== undefined || this.screen?.idle === false;
+    return this.next !== undefined || this.screen?.idle === false;
   }
 
   close(): void {
     this.screen?.dispose();
-    this.coming?.dispose();
-    this.screen = this.coming = undefined;
+    this.next?.dispose();
+    this.screen = this.next = undefined;
     this.at = 0;
   }
 
-  /** Sizes that were told before the first event that is here, the newest first. */
-  know(events: Event[]): void {
+  /** Sets the sizes from resize events before the loaded ones; newest event first. */
+  setEarlierSizes(events: Event[]): void {
     const sizes = new Map<string, Size>();
     for (const e of events.toReversed()) {
       const size = sizeOf(e);
@@ -69,25 +69,25 @@ export class TerminalPlayer {
     this.at = 0;
   }
 
-  /** Shows a terminal, or the one that was used last, as of an offset up to which the log reaches. */
+  /** Shows a terminal, by default the last used one, as of an offset. The log must be loaded up to it. */
   show(w: Wanted): void {
-    if (this.coming && !this.coming.idle && !this.goesOn(w)) {
-      this.waiting = w; // one at a time, or a playhead that is dragged shows nothing
+    if (this.next && !this.next.idle && !this.canContinue(w)) {
+      this.waiting = w; // finish this screen first: otherwise a dragged playhead would never show one
       return;
     }
-    const from = this.goesOn(w) ? this.at : 0;
+    const from = this.canContinue(w) ? this.at : 0;
     if (from === 0) this.terminals = new Terminals();
-    const events = this.inForce(from, w);
+    const events = this.activeEvents(from, w);
     for (const e of events) this.terminals.apply(e);
     this.at = w.at;
     this.thread = w.thread;
     const current = (w.terminal && this.terminals.get(w.terminal)) || this.terminals.newest();
     if (from > 0 && current?.id === this.id) this.feed(events);
-    else this.anew(current?.id, from === 0 ? events : this.inForce(0, w));
-    this.tell();
+    else this.restart(current?.id, from === 0 ? events : this.activeEvents(0, w));
+    this.publish();
   }
 
-  private goesOn({ at, thread }: Wanted): boolean {
+  private canContinue({ at, thread }: Wanted): boolean {
     const { log } = this;
     return (
       this.at > 0 &&
@@ -98,7 +98,7 @@ export class TerminalPlayer {
     );
   }
 
-  private inForce(from: number, { at, thread }: Wanted): Event[] {
+  private activeEvents(from: number, { at, thread }: Wanted): Event[] {
     const { events, timeline } = this.log;
     return events.filter((e) => {
       if (e.offset < from || e.offset >= at) return false;
@@ -107,19 +107,19 @@ export class TerminalPlayer {
     });
   }
 
-  private anew(id: string | undefined, events: Event[]): void {
-    this.coming?.dispose();
+  private restart(id: string | undefined, events: Event[]): void {
+    this.next?.dispose();
     this.id = id;
     const first = events.find((e) => e.type === "terminal.resize" && e.data?.terminal === id);
     const size = (id !== undefined && this.sizes.get(id)) || (first && sizeOf(first));
-    const screen = new Screen(size, () => this.drawn(screen));
-    this.coming = screen;
+    const screen = new Screen(size, () => this.written(screen));
+    this.next = screen;
     this.feed(events);
-    if (screen.idle) this.drawn(screen);
+    if (screen.idle) this.written(screen);
   }
 
   private feed(events: Event[]): void {
-    const screen = this.coming ?? this.screen;
+    const screen = this.next ?? this.screen;
     for (const e of events) {
       if (e.data?.terminal !== this.id) continue;
       const size = e.type === "terminal.resize" ? sizeOf(e) : undefined;
@@ -128,19 +128,19 @@ export class TerminalPlayer {
     }
   }
 
-  private drawn(screen: Screen): void {
-    if (screen === this.coming) {
+  private written(screen: Screen): void {
+    if (screen === this.next) {
       this.screen?.dispose();
       this.screen = screen;
-      this.coming = undefined;
+      this.next = undefined;
     }
     const { waiting } = this;
     this.waiting = undefined;
     if (waiting) this.show(waiting);
-    else this.tell();
+    else this.publish();
   }
 
-  private tell(): void {
+  private publish(): void {
     const id = this.id;
     this.state = {
       terminals: this.terminals.list(),

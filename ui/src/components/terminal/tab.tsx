@@ -3,7 +3,7 @@ import { Loading } from "../ui";
 
 const Terminal = lazy(() => import("./terminal"));
 
-/** The terminals of a session; what reads them is loaded with the first look. */
+/** The terminals of a session. Their code is loaded when the tab is first opened. */
 export function TerminalTab(p: ComponentProps<typeof Terminal>) {
   return (
     <Suspense fallback={<Loading what="the terminal" />}>

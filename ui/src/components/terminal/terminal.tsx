@@ -8,27 +8,27 @@ import { useChannel } from "@/hooks/channel";
 import { useSource } from "@/hooks/source";
 import { useTheme } from "@/hooks/theme";
 import { visible } from "../conversation/action";
-import { gist } from "../conversation/tool";
+import { callSummary } from "../conversation/tool";
 import { plural } from "../format";
 import { ErrorBox, Loading, Notice } from "../ui";
 import { css, palettes } from "./colours";
 import { TerminalPlayer } from "./player";
-import type { Run, Screen } from "./screen";
+import type { Screen, StyledText } from "./screen";
 
-/** As high as a line is in app.css. */
+/** The line height, as in app.css. */
 const lineHeight = 18;
 
 interface Props {
   deck: Deck;
   state: DeckState;
   thread?: string;
-  /** The terminal that was chosen; otherwise the one that was used last. */
+  /** The chosen terminal; absent for the last used one. */
   terminal?: string;
   onTerminal: (id?: string) => void;
   calls: ToolCall[];
 }
 
-/** What the terminals of a session showed at the playhead. */
+/** The terminals of a session at the playhead. */
 export default function Terminal({ deck, state, thread, terminal, onTerminal, calls }: Props) {
   const { at, live } = state;
   const { log, ready, error, retry } = useChannel(deck, "terminal", at);
@@ -36,7 +36,7 @@ export default function Terminal({ deck, state, thread, terminal, onTerminal, ca
   const shown = useSyncExternalStore(player.subscribe, player.get);
   const sizes = useSizes(deck.id, ready ? log.from : 0);
   useEffect(() => {
-    if (sizes) player.know(sizes);
+    if (sizes) player.setEarlierSizes(sizes);
     if (ready && sizes) player.show({ at, terminal, thread });
   }, [player, ready, sizes, at, terminal, thread]);
   useEffect(() => () => player.close(), [player]);
@@ -52,8 +52,8 @@ export default function Terminal({ deck, state, thread, terminal, onTerminal, ca
   if (!current || !screen)
     return (
       <div className="flex-1">
-        <Notice title="No terminal has been used">
-          {live ? "What a command of the agent puts out is shown here." : "At this moment there was none yet."}
+        <Notice title="No terminal output">
+          {live ? "The output of the agent's commands appears here." : "There was no terminal at this moment."}
         </Notice>
       </div>
     );
@@ -68,12 +68,12 @@ export default function Terminal({ deck, state, thread, terminal, onTerminal, ca
         older={log.from > 0}
         screen={screen}
       />
-      <Lines screen={screen} version={shown.version} label={nameOf(current, calls)} />
+      <Lines screen={screen} version={shown.version} label={terminalLabel(current, calls)} />
     </div>
   );
 }
 
-/** If what is here is not the beginning: which sizes were told before. */
+/** Loads the terminal sizes from before the loaded events, if any. */
 function useSizes(id: string, from: number) {
   const source = useSource();
   const found = useQuery({
@@ -88,10 +88,10 @@ function useSizes(id: string, from: number) {
 }
 const none: never[] = [];
 
-/** What people call a terminal: the command whose it is, or its id. */
-function nameOf(t: TerminalInfo, calls: ToolCall[]): string {
+/** The displayed name of a terminal: the command that runs in it, or its id. */
+function terminalLabel(t: TerminalInfo, calls: ToolCall[]): string {
   const call = calls.findLast((c) => c.id === t.id);
-  return call ? visible(`${call.name} ${gist(call)}`).slice(0, 80) : t.id.slice(0, 80);
+  return call ? visible(`${call.name} ${callSummary(call)}`).slice(0, 80) : t.id.slice(0, 80);
 }
 
 interface BarProps {
@@ -114,16 +114,16 @@ function Bar({ terminals, current, calls, chosen, onChoose, older, screen }: Bar
           onChange={(e) => onChoose(e.target.value || undefined)}
           className="h-7 max-w-96 rounded-md border border-line bg-panel px-1.5"
         >
-          <option value="">The one used last: {nameOf(terminals.reduce(later), calls)}</option>
+          <option value="">Last used: {terminalLabel(terminals.reduce(later), calls)}</option>
           {terminals.map((t) => (
             <option key={t.id} value={t.id}>
-              {nameOf(t, calls)}
+              {terminalLabel(t, calls)}
               {t.exit ? ` (${t.exit})` : ""}
             </option>
           ))}
         </select>
       ) : (
-        <span className="truncate font-mono font-medium">{nameOf(current, calls)}</span>
+        <span className="truncate font-mono font-medium">{terminalLabel(current, calls)}</span>
       )}
       {current.exit && (
         <span className={`font-medium ${current.failed ? "text-bad" : "text-ok"}`}>
@@ -134,14 +134,14 @@ function Bar({ terminals, current, calls, chosen, onChoose, older, screen }: Bar
         {screen.cols} × {screen.rows}
         {terminals.length > 1 ? ` · ${plural(terminals.length, "terminal")}` : ""}
       </span>
-      {older && <span className="text-xs text-muted">What came long before is left out</span>}
+      {older && <span className="text-xs text-muted">Older output is not shown</span>}
     </div>
   );
 }
 
 const later = (a: TerminalInfo, b: TerminalInfo) => (b.offset > a.offset ? b : a);
 
-/** The lines; only those that are seen are on the page. */
+/** The lines. Only the visible ones have elements. */
 function Lines({ screen, version, label }: { screen: Screen; version: number; label: string }) {
   const scroller = useRef<HTMLElement>(null);
   const [atEnd, setAtEnd] = useState(true);
@@ -155,7 +155,7 @@ function Lines({ screen, version, label }: { screen: Screen; version: number; la
     paddingStart: 8,
     paddingEnd: 8,
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: with everything that is written
+  // biome-ignore lint/correctness/useExhaustiveDependencies: with each change of the output
   useLayoutEffect(() => {
     const el = scroller.current;
     if (atEnd && el) el.scrollTop = el.scrollHeight;
@@ -163,7 +163,7 @@ function Lines({ screen, version, label }: { screen: Screen; version: number; la
   return (
     <section
       ref={scroller}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
       tabIndex={0}
       aria-label={`Terminal ${label}`}
       className="min-h-0 flex-1 overflow-auto px-3 [overflow-anchor:none]"
@@ -184,11 +184,11 @@ function Lines({ screen, version, label }: { screen: Screen; version: number; la
   );
 }
 
-const Line = memo(function Line({ runs }: { runs: Run[] }) {
+const Line = memo(function Line({ runs }: { runs: StyledText[] }) {
   if (runs.length === 0) return "\u00a0";
   return runs.map((r, i) => (
     <span
-      // biome-ignore lint/suspicious/noArrayIndexKey: they have no other name
+      // biome-ignore lint/suspicious/noArrayIndexKey: they have no id
       key={i}
       className={r.cells ? `inline-block ${r.className ?? ""}` : r.className}
       style={r.cells ? { ...r.style, width: `${r.cells}ch` } : r.style}
@@ -198,7 +198,7 @@ const Line = memo(function Line({ runs }: { runs: Run[] }) {
   ));
 }, same);
 
-function same(a: { runs: Run[] }, b: { runs: Run[] }): boolean {
+function same(a: { runs: StyledText[] }, b: { runs: StyledText[] }): boolean {
   return (
     a.runs.length === b.runs.length &&
     a.runs.every((r, i) => {

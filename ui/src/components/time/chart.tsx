@@ -6,13 +6,13 @@ import { duration, timeOfDay } from "../format";
 import { statusLabel } from "../status";
 import { useIndexes } from "./indexes";
 import {
+  type AgentLane,
+  agentLanes,
   type Bar,
   barAt,
   heightOf,
   inRange,
-  type Lane,
-  lanesOf,
-  leastWidth,
+  minBarWidth,
   moved,
   type Range,
   rowHeight,
@@ -31,8 +31,8 @@ interface Props {
   onOpen: (id: string) => void;
 }
 
-/** So many sessions are elements of the page, for the keyboard and for links; all are drawn. */
-const mostLinks = 100;
+/** The limit of sessions that are links, for the keyboard. All sessions are drawn. */
+const maxLinks = 100;
 const labelWidth = 120;
 
 export function Chart({ sessions, range, now, selected, marked, onRange, onOpen }: Props) {
@@ -41,9 +41,9 @@ export function Chart({ sessions, range, now, selected, marked, onRange, onOpen 
   const { width, height, scrolled } = useSize(scroller);
   const theme = useTheme();
   const perPixel = (range.to - range.from) / Math.max(1, width);
-  // What runs grows: anew every few pixels, not with each tick of the clock.
-  const soon = Math.ceil(now / Math.max(1000, perPixel * 4)) * Math.max(1000, perPixel * 4);
-  const lanes = useMemo(() => lanesOf(sessions, soon, perPixel), [sessions, soon, perPixel]);
+  // Running sessions grow: update the layout every few pixels, not with each tick of the clock.
+  const layoutNow = Math.ceil(now / Math.max(1000, perPixel * 4)) * Math.max(1000, perPixel * 4);
+  const lanes = useMemo(() => agentLanes(sessions, layoutNow, perPixel), [sessions, layoutNow, perPixel]);
   const shown = useMemo(
     () => lanes.flatMap((l) => inRange(l, range, perPixel).map((bar) => ({ lane: l, bar }))),
     [lanes, range, perPixel],
@@ -53,7 +53,7 @@ export function Chart({ sessions, range, now, selected, marked, onRange, onOpen 
   );
   const [hover, setHover] = useState<{ bar: Bar; x: number; y: number }>();
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the theme changes the colours, the size the picture
+  // biome-ignore lint/correctness/useExhaustiveDependencies: theme and size change the drawing
   useEffect(() => {
     if (canvas.current) paint(canvas.current, { lanes, range, now, scrolled, selected, marked, indexes });
   }, [lanes, range, now, scrolled, selected, marked, indexes, theme, width, height]);
@@ -69,10 +69,10 @@ export function Chart({ sessions, range, now, selected, marked, onRange, onOpen 
   };
   const drag = useDrag(scroller, range, perPixel, onRange);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: what is clicked here is a link for the keyboard
+    // biome-ignore lint/a11y/useKeyWithClickEvents: keyboard users have a link for each bar
     <section
       ref={scroller}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
       tabIndex={0}
       aria-label="Sessions in time"
       className="relative min-h-0 flex-1 touch-none overflow-y-auto select-none"
@@ -86,7 +86,7 @@ export function Chart({ sessions, range, now, selected, marked, onRange, onOpen 
       onPointerLeave={() => setHover(undefined)}
       onClickCapture={(e) => {
         if (!drag.moved()) return;
-        e.preventDefault(); // it was dragged, not clicked
+        e.preventDefault(); // a drag, not a click
         e.stopPropagation();
       }}
       onClick={(e) => {
@@ -105,9 +105,9 @@ export function Chart({ sessions, range, now, selected, marked, onRange, onOpen 
             key={l.agent}
             className="absolute left-0 truncate border-r border-line bg-bg px-3 py-1.5 text-[13px] font-medium"
             style={{ top: l.top, width: labelWidth, height: l.rows * rowHeight + 11 }}
-            title={l.agent || "no agent"}
+            title={l.agent || "No agent"}
           >
-            {l.agent || <span className="text-muted">no agent</span>}
+            {l.agent || <span className="text-muted">No agent</span>}
           </h2>
         ))}
         <Links shown={shown} range={range} perPixel={perPixel} selected={selected} now={now} width={width} />
@@ -118,7 +118,7 @@ export function Chart({ sessions, range, now, selected, marked, onRange, onOpen 
 }
 
 interface LinksProps {
-  shown: { lane: Lane; bar: Bar }[];
+  shown: { lane: AgentLane; bar: Bar }[];
   range: Range;
   perPixel: number;
   selected?: string;
@@ -126,18 +126,18 @@ interface LinksProps {
   width: number;
 }
 
-/** The sessions as links that lie over the picture of them. One of them is in the order of Tab. */
+/** The sessions as links over their bars. Only one of them is a tab stop. */
 function Links({ shown, range, perPixel, selected, now, width }: LinksProps) {
   const inOrder = [...shown].sort((a, b) => a.bar.from - b.bar.from);
   const chosen = inOrder.findIndex(({ bar }) => bar.session.id === selected);
-  const last = chosen < 0 ? inOrder.length : Math.min(inOrder.length, chosen + mostLinks / 2);
-  const part = inOrder.slice(Math.max(0, last - mostLinks), Math.max(last, mostLinks));
+  const last = chosen < 0 ? inOrder.length : Math.min(inOrder.length, chosen + maxLinks / 2);
+  const part = inOrder.slice(Math.max(0, last - maxLinks), Math.max(last, maxLinks));
   const tab = chosen < 0 ? inOrder.at(-1)?.bar : inOrder[chosen]?.bar;
   return (
     <ul aria-label="Sessions" className="absolute inset-y-0 right-0 overflow-hidden" style={{ left: labelWidth }}>
       {part.map(({ lane, bar }) => {
         const left = (bar.from - range.from) / perPixel;
-        const end = left + Math.max(leastWidth, (bar.to - bar.from) / perPixel);
+        const end = left + Math.max(minBarWidth, (bar.to - bar.from) / perPixel);
         return (
           <li key={bar.session.id}>
             <Link
@@ -147,12 +147,12 @@ function Links({ shown, range, perPixel, selected, now, width }: LinksProps) {
               data-keys-pass
               draggable={false}
               tabIndex={bar === tab ? 0 : -1}
-              aria-label={wordsOf(bar, now)}
+              aria-label={barLabel(bar, now)}
               className="absolute rounded"
               style={{
                 top: topOf(lane, bar),
                 left: Math.max(0, left),
-                width: Math.max(leastWidth, Math.min(width, end) - Math.max(0, left)),
+                width: Math.max(minBarWidth, Math.min(width, end) - Math.max(0, left)),
                 height: rowHeight - 4,
               }}
             />
@@ -163,7 +163,7 @@ function Links({ shown, range, perPixel, selected, now, width }: LinksProps) {
   );
 }
 
-function wordsOf({ session: s, from, to }: Bar, now: number): string {
+function barLabel({ session: s, from, to }: Bar, now: number): string {
   const took = duration((s.status === "running" ? now : to) - from);
   const words = [s.title || s.id, statusLabel(s.status ?? "idle").toLowerCase(), timeOfDay(s.created_at), took];
   if (s.agent) words.push(s.agent);
@@ -207,7 +207,7 @@ function useSize(ref: React.RefObject<HTMLElement | null>) {
   return size;
 }
 
-/** The wheel zooms about the pointer; sideways, or with Shift, it moves. */
+/** The wheel zooms around the pointer. A sideways wheel, or the wheel with Shift, moves the range. */
 function useWheel(ref: React.RefObject<HTMLElement | null>, range: Range, onRange: (r: Range) => void): void {
   const latest = useRef({ range, onRange });
   latest.current = { range, onRange };
@@ -216,22 +216,22 @@ function useWheel(ref: React.RefObject<HTMLElement | null>, range: Range, onRang
     if (!el) return;
     const onWheel = (e: WheelEvent) => {
       e.preventDefault();
-      const { range: r, onRange: tell } = latest.current;
+      const { range: r, onRange: setRange } = latest.current;
       const box = el.getBoundingClientRect();
       const wide = Math.max(1, box.width - labelWidth);
       if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
-        tell(moved(r, (e.deltaX || e.deltaY) / wide));
+        setRange(moved(r, (e.deltaX || e.deltaY) / wide));
         return;
       }
       const about = Math.min(1, Math.max(0, (e.clientX - box.left - labelWidth) / wide));
-      tell(zoomed(r, Math.exp(e.deltaY * 0.0015), about));
+      setRange(zoomed(r, Math.exp(e.deltaY * 0.0015), about));
     };
-    el.addEventListener("wheel", onWheel, { passive: false }); // React's own are passive
+    el.addEventListener("wheel", onWheel, { passive: false }); // React's wheel listeners are passive
     return () => el.removeEventListener("wheel", onWheel);
   }, [ref]);
 }
 
-/** Dragging moves the range, and the lanes if there are more than fit. */
+/** Dragging moves the range, and scrolls the lanes if not all fit. */
 function useDrag(
   ref: React.RefObject<HTMLElement | null>,
   range: Range,

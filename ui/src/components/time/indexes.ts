@@ -3,12 +3,12 @@ import { useMemo } from "react";
 import { api } from "@/data/api";
 import type { ReplayIndex, SessionEntry } from "@/fold/types";
 
-/** So many sessions are asked for their errors. */
-const most = 30;
+/** The limit of sessions whose replay index is loaded, for their errors. */
+const maxIndexes = 30;
 
-/** The replay indexes of some sessions, as they come. They are the same that the list asks for. */
+/** The replay indexes of some sessions, as they arrive. The list uses the same queries. */
 export function useIndexes(sessions: SessionEntry[]): ReadonlyMap<string, ReplayIndex> {
-  const some = sessions.slice(-most);
+  const some = sessions.slice(-maxIndexes);
   const found = useQueries({
     queries: some.map((s) => {
       const live = s.status === "running";

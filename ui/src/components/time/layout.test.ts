@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { SessionEntry } from "@/fold/types";
-import { barAt, fitting, heightOf, inRange, lanesOf, moved, ticksOf, topOf, zoomed } from "./layout";
+import { agentLanes, barAt, fitRange, heightOf, inRange, moved, ticksOf, topOf, zoomed } from "./layout";
 
 const start = Date.parse("2026-01-05T12:00:00Z");
 const at = (s: number) => new Date(start + s * 1000).toISOString();
@@ -18,8 +18,8 @@ function session(id: string, from: number, to: number, more: Partial<SessionEntr
   };
 }
 
-it("has a lane for each agent, and sessions at the same time below each other", () => {
-  const lanes = lanesOf(
+it("has a lane for each agent, and puts simultaneous sessions in different rows", () => {
+  const lanes = agentLanes(
     [session("1", 0, 10), session("2", 5, 15), session("3", 11, 20), session("4", 0, 9, { agent: "b" })],
     start,
     1,
@@ -32,35 +32,35 @@ it("has a lane for each agent, and sessions at the same time below each other", 
   expect(heightOf(lanes)).toBeGreaterThan(lanes[1]?.top as number);
 });
 
-it("lets what runs go on up to now, and finds what is at a place", () => {
+it("extends running sessions up to now, and finds the bar at a position", () => {
   const now = start + 60_000;
-  const lanes = lanesOf([session("r", 0, 1, { status: "running" }), session("s", 0, 0)], now, 100);
+  const lanes = agentLanes([session("r", 0, 1, { status: "running" }), session("s", 0, 0)], now, 100);
   const lane = lanes[0];
   const bar = lane?.bars.find((b) => b.session.id === "r");
   if (!lane || !bar) throw new Error("no bar");
   expect(bar.to).toBe(now);
   expect(barAt(lanes, start + 30_000, topOf(lane, bar) + 3, 100)?.session.id).toBe("r");
-  // one that was over at once is as wide as a finger needs it
+  // a very short session has the minimum width
   expect(barAt(lanes, start + 700, topOf(lane, lane.bars[1] as typeof bar) + 3, 100)?.session.id).toBe("s");
   expect(barAt(lanes, start + 5_000, topOf(lane, lane.bars[1] as typeof bar) + 3, 100)).toBeUndefined();
   expect(inRange(lane, { from: start + 20_000, to: now }, 100).map((b) => b.session.id)).toEqual(["r"]);
 });
 
-it("is quick and no higher than it must be with thousands at once", () => {
+it("is fast and compact with thousands of simultaneous sessions", () => {
   const many = Array.from({ length: 5000 }, (_, i) => session(`s${i}`, 0, 100, { agent: `agent ${i % 3}` }));
-  const lanes = lanesOf(many, start, 1000);
+  const lanes = agentLanes(many, start, 1000);
   expect(lanes.map((l) => l.rows)).toEqual([24, 24, 24]);
 });
 
-it("zooms about a place, moves, and fits", () => {
+it("zooms around a position, moves, and fits", () => {
   const range = { from: start, to: start + 100_000 };
   expect(zoomed(range, 0.5, 0.25)).toEqual({ from: start + 12_500, to: start + 62_500 });
   expect(zoomed(range, 1e-9).to - zoomed(range, 1e-9).from).toBe(2000);
   expect(moved(range, -0.1)).toEqual({ from: start - 10_000, to: start + 90_000 });
-  const all = fitting([session("1", 0, 10), session("2", 600, 700)], start + 700_000);
+  const all = fitRange([session("1", 0, 10), session("2", 600, 700)], start + 700_000);
   expect(all.from).toBeLessThan(start);
   expect(all.to).toBeGreaterThan(start + 700_000);
-  const none = fitting([], start);
+  const none = fitRange([], start);
   expect(none.to - none.from).toBeGreaterThan(60_000);
 });
 

@@ -1,20 +1,20 @@
 import type { ReplayIndex } from "@/fold/types";
-import { sharp } from "../spark";
+import { prepareCanvas } from "../spark";
 import { markOf } from "../status";
-import { axisHeight, type Bar, type Lane, leastWidth, type Range, rowHeight, ticksOf, topOf } from "./layout";
+import { type AgentLane, axisHeight, type Bar, minBarWidth, type Range, rowHeight, ticksOf, topOf } from "./layout";
 
 interface Picture {
-  lanes: Lane[];
+  lanes: AgentLane[];
   range: Range;
   now: number;
   scrolled: number;
   selected?: string;
   marked: string[];
-  /** Of sessions that are wide enough, for their errors. */
+  /** The indexes of sessions with wide bars, for their errors. */
   indexes: ReadonlyMap<string, ReplayIndex>;
 }
 
-type Paper = NonNullable<ReturnType<typeof sharp>>;
+type Canvas = NonNullable<ReturnType<typeof prepareCanvas>>;
 
 const looks: Record<string, [fill: string, line: string]> = {
   running: ["--run-soft", "--run"],
@@ -24,9 +24,9 @@ const looks: Record<string, [fill: string, line: string]> = {
   interrupted: ["--warn-soft", "--warn"],
 };
 
-/** Draws what is in sight. Colour never says it alone: each bar has its mark, failed ones are hatched, running ones open. */
+/** Draws the visible part. Status is not shown by colour alone: bars have marks, failed ones are hatched, running ones dashed. */
 export function paint(canvas: HTMLCanvasElement, p: Picture): void {
-  const g = sharp(canvas);
+  const g = prepareCanvas(canvas);
   if (!g || g.width === 0) return;
   const x = (t: number) => ((t - p.range.from) / (p.range.to - p.range.from)) * g.width;
   const bottom = p.scrolled + g.height;
@@ -46,7 +46,7 @@ export function paint(canvas: HTMLCanvasElement, p: Picture): void {
     g.ctx.fillRect(0, end - 1, g.width, 1);
     for (const b of lane.bars) {
       const left = x(b.from);
-      const width = Math.max(leastWidth, x(b.to) - left);
+      const width = Math.max(minBarWidth, x(b.to) - left);
       if (left > g.width || left + width < 0) continue;
       places.set(b.session.id, topOf(lane, b));
       bar(g, b, left, width, topOf(lane, b), p);
@@ -57,9 +57,9 @@ export function paint(canvas: HTMLCanvasElement, p: Picture): void {
   g.ctx.restore();
 }
 
-function grid(g: Paper, p: Picture, x: (t: number) => number): void {
-  const least = ((p.range.to - p.range.from) / g.width) * 84;
-  for (const { at, label } of ticksOf(p.range, least)) {
+function grid(g: Canvas, p: Picture, x: (t: number) => number): void {
+  const minStep = ((p.range.to - p.range.from) / g.width) * 84;
+  for (const { at, label } of ticksOf(p.range, minStep)) {
     g.ctx.fillStyle = g.colour("--line");
     g.ctx.fillRect(Math.round(x(at)), 0, 1, g.height);
     g.ctx.fillStyle = g.colour("--muted");
@@ -69,7 +69,7 @@ function grid(g: Paper, p: Picture, x: (t: number) => number): void {
   g.ctx.fillRect(0, axisHeight - 1, g.width, 1);
 }
 
-function bar(g: Paper, b: Bar, left: number, width: number, top: number, p: Picture): void {
+function bar(g: Canvas, b: Bar, left: number, width: number, top: number, p: Picture): void {
   const { ctx, colour } = g;
   const status = b.session.status ?? "idle";
   const [fill, line] = looks[status] ?? ["--raised", "--muted"];
@@ -111,7 +111,7 @@ function bar(g: Paper, b: Bar, left: number, width: number, top: number, p: Pict
   ctx.stroke();
 }
 
-/** As much of a text as has room, about. */
+/** Shortens a text to fit, approximately. */
 function fitted(ctx: CanvasRenderingContext2D, text: string, width: number): string {
   const whole = ctx.measureText(text).width;
   if (whole <= width) return text;
@@ -119,7 +119,7 @@ function fitted(ctx: CanvasRenderingContext2D, text: string, width: number): str
   return `${text.slice(0, Math.max(1, letters)).trimEnd()}…`;
 }
 
-function hatch(g: Paper, from: number, to: number, top: number, height: number, line: string): void {
+function hatch(g: Canvas, from: number, to: number, top: number, height: number, line: string): void {
   g.ctx.strokeStyle = line;
   g.ctx.globalAlpha = 0.25;
   g.ctx.lineWidth = 1.5;
@@ -132,7 +132,7 @@ function hatch(g: Paper, from: number, to: number, top: number, height: number, 
   g.ctx.globalAlpha = 1;
 }
 
-function errors(g: Paper, b: Bar, left: number, width: number, top: number, index?: ReplayIndex): void {
+function errors(g: Canvas, b: Bar, left: number, width: number, top: number, index?: ReplayIndex): void {
   if (!index) return;
   g.ctx.fillStyle = g.colour("--bad");
   const length = Math.max(1, b.to - b.from);
@@ -143,8 +143,8 @@ function errors(g: Paper, b: Bar, left: number, width: number, top: number, inde
   }
 }
 
-/** A line from where a session was forked off to its fork. */
-function forks(g: Paper, p: Picture, places: Map<string, number>, x: (t: number) => number): void {
+/** Draws a line from each session to its forks. */
+function forks(g: Canvas, p: Picture, places: Map<string, number>, x: (t: number) => number): void {
   g.ctx.strokeStyle = g.colour("--muted");
   g.ctx.fillStyle = g.colour("--muted");
   g.ctx.lineWidth = 1;
@@ -164,7 +164,7 @@ function forks(g: Paper, p: Picture, places: Map<string, number>, x: (t: number)
   }
 }
 
-function nowLine(g: Paper, x: number, bottom: number): void {
+function nowLine(g: Canvas, x: number, bottom: number): void {
   if (x < 0 || x > g.width) return;
   g.ctx.fillStyle = g.colour("--accent");
   g.ctx.fillRect(Math.round(x), 0, 1, bottom);

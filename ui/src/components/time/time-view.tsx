@@ -4,12 +4,12 @@ import type { useSessions } from "@/hooks/sessions";
 import { useNow, useSettled } from "@/hooks/tick";
 import { Button, IconButton } from "../ui";
 import { Chart } from "./chart";
-import { fitting, moved, type Range, zoomed } from "./layout";
+import { fitRange, moved, type Range, zoomed } from "./layout";
 
 interface Props {
   list: ReturnType<typeof useSessions>;
-  /** The stretch of time that the address has. */
-  asked?: Range;
+  /** The range in the URL. */
+  urlRange?: Range;
   onRange: (r: Range | undefined) => void;
   marked: string[];
   onMark: (id: string) => void;
@@ -17,16 +17,16 @@ interface Props {
   empty: ReactNode;
 }
 
-/** The sessions on a line of time, a lane for each agent. */
-export default function TimeView({ list, asked, onRange, marked, onMark, onOpen, empty }: Props) {
+/** The sessions on a timeline, with a lane for each agent. */
+export default function TimeView({ list, urlRange, onRange, marked, onMark, onOpen, empty }: Props) {
   const now = useNow(1000);
   const { rows, hasNextPage, isFetchingNextPage, fetchNextPage } = list;
   const first = list.data?.pages[0]?.sessions;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: as it was when it was opened
-  const fit = useMemo(() => fitting(first ?? [], now), [first]);
-  const [range, setRange] = useRange(asked, fit, onRange);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the first page changes
+  const fit = useMemo(() => fitRange(first ?? [], now), [first]);
+  const [range, setRange] = useRange(urlRange, fit, onRange);
 
-  // Pages are the newest first: those of the range are here when all of one is before it.
+  // Pages are newest first: the range is complete when the last page is wholly before it.
   const last = list.data?.pages.at(-1)?.sessions ?? [];
   const reached = Math.max(...last.map((s) => Date.parse(s.created_at)));
   useEffect(() => {
@@ -69,7 +69,7 @@ export default function TimeView({ list, asked, onRange, marked, onMark, onOpen,
     <div className="flex min-h-0 flex-1 flex-col">
       <div className="flex flex-wrap items-center gap-2 border-b border-line px-4 pb-2 text-[13px]">
         <span className="text-muted tabular-nums">
-          {wordsOf(range)}
+          {rangeText(range)}
           {isFetchingNextPage && " · loading more"}
         </span>
         <span className="ml-auto flex items-center gap-1">
@@ -102,29 +102,29 @@ export default function TimeView({ list, asked, onRange, marked, onMark, onOpen,
   );
 }
 
-function wordsOf({ from, to }: Range): string {
+function rangeText({ from, to }: Range): string {
   const say = (ms: number) =>
     new Date(ms).toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
   return `${say(from)} – ${say(to)}`;
 }
 
-/** The range that is shown. The address has it once it stands still. */
+/** The shown range. It is written to the URL once it has settled. */
 function useRange(
-  asked: Range | undefined,
+  urlRange: Range | undefined,
   fit: Range,
   onRange: (r: Range | undefined) => void,
 ): [Range, (r: Range | undefined) => void] {
-  const [range, set] = useState(asked);
-  const told = useRef(asked);
+  const [range, set] = useState(urlRange);
+  const inUrl = useRef(urlRange);
   const key = (r: Range | undefined) => r && `${r.from} ${r.to}`;
-  if (key(asked) !== key(told.current)) {
-    told.current = asked; // the browser's way back
-    set(asked);
+  if (key(urlRange) !== key(inUrl.current)) {
+    inUrl.current = urlRange; // the browser's back button
+    set(urlRange);
   }
   const settled = useSettled(range, 300);
   useEffect(() => {
-    if (settled !== range || key(settled) === key(told.current)) return;
-    told.current = settled;
+    if (settled !== range || key(settled) === key(inUrl.current)) return;
+    inUrl.current = settled;
     onRange(settled);
   });
   return [range ?? fit, set];

@@ -7,18 +7,18 @@ const gap = (from: number, to: number) => ({ after_offset: 0, from: iso(from), t
 describe("axisOf", () => {
   const gaps = [gap(60_000, 90_000), gap(10_000, 50_000)];
 
-  it("is of real time unless idle times are cut", () => {
+  it("shows real time unless idle times are shortened", () => {
     const axis = axisOf(0, 100_000, gaps, false);
     for (const t of [0, 10_000, 30_000, 75_000, 100_000]) expect(axis.place(t)).toBeCloseTo(t / 100_000);
   });
 
-  it("gives what happens room when idle times are cut", () => {
+  it("gives activity more space when idle times are shortened", () => {
     const axis = axisOf(0, 100_000, gaps, true);
     expect(axis.place(10_000)).toBeGreaterThan(0.25);
     expect(axis.place(50_000) - axis.place(10_000)).toBeLessThan(0.05);
   });
 
-  it.each([false, true])("goes there and back (cut: %s)", (cut) => {
+  it.each([false, true])("converts times to positions and back (shortened: %s)", (cut) => {
     const axis = axisOf(0, 100_000, gaps, cut);
     for (let t = 0; t <= 100_000; t += 1_700) expect(axis.time(axis.place(t))).toBeCloseTo(t, 3);
     let last = -1;
@@ -28,7 +28,7 @@ describe("axisOf", () => {
     }
   });
 
-  it("stays within the bar, whatever it is asked", () => {
+  it("stays within the bar for any input", () => {
     const axis = axisOf(1000, 1000, [], true);
     for (const t of [-5, 1000, 9e15]) {
       expect(axis.place(t)).toBeGreaterThanOrEqual(0);
@@ -38,12 +38,12 @@ describe("axisOf", () => {
   });
 });
 
-it("knows how idle a session was", () => {
+it("computes the idle share of a session", () => {
   expect(idleShare(100_000, [gap(0, 60_000)])).toBeCloseTo(0.6);
   expect(idleShare(0, [])).toBe(0);
 });
 
-it("zooms in where the pointer is, moves, and comes back to the whole", () => {
+it("zooms at the pointer, moves, and returns to the whole", () => {
   const near = zoom(wholeSpan, 0.5, 0.5);
   expect(near).toEqual([0.25, 0.75]);
   expect(zoom(near, 0, 0.5)).toEqual([0.25, 0.5]);

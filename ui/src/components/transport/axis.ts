@@ -1,15 +1,15 @@
 import type { Gap } from "@/fold/types";
 
 /**
- * Where a moment is on the seek bar. The axis is of real time, or has idle
- * times cut to a short piece, so that what happens has room.
+ * Maps times to positions on the seek bar. The axis shows real time, or shortens
+ * idle times, so that activity gets more space.
  */
 export interface Axis {
   from: number; // milliseconds since 1970
   to: number;
-  /** 0 to 1, of a time. */
+  /** The position of a time, from 0 to 1. */
   place(ms: number): number;
-  /** The time at a place. */
+  /** The time at a position. */
   time(place: number): number;
   gaps: Stretch[];
 }
@@ -20,7 +20,7 @@ export interface Stretch {
   ms: number;
 }
 
-/** The part of all active time that a cut gap is wide. */
+/** The width of a shortened gap, as a share of the active time. */
 const cutShare = 0.03;
 
 export function axisOf(from: number, to: number, gaps: Gap[], cut: boolean): Axis {
@@ -42,22 +42,22 @@ export function axisOf(from: number, to: number, gaps: Gap[], cut: boolean): Axi
   };
 }
 
-/** The part of an axis between two of its places. */
+/** A part of an axis, stretched to the whole bar. */
 export function zoomed(axis: Axis, [from, to]: Span): Axis {
   const width = to - from;
   if (width >= 1) return axis;
   return { ...axis, place: (ms) => (axis.place(ms) - from) / width, time: (place) => axis.time(from + place * width) };
 }
 
-/** Two places of an axis, from 0 to 1. */
+/** Two positions on an axis, from 0 to 1. */
 export type Span = readonly [from: number, to: number];
 
 export const wholeSpan: Span = [0, 1];
-const narrowest = 1 / 2000;
+const minSpan = 1 / 2000;
 
-/** Another width, so that what is at a place of the span stays where it is; or the same, moved. */
+/** Scales a span around a position in it, which stays in place, and moves it by `move` widths. */
 export function zoom([from, to]: Span, place: number, factor: number, move = 0): Span {
-  const width = Math.min(1, Math.max(narrowest, (to - from) * factor));
+  const width = Math.min(1, Math.max(minSpan, (to - from) * factor));
   const start = from + place * (to - from - width) + move * width;
   const left = Math.min(1 - width, Math.max(0, start));
   return width >= 1 ? wholeSpan : [left, left + width];
@@ -84,7 +84,7 @@ function knotsOf(from: number, to: number, gaps: Stretch[], piece: number): Knot
   return knots;
 }
 
-/** Goes from one measure to the other on the straight line between two knots. */
+/** Converts between time (t) and position (x) by linear interpolation between two knots. */
 function between(knots: Knot[], a: "t" | "x", b: "t" | "x", value: number): number {
   let low = 0;
   let high = knots.length - 1;
@@ -99,7 +99,7 @@ function between(knots: Knot[], a: "t" | "x", b: "t" | "x", value: number): numb
   return p[b] + share * (q[b] - p[b]);
 }
 
-/** How much of a time nothing happened in, from 0 to 1. */
+/** The idle share of a duration, from 0 to 1. */
 export function idleShare(ms: number, gaps: Gap[]): number {
   return ms > 0 ? gaps.reduce((sum, g) => sum + g.ms, 0) / ms : 0;
 }

@@ -1,15 +1,15 @@
 import type { Marker, ReplayIndex } from "@/fold/types";
 import { duration } from "../format";
-import { sharp } from "../spark";
+import { prepareCanvas } from "../spark";
 import type { Axis } from "./axis";
 
-/** What a marker looks like: its colour, and what it is called. */
+/** The colour and the name of each kind of marker. */
 export const markerKinds: Record<string, [colour: string, word: string]> = {
   user: ["--text", "user"],
   tool: ["--strong", "tool"],
   error: ["--bad", "error"],
   cancel: ["--warn", "cancelled"],
-  permission: ["--warn", "asks"],
+  permission: ["--warn", "permission"],
   plan: ["--ok", "plan"],
   rewind: ["--accent", "rewind"],
   overwrite: ["--accent", "overwrite"],
@@ -18,33 +18,33 @@ export const markerKinds: Record<string, [colour: string, word: string]> = {
   bookmark: ["--run", "bookmark"],
 };
 
-/** Kinds that are drawn in the lane of markers; tools are only ticks. */
+/** The kinds that are drawn above the bar. */
 const tall = new Set(["user", "error", "cancel", "permission", "rewind", "overwrite", "clear", "fork", "bookmark"]);
 
-const lane = 10;
+const markerHeight = 10;
 
 interface Paint {
   index: ReplayIndex;
   axis: Axis;
   now: number;
-  /** When each event was, if all are known; else the density of the index has to do. */
+  /** The time of each event, if all are loaded; otherwise the density of the index is drawn. */
   times?: Float64Array;
 }
 
 export function paintBar(canvas: HTMLCanvasElement, { index, axis, now, times }: Paint): void {
-  const g = sharp(canvas);
+  const g = prepareCanvas(canvas);
   if (!g) return;
   const { ctx, width, height, colour } = g;
   const x = (ms: number) => axis.place(ms) * width;
   const played = x(now);
   ctx.fillStyle = colour("--raised");
-  ctx.fillRect(0, lane, width, height - lane);
+  ctx.fillRect(0, markerHeight, width, height - markerHeight);
   paintGaps(ctx, axis, x, { height, width }, colour);
   const box = { height, played, width };
   if (times) paintTimes(ctx, times, x, box, colour);
   else paintDensity(ctx, index, x, box, colour);
   paintMarkers(ctx, index.markers ?? [], x, { width, height }, colour);
-  if (played < -1 || played > width + 1) return; // the part that is seen is another one
+  if (played < -1 || played > width + 1) return; // the playhead is outside of the visible part
   ctx.fillStyle = colour("--accent");
   ctx.fillRect(Math.max(0, Math.min(width - 2, played - 1)), 0, 2, height);
 }
@@ -52,7 +52,7 @@ export function paintBar(canvas: HTMLCanvasElement, { index, axis, now, times }:
 type Colour = (name: string) => string;
 type X = (ms: number) => number;
 
-/** Idle times are hatched, and say how long they are where there is room. */
+/** Hatches idle times, and writes their duration where there is space. */
 function paintGaps(
   ctx: CanvasRenderingContext2D,
   axis: Axis,
@@ -67,7 +67,7 @@ function paintGaps(
     if (b - a < 3) continue;
     ctx.save();
     ctx.beginPath();
-    ctx.rect(a, lane, b - a, height - lane);
+    ctx.rect(a, markerHeight, b - a, height - markerHeight);
     ctx.clip();
     ctx.globalAlpha = 0.5;
     ctx.beginPath();
@@ -82,10 +82,10 @@ function paintGaps(
     const w = ctx.measureText(label).width;
     if (w + 8 > b - a) continue;
     ctx.fillStyle = colour("--raised");
-    ctx.fillRect((a + b - w) / 2 - 3, lane + 4, w + 6, height - lane - 8);
+    ctx.fillRect((a + b - w) / 2 - 3, markerHeight + 4, w + 6, height - markerHeight - 8);
     ctx.fillStyle = colour("--muted");
     ctx.textBaseline = "middle";
-    ctx.fillText(label, (a + b - w) / 2, lane + (height - lane) / 2);
+    ctx.fillText(label, (a + b - w) / 2, markerHeight + (height - markerHeight) / 2);
   }
 }
 
@@ -98,11 +98,11 @@ interface Box {
 function paintTimes(ctx: CanvasRenderingContext2D, times: Float64Array, x: X, box: Box, colour: Colour): void {
   const columns = new Uint32Array(Math.ceil(box.width / 3) + 1);
   for (const t of times) columns[Math.floor(x(t) / 3)]! += 1;
-  const most = columns.reduce((a, b) => Math.max(a, b), 1);
+  const peak = columns.reduce((a, b) => Math.max(a, b), 1);
   const [done, coming] = [colour("--muted"), colour("--strong")];
   columns.forEach((n, c) => {
     if (n === 0) return;
-    const h = 2 + (box.height - lane - 4) * Math.sqrt(n / most);
+    const h = 2 + (box.height - markerHeight - 4) * Math.sqrt(n / peak);
     ctx.fillStyle = c * 3 <= box.played ? done : coming;
     ctx.fillRect(c * 3, box.height - h, 2, h);
   });
@@ -111,10 +111,10 @@ function paintTimes(ctx: CanvasRenderingContext2D, times: Float64Array, x: X, bo
 function paintDensity(ctx: CanvasRenderingContext2D, index: ReplayIndex, x: X, box: Box, colour: Colour): void {
   const { from: began, width_ms: slot, counts } = index.density ?? { from: "", width_ms: 1, counts: [] };
   const start = Date.parse(began);
-  const most = Math.max(1, ...counts);
-  const room = box.height - lane;
+  const peak = Math.max(1, ...counts);
+  const room = box.height - markerHeight;
   const [done, coming] = [colour("--muted"), colour("--strong")];
-  // A slot is as wide as it lasts; where slots are narrow they fall together.
+  // The width of a slot is its duration. Narrow slots overlap.
   let reached = -1;
   counts.forEach((n, i) => {
     if (n === 0) return;
@@ -122,14 +122,14 @@ function paintDensity(ctx: CanvasRenderingContext2D, index: ReplayIndex, x: X, b
     if (to < 0 || from > box.width) return;
     const left = Math.max(reached, Math.floor(from));
     const right = Math.max(left + 2, Math.floor(to) - 1);
-    const h = 2 + (room - 4) * Math.sqrt(n / most);
+    const h = 2 + (room - 4) * Math.sqrt(n / peak);
     ctx.fillStyle = left <= box.played ? done : coming;
     ctx.fillRect(left, box.height - h, right - left, h);
     reached = left + 1;
   });
 }
 
-/** Of markers that would lie on each other only the most telling one is drawn. */
+/** Draws the markers. Of overlapping ones only the most important is drawn. */
 function paintMarkers(
   ctx: CanvasRenderingContext2D,
   markers: Marker[],
@@ -142,7 +142,7 @@ function paintMarkers(
     const [name] = markerKinds[m.kind] ?? ["--muted", m.kind];
     const place = x(Date.parse(m.at));
     if (!tall.has(m.kind) || place < -4 || place > width + 4) continue;
-    const at = Math.max(4, Math.min(width - 4, place)); // whole at both ends
+    const at = Math.max(4, Math.min(width - 4, place)); // not cut off at either end
     const weight = m.kind === "error" ? 2 : 1;
     const cell = Math.floor(at / 8);
     if ((taken.get(cell) ?? 0) >= weight) continue;
@@ -158,11 +158,11 @@ function paintMarkers(
       ctx.lineTo(at - 4, 4.5);
     }
     ctx.fill();
-    if (m.kind === "error") ctx.fillRect(at - 0.5, lane, 1, height - lane);
+    if (m.kind === "error") ctx.fillRect(at - 0.5, markerHeight, 1, height - markerHeight);
   }
 }
 
-/** The markers that a pointer means: those within a few pixels, the nearest first, and of equals what went wrong. */
+/** The markers near the pointer, nearest first; of equally near ones, errors first. */
 export function markersNear(markers: Marker[], axis: Axis, width: number, px: number): Marker[] {
   const from = (m: Marker) => Math.abs(axis.place(Date.parse(m.at)) * width - px);
   const order = (m: Marker) => (m.kind === "error" ? 0 : 1);

@@ -10,27 +10,27 @@ interface Props {
   axis: Axis;
   now: number;
   times?: Float64Array;
-  /** Where it is, in words. */
-  words: string;
+  /** The position as text, for screen readers. */
+  positionText: string;
   onSeek: (ms: number) => void;
 }
 
-/** A drag asks for a new place at most so often. */
+/** The shortest time between two seeks of a drag. */
 const dragMs = 50;
 
-/** Of markers that lie on each other so many are named. */
-const mostHinted = 4;
+/** The limit of overlapping markers that the hint lists. */
+const maxHinted = 4;
 
-export function SeekBar({ index, axis: whole, now, times, words, onSeek }: Props) {
+export function SeekBar({ index, axis: whole, now, times, positionText, onSeek }: Props) {
   const [span, setSpan] = useZoom(whole, now);
   const axis = useMemo(() => zoomed(whole, span), [whole, span]);
   const ref = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
   const width = useWidth(ref);
   const [hover, setHover] = useState<number>();
-  const drag = useRef({ on: false, last: 0, place: 0 }); // place: the one that was asked for last
+  const drag = useRef({ on: false, last: 0, place: 0 }); // place: of the last seek
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: theme and width change the picture
+  // biome-ignore lint/correctness/useExhaustiveDependencies: theme and width change the drawing
   useEffect(() => {
     if (ref.current) paintBar(ref.current, { index, axis, now, times });
   }, [index, axis, now, times, theme, width]);
@@ -53,7 +53,7 @@ export function SeekBar({ index, axis: whole, now, times, words, onSeek }: Props
     try {
       e.currentTarget.setPointerCapture(e.pointerId);
     } catch {
-      drag.current.on = false; // the pointer has gone already
+      drag.current.on = false; // the pointer is no longer active
     }
   };
   const onMove = (e: PointerEvent) => {
@@ -74,7 +74,7 @@ export function SeekBar({ index, axis: whole, now, times, words, onSeek }: Props
         aria-valuemin={0}
         aria-valuemax={Math.round((axis.to - axis.from) / 1000)}
         aria-valuenow={Math.round((now - axis.from) / 1000)}
-        aria-valuetext={words}
+        aria-valuetext={positionText}
         className="relative h-10 w-full cursor-pointer touch-none select-none"
         onPointerDown={onDown}
         onPointerMove={onMove}
@@ -97,18 +97,18 @@ export function SeekBar({ index, axis: whole, now, times, words, onSeek }: Props
   );
 }
 
-/** The part of the bar that is seen. It goes along with the playhead. */
+/** The visible part of the bar. It follows the playhead. */
 function useZoom(axis: Axis, now: number) {
   const [span, setSpan] = useState(wholeSpan);
   const place = axis.place(now);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: who looks elsewhere may, until the playhead moves
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the user may scroll away until the playhead moves
   useEffect(() => {
     setSpan((s) => (place < s[0] || place > s[1] ? zoom(s, 0, 1, (place - s[0]) / (s[1] - s[0]) - 0.1) : s));
   }, [now]);
   return [span, setSpan] as const;
 }
 
-/** The wheel zooms, sideways it moves. React's own listener could not keep the page from scrolling. */
+/** The wheel zooms; a sideways wheel moves. A React listener is passive and could not stop the page from scrolling. */
 function useWheel(ref: React.RefObject<HTMLElement | null>, set: (f: (s: Span) => Span) => void): void {
   useEffect(() => {
     const el = ref.current;
@@ -136,13 +136,13 @@ function Hint({ place, width, axis, index }: { place: number; width: number; axi
     >
       <span className="font-medium tabular-nums">{clock(at - axis.from, true)}</span>
       {near.length === 0 && gap && <span className="text-muted"> · idle for {clock(gap.ms)}</span>}
-      {near.slice(0, mostHinted).map((m) => (
+      {near.slice(0, maxHinted).map((m) => (
         <span key={`${m.kind} ${m.offset}`} className="block truncate">
           <span className="text-muted">{markerKinds[m.kind]?.[1] ?? m.kind}</span> {m.label && brief(m.label, 60)}
         </span>
       ))}
-      {near.length > mostHinted && (
-        <span className="block text-muted">and {near.length - mostHinted} more; the wheel zooms</span>
+      {near.length > maxHinted && (
+        <span className="block text-muted">and {near.length - maxHinted} more. Scroll to zoom.</span>
       )}
     </div>
   );

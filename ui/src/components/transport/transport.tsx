@@ -11,26 +11,26 @@ interface Props {
   state: DeckState;
   cut: boolean;
   onCut: (cut: boolean) => void;
-  /** There is no live to go to. */
+  /** No live session exists. */
   recording?: boolean;
 }
 
-/** The deck's own controls: the same for a recording and for what goes on. */
+/** The playback controls, for live sessions and recordings. */
 export function Transport({ deck, state, cut, onCut, recording }: Props) {
   const { index, head, at, playing, live } = state;
   const from = Date.parse(index?.first_at ?? "") || state.timeMs;
   const to = Math.max(Date.parse(index?.last_at ?? "") || from, live ? state.timeMs : 0);
   const gaps = index?.gaps;
   const axis = useMemo(() => axisOf(from, to, gaps ?? [], cut), [from, to, gaps, cut]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: anew with each index is often enough
+  // biome-ignore lint/correctness/useExhaustiveDependencies: an update with each index is enough
   const times = useMemo(() => timesOf(deck, head), [deck, index]);
-  const words = `event ${at} of ${head}, ${clock(state.timeMs - from)} of ${clock(to - from)}`;
+  const positionText = `event ${at} of ${head}, ${clock(state.timeMs - from)} of ${clock(to - from)}`;
   if (!index || head === 0) return null;
   return (
     <section aria-label="Playback" className="shrink-0 border-t border-line bg-panel px-4 pt-1.5 pb-2">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <div className="flex items-center">
-          <IconButton icon="start" label="To the start" keys="Home" onClick={() => deck.seek(1)} />
+          <IconButton icon="start" label="Go to start" keys="Home" onClick={() => deck.seek(1)} />
           <IconButton icon="back" label="Step back" keys="," onClick={() => deck.step(-1, "item")} />
           <Button
             data-keys-pass
@@ -43,7 +43,7 @@ export function Transport({ deck, state, cut, onCut, recording }: Props) {
             {playing ? "Pause" : "Play"}
           </Button>
           <IconButton icon="forward" label="Step forward" keys="." onClick={() => deck.step(1, "item")} />
-          <IconButton icon="end" label="To the end" keys="End" onClick={() => deck.seek(head)} />
+          <IconButton icon="end" label="Go to end" keys="End" onClick={() => deck.seek(head)} />
         </div>
         <span className="text-[13px] tabular-nums">
           <span className="font-medium">{clock(state.timeMs - from, true)}</span>
@@ -52,14 +52,14 @@ export function Transport({ deck, state, cut, onCut, recording }: Props) {
         <span className="text-[13px] text-muted tabular-nums">
           event {at.toLocaleString("en")} of {head.toLocaleString("en")}
         </span>
-        {!live && !recording && <Behind state={state} to={to} onLive={deck.goLive} />}
+        {!live && !recording && <PlaybackNotice state={state} to={to} onLive={deck.goLive} />}
         <div className="ml-auto flex items-center gap-3 text-[13px]">
           <Speed value={state.speed} onChange={deck.setSpeed} />
           <label className="flex items-center gap-1.5 text-muted">
             <input type="checkbox" checked={state.skipIdle} onChange={(e) => deck.setSkipIdle(e.target.checked)} /> Skip
             idle
           </label>
-          <label className="flex items-center gap-1.5 text-muted" title="Idle times take little room on the bar (a)">
+          <label className="flex items-center gap-1.5 text-muted" title="Show idle times shorter on the bar (a)">
             <input type="checkbox" checked={cut} onChange={(e) => onCut(e.target.checked)} /> Shorten idle
             {!cut && idleShare(index.duration_ms, index.gaps) > 0.5 && (
               <span className="text-warn">{Math.round(idleShare(index.duration_ms, index.gaps) * 100)}%</span>
@@ -67,16 +67,23 @@ export function Transport({ deck, state, cut, onCut, recording }: Props) {
           </label>
         </div>
       </div>
-      <SeekBar index={index} axis={axis} now={state.timeMs} times={times} words={words} onSeek={deck.seekTime} />
+      <SeekBar
+        index={index}
+        axis={axis}
+        now={state.timeMs}
+        times={times}
+        positionText={positionText}
+        onSeek={deck.seekTime}
+      />
     </section>
   );
 }
 
-/** Sessions of more events are drawn from the index alone. */
-const mostTimes = 20_000;
+/** Sessions with more events are drawn from the index alone. */
+const maxTimes = 20_000;
 
 function timesOf(deck: Deck, head: number): Float64Array | undefined {
-  if (head > mostTimes) return undefined;
+  if (head > maxTimes) return undefined;
   const times = new Float64Array(head);
   for (let i = 0; i < head; i++) {
     const e = deck.event(i);
@@ -86,7 +93,7 @@ function timesOf(deck: Deck, head: number): Float64Array | undefined {
   return times;
 }
 
-function Behind({ state, to, onLive }: { state: DeckState; to: number; onLive: () => void }) {
+function PlaybackNotice({ state, to, onLive }: { state: DeckState; to: number; onLive: () => void }) {
   return (
     <span className="flex items-center gap-2 text-[13px]">
       <span className="rounded-full bg-accent-soft px-2 py-px text-xs font-medium">

@@ -1,0 +1,253 @@
+package views
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/tapedeck/tapedeck"
+)
+
+// messages shows messages and tool calls once they are finished, as entities of the
+// state protocol: type "message", an AG-UI message, and type "toolCall".
+//
+// The result for an event depends only on the events since its message began. If a
+// reader begins in the middle of a message, the fold reads back to its beginning.
+type messages struct {
+	Source
+	session string
+	open    map[spanKey]*span
+	bytes   int
+}
+
+// maxSpan is how many events there may be between the first and the last event of a
+// message. It bounds the look-back if the first event is missing.
+const maxSpan = 100_000
+
+type spanKey struct {
+	kind spanKind
+	id   string
+}
+
+// A span is a message or tool call that is not finished.
+type span struct {
+	begin int64 // offset of its first event
+	head  spanData
+	body  []byte
+}
+
+// spanData has the members of the events of a span.
+type spanData struct {
+	MessageID  string `json:"messageId"`
+	ToolCallID string `json:"toolCallId"`
+	Role       string `json:"role"`
+	Name       string `json:"name"`
+	ToolName   string `json:"toolCallName"`
+	Parent     string `json:"parentMessageId"`
+	Delta      string `json:"delta"`
+}
+
+type spanKind byte
+
+const (
+	textSpan spanKind = iota + 1
+	reasoningSpan
+	toolSpan
+)
+
+type spanStep byte
+
+const (
+	spanBegins spanStep = iota + 1
+	spanContinues
+	spanEnds
+)
+
+var spanEvents = map[string]struct {
+	kind spanKind
+	step spanStep
+}{
+	tapedeck.TextMessageStart:        {textSpan, spanBegins},
+	tapedeck.TextMessageContent:      {textSpan, spanContinues},
+	tapedeck.TextMessageEnd:          {textSpan, spanEnds},
+	tapedeck.ReasoningMessageStart:   {reasoningSpan, spanBegins},
+	tapedeck.ReasoningMessageContent: {reasoningSpan, spanContinues},
+	tapedeck.ReasoningMessageEnd:     {reasoningSpan, spanEnds},
+	tapedeck.ToolCallStart:           {toolSpan, spanBegins},
+	tapedeck.ToolCallArgs:            {toolSpan, spanContinues},
+	tapedeck.ToolCallEnd:             {toolSpan, spanEnds},
+}
+
+// spanOf returns the span that e is part of, and its data.
+func spanOf(e *tapedeck.Event) (key spanKey, step spanStep, d spanData) {
+	event, ok := spanEvents[e.Type]
+	if !ok || json.Unmarshal(e.Data, &d) != nil {
+		return key, 0, d
+	}
+	key = spanKey{event.kind, d.MessageID}
+	if event.kind == toolSpan {
+		key.id = d.ToolCallID
+	}
+	if key.id == "" {
+		return key, 0, d
+	}
+	return key, event.step, d
+}
+
+func newMessages(from Source, session string, _ int64) Fold {
+	return &messages{Source: from, session: session, open: map[spanKey]*span{}}
+}
+
+func (m *messages) Size() int { return m.bytes }
+
+func (m *messages) Apply(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
+	switch e.Type {
+	case tapedeck.MessageAdded, tapedeck.MessagesSnapshot:
+		return wholeMessages(e, out), nil
+	case tapedeck.ToolCallResult:
+		return toolResult(e, out), nil
+	case tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten:
+		return m.jump(ctx, m.session, e, messageEntities, out)
+	}
+	switch key, step, d := spanOf(e); step {
+	case spanBegins:
+		m.open[key] = &span{begin: e.Offset, head: d}
+		m.bytes += 64 + len(e.Data)
+	case spanContinues:
+		if s := m.open[key]; s != nil { // otherwise it began before this reader, see finish
+			s.body = append(s.body, d.Delta...)
+			m.bytes += len(d.Delta)
+		}
+	case spanEnds:
+		s, err := m.finish(ctx, key, e)
+		if s == nil || err != nil {
+			return out, err
+		}
+		return append(out, s.encode(key, e)), nil
+	}
+	return out, nil
+}
+
+// finish returns the span that e ends, nil if it never began.
+func (m *messages) finish(ctx context.Context, key spanKey, e *tapedeck.Event) (*span, error) {
+	s := m.open[key]
+	if s == nil {
+		return m.lookBack(ctx, key, e)
+	}
+	delete(m.open, key)
+	if len(m.open) == 0 {
+		m.bytes = 0
+	}
+	if e.Offset-s.begin > maxSpan {
+		return nil, nil // as if lookBack had not found it
+	}
+	return s, nil
+}
+
+// lookBack collects the span that e ends from the events before it.
+func (m *messages) lookBack(ctx context.Context, key spanKey, e *tapedeck.Event) (*span, error) {
+	var deltas []string
+	for from := e.Offset; from > 0 && e.Offset-from < maxSpan; {
+		p, err := m.Log.Read(ctx, m.session, tapedeck.Range{From: from, Reverse: true})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range p.Records {
+			before, err := r.Event()
+			if err != nil {
+				return nil, err
+			}
+			k, step, d := spanOf(&before)
+			switch {
+			case e.Offset-r.Offset > maxSpan:
+				return nil, nil
+			case k != key: // another span
+			case step == spanContinues:
+				deltas = append(deltas, d.Delta)
+			case step == spanBegins:
+				s := &span{begin: r.Offset, head: d}
+				for _, d := range slices.Backward(deltas) {
+					s.body = append(s.body, d...)
+				}
+				return s, nil
+			}
+		}
+		from = p.Next
+	}
+	return nil, nil
+}
+
+// encode returns the change that inserts s, which e ends.
+func (s *span) encode(key spanKey, e *tapedeck.Event) []byte {
+	if key.kind == toolSpan {
+		return encodeChange(e, "insert", "toolCall", key.id, toolCall{
+			ID: key.id, Type: "function", Parent: s.head.Parent,
+			Function: toolFunction{s.head.ToolName, string(s.body)},
+		})
+	}
+	role := s.head.Role
+	switch {
+	case key.kind == reasoningSpan:
+		role = "reasoning"
+	case role == "":
+		role = "assistant"
+	}
+	return encodeChange(e, "insert", "message", key.id, message{ID: key.id, Role: role, Name: s.head.Name, Content: string(s.body)})
+}
+
+type message struct {
+	ID         string `json:"id"`
+	Role       string `json:"role"`
+	Name       string `json:"name,omitempty"`
+	ToolCallID string `json:"toolCallId,omitempty"`
+	Content    any    `json:"content"`
+}
+
+type toolCall struct {
+	ID       string       `json:"id"`
+	Type     string       `json:"type"`
+	Parent   string       `json:"parentMessageId,omitempty"`
+	Function toolFunction `json:"function"`
+}
+
+type toolFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// wholeMessages shows messages that were appended as a whole, unchanged.
+func wholeMessages(e *tapedeck.Event, out [][]byte) [][]byte {
+	var d struct {
+		Message  json.RawMessage   `json:"message"`
+		Messages []json.RawMessage `json:"messages"`
+	}
+	if json.Unmarshal(e.Data, &d) != nil {
+		return out
+	}
+	if e.Type == tapedeck.MessageAdded {
+		d.Messages = []json.RawMessage{d.Message}
+	}
+	for _, raw := range d.Messages {
+		var m struct {
+			ID string `json:"id"`
+		}
+		if json.Unmarshal(raw, &m) == nil && m.ID != "" {
+			out = append(out, encodeChange(e, "insert", "message", m.ID, raw))
+		}
+	}
+	return out
+}
+
+// toolResult shows the answer of a tool.
+func toolResult(e *tapedeck.Event, out [][]byte) [][]byte {
+	var d struct {
+		MessageID  string          `json:"messageId"`
+		ToolCallID string          `json:"toolCallId"`
+		Content    json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(e.Data, &d) != nil || d.MessageID == "" {
+		return out
+	}
+	return append(out, encodeChange(e, "insert", "message", d.MessageID,
+		message{ID: d.MessageID, Role: "tool", ToolCallID: d.ToolCallID, Content: d.Content}))
+}

@@ -1,0 +1,135 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/search"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// Options configure the handler. Sessions, Verbs, Views and Contexts are required.
+type Options struct {
+	Sessions Sessions // the hub
+	Verbs    Verbs    // the engine
+	Views    Views    // the projections
+	Contexts Contexts // the contexts of instances
+	Search   Searcher // nil: the server does not search
+
+	// Task answers the requests in the form of the SSE task protocol: those with
+	// format=task, and the history. Nil: the server does not offer this form.
+	Task http.Handler
+
+	MaxBody   int64         // the largest body in bytes; 0 for 10 MiB
+	MaxAppend int64         // the largest body of an append in bytes; 0 for 64 MiB
+	MaxImport int64         // the largest import in bytes, which is read as it arrives; 0 for 4 GiB
+	MaxEvents int           // the most events of an append; 0 for 100,000
+	Heartbeat time.Duration // a stream that is silent for this long sends a comment; 0 for 15 s
+	Logger    *slog.Logger  // for errors that clients must not see; nil for none
+}
+
+// Sessions reads sessions and their events.
+type Sessions interface {
+	Head(ctx context.Context, session string) (tapedeck.Session, error)
+	List(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session, string, error)
+	Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error)
+	Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error]
+}
+
+// Verbs does what requests ask for. The parts group its methods by their use.
+type Verbs interface {
+	Writer
+	Runner
+	Rewinder
+	Exchanger
+	Attendance
+}
+
+// Writer creates, changes and deletes sessions.
+type Writer interface {
+	Create(ctx context.Context, n api.NewSession) (tapedeck.Session, error)
+	Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error)
+	Rename(ctx context.Context, r api.Rename) (tapedeck.Session, error)
+	Close(ctx context.Context, session, actor string) error
+	Delete(ctx context.Context, session string) error
+	Erase(ctx context.Context, e api.Erase) (api.Erased, error)
+}
+
+// Runner runs agents and answers their questions.
+type Runner interface {
+	Agents() []tapedeck.Agent
+	Start(ctx context.Context, t api.Task) (api.Started, error)
+	Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error)
+	Resume(ctx context.Context, r api.Resume) (api.Started, error)
+	Answer(ctx context.Context, a api.Answer) (api.Answered, error)
+}
+
+// Rewinder changes which events of a session are active, and forks sessions.
+type Rewinder interface {
+	Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error)
+	Undo(ctx context.Context, u api.Undo) (api.Rewound, error)
+	Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, error)
+	Clear(ctx context.Context, c api.Clear) (api.Rewound, error)
+	Fork(ctx context.Context, f api.Fork) (tapedeck.Session, error)
+}
+
+// Exchanger exports sessions to files and imports them.
+type Exchanger interface {
+	Export(ctx context.Context, in api.ExportRequest) (api.Export, error)
+	PreviewExport(ctx context.Context, in api.ExportRequest) (api.RedactionPreview, error)
+	Import(ctx context.Context, in api.ImportRequest, r io.Reader) (api.Imported, error)
+	PreviewImport(ctx context.Context, in api.ImportRequest, r io.Reader) (api.ImportPreview, error)
+}
+
+// Attendance knows who is in a session.
+type Attendance interface {
+	Presence(ctx context.Context, n api.PresenceNote) ([]payload.Presence, error)
+	Present(ctx context.Context, session string) ([]payload.Presence, error)
+	WatchPresence(session string) api.PresenceWatcher
+}
+
+// Views shows sessions as of an offset.
+type Views interface {
+	EffectiveViews
+	HistoryViews
+
+	// Epoch changes when an event was erased. Views of different epochs may differ.
+	Epoch() string
+}
+
+// EffectiveViews are built from the active events of a session.
+type EffectiveViews interface {
+	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
+	Instances(ctx context.Context, session string, at int64) (view.Instances, error)
+	Timeline(ctx context.Context, session string, at int64) (*view.Timeline, error)
+}
+
+// HistoryViews are built from all events of a session, active or not.
+type HistoryViews interface {
+	Summary(ctx context.Context, session string, at int64) (view.Summary, error)
+	Index(ctx context.Context, session string, at int64) (view.Index, error)
+	Branches(ctx context.Context, session string, at int64) ([]view.Branch, error)
+}
+
+// Contexts stores the context of each instance of an agent as a list of events.
+type Contexts interface {
+	CreateInstance(ctx context.Context, session, agent, parent string) (view.Instance, error)
+	GetInstance(ctx context.Context, of view.Ref) (view.Instance, error)
+	GetEvents(ctx context.Context, of view.Ref, from int) ([]view.ContextEvent, error)
+	AppendEvent(ctx context.Context, of view.Ref, typ string, content json.RawMessage, toolCallID string) (view.ContextEvent, error)
+	DeleteEventsAfter(ctx context.Context, of view.Ref, sequence int) (int, api.Rewound, error)
+	CopyEvents(ctx context.Context, source, target view.Ref, upTo *int) (int, error)
+}
+
+// Searcher finds text in the conversations.
+type Searcher interface {
+	Search(ctx context.Context, q search.Query) (search.Result, error)
+}

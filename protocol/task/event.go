@@ -1,0 +1,91 @@
+package task
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// The event types of the SSE task protocol, see docs/protocol/task-events.md.
+const (
+	typeAgentStart       = "agent_start"
+	typeUserMessage      = "user_message"
+	typeThinking         = "thinking"
+	typeMessage          = "message"
+	typeToolStart        = "tool_start"
+	typeToolComplete     = "tool_complete"
+	typeOutputDisplay    = "output_display"
+	typeAgentComplete    = "agent_complete"
+	typeError            = "error"
+	typeCancelled        = "cancelled"
+	typeProfileSwitch    = "profile_switch"
+	typeHookTriggered    = "hook_triggered"
+	typeConversationTurn = "conversation_turn"
+	typeConnect          = "session_connect"
+	typeDisconnect       = "session_disconnect"
+)
+
+// An event is an event of the task protocol.
+type event struct {
+	Type      string   `json:"type"`
+	Data      any      `json:"data"`
+	Timestamp string   `json:"timestamp"`
+	Sequence  sequence `json:"sequence"`
+
+	partial bool // it is a part of a message; a finished message with the whole text follows
+}
+
+// A sequence is the number of an event: a client that sends it back continues after
+// it. It is the offset of the event in the log. If that becomes several events, the
+// last one has the offset. The others have fractions between the offset before and
+// this one, so that the numbers increase and no number is used twice.
+type sequence struct {
+	offset      int64
+	part, parts int // from 1; the last part has the offset
+}
+
+func (s sequence) append(b []byte) []byte {
+	if s.part >= s.parts {
+		return strconv.AppendInt(b, s.offset, 10)
+	}
+	digits := len(strconv.Itoa(s.parts))
+	return fmt.Appendf(b, "%d.%0*d", s.offset-1, digits, s.part)
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (s sequence) MarshalJSON() ([]byte, error) { return s.append(nil), nil }
+
+// A draft is an event without its time and number.
+type draft struct {
+	typ  string
+	data any
+}
+
+// drafts returns one draft, or none if it has no type.
+func drafts(typ string, data any) []draft {
+	if typ == "" {
+		return nil
+	}
+	return []draft{{typ, data}}
+}
+
+// timeLayout is the layout of timestamps.
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// appendJSON appends the event as one line.
+func (t *event) appendJSON(b []byte) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(t); err != nil {
+		return b, err
+	}
+	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...), nil
+}
+
+func (t *event) appendFrame(b []byte) ([]byte, error) {
+	b = t.Sequence.append(append(b, "id: "...))
+	b, err := t.appendJSON(append(b, "\ndata: "...))
+	return append(b, "\n\n"...), err
+}
