@@ -13,7 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
-// A recycled response costs nothing of its own.
+// A recycled response is used again, so that it costs no allocation.
 type recycled struct {
 	header http.Header
 	status int
@@ -23,7 +23,7 @@ func (r *recycled) Header() http.Header         { return r.header }
 func (r *recycled) Write(b []byte) (int, error) { return len(b), nil }
 func (r *recycled) WriteHeader(status int)      { r.status = status }
 
-// BenchmarkAppend is all of an append of 256 bytes but net/http and the database.
+// BenchmarkAppend measures an append of 256 bytes without net/http and the database.
 func BenchmarkAppend(b *testing.B) {
 	h := hub.New(memory.New(memory.Options{}))
 	s := server.New(server.Options{REST: http.NotFoundHandler(), Durable: durable.New(durable.Options{Store: h})})

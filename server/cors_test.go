@@ -46,14 +46,14 @@ func send(h http.Handler, method, path string, header ...string) *httptest.Respo
 	return w
 }
 
-// paths are of every kind that the server answers, errors included.
+// paths are examples of all kinds of answers, including errors.
 var paths = []string{
 	"/api/v1/sessions/none", "/api/sessions/none", "/api/v1/nothing", "/api/v1/sessions/none/stream", "/api/v1/sessions/%2F",
 	"/v1/stream/none", "/v1/stream", "/v1/nothing", "/healthz", "/readyz", "/", "/s/none", "/api/v1/../x",
 }
 
-// TestAllowedPagesReadEveryAnswer: an answer without the headers looks to a page as
-// if the server were not there.
+// TestAllowedPagesReadEveryAnswer: without the headers, an answer looks to a page as if the
+// server did not run.
 func TestAllowedPagesReadEveryAnswer(t *testing.T) {
 	for _, path := range paths {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
@@ -73,7 +73,7 @@ func TestAllowedPagesReadEveryAnswer(t *testing.T) {
 	}
 }
 
-// TestPreflight: a browser asks before it sends anything but the simplest request.
+// TestPreflight: a browser sends a preflight before every request that is not simple.
 func TestPreflight(t *testing.T) {
 	for _, path := range paths {
 		w := send(shared(app), "OPTIONS", path, "Origin", app, "Access-Control-Request-Method", "PATCH",
@@ -98,8 +98,8 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// TestCredentialsAreNotForEveryone: with "*" any page may call, but none with the
-// cookies that a proxy in front may use.
+// TestCredentialsAreNotForEveryone: with "*" every page may call, but without credentials
+// such as the cookies of a proxy.
 func TestCredentialsAreNotForEveryone(t *testing.T) {
 	for _, method := range []string{"GET", "OPTIONS"} {
 		h := send(shared("*"), method, "/api/v1/nothing", "Origin", "https://any.example", "Access-Control-Request-Method", "GET").Header()
@@ -112,7 +112,7 @@ func TestCredentialsAreNotForEveryone(t *testing.T) {
 	}
 }
 
-// TestOtherPagesAreToldNothing holds for reading and for the question before.
+// TestOtherPagesAreToldNothing: other pages cannot read an answer or a preflight.
 func TestOtherPagesAreToldNothing(t *testing.T) {
 	for _, h := range []http.Handler{shared(), shared(app)} {
 		for _, method := range []string{"GET", "OPTIONS"} {
@@ -130,7 +130,7 @@ func TestOtherPagesAreToldNothing(t *testing.T) {
 	}
 }
 
-// TestOpaqueOrigins: anybody's page has the origin "null" in a sandboxed frame.
+// TestOpaqueOrigins: a page of any author has the origin "null" in a sandboxed frame.
 func TestOpaqueOrigins(t *testing.T) {
 	w := send(shared(app), "GET", "/healthz", "Origin", "null")
 	if w.Code != 403 || strings.Contains(w.Body.String(), "allow-origin") {
@@ -147,7 +147,7 @@ func TestOpaqueOrigins(t *testing.T) {
 	}
 }
 
-// TestPreflightAllowsOtherHeaders that programs add by themselves.
+// TestPreflightAllowsOtherHeaders: programs add headers of their own.
 func TestPreflightAllowsOtherHeaders(t *testing.T) {
 	allowed := func(asked string) string {
 		return send(shared(app), "OPTIONS", "/healthz", "Origin", app, "Access-Control-Request-Method", "GET",

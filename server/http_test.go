@@ -25,8 +25,8 @@ import (
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
-// An importer reads ahead: when the body ends it has still to do with what it has
-// read, and looks at its context first.
+// An importer reads ahead: when the body ends, it still handles earlier lines, and checks
+// its context first.
 type importer struct{ *engine.Engine }
 
 func (importer) Import(ctx context.Context, _ api.ImportRequest, r io.Reader) (api.Imported, error) {
@@ -34,13 +34,14 @@ func (importer) Import(ctx context.Context, _ api.ImportRequest, r io.Reader) (a
 	return api.Imported{}, cmp.Or(ctx.Err(), err)
 }
 
-func houseOfDoors() http.Handler {
+// withImporter is a server whose imports read ahead.
+func withImporter() http.Handler {
 	h := hub.New(memory.New(memory.Options{}))
 	return server.New(server.Options{REST: rest.New(rest.Options{Sessions: h, Verbs: importer{}}), Durable: durable.New(durable.Options{Store: h}), AnyHost: true})
 }
 
-// TestSlowBodies: a body that brings a few bytes a second is given up, one that
-// keeps a modest pace for minutes is read to its end.
+// TestSlowBodies: a body of a few bytes a second is refused. A body that keeps the lowest
+// rate for minutes is read to its end.
 func TestSlowBodies(t *testing.T) {
 	for _, c := range []struct {
 		path                string
@@ -59,7 +60,7 @@ func TestSlowBodies(t *testing.T) {
 			l := &line{conn: make(chan net.Conn, 1)}
 			l.conn <- other
 			close(l.conn)
-			_ = server.NewHTTP(houseOfDoors(), slog.New(slog.DiscardHandler)).Serve(l) // the connection is served on
+			_ = server.NewHTTP(withImporter(), slog.New(slog.DiscardHandler)).Serve(l) // the connection stays open
 			method, contentType := http.MethodPost, "application/json"
 			if strings.HasPrefix(c.path, "/v1") {
 				method, contentType = http.MethodPut, "text/plain"
@@ -88,9 +89,9 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// TestEncodedBodies: no door takes a compressed body for a plain one.
+// TestEncodedBodies: no protocol reads a compressed body as a plain one.
 func TestEncodedBodies(t *testing.T) {
-	h := houseOfDoors()
+	h := withImporter()
 	for _, path := range []string{"/api/v1/sessions", "/api/sessions", "/api/v1/import", "/api/v1/sessions/s/events", "/v1/stream/a", "/v1/stream/sessions/s"} {
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://x"+path, strings.NewReader("{}"))
 		r.Header.Set("Content-Type", "application/json")
@@ -102,8 +103,8 @@ func TestEncodedBodies(t *testing.T) {
 	}
 }
 
-// TestConnectionLimit: a connection above the limit is told so, the log has a
-// line, and when one ends there is room again.
+// TestConnectionLimit: a connection above the limit gets an answer, the log has a line, and
+// when a connection ends, a new one is accepted.
 func TestConnectionLimit(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -111,7 +112,7 @@ func TestConnectionLimit(t *testing.T) {
 	}
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	s := server.NewHTTP(houseOfDoors(), logger)
+	s := server.NewHTTP(withImporter(), logger)
 	served := make(chan error)
 	go func() { served <- server.Serve(s, l, 2, logger) }()
 	ask := func() (net.Conn, int) {
@@ -119,7 +120,7 @@ func TestConnectionLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = c.SetDeadline(time.Now().Add(time.Minute)) // a failure, not a test that hangs
+		_ = c.SetDeadline(time.Now().Add(time.Minute)) // so that a failure does not hang
 		fmt.Fprint(c, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {
@@ -139,7 +140,7 @@ func TestConnectionLimit(t *testing.T) {
 		}
 	}
 	first.Close()
-	for code = 0; code != 200; { // the server sees the end in its own time
+	for code = 0; code != 200; { // the server needs some time to see the end
 		var c net.Conn
 		if c, code = ask(); code != 200 {
 			c.Close()

@@ -36,8 +36,8 @@ func ourScreen() http.Handler {
 	return screened(map[string]string{"index.html": indexHTML, "favicon.svg": "<svg/>", "assets/a-1.js": script})
 }
 
-// TestDeepLinks: a link into the screen can be opened, and a program that asks for
-// what is not there is told so.
+// TestDeepLinks: a browser can open a link into the screen, and a program gets an error at
+// an unknown path.
 func TestDeepLinks(t *testing.T) {
 	h := ourScreen()
 	for _, c := range []struct {
@@ -53,13 +53,13 @@ func TestDeepLinks(t *testing.T) {
 		{"/s/../../etc/passwd", browser, 404, `"not_found"`},
 		{"/s/ses_1", "application/json", 404, `"not_found"`},
 		{"/favicon.ico", "image/*", 404, ""},
-		{"/assets/old-0.js", browser, 404, ""}, // of an earlier build: a page would be taken for a script
+		{"/assets/old-0.js", browser, 404, ""}, // of an earlier build: the page would be read as a script
 		{"/assets/", browser, 404, ""},
 		{"/v1/nothing", browser, 404, ""},
 		{"/assets/a-1.js", "", 200, "console.log"},
 		{"/favicon.svg", "", 200, "<svg"},
 		{"/healthz", browser, 200, "ok"},
-		{"/api/v1/s/x", browser, 200, "/api/v1/s/x"}, // the doors go before it
+		{"/api/v1/s/x", browser, 200, "/api/v1/s/x"}, // the protocols precede the screen
 	} {
 		rec := get(h, c.path, "Accept", c.accept)
 		if rec.Code != c.status || !strings.Contains(rec.Body.String(), c.has) {
@@ -68,7 +68,7 @@ func TestDeepLinks(t *testing.T) {
 	}
 }
 
-// TestScreenIsConfined: what an agent says is shown there.
+// TestScreenIsConfined: the screen shows the output of agents, which must not run.
 func TestScreenIsConfined(t *testing.T) {
 	for _, path := range []string{"/", "/assets/a-1.js", "/favicon.svg"} {
 		h := get(ourScreen(), path).Header()
@@ -136,7 +136,7 @@ func TestScreenIsReadOnly(t *testing.T) {
 	}
 }
 
-// TestWithoutAScreen: a build without one still says that it runs.
+// TestWithoutAScreen: a build without a screen has a page that says that it runs.
 func TestWithoutAScreen(t *testing.T) {
 	rec := get(screened(map[string]string{"source.sha256": "x"}), "/")
 	if rec.Code != 200 || !strings.Contains(rec.Body.String(), "/api/v1/sessions") {

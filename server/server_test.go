@@ -13,7 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/server"
 )
 
-// echo answers with the path that a door is asked for.
+// echo answers with the path that it receives.
 var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(r.URL.EscapedPath()))
 })
@@ -40,7 +40,7 @@ func get(h http.Handler, path string, header ...string) *httptest.ResponseRecord
 	return rec
 }
 
-func TestDoorsAreMounted(t *testing.T) {
+func TestProtocolsAreMounted(t *testing.T) {
 	for path, want := range map[string]string{
 		"/api/v1/sessions":        "/api/v1/sessions",
 		"/api/sessions":           "/api/v1/sessions", // the alias
@@ -109,7 +109,7 @@ func TestErrorsAreJSON(t *testing.T) {
 	}
 }
 
-// TestEmptyIDs: a client that has lost an id is told so, and not led elsewhere.
+// TestEmptyIDs: a client that has lost an id gets an error, and no redirect.
 func TestEmptyIDs(t *testing.T) {
 	for _, path := range []string{
 		"/api/v1/sessions//events", "/api/sessions//events?from=1", "/sse/api/v1/sessions//events", "/api/v1/sessions//permissions//",
@@ -124,8 +124,8 @@ func TestEmptyIDs(t *testing.T) {
 	}
 }
 
-// TestForeignPagesAreKeptOut: the server is open to everyone on the loopback,
-// and so to every page in a browser there, unless it looks at who asks.
+// TestForeignPagesAreKeptOut: every page in a browser on this machine can reach the
+// loopback, so the server must check the origin of a request.
 func TestForeignPagesAreKeptOut(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -168,8 +168,8 @@ func TestForeignPagesAreKeptOut(t *testing.T) {
 	}
 }
 
-// TestStreamsAreNoScripts: no page runs as a script of our origin what somebody
-// has written into a stream, whatever its content type.
+// TestStreamsAreNoScripts: no page can run the content of a stream as a script with the
+// server's origin, whatever its content type.
 func TestStreamsAreNoScripts(t *testing.T) {
 	h := handler(nil)
 	for dest, want := range map[string]int{
@@ -235,7 +235,7 @@ func TestAPanicEndsTheRequestOnly(t *testing.T) {
 	if resp, err := http.Get(srv.URL + "/healthz"); err != nil || resp.StatusCode != 200 {
 		t.Errorf("the server is gone: %v", err)
 	}
-	srv.Close() // waits until nothing is logged any more
+	srv.Close() // waits until everything was logged
 	if !strings.Contains(log.String(), "secret") {
 		t.Error("the operator is not told")
 	}

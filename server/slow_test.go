@@ -19,8 +19,8 @@ import (
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
-// A line is a listener with one connection, which has no buffer: what is written
-// waits until it is read.
+// A line is a listener with one connection, which has no buffer: a write waits until it is
+// read.
 type line struct {
 	net.Listener
 	conn chan net.Conn
@@ -36,8 +36,8 @@ func (l *line) Accept() (net.Conn, error) {
 func (l *line) Close() error   { return nil }
 func (l *line) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestSlowReaderKeepsItsConnection: who takes nothing for most of a minute is
-// late, and gets everything then. Meanwhile nobody who writes waits for him.
+// TestSlowReaderKeepsItsConnection: a reader that stalls for most of a minute gets
+// everything later. Meanwhile no append waits for it.
 func TestSlowReaderKeepsItsConnection(t *testing.T) {
 	for _, path := range []string{"/api/v1/sessions/s/stream", "/v1/stream/sessions/s?offset=-1&live=sse"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestSlowReaderKeepsItsConnection(t *testing.T) {
 			l := &line{conn: make(chan net.Conn, 1)}
 			l.conn <- other
 			close(l.conn)
-			_ = (&http.Server{Handler: handler}).Serve(l) // goes on with the connection
+			_ = (&http.Server{Handler: handler}).Serve(l) // the connection stays open
 			fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path)
 			in, next := bufio.NewScanner(conn), 0
 			read := func(to int) {

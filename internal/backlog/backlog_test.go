@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A stalling writer drops the records in the midst of every so many writes, as a
-// connection does whose client takes nothing.
+// A stalling writer drops the records during every nth write, as a connection does whose
+// client has stalled.
 type stalling struct {
 	bytes.Buffer
 	records *Records
@@ -34,8 +34,8 @@ func listOf(offsets ...int64) (list []tapedeck.Record) {
 	return list
 }
 
-// TestDropped: whenever the reader stalls, in the midst of a record too, it gets
-// every byte once; of the records nothing is held but the one being written.
+// TestDropped: whenever the client stalls, also within a record, it receives every byte
+// once. Only the record that is being written is in memory.
 func TestDropped(t *testing.T) {
 	for name, list := range map[string][]tapedeck.Record{
 		"in a row": listOf(7, 8, 9, 10), "with gaps": listOf(1, 5, 6, 90), "in reverse": listOf(9, 8, 7), "one": listOf(3), "none": nil,
@@ -70,7 +70,7 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// TestCut: the first record may be a part of one, also when it is read again.
+// TestCut: the first record may be a part of a record, also when it is read again.
 func TestCut(t *testing.T) {
 	whole := tapedeck.Record{Offset: 4, Data: []byte("0123456789")}
 	part := whole
@@ -83,7 +83,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestChanged: a record that was erased while half of it was sent ends the answer.
+// TestChanged: if a record is erased after a part of it was sent, the answer ends.
 func TestChanged(t *testing.T) {
 	erased := tapedeck.Record{Offset: 4, Data: []byte("{}")}
 	records := Of(t.Context(), listOf(4), func(int64) (tapedeck.Record, error) { return erased, nil })

@@ -11,7 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// largeRecord returns a record of its own memory.
+// largeRecord returns a record with its own memory.
 func largeRecord(offset int64, fill byte) tapedeck.Record {
 	return tapedeck.Record{Offset: offset, Data: bytes.Repeat([]byte{fill}, 2*large)}
 }
@@ -20,8 +20,8 @@ func again(fill byte) func(int64) (tapedeck.Record, error) {
 	return func(offset int64) (tapedeck.Record, error) { return largeRecord(offset, fill), nil }
 }
 
-// TestGateShares: readers of the same record hold one copy; a record that only has
-// the same offset and size is another one.
+// TestGateShares: readers of the same record share one copy. Another record with the same
+// offset and size has its own.
 func TestGateShares(t *testing.T) {
 	g := newGate(6 * large)
 	a, first, _ := g.enter(t.Context(), largeRecord(1, 'a'), again('a'))
@@ -39,8 +39,8 @@ func TestGateShares(t *testing.T) {
 	}
 }
 
-// TestGateWaits: a record for which there is no room waits for it, in line, and is
-// read then. Who goes away leaves the line.
+// TestGateWaits: a record for which there is no room waits in line, and is read then. A
+// reader that disconnects leaves the line.
 func TestGateWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(3 * large)
@@ -60,10 +60,10 @@ func TestGateWaits(t *testing.T) {
 		}()
 		synctest.Wait()
 		if first.overdue() {
-			t.Error("a reader has no maxHold")
+			t.Error("a new pass is overdue")
 		}
 		if time.Sleep(2 * maxHold); !first.overdue() { // of the bubble's clock
-			t.Error("a reader keeps a record for as long as it likes")
+			t.Error("an old pass is not overdue")
 		}
 		cancel()
 		if err := <-left; !errors.Is(err, context.Canceled) {
@@ -84,8 +84,8 @@ func TestGateWaits(t *testing.T) {
 	})
 }
 
-// TestGateAlone: a record that is larger than the budget passes by itself, and an
-// error of reading takes no room.
+// TestGateAlone: a record that is larger than the budget passes alone, and a failed read
+// takes no room.
 func TestGateAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(large)

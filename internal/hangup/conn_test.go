@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestIgnored: from Ignore until something is written there is nothing to read.
+// TestIgnored: between Ignore and the next write, a read returns nothing.
 func TestIgnored(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -38,5 +38,5 @@ func TestIgnored(t *testing.T) {
 	if n, err := c.Read(b); n != 1 || err != nil || b[0] != 'n' {
 		t.Fatalf("answered: read %d, %q, %v, want what the client sent", n, b, err)
 	}
-	Ignore(t.Context()) // of no connection: nothing happens
+	Ignore(t.Context()) // without a connection it does nothing
 }

@@ -27,7 +27,7 @@ func serve(t *testing.T, h http.HandlerFunc) (net.Conn, *bufio.Reader) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = c.SetDeadline(time.Now().Add(time.Minute)) // a failure, not a test that hangs
+	_ = c.SetDeadline(time.Now().Add(time.Minute)) // so that a failure does not hang
 	t.Cleanup(func() {
 		_, _ = c.Close(), s.Close()
 		<-served
@@ -62,9 +62,9 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b)
 }
 
-// TestTheConnectionLastsOn: requests of any size, one by one and at once, are
-// answered in their order.
-func TestTheConnectionLastsOn(t *testing.T) {
+// TestTheConnectionStaysUsable: requests of any size, one by one and pipelined, are
+// answered in order.
+func TestTheConnectionStaysUsable(t *testing.T) {
 	c, r := serve(t, echo)
 	for i := range 300 {
 		bodies := []string{strings.Repeat("a", 10*i), fmt.Sprint("b", i), strings.Repeat("c", i*i/8)}
@@ -87,8 +87,8 @@ func TestTheConnectionLastsOn(t *testing.T) {
 	}
 }
 
-// TestOthersAreWatched: the next request on the connection learns that its
-// client is gone.
+// TestOthersAreWatched: the next request on the connection learns that its client has
+// disconnected.
 func TestOthersAreWatched(t *testing.T) {
 	began, ended := make(chan struct{}), make(chan struct{})
 	c, r := serve(t, func(w http.ResponseWriter, r *http.Request) {

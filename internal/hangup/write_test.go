@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// pair returns the two ends of a connection; a write of the server's end waits
-// for so long.
+// pair returns the two ends of a connection, and sets the time-outs of writes of the
+// server's end.
 func pair(t *testing.T, writeTimeout, stallAfter time.Duration) (*conn, net.Conn) {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
@@ -34,14 +34,14 @@ func pair(t *testing.T, writeTimeout, stallAfter time.Duration) (*conn, net.Conn
 	return c.(*conn), client
 }
 
-// TestStuckReader: a client that reads nothing makes a write fail in the end, and
-// the handler hears of it before.
+// TestStuckReader: if a client reads nothing, a write fails after its time-out. The handler
+// is called before.
 func TestStuckReader(t *testing.T) {
 	c, _ := pair(t, 50*time.Millisecond, time.Millisecond)
 	stalled := 0
 	Stalled(context.WithValue(t.Context(), connKey{}, c), func() { stalled++ })
 	var err error
-	for range 1 << 10 { // more than what the kernel takes
+	for range 1 << 10 { // more than the kernel buffers
 		if _, err = c.Write(make([]byte, 1<<20)); err != nil {
 			break
 		}
@@ -51,9 +51,8 @@ func TestStuckReader(t *testing.T) {
 	}
 }
 
-// TestStalledReaderGoesOn: after a stall nothing is missing, and nothing is there
-// twice.
-func TestStalledReaderGoesOn(t *testing.T) {
+// TestStalledReaderContinues: after a stall no byte is missing, and no byte is sent twice.
+func TestStalledReaderContinues(t *testing.T) {
 	c, client := pair(t, time.Minute, time.Millisecond)
 	const size = 64 << 20
 	read := make(chan struct{})
@@ -78,9 +77,8 @@ func TestStalledReaderGoesOn(t *testing.T) {
 	}
 }
 
-// TestDeadlineIsProlonged: a deadline that is near is moved by a write, and one
-// that is far is left alone.
-func TestDeadlineIsProlonged(t *testing.T) {
+// TestDeadlineIsMoved: a write moves a deadline that is near, and leaves one that is far.
+func TestDeadlineIsMoved(t *testing.T) {
 	c, _ := pair(t, WriteTimeout, stallAfter)
 	for _, x := range []struct {
 		set   time.Duration

@@ -23,9 +23,9 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// TestMemoryByWhatCame: a body that promises 64 MiB and breaks off costs a small
-// multiple of what has come.
-func TestMemoryByWhatCame(t *testing.T) {
+// TestMemoryOfArrivedBytes: a body that announces 64 MiB and ends early costs a small
+// multiple of the bytes that have arrived.
+func TestMemoryOfArrivedBytes(t *testing.T) {
 	const promised, came = 64 << 20, 256 << 10
 	cut := io.MultiReader(bytes.NewReader(make([]byte, came)), iotest.ErrReader(errors.New("reset")))
 	n := allocated(func() {
@@ -38,7 +38,7 @@ func TestMemoryByWhatCame(t *testing.T) {
 	}
 }
 
-// TestReadAll: every size is read whole, into memory of just that size.
+// TestReadAll: a body of any size is read completely, into memory of exactly that size.
 func TestReadAll(t *testing.T) {
 	for _, size := range []int{0, 1, 4095, 16 << 10, 16<<10 + 1, 100_000, 1 << 20} {
 		want := bytes.Repeat([]byte("x"), size)
@@ -54,15 +54,15 @@ func TestReadAll(t *testing.T) {
 	}
 }
 
-// A house reads bodies through a gate, and keeps them until it is told.
-type house struct {
+// A holder reads bodies through a gate, and keeps them until a test ends them.
+type holder struct {
 	gate *intake.Gate
 	http.Handler
 	held chan chan struct{} // for each body that was read, a channel that ends it
 }
 
-func newHouse(budget int64) *house {
-	h := &house{gate: intake.New(budget), held: make(chan chan struct{})}
+func newHolder(budget int64) *holder {
+	h := &holder{gate: intake.New(budget), held: make(chan chan struct{})}
 	h.Handler = h.gate.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/lines") {
 			intake.ByLine(r)
@@ -81,7 +81,7 @@ func newHouse(budget int64) *house {
 	return h
 }
 
-func (h *house) post(path, body string, header ...string) int {
+func (h *holder) post(path, body string, header ...string) int {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 	for i := 0; i < len(header); i += 2 {
@@ -91,10 +91,10 @@ func (h *house) post(path, body string, header ...string) int {
 	return w.Code
 }
 
-// TestBudget: large bodies fill three quarters of the budget, small ones all of
-// it, and what has been answered counts no more.
+// TestBudget: large bodies fill three quarters of the budget, small ones all of it. An
+// answered body does not count any more.
 func TestBudget(t *testing.T) {
-	h := newHouse(1 << 20)
+	h := newHolder(1 << 20)
 	large, small := strings.Repeat("x", 700<<10), strings.Repeat("x", 40<<10)
 	kept := make(chan int)
 	go func() { kept <- h.post("/keep", large) }()
@@ -117,9 +117,9 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestLines: of a body that is read by line, the line that has begun counts.
+// TestLines: of a body that is read by line, only the current line counts.
 func TestLines(t *testing.T) {
-	h := newHouse(100 << 10)
+	h := newHolder(100 << 10)
 	if got := h.post("/lines", strings.Repeat("{}\n", 200<<10)); got != http.StatusOK {
 		t.Errorf("short lines: %d", got)
 	}
@@ -129,7 +129,7 @@ func TestLines(t *testing.T) {
 }
 
 func TestContentEncoding(t *testing.T) {
-	h := newHouse(0)
+	h := newHolder(0)
 	for encoding, want := range map[string]int{"": 200, "identity": 200, "Identity": 200, "gzip": 415, "br": 415, "identity, gzip": 415} {
 		if got := h.post("/", "x", "Content-Encoding", encoding); got != want {
 			t.Errorf("%q: %d, want %d", encoding, got, want)

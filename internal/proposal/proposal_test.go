@@ -67,7 +67,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// A comparison that would take too long shows everything, and takes no time.
+// A comparison that would take too long shows all lines, and takes no time.
 func TestDiffOfMuch(t *testing.T) {
 	before, after := strings.Repeat("a\nb\n", 20000), strings.Repeat("b\nc\n", 20000)
 	c := Change{Before: before, After: after}
@@ -76,8 +76,8 @@ func TestDiffOfMuch(t *testing.T) {
 	}
 }
 
-// What is left out is said where it is, and counted; the end of a text is never
-// what is left out.
+// The action says where bytes are left out, and how many. The end of a text is never left
+// out.
 func TestActionIsBounded(t *testing.T) {
 	big := strings.Repeat("ä", 100<<10)
 	d := Draft{Tool: big, Command: "echo " + big + "; rm -rf /", Folder: big, Note: big, Arguments: json.RawMessage(`"` + big + `"`)}

@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestReadTellsOfALostConnection(t *testing.T) {
+func TestReadReportsALostConnection(t *testing.T) {
 	lost := errors.New("lost")
 	got, err := frames(t, io.MultiReader(strings.NewReader("data: a\n\ndata: b"), iotest.ErrReader(lost)))
 	if !errors.Is(err, lost) || len(got) != 1 {
@@ -59,7 +59,7 @@ func TestReadTellsOfALostConnection(t *testing.T) {
 	}
 }
 
-// FuzzRead reads what AppendFrame writes, with anything as data.
+// FuzzRead reads what AppendFrame writes, with any data.
 func FuzzRead(f *testing.F) {
 	f.Add("7", []byte(strings.Repeat("a long line ", 10_000)))
 	f.Add("", []byte("a\nb\r\n\r"))

@@ -53,8 +53,8 @@ func TestWriterSendsHeadersBeforeAnyEvent(t *testing.T) {
 	}
 }
 
-// FuzzAppendFrame reads frames as the specification of EventSource tells and
-// expects the data back, with line ends normalised.
+// FuzzAppendFrame reads frames as the specification of EventSource says, and expects the
+// data back with normalized line ends.
 func FuzzAppendFrame(f *testing.F) {
 	f.Add([]byte("a\r\n\r\rb\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {

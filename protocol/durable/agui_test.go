@@ -16,9 +16,9 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// spoken returns what was said in a thread, each message and each call of has in
-// short. When messages are restated our own fold keeps calls that no message made,
-// and answers; a client of AG-UI does not.
+// spoken returns the conversation of a thread, in short: the messages and the calls in has.
+// After a MESSAGES_SNAPSHOT our own fold keeps calls without a message, and their answers;
+// a client of AG-UI does not.
 func spoken(s, has *view.Snapshot) (out []string) {
 	known := map[string]bool{}
 	for _, k := range has.Calls {
@@ -38,14 +38,13 @@ func spoken(s, has *view.Snapshot) (out []string) {
 	return out
 }
 
-// A client that folds the view agui of a thread has what people and agents have
-// said there, whatever was reverted before its newest run. The events are in an
-// order that AG-UI allows.
+// A client that folds the view agui of a thread gets the messages of people and agents
+// there, whatever was reverted before the newest run. AG-UI allows the order of the events.
 func TestAGUIViewIsTheConversation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := options(newMemory())
-		door := durable.New(o)
-		do(t, door, "PUT", "sessions/s", "")
+		handler := durable.New(o)
+		do(t, handler, "PUT", "sessions/s", "")
 		head, last := int64(1), int64(0)
 		appendAll := func(events ...tapedeck.Event) {
 			done, err := o.Store.Append(context.Background(), tapedeck.Append{Session: "s", Events: events})
@@ -61,7 +60,7 @@ func TestAGUIViewIsTheConversation(t *testing.T) {
 				data := fmt.Sprintf(`{"marker":"m%d","toOffset":%d,"previous":%d}`, head, rapid.Int64Range(1, head).Draw(t, "to"), last)
 				last = head
 				appendAll(tapedeck.Event{Type: tapedeck.SessionRewound, Data: json.RawMessage(data)})
-			case 1: // somebody outside says something
+			case 1: // an external client appends a message
 				appendAll(tapedeck.Event{Type: tapedeck.MessageAdded, Thread: thread.Draw(t, "thread"), Data: json.RawMessage(fmt.Sprintf(
 					`{"message":{"id":"x%d","role":"assistant","content":"look","toolCalls":[{"id":"k%d","type":"function","function":{"name":"Look","arguments":"{}"}}]}}`, i, i))})
 			default:
@@ -71,7 +70,7 @@ func TestAGUIViewIsTheConversation(t *testing.T) {
 		appendAll(turn(99, "main")...)
 
 		var told []json.RawMessage
-		decode(t, do(t, door, "GET", "sessions/s/views/agui?thread=main", ""), &told)
+		decode(t, do(t, handler, "GET", "sessions/s/views/agui?thread=main", ""), &told)
 		var client view.Conversation
 		client.Keep()
 		order := order.NewVerifier()

@@ -17,8 +17,8 @@ import (
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
-// dial connects to the server of a benchmark. The client is bytes over TCP, for
-// net/http's would cost more than what is measured.
+// dial connects to the server of a benchmark. The client writes bytes to TCP, because a
+// client of net/http would cost more than the measured work.
 func dial(b testing.TB, s *httptest.Server) (net.Conn, *bufio.Reader) {
 	b.Helper()
 	c, err := net.Dial("tcp", s.Listener.Addr().String())
@@ -57,7 +57,7 @@ func benchServer(b *testing.B) *httptest.Server {
 
 const jsonHeader = "Content-Type: application/json\r\n"
 
-// BenchmarkAppend appends 256 bytes over and over on each of a few connections.
+// BenchmarkAppend appends 256 bytes many times on each of a few connections.
 func BenchmarkAppend(b *testing.B) {
 	s := benchServer(b)
 	var streams atomic.Int64
@@ -116,7 +116,7 @@ func BenchmarkFanOut(b *testing.B) {
 		exchange(b, c, r, post, "204")
 		all()
 	}
-	// Of which the client here has about 8.
+	// About 8 of these are of the client.
 	b.ReportMetric(float64(m.HeapInuse+m.StackInuse)/followers/1024, "idle-KB/follower")
 }
 

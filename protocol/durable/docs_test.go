@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// TestDocument sends the requests of the protocol's page in their order, and
-// expects the answers that it promises.
+// TestDocument sends the requests of the protocol's page in order, and expects the
+// documented answers.
 func TestDocument(t *testing.T) {
 	page, err := os.ReadFile("../../docs/protocol/durable-streams.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := newDoor(nil)
+	handler := newHandler(nil)
 	blocks := regexp.MustCompile("(?s)```http (\\d+)\n(.*?)```").FindAllSubmatch(page, -1)
 	if len(blocks) < 10 {
 		t.Fatalf("found only %d requests", len(blocks))
@@ -23,7 +23,7 @@ func TestDocument(t *testing.T) {
 	for _, b := range blocks {
 		want, _ := strconv.Atoi(string(b[1]))
 		w := httptest.NewRecorder()
-		door.ServeHTTP(w, parseRequest(t, b[2]))
+		handler.ServeHTTP(w, parseRequest(t, b[2]))
 		if w.Code != want {
 			t.Errorf("%s: got %d %s, want %d", b[2], w.Code, w.Body, want)
 		}

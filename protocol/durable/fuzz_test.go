@@ -17,8 +17,8 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/durable"
 )
 
-// FuzzHostileRequests sends what no client would. Whatever it is, the answer is
-// an answer, and never that something went wrong here.
+// FuzzHostileRequests sends requests that no client would send. Every answer is a valid
+// answer, and never an internal error.
 func FuzzHostileRequests(f *testing.F) {
 	f.Add("GET", "/a/../b", "offset=-1", "x", "1", "text/plain", []byte("a"))
 	f.Add("GET", "/sessions/%00/views/agui", "offset=0000000000000000_9999999999999999&live=sse", "", "", "", []byte(nil))
@@ -29,7 +29,7 @@ func FuzzHostileRequests(f *testing.F) {
 	f.Add("HEAD", "/sessions/s/views/state", "", "", "", "", []byte(nil))
 	f.Add("GET", "/sessions/s/views/messages", "type=a,b&thread=\xff&live=long-poll&offset=-1&cursor=99999999999999999999", "", "", "", []byte(nil))
 	f.Fuzz(func(t *testing.T, method, path, query, a, b, contentType string, body []byte) {
-		door := hostileDoor(t)
+		handler := hostileDoor(t)
 		r := &http.Request{
 			Method: method, URL: &url.URL{Path: "/v1/stream" + path, RawQuery: query}, Host: "x",
 			Header: http.Header{}, Body: http.NoBody, ContentLength: int64(len(body)),
@@ -45,7 +45,7 @@ func FuzzHostileRequests(f *testing.F) {
 			}
 		}
 		w := httptest.NewRecorder()
-		door.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 		if w.Code < 200 || w.Code >= 500 {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
@@ -57,14 +57,14 @@ type readCloser struct{ *bytes.Reader }
 func (readCloser) Close() error { return nil }
 
 func hostileDoor(t testing.TB) http.Handler {
-	door := newDoor(func(o *durable.Options) { o.LongPoll, o.SSEClose = 1, 1 })
-	must(t, 201, door, "PUT", "json", "[1,2]", asJSON...)
-	must(t, 201, door, "PUT", "bytes", "abc")
-	must(t, 201, door, "PUT", "sessions/s", "")
-	return door
+	handler := newHandler(func(o *durable.Options) { o.LongPoll, o.SSEClose = 1, 1 })
+	must(t, 201, handler, "PUT", "json", "[1,2]", asJSON...)
+	must(t, 201, handler, "PUT", "bytes", "abc")
+	must(t, 201, handler, "PUT", "sessions/s", "")
+	return handler
 }
 
-// FuzzJSON posts a body and expects of it what encoding/json makes of it.
+// FuzzJSON posts a body and expects the result of encoding/json.
 func FuzzJSON(f *testing.F) {
 	for _, s := range []string{
 		`1`, ` [ ] `, `[[]]`, `[1,"]",{"a":[1,2]},"\\"]`, `"\"["`, `[{"a":"}"},"\u005d"]`, "[1,\n2]", `{"a":1}{"b":2}`, `[1,]`, "[\"\xff\"]",
@@ -72,9 +72,9 @@ func FuzzJSON(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		door := newDoor(nil)
-		must(t, 201, door, "PUT", "a", "", asJSON...)
-		resp := ask(t, door, "POST", "a", bytes.NewReader(body), asJSON...)
+		handler := newHandler(nil)
+		must(t, 201, handler, "PUT", "a", "", asJSON...)
+		resp := ask(t, handler, "POST", "a", bytes.NewReader(body), asJSON...)
 		want, ok := messagesOf(body)
 		if ok != (resp.StatusCode == 204) {
 			t.Fatalf("%q: got %d, want it taken: %v", body, resp.StatusCode, ok)
@@ -82,21 +82,21 @@ func FuzzJSON(f *testing.F) {
 		if !ok {
 			return
 		}
-		text := textOf(t, must(t, 200, door, "GET", "a", ""))
+		text := textOf(t, must(t, 200, handler, "GET", "a", ""))
 		if !json.Valid([]byte(text)) || strings.ContainsAny(text, "\n\r") {
 			t.Fatalf("%q came back as %q", body, text)
 		}
 		if diff := cmp.Diff(any(want), numbers([]byte(text))); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", body, diff)
 		}
-		live := watchOnce(t, door, "a?offset=-1&live=sse")
+		live := watchOnce(t, handler, "a?offset=-1&live=sse")
 		if data := decodeEvents(t, live, false); data != text {
 			t.Errorf("by SSE came %q, not %q", data, text)
 		}
 	})
 }
 
-// messagesOf returns the messages of a body, and whether it is to be taken.
+// messagesOf returns the messages of a body, and whether it must be accepted.
 func messagesOf(body []byte) ([]any, bool) {
 	if !utf8.Valid(body) || !json.Valid(body) {
 		return nil, false
@@ -108,7 +108,7 @@ func messagesOf(body []byte) ([]any, bool) {
 	return []any{v}, true
 }
 
-// numbers decodes JSON and leaves its numbers as they are written.
+// numbers decodes JSON and keeps its numbers as they are written.
 func numbers(b []byte) (v any) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
@@ -116,16 +116,16 @@ func numbers(b []byte) (v any) {
 	return v
 }
 
-// watchOnce closes a stream and returns all that a live reader gets of it.
-func watchOnce(t testing.TB, door http.Handler, path string) string {
+// watchOnce closes a stream and returns everything that a live reader gets of it.
+func watchOnce(t testing.TB, handler http.Handler, path string) string {
 	t.Helper()
 	name, _, _ := strings.Cut(path, "?")
-	must(t, 204, door, "POST", name, "", "Stream-Closed", "true")
-	return textOf(t, must(t, 200, door, "GET", path, ""))
+	must(t, 204, handler, "POST", name, "", "Stream-Closed", "true")
+	return textOf(t, must(t, 200, handler, "GET", path, ""))
 }
 
-// FuzzTextEvents appends text in two parts and reads it as an event stream: the
-// same text comes out, with every line end written as LF.
+// FuzzTextEvents appends text in two parts and reads it as an event stream: the result is
+// the same text, with LF as every line end.
 func FuzzTextEvents(f *testing.F) {
 	f.Add([]byte("a\r"), []byte("\nb"))
 	f.Add([]byte("\n\nevent: control\ndata: {}"), []byte("\r\r"))
@@ -133,10 +133,10 @@ func FuzzTextEvents(f *testing.F) {
 		if len(a) == 0 || len(b) == 0 {
 			return
 		}
-		door := newDoor(nil)
-		must(t, 201, door, "PUT", "a", string(a), asText...)
-		must(t, 204, door, "POST", "a", string(b), asText...)
-		got := decodeEvents(t, watchOnce(t, door, "a?offset=-1&live=sse"), false)
+		handler := newHandler(nil)
+		must(t, 201, handler, "PUT", "a", string(a), asText...)
+		must(t, 204, handler, "POST", "a", string(b), asText...)
+		got := decodeEvents(t, watchOnce(t, handler, "a?offset=-1&live=sse"), false)
 		want := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(a) + string(b))
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -144,33 +144,33 @@ func FuzzTextEvents(f *testing.F) {
 	})
 }
 
-// do is must for a property: any answer but an error will do.
-func do(t *rapid.T, door http.Handler, method, path, body string, headers ...string) *http.Response {
+// do is must for a property: every answer that is no error is accepted.
+func do(t *rapid.T, handler http.Handler, method, path, body string, headers ...string) *http.Response {
 	t.Helper()
 	r := httptest.NewRequest(method, "/v1/stream/"+path, strings.NewReader(body))
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	door.ServeHTTP(w, r)
+	handler.ServeHTTP(w, r)
 	if w.Code >= 300 {
 		t.Fatalf("%s %s %v: %d %s", method, path, headers, w.Code, w.Body)
 	}
 	return w.Result()
 }
 
-// TestForksHaveTheirPrefix forks streams of random records at random places,
-// and forks of forks, and expects of each what its source had up to there.
+// TestForksHaveTheirPrefix forks streams of random records at random places, and forks of
+// forks, and expects that each has its source up to there.
 func TestForksHaveTheirPrefix(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		door := newDoor(nil)
+		handler := newHandler(nil)
 		path, ends := "s0", []int{0} // ends of the records in content
 		content := ""
-		do(t, door, "PUT", path, "")
+		do(t, handler, "PUT", path, "")
 		for i := range rapid.IntRange(1, 4).Draw(t, "forks") {
 			for range rapid.IntRange(1, 4).Draw(t, "appends") {
 				body := rapid.StringN(1, 6, 6).Draw(t, "record")
-				do(t, door, "POST", path, body, "Content-Type", "application/octet-stream")
+				do(t, handler, "POST", path, body, "Content-Type", "application/octet-stream")
 				content += body
 				ends = append(ends, len(content))
 			}
@@ -179,13 +179,13 @@ func TestForksHaveTheirPrefix(t *testing.T) {
 			sub := rapid.IntRange(0, k).Draw(t, "sub-offset")
 			source := path
 			path = fmt.Sprint("s", i+1)
-			do(t, door, "PUT", path, "", "Stream-Forked-From", "/v1/stream/"+source,
+			do(t, handler, "PUT", path, "", "Stream-Forked-From", "/v1/stream/"+source,
 				"Stream-Fork-Offset", fmt.Sprintf("%016d_%016d", n, k-sub), "Stream-Fork-Sub-Offset", fmt.Sprint(sub))
 			content, ends = content[:ends[n]+k], ends[:n+1]
 			if k > 0 {
 				ends = append(ends, len(content))
 			}
-			resp := do(t, door, "GET", path, "")
+			resp := do(t, handler, "GET", path, "")
 			var body bytes.Buffer
 			_, _ = body.ReadFrom(resp.Body)
 			want := fmt.Sprintf("%016d_%016d", len(ends)-1, 0)

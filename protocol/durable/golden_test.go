@@ -27,12 +27,11 @@ import (
 
 var update = flag.Bool("update", false, "write the answers into testdata")
 
-// noon is when the conversations happen.
+// noon is the time of the conversations.
 var noon = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 
-// TestConversations holds what is said on the wire against testdata: in each
-// file some words, then requests and the answers to them. Headers that every
-// answer has are left out.
+// TestConversations compares the answers with testdata. Each file has a description, then
+// requests and the answers to them, without the headers that every answer has.
 func TestConversations(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -44,7 +43,7 @@ func TestConversations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// In a bubble, time passes only when everybody waits: a long-poll that has
+			// In a bubble, time passes only when all goroutines wait: a long-poll that has
 			// something to read always reads it in time.
 			synctest.Test(t, func(t *testing.T) { converse(t, archive) })
 			if *update {
@@ -63,13 +62,13 @@ func converse(t *testing.T, archive *txtar.Archive) {
 	o := options(memory.New(memory.Options{Now: now}))
 	o.Now = now
 	o.LongPoll = time.Millisecond
-	door := durable.New(o)
+	handler := durable.New(o)
 	var files []txtar.File
 	for i, f := range archive.Files {
 		if f.Name != "request" {
 			continue
 		}
-		got := answer(t, door, f.Data)
+		got := answer(t, handler, f.Data)
 		if *update {
 			files = append(files, f, txtar.File{Name: "response", Data: got})
 			continue
@@ -87,10 +86,10 @@ func converse(t *testing.T, archive *txtar.Archive) {
 }
 
 // answer sends a request and returns the answer as text.
-func answer(t *testing.T, door http.Handler, text []byte) []byte {
+func answer(t *testing.T, handler http.Handler, text []byte) []byte {
 	t.Helper()
 	w := httptest.NewRecorder()
-	door.ServeHTTP(w, parseRequest(t, text))
+	handler.ServeHTTP(w, parseRequest(t, text))
 	resp := w.Result()
 	var out bytes.Buffer
 	fmt.Fprintln(&out, resp.StatusCode)
@@ -113,8 +112,8 @@ func answer(t *testing.T, door http.Handler, text []byte) []byte {
 
 var common = []string{"X-Content-Type-Options", "Cross-Origin-Resource-Policy", "Content-Security-Policy"}
 
-// parseRequest reads "METHOD /path", headers, and after an empty line the body,
-// whose last end of line is not part of it.
+// parseRequest reads "METHOD /path", headers, and after an empty line the body, without
+// its last end of line.
 func parseRequest(t *testing.T, text []byte) *http.Request {
 	t.Helper()
 	r := bufio.NewReader(bytes.NewReader(text))

@@ -36,13 +36,13 @@ func turn(i int, thread string) []tapedeck.Event {
 	}
 }
 
-// A client that folds the changes of a view has what is in force, whatever was
-// taken back and brought back.
+// A client that folds the changes of a view has the active entities, whatever was reverted
+// and restored.
 func TestViewsFollowJumps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := options(newMemory())
-		door := durable.New(o)
-		do(t, door, "PUT", "sessions/s", "")
+		handler := durable.New(o)
+		do(t, handler, "PUT", "sessions/s", "")
 		head, last := int64(1), int64(0)
 		appendAll := func(events ...tapedeck.Event) {
 			done, err := o.Store.Append(context.Background(), tapedeck.Append{Session: "s", Events: events})
@@ -80,14 +80,14 @@ func TestViewsFollowJumps(t *testing.T) {
 				wanted["message/"+k.Result.MessageID] = k.Result.Text
 			}
 		}
-		if d := cmp.Diff(wanted, entitiesOf(t, do(t, door, "GET", "sessions/s/views/messages", ""), "content")); d != "" {
+		if d := cmp.Diff(wanted, entitiesOf(t, do(t, handler, "GET", "sessions/s/views/messages", ""), "content")); d != "" {
 			t.Fatalf("messages (-want +got): %s", d)
 		}
 		wanted = map[string]string{}
 		for _, r := range want.Runs {
 			wanted["run/"+r.Invocation] = string(r.Status)
 		}
-		got := entitiesOf(t, do(t, door, "GET", "sessions/s/views/state", ""), "status")
+		got := entitiesOf(t, do(t, handler, "GET", "sessions/s/views/state", ""), "status")
 		for _, th := range want.Threads {
 			s, err := o.Views.Snapshot(context.Background(), "s", view.Query{At: -1, Thread: th.Name})
 			if err != nil {
@@ -124,7 +124,7 @@ func entitiesOf(t *rapid.T, resp *http.Response, member string) map[string]strin
 		switch c.Headers.Operation {
 		case "delete":
 			if !has {
-				t.Fatalf("%s is deleted, and is not there", key)
+				t.Fatalf("%s is deleted, but does not exist", key)
 			}
 			delete(out, key)
 		default:

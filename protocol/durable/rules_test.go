@@ -20,24 +20,24 @@ import (
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
-// These are rules that the protocol's own suite does not check.
+// These tests check rules that the protocol's own suite does not check.
 
 // ask sends a request. Headers come in pairs.
-func ask(t testing.TB, door http.Handler, method, path string, body io.Reader, headers ...string) *http.Response {
+func ask(t testing.TB, handler http.Handler, method, path string, body io.Reader, headers ...string) *http.Response {
 	t.Helper()
 	r := httptest.NewRequest(method, "/v1/stream/"+path, body)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	door.ServeHTTP(w, r)
+	handler.ServeHTTP(w, r)
 	return w.Result()
 }
 
-// must is ask for what has to be answered with status.
-func must(t testing.TB, status int, door http.Handler, method, path, body string, headers ...string) *http.Response {
+// must is ask for a request that must be answered with status.
+func must(t testing.TB, status int, handler http.Handler, method, path, body string, headers ...string) *http.Response {
 	t.Helper()
-	resp := ask(t, door, method, path, strings.NewReader(body), headers...)
+	resp := ask(t, handler, method, path, strings.NewReader(body), headers...)
 	if resp.StatusCode != status {
 		b, _ := io.ReadAll(resp.Body)
 		t.Fatalf("%s %s: got %d %s, want %d", method, path, resp.StatusCode, b, status)
@@ -46,11 +46,11 @@ func must(t testing.TB, status int, door http.Handler, method, path, body string
 }
 
 // readAll reads a stream page by page and returns the pages in a row.
-func readAll(t testing.TB, door http.Handler, path string) string {
+func readAll(t testing.TB, handler http.Handler, path string) string {
 	t.Helper()
 	var all strings.Builder
 	for offset := "-1"; ; {
-		resp := must(t, 200, door, "GET", path+"?offset="+offset, "")
+		resp := must(t, 200, handler, "GET", path+"?offset="+offset, "")
 		all.WriteString(textOf(t, resp))
 		if resp.Header.Get("Stream-Up-To-Date") != "" {
 			return all.String()
@@ -71,7 +71,7 @@ func textOf(t testing.TB, resp *http.Response) string {
 var asText = []string{"Content-Type", "text/plain"}
 var asJSON = []string{"Content-Type", "application/json"}
 
-func newDoor(change func(*durable.Options)) http.Handler {
+func newHandler(change func(*durable.Options)) http.Handler {
 	o := options(memory.New(memory.Options{}))
 	if change != nil {
 		change(&o)
@@ -79,49 +79,50 @@ func newDoor(change func(*durable.Options)) http.Handler {
 	return durable.New(o)
 }
 
-// A cache must never take one stream, position or state for another.
+// The ETags of different streams, offsets and states differ, so that a cache never confuses
+// them.
 func TestETagNamesStreamPositionAndClosure(t *testing.T) {
-	door := newDoor(nil)
+	handler := newHandler(nil)
 	seen := map[string]string{}
 	note := func(what, path string) {
-		tag := must(t, 200, door, "GET", path, "").Header.Get("ETag")
+		tag := must(t, 200, handler, "GET", path, "").Header.Get("ETag")
 		if before, ok := seen[tag]; ok {
 			t.Errorf("%s has the tag %s of %s", what, tag, before)
 		}
 		seen[tag] = what
 	}
-	must(t, 201, door, "PUT", "a", "12", asText...)
-	must(t, 201, door, "PUT", "b", "12", asText...)
+	must(t, 201, handler, "PUT", "a", "12", asText...)
+	must(t, 201, handler, "PUT", "b", "12", asText...)
 	note("a", "a")
 	note("b", "b")
 	note("a from its end", "a?offset=0000000000000001_0000000000000000")
-	must(t, 204, door, "POST", "a", "", "Stream-Closed", "true")
+	must(t, 204, handler, "POST", "a", "", "Stream-Closed", "true")
 	note("a when closed", "a")
 	note("the end of a when closed", "a?offset=0000000000000001_0000000000000000")
-	must(t, 204, door, "DELETE", "a", "")
-	must(t, 201, door, "PUT", "a", "12", asText...)
+	must(t, 204, handler, "DELETE", "a", "")
+	must(t, 201, handler, "PUT", "a", "12", asText...)
 	note("another a", "a")
 }
 
 func TestTooLargeBodies(t *testing.T) {
-	const limit = 600 << 10 // above what is trusted at once
-	door := newDoor(func(o *durable.Options) { o.MaxBody = limit })
-	must(t, 201, door, "PUT", "a", "", asText...)
+	const limit = 600 << 10 // more than a reader allocates at once
+	handler := newHandler(func(o *durable.Options) { o.MaxBody = limit })
+	must(t, 201, handler, "PUT", "a", "", asText...)
 	for _, size := range []int{1, 256 << 10, 256<<10 + 1, limit, limit + 1, limit * 2} {
 		body := strings.Repeat("x", size)
 		want := 204
 		if size > limit {
 			want = 413
 		}
-		if got := ask(t, door, "POST", "a", strings.NewReader(body), asText...); got.StatusCode != want {
+		if got := ask(t, handler, "POST", "a", strings.NewReader(body), asText...); got.StatusCode != want {
 			t.Errorf("%d bytes: got %d, want %d", size, got.StatusCode, want)
 		}
 		chunked := struct{ io.Reader }{strings.NewReader(body)} // of unknown length
-		if got := ask(t, door, "POST", "a", chunked, asText...); got.StatusCode != want {
+		if got := ask(t, handler, "POST", "a", chunked, asText...); got.StatusCode != want {
 			t.Errorf("%d bytes, chunked: got %d, want %d", size, got.StatusCode, want)
 		}
 	}
-	got := len(readAll(t, door, "a"))
+	got := len(readAll(t, handler, "a"))
 	if want := 2 * (1 + 256<<10 + 256<<10 + 1 + limit); got != want {
 		t.Errorf("%d bytes are stored, want %d", got, want)
 	}
@@ -129,30 +130,30 @@ func TestTooLargeBodies(t *testing.T) {
 	short.ContentLength = 4
 	short.Header.Set("Content-Type", "text/plain")
 	w := httptest.NewRecorder()
-	door.ServeHTTP(w, short)
+	handler.ServeHTTP(w, short)
 	if w.Code != 400 {
-		t.Errorf("a body that breaks off: got %d, want 400", w.Code)
+		t.Errorf("a body that ends early: got %d, want 400", w.Code)
 	}
 }
 
 func TestArrayOf100000Messages(t *testing.T) {
-	door := newDoor(nil)
-	must(t, 201, door, "PUT", "a", "", asJSON...)
+	handler := newHandler(nil)
+	must(t, 201, handler, "PUT", "a", "", asJSON...)
 	const n = 100_000
-	resp := must(t, 204, door, "POST", "a", "["+strings.Repeat(`{"i":1},`, n-1)+`{"i":2}]`, asJSON...)
+	resp := must(t, 204, handler, "POST", "a", "["+strings.Repeat(`{"i":1},`, n-1)+`{"i":2}]`, asJSON...)
 	if got, want := resp.Header.Get("Stream-Next-Offset"), fmt.Sprintf("%016d_%016d", n, 0); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := strings.Count(readAll(t, door, "a"), "{"); got != n {
+	if got := strings.Count(readAll(t, handler, "a"), "{"); got != n {
 		t.Errorf("read %d messages, want %d", got, n)
 	}
 }
 
-// Reading and writing keep a stream alive, looking at it does not.
+// Reads and writes keep a stream alive, HEAD does not.
 func TestTimeToLiveSlides(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		act   func(t *testing.T, door http.Handler)
+		act   func(t *testing.T, handler http.Handler)
 		lives bool
 	}{
 		{"nothing", func(*testing.T, http.Handler) {}, false},
@@ -168,55 +169,55 @@ func TestTimeToLiveSlides(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			now := noon
 			o := options(memory.New(memory.Options{Now: func() time.Time { return now }}))
-			door := durable.New(o)
-			must(t, 201, door, "PUT", "a", "", "Content-Type", "text/plain", "Stream-TTL", "60")
+			handler := durable.New(o)
+			must(t, 201, handler, "PUT", "a", "", "Content-Type", "text/plain", "Stream-TTL", "60")
 			now = now.Add(40 * time.Second)
-			c.act(t, door)
+			c.act(t, handler)
 			now = now.Add(40 * time.Second)
 			want := 404
 			if c.lives {
 				want = 200
 			}
-			must(t, want, door, "HEAD", "a", "")
+			must(t, want, handler, "HEAD", "a", "")
 		})
 	}
 }
 
-// What a producer was told failed can be sent again, and what it was told
-// succeeded is not taken twice: data and numbers are stored together.
+// An append of a producer that failed can be sent again, and one that succeeded is not
+// stored twice: data and numbers are stored together.
 func TestProducerNumbersFailWithTheirData(t *testing.T) {
 	fail := error(nil)
 	o := options(memory.New(memory.Options{FailCommit: func() error { return fail }}))
-	door := durable.New(o)
-	must(t, 201, door, "PUT", "a", "", asJSON...)
+	handler := durable.New(o)
+	must(t, 201, handler, "PUT", "a", "", asJSON...)
 	producer := append([]string{"Producer-Id", "p", "Producer-Epoch", "0", "Producer-Seq", "0"}, asJSON...)
 	fail = errors.New("disk full")
-	must(t, 503, door, "POST", "a", "1", producer...)
+	must(t, 503, handler, "POST", "a", "1", producer...)
 	fail = nil
-	must(t, 200, door, "POST", "a", "1", producer...)
-	must(t, 204, door, "POST", "a", "1", producer...)
-	if got := textOf(t, must(t, 200, door, "GET", "a", "")); got != "[1]" {
+	must(t, 200, handler, "POST", "a", "1", producer...)
+	must(t, 204, handler, "POST", "a", "1", producer...)
+	if got := textOf(t, must(t, 200, handler, "GET", "a", "")); got != "[1]" {
 		t.Errorf("got %s, want [1]", got)
 	}
 }
 
-// A server that stops must not let silence be taken for success.
-func TestRequestThatIsCutOffFails(t *testing.T) {
-	door := newDoor(nil)
-	must(t, 201, door, "PUT", "a", "", asText...)
+// A request that is given up, such as when the server stops, does not look like a success.
+func TestRequestsGivenUpFail(t *testing.T) {
+	handler := newHandler(nil)
+	must(t, 201, handler, "PUT", "a", "", asText...)
 	ctx, cut := context.WithCancel(t.Context())
 	cut()
 	r := httptest.NewRequest("POST", "/v1/stream/a", strings.NewReader("x")).WithContext(ctx)
 	r.Header.Set("Content-Type", "text/plain")
 	w := httptest.NewRecorder()
-	door.ServeHTTP(w, r)
+	handler.ServeHTTP(w, r)
 	if w.Code != 503 {
 		t.Errorf("got %d, want 503", w.Code)
 	}
 }
 
-// A fault of ours is told to the operator and not to the client.
-func TestInternalErrorsAreNotTold(t *testing.T) {
+// The log has the text of an internal error, and the client does not get it.
+func TestInternalErrorsTellNothing(t *testing.T) {
 	for _, err := range []error{
 		errors.New("secret"),
 		tapedeck.Errorf(tapedeck.Internal, "row 7 of the secret").WithHint("secret"),
@@ -242,31 +243,31 @@ func (f faulty) Head(context.Context, string) (tapedeck.Session, error) {
 	return tapedeck.Session{}, f.err
 }
 
-// Without an engine sessions can be read and not written.
+// Without an engine, sessions can be read but not written.
 func TestSessionsWithoutEngine(t *testing.T) {
 	o := options(memory.New(memory.Options{}))
 	o.Verbs = nil
-	door := durable.New(o)
-	must(t, 405, door, "PUT", "sessions/s", "")
-	must(t, 404, door, "GET", "sessions/s", "")
+	handler := durable.New(o)
+	must(t, 405, handler, "PUT", "sessions/s", "")
+	must(t, 404, handler, "GET", "sessions/s", "")
 }
 
-// Records longer than a page go out in pieces, and text is not broken within a
-// character, which would be lost to a reader by SSE.
+// Records that are longer than a page are sent in pieces. Text is not divided within a
+// character, which a reader of SSE would lose.
 func TestLongRecordsAreDivided(t *testing.T) {
 	for _, c := range []struct{ contentType, body string }{
 		{"text/plain", strings.Repeat("aé€😀", 100)},
-		{"text/plain", strings.Repeat("\x80", 99)}, // not text at all
+		{"text/plain", strings.Repeat("\x80", 99)}, // no valid text
 		{"application/octet-stream", strings.Repeat("\x00\xff\x80", 99)},
 	} {
 		for _, size := range []int{1, 5, 64, 4096} {
-			door := newDoor(func(o *durable.Options) { o.PageBytes = size })
-			must(t, 201, door, "PUT", "a", c.body, "Content-Type", c.contentType)
-			must(t, 204, door, "POST", "a", "end", "Content-Type", c.contentType, "Stream-Closed", "true")
-			if got := readAll(t, door, "a"); got != c.body+"end" {
+			handler := newHandler(func(o *durable.Options) { o.PageBytes = size })
+			must(t, 201, handler, "PUT", "a", c.body, "Content-Type", c.contentType)
+			must(t, 204, handler, "POST", "a", "end", "Content-Type", c.contentType, "Stream-Closed", "true")
+			if got := readAll(t, handler, "a"); got != c.body+"end" {
 				t.Errorf("pages of %d bytes: got %q", size, got)
 			}
-			live := textOf(t, must(t, 200, door, "GET", "a?offset=-1&live=sse", ""))
+			live := textOf(t, must(t, 200, handler, "GET", "a?offset=-1&live=sse", ""))
 			if got := decodeEvents(t, live, c.contentType != "text/plain"); got != c.body+"end" {
 				t.Errorf("events of %d bytes: got %q", size, got)
 			}
@@ -279,30 +280,29 @@ func TestLongRecordsAreDivided(t *testing.T) {
 	}
 }
 
-// A PUT that is repeated after its stream was closed, or with another lifetime,
-// asks for something else.
+// A repeated PUT conflicts after its stream was closed, and with another lifetime.
 func TestRepeatedCreation(t *testing.T) {
-	door := newDoor(nil)
+	handler := newHandler(nil)
 	base := []string{"Content-Type", "text/plain; charset=utf-8", "Stream-TTL", "60"}
-	must(t, 201, door, "PUT", "a", "x", base...)
-	must(t, 200, door, "PUT", "a", "x", base...)
-	must(t, 200, door, "PUT", "a", "other", "Content-Type", "TEXT/PLAIN", "Stream-TTL", "60")
-	must(t, 409, door, "PUT", "a", "", "Content-Type", "text/plain")
-	must(t, 409, door, "PUT", "a", "", "Content-Type", "text/html", "Stream-TTL", "60")
-	must(t, 409, door, "PUT", "a", "", append([]string{"Stream-Closed", "true"}, base...)...)
-	must(t, 204, door, "POST", "a", "", "Stream-Closed", "true")
-	must(t, 409, door, "PUT", "a", "", base...)
-	must(t, 200, door, "PUT", "a", "", append([]string{"Stream-Closed", "true"}, base...)...)
-	if got := textOf(t, must(t, 200, door, "GET", "a", "")); got != "x" {
-		t.Errorf("the first body is not what is kept: %q", got)
+	must(t, 201, handler, "PUT", "a", "x", base...)
+	must(t, 200, handler, "PUT", "a", "x", base...)
+	must(t, 200, handler, "PUT", "a", "other", "Content-Type", "TEXT/PLAIN", "Stream-TTL", "60")
+	must(t, 409, handler, "PUT", "a", "", "Content-Type", "text/plain")
+	must(t, 409, handler, "PUT", "a", "", "Content-Type", "text/html", "Stream-TTL", "60")
+	must(t, 409, handler, "PUT", "a", "", append([]string{"Stream-Closed", "true"}, base...)...)
+	must(t, 204, handler, "POST", "a", "", "Stream-Closed", "true")
+	must(t, 409, handler, "PUT", "a", "", base...)
+	must(t, 200, handler, "PUT", "a", "", append([]string{"Stream-Closed", "true"}, base...)...)
+	if got := textOf(t, must(t, 200, handler, "GET", "a", "")); got != "x" {
+		t.Errorf("the first body is not stored: %q", got)
 	}
 }
 
-// CORS and what keeps a browser from running what a stream holds.
+// The headers that keep a browser from running the content of a stream.
 func TestBrowserHeaders(t *testing.T) {
-	door := newDoor(nil)
-	must(t, 201, door, "PUT", "a", "<script>", "Content-Type", "text/html")
-	h := must(t, 200, door, "GET", "a", "").Header
+	handler := newHandler(nil)
+	must(t, 201, handler, "PUT", "a", "<script>", "Content-Type", "text/html")
+	h := must(t, 200, handler, "GET", "a", "").Header
 	for name, want := range map[string]string{
 		"X-Content-Type-Options":       "nosniff",
 		"Cross-Origin-Resource-Policy": "cross-origin",
@@ -312,20 +312,20 @@ func TestBrowserHeaders(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
-	h = must(t, 204, door, "POST", "a", "x", "Content-Type", "text/html", "Origin", "https://example.org").Header
-	if h.Get("Access-Control-Allow-Origin") != "" || h.Get("X-Content-Type-Options") != "nosniff" { // CORS is the server's
+	h = must(t, 204, handler, "POST", "a", "x", "Content-Type", "text/html", "Origin", "https://example.org").Header
+	if h.Get("Access-Control-Allow-Origin") != "" || h.Get("X-Content-Type-Options") != "nosniff" { // package server sets those of CORS
 		t.Errorf("got %v", h)
 	}
 }
 
 func TestLocationIsAbsolute(t *testing.T) {
-	door := newDoor(nil)
+	handler := newHandler(nil)
 	r := httptest.NewRequest("PUT", "http://tape.example/v1/stream/a%20b/%C3%A9", nil)
 	r.Header.Set("X-Forwarded-Proto", "https")
 	w := httptest.NewRecorder()
-	door.ServeHTTP(w, r)
+	handler.ServeHTTP(w, r)
 	if got, want := w.Header().Get("Location"), "https://tape.example/v1/stream/a%20b/%C3%A9"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	must(t, 201, door, "PUT", "fork", "", "Stream-Forked-From", "/v1/stream/a%20b/%C3%A9")
+	must(t, 201, handler, "PUT", "fork", "", "Stream-Forked-From", "/v1/stream/a%20b/%C3%A9")
 }

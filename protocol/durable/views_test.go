@@ -17,8 +17,7 @@ import (
 // offsetAt is the offset before record n.
 func offsetAt(n int) string { return fmt.Sprintf("%016d_%016d", n, 0) }
 
-// merge puts events into one order, those of each run in theirs: threads are
-// written side by side.
+// merge puts the events of concurrent runs into one order, and keeps the order of each run.
 func merge(t *rapid.T, runs [][]string) (out []string) {
 	for len(runs) > 0 {
 		i := rapid.IntRange(0, len(runs)-1).Draw(t, "next")
@@ -30,9 +29,8 @@ func merge(t *rapid.T, runs [][]string) (out []string) {
 	return out
 }
 
-// drawTurn returns the events of a run on a thread, with what may be in it in
-// any order: parts of several messages and calls, state, and events that views
-// do not show.
+// drawTurn returns the events of a run on a thread, with everything that may be in it in any
+// order: parts of several messages and calls, state, and events that views do not show.
 func drawTurn(t *rapid.T, turn int) []string {
 	thread := rapid.SampledFrom([]string{"main", "side"}).Draw(t, "thread")
 	inv := fmt.Sprint("inv_", turn)
@@ -103,29 +101,29 @@ func drawTurn(t *rapid.T, turn int) []string {
 	return out
 }
 
-// TestViewsDoNotDependOnWhereReadingBegins reads each view as one page, in small
-// pages, and from every offset there is, by a door that has not seen it before
-// and by one that remembers, and expects the same messages at the same offsets.
+// TestViewsDoNotDependOnWhereReadingBegins reads each view as one page, in small pages, and
+// from every offset, with a new handler and with one that has kept folds, and expects the
+// same messages at the same offsets.
 func TestViewsDoNotDependOnWhereReadingBegins(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := options(newMemory())
-		door := durable.New(o)
-		do(t, door, "PUT", "sessions/s", "")
+		handler := durable.New(o)
+		do(t, handler, "PUT", "sessions/s", "")
 		var turns [][]string
 		for turn := range rapid.IntRange(1, 3).Draw(t, "turns") {
 			turns = append(turns, drawTurn(t, turn))
 		}
 		events := merge(t, turns)
-		do(t, door, "POST", "sessions/s", "["+strings.Join(events, ",")+"]", asJSON...)
+		do(t, handler, "POST", "sessions/s", "["+strings.Join(events, ",")+"]", asJSON...)
 		records := 1 + len(events)
 		for _, view := range []string{"agui", "messages", "state"} {
 			path := "sessions/s/views/" + view
 			var whole []json.RawMessage
 			decode(t, do(t, durable.New(o), "GET", path, ""), &whole)
-			at := map[string]int{offsetAt(0): 0} // offset: how many messages are before it
+			at := map[string]int{offsetAt(0): 0} // by offset: the number of messages before it
 			var small []json.RawMessage
 			for offset, done := "-1", false; !done; {
-				resp := do(t, door, "GET", path+"?limit=1&offset="+offset, "")
+				resp := do(t, handler, "GET", path+"?limit=1&offset="+offset, "")
 				offset, done = resp.Header.Get("Stream-Next-Offset"), resp.Header.Get("Stream-Up-To-Date") != ""
 				decode(t, resp, &small)
 				at[offset] = len(small)
@@ -136,13 +134,13 @@ func TestViewsDoNotDependOnWhereReadingBegins(t *testing.T) {
 			for n := range records + 1 {
 				before, ok := at[offsetAt(n)]
 				if !ok {
-					continue // events that show nothing: the next offset that is told is past them
+					continue // events without a message: the next offset is after them
 				}
-				for name, door := range map[string]http.Handler{"new": durable.New(o), "old": door} {
+				for name, handler := range map[string]http.Handler{"new": durable.New(o), "old": handler} {
 					var rest []json.RawMessage
-					decode(t, do(t, door, "GET", path+"?offset="+offsetAt(n), ""), &rest)
+					decode(t, do(t, handler, "GET", path+"?offset="+offsetAt(n), ""), &rest)
 					if diff := cmp.Diff(text(whole[before:]), text(rest)); diff != "" {
-						t.Fatalf("%s from %d, by the %s door (-expected +got):\n%s", view, n, name, diff)
+						t.Fatalf("%s from %d, by the %s handler (-expected +got):\n%s", view, n, name, diff)
 					}
 				}
 			}
@@ -168,8 +166,8 @@ func decode(t *rapid.T, resp *http.Response, out *[]json.RawMessage) {
 	*out = append(*out, page...)
 }
 
-// TestInitialState patches the state that a session begins with, which is that
-// of every thread, whether the reader has seen the beginning or not.
+// TestInitialState patches the initial state of a session, which every thread begins with,
+// whether or not the reader has seen the beginning.
 func TestInitialState(t *testing.T) {
 	store := newMemory()
 	o := options(store)
@@ -191,16 +189,16 @@ func TestInitialState(t *testing.T) {
 
 // TestMessageBegunBeforeThePage reads the end of a long message alone.
 func TestMessageBegunBeforeThePage(t *testing.T) {
-	door := newDoor(nil)
-	must(t, 201, door, "PUT", "sessions/s", "")
-	const deltas = 2500 // more than a page of looking back
+	handler := newHandler(nil)
+	must(t, 201, handler, "PUT", "sessions/s", "")
+	const deltas = 2500 // more than one page of the look-back
 	events := []string{`{"type":"TEXT_MESSAGE_START","data":{"messageId":"m"}}`}
 	for range deltas {
 		events = append(events, `{"type":"TEXT_MESSAGE_CONTENT","data":{"messageId":"m","delta":"x"}}`)
 	}
 	events = append(events, `{"type":"TEXT_MESSAGE_END","data":{"messageId":"m"}}`, `{"type":"TEXT_MESSAGE_END","data":{"messageId":"never begun"}}`)
-	must(t, 204, door, "POST", "sessions/s", "["+strings.Join(events, ",")+"]", asJSON...)
-	got := textOf(t, must(t, 200, door, "GET", "sessions/s/views/messages?offset="+offsetAt(deltas+1), ""))
+	must(t, 204, handler, "POST", "sessions/s", "["+strings.Join(events, ",")+"]", asJSON...)
+	got := textOf(t, must(t, 200, handler, "GET", "sessions/s/views/messages?offset="+offsetAt(deltas+1), ""))
 	var messages []struct {
 		Key   string
 		Value struct{ Role, Content string }
@@ -213,17 +211,17 @@ func TestMessageBegunBeforeThePage(t *testing.T) {
 	}
 }
 
-// TestSparseFilter finds the one event that a filter leaves among many, without
-// an answer for every page in between.
+// TestSparseFilter finds the one event of many that passes a filter, without an answer for
+// every page in between.
 func TestSparseFilter(t *testing.T) {
-	door := newDoor(func(o *durable.Options) { o.PageBytes = 1000 })
-	must(t, 201, door, "PUT", "sessions/s", "")
+	handler := newHandler(func(o *durable.Options) { o.PageBytes = 1000 })
+	must(t, 201, handler, "PUT", "sessions/s", "")
 	const n = 300
 	events := strings.Repeat(`{"type":"x.noise","data":{"a":"aaaaaaaaaaaaaaaaaaaaaaaaaaa"}},`, n)
-	must(t, 204, door, "POST", "sessions/s", "["+events+`{"type":"x.signal"}]`, asJSON...)
+	must(t, 204, handler, "POST", "sessions/s", "["+events+`{"type":"x.signal"}]`, asJSON...)
 	answers := 0
 	for offset, found := "-1", false; !found; answers++ {
-		resp := must(t, 200, door, "GET", "sessions/s?type=x.signal&offset="+offset, "")
+		resp := must(t, 200, handler, "GET", "sessions/s?type=x.signal&offset="+offset, "")
 		offset, found = resp.Header.Get("Stream-Next-Offset"), strings.Contains(textOf(t, resp), "x.signal")
 		if !found && resp.Header.Get("Stream-Up-To-Date") != "" {
 			t.Fatal("it was not found")

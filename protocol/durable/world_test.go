@@ -17,7 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/store/tail"
 )
 
-// openFolder opens a store that lasts, with the layer that serves followers.
+// openFolder opens a durable store, with the layer that serves followers.
 func openFolder(t testing.TB, dir string) tapedeck.Store {
 	t.Helper()
 	cache := tail.New(16 << 20)
@@ -30,13 +30,13 @@ func openFolder(t testing.TB, dir string) tapedeck.Store {
 
 func newMemory() tapedeck.Store { return memory.New(memory.Options{}) }
 
-// options wires the door to a store as a server does.
+// options connects the handler to a store as a server does.
 func options(store tapedeck.Store) durable.Options {
 	h := hub.New(store)
 	return durable.Options{Store: h, Verbs: engine{h}, Fork: engine{h}.fork, Views: projection.New(projection.Options{Store: h})}
 }
 
-// engine is just enough of one: it writes down what it is told.
+// An engine appends what it gets, without checks.
 type engine struct{ log tapedeck.Store }
 
 func (e engine) Create(ctx context.Context, s api.NewSession) (tapedeck.Session, error) {

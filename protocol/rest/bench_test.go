@@ -14,7 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/rest"
 )
 
-// counting is a client that throws away what it gets and counts it.
+// counting is a client that discards what it receives, and counts the writes.
 type counting struct {
 	header http.Header
 	wrote  func()
@@ -26,7 +26,7 @@ func (c *counting) Write(p []byte) (int, error)      { c.wrote(); return len(p),
 func (c *counting) Flush()                           {}
 func (c *counting) SetWriteDeadline(time.Time) error { return nil }
 
-// BenchmarkFanOut is one append until a thousand followers have written it.
+// BenchmarkFanOut measures one append until it was written to a thousand followers.
 func BenchmarkFanOut(b *testing.B) {
 	for _, size := range []int{256, 100_000} {
 		b.Run(fmt.Sprintf("%d bytes", size), func(b *testing.B) { fanOut(b, size) })
@@ -35,7 +35,7 @@ func BenchmarkFanOut(b *testing.B) {
 
 func fanOut(b *testing.B, size int) {
 	const followers = 1000
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	ctx, cancel := context.WithCancel(b.Context())
 	var left, round sync.WaitGroup
 	defer left.Wait()
@@ -45,7 +45,7 @@ func fanOut(b *testing.B, size int) {
 	for range followers {
 		left.Go(func() {
 			r := httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/stream", nil).WithContext(ctx)
-			door.ServeHTTP(&counting{http.Header{}, round.Done}, r)
+			handler.ServeHTTP(&counting{http.Header{}, round.Done}, r)
 		})
 	}
 	round.Wait()
@@ -59,11 +59,11 @@ func fanOut(b *testing.B, size int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/followers, "ns/follower")
 }
 
-// BenchmarkCatchUp is 10,000 events to one client.
+// BenchmarkCatchUp sends 10,000 events to one client.
 func BenchmarkCatchUp(b *testing.B) {
 	for name, query := range map[string]string{"all": "", "filtered": "&channel=toolCalls"} {
 		b.Run(name, func(b *testing.B) {
-			door, g := newDoor(rest.Options{})
+			handler, g := newHandler(rest.Options{})
 			g.session(b, "s", 0)
 			events := make([]tapedeck.Event, 10_000)
 			for i := range events {
@@ -76,29 +76,29 @@ func BenchmarkCatchUp(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				r := httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/stream?from=0"+query, nil)
-				door.ServeHTTP(&counting{http.Header{}, func() {}}, r)
+				handler.ServeHTTP(&counting{http.Header{}, func() {}}, r)
 			}
 		})
 	}
 }
 
-// BenchmarkAppend is one event, without the store's own work on a disk.
+// BenchmarkAppend appends one event, without the work of a disk.
 func BenchmarkAppend(b *testing.B) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	g.session(b, "s", 0)
 	body := `{"type":"TEXT_MESSAGE_CONTENT","invocation":"inv_1","data":{"messageId":"m","delta":"` + strings.Repeat("x", 200) + `"}}`
 	b.ReportAllocs()
 	for b.Loop() {
 		r := httptest.NewRequest(http.MethodPost, "/api/v1/sessions/s/events", strings.NewReader(body))
 		r.Header.Set("Content-Type", asJSON)
-		door.ServeHTTP(&counting{http.Header{}, func() {}}, r)
+		handler.ServeHTTP(&counting{http.Header{}, func() {}}, r)
 	}
 }
 
-// BenchmarkSnapshot is the conversation of 100,000 events: folded anew, and
-// gone on with.
+// BenchmarkSnapshot shows the conversation of 100,000 events: folded from the start, and
+// continued.
 func BenchmarkSnapshot(b *testing.B) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	g.session(b, "s", 0)
 	events := make([]tapedeck.Event, 1000)
 	for i := range 100 {
@@ -107,12 +107,12 @@ func BenchmarkSnapshot(b *testing.B) {
 		}
 		g.append(b, "s", events...)
 	}
-	for name, path := range map[string]string{"anew": "s/snapshot?at=100001", "gone on": "s/snapshot"} {
+	for name, path := range map[string]string{"from the start": "s/snapshot?at=100001", "continued": "s/snapshot"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				r := httptest.NewRequest(http.MethodGet, "/api/v1/sessions/"+path, nil)
-				door.ServeHTTP(&counting{http.Header{}, func() {}}, r)
+				handler.ServeHTTP(&counting{http.Header{}, func() {}}, r)
 			}
 		})
 	}

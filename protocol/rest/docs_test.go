@@ -32,7 +32,7 @@ func TestDocsHaveEveryRoute(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		t.Errorf("docs/http.md has\n%s\nthe door has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("docs/http.md has\n%s\nthe handler has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

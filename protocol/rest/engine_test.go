@@ -20,8 +20,8 @@ import (
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
-// An engine does what the door asks for in the plainest way: a task says
-// something and stays open until it is cancelled.
+// An engine is a simple implementation of [rest.Verbs]: a task appends the words of the
+// user, and its run stays open until it is cancelled.
 type engine struct {
 	*hub.Hub
 	rooms  *presence.Rooms
@@ -143,13 +143,13 @@ func (g *engine) WatchPresence(session string) api.PresenceWatcher {
 	return g.rooms.Watch(session)
 }
 
-// newDoor returns a handler over an empty store in memory, and its engine.
-func newDoor(o rest.Options) (http.Handler, *engine) {
+// newHandler returns a handler over an empty store in memory, and its engine.
+func newHandler(o rest.Options) (http.Handler, *engine) {
 	g := &engine{Hub: hub.New(memory.New(memory.Options{})), rooms: presence.New(0, nil)}
-	return g.door(o), g
+	return g.handler(o), g
 }
 
-func (g *engine) door(o rest.Options) http.Handler {
+func (g *engine) handler(o rest.Options) http.Handler {
 	o.Sessions, o.Verbs, o.Views = g.Hub, g, sameEpoch{projection.New(projection.Options{Store: g.Hub})}
 	o.Contexts = instance.New(g, o.Views)
 	o.Search = newSearch(g)
@@ -165,7 +165,7 @@ func (g *engine) session(t testing.TB, id string, n int) {
 	g.say(t, id, n)
 }
 
-// say appends n events, each in an append of its own.
+// say appends n events in n appends.
 func (g *engine) say(t testing.TB, id string, n int) {
 	t.Helper()
 	for range n {
@@ -180,7 +180,7 @@ func (g *engine) append(t testing.TB, id string, events ...tapedeck.Event) {
 	}
 }
 
-// sameEpoch is views whose ETags are the same in every run.
+// sameEpoch has views whose ETags are the same in every run.
 type sameEpoch struct{ *projection.Projections }
 
 func (sameEpoch) Epoch() string { return "e" }

@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/rest"
 )
 
-// An export of this engine tells what was asked for. The format broken fails at
-// once, cut after some bytes.
+// An export of this engine is the request. The format broken fails at once, the format
+// cut after some bytes.
 
 func (g *engine) Export(ctx context.Context, in api.ExportRequest) (api.Export, error) {
 	if err := in.Check(); err != nil {
@@ -56,12 +56,11 @@ func (g *engine) PreviewExport(_ context.Context, in api.ExportRequest) (api.Red
 	return api.RedactionPreview{Events: 1, Rules: rules}, nil
 }
 
-// TestExportCutOff: a file that could not be written to its end does not look as
-// if it were whole.
+// TestExportCutOff: an incomplete file does not look complete.
 func TestExportCutOff(t *testing.T) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	g.session(t, "s", 1)
-	server := httptest.NewServer(door)
+	server := httptest.NewServer(handler)
 	defer server.Close()
 	resp, err := http.Post(server.URL+"/api/v1/sessions/s/export", "application/json", strings.NewReader(`{"format":"cut"}`))
 	if err == nil {
@@ -69,18 +68,18 @@ func TestExportCutOff(t *testing.T) {
 		_, err = io.ReadAll(resp.Body)
 	}
 	if err == nil {
-		t.Error("it looks whole")
+		t.Error("it looks complete")
 	}
 }
 
 func TestExportIsAnAttachment(t *testing.T) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	g.session(t, "s", 1)
 	for _, format := range []string{"text", "empty"} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodPost, "/api/v1/sessions/s/export", strings.NewReader(`{"format":"`+format+`"}`))
 		r.Header.Set("Content-Type", "application/json")
-		door.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 		if got := w.Header().Get("Content-Disposition"); got != "attachment; filename=s.txt" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: %v", format, w.Header())
 		}

@@ -30,21 +30,20 @@ func (planner) Run(ctx context.Context, _ tapedeck.Invocation) iter.Seq2[tapedec
 	}
 }
 
-// A session is run, cancelled, resumed, rewound, undone and forked by the engine
-// that a server has.
+// A session is run, cancelled, resumed, rewound, undone and forked by the real engine.
 func TestGoingBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hub.New(memory.New(memory.Options{}))
 		views := projection.New(projection.Options{Store: h})
 		e := tdengine.New(tdengine.Options{Store: h, Views: views, Agents: []tdengine.Agent{{Agent: tapedeck.Agent{Name: "planner"}, Runner: planner{}}}})
 		defer func() { _ = e.Shutdown(context.Background()) }()
-		door := rest.New(rest.Options{Verbs: e, Sessions: h, Views: views})
+		handler := rest.New(rest.Options{Verbs: e, Sessions: h, Views: views})
 		ask := func(method, path, body string, into any) int {
 			t.Helper()
 			r := httptest.NewRequest(method, "/api/v1/sessions"+path, strings.NewReader(body))
 			r.Header.Set("Content-Type", "application/json")
 			w := httptest.NewRecorder()
-			door.ServeHTTP(w, r)
+			handler.ServeHTTP(w, r)
 			synctest.Wait()
 			if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
 				t.Fatalf("%s %s: %v in %s", method, path, err, w.Body)

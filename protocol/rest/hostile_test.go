@@ -21,12 +21,12 @@ import (
 )
 
 // send sends a body and returns the status, and the error if there is one.
-func send(t *testing.T, door http.Handler, method, path, contentType string, body io.Reader) (int, tapedeck.Error) {
+func send(t *testing.T, handler http.Handler, method, path, contentType string, body io.Reader) (int, tapedeck.Error) {
 	t.Helper()
 	r := httptest.NewRequest(method, "/api/v1"+path, body).WithContext(t.Context())
 	r.Header.Set("Content-Type", contentType)
 	w := httptest.NewRecorder()
-	door.ServeHTTP(w, r)
+	handler.ServeHTTP(w, r)
 	var out struct{ Error tapedeck.Error }
 	if w.Code >= 400 && (json.Unmarshal(w.Body.Bytes(), &out) != nil || out.Error.Kind == "" || out.Error.Message == "") {
 		t.Errorf("%s %s: the error is %s", method, path, w.Body)
@@ -85,9 +85,9 @@ func TestHostileBodies(t *testing.T) {
 		{"large space after an event", "/sessions/s/events", asJSON, `{"type":"a"}` + strings.Repeat(" ", 5<<20), 413},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			door, g := newDoor(rest.Options{MaxBody: 1 << 20, MaxAppend: 4 << 20, MaxImport: 4 << 20})
+			handler, g := newHandler(rest.Options{MaxBody: 1 << 20, MaxAppend: 4 << 20, MaxImport: 4 << 20})
 			g.session(t, "s", 0)
-			if status, e := send(t, door, "POST", c.path, c.contentType, strings.NewReader(c.body)); status != c.status {
+			if status, e := send(t, handler, "POST", c.path, c.contentType, strings.NewReader(c.body)); status != c.status {
 				t.Errorf("got %d %s, want %d", status, e.Message, c.status)
 			}
 			if s, _ := g.Head(t.Context(), "s"); s.Head != 1 {
@@ -100,9 +100,9 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
-// A body that breaks off, or has no length and does not end, writes nothing.
+// Nothing is appended of a body that ends early, or of one that has no length and no end.
 func TestBrokenBodies(t *testing.T) {
-	door, g := newDoor(rest.Options{MaxAppend: 1 << 20, MaxImport: 1 << 20})
+	handler, g := newHandler(rest.Options{MaxAppend: 1 << 20, MaxImport: 1 << 20})
 	g.session(t, "s", 0)
 	event := `{"type":"a"}` + "\n"
 	for name, c := range map[string]struct {
@@ -113,7 +113,7 @@ func TestBrokenBodies(t *testing.T) {
 		"endless":    {io.MultiReader(strings.NewReader(event), endless{}), 413},
 	} {
 		for _, contentType := range []string{asJSON, asLines} {
-			if status, e := send(t, door, "POST", "/sessions/s/events", contentType, c.body); status != c.status {
+			if status, e := send(t, handler, "POST", "/sessions/s/events", contentType, c.body); status != c.status {
 				t.Errorf("%s: got %d %s, want %d", name, status, e.Message, c.status)
 			}
 		}
@@ -132,7 +132,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What is inside stays inside: a client gets an id, the log has the text.
+// A client receives only the id of an internal error. The log has its text.
 func TestInternalErrorsTellNothing(t *testing.T) {
 	for name, broken := range map[string]error{
 		"any error":     errors.New("dial /home/ada/secret.db: no such file"),
@@ -140,9 +140,9 @@ func TestInternalErrorsTellNothing(t *testing.T) {
 		"unknown kind":  &tapedeck.Error{Kind: "odd", Message: "secret"},
 	} {
 		var log bytes.Buffer
-		door, g := newDoor(rest.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		handler, g := newHandler(rest.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		g.broken = broken
-		status, e := send(t, door, "POST", "/sessions", asJSON, strings.NewReader("{}"))
+		status, e := send(t, handler, "POST", "/sessions", asJSON, strings.NewReader("{}"))
 		if status != 500 || e.Kind != tapedeck.Internal || strings.Contains(e.Message+e.Hint, "secret") {
 			t.Errorf("%s: %d %+v", name, status, e)
 		}
@@ -154,7 +154,7 @@ func TestInternalErrorsTellNothing(t *testing.T) {
 	}
 }
 
-// A breaking hub cannot read on after its first page.
+// A breaking hub fails after its first page.
 type breaking struct {
 	*hub.Hub
 	err error
@@ -171,15 +171,14 @@ func (b breaking) Follow(ctx context.Context, session string, o tapedeck.FollowO
 	}
 }
 
-// A stream that breaks off just ends: the client comes back and learns as much as
-// it may.
+// A stream that breaks off ends without the reason. The server's log has it.
 func TestBrokenStreamsTellNothing(t *testing.T) {
 	for _, err := range []error{errors.New("disk /home/ada/secret.db"), tapedeck.Errorf(tapedeck.Internal, "row 7 of the secret")} {
 		var log bytes.Buffer
-		_, g := newDoor(rest.Options{})
+		_, g := newHandler(rest.Options{})
 		g.session(t, "s", 2)
-		door := rest.New(rest.Options{Sessions: breaking{g.Hub, err}, Verbs: g, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		s := watch(t, door, "s/stream")
+		handler := rest.New(rest.Options{Sessions: breaking{g.Hub, err}, Verbs: g, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s := watch(t, handler, "s/stream")
 		<-s.Done
 		if got := s.Text(); got == "" || strings.Contains(got, "secret") || !strings.Contains(log.String(), "secret") {
 			t.Errorf("%v: the client got %s\nand the log %s", err, got, &log)
@@ -194,9 +193,9 @@ func TestKindsHaveStatuses(t *testing.T) {
 		tapedeck.Conflict: 409, tapedeck.Gone: 410, tapedeck.Precondition: 412, tapedeck.TooLarge: 413,
 		tapedeck.Unsupported: 415, tapedeck.Limited: 429, tapedeck.Unavailable: 503,
 	} {
-		door, g := newDoor(rest.Options{})
+		handler, g := newHandler(rest.Options{})
 		g.broken = fmt.Errorf("wrapped: %w", tapedeck.Errorf(kind, "it is so").WithHint("do so"))
-		got, e := send(t, door, "POST", "/sessions", asJSON, strings.NewReader("{}"))
+		got, e := send(t, handler, "POST", "/sessions", asJSON, strings.NewReader("{}"))
 		if got != status || e.Kind != kind || e.Message != "it is so" || e.Hint != "do so" {
 			t.Errorf("%s: %d %+v", kind, got, e)
 		}
@@ -207,23 +206,23 @@ func TestKindsHaveStatuses(t *testing.T) {
 // is not logged as an internal error.
 func TestRequestsGivenUpFail(t *testing.T) {
 	var log bytes.Buffer
-	door, g := newDoor(rest.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	handler, g := newHandler(rest.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	g.session(t, "s", 3)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, path := range []string{"/sessions/s", "/sessions/s/events", "/sessions/s/stream", "/sessions/s/snapshot", "/sessions"} {
 		w := httptest.NewRecorder()
-		door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1"+path, nil).WithContext(ctx))
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1"+path, nil).WithContext(ctx))
 		if w.Code != http.StatusServiceUnavailable || log.Len() > 0 {
 			t.Errorf("%s: %d %s, logged %s", path, w.Code, w.Body, log.String())
 		}
 	}
 }
 
-// A filter that lets almost nothing pass does not make a request look at all of
-// a long session.
+// A filter that passes almost nothing does not make one request read a whole long
+// session.
 func TestFilteredPagesAreBounded(t *testing.T) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	g.session(t, "s", 0)
 	events := make([]tapedeck.Event, 50_000)
 	for i := range events {
@@ -239,7 +238,7 @@ func TestFilteredPagesAreBounded(t *testing.T) {
 				Next, Head int64
 			}
 			w := httptest.NewRecorder()
-			door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/events?type=acme.rare"+reverse+from, nil))
+			handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/events?type=acme.rare"+reverse+from, nil))
 			if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil {
 				t.Fatalf("%v in %s", err, w.Body)
 			}
@@ -255,24 +254,24 @@ func TestFilteredPagesAreBounded(t *testing.T) {
 	}
 }
 
-// Pages in any size and direction are the log, cut in pieces.
+// The pages of any size and direction are together the log.
 func TestPagesAreTheLog(t *testing.T) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	g.session(t, "s", 0)
-	for i := range 30 { // some pages end for their bytes
+	for i := range 30 { // some pages end because of their size
 		g.append(t, "s", tapedeck.Event{Type: "acme.said", Data: json.RawMessage(fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", i*10_000)))})
 	}
 	for _, query := range []string{"limit=1", "limit=7", "limit=1000", "channel=agentState&limit=3", "channel=agentState"} {
 		var forwards, backwards []int64
 		for from := int64(0); ; {
-			p := readPage(t, door, fmt.Sprintf("%s&from=%d", query, from))
+			p := readPage(t, handler, fmt.Sprintf("%s&from=%d", query, from))
 			forwards = append(forwards, p.offsets...)
 			if from = p.Next; from == p.Head {
 				break
 			}
 		}
 		for from := "&reverse=true"; ; {
-			p := readPage(t, door, query+from)
+			p := readPage(t, handler, query+from)
 			backwards = append(p.reversed(), backwards...)
 			if p.Next == 0 {
 				break
@@ -299,10 +298,10 @@ func (p *page) reversed() []int64 {
 	return list
 }
 
-func readPage(t *testing.T, door http.Handler, query string) page {
+func readPage(t *testing.T, handler http.Handler, query string) page {
 	t.Helper()
 	w := httptest.NewRecorder()
-	door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/events?"+query, nil))
+	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/events?"+query, nil))
 	var p page
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != 200 {
 		t.Fatalf("%s: %d %v", query, w.Code, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/rest"
 )
 
-// An overtaken engine appends something else before what it is asked to append.
+// An overtaken engine appends another event before each append.
 type overtaken struct {
 	*engine
 	before func(a tapedeck.Append) tapedeck.Append
@@ -25,9 +25,8 @@ func (o *overtaken) Append(ctx context.Context, a tapedeck.Append) (tapedeck.App
 	return o.engine.Append(ctx, a)
 }
 
-// TestConditionsAreForTheStore: that the head is as expected, and that an append
-// is no repetition, was true when the request came and is not when it is written.
-// So the door must not look for itself.
+// TestConditionsAreForTheStore: a condition, such as the expected head, can hold when the
+// request arrives and not when it is written. So the handler must not check it.
 func TestConditionsAreForTheStore(t *testing.T) {
 	for _, c := range []struct {
 		header map[string]string
@@ -42,16 +41,16 @@ func TestConditionsAreForTheStore(t *testing.T) {
 			return a
 		}, `200 {"first":2,"last":2,"head":3,"duplicate":true}`},
 	} {
-		_, g := newDoor(rest.Options{})
+		_, g := newHandler(rest.Options{})
 		g.session(t, "s", 1)
-		door := rest.New(rest.Options{Sessions: g.Hub, Verbs: &overtaken{g, c.before}})
+		handler := rest.New(rest.Options{Sessions: g.Hub, Verbs: &overtaken{g, c.before}})
 		r := httptest.NewRequest(http.MethodPost, "/api/v1/sessions/s/events", strings.NewReader(`{"type":"acme.said"}`))
 		r.Header.Set("Content-Type", asJSON)
 		for name, value := range c.header {
 			r.Header.Set(name, value)
 		}
 		w := httptest.NewRecorder()
-		door.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 		if got := fmt.Sprint(w.Code, " ", w.Body); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%v: %s", c.header, got)
 		}

@@ -8,8 +8,7 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// Answer knows the option "yes" of whatever it is asked about, unless that is
-// "none" or "old".
+// Answer knows the option "yes" of every permission except "none" and "old".
 func (g *engine) Answer(ctx context.Context, a api.Answer) (api.Answered, error) {
 	switch {
 	case a.Permission == "none":

@@ -10,28 +10,27 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/rest"
 )
 
-func post(t *testing.T, door http.Handler, path, body string) *httptest.ResponseRecorder {
+func post(t *testing.T, handler http.Handler, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodPost, "/api/v1/sessions/"+path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
-	door.ServeHTTP(w, r)
+	handler.ServeHTTP(w, r)
 	return w
 }
 
-// Events of the channel presence can be appended like others, and read by
-// themselves.
+// Events of the channel presence can be appended like others, and read alone.
 func TestPresenceIsAChannel(t *testing.T) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	g.session(t, "s", 0)
 	for _, typ := range []string{"joined", "moved", "left"} {
 		body := `{"type":"presence.` + typ + `","actor":"user:ada","data":{"user":"ada","cursor":{"offset":1},"joinedAt":"2026-01-05T12:00:00Z"}}`
-		if w := post(t, door, "s/events", body); w.Code != http.StatusOK {
+		if w := post(t, handler, "s/events", body); w.Code != http.StatusOK {
 			t.Fatalf("%s: %d %s", typ, w.Code, w.Body)
 		}
 	}
 	w := httptest.NewRecorder()
-	door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/events?channel=presence&from=1", nil))
+	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/events?channel=presence&from=1", nil))
 	for _, want := range []string{`"presence.joined","channel":"presence"`, `"presence.moved"`, `"presence.left"`, `"joinedAt":"2026-01-05T12:00:00Z"`} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("there is no %s in %s", want, w.Body)
@@ -39,20 +38,20 @@ func TestPresenceIsAChannel(t *testing.T) {
 	}
 }
 
-// Who is in a session is told at once to those who stream it and want to know, as
-// frames without an id, and to nobody else; the log has nothing of it.
+// A change of presence is sent at once to the streams that ask for it, as a frame without
+// an id. Other streams and the log do not have it.
 func TestPresenceIsStreamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		door, g := newDoor(rest.Options{})
+		handler, g := newHandler(rest.Options{})
 		g.session(t, "s", 1)
-		post(t, door, "s/presence", `{"action":"join","user":"ada"}`)
-		s, other := watch(t, door, "s/stream?presence=live"), watch(t, door, "s/stream")
+		post(t, handler, "s/presence", `{"action":"join","user":"ada"}`)
+		s, other := watch(t, handler, "s/stream?presence=live"), watch(t, handler, "s/stream")
 		synctest.Wait()
-		post(t, door, "s/presence", `{"action":"move","user":"bob","cursor":{"offset":1}}`)
+		post(t, handler, "s/presence", `{"action":"move","user":"bob","cursor":{"offset":1}}`)
 		synctest.Wait()
 		g.say(t, "s", 1)
 		synctest.Wait()
-		post(t, door, "s/presence", `{"action":"leave","user":"ada"}`)
+		post(t, handler, "s/presence", `{"action":"leave","user":"ada"}`)
 		synctest.Wait()
 		const at = `2000-01-01T00:00:00.000Z`
 		want := `event: caught-up
@@ -82,7 +81,7 @@ data: `
 }
 
 func TestPresenceIsRefused(t *testing.T) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	g.session(t, "s", 0)
 	for body, want := range map[string]int{
 		`{"action":"join","user":"ada"}`:          http.StatusOK,
@@ -93,12 +92,12 @@ func TestPresenceIsRefused(t *testing.T) {
 		`{"action":"join","user":"ada","cursor":"` + strings.Repeat("x", 5000) + `"}`: http.StatusRequestEntityTooLarge,
 		`[]`: http.StatusBadRequest,
 	} {
-		if w := post(t, door, "s/presence", body); w.Code != want {
+		if w := post(t, handler, "s/presence", body); w.Code != want {
 			t.Errorf("%.60s: %d %s", body, w.Code, w.Body)
 		}
 	}
 	w := httptest.NewRecorder()
-	door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/nothing/presence", nil))
+	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/nothing/presence", nil))
 	if w.Code != http.StatusNotFound {
 		t.Errorf("of a session that is not there: %d", w.Code)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// The verbs that change what is in force, without the care of the real engine.
+// The verbs that change which events are active, without the checks of the real engine.
 
 func (g *engine) Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error) {
 	if (r.BeforeInvocation == "") == (r.ToOffset == nil) {

@@ -30,11 +30,11 @@ func (g *engine) Erase(ctx context.Context, e api.Erase) (api.Erased, error) {
 	return api.Erased{Session: e.Session, Receipt: done.First, Events: n, Ranges: e.Events, Forks: forks}, err
 }
 
-// newSearch returns an index of what an engine's store has.
+// newSearch returns an index of the store of an engine.
 func newSearch(g *engine) *indexer.Index {
 	x, err := g.Store.(*memory.Store).OpenIndex()
 	if err != nil {
-		panic(err) // none in memory fails
+		panic(err) // an index in memory does not fail
 	}
 	return indexer.New(indexer.Options{Index: x, Log: g.Hub})
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-func getSnapshot(t *testing.T, door http.Handler, path string) view.Snapshot {
+func getSnapshot(t *testing.T, handler http.Handler, path string) view.Snapshot {
 	t.Helper()
 	w := httptest.NewRecorder()
-	door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/"+path, nil))
+	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/"+path, nil))
 	var s view.Snapshot
 	if err := json.Unmarshal(w.Body.Bytes(), &s); err != nil || w.Code != 200 {
 		t.Fatalf("%s: %d %v %s", path, w.Code, err, w.Body)
@@ -30,10 +30,10 @@ func say(id, text string) tapedeck.Event {
 	return tapedeck.Event{Type: tapedeck.TextMessageContent, Data: json.RawMessage(fmt.Sprintf(`{"messageId":%q,"delta":%q}`, id, text))}
 }
 
-// A snapshot at the head, which goes on from the one before, is the same as one
-// that is folded from the beginning; also while others ask and somebody writes.
+// A snapshot at the head, which continues the one before, is the same as one that is
+// folded from the beginning, also with concurrent requests and appends.
 func TestSnapshotsGoOn(t *testing.T) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	g.session(t, "s", 0)
 	var asking sync.WaitGroup
 	written := make(chan struct{})
@@ -42,10 +42,10 @@ func TestSnapshotsGoOn(t *testing.T) {
 			for done := false; !done; {
 				select {
 				case <-written:
-					done = true // once more, with all of it
+					done = true // once more, with all events
 				default:
 				}
-				s := getSnapshot(t, door, "s/snapshot")
+				s := getSnapshot(t, handler, "s/snapshot")
 				if len(s.Messages) > 0 && int64(len(s.Messages[0].Text)) != s.At-1 {
 					t.Errorf("at %d the text has %d bytes", s.At, len(s.Messages[0].Text))
 				}
@@ -57,21 +57,21 @@ func TestSnapshotsGoOn(t *testing.T) {
 	}
 	close(written)
 	asking.Wait()
-	latest, anew := getSnapshot(t, door, "s/snapshot"), getSnapshot(t, door, "s/snapshot?at=201")
+	latest, anew := getSnapshot(t, handler, "s/snapshot"), getSnapshot(t, handler, "s/snapshot?at=201")
 	if a, b := fmt.Sprint(latest), fmt.Sprint(anew); latest.At != 201 || latest.Messages[0].Text != anew.Messages[0].Text {
 		t.Errorf("gone on\n%s\nanew\n%s", a, b)
 	}
-	if early := getSnapshot(t, door, "s/snapshot?at=11"); early.At != 11 || early.Messages[0].Text != strings.Repeat("x", 10) {
+	if early := getSnapshot(t, handler, "s/snapshot?at=11"); early.At != 11 || early.Messages[0].Text != strings.Repeat("x", 10) {
 		t.Errorf("at 11: %+v", early)
 	}
 }
 
 func TestSnapshotOfASessionMadeAnew(t *testing.T) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	for _, text := range []string{"old and long", "new"} {
 		g.session(t, "s", 0)
 		g.append(t, "s", say("m", text))
-		if got := getSnapshot(t, door, "s/snapshot").Messages[0].Text; got != text {
+		if got := getSnapshot(t, handler, "s/snapshot").Messages[0].Text; got != text {
 			t.Errorf("got %q, want %q", got, text)
 		}
 		if err := g.Delete(t.Context(), "s"); err != nil {
@@ -80,9 +80,9 @@ func TestSnapshotOfASessionMadeAnew(t *testing.T) {
 	}
 }
 
-// More sessions than are kept folded.
+// More sessions than there are kept folds.
 func TestSnapshotsOfManySessions(t *testing.T) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	for round := range 3 {
 		for i := range 40 {
 			id := fmt.Sprintf("s%d", i)
@@ -90,21 +90,21 @@ func TestSnapshotsOfManySessions(t *testing.T) {
 				g.session(t, id, 0)
 			}
 			g.append(t, id, say("m", id))
-			if got, want := getSnapshot(t, door, id+"/snapshot").Messages[0].Text, strings.Repeat(id, round+1); got != want {
+			if got, want := getSnapshot(t, handler, id+"/snapshot").Messages[0].Text, strings.Repeat(id, round+1); got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		}
 	}
 }
 
-// Data that nests as deep as the log takes it must not spoil the view.
+// Data with the deepest nesting that the log accepts does not break the view.
 func TestSnapshotOfDeepData(t *testing.T) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	g.session(t, "s", 0)
 	deep := strings.Repeat("[", jsonobj.MaxNesting-1) + strings.Repeat("]", jsonobj.MaxNesting-1)
 	g.append(t, "s", tapedeck.Event{Type: tapedeck.StateSnapshot, Data: json.RawMessage(`{"snapshot":` + deep + `}`)})
 	g.append(t, "s", say("m", "fine"))
-	s := getSnapshot(t, door, "s/snapshot")
+	s := getSnapshot(t, handler, "s/snapshot")
 	if len(s.Messages) != 1 || s.State == nil || len(s.Notes) != 0 {
 		t.Errorf("got %+v", s)
 	}

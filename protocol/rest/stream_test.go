@@ -22,9 +22,9 @@ import (
 
 func TestStreamBeginsWithHistoryAndGoesOnLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		door, g := newDoor(rest.Options{})
+		handler, g := newHandler(rest.Options{})
 		g.session(t, "s", 2)
-		s := watch(t, door, "s/stream")
+		s := watch(t, handler, "s/stream")
 		synctest.Wait()
 		if s.Status != http.StatusOK || s.Header().Get("Content-Type") != "text/event-stream; charset=utf-8" {
 			t.Fatalf("%d %v", s.Status, s.Header())
@@ -44,17 +44,17 @@ func TestStreamBeginsWithHistoryAndGoesOnLive(t *testing.T) {
 	})
 }
 
-// Wherever a connection is lost, the next one goes on after the last event that
-// came: each comes once.
+// Wherever a connection is lost, the next one continues after the last event that arrived:
+// each event arrives once.
 func TestResumeAtEveryPoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		door, g := newDoor(rest.Options{})
+		handler, g := newHandler(rest.Options{})
 		g.session(t, "s", 19)
 		for last := range int64(20) {
 			for _, way := range []func() *apitest.Client{
-				func() *apitest.Client { return watch(t, door, "s/stream", "Last-Event-ID", fmt.Sprint(last)) },
-				func() *apitest.Client { return watch(t, door, fmt.Sprintf("s/stream?lastEventId=%d", last)) },
-				func() *apitest.Client { return watch(t, door, fmt.Sprintf("s/stream?fromOffset=%d", last+1)) },
+				func() *apitest.Client { return watch(t, handler, "s/stream", "Last-Event-ID", fmt.Sprint(last)) },
+				func() *apitest.Client { return watch(t, handler, fmt.Sprintf("s/stream?lastEventId=%d", last)) },
+				func() *apitest.Client { return watch(t, handler, fmt.Sprintf("s/stream?fromOffset=%d", last+1)) },
 			} {
 				s := way()
 				synctest.Wait()
@@ -67,8 +67,8 @@ func TestResumeAtEveryPoint(t *testing.T) {
 	})
 }
 
-// A client that loses its connection again and again while somebody writes sees
-// each event once, with a filter or without.
+// A client that loses its connection many times during appends receives each event once,
+// with a filter and without.
 func TestReconnectsLoseNothing(t *testing.T) {
 	for _, filter := range []string{"", "?channel=chunks", "?type=acme.rare", "?type=acme.never"} {
 		t.Run(filter, func(t *testing.T) {
@@ -78,12 +78,12 @@ func TestReconnectsLoseNothing(t *testing.T) {
 }
 
 func reconnect(t *testing.T, filter string) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	g.session(t, "s", 0)
 	want := []int64{}
 	var s apitest.Client
 	for i := int64(1); i <= 100; i++ {
-		s.Open(t, door, "s/stream"+filter, "Last-Event-ID", s.LastID(t))
+		s.Open(t, handler, "s/stream"+filter, "Last-Event-ID", s.LastID(t))
 		if i%3 == 0 {
 			synctest.Wait() // it has caught up
 		}
@@ -93,7 +93,7 @@ func reconnect(t *testing.T, filter string) {
 		}
 		g.append(t, "s", tapedeck.Event{Type: typ, Channel: tapedeck.ChannelChunks})
 		if i%2 == 0 {
-			synctest.Wait() // it has seen that
+			synctest.Wait() // it has received that
 		}
 		s.Disconnect()
 		if strings.Contains(filter, "type") && typ != strings.TrimPrefix(filter, "?type=") {
@@ -101,7 +101,7 @@ func reconnect(t *testing.T, filter string) {
 		}
 		want = append(want, i)
 	}
-	s.Open(t, door, "s/stream"+filter, "Last-Event-ID", s.LastID(t))
+	s.Open(t, handler, "s/stream"+filter, "Last-Event-ID", s.LastID(t))
 	synctest.Wait()
 	s.Disconnect()
 	if !strings.Contains(filter, "type") {
@@ -122,10 +122,10 @@ func reconnect(t *testing.T, filter string) {
 func TestHeartbeats(t *testing.T) {
 	for _, filter := range []string{"", "?type=acme.never"} {
 		synctest.Test(t, func(t *testing.T) {
-			door, g := newDoor(rest.Options{})
+			handler, g := newHandler(rest.Options{})
 			g.session(t, "s", 0)
-			s := watch(t, door, "s/stream"+filter)
-			for range 12 { // a minute; with a filter none of it is shown
+			s := watch(t, handler, "s/stream"+filter)
+			for range 12 { // a minute; with a filter no event of it passes
 				<-time.After(5 * time.Second) // of the bubble's time
 				if filter != "" {
 					g.say(t, "s", 1)
@@ -140,32 +140,32 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
-// A client that goes away cancels nothing, however it listened.
-func TestLeavingCancelsNothing(t *testing.T) {
+// A client that disconnects from a stream of any kind cancels nothing.
+func TestDisconnectCancelsNothing(t *testing.T) {
 	for _, query := range []string{"", "?until=terminal", "?presence=live"} {
 		synctest.Test(t, func(t *testing.T) {
-			door, g := newDoor(rest.Options{})
+			handler, g := newHandler(rest.Options{})
 			started, err := g.Start(t.Context(), api.Task{Text: "go"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := watch(t, door, started.Session+"/stream"+query)
+			s := watch(t, handler, started.Session+"/stream"+query)
 			synctest.Wait()
 			s.Disconnect()
 			synctest.Wait()
 			if head, err := g.Head(t.Context(), started.Session); err != nil || len(head.Runs) != 1 {
-				t.Errorf("%q: after it has left the runs are %v, %v", query, head.Runs, err)
+				t.Errorf("%q: after the disconnect the runs are %v, %v", query, head.Runs, err)
 			}
 		})
 	}
 }
 
-// A reader that takes nothing holds nobody up and misses nothing.
+// A stalled reader delays no append and no other reader, and misses no event.
 func TestSlowReaderIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		door, g := newDoor(rest.Options{})
+		handler, g := newHandler(rest.Options{})
 		g.session(t, "s", 0)
-		slow, quick := watch(t, door, "s/stream"), watch(t, door, "s/stream")
+		slow, quick := watch(t, handler, "s/stream"), watch(t, handler, "s/stream")
 		synctest.Wait()
 		thaw := slow.Freeze()
 		begun := time.Now()
@@ -192,11 +192,11 @@ func TestSlowReaderIsLate(t *testing.T) {
 
 func TestThousandFollowers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		door, g := newDoor(rest.Options{})
+		handler, g := newHandler(rest.Options{})
 		g.session(t, "s", 0)
 		screens := make([]*apitest.Client, 1000)
 		for i := range screens {
-			screens[i] = watch(t, door, "s/stream")
+			screens[i] = watch(t, handler, "s/stream")
 		}
 		synctest.Wait()
 		if n := g.Followers(); n != 1000 {
@@ -218,9 +218,9 @@ func TestThousandFollowers(t *testing.T) {
 
 func TestFilteredStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		door, g := newDoor(rest.Options{})
+		handler, g := newHandler(rest.Options{})
 		g.session(t, "s", 0)
-		s := watch(t, door, "s/events?channel=toolCalls&thread=side", "Accept", "text/event-stream")
+		s := watch(t, handler, "s/events?channel=toolCalls&thread=side", "Accept", "text/event-stream")
 		synctest.Wait()
 		for _, e := range []tapedeck.Event{
 			{Type: tapedeck.ToolCallEnd, Thread: "side"},                            // 1
@@ -254,9 +254,9 @@ func TestUntilTerminal(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				door, g := newDoor(rest.Options{})
+				handler, g := newHandler(rest.Options{})
 				g.session(t, "s", 0)
-				s := watch(t, door, "s/stream?until=terminal"+c.query)
+				s := watch(t, handler, "s/stream?until=terminal"+c.query)
 				synctest.Wait()
 				g.append(t, "s", runEvent(tapedeck.RunStarted, "a"))
 				g.append(t, "s", runEvent(tapedeck.RunStarted, "b"))
@@ -270,7 +270,7 @@ func TestUntilTerminal(t *testing.T) {
 				if got := offsets(t, s); !slices.Equal(got, c.want) {
 					t.Errorf("got %v, want %v", got, c.want)
 				}
-				again := watch(t, door, "s/stream?until=terminal"+c.query, "Last-Event-ID", s.LastID(t))
+				again := watch(t, handler, "s/stream?until=terminal"+c.query, "Last-Event-ID", s.LastID(t))
 				<-again.Done
 				if again.Status != http.StatusNoContent {
 					t.Errorf("a reconnect after the end gets %d: an EventSource would go on for ever", again.Status)
@@ -282,9 +282,9 @@ func TestUntilTerminal(t *testing.T) {
 
 func TestStreamEndsWithItsSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		door, g := newDoor(rest.Options{})
+		handler, g := newHandler(rest.Options{})
 		g.session(t, "s", 1)
-		plain, filtered := watch(t, door, "s/stream"), watch(t, door, "s/stream?type=acme.never")
+		plain, filtered := watch(t, handler, "s/stream"), watch(t, handler, "s/stream?type=acme.never")
 		synctest.Wait()
 		if err := g.Close(t.Context(), "s", ""); err != nil {
 			t.Fatal(err)
@@ -298,7 +298,7 @@ func TestStreamEndsWithItsSession(t *testing.T) {
 			t.Errorf("notes with a filter %s", got)
 		}
 		for _, s := range []*apitest.Client{plain, filtered} {
-			again := watch(t, door, "s/stream", "Last-Event-ID", s.LastID(t))
+			again := watch(t, handler, "s/stream", "Last-Event-ID", s.LastID(t))
 			if <-again.Done; again.Status != http.StatusNoContent {
 				t.Errorf("a reconnect gets %d", again.Status)
 			}
@@ -310,9 +310,9 @@ func TestStreamEndsWhenItsSessionIsDeleted(t *testing.T) {
 	for name, anew := range map[string]bool{"deleted": false, "deleted and made anew": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				door, g := newDoor(rest.Options{})
+				handler, g := newHandler(rest.Options{})
 				g.session(t, "s", 1)
-				s := watch(t, door, "s/stream")
+				s := watch(t, handler, "s/stream")
 				synctest.Wait()
 				if err := g.Delete(t.Context(), "s"); err != nil {
 					t.Fatal(err)
@@ -332,15 +332,14 @@ func TestStreamEndsWhenItsSessionIsDeleted(t *testing.T) {
 	}
 }
 
-// Over a real connection: the headers come at once, and a client that goes away
-// is gone at once.
+// Over a real connection the headers arrive at once, and a disconnect is noticed at once.
 func TestDisconnectReleasesTheFollower(t *testing.T) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	var left sync.WaitGroup
 	left.Add(1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer left.Done()
-		door.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 	}))
 	defer server.Close()
 	g.session(t, "s", 1)
@@ -376,13 +375,13 @@ func TestDisconnectReleasesTheFollower(t *testing.T) {
 	}
 }
 
-// A stream that has ended leaves no deadline on a connection that is used again.
+// A stream that has ended leaves no deadline on its connection.
 func TestConnectionIsGoodAfterAStream(t *testing.T) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	var deadlines []time.Time
 	var mu sync.Mutex
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		door.ServeHTTP(deadlineSpy{w, func(at time.Time) {
+		handler.ServeHTTP(deadlineSpy{w, func(at time.Time) {
 			mu.Lock()
 			defer mu.Unlock()
 			deadlines = append(deadlines, at)

@@ -11,9 +11,9 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/rest"
 )
 
-// sendJSON sends a request with a JSON body and decodes the answer, which must be one
-// of success.
-func sendJSON(t *testing.T, door http.Handler, method, path, body string, into any) {
+// sendJSON sends a request with a JSON body and decodes the answer, which must be a
+// success.
+func sendJSON(t *testing.T, handler http.Handler, method, path, body string, into any) {
 	t.Helper()
 	r := httptest.NewRequest(method, "/api/v1"+path, strings.NewReader(body))
 	if body == "" {
@@ -21,7 +21,7 @@ func sendJSON(t *testing.T, door http.Handler, method, path, body string, into a
 	}
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
-	door.ServeHTTP(w, r)
+	handler.ServeHTTP(w, r)
 	if w.Code >= 300 || into != nil && json.Unmarshal(w.Body.Bytes(), into) != nil {
 		t.Fatalf("%s %s: %d %s", method, path, w.Code, w.Body)
 	}
@@ -36,10 +36,10 @@ type list struct {
 }
 
 func TestListByLabelsWithSummaries(t *testing.T) {
-	door, g := newDoor(rest.Options{})
-	sendJSON(t, door, "POST", "/sessions", `{"id":"a","projectId":"p1","taskId":"t1"}`, nil)
-	sendJSON(t, door, "POST", "/sessions", `{"id":"b","projectId":"p1","labels":{"x":"y:z"}}`, nil)
-	sendJSON(t, door, "POST", "/sessions", `{"id":"s"}`, nil)
+	handler, g := newHandler(rest.Options{})
+	sendJSON(t, handler, "POST", "/sessions", `{"id":"a","projectId":"p1","taskId":"t1"}`, nil)
+	sendJSON(t, handler, "POST", "/sessions", `{"id":"b","projectId":"p1","labels":{"x":"y:z"}}`, nil)
+	sendJSON(t, handler, "POST", "/sessions", `{"id":"s"}`, nil)
 	g.append(t, "s", do("message.added", `{"message":{"id":"u","role":"user","content":"Hi"}}`), runEvent(tapedeck.RunStarted, "i"), do("TEXT_MESSAGE_START", `{"messageId":"m"}`),
 		do("TEXT_MESSAGE_CONTENT", `{"messageId":"m","delta":"a"}`), do("TEXT_MESSAGE_END", `{"messageId":"m"}`),
 		runEvent(tapedeck.RunFinished, "i"))
@@ -47,7 +47,7 @@ func TestListByLabelsWithSummaries(t *testing.T) {
 		"": "s b a", "?projectId=p1": "b a", "?projectId=p1&taskId=t1": "a", "?label=x:y:z": "b", "?label=x:q": "", "?taskId=p1": "", "?projectId=p1&limit=1": "b",
 	} {
 		var l list
-		sendJSON(t, door, "GET", "/sessions"+query, "", &l)
+		sendJSON(t, handler, "GET", "/sessions"+query, "", &l)
 		var ids []string
 		for _, s := range l.Sessions {
 			ids = append(ids, s.ID)
@@ -57,7 +57,7 @@ func TestListByLabelsWithSummaries(t *testing.T) {
 		}
 	}
 	var l list
-	sendJSON(t, door, "GET", "/sessions?summary=true", "", &l)
+	sendJSON(t, handler, "GET", "/sessions?summary=true", "", &l)
 	s := l.Sessions[0].Summary
 	for _, name := range []string{"duration_ms", "turns_count", "tokens_used", "files_modified", "lines_added", "lines_removed", "final_status"} {
 		if _, ok := s[name]; !ok {
@@ -74,24 +74,24 @@ func do(typ, data string) tapedeck.Event {
 	return tapedeck.Event{Type: typ, Invocation: "i", Data: json.RawMessage(data)}
 }
 
-// TestFromByBothNames: from and fromOffset are the same, everywhere.
+// TestFromByBothNames: from and fromOffset have the same meaning.
 func TestFromByBothNames(t *testing.T) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	g.session(t, "s", 5)
 	for _, path := range []string{"/sessions/s/events?limit=9&", "/sessions/s/events?"} {
 		var a, b json.RawMessage
-		sendJSON(t, door, "GET", path+"from=3", "", &a)
-		sendJSON(t, door, "GET", path+"fromOffset=3", "", &b)
+		sendJSON(t, handler, "GET", path+"from=3", "", &a)
+		sendJSON(t, handler, "GET", path+"fromOffset=3", "", &b)
 		if string(a) != string(b) || strings.Contains(string(a), `"offset":2`) {
 			t.Errorf("%s: %s, %s", path, a, b)
 		}
 	}
 }
 
-// TestChannelsAreAccepted: events of the six channels' own schemas are written, and
-// continue what is in the log.
+// TestChannelsAreAccepted: events in the schemas of the six channels are appended, and
+// continue the log.
 func TestChannelsAreAccepted(t *testing.T) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	g.session(t, "s", 0)
 	for _, body := range []string{
 		`{"channel":"agentState","agentId":"a1","sessionId":"s","status":"running"}`,
@@ -99,16 +99,16 @@ func TestChannelsAreAccepted(t *testing.T) {
 		`{"channel":"toolCalls","id":"t1","agentId":"a1","output":"text","status":"complete"}`,
 		`{"channel":"agentState","agentId":"a1","status":"completed"}`,
 	} {
-		sendJSON(t, door, "POST", "/sessions/s/events", body, nil)
+		sendJSON(t, handler, "POST", "/sessions/s/events", body, nil)
 	}
 	var s struct {
 		Status string
 	}
-	sendJSON(t, door, "GET", "/sessions/s", "", &s)
+	sendJSON(t, handler, "GET", "/sessions/s", "", &s)
 	var p struct {
 		Events []struct{ Type, Channel string }
 	}
-	sendJSON(t, door, "GET", "/sessions/s/events", "", &p)
+	sendJSON(t, handler, "GET", "/sessions/s/events", "", &p)
 	var types []string
 	for _, e := range p.Events {
 		types = append(types, e.Type)
@@ -120,10 +120,10 @@ func TestChannelsAreAccepted(t *testing.T) {
 	}
 }
 
-// TestChannelsRefuse: what is refused is named as it was sent, and nothing of it is
-// written; a repetition of a producer is none of it.
+// TestChannelsRefuse: an error names the event as it was sent, and no event of the request
+// is appended. A repetition of a producer is not refused.
 func TestChannelsRefuse(t *testing.T) {
-	door, g := newDoor(rest.Options{})
+	handler, g := newHandler(rest.Options{})
 	g.session(t, "s", 0)
 	const result = `{"channel":"toolCalls","id":"t1","agentId":"a1","tool":"Read","output":"text","status":"complete"}`
 	send := func(body string) (int, string) {
@@ -135,7 +135,7 @@ func TestChannelsRefuse(t *testing.T) {
 			r.Header.Set("Producer-Seq", "0")
 		}
 		w := httptest.NewRecorder()
-		door.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 		return w.Code, w.Body.String()
 	}
 	if code, body := send(result); code != 200 {

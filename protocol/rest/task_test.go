@@ -25,10 +25,10 @@ func TestTaskRequests(t *testing.T) {
 		"events?format=native&format=task": {400, 400},
 	} {
 		for _, o := range []rest.Options{{Task: tasks}, {}} {
-			door, g := newDoor(o)
+			handler, g := newHandler(o)
 			g.session(t, "s", 1)
 			w := httptest.NewRecorder()
-			door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/"+path, nil))
+			handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/sessions/s/"+path, nil))
 			if status := map[bool]int{true: want.with, false: want.without}[o.Task != nil]; w.Code != status {
 				t.Errorf("%s with task %t: %d %s, want %d", path, o.Task != nil, w.Code, w.Body, status)
 			}

@@ -17,7 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// page is a page of the task protocol.
+// A page is a page of events.
 type page struct {
 	Events []taskEvent
 	Next   int64
@@ -41,7 +41,7 @@ func readTasks(t testing.TB, h http.Handler, target string) (p page) {
 	return p
 }
 
-// What each event of the log becomes, of a run that has everything.
+// The events that each event of the log becomes.
 func TestEvents(t *testing.T) {
 	begin := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -56,14 +56,14 @@ func TestEvents(t *testing.T) {
 			do("message.added", `{~message~:{~id~:~u~,~role~:~user~,~content~:~Hi~}}`),
 			do("RUN_STARTED", `{~threadId~:~t~,~runId~:~i~}`),
 		}, `agent_start {"model":null,"session_id":"s","skills":[],"task":"Hi","tools":[]}`},
-		{"start of a run that goes on", []tapedeck.Event{
+		{"start of a run that resumes", []tapedeck.Event{
 			do("message.added", `{~message~:{~id~:~u~,~role~:~user~,~content~:~Hi~}}`),
 			do("RUN_STARTED", `{~threadId~:~t~,~runId~:~i~,~metadata~:{~tapedeck~:{~context~:~[It was cancelled]~}}}`),
 		}, `agent_start {"model":null,"session_id":"s","skills":[],"task":"[It was cancelled]\n\nHi","tools":[]}`},
 		{"start of an agent whose equipment is known", []tapedeck.Event{
 			do("RUN_STARTED", `{~threadId~:~t~,~runId~:~i~,~metadata~:{~tapedeck~:{~model~:~m-1~,~tools~:[~Read~],~skills~:[~pdf~]}}}`),
 		}, `agent_start {"model":"m-1","session_id":"s","skills":["pdf"],"task":"","tools":["Read"]}`},
-		{"start from outside", []tapedeck.Event{
+		{"start by an external client", []tapedeck.Event{
 			do("RUN_STARTED", `{~threadId~:~t~,~runId~:~i~,~input~:{~messages~:[{~id~:~a~,~role~:~user~,~content~:~Do~}],~tools~:[{~name~:~Read~}]}}`),
 		}, `agent_start {"model":null,"session_id":"s","skills":[],"task":"Do","tools":["Read"]}`},
 		{"partial", []tapedeck.Event{
@@ -73,11 +73,11 @@ func TestEvents(t *testing.T) {
 			do("TEXT_MESSAGE_START", `{~messageId~:~m~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~a ~}`),
 			do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~b~}`), do("TEXT_MESSAGE_END", `{~messageId~:~m~}`),
 		}, `message {"full_text":"a b","is_partial":false,"text":"a b"}`},
-		{"nothing was said", []tapedeck.Event{do("TEXT_MESSAGE_START", `{~messageId~:~m~}`), do("TEXT_MESSAGE_END", `{~messageId~:~m~}`)}, ""},
+		{"an empty message", []tapedeck.Event{do("TEXT_MESSAGE_START", `{~messageId~:~m~}`), do("TEXT_MESSAGE_END", `{~messageId~:~m~}`)}, ""},
 		{"a user's, streamed", []tapedeck.Event{
 			do("TEXT_MESSAGE_START", `{~messageId~:~m~,~role~:~user~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~a~}`), do("TEXT_MESSAGE_END", `{~messageId~:~m~}`),
 		}, `user_message {"text":"a"}`},
-		{"a part of that", []tapedeck.Event{
+		{"a part of a user's message", []tapedeck.Event{
 			do("TEXT_MESSAGE_START", `{~messageId~:~m~,~role~:~user~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~a~}`),
 		}, ""},
 		{"thinking, with the id of a message", []tapedeck.Event{
@@ -98,7 +98,7 @@ func TestEvents(t *testing.T) {
 			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
 			do("TOOL_CALL_RESULT", `{~messageId~:~r~,~toolCallId~:~c~,~content~:~text~}`),
 		}, `tool_complete {"duration_ms":1000,"is_error":false,"result":"text","tool_id":"c","tool_name":"Read"}`},
-		{"answer that is a failure and knows its time", []tapedeck.Event{
+		{"failed answer with a duration", []tapedeck.Event{
 			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
 			do("TOOL_CALL_RESULT", `{~messageId~:~r~,~toolCallId~:~c~,~content~:[{~type~:~text~,~text~:~no~}],~metadata~:{~tapedeck~:{~error~:true,~durationMs~:70}}}`),
 		}, `tool_complete {"duration_ms":70,"is_error":true,"result":"no","tool_id":"c","tool_name":"Read"}`},
@@ -106,10 +106,10 @@ func TestEvents(t *testing.T) {
 			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
 			do("message.added", `{~message~:{~id~:~r~,~role~:~tool~,~toolCallId~:~c~,~content~:~~,~error~:~no~}}`),
 		}, `tool_complete {"duration_ms":1000,"is_error":true,"result":"no","tool_id":"c","tool_name":"Read"}`},
-		{"answer before the end of the input tells of the call", []tapedeck.Event{
+		{"answer before the end of the input starts the tool", []tapedeck.Event{
 			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_RESULT", `{~messageId~:~r~,~toolCallId~:~c~,~content~:~x~}`),
 		}, `tool_start {"tool_id":"c","tool_input":{},"tool_name":"Read"}`},
-		{"and the end of the input of the answer", []tapedeck.Event{
+		{"and the end of the input completes it", []tapedeck.Event{
 			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("TOOL_CALL_RESULT", `{~messageId~:~r~,~toolCallId~:~c~,~content~:~x~}`), do("TOOL_CALL_END", `{~toolCallId~:~c~}`),
 		}, `tool_complete {"duration_ms":1000,"is_error":false,"result":"x","tool_id":"c","tool_name":"Read"}`},
 		{"answered twice", []tapedeck.Event{
@@ -126,20 +126,20 @@ func TestEvents(t *testing.T) {
 			do("TEXT_MESSAGE_START", `{~messageId~:~m~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~a~}`), do("TEXT_MESSAGE_END", `{~messageId~:~m~}`),
 			do("usage.reported", `{~inputTokens~:1}`),
 		}, `conversation_turn {"duration_ms":5000,"prompt_preview":"Hi","response_preview":"a","tools_used":["Read"],"turn_number":1}`},
-		{"turn whose usage is told before its message ends", []tapedeck.Event{
+		{"turn whose usage is reported before its message ends", []tapedeck.Event{
 			do("RUN_STARTED", `{}`),
 			do("TEXT_MESSAGE_START", `{~messageId~:~m~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~first~}`), do("TEXT_MESSAGE_END", `{~messageId~:~m~}`),
 			do("usage.reported", `{}`),
 			do("TEXT_MESSAGE_START", `{~messageId~:~n~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~n~,~delta~:~sec~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~n~,~delta~:~ond~}`),
 			do("usage.reported", `{}`),
 		}, `conversation_turn {"duration_ms":4000,"prompt_preview":"","response_preview":"second","tools_used":[],"turn_number":2}`},
-		{"turn after that, of which nothing is said", []tapedeck.Event{
+		{"turn after that, without text", []tapedeck.Event{
 			do("RUN_STARTED", `{}`),
 			do("TEXT_MESSAGE_START", `{~messageId~:~m~}`), do("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~first~}`),
 			do("usage.reported", `{}`), do("TEXT_MESSAGE_END", `{~messageId~:~m~}`),
 			do("TOOL_CALL_START", `{~toolCallId~:~c~,~toolCallName~:~Read~}`), do("usage.reported", `{}`),
 		}, `conversation_turn {"duration_ms":3000,"prompt_preview":"","response_preview":"","tools_used":["Read"],"turn_number":2}`},
-		{"turn that was said as a whole", []tapedeck.Event{
+		{"turn with a whole message", []tapedeck.Event{
 			do("RUN_STARTED", `{}`), do("message.added", `{~message~:{~id~:~a~,~role~:~assistant~,~content~:~Yes~}}`), do("usage.reported", `{}`),
 		}, `conversation_turn {"duration_ms":2000,"prompt_preview":"","response_preview":"Yes","tools_used":[],"turn_number":1}`},
 		{"a call in a whole message", []tapedeck.Event{
@@ -157,7 +157,7 @@ func TestEvents(t *testing.T) {
 			do("RUN_STARTED", `{}`), do("usage.reported", `{~model~:~m-1~,~inputTokens~:8,~outputTokens~:2,~costUsd~:0.5}`),
 			do("usage.reported", `{~model~:~m-1~,~inputTokens~:4,~cachedInputTokens~:3,~costUsd~:0.25}`), do("RUN_FINISHED", `{}`),
 		}, `agent_complete {"duration_ms":3000,"model":"m-1","num_turns":2,"status":"COMPLETE","total_cost_usd":0.75,"usage":{"cache_creation_input_tokens":0,"cache_read_input_tokens":3,"input_tokens":12,"output_tokens":2}}`},
-		{"done, and nothing is known", []tapedeck.Event{do("RUN_FINISHED", `{}`)}, `agent_complete {"duration_ms":0,"model":null,"num_turns":0,"status":"COMPLETE","total_cost_usd":null,"usage":null}`},
+		{"done, without usage", []tapedeck.Event{do("RUN_FINISHED", `{}`)}, `agent_complete {"duration_ms":0,"model":null,"num_turns":0,"status":"COMPLETE","total_cost_usd":null,"usage":null}`},
 		{"waiting for an answer", []tapedeck.Event{do("RUN_FINISHED", `{~outcome~:{~type~:~interrupt~,~interrupts~:[{}]}}`)}, `agent_complete {"duration_ms":0,"model":null,"num_turns":0,"status":"INTERRUPTED","total_cost_usd":null,"usage":null}`},
 		{"cancelled", []tapedeck.Event{do("RUN_FINISHED", `{~outcome~:{~type~:~cancelled~},~metadata~:{~tapedeck~:{~resumable~:false}}}`)}, `cancelled {"message":"Task was cancelled","resumable":false}`},
 		{"failed", []tapedeck.Event{do("RUN_ERROR", `{~message~:~no~,~code~:~agent~}`)}, `error {"error_type":"agent","message":"no"}`},
@@ -167,9 +167,9 @@ func TestEvents(t *testing.T) {
 		{"profile", []tapedeck.Event{do("CUSTOM", `{~name~:~task.profile_switch~,~value~:{}}`)}, `profile_switch {"profile_name":null,"profile_type":null,"tools":[]}`},
 		{"hook", []tapedeck.Event{do("CUSTOM", `{~name~:~task.hook_triggered~,~value~:{}}`)}, `hook_triggered {"decision":null,"hook_event":null,"message":null,"tool_name":null}`},
 		{"disconnect", []tapedeck.Event{do("CUSTOM", `{~name~:~task.session_disconnect~,~value~:{~total_turns~:3}}`)}, `session_disconnect {"session_id":null,"total_duration_ms":null,"total_turns":3}`},
-		{"an end that is none", []tapedeck.Event{do("CUSTOM", `{~name~:~task.agent_complete~,~value~:{}}`)}, ""},
-		{"no object", []tapedeck.Event{do("CUSTOM", `{~name~:~task.output_display~,~value~:7}`)}, ""},
-		{"a type of its own", []tapedeck.Event{do("acme.said", `{}`)}, ""},
+		{"an end cannot be sent so", []tapedeck.Event{do("CUSTOM", `{~name~:~task.agent_complete~,~value~:{}}`)}, ""},
+		{"not an object", []tapedeck.Event{do("CUSTOM", `{~name~:~task.output_display~,~value~:7}`)}, ""},
+		{"an unknown type", []tapedeck.Event{do("acme.said", `{}`)}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h, l := newHandler()
@@ -191,9 +191,9 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestWholeMessagesWithCalls has the form in which many agents keep their history:
-// one message says something and makes several calls, which other messages answer.
-// It need not belong to a run.
+// TestWholeMessagesWithCalls has the form in which many agents store their history: one
+// message has text and several calls, which other messages answer. It need not belong to
+// a run.
 func TestWholeMessagesWithCalls(t *testing.T) {
 	for _, invocation := range []string{"i", ""} {
 		h, l := newHandler()
@@ -240,7 +240,7 @@ func TestWholeMessagesWithCalls(t *testing.T) {
 	}
 }
 
-// Wherever a client goes on, it gets what one gets that was never away.
+// Wherever a client continues, it gets the same events as a client that reads everything.
 func TestResumeAnywhere(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		h, l := newHandler()
@@ -259,8 +259,8 @@ func TestResumeAnywhere(t *testing.T) {
 	})
 }
 
-// anyLog is a log of runs on three threads, in any order that is allowed, with
-// some events that belong to no run that ever began.
+// anyLog is a log of runs on three threads, in any allowed order, with some events whose
+// run never began.
 func anyLog(r *rapid.T) []tapedeck.Event {
 	log := []tapedeck.Event{do("session.created", `{}`)}
 	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)

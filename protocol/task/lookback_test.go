@@ -15,7 +15,7 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/task"
 )
 
-// A meter counts what is read.
+// A meter counts the records that are read.
 type meter struct {
 	*hub.Hub
 	records int
@@ -27,7 +27,7 @@ func (m *meter) Read(ctx context.Context, session string, r tapedeck.Range) (tap
 	return p, err
 }
 
-// longLog has many runs that are over and one that is not, of n events each.
+// longLog has many finished runs and one open run, of n events each.
 func longLog(runs, n int) (log []tapedeck.Event) {
 	for i := range runs {
 		add := func(typ, data string) {
@@ -47,8 +47,8 @@ func longLog(runs, n int) (log []tapedeck.Event) {
 	return log
 }
 
-// To go on in a run costs what has happened in it, not what has in the session.
-func TestGoingOnCostsTheRun(t *testing.T) {
+// To continue within a run reads the run, not the session.
+func TestResumeReadsTheRun(t *testing.T) {
 	_, l := newHandler()
 	m := &meter{Hub: l.Hub}
 	h := l.handler(task.Options{Sessions: m})
@@ -63,9 +63,9 @@ func TestGoingOnCostsTheRun(t *testing.T) {
 	}
 }
 
-// However many runs are open whose beginnings have to be looked for, and in
-// whatever order, no more is read than a few times the log.
-func TestLookingBackIsBounded(t *testing.T) {
+// However many open runs must be looked up, and in whatever order, at most a few times the
+// log is read.
+func TestLookbackIsBounded(t *testing.T) {
 	_, l := newHandler()
 	m := &meter{Hub: l.Hub}
 	h := l.handler(task.Options{Sessions: m})
@@ -81,7 +81,7 @@ func TestLookingBackIsBounded(t *testing.T) {
 		event("TEXT_MESSAGE_START", `{~messageId~:~m~}`, i)
 		event("TEXT_MESSAGE_CONTENT", `{~messageId~:~m~,~delta~:~text~}`, i)
 	}
-	for i := range runs { // the youngest first
+	for i := range runs { // the newest first
 		event("TEXT_MESSAGE_END", `{~messageId~:~m~}`, runs-1-i)
 	}
 	l.create(t, log...)
@@ -96,7 +96,7 @@ func TestLookingBackIsBounded(t *testing.T) {
 	}
 }
 
-// What a model or a client writes never breaks the frame, nor JSON.
+// No content of an event breaks the frame or the JSON.
 func TestHostileLogs(t *testing.T) {
 	deep := strings.Repeat("[", 50_000)
 	for name, event := range map[string]tapedeck.Event{
@@ -140,7 +140,7 @@ func TestHostileLogs(t *testing.T) {
 	}
 }
 
-// BenchmarkFanOut is one delta until a hundred followers have written it.
+// BenchmarkFanOut measures one delta until it was written to a hundred followers.
 func BenchmarkFanOut(b *testing.B) {
 	const followers = 100
 	h, l := newHandler()
@@ -171,7 +171,7 @@ func BenchmarkFanOut(b *testing.B) {
 	round(left)
 }
 
-// BenchmarkHistory is the history of 100,000 events.
+// BenchmarkHistory reads the history of 100,000 events.
 func BenchmarkHistory(b *testing.B) {
 	h, l := newHandler()
 	for i, log := 0, longLog(100, 1000); len(log) > 0; i++ {

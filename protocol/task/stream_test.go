@@ -21,8 +21,8 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/task"
 )
 
-// received returns the task events that a screen has got, as sequence and type, and
-// checks that each frame has the number of its event as id, and nothing else.
+// received returns the events that a client has received, as sequence and type. It checks
+// that the id of each frame is the sequence of its event.
 func received(t *testing.T, s *apitest.Client) string {
 	t.Helper()
 	var b strings.Builder
@@ -38,8 +38,8 @@ func received(t *testing.T, s *apitest.Client) string {
 
 const run1, run2 = "1 user_message, 2 agent_start, 4 message, 5 message, 6 agent_complete", "7 user_message, 8 agent_start, 10 message, 11 message, 12 agent_complete"
 
-// When a stream begins and when it ends. The session has its first event, then
-// what before does; then the client comes, then after.
+// When a stream begins and when it ends. The session has its first event and the events of
+// before. Then the client connects, then come the events of after.
 func TestStream(t *testing.T) {
 	nothing := func(*testing.T, log) {}
 	one := func(t *testing.T, l log) { l.play(t, "a") }
@@ -51,29 +51,29 @@ func TestStream(t *testing.T) {
 		before, after func(*testing.T, log)
 		query, last   string
 		want          string
-		open          bool // it does not end
+		open          bool // the stream does not end
 	}{
 		{"the first task", nothing, one, "", "", run1, false},
 		{"a task that was over before", one, nothing, "", "", run1, false},
-		{"the next task, under way", half, finish, "", "", run2, false},
+		{"the next task, open", half, finish, "", "", run2, false},
 		{"the next task, over before", two, nothing, "", "", run2, false},
 		{"from the beginning", two, nothing, "&from=0", "", run1 + ", " + run2, false},
-		{"from the beginning, under way", half, finish, "&from=0", "", run1 + ", " + run2, false},
+		{"from the beginning, with an open run", half, finish, "&from=0", "", run1 + ", " + run2, false},
 		{"from the head, for the next", one, func(t *testing.T, l log) { l.play(t, "b") }, "&from=7", "", run2, false},
 		{"after the end of the last but one", half, finish, "", "6", run2, false},
 		{"in the middle of the last but one", half, finish, "", "3", "4 message, 5 message, 6 agent_complete, " + run2, false},
 		{"in the middle of the last", half, finish, "", "9", "10 message, 11 message, 12 agent_complete", false},
-		{"the same, told in the query", half, finish, "&lastEventId=9", "", "10 message, 11 message, 12 agent_complete", false},
-		{"after all that has happened so far", half, finish, "", "11", "12 agent_complete", false},
+		{"the same, with a parameter", half, finish, "&lastEventId=9", "", "10 message, 11 message, 12 agent_complete", false},
+		{"after all events so far", half, finish, "", "11", "12 agent_complete", false},
 		{"after the end", two, nothing, "", "12", "", false},
 		{"one invocation", two, nothing, "&invocation=a", "", run1, false},
-		{"one invocation, under way", half, finish, "&invocation=b", "", run2, false},
+		{"one invocation, open", half, finish, "&invocation=b", "", run2, false},
 		{"two at once", func(t *testing.T, l log) { l.play(t, "a", "RUN_FINISHED"); l.play(t, "b", "RUN_FINISHED") },
 			func(t *testing.T, l log) { l.finish(t, "a"); l.finish(t, "b") }, "", "",
 			"1 user_message, 2 agent_start, 4 message, 5 message, 6 user_message, 7 agent_start, 9 message, 10 message, 11 agent_complete, 12 agent_complete", false},
-		{"without an end", one, func(t *testing.T, l log) { l.play(t, "b") }, "&until=none", "", run1 + ", " + run2, true},
-		{"nothing has run yet", nothing, nothing, "", "", "", true},
-		{"nothing has run yet, again", nothing, nothing, "", "0", "", true},
+		{"until=none", one, func(t *testing.T, l log) { l.play(t, "b") }, "&until=none", "", run1 + ", " + run2, true},
+		{"no run yet", nothing, nothing, "", "", "", true},
+		{"no run yet, resumed", nothing, nothing, "", "0", "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestStreamHeaders(t *testing.T) {
 	})
 }
 
-// Wherever the connection is lost, an event comes once.
+// Wherever the connection is lost, each event arrives once.
 func TestReconnects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, l := newHandler()
@@ -153,7 +153,7 @@ func TestReconnects(t *testing.T) {
 			l.append(t, tapedeck.Event{Type: "TEXT_MESSAGE_CONTENT", Invocation: "a", Data: json.RawMessage(fmt.Sprintf(`{"messageId":"m","delta":"%d,"}`, i))})
 			want += fmt.Sprintf(", %d message", i+4)
 			if i%2 > 0 {
-				synctest.Wait() // it has seen that
+				synctest.Wait() // it has received that
 			}
 			s.Disconnect()
 		}
@@ -172,7 +172,7 @@ func TestReconnects(t *testing.T) {
 	})
 }
 
-// A run that nobody can end any more ends with an error for those who wait.
+// An open run that can have no other end ends with an error for its followers.
 func TestStreamIsCutOff(t *testing.T) {
 	for _, c := range []struct {
 		name, typ string
@@ -205,7 +205,7 @@ func TestStreamIsCutOff(t *testing.T) {
 	}
 }
 
-// The history has what is finished, in pages of any size.
+// The history has the finished events, in pages of any size.
 func TestHistory(t *testing.T) {
 	h, l := newHandler()
 	l.create(t, created())
@@ -242,8 +242,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// What was taken back is not in the history, and in the stream only for those
-// who want everything.
+// Reverted events are not in the history. They are in a stream of all events.
 func TestHistoryIsActive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, l := newHandler()
@@ -257,7 +256,7 @@ func TestHistoryIsActive(t *testing.T) {
 			"from=0": "1 user_message, 2 agent_start, 5 message, 6 agent_complete, 14 user_message, 15 agent_start, 18 message, 19 agent_complete",
 			"from=5": "5 message, 6 agent_complete, 14 user_message, 15 agent_start, 18 message, 19 agent_complete",
 			"from=9": "14 user_message, 15 agent_start, 18 message, 19 agent_complete",
-			// Before the rewind the second run was in force.
+			// Before the rewind the second run was active.
 			"at=13": "1 user_message, 2 agent_start, 5 message, 6 agent_complete, 7 user_message, 8 agent_start, 11 message, 12 agent_complete",
 			"at=14": "1 user_message, 2 agent_start, 5 message, 6 agent_complete",
 		} {
@@ -279,7 +278,7 @@ func TestHistoryIsActive(t *testing.T) {
 	})
 }
 
-// What cannot be is refused.
+// Wrong requests are refused.
 func TestQueries(t *testing.T) {
 	h, l := newHandler()
 	l.create(t, created())
@@ -312,8 +311,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// A fork in the middle of a run does not wait for the end of what it has
-// inherited.
+// A fork in the middle of a run does not wait for the end of the inherited run.
 func TestStreamOfAFork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, l := newHandler()
