@@ -12,29 +12,29 @@ help: ## list these targets
 build: ## build the program into bin/
 	$(GO) build -trimpath -o $(BIN) ./cmd/tapedeck
 
-test: vet ## run the tests (fetches the Go modules it needs)
+test: vet ## run vet and all tests (fetches Go modules on first use)
 	$(GO) test ./...
 
-race: ## run the tests with the race detector (fewer repetitions of the long ones)
+race: ## run the tests with the race detector (long tests repeat less often)
 	$(GO) test -race -short -timeout 20m ./...
 
-vet: ## check formatting, vet, and that generated facts in docs are true
+vet: ## check the formatting and run go vet
 	@unformatted=$$(gofmt -l $(GOFILES)); if [ -n "$$unformatted" ]; then echo "not formatted:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 
-lint: ## run golangci-lint (built from source on first use, some minutes)
+lint: ## run golangci-lint (its first build takes some minutes)
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
 
-conformance: build ## run the official Durable Streams suite and clients of the source documents (needs Node 20 and npm)
+conformance: build ## run the official Durable Streams suite and the clients of three other designs (needs Node 20 and npm)
 	cd conformance/durable && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/source002 && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/source003 && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/source004 && node run.mjs --binary $(abspath $(BIN))
 
-crash: build ## kill -9 under load, 50 rounds (ROUNDS=n for more)
+crash: build ## kill the server under load, 50 times (ROUNDS=n for another number)
 	$(GO) test ./test/crash -run TestKill -count=1 -v -timeout 20m -args -rounds=$(or $(ROUNDS),50)
 
-stress: build ## all verbs at once on the real program, 30 seconds (DURATION=10m for more)
+stress: build ## call all verbs of the real program at once for 30 seconds (DURATION=10m for another time)
 	TAPEDECK_BIN=$(abspath $(BIN)) $(GO) test ./test/stress -count=1 -v -timeout 60m -args -stress.duration=$(or $(DURATION),30s)
 
 real-agents: build ## install real coding agents (pinned npm packages, 1.7 GB) and run them against a scripted model
@@ -42,7 +42,7 @@ real-agents: build ## install real coding agents (pinned npm packages, 1.7 GB) a
 	cd conformance/agents && npm install --no-save --no-audit --no-fund --silent
 	TAPEDECK_BIN=$(abspath $(BIN)) $(GO) test ./test/agents -count=1 -v -timeout 40m -args -agents=$(abspath conformance/agents/node_modules/.bin)
 
-bench: build ## measure against rivals and write docs/benchmarks.md (needs Node 20 and npm)
+bench: build ## compare with a reference server and write docs/benchmarks.md (needs Node 20 and npm)
 	# not npm ci: it refuses a lock file without the binaries of other systems
 	cd bench/rival && npm install --no-save --no-audit --no-fund --silent
 	$(GO) run ./bench
@@ -55,17 +55,17 @@ fuzz: ## fuzz every parser for a minute each
 api: ## write docs/openapi.json and ui/src/wire.ts from the Go types of the HTTP API
 	$(GO) run ./internal/apischema/cmd
 
-ui: ## build the screen from ui/ into web/dist (needs Node 20 and npm)
+ui: ## build the user interface from ui/ into web/dist (needs Node 20 and npm)
 	cd ui && npm ci --no-audit --no-fund --silent && npm run --silent build
 
-ui-check: ## check types, style and tests of the screen, its lock file, its types of the HTTP API, and that web/dist is what it builds
+ui-check: ## check types, style and tests of the screen (its fold on LOGS=2000 random logs), its lock file, its types of the HTTP API, and that web/dist is what it builds
 	$(GO) run ./internal/apischema/cmd -check
-	cd ui && npm ci --no-audit --no-fund --silent && npm run --silent lock && npm run --silent typecheck && npm run --silent lint && npm run --silent test
+	cd ui && npm ci --no-audit --no-fund --silent && npm run --silent lock && npm run --silent typecheck && npm run --silent lint && LOGS=$(or $(LOGS),2000) npm run --silent test
 	cp -r web/dist ui/node_modules/.committed && trap 'rm -rf ui/node_modules/.committed' EXIT && \
 	  npm run --silent --prefix ui build && diff -r ui/node_modules/.committed web/dist
 
-ui-e2e: build ## use the screen with a real browser and the real program (needs Node 20, npm and chromium)
+ui-e2e: build ## test the user interface in a real browser with the real program (needs Node 20, npm and chromium)
 	cd ui && npm ci --no-audit --no-fund --silent && TAPEDECK=$(abspath $(BIN)) npm run --silent e2e
 
-clean: ## remove what was built
+clean: ## remove build results
 	rm -rf bin conformance/durable/node_modules conformance/source003/node_modules bench/rival/node_modules ui/node_modules

@@ -1,7 +1,7 @@
 package tapedeck
 
-// The event types of AG-UI 1.0. The members of each are in the struct of its
-// name with Data at the end.
+// These are the event types of AG-UI 1.0. The data of each is the struct of the
+// same name in package payload.
 const (
 	RunStarted  = "RUN_STARTED"
 	RunFinished = "RUN_FINISHED"
@@ -13,11 +13,11 @@ const (
 	TextMessageStart   = "TEXT_MESSAGE_START"
 	TextMessageContent = "TEXT_MESSAGE_CONTENT"
 	TextMessageEnd     = "TEXT_MESSAGE_END"
-	TextMessageChunk   = "TEXT_MESSAGE_CHUNK" // shorthand; the log has the three above
+	TextMessageChunk   = "TEXT_MESSAGE_CHUNK" // shorthand; the log has the three types above
 
 	ToolCallStart  = "TOOL_CALL_START"
 	ToolCallArgs   = "TOOL_CALL_ARGS"
-	ToolCallEnd    = "TOOL_CALL_END" // the arguments are complete; the tool may yet have to run
+	ToolCallEnd    = "TOOL_CALL_END" // the arguments are complete; the tool may not have run yet
 	ToolCallChunk  = "TOOL_CALL_CHUNK"
 	ToolCallResult = "TOOL_CALL_RESULT"
 

@@ -27,7 +27,7 @@ func BenchmarkDrafts(b *testing.B) {
 	a := Append{Events: []Event{benchDelta()}}
 	b.ReportAllocs()
 	for b.Loop() {
-		d, err := Drafts(a.Events, a.Chunks, noon)
+		_, d, err := Drafts(a.Events, a.Chunks, noon)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -14,20 +14,20 @@ import (
 // timeLayout is RFC 3339 in UTC with milliseconds, always 24 bytes long.
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// headroom is what precedes the body of a [Draft]: room for the brace, the
-// member name, 19 digits and a comma.
+// headroom is the space in front of the body of a [Draft] for the opening
+// brace, the member name, 19 digits and a comma.
 const headroom = len(`{"offset":`) + 19 + 1
 
-// A Draft is an encoded event that lacks only its offset. The goroutine that
-// appends encodes it, the one that writes puts the offset in front, in place:
-// so each event is encoded once and never copied.
+// A Draft is an encoded event without its offset. The appending goroutine
+// encodes it, and the writing goroutine puts the offset in front, in place. So
+// each event is encoded once and never copied.
 type Draft struct {
 	buf   []byte
 	chunk bool // raw bytes of a stream, without an envelope
 }
 
-// Record returns the draft's record at offset. A later call (the first commit
-// failed) invalidates the record of an earlier one.
+// Record returns the draft's record at offset. A later call, such as after a
+// failed commit, invalidates the record of an earlier one.
 func (d Draft) Record(offset int64) Record {
 	if d.chunk {
 		return Record{offset, d.buf}
@@ -51,9 +51,9 @@ func (d Draft) Len() int {
 	return len(d.buf) - headroom
 }
 
-// draft encodes e, which has passed Check, as everything after the offset.
+// draft encodes e, which must have passed Check, without its offset.
 func (e *Event) draft() Draft {
-	const names = 152 // bytes of all that is not a value, with the time and the longest channel
+	const names = 152 // bytes of all names and punctuation, the time and the longest channel
 	b := make([]byte, headroom, headroom+names+len(e.Type)+len(e.Thread)+len(e.Invocation)+len(e.Instance)+len(e.Actor)+len(e.Data))
 	b = append(b, `"type":`...)
 	b = appendString(b, e.Type)
@@ -76,15 +76,14 @@ func (e *Event) draft() Draft {
 		b = appendString(append(b, `,"actor":`...), e.Actor)
 	}
 	if len(e.Data) > 0 {
-		b = appendCompact(append(b, `,"data":`...), e.Data) // one line: SSE and NDJSON depend on it
+		b = appendCompact(append(b, `,"data":`...), e.Data) // must be one line: SSE and NDJSON depend on it
 	}
 	return Draft{buf: append(b, '}')}
 }
 
-// appendCompact appends JSON, which is valid, without the space between its
-// tokens.
+// appendCompact appends valid JSON without the space between its tokens.
 func appendCompact(b []byte, data []byte) []byte {
-	from := 0 // what is yet to be appended
+	from := 0 // start of the part that is not appended yet
 	for i := 0; i < len(data); i++ {
 		switch data[i] {
 		case '"':
@@ -97,8 +96,8 @@ func appendCompact(b []byte, data []byte) []byte {
 	return append(b, data[from:]...)
 }
 
-// appendString appends s as encoding/json does, which also escapes <, > and &: an
-// actor may have them, and an envelope may land in a page.
+// appendString appends s as encoding/json does, which also escapes <, > and &:
+// an actor may have them, and an envelope may be embedded in a page.
 func appendString(b []byte, s string) []byte {
 	if strings.ContainsAny(s, "<>&") {
 		q, _ := json.Marshal(s) // cannot fail for a string
@@ -107,7 +106,7 @@ func appendString(b []byte, s string) []byte {
 	return jsonobj.AppendJSON(b, s)
 }
 
-// MarshalJSON encodes the envelope.
+// MarshalJSON encodes the envelope of e.
 func (e Event) MarshalJSON() ([]byte, error) {
 	if len(e.Data) > 0 && !json.Valid(e.Data) {
 		return nil, Errorf(Invalid, "the data of %s is not JSON", e.Type)
@@ -115,18 +114,17 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return e.draft().Record(e.Offset).Data, nil
 }
 
-// UnmarshalJSON decodes an envelope. A member that the envelope does not have is
-// an error, for it could not be kept: members of the producer's own belong into
-// data.
+// UnmarshalJSON decodes an envelope. An unknown member of the envelope is an
+// error, because it would be lost: a producer's own members belong into data.
 func (e *Event) UnmarshalJSON(b []byte) error {
 	if err := e.decode(b); err != nil {
 		return err
 	}
-	e.Data = slices.Clone(e.Data) // b is the caller's, who may use it again
+	e.Data = slices.Clone(e.Data) // the caller may reuse b
 	return nil
 }
 
-// decode decodes an envelope; e.Data may be a part of b.
+// decode decodes an envelope. e.Data may share memory with b.
 func (e *Event) decode(b []byte) (err error) {
 	if !e.scan(b) {
 		*e, err = parseEvent(b)
@@ -134,9 +132,9 @@ func (e *Event) decode(b []byte) (err error) {
 	return err
 }
 
-// scan reads the form that draft writes, in which most envelopes arrive, about
-// ten times faster than encoding/json. It reports false for anything else; then
-// e is undefined.
+// scan reads the form that draft writes, which most envelopes have, about ten
+// times faster than encoding/json. It reports false for any other form; then e
+// is undefined.
 func (e *Event) scan(b []byte) bool {
 	s := jsonobj.Scanner{B: b, Ok: true}
 	*e = Event{}
@@ -169,9 +167,9 @@ func (e *Event) scan(b []byte) bool {
 		if len(s.B) < 3 || s.B[0] != '{' || s.B[len(s.B)-1] != '}' {
 			return false
 		}
-		// What a store hands out was checked when it was appended; what a
-		// client sends is checked by Check. So it is not parsed again here,
-		// but a member after data would hide in it.
+		// The data of a stored event was checked when it was appended. The data
+		// of a client is checked by Check. So it is not parsed here. But a
+		// member after data would hide in it, so its length is compared.
 		n := len(s.B) - 1
 		e.Data = json.RawMessage(s.B[:n:n])
 		return jsonobj.ValueLen(e.Data) == n
@@ -179,8 +177,8 @@ func (e *Event) scan(b []byte) bool {
 	return string(s.B) == "}"
 }
 
-// parseEvent reads any form of the envelope. Unlike encoding/json it does not
-// take "Type" for "type".
+// parseEvent reads any form of the envelope. Unlike encoding/json, it does not
+// accept "Type" for "type".
 func parseEvent(b []byte) (Event, error) {
 	var e Event
 	switch {
@@ -189,7 +187,7 @@ func parseEvent(b []byte) (Event, error) {
 	case !json.Valid(b):
 		return e, Errorf(Invalid, "the event is not JSON")
 	case jsonobj.IsNull(jsonobj.SkipSpace(b)):
-		return e, nil // means nothing, as everywhere in encoding/json
+		return e, nil // null changes nothing, as in encoding/json
 	}
 	o := jsonobj.Read(b)
 	for name, raw, ok := o.Next(); ok; name, raw, ok = o.Next() {
@@ -211,8 +209,8 @@ func parseEvent(b []byte) (Event, error) {
 	return e, nil
 }
 
-// member returns where a member of the envelope goes, nil if there is none of
-// that name.
+// member returns the destination of a member of the envelope, nil for an
+// unknown name.
 func (e *Event) member(name []byte) any {
 	switch string(name) {
 	case "offset":
@@ -241,7 +239,7 @@ func (e *Event) member(name []byte) any {
 
 const envelopeHint = "offset and turn are integers, timestamp is a time of RFC 3339, data is an object, all others are strings"
 
-// typeName returns b as a string, which for a known type costs nothing.
+// typeName returns b as a string. A known type costs no allocation.
 func typeName(b []byte) string {
 	if t := typeNames[string(b)]; t != "" {
 		return t
@@ -249,7 +247,7 @@ func typeName(b []byte) string {
 	return string(b)
 }
 
-// channelName returns b as a string, which for a known channel costs nothing.
+// channelName returns b as a string. A known channel costs no allocation.
 func channelName(b []byte) string {
 	for _, c := range [...]string{
 		ChannelChunks, ChannelToolCalls, ChannelAgentState, ChannelWorkflow,

@@ -16,7 +16,7 @@ import (
 
 var noon = time.Date(2026, 1, 5, 12, 34, 56, 789e6, time.UTC)
 
-// anyEvent draws an event that passes Check, in the form in which it is decoded.
+// anyEvent draws an event that passes Check, in its decoded form.
 func anyEvent(t *rapid.T) Event {
 	id := rapid.OneOf(rapid.Just(""), rapid.StringMatching(`[A-Za-z0-9_][-A-Za-z0-9_.:@]{0,40}`))
 	name := rapid.StringMatching(`[^\p{Cc}]{0,20}`)
@@ -169,7 +169,8 @@ func TestDecodeEnvelopeRefuses(t *testing.T) {
 	}
 }
 
-// A decoder uses its buffer again; an event must not change when it does.
+// TestDecodedEventKeepsItsData checks that an event does not change when a
+// decoder reuses its buffer.
 func TestDecodedEventKeepsItsData(t *testing.T) {
 	buf := []byte(`{"offset":1,"type":"T","channel":"c","timestamp":"2026-01-05T12:34:56.789Z","data":{"n":1}}`)
 	var e Event
@@ -196,8 +197,9 @@ func TestRecordOfNoEvent(t *testing.T) {
 	}
 }
 
-// FuzzEnvelope holds scan against parse: what scan takes, parse takes and reads
-// the same, and what was read can be written and read again.
+// FuzzEnvelope compares scan with parseEvent: what scan accepts, parseEvent
+// must accept and read in the same way, and the event must survive encoding and
+// decoding.
 func FuzzEnvelope(f *testing.F) {
 	for _, s := range []string{
 		`{"offset":0,"type":"RUN_STARTED","channel":"agentState","timestamp":"2026-01-05T12:34:56.789Z","thread":"t","invocation":"i","instance":"n","turn":1,"actor":"user:a","data":{"a":[{"b":"}"}]}}`,
@@ -235,8 +237,7 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// canonical returns JSON with its members sorted and nothing escaped that need
-// not be.
+// canonical returns JSON with sorted members and without unnecessary escapes.
 func canonical(t testing.TB, raw json.RawMessage) json.RawMessage {
 	t.Helper()
 	if len(raw) == 0 {

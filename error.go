@@ -5,34 +5,34 @@ import (
 	"fmt"
 )
 
-// A Kind says what an error means to the caller, whatever caused it. Every door
-// turns kinds into its own status codes with one table.
+// A Kind says what an error means to the caller, whatever its cause. Every
+// protocol has one table that maps kinds to its own status codes.
 type Kind string
 
-// The error kinds, with the HTTP status each is shown as.
+// These are the error kinds, each with its HTTP status.
 const (
-	Invalid      Kind = "invalid"      // 400: the request cannot be understood or is not allowed as it is
+	Invalid      Kind = "invalid"      // 400: the request is malformed or not allowed
 	Unauthorized Kind = "unauthorized" // 401: no valid credentials
-	Forbidden    Kind = "forbidden"    // 403: valid credentials, not for this
+	Forbidden    Kind = "forbidden"    // 403: the credentials are valid, but not for this
 	NotFound     Kind = "not_found"    // 404: no such session, run or event
 	Conflict     Kind = "conflict"     // 409: the session is not in the state that the request assumes
-	Gone         Kind = "gone"         // 410: it existed and was deleted, while forks still need its events
-	Precondition Kind = "precondition" // 412: a condition given in a header does not hold
+	Gone         Kind = "gone"         // 410: it was deleted, but forks still need its events
+	Precondition Kind = "precondition" // 412: a condition in a header does not hold
 	TooLarge     Kind = "too_large"    // 413: over a limit of size or number
-	Unsupported  Kind = "unsupported"  // 415: a media type or feature we do not speak
+	Unsupported  Kind = "unsupported"  // 415: a media type or feature that is not supported
 	Limited      Kind = "limited"      // 429: too many of something; try again later
-	Internal     Kind = "internal"     // 500: our fault; the text is for the operator only
+	Internal     Kind = "internal"     // 500: a fault of the program; the text is for operators only
 	Unavailable  Kind = "unavailable"  // 503: it cannot be stored or reached now; nothing was changed; try again
 )
 
-// An Error is an error with a meaning for users: a kind, a sentence that says
-// what happened, and a hint that says what to do. Any other error is
-// [Internal], and its text is shown to operators only.
+// An Error is an error with a meaning for users: a kind, a sentence about what
+// happened, and a hint about what to do. Any other error is [Internal], and
+// only operators see its text.
 type Error struct {
 	Kind    Kind
-	Message string // one sentence without a final stop
+	Message string // one sentence without a full stop
 	Hint    string // what to do about it; may be empty
-	Err     error  // the cause, for the operator's log; never shown to users
+	Err     error  // the cause, for the operator's log; users never see it
 }
 
 // Error implements error. It does not include the cause or the hint.
@@ -41,7 +41,9 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf returns an [*Error] of kind k. A %w verb sets its cause.
+// Errorf returns an [*Error] of kind k. A %w verb sets its cause, whose text
+// becomes part of the message that users see; see [Error.Because] for a hidden
+// cause.
 func Errorf(k Kind, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Kind: k, Message: err.Error(), Err: errors.Unwrap(err)}
@@ -59,8 +61,8 @@ func (e *Error) Because(err error) *Error {
 	return e
 }
 
-// KindOf reports what err means; nil has kind "". An error that carries no kind
-// is [Internal].
+// KindOf returns the kind of err, "" for nil. An error without a kind is
+// [Internal].
 func KindOf(err error) Kind {
 	var e *Error
 	switch {
@@ -72,10 +74,10 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// A Refusal says why an append that was well formed was not accepted.
+// A Refusal says why a well-formed append was refused.
 type Refusal string
 
-// The refusals, in the order in which a store checks them.
+// These are the refusals, in the order in which a store checks them.
 const (
 	RefusedClosed Refusal = "closed"      // the session is closed
 	RefusedEpoch  Refusal = "stale_epoch" // a newer epoch of the same producer has written
@@ -85,13 +87,13 @@ const (
 	RefusedOffset Refusal = "offset"      // the head is not [Append.Expect]
 )
 
-// An AppendError is the error of an append that was refused. It unwraps to an
-// [*Error], so [KindOf] works on it: RefusedEpoch is [Forbidden], RefusedReset
-// is [Invalid], all others are [Conflict].
+// An AppendError is the error of a refused append. It unwraps to an [*Error],
+// so [KindOf] works on it: RefusedEpoch is [Forbidden], RefusedReset is
+// [Invalid], all others are [Conflict].
 type AppendError struct {
 	Refusal Refusal
-	Head    int64 // the head of the session when it refused
-	Epoch   int64 // RefusedEpoch: the epoch that holds the producer's place
+	Head    int64 // the head of the session at the time of the refusal
+	Epoch   int64 // RefusedEpoch: the current epoch of the producer
 	Seq     int64 // RefusedGap: the sequence number that would be accepted
 	Err     *Error
 }
@@ -102,7 +104,8 @@ func (e *AppendError) Error() string { return e.Err.Error() }
 // Unwrap returns the [*Error] with kind, message and hint.
 func (e *AppendError) Unwrap() error { return e.Err }
 
-// AtIndex returns err with the event to which it belongs: number i, from 0, of n.
+// AtIndex returns err with the number of its event: i counts from 0, n is the
+// number of events. If n is 1, it returns err.
 func AtIndex(err error, i, n int) error {
 	if n == 1 {
 		return err

@@ -9,9 +9,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
-// Channels divide the events of a session by kind. The first six are those a
-// reader may ask for; [ChannelSession] carries the session's own life and is
-// part of every selection.
+// Channels divide the events of a session by kind. A reader may select any of
+// the first six. [ChannelSession] has the events about the session itself, and
+// is part of every selection.
 const (
 	ChannelChunks     = "chunks"
 	ChannelToolCalls  = "toolCalls"
@@ -22,26 +22,25 @@ const (
 	ChannelSession    = "session"
 )
 
-// MainThread is the thread of an event that names none.
+// MainThread is the thread of an event that does not name one.
 const MainThread = "main"
 
-// An Event is one immutable record of a session, in its native envelope. In
-// JSON, unset members are left out, and members keep the order of the fields
-// here.
+// An Event is one immutable record of a session, in its native envelope. The
+// JSON leaves out unset members and keeps the order of the fields here.
 type Event struct {
 	Offset     int64           // position in the session, from 0; set by the store
-	Type       string          // what happened: an AG-UI event type or a dotted type of ours, see [ChannelOf]
-	Channel    string          // set by the store from Type; for an unknown type, as given, or [ChannelAgentState]
-	Time       time.Time       // when it happened, UTC, to the millisecond; zero: when it is appended
+	Type       string          // an AG-UI event type or one of Tapedeck's dotted types, see [ChannelOf]
+	Channel    string          // set by the store from Type; an unknown type keeps the given one, or gets [ChannelAgentState]
+	Time       time.Time       // when it happened, in UTC with milliseconds; zero means the time of the append
 	Thread     string          // the lane of conversation; "" and [MainThread] are the same
-	Invocation string          // the request to an agent that it belongs to; "" for none
-	Instance   string          // the agent instance that caused it; "" for none
-	Turn       int             // the model call within the invocation, from 1; 0 for none
-	Actor      string          // who did it, such as "user:ada" or "agent:coder"; may be empty
-	Data       json.RawMessage // a JSON object, members of the type; nil for none
+	Invocation string          // the request to an agent that it belongs to; "" if none
+	Instance   string          // the agent instance that caused it; "" if none
+	Turn       int             // the model call within the invocation, from 1; 0 if none
+	Actor      string          // the user, agent or program that caused it, such as "user:ada" or "agent:coder"; may be empty
+	Data       json.RawMessage // a JSON object with the members of the type; nil if it has none
 }
 
-// ThreadName returns the thread of e, [MainThread] if it names none.
+// ThreadName returns the thread of e, [MainThread] if e does not name one.
 func (e *Event) ThreadName() string {
 	if e.Thread == "" {
 		return MainThread
@@ -49,9 +48,9 @@ func (e *Event) ThreadName() string {
 	return e.Thread
 }
 
-// Check reports whether e can be appended: a well-formed type, ids and actor,
-// and data that is a JSON object in valid UTF-8. It does not look at the order
-// of events; see [order.Verifier].
+// Check reports whether e can be appended: its type, ids and actor must be
+// well-formed, and its data must be a JSON object in valid UTF-8. It does not
+// check the order of events; see package order.
 func (e *Event) Check() error {
 	if err := CheckID("the event's type", e.Type); err != nil {
 		return err
@@ -65,12 +64,12 @@ func (e *Event) Check() error {
 	if err := CheckName("the event's actor", e.Actor); err != nil {
 		return err
 	}
-	if y := e.Time.UTC().Year(); y < 0 || y > 9999 { // it could be written, but not read
+	if y := e.Time.UTC().Year(); y < 0 || y > 9999 { // it could be encoded, but not decoded
 		return Errorf(Invalid, "the event's time is in the year %d", y).WithHint("years have four digits")
 	}
 	switch {
 	case len(e.Data) == 0:
-	case !utf8.Valid(e.Data): // encoding/json would let it pass
+	case !utf8.Valid(e.Data): // encoding/json would accept it
 		return Errorf(Invalid, "the data of %s is not valid UTF-8", e.Type)
 	case !bytes.HasPrefix(jsonobj.SkipSpace(e.Data), []byte("{")) || !json.Valid(e.Data):
 		return Errorf(Invalid, "the data of %s is not a JSON object", e.Type)
@@ -80,8 +79,8 @@ func (e *Event) Check() error {
 	return nil
 }
 
-// CheckIDs reports whether the channel, thread, invocation and instance of e are
-// empty or well-formed, see [CheckID].
+// CheckIDs reports whether the channel, thread, invocation and instance of e
+// are empty or well-formed, see [CheckID].
 func (e *Event) CheckIDs() error {
 	for _, id := range [...]struct{ what, id string }{
 		{"the event's channel", e.Channel}, {"the event's thread", e.Thread},
@@ -97,17 +96,17 @@ func (e *Event) CheckIDs() error {
 	return nil
 }
 
-// A Record is an event as a store keeps it and as doors send it: its offset and
-// its bytes. For a session the bytes are the JSON envelope on one line; for a
-// stream, whatever was appended. They are shared by all readers and must not
-// be changed.
+// A Record is an event in the form in which stores keep it and protocols send
+// it: its offset and its bytes. The bytes of a session's record are the JSON
+// envelope on one line; those of a stream's record are whatever was appended.
+// All readers share them, so they must not be changed.
 type Record struct {
 	Offset int64
 	Data   []byte
 }
 
-// Event decodes the record of a session. The event's data is part of the record,
-// and no more to be changed than it.
+// Event decodes the record of a session. The event's data shares memory with
+// the record, so it must not be changed, either.
 func (r Record) Event() (Event, error) {
 	var e Event
 	if err := e.decode(r.Data); err != nil {
@@ -116,12 +115,12 @@ func (r Record) Event() (Event, error) {
 	return e, nil
 }
 
-// Members are members of a JSON object whose values are kept as they are.
+// Members are members of a JSON object. Their values keep their spelling.
 type Members map[string]json.RawMessage
 
-// Erased reports whether the payload of e is gone.
+// Erased reports whether the payload of e was erased.
 func (e *Event) Erased() bool { return string(jsonobj.Member(e.Data, "erased")) == "true" }
 
-// Unpack sets what into points to from the data of e, see [jsonobj.Unpack]. No data is an
-// object without members.
+// Unpack sets the struct that into points to from the data of e, see
+// [jsonobj.Unpack]. No data counts as an object without members.
 func (e *Event) Unpack(into any) bool { return len(e.Data) == 0 || jsonobj.Unpack(e.Data, into) }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestEventCheck(t *testing.T) {
-	long := strings.Repeat("x", MaxIDLen+1)
+	long := strings.Repeat("x", maxIDLen+1)
 	for name, test := range map[string]struct {
 		e  Event
 		ok bool
@@ -68,9 +68,12 @@ func TestDrafts(t *testing.T) {
 			{Type: "my.own", Data: []byte("{\n\"a\" : [ \"\u2028 <\\\" \" , 1 ]\t}\r\n")},
 		},
 	}
-	drafts, err := Drafts(a.Events, a.Chunks, now)
+	events, drafts, err := Drafts(a.Events, a.Chunks, now)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if events[0].Channel != ChannelChunks || a.Events[0].Channel != "wrong" || !a.Events[2].Time.IsZero() {
+		t.Errorf("the caller's events are %+v, those of the drafts %+v", a.Events, events)
 	}
 	want := []string{
 		"raw\n",
@@ -87,18 +90,18 @@ func TestDrafts(t *testing.T) {
 
 func TestDraftsRefuse(t *testing.T) {
 	a := Append{Events: []Event{{Type: "T"}, {Type: "T", Thread: "a b"}}}
-	_, err := Drafts(a.Events, a.Chunks, noon)
+	_, _, err := Drafts(a.Events, a.Chunks, noon)
 	var e *Error
 	if !errors.As(err, &e) || e.Kind != Invalid || !strings.HasPrefix(e.Message, "event 2 of 2: ") || e.Hint == "" {
 		t.Errorf("got %+v", err)
 	}
 	s := Spec{Events: []Event{{Type: ""}}}
-	if _, err = Drafts(s.Events, s.Chunks, noon); KindOf(err) != Invalid || strings.Contains(err.Error(), "of 1") {
+	if _, _, err = Drafts(s.Events, s.Chunks, noon); KindOf(err) != Invalid || strings.Contains(err.Error(), "of 1") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// A fakeLog reads from pages of two records.
+// A fakeLog returns pages of two records.
 type fakeLog struct {
 	Log
 	records []Record
@@ -112,7 +115,7 @@ func (l fakeLog) Read(_ context.Context, _ string, r Range) (Page, error) {
 
 func logOf(t testing.TB, events ...Event) fakeLog {
 	t.Helper()
-	drafts, err := Drafts(events, nil, noon)
+	_, drafts, err := Drafts(events, nil, noon)
 	if err != nil {
 		t.Fatal(err)
 	}

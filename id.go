@@ -9,16 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// Longest names that are accepted, in bytes.
+// These are the longest names that are accepted, in bytes.
 const (
-	MaxIDLen   = 128  // session, invocation, instance and thread ids
+	maxIDLen   = 128  // session, invocation, instance and thread ids
 	MaxPathLen = 1024 // the path of a stream
 	MaxNameLen = 512  // titles, owners and actors
 )
 
-// NewID returns a new id: the prefix (such as "ses_", "inv_" or "ins_"), then 26
-// characters of Crockford base 32 that sort by time of creation (milliseconds)
-// and end in 80 random bits.
+// NewID returns a new id: the prefix (such as "ses_", "inv_" or "ins_") and 26
+// characters of Crockford base 32. They sort by time of creation in
+// milliseconds and end in 80 random bits.
 func NewID(prefix string) string {
 	const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 	var b [16]byte
@@ -35,20 +35,22 @@ func NewID(prefix string) string {
 }
 
 // CheckID reports whether id can name a session, invocation, instance or
-// thread: 1 to [MaxIDLen] letters, digits and the characters - _ . : @ of ASCII,
-// beginning with a letter, a digit or an underscore. So an id is never a path,
-// and needs no escaping in a URL, a file name or a log line.
+// thread: 1 to 128 ASCII letters, digits and the characters - _ . : @.
+// It must begin with a letter, a digit or an underscore. So an id is never a
+// path, and needs no escaping in a URL, a file name or a log line. what names
+// the id in the error.
 func CheckID(what, id string) error {
 	switch {
 	case id == "":
 		return Errorf(Invalid, "%s is empty", what)
-	case len(id) > MaxIDLen:
-		return Errorf(Invalid, "%s has %d bytes; at most %d are allowed", what, len(id), MaxIDLen)
+	case len(id) > maxIDLen:
+		return Errorf(Invalid, "%s has %d bytes; at most %d are allowed", what, len(id), maxIDLen)
 	}
 	return CheckIDText(what, id)
 }
 
-// checkIDText looks at the characters of an id that is not empty.
+// CheckIDText checks the characters of an id that is not empty, without a limit
+// of length.
 func CheckIDText(what, id string) error {
 	if !isIDStart(id[0]) {
 		return Errorf(Invalid, "%s %q must begin with a letter, a digit or an underscore", what, id)
@@ -67,8 +69,8 @@ func isIDStart(c byte) bool {
 }
 
 // CheckName reports whether s can be shown as a title, an owner or an actor: at
-// most [MaxNameLen] bytes of valid UTF-8 without control characters. Empty is
-// allowed.
+// most [MaxNameLen] bytes of valid UTF-8 without control characters. It may be
+// empty.
 func CheckName(what, s string) error {
 	switch {
 	case len(s) > MaxNameLen:
@@ -82,8 +84,8 @@ func CheckName(what, s string) error {
 }
 
 // CheckPath reports whether p can name a stream: 1 to [MaxPathLen] bytes of
-// valid UTF-8, segments divided by "/", none of them empty, "." or "..", no
-// control characters and no backslash.
+// valid UTF-8, in segments divided by "/". No segment may be empty, "." or
+// "..". Control characters and backslashes are not allowed.
 func CheckPath(p string) error {
 	switch {
 	case p == "":

@@ -14,7 +14,7 @@ func TestNewID(t *testing.T) {
 		var ids []string
 		for range 100 {
 			ids = append(ids, NewID("ses_"))
-			time.Sleep(time.Millisecond) // of the test's own clock
+			time.Sleep(time.Millisecond) // the clock of the test's bubble
 		}
 		if !slices.IsSorted(ids) {
 			t.Error("ids of later milliseconds do not sort after earlier ones")
@@ -32,7 +32,7 @@ func TestNewID(t *testing.T) {
 
 func TestCheckID(t *testing.T) {
 	for _, id := range []string{
-		"a", "A", "0", "_", "main", "thread_Task-1.2:3@x", "RUN_STARTED", "message.added", strings.Repeat("x", MaxIDLen),
+		"a", "A", "0", "_", "main", "thread_Task-1.2:3@x", "RUN_STARTED", "message.added", strings.Repeat("x", maxIDLen),
 	} {
 		if err := CheckID("the id", id); err != nil {
 			t.Errorf("%q is refused: %v", id, err)
@@ -41,12 +41,12 @@ func TestCheckID(t *testing.T) {
 	for name, id := range map[string]string{
 		"empty": "", "dot": ".", "dots": "..", "path": "../etc/passwd", "slash": "a/b", "backslash": `a\b`, "space": "a b",
 		"dash first": "-a", "dot first": ".a", "colon first": ":a", "nul": "a\x00", "line end": "a\nb", "quote": `a"b`, "percent": "a%2e",
-		"letter beyond ASCII": "é", "not UTF-8": "a\xff", "too long": strings.Repeat("x", MaxIDLen+1), "4 KB": strings.Repeat("x", 4096),
+		"letter beyond ASCII": "é", "not UTF-8": "a\xff", "too long": strings.Repeat("x", maxIDLen+1), "4 KB": strings.Repeat("x", 4096),
 	} {
 		err := CheckID("the id", id)
 		if KindOf(err) != Invalid {
 			t.Errorf("%s: got %v", name, err)
-		} else if len(err.Error()) > 4*MaxIDLen || !utf8.ValidString(err.Error()) {
+		} else if len(err.Error()) > 4*maxIDLen || !utf8.ValidString(err.Error()) {
 			t.Errorf("%s: the error is unfit to show: %q", name, err)
 		}
 	}
@@ -91,7 +91,7 @@ func FuzzCheckID(f *testing.F) {
 			}
 			return
 		}
-		if s == "" || len(s) > MaxIDLen || strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:@") != "" {
+		if s == "" || len(s) > maxIDLen || strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:@") != "" {
 			t.Fatalf("%q passes", s)
 		}
 		if CheckPath(s) != nil || CheckName("it", s) != nil {

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// Every other package imports the root, so the root depends on none of them, and on
-// no library that could change. internal/jsonobj scans JSON and has the same rule.
+// TestRootImportsOnlyTheStandardLibrary keeps the root free of dependencies,
+// because every other package imports it. internal/jsonobj, which it imports,
+// has the same rule.
 func TestRootImportsOnlyTheStandardLibrary(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {

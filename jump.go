@@ -4,34 +4,35 @@ import (
 	"slices"
 )
 
-// A Jump is what an event says that takes others back: session.rewound,
-// session.cleared and session.overwritten. With it, what is in force in the
-// session (or, with a thread, in that thread) is what was in force just before
-// the event at offset To; what comes after it adds to that.
+// A Jump is an event that reverts others: session.rewound, session.cleared or
+// session.overwritten. After it, the active events of the session (or of its
+// threads, if it has some) are those that were active just before the event at
+// offset To. Later events add to these.
 //
 //	E(log + jump) = E(log[0:To])
 //
-// So a jump to the offset of another jump undoes it. Nothing is deleted: every
-// jump keeps its offset, and so do the events it takes back. Events of
-// [ChannelSession] are never taken back: they are about the session itself.
+// So a jump to the offset of another jump undoes it. Nothing is deleted: jumps
+// and the events that they revert keep their offsets. Events of
+// [ChannelSession] are never reverted, because they are about the session
+// itself.
 //
 // The jumps of a session are linked from the newest, [Session.LastJump], to the
-// oldest, so that to know them all costs their number, not that of the events.
+// oldest, so that finding them all costs their number, not that of the events.
 type Jump struct {
-	Offset   int64    // of the event
-	To       int64    // at most Offset
-	Thread   string   // the only one that goes back; "" for all
-	Marker   string   // its id
-	Previous int64    // offset of the jump before it; 0 for none
-	With     []string // threads that go back with Thread
+	Offset   int64    // of the jump's own event
+	To       int64    // the first offset that is reverted; at most Offset
+	Thread   string   // the only thread that it reverts; "" for all
+	Marker   string   // the id of the jump
+	Previous int64    // offset of the jump before it; 0 if none
+	With     []string // further threads that it reverts
 }
 
-// Takes reports whether a thread goes back.
-func (j *Jump) Takes(thread string) bool {
+// Reverts reports whether the jump reverts events of a thread.
+func (j *Jump) Reverts(thread string) bool {
 	return j.Thread == "" || j.Thread == thread || slices.Contains(j.With, thread)
 }
 
-// Jump returns what e says, if it takes others back.
+// Jump returns the jump that e is. It reports false for events of other types.
 func (e *Event) Jump() (Jump, bool) {
 	switch e.Type {
 	case SessionRewound, SessionCleared, SessionOverwritten:
@@ -46,7 +47,7 @@ func (e *Event) Jump() (Jump, bool) {
 		Previous   int64    `json:"previous"`
 		With       []string `json:"with"`
 	}
-	_ = e.Unpack(&d) // only the engine makes these; a member of another shape counts as absent
+	_ = e.Unpack(&d) // only the engine writes jumps; a member of another shape counts as absent
 	j := Jump{Offset: e.Offset, Thread: d.Thread, Marker: d.Marker, Previous: max(d.Previous, 0), With: d.With}
 	switch e.Type {
 	case SessionRewound:
@@ -56,19 +57,20 @@ func (e *Event) Jump() (Jump, bool) {
 	}
 	j.To = min(max(j.To, 0), e.Offset)
 	if j.Previous >= e.Offset {
-		j.Previous = 0 // or whoever follows the links would never come to an end
+		j.Previous = 0 // otherwise following the links would never end
 	}
 	return j, true
 }
 
-func (s *Session) applyTaking(e *Event) {
+func (s *Session) applyJump(e *Event) {
 	s.LastJump = e.Offset
-	s.applyStanding(e)
+	s.applyStatus(e)
 }
 
-// applyStanding sets the status to what the runs amount to that are in force
-// after e: those of the log below cannot be asked here.
-func (s *Session) applyStanding(e *Event) {
+// applyStatus sets the status to the one in e, which the engine has computed
+// from the runs that are active after e. The entry cannot compute it, because
+// it does not see the log before e.
+func (s *Session) applyStatus(e *Event) {
 	var d struct {
 		Status    Status `json:"status"`
 		Resumable *bool  `json:"resumable"`
@@ -84,6 +86,6 @@ func (s *Session) applyFork(e *Event) {
 		Copy     bool  `json:"copy"`
 	}
 	_ = e.Unpack(&d)
-	s.Runs, s.LastJump, s.Copy = nil, max(d.Previous, 0), d.Copy // runs of the parent are nobody's here
-	s.applyStanding(e)
+	s.Runs, s.LastJump, s.Copy = nil, max(d.Previous, 0), d.Copy // the parent's runs do not continue in the fork
+	s.applyStatus(e)
 }

@@ -3,6 +3,7 @@ package tapedeck
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -67,13 +68,37 @@ type Store interface {
 	Log
 	Catalogue
 
+	// Observe registers an observer. It may be called while the store is in use:
+	// the observer is notified of everything that a reader can see only after
+	// Observe has returned. There is no way to unregister it.
+	Observe(o Observer)
+
 	// Close waits for appends under way and releases the store.
 	Close() error
 }
 
-// An Append is a request to add records to a session. The store keeps what it
-// refers to: it sets Time and Channel of Events in place and may keep Chunks
-// without a copy, so neither may be changed afterwards.
+// An Observer is notified by a store after each commit and each erasure. Observers
+// are called in the order of their registration. A nil member is not called.
+type Observer struct {
+	// Committed is called after each commit, before the append returns and when
+	// its records can be read. Calls are made one at a time, in the order of the
+	// commits. It must be quick, because the writer waits for it, and it must
+	// neither call the store nor keep the slice.
+	Committed func(commits []Commit)
+
+	// Erased is called after an erasure was committed and before the store
+	// removes the old payloads from its files, with the session and with the
+	// forks that share the events. It removes what the observer derived from the
+	// payloads, and may call the store; several erasures may call it at once. If
+	// it fails, Erase returns an [Unavailable] error that wraps this one, though
+	// the events are erased, and the store calls it again until it succeeds. If
+	// the process ends before that, a store that keeps files drops its views and
+	// its search index when it is opened again.
+	Erased func(ctx context.Context, session string, forks []string) error
+}
+
+// An Append is a request to add records to a session. The store may keep Chunks
+// without a copy, so they must not be changed afterwards. It copies Events.
 type Append struct {
 	Session string
 	Events  []Event  // for a session; their Offset is ignored
@@ -128,11 +153,10 @@ type FollowOptions struct {
 	Wake <-chan struct{} // give an empty page when it receives, once the follower has caught up; nil for never
 }
 
-// Defaults of a [Range].
-const (
-	DefaultLimit    = 1000
-	DefaultMaxBytes = 1 << 20
-)
+// DefaultLimit is how many records a [Range] asks for that has no limit.
+const DefaultLimit = 1000
+
+const defaultMaxBytes = 1 << 20
 
 // WithDefaults returns r with its zero limits filled in.
 func (r Range) WithDefaults() Range {
@@ -140,7 +164,7 @@ func (r Range) WithDefaults() Range {
 		r.Limit = DefaultLimit
 	}
 	if r.MaxBytes <= 0 {
-		r.MaxBytes = DefaultMaxBytes
+		r.MaxBytes = defaultMaxBytes
 	}
 	return r
 }
@@ -215,24 +239,25 @@ type Commit struct {
 	Erased  bool // records of it before these have lost their payload: what is remembered of them must be forgotten
 }
 
-// Drafts encodes events or, for a stream, chunks. It sets the time and the channel
-// of events in place: a zero time becomes now, an empty channel that of the type.
-// A store calls it before it queues an append, so that the goroutine that appends
-// does the encoding.
-func Drafts(events []Event, chunks [][]byte, now time.Time) ([]Draft, error) {
-	out := make([]Draft, 0, len(events)+len(chunks))
+// Drafts encodes events or, for a stream, chunks. It also returns a copy of the
+// events as they are encoded: with now for a zero time, and the channel of the
+// type. A store calls it before it queues an append, so that the goroutine that
+// appends does the encoding.
+func Drafts(events []Event, chunks [][]byte, now time.Time) ([]Event, []Draft, error) {
+	events = slices.Clone(events)
+	drafts := make([]Draft, 0, len(events)+len(chunks))
 	for _, c := range chunks {
-		out = append(out, Draft{buf: c, chunk: true})
+		drafts = append(drafts, Draft{buf: c, chunk: true})
 	}
 	for i := range events {
 		e := &events[i]
 		if err := e.Check(); err != nil {
-			return nil, AtIndex(err, i, len(events))
+			return nil, nil, AtIndex(err, i, len(events))
 		}
 		e.normalize(now)
-		out = append(out, e.draft())
+		drafts = append(drafts, e.draft())
 	}
-	return out, nil
+	return events, drafts, nil
 }
 
 func (e *Event) normalize(now time.Time) {
@@ -290,11 +315,4 @@ type Erasure struct {
 
 	// Check, if not nil, is called as that of an [Append] is.
 	Check func(s *Session) error
-
-	// Forget, if not nil, is called when it has been committed, and before the
-	// store cleans its files of what was there. It is given the forks that
-	// have lost something too, and removes what was made of the payloads. Its
-	// error is that of the erasure, though the events are erased. A store that
-	// keeps files calls it again until it succeeds.
-	Forget func(ctx context.Context, forks []string) error
 }

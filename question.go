@@ -1,31 +1,32 @@
 package tapedeck
 
-// A Question asks a person whether the agent may do something.
+// A Question asks a user whether the agent may do something.
 type Question struct {
-	ID         string             `json:"id" shape:"id"` // of the request, new in the session
+	ID         string             `json:"id" shape:"id"` // of the permission; unique in the session while it is pending
 	ToolCallID string             `json:"toolCallId,omitempty"`
-	Message    string             `json:"message,omitempty"` // the question, for people
+	Message    string             `json:"message,omitempty"` // for people
 	Action     *PermissionAction  `json:"action,omitempty"`  // what the answer allows or rejects
 	Options    []PermissionOption `json:"options"`
 }
 
-// A PermissionAction is what an agent wants to do, so that people see it before
-// they answer. Every text is bounded. A text that is too long keeps its beginning
-// and its end, with a line between them that says how much is missing.
+// A PermissionAction describes what an agent wants to do, so that users see it
+// before they answer. Every text is bounded: a text that is too long keeps its
+// beginning and its end, with a line between them that says how much is
+// missing.
 type PermissionAction struct {
-	Tool      string               `json:"tool,omitempty"`      // its name
+	Tool      string               `json:"tool,omitempty"`      // the tool's name
 	Command   string               `json:"command,omitempty"`   // the command line that would run
-	Folder    string               `json:"folder,omitempty"`    // where it would run
+	Folder    string               `json:"folder,omitempty"`    // the folder in which it would run
 	Changes   []PermissionChange   `json:"changes,omitempty"`   // the files that would change
-	Locations []PermissionLocation `json:"locations,omitempty"` // the files that it is about
-	Arguments string               `json:"arguments,omitempty"` // of the tool, as JSON: those that no other member shows
-	Note      string               `json:"note,omitempty"`      // what the agent says about it
-	Cut       *int64               `json:"cut,omitempty"`       // how many bytes are missing in all texts; nil for none
-	More      *int64               `json:"more,omitempty"`      // how many files are missing in the lists; nil for none
+	Locations []PermissionLocation `json:"locations,omitempty"` // other files that are involved
+	Arguments string               `json:"arguments,omitempty"` // the tool's arguments that no other member shows, as JSON
+	Note      string               `json:"note,omitempty"`      // the agent's own remark
+	Cut       *int64               `json:"cut,omitempty"`       // number of bytes missing in all texts; nil if none
+	More      *int64               `json:"more,omitempty"`      // number of files missing in the lists; nil if none
 	Extra     Members              `json:"-"`
 }
 
-// A PermissionChange is what would happen to one file.
+// A PermissionChange is the change that would be made to one file.
 type PermissionChange struct {
 	Path  string  `json:"path"`
 	Diff  string  `json:"diff"` // lines that begin with a space, "-", "+" or "@@"
@@ -35,22 +36,22 @@ type PermissionChange struct {
 // A PermissionLocation is a place in a file.
 type PermissionLocation struct {
 	Path  string  `json:"path"`
-	Line  *int64  `json:"line,omitempty"` // from 1; nil for the whole file
+	Line  *int64  `json:"line,omitempty"` // from 1; nil means the whole file
 	Extra Members `json:"-"`
 }
 
-// A PermissionOption is an answer that can be given.
+// A PermissionOption is a possible answer.
 type PermissionOption struct {
 	ID     string  `json:"id" shape:"id"`
 	Name   string  `json:"name,omitempty"`   // for people
 	Kind   string  `json:"kind,omitempty"`   // "allow_once", "allow_always", "reject_once" or "reject_always"
-	Covers string  `json:"covers,omitempty"` // of a kind that lasts: what else it answers, for people
+	Covers string  `json:"covers,omitempty"` // for "allow_always" and "reject_always": what else the answer covers, for people
 	Extra  Members `json:"-"`
 }
 
 // A Choice is the answer to a [Question].
 type Choice struct {
-	ID      string `json:"id" shape:"id"`     // of the request
-	Option  string `json:"option,omitempty"`  // the id of the option; "" if nobody chose
-	Outcome string `json:"outcome,omitempty"` // "selected", or why nobody chose: "cancelled"
+	ID      string `json:"id" shape:"id"`     // of the permission
+	Option  string `json:"option,omitempty"`  // the id of the chosen option; "" if none was chosen
+	Outcome string `json:"outcome,omitempty"` // "selected"; if no option was chosen, the reason: "cancelled"
 }

@@ -5,77 +5,76 @@ import (
 	"time"
 )
 
-// A SessionKind divides the catalogue.
+// A SessionKind says what kind of log a catalogue entry is.
 type SessionKind string
 
-// The kinds.
+// These are the kinds.
 const (
 	KindSession SessionKind = "session" // a log of [Event] envelopes
-	KindStream  SessionKind = "stream"  // a log of byte or JSON messages without an envelope, as Durable Streams has them
-	KindView    SessionKind = "view"    // a stream of folds that were put away, to begin from; it can be lost without loss, and no door serves it
+	KindStream  SessionKind = "stream"  // a log of byte or JSON messages without an envelope, as in Durable Streams
+	KindView    SessionKind = "view"    // a stream of checkpoints of views; it is a cache, and no protocol serves it
 )
 
-// A Status is what a session's runs amount to.
+// A Status is the status of a session's runs together.
 type Status string
 
-// The statuses. A session is [StatusRunning] while any run is open; otherwise
-// its status is that of the run that ended last. Before the first run it is
-// [StatusIdle], and [StatusPending] once a user has asked for one: has said
-// something that is of an invocation.
+// A session is [StatusRunning] while any run is open; otherwise it has the
+// status of the run that ended last. Before the first run it is [StatusIdle].
+// It becomes [StatusPending] when a user's message names an invocation.
 const (
 	StatusIdle        Status = "idle"        // no run yet
-	StatusPending     Status = "pending"     // the first run is asked for and has not started
+	StatusPending     Status = "pending"     // the first run was requested and has not started
 	StatusRunning     Status = "running"     // a run is open
 	StatusComplete    Status = "complete"    // RUN_FINISHED
 	StatusFailed      Status = "failed"      // RUN_ERROR
 	StatusCancelled   Status = "cancelled"   // RUN_FINISHED with outcome cancelled
-	StatusInterrupted Status = "interrupted" // the run's process died, or it waits for an answer
+	StatusInterrupted Status = "interrupted" // the run's process died, or the run waits for an answer
 )
 
-// Begun reports whether a run has started: of a session that is neither idle nor
+// Begun reports whether a run has started: whether s is neither idle nor
 // pending.
 func (s Status) Begun() bool { return s != "" && s != StatusIdle && s != StatusPending }
 
 // CodeInterrupted is the code of the RUN_ERROR that ends a run whose process
-// died; CodeLeaseExpired that of a run whose writer was not heard of for longer
-// than its lease.
+// died. CodeLeaseExpired is the code if the run's writer did not renew its
+// lease in time.
 const (
 	CodeInterrupted  = "interrupted_by_restart"
 	CodeLeaseExpired = "lease_expired"
 )
 
-// A Session is an entry of the catalogue: what a log is, and where it stands.
-// For a session, title, owner, agent, labels, status and runs are a fold of its
-// own events, kept by the store in the transaction that appends them; see
-// [Session.Apply].
+// A Session is a catalogue entry: the description and the state of a log. For a
+// session, title, owner, agent, labels, status and runs are a fold of its own
+// events. The store updates them in the transaction that appends the events;
+// see [Session.Apply].
 type Session struct {
 	ID      string      `json:"id"`
 	Kind    SessionKind `json:"kind"`
-	Gen     int64       `json:"-"` // number of this incarnation: unlike the id, never used twice in one store
+	Gen     int64       `json:"-"` // number of this incarnation; unlike the id, it is never reused in a store
 	Created time.Time   `json:"created_at"`
-	Updated time.Time   `json:"updated_at"` // time of its newest own event, or Created if that is later; of a stream, its last append
+	Updated time.Time   `json:"updated_at"` // time of its newest own event, or Created if that is later; for a stream, of its last append
 
 	Title  string            `json:"title,omitempty"`
 	Owner  string            `json:"owner,omitempty"`
 	Agent  string            `json:"agent,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
 	Status Status            `json:"status,omitempty"`
-	Runs   []OpenRun         `json:"runs,omitempty"` // the runs that are open, oldest first
+	Runs   []OpenRun         `json:"runs,omitempty"` // the open runs, oldest first
 
-	Resumable *bool `json:"resumable,omitempty"` // of a cancelled one: whether it can go on; nil for any other
-	LastJump  int64 `json:"-"`                   // offset of the newest event that takes others back, inherited or not; 0 for none, see [Jump]
+	Resumable *bool `json:"resumable,omitempty"` // for a cancelled session: whether it can be resumed; otherwise nil
+	LastJump  int64 `json:"-"`                   // offset of the newest jump, inherited or not; 0 if none, see [Jump]
 
 	Head     int64  `json:"head"` // the offset that the next event gets
 	Closed   bool   `json:"closed,omitempty"`
-	Parent   string `json:"parent,omitempty"`  // the session it was forked from
+	Parent   string `json:"parent,omitempty"`  // the session from which it was forked
 	ForkedAt int64  `json:"fork_at,omitempty"` // events before this offset are the parent's
-	Copy     bool   `json:"copy,omitempty"`    // it stands for itself: not a branch of the parent
+	Copy     bool   `json:"copy,omitempty"`    // it is an independent session, not a branch of the parent
 
-	ContentType string        `json:"content_type,omitempty"` // of a stream, as given
-	TTL         time.Duration `json:"-"`                      // it expires when not touched for so long; 0 for never
-	Expires     time.Time     `json:"expires_at,omitzero"`    // when it expires in any case; zero for never
+	ContentType string        `json:"content_type,omitempty"` // for a stream, as given
+	TTL         time.Duration `json:"-"`                      // it expires when unused for this long; 0 means never
+	Expires     time.Time     `json:"expires_at,omitzero"`    // fixed time of expiry; zero means never
 	Origin      string        `json:"-"`                      // see [Spec.Origin]
-	ClosedBy    *Producer     `json:"-"`                      // the producer of the append that closed it, if it had one
+	ClosedBy    *Producer     `json:"-"`                      // the producer of the append that closed it; nil if none
 }
 
 // An OpenRun is a run that has started and has not ended.
@@ -83,12 +82,12 @@ type OpenRun struct {
 	Invocation string    `json:"invocation"`
 	Thread     string    `json:"thread"`
 	Offset     int64     `json:"offset"`           // of its RUN_STARTED
-	Started    time.Time `json:"started_at"`       // when
-	Owner      string    `json:"owner,omitempty"`  // the engine that holds its lease; "" for a run that is written from outside
-	Parent     string    `json:"parent,omitempty"` // the run that started it, on another thread, if that was open then: it is a sub-agent's
+	Started    time.Time `json:"started_at"`       // time of its RUN_STARTED
+	Owner      string    `json:"owner,omitempty"`  // the engine that holds its lease; "" if an outside program writes the run
+	Parent     string    `json:"parent,omitempty"` // the parent run, if that was open in another thread at the start: then this is a sub-agent's run
 }
 
-// newRun returns the run that a RUN_STARTED begins while others are open.
+// newRun returns the run that a RUN_STARTED begins while open runs exist.
 func newRun(e *Event, open []OpenRun) OpenRun {
 	var d struct {
 		ParentRunID string `json:"parentRunId"`
@@ -106,9 +105,9 @@ func newRun(e *Event, open []OpenRun) OpenRun {
 	return r
 }
 
-// Apply folds an event of the session itself (not one inherited by a fork) into
-// the entry. It ignores what it does not understand. Stores call it for every
-// event in order, within the transaction that appends the event.
+// Apply folds an event of the session itself (not an inherited one) into the
+// entry. It ignores what it does not know. Stores call it for every event in
+// order, in the transaction that appends the event.
 func (s *Session) Apply(e *Event) {
 	if e.Time.After(s.Updated) {
 		s.Updated = e.Time
@@ -120,11 +119,11 @@ func (s *Session) Apply(e *Event) {
 	case SessionCreated, SessionRenamed, SessionImported:
 		s.applyTitle(e)
 	case SessionRewound, SessionCleared, SessionOverwritten:
-		s.applyTaking(e)
+		s.applyJump(e)
 	case MessageAdded:
-		// What a user says after the first run asks for nothing: it may as well come
-		// late, and belong to a run that has ended.
-		if !s.Status.Begun() && e.Invocation != "" && e.saidBy() == "user" {
+		// After the first run, a user's message does not make the session
+		// pending: it may be late and belong to a run that has ended.
+		if !s.Status.Begun() && e.Invocation != "" && e.messageRole() == "user" {
 			s.Status = StatusPending
 		}
 	case RunStarted:
@@ -163,14 +162,14 @@ func (s *Session) applyTitle(e *Event) {
 	}
 }
 
-// saidBy returns the role of a whole message.
-func (e *Event) saidBy() string {
+// messageRole returns the role of a whole message, "" if it has none.
+func (e *Event) messageRole() string {
 	var d struct {
 		Message struct {
 			Role string `json:"role"`
 		} `json:"message"`
 	}
-	_ = e.Unpack(&d) // of another shape: nobody has said it
+	_ = e.Unpack(&d) // another shape has no role
 	return d.Message.Role
 }
 
@@ -183,8 +182,8 @@ func (s *Session) Run(thread string) (OpenRun, bool) {
 	return s.Runs[i], true
 }
 
-// endStatus returns the status that a terminal event leaves, and of a cancelled
-// run whether it can be resumed: it can unless the event says otherwise.
+// endStatus returns the status that a terminal event gives, and whether a
+// cancelled run can be resumed. It can unless the event says otherwise.
 func endStatus(e *Event) (Status, *bool) {
 	var d struct {
 		Code    string `json:"code"`
@@ -215,8 +214,8 @@ func endStatus(e *Event) (Status, *bool) {
 	return StatusComplete, nil
 }
 
-// VendorKey is the member of an AG-UI event's metadata that is ours.
+// VendorKey is the member of metadata that holds the members of Tapedeck.
 const VendorKey = "tapedeck"
 
-// Labels are free names and values.
+// Labels are user-defined names and values.
 type Labels = map[string]string

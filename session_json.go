@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A stamp is a time as events have it: always with milliseconds, so that times can
-// be compared as text.
+// A stamp is a time that is encoded as in events: always with milliseconds, so
+// that times can be compared as text.
 type stamp time.Time
 
 // MarshalJSON implements json.Marshaler.
@@ -15,11 +15,11 @@ func (t stamp) MarshalJSON() ([]byte, error) {
 	return time.Time(t).UTC().AppendFormat(nil, `"`+timeLayout+`"`), nil
 }
 
-// IsZero says when the member is left out.
+// IsZero makes omitzero work for a stamp.
 func (t stamp) IsZero() bool { return time.Time(t).IsZero() }
 
-// MarshalJSON encodes the entry. The members before plain take the place of its
-// own.
+// MarshalJSON encodes the entry. The fields before plain replace those of the
+// same name in plain.
 func (s Session) MarshalJSON() ([]byte, error) {
 	type plain Session
 	return asGiven(struct {
@@ -32,7 +32,7 @@ func (s Session) MarshalJSON() ([]byte, error) {
 	}{s.ID, s.Kind, stamp(s.Created), stamp(s.Updated), plain(s), stamp(s.Expires)})
 }
 
-// MarshalJSON encodes the run.
+// MarshalJSON encodes the run with its time as a stamp.
 func (r OpenRun) MarshalJSON() ([]byte, error) {
 	return asGiven(struct {
 		Invocation string `json:"invocation"`
@@ -44,7 +44,8 @@ func (r OpenRun) MarshalJSON() ([]byte, error) {
 	}{r.Invocation, r.Thread, r.Offset, stamp(r.Started), r.Owner, r.Parent})
 }
 
-// asGiven encodes v. Whether <, > and & are escaped is up to the encoder that asks.
+// asGiven encodes v without escaping <, > and &; the calling encoder may escape
+// them.
 func asGiven(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

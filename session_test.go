@@ -45,7 +45,7 @@ func TestSessionApply(t *testing.T) {
 		"created":              {[]tapedeck.Event{payload.NewEvent(created)}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
 		"renamed":              {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Title: new("Two")})}, tapedeck.Session{Title: "Two", Owner: "ada", Agent: "coder", Labels: created.Labels}},
 		"title taken away":     {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Title: new("")})}, tapedeck.Session{Owner: "ada", Agent: "coder", Labels: created.Labels}},
-		"labelled anew":        {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Labels: tapedeck.Labels{}})}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: tapedeck.Labels{}}},
+		"labelled again":       {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Labels: tapedeck.Labels{}})}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: tapedeck.Labels{}}},
 		"forked":               {[]tapedeck.Event{payload.NewEvent(payload.SessionForked{Parent: "p", At: 3, Title: "Fork"})}, tapedeck.Session{Title: "Fork"}},
 		"nonsense title":       {[]tapedeck.Event{payload.NewEvent(created), {Type: tapedeck.SessionRenamed, Data: []byte(`{"title":5,"owner":"eve"}`)}}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
 		"other types":          {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionCleared{}), payload.NewEvent(payload.BookmarkAdded{Label: "x"}), {Type: "my.own"}}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
@@ -109,8 +109,8 @@ func TestSessionUpdatedDoesNotGoBack(t *testing.T) {
 	}
 }
 
-// TestTimesOfASessionHaveMilliseconds: they are those of its events, and can be
-// compared with them as text.
+// TestTimesOfASessionHaveMilliseconds checks that times in an entry have the
+// format of events, so that both can be compared as text.
 func TestTimesOfASessionHaveMilliseconds(t *testing.T) {
 	at := time.Date(2026, 1, 5, 12, 0, 0, 120_000_000, time.UTC)
 	s := tapedeck.Session{ID: "s", Kind: tapedeck.KindSession, Created: at, Updated: at, Title: "<T>",

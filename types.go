@@ -4,18 +4,18 @@ import (
 	"strings"
 )
 
-// Types of ours. Everything else that we know is an AG-UI 1.0 event type, see
-// agui.go. An unknown type is kept as it is.
+// These are the event types of Tapedeck. The types of AG-UI 1.0 are in agui.go.
+// Unknown types are stored unchanged.
 const (
-	MessageAdded = "message.added" // a whole message that no model streamed: user, system, developer, tool input
+	MessageAdded = "message.added" // a whole message that was not streamed: user, system, developer, tool input
 
 	PermissionRequested = "permission.requested"
 	PermissionAnswered  = "permission.answered"
 
 	InstanceStarted = "instance.started"
 	PlanUpdated     = "plan.updated"
-	AgentStarted    = "agent.started" // the process that an agent is
-	AgentLinked     = "agent.linked"  // the runner's own id of the conversation, with which it can be resumed
+	AgentStarted    = "agent.started" // the process of an agent
+	AgentLinked     = "agent.linked"  // the runner's id of its own conversation, with which it can be resumed
 	UsageReported   = "usage.reported"
 
 	WorkflowStarted   = "workflow.started"
@@ -47,9 +47,9 @@ const (
 	BookmarkAdded      = "bookmark.added"
 )
 
-// ChannelOf returns the channel of an event type, "" if we do not know the type.
+// ChannelOf returns the channel of an event type, "" for an unknown type.
 func ChannelOf(typ string) string {
-	switch family, _, _ := strings.Cut(typ, "."); family {
+	switch prefix, _, _ := strings.Cut(typ, "."); prefix {
 	case "workflow":
 		return ChannelWorkflow
 	case "terminal":
@@ -67,7 +67,7 @@ func ChannelOf(typ string) string {
 	case InstanceStarted, PlanUpdated, AgentStarted, AgentLinked, UsageReported, Raw, Custom, MessagesSnapshot:
 		return ChannelAgentState
 	}
-	for _, f := range families {
+	for _, f := range prefixes {
 		if strings.HasPrefix(typ, f.prefix) {
 			return f.channel
 		}
@@ -75,9 +75,9 @@ func ChannelOf(typ string) string {
 	return ""
 }
 
-// families has the AG-UI types by prefix: a type that a later version adds to a
-// family goes where the others are.
-var families = [...]struct{ prefix, channel string }{
+// prefixes has the channels of AG-UI types by prefix, so that a type that a
+// later version adds gets the channel of similar types.
+var prefixes = [...]struct{ prefix, channel string }{
 	{"TEXT_MESSAGE_", ChannelChunks}, {"REASONING_", ChannelChunks}, {"THINKING_", ChannelChunks},
 	{"TOOL_CALL_", ChannelToolCalls},
 	{"RUN_", ChannelAgentState}, {"STEP_", ChannelAgentState}, {"STATE_", ChannelAgentState},
@@ -98,8 +98,8 @@ var eventTypes = [...]string{
 	SessionForked, SessionImported, SessionRedacted, SessionClosed, FeedbackAdded, BookmarkAdded,
 }
 
-// typeNames has every known type by itself, so that a name that is read from an
-// event costs no memory of its own.
+// typeNames maps every known type to itself, so that decoding a known type
+// allocates no string.
 var typeNames = func() map[string]string {
 	m := make(map[string]string, len(eventTypes))
 	for _, t := range eventTypes {

@@ -7,23 +7,22 @@ import (
 	"strings"
 )
 
-// An answer is a response of HTTP/1.1 as it comes in, in pieces. What it does
-// not understand is an error, as what a server answers is to be checked, not
-// skipped over.
+// An answer decodes a response of HTTP/1.1 that arrives in pieces. Anything that it does
+// not understand is an error, because the benchmark must check every answer.
 type answer struct {
 	status int
-	headed bool   // the head is whole
-	body   int    // how many bytes the body has, or one of the constants below
-	got    []byte // of the head, then of the body, so far
+	headed bool   // the head is complete
+	body   int    // the length of the body in bytes, or one of the constants below
+	got    []byte // the bytes so far: of the head, then of the body
 }
 
 func (a *answer) reset() { *a = answer{got: a.got[:0]} }
 
-// maxAnswer bounds what is gathered of one answer.
+// maxAnswer is the limit of an answer, in bytes.
 const maxAnswer = 1 << 20
 
-// take takes a piece, and reports whether the answer ends with it.
-func (a *answer) take(piece []byte) (bool, error) {
+// add adds a piece, and reports whether the answer is complete.
+func (a *answer) add(piece []byte) (bool, error) {
 	a.got = append(a.got, piece...)
 	if len(a.got) > maxAnswer {
 		return false, fmt.Errorf("an answer is longer than %d bytes", maxAnswer)
@@ -90,7 +89,7 @@ func (a *answer) readHead(head string) error {
 	return nil
 }
 
-// endOfChunks reports whether the body, which comes in chunks, is whole.
+// endOfChunks reports whether a chunked body is complete.
 func (a *answer) endOfChunks() (bool, error) {
 	for rest := a.got; ; {
 		line, after, ok := bytes.Cut(rest, []byte("\r\n"))

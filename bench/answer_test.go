@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whole answers, and where each ends.
+// wholeAnswers has complete answers: each ends with its last byte.
 var wholeAnswers = map[string]string{
 	"no content":    "HTTP/1.1 204 No Content\r\nDate: today\r\n\r\n",
 	"no headers":    "HTTP/1.1 204 No Content\r\n\r\n",
@@ -22,12 +22,12 @@ func TestAnswerIsWholeWithItsLastByte(t *testing.T) {
 			t.Run(fmt.Sprint(name, " in pieces of ", piece), func(t *testing.T) {
 				var a answer
 				for i := 0; i < len(whole); i += piece {
-					done, err := a.take([]byte(whole[i:min(len(whole), i+piece)]))
+					done, err := a.add([]byte(whole[i:min(len(whole), i+piece)]))
 					if err != nil {
 						t.Fatal(err)
 					}
 					if last := i+piece >= len(whole); done != last {
-						t.Fatalf("after %q it is whole: %v", whole[:min(len(whole), i+piece)], done)
+						t.Fatalf("after %q it is complete: %v", whole[:min(len(whole), i+piece)], done)
 					}
 				}
 			})
@@ -52,8 +52,8 @@ func TestAnswerThatIsWrongIsAnError(t *testing.T) {
 		"HTTP/1.1 200 OK\r\n" + strings.Repeat("x", maxAnswer),
 	} {
 		var a answer
-		if done, err := a.take([]byte(bad)); err == nil {
-			t.Errorf("%.80q is taken (whole: %v)", bad, done)
+		if done, err := a.add([]byte(bad)); err == nil {
+			t.Errorf("%.80q is no error (complete: %v)", bad, done)
 		}
 	}
 }

@@ -13,19 +13,18 @@ import (
 	"time"
 )
 
-// The goals for appends were set on another machine. What can be had on this one
-// is shown by servers that do much less than a log must: they use the same HTTP
-// server as Tapedeck, and answer appends to streams that they do not know. One
-// stores nothing. One stores bytes: it writes what has come together over the
-// beginning of a file and waits until the disk has it, which is what one connection
-// that waits for each answer must wait for at least.
+// The goals for appends were set on another machine. The floor servers show the limits of
+// this machine. They use the same HTTP server as Tapedeck, but do much less than a log
+// must do: they answer appends to any stream. The first stores nothing. The second writes
+// the bytes of all waiting requests over the beginning of a file and waits for the disk.
+// A connection that waits for each answer cannot be faster than that.
 
 const (
 	floorNothing = "nothing"
 	floorBytes   = "bytes"
 )
 
-// measureFloors measures the least that an append costs on this machine.
+// measureFloors measures the minimal cost of an append on this machine.
 func measureFloors(ctx context.Context, o options, r *report) error {
 	for _, f := range []struct{ kind, name string }{
 		{floorNothing, "net/http alone, stores nothing"},
@@ -70,7 +69,7 @@ func measureFloor(ctx context.Context, kind string, connections int, length time
 	return appends(p, postLean, connections, length)
 }
 
-// serveFloor is that server. It says where it is and serves until it is killed.
+// serveFloor runs a floor server. It prints its URL and serves until it is killed.
 func serveFloor(kind, file string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -106,7 +105,7 @@ func serveFloor(kind, file string) error {
 	return s.Serve(l)
 }
 
-// A byteFile writes what has come together, with one fsync.
+// A byteFile writes the bytes of all waiting appends with one fsync.
 type byteFile struct {
 	file *os.File
 	wake chan struct{}

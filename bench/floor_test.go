@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestByteFile: when an append has returned, all that was written with it is in
-// the file.
+// TestByteFile checks that the bytes of an append are in the file when it returns.
 func TestByteFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	b, err := newByteFile(name)

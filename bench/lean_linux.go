@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// postLean is the poster that measures the servers: one thread, prebuilt
-// requests, and just enough HTTP/1.1 to check every answer, as wrk, oha and
-// autocannon do it. A client that takes as much of the machine as the server
-// would be what is measured.
+// postLean is the poster that measures the servers. It has one thread, prebuilt requests
+// and just enough HTTP/1.1 to check every answer, as wrk, oha and autocannon do. A client
+// that needs as much processor time as the server would distort the result.
 func postLean(address string, requests []request, length time.Duration) (lat []float64, failed int64, err error) {
 	host := strings.TrimPrefix(address, "http://")
 	poll, err := syscall.EpollCreate1(0)
@@ -46,20 +45,20 @@ func (r *request) bytes(host string) []byte {
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", r.path, host, octets, len(r.body), r.body)
 }
 
-// A conn sends its request again when the answer to the last has been read.
+// A conn sends its request again when it has read the answer.
 type conn struct {
 	fd      int
 	request []byte
-	unsent  []byte // what the kernel would not take at once
+	unsent  []byte // the rest of the request, which the kernel has not accepted yet
 	answer  answer
 	begun   time.Time
 	lat     []float64
 	failed  int64
 }
 
-const edgeTriggered = 1 << 31 // EPOLLET, which package syscall has as a negative number
+const edgeTriggered = 1 << 31 // EPOLLET; the constant of package syscall is negative
 
-// loop serves the connections until length is over and all answers are there.
+// loop serves the connections until length is over and all answers have arrived.
 func loop(poll int, conns []*conn, length time.Duration) error {
 	begin := time.Now()
 	for _, c := range conns {
@@ -117,7 +116,7 @@ func (c *conn) flush() error {
 	return nil
 }
 
-// serve takes what has come, and reports whether the answer is whole with it.
+// serve reads the available bytes and reports whether the answer is complete.
 func (c *conn) serve(buf []byte) (bool, error) {
 	if err := c.flush(); err != nil {
 		return false, err
@@ -132,7 +131,7 @@ func (c *conn) serve(buf []byte) (bool, error) {
 		case n == 0:
 			return false, errors.New("the server closed a connection")
 		}
-		if done, err = c.answer.take(buf[:n]); err != nil {
+		if done, err = c.answer.add(buf[:n]); err != nil {
 			return false, err
 		}
 	}

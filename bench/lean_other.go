@@ -4,7 +4,8 @@ package main
 
 import "time"
 
-// postLean is made for Linux only, as are the figures of processes.
+// postLean falls back to Go's client: the lean client exists only on Linux, and so do the
+// figures of processes.
 func postLean(address string, requests []request, length time.Duration) ([]float64, int64, error) {
 	return postWithClient(address, requests, length)
 }

@@ -15,28 +15,28 @@ import (
 	"time"
 )
 
-// A result is what one load of one server gave.
+// A result has the figures of one load on one server.
 type result struct {
-	rate     float64 // operations a second
-	p50, p99 float64 // milliseconds
-	cores    float64 // of the server
-	perUnit  float64 // bytes of the server's memory for each follower
+	rate     float64 // operations per second
+	p50, p99 float64 // latency in milliseconds
+	cores    float64 // processor cores that the server uses
+	perUnit  float64 // memory of the server for each follower, in bytes
 	cost     float64 // processor time of the server for an append, in microseconds
-	load     float64 // and of the load generator
-	failed   int64
+	load     float64 // processor time of the load generator for an append, in microseconds
+	failed   int64   // requests or deliveries that failed
 }
 
-// A poster sends requests over and over, each on a connection of its own, and
-// returns the latencies of those that succeeded, and how many did not.
+// A poster sends each request repeatedly on a connection of its own. It returns the
+// latencies of successful requests, in milliseconds, and the number of failed ones.
 type poster func(address string, requests []request, length time.Duration) (lat []float64, failed int64, err error)
 
-// A request is one that appends to a stream.
+// A request is an append to a stream.
 type request struct {
 	path string
 	body []byte
 }
 
-// appends posts 256 bytes over and over, on as many connections, each to a
+// appends posts 256 bytes repeatedly on a number of connections. Each connection has a
 // stream of its own.
 func appends(p *process, by poster, connections int, length time.Duration) (result, error) {
 	id := fmt.Sprintf("/v1/stream/a%d", time.Now().UnixNano())
@@ -62,8 +62,8 @@ func appends(p *process, by poster, connections int, length time.Duration) (resu
 
 const octets = "application/octet-stream"
 
-// postWithClient is the poster that uses the client of the standard library, as
-// a program that uses either server would.
+// postWithClient is a poster with the client of the standard library, as a program that
+// uses either server would have it.
 func postWithClient(address string, requests []request, length time.Duration) ([]float64, int64, error) {
 	lat := make([][]float64, len(requests))
 	var failed atomic.Int64
@@ -85,8 +85,8 @@ func postWithClient(address string, requests []request, length time.Duration) ([
 	return slices.Concat(lat...), failed.Load(), nil
 }
 
-// fanOut has one writer at a rate and many SSE followers, and measures from
-// before the append is sent until a follower has the event.
+// fanOut has one writer and many SSE followers. rate is the number of appends per second.
+// A latency begins before the append is sent and ends when a follower has the event.
 func fanOut(ctx context.Context, p *process, followers, rate int, length time.Duration) (result, error) {
 	u := fmt.Sprintf("%s/v1/stream/f%d", p.URL, time.Now().UnixNano())
 	if err := sendAll(http.MethodPut, u, "application/json", nil); err != nil {
@@ -117,7 +117,7 @@ func fanOut(ctx context.Context, p *process, followers, rate int, length time.Du
 	}, nil
 }
 
-// A group of followers of one stream.
+// A group has the followers of one stream.
 type group struct {
 	wg    sync.WaitGroup
 	ready atomic.Int64
@@ -147,7 +147,7 @@ func follow(ctx context.Context, u string, n int) (*group, error) {
 	return g, nil
 }
 
-// read takes the events: each carries the time when it was sent.
+// read reads the events of a follower. Each event has the time when it was sent.
 func (g *group) read(i int, r io.Reader) {
 	sc := bufio.NewScanner(r)
 	sc.Buffer(make([]byte, 4096), 1<<20)
@@ -187,7 +187,7 @@ func (g *group) write(u string, rate int, length time.Duration) (int, error) {
 	return sent, nil
 }
 
-// await waits until n events have been taken, or nothing has come for long.
+// await waits until n events have arrived, or until none has arrived for five seconds.
 func (g *group) await(n int64) {
 	last, at := g.got.Load(), time.Now()
 	for g.got.Load() < n && time.Since(at) < 5*time.Second {
@@ -198,7 +198,7 @@ func (g *group) await(n int64) {
 	}
 }
 
-// catchUp reads a whole stream of events over and over.
+// catchUp reads a whole stream of events repeatedly.
 func catchUp(p *process, events, connections int, length time.Duration) (result, error) {
 	u := fmt.Sprintf("%s/v1/stream/c%d", p.URL, time.Now().UnixNano())
 	if err := fill(u, events); err != nil {
@@ -266,8 +266,8 @@ func readAll(u string) error {
 	}
 }
 
-// idle connects followers, waits until they are quiet, and measures what they
-// cost while nothing happens.
+// idle connects followers, waits until the server is quiet, and measures their cost while
+// no event arrives.
 func idle(ctx context.Context, p *process, followers int, length time.Duration) (result, error) {
 	u := fmt.Sprintf("%s/v1/stream/i%d", p.URL, time.Now().UnixNano())
 	if err := sendAll(http.MethodPut, u, "application/json", nil); err != nil {
@@ -280,7 +280,7 @@ func idle(ctx context.Context, p *process, followers int, length time.Duration) 
 	if err != nil {
 		return result{}, err
 	}
-	time.Sleep(15 * time.Second) // until they are settled
+	time.Sleep(15 * time.Second) // until the server is quiet
 	perUnit := (p.rss() - memory) / float64(followers)
 	cpu := p.cpu()
 	time.Sleep(length)

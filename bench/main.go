@@ -1,10 +1,9 @@
-// Bench measures Tapedeck against a rival in one run and writes what it found
-// to docs/benchmarks.md. Speed on a shared machine means little; ratios of two
-// servers that were loaded in turn, by the same program, in the same minutes,
-// mean something.
+// Bench compares Tapedeck with a reference server in one run, and writes the results to
+// docs/benchmarks.md. On a shared machine absolute figures mean little. Ratios do mean
+// something, because the same program loads both servers in turn within minutes.
 //
 //	make bench            # the whole table
-//	go run ./bench -quick # a few seconds a row, to see that it works
+//	go run ./bench -quick # a few seconds per row, to check that it works
 package main
 
 import (
@@ -28,11 +27,11 @@ func main() {
 	var o options
 	flag.StringVar(&o.bin, "bin", "bin/tapedeck", "the program to measure")
 	flag.StringVar(&o.out, "out", "docs/benchmarks.md", "where to write the table; - for standard output")
-	flag.IntVar(&o.rounds, "rounds", 5, "rounds for each pair, in turn; the result is the median")
+	flag.IntVar(&o.rounds, "rounds", 5, "rounds of each comparison; the result is the median")
 	flag.DurationVar(&o.length, "length", 5*time.Second, "how long each load lasts")
 	flag.StringVar(&o.only, "only", "", "measure only rows whose name contains this; print them, write no file")
 	quick := flag.Bool("quick", false, "one round of one second per row; print the rows, write no file")
-	floor := flag.String("floor", "", "run as a server that stores nothing, or bytes in the file -out (the benchmark starts it itself)")
+	floor := flag.String("floor", "", "serve as a minimal server of this kind, nothing or bytes, with the file -out (the benchmark starts it)")
 	flag.Parse()
 	if *floor != "" {
 		if err := serveFloor(*floor, o.out); err != nil {

@@ -19,10 +19,11 @@ type process struct {
 	URL string `json:"url"`
 	PID int    `json:"pid"`
 	cmd *exec.Cmd
-	dir string // removed with it
+	dir string // removed when the process stops; "" for no folder
 }
 
-// start starts a server that prints {"url","pid"} on a line of its own.
+// start starts a server that prints {"url","pid"} on a line of its own. Standard error of
+// the server goes to ours.
 func start(ctx context.Context, dir, name string, args ...string) (*process, error) {
 	p := &process{cmd: exec.CommandContext(ctx, name, args...), dir: dir}
 	p.cmd.Stderr = os.Stderr
@@ -36,7 +37,7 @@ func start(ctx context.Context, dir, name string, args ...string) (*process, err
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if json.Unmarshal(lines.Bytes(), p) == nil && p.URL != "" {
-			go func() { _, _ = io.Copy(io.Discard, out) }() // what it logs later
+			go func() { _, _ = io.Copy(io.Discard, out) }() // drains later output
 			return p, nil
 		}
 	}
@@ -50,7 +51,7 @@ func (p *process) stop() {
 	_ = os.RemoveAll(p.dir)
 }
 
-// ours starts Tapedeck on a new data folder, on a real disk, with fsync.
+// ours starts Tapedeck with a new data folder on disk, with fsync.
 func ours(ctx context.Context, bin string) (*process, error) {
 	dir, err := os.MkdirTemp("", "tapedeck-bench-")
 	if err != nil {
@@ -59,7 +60,7 @@ func ours(ctx context.Context, bin string) (*process, error) {
 	return start(ctx, dir, bin, "serve", "--json", "--data", dir, "--listen", "127.0.0.1:0", "--long-poll", "500ms")
 }
 
-// rival starts the rival in memory, or on a folder of its own.
+// rival starts the reference server in memory, or with a new folder.
 func rival(ctx context.Context, file bool) (*process, error) {
 	args := []string{"bench/rival/server.mjs"}
 	dir := ""
@@ -85,8 +86,8 @@ func (p *process) cpu() float64 {
 	return (user + system) / 100 // the kernel's USER_HZ
 }
 
-// rss returns the process's own resident memory in bytes, without the pages of
-// the program file that it has touched.
+// rss returns the anonymous resident memory of the process, in bytes. It does not count the
+// pages of the program file.
 func (p *process) rss() float64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
 	if err != nil {

@@ -22,15 +22,15 @@ import (
 	"github.com/tapedeck/tapedeck/store/tail"
 )
 
-// What is recorded: so many sessions at once, each with a model that says so many
-// tokens a second.
+// The recording has this many concurrent sessions, each with a model that sends this many
+// tokens per second.
 const (
 	recordedSessions = 200
 	tokensPerSecond  = 200
 )
 
-// measureRecording measures what it costs to record models: every token durable
-// before it is shown, and every session followed.
+// measureRecording measures the cost of recording models. Every token is durable before a
+// follower gets it, and every session has a follower.
 func measureRecording(ctx context.Context, length time.Duration, r *report) error {
 	dir, err := os.MkdirTemp("", "tapedeck-bench-")
 	if err != nil {
@@ -38,12 +38,11 @@ func measureRecording(ctx context.Context, length time.Duration, r *report) erro
 	}
 	defer os.RemoveAll(dir)
 	m := &model{length: length}
-	cache := tail.New(64 << 20)
-	store, err := sqlite.Open(ctx, dir, sqlite.Options{OnCommit: cache.Commit})
+	store, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	if err != nil {
 		return err
 	}
-	h := hub.New(cache.Over(store))
+	h := hub.New(tail.New(64 << 20).Over(store))
 	e := engine.New(engine.Options{Store: h, Agents: []engine.Agent{{Agent: tapedeck.Agent{Name: "model", Kind: "bench"}, Runner: m}}})
 	before, began := cpu(), time.Now()
 	var followers sync.WaitGroup
@@ -83,11 +82,11 @@ func measureRecording(ctx context.Context, length time.Duration, r *report) erro
 	return nil
 }
 
-// A model says tokens at an even pace.
+// A model sends tokens at a constant rate.
 type model struct {
 	length time.Duration
 	said   atomic.Int64
-	times  [recordedSessions]sync.Map // by number of the token, when it was said
+	times  [recordedSessions]sync.Map // by number of the token: when it was sent
 }
 
 // Run implements [tapedeck.Runner].
@@ -119,8 +118,8 @@ func (m *model) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[taped
 	}
 }
 
-// follow follows a session and returns how long each token was under way, in
-// milliseconds.
+// follow follows a session and returns the latency of each token from the model to the
+// follower, in milliseconds.
 func (m *model) follow(ctx context.Context, h *hub.Hub, s api.Started, session int) (took []float64) {
 	for page, err := range h.Follow(ctx, s.Session, tapedeck.FollowOptions{From: s.Offset}) {
 		if err != nil {
@@ -150,14 +149,14 @@ func (m *model) follow(ctx context.Context, h *hub.Hub, s api.Started, session i
 	return took
 }
 
-// cpu returns the time that this process has used.
+// cpu returns the processor time that this process has used.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// sizeOf returns the bytes of the database, without the log that is started over.
+// sizeOf returns the size of all files in a folder, in bytes.
 func sizeOf(dir string) (int64, error) {
 	var n int64
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {

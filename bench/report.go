@@ -19,12 +19,12 @@ type report struct {
 	solos  []string
 	notes  []string
 
-	inMemory map[int]float64 // appends a second of the rival in memory, by connections
+	inMemory map[int]float64 // appends per second of the reference server in memory, by connections
 }
 
 func (r *report) wants(name string) bool { return strings.Contains(name, r.only) }
 
-// pair adds a row that compares, by the medians.
+// pair adds a row that compares the medians of both servers.
 func (r *report) pair(w row, file bool, ours, rivals []float64) {
 	a, b := quantile(ours, .5), quantile(rivals, .5)
 	ratio := 0.0
@@ -48,7 +48,7 @@ func (r *report) pair(w row, file bool, ours, rivals []float64) {
 	fmt.Fprintln(os.Stderr, r.pairs[len(r.pairs)-1])
 }
 
-// floor adds a row of what is possible at all, beside the rival in memory.
+// floor adds the row of a floor server, compared with the reference server in memory.
 func (r *report) floor(connections int, name string, rate, cost float64) {
 	ratio := ""
 	if b := r.inMemory[connections]; b > 0 {
@@ -58,7 +58,7 @@ func (r *report) floor(connections int, name string, rate, cost float64) {
 	fmt.Fprintln(os.Stderr, r.floors[len(r.floors)-1])
 }
 
-// alone adds a row without a rival.
+// alone adds a row without a comparison.
 func (r *report) alone(name, figure, goal string, met bool) {
 	r.solos = append(r.solos, fmt.Sprintf("| %s | %s | %s%s |", name, figure, goal, mark(goal, met)))
 	fmt.Fprintln(os.Stderr, r.solos[len(r.solos)-1])

@@ -12,14 +12,14 @@ type row struct {
 	name   string
 	unit   string
 	figure func(result) float64
-	floor  float64 // of ours divided by the rival's
+	floor  float64 // the goal of the ratio, ours divided by the reference server's; 0 for no goal
 	atMost bool    // the floor is a ceiling: smaller is better
 }
 
 // A load is run on both servers in turn.
 type load struct {
-	file bool // the rival keeps its streams in files
-	lean int  // connections of a load of appends, by postLean
+	file bool // the reference server stores its streams in files
+	lean int  // number of connections if the load is appends by postLean; otherwise 0
 	run  func(context.Context, *process) (result, error)
 	rows []row
 }
@@ -55,7 +55,7 @@ func loads(o options) []load {
 	}
 }
 
-// measureRivals runs every load on both servers, in turn, some rounds.
+// measureRivals runs every load on both servers in turn, for several rounds.
 func measureRivals(ctx context.Context, o options, r *report) error {
 	for _, l := range loads(o) {
 		if !r.wants(l.rows[0].name) {

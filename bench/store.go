@@ -13,7 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
-// measureStore measures the SQLite store without HTTP, through its contract.
+// measureStore measures the SQLite store directly, without HTTP.
 func measureStore(ctx context.Context, o options, r *report) error {
 	if !r.wants("store") {
 		return nil
@@ -45,8 +45,8 @@ func measureStore(ctx context.Context, o options, r *report) error {
 	return measureLength(ctx, s, dir, r)
 }
 
-// measureDisk measures what no durable append can be faster than: writing a page
-// over one that is there, and waiting until the disk has it.
+// measureDisk measures how long the disk needs to overwrite one page and fsync it. No
+// durable append can be faster.
 func measureDisk(dir string, r *report) error {
 	f, err := os.Create(filepath.Join(dir, "page"))
 	if err != nil {
@@ -70,7 +70,7 @@ func measureDisk(dir string, r *report) error {
 	return nil
 }
 
-// sample is an event of about 330 bytes.
+// sample returns an event of about 330 bytes.
 func sample() tapedeck.Event {
 	return tapedeck.Event{
 		Type: "TEXT_MESSAGE_CONTENT", Invocation: "inv_01JABCDEFGHJKMNPQRSTVWXYZ0", Actor: "agent:bench",
@@ -112,8 +112,8 @@ func storeAppends(ctx context.Context, s *sqlite.Store, writers, batch int, leng
 	return float64(total) / time.Since(begin).Seconds(), nil
 }
 
-// measureLength compares a long session with a short one: what should not cost
-// more with history.
+// measureLength compares a long session with a short one, for operations whose cost should
+// not depend on the length.
 func measureLength(ctx context.Context, s *sqlite.Store, dir string, r *report) error {
 	for _, x := range []struct {
 		id     string
@@ -161,7 +161,7 @@ func fillSession(ctx context.Context, s *sqlite.Store, id string, events int) er
 	return nil
 }
 
-// openAndRead opens the store anew and reads; the session is cold.
+// openAndRead opens the store again and reads the last 100 events, so nothing is in memory.
 func openAndRead(ctx context.Context, dir, id string, head int64) (float64, error) {
 	begin := time.Now()
 	s, err := sqlite.Open(ctx, dir, sqlite.Options{})

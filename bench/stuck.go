@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// A stuck reader takes so little of its answer: the system's buffers are small,
-// and it reads one byte.
+// stuckBuffer is the size of a stuck reader's receive buffer, in bytes. The reader reads
+// only one byte.
 const stuckBuffer = 4 << 10
 
-// stuck connects readers that ask for a stream of many events and read nothing,
-// and measures what each costs the server. They are measured before the server
-// would give them up.
+// stuck connects readers that request a stream of many events and do not read it. It
+// returns the memory of the server for each reader. It measures before the server would
+// close the connections.
 func stuck(ctx context.Context, p *process, readers int) (float64, error) {
 	u := fmt.Sprintf("/v1/stream/k%d", time.Now().UnixNano())
 	if err := fill(p.URL+u, 10_000); err != nil {
 		return 0, err
 	}
-	time.Sleep(15 * time.Second) // until what was written costs nothing more
+	time.Sleep(15 * time.Second) // until the server is quiet after the appends
 	memory := p.rss()
 	for range readers {
 		c, err := new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(p.URL, "http://"))
@@ -36,7 +36,7 @@ func stuck(ctx context.Context, p *process, readers int) (float64, error) {
 			return 0, err
 		}
 	}
-	time.Sleep(15 * time.Second) // until they are settled
+	time.Sleep(15 * time.Second) // until the server is quiet
 	return (p.rss() - memory) / float64(readers), nil
 }
 

@@ -14,10 +14,10 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// viewLengths are the lengths of the sessions whose views are compared.
+// viewLengths has the lengths of the compared sessions, in events.
 var viewLengths = [...]int64{10_000, 1_000_000}
 
-// A viewCase is a view that is measured.
+// A viewCase is one measured view.
 type viewCase struct {
 	name string
 	look func(ctx context.Context, p *projection.Projections, id string) error
@@ -69,9 +69,9 @@ var viewCases = []viewCase{
 	}},
 }
 
-// measureViews compares the newest views of a long session with those of a short
-// one, each time by a program that has just been started: nothing is in memory, and
-// there is nothing but the checkpoints.
+// measureViews compares the newest views of a long session with those of a short one. It
+// opens the store again for each view, so no state is in memory, and only the checkpoints
+// help.
 func measureViews(ctx context.Context, r *report) error {
 	dir, err := os.MkdirTemp("", "tapedeck-bench-")
 	if err != nil {
@@ -105,8 +105,8 @@ func measureView(ctx context.Context, r *report, dir string, c viewCase) error {
 	return nil
 }
 
-// fillConversations makes sessions of so many events, and waits until their
-// checkpoints are there, as they are in a server that has seen them grow.
+// fillConversations makes sessions with these numbers of events and stores their
+// checkpoints. A server that appended the events would have the same checkpoints.
 func fillConversations(ctx context.Context, dir string, lengths []int64) error {
 	s, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	if err != nil {
@@ -138,7 +138,7 @@ func fillConversations(ctx context.Context, dir string, lengths []int64) error {
 	return nil
 }
 
-// conversationTurn is a question, a tool call and an answer of 90 deltas.
+// conversationTurn returns a question, a tool call and an answer of 90 deltas.
 func conversationTurn(i int) []tapedeck.Event {
 	run := fmt.Sprint("inv_", i)
 	say := func(typ, format string, args ...any) tapedeck.Event {
@@ -162,8 +162,8 @@ func conversationTurn(i int) []tapedeck.Event {
 		say(tapedeck.RunFinished, `{"threadId":"main","runId":%q}`, run))
 }
 
-// newestView asks for a view as a program that has just opened the store, and
-// returns the milliseconds and the MiB that are kept for it.
+// newestView opens the store and reads a view. It returns the time in milliseconds and the
+// memory of the view in MiB.
 func newestView(ctx context.Context, dir, id string, c viewCase) (took, heap float64, err error) {
 	s, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// client is the standard library's, as a program that uses either server would
+// client is a client of the standard library, as a program that uses either server would
 // have it.
 var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 5000, DisableCompression: true}, Timeout: time.Minute}
 
-// send sends one request of the set-up.
+// send sends one request and returns the answer.
 func send(method, u, contentType string, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequest(method, u, body)
 	if err != nil {
@@ -33,7 +33,7 @@ func send(method, u, contentType string, body io.Reader) (*http.Response, error)
 	return resp, nil
 }
 
-// sendAll sends one request of the set-up and drops the answer.
+// sendAll sends one request and discards the body of the answer.
 func sendAll(method, u, contentType string, body io.Reader) error {
 	resp, err := send(method, u, contentType, body)
 	if err != nil {

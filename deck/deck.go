@@ -166,7 +166,8 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 	d.hub, d.writable = hub.New(s.store), s.writable
 	d.views = projection.New(projection.Options{Store: d.hub, Logger: o.Logger})
 	d.search = indexer.New(indexer.Options{Index: s.index, Log: d.hub, Timelines: d.views, Logger: o.Logger})
-	s.observers.set(d.views.Watch, func([]tapedeck.Commit) { d.search.Changed() })
+	d.hub.Observe(d.views.Observer())
+	d.hub.Observe(d.search.Observer())
 	d.streams, d.cutStreams = context.WithCancel(context.WithoutCancel(ctx))
 	d.engine = d.newEngine()
 	d.runInBackground(d.views.Run, d.search.Run)
@@ -178,16 +179,11 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 func (d *Deck) newEngine() *engine.Engine {
 	o := &d.options
 	script, style := web.Player()
-	e := engine.New(engine.Options{
+	return engine.New(engine.Options{
 		Store: d.hub, Views: d.views, Agents: engineAgents(o.Agents), Logger: o.Logger, Lease: o.Lease, MaxEvents: o.MaxEvents,
 		RunTimeout: o.RunTimeout, IdleTimeout: o.IdleTimeout, KillLeftover: procgroup.KillLeftover,
 		Player: exchange.Player{Script: script, Style: style}, Discard: o.Discard,
 	})
-	e.OnErase(func(ctx context.Context, session string, forks []string) error {
-		err := d.search.Forget(ctx, session)
-		return errors.Join(err, d.views.Forget(ctx, append([]string{session}, forks...)...))
-	})
-	return e
 }
 
 func (d *Deck) newHandler() http.Handler {

@@ -18,6 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/deck"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/search"
 )
 
 const secret = "correct-horse-battery-staple"
@@ -41,39 +42,98 @@ func get(t *testing.T, h http.Handler, path string) string {
 	return w.Body.String()
 }
 
-// TestErasedTextIsGone: whatever was read before, an embedded server serves
-// nothing of an erased text, and no file has it. An embedder calls nothing for it.
+// secretRun is a task and a run that put the secret into messages and the state.
+func secretRun() []tapedeck.Event {
+	events := []tapedeck.Event{payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage("m1", payload.RoleUser, secret)})}
+	events[0].Invocation = "i" // the task of the run
+	for _, line := range []string{
+		`RUN_STARTED {"threadId":"main","runId":"i"}`,
+		`TEXT_MESSAGE_START {"messageId":"m2","role":"assistant"}`,
+		`TEXT_MESSAGE_CONTENT {"messageId":"m2","delta":"` + secret + `"}`,
+		`TEXT_MESSAGE_END {"messageId":"m2"}`,
+		`STATE_SNAPSHOT {"snapshot":{"password":"` + secret + `"}}`,
+		`RUN_FINISHED {"threadId":"main","runId":"i"}`,
+	} {
+		typ, data, _ := strings.Cut(line, " ")
+		events = append(events, tapedeck.Event{Type: typ, Invocation: "i", Data: []byte(data)})
+	}
+	return events
+}
+
+func exported(t *testing.T, s *deck.Session) string {
+	t.Helper()
+	file, err := s.Export(t.Context(), api.ExportRequest{Format: "ndjson"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := file.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// serving returns the paths that serve what was said in a session.
+func serving(session string) []string {
+	api, stream := "/api/v1/sessions/"+session+"/", "/v1/stream/sessions/"+session
+	return []string{
+		api + "snapshot", api + "messages", api + "state", api + "context", api + "tasks", api + "events", api + "events/history",
+		stream, stream + "/views/agui", stream + "/views/messages", stream + "/views/state", stream + "/views/text",
+	}
+}
+
+// TestErasedTextIsGone: whatever was read before, an embedded server serves no
+// part of an erased text, neither of the session nor of its fork, and no file has
+// it. The embedding program registers nothing for that.
 func TestErasedTextIsGone(t *testing.T) {
-	for _, inMemory := range []bool{true, false} {
-		dir := t.TempDir()
-		d := openAt(t, dir, deck.Options{InMemory: inMemory})
-		s, err := d.Create(t.Context(), api.NewSession{ID: "s"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		message := payload.NewMessage("m1", payload.RoleUser, secret)
-		if _, err := s.Append(t.Context(), payload.NewEvent(payload.MessageAdded{Message: message})); err != nil {
-			t.Fatal(err)
-		}
-		paths := []string{"snapshot", "messages", "context", "tasks", "events", "events/history", "summary", "replay-index"}
-		if before := get(t, d.Handler(), "/api/v1/sessions/s/snapshot"); !strings.Contains(before, secret) {
-			t.Fatalf("the snapshot before the erase lacks the text, so there is nothing to see: %s", before)
-		}
+	for name, inMemory := range map[string]bool{"in memory": true, "in a folder": false} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			testErasedTextIsGone(t, openAt(t, dir, deck.Options{InMemory: inMemory}), dir)
+		})
+	}
+}
+
+func testErasedTextIsGone(t *testing.T, d *deck.Deck, dir string) {
+	s, err := d.Create(t.Context(), api.NewSession{ID: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(t.Context(), secretRun()...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Fork(t.Context(), api.Fork{ID: "f"}); err != nil {
+		t.Fatal(err)
+	}
+	paths := append(serving("s"), serving("f")...)
+	for range 2 { // the second time from the caches
 		for _, p := range paths {
-			get(t, d.Handler(), "/api/v1/sessions/s/"+p) // fill every cache
-		}
-		if _, err := s.Erase(t.Context(), api.Erase{All: true}); err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range append(paths, "export") {
-			if body := get(t, d.Handler(), "/api/v1/sessions/s/"+p); strings.Contains(body, secret) {
-				t.Errorf("in memory %t: %s serves the erased text: %s", inMemory, p, body)
+			if body := get(t, d.Handler(), p); !strings.Contains(body, secret) {
+				t.Fatalf("before the erase %s lacks the text, so there is nothing to see: %s", p, body)
 			}
 		}
-		if body := get(t, d.Handler(), "/v1/stream/sessions/s"); strings.Contains(body, secret) {
-			t.Errorf("in memory %t: the stream serves the erased text: %s", inMemory, body)
+	}
+	if body := exported(t, s); !strings.Contains(body, secret) {
+		t.Fatalf("before the erase the export lacks the text: %s", body)
+	}
+	query := search.Query{Text: "battery"}
+	if found, err := d.Search(t.Context(), query); err != nil || len(found.Hits) == 0 {
+		t.Fatalf("before the erase the text is not found: %+v, %v", found, err)
+	}
+	if _, err := s.Erase(t.Context(), api.Erase{All: true}); err != nil {
+		t.Fatal(err)
+	}
+	noFileHas(t, dir, secret) // at once: a search would find the receipt, and remove the text from the index then
+	for _, p := range paths {
+		if body := get(t, d.Handler(), p); strings.Contains(body, secret) {
+			t.Errorf("%s serves the erased text: %s", p, body)
 		}
-		noFileHas(t, dir, secret)
+	}
+	if body := exported(t, s); strings.Contains(body, secret) {
+		t.Errorf("the export has the erased text: %s", body)
+	}
+	if found, err := d.Search(t.Context(), query); err != nil || len(found.Hits) > 0 {
+		t.Errorf("the erased text is found: %+v, %v", found, err)
 	}
 }
 

@@ -22,7 +22,7 @@ func (e *Engine) Answer(ctx context.Context, a api.Answer) (api.Answered, error)
 		return api.Answered{}, err
 	}
 	if q := e.question(ctx, a.Session, a.Permission); q != nil {
-		return q.take(context.WithoutCancel(ctx), a)
+		return q.answerWith(context.WithoutCancel(ctx), a)
 	}
 	return e.answerForeign(ctx, a)
 }
@@ -59,10 +59,10 @@ func (e *Engine) find(session, id string) *question {
 }
 
 // take writes an answer down.
-func (q *question) take(ctx context.Context, a api.Answer) (api.Answered, error) {
+func (q *question) answerWith(ctx context.Context, a api.Answer) (api.Answered, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	err := q.refuse(a.Option)
+	err := q.checkOption(a.Option)
 	if err == nil {
 		err = wasShown(&a, q.offset)
 	}
@@ -77,7 +77,7 @@ func (q *question) take(ctx context.Context, a api.Answer) (api.Answered, error)
 		return api.Answered{}, err
 	}
 	q.logged = true
-	q.set(d)
+	q.setAnswer(d)
 	return api.Answered{Permission: q.ID, Option: a.Option, Offset: done.First}, nil
 }
 
@@ -92,7 +92,7 @@ func wasShown(a *api.Answer, offset int64) error {
 }
 
 // refuse says why an option cannot be chosen. It is called with q.mu held.
-func (q *question) refuse(option string) error {
+func (q *question) checkOption(option string) error {
 	if q.answer != nil {
 		return answeredAlready(q.ID, q.answer.Option)
 	}
@@ -185,7 +185,7 @@ func options(p *view.Permission) []tapedeck.PermissionOption {
 
 // A taking is an answer that comes from outside as an event, to a question of a
 // run that this engine drives.
-type taking struct {
+type loggedAnswer struct {
 	question *question // locked; nil for none
 	answer   tapedeck.Choice
 	accepted bool
@@ -194,8 +194,8 @@ type taking struct {
 
 // taking locks the question that one of the events answers. What such an event
 // does not say of where it belongs is filled in.
-func (e *Engine) taking(ctx context.Context, session string, events []tapedeck.Event) (*taking, error) {
-	t := &taking{}
+func (e *Engine) lockAnswered(ctx context.Context, session string, events []tapedeck.Event) (*loggedAnswer, error) {
+	t := &loggedAnswer{}
 	for i := range events {
 		if events[i].Type != tapedeck.PermissionAnswered {
 			continue
@@ -210,19 +210,19 @@ func (e *Engine) taking(ctx context.Context, session string, events []tapedeck.E
 			continue
 		}
 		if t.question != nil { // two locks, taken in any order, could wait for each other
-			t.release(false)
+			t.unlock(false)
 			return nil, tapedeck.Errorf(tapedeck.Invalid, "the append answers several questions of runs").WithHint("append each answer by itself")
 		}
 		q.mu.Lock()
 		t.question, t.answer = q, d
-		asker := q.run.eldest()
+		asker := q.run.root()
 		events[i].Thread, events[i].Invocation, events[i].Instance = asker.in.Thread, asker.in.ID, asker.instance
 	}
 	return t, nil
 }
 
 // check is asked by the store's writer, which knows a repetition by a producer.
-func (t *taking) check(s *tapedeck.Session) error {
+func (t *loggedAnswer) check(s *tapedeck.Session) error {
 	q := t.question
 	if q == nil {
 		return t.over
@@ -232,20 +232,20 @@ func (t *taking) check(s *tapedeck.Session) error {
 	}
 	var err error
 	if q.answer != nil || t.answer.Option != "" || t.answer.Outcome != outcomeCancelled {
-		err = q.refuse(t.answer.Option)
+		err = q.checkOption(t.answer.Option)
 	}
 	t.accepted = err == nil
 	return err
 }
 
 // release counts on the answer, if it was written.
-func (t *taking) release(written bool) {
+func (t *loggedAnswer) unlock(written bool) {
 	if t.question == nil {
 		return
 	}
 	if written && t.accepted {
 		t.question.logged = true
-		t.question.set(t.answer)
+		t.question.setAnswer(t.answer)
 	}
 	t.question.mu.Unlock()
 }

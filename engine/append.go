@@ -30,7 +30,7 @@ func (e *Engine) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Append
 			return tapedeck.Appended{}, tapedeck.AtIndex(err, i, len(events))
 		}
 	}
-	t, err := e.taking(ctx, a.Session, events)
+	t, err := e.lockAnswered(ctx, a.Session, events)
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}
@@ -48,7 +48,7 @@ func (e *Engine) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Append
 		e.leases.note(s, events, e.options.Now())
 		return t.check(s)
 	})
-	t.release(err == nil)
+	t.unlock(err == nil)
 	return done, err
 }
 
@@ -192,7 +192,7 @@ func (e *Engine) write(ctx context.Context, a tapedeck.Append, g guard) (tapedec
 		if err != nil {
 			return tapedeck.Appended{}, err
 		}
-		t := newAttempt(v, given)
+		t := formAttempt(v, given)
 		var counted atomic.Bool // a store may go on after ctx is done
 		a.Events = t.events
 		a.Check = func(s *tapedeck.Session) error {
@@ -207,7 +207,7 @@ func (e *Engine) write(ctx context.Context, a tapedeck.Append, g guard) (tapedec
 		}
 		done, err := e.store.Append(ctx, a)
 		if err != nil && counted.Load() {
-			l.drop() // it counted on them, and as far as we know they were not written
+			l.invalidate() // it counted on them, and as far as we know they were not written
 		}
 		if !errors.Is(err, errStale) {
 			return done, err

@@ -52,7 +52,7 @@ func (e *Engine) cancelRun(ctx context.Context, s *tapedeck.Session, open tapede
 
 // canEnd refuses to end a sub-agent that its agent runs: nothing else can stop it.
 func (e *Engine) canEnd(s *tapedeck.Session, r *tapedeck.OpenRun) error {
-	above, ok := elder(s.Runs, r)
+	above, ok := parentRun(s.Runs, r)
 	if !ok || r.Owner == "" || e.drives(r.Invocation) {
 		return nil
 	}
@@ -76,7 +76,7 @@ func openRun(s *tapedeck.Session, invocation string) (tapedeck.OpenRun, error) {
 		if r.Invocation == invocation {
 			return r, nil
 		}
-		if _, sub := elder(s.Runs, &r); !sub {
+		if _, sub := parentRun(s.Runs, &r); !sub {
 			ids, only = append(ids, r.Invocation), r
 		}
 	}
@@ -97,12 +97,12 @@ func openRun(s *tapedeck.Session, invocation string) (tapedeck.OpenRun, error) {
 func (e *Engine) cancelForeign(ctx context.Context, s *tapedeck.Session, open tapedeck.OpenRun) (api.Cancelled, error) {
 	e.answering.Lock()
 	defer e.answering.Unlock()
-	t, err := e.trailOf(ctx, s.ID, family(s.Runs, open))
+	t, err := e.trailOf(ctx, s.ID, withDescendants(s.Runs, open))
 	if err != nil {
 		return api.Cancelled{}, err
 	}
 	end := cancelledEnd(true)
-	end.before = t.cancels()
+	end.before = t.cancelAnswers()
 	return cancelled(open.Invocation, e.finish(ctx, s.ID, open.Invocation, end, nil))
 }
 

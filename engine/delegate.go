@@ -7,6 +7,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -14,14 +15,14 @@ import (
 const maxDepth = 4
 
 // maxSaid bounds what an agent is told of what the one has said that it started.
-const maxSaid = 256 << 10
+const maxChildText = 256 << 10
 
 // A parentage is what a run has to do with the one that has started it.
 type parentage struct {
-	run   *run // nil for one that people have started
-	depth int
-	begun chan struct{} // closed when its beginning is in the log
-	said  strings.Builder
+	run     *run // nil for one that people have started
+	depth   int
+	started chan struct{} // closed when its beginning is in the log
+	text    strings.Builder
 }
 
 // delegates returns the agents that a run of an agent may start.
@@ -41,16 +42,16 @@ func (e *Engine) delegates(agent *Agent, depth int) (out []tapedeck.Agent) {
 // the queue of the run, behind the call that led to it; from then on the new run
 // is one like any other, but that it ends with this one.
 func (r *run) delegate(ctx context.Context, d tapedeck.Delegation) (tapedeck.Delegated, error) {
-	child, err := r.conceive(ctx, &d)
+	child, err := r.newChild(ctx, &d)
 	if err != nil {
 		return tapedeck.Delegated{}, err
 	}
 	defer context.AfterFunc(ctx, func() { child.stop(context.Cause(ctx)) })()
-	r.questions.await(1) // the agent is not idle while it waits for another
-	defer r.queue.ring()
-	defer r.questions.await(-1)
-	if !r.putAll(child.birth(&d)) || !child.isBorn() {
-		r.engine.discharge(child) // if the log has its beginning all the same, the end of this run ends it
+	r.questions.addWaiting(1) // the agent is not idle while it waits for another
+	defer r.queue.notify()
+	defer r.questions.addWaiting(-1)
+	if !r.pushAll(child.childOpening(&d)) || !child.waitStarted() {
+		r.engine.unregister(child) // if the log has its beginning all the same, the end of this run ends it
 		return tapedeck.Delegated{}, tapedeck.Errorf(tapedeck.Unavailable, "the run has ended")
 	}
 	go child.drive()
@@ -60,12 +61,12 @@ func (r *run) delegate(ctx context.Context, d tapedeck.Delegation) (tapedeck.Del
 		end = payload.NewEvent(payload.SubagentError{SubagentRunID: child.in.ID, Message: "the agent " + d.Agent + " did not come to its end: " + string(s)})
 	}
 	r.stamp(&end)
-	r.queue.put(end)
-	return tapedeck.Delegated{Text: child.from.said.String(), Status: child.result.status, Thread: child.in.Thread}, nil
+	r.queue.push(end)
+	return tapedeck.Delegated{Text: child.from.text.String(), Status: child.result.status, Thread: child.in.Thread}, nil
 }
 
 // conceive returns the run of an agent that this one starts.
-func (r *run) conceive(ctx context.Context, d *tapedeck.Delegation) (*run, error) {
+func (r *run) newChild(ctx context.Context, d *tapedeck.Delegation) (*run, error) {
 	if !slices.ContainsFunc(r.in.Delegates, func(a tapedeck.Agent) bool { return a.Name == d.Agent }) {
 		return nil, tapedeck.Errorf(tapedeck.Forbidden, "%s may not start the agent %.100q", r.agent.Name, d.Agent)
 	}
@@ -82,26 +83,26 @@ func (r *run) conceive(ctx context.Context, d *tapedeck.Delegation) (*run, error
 	if err != nil {
 		return nil, err
 	}
-	var f following
+	var f predecessor
 	if err := e.prepare(ctx, &s, t.Thread, &agent, nil, &f); err != nil {
 		return nil, err
 	}
 	child := newRun(e, agent, t, f)
-	child.from = parentage{run: r, depth: r.from.depth + 1, begun: make(chan struct{})}
+	child.from = parentage{run: r, depth: r.from.depth + 1, started: make(chan struct{})}
 	child.in.Delegates = e.delegates(&agent, child.from.depth)
 	if len(child.in.Delegates) == 0 {
 		child.in.Delegate = nil
 	}
 	child.ctx, child.stop = context.WithCancelCause(r.ctx)
-	return child, e.enlist(child)
+	return child, e.register(child)
 }
 
 // birth returns the events that begin a run which another has started.
-func (r *run) birth(d *tapedeck.Delegation) []tapedeck.Event {
+func (r *run) childOpening(d *tapedeck.Delegation) []tapedeck.Event {
 	parent := r.from.run
 	begun := payload.NewEvent(payload.SubagentStarted{
 		SubagentRunID: r.in.ID, Name: r.agent.Name, ParentToolCallID: d.ToolCallID,
-		Common: payload.Common{Metadata: tapedeck.Members{tapedeck.VendorKey: object(map[string]string{"thread": r.in.Thread, "invocation": r.in.ID})}},
+		Common: payload.Common{Metadata: payload.Meta{Thread: r.in.Thread, Invocation: r.in.ID}.Metadata()},
 	})
 	parent.stamp(&begun)
 	instance := payload.NewEvent(payload.InstanceStarted{ID: r.instance, Name: r.agent.Name, Parent: parent.instance})
@@ -111,9 +112,9 @@ func (r *run) birth(d *tapedeck.Delegation) []tapedeck.Event {
 
 // isBorn waits until the log has the beginning of the run. It reports false if
 // the one that has started it is stopped before.
-func (r *run) isBorn() bool {
+func (r *run) waitStarted() bool {
 	select {
-	case <-r.from.begun:
+	case <-r.from.started:
 		return true
 	case <-r.ctx.Done():
 		return false
@@ -121,31 +122,31 @@ func (r *run) isBorn() bool {
 }
 
 // born tells the run that an event begins which this one has started.
-func (r *run) born(ev *tapedeck.Event, offset int64) {
+func (r *run) childStarted(ev *tapedeck.Event, offset int64) {
 	r.engine.mu.Lock()
 	child := r.engine.runs[ev.Invocation]
 	r.engine.mu.Unlock()
 	if child != nil && child.from.run == r {
 		child.offset = offset
-		close(child.from.begun)
+		close(child.from.started)
 	}
 }
 
 // overhear keeps what the agent says last, for the one that has started it.
-func (r *run) overhear(ev *tapedeck.Event) {
+func (r *run) captureText(ev *tapedeck.Event) {
 	switch {
 	case r.from.run == nil:
 	case ev.Type == tapedeck.TextMessageStart:
-		r.from.said.Reset()
+		r.from.text.Reset()
 	case ev.Type == tapedeck.TextMessageContent:
-		if d := deltaOf(ev); d != nil && r.from.said.Len() < maxSaid {
-			r.from.said.Write(d.text)
+		if r.from.text.Len() < maxChildText {
+			r.from.text.WriteString(jsonobj.StringOf(jsonobj.Member(ev.Data, "delta")))
 		}
 	}
 }
 
 // eldest returns the run that people have started: there they are asked.
-func (r *run) eldest() *run {
+func (r *run) root() *run {
 	for r.from.run != nil {
 		r = r.from.run
 	}

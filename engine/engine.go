@@ -30,7 +30,7 @@ const (
 // Options of an engine. Store is required.
 type Options struct {
 	Store       tapedeck.Store // above it the hub, so that followers hear of what is appended
-	Views       views          // of the same store; nil for some of its own
+	Views       Views          // of the same store; nil for some of its own
 	Agents      []Agent        // those that tasks can go to; the first is the default
 	Now         func() time.Time
 	Logger      *slog.Logger
@@ -69,16 +69,15 @@ type Agent struct {
 // An Engine carries out verbs on the sessions of one store. Its methods may be
 // called by several goroutines.
 type Engine struct {
-	options Options
-	store   tapedeck.Store
-	views   views
-	id      string // owner of the runs that it starts
-	ledgers ledgers
-	leases  leases
-	rooms   *presence.Rooms
-	forget  []forget // see [Engine.OnErase]
+	options  Options
+	store    tapedeck.Store
+	views    Views
+	id       string // owner of the runs that it starts
+	ledgers  ledgers
+	leases   leases
+	presence *presence.Tracker
 
-	folders sync.RWMutex // nobody is given the folder of a session while one is deleted
+	foldersMu sync.RWMutex // nobody is given the folder of a session while one is deleted
 
 	answering sync.Mutex // held while a question of a run that is written from outside is being answered
 
@@ -87,7 +86,7 @@ type Engine struct {
 	closing bool
 	wg      sync.WaitGroup
 	life    context.Context // until Shutdown
-	die     context.CancelFunc
+	endLife context.CancelFunc
 }
 
 // New returns an engine. Call [Engine.Recover] before the first verb and
@@ -109,12 +108,14 @@ func New(o Options) *Engine {
 		o.MaxEvents = DefaultMaxEvents
 	}
 	if o.Views == nil {
-		o.Views = projection.New(projection.Options{Store: o.Store, Logger: o.Logger})
+		own := projection.New(projection.Options{Store: o.Store, Logger: o.Logger})
+		o.Store.Observe(tapedeck.Observer{Erased: own.Observer().Erased}) // not of commits: nothing runs own in the background
+		o.Views = own
 	}
 	e := &Engine{options: o, store: o.Store, views: o.Views, id: tapedeck.NewID("eng_"), runs: map[string]*run{}}
-	e.life, e.die = context.WithCancel(context.Background())
-	e.leases = leases{since: o.Now(), heard: map[lessee]time.Time{}}
-	e.rooms = presence.New(0, e.hasLeft)
+	e.life, e.endLife = context.WithCancel(context.Background())
+	e.leases = leases{since: o.Now(), lastEvent: map[leaseKey]time.Time{}}
+	e.presence = presence.New(0, e.storeLeft)
 	e.wg.Go(e.sweep)
 	return e
 }
@@ -125,14 +126,14 @@ func (e *Engine) Agents() []tapedeck.Agent {
 	for i, a := range e.options.Agents {
 		out[i] = a.Agent
 		if c, ok := a.Runner.(runner.Capable); ok {
-			out[i].Capabilities, out[i].Unavailable = new(c.Capabilities()), why(c.Available())
+			out[i].Capabilities, out[i].Unavailable = new(c.Capabilities()), reasonOf(c.Available())
 		}
 	}
 	return out
 }
 
 // why returns what users may know of why an agent cannot run.
-func why(err error) string {
+func reasonOf(err error) string {
 	var e *tapedeck.Error
 	switch {
 	case err == nil:
@@ -150,7 +151,7 @@ func why(err error) string {
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.mu.Lock()
 	e.closing = true
-	e.die()
+	e.endLife()
 	for _, r := range e.runs {
 		r.stop(errShutdown)
 	}

@@ -13,27 +13,6 @@ import (
 	"github.com/tapedeck/tapedeck/store"
 )
 
-// forget removes what was made of a session's events and is kept elsewhere, such
-// as folds and an index. It must not come back from events that were read
-// before.
-type forget func(ctx context.Context, session string, forks []string) error
-
-// OnErase has f called with a session of which events were erased, and with the
-// forks that share them. If f fails it is called again, until it succeeds; if the
-// process dies, the store drops what can be recreated. It is for wiring, before
-// the first verb.
-func (e *Engine) OnErase(f func(ctx context.Context, session string, forks []string) error) {
-	e.forget = append(e.forget, f)
-}
-
-func (e *Engine) forgetAll(ctx context.Context, session string, forks []string) error {
-	var errs []error
-	for _, f := range e.forget {
-		errs = append(errs, f(ctx, session, forks))
-	}
-	return errors.Join(errs...)
-}
-
 // maxRanges is the most ranges of one erase: its receipt has them all.
 const maxRanges = 10_000
 
@@ -81,7 +60,7 @@ func (e *Engine) tryErase(ctx context.Context, r *api.Erase) (api.Erased, error)
 	}
 	done, forks, err := e.store.Erase(ctx, a)
 	if l := e.ledgers.find(s.ID); l != nil {
-		l.drop()
+		l.invalidate()
 	}
 	if err != nil {
 		return api.Erased{}, err
@@ -116,9 +95,6 @@ func (e *Engine) erasure(ctx context.Context, r *api.Erase, s *tapedeck.Session)
 			return errStale
 		}
 		return notRunning(now, a.Ranges)
-	}
-	a.Forget = func(ctx context.Context, forks []string) error {
-		return e.forgetAll(ctx, s.ID, forks)
 	}
 	return a, n, err
 }

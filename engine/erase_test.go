@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -157,10 +158,10 @@ func TestEraseForgets(t *testing.T) {
 	w := newWorld(t, silent)
 	var forgotten []string
 	var fail error
-	w.OnErase(func(_ context.Context, session string, forks []string) error {
+	w.store.Observe(tapedeck.Observer{Erased: func(_ context.Context, session string, forks []string) error {
 		forgotten = append(append(forgotten, session), forks...)
 		return fail
-	})
+	}})
 	w.create("a")
 	w.must(w.append("a", userSays("one")))
 	_, err := w.Fork(t.Context(), api.Fork{Parent: "a", ID: "b"})
@@ -177,7 +178,10 @@ func TestEraseForgets(t *testing.T) {
 	fail = tapedeck.Errorf(tapedeck.Unavailable, "no")
 	head := w.head("c").Head
 	_, err = w.Erase(t.Context(), api.Erase{Session: "c", All: true})
-	refuses(t, err, tapedeck.Unavailable, "no")
+	refuses(t, err, tapedeck.Unavailable, "are erased, but")
+	if !errors.Is(err, fail) {
+		t.Errorf("%v does not wrap the error of the observer", err)
+	}
 	if w.head("c").Head != head+1 {
 		t.Error("there is no receipt for what was erased")
 	}

@@ -32,7 +32,7 @@ type terminal struct {
 // never guessed from anything but this.
 func (r *run) terminal(agentErr, writeErr error) terminal {
 	cause := context.Cause(r.ctx)
-	started := r.queue.spoke()
+	started := r.queue.hasBegun()
 	var late *timeout
 	switch {
 	case errors.Is(cause, errCancelled):
@@ -70,7 +70,7 @@ func cancelledEnd(resumable bool) terminal {
 	return terminal{
 		event: tapedeck.Event{Type: tapedeck.RunFinished, Data: object(map[string]any{
 			"outcome":  map[string]string{"type": payload.OutcomeCancelled},
-			"metadata": map[string]any{tapedeck.VendorKey: map[string]bool{"resumable": resumable}},
+			"metadata": payload.Meta{Resumable: &resumable}.Metadata(),
 		})},
 		status: tapedeck.StatusCancelled, resumable: resumable,
 	}
@@ -105,7 +105,7 @@ var errEnded = errors.New("the run has ended")
 
 // over reports whether err says that there is nothing to end any more: no open
 // run, no session, or none that anything can be appended to.
-func over(err error) bool {
+func isOver(err error) bool {
 	var e *tapedeck.AppendError
 	k := tapedeck.KindOf(err)
 	return errors.Is(err, errEnded) || k == tapedeck.NotFound || k == tapedeck.Gone ||
@@ -119,7 +119,7 @@ func (e *Engine) finish(ctx context.Context, session, invocation string, t termi
 	var err error
 	for range maxTries {
 		var events []tapedeck.Event
-		if events, err = e.last(ctx, session, invocation, t); err != nil {
+		if events, err = e.closingEvents(ctx, session, invocation, t); err != nil {
 			return ending{err: err}
 		}
 		var done tapedeck.Appended
@@ -127,7 +127,7 @@ func (e *Engine) finish(ctx context.Context, session, invocation string, t termi
 		switch {
 		case err == nil:
 			return ending{offset: done.Next - 1, status: t.status, resumable: t.resumable}
-		case !refused(err) || over(err):
+		case !refused(err) || isOver(err):
 			return ending{err: err}
 		}
 		// Something was opened or closed meanwhile.
@@ -136,7 +136,7 @@ func (e *Engine) finish(ctx context.Context, session, invocation string, t termi
 }
 
 // last returns the last events of an open run, as of now.
-func (e *Engine) last(ctx context.Context, session, invocation string, t terminal) ([]tapedeck.Event, error) {
+func (e *Engine) closingEvents(ctx context.Context, session, invocation string, t terminal) ([]tapedeck.Event, error) {
 	for range maxTries {
 		l, v, err := e.current(ctx, session)
 		if err != nil {
@@ -144,7 +144,7 @@ func (e *Engine) last(ctx context.Context, session, invocation string, t termina
 		}
 		runs := v.Runs()
 		if i := slices.IndexFunc(runs, func(r tapedeck.OpenRun) bool { return r.Invocation == invocation }); i >= 0 {
-			return append(slices.Clip(t.before), ends(v, runs, &runs[i], t)...), nil
+			return append(slices.Clip(t.before), endEvents(v, runs, &runs[i], t)...), nil
 		}
 		s, err := e.session(ctx, session)
 		if err != nil {
@@ -153,17 +153,17 @@ func (e *Engine) last(ctx context.Context, session, invocation string, t termina
 		if !hasRun(&s, invocation) {
 			break
 		}
-		l.drop() // it was started past the engine, or its end was not written after all
+		l.invalidate() // it was started past the engine, or its end was not written after all
 	}
 	return nil, errEnded
 }
 
 // ends returns the events that end a run, after those that end the runs of the
 // sub-agents that it has started.
-func ends(v *order.Verifier, runs []tapedeck.OpenRun, r *tapedeck.OpenRun, t terminal) (events []tapedeck.Event) {
+func endEvents(v *order.Verifier, runs []tapedeck.OpenRun, r *tapedeck.OpenRun, t terminal) (events []tapedeck.Event) {
 	for i := range runs {
 		if startedBy(&runs[i], r) {
-			events = append(events, ends(v, runs, &runs[i], t.ofSub())...)
+			events = append(events, endEvents(v, runs, &runs[i], t.forDescendant())...)
 		}
 	}
 	for _, ev := range v.Closing(r.Invocation) {
@@ -181,7 +181,7 @@ func startedBy(r, parent *tapedeck.OpenRun) bool {
 }
 
 // family returns a run and those that end with it.
-func family(runs []tapedeck.OpenRun, r tapedeck.OpenRun) []tapedeck.OpenRun {
+func withDescendants(runs []tapedeck.OpenRun, r tapedeck.OpenRun) []tapedeck.OpenRun {
 	all := []tapedeck.OpenRun{r}
 	for i := 0; i < len(all); i++ {
 		for j := range runs {
@@ -194,7 +194,7 @@ func family(runs []tapedeck.OpenRun, r tapedeck.OpenRun) []tapedeck.OpenRun {
 }
 
 // elder returns the run that an open run ends with, if that is not it itself.
-func elder(runs []tapedeck.OpenRun, r *tapedeck.OpenRun) (tapedeck.OpenRun, bool) {
+func parentRun(runs []tapedeck.OpenRun, r *tapedeck.OpenRun) (tapedeck.OpenRun, bool) {
 	for i := range runs {
 		if startedBy(r, &runs[i]) {
 			return runs[i], true
@@ -204,20 +204,20 @@ func elder(runs []tapedeck.OpenRun, r *tapedeck.OpenRun) (tapedeck.OpenRun, bool
 }
 
 // ofSub returns how the run of a sub-agent ends with the one that started it.
-func (t terminal) ofSub() terminal {
+func (t terminal) forDescendant() terminal {
 	switch t.status {
 	case tapedeck.StatusCancelled:
 		return cancelledEnd(false)
 	case tapedeck.StatusInterrupted:
 		return terminal{event: withoutUsage(t.event), status: t.status}
 	}
-	return errSubLeft()
+	return childAbandoned()
 }
 
 // markClosed says in an event that closes something that it was the end of the
 // run that did, and not the agent.
 func markClosed(ev *tapedeck.Event, by tapedeck.Status) {
-	mark := object(map[string]any{"metadata": map[string]any{tapedeck.VendorKey: map[string]string{"closed": string(by)}}})
+	mark := object(map[string]any{"metadata": payload.Meta{Closed: by}.Metadata()})
 	ev.Data = append(append(ev.Data[:len(ev.Data)-1], ','), mark[1:]...) // it has an id at least
 }
 

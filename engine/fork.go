@@ -71,7 +71,7 @@ func (e *Engine) forked(ctx context.Context, f *api.Fork, parent *tapedeck.Sessi
 	if jump > 0 {
 		d.Previous = &jump
 	}
-	st, err := e.standingAt(ctx, parent.ID, at)
+	st, err := e.outcomeAt(ctx, parent.ID, at)
 	if err != nil {
 		return tapedeck.Event{}, err
 	}

@@ -59,7 +59,7 @@ func (m *importing) all(ctx context.Context, d *exchange.Decoder) error {
 		if entry, starts := d.Starts(); starts {
 			err = m.begin(ctx, entry, ev)
 		} else {
-			err = m.add(ctx, ev)
+			err = m.addEvent(ctx, ev)
 		}
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ func (m *importing) all(ctx context.Context, d *exchange.Decoder) error {
 	if err := m.finish(ctx); err != nil {
 		return err
 	}
-	return m.journal.done(ctx)
+	return m.journal.complete(ctx)
 }
 
 // begin ends the session before and creates the next one.
@@ -98,7 +98,7 @@ func (m *importing) create(ctx context.Context, first tapedeck.Event) (string, e
 }
 
 // add takes the next event of a session.
-func (m *importing) add(ctx context.Context, ev tapedeck.Event) error {
+func (m *importing) addEvent(ctx context.Context, ev tapedeck.Event) error {
 	m.Events++
 	m.events = append(m.events, ev)
 	m.bytes += len(ev.Data)
@@ -139,7 +139,7 @@ func (m *importing) finish(ctx context.Context) error {
 	}
 	end := errorEnd(tapedeck.CodeInterrupted, "the run was under way when the session was exported", tapedeck.StatusInterrupted)
 	for _, r := range s.Runs {
-		if err := m.engine.finish(ctx, id, r.Invocation, end, nil).err; err != nil && !over(err) {
+		if err := m.engine.finish(ctx, id, r.Invocation, end, nil).err; err != nil && !isOver(err) {
 			return err
 		}
 	}

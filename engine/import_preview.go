@@ -36,9 +36,9 @@ func (e *Engine) PreviewImport(ctx context.Context, in api.ImportRequest, r io.R
 				return api.ImportPreview{}, err
 			}
 		}
-		p.add(&ev)
+		p.addEvent(&ev)
 	}
-	p.end()
+	p.endSession()
 	p.out.Format, p.out.Lines, p.out.Skipped = d.Format(), d.Lines(), d.Skipped()
 	return p.out, nil
 }
@@ -54,8 +54,8 @@ func (e *Engine) decoder(in api.ImportRequest, r io.Reader) (*exchange.Decoder, 
 
 // previewSession begins the next session, and looks whether it can have its id.
 func (e *Engine) previewSession(ctx context.Context, p *previewing, entry tapedeck.Session) error {
-	p.end()
-	p.begin()
+	p.endSession()
+	p.beginSession()
 	if !isID(entry.ID) || p.out.Total > previewSessions {
 		return nil
 	}
@@ -85,12 +85,12 @@ type previewing struct {
 	ids     map[string]bool // that sessions before it have
 }
 
-func (p *previewing) begin() {
+func (p *previewing) beginSession() {
 	p.out.Total++
 	p.one, p.entry, p.threads = api.PreviewedSession{}, tapedeck.Session{}, map[string]bool{}
 }
 
-func (p *previewing) add(e *tapedeck.Event) {
+func (p *previewing) addEvent(e *tapedeck.Event) {
 	p.out.Events++
 	p.one.Events++
 	p.entry.Apply(e)
@@ -108,7 +108,7 @@ func (p *previewing) add(e *tapedeck.Event) {
 	}
 }
 
-func (p *previewing) end() {
+func (p *previewing) endSession() {
 	if p.out.Total == 0 || p.out.Total > previewSessions {
 		return
 	}

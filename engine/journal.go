@@ -20,7 +20,7 @@ import (
 type journal struct {
 	engine  *Engine
 	id      string
-	there   bool
+	exists  bool
 	made    []string // sessions that may be there
 	unused  []string // ids that it names
 	written int      // times
@@ -58,11 +58,11 @@ func (j *journal) newID(ctx context.Context) (string, error) {
 func (j *journal) write(ctx context.Context, ids ...string) error {
 	chunk := []byte(strings.Join(ids, "\n"))
 	j.written++
-	if j.there {
+	if j.exists {
 		_, err := j.engine.store.Append(ctx, tapedeck.Append{Session: j.id, Chunks: [][]byte{chunk}})
 		return err
 	}
-	j.there = true // also after an error: it may turn out to be there
+	j.exists = true // also after an error: it may turn out to be there
 	_, _, err := j.engine.store.Create(ctx, tapedeck.Spec{
 		ID: j.id, Kind: tapedeck.KindView, ContentType: "text/plain", Chunks: [][]byte{chunk},
 	})
@@ -75,7 +75,7 @@ func (j *journal) createNew(ctx context.Context, first tapedeck.Event) (string, 
 	if err != nil {
 		return "", err
 	}
-	_, err = j.put(ctx, id, first)
+	_, err = j.createSession(ctx, id, first)
 	return id, err
 }
 
@@ -85,14 +85,14 @@ func (j *journal) create(ctx context.Context, id string, first tapedeck.Event) (
 	if err := j.write(ctx, id); err != nil {
 		return false, err
 	}
-	made, err := j.put(ctx, id, first)
+	made, err := j.createSession(ctx, id, first)
 	if tapedeck.KindOf(err) == tapedeck.Conflict {
 		return false, nil
 	}
 	return made, err
 }
 
-func (j *journal) put(ctx context.Context, id string, first tapedeck.Event) (bool, error) {
+func (j *journal) createSession(ctx context.Context, id string, first tapedeck.Event) (bool, error) {
 	j.made = append(j.made, id) // before it is there: a failed commit may turn out to have come through
 	_, made, err := j.engine.store.Create(ctx, tapedeck.Spec{
 		ID: id, Kind: tapedeck.KindSession, Events: []tapedeck.Event{first}, Origin: j.id,
@@ -101,8 +101,8 @@ func (j *journal) put(ctx context.Context, id string, first tapedeck.Event) (boo
 }
 
 // done makes the import a fact.
-func (j *journal) done(ctx context.Context) error {
-	if !j.there {
+func (j *journal) complete(ctx context.Context) error {
+	if !j.exists {
 		return nil
 	}
 	return j.engine.store.Delete(ctx, j.id)
@@ -111,7 +111,7 @@ func (j *journal) done(ctx context.Context) error {
 // undo deletes the sessions that were made. If that fails, the next start of the
 // engine does it.
 func (j *journal) undo(ctx context.Context) {
-	if !j.there {
+	if !j.exists {
 		return
 	}
 	err := j.engine.undoImport(ctx, j.id, j.made)

@@ -13,26 +13,26 @@ import (
 
 // A target is where a jump goes, and in which event it is said.
 type target struct {
-	to     int64
-	thread string   // "" for all
-	with   []string // the threads of sub-agents that go back with it
-	mark   string   // how the id of its marker begins
-	idle   bool     // that it takes nothing back is no error
-	back   bool     // it must not make reverted events active again
-	undoes string   // the marker of the jump that it takes back; "" for none
-	say    func(payload.Taking) payload.Payload
+	to            int64
+	thread        string   // "" for all
+	subThreads    []string // the threads of sub-agents that go back with it
+	markerPrefix  string   // how the id of its marker begins
+	allowNoChange bool     // that it takes nothing back is no error
+	onlyBack      bool     // it must not make reverted events active again
+	undoes        string   // the marker of the jump that it takes back; "" for none
+	payload       func(payload.RevertFields) payload.Payload
 }
 
 // takes reports whether a run is in what goes back.
-func (t *target) takes(r *tapedeck.OpenRun) bool { return t.has(r.Thread) }
+func (t *target) includes(r *tapedeck.OpenRun) bool { return t.includesThread(r.Thread) }
 
-func (t *target) has(thread string) bool {
-	return t.thread == "" || t.thread == thread || slices.Contains(t.with, thread)
+func (t *target) includesThread(thread string) bool {
+	return t.thread == "" || t.thread == thread || slices.Contains(t.subThreads, thread)
 }
 
 // gather finds out which threads of sub-agents go back with the thread: those on
 // which something is in force now that was not then, or the other way round.
-func (e *Engine) gather(ctx context.Context, session string, t *target) error {
+func (e *Engine) addSubThreads(ctx context.Context, session string, t *target) error {
 	if t.thread == "" {
 		return nil
 	}
@@ -50,10 +50,10 @@ func (e *Engine) gather(ctx context.Context, session string, t *target) error {
 		then, before := last[0][name]
 		now, after := last[1][name]
 		if (!before || !after || then != now) && name != t.thread && isUnder(parents, name, t.thread) {
-			t.with = append(t.with, name)
+			t.subThreads = append(t.subThreads, name)
 		}
 	}
-	slices.Sort(t.with)
+	slices.Sort(t.subThreads)
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tape
 	if err == nil && (t.to < 0 || t.to > s.Head) {
 		err = tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, so it cannot go back to %d", session, s.Head, t.to)
 	}
-	if err == nil && t.back {
+	if err == nil && t.onlyBack {
 		err = e.onlyBack(ctx, &s, &t)
 	}
 	if err != nil {
@@ -88,19 +88,19 @@ func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tape
 	if err != nil {
 		return api.Rewound{}, err
 	}
-	if err := e.gather(ctx, session, &t); err != nil {
+	if err := e.addSubThreads(ctx, session, &t); err != nil {
 		return api.Rewound{}, err
 	}
-	switch changes, err := e.changes(ctx, &s, &t); {
+	switch changes, err := e.wouldChange(ctx, &s, &t); {
 	case err != nil:
 		return api.Rewound{}, err
 	case changes:
-	case t.idle:
+	case t.allowNoChange:
 		return api.Rewound{Session: session, Offset: -1, To: t.to, Thread: t.thread, Status: s.Status, Cancelled: stopped}, nil
 	default:
 		return api.Rewound{}, tapedeck.Errorf(tapedeck.Conflict, "there is nothing to take back: session %s is as it was before offset %d", s.ID, t.to)
 	}
-	done, err := e.land(ctx, &s, &t, actor)
+	done, err := e.appendJump(ctx, &s, &t, actor)
 	done.Cancelled = stopped
 	return done, err
 }
@@ -108,7 +108,7 @@ func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tape
 // changes reports whether a jump would take something back. One that would not
 // is not written: an undo would then undo that, and not what somebody wants to
 // have back.
-func (e *Engine) changes(ctx context.Context, s *tapedeck.Session, t *target) (bool, error) {
+func (e *Engine) wouldChange(ctx context.Context, s *tapedeck.Session, t *target) (bool, error) {
 	now, err := e.views.Timeline(ctx, s.ID, -1)
 	if err != nil {
 		return false, err
@@ -117,7 +117,7 @@ func (e *Engine) changes(ctx context.Context, s *tapedeck.Session, t *target) (b
 	if err != nil {
 		return false, err
 	}
-	for _, thread := range append(now.Threads(t.thread), t.with...) {
+	for _, thread := range append(now.Threads(t.thread), t.subThreads...) {
 		same := func(a, b tapedeck.OffsetRange) bool { return a.From == b.From && a.To == b.To }
 		if !slices.EqualFunc(now.Ranges(thread, t.to), now.Ranges(thread, head.Head), same) {
 			return true, nil
@@ -155,9 +155,9 @@ func covers(ranges []tapedeck.OffsetRange, r tapedeck.OffsetRange) bool {
 func (e *Engine) cancelRuns(ctx context.Context, s *tapedeck.Session, t *target) ([]string, error) {
 	var waits []func() (api.Cancelled, error)
 	for _, r := range s.Runs {
-		above, sub := elder(s.Runs, &r)
+		above, sub := parentRun(s.Runs, &r)
 		switch {
-		case !t.takes(&r), sub && t.takes(&above):
+		case !t.includes(&r), sub && t.includes(&above):
 		case sub:
 			if err := e.canEnd(s, &r); err != nil {
 				return nil, err
@@ -184,8 +184,8 @@ func (e *Engine) cancelRuns(ctx context.Context, s *tapedeck.Session, t *target)
 var errMoved = errors.New("the session has gone on")
 
 // land appends the jump, unless what it was meant for has changed since began.
-func (e *Engine) land(ctx context.Context, began *tapedeck.Session, t *target, actor string) (api.Rewound, error) {
-	taking := payload.Taking{Marker: tapedeck.NewID(t.mark), Thread: t.thread, With: t.with}
+func (e *Engine) appendJump(ctx context.Context, began *tapedeck.Session, t *target, actor string) (api.Rewound, error) {
+	taking := payload.RevertFields{Marker: tapedeck.NewID(t.markerPrefix), Thread: t.thread, With: t.subThreads}
 	if began.LastJump > 0 {
 		taking.Previous = &began.LastJump
 	}
@@ -194,12 +194,12 @@ func (e *Engine) land(ctx context.Context, began *tapedeck.Session, t *target, a
 		if err != nil {
 			return api.Rewound{}, err
 		}
-		st, err := e.standingAfter(ctx, &now, t)
+		st, err := e.outcomeAfter(ctx, &now, t)
 		if err != nil {
 			return api.Rewound{}, err
 		}
 		taking.Status, taking.Resumable = string(st.status), st.resumable
-		done, err := e.write(ctx, tapedeck.Append{Session: began.ID, Events: []tapedeck.Event{event(t.say(taking), actor)}},
+		done, err := e.write(ctx, tapedeck.Append{Session: began.ID, Events: []tapedeck.Event{event(t.payload(taking), actor)}},
 			func(s *tapedeck.Session, _ []tapedeck.Event) error {
 				if err := mayJump(s, began, t); err != nil || t.thread == "" {
 					return err
@@ -212,7 +212,7 @@ func (e *Engine) land(ctx context.Context, began *tapedeck.Session, t *target, a
 			}, nil
 		}
 		if !errors.Is(err, errMoved) {
-			return api.Rewound{}, e.told(ctx, began.ID, err)
+			return api.Rewound{}, e.explainOvertaken(ctx, began.ID, err)
 		}
 	}
 	return api.Rewound{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is being written by others all the time", began.ID).WithHint("try again")
@@ -228,7 +228,7 @@ func mayJump(s, began *tapedeck.Session, t *target) error {
 		return &overtaken{s.LastJump}
 	}
 	for _, r := range s.Runs {
-		if t.takes(&r) {
+		if t.includes(&r) {
 			return tapedeck.Errorf(tapedeck.Conflict, "%s has begun on thread %s meanwhile", r.Invocation, r.Thread).
 				WithHint("try again, and it is cancelled")
 		}
@@ -263,7 +263,7 @@ type overtaken struct{ jump int64 } // its offset
 func (o *overtaken) Error() string { return "another jump came before" }
 
 // told says to the client what has overtaken it.
-func (e *Engine) told(ctx context.Context, session string, err error) error {
+func (e *Engine) explainOvertaken(ctx context.Context, session string, err error) error {
 	var o *overtaken
 	if !errors.As(err, &o) {
 		return err

@@ -14,12 +14,12 @@ import (
 type leases struct {
 	since time.Time // nothing could be heard before
 
-	mu    sync.Mutex
-	heard map[lessee]time.Time
+	mu        sync.Mutex
+	lastEvent map[leaseKey]time.Time
 }
 
 // A lessee is a run: invocations have names of their own in each session only.
-type lessee struct {
+type leaseKey struct {
 	gen        int64
 	invocation string
 }
@@ -34,7 +34,7 @@ func (l *leases) note(s *tapedeck.Session, events []tapedeck.Event, now time.Tim
 		for i := range events {
 			if events[i].Invocation == r.Invocation {
 				l.mu.Lock()
-				l.heard[lessee{s.Gen, r.Invocation}] = now
+				l.lastEvent[leaseKey{s.Gen, r.Invocation}] = now
 				l.mu.Unlock()
 				break
 			}
@@ -43,12 +43,12 @@ func (l *leases) note(s *tapedeck.Session, events []tapedeck.Event, now time.Tim
 }
 
 // last returns when a run, or one that ends with it, was last heard of.
-func (l *leases) last(s *tapedeck.Session, r tapedeck.OpenRun) time.Time {
+func (l *leases) lastHeard(s *tapedeck.Session, r tapedeck.OpenRun) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	last := l.since
-	for _, one := range family(s.Runs, r) {
-		for _, t := range []time.Time{one.Started, l.heard[lessee{s.Gen, one.Invocation}]} {
+	for _, one := range withDescendants(s.Runs, r) {
+		for _, t := range []time.Time{one.Started, l.lastEvent[leaseKey{s.Gen, one.Invocation}]} {
 			if t.After(last) {
 				last = t
 			}
@@ -58,10 +58,10 @@ func (l *leases) last(s *tapedeck.Session, r tapedeck.OpenRun) time.Time {
 }
 
 // forget forgets what was heard before a moment.
-func (l *leases) forget(before time.Time) {
+func (l *leases) dropBefore(before time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	maps.DeleteFunc(l.heard, func(_ lessee, t time.Time) bool { return t.Before(before) })
+	maps.DeleteFunc(l.lastEvent, func(_ leaseKey, t time.Time) bool { return t.Before(before) })
 }
 
 // sweep ends runs that are written from outside when nothing was heard of them
@@ -84,10 +84,10 @@ func (e *Engine) sweep() {
 func (e *Engine) expireLeases(ctx context.Context) error {
 	end := errorEnd(tapedeck.CodeLeaseExpired, "nothing was heard of the agent for "+e.options.Lease.String(), tapedeck.StatusInterrupted)
 	_, err := e.endRuns(ctx, end, false, func(s *tapedeck.Session, r tapedeck.OpenRun) bool {
-		return r.Owner == "" && e.options.Now().Sub(e.leases.last(s, r)) > e.options.Lease
+		return r.Owner == "" && e.options.Now().Sub(e.leases.lastHeard(s, r)) > e.options.Lease
 	})
 	if err == nil {
-		e.leases.forget(e.options.Now().Add(-e.options.Lease))
+		e.leases.dropBefore(e.options.Now().Add(-e.options.Lease))
 	}
 	return err
 }

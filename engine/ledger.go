@@ -1,13 +1,13 @@
 package engine
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"slices"
 	"sync"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/lru"
 	"github.com/tapedeck/tapedeck/order"
 )
 
@@ -28,7 +28,7 @@ type ledger struct {
 var errStale = errors.New("the ledger is stale")
 
 // look returns the verifier as of now; it is not to be changed.
-func (l *ledger) look() (*order.Verifier, bool) {
+func (l *ledger) current() (*order.Verifier, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.verifier, l.known
@@ -36,7 +36,7 @@ func (l *ledger) look() (*order.Verifier, bool) {
 
 // set makes the ledger that of s, unless it has come further meanwhile, and
 // returns its verifier.
-func (l *ledger) set(s *tapedeck.Session, v *order.Verifier) *order.Verifier {
+func (l *ledger) restore(s *tapedeck.Session, v *order.Verifier) *order.Verifier {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.known || l.gen != s.Gen || l.head < s.Head {
@@ -46,7 +46,7 @@ func (l *ledger) set(s *tapedeck.Session, v *order.Verifier) *order.Verifier {
 }
 
 // drop forgets: what the ledger counted on did not come true.
-func (l *ledger) drop() {
+func (l *ledger) invalidate() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.known = false
@@ -82,19 +82,19 @@ type attempt struct {
 	given  []tapedeck.Event
 	events []tapedeck.Event // in the form of the log; a copy of given if there is an error
 	err    error            // that they have no such form. A repetition by a producer is none all the same, so the writer tells it
-	seen   *order.Verifier  // of the ledger
+	before *order.Verifier  // of the ledger
 	after  *order.Verifier  // it with the events
 }
 
-func newAttempt(seen *order.Verifier, given []tapedeck.Event) *attempt {
-	t := &attempt{given: given, seen: seen, after: seen.Clone()}
+func formAttempt(seen *order.Verifier, given []tapedeck.Event) *attempt {
+	t := &attempt{given: given, before: seen, after: seen.Clone()}
 	if t.events, t.err = t.after.Accept(given); t.err != nil {
 		t.events = slices.Clone(given)
 	}
 	return t
 }
 
-func add(v *order.Verifier, events []tapedeck.Event) error {
+func addAll(v *order.Verifier, events []tapedeck.Event) error {
 	for i := range events {
 		if err := v.Add(&events[i]); err != nil {
 			return err
@@ -111,13 +111,13 @@ func (t *attempt) check(v *order.Verifier, head int64) (*order.Verifier, error) 
 		t.events[i].Offset = head + int64(i)
 	}
 	switch {
-	case v == t.seen && t.err != nil:
+	case v == t.before && t.err != nil:
 		return nil, t.err
-	case v == t.seen:
+	case v == t.before:
 		t.after.Settle(t.events)
 		return t.after, nil
 	}
-	if next := v.Clone(); t.err == nil && add(next, t.events) == nil {
+	if next := v.Clone(); t.err == nil && addAll(next, t.events) == nil {
 		return next, nil
 	}
 	if _, err := v.Clone().Accept(t.given); err != nil {
@@ -131,14 +131,8 @@ const maxLedgers = 4096
 
 // ledgers are those of the sessions that were written to last.
 type ledgers struct {
-	mu     sync.Mutex
-	byID   map[string]*list.Element
-	recent list.List // newest first
-}
-
-type ledgerEntry struct {
-	id string
-	*ledger
+	mu   sync.Mutex
+	byID lru.Map[string, *ledger]
 }
 
 // find returns the ledger of a session, nil if there is none. It makes none, so
@@ -146,31 +140,19 @@ type ledgerEntry struct {
 func (m *ledgers) find(session string) *ledger {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	el, ok := m.byID[session]
-	if !ok {
-		return nil
-	}
-	m.recent.MoveToFront(el)
-	return el.Value.(ledgerEntry).ledger
+	l, _ := m.byID.Get(session)
+	return l
 }
 
 // get returns the ledger of a session, a new one if there is none.
 func (m *ledgers) get(session string) *ledger {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if el, ok := m.byID[session]; ok {
-		m.recent.MoveToFront(el)
-		return el.Value.(ledgerEntry).ledger
-	}
-	if m.byID == nil {
-		m.byID = map[string]*list.Element{}
-	}
-	l := &ledger{}
-	m.byID[session] = m.recent.PushFront(ledgerEntry{session, l})
-	if m.recent.Len() > maxLedgers {
-		old := m.recent.Back()
-		m.recent.Remove(old)
-		delete(m.byID, old.Value.(ledgerEntry).id) // who still uses it finds it stale at worst
+	l, ok := m.byID.Get(session)
+	if !ok {
+		l = &ledger{}
+		m.byID.Put(session, l)
+		m.byID.Trim(maxLedgers, nil) // a goroutine that still uses a removed one finds it stale at worst
 	}
 	return l
 }
@@ -179,7 +161,7 @@ func (m *ledgers) get(session string) *ledger {
 // be.
 func (e *Engine) current(ctx context.Context, session string) (*ledger, *order.Verifier, error) {
 	if l := e.ledgers.find(session); l != nil {
-		if v, ok := l.look(); ok {
+		if v, ok := l.current(); ok {
 			return l, v, nil
 		}
 	}
@@ -192,5 +174,5 @@ func (e *Engine) current(ctx context.Context, session string) (*ledger, *order.V
 		return nil, nil, err
 	}
 	l := e.ledgers.get(session)
-	return l, l.set(&s, v), nil
+	return l, l.restore(&s, v), nil
 }

@@ -27,13 +27,13 @@ func (e *Engine) trailOf(ctx context.Context, session string, family []tapedeck.
 			return t, err
 		}
 		if theirs[ev.Invocation] || ev.Type == tapedeck.PermissionAnswered {
-			t.add(&ev)
+			t.addEvent(&ev)
 		}
 	}
 	return t, nil
 }
 
-func (t *trail) add(ev *tapedeck.Event) {
+func (t *trail) addEvent(ev *tapedeck.Event) {
 	switch ev.Type {
 	case tapedeck.AgentStarted:
 		var d payload.AgentStarted
@@ -59,7 +59,7 @@ func idOf(ev *tapedeck.Event) string {
 }
 
 // cancels returns the events that answer what is open.
-func (t *trail) cancels() (events []tapedeck.Event) {
+func (t *trail) cancelAnswers() (events []tapedeck.Event) {
 	for _, id := range t.order {
 		q, ok := t.open[id]
 		if !ok {

@@ -51,5 +51,5 @@ func (p *pacer) wait(r *run) bool {
 func (q *queue) growing() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return !q.closed && len(q.events) > 0 && q.settled == 0 && len(q.events) <= maxLanes && q.bytes < maxQueuedBytes/2
+	return !q.closed && len(q.events) > 0 && q.fixed == 0 && len(q.events) <= maxLanes && q.bytes < maxQueuedBytes/2
 }

@@ -41,7 +41,7 @@ func TestWhatWaits(t *testing.T) {
 	} {
 		q := newQueue()
 		for _, e := range test.events {
-			q.put(e)
+			q.push(e)
 		}
 		if test.closed {
 			q.close(errors.New("done"))

@@ -68,7 +68,7 @@ func (s *questions) all() []*question {
 }
 
 // add makes a question known. It reports false if its id is taken.
-func (s *questions) add(q *question) bool {
+func (s *questions) register(q *question) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byID[q.ID] != nil {
@@ -82,14 +82,14 @@ func (s *questions) add(q *question) bool {
 }
 
 // await counts who waits for an answer.
-func (s *questions) await(n int) {
+func (s *questions) addWaiting(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting += n
 }
 
 // rest reports whether the agent waits for people.
-func (s *questions) rest() bool {
+func (s *questions) waitsForPeople() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.waiting > 0
@@ -109,13 +109,13 @@ func (r *run) ask(ctx context.Context, d tapedeck.Question) (tapedeck.Choice, er
 	if err := checkQuestion(&d, &ev); err != nil {
 		return tapedeck.Choice{}, err
 	}
-	if !r.questions.add(q) {
+	if !r.questions.register(q) {
 		return tapedeck.Choice{}, tapedeck.Errorf(tapedeck.Invalid, "the agent has asked %s before", d.ID)
 	}
-	r.questions.await(1)
-	defer r.queue.ring() // so that the silence of the agent counts from now on
-	defer r.questions.await(-1)
-	if !r.queue.put(ev) {
+	r.questions.addWaiting(1)
+	defer r.queue.notify() // so that the silence of the agent counts from now on
+	defer r.questions.addWaiting(-1)
+	if !r.queue.push(ev) {
 		q.withdraw()
 		return *q.answer, nil
 	}
@@ -153,7 +153,7 @@ func checkQuestion(d *tapedeck.Question, ev *tapedeck.Event) error {
 // look: in the run that they have started.
 func (r *run) event(p payload.Payload) tapedeck.Event {
 	ev := payload.NewEvent(p)
-	r.eldest().stamp(&ev)
+	r.root().stamp(&ev)
 	return ev
 }
 
@@ -165,14 +165,14 @@ func (q *question) withdraw() {
 	if q.answer != nil {
 		return
 	}
-	q.set(tapedeck.Choice{ID: q.ID, Outcome: outcomeCancelled})
+	q.setAnswer(tapedeck.Choice{ID: q.ID, Outcome: outcomeCancelled})
 	ev := q.run.event(payload.PermissionAnswered{Choice: *q.answer})
 	ev.Actor = "tapedeck"
-	q.run.queue.put(ev)
+	q.run.queue.push(ev)
 }
 
 // set sets the answer. It is called with q.mu held.
-func (q *question) set(d tapedeck.Choice) {
+func (q *question) setAnswer(d tapedeck.Choice) {
 	q.answer = &d
 	close(q.chosen)
 }
@@ -205,7 +205,7 @@ func (q *question) follow(ctx context.Context) {
 				continue
 			}
 			if ev, err := rec.Event(); err == nil && ev.Type == tapedeck.PermissionAnswered {
-				q.run.answered(&ev)
+				q.run.noteAnswered(&ev)
 			}
 		}
 	}
@@ -213,15 +213,15 @@ func (q *question) follow(ctx context.Context) {
 
 // wrote takes note of questions, answers and usage that the log has now, of events
 // that this run has appended from offset first on. Most are none of these.
-func (r *run) wrote(events []tapedeck.Event, first int64) {
+func (r *run) noteWritten(events []tapedeck.Event, first int64) {
 	for i := range events {
 		switch events[i].Type {
 		case tapedeck.PermissionRequested:
-			r.requested(&events[i], first+int64(i))
+			r.noteRequested(&events[i], first+int64(i))
 		case tapedeck.PermissionAnswered:
-			r.answered(&events[i])
+			r.noteAnswered(&events[i])
 		case tapedeck.RunStarted:
-			r.born(&events[i], first+int64(i))
+			r.childStarted(&events[i], first+int64(i))
 		case tapedeck.UsageReported:
 			if events[i].Invocation == r.in.ID {
 				r.usage.add(&events[i])
@@ -232,21 +232,21 @@ func (r *run) wrote(events []tapedeck.Event, first int64) {
 
 // expect makes a question known that is about to be written. The agent may have
 // asked it without waiting for the answer.
-func (r *run) expect(ev *tapedeck.Event) {
+func (r *run) registerQuestion(ev *tapedeck.Event) {
 	var d tapedeck.Question
 	if json.Unmarshal(ev.Data, &d) == nil {
-		r.questions.add(newQuestion(r, d)) // unless it is there
+		r.questions.register(newQuestion(r, d)) // unless it is there
 	}
 }
 
-func (r *run) requested(ev *tapedeck.Event, offset int64) {
+func (r *run) noteRequested(ev *tapedeck.Event, offset int64) {
 	if q := r.questions.get(idOf(ev)); q != nil && !q.isAsked() {
 		q.offset = offset
 		close(q.asked)
 	}
 }
 
-func (r *run) answered(ev *tapedeck.Event) {
+func (r *run) noteAnswered(ev *tapedeck.Event) {
 	var d tapedeck.Choice
 	if json.Unmarshal(ev.Data, &d) != nil {
 		return
@@ -256,7 +256,7 @@ func (r *run) answered(ev *tapedeck.Event) {
 		defer q.mu.Unlock()
 		q.logged = true
 		if q.answer == nil {
-			q.set(d)
+			q.setAnswer(d)
 		}
 	}
 }
@@ -267,7 +267,7 @@ func (r *run) closeQuestions() (events []tapedeck.Event) {
 	for _, q := range r.questions.all() {
 		q.mu.Lock()
 		if q.answer == nil {
-			q.set(tapedeck.Choice{ID: q.ID, Outcome: outcomeCancelled})
+			q.setAnswer(tapedeck.Choice{ID: q.ID, Outcome: outcomeCancelled})
 		}
 		if q.isAsked() && !q.logged {
 			ev := r.event(payload.PermissionAnswered{Choice: *q.answer})

@@ -16,14 +16,14 @@ func (e *Engine) Presence(ctx context.Context, n api.PresenceNote) ([]payload.Pr
 	if err != nil {
 		return nil, err
 	}
-	change, changed, err := e.rooms.Note(n)
+	change, changed, err := e.presence.Note(n)
 	if err != nil {
 		return nil, err
 	}
 	if changed {
 		err = e.storePresence(ctx, &s, n.User, change)
 	}
-	return e.rooms.Present(n.Session), err
+	return e.presence.Present(n.Session), err
 }
 
 // Present returns who is in a session.
@@ -31,12 +31,12 @@ func (e *Engine) Present(ctx context.Context, session string) ([]payload.Presenc
 	if _, err := e.session(ctx, session); err != nil {
 		return nil, err
 	}
-	return e.rooms.Present(session), nil
+	return e.presence.Present(session), nil
 }
 
 // WatchPresence watches who comes and goes.
 func (e *Engine) WatchPresence(session string) api.PresenceWatcher {
-	return e.rooms.Watch(session)
+	return e.presence.Watch(session)
 }
 
 func (e *Engine) storePresence(ctx context.Context, s *tapedeck.Session, user string, change payload.Payload) error {
@@ -44,14 +44,14 @@ func (e *Engine) storePresence(ctx context.Context, s *tapedeck.Session, user st
 		return nil
 	}
 	_, err := e.write(ctx, tapedeck.Append{Session: s.ID, Events: []tapedeck.Event{event(change, "user:"+user)}}, nil)
-	if over(err) { // closed or deleted just now
+	if isOver(err) { // closed or deleted just now
 		return nil
 	}
 	return err
 }
 
 // hasLeft is called when nothing was heard of somebody for too long.
-func (e *Engine) hasLeft(session string, p payload.Presence) {
+func (e *Engine) storeLeft(session string, p payload.Presence) {
 	s, err := e.session(e.life, session)
 	if err == nil {
 		err = e.storePresence(e.life, &s, p.User, payload.PresenceLeft{Presence: p})

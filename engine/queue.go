@@ -2,17 +2,14 @@ package engine
 
 import (
 	"sync"
-	"time"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/payload"
 )
 
 // Bounds of a [queue]: an agent that speaks faster than the disk is held back.
 const (
 	maxQueued      = 1024
 	maxQueuedBytes = 1 << 20
-	maxCuts        = 4096 // of one event
 )
 
 // A queue is what an agent has said and the log has not got yet. Deltas of one
@@ -22,61 +19,54 @@ type queue struct {
 	ready chan struct{} // has an element when there is something to do
 
 	mu        sync.Mutex
-	room      sync.Cond
+	notFull   sync.Cond
 	events    []queued
 	bytes     int
-	settled   int   // how many of the events cannot grow, or are followed by one that cannot be joined to them
+	fixed     int   // how many of the events cannot grow, or are followed by one that cannot be joined to them
 	closed    bool  // the agent has ended
 	err       error // and with this
 	abandoned bool  // nothing is taken any more
-	any       bool  // something was said
+	begun     bool  // something was said
 
 	waiting []chan struct{} // to be closed when what is in the queue is written
-	taken   []chan struct{} // likewise what was taken last
+	writing []chan struct{} // likewise what was taken last
 }
 
 // A queued event may still grow.
 type queued struct {
 	tapedeck.Event
-	*delta
-}
-
-// A delta is the data of an event that others can be joined to.
-type delta struct {
-	id   string
-	text []byte
-	cuts []payload.Cut // nil for one delta
-	last time.Time
+	canGrow bool // it is a delta, and others can be joined to it
+	delta   delta
 }
 
 func newQueue() *queue {
 	q := &queue{ready: make(chan struct{}, 1)}
-	q.room.L = &q.mu
+	q.notFull.L = &q.mu
 	return q
 }
 
 // put adds an event, and waits while there is no room. It reports false if
 // nobody wants it any more.
-func (q *queue) put(ev tapedeck.Event) bool {
-	d := deltaOf(&ev)
+func (q *queue) push(ev tapedeck.Event) bool {
+	d, isDelta := deltaOf(&ev)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !q.abandoned && (len(q.events) >= maxQueued || q.bytes >= maxQueuedBytes) {
-		q.room.Wait()
+		q.notFull.Wait()
 	}
 	if q.abandoned {
 		return false
 	}
-	q.any = true
+	q.begun = true
 	q.bytes += len(ev.Data)
 	last := q.lastOf(ev.Invocation)
-	if d == nil || last == nil || !last.join(&ev, d) {
-		if d == nil || last != nil {
-			q.settled++
+	if !isDelta || last == nil || !last.join(&ev, &d) {
+		if !isDelta || last != nil {
+			q.fixed++
 		}
-		q.events = append(q.events, queued{ev, d})
+		q.events = append(q.events, queued{ev, isDelta, d})
 	}
-	q.ring()
+	q.notify()
 	return true
 }
 
@@ -94,7 +84,7 @@ func (q *queue) lastOf(invocation string) *queued {
 	return nil
 }
 
-func (q *queue) ring() {
+func (q *queue) notify() {
 	select {
 	case q.ready <- struct{}{}:
 	default:
@@ -102,16 +92,16 @@ func (q *queue) ring() {
 }
 
 // take returns what is there.
-func (q *queue) take() []tapedeck.Event {
+func (q *queue) drain() []tapedeck.Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	out := make([]tapedeck.Event, len(q.events))
 	for i := range q.events {
 		out[i] = q.events[i].event()
 	}
-	q.events, q.bytes, q.settled = nil, 0, 0
-	q.taken, q.waiting = append(q.taken, q.waiting...), nil
-	q.room.Broadcast()
+	q.events, q.bytes, q.fixed = nil, 0, 0
+	q.writing, q.waiting = append(q.writing, q.waiting...), nil
+	q.notFull.Broadcast()
 	return out
 }
 
@@ -122,18 +112,18 @@ func (q *queue) written() <-chan struct{} {
 	defer q.mu.Unlock()
 	c := make(chan struct{})
 	q.waiting = append(q.waiting, c)
-	q.ring()
+	q.notify()
 	return c
 }
 
 // wrote says that what was taken is written.
-func (q *queue) wrote() {
+func (q *queue) markWritten() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, c := range q.taken {
+	for _, c := range q.writing {
 		close(c)
 	}
-	q.taken = nil
+	q.writing = nil
 }
 
 // close says that the agent has ended, with an error or nil.
@@ -141,7 +131,7 @@ func (q *queue) close(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed, q.err = true, err
-	q.ring()
+	q.notify()
 }
 
 // abandon drops what comes from now on.
@@ -149,7 +139,7 @@ func (q *queue) abandon() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.abandoned = true
-	q.room.Broadcast()
+	q.notFull.Broadcast()
 }
 
 // drained reports whether the agent has ended and all of it was taken.
@@ -167,65 +157,23 @@ func (q *queue) outcome() error {
 }
 
 // spoke reports whether the agent has said anything.
-func (q *queue) spoke() bool {
+func (q *queue) hasBegun() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.any
+	return q.begun
 }
 
-// deltaOf returns the delta of an event that is nothing but a delta, nil for any
-// other.
-func deltaOf(ev *tapedeck.Event) *delta {
-	member := ""
-	switch ev.Type {
-	case tapedeck.TextMessageContent, tapedeck.ReasoningMessageContent:
-		member = "messageId"
-	case tapedeck.ToolCallArgs:
-		member = "toolCallId"
-	default:
-		return nil
-	}
-	id, text, ok := plainDelta(ev.Data, member)
-	if !ok {
-		return nil
-	}
-	return &delta{id: id, text: []byte(text), last: ev.Time}
-}
-
-// join joins a delta to the event, if it goes on where that ends.
+// join joins a delta to the event, if the event can grow and the delta continues
+// it.
 func (q *queued) join(ev *tapedeck.Event, d *delta) bool {
-	o := q.delta
-	if d == nil || o == nil || o.id != d.id || q.Type != ev.Type || q.Turn != ev.Turn ||
-		q.Instance != ev.Instance || q.Actor != ev.Actor || len(o.cuts) >= maxCuts {
-		return false
-	}
-	if o.cuts == nil {
-		o.cuts = []payload.Cut{{int64(len(o.text)), 0}}
-	}
-	o.text = append(o.text, d.text...)
-	if d.last.After(o.last) {
-		o.last = d.last
-	}
-	o.cuts = append(o.cuts, payload.Cut{int64(len(d.text)), o.last.Sub(q.Time).Milliseconds()})
-	return true
+	return q.canGrow && q.Type == ev.Type && q.Turn == ev.Turn && q.Instance == ev.Instance && q.Actor == ev.Actor &&
+		q.delta.join(d, q.Time)
 }
 
 // event returns the event with all that was joined to it.
 func (q *queued) event() tapedeck.Event {
-	d := q.delta
-	if d == nil || d.cuts == nil {
-		return q.Event
+	if q.delta.joined > 0 {
+		q.Data = q.delta.data()
 	}
-	var p payload.Payload
-	switch q.Type {
-	case tapedeck.TextMessageContent:
-		p = payload.TextMessageContent{MessageID: d.id, Delta: string(d.text), Cuts: d.cuts}
-	case tapedeck.ReasoningMessageContent:
-		p = payload.ReasoningMessageContent{MessageID: d.id, Delta: string(d.text), Cuts: d.cuts}
-	default:
-		p = payload.ToolCallArgs{ToolCallID: d.id, Delta: string(d.text), Cuts: d.cuts}
-	}
-	ev := q.Event
-	ev.Data = payload.NewEvent(p).Data
-	return ev
+	return q.Event
 }

@@ -19,10 +19,10 @@ func deltas(events ...tapedeck.Event) string {
 	at := time.UnixMilli(0)
 	for _, ev := range events {
 		ev.Time, at = at, at.Add(10*time.Millisecond)
-		q.put(ev)
+		q.push(ev)
 	}
 	var out []string
-	for _, ev := range q.take() {
+	for _, ev := range q.drain() {
 		out = append(out, string(ev.Data))
 	}
 	return strings.Join(out, " ")
@@ -76,9 +76,9 @@ func TestJoinClock(t *testing.T) {
 	for _, ms := range []int64{1000, 1500, 200, 1700} {
 		ev := content(`{"messageId":"m","delta":"a"}`)
 		ev.Time = time.UnixMilli(ms)
-		q.put(ev)
+		q.push(ev)
 	}
-	if got := string(q.take()[0].Data); got != `{"messageId":"m","delta":"aaaa","cuts":[[1,0],[1,500],[1,500],[1,700]]}` {
+	if got := string(q.drain()[0].Data); got != `{"messageId":"m","delta":"aaaa","cuts":[[1,0],[1,500],[1,500],[1,700]]}` {
 		t.Error(got)
 	}
 }
@@ -87,9 +87,9 @@ func TestJoinClock(t *testing.T) {
 func TestJoinMany(t *testing.T) {
 	q := newQueue()
 	for range maxCuts + 2 {
-		q.put(content(`{"messageId":"m","delta":"a"}`))
+		q.push(content(`{"messageId":"m","delta":"a"}`))
 	}
-	events := q.take()
+	events := q.drain()
 	if len(events) != 2 || strings.Count(string(events[0].Data), "[1,") != maxCuts {
 		t.Errorf("there are %d events", len(events))
 	}
@@ -102,7 +102,7 @@ func TestJoinMany(t *testing.T) {
 
 func TestLedgersAreBounded(t *testing.T) {
 	var m ledgers
-	if m.find("none") != nil || m.recent.Len() > 0 {
+	if m.find("none") != nil || m.byID.Len() > 0 {
 		t.Error("looking makes a ledger")
 	}
 	first := m.get("s0")
@@ -112,8 +112,8 @@ func TestLedgersAreBounded(t *testing.T) {
 			t.Fatal("the one in use was forgotten")
 		}
 	}
-	if len(m.byID) != maxLedgers || m.recent.Len() != maxLedgers {
-		t.Errorf("%d are kept", len(m.byID))
+	if m.byID.Len() != maxLedgers {
+		t.Errorf("%d are kept", m.byID.Len())
 	}
 }
 
@@ -121,8 +121,8 @@ func TestLedgersAreBounded(t *testing.T) {
 func TestLedgerSet(t *testing.T) {
 	var l ledger
 	old, young := order.NewVerifier(), order.NewVerifier()
-	l.set(&tapedeck.Session{Gen: 1, Head: 5}, young)
-	if l.set(&tapedeck.Session{Gen: 1, Head: 4}, old) != young || l.set(&tapedeck.Session{Gen: 2, Head: 1}, old) != old {
+	l.restore(&tapedeck.Session{Gen: 1, Head: 5}, young)
+	if l.restore(&tapedeck.Session{Gen: 1, Head: 4}, old) != young || l.restore(&tapedeck.Session{Gen: 2, Head: 1}, old) != old {
 		t.Error("it has the wrong verifier")
 	}
 }

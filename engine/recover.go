@@ -33,14 +33,14 @@ func (e *Engine) endRuns(ctx context.Context, end terminal, kill bool, choose fu
 		}
 		for i := range sessions {
 			for _, r := range sessions[i].Runs {
-				if _, sub := elder(sessions[i].Runs, &r); sub || !choose(&sessions[i], r) {
+				if _, sub := parentRun(sessions[i].Runs, &r); sub || !choose(&sessions[i], r) {
 					continue // a sub-agent's ends with the one that started it
 				}
 				err := e.endRun(ctx, &sessions[i], r, end, kill, choose)
 				switch {
 				case err == nil:
 					n++
-				case over(err), errors.Is(err, errAlive):
+				case isOver(err), errors.Is(err, errAlive):
 				case tapedeck.KindOf(err) == tapedeck.Unavailable, ctx.Err() != nil:
 					return n, errors.Join(failed, err)
 				default: // one session that cannot be read must not keep the others running
@@ -61,14 +61,14 @@ var errAlive = errors.New("the run is alive")
 func (e *Engine) endRun(ctx context.Context, s *tapedeck.Session, r tapedeck.OpenRun, end terminal, kill bool, choose func(*tapedeck.Session, tapedeck.OpenRun) bool) error {
 	e.answering.Lock()
 	defer e.answering.Unlock()
-	t, err := e.trailOf(ctx, s.ID, family(s.Runs, r))
+	t, err := e.trailOf(ctx, s.ID, withDescendants(s.Runs, r))
 	if err != nil {
 		return err
 	}
 	if kill && !s.Closed { // a closed session that was imported may have an open run
 		e.killLeftovers(s.ID, r, &t)
 	}
-	end.before = t.cancels()
+	end.before = t.cancelAnswers()
 	return e.finish(ctx, s.ID, r.Invocation, end, func(s *tapedeck.Session, _ []tapedeck.Event) error {
 		if !choose(s, r) {
 			return errAlive

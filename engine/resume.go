@@ -31,56 +31,56 @@ func (e *Engine) Resume(ctx context.Context, r api.Resume) (api.Started, error) 
 }
 
 // A following is what a run has to do with the one before it on its thread.
-type following struct {
+type predecessor struct {
 	resumes string // its invocation, if it was cut short
 	context string // what the agent is told of it
 	unheard string // the part of it that the log has, too
 	lost    int    // how many bytes the context leaves out
 	agent   string // which it was
 
-	cut    *view.Run // the run that was cut short; nil if there is nothing to tell of it
-	status tapedeck.Status
-	plan   *view.Plan // the newest of the thread
-	failed bool       // it has failed and nobody has asked to resume it: the agent is told only what it cannot know
+	stopped *view.Run // the run that was cut short; nil if there is nothing to tell of it
+	status  tapedeck.Status
+	plan    *view.Plan // the newest of the thread
+	failed  bool       // it has failed and nobody has asked to resume it: the agent is told only what it cannot know
 
-	told   *view.Link     // the newest conversation of a runner's own in the thread; nil for none
-	link   *tapedeck.Link // if the run can go on with it
-	prompt *string        // the system text of its model, if the log does not have it yet
-	folder string         // where it works
+	lastLink *view.Link     // the newest conversation of a runner's own in the thread; nil for none
+	link     *tapedeck.Link // if the run can go on with it
+	prompt   *string        // the system text of its model, if the log does not have it yet
+	folder   string         // where it works
 }
 
 // follow finds out what a run that is to begin on a thread follows. resume says
 // that it is to go on with that.
-func (e *Engine) follow(ctx context.Context, s *tapedeck.Session, thread string, resume bool) (following, error) {
-	if err := free(s, thread); err != nil {
-		return following{}, err
+func (e *Engine) findPredecessor(ctx context.Context, s *tapedeck.Session, thread string, resume bool) (predecessor, error) {
+	if err := checkThreadFree(s, thread); err != nil {
+		return predecessor{}, err
 	}
 	if !s.Status.Begun() && s.Parent == "" && !resume {
-		return following{}, nil // there is nothing to look for
+		return predecessor{}, nil // there is nothing to look for
 	}
 	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: s.Head, Thread: thread, Limit: 1})
 	if err != nil {
-		return following{}, err
+		return predecessor{}, err
 	}
 	var told *view.Link
 	if len(now.Threads) > 0 {
 		told = now.Threads[0].Link
 	}
 	if len(now.Runs) == 0 {
-		return following{}, nothingToResume(resume, "nothing has run on thread %s", thread)
+		return predecessor{}, nothingToResume(resume, "nothing has run on thread %s", thread)
 	}
 	run := &now.Runs[len(now.Runs)-1]
-	f := following{resumes: run.Invocation, agent: run.Agent, told: told}
-	switch st := standingOf(run); {
+	f := predecessor{resumes: run.Invocation, agent: run.Agent, lastLink: told}
+	switch st := outcomeOf(run); {
 	case st.resumable != nil && !*st.resumable:
 		return f, tapedeck.Errorf(tapedeck.Invalid, "%s was cancelled before the agent had begun, so there is nothing to go on from", run.Invocation).
 			WithHint("start a new session, or rewind to before %s", run.Invocation)
 	case st.status == tapedeck.StatusComplete:
-		return following{told: told}, nothingToResume(resume, "%s has come to its end", run.Invocation)
+		return predecessor{lastLink: told}, nothingToResume(resume, "%s has come to its end", run.Invocation)
 	case st.status == tapedeck.StatusFailed && !resume:
-		return following{told: told, cut: run, status: st.status, plan: now.Plan, failed: true}, nil
+		return predecessor{lastLink: told, stopped: run, status: st.status, plan: now.Plan, failed: true}, nil
 	case run.Interrupts == nil: // else the agent has asked something, and knows why it stopped
-		f.cut, f.status, f.plan = run, st.status, now.Plan
+		f.stopped, f.status, f.plan = run, st.status, now.Plan
 	}
 	return f, nil
 }
@@ -88,7 +88,7 @@ func (e *Engine) follow(ctx context.Context, s *tapedeck.Session, thread string,
 // choose returns the agent that a task goes to. One that resumes a run goes to the
 // agent of that run, unless it names another. Only the program that writes a run
 // from outside can resume it.
-func (e *Engine) choose(t *api.Task, s *tapedeck.Session, f *following, resume bool) (Agent, error) {
+func (e *Engine) chooseAgent(t *api.Task, s *tapedeck.Session, f *predecessor, resume bool) (Agent, error) {
 	if !resume || t.Agent != "" {
 		return e.agent(cmp.Or(t.Agent, s.Agent))
 	}

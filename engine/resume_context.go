@@ -12,7 +12,7 @@ import (
 )
 
 // cuts are the words for how a run was cut short.
-var cuts = map[tapedeck.Status][2]string{
+var stopWords = map[tapedeck.Status][2]string{
 	tapedeck.StatusCancelled:   {"was cancelled by user", "cancellation"},
 	tapedeck.StatusInterrupted: {"was interrupted", "interruption"},
 	tapedeck.StatusFailed:      {"failed", "failure"},
@@ -20,14 +20,14 @@ var cuts = map[tapedeck.Status][2]string{
 
 // retell says what the agent is told of the run before: how it was cut short, what
 // of its plan was done, and what the log has of it that the agent may not know.
-func (e *Engine) retell(ctx context.Context, s *tapedeck.Session, agent *Agent, f *following) error {
-	if f.cut == nil {
+func (e *Engine) addResumeContext(ctx context.Context, s *tapedeck.Session, agent *Agent, f *predecessor) error {
+	if f.stopped == nil {
 		return nil
 	}
 	var u unheard
 	if f.link != nil && !isExact(agent) { // else the agent is told all of the log, or has it
 		var err error
-		if u, err = e.unheard(ctx, s, f.cut); err != nil {
+		if u, err = e.unheard(ctx, s, f.stopped); err != nil {
 			return err
 		}
 	}
@@ -38,7 +38,7 @@ func (e *Engine) retell(ctx context.Context, s *tapedeck.Session, agent *Agent, 
 	if err != nil {
 		return err
 	}
-	words := cuts[f.status]
+	words := stopWords[f.status]
 	var b strings.Builder
 	fmt.Fprintf(&b, "[RESUME CONTEXT]\nPrevious execution %s.\n", words[0])
 	if plan != nil && len(plan.Entries) > 0 {
@@ -47,7 +47,7 @@ func (e *Engine) retell(ctx context.Context, s *tapedeck.Session, agent *Agent, 
 	}
 	f.unheard = u.String()
 	b.WriteString(f.unheard + "[END RESUME CONTEXT]")
-	f.resumes, f.context, f.lost = f.cut.Invocation, b.String(), u.lost
+	f.resumes, f.context, f.lost = f.stopped.Invocation, b.String(), u.lost
 	return nil
 }
 
@@ -57,11 +57,11 @@ func isExact(a *Agent) bool {
 }
 
 // planAt returns the plan as it was when the run was cut short.
-func (e *Engine) planAt(ctx context.Context, session string, f *following) (*view.Plan, error) {
-	if f.plan == nil || f.cut.EndOffset == nil || f.plan.Offset <= *f.cut.EndOffset {
+func (e *Engine) planAt(ctx context.Context, session string, f *predecessor) (*view.Plan, error) {
+	if f.plan == nil || f.stopped.EndOffset == nil || f.plan.Offset <= *f.stopped.EndOffset {
 		return f.plan, nil
 	}
-	then, err := e.views.Snapshot(ctx, session, view.Query{At: *f.cut.EndOffset + 1, Thread: f.cut.Thread, Limit: 1})
+	then, err := e.views.Snapshot(ctx, session, view.Query{At: *f.stopped.EndOffset + 1, Thread: f.stopped.Thread, Limit: 1})
 	return then.Plan, err
 }
 

@@ -1,14 +1,11 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"iter"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/payload"
-	"github.com/tapedeck/tapedeck/view"
 )
 
 // Rewind takes a session, or one thread, back to what it was before an event. It
@@ -59,8 +56,8 @@ func (e *Engine) Undo(ctx context.Context, u api.Undo) (api.Rewound, error) {
 // marker. Errors are those of [Engine.Rewind].
 func (e *Engine) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, error) {
 	return e.jump(ctx, o.Session, o.Actor, func(s *tapedeck.Session) (target, error) {
-		return target{to: o.FromOffset, thread: o.Thread, mark: "ovw_", idle: true, back: !o.Force, say: func(t payload.Taking) payload.Payload {
-			return payload.SessionOverwritten{Taking: t, FromOffset: o.FromOffset}
+		return target{to: o.FromOffset, thread: o.Thread, markerPrefix: "ovw_", allowNoChange: true, onlyBack: !o.Force, payload: func(t payload.RevertFields) payload.Payload {
+			return payload.SessionOverwritten{RevertFields: t, FromOffset: o.FromOffset}
 		}}, e.hasThread(ctx, s, o.Thread)
 	})
 }
@@ -69,15 +66,15 @@ func (e *Engine) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, e
 // of [Engine.Rewind].
 func (e *Engine) Clear(ctx context.Context, c api.Clear) (api.Rewound, error) {
 	return e.jump(ctx, c.Session, c.Actor, func(s *tapedeck.Session) (target, error) {
-		return target{thread: c.Thread, mark: "clr_", say: func(t payload.Taking) payload.Payload {
-			return payload.SessionCleared{Taking: t}
+		return target{thread: c.Thread, markerPrefix: "clr_", payload: func(t payload.RevertFields) payload.Payload {
+			return payload.SessionCleared{RevertFields: t}
 		}}, e.hasThread(ctx, s, c.Thread)
 	})
 }
 
 func rewindTo(offset int64, thread string, force bool) target {
-	return target{to: offset, thread: thread, mark: "rew_", back: !force, say: func(t payload.Taking) payload.Payload {
-		return payload.SessionRewound{Taking: t, ToOffset: offset}
+	return target{to: offset, thread: thread, markerPrefix: "rew_", onlyBack: !force, payload: func(t payload.RevertFields) payload.Payload {
+		return payload.SessionRewound{RevertFields: t, ToOffset: offset}
 	}}
 }
 
@@ -86,8 +83,8 @@ func undo(j tapedeck.Jump, thread string) target {
 	if thread == "" {
 		thread = j.Thread
 	}
-	return target{to: j.Offset, thread: thread, mark: "rew_", undoes: j.Marker, say: func(t payload.Taking) payload.Payload {
-		return payload.SessionRewound{Taking: t, ToOffset: j.Offset, Undoes: j.Marker}
+	return target{to: j.Offset, thread: thread, markerPrefix: "rew_", undoes: j.Marker, payload: func(t payload.RevertFields) payload.Payload {
+		return payload.SessionRewound{RevertFields: t, ToOffset: j.Offset, Undoes: j.Marker}
 	}}
 }
 
@@ -120,15 +117,15 @@ func (e *Engine) marked(ctx context.Context, s *tapedeck.Session, marker string)
 // not.
 func (e *Engine) beforeInvocation(ctx context.Context, s *tapedeck.Session, r *api.Rewind) (target, error) {
 	id := r.BeforeInvocation
-	at, ok, err := e.firstOf(ctx, s, id)
+	at, ok, err := e.views.FindInvocation(ctx, s.ID, id)
 	if err == nil && !ok {
 		err = tapedeck.Errorf(tapedeck.NotFound, "session %s has no invocation %q", s.ID, id)
 	}
 	if err == nil {
 		err = e.hasThread(ctx, s, r.Thread)
 	}
-	return target{to: at, thread: r.Thread, mark: "rew_", back: !r.Force, say: func(t payload.Taking) payload.Payload {
-		return payload.SessionRewound{Taking: t, ToOffset: at, BeforeInvocation: id}
+	return target{to: at, thread: r.Thread, markerPrefix: "rew_", onlyBack: !r.Force, payload: func(t payload.RevertFields) payload.Payload {
+		return payload.SessionRewound{RevertFields: t, ToOffset: at, BeforeInvocation: id}
 	}}, err
 }
 
@@ -141,61 +138,9 @@ func (e *Engine) hasThread(ctx context.Context, s *tapedeck.Session, thread stri
 	if err := tapedeck.CheckID("the thread", thread); err != nil {
 		return err
 	}
-	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: s.Head, Thread: thread, Limit: 1})
-	if err != nil || len(now.Threads) > 0 {
-		return err
+	_, found, err := e.views.FindThread(ctx, s.ID, thread)
+	if err == nil && !found {
+		err = tapedeck.Errorf(tapedeck.NotFound, "session %s has no thread %q", s.ID, thread)
 	}
-	for ev, err := range e.mentions(ctx, s, thread, 0) {
-		if err != nil || ev.Thread == thread {
-			return err
-		}
-	}
-	return tapedeck.Errorf(tapedeck.NotFound, "session %s has no thread %q", s.ID, thread)
-}
-
-// firstOf returns the offset of the first event of an invocation. The replay index
-// has it, but for a session of so many that it does not have them all.
-func (e *Engine) firstOf(ctx context.Context, s *tapedeck.Session, invocation string) (int64, bool, error) {
-	x, err := e.views.Index(ctx, s.ID, s.Head)
-	if err != nil {
-		return 0, false, err
-	}
-	for i := range x.Invocations {
-		if x.Invocations[i].Invocation == invocation {
-			return x.Invocations[i].First, true, nil
-		}
-	}
-	if len(x.Invocations) < view.MaxInvocations {
-		return 0, false, nil
-	}
-	for ev, err := range e.mentions(ctx, s, invocation, x.Invocations[len(x.Invocations)-1].First) {
-		if err != nil || ev.Invocation == invocation {
-			return ev.Offset, err == nil, err
-		}
-	}
-	return 0, false, nil
-}
-
-// mentions yields the events of a session that have an id in them, decoding next
-// to none of the others.
-func (e *Engine) mentions(ctx context.Context, s *tapedeck.Session, id string, from int64) iter.Seq2[tapedeck.Event, error] {
-	quoted := []byte(`"` + id + `"`) // ids need no escapes
-	return func(yield func(tapedeck.Event, error) bool) {
-		for from < s.Head {
-			p, err := e.store.Read(ctx, s.ID, tapedeck.Range{From: from})
-			if err != nil {
-				yield(tapedeck.Event{}, err)
-				return
-			}
-			for _, rec := range p.Records {
-				if !bytes.Contains(rec.Data, quoted) {
-					continue
-				}
-				if ev, err := rec.Event(); !yield(ev, err) || err != nil {
-					return
-				}
-			}
-			from = p.Next
-		}
-	}
+	return err
 }

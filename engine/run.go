@@ -41,7 +41,7 @@ type run struct {
 	lost      int // how many bytes the agent is not told of the run before
 }
 
-func newRun(e *Engine, agent Agent, t api.Task, f following) *run {
+func newRun(e *Engine, agent Agent, t api.Task, f predecessor) *run {
 	r := &run{engine: e, agent: agent, done: make(chan struct{}), queue: newQueue(), instance: view.AgentInstance(t.Session, agent.Name, t.Thread), prompt: f.prompt, lost: f.lost}
 	r.ctx, r.stop = context.WithCancelCause(context.Background())
 	r.in = tapedeck.Invocation{
@@ -52,7 +52,7 @@ func newRun(e *Engine, agent Agent, t api.Task, f following) *run {
 	if r.in.Delegates = e.delegates(&agent, 0); len(r.in.Delegates) > 0 {
 		r.in.Delegate = r.delegate
 	}
-	r.in.Task = view.Told(f.context, t.Text)
+	r.in.Task = view.TaskWithContext(f.context, t.Text)
 	return r
 }
 
@@ -86,15 +86,15 @@ func (r *run) stamp(ev *tapedeck.Event) {
 // a bounded queue, this one writes it down; what comes while an append is under
 // way goes with the next.
 func (r *run) drive() {
-	defer r.engine.discharge(r)
+	defer r.engine.unregister(r)
 	defer r.stop(nil)
-	go r.hear()
+	go r.consume()
 	writeErr := r.record()
 	t := r.terminal(r.queue.outcome(), writeErr)
 	t.before = r.closeQuestions()
 	r.usage.addTo(&t.event)
-	r.result = r.end(t)
-	if err := r.result.err; err != nil && !over(err) {
+	r.result = r.writeEnd(t)
+	if err := r.result.err; err != nil && !isOver(err) {
 		r.engine.options.Logger.Error("a run could not be ended; it will be at the next start",
 			"session", r.in.Session, "invocation", r.in.ID, "error", err)
 	}
@@ -103,17 +103,17 @@ func (r *run) drive() {
 // end writes the terminal event. While the store cannot take it the run stays
 // open, and so it is tried again until it can or the engine is shut down: no run
 // may stay "running" for ever.
-func (r *run) end(t terminal) ending {
+func (r *run) writeEnd(t terminal) ending {
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
 		end := r.engine.finish(context.Background(), r.in.Session, r.in.ID, t, nil)
-		if tapedeck.KindOf(end.err) != tapedeck.Unavailable || !r.engine.wait(pause) {
+		if tapedeck.KindOf(end.err) != tapedeck.Unavailable || !r.engine.sleep(pause) {
 			return end
 		}
 	}
 }
 
 // wait waits. It reports false if the engine is being shut down.
-func (e *Engine) wait(d time.Duration) bool {
+func (e *Engine) sleep(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -135,15 +135,15 @@ func (r *run) record() error {
 	defer w.stop()
 	var p pacer
 	write := func() error {
-		events := r.queue.take()
+		events := r.queue.drain()
 		if err := r.append(events); err != nil {
 			r.queue.abandon()
 			r.stop(err)
 			return err
 		}
-		r.queue.wrote()
+		r.queue.markWritten()
 		p = pacer{wrote: time.Now()}
-		w.heard(events, r.questions.rest())
+		w.noteWritten(events, r.questions.waitsForPeople())
 		return nil
 	}
 	for !r.queue.drained() {
@@ -171,7 +171,7 @@ func (r *run) record() error {
 			r.queue.abandon()
 			r.engine.options.Logger.Warn("an agent did not stop in time and is left to itself",
 				"agent", r.agent.Name, "invocation", r.in.ID)
-			return r.append(r.queue.take()) // what it said in time
+			return r.append(r.queue.drain()) // what it said in time
 		}
 	}
 	return nil
@@ -190,13 +190,13 @@ func (r *run) stored(ctx context.Context) error {
 }
 
 // hear takes what the agent says until it has ended, in whatever way.
-func (r *run) hear() {
+func (r *run) consume() {
 	err := errors.New("the runner has left its goroutine")
 	defer func() { r.queue.close(err) }()
-	err = r.listen()
+	err = r.runAgent()
 }
 
-func (r *run) listen() (err error) {
+func (r *run) runAgent() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the runner of %s panicked: %v", r.agent.Name, p)
@@ -208,7 +208,7 @@ func (r *run) listen() (err error) {
 		}
 		ev.Time = time.Time{} // ours, not the runner's
 		r.stamp(&ev)
-		if !r.tell(ev) {
+		if !r.accept(ev) {
 			return nil
 		}
 	}
@@ -248,16 +248,16 @@ func (r *run) persist(events []tapedeck.Event) error {
 			return tapedeck.Errorf(tapedeck.Invalid, "%s is not an agent's to say", ev.Type)
 		}
 		if ev.Type == tapedeck.PermissionRequested {
-			r.expect(&ev)
+			r.registerQuestion(&ev)
 		}
 	}
 	begin := time.Now()
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
 		done, err := r.engine.write(context.Background(), tapedeck.Append{Session: r.in.Session, Events: events}, r.isOpen)
 		if err == nil {
-			r.wrote(events, done.First)
+			r.noteWritten(events, done.First)
 		}
-		if tapedeck.KindOf(err) != tapedeck.Unavailable || time.Since(begin) > giveUp || !r.engine.wait(pause) {
+		if tapedeck.KindOf(err) != tapedeck.Unavailable || time.Since(begin) > giveUp || !r.engine.sleep(pause) {
 			return err
 		}
 	}

@@ -140,14 +140,14 @@ func (e *Engine) Delete(ctx context.Context, session string) error {
 	if err := e.remove(ctx, session); err != nil {
 		return err
 	}
-	e.rooms.Empty(session)
+	e.presence.Clear(session)
 	return nil
 }
 
 // remove deletes a session, and its folder if no fork holds its events. A folder
 // that cannot be removed does not keep the session.
 func (e *Engine) remove(ctx context.Context, session string) error {
-	discard, err := e.take(ctx, session)
+	discard, err := e.deleteAndDiscard(ctx, session)
 	if err != nil || discard == nil {
 		return err
 	}
@@ -159,9 +159,9 @@ func (e *Engine) remove(ctx context.Context, session string) error {
 
 // take deletes a session and takes its folder out of the way. It holds up who
 // starts a run: in a new session of that id, he must not get this folder.
-func (e *Engine) take(ctx context.Context, session string) (discard func() error, err error) {
-	e.folders.Lock()
-	defer e.folders.Unlock()
+func (e *Engine) deleteAndDiscard(ctx context.Context, session string) (discard func() error, err error) {
+	e.foldersMu.Lock()
+	defer e.foldersMu.Unlock()
 	if err := e.store.Delete(ctx, session); err != nil || e.options.Discard == nil {
 		return nil, err
 	}

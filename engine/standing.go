@@ -12,19 +12,19 @@ import (
 
 // A standing is what the runs that are in force amount to: the status of the one
 // that ended last.
-type standing struct {
+type runOutcome struct {
 	status    tapedeck.Status
 	resumable *bool // of a cancelled one
-	at        int64 // where it ended
+	endedAt   int64 // where it ended
 }
 
 // standingOf returns the standing that a run leaves. One that is open is cut off
 // by what comes now, after all others.
-func standingOf(r *view.Run) standing {
+func outcomeOf(r *view.Run) runOutcome {
 	if r.EndOffset == nil {
-		return standing{status: tapedeck.StatusInterrupted, at: math.MaxInt64}
+		return runOutcome{status: tapedeck.StatusInterrupted, endedAt: math.MaxInt64}
 	}
-	s := standing{status: r.Status, at: *r.EndOffset}
+	s := runOutcome{status: r.Status, endedAt: *r.EndOffset}
 	if s.status == tapedeck.StatusCancelled {
 		s.resumable = new(canResume(r))
 	}
@@ -36,34 +36,34 @@ func standingOf(r *view.Run) standing {
 func canResume(r *view.Run) bool { return r.Resumable == nil || *r.Resumable }
 
 // standingAfter returns the standing of a session after a jump.
-func (e *Engine) standingAfter(ctx context.Context, s *tapedeck.Session, t *target) (standing, error) {
+func (e *Engine) outcomeAfter(ctx context.Context, s *tapedeck.Session, t *target) (runOutcome, error) {
 	if len(s.Runs) > 0 { // on other threads; what they come to is yet to be seen
-		return standing{status: tapedeck.StatusRunning}, nil
+		return runOutcome{status: tapedeck.StatusRunning}, nil
 	}
 	if t.thread == "" {
-		return e.standingAt(ctx, s.ID, t.to)
+		return e.outcomeAt(ctx, s.ID, t.to)
 	}
-	others, err := e.newestRun(ctx, s.ID, s.Head, func(thread string) bool { return !t.has(thread) })
+	others, err := e.newestRun(ctx, s.ID, s.Head, func(thread string) bool { return !t.includesThread(thread) })
 	if err != nil {
-		return standing{}, err
+		return runOutcome{}, err
 	}
-	own, err := e.newestRun(ctx, s.ID, t.to, t.has)
-	if err != nil || others.at > own.at || own.status == tapedeck.StatusIdle {
+	own, err := e.newestRun(ctx, s.ID, t.to, t.includesThread)
+	if err != nil || others.endedAt > own.endedAt || own.status == tapedeck.StatusIdle {
 		return others, err
 	}
 	return own, nil
 }
 
 // standingAt returns the standing of a session as of an offset.
-func (e *Engine) standingAt(ctx context.Context, session string, at int64) (standing, error) {
+func (e *Engine) outcomeAt(ctx context.Context, session string, at int64) (runOutcome, error) {
 	return e.newestRun(ctx, session, at, func(string) bool { return true })
 }
 
 // newestRun returns the standing that the run leaves which ended last as of an
 // offset, among the threads that are wanted. A run ends with an event of its
 // thread, unless a jump or a fork has cut it off, so few have to be looked at.
-func (e *Engine) newestRun(ctx context.Context, session string, at int64, wanted func(string) bool) (standing, error) {
-	newest := standing{status: tapedeck.StatusIdle, at: -1}
+func (e *Engine) newestRun(ctx context.Context, session string, at int64, wanted func(string) bool) (runOutcome, error) {
+	newest := runOutcome{status: tapedeck.StatusIdle, endedAt: -1}
 	all, err := e.views.Snapshot(ctx, session, view.Query{At: at, Limit: 1})
 	if err != nil {
 		return newest, err
@@ -74,13 +74,13 @@ func (e *Engine) newestRun(ctx context.Context, session string, at int64, wanted
 		case !wanted(th.Name) || th.Status == tapedeck.StatusIdle:
 			continue
 		case th.Status == tapedeck.StatusPending:
-			if newest.at < 0 {
+			if newest.endedAt < 0 {
 				newest.status = th.Status
 			}
 			continue
 		case th.Status == tapedeck.StatusRunning:
-			return standing{status: tapedeck.StatusInterrupted, at: math.MaxInt64}, nil
-		case th.Status != tapedeck.StatusInterrupted && th.Last < newest.at:
+			return runOutcome{status: tapedeck.StatusInterrupted, endedAt: math.MaxInt64}, nil
+		case th.Status != tapedeck.StatusInterrupted && th.Last < newest.endedAt:
 			continue
 		}
 		run, ok, err := e.lastRun(ctx, session, th.Name, at)
@@ -90,7 +90,7 @@ func (e *Engine) newestRun(ctx context.Context, session string, at int64, wanted
 		if !ok {
 			continue
 		}
-		if st := standingOf(&run); st.at > newest.at {
+		if st := outcomeOf(&run); st.endedAt > newest.endedAt {
 			newest = st
 		}
 	}

@@ -102,16 +102,16 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 		if _, err := e.agent(t.Agent); err != nil {
 			return api.Started{}, err
 		}
-		f, err := e.follow(ctx, &s, t.Thread, resume)
+		f, err := e.findPredecessor(ctx, &s, t.Thread, resume)
 		var agent Agent
 		if err == nil {
-			agent, err = e.choose(&t, &s, &f, resume)
+			agent, err = e.chooseAgent(&t, &s, &f, resume)
 		}
 		if err == nil {
 			err = e.prepare(ctx, &s, t.Thread, &agent, t.Config, &f)
 		}
 		if err == nil {
-			err = e.retell(ctx, &s, &agent, &f)
+			err = e.addResumeContext(ctx, &s, &agent, &f)
 		}
 		if err != nil {
 			return api.Started{}, err
@@ -125,16 +125,16 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 }
 
 // prepare makes ready what an agent needs.
-func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string, agent *Agent, config json.RawMessage, f *following) (err error) {
+func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string, agent *Agent, config json.RawMessage, f *predecessor) (err error) {
 	if c, ok := agent.Runner.(runner.Capable); ok {
-		if reason := why(c.Available()); reason != "" {
+		if reason := reasonOf(c.Available()); reason != "" {
 			return tapedeck.Errorf(tapedeck.Unavailable, "%s cannot run here: %s", agent.Name, reason)
 		}
 	}
 	if agent.Folder != nil {
-		e.folders.RLock()
+		e.foldersMu.RLock()
 		f.folder, err = agent.Folder(s.ID)
-		e.folders.RUnlock()
+		e.foldersMu.RUnlock()
 		if err != nil {
 			return err
 		}
@@ -142,23 +142,23 @@ func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string
 	if f.prompt, err = e.newPrompt(ctx, s, thread, agent, config); err != nil {
 		return err
 	}
-	f.link, err = e.link(ctx, s, thread, agent, f.told)
+	f.link, err = e.link(ctx, s, thread, agent, f.lastLink)
 	return err
 }
 
 // begin begins a run, if the session has not been rewound since it was seen.
 func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.Session) (api.Started, error) {
-	if err := e.enlist(r); err != nil {
+	if err := e.register(r); err != nil {
 		return api.Started{}, err
 	}
 	done, err := e.write(ctx, tapedeck.Append{Session: t.Session, Events: r.opening(t)}, func(s *tapedeck.Session, _ []tapedeck.Event) error {
 		if s.Gen != seen.Gen || s.LastJump != seen.LastJump {
 			return errMoved
 		}
-		return free(s, r.in.Thread)
+		return checkThreadFree(s, r.in.Thread)
 	})
 	if err != nil {
-		e.discharge(r)
+		e.unregister(r)
 		return api.Started{}, err
 	}
 	r.offset = done.First
@@ -167,7 +167,7 @@ func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.S
 }
 
 // free refuses to begin a run on a thread that has one.
-func free(s *tapedeck.Session, thread string) error {
+func checkThreadFree(s *tapedeck.Session, thread string) error {
 	if other, busy := s.Run(thread); busy {
 		return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s", thread, other.Invocation).
 			WithHint("wait for it, cancel it, or use another thread")
@@ -180,15 +180,10 @@ func free(s *tapedeck.Session, thread string) error {
 func (r *run) opening(t api.Task) []tapedeck.Event {
 	user := event(payload.MessageAdded{Message: payload.NewMessage(tapedeck.NewID("msg_"), payload.RoleUser, t.Text)}, t.Actor)
 	user.Thread, user.Invocation = r.in.Thread, r.in.ID
-	ours := map[string]any{"agent": r.agent.Name}
+	ours := payload.Meta{Agent: r.agent.Name, Resumes: r.in.Resumes, Context: r.in.Context}
 	if q, ok := r.agent.Runner.(runner.Equipped); ok {
-		putEquipment(ours, q.Equipment(r.in))
-	}
-	if r.in.Resumes != "" {
-		ours["resumes"] = r.in.Resumes
-	}
-	if r.in.Context != "" {
-		ours["context"] = r.in.Context
+		has := q.Equipment(r.in)
+		ours.Model, ours.Tools, ours.Skills = has.Model, has.Tools, has.Skills
 	}
 	parent := ""
 	if r.from.run != nil {
@@ -205,13 +200,13 @@ func (r *run) opening(t api.Task) []tapedeck.Event {
 		events = append([]tapedeck.Event{prompt}, events...)
 	}
 	if r.lost > 0 {
-		events = append(events, r.lossy())
+		events = append(events, r.lossEvent())
 	}
 	return events
 }
 
 // lossy says that the agent is not told all that it may not know.
-func (r *run) lossy() tapedeck.Event {
+func (r *run) lossEvent() tapedeck.Event {
 	value := object(map[string]any{
 		"reason": "the resume context leaves out a part of what the run before said or called", "bytes": len(r.in.Context), "left_out": r.lost,
 	})
@@ -220,23 +215,10 @@ func (r *run) lossy() tapedeck.Event {
 	return ev
 }
 
-// putEquipment adds what is known of the agent's equipment.
-func putEquipment(ours map[string]any, q runner.Equipment) {
-	if q.Model != "" {
-		ours["model"] = q.Model
-	}
-	if len(q.Tools) > 0 {
-		ours["tools"] = q.Tools
-	}
-	if len(q.Skills) > 0 {
-		ours["skills"] = q.Skills
-	}
-}
-
 // runStarted returns the event that begins a run which this engine drives.
-func (e *Engine) runStarted(thread, invocation, parent string, ours map[string]any) tapedeck.Event {
-	ours["owner"] = e.id
-	d := map[string]any{"threadId": thread, "runId": invocation, "metadata": map[string]any{tapedeck.VendorKey: ours}}
+func (e *Engine) runStarted(thread, invocation, parent string, ours payload.Meta) tapedeck.Event {
+	ours.Owner = e.id
+	d := map[string]any{"threadId": thread, "runId": invocation, "metadata": ours.Metadata()}
 	if parent != "" {
 		d["parentRunId"] = parent
 	}
@@ -245,7 +227,7 @@ func (e *Engine) runStarted(thread, invocation, parent string, ours map[string]a
 
 // enlist makes the run known before it begins, so that a shutdown or a cancel
 // that comes in between finds it.
-func (e *Engine) enlist(r *run) error {
+func (e *Engine) register(r *run) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closing {
@@ -257,7 +239,7 @@ func (e *Engine) enlist(r *run) error {
 }
 
 // discharge forgets a run that has ended.
-func (e *Engine) discharge(r *run) {
+func (e *Engine) unregister(r *run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.runs, r.in.ID)

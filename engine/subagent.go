@@ -27,9 +27,9 @@ func subThread(invocation, key string) string {
 // subagents are those that a run has open. Only the goroutine that listens to the
 // agent uses them.
 type subagents struct {
-	open  map[string]*subagent // by subagentRunId
-	owner map[string]*subagent // whose messages and calls are, by kind and id: an event that goes on with one need not say
-	begun map[string]bool      // threads
+	open    map[string]*subagent // by subagentRunId
+	owners  map[string]*subagent // whose messages and calls are, by kind and id: an event that goes on with one need not say
+	started map[string]bool      // threads
 }
 
 // A subagent is one that is open.
@@ -48,7 +48,7 @@ type subagent struct {
 const maxOwned = 4096
 
 // tell passes an event of the agent on, and with it what else is to be said.
-func (r *run) tell(ev tapedeck.Event) bool {
+func (r *run) accept(ev tapedeck.Event) bool {
 	a := &r.subagents
 	switch {
 	case ev.Type == tapedeck.SubagentStarted:
@@ -57,14 +57,14 @@ func (r *run) tell(ev tapedeck.Event) bool {
 	case ev.Type == tapedeck.SubagentFinished, ev.Type == tapedeck.SubagentError:
 		return r.subEnded(ev)
 	default:
-		if s, tagged := a.of(&ev); s != nil {
-			s.say(&ev, tagged)
-			a.note(s, &ev)
-			return r.queue.put(ev)
+		if s, tagged := a.ownerOf(&ev); s != nil {
+			s.adopt(&ev, tagged)
+			a.noteOwner(s, &ev)
+			return r.queue.push(ev)
 		}
 	}
-	r.overhear(&ev)
-	return r.queue.put(ev)
+	r.captureText(&ev)
+	return r.queue.push(ev)
 }
 
 // subStarted begins the run of a sub-agent. What does not fit is passed on as it
@@ -73,7 +73,7 @@ func (r *run) subStarted(ev tapedeck.Event) bool {
 	a := &r.subagents
 	d, err := payload.DecodeAs[payload.SubagentStarted](ev)
 	if err != nil || a.open[d.SubagentRunID] != nil {
-		return r.queue.put(ev)
+		return r.queue.push(ev)
 	}
 	s := &subagent{d: d, above: a.open[d.ParentSubagentRunID], invocation: tapedeck.NewID("inv_"), parent: r.in.ID, order: order.NewVerifier()}
 	above := r.instance
@@ -90,18 +90,18 @@ func (r *run) subStarted(ev tapedeck.Event) bool {
 	if d.Metadata == nil {
 		d.Metadata = tapedeck.Members{}
 	}
-	d.Metadata[tapedeck.VendorKey] = object(map[string]string{"thread": s.thread, "invocation": s.invocation})
+	d.Metadata[tapedeck.VendorKey] = payload.Meta{Thread: s.thread, Invocation: s.invocation}.Raw()
 	ev.Data = payload.NewEvent(d).Data
 	if s.above != nil {
-		s.above.say(&ev, false)
+		s.above.adopt(&ev, false)
 	}
 	events := []tapedeck.Event{ev}
-	if !a.begun[s.thread] {
+	if !a.started[s.thread] {
 		events = append(events, s.event(&ev, payload.NewEvent(payload.InstanceStarted{ID: s.instance, Name: d.Name, Parent: above})))
 	}
-	events = append(events, s.event(&ev, r.engine.runStarted(s.thread, s.invocation, s.parent, map[string]any{"agent": d.Name})))
+	events = append(events, s.event(&ev, r.engine.runStarted(s.thread, s.invocation, s.parent, payload.Meta{Agent: d.Name})))
 	a.add(s)
-	return r.putAll(events)
+	return r.pushAll(events)
 }
 
 // subEnded ends the run of a sub-agent, and those that it has started.
@@ -114,18 +114,18 @@ func (r *run) subEnded(ev tapedeck.Event) bool {
 		s = r.subagents.open[d.ID]
 	}
 	if s == nil {
-		return r.queue.put(ev)
+		return r.queue.push(ev)
 	}
-	events := r.subagents.end(s, &ev, s.terminal(&ev))
+	events := r.subagents.endEvents(s, &ev, s.terminal(&ev))
 	if s.above != nil {
-		s.above.say(&ev, false)
+		s.above.adopt(&ev, false)
 	}
-	return r.putAll(append(events, ev))
+	return r.pushAll(append(events, ev))
 }
 
-func (r *run) putAll(events []tapedeck.Event) bool {
+func (r *run) pushAll(events []tapedeck.Event) bool {
 	for _, ev := range events {
-		if !r.queue.put(ev) {
+		if !r.queue.push(ev) {
 			return false
 		}
 	}
@@ -166,17 +166,17 @@ func (a *subagents) newThread(invocation string, d *payload.SubagentStarted) str
 
 func (a *subagents) add(s *subagent) {
 	if a.open == nil {
-		a.open, a.owner, a.begun = map[string]*subagent{}, map[string]*subagent{}, map[string]bool{}
+		a.open, a.owners, a.started = map[string]*subagent{}, map[string]*subagent{}, map[string]bool{}
 	}
-	a.open[s.d.SubagentRunID], a.begun[s.thread] = s, true
+	a.open[s.d.SubagentRunID], a.started[s.thread] = s, true
 }
 
 // end returns the events that end the run of a sub-agent, after those of the ones
 // that it has started.
-func (a *subagents) end(s *subagent, by *tapedeck.Event, t terminal) (events []tapedeck.Event) {
+func (a *subagents) endEvents(s *subagent, by *tapedeck.Event, t terminal) (events []tapedeck.Event) {
 	for _, other := range a.open {
 		if other.above == s {
-			events = append(events, a.end(other, by, errSubLeft())...)
+			events = append(events, a.endEvents(other, by, childAbandoned())...)
 		}
 	}
 	for _, ev := range s.order.Closing(s.invocation) {
@@ -187,27 +187,27 @@ func (a *subagents) end(s *subagent, by *tapedeck.Event, t terminal) (events []t
 	s.usage.addTo(&t.event)
 	delete(a.open, s.d.SubagentRunID)
 	for _, key := range s.owns {
-		delete(a.owner, key)
+		delete(a.owners, key)
 	}
 	return append(events, s.event(by, t.event))
 }
 
 // errSubLeft is how a run of a sub-agent ends that is open when what started it
 // has ended.
-func errSubLeft() terminal {
+func childAbandoned() terminal {
 	return errorEnd(payload.CodeRunEnded, "the run ended before the sub-agent did", tapedeck.StatusFailed)
 }
 
 // event puts an event of ours into the run of the sub-agent.
 func (s *subagent) event(by *tapedeck.Event, ev tapedeck.Event) tapedeck.Event {
 	ev.Time = by.Time
-	s.say(&ev, false)
+	s.adopt(&ev, false)
 	return ev
 }
 
 // say puts an event into the run of the sub-agent; tagged says that its data names
 // the sub-agent, which there is the agent itself.
-func (s *subagent) say(ev *tapedeck.Event, tagged bool) {
+func (s *subagent) adopt(ev *tapedeck.Event, tagged bool) {
 	ev.Thread, ev.Invocation = s.thread, s.invocation
 	if ev.Actor != "tapedeck" {
 		ev.Actor = s.actor
@@ -251,7 +251,7 @@ type ids struct {
 
 // of returns the sub-agent whose event it is, nil for the agent itself, and
 // whether the event says so.
-func (a *subagents) of(ev *tapedeck.Event) (s *subagent, tagged bool) {
+func (a *subagents) ownerOf(ev *tapedeck.Event) (s *subagent, tagged bool) {
 	var d ids
 	if strings.HasPrefix(ev.Type, "RUN_") || strings.HasPrefix(ev.Type, "session.") || json.Unmarshal(ev.Data, &d) != nil {
 		return nil, false
@@ -267,7 +267,7 @@ func (a *subagents) of(ev *tapedeck.Event) (s *subagent, tagged bool) {
 		return nil, false
 	}
 	for _, key := range d.keys(ev.Type) {
-		if s := a.owner[key]; s != nil {
+		if s := a.owners[key]; s != nil {
 			return s, false
 		}
 	}
@@ -298,7 +298,7 @@ func kindOf(typ string) string {
 }
 
 // note keeps in mind whose the thing is that an event begins.
-func (a *subagents) note(s *subagent, ev *tapedeck.Event) {
+func (a *subagents) noteOwner(s *subagent, ev *tapedeck.Event) {
 	var d ids
 	switch ev.Type {
 	case tapedeck.TextMessageStart, tapedeck.ReasoningStart, tapedeck.ReasoningMessageStart, tapedeck.ActivitySnapshot, tapedeck.ToolCallStart:
@@ -312,13 +312,13 @@ func (a *subagents) note(s *subagent, ev *tapedeck.Event) {
 	if ev.Type == tapedeck.ToolCallStart {
 		key = "call " + d.Call
 	}
-	if a.owner[key] == s {
+	if a.owners[key] == s {
 		return
 	}
-	a.owner[key] = s
+	a.owners[key] = s
 	if s.owns = append(s.owns, key); len(s.owns) > maxOwned {
 		for _, old := range s.owns[:maxOwned/2] {
-			delete(a.owner, old)
+			delete(a.owners, old)
 		}
 		s.owns = append([]string(nil), s.owns[maxOwned/2:]...)
 	}

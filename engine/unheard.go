@@ -20,7 +20,7 @@ import (
 // An unheard is what a run has said and done at its end, so that the agent may not
 // know it.
 type unheard struct {
-	said  string
+	text  string
 	calls []string // those without a result, a line each
 	more  int      // how many calls are not told
 	lost  int      // how many bytes are not told
@@ -34,7 +34,7 @@ const (
 	maxHeard     = 20 // calls
 )
 
-func (u *unheard) empty() bool { return u.said == "" && len(u.calls) == 0 }
+func (u *unheard) empty() bool { return u.text == "" && len(u.calls) == 0 }
 
 // unheard returns what the agent may not know of a run. A run that said nothing
 // before it was cut short leaves it with the run before it.
@@ -68,10 +68,10 @@ func unheardOf(now *view.Snapshot, invocation string) (u unheard) {
 			said = append(said, strings.TrimSpace(m.Text))
 		}
 	}
-	u.say(strings.Join(said, "\n\n"))
+	u.setText(strings.Join(said, "\n\n"))
 	for i := range now.Calls {
 		if k := &now.Calls[i]; k.Invocation == invocation && k.Result == nil {
-			u.call(k, isUnanswered(now, k.ID))
+			u.addCall(k, isUnanswered(now, k.ID))
 		}
 	}
 	return u
@@ -84,10 +84,10 @@ func isUnanswered(now *view.Snapshot, call string) bool {
 }
 
 // say keeps the beginning and the end of what was said.
-func (u *unheard) say(text string) {
+func (u *unheard) setText(text string) {
 	text = strings.ToValidUTF8(text, "")
 	if len(text) <= maxHeardHead+maxHeardTail {
-		u.said = text
+		u.text = text
 		return
 	}
 	head, tail := maxHeardHead, len(text)-maxHeardTail
@@ -98,10 +98,10 @@ func (u *unheard) say(text string) {
 		tail++
 	}
 	u.lost += tail - head
-	u.said = fmt.Sprintf("%s\n[… %d bytes are left out here …]\n%s", text[:head], tail-head, text[tail:])
+	u.text = fmt.Sprintf("%s\n[… %d bytes are left out here …]\n%s", text[:head], tail-head, text[tail:])
 }
 
-func (u *unheard) call(k *view.ToolCall, unanswered bool) {
+func (u *unheard) addCall(k *view.ToolCall, unanswered bool) {
 	line, what := flat(k.Name+" "+k.Arguments), "it has no result, and may have taken effect"
 	if unanswered {
 		what = "people were asked and have not answered, so it was not done"
@@ -124,9 +124,9 @@ var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u
 // none can end the context.
 func (u *unheard) String() string {
 	var b strings.Builder
-	if u.said != "" {
+	if u.text != "" {
 		b.WriteString("\nThe last that the user has seen of your answer (you may have some of it already):\n")
-		for line := range strings.Lines(newlines.Replace(u.said)) {
+		for line := range strings.Lines(newlines.Replace(u.text)) {
 			b.WriteString("> " + strings.TrimSuffix(line, "\n") + "\n")
 		}
 	}

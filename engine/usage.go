@@ -28,14 +28,14 @@ func (t *tally) add(ev *tapedeck.Event) {
 	if *more[0] == nil && *more[1] == nil && *more[2] == nil {
 		return
 	}
-	sum := counts(t.of(d.Provider, d.Model))
+	sum := counts(t.countsOf(d.Provider, d.Model))
 	for i := range sum {
 		*sum[i] = plus(*sum[i], *more[i])
 	}
 }
 
 // of returns the counts of a model.
-func (t *tally) of(provider, model string) *payload.TokenCounts {
+func (t *tally) countsOf(provider, model string) *payload.TokenCounts {
 	if len(*t) >= maxModels {
 		provider, model = "", ""
 	}

@@ -8,17 +8,23 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// views is what the engine wants to know of what is in force in a session.
-type views interface {
-	// Snapshot returns the conversation that q asks for.
+// Views says what is active in a session. A [projection.Projections] of the same
+// store is one.
+type Views interface {
+	// Snapshot returns the part of the conversation that q asks for.
 	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
 
 	// Timeline returns the timeline of a session as of an offset, negative for
 	// the head.
 	Timeline(ctx context.Context, session string, at int64) (*view.Timeline, error)
 
-	// Index returns the replay index as of an offset.
-	Index(ctx context.Context, session string, at int64) (view.Index, error)
+	// FindInvocation returns the offset of the first event of an invocation,
+	// active or not.
+	FindInvocation(ctx context.Context, session, invocation string) (offset int64, found bool, err error)
+
+	// FindThread returns the offset of the first event of a thread, active or
+	// not.
+	FindThread(ctx context.Context, session, thread string) (offset int64, found bool, err error)
 }
 
 // inForce yields the events below offset at that are in force as of it.

@@ -25,9 +25,9 @@ type watch struct {
 	runTimer  *time.Timer
 	idleTimer *time.Timer
 
-	tooLong   <-chan time.Time
-	tooSilent <-chan time.Time
-	resting   bool // the agent waits for people, and says when it no longer does
+	tooLong        <-chan time.Time
+	tooSilent      <-chan time.Time
+	waitsForPeople bool // the agent waits for people, and says when it no longer does
 }
 
 func newWatch(run, idle time.Duration) *watch {
@@ -54,17 +54,17 @@ func (w *watch) stop() {
 // heard says that the agent has spoken and that it is written down: while the
 // store takes its time the agent may be waiting for us. An agent is not idle that
 // waits for people to answer, or that has asked something and not gone on.
-func (w *watch) heard(events []tapedeck.Event, waits bool) {
+func (w *watch) noteWritten(events []tapedeck.Event, waits bool) {
 	switch {
 	case w.idleTimer == nil:
 	case waits:
 		w.idleTimer.Stop()
-		w.resting = true
+		w.waitsForPeople = true
 	case len(events) > 0 && events[len(events)-1].Type == tapedeck.PermissionRequested:
 		w.idleTimer.Stop()
-	case len(events) > 0 || w.resting:
+	case len(events) > 0 || w.waitsForPeople:
 		w.idleTimer.Reset(w.idle)
-		w.resting = false
+		w.waitsForPeople = false
 	}
 }
 

@@ -17,6 +17,11 @@ import (
 
 // A Hub is a [tapedeck.Store] whose sessions can be followed. Whatever is to be
 // noticed by followers at once is written through the hub.
+//
+// The hub wakes followers on the goroutine that appended, after the store has
+// returned. It does not do so as an observer of the store, because the writer
+// waits for observers: if it woke 1,000 followers itself, all other appends would
+// wait for that.
 type Hub struct {
 	tapedeck.Store
 

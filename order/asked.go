@@ -8,12 +8,13 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// maxAsked is how many questions of one run may be open.
-const maxAsked = 1000
+// maxPending is the most pending questions of a run.
+const maxPending = 1000
 
-// ask opens a question ([tapedeck.PermissionRequested]). A question belongs to a run and
-// ends with it, and its id is its own in the whole session while it is open: an
-// answer names the id only, and must mean the question that people saw.
+// ask adds a pending question ([tapedeck.PermissionRequested]). A question
+// belongs to a run and ends with it. While it is pending its id is unique in
+// the session, because an answer has only the id and must mean the question
+// that the user saw.
 func (v *Verifier) ask(e *tapedeck.Event) error {
 	if err := payload.CheckData(e); err != nil {
 		return err
@@ -30,16 +31,16 @@ func (v *Verifier) ask(e *tapedeck.Event) error {
 		return err
 	}
 	next := *v.runs[i]
-	if len(next.asked) >= maxAsked {
+	if len(next.asked) >= maxPending {
 		return tapedeck.Errorf(tapedeck.TooLarge, "run %s has %d open questions", next.Invocation, len(next.asked)).WithHint("answer some of them")
 	}
 	next.asked = append(slices.Clip(next.asked), id)
-	v.put(i, &next, e)
+	v.replace(i, &next, e)
 	return nil
 }
 
-// answer closes a question ([tapedeck.PermissionAnswered]). The answer to none changes
-// nothing.
+// answer removes a pending question ([tapedeck.PermissionAnswered]). An answer
+// without a question changes nothing.
 func (v *Verifier) answer(e *tapedeck.Event) {
 	id := jsonobj.StringOf(jsonobj.Member(e.Data, "id"))
 	for i, r := range v.runs {
@@ -48,7 +49,7 @@ func (v *Verifier) answer(e *tapedeck.Event) {
 		}
 		next := *r
 		next.asked = slices.DeleteFunc(slices.Clone(r.asked), func(other string) bool { return other == id })
-		v.put(i, &next, e)
+		v.replace(i, &next, e)
 		return
 	}
 }

@@ -54,7 +54,8 @@ func BenchmarkVerifierAcceptDelta(b *testing.B) {
 	}
 }
 
-// A call with its result, in a run that has seen many of them.
+// BenchmarkVerifierToolCall adds a call with its result to a run that has had
+// many.
 func BenchmarkVerifierToolCall(b *testing.B) {
 	v := benchVerifier(b)
 	var events []tapedeck.Event

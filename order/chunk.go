@@ -11,11 +11,11 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A chunkForm says what a kind of chunk stands for.
+// A chunkForm says which events a type of chunk stands for.
 type chunkForm struct {
 	kind    kind
 	content string
-	said    [2]string // members that belong to the opener
+	said    [2]string // members that belong to the opening event
 }
 
 var chunkForms = map[string]chunkForm{
@@ -24,14 +24,14 @@ var chunkForms = map[string]chunkForm{
 	tapedeck.ReasoningMessageChunk: {reasoningMessage, tapedeck.ReasoningMessageContent, [2]string{}},
 }
 
-// chunks is what must be known of a thing that is streamed in chunks.
+// A chunks value describes an open thing that is streamed in chunks.
 type chunks struct {
-	lane string    // the subagent with which its first chunk was tagged; "" for none
-	said [2]string // what the first chunk said of [chunkForm.said]
+	lane string    // the sub-agent in the tag of its first chunk; "" if none
+	said [2]string // the values of [chunkForm.said] in the first chunk
 }
 
-// chunksOf returns what is to be known of a thing that is being opened, nil if it
-// is not by a chunk. The metadata says so, lest it be forgotten over a restart.
+// chunksOf returns the chunks of a thing that is being opened, nil if it was
+// not opened by a chunk. The metadata has this fact, so it survives a restart.
 func chunksOf(k kind, c *payload.Checked) *chunks {
 	raw := c.Get("metadata")
 	if raw == nil || k > reasoningMessage {
@@ -55,8 +55,8 @@ func chunksOf(k kind, c *payload.Checked) *chunks {
 	return out
 }
 
-// expand appends what the chunk e stands for. The agent and each of its subagents
-// has a lane of its own, in which it streams one thing at a time.
+// expand appends the events that the chunk e stands for. The agent and each of
+// its sub-agents have a lane each, in which they stream one thing at a time.
 func (r *run) expand(out []tapedeck.Event, e *tapedeck.Event, form chunkForm) ([]tapedeck.Event, error) {
 	var c payload.Checked
 	if err := payload.CheckInto(e, &c); err != nil {
@@ -67,7 +67,7 @@ func (r *run) expand(out []tapedeck.Event, e *tapedeck.Event, form chunkForm) ([
 		return nil, err
 	}
 	id := c.Get(kinds[form.kind].member)
-	if o := r.chunked(lane); o != nil {
+	if o := r.openInLane(lane); o != nil {
 		if o.kind == form.kind && (id == nil || jsonobj.StringIs(id, o.id)) {
 			if err := form.agrees(o, &c); err != nil {
 				return nil, err
@@ -87,10 +87,10 @@ func (r *run) expand(out []tapedeck.Event, e *tapedeck.Event, form chunkForm) ([
 	return form.addContent(out, e, &c, jsonobj.StringOf(id), lane, true), nil
 }
 
-// lane returns the lane of what a chunk continues or opens.
+// lane returns the lane of the thing that a chunk continues or opens.
 func (r *run) lane(e *tapedeck.Event, c *payload.Checked, k kind) (string, error) {
 	id, tag := c.Get(kinds[k].member), c.Get("subagentRunId")
-	var open []string // lanes with a thing of that kind
+	var open []string // lanes that have an open thing of the kind
 	for i := range r.open {
 		o := &r.open[i]
 		if o.chunks == nil || o.kind != k {
@@ -117,8 +117,8 @@ func (r *run) lane(e *tapedeck.Event, c *payload.Checked, k kind) (string, error
 	return open[0], nil
 }
 
-// chunked returns what is open in a lane.
-func (r *run) chunked(lane string) *opened {
+// openInLane returns the thing that is open in a lane, nil if there is none.
+func (r *run) openInLane(lane string) *opened {
 	for i := range r.open {
 		if o := &r.open[i]; o.chunks != nil && o.chunks.lane == lane {
 			return o
@@ -127,7 +127,8 @@ func (r *run) chunked(lane string) *opened {
 	return nil
 }
 
-// agrees reports whether a chunk that repeats what its opener said says the same.
+// agrees returns an error if a chunk repeats a member of its opening event with
+// another value.
 func (f chunkForm) agrees(o *opened, c *payload.Checked) error {
 	for i, name := range f.said {
 		if name == "" {
@@ -141,11 +142,11 @@ func (f chunkForm) agrees(o *opened, c *payload.Checked) error {
 	return nil
 }
 
-// opener returns the START that the first chunk stands for. Its metadata says
-// that it came from a chunk, so that the next chunk is known to continue it.
+// opener returns the START that the first chunk stands for. Its metadata marks
+// it as opened by a chunk, so that the next chunk can continue it.
 func (f chunkForm) opener(e *tapedeck.Event, c *payload.Checked) tapedeck.Event {
 	metadata := tapedeck.Members{}
-	_ = json.Unmarshal(c.Get("metadata"), &metadata) // of none, none
+	_ = json.Unmarshal(c.Get("metadata"), &metadata) // stays empty if there is no metadata
 	ours := tapedeck.Members{}
 	_ = json.Unmarshal(metadata[tapedeck.VendorKey], &ours)
 	ours["chunk"] = json.RawMessage("true")
@@ -166,8 +167,9 @@ func (f chunkForm) opener(e *tapedeck.Event, c *payload.Checked) tapedeck.Event 
 	return start
 }
 
-// addContent appends the CONTENT that a chunk stands for, with all members of the
-// chunk that are not the opener's. A chunk that says nothing has none.
+// addContent appends the CONTENT that a chunk stands for. It has all members of
+// the chunk that are not the opener's. A chunk without such members gives no
+// content.
 func (f chunkForm) addContent(out []tapedeck.Event, e *tapedeck.Event, c *payload.Checked, id, lane string, first bool) []tapedeck.Event {
 	b := jsonobj.AppendJSON(jsonobj.AppendName([]byte{'{'}, 1, kinds[f.kind].member), id)
 	if c.Get("delta") == nil {
@@ -194,21 +196,21 @@ func (f chunkForm) addContent(out []tapedeck.Event, e *tapedeck.Event, c *payloa
 	return append(out, content)
 }
 
-// closingBefore returns the event that closes o because e comes.
+// closingBefore returns the event that closes o when e arrives.
 func (r *run) closingBefore(e *tapedeck.Event, o *opened) tapedeck.Event {
 	end := r.closing(o)
 	end.Time, end.Actor = e.Time, e.Actor
 	return end
 }
 
-// endChunks appends the events that close what was open in chunks and cannot go
-// on when e comes.
+// endChunks appends the events that close the chunked things that cannot
+// continue after e.
 func (r *run) endChunks(out []tapedeck.Event, e *tapedeck.Event) []tapedeck.Event {
 	if !slices.ContainsFunc(r.open, func(o opened) bool { return o.chunks != nil }) {
-		return out // as nearly always
+		return out // the usual case
 	}
 	if slices.ContainsFunc(r.open, func(o opened) bool { return o.chunks != nil && o.isEnd(e) }) {
-		return out // it may be closed as if it had been opened in full
+		return out // e closes it itself
 	}
 	lane, all := jsonobj.StringOf(jsonobj.Member(e.Data, "subagentRunId")), false
 	switch e.Type {
@@ -230,12 +232,12 @@ func (o *opened) isEnd(e *tapedeck.Event) bool {
 	return e.Type == kinds[o.kind].end && jsonobj.StringIs(jsonobj.Member(e.Data, kinds[o.kind].member), o.id)
 }
 
-// thinkingPrefix begins the ids that translated events are given, by which the
-// events after them find what they continue.
+// thinkingPrefix begins the ids of translated events. It marks the things that
+// later events without an id continue.
 const thinkingPrefix = "think_"
 
-// translate turns the retired events of thinking, which have no ids, into those
-// of reasoning.
+// translate turns the retired THINKING events, which have no ids, into
+// REASONING events.
 func (v *Verifier) translate(e *tapedeck.Event) error {
 	suffix, ok := strings.CutPrefix(e.Type, "THINKING_")
 	if !ok {
@@ -247,7 +249,7 @@ func (v *Verifier) translate(e *tapedeck.Event) error {
 	}
 	typ := "REASONING_" + suffix
 	if rules[typ] == nil {
-		return nil // none that was ever there
+		return nil // such a type never existed
 	}
 	id := tapedeck.NewID(thinkingPrefix)
 	if !opens {
@@ -267,8 +269,8 @@ func (v *Verifier) translate(e *tapedeck.Event) error {
 	return nil
 }
 
-// thinking returns the id of what was opened last by a translated event of
-// kind k and is still open.
+// thinking returns the id of the newest open thing of kind k that a translated
+// event has opened.
 func (v *Verifier) thinking(e *tapedeck.Event, k kind) (id string) {
 	r := v.runOn(e)
 	if r == nil {

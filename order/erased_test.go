@@ -11,7 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/store"
 )
 
-// erased returns e without its payload, as a store keeps it.
+// erased returns e without its payload, as a store erases it.
 func erased(t *rapid.T, e tapedeck.Event) tapedeck.Event {
 	t.Helper()
 	data, err := e.MarshalJSON()
@@ -29,8 +29,8 @@ func erased(t *rapid.T, e tapedeck.Event) tapedeck.Event {
 	return out
 }
 
-// TestErasedRunsAreInOrder: whatever came in an order that can be replayed still
-// does without its payload, and the session's entry says the same.
+// TestErasedRunsAreInOrder erases events of valid runs. The result must still
+// be in a valid order, and give the same catalogue entry.
 func TestErasedRunsAreInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v, again, s, sAgain := NewVerifier(), NewVerifier(), tapedeck.Session{}, tapedeck.Session{}

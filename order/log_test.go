@@ -10,7 +10,7 @@ import (
 
 var noon = time.Date(2026, 1, 5, 12, 34, 56, 789e6, time.UTC)
 
-// A fakeLog reads from pages of two records.
+// A fakeLog returns pages of two records.
 type fakeLog struct {
 	tapedeck.Log
 	records []tapedeck.Record
@@ -24,7 +24,7 @@ func (l fakeLog) Read(_ context.Context, _ string, r tapedeck.Range) (tapedeck.P
 
 func logOf(t testing.TB, events ...tapedeck.Event) fakeLog {
 	t.Helper()
-	drafts, err := tapedeck.Drafts(events, nil, noon)
+	_, drafts, err := tapedeck.Drafts(events, nil, noon)
 	if err != nil {
 		t.Fatal(err)
 	}

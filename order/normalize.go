@@ -8,9 +8,10 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// Accept returns the events as the log keeps them, see [Verifier.Normalize], and
-// adds them to v: all of them or, with an error, none. To undo it when the log
-// cannot take them, work on a clone.
+// Accept returns the events in the form that the log keeps, see
+// [Verifier.Normalize], and adds them to v. If there is an error, it adds no
+// event. To be able to undo it when the log refuses the events, call it on a
+// clone.
 func (v *Verifier) Accept(events []tapedeck.Event) ([]tapedeck.Event, error) {
 	next := *v
 	out := make([]tapedeck.Event, 0, len(events))
@@ -30,14 +31,19 @@ func (v *Verifier) Accept(events []tapedeck.Event) ([]tapedeck.Event, error) {
 	return out, nil
 }
 
-// Normalize returns e as the log keeps it, given what v has seen; it adds
-// nothing to v. An AG-UI event or a question to people of no invocation belongs to the run that is open
-// on its thread, a [tapedeck.RunStarted] to that of its runId. Members that a client must
-// find are filled in where they can be (runId, threadId, the role of reasoning),
-// null is dropped where absence means the same, a member type that repeats the
-// type is dropped, and a timestamp becomes an integer. Chunks become start,
-// content and end; the retired THINKING events become those of reasoning.
-// Everything else stays as it is. So one event may become none or several.
+// Normalize returns e in the form that the log keeps, based on the events that
+// v has seen. It does not change v.
+//
+//   - An AG-UI event or a question without an invocation gets that of the open
+//     run in its thread; a [tapedeck.RunStarted] gets its runId.
+//   - Members that clients need are filled in if possible: runId, threadId, and
+//     the role of reasoning.
+//   - A null is dropped where absence means the same, and so is a member "type"
+//     that repeats the event's type. A timestamp becomes an integer.
+//   - Chunks become start, content and end. The retired THINKING events become
+//     REASONING events.
+//
+// Everything else stays unchanged. So one event may become none or several.
 func (v *Verifier) Normalize(e tapedeck.Event) ([]tapedeck.Event, error) { return v.normalize(nil, e) }
 
 func (v *Verifier) normalize(out []tapedeck.Event, e tapedeck.Event) ([]tapedeck.Event, error) {
@@ -59,13 +65,13 @@ func (v *Verifier) normalize(out []tapedeck.Event, e tapedeck.Event) ([]tapedeck
 	}
 	e.Data = data
 	if e.Type == tapedeck.RunStarted {
-		return append(out, starting(e)), nil
+		return append(out, fillStart(e)), nil
 	}
 	r := v.runOn(&e)
 	if r == nil {
 		stray := run{threadID: e.ThreadName()}
 		stray.Invocation = cmp.Or(e.Invocation, "none")
-		return append(out, stray.fill(e)), nil // whole, so that Add says why it belongs nowhere, not what it lacks
+		return append(out, stray.fill(e)), nil // fill it, so that Add reports the missing run and not a missing member
 	}
 	e.Invocation = r.Invocation
 	if form, ok := chunkForms[e.Type]; ok {
@@ -74,8 +80,8 @@ func (v *Verifier) normalize(out []tapedeck.Event, e tapedeck.Event) ([]tapedeck
 	return append(r.endChunks(out, &e), r.fill(e)), nil
 }
 
-// runOn returns the run to which e belongs or, if it does not say, the one that
-// is open on its thread.
+// runOn returns the run that e belongs to: that of its invocation or, without
+// one, the open run of its thread.
 func (v *Verifier) runOn(e *tapedeck.Event) *run {
 	for _, r := range v.runs {
 		if r.Thread == e.ThreadName() && (e.Invocation == "" || r.Invocation == e.Invocation) {
@@ -85,8 +91,9 @@ func (v *Verifier) runOn(e *tapedeck.Event) *run {
 	return nil
 }
 
-// starting fills in what a RUN_STARTED says in its envelope or in its data.
-func starting(e tapedeck.Event) tapedeck.Event {
+// fillStart makes the invocation in the envelope and the runId in the data of a
+// RUN_STARTED the same, and fills in its threadId.
+func fillStart(e tapedeck.Event) tapedeck.Event {
 	runID, threadID := jsonobj.Member(e.Data, "runId"), jsonobj.Member(e.Data, "threadId")
 	if e.Invocation == "" {
 		e.Invocation = jsonobj.StringOf(runID)

@@ -16,7 +16,7 @@ import (
 
 var mintedID = regexp.MustCompile(`think_[0-9A-Z]{26}`)
 
-// shown returns events as the lines of a script. Minted ids become think_1,
+// shown returns events as the lines of a script. New ids become think_1,
 // think_2 and so on.
 func shown(events []tapedeck.Event) string {
 	ids := map[string]string{}
@@ -242,7 +242,7 @@ func TestAcceptRefuses(t *testing.T) {
 	const conflict, invalid = tapedeck.Conflict, tapedeck.Invalid
 	const begin = "run\n"
 	for name, test := range map[string]struct {
-		text string // the last line is refused
+		text string // the last line must be refused
 		kind tapedeck.Kind
 		says string
 	}{
@@ -310,8 +310,8 @@ func TestAcceptKeepsTheCallersEvents(t *testing.T) {
 	}
 }
 
-// A stream of chunks goes on after a restart, with a verifier that has seen only
-// what the log has.
+// TestChunksSurviveRestart continues a stream of chunks with a verifier that
+// was restored from the log.
 func TestChunksSurviveRestart(t *testing.T) {
 	in := script(t, "run\nTEXT_MESSAGE_CHUNK {\"messageId\":\"m\",\"role\":\"user\",\"delta\":\"a\"}")
 	kept, err := order.NewVerifier().Accept(in)

@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A kind is one of the things that can be open in a run. Ids are unique within a
-// kind only.
+// A kind is the kind of a thing that can be open in a run. Ids are unique
+// within a kind only.
 type kind int
 
 const (
@@ -20,11 +20,10 @@ const (
 	reasoningSpan
 	step
 	subagent
-	activityMessage // never open, but has an owner
+	activityMessage // never open, but it has an owner
 )
 
-// kinds has for each kind what it is called, its events, and their member that
-// names it.
+// kinds has the noun of each kind, its events, and the member with its id.
 var kinds = [...]struct{ noun, start, end, member string }{
 	textMessage:      {"text message", tapedeck.TextMessageStart, tapedeck.TextMessageEnd, "messageId"},
 	toolCall:         {"tool call", tapedeck.ToolCallStart, tapedeck.ToolCallEnd, "toolCallId"},
@@ -35,24 +34,24 @@ var kinds = [...]struct{ noun, start, end, member string }{
 	activityMessage:  {"activity", tapedeck.ActivitySnapshot, "", "messageId"},
 }
 
-// An opened is something that is open in a run.
+// An opened is a thing that is open in a run.
 type opened struct {
 	kind     kind
 	id       string
-	owner    string // the subagent whose it is; "" for the agent itself
+	owner    string // the sub-agent that it belongs to; "" for the agent itself
 	instance string // of the event that opened it
 	turn     int
-	chunks   *chunks // if it was opened by a chunk
+	chunks   *chunks // set if a chunk opened it
 }
 
-// An OpenThing is something that a run has opened and not closed.
+// An OpenThing is a thing that a run has opened and not closed.
 type OpenThing struct {
 	Type     string // of the event that opened it, such as [tapedeck.TextMessageStart]
 	ID       string // of the message, tool call or subagent, or the name of the step
-	Subagent string // whose it is; "" for the agent itself
+	Subagent string // the sub-agent that it belongs to; "" for the agent itself
 }
 
-// Open returns what is open in the run of a thread, in order of opening.
+// Open returns the open things of a thread's run, in the order of opening.
 func (v *Verifier) Open(thread string) []OpenThing {
 	for _, r := range v.runs {
 		if r.Thread != thread {
@@ -67,17 +66,17 @@ func (v *Verifier) Open(thread string) []OpenThing {
 	return nil
 }
 
-// Closing returns the events that close everything that is open in a run, what
-// was opened last first, so that its terminal event may follow. A subagent ends
-// with an error, for it has not finished. It is empty for a run that is not open.
-// Both Add and Accept take them.
+// Closing returns the events that close all open things of a run, the newest
+// first, so that its terminal event may follow. A sub-agent is closed with an
+// error, because it has not finished. The result is empty if the run is not
+// open. Add and Accept both accept these events.
 func (v *Verifier) Closing(invocation string) []tapedeck.Event {
 	for _, r := range v.runs {
 		if r.Invocation != invocation {
 			continue
 		}
-		events := make([]tapedeck.Event, 0, len(r.open)+1) // and the terminal one
-		for _, inChunks := range [...]bool{true, false} {  // Accept would close those in chunks before anything else
+		events := make([]tapedeck.Event, 0, len(r.open)+1) // with space for the terminal event
+		for _, inChunks := range [...]bool{true, false} {  // chunked things first, because Accept would close them before any other event
 			for _, o := range slices.Backward(r.open) {
 				if inChunks == (o.chunks != nil) {
 					events = append(events, r.closing(&o))
@@ -114,10 +113,10 @@ func (r *run) closing(o *opened) tapedeck.Event {
 	return e
 }
 
-// find returns the open thing of a kind and id, nil if there is none. An owner
-// tells steps of the same name apart.
+// find returns the open thing of a kind and id, nil if there is none. Steps of
+// the same name differ by their owner.
 func (r *run) find(k kind, id []byte, owner string) *opened {
-	for i := len(r.open) - 1; i >= 0; i-- { // the newest is the likeliest
+	for i := len(r.open) - 1; i >= 0; i-- { // the newest is the most likely
 		o := &r.open[i]
 		if o.kind == k && jsonobj.StringIs(id, o.id) && (k != step || o.owner == owner) {
 			return o
@@ -126,22 +125,22 @@ func (r *run) find(k kind, id []byte, owner string) *opened {
 	return nil
 }
 
-// with returns r with one thing more open.
+// with returns a copy of r with one more open thing.
 func (r *run) with(o opened) *run {
 	next := *r
 	next.open = append(slices.Clip(r.open), o)
 	return &next
 }
 
-// without returns r with o closed.
+// without returns a copy of r without o.
 func (r *run) without(o *opened) *run {
 	next := *r
 	next.open = slices.DeleteFunc(slices.Clone(r.open), func(x opened) bool { return x == *o })
 	return &next
 }
 
-// ownedAs returns the kind under which the owner of a thing is known: a reasoning
-// span and a reasoning message of one id have one owner.
+// ownedAs returns the kind under which the owner of a thing is stored. A
+// reasoning span and a reasoning message with the same id have the same owner.
 func (k kind) ownedAs() kind {
 	if k == reasoningSpan {
 		return reasoningMessage
@@ -149,7 +148,7 @@ func (k kind) ownedAs() kind {
 	return k
 }
 
-// ownerOf returns whose a thing is that is or was open.
+// ownerOf returns the owner of a thing that is or was open.
 func (r *run) ownerOf(k kind, id string) (owner string, known bool) {
 	k = k.ownedAs()
 	for i := range r.open {
@@ -163,8 +162,8 @@ func (r *run) ownerOf(k kind, id string) (owner string, known bool) {
 	return "", false
 }
 
-// own returns r with owner as the owner of a thing, open or closed.
-func (r *run) own(k kind, id, owner string) *run {
+// setOwner returns a copy of r with the owner of a thing, open or closed.
+func (r *run) setOwner(k kind, id, owner string) *run {
 	next := *r
 	k = k.ownedAs()
 	next.known = r.known.with(k, id, owner)
@@ -177,9 +176,9 @@ func (r *run) own(k kind, id, owner string) *run {
 	return &next
 }
 
-// A known is the owner of a thing that a run has opened, newest first: a list
-// that is never changed, so that clones share it. Reopening a thing under
-// another owner would mix two authors in one message.
+// A known is a list of the owners of things that a run has opened, newest
+// first. It is immutable, so clones share it. It prevents that a thing is
+// reopened under another owner, which would mix two authors in one message.
 type known struct {
 	kind      kind
 	id, owner string
@@ -196,8 +195,8 @@ func (k *known) find(of kind, id string) *known {
 	return nil
 }
 
-// with returns the list with one more entry. When it has become too long it
-// forgets the older half.
+// with returns the list with one more entry. If it is too long, it drops the
+// older half.
 func (k *known) with(of kind, id, owner string) *known {
 	if k != nil && k.n >= 2*maxKnown {
 		k = k.newest(maxKnown)
@@ -221,8 +220,8 @@ func (k *known) newest(n int) *known {
 	return short
 }
 
-// seed adds the owners of the messages in raw: the messages themselves, or an
-// object that has them.
+// seed adds the owners of the messages in raw, which is a list of messages or
+// an object that has one.
 func (k *known) seed(raw []byte) *known {
 	for _, m := range messagesIn(raw) {
 		of := textMessage
@@ -240,7 +239,7 @@ func (k *known) seed(raw []byte) *known {
 	return k
 }
 
-// messagesIn returns the newest of the messages in raw.
+// messagesIn returns the newest maxKnown messages in raw.
 func messagesIn(raw []byte) []payload.Message {
 	if len(raw) == 0 {
 		return nil

@@ -10,11 +10,12 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A rule says whether an event of a type may follow, and returns the run after
-// it: the same if it opens and closes nothing, nil if it ends it.
+// A rule checks whether an event of a type may follow. It returns the run after
+// the event: the same run if the event opens and closes nothing, nil if it ends
+// the run.
 type rule func(r *run, e *tapedeck.Event, c *payload.Checked) (*run, error)
 
-// rules has the place of every AG-UI type in the order of events.
+// rules has a rule for every AG-UI type.
 var rules = map[string]rule{
 	tapedeck.RunStarted:  nowhere, // see [Verifier.start]
 	tapedeck.RunFinished: finishes,
@@ -73,7 +74,7 @@ func opens(k kind) rule {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.room(); err != nil {
+		if err := r.checkSpace(); err != nil {
 			return nil, err
 		}
 		o.chunks = chunksOf(k, c)
@@ -81,18 +82,18 @@ func opens(k kind) rule {
 	}
 }
 
-func (r *run) room() error {
+func (r *run) checkSpace() error {
 	if len(r.open) < maxOpenThings {
 		return nil
 	}
 	return tapedeck.Errorf(tapedeck.TooLarge, "run %s has %d things open", r.Invocation, len(r.open)).WithHint("close some of them")
 }
 
-// claim settles whose the thing is that is being opened. A thing that was open
-// before stays its owner's.
+// claim determines the owner of a thing that is being opened. A thing that was
+// open before keeps its owner.
 func (r *run) claim(o *opened, c *payload.Checked) (*run, error) {
 	if o.kind == step {
-		return r, nil // a step is its owner's by its key
+		return r, nil // a step has its owner in its key
 	}
 	tagged := o.owner != ""
 	if o.kind == toolCall {
@@ -104,7 +105,7 @@ func (r *run) claim(o *opened, c *payload.Checked) (*run, error) {
 	}
 	owner, known := r.ownerOf(o.kind, o.id)
 	if !known {
-		return r.own(o.kind, o.id, o.owner), nil
+		return r.setOwner(o.kind, o.id, o.owner), nil
 	}
 	if tagged && o.owner != owner {
 		return nil, foreign(o.kind, o.id, owner, o.owner)
@@ -113,8 +114,8 @@ func (r *run) claim(o *opened, c *payload.Checked) (*run, error) {
 	return r, nil
 }
 
-// inherit gives an untagged tool call the owner of the message that it is in, and
-// reports whether it is in one that is known.
+// inherit gives an untagged tool call the owner of its message, and reports
+// whether that message is known.
 func (r *run) inherit(o *opened, parent string) (bool, error) {
 	owner, known := r.ownerOf(textMessage, parent)
 	if known && o.owner != "" && o.owner != owner {
@@ -133,8 +134,8 @@ func author(owner string) string {
 	return "subagent " + jsonobj.Quote(owner)
 }
 
-// foreign is the error of an event that is tagged with another owner than that
-// of the thing it names.
+// foreign returns the error for an event that is tagged with another owner than
+// its thing has.
 func foreign(k kind, id, owner, tag string) error {
 	return tapedeck.Errorf(tapedeck.Conflict, "%s %s is of %s, not of %s", kinds[k].noun, jsonobj.Quote(id), author(owner), author(tag)).
 		WithHint("leave subagentRunId out, or send that of the event that opened it")
@@ -160,7 +161,8 @@ func (r *run) opener(k kind, e *tapedeck.Event, c *payload.Checked) (*opened, er
 	return o, nil
 }
 
-// noStep explains why a step cannot be finished; often another has begun it.
+// noStep explains why a step cannot be finished: often another owner has begun
+// it.
 func (r *run) noStep(id []byte, owner string) error {
 	for i := range r.open {
 		if o := &r.open[i]; o.kind == step && jsonobj.StringIs(id, o.id) {
@@ -199,11 +201,11 @@ func startsSubagent(r *run, e *tapedeck.Event, c *payload.Checked) (*run, error)
 	case parent != "" && !parentBefore:
 		return nil, tapedeck.Errorf(tapedeck.Conflict, "subagent %s has the parent %s, which was not started in run %s", jsonobj.Quote(id), jsonobj.Quote(parent), r.Invocation)
 	}
-	if err := r.room(); err != nil {
+	if err := r.checkSpace(); err != nil {
 		return nil, err
 	}
 	o := opened{kind: subagent, id: id, instance: e.Instance, turn: e.Turn}
-	return r.own(subagent, id, "").with(o), nil
+	return r.setOwner(subagent, id, "").with(o), nil
 }
 
 func endsSubagent(r *run, e *tapedeck.Event, c *payload.Checked) (*run, error) {
@@ -215,38 +217,38 @@ func endsSubagent(r *run, e *tapedeck.Event, c *payload.Checked) (*run, error) {
 	return r.without(o), nil
 }
 
-// answers: a result is a message, whose author may be another than that of the
-// call.
+// answers folds a result. It is a message, whose author may differ from that of
+// the call.
 func answers(r *run, _ *tapedeck.Event, c *payload.Checked) (*run, error) {
-	return r.own(textMessage, c.String("messageId"), c.String("subagentRunId")), nil
+	return r.setOwner(textMessage, c.String("messageId"), c.String("subagentRunId")), nil
 }
 
 func showsActivity(r *run, _ *tapedeck.Event, c *payload.Checked) (*run, error) {
 	id := c.String("messageId")
 	if _, shown := r.ownerOf(activityMessage, id); shown && string(c.Get("replace")) == "false" {
-		return r, nil // it stays as it was
+		return r, nil // it stays unchanged
 	}
-	return r.own(activityMessage, id, c.String("subagentRunId")), nil
+	return r.setOwner(activityMessage, id, c.String("subagentRunId")), nil
 }
 
 func changesActivity(r *run, _ *tapedeck.Event, c *payload.Checked) (*run, error) {
-	return r, r.owned(c, activityMessage, c.String("messageId"))
+	return r, r.checkOwner(c, activityMessage, c.String("messageId"))
 }
 
 func encrypts(r *run, _ *tapedeck.Event, c *payload.Checked) (*run, error) {
 	id := c.String("entityId")
 	if c.String("subtype") == "tool-call" {
-		return r, r.owned(c, toolCall, id)
+		return r, r.checkOwner(c, toolCall, id)
 	}
 	if _, text := r.ownerOf(textMessage, id); text {
-		return r, r.owned(c, textMessage, id)
+		return r, r.checkOwner(c, textMessage, id)
 	}
-	return r, r.owned(c, reasoningMessage, id)
+	return r, r.checkOwner(c, reasoningMessage, id)
 }
 
-// owned returns an error if an event is tagged with another owner than that of
-// the thing it names.
-func (r *run) owned(c *payload.Checked, of kind, id string) error {
+// checkOwner returns an error if an event is tagged with another owner than
+// that of the thing it names.
+func (r *run) checkOwner(c *payload.Checked, of kind, id string) error {
 	tag := c.String("subagentRunId")
 	if owner, known := r.ownerOf(of, id); known && tag != "" && tag != owner {
 		return foreign(of, id, owner, tag)
@@ -254,7 +256,7 @@ func (r *run) owned(c *payload.Checked, of kind, id string) error {
 	return nil
 }
 
-// restates: a snapshot says anew whose all messages are.
+// restates replaces the owners of messages by those in a snapshot.
 func restates(r *run, _ *tapedeck.Event, c *payload.Checked) (*run, error) {
 	next := *r
 	next.known = r.known.seed(c.Get("messages"))
@@ -262,7 +264,7 @@ func restates(r *run, _ *tapedeck.Event, c *payload.Checked) (*run, error) {
 	for i := range next.open {
 		o := &next.open[i]
 		if k := next.known.find(o.kind.ownedAs(), o.id); k != nil {
-			o.owner = k.owner // of steps and subagents none is known, or theirs
+			o.owner = k.owner // steps and sub-agents are not in the snapshot, or keep their owner
 		}
 	}
 	return &next, nil

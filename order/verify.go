@@ -1,6 +1,6 @@
-// Package order checks that the events of a run come in an order that can be
-// replayed. It normalizes chunks and older types into the form that the log keeps,
-// and it knows what must be closed when a run ends.
+// Package order checks that the events of a run have an order that can be
+// replayed. It normalizes chunks and retired types into the form that the log
+// keeps, and it knows which things must be closed when a run ends.
 package order
 
 import (
@@ -14,37 +14,38 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// Limits of what a [Verifier] keeps in mind.
+// These are the limits of what a [Verifier] remembers.
 const (
 	maxOpenRuns   = 1000 // in a session
 	maxOpenThings = 1000 // in a run
-	maxEnded      = 64   // ended runs whose ids are still known
-	maxKnown      = 512  // closed things of a run whose owners are still known
+	maxEnded      = 64   // ended runs whose ids are remembered
+	maxKnown      = 512  // closed things of a run whose owners are remembered
 )
 
-// A Verifier knows the order in which AG-UI events may come, for all threads of
-// one session. It refuses what a client of AG-UI could not replay: agent content
-// outside a run, text for a message that is not open, a second run on a thread,
-// the end of a run with something open, an event after the end. It also knows the
-// questions to people that are open. Events of other types pass it unseen.
+// A Verifier checks the order of AG-UI events in all threads of one session. It
+// refuses what an AG-UI client could not replay: agent content outside a run,
+// text for a message that is not open, a second run in a thread, the end of a
+// run with an open thing, an event after the end. It also tracks pending
+// questions. It ignores events of other types.
 //
-// It holds only what open runs have open, and at most a bounded number of ids of
-// what they have closed: an endless run does not make it grow.
+// It remembers what is open in open runs, and a bounded number of closed
+// things: an endless run does not make it grow.
 //
-// A Verifier is independent of its clones. Add, Accept and Settle change it; all
-// other methods may be called from several goroutines while none of these is.
+// A Verifier is independent of its clones. Add, Accept and Settle change it;
+// all other methods may be called from several goroutines while none of these
+// three runs.
 type Verifier struct {
-	runs  []*run // open, oldest first; neither slice nor runs are ever changed, but replaced
+	runs  []*run // open runs, oldest first; immutable: changes replace the slices and runs
 	ended []endedRun
 }
 
-// A run is what a Verifier knows of an open run. It is never changed.
+// A run is the state of an open run in a Verifier. It is immutable.
 type run struct {
 	tapedeck.OpenRun
-	threadID string   // of AG-UI
+	threadID string   // AG-UI's threadId
 	open     []opened // oldest first
 	known    *known
-	asked    []string // the ids of its open questions
+	asked    []string // ids of its pending questions
 }
 
 type endedRun struct {
@@ -55,9 +56,9 @@ type endedRun struct {
 // NewVerifier returns a verifier of a session in which no run is open.
 func NewVerifier() *Verifier { return &Verifier{} }
 
-// RestoreVerifier returns the verifier of a session as it stands in s, from the
-// events of its open runs. What the log has is a fact: an event that would be
-// refused today is passed over.
+// RestoreVerifier returns the verifier of a session in state s, from the events
+// of its open runs. It ignores logged events that it would refuse, because they
+// are facts.
 func RestoreVerifier(ctx context.Context, l tapedeck.Log, s tapedeck.Session) (*Verifier, error) {
 	v := NewVerifier()
 	if len(s.Runs) == 0 {
@@ -78,20 +79,20 @@ func RestoreVerifier(ctx context.Context, l tapedeck.Log, s tapedeck.Session) (*
 	return v, nil
 }
 
-// Clone returns a copy. It costs next to nothing.
+// Clone returns an independent copy. It copies two slice headers only.
 func (v *Verifier) Clone() *Verifier {
 	c := *v
 	return &c
 }
 
-// Add checks an event that is about to follow those added before and, if it may,
-// keeps in mind what it opens and closes. A refusal leaves v as it was. It is
-// [tapedeck.Invalid] for data that the type does not have, [tapedeck.Conflict] for an event that
-// may not come now, [tapedeck.TooLarge] if too much is open. Add does not fill in or
-// translate anything; see [Verifier.Accept].
+// Add checks the next event and updates v. A refusal leaves v unchanged. The
+// error is [tapedeck.Invalid] if the data does not fit the type,
+// [tapedeck.Conflict] if the event may not follow here, [tapedeck.TooLarge] if
+// too many things are open. Add does not normalize the event; see
+// [Verifier.Accept].
 func (v *Verifier) Add(e *tapedeck.Event) error {
 	if e.Type == tapedeck.SessionForked {
-		v.runs = nil // those that the parent had open there are nobody's here
+		v.runs = nil // runs that the parent had open do not continue in the fork
 		return nil
 	}
 	switch e.Type {
@@ -120,12 +121,12 @@ func (v *Verifier) Add(e *tapedeck.Event) error {
 	if err != nil {
 		return err
 	}
-	v.put(i, next, e)
+	v.replace(i, next, e)
 	return nil
 }
 
-// put replaces the run at i; nil ends it.
-func (v *Verifier) put(i int, next *run, e *tapedeck.Event) {
+// replace replaces the run at index i; nil ends it.
+func (v *Verifier) replace(i int, next *run, e *tapedeck.Event) {
 	old := v.runs[i]
 	if next == old {
 		return
@@ -139,7 +140,7 @@ func (v *Verifier) put(i int, next *run, e *tapedeck.Event) {
 	v.ended = append(slices.Clip(v.ended[max(0, len(v.ended)-maxEnded+1):]), endedRun{old.Invocation, e.Offset})
 }
 
-// find returns the index of the run to which e belongs.
+// find returns the index of the run that e belongs to.
 func (v *Verifier) find(e *tapedeck.Event) (int, error) {
 	thread := e.ThreadName()
 	for i, r := range v.runs {
@@ -153,7 +154,7 @@ func (v *Verifier) find(e *tapedeck.Event) (int, error) {
 // stray explains why e belongs to no open run.
 func (v *Verifier) stray(e *tapedeck.Event, thread string) error {
 	if err := e.CheckIDs(); err != nil {
-		return err // it would be shown below
+		return err // the messages below quote the ids
 	}
 	active, _, busy := v.ActiveRun(thread)
 	switch {
@@ -163,7 +164,7 @@ func (v *Verifier) stray(e *tapedeck.Event, thread string) error {
 	case e.Invocation == "":
 		return tapedeck.Errorf(tapedeck.Invalid, "the %s names no invocation", e.Type).WithHint("the run that is open on thread %s is %s", thread, active)
 	}
-	if err := v.over(e.Invocation); err != nil {
+	if err := v.checkNotEnded(e.Invocation); err != nil {
 		return err
 	}
 	for _, r := range v.runs {
@@ -178,8 +179,8 @@ func (v *Verifier) stray(e *tapedeck.Event, thread string) error {
 	return err.WithHint("send %s first", tapedeck.RunStarted)
 }
 
-// over returns an error if the run is known to have ended.
-func (v *Verifier) over(invocation string) error {
+// checkNotEnded returns an error if the run is known to have ended.
+func (v *Verifier) checkNotEnded(invocation string) error {
 	i := slices.IndexFunc(v.ended, func(r endedRun) bool { return r.invocation == invocation })
 	if i < 0 {
 		return nil
@@ -188,7 +189,8 @@ func (v *Verifier) over(invocation string) error {
 	return err.WithHint("begin a run with a new id to go on")
 }
 
-// at says where, if it is known: no run starts or ends at offset 0.
+// at returns the text for a known offset; 0 means unknown, because no run
+// starts or ends there.
 func at(offset int64) string {
 	if offset == 0 {
 		return ""
@@ -209,7 +211,7 @@ func (v *Verifier) start(e *tapedeck.Event, c *payload.Checked) error {
 		return tapedeck.Errorf(tapedeck.Invalid, "the %s has the runId %s, but belongs to invocation %s", e.Type, jsonobj.Quote(c.String("runId")), e.Invocation).
 			WithHint("a run's id is its invocation")
 	}
-	if err := v.over(e.Invocation); err != nil {
+	if err := v.checkNotEnded(e.Invocation); err != nil {
 		return err
 	}
 	for _, r := range v.runs {
@@ -225,22 +227,22 @@ func (v *Verifier) start(e *tapedeck.Event, c *payload.Checked) error {
 		return tapedeck.Errorf(tapedeck.TooLarge, "the session has %d open runs", len(v.runs)).WithHint("end some of them")
 	}
 	v.runs = append(slices.Clip(v.runs), &run{
-		OpenRun:  opening(e, v.Runs()),
+		OpenRun:  newRun(e, v.Runs()),
 		threadID: c.String("threadId"),
 		known:    (*known)(nil).seed(c.Get("input")),
 	})
 	return nil
 }
 
-// opening returns the run that a RUN_STARTED opens while others are open.
-func opening(e *tapedeck.Event, open []tapedeck.OpenRun) tapedeck.OpenRun {
+// newRun returns the run that a RUN_STARTED opens while open runs exist.
+func newRun(e *tapedeck.Event, open []tapedeck.OpenRun) tapedeck.OpenRun {
 	s := tapedeck.Session{Runs: open}
 	s.Apply(e)
 	return s.Runs[len(s.Runs)-1]
 }
 
-// ActiveRun returns the run that is open on a thread and the offset of its start,
-// 0 if that is not known yet; see [Verifier.Settle].
+// ActiveRun returns the open run of a thread and the offset of its start, 0 if
+// that is not known yet; see [Verifier.Settle].
 func (v *Verifier) ActiveRun(thread string) (invocation string, start int64, ok bool) {
 	for _, r := range v.runs {
 		if r.Thread == thread {
@@ -259,9 +261,8 @@ func (v *Verifier) Runs() []tapedeck.OpenRun {
 	return runs
 }
 
-// Settle tells where events that were added before they had an offset have come
-// to lie, so that v can say where a run began and ended. Other events change
-// nothing.
+// Settle tells v the offsets of events that were added without one, so that
+// errors can say where a run began and ended. It ignores events of other types.
 func (v *Verifier) Settle(events []tapedeck.Event) {
 	for i := range events {
 		e := &events[i]
@@ -271,7 +272,7 @@ func (v *Verifier) Settle(events []tapedeck.Event) {
 				if r.Invocation == e.Invocation {
 					settled := *r
 					settled.Offset, settled.Started = e.Offset, e.Time
-					v.put(i, &settled, e)
+					v.replace(i, &settled, e)
 				}
 			}
 		case tapedeck.RunFinished, tapedeck.RunError:

@@ -7,9 +7,9 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// TestVerifierBeginsAnewInAFork: a run that the parent had open where it was
-// forked is nobody's in the fork, and its thread is free.
-func TestVerifierBeginsAnewInAFork(t *testing.T) {
+// TestForkHasNoOpenRuns checks that a run which the parent had open at the fork
+// is not open in the fork, and that its thread is free.
+func TestForkHasNoOpenRuns(t *testing.T) {
 	run := func(id string) *tapedeck.Event {
 		e := payload.NewEvent(payload.RunStarted{ThreadID: tapedeck.MainThread, RunID: id})
 		e.Invocation = id

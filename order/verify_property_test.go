@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// anyContent draws an event that may or may not come now: with few ids, so that
-// it often does.
+// anyContent draws an event that may or may not be allowed. It uses few ids, so
+// that many events are.
 func anyContent(t *rapid.T) tapedeck.Event {
 	message, call, step := rapid.SampledFrom([]string{"m", "n"}), rapid.SampledFrom([]string{"c", "d"}), rapid.SampledFrom([]string{"x", "y"})
 	sub := rapid.SampledFrom([]string{"s", "t", "u", "v"})
@@ -42,21 +42,21 @@ func anyContent(t *rapid.T) tapedeck.Event {
 	e := payload.NewEvent(p)
 	e.Thread = rapid.SampledFrom([]string{"", "", "b"}).Draw(t, "thread")
 	if e.Type == tapedeck.RunFinished {
-		e.Data = nil // to be filled in
+		e.Data = nil // filled in by the normalization
 	}
 	return e
 }
 
-// Whatever a run has open, Closing closes it, so that any terminal event may
-// follow; and a verifier made from the log knows as much as the one that saw the
-// events come.
+// TestClosingIsAlwaysAccepted: the events of Closing close everything that is
+// open in a run, so that any terminal event may follow. A verifier that was
+// restored from the log gives the same events as the one that saw them arrive.
 func TestClosingIsAlwaysAccepted(t *testing.T) {
 	seen := map[kind]bool{}
 	rapid.Check(t, func(t *rapid.T) {
 		v, log := NewVerifier(), fakeLog{}
 		var s tapedeck.Session
 		write := func(events []tapedeck.Event) {
-			drafts, err := tapedeck.Drafts(events, nil, noon)
+			events, drafts, err := tapedeck.Drafts(events, nil, noon)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +113,7 @@ func TestClosingIsAlwaysAccepted(t *testing.T) {
 			t.Fatalf("still open: %+v", v.Runs())
 		}
 	})
-	for k := textMessage; k < activityMessage && !testing.Short(); k++ { // a short run is too short to see everything
+	for k := textMessage; k < activityMessage && !testing.Short(); k++ { // a short run does not reach all kinds
 		if !seen[k] {
 			t.Errorf("no %s was ever open: the property says nothing of it", kinds[k].noun)
 		}
@@ -137,7 +137,7 @@ func TestRestoreVerifierReadsOnlyOpenRuns(t *testing.T) {
 		payload.NewEvent(payload.SessionCreated{}),
 		run("a", "", payload.RunStarted{ThreadID: "x", RunID: "a"}),
 		run("b", "t", payload.RunStarted{ThreadID: "x", RunID: "b"}),
-		run("a", "", payload.TextMessageEnd{MessageID: "never"}), // written by somebody who did not verify
+		run("a", "", payload.TextMessageEnd{MessageID: "never"}), // from a writer that did not verify
 		run("a", "", payload.TextMessageStart{MessageID: "m"}),
 		run("b", "t", payload.TextMessageStart{MessageID: "n"}),
 		run("a", "", payload.RunError{Message: "x"}),
@@ -158,7 +158,7 @@ func TestRestoreVerifierReadsOnlyOpenRuns(t *testing.T) {
 	if !cmp.Equal(v.Runs(), want) || !cmp.Equal(v.Open("t"), []OpenThing{{Type: tapedeck.TextMessageStart, ID: "n"}}) {
 		t.Errorf("runs %+v, open %+v", v.Runs(), v.Open("t"))
 	}
-	l.fail = tapedeck.Errorf(tapedeck.Unavailable, "the disk is gone")
+	l.fail = tapedeck.Errorf(tapedeck.Unavailable, "the disk does not answer")
 	if _, err := RestoreVerifier(t.Context(), l, s); tapedeck.KindOf(err) != tapedeck.Unavailable {
 		t.Errorf("got %v", err)
 	}

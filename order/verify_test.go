@@ -16,9 +16,9 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A line of a script is an event: its type and, if it has any, its data. A line
-// may begin with thread and invocation, as in "b/s:"; without, they are main and
-// r. The line "run" starts that run, "end" finishes it.
+// A line of a script is an event: its type and, optionally, its data. It may
+// begin with thread and invocation, as in "b/s:"; the default is invocation r
+// in thread main. The line "run" starts that run, and "end" finishes it.
 var line = regexp.MustCompile(`^(([^\s/:]*)/([^\s:]*):\s*)?(\S+)\s*(.*)$`)
 
 func script(t testing.TB, text string) []tapedeck.Event {
@@ -47,7 +47,8 @@ func script(t testing.TB, text string) []tapedeck.Event {
 	return events
 }
 
-// add adds events up to the first that is refused.
+// add adds events up to the first that is refused, and returns how many it has
+// added.
 func add(v *order.Verifier, events []tapedeck.Event) (int, error) {
 	for i := range events {
 		if err := v.Add(&events[i]); err != nil {
@@ -134,8 +135,8 @@ func TestVerifierAccepts(t *testing.T) {
 		"runs one after the other":      "run\nend\n/s: run\n/s: RUN_ERROR {\"message\":\"x\"}\n/t: run\n/t: end",
 		"runs on two threads":           "a/r: run\nb/s: run\na/r: TEXT_MESSAGE_START {\"messageId\":\"m\"}\nb/s: TEXT_MESSAGE_START {\"messageId\":\"m\"}\na/r: TEXT_MESSAGE_END {\"messageId\":\"m\"}\na/r: end\nb/s: TEXT_MESSAGE_END {\"messageId\":\"m\"}\nb/s: end",
 		"the main thread by its name":   "main/r: run\n/r: CUSTOM {\"name\":\"a\",\"value\":1}\nmain/r: end",
-		"types of ours, anywhere":       "/: session.created {\"title\":\"x\"}\n/gone: message.added {}\nrun\nsession.cleared\nsession.rewound {}\nplan.updated {}\nend\nr: usage.reported",
-		"types that nobody knows":       "/: FUTURE_EVENT {\"a\":1}\n/: x.y\nrun\nTEXT_MESSAGE_SHOUTED {}\nend",
+		"types of ours, anywhere":       "/: session.created {\"title\":\"x\"}\n/old: message.added {}\nrun\nsession.cleared\nsession.rewound {}\nplan.updated {}\nend\nr: usage.reported",
+		"unknown types":                 "/: FUTURE_EVENT {\"a\":1}\n/: x.y\nrun\nTEXT_MESSAGE_SHOUTED {}\nend",
 		"members that nobody knows":     "run\nTEXT_MESSAGE_START {\"messageId\":\"m\",\"shiny\":null}\nTEXT_MESSAGE_END {\"messageId\":\"m\",\"x\":{}}\nend",
 		"an escaped id":                 "run\nTEXT_MESSAGE_START {\"messageId\":\"m\\u0031\"}\nTEXT_MESSAGE_END {\"messageId\":\"m1\"}\nend",
 		"outcomes":                      "run\nRUN_FINISHED {\"threadId\":\"main\",\"runId\":\"r\",\"outcome\":{\"type\":\"interrupt\",\"interrupts\":[{\"id\":\"i\",\"reason\":\"x\"}]}}",
@@ -153,7 +154,7 @@ func TestVerifierAccepts(t *testing.T) {
 func TestVerifierRefuses(t *testing.T) {
 	const conflict, invalid = tapedeck.Conflict, tapedeck.Invalid
 	for name, test := range map[string]struct {
-		text string // the last line is refused
+		text string // the last line must be refused
 		kind tapedeck.Kind
 		says string
 	}{
@@ -384,7 +385,7 @@ func TestVerifierSettle(t *testing.T) {
 	v := order.NewVerifier()
 	events := script(t, "run\nend\n/s: run")
 	for i := range events {
-		events[i].Offset = 0 // not known when they are added
+		events[i].Offset = 0 // unknown at the time of adding
 	}
 	if _, err := add(v, events); err != nil {
 		t.Fatal(err)
@@ -430,8 +431,8 @@ func TestVerifierLimits(t *testing.T) {
 	}
 }
 
-// An endless run must not make its verifier grow; what it forgets is only whose
-// things are that were closed long ago.
+// TestVerifierForgets checks that an endless run does not make its verifier
+// grow. It forgets only the owners of things that were closed long ago.
 func TestVerifierForgets(t *testing.T) {
 	v := order.NewVerifier()
 	if _, err := add(v, script(t, "run")); err != nil {
@@ -441,10 +442,10 @@ func TestVerifierForgets(t *testing.T) {
 		_, err := add(v.Clone(), script(t, fmt.Sprintf("TEXT_MESSAGE_START {\"messageId\":\"m%d\",\"subagentRunId\":\"x\"}", n)))
 		return err
 	}
-	const n = 4*1024 + 10 // it forgets every so often, and has just done so
+	const n = 4*1024 + 10 // so that it has just dropped the older half
 	for i := range n {
 		if i > 0 && reopens(i-1) == nil {
-			t.Fatalf("whose the last of %d messages was is forgotten", i)
+			t.Fatalf("the owner of the last of %d messages is not known", i)
 		}
 		if _, err := add(v, script(t, fmt.Sprintf("TEXT_MESSAGE_START {\"messageId\":\"m%d\"}\nTEXT_MESSAGE_END {\"messageId\":\"m%d\"}", i, i))); err != nil {
 			t.Fatal(err)
@@ -452,7 +453,7 @@ func TestVerifierForgets(t *testing.T) {
 	}
 	for i := n - 500; i < n; i++ {
 		if reopens(i) == nil {
-			t.Fatalf("whose message %d was is forgotten", i)
+			t.Fatalf("the owner of message %d is not known", i)
 		}
 	}
 	if err := reopens(0); err != nil {
@@ -478,7 +479,8 @@ func TestVerifierForgetsEndedRuns(t *testing.T) {
 	}
 }
 
-// Verifying does not depend on what else is in the session.
+// TestVerifierRulesCoverAGUI checks the number of AG-UI types, and that
+// Tapedeck's types are not among them.
 func TestVerifierRulesCoverAGUI(t *testing.T) {
 	n := len(slices.DeleteFunc(payload.EventTypes(), func(typ string) bool { return !payload.IsAGUI(typ) }))
 	if n != 31 {

@@ -6,18 +6,18 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// RunStartedData begins a run. Its metadata has, under [tapedeck.VendorKey], the owner of
-// the run if an engine holds it; see [tapedeck.OpenRun].
+// RunStarted begins a run. If an engine holds the run, metadata has its owner
+// under [tapedeck.VendorKey]; see [tapedeck.OpenRun].
 type RunStarted struct {
 	ThreadID        string    `json:"threadId"`
 	RunID           string    `json:"runId"` // the invocation
 	ProtocolVersion string    `json:"protocolVersion,omitempty"`
-	ParentRunID     string    `json:"parentRunId,omitempty"` // the run that started this one as a run of its own
+	ParentRunID     string    `json:"parentRunId,omitempty"` // the run that started this one, or the run before it in the thread
 	Input           *RunInput `json:"input,omitempty"`
 	Common
 }
 
-// A RunInput is what a run was started with.
+// A RunInput is the input of a run.
 type RunInput struct {
 	ThreadID        string           `json:"threadId"`
 	RunID           string           `json:"runId"`
@@ -42,17 +42,17 @@ type RunFinished struct {
 	Common
 }
 
-// An Outcome says how a run or a subagent ended.
+// An Outcome says how a run or a sub-agent ended.
 type Outcome struct {
 	Type               string           `json:"type"`
-	Interrupts         []Interrupt      `json:"interrupts,omitempty"`         // of [payload.OutcomeInterrupt], at least one
-	InterruptIDs       []string         `json:"interruptIds,omitempty"`       // of [payload.OutcomeSuspended]
-	PendingToolCallIDs []string         `json:"pendingToolCallIds,omitempty"` // of [payload.OutcomeSuccess]: calls that the front end is to answer
+	Interrupts         []Interrupt      `json:"interrupts,omitempty"`         // for OutcomeInterrupt: at least one
+	InterruptIDs       []string         `json:"interruptIds,omitempty"`       // for OutcomeSuspended
+	PendingToolCallIDs []string         `json:"pendingToolCallIds,omitempty"` // for OutcomeSuccess: calls that the front end must answer
 	Extra              tapedeck.Members `json:"-"`
 }
 
-// An Interrupt is a question for which a run waits. It is answered in the input
-// of the next run on the thread.
+// An Interrupt is a question for which a run waits. The input of the next run
+// in the thread answers it.
 type Interrupt struct {
 	ID             string           `json:"id" shape:"id"`
 	Reason         string           `json:"reason"`
@@ -65,20 +65,20 @@ type Interrupt struct {
 	Extra          tapedeck.Members `json:"-"`
 }
 
-// TokenCounts count the tokens of model calls. Nil is not known. Cached, cache
+// TokenCounts count the tokens of model calls. Nil means unknown. Cached, cache
 // write and reasoning tokens are parts of the totals, never additions to them.
 type TokenCounts struct {
 	Provider              string `json:"provider,omitempty"`
 	Model                 string `json:"model,omitempty"`
 	InputTokens           *int64 `json:"inputTokens,omitempty"`
 	OutputTokens          *int64 `json:"outputTokens,omitempty"`
-	TotalTokens           *int64 `json:"totalTokens,omitempty"` // input and output
+	TotalTokens           *int64 `json:"totalTokens,omitempty"` // input plus output
 	ReasoningTokens       *int64 `json:"reasoningTokens,omitempty"`
 	CachedInputTokens     *int64 `json:"cachedInputTokens,omitempty"`
 	CacheWriteInputTokens *int64 `json:"cacheWriteInputTokens,omitempty"`
 }
 
-// TokenUsage is what a run used of one model, its subagents included.
+// A TokenUsage is the usage of one model in a run, its sub-agents included.
 type TokenUsage struct {
 	TokenCounts
 	Extra tapedeck.Members `json:"-"`
@@ -86,29 +86,29 @@ type TokenUsage struct {
 
 // RunErrorData ends a run that failed.
 type RunError struct {
-	Message string       `json:"message"`        // what went wrong, for people
+	Message string       `json:"message"`        // the reason, for people
 	Code    string       `json:"code,omitempty"` // for programs, such as [tapedeck.CodeInterrupted]
 	Usage   []TokenUsage `json:"usage,omitempty"`
 	Common
 }
 
-// StepStartedData begins a phase of a run. Each subagent has steps of its own.
+// StepStarted begins a step of a run. Each sub-agent has its own steps.
 type StepStarted struct {
 	StepName string `json:"stepName"`
 	Attributed
 }
 
-// StepFinishedData ends the step of its name and subagent.
+// StepFinished ends the step with this name and sub-agent.
 type StepFinished struct {
 	StepName string `json:"stepName"`
 	Attributed
 }
 
-// TextMessageStartData opens a message that is streamed. A message that was
-// closed can be opened again; then its text goes on.
+// TextMessageStart opens a streamed message. It can reopen a closed message;
+// then more text is added.
 type TextMessageStart struct {
 	MessageID string `json:"messageId" shape:"id"`
-	Role      string `json:"role,omitempty"` // [payload.RoleAssistant] if empty; never [payload.RoleTool]
+	Role      string `json:"role,omitempty"` // RoleAssistant if empty; never RoleTool
 	Name      string `json:"name,omitempty"`
 	Attributed
 }
@@ -121,9 +121,10 @@ type TextMessageContent struct {
 	Attributed
 }
 
-// A Cut is a part of a delta into which several were joined: its length in bytes
-// of UTF-8, and when it came, in milliseconds after the time of the event. The
-// lengths of all cuts sum up to that of the delta, and times do not go back.
+// A Cut is one of several deltas that were joined into one: its length in bytes
+// of UTF-8, and its time in milliseconds after the time of the event. The
+// lengths of all cuts add up to the length of the delta, and times never
+// decrease.
 type Cut [2]int64
 
 // TextMessageEndData closes a message.
@@ -132,8 +133,8 @@ type TextMessageEnd struct {
 	Attributed
 }
 
-// TextMessageChunkData is shorthand for start, content and end of a message:
-// the first chunk names the message, later ones need not.
+// TextMessageChunk is shorthand for start, content and end of a message. The
+// first chunk must have the id; later ones may omit it.
 type TextMessageChunk struct {
 	MessageID string `json:"messageId,omitempty" shape:"id"`
 	Role      string `json:"role,omitempty"`
@@ -146,7 +147,7 @@ type TextMessageChunk struct {
 type ToolCallStart struct {
 	ToolCallID      string `json:"toolCallId" shape:"id"`
 	ToolCallName    string `json:"toolCallName"`
-	ParentMessageID string `json:"parentMessageId,omitempty"` // the message that it is a part of
+	ParentMessageID string `json:"parentMessageId,omitempty"` // the message that it is part of
 	Attributed
 }
 
@@ -164,8 +165,8 @@ type ToolCallEnd struct {
 	Attributed
 }
 
-// ToolCallChunkData is shorthand for start, arguments and end of a tool call:
-// the first chunk has its id and name, later ones need not.
+// ToolCallChunk is shorthand for start, arguments and end of a tool call. The
+// first chunk must have id and name; later ones may omit them.
 type ToolCallChunk struct {
 	ToolCallID      string `json:"toolCallId,omitempty" shape:"id"`
 	ToolCallName    string `json:"toolCallName,omitempty"`
@@ -174,16 +175,16 @@ type ToolCallChunk struct {
 	Attributed
 }
 
-// ToolCallResultData is what a tool answered: a message of its own.
+// ToolCallResult is the answer of a tool: a message of its own.
 type ToolCallResult struct {
 	MessageID  string          `json:"messageId" shape:"id"`
 	ToolCallID string          `json:"toolCallId" shape:"id"`
 	Content    json.RawMessage `json:"content" shape:"text"`
-	Role       string          `json:"role,omitempty"` // [payload.RoleTool]
+	Role       string          `json:"role,omitempty"` // RoleTool
 	Attributed
 }
 
-// StateSnapshotData replaces the state that agent and front end share.
+// StateSnapshot replaces the state that agent and front end share.
 type StateSnapshot struct {
 	Snapshot json.RawMessage `json:"snapshot"` // any JSON
 	Attributed
@@ -191,7 +192,7 @@ type StateSnapshot struct {
 
 // StateDeltaData changes the shared state.
 type StateDelta struct {
-	Delta json.RawMessage `json:"delta" shape:"patch"` // a JSON patch
+	Delta json.RawMessage `json:"delta" shape:"patch"` // a JSON Patch
 	Attributed
 }
 
@@ -201,12 +202,12 @@ type MessagesSnapshot struct {
 	Common
 }
 
-// ActivitySnapshotData shows something an agent does that is not a message.
+// ActivitySnapshot shows an activity of an agent that is not a message.
 type ActivitySnapshot struct {
 	MessageID    string          `json:"messageId" shape:"id"`
 	ActivityType string          `json:"activityType"`
 	Content      json.RawMessage `json:"content" shape:"object"`
-	Replace      *bool           `json:"replace,omitempty"` // nil and true replace an activity of that id; false leaves it
+	Replace      *bool           `json:"replace,omitempty"` // nil and true replace the activity with this id; false leaves it unchanged
 	Attributed
 }
 
@@ -214,31 +215,31 @@ type ActivitySnapshot struct {
 type ActivityDelta struct {
 	MessageID    string          `json:"messageId" shape:"id"`
 	ActivityType string          `json:"activityType"`
-	Patch        json.RawMessage `json:"patch" shape:"patch"` // a JSON patch
+	Patch        json.RawMessage `json:"patch" shape:"patch"` // a JSON Patch
 	Attributed
 }
 
-// ReasoningStartData opens a span of thinking. Its id may be that of a message
-// in it, which is nevertheless another thing.
+// ReasoningStart opens a span of reasoning. It may have the id of a message in
+// it, but the two are different things.
 type ReasoningStart struct {
 	MessageID string `json:"messageId" shape:"id"`
 	Attributed
 }
 
-// ReasoningEndData closes a span of thinking.
+// ReasoningEnd closes a span of reasoning.
 type ReasoningEnd struct {
 	MessageID string `json:"messageId" shape:"id"`
 	Attributed
 }
 
-// ReasoningMessageStartData opens a message of thinking.
+// ReasoningMessageStart opens a reasoning message.
 type ReasoningMessageStart struct {
 	MessageID string `json:"messageId" shape:"id"`
-	Role      string `json:"role"` // [payload.RoleReasoning]
+	Role      string `json:"role"` // RoleReasoning
 	Attributed
 }
 
-// ReasoningMessageContentData appends to a message of thinking.
+// ReasoningMessageContent appends to a reasoning message.
 type ReasoningMessageContent struct {
 	MessageID string `json:"messageId" shape:"id"`
 	Delta     string `json:"delta"`
@@ -246,31 +247,32 @@ type ReasoningMessageContent struct {
 	Attributed
 }
 
-// ReasoningMessageEndData closes a message of thinking.
+// ReasoningMessageEnd closes a reasoning message.
 type ReasoningMessageEnd struct {
 	MessageID string `json:"messageId" shape:"id"`
 	Attributed
 }
 
-// ReasoningMessageChunkData is shorthand for start, content and end of a message
-// of thinking: the first chunk names it, later ones need not.
+// ReasoningMessageChunk is shorthand for start, content and end of a reasoning
+// message. The first chunk must have the id; later ones may omit it.
 type ReasoningMessageChunk struct {
 	MessageID string `json:"messageId,omitempty" shape:"id"`
 	Delta     string `json:"delta,omitempty"`
 	Attributed
 }
 
-// ReasoningEncryptedValueData is what the model's provider wants back unseen.
+// ReasoningEncryptedValue is a value that the model's provider wants back
+// unchanged.
 type ReasoningEncryptedValue struct {
-	Subtype        string `json:"subtype"` // "message" or "tool-call": what EntityID names
+	Subtype        string `json:"subtype"` // "message" or "tool-call": the kind of EntityID
 	EntityID       string `json:"entityId"`
 	EncryptedValue string `json:"encryptedValue"`
 	Attributed
 }
 
-// SubagentStartedData begins an invocation of a subagent within the run.
+// SubagentStarted begins an invocation of a sub-agent within the run.
 type SubagentStarted struct {
-	SubagentRunID       string `json:"subagentRunId" shape:"id"` // of this invocation, new in this run
+	SubagentRunID       string `json:"subagentRunId" shape:"id"` // of this invocation, unique in the run
 	Name                string `json:"name"`
 	Description         string `json:"description,omitempty"`
 	ParentSubagentRunID string `json:"parentSubagentRunId,omitempty" shape:"id"`
@@ -279,7 +281,7 @@ type SubagentStarted struct {
 	Common
 }
 
-// SubagentFinishedData ends an invocation of a subagent.
+// SubagentFinished ends an invocation of a sub-agent.
 type SubagentFinished struct {
 	SubagentRunID string          `json:"subagentRunId" shape:"id"`
 	Result        json.RawMessage `json:"result,omitempty" shape:"some"`
@@ -287,8 +289,8 @@ type SubagentFinished struct {
 	Common
 }
 
-// SubagentErrorData ends an invocation of a subagent that failed. The run may
-// go on.
+// SubagentError ends an invocation of a sub-agent that failed. The run may
+// continue.
 type SubagentError struct {
 	SubagentRunID string `json:"subagentRunId" shape:"id"`
 	Message       string `json:"message"`
@@ -296,29 +298,29 @@ type SubagentError struct {
 	Common
 }
 
-// RawData is an event of another system.
+// Raw is an event of another system.
 type Raw struct {
 	Event  json.RawMessage `json:"event"` // any JSON
 	Source string          `json:"source,omitempty"`
 	Attributed
 }
 
-// CustomData is an event of an application's own. Names without a prefix of
-// their vendor are reserved.
+// Custom is an event that an application defines. Names without a vendor prefix
+// are reserved.
 type Custom struct {
 	Name  string          `json:"name"`
-	Value json.RawMessage `json:"value"` // any JSON, null if nil
+	Value json.RawMessage `json:"value"` // any JSON; nil is encoded as null
 	Attributed
 }
 
-// The types of a [payload.Outcome].
+// An [Outcome] has one of these types.
 const (
 	OutcomeSuccess   = "success"
 	OutcomeInterrupt = "interrupt" // of a run: it waits for the answers to its interrupts
 	OutcomeCancelled = "cancelled" // of a run
-	OutcomeSuspended = "suspended" // of a subagent: a later run may go on with it
+	OutcomeSuspended = "suspended" // of a sub-agent: a later run may resume it
 )
 
-// CodeRunEnded is the code of the SUBAGENT_ERROR that ends a subagent whose run
-// ends before it.
+// CodeRunEnded is the code of the SUBAGENT_ERROR that closes a sub-agent when
+// its run ends first.
 const CodeRunEnded = "run_ended"

@@ -10,7 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
-// Blank returns what remains of the data of e when its payload is erased.
+// Blank returns the data of e after its payload is erased: what the log needs
+// for ids, order and views.
 func Blank(e *tapedeck.Event) json.RawMessage {
 	b := []byte(`{"erased":true`)
 	if t := typeByName[e.Type]; t != nil {
@@ -19,15 +20,14 @@ func Blank(e *tapedeck.Event) json.RawMessage {
 	if e.Type == tapedeck.RunFinished {
 		var s tapedeck.Session
 		if s.Apply(e); s.Resumable != nil {
-			ours, _ := json.Marshal(map[string]map[string]bool{tapedeck.VendorKey: {"resumable": *s.Resumable}})
-			b = append(jsonobj.AppendName(b, 1, "metadata"), ours...)
+			b = jsonobj.AppendMembers(jsonobj.AppendName(b, 1, "metadata"), Meta{Resumable: s.Resumable}.Metadata())
 		}
 	}
 	return append(b, '}')
 }
 
-// blank appends those members of an object that remain, and empty ones where the
-// layout asks for others. The object began in b before start.
+// blank appends the remaining members of an object, and empty values for
+// required ones. start is the length of b after the object's opening brace.
 func (l *layout) blank(b []byte, start int, data []byte) []byte {
 	given := make([][]byte, len(l.fields))
 	o := jsonobj.Read(data)
@@ -49,16 +49,17 @@ func (l *layout) blank(b []byte, start int, data []byte) []byte {
 	return b
 }
 
-// emptyOf is what a member of each shape is when its value is gone.
+// emptyOf has the erased value of a required member by shape.
 var emptyOf = map[shape]string{
 	shapeAny: `{}`, shapeSome: `{}`, shapeString: `""`, shapeID: `"erased"`, shapeInteger: `0`, shapeNumber: `0`, shapeBool: `false`,
 	shapeObject: `{}`, shapeArray: `[]`, shapeStrings: `[]`, shapeLabels: `{}`, shapeText: `""`, shapePatch: `[]`, shapeCuts: `[]`,
 	shapeStruct: `{}`, shapeStructs: `[]`,
 }
 
-// What remains of a member goes by its name, as in every type it means the same:
-// names, members that stay as they are, words of which there are only these, and
-// structs whose own members are looked at.
+// What remains of a member depends on its name, which means the same in every
+// type. keptNames are names, hashed if they could hold text. keptMembers stay
+// unchanged. keptWords stay if they are one of the listed words. keptParts are
+// structs whose members are treated in the same way.
 var (
 	keptNames = [...]string{
 		"messageId", "toolCallId", "runId", "threadId", "parentRunId", "parentMessageId", "subagentRunId", "parentSubagentRunId",
@@ -75,7 +76,7 @@ var (
 	keptParts = [...]string{"message", "messages", "toolCalls", "function", "outcome", "interrupts"}
 )
 
-// remains returns what is left of a member, nil for nothing.
+// remains returns what is left of a member, nil if nothing is.
 func (f *field) remains(raw []byte) []byte {
 	switch {
 	case len(raw) == 0 || jsonobj.IsNull(raw):
@@ -90,11 +91,11 @@ func (f *field) remains(raw []byte) []byte {
 		return raw
 	case slices.Contains(keptWords[f.name], jsonobj.StringOf(raw)):
 		return raw
-	case f.name == "content" && raw[0] == '{': // of an activity
+	case f.name == "content" && raw[0] == '{': // an activity has an object
 		return []byte(`{}`)
 	case f.name == "content":
 		return []byte(`""`)
-	case f.name == "activityType": // of a message of that role, which must have one
+	case f.name == "activityType": // required for an activity message
 		return []byte(emptyOf[shapeID])
 	}
 	return nil
@@ -118,8 +119,9 @@ func (f *field) remainingParts(raw []byte) []byte {
 	return append(b, ']')
 }
 
-// remainingName returns a name, if it is one that cannot say much, else one that
-// is made of it: so what belongs together can still be told.
+// remainingName returns a name unchanged if it has the form of an id. Otherwise
+// it returns a hash of it, so that events with the same name still belong
+// together.
 func remainingName(s string) []byte {
 	if s == "" {
 		return nil

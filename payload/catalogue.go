@@ -1,6 +1,6 @@
-// Package payload has the typed data of every event in the catalogue: the types of
-// AG-UI and those of Tapedeck. It encodes them, decodes them, and checks the data of
-// events that come from outside.
+// Package payload has the typed data of every event in the catalogue: AG-UI's
+// types and Tapedeck's. It encodes them, decodes them, and checks the data of
+// events from outside.
 package payload
 
 import (
@@ -10,40 +10,39 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A Payload is the data of an event as a struct: the data of a [tapedeck.TextMessageStart]
-// is a [TextMessageStart], and so for every type of the catalogue. Data of a
-// type that is not in it is an [Unknown].
+// A Payload is the data of an event as a struct. Each type of the catalogue has
+// a struct of its name: the data of a [tapedeck.TextMessageStart] is a
+// [TextMessageStart]. Data of an unknown type is an [Unknown].
 //
-// Members of the data for which the struct has no field are kept in Extra, and
-// [NewEvent] writes them again. encoding/json does not know of Extra.
+// Members without a field are kept in Extra, and [NewEvent] encodes them again.
+// encoding/json ignores Extra.
 type Payload interface{ payload() }
 
 // Common has the members that the data of any event may have.
 type Common struct {
-	Timestamp int64            `json:"timestamp,omitempty"`             // the producer's own time, in milliseconds since 1970; 0 for none
-	Metadata  tapedeck.Members `json:"metadata,omitempty"`              // of anybody's, by name of vendor; ours is under [tapedeck.VendorKey]
-	RawEvent  json.RawMessage  `json:"rawEvent,omitempty" shape:"some"` // what the producer made the event of; nil for none
-	Extra     tapedeck.Members `json:"-"`                               // members that the struct has no field for
+	Timestamp int64            `json:"timestamp,omitempty"`             // the producer's own time, in milliseconds since 1970; 0 if none
+	Metadata  tapedeck.Members `json:"metadata,omitempty"`              // by name of vendor; Tapedeck's is under [tapedeck.VendorKey]
+	RawEvent  json.RawMessage  `json:"rawEvent,omitempty" shape:"some"` // the event from which the producer made this one; nil if none
+	Extra     tapedeck.Members `json:"-"`                               // members without a field
 }
 
-// Attributed has the members of an event that may be a subagent's.
+// Attributed has the members of an event that may belong to a sub-agent.
 type Attributed struct {
-	SubagentRunID string `json:"subagentRunId,omitempty" shape:"id"` // the invocation of the subagent; "" for the agent itself
+	SubagentRunID string `json:"subagentRunId,omitempty" shape:"id"` // the invocation of the sub-agent; "" for the agent itself
 	Common
 }
 
 func (Common) payload() {}
 
-// UnknownData is the data of an event of a type that we do not know, untouched.
+// Unknown is the data of an event of an unknown type, unchanged.
 type Unknown struct {
 	Type string
-	Data json.RawMessage // an object; nil for none
+	Data json.RawMessage // an object; nil if none
 }
 
 func (Unknown) payload() {}
 
-// catalogue has all types that we know, in the order in which docs/events.md
-// shows them.
+// catalogue has all known types, in the order of docs/events.md.
 var catalogue = []struct {
 	name string
 	data Payload
@@ -119,10 +118,10 @@ var catalogue = []struct {
 	{tapedeck.BookmarkAdded, BookmarkAdded{}},
 }
 
-// An eventType is what we know of a type.
+// An eventType is an entry of the catalogue, indexed for use.
 type eventType struct {
 	name   string
-	what   string // the data, in errors
+	what   string // how errors call the data
 	data   reflect.Type
 	layout *layout
 }
@@ -139,9 +138,9 @@ func indexTypes() (map[string]*eventType, map[reflect.Type]*eventType) {
 	return byName, byData
 }
 
-// NewEvent returns an event with the type and the data of p, which is one of the
-// structs of the catalogue or a pointer to one. Raw members are not looked at;
-// [tapedeck.Event.Check] says whether they are JSON.
+// NewEvent returns an event with the type and the data of p. p must be a struct
+// of the catalogue or a pointer to one; otherwise NewEvent panics. It does not
+// check raw members: [tapedeck.Event.Check] reports whether they are JSON.
 func NewEvent(p Payload) tapedeck.Event {
 	v := reflect.Indirect(reflect.ValueOf(p))
 	if u, ok := v.Interface().(Unknown); ok {
@@ -149,15 +148,15 @@ func NewEvent(p Payload) tapedeck.Event {
 	}
 	t := typeBy[v.Type()]
 	if t == nil {
-		panic("tapedeck: " + v.Type().String() + " is the data of no event type") // the caller's mistake, at the first call
+		panic("tapedeck: " + v.Type().String() + " is the data of no event type") // a programming error; it shows at the first call
 	}
 	return tapedeck.Event{Type: t.name, Data: t.layout.encode(make([]byte, 0, 128), v)}
 }
 
-// Decode returns the data of e as the struct of its type, not a pointer to it.
-// Data of an unknown type is no error, but an [Unknown]. The error is
-// [tapedeck.Invalid] when a member has not the shape that its type asks for; whether all
-// members are there is for [CheckData] to say.
+// Decode returns the data of e as the struct of its type, not as a pointer. An
+// unknown type gives an [Unknown]. The error is [tapedeck.Invalid] if a member
+// does not have the shape of its type. Decode does not check whether required
+// members exist; see [CheckData].
 func Decode(e tapedeck.Event) (Payload, error) {
 	t := typeByName[e.Type]
 	if t == nil {
@@ -170,7 +169,8 @@ func Decode(e tapedeck.Event) (Payload, error) {
 	return v.Interface().(Payload), nil
 }
 
-// DecodeAs returns the data of e as a T. It is [tapedeck.Invalid] if e has another type.
+// DecodeAs returns the data of e as a T. The error is [tapedeck.Invalid] if e
+// has another type.
 func DecodeAs[T Payload](e tapedeck.Event) (T, error) {
 	var p T
 	v := reflect.ValueOf(&p).Elem()

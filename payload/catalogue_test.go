@@ -13,7 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// fill sets all fields of a struct to something that is not zero, except Extra.
+// fill sets all fields of a struct except Extra to values that are not zero.
 func fill(v reflect.Value) {
 	for i := range v.NumField() {
 		f, tag := v.Field(i), v.Type().Field(i).Tag
@@ -61,7 +61,7 @@ func fillKind(f reflect.Value) {
 	}
 }
 
-// corrected makes filled data what its type asks for beyond the shapes.
+// corrected changes filled data to meet the checks beyond shapes.
 func corrected(p reflect.Value) {
 	set := func(field, value string) {
 		if f := p.FieldByName(field); f.IsValid() && f.Kind() == reflect.String {
@@ -89,7 +89,7 @@ func corrected(p reflect.Value) {
 		f.Index(1).FieldByName("Role").SetString(RoleTool)
 	}
 	if _, ok := p.Interface().(PermissionRequested); ok {
-		p.FieldByName("ID").SetString("inv_1.p1") // in the address of its answer
+		p.FieldByName("ID").SetString("inv_1.p1") // it is part of the URL of the answer
 	}
 	if f := p.FieldByName("Input"); f.IsValid() {
 		corrected(f.Elem())
@@ -127,8 +127,8 @@ func TestEveryTypeRoundTrips(t *testing.T) {
 	}
 }
 
-// Members that nobody knows, and members that say what their absence would,
-// survive decoding and encoding (promise P9).
+// TestEveryTypeKeepsUnknownMembers decodes and encodes unknown members, and
+// members whose value equals their absence. All must survive (promise P9).
 func TestEveryTypeKeepsUnknownMembers(t *testing.T) {
 	for _, c := range catalogue {
 		members := map[string]any{"shiny": map[string]any{"a": []any{nil, "<>"}}, "\"odd\"": 1, "Type": true}
@@ -234,7 +234,7 @@ func TestNewEventOfZero(t *testing.T) {
 	}
 }
 
-// What a producer puts into a raw member is for Check to refuse.
+// TestNewEventOfBadRaw checks that Check refuses invalid JSON in a raw member.
 func TestNewEventOfBadRaw(t *testing.T) {
 	e := NewEvent(Custom{Name: "a", Value: []byte(`{"b":`)})
 	if err := e.Check(); tapedeck.KindOf(err) != tapedeck.Invalid {
@@ -270,7 +270,7 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s: IsAGUI is %v", c.name, IsAGUI(c.name))
 		}
 		if n := len(typeByName[c.name].layout.fields); n > maxFields {
-			t.Errorf("%s has %d members; make room for them", c.name, n)
+			t.Errorf("%s has %d members; raise maxFields", c.name, n)
 		}
 		hasExtra(t, typ)
 	}
@@ -281,7 +281,8 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// hasExtra fails if a struct in the tree of t would lose unknown members.
+// hasExtra fails the test if a struct in the tree of t would lose unknown
+// members.
 func hasExtra(t *testing.T, typ reflect.Type) {
 	t.Helper()
 	l := layoutOf(typ)
@@ -289,7 +290,7 @@ func hasExtra(t *testing.T, typ reflect.Type) {
 		t.Errorf("%s has no Extra", typ)
 	}
 	if len(l.fields) > maxFields {
-		t.Errorf("%s has %d members; make room for them", typ, len(l.fields))
+		t.Errorf("%s has %d members; raise maxFields", typ, len(l.fields))
 	}
 	for _, f := range l.fields {
 		ft := typ.FieldByIndex(f.index).Type
@@ -404,8 +405,7 @@ func TestMessageCheckMedia(t *testing.T) {
 	}
 }
 
-// canonical returns JSON with its members sorted and nothing escaped that need
-// not be.
+// canonical returns JSON with sorted members and without unnecessary escapes.
 func canonical(t testing.TB, raw json.RawMessage) json.RawMessage {
 	t.Helper()
 	if len(raw) == 0 {

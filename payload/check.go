@@ -7,17 +7,17 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
-// maxFields is the most members that the layout of a type has.
+// maxFields is the most members of a type.
 const maxFields = 16
 
-// A checked object is one that has the members and shapes of its layout.
+// A Checked holds the members of an object that was checked against its layout.
 type Checked struct {
 	layout *layout
-	raw    [maxFields][]byte // values as they are, by index of the field; nil for absent
+	raw    [maxFields][]byte // raw values by index of the field; nil if absent
 }
 
-// get returns the value of a member, nil if there is none. The name must be one
-// of the layout.
+// Get returns the value of a member, nil if it is absent. The layout must have
+// the name.
 func (c *Checked) Get(name string) []byte {
 	for i := range c.layout.fields {
 		if c.layout.fields[i].name == name {
@@ -29,9 +29,9 @@ func (c *Checked) Get(name string) []byte {
 
 func (c *Checked) String(name string) string { return jsonobj.StringOf(c.Get(name)) }
 
-// CheckData reports whether the data of e has all members that its type asks
-// for, and each of them its shape. Members that are not of the type may be there;
-// so may data of unknown types be anything. The error is [tapedeck.Invalid].
+// CheckData reports whether the data of e has all required members of its type,
+// each with its shape. Other members may exist. Data of an unknown type may be
+// anything. The error is [tapedeck.Invalid].
 func CheckData(e *tapedeck.Event) error {
 	t := typeByName[e.Type]
 	if t == nil {
@@ -41,7 +41,8 @@ func CheckData(e *tapedeck.Event) error {
 	return t.check(e.Data, &c)
 }
 
-// CheckInto is [CheckData] for an event of a known type. It sets c to its members.
+// CheckInto is like [CheckData], and sets c to the members. The type of e must
+// be known.
 func CheckInto(e *tapedeck.Event, c *Checked) error { return typeByName[e.Type].check(e.Data, c) }
 
 func (t *eventType) check(data json.RawMessage, c *Checked) error {
@@ -54,7 +55,7 @@ func (t *eventType) check(data json.RawMessage, c *Checked) error {
 	return nil
 }
 
-// check looks at all members of an object that is called what in errors.
+// check checks all members of an object. Errors call the object what.
 func (l *layout) check(what string, data []byte, c *Checked) error {
 	c.layout = l
 	o := jsonobj.Read(data)
@@ -62,11 +63,11 @@ func (l *layout) check(what string, data []byte, c *Checked) error {
 		i, f := l.field(name)
 		if f == nil {
 			if string(name) == "subagentRunId" && jsonobj.IsNull(raw) {
-				return isNullError(string(name), what) // on no event does it mean anything
+				return isNullError(string(name), what) // no event has a meaning for it
 			}
 			continue
 		}
-		c.raw[i] = raw // a name given twice: the last counts, as everywhere
+		c.raw[i] = raw // if a name is repeated, the last value counts
 		if err := f.check(what, raw); err != nil {
 			return err
 		}
@@ -113,7 +114,7 @@ func (f *field) checkList(what string, raw []byte) error {
 	return nil
 }
 
-// checks has what the layout of a type cannot say.
+// checks has the checks that a layout cannot express.
 var checks = map[string]func(*Checked) error{
 	tapedeck.MessageAdded: func(c *Checked) error {
 		var m Message
@@ -133,9 +134,10 @@ var checks = map[string]func(*Checked) error{
 	tapedeck.PermissionRequested:     checkPermissionID,
 }
 
-// Two questions whose ids look the same could be answered one for the other, and
-// the id is in the address of the answer. So it has the characters of the ids of
-// sessions. It may be longer: runners make it from that of an invocation.
+// checkPermissionID makes ids of permissions as strict as those of sessions,
+// except in length, because runners build them from an invocation's id. The id
+// is part of the URL of the answer, and two ids that look the same could get
+// each other's answer.
 func checkPermissionID(c *Checked) error {
 	return tapedeck.CheckIDText("the id of a permission", c.String("id"))
 }

@@ -79,7 +79,7 @@ func TestDocSaysWhatMessagesHave(t *testing.T) {
 }
 
 // docMembers returns the members of a struct as the document writes them,
-// without those that any type may have.
+// without those that every type may have.
 func docMembers(typ reflect.Type, attributed bool) (members [][2]string) {
 	common := map[string]bool{}
 	if _, ok := typ.FieldByName("Common"); ok {

@@ -13,12 +13,13 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
-// A layout is what the fields of a struct say of the members of a JSON object:
-// the tag json as in encoding/json (a member without omitempty is required), the
-// tag shape what a raw member must be. It is found once for each type.
+// A layout describes the members of a JSON object by the fields of a struct.
+// The tag json is as in encoding/json; a member without omitempty is required.
+// The tag shape says what a raw member must be. A layout is computed once for
+// each type.
 type layout struct {
 	fields []field
-	extra  []int // index of the field Extra, nil if there is none
+	extra  []int // index of the field Extra; nil if there is none
 }
 
 type field struct {
@@ -26,10 +27,10 @@ type field struct {
 	index    []int
 	required bool
 	shape    shape
-	nested   *layout // of shapeStruct and shapeStructs
+	nested   *layout // for shapeStruct and shapeStructs
 }
 
-var layouts sync.Map // reflect.Type to *layout
+var layouts sync.Map // maps reflect.Type to *layout
 
 var (
 	rawType     = reflect.TypeFor[json.RawMessage]()
@@ -78,8 +79,9 @@ func (l *layout) field(name []byte) (int, *field) {
 }
 
 // encode appends v, a struct of layout l, as a JSON object: its fields, then
-// Extra sorted by name. A zero field gives way to a member of Extra of its name:
-// so a member that said the same as its absence is written again as it was.
+// Extra sorted by name. If a field is zero and Extra has a member of its name,
+// that member is encoded instead. So a member whose value equals its absence
+// comes back unchanged.
 func (l *layout) encode(b []byte, v reflect.Value) []byte {
 	var extra tapedeck.Members
 	if l.extra != nil {
@@ -153,13 +155,13 @@ func appendLabels(b []byte, labels tapedeck.Labels) []byte {
 
 func appendFloat(b []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return append(b, "null"...) // JSON has no word for it
+		return append(b, "null"...) // JSON has no such number
 	}
 	return strconv.AppendFloat(b, f, 'g', -1, 64)
 }
 
-// decode sets v, a struct of layout l, from a JSON object. Members that it does
-// not know, and those that leave their field zero, are kept in Extra.
+// decode sets v, a struct of layout l, from a JSON object. It keeps unknown
+// members, and those that leave their field zero, in Extra.
 func (l *layout) decode(data []byte, v reflect.Value) error {
 	o := jsonobj.Read(data)
 	var extra tapedeck.Members
@@ -176,7 +178,7 @@ func (l *layout) decode(data []byte, v reflect.Value) error {
 			continue
 		}
 		fv := v.FieldByIndex(f.index)
-		fv.SetZero() // a name given twice: the last counts
+		fv.SetZero() // if a name is repeated, the last value counts
 		delete(extra, f.name)
 		if err := decodeValue(raw, fv); err != nil {
 			return tapedeck.Errorf(tapedeck.Invalid, "its member %s is not %s", f.name, f.shape).Because(err)
@@ -224,5 +226,5 @@ func decodeStructs(raw []byte, v reflect.Value) error {
 	return nil
 }
 
-// decodeInto sets the struct or slice of structs that p points to.
+// decodeInto sets the struct or slice of structs to which p points.
 func decodeInto[T any](raw []byte, p *T) error { return decodeValue(raw, reflect.ValueOf(p).Elem()) }

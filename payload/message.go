@@ -9,24 +9,24 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
-// A Message is a whole message as AG-UI has it. Which members it has depends on
-// its role, see [Message.Check].
+// A Message is a whole AG-UI message. Its members depend on its role, see
+// [Message.Check].
 type Message struct {
 	ID             string           `json:"id" shape:"id"`
 	Role           string           `json:"role"`
-	Content        json.RawMessage  `json:"content,omitempty" shape:"some"` // a string; of a user or tool also an array of parts, of an activity an object
-	ToolCalls      []ToolCall       `json:"toolCalls,omitempty"`            // of an assistant
-	ToolCallID     string           `json:"toolCallId,omitempty"`           // of a tool: what it answers
-	Error          string           `json:"error,omitempty"`                // of a tool
-	ActivityType   string           `json:"activityType,omitempty"`         // of an activity
+	Content        json.RawMessage  `json:"content,omitempty" shape:"some"` // a string; role user or tool: also an array of parts; role activity: an object
+	ToolCalls      []ToolCall       `json:"toolCalls,omitempty"`            // role assistant
+	ToolCallID     string           `json:"toolCallId,omitempty"`           // role tool: the call that it answers
+	Error          string           `json:"error,omitempty"`                // role tool
+	ActivityType   string           `json:"activityType,omitempty"`         // role activity
 	Name           string           `json:"name,omitempty"`
 	EncryptedValue string           `json:"encryptedValue,omitempty"` // see [ReasoningEncryptedValue]
 	SubagentRunID  string           `json:"subagentRunId,omitempty" shape:"id"`
 	Metadata       tapedeck.Members `json:"metadata,omitempty"`
-	Extra          tapedeck.Members `json:"-"` // members that are not above
+	Extra          tapedeck.Members `json:"-"` // members without a field
 }
 
-// A ToolCall is a call that an assistant's message has made.
+// A ToolCall is a call in an assistant's message.
 type ToolCall struct {
 	ID             string           `json:"id" shape:"id"`
 	Type           string           `json:"type"` // "function"
@@ -36,28 +36,28 @@ type ToolCall struct {
 	Extra          tapedeck.Members `json:"-"`
 }
 
-// A FunctionCall names a function and its arguments, as text that should be JSON
-// but comes from a model.
+// A FunctionCall is a function's name and its arguments. The arguments are text
+// from a model, which should be JSON.
 type FunctionCall struct {
 	Name      string           `json:"name"`
 	Arguments string           `json:"arguments"`
 	Extra     tapedeck.Members `json:"-"`
 }
 
-// NewMessage returns a message whose content is text.
+// NewMessage returns a message with text content.
 func NewMessage(id, role, text string) Message {
 	return Message{ID: id, Role: role, Content: jsonobj.AppendJSON(nil, text)}
 }
 
-// Text returns the text of the message's content; of parts, that of the text
-// parts, joined.
+// Text returns the text of the message's content. For parts, it joins the text
+// parts.
 func (m *Message) Text() string {
 	if len(m.Content) == 0 || m.Content[0] == '"' {
 		return jsonobj.StringOf(m.Content)
 	}
 	var parts []contentPart
 	if decodeInto(m.Content, &parts) != nil {
-		return "" // the object of an activity
+		return "" // an activity has an object
 	}
 	var b strings.Builder
 	for _, p := range parts {
@@ -68,7 +68,8 @@ func (m *Message) Text() string {
 	return b.String()
 }
 
-// Check reports whether m has an id, a known role and what its role asks for.
+// Check reports whether m has an id, a known role, and the members that its
+// role requires.
 func (m *Message) Check() error {
 	if m.ID == "" {
 		return tapedeck.Errorf(tapedeck.Invalid, "the message has no id")
@@ -89,7 +90,7 @@ func (m *Message) Check() error {
 	return nil
 }
 
-// roles has for each role what its content must be.
+// roles has the required shape of the content by role.
 var roles = map[string]shape{
 	RoleDeveloper: shapeString, RoleSystem: shapeString, RoleUser: shapeText, RoleAssistant: shapeString,
 	RoleTool: shapeText, RoleActivity: shapeObject, RoleReasoning: shapeString,
@@ -101,14 +102,14 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	return layoutOf(v.Type()).encode(nil, v), nil
 }
 
-// UnmarshalJSON decodes a message and keeps members that it does not know.
+// UnmarshalJSON decodes a message and keeps unknown members.
 func (m *Message) UnmarshalJSON(b []byte) error {
 	*m = Message{}
 	v := reflect.ValueOf(m).Elem()
 	return layoutOf(v.Type()).decode(b, v)
 }
 
-// The roles of a [Message].
+// These are the roles of a [Message].
 const (
 	RoleDeveloper = "developer"
 	RoleSystem    = "system"

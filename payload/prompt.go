@@ -8,34 +8,29 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// NewPrompt returns the message that stores the system text with which a model is
-// called from here on. It has the role system, and a mark in its metadata that
-// tells it from what people write. The newest one of a thread replaces those
-// before it. An empty text says that the model gets none any more.
+// NewPrompt returns the message that stores the system text of a model from
+// here on. It has the role system; its metadata has a digest that distinguishes
+// it from other system messages. The newest one of a thread replaces the
+// earlier ones. An empty text means that the model gets no system text any
+// more.
 func NewPrompt(text string) MessageAdded {
 	m := NewMessage(tapedeck.NewID("msg_"), RoleSystem, text)
-	mark, _ := json.Marshal(map[string]string{"prompt": PromptDigest(text)}) // strings can be encoded
-	m.Metadata = tapedeck.Members{tapedeck.VendorKey: mark}
+	m.Metadata = Meta{Prompt: PromptDigest(text)}.Metadata()
 	return MessageAdded{Message: m}
 }
 
-// PromptDigest returns the digest by which a stored system text is known, so that
-// it is stored again only when it changes.
+// PromptDigest returns the digest of a system text, so that a text is stored
+// again only when it changes.
 func PromptDigest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// PromptOf returns the digest in the metadata of a message that [NewPrompt] has
-// made, "" for any other message.
+// PromptOf returns the digest in the metadata of a message from [NewPrompt], ""
+// for any other message.
 func PromptOf(role string, metadata json.RawMessage) string {
-	var d struct {
-		Tapedeck struct {
-			Prompt string `json:"prompt"`
-		} `json:"tapedeck"`
-	}
-	if role != RoleSystem || len(metadata) == 0 || json.Unmarshal(metadata, &d) != nil {
+	if role != RoleSystem {
 		return ""
 	}
-	return d.Tapedeck.Prompt
+	return MetaOf(metadata).Prompt
 }

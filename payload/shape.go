@@ -11,15 +11,15 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
-// A shape says what the value of a member must look like.
+// A shape says what the value of a member must be.
 type shape int
 
 const (
 	shapeAny     shape = iota // any JSON value
-	shapeSome                 // any but null
+	shapeSome                 // any value but null
 	shapeString               // a string
-	shapeID                   // a string that names something: not empty, at most maxRefLen bytes
-	shapeInteger              // an integer that JavaScript can hold
+	shapeID                   // the name of something: a string of 1 to maxRefLen bytes
+	shapeInteger              // an integer that JavaScript keeps exact
 	shapeNumber               // any number
 	shapeBool                 // true or false
 	shapeObject               // an object
@@ -27,16 +27,16 @@ const (
 	shapeStrings              // an array of strings
 	shapeLabels               // an object whose values are strings
 	shapeText                 // the content of a message: a string or an array of parts
-	shapePatch                // a JSON patch
+	shapePatch                // a JSON Patch
 	shapeCuts                 // see [Cut]
-	shapeStruct               // an object of a layout
+	shapeStruct               // an object with a layout
 	shapeStructs              // an array of such objects
 )
 
-// Limits of what an event may refer to.
+// These are limits of values in an event.
 const (
-	maxRefLen  = 1024      // bytes of a message id and the like
-	maxInteger = 1<<53 - 1 // what survives in JavaScript
+	maxRefLen  = 1024      // bytes of a message id and similar ids
+	maxInteger = 1<<53 - 1 // the largest integer that JavaScript keeps exact
 )
 
 func (s shape) String() string {
@@ -78,8 +78,8 @@ func shapeOf(f reflect.StructField) shape {
 	}[t.Kind()]
 }
 
-// fits reports whether raw, a value as [jsonobj.object.next] returns it, has shape s, as
-// far as its outside tells.
+// fits reports whether raw, a value from a jsonobj reader, has shape s. It
+// looks into the value only as deep as the shape needs.
 func (s shape) fits(raw []byte) bool {
 	switch c := raw[0]; s {
 	case shapeAny:
@@ -104,7 +104,7 @@ func (s shape) fits(raw []byte) bool {
 	case shapePatch:
 		return fitsPatch(raw)
 	case shapeArray, shapeStructs, shapeCuts:
-		return c == '[' // what is in it is looked at where that is known
+		return c == '[' // the caller checks the elements
 	case shapeStrings:
 		var items []*string
 		return json.Unmarshal(raw, &items) == nil && items != nil && !slices.Contains(items, nil)
@@ -115,8 +115,8 @@ func (s shape) fits(raw []byte) bool {
 	return false
 }
 
-// A contentPart is what must be right in a part of a message's content. These
-// are read by layout, for encoding/json would take a Text for a text.
+// A contentPart has the members of a content part that are checked. It is read
+// by layout, because encoding/json would accept "Text" for "text".
 type contentPart struct {
 	Type   *string     `json:"type"`
 	Text   *string     `json:"text"`
@@ -128,8 +128,8 @@ type partSource struct {
 	Value *string `json:"value"`
 }
 
-// fitsParts reports whether raw is an array of content parts. A part of a kind
-// that we do not know need only name its kind.
+// fitsParts reports whether raw is an array of content parts. A part of an
+// unknown kind needs only a type.
 func fitsParts(raw []byte) bool {
 	var parts []contentPart
 	if decodeInto(raw, &parts) != nil || parts == nil {
@@ -157,8 +157,8 @@ type patchOp struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// fitsPatch reports whether raw is a JSON patch (RFC 6902). Whether it can be
-// applied is for those who hold the document to see.
+// fitsPatch reports whether raw is a well-formed JSON Patch (RFC 6902). Only a
+// fold can tell whether it applies.
 func fitsPatch(raw []byte) bool {
 	var ops []patchOp
 	if decodeInto(raw, &ops) != nil || ops == nil {
@@ -182,7 +182,7 @@ func (o patchOp) fits() bool {
 	return false
 }
 
-// fitsPointer reports whether p is a JSON pointer (RFC 6901).
+// fitsPointer reports whether p is a JSON Pointer (RFC 6901).
 func fitsPointer(p *string) bool {
 	if p == nil || *p != "" && (*p)[0] != '/' {
 		return false
@@ -195,8 +195,8 @@ func fitsPointer(p *string) bool {
 	return true
 }
 
-// fitsCuts reports whether raw is a list of cuts of the string delta: lengths
-// that sum up to that of the string, times that do not go back.
+// fitsCuts reports whether raw is a list of cuts of the string delta: their
+// lengths add up to the length of the string, and their times never decrease.
 func fitsCuts(raw, delta []byte) bool {
 	var compact bytes.Buffer
 	if json.Compact(&compact, raw) != nil {

@@ -7,20 +7,20 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// MessageAddedData is a whole message that no model streamed. A message of an id
-// that is among the newest 128 of its thread takes the place of that one.
+// MessageAdded is a whole message that was not streamed. It replaces the
+// message with the same id, if that is among the newest 128 of its thread.
 type MessageAdded struct {
 	Message Message `json:"message"`
 	Common
 }
 
-// PermissionRequestedData asks a person whether the agent may continue.
+// PermissionRequested asks the user for a permission.
 type PermissionRequested struct {
 	tapedeck.Question
 	Common
 }
 
-// PermissionAnsweredData answers a request.
+// PermissionAnswered answers a permission.
 type PermissionAnswered struct {
 	tapedeck.Choice
 	Common
@@ -48,28 +48,28 @@ type PlanEntry struct {
 	Extra    tapedeck.Members `json:"-"`
 }
 
-// AgentLinkedData tells the runner's own id of the conversation.
+// AgentLinked reports the runner's id of its own conversation.
 type AgentLinked struct {
 	Runner   string `json:"runner"`
-	NativeID string `json:"nativeId"` // with which the runner can resume it
+	NativeID string `json:"nativeId"` // the id with which the runner can resume it
 	Common
 }
 
-// AgentStartedData tells which process the agent is, so that a server that was
-// restarted can end what an earlier one has left running.
+// AgentStarted identifies the process of an agent, so that a restarted server
+// can end a process that an earlier one left running.
 type AgentStarted struct {
-	PID     int    `json:"pid"`            // of the process above all others of the agent
-	Started string `json:"started"`        // what the system says of when it began: another process of that id began at another time
-	Host    string `json:"host"`           // the machine, and its current life: no process outlives that
-	Mark    string `json:"mark,omitempty"` // what every process of the agent has in its environment
+	PID     int    `json:"pid"`            // of the agent's topmost process
+	Started string `json:"started"`        // its start time as the system reports it; a later process with the same PID has another one
+	Host    string `json:"host"`           // the machine and its current boot: no process outlives a boot
+	Mark    string `json:"mark,omitempty"` // a value in the environment of every process of the agent
 	Common
 }
 
-// UsageReportedData is what one model call used. The usage of a run is in its
+// UsageReported is the usage of one model call. The usage of a run is in its
 // terminal event.
 type UsageReported struct {
 	TokenCounts
-	CostUSD *float64 `json:"costUsd,omitempty"` // nil if not known
+	CostUSD *float64 `json:"costUsd,omitempty"` // nil if unknown
 	Attributed
 }
 
@@ -77,7 +77,7 @@ type UsageReported struct {
 type WorkflowStarted struct {
 	Process string `json:"process,omitempty"` // its id in the definition
 	Name    string `json:"name,omitempty"`
-	Digest  string `json:"digest"` // of the XML of its definition: "sha256:" and hexadecimal digits
+	Digest  string `json:"digest"` // of the XML of the definition: "sha256:" and hexadecimal digits
 	Common
 }
 
@@ -87,20 +87,20 @@ type WorkflowElement struct {
 	Name    string `json:"name,omitempty"`
 }
 
-// WorkflowEnteredData says that a token has reached an element.
+// WorkflowEntered says that a token reached an element.
 type WorkflowEntered struct {
 	WorkflowElement
 	Common
 }
 
-// WorkflowLeftData says that an element is done.
+// WorkflowLeft says that an element finished.
 type WorkflowLeft struct {
 	WorkflowElement
 	Flows []string `json:"flows,omitempty"` // the sequence flows that were taken
 	Common
 }
 
-// WorkflowFailedData says that an element has failed.
+// WorkflowFailed says that an element failed.
 type WorkflowFailed struct {
 	WorkflowElement
 	Message string `json:"message"`
@@ -108,7 +108,8 @@ type WorkflowFailed struct {
 	Common
 }
 
-// WorkflowVariablesData sets variables of the process, and leaves all others.
+// WorkflowVariables sets variables of the process and leaves all others
+// unchanged.
 type WorkflowVariables struct {
 	Variables tapedeck.Members `json:"variables"`
 	Common
@@ -116,27 +117,27 @@ type WorkflowVariables struct {
 
 // WorkflowEndedData ends a process.
 type WorkflowEnded struct {
-	Outcome string `json:"outcome,omitempty"` // "completed", "failed" or "cancelled"; "" for completed
+	Outcome string `json:"outcome,omitempty"` // "completed", "failed" or "cancelled"; "" means completed
 	Message string `json:"message,omitempty"`
 	Common
 }
 
-// TerminalOutputData is what a terminal showed.
+// TerminalOutput is output of a terminal.
 type TerminalOutput struct {
 	Terminal string `json:"terminal" shape:"id"`
-	Data     string `json:"data"` // text with its control sequences
+	Data     string `json:"data"` // text with control sequences
 	Cuts     []Cut  `json:"cuts,omitempty"`
 	Common
 }
 
-// TerminalInputData is what was typed into a terminal.
+// TerminalInput is text that was typed into a terminal.
 type TerminalInput struct {
 	Terminal string `json:"terminal" shape:"id"`
 	Data     string `json:"data"`
 	Common
 }
 
-// TerminalResizeData says how large a terminal is from now on.
+// TerminalResize sets the size of a terminal.
 type TerminalResize struct {
 	Terminal string `json:"terminal" shape:"id"`
 	Cols     int    `json:"cols"`
@@ -144,7 +145,7 @@ type TerminalResize struct {
 	Common
 }
 
-// TerminalExitData says that the process of a terminal has ended.
+// TerminalExit says that the process of a terminal ended.
 type TerminalExit struct {
 	Terminal string `json:"terminal" shape:"id"`
 	Code     *int   `json:"code,omitempty"`   // nil if a signal ended it
@@ -152,27 +153,27 @@ type TerminalExit struct {
 	Common
 }
 
-// Presence is where somebody is in the session.
+// A Presence says where a user is in the session.
 type Presence struct {
 	User     string          `json:"user" shape:"id"`
-	Cursor   json.RawMessage `json:"cursor,omitempty"`   // where they look, in words of the front end
-	JoinedAt string          `json:"joinedAt,omitempty"` // a time of RFC 3339
-	LastSeen string          `json:"lastSeen,omitempty"` // likewise
+	Cursor   json.RawMessage `json:"cursor,omitempty"`   // where the user looks, in the front end's own format
+	JoinedAt string          `json:"joinedAt,omitempty"` // an RFC 3339 time
+	LastSeen string          `json:"lastSeen,omitempty"` // an RFC 3339 time
 }
 
-// PresenceJoinedData says that somebody has come.
+// PresenceJoined says that a user opened the session.
 type PresenceJoined struct {
 	Presence
 	Common
 }
 
-// PresenceLeftData says that somebody has gone.
+// PresenceLeft says that a user left the session.
 type PresenceLeft struct {
 	Presence
 	Common
 }
 
-// PresenceMovedData says that somebody looks elsewhere.
+// PresenceMoved says that a user looks at another place.
 type PresenceMoved struct {
 	Presence
 	Common
@@ -184,60 +185,60 @@ type SessionCreated struct {
 	Owner  string          `json:"owner,omitempty"`
 	Agent  string          `json:"agent,omitempty"`
 	Labels tapedeck.Labels `json:"labels,omitempty"`
-	State  json.RawMessage `json:"state,omitempty"` // initial shared state, any JSON
+	State  json.RawMessage `json:"state,omitempty"` // initial shared state; any JSON
 	Common
 }
 
-// SessionRenamedData changes what people call a session.
+// SessionRenamed changes the title or the labels of a session.
 type SessionRenamed struct {
-	Title  *string         `json:"title,omitempty"`  // nil leaves it
-	Labels tapedeck.Labels `json:"labels,omitempty"` // nil leaves them, others replace all
+	Title  *string         `json:"title,omitempty"`  // nil leaves it unchanged
+	Labels tapedeck.Labels `json:"labels,omitempty"` // nil leaves them unchanged; otherwise they replace all labels
 	Common
 }
 
-// A Taking has the members of the events that take others back; see [tapedeck.Jump].
-type Taking struct {
-	Marker    string   `json:"marker" shape:"id"`  // its own id, with which it can be undone
-	Thread    string   `json:"thread,omitempty"`   // the only one that goes back; "" for all
-	With      []string `json:"with,omitempty"`     // threads that go back with it: those of the sub-agents that were started there
-	Previous  *int64   `json:"previous,omitempty"` // offset of the event before it that takes others back; nil for none
-	Status    string   `json:"status,omitempty"`   // the session's by it, see [tapedeck.Status]; "" leaves it
+// A RevertFields has the members that all jumps share; see [tapedeck.Jump].
+type RevertFields struct {
+	Marker    string   `json:"marker" shape:"id"`  // the id of the jump, for undo
+	Thread    string   `json:"thread,omitempty"`   // the only thread that it reverts; "" for all
+	With      []string `json:"with,omitempty"`     // further threads that it reverts: those of sub-agents that were started in the reverted part
+	Previous  *int64   `json:"previous,omitempty"` // offset of the jump before it; nil if none
+	Status    string   `json:"status,omitempty"`   // the session's status afterwards, see [tapedeck.Status]; "" leaves it unchanged
 	Resumable *bool    `json:"resumable,omitempty"`
 }
 
-// SessionRewoundData takes the session, or a thread, back to what it was before
-// an event. It deletes nothing.
+// SessionRewound reverts the events of the session, or of a thread, from an
+// offset on. It deletes nothing.
 type SessionRewound struct {
-	Taking
-	ToOffset         int64  `json:"toOffset"`                   // the first offset that is taken back
-	BeforeInvocation string `json:"beforeInvocation,omitempty"` // the invocation whose first event that is, if one was named
-	Undoes           string `json:"undoes,omitempty"`           // or the marker
+	RevertFields
+	ToOffset         int64  `json:"toOffset"`                   // the first offset that is reverted
+	BeforeInvocation string `json:"beforeInvocation,omitempty"` // the invocation that begins there, if the request named one
+	Undoes           string `json:"undoes,omitempty"`           // the marker of the jump that it undoes, if it is an undo
 	Common
 }
 
-// SessionClearedData takes everything in a thread, or in all, back.
+// SessionCleared reverts all events of a thread, or of all threads.
 type SessionCleared struct {
-	Taking
+	RevertFields
 	Common
 }
 
-// SessionOverwrittenData says that what follows takes the place of the events
-// from an offset on.
+// SessionOverwritten reverts the events from an offset on, because the
+// following events replace them.
 type SessionOverwritten struct {
-	Taking
+	RevertFields
 	FromOffset int64 `json:"fromOffset"`
 	Common
 }
 
-// SessionForkedData is the first event of a fork's own.
+// SessionForked is the first of a fork's own events.
 type SessionForked struct {
 	Session string `json:"session,omitempty" shape:"id"` // the fork itself
 	Parent  string `json:"parent" shape:"id"`
 	At      int64  `json:"at"`             // events before this offset are the parent's
-	Copy    bool   `json:"copy,omitempty"` // it stands for itself: not a branch of the parent
-	// The newest event before At that takes others back; nil for none.
+	Copy    bool   `json:"copy,omitempty"` // it is an independent session, not a branch of the parent
+	// Previous is the offset of the newest jump before At; nil if none.
 	Previous  *int64          `json:"previous,omitempty"`
-	Status    string          `json:"status,omitempty"` // with which it begins, see [tapedeck.Status]; "" for idle
+	Status    string          `json:"status,omitempty"` // the fork's first status, see [tapedeck.Status]; "" means idle
 	Resumable *bool           `json:"resumable,omitempty"`
 	Title     string          `json:"title,omitempty"`
 	Owner     string          `json:"owner,omitempty"`
@@ -246,30 +247,29 @@ type SessionForked struct {
 	Common
 }
 
-// SessionImportedData says that the events before it came from elsewhere.
+// SessionImported says that the events before it were imported.
 type SessionImported struct {
 	Format string `json:"format"`
 	Source string `json:"source,omitempty"` // such as a file name
-	Events int64  `json:"events,omitempty"` // how many
+	Events int64  `json:"events,omitempty"` // number of events
 	Title  string `json:"title,omitempty"`
 	Common
 }
 
-// SessionRedactedData is the receipt for an erasure.
+// SessionRedacted is the record of an erasure.
 type SessionRedacted struct {
 	Offsets []tapedeck.OffsetRange `json:"offsets"`
 	Reason  string                 `json:"reason,omitempty"`
 	Common
 }
 
-// SessionClosedData says that nothing will be appended any more.
+// SessionClosed says that the session accepts no more events.
 type SessionClosed struct {
 	Reason string `json:"reason,omitempty"`
 	Common
 }
 
-// FeedbackAddedData is what somebody thinks of an invocation, a message or an
-// event.
+// FeedbackAdded is a user's rating of an invocation, a message or an event.
 type FeedbackAdded struct {
 	MessageID string `json:"messageId,omitempty"`
 	Offset    *int64 `json:"offset,omitempty"`
@@ -278,16 +278,17 @@ type FeedbackAdded struct {
 	Common
 }
 
-// BookmarkAddedData marks an offset, so that people find it again.
+// BookmarkAdded marks an offset for people to find.
 type BookmarkAdded struct {
 	Offset int64  `json:"offset"`
 	Label  string `json:"label,omitempty"`
 	Common
 }
 
-// SubThreadPrefix begins the names of the threads of sub-agents that an engine has
-// made. No task is given to them.
+// SubThreadPrefix begins the names of the threads that an engine creates for
+// sub-agents. They accept no tasks.
 const SubThreadPrefix = "sub_"
 
-// IsSubThread reports whether a thread is that of a sub-agent, by its name.
+// IsSubThread reports whether the name of a thread is that of a sub-agent's
+// thread.
 func IsSubThread(thread string) bool { return strings.HasPrefix(thread, SubThreadPrefix) }

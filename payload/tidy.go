@@ -9,18 +9,16 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
-// TidyData returns the data of an event of a known type without the members that
-// say nothing: null where absence means the same, and a member type that repeats
-// said, the type of the event as it came. A timestamp becomes an integer. Data that
-// is tidy is returned as it is.
+// TidyData returns the data of an event of a known type without redundant
+// members: null where absence means the same, and a member "type" that repeats
+// said, the event's type as sent. A timestamp becomes an integer. Data without
+// such members is returned unchanged.
 func TidyData(data []byte, typ, said string) ([]byte, error) {
 	return typeByName[typ].layout.tidy(data, said)
 }
 
-// tidy returns an object without the null members that would mean the same if
-// they were absent, without a type that repeats that of the event, and with an
-// integer as timestamp. What is tidy already is not copied. An object that is no
-// event's own has typ "".
+// tidy implements [TidyData] for an object. If nothing changes, it returns data
+// itself. typ is "" for a nested object, whose member "type" is kept.
 func (l *layout) tidy(data []byte, typ string) ([]byte, error) {
 	o, untidy := jsonobj.Read(data), false
 	for name, raw, ok := o.Next(); ok; name, raw, ok = o.Next() {
@@ -45,7 +43,7 @@ func (l *layout) tidy(data []byte, typ string) ([]byte, error) {
 
 func same(a, b []byte) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// tidyMember returns the value of a member, nil if it is to be left out.
+// tidyMember returns the value of a member, nil to leave it out.
 func (l *layout) tidyMember(name, raw []byte, typ string) ([]byte, error) {
 	if typ != "" && string(name) == "type" {
 		if !jsonobj.StringIs(raw, typ) {
@@ -77,7 +75,7 @@ func (f *field) tidyList(raw []byte) []byte {
 	}
 	untidy := false
 	for i, item := range items {
-		next, _ := f.nested.tidy(item, "") // fails only for the type of an event
+		next, _ := f.nested.tidy(item, "") // fails only if typ is set
 		untidy = untidy || !same(next, item)
 		items[i] = next
 	}
@@ -94,7 +92,8 @@ func (f *field) tidyList(raw []byte) []byte {
 	return append(b, ']')
 }
 
-// wholeNumber rounds a number down to an integer; one that is too large stays.
+// wholeNumber rounds a number down to an integer. A number that is too large
+// stays unchanged.
 func wholeNumber(raw []byte) []byte {
 	n, err := strconv.ParseFloat(string(raw), 64)
 	if n = math.Floor(n); err != nil || math.Abs(n) > maxInteger {

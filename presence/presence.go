@@ -1,6 +1,6 @@
-// Package presence knows who is in a session at this moment: in memory, and for
-// as long as they say so. Nothing of it is an event of the log; who wants that
-// appends one.
+// Package presence knows which users are in a session at this moment. It keeps
+// them in memory, and only as long as their clients report them. It appends no
+// events to the log; the engine does, for sessions that ask for it.
 package presence
 
 import (
@@ -17,70 +17,73 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// After is how long somebody is thought to be there who says nothing more.
+// After is the default time after which a user without a report counts as gone.
 const After = time.Minute
 
-// Limits of what is kept.
+// Limits of a [Tracker].
 const (
-	maxRooms  = 10_000
-	maxGuests = 256
-	maxCursor = 4 << 10 // bytes
+	maxSessions = 10_000
+	maxPeople   = 256
+	maxCursor   = 4 << 10 // bytes
 )
 
-// Rooms has a room for each session in which somebody is. Its methods may be
-// called at the same time.
-type Rooms struct {
-	after time.Duration
-	gone  func(session string, p payload.Presence)
+// A Tracker knows who is in which session. Its methods may be called by several
+// goroutines.
+type Tracker struct {
+	after   time.Duration
+	onLeave func(session string, p payload.Presence)
 
-	mu    sync.Mutex
-	rooms map[string]*room
+	mu       sync.Mutex
+	sessions map[string]*sessionState
 }
 
-type room struct {
-	guests   map[string]*guest
+// sessionState has the users of one session and those who watch them.
+type sessionState struct {
+	people   map[string]*userState
 	watchers map[*Watcher]struct{}
 }
 
-type guest struct {
+type userState struct {
 	payload.Presence
-	until time.Time
+	until time.Time // gone without another report before this time
 	timer *time.Timer
 }
 
-// New returns empty rooms. gone is called after somebody has left without a
-// word; it may be nil. After is how long that takes; 0 for [After].
-func New(after time.Duration, gone func(session string, p payload.Presence)) *Rooms {
+// New returns a tracker in which nobody is present. A user without a report for
+// as long as after (0 for [After]) has left: then the tracker calls onLeave, which
+// may be nil.
+func New(after time.Duration, onLeave func(session string, p payload.Presence)) *Tracker {
 	if after <= 0 {
 		after = After
 	}
-	if gone == nil {
-		gone = func(string, payload.Presence) {}
+	if onLeave == nil {
+		onLeave = func(string, payload.Presence) {}
 	}
-	return &Rooms{after: after, gone: gone, rooms: make(map[string]*room)}
+	return &Tracker{after: after, onLeave: onLeave, sessions: make(map[string]*sessionState)}
 }
 
-// Note takes down where somebody is, and returns what that amounts to: who comes
-// again has moved, who moves without having come has joined. It returns false if
-// it amounts to nothing: somebody is still there, or leaves who was not.
-func (r *Rooms) Note(n api.PresenceNote) (payload.Payload, bool, error) {
-	if err := check(&n); err != nil {
+// Note records where a user is, and returns the event that follows from it: a
+// repeated join is a move, and a first move is a join. It returns false if nothing
+// has changed: the user is still at the same place, or leaves without having
+// joined.
+func (t *Tracker) Note(n api.PresenceNote) (payload.Payload, bool, error) {
+	if err := checkNote(&n); err != nil {
 		return nil, false, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if n.Action == api.PresenceLeave {
-		g := r.remove(n.Session, n.User)
-		if g == nil {
+		u := t.remove(n.Session, n.User)
+		if u == nil {
 			return nil, false, nil
 		}
-		g.timer.Stop()
-		return payload.PresenceLeft{Presence: g.Presence}, true, nil
+		u.timer.Stop()
+		return payload.PresenceLeft{Presence: u.Presence}, true, nil
 	}
-	return r.put(&n)
+	return t.update(&n)
 }
 
-func check(n *api.PresenceNote) error {
+func checkNote(n *api.PresenceNote) error {
 	if err := tapedeck.CheckID("the user", n.User); err != nil {
 		return err
 	}
@@ -95,95 +98,95 @@ func check(n *api.PresenceNote) error {
 	return nil
 }
 
-// put takes down that somebody is there.
-func (r *Rooms) put(n *api.PresenceNote) (payload.Payload, bool, error) {
+// update records that a user is in a session.
+func (t *Tracker) update(n *api.PresenceNote) (payload.Payload, bool, error) {
 	now := time.Now()
-	rm, known := r.rooms[n.Session]
-	if !known && len(r.rooms) >= maxRooms {
-		return nil, false, tapedeck.Errorf(tapedeck.Unavailable, "people are in %d sessions already", len(r.rooms))
+	s, known := t.sessions[n.Session]
+	if !known && len(t.sessions) >= maxSessions {
+		return nil, false, tapedeck.Errorf(tapedeck.Unavailable, "people are in %d sessions already", len(t.sessions))
 	}
 	if !known {
-		rm = r.open(n.Session)
+		s = t.open(n.Session)
 	}
-	g, here := rm.guests[n.User]
+	u, here := s.people[n.User]
 	if !here {
-		if len(rm.guests) >= maxGuests {
-			return nil, false, tapedeck.Errorf(tapedeck.TooLarge, "%d people are in session %s already", len(rm.guests), n.Session)
+		if len(s.people) >= maxPeople {
+			return nil, false, tapedeck.Errorf(tapedeck.TooLarge, "%d people are in session %s already", len(s.people), n.Session)
 		}
-		g = &guest{Presence: payload.Presence{User: n.User, JoinedAt: stamp(now)}}
-		g.timer = time.AfterFunc(r.after, func() { r.expire(n.Session, g) })
-		rm.guests[n.User] = g
+		u = &userState{Presence: payload.Presence{User: n.User, JoinedAt: formatTime(now)}}
+		u.timer = time.AfterFunc(t.after, func() { t.expire(n.Session, u) })
+		s.people[n.User] = u
 	}
-	moved := n.Cursor != nil && !bytes.Equal(g.Cursor, n.Cursor)
+	moved := n.Cursor != nil && !bytes.Equal(u.Cursor, n.Cursor)
 	if moved {
-		g.Cursor = slices.Clone(n.Cursor) // the note is the caller's
+		u.Cursor = slices.Clone(n.Cursor) // the note is the caller's
 	}
-	g.LastSeen, g.until = stamp(now), now.Add(r.after)
-	g.timer.Reset(r.after)
+	u.LastSeen, u.until = formatTime(now), now.Add(t.after)
+	u.timer.Reset(t.after)
 	switch {
 	case !here:
-		rm.ring()
-		return payload.PresenceJoined{Presence: g.Presence}, true, nil
+		s.notify()
+		return payload.PresenceJoined{Presence: u.Presence}, true, nil
 	case moved:
-		rm.ring()
-		return payload.PresenceMoved{Presence: g.Presence}, true, nil
+		s.notify()
+		return payload.PresenceMoved{Presence: u.Presence}, true, nil
 	}
 	return nil, false, nil
 }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-func (r *Rooms) open(session string) *room {
-	rm, ok := r.rooms[session]
+func (t *Tracker) open(session string) *sessionState {
+	s, ok := t.sessions[session]
 	if !ok {
-		rm = &room{guests: make(map[string]*guest), watchers: make(map[*Watcher]struct{})}
-		r.rooms[session] = rm
+		s = &sessionState{people: make(map[string]*userState), watchers: make(map[*Watcher]struct{})}
+		t.sessions[session] = s
 	}
-	return rm
+	return s
 }
 
-// remove takes somebody out of a room, and the room away with the last one.
-func (r *Rooms) remove(session, user string) *guest {
-	rm := r.rooms[session]
-	if rm == nil || rm.guests[user] == nil {
+// remove removes a user from a session. It returns nil if the user is not there.
+func (t *Tracker) remove(session, user string) *userState {
+	s := t.sessions[session]
+	if s == nil || s.people[user] == nil {
 		return nil
 	}
-	g := rm.guests[user]
-	delete(rm.guests, user)
-	rm.ring()
-	r.tidy(session, rm)
-	return g
+	u := s.people[user]
+	delete(s.people, user)
+	s.notify()
+	t.dropIfUnused(session, s)
+	return u
 }
 
-func (r *Rooms) tidy(session string, rm *room) {
-	if len(rm.guests) == 0 && len(rm.watchers) == 0 {
-		delete(r.rooms, session)
+func (t *Tracker) dropIfUnused(session string, s *sessionState) {
+	if len(s.people) == 0 && len(s.watchers) == 0 {
+		delete(t.sessions, session)
 	}
 }
 
-// expire removes somebody of whom nothing was heard. The timer may have fired
-// just as they said something.
-func (r *Rooms) expire(session string, g *guest) {
-	r.mu.Lock()
-	rm := r.rooms[session]
-	late := rm != nil && rm.guests[g.User] == g && !time.Now().Before(g.until)
+// expire removes a user without a recent report. A report may have arrived just
+// when the timer fired.
+func (t *Tracker) expire(session string, u *userState) {
+	t.mu.Lock()
+	s := t.sessions[session]
+	late := s != nil && s.people[u.User] == u && !time.Now().Before(u.until)
 	if late {
-		r.remove(session, g.User)
+		t.remove(session, u.User)
 	}
-	r.mu.Unlock()
+	t.mu.Unlock()
 	if late {
-		r.gone(session, g.Presence)
+		t.onLeave(session, u.Presence)
 	}
 }
 
-// Present returns who is in a session, who came first first.
-func (r *Rooms) Present(session string) []payload.Presence {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// Present returns the users in a session, in the order in which they joined.
+func (t *Tracker) Present(session string) []payload.Presence {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	all := []payload.Presence{}
-	if rm := r.rooms[session]; rm != nil {
-		for _, g := range rm.guests {
-			all = append(all, g.Presence)
+	if s := t.sessions[session]; s != nil {
+		for _, u := range s.people {
+			all = append(all, u.Presence)
 		}
 	}
 	slices.SortFunc(all, func(a, b payload.Presence) int {
@@ -192,61 +195,61 @@ func (r *Rooms) Present(session string) []payload.Presence {
 	return all
 }
 
-// Empty sends everybody out, as when the session was deleted.
-func (r *Rooms) Empty(session string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	rm := r.rooms[session]
-	if rm == nil {
+// Clear removes all users from a session, for example when it was deleted.
+func (t *Tracker) Clear(session string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.sessions[session]
+	if s == nil {
 		return
 	}
-	for _, user := range slices.Collect(maps.Keys(rm.guests)) {
-		r.remove(session, user).timer.Stop()
+	for _, user := range slices.Collect(maps.Keys(s.people)) {
+		t.remove(session, user).timer.Stop()
 	}
 }
 
-func (rm *room) ring() {
-	for w := range rm.watchers {
+func (s *sessionState) notify() {
+	for w := range s.watchers {
 		select {
 		case w.c <- struct{}{}:
-		default: // it has been told already
+		default: // it was notified already
 		}
 	}
 }
 
-// A Watcher tells what has changed in a room since it was asked last. One that
-// asks seldom hears less, not late: what has come and gone in between it does not
-// hear of.
+// A Watcher returns what has changed in a session since the last call. It compares
+// two states: a user who joined and left between two calls does not appear.
 type Watcher struct {
-	rooms   *Rooms
+	tracker *Tracker
 	session string
 	c       chan struct{}
 	shown   map[string]payload.Presence
 }
 
-// Watch watches a room. The watcher must be stopped.
-func (r *Rooms) Watch(session string) api.PresenceWatcher {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	w := &Watcher{rooms: r, session: session, c: make(chan struct{}, 1), shown: map[string]payload.Presence{}}
-	r.open(session).watchers[w] = struct{}{}
+// Watch watches a session. Call Stop when done.
+func (t *Tracker) Watch(session string) api.PresenceWatcher {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := &Watcher{tracker: t, session: session, c: make(chan struct{}, 1), shown: map[string]payload.Presence{}}
+	t.open(session).watchers[w] = struct{}{}
 	return w
 }
 
-// Changed receives when something has changed.
+// Changed returns a channel that receives when something has changed.
 func (w *Watcher) Changed() <-chan struct{} { return w.c }
 
 // Stop ends the watch.
 func (w *Watcher) Stop() {
-	w.rooms.mu.Lock()
-	defer w.rooms.mu.Unlock()
-	if rm := w.rooms.rooms[w.session]; rm != nil {
-		delete(rm.watchers, w)
-		w.rooms.tidy(w.session, rm)
+	w.tracker.mu.Lock()
+	defer w.tracker.mu.Unlock()
+	if s := w.tracker.sessions[w.session]; s != nil {
+		delete(s.watchers, w)
+		w.tracker.dropIfUnused(w.session, s)
 	}
 }
 
-// Changes returns what has changed; the first time, who is there.
+// Changes returns an event for each change. The first call returns a join for
+// each user who is present.
 func (w *Watcher) Changes() []tapedeck.Event {
 	var changes []tapedeck.Event
 	add := func(user string, p payload.Payload) {
@@ -255,7 +258,7 @@ func (w *Watcher) Changes() []tapedeck.Event {
 		changes = append(changes, e)
 	}
 	now := map[string]payload.Presence{}
-	for _, p := range w.rooms.Present(w.session) {
+	for _, p := range w.tracker.Present(w.session) {
 		now[p.User] = p
 		switch was, known := w.shown[p.User]; {
 		case !known || was.JoinedAt != p.JoinedAt:

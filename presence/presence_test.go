@@ -23,9 +23,9 @@ func note(action api.PresenceAction, user, cursor string) api.PresenceNote {
 	return n
 }
 
-func must(t *testing.T, r *presence.Rooms, n api.PresenceNote) string {
+func must(t *testing.T, tr *presence.Tracker, n api.PresenceNote) string {
 	t.Helper()
-	p, changed, err := r.Note(n)
+	p, changed, err := tr.Note(n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,16 +35,16 @@ func must(t *testing.T, r *presence.Rooms, n api.PresenceNote) string {
 	return payload.NewEvent(p).Type
 }
 
-func users(r *presence.Rooms) string {
+func users(tr *presence.Tracker) string {
 	var all []string
-	for _, p := range r.Present("s") {
+	for _, p := range tr.Present("s") {
 		all = append(all, p.User+string(p.Cursor))
 	}
 	return strings.Join(all, " ")
 }
 
-// told returns what a watcher has to tell.
-func told(w api.PresenceWatcher) string {
+// changes returns the changes that a watcher reports.
+func changes(w api.PresenceWatcher) string {
 	var all []string
 	for _, e := range w.Changes() {
 		var d payload.Presence
@@ -54,9 +54,9 @@ func told(w api.PresenceWatcher) string {
 	return strings.Join(all, ", ")
 }
 
-func TestWhatNotesAmountTo(t *testing.T) {
+func TestNotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := presence.New(0, nil)
+		tr := presence.New(0, nil)
 		for _, step := range []struct {
 			note       api.PresenceNote
 			want, here string
@@ -70,83 +70,83 @@ func TestWhatNotesAmountTo(t *testing.T) {
 			{note(api.PresenceLeave, "bob", ""), "presence.left", "ada"},
 			{note(api.PresenceLeave, "bob", ""), "", "ada"},
 		} {
-			if got := must(t, r, step.note); got != step.want {
+			if got := must(t, tr, step.note); got != step.want {
 				t.Errorf("%s of %s: %q, want %q", step.note.Action, step.note.User, got, step.want)
 			}
-			if got := users(r); got != step.here {
+			if got := users(tr); got != step.here {
 				t.Errorf("then %q is there, want %q", got, step.here)
 			}
-			<-time.After(time.Millisecond) // who came first is first
+			<-time.After(time.Millisecond) // users are sorted by when they joined
 		}
-		r.Empty("s")
-		if got := users(r); got != "" {
-			t.Errorf("%q is in an empty room", got)
+		tr.Clear("s")
+		if got := users(tr); got != "" {
+			t.Errorf("%q is in a session that was cleared", got)
 		}
 	})
 }
 
-// Who says nothing more has left after a minute; who says that they are still
-// there has not.
-func TestSilenceIsLeaving(t *testing.T) {
+// A user without a report leaves after a minute. A user who repeats a report does
+// not.
+func TestUsersWithoutReportsLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var gone []string
-		r := presence.New(0, func(session string, p payload.Presence) {
+		tr := presence.New(0, func(session string, p payload.Presence) {
 			gone = append(gone, fmt.Sprint(session, " ", p.User, " ", time.Now().UTC().Format(time.TimeOnly)))
 		})
-		must(t, r, note(api.PresenceJoin, "ada", ""))
-		must(t, r, note(api.PresenceJoin, "bob", ""))
-		w := r.Watch("s")
-		told(w)
+		must(t, tr, note(api.PresenceJoin, "ada", ""))
+		must(t, tr, note(api.PresenceJoin, "bob", ""))
+		w := tr.Watch("s")
+		changes(w)
 		for range 6 {
 			<-time.After(20 * time.Second)
-			must(t, r, note(api.PresenceMove, "ada", ""))
+			must(t, tr, note(api.PresenceMove, "ada", ""))
 		}
 		synctest.Wait()
 		if want := []string{"s bob 00:01:00"}; !slices.Equal(gone, want) {
 			t.Errorf("gone are %v, want %v", gone, want)
 		}
-		if got := told(w); got != "left bob" {
-			t.Errorf("the watcher was told %q", got)
+		if got := changes(w); got != "left bob" {
+			t.Errorf("the watcher reports %q", got)
 		}
 		w.Stop()
 		<-time.After(2 * presence.After)
-		if got := users(r); got != "" {
+		if got := users(tr); got != "" {
 			t.Errorf("%q is still there", got)
 		}
 	})
 }
 
 func TestWatchers(t *testing.T) {
-	r := presence.New(0, nil)
-	must(t, r, note(api.PresenceJoin, "ada", ""))
-	w := r.Watch("s")
+	tr := presence.New(0, nil)
+	must(t, tr, note(api.PresenceJoin, "ada", ""))
+	w := tr.Watch("s")
 	defer w.Stop()
-	if got := told(w); got != "joined ada" {
+	if got := changes(w); got != "joined ada" {
 		t.Errorf("at first %q", got)
 	}
-	must(t, r, note(api.PresenceMove, "ada", "1"))
-	must(t, r, note(api.PresenceMove, "ada", "2"))
-	must(t, r, note(api.PresenceJoin, "bob", ""))
-	must(t, r, note(api.PresenceJoin, "eve", ""))
-	must(t, r, note(api.PresenceLeave, "eve", ""))
+	must(t, tr, note(api.PresenceMove, "ada", "1"))
+	must(t, tr, note(api.PresenceMove, "ada", "2"))
+	must(t, tr, note(api.PresenceJoin, "bob", ""))
+	must(t, tr, note(api.PresenceJoin, "eve", ""))
+	must(t, tr, note(api.PresenceLeave, "eve", ""))
 	<-w.Changed()
-	if got := told(w); got != "moved ada2, joined bob" {
+	if got := changes(w); got != "moved ada2, joined bob" {
 		t.Errorf("then %q", got)
 	}
 	select {
 	case <-w.Changed():
-		t.Error("it is rung for what it was told")
+		t.Error("it is notified of changes that it reported")
 	default:
 	}
-	r.Empty("s")
+	tr.Clear("s")
 	<-w.Changed()
-	if got := told(w); got != "left ada2, left bob" {
+	if got := changes(w); got != "left ada2, left bob" {
 		t.Errorf("at last %q", got)
 	}
 }
 
-func TestNotesThatAreRefused(t *testing.T) {
-	r := presence.New(0, nil)
+func TestInvalidNotes(t *testing.T) {
+	tr := presence.New(0, nil)
 	for name, test := range map[string]struct {
 		note api.PresenceNote
 		want tapedeck.Kind
@@ -160,26 +160,26 @@ func TestNotesThatAreRefused(t *testing.T) {
 	} {
 		if name == "a crowd (below)" {
 			for i := range 256 {
-				must(t, r, note(api.PresenceJoin, fmt.Sprintf("u%d", i), ""))
+				must(t, tr, note(api.PresenceJoin, fmt.Sprintf("u%d", i), ""))
 			}
 		}
-		if _, _, err := r.Note(test.note); tapedeck.KindOf(err) != test.want {
+		if _, _, err := tr.Note(test.note); tapedeck.KindOf(err) != test.want {
 			t.Errorf("%s: %v", name, err)
 		}
-		r.Empty("s")
+		tr.Clear("s")
 	}
 }
 
-// Nothing is kept of a room in which nobody is or looks.
-func TestRoomsAreLeftEmpty(t *testing.T) {
-	r := presence.New(0, nil)
+// A session without users and watchers is dropped.
+func TestUnusedSessionsAreDropped(t *testing.T) {
+	tr := presence.New(0, nil)
 	for i := range 20_000 { // more than there may be at a time
 		n := note(api.PresenceJoin, "ada", "")
 		n.Session = fmt.Sprintf("s%d", i)
-		must(t, r, n)
-		w := r.Watch(n.Session)
+		must(t, tr, n)
+		w := tr.Watch(n.Session)
 		n.Action = api.PresenceLeave
-		must(t, r, n)
+		must(t, tr, n)
 		w.Stop()
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 // Limits of a tree.
 const (
-	maxFamily = 1000 // sessions
-	maxTold   = 32   // other sessions of which it says what began in them
+	maxBranches      = 1000 // sessions
+	maxBranchIndexes = 32   // other sessions of which it says what began in them
 )
 
 // Branches returns the tree around a session: its ancestors, itself, what was
@@ -21,7 +21,7 @@ func (p *Projections) Branches(ctx context.Context, session string, at int64) ([
 	if err != nil {
 		return nil, err
 	}
-	f, err := p.of(ctx, &s)
+	f, err := p.acquire(ctx, &s)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (p *Projections) Branches(ctx context.Context, session string, at int64) ([
 	if err != nil {
 		return nil, err
 	}
-	family := view.Family{Session: s, At: at}
+	family := view.BranchInput{Session: s, At: at}
 	for _, j := range below(t.Jumps(), at) {
 		page, err := p.store.Read(ctx, session, tapedeck.Range{From: j.Offset, Limit: 1})
 		if err != nil || len(page.Records) == 0 {
@@ -45,7 +45,7 @@ func (p *Projections) Branches(ctx context.Context, session string, at int64) ([
 	if family.Index, err = p.index(ctx, f, &s, at); err != nil {
 		return nil, err
 	}
-	for parent := s.Parent; parent != "" && len(family.Ancestors) < maxFamily; {
+	for parent := s.Parent; parent != "" && len(family.Ancestors) < maxBranches; {
 		a, err := p.store.Head(ctx, parent)
 		if err != nil { // it was deleted; what is above it is not known
 			break
@@ -56,7 +56,7 @@ func (p *Projections) Branches(ctx context.Context, session string, at int64) ([
 	if family.Forks, err = p.forks(ctx, &s, family.Ancestors); err != nil {
 		return nil, err
 	}
-	if family.Indexes, err = p.told(ctx, family.Ancestors, family.Forks); err != nil {
+	if family.Indexes, err = p.branchIndexes(ctx, family.Ancestors, family.Forks); err != nil {
 		return nil, err
 	}
 	return view.Branches(family), p.same(ctx, &s)
@@ -64,11 +64,11 @@ func (p *Projections) Branches(ctx context.Context, session string, at int64) ([
 
 // told returns the indexes of the first of some sessions, as far as they say what
 // began in each and is in force.
-func (p *Projections) told(ctx context.Context, lists ...[]tapedeck.Session) (map[string]view.Index, error) {
+func (p *Projections) branchIndexes(ctx context.Context, lists ...[]tapedeck.Session) (map[string]view.Index, error) {
 	out := map[string]view.Index{}
 	for _, list := range lists {
 		for i := range list {
-			if len(out) >= maxTold {
+			if len(out) >= maxBranchIndexes {
 				return out, nil
 			}
 			s := &list[i]
@@ -97,9 +97,9 @@ func (p *Projections) forks(ctx context.Context, s *tapedeck.Session, ancestors 
 	for _, a := range ancestors {
 		seen[a.ID] = true
 	}
-	for above := ancestors; len(queue) > 0 && len(out) < maxFamily; queue = queue[1:] {
+	for above := ancestors; len(queue) > 0 && len(out) < maxBranches; queue = queue[1:] {
 		for cursor := ""; ; {
-			page, next, err := p.store.List(ctx, tapedeck.Filter{Parent: queue[0], Cursor: cursor, Limit: maxFamily})
+			page, next, err := p.store.List(ctx, tapedeck.Filter{Parent: queue[0], Cursor: cursor, Limit: maxBranches})
 			if err != nil {
 				return nil, err
 			}
@@ -108,7 +108,7 @@ func (p *Projections) forks(ctx context.Context, s *tapedeck.Session, ancestors 
 					out, queue = append(out, s), append(queue, s.ID)
 				}
 			}
-			if cursor = next; next == "" || len(out) >= maxFamily {
+			if cursor = next; next == "" || len(out) >= maxBranches {
 				break
 			}
 		}

@@ -17,10 +17,12 @@ import (
 
 // The folds of which checkpoints are put away.
 const (
-	standings = "standing"
+	states    = "standing"
 	summaries = "summary"
 	indexes   = "index" // of the events since the checkpoint before
 	wholes    = "whole" // index of all events
+
+	nameTables = "names" // not a fold: see nameTable
 )
 
 // checkpoints begins the ids of checkpoints.
@@ -34,16 +36,16 @@ func checkpointID(s *tapedeck.Session, fold string, at int64) string {
 
 // save writes a checkpoint. That it cannot be written is no error: it is made
 // again.
-func (p *Projections) save(ctx context.Context, s *tapedeck.Session, fold string, at int64, packed []byte) {
+func (p *Projections) save(ctx context.Context, s *tapedeck.Session, fold string, at int64, records ...[]byte) {
 	_, _, err := p.store.Create(ctx, tapedeck.Spec{
-		ID: checkpointID(s, fold, at), Kind: tapedeck.KindView, ContentType: "application/gzip", Chunks: [][]byte{packed}, Closed: true,
+		ID: checkpointID(s, fold, at), Kind: tapedeck.KindView, ContentType: "application/octet-stream", Chunks: records, Closed: true,
 	})
 	if err != nil {
-		p.unsaved(ctx, s, fold, at, err)
+		p.warnUnsaved(ctx, s, fold, at, err)
 	}
 }
 
-func (p *Projections) unsaved(ctx context.Context, s *tapedeck.Session, fold string, at int64, err error) {
+func (p *Projections) warnUnsaved(ctx context.Context, s *tapedeck.Session, fold string, at int64, err error) {
 	if ctx.Err() == nil {
 		p.options.Logger.Warn("a checkpoint cannot be kept; views of its session take longer", "session", s.ID, "fold", fold, "offset", at, "error", err)
 	}
@@ -60,11 +62,18 @@ func (p *Projections) load(ctx context.Context, s *tapedeck.Session, fold string
 		return false, err
 	}
 	if err := unpack(page.Records[0].Data, into); err != nil {
-		p.options.Logger.Warn("a checkpoint cannot be read and is made again", "id", id, "error", err)
-		_ = p.store.Delete(ctx, id) // if that fails, too, it is in the way of a sound one; nothing else is wrong
+		p.unreadable(ctx, id, err)
 		return false, nil
 	}
 	return true, nil
+}
+
+// unreadable deletes a checkpoint that is broken. If it cannot be deleted, it
+// stays in the way of a sound one and is made again each time; nothing else is
+// wrong.
+func (p *Projections) unreadable(ctx context.Context, id string, err error) {
+	p.options.Logger.Warn("a checkpoint cannot be read and is made again", "id", id, "error", err)
+	_ = p.store.Delete(ctx, id)
 }
 
 // pack makes JSON of a fold and compresses it: most of it is text, and a tenth
@@ -115,7 +124,9 @@ func (p *Projections) holder(ctx context.Context, s *tapedeck.Session, at int64)
 func (p *Projections) Forget(ctx context.Context, sessions ...string) error {
 	p.forgotten.Add(1)
 	p.unload(sessions)
-	p.settle()
+	if err := p.settle(ctx); err != nil {
+		return err
+	}
 	errs := []error{p.removeGone(ctx)}
 	for _, id := range sessions {
 		s, _, err := p.session(ctx, id, -1)
@@ -167,7 +178,7 @@ func (p *Projections) eachCheckpoint(ctx context.Context, prefix string, f func(
 
 // remove deletes the checkpoints of a session.
 func (p *Projections) remove(ctx context.Context, s *tapedeck.Session) error {
-	for fold, every := range map[string]int64{standings: p.step(), summaries: p.options.Every, indexes: p.options.Every, wholes: p.wide()} {
+	for fold, every := range map[string]int64{states: p.step(), summaries: p.options.Every, indexes: p.options.Every, wholes: p.wholeStep(), nameTables: p.options.Every} {
 		for at := every; at <= s.Head; at += every {
 			if err := p.discard(ctx, checkpointID(s, fold, at)); err != nil {
 				return err

@@ -80,7 +80,8 @@ func testForgetWaits(t *testing.T, deleted bool) {
 	go func() { forgotten <- p.Forget(t.Context(), "parent", "fork") }()
 	for waits := false; !waits; runtime.Gosched() { // for the fork
 		p.mu.Lock()
-		waits = p.kept["fork"] == nil
+		_, kept := p.kept.Get("fork")
+		waits = !kept
 		p.mu.Unlock()
 	}
 	store.through.Store(true)

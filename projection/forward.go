@@ -10,15 +10,15 @@ import (
 
 // folds are what is folded of a session, each up to some offset; nil for none.
 type folds struct {
-	standing *standing
-	summary  *view.SummaryFold
-	index    *indexed
+	state   *foldState
+	summary *view.SummaryFold
+	index   *indexState
 }
 
 // next returns the least offset of an event that one of them waits for.
 func (c *folds) next(at int64) int64 {
-	if c.standing != nil {
-		at = min(at, c.standing.next())
+	if c.state != nil {
+		at = min(at, c.state.next())
 	}
 	if c.summary != nil {
 		at = min(at, c.summary.Next())
@@ -50,8 +50,8 @@ func (p *Projections) forward(ctx context.Context, s *tapedeck.Session, t *view.
 	f := forwarding{folds: c, p: p, s: s, timeline: t, at: at, slots: make(chan struct{}, maxSaving)}
 	defer f.saving.Wait()
 	from := c.next(at)
-	if c.standing != nil {
-		c.standing.Conversation.Follow(t, at)
+	if c.state != nil {
+		c.state.Conversation.Follow(t, at)
 	}
 	events := p.raw(ctx, s, from, at)
 	if c.summary == nil && c.index == nil { // what is not in force is not even read
@@ -63,22 +63,22 @@ func (p *Projections) forward(ctx context.Context, s *tapedeck.Session, t *view.
 			return err
 		}
 		for ; next <= e.Offset; next += p.step() {
-			f.boundary(ctx, next)
+			f.saveAt(ctx, next)
 		}
 		f.apply(&e)
 	}
 	for ; next <= at; next += p.step() {
-		f.boundary(ctx, next)
+		f.saveAt(ctx, next)
 	}
-	if c.standing != nil {
-		c.standing.Conversation.Advance(at)
+	if c.state != nil {
+		c.state.Conversation.Advance(at)
 	}
 	return nil
 }
 
 func (f *forwarding) apply(e *tapedeck.Event) {
-	if f.standing != nil && e.Offset >= f.standing.next() {
-		f.standing.apply(e, f.timeline, f.at)
+	if f.state != nil && e.Offset >= f.state.next() {
+		f.state.apply(e, f.timeline, f.at)
 	}
 	if f.summary != nil {
 		f.summary.Apply(e)
@@ -89,13 +89,13 @@ func (f *forwarding) apply(e *tapedeck.Event) {
 }
 
 // boundary puts checkpoints away of what is folded up to an offset.
-func (f *forwarding) boundary(ctx context.Context, n int64) {
-	if c := f.standing; c != nil && c.next() <= n {
+func (f *forwarding) saveAt(ctx context.Context, n int64) {
+	if c := f.state; c != nil && c.next() <= n {
 		c.Conversation.Advance(n)
-		if n <= f.p.through(f.s) && n-c.saved >= int64(c.Conversation.Threads()) && isPrefix(f.timeline, n, f.at) {
+		if n <= f.p.snapshotLimit(f.s) && n-c.saved >= int64(c.Conversation.Threads()) && isPrefix(f.timeline, n, f.at) {
 			c.saved = n // a checkpoint has all threads: it costs less than the events since the one before
 			holder := f.p.holder(ctx, f.s, n)
-			f.save(ctx, &holder, standings, n, c)
+			f.save(ctx, &holder, states, n, c)
 		}
 	}
 	if n%f.p.options.Every != 0 {
@@ -107,8 +107,9 @@ func (f *forwarding) boundary(ctx context.Context, n int64) {
 	if f.index != nil && f.index.next == n {
 		holder := f.p.holder(ctx, f.s, n)
 		f.save(ctx, &holder, indexes, n, f.index.tail)
+		f.saveNames(ctx, &holder, n)
 		f.index.close(n)
-		if n%f.p.wide() == 0 {
+		if n%f.p.wholeStep() == 0 {
 			f.save(ctx, &holder, wholes, n, &f.index.whole)
 		}
 	}
@@ -118,15 +119,33 @@ func (f *forwarding) boundary(ctx context.Context, n int64) {
 func (f *forwarding) save(ctx context.Context, s *tapedeck.Session, fold string, at int64, v any) {
 	b, err := pack(v)
 	if err != nil {
-		f.p.unsaved(ctx, s, fold, at, err)
+		f.p.warnUnsaved(ctx, s, fold, at, err)
 		return
 	}
+	f.write(ctx, s, fold, at, b)
+}
+
+func (f *forwarding) write(ctx context.Context, s *tapedeck.Session, fold string, at int64, records ...[]byte) {
 	holder := *s
 	f.slots <- struct{}{}
 	f.saving.Go(func() {
-		f.p.save(ctx, &holder, fold, at, b)
+		f.p.save(ctx, &holder, fold, at, records...)
 		<-f.slots
 	})
+}
+
+// saveNames saves the table of names at a boundary.
+func (f *forwarding) saveNames(ctx context.Context, holder *tapedeck.Session, n int64) {
+	t := f.index.names.table()
+	if f.p.span(n) > f.p.options.Every { // the table includes others, which may be among those that are being written
+		f.saving.Wait()
+		var err error
+		if t, err = f.p.joinTables(ctx, f.s, n, t); err != nil {
+			f.p.warnUnsaved(ctx, holder, nameTables, n, err)
+			return
+		}
+	}
+	f.write(ctx, holder, nameTables, n, t.encode()...)
 }
 
 // Advance folds a session up to its head, so that whoever asks next need not wait
@@ -137,7 +156,7 @@ func (p *Projections) Advance(ctx context.Context, session string) error {
 		if err != nil {
 			return err
 		}
-		f, err := p.of(ctx, &s)
+		f, err := p.acquire(ctx, &s)
 		if err != nil {
 			return err
 		}
@@ -166,21 +185,21 @@ func (p *Projections) advance(ctx context.Context, f *folded, s *tapedeck.Sessio
 			return 0, err
 		}
 	}
-	if c.standing == nil {
-		if c.standing, err = p.nearest(ctx, s, t, s.Head, s.Head); err != nil {
+	if c.state == nil {
+		if c.state, err = p.nearest(ctx, s, t, s.Head, s.Head); err != nil {
 			return 0, err
 		}
 	}
 	to := min(s.Head, c.next(s.Head)+p.options.Every)
-	if next := c.standing.next(); next < to && !isPrefix(t, next, to) {
-		if c.standing, err = p.nearest(ctx, s, t, to, to); err != nil {
+	if next := c.state.next(); next < to && !isPrefix(t, next, to) {
+		if c.state, err = p.nearest(ctx, s, t, to, to); err != nil {
 			return 0, err
 		}
 	}
 	f.folds = folds{} // unless they come through
 	later := c
-	if c.standing.next() > to {
-		later.standing = nil
+	if c.state.next() > to {
+		later.state = nil
 	}
 	if err := p.forward(ctx, s, t, later, to); err != nil {
 		return 0, err

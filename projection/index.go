@@ -9,37 +9,40 @@ import (
 
 // An indexed is the index of a session in two parts, which join: up to a boundary,
 // and from there on.
-type indexed struct {
+type indexState struct {
 	whole view.Index
 	tail  view.Index
 	next  int64 // the offset of the event that it waits for
+
+	names names // of the events of the tail
 }
 
-func (x *indexed) apply(e *tapedeck.Event) {
+func (x *indexState) apply(e *tapedeck.Event) {
 	if e.Offset >= x.next {
 		x.tail.Apply(e)
+		x.names.apply(e)
 		x.next = e.Offset + 1
 	}
 }
 
 // close begins another tail at a boundary.
-func (x *indexed) close(n int64) {
+func (x *indexState) close(n int64) {
 	x.whole.Append(x.tail)
 	x.whole.Keyframes = append(x.whole.Keyframes, n)
-	x.tail = view.Index{}
+	x.tail, x.names = view.Index{}, names{}
 }
 
 // index returns a copy of both parts as one.
-func (x *indexed) index() view.Index {
+func (x *indexState) index() view.Index {
 	all := x.whole.Clone()
 	all.Append(x.tail)
 	return all
 }
 
 // wider is how many pieces of an index make one that is kept as a whole.
-const wider = 10
+const piecesPerWhole = 10
 
-func (p *Projections) wide() int64 { return p.options.Every * wider }
+func (p *Projections) wholeStep() int64 { return p.options.Every * piecesPerWhole }
 
 // Index returns the index of a session's log, those events included that it
 // shares with its parent.
@@ -48,7 +51,7 @@ func (p *Projections) Index(ctx context.Context, session string, at int64) (view
 	if err != nil {
 		return view.Index{}, err
 	}
-	f, err := p.of(ctx, &s) // so that a piece is not kept while its events are erased
+	f, err := p.acquire(ctx, &s) // so that a piece is not kept while its events are erased
 	if err != nil {
 		return view.Index{}, err
 	}
@@ -81,9 +84,9 @@ func (p *Projections) index(ctx context.Context, f *folded, s *tapedeck.Session,
 }
 
 // nearestIndex returns the index as far as it can be made of pieces.
-func (p *Projections) nearestIndex(ctx context.Context, s *tapedeck.Session, at int64) (*indexed, error) {
-	x := new(indexed)
-	for k := at / p.wide() * p.wide(); k > 0; k -= p.wide() {
+func (p *Projections) nearestIndex(ctx context.Context, s *tapedeck.Session, at int64) (*indexState, error) {
+	x := new(indexState)
+	for k := at / p.wholeStep() * p.wholeStep(); k > 0; k -= p.wholeStep() {
 		holder := p.holder(ctx, s, k)
 		found, err := p.load(ctx, &holder, wholes, k, &x.whole)
 		if err != nil {
@@ -99,7 +102,7 @@ func (p *Projections) nearestIndex(ctx context.Context, s *tapedeck.Session, at 
 }
 
 // addPieces adds those that follow, as far as they are there.
-func (p *Projections) addPieces(ctx context.Context, s *tapedeck.Session, x *indexed, at int64) error {
+func (p *Projections) addPieces(ctx context.Context, s *tapedeck.Session, x *indexState, at int64) error {
 	for to := x.next + p.options.Every; to <= at; to += p.options.Every {
 		holder := p.holder(ctx, s, to)
 		var piece view.Index
@@ -116,7 +119,7 @@ func (p *Projections) addPieces(ctx context.Context, s *tapedeck.Session, x *ind
 // indexFrom is the index of the events from an offset. Below the first boundary
 // after it there is no piece of it.
 func (p *Projections) indexFrom(ctx context.Context, s *tapedeck.Session, from, at int64) (view.Index, error) {
-	x := &indexed{next: from}
+	x := &indexState{next: from}
 	if from == 0 {
 		var err error
 		if x, err = p.nearestIndex(ctx, s, at); err != nil {
@@ -124,7 +127,7 @@ func (p *Projections) indexFrom(ctx context.Context, s *tapedeck.Session, from, 
 		}
 	}
 	for x.next < at {
-		to := min(at, p.after(x.next))
+		to := min(at, p.nextBoundary(x.next))
 		for e, err := range p.raw(ctx, s, x.next, to) {
 			if err != nil {
 				return view.Index{}, err

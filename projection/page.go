@@ -17,7 +17,7 @@ func (p *Projections) page(ctx context.Context, f *folded, s *tapedeck.Session, 
 		cut(snapshot, hand, hand.Since(c.Complete(q.Thread)), snapshot.Earlier)
 		return nil
 	}
-	g := gathering{p: p, s: s, timeline: f.timeline, head: c, query: q, before: q.Before, limit: min(q.Limit, maxPage), left: snapshot.Earlier}
+	g := collector{p: p, s: s, timeline: f.timeline, head: c, query: q, before: q.Before, limit: min(q.Limit, maxPage), left: snapshot.Earlier}
 	if g.limit <= 0 {
 		g.limit = view.Window
 	}
@@ -51,7 +51,7 @@ func cut(s *view.Snapshot, items, kept view.Items, before int) {
 
 // A gathering folds again what a conversation does not have at hand any more: one
 // stretch between checkpoints after the other, backwards, until there is enough.
-type gathering struct {
+type collector struct {
 	p        *Projections
 	s        *tapedeck.Session
 	timeline *view.Timeline
@@ -64,7 +64,7 @@ type gathering struct {
 	left  int        // how many messages, or runs, are before them
 }
 
-func (g *gathering) gather(ctx context.Context) error {
+func (g *collector) gather(ctx context.Context) error {
 	at := g.head.Through() + 1
 	for from, to := g.before, at; ; {
 		c, err := g.p.nearest(ctx, g.s, g.timeline, from, at)
@@ -92,7 +92,7 @@ func (g *gathering) gather(ctx context.Context) error {
 }
 
 // settledIn returns how many of what is asked for have settled in c.
-func (g *gathering) settledIn(c *view.Conversation) int {
+func (g *collector) settledIn(c *view.Conversation) int {
 	if g.query.Runs {
 		return c.RunsSettledBefore(g.query.Thread)
 	}
@@ -100,7 +100,7 @@ func (g *gathering) settledIn(c *view.Conversation) int {
 }
 
 // since returns how many of what is asked for began at or after an offset.
-func (g *gathering) since(offset int64) int {
+func (g *collector) since(offset int64) int {
 	n := 0
 	for i := range g.items.Messages {
 		if g.items.Messages[i].Offset >= offset && !g.query.Runs {

@@ -8,7 +8,6 @@
 package projection
 
 import (
-	"container/list"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -19,6 +18,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/lru"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -28,8 +28,9 @@ const (
 	DefaultKept  = 64
 )
 
-// store is what is needed of a [tapedeck.Store].
-type store interface {
+// A Store is the part of a [tapedeck.Store] that projections use: they read logs,
+// and write checkpoints.
+type Store interface {
 	Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error)
 	Head(ctx context.Context, session string) (tapedeck.Session, error)
 	Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Session, bool, error)
@@ -39,7 +40,7 @@ type store interface {
 
 // Options say what is projected. Store is required.
 type Options struct {
-	Store  store
+	Store  Store
 	Logger *slog.Logger // for checkpoints that could not be kept; nil for none
 	Every  int64        // events between checkpoints; 0 for [DefaultEvery]
 	Kept   int          // sessions that are kept folded in memory; 0 for [DefaultKept]
@@ -50,12 +51,11 @@ type Options struct {
 // head is [tapedeck.Invalid].
 type Projections struct {
 	options Options
-	store   store
+	store   Store
 
-	mu     sync.Mutex
-	kept   map[string]*list.Element // by session
-	recent list.List                // of *folded, newest first
-	inUse  map[*folded]bool         // those with users, dropped ones included
+	mu    sync.Mutex
+	kept  lru.Map[string, *folded] // by session
+	inUse map[*folded]bool         // those with users, dropped ones included
 
 	life      string
 	forgotten atomic.Int64 // how often a session was
@@ -73,14 +73,13 @@ func New(o Options) *Projections {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Projections{options: o, store: o.Store, kept: map[string]*list.Element{}, inUse: map[*folded]bool{}, watch: newWatch(), life: rand.Text()[:8]}
+	return &Projections{options: o, store: o.Store, inUse: map[*folded]bool{}, watch: newWatch(), life: rand.Text()[:8]}
 }
 
 // folded is what is kept in memory of a session.
 type folded struct {
-	session string
-	gen     int64 // incarnation of the session: deleted and made anew, it is another
-	users   int   // how many have it or wait for it; guarded by Projections.mu
+	gen   int64 // of the session: a recreated one has another
+	users int   // how many have it or wait for it; guarded by Projections.mu
 
 	lock     chan struct{} // has an element while somebody has it
 	folds    folds         // each as of some offset, or nil
@@ -92,51 +91,39 @@ type folded struct {
 // else has it, and it is not dropped meanwhile: whoever has waited for it has
 // waited for everything that is being done with the session. Waiting ends with
 // ctx.
-func (p *Projections) of(ctx context.Context, s *tapedeck.Session) (*folded, error) {
-	f := p.enlist(s)
+func (p *Projections) acquire(ctx context.Context, s *tapedeck.Session) (*folded, error) {
+	f := p.addUser(s)
 	select {
 	case f.lock <- struct{}{}:
 		return f, nil
 	case <-ctx.Done():
-		p.leave(f)
+		p.removeUser(f)
 		return nil, ctx.Err()
 	}
 }
 
 // enlist returns what is kept of a session, with one more user.
-func (p *Projections) enlist(s *tapedeck.Session) *folded {
+func (p *Projections) addUser(s *tapedeck.Session) *folded {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	el, ok := p.kept[s.ID]
-	if ok && el.Value.(*folded).gen != s.Gen {
-		p.drop(el)
-		ok = false
+	f, ok := p.kept.Get(s.ID)
+	if !ok || f.gen != s.Gen {
+		f = &folded{gen: s.Gen, lock: make(chan struct{}, 1)}
+		p.kept.Put(s.ID, f)
 	}
-	if !ok {
-		el = p.recent.PushFront(&folded{session: s.ID, gen: s.Gen, lock: make(chan struct{}, 1)})
-		p.kept[s.ID] = el
-	}
-	p.recent.MoveToFront(el)
-	f := el.Value.(*folded)
 	f.users++
 	p.inUse[f] = true
-	for old := p.recent.Back(); old != nil && p.recent.Len() > p.options.Kept; {
-		before := old.Prev()
-		if old.Value.(*folded).users == 0 {
-			p.drop(old)
-		}
-		old = before
-	}
+	p.kept.Trim(p.options.Kept, func(f *folded) bool { return f.users > 0 })
 	return f
 }
 
 // release is the end of what of began.
 func (p *Projections) release(f *folded) {
 	<-f.lock
-	p.leave(f)
+	p.removeUser(f)
 }
 
-func (p *Projections) leave(f *folded) {
+func (p *Projections) removeUser(f *folded) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f.users--; f.users == 0 {
@@ -145,16 +132,22 @@ func (p *Projections) leave(f *folded) {
 }
 
 // settle waits for all folds that are under way, and drops what they leave in
-// memory. One that begins later reads the log as it is now.
-func (p *Projections) settle() {
+// memory. One that begins later reads the log as it is now. Waiting ends with
+// ctx.
+func (p *Projections) settle(ctx context.Context) error {
 	p.mu.Lock()
 	busy := slices.Collect(maps.Keys(p.inUse))
 	p.mu.Unlock()
 	for _, f := range busy {
-		f.lock <- struct{}{}
+		select {
+		case f.lock <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 		f.folds = folds{}
 		<-f.lock
 	}
+	return nil
 }
 
 // unload drops what is in memory of sessions.
@@ -162,20 +155,13 @@ func (p *Projections) unload(sessions []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, id := range sessions {
-		if el, ok := p.kept[id]; ok {
-			p.drop(el)
-		}
+		p.kept.Delete(id)
 	}
 }
 
 // Epoch names what a view at an offset is the same in. It is another one after
 // something was erased, and in another life of the program.
 func (p *Projections) Epoch() string { return p.life + "." + strconv.FormatInt(p.forgotten.Load(), 36) }
-
-func (p *Projections) drop(el *list.Element) {
-	p.recent.Remove(el)
-	delete(p.kept, el.Value.(*folded).session)
-}
 
 // session returns a session and the offset that is meant by at.
 func (p *Projections) session(ctx context.Context, id string, at int64) (tapedeck.Session, int64, error) {

@@ -17,7 +17,7 @@ func (p *Projections) Summary(ctx context.Context, session string, at int64) (vi
 	if err != nil {
 		return view.Summary{}, err
 	}
-	f, err := p.of(ctx, &s)
+	f, err := p.acquire(ctx, &s)
 	if err != nil {
 		return view.Summary{}, err
 	}

@@ -8,19 +8,19 @@ import (
 )
 
 // A standing is everything of a session that depends on what is in force.
-type standing struct {
+type foldState struct {
 	Conversation *view.Conversation `json:"conversation"`
 	Instances    *view.InstanceFold `json:"instances"`
 
 	saved int64 // offset of its newest checkpoint
 }
 
-func newStanding() *standing {
-	return &standing{Conversation: new(view.Conversation), Instances: new(view.InstanceFold)}
+func newFoldState() *foldState {
+	return &foldState{Conversation: new(view.Conversation), Instances: new(view.InstanceFold)}
 }
 
 // apply folds an event, if it is in force as of an offset.
-func (c *standing) apply(e *tapedeck.Event, t *view.Timeline, at int64) {
+func (c *foldState) apply(e *tapedeck.Event, t *view.Timeline, at int64) {
 	c.Conversation.Apply(e)
 	if e.Channel == tapedeck.ChannelSession || t.Has(e.Offset, e.Thread, at) {
 		c.Instances.Apply(e)
@@ -28,7 +28,7 @@ func (c *standing) apply(e *tapedeck.Event, t *view.Timeline, at int64) {
 }
 
 // next returns the offset of the event that is waited for.
-func (c *standing) next() int64 { return c.Conversation.Through() + 1 }
+func (c *foldState) next() int64 { return c.Conversation.Through() + 1 }
 
 // Instances returns the agents that take part in a session.
 func (p *Projections) Instances(ctx context.Context, session string, at int64) (view.Instances, error) {
@@ -36,12 +36,12 @@ func (p *Projections) Instances(ctx context.Context, session string, at int64) (
 	if err != nil {
 		return nil, err
 	}
-	f, err := p.of(ctx, &s)
+	f, err := p.acquire(ctx, &s)
 	if err != nil {
 		return nil, err
 	}
 	defer p.release(f)
-	c, err := p.standing(ctx, f, &s, at)
+	c, err := p.stateAt(ctx, f, &s, at)
 	if err == nil {
 		err = p.same(ctx, &s)
 	}
@@ -58,12 +58,12 @@ func (p *Projections) Snapshot(ctx context.Context, session string, q view.Query
 	if err != nil {
 		return view.Snapshot{}, err
 	}
-	f, err := p.of(ctx, &s)
+	f, err := p.acquire(ctx, &s)
 	if err != nil {
 		return view.Snapshot{}, err
 	}
 	defer p.release(f)
-	stands, err := p.standing(ctx, f, &s, at)
+	stands, err := p.stateAt(ctx, f, &s, at)
 	if err == nil {
 		err = p.same(ctx, &s)
 	}
@@ -86,12 +86,12 @@ func (p *Projections) Snapshot(ctx context.Context, session string, q view.Query
 
 // standing returns how a session stands as of an offset. It is the caller's
 // until f is unlocked.
-func (p *Projections) standing(ctx context.Context, f *folded, s *tapedeck.Session, at int64) (*standing, error) {
+func (p *Projections) stateAt(ctx context.Context, f *folded, s *tapedeck.Session, at int64) (*foldState, error) {
 	t, err := p.timeline(ctx, f, s)
 	if err != nil {
 		return nil, err
 	}
-	c := f.folds.standing
+	c := f.folds.state
 	keep := at == s.Head
 	if c == nil || c.next() > at || !isPrefix(t, c.next(), at) {
 		if c, err = p.nearest(ctx, s, t, at, at); err != nil {
@@ -101,13 +101,13 @@ func (p *Projections) standing(ctx context.Context, f *folded, s *tapedeck.Sessi
 		keep = true
 	}
 	if keep {
-		f.folds.standing = nil // unless it comes through
+		f.folds.state = nil // unless it comes through
 	}
-	if err := p.forward(ctx, s, t, folds{standing: c}, at); err != nil {
+	if err := p.forward(ctx, s, t, folds{state: c}, at); err != nil {
 		return nil, err
 	}
 	if keep {
-		f.folds.standing = c
+		f.folds.state = c
 	}
 	return c, nil
 }
@@ -126,15 +126,15 @@ func isPrefix(t *view.Timeline, from, at int64) bool {
 
 // nearest returns the standing as of the newest checkpoint up to an offset
 // from which one as of offset at can be folded; if there is none, an empty one.
-func (p *Projections) nearest(ctx context.Context, s *tapedeck.Session, t *view.Timeline, upTo, at int64) (*standing, error) {
+func (p *Projections) nearest(ctx context.Context, s *tapedeck.Session, t *view.Timeline, upTo, at int64) (*foldState, error) {
 	step := p.step()
-	for k := min(upTo, p.through(s)) / step * step; k > 0; k -= step {
+	for k := min(upTo, p.snapshotLimit(s)) / step * step; k > 0; k -= step {
 		if !isPrefix(t, k, at) {
 			continue
 		}
-		c := newStanding()
+		c := newFoldState()
 		holder := p.holder(ctx, s, k)
-		found, err := p.load(ctx, &holder, standings, k, c)
+		found, err := p.load(ctx, &holder, states, k, c)
 		if err != nil {
 			return nil, err
 		}
@@ -143,13 +143,13 @@ func (p *Projections) nearest(ctx context.Context, s *tapedeck.Session, t *view.
 			return c, nil
 		}
 	}
-	return newStanding(), nil
+	return newFoldState(), nil
 }
 
 // walkTo folds the events below offset to that c does not have yet, as far as
 // they are in force as of offset at. At each offset at which there may be a
 // checkpoint it asks whether to go on.
-func (p *Projections) walkTo(ctx context.Context, s *tapedeck.Session, t *view.Timeline, c *standing, at, to int64, boundary func(int64) bool) error {
+func (p *Projections) walkTo(ctx context.Context, s *tapedeck.Session, t *view.Timeline, c *foldState, at, to int64, boundary func(int64) bool) error {
 	c.Conversation.Follow(t, at)
 	next := c.next()/p.step()*p.step() + p.step()
 	for e, err := range p.events(ctx, s, t, c.next(), at) {
@@ -179,15 +179,15 @@ func (p *Projections) walkTo(ctx context.Context, s *tapedeck.Session, t *view.T
 
 // finer is how many times more often standings are put away than the rest: to
 // seek is to ask for one.
-const finer = 5
+const snapshotsPerInterval = 5
 
-func (p *Projections) step() int64 { return max(1, p.options.Every/finer) }
+func (p *Projections) step() int64 { return max(1, p.options.Every/snapshotsPerInterval) }
 
 // through returns how far there are checkpoints of standings. What comes after
 // is not long, and may not get long.
-func (p *Projections) through(s *tapedeck.Session) int64 {
+func (p *Projections) snapshotLimit(s *tapedeck.Session) int64 {
 	return s.Head / p.options.Every * p.options.Every
 }
 
 // after returns the first offset above n at which there may be a checkpoint.
-func (p *Projections) after(n int64) int64 { return (n/p.options.Every + 1) * p.options.Every }
+func (p *Projections) nextBoundary(n int64) int64 { return (n/p.options.Every + 1) * p.options.Every }

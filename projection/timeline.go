@@ -16,7 +16,7 @@ func (p *Projections) Timeline(ctx context.Context, session string, at int64) (*
 	if err != nil {
 		return nil, err
 	}
-	f, err := p.of(ctx, &s)
+	f, err := p.acquire(ctx, &s)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (p *Projections) Effective(ctx context.Context, session string, from, at in
 }
 
 func (p *Projections) lockedTimeline(ctx context.Context, s *tapedeck.Session) (*view.Timeline, error) {
-	f, err := p.of(ctx, s)
+	f, err := p.acquire(ctx, s)
 	if err != nil {
 		return nil, err
 	}

@@ -4,15 +4,33 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/store/memory"
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// Whoever waits for a session while its log is read goes when its own context
-// ends.
+// A caller that waits for a session while another one reads its log stops waiting
+// when its own context ends.
 func TestWaitingEndsWithItsContext(t *testing.T) {
+	for name, wait := range map[string]func(context.Context, *Projections) error{
+		"a view": func(ctx context.Context, p *Projections) error {
+			_, err := p.Summary(ctx, "s", -1)
+			return err
+		},
+		"a look-up": func(ctx context.Context, p *Projections) error {
+			_, _, err := p.FindInvocation(ctx, "s", "i")
+			return err
+		},
+		"forget": func(ctx context.Context, p *Projections) error { return p.Forget(ctx, "s") },
+	} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testWaiting(t, wait) }) })
+	}
+}
+
+func testWaiting(t *testing.T, wait func(context.Context, *Projections) error) {
 	store := &heldStore{Store: memory.New(memory.Options{}), held: "s", reading: make(chan struct{}), release: make(chan struct{})}
 	if _, _, err := store.Create(t.Context(), tapedeck.Spec{ID: "s", Events: []tapedeck.Event{{Type: tapedeck.SessionCreated}}}); err != nil {
 		t.Fatal(err)
@@ -24,10 +42,11 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 		first <- err
 	}()
 	<-store.reading
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := p.Summary(ctx, "s", -1); !errors.Is(err, context.Canceled) {
-		t.Errorf("it waited: %v", err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	begin := time.Now()
+	if err := wait(ctx, p); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != time.Minute {
+		t.Errorf("it waited %s: %v", time.Since(begin), err)
 	}
 	store.through.Store(true)
 	close(store.release)

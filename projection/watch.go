@@ -9,17 +9,17 @@ import (
 
 // A watch knows which sessions have something to do in the background.
 type watch struct {
-	mu   sync.Mutex
-	due  map[string]tapedeck.Session
-	gone []tapedeck.Session
-	more bool // others were deleted, too: only a sweep finds them
-	bell chan struct{}
+	mu       sync.Mutex
+	due      map[string]tapedeck.Session
+	gone     []tapedeck.Session
+	sweepDue bool // others were deleted, too: only a sweep finds them
+	wake     chan struct{}
 
-	removing sync.Mutex // held while the checkpoints of deleted sessions are removed
+	removing chan struct{} // has an element while the checkpoints of deleted sessions are removed
 }
 
 func newWatch() watch {
-	return watch{due: map[string]tapedeck.Session{}, more: true, bell: make(chan struct{}, 1)}
+	return watch{due: map[string]tapedeck.Session{}, sweepDue: true, wake: make(chan struct{}, 1), removing: make(chan struct{}, 1)}
 }
 
 // maxGone bounds the deleted sessions that are remembered.
@@ -45,13 +45,24 @@ func (p *Projections) Watch(commits []tapedeck.Commit) {
 		case len(w.gone) < maxGone:
 			w.gone = append(w.gone, c.Session)
 		default:
-			w.more = true
+			w.sweepDue = true
 		}
 		w.mu.Unlock()
 		select {
-		case w.bell <- struct{}{}:
+		case w.wake <- struct{}{}:
 		default:
 		}
+	}
+}
+
+// Observer returns an observer of the store: it keeps the checkpoints up to date,
+// and removes what was derived from erased events.
+func (p *Projections) Observer() tapedeck.Observer {
+	return tapedeck.Observer{
+		Committed: p.Watch,
+		Erased: func(ctx context.Context, session string, forks []string) error {
+			return p.Forget(ctx, append([]string{session}, forks...)...)
+		},
 	}
 }
 
@@ -71,7 +82,7 @@ func (p *Projections) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-p.watch.bell:
+		case <-p.watch.wake:
 		}
 	}
 }
@@ -80,18 +91,21 @@ func (p *Projections) Run(ctx context.Context) {
 // is under way with one of them may save another, so it waits for all of those.
 func (p *Projections) removeGone(ctx context.Context) error {
 	w := &p.watch
-	w.removing.Lock()
-	defer w.removing.Unlock()
+	select {
+	case w.removing <- struct{}{}:
+		defer func() { <-w.removing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	w.mu.Lock()
-	gone, sweep := w.gone, w.more
-	w.gone, w.more = nil, false
+	gone, sweep := w.gone, w.sweepDue
+	w.gone, w.sweepDue = nil, false
 	w.mu.Unlock()
 	if len(gone) == 0 && !sweep {
 		return nil
 	}
-	p.settle()
-	var err error
-	if sweep {
+	err := p.settle(ctx)
+	if err == nil && sweep {
 		err = p.sweep(ctx)
 	}
 	for i := range gone {
@@ -102,7 +116,7 @@ func (p *Projections) removeGone(ctx context.Context) error {
 	if err != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.more = true // the next time everything is looked at
+		w.sweepDue = true // the next time everything is looked at
 	}
 	return err
 }

@@ -159,7 +159,7 @@ func TestErasureValid(t *testing.T) {
 
 func ExampleEraseRecord() {
 	e := payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage("msg_1", payload.RoleUser, "my number is 555")})
-	drafts, _ := tapedeck.Drafts([]tapedeck.Event{e}, nil, time.Date(2026, 1, 5, 12, 34, 56, 789e6, time.UTC))
+	_, drafts, _ := tapedeck.Drafts([]tapedeck.Event{e}, nil, time.Date(2026, 1, 5, 12, 34, 56, 789e6, time.UTC))
 	r, _ := EraseRecord(drafts[0].Record(7))
 	fmt.Println(string(r.Data))
 	// Output: {"offset":7,"type":"message.added","channel":"chunks","timestamp":"2026-01-05T12:34:56.789Z","data":{"erased":true,"message":{"id":"msg_1","role":"user","content":""}}}

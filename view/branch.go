@@ -8,37 +8,38 @@ import (
 
 // The kinds of a [Branch].
 const (
-	BranchMain    = "main"    // a session that stands at the root
+	BranchMain    = "main"    // a session without a parent
 	BranchFork    = "fork"    // a session that was forked from its parent
-	BranchCopy    = "copy"    // the same, but it is meant to stand for itself
-	BranchRewound = "rewound" // what was taken back in a session
+	BranchCopy    = "copy"    // a fork that is meant as an independent session
+	BranchRewound = "rewound" // events that were reverted in a session
 )
 
-// A Branch is a line of conversation in the tree of those that share a beginning.
+// A Branch is one line of conversation in a tree of branches. All branches of a
+// tree share a beginning.
 type Branch struct {
-	with []string // threads that were taken back with Thread
+	with []string // the threads of the jump's member "with", which it reverted too
 
-	ID      string `json:"id"` // of the session; of what was taken back, its marker
+	ID      string `json:"id"` // the session's id; for reverted events, the marker of their jump
 	Kind    string `json:"kind"`
-	Session string `json:"session"`           // whose log has its events
-	Parent  string `json:"parent,omitempty"`  // the branch that it leaves; "" for the root
-	ForkAt  int64  `json:"fork_at"`           // the offset at which it does
-	From    int64  `json:"from"`              // its events, or the first and last stretch of them, are from here
-	To      int64  `json:"to"`                // up to here
-	Current bool   `json:"current,omitempty"` // it is the session that was asked for
+	Session string `json:"session"`           // the session whose log has the events
+	Parent  string `json:"parent,omitempty"`  // the branch that this one leaves; "" for the root
+	ForkAt  int64  `json:"fork_at"`           // the offset at which it leaves its parent
+	From    int64  `json:"from"`              // offset of its first event; its events may have gaps between From and To
+	To      int64  `json:"to"`                // the offset after its last event
+	Current bool   `json:"current,omitempty"` // the session that was asked for
 
-	Ranges      []tapedeck.OffsetRange `json:"ranges,omitempty"`      // where its events are, of the session that was asked for and what was taken back in it
-	Invocations []BranchInvocation     `json:"invocations,omitempty"` // likewise, and those of other sessions that began there; at most the first 100
+	Ranges      []tapedeck.OffsetRange `json:"ranges,omitempty"`      // the offsets of its events; set for the session that was asked for and for what was reverted in it
+	Invocations []BranchInvocation     `json:"invocations,omitempty"` // the first 100 invocations of Ranges; for another session, those that began after its fork
 	More        int                    `json:"invocations_left_out,omitempty"`
 
-	Title  string          `json:"title,omitempty"` // of a session
+	Title  string          `json:"title,omitempty"` // the session's; absent for reverted events
 	Status tapedeck.Status `json:"status,omitempty"`
 
-	Marker string `json:"marker,omitempty"` // with which what was taken back can be brought back
-	Thread string `json:"thread,omitempty"` // the only one of which it was taken back; "" for all
-	Verb   string `json:"verb,omitempty"`   // the type of the event that took it back
-	By     string `json:"by,omitempty"`     // who did
-	At     *Time  `json:"at,omitempty"`     // when; of a session, when it was made
+	Marker string `json:"marker,omitempty"` // pass it to undo to make the reverted events active again
+	Thread string `json:"thread,omitempty"` // the only thread that was reverted; "" for all
+	Verb   string `json:"verb,omitempty"`   // the type of the event that reverted it
+	By     string `json:"by,omitempty"`     // the actor who reverted it
+	At     *Time  `json:"at,omitempty"`     // when it was reverted; for a session, when it was created
 }
 
 // A BranchInvocation is an invocation in a branch.
@@ -52,49 +53,50 @@ type BranchInvocation struct {
 
 // Limits of [Branches].
 const (
-	maxStretches         = 1000
+	maxRevertedBranches  = 1000
 	maxBranchInvocations = 100
 )
 
-// Family is what a tree of branches is made of.
-type Family struct {
+// A BranchInput has everything from which [Branches] builds a tree.
+type BranchInput struct {
 	Session   tapedeck.Session
-	At        int64              // as of this offset
-	Jumps     []tapedeck.Event   // those of the session that take others back, inherited ones too; in any order
-	Index     Index              // of the session, for the invocations
-	Forks     []tapedeck.Session // of the session and its ancestors, and of these, as deep as is wanted
-	Ancestors []tapedeck.Session // its parent, that one's parent, and so on
-	Indexes   map[string]Index   // of forks and ancestors, by id, as far as they are wanted
+	At        int64              // the tree is as of this offset
+	Jumps     []tapedeck.Event   // jumps of the session, inherited ones too, in any order; other events are ignored
+	Index     Index              // of the session; gives the invocations
+	Forks     []tapedeck.Session // forks of the session and its ancestors, and forks of these to any depth
+	Ancestors []tapedeck.Session // the parent, then its parent, and so on
+	Indexes   map[string]Index   // of forks and ancestors, by session id; a session without an index gets no invocations
 }
 
-// Branches returns the tree of branches around a session: its ancestors, oldest
-// first, itself, what was taken back in it, newest first, and the forks of all of
-// them. What was taken back several times is where it was taken back last; what
-// was brought back is part of the session again. Of more than 1,000 jumps the
-// oldest are passed over.
-func Branches(f Family) []Branch {
+// Branches returns the tree of branches around a session. It lists the
+// ancestors, oldest first, then the session itself, then what was reverted in
+// it, newest first, and then all forks. An event that was reverted several
+// times belongs to the newest of these jumps. Restored events belong to the
+// session again. If there are more than 1,000 jumps, the oldest ones are
+// ignored.
+func Branches(f BranchInput) []Branch {
 	var out []Branch
 	for _, s := range slices.Backward(f.Ancestors) {
-		out = append(out, f.relative(&s))
+		out = append(out, f.otherBranch(&s))
 	}
 	own := sessionBranch(&f.Session)
 	own.Current, own.To = true, f.At
-	jumps := f.jumps()
+	jumps := f.sortedJumps()
 	own.Ranges = timelineOf(jumps, "").Ranges("", f.At)
-	stretches := f.stretches(jumps)
-	apart := f.apart(stretches)
-	own.addInvocations(&f.Index, apart)
+	reverted := f.reverted(jumps)
+	separate := f.separate(reverted)
+	own.addInvocations(&f.Index, separate)
 	out = append(out, own)
-	for i := range stretches {
-		b := &stretches[i]
-		b.Parent = f.parentOf(stretches, b.From, b.Thread)
-		b.addInvocations(&f.Index, apart)
+	for i := range reverted {
+		b := &reverted[i]
+		b.Parent = f.parentOf(reverted, b.From, b.Thread)
+		b.addInvocations(&f.Index, separate)
 	}
-	out = append(out, stretches...)
+	out = append(out, reverted...)
 	for i := range f.Forks {
-		b := f.relative(&f.Forks[i])
+		b := f.otherBranch(&f.Forks[i])
 		if b.Parent == f.Session.ID {
-			b.Parent = f.parentOf(stretches, b.ForkAt, "")
+			b.Parent = f.parentOf(reverted, b.ForkAt, "")
 		}
 		out = append(out, b)
 	}
@@ -115,8 +117,9 @@ func sessionBranch(s *tapedeck.Session) Branch {
 	return b
 }
 
-// relative returns the branch of another session, with what began in it.
-func (f *Family) relative(s *tapedeck.Session) Branch {
+// otherBranch returns the branch of another session, with the invocations that
+// began in it.
+func (f *BranchInput) otherBranch(s *tapedeck.Session) Branch {
 	b := sessionBranch(s)
 	x := f.Indexes[s.ID]
 	for i := range x.Invocations {
@@ -127,8 +130,8 @@ func (f *Family) relative(s *tapedeck.Session) Branch {
 	return b
 }
 
-// jumps returns the events of f that are jumps, newest first.
-func (f *Family) jumps() []tapedeck.Event {
+// sortedJumps returns the jumps before f.At, newest first.
+func (f *BranchInput) sortedJumps() []tapedeck.Event {
 	jumps := slices.DeleteFunc(slices.Clone(f.Jumps), func(e tapedeck.Event) bool {
 		_, ok := e.Jump()
 		return !ok || e.Offset >= f.At
@@ -137,27 +140,28 @@ func (f *Family) jumps() []tapedeck.Event {
 	return jumps
 }
 
-// timelineOf returns the timeline of a thread; that of "" is that of threads
-// which were never taken back by themselves.
+// timelineOf returns the timeline of a thread. The timeline of "" applies to
+// all threads that no jump reverted separately.
 func timelineOf(jumps []tapedeck.Event, thread string) *Timeline {
 	var of []tapedeck.Jump
 	for i := range jumps {
-		if j, _ := jumps[i].Jump(); j.Takes(thread) {
+		if j, _ := jumps[i].Jump(); j.Reverts(thread) {
 			of = append(of, j)
 		}
 	}
 	return NewTimeline(of)
 }
 
-// stretches returns what was taken back and is not in force, newest first.
-func (f *Family) stretches(jumps []tapedeck.Event) []Branch {
+// reverted returns a branch for each jump whose events are still reverted,
+// newest first.
+func (f *BranchInput) reverted(jumps []tapedeck.Event) []Branch {
 	var out []Branch
 	type lane struct {
 		timeline *Timeline
 		covered  []tapedeck.OffsetRange
 	}
 	lanes := map[string]*lane{}
-	for i := range jumps[:min(len(jumps), maxStretches)] {
+	for i := range jumps[:min(len(jumps), maxRevertedBranches)] {
 		e := &jumps[i]
 		j, _ := e.Jump()
 		l, ok := lanes[j.Thread]
@@ -181,19 +185,19 @@ func (f *Family) stretches(jumps []tapedeck.Event) []Branch {
 	return out
 }
 
-// parentOf returns the branch in which the event before an offset is.
-func (f *Family) parentOf(stretches []Branch, offset int64, thread string) string {
-	for i := range stretches {
-		b := &stretches[i]
-		if b.takes(thread) && b.has(offset-1) {
+// parentOf returns the id of the branch that has the event before an offset.
+func (f *BranchInput) parentOf(reverted []Branch, offset int64, thread string) string {
+	for i := range reverted {
+		b := &reverted[i]
+		if b.covers(thread) && b.has(offset-1) {
 			return b.ID
 		}
 	}
 	return f.Session.ID
 }
 
-// takes reports whether the branch is of a thread, too.
-func (b *Branch) takes(thread string) bool {
+// covers reports whether the branch has events of a thread.
+func (b *Branch) covers(thread string) bool {
 	return b.Thread == "" || b.Thread == thread || slices.Contains(b.with, thread)
 }
 
@@ -201,13 +205,13 @@ func (b *Branch) has(offset int64) bool {
 	return slices.ContainsFunc(b.Ranges, func(r tapedeck.OffsetRange) bool { return r.From <= offset && offset < r.To })
 }
 
-// apart returns which invocations are in what was taken back of their thread
-// alone, and so not in branches of all threads.
-func (f *Family) apart(stretches []Branch) map[string]bool {
+// separate returns the invocations whose thread was reverted alone. They belong
+// to the branch of that jump and to no branch that covers all threads.
+func (f *BranchInput) separate(reverted []Branch) map[string]bool {
 	out := map[string]bool{}
-	for i := range stretches {
+	for i := range reverted {
 		for _, v := range f.Index.Invocations {
-			if b := &stretches[i]; b.Thread != "" && b.takes(v.Thread) && b.has(v.First) {
+			if b := &reverted[i]; b.Thread != "" && b.covers(v.Thread) && b.has(v.First) {
 				out[v.Invocation] = true
 			}
 		}
@@ -215,11 +219,11 @@ func (f *Family) apart(stretches []Branch) map[string]bool {
 	return out
 }
 
-func (b *Branch) addInvocations(x *Index, apart map[string]bool) {
+func (b *Branch) addInvocations(x *Index, separate map[string]bool) {
 	for i := range x.Invocations {
 		v := &x.Invocations[i]
 		switch {
-		case !b.has(v.First) || !b.takes(v.Thread) || b.Thread == "" && apart[v.Invocation]:
+		case !b.has(v.First) || !b.covers(v.Thread) || b.Thread == "" && separate[v.Invocation]:
 		default:
 			b.addInvocation(v)
 		}

@@ -18,7 +18,7 @@ func TestBranchFixtures(t *testing.T) {
 			}
 			return s
 		}
-		family := view.Family{Session: session(*f.Session), At: int64(len(events)), Jumps: events, Index: *index(events)}
+		family := view.BranchInput{Session: session(*f.Session), At: int64(len(events)), Jumps: events, Index: *index(events)}
 		for _, raw := range f.Forks {
 			family.Forks = append(family.Forks, session(raw))
 		}
@@ -29,8 +29,8 @@ func TestBranchFixtures(t *testing.T) {
 	})
 }
 
-// Every event is in one branch of its session, wherever it was taken back and
-// brought back; but for the jumps, which are in none.
+// TestEveryEventIsInOneBranch reverts and restores events at random. Every
+// event except the jumps must be in exactly one branch of its session.
 func TestEveryEventIsInOneBranch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(0, 60).Draw(t, "events")
@@ -43,7 +43,7 @@ func TestEveryEventIsInOneBranch(t *testing.T) {
 				isJump[o] = true
 			}
 		}
-		tree := view.Branches(view.Family{Session: tapedeck.Session{ID: "s", Head: n}, At: n, Jumps: jumps})
+		tree := view.Branches(view.BranchInput{Session: tapedeck.Session{ID: "s", Head: n}, At: n, Jumps: jumps})
 		in := map[int64]int{}
 		ids := map[string]bool{}
 		for _, b := range tree {

@@ -9,12 +9,13 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A conversation can be put away as JSON and taken up again: what is folded
-// afterwards gives the same as if it had never been put away. What has settled
-// is not in it. The form belongs to this version of the program; who keeps it
-// keeps it with the number of the form.
+// A conversation can be stored as JSON and loaded again. Folding on after that
+// gives the same views as without the interruption. Settled items are not part
+// of the JSON. The format belongs to this version of the program, so store
+// [CheckpointForm] with it.
 
-// CheckpointForm is the number of the form in which folds are put away.
+// CheckpointForm is the version of the JSON format of all folds in this
+// package.
 const CheckpointForm = 8
 
 type savedConversation struct {
@@ -44,7 +45,7 @@ type savedLane struct {
 	Open     []savedWork       `json:"open,omitempty"`
 	Past     [groups]pastGroup `json:"past"`
 	Ended    int64             `json:"ended,omitempty"`
-	Settled  [2]int64          `json:"settled"` // calls, runs
+	Settled  [2]int64          `json:"settled"` // offsets: calls, runs
 	State    savedState        `json:"state"`
 	Plan     *Plan             `json:"plan,omitempty"`
 
@@ -53,8 +54,8 @@ type savedLane struct {
 
 type savedMessage struct {
 	Message
-	Doc   *savedState `json:"doc,omitempty"`   // of an activity
-	Named bool        `json:"named,omitempty"` // its id means it
+	Doc   *savedState `json:"doc,omitempty"`   // only for an activity
+	Named bool        `json:"named,omitempty"` // whether looking up its id finds it
 }
 
 type savedCall struct {
@@ -63,7 +64,7 @@ type savedCall struct {
 	Named    bool    `json:"named,omitempty"`
 	Made     *int64  `json:"made,omitempty"`
 	Maker    *int    `json:"maker,omitempty"`      // index of the message that made it
-	Role     *string `json:"maker_role,omitempty"` // or its role, if that has settled
+	Role     *string `json:"maker_role,omitempty"` // the role of that message, if it has settled
 }
 
 type savedRun struct {
@@ -79,7 +80,7 @@ type savedState struct {
 	Invocation string          `json:"invocation,omitempty"`
 }
 
-// savedWork has indices into the lane's runs, messages and calls.
+// A savedWork holds indices into the lane's runs, messages and calls.
 type savedWork struct {
 	Invocation string `json:"invocation,omitempty"`
 	Run        *int   `json:"run,omitempty"`
@@ -87,10 +88,10 @@ type savedWork struct {
 	Calls      []int  `json:"calls,omitempty"`
 }
 
-// MarshalJSON puts c away.
+// MarshalJSON encodes the state of c, from which UnmarshalJSON restores it.
 func (c *Conversation) MarshalJSON() ([]byte, error) {
 	s := savedConversation{
-		Next: c.next, Notes: c.notes, Unnoted: c.unnoted, Earned: c.purse.earned, Spent: c.purse.spent,
+		Next: c.next, Notes: c.notes, Unnoted: c.unnoted, Earned: c.budget.earned, Spent: c.budget.spent,
 		Session: savedSession{c.session.SessionInfo, c.session.state, c.session.stateOffset},
 	}
 	for _, l := range c.lanes {
@@ -99,7 +100,7 @@ func (c *Conversation) MarshalJSON() ([]byte, error) {
 	slices.SortFunc(s.Lanes, func(a, b savedLane) int { return cmp.Compare(a.Thread.Offset, b.Thread.Offset) })
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // raw JSON is to come back as it was
+	enc.SetEscapeHTML(false) // raw JSON must come back unchanged
 	err := enc.Encode(s)
 	return b.Bytes(), err
 }
@@ -108,13 +109,13 @@ func (l *lane) save() savedLane {
 	s := savedLane{Thread: l.Thread, PastRuns: l.pastRuns, PastSubs: l.pastSubs, Waiting: l.waiting, Past: l.past, Settled: [2]int64{l.settledCalls, l.settledRuns}, Ended: l.ended, State: l.state.save(), Plan: l.plan, Permissions: l.permissions}
 	messages, calls, runs := map[*message]int{}, map[*call]int{}, map[*Run]int{}
 	for _, m := range l.messages.items {
-		if !m.gone {
+		if !m.removed {
 			messages[m] = len(s.Messages)
 			s.Messages = append(s.Messages, m.save(l.message[m.ID] == m))
 		}
 	}
 	for _, k := range l.calls.items {
-		if k.gone {
+		if k.removed {
 			continue
 		}
 		calls[k] = len(s.Calls)
@@ -174,13 +175,13 @@ func (w *work) save(invocation string, messages map[*message]int, calls map[*cal
 	return s
 }
 
-// UnmarshalJSON takes up a conversation that was put away.
+// UnmarshalJSON replaces c with a conversation that MarshalJSON encoded.
 func (c *Conversation) UnmarshalJSON(b []byte) error {
 	var s savedConversation
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
 	}
-	*c = Conversation{next: s.Next, notes: s.Notes, unnoted: s.Unnoted, purse: purse{s.Earned, s.Spent}, lanes: map[string]*lane{}}
+	*c = Conversation{next: s.Next, notes: s.Notes, unnoted: s.Unnoted, budget: patchBudget{s.Earned, s.Spent}, lanes: map[string]*lane{}}
 	c.session = sessionFold{SessionInfo: s.Session.Info, state: s.Session.State, stateOffset: s.Session.Offset}
 	i := s.Session.Info
 	c.session.entry = tapedeck.Session{Title: i.Title, Owner: i.Owner, Agent: i.Agent, Labels: i.Labels}
@@ -191,24 +192,25 @@ func (c *Conversation) UnmarshalJSON(b []byte) error {
 		}
 		c.lanes[l.Thread.Name] = restored
 	}
-	c.findRunners()
+	c.findOpenRuns()
 	return nil
 }
 
-// findRunners notes where open runs are; of two of one invocation the newer one.
-func (c *Conversation) findRunners() {
+// findOpenRuns notes in which lane each invocation has its open run. If there
+// are two, the newer one counts.
+func (c *Conversation) findOpenRuns() {
 	began := map[string]int64{}
 	for _, l := range c.lanes {
 		for invocation, w := range l.open {
 			if w.run != nil && w.run.Offset >= began[invocation] {
 				began[invocation] = w.run.Offset
-				c.opens(l, invocation)
+				c.noteOpenRun(l, invocation)
 			}
 		}
 	}
 }
 
-var errCheckpoint = tapedeck.Errorf(tapedeck.Internal, "a checkpoint of a conversation is not sound")
+var errCheckpoint = tapedeck.Errorf(tapedeck.Internal, "the checkpoint of a conversation is damaged")
 
 func (s *savedLane) restore() (*lane, bool) {
 	l := newLane(s.Thread)

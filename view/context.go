@@ -11,25 +11,25 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A ContextMessage is a message as the chat interface of OpenAI has it, which
-// most models understand.
+// A ContextMessage is a message in the format of OpenAI's chat API, which most
+// model providers accept.
 type ContextMessage struct {
 	Role       string            `json:"role"`    // system, user, assistant or tool
-	Content    string            `json:"content"` // null beside tool calls that nothing was said to
+	Content    string            `json:"content"` // null in a message that only makes tool calls
 	ToolCalls  []ContextToolCall `json:"tool_calls,omitempty"`
-	ToolCallID string            `json:"tool_call_id,omitempty"` // of role tool: the call that it answers
+	ToolCallID string            `json:"tool_call_id,omitempty"` // role tool: the call that it answers
 
-	Place ContextPlace `json:"-"` // models are not told it
+	Place ContextPlace `json:"-"` // not sent to models
 }
 
-// A ContextPlace says where a message of a context is in the log.
+// A ContextPlace is the position in the log of a message of a context.
 type ContextPlace struct {
-	Sequence  *int   `json:"sequence_number"` // of its [ContextEvent]; null of an answer that no tool gave
+	Sequence  *int   `json:"sequence_number"` // of its [ContextEvent]; null for an answer that Context made up
 	Offset    *int64 `json:"offset"`
-	EndOffset *int64 `json:"end_offset"` // null while it is not complete
+	EndOffset *int64 `json:"end_offset"` // null while the message is not complete
 }
 
-// Places returns where the messages of a context are in the log.
+// Places returns the position in the log of each message of a context.
 func Places(messages []ContextMessage) []ContextPlace {
 	out := make([]ContextPlace, len(messages))
 	for i := range messages {
@@ -48,10 +48,10 @@ type ContextToolCall struct {
 // A ContextFunction is a function that is called.
 type ContextFunction struct {
 	Name      string `json:"name"`
-	Arguments string `json:"arguments"` // a JSON object
+	Arguments string `json:"arguments"` // a JSON object, as text
 }
 
-// MarshalJSON encodes m.
+// MarshalJSON encodes m; an empty content beside tool calls is null.
 func (m ContextMessage) MarshalJSON() ([]byte, error) {
 	type plain ContextMessage
 	if m.Content != "" || len(m.ToolCalls) == 0 {
@@ -63,25 +63,26 @@ func (m ContextMessage) MarshalJSON() ([]byte, error) {
 	}{plain: plain(m)})
 }
 
-// Context returns what the model of an instance is to be told, so that it can go
-// on: see [InThread] and [Instance].
+// Context returns the messages from which the model of an instance can
+// continue. For the instance of a thread see [InThread].
 //
-// A model's provider refuses a conversation that is not well-formed, so this one
-// always is, whatever the log has:
+// Providers refuse a conversation that is not well-formed. So the result always
+// is, whatever the log has:
 //
-//   - Each call is answered right after the message that made it. One that has no
-//     answer gets one that says so.
-//   - An answer without a call, an empty message and reasoning are left out.
-//   - Arguments that are not a JSON object become {}, and the answer says what
-//     they were. A name has only letters, digits, "_" and "-", at most 64.
-//   - What a tool that failed has answered begins with "Error: ".
-//   - Of a message with parts it has the text, and says in brackets what else
-//     there was, such as "[image]".
+//   - Each call has an answer right after the message that made it. A call
+//     without an answer gets one that says so.
+//   - Answers without a call, empty messages and reasoning are left out.
+//   - Arguments that are not a JSON object become {}, and the answer quotes
+//     them. In the name of a function, characters other than letters, digits,
+//     "_" and "-" become "_", and it is cut to 64 characters.
+//   - The answer of a tool that failed begins with "Error: ".
+//   - A message with parts becomes their text. Other parts are named in
+//     brackets, such as "[image]".
 //   - The role developer becomes system.
 //   - The newest system text that is stored for the model (see
 //     [payload.NewPrompt]) comes first. Older ones are left out.
-//   - A task after a run that was cut short has before it what the agent was told
-//     of that.
+//   - After an interrupted run, the task begins with the text that told the
+//     agent about it.
 func Context(s Snapshot, of Instance) []ContextMessage {
 	out := []ContextMessage{}
 	all := utterances(s, &of)
@@ -102,7 +103,8 @@ func Context(s Snapshot, of Instance) []ContextMessage {
 	return out
 }
 
-// places returns where utterances and answers to calls are in the log.
+// places returns the positions in the log of utterances and of answers to
+// calls.
 func places(all []*utterance) (said map[*utterance]ContextPlace, answered map[*ToolCall]ContextPlace) {
 	said, answered = map[*utterance]ContextPlace{}, map[*ToolCall]ContextPlace{}
 	for _, one := range steps(all) {
@@ -140,7 +142,8 @@ func contextCall(k *ToolCall) ContextToolCall {
 	return c
 }
 
-// callID returns the id of a call, which some agents do not give.
+// callID returns the id of a call; some agents give none, then it is made from
+// the offset.
 func callID(k *ToolCall) string {
 	if k.ID == "" {
 		return "call_" + strconv.FormatInt(k.Offset, 10)
@@ -148,7 +151,7 @@ func callID(k *ToolCall) string {
 	return k.ID
 }
 
-// maxFunctionName is the longest name of a function that providers take.
+// maxFunctionName is the longest function name that providers accept.
 const maxFunctionName = 64
 
 func functionName(name string) string {
@@ -169,15 +172,16 @@ func isObject(s string) bool {
 	return bytes.HasPrefix(raw, []byte("{")) && nesting(raw) <= maxDepth && json.Valid(raw)
 }
 
-// What a model is told of a call that has no answer.
+// These texts are the answers that a model gets for a call without an answer.
 const (
 	replyOpen        = "The tool has not answered yet."
 	replyCancelled   = "The call was cancelled before the tool answered. It may have taken effect."
 	replyInterrupted = "The run was interrupted before the tool answered. It may have taken effect."
-	maxRepeated      = 2000 // bytes of arguments that are told again
+	maxRepeated      = 2000 // bytes of invalid arguments that the answer quotes
 )
 
-// replyTo returns the answer to a call, made up if there is none.
+// replyTo returns the answer to a call. If the tool has not answered, it says
+// so.
 func replyTo(k *ToolCall) string {
 	var b strings.Builder
 	if args := strings.TrimSpace(k.Arguments); args != "" && !isObject(args) {
@@ -199,7 +203,8 @@ func replyTo(k *ToolCall) string {
 	return b.String()
 }
 
-// resultText returns what a tool has answered.
+// resultText returns the answer of a tool, with "Error: " in front if it
+// failed.
 func resultText(k *ToolCall) string {
 	text := textOf(k.Result.Text, k.Result.Parts)
 	switch why := k.Result.Error; {
@@ -214,7 +219,8 @@ func resultText(k *ToolCall) string {
 	}
 }
 
-// textOf returns a text in which parts that are none are named.
+// textOf returns the text of a message. Parts that have no text are named in
+// brackets.
 func textOf(text string, parts json.RawMessage) string {
 	var list []struct {
 		Type string `json:"type"`

@@ -17,25 +17,25 @@ const (
 	ResultEvent      = "tool_result"       // {tool_call_id, content}
 )
 
-// A ContextEvent is one step of what an instance has been told and has said: the
-// context of its model, event by event.
+// A ContextEvent is one step in the context of an instance's model: a message,
+// a tool call or its result.
 type ContextEvent struct {
 	Sequence   int             `json:"sequence_number"` // from 0, without gaps
 	Type       string          `json:"event_type"`
 	Content    json.RawMessage `json:"content"`
-	ToolCallID string          `json:"tool_call_id,omitempty"` // of a call and a result
-	Offset     int64           `json:"offset"`                 // of the event in the session that began it
-	EndOffset  *int64          `json:"end_offset,omitempty"`   // of the one that ended it; absent of a call, and of what is not complete
+	ToolCallID string          `json:"tool_call_id,omitempty"` // for a call and a result
+	Offset     int64           `json:"offset"`                 // the event of the session that began the step
+	EndOffset  *int64          `json:"end_offset,omitempty"`   // the event that ended it; absent for a call and while it is not complete
 	CreatedAt  Time            `json:"created_at"`
 }
 
-// ContextEvents returns the context of an instance event by event. What comes
-// later in the session comes later here, and so a sequence number stays with its
-// event as long as nothing is taken back or replaced. An assistant's message gets
-// its calls as they are made.
+// ContextEvents returns the context of an instance as a list of events. They
+// have the order of the session's events. So each keeps its sequence number as
+// long as nothing is reverted or replaced. A message of the assistant gets its
+// calls as they are made.
 //
-// Calls that no message of the assistant has made are given one without text: the
-// messages alone are a whole conversation. Reasoning is left out.
+// Calls that belong to no message get an empty message of the assistant, so
+// that the messages alone are a whole conversation. Reasoning is left out.
 func ContextEvents(s Snapshot, of Instance) []ContextEvent {
 	events := []ContextEvent{}
 	for _, one := range steps(utterances(s, &of)) {
@@ -44,19 +44,19 @@ func ContextEvents(s Snapshot, of Instance) []ContextEvent {
 	return events
 }
 
-// A step is a context event with what it is made of.
+// A step is a context event together with its source.
 type step struct {
 	ContextEvent
-	said *utterance // of a message
-	call *ToolCall  // of a result
+	said *utterance // set for a message
+	call *ToolCall  // set for a result
 }
 
-// steps returns the context events of utterances, in order.
+// steps returns the context events of utterances, by offset.
 func steps(all []*utterance) []step {
 	var list []step
 	for _, u := range all {
 		if !u.message {
-			u.end = madeAll(u.calls)
+			u.end = callsEnd(u.calls)
 		}
 		list = append(list, step{ContextEvent: u.event(), said: u})
 		for _, k := range u.calls {
@@ -70,13 +70,14 @@ func steps(all []*utterance) []step {
 	return list
 }
 
-// madeAll returns the offset of the event that ended the last of calls, nil if not
-// all are complete: a message that only makes calls ends with them.
-func madeAll(calls []*ToolCall) (end *int64) {
+// callsEnd returns the offset of the event that completed the last of the
+// calls, nil while one of them is incomplete. A message that only makes calls
+// ends there.
+func callsEnd(calls []*ToolCall) (end *int64) {
 	for _, k := range calls {
 		made := k.Made
 		if made == nil {
-			made = k.EndOffset // it was answered, or its run has ended
+			made = k.EndOffset // it was answered, or its run ended
 		}
 		if made == nil {
 			return nil
@@ -106,7 +107,7 @@ func (u *utterance) event() ContextEvent {
 	return ContextEvent{Type: typ, Content: mustEncode(content), Offset: u.offset, EndOffset: u.end, CreatedAt: u.at}
 }
 
-// callSteps returns a call and, if it has been answered, the answer.
+// callSteps returns a call and, if it was answered, its result.
 func callSteps(k *ToolCall) []step {
 	id := callID(k)
 	call := struct {
@@ -135,16 +136,15 @@ func callSteps(k *ToolCall) []step {
 func mustEncode(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // only strings are put in
+		panic(err) // cannot happen: the values hold only strings
 	}
 	return b
 }
 
-// An utterance is what somebody says at once: a message, and the calls that it
-// makes.
+// An utterance is a message together with the calls that it makes.
 type utterance struct {
 	offset     int64
-	end        *int64 // nil while it goes on
+	end        *int64 // nil while it is being streamed
 	at         Time
 	thread     string
 	invocation string
@@ -152,22 +152,22 @@ type utterance struct {
 	role       string // system, user or assistant
 	text       string
 	calls      []*ToolCall
-	made       string // the id of the message that makes the calls; "" if they name none
-	message    bool   // there is such a message
+	made       string // the id of the message that makes the calls; "" if the calls name none
+	message    bool   // a message exists; otherwise the utterance has only calls
 	prompt     bool   // it stores the system text of the model; see [payload.NewPrompt]
 }
 
-// utterances returns what an instance was told and said, in the order in which
-// it began.
+// utterances returns the messages and calls of an instance, in the order in
+// which they began.
 func utterances(s Snapshot, of *Instance) []*utterance {
 	var all []*utterance
-	byID := map[[2]string]*utterance{} // by invocation and id, the newest
-	told := contexts(s)
+	byID := map[[2]string]*utterance{} // by invocation and message id; the newest utterance
+	contexts := runContexts(s)
 	m, k := 0, 0
 	for m < len(s.Messages) || k < len(s.Calls) {
 		if k >= len(s.Calls) || m < len(s.Messages) && s.Messages[m].Offset <= s.Calls[k].Offset {
-			if u := utter(&s.Messages[m], of); u != nil {
-				u.tell(told)
+			if u := newUtterance(&s.Messages[m], of); u != nil {
+				u.addContext(contexts)
 				all = append(all, u)
 				byID[[2]string{u.invocation, u.made}] = u
 			}
@@ -176,18 +176,18 @@ func utterances(s Snapshot, of *Instance) []*utterance {
 		}
 		call := &s.Calls[k]
 		k++
-		// A call without a name is one of which only the answer is there.
+		// The log has only the result of a call without a name.
 		if !of.Has(&call.Item) || call.Name == "" {
 			continue
 		}
 		u := byID[[2]string{call.Invocation, call.MessageID}]
 		if call.MessageID == "" {
 			u = nil
-			if n := len(all); n > 0 && all[n-1].mayMake(call) {
+			if n := len(all); n > 0 && all[n-1].mayOwn(call) {
 				u = all[n-1]
 			}
 		}
-		if u == nil || !u.takes(call) {
+		if u == nil || !u.canMake(call) {
 			u = &utterance{
 				offset: call.Offset, at: call.StartedAt, invocation: call.Invocation, turn: call.Turn,
 				role: payload.RoleAssistant, made: call.MessageID,
@@ -200,40 +200,39 @@ func utterances(s Snapshot, of *Instance) []*utterance {
 	return all
 }
 
-// contexts returns by thread and invocation what an agent was told before its
-// task.
-func contexts(s Snapshot) map[[2]string]string {
-	told := map[[2]string]string{}
+// runContexts returns the contexts of runs (see [Run]) by thread and invocation.
+func runContexts(s Snapshot) map[[2]string]string {
+	contexts := map[[2]string]string{}
 	for i := range s.Runs {
 		if r := &s.Runs[i]; r.Context != "" {
-			told[[2]string{r.Thread, r.Invocation}] = r.Context
+			contexts[[2]string{r.Thread, r.Invocation}] = r.Context
 		}
 	}
-	return told
+	return contexts
 }
 
-// tell puts what the agent was told before its task in front of the task: the
-// first message of the user in the run.
-func (u *utterance) tell(told map[[2]string]string) {
+// addContext puts the context of a run in front of its task: the first message
+// of the user in the run. It removes the context that it used from the map.
+func (u *utterance) addContext(contexts map[[2]string]string) {
 	key := [2]string{u.thread, u.invocation}
-	if context, ok := told[key]; ok && u.role == payload.RoleUser {
-		u.text = Told(context, u.text)
-		delete(told, key)
+	if context, ok := contexts[key]; ok && u.role == payload.RoleUser {
+		u.text = TaskWithContext(context, u.text)
+		delete(contexts, key)
 	}
 }
 
-// Told returns what an agent gets for a task: before the words of the user stands
-// the context, which says how the run before it ended, if there is one.
-func Told(context, task string) string {
+// TaskWithContext returns the text that an agent gets for a task. If there is a
+// context, which says how the run before ended, it comes before the task.
+func TaskWithContext(context, task string) string {
 	if context == "" {
 		return task
 	}
 	return context + "\n\n" + task
 }
 
-// utter returns the utterance of a message, nil if it is none of the instance or
-// no model is told of it.
-func utter(m *Message, of *Instance) *utterance {
+// newUtterance returns the utterance of a message. It returns nil if the
+// message is not one of the instance, or if models do not get its role.
+func newUtterance(m *Message, of *Instance) *utterance {
 	role := m.Role
 	switch role {
 	case payload.RoleSystem, payload.RoleUser, payload.RoleAssistant:
@@ -252,15 +251,15 @@ func utter(m *Message, of *Instance) *utterance {
 	}
 }
 
-// mayMake reports whether a call that names no message can be one of u, which was
-// said last.
-func (u *utterance) mayMake(k *ToolCall) bool {
+// mayOwn reports whether u, the newest utterance, can have made a call that
+// names no message.
+func (u *utterance) mayOwn(k *ToolCall) bool {
 	return u.role == payload.RoleAssistant && u.invocation == k.Invocation && u.turn == k.Turn && (!u.message || k.Turn > 0)
 }
 
-// takes reports whether u can make one more call: not when the answer to one of
-// its calls was there before, for then the model has been asked again.
-func (u *utterance) takes(k *ToolCall) bool {
+// canMake reports whether u can make one more call. It cannot if one of its
+// calls was answered before: then the model was called again in between.
+func (u *utterance) canMake(k *ToolCall) bool {
 	if u.role != payload.RoleAssistant {
 		return false
 	}

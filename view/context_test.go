@@ -43,7 +43,8 @@ func TestInstanceFixtures(t *testing.T) {
 	})
 }
 
-// wellFormed says what a model's provider would refuse, "" for nothing.
+// wellFormed returns why a model's provider would refuse the messages, "" if it
+// would not.
 func wellFormed(messages []view.ContextMessage) string {
 	var owed []string
 	for i, m := range messages {
@@ -91,8 +92,8 @@ func TestContextIsAlwaysWellFormed(t *testing.T) {
 	})
 }
 
-// A sequence number stays with its event as long as nothing is taken back, no
-// message is replaced, and no call is opened again.
+// TestContextEventsKeepTheirNumbers: an event keeps its sequence number as long
+// as no event is reverted, no message is replaced, and no call is reopened.
 func TestContextEventsKeepTheirNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		opened := map[string]bool{}
@@ -127,7 +128,7 @@ func TestContextEventsKeepTheirNumbers(t *testing.T) {
 	})
 }
 
-func TestInstancesGoOnFromACheckpoint(t *testing.T) {
+func TestInstancesContinueFromACheckpoint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawRaw(t)
 		want := mustJSON(t, instances(events).Instances("ses"))
@@ -145,7 +146,8 @@ func TestInstancesGoOnFromACheckpoint(t *testing.T) {
 	})
 }
 
-// Every message, call and run belongs to one instance, and to no other.
+// TestInstancesShareEverything: every message, call and run belongs to exactly
+// one instance.
 func TestInstancesShareEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := slices.DeleteFunc(drawRaw(t), func(e tapedeck.Event) bool { return e.Channel == tapedeck.ChannelSession })

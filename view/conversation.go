@@ -1,6 +1,6 @@
-// Package view folds the events of a session into what people look at. A fold
-// knows no clock and does no I/O: the same events give the same view, on every
-// machine and at any time.
+// Package view folds the events of a session into views: conversation, summary,
+// index and others. A fold reads no clock and does no I/O, so the same events
+// give the same view on every machine and at any time.
 package view
 
 import (
@@ -10,58 +10,59 @@ import (
 )
 
 // A Conversation is the fold of a session's events into messages, tool calls,
-// runs, shared state and plan. The zero value is an empty one.
+// runs, shared state and plan. The zero value is an empty conversation.
 //
-// It never fails: what it does not know it passes over, and what it cannot make
-// sense of it notes, see [Note]. An event costs the same however long the
-// conversation is (MESSAGES_SNAPSHOT costs what it holds), and so does what it
-// keeps in memory, see [Window].
+// Folding never fails: an unknown event is ignored, and an event that cannot be
+// folded becomes a [Note]. The cost of an event and the memory of a
+// conversation do not grow with its length, see [Window]; only
+// MESSAGES_SNAPSHOT costs as much as it contains.
 type Conversation struct {
-	next     int64     // offset after the last event folded
-	timeline *Timeline // what is in force; nil for everything
-	at       int64     // as of which offset
-	session  sessionFold
-	lanes    map[string]*lane
-	runners  map[string]*lane // by invocation, where its newest open run is
-	archive  archive          // what has settled; nil if it is not kept
-	notes    []Note
-	unnoted  int
-	purse    purse // for patches
+	next        int64     // offset after the last event folded
+	timeline    *Timeline // says which events are active; nil means all
+	at          int64     // the offset for which timeline is asked
+	session     sessionFold
+	lanes       map[string]*lane
+	openRunLane map[string]*lane // by invocation: the lane that has its newest open run
+	archive     archive          // settled items; nil if they are dropped
+	notes       []Note
+	unnoted     int
+	budget      patchBudget // for patches
 }
 
 // A lane is the fold of one thread. Ids of messages and calls are looked up in
-// their own thread only: two agents that work side by side may use the same.
+// their own thread only, because agents in different threads may use the same
+// ids.
 type lane struct {
 	Thread
-	messages                  list[message] // at hand
+	messages                  list[message] // not settled; so are the next two
 	calls                     list[call]
 	runs                      []*Run
-	message                   map[string]*message // by id, the newest of it
+	message                   map[string]*message // by id; the newest one
 	call                      map[string]*call
-	groups                    [groups][]*message // what MESSAGES_SNAPSHOT restates together
+	groups                    [groups][]*message // the messages that MESSAGES_SNAPSHOT restates together
 	open                      map[string]*work   // by invocation
 	past                      [groups]pastGroup
-	settledCalls, settledRuns int64             // those that have settled began before these offsets; 0 for none
+	settledCalls, settledRuns int64             // offsets: settled items began before them; 0 if none has settled
 	ended                     int64             // offset of the newest end of a run
-	restating                 bool              // by a MESSAGES_SNAPSHOT: nothing settles before it is through
-	newest                    map[string]*Run   // at hand, by invocation
-	waiting                   map[string]*Tally // of invocations without a run
-	pastRuns                  int               // how many have settled
-	pastSubs                  int               // and how many of them are of sub-agents
+	restating                 bool              // a MESSAGES_SNAPSHOT is being folded; nothing settles before it is complete
+	newest                    map[string]*Run   // by invocation: the newest run that has not settled
+	waiting                   map[string]*Tally // by invocation, for those without a run
+	pastRuns                  int               // number of settled runs
+	pastSubs                  int               // those of sub-agents among them
 	state                     state
 	plan                      *Plan
 	permissions               []*Permission
 }
 
-// work is what an invocation has begun in a thread and not ended.
+// A work is what an invocation has begun in a thread and not ended.
 type work struct {
 	run      *Run // nil before RUN_STARTED
 	messages map[*message]struct{}
 	calls    map[*call]struct{}
 }
 
-// Fold folds the events that are in force as of offset at, by timeline; a nil
-// one is that of a session without jumps.
+// Fold folds the events that are active as of offset at, according to timeline.
+// A nil timeline means that the session has no jumps.
 func Fold(events iter.Seq2[tapedeck.Event, error], timeline *Timeline, at int64) (*Conversation, error) {
 	c := new(Conversation)
 	c.Keep()
@@ -78,25 +79,26 @@ func Fold(events iter.Seq2[tapedeck.Event, error], timeline *Timeline, at int64)
 	return c, nil
 }
 
-// Follow makes c pass over what is not in force as of offset at, which is not
-// below what was folded already. What was folded must be in force as of at, too:
-// no jump that lies between may go back below it.
+// Follow makes c ignore events that are not active as of offset at, which must
+// not be below the offset folded so far. What c has folded must be active as of
+// at, too: no jump before at may go back below it.
 func (c *Conversation) Follow(t *Timeline, at int64) { c.timeline, c.at = t, at }
 
-// inForce reports whether an event counts.
-func (c *Conversation) inForce(offset int64, thread string) bool {
+// isActive reports whether c must fold the event at an offset.
+func (c *Conversation) isActive(offset int64, thread string) bool {
 	return c.timeline == nil || c.timeline.Has(offset, thread, c.at)
 }
 
-// Advance says that the events below offset to, as far as they were not folded,
-// are not in force.
+// Advance tells c that the events below offset to that it has not folded are
+// not active.
 func (c *Conversation) Advance(to int64) { c.next = max(c.next, to) }
 
-// Through returns the offset of the last event that was folded, -1 for none.
+// Through returns the offset of the last event that was folded, -1 if there is
+// none.
 func (c *Conversation) Through() int64 { return c.next - 1 }
 
-// Apply folds one event. Events come in the order of their offsets; offsets may
-// be missing, and an event that was folded before is passed over.
+// Apply folds one event. Events must arrive in the order of their offsets, with
+// gaps or without. An event that was folded before is ignored.
 func (c *Conversation) Apply(e *tapedeck.Event) {
 	if e.Offset < c.next {
 		return
@@ -106,7 +108,7 @@ func (c *Conversation) Apply(e *tapedeck.Event) {
 		c.applySession(e)
 		return
 	}
-	if !c.inForce(e.Offset, e.ThreadName()) {
+	if !c.isActive(e.Offset, e.ThreadName()) {
 		return
 	}
 	l := c.lane(e)
@@ -115,8 +117,8 @@ func (c *Conversation) Apply(e *tapedeck.Event) {
 	}
 }
 
-// folds has what each event type does. A fold reports false if the data of the
-// event has another shape than its type says.
+// folds maps each event type to its fold. A fold reports false if the data of
+// the event does not have the shape of its type.
 var folds = map[string]func(*Conversation, *lane, *tapedeck.Event) bool{
 	tapedeck.MessageAdded:            (*Conversation).messageAdded,
 	tapedeck.MessagesSnapshot:        (*Conversation).messagesSnapshot,
@@ -144,7 +146,8 @@ var folds = map[string]func(*Conversation, *lane, *tapedeck.Event) bool{
 	tapedeck.PermissionAnswered:      (*Conversation).permissionAnswered,
 }
 
-// lane returns the lane of e, which is not an event of the session channel.
+// lane returns the lane of e, and creates it if necessary. e must not be of
+// [tapedeck.ChannelSession].
 func (c *Conversation) lane(e *tapedeck.Event) *lane {
 	name := e.ThreadName()
 	l, ok := c.lanes[name]
@@ -164,7 +167,7 @@ func newLane(t Thread) *lane {
 	return &lane{Thread: t, message: map[string]*message{}, call: map[string]*call{}, open: map[string]*work{}, newest: map[string]*Run{}, waiting: map[string]*Tally{}}
 }
 
-// work returns the work of an invocation.
+// work returns the work of an invocation, and creates it if necessary.
 func (l *lane) work(invocation string) *work {
 	w, ok := l.open[invocation]
 	if !ok {
@@ -174,8 +177,8 @@ func (l *lane) work(invocation string) *work {
 	return w
 }
 
-// settle takes a message or a call that has ended from the work of its
-// invocation.
+// settle removes a message or call that has ended from the work of its
+// invocation. m or k may be nil.
 func (l *lane) settle(invocation string, m *message, k *call) {
 	if w, ok := l.open[invocation]; ok {
 		delete(w.messages, m)
@@ -183,7 +186,7 @@ func (l *lane) settle(invocation string, m *message, k *call) {
 	}
 }
 
-// isOpen reports whether a call is neither answered nor ended with its invocation.
+// isOpen reports whether a call was not answered and its run has not ended.
 func (l *lane) isOpen(k *call) bool {
 	w, ok := l.open[k.Invocation]
 	if ok {
@@ -201,33 +204,35 @@ func (l *lane) isBusy(m *message) bool {
 	return ok
 }
 
-// decode decodes the data of e. It reports false if it is of another shape, or
-// nests so deep that a view which holds it could not be encoded.
+// decode decodes the data of e. It reports false if the data has another shape
+// or is nested more than maxDepth deep: a view that holds such a value could
+// not be encoded.
 func decode(e *tapedeck.Event, into any) bool {
 	return len(e.Data) == 0 || nesting(e.Data) <= maxDepth && e.Unpack(into)
 }
 
-// A list keeps items in the order they came, and forgets those that are gone
-// when they are many.
+// A list keeps items in the order of their arrival. Removed items stay in it
+// until they are many.
 type list[T any] struct {
-	items []*T
-	gone  int
+	items   []*T
+	removed int
 }
 
 func (l *list[T]) add(item *T) { l.items = append(l.items, item) }
 
-func (l *list[T]) alive() int { return len(l.items) - l.gone }
+func (l *list[T]) alive() int { return len(l.items) - l.removed }
 
-// lose is called when one more item is gone.
-func (l *list[T]) lose(gone func(*T) bool) {
-	if l.gone++; l.gone < 32 || l.gone < len(l.items)/2 {
+// noteRemoved must be called after each removal; removed reports whether an
+// item is removed.
+func (l *list[T]) noteRemoved(isRemoved func(*T) bool) {
+	if l.removed++; l.removed < 32 || l.removed < len(l.items)/2 {
 		return
 	}
-	kept := make([]*T, 0, len(l.items)-l.gone)
+	kept := make([]*T, 0, len(l.items)-l.removed)
 	for _, item := range l.items {
-		if !gone(item) {
+		if !isRemoved(item) {
 			kept = append(kept, item)
 		}
 	}
-	l.items, l.gone = kept, 0
+	l.items, l.removed = kept, 0
 }

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 )
 
-// A deltaForm is the form of events that bring more of something: most events
-// of a log do.
+// A deltaForm is the form of an event that adds text to a message or a call.
+// Most events of a log are of this kind.
 type deltaForm struct {
-	id     string // the member that says of what
-	prefix []byte // how their data begins
+	id     string // the member that has the id of the message or call
+	prefix []byte // how the data begins
 }
 
 var (
@@ -17,8 +17,8 @@ var (
 	callDelta    = deltaForm{"toolCallId", []byte(`{"toolCallId":"`)}
 )
 
-// decode returns id and delta, which are parts of data if they can be. The form
-// that our own engine writes is read without encoding/json, which takes ten
+// decode returns the id and the delta, where possible as parts of data. It
+// reads the form that our engine writes without encoding/json, which takes ten
 // times as long.
 func (f *deltaForm) decode(data json.RawMessage) (id, delta []byte, ok bool) {
 	if id, delta, ok = f.scan(data); ok {
@@ -33,7 +33,7 @@ func (f *deltaForm) decode(data json.RawMessage) (id, delta []byte, ok bool) {
 	return []byte(idText), []byte(text), idText != ""
 }
 
-// scan reads {"<id>":"…","delta":"…"… , without escapes in the id.
+// scan reads {"<id>":"…","delta":"…"…}, if the id has no escapes.
 func (f *deltaForm) scan(data []byte) (id, delta []byte, ok bool) {
 	rest, ok := bytes.CutPrefix(data, f.prefix)
 	if !ok {
@@ -61,13 +61,14 @@ func (f *deltaForm) scan(data []byte) (id, delta []byte, ok bool) {
 	return id, []byte(text), err == nil
 }
 
-// mayRepeat reports whether what follows may have id or delta again: of members of
-// the same name the last one counts.
+// mayRepeat reports whether the rest of the data may have the id or the delta
+// once more. If a member is repeated, the last one counts.
 func (f *deltaForm) mayRepeat(rest []byte) bool {
 	return len(rest) > len(`"}`) && (bytes.IndexByte(rest, '\\') >= 0 || bytes.Contains(rest, f.prefix[1:len(f.prefix)-2]) || bytes.Contains(rest, []byte(`"delta"`)))
 }
 
-// endOfString returns where the quote is that ends the string which b continues.
+// endOfString returns the index of the quote that ends the string in which b
+// begins, -1 if there is none.
 func endOfString(b []byte) int {
 	for i := 0; i < len(b); i++ {
 		switch b[i] {

@@ -8,7 +8,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// Of what an event may have as data, the quick way must read what the slow one reads, or leave it to it.
+// FuzzScan compares the fast reader with the slow one. The fast one must read
+// the same or report false.
 func FuzzScan(f *testing.F) {
 	for _, s := range []string{
 		`{"messageId":"m","delta":"x"}`, `{"messageId":"m","delta":"a\"b\\"}`, `{"messageId":"m\n","delta":"x"}`,
@@ -35,8 +36,8 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// repeats reports whether an object names a member twice, in any case: which of
-// them counts is open.
+// repeats reports whether an object repeats the name of a member, in any case.
+// It is not defined which of them counts.
 func repeats(data []byte) bool {
 	var m map[string]json.RawMessage
 	_ = json.Unmarshal(data, &m)

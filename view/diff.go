@@ -11,29 +11,29 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A Diff is what two conversations have in common at the beginning, and how they
-// go on from there, turn by turn. A turn is what somebody asks with all that comes
-// of it. Two turns are the same if the same is said and done in them; ids, times
-// and offsets do not count.
+// A Diff compares two conversations turn by turn, after the turns at the
+// beginning that are the same. A turn is a question together with everything
+// that follows from it. Two turns are the same if they have the same messages
+// and calls; ids, times and offsets do not count.
 type Diff struct {
 	A      DiffSession `json:"a"`
 	B      DiffSession `json:"b"`
-	Shared int64       `json:"shared_offset"` // events before this offset are the very same in both; 0 for none
-	Common int         `json:"common_turns"`  // turns at the beginning that are the same
-	Same   bool        `json:"same"`          // and there are no others
-	Turns  []DiffTurn  `json:"turns"`         // those after them
+	Shared int64       `json:"shared_offset"` // both sessions share the events before this offset; 0 if none
+	Common int         `json:"common_turns"`  // number of equal turns at the beginning
+	Same   bool        `json:"same"`          // whether there are no other turns
+	Turns  []DiffTurn  `json:"turns"`         // the turns after the common ones
 }
 
 // A DiffSession is one side of a [Diff].
 type DiffSession struct {
 	ID    string `json:"id"`
 	Title string `json:"title,omitempty"`
-	At    int64  `json:"at"` // the events before this offset are compared
+	At    int64  `json:"at"` // events before this offset are compared
 	Turns int    `json:"turns"`
 }
 
-// A DiffTurn is one turn of both, the first, the second and so on. A side is nil
-// if it has no more.
+// A DiffTurn is one turn of both sessions, paired by number. A side is nil if
+// its session has fewer turns.
 type DiffTurn struct {
 	Turn    int          `json:"turn"` // from 1
 	A       *DiffSide    `json:"a"`
@@ -52,38 +52,38 @@ type DiffSide struct {
 	items      []DiffItem
 }
 
-// A DiffItem is a message or a tool call, as far as it counts.
+// A DiffItem is a message or a tool call, reduced to what is compared.
 type DiffItem struct {
 	Offset    int64           `json:"offset"`
 	Kind      string          `json:"kind"`           // "message" or "tool"
 	Name      string          `json:"name"`           // the role, or the tool
-	Text      string          `json:"text,omitempty"` // of a message; of a tool, its result
+	Text      string          `json:"text,omitempty"` // the text of a message, or the result of a tool
 	Arguments string          `json:"arguments,omitempty"`
 	Status    tapedeck.Status `json:"status"`
 
-	DurationMS *int64 `json:"duration_ms,omitempty"` // of a tool call; it does not count
+	DurationMS *int64 `json:"duration_ms,omitempty"` // for a tool call; not compared
 }
 
-// A DiffChange says that an item is only in one of the two, or not the same.
+// A DiffChange is an item that only one side has, or that differs.
 type DiffChange struct {
 	Op        string     `json:"op"` // "added" (only in b), "removed" (only in a) or "changed"
 	Kind      string     `json:"kind"`
 	Name      string     `json:"name"`
 	A         *int64     `json:"a_offset,omitempty"`
 	B         *int64     `json:"b_offset,omitempty"`
-	Text      []DiffLine `json:"text,omitempty"` // of a change; likewise
+	Text      []DiffLine `json:"text,omitempty"` // the changed lines; so are the next two
 	Arguments []DiffLine `json:"arguments,omitempty"`
 	Status    []DiffLine `json:"status,omitempty"`
 }
 
-// A DiffLine is a line of a text that has changed.
+// A DiffLine is a line of a changed text.
 type DiffLine struct {
 	Op   string `json:"op"` // "-" only in a, "+" only in b, " " in both, "@" for lines in both that are left out
 	Text string `json:"text"`
 }
 
-// Compare compares two conversations. shared says how many events they have by
-// descent, 0 if neither is a fork of the other or of the same session.
+// Compare compares two conversations. shared is the number of events that both
+// have by descent, 0 if neither is a fork of the other or of a common parent.
 func Compare(a, b *Snapshot, shared int64) Diff {
 	left, right := turnsOf(a), turnsOf(b)
 	d := Diff{
@@ -115,13 +115,13 @@ func diffTurn(i int, left, right []*DiffSide) DiffTurn {
 	return t
 }
 
-// turnsOf divides a conversation into turns, in the order of their first items.
+// turnsOf splits a conversation into turns, in the order of their first items.
 func turnsOf(s *Snapshot) []*DiffSide {
 	var turns []*DiffSide
 	open := map[string]*DiffSide{} // by thread
 	for _, i := range diffable(s) {
 		t := open[i.thread]
-		if t == nil || !t.takes(&i) {
+		if t == nil || !t.accepts(&i) {
 			t = &DiffSide{Offset: i.Offset, Thread: i.thread, Messages: []DiffItem{}, Tools: []DiffItem{}}
 			open[i.thread] = t
 			turns = append(turns, t)
@@ -141,7 +141,7 @@ func diffable(s *Snapshot) []threadItem {
 	var all []threadItem
 	for i := range s.Messages {
 		m := &s.Messages[i]
-		if m.Role == "tool" { // the call has it
+		if m.Role == "tool" { // it repeats the result of its call
 			continue
 		}
 		text := m.Text
@@ -157,7 +157,7 @@ func diffable(s *Snapshot) []threadItem {
 		k := &s.Calls[i]
 		one := DiffItem{Offset: k.Offset, Kind: "tool", Name: k.Name, Arguments: canonicalJSON([]byte(k.Arguments)), Status: k.Status, DurationMS: k.DurationMS}
 		if r := k.Result; r != nil {
-			one.Text = normalText(r.words())
+			one.Text = normalText(r.output())
 		}
 		all = append(all, threadItem{one, k.Thread, k.Invocation})
 	}
@@ -165,17 +165,17 @@ func diffable(s *Snapshot) []threadItem {
 	return all
 }
 
-// words is what a tool put out, and below it why it failed.
-func (r *ToolResult) words() string {
+// output returns the output of a tool, and below it the error.
+func (r *ToolResult) output() string {
 	if r.Text == "" || r.Error == "" {
 		return r.Text + r.Error
 	}
 	return r.Text + "\n" + r.Error
 }
 
-// takes reports whether an item belongs to the turn: it is of the same
-// invocation, or it is what comes of words that are of none.
-func (t *DiffSide) takes(i *threadItem) bool {
+// accepts reports whether an item belongs to the turn. It does if it has the
+// same invocation, or if it follows a message that has none.
+func (t *DiffSide) accepts(i *threadItem) bool {
 	asks := i.Name == payload.RoleUser && i.Kind == "message"
 	switch {
 	case t.Invocation != "" && i.invocation != "":
@@ -208,13 +208,14 @@ func sameItem(a, b DiffItem) bool {
 	return a == b
 }
 
-// normalText leaves out what nobody sees.
+// normalText removes differences that nobody sees: CRLF line ends, and space at
+// the end.
 func normalText(s string) string {
 	return strings.TrimRight(strings.ReplaceAll(s, "\r\n", "\n"), " \t\n")
 }
 
-// canonicalJSON returns JSON with its members in order; what is none stays as it
-// is.
+// canonicalJSON returns JSON with sorted members and indentation. Other text
+// stays unchanged.
 func canonicalJSON(raw []byte) string {
 	var v any
 	if nesting(raw) > maxDepth {
@@ -235,8 +236,8 @@ func canonicalJSON(raw []byte) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// diffItems compares the items of a turn. Those between two that are the same are
-// paired if they are of one kind and name.
+// diffItems compares the items of a turn. Between equal items, items of the
+// same kind and name are paired.
 func diffItems(a, b []DiffItem) (changes []DiffChange) {
 	for _, h := range hunks(a, b, sameItem) {
 		left, right := h.a, h.b

@@ -6,20 +6,22 @@ import (
 	"strings"
 )
 
-// maxCells bounds the work of a comparison: what is before by what is after.
+// maxCells bounds the work of a comparison: items of one side times items of
+// the other.
 const maxCells = 1 << 20
 
-// contextLines is how many lines that are the same are shown around a change.
+// contextLines is the number of equal lines shown on each side of a change.
 const contextLines = 2
 
-// A hunk is what is in a in the place of what is in b, after same that both have.
+// A hunk is a run of equal items, followed by the items of a that the items of
+// b replace.
 type hunk[T any] struct {
 	same []T
 	a, b []T
 }
 
-// hunks divides two lists at the longest common subsequence. Beyond what is in
-// common at both ends, lists that are too long to compare have nothing.
+// hunks splits two lists along their longest common subsequence. If the lists
+// are too long for that, only the equal items at both ends count as common.
 func hunks[T any](a, b []T, same func(a, b T) bool) []hunk[T] {
 	head := 0
 	for head < min(len(a), len(b)) && same(a[head], b[head]) {
@@ -30,13 +32,13 @@ func hunks[T any](a, b []T, same func(a, b T) bool) []hunk[T] {
 		tail++
 	}
 	end := a[len(a)-tail:]
-	out := inner(a[:head], a[head:len(a)-tail], b[head:len(b)-tail], same)
+	out := middleHunks(a[:head], a[head:len(a)-tail], b[head:len(b)-tail], same)
 	return append(out, hunk[T]{same: end})
 }
 
-// inner divides lists that begin and end differently; before is what is in common
-// before them.
-func inner[T any](before, a, b []T, same func(a, b T) bool) []hunk[T] {
+// middleHunks splits lists that begin and end differently. before are the equal
+// items in front of them.
+func middleHunks[T any](before, a, b []T, same func(a, b T) bool) []hunk[T] {
 	h := hunk[T]{same: before}
 	if len(a)*len(b) > maxCells {
 		h.a, h.b = a, b
@@ -64,8 +66,8 @@ func inner[T any](before, a, b []T, same func(a, b T) bool) []hunk[T] {
 	return append(out, h)
 }
 
-// lcs returns, for each pair of rests of a and b, the length of their longest
-// common subsequence.
+// lcs returns, for each pair of suffixes of a and b, the length of their
+// longest common subsequence.
 func lcs[T any](a, b []T, same func(a, b T) bool) []int32 {
 	w := len(b) + 1
 	length := make([]int32, (len(a)+1)*w)
@@ -81,8 +83,8 @@ func lcs[T any](a, b []T, same func(a, b T) bool) []int32 {
 	return length
 }
 
-// diffText returns the lines in which two texts differ, with a few around them;
-// nil if they are the same.
+// diffText returns the lines that differ between two texts, with contextLines
+// around them. It returns nil if the texts are the same.
 func diffText(a, b string) []DiffLine {
 	if a == b {
 		return nil
@@ -108,8 +110,8 @@ func textLines(s string) []string {
 	return strings.Split(s, "\n")
 }
 
-// around returns the lines next to changes before and after, and how many lie
-// between.
+// around returns the first and last of equal lines as context of a change
+// before and after them, with the number of omitted lines in between.
 func around(same []string, before, after bool) []DiffLine {
 	head, tail := 0, 0
 	if before {
@@ -118,7 +120,7 @@ func around(same []string, before, after bool) []DiffLine {
 	if after {
 		tail = min(contextLines, len(same)-head)
 	}
-	if left := len(same) - head - tail; left == 1 { // as long as saying so
+	if left := len(same) - head - tail; left == 1 { // a line of text is not longer than the count
 		head++
 	}
 	var out []DiffLine

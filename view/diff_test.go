@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// said makes a snapshot of lines "thread invocation kind name text | arguments",
-// with - for no invocation.
+// said returns a snapshot of lines "thread invocation kind name text |
+// arguments". "-" stands for no invocation.
 func said(lines ...string) *Snapshot {
 	s := &Snapshot{At: int64(len(lines))}
 	for i, l := range lines {
@@ -33,7 +33,8 @@ var base = []string{
 	"main i2 message user two", "main i2 message assistant b",
 }
 
-// brief shows a diff: common turns, then turns with their changes.
+// briefDiff returns a diff as text: the number of common turns, then the turns
+// with their changes.
 func briefDiff(d Diff) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %v", d.Common, d.Same)
@@ -120,18 +121,18 @@ func TestDiffText(t *testing.T) {
 	}
 }
 
-// TestWordsOfTool: why a tool failed is a line of its own.
-func TestWordsOfTool(t *testing.T) {
+// TestOutputOfTool: the error of a tool is a line of its own.
+func TestOutputOfTool(t *testing.T) {
 	for _, tt := range []struct{ text, err, want string }{
 		{"out", "", "out"}, {"", "exit 1", "exit 1"}, {"out", "exit 1", "out\nexit 1"}, {"", "", ""},
 	} {
-		if got := (&ToolResult{Text: tt.text, Error: tt.err}).words(); got != tt.want {
+		if got := (&ToolResult{Text: tt.text, Error: tt.err}).output(); got != tt.want {
 			t.Errorf("%q %q: %q", tt.text, tt.err, got)
 		}
 	}
 }
 
-// TestHunks: the hunks of two lists put together are the lists.
+// TestHunks: the hunks of two lists, joined, give the lists.
 func TestHunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 12)
@@ -146,8 +147,9 @@ func TestHunks(t *testing.T) {
 	})
 }
 
-// How long a tool took is told, but two calls that differ only in that are the same.
-func TestDurationsAreToldAndDoNotCount(t *testing.T) {
+// TestDurationsAreShownAndNotCompared: a diff shows the duration of a tool.
+// Calls that differ only in it are the same.
+func TestDurationsAreShownAndNotCompared(t *testing.T) {
 	a, b := said(base...), said(base...)
 	for i, ms := range []int64{3000, 2800} {
 		s := []*Snapshot{a, b}[i]

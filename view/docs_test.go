@@ -18,7 +18,7 @@ import (
 
 const viewsDoc = "../docs/views.md"
 
-// docViews returns what the views are of a log, by the names of the document.
+// docViews returns the views of a log by their names in the document.
 func docViews(events []tapedeck.Event) map[string]any {
 	var jumps []tapedeck.Jump
 	for i := range events {
@@ -27,27 +27,28 @@ func docViews(events []tapedeck.Event) map[string]any {
 		}
 	}
 	timeline, head := view.NewTimeline(jumps), int64(len(events))
-	var inForce []tapedeck.Event
+	var isActive []tapedeck.Event
 	for _, e := range events {
 		if e.Channel == tapedeck.ChannelSession || timeline.Has(e.Offset, e.Thread, head) {
-			inForce = append(inForce, e)
+			isActive = append(isActive, e)
 		}
 	}
 	session := tapedeck.Session{ID: "ses_1", Head: head, Created: events[0].Time}
 	for i := range events {
 		session.Apply(&events[i])
 	}
-	x, s := index(events), fold(inForce).Snapshot()
+	x, s := index(events), fold(isActive).Snapshot()
 	return map[string]any{
-		"summary": summarize(0, events).Summary(), "replay-index": x, "instances": instances(inForce).Instances("ses"), "tasks": view.Tasks(s),
+		"summary": summarize(0, events).Summary(), "replay-index": x, "instances": instances(isActive).Instances("ses"), "tasks": view.Tasks(s),
 		"context": view.Context(s, view.InThread("")), "context-events": view.ContextEvents(s, view.InThread("")),
-		"branches": view.Branches(view.Family{Session: session, At: head, Jumps: events, Index: *x}),
+		"branches": view.Branches(view.BranchInput{Session: session, At: head, Jumps: events, Index: *x}),
 	}
 }
 
 var docBlock = regexp.MustCompile("(?s)```(ndjson|json [a-z-]+)\n(.*?)```")
 
-// The examples in the document are what the views are.
+// TestDocExamples compares the examples in the document with the views of its
+// log.
 func TestDocExamples(t *testing.T) {
 	text, err := os.ReadFile(viewsDoc)
 	if err != nil {
@@ -79,7 +80,8 @@ func TestDocExamples(t *testing.T) {
 	}
 }
 
-// docLog reads the log in the document, which must be one that can be.
+// docLog reads the log in the document, and checks that an engine could have
+// written it.
 func docLog(t *testing.T, lines []byte) (events []tapedeck.Event) {
 	t.Helper()
 	v := order.NewVerifier()
@@ -96,7 +98,8 @@ func docLog(t *testing.T, lines []byte) (events []tapedeck.Event) {
 	return events
 }
 
-// mustLines encodes a list with one entry a line, an object with one member.
+// mustLines encodes a list with one entry per line, or an object with one
+// member per line.
 func mustLines(t *testing.T, v any) []byte {
 	t.Helper()
 	raw, err := json.Marshal(v)
@@ -137,7 +140,7 @@ func mustEncoded(t *testing.T, v any) []byte {
 	return b
 }
 
-// docTables has what each table of members in the document is about, in order.
+// docTables has the types that the tables in the document describe, in order.
 var docTables = []reflect.Type{
 	reflect.TypeFor[view.Summary](), reflect.TypeFor[view.ModelUsage](), reflect.TypeFor[view.ToolUsage](),
 	reflect.TypeFor[view.Index](), reflect.TypeFor[view.IndexedInvocation](), reflect.TypeFor[view.Marker](),
@@ -148,8 +151,8 @@ var docTables = []reflect.Type{
 
 var docName = regexp.MustCompile("`([a-z_]+)`")
 
-// The tables in the document have the members that the views have, in the same
-// order.
+// TestDocTables checks that the tables in the document have the members of the
+// views in the same order.
 func TestDocTables(t *testing.T) {
 	text, err := os.ReadFile(viewsDoc)
 	if err != nil {

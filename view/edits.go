@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// An edit is what a tool call does to one file.
+// An edit is the effect of a tool call on one file.
 type edit struct {
 	Path    string `json:"path"`
 	Added   int64  `json:"added"`
 	Removed int64  `json:"removed"`
 }
 
-// editors are the tools of well-known coding agents that modify files, without
-// the punctuation that programs put into their names.
+// editors are the file-editing tools of well-known coding agents. Their names
+// are in lower case and without punctuation.
 var editors = map[string]bool{
 	"write": true, "edit": true, "multiedit": true, "notebookedit": true, // Claude Code, opencode
 	"writefile": true, "replace": true, "editfile": true, "createfile": true, // Gemini CLI, Qwen Code and others
@@ -25,8 +25,8 @@ var editors = map[string]bool{
 	"strreplaceeditor": true, "strreplacebasededittool": true, // editors that models are trained on
 }
 
-// acpNewText marks the arguments of an agent that speaks ACP, whose tools are
-// called whatever it likes.
+// acpNewText occurs in the arguments of edits by ACP agents, whose tools can
+// have any name.
 var acpNewText = []byte(`"newText"`)
 
 func isEditor(tool string) bool {
@@ -38,7 +38,7 @@ func isEditor(tool string) bool {
 
 var unpunctuated = strings.NewReplacer("_", "", "-", "", " ", "")
 
-// Names that agents give to the same thing.
+// These lists have the names that agents give to the same argument.
 var (
 	pathNames = []string{
 		"file_path", "filePath", "path", "notebook_path", "absolute_path",
@@ -53,15 +53,15 @@ var (
 	patchNames = []string{"input", "patch", "patchText", "diff"}
 )
 
-// editsOf returns what a tool does to files, as far as its arguments tell.
-// Arguments of another shape tell nothing: this is hostile input.
+// editsOf returns the edits that a tool call makes, as far as its arguments
+// show them. The arguments are hostile input; other shapes give no edits.
 func editsOf(editor bool, args []byte) []edit {
 	if !editor && !bytes.Contains(args, acpNewText) {
 		return nil
 	}
 	var m members
 	if nesting(args) > maxDepth || json.Unmarshal(args, &m) != nil {
-		return readPatch(string(args)) // Codex gives the text as it is
+		return readPatch(string(args)) // Codex gives the plain text of a patch
 	}
 	path, ok := m.text(pathNames)
 	if !ok || path == "" {
@@ -72,7 +72,7 @@ func editsOf(editor bool, args []byte) []edit {
 		return patchOf(path, patch)
 	}
 	if whole, ok := m.text(wholeNames); ok {
-		return []edit{{Path: path, Added: countLines(whole)}} // nobody tells what was there
+		return []edit{{Path: path, Added: countLines(whole)}} // the old content is unknown
 	}
 	changes := []members{m}
 	if list := m["edits"]; list != nil {
@@ -89,12 +89,12 @@ func editsOf(editor bool, args []byte) []edit {
 		sum.Added, sum.Removed = plus(sum.Added, added), plus(sum.Removed, removed)
 	}
 	if !edited {
-		return nil // it only looks
+		return nil // the call only reads
 	}
 	return []edit{sum}
 }
 
-// members are those of an object in arguments.
+// A members map holds the members of a JSON object.
 type members map[string]json.RawMessage
 
 // text returns the first of the named members that is a string.
@@ -108,7 +108,8 @@ func (m members) text(names []string) (string, bool) {
 	return "", false
 }
 
-// patchOf reads a patch whose file is named beside it. Some have no headers.
+// patchOf reads a patch whose file is named in another argument; such a patch
+// may have no headers.
 func patchOf(path, text string) []edit {
 	if out := readPatch(text); len(out) > 0 {
 		return out
@@ -116,12 +117,12 @@ func patchOf(path, text string) []edit {
 	return readPatch("+++ " + path + "\n" + text)
 }
 
-// readPatch reads the patches of Codex and unified diffs: sections that begin with
-// the file they are about, in which added and removed lines begin with plus and
-// minus.
+// readPatch reads patches in Codex's format and unified diffs. A header with a
+// file name begins a section; in it, added lines begin with plus and removed
+// lines with minus.
 func readPatch(text string) []edit {
 	var out []edit
-	var from string // the file of a unified diff, as its first header names it
+	var from string // file name in the "---" header of a unified diff
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		line = strings.TrimRight(line, "\r")
@@ -149,10 +150,10 @@ func readPatch(text string) []edit {
 	return out
 }
 
-// maxPatched is the most files of one patch that are looked at.
+// maxPatched is the most files that are read from one patch.
 const maxPatched = 1000
 
-// diffPath returns the path in a header of a unified diff.
+// diffPath returns the path in a header line of a unified diff.
 func diffPath(line string) string {
 	path, _, _ := strings.Cut(line[len("--- "):], "\t")
 	if rest, ok := strings.CutPrefix(path, "a/"); ok {

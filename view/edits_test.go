@@ -6,13 +6,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Agents give the arguments of their editors under many names.
+// TestEditsOf reads the arguments of editors in the spellings of different
+// agents.
 func TestEditsOf(t *testing.T) {
 	for _, tt := range []struct {
 		tool, args string
 		want       []edit
 	}{
-		{"edit", `{"file":"src/a.ts","old":"x","new":"y\nz"}`, []edit{{"src/a.ts", 2, 1}}}, // the coder of the demo
+		{"edit", `{"file":"src/a.ts","old":"x","new":"y\nz"}`, []edit{{"src/a.ts", 2, 1}}}, // the coder agent of the demo
 		{"edit_file", `{"path":"a","old":"x\ny\n","new":"x\n"}`, []edit{{"a", 0, 1}}},      // tools of llm agents
 		{"write_file", `{"path":"a","content":"1\n2\n"}`, []edit{{"a", 2, 0}}},
 		{"create_file", `{"filename":"a","contents":"1"}`, []edit{{"a", 1, 0}}},

@@ -17,11 +17,11 @@ import (
 
 var update = flag.Bool("update", false, "write what the fold gives into the fixtures")
 
-// A fixture says what a log folds to. The files are for every fold that there
-// is, in any language: compare snapshots as JSON values.
+// A fixture is a log with its expected snapshot. Implementations of the fold in
+// other languages use the same files: compare snapshots as JSON values.
 type fixture struct {
 	About    string            `json:"about"`
-	Thread   string            `json:"thread,omitempty"` // the thread selected; "" for all
+	Thread   string            `json:"thread,omitempty"` // the requested thread; "" for all
 	Events   []json.RawMessage `json:"events"`
 	Snapshot json.RawMessage   `json:"snapshot"`
 }
@@ -115,7 +115,7 @@ func value(t *testing.T, raw []byte) (v any) {
 	return v
 }
 
-// writeFixture writes one event a line, for people to read.
+// writeFixture writes one event per line, so that people can read the file.
 func writeFixture(t *testing.T, path string, f fixture) {
 	t.Helper()
 	var b bytes.Buffer

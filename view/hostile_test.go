@@ -9,7 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// Messages and calls that snapshots drop do not stay in memory.
+// TestDroppedMessagesAreForgotten: messages and calls that a MESSAGES_SNAPSHOT
+// drops do not stay in memory.
 func TestDroppedMessagesAreForgotten(t *testing.T) {
 	var c Conversation
 	for i := range int64(1000) {
@@ -28,8 +29,8 @@ func TestDroppedMessagesAreForgotten(t *testing.T) {
 	}
 }
 
-// What is over is not looked at again: an event costs the same after a million
-// runs as after one.
+// TestNothingStaysOpen: ended runs leave no work behind, so an event costs the
+// same after a million runs as after one.
 func TestNothingStaysOpen(t *testing.T) {
 	var c Conversation
 	offset := int64(0)
@@ -52,7 +53,8 @@ func TestNothingStaysOpen(t *testing.T) {
 	}
 }
 
-// What nests deeper than can be encoded is malformed, wherever it is.
+// TestDeepData: data that is nested too deep to be encoded is malformed in
+// every member.
 func TestDeepData(t *testing.T) {
 	deep := strings.Repeat("[", 9_990) + strings.Repeat("]", 9_990)
 	quoted, _ := json.Marshal(deep)
@@ -86,9 +88,10 @@ func TestDeepData(t *testing.T) {
 	}
 }
 
-// Many small documents, each doubled a few times, cost no less than a large one;
-// nor do many threads that begin with a large state.
-func TestDocumentsShareOnePurse(t *testing.T) {
+// TestDocumentsShareOneBudget: many small documents that are doubled a few
+// times cost as much as one large document. So do many threads that begin with
+// a large state.
+func TestDocumentsShareOneBudget(t *testing.T) {
 	for name, next := range map[string]func(i int) []tapedeck.Event{
 		"activities": func(i int) []tapedeck.Event {
 			id := fmt.Sprintf("a%d", i)
@@ -121,7 +124,7 @@ func TestDocumentsShareOnePurse(t *testing.T) {
 				total += len(l.state.value())
 			}
 		}
-		if total > 3*firstMeans {
+		if total > 3*initialBudget {
 			t.Errorf("%s: %d MiB", name, total>>20)
 		}
 		if len(c.notes) == 0 {

@@ -9,51 +9,51 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// An Index is what a player of a session needs to find its way: where
-// invocations are and how they went, what happened at which offset, where nothing
-// happened for a while, and how much happened when. It is of the raw log: what
-// was taken back is in it like all else.
+// An Index says where things are in the log: the invocations and their status,
+// markers for notable events, gaps in time, and the density of events. A player
+// of the session navigates by it. It covers the raw log, so reverted events are
+// in it.
 //
-// The index of a range of offsets, and that of the range which follows it, join
-// to that of both, see [Index.Append]; so it can be kept in pieces. The zero value
-// is that of no events. Its JSON is the whole of it, from which it can go on.
+// [Index.Append] joins the indexes of two adjacent ranges of offsets, so an
+// index can be built and stored in pieces. The zero value is the index of no
+// events. The JSON has the whole state, so a decoded index can fold on.
 //
-// A copy can go on by itself, and then leaves the index alone that it was copied
-// from; but what that one does while it goes on shows in copies.
+// Do not copy an Index that goes on folding: the copy shares its lists. Use
+// [Index.Clone].
 type Index struct {
-	From int64 `json:"from"` // the offset of the first event
-	At   int64 `json:"at"`   // the events from From up to this offset are in it
+	From int64 `json:"from"` // offset of the first event
+	At   int64 `json:"at"`   // offset after the last event
 
 	Events     int64 `json:"events"`
-	FirstAt    *Time `json:"first_at,omitempty"` // when the first event was
-	LastAt     *Time `json:"last_at,omitempty"`  // and the last one
-	DurationMS int64 `json:"duration_ms"`        // between these two
+	FirstAt    *Time `json:"first_at,omitempty"` // time of the first event
+	LastAt     *Time `json:"last_at,omitempty"`  // time of the last event
+	DurationMS int64 `json:"duration_ms"`        // from FirstAt to LastAt
 
-	Invocations []IndexedInvocation `json:"invocations"`       // by first offset; at most the first 10,000
-	Earlier     int64               `json:"earlier,omitempty"` // how many invocations were before these, and are not here; see [Index.Limited]
-	Runs        int64               `json:"runs"`              // how often a run began
-	Forks       []IndexedFork       `json:"forks,omitempty"`   // where the events of a parent end, oldest first
+	Invocations []IndexedInvocation `json:"invocations"`       // by first offset; the first 10,000
+	Earlier     int64               `json:"earlier,omitempty"` // number of older invocations that [Index.Limited] left out
+	Runs        int64               `json:"runs"`              // number of runs that began
+	Forks       []IndexedFork       `json:"forks,omitempty"`   // where inherited events end, oldest first
 	Markers     []Marker            `json:"markers"`           // by offset
-	Marked      map[string]int64    `json:"marked"`            // how many there are of each kind
-	Thinned     map[string]uint     `json:"thinned,omitempty"` // kinds of which there are more than 2,000: of each 2^n offsets, counted from 0, the first marker is left
-	Gaps        []Gap               `json:"gaps"`              // by offset; the 1,000 longest
+	Marked      map[string]int64    `json:"marked"`            // number of events by kind, with and without a marker
+	Thinned     map[string]uint     `json:"thinned,omitempty"` // by kind, if it has more than 2,000 markers: of each 2^n offsets, counted from 0, only the first marker is left
+	Gaps        []Gap               `json:"gaps"`              // by offset; the longest 1,000
 	GapsLeftOut int64               `json:"gaps_left_out,omitempty"`
 	Density     Density             `json:"density"`
-	Keyframes   []int64             `json:"keyframes,omitempty"` // offsets at which a snapshot is at hand; whoever keeps them fills it in
+	Keyframes   []int64             `json:"keyframes,omitempty"` // offsets at which a snapshot is stored; the caller sets it
 
 	cache *indexCache
 }
 
-// An IndexedInvocation is a request to an agent and all that it caused.
+// An IndexedInvocation is an invocation in an [Index].
 type IndexedInvocation struct {
 	Invocation string          `json:"invocation"`
 	Thread     string          `json:"thread"`
-	First      int64           `json:"first"` // the offset of its first event
-	Last       int64           `json:"last"`  // and of its newest
+	First      int64           `json:"first"` // offset of its first event
+	Last       int64           `json:"last"`  // offset of its newest event
 	StartedAt  Time            `json:"started_at"`
 	EndedAt    *Time           `json:"ended_at,omitempty"` // absent while its run is open
-	Status     tapedeck.Status `json:"status,omitempty"`   // of its run; absent if none has begun
-	Title      string          `json:"title,omitempty"`    // how the user's text begins: at most 80 runes, on one line
+	Status     tapedeck.Status `json:"status,omitempty"`   // of its run; absent if no run has begun
+	Title      string          `json:"title,omitempty"`    // the beginning of the user's text: at most 80 runes, on one line
 }
 
 // An IndexedFork is where a session was forked.
@@ -65,16 +65,16 @@ type IndexedFork struct {
 // MaxInvocations is the most invocations in an [Index].
 const MaxInvocations = 10_000
 
-// An indexCache is what follows from the lists of an index.
+// An indexCache has values that are derived from the lists of an index.
 type indexCache struct {
-	of       *Index           // a copy of an index has to make its own
-	places   map[string]int   // of invocations
-	kept     map[string]int   // markers, by kind
-	last     map[string]int64 // the offset of the newest marker that is kept, by kind
-	shortest int              // of the gaps; -1 if it has to be looked for
+	owner    *Index           // the index that it belongs to; a copy builds its own
+	places   map[string]int   // by invocation: index in Invocations
+	kept     map[string]int   // number of markers by kind
+	last     map[string]int64 // by kind: offset of the newest marker that was kept
+	shortest int              // index of the shortest gap; -1 if unknown
 }
 
-// MarshalJSON encodes the index, its lists never as null.
+// MarshalJSON encodes the index. Empty lists are [], never null.
 func (x Index) MarshalJSON() ([]byte, error) {
 	type plain Index
 	x.Invocations, x.Markers = notNil(x.Invocations), notNil(x.Markers)
@@ -85,7 +85,7 @@ func (x Index) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(x))
 }
 
-// UnmarshalJSON replaces the index.
+// UnmarshalJSON replaces the index with a decoded one.
 func (x *Index) UnmarshalJSON(b []byte) error {
 	type plain Index
 	var p plain
@@ -101,9 +101,9 @@ func notNil[T any](list []T) []T {
 	return list
 }
 
-// Limited returns a copy with at most so many invocations, the newest; so many
-// markers of each kind, thinned; and so many gaps, the longest. It says how many it
-// leaves out.
+// Limited returns a copy with at most limit invocations (the newest), limit
+// markers of each kind (thinned), and limit gaps (the longest). The copy says
+// how many it leaves out, and is for reading only.
 func (x *Index) Limited(limit int) Index {
 	y := x.Clone()
 	y.prepare()
@@ -129,24 +129,25 @@ func (x *Index) Limited(limit int) Index {
 		}
 		y.Keyframes = kept
 	}
-	y.cache = nil // it can only be looked at
+	y.cache = nil // the copy is for reading only
 	return y
 }
 
-// Clone returns a copy that goes on by itself, and leaves x alone.
+// Clone returns an independent copy of x.
 func (x *Index) Clone() Index {
 	y := *x
 	y.prepare()
-	y.cache = nil // it is of this place
+	y.cache = nil // the result is returned by value, so the cache would have the wrong owner
 	return y
 }
 
-// prepare makes x ready to be changed.
+// prepare makes x ready for changes: it copies lists that may be shared, and
+// builds the cache.
 func (x *Index) prepare() {
-	if x.cache != nil && x.cache.of == x {
+	if x.cache != nil && x.cache.owner == x {
 		return
 	}
-	x.cache = &indexCache{of: x, places: map[string]int{}, kept: map[string]int{}, last: map[string]int64{}, shortest: -1}
+	x.cache = &indexCache{owner: x, places: map[string]int{}, kept: map[string]int{}, last: map[string]int64{}, shortest: -1}
 	x.Invocations, x.Markers, x.Gaps = slices.Clone(x.Invocations), slices.Clone(x.Markers), slices.Clone(x.Gaps)
 	x.Forks, x.Keyframes, x.Density.Counts = slices.Clone(x.Forks), slices.Clone(x.Keyframes), slices.Clone(x.Density.Counts)
 	x.Marked, x.Thinned = maps.Clone(x.Marked), maps.Clone(x.Thinned)
@@ -160,15 +161,15 @@ func (x *Index) prepare() {
 	}
 }
 
-// Apply folds one raw event. Events come in the order of their offsets; one that
-// was folded before is passed over.
+// Apply folds one event of the raw log. Events must arrive in the order of
+// their offsets. An event that was folded before is ignored.
 func (x *Index) Apply(e *tapedeck.Event) {
 	if e.Offset < x.At {
 		return
 	}
 	x.prepare()
 	at := Time{e.Time}
-	x.reach(e.Offset, at)
+	x.extend(e.Offset, at)
 	x.At, x.LastAt = e.Offset+1, &at
 	x.Events++
 	x.setDuration()
@@ -182,8 +183,8 @@ func (x *Index) Apply(e *tapedeck.Event) {
 	}
 }
 
-// reach notes when the next event is.
-func (x *Index) reach(offset int64, at Time) {
+// extend updates the beginning and the gaps for the next event.
+func (x *Index) extend(offset int64, at Time) {
 	if x.FirstAt == nil {
 		x.From, x.FirstAt = offset, &at
 		return
@@ -197,7 +198,8 @@ func (x *Index) setDuration() {
 	x.DurationMS = max(0, x.LastAt.Sub(x.FirstAt.Time).Milliseconds())
 }
 
-// invocation returns the entry of the invocation of e, nil if there are too many.
+// invocation returns the entry of e's invocation, and creates it if necessary.
+// It returns nil if there are too many.
 func (x *Index) invocation(e *tapedeck.Event) *IndexedInvocation {
 	i, ok := x.cache.places[e.Invocation]
 	if !ok {
@@ -212,7 +214,7 @@ func (x *Index) invocation(e *tapedeck.Event) *IndexedInvocation {
 	return v
 }
 
-// addInvocation returns its place, -1 if there is none.
+// addInvocation returns the index of the new entry, -1 if there are too many.
 func (x *Index) addInvocation(v IndexedInvocation) int {
 	i := len(x.Invocations)
 	if i >= MaxInvocations {
@@ -223,14 +225,14 @@ func (x *Index) addInvocation(v IndexedInvocation) int {
 	return i
 }
 
-// Append adds the index of the offsets which follow. An index of others is passed
-// over.
+// Append joins the index of the offsets that follow. An index of other offsets
+// is ignored.
 func (x *Index) Append(next Index) {
 	if next.Events == 0 || next.From < x.At {
 		return
 	}
 	x.prepare()
-	x.reach(next.From, *next.FirstAt)
+	x.extend(next.From, *next.FirstAt)
 	x.At, x.LastAt = next.At, next.LastAt
 	x.Events += next.Events
 	x.Runs += next.Runs
@@ -251,7 +253,7 @@ func (x *Index) Append(next Index) {
 }
 
 func (x *Index) joinInvocations(next *Index) {
-	if len(next.Forks) > 0 { // it has ended what was open here, of which next does not know
+	if len(next.Forks) > 0 { // the fork ended what was open here, but next does not know it
 		x.interrupt(next.Forks[0].At)
 	}
 	for _, v := range next.Invocations {
@@ -271,7 +273,7 @@ func (x *Index) joinInvocations(next *Index) {
 	}
 }
 
-// interrupt ends all that is open.
+// interrupt gives all running invocations the status interrupted.
 func (x *Index) interrupt(at Time) {
 	for i := range x.Invocations {
 		if v := &x.Invocations[i]; v.Status == tapedeck.StatusRunning {

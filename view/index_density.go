@@ -1,29 +1,28 @@
 package view
 
-// Density says how much happened when: how many events there are in slots of
-// time that follow each other. There are at most 256, and they are as short as
-// that allows.
+// Density says how many events there are in consecutive slots of time. There
+// are at most 256 slots, as short as that allows.
 type Density struct {
-	From    Time    `json:"from"`     // when the first slot begins
-	WidthMS int64   `json:"width_ms"` // how long each is: a power of two; 0 if there are none
+	From    Time    `json:"from"`     // start of the first slot
+	WidthMS int64   `json:"width_ms"` // length of a slot: a power of two; 0 if there are no slots
 	Counts  []int64 `json:"counts"`
 }
 
 const maxSlots = 256
 
-// Slots begin at multiples of their width since 1970. So two neighbours make
-// exactly one of twice the width, and what was counted apart can be joined.
+// Slots begin at multiples of their width since 1970. So two adjacent slots
+// merge exactly into one of twice the width, and separate counts can be joined.
 
 // first returns the number of the first slot, counted from 1970.
 func (d *Density) first() int64 { return floorDiv(d.From.UnixMilli(), d.WidthMS) }
 
-// slotTime returns when a slot begins, in milliseconds since 1970.
+// slotTime returns the start of a slot, in milliseconds since 1970.
 func (d *Density) slotTime(i int) int64 { return (d.first() + int64(i)) * d.WidthMS }
 
-// add counts n events at a time.
+// add counts n events at a time, in milliseconds since 1970.
 func (d *Density) add(ms, n int64) { d.addSlot(ms, 1, n) }
 
-// addSlot counts n events in a slot of some width that begins at ms.
+// addSlot counts n events in the slot of the given width that begins at ms.
 func (d *Density) addSlot(ms, width, n int64) {
 	if len(d.Counts) == 0 {
 		d.WidthMS, d.From, d.Counts = width, milli(floorDiv(ms, width)*width), []int64{0}
@@ -40,7 +39,7 @@ func (d *Density) addSlot(ms, width, n int64) {
 	d.Counts[slot-d.first()] += n
 }
 
-// cover makes room for a slot.
+// cover extends the slots so that they include one.
 func (d *Density) cover(slot int64) {
 	first := d.first()
 	if before := first - slot; before > 0 {
@@ -52,7 +51,7 @@ func (d *Density) cover(slot int64) {
 	}
 }
 
-// widen makes slots of twice the width.
+// widen doubles the width of the slots.
 func (d *Density) widen() {
 	first := d.first()
 	half := floorDiv(first, 2)

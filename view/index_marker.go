@@ -10,7 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A Marker is something in a session that people look for.
+// A Marker is a notable event of a session.
 type Marker struct {
 	Offset     int64  `json:"offset"`
 	Kind       string `json:"kind"`
@@ -18,34 +18,34 @@ type Marker struct {
 	At         Time   `json:"at"`
 	Thread     string `json:"thread"`
 	Invocation string `json:"invocation,omitempty"`
-	To         *int64 `json:"to_offset,omitempty"` // the offset that it speaks of: of a rewind, an overwrite or a fork the first that is taken back or left out; of a bookmark or feedback the one that it is for
+	To         *int64 `json:"to_offset,omitempty"` // for a rewind, an overwrite or a fork: the first offset that is reverted or left out; for a bookmark or feedback: the offset that it is about
 }
 
 // The kinds of a [Marker].
 const (
-	MarkUser       = "user"       // a user's message; the label is how it begins
-	MarkTool       = "tool"       // a tool call; its name
-	MarkError      = "error"      // a run, a subagent, a tool or a workflow has failed; why
+	MarkUser       = "user"       // a user's message; the label is its beginning
+	MarkTool       = "tool"       // a tool call; the label is its name
+	MarkError      = "error"      // a run, sub-agent, tool or workflow failed; the label is the reason
 	MarkCancel     = "cancel"     // a run was cancelled
-	MarkPermission = "permission" // the agent asks whether it may go on; the question
-	MarkPlan       = "plan"       // the plan has changed; "2 of 5" are done
-	MarkInstance   = "instance"   // an agent or a subagent comes in; its name
-	MarkWorkflow   = "workflow"   // a token reaches an element of a process; its name
+	MarkPermission = "permission" // the agent asks for a permission; the label is the question
+	MarkPlan       = "plan"       // the plan changed; the label counts the steps done: "2 of 5"
+	MarkInstance   = "instance"   // an agent or a sub-agent starts; the label is its name
+	MarkWorkflow   = "workflow"   // a token reaches an element of a process; the label is its name
 	MarkRewind     = "rewind"
 	MarkOverwrite  = "overwrite"
 	MarkClear      = "clear"
 	MarkFork       = "fork"
 	MarkErase      = "erase"
 	MarkBookmark   = "bookmark"
-	MarkFeedback   = "feedback" // "up" or "down", and the comment
+	MarkFeedback   = "feedback" // the label is "up" or "down", and the comment
 )
 
 // maxMarkers is the most markers of one kind in an [Index].
 const maxMarkers = 2000
 
-// A Gap is a time longer than two seconds in which nothing happened.
+// A Gap is a time of more than two seconds without an event.
 type Gap struct {
-	After int64 `json:"after_offset"` // the event before it
+	After int64 `json:"after_offset"` // offset of the event before it
 	From  Time  `json:"from"`
 	To    Time  `json:"to"`
 	MS    int64 `json:"ms"`
@@ -56,8 +56,8 @@ const (
 	minGapMS = 2000
 )
 
-// addGap adds a gap, which comes after all that are there, and forgets the
-// shortest if there are too many, of the same length the last.
+// addGap adds a gap that is later than all others. If there are too many, it
+// drops the shortest gap; among equally short ones, the last.
 func (x *Index) addGap(g Gap) {
 	if len(x.Gaps) < maxGaps {
 		x.Gaps = append(x.Gaps, g)
@@ -79,18 +79,18 @@ func (x *Index) addGap(g Gap) {
 	}
 }
 
-// mark adds a marker for e.
-func (x *Index) mark(e *tapedeck.Event, kind, text string, to *int64) {
+// addMarker adds a marker for e.
+func (x *Index) addMarker(e *tapedeck.Event, kind, text string, to *int64) {
 	increment(&x.Marked, kind)
-	x.keep(Marker{
+	x.keepMarker(Marker{
 		Offset: e.Offset, Kind: kind, Label: label(text), At: Time{e.Time},
 		Thread: e.ThreadName(), Invocation: e.Invocation, To: to,
 	})
 }
 
-// keep keeps a marker, unless its kind has been thinned and another one of the
-// kind stands for the same offsets.
-func (x *Index) keep(m Marker) {
+// keepMarker adds a marker, unless its kind was thinned and has a marker for
+// the same range of offsets.
+func (x *Index) keepMarker(m Marker) {
 	if last, ok := x.cache.last[m.Kind]; ok && last>>x.Thinned[m.Kind] == m.Offset>>x.Thinned[m.Kind] {
 		return
 	}
@@ -102,9 +102,10 @@ func (x *Index) keep(m Marker) {
 	}
 }
 
-// thin leaves of a kind the first marker in each 2^level offsets, counted from 0.
-// So it is the same in whatever pieces an index is made, and a level more leaves
-// at least half of the markers, wherever they are.
+// thin keeps, of a kind, the first marker in each range of 2^level offsets,
+// counted from 0. So the result does not depend on the pieces in which an index
+// was built. A level more keeps at lowest half of the markers, wherever they
+// are.
 func (x *Index) thin(kind string, level uint) {
 	put(&x.Thinned, kind, level)
 	last := int64(-1)
@@ -131,7 +132,7 @@ func (x *Index) joinMarkers(next *Index) {
 		}
 	}
 	for _, m := range next.Markers {
-		x.keep(m)
+		x.keepMarker(m)
 	}
 	for kind, n := range next.Marked {
 		if x.Marked == nil {
@@ -141,8 +142,8 @@ func (x *Index) joinMarkers(next *Index) {
 	}
 }
 
-// indexFolds has what each event type adds. v is the entry of its invocation, nil
-// if it has none.
+// indexFolds maps event types to their folds. v is the entry of the event's
+// invocation, nil if it has none.
 var indexFolds = map[string]func(x *Index, e *tapedeck.Event, v *IndexedInvocation){
 	tapedeck.RunStarted:          (*Index).runStarted,
 	tapedeck.RunFinished:         (*Index).runEnded,
@@ -155,19 +156,20 @@ var indexFolds = map[string]func(x *Index, e *tapedeck.Event, v *IndexedInvocati
 	tapedeck.SessionCleared:      (*Index).jumped,
 	tapedeck.SessionOverwritten:  (*Index).jumped,
 	tapedeck.FeedbackAdded:       (*Index).feedback,
-	tapedeck.ToolCallStart:       named(MarkTool, "toolCallName"),
-	tapedeck.SubagentStarted:     named(MarkInstance, "name"),
-	tapedeck.SubagentError:       named(MarkError, "message"),
-	tapedeck.InstanceStarted:     named(MarkInstance, "name", "id"),
-	tapedeck.PermissionRequested: named(MarkPermission, "message"),
-	tapedeck.WorkflowEntered:     named(MarkWorkflow, "name", "element"),
-	tapedeck.WorkflowFailed:      named(MarkError, "message", "element"),
-	tapedeck.BookmarkAdded:       named(MarkBookmark, "label"),
-	tapedeck.SessionRedacted:     named(MarkErase, "reason"),
+	tapedeck.ToolCallStart:       labelled(MarkTool, "toolCallName"),
+	tapedeck.SubagentStarted:     labelled(MarkInstance, "name"),
+	tapedeck.SubagentError:       labelled(MarkError, "message"),
+	tapedeck.InstanceStarted:     labelled(MarkInstance, "name", "id"),
+	tapedeck.PermissionRequested: labelled(MarkPermission, "message"),
+	tapedeck.WorkflowEntered:     labelled(MarkWorkflow, "name", "element"),
+	tapedeck.WorkflowFailed:      labelled(MarkError, "message", "element"),
+	tapedeck.BookmarkAdded:       labelled(MarkBookmark, "label"),
+	tapedeck.SessionRedacted:     labelled(MarkErase, "reason"),
 }
 
-// named marks an event with the first of its members that says something.
-func named(kind string, names ...string) func(*Index, *tapedeck.Event, *IndexedInvocation) {
+// labelled returns a fold that adds a marker. Its label is the first of the
+// named members that is not empty.
+func labelled(kind string, names ...string) func(*Index, *tapedeck.Event, *IndexedInvocation) {
 	return func(x *Index, e *tapedeck.Event, _ *IndexedInvocation) {
 		var m members
 		_ = decode(e, &m)
@@ -179,11 +181,11 @@ func named(kind string, names ...string) func(*Index, *tapedeck.Event, *IndexedI
 		if kind == MarkBookmark {
 			to = m.offset("offset")
 		}
-		x.mark(e, kind, text, to)
+		x.addMarker(e, kind, text, to)
 	}
 }
 
-// offset returns a member that is an offset, nil if it is none.
+// offset returns a member that is an offset, nil if it is not.
 func (m members) offset(name string) *int64 {
 	var n *int64
 	if json.Unmarshal(m[name], &n) != nil || n == nil || *n < 0 {
@@ -218,14 +220,14 @@ func (x *Index) runEnded(e *tapedeck.Event, v *IndexedInvocation) {
 		v.Status, v.EndedAt = status, &at
 	}
 	switch {
-	case payload.IsSubThread(e.Thread): // the run that has started the sub-agent says so, too
+	case payload.IsSubThread(e.Thread): // the parent run has a marker for it
 	case e.Type == tapedeck.RunError:
 		var m members
 		_ = decode(e, &m)
 		text, _ := m.text([]string{"message"})
-		x.mark(e, MarkError, text, nil)
+		x.addMarker(e, MarkError, text, nil)
 	case status == tapedeck.StatusCancelled:
-		x.mark(e, MarkCancel, "", nil)
+		x.addMarker(e, MarkCancel, "", nil)
 	}
 }
 
@@ -237,8 +239,8 @@ func (x *Index) messageAdded(e *tapedeck.Event, v *IndexedInvocation) {
 		return
 	}
 	text, _ := content(d.Message.Content)
-	if !payload.IsSubThread(e.Thread) { // there an agent has said it
-		x.mark(e, MarkUser, text, nil)
+	if !payload.IsSubThread(e.Thread) { // in a sub-agent's thread, the user's message is from an agent
+		x.addMarker(e, MarkUser, text, nil)
 	}
 	if v != nil && v.Title == "" {
 		v.Title = label(text)
@@ -254,7 +256,7 @@ func (x *Index) toolResult(e *tapedeck.Event, _ *IndexedInvocation) {
 		if why == "" {
 			why, _ = content(a.Content)
 		}
-		x.mark(e, MarkError, why, nil)
+		x.addMarker(e, MarkError, why, nil)
 	}
 }
 
@@ -273,14 +275,14 @@ func (x *Index) planUpdated(e *tapedeck.Event, _ *IndexedInvocation) {
 			done++
 		}
 	}
-	x.mark(e, MarkPlan, strconv.Itoa(done)+" of "+strconv.Itoa(len(d.Entries)), nil)
+	x.addMarker(e, MarkPlan, strconv.Itoa(done)+" of "+strconv.Itoa(len(d.Entries)), nil)
 }
 
 func (x *Index) forked(e *tapedeck.Event, _ *IndexedInvocation) {
 	at, left := Time{e.Time}, e.Offset
 	x.interrupt(at)
 	x.Forks = append(x.Forks, IndexedFork{Offset: e.Offset, At: at})
-	x.mark(e, MarkFork, "", &left)
+	x.addMarker(e, MarkFork, "", &left)
 }
 
 func (x *Index) jumped(e *tapedeck.Event, _ *IndexedInvocation) {
@@ -292,7 +294,7 @@ func (x *Index) jumped(e *tapedeck.Event, _ *IndexedInvocation) {
 	case tapedeck.SessionOverwritten:
 		kind = MarkOverwrite
 	}
-	x.mark(e, kind, j.Thread, &j.To)
+	x.addMarker(e, kind, j.Thread, &j.To)
 }
 
 func (x *Index) feedback(e *tapedeck.Event, _ *IndexedInvocation) {
@@ -300,7 +302,7 @@ func (x *Index) feedback(e *tapedeck.Event, _ *IndexedInvocation) {
 	_ = decode(e, &m)
 	rating, _ := m.text([]string{"rating"})
 	comment, _ := m.text([]string{"comment"})
-	x.mark(e, MarkFeedback, rating+" "+comment, m.offset("offset"))
+	x.addMarker(e, MarkFeedback, rating+" "+comment, m.offset("offset"))
 }
 
 func milli(ms int64) Time { return Time{time.UnixMilli(ms).UTC()} }

@@ -26,19 +26,19 @@ func TestIndexFixtures(t *testing.T) {
 	testFixtures(t, "index", func(_ *testing.T, _ viewFixture, events []tapedeck.Event) any { return index(events) })
 }
 
-// However the log is cut into pieces, and whether these are folded, put away, or
-// joined with others first, it is the same index.
+// TestIndexesJoin cuts a log into pieces, and folds, stores and joins them in
+// different ways. The index is always the same.
 func TestIndexesJoin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		checkJoins(t, drawRaw(t))
 	})
 }
 
-// The same where there is more than is kept.
+// TestLargeIndexesJoin does the same with more than an index keeps.
 func TestLargeIndexesJoin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		if rapid.IntRange(0, 9).Draw(t, "one in ten") > 0 {
-			return // for each takes long
+			return // each of these logs takes long
 		}
 		shape := rapid.SampledFrom(viewShapes).Draw(t, "shape")
 		events := make([]tapedeck.Event, rapid.IntRange(2000, 2600).Draw(t, "length"))
@@ -68,7 +68,7 @@ func checkJoins(t *rapid.T, events []tapedeck.Event) {
 		joined := pieces[i]
 		if len(events) < 100 {
 			before := mustJSON(t, joined)
-			defer func(i view.Index) { // and after all that follows
+			defer func(i view.Index) { // checked again after all later pieces
 				if mustJSON(t, i) != before {
 					t.Fatal("joining has changed what the index was copied from")
 				}
@@ -86,7 +86,7 @@ func checkJoins(t *rapid.T, events []tapedeck.Event) {
 	}
 }
 
-func TestIndexGoesOnFromACheckpoint(t *testing.T) {
+func TestIndexContinuesFromACheckpoint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawRaw(t)
 		want := mustJSON(t, index(events))
@@ -122,8 +122,9 @@ func TestIndexIsBounded(t *testing.T) {
 	}
 }
 
-// Wherever the markers of a kind are, the sample of them is between half of the
-// limit and the limit, from all of the log, and a smaller one is part of a larger.
+// TestThinnedMarkersAreEven: a thinned kind keeps between half of the limit and
+// the limit of its markers, spread over the whole log. A smaller sample is part
+// of a larger one.
 func TestThinnedMarkersAreEven(t *testing.T) {
 	for _, every := range []int64{1, 2, 3, 4, 7, 64, 100} {
 		for _, first := range []int64{0, 1, every - 1} {
@@ -164,7 +165,8 @@ func TestThinnedMarkersAreEven(t *testing.T) {
 	}
 }
 
-// The slots of a session are as short as 256 of them allow, and count all.
+// TestDensity: the slots are as short as 256 of them allow, and count all
+// events.
 func TestDensity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var x view.Index

@@ -8,35 +8,35 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// An Instance is an agent that takes part in a session: one that an
-// instance.started has announced, one that events name as theirs, or a subagent.
-// A thread that has none of these in it has one all the same, of an id that
-// follows from the session and the name of the thread; see [InstanceID].
+// An Instance is an agent that takes part in a session: one announced by an
+// instance.started, one that events name in their envelope, or a sub-agent. A
+// thread without any of these has an instance, too; its id follows from the
+// session and the thread, see [InstanceID].
 //
-// A fork and a copy have instances of their own: each has another id there. The
-// events that they share with their parent name the instance by a former id.
+// In a fork or copy of a session, each instance gets a new id. The inherited
+// events name the instance by a former id.
 type Instance struct {
 	ID        string          `json:"id"`
-	FormerIDs []string        `json:"former_ids,omitempty"` // in the sessions that this one was forked or copied from, oldest first
+	FormerIDs []string        `json:"former_ids,omitempty"` // its ids in the sessions from which this one was forked or copied, oldest first
 	Name      string          `json:"name,omitempty"`       // of the agent
-	Parent    string          `json:"parent,omitempty"`     // the instance that started it
+	Parent    string          `json:"parent,omitempty"`     // id of the instance that started it
 	Thread    string          `json:"thread"`
-	Subagent  string          `json:"subagent,omitempty"` // AG-UI's subagentRunId, of a subagent
-	Implicit  bool            `json:"implicit,omitempty"` // nothing has announced it
-	Main      bool            `json:"main,omitempty"`     // what names no instance in the thread is its
-	Offset    int64           `json:"offset"`             // of the first event that knows of it
+	Subagent  string          `json:"subagent,omitempty"` // for a sub-agent: AG-UI's subagentRunId
+	Implicit  bool            `json:"implicit,omitempty"` // no instance.started announced it
+	Main      bool            `json:"main,omitempty"`     // it owns the events of the thread that name no instance
+	Offset    int64           `json:"offset"`             // of the first event that mentions it
 	StartedAt Time            `json:"started_at"`
-	Runs      int64           `json:"runs"`   // how many it had; of a subagent, how often it was started
-	Status    tapedeck.Status `json:"status"` // of the newest of them; idle if it had none
+	Runs      int64           `json:"runs"`   // number of its runs; for a sub-agent, how often it was started
+	Status    tapedeck.Status `json:"status"` // of its newest run; idle if it had none
 
-	threadID string // of the main instance of a thread: see [InstanceID]
+	threadID string // for a main instance: the [InstanceID] of its thread
 }
 
-// A Ref names an instance of a session.
+// A Ref identifies an instance of a session.
 type Ref struct{ Session, ID string }
 
-// InThread returns an instance that stands for whoever speaks in a thread, but
-// for subagents. "" is [tapedeck.MainThread].
+// InThread returns an instance that stands for all speakers in a thread, except
+// for sub-agents. "" is [tapedeck.MainThread].
 func InThread(thread string) Instance {
 	if thread == "" {
 		thread = tapedeck.MainThread
@@ -44,7 +44,7 @@ func InThread(thread string) Instance {
 	return Instance{Thread: thread, Main: true}
 }
 
-// Has reports whether a message, a call or a run is of the instance.
+// Has reports whether a message, a call or a run belongs to the instance.
 func (i *Instance) Has(item *Item) bool {
 	switch {
 	case item.Subagent != "" || i.Subagent != "":
@@ -55,10 +55,12 @@ func (i *Instance) Has(item *Item) bool {
 	return i.Main && item.Thread == i.Thread
 }
 
-// Instances are those of a session, in the order in which they came.
+// Instances are the instances of a session, in the order of their first
+// mention.
 type Instances []Instance
 
-// Find returns the instance of an id.
+// Find returns the instance with an id. A former id and an [InstanceID] also
+// match.
 func (l Instances) Find(id string) (Instance, bool) {
 	for _, i := range l {
 		if i.ID == id {
@@ -73,25 +75,25 @@ func (l Instances) Find(id string) (Instance, bool) {
 	return Instance{}, false
 }
 
-// maxInstances is the most instances that are kept; later ones are passed over.
+// maxInstances is the most instances that are kept; later ones are ignored.
 const maxInstances = 10_000
 
-// An InstanceFold folds the events in force into [Instances]. Events come in the
-// order of their offsets; one that was folded before is passed over. As JSON it
-// is its state. The zero value is ready.
+// An InstanceFold folds the active events into [Instances]. Events must arrive
+// in the order of their offsets; an event that was folded before is ignored.
+// Its JSON is its whole state. The zero value is ready to use.
 type InstanceFold struct {
 	s struct {
 		Next      int64             `json:"next"`
 		Instances []Instance        `json:"instances"`
-		Runs      map[string]string `json:"runs,omitempty"` // open: by invocation, the id of the instance
+		Runs      map[string]string `json:"runs,omitempty"` // open runs: invocation to instance id
 	}
 	ready  bool
-	byID   map[string]int // places in s.Instances
+	byID   map[string]int // indices into s.Instances
 	main   map[string]int // by thread
-	byTask map[string]int // subagents, by thread and subagentRunId
+	byTask map[string]int // sub-agents by thread and subagentRunId
 }
 
-// Next returns the offset of the event that the fold waits for.
+// Next returns the offset after the last event that was folded.
 func (f *InstanceFold) Next() int64 { return f.s.Next }
 
 // MarshalJSON encodes the state of the fold.
@@ -103,8 +105,8 @@ func (f *InstanceFold) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &f.s)
 }
 
-// Instances returns those of what was folded of a session. They do not change
-// when the fold goes on.
+// Instances returns the instances that were folded so far, for the session of
+// that id. Folding on does not change the result.
 func (f *InstanceFold) Instances(session string) Instances {
 	f.prepare()
 	out := append(Instances{}, f.s.Instances...)
@@ -131,12 +133,12 @@ func (f *InstanceFold) prepare() {
 	f.ready = true
 	f.byID, f.main, f.byTask = map[string]int{}, map[string]int{}, map[string]int{}
 	for n := range f.s.Instances {
-		f.know(n)
+		f.index(n)
 	}
 }
 
-// know makes the instance at n known by its names.
-func (f *InstanceFold) know(n int) {
+// index makes the instance at n available by its ids.
+func (f *InstanceFold) index(n int) {
 	i := &f.s.Instances[n]
 	f.byID[i.ID] = n
 	for _, id := range i.FormerIDs {
@@ -167,7 +169,7 @@ func (f *InstanceFold) Apply(e *tapedeck.Event) {
 		f.announced(e)
 		return
 	}
-	n, ok := f.of(e)
+	n, ok := f.instanceOf(e)
 	if !ok {
 		return
 	}
@@ -183,9 +185,10 @@ func (f *InstanceFold) Apply(e *tapedeck.Event) {
 	}
 }
 
-// of returns the instance whose event e is. The first event of a thread makes an
-// instance for it, and the first that names one gives that its id.
-func (f *InstanceFold) of(e *tapedeck.Event) (int, bool) {
+// instanceOf returns the index of the instance that e belongs to. The first
+// event of a thread creates an instance. The first event that names an instance
+// gives it that id.
+func (f *InstanceFold) instanceOf(e *tapedeck.Event) (int, bool) {
 	if n, ok := f.byID[e.Instance]; ok && e.Instance != "" {
 		return n, true
 	}
@@ -205,7 +208,7 @@ func (f *InstanceFold) of(e *tapedeck.Event) (int, bool) {
 	return f.add(e, i)
 }
 
-// isNameless reports whether nothing has named the instance yet.
+// isNameless reports whether no event has named the instance yet.
 func (f *InstanceFold) isNameless(n int) bool {
 	i := &f.s.Instances[n]
 	return i.Implicit && i.ID == nameless(i.Thread)
@@ -233,7 +236,7 @@ func (f *InstanceFold) add(e *tapedeck.Event, i Instance) (int, bool) {
 	}
 	i.Offset, i.StartedAt, i.Status = e.Offset, Time{e.Time}, tapedeck.StatusIdle
 	f.s.Instances = append(f.s.Instances, i)
-	f.know(len(f.s.Instances) - 1)
+	f.index(len(f.s.Instances) - 1)
 	return len(f.s.Instances) - 1, true
 }
 
@@ -293,10 +296,10 @@ func (f *InstanceFold) runEnded(e *tapedeck.Event) {
 	delete(f.s.Runs, e.Invocation)
 }
 
-// forked gives the instances of the parent the ids that they have in the fork, and
-// ends what the parent had open: it is nobody's here.
+// forked gives the instances of the parent their ids in the fork. It also ends
+// the runs that the parent had open, because they do not continue in the fork.
 func (f *InstanceFold) forked(e *tapedeck.Event) {
-	f.copied(e)
+	f.renameCopied(e)
 	for n := range f.s.Instances {
 		if i := &f.s.Instances[n]; i.Status == tapedeck.StatusRunning {
 			i.Status = tapedeck.StatusInterrupted
@@ -313,7 +316,7 @@ func (f *InstanceFold) subagentStarted(e *tapedeck.Event, parent int) {
 
 		Metadata runMetadata `json:"metadata"`
 	}
-	if !decode(e, &d) || d.ID == "" || d.Metadata.Tapedeck.Thread != "" { // which is where its instance is
+	if !decode(e, &d) || d.ID == "" || d.Metadata.Tapedeck.Thread != "" { // a sub-agent with a thread has its instance there
 		return
 	}
 	thread := e.ThreadName()

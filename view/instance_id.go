@@ -7,9 +7,9 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// AgentInstance returns the id of an agent in a thread of a session. It is the
-// same in every run of the agent there, and no other session has it: a fork and a
-// copy have an id of their own for the agent.
+// AgentInstance returns the instance id of an agent in a thread of a session.
+// It is the same in every run of the agent there. Other sessions, forks and
+// copies included, have other ids.
 func AgentInstance(session, agent, thread string) string {
 	if thread == "" {
 		thread = tapedeck.MainThread
@@ -17,8 +17,8 @@ func AgentInstance(session, agent, thread string) string {
 	return idOf("agent " + agent + " in " + thread + " of " + session)
 }
 
-// InstanceID returns the id of the instance of a thread in which no event names
-// one. [Instances.Find] also finds by it the instance that is named later.
+// InstanceID returns the instance id of a thread in which no event names one.
+// [Instances.Find] also accepts it after an event has named the instance.
 func InstanceID(session, thread string) string {
 	if thread == "" {
 		thread = tapedeck.MainThread
@@ -31,18 +31,18 @@ func idOf(text string) string {
 	return "ins_" + hex.EncodeToString(sum[:13])
 }
 
-// nameless stands in a fold for the id of an instance that nothing has named. No
-// event can have it, for it is not a valid id.
+// nameless returns the placeholder in a fold for the id of an instance that no
+// event has named. It is not a valid id, so no event can have it.
 func nameless(thread string) string { return "/" + thread }
 
-// maxFormerIDs is the most former ids that an instance keeps: one for each fork
-// of a fork.
+// maxFormerIDs is the most former ids of an instance. A fork of a fork adds
+// one.
 const maxFormerIDs = 100
 
-// copied gives each instance the id that it has in a fork. An agent that an engine
-// has run gets the id that the engine gives it in the fork, so that it stays the
-// same instance when it runs there again.
-func (f *InstanceFold) copied(e *tapedeck.Event) {
+// renameCopied gives each instance its id in a fork. An agent that an engine
+// runs gets the id that the engine gives it in the fork, so it is the same
+// instance when it runs there again.
+func (f *InstanceFold) renameCopied(e *tapedeck.Event) {
 	var d struct {
 		Parent  string `json:"parent"`
 		Session string `json:"session"`
@@ -66,7 +66,7 @@ func (f *InstanceFold) copied(e *tapedeck.Event) {
 		if len(i.FormerIDs) < maxFormerIDs {
 			i.FormerIDs = append(i.FormerIDs[:len(i.FormerIDs):len(i.FormerIDs)], former)
 		}
-		f.know(n)
+		f.index(n)
 	}
 	for n := range f.s.Instances {
 		if id, ok := now[f.s.Instances[n].Parent]; ok {

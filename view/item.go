@@ -6,11 +6,11 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// An Item is what messages, tool calls and runs have in common: where they are
-// in the log, whose they are, and when they were.
+// An Item has the members that messages, tool calls and runs share: where they
+// are in the log, to whom they belong, and their times.
 type Item struct {
 	Offset     int64  `json:"offset"`               // of the event that began it
-	EndOffset  *int64 `json:"end_offset,omitempty"` // of the event that ended it; absent while it goes on
+	EndOffset  *int64 `json:"end_offset,omitempty"` // of the event that ended it; absent while it is open
 	Thread     string `json:"thread"`
 	Invocation string `json:"invocation,omitempty"`
 	Instance   string `json:"instance,omitempty"`
@@ -21,11 +21,11 @@ type Item struct {
 	Status     tapedeck.Status `json:"status"`
 	StartedAt  Time            `json:"started_at"`
 	EndedAt    *Time           `json:"ended_at,omitempty"`
-	DurationMS *int64          `json:"duration_ms,omitempty"` // from start to end
+	DurationMS *int64          `json:"duration_ms,omitempty"` // from StartedAt to EndedAt; a tool call may have the duration that its runner measured
 }
 
-// item returns an item that e begins.
-func item(l *lane, e *tapedeck.Event, status tapedeck.Status) Item {
+// newItem returns an item that e begins.
+func newItem(l *lane, e *tapedeck.Event, status tapedeck.Status) Item {
 	return Item{
 		Offset: e.Offset, Thread: l.Name, Invocation: e.Invocation, Instance: e.Instance,
 		Turn: e.Turn, Actor: e.Actor, Status: status, StartedAt: Time{e.Time},
@@ -35,17 +35,17 @@ func item(l *lane, e *tapedeck.Event, status tapedeck.Status) Item {
 // end ends the item with e.
 func (i *Item) end(e *tapedeck.Event, status tapedeck.Status) {
 	offset, at := e.Offset, Time{e.Time}
-	took := max(0, e.Time.Sub(i.StartedAt.Time).Milliseconds()) // clocks may step back
+	took := max(0, e.Time.Sub(i.StartedAt.Time).Milliseconds()) // clocks may be set back
 	i.Status, i.EndOffset, i.EndedAt, i.DurationMS = status, &offset, &at, &took
 }
 
-// reopen takes the end back.
+// reopen removes the end of the item.
 func (i *Item) reopen(status tapedeck.Status) {
 	i.Status, i.EndOffset, i.EndedAt, i.DurationMS = status, nil, nil, nil
 }
 
-// A Time is a time that is written as in the envelope of an event: RFC 3339 in
-// UTC, always with milliseconds.
+// A Time is encoded as in the envelope of an event: RFC 3339 in UTC, always
+// with milliseconds.
 type Time struct{ time.Time }
 
 // MarshalJSON encodes t.

@@ -6,16 +6,17 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// Items are what a conversation consists of, each list in order.
+// Items are the messages, calls and runs of a conversation, each list by
+// offset.
 type Items struct {
 	Messages []Message
 	Calls    []ToolCall
 	Runs     []Run
 }
 
-// Since returns those that began at or after an offset. A run that was open then
-// is there, too, and in any case the newest run of each thread: how that went is
-// what a thread amounts to.
+// Since returns the items that began at or after an offset. It also returns
+// each run that was open at the offset, and the newest run of each thread,
+// because that run gives the thread its status.
 func (i Items) Since(offset int64) Items {
 	newest := map[string]int64{}
 	for n := range i.Runs {
@@ -30,7 +31,7 @@ func (i Items) Since(offset int64) Items {
 	}
 }
 
-// Before returns those that began before an offset.
+// Before returns the items that began before an offset.
 func (i Items) Before(offset int64) Items {
 	return Items{
 		Messages: slices.DeleteFunc(slices.Clone(i.Messages), func(m Message) bool { return m.Offset >= offset }),
@@ -39,10 +40,10 @@ func (i Items) Before(offset int64) Items {
 	}
 }
 
-// Newest returns the newest messages, limit of them, which is not 0, and the calls
-// and runs since the first of them. Messages of one offset stay together, so there
-// may be more: the offset of the first is where the page before ends. If there are
-// not more messages, it is all.
+// Newest returns the newest limit messages, and the calls and runs since the
+// first of them. limit must not be 0. Messages of one offset stay together, so
+// there may be more: the offset of the first message is where the page before
+// ends. If there are no more than limit messages, it returns i.
 func (i Items) Newest(limit int) Items {
 	if len(i.Messages) <= limit {
 		return i
@@ -50,8 +51,8 @@ func (i Items) Newest(limit int) Items {
 	return i.Since(i.Messages[len(i.Messages)-limit].Offset)
 }
 
-// RunsOf returns only the runs of a thread, or if it is "" those of all threads,
-// without those of sub-agents.
+// RunsOf returns only the runs of a thread. If thread is "", it returns the
+// runs of all threads except those of sub-agents.
 func (i Items) RunsOf(thread string) Items {
 	return Items{Runs: slices.DeleteFunc(slices.Clone(i.Runs), func(r Run) bool {
 		return thread == "" && (r.Sub || payload.IsSubThread(r.Thread)) || thread != "" && thread != r.Thread
@@ -63,10 +64,12 @@ func (i Items) NewestRuns(limit int) Items {
 	return Items{Runs: i.Runs[max(0, len(i.Runs)-limit):]}
 }
 
-// With returns i and those that settled after them, by offset.
+// With returns the items of both, by offset; later has items that settled after
+// i.
 func (i Items) With(later Items) Items { return joined([]Items{i, later}) }
 
-// joined returns all items by offset; those of one offset in the order given.
+// joined returns all items by offset. Items of the same offset stay in the
+// given order.
 func joined(lists []Items) Items {
 	var messages [][]Message
 	var calls [][]ToolCall
@@ -81,7 +84,7 @@ func joined(lists []Items) Items {
 	}
 }
 
-// merge joins lists, each by offset, to one.
+// merge joins lists, each sorted by offset, into one.
 func merge[T any](lists [][]T, offset func(*T) int64) []T {
 	switch len(lists) {
 	case 0:
@@ -105,21 +108,23 @@ func mergeTwo[T any](a, b []T, offset func(*T) int64) []T {
 	return append(append(out, a...), b...)
 }
 
-// Settled returns what c has kept (see [Conversation.Keep]) of a thread, or of
-// all if it is "", as far as it is still there in later: the same conversation
-// as of a later offset.
+// Settled returns the settled items that c has kept, see [Conversation.Keep],
+// of a thread, or of all if thread is "". later is the same conversation as of
+// a later offset; items that a MESSAGES_SNAPSHOT has dropped by then are left
+// out.
 func (c *Conversation) Settled(thread string, later *Conversation) Items {
 	var lists []Items
 	for name := range c.archive {
 		if l := later.lanes[name]; l != nil && (thread == "" || thread == name) {
-			lists = append(lists, c.archive.of(l))
+			lists = append(lists, c.archive.items(l))
 		}
 	}
 	return joined(lists)
 }
 
-// SettledBefore returns how many messages of a thread, or of all if it is "",
-// have settled in c and are still there in later.
+// SettledBefore returns how many messages of a thread, or of all if thread is
+// "", have settled in c and still exist in later, which is the same
+// conversation as of a later offset.
 func (c *Conversation) SettledBefore(thread string, later *Conversation) int {
 	n := 0
 	for name, l := range c.lanes {
@@ -135,11 +140,11 @@ func (c *Conversation) SettledBefore(thread string, later *Conversation) int {
 	return n
 }
 
-// Threads returns how many threads there are.
+// Threads returns the number of threads.
 func (c *Conversation) Threads() int { return len(c.lanes) }
 
-// RunsSettledBefore returns how many runs have settled in c, of a thread or, if it
-// is "", of all threads, without those of sub-agents.
+// RunsSettledBefore returns how many runs of a thread have settled in c. If
+// thread is "", it counts all threads, without the runs of sub-agents.
 func (c *Conversation) RunsSettledBefore(thread string) int {
 	n := 0
 	for name, l := range c.lanes {
@@ -153,8 +158,8 @@ func (c *Conversation) RunsSettledBefore(thread string) int {
 	return n
 }
 
-// RunsComplete returns the offset from which on c has all runs at hand, of a thread
-// or, if it is "", of all.
+// RunsComplete returns the offset from which c has all runs of a thread in
+// memory, or of all threads if thread is "".
 func (c *Conversation) RunsComplete(thread string) int64 {
 	from := int64(0)
 	for name, l := range c.lanes {
@@ -165,11 +170,11 @@ func (c *Conversation) RunsComplete(thread string) int64 {
 	return from
 }
 
-// Settles reports whether something with an offset before one has settled in
-// later, the same conversation as of a later offset, and has not yet in c.
+// Settles reports whether an item with an offset below before has settled in
+// later but not in c. later is the same conversation as of a later offset.
 func (c *Conversation) Settles(before int64, later *Conversation) bool {
 	if c.next < before && c.next < later.next {
-		return true // it may be still to come
+		return true // c has not folded all events below before
 	}
 	for name, now := range later.lanes {
 		l := c.lanes[name]
@@ -180,14 +185,14 @@ func (c *Conversation) Settles(before int64, later *Conversation) bool {
 	return false
 }
 
-// restatesBelow reports whether a MESSAGES_SNAPSHOT at or after an offset has said
-// something anew at a place before another offset.
+// restatesBelow reports whether a MESSAGES_SNAPSHOT at or after the offset from
+// has given a message a place below the offset before.
 func (l *lane) restatesBelow(before, from int64) bool {
-	return slices.ContainsFunc(l.past[:], func(p pastGroup) bool { return p.Floor >= from && p.Floor > 0 && p.Least < before })
+	return slices.ContainsFunc(l.past[:], func(p pastGroup) bool { return p.Floor >= from && p.Floor > 0 && p.Lowest < before })
 }
 
-// settlesBelow reports whether fewer items that began before an offset are at hand
-// later. None can have come.
+// settlesBelow reports whether later has fewer of the items that began before
+// an offset. It cannot have more.
 func (l *lane) settlesBelow(before int64, later *lane) bool {
 	return begun(l.messages.items, before) > begun(later.messages.items, before) ||
 		begun(l.calls.items, before) > begun(later.calls.items, before) || begun(l.runs, before) > begun(later.runs, before)
@@ -196,7 +201,7 @@ func (l *lane) settlesBelow(before int64, later *lane) bool {
 func begun[T begins](items []T, before int64) int {
 	n := 0
 	for _, i := range items {
-		if i.began() < before && !i.isGone() {
+		if i.began() < before && !i.isRemoved() {
 			n++
 		}
 	}
@@ -205,16 +210,16 @@ func begun[T begins](items []T, before int64) int {
 
 type begins interface {
 	began() int64
-	isGone() bool
+	isRemoved() bool
 }
 
-func (i *Item) began() int64    { return i.Offset }
-func (*Item) isGone() bool      { return false }
-func (m *message) isGone() bool { return m.gone }
-func (k *call) isGone() bool    { return k.gone }
+func (i *Item) began() int64       { return i.Offset }
+func (*Item) isRemoved() bool      { return false }
+func (m *message) isRemoved() bool { return m.removed }
+func (k *call) isRemoved() bool    { return k.removed }
 
-// Complete returns the offset from which on c has everything of a thread, or of
-// all if it is "", at hand.
+// Complete returns the offset from which c has all items of a thread in memory,
+// or of all threads if thread is "".
 func (c *Conversation) Complete(thread string) int64 {
 	from := int64(0)
 	for name, l := range c.lanes {
@@ -225,8 +230,8 @@ func (c *Conversation) Complete(thread string) int64 {
 	return from
 }
 
-// complete returns the offset after the newest of all that has settled. What was
-// open for long is older than what has settled, and still at hand.
+// complete returns the offset after the newest settled item. Items that were
+// open for long can be older, and are still in memory.
 func (l *lane) complete() int64 {
 	from := max(l.settledCalls, l.settledRuns)
 	for _, p := range l.past {

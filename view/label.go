@@ -8,9 +8,9 @@ import (
 // maxLabel is the most runes of a label.
 const maxLabel = 80
 
-// label makes one short line of a text, for people: what follows 80 runes is cut
-// off, spaces and ends of lines become one space, and what would do something to
-// a terminal or to the direction of a line goes.
+// label makes one short line of a text, for people. It keeps 80 runes, turns
+// each run of spaces and line ends into one space, and removes control
+// characters and those that change the direction of text.
 func label(text string) string {
 	var b strings.Builder
 	n, space := 0, false
@@ -24,7 +24,7 @@ func label(text string) string {
 		}
 		if space {
 			if n+1 >= maxLabel {
-				break // the rest would be a space
+				break // only the space would fit
 			}
 			b.WriteByte(' ')
 			n++
@@ -38,7 +38,7 @@ func label(text string) string {
 	return b.String()
 }
 
-const zeroWidthJoiner = '\u200d' // without it some emoji fall apart
+const zeroWidthJoiner = '\u200d' // some emoji need it
 
 func shown(r rune) bool {
 	return !unicode.IsControl(r) && (!unicode.Is(unicode.Cf, r) || r == zeroWidthJoiner)

@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// maxDiff bounds the work of the diffs of one tool call: lines before by lines
-// after, added up.
+// maxDiff bounds the work of the diffs of one tool call: the sum of lines
+// before times lines after.
 const maxDiff = 1 << 20
 
-// lineDiff counts the lines that a replacement adds and removes. Lines in common
-// are those at the beginning, at the end, and the longest common subsequence of
-// the rest; a rest that costs more than is left of the budget has none.
+// lineDiff counts the lines that a replacement adds and removes. Equal lines at
+// the beginning and the end count as common, and so does the longest common
+// subsequence of the rest. If that costs more than is left of the budget, the
+// rest has no common lines.
 func lineDiff(before, after string, budget *int) (added, removed int64) {
 	a, b := splitLines(before), splitLines(after)
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
@@ -44,8 +45,8 @@ func commonLines(a, b []string) int {
 	return last[len(b)]
 }
 
-// splitLines returns the lines of a text without their ends; what follows the
-// last end counts as a line if there is something.
+// splitLines returns the lines of a text without their ends. Text after the
+// last end is a line, too.
 func splitLines(s string) []string {
 	lines := strings.Split(s, "\n")
 	if n := len(lines) - 1; lines[n] == "" {

@@ -22,7 +22,7 @@ func TestLineDiff(t *testing.T) {
 		{"a\nb\nc", "a\nx\nc", 1, 1},
 		{"a\nb\nc\nd", "c\nd\na\nb", 2, 2},
 		{"a\nb", "a\nb\nb", 1, 0},
-		{strings.Repeat("x\n", 3000), strings.Repeat("y\nx\n", 3000), 5999, 2999}, // too large to compare, but for its end
+		{strings.Repeat("x\n", 3000), strings.Repeat("y\nx\n", 3000), 5999, 2999}, // too large to compare, except at the end
 		{strings.Repeat("a\nb\n", 1000) + "end", strings.Repeat("b\na\n", 1000) + "END", 2001, 2001},
 	} {
 		added, removed := lineDiff(c.before, c.after, new(maxDiff))
@@ -32,8 +32,8 @@ func TestLineDiff(t *testing.T) {
 	}
 }
 
-// What is added and removed cannot be less than what the numbers of each line
-// say, and never more than all.
+// TestLineDiffIsSane compares the counts with bounds from the number of equal
+// lines.
 func TestLineDiffIsSane(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", ""}), 0, 12)
@@ -67,7 +67,7 @@ func TestLabel(t *testing.T) {
 	}
 }
 
-// The arguments of a tool come from a model: they may be anything.
+// FuzzEdits reads any arguments, because a model writes them.
 func FuzzEdits(f *testing.F) {
 	for _, s := range []string{
 		`{"file_path":"a","content":"x\n"}`, `{"path":"a","edits":[{"old_str":"x","new_str":"y"},7,null]}`, `{"path":"a","edits":{}}`,

@@ -7,21 +7,22 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A Message is something said: by a person, by the agent, or to itself
-// (reasoning). Its status is running while it is streamed, then complete; if
-// its run ended in the middle of it, cancelled or interrupted.
+// A Message is a message of a user, an agent or a tool, or the reasoning or an
+// activity of an agent. Its status is running while it is streamed, then
+// complete. If its run ends before it does, it becomes cancelled or
+// interrupted.
 //
-// An id names one message of a thread and an invocation. A whole message of an
-// id that is there takes its place; a message that is streamed under an id that
-// another invocation has used is a new one.
+// An id names one message of a thread and an invocation. A whole message
+// replaces the message that has its id. A streamed message whose id another
+// invocation has used is a new message.
 type Message struct {
 	Item
 	ID         string          `json:"id"`
 	Role       string          `json:"role"` // user, assistant, system, developer, tool, reasoning or activity
 	Name       string          `json:"name,omitempty"`
-	Text       string          `json:"text"`                    // all of its text, so far
-	Parts      json.RawMessage `json:"parts,omitempty"`         // its content, if that is more than text: AG-UI's parts
-	ToolCallID string          `json:"tool_call_id,omitempty"`  // role tool: the call it answers
+	Text       string          `json:"text"`                    // its text so far
+	Parts      json.RawMessage `json:"parts,omitempty"`         // AG-UI's parts, if the content is not plain text
+	ToolCallID string          `json:"tool_call_id,omitempty"`  // role tool: the call that it answers
 	Activity   string          `json:"activity_type,omitempty"` // role activity
 	Content    json.RawMessage `json:"content,omitempty"`       // role activity: an object
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
@@ -29,14 +30,15 @@ type Message struct {
 
 type message struct {
 	Message
-	text    strings.Builder // Message.Text, growing
+	text    strings.Builder // Message.Text while it grows
 	doc     state           // Message.Content of an activity
-	calls   []*call         // those that it made
-	gone    bool            // a MESSAGES_SNAPSHOT has it no more
-	settled bool            // see Window; known only as the maker of calls that have not
+	calls   []*call         // the calls that it made
+	removed bool            // a MESSAGES_SNAPSHOT has removed it
+	settled bool            // see Window; the message is kept only as the maker of calls that have not settled
 }
 
-// reasoning and activity are the roles that a MESSAGES_SNAPSHOT need not restate.
+// A MESSAGES_SNAPSHOT may leave out messages of these roles without removing
+// them.
 const (
 	reasoning = "reasoning"
 	activity  = "activity"
@@ -67,15 +69,15 @@ func (c *Conversation) textStart(l *lane, e *tapedeck.Event) bool {
 	return true
 }
 
-// stream adds a message whose text is to come.
+// stream adds a message whose text is to be streamed.
 func (c *Conversation) stream(l *lane, e *tapedeck.Event, id string) *message {
-	m := &message{Message: Message{Item: item(l, e, tapedeck.StatusRunning), ID: id}}
+	m := &message{Message: Message{Item: newItem(l, e, tapedeck.StatusRunning), ID: id}}
 	role := "assistant"
 	if strings.HasPrefix(e.Type, "REASONING_") {
 		role = reasoning
 	}
 	l.work(e.Invocation).messages[m] = struct{}{}
-	c.add(l, m, role, e.Offset)
+	c.addMessage(l, m, role, e.Offset)
 	return m
 }
 
@@ -85,7 +87,7 @@ func (c *Conversation) textContent(l *lane, e *tapedeck.Event) bool {
 		return false
 	}
 	m, ok := l.message[string(id)]
-	if !ok { // its start was not given to us; no text is lost
+	if !ok { // its start is missing; keep the text all the same
 		m = c.stream(l, e, string(id))
 	}
 	m.text.Write(delta)
@@ -101,7 +103,7 @@ func (c *Conversation) textEnd(l *lane, e *tapedeck.Event) bool {
 		return false
 	}
 	if m, ok := l.message[d.MessageID]; ok {
-		l.asks(m)
+		l.noteRequest(m)
 		m.end(e, closedStatus(d.Metadata))
 		l.settle(m.Invocation, m, nil)
 	}
@@ -110,8 +112,9 @@ func (c *Conversation) textEnd(l *lane, e *tapedeck.Event) bool {
 
 // closedStatus returns the status of a message that an event with this metadata
 // ends. When the engine ends a run in the middle of a message, it ends the
-// message, too, and notes the status of the run in the mark "closed". A failed
-// run interrupts its message. Without a readable mark the message is complete.
+// message, too, and notes the status of the run in the member "closed". A
+// failed run interrupts its message. Without a readable member the message is
+// complete.
 func closedStatus(metadata json.RawMessage) tapedeck.Status {
 	var d struct {
 		Tapedeck struct {
@@ -130,34 +133,35 @@ func closedStatus(metadata json.RawMessage) tapedeck.Status {
 	return tapedeck.StatusComplete
 }
 
-// add adds m to the conversation, in the role.
-func (c *Conversation) add(l *lane, m *message, role string, at int64) {
+// addMessage adds m to the conversation in a role. at is the offset of the
+// event.
+func (c *Conversation) addMessage(l *lane, m *message, role string, at int64) {
 	l.messages.add(m)
 	l.Messages++
 	if m.ID != "" {
 		l.message[m.ID] = m
 	}
 	m.Role = role
-	l.count(m, 1)
+	l.countMessage(m, 1)
 	g := groupOf(role)
 	l.groups[g] = append(l.groups[g], m)
 	c.settleMessages(l, at)
 }
 
-// setRole changes the role of m, which was added last.
+// setRole changes the role of m, which must be the message that was added last.
 func (l *lane) setRole(m *message, role string) {
 	if from, to := groupOf(m.Role), groupOf(role); from != to {
 		l.groups[from] = l.groups[from][:len(l.groups[from])-1]
 		l.groups[to] = append(l.groups[to], m)
 	}
-	l.count(m, -1)
+	l.countMessage(m, -1)
 	m.Role = role
-	l.count(m, 1)
+	l.countMessage(m, 1)
 }
 
-// Groups of messages that a MESSAGES_SNAPSHOT restates together.
+// A MESSAGES_SNAPSHOT restates the messages of a group together.
 const (
-	spokenGroup = iota // all but the next two
+	spokenGroup = iota // all roles except the next two
 	reasoningGroup
 	activityGroup
 	groups
@@ -173,33 +177,33 @@ func groupOf(role string) int {
 	return spokenGroup
 }
 
-// drop takes a message out of the conversation, with the calls that it made.
+// drop removes a message from the conversation, with the calls that it made.
 func (l *lane) drop(m *message) {
-	m.gone = true
+	m.removed = true
 	l.Messages--
-	l.count(m, -1)
-	l.messages.lose(func(m *message) bool { return m.gone })
-	l.forget(m)
+	l.countMessage(m, -1)
+	l.messages.noteRemoved(func(m *message) bool { return m.removed })
+	l.forgetID(m)
 	l.settle(m.Invocation, m, nil)
 	for _, k := range m.calls {
-		if !k.gone && k.maker == m {
+		if !k.removed && k.maker == m {
 			l.dropCall(k)
 		}
 	}
 }
 
 func (l *lane) dropCall(k *call) {
-	k.gone = true
+	k.removed = true
 	l.countCall(k, -1)
-	l.calls.lose(func(k *call) bool { return k.gone })
+	l.calls.noteRemoved(func(k *call) bool { return k.removed })
 	if l.call[k.ID] == k {
 		delete(l.call, k.ID)
 	}
 	l.settle(k.Invocation, nil, k)
 }
 
-// forget makes the id of m that of no message.
-func (l *lane) forget(m *message) {
+// forgetID makes m unknown by its id.
+func (l *lane) forgetID(m *message) {
 	if l.message[m.ID] == m {
 		delete(l.message, m.ID)
 	}

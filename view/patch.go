@@ -9,25 +9,27 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
-// A document is a JSON value that is changed by JSON Patches (RFC 6902), in
-// place. A patch is applied as a whole or not at all.
+// A document is a JSON value that JSON Patches (RFC 6902) change in place. A
+// patch is applied as a whole or not at all.
 //
-// Who writes the log is not trusted, and a few bytes of patch can ask for much:
-// each "copy" of a document into itself doubles it. So all documents of a
-// conversation live on one purse.
+// Patches are hostile input, and a few bytes of patch can cost much: each
+// "copy" of a document into itself doubles it. So all documents of a
+// conversation share one budget.
 type document struct {
-	root  any
-	purse *purse
+	root   any
+	budget *patchBudget
 }
 
-// A purse holds what patches may yet cost. Each patch adds to it; one that would
-// overdraw it is refused. The zero value holds the first means.
-type purse struct{ earned, spent int }
+// A patchBudget bounds the cost of patches. Each patch adds to the budget in
+// proportion to its length; a patch that costs more than is left is refused.
+// The zero value holds initialBudget.
+type patchBudget struct{ earned, spent int }
 
-func (p *purse) left() int { return firstMeans + p.earned - p.spent }
+func (p *patchBudget) left() int { return initialBudget + p.earned - p.spent }
 
-// spend takes cost, or all that is left and reports an error.
-func (p *purse) spend(cost int) error {
+// spend takes cost from the budget. If that is more than is left, it takes all
+// and returns errBudget.
+func (p *patchBudget) spend(cost int) error {
 	if left := p.left(); cost > left {
 		p.spent += left
 		return errBudget
@@ -37,9 +39,9 @@ func (p *purse) spend(cost int) error {
 }
 
 const (
-	firstMeans = 4 << 20 // of a conversation before its first patch
-	perByte    = 64      // what each byte of a patch adds
-	maxDepth   = 1000    // of what a view holds; encoding/json refuses what is ten times as deep
+	initialBudget = 4 << 20 // the budget of a conversation before its first patch
+	budgetPerByte = 64      // what each byte of a patch adds to the budget
+	maxDepth      = 1000    // deepest nesting in a view; encoding/json refuses ten times that
 )
 
 var (
@@ -48,8 +50,8 @@ var (
 )
 
 // newDocument decodes raw; nil is an empty object.
-func newDocument(raw json.RawMessage, p *purse) (*document, error) {
-	d := &document{root: map[string]any{}, purse: p}
+func newDocument(raw json.RawMessage, p *patchBudget) (*document, error) {
+	d := &document{root: map[string]any{}, budget: p}
 	if raw == nil {
 		return d, nil
 	}
@@ -58,7 +60,7 @@ func newDocument(raw json.RawMessage, p *purse) (*document, error) {
 	return d, err
 }
 
-// An operation of a patch.
+// An operation is one operation of a JSON Patch.
 type operation struct {
 	Op    string          `json:"op"`
 	Path  *string         `json:"path"`
@@ -66,25 +68,25 @@ type operation struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// A change is an elementary one: add, remove or replace a value.
+// A change adds, removes or replaces one value.
 type change struct {
 	op    string
 	path  []string
 	value any
 }
 
-// patch applies a patch.
+// patch applies a patch. If an operation fails, it undoes the ones before it.
 func (d *document) patch(raw json.RawMessage) error {
 	var ops []operation
 	if !jsonobj.Unpack(raw, &ops) {
 		return errPatch
 	}
-	d.purse.earned += perByte * len(raw)
+	d.budget.earned += budgetPerByte * len(raw)
 	var undo []change
 	for _, o := range ops {
-		if err := d.do(o, &undo); err != nil {
+		if err := d.apply(o, &undo); err != nil {
 			for i := len(undo) - 1; i >= 0; i-- {
-				_, _ = d.change(undo[i]) // what was done can be undone
+				_, _ = d.change(undo[i]) // undoing cannot fail
 			}
 			return err
 		}
@@ -92,8 +94,8 @@ func (d *document) patch(raw json.RawMessage) error {
 	return nil
 }
 
-// do does one operation. It adds to undo the changes that take it back.
-func (d *document) do(o operation, undo *[]change) error {
+// apply applies one operation, and appends to undo the changes that revert it.
+func (d *document) apply(o operation, undo *[]change) error {
 	path, err := pointer(o.Path)
 	if err != nil {
 		return err
@@ -101,7 +103,7 @@ func (d *document) do(o operation, undo *[]change) error {
 	var value any
 	switch o.Op {
 	case "add", "replace", "test":
-		if value, err = decodeValue(o.Value); err != nil { // no value is an error too
+		if value, err = decodeValue(o.Value); err != nil { // an absent value is an error, too
 			return err
 		}
 	}
@@ -109,7 +111,7 @@ func (d *document) do(o operation, undo *[]change) error {
 	case "test":
 		return d.test(path, value)
 	case "add", "replace":
-		return d.put(change{o.Op, path, value}, undo)
+		return d.insert(change{o.Op, path, value}, undo)
 	case "remove":
 		return d.record(change{o.Op, path, nil}, undo)
 	case "copy":
@@ -120,9 +122,9 @@ func (d *document) do(o operation, undo *[]change) error {
 	return errPatch
 }
 
-// record makes a change and adds its inverse to undo.
+// record makes a change and appends its inverse to undo.
 func (d *document) record(c change, undo *[]change) error {
-	if err := d.purse.spend(d.shifted(c)); err != nil {
+	if err := d.budget.spend(d.shiftCost(c)); err != nil {
 		return err
 	}
 	inverse, err := d.change(c)
@@ -132,9 +134,9 @@ func (d *document) record(c change, undo *[]change) error {
 	return err
 }
 
-// put records a change that may make the document deeper. Its caller has paid
-// for a look at all of the value.
-func (d *document) put(c change, undo *[]change) error {
+// insert records a change that may make the document deeper. The caller must
+// have paid for reading all of the value.
+func (d *document) insert(c change, undo *[]change) error {
 	if len(c.path)+depth(c.value) > maxDepth {
 		return errBudget
 	}
@@ -150,16 +152,16 @@ func (d *document) copy(o operation, to []string, undo *[]change) error {
 	if err != nil {
 		return err
 	}
-	if err := d.purse.spend(size(value, d.purse.left())); err != nil {
+	if err := d.budget.spend(size(value, d.budget.left())); err != nil {
 		return err
 	}
-	return d.put(change{"add", to, clone(value)}, undo)
+	return d.insert(change{"add", to, clone(value)}, undo)
 }
 
 func (d *document) move(o operation, to []string, undo *[]change) error {
 	from, err := pointer(o.From)
 	if err != nil || len(from) < len(to) && slices.Equal(from, to[:len(from)]) {
-		return errPatch // not into itself
+		return errPatch // a value cannot move into itself
 	}
 	value, err := find(d.root, from)
 	if err != nil {
@@ -168,13 +170,13 @@ func (d *document) move(o operation, to []string, undo *[]change) error {
 	if err := d.record(change{"remove", from, nil}, undo); err != nil {
 		return err
 	}
-	if len(to) <= len(from) { // not deeper than it was
+	if len(to) <= len(from) { // no deeper than before
 		return d.record(change{"add", to, value}, undo)
 	}
-	if err := d.purse.spend(size(value, d.purse.left())); err != nil {
+	if err := d.budget.spend(size(value, d.budget.left())); err != nil {
 		return err
 	}
-	return d.put(change{"add", to, value}, undo)
+	return d.insert(change{"add", to, value}, undo)
 }
 
 func (d *document) test(path []string, want any) error {
@@ -185,12 +187,12 @@ func (d *document) test(path []string, want any) error {
 	return err
 }
 
-// shifted returns what a change costs because elements of an array have to move.
-func (d *document) shifted(c change) int {
+// shiftCost returns the cost of moving the elements of an array for a change.
+func (d *document) shiftCost(c change) int {
 	if c.op == "replace" || len(c.path) == 0 || c.path[len(c.path)-1] == "-" {
 		return 0
 	}
-	node, _ := find(d.root, c.path[:len(c.path)-1]) // if it is not there, the change will say so
+	node, _ := find(d.root, c.path[:len(c.path)-1]) // if it does not exist, the change fails
 	if a, ok := node.(*[]any); ok {
 		return len(*a) / 64
 	}
@@ -201,7 +203,7 @@ func (d *document) shifted(c change) int {
 func (d *document) change(c change) (change, error) {
 	if len(c.path) == 0 {
 		inverse := change{"replace", nil, d.root}
-		d.root = c.value // to remove all leaves null
+		d.root = c.value // removing the root leaves null
 		return inverse, nil
 	}
 	node, err := find(d.root, c.path[:len(c.path)-1])

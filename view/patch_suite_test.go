@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A patchCase is one of the public suite: see testdata/jsonpatch.
+// A patchCase is a case of the public suite, see testdata/jsonpatch.
 type patchCase struct {
 	Comment  string
 	Doc      json.RawMessage
@@ -42,7 +42,7 @@ func TestPublicPatchSuite(t *testing.T) {
 
 func (c *patchCase) check(t *testing.T, name string, i int) {
 	t.Helper()
-	d, err := newDocument(c.Doc, &purse{})
+	d, err := newDocument(c.Doc, &patchBudget{})
 	if err != nil {
 		t.Fatalf("%s %d: %v", name, i, err)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 func TestPatch(t *testing.T) {
-	for _, c := range []struct{ name, doc, patch, want string }{ // want "" is a refusal
+	for _, c := range []struct{ name, doc, patch, want string }{ // want "" means that the patch is refused
 		{"add a member", `{"a":1}`, `[{"op":"add","path":"/b","value":2}]`, `{"a":1,"b":2}`},
 		{"add replaces a member", `{"a":1}`, `[{"op":"add","path":"/a","value":2}]`, `{"a":2}`},
 		{"add null", `{}`, `[{"op":"add","path":"/a","value":null}]`, `{"a":null}`},
@@ -51,7 +51,7 @@ func TestPatch(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := state{raw: json.RawMessage(c.doc)}
-			d, err := newDocument(s.raw, new(purse))
+			d, err := newDocument(s.raw, new(patchBudget))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +70,8 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// What was done before the operation that does not fit is undone.
+// TestPatchIsAppliedWholeOrNotAtAll: if an operation does not fit, those before
+// it are undone.
 func TestPatchIsAppliedWholeOrNotAtAll(t *testing.T) {
 	const doc = `{"a":[1,2,{"b":"c"}],"m":{"x":1},"n":null}`
 	ops := []string{
@@ -80,7 +81,7 @@ func TestPatchIsAppliedWholeOrNotAtAll(t *testing.T) {
 		`{"op":"add","path":"/z","value":1}`, `{"op":"replace","path":"","value":{"gone":true}}`, `{"op":"remove","path":""}`,
 	}
 	for n := range len(ops) + 1 {
-		d, _ := newDocument(json.RawMessage(doc), new(purse))
+		d, _ := newDocument(json.RawMessage(doc), new(patchBudget))
 		patch := "[" + strings.Join(append(ops[:n:n], `{"op":"test","path":"/never","value":0}`), ",") + "]"
 		if d.patch(json.RawMessage(patch)) == nil {
 			t.Fatal("accepted")
@@ -95,8 +96,8 @@ func TestPatchIsAppliedWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// A patch of a few bytes must not make a document that is too large to keep, or
-// too deep to encode, nor keep us busy.
+// TestPatchHasABudget: patches of a few bytes must not make a document too
+// large to keep or too deep to encode, and must not cost much time.
 func TestPatchHasABudget(t *testing.T) {
 	double := `[{"op":"copy","from":"","path":"/a"}]`
 	for name, patch := range map[string]func(i int) string{
@@ -110,7 +111,7 @@ func TestPatchHasABudget(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, err := newDocument(json.RawMessage(`{"list":[1],"deep":{},"big":"`+strings.Repeat("x", 1<<18)+`","many":[`+strings.Repeat("0,", 1<<16)+`0]}`), new(purse))
+			d, err := newDocument(json.RawMessage(`{"list":[1],"deep":{},"big":"`+strings.Repeat("x", 1<<18)+`","many":[`+strings.Repeat("0,", 1<<16)+`0]}`), new(patchBudget))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,10 +128,10 @@ func TestPatchHasABudget(t *testing.T) {
 	}
 }
 
-// An agent that keeps a list in its state and patches it must not run out of
-// budget.
+// TestBudgetIsEnoughForHonestWork: an agent that keeps a list in its state and
+// patches it does not run out of budget.
 func TestBudgetIsEnoughForHonestWork(t *testing.T) {
-	d, _ := newDocument(json.RawMessage(`{"items":[],"done":0}`), new(purse))
+	d, _ := newDocument(json.RawMessage(`{"items":[],"done":0}`), new(patchBudget))
 	for i := range 20000 {
 		p := fmt.Sprintf(`[{"op":"add","path":"/items/-","value":{"id":%d}},{"op":"replace","path":"/done","value":%d}]`, i, i)
 		if i%10 == 0 {

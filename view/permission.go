@@ -7,32 +7,32 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A Permission is a question of an agent to people. Its status is one of those
-// below. It ends with its answer, or with the run that asked.
+// A Permission is a question of an agent to the user. It ends with its answer,
+// or with the run that asked.
 type Permission struct {
 	Item
 	ID         string             `json:"id"`
 	ToolCallID string             `json:"tool_call_id,omitempty"`
-	Message    string             `json:"message,omitempty"` // the question, for people
-	Action     json.RawMessage    `json:"action,omitempty"`  // what it allows, as in the event
+	Message    string             `json:"message,omitempty"` // the question, as text for people
+	Action     json.RawMessage    `json:"action,omitempty"`  // the action that needs permission, as in the event
 	Options    []PermissionOption `json:"options"`
-	Option     string             `json:"option,omitempty"`      // the id of the one that was chosen
-	AnsweredBy string             `json:"answered_by,omitempty"` // the actor who chose
+	Option     string             `json:"option,omitempty"`      // the id of the chosen option
+	AnsweredBy string             `json:"answered_by,omitempty"` // the actor who chose it
 }
 
-// A PermissionOption is an answer that can be given.
+// A PermissionOption is a possible answer.
 type PermissionOption struct {
 	ID     string `json:"id"`
 	Name   string `json:"name,omitempty"`
 	Kind   string `json:"kind,omitempty"`   // see [tapedeck.PermissionOption]
-	Covers string `json:"covers,omitempty"` // likewise
+	Covers string `json:"covers,omitempty"` // see [tapedeck.PermissionOption]
 }
 
-// The statuses of a [Permission].
+// A [Permission] has one of these statuses.
 const (
 	PermissionOpen      tapedeck.Status = "open"
 	PermissionAnswered  tapedeck.Status = "answered"
-	PermissionCancelled tapedeck.Status = "cancelled" // nobody chose
+	PermissionCancelled tapedeck.Status = "cancelled" // its run ended, or the answer chose no option
 )
 
 func (c *Conversation) permissionRequested(l *lane, e *tapedeck.Event) bool {
@@ -47,20 +47,21 @@ func (c *Conversation) permissionRequested(l *lane, e *tapedeck.Event) bool {
 		return false
 	}
 	if len(d.Action) > 0 && d.Action[0] != '{' {
-		d.Action = nil // it says nothing that could be shown
+		d.Action = nil // not an object, so it cannot be shown
 	}
 	if d.Options == nil {
 		d.Options = []PermissionOption{}
 	}
 	l.permissions = append(l.permissions, &Permission{
-		Item: item(l, e, PermissionOpen), ID: d.ID, ToolCallID: d.ToolCallID, Message: d.Message, Action: d.Action, Options: d.Options,
+		Item: newItem(l, e, PermissionOpen), ID: d.ID, ToolCallID: d.ToolCallID, Message: d.Message, Action: d.Action, Options: d.Options,
 	})
 	l.settlePermissions()
 	return true
 }
 
-// permissionAnswered folds an answer. The first one counts. One that names an
-// invocation is for what that has asked, whoever else uses the id.
+// permissionAnswered folds an answer. The first answer counts. If the answer
+// names an invocation, it is for the newest question of that invocation,
+// because others may use the same id.
 func (c *Conversation) permissionAnswered(l *lane, e *tapedeck.Event) bool {
 	var d struct {
 		ID     string `json:"id"`
@@ -90,8 +91,8 @@ func (p *Permission) answer(e *tapedeck.Event, option string) {
 	p.Option, p.AnsweredBy = option, e.Actor
 }
 
-// cancelPermissions ends what a run has asked and nobody has answered. A question
-// that names no invocation is of the run that was open on its thread.
+// cancelPermissions ends the pending questions of a run. A question that names
+// no invocation belongs to the run that was open in its thread.
 func (l *lane) cancelPermissions(invocation string, run *Run, e *tapedeck.Event) {
 	for _, p := range l.permissions {
 		unnamed := p.Invocation == "" && run != nil && p.Offset > run.Offset
@@ -101,8 +102,8 @@ func (l *lane) cancelPermissions(invocation string, run *Run, e *tapedeck.Event)
 	}
 }
 
-// settlePermissions lets go of the oldest one that is not open, if there are
-// more than [Window]. A permission that has settled is in no view any more.
+// settlePermissions drops the oldest permission that is not open, if there are
+// more than [Window]. No view shows a permission that has settled.
 func (l *lane) settlePermissions() {
 	if len(l.permissions) <= Window {
 		return
@@ -116,8 +117,8 @@ func (l *lane) settlePermissions() {
 	}
 }
 
-// permissionsAtHand returns copies.
-func (l *lane) permissionsAtHand() []Permission {
+// loadedPermissions returns copies of the permissions.
+func (l *lane) loadedPermissions() []Permission {
 	out := make([]Permission, len(l.permissions))
 	for i, p := range l.permissions {
 		out[i] = *p

@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// What is open stays however much is asked after it, up to a bound; what is not
-// goes, the oldest first. A checkpoint in the middle changes nothing.
+// TestPermissionsSettle: open permissions stay in memory up to a bound, others
+// settle, the oldest first. A checkpoint in the middle changes nothing.
 func TestPermissionsSettle(t *testing.T) {
 	c := new(view.Conversation)
 	offset := int64(0)
@@ -40,7 +40,7 @@ func TestPermissionsSettle(t *testing.T) {
 	if len(got) != view.Window || got[0].ID != "first" || got[0].Status != view.PermissionOpen || got[1].ID != fmt.Sprint("p", 2*view.Window+1) {
 		t.Errorf("%d are left, from %s and %s on", len(got), got[0].ID, got[1].ID)
 	}
-	apply(tapedeck.PermissionAnswered, `{"id":"p0","option":"y"}`) // it has settled
+	apply(tapedeck.PermissionAnswered, `{"id":"p0","option":"y"}`) // its permission has settled
 	c.Apply(&tapedeck.Event{Offset: offset, Type: tapedeck.PermissionRequested, Invocation: "other", Data: json.RawMessage(`{"id":"first"}`)})
 	offset++
 	apply(tapedeck.PermissionAnswered, `{"id":"first","option":"y"}`)

@@ -113,7 +113,8 @@ func open(t *rapid.T, what, id string, i view.Item) {
 	}
 }
 
-// However the text of a message is cut into events, it is the same text.
+// TestTextDoesNotDependOnItsCuts splits the text of a message into events at
+// random. The text of the message is always the same.
 func TestTextDoesNotDependOnItsCuts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		runes := rapid.SliceOf(rapid.Rune()).Draw(t, "text")
@@ -171,8 +172,8 @@ func TestNotesAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzApply folds any data under every type: it must not panic, and what it
-// gives must be JSON.
+// FuzzApply folds any data as every type. It must not panic, and the snapshot
+// must be valid JSON.
 func FuzzApply(f *testing.F) {
 	for _, s := range viewtest.Shapes {
 		f.Add([]byte(fmt.Sprintf(s.Data, "1")), []byte(`{"messageId":"m1","delta":[{"op":"copy","from":"","path":"/a"}]}`))

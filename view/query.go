@@ -2,12 +2,12 @@ package view
 
 // A Query asks for a part of a conversation.
 type Query struct {
-	At     int64  // as of this offset: the events before it; negative for the head
-	Thread string // only this one; "" for all
-	Limit  int    // most messages, and most tool calls and runs beside them; 0 for those that are kept at hand, see [Window]
-	Before int64  // only what began before this offset, for paging back; 0 for no bound
+	At     int64  // the events before this offset count; negative for the head
+	Thread string // only this thread; "" for all
+	Limit  int    // most messages, with the calls and runs beside them; 0 for all that are in memory, see [Window]
+	Before int64  // only items that began before this offset, for paging back; 0 for no bound
 
-	// Runs asks for runs only: Limit and [Snapshot.Earlier] count these. Those of
-	// sub-agents come only with their thread.
+	// Runs asks for runs only. Then Limit and [Snapshot.Earlier] count runs.
+	// Runs of sub-agents are included only if Thread is theirs.
 	Runs bool
 }

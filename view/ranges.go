@@ -7,9 +7,10 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// Ranges are in order, none is empty, and none touches the next.
+// The lists of ranges in this file are sorted; no range is empty or touches the
+// next.
 
-// join returns what is in a or in b.
+// join returns the offsets that are in a or in b.
 func join(a, b []tapedeck.OffsetRange) []tapedeck.OffsetRange {
 	all := slices.Concat(a, b)
 	slices.SortFunc(all, func(a, b tapedeck.OffsetRange) int { return cmp.Compare(a.From, b.From) })
@@ -24,7 +25,7 @@ func join(a, b []tapedeck.OffsetRange) []tapedeck.OffsetRange {
 	return out
 }
 
-// cutOut returns what is in a and not in b.
+// cutOut returns the offsets that are in a and not in b.
 func cutOut(a, b []tapedeck.OffsetRange) []tapedeck.OffsetRange {
 	var out []tapedeck.OffsetRange
 	for _, r := range a {

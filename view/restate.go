@@ -11,7 +11,7 @@ import (
 )
 
 // A wireMessage is a whole AG-UI message. The content of an activity is an
-// object, that of all others a string or parts.
+// object. The content of other messages is a string or a list of parts.
 type wireMessage struct {
 	ID         string          `json:"id"`
 	Role       string          `json:"role"`
@@ -38,7 +38,7 @@ func (c *Conversation) messageAdded(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) {
 		return false
 	}
-	m := c.put(l, e, &d.Message)
+	m := c.putMessage(l, e, &d.Message)
 	if digest := payload.PromptOf(m.Role, m.Metadata); digest != "" {
 		l.Prompt = &Prompt{Digest: digest, Offset: m.Offset}
 	}
@@ -53,10 +53,10 @@ func (c *Conversation) messageAdded(l *lane, e *tapedeck.Event) bool {
 	return true
 }
 
-// messagesSnapshot restates the messages of a thread, as an AG-UI client does:
-// a message that is there keeps its place, a new one comes last, and one that is
-// not restated goes; except that reasoning and activity go only if the snapshot
-// has some of their kind.
+// messagesSnapshot restates the messages of a thread as an AG-UI client does. A
+// message that exists keeps its place, a new one is added at the end, and one
+// that is missing in the snapshot is dropped. Reasoning and activities are
+// dropped only if the snapshot has some of their kind.
 func (c *Conversation) messagesSnapshot(l *lane, e *tapedeck.Event) bool {
 	var d struct {
 		Messages []wireMessage `json:"messages"`
@@ -69,18 +69,18 @@ func (c *Conversation) messagesSnapshot(l *lane, e *tapedeck.Event) bool {
 	has := [groups]bool{spokenGroup: true}
 	l.restating = true
 	for i := range d.Messages {
-		m := c.put(l, e, &d.Messages[i])
+		m := c.putMessage(l, e, &d.Messages[i])
 		restated[m] = true
 		said = append(said, m)
 		has[groupOf(m.Role)] = true
 	}
-	least := e.Offset
+	lowest := e.Offset
 	if l.earlier() > 0 {
-		least = l.reorder(said, e.Offset)
+		lowest = l.reorder(said, e.Offset)
 	}
 	for g := range has {
 		if has[g] {
-			l.restate(g, restated, pastGroup{Floor: e.Offset, Least: least})
+			l.restate(g, restated, pastGroup{Floor: e.Offset, Lowest: lowest})
 		}
 	}
 	l.keepPrompt(restated)
@@ -90,8 +90,8 @@ func (c *Conversation) messagesSnapshot(l *lane, e *tapedeck.Event) bool {
 	return true
 }
 
-// keepPrompt forgets the system text of the model if the messages that are
-// restated do not have it.
+// keepPrompt clears the system text of the model, unless a restated message has
+// it.
 func (l *lane) keepPrompt(restated map[*message]bool) {
 	if l.Prompt == nil {
 		return
@@ -104,13 +104,14 @@ func (l *lane) keepPrompt(restated map[*message]bool) {
 	l.Prompt = nil
 }
 
-// reorder gives places to messages that a MESSAGES_SNAPSHOT says anew, because
-// they had settled. Each comes just before the next one in the snapshot that is
-// still at hand, and gets its offset, for pages go by offsets; without such a one
-// it comes last. It returns the least of these offsets.
-func (l *lane) reorder(said []*message, at int64) (least int64) {
-	least = at
-	moved, before := map[*message]bool{}, map[*message][]*message{} // what comes before another, from the last to the first
+// reorder places messages that a MESSAGES_SNAPSHOT repeats after they had
+// settled. Each is placed just before the next message of the snapshot that has
+// not settled, and gets its offset, because pages are divided by offsets.
+// Without such a message it comes last. reorder returns the lowest of these
+// offsets.
+func (l *lane) reorder(said []*message, at int64) (lowest int64) {
+	lowest = at
+	moved, before := map[*message]bool{}, map[*message][]*message{} // before: what is placed before a message, from the last to the first
 	var next *message
 	for _, m := range slices.Backward(said) {
 		switch {
@@ -119,7 +120,7 @@ func (l *lane) reorder(said []*message, at int64) (least int64) {
 			next = m
 		case next != nil:
 			m.Offset, moved[m] = next.Offset, true
-			least = min(least, m.Offset)
+			lowest = min(lowest, m.Offset)
 			before[next] = append(before[next], m)
 		}
 	}
@@ -133,14 +134,14 @@ func (l *lane) reorder(said []*message, at int64) (least int64) {
 		}
 	}
 	l.messages.items = items
-	return least
+	return lowest
 }
 
-// restate drops the messages of a group that are not restated, those that have
-// settled among them, with the calls that they made.
+// restate drops the messages of a group that are not restated, settled ones
+// included, with the calls that they made.
 func (l *lane) restate(group int, restated map[*message]bool, past pastGroup) {
 	for _, k := range l.calls.items {
-		if !k.gone && k.maker != nil && k.maker.settled && groupOf(k.maker.Role) == group {
+		if !k.removed && k.maker != nil && k.maker.settled && groupOf(k.maker.Role) == group {
 			l.dropCall(k)
 		}
 	}
@@ -158,15 +159,14 @@ func (l *lane) restate(group int, restated map[*message]bool, past pastGroup) {
 	l.past[group] = past
 }
 
-// put puts a whole message into the conversation: in the place of that of its
-// id, or last.
-func (c *Conversation) put(l *lane, e *tapedeck.Event, w *wireMessage) *message {
+// putMessage adds a whole message, or replaces the message that has its id.
+func (c *Conversation) putMessage(l *lane, e *tapedeck.Event, w *wireMessage) *message {
 	m, ok := l.message[w.ID]
 	if !ok || groupOf(m.Role) != groupOf(w.Role) {
-		m = &message{Message: Message{Item: item(l, e, tapedeck.StatusComplete), ID: w.ID}}
+		m = &message{Message: Message{Item: newItem(l, e, tapedeck.StatusComplete), ID: w.ID}}
 		m.Subagent = w.Subagent
 		m.end(e, tapedeck.StatusComplete)
-		c.add(l, m, w.Role, e.Offset)
+		c.addMessage(l, m, w.Role, e.Offset)
 	}
 	m.Role, m.Name, m.Metadata, m.ToolCallID = w.Role, w.Name, w.Metadata, w.ToolCallID
 	m.text.Reset()
@@ -177,24 +177,24 @@ func (c *Conversation) put(l *lane, e *tapedeck.Event, w *wireMessage) *message 
 		text, parts := content(w.Content)
 		m.text.WriteString(text)
 		m.Parts = parts
-		l.asks(m)
+		l.noteRequest(m)
 	}
 	for _, t := range w.ToolCalls {
-		k := c.known(l, e, t.ID)
+		k := c.callOf(l, e, t.ID)
 		k.Name = t.Function.Name
-		k.madeBy(m)
+		k.setMaker(m)
 		k.restate(e, t.Function.Arguments)
 	}
 	if w.Role == "tool" && w.ToolCallID != "" {
 		a := answer{ToolCallID: w.ToolCallID, MessageID: w.ID, Content: w.Content, Error: w.Error}
-		_ = jsonobj.Unpack(w.Metadata, &a.Metadata) // of another shape it says nothing
+		_ = jsonobj.Unpack(w.Metadata, &a.Metadata) // metadata of another shape is ignored
 		c.answer(l, e, a)
 	}
 	return m
 }
 
-// content divides the content of a message into its text and, if it is not
-// simply text, what it was.
+// content splits the content of a message into its text and, if it is not a
+// plain string, the content itself.
 func content(raw json.RawMessage) (text string, parts json.RawMessage) {
 	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
 		return text, nil

@@ -12,16 +12,16 @@ import (
 type Run struct {
 	Item
 	Agent      string          `json:"agent,omitempty"`
-	Parent     string          `json:"parent,omitempty"`    // the invocation that started it, of a sub-agent with a run of its own
+	Parent     string          `json:"parent,omitempty"`    // the parent run: the invocation that started this sub-agent
 	Context    string          `json:"context,omitempty"`   // what the agent was told before its task: how the run before it ended
-	Resumable  *bool           `json:"resumable,omitempty"` // of a cancelled one: whether the agent had begun; absent if not known
+	Resumable  *bool           `json:"resumable,omitempty"` // for a cancelled run: whether the agent had begun; absent if unknown
 	Error      *RunError       `json:"error,omitempty"`
 	Result     json.RawMessage `json:"result,omitempty"`
 	Interrupts json.RawMessage `json:"interrupts,omitempty"` // what an interrupted run waits for, as in RUN_FINISHED
 	Usage      json.RawMessage `json:"usage,omitempty"`      // as in the terminal event
 
-	Tally Tally `json:"-"` // of what it said and did
-	Sub   bool  `json:"-"` // it has a parent, which is no run of its own thread
+	Tally Tally `json:"-"` // of its messages and calls
+	Sub   bool  `json:"-"` // it has a parent run in another thread
 }
 
 // A RunError says why a run failed.
@@ -30,7 +30,7 @@ type RunError struct {
 	Code    string `json:"code,omitempty"`
 }
 
-// runMetadata is what the engine says of a run beside what AG-UI has for it.
+// A runMetadata is what the engine adds to AG-UI's members of a run.
 type runMetadata struct {
 	Tapedeck struct {
 		Agent     string `json:"agent"`
@@ -43,51 +43,51 @@ type runMetadata struct {
 func (c *Conversation) runStarted(l *lane, e *tapedeck.Event) bool {
 	w := l.work(e.Invocation)
 	if w.run != nil {
-		w.run.end(e, tapedeck.StatusInterrupted) // started again; its end was lost
+		w.run.end(e, tapedeck.StatusInterrupted) // it starts again, so its end is missing
 	}
-	w.run = c.run(l, e)
-	c.opens(l, e.Invocation)
+	w.run = c.addRun(l, e)
+	c.noteOpenRun(l, e.Invocation)
 	var d struct {
 		Parent   string      `json:"parentRunId"`
 		Metadata runMetadata `json:"metadata"`
 	}
 	wellFormed := decode(e, &d) // if not, the run has begun all the same
 	w.run.Agent, w.run.Parent, w.run.Context = d.Metadata.Tapedeck.Agent, d.Parent, d.Metadata.Tapedeck.Context
-	w.run.Sub = d.Parent != "" && l.newest[d.Parent] == nil // AG-UI also calls the run before in a thread a parent
-	c.addParent(l, d.Parent)
+	w.run.Sub = d.Parent != "" && l.newest[d.Parent] == nil // AG-UI also calls the previous run of a thread a parent
+	c.setParent(l, d.Parent)
 	l.Status = tapedeck.StatusRunning
 	return wellFormed
 }
 
-// addParent notes the thread of the run that has started one here, if that is
-// open: a sub-agent does not outlive what has started it.
-func (c *Conversation) addParent(l *lane, invocation string) {
+// setParent notes the thread of the parent run, if that is open in another
+// thread: a sub-agent does not outlive its parent run.
+func (c *Conversation) setParent(l *lane, invocation string) {
 	if invocation == "" {
 		return
 	}
-	if other := c.runners[invocation]; other != nil && other != l {
+	if other := c.openRunLane[invocation]; other != nil && other != l {
 		l.Parent = other.Name
 	}
 }
 
-// opens notes where the run of an invocation is.
-func (c *Conversation) opens(l *lane, invocation string) {
-	if c.runners == nil {
-		c.runners = map[string]*lane{}
+// noteOpenRun notes which lane has the open run of an invocation.
+func (c *Conversation) noteOpenRun(l *lane, invocation string) {
+	if c.openRunLane == nil {
+		c.openRunLane = map[string]*lane{}
 	}
-	c.runners[invocation] = l
+	c.openRunLane[invocation] = l
 }
 
-// end ends an invocation in a lane, see [lane.end].
-func (c *Conversation) end(l *lane, invocation string, e *tapedeck.Event, status tapedeck.Status) {
-	if c.runners[invocation] == l {
-		delete(c.runners, invocation)
+// endRun ends an invocation in a lane, see [lane.end].
+func (c *Conversation) endRun(l *lane, invocation string, e *tapedeck.Event, status tapedeck.Status) {
+	if c.openRunLane[invocation] == l {
+		delete(c.openRunLane, invocation)
 	}
 	l.end(invocation, e, status)
 }
 
-// subagentStarted notes in a tool call which thread the sub-agent has that it has
-// started. Those of other hosts have none.
+// subagentStarted notes in a tool call the thread of the sub-agent that it has
+// started. Sub-agents of other hosts have no thread.
 func (c *Conversation) subagentStarted(l *lane, e *tapedeck.Event) bool {
 	var d struct {
 		Call     string      `json:"parentToolCallId"`
@@ -104,11 +104,11 @@ func (c *Conversation) subagentStarted(l *lane, e *tapedeck.Event) bool {
 	return true
 }
 
-// maxCallThreads is how many threads of sub-agents are named in a tool call.
+// maxCallThreads is the most threads of sub-agents that a tool call names.
 const maxCallThreads = 100
 
-func (c *Conversation) run(l *lane, e *tapedeck.Event) *Run {
-	r := &Run{Item: item(l, e, tapedeck.StatusRunning)}
+func (c *Conversation) addRun(l *lane, e *tapedeck.Event) *Run {
+	r := &Run{Item: newItem(l, e, tapedeck.StatusRunning)}
 	r.Tally = l.takeTally(r)
 	l.runs = append(l.runs, r)
 	c.settleRuns(l, e.Offset)
@@ -129,14 +129,14 @@ func (c *Conversation) runEnded(l *lane, e *tapedeck.Event) bool {
 	wellFormed := decode(e, &d) // if not, the run has ended all the same
 	w := l.work(e.Invocation)
 	if w.run == nil { // it failed before it started
-		w.run = c.run(l, e)
+		w.run = c.addRun(l, e)
 	}
 	w.run.Result, w.run.Usage, w.run.Interrupts = d.Result, d.Usage, d.Outcome.Interrupts
 	w.run.Resumable = d.Metadata.Tapedeck.Resumable
 	if e.Type == tapedeck.RunError {
 		w.run.Error = &RunError{Message: d.Message, Code: d.Code}
 	}
-	c.end(l, e.Invocation, e, endStatus(e))
+	c.endRun(l, e.Invocation, e, endStatus(e))
 	return wellFormed
 }
 
@@ -152,7 +152,7 @@ func (c *Conversation) agentLinked(l *lane, e *tapedeck.Event) bool {
 	return true
 }
 
-// endStatus returns the status that a terminal event leaves, by the rule of
+// endStatus returns the status that a terminal event gives, by the rule of
 // [tapedeck.Session].
 func endStatus(e *tapedeck.Event) tapedeck.Status {
 	var s tapedeck.Session
@@ -160,9 +160,9 @@ func endStatus(e *tapedeck.Event) tapedeck.Status {
 	return s.Status
 }
 
-// end ends an invocation with e: its run, and what that has left open. An agent
-// may leave a tool call to be answered from outside: when its run is complete,
-// or waits, the call is pending.
+// end ends an invocation with e: its run, and everything that the run left
+// open. A tool call may get its answer from outside: if the run is complete or
+// waits, the call becomes pending.
 func (l *lane) end(invocation string, e *tapedeck.Event, status tapedeck.Status) {
 	w := l.open[invocation]
 	delete(l.open, invocation)
@@ -172,7 +172,7 @@ func (l *lane) end(invocation string, e *tapedeck.Event, status tapedeck.Status)
 		l.endPlan(invocation, status, e)
 	}
 	if status == tapedeck.StatusFailed {
-		status = tapedeck.StatusInterrupted // what a failed run left open did not fail itself
+		status = tapedeck.StatusInterrupted // the open items of a failed run did not fail themselves
 	}
 	waits := e.Type == tapedeck.RunFinished && status != tapedeck.StatusCancelled
 	l.cancelPermissions(invocation, w.run, e)
@@ -188,11 +188,11 @@ func (l *lane) end(invocation string, e *tapedeck.Event, status tapedeck.Status)
 	}
 }
 
-// A sessionFold is what events say of the session itself.
+// A sessionFold folds the events about the session itself.
 type sessionFold struct {
 	SessionInfo
 	entry       tapedeck.Session
-	state       json.RawMessage // with which every thread begins
+	state       json.RawMessage // with which each thread begins
 	stateOffset int64
 }
 
@@ -206,7 +206,7 @@ func (c *Conversation) applySession(e *tapedeck.Event) {
 		if decode(e, &d) && len(d.State) > 0 && string(d.State) != "null" {
 			s.state, s.stateOffset = d.State, e.Offset
 		}
-	case tapedeck.SessionForked: // the parent's end is not the fork's
+	case tapedeck.SessionForked: // the parent was closed, not the fork
 		s.Closed = false
 		c.interrupt(e, &tapedeck.Jump{})
 	case tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten:
@@ -219,22 +219,22 @@ func (c *Conversation) applySession(e *tapedeck.Event) {
 	s.Title, s.Owner, s.Agent, s.Labels = s.entry.Title, s.entry.Owner, s.entry.Agent, s.entry.Labels
 }
 
-// interrupt ends what is open where a fork or a jump has left it: nobody will go
-// on with it here. A jump that is not in force itself has never been, for that
+// interrupt ends what is open in the threads that a fork or a jump left: it
+// does not continue here. A jump that is not active itself is ignored for that
 // thread.
 func (c *Conversation) interrupt(e *tapedeck.Event, j *tapedeck.Jump) {
 	for _, l := range c.lanes {
-		if !j.Takes(l.Name) || !c.inForce(e.Offset, l.Name) {
+		if !j.Reverts(l.Name) || !c.isActive(e.Offset, l.Name) {
 			continue
 		}
 		for invocation := range l.open {
-			c.end(l, invocation, e, tapedeck.StatusInterrupted)
+			c.endRun(l, invocation, e, tapedeck.StatusInterrupted)
 		}
 	}
 }
 
-// status returns what the runs amount to: running while one is open, otherwise
-// the status of the one that ended last, as [tapedeck.Session] has it.
+// status returns the status of all runs together: running while one is open,
+// otherwise the status of the run that ended last, as in [tapedeck.Session].
 func (c *Conversation) status() tapedeck.Status {
 	status, last := tapedeck.StatusIdle, int64(-1)
 	for _, l := range c.lanes {

@@ -7,32 +7,31 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A Snapshot is a conversation as it stands at an offset. It does not change
-// when its conversation goes on. As JSON it is what GET /sessions/{id}/snapshot
-// answers.
+// A Snapshot is a conversation as of an offset. It does not change when its
+// conversation folds on. As JSON it is the answer of GET
+// /sessions/{id}/snapshot.
 type Snapshot struct {
 	Session  SessionInfo `json:"session"`
-	At       int64       `json:"at"`               // the events before this offset are in it: read on from here
-	Selected string      `json:"thread,omitempty"` // the thread that was asked for; "" for all
-	Threads  []Thread    `json:"threads"`          // in the order of their first events
+	At       int64       `json:"at"`               // the events before this offset are included: continue to read here
+	Selected string      `json:"thread,omitempty"` // the requested thread; "" for all
+	Threads  []Thread    `json:"threads"`          // by offset
 	Messages []Message   `json:"messages"`
 	Calls    []ToolCall  `json:"tool_calls"`
 	Runs     []Run       `json:"runs"`
 
-	// Permissions are what agents have asked people: what is open, and the newest
-	// of what is not.
+	// Permissions has all open permissions and the newest of the others.
 	Permissions []Permission `json:"permissions,omitempty"`
 
-	Earlier int    `json:"earlier,omitempty"` // messages that were before these, and are not here; see [Window]
-	State   *State `json:"state"`             // of the thread, else of the main one; null for none
-	Plan    *Plan  `json:"plan"`              // likewise
+	Earlier int    `json:"earlier,omitempty"` // number of older messages that are left out; see [Window]
+	State   *State `json:"state"`             // of the requested thread, or of the main thread; null if there is none
+	Plan    *Plan  `json:"plan"`              // like State
 	Notes   []Note `json:"notes,omitempty"`
-	Unnoted int    `json:"notes_left_out,omitempty"` // how many more notes there would be
+	Unnoted int    `json:"notes_left_out,omitempty"` // number of further notes
 }
 
-// SessionInfo is what the events say of the session itself.
+// A SessionInfo has what the events say about the session itself.
 type SessionInfo struct {
-	ID     string            `json:"id,omitempty"` // events do not tell; who folds may set it
+	ID     string            `json:"id,omitempty"` // not in the events; the caller may set it
 	Title  string            `json:"title,omitempty"`
 	Owner  string            `json:"owner,omitempty"`
 	Agent  string            `json:"agent,omitempty"`
@@ -44,36 +43,36 @@ type SessionInfo struct {
 // A Thread is one lane of conversation.
 type Thread struct {
 	Name     string          `json:"name"`
-	Parent   string          `json:"parent,omitempty"` // the thread whose agent has started the one here
+	Parent   string          `json:"parent,omitempty"` // the thread of the parent run
 	Offset   int64           `json:"offset"`           // of its first event
-	Last     int64           `json:"last_offset"`      // of its newest
-	Messages int             `json:"messages"`         // how many
-	Status   tapedeck.Status `json:"status"`           // of its newest run; if it had none, idle, or pending once one is asked for
-	Link     *Link           `json:"link,omitempty"`   // the agent's own conversation, if it has told one
-	Prompt   *Prompt         `json:"prompt,omitempty"` // the system text of its model, if one is stored
+	Last     int64           `json:"last_offset"`      // of its newest event
+	Messages int             `json:"messages"`         // number of messages
+	Status   tapedeck.Status `json:"status"`           // of its newest run; without a run idle, or pending once a run is requested
+	Link     *Link           `json:"link,omitempty"`   // the agent's own conversation, if it reported one
+	Prompt   *Prompt         `json:"prompt,omitempty"` // the system text of its model, if it is stored
 }
 
-// A Prompt says which system text the model of a thread gets; see
+// A Prompt identifies the system text that the model of a thread gets; see
 // [payload.NewPrompt].
 type Prompt struct {
 	Digest string `json:"digest"`
 	Offset int64  `json:"offset"` // of the message that has the text
 }
 
-// A Link names the conversation of an agent in its own words; see
+// A Link is the id that an agent gives to its own conversation; see
 // [tapedeck.AgentLinked].
 type Link struct {
 	Runner     string `json:"runner"`
 	NativeID   string `json:"native_id"`
-	Offset     int64  `json:"offset"` // of the event that told it
+	Offset     int64  `json:"offset"` // of the event that reported it
 	Invocation string `json:"invocation,omitempty"`
 }
 
 // Snapshot returns the conversation of all threads.
 func (c *Conversation) Snapshot() Snapshot { return c.snapshot("") }
 
-// Thread returns the conversation of one thread; one that does not exist is
-// empty. "" is [tapedeck.MainThread].
+// Thread returns the conversation of one thread, empty if it does not exist. ""
+// is [tapedeck.MainThread].
 func (c *Conversation) Thread(name string) Snapshot {
 	if name == "" {
 		name = tapedeck.MainThread
@@ -115,13 +114,13 @@ func (s *Snapshot) addItems(c *Conversation, lanes []*lane) {
 	var permissions [][]Permission
 	for _, l := range lanes {
 		if c.archive != nil {
-			lists = append(lists, c.archive.of(l))
+			lists = append(lists, c.archive.items(l))
 		} else {
 			s.Earlier += l.earlier()
 		}
-		lists = append(lists, l.atHand())
+		lists = append(lists, l.loaded())
 		if len(l.permissions) > 0 {
-			permissions = append(permissions, l.permissionsAtHand())
+			permissions = append(permissions, l.loadedPermissions())
 		}
 	}
 	all := joined(lists)

@@ -8,21 +8,21 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A State is the state that agent and screen share in a thread.
+// A State is the state that agent and user interface share in a thread.
 type State struct {
-	Offset     int64           `json:"offset"` // of the event that changed it last
+	Offset     int64           `json:"offset"` // of the newest event that changed it
 	Thread     string          `json:"thread"`
 	Invocation string          `json:"invocation,omitempty"`
 	Value      json.RawMessage `json:"value"`
 }
 
-// A Plan is what an agent intends to do in a thread. It ends with its run: then
-// nothing of it is in progress any more.
+// A Plan is the plan of an agent in a thread. When its run ends, no entry stays
+// in progress.
 type Plan struct {
 	Offset     int64           `json:"offset"`
 	Thread     string          `json:"thread"`
 	Invocation string          `json:"invocation,omitempty"`
-	Status     tapedeck.Status `json:"status,omitempty"` // of its run; "" if it belongs to none
+	Status     tapedeck.Status `json:"status,omitempty"` // of its run; "" if it belongs to no run
 	Timestamp  Time            `json:"timestamp"`
 	Entries    []PlanEntry     `json:"entries"`
 }
@@ -34,8 +34,8 @@ type PlanEntry struct {
 	Priority string `json:"priority,omitempty"` // high, medium or low
 }
 
-// A Note says that an event could not be folded, and why. The view is as if
-// the event had not been there.
+// A Note says that an event could not be folded, and why. The view is the same
+// as without the event.
 type Note struct {
 	Offset     int64  `json:"offset"`
 	Thread     string `json:"thread"`
@@ -44,13 +44,13 @@ type Note struct {
 	Reason     string `json:"reason"`
 }
 
-// The reasons of a [Note].
+// A [Note] has one of these reasons.
 const (
-	Malformed   = "malformed"   // the data has another shape than its type says
-	Unpatchable = "unpatchable" // the JSON Patch does not fit what it patches, or costs too much
+	Malformed   = "malformed"   // the data does not have the shape of the type
+	Unpatchable = "unpatchable" // the JSON Patch does not fit the value, or costs too much
 )
 
-// maxNotes is how many notes are kept; those after it are counted.
+// maxNotes is the most notes that are kept; further notes are only counted.
 const maxNotes = 100
 
 func (c *Conversation) note(e *tapedeck.Event, reason string) {
@@ -63,17 +63,17 @@ func (c *Conversation) note(e *tapedeck.Event, reason string) {
 	})
 }
 
-// A state is a JSON value that grows by patches. It is decoded only when it is
-// patched.
+// A state is a JSON value that patches change. It is decoded only for the first
+// patch.
 type state struct {
 	raw        json.RawMessage // nil for none
-	shared     bool            // raw is that of other threads too
-	doc        *document       // instead of raw
+	shared     bool            // other threads have the same raw
+	doc        *document       // the decoded value, instead of raw
 	offset     int64
 	invocation string
 }
 
-func (s *state) patch(e *tapedeck.Event, delta json.RawMessage, p *purse) error {
+func (s *state) patch(e *tapedeck.Event, delta json.RawMessage, p *patchBudget) error {
 	doc, err := s.document(p)
 	if err != nil {
 		return err
@@ -86,9 +86,9 @@ func (s *state) patch(e *tapedeck.Event, delta json.RawMessage, p *purse) error 
 	return nil
 }
 
-// document returns the state decoded. That a thread makes the initial state its
-// own is paid for: there may be any number of threads.
-func (s *state) document(p *purse) (*document, error) {
+// document returns the decoded state. The first patch of the initial state in a
+// thread costs budget, because there may be any number of threads that copy it.
+func (s *state) document(p *patchBudget) (*document, error) {
 	if s.doc != nil {
 		return s.doc, nil
 	}
@@ -98,7 +98,7 @@ func (s *state) document(p *purse) (*document, error) {
 		}
 	}
 	doc, err := newDocument(s.raw, p)
-	if err == nil && s.raw != nil { // decoded once, whether the patch fits or not
+	if err == nil && s.raw != nil { // decode once, also if the patch does not fit
 		s.doc, s.raw = doc, nil
 	}
 	return doc, err
@@ -134,7 +134,7 @@ func (c *Conversation) stateDelta(l *lane, e *tapedeck.Event) bool {
 	if !decode(e, &d) {
 		return false
 	}
-	if l.state.patch(e, d.Delta, &c.purse) != nil {
+	if l.state.patch(e, d.Delta, &c.budget) != nil {
 		c.note(e, Unpatchable)
 	}
 	return true
@@ -158,18 +158,18 @@ func (l *lane) setPlan(e *tapedeck.Event, entries []PlanEntry) {
 	}
 }
 
-// PlanInterrupted is the status of an entry that was in progress when its run was
-// cancelled, failed or died. No agent says it, so it can be told from the agent's
-// own words.
+// PlanInterrupted is the status of an entry that was in progress when its run
+// was cancelled, failed or died. Agents do not use it, so it differs from every
+// status that an agent reports.
 const PlanInterrupted = "interrupted"
 
-// endPlan ends the plan of an invocation. Of a run that is complete, or waits for
-// an answer, the agent's own word stays.
+// endPlan ends the plan of an invocation. If the run is complete or waits for
+// an answer, the entries keep the status that the agent reported.
 func (l *lane) endPlan(invocation string, status tapedeck.Status, e *tapedeck.Event) {
 	if l.plan == nil || l.plan.Invocation != invocation || l.plan.Status != tapedeck.StatusRunning {
 		return
 	}
-	p := *l.plan // views that were given out have the old one
+	p := *l.plan // earlier snapshots share the old plan
 	p.Status = status
 	if status == tapedeck.StatusCancelled || e.Type != tapedeck.RunFinished {
 		p.Entries = slices.Clone(p.Entries)
@@ -196,7 +196,7 @@ func (c *Conversation) activitySnapshot(l *lane, e *tapedeck.Event) bool {
 	if m, ok := l.message[d.MessageID]; ok && m.Role == activity && d.Replace != nil && !*d.Replace {
 		return true
 	}
-	c.put(l, e, &wireMessage{ID: d.MessageID, Role: activity, Activity: d.Activity, Content: d.Content, Subagent: d.Subagent})
+	c.putMessage(l, e, &wireMessage{ID: d.MessageID, Role: activity, Activity: d.Activity, Content: d.Content, Subagent: d.Subagent})
 	return true
 }
 
@@ -209,7 +209,7 @@ func (c *Conversation) activityDelta(l *lane, e *tapedeck.Event) bool {
 		return false
 	}
 	m, ok := l.message[d.MessageID]
-	if !ok || m.Role != activity || m.doc.patch(e, d.Patch, &c.purse) != nil {
+	if !ok || m.Role != activity || m.doc.patch(e, d.Patch, &c.budget) != nil {
 		c.note(e, Unpatchable)
 	}
 	return true

@@ -9,106 +9,106 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A Summary is what a session amounts to: how long, how much, at what cost, and
-// what became of it. It counts what has happened, and so also what was taken
-// back later: a rewind gives no tokens back. A fork counts its own events only,
-// for those that it inherited are counted where they happened.
+// A Summary has the totals of a session: time, runs, messages, tokens, cost and
+// files. Reverted events count, too: a rewind does not give tokens back. A fork
+// counts only its own events, because the inherited ones count in the session
+// where they happened.
 type Summary struct {
 	Status      tapedeck.Status `json:"status"`                 // see [tapedeck.Session]
 	FinalStatus tapedeck.Status `json:"final_status,omitempty"` // Status, if a run has ended and none is open
-	Resumable   *bool           `json:"resumable,omitempty"`    // of a cancelled one: whether it can go on
+	Resumable   *bool           `json:"resumable,omitempty"`    // for a cancelled session: whether it can be resumed
 
-	At              int64 `json:"at"`               // the events before this offset are in it
+	At              int64 `json:"at"`               // the events before this offset are included
 	Events          int64 `json:"events"`           // the session's own
-	InheritedEvents int64 `json:"inherited_events"` // those of its parent, which count nowhere else
+	InheritedEvents int64 `json:"inherited_events"` // inherited from its parent; counted nowhere else in the summary
 
 	StartedAt  *Time `json:"started_at,omitempty"` // of its first event
 	UpdatedAt  *Time `json:"updated_at,omitempty"` // of its newest event
-	ElapsedMS  int64 `json:"elapsed_ms"`           // between these two
-	DurationMS int64 `json:"duration_ms"`          // that runs took, added up; one that is open, up to the newest event
+	ElapsedMS  int64 `json:"elapsed_ms"`           // from StartedAt to UpdatedAt
+	DurationMS int64 `json:"duration_ms"`          // of all runs; an open run counts up to the newest event
 
 	Turns      int64                     `json:"turns"`       // runs that a user's message began
-	ModelTurns int64                     `json:"model_turns"` // calls of a model, as far as they were told apart
-	Runs       map[tapedeck.Status]int64 `json:"runs"`        // how many ended so, and how many are running; those of sub-agents are parts of others
-	Messages   map[string]int64          `json:"messages"`    // how many, by role
+	ModelTurns int64                     `json:"model_turns"` // model calls, as far as the events tell them apart
+	Runs       map[tapedeck.Status]int64 `json:"runs"`        // number by status, running ones included; runs of sub-agents do not count
+	Messages   map[string]int64          `json:"messages"`    // number by role
 
 	Tokens  Tokens       `json:"tokens"`
-	CostUSD *float64     `json:"cost_usd,omitempty"` // absent if nobody said what anything cost
-	Models  []ModelUsage `json:"models"`             // the same by model, by name
+	CostUSD *float64     `json:"cost_usd,omitempty"` // absent if no event reported a cost
+	Models  []ModelUsage `json:"models"`             // the same by provider and model
 	Tools   []ToolUsage  `json:"tools"`              // by name
 
-	FilesModified []string `json:"files_modified"`           // by tools that edit files, sorted; at most 10,000
-	FilesLeftOut  int64    `json:"files_left_out,omitempty"` // how often others were modified
-	LinesAdded    int64    `json:"lines_added"`              // as far as the arguments of those tools tell
+	FilesModified []string `json:"files_modified"`           // by tools that edit files; sorted; at most 10,000
+	FilesLeftOut  int64    `json:"files_left_out,omitempty"` // number of modifications of other files
+	LinesAdded    int64    `json:"lines_added"`              // as far as the arguments of these tools show
 	LinesRemoved  int64    `json:"lines_removed"`
 }
 
-// Tokens count what models have read and written. Cached, cache write and
-// reasoning tokens are parts of the others.
+// Tokens are the tokens that models read and wrote. Cached, CacheWrite and
+// Reasoning are parts of the others.
 type Tokens struct {
 	Input      int64 `json:"input"`
 	Output     int64 `json:"output"`
-	Cached     int64 `json:"cached"`      // of the input: read from the provider's cache
-	CacheWrite int64 `json:"cache_write"` // of the input: written to it
-	Reasoning  int64 `json:"reasoning"`   // of the output
-	Total      int64 `json:"total"`       // as the provider says, else input and output
+	Cached     int64 `json:"cached"`      // part of the input that was read from the provider's cache
+	CacheWrite int64 `json:"cache_write"` // part of the input that was written to the cache
+	Reasoning  int64 `json:"reasoning"`   // part of the output
+	Total      int64 `json:"total"`       // as reported by the provider, otherwise input plus output
 }
 
-// ModelUsage is what one model was used for.
+// A ModelUsage is the usage of one model.
 type ModelUsage struct {
 	Provider string `json:"provider,omitempty"`
-	Model    string `json:"model"` // "" if nobody said
+	Model    string `json:"model"` // "" if not reported
 	Tokens
 	CostUSD *float64 `json:"cost_usd,omitempty"`
 }
 
-// ToolUsage is what one tool was used for.
+// A ToolUsage is the usage of one tool.
 type ToolUsage struct {
 	Name       string `json:"name"`
-	Count      int64  `json:"count"`       // how often it was called
-	Failed     int64  `json:"failed"`      // how often it answered that it had failed
-	DurationMS int64  `json:"duration_ms"` // that its answers took, added up
+	Count      int64  `json:"count"`       // number of calls
+	Failed     int64  `json:"failed"`      // number of answers that say that the tool failed
+	DurationMS int64  `json:"duration_ms"` // total time until the answers
 }
 
-// Limits of what a SummaryFold keeps.
+// These are the limits of what a SummaryFold keeps.
 const (
 	maxFiles    = 10_000
 	maxFileName = 4096      // bytes
-	maxTallies  = 1000      // tools, open runs, open calls
+	maxTallies  = 1000      // tools, open runs, open calls, threads with a pending request
 	maxModels   = 100       // of the session, and of an open run
-	maxRecent   = 256       // ids of messages that are known again
-	maxHeld     = 4 << 20   // bytes of arguments of calls that have no answer
-	maxCount    = 1<<53 - 1 // what survives in JavaScript
+	maxRecent   = 256       // ids of messages that are recognized when repeated
+	maxArgBytes = 4 << 20   // bytes of arguments of calls without an answer
+	maxCount    = 1<<53 - 1 // the largest integer that JavaScript keeps exact
 )
 
-// A SummaryFold folds the raw events of a session, those included that are not
-// in force, into a [Summary]. Events come in the order of their offsets; one that
-// was folded before is passed over. Its state is bounded, and as JSON it is a
-// checkpoint: a fold that was decoded goes on where the encoded one was.
+// A SummaryFold folds the raw events of a session, reverted ones included, into
+// a [Summary]. Events must arrive in the order of their offsets; an event that
+// was folded before is ignored. The state is bounded. Its JSON is a checkpoint,
+// from which a decoded fold continues.
 type SummaryFold struct{ s summaryState }
 
 type summaryState struct {
-	Own    int64                 `json:"own"`  // the events before it are the parent's
-	Next   int64                 `json:"next"` // offset after the last event
-	Sum    Summary               `json:"sum"`
-	Entry  tapedeck.Session      `json:"entry"` // for the status
-	Models []modelTally          `json:"models,omitempty"`
-	Tools  map[string]*ToolUsage `json:"tools,omitempty"`
-	Files  map[string]bool       `json:"files,omitempty"`
-	Runs   map[string]*runTally  `json:"runs,omitempty"`   // open, by invocation
-	Calls  map[string]*callTally `json:"calls,omitempty"`  // without an answer, by thread and id
-	Held   int                   `json:"held,omitempty"`   // about how many bytes of arguments there are in them
-	Asked  map[string]bool       `json:"asked,omitempty"`  // threads in which a user has said what no run has taken up
-	Recent []uint64              `json:"recent,omitempty"` // hashes of ids of messages, newest last
+	Own      int64                 `json:"own"`  // the events before this offset are the parent's
+	Next     int64                 `json:"next"` // offset after the last event
+	Sum      Summary               `json:"sum"`
+	Entry    tapedeck.Session      `json:"entry"` // gives the status
+	Models   []modelTally          `json:"models,omitempty"`
+	Tools    map[string]*ToolUsage `json:"tools,omitempty"`
+	Files    map[string]bool       `json:"files,omitempty"`
+	Runs     map[string]*runTally  `json:"runs,omitempty"`   // open runs by invocation
+	Calls    map[string]*callTally `json:"calls,omitempty"`  // calls without an answer by thread and id
+	ArgBytes int                   `json:"held,omitempty"`   // approximate size of the arguments and edits in Calls, in bytes
+	Asked    map[string]bool       `json:"asked,omitempty"`  // threads with a user's message that no run has taken up yet
+	Recent   []uint64              `json:"recent,omitempty"` // hashes of message ids, newest last
 }
 
 // NewSummaryFold returns the fold of a session whose own events begin at offset
-// own: 0, or where it was forked.
+// own: 0, or the offset of the fork.
 func NewSummaryFold(own int64) *SummaryFold {
 	return &SummaryFold{summaryState{Own: max(own, 0)}}
 }
 
-// Next returns the offset of the event that the fold waits for.
+// Next returns the offset after the last event that was folded.
 func (f *SummaryFold) Next() int64 { return f.s.Next }
 
 // MarshalJSON encodes the state of the fold.
@@ -120,8 +120,8 @@ func (f *SummaryFold) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &f.s)
 }
 
-// Summary returns the summary of what was folded. It does not change when the
-// fold goes on.
+// Summary returns the summary of the events folded so far. Folding on does not
+// change it.
 func (f *SummaryFold) Summary() Summary {
 	s := f.s.Sum
 	s.At, s.InheritedEvents = f.s.Next, min(f.s.Own, f.s.Next)
@@ -153,7 +153,7 @@ func (f *SummaryFold) Summary() Summary {
 	return s
 }
 
-// addOpen adds what open runs have done so far, but for their usage.
+// addOpen adds the open runs so far, without their usage.
 func (f *SummaryFold) addOpen(s *Summary) {
 	for _, r := range f.s.Runs {
 		if !r.Sub {
@@ -164,10 +164,10 @@ func (f *SummaryFold) addOpen(s *Summary) {
 	}
 }
 
-// addModels adds the usage of all models, that of open runs included.
+// addModels adds the usage of all models, open runs included.
 func (f *SummaryFold) addModels(s *Summary) {
 	models := cloneTallies(f.s.Models)
-	for _, id := range slices.Sorted(maps.Keys(f.s.Runs)) { // in one order, for the sake of the cents
+	for _, id := range slices.Sorted(maps.Keys(f.s.Runs)) { // sorted, because the sum of fractions depends on the order
 		models = addTallies(models, f.s.Runs[id].Usage)
 	}
 	slices.SortFunc(models, func(a, b modelTally) int {

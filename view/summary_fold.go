@@ -9,22 +9,22 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A runTally is what an open run has done that is counted when it ends.
+// A runTally holds the counts of an open run until it ends.
 type runTally struct {
 	Begun   Time         `json:"begun"`
 	Asked   bool         `json:"asked,omitempty"`   // a user's message began it
-	Sub     bool         `json:"sub,omitempty"`     // it is a sub-agent's: a part of the one that started it
-	Turn    int          `json:"turn,omitempty"`    // the highest
-	Turns   int64        `json:"turns,omitempty"`   // how many there were
-	Reports int64        `json:"reports,omitempty"` // of usage
-	Usage   []modelTally `json:"usage,omitempty"`   // as reported; the terminal event may know better
+	Sub     bool         `json:"sub,omitempty"`     // of a sub-agent: counted in its parent run
+	Turn    int          `json:"turn,omitempty"`    // the highest turn so far
+	Turns   int64        `json:"turns,omitempty"`   // number of turns
+	Reports int64        `json:"reports,omitempty"` // number of usage reports
+	Usage   []modelTally `json:"usage,omitempty"`   // as reported; the terminal event overrides it
 }
 
-// modelTurns returns how often a model was called. Some agents number their
-// turns, some report the usage of each, some do both.
+// modelTurns returns the number of model calls. Some agents number their turns,
+// some report the usage of each call, some do both.
 func (r *runTally) modelTurns() int64 { return max(r.Turns, r.Reports) }
 
-// Apply folds one event.
+// Apply folds one event of the raw log.
 func (f *SummaryFold) Apply(e *tapedeck.Event) {
 	s := &f.s
 	if e.Offset < s.Next {
@@ -74,7 +74,7 @@ var summaryFolds = map[string]func(*SummaryFold, *tapedeck.Event){
 func (f *SummaryFold) applyEntry(e *tapedeck.Event) { f.s.Entry.Apply(e) }
 
 func (f *SummaryFold) runStarted(e *tapedeck.Event) {
-	f.endRun(e, tapedeck.StatusInterrupted, nil) // if it is open its end was lost
+	f.endRun(e, tapedeck.StatusInterrupted, nil) // if it is open, its end is missing
 	f.applyEntry(e)
 	if len(f.s.Runs) >= maxTallies {
 		return
@@ -86,17 +86,17 @@ func (f *SummaryFold) runStarted(e *tapedeck.Event) {
 			} `json:"messages"`
 		} `json:"input"`
 	}
-	_ = decode(e, &d) // of another shape it says nothing
+	_ = decode(e, &d) // other shapes are ignored
 	r := &runTally{Begun: Time{e.Time}, Sub: payload.IsSubThread(e.Thread)}
 	if n := len(d.Input.Messages); !r.Sub && (f.s.Asked[e.ThreadName()] || n > 0 && d.Input.Messages[n-1].Role == payload.RoleUser) {
-		f.ask(r)
+		f.noteRequest(r)
 		delete(f.s.Asked, e.ThreadName())
 	}
 	put(&f.s.Runs, e.Invocation, r)
 }
 
-// ask notes that a user's message began the run.
-func (f *SummaryFold) ask(r *runTally) {
+// noteRequest notes that a user's message began the run.
+func (f *SummaryFold) noteRequest(r *runTally) {
 	if !r.Asked {
 		r.Asked = true
 		f.s.Sum.Turns++
@@ -117,12 +117,12 @@ func (f *SummaryFold) runEnded(e *tapedeck.Event) {
 	}
 	f.endRun(e, status, readUsage(d.Usage))
 	if status == tapedeck.StatusCancelled || e.Type == tapedeck.RunError {
-		f.dropCalls(func(k *callTally) bool { return k.Invocation == e.Invocation }) // nobody will answer them
+		f.dropCalls(func(k *callTally) bool { return k.Invocation == e.Invocation }) // no answer will arrive
 	}
 }
 
-// endRun ends the run of e if it is open. The usage is that of its terminal
-// event, which includes what was reported before.
+// endRun ends the run of e if it is open. usage is from its terminal event, and
+// includes what was reported before.
 func (f *SummaryFold) endRun(e *tapedeck.Event, status tapedeck.Status, usage []modelTally) {
 	r := f.s.Runs[e.Invocation]
 	if r == nil {
@@ -156,7 +156,7 @@ func (f *SummaryFold) messageAdded(e *tapedeck.Event) {
 	var d struct {
 		Message wireMessage `json:"message"`
 	}
-	if !decode(e, &d) || !f.count(e, d.Message.ID, d.Message.Role) {
+	if !decode(e, &d) || !f.countMessage(e, d.Message.ID, d.Message.Role) {
 		return
 	}
 	m := &d.Message
@@ -166,7 +166,7 @@ func (f *SummaryFold) messageAdded(e *tapedeck.Event) {
 	case payload.RoleAssistant:
 		for _, t := range m.ToolCalls {
 			f.call(e, t.ID, t.Function.Name)
-			f.input(e, t.ID, []byte(t.Function.Arguments))
+			f.setInput(e, t.ID, []byte(t.Function.Arguments))
 		}
 	case payload.RoleTool:
 		a := answer{ToolCallID: m.ToolCallID, Error: m.Error}
@@ -177,10 +177,10 @@ func (f *SummaryFold) messageAdded(e *tapedeck.Event) {
 
 func (f *SummaryFold) userSaid(e *tapedeck.Event) {
 	if payload.IsSubThread(e.Thread) {
-		return // it is an agent that gives a sub-agent its task
+		return // an agent gives a sub-agent its task
 	}
 	if r := f.s.Runs[e.Invocation]; r != nil {
-		f.ask(r)
+		f.noteRequest(r)
 	} else if len(f.s.Asked) < maxTallies {
 		put(&f.s.Asked, e.ThreadName(), true)
 	}
@@ -200,14 +200,15 @@ func (f *SummaryFold) messageStart(e *tapedeck.Event) {
 	case d.Role == "":
 		d.Role = payload.RoleAssistant
 	}
-	if f.count(e, d.MessageID, d.Role) && d.Role == payload.RoleUser {
+	if f.countMessage(e, d.MessageID, d.Role) && d.Role == payload.RoleUser {
 		f.userSaid(e)
 	}
 }
 
-// count counts a message. It reports false for one that was counted: an id that
-// comes again soon is the same message, opened again or said twice.
-func (f *SummaryFold) count(e *tapedeck.Event, id, role string) bool {
+// countMessage counts a message. It reports false for a message that it has
+// counted: an id that is repeated soon is the same message, reopened or
+// restated.
+func (f *SummaryFold) countMessage(e *tapedeck.Event, id, role string) bool {
 	h := fnv.New64a()
 	for _, s := range []string{e.ThreadName(), e.Invocation, id} {
 		_, _ = h.Write(append([]byte(s), 0)) // it never fails

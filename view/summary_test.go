@@ -20,21 +20,22 @@ import (
 	"github.com/tapedeck/tapedeck/view/viewtest"
 )
 
-// A viewFixture says what a log folds to, in a view that is not the
-// conversation. The files are for every fold that there is, in any language:
-// compare what is expected as JSON values.
+// A viewFixture is a log with its expected view, for views other than the
+// conversation. Implementations in other languages use the same files: compare
+// the expected views as JSON values.
 type viewFixture struct {
 	About    string            `json:"about"`
-	Own      int64             `json:"own,omitempty"`      // where the session's own events begin
-	Instance string            `json:"instance,omitempty"` // whose context it is; "" for the main thread's
-	Session  *json.RawMessage  `json:"session,omitempty"`  // entry of the catalogue
-	Forks    []json.RawMessage `json:"forks,omitempty"`    // likewise
+	Own      int64             `json:"own,omitempty"`      // offset of the session's first own event
+	Instance string            `json:"instance,omitempty"` // for a context: its instance; "" for that of the main thread
+	Session  *json.RawMessage  `json:"session,omitempty"`  // the catalogue entry
+	Forks    []json.RawMessage `json:"forks,omitempty"`    // catalogue entries
 	Parents  []json.RawMessage `json:"ancestors,omitempty"`
 	Events   []json.RawMessage `json:"events"`
 	Expected json.RawMessage   `json:"expected"`
 }
 
-// testFixtures runs each file of a folder through a view.
+// testFixtures compares the views of all files in a folder with the expected
+// ones.
 func testFixtures(t *testing.T, folder string, fold func(t *testing.T, f viewFixture, events []tapedeck.Event) any) {
 	files, _ := filepath.Glob(filepath.Join("testdata", folder, "*.json"))
 	if len(files) == 0 {
@@ -63,7 +64,7 @@ func testFixtures(t *testing.T, folder string, fold func(t *testing.T, f viewFix
 	}
 }
 
-// write writes one event a line, for people to read.
+// write writes one event per line, so that people can read the file.
 func (f *viewFixture) write(t *testing.T, path string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -116,7 +117,7 @@ func TestSummaryFixtures(t *testing.T) {
 	})
 }
 
-// viewShapes are what the views look at beside the events of the conversation.
+// viewShapes are the events that only the other views fold.
 var viewShapes = []viewtest.Shape{
 	{Type: "TOOL_CALL_START", Data: `{"toolCallId":"w%s","toolCallName":"Write"}`},
 	{Type: "TOOL_CALL_ARGS", Data: `{"toolCallId":"w%s","delta":"{\"file_path\":\"a\",\"content\":\"1\\n2\"}"}`},
@@ -162,7 +163,7 @@ func drawRaw(t *rapid.T) []tapedeck.Event {
 	return events
 }
 
-// A checkpoint is a fold that was put away and taken out again.
+// checkpoint returns a fold after encoding and decoding it.
 func checkpoint[F any](t rapid.TB, f F) *F {
 	t.Helper()
 	again := new(F)
@@ -172,7 +173,7 @@ func checkpoint[F any](t rapid.TB, f F) *F {
 	return again
 }
 
-func TestSummaryGoesOnFromACheckpoint(t *testing.T) {
+func TestSummaryContinuesFromACheckpoint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawRaw(t)
 		own := int64(rapid.IntRange(0, len(events)).Draw(t, "own"))
@@ -183,7 +184,7 @@ func TestSummaryGoesOnFromACheckpoint(t *testing.T) {
 				early := f.Summary()
 				was := mustJSON(t, early)
 				f = checkpoint(t, *f)
-				f.Apply(&events[max(i-1, 0)]) // once more, if it is not the first
+				f.Apply(&events[max(i-1, 0)]) // repeat an event
 				if now := mustJSON(t, early); now != was {
 					t.Fatalf("a summary has changed since it was taken:\n%s", cmp.Diff(was, now))
 				}
@@ -196,7 +197,8 @@ func TestSummaryGoesOnFromACheckpoint(t *testing.T) {
 	})
 }
 
-// However large a session becomes, and whatever is in it, a checkpoint is not.
+// TestSummaryStateIsBounded: the size of a checkpoint stays bounded, however
+// large the session is.
 func TestSummaryStateIsBounded(t *testing.T) {
 	f := view.NewSummaryFold(0)
 	apply := func(i int, typ, data string) {
@@ -218,7 +220,7 @@ func TestSummaryStateIsBounded(t *testing.T) {
 		apply(i, tapedeck.ToolCallResult, fmt.Sprintf(`{"toolCallId":"w%d","messageId":"m","content":"ok"}`, i))
 	}
 	paths := strings.Repeat(strings.Repeat("*** Add File: "+strings.Repeat("p", 900)+`\n`, 10), 100)
-	for i := range 500 { // and patches that nobody answers
+	for i := range 500 { // patches without an answer
 		apply(1, tapedeck.ToolCallStart, fmt.Sprintf(`{"toolCallId":"p%d","toolCallName":"apply_patch"}`, i))
 		apply(1, tapedeck.ToolCallArgs, fmt.Sprintf(`{"toolCallId":"p%d","delta":"%s"}`, i, paths))
 		apply(1, tapedeck.ToolCallEnd, fmt.Sprintf(`{"toolCallId":"p%d"}`, i))
@@ -237,8 +239,8 @@ func TestSummaryStateIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzViews folds any data under every type into all views: none may panic, and
-// what each gives must be JSON.
+// FuzzViews folds any data as every type into all views. No fold may panic, and
+// each view must be valid JSON.
 func FuzzViews(f *testing.F) {
 	for _, s := range slices.Concat(viewtest.Shapes, viewShapes) {
 		f.Add([]byte(strings.ReplaceAll(s.Data, "%s", "1")), []byte(`{"usage":{},"message":{"role":"user","content":{}},"toolCallId":1,"edits":[[]]}`))
@@ -258,7 +260,7 @@ func FuzzViews(f *testing.F) {
 		s, all := fold(events).Snapshot(), instances(events).Instances("ses")
 		views := []any{
 			summarize(0, events), summarize(0, events).Summary(), index(events), instances(events), view.Tasks(s),
-			view.Branches(view.Family{At: int64(len(events)), Jumps: events, Index: *index(events)}),
+			view.Branches(view.BranchInput{At: int64(len(events)), Jumps: events, Index: *index(events)}),
 		}
 		for _, i := range append(all, view.InThread("")) {
 			views = append(views, view.ContextEvents(s, i))

@@ -7,15 +7,15 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A callTally is a tool call that has no answer yet.
+// A callTally is a tool call without an answer.
 type callTally struct {
 	Offset     int64  `json:"offset"`
 	Begun      Time   `json:"begun"`
-	Name       string `json:"name"` // under which it is counted
+	Name       string `json:"name"` // the name in the summary
 	Editor     bool   `json:"editor,omitempty"`
 	Invocation string `json:"invocation,omitempty"`
-	Args       []byte `json:"args,omitempty"`  // while they come
-	Edits      []edit `json:"edits,omitempty"` // of files, if it succeeds
+	Args       []byte `json:"args,omitempty"`  // the arguments so far, until they are complete
+	Edits      []edit `json:"edits,omitempty"` // of files; counted if the call succeeds
 }
 
 func callKey(e *tapedeck.Event, id string) string { return e.ThreadName() + "/" + id }
@@ -30,30 +30,30 @@ func (f *SummaryFold) toolStart(e *tapedeck.Event) {
 	}
 }
 
-// call counts a call, unless it is one that was opened before.
+// call counts a call, unless it is open already.
 func (f *SummaryFold) call(e *tapedeck.Event, id, name string) {
 	if id == "" {
 		return
 	}
 	key := callKey(e, id)
 	if k := f.s.Calls[key]; k != nil {
-		f.release(k)
+		f.dropArguments(k)
 		if k.Invocation == e.Invocation {
 			return
 		}
 	}
 	if len(f.s.Calls) >= maxTallies {
-		f.forgetCalls()
+		f.dropOldCalls()
 	}
 	k := &callTally{Offset: e.Offset, Begun: Time{e.Time}, Name: f.tool(name), Editor: isEditor(name), Invocation: e.Invocation}
 	put(&f.s.Calls, key, k)
 	f.s.Tools[k.Name].Count++
 }
 
-// forgetCalls forgets the older half of the calls that have no answer: an answer
-// that comes so late will not be counted. Half of them, so that not every call
-// looks for the oldest.
-func (f *SummaryFold) forgetCalls() {
+// dropOldCalls drops the older half of the calls without an answer; a later
+// answer does not count. Dropping half keeps the cost of finding the oldest
+// calls low.
+func (f *SummaryFold) dropOldCalls() {
 	offsets := make([]int64, 0, len(f.s.Calls))
 	for _, k := range f.s.Calls {
 		offsets = append(offsets, k.Offset)
@@ -66,20 +66,20 @@ func (f *SummaryFold) forgetCalls() {
 func (f *SummaryFold) dropCalls(drop func(*callTally) bool) {
 	for key, k := range f.s.Calls {
 		if drop(k) {
-			f.release(k)
+			f.dropArguments(k)
 			delete(f.s.Calls, key)
 		}
 	}
 }
 
-// release forgets the arguments of a call, and what they would have done.
-func (f *SummaryFold) release(k *callTally) {
-	f.s.Held -= k.held()
+// dropArguments drops the arguments and edits of a call.
+func (f *SummaryFold) dropArguments(k *callTally) {
+	f.s.ArgBytes -= k.size()
 	k.Args, k.Edits = nil, nil
 }
 
-// held returns about how many bytes are kept of the arguments.
-func (k *callTally) held() int {
+// size returns the approximate size of the arguments and edits, in bytes.
+func (k *callTally) size() int {
 	n := len(k.Args)
 	for i := range k.Edits {
 		n += len(k.Edits[i].Path) + 32
@@ -87,8 +87,8 @@ func (k *callTally) held() int {
 	return n
 }
 
-// tool returns the name under which a tool is counted, "" when there are too
-// many.
+// tool returns the name under which a tool is counted: "" if there are too many
+// tools.
 func (f *SummaryFold) tool(name string) string {
 	name = label(name)
 	if f.s.Tools[name] == nil && len(f.s.Tools) >= maxTallies {
@@ -106,11 +106,11 @@ func (f *SummaryFold) toolArgs(e *tapedeck.Event) {
 		return
 	}
 	k := f.s.Calls[callKey(e, string(id))]
-	if k == nil || f.s.Held+len(delta) > maxHeld {
+	if k == nil || f.s.ArgBytes+len(delta) > maxArgBytes {
 		return
 	}
 	k.Args = append(k.Args, delta...)
-	f.s.Held += len(delta)
+	f.s.ArgBytes += len(delta)
 }
 
 func (f *SummaryFold) toolEnd(e *tapedeck.Event) {
@@ -121,21 +121,21 @@ func (f *SummaryFold) toolEnd(e *tapedeck.Event) {
 		return
 	}
 	if k := f.s.Calls[callKey(e, d.ToolCallID)]; k != nil {
-		f.input(e, d.ToolCallID, k.Args)
+		f.setInput(e, d.ToolCallID, k.Args)
 	}
 }
 
-// input looks at the complete arguments of a call.
-func (f *SummaryFold) input(e *tapedeck.Event, id string, args []byte) {
+// setInput reads the complete arguments of a call.
+func (f *SummaryFold) setInput(e *tapedeck.Event, id string, args []byte) {
 	k := f.s.Calls[callKey(e, id)]
 	if k == nil {
 		return
 	}
 	edits := editsOf(k.Editor, args)
-	f.release(k)
+	f.dropArguments(k)
 	k.Edits = edits
-	if f.s.Held += k.held(); f.s.Held > maxHeld {
-		f.release(k)
+	if f.s.ArgBytes += k.size(); f.s.ArgBytes > maxArgBytes {
+		f.dropArguments(k)
 	}
 }
 
@@ -144,7 +144,7 @@ func (f *SummaryFold) toolResult(e *tapedeck.Event) {
 	if !decode(e, &a) {
 		return
 	}
-	f.count(e, a.MessageID, payload.RoleTool)
+	f.countMessage(e, a.MessageID, payload.RoleTool)
 	f.answered(e, &a)
 }
 
@@ -154,7 +154,7 @@ func (f *SummaryFold) answered(e *tapedeck.Event, a *answer) {
 		return
 	}
 	edits := k.Edits
-	f.release(k)
+	f.dropArguments(k)
 	delete(f.s.Calls, callKey(e, a.ToolCallID))
 	t := f.s.Tools[k.Name]
 	took := e.Time.Sub(k.Begun.Time).Milliseconds()
@@ -183,7 +183,7 @@ func (f *SummaryFold) modified(path string) {
 	}
 }
 
-// toolDuration returns how long the runner says that the tool took.
+// toolDuration returns the duration that the runner reported for a tool.
 func toolDuration(e *tapedeck.Event) (int64, bool) {
 	var d struct {
 		Metadata struct {

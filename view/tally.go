@@ -4,20 +4,20 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A Tally is what the messages and calls of an invocation amount to in a thread:
-// so a [Task] is known when they are not at hand any more.
+// A Tally counts the messages and calls of an invocation in a thread, so that a
+// [Task] keeps its numbers when they have settled.
 type Tally struct {
-	Text     string `json:"text,omitempty"` // what the user said first
+	Text     string `json:"text,omitempty"` // the first text of the user
 	Actor    string `json:"actor,omitempty"`
-	First    int64  `json:"first,omitempty"` // the offset of that message
-	Asked    bool   `json:"asked,omitempty"` // there is one
+	First    int64  `json:"first,omitempty"` // offset of that message
+	Asked    bool   `json:"asked,omitempty"` // whether there is such a message
 	Messages int    `json:"messages,omitempty"`
 	Calls    int    `json:"calls,omitempty"`
-	Begun    int64  `json:"begun,omitempty"` // the offset of the first of all these
+	Begun    int64  `json:"begun,omitempty"` // offset of the first message or call
 }
 
-// tally returns the tally of an item's invocation. It is that of its newest run;
-// before that has begun it waits.
+// tally returns the tally of an item's invocation: that of its newest run, or
+// one that waits for a run to begin.
 func (l *lane) tally(of *Item) *Tally {
 	invocation := of.Invocation
 	if r := l.newest[invocation]; r != nil {
@@ -34,7 +34,7 @@ func (l *lane) tally(of *Item) *Tally {
 	return t
 }
 
-// dropWaiting drops the oldest tally whose run nobody has begun.
+// dropWaiting drops the oldest tally that waits for a run.
 func (l *lane) dropWaiting() {
 	oldest := ""
 	for invocation, t := range l.waiting {
@@ -45,10 +45,10 @@ func (l *lane) dropWaiting() {
 	delete(l.waiting, oldest)
 }
 
-// takeTally makes r the newest run of its invocation, and returns its tally so
+// takeTally makes r the newest run of its invocation, and returns the tally so
 // far.
 func (l *lane) takeTally(r *Run) (t Tally) {
-	if old := l.newest[r.Invocation]; old != nil { // its end was lost
+	if old := l.newest[r.Invocation]; old != nil { // its end is missing
 		t, old.Tally = old.Tally, Tally{}
 	} else if w := l.waiting[r.Invocation]; w != nil {
 		t = *w
@@ -58,15 +58,15 @@ func (l *lane) takeTally(r *Run) (t Tally) {
 	return t
 }
 
-// count counts a message, or takes it away again.
-func (l *lane) count(m *message, by int) {
+// countMessage adds a message to its tally; by is 1, or -1 to remove it.
+func (l *lane) countMessage(m *message, by int) {
 	if m.Role != reasoning && m.Invocation != "" {
 		l.tally(&m.Item).Messages += by
 	}
 }
 
-// asks notes what a user has said, if it is the first.
-func (l *lane) asks(m *message) {
+// noteRequest notes the first text of the user in an invocation.
+func (l *lane) noteRequest(m *message) {
 	if m.Role != payload.RoleUser || m.Invocation == "" || m.text.Len() == 0 {
 		return
 	}

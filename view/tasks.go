@@ -6,24 +6,24 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A Task is what somebody has asked an agent to do, and what became of it: a run,
-// together with the user's message that began it.
+// A Task is a request to an agent and its outcome: a run together with the
+// user's message that began it.
 type Task struct {
 	Invocation string          `json:"invocation"`
 	Thread     string          `json:"thread"`
 	Instance   string          `json:"instance,omitempty"`
 	Agent      string          `json:"agent,omitempty"`
-	Text       string          `json:"task"`            // what the user said; "" if nobody did
-	Actor      string          `json:"actor,omitempty"` // who
+	Text       string          `json:"task"`            // the user's text; "" if there is none
+	Actor      string          `json:"actor,omitempty"` // the user
 	Status     tapedeck.Status `json:"status"`
 	Resumable  *bool           `json:"resumable,omitempty"` // see [Run]
 	Error      *RunError       `json:"error,omitempty"`
 	Result     json.RawMessage `json:"result,omitempty"`
 	Interrupts json.RawMessage `json:"interrupts,omitempty"`
 	Usage      json.RawMessage `json:"usage,omitempty"`
-	Messages   int             `json:"messages"`   // how many it has, reasoning left out
-	Calls      int             `json:"tool_calls"` // how many
-	First      int64           `json:"first"`      // the offset of the user's message, else of the run
+	Messages   int             `json:"messages"`   // number of messages without reasoning
+	Calls      int             `json:"tool_calls"` // number of tool calls
+	First      int64           `json:"first"`      // offset of the user's message; without one, of the run
 	Offset     int64           `json:"offset"`     // of the event that began the run
 	EndOffset  *int64          `json:"end_offset,omitempty"`
 	StartedAt  Time            `json:"started_at"`
@@ -31,8 +31,9 @@ type Task struct {
 	DurationMS *int64          `json:"duration_ms,omitempty"`
 }
 
-// Tasks returns the tasks in a snapshot, in the order in which their runs began.
-// What sub-agents were asked is left out, unless the snapshot is of their thread.
+// Tasks returns the tasks in a snapshot, in the order in which their runs
+// began. Tasks of sub-agents are left out, unless the snapshot is of their
+// thread.
 func Tasks(s Snapshot) []Task {
 	runs := Items{Runs: s.Runs}.RunsOf(s.Selected).Runs
 	tasks := make([]Task, 0, len(runs))

@@ -15,7 +15,7 @@ func TestTaskFixtures(t *testing.T) {
 	})
 }
 
-// event returns an event of a thread and an invocation.
+// event returns an event in a thread and an invocation.
 func event(typ, thread, invocation, data string) tapedeck.Event {
 	return tapedeck.Event{Type: typ, Thread: thread, Invocation: invocation, Data: json.RawMessage(data)}
 }
@@ -27,8 +27,8 @@ func numbered(events []tapedeck.Event) []tapedeck.Event {
 	return events
 }
 
-// TestTasksOfSubagents: a run with a parent elsewhere is left out, whatever its
-// thread is called, also when it has settled.
+// TestTasksOfSubagents: a run with a parent run in another thread is left out,
+// whatever the name of its thread is, also after it has settled.
 func TestTasksOfSubagents(t *testing.T) {
 	events := []tapedeck.Event{event(tapedeck.RunStarted, "", "i1", `{"runId":"i1"}`)}
 	const subs = view.Window + 20
@@ -38,7 +38,7 @@ func TestTasksOfSubagents(t *testing.T) {
 	}
 	events = append(events,
 		event(tapedeck.RunFinished, "", "i1", `{}`),
-		event(tapedeck.RunStarted, "", "i2", `{"parentRunId":"i1"}`), // AG-UI's words for the run before
+		event(tapedeck.RunStarted, "", "i2", `{"parentRunId":"i1"}`), // AG-UI calls the run before in a thread the parent
 		event(tapedeck.RunFinished, "", "i2", `{}`),
 	)
 	c := fold(numbered(events))
@@ -51,7 +51,7 @@ func TestTasksOfSubagents(t *testing.T) {
 			t.Errorf("the tasks are %v", got)
 		}
 		if n := len(view.Tasks(c.Thread("sidechain_x"))); n != view.Window {
-			t.Errorf("the thread of the sub-agent has %d tasks at hand", n)
+			t.Errorf("the thread of the sub-agent has %d loaded tasks", n)
 		}
 		if all, one := c.RunsSettledBefore(""), c.RunsSettledBefore("sidechain_x"); all != 0 || one != subs-view.Window {
 			t.Errorf("%d and %d have settled", all, one)
@@ -59,8 +59,8 @@ func TestTasksOfSubagents(t *testing.T) {
 	}
 }
 
-// TestEndOfAMessageWithOnlyCalls: such a message ends where the arguments of its
-// last call do.
+// TestEndOfAMessageWithOnlyCalls: such a message ends where the arguments of
+// its last call end.
 func TestEndOfAMessageWithOnlyCalls(t *testing.T) {
 	events := numbered([]tapedeck.Event{
 		event(tapedeck.RunStarted, "", "i1", `{"runId":"i1"}`),

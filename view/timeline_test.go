@@ -12,14 +12,15 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A step of a log as the model has it: an event of a thread, or a jump.
+// A step of the model is an event of a thread, or a jump.
 type step struct {
 	thread string
 	jump   *tapedeck.Jump
 }
 
-// effective is the rule itself, word for word: what is in force after a jump is
-// what was in force before the event that it goes back to.
+// effective computes the active offsets directly from the rule: after a jump,
+// the active events are those that were active before the offset to which it
+// goes back.
 func effective(log []step, thread string) []int64 {
 	var out []int64
 	for i, s := range log {
@@ -40,7 +41,7 @@ func timelineOf(log []step) *view.Timeline {
 			jumps = append(jumps, *s.jump)
 		}
 	}
-	slices.Reverse(jumps) // in any order
+	slices.Reverse(jumps) // the order must not matter
 	return view.NewTimeline(jumps)
 }
 
@@ -61,8 +62,8 @@ func drawLog(t *rapid.T) []step {
 	return log
 }
 
-// The rule holds for every log, at every offset: 10,000 logs, more than 100,000
-// offsets.
+// TestTimelineIsTheRule compares timelines with the rule at every offset of
+// 10,000 random logs, which are more than 100,000 offsets.
 func TestTimelineIsTheRule(t *testing.T) {
 	check := func(t *rapid.T) {
 		log := drawLog(t)
@@ -92,13 +93,13 @@ func TestTimelineIsTheRule(t *testing.T) {
 	if testing.Short() {
 		return
 	}
-	for range 100 { // of 100 each
+	for range 100 { // each with 100 logs
 		rapid.Check(t, check)
 	}
 }
 
-// After a jump everything is as it was before the event that it goes back to,
-// and a jump to the jump takes it back.
+// TestJumpAndBack: after a jump, the active events are those before the event
+// that it goes back to. A jump to the jump undoes it.
 func TestJumpAndBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := drawLog(t)
@@ -118,7 +119,8 @@ func TestJumpAndBack(t *testing.T) {
 }
 
 func TestTimelineByHand(t *testing.T) {
-	// Three turns of three events, from offset 1; A 1-3, B 4-6, D after a rewind.
+	// The log has three turns of three events, from offset 1: A has 1 to 3, B
+	// has 4 to 6, and D comes after a rewind.
 	rewind := func(offset, to int64) tapedeck.Jump {
 		return tapedeck.Jump{Offset: offset, To: to, Marker: fmt.Sprint(offset)}
 	}

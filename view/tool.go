@@ -8,43 +8,43 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
-// A ToolCall is one use of a tool by the agent. Its status is
+// A ToolCall is one call of a tool by an agent. Its status is
 //
-//   - pending while nobody carries it out: its arguments are still coming, or
-//     its run has ended without an answer to it and the answer is to come;
+//   - pending while its arguments are streamed, or after its run has ended
+//     without an answer that may still arrive;
 //   - running when its arguments are complete;
 //   - complete or failed when it was answered;
-//   - cancelled or interrupted if its run was, before an answer came.
+//   - cancelled or interrupted if its run was, before an answer arrived.
 //
-// Ids are as in [Message].
+// Ids work as in [Message].
 type ToolCall struct {
 	Item
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
 	MessageID string          `json:"message_id,omitempty"` // the message that made it
-	Arguments string          `json:"arguments"`            // their text, so far
-	Input     json.RawMessage `json:"input,omitempty"`      // the arguments, when they are complete and valid JSON
-	Result    *ToolResult     `json:"result,omitempty"`     // absent before it was answered
-	Threads   []string        `json:"threads,omitempty"`    // of the sub-agents that it has started
+	Arguments string          `json:"arguments"`            // their text so far
+	Input     json.RawMessage `json:"input,omitempty"`      // the arguments, if they are complete and valid JSON
+	Result    *ToolResult     `json:"result,omitempty"`     // absent before the answer
+	Threads   []string        `json:"threads,omitempty"`    // threads of the sub-agents that it has started
 
-	Made *int64 `json:"-"` // the offset of the event that completed the arguments; nil before
+	Made *int64 `json:"-"` // offset of the event that completed the arguments; nil before
 }
 
 // A ToolResult is the answer to a tool call.
 type ToolResult struct {
-	Offset    int64           `json:"offset"` // of the event that brought it
+	Offset    int64           `json:"offset"` // of the event with the answer
 	MessageID string          `json:"message_id,omitempty"`
 	Text      string          `json:"text"`
 	Parts     json.RawMessage `json:"parts,omitempty"` // see [Message]
-	Error     string          `json:"error,omitempty"` // why it failed, if that is not in the text
+	Error     string          `json:"error,omitempty"` // why the tool failed, if the text does not say it
 }
 
 type call struct {
 	ToolCall
-	args     strings.Builder // ToolCall.Arguments, growing
-	complete bool            // no more of them is to come
-	maker    *message        // the message that made it; nil if that is not there
-	gone     bool            // with the maker
+	args     strings.Builder // ToolCall.Arguments while they grow
+	complete bool            // the arguments are complete
+	maker    *message        // the message that made it; nil if it is not known
+	removed  bool            // removed with its maker
 }
 
 func (c *Conversation) toolStart(l *lane, e *tapedeck.Event) bool {
@@ -66,13 +66,13 @@ func (c *Conversation) toolStart(l *lane, e *tapedeck.Event) bool {
 	}
 	k = c.call(l, e, d.ToolCallID)
 	k.Subagent, k.MessageID, k.Name = d.Subagent, d.MessageID, d.Name
-	k.madeBy(l.message[d.MessageID])
+	k.setMaker(l.message[d.MessageID])
 	return true
 }
 
 // call adds a call.
 func (c *Conversation) call(l *lane, e *tapedeck.Event, id string) *call {
-	k := &call{ToolCall: ToolCall{Item: item(l, e, tapedeck.StatusPending), ID: id}}
+	k := &call{ToolCall: ToolCall{Item: newItem(l, e, tapedeck.StatusPending), ID: id}}
 	l.work(e.Invocation).calls[k] = struct{}{}
 	l.calls.add(k)
 	l.countCall(k, 1)
@@ -81,16 +81,16 @@ func (c *Conversation) call(l *lane, e *tapedeck.Event, id string) *call {
 	return k
 }
 
-// known returns the call of that id, adding it if there is none.
-func (c *Conversation) known(l *lane, e *tapedeck.Event, id string) *call {
+// callOf returns the call with an id, and creates it if necessary.
+func (c *Conversation) callOf(l *lane, e *tapedeck.Event, id string) *call {
 	if k, ok := l.call[id]; ok {
 		return k
 	}
 	return c.call(l, e, id)
 }
 
-// madeBy sets the message that made the call, nil if it is not known.
-func (k *call) madeBy(m *message) {
+// setMaker sets the message that made the call; nil changes nothing.
+func (k *call) setMaker(m *message) {
 	if m != nil && k.maker != m {
 		k.maker, k.MessageID = m, m.ID
 		m.calls = append(m.calls, k)
@@ -118,7 +118,7 @@ func (c *Conversation) toolEnd(l *lane, e *tapedeck.Event) bool {
 		return false
 	}
 	if k, ok := l.call[d.ToolCallID]; ok {
-		k.completedBy(e)
+		k.noteComplete(e)
 		if l.isOpen(k) {
 			k.Status = tapedeck.StatusRunning
 		}
@@ -127,8 +127,8 @@ func (c *Conversation) toolEnd(l *lane, e *tapedeck.Event) bool {
 	return true
 }
 
-// planByTool takes the plan from the tool with which some agents keep it. What
-// else its arguments may be is not a plan.
+// planByTool sets the plan from the tool in which some agents keep their plan.
+// Arguments of another shape are ignored.
 func (l *lane) planByTool(k *call, e *tapedeck.Event) {
 	var d struct {
 		Todos []PlanEntry `json:"todos"`
@@ -139,7 +139,7 @@ func (l *lane) planByTool(k *call, e *tapedeck.Event) {
 	l.setPlan(e, d.Todos)
 }
 
-// input returns the arguments as JSON, nil if they are not complete or not JSON.
+// input returns the arguments as JSON, nil if they are incomplete or invalid.
 func (k *call) input() json.RawMessage {
 	if raw := []byte(k.args.String()); k.complete && nesting(raw) <= maxDepth && json.Valid(raw) {
 		return raw
@@ -147,8 +147,8 @@ func (k *call) input() json.RawMessage {
 	return nil
 }
 
-// completedBy notes that no more arguments are to come after e.
-func (k *call) completedBy(e *tapedeck.Event) {
+// noteComplete notes that e completed the arguments.
+func (k *call) noteComplete(e *tapedeck.Event) {
 	k.complete = true
 	if k.Made == nil {
 		offset := e.Offset // the event is not kept
@@ -156,36 +156,36 @@ func (k *call) completedBy(e *tapedeck.Event) {
 	}
 }
 
-// restate sets the arguments to text.
+// restate replaces the arguments.
 func (k *call) restate(e *tapedeck.Event, text string) {
 	k.args.Reset()
 	k.args.WriteString(text)
-	k.completedBy(e)
+	k.noteComplete(e)
 }
 
-// An answer is the data of TOOL_CALL_RESULT, or a message of role tool.
+// An answer is the data of TOOL_CALL_RESULT or of a message of role tool.
 type answer struct {
 	ToolCallID string          `json:"toolCallId"`
 	MessageID  string          `json:"messageId"`
 	Content    json.RawMessage `json:"content"`
-	Error      json.RawMessage `json:"error"` // a string; of another shape from some agents
+	Error      json.RawMessage `json:"error"` // a string; some agents use other shapes
 	Metadata   toolMetadata    `json:"metadata"`
 }
 
 type toolMetadata struct {
 	Tapedeck struct {
-		Error      bool            `json:"error"` // it failed; the content says why
+		Error      bool            `json:"error"` // the tool failed; the content says why
 		DurationMS json.RawMessage `json:"durationMs"`
 	} `json:"tapedeck"`
 }
 
-// took returns how long the runner says that the tool took.
-func (m *toolMetadata) took() (ms int64, ok bool) {
+// duration returns the duration of the tool that its runner reported.
+func (m *toolMetadata) duration() (ms int64, ok bool) {
 	ok = json.Unmarshal(m.Tapedeck.DurationMS, &ms) == nil && len(m.Tapedeck.DurationMS) > 0 && ms >= 0 && ms < 1<<53
 	return ms, ok && string(m.Tapedeck.DurationMS) != "null"
 }
 
-// failure returns why a tool failed, if it did.
+// failure reports whether the tool failed, and why.
 func (a *answer) failure() (text string, failed bool) {
 	switch raw := string(a.Error); raw {
 	case "", "null", "false":
@@ -208,18 +208,18 @@ func (c *Conversation) toolResult(l *lane, e *tapedeck.Event) bool {
 }
 
 func (c *Conversation) answer(l *lane, e *tapedeck.Event, a answer) {
-	k := c.known(l, e, a.ToolCallID)
+	k := c.callOf(l, e, a.ToolCallID)
 	r := &ToolResult{Offset: e.Offset, MessageID: a.MessageID}
 	r.Text, r.Parts = content(a.Content)
 	status := tapedeck.StatusComplete
 	if text, failed := a.failure(); failed {
 		r.Error, status = text, tapedeck.StatusFailed
 	}
-	if k.Result != nil { // restated; it was answered when it was
+	if k.Result != nil { // restated; the first answer keeps its offset and time
 		r.Offset, k.Status = k.Result.Offset, status
 	} else {
 		k.end(e, status)
-		if ms, ok := a.Metadata.took(); ok {
+		if ms, ok := a.Metadata.duration(); ok {
 			k.DurationMS = &ms
 		}
 	}

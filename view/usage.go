@@ -8,10 +8,10 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A modelTally adds up what one model was used for.
+// A modelTally sums up the usage of one model.
 type modelTally ModelUsage
 
-// A usageReport is the usage of one model, as events have it.
+// A usageReport is the usage of one model in an event.
 type usageReport struct {
 	payload.TokenCounts
 	CostUSD *float64 `json:"costUsd"`
@@ -32,7 +32,7 @@ func (r *usageReport) tally() modelTally {
 	return m
 }
 
-// readUsage reads the usage of a terminal event; nil if it is none.
+// readUsage reads the usage in a terminal event, nil if there is none.
 func readUsage(raw json.RawMessage) []modelTally {
 	var reports []usageReport
 	if len(raw) == 0 || !jsonobj.Unpack(raw, &reports) {
@@ -45,9 +45,9 @@ func readUsage(raw json.RawMessage) []modelTally {
 	return out
 }
 
-// settleUsage returns the usage of a run of which some was reported while it
-// went on, and some at its end. The end counts, for it includes the rest; but
-// AG-UI has no cost there, so what was reported of that stays.
+// settleUsage returns the usage of a run from its reports and from its terminal
+// event. The terminal event counts, because it includes the reports. AG-UI has
+// no cost in it, so the cost of the reports is kept if it has none.
 func settleUsage(reported, end []modelTally) []modelTally {
 	if len(end) == 0 {
 		return reported
@@ -108,14 +108,13 @@ func addCost(sum *float64, cost float64) *float64 {
 	if sum != nil {
 		cost += *sum
 	}
-	if cost > maxCount { // nonsense; and infinity is not JSON
+	if cost > maxCount { // not plausible; infinity is not valid JSON
 		cost = maxCount
 	}
 	return &cost
 }
 
-// cents returns a cost as people want to see it: without what adding up binary
-// fractions leaves at its end.
+// cents rounds a cost, so that the error of binary fractions does not show.
 func cents(cost *float64) *float64 {
 	if cost == nil {
 		return nil
@@ -131,7 +130,7 @@ func amount(n *int64) int64 {
 	return plus(0, *n)
 }
 
-// plus adds what is not negative, as far as it can be counted.
+// plus returns a + b, ignoring a negative b, and stops at maxCount.
 func plus(a, b int64) int64 {
 	if b <= 0 {
 		return a

@@ -10,8 +10,8 @@ import (
 )
 
 // JSON values are kept as encoding/json decodes them into an any, with two
-// differences: numbers stay as they are written (json.Number), and arrays are
-// *[]any, so that one can grow where it is.
+// differences: numbers keep their spelling (json.Number), and arrays are
+// *[]any, so that they can grow in place.
 
 // decodeValue decodes JSON.
 func decodeValue(raw json.RawMessage) (any, error) {
@@ -79,7 +79,7 @@ func size(v any, limit int) int {
 	return n
 }
 
-// nesting returns how deep the arrays and objects of JSON nest.
+// nesting returns the depth of nested arrays and objects in JSON text.
 func nesting(raw []byte) int {
 	deepest, depth, inString := 0, 0, false
 	for i := 0; i < len(raw); i++ {
@@ -100,7 +100,7 @@ func nesting(raw []byte) int {
 	return deepest
 }
 
-// depth returns how deep the arrays and objects of v nest.
+// depth returns the depth of nested arrays and objects in v.
 func depth(v any) int {
 	n := 0
 	switch v := v.(type) {
@@ -118,7 +118,7 @@ func depth(v any) int {
 	return n + 1
 }
 
-// equal compares values as JSON Patch does: numbers by what they mean.
+// equal compares values as JSON Patch does: numbers by value.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -143,7 +143,7 @@ func sameNumber(a, b json.Number) bool {
 	return errX == nil && errY == nil && x == y
 }
 
-// pointer divides a JSON Pointer (RFC 6901).
+// pointer splits a JSON Pointer (RFC 6901) into its tokens.
 func pointer(p *string) ([]string, error) {
 	switch {
 	case p == nil || *p != "" && (*p)[0] != '/':
@@ -183,7 +183,7 @@ func find(node any, path []string) (any, error) {
 	return node, nil
 }
 
-// index reads the index of an array's element, from 0 to last.
+// index parses the index of an array's element, from 0 to last.
 func index(token string, last int) (int, error) {
 	i, err := strconv.Atoi(token)
 	if err != nil || i < 0 || i > last || strconv.Itoa(i) != token {

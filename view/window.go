@@ -5,29 +5,29 @@ import (
 	"slices"
 )
 
-// Window is how many messages, tool calls and runs a [Conversation] keeps at
-// hand in each thread. One that has so many newer ones of its kind, and is not
-// open, has settled: nothing that comes later changes it, except that a
-// MESSAGES_SNAPSHOT which does not restate it drops it. Under an id that only
-// settled ones have had, a new one begins.
+// Window is the number of messages, tool calls and runs that a [Conversation]
+// keeps in memory in each thread. An item settles when it is not open and this
+// many newer items of its kind follow. Later events do not change a settled
+// item, except that a MESSAGES_SNAPSHOT that does not restate it drops it. If a
+// settled item's id is used again, a new item begins.
 //
-// So what a conversation holds, and what a checkpoint of it costs, does not grow
-// with its length. It is a rule of the view, not of this program: every fold
+// So the memory of a conversation and the size of a checkpoint do not grow with
+// its length. Window is a rule of the view: every implementation of the fold
 // must have the same.
 const Window = 128
 
-// maxOpen is the most that is kept at hand if it does not end.
+// maxOpen is the most open items that stay in memory.
 const maxOpen = 4 * Window
 
-// A pastGroup is what a lane knows of the messages of a group that have settled.
+// A pastGroup is what a lane keeps of a group's settled messages.
 type pastGroup struct {
-	Count int   `json:"count,omitempty"` // how many there are
-	To    int64 `json:"to,omitempty"`    // they began before this offset
-	Floor int64 `json:"floor,omitempty"` // of the newest MESSAGES_SNAPSHOT of the group: what settled before it is gone
-	Least int64 `json:"least,omitempty"` // and what began anew with it has this offset or a higher one
+	Count  int   `json:"count,omitempty"` // number of settled messages
+	To     int64 `json:"to,omitempty"`    // they began before this offset
+	Floor  int64 `json:"floor,omitempty"` // offset of the newest MESSAGES_SNAPSHOT of the group; what settled before it is dropped
+	Lowest int64 `json:"least,omitempty"` // lowest offset of a message that this snapshot placed again
 }
 
-// earlier returns how many messages have settled.
+// earlier returns the number of settled messages.
 func (l *lane) earlier() int {
 	n := 0
 	for _, p := range l.past {
@@ -36,15 +36,16 @@ func (l *lane) earlier() int {
 	return n
 }
 
-// Keep makes c keep what settles from now on, for [Conversation.Snapshot] to
-// show it.
+// Keep makes c keep the items that settle from now on, so that
+// [Conversation.Snapshot] shows them.
 func (c *Conversation) Keep() {
 	if c.archive == nil {
 		c.archive = archive{}
 	}
 }
 
-// An archive has what has settled in each thread, in the order in which it did.
+// An archive has the settled items of each thread, in the order in which they
+// settled.
 type archive map[string]*settledItems
 
 type settledItems struct {
@@ -53,8 +54,9 @@ type settledItems struct {
 	runs     []settled[Run]
 }
 
-// in returns what has settled in a lane.
-func (a archive) in(l *lane) *settledItems {
+// entry returns the settled items of a lane, and creates the entry if
+// necessary.
+func (a archive) entry(l *lane) *settledItems {
 	s, ok := a[l.Name]
 	if !ok {
 		s = new(settledItems)
@@ -63,16 +65,17 @@ func (a archive) in(l *lane) *settledItems {
 	return s
 }
 
-// A settled item is one that nothing changes any more.
+// A settled value is an item that no longer changes.
 type settled[T any] struct {
-	at    int64 // of the event by which it settled
-	group int   // of a message, or of the message that made a call; -1 for none
+	at    int64 // offset of the event by which it settled
+	group int   // of the message, or of the message that made the call; -1 if there is none
 	item  T
 }
 
-// of returns what the archive has of a lane and no MESSAGES_SNAPSHOT has dropped,
-// by offset: an item that was open for long settles after younger ones.
-func (a archive) of(l *lane) (out Items) {
+// items returns the settled items of a lane by offset, without those that a
+// MESSAGES_SNAPSHOT has dropped. It sorts, because an item that was open for
+// long settles after newer ones.
+func (a archive) items(l *lane) (out Items) {
 	s, ok := a[l.Name]
 	if !ok {
 		return out
@@ -97,20 +100,20 @@ func present[T any](l *lane, all []settled[T], offset func(*T) int64) []T {
 	return out
 }
 
-// has reports whether what settled at an offset is still there.
+// has reports whether an item that settled at an offset was not dropped since.
 func (l *lane) has(group int, at int64) bool {
 	return group < 0 || at >= l.past[group].Floor
 }
 
-// atHand returns what has not settled.
-func (l *lane) atHand() (out Items) {
+// loaded returns the items that have not settled.
+func (l *lane) loaded() (out Items) {
 	for _, m := range l.messages.items {
-		if !m.gone {
+		if !m.removed {
 			out.Messages = append(out.Messages, m.value())
 		}
 	}
 	for _, k := range l.calls.items {
-		if !k.gone {
+		if !k.removed {
 			out.Calls = append(out.Calls, k.value())
 		}
 	}
@@ -133,23 +136,24 @@ func (k *call) value() ToolCall {
 	return v
 }
 
-// settleMessages is called when a message was added, by the event at an offset.
+// settleMessages must be called after the event at an offset has added a
+// message.
 func (c *Conversation) settleMessages(l *lane, at int64) {
 	for !l.restating && l.messages.alive() > Window {
-		i := l.messages.oldest(func(m *message) bool { return !m.gone && !l.isBusy(m) }, func(m *message) bool { return !m.gone })
+		i := l.messages.oldest(func(m *message) bool { return !m.removed && !l.isBusy(m) }, func(m *message) bool { return !m.removed })
 		if i < 0 {
 			return
 		}
-		m := l.messages.take(i)
+		m := l.messages.removeAt(i)
 		m.settled = true
 		group := groupOf(m.Role)
 		l.settle(m.Invocation, m, nil)
-		l.forget(m)
+		l.forgetID(m)
 		l.groups[group] = without(l.groups[group], m)
 		past := &l.past[group]
 		past.Count, past.To = past.Count+1, max(past.To, m.Offset+1)
 		if c.archive != nil {
-			s := c.archive.in(l)
+			s := c.archive.entry(l)
 			s.messages = append(s.messages, settled[Message]{at, group, m.value()})
 		}
 	}
@@ -157,11 +161,11 @@ func (c *Conversation) settleMessages(l *lane, at int64) {
 
 func (c *Conversation) settleCalls(l *lane, at int64) {
 	for !l.restating && l.calls.alive() > Window {
-		i := l.calls.oldest(func(k *call) bool { return !k.gone && !l.isOpen(k) }, func(k *call) bool { return !k.gone })
+		i := l.calls.oldest(func(k *call) bool { return !k.removed && !l.isOpen(k) }, func(k *call) bool { return !k.removed })
 		if i < 0 {
 			return
 		}
-		k := l.calls.take(i)
+		k := l.calls.removeAt(i)
 		l.settledCalls = max(l.settledCalls, k.Offset+1)
 		l.settle(k.Invocation, nil, k)
 		if l.call[k.ID] == k {
@@ -173,7 +177,7 @@ func (c *Conversation) settleCalls(l *lane, at int64) {
 			k.maker.calls = without(k.maker.calls, k)
 		}
 		if c.archive != nil {
-			s := c.archive.in(l)
+			s := c.archive.entry(l)
 			s.calls = append(s.calls, settled[ToolCall]{at, group, k.value()})
 		}
 	}
@@ -200,14 +204,15 @@ func (c *Conversation) settleRuns(l *lane, at int64) {
 		delete(l.newest, r.Invocation)
 	}
 	if c.archive != nil {
-		s := c.archive.in(l)
+		s := c.archive.entry(l)
 		s.runs = append(s.runs, settled[Run]{at, -1, *l.runs[i]})
 	}
 	l.runs = slices.Delete(l.runs, i, i+1)
 }
 
-// oldest returns the index of the oldest item that may go; if there are too many
-// that may not, of the oldest one; -1 for none.
+// oldest returns the index of the oldest item that may settle. If more than
+// maxOpen items are loaded, it returns the oldest item that must settle. -1
+// means none.
 func (l *list[T]) oldest(may, must func(*T) bool) int {
 	if i := slices.IndexFunc(l.items, may); i >= 0 || l.alive() <= maxOpen {
 		return i
@@ -215,8 +220,8 @@ func (l *list[T]) oldest(may, must func(*T) bool) int {
 	return slices.IndexFunc(l.items, must)
 }
 
-// take takes an item out.
-func (l *list[T]) take(i int) *T {
+// removeAt removes and returns an item.
+func (l *list[T]) removeAt(i int) *T {
 	item := l.items[i]
 	if i == 0 {
 		l.items[0] = nil

@@ -13,7 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A script writes a log by hand.
+// A script builds a log step by step.
 type script struct {
 	events []tapedeck.Event
 	thread string
@@ -27,7 +27,7 @@ func (s *script) say(typ, format string, args ...any) {
 	})
 }
 
-// turn is a run with a question, a call and an answer.
+// turn adds a run with a question, a call and an answer.
 func (s *script) turn(i int) {
 	s.run = fmt.Sprint("i", i)
 	s.say(tapedeck.MessageAdded, `{"message":{"id":"u%d","role":"user","content":"question %d"}}`, i, i)
@@ -68,7 +68,8 @@ func TestWhatIsKeptDoesNotGrow(t *testing.T) {
 	}
 }
 
-// Who keeps what has settled sees everything, in order.
+// TestKeptConversationIsWhole: a conversation that keeps settled items shows
+// all of them, in order.
 func TestKeptConversationIsWhole(t *testing.T) {
 	var c view.Conversation
 	c.Keep()
@@ -94,8 +95,8 @@ func TestKeptConversationIsWhole(t *testing.T) {
 	}
 }
 
-// A MESSAGES_SNAPSHOT restates also what has settled: what it does not say again
-// is gone, and what it says comes in its order.
+// TestSnapshotOfWhatHasSettled: a MESSAGES_SNAPSHOT also restates settled
+// messages. It drops those that it does not have, and its own have its order.
 func TestSnapshotOfWhatHasSettled(t *testing.T) {
 	var c view.Conversation
 	c.Keep()
@@ -128,8 +129,8 @@ func TestSnapshotOfWhatHasSettled(t *testing.T) {
 	}
 }
 
-// A conversation that was put away goes on as if it had not been.
-func TestCheckpointGoesOn(t *testing.T) {
+// TestCheckpointContinues: a decoded conversation folds on like the original.
+func TestCheckpointContinues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
 		if rapid.Bool().Draw(t, "long") {
@@ -168,13 +169,13 @@ func TestCheckpointGoesOn(t *testing.T) {
 	})
 }
 
-func TestUnsoundCheckpoint(t *testing.T) {
+func TestDamagedCheckpoint(t *testing.T) {
 	for _, saved := range []string{
 		`[]`, `{"lanes":[{"calls":[{"maker":3}]}]}`, `{"lanes":[{"open":[{"messages":[0]}]}]}`,
 		`{"lanes":[{"open":[{"calls":[-1]}]}]}`, `{"lanes":[{"open":[{"run":7}]}]}`,
 	} {
 		if err := json.Unmarshal([]byte(saved), new(view.Conversation)); err == nil {
-			t.Errorf("%s was taken up", saved)
+			t.Errorf("%s was accepted", saved)
 		}
 	}
 }

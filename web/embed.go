@@ -1,4 +1,4 @@
-// Package web has the screen as it was built from ui/, for a server to serve.
+// Package web has the build of the user interface in ui/, which the server serves.
 package web
 
 import (
@@ -6,13 +6,13 @@ import (
 	"io/fs"
 )
 
-// The build is committed, so that the program has its screen also where nobody
-// has Node. The prefix "all:" takes files in whose names begin with an underscore.
+// dist has the build. It is committed, so that the program can be built without Node. The
+// prefix "all:" includes files whose names begin with an underscore.
 //
 //go:embed all:dist
 var dist embed.FS
 
-// Files returns the files of the build, or nil if there is none.
+// Files returns the files of the build; nil if there is no build.
 func Files() fs.FS {
 	files, err := fs.Sub(dist, "dist")
 	if err != nil {
@@ -24,8 +24,8 @@ func Files() fs.FS {
 	return files
 }
 
-// Player returns the script and the style of a recording, both "" if there is no
-// build. They go into a page of their own, see exchange.Player.
+// Player returns the script and the style of an exported recording; both are "" if there is
+// no build. The HTML export puts them into its page, see exchange.Player.
 func Player() (script, style string) {
 	s, err := dist.ReadFile("dist/recording/player.js")
 	if err != nil {

@@ -19,7 +19,8 @@ const source = "../ui"
 
 var isTest = regexp.MustCompile(`\.test\.tsx?$`)
 
-// sources returns what the build is made of, the same as ui/scripts/source.mjs.
+// sources returns the names of the files from which the build is made. The list must be the
+// same as in ui/scripts/source.mjs.
 func sources(t *testing.T) []string {
 	t.Helper()
 	names := []string{"index.html", "package-lock.json", "package.json", "recording.config.ts", "tsconfig.json", "vite.config.ts"}
@@ -51,11 +52,11 @@ func sourceHash(t *testing.T) string {
 	return fmt.Sprintf("%x", all.Sum(nil))
 }
 
-// TestBuildIsNotStale works without Node: whoever changes the screen has to build
-// it again before the change can land.
+// TestBuildIsNotStale works without Node: after a change of the screen, its build
+// must be committed, too.
 func TestBuildIsNotStale(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(source, "package.json")); err != nil {
-		t.Skip("there is no source here")
+		t.Skip("the source of the user interface is not available")
 	}
 	built, err := os.ReadFile("dist/source.sha256")
 	if err != nil {
@@ -66,7 +67,7 @@ func TestBuildIsNotStale(t *testing.T) {
 	}
 }
 
-// TestEverythingThatThePageNamesIsThere, and nothing of it is from elsewhere.
+// TestEverythingThatThePageNamesIsThere checks that the page names only files of the build.
 func TestEverythingThatThePageNamesIsThere(t *testing.T) {
 	files := web.Files()
 	if files == nil {
@@ -87,25 +88,25 @@ func TestEverythingThatThePageNamesIsThere(t *testing.T) {
 		t.Errorf("the page names %d files", len(found))
 	}
 	if regexp.MustCompile(`<script[^>]*>[^<]|<style|\son[a-z]+=`).Match(page) {
-		t.Error("the page has code or style in it, which its policy forbids")
+		t.Error("the page has inline code or style, which its Content-Security-Policy forbids")
 	}
 }
 
-// TestPlayerFitsIntoAPage: nothing in it ends its element, begins a comment that
-// would hide the end, or loads something.
+// TestPlayerFitsIntoAPage checks that the script and the style can be inlined: they do not
+// end their element, do not begin a comment that would hide its end, and load no file.
 func TestPlayerFitsIntoAPage(t *testing.T) {
 	script, style := web.Player()
 	if script == "" || style == "" {
 		t.Fatal("there is no player")
 	}
 	if m := regexp.MustCompile(`(?i)</script|<!--`).FindString(script); m != "" {
-		t.Errorf("the script has %q in it", m)
+		t.Errorf("the script has %q", m)
 	}
 	if m := regexp.MustCompile(`\bimport\s*\(|\bimport\.meta|\bnew Worker\b|sourceMappingURL`).FindString(script); m != "" {
-		t.Errorf("the script has %q in it, and so wants another file", m)
+		t.Errorf("the script has %q, which loads another file", m)
 	}
 	if m := regexp.MustCompile(`(?i)</style|@import|url\(`).FindString(style); m != "" {
-		t.Errorf("the style has %q in it", m)
+		t.Errorf("the style has %q", m)
 	}
 	if len(script) > 1<<20 {
 		t.Errorf("the script has %d bytes", len(script))

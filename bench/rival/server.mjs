@@ -1,4 +1,4 @@
-// Starts the rival, in memory or on a folder, and prints its URL.
+// This program starts the reference server, in memory or with a folder, and prints its URL.
 import { DurableStreamTestServer } from "@durable-streams/server"
 
 const dataDir = process.argv[2]

@@ -13,10 +13,11 @@ import (
 func newAgents(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "agents",
-		Short: "List the agents that tasks can go to",
-		Long: `Agents lists the agents that tasks can go to, the default first, each with its
-kind and, if it cannot run here, why not. They are configured in ` + agentconfig.FileName + `,
-in the working folder or in the data folder; see docs/agents/README.md.`,
+		Short: "List the agents that can run tasks",
+		Long: `Agents lists the configured agents, the default first. It shows the kind of each
+and, if the agent cannot run here, the reason. Agents are configured in
+` + agentconfig.FileName + `, in the working folder or in the data folder; see
+docs/agents/README.md.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return e.with(c.Context(), func(conn *connection) error { return e.agents(c.Context(), conn) })

@@ -15,21 +15,20 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/transcript"
 )
 
-// harmless is the task with which an agent is tried.
+// harmless is the task that tests an agent.
 const harmless = "Say hello."
 
 func newAgentsTest(e *env) *cobra.Command {
 	var limit time.Duration
 	c := &cobra.Command{
 		Use:   "test NAME",
-		Short: "Give an agent one harmless task, to see that it works",
-		Long: `Test gives an agent the task "` + harmless + `" in a session that is forgotten
-afterwards, in this process, and says whether that worked. Whatever the agent
-asks is denied.`,
+		Short: "Give an agent one harmless task to see whether it works",
+		Long: `Test gives an agent the task "` + harmless + `" and reports whether that worked. It
+uses a temporary session in this process. Every question of the agent is denied.`,
 		Example: `  tapedeck agents test coder`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError("%s takes the name of an agent; tapedeck agents lists them", c.CommandPath())
+				return usageError("%s takes the name of an agent; list agents with: tapedeck agents", c.CommandPath())
 			}
 			return nil
 		},
@@ -39,11 +38,11 @@ asks is denied.`,
 			return e.testAgent(ctx, args[0])
 		},
 	}
-	c.Flags().DurationVar(&limit, "timeout", 2*time.Minute, "how long it may take")
+	c.Flags().DurationVar(&limit, "timeout", 2*time.Minute, "how long the test may take")
 	return c
 }
 
-// A trial is what came of one task.
+// A trial is the result of a test.
 type trial struct {
 	Agent   string  `json:"agent"`
 	OK      bool    `json:"ok"`
@@ -64,18 +63,18 @@ func (e *env) testAgent(ctx context.Context, name string) error {
 	begin := time.Now()
 	t, err := a.try(ctx, name)
 	if ctx.Err() != nil && err != nil {
-		t.Error = "it took too long, or was interrupted"
+		t.Error = "the test took too long or was interrupted"
 		err = nil
 	}
 	t.Seconds = time.Since(begin).Round(10 * time.Millisecond).Seconds()
-	_ = a.close() // nothing of it is kept
+	_ = a.close() // everything is in memory only
 	if err != nil {
 		return err
 	}
 	return e.printTrial(&t)
 }
 
-// try runs the task to its end.
+// try runs the task to its end and reports the result.
 func (a *app) try(ctx context.Context, name string) (trial, error) {
 	t := trial{Agent: name}
 	started, err := a.Run(ctx, api.Task{Agent: name, Text: harmless})
@@ -90,24 +89,24 @@ func (a *app) try(ctx context.Context, name string) (trial, error) {
 		if err != nil {
 			return t, err
 		}
-		if a.hear(ctx, started.Session, &t, &ev) {
+		if a.note(ctx, started.Session, &t, &ev) {
 			return t, nil
 		}
 	}
 	return t, nil
 }
 
-// hereOnly says of an agent that is not known that a server may know it.
+// hereOnly adds to the error of an unknown agent that a server may know it.
 func hereOnly(err error) error {
 	var unknown *tapedeck.Error
 	if !errors.As(err, &unknown) || unknown.Kind != tapedeck.NotFound {
 		return err
 	}
-	return unknown.WithHint("%s; an agent is tried in this process, which knows those of the configuration here and not those that a server has beside them", unknown.Hint)
+	return unknown.WithHint("%s; the test runs in this process, which knows only the agents of the configuration here", unknown.Hint)
 }
 
-// hear takes note of an event, and reports whether it is the last.
-func (a *app) hear(ctx context.Context, session string, t *trial, ev *tapedeck.Event) bool {
+// note adds an event to the result and reports whether it is the last one.
+func (a *app) note(ctx context.Context, session string, t *trial, ev *tapedeck.Event) bool {
 	var d struct {
 		Delta   json.RawMessage
 		Message json.RawMessage
@@ -128,7 +127,7 @@ func (a *app) hear(ctx context.Context, session string, t *trial, ev *tapedeck.E
 	case tapedeck.RunFinished:
 		t.OK = strings.TrimSpace(t.Said) != ""
 		if !t.OK {
-			t.Error = "it ended without a word"
+			t.Error = "the run ended without any text"
 		}
 		return true
 	}

@@ -12,10 +12,12 @@ func newAnswer(e *env) *cobra.Command {
 	var at int64
 	c := &cobra.Command{
 		Use:   "answer SESSION PERMISSION OPTION",
-		Short: "Answer what an agent is asking",
-		Long: `Answer gives one of the options as the answer to what an agent is asking;
-tapedeck permissions lists both. The first answer counts. With --at the answer
-counts only for the question at that offset, which is the one you have seen.`,
+		Short: "Answer a question of an agent",
+		Long: `Answer answers a pending question of an agent with one of its options. List both
+with: tapedeck permissions
+
+The first answer counts. With --at the answer counts only for the question at that
+offset, which is the one that you have seen.`,
 		Example: `  tapedeck answer ses_01J… perm_01J… allow_once --at 42`,
 		Args:    sessionAnd(2, 2, "a session, a permission and one of its options"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -39,6 +41,6 @@ counts only for the question at that offset, which is the one you have seen.`,
 			})
 		},
 	}
-	c.Flags().Int64Var(&at, "at", 0, "the offset of the question, as tapedeck permissions shows it (default: the one that is open)")
+	c.Flags().Int64Var(&at, "at", 0, "offset of the question, as tapedeck permissions shows it (default: the pending question)")
 	return c
 }

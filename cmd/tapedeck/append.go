@@ -18,12 +18,12 @@ func newAppend(e *env) *cobra.Command {
 	var producer tapedeck.Producer
 	c := &cobra.Command{
 		Use:   "append SESSION",
-		Short: "Append events from standard input, one JSON envelope a line",
-		Long: `Append reads events from standard input, one JSON object a line, and appends
-them to a session in one go: all of them, or none and an error.
+		Short: "Append events from standard input, one JSON object per line",
+		Long: `Append reads events from standard input, one JSON object per line, and appends them
+to a session in one step: all of them, or none and an error.
 
-An event needs a type; channel, offset and timestamp are set by Tapedeck.
-docs/events.md is the catalogue of types.`,
+An event needs a type. Tapedeck sets channel, offset and timestamp. The types are
+listed in docs/events.md.`,
 		Example: `  echo '{"type":"message.added","data":{"message":{"id":"m1","role":"user","content":"hello"}}}' |
     tapedeck append demo --create`,
 		Args: oneSession,
@@ -38,7 +38,7 @@ docs/events.md is the catalogue of types.`,
 			if producer.ID != "" {
 				o.Producer = &producer
 			} else if c.Flags().Changed("epoch") || c.Flags().Changed("seq") {
-				return usageError("--epoch and --seq go with --producer")
+				return usageError("--epoch and --seq need --producer")
 			}
 			return e.with(c.Context(), func(conn *connection) error {
 				if create {
@@ -54,16 +54,16 @@ docs/events.md is the catalogue of types.`,
 			})
 		},
 	}
-	c.Flags().Int64Var(&expect, "expect", 0, "append only if the session's next offset is this")
-	c.Flags().StringVar(&producer.ID, "producer", "", "name of the producer: makes a repeated append harmless")
-	c.Flags().Int64Var(&producer.Epoch, "epoch", 0, "life of the producer")
-	c.Flags().Int64Var(&producer.Seq, "seq", 0, "number of this append in the producer's life")
-	c.Flags().BoolVar(&create, "create", false, "create the session if there is none; it stays if nothing can be appended")
-	c.Flags().StringVar(&title, "title", "", "title of a session that is created")
+	c.Flags().Int64Var(&expect, "expect", 0, "append only if this is the next offset of the session")
+	c.Flags().StringVar(&producer.ID, "producer", "", "id of the producer, which makes it safe to repeat an append")
+	c.Flags().Int64Var(&producer.Epoch, "epoch", 0, "epoch of the producer")
+	c.Flags().Int64Var(&producer.Seq, "seq", 0, "sequence number of this append in the epoch")
+	c.Flags().BoolVar(&create, "create", false, "create the session if it does not exist; it stays even if the append fails")
+	c.Flags().StringVar(&title, "title", "", "title of the session that --create creates")
 	return c
 }
 
-// createOnce makes the session unless it exists.
+// createOnce creates the session unless it exists.
 func createOnce(c *cobra.Command, conn *connection, id, title string) error {
 	_, err := conn.Session(c.Context(), id)
 	if tapedeck.KindOf(err) != tapedeck.NotFound {
@@ -78,7 +78,7 @@ func (e *env) printAppended(a tapedeck.Appended) error {
 		return e.printJSON(map[string]any{"first": a.First, "last": a.Next - 1, "head": a.Head, "duplicate": a.Duplicate})
 	}
 	if a.Duplicate {
-		_, err := fmt.Fprintln(e.stdout, "nothing appended: it was there already")
+		_, err := fmt.Fprintln(e.stdout, "nothing appended: these events were appended before")
 		return err
 	}
 	_, err := fmt.Fprintf(e.stdout, "appended %s, offsets %d to %d\n", terminal.Count(int(a.Next-a.First), "event"), a.First, a.Next-1)

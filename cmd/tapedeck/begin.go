@@ -12,7 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// runFlags say where a task goes.
+// runFlags are the flags of run: what to do before the task, and where it runs.
 type runFlags struct {
 	task      api.Task // Session is that of --session
 	resume    string
@@ -20,26 +20,26 @@ type runFlags struct {
 	overwrite string
 	toPoint   string
 	fromPoint string
-	instance  string // whose context the points count
+	instance  string // points count the context of this instance
 
 	to, from point
 }
 
-func (f *runFlags) add(c *cobra.Command) {
+func (f *runFlags) register(c *cobra.Command) {
 	fl := c.Flags()
-	fl.StringVar(&f.task.Agent, "agent", "", "the agent; tapedeck agents lists them (default: the session's, else the first)")
-	fl.StringVar(&f.task.Session, "session", "", "in this session")
-	fl.StringVar(&f.resume, "resume", "", "go on with this session; without a task, where its last run stopped")
-	fl.StringVar(&f.copy, "copy", "", "in a copy of this session")
+	fl.StringVar(&f.task.Agent, "agent", "", "agent to use; list agents with: tapedeck agents (default: that of the session, otherwise the first)")
+	fl.StringVar(&f.task.Session, "session", "", "run in this session")
+	fl.StringVar(&f.resume, "resume", "", "run in this session; without a task, continue where its last run stopped")
+	fl.StringVar(&f.copy, "copy", "", "run in a copy of this session")
 	fl.StringVar(&f.toPoint, "to-point", "", pointUsage("with --copy, the last event to copy", "default: all"))
-	fl.StringVar(&f.overwrite, "overwrite", "", "in this session, in the place of what comes after --from-point")
-	fl.StringVar(&f.fromPoint, "from-point", "", pointUsage("with --overwrite, the last event to keep", "default: the session goes on, nothing is taken back"))
+	fl.StringVar(&f.overwrite, "overwrite", "", "run in this session, in place of the events after --from-point")
+	fl.StringVar(&f.fromPoint, "from-point", "", pointUsage("with --overwrite, the last event to keep", "default: revert nothing"))
 	fl.StringVar(&f.instance, "instance", "", instanceUsage)
-	fl.StringVar(&f.task.Thread, "thread", "", "in this thread of it (default main)")
+	fl.StringVar(&f.task.Thread, "thread", "", "run in this thread of the session (default main)")
 	fl.StringVar(&f.task.Title, "title", "", "title of a new session (default: from the task)")
 }
 
-// check reads the arguments and reports flags that make no sense together.
+// check reads the arguments and refuses flags that cannot be used together.
 func (f *runFlags) check(c *cobra.Command, args []string) (err error) {
 	if len(args) > 1 || len(args) == 1 && strings.TrimSpace(args[0]) == "" || len(args) == 0 && f.resume == "" {
 		return usageError(`%s takes one task, in quotes; see: tapedeck run --help`, c.CommandPath())
@@ -51,7 +51,7 @@ func (f *runFlags) check(c *cobra.Command, args []string) (err error) {
 		"--to-point needs --copy SESSION":                                                  c.Flags().Changed("to-point") && f.copy == "",
 		"--from-point needs --overwrite SESSION":                                           c.Flags().Changed("from-point") && f.overwrite == "",
 		"--instance needs --to-point or --from-point":                                      f.instance != "" && f.toPoint == "" && f.fromPoint == "",
-		"--resume without a task goes on with the agent it had, so --agent cannot be used": len(args) == 0 && f.task.Agent != "",
+		"--resume without a task continues with the same agent, so --agent cannot be used": len(args) == 0 && f.task.Agent != "",
 	} {
 		if bad {
 			return usageError("%s", flag)
@@ -75,7 +75,7 @@ func (f *runFlags) checkSessions() error {
 			continue
 		}
 		if given++; given > 1 {
-			return usageError("--session, --resume, --copy and --overwrite exclude each other")
+			return usageError("--session, --resume, --copy and --overwrite cannot be used together")
 		}
 		if err := tapedeck.CheckID("the session id", id); err != nil {
 			return &exitError{exitUsage, err}
@@ -84,7 +84,7 @@ func (f *runFlags) checkSessions() error {
 	return nil
 }
 
-// begin does what comes before the task, and starts it.
+// begin copies or overwrites first, if the flags say so, and starts the task.
 func (e *env) begin(ctx context.Context, c *connection, f *runFlags) (api.Started, error) {
 	t := f.task
 	switch {
@@ -96,15 +96,15 @@ func (e *env) begin(ctx context.Context, c *connection, f *runFlags) (api.Starte
 		return e.beginCopy(ctx, c, f)
 	case f.overwrite != "":
 		t.Session = f.overwrite
-		if err := e.makeRoom(ctx, c, f); err != nil {
+		if err := e.revertRest(ctx, c, f); err != nil {
 			return api.Started{}, err
 		}
 	}
 	return c.Run(ctx, t)
 }
 
-// makeRoom reverts what comes after --from-point.
-func (e *env) makeRoom(ctx context.Context, c *connection, f *runFlags) error {
+// revertRest reverts the events after --from-point.
+func (e *env) revertRest(ctx context.Context, c *connection, f *runFlags) error {
 	at, err := f.from.place(ctx, c, f.overwrite)
 	if err != nil || at == nil {
 		return err
@@ -114,11 +114,11 @@ func (e *env) makeRoom(ctx context.Context, c *connection, f *runFlags) error {
 		return err
 	}
 	e.report(at)
-	fmt.Fprintf(e.stderr, "overwriting from offset %d; take it back with: tapedeck undo %s %s\n", at.First, f.overwrite, done.Marker)
+	fmt.Fprintf(e.stderr, "reverted the events from offset %d on; undo with: tapedeck undo %s %s\n", at.First, f.overwrite, done.Marker)
 	return nil
 }
 
-// beginCopy starts the task in a copy, which goes again if that is not possible.
+// beginCopy starts the task in a copy. If the task cannot start, it deletes the copy.
 func (e *env) beginCopy(ctx context.Context, c *connection, f *runFlags) (api.Started, error) {
 	at, err := f.to.place(ctx, c, f.copy)
 	if err != nil {

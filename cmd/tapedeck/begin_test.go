@@ -30,8 +30,8 @@ func TestRunFlags(t *testing.T) {
 		{"--session s", "takes one task"},
 		{"--copy s", "takes one task"},
 		{"--overwrite s", "takes one task"},
-		{"--resume s --copy s do", "exclude each other"},
-		{"--session s --overwrite s do", "exclude each other"},
+		{"--resume s --copy s do", "cannot be used together"},
+		{"--session s --overwrite s do", "cannot be used together"},
 		{"--to-point 3 do", "--to-point needs --copy"},
 		{"--overwrite s --to-point 3 do", "--to-point needs --copy"},
 		{"--copy s --from-point 3 do", "--from-point needs --overwrite"},
@@ -67,28 +67,28 @@ func TestRunFlags(t *testing.T) {
 func TestUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"rewind s", "--before INVOCATION or --to OFFSET"},
-		{"rewind s --to 1 --before inv_1", "one of them"},
+		{"rewind s --to 1 --before inv_1", "either --before"},
 		{"rewind s --to -1", "from 0"},
 		{"rewind s --to x", "invalid argument"},
-		{"undo", "a session and maybe a marker"},
-		{"undo s a b", "a session and maybe a marker"},
+		{"undo", "a session and optionally a marker"},
+		{"undo s a b", "a session and optionally a marker"},
 		{"overwrite s", "the last event to keep"},
 		{"overwrite s --from-point -1", "the last event to keep"},
-		{"clear s t", "the id of one session"},
+		{"clear s t", "one session id"},
 		{"fork s --at -1", "from 0"},
 		{"copy s --to-point -1", "the last event to keep, from 0"},
-		{"erase s --all", "--reason is needed"},
-		{"erase s --reason x", "one of them"},
-		{"erase s --all --events 1 --reason x", "one of them"},
+		{"erase s --all", "erase needs --reason"},
+		{"erase s --reason x", "either --events"},
+		{"erase s --all --events 1 --reason x", "either --events"},
 		{"erase s --events 3-1 --reason x", "is not an offset such as 12"},
 		{"rename s", "a session and a title"},
-		{"resume", "a session and maybe a text"},
-		{"create a b", "the id of one session"},
+		{"resume", "a session and optionally a text"},
+		{"create a b", "one session id"},
 		{"create ../a", "must begin with a letter"},
-		{"delete", "the id of one session"},
+		{"delete", "one session id"},
 		{"summary s --at -2", "from 0"},
 		{"tasks ../s", "must begin with a letter"},
-		{"search", "what to look for"},
+		{"search", "takes a query"},
 		{"search x --limit 0", "from 1 to 100"},
 		{"search x --to tomorrow", "is not a day such as"},
 		{"ls --from yesterday", "is not a day such as"},
@@ -100,7 +100,7 @@ func TestUsage(t *testing.T) {
 		{"replay s", "replay needs a terminal"},
 		{"replay s --speed 99", "from 0.5 to 16"},
 		{"replay s --speed NaN", "from 0.5 to 16"},
-		{"replay s --from -1", "counts from 0"},
+		{"replay s --from -1", "takes an offset, from 0"},
 		{"replay s --json", "tapedeck tail s --json"},
 	} {
 		var out, errs bytes.Buffer
@@ -129,7 +129,7 @@ func TestPoints(t *testing.T) {
 	} {
 		var f runFlags
 		c := &cobra.Command{Use: "run"}
-		f.add(c)
+		f.register(c)
 		if err := c.ParseFlags(strings.Fields(tt.args)); err != nil {
 			t.Fatal(err)
 		}

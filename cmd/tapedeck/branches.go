@@ -14,10 +14,10 @@ import (
 )
 
 func newBranches(e *env) *cobra.Command {
-	return viewCommand(e, "branches", "Show the tree of forks and of what was taken back",
-		`Branches shows the tree that a session is part of: the session it was forked
-from, its forks, and what was taken back in it, each with the offset at which it
-leaves. What was taken back can be brought back: tapedeck undo takes the marker.`,
+	return viewCommand(e, "branches", "Show the tree of forks and reverted events",
+		`Branches shows the tree that a session is part of: the session that it was forked
+from, its forks, and the events that were reverted in it, each with the offset where
+it branches off. To restore reverted events, pass their marker to tapedeck undo.`,
 		func(ctx context.Context, c *connection, session string, at int64) (api.Branches, error) {
 			return c.Branches(ctx, session, at)
 		}, printBranches)

@@ -12,9 +12,10 @@ func newCancel(e *env) *cobra.Command {
 	var invocation string
 	c := &cobra.Command{
 		Use:   "cancel SESSION",
-		Short: "Cancel a run and keep what it has said",
-		Long: `Cancel stops the agent of a run, keeps what it has said, and closes what is
-open. If the agent had started, tapedeck resume goes on from there.`,
+		Short: "Cancel a run and keep its partial answer",
+		Long: `Cancel stops the agent of a run, keeps its partial answer, and ends its open
+messages and tool calls. If the agent had started, tapedeck resume continues the
+run.`,
 		Example: `  tapedeck cancel ses_01J…
   tapedeck cancel ses_01J… --invocation inv_01J…`,
 		Args: oneSession,
@@ -28,7 +29,7 @@ open. If the agent had started, tapedeck resume goes on from there.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&invocation, "invocation", "", "which run, if there are several")
+	c.Flags().StringVar(&invocation, "invocation", "", "invocation to cancel, if several are running")
 	return c
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// The answers that run gives without asking, and that it does not.
+// The values of --permissions.
 const (
 	permitAllow = "allow"
 	permitDeny  = "deny"
@@ -19,7 +19,7 @@ const (
 
 func (e *env) permissionsFlag(c *cobra.Command) {
 	c.Flags().StringVar(&e.permissions, "permissions", permitAsk,
-		"what to say when the agent asks whether it may: allow, deny, or ask (you here, or whoever answers with tapedeck answer)")
+		"how to answer when the agent asks for permission: allow, deny, or ask (here, or through tapedeck answer)")
 }
 
 func (e *env) checkPermissions() error {
@@ -29,7 +29,7 @@ func (e *env) checkPermissions() error {
 	return nil
 }
 
-// typed returns the option that a line means.
+// typed returns the option that a typed line stands for.
 func typed(options []tapedeck.PermissionOption, line string) (string, bool) {
 	line = strings.ToLower(strings.TrimSpace(line))
 	switch line {
@@ -44,8 +44,8 @@ func typed(options []tapedeck.PermissionOption, line string) (string, bool) {
 	return "", false
 }
 
-// choice returns the option that allows or denies, for once if there is one of
-// that kind.
+// choice returns the option that allows or denies. It prefers an option that counts
+// once.
 func choice(options []tapedeck.PermissionOption, how string) (string, bool) {
 	kinds := map[string][]string{permitAllow: {"allow_once", "allow_always"}, permitDeny: {"reject_once", "reject_always"}}[how]
 	for _, kind := range kinds {

@@ -5,9 +5,9 @@ import "github.com/spf13/cobra"
 func newClose(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "close SESSION",
-		Short: "Close a session: nothing can be appended any more",
-		Long: `Close closes a session for good: it can be read, replayed, forked and erased,
-but nothing can be appended to it any more. Those who follow it see its end.`,
+		Short: "Close a session, so that nothing can be appended",
+		Long: `Close closes a session permanently. You can still read, replay, fork and erase it,
+but nothing can be appended to it. Its followers are notified that it has ended.`,
 		Example: `  tapedeck close ses_01J…`,
 		Args:    oneSession,
 		RunE: func(c *cobra.Command, args []string) error {

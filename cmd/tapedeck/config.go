@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/deck"
 )
 
-// findConfig returns the path of the file that is used, "" for none: the one
-// that was named, else one in the working folder, else one in the data folder.
+// findConfig returns the path of the configuration file, "" for none: that of
+// --config, otherwise one in the working folder, otherwise one in the data folder.
 func (e *env) findConfig() (string, error) {
 	if e.config != "" {
 		return e.config, nil
@@ -40,7 +40,7 @@ func (e *env) readConfig() (agentconfig.Config, error) {
 		return agentconfig.Config{}, &exitError{exitUsage, err}
 	}
 	if path == agentconfig.FileName && e.config == "" && e.startsAgents {
-		e.notice("using the agents of ./%s, which may run any program; --config names another file", agentconfig.FileName)
+		e.notice("using the agents of ./%s, which may run any program; choose another file with --config", agentconfig.FileName)
 	}
 	return c, nil
 }
@@ -58,7 +58,7 @@ func buildAgents(c *agentconfig.Config, folders *folders, demo bool) ([]deck.Age
 	}
 	for _, s := range ours {
 		if slices.ContainsFunc(out, func(a deck.Agent) bool { return a.Name == s.Name }) {
-			return nil, usageError("the demo has an agent %s of its own; rename yours in %s, or leave --demo out", s.Name, c.Path)
+			return nil, usageError("the demo has an agent %s of its own; rename yours in %s, or run without --demo", s.Name, c.Path)
 		}
 		out = append(out, s)
 	}

@@ -12,20 +12,20 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// confirm asks before something that cannot be undone. A program that cannot be
-// asked has to say --yes.
+// confirm asks the user before an action that cannot be undone. Without a terminal
+// it returns an error, unless yes is set.
 func (e *env) confirm(ctx context.Context, yes bool, format string, args ...any) error {
 	if yes {
 		return nil
 	}
 	in, ok := e.stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return usageError("this cannot be undone: say --yes if it is meant")
+		return usageError("this cannot be undone; pass --yes to confirm")
 	}
 	fmt.Fprintf(e.stderr, format+" [y/N] ", args...)
 	answer := make(chan string, 1)
-	go func() { // nothing ends a read of a terminal, so it may end with the program
-		line, _ := bufio.NewReader(in).ReadString('\n') // an end of the input is no yes
+	go func() { // a read from a terminal cannot be interrupted; it may last until the program ends
+		line, _ := bufio.NewReader(in).ReadString('\n') // the end of the input counts as no
 		answer <- line
 	}()
 	select {
@@ -38,5 +38,5 @@ func (e *env) confirm(ctx context.Context, yes bool, format string, args ...any)
 			return nil
 		}
 	}
-	return &exitError{exitFailed, tapedeck.Errorf(tapedeck.Invalid, "nothing was done")}
+	return &exitError{exitFailed, tapedeck.Errorf(tapedeck.Invalid, "nothing was changed")}
 }

@@ -17,22 +17,22 @@ import (
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
-// A connection is a client and what has to be released after it.
+// A connection is a client and the resources to release after it.
 type connection struct {
 	*client.Client
 	mu     sync.Mutex
 	local  *holder               // not nil if this process holds the data folder
-	locate func() *client.Client // of the server at the next attempt to follow; nil: as before
+	locate func() *client.Client // returns the client for the next attempt to follow; nil for the same one
 }
 
-// adopt takes what another connection has to release.
+// adopt takes over the resources of another connection.
 func (c *connection) adopt(other *connection) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if other.local == nil {
 		return nil
 	}
-	if c.local != nil { // there is none unless two requests have looked at once
+	if c.local != nil { // two requests reconnected at once
 		return other.local.stop()
 	}
 	c.local = other.local
@@ -56,11 +56,12 @@ func (c *connection) close() error {
 	return nil
 }
 
-// ownRun is how long the run of this command may take to go, once it has ended.
+// ownRun is the time that the engine may need to finish the run of this command,
+// after its terminal event.
 const ownRun = 2 * time.Second
 
-// awaitGuests waits for the runs that other commands have begun here: they have
-// found this process serving the folder, and would be cut off.
+// awaitGuests waits for the runs that other commands started in this process, which
+// serves the folder. Its end would interrupt them.
 func (e *env) awaitGuests(c *connection) {
 	c.mu.Lock()
 	local := c.local
@@ -70,21 +71,21 @@ func (e *env) awaitGuests(c *connection) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// The end of this command's own run is printed a moment before the engine is
-	// done with it.
+	// The end of this command's own run is printed a moment before the engine has
+	// finished it.
 	moment, done := context.WithTimeout(ctx, ownRun)
 	defer done()
 	if local.app.AwaitIdle(moment) == nil {
 		return
 	}
 	if ctx.Err() == nil {
-		e.notice("waiting for a run that another command has begun (Ctrl-C to end it)")
+		e.notice("waiting for a run that another command started (Ctrl-C to end it)")
 	}
-	_ = local.app.AwaitIdle(ctx) // either way it is time to go
+	_ = local.app.AwaitIdle(ctx) // an error means that the user does not want to wait
 }
 
-// connect finds the server of the sessions: the one at --url, the process that
-// holds the data folder, or, if none does, this process itself.
+// connect connects to the server of the sessions: the one at --url, otherwise the
+// process that holds the data folder, otherwise this process.
 func (e *env) connect(ctx context.Context) (*connection, error) {
 	if u := e.serverURL(); u != "" && !e.ephemeral {
 		return e.connectURL(ctx, u)
@@ -99,7 +100,7 @@ func (e *env) connect(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The folder may be served by a command that has ended meanwhile.
+	// The server may be a command that ends before the next request.
 	c.OnRefused(func(ctx context.Context) (*client.Client, error) {
 		next, err := e.connectFolder(ctx)
 		if err != nil {
@@ -110,14 +111,13 @@ func (e *env) connect(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
-// connectURL connects to the server that the user names, whatever folder it
-// holds.
+// connectURL connects to the server at an address, whichever folder it holds.
 func (e *env) connectURL(ctx context.Context, url string) (*connection, error) {
 	if e.data != "" {
-		return nil, usageError("--url and --data name two places; give one of them")
+		return nil, usageError("--url and --data cannot be used together")
 	}
 	if e.url == "" {
-		e.notice("using the server at %s, which $TAPEDECK_URL names", terminal.Clean(url))
+		e.notice("using the server at %s, from $TAPEDECK_URL", terminal.Clean(url))
 	}
 	c, err := client.New(url)
 	if err != nil {
@@ -126,11 +126,12 @@ func (e *env) connectURL(ctx context.Context, url string) (*connection, error) {
 	return &connection{Client: c, locate: func() *client.Client { return nil }}, c.Ping(ctx)
 }
 
-// settleTime is how long a process may hold the data folder without serving it:
-// it is starting or stopping.
+// settleTime is how long a process may hold the data folder without serving it,
+// while it starts or stops.
 const settleTime = 3 * time.Second
 
-// connectFolder finds the process that serves the data folder, or serves it.
+// connectFolder connects to the process that serves the data folder. If no process
+// does, this process serves it.
 func (e *env) connectFolder(ctx context.Context) (*connection, error) {
 	for deadline := time.Now().Add(settleTime); ; {
 		c, err := e.tryFolder(ctx)
@@ -149,15 +150,15 @@ func (e *env) serverURL() string {
 	if e.url != "" {
 		return e.url
 	}
-	if e.data != "" { // a flag is nearer than an environment variable
+	if e.data != "" { // a flag overrides an environment variable
 		return ""
 	}
 	return os.Getenv("TAPEDECK_URL")
 }
 
-// tryFolder takes the lock of the data folder and serves it. Only if another
-// process holds the lock, it counts what the lock file and server.json say: without
-// a holder they are stale, or came with a copy of the folder.
+// tryFolder takes the lock of the data folder and serves it. It reads the lock file
+// and server.json only if another process holds the lock: otherwise they are stale,
+// or part of a copy of the folder.
 func (e *env) tryFolder(ctx context.Context) (*connection, error) {
 	lock, err := sqlite.TakeLock(e.folder())
 	switch {
@@ -169,12 +170,12 @@ func (e *env) tryFolder(ctx context.Context) (*connection, error) {
 	return nil, err
 }
 
-// own serves the sessions in this process, to itself.
+// own serves the sessions in this process and connects to it.
 func (e *env) own(ctx context.Context, o appOptions) (*connection, error) {
 	a, err := e.openOwn(ctx, o)
 	if err != nil {
 		if o.lock != nil {
-			o.lock.Release() // for the store, which releases it too, may not have been opened
+			o.lock.Release() // the store, which also releases it, may not be open
 		}
 		return nil, err
 	}
@@ -200,11 +201,11 @@ func (e *env) openOwn(ctx context.Context, o appOptions) (_ *app, err error) {
 	return openApp(ctx, o)
 }
 
-// errUnserved is that a process holds the data folder and does not serve it.
+// errUnserved means that a process holds the data folder but does not serve it.
 var errUnserved = errors.New("the folder is not served")
 
 // running connects to the process that holds the data folder. held is the error
-// that says which one it is.
+// that names this process.
 func (e *env) running(ctx context.Context, held error) (*connection, error) {
 	c := e.locate()
 	if c == nil {
@@ -221,17 +222,17 @@ func (e *env) running(ctx context.Context, held error) (*connection, error) {
 	return nil, unserved(held, errUnserved)
 }
 
-// unserved adds to the error of a folder in use that its process does not answer.
+// unserved returns the error of a folder whose process does not answer.
 func unserved(held, cause error) error {
 	return tapedeck.Errorf(tapedeck.Unavailable, "%w, which does not answer", held).
-		WithHint("it may be stopped or overloaded: continue it (kill -CONT), end it, or try again").Because(cause)
+		WithHint("the process may be stopped or overloaded: continue it (kill -CONT), end it, or try again").Because(cause)
 }
 
-// locate returns a client of the process that says it serves the data folder,
-// nil if none does.
+// locate returns a client of the process that announced that it serves the data
+// folder, nil if no process did.
 func (e *env) locate() *client.Client {
-	// The lock file is written first, and on a full disk, too; server.json is for
-	// a holder that says nothing there.
+	// The lock file is written first, and also on a full disk. server.json is for a
+	// process that announces nothing in the lock file.
 	url, instance, ok := sqlite.ServedAt(e.folder())
 	if !ok {
 		n, noted := readNote(e.folder())
@@ -241,14 +242,14 @@ func (e *env) locate() *client.Client {
 		url, instance = n.URL, n.Instance
 	}
 	c, err := client.NewFor(url, instance)
-	if err != nil { // the file is not ours
+	if err != nil { // the file has something else
 		return nil
 	}
 	return c
 }
 
-// exists reports whether there is a database in the data folder, so that a
-// command that only reads does not make one by a slip of the keyboard.
+// exists returns an error if the data folder has no database. Otherwise a command
+// that only reads would create one after a typing mistake.
 func (e *env) exists() error {
 	if e.serverURL() != "" {
 		return nil
@@ -257,7 +258,7 @@ func (e *env) exists() error {
 		return err
 	} else if ephemeral {
 		return tapedeck.Errorf(tapedeck.NotFound, "there are no sessions: nothing is kept").
-			WithHint("unset %s to see those in %s", persistenceVariable, e.folder())
+			WithHint("unset %s to use the sessions in %s", persistenceVariable, e.folder())
 	}
 	dir := e.folder()
 	if _, err := os.Stat(filepath.Join(dir, "tapedeck.db")); errors.Is(err, fs.ErrNotExist) {
@@ -267,7 +268,7 @@ func (e *env) exists() error {
 	return nil
 }
 
-// with connects, calls f and releases the connection.
+// with connects, calls f and closes the connection.
 func (e *env) with(ctx context.Context, f func(c *connection) error) (err error) {
 	c, err := e.connect(ctx)
 	if err != nil {
@@ -276,13 +277,13 @@ func (e *env) with(ctx context.Context, f func(c *connection) error) (err error)
 	defer func() { err = errors.Join(err, c.close()) }()
 	err = f(c)
 	var exit *exitError
-	if !errors.As(err, &exit) || exit.code != exitCancelled { // who presses Ctrl-C wants to go
+	if !errors.As(err, &exit) || exit.code != exitCancelled { // after Ctrl-C the user does not want to wait
 		e.awaitGuests(c)
 	}
 	return err
 }
 
-// reading is with for a session that must be there already.
+// reading is like with, for commands that need an existing session.
 func (e *env) reading(ctx context.Context, f func(*connection) error) error {
 	if err := e.exists(); err != nil {
 		return err

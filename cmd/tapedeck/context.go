@@ -13,25 +13,26 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// wholeContext is the most messages of a context: points count from the first one.
+// wholeContext is the largest number of messages of a context. Points count from the
+// first message, so a shorter part would not do.
 const wholeContext = 10_000
 
 func newContext(e *env) *cobra.Command {
 	o := client.ContextOptions{Limit: wholeContext}
-	c := viewCommand(e, "context", "Print the messages that a model would be given",
-		`Context prints the conversation as a model is given it to go on: system, user,
-assistant and tool messages in the form of chat completions. It is always
-well-formed: a tool call that was never answered is answered here.
+	c := viewCommand(e, "context", "Print the messages that a model receives",
+		`Context prints the conversation as a model receives it with the next task: system,
+user, assistant and tool messages in the format of chat completions. It is always
+well-formed: a tool call without a result gets one here.
 
-Before each message stands its sequence number and the offsets of its first and
-last event. --to-point and --from-point of other commands take the number as
-seq:N, or the last offset.`,
+Each line begins with the sequence number of the message and the offsets of its
+first and last event. --to-point and --from-point of other commands take the
+sequence number, as seq:N, or the last offset.`,
 		func(ctx context.Context, c *connection, session string, at int64) (api.Context, error) {
 			o.At = at
 			return c.Context(ctx, session, o)
 		}, printContext)
-	c.Flags().StringVar(&o.Instance, "instance", "", "of this agent instance (default: the main thread)")
-	c.Flags().StringVar(&o.Thread, "thread", "", "of this thread (default main)")
+	c.Flags().StringVar(&o.Instance, "instance", "", "context of this agent instance (default: that of the main thread)")
+	c.Flags().StringVar(&o.Thread, "thread", "", "context of this thread (default main)")
 	return c
 }
 
@@ -59,7 +60,7 @@ func printContext(p terminal.Pen, v api.Context) (err error) {
 // placeOf returns sequence number and offsets of a message, such as "seq:3 12-17".
 func placeOf(p view.ContextPlace) string {
 	if p.Sequence == nil || p.Offset == nil {
-		return "-" // an answer that no tool gave
+		return "-" // the result of a tool call that has none in the log
 	}
 	place := fmt.Sprintf("seq:%d %d", *p.Sequence, *p.Offset)
 	switch {

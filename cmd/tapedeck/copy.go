@@ -13,16 +13,16 @@ func newCopy(e *env) *cobra.Command {
 	var text, instance, thread, title string
 	c := &cobra.Command{
 		Use:   "copy SESSION",
-		Short: "Make a session of its own with the events of another one",
-		Long: `Copy makes a session with the events of another one, up to and including the
-one at --to-point. Unlike a fork it stands for itself: it is not listed as a
-branch of the session that it was copied from. It prints the id of the copy. To
-copy and go on at once, see: tapedeck run --help
+		Short: "Create an independent session with the events of another one",
+		Long: `Copy creates a session with the events of another session, up to and including the
+one at --to-point. Unlike a fork, a copy is independent: it is not listed as a
+branch of the session that it was copied from. Copy prints the id of the new
+session. To copy and run a task in one command, see: tapedeck run --help
 
---to-point names the last event to keep: by its offset, or, as seq:4, by its
-sequence number in the context of an agent, which tapedeck context shows. A
-point in the middle of a run cuts the run off, and copy warns of it. After all
-that a run has said, its end is kept, too.`,
+The point is the offset of the last event to copy or, as seq:4, its sequence number
+in the context of an agent, which tapedeck context shows. A point inside a run cuts
+the run in two, and copy prints a warning. After the last output of a run, the end
+of the run is copied, too.`,
 		Example: `  tapedeck copy ses_01J…
   tapedeck copy ses_01J… --to-point 119
   tapedeck copy ses_01J… --to-point seq:4 --thread review`,
@@ -45,9 +45,9 @@ that a run has said, its end is kept, too.`,
 	}
 	c.Flags().StringVar(&text, "to-point", "", pointUsage("the last event to copy", "default: all"))
 	c.Flags().StringVar(&instance, "instance", "", instanceUsage)
-	c.Flags().StringVar(&thread, "thread", "", "seq:N counts the context of this thread (default main)")
+	c.Flags().StringVar(&thread, "thread", "", "count seq:N in the context of this thread (default main)")
 	c.Flags().StringVar(&title, "title", "", "title of the copy (default: that of the session)")
-	c.Flags().StringVar(&f.ID, "id", "", "id of the copy (default: a new one)")
+	c.Flags().StringVar(&f.ID, "id", "", "id of the copy (default: a new id)")
 	return c
 }
 

@@ -10,9 +10,9 @@ func newCreate(e *env) *cobra.Command {
 	var n api.NewSession
 	c := &cobra.Command{
 		Use:   "create [SESSION]",
-		Short: "Make a session without a task",
-		Long: `Create makes a session, with the id that is given or a new one, and prints its
-id. tapedeck run makes one by itself; this is for one with an id of your own.`,
+		Short: "Create a session without a task",
+		Long: `Create creates a session and prints its id: the one that is given, or a new one.
+tapedeck run creates a session by itself.`,
 		Example: `  tapedeck create notes --title "My notes" --agent coder
   tapedeck run "tidy up" --session notes`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -34,9 +34,9 @@ id. tapedeck run makes one by itself; this is for one with an id of your own.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&n.Title, "title", "", "what people call it")
-	c.Flags().StringVar(&n.Agent, "agent", "", "the agent that its tasks go to; tapedeck agents lists them")
-	c.Flags().StringVar(&n.Owner, "owner", "", "whose it is")
+	c.Flags().StringVar(&n.Title, "title", "", "title for people")
+	c.Flags().StringVar(&n.Agent, "agent", "", "agent for its tasks; list agents with: tapedeck agents")
+	c.Flags().StringVar(&n.Owner, "owner", "", "owner of the session")
 	c.Flags().StringToStringVar(&n.Labels, "label", nil, "labels, such as team=blue")
 	return c
 }

@@ -14,15 +14,15 @@ func newDelete(e *env) *cobra.Command {
 		Use:     "delete SESSION",
 		Aliases: []string{"rm"},
 		Short:   "Delete a session",
-		Long: `Delete removes a session, with the folder that was made for its agents. While
-forks need its events they stay, and go with the last of the forks; then the
-folder stays, too. It cannot be undone.`,
+		Long: `Delete removes a session, and the folder that Tapedeck created for its agents.
+Events that forks share stay until the last fork is deleted; while there are forks,
+the folder stays, too. You cannot undo a delete.`,
 		Example: `  tapedeck delete ses_01J…
   tapedeck delete ses_01J… --yes`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error { return e.delete(c.Context(), args[0], yes) },
 	}
-	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return c
 }
 

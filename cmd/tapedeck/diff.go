@@ -16,14 +16,14 @@ import (
 func newDiff(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff A[@OFFSET] B[@OFFSET]",
-		Short: "Compare two sessions, turn by turn",
+		Short: "Compare two sessions turn by turn",
 		Long: `Diff compares the conversations of two sessions: how many turns at the beginning
-are the same, and how each goes on from there. What counts is what was said and
-done; ids and times do not. Of forks of one session it tells how many events
+are the same, and how the other turns differ. It compares messages and tool calls;
+ids and times do not count. For forks of one session it also shows which events
 they share.
 
-With @OFFSET a session is compared as it was before the event at that offset, so
-that a session can be compared with itself before a rewind.`,
+With @OFFSET a session is compared in its state before the event at that offset, for
+example with itself before a rewind.`,
 		Example: `  tapedeck diff ses_01J… ses_02K…
   tapedeck diff ses_01J…@120 ses_01J…`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -51,8 +51,8 @@ that a session can be compared with itself before a rewind.`,
 	}
 }
 
-// sessionAt reads an id with an offset behind an @, -1 for none. An id may have
-// an @ itself.
+// sessionAt reads a session id and the offset after its @, -1 for none. The id may
+// contain an @, too.
 func sessionAt(s string) (id string, at int64, err error) {
 	id, at = s, -1
 	if i := strings.LastIndexByte(s, '@'); i > 0 {
@@ -102,7 +102,7 @@ func common(d *view.Diff) string {
 	case d.Same:
 		s = "the conversations are the same"
 	case d.Common == 0:
-		s = "no turn is the same at the beginning"
+		s = "the first turn differs"
 	case d.Common == 1:
 		s = "the first turn is the same"
 	default:
@@ -149,7 +149,7 @@ func (p diffing) change(b *strings.Builder, t *view.DiffTurn, c *view.DiffChange
 	}
 }
 
-// itemText returns what the item of a turn at an offset says.
+// itemText returns the text of the item of a turn at an offset.
 func itemText(s *view.DiffSide, offset int64) string {
 	for _, list := range [...][]view.DiffItem{s.Messages, s.Tools} {
 		for _, i := range list {

@@ -7,24 +7,24 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// persistenceVariable switches persistence off for everything that would hold
-// the data folder itself.
+// persistenceVariable is the environment variable that switches persistence off, for
+// a command that would hold the data folder itself.
 const persistenceVariable = "ENABLE_CONTEXT_PERSISTENCE"
 
-const nothingKept = "nothing is kept: sessions are in memory only, and forgotten when this program ends"
+const nothingKept = "nothing is kept: sessions are in memory only and are lost when this program ends"
 
 func (e *env) ephemeralFlag(c *cobra.Command) {
-	c.Flags().BoolVar(&e.ephemeral, "ephemeral", false, "keep everything in memory and forget it at the end (also $"+persistenceVariable+"=false)")
+	c.Flags().BoolVar(&e.ephemeral, "ephemeral", false, "keep everything in memory and lose it at the end (also $"+persistenceVariable+"=false)")
 }
 
-// forgets reports whether sessions are to be kept in memory only. To be told both
-// that nothing may be kept and where to keep it is an error.
+// forgets reports whether to keep sessions in memory only. It is an error to ask for
+// that and to name a data folder or a server.
 func (e *env) forgets() (bool, error) {
 	switch {
 	case e.ephemeral && e.data != "":
 		return false, usageError("--ephemeral keeps everything in memory, so --data cannot be used with it")
 	case e.ephemeral && e.url != "":
-		return false, usageError("a server keeps its sessions as it was told, so --ephemeral cannot be used with --url")
+		return false, usageError("the server at --url decides how it keeps sessions, so --ephemeral cannot be used with --url")
 	case e.ephemeral:
 		return true, nil
 	}
@@ -36,7 +36,7 @@ func (e *env) forgets() (bool, error) {
 	return !keep, err
 }
 
-// switchedOn reads a variable that switches something off; it is on by default.
+// switchedOn reads the value of a variable that is on by default.
 func switchedOn(value string) (bool, error) {
 	switch strings.ToLower(strings.TrimSpace(value)) {
 	case "", "1", "t", "true", "y", "yes", "on":

@@ -19,22 +19,22 @@ func newErase(e *env) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:   "erase SESSION (--events A-B,… | --all) --reason TEXT",
-		Short: "Remove what was said in events, for good",
-		Long: `Erase removes the payloads of events for good: from the database and from every
-fork that shares them. Their offsets, types and times stay, and a receipt says
-what was erased, when, by whom and why.
+		Short: "Remove the payload of events permanently",
+		Long: `Erase removes the payload of events permanently, from the database and from every
+fork that shares the events. Offsets, types and times stay. A receipt in the session
+says what was erased, when, by whom and why.
 
-It cannot be undone. To take events back and keep them, use tapedeck rewind or
-tapedeck clear.`,
+You cannot undo an erase. To revert events and keep them in the log, use tapedeck
+rewind or tapedeck clear.`,
 		Example: `  tapedeck erase ses_01J… --events 12,40-57 --reason "a password was pasted"
   tapedeck erase ses_01J… --all --reason "the user asked for it" --yes`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			if r.All == (len(events) > 0) {
-				return usageError("erase needs --events A-B,… or --all, one of them")
+				return usageError("erase needs either --events A-B,… or --all")
 			}
 			if strings.TrimSpace(r.Reason) == "" {
-				return usageError("--reason is needed: the receipt says why")
+				return usageError("erase needs --reason TEXT, for the receipt")
 			}
 			if r.Events, err = offsetRanges(events); err != nil {
 				return err
@@ -43,10 +43,10 @@ tapedeck clear.`,
 			return e.erase(c.Context(), r, yes)
 		},
 	}
-	c.Flags().StringSliceVar(&events, "events", nil, "the offsets of the events, such as 12,40-57 (both ends are erased)")
-	c.Flags().BoolVar(&r.All, "all", false, "all events of the session's own (not those that a fork shares)")
-	c.Flags().StringVar(&r.Reason, "reason", "", "why, for the receipt")
-	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	c.Flags().StringSliceVar(&events, "events", nil, "offsets of the events, such as 12,40-57 (both ends included)")
+	c.Flags().BoolVar(&r.All, "all", false, "all events of the session itself (not those that a fork inherited)")
+	c.Flags().StringVar(&r.Reason, "reason", "", "reason, for the receipt")
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return c
 }
 
@@ -74,15 +74,15 @@ func (e *env) erase(ctx context.Context, r api.Erase, yes bool) error {
 		if err != nil {
 			return err
 		}
-		what := "all events"
+		scope := "all events"
 		if !r.All {
 			n := int64(0)
 			for _, x := range r.Events {
 				n += x.To - x.From
 			}
-			what = fmt.Sprintf("%d of %d events", n, s.Head)
+			scope = fmt.Sprintf("%d of %d events", n, s.Head)
 		}
-		if err := e.confirm(ctx, yes, "Erase %s of %s (%s) for good?", what, s.ID, terminal.Brief(titleOf(s), 40)); err != nil {
+		if err := e.confirm(ctx, yes, "Erase %s of %s (%s) permanently?", scope, s.ID, terminal.Brief(titleOf(s), 40)); err != nil {
 			return err
 		}
 		done, err := conn.Erase(ctx, r)
@@ -99,7 +99,7 @@ func (e *env) printErased(d *api.Erased) error {
 	}
 	_, err := fmt.Fprintf(e.stdout, "erased %s of %s; the receipt is at offset %d\n", terminal.Count(int(d.Events), "event"), d.Session, d.Receipt)
 	for _, f := range d.Forks {
-		fmt.Fprintf(e.stderr, "%s had shared some of them and has them no more\n", f)
+		fmt.Fprintf(e.stderr, "also erased from the fork %s\n", f)
 	}
 	return err
 }

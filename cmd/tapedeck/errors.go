@@ -19,7 +19,7 @@ const (
 	exitCancelled = 130
 )
 
-// An exitError ends the program with a code and, if err is nil, without a word.
+// An exitError ends the program with a code. If err is nil, it prints nothing.
 type exitError struct {
 	code int
 	err  error
@@ -34,12 +34,12 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// usageError marks an error of the command line itself.
+// usageError returns an error of the command line itself.
 func usageError(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// exitCode tells the user about err and turns it into a code.
+// exitCode prints err, if there is one, and returns the exit code.
 func (e *env) exitCode(err error) int {
 	var exit *exitError
 	switch {
@@ -53,15 +53,15 @@ func (e *env) exitCode(err error) int {
 	case errors.Is(err, context.Canceled):
 		return exitCancelled
 	case errors.Is(err, syscall.EPIPE):
-		return exitDone // the reader of our output, such as head, has seen enough
+		return exitDone // the reader of the output, such as head, has closed it
 	}
 	e.printError(err)
 	return exitFailed
 }
 
-// printError prints an error of the program, in the one form that it has: a
-// sentence and, on the next line, a hint. With --json it prints the body that the
-// HTTP API would answer, which has the kind, too.
+// printError prints an error: a sentence and, on the next line, a hint. With --json it
+// prints the same body as the HTTP API, which also has the kind. It is the only
+// function that prints errors of the program.
 func (e *env) printError(err error) {
 	var known *tapedeck.Error
 	errors.As(err, &known)
@@ -92,7 +92,7 @@ func errorBody(err error, known *tapedeck.Error) []byte {
 	return b
 }
 
-// notice prints a line about what the program does, beside its output.
+// notice prints a line for the user to standard error.
 func (e *env) notice(format string, args ...any) {
 	fmt.Fprintf(e.stderr, "tapedeck: "+format+"\n", args...)
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// timeline returns what is in force in a session as of an offset.
+// timeline returns which events of a session are active before an offset.
 func (c *connection) timeline(ctx context.Context, session string, at int64) (*view.Timeline, error) {
 	var jumps []tapedeck.Jump
 	err := c.jumps(ctx, session, at, func(j tapedeck.Jump) { jumps = append(jumps, j) })
 	return view.NewTimeline(jumps), err
 }
 
-// jumps calls f for what was taken back in a session before an offset.
+// jumps calls f for each rewind, clear and overwrite of a session before an offset.
 func (c *connection) jumps(ctx context.Context, session string, at int64, f func(tapedeck.Jump)) error {
 	o := client.PageOptions{Types: []string{tapedeck.SessionRewound, tapedeck.SessionCleared, tapedeck.SessionOverwritten}}
 	return c.each(ctx, session, at, o, func(ev *tapedeck.Event) error {
@@ -27,8 +27,8 @@ func (c *connection) jumps(ctx context.Context, session string, at int64, f func
 	})
 }
 
-// hasThread refuses a thread that a session has no event of: that it has said
-// nothing would be a guess.
+// hasThread refuses a thread without events: an empty conversation would look like
+// the answer to a mistyped name.
 func (c *connection) hasThread(ctx context.Context, session, thread string) error {
 	if thread == "" || thread == tapedeck.MainThread {
 		return nil
@@ -38,7 +38,7 @@ func (c *connection) hasThread(ctx context.Context, session, thread string) erro
 		return err
 	}
 	err = c.each(ctx, session, s.Head, client.PageOptions{Threads: []string{thread}}, func(ev *tapedeck.Event) error {
-		if ev.ThreadName() == thread { // those of the session are of every thread
+		if ev.ThreadName() == thread { // events of the session belong to every thread
 			return errEnough
 		}
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
-// suffixes are the formats that the name of a file tells.
+// suffixes are the formats by the suffix of a file name.
 var suffixes = map[string]string{
 	".json": "json", ".ndjson": "ndjson", ".jsonl": "ndjson", ".md": "markdown", ".csv": "csv", ".cast": "asciicast",
 	".html": "html", ".htm": "html",
@@ -37,28 +37,28 @@ func newExport(e *env) *cobra.Command {
 	var f exportFlags
 	c := &cobra.Command{
 		Use:   "export SESSION",
-		Short: "Write a session as a file",
-		Long: `Export writes a session to standard output, or to a file. A file that exists is
-not overwritten unless --force is given, and a file is there whole or not at all.
+		Short: "Export a session to a file",
+		Long: `Export writes a session to standard output or to a file. It overwrites an existing
+file only with --force, and it never leaves a partial file.
 
 Formats:
-  ndjson      every event, one a line; tapedeck import makes the same session of it
-  json        one document: session, events, and the conversation they amount to
+  ndjson      every event, one per line; tapedeck import restores the session from it
+  json        one document: the session, its events, and the conversation
   markdown    a transcript for people
-  csv         one row an event
-  html        a page that plays the session, with everything in it: it opens from
-              a file and asks nobody for anything; at most 50 MB of events
-  asciicast   a terminal of the session, as asciinema plays it (see --terminal)
+  csv         one row per event
+  html        one page that plays the session and loads nothing else; at most 50 MB
+              of events
+  asciicast   a terminal of the session, for asciinema (see --terminal)
 
-Without --format the name of the file tells, and else it is markdown, or ndjson
-with --json.
+Without --format, the name of the file decides; otherwise the format is markdown, or
+ndjson with --json.
 
-Redaction replaces what must not leave the house by [redacted]: the values of
-members with --redact-key, what matches a regular expression with --redact, and
-with --redact-preset the sets secrets (keys, tokens, passwords) and pii (e-mail
-addresses). A secret is found even if it was streamed in several pieces. Use
---preview to see what would be found; then nothing is written. No set of rules
-finds everything: look before you share.`,
+Redaction replaces text by [redacted]: the values of members with --redact-key,
+matches of a regular expression with --redact, and with --redact-preset the rule
+sets secrets (keys, tokens, passwords) and pii (e-mail addresses). A secret is found
+even if it was streamed in several pieces. --preview shows what the rules find and
+writes nothing. No set of rules finds everything: check the export before you share
+it.`,
 		Example: `  tapedeck export ses_01J… -o session.md
   tapedeck export ses_01J… -o session.ndjson --redact-preset secrets
   tapedeck export ses_01J… -o session.html --redact-preset secrets
@@ -82,13 +82,13 @@ finds everything: look before you share.`,
 	flags := c.Flags()
 	flags.StringVar(&f.Format, "format", "", "ndjson, json, markdown, csv, html or asciicast")
 	flags.StringVarP(&f.file, "output", "o", "", "write to this file (default: standard output)")
-	flags.BoolVar(&f.force, "force", false, "overwrite the file")
+	flags.BoolVar(&f.force, "force", false, "overwrite an existing file")
 	flags.Int64Var(&f.at, "at", 0, "only the events before this offset (default: all)")
-	flags.BoolVar(&f.effective, "effective", false, "only what is in force: nothing that a rewind has taken back")
-	flags.StringVar(&f.Terminal, "terminal", "", "which terminal, for asciicast")
-	flags.StringArrayVar(&f.Redact.Keys, "redact-key", nil, "redact the members of this name (may be repeated)")
-	flags.StringArrayVar(&f.Redact.Patterns, "redact", nil, "redact what matches this regular expression (may be repeated)")
-	flags.StringArrayVar(&f.Redact.Presets, "redact-preset", nil, "redact by a set of rules: secrets or pii (may be repeated)")
+	flags.BoolVar(&f.effective, "effective", false, "only active events, without reverted ones")
+	flags.StringVar(&f.Terminal, "terminal", "", "id of the terminal to export, for asciicast")
+	flags.StringArrayVar(&f.Redact.Keys, "redact-key", nil, "redact the values of members with this name (repeatable)")
+	flags.StringArrayVar(&f.Redact.Patterns, "redact", nil, "redact matches of this regular expression (repeatable)")
+	flags.StringArrayVar(&f.Redact.Presets, "redact-preset", nil, "redact with a rule set: secrets or pii (repeatable)")
 	flags.BoolVar(&f.preview, "preview", false, "only show what would be redacted")
 	return c
 }
@@ -96,11 +96,11 @@ finds everything: look before you share.`,
 func (e *env) export(ctx context.Context, f exportFlags) error {
 	if ext := strings.ToLower(filepath.Ext(f.file)); f.Format == "" {
 		if f.Format = suffixes[ext]; f.Format == "" && ext != "" {
-			return usageError("nothing is written as %s; name the file .md, .json, .ndjson, .csv, .html or .cast, or give --format", ext)
+			return usageError("there is no export format for %s; name the file .md, .json, .ndjson, .csv, .html or .cast, or pass --format", ext)
 		}
 	}
 	if f.Format == "" && e.json {
-		f.Format = "ndjson" // one value a line
+		f.Format = "ndjson" // one value per line
 	}
 	if f.Format == "" {
 		f.Format = "markdown"
@@ -132,23 +132,23 @@ func (e *env) exportTo(ctx context.Context, conn *connection, in api.ExportReque
 	return exportError(ctx, err)
 }
 
-// exportError tells apart whether the file or the server has failed.
+// exportError replaces the error of a stream that the server cut off.
 func exportError(ctx context.Context, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) && ctx.Err() == nil {
-		return tapedeck.Errorf(tapedeck.Unavailable, "the server has broken off the export").WithHint("its log says why; try again")
+		return tapedeck.Errorf(tapedeck.Unavailable, "the server stopped the export before its end").WithHint("see the log of the server, or try again")
 	}
 	return err
 }
 
-// exportFile writes beside the file and renames, so that nobody ever finds half
-// of an export.
+// exportFile writes to a temporary file and renames it, so that no other process
+// sees a partial export.
 func (e *env) exportFile(ctx context.Context, conn *connection, f exportFlags) (err error) {
 	if _, err := os.Lstat(f.file); err == nil && !f.force {
 		return fileExists(f.file)
 	}
 	tmp, err := os.OpenFile(f.file+"."+tapedeck.NewID("tmp_"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		var why *os.PathError // it names a file that nobody has asked for
+		var why *os.PathError // its text names the temporary file
 		if errors.As(err, &why) {
 			err = why.Err
 		}
@@ -169,8 +169,8 @@ func (e *env) exportFile(ctx context.Context, conn *connection, f exportFlags) (
 	return nil
 }
 
-// place gives a finished file its name. Without force it must not take that of
-// another one, also if that came meanwhile.
+// place gives a finished file its name. Without force it does not replace another
+// file, even one that was created meanwhile.
 func place(tmp, name string, force bool) error {
 	if force {
 		return os.Rename(tmp, name)
@@ -179,7 +179,7 @@ func place(tmp, name string, force bool) error {
 	switch {
 	case errors.Is(err, os.ErrExist):
 		return fileExists(name)
-	case err != nil: // a file system without links
+	case err != nil: // the file system has no links
 		return os.Rename(tmp, name)
 	}
 	return nil
@@ -193,7 +193,7 @@ func removeTemp(name string) error {
 }
 
 func fileExists(name string) error {
-	return tapedeck.Errorf(tapedeck.Conflict, "%s exists", name).WithHint("give another name, or --force to overwrite it")
+	return tapedeck.Errorf(tapedeck.Conflict, "%s exists", name).WithHint("choose another name, or pass --force to overwrite it")
 }
 
 func (e *env) previewExport(ctx context.Context, conn *connection, in api.ExportRequest) error {
@@ -213,9 +213,9 @@ func (e *env) previewExport(ctx context.Context, conn *connection, in api.Export
 		}
 	}
 	if len(p.Rules) == 0 {
-		return usageError("there is nothing to look for; give --redact-preset secrets, --redact-key or --redact")
+		return usageError("there are no redaction rules; pass --redact-preset secrets, --redact-key or --redact")
 	}
-	fmt.Fprintf(e.stderr, "%s would be changed; %d of %d rules have found something\n", terminal.Count(int(p.Events), "event"), found, len(p.Rules))
+	fmt.Fprintf(e.stderr, "%s would be changed; %d of %d rules matched\n", terminal.Count(int(p.Events), "event"), found, len(p.Rules))
 	return nil
 }
 
@@ -226,8 +226,8 @@ func (e *env) printIf(yes bool, v any) error {
 	return e.printJSON(v)
 }
 
-// plain returns a writer that lets nothing of a session steer the terminal, if w
-// is one; a file or a pipe gets every byte.
+// plain returns a writer that cleans text for a terminal, if w is one; a file or a
+// pipe receives every byte unchanged.
 func (e *env) plain(w io.Writer) io.Writer {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return &cleaner{w: w}
@@ -235,8 +235,8 @@ func (e *env) plain(w io.Writer) io.Writer {
 	return w
 }
 
-// A cleaner cleans what is written, line by line, so that no character comes in
-// halves.
+// A cleaner cleans text for a terminal. It writes whole lines, so that it never
+// splits a character.
 type cleaner struct {
 	w    io.Writer
 	rest []byte
@@ -259,7 +259,7 @@ func (c *cleaner) flush() error {
 	return err
 }
 
-// flush writes what a cleaner holds back.
+// flush writes the text that a cleaner still holds.
 func flush(w io.Writer) error {
 	if c, ok := w.(*cleaner); ok {
 		return c.flush()

@@ -15,10 +15,10 @@ func newFork(e *env) *cobra.Command {
 	var title string
 	c := &cobra.Command{
 		Use:   "fork SESSION",
-		Short: "Make a session that shares the events of another one",
-		Long: `Fork makes a session that begins with the events of another one, and goes its
-own way from there. The events are shared, not copied, so it takes no time and
-no space, however long the session is. It prints the id of the fork.`,
+		Short: "Create a session that shares the events of another one",
+		Long: `Fork creates a session that begins with the events of another session and continues
+on its own. The events are shared, not copied, so a fork takes no time and no space,
+however long the session is. Fork prints the id of the new session.`,
 		Example: `  tapedeck fork ses_01J…
   tapedeck fork ses_01J… --at 120 --title "Another way"`,
 		Args: oneSession,
@@ -36,9 +36,9 @@ no space, however long the session is. It prints the id of the fork.`,
 			return e.reading(c.Context(), func(conn *connection) error { return e.fork(c.Context(), conn, f) })
 		},
 	}
-	c.Flags().Int64Var(&at, "at", 0, "share the events before this offset, the first one that is not shared (default: all)")
+	c.Flags().Int64Var(&at, "at", 0, "share the events before this offset (default: all)")
 	c.Flags().StringVar(&title, "title", "", "title of the fork (default: that of the session)")
-	c.Flags().StringVar(&f.ID, "id", "", "id of the fork (default: a new one)")
+	c.Flags().StringVar(&f.ID, "id", "", "id of the fork (default: a new id)")
 	return c
 }
 

@@ -21,22 +21,23 @@ func newImport(e *env) *cobra.Command {
 	var preview bool
 	c := &cobra.Command{
 		Use:   "import FILE…",
-		Short: "Make sessions of recorded conversations",
-		Long: `Import reads sessions that were exported, and conversations that other programs
-have recorded, and makes sessions of them, with their own times where they have
-any. FILE may be - for standard input. All of a file is imported or nothing;
-lines that are no part of a conversation are reported with their numbers. With
---preview it only says what would be made.
+		Short: "Import recorded conversations as sessions",
+		Long: `Import reads exported sessions, and conversations that other programs recorded, and
+creates sessions from them. The events keep their recorded times, if there
+are any. FILE can be - for
+standard input. A file is imported completely or not at all; lines that are not part
+of a conversation are reported with their numbers. With --preview, import only
+reports which sessions it would create.
 
 Formats:
-  auto              what the first line of the file tells
-  ndjson            a session exported by tapedeck: the same session again, under
+  auto              detected from the first line of the file
+  ndjson            a session exported by tapedeck: restores the same session, under
                     its own id if that is free
-  agui              events of AG-UI: JSON lines, one array, or Server-Sent Events
-  asciicast         a recording of a terminal, version 2 or 3
+  agui              AG-UI events: JSON lines, one array, or Server-Sent Events
+  asciicast         a terminal recording, version 2 or 3
   claude-code       a session file of Claude Code (JSONL)
-  openai-messages   chat-completions messages: one conversation a line ({"messages":[…]},
-                    {"traj":[…]} or a bare array), one message a line, or one JSON array`,
+  openai-messages   chat-completions messages: one conversation per line ({"messages":[…]},
+                    {"traj":[…]} or a bare array), one message per line, or one JSON array`,
 		Example: `  tapedeck import ~/.claude/projects/…/session.jsonl
   tapedeck import session.ndjson demo.cast
   tapedeck import --preview chats.jsonl
@@ -56,7 +57,7 @@ Formats:
 					}
 					if err := act(c.Context(), conn, in, name); err != nil {
 						if len(args) > 1 && !preview {
-							e.notice("%s was not imported; %d before it were, %d after it were not looked at", name, i, len(args)-i-1)
+							e.notice("%s was not imported; %d before it were imported, %d after it were not read", name, i, len(args)-i-1)
 						}
 						return err
 					}
@@ -68,7 +69,7 @@ Formats:
 	c.Flags().StringVar(&in.Format, "format", "auto", "auto, ndjson, agui, asciicast, claude-code or openai-messages")
 	c.Flags().StringVar(&in.Title, "title", "", "title of the sessions (default: from the content)")
 	c.Flags().StringVar(&in.Owner, "owner", "", "owner of the sessions")
-	c.Flags().BoolVar(&preview, "preview", false, "only show what would be made")
+	c.Flags().BoolVar(&preview, "preview", false, "only report what would be created")
 	return c
 }
 
@@ -87,21 +88,21 @@ func (e *env) importFile(ctx context.Context, conn *connection, in api.ImportReq
 	return e.printImported(done)
 }
 
-// A progress shows on a terminal how much of a file has been sent.
+// A progress is a reader that shows in a terminal how much of a file has been read.
 type progress struct {
 	io.Reader
-	to    io.Writer // nil for nobody
-	size  int64     // 0 if not known
+	to    io.Writer // nil for no output
+	size  int64     // 0 if unknown
 	read  int64
 	shown time.Time
 	drawn bool
 }
 
-// progressEvery is how often a progress is shown.
+// progressEvery is the time between two updates.
 const progressEvery = 200 * time.Millisecond
 
 func (e *env) progress(r io.Reader) *progress {
-	p := &progress{Reader: r, shown: time.Now()} // what is quick shows nothing
+	p := &progress{Reader: r, shown: time.Now()} // so that a fast import shows nothing
 	if f, ok := e.stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.to = f
 	}
@@ -131,7 +132,7 @@ func (p *progress) line() string {
 	return fmt.Sprintf("%.1f of %.1f MB (%d %%)", float64(p.read)/mb, float64(p.size)/mb, 100*p.read/p.size)
 }
 
-// clear takes the line away.
+// clear removes the progress line.
 func (p *progress) clear() {
 	if p.drawn {
 		fmt.Fprint(p.to, "\r\x1b[K")
@@ -176,7 +177,7 @@ func (e *env) printSkipped(lines []api.LineError) {
 	}
 }
 
-// previewImport says what would become of a file.
+// previewImport reports which sessions a file would become.
 func (e *env) previewImport(ctx context.Context, conn *connection, in api.ImportRequest, name string) error {
 	r, err := e.open(name)
 	if err != nil {
@@ -195,7 +196,7 @@ func (e *env) previewImport(ctx context.Context, conn *connection, in api.Import
 	if more := m.Total - len(m.Sessions); more > 0 {
 		fmt.Fprintf(e.stdout, "… and %d more\n", more)
 	}
-	fmt.Fprintf(e.stderr, "%s: would make %s with %s from %s\n", m.Format, terminal.Count(m.Total, "session"), terminal.Count(m.Events, "event"), terminal.Count(m.Lines, "line"))
+	fmt.Fprintf(e.stderr, "%s: would create %s with %s from %s\n", m.Format, terminal.Count(m.Total, "session"), terminal.Count(m.Events, "event"), terminal.Count(m.Lines, "line"))
 	e.printSkipped(m.Skipped)
 	return nil
 }

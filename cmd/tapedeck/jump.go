@@ -11,42 +11,53 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// jump does a verb that takes events back, and says what it did.
-func (e *env) jump(ctx context.Context, verb func(context.Context, *connection) (api.Rewound, error)) error {
+// jump runs a verb that reverts events and prints what it did. done is the past
+// tense of the verb, such as "rewound".
+func (e *env) jump(ctx context.Context, done string, verb func(context.Context, *connection) (api.Rewound, error)) error {
 	return e.reading(ctx, func(conn *connection) error {
-		done, err := verb(ctx, conn)
+		r, err := verb(ctx, conn)
 		if err != nil {
 			return err
 		}
-		return e.printRewound(&done)
+		return e.printJump(done, &r)
 	})
 }
 
-func (e *env) printRewound(r *api.Rewound) error {
+func (e *env) printJump(done string, r *api.Rewound) error {
 	if e.json {
 		return e.printJSON(r)
 	}
 	for _, inv := range r.Cancelled {
 		fmt.Fprintf(e.stderr, "cancelled %s first\n", inv)
 	}
+	if _, err := io.WriteString(e.stdout, jumpSentence(done, r)+"\n"); err != nil {
+		return err
+	}
+	if r.Marker != "" {
+		fmt.Fprintf(e.stderr, "undo with: tapedeck undo %s %s\n", r.Session, r.Marker)
+	}
+	return nil
+}
+
+// jumpSentence says which events were reverted or restored.
+func jumpSentence(done string, r *api.Rewound) string {
 	where := r.Session
 	if r.Thread != "" {
 		where = fmt.Sprintf("thread %s of %s", r.Thread, r.Session)
 	}
-	sentence := fmt.Sprintf("%s is as it was before offset %d\n", where, r.To)
-	if r.Undoes != "" {
-		sentence = fmt.Sprintf("took back %s: in %s, what was active before offset %d is active again\n", r.Undoes, where, r.To)
+	switch {
+	case r.Marker == "":
+		return fmt.Sprintf("nothing to revert: %s has no active events from offset %d on", where, r.To)
+	case r.Undoes != "":
+		return fmt.Sprintf("undid %s: %s is again as it was before offset %d", r.Undoes, where, r.To)
+	case r.To == 0:
+		return fmt.Sprintf("%s %s: all events are reverted", done, where)
 	}
-	_, err := io.WriteString(e.stdout, sentence)
-	if r.Marker == "" { // there was nothing to take back
-		return err
-	}
-	fmt.Fprintf(e.stderr, "take it back with: tapedeck undo %s %s\n", r.Session, r.Marker)
-	return err
+	return fmt.Sprintf("%s %s: the events from offset %d on are reverted", done, where, r.To)
 }
 
-// forceHint says in words of the command line what to do about a place that was
-// reverted before; the server's hint is for programs.
+// forceHint replaces the hint of a refused jump, which is for programs, by one that
+// names commands.
 func (c *connection) forceHint(ctx context.Context, session string, err error) error {
 	var te *tapedeck.Error
 	if !errors.As(err, &te) || te.Kind != tapedeck.Conflict || !strings.Contains(te.Hint, "force") {
@@ -57,9 +68,9 @@ func (c *connection) forceHint(ctx context.Context, session string, err error) e
 	if failed == nil {
 		failed = c.jumps(ctx, session, s.Head, func(j tapedeck.Jump) { newest = j })
 	}
-	if failed != nil { // what was refused counts
+	if failed != nil { // the refusal matters more
 		return err
 	}
 	return tapedeck.Errorf(te.Kind, "%s", te.Message).Because(err).
-		WithHint("tapedeck undo %s %s takes the newest of these back, --force goes there all the same", session, newest.Marker)
+		WithHint("undo the newest of them with: tapedeck undo %s %s; or pass --force", session, newest.Marker)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
-// listFlags say what to list, and how.
+// listFlags are the flags of ls.
 type listFlags struct {
 	filter   tapedeck.Filter
 	from, to string
@@ -28,7 +28,7 @@ func newList(e *env) *cobra.Command {
 		Aliases: []string{"list"},
 		Short:   "List sessions, newest first",
 		Long: `Ls lists sessions, newest first. --from and --to take a day (2026-01-31), a time
-(2026-01-31T12:00:00Z) or how long ago it was (90m, 12h, 7d).`,
+(2026-01-31T12:00:00Z) or an age (90m, 12h, 7d).`,
 		Example: `  tapedeck ls --status failed --from 7d
   tapedeck ls --tree --density`,
 		Args: noArgs,
@@ -40,16 +40,16 @@ func newList(e *env) *cobra.Command {
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar((*string)(&f.filter.Status), "status", "", "only with this status: idle, pending, running, complete, failed, cancelled, interrupted; or closed, whatever their status")
-	fl.StringVar(&f.filter.Agent, "agent", "", "only of this agent")
-	fl.StringVar(&f.filter.Owner, "owner", "", "only of this owner")
+	fl.StringVar((*string)(&f.filter.Status), "status", "", "only sessions with this status: idle, pending, running, complete, failed, cancelled, interrupted; or closed, with any status")
+	fl.StringVar(&f.filter.Agent, "agent", "", "only sessions of this agent")
+	fl.StringVar(&f.filter.Owner, "owner", "", "only sessions of this owner")
 	fl.StringVar(&f.filter.Parent, "parent", "", "only forks of this session")
-	fl.StringVar(&f.from, "from", "", "only made at this time or after it")
-	fl.StringVar(&f.to, "to", "", "only made before this time")
-	fl.StringVarP(&f.filter.Query, "query", "q", "", "only that contain this")
-	fl.IntVar(&f.filter.Limit, "limit", 50, "at most this many")
-	fl.BoolVar(&f.all, "all", false, "all of them, however many")
-	fl.BoolVar(&f.tree, "tree", false, "forks below the session that they were forked from")
+	fl.StringVar(&f.from, "from", "", "only sessions created at this time or later")
+	fl.StringVar(&f.to, "to", "", "only sessions created before this time")
+	fl.StringVarP(&f.filter.Query, "query", "q", "", "only sessions whose title, id or text contains this")
+	fl.IntVar(&f.filter.Limit, "limit", 50, "list at most this many")
+	fl.BoolVar(&f.all, "all", false, "list all sessions")
+	fl.BoolVar(&f.tree, "tree", false, "show forks below their parents")
 	fl.BoolVar(&f.density, "density", false, "show how the events of each are spread over its time")
 	return c
 }
@@ -69,7 +69,7 @@ func (f *listFlags) check(now time.Time) (err error) {
 
 func (e *env) list(ctx context.Context, c *connection, f listFlags) error {
 	l := listing{env: e, pen: e.pen(), client: c, density: f.density}
-	var kept []tapedeck.Session // for the tree, which needs all of them first
+	var kept []tapedeck.Session // for the tree, which needs all sessions at once
 	for {
 		sessions, next, err := c.Sessions(ctx, f.filter)
 		if err != nil {
@@ -136,7 +136,7 @@ func (l *listing) line(ctx context.Context, s *tapedeck.Session, depth int) erro
 		s.Head, age(time.Since(s.Created)), spark, terminal.Brief(titleOf(*s), 60))
 }
 
-// statusWidth is the width of the column: that of the longest status.
+// statusWidth is the width of the column STATUS: that of the longest status.
 const statusWidth = len("interrupted, closed")
 
 func (e *env) listEnd(n int, next string) error {
@@ -147,7 +147,7 @@ func (e *env) listEnd(n int, next string) error {
 	case n == 0:
 		fmt.Fprintln(e.stderr, "no sessions")
 	case next != "":
-		fmt.Fprintf(e.stderr, "these are the newest %d; --all lists all\n", n)
+		fmt.Fprintf(e.stderr, "showing the newest %d; --all lists all\n", n)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Tapedeck is the self-hosted durable session for AI agents: this program is
-// its server and its command line.
+// Tapedeck is a self-hosted, durable session log for AI agents. This program is its
+// server and its command line.
 package main
 
 import (
@@ -17,13 +17,13 @@ func main() {
 	os.Exit(code)
 }
 
-// An ending is the cause of a context that a signal has ended.
+// An ending is the cause of a context that a signal cancelled.
 type ending struct{ signal os.Signal }
 
 func (e *ending) Error() string { return e.signal.String() }
 
-// untilEnding returns a context that the first of the signals ends; a command that
-// wants to see further ones asks for them itself.
+// untilEnding returns a context that the first of the signals cancels. A command that
+// needs later signals registers for them itself.
 func untilEnding(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
@@ -38,9 +38,9 @@ func untilEnding(ctx context.Context) (_ context.Context, stop func()) {
 	return ctx, func() { signal.Stop(signals); cancel(nil) }
 }
 
-// endings are the signals that end the program in good order: runs get their
-// terminal events, and their agents end. SIGHUP comes when a terminal closes; a
-// program that nohup started ignores it.
+// endings returns the signals that end the program in good order: runs get their
+// terminal events, and their agents are stopped. SIGHUP is sent when a terminal
+// closes; a program that nohup started ignores it.
 func endings() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

@@ -13,16 +13,16 @@ func newOverwrite(e *env) *cobra.Command {
 	var text, instance string
 	c := &cobra.Command{
 		Use:   "overwrite SESSION --from-point POINT",
-		Short: "Keep a session up to an offset; what follows takes the place of the rest",
-		Long: `Overwrite keeps the events up to and including the one at --from-point, and
-takes back those after it. What follows takes their place.
+		Short: "Revert the events after a point, so that new ones take their place",
+		Long: `Overwrite keeps the events up to and including the one at --from-point and reverts
+the events after it. New events take their place.
 
-The point is the offset of the last event to keep or, as seq:4, its sequence
-number in the context of an agent, which tapedeck context shows. A point in the
-middle of a run cuts the run off, and overwrite warns of it.
+The point is the offset of the last event to keep or, as seq:4, its sequence number
+in the context of an agent, which tapedeck context shows. A point inside a run cuts
+the run in two, and overwrite prints a warning.
 
-Nothing is deleted: tapedeck undo takes it back. To overwrite and go on at once,
-see: tapedeck run --help`,
+Nothing is deleted: tapedeck undo restores the events. To overwrite and run a task
+in one command, see: tapedeck run --help`,
 		Example: `  tapedeck overwrite ses_01J… --from-point 41
   tapedeck overwrite ses_01J… --from-point seq:4
   tapedeck run "try it another way" --overwrite ses_01J… --from-point 41`,
@@ -36,19 +36,19 @@ see: tapedeck run --help`,
 				return err
 			}
 			o.Session, p.thread, p.within = args[0], o.Thread, o.Thread
-			return e.jump(c.Context(), func(ctx context.Context, conn *connection) (api.Rewound, error) {
+			return e.jump(c.Context(), "overwrote", func(ctx context.Context, conn *connection) (api.Rewound, error) {
 				return e.overwrite(ctx, conn, o, &p)
 			})
 		},
 	}
 	c.Flags().StringVar(&text, "from-point", "", pointUsage("the last event to keep", "required"))
 	c.Flags().StringVar(&instance, "instance", "", instanceUsage)
-	c.Flags().StringVar(&o.Thread, "thread", "", "only in this thread (default: in all)")
+	c.Flags().StringVar(&o.Thread, "thread", "", "only events of this thread (default: all threads)")
 	c.Flags().BoolVar(&o.Force, "force", false, "even if that makes reverted events active again")
 	return c
 }
 
-// overwrite reverts what comes after a point.
+// overwrite reverts the events after a point.
 func (e *env) overwrite(ctx context.Context, conn *connection, o api.Overwrite, p *point) (api.Rewound, error) {
 	at, err := p.place(ctx, conn, o.Session)
 	if err != nil {

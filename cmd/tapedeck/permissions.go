@@ -17,10 +17,10 @@ import (
 func newPermissions(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "permissions SESSION",
-		Short: "List what agents are asking",
-		Long: `Permissions lists what agents in a session are asking and nobody has answered,
-each with the command, the changes and the files that it is about. tapedeck answer
-answers.`,
+		Short: "List the pending questions of agents",
+		Long: `Permissions lists the pending questions of the agents in a session, each with the
+command, the changes and the files that it is about. To answer one, see:
+tapedeck answer --help`,
 		Example: `  tapedeck permissions ses_01J…`,
 		Args:    oneSession,
 		RunE: func(c *cobra.Command, args []string) error {

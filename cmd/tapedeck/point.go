@@ -17,24 +17,24 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A point is the last event that is kept, as a flag names it: by its offset in
+// A point is the value of a flag that names the last event to keep: by its offset in
 // the session, or by its sequence number in the context of an agent.
 type point struct {
 	flag     string
 	given    bool
 	number   int64
 	sequence bool
-	instance string // whose context it is; "" for that of a thread
-	thread   string // whose context it is
+	instance string // the sequence number counts in the context of this instance; "" for that of a thread
+	thread   string // likewise, of this thread
 	within   string // the thread that is cut; "" for all
 }
 
-// pointUsage describes the flag of a point, and what is without it.
+// pointUsage describes the flag of a point; without is its default.
 func pointUsage(about, without string) string {
 	return about + ": its offset `N`, or seq:N, its sequence number in the context (" + without + ")"
 }
 
-const instanceUsage = "a point N is a sequence number in the context of this agent instance"
+const instanceUsage = "count a point N as a sequence number in the context of this agent instance"
 
 // readPoint reads the flags of a point.
 func readPoint(c *cobra.Command, flag, text, instance string) (point, error) {
@@ -62,11 +62,11 @@ func readPoint(c *cobra.Command, flag, text, instance string) (point, error) {
 type cut struct {
 	Last     int64  `json:"last_kept"` // -1 if nothing is kept
 	First    int64  `json:"first_not_kept"`
-	Sequence *int64 `json:"sequence_number,omitempty"` // of the point, if that was given by it
-	Moved    *int64 `json:"moved_from,omitempty"`      // the offset that was given: the end of the run after it is kept, too
+	Sequence *int64 `json:"sequence_number,omitempty"` // of the point, if the user gave it
+	Moved    *int64 `json:"moved_from,omitempty"`      // the offset that was given, if the end of the run after it is kept, too
 	Inside   []span `json:"inside,omitempty"`          // the runs that the point cuts in two
 
-	end int64 // of a point that is given by its sequence number: the offset of its last event
+	end int64 // offset of the last event of a point that is given by its sequence number
 }
 
 // A span is the part of a log from the first event of a run to its last.
@@ -76,8 +76,7 @@ type span struct {
 	Last       *int64 `json:"last,omitempty"` // nil if it is still running
 }
 
-// place finds the point in a session. It returns nil if no point was given, or if
-// nothing comes after it.
+// place finds the point in a session. It returns nil if no point was given.
 func (p *point) place(ctx context.Context, c *connection, session string) (*cut, error) {
 	if !p.given {
 		return nil, nil
@@ -105,7 +104,7 @@ func (p *point) count(ctx context.Context, c *connection, s *tapedeck.Session) (
 	case err != nil:
 		return nil, err
 	case v.Earlier > 0:
-		return nil, tapedeck.Errorf(tapedeck.TooLarge, "the context is too long to count its events").WithHint("give --%s an offset", p.flag)
+		return nil, tapedeck.Errorf(tapedeck.TooLarge, "the context is too long to count its events").WithHint("pass an offset to --%s", p.flag)
 	case p.number >= int64(len(v.Events)):
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the context has %d events, so there is no sequence number %d", len(v.Events), p.number).
 			WithHint("tapedeck context %s shows the numbers", s.ID)
@@ -116,7 +115,7 @@ func (p *point) count(ctx context.Context, c *connection, s *tapedeck.Session) (
 		out.end = *last.EndOffset
 	}
 	for _, e := range v.Events[p.number+1:] {
-		if e.Offset > last.Offset { // else it is one event of the log with the point
+		if e.Offset > last.Offset { // otherwise the log has both in one event
 			out.Last, out.First = e.Offset-1, e.Offset
 			break
 		}
@@ -124,7 +123,8 @@ func (p *point) count(ctx context.Context, c *connection, s *tapedeck.Session) (
 	return out, nil
 }
 
-// contextOf returns the thread whose context is counted; an instance has its own.
+// contextOf returns the thread of the context in which a sequence number counts. The
+// context of an instance needs none.
 func (p *point) contextOf() string {
 	if p.instance != "" {
 		return ""
@@ -132,15 +132,15 @@ func (p *point) contextOf() string {
 	return p.thread
 }
 
-// inspect looks for runs that a cut divides. One that has said everything before
-// the cut keeps its end, too: it was not interrupted.
+// inspect finds the runs that a cut divides. If a run has no output after the cut,
+// the cut moves behind its end, because the run was not interrupted.
 func (p *point) inspect(ctx context.Context, c *connection, s *tapedeck.Session, at *cut) error {
 	runs, err := c.openRuns(ctx, s.ID, at.First, p.within)
 	if err != nil || len(runs) == 0 || at.First == s.Head {
 		return err
 	}
 	if begun := slices.MinFunc(runs, func(a, b openRun) int { return cmp.Compare(a.Offset, b.Offset) }); at.Sequence != nil && begun.Offset > at.end {
-		at.Last, at.First = begun.Offset-1, begun.Offset // it has said nothing yet: only its task is kept
+		at.Last, at.First = begun.Offset-1, begun.Offset // the run has no output yet: keep only its task
 		return nil
 	}
 	rest, err := c.rest(ctx, s, at.First, runs)
@@ -170,11 +170,11 @@ func (p *point) inspect(ctx context.Context, c *connection, s *tapedeck.Session,
 // An openRun is a run that has not ended at a cut.
 type openRun struct {
 	view.Run
-	first int64 // offset of its first message, which is its task, or of the run
+	first int64 // offset of its first message, which is its task; of the run, if it has none
 }
 
-// openRuns returns the runs that are open before the event at an offset, in a
-// thread or in all.
+// openRuns returns the runs that have not ended before an offset, in one thread or,
+// for "", in all.
 func (c *connection) openRuns(ctx context.Context, session string, at int64, thread string) (open []openRun, err error) {
 	v, err := c.Snapshot(ctx, session, at, thread)
 	for _, r := range v.Runs {
@@ -192,20 +192,21 @@ func (c *connection) openRuns(ctx context.Context, session string, at int64, thr
 	return open, err
 }
 
-// A remainder is what follows a cut in the runs that it divides.
+// A remainder describes the events after a cut, up to the end of the divided runs.
 type remainder struct {
-	ends  map[string]int64 // offsets of their ends
-	end   int64            // the last of these
-	quiet bool             // all of them end, and nothing is said before
+	ends  map[string]int64 // by invocation, the offset of the terminal event
+	end   int64            // the last of these offsets
+	quiet bool             // all runs end, and no event before that has content
 }
 
-// errEnough ends a read: nothing more is needed.
+// errEnough ends a read early.
 var errEnough = errors.New("enough")
 
-// maxRemainder is how far after a cut the end of a run is looked for.
+// maxRemainder is the number of events after a cut in which the end of a run is
+// searched.
 const maxRemainder = 10_000
 
-// rest reads what follows a cut until the runs that it divides have ended.
+// rest reads the events after a cut until the divided runs have ended.
 func (c *connection) rest(ctx context.Context, s *tapedeck.Session, from int64, runs []openRun) (remainder, error) {
 	r := remainder{ends: map[string]int64{}, quiet: true}
 	open := map[string]bool{}
@@ -233,14 +234,14 @@ func (c *connection) rest(ctx context.Context, s *tapedeck.Session, from int64, 
 	return r, err
 }
 
-// closing are the types of events that say nothing new at the end of a run.
+// closing are the types of events at the end of a run that have no content.
 var closing = map[string]bool{
 	tapedeck.TextMessageEnd: true, tapedeck.ReasoningMessageEnd: true, tapedeck.ReasoningEnd: true,
 	tapedeck.StepFinished: true, tapedeck.UsageReported: true, tapedeck.AgentLinked: true,
 }
 
-// report says what was kept and what was not, and warns if a run was cut in two.
-// With --json the command prints the cut itself.
+// report prints which events were kept, and a warning for each run that the cut
+// divides. With --json it prints the cut.
 func (e *env) report(at *cut) {
 	if at == nil {
 		return
@@ -252,21 +253,22 @@ func (e *env) report(at *cut) {
 	}
 	fmt.Fprintf(e.stderr, "kept: the events up to and including offset %d\n", at.Last)
 	if at.Moved != nil {
-		fmt.Fprintf(e.stderr, "offset %d is the end of what a run said; the end of the run is kept, too\n", *at.Moved)
+		fmt.Fprintf(e.stderr, "offset %d is the last output of a run; the end of the run is kept, too\n", *at.Moved)
 	}
 	for _, r := range at.Inside {
 		whole := ""
 		if r.Last != nil {
-			whole = fmt.Sprintf(" %d keeps all of it,", *r.Last)
+			whole = fmt.Sprintf(" offset %d keeps the whole run,", *r.Last)
 		}
-		fmt.Fprintf(e.stderr, "warning: this is inside the run %s:%s the agent is told that it was interrupted;%s %d leaves it out\n",
+		fmt.Fprintf(e.stderr, "warning: the point is inside the run %s (%s): the agent is told that this run was interrupted;%s offset %d leaves it out\n",
 			r.Invocation, r.where(), whole, max(r.First-1, 0))
 	}
 }
 
+// where returns the offsets of a run.
 func (r *span) where() string {
 	if r.Last == nil {
-		return fmt.Sprintf(" it began at offset %d,", r.First)
+		return fmt.Sprintf("from offset %d on", r.First)
 	}
-	return fmt.Sprintf(" it has the offsets %d to %d,", r.First, *r.Last)
+	return fmt.Sprintf("offsets %d to %d", r.First, *r.Last)
 }

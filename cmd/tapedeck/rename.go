@@ -10,7 +10,7 @@ import (
 func newRename(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:     `rename SESSION "title"`,
-		Short:   "Give a session another title",
+		Short:   "Change the title of a session",
 		Example: `  tapedeck rename ses_01J… "The slow test"`,
 		Args:    sessionAnd(1, 1, "a session and a title, in quotes"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -19,7 +19,7 @@ func newRename(e *env) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return e.printDone(s, "%s is called %s", s.ID, terminal.Clean(titleOf(s)))
+				return e.printDone(s, "renamed %s to %q", s.ID, terminal.Clean(titleOf(s)))
 			})
 		},
 	}

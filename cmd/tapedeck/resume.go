@@ -12,19 +12,19 @@ func newResume(e *env) *cobra.Command {
 	var r api.Resume
 	c := &cobra.Command{
 		Use:   `resume SESSION ["text"]`,
-		Short: "Go on where a run stopped before its end",
-		Long: `Resume asks the agent to go on where a run was cancelled, interrupted or has
-failed, and prints what it does. The agent is told how the run ended, what its
-todo list was then, and what you have seen of its last answer if it may not know
-that itself. The text, if there is one, is what you say to it.
+		Short: "Continue a run that stopped before its end",
+		Long: `Resume asks the agent to continue a run that was cancelled, was interrupted or
+failed, and prints what it does. The agent receives how the run ended, its todo list
+at that moment and, if it may not know it, the part of its last answer that you have
+seen. The optional text is your next message to the agent.
 
-It is the agent of the run. A run that another program has written to the session
+Resume uses the agent of the run. A run that another program wrote to the session
 can be resumed by that program, or here by the agent that --agent names.
 
-Ctrl-C and exit codes are those of tapedeck run.`,
+Ctrl-C and the exit codes are those of tapedeck run.`,
 		Example: `  tapedeck resume ses_01J…
   tapedeck resume ses_01J… "leave the tests alone this time"`,
-		Args: sessionAnd(0, 1, "a session and maybe a text, in quotes"),
+		Args: sessionAnd(0, 1, "a session and optionally a text, in quotes"),
 		RunE: func(c *cobra.Command, args []string) error {
 			r.Session = args[0]
 			if len(args) == 2 {
@@ -40,7 +40,7 @@ Ctrl-C and exit codes are those of tapedeck run.`,
 		},
 	}
 	e.permissionsFlag(c)
-	c.Flags().StringVar(&r.Agent, "agent", "", "the agent that is to go on (default the one of the run)")
-	c.Flags().StringVar(&r.Thread, "thread", "", "the thread whose run it is (default main)")
+	c.Flags().StringVar(&r.Agent, "agent", "", "agent that continues (default: the agent of the run)")
+	c.Flags().StringVar(&r.Thread, "thread", "", "thread of the run (default main)")
 	return c
 }

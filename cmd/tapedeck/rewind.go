@@ -13,24 +13,24 @@ func newRewind(e *env) *cobra.Command {
 	var to int64
 	c := &cobra.Command{
 		Use:   "rewind SESSION (--before INVOCATION | --to OFFSET)",
-		Short: "Take a session back to what it was before an event",
-		Long: `Rewind takes a session back to what it was before an invocation began, or
-before the event at an offset. A run that is in the way is cancelled first.
+		Short: "Revert the events from an invocation or offset on",
+		Long: `Rewind takes a session back to its state before an invocation, or before the event
+at an offset. A run in progress that the rewind affects is cancelled first.
 
-Nothing is deleted: the rewind is an event of the session. It prints a marker,
-with which tapedeck undo takes it back.
+Nothing is deleted: the rewind is an event of the session. Rewind prints the marker
+of this event, with which tapedeck undo undoes it.
 
-A place that was reverted before is refused: to go back to it would make other
-reverted events active again. --force does so.
+A rewind that would make reverted events active again is refused, unless you pass
+--force. This can happen if the offset was reverted earlier.
 
-tapedeck tasks lists the invocations of a session, tapedeck tail its offsets.`,
+List invocations with tapedeck tasks, and offsets with tapedeck tail.`,
 		Example: `  tapedeck rewind ses_01J… --before inv_01J…
   tapedeck rewind ses_01J… --to 120 --thread review`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
 			before, offset := c.Flags().Changed("before"), c.Flags().Changed("to")
 			if before == offset {
-				return usageError("rewind needs --before INVOCATION or --to OFFSET, one of them")
+				return usageError("rewind needs either --before INVOCATION or --to OFFSET")
 			}
 			if offset {
 				if to < 0 {
@@ -39,15 +39,15 @@ tapedeck tasks lists the invocations of a session, tapedeck tail its offsets.`,
 				r.ToOffset = &to
 			}
 			r.Session = args[0]
-			return e.jump(c.Context(), func(ctx context.Context, conn *connection) (api.Rewound, error) {
+			return e.jump(c.Context(), "rewound", func(ctx context.Context, conn *connection) (api.Rewound, error) {
 				done, err := conn.Rewind(ctx, r)
 				return done, conn.forceHint(ctx, r.Session, err)
 			})
 		},
 	}
-	c.Flags().StringVar(&r.BeforeInvocation, "before", "", "the invocation whose events, and all after them, are taken back")
-	c.Flags().Int64Var(&to, "to", 0, "the offset of the first event that is taken back, the first one not kept")
-	c.Flags().StringVar(&r.Thread, "thread", "", "only in this thread (default: in all)")
+	c.Flags().StringVar(&r.BeforeInvocation, "before", "", "the first invocation to revert; everything after it is reverted, too")
+	c.Flags().Int64Var(&to, "to", 0, "the first offset to revert")
+	c.Flags().StringVar(&r.Thread, "thread", "", "only events of this thread (default: all threads)")
 	c.Flags().BoolVar(&r.Force, "force", false, "even if that makes reverted events active again")
 	return c
 }

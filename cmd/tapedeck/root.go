@@ -13,42 +13,56 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/agentconfig"
 )
 
-// env is what all commands share: streams and global flags.
+// An env has what all commands share: streams and global flags.
 type env struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
 	data    string // the data folder
-	config  string // the file with the configuration; "" to look for it
-	url     string // of a server, instead of the folder
+	config  string // path of the configuration file; "" for the default places
+	url     string // of a server to use instead of the folder
 	json    bool
 	noColor bool
 
-	startsAgents bool // the command is there to run agents
+	startsAgents bool // the command starts agents
 
 	ephemeral   bool   // see forgets
 	permissions string // see permissionsFlag
 }
 
-// goNumber is what the flag parser says of a number in words of Go.
+// goNumber matches what the flag parser says about a number, which names functions
+// of Go.
 var goNumber = regexp.MustCompile(`strconv\.Parse\w+: parsing "[^"]*": (invalid syntax|value out of range)`)
+
+// flagError returns the text of an error of the flag parser for users.
+func flagError(err error) string {
+	return goNumber.ReplaceAllStringFunc(err.Error(), func(s string) string {
+		switch {
+		case strings.HasSuffix(s, "out of range"):
+			return "the number is out of range"
+		case strings.HasPrefix(s, "strconv.ParseFloat"):
+			return "it is not a number"
+		}
+		return "it is not a whole number"
+	})
+}
 
 func newRoot(e *env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tapedeck",
-		Short: "The self-hosted durable session for AI agents",
-		Long: `Tapedeck keeps every event of an agent's session in one log. From it a session
-is streamed live, resumed after a disconnect or a crash, rewound, forked,
-replayed and searched.
+		Short: "A self-hosted, durable session log for AI agents",
+		Long: `Tapedeck keeps every event of an agent's session in one log. You can stream a
+session live, resume it after a disconnect or a crash, rewind it, fork it, replay
+it and search it.
 
-Commands work on the data folder. While a server holds that folder they go
-through it; with --url they go through the server of that address, whatever
-folder it holds.`,
-		Example: `  tapedeck serve --demo                 start a server with something to look at
-  tapedeck run "fix the build"          give a task to an agent and watch it
+Commands work on the data folder. While a server uses that folder, commands go
+through the server. With --url they go through the server at that address,
+whichever folder it uses.`,
+		Example: `  tapedeck serve --demo                 start a server with sample sessions
+  tapedeck run "fix the build"          give a task to an agent and watch it work
   tapedeck ls                           list sessions
-  tapedeck tail SESSION                 follow the events of one
-  tapedeck replay SESSION               play one with its own timing`,
+  tapedeck tail SESSION                 follow the events of a session
+  tapedeck replay SESSION               play a session at its original speed`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -60,13 +74,13 @@ folder it holds.`,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	f := root.PersistentFlags()
-	f.StringVar(&e.data, "data", "", "data folder (default $TAPEDECK_DATA, else "+defaultData()+")")
+	f.StringVar(&e.data, "data", "", "data folder (default $TAPEDECK_DATA, otherwise "+defaultData()+")")
 	f.StringVar(&e.url, "url", "", "URL of a server to use instead of the data folder (default $TAPEDECK_URL)")
-	f.StringVar(&e.config, "config", "", "configuration of agents (default ./"+agentconfig.FileName+", else that in the data folder)")
-	f.BoolVar(&e.json, "json", false, "print JSON, one value a line")
-	f.BoolVar(&e.noColor, "no-color", false, "print without colour (also $NO_COLOR)")
+	f.StringVar(&e.config, "config", "", "configuration file of the agents (default ./"+agentconfig.FileName+", otherwise the one in the data folder)")
+	f.BoolVar(&e.json, "json", false, "print JSON, one value per line")
+	f.BoolVar(&e.noColor, "no-color", false, "print without colour (also: set $NO_COLOR)")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError("%s; see: %s --help", goNumber.ReplaceAllString(err.Error(), "it is not a whole number"), c.CommandPath())
+		return usageError("%s; see: %s --help", flagError(err), c.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	addCommands(e, root)
@@ -87,8 +101,8 @@ func addCommands(e *env, root *cobra.Command) {
 		{"Read sessions:", []*cobra.Command{
 			newList(e), newShow(e), newTail(e), newReplay(e), newSearch(e), newTasks(e), newSummary(e), newContext(e), newBranches(e), newDiff(e),
 		}},
-		{"Go back, and another way:", []*cobra.Command{newRewind(e), newUndo(e), newOverwrite(e), newClear(e), newFork(e), newCopy(e)}},
-		{"Keep sessions:", []*cobra.Command{
+		{"Rewind and branch:", []*cobra.Command{newRewind(e), newUndo(e), newOverwrite(e), newClear(e), newFork(e), newCopy(e)}},
+		{"Manage sessions:", []*cobra.Command{
 			newCreate(e), newAppend(e), newImport(e), newExport(e), newRename(e), newClose(e), newDelete(e), newErase(e), newVerify(e),
 		}},
 	} {
@@ -101,8 +115,8 @@ func addCommands(e *env, root *cobra.Command) {
 	root.AddCommand(newVersion(e))
 }
 
-// knownTopic refuses help for what is no command; without it there would be all
-// that there is, and success.
+// knownTopic refuses help about a command that does not exist. Without it, help
+// would print the list of all commands and succeed.
 func knownTopic(c *cobra.Command, args []string) error {
 	if _, rest, err := c.Root().Find(args); err != nil || len(rest) > 0 {
 		return usageError("there is no command %q; see: tapedeck --help", strings.Join(args, " "))
@@ -132,7 +146,8 @@ func defaultData() string {
 	return filepath.Join(home, ".local", "share", "tapedeck")
 }
 
-// color reports whether w is a terminal that wants colour.
+// color reports whether to print colours to w: it is a terminal, and the user did
+// not switch colours off.
 func (e *env) color(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && !e.noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))

@@ -24,23 +24,24 @@ func newRun(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   `run "task"`,
 		Short: "Give a task to an agent and print what it does",
-		Long: `Run gives a task to an agent, in a new session or in one that exists, and prints
-the conversation as it streams; with --json, one event a line.
+		Long: `Run gives a task to an agent, in a new session or in an existing one, and prints
+the conversation as it streams. With --json it prints one event per line. The
+session id goes to standard error.
 
---session    in a session, as its next task
---resume     likewise; without a task the agent goes on where its run stopped
---copy       in a copy of a session, with --to-point N up to and including the
-             event at offset N
---overwrite  in a session, with --from-point N in the place of what comes after
-             the event at offset N; tapedeck undo takes that back. Without
-             --from-point it is --session: nothing is taken back
+--session    run the task in this session
+--resume     the same; without a task, the agent continues where its run stopped
+--copy       run the task in a copy of a session; --to-point N copies up to and
+             including the event at offset N
+--overwrite  run the task in a session; --from-point N first reverts the events
+             after the one at offset N (undo with: tapedeck undo). Without
+             --from-point it is the same as --session
 
-The session's id goes to standard error.
+Ctrl-C cancels the run and keeps its partial answer; a second Ctrl-C exits at once.
+If this program ends in another way, such as by a signal or with its terminal, and
+a server holds the session, the run continues in the server.
 
-Ctrl-C cancels the run and keeps what it has said; a second Ctrl-C leaves at
-once. If this program ends in any other way while a server holds the session,
-be it by a signal or with its terminal, the run goes on. Exit codes: 0 done,
-1 failed, 2 bad usage, 130 cancelled, 129 and 143 ended by SIGHUP and SIGTERM.`,
+Exit codes: 0 done, 1 failed, 2 bad usage, 130 cancelled, 129 ended by SIGHUP,
+143 ended by SIGTERM.`,
 		Example: `  tapedeck run "tidy up the changelog" --agent coder
   tapedeck run "and now the readme" --session ses_01J…
   tapedeck run --resume ses_01J…
@@ -54,14 +55,14 @@ be it by a signal or with its terminal, the run goes on. Exit codes: 0 done,
 			})
 		},
 	}
-	f.add(c)
+	f.register(c)
 	e.ephemeralFlag(c)
 	e.permissionsFlag(c)
 	return c
 }
 
-// run starts a run and follows it to its end. interrupted is done at the first
-// interrupt.
+// run starts a run and follows it to its end. The first signal ends the context
+// interrupted.
 func (e *env) run(interrupted context.Context, c *connection, start func(context.Context) (api.Started, error)) error {
 	if err := e.checkPermissions(); err != nil {
 		return err
@@ -94,23 +95,23 @@ func (e *env) run(interrupted context.Context, c *connection, start func(context
 	return err
 }
 
-// leaves returns the exit code if a signal ends this program and not the run, else
-// 0. Only Ctrl-C is about the run; if the terminal closes, say, a server goes on
-// with it. In this process the run cannot stay behind.
+// leaves returns the exit code if a signal ends this program but not the run,
+// otherwise 0. Only Ctrl-C cancels the run; if the terminal closes, for example, a
+// server continues it. A run in this process always ends with the process.
 func (r *running) leaves(interrupted context.Context) int {
 	var e *ending
 	if r.client.holds() || !errors.As(context.Cause(interrupted), &e) || e.signal == os.Interrupt {
 		return 0
 	}
 	fmt.Fprintln(r.stderr)
-	r.notice("leaving; the run goes on, see: tapedeck tail %s", r.started.Session)
+	r.notice("exiting; the run continues, see: tapedeck tail %s", r.started.Session)
 	if n, ok := e.signal.(syscall.Signal); ok {
 		return 128 + int(n)
 	}
 	return exitFailed
 }
 
-// A running prints one invocation.
+// A running prints the events of one invocation.
 type running struct {
 	*env
 	client     *connection
@@ -142,8 +143,8 @@ func (r *running) follow(ctx context.Context) error {
 	return nil
 }
 
-// print prints one event and reports whether it is the last, and what it makes
-// of the exit code.
+// print prints one event. It reports whether this is the last event of the run; the
+// error then has the exit code.
 func (r *running) print(ctx context.Context, rec tapedeck.Record) (bool, error) {
 	ev, err := rec.Event()
 	if err != nil {
@@ -167,7 +168,7 @@ func (r *running) print(ctx context.Context, rec tapedeck.Record) (bool, error) 
 	return ev.Type == "RUN_FINISHED", nil
 }
 
-// hint says how to resume a run that a crash has ended.
+// hint says how to resume a run that a crash ended.
 func (r *running) hint(e *tapedeck.Event) {
 	if endStatus(e) != tapedeck.StatusInterrupted || r.json {
 		return
@@ -176,12 +177,12 @@ func (r *running) hint(e *tapedeck.Event) {
 	if e.ThreadName() != tapedeck.MainThread {
 		thread = " --thread " + e.ThreadName()
 	}
-	fmt.Fprintf(r.stderr, "resume it with: tapedeck resume %s%s\n", r.started.Session, thread)
+	fmt.Fprintf(r.stderr, "resume with: tapedeck resume %s%s\n", r.started.Session, thread)
 }
 
 func cancelled(e *tapedeck.Event) bool { return endStatus(e) == tapedeck.StatusCancelled }
 
-// endStatus returns the status that a terminal event leaves.
+// endStatus returns the status of a session after a terminal event.
 func endStatus(e *tapedeck.Event) tapedeck.Status {
 	var s tapedeck.Session
 	s.Apply(e)
@@ -206,8 +207,8 @@ func (r *running) cancel(leave context.CancelFunc) {
 	}()
 	_, err := r.client.Cancel(ctx, r.started.Session, r.started.Invocation)
 	switch {
-	case err == nil, errors.Is(err, context.Canceled): // the latter by another interrupt
-	case tapedeck.KindOf(err) == tapedeck.Conflict: // it ended by itself meanwhile
+	case err == nil, errors.Is(err, context.Canceled): // Canceled: the user pressed Ctrl-C again
+	case tapedeck.KindOf(err) == tapedeck.Conflict: // the run ended by itself meanwhile
 	default:
 		r.printError(err)
 		leave()

@@ -15,8 +15,8 @@ import (
 // Who follows a run that a crash has ended is told how to resume it.
 func TestInterruptedRunSaysHowToResume(t *testing.T) {
 	for _, tt := range []struct{ event, want string }{
-		{`{"offset":3,"type":"RUN_ERROR","data":{"message":"the server was restarted","code":"interrupted_by_restart"}}`, "resume it with: tapedeck resume ses_1\n"},
-		{`{"offset":3,"type":"RUN_ERROR","thread":"side","data":{"message":"x","code":"lease_expired"}}`, "resume it with: tapedeck resume ses_1 --thread side\n"},
+		{`{"offset":3,"type":"RUN_ERROR","data":{"message":"the server was restarted","code":"interrupted_by_restart"}}`, "resume with: tapedeck resume ses_1\n"},
+		{`{"offset":3,"type":"RUN_ERROR","thread":"side","data":{"message":"x","code":"lease_expired"}}`, "resume with: tapedeck resume ses_1 --thread side\n"},
 		{`{"offset":3,"type":"RUN_ERROR","data":{"message":"the agent failed"}}`, ""},
 	} {
 		var out, errs bytes.Buffer

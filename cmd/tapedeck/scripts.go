@@ -7,8 +7,8 @@ import (
 	"github.com/tapedeck/tapedeck/runner/script"
 )
 
-// scriptAgents are scripts that play an agent, for a first look, for tests and
-// for demos. The first is the default.
+// scriptAgents returns the agents that play a script, for a first look, for tests
+// and for demos. The first one is the default.
 func scriptAgents() []deck.Agent {
 	names := script.Names()
 	slices.SortStableFunc(names, func(a, b string) int {

@@ -17,19 +17,19 @@ func newSearch(e *env) *cobra.Command {
 	var from, to string
 	c := &cobra.Command{
 		Use:   "search QUERY",
-		Short: "Find what was said in sessions",
-		Long: `Search finds what was said in sessions, what fits best first: messages, thinking,
-tool calls, their results, and titles. All words of the query have to be there;
-"words in quotes" one after the other; word* may go on; -word must not be there.
-A query that begins with - comes after --.
+		Short: "Find text in sessions",
+		Long: `Search finds text in messages, thinking, tool calls, their results and titles. The
+best matches come first. A match has all words of the query; "words in quotes"
+follow each other; word* also matches longer words; -word excludes a word. Put --
+before a query that begins with -.
 
---from and --to take a day (2026-01-31), a time (2026-01-31T12:00:00Z) or how
-long ago it was (90m, 12h, 7d).`,
+--from and --to take a day (2026-01-31), a time (2026-01-31T12:00:00Z) or an age
+(90m, 12h, 7d).`,
 		Example: `  tapedeck search 'round the total'
   tapedeck search '"permission denied"' --kind tool --from 7d`,
 		Args: func(c *cobra.Command, args []string) error {
 			if strings.TrimSpace(strings.Join(args, "")) == "" {
-				return usageError("%s takes what to look for; see: %s --help", c.CommandPath(), c.CommandPath())
+				return usageError("%s takes a query; see: %s --help", c.CommandPath(), c.CommandPath())
 			}
 			return nil
 		},
@@ -48,23 +48,23 @@ long ago it was (90m, 12h, 7d).`,
 		},
 	}
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return usageError("%s; see: %s --help; a query that begins with - comes after --, as in: tapedeck search -- 'word -other'", err, c.CommandPath())
+		return usageError("%s; see: %s --help; put -- before a query that begins with -, as in: tapedeck search -- '-other word'", err, c.CommandPath())
 	})
 	fl := c.Flags()
 	fl.StringVar(&s.Session, "session", "", "only in this session")
-	fl.StringVar(&s.Kind, "kind", "", "only of this kind: message, tool or title")
-	fl.StringVar(&s.Role, "role", "", "only said in this role, such as user, assistant or tool")
+	fl.StringVar(&s.Kind, "kind", "", "only text of this kind: message, tool or title")
+	fl.StringVar(&s.Role, "role", "", "only text of this role, such as user, assistant or tool")
 	fl.StringVar((*string)(&s.Status), "status", "", "only in sessions with this status")
 	fl.StringVar(&s.Agent, "agent", "", "only in sessions of this agent")
 	fl.StringVar(&s.Owner, "owner", "", "only in sessions of this owner")
-	fl.StringVar(&from, "from", "", "only said at this time or after it")
-	fl.StringVar(&to, "to", "", "only said before this time")
-	fl.IntVar(&s.Limit, "limit", 20, "at most this many")
+	fl.StringVar(&from, "from", "", "only text from this time or later")
+	fl.StringVar(&to, "to", "", "only text from before this time")
+	fl.IntVar(&s.Limit, "limit", 20, "print at most this many")
 	return c
 }
 
 func (e *env) search(ctx context.Context, c *connection, s search.Query) error {
-	if s.Session != "" { // that nothing is found in what is not there says nothing
+	if s.Session != "" { // otherwise an unknown session would look like one without matches
 		if _, err := c.Session(ctx, s.Session); err != nil {
 			return err
 		}
@@ -82,10 +82,10 @@ func (e *env) search(ctx context.Context, c *connection, s search.Query) error {
 	case len(found.Hits) == 0:
 		fmt.Fprintln(e.stderr, "nothing found")
 	case found.Next != "":
-		fmt.Fprintf(e.stderr, "these are the best %d; --limit shows more\n", len(found.Hits))
+		fmt.Fprintf(e.stderr, "showing the best %d; --limit shows more\n", len(found.Hits))
 	}
 	if found.Behind > 0 {
-		fmt.Fprintf(e.stderr, "the newest events of %s were not looked at\n", terminal.Count(found.Behind, "session"))
+		fmt.Fprintf(e.stderr, "the newest events of %s are not in the search index yet\n", terminal.Count(found.Behind, "session"))
 	}
 	return nil
 }
@@ -95,16 +95,16 @@ func (e *env) printHit(h *search.Hit) error {
 		return e.printJSON(h)
 	}
 	p := e.pen()
-	who := h.Role
-	if who == "" {
-		who = h.Kind
+	role := h.Role
+	if role == "" {
+		role = h.Kind
 	}
-	what := terminal.Brief(h.Snippet, max(20, p.Width-56))
+	snippet := terminal.Brief(h.Snippet, max(20, p.Width-56))
 	if p.Color {
-		what = strings.NewReplacer("«", terminal.Bold.Start(), "»", terminal.Reset).Replace(what)
+		snippet = strings.NewReplacer("«", terminal.Bold.Start(), "»", terminal.Reset).Replace(snippet)
 	}
 	if h.Rewound {
-		what += " " + p.Paint(terminal.Dim, "(taken back)")
+		snippet += " " + p.Paint(terminal.Dim, "(reverted)")
 	}
-	return p.Printf("%-30s  %7d  %-9s  %s\n", h.Session, h.Offset, terminal.Brief(who, 9), what)
+	return p.Printf("%-30s  %7d  %-9s  %s\n", h.Session, h.Offset, terminal.Brief(role, 9), snippet)
 }

@@ -42,10 +42,11 @@ func newServe(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve sessions over HTTP",
-		Long: `Serve holds the data folder and serves its sessions over HTTP until it is
-interrupted. Other commands find it through the folder.
+		Long: `Serve serves the sessions of the data folder over HTTP until you interrupt it.
+Other commands on this folder go through the server.
 
-Without access control it listens on the loopback only.`,
+The server has no access control. It listens on an address that other machines can
+reach only with --insecure.`,
 		Example: `  tapedeck serve --demo
   tapedeck serve --data /var/lib/tapedeck --listen 127.0.0.1:8080`,
 		Args: noArgs,
@@ -53,19 +54,19 @@ Without access control it listens on the loopback only.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.listen, "listen", defaultListen, "address to listen on")
-	fl.BoolVar(&f.demo, "demo", false, "make a few sessions to look at, one of them always live")
+	fl.BoolVar(&f.demo, "demo", false, "create sample sessions, one of them always live")
 	e.ephemeralFlag(c)
-	fl.BoolVar(&f.insecure, "insecure", false, "listen on an address that others can reach, without access control")
-	fl.StringVar(&f.maxBody, "max-body", "64MiB", "largest body of a request")
-	fl.IntVar(&f.maxEvents, "max-events", 100_000, "most events in one append")
-	fl.IntVar(&f.maxConns, "max-connections", 0, "most connections at once (default: by the limit of open files, ulimit -n)")
-	fl.StringVar(&f.memoryLimit, "memory-limit", "", "how much memory to use, such as 512MiB, as far as it can be kept (default $GOMEMLIMIT, else by the control group)")
+	fl.BoolVar(&f.insecure, "insecure", false, "allow an address that other machines can reach, although there is no access control")
+	fl.StringVar(&f.maxBody, "max-body", "64MiB", "largest request body")
+	fl.IntVar(&f.maxEvents, "max-events", 100_000, "largest number of events in one append")
+	fl.IntVar(&f.maxConns, "max-connections", 0, "largest number of connections (default: derived from the limit of open files, ulimit -n)")
+	fl.StringVar(&f.memoryLimit, "memory-limit", "", "memory that the server tries to stay within, such as 512MiB (default $GOMEMLIMIT, otherwise derived from the control group)")
 	fl.DurationVar(&f.longPoll, "long-poll", 25*time.Second, "how long a long poll waits")
-	fl.DurationVar(&f.lease, "lease", 10*time.Minute, "end a run written from outside when nothing was heard of it for so long")
-	fl.DurationVar(&f.runTimeout, "run-timeout", 0, "stop a run that takes longer; it has failed then (default: no limit)")
-	fl.DurationVar(&f.idleTimeout, "idle-timeout", deck.DefaultIdleTimeout, "stop a run whose agent says nothing for so long, questions to people aside; it has failed then; 0 for no limit")
-	fl.Var(&f.allowOrigins, "allow-origin", `origins whose web pages may use every endpoint from a browser, such as https://app.example ("*" for all, without credentials)`)
-	fl.BoolVar(&f.verbose, "verbose", false, "log more")
+	fl.DurationVar(&f.lease, "lease", 10*time.Minute, "end a run of an external writer when none of its events arrives for this long")
+	fl.DurationVar(&f.runTimeout, "run-timeout", 0, "stop a run that takes longer, and end it as failed (default: no limit)")
+	fl.DurationVar(&f.idleTimeout, "idle-timeout", deck.DefaultIdleTimeout, "stop a run whose agent sends nothing for this long, and end it as failed; waiting for an answer from people does not count; 0 for no limit")
+	fl.Var(&f.allowOrigins, "allow-origin", `origins whose web pages may use all endpoints from a browser, such as https://app.example ("*" for all, without credentials)`)
+	fl.BoolVar(&f.verbose, "verbose", false, "log debug messages")
 	return c
 }
 
@@ -102,9 +103,9 @@ func (e *env) serve(ctx context.Context, f serveFlags) error {
 	select {
 	case err = <-h.done:
 	case err = <-a.Lost():
-		h.note = "" // another process may have the place of the folder now
+		h.note = "" // another process may serve the folder now
 		stopDemo()
-		_ = h.stop() // nothing can be stored any more, which err says
+		_ = h.stop() // err says that nothing can be stored any more
 		return err
 	case <-ctx.Done():
 		e.notice("stopping")
@@ -130,8 +131,8 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 		loopback = true
 	}
 	if !loopback && !f.insecure {
-		return appOptions{}, &exitError{exitUsage, tapedeck.Errorf(tapedeck.Invalid, "%s can be reached by others, and this server has no access control", f.listen).
-			WithHint("listen on 127.0.0.1 behind a proxy that checks who asks, or say --insecure")}
+		return appOptions{}, &exitError{exitUsage, tapedeck.Errorf(tapedeck.Invalid, "other machines can reach %s, and this server has no access control", f.listen).
+			WithHint("listen on 127.0.0.1 behind a proxy that authenticates requests, or pass --insecure")}
 	}
 	ephemeral, err := e.forgets()
 	if err != nil {
@@ -154,7 +155,7 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	}, nil
 }
 
-// bound sets what the server may use of memory and connections.
+// bound sets the limits of memory and connections.
 func (f *serveFlags) bound(o *appOptions) error {
 	limit := int64(0)
 	if f.memoryLimit != "" {
@@ -180,16 +181,16 @@ func (f *serveFlags) checkNumbers() error {
 		}
 	}
 	if f.maxConns < 0 {
-		return usageError("--max-connections counts from 0, which is by the limit of open files")
+		return usageError("--max-connections takes a number from 0; 0 derives it from the limit of open files")
 	}
 	if f.runTimeout < 0 || f.idleTimeout < 0 {
-		return usageError("--run-timeout and --idle-timeout count from 0, which is no limit")
+		return usageError("--run-timeout and --idle-timeout take a duration from 0; 0 is no limit")
 	}
 	return nil
 }
 
-// origins are values of --allow-origin as browsers write them. An empty value is
-// refused, too, for it would allow nothing: a slice of strings would drop it.
+// origins are the values of --allow-origin, as browsers write them. An empty value
+// is refused, because it would allow nothing; a string slice flag would drop it.
 type origins []string
 
 func (o *origins) Set(list string) error {
@@ -206,7 +207,7 @@ func (o *origins) Set(list string) error {
 func (o *origins) String() string { return strings.Join(*o, ",") }
 func (o *origins) Type() string   { return "strings" }
 
-// printServing says where the server is and, for the demo, what to try next.
+// printServing prints the address of the server and, for the demo, commands to try.
 func (e *env) printServing(url string, ephemeral bool, live string) {
 	if e.json {
 		_ = e.printJSON(map[string]any{"url": url, "pid": os.Getpid(), "live": live})
@@ -232,20 +233,20 @@ func (e *env) printServing(url string, ephemeral bool, live string) {
 	if strings.Contains(os.Args[0], "go-build") { // go run
 		cmd = "go run ./cmd/tapedeck"
 	}
-	_ = p.Printf("\nOpen %s/s/%s in a browser: a session, live; drag the bar to look back.\n\nTry, in another terminal:\n", url, live)
+	_ = p.Printf("\nOpen %s/s/%s in a browser to watch a live session; drag the bar to look back.\n\nTry in another terminal:\n", url, live)
 	for _, try := range [][2]string{
-		{cmd + " ls" + args, "the sessions"},
-		{cmd + " tail " + live + args, "the live one, event by event"},
-		{cmd + " replay demo_hello" + args, "one played with its own timing (? for the keys)"},
-		{cmd + ` run "fix the build" --agent coder` + args, "an agent at work"},
-		{"curl -N " + url + "/api/v1/sessions/" + live + "/stream", "the live one as Server-Sent Events"},
+		{cmd + " ls" + args, "list the sessions"},
+		{cmd + " tail " + live + args, "follow the live session, event by event"},
+		{cmd + " replay demo_hello" + args, "play a session at its original speed (? shows the keys)"},
+		{cmd + ` run "fix the build" --agent coder` + args, "watch an agent work"},
+		{"curl -N " + url + "/api/v1/sessions/" + live + "/stream", "the live session as Server-Sent Events"},
 	} {
 		_ = p.Printf("  %s\n      %s\n", try[0], p.Paint(terminal.Dim, try[1]))
 	}
 	if ephemeral {
 		return
 	}
-	_ = p.Printf("\nThen kill this server with kill -9 %d and start it again: the tail goes on where it was.\n", os.Getpid())
+	_ = p.Printf("\nThen kill this server with kill -9 %d and start it again: tail continues where it stopped.\n", os.Getpid())
 }
 
 // parseSize reads a number of bytes with an optional unit.

@@ -13,12 +13,12 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A showing says which conversation to print.
+// A showing is the conversation to print.
 type showing struct {
 	session string
 	at      int64
 	thread  string
-	all     bool // also what was taken back
+	all     bool // also reverted events
 }
 
 func newShow(e *env) *cobra.Command {
@@ -26,10 +26,10 @@ func newShow(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show SESSION",
 		Short: "Print the conversation of a session",
-		Long: `Show prints a session as a conversation: messages, thinking, tool calls, plans
-and how its runs ended. What was taken back by a rewind is left out, unless
---all asks for it. With --json it prints the snapshot that the server folds:
-messages, tool calls, runs and state, each with offset and invocation.`,
+		Long: `Show prints a session as a conversation: messages, thinking, tool calls, plans and
+how its runs ended. It leaves out reverted events, unless you pass --all. With
+--json it prints the snapshot view: messages, tool calls, runs and state, each with
+its offset and invocation.`,
 		Example: `  tapedeck show ses_01J…
   tapedeck show ses_01J… --at 120 --thread review`,
 		Args: oneSession,
@@ -39,7 +39,7 @@ messages, tool calls, runs and state, each with offset and invocation.`,
 				return err
 			}
 			if e.json && w.all {
-				return usageError("a snapshot has only what is in force; tapedeck tail %s --json --no-follow prints everything", w.session)
+				return usageError("a snapshot has active events only; print all events with: tapedeck tail %s --json --no-follow", w.session)
 			}
 			return e.reading(c.Context(), func(conn *connection) error {
 				if err := conn.hasThread(c.Context(), w.session, w.thread); err != nil {
@@ -54,7 +54,7 @@ messages, tool calls, runs and state, each with offset and invocation.`,
 	}
 	atFlag(c, &w.at)
 	c.Flags().StringVar(&w.thread, "thread", "", "only this thread")
-	c.Flags().BoolVar(&w.all, "all", false, "also what was taken back")
+	c.Flags().BoolVar(&w.all, "all", false, "also print reverted events")
 	return c
 }
 
@@ -110,8 +110,8 @@ func (e *env) showTranscript(ctx context.Context, c *connection, w *showing) err
 	return nil
 }
 
-// facts returns what stands beside the title: the id of the session and its
-// status, which is that of the offset that is shown.
+// facts returns the text beside the title: the id of the session and its status at
+// the offset that is shown.
 func (c *connection) facts(ctx context.Context, s *tapedeck.Session, w *showing) (string, error) {
 	if w.at == s.Head {
 		return s.ID + " · " + string(s.Status), nil

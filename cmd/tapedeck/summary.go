@@ -12,11 +12,10 @@ import (
 )
 
 func newSummary(e *env) *cobra.Command {
-	return viewCommand(e, "summary", "Say how long a session took, what it used and what it changed",
-		`Summary says how long the runs of a session took, how many tokens they used, at
-what cost, which tools they called and which files they changed. It counts what
-has happened, so what was taken back counts, too. A fork counts its own events
-only.`,
+	return viewCommand(e, "summary", "Show how long a session took, what it used and what it changed",
+		`Summary shows how long the runs of a session took, how many tokens they used, at
+what cost, which tools they called and which files they changed. Reverted events
+count, too, because they did happen. A fork counts its own events only.`,
 		func(ctx context.Context, c *connection, session string, at int64) (view.Summary, error) {
 			return c.Summary(ctx, session, at)
 		}, printSummary)

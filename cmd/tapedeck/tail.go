@@ -22,31 +22,30 @@ func newTail(e *env) *cobra.Command {
 	var f tailFlags
 	c := &cobra.Command{
 		Use:   "tail SESSION",
-		Short: "Print the events of a session, and go on as they come",
-		Long: `Tail prints one line for each event of a session, from the first one on, and
-goes on as events come, until the session is closed. It survives a restart of
-the server: it reconnects and goes on where it stopped, and prints each event
-once.`,
+		Short: "Print the events of a session and follow new ones",
+		Long: `Tail prints one line for each event of a session, from the first one, and then
+follows new events until the session is closed. It survives a restart of the
+server: it reconnects and continues where it stopped. It prints each event once.`,
 		Example: `  tapedeck tail ses_01J… -n 20
   tapedeck tail ses_01J… --json --no-follow > events.ndjson`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error { return e.tail(c.Context(), args[0], f) },
 	}
-	c.Flags().Int64Var(&f.from, "from", 0, "begin at this offset")
-	c.Flags().Int64VarP(&f.last, "last", "n", -1, "begin with the last N events (default: all)")
+	c.Flags().Int64Var(&f.from, "from", 0, "start at this offset")
+	c.Flags().Int64VarP(&f.last, "last", "n", -1, "start with the last N events (default: all)")
 	c.Flags().Lookup("last").DefValue = "0" // as with atFlag
-	c.Flags().BoolVar(&f.noFollow, "no-follow", false, "end at the newest event")
-	c.Flags().StringSliceVar(&f.filter.Channels, "channel", nil, "only these channels (and session)")
-	c.Flags().StringSliceVar(&f.filter.Threads, "thread", nil, "only these threads")
-	c.Flags().StringSliceVar(&f.filter.Types, "type", nil, "only these event types")
-	c.Flags().StringVar(&f.filter.Invocation, "invocation", "", "only this invocation")
+	c.Flags().BoolVar(&f.noFollow, "no-follow", false, "stop at the newest event")
+	c.Flags().StringSliceVar(&f.filter.Channels, "channel", nil, "only events of these channels and of the channel session")
+	c.Flags().StringSliceVar(&f.filter.Threads, "thread", nil, "only events of these threads")
+	c.Flags().StringSliceVar(&f.filter.Types, "type", nil, "only events of these types")
+	c.Flags().StringVar(&f.filter.Invocation, "invocation", "", "only events of this invocation")
 	return c
 }
 
 func (e *env) tail(ctx context.Context, session string, f tailFlags) error {
 	switch {
 	case f.from < 0 || f.last < -1:
-		return usageError("--from and --last count from 0")
+		return usageError("--from and --last take a number from 0")
 	case f.from > 0 && f.last >= 0:
 		return usageError("--from and --last cannot be used together")
 	}
@@ -57,9 +56,9 @@ func (e *env) tail(ctx context.Context, session string, f tailFlags) error {
 	if err := e.with(ctx, func(c *connection) error { return t.begin(ctx, c) }); err != nil || t.ended || f.noFollow {
 		return err
 	}
-	// This process held the folder itself: nobody else could write. Now that
-	// it is released, wait for a server and go on.
-	e.notice("no server is running; waiting for one (end with Ctrl-C)")
+	// This process held the folder itself, so no other process could write. The
+	// folder is free now: wait for a server and follow it.
+	e.notice("no server is running; waiting for one (Ctrl-C to stop)")
 	c, err := e.await(ctx)
 	if err != nil {
 		return err
@@ -68,7 +67,7 @@ func (e *env) tail(ctx context.Context, session string, f tailFlags) error {
 	return t.follow(ctx, c)
 }
 
-// A tailing prints events from a cursor on.
+// A tailing prints the events of a session from a cursor on.
 type tailing struct {
 	*env
 	pen     terminal.Pen
@@ -97,7 +96,7 @@ func (t *tailing) begin(ctx context.Context, c *connection) error {
 	return t.history(ctx, c, s)
 }
 
-// history prints what is there.
+// history prints the events that exist.
 func (t *tailing) history(ctx context.Context, c *connection, s tapedeck.Session) error {
 	for t.cursor < s.Head {
 		o := t.flags.filter

@@ -14,10 +14,10 @@ import (
 
 func newTasks(e *env) *cobra.Command {
 	o := client.TaskOptions{}
-	c := viewCommand(e, "tasks", "List what was asked in a session, and what became of it",
-		`Tasks lists what agents were asked to do in a session, oldest first, with the
-invocation and the offset at which each began: tapedeck rewind takes either.
-What was taken back is not in it.`,
+	c := viewCommand(e, "tasks", "List the tasks of a session and how they ended",
+		`Tasks lists the tasks that agents received in a session, oldest first. It shows
+the invocation of each and the offset at which it began; tapedeck rewind takes
+either. Reverted tasks are left out.`,
 		func(ctx context.Context, c *connection, session string, at int64) (api.Tasks, error) {
 			if o.Limit < 1 || o.Limit > 10_000 {
 				return api.Tasks{}, usageError("--limit takes a number from 1 to 10000")
@@ -28,14 +28,14 @@ What was taken back is not in it.`,
 			o.At = at
 			return c.Tasks(ctx, session, o)
 		}, printTasks)
-	c.Flags().IntVar(&o.Limit, "limit", 100, "at most this many, the newest ones")
-	c.Flags().Int64Var(&o.Before, "before", 0, "only those that began before this offset (default: the newest)")
+	c.Flags().IntVar(&o.Limit, "limit", 100, "list at most this many, the newest ones")
+	c.Flags().Int64Var(&o.Before, "before", 0, "only tasks that began before this offset (default: the newest)")
 	return c
 }
 
 func printTasks(p terminal.Pen, v api.Tasks) (err error) {
 	if v.Earlier > 0 && len(v.Tasks) > 0 {
-		err = p.Printf("%s\n", p.Paint(terminal.Dim, fmt.Sprintf("… %s before these: --limit N shows more, --before %d those before", terminal.Count(v.Earlier, "task"), v.Tasks[0].Offset)))
+		err = p.Printf("%s\n", p.Paint(terminal.Dim, fmt.Sprintf("… %s before these: --limit N lists more, --before %d lists the earlier ones", terminal.Count(v.Earlier, "task"), v.Tasks[0].Offset)))
 	}
 	for i := range v.Tasks {
 		t := &v.Tasks[i]

@@ -14,12 +14,12 @@ import (
 func newVerify(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify",
-		Short: "Check the data folder: every event, every offset, every fork",
-		Long: `Verify reads the whole data folder and checks the database file, that the
-offsets of every session are dense, that every event can be read, and that the
-catalogue says what the events say. It changes nothing.
+		Short: "Check the data folder: database, events, offsets, forks",
+		Long: `Verify reads the whole data folder. It checks that the database file is intact, that
+the offsets of every session have no gaps, that every event can be read, and that
+the catalogue of sessions agrees with their events. It changes nothing.
 
-It needs the folder for itself: stop the server first.`,
+Verify needs the folder for itself: stop the server first.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if e.serverURL() != "" {
@@ -34,7 +34,7 @@ It needs the folder for itself: stop the server first.`,
 }
 
 func (e *env) verify(ctx context.Context) error {
-	store, err := sqlite.Open(ctx, e.folder(), sqlite.Options{CheckBelow: -1}) // Verify checks more
+	store, err := sqlite.Open(ctx, e.folder(), sqlite.Options{CheckBelow: -1}) // Verify checks everything
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (e *env) printReport(r *sqlite.Report) error {
 	}
 	if bad > 0 {
 		return &exitError{exitFailed, tapedeck.Errorf(tapedeck.Internal, "there are %d problems", bad).
-			WithHint("keep a copy of the data folder, and restore a backup")}
+			WithHint("keep a copy of the data folder and restore a backup")}
 	}
 	if !e.json {
 		fmt.Fprintln(e.stdout, "no problems")

@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
-// viewCommand is a command that shows a view of a session. fetch gets it; print
-// shows it without --json.
+// viewCommand returns a command that shows a view of a session. fetch loads the
+// view; print prints it, unless --json is given.
 func viewCommand[T any](e *env, use, short, long string, fetch func(ctx context.Context, c *connection, session string, at int64) (T, error), print func(p terminal.Pen, v T) error) *cobra.Command {
 	var at int64
 	c := &cobra.Command{
@@ -39,10 +39,11 @@ func viewCommand[T any](e *env, use, short, long string, fetch func(ctx context.
 	return c
 }
 
-// atFlag adds the flag that says as of when a view is; without it, at is -1.
+// atFlag adds the flag --at, the offset at which a view is computed. Without the
+// flag, at is -1.
 func atFlag(c *cobra.Command, at *int64) {
-	c.Flags().Int64Var(at, "at", -1, "as it was before the event at this offset, the first one left out (default: as it is)")
-	c.Flags().Lookup("at").DefValue = "0" // what pflag would print is not what it means
+	c.Flags().Int64Var(at, "at", -1, "the state before the event at this offset (default: the current state)")
+	c.Flags().Lookup("at").DefValue = "0" // otherwise pflag prints -1 as the default
 }
 
 func checkAt(at int64) error {

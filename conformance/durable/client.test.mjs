@@ -1,6 +1,5 @@
-// The official client, unmodified, against the server that the environment
-// names: what an application does with it, end to end. Streams are left behind;
-// each run uses its own.
+// These tests use the unmodified official client, as an application does, with the server
+// in DURABLE_URL. They do not delete their streams; each run uses new ones.
 import { DurableStream, IdempotentProducer, stream } from "@durable-streams/client"
 import { MaterializedState } from "@durable-streams/state"
 import { afterAll, describe, expect, test, vi } from "vitest"
@@ -14,10 +13,10 @@ const position = (n) => `${String(n).padStart(16, "0")}_${"0".repeat(16)}`
 const abort = new AbortController()
 afterAll(() => abort.abort())
 
-/** Reads all of a stream as it is now. */
+/** Reads a stream up to its present end. */
 const read = async (url, offset) => (await stream({ url, offset, live: false })).json()
 
-/** Collects what a live reader gets. */
+/** Collects the items that a live reader gets. */
 async function follow(url, live) {
   const response = await stream({ url, live, signal: abort.signal })
   const items = []
@@ -32,7 +31,7 @@ describe("a stream of 500 messages by an idempotent producer", () => {
   const url = urlOf("log")
   let sse, longPoll, writer, producer
 
-  test("reaches a reader by SSE and one by long-poll, whole and in order", async () => {
+  test("reaches an SSE reader and a long-poll reader, complete and in order", async () => {
     writer = await DurableStream.create({ url, contentType: "application/json" })
     sse = await follow(url, "sse")
     longPoll = await follow(url, "long-poll")
@@ -64,7 +63,7 @@ describe("a stream of 500 messages by an idempotent producer", () => {
     expect(items[0].value.i).toBe(250)
   })
 
-  test("can be forked at event 250, and the fork goes its own way", async () => {
+  test("can be forked at event 250, and the fork is independent", async () => {
     const fork = await DurableStream.create({
       url: `${url}-fork`,
       contentType: "application/json",
@@ -78,7 +77,7 @@ describe("a stream of 500 messages by an idempotent producer", () => {
     expect((await read(url)).length).toBe(500)
   })
 
-  test("is refused to a producer whose epoch has passed, and taken by one that claims it", async () => {
+  test("refuses a producer with an earlier epoch, and accepts one that claims the next", async () => {
     const late = new IdempotentProducer(writer, "producer-2", { epoch: 3, lingerMs: 1 })
     late.append(JSON.stringify({ value: { i: 500 } }))
     await late.flush()
@@ -107,7 +106,7 @@ describe("a stream of 500 messages by an idempotent producer", () => {
   })
 })
 
-test("bytes come back as they were, by SSE too", async () => {
+test("bytes are unchanged, also over SSE", async () => {
   const url = urlOf("bytes")
   const sent = Uint8Array.from({ length: 1024 }, (_, i) => i & 255)
   const writer = await DurableStream.create({ url, contentType: "application/octet-stream" })
@@ -150,21 +149,21 @@ describe("a session", () => {
     expect(items.map((item) => item.type)).toEqual(expect.arrayContaining(turn.map((e) => e.type)))
   })
 
-  test("shows its state as entities that the state library folds", async () => {
+  test("has its state as entities that the state library folds", async () => {
     const state = new MaterializedState()
     for (const item of await read(`${url}/views/state`)) state.apply(item)
     expect(state.get("state", "main")).toEqual({ thread: "main", state: { n: 2 } })
     expect(state.get("run", "inv_1").status).toBe("complete")
   })
 
-  test("shows its messages when they are finished, live", async () => {
+  test("delivers a message live when it is finished", async () => {
     await until(() => expect(live.items.length).toBe(1))
     const state = new MaterializedState()
     state.apply(live.items[0])
     expect(state.get("message", "m1")).toEqual({ id: "m1", role: "assistant", content: "Hello" })
   })
 
-  test("shows AG-UI events and plain text", async () => {
+  test("has views of AG-UI events and plain text", async () => {
     const agui = await read(`${url}/views/agui`)
     const [started, ...rest] = turn.map((e) => e.type)
     expect(agui.map((e) => e.type)).toEqual([started, "MESSAGES_SNAPSHOT", ...rest])

@@ -1,16 +1,15 @@
-// Runs the protocol's own suite and the tests with the official client, against
-// a server that runs:
+// This program runs the protocol's own suite and the tests with the official client. It
+// uses a running server:
 //
 //     node run.mjs http://127.0.0.1:4747 [suite|client]
 //
-// or against a Tapedeck binary, which is started for it, in memory and then on
-// SQLite:
+// or a Tapedeck binary, which it starts in memory and then on SQLite:
 //
 //     node run.mjs --binary ../../bin/tapedeck [suite|client]
 //
-// It prints the counts. It fails if a test fails, if one did not run that should
-// have, or after ten minutes: the client of the suite tries for ever to reach a
-// server that is not there.
+// It prints the counts. It fails if a test fails, if a required test did not run, or after
+// ten minutes. It needs the time limit because the client of the suite retries for ever if
+// the server is not reachable.
 import { spawn } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -18,9 +17,9 @@ import { dirname, join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 
-const BASE_TESTS = 332 // of 0.3.6, without its 6 for subscriptions
+const BASE_TESTS = 332 // tests of version 0.3.6, without its 6 tests of subscriptions
 const LIMIT_MS = 10 * 60_000
-const LONG_POLL_MS = 500 // of the servers started here
+const LONG_POLL_MS = 500 // long-poll time of the servers that this program starts
 
 const here = dirname(fileURLToPath(import.meta.url))
 const FILES = { suite: ["suite.test.mjs"], client: ["client.test.mjs"], all: ["suite.test.mjs", "client.test.mjs"] }
@@ -55,11 +54,11 @@ try {
 }
 process.exit(ok ? 0 : 1)
 
-/** Starts a server and waits until it says where it is. */
+/** Starts a server and waits until it prints its URL. */
 async function start(path, where) {
   const child = spawn(path, [
     "serve", "--listen", "127.0.0.1:0", "--long-poll", `${LONG_POLL_MS}ms`,
-    "--allow-origin", "*", // the suite sends a preflight of a foreign page
+    "--allow-origin", "*", // the suite sends a preflight request of another origin
     ...where,
   ], { stdio: ["ignore", "pipe", "pipe"] })
   const ended = new Promise((done) => child.on("exit", done))
@@ -75,7 +74,7 @@ async function start(path, where) {
   return { url, stop: () => { child.kill("SIGTERM"); return ended } }
 }
 
-/** Runs the tests against a server and prints what came of it. */
+/** Runs the tests against a server and prints the results. */
 async function check(url, longPoll) {
   if (!(await fetch(`${url}/v1/stream/`).then(() => true, () => false))) {
     throw new Error(`no server answers at ${url}`)

@@ -4,8 +4,8 @@ export default defineConfig({
   test: {
     include: ["*.test.mjs"],
     testTimeout: 30_000,
-    // One process and one file at a time: the tests share a server, and two
-    // cores are all that can be counted on.
+    // The files run one after the other, because the tests share a server and a
+    // machine may have only two cores.
     fileParallelism: false,
   },
 })

@@ -1,7 +1,6 @@
-// A client of durable session streams, written from the design of such a platform
-// alone: six channels with their schemas, offsets, REST and SSE endpoints,
-// summaries, history and export. Nothing here is Tapedeck's but the base URL that
-// it is given.
+// This is a client of durable session streams, written only from the design of such a
+// platform: six channels with their schemas, offsets, REST and SSE endpoints, summaries,
+// history and export. The base URL is all that it knows of Tapedeck.
 
 export class Client {
   constructor(baseUrl) {
@@ -29,10 +28,10 @@ export class Client {
   join(id, userId) { return this.call("POST", `/${id}/presence`, { action: "join", userId }) }
   leave(id, userId) { return this.call("POST", `/${id}/presence`, { action: "leave", userId }) }
 
-  /** Publishes an event of a channel; its members are those of the channel's schema. */
+  /** Publishes an event with the members of the channel's schema. */
   publish(id, channel, event) { return this.call("POST", `/${id}/events`, { channel, sessionId: id, ...event }) }
 
-  /** All persisted events from an offset on, page by page. */
+  /** Reads all persisted events from an offset on, page by page. */
   async events(id, fromOffset = 0, query = "") {
     const all = []
     for (let next = fromOffset; ; ) {
@@ -43,7 +42,7 @@ export class Client {
     }
   }
 
-  /** Yields events from an offset on, as they come, until the signal or the end. */
+  /** Yields events from an offset on while they arrive, until the signal or the end. */
   async *subscribe(id, { fromOffset = 0, signal } = {}) {
     const response = await fetch(`${this.base}/${id}/stream?fromOffset=${fromOffset}`, { headers: { Accept: "text/event-stream" }, signal })
     if (!response.ok) throw new Error(`stream: ${response.status}`)
@@ -55,13 +54,13 @@ export class Client {
         const fields = text.slice(0, end).split("\n").map((line) => line.match(/^(\w+): ?(.*)$/)).filter(Boolean)
         text = text.slice(end + 2)
         const of = (name) => fields.filter(([, n]) => n === name).map(([, , v]) => v).join("\n")
-        if (of("event") === "" && of("data") !== "") yield JSON.parse(of("data")) // others are notes about the stream
+        if (of("event") === "" && of("data") !== "") yield JSON.parse(of("data")) // named events are notes about the stream
       }
     }
   }
 }
 
-/** The replay of a closed session at a speed: [ms to wait, event], as a timeline shows it. */
+/** Returns the replay of a closed session at a speed: [ms to wait, event] for each event. */
 export function replay(events, speed) {
   return events.map((e, i) => [i === 0 ? 0 : (Date.parse(e.timestamp) - Date.parse(events[i - 1].timestamp)) / speed, e])
 }

@@ -1,5 +1,5 @@
-// Plays scenarios of durable session streams against a Tapedeck binary, which is
-// started for it on SQLite:
+// This program plays scenarios of durable session streams. It starts a Tapedeck binary on
+// SQLite:
 //
 //     node run.mjs --binary ../../bin/tapedeck [part of a scenario's name]
 //
@@ -26,7 +26,7 @@ const work = mkdtempSync(join(tmpdir(), "source002-"))
 let server
 try {
   server = await start("127.0.0.1:0")
-  const client = new Client(server.url) // all that a client has to be told
+  const client = new Client(server.url) // a client needs only the URL
   let passed = 0, failed = 0
   for (const [name, play] of Object.entries(scenarios)) {
     if (!name.includes(only)) continue
@@ -58,7 +58,7 @@ function limited(scenario) {
   return Promise.race([scenario, late]).finally(() => clearTimeout(timer))
 }
 
-/** Starts the server and waits until it says where it is. */
+/** Starts the server and waits until it prints its URL. */
 async function start(listen) {
   const child = spawn(resolve(binary), ["serve", "--listen", listen, "--data", join(work, "data")], { stdio: ["ignore", "pipe", "pipe"] })
   const ended = new Promise((done) => child.on("exit", done))

@@ -1,4 +1,4 @@
-// What people do with such a platform.
+// These scenarios are the typical uses of such a platform.
 import assert from "node:assert/strict"
 
 import { replay } from "./client.mjs"
@@ -34,7 +34,7 @@ async function taken(stream, until) {
 }
 
 export const scenarios = {
-  async "a session is created, and has what it was created with"(client) {
+  async "a session is created with its properties"(client) {
     const { id } = await client.create({ title: "New", projectId: "p9", taskId: "t9" })
     const session = await client.get(id)
     assert.equal(session.title, "New")
@@ -56,14 +56,14 @@ export const scenarios = {
     assert.equal(text, "I look at it.")
   },
 
-  async "an event that nobody could read is refused"(client) {
+  async "an invalid event is refused"(client) {
     const { id } = await client.create({})
     for (const [channel, event] of [["nochannel", { id: "x" }], ["toolCalls", { tool: "Bash" }], ["chunks", { id: "c", text: 7 }], ["chunks", { id: "c", text: "x", sessionId: "another" }]])
       await assert.rejects(client.publish(id, channel, event), { status: 400 })
     assert.equal((await client.events(id)).length, 1)
   },
 
-  async "a subscriber hears what is published while it listens"(client) {
+  async "a subscriber gets events that are published meanwhile"(client) {
     const { id } = await client.create({ title: "Live" })
     const abort = new AbortController()
     const heard = taken(client.subscribe(id, { signal: abort.signal }), (e) => e.type === "RUN_FINISHED")
@@ -72,7 +72,7 @@ export const scenarios = {
     abort.abort()
   },
 
-  async "a client that reconnects gets the events from its offset on, and no others"(client) {
+  async "a client that reconnects gets exactly the events from its offset on"(client) {
     const id = await played(client)
     const events = await client.events(id)
     for (let from = 0; from < events.length; from++) {
@@ -115,11 +115,11 @@ export const scenarios = {
     assert.ok((await client.list(`from=${today}&q=Summed`)).sessions.some((s) => s.id === id))
   },
 
-  async "a closed session is replayed with its own timing, and takes no more"(client) {
+  async "a closed session is replayed with its own timing, and accepts no more events"(client) {
     const id = await played(client)
     await client.close(id)
     const abort = new AbortController()
-    const events = await taken(client.subscribe(id, { signal: abort.signal }), () => false) // it ends by itself
+    const events = await taken(client.subscribe(id, { signal: abort.signal }), () => false) // the stream ends by itself
     assert.deepEqual(events, await client.events(id))
     const [once, fourfold] = [1, 4].map((speed) => replay(events, speed).reduce((sum, [ms]) => sum + ms, 0))
     assert.equal(fourfold, once / 4)

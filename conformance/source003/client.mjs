@@ -1,7 +1,6 @@
-// A client of the SSE task protocol, written from the protocol's description and
-// from nothing of ours: it knows how to start, follow, cancel and replay tasks,
-// and makes a conversation of what it hears. The one thing it is told of Tapedeck is
-// the base URL.
+// This is a client of the SSE task protocol, written only from the protocol's description.
+// It can start, follow, cancel and replay tasks, and builds a conversation from the events.
+// The base URL is all that it knows of Tapedeck.
 import { EventSource } from "eventsource"
 
 export const TERMINAL = ["agent_complete", "error", "cancelled"]
@@ -9,9 +8,9 @@ const MAX_ATTEMPTS = 5
 const INITIAL_DELAY_MS = 1000
 
 /**
- * Follows a session until a terminal event and reconnects when the connection
- * is lost, at most five times in a row, after 1, 2, 4... seconds. A reconnect goes on
- * after the last event that came. It returns what ends it.
+ * Follows a session until a terminal event. When the connection is lost, it reconnects
+ * after 1, 2, 4... seconds, at most five times in a row, and continues after the last
+ * event. It returns a function that ends it.
  */
 export function connectSSE(baseUrl, sessionId, token, onEvent, onError, onReconnecting, { after, fetch } = {}) {
   let source, timer, attempt = 0, isClosed = false, last = after
@@ -65,8 +64,8 @@ export function api(baseUrl) {
 }
 
 /**
- * Makes a conversation of events, as they come or from the history: the tools
- * that ran before a message belong to it, and so do the todos and the output.
+ * Builds a conversation from live or stored events. The tools that ran before a message
+ * belong to it, and so do the todos and the output.
  */
 export function conversation(events) {
   const items = []
@@ -111,7 +110,7 @@ export function conversation(events) {
   return items
 }
 
-/** The todo list: that of the newest TodoWrite of the last user turn. */
+/** Returns the todo list: that of the newest TodoWrite in the last user turn. */
 export function todos(events) {
   const turn = events.findLastIndex((e) => e.type === "user_message")
   const calls = events.slice(turn + 1).filter((e) => e.type === "tool_start" && e.data.tool_name === "TodoWrite")

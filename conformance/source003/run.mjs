@@ -1,5 +1,5 @@
-// Plays scenarios of the SSE task protocol against a Tapedeck binary, which is
-// started for it on SQLite:
+// This program plays scenarios of the SSE task protocol. It starts a Tapedeck binary on
+// SQLite:
 //
 //     node run.mjs --binary ../../bin/tapedeck [part of a scenario's name]
 //
@@ -26,7 +26,7 @@ const work = mkdtempSync(join(tmpdir(), "task-"))
 let server
 try {
   server = await start("127.0.0.1:0")
-  const base = () => `${server.url}/sse` // all that a client has to be told
+  const base = () => `${server.url}/sse` // a client needs only this URL
   const world = { get base() { return base() }, get api() { return api(base()) }, restart }
   let passed = 0, failed = 0
   for (const [name, play] of Object.entries(scenarios)) {
@@ -59,7 +59,7 @@ function limited(scenario) {
   return Promise.race([scenario, late]).finally(() => clearTimeout(timer))
 }
 
-/** Starts the server and waits until it says where it is. */
+/** Starts the server and waits until it prints its URL. */
 async function start(listen) {
   const child = spawn(resolve(binary), ["serve", "--listen", listen, "--data", join(work, "data")], { stdio: ["ignore", "pipe", "pipe"] })
   const ended = new Promise((done) => child.on("exit", done))
@@ -75,7 +75,7 @@ async function start(listen) {
   return { child, ended, url }
 }
 
-/** Kills the server without a word, and starts it again at its address. */
+/** Kills the server with SIGKILL, and starts it again at the same address. */
 async function restart() {
   server.child.kill("SIGKILL")
   await server.ended

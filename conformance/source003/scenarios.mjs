@@ -1,4 +1,4 @@
-// What people do with a client of the task protocol.
+// These scenarios are the typical uses of a client of the task protocol.
 import assert from "node:assert/strict"
 
 import { EventSource } from "eventsource"
@@ -58,7 +58,7 @@ const types = (events) => events.map((e) => e.type)
 const finished = (events) => events.filter((e) => !(e.type === "message" && e.data.is_partial))
 const has = (event, ...members) => members.forEach((m) => assert.ok(m in event.data, `${event.type} has no ${m}`))
 
-/** Each sequence number once, growing, and the parts of a message are its text. */
+/** Checks that the sequence numbers grow, and that the parts of a message are its text. */
 function wellFormed(events) {
   let before = -1, text = ""
   for (const e of events) {
@@ -74,14 +74,14 @@ function wellFormed(events) {
   return events
 }
 
-/** Streams a reader's bytes, and breaks off after so many. */
+/** Returns a fetch whose first connection breaks after a number of bytes. */
 const dropping = (limit) => {
   let left = limit
   return async (url, init) => {
     const response = await fetch(url, init)
     if (left === undefined) return response
     let budget = left
-    left = undefined // only the first connection is bad
+    left = undefined // only the first connection breaks
     const cut = new TransformStream({
       transform(chunk, controller) {
         const part = chunk.subarray(0, budget)
@@ -143,7 +143,7 @@ export const scenarios = {
     assert.deepEqual(items[3], { type: "output", output: "42", files: ["a.txt"], status: "COMPLETE" })
   },
 
-  async "a plan without a tool for it is a todo list too"(world) {
+  async "a plan without a tool is a todo list, too"(world) {
     const id = await start(world, "Go", ENDLESS)
     const { events, done } = follow(world.base, id, { until: (e) => e.type === "tool_start" })
     await done
@@ -151,7 +151,7 @@ export const scenarios = {
     await world.api.cancel(id)
   },
 
-  async "a task that runs is cancelled and gone on with"(world) {
+  async "a running task is cancelled and resumed"(world) {
     const id = await start(world, "Go", ENDLESS)
     let cancelling
     const events = wellFormed(await follow(world.base, id, {
@@ -161,7 +161,7 @@ export const scenarios = {
     assert.deepEqual(events.at(-1).data, { message: "Task was cancelled", resumable: true })
     const session = await world.api.session(id)
     assert.deepEqual([session.status, session.resumable], ["cancelled", true])
-    // What is cancelled is told to the agent before the next task.
+    // The next task tells the agent how the cancelled one ended.
     const said = conversation(events).filter((i) => i.type === "agent_message").map((i) => i.content)
     assert.equal((await world.api.task(id, "Go on", ECHO)).status, 202)
     const next = wellFormed(await follow(world.base, id).done)
@@ -175,7 +175,7 @@ export const scenarios = {
     assert.equal(all.at(-1), RESUMED)
   },
 
-  async "a task that is cancelled before the agent speaks cannot be gone on with"(world) {
+  async "a task that is cancelled before the agent's first text cannot be resumed"(world) {
     const id = await start(world, "Go", { steps: [{ sleep: 60_000 }] })
     const { body } = await world.api.cancel(id)
     const events = await follow(world.base, id).done
@@ -193,7 +193,7 @@ export const scenarios = {
     assert.equal((await world.api.session(id)).status, "failed")
   },
 
-  async "a reload shows what was streamed"(world) {
+  async "a reload shows the same conversation"(world) {
     const id = await start(world, "Mend it", TOOLS)
     const events = await follow(world.base, id).done
     const history = await world.api.history(id)
@@ -201,7 +201,7 @@ export const scenarios = {
     assert.deepEqual(conversation(history), conversation(events))
   },
 
-  async "a reload in the middle goes on where the history ends"(world) {
+  async "a reload during a task continues where the history ends"(world) {
     const id = await start(world, "Count", SLOW)
     const first = follow(world.base, id, { until: (e) => e.type === "message" })
     await first.done
@@ -212,7 +212,7 @@ export const scenarios = {
     assert.equal(conversation([...history, ...live]).at(-1).content, SLOW.steps[1].say)
   },
 
-  async "a connection that is lost costs nothing"(world) {
+  async "a lost connection loses no events"(world) {
     for (const bytes of [700, 1501]) {
       const id = await start(world, "Count", SLOW)
       const { events, done } = follow(world.base, id, { fetch: dropping(bytes) })
@@ -253,14 +253,14 @@ export const scenarios = {
     assert.equal(back.at(-1).type, "agent_complete")
   },
 
-  async "a task that was over before anybody listened"(world) {
+  async "a task ends before a client connects"(world) {
     const id = await start(world, "Count", { ...HELLO, instant: true })
     while ((await world.api.session(id)).status === "running") await new Promise((r) => setTimeout(r, 20))
     const events = wellFormed(await follow(world.base, id).done)
     assert.deepEqual(finished(events), await world.api.history(id))
   },
 
-  async "the server is killed in the middle"(world) {
+  async "the server is killed during a task"(world) {
     const id = await start(world, "Count", SLOW)
     let restarting
     const { events, done } = follow(world.base, id, {

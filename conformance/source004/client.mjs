@@ -1,9 +1,9 @@
-// A client of context event sourcing: a repository of agent instances and of their
-// context events, as a program has it that keeps its agents' messages in this form.
-// It speaks HTTP, and the command line for whole sessions.
+// This is a client of context event sourcing: a repository of agent instances and their
+// context events, for a program that stores its agents' messages in this form. It uses
+// HTTP, and the command line for whole sessions.
 import { execFile } from "node:child_process"
 
-/** The repository: one method for each of its operations. */
+/** Returns the repository, with one method for each operation. */
 export function repository(base) {
   const call = async (method, path, body) => {
     const response = await fetch(`${base}/api/v1/sessions${path}`, {
@@ -41,7 +41,7 @@ export function repository(base) {
   }
 }
 
-/** The messages of a model, rebuilt from the events of an instance. */
+/** Rebuilds the messages of a model from the events of an instance. */
 export function messagesOf(events) {
   const out = []
   for (const { event_type, content } of events) {
@@ -51,7 +51,7 @@ export function messagesOf(events) {
   return out
 }
 
-/** A message without members that say nothing: beside tool calls, no text is null or "". */
+/** Returns a message without empty members. Beside tool calls, a missing text is "". */
 export function plain({ role, content, tool_calls, tool_call_id }) {
   const m = { role, content: content ?? "" }
   if (tool_calls?.length) m.tool_calls = tool_calls

@@ -1,7 +1,8 @@
-// A model that remembers what it was asked: the chat interface of OpenAI, streamed.
+// This is a model that stores its requests. It speaks OpenAI's chat completions API,
+// streamed.
 import { createServer } from "node:http"
 
-/** Starts the model. Its requests are kept: the messages of each. */
+/** Starts the model. requests has the messages of each request. */
 export async function startModel() {
   const requests = []
   const server = createServer((request, response) => {
@@ -21,7 +22,7 @@ export async function startModel() {
         send({}, "tool_calls")
       } else {
         send({ role: "assistant", content: `Answer ${requests.length}.` })
-        if (asked.includes("[hang]")) return // it never comes to an end
+        if (asked.includes("[hang]")) return // the answer never ends
         send({}, "stop")
       }
       response.end("data: [DONE]\n\n")

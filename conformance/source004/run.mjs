@@ -1,5 +1,5 @@
-// Plays scenarios of context event sourcing against a Tapedeck binary, which is
-// started for it on SQLite with a model of its own:
+// This program plays scenarios of context event sourcing. It starts a Tapedeck binary on
+// SQLite with a model of its own:
 //
 //     node run.mjs --binary ../../bin/tapedeck [part of a scenario's name]
 //
@@ -77,12 +77,12 @@ function limited(scenario) {
   return Promise.race([scenario, late]).finally(() => clearTimeout(timer))
 }
 
-/** Waits for something that another process does. */
+/** Waits until a condition is true that another process changes. */
 async function until(condition) {
   while (!(await condition())) await new Promise((done) => setTimeout(done, 20))
 }
 
-/** Starts the server and waits until it says where it is. */
+/** Starts the server and waits until it prints its URL. */
 async function start(listen) {
   const child = spawn(binary, ["serve", "--listen", listen, "--data", data, "--config", config], { stdio: ["ignore", "pipe", "pipe"] })
   const ended = new Promise((done) => child.on("exit", done))
@@ -98,7 +98,7 @@ async function start(listen) {
   return { child, ended, url }
 }
 
-/** Kills the server without a word, and starts it again at its address. */
+/** Kills the server with SIGKILL, and starts it again at the same address. */
 async function restart() {
   server.child.kill("SIGKILL")
   await server.ended

@@ -1,4 +1,4 @@
-// What a program does that keeps its agents' contexts as events.
+// These scenarios are the uses of a program that stores its agents' contexts as events.
 import assert from "node:assert/strict"
 
 import { messagesOf, plain } from "./client.mjs"
@@ -54,7 +54,7 @@ export const scenarios = {
     assert.equal(await r.getInstance({ session_id: "one", id: "nobody" }), undefined)
   },
 
-  "five types of events are kept with dense numbers and times": async (world) => {
+  "five types of events are stored with dense numbers and times": async (world) => {
     const i = await filled(world)
     const events = await world.repository.getEvents(i)
     assert.deepEqual(short(events), numbered(STEPS))
@@ -110,7 +110,7 @@ export const scenarios = {
     assert.deepEqual(short(await world.repository.getEvents(other)), ["0 user_message"])
   },
 
-  "what was stored is there after a kill": async (world) => {
+  "stored events survive a kill": async (world) => {
     const i = await filled(world)
     const before = await world.repository.getEvents(i)
     await world.restart()
@@ -126,13 +126,13 @@ export const scenarios = {
     assert.deepEqual(stored.map((e) => e.event_type).slice(2), ["assistant_message", "tool_call", "tool_result", "assistant_message"])
 
     assert.equal((await world.cli("run", "and now", "--resume", first.session)).code, 0)
-    const rebuilt = messagesOf((await events(world, first.session)).slice(0, -1)) // all but the answer to it
+    const rebuilt = messagesOf((await events(world, first.session)).slice(0, -1)) // all but the answer to the request
     assert.deepEqual(rebuilt, world.model.requests.at(-1).map(plain))
     const { messages } = await world.repository.context(first.session)
     assert.deepEqual(messages.slice(0, -1).map(plain), rebuilt)
   },
 
-  "--resume continues a run that was killed, and the model is told so for good": async (world) => {
+  "--resume continues a run that was killed, and every later request tells the model so": async (world) => {
     const started = world.cli("run", "[hang] first", "--agent", "model")
     await world.until(async () => {
       const [s] = await world.list()
@@ -174,7 +174,7 @@ export const scenarios = {
     assert.equal(new Set(ids).size, 3, `instances of copies have ids of their own: ${ids}`)
   },
 
-  "a point of a copy is a number of an instance, too": async (world) => {
+  "a copy up to a number of an instance": async (world) => {
     const i = await filled(world)
     const done = await world.cli("copy", i.session_id, "--to-point", "4", "--instance", i.id, "--json")
     assert.equal(done.code, 0, done.stderr)
@@ -196,7 +196,7 @@ export const scenarios = {
     assert.deepEqual(world.model.requests.at(-1).map((m) => m.content), ["You are a test.", "one", answer, "three"])
   },
 
-  "a point that is not there is refused, and changes nothing": async (world) => {
+  "a missing point is refused, and changes nothing": async (world) => {
     const i = await filled(world)
     for (const point of ["seq:99", "999"]) {
       const done = await world.cli("overwrite", i.session_id, "--from-point", point, ...(point.startsWith("seq") ? ["--instance", i.id] : []))
@@ -207,7 +207,7 @@ export const scenarios = {
     await assert.rejects(world.repository.appendEvent(i, "tool_result", { tool_call_id: "c9", content: "?" }), /no tool call/)
   },
 
-  "ENABLE_CONTEXT_PERSISTENCE=false keeps nothing": async (world) => {
+  "ENABLE_CONTEXT_PERSISTENCE=false stores nothing": async (world) => {
     const before = (await world.list()).length
     const done = await world.cli.with({ ENABLE_CONTEXT_PERSISTENCE: "false", TAPEDECK_DATA: "" })("run", "hello", "--agent", "hello")
     assert.equal(done.code, 0, done.stderr)

@@ -287,7 +287,7 @@ func (l *lane) result(message, given string, content json.RawMessage, failed boo
 		if p.Metadata == nil {
 			p.Metadata = tapedeck.Members{}
 		}
-		p.Metadata[tapedeck.VendorKey] = json.RawMessage(`{"error":true}`)
+		p.Metadata[tapedeck.VendorKey] = payload.Meta{Error: true}.Raw()
 	}
 	l.say(p)
 }

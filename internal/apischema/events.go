@@ -91,11 +91,14 @@ func (s *schemas) requiredOf(e eventType) []string {
 	return []string{"type"}
 }
 
+// maxIDLen is the most characters of an id, see [tapedeck.CheckID].
+const maxIDLen = 128
+
 // handwritten returns the schemas of what is not a struct in Go with a member for
 // each member in JSON.
 func handwritten() map[string]*schema {
 	id := func(what string) *schema {
-		return &schema{Type: "string", MinLength: new(1), MaxLength: new(tapedeck.MaxIDLen), Description: what}
+		return &schema{Type: "string", MinLength: new(1), MaxLength: new(maxIDLen), Description: what}
 	}
 	offset := &schema{Type: "integer", Minimum: new(0.0), Description: "The position in the session, from 0. The cursor after this event is offset + 1."}
 	channels := &schema{Type: "string", Description: "The kind of the event."}

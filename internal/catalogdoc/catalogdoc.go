@@ -1,4 +1,5 @@
-// Package catalogdoc reads docs/events.md, so that tests compare it with the code.
+// Package catalogdoc reads docs/events.md, so that tests can compare it with
+// the code.
 package catalogdoc
 
 import (
@@ -11,9 +12,9 @@ import (
 // A Type is an event type as the document describes it.
 type Type struct {
 	Channel  string
-	Members  [][2]string // name, with ? if it may be left out, and shape
+	Members  [][2]string // name, with "?" if it is optional, and shape
 	Example  string
-	Subagent bool // it may be a subagent's
+	Subagent bool // it may belong to a sub-agent
 }
 
 var (
@@ -22,8 +23,8 @@ var (
 	docMember  = regexp.MustCompile("^\\| `(.+?)` \\| (.+?) \\|")
 )
 
-// Read reads the catalogue in the file docs/events.md. It returns the names in the
-// order of the document. The type "" has the members of messages.
+// Read reads the catalogue in docs/events.md. It returns the types and their
+// order in the document. The type "" has the members of messages.
 func Read(t testing.TB, file string) (order []string, types map[string]*Type) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -44,7 +45,7 @@ func Read(t testing.TB, file string) (order []string, types map[string]*Type) {
 			doc = &Type{}
 			types[""] = doc
 		} else if l == "| role | content | must also have |" {
-			return order, types // the last of what is compared
+			return order, types // the rest of the document is not compared
 		} else if doc != nil {
 			doc.read(l)
 		}

@@ -1,3 +1,4 @@
-// Package house holds the test that keeps the rooms apart: which package may
-// import which. It has no code of its own.
+// Package house has tests of the whole code base: which package may import which,
+// whether the tests that the documentation names exist, and whether texts use the
+// words of the glossary. It has no other code.
 package house

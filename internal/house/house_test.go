@@ -19,9 +19,10 @@ type pkg struct {
 	Standard   bool
 }
 
-// rules say which of our packages a package may import. The longest prefix counts.
-// "." is the root package. An entry includes the packages below it, unless it
-// begins with "=". A package without a rule may import the root only.
+// rules lists the packages of this module that a package may import. The longest
+// prefix counts. "." is the root package. An entry includes the packages below
+// it, unless it begins with "=". "*" means all. A package without a rule may
+// import the root only.
 var rules = map[string][]string{
 	".":                  {"internal/jsonobj"},
 	"internal":           {".", "payload", "internal"},
@@ -37,9 +38,9 @@ var rules = map[string][]string{
 	"view":               {".", "payload", "internal/jsonobj"},
 	"view/viewtest":      {".", "payload", "=store", "view"},
 	"hub":                {"."},
-	"projection":         {".", "view"},
+	"projection":         {".", "view", "internal/lru"},
 	"presence":           {".", "api", "payload"},
-	"engine":             {".", "api", "payload", "order", "=store", "view", "projection", "presence", "engine", "=runner", "internal/jsonobj"},
+	"engine":             {".", "api", "payload", "order", "=store", "view", "projection", "presence", "engine", "=runner", "internal/jsonobj", "internal/lru"},
 	"protocol":           {".", "api", "docs", "payload", "search", "view", "internal"},
 	"runner":             {".", "payload", "=runner", "view", "internal"},
 	"runner/runnertest":  {".", "payload", "order", "=runner"},
@@ -56,17 +57,17 @@ var rules = map[string][]string{
 	"cmd/tapedeck/internal/agentconfig": {".", "deck", "runner", "internal"},
 }
 
-func TestRoomsPointInward(t *testing.T) {
+func TestImportsPointInward(t *testing.T) {
 	for _, p := range list(t) {
-		room := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
-		if room == "" {
-			room = "."
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		if name == "" {
+			name = "."
 		}
-		allowed := allowedFor(room)
+		allowed := allowedFor(name)
 		for _, imp := range p.Imports {
 			if !strings.HasPrefix(imp, module) {
-				if (room == "." || room == "internal/jsonobj") && strings.Contains(strings.SplitN(imp, "/", 2)[0], ".") {
-					t.Errorf("the root package imports %s; it may import the standard library only, so that everyone can import it", imp)
+				if (name == "." || name == "internal/jsonobj") && strings.Contains(strings.SplitN(imp, "/", 2)[0], ".") {
+					t.Errorf("the root package imports %s; it may import the standard library only, so that every package can import it", imp)
 				}
 				continue
 			}
@@ -74,28 +75,28 @@ func TestRoomsPointInward(t *testing.T) {
 			if other == "" {
 				other = "."
 			}
-			if !within(allowed, other) && !within([]string{wall(room)}, other) {
-				t.Errorf("%s imports %s; it may import only %v: everything points inward", room, other, allowed)
+			if !within(allowed, other) && !within([]string{implementation(name)}, other) {
+				t.Errorf("%s imports %s; it may import only %v: everything points inward", name, other, allowed)
 			}
-			if strings.HasPrefix(other, "cmd/") && !strings.HasPrefix(room, "cmd/") {
-				t.Errorf("%s imports %s; nothing imports a command", room, other)
+			if strings.HasPrefix(other, "cmd/") && !strings.HasPrefix(name, "cmd/") {
+				t.Errorf("%s imports %s; nothing imports a command", name, other)
 			}
 		}
 	}
 }
 
-// wall returns the folder on a wall that a package belongs to: a socket may
-// have rooms inside, but siblings never import each other.
-func wall(room string) string {
-	parts := strings.Split(room, "/")
+// implementation returns the folder of a store, protocol or runner that a package
+// belongs to: packages in it may import each other, but siblings never do.
+func implementation(name string) string {
+	parts := strings.Split(name, "/")
 	if len(parts) >= 2 && (parts[0] == "store" || parts[0] == "protocol" || parts[0] == "runner") {
 		return parts[0] + "/" + parts[1]
 	}
-	return room
+	return name
 }
 
-func allowedFor(room string) []string {
-	for r := room; ; r = r[:strings.LastIndex(r, "/")] {
+func allowedFor(name string) []string {
+	for r := name; ; r = r[:strings.LastIndex(r, "/")] {
 		if a, ok := rules[r]; ok {
 			return a
 		}
@@ -105,8 +106,8 @@ func allowedFor(room string) []string {
 	}
 }
 
-func within(rooms []string, other string) bool {
-	for _, r := range rooms {
+func within(names []string, other string) bool {
+	for _, r := range names {
 		if r == "*" || r == other || r == "="+other || r != "." && strings.HasPrefix(other, r+"/") {
 			return true
 		}
@@ -114,7 +115,7 @@ func within(rooms []string, other string) bool {
 	return false
 }
 
-func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+func TestEveryPackageHasAComment(t *testing.T) {
 	for _, p := range list(t) {
 		if p.Doc == "" {
 			t.Errorf("%s has no package comment", p.ImportPath)
@@ -122,8 +123,9 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 	}
 }
 
-// TestLibcIsTheOneOfSQLite: the C library in Go must be of the version that the
-// SQLite in Go was made with; another one may misbehave in ways no test sees.
+// TestLibcIsTheOneOfSQLite checks that the C library in Go has the version with
+// which the SQLite in Go was generated. Another one may fail in ways that no test
+// sees.
 func TestLibcIsTheOneOfSQLite(t *testing.T) {
 	out, err := exec.Command("go", "mod", "graph").Output()
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// checkNamed looks for everything that is named in the last column of the tables
-// of a design note: a file, or a package or file and a test in it. It wants at
-// least so many of them.
-func checkNamed(t *testing.T, note string, least int) {
+// checkNamed checks that everything exists that the last column of a design
+// note's tables names: a file, or a test in a package or file. There must be at
+// least minimum names.
+func checkNamed(t *testing.T, note string, minimum int) {
 	t.Helper()
 	doc, err := os.ReadFile(filepath.Join("../../docs/design", note))
 	if err != nil {
@@ -34,12 +34,12 @@ func checkNamed(t *testing.T, note string, least int) {
 			}
 		}
 	}
-	if named < least {
+	if named < minimum {
 		t.Errorf("only %d tests and files were found in the tables of %s", named, note)
 	}
 }
 
-// hasTest looks in a package, or in a file of the screen.
+// hasTest reports whether a package, or a file of the screen, has a test.
 func hasTest(t *testing.T, where, test string) bool {
 	t.Helper()
 	pattern, want := filepath.Join(where, "*_test.go"), "\nfunc "+test+"(t *testing.T)"
@@ -59,9 +59,8 @@ func hasTest(t *testing.T, where, test string) bool {
 	return false
 }
 
-// The table of what the source documents ask names tests and files. All of them
-// are there.
+// TestSourcesAreShown checks the table of the source documents' requirements.
 func TestSourcesAreShown(t *testing.T) { checkNamed(t, "0007-what-the-sources-ask.md", 80) }
 
-// So does the one of what we promise.
+// TestPromisesAreChecked checks the tables of the promises.
 func TestPromisesAreChecked(t *testing.T) { checkNamed(t, "0013-promises.md", 60) }

@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// appendJSON appends s as a JSON string; what is not UTF-8 in it becomes U+FFFD.
-// Unlike encoding/json it leaves the characters of HTML as they are: deltas are
-// full of code.
+// AppendJSON appends s as a JSON string; invalid UTF-8 in it becomes U+FFFD.
+// Unlike encoding/json, it does not escape <, > and &, because deltas are full
+// of code.
 func AppendJSON(b []byte, s string) []byte {
 	b = append(b, '"')
-	plain := 0 // where what is yet to be appended begins
+	plain := 0 // start of the part that is not appended yet
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c >= utf8.RuneSelf {
@@ -63,8 +63,8 @@ func AppendName(b []byte, start int, name string) []byte {
 	return append(AppendJSON(b, name), ':')
 }
 
-// appendRaw appends a value that is JSON already, unseen: whether it is, is for
-// [tapedeck.Event.Check] to say.
+// AppendRaw appends a value that is JSON already, or null if it is empty. It
+// does not check the value; [tapedeck.Event.Check] does.
 func AppendRaw(b []byte, raw json.RawMessage) []byte {
 	if len(raw) == 0 {
 		return append(b, "null"...)
@@ -81,7 +81,7 @@ func AppendMembers(b []byte, m map[string]json.RawMessage) []byte {
 	return append(b, '}')
 }
 
-// quote shows an id in a sentence, short enough to be read.
+// Quote returns s in quotes for an error sentence, cut to 64 bytes.
 func Quote(s string) string {
 	const most = 64
 	if len(s) > most {
@@ -94,8 +94,8 @@ func Quote(s string) string {
 	return string(AppendJSON(nil, s))
 }
 
-// withMember returns the object with a string member more. What is no object
-// stays as it is, for others to refuse.
+// WithMember returns the object with one more string member. Data that is not
+// an object is returned unchanged, for a later check to refuse.
 func WithMember(data []byte, name, value string) []byte {
 	o := Read(data)
 	members := 0

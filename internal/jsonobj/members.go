@@ -1,6 +1,6 @@
-// Package jsonobj reads and writes JSON objects without reflection: it visits the
-// members of an object in place, scans envelopes, and appends strings and members
-// to a buffer. It knows no events.
+// Package jsonobj reads and writes JSON objects without reflection: it visits
+// the members of an object in place, scans envelopes, and appends strings and
+// members to a buffer. It knows no events.
 package jsonobj
 
 import (
@@ -8,9 +8,9 @@ import (
 	"encoding/json"
 )
 
-// An object reads the members of a JSON object one by one, without copying them.
-// It looks only as deep into the JSON as it must to find where a value ends;
-// whether the rest is JSON is for [tapedeck.Event.Check] to say.
+// An object reads the members of a JSON object one by one without copying. It
+// parses only as much as it needs to find the ends of values;
+// [tapedeck.Event.Check] reports whether the rest is JSON.
 type object struct {
 	rest  []byte
 	begun bool
@@ -18,8 +18,8 @@ type object struct {
 	Bad   bool
 }
 
-// readObject returns a reader of the object in data; no data is an object
-// without members.
+// Read returns a reader of the object in data. Empty data is an object without
+// members.
 func Read(data []byte) object {
 	if len(data) == 0 {
 		return object{done: true}
@@ -31,8 +31,8 @@ func Read(data []byte) object {
 	return object{rest: rest[1:]}
 }
 
-// next returns the next member, the name without its quotes. After the last one
-// it returns false; then bad says whether the object was malformed.
+// Next returns the next member, its name without quotes. After the last member
+// it returns false; then Bad says whether the object was malformed.
 func (o *object) Next() (name, value []byte, ok bool) {
 	if o.done {
 		return nil, nil, false
@@ -78,7 +78,7 @@ func (o *object) accept(c byte) bool {
 	return true
 }
 
-// take returns the value that comes next, nil if there is none.
+// take returns the next value, nil if there is none.
 func (o *object) take() []byte {
 	n := ValueLen(o.rest)
 	v := o.rest[:n:n]
@@ -89,8 +89,8 @@ func (o *object) take() []byte {
 	return v
 }
 
-// memberName takes the quotes off a name. An escaped name must not get past
-// those who look for the plain one.
+// memberName removes the quotes from a name and decodes it. Without decoding,
+// an escaped name would not match the plain one.
 func memberName(quoted []byte) ([]byte, bool) {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1], true
@@ -107,8 +107,8 @@ func SkipSpace(b []byte) []byte {
 	return b
 }
 
-// valueLen returns the length of the JSON value that b begins with, as far as
-// strings and brackets tell; 0 if it does not end.
+// ValueLen returns the length of the JSON value at the beginning of b, judged
+// by strings and brackets only; 0 if it does not end.
 func ValueLen(b []byte) int {
 	if len(b) == 0 {
 		return 0
@@ -128,8 +128,8 @@ func ValueLen(b []byte) int {
 	return len(b)
 }
 
-// nestedLen returns the length of the object or array that b begins with. Which
-// bracket closes which is not looked at.
+// nestedLen returns the length of the object or array at the beginning of b. It
+// does not check which bracket closes which.
 func nestedLen(b []byte) int {
 	depth := 0
 	for i := 0; i < len(b); i++ {
@@ -151,8 +151,8 @@ func nestedLen(b []byte) int {
 	return 0
 }
 
-// stringLen returns the length of the string that b begins with, quotes
-// included; 0 if it does not end.
+// StringLen returns the length of the string at the beginning of b, with its
+// quotes; 0 if it does not end.
 func StringLen(b []byte) int {
 	for i := 1; ; i++ {
 		n := bytes.IndexByte(b[i:], '"')
@@ -162,7 +162,7 @@ func StringLen(b []byte) int {
 		i += n
 		escapes := 0
 		for b[i-1-escapes] == '\\' {
-			escapes++ // ends at the opening quote at the latest
+			escapes++ // stops at the opening quote at the latest
 		}
 		if escapes%2 == 0 {
 			return i + 1
@@ -174,7 +174,7 @@ func IsString(raw []byte) bool { return len(raw) >= 2 && raw[0] == '"' }
 
 func IsNull(raw []byte) bool { return string(raw) == "null" }
 
-// stringIs reports whether raw is the JSON string s.
+// StringIs reports whether raw is the JSON string s.
 func StringIs(raw []byte, s string) bool {
 	if !IsString(raw) {
 		return false
@@ -185,7 +185,7 @@ func StringIs(raw []byte, s string) bool {
 	return StringOf(raw) == s
 }
 
-// stringOf returns the string that raw is, "" if it is none.
+// StringOf returns the value of the JSON string raw, "" if raw is not a string.
 func StringOf(raw []byte) string {
 	if !IsString(raw) {
 		return ""
@@ -194,11 +194,11 @@ func StringOf(raw []byte) string {
 		return string(raw[1 : len(raw)-1])
 	}
 	var s string
-	_ = json.Unmarshal(raw, &s) // leaves "" if it is none
+	_ = json.Unmarshal(raw, &s) // leaves "" if raw is invalid
 	return s
 }
 
-// Nesting returns how deep the arrays and objects of a valid value are nested.
+// Nesting returns the depth of nested arrays and objects in a valid value.
 func Nesting(raw []byte) (deepest int) {
 	depth, inString := 0, false
 	for i := 0; i < len(raw); i++ {
@@ -218,7 +218,7 @@ func Nesting(raw []byte) (deepest int) {
 	return deepest
 }
 
-// member returns the value of a member of an object, nil if it has none.
+// Member returns the value of a member of an object, nil if it is absent.
 func Member(data []byte, name string) (value []byte) {
 	o := Read(data)
 	for n, raw, ok := o.Next(); ok; n, raw, ok = o.Next() {
@@ -229,7 +229,7 @@ func Member(data []byte, name string) (value []byte) {
 	return value
 }
 
-// StringSize returns the size in bytes of the string that raw is.
+// StringSize returns the size in bytes of the value of the JSON string raw.
 func StringSize(raw []byte) int64 {
 	if IsString(raw) && bytes.IndexByte(raw, '\\') < 0 {
 		return int64(len(raw)) - 2
@@ -237,7 +237,7 @@ func StringSize(raw []byte) int64 {
 	return int64(len(StringOf(raw)))
 }
 
-// MaxNesting is how deep the data of an event may be nested, and a message of a
-// stream of JSON. Import allows a few levels more, for the envelope: so an export
-// can always come back.
+// MaxNesting is the deepest nesting of an event's data and of a JSON stream's
+// message. Import allows a few levels more for the envelope, so that every
+// export can be imported.
 const MaxNesting = 1000

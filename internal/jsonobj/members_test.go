@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzObject holds the reader of members against encoding/json.
+// FuzzObject compares the reader of members with encoding/json.
 func FuzzObject(f *testing.F) {
 	for _, s := range []string{
 		`{}`, ` { "a" : 1 , "b":[{"c":"]}\\"}],"\u0061":null} `, `{"a":"\\","b":-1.5e+3,"c":true}`, `{"a":1,}`, `{"a" 1}`, `{,}`, `{"a":}`,
@@ -27,7 +27,7 @@ func FuzzObject(f *testing.F) {
 		}
 		var want map[string]json.RawMessage
 		if len(b) == 0 || json.Unmarshal(b, &want) != nil || want == nil {
-			return // it may have been read as far as it goes
+			return // the reader may stop anywhere in invalid JSON
 		}
 		if o.Bad || len(got) != len(want) && utf8.Valid(b) {
 			t.Fatalf("%q is read as %q", b, got)

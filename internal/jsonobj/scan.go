@@ -21,7 +21,7 @@ func (s *Scanner) Accept(lit string) bool {
 
 func (s *Scanner) Expect(lit string) { s.Ok = s.Accept(lit) }
 
-// string reads a string without escapes.
+// String reads a string without escapes.
 func (s *Scanner) String() []byte {
 	if !s.Ok || len(s.B) == 0 || s.B[0] != '"' {
 		s.Ok = false
@@ -37,7 +37,7 @@ func (s *Scanner) String() []byte {
 	return v
 }
 
-// plain reports whether a string of JSON means what it says.
+// plain reports whether the text of a JSON string has no escapes and is valid.
 func plain(b []byte) bool {
 	ascii := true
 	for _, c := range b {
@@ -49,7 +49,8 @@ func plain(b []byte) bool {
 	return ascii || utf8.Valid(b)
 }
 
-// time reads a time in timeLayout, four times faster than package time.
+// Time reads an RFC 3339 time in UTC with milliseconds, four times faster than
+// package time.
 func (s *Scanner) Time() time.Time {
 	const layout = "0000-00-00T00:00:00.000Z" // 0 is any digit
 	v := s.String()
@@ -65,7 +66,7 @@ func (s *Scanner) Time() time.Time {
 	year, month, day := number(v[:4]), number(v[5:7]), number(v[8:10])
 	hour, minute, second := number(v[11:13]), number(v[14:16]), number(v[17:19])
 	t := time.Date(year, time.Month(month), day, hour, minute, second, number(v[20:23])*1e6, time.UTC)
-	// Date takes the 32nd for the 1st of the month after.
+	// Date accepts the 32nd as the 1st of the next month.
 	s.Ok = s.Ok && hour < 24 && minute < 60 && second < 60 && t.Day() == day && t.Month() == time.Month(month)
 	return t
 }
@@ -77,7 +78,7 @@ func number(digits []byte) (n int) {
 	return n
 }
 
-// int reads a canonical, non-negative integer.
+// Int reads a non-negative integer without leading zeros.
 func (s *Scanner) Int() int64 {
 	var v int64
 	n := 0

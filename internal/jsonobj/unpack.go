@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// Unpack sets the struct, or the slice of structs, that into points to from JSON.
-// Three rules are other than those of encoding/json, and the same in every
-// language that folds a log: the names of members are exact; of members of the
-// same name the last one counts, as a whole; and a member of another shape than
+// Unpack sets the struct, or the slice of structs, to which into points from
+// JSON. It differs from encoding/json in three rules, so that folds in all
+// languages can agree. The names of members are exact. If a member is repeated,
+// the last value counts as a whole. A member that does not have the shape of
 // its field counts as absent, while all others are set. Unpack reports false if
 // there is such a member, or if data is not JSON.
 func Unpack(data []byte, into any) bool {
@@ -22,7 +22,7 @@ var rawMessage = reflect.TypeFor[json.RawMessage]()
 
 var unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 
-// setExact sets v, which is zero, from valid JSON.
+// setExact sets v, which must be zero, from valid JSON.
 func setExact(raw []byte, v reflect.Value) bool {
 	t := v.Type()
 	raw = SkipSpace(raw)
@@ -54,7 +54,7 @@ func setExact(raw []byte, v reflect.Value) bool {
 	return setLeaf(raw, v)
 }
 
-// isPlain reports whether raw is a string that is written as it reads.
+// isPlain reports whether raw is a string without escapes.
 func isPlain(raw []byte) bool {
 	return IsString(raw) && plain(raw[1:len(raw)-1])
 }

@@ -11,32 +11,34 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// MaxLine is the most bytes that a line may have. Agents send whole files, and
-// pictures, in one. A line becomes an event, and costs some fifteen times its
-// length in memory on the way.
+// MaxLine is the default limit of a line, in bytes. Agents send whole files and pictures
+// in one line. While a line becomes an event, it needs about fifteen times its length
+// in memory.
 const MaxLine = 8 << 20
 
-// Lines reads lines that end with a line feed, or with the end of what there is.
+// Lines reads lines that end with a line feed or at the end of the input.
 type Lines struct {
-	r   *bufio.Reader
-	max int
-	b   []byte
+	r     *bufio.Reader
+	limit int
+	b     []byte
 }
 
-// NewLines returns a reader of lines of at most max bytes; 0 for [MaxLine].
-func NewLines(r io.Reader, max int) *Lines {
-	if max <= 0 {
-		max = MaxLine
+// NewLines returns a reader of lines of at most limit bytes; 0 for [MaxLine].
+func NewLines(r io.Reader, limit int) *Lines {
+	if limit <= 0 {
+		limit = MaxLine
 	}
-	return &Lines{r: bufio.NewReaderSize(r, 64<<10), max: max}
+	return &Lines{r: bufio.NewReaderSize(r, 64<<10), limit: limit}
 }
 
-// keep is the size above which the buffer of one line is not kept for the next.
+// keep is the capacity, in bytes, above which the buffer is not used again for the next
+// line.
 const keep = 1 << 20
 
-// Next returns the next line that is not blank, without the space around it, as
-// valid UTF-8: what is not becomes U+FFFD. It is valid until the next call. The error is io.EOF at the end; what has come of
-// a line before any other error is not returned.
+// Next returns the next line that is not blank, without the space around it. U+FFFD
+// replaces bytes that are not valid UTF-8. The line is valid until the next call. At
+// the end of the input the error is io.EOF. After any other error the beginning of
+// the line is lost.
 func (l *Lines) Next() ([]byte, error) {
 	for {
 		line, err := l.line()
@@ -70,9 +72,9 @@ func (l *Lines) line() ([]byte, error) {
 	}
 	l.b = append(l.b[:0], part...)
 	for errors.Is(err, bufio.ErrBufferFull) {
-		if len(l.b) > l.max {
-			return nil, tapedeck.Errorf(tapedeck.TooLarge, "the agent sent a line of more than %s, which is too long to be recorded", size(l.max)).
-				WithHint("let it read and print less at once")
+		if len(l.b) > l.limit {
+			return nil, tapedeck.Errorf(tapedeck.TooLarge, "the agent sent a line of more than %s, which is too long to record", size(l.limit)).
+				WithHint("ask the agent to read and print less at once")
 		}
 		part, err = l.r.ReadSlice('\n')
 		l.b = append(l.b, part...)

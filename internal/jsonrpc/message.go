@@ -6,21 +6,21 @@ import (
 	"fmt"
 )
 
-// A Message is something that the other side says of its own accord.
+// A Message is a request or a notification of the peer.
 type Message struct {
-	ID     json.RawMessage // of a request, to be given to [Peer.Reply]; nil for a notification
-	Method string          // "" for a line that is no message of JSON-RPC
-	Params json.RawMessage // nil for none; the whole line if that is no message
+	ID     json.RawMessage // the id of a request, for [Peer.Reply]; nil for a notification
+	Method string          // "" for a line that is not a message of JSON-RPC
+	Params json.RawMessage // nil if there are none; the whole line if Method is ""
 }
 
-// The codes of errors that the protocol names.
+// Error codes that the protocol defines.
 const (
 	CodeInvalidParams  = -32602
 	CodeMethodNotFound = -32601
 	CodeInternal       = -32603
 )
 
-// An Error is the answer to a request that failed.
+// An Error is the answer to a failed request.
 type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
@@ -30,7 +30,7 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
 
-// A wire is any message.
+// A wire is any message, as it is encoded.
 type wire struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id,omitempty"`
@@ -40,15 +40,15 @@ type wire struct {
 	Error   *Error          `json:"error,omitempty"`
 }
 
-// parse reads a line. It reports false if that is no message: programs write all
-// kinds of things where they should not.
+// parse decodes a line. It reports false if the line is not a message, because some
+// programs print other text to their output, too.
 func parse(line []byte) (wire, bool) {
 	var w wire
 	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &w) != nil || w.Version != "2.0" {
 		return wire{}, false
 	}
 	if bytes.Equal(w.ID, []byte("null")) {
-		w.ID = nil // an answer to what could not be read; no request has it
+		w.ID = nil // an answer to a message that the peer could not read; no call has this id
 	}
 	if w.Method == "" && w.Result == nil && w.Error == nil {
 		return wire{}, false

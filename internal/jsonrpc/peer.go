@@ -1,10 +1,9 @@
-// Package jsonrpc speaks JSON-RPC 2.0 with one other side, in lines of JSON, so
-// that order and pressure are kept.
+// Package jsonrpc speaks JSON-RPC 2.0 with one peer, in lines of JSON. It keeps the
+// order of messages and applies back pressure.
 //
-// Whatever the other side says is heard in the order in which it said it: its
-// requests, its notifications and its answers. While a handler is busy nothing
-// more is read, so that an agent that says much is held back by its own pipe,
-// and nothing is queued here without bounds.
+// Requests, notifications and answers of the peer are handled in the order in which it
+// sent them. While a handler is busy, no further line is read. So an agent that sends
+// too much is held back by its own pipe, and no queue grows here without bounds.
 package jsonrpc
 
 import (
@@ -16,10 +15,10 @@ import (
 	"sync"
 )
 
-// ErrClosed is the error of calls to a side that is gone.
+// ErrClosed is the error of calls after the connection was closed.
 var ErrClosed = errors.New("the connection is closed")
 
-// A Peer is the other side.
+// A Peer is the other side of a connection.
 type Peer struct {
 	handle func(Message)
 	out    chan []byte
@@ -29,13 +28,13 @@ type Peer struct {
 
 	mu    sync.Mutex
 	next  int64
-	calls map[string]chan wire // those that wait for an answer, by id
-	why   error                // it was closed for; set before closed is
+	calls map[string]chan wire // calls that wait for an answer, by id
+	why   error                // the reason of the close; set before closed is closed
 }
 
-// New begins to talk. What the other side says of its own accord goes to handle,
-// one message after the other; handle must return when the peer is closed. To end
-// the talk, call [Peer.Close], close r and w, and then call [Peer.Wait].
+// New starts a connection. handle gets the peer's requests and notifications, one after
+// the other; it must return when the peer is closed. To end the connection, call
+// [Peer.Close], close r and w, and then call [Peer.Wait].
 func New(r io.Reader, w io.Writer, handle func(Message)) *Peer {
 	p := &Peer{handle: handle, out: make(chan []byte), closed: make(chan struct{}), calls: map[string]chan wire{}}
 	p.wg.Add(2)
@@ -44,14 +43,17 @@ func New(r io.Reader, w io.Writer, handle func(Message)) *Peer {
 	return p
 }
 
-// Close makes all calls fail, those that wait and those to come.
+// Close makes all calls fail: those that wait and all later ones. It does not close the
+// reader and the writer of [New].
 func (p *Peer) Close() { p.fail(ErrClosed) }
 
-// Closed is closed when the other side is gone, or was closed.
+// Closed returns a channel that is closed when the peer has closed the connection, when
+// reading has failed, or after [Peer.Close].
 func (p *Peer) Closed() <-chan struct{} { return p.closed }
 
-// Err says why the peer is closed: io.EOF if the other side said nothing more;
-// nil if it is not.
+// Err returns why the connection is closed: io.EOF if the peer closed it, [ErrClosed]
+// after [Peer.Close], otherwise the error of the reader. It returns nil while the
+// connection is open.
 func (p *Peer) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,15 +96,15 @@ func (p *Peer) read(lines *Lines) {
 	}
 }
 
-// answered hands an answer to who waits for it. An answer to no question is
-// passed over: its call was given up.
+// answered hands an answer to the call that waits for it. It drops an answer without a
+// call, because that call was given up.
 func (p *Peer) answered(w wire) {
 	p.mu.Lock()
 	ch := p.calls[string(w.ID)]
 	delete(p.calls, string(w.ID))
 	p.mu.Unlock()
 	if ch != nil {
-		ch <- w // it has room for the one answer
+		ch <- w // never blocks: the channel has room for the answer
 	}
 }
 
@@ -111,8 +113,8 @@ func (p *Peer) write(w io.Writer) {
 		select {
 		case b := <-p.out:
 			if _, err := w.Write(b); err != nil {
-				// The other side may have said why before it went, so reading goes on;
-				// it ends soon, for who does not listen is not there.
+				// Reading continues: before it ended, the peer may have sent the
+				// reason. It ends soon, because the peer has closed its input.
 				p.refuse()
 				return
 			}
@@ -122,7 +124,7 @@ func (p *Peer) write(w io.Writer) {
 	}
 }
 
-// refuse takes what is to be written and throws it away.
+// refuse discards all messages until the connection is closed.
 func (p *Peer) refuse() {
 	for {
 		select {
@@ -157,9 +159,9 @@ func (p *Peer) gone() error {
 	return ErrClosed
 }
 
-// Call asks the other side and waits for its answer, which is an [*Error] if it
-// says that the request failed. When ctx is done the call is given up; the other
-// side is not told.
+// Call sends a request and waits for the answer. If the peer answers with an error,
+// Call returns it as an [*Error]. When ctx is done, Call returns; the peer is not
+// notified.
 func (p *Peer) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	raw, err := json.Marshal(params)
 	if err != nil {
@@ -178,7 +180,7 @@ func (p *Peer) Call(ctx context.Context, method string, params any) (json.RawMes
 	case <-p.closed:
 	}
 	select {
-	case w := <-ch: // it was the last word
+	case w := <-ch: // the answer arrived just before the close
 		return w.outcome()
 	default:
 		return nil, p.gone()
@@ -207,7 +209,7 @@ func (p *Peer) forget(id string) {
 	delete(p.calls, id)
 }
 
-// Notify tells the other side something that has no answer.
+// Notify sends a notification, which has no answer.
 func (p *Peer) Notify(ctx context.Context, method string, params any) error {
 	raw, err := json.Marshal(params)
 	if err != nil {
@@ -216,7 +218,7 @@ func (p *Peer) Notify(ctx context.Context, method string, params any) error {
 	return p.send(ctx, wire{Method: method, Params: raw})
 }
 
-// Reply answers a request: with failed, if that is not nil, else with result.
+// Reply answers a request: with failed if it is not nil, otherwise with result.
 func (p *Peer) Reply(ctx context.Context, id json.RawMessage, result any, failed *Error) error {
 	if failed != nil {
 		return p.send(ctx, wire{ID: id, Error: failed})

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// A wireTest is a peer with the other side in the hands of the test.
+// A wireTest is a Peer whose other side the test plays.
 type wireTest struct {
 	*Peer
-	in  *io.PipeWriter // what the other side says
-	out *bufio.Scanner // what it hears
+	in  *io.PipeWriter // messages of the other side
+	out *bufio.Scanner // messages to the other side
 	end func()
 }
 
@@ -72,8 +72,8 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// A busy handler holds the other side back: what it says stays with it, and an
-// answer does not overtake what was said before it.
+// TestPressure checks that a busy handler holds the other side back: its messages stay
+// in its pipe, and an answer does not overtake earlier messages.
 func TestPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := make(chan struct{})
@@ -98,7 +98,7 @@ func TestPressure(t *testing.T) {
 			answered <- handled
 		}()
 		synctest.Wait()
-		if said > 5000 { // what the buffer of one read has
+		if said > 5000 { // as many as fit into the buffer of one read
 			t.Errorf("%d notifications were taken while none was handled", said)
 		}
 		close(busy)
@@ -142,14 +142,14 @@ func TestCallEnds(t *testing.T) {
 					t.Errorf("the error is %q, want %q", got, tt.want)
 				}
 				if len(w.calls) > 0 {
-					t.Error("the call is still waited for")
+					t.Error("the ended call is still registered")
 				}
 			})
 		})
 	}
 }
 
-// The other side does not take what it is told.
+// TestDeafSide has a side that does not read its input.
 func TestDeafSide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(ignore)
@@ -160,7 +160,7 @@ func TestDeafSide(t *testing.T) {
 			_ = w.Notify(ctx, "n", nil)
 		}
 		if ctx.Err() == nil {
-			t.Error("it was not waited for")
+			t.Error("the call returned before its context was done")
 		}
 	})
 }
@@ -196,7 +196,7 @@ func TestLines(t *testing.T) {
 	}{
 		{"plain", "a\n\n  b \r\nc", 0, []string{"a", "b", "c"}, "EOF"},
 		{"long", long + "\na\n" + long, 0, []string{long, "a", long}, "EOF"},
-		{"too long", "a\n" + long + "\n", 100 << 10, []string{"a"}, "the agent sent a line of more than 100 KiB, which is too long to be recorded"},
+		{"too long", "a\n" + long + "\n", 100 << 10, []string{"a"}, "the agent sent a line of more than 100 KiB, which is too long to record"},
 		{"not UTF-8", "a\xffb\n", 0, []string{"a\uFFFDb"}, "EOF"},
 		{"nothing", "", 0, nil, "EOF"},
 		{"blank", " \n\n ", 0, nil, "EOF"},

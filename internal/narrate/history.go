@@ -12,46 +12,46 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// Bounds of what an agent is told of what happened before.
+// Limits of the history that an agent receives as text.
 const (
 	maxPassage = 16 << 10 // bytes of one message
-	maxAnswer  = 2 << 10  // bytes of what a tool answered, and of its arguments
-	maxParts   = 4000     // messages and calls that are kept while reading
+	maxAnswer  = 2 << 10  // bytes of a tool's answer, and of its arguments
+	maxParts   = 4000     // messages and calls in memory while reading
 )
 
 // A passage is a message or a call in a history.
 type passage struct {
-	who  string
-	id   string // of the message or the call
-	text strings.Builder
-	left int  // bytes that may still come
-	cut  bool // there was more
-	open bool // it is a call without a result
+	speaker string
+	id      string // the id of the message or the call
+	text    strings.Builder
+	space   int  // bytes that still fit
+	cut     bool // some text did not fit
+	open    bool // a call without a result
 }
 
-func (p *passage) add(s string) {
-	if len(s) > p.left {
-		s, p.cut = strings.ToValidUTF8(s[:p.left], ""), true
+func (p *passage) write(s string) {
+	if len(s) > p.space {
+		s, p.cut = strings.ToValidUTF8(s[:p.space], ""), true
 	}
-	p.left -= len(s)
+	p.space -= len(s)
 	p.text.WriteString(s)
 }
 
-// A history is a conversation that is being told.
+// A history collects the conversation of a thread.
 type history struct {
-	max      int
+	limit    int
 	passages []*passage
-	left     int // how many there were before them
+	dropped  int // passages that were dropped before the first of passages
 	message  map[string]*passage
 	call     map[string]*passage
-	said     map[string]bool // ids of whole messages
+	seen     map[string]bool // ids of complete messages
 }
 
-// History returns the conversation of a thread as a text that an agent can be
-// told, "" if there was none. It has about max bytes at most: of a long one the
-// beginning is left out.
-func History(ctx context.Context, thread string, max int, events iter.Seq2[tapedeck.Event, error]) (string, error) {
-	h := &history{max: max, message: map[string]*passage{}, call: map[string]*passage{}, said: map[string]bool{}}
+// History returns the conversation of a thread as a text for an agent; "" if there is
+// no conversation. thread "" selects all threads. The text has at most about limit
+// bytes: the beginning of a long conversation is left out.
+func History(ctx context.Context, thread string, limit int, events iter.Seq2[tapedeck.Event, error]) (string, error) {
+	h := &history{limit: limit, message: map[string]*passage{}, call: map[string]*passage{}, seen: map[string]bool{}}
 	if events == nil {
 		return "", nil
 	}
@@ -69,16 +69,16 @@ func History(ctx context.Context, thread string, max int, events iter.Seq2[taped
 	return h.String(), nil
 }
 
-func (h *history) passage(who, id string, max int) *passage {
+func (h *history) passage(speaker, id string, limit int) *passage {
 	if len(h.passages) == maxParts {
 		for _, p := range h.passages[:maxParts/2] {
 			delete(h.message, p.id)
 			delete(h.call, p.id)
 		}
 		h.passages = append(h.passages[:0], h.passages[maxParts/2:]...)
-		h.left += maxParts / 2
+		h.dropped += maxParts / 2
 	}
-	p := &passage{who: who, id: id, left: max}
+	p := &passage{speaker: speaker, id: id, space: limit}
 	h.passages = append(h.passages, p)
 	return p
 }
@@ -86,7 +86,7 @@ func (h *history) passage(who, id string, max int) *passage {
 func (h *history) add(e tapedeck.Event) {
 	data, err := payload.Decode(e)
 	if err != nil {
-		return // what cannot be read is not told
+		return // an event that cannot be decoded is left out
 	}
 	switch d := data.(type) {
 	case payload.MessageAdded:
@@ -97,13 +97,13 @@ func (h *history) add(e tapedeck.Event) {
 		}
 	case payload.TextMessageContent:
 		if p := h.message[d.MessageID]; p != nil {
-			p.add(d.Delta)
+			p.write(d.Delta)
 		}
 	case payload.ToolCallStart:
 		h.called(d.ToolCallID, d.ToolCallName)
 	case payload.ToolCallArgs:
 		if p := h.call[d.ToolCallID]; p != nil {
-			p.add(d.Delta)
+			p.write(d.Delta)
 		}
 	case payload.ToolCallResult:
 		m := payload.Message{Content: d.Content}
@@ -129,18 +129,18 @@ func (h *history) answered(id, text string) {
 }
 
 func (h *history) whole(m *payload.Message) {
-	if h.said[m.ID] {
+	if h.seen[m.ID] {
 		return
 	}
-	h.said[m.ID] = true
+	h.seen[m.ID] = true
 	switch m.Role {
 	case payload.RoleUser:
-		h.passage("User", m.ID, maxPassage).add(m.Text())
+		h.passage("User", m.ID, maxPassage).write(m.Text())
 	case payload.RoleAssistant:
-		h.passage("Assistant", m.ID, maxPassage).add(m.Text())
+		h.passage("Assistant", m.ID, maxPassage).write(m.Text())
 		for _, k := range m.ToolCalls {
 			if h.called(k.ID, k.Function.Name) {
-				h.call[k.ID].add(k.Function.Arguments)
+				h.call[k.ID].write(k.Function.Arguments)
 			}
 		}
 	case payload.RoleTool:
@@ -148,19 +148,19 @@ func (h *history) whole(m *payload.Message) {
 	}
 }
 
-// String returns the newest passages that fit.
+// String returns the text, with the newest passages that fit.
 func (h *history) String() string {
 	size, first := 0, len(h.passages)
-	for first > 0 && size < h.max {
+	for first > 0 && size < h.limit {
 		first--
-		size += h.passages[first].text.Len() + len(h.passages[first].who) + 4
+		size += h.passages[first].text.Len() + len(h.passages[first].speaker) + 4
 	}
 	var b strings.Builder
 	for _, p := range h.passages[first:] {
 		if p.text.Len() == 0 && !p.open {
 			continue
 		}
-		fmt.Fprintf(&b, "\n%s: %s", p.who, p.text.String())
+		fmt.Fprintf(&b, "\n%s: %s", p.speaker, p.text.String())
 		if p.cut {
 			b.WriteString(" …")
 		}
@@ -172,20 +172,20 @@ func (h *history) String() string {
 	if b.Len() == 0 {
 		return ""
 	}
-	head := "[CONVERSATION SO FAR]\nThis conversation began elsewhere. What was said and done:\n"
-	if left := h.left + first; left > 0 {
+	head := "[CONVERSATION SO FAR]\nThis conversation began elsewhere. The messages and tool calls so far:\n"
+	if left := h.dropped + first; left > 0 {
 		head += fmt.Sprintf("(%d earlier parts are left out.)\n", left)
 	}
 	return head + b.String() + "[END OF CONVERSATION SO FAR]"
 }
 
-// brief returns the beginning of a text.
-func brief(s string, max int) string {
-	if len(s) <= max {
+// brief returns at most limit bytes of a text, and marks the cut.
+func brief(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	for max > 0 && !utf8.RuneStart(s[max]) {
-		max--
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
 	}
-	return s[:max] + " …"
+	return s[:limit] + " …"
 }

@@ -1,10 +1,10 @@
-// Package narrate turns what an agent says, in whatever words, into the events of
-// a run, so that they are in the order that AG-UI asks for: nothing is continued
-// that was not begun, and nothing is begun twice.
+// Package narrate turns the output of an agent into the events of a run, in the order
+// that AG-UI demands: no message or call continues before it began, and none begins
+// twice.
 //
-// The ids that agents give are theirs only for a conversation, often only for a
-// turn. In the log an id counts for the whole session, so they are prefixed with
-// that of the invocation.
+// An agent's ids are unique only within a conversation, often only within a turn. In
+// the log an id must be unique in the whole session, so the narrator prefixes each id
+// with the invocation's.
 package narrate
 
 import (
@@ -20,36 +20,37 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A Narrator yields the events of one invocation. Ids that are given to its
-// methods are the agent's own; "" is the id of something to which the agent gave
-// none. Lanes are the agent itself, "", and the sub-agents that were begun.
+// A Narrator yields the events of one invocation. Its methods take the agent's own
+// ids; "" stands for a missing id. A lane is the agent itself, "", or a sub-agent that
+// was begun.
 //
-// After yield has reported false nothing more is yielded; see [Narrator.Over].
+// After yield has returned false, a Narrator yields no more events; see
+// [Narrator.Over].
 type Narrator struct {
-	Turn int // the model call, see [tapedeck.Event]; 0 for not known
+	Turn int // the number of the model call, see [tapedeck.Event]; 0 if unknown
 
 	prefix string
 	yield  func(tapedeck.Event, error) bool
 	over   bool
 	ids    int
 	lanes  map[string]*lane
-	began  map[string]int // how often a sub-agent was begun, by its lane
+	began  map[string]int // how many times a sub-agent was begun, by its lane
 	tools  map[string]*tool
 }
 
-// A lane is what one agent of the invocation has open.
+// A lane is the state of one agent of the invocation.
 type lane struct {
-	run    string // the subagentRunId; "" for the agent itself
-	above  *lane  // of who started it; nil for the agent itself
-	name   string // as it is called here; "" for the agent itself
-	kind   kind   // of the message that is open; 0 for none
-	native string // its id as the agent gave it
-	id     string
-	spoken string // the id of the text message that was opened last
-	named  string // its id as the agent gave it
-	turn   int    // of a sub-agent
-	plan   string // as it was told last
-	board  board
+	run        string // the subagentRunId; "" for the agent itself
+	parent     *lane  // the lane of the agent that started this one; nil for the agent itself
+	name       string // part of the ids of its messages; "" for the agent itself
+	kind       kind   // the kind of the open message; 0 for no open message
+	native     string // the agent's id of the open message
+	id         string // the id of the open message in the log
+	textID     string // the id in the log of the text message that was opened last
+	textNative string // the agent's id of that message
+	turn       int    // the number of the model call; used only for a sub-agent
+	plan       string // the data of the newest plan event
+	board      board
 }
 
 type kind int
@@ -67,31 +68,30 @@ func New(invocation string, yield func(tapedeck.Event, error) bool) *Narrator {
 	}
 }
 
-// Over reports whether nobody listens any more.
+// Over reports whether yield has returned false or the run has failed: no more events
+// are wanted.
 func (n *Narrator) Over() bool { return n.over }
 
 // Event yields an event of any type.
-func (n *Narrator) Event(p payload.Payload) { n.put(payload.NewEvent(p)) }
+func (n *Narrator) Event(p payload.Payload) { n.yieldIn(n.lanes[""], payload.NewEvent(p)) }
 
-// Process tells which process the agent is, and waits until that is durable. An
-// error means that the agent must not begin.
+// Process records the identity of the agent's process, and waits until the event is
+// durable. If it returns an error, the agent must not begin.
 func (n *Narrator) Process(ctx context.Context, in *tapedeck.Invocation, d payload.AgentStarted) error {
 	n.Event(d)
 	switch {
 	case n.over:
-		return errors.New("nobody listens")
+		return errors.New("the run has ended")
 	case in.Stored == nil:
 		return nil
 	}
 	return in.Stored(ctx)
 }
 
-// event yields an event of a lane.
-func (n *Narrator) event(l *lane, p payload.Payload) { n.putIn(l, payload.NewEvent(p)) }
+// event yields a payload as an event of a lane.
+func (n *Narrator) event(l *lane, p payload.Payload) { n.yieldIn(l, payload.NewEvent(p)) }
 
-func (n *Narrator) put(e tapedeck.Event) { n.putIn(n.lanes[""], e) }
-
-func (n *Narrator) putIn(l *lane, e tapedeck.Event) {
+func (n *Narrator) yieldIn(l *lane, e tapedeck.Event) {
 	if n.over {
 		return
 	}
@@ -101,7 +101,7 @@ func (n *Narrator) putIn(l *lane, e tapedeck.Event) {
 	n.over = !n.yield(e, nil)
 }
 
-// NextTurn says that another model call begins in a lane.
+// NextTurn counts a new model call in a lane.
 func (n *Narrator) NextTurn(lane string) {
 	if l := n.lane(lane); l.run != "" {
 		l.turn++
@@ -118,10 +118,11 @@ func (n *Narrator) Fail(err error) {
 	}
 }
 
-// maxNative is how long an id of an agent may be to be part of ours.
+// maxNative is the length of an agent's id, in bytes, above which its hash replaces it.
 const maxNative = 200
 
-// id returns the id in the log of something of a kind.
+// id returns the id in the log of an object that the agent calls native. of is a
+// prefix for its kind, so ids of different kinds cannot be equal.
 func (n *Narrator) id(of, native string) string {
 	switch {
 	case native == "":
@@ -134,7 +135,8 @@ func (n *Narrator) id(of, native string) string {
 	return n.prefix + "." + of + "." + native
 }
 
-// lane returns the lane of that name, the agent's own if there is none.
+// lane returns the lane of that name. For an unknown name it returns the lane of the
+// agent itself.
 func (n *Narrator) lane(name string) *lane {
 	if l, ok := n.lanes[name]; ok {
 		return l
@@ -142,16 +144,16 @@ func (n *Narrator) lane(name string) *lane {
 	return n.lanes[""]
 }
 
-// Say continues the text message of that id, or begins it. It ends whatever else
-// is open in the lane.
+// Say continues the text message of that id, or begins it. It ends any other message
+// that is open in the lane. An empty delta does nothing.
 func (n *Narrator) Say(lane, id, delta string) { n.stream(n.lane(lane), text, id, delta) }
 
-// Think continues a message of thinking likewise.
+// Think does the same for a message of thinking.
 func (n *Narrator) Think(lane, id, delta string) { n.stream(n.lane(lane), thought, id, delta) }
 
 func (n *Narrator) stream(l *lane, k kind, native, delta string) {
 	if delta == "" {
-		return // it may be the end of another as well
+		return // agents send empty deltas at the end of messages, too
 	}
 	if l.kind != k || l.native != native {
 		n.endMessage(l)
@@ -161,10 +163,11 @@ func (n *Narrator) stream(l *lane, k kind, native, delta string) {
 	if k == thought {
 		typ = tapedeck.ReasoningMessageContent
 	}
-	n.putIn(l, tapedeck.Event{Type: typ, Data: content("messageId", l.id, delta)})
+	n.yieldIn(l, tapedeck.Event{Type: typ, Data: content("messageId", l.id, delta)})
 }
 
-// content returns the data of a delta. There are many of them.
+// content returns the data of a delta event. It is built by hand because there are
+// many deltas.
 func content(member, id, delta string) json.RawMessage {
 	b := make([]byte, 0, len(id)+len(delta)+40)
 	b = append(append(b, `{"`...), member...)
@@ -175,7 +178,7 @@ func content(member, id, delta string) json.RawMessage {
 func appendString(b []byte, s string) []byte {
 	q, err := json.Marshal(s)
 	if err != nil {
-		return append(b, `""`...) // a string can always be written
+		return append(b, `""`...) // never happens: every string can be encoded
 	}
 	return append(b, q...)
 }
@@ -183,12 +186,12 @@ func appendString(b []byte, s string) []byte {
 func (n *Narrator) beginMessage(l *lane, k kind, native string) {
 	l.kind, l.native = k, native
 	if l.name != "" && native != "" {
-		native = l.name + "/" + native // two agents may give the same
+		native = l.name + "/" + native // two agents may use the same id
 	}
 	by := payload.Attributed{SubagentRunID: l.run}
 	if k == text {
 		l.id = n.id("m", native)
-		l.spoken, l.named = l.id, l.native
+		l.textID, l.textNative = l.id, l.native
 		n.event(l, payload.TextMessageStart{MessageID: l.id, Role: payload.RoleAssistant, Attributed: by})
 		return
 	}
@@ -208,8 +211,9 @@ func (n *Narrator) endMessage(l *lane) {
 	l.kind = 0
 }
 
-// Sign keeps what the model's provider wants back unseen with the thinking that
-// is open in a lane. It reports false if none is.
+// Sign stores an encrypted value with the thinking that is open in a lane. The model's
+// provider wants the value back, and nobody else reads it. Sign reports false if no
+// thinking is open.
 func (n *Narrator) Sign(lane, value string) bool {
 	l := n.lane(lane)
 	if l.kind != thought {
@@ -219,23 +223,23 @@ func (n *Narrator) Sign(lane, value string) bool {
 	return true
 }
 
-// EndMessage ends the message that is open in a lane.
+// EndMessage ends the open message of a lane, if there is one.
 func (n *Narrator) EndMessage(lane string) { n.endMessage(n.lane(lane)) }
 
-// Pause ends the message that is open in a lane if it has no id: what the agent
-// says next of the same kind is another, though nothing but the pause tells so.
+// Pause ends the open message of a lane if it has no id. Without an id, only the pause
+// shows that the next text is a new message.
 func (n *Narrator) Pause(lane string) {
 	if l := n.lane(lane); l.native == "" {
 		n.endMessage(l)
 	}
 }
 
-// Link tells the agent's own id of the conversation.
+// Link records the agent's own id of the conversation.
 func (n *Narrator) Link(runner, native string) {
 	n.Event(payload.AgentLinked{Runner: runner, NativeID: native})
 }
 
-// Raw keeps something that maps to nothing, as it came.
+// Raw stores output that maps to no other event, unchanged.
 func (n *Narrator) Raw(source string, event json.RawMessage) {
 	if !json.Valid(event) || !utf8.Valid(event) {
 		event = appendString(nil, string(event)) // a line that is not JSON
@@ -243,8 +247,8 @@ func (n *Narrator) Raw(source string, event json.RawMessage) {
 	n.Event(payload.Raw{Event: event, Source: source})
 }
 
-// Lossy says that the agent was told what happened before, and does not know it
-// of its own.
+// Lossy records that the agent received the history as text, because it does not have
+// it in a conversation of its own.
 func (n *Narrator) Lossy(reason string, bytes int) {
 	value, err := json.Marshal(map[string]any{"reason": reason, "bytes": bytes})
 	if err == nil {
@@ -252,10 +256,10 @@ func (n *Narrator) Lossy(reason string, bytes int) {
 	}
 }
 
-// Subagent begins a sub-agent, whose lane is named by the tool call that began
-// it, in the lane of the parent, or if that is "" in the one of the call. A lane
-// that is there stays as it is. One that was ended is begun again, for
-// some agents go on when their tool has answered.
+// Subagent begins a sub-agent. Its lane has the id of the tool call that began it.
+// Its parent is the lane parent, or the lane of the call if parent is "". If the lane
+// exists, nothing happens. If the sub-agent was ended, it begins again: some
+// sub-agents continue after the answer of their tool call.
 func (n *Narrator) Subagent(tool, name, description, parent string) {
 	if _, ok := n.lanes[tool]; ok {
 		return
@@ -273,36 +277,37 @@ func (n *Narrator) Subagent(tool, name, description, parent string) {
 	if t != nil {
 		d.ParentToolCallID = t.id
 	}
-	n.lanes[tool] = &lane{run: id, above: above, name: id[len(n.prefix)+1:]}
+	n.lanes[tool] = &lane{run: id, parent: above, name: id[len(n.prefix)+1:]}
 	n.event(above, d)
 }
 
-// Asked tells what a sub-agent was asked.
+// Asked records the task of a sub-agent.
 func (n *Narrator) Asked(lane, text string) {
 	l := n.lane(lane)
 	if l.run == "" || text == "" {
-		return // what the agent itself was asked the log has
+		return // the log already has the task of the agent itself
 	}
 	m := payload.NewMessage(n.id("u", ""), payload.RoleUser, text)
 	m.SubagentRunID = l.run
 	n.event(l, payload.MessageAdded{Message: m})
 }
 
-// Usage reports what a model call of a lane has used.
+// Usage records the usage of a model call of a lane.
 func (n *Narrator) Usage(lane string, u payload.UsageReported) {
 	l := n.lane(lane)
 	u.SubagentRunID = l.run
 	n.event(l, u)
 }
 
-// SubagentDone ends a sub-agent.
+// SubagentDone ends a sub-agent with its descendants. failed says why it failed; "" if
+// it succeeded.
 func (n *Narrator) SubagentDone(lane string, failed string) {
 	l, ok := n.lanes[lane]
 	if !ok || lane == "" {
 		return
 	}
-	for name, other := range n.lanes { // none outlives who has started it
-		if other.above == l {
+	for name, other := range n.lanes { // no sub-agent outlives its parent
+		if other.parent == l {
 			n.SubagentDone(name, "")
 		}
 	}
@@ -314,14 +319,14 @@ func (n *Narrator) SubagentDone(lane string, failed string) {
 	}
 	delete(n.lanes, lane)
 	if failed != "" {
-		n.event(l.above, payload.SubagentError{SubagentRunID: l.run, Message: failed})
+		n.event(l.parent, payload.SubagentError{SubagentRunID: l.run, Message: failed})
 		return
 	}
-	n.event(l.above, payload.SubagentFinished{SubagentRunID: l.run})
+	n.event(l.parent, payload.SubagentFinished{SubagentRunID: l.run})
 }
 
-// Done ends what is open. It is for an agent that came to its end; what another
-// leaves open is for the host to close, who knows why.
+// Done ends everything that is open. Call it only for an agent that finished. For a
+// failed or interrupted agent the host ends what is open, because it knows the reason.
 func (n *Narrator) Done() {
 	for lane := range n.lanes {
 		n.EndMessage(lane)

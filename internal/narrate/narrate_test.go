@@ -13,8 +13,9 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// tell returns a line for each event that tell makes; all of them are in order.
-func tell(t *testing.T, tell func(*Narrator)) []string {
+// record runs tell and returns a line for each event. It fails the test if the events
+// are not in order.
+func record(t *testing.T, tell func(*Narrator)) []string {
 	t.Helper()
 	v := order.NewVerifier()
 	add := func(e tapedeck.Event) {
@@ -152,7 +153,7 @@ func TestNarrator(t *testing.T) {
 		{"after an error nothing follows", func(n *Narrator) { n.Fail(context.Canceled); n.Say("", "", "x"); n.Fail(context.Canceled) }, []string{"error context canceled"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := tell(t, tt.tell)
+			got := record(t, tt.tell)
 			if strings.HasPrefix(tt.name, "an id that is too long") {
 				if len(got) != 6 || len(got[0]) > 200 || got[0] != got[3] {
 					t.Errorf("%q", got)
@@ -263,7 +264,7 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	if n := strings.Count(got, "do it") + strings.Count(got, "Assistant"); n != 2 {
-		t.Errorf("something is told twice, or empty:\n%s", got)
+		t.Errorf("a passage is there twice, or is empty:\n%s", got)
 	}
 	if got, err := History(t.Context(), "other", 1<<20, events(user("u1", "x"))); got != "" || err != nil {
 		t.Errorf("another thread: %q, %v", got, err)
@@ -273,7 +274,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestHistoryOfWholeMessages has calls that are members of a message.
+// TestHistoryOfWholeMessages has tool calls that are members of a complete message.
 func TestHistoryOfWholeMessages(t *testing.T) {
 	call := payload.ToolCall{ID: "c", Type: "function", Function: payload.FunctionCall{Name: "Bash", Arguments: `{"command":"ls"}`}}
 	answer := payload.NewMessage("t", payload.RoleTool, "a.txt")
@@ -287,8 +288,8 @@ func TestHistoryOfWholeMessages(t *testing.T) {
 	}
 }
 
-// However long it was, what is told and what is kept while reading are bounded,
-// and the newest is there.
+// TestHistoryIsBounded checks that the text of a long history is bounded and has the
+// newest messages.
 func TestHistoryIsBounded(t *testing.T) {
 	var list []payload.Payload
 	for i := range 3 * maxParts {
@@ -301,6 +302,6 @@ func TestHistoryIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := History(ctx, "main", 10, events(list...)); err == nil {
-		t.Error("it was cancelled, and read on")
+		t.Error("History continued after the cancel")
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Pointer returns the value in a document to which a JSON pointer (RFC 6901)
-// leads, nil if it leads nowhere. "" is the whole document.
+// Pointer returns the value at a JSON pointer (RFC 6901) in a document; nil if there
+// is no value. The pointer "" is the whole document.
 func Pointer(doc json.RawMessage, pointer string) json.RawMessage {
 	if pointer == "" {
 		return doc
@@ -37,8 +37,8 @@ func child(doc json.RawMessage, token string) json.RawMessage {
 	return list[i]
 }
 
-// String returns the text that a value is: of a string its characters, of other
-// JSON its source, of null and nothing "".
+// String returns a JSON value as text: the characters of a string, "" for null and for
+// an empty v, and the JSON itself for any other value.
 func String(v json.RawMessage) string {
 	var s string
 	if len(v) == 0 || json.Unmarshal(v, &s) == nil { // null leaves s empty

@@ -2,11 +2,11 @@ package narrate
 
 import "strings"
 
-// maxBrief is how many bytes of what an agent says are in a sentence of ours.
+// maxBrief is how many bytes of an agent's text an error sentence may quote.
 const maxBrief = 300
 
-// Brief returns the beginning of a text of an agent, as one line that does
-// nothing to a terminal.
+// Brief returns the beginning of an agent's text as one line. Spaces replace control
+// characters, so the line is safe for a terminal.
 func Brief(s string) string {
 	if len(s) > maxBrief {
 		s = s[:maxBrief] + "…"
@@ -19,8 +19,8 @@ func Brief(s string) string {
 	}, strings.ToValidUTF8(s, ""))
 }
 
-// LastLine returns the last line of what a program complained about, where most
-// say what is the matter.
+// LastLine returns the last line of a program's standard error, where most programs
+// give the reason of a failure.
 func LastLine(stderr string) string {
 	stderr = strings.TrimSpace(stderr)
 	return Brief(stderr[strings.LastIndexByte(stderr, '\n')+1:])

@@ -10,13 +10,13 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// todoTools are the tools with which agents keep their plan by stating all of it,
-// without "_" and in lower case, and the member that has the list.
+// todoTools maps each tool that sets a whole plan to the member that has the list. The
+// names are in lower case and without "_".
 var todoTools = map[string]string{
 	"todowrite": "todos", "writetodos": "todos", "updateplan": "plan", "updatetodos": "todos", "todo": "todos",
 }
 
-// A todo is an entry in the words of any of them.
+// A todo is an entry of a plan, with the members of all known tools.
 type todo struct {
 	Content     string `json:"content"`
 	Description string `json:"description"`
@@ -28,8 +28,8 @@ type todo struct {
 	Completed   bool   `json:"completed"`
 }
 
-// Todos returns the plan that a call of a tool sets. It reports false if the tool
-// is none that keeps the plan, or its arguments are no plan.
+// Todos returns the plan that a tool call sets. It reports false if the tool does not
+// set the plan, or if its arguments have no valid plan.
 func Todos(name string, args json.RawMessage) ([]payload.PlanEntry, bool) {
 	member, ok := todoTools[strings.ToLower(strings.ReplaceAll(name, "_", ""))]
 	if !ok {
@@ -42,8 +42,8 @@ func Todos(name string, args json.RawMessage) ([]payload.PlanEntry, bool) {
 	return Entries(input[member])
 }
 
-// Entries returns the plan that a list of todos is. It reports false if it is
-// none.
+// Entries returns a list of todos as the entries of a plan. It reports false if list
+// is not a list of todos.
 func Entries(list json.RawMessage) ([]payload.PlanEntry, bool) {
 	var todos []todo
 	if json.Unmarshal(list, &todos) != nil || todos == nil {
@@ -79,11 +79,10 @@ func priority(p string) string {
 	return ""
 }
 
-// A board is the plan of an agent that keeps it with calls that each add or
-// change one task.
+// A board is the plan of an agent whose tool calls each add or change one task.
 type board struct {
-	tasks []boardTask
-	open  map[string]func(Answer) bool // what becomes of the board by the answer to a call
+	tasks   []boardTask
+	pending map[string]func(Answer) bool // by call: applies the change after the answer, and reports whether it did
 }
 
 type boardTask struct {
@@ -91,10 +90,11 @@ type boardTask struct {
 	entry payload.PlanEntry
 }
 
-// maxTasks bounds what is kept of a plan.
+// maxTasks is the number of tasks that a board keeps.
 const maxTasks = 1000
 
-// called takes note of a call that is to change the board when it is answered.
+// called registers a call that changes the board. The change takes effect with the
+// answer.
 func (b *board) called(call, name string, args json.RawMessage) {
 	var change func(Answer) bool
 	switch name {
@@ -105,16 +105,17 @@ func (b *board) called(call, name string, args json.RawMessage) {
 	default:
 		return
 	}
-	if b.open == nil {
-		b.open = map[string]func(Answer) bool{}
+	if b.pending == nil {
+		b.pending = map[string]func(Answer) bool{}
 	}
-	b.open[call] = change
+	b.pending[call] = change
 }
 
-// answered returns the plan as it is after a call, and whether that changed it.
+// answered applies the change of a call. It returns the plan, and whether the plan has
+// changed.
 func (b *board) answered(call string, a Answer) ([]payload.PlanEntry, bool) {
-	change := b.open[call]
-	delete(b.open, call)
+	change := b.pending[call]
+	delete(b.pending, call)
 	if change == nil || a.Failed || !change(a) {
 		return nil, false
 	}
@@ -144,7 +145,8 @@ func (b *board) create(args json.RawMessage) func(Answer) bool {
 	}
 }
 
-// createdID returns the id of the task that was made: only the answer has it.
+// createdID returns the id of the new task, which only the answer has; "" if it cannot
+// be found.
 func createdID(a Answer) string {
 	var native struct {
 		Task struct {

@@ -7,25 +7,25 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A tool is a call that the agent has made.
+// A tool is the state of one tool call.
 type tool struct {
 	id, name, lane string
-	args           []byte // until it is called
-	called         bool   // its arguments are complete
+	args           []byte // the arguments so far; nil when they are complete
+	called         bool   // the arguments are complete
 	answered       bool
 }
 
-// A Call begins a tool call.
+// A Call describes a tool call that begins.
 type Call struct {
-	ID       string // as the agent gave it
+	ID       string // the agent's id
 	Name     string
 	Lane     string
-	Message  string           // the message that makes it, as the agent gave its id
-	Metadata tapedeck.Members // of the event
+	Message  string           // the agent's id of the message that has the call
+	Metadata tapedeck.Members // metadata of the event
 }
 
-// Tool begins a call, unless it was begun before, and ends the message that is
-// open in its lane.
+// Tool begins a call and ends the open message of its lane. A second Tool for the same
+// call does nothing.
 func (n *Narrator) Tool(c Call) {
 	if n.tools[c.ID] != nil {
 		return
@@ -38,8 +38,8 @@ func (n *Narrator) Tool(c Call) {
 	}
 	n.tools[c.ID] = t
 	d := payload.ToolCallStart{ToolCallID: t.id, ToolCallName: t.name}
-	if c.Message != "" && l.named == c.Message {
-		d.ParentMessageID = l.spoken
+	if c.Message != "" && l.textNative == c.Message {
+		d.ParentMessageID = l.textID
 	}
 	d.SubagentRunID, d.Metadata = l.run, c.Metadata
 	n.event(l, d)
@@ -54,7 +54,7 @@ func (n *Narrator) IsCalled(id string) bool { t := n.tools[id]; return t != nil 
 // IsAnswered reports whether a call was answered.
 func (n *Narrator) IsAnswered(id string) bool { t := n.tools[id]; return t != nil && t.answered }
 
-// ToolID returns the id of a call in the log, "" if it was not begun.
+// ToolID returns the id of a call in the log; "" if the call was not begun.
 func (n *Narrator) ToolID(id string) string {
 	if t := n.tools[id]; t != nil {
 		return t.id
@@ -69,11 +69,11 @@ func (n *Narrator) Args(id, delta string) {
 		return
 	}
 	t.args = append(t.args, delta...)
-	n.putIn(n.lane(t.lane), tapedeck.Event{Type: tapedeck.ToolCallArgs, Data: content("toolCallId", t.id, delta)})
+	n.yieldIn(n.lane(t.lane), tapedeck.Event{Type: tapedeck.ToolCallArgs, Data: content("toolCallId", t.id, delta)})
 }
 
-// Input gives the arguments of a call as a whole and completes it. If they came
-// in pieces, these count; if more pieces are to come, the call stays open.
+// Input sets the whole arguments of a call and completes it. If arguments arrived in
+// pieces, the pieces count. If the pieces are not complete yet, the call stays open.
 func (n *Narrator) Input(id string, whole json.RawMessage) {
 	t := n.tools[id]
 	if t == nil || t.called || len(t.args) > 0 && !json.Valid(t.args) {
@@ -85,8 +85,8 @@ func (n *Narrator) Input(id string, whole json.RawMessage) {
 	n.Called(id)
 }
 
-// Called says that the arguments of a call are complete. If it sets the plan, so
-// does the narrator.
+// Called marks the arguments of a call as complete. If the call sets the plan of the
+// agent, Called records the plan, too.
 func (n *Narrator) Called(id string) {
 	t := n.tools[id]
 	if t == nil || t.called {
@@ -102,15 +102,15 @@ func (n *Narrator) Called(id string) {
 	t.args = nil
 }
 
-// An Answer is what a tool has answered.
+// An Answer is the answer of a tool.
 type Answer struct {
-	Content  json.RawMessage // a string, or parts as AG-UI has them; nil for an empty one
+	Content  json.RawMessage // a string, or parts in the form of AG-UI; nil for ""
 	Failed   bool
-	Native   json.RawMessage  // what else the agent tells of it, in its own structure
-	Metadata tapedeck.Members // of the event
+	Native   json.RawMessage  // more about the answer, in the agent's own structure; read for the id of a new todo
+	Metadata tapedeck.Members // metadata of the event
 }
 
-// Answered answers a call, once.
+// Answered records the answer of a call. A second answer is ignored.
 func (n *Narrator) Answered(id string, a Answer) {
 	t := n.tools[id]
 	if t == nil || t.answered {
@@ -135,11 +135,11 @@ func (n *Narrator) Answered(id string, a Answer) {
 		n.planIn(l, entries)
 	}
 	if id == "" {
-		delete(n.tools, id) // the next without an id is another
+		delete(n.tools, id) // the next call without an id is a new call
 	}
 }
 
-// Plan sets the plan, unless it is as it was.
+// Plan records the plan of the agent itself, if it has changed.
 func (n *Narrator) Plan(entries []payload.PlanEntry) { n.planIn(n.lanes[""], entries) }
 
 func (n *Narrator) planIn(l *lane, entries []payload.PlanEntry) {
@@ -151,8 +151,8 @@ func (n *Narrator) planIn(l *lane, entries []payload.PlanEntry) {
 		return
 	}
 	l.plan = string(e.Data)
-	n.putIn(l, e)
+	n.yieldIn(l, e)
 }
 
-// Text returns the content of a message that is text.
+// Text returns s as the content of a message.
 func Text(s string) json.RawMessage { return appendString(nil, s) }

@@ -4,9 +4,9 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// Begin announces the process and then releases it: what announce returns nil for
-// is stored, so that a server that comes after us can end the process. Nil
-// announces it to nobody.
+// Begin calls announce with the identity of the process, and then releases the
+// process. announce stores the identity, so that a later server can end the process.
+// If announce fails, the program does not begin. A nil announce is skipped.
 func (p *Process) Begin(announce func(payload.AgentStarted) error) error {
 	if announce != nil {
 		if err := announce(p.Started()); err != nil {

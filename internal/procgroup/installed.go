@@ -6,8 +6,9 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// Installed reports why the command of an agent cannot be started: there is none,
-// or no such program; install says how to get it.
+// Installed returns nil if the command of an agent can be started. It returns an error
+// if the command is empty, or if the program is not installed. install is the hint of
+// that error.
 func Installed(agent string, command []string, install string) error {
 	if len(command) == 0 {
 		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s has no command", agent)

@@ -7,28 +7,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// self is this binary, also when its file was replaced or removed.
+// self returns the command of the keeper: this binary, even if its file was replaced
+// or removed.
 func self() (path string, args []string) { return "/proc/self/exe", []string{keeperName} }
 
-// adopt makes every process below us that loses its parent our child.
+// adopt makes this process the parent of every process below it that loses its own.
 func adopt() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// frontAttr makes the program the leader of a group, which dies if we are killed.
-func frontAttr() *syscall.SysProcAttr {
+// programAttr makes the program the leader of a process group. The program dies if the
+// keeper is killed.
+func programAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
 func dup(from, to int) error { return unix.Dup3(from, to, 0) }
 
-// signal sends a signal to all processes below us, or to those of the program's
-// group only.
+// signal sends a signal to all processes below the keeper, or only to those in the
+// process group of the program.
 func (k *keeper) signal(s syscall.Signal, group bool) {
 	for _, m := range below(os.Getpid()) {
-		if !group || m.group == k.front {
-			_ = m.signal(s) // it may have ended meanwhile
+		if !group || m.group == k.program {
+			_ = m.signal(s) // the process may have ended meanwhile
 		}
 	}
 }
 
-// awaitGroup: who has no children has nobody below.
+// awaitGroup returns at once: a keeper without children has no processes below it,
+// because it adopts them.
 func (k *keeper) awaitGroup() {}

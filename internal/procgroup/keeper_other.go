@@ -18,19 +18,20 @@ func self() (path string, args []string) {
 	return path, []string{keeperName}
 }
 
-// adopt cannot be done here: who leaves the group of the program is not found.
+// adopt does nothing, because only Linux supports it. A process that leaves the
+// process group of the program is not found.
 func adopt() {}
 
-func frontAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func programAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func dup(from, to int) error { return unix.Dup2(from, to) }
 
-func (k *keeper) signal(s syscall.Signal, _ bool) { _ = syscall.Kill(-k.front, s) }
+func (k *keeper) signal(s syscall.Signal, _ bool) { _ = syscall.Kill(-k.program, s) }
 
-// awaitGroup waits for those of the group that are not our children. The system
-// gives no new process the id of a group that exists.
+// awaitGroup waits for the processes of the group that are not children of the keeper.
+// The system does not reuse the id of a group that exists.
 func (k *keeper) awaitGroup() {
-	for syscall.Kill(-k.front, 0) == nil {
+	for syscall.Kill(-k.program, 0) == nil {
 		<-time.After(20 * time.Millisecond)
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// marked counts the living processes of a run, the keeper not included.
+// marked counts the living processes of a run, without the keeper.
 func marked(p *Process) (n int) {
-	for _, m := range everybody() {
+	for _, m := range livingProcesses() {
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", m.pid))
 		if err == nil && m.pid != p.PID() && bytes.Contains(env, []byte(p.mark)) {
 			n++
@@ -28,7 +28,7 @@ func marked(p *Process) (n int) {
 	return n
 }
 
-// until polls what another process does.
+// until polls a condition that another process changes.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for begin := time.Now(); !ok(); <-time.After(2 * time.Millisecond) {
@@ -38,12 +38,13 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// stubborn is a shell that has a child in a session of its own, with an empty
-// environment, and ignores all that can be ignored. Each of them says so.
+// stubborn is a shell with two descendants in sessions of their own and with an empty
+// environment. All three ignore the signals that can be ignored. The last one prints
+// "ready".
 const stubborn = `trap '' TERM INT HUP; setsid env -i PATH=/bin:/usr/bin sh -c 'trap "" TERM INT HUP; (setsid sh -c "echo ready; exec sleep 1000 </dev/null >/dev/null 2>&1" &) ; exec sleep 1001 </dev/null >/dev/null 2>&1' & wait`
 
-// tree returns a stubborn process and its identity, and what counts the living
-// below its keeper as it was when all were there.
+// tree returns a stubborn process, and a function that returns which of the processes
+// below its keeper are still alive.
 func tree(t *testing.T) (p *Process, living func() []member) {
 	t.Helper()
 	if _, err := exec.LookPath("setsid"); err != nil {
@@ -51,7 +52,7 @@ func tree(t *testing.T) (p *Process, living func() []member) {
 	}
 	p, _ = begin(t, false, stubborn)
 	var all []member
-	until(t, "four processes", func() bool {
+	until(t, "three processes", func() bool {
 		all = below(p.PID())
 		return len(all) >= 3
 	})
@@ -65,8 +66,8 @@ func tree(t *testing.T) (p *Process, living func() []member) {
 	}
 }
 
-// Processes in sessions of their own, which have cleared their environment, end
-// with the others.
+// TestStopReachesOtherSessions checks that a process ends with the others even if it is
+// in a session of its own and has cleared its environment.
 func TestStopReachesOtherSessions(t *testing.T) {
 	p, living := tree(t)
 	p.Stop(Ladder{Term: 10 * time.Millisecond})
@@ -75,7 +76,8 @@ func TestStopReachesOtherSessions(t *testing.T) {
 	}
 }
 
-// With the program killed, what it has started ends without our help.
+// TestTheRestEndsWithTheProgram kills the program: the keeper must end the processes
+// that the program started.
 func TestTheRestEndsWithTheProgram(t *testing.T) {
 	p, living := tree(t)
 	for _, m := range below(p.PID()) {
@@ -94,7 +96,8 @@ func TestTheRestEndsWithTheProgram(t *testing.T) {
 	}
 }
 
-// When we are killed, the end of the control pipe is all that the keeper sees.
+// TestAllEndWithTheServer closes the control pipe, because that is all that a keeper
+// sees when its server is killed.
 func TestAllEndWithTheServer(t *testing.T) {
 	p, living := tree(t)
 	_ = p.control.Close()
@@ -102,8 +105,8 @@ func TestAllEndWithTheServer(t *testing.T) {
 	p.Stop(Ladder{})
 }
 
-// Before it is released, nothing of the program runs, and it never does if we are
-// gone before.
+// TestNothingBeginsBeforeItsRelease checks that the program does not run before its
+// release, and never runs if the server is gone before.
 func TestNothingBeginsBeforeItsRelease(t *testing.T) {
 	sign := filepath.Join(t.TempDir(), "sign")
 	p, err := Start(Spec{Path: "/bin/sh", Args: []string{"-c", "touch " + sign}})
@@ -112,22 +115,22 @@ func TestNothingBeginsBeforeItsRelease(t *testing.T) {
 	}
 	d := p.Started()
 	if d.PID == 0 || d.Started == "" || d.Host == "" || d.Mark == "" {
-		t.Errorf("it cannot be told from others: %+v", d)
+		t.Errorf("the identity is not complete: %+v", d)
 	}
 	_ = p.control.Close()
 	<-p.gone
 	p.Stop(Ladder{})
 	if _, err := os.Stat(sign); !errors.Is(err, os.ErrNotExist) {
-		t.Error("it began without its release")
+		t.Error("the program began without its release")
 	}
 }
 
-// A keeper that somebody kills takes the program along, and the mark finds the
-// others.
+// TestKeeperKilled kills the keeper: the program dies with it, and the mark finds the
+// other processes.
 func TestKeeperKilled(t *testing.T) {
 	p, _ := begin(t, false, "setsid sh -c 'echo ready; while :; do sleep 1000; done' & wait")
 	if marked(p) < 2 {
-		t.Fatal("there is nothing to see")
+		t.Fatal("there are no marked processes")
 	}
 	_ = syscall.Kill(p.PID(), syscall.SIGKILL)
 	<-p.gone
@@ -139,7 +142,8 @@ func TestKeeperKilled(t *testing.T) {
 	}
 }
 
-// An agent that reads about its parent learns nothing of ours.
+// TestKeeperTellsNothing checks that an agent cannot read the server's variables from
+// its parent process.
 func TestKeeperTellsNothing(t *testing.T) {
 	t.Setenv("TAPEDECK_URL", "http://127.0.0.1:1")
 	t.Setenv("SECRET", "s3cret")
@@ -218,7 +222,7 @@ func TestKillLeftover(t *testing.T) {
 	}
 }
 
-// The keeper is gone, and somebody whom it kept is not.
+// TestKillLeftoverWithoutKeeper has a process whose keeper has ended.
 func TestKillLeftoverWithoutKeeper(t *testing.T) {
 	p, _ := begin(t, false, "echo ready; sleep 1000")
 	is := p.Started()

@@ -16,28 +16,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keeperName is the name under which this binary is executed as a keeper.
+// keeperName is the only argument of this binary when it is executed as a keeper.
 const keeperName = "tapedeck-keeper"
 
-// What a keeper says, and what it is told after its job.
+// These are the messages of a keeper to the server, and the orders of the server
+// after the job.
 const (
 	saysBegun  = "begun"
-	saysFailed = "failed %d" // an errno
-	saysEnded  = "ended %d"  // the wait status of the program
+	saysFailed = "failed %d" // with an errno
+	saysEnded  = "ended %d"  // with the wait status of the program
 
 	orderInterrupt = 'i'
 	orderTerminate = 't'
 )
 
-// The files of a keeper beside the three that it hands to the program.
+// These are the file descriptors of a keeper, besides the three that it hands to the
+// program.
 const (
 	controlFile = 3
 	reportFile  = 4
 )
 
-// Any program that uses this package can be its own keeper, tests too: a keeper
-// never comes as far as main. The goroutine of init stays on the first thread of
-// the process, as the signal on the death of a parent demands.
+// init turns the process into a keeper if it was executed as one. So every program that
+// uses this package can be its own keeper, tests included: a keeper never reaches
+// main. The goroutine of init stays on the first thread of the process. The signal on
+// the death of a parent requires that, because it is sent when the thread ends.
 func init() {
 	if len(os.Args) == 1 && os.Args[0] == keeperName {
 		keep()
@@ -45,12 +48,12 @@ func init() {
 	}
 }
 
-// A keeper stands between us and a program.
+// A keeper is the state of the keeper process.
 type keeper struct {
 	control *bufio.Reader
 	report  *os.File
-	front   int         // the program
-	killing atomic.Bool // all are being killed
+	program int         // the process id of the program
+	killing atomic.Bool // killAll has begun
 }
 
 func keep() {
@@ -58,16 +61,16 @@ func keep() {
 	syscall.CloseOnExec(reportFile)
 	k := &keeper{control: bufio.NewReader(os.NewFile(controlFile, "control")), report: os.NewFile(reportFile, "report")}
 	adopt()
-	// The keeper outlives the signals that end others: it is told what to do. They
-	// are caught, for what is ignored the program would ignore, too.
+	// The keeper must survive these signals and wait for orders. It catches them
+	// because the program would inherit ignored signals.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	line, err := k.control.ReadBytes('\n')
 	var j job
 	if err != nil || json.Unmarshal(line, &j) != nil {
-		return // it was not released
+		return // the server has gone before the release
 	}
 	if err := k.begin(j); err != nil {
-		errno, _ := err.(syscall.Errno) //nolint:errorlint // it is what ForkExec returns
+		errno, _ := err.(syscall.Errno) //nolint:errorlint // ForkExec returns it unwrapped
 		fmt.Fprintf(k.report, saysFailed+"\n", uint32(errno))
 		return
 	}
@@ -76,10 +79,10 @@ func keep() {
 	k.reap()
 }
 
-// begin executes the program, and gives up its input and outputs, so that they
-// end with those who use them.
+// begin executes the program. It then replaces the keeper's own input and outputs, so
+// that the pipes end when the program and its children close them.
 func (k *keeper) begin(j job) (err error) {
-	k.front, err = syscall.ForkExec(j.Path, j.Args, &syscall.ProcAttr{Env: j.Env, Files: []uintptr{0, 1, 2}, Sys: frontAttr()})
+	k.program, err = syscall.ForkExec(j.Path, j.Args, &syscall.ProcAttr{Env: j.Env, Files: []uintptr{0, 1, 2}, Sys: programAttr()})
 	if err != nil {
 		return err
 	}
@@ -95,7 +98,8 @@ func (k *keeper) begin(j job) (err error) {
 	return nil
 }
 
-// obey does what it is told. When we are gone it kills everybody.
+// obey executes the orders of the server. When the server is gone, it kills all
+// processes.
 func (k *keeper) obey() {
 	for {
 		order, err := k.control.ReadByte()
@@ -111,30 +115,32 @@ func (k *keeper) obey() {
 	}
 }
 
-// reap fetches the dead until nobody is left.
+// reap waits for processes that have ended, until no process is left. It reports the
+// end of the program.
 func (k *keeper) reap() {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, 0, nil)
 		switch {
-		case err == syscall.EINTR: // system calls return it as it is
+		case err == syscall.EINTR: // syscall returns it unwrapped
 		case err != nil: // there are no more
 			k.awaitGroup()
 			return
-		case pid == k.front:
+		case pid == k.program:
 			fmt.Fprintf(k.report, saysEnded+"\n", uint32(status))
 			go k.windDown()
 		}
 	}
 }
 
-// What the others get when the program has ended.
+// Time limits for the remaining processes when the program has ended.
 const (
 	orphanWait = 300 * time.Millisecond // to end by themselves
 	orphanTerm = 500 * time.Millisecond // after SIGTERM
 )
 
-// windDown ends what the program has left. The process ends in [keeper.reap].
+// windDown ends the processes that the program has left. The keeper itself ends after
+// [keeper.reap].
 func (k *keeper) windDown() {
 	<-time.After(orphanWait)
 	k.signal(syscall.SIGTERM, false)
@@ -142,8 +148,8 @@ func (k *keeper) windDown() {
 	k.killAll()
 }
 
-// killAll kills until the process ends in [keeper.reap]: a process may start
-// another before it dies.
+// killAll sends SIGKILL again and again, because a process may start another one before
+// it dies. It runs until the keeper ends after [keeper.reap].
 func (k *keeper) killAll() {
 	if k.killing.Swap(true) {
 		return

@@ -4,9 +4,9 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// Identity returns what tells a process from any other of its id: when it began,
-// and in which life of which machine. Both are "" if that cannot be found out, or
-// there is no such process.
+// Identity returns what distinguishes a process from any other process with the same
+// id: when it began, and the boot of the machine on which it runs. Both are "" if they
+// cannot be found, or if there is no such process.
 func Identity(pid int) (started, host string) {
 	if started = startOf(pid); started == "" {
 		return "", ""
@@ -14,11 +14,10 @@ func Identity(pid int) (started, host string) {
 	return started, hostID()
 }
 
-// KillLeftover kills what is left of a process that an earlier server has started,
-// with all that it has started, and waits for the end. It reports whether there
-// was anybody. Of an identity that is not known, or is of another machine or
-// another life of it, nothing is killed; nor is a process that only has the same
-// id.
+// KillLeftover kills a process that an earlier server started, with all processes that
+// it started, and waits for their end. It reports whether it found any. It kills
+// nothing if the identity is unknown, if it belongs to another machine or to an earlier
+// boot, or if only the process id is the same.
 func KillLeftover(d payload.AgentStarted) (bool, error) {
 	if d.PID <= 1 || d.Started == "" || d.Host == "" || d.Host != hostID() {
 		return false, nil

@@ -14,16 +14,16 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// killLeftover kills those below the keeper, and those who have its mark. The
-// keeper is left to end by itself, which it does when nobody is below it: only it
-// knows for certain. A list of processes may miss one that has just begun, and
-// with the keeper killed that one would be lost.
+// killLeftover kills the processes below the keeper, and all processes with its mark.
+// It lets the keeper end by itself, which happens when no process is left below it:
+// only the keeper knows that for certain. A list of processes can miss one that has
+// just begun, and without the keeper that process would not be found again.
 func killLeftover(d payload.AgentStarted) (found bool, err error) {
 	keeper := member{pid: d.PID, started: d.Started}
 	begin := time.Now()
 	for pause := time.Millisecond; startOf(d.PID) == d.Started; pause = min(2*pause, 50*time.Millisecond) {
 		found = true
-		_ = keeper.signal(syscall.SIGCONT) // somebody may have stopped it
+		_ = keeper.signal(syscall.SIGCONT) // a stopped keeper cannot end
 		for _, m := range below(d.PID) {
 			err = m.signal(syscall.SIGKILL)
 		}
@@ -39,25 +39,25 @@ func killLeftover(d payload.AgentStarted) (found bool, err error) {
 	return found || marked, err
 }
 
-// keeperPatience is how long a keeper gets to end whose server is gone.
+// keeperPatience is how long a keeper without a server gets to end by itself.
 const keeperPatience = 5 * time.Second
 
-// killMarked kills all who have a mark in their environment.
+// killMarked kills all processes that have a mark in their environment.
 func killMarked(mark string) (bool, error) {
 	if mark == "" {
 		return false, nil
 	}
 	want := []byte("\x00" + Mark + "=" + mark + "\x00")
 	return killUntil(func() []member {
-		return slices.DeleteFunc(everybody(), func(m member) bool {
+		return slices.DeleteFunc(livingProcesses(), func(m member) bool {
 			env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(m.pid), "environ"))
 			return err != nil || m.pid == os.Getpid() || !bytes.Contains(slices.Concat([]byte{0}, env), want)
 		})
 	})
 }
 
-// killUntil kills all whom find finds, until it finds nobody. It reports whether
-// it found anybody.
+// killUntil kills the processes that find returns, until find returns no more. It
+// reports whether there were any.
 func killUntil(find func() []member) (found bool, err error) {
 	begin := time.Now()
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {

@@ -15,7 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// startOf asks ps, which every Unix has, when a process began.
+// startOf returns when a process began, from ps, which every Unix has; "" if there is
+// no such process.
 func startOf(pid int) string {
 	c := exec.Command("ps", "-o", "lstart=", "-p", strconv.Itoa(pid))
 	c.Env = []string{"LC_ALL=C", "PATH=/bin:/usr/bin"}
@@ -26,8 +27,8 @@ func startOf(pid int) string {
 	return strings.TrimSpace(string(out))
 }
 
-// hostID is the machine's name only: systems have no common way to say when they
-// began, and the time in startOf is a date.
+// hostID returns the machine's name. It does not identify the boot, because there is no
+// common way to do that; startOf returns a date, which is not the same after a boot.
 func hostID() string {
 	name, err := os.Hostname()
 	if err != nil {
@@ -36,9 +37,8 @@ func hostID() string {
 	return name
 }
 
-// killLeftover waits for the keeper, which kills the group of its program when it
-// has lost its server. A keeper that was killed, too, leaves nothing to find the
-// others by.
+// killLeftover waits for the keeper, which kills the process group of its program when
+// it has lost its server. If the keeper was killed, too, its processes cannot be found.
 func killLeftover(d payload.AgentStarted) (bool, error) {
 	found := false
 	for begin := time.Now(); startOf(d.PID) == d.Started; found = true {

@@ -1,12 +1,12 @@
-// Package procgroup runs the programs of agents and ends them for certain: the
-// program, and every process that it has started, also in groups and sessions of
-// their own.
+// Package procgroup runs the programs of agents and ends them reliably: the program,
+// and every process that it started, also in process groups and sessions of their
+// own.
 //
-// Between us and a program stands a keeper: this binary, executed again. The
-// keeper starts the program only when it is released, so that its identity can be
-// stored first. All processes that lose their parent become children of the
-// keeper (Linux), and the keeper kills every one of them when we say so, when the
-// program has ended, and when we are gone.
+// Each program has a keeper: this binary, executed again, between the server and the
+// program. The keeper starts the program only when it is released, so that the
+// keeper's identity can be stored first. On Linux, a process below the keeper that
+// loses its parent becomes a child of the keeper. The keeper kills all of them when
+// the server orders it, when the program has ended, and when the server has died.
 package procgroup
 
 import (
@@ -23,49 +23,49 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// Mark is the variable in the environment of every process of a run. Its value
-// is random; by it a process is found whose keeper was killed.
+// Mark is an environment variable that every process of a run inherits. Its value is
+// random. It finds the processes of a keeper that was killed.
 const Mark = "TAPEDECK_RUN"
 
-// OwnPrefix begins the names of our own variables. No program inherits them: they
-// may say where the server is.
+// OwnPrefix is the prefix of Tapedeck's own variables. No program inherits them,
+// because they can tell where the server is. [Mark] is the exception.
 const OwnPrefix = "TAPEDECK_"
 
 // A Spec says what to start.
 type Spec struct {
-	Path  string   // of the program; a name without a separator is looked up in our own PATH
-	Args  []string // without the program
-	Dir   string   // where it works; "" for our own
-	Env   []string // all of its environment, NAME=value; without those of [OwnPrefix]
-	Stdin bool     // it is written to; otherwise its input ends at once
-	Tail  int      // bytes of standard error to keep, the last ones; 0 for 16 KiB
+	Path  string   // the program; a name without a separator is looked up in the PATH of this process
+	Args  []string // the arguments, without the name of the program
+	Dir   string   // the working directory; "" for that of this process
+	Env   []string // the whole environment, NAME=value; names with [OwnPrefix] are removed
+	Stdin bool     // whether the program gets a pipe as its input; otherwise its input is empty
+	Tail  int      // how many of the last bytes of standard error to keep; 0 for 16 KiB
 }
 
-// A Process is a program that waits to be released, runs, or has ended. Call
-// [Process.Stop] in the end, however the program ended.
+// A Process is a program that waits for its release, runs, or has ended. Always call
+// [Process.Stop] at the end, even if the program has ended by itself.
 type Process struct {
-	Stdin  io.WriteCloser // nil if it was not asked for
-	Stdout io.Reader      // ends when all who write to it are gone, or by [Process.Stop]
+	Stdin  io.WriteCloser // nil without [Spec.Stdin]
+	Stdout io.Reader      // ends when no process has it open any more, or after [Process.Stop]
 
-	job   job
-	mark  string
-	pipes []*os.File // our ends
-	side             // what differs between systems
+	job      job
+	mark     string
+	pipes    []*os.File // this process's ends
+	platform            // depends on the operating system
 
-	stderr *tail
-	heard  chan struct{} // closed when its standard error has ended
-	done   chan struct{} // closed when the program itself has ended
-	gone   chan struct{} // closed when nobody of it is left
-	exit   exit          // set before done is closed
+	stderr      *tail
+	stderrEnded chan struct{} // closed when standard error has ended
+	done        chan struct{} // closed when the program itself has ended
+	gone        chan struct{} // closed when the program and all its descendants have ended
+	exit        exit          // set before done is closed
 
 	stopping sync.Once
-	stopped  chan struct{} // closed when gone is, and the pipes are closed
+	stopped  chan struct{} // closed when Stop has finished
 }
 
-// A job is what is executed.
+// A job says which program the keeper executes.
 type job struct {
 	Path string
-	Args []string // with the name of the program
+	Args []string // with the name of the program first
 	Env  []string
 }
 
@@ -75,18 +75,19 @@ type exit struct {
 	success bool
 }
 
-// Start prepares a program. It begins to work when it is released.
+// Start prepares a program. The program begins when it is released. On Windows it
+// begins at once.
 func Start(s Spec) (*Process, error) {
-	path, err := look(s.Path)
+	path, err := findProgram(s.Path)
 	if err != nil {
 		return nil, err
 	}
 	p := &Process{
 		mark: rand.Text(), stderr: newTail(s.Tail),
-		heard: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}), stopped: make(chan struct{}),
+		stderrEnded: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	env := append(slices.DeleteFunc(slices.Clone(s.Env), isOwn), Mark+"="+p.mark)
-	env = (&exec.Cmd{Env: env}).Environ() // of two of a name the last counts
+	env = (&exec.Cmd{Env: env}).Environ() // the last pair of a name counts
 	p.job = job{Path: path, Args: append([]string{s.Path}, s.Args...), Env: env}
 	cmd := &exec.Cmd{Dir: s.Dir}
 	theirs, err := p.connect(cmd, s.Stdin)
@@ -104,17 +105,18 @@ func Start(s Spec) (*Process, error) {
 
 func isOwn(pair string) bool { return strings.HasPrefix(pair, OwnPrefix) }
 
-// look returns the path of a program. One relative to its folder is found, or
-// not, when it is executed.
-func look(path string) (string, error) {
+// findProgram returns the path of a program. It does not look up a relative path, which is
+// relative to the folder of the program.
+func findProgram(path string) (string, error) {
 	if strings.ContainsRune(path, filepath.Separator) && !filepath.IsAbs(path) {
 		return path, nil
 	}
 	return exec.LookPath(path)
 }
 
-// connect makes the pipes and returns the program's ends of them. They are files
-// and not the pipes of os/exec, whose Wait waits for everybody who writes.
+// connect makes the pipes and returns the program's ends of them. They are files,
+// because with the pipes of os/exec Wait would wait for every process that keeps one
+// open.
 func (p *Process) connect(cmd *exec.Cmd, stdin bool) (theirs []*os.File, err error) {
 	for range 2 {
 		r, w, err := os.Pipe()
@@ -143,22 +145,22 @@ func closeAll(files []*os.File) {
 }
 
 func (p *Process) listen(stderr *os.File) {
-	defer close(p.heard)
+	defer close(p.stderrEnded)
 	_, _ = io.Copy(p.stderr, stderr)
 }
 
-// Started returns what identifies the process, so that a later server can end it
-// ([KillLeftover]). Store it before the program is released.
+// Started returns the identity of the process. Store it before you release the
+// program, so that a later server can end the process with [KillLeftover].
 func (p *Process) Started() payload.AgentStarted {
 	started, host := Identity(p.PID())
 	return payload.AgentStarted{PID: p.PID(), Started: started, Host: host, Mark: p.mark}
 }
 
-// Done is closed when the program itself has ended. Others that it started may
-// still run, for a moment.
+// Done returns a channel that is closed when the program itself has ended. Processes
+// that it started can run for a moment longer.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Exit says how the program ended, such as "exit status 1"; "" while it runs.
+// Exit returns how the program ended, such as "exit status 1"; "" while it runs.
 func (p *Process) Exit() string {
 	select {
 	case <-p.done:
@@ -168,21 +170,21 @@ func (p *Process) Exit() string {
 	}
 }
 
-// Success reports whether the program has ended with status 0. Some do so when
-// they did not succeed.
+// Success reports whether the program has ended with status 0. Some programs exit with
+// 0 although they failed.
 func (p *Process) Success() bool { return p.Exit() != "" && p.exit.success }
 
-// Stderr returns the last of what the program wrote to its standard error.
+// Stderr returns the last bytes of the program's standard error; see [Spec.Tail].
 func (p *Process) Stderr() string { return p.stderr.String() }
 
-// A tail keeps the end of what is written to it.
+// A tail keeps the last bytes that were written to it.
 type tail struct {
 	mu    sync.Mutex
 	limit int
 	b     []byte
 }
 
-// defaultTail is how many bytes of its errors are kept of a program.
+// defaultTail is how many bytes of standard error are kept by default.
 const defaultTail = 16 << 10
 
 func newTail(limit int) *tail {
@@ -211,8 +213,8 @@ func (t *tail) String() string {
 	return string(t.b)
 }
 
-// How long a program that is told to stop gets.
+// Time limits for a program that must stop.
 const (
-	CancelWait = 1250 * time.Millisecond // to wind down after a cancel, in its own words
+	CancelWait = 1250 * time.Millisecond // after the cancel message of its own protocol, or SIGINT
 	TermWait   = 500 * time.Millisecond  // after SIGTERM
 )

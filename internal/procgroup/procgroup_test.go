@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// begin starts a shell and waits until it has said "ready".
+// begin starts a shell and waits until it prints "ready".
 func begin(t *testing.T, stdin bool, script string) (*Process, *bufio.Reader) {
 	t.Helper()
 	p, err := Start(Spec{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/bin:/usr/bin"}, Stdin: stdin})
@@ -29,7 +29,7 @@ func begin(t *testing.T, stdin bool, script string) (*Process, *bufio.Reader) {
 	return p, out
 }
 
-const long = time.Minute // a step that must not be waited for
+const long = time.Minute // the limit of a step for which Stop must not wait
 
 func TestStop(t *testing.T) {
 	asked := func(p *Process) func() { return func() { fmt.Fprintln(p.Stdin, "stop") } }
@@ -117,7 +117,7 @@ func TestStart(t *testing.T) {
 	<-p.Done()
 	p.Stop(Ladder{})
 	if strings.Contains(string(out), "SECRET") || strings.Contains(string(out), "HOME") {
-		t.Errorf("it has our environment:\n%s", out)
+		t.Errorf("it has the server's environment:\n%s", out)
 	}
 	if !strings.Contains(string(out), dir) {
 		t.Errorf("it does not work in %s:\n%s", dir, out)
@@ -126,7 +126,7 @@ func TestStart(t *testing.T) {
 		t.Errorf("%q, %v, %q", p.Exit(), p.Success(), p.Stderr())
 	}
 	if _, err := Start(Spec{Path: "/does/not/exist"}); err == nil {
-		t.Error("a program that is not there was started")
+		t.Error("a program that does not exist was started")
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// Fields of /proc/PID/stat, counted from the state, which follows the name.
+// These are indexes of fields of /proc/PID/stat. The count begins at the state, which
+// follows the name.
 const (
 	statState  = 0
 	statParent = 1
@@ -19,8 +20,9 @@ const (
 	statStart  = 19
 )
 
-// stat returns the fields of a process from its state on, nil if there is none.
-// Its name comes before them and may have anything in it, also ") S 1".
+// stat returns the fields of a process from its state on; nil if there is no such
+// process. The name before them can have any characters, such as ") S 1", so stat
+// looks for the last parenthesis.
 func stat(pid string) []string {
 	b, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
 	if err != nil {
@@ -34,8 +36,8 @@ func stat(pid string) []string {
 	return fields
 }
 
-// startOf returns when a process began, in ticks since the machine did; "" if
-// there is none, or it is dead.
+// startOf returns when a process began, in clock ticks since the machine started; ""
+// if there is no such process, or if it is dead.
 func startOf(pid int) string {
 	f := stat(strconv.Itoa(pid))
 	if f == nil || dead(f) {
@@ -44,7 +46,8 @@ func startOf(pid int) string {
 	return f[statStart]
 }
 
-// dead: a process that has ended and that its parent has not fetched yet.
+// dead reports whether a process has ended, also if its parent has not waited for it
+// yet.
 func dead(f []string) bool { return f[statState] == "Z" || f[statState] == "X" }
 
 var hostID = sync.OnceValue(func() string {
@@ -61,8 +64,9 @@ type member struct {
 	started            string
 }
 
-// signal sends a signal to the process that was seen, and to no other that has
-// its id now: the handle holds on to one process.
+// signal sends a signal to the process that was listed, and never to another process
+// that has its id now. It takes a handle first, because a handle belongs to one
+// process, and then compares the start.
 func (m member) signal(s syscall.Signal) error {
 	p, err := os.FindProcess(m.pid)
 	if err != nil {
@@ -78,8 +82,8 @@ func (m member) signal(s syscall.Signal) error {
 	return nil
 }
 
-// everybody returns the living.
-func everybody() []member {
+// livingProcesses returns all processes that have not ended.
+func livingProcesses() []member {
 	d, err := os.Open("/proc")
 	if err != nil {
 		return nil
@@ -104,9 +108,9 @@ func everybody() []member {
 	return living
 }
 
-// below returns the living that descend from a process.
+// below returns the living descendants of a process.
 func below(root int) (found []member) {
-	all := everybody()
+	all := livingProcesses()
 	theirs := map[int]bool{root: true}
 	for grown := true; grown; { // children may be listed before their parents
 		grown = false

@@ -2,63 +2,65 @@ package procgroup
 
 import "time"
 
-// A Ladder says how long a program gets at each step of its end before the next
-// follows. The zero value skips every wait.
+// A Ladder gives the time limit of each step of stopping a program. If the program is
+// still there after the limit, the next step follows. The zero value skips every wait.
 type Ladder struct {
-	Soft func()        // asks the program to stop, in its own words; nil for nothing
-	Wait time.Duration // for what Soft asks
-	EOF  time.Duration // after the end of its input
-	Term time.Duration // after SIGTERM to all of its processes; then comes SIGKILL
+	Soft func()        // asks the program to stop by a message of its own protocol; nil to skip this step
+	Wait time.Duration // time limit after Soft
+	EOF  time.Duration // time limit after the end of its input
+	Term time.Duration // time limit after SIGTERM to all of its processes; then SIGKILL follows
 }
 
-// Stop ends the program with all that it has started, and returns when nobody of
-// it is left, or when nothing can be done about those who are. It is safe to call
-// it more than once: the ladder of the first call counts, and all wait for it.
+// Stop ends the program with all processes that it started. It returns when all of them
+// have ended, or ten seconds after SIGKILL. It can be called several times, also
+// concurrently: the ladder of the first call counts, and every call waits for the
+// end.
 //
-// All steps are skipped that find nobody left.
+// When no process is left, the remaining steps are skipped.
 func (p *Process) Stop(l Ladder) {
 	p.stopping.Do(func() {
 		p.descend(l)
-		closeAll(p.pipes) // a process that could not be killed may hold the other ends
-		<-p.heard
+		closeAll(p.pipes) // ends our reads even if a process that could not be killed has the other ends open
+		<-p.stderrEnded
 		close(p.stopped)
 	})
 	<-p.stopped
 }
 
 func (p *Process) descend(l Ladder) {
-	if l.Soft != nil && !p.left(0) {
+	if l.Soft != nil && !p.allEnded(0) {
 		l.Soft()
-		if p.left(l.Wait) {
+		if p.allEnded(l.Wait) {
 			return
 		}
 	}
 	if p.Stdin != nil {
 		_ = p.Stdin.Close()
 	}
-	if p.ended(l.EOF) {
-		l.Term = min(l.Term, TermWait) // the rest only keeps others waiting
+	if p.programEnded(l.EOF) {
+		l.Term = min(l.Term, TermWait) // only children are left, and they do no work for the run
 	}
-	if p.left(0) {
+	if p.allEnded(0) {
 		return
 	}
 	p.terminate()
-	if p.left(l.Term) {
+	if p.allEnded(l.Term) {
 		return
 	}
 	p.kill()
-	p.left(afterKill)
+	p.allEnded(afterKill)
 }
 
-// afterKill is how long the system gets to clear away processes that were killed:
-// one in the middle of a disk operation does not go at once.
+// afterKill is how long the system gets to remove processes that were killed. A process
+// in the middle of a disk operation does not end at once.
 const afterKill = 10 * time.Second
 
-// left waits until nobody of the program is left.
-func (p *Process) left(within time.Duration) bool { return await(p.gone, within) }
+// allEnded waits until no process of the program is left, and reports whether that
+// happened within the limit.
+func (p *Process) allEnded(within time.Duration) bool { return await(p.gone, within) }
 
-// ended waits for the end of the program itself.
-func (p *Process) ended(within time.Duration) bool { return await(p.done, within) }
+// programEnded does the same for the program itself.
+func (p *Process) programEnded(within time.Duration) bool { return await(p.done, within) }
 
 func await(c <-chan struct{}, within time.Duration) bool {
 	limit := time.NewTimer(within)

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// readAnthropic reads a request of Anthropic's Messages.
+// readAnthropic decodes a request of Anthropic's Messages API.
 func readAnthropic(_ *http.Request, body []byte) (prompt, error) {
 	var in struct {
 		Model    string
@@ -33,17 +33,17 @@ func readAnthropic(_ *http.Request, body []byte) (prompt, error) {
 		results := p.results
 		p.say(contentText(m.Content))
 		if p.results < results {
-			results = 0 // somebody has spoken
+			results = 0 // only results after the newest text count
 		}
 		p.results = results + toolResults(m.Content)
 	}
 	return p, nil
 }
 
-// toolResults returns how many of the parts of a content are results of tools.
+// toolResults returns the number of tool results in a content.
 func toolResults(raw json.RawMessage) int {
 	var parts []struct{ Type string }
-	_ = json.Unmarshal(raw, &parts) // a string has none
+	_ = json.Unmarshal(raw, &parts) // a string has no results
 	n := 0
 	for _, p := range parts {
 		if p.Type == "tool_result" {

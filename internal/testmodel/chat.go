@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// readChat reads a request of OpenAI's chat completions.
+// readChat decodes a request of OpenAI's chat completions API.
 func readChat(_ *http.Request, body []byte) (prompt, error) {
 	var in struct {
 		Model    string
@@ -41,14 +41,14 @@ func readChat(_ *http.Request, body []byte) (prompt, error) {
 	return p, nil
 }
 
-// contentText returns the text of a content, which is a string or parts.
+// contentText returns the text of a content: a string, or the text of its parts.
 func contentText(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return s
 	}
 	var parts []struct{ Text string }
-	_ = json.Unmarshal(raw, &parts) // what is neither has no text
+	_ = json.Unmarshal(raw, &parts) // any other value has no text
 	for _, p := range parts {
 		s += p.Text
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// readGemini reads a request of Gemini's generateContent. Its path says whether
-// the answer is to be streamed, and which model is meant.
+// readGemini decodes a request of Gemini's generateContent API. The path has the model,
+// and says whether the answer is streamed.
 func readGemini(r *http.Request, body []byte) (prompt, error) {
 	model, method, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1beta/models/"), ":")
 	if method != "generateContent" && method != "streamGenerateContent" && method != "countTokens" {

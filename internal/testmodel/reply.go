@@ -9,8 +9,7 @@ import (
 
 type object = map[string]any
 
-// The usage that every answer reports. It is the same always, so that tests can
-// compare it.
+// Every answer reports this usage. It is constant, so that tests can compare it.
 const (
 	inputTokens     = 100
 	cachedTokens    = 40
@@ -18,23 +17,24 @@ const (
 	reasoningTokens = 5
 )
 
-// argsPiece is how many bytes of arguments come at once.
+// argsPiece is how many bytes of arguments one event has.
 const argsPiece = 20
 
-// A reply writes one answer.
+// A reply writes one answer to a client.
 type reply struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	model  *Model
 	prompt prompt
 	pause  time.Duration
-	left   int // words before the connection breaks; -1 for never
+	left   int // number of words before the connection breaks; -1 for no break
 	begun  bool
 }
 
 func (o *reply) id(prefix string) string { return o.model.id(prefix) }
 
-// event writes one event of the stream. A client that has gone ends the handler.
+// event writes one event of the stream. If the client has disconnected, it ends the
+// handler by a panic.
 func (o *reply) event(name string, v any) {
 	if o.r.Context().Err() != nil {
 		panic(http.ErrAbortHandler)
@@ -45,7 +45,7 @@ func (o *reply) event(name string, v any) {
 	}
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // only what this package has made is written
+		panic(err) // never happens: this package built the value
 	}
 	if name != "" {
 		_, _ = fmt.Fprintf(o.w, "event: %s\n", name)
@@ -56,7 +56,7 @@ func (o *reply) event(name string, v any) {
 
 func (o *reply) flush() { _ = http.NewResponseController(o.w).Flush() }
 
-// words writes a text word by word, each after its pause.
+// words writes a text word by word, with a pause before each word.
 func (o *reply) words(text string, write func(piece string)) {
 	for _, piece := range words(text) {
 		if o.left == 0 {
@@ -85,7 +85,7 @@ func (o *reply) wait() {
 func pieces(args json.RawMessage, write func(piece string)) {
 	for s := string(args); s != ""; {
 		n := min(argsPiece, len(s))
-		for n < len(s) && s[n]&0xC0 == 0x80 { // not within a character
+		for n < len(s) && s[n]&0xC0 == 0x80 { // do not split a character
 			n++
 		}
 		write(s[:n])

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// readResponses reads a request of OpenAI's Responses.
+// readResponses decodes a request of OpenAI's Responses API.
 func readResponses(_ *http.Request, body []byte) (prompt, error) {
 	var in struct {
 		Model  string
@@ -48,7 +48,7 @@ func readResponses(_ *http.Request, body []byte) (prompt, error) {
 	return p, nil
 }
 
-// A responder writes the items of a response one after the other.
+// A responder writes the items of a response, one after the other.
 type responder struct {
 	*reply
 	id, status string
@@ -76,7 +76,7 @@ func writeResponses(o *reply, a answer) {
 	w.send("response.completed", object{"response": w.response()})
 }
 
-// send writes an event, if the answer is streamed.
+// send writes an event if the answer is streamed.
 func (w *responder) send(typ string, v object) {
 	if !w.prompt.stream {
 		return
@@ -105,7 +105,7 @@ func (w *responder) response() object {
 	return r
 }
 
-// item writes an item: as it begins, what comes of it, and as it is in the end.
+// item writes an item: its beginning, its deltas and its final form.
 func (w *responder) item(begin, end object, between func(at object)) {
 	index := len(w.output)
 	w.send("response.output_item.added", object{"output_index": index, "item": begin})
@@ -114,7 +114,7 @@ func (w *responder) item(begin, end object, between func(at object)) {
 	w.send("response.output_item.done", object{"output_index": index, "item": end})
 }
 
-// with returns at with more members.
+// with returns the members of at and more.
 func with(at object, more object) object {
 	all := object{}
 	for _, o := range []object{at, more} {

@@ -10,19 +10,18 @@ import (
 	"time"
 )
 
-// A prompt is what a request says, whoever's interface it speaks.
+// A prompt is a decoded request of any provider.
 type prompt struct {
 	model   string
 	stream  bool
 	user    string // the newest message of the user
-	users   int    // how many messages there are of the user
-	results int    // tool results after the newest
+	users   int    // number of messages of the user
+	results int    // number of tool results after the newest message
 	tools   []tool
-	form    *schema // the answer is to be JSON of that schema; nil for text
+	form    *schema // the schema of a JSON answer; nil if the answer is text
 }
 
-// say adds a message of the user. What agents put around it for the model does
-// not count.
+// say adds a message of the user, without the blocks that agents add for the model.
 func (p *prompt) say(text string) {
 	if text = strings.TrimSpace(withoutAsides(text)); text != "" {
 		p.user, p.results = text, 0
@@ -30,8 +29,7 @@ func (p *prompt) say(text string) {
 	}
 }
 
-// aside begins a block that agents add to messages of the user. It is told by its
-// tag from what a user writes.
+// aside matches the tag that begins a block that agents add to messages of the user.
 var aside = regexp.MustCompile(`<([a-zA-Z_ -]*(?:context|reminder|instructions|INSTRUCTIONS))>`)
 
 func withoutAsides(text string) string {
@@ -51,14 +49,14 @@ func withoutAsides(text string) string {
 	}
 }
 
-// An answer is what the model says to a prompt.
+// An answer is the model's answer to a prompt.
 type answer struct {
 	reasoning string
 	text      string
 	calls     []call
 	pause     time.Duration // before each word
 	cut       bool          // the connection breaks after half of the text
-	status    int           // instead of an answer; 0 for none
+	status    int           // an HTTP status instead of an answer; 0 for an answer
 }
 
 type call struct {
@@ -72,11 +70,12 @@ var (
 	runMarker   = regexp.MustCompile(`\[run ("(?:[^"\\]|\\.)*")\]`)
 )
 
-// patience is how often a busy model refuses before it answers.
+// patience is how many times the model answers a message with 429 before it answers
+// normally.
 const patience = 2
 
 func (m *Model) answer(p prompt) answer {
-	if p.form != nil { // a question of the agent's own, not the user's
+	if p.form != nil { // a question of the agent itself, not of the user
 		return answer{text: p.form.example()}
 	}
 	a := answer{status: m.status(p), pause: m.options.Pace}
@@ -111,7 +110,7 @@ func (m *Model) slowText() string {
 	return b.String()
 }
 
-// status returns the status with which a prompt is refused, 0 if it is answered.
+// status returns the HTTP status that refuses a prompt; 0 if the model answers it.
 func (m *Model) status(p prompt) int {
 	found := errorMarker.FindStringSubmatch(p.user)
 	if found == nil {

@@ -1,26 +1,25 @@
-// Package testmodel is a model that does what markers in the newest message of
-// the user say. It speaks the interfaces of four providers, streaming and not,
-// so that real agents and our own can be tested without a model, a key and a
-// network.
+// Package testmodel is a scripted model: markers in the newest message of the user say
+// what it does. It speaks the APIs of four providers, with and without streaming. So
+// real agents and our own can be tested without a model, a key or a network.
 //
-// The markers, anywhere in the message:
+// These are the markers. They can be anywhere in the message:
 //
-//   - none: a short greeting
-//   - [think]: reasoning before everything else
-//   - [tools]: a call of a todo tool if one is offered, of a shell tool if one
-//     is offered, of the todo tool again, and a last word
-//   - [tool NAME {json}]: a call of that tool with these arguments; several are
-//     made one after the other
-//   - [run "command"]: a call of a shell tool, if one is offered, with the
-//     command, which is written as in JSON
-//   - [parallel]: the calls that the others ask for, all at once
+//   - no marker: a short greeting
+//   - [think]: reasoning before the rest of the answer
+//   - [tools]: a call of a todo tool if there is one, of a shell tool if there is one,
+//     of the todo tool again, and a last message
+//   - [tool NAME {json}]: a call of that tool with these arguments; several such calls
+//     are made one after the other
+//   - [run "command"]: a call of a shell tool, if there is one, with the command, which
+//     is a JSON string
+//   - [parallel]: all calls of the other markers at once
 //   - [slow]: many words, each after a pause
-//   - [error 429]: the status 429 twice, then as without it; any other number is
-//     answered always
+//   - [error 429]: the status 429 twice, then the normal answer; any other number is
+//     the status of every answer
 //   - [cut]: the connection breaks in the middle of the answer
 //
-// Which step is next follows from the number of tool results after the message:
-// the model keeps nothing in mind but the number of its refusals.
+// The number of tool results after the message determines the next step. The model
+// remembers only how often it refused a message.
 package testmodel
 
 import (
@@ -38,13 +37,13 @@ const maxRequest = 64 << 20
 
 // Options configure a model. The zero value is ready.
 type Options struct {
-	Pace  time.Duration // before each word, for people to watch; 0 for none
-	Pause time.Duration // before each word of a slow answer; 0 for 100 ms
-	Words int           // of a slow answer; 0 for 300
-	Log   io.Writer     // gets each request as a line of JSON; nil for none
+	Pace  time.Duration // pause before each word, so that people can watch; 0 for no pause
+	Pause time.Duration // pause before each word of a slow answer; 0 for 100 ms
+	Words int           // number of words of a slow answer; 0 for 300
+	Log   io.Writer     // gets each request as a line of JSON; nil for no log
 }
 
-// A Model is an [http.Handler] that answers as providers of models do.
+// A Model is an [http.Handler] with the APIs of the providers.
 type Model struct {
 	options Options
 	mux     *http.ServeMux
@@ -55,7 +54,7 @@ type Model struct {
 	refusals map[string]int // by the message of the user
 }
 
-// A Request is one that a model was sent.
+// A Request is a request that a model received.
 type Request struct {
 	Path string          `json:"path"`
 	Body json.RawMessage `json:"body"`
@@ -82,15 +81,15 @@ func New(o Options) *Model {
 // ServeHTTP implements [http.Handler].
 func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.mux.ServeHTTP(w, r) }
 
-// Requests returns what the model was sent, oldest first.
+// Requests returns the requests that the model received, oldest first.
 func (m *Model) Requests() []Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append([]Request(nil), m.requests...)
 }
 
-// handle serves a path: read makes a prompt of a request, write writes an answer
-// in the words of the provider.
+// handle serves a path. read decodes a request of the provider, and write writes an
+// answer in the provider's format.
 func (m *Model) handle(pattern string, read func(*http.Request, []byte) (prompt, error), write func(*reply, answer)) {
 	m.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
@@ -118,7 +117,7 @@ func (m *Model) handle(pattern string, read func(*http.Request, []byte) (prompt,
 	})
 }
 
-// note keeps a request, for the tests, and logs it.
+// note stores a request for [Model.Requests] and logs it.
 func (m *Model) note(r *http.Request, body []byte) {
 	req := Request{Path: r.URL.Path, Body: body}
 	if !json.Valid(body) {
@@ -142,7 +141,7 @@ func (m *Model) id(prefix string) string {
 	return fmt.Sprintf("%s%06d", prefix, m.ids)
 }
 
-// refuse answers with an error in the form that all providers understand.
+// refuse answers with an error in a form that the clients of all providers understand.
 func refuse(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -161,10 +160,10 @@ func countTokens(w http.ResponseWriter, _ *http.Request) {
 
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // a client that has gone needs no answer
+	_ = json.NewEncoder(w).Encode(v) // a client that has disconnected needs no answer
 }
 
-// words cuts a text after each space, so that the pieces together are the text.
+// words splits a text after each space. The pieces joined are the text.
 func words(text string) []string {
 	if text == "" {
 		return nil

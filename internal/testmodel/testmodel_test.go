@@ -19,7 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/testmodel"
 )
 
-// A said is what an answer says, whoever's interface it came by.
+// A said is a decoded answer of any provider.
 type said struct {
 	Thought, Text string
 	Calls         []string // NAME ARGUMENTS
@@ -27,7 +27,7 @@ type said struct {
 	Stop          string
 }
 
-// A wire is the interface of one provider.
+// A wire is the API of one provider.
 type wire struct {
 	path   func(stream bool) string
 	body   func(stream bool, task string, results int) string
@@ -291,7 +291,7 @@ func geminiPiece(s *said, b []byte) {
 	}
 }
 
-// ask sends a request and reads the answer; an error is one of the stream.
+// ask sends a request and reads the answer. The error is an error of the stream.
 func (w wire) ask(t *testing.T, h http.Handler, stream bool, task string, results int) (said, int, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://model"+w.path(stream), strings.NewReader(w.body(stream, task, results)))
@@ -397,8 +397,8 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// Over a real connection the client that goes ends the handler, and a cut is an
-// error of the connection.
+// TestOverTheNetwork checks over a real connection that a disconnect of the client ends
+// the handler, and that [cut] is an error of the connection.
 func TestOverTheNetwork(t *testing.T) {
 	m := testmodel.New(testmodel.Options{Pause: time.Hour})
 	ended := make(chan struct{}, 1)
@@ -447,7 +447,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// Agents name the tool and its arguments each in its own way.
+// TestToolsOfAgents has agents with different names for their tools and arguments.
 func TestToolsOfAgents(t *testing.T) {
 	for _, tt := range []struct{ name, schema, want string }{
 		{"shell", `{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"}}},"required":["command"]}`, `shell {"command":["bash","-lc",`},
@@ -479,7 +479,8 @@ func TestGeminiForm(t *testing.T) {
 	}
 }
 
-// What agents add to what the user writes has no markers, and is no message.
+// TestAsides checks that blocks which agents add to a message of the user do not count:
+// neither as markers nor as messages.
 func TestAsides(t *testing.T) {
 	for text, want := range map[string]string{
 		"<environment_context><cwd>[error 500]</cwd></environment_context>hi": "number 2",

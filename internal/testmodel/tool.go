@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A tool is one that the agent offers. Agents name them and their arguments
-// differently, so calls are made up from the schema.
+// A tool is a tool of the agent. Agents use different names for tools and arguments, so
+// a call is built from the schema.
 type tool struct {
 	name, description string
 	schema            schema
 }
 
-// A schema is as much of JSON Schema as tools of agents need.
+// A schema is the part of JSON Schema that the tools of agents use.
 type schema struct {
 	Type       any               `json:"type"` // a string, or several
 	Properties map[string]schema `json:"properties"`
@@ -48,10 +48,10 @@ var (
 	todoReader       = regexp.MustCompile(`(?i)read|list|get`)
 )
 
-// workCommand makes a file. It has nothing that JSON may write in two ways.
+// workCommand makes a file. It has no character that JSON can encode in two ways.
 const workCommand = "echo hello from the tool | tee made-by-agent.txt"
 
-// shellCall calls the first tool that runs commands.
+// shellCall returns a function that calls the first tool that runs commands.
 func shellCall(command string) func([]tool) (call, bool) {
 	return func(tools []tool) (call, bool) {
 		for _, t := range tools {
@@ -74,8 +74,8 @@ func shellCall(command string) func([]tool) (call, bool) {
 	}
 }
 
-// todoCall calls the first tool that keeps a list of what is to do. The second
-// time the first step is done.
+// todoCall returns a function that calls a tool that keeps a list of todos. In the
+// second call the first step is done.
 func todoCall(second bool) func([]tool) (call, bool) {
 	return func(tools []tool) (call, bool) {
 		var fits []tool
@@ -88,7 +88,7 @@ func todoCall(second bool) func([]tool) (call, bool) {
 			return call{}, false
 		}
 		t := fits[0]
-		if second { // some have one tool to make a step and one to change it
+		if second { // some agents have one tool to make a step and one to change it
 			t = fits[len(fits)-1]
 		}
 		return t.call(todoArgs(t, second)), true
@@ -113,7 +113,7 @@ func todoArgs(t tool, second bool) map[string]any {
 	return fill(t.schema, "Write the file", statuses[0], 0)
 }
 
-// fill makes an entry of a list of things to do from the names of its members.
+// fill returns a todo whose members follow from the names in the schema.
 func fill(s schema, what, status string, i int) map[string]any {
 	entry := map[string]any{}
 	for name, member := range s.Properties {
@@ -132,7 +132,7 @@ func fill(s schema, what, status string, i int) map[string]any {
 	return entry
 }
 
-// example returns JSON that fits: of words that can be chosen the first.
+// example returns JSON that matches the schema. For an enum it has the first word.
 func (s *schema) example() string {
 	out := map[string]any{}
 	for name, member := range s.Properties {
@@ -149,12 +149,13 @@ func (s *schema) example() string {
 	}
 	b, err := json.Marshal(out)
 	if err != nil {
-		panic(err) // it was JSON before
+		panic(err) // never happens: the values were decoded from JSON
 	}
 	return string(b)
 }
 
-// call makes a call; required strings that it has no value for get a word.
+// call returns a call with these arguments. It adds a value for every required member
+// that is missing.
 func (t *tool) call(args map[string]any) call {
 	for _, name := range t.schema.Required {
 		s := t.schema.Properties[name]
@@ -170,7 +171,7 @@ func (t *tool) call(args map[string]any) call {
 	}
 	raw, err := json.Marshal(args)
 	if err != nil {
-		panic(err) // it has only strings, lists and maps of them
+		panic(err) // never happens: args has only values that JSON can encode
 	}
 	return call{t.name, raw}
 }

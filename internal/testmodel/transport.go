@@ -7,10 +7,9 @@ import (
 	"sync"
 )
 
-// Transport returns a transport that calls h in this process, without a network:
-// what waits, waits for timers and channels, so that it works in a bubble of
-// testing/synctest. A handler that panics with [http.ErrAbortHandler] breaks the
-// connection.
+// Transport returns a transport that calls h in this process, without a network. It
+// waits only for timers and channels, so it works in a bubble of testing/synctest. A
+// handler that panics with [http.ErrAbortHandler] breaks the connection.
 func Transport(h http.Handler) http.RoundTripper { return transport{h} }
 
 type transport struct{ handler http.Handler }
@@ -42,7 +41,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// A closer ends the handler when the body is closed, and waits for it.
+// A closer is a response body. Close cancels the request's context and waits until the
+// handler returns.
 type closer struct {
 	io.ReadCloser
 	stop context.CancelFunc
@@ -97,5 +97,5 @@ func (w *writer) Write(p []byte) (int, error) {
 	return w.sink.Write(p)
 }
 
-// Flush implements [http.Flusher]. Nothing is held back.
+// Flush implements [http.Flusher]. Only the header can still be unsent.
 func (w *writer) Flush() { w.WriteHeader(http.StatusOK) }

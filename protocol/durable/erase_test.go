@@ -33,6 +33,7 @@ func shredder(t *testing.T) (o durable.Options, store *readStore, erase func()) 
 	t.Helper()
 	store = &readStore{Store: newMemory()}
 	o = options(store)
+	store.Observe(o.Views.(*projection.Projections).Observer())
 	handler := durable.New(o)
 	must(t, 201, handler, "PUT", "sessions/s", "")
 	run := `[{"type":"RUN_STARTED","invocation":"i","data":{"threadId":"main","runId":"i"}},
@@ -44,12 +45,8 @@ func shredder(t *testing.T) (o durable.Options, store *readStore, erase func()) 
 	}
 	ranges := []tapedeck.OffsetRange{{From: 2, To: 3}}
 	return o, store, func() {
-		views := o.Views.(*projection.Projections)
 		_, _, err := o.Store.Erase(t.Context(), tapedeck.Erasure{
 			Session: "s", Ranges: ranges, Events: []tapedeck.Event{payload.NewEvent(payload.SessionRedacted{Offsets: ranges})},
-			Forget: func(ctx context.Context, forks []string) error {
-				return views.Forget(ctx, append([]string{"s"}, forks...)...)
-			},
 		})
 		if err != nil {
 			t.Fatal(err)

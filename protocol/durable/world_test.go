@@ -20,12 +20,11 @@ import (
 // openFolder opens a durable store, with the layer that serves followers.
 func openFolder(t testing.TB, dir string) tapedeck.Store {
 	t.Helper()
-	cache := tail.New(16 << 20)
-	store, err := sqlite.Open(t.Context(), dir, sqlite.Options{OnCommit: cache.Commit})
+	store, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cache.Over(store)
+	return tail.New(16 << 20).Over(store)
 }
 
 func newMemory() tapedeck.Store { return memory.New(memory.Options{}) }

@@ -24,7 +24,7 @@ import (
 // user, and its run stays open until it is cancelled.
 type engine struct {
 	*hub.Hub
-	rooms  *presence.Rooms
+	rooms  *presence.Tracker
 	tasks  int
 	broken error // what Create fails with, if not nil
 }

@@ -76,7 +76,7 @@ data: `
 		}
 		s.Disconnect()
 		other.Disconnect()
-		g.rooms.Empty("s")
+		g.rooms.Clear("s")
 	})
 }
 
@@ -101,5 +101,5 @@ func TestPresenceIsRefused(t *testing.T) {
 	if w.Code != http.StatusNotFound {
 		t.Errorf("of a session that is not there: %d", w.Code)
 	}
-	g.rooms.Empty("s")
+	g.rooms.Clear("s")
 }

@@ -19,8 +19,8 @@ func (g *engine) Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error) 
 	if err != nil {
 		return api.Rewound{}, err
 	}
-	return g.jump(ctx, r.Session, r.Thread, "rew_", to, func(t payload.Taking) payload.Payload {
-		return payload.SessionRewound{Taking: t, ToOffset: to, BeforeInvocation: r.BeforeInvocation}
+	return g.jump(ctx, r.Session, r.Thread, "rew_", to, func(t payload.RevertFields) payload.Payload {
+		return payload.SessionRewound{RevertFields: t, ToOffset: to, BeforeInvocation: r.BeforeInvocation}
 	})
 }
 
@@ -44,24 +44,24 @@ func (g *engine) Undo(ctx context.Context, u api.Undo) (api.Rewound, error) {
 	if s.LastJump == 0 {
 		return api.Rewound{}, tapedeck.Errorf(tapedeck.Conflict, "there is nothing to undo in session %s", s.ID)
 	}
-	return g.jump(ctx, s.ID, "", "rew_", s.LastJump, func(t payload.Taking) payload.Payload {
-		return payload.SessionRewound{Taking: t, ToOffset: s.LastJump, Undoes: u.Marker}
+	return g.jump(ctx, s.ID, "", "rew_", s.LastJump, func(t payload.RevertFields) payload.Payload {
+		return payload.SessionRewound{RevertFields: t, ToOffset: s.LastJump, Undoes: u.Marker}
 	})
 }
 
 func (g *engine) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, error) {
-	return g.jump(ctx, o.Session, o.Thread, "ovw_", o.FromOffset, func(t payload.Taking) payload.Payload {
-		return payload.SessionOverwritten{Taking: t, FromOffset: o.FromOffset}
+	return g.jump(ctx, o.Session, o.Thread, "ovw_", o.FromOffset, func(t payload.RevertFields) payload.Payload {
+		return payload.SessionOverwritten{RevertFields: t, FromOffset: o.FromOffset}
 	})
 }
 
 func (g *engine) Clear(ctx context.Context, c api.Clear) (api.Rewound, error) {
-	return g.jump(ctx, c.Session, c.Thread, "clr_", 0, func(t payload.Taking) payload.Payload {
-		return payload.SessionCleared{Taking: t}
+	return g.jump(ctx, c.Session, c.Thread, "clr_", 0, func(t payload.RevertFields) payload.Payload {
+		return payload.SessionCleared{RevertFields: t}
 	})
 }
 
-func (g *engine) jump(ctx context.Context, session, thread, mark string, to int64, say func(payload.Taking) payload.Payload) (api.Rewound, error) {
+func (g *engine) jump(ctx context.Context, session, thread, mark string, to int64, say func(payload.RevertFields) payload.Payload) (api.Rewound, error) {
 	s, err := g.Head(ctx, session)
 	if err != nil {
 		return api.Rewound{}, err
@@ -77,7 +77,7 @@ func (g *engine) jump(ctx context.Context, session, thread, mark string, to int6
 		stopped = append(stopped, run.Invocation)
 		s.Head++
 	}
-	t := payload.Taking{Marker: fmt.Sprintf("%s%d", mark, s.Head), Thread: thread, Status: "idle"}
+	t := payload.RevertFields{Marker: fmt.Sprintf("%s%d", mark, s.Head), Thread: thread, Status: "idle"}
 	if s.LastJump > 0 {
 		t.Previous = &s.LastJump
 	}

@@ -17,17 +17,17 @@ import (
 
 // Options say which agent to run, and how.
 type Options struct {
-	Name    string   // of the agent, which tells its conversations from those of others; "" for the name of the program
+	Name    string   // the agent's name; distinguishes its conversations from those of other agents; "" for the name of the program
 	Command []string // the program and its arguments
-	Env     []string // all of its environment, NAME=value
-	Folder  string   // where it works if the invocation has no folder; "" for our own
-	Auth    string   // the id of the method by which it is to authenticate; "" for none
-	Mode    string   // the id of the mode in which it works; "" for the agent's choice
+	Env     []string // the whole environment of the program, NAME=value
+	Folder  string   // the working directory if the invocation has no folder; "" for the server's own
+	Auth    string   // the id of the agent's authentication method to use; "" to skip authentication
+	Mode    string   // the id of the mode to set; "" for the agent's choice
 	MCP     []sdk.McpServer
-	Install string // what to do if the program is not there; "" for nothing to say
+	Install string // how to install the program; the hint of the error if it is missing; "" for no hint
 
-	Start time.Duration // how long it may take until it can be asked something; 0 for a minute
-	Grace time.Duration // how long it gets for each step of its end; 0 for five seconds
+	Start time.Duration // time limit until the agent is ready for the task; 0 for a minute
+	Grace time.Duration // time limit for each step of stopping the program; 0 for five seconds
 }
 
 // A Runner runs an agent.
@@ -44,8 +44,8 @@ func New(o Options) *Runner {
 	return &Runner{options: o}
 }
 
-// Capabilities implements [runner.Capable]. They are what the protocol has;
-// agents have most of it.
+// Capabilities implements [runner.Capable]. It reports everything that the protocol
+// supports. Most agents support most of it.
 func (r *Runner) Capabilities() tapedeck.Capabilities {
 	return tapedeck.Capabilities{
 		Deltas: true, Thinking: true, Tools: true, Plan: true, Permission: true, Interrupt: true, Resume: true,
@@ -80,10 +80,10 @@ func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 	}
 }
 
-// link is the name of our conversations in the log.
+// link returns the runner name in the links that this runner stores in the log.
 func (r *Runner) link() string { return "acp:" + r.options.Name }
 
-func (r *Runner) unstarted(err error) error {
+func (r *Runner) startError(err error) error {
 	return tapedeck.Errorf(tapedeck.Unavailable, "the program %s cannot be started", r.options.Command[0]).Because(err)
 }
 
@@ -96,7 +96,7 @@ func (r *Runner) start(ctx context.Context, in tapedeck.Invocation, n *narrate.N
 	o := &r.options
 	p, err := procgroup.Start(procgroup.Spec{Path: o.Command[0], Args: o.Command[1:], Dir: dir, Env: o.Env, Stdin: true})
 	if err != nil {
-		return nil, r.unstarted(err)
+		return nil, r.startError(err)
 	}
 	return newConversation(ctx, r, in, n, p, dir), nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck/runner/runnertest"
 )
 
-// scripted returns a runner of an agent that plays a script.
+// scripted returns a runner of an agent that plays a script of testdata.
 func scripted(t testing.TB, name string, o acp.Options) *acp.Runner {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("testdata", name+".jsonl"))
@@ -63,8 +63,8 @@ func TestRunner(t *testing.T) {
 	})
 }
 
-// play runs an invocation and returns a line for each event, and its error. It
-// fails the test if a process is left.
+// play runs an invocation and returns a line for each event, and its error. It fails the
+// test if a process is still alive afterwards.
 func play(t *testing.T, ctx context.Context, r *acp.Runner, in tapedeck.Invocation) ([]string, error) {
 	t.Helper()
 	if in.ID == "" {
@@ -96,7 +96,7 @@ func play(t *testing.T, ctx context.Context, r *acp.Runner, in tapedeck.Invocati
 func nobodyLeft(t *testing.T, p payload.AgentStarted) {
 	t.Helper()
 	if p.Started == "" || p.Host == "" {
-		t.Error("the log would not know the process")
+		t.Error("there is no event with the identity of the process")
 	}
 	if left, err := procgroup.KillLeftover(p); left || err != nil {
 		t.Errorf("a process was left behind; %v", err)
@@ -184,8 +184,8 @@ func TestPlain(t *testing.T) {
 	)
 }
 
-// The adapter of Claude Code says of what a sub-agent does in which call it was
-// started.
+// TestSubagent has updates of sub-agents: the adapter of Claude Code names the call that
+// started them.
 func TestSubagent(t *testing.T) {
 	got, err := play(t, t.Context(), scripted(t, "claude", acp.Options{}), tapedeck.Invocation{Task: "talk"})
 	if err != nil {
@@ -336,8 +336,9 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-// A question shows what the call has told before. An agent that stops because
-// people reject something has come to its end; if they do not, it has not.
+// TestPermissionShowsTheChange checks that a question shows earlier updates of its call.
+// It also checks that an agent that stops after a rejection has finished, and that an
+// agent that stops without one has failed.
 func TestPermissionShowsTheChange(t *testing.T) {
 	for _, option := range []string{"no", "yes"} {
 		var asked tapedeck.Question
@@ -359,8 +360,8 @@ func TestPermissionShowsTheChange(t *testing.T) {
 	}
 }
 
-// Without anybody to ask nothing is allowed; and no option is chosen that the
-// agent has not offered.
+// TestPermissionDenied checks that nothing is allowed if nobody can be asked, and that
+// an option which the agent did not offer is not chosen.
 func TestPermissionDenied(t *testing.T) {
 	r := scripted(t, "plain", acp.Options{})
 	got, err := play(t, t.Context(), r, tapedeck.Invocation{Task: "ask"})
@@ -369,7 +370,7 @@ func TestPermissionDenied(t *testing.T) {
 	}
 	_, err = play(t, t.Context(), r, tapedeck.Invocation{Task: "ask", Ask: allow("everything")})
 	if err == nil || err.Error() != "the agent stopped as if it had been cancelled" {
-		t.Errorf("an option was chosen that was not offered: %v", err)
+		t.Errorf("an option that was not offered was chosen: %v", err)
 	}
 }
 
@@ -398,7 +399,7 @@ func TestFailures(t *testing.T) {
 		{"plain", "fail", "the agent answered session/prompt with an error: it  [31mbroke", acp.Options{}},
 		{"plain", "too long", "the agent stopped because the model's answer became too long", acp.Options{}},
 		{"plain", "crash", "the agent ended before it answered session/prompt: exit status 3: out of memory", acp.Options{}},
-		{"plain", "flood", "the agent sent a line of more than 8 MiB, which is too long to be recorded", acp.Options{}},
+		{"plain", "flood", "the agent sent a line of more than 8 MiB, which is too long to record", acp.Options{}},
 		{"stubborn", "crash", "the agent ended before it answered session/prompt: exit status 9", acp.Options{Grace: time.Millisecond}},
 		{"rude", "", "the agent speaks version 2 of the protocol, not 1", acp.Options{}},
 		{"mute", "", "the agent has not answered initialize in time", acp.Options{Start: 300 * time.Millisecond, Grace: time.Millisecond}},
@@ -415,7 +416,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// Who ignores everything, and has started others who do, is gone all the same.
+// TestStubborn checks that an agent that ignores SIGTERM is killed, together with its
+// children that ignore it, too.
 func TestStubborn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// The agents of the tests are this very program, which plays a script from
-// testdata, or what a real agent has said as it was recorded.
+// TestMain lets the test binary play the agents of the tests: it plays a script of
+// testdata, or the recorded messages of a real agent.
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv("DECK_TEST_SCRIPT") != "":
@@ -29,33 +29,33 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// A rule of a script says what the agent does when it is asked something.
+// A rule of a script says how the agent reacts to a request.
 type rule struct {
-	On   string `json:"on"`   // a method
-	Task string `json:"task"` // and what is in the prompt; "" for anything
+	On   string `json:"on"`   // the method
+	Task string `json:"task"` // a part of the parameters; "" for any
 	Do   []step `json:"do"`
 }
 
-// A step is one thing that the agent does; several members are done in the order
-// of the fields.
+// A step is one action of the agent. If it has several members, they are executed in
+// the order of the fields.
 type step struct {
-	Line    string          `json:"line"`    // writes this to its output, as it is
-	Stderr  string          `json:"stderr"`  // likewise to its standard error
-	Update  json.RawMessage `json:"update"`  // of the conversation
-	Words   int             `json:"words"`   // so many chunks of text; -1 until it is cancelled
-	Ask     json.RawMessage `json:"ask"`     // for a permission, and waits
-	Options map[string]step `json:"options"` // what it does then, by the option; "" for none
-	Echo    bool            `json:"echo"`    // says what it was asked
-	Ignore  bool            `json:"ignore"`  // SIGTERM from now on
-	Spawn   bool            `json:"spawn"`   // a process that holds its output and ignores SIGTERM
+	Line    string          `json:"line"`    // writes this line to its output
+	Stderr  string          `json:"stderr"`  // writes this line to its standard error
+	Update  json.RawMessage `json:"update"`  // sends this update of the conversation
+	Words   int             `json:"words"`   // sends this many chunks of text; -1 until it is cancelled
+	Ask     json.RawMessage `json:"ask"`     // asks for a permission, and waits
+	Options map[string]step `json:"options"` // the next step, by the chosen option; "" if none was chosen
+	Echo    bool            `json:"echo"`    // repeats the prompt
+	Ignore  bool            `json:"ignore"`  // ignores SIGTERM from now on
+	Spawn   bool            `json:"spawn"`   // starts a process that keeps its output open and ignores SIGTERM
 	Cancel  bool            `json:"cancel"`  // waits until it is cancelled
-	Recall  bool            `json:"recall"`  // says what was said before, if it has resumed that
-	Did     bool            `json:"did"`     // leaves a sign that it did something
+	Recall  bool            `json:"recall"`  // repeats the earlier conversation, if it has resumed it
+	Did     bool            `json:"did"`     // makes a file, as a sign that it did something
 	Reply   json.RawMessage `json:"reply"`
 	Error   json.RawMessage `json:"error"`
 	Exit    *int            `json:"exit"`
-	Flood   int             `json:"flood"` // one line of so many MiB
-	Hang    bool            `json:"hang"`  // does not even end when its input does
+	Flood   int             `json:"flood"` // writes one line of this many MiB
+	Hang    bool            `json:"hang"`  // does not exit at the end of its input
 }
 
 type message struct {
@@ -118,7 +118,7 @@ func (p *player) take(line []byte) {
 		for _, r := range p.rules {
 			if r.On == m.Method && strings.Contains(string(m.Params), r.Task) {
 				if r.On == "session/prompt" {
-					go p.play(m, r.Do) // it hears meanwhile
+					go p.play(m, r.Do) // it reads messages meanwhile
 				} else {
 					p.play(m, r.Do)
 				}
@@ -241,12 +241,12 @@ func (p *player) ask(m message, s step, session string) {
 	p.step(m, s.Options[r.Outcome.OptionID], session)
 }
 
-// playWire plays a part of a recorded conversation, the first or a later process
-// of the agent: it waits where the client said something then.
+// playWire plays one part of a recorded conversation: the messages of one process of the
+// agent. Where the recorded client sent a message, it waits for one.
 func playWire(path, part string) {
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 64<<20)
-	ids := map[string]json.RawMessage{} // of requests then, to those now
+	ids := map[string]json.RawMessage{} // from recorded ids of requests to those of now
 	for _, w := range wire(path, part) {
 		if w.Dir == "<" {
 			if w.M.Method == "" {
@@ -266,13 +266,13 @@ func playWire(path, part string) {
 		}
 		ids[string(w.M.ID)] = m.ID
 	}
-	for in.Scan() { // to the end of the input
+	for in.Scan() { // read to the end of the input
 	}
 	os.Exit(0)
 }
 
-// next returns what the client says next. An extension of the protocol did not
-// exist when the conversation was recorded.
+// next returns the next message of the client. It refuses extensions of the protocol,
+// because the recordings do not have them.
 func next(in *bufio.Scanner) message {
 	for in.Scan() {
 		var m message
@@ -313,7 +313,8 @@ func wire(path, part string) []wireLine {
 	return parts[int(part[0]-'1')]
 }
 
-// recorded returns a recorded conversation, if there is any here.
+// recorded returns the path of a recorded conversation. It skips the test if the
+// recording is not available.
 func recorded(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("../../../shared/transcripts/agent-wire", name))

@@ -10,23 +10,23 @@ import (
 	"github.com/tapedeck/tapedeck/internal/proposal"
 )
 
-// A diff is the change of a file, as the protocol has it: with all of the file
-// before and after. Without a text before, the file is new.
+// A diff is the change of a file in the form of the protocol: the whole file before and
+// after. If OldText is "", the file is new.
 type diff struct {
 	Path    string `json:"path"`
 	OldText string `json:"oldText"`
 	NewText string `json:"newText"`
 }
 
-// A content is what the content of a tool call says.
+// A content is the decoded content of a tool call.
 type content struct {
-	text    string            // with a line for each change
-	said    string            // without
-	diffs   []json.RawMessage // the changes as they came
+	text    string            // the text, with a line for each change
+	plain   string            // the text without these lines
+	diffs   []json.RawMessage // the changes, unchanged JSON
 	changes []diff
 }
 
-// read reads the content of a tool call.
+// read decodes the content of a tool call.
 func read(raw json.RawMessage) (c content) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
@@ -60,40 +60,40 @@ func read(raw json.RawMessage) (c content) {
 		case in.Type != "":
 			text = "[" + in.Type + " " + cmp.Or(in.URI, in.Resource.URI) + "]" + in.Resource.Text
 		}
-		c.text, c.said = c.text+text, c.said+text
+		c.text, c.plain = c.text+text, c.plain+text
 	}
 	return c
 }
 
-// proposed returns what the agent asks leave for: what the question says, and
-// what it does not say as the call has told it before.
+// proposed returns the action for which the agent asks permission. If the question lacks
+// a part, proposed takes it from earlier updates of the call.
 func (c *conversation) proposed(k *call) *tapedeck.PermissionAction {
 	t := c.tools[k.ID]
-	if t == nil { // a question about no call
+	if t == nil { // the question is not about a call
 		t = &tool{}
 	}
-	input := firstOf(isObject, k.Input, t.told, t.input)
+	input := firstOf(isObject, k.Input, t.sent, t.input)
 	d := proposal.FromArguments(t.name, input)
 	if c.quirks.TitleIsCommand && t.kind == "execute" && d.Command == "" {
 		d.Command = k.Title
 	}
-	said := read(firstOf(isSome, k.Content, t.content))
+	said := read(firstOf(isSet, k.Content, t.content))
 	for _, change := range said.changes {
 		d.Changes = slices.DeleteFunc(d.Changes, func(other proposal.Change) bool { return sameFile(change.Path, other.Path) })
 	}
 	for _, change := range said.changes {
 		d.Changes = append(d.Changes, proposal.Change{Path: change.Path, Before: change.OldText, After: change.NewText})
 	}
-	if text := strings.TrimSpace(said.said); text != strings.TrimSpace(d.Note) && text != d.Command {
+	if text := strings.TrimSpace(said.plain); text != strings.TrimSpace(d.Note) && text != d.Command {
 		d.Note = strings.TrimSpace(d.Note + "\n" + text)
 	}
-	_ = json.Unmarshal(firstOf(isSome, k.Locations, t.locations), &d.Locations) // places that cannot be read are not shown
+	_ = json.Unmarshal(firstOf(isSet, k.Locations, t.locations), &d.Locations) // locations that cannot be decoded are not shown
 	return d.Action()
 }
 
-func isSome(raw json.RawMessage) bool { return len(raw) > 2 } // neither "" nor []
+func isSet(raw json.RawMessage) bool { return len(raw) > 2 } // neither "" nor []
 
-// firstOf returns the first of several values that is wanted.
+// firstOf returns the first value that wanted accepts; nil if there is none.
 func firstOf(wanted func(json.RawMessage) bool, values ...json.RawMessage) json.RawMessage {
 	for _, v := range values {
 		if wanted(v) {
@@ -103,8 +103,8 @@ func firstOf(wanted func(json.RawMessage) bool, values ...json.RawMessage) json.
 	return nil
 }
 
-// sameFile reports whether a path may be that of the file that another names,
-// perhaps from the folder of the agent.
+// sameFile reports whether two paths can name the same file. other can be relative to
+// the folder of the agent.
 func sameFile(path, other string) bool {
 	return path == other || strings.HasSuffix(path, "/"+strings.TrimPrefix(other, "./"))
 }

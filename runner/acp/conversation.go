@@ -13,12 +13,12 @@ import (
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 )
 
-// A conversation is one invocation with the process that is its agent. All of it
-// is in the goroutine of the run but for the reading of what the agent says,
-// which waits until that was taken, and for what waits for somebody else.
+// A conversation is one invocation and the process of its agent. The goroutine of the
+// run owns its state. Other goroutines read messages, wait for answers and wait for
+// people, and talk to it over channels. The reader waits until each message was taken.
 type conversation struct {
 	runner *Runner
-	ctx    context.Context // of the run; done when the agent is to stop
+	ctx    context.Context // the context of the run; done when the agent must stop
 	in     tapedeck.Invocation
 	n      *narrate.Narrator
 	dir    string
@@ -34,19 +34,19 @@ type conversation struct {
 	quirks    Quirks
 	canLoad   bool
 	native    string // the agent's id of the conversation; "" before it is known
-	muted     bool   // what the agent says was said before
-	replayed  int    // how many updates were muted
-	asked     int
+	muted     bool   // updates of the agent repeat an earlier conversation
+	replayed  int    // number of muted updates
+	asked     int    // number of questions so far
 	tools     map[string]*tool
-	lane      string          // whose the newest update is: the call that has started the sub-agent, "" for the agent itself
-	subs      map[string]bool // by that call, whether it is at work
+	lane      string          // who sent the newest update: the call that started the sub-agent; "" for the agent itself
+	subs      map[string]bool // by that call: whether the sub-agent is working
 	spent     spending
 	cancelled bool
-	denied    bool // people have rejected something
+	denied    bool // a person has rejected a request
 }
 
-// errLeft says that nobody listens any more.
-var errLeft = errors.New("nobody listens")
+// errLeft means that yield has returned false: no more events are wanted.
+var errLeft = errors.New("the run has ended")
 
 func newConversation(ctx context.Context, r *Runner, in tapedeck.Invocation, n *narrate.Narrator, p *procgroup.Process, dir string) *conversation {
 	c := &conversation{
@@ -66,7 +66,7 @@ func newConversation(ctx context.Context, r *Runner, in tapedeck.Invocation, n *
 	return c
 }
 
-// end ends the process and waits for all that goes on beside the run.
+// end ends the process and waits for all goroutines of the conversation.
 func (c *conversation) end() {
 	c.finish()
 	c.peer.Close()
@@ -76,15 +76,15 @@ func (c *conversation) end() {
 	}
 	c.others.Go(func() {
 		c.peer.Wait()
-		drain(c.process.Stdout) // lest it waits for somebody to read, and so cannot end
+		drain(c.process.Stdout) // otherwise the agent could block on a full pipe and not exit
 	})
 	c.process.Stop(procgroup.Ladder{EOF: eof, Term: min(c.runner.options.Grace, procgroup.TermWait)})
 	c.others.Wait()
 }
 
-// call asks the agent and waits for its answer, hearing what it says meanwhile.
-// When the run is cancelled the agent is told, and gets some time to come to an
-// end. A limit of 0 is none.
+// call sends a request and waits for the answer. Meanwhile it handles the messages of
+// the agent. When the run is cancelled, call sends a cancel to the agent and gives it
+// some time to finish. A limit of 0 means no limit.
 func (c *conversation) call(method string, params any, limit time.Duration) (json.RawMessage, error) {
 	type outcome struct {
 		raw json.RawMessage
@@ -105,9 +105,9 @@ func (c *conversation) call(method string, params any, limit time.Duration) (jso
 	for !c.n.Over() {
 		select {
 		case m := <-c.inbox:
-			c.hear(m)
+			c.handle(m)
 			if w.dead == nil && !c.cancelled {
-				w.within(afterDeath) // it has not said all yet
+				w.within(afterDeath) // more output may follow
 			}
 		case a := <-c.answers:
 			c.reply(a)
@@ -118,7 +118,7 @@ func (c *conversation) call(method string, params any, limit time.Duration) (jso
 				return nil, c.ctx.Err()
 			}
 			w.within(min(c.runner.options.Grace, procgroup.CancelWait))
-		case <-w.dead: // others of its group may hold its output open, so that it does not end
+		case <-w.dead: // other processes of its group may keep its output open
 			if w.dead = nil; !c.cancelled {
 				w.within(afterDeath)
 			}
@@ -129,11 +129,11 @@ func (c *conversation) call(method string, params any, limit time.Duration) (jso
 	return nil, errLeft
 }
 
-// afterDeath is how long a process that is dead may be silent before it is taken
-// to have said all.
+// afterDeath is how long the output of a dead process may be silent before call stops
+// waiting.
 const afterDeath = 500 * time.Millisecond
 
-// A wait is what ends the wait for an answer.
+// A wait has the channels that end the wait for an answer.
 type wait struct {
 	cancelled <-chan struct{}
 	dead      <-chan struct{}
@@ -149,7 +149,7 @@ func (c *conversation) newWait(limit time.Duration) *wait {
 	return w
 }
 
-// within says that the answer must come within d from now.
+// within sets the deadline of the answer to d from now.
 func (w *wait) within(d time.Duration) {
 	w.stop()
 	w.timer = time.NewTimer(d)
@@ -162,20 +162,19 @@ func (w *wait) stop() {
 	}
 }
 
-// cancel tells the agent to stop. It reports false if there is nothing that it
-// could stop.
+// cancel asks the agent to stop. It reports false if the agent has not begun the task.
 func (c *conversation) cancel() bool {
 	c.cancelled = true
 	if c.native == "" || c.muted {
 		return false
 	}
-	c.others.Go(func() { // it may not listen
+	c.others.Go(func() { // in a goroutine, because the agent may not read its input
 		_ = c.peer.Notify(c.life, "session/cancel", map[string]string{"sessionId": c.native})
 	})
 	return true
 }
 
-// explain says why a call failed: the agent's own word for it, or its death.
+// explain returns why a call failed: the error of the agent, or the end of its process.
 func (c *conversation) explain(method string, err error) error {
 	if !errors.Is(err, jsonrpc.ErrClosed) || c.ctx.Err() != nil {
 		return err
@@ -183,13 +182,13 @@ func (c *conversation) explain(method string, err error) error {
 	w := c.newWait(afterDeath)
 	defer w.stop()
 	select {
-	case <-w.dead: // nearly always it comes at once
+	case <-w.dead: // the process nearly always ends at once
 	case <-w.late:
 	}
 	return c.late(method)
 }
 
-// late says why there was no answer.
+// late returns the error for a missing answer, with the reason as far as it is known.
 func (c *conversation) late(method string) error {
 	text := "the agent has not answered " + method + " in time"
 	if exit := c.process.Exit(); exit != "" {

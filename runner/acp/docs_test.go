@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// docs/agents/acp.md has all presets, with their programs.
+// TestDocument checks that docs/agents/acp.md has all presets with their programs.
 func TestDocument(t *testing.T) {
 	text, err := os.ReadFile("../../docs/agents/acp.md")
 	if err != nil {

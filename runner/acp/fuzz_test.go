@@ -19,7 +19,8 @@ import (
 
 var said = regexp.MustCompile(`\{"sessionUpdate":.*?\}\}|\{"toolCall":.*?\}\}`)
 
-// Whatever an agent says, what is made of it is in order, as the log demands.
+// FuzzUpdates checks that no message of an agent makes events that break the order of the
+// log.
 func FuzzUpdates(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.jsonl")
 	if err != nil || len(files) == 0 {
@@ -63,8 +64,8 @@ func FuzzUpdates(f *testing.F) {
 		for line := range bytes.Lines(bytes.ToValidUTF8(in, nil)) {
 			line = bytes.TrimSpace(line)
 			if parsed := append([]byte(`{"sessionId":"s","update":`), append(bytes.Clone(line), '}')...); len(line) > 0 {
-				c.hear(jsonrpc.Message{Method: "session/update", Params: parsed})
-				c.hear(jsonrpc.Message{Method: "session/request_permission", ID: []byte("1"), Params: line})
+				c.handle(jsonrpc.Message{Method: "session/update", Params: parsed})
+				c.handle(jsonrpc.Message{Method: "session/request_permission", ID: []byte("1"), Params: line})
 			}
 		}
 		c.spend(in)

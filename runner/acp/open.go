@@ -17,13 +17,13 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// codeAuth is the code of the error of an agent that wants to know who we are.
+// codeAuth is the error code of an agent that requires authentication.
 const codeAuth = -32000
 
-// run has the whole conversation.
+// run runs the conversation from the start of the program to the answer to the prompt.
 func (c *conversation) run() error {
 	if err := c.process.Begin(func(d payload.AgentStarted) error { return c.n.Process(c.ctx, &c.in, d) }); err != nil {
-		return c.runner.unstarted(err)
+		return c.runner.startError(err)
 	}
 	ready := time.Now().Add(c.runner.options.Start)
 	if err := c.greet(time.Until(ready)); err != nil {
@@ -48,8 +48,9 @@ func (c *conversation) run() error {
 	return c.stopped(raw)
 }
 
-// greet agrees on the protocol. Neither files nor terminals are offered: no agent
-// was seen to need them, and an agent works with its own hands.
+// greet initializes the protocol and authenticates. It offers the agent neither files
+// nor terminals: no agent that we tried needs them, because agents use the file system
+// and run commands themselves.
 func (c *conversation) greet(limit time.Duration) error {
 	raw, err := c.call("initialize", sdk.InitializeRequest{
 		ProtocolVersion: sdk.ProtocolVersionNumber,
@@ -79,7 +80,8 @@ func (c *conversation) greet(limit time.Duration) error {
 	return c.refused("authenticate", err)
 }
 
-// refused explains an error that the agent answered with.
+// refused turns an error answer of the agent into an error for users. It returns any
+// other error unchanged.
 func (c *conversation) refused(method string, err error) error {
 	var own *jsonrpc.Error
 	if !errors.As(err, &own) {
@@ -87,13 +89,13 @@ func (c *conversation) refused(method string, err error) error {
 	}
 	e := tapedeck.Errorf(tapedeck.Unavailable, "the agent answered %s with an error: %s", method, narrate.Brief(wordsOf(own))).Because(err)
 	if own.Code == codeAuth {
-		return e.WithHint("log in with the agent's own program, or name a method of authentication")
+		return e.WithHint("log in with the agent's own program, or configure an authentication method")
 	}
 	return e
 }
 
-// open goes on with the conversation that the thread has had, if it can, or
-// begins one, and returns what the agent must be told of what happened before.
+// open resumes the conversation of the thread if it can, and otherwise begins one. For a
+// new conversation it returns the history that must precede the task.
 func (c *conversation) open(ready time.Time) (before string, err error) {
 	lost := ""
 	if l := c.in.Link; l != nil && l.Runner == c.runner.link() {
@@ -104,7 +106,7 @@ func (c *conversation) open(ready time.Time) (before string, err error) {
 		if errors.Is(err, errLeft) || c.ctx.Err() != nil || c.peer.Err() != nil {
 			return "", err
 		}
-		lost = "the agent could not go on with its conversation: " + narrate.Brief(err.Error())
+		lost = "the agent could not resume its conversation: " + narrate.Brief(err.Error())
 	}
 	if err := c.begin(ready); err != nil {
 		return "", err
@@ -115,10 +117,11 @@ func (c *conversation) open(ready time.Time) (before string, err error) {
 	return c.recall(lost)
 }
 
-// maxHistory is how many bytes an agent is told of what happened before.
+// maxHistory is the limit of the history that an agent receives as text, in bytes.
 const maxHistory = 200 << 10
 
-// recall returns what was said before.
+// recall returns the history as text. lost says why the agent's own conversation cannot
+// be resumed; "" if it has no conversation.
 func (c *conversation) recall(lost string) (string, error) {
 	if c.in.History == nil {
 		return "", nil
@@ -127,33 +130,33 @@ func (c *conversation) recall(lost string) (string, error) {
 	if err != nil || before == "" {
 		return "", err
 	}
-	c.n.Lossy(cmp.Or(lost, "the agent has no conversation of its own that has all of it"), len(before))
+	c.n.Lossy(cmp.Or(lost, "the agent has no conversation of its own with the whole history"), len(before))
 	return before, nil
 }
 
-// where is what every request has that opens a conversation.
-type where struct {
+// place has the members of every request that opens a conversation.
+type place struct {
 	ID  string          `json:"sessionId,omitempty"`
 	Dir string          `json:"cwd"`
 	MCP []sdk.McpServer `json:"mcpServers"`
 }
 
-func (c *conversation) where(id string) where {
-	return where{ID: id, Dir: c.dir, MCP: append([]sdk.McpServer{}, c.runner.options.MCP...)}
+func (c *conversation) place(id string) place {
+	return place{ID: id, Dir: c.dir, MCP: append([]sdk.McpServer{}, c.runner.options.MCP...)}
 }
 
-// reopen goes on with a conversation of the agent's. Agents announce what they
-// cannot do, so it is tried; and what they say while they load is what they said
-// before.
+// reopen resumes or loads a conversation of the agent. It tries session/resume even if
+// the agent does not announce it, because announcements are not reliable. Updates that
+// arrive meanwhile are muted, because they repeat the earlier conversation.
 func (c *conversation) reopen(id string, ready time.Time) error {
 	if id == "" {
-		return errors.New("it has no id")
+		return errors.New("its id is empty")
 	}
 	c.muted = true
-	_, err := c.call("session/resume", c.where(id), time.Until(ready))
+	_, err := c.call("session/resume", c.place(id), time.Until(ready))
 	var own *jsonrpc.Error
 	if errors.As(err, &own) && c.canLoad {
-		if _, err = c.call("session/load", c.where(id), time.Until(ready)); err == nil {
+		if _, err = c.call("session/load", c.place(id), time.Until(ready)); err == nil {
 			err = c.settle(ready)
 		}
 	}
@@ -165,24 +168,24 @@ func (c *conversation) reopen(id string, ready time.Time) error {
 	return nil
 }
 
-// maxSettle is how long an agent may take to say that it does not know a method.
+// maxSettle is how long settle waits for an answer to an unknown method.
 const maxSettle = 5 * time.Second
 
-// settle waits until the agent has replayed all of its history. The protocol
-// wants the replay before the answer to session/load, but some agents answer
-// first. An agent writes one thing after the other. So when it answers a request
-// and has replayed nothing since it answered the last one, it is done.
+// settle waits until the agent has replayed its whole history. The protocol demands the
+// replay before the answer to session/load, but some agents answer first. An agent
+// writes its messages in order. So the replay is finished when the agent answers a
+// request and has replayed nothing since its previous answer.
 func (c *conversation) settle(ready time.Time) error {
 	for silent := 0; silent < 2; silent++ {
 		before := c.replayed
 		_, err := c.call("_tapedeck/settle", struct{}{}, min(time.Until(ready), maxSettle))
 		var own *jsonrpc.Error
 		switch {
-		case err == nil, errors.As(err, &own): // the protocol wants an error for what an agent does not know
+		case err == nil, errors.As(err, &own): // the protocol demands an error for an unknown method
 		case c.over() || c.n.Over() || c.peer.Err() != nil:
 			return err
 		default:
-			return nil // it does not answer, so nothing more can be known
+			return nil // the agent does not answer unknown methods, so settle cannot find out more
 		}
 		if c.replayed != before {
 			silent = -1
@@ -191,7 +194,7 @@ func (c *conversation) settle(ready time.Time) error {
 	return nil
 }
 
-// reason returns an error with all that the agent says of it.
+// reason returns an error with the agent's whole explanation.
 func reason(err error) error {
 	var own *jsonrpc.Error
 	if !errors.As(err, &own) {
@@ -200,8 +203,8 @@ func reason(err error) error {
 	return fmt.Errorf("%s (code %d)", wordsOf(own), own.Code)
 }
 
-// wordsOf returns what the agent says of an error: many say "Internal error", and
-// say why only in the data.
+// wordsOf returns the text of an agent's error. Many agents send "Internal error" as the
+// message and give the reason only in the data.
 func wordsOf(e *jsonrpc.Error) string {
 	if why := detail(e.Data); why != "" && !strings.Contains(e.Message, why) {
 		return e.Message + ": " + why
@@ -222,7 +225,7 @@ func detail(data json.RawMessage) string {
 // begin begins a conversation.
 func (c *conversation) begin(ready time.Time) error {
 	c.muted = false
-	raw, err := c.call("session/new", c.where(""), time.Until(ready))
+	raw, err := c.call("session/new", c.place(""), time.Until(ready))
 	if err != nil {
 		return c.refused("session/new", err)
 	}
@@ -230,15 +233,15 @@ func (c *conversation) begin(ready time.Time) error {
 		ID string `json:"sessionId"`
 	}
 	if json.Unmarshal(raw, &made) != nil || made.ID == "" {
-		return tapedeck.Errorf(tapedeck.Unsupported, "the agent began a conversation and gave it no id")
+		return tapedeck.Errorf(tapedeck.Unsupported, "the agent began a conversation without an id")
 	}
 	c.native = made.ID
 	c.n.Link(c.runner.link(), made.ID)
 	return nil
 }
 
-// setMode sets the mode of the conversation, which agents do not keep for the
-// next process.
+// setMode sets the mode of the conversation. Every process needs that, because agents do
+// not keep the mode.
 func (c *conversation) setMode(ready time.Time) error {
 	if c.runner.options.Mode == "" {
 		return nil
@@ -247,15 +250,15 @@ func (c *conversation) setMode(ready time.Time) error {
 	return c.refused("session/set_mode", err)
 }
 
-// stopped takes the answer to the prompt. That there is one does not mean that
-// the agent came to its end.
+// stopped handles the answer to the prompt. It returns an error if the agent stopped
+// before it finished.
 func (c *conversation) stopped(raw json.RawMessage) error {
 	var end struct {
 		Reason string `json:"stopReason"`
 	}
 	_ = json.Unmarshal(raw, &end)
 	c.spend(raw)
-	if end.Reason == "end_turn" || end.Reason == "cancelled" && c.denied { // some stop when they are not allowed something
+	if end.Reason == "end_turn" || end.Reason == "cancelled" && c.denied { // some agents stop after a rejection
 		c.n.Done()
 		return nil
 	}
@@ -270,14 +273,14 @@ func (c *conversation) stopped(raw json.RawMessage) error {
 }
 
 var stopReasons = map[string]string{
-	"":                  "the agent stopped and did not say why",
+	"":                  "the agent stopped without a reason",
 	"cancelled":         "the agent stopped as if it had been cancelled",
-	"refusal":           "the agent refused to go on",
+	"refusal":           "the agent refused to continue",
 	"max_tokens":        "the agent stopped because the model's answer became too long",
 	"max_turn_requests": "the agent stopped because it had asked the model too often",
 }
 
 func drain(r io.Reader) { _, _ = io.Copy(io.Discard, r) }
 
-// over reports whether somebody has stopped the run.
+// over reports whether the run was stopped from outside.
 func (c *conversation) over() bool { return c.ctx.Err() != nil }

@@ -11,15 +11,15 @@ import (
 	"github.com/tapedeck/tapedeck/internal/proposal"
 )
 
-// An answer is what people have decided.
+// An answer is the decision of people about one request.
 type answer struct {
-	id       json.RawMessage // of the request
-	option   string          // the option that was chosen; "" for none
-	rejected bool            // it does not allow what was asked
+	id       json.RawMessage // the id of the request
+	option   string          // the chosen option; "" if no option was chosen
+	rejected bool            // whether the option rejects the request
 }
 
-// newAnswer returns the answer that chooses an option. One that the question does
-// not have chooses none.
+// newAnswer returns the answer that chooses an option. If the question does not have the
+// option, the answer chooses none.
 func newAnswer(id json.RawMessage, options []tapedeck.PermissionOption, option string) answer {
 	for _, o := range options {
 		if o.ID == option {
@@ -29,12 +29,12 @@ func newAnswer(id json.RawMessage, options []tapedeck.PermissionOption, option s
 	return answer{id: id}
 }
 
-// maxTitle bounds the question for people, in bytes. Several agents put the whole
+// maxTitle is the limit of the question's text, in bytes. Several agents put the whole
 // command there.
 const maxTitle = 16 << 10
 
-// ask asks people what the agent asks. A tool call that is not known yet is
-// announced first: the question is about it.
+// ask asks people for the permission that the agent requests. It first announces the
+// tool call if it is new, because the question is about it.
 func (c *conversation) ask(m jsonrpc.Message) {
 	var q struct {
 		Session string          `json:"sessionId"`
@@ -46,7 +46,7 @@ func (c *conversation) ask(m jsonrpc.Message) {
 		} `json:"options"`
 	}
 	if json.Unmarshal(m.Params, &q) != nil || c.muted {
-		c.answered(m.ID, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "this cannot be asked now"})
+		c.answered(m.ID, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "permission cannot be requested now"})
 		return
 	}
 	c.enter(q.Call)
@@ -67,8 +67,8 @@ func (c *conversation) ask(m jsonrpc.Message) {
 	c.others.Go(func() { c.wait(m.ID, question) })
 }
 
-// refusal returns the option by which something is not allowed. A run that was
-// cancelled answers with none, as the protocol asks.
+// refusal returns the option that rejects a request; "" if there is none. For a
+// cancelled run it returns "", because the protocol demands an answer without an option.
 func refusal(options []tapedeck.PermissionOption, cancelled bool) string {
 	i := slices.IndexFunc(options, func(o tapedeck.PermissionOption) bool { return o.Kind == "reject_once" })
 	if i < 0 || cancelled {
@@ -77,7 +77,7 @@ func refusal(options []tapedeck.PermissionOption, cancelled bool) string {
 	return options[i].ID
 }
 
-// wait waits for the answer of people.
+// wait waits for the decision of people.
 func (c *conversation) wait(id json.RawMessage, q tapedeck.Question) {
 	a := answer{id: id}
 	if given, err := c.in.Ask(c.ctx, q); err == nil {
@@ -89,7 +89,7 @@ func (c *conversation) wait(id json.RawMessage, q tapedeck.Question) {
 	}
 }
 
-// reply tells the agent what was decided.
+// reply sends a decision to the agent.
 func (c *conversation) reply(a answer) {
 	outcome := map[string]string{"outcome": "cancelled"}
 	if a.option != "" && c.ctx.Err() == nil {
@@ -99,7 +99,7 @@ func (c *conversation) reply(a answer) {
 	c.answered(a.id, map[string]any{"outcome": outcome}, nil)
 }
 
-// answered answers a request, beside the run: the agent may not listen.
+// answered answers a request, in a goroutine because the agent may not read its input.
 func (c *conversation) answered(id json.RawMessage, result any, failed *jsonrpc.Error) {
 	c.others.Go(func() { _ = c.peer.Reply(c.life, id, result, failed) })
 }

@@ -1,20 +1,20 @@
 package acp
 
-// A Preset is what is known of an agent that many have.
+// A Preset is the configuration of a well-known agent.
 type Preset struct {
 	Name    string
 	Command []string
-	Env     []string // names of the variables that it may want, and that are ours to give
+	Env     []string // names of variables that it gets from our environment
 	Auth    string   // see [Options]
-	Install string   // how to get it
+	Install string   // how to install it
 }
 
-// base are the variables without which hardly a program works.
+// base returns the variables that almost every program needs, and more.
 func base(more ...string) []string {
 	return append([]string{"PATH", "HOME", "LANG", "TMPDIR"}, more...)
 }
 
-// Presets are the agents that were tried, in the order of their names.
+// Presets are the agents that were tried, sorted by name.
 var Presets = []Preset{
 	{
 		Name: "claude", Command: []string{"claude-agent-acp"},

@@ -2,19 +2,19 @@ package acp
 
 import "strings"
 
-// Quirks are how an agent differs from what the protocol says, or from what one
-// would expect of it.
+// Quirks describe how an agent differs from the protocol, or from what one would
+// expect.
 type Quirks struct {
-	DeafToEOF      bool   // it does not end with its input, only by SIGTERM
+	DeafToEOF      bool   // the agent does not exit at the end of its input, only after SIGTERM
 	TitleIsName    bool   // the first title of a tool call is the name of the tool
-	PartialInput   bool   // the input of a pending tool call is not all of it
+	PartialInput   bool   // the input of a pending tool call can be incomplete
 	TitleIsCommand bool   // the title of a call that executes is the whole command
-	Notices        bool   // text that has no message id and begins with "Warning:" is the adapter's, not the model's
-	ToolName       string // where the name of a tool is, as a JSON pointer into the update; "" for nowhere
-	Parent         string // where the call is that has started the sub-agent whose update it is, likewise
+	Notices        bool   // text without a message id that begins with "Warning:" is from the adapter, not from the model
+	ToolName       string // JSON pointer to the name of the tool in an update; "" if updates have no name
+	Parent         string // JSON pointer to the call that started the sub-agent that sent the update; "" if updates do not have it
 }
 
-// or returns q with what other has more.
+// or returns the union of q and other. For a pointer, q comes first.
 func (q Quirks) or(other Quirks) Quirks {
 	q.DeafToEOF = q.DeafToEOF || other.DeafToEOF
 	q.TitleIsName = q.TitleIsName || other.TitleIsName
@@ -30,8 +30,8 @@ func (q Quirks) or(other Quirks) Quirks {
 	return q
 }
 
-// quirks are those of the agents that we have seen, by what is in their names,
-// in lower case.
+// quirks has the quirks of known agents. name is a part of the agent's name, in lower
+// case.
 var quirks = []struct {
 	name string
 	Quirks
@@ -43,8 +43,8 @@ var quirks = []struct {
 	{"qwen", Quirks{ToolName: "/_meta/toolName"}},
 }
 
-// quirksOf returns the quirks of the agent of that name, which may be its own or
-// the one that we gave it.
+// quirksOf returns the quirks of an agent. name is the agent's own name or the
+// configured one.
 func quirksOf(name string) Quirks {
 	name = strings.ToLower(name)
 	for _, q := range quirks {

@@ -55,10 +55,10 @@ func TestResume(t *testing.T) {
 				t.Errorf("want %s in\n%s", want, all)
 			}
 			if strings.Contains(all, "said before") || strings.Contains(all, "w199") || strings.Contains(all, "old answer") {
-				t.Errorf("it says again what it said before:\n%s", all)
+				t.Errorf("it repeats the earlier conversation:\n%s", all)
 			}
 			if lossy := strings.Contains(all, `"tapedeck.lossy"`); lossy != tt.lossy {
-				t.Errorf("it says that something is lost: %v", lossy)
+				t.Errorf("lossy events: %v", lossy)
 			}
 			if tt.agent != "plain" {
 				return
@@ -70,7 +70,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// The log has the reason for which an agent could not load its conversation.
+// TestLoadFails checks that the log has the reason why an agent could not load its
+// conversation.
 func TestLoadFails(t *testing.T) {
 	before := history(payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage("u1", "user", "hello")}))
 	r := scripted(t, "plain", acp.Options{Name: "x"})
@@ -78,7 +79,7 @@ func TestLoadFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all := strings.Join(got, "\n"); !strings.Contains(all, "could not go on with its conversation: Internal error: No previous sessions found for this project.") {
+	if all := strings.Join(got, "\n"); !strings.Contains(all, "could not resume its conversation: Internal error: No previous sessions found for this project.") {
 		t.Error(all)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A call is what an update, or a question, says of a tool call. What is not there
-// has not changed.
+// A call is the part of an update or a question that describes a tool call. A missing
+// member has not changed.
 type call struct {
 	ID        string          `json:"toolCallId"`
 	Title     string          `json:"title"`
@@ -33,54 +33,55 @@ type call struct {
 	} `json:"_meta"`
 }
 
-// title returns what people are shown of the call.
+// title returns the text of the call for people.
 func (k *call) title() string { return cmp.Or(k.Title, k.Kind) }
 
-// A tool is what is known of a call that was announced.
+// A tool is the state of a call that was announced.
 type tool struct {
 	name    string
 	kind    string
-	input   json.RawMessage // not yet told
-	told    json.RawMessage // the input as it was told
-	content json.RawMessage // the newest
-	shown   string          // what its terminal has shown of the content
-	output  strings.Builder // what came as the output of a terminal
+	input   json.RawMessage // the newest input, before it is in an event
+	sent    json.RawMessage // the input that is in an event
+	content json.RawMessage // the newest content
+	shown   string          // the part of the content that was sent as terminal output
+	output  strings.Builder // output that arrived as deltas of a terminal
 
-	locations json.RawMessage // the newest
+	locations json.RawMessage // the newest locations
 }
 
-// maxOutput bounds what is kept of a terminal for the answer of its tool. All of
-// it is in the events of the terminal.
+// maxOutput is how many bytes of a terminal's output are kept for the answer of its
+// tool. The terminal events have the whole output.
 const maxOutput = 1 << 20
 
-// announce takes what a question says of a tool call.
+// announce records the tool call of a question, and returns it.
 func (c *conversation) announce(raw json.RawMessage) *call {
 	k := &call{}
 	if json.Unmarshal(raw, k) != nil || k.ID == "" {
 		return k
 	}
-	t := c.know(k, raw)
+	t := c.ensureTool(k, raw)
 	t.learn(k)
 	if len(t.input) == 0 {
 		t.offer(k.Input)
 	}
-	c.tell(k.ID, t)
+	c.sendInput(k.ID, t)
 	return k
 }
 
-// toolCall takes an update of a tool call.
+// toolCall handles an update of a tool call. It reports false if the line must also be
+// kept as RAW.
 func (c *conversation) toolCall(raw json.RawMessage, update bool) bool {
 	k := &call{}
 	if json.Unmarshal(raw, k) != nil || k.ID == "" {
 		return false
 	}
-	t := c.know(k, raw)
-	late := c.n.IsCalled(k.ID) && isObject(k.Input) && !bytes.Equal(k.Input, t.told)
+	t := c.ensureTool(k, raw)
+	late := c.n.IsCalled(k.ID) && isObject(k.Input) && !bytes.Equal(k.Input, t.sent)
 	t.learn(k)
 	t.offer(k.Input)
 	ready := update || !c.quirks.PartialInput
 	if ready && t.input != nil || k.Status == "in_progress" || k.over() {
-		c.tell(k.ID, t)
+		c.sendInput(k.ID, t)
 	}
 	c.show(k, t)
 	if k.over() {
@@ -90,13 +91,13 @@ func (c *conversation) toolCall(raw json.RawMessage, update bool) bool {
 			c.subs[k.ID] = false
 		}
 		c.n.Answered(k.ID, answer)
-		t.content, t.shown, t.told = nil, "", nil
+		t.content, t.shown, t.sent = nil, "", nil
 		t.output.Reset()
 	}
-	return !late // an input that comes too late is kept as it came
+	return !late // an input that arrives too late is kept only as RAW
 }
 
-// failure returns why a sub-agent has failed, if it has.
+// failure returns why a sub-agent has failed; "" if it has not.
 func failure(a *narrate.Answer) string {
 	if !a.Failed {
 		return ""
@@ -106,8 +107,8 @@ func failure(a *narrate.Answer) string {
 
 func (k *call) over() bool { return k.Status == "completed" || k.Status == "failed" }
 
-// know returns what is known of a call, which is announced if it is new.
-func (c *conversation) know(k *call, raw json.RawMessage) *tool {
+// ensureTool returns the state of a call. It announces a new call.
+func (c *conversation) ensureTool(k *call, raw json.RawMessage) *tool {
 	if t := c.tools[k.ID]; t != nil {
 		return t
 	}
@@ -125,7 +126,7 @@ func (c *conversation) know(k *call, raw json.RawMessage) *tool {
 
 func text(s string) json.RawMessage { return narrate.Text(s) }
 
-// metadata returns the metadata of an event that has members of this protocol.
+// metadata returns the metadata of an event with members of this protocol.
 func metadata(about tapedeck.Members) tapedeck.Members {
 	raw, err := json.Marshal(about)
 	if err != nil || len(about) == 0 {
@@ -134,8 +135,8 @@ func metadata(about tapedeck.Members) tapedeck.Members {
 	return tapedeck.Members{"acp": raw}
 }
 
-// name returns the name of the tool. The protocol has none, only a title for
-// people and a kind.
+// name returns the name of the tool. The protocol has no name, only a title for people
+// and a kind.
 func (c *conversation) name(k *call, raw json.RawMessage) string {
 	name := ""
 	if c.quirks.ToolName != "" {
@@ -149,34 +150,34 @@ func (c *conversation) name(k *call, raw json.RawMessage) string {
 
 func isObject(raw json.RawMessage) bool { return len(raw) > 2 && raw[0] == '{' }
 
-// learn takes what an update says of a call. What it does not say stays.
+// learn stores the kind and the locations of an update. Missing members stay unchanged.
 func (t *tool) learn(k *call) {
 	if k.Kind != "" {
 		t.kind = k.Kind
 	}
-	if isSome(k.Locations) {
+	if isSet(k.Locations) {
 		t.locations = k.Locations
 	}
 }
 
-// offer takes the input of a call; the newest counts.
+// offer stores the input of a call. The newest input counts.
 func (t *tool) offer(input json.RawMessage) {
 	if isObject(input) {
 		t.input = input
 	}
 }
 
-// tell tells the input of a call, once.
-func (c *conversation) tell(id string, t *tool) {
+// sendInput yields the input of a call, once.
+func (c *conversation) sendInput(id string, t *tool) {
 	if c.n.IsCalled(id) {
 		return
 	}
 	c.n.Args(id, string(t.input))
 	c.n.Called(id)
-	t.told, t.input = t.input, nil
+	t.sent, t.input = t.input, nil
 }
 
-// show shows what a tool puts out while it works, as that of a terminal.
+// show yields the output of a running tool as the output of a terminal.
 func (c *conversation) show(k *call, t *tool) {
 	id := c.n.ToolID(k.ID)
 	if d := k.Meta.Delta; d != nil && d.Data != "" {
@@ -198,14 +199,14 @@ func (c *conversation) show(k *call, t *tool) {
 		return
 	}
 	now := read(k.Content).text
-	if more, ok := strings.CutPrefix(now, t.shown); ok && more != "" { // agents say it all again each time
+	if more, ok := strings.CutPrefix(now, t.shown); ok && more != "" { // agents repeat the whole text each time
 		t.shown = now
 		c.n.Event(payload.TerminalOutput{Terminal: id, Data: more})
 	}
 }
 
-// answer returns what the tool has answered: the text of its content, else what
-// its terminal has shown, else its output as the agent has it.
+// answer returns the answer of the tool: the text of its content, otherwise the output
+// of its terminal, otherwise the raw output.
 func (t *tool) answer(k *call) narrate.Answer {
 	c := read(t.content)
 	said, diffs := c.text, c.diffs

@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// What agents say is read into structs of our own: the generated types refuse a
-// whole update if one member of it is of a kind that they do not know.
+// This package decodes messages into structs of its own, because the generated types of
+// the SDK refuse a whole update if one member has an unknown kind.
 
 // A chunk is a piece of a message.
 type chunk struct {
@@ -25,11 +25,11 @@ type chunk struct {
 	} `json:"_meta"`
 }
 
-// maxStray bounds what is kept of a line that is no message.
+// maxStray is how many bytes of a line that is not a message are kept.
 const maxStray = 4 << 10
 
-// hear takes something that the agent says.
-func (c *conversation) hear(m jsonrpc.Message) {
+// handle handles a request or a notification of the agent.
+func (c *conversation) handle(m jsonrpc.Message) {
 	switch {
 	case m.Method == "":
 		c.n.Raw(c.runner.link(), m.Params[:min(len(m.Params), maxStray)])
@@ -44,7 +44,7 @@ func (c *conversation) hear(m jsonrpc.Message) {
 	}
 }
 
-// keep keeps what maps to nothing.
+// keep stores a notification that maps to no event.
 func (c *conversation) keep(m jsonrpc.Message) {
 	raw, err := json.Marshal(map[string]any{"method": m.Method, "params": m.Params})
 	if err == nil {
@@ -52,8 +52,8 @@ func (c *conversation) keep(m jsonrpc.Message) {
 	}
 }
 
-// update takes an update of a conversation. One of another conversation, such as
-// a sub-agent's, is kept as it came.
+// update handles an update of a conversation. An update of another conversation, such as
+// that of a sub-agent, is only kept as RAW.
 func (c *conversation) update(params json.RawMessage) {
 	var u struct {
 		Session string          `json:"sessionId"`
@@ -73,15 +73,14 @@ func (c *conversation) update(params json.RawMessage) {
 	switch {
 	case c.muted && take != nil && kind.Kind != "usage_update":
 		c.replayed++
-		return // it was said before
+		return // the update repeats the earlier conversation
 	case c.native != "" && u.Session != "" && u.Session != c.native, take == nil, !take(c, u.Update):
 		c.n.Raw(c.runner.link(), params)
 	}
 }
 
-// enter finds out whose an update is, and begins the sub-agent of which nothing was
-// heard before. The protocol has no word for them, but an agent may say in which
-// call one was started.
+// enter sets the lane of an update, and begins the sub-agent if this is its first
+// update. The protocol has no sub-agents, but an agent can say which call started one.
 func (c *conversation) enter(update json.RawMessage) {
 	c.lane = ""
 	if c.quirks.Parent == "" {
@@ -101,21 +100,21 @@ func (c *conversation) enter(update json.RawMessage) {
 		Description string `json:"description"`
 		Prompt      string `json:"prompt"`
 	}
-	c.tell(parent, t)
-	_ = json.Unmarshal(t.told, &d) // what cannot be read says nothing
+	c.sendInput(parent, t)
+	_ = json.Unmarshal(t.sent, &d) // an input of another form has no description
 	c.n.Subagent(parent, cmp.Or(d.Type, "subagent"), d.Description, "")
-	if _, before := c.subs[parent]; !before { // else it goes on after its call was answered
+	if _, before := c.subs[parent]; !before { // otherwise it continues after the answer of its call
 		c.n.Asked(parent, d.Prompt)
 	}
 	c.subs[parent] = true
 }
 
-// updates take the updates that map to something. They report false if one does
-// not.
+// updates has a handler for each kind of update that maps to events. A handler reports
+// false if the update must be kept as RAW.
 var updates = map[string]func(*conversation, json.RawMessage) bool{
 	"agent_message_chunk": func(c *conversation, u json.RawMessage) bool { return c.chunk(u, c.n.Say) },
 	"agent_thought_chunk": func(c *conversation, u json.RawMessage) bool { return c.chunk(u, c.n.Think) },
-	"user_message_chunk":  func(*conversation, json.RawMessage) bool { return true }, // the log has it, and first; a sub-agent's is in the call
+	"user_message_chunk":  func(*conversation, json.RawMessage) bool { return true }, // the log already has the task; a sub-agent's task is in its call
 	"tool_call":           func(c *conversation, u json.RawMessage) bool { return c.toolCall(u, false) },
 	"tool_call_update":    func(c *conversation, u json.RawMessage) bool { return c.toolCall(u, true) },
 	"plan":                (*conversation).planned,
@@ -123,8 +122,8 @@ var updates = map[string]func(*conversation, json.RawMessage) bool{
 	"current_mode_update": (*conversation).switched,
 }
 
-// switched tells that the agent works in another mode, as the SSE task protocol
-// shows it; AG-UI has no event for that.
+// switched records a new mode of the agent as a CUSTOM event, because AG-UI has no event
+// for it. The SSE task protocol shows it.
 func (c *conversation) switched(u json.RawMessage) bool {
 	var d struct {
 		Mode string `json:"currentModeId"`
@@ -139,8 +138,8 @@ func (c *conversation) switched(u json.RawMessage) bool {
 	return err == nil
 }
 
-// chunk takes a piece of a message. Agents that give messages no id are taken at
-// their word as long as they go on with the same kind.
+// chunk handles a piece of a message. Pieces of the same kind without an id belong to
+// one message.
 func (c *conversation) chunk(u json.RawMessage, say func(lane, id, delta string)) bool {
 	var k chunk
 	if json.Unmarshal(u, &k) != nil {
@@ -148,7 +147,7 @@ func (c *conversation) chunk(u json.RawMessage, say func(lane, id, delta string)
 	}
 	if len(k.Meta.Usage) > 0 {
 		c.usedByCall(k.Meta.Usage)
-		c.n.Pause(c.lane) // it is told at the end of a model's answer
+		c.n.Pause(c.lane) // usage arrives at the end of a model's answer
 	}
 	notice := c.quirks.Notices && k.MessageID == "" && strings.HasPrefix(k.Content.Text, "Warning:")
 	if k.Content.Type != "text" || notice {

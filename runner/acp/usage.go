@@ -6,14 +6,14 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// spending is what the agent has told of its costs. They add up over the life of
-// its process.
+// spending is the usage and cost that the agent reported. The cost is the sum over the
+// life of its process.
 type spending struct {
-	cost, before *float64
-	byCall       bool // usage was told for each model call, so that the sum at the end is none but theirs
+	cost, before *float64 // cost now, and when the invocation began; nil if unknown
+	byCall       bool     // usage was reported for each model call, so the total at the end is ignored
 }
 
-// begin says that what was spent so far is not of this invocation.
+// begin excludes the cost so far from this invocation.
 func (s *spending) begin() { s.before = s.cost }
 
 func (c *conversation) spentSoFar(u json.RawMessage) bool {
@@ -26,11 +26,11 @@ func (c *conversation) spentSoFar(u json.RawMessage) bool {
 	if json.Unmarshal(u, &d) == nil && d.Cost != nil && d.Cost.Currency == "USD" {
 		c.spent.cost = &d.Cost.Amount
 	}
-	return false // how full the context is, is kept as it came
+	return false // the line also has the size of the context, so it is kept as RAW
 }
 
-// counts are the tokens of one call or of many, in the words of the protocol and
-// of those who had none yet.
+// counts has the tokens of one or more model calls, with the member names of the
+// protocol and of agents that predate it.
 type counts struct {
 	Input      *int64 `json:"inputTokens"`
 	Output     *int64 `json:"outputTokens"`
@@ -55,7 +55,7 @@ func (k *counts) usage(model string) payload.UsageReported {
 	}}
 }
 
-func (k *counts) none() bool {
+func (k *counts) isZero() bool {
 	u := k.usage("")
 	for _, n := range []*int64{u.InputTokens, u.OutputTokens, u.TotalTokens} {
 		if n != nil && *n != 0 {
@@ -76,14 +76,14 @@ func first(values ...*int64) *int64 {
 
 func (c *conversation) usedByCall(raw json.RawMessage) {
 	var k counts
-	if json.Unmarshal(raw, &k) == nil && !k.none() {
+	if json.Unmarshal(raw, &k) == nil && !k.isZero() {
 		c.spent.byCall = true
 		c.n.Event(k.usage(""))
 	}
 }
 
-// spend reports what the agent used, as the answer to the prompt tells: for each
-// model if it can, and its cost if that is known.
+// spend reports the usage from the answer to the prompt, for each model if the answer
+// has that, and the cost if it is known.
 func (c *conversation) spend(raw json.RawMessage) {
 	var end struct {
 		Usage *counts `json:"usage"`
@@ -96,20 +96,20 @@ func (c *conversation) spend(raw json.RawMessage) {
 			} `json:"quota"`
 		} `json:"_meta"`
 	}
-	_ = json.Unmarshal(raw, &end) // what cannot be read is not known
+	_ = json.Unmarshal(raw, &end) // usage that cannot be decoded is unknown
 	var used []payload.UsageReported
 	for _, m := range end.Meta.Quota.Models {
-		if !m.Tokens.none() {
+		if !m.Tokens.isZero() {
 			used = append(used, m.Tokens.usage(m.Model))
 		}
 	}
-	if len(used) == 0 && end.Usage != nil && !end.Usage.none() {
+	if len(used) == 0 && end.Usage != nil && !end.Usage.isZero() {
 		used = append(used, end.Usage.usage(""))
 	}
 	if c.spent.byCall {
 		used = nil
 	}
-	if cost := c.spent.here(); cost != nil {
+	if cost := c.spent.ofInvocation(); cost != nil {
 		if len(used) == 0 {
 			used = append(used, payload.UsageReported{})
 		}
@@ -120,8 +120,8 @@ func (c *conversation) spend(raw json.RawMessage) {
 	}
 }
 
-// here returns what this invocation cost; nil if that is not known.
-func (s *spending) here() *float64 {
+// ofInvocation returns the cost of this invocation; nil if it is unknown.
+func (s *spending) ofInvocation() *float64 {
 	if s.cost == nil {
 		return nil
 	}

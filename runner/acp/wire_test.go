@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/runner/acp"
 )
 
-// onWire returns a runner of an agent that plays a part of a recording, and what
-// the agent said in it until its first prompt was answered.
+// onWire returns a runner of an agent that plays a part of a recording, and the
+// recorded messages of the agent up to the answer to its first prompt.
 func onWire(t *testing.T, agent, recording, part string, o acp.Options) (*acp.Runner, []wireLine) {
 	path := recorded(t, "acp-wire."+agent+"."+recording+".jsonl")
 	if agent == "gemini" {
@@ -27,7 +27,7 @@ func onWire(t *testing.T, agent, recording, part string, o acp.Options) (*acp.Ru
 	return runner(agent, o, "DECK_TEST_WIRE="+path, "DECK_TEST_PART="+part), said
 }
 
-// expected returns the text that chunks have.
+// expected returns the text of all chunks.
 func expected(said []wireLine, kind string) string {
 	var b strings.Builder
 	for _, w := range said {
@@ -52,7 +52,7 @@ func expected(said []wireLine, kind string) string {
 
 var recordedAgents = []string{"claude", "codex", "gemini", "opencode", "qwen"}
 
-// Real agents, as they were recorded: nothing is lost, and it is all in order.
+// TestRecordedPrompt replays real agents: no text may be lost, and all events are in order.
 func TestRecordedPrompt(t *testing.T) {
 	for _, agent := range recordedAgents {
 		t.Run(agent, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestRecordedPrompt(t *testing.T) {
 func TestRecordedCancelWhileAsking(t *testing.T) {
 	for _, agent := range recordedAgents {
 		if agent == "codex" {
-			continue // it did not ask
+			continue // this agent did not ask
 		}
 		t.Run(agent, func(t *testing.T) {
 			r, _ := onWire(t, agent, "permission-cancel", "1", acp.Options{})
@@ -112,11 +112,12 @@ func TestRecordedCancelWhileAsking(t *testing.T) {
 	}
 }
 
-// After kill -9: what the agent said before is not said again.
+// TestRecordedResume resumes real agents after kill -9: they must not repeat earlier
+// text.
 func TestRecordedResume(t *testing.T) {
 	for _, agent := range recordedAgents {
 		if agent == "gemini" {
-			continue // it cannot, and the client of then gave up
+			continue // this agent cannot resume, and the recorded client gave up
 		}
 		t.Run(agent, func(t *testing.T) {
 			r, said := onWire(t, agent, "crash", "2", acp.Options{})

@@ -11,10 +11,10 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
 
-const maxResult = 256 << 10 // bytes of a result
+const maxResult = 256 << 10 // limit of a result, in bytes
 
-// act carries out a call, if it may be, and tells the result.
-func (s *run) act(c *call) error {
+// execute executes a call if that is allowed, and yields the result.
+func (s *run) execute(c *call) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func isObject(arguments string) bool {
 	return json.Unmarshal([]byte(arguments), &m) == nil && m != nil
 }
 
-// result tells what came of a call.
+// result yields the result of a call.
 func (s *run) result(c *call, r tool.Result, took time.Duration) error {
 	text := strings.ToValidUTF8(r.Text, "\uFFFD")
 	if len(text) > maxResult {

@@ -9,26 +9,26 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm/chat"
 )
 
-// An answer is what a model says in one call: thoughts, a message, and calls of
-// tools, which are part of the message. What it has open when it fails or is
-// cancelled stays open: it was not the model that ended it.
+// An answer is the answer of the model to one request: thoughts, a message, and tool
+// calls, which are part of the message. If the request fails or is cancelled, open
+// parts stay open, because the model did not end them.
 type answer struct {
 	run      *run
-	thought  string // id of the thought that is open
+	thought  string // id of the open thought; "" if none is open
 	thoughts int
-	message  string // id of the message that is open
+	message  string // id of the open message; "" if none is open
 	calls    []*call
-	byIndex  map[int]*call // as the provider counts: not always in the order in which they begin
+	byIndex  map[int]*call // by the provider's index, which is not always the order in which calls begin
 	finish   string
 }
 
-// A call is one that the model has asked for.
+// A call is a tool call of the model.
 type call struct {
 	id, name string
 	args     strings.Builder
 }
 
-func (a *answer) take(d chat.Delta) error {
+func (a *answer) add(d chat.Delta) error {
 	switch d.Kind {
 	case chat.Reasoning:
 		return a.think(d.Text)
@@ -49,7 +49,7 @@ func (a *answer) take(d chat.Delta) error {
 	return nil
 }
 
-// messageID is the id of the message of this answer.
+// messageID returns the id of the message of this answer.
 func (a *answer) messageID() string { return fmt.Sprintf("%s.m%d", a.run.in.ID, a.run.turn) }
 
 func (a *answer) think(text string) error {
@@ -128,8 +128,8 @@ func (a *answer) closeMessage() error {
 	return a.run.emit(payload.TextMessageEnd{MessageID: id})
 }
 
-// end closes what the model has said to its end. The ends of calls come last, in
-// the order in which the calls began.
+// end ends the open parts of a finished answer. The ends of calls are last, in the order
+// in which the calls began.
 func (a *answer) end() error {
 	if err := a.closeBoth(); err != nil {
 		return err
@@ -142,16 +142,16 @@ func (a *answer) end() error {
 	return nil
 }
 
-// why returns an error if the model did not come to an end by itself. With calls
-// it can go on, and is told what was wrong with them.
-func (a *answer) why() error {
+// stopError returns an error if the provider stopped the answer before its end. An answer with
+// calls is no error: the results tell the model which calls were wrong.
+func (a *answer) stopError() error {
 	switch {
 	case len(a.calls) > 0:
 	case a.finish == "length":
-		return tapedeck.Errorf(tapedeck.TooLarge, "the model has reached the most tokens that it may say at once").
-			WithHint("raise max_tokens among the parameters of the agent")
+		return tapedeck.Errorf(tapedeck.TooLarge, "the model has reached its token limit for one answer").
+			WithHint("raise max_tokens in the parameters of the agent")
 	case a.finish == "content_filter":
-		return tapedeck.Errorf(tapedeck.Unavailable, "the filter of the model's provider has stopped the answer")
+		return tapedeck.Errorf(tapedeck.Unavailable, "the provider's content filter has stopped the answer")
 	}
 	return nil
 }

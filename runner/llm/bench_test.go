@@ -14,7 +14,7 @@ func (f fixed) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(string(f)))}, nil
 }
 
-// BenchmarkDelta is what a token costs from the wire to the engine.
+// BenchmarkDelta measures the cost of a token from the wire to the engine.
 func BenchmarkDelta(b *testing.B) {
 	const chunk = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1764657993,"model":"m","choices":[{"index":0,"delta":{"content":" token"},"finish_reason":null}],"usage":null}` + "\n\n"
 	w := newWorld()

@@ -10,11 +10,11 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
 
-// delegate is the tool with which a model starts another agent.
+// delegate returns the tool that starts another agent.
 func (s *run) delegate() tool.Tool {
 	var names []string
 	var about strings.Builder
-	about.WriteString("Starts another agent, waits for its end, and returns what it said last. It knows nothing of this conversation: tell it all that it needs. The agents:")
+	about.WriteString("Starts another agent, waits for its end, and returns its last message. That agent does not see this conversation, so the task must say everything that it needs. The agents:")
 	for _, a := range s.in.Delegates {
 		names = append(names, a.Name)
 		fmt.Fprintf(&about, "\n- %s: %s", a.Name, a.Description)
@@ -23,11 +23,11 @@ func (s *run) delegate() tool.Tool {
 		"type": "object", "required": []string{"agent", "task"}, "additionalProperties": false,
 		"properties": map[string]any{
 			"agent": map[string]any{"type": "string", "enum": names},
-			"task":  map[string]any{"type": "string", "description": "what it is to do"},
+			"task":  map[string]any{"type": "string", "description": "the task for the agent"},
 		},
 	})
 	if err != nil {
-		panic(err) // only strings are put in
+		panic(err) // never happens: the schema has only strings
 	}
 	type args struct {
 		Agent string `json:"agent"`
@@ -52,15 +52,15 @@ func (s *run) delegate() tool.Tool {
 	}
 }
 
-// answerOf returns what a model is told of an agent that it has started.
+// answerOf returns the result of an agent that the model has started.
 func answerOf(d tapedeck.Delegated, err error) tool.Result {
 	switch {
 	case err != nil:
 		return tool.Failed("The agent could not be started: %v", err)
 	case d.Status != tapedeck.StatusComplete:
-		return tool.Failed("The agent did not come to its end (%s). It said last: %s", d.Status, d.Text)
+		return tool.Failed("The agent did not finish (%s). Its last message: %s", d.Status, d.Text)
 	case d.Text == "":
-		return tool.Result{Text: "The agent has come to its end and said nothing."}
+		return tool.Result{Text: "The agent has finished without a message."}
 	}
 	return tool.Result{Text: d.Text}
 }

@@ -18,8 +18,8 @@ func TestStartAgent(t *testing.T) {
 		err        error
 	}{
 		{"it is done", "answered start_agent: found", nil, tapedeck.Delegated{Text: "found", Status: tapedeck.StatusComplete}, nil},
-		{"it says nothing", "answered start_agent: The agent has come to its end and said nothing.", nil, tapedeck.Delegated{Status: tapedeck.StatusComplete}, nil},
-		{"it is cancelled", "failed start_agent: The agent did not come to its end (cancelled). It said last: half", nil, tapedeck.Delegated{Text: "half", Status: tapedeck.StatusCancelled}, nil},
+		{"it says nothing", "answered start_agent: The agent has finished without a message.", nil, tapedeck.Delegated{Status: tapedeck.StatusComplete}, nil},
+		{"it is cancelled", "failed start_agent: The agent did not finish (cancelled). Its last message: half", nil, tapedeck.Delegated{Text: "half", Status: tapedeck.StatusCancelled}, nil},
 		{"it cannot be started", "failed start_agent: The agent could not be started: no", nil, tapedeck.Delegated{}, tapedeck.Errorf(tapedeck.Unavailable, "no")},
 		{"people say no", "failed start_agent: The user does not allow this.", llm.Policy{}, tapedeck.Delegated{}, nil},
 		{"it may not", "failed start_agent: There is no tool start_agent.", llm.Policy{{Tool: "start_agent", Decision: llm.Deny}}, tapedeck.Delegated{}, nil},

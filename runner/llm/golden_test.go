@@ -19,10 +19,11 @@ import (
 
 var update = flag.Bool("update", false, "write what the runs yield into testdata")
 
-// What is different each time.
+// These values are different in each run.
 var changing = regexp.MustCompile(`,"metadata":\{"tapedeck":\{"durationMs":\d+\}\}|,"durationMs":\d+`)
 
-// TestGolden compares a whole run with tools, and what the model was sent.
+// TestGolden compares the events of a whole run with tools, and the requests to the
+// model.
 func TestGolden(t *testing.T) {
 	for name, text := range map[string]string{
 		"tools":    "[think] [tools]",
@@ -44,18 +45,18 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// transcript writes an event a line.
+// transcript returns one line for each event.
 func transcript(events []tapedeck.Event) string {
 	var b strings.Builder
 	for _, e := range events {
-		if e.Type != tapedeck.AgentStarted { // not every system tells of processes
+		if e.Type != tapedeck.AgentStarted { // only some operating systems have it
 			fmt.Fprintf(&b, "%d %s %s\n", e.Turn, e.Type, changing.ReplaceAll(e.Data, nil))
 		}
 	}
 	return b.String()
 }
 
-// told returns the messages that the model was sent with each request.
+// told returns the messages of each request to the model.
 func (w *world) told(t *testing.T) string {
 	var b strings.Builder
 	for i, r := range w.model.Requests() {

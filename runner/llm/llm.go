@@ -1,9 +1,9 @@
-// Package llm is a runner whose agent is a model with tools: a loop that calls
-// the model, carries out the tools that it asks for, and calls it again, until it
-// asks for none.
+// Package llm is a runner whose agent is a model with tools. A loop calls the model,
+// executes the tool calls of its answer, and calls it again, until an answer has no
+// tool calls.
 //
-// It keeps nothing: what the model is told is made of the events of the session,
-// and what was rewound was never said.
+// The runner has no state of its own. It builds the messages for the model from the
+// active events of the session, so a rewind also changes what the model knows.
 package llm
 
 import (
@@ -29,32 +29,32 @@ const (
 	defaultRetries  = 4
 )
 
-// Options configure a runner. BaseURL and Model are needed.
+// Options configure a runner. BaseURL and Model are required.
 type Options struct {
-	Name    string            // of the provider, for usage reports; "" for the host of BaseURL
-	BaseURL string            // of an OpenAI-compatible interface, such as "http://localhost:11434/v1"
-	Key     string            // "" for none
-	Header  map[string]string // more headers of requests
+	Name    string            // the provider's name in usage reports; "" for the host of BaseURL
+	BaseURL string            // the URL of an OpenAI-compatible API, such as "http://localhost:11434/v1"
+	Key     string            // the API key; "" for no key
+	Header  map[string]string // additional headers of requests
 	Model   string
-	System  string // the system prompt; "" for none
+	System  string // the system prompt; "" for no prompt
 
-	Parameters map[string]json.RawMessage // more members of requests, such as temperature
-	Prices     map[string]Price           // by name of model
-	HTTPClient *http.Client               // nil for one that follows no redirects
-	MaxTurns   int                        // model calls of a run; 0 for 50
-	Retries    int                        // of a call before the model has said anything; 0 for 4, below 0 for none
+	Parameters map[string]json.RawMessage // additional members of requests, such as temperature
+	Prices     map[string]Price           // by name of the model
+	HTTPClient *http.Client               // nil for a client that follows no redirects
+	MaxTurns   int                        // limit of model calls in a run; 0 for 50
+	Retries    int                        // retries of a model call before its answer begins; 0 for 4, below 0 for no retries
 
-	Tools   []tool.Tool  // more tools
-	Servers []mcp.Server // whose tools are more tools; each run connects to them anew
-	Files   tool.Options // of the tools for the folder of the run
+	Tools   []tool.Tool  // additional tools
+	Servers []mcp.Server // servers with additional tools; each run connects to them again
+	Files   tool.Options // options of the tools for the folder of the run
 	Policy  Policy
 }
 
-// A Price is what a million tokens cost, in US dollars.
+// A Price is the price of a million tokens, in US dollars.
 type Price struct {
 	Input, Output float64
-	CachedInput   *float64 // nil for Input
-	CacheWrite    *float64 // nil for Input
+	CachedInput   *float64 // nil if it equals Input
+	CacheWrite    *float64 // nil if it equals Input
 }
 
 // A Runner runs models.
@@ -68,8 +68,8 @@ var (
 	_ runner.Instructed = (*Runner)(nil)
 )
 
-// New returns a runner. What is wrong with o is told by [Runner.Available], and
-// by the run that would use it.
+// New returns a runner. It does not check o: [Runner.Available] and each run return the
+// error of invalid options.
 func New(o Options) *Runner {
 	if o.MaxTurns <= 0 {
 		o.MaxTurns = defaultMaxTurns
@@ -83,24 +83,24 @@ func New(o Options) *Runner {
 	return &Runner{o, chat.Client{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTPClient, Retries: o.Retries}}
 }
 
-// Describe returns the kind of this runner and what it does.
+// Describe returns the kind of this runner and a description for people.
 func (r *Runner) Describe() (kind, description string) {
 	return "llm", "runs the model " + r.options.Model + " of " + r.options.Name
 }
 
-// Equipment implements [runner.Equipped]. Tools of MCP servers are not known
-// before the run has connected to them.
+// Equipment implements [runner.Equipped]. It does not have the tools of MCP servers,
+// because they are unknown before the run has connected to the servers.
 func (r *Runner) Equipment(in tapedeck.Invocation) runner.Equipment {
 	c, err := r.config(in.Config)
 	if err != nil {
-		return runner.Equipment{Model: r.options.Model} // the run says what is wrong
+		return runner.Equipment{Model: r.options.Model} // the run returns the error
 	}
 	q := runner.Equipment{Model: c.Model}
 	var tools []tool.Tool
 	if in.Folder != "" {
 		if f, err := tool.OpenFolder(in.Folder, r.options.Files); err == nil {
 			tools = f.Tools()
-			_ = f.Close() // nothing was written to it
+			_ = f.Close() // it is only read
 		}
 	}
 	for _, t := range append(append(tools, tool.Todo()), r.options.Tools...) {
@@ -118,27 +118,28 @@ func (r *Runner) Capabilities() tapedeck.Capabilities {
 	}
 }
 
-// Available implements [runner.Capable]. It does not ask the provider.
+// Available implements [runner.Capable]. It checks only the options, and sends no request
+// to the provider.
 func (r *Runner) Available() error {
 	u, err := url.Parse(r.options.BaseURL)
 	switch {
 	case r.options.BaseURL == "":
-		return tapedeck.Errorf(tapedeck.Unavailable, "the model has no address").
+		return tapedeck.Errorf(tapedeck.Unavailable, "the base URL of the model is not set").
 			WithHint("set the base URL, such as https://api.openai.com/v1 or http://localhost:11434/v1")
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return tapedeck.Errorf(tapedeck.Unavailable, "the base URL of the model is not an address of HTTP").
-			WithHint("it looks like https://api.openai.com/v1")
+		return tapedeck.Errorf(tapedeck.Unavailable, "the base URL of the model is not an HTTP URL").
+			WithHint("a base URL looks like https://api.openai.com/v1")
 	case r.options.Model == "":
-		return tapedeck.Errorf(tapedeck.Unavailable, "no model is named").WithHint("name one that %s has", r.options.Name)
+		return tapedeck.Errorf(tapedeck.Unavailable, "no model is configured").WithHint("set the name of a model of %s", r.options.Name)
 	}
 	return r.options.Policy.check()
 }
 
-// Config is what an invocation may ask for, in JSON.
+// Config is the config of an invocation, which is JSON.
 type Config struct {
-	Model    string `json:"model,omitempty"`     // instead of [Options.Model]
-	System   string `json:"system,omitempty"`    // instead of [Options.System]
-	MaxTurns int    `json:"max_turns,omitempty"` // if it is fewer than [Options.MaxTurns]
+	Model    string `json:"model,omitempty"`     // replaces [Options.Model]; "" to keep it
+	System   string `json:"system,omitempty"`    // replaces [Options.System]; "" to keep it
+	MaxTurns int    `json:"max_turns,omitempty"` // lowers [Options.MaxTurns]; 0 to keep it
 }
 
 func (r *Runner) config(raw json.RawMessage) (Config, error) {
@@ -147,12 +148,12 @@ func (r *Runner) config(raw json.RawMessage) (Config, error) {
 		d := json.NewDecoder(bytes.NewReader(raw))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&c); err != nil {
-			return c, tapedeck.Errorf(tapedeck.Invalid, "the config cannot be read: %w", err).
-				WithHint(`it may have "model", "system" and "max_turns"`)
+			return c, tapedeck.Errorf(tapedeck.Invalid, "the config is not valid: %w", err).
+				WithHint(`a config can have "model", "system" and "max_turns"`)
 		}
 	}
 	if c.MaxTurns < 0 {
-		return c, tapedeck.Errorf(tapedeck.Invalid, "max_turns is %d; it must be above 0", c.MaxTurns)
+		return c, tapedeck.Errorf(tapedeck.Invalid, "max_turns is %d, but it must be above 0", c.MaxTurns)
 	}
 	c.Model, c.System = cmp.Or(c.Model, r.options.Model), cmp.Or(c.System, r.options.System)
 	c.MaxTurns = min(cmp.Or(c.MaxTurns, r.options.MaxTurns), r.options.MaxTurns)
@@ -165,8 +166,8 @@ func (r *Runner) Instructions(raw json.RawMessage) (string, error) {
 	return c.System, err
 }
 
-// errLeft says that nobody listens to the run any more.
-var errLeft = errors.New("nobody listens any more")
+// errLeft means that yield has returned false: no more events are wanted.
+var errLeft = errors.New("the run has ended")
 
 // Run implements [tapedeck.Runner].
 func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
@@ -179,10 +180,10 @@ func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 				return nil
 			}
 			left = true
-			cancel() // a tool may be at work that tells only that it has begun
+			cancel() // stops a running tool, which yields no events until it ends
 			return errLeft
 		})
-		// A cancel is no failure, whatever it made fail.
+		// An error after a cancel is not a failure of the run.
 		if err != nil && !left && ctx.Err() == nil {
 			yield(tapedeck.Event{}, err)
 		}

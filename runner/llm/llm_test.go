@@ -14,7 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/runner/runnertest"
 )
 
-// A world is a runner with a model of its own, in this process.
+// A world is a runner with a scripted model of its own in this process.
 type world struct {
 	model   *testmodel.Model
 	options llm.Options
@@ -58,7 +58,7 @@ func TestRunner(t *testing.T) {
 	})
 }
 
-// collect runs in to its end.
+// collect runs an invocation to its end and returns its events.
 func collect(ctx context.Context, r *llm.Runner, in tapedeck.Invocation) (events []tapedeck.Event, failed error) {
 	for e, err := range r.Run(ctx, in) {
 		if err != nil {
@@ -70,7 +70,8 @@ func collect(ctx context.Context, r *llm.Runner, in tapedeck.Invocation) (events
 	return events, failed
 }
 
-// TestEquipment: which model and tools an agent has is known before it runs.
+// TestEquipment checks that the model and the tools of an agent are known before it
+// runs.
 func TestEquipment(t *testing.T) {
 	r := llm.New(llm.Options{BaseURL: "http://localhost", Model: "m-1"})
 	q := r.Equipment(tapedeck.Invocation{})

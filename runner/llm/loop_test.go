@@ -23,8 +23,8 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
 
-// summary is what a run was, in short: said "x", called n, answered n "x",
-// failed n "x", asked n, and the error.
+// summary describes a run in short: said "x", called n, answered n "x", failed n "x",
+// asked n, and the error.
 func summary(events []tapedeck.Event, err error) string {
 	var lines []string
 	text, names := "", map[string]string{}
@@ -63,7 +63,7 @@ func summary(events []tapedeck.Event, err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// echo is a tool that people are asked about.
+// echo returns a tool that needs a permission.
 var echo = tool.Tool{Name: "echo", Parameters: json.RawMessage(`{"type":"object"}`), Run: func(_ context.Context, c tool.Call) tool.Result {
 	return tool.Result{Text: string(c.Arguments)}
 }}
@@ -89,8 +89,8 @@ func TestPermissions(t *testing.T) {
 		{"each time", nil, choose("allow_once"), 2, both("answered", `{"n":1}`, `{"n":2}`)},
 		{"for the rest of the run", nil, choose("allow_always"), 1, both("answered", `{"n":1}`, `{"n":2}`)},
 		{"no", nil, choose("reject_once"), 2, both("failed", "The user does not allow this.", "The user does not allow this.")},
-		{"nobody to ask", nil, nil, 0, both("failed", "Nobody can be asked here whether echo may be called, so it is not allowed.", "Nobody can be asked here whether echo may be called, so it is not allowed.")},
-		{"nobody answers", nil, choose(""), 1, "said Now I call echo.\nfailed echo: Nobody has said whether this may be done, so it was not.\nerror nobody has said whether the agent may call echo, so it has stopped"},
+		{"nobody to ask", nil, nil, 0, both("failed", "echo needs a permission, and nobody can be asked here, so it is not allowed.", "echo needs a permission, and nobody can be asked here, so it is not allowed.")},
+		{"nobody answers", nil, choose(""), 1, "said Now I call echo.\nfailed echo: Nobody answered the permission request, so this was not done.\nerror nobody answered whether the agent may call echo, so it has stopped"},
 		{"the question fails", nil, func(context.Context, tapedeck.Question) (tapedeck.Choice, error) {
 			return tapedeck.Choice{}, tapedeck.Errorf(tapedeck.Unavailable, "no disk")
 		}, 1, "said Now I call echo.\nerror no disk"},
@@ -129,19 +129,19 @@ func TestRuns(t *testing.T) {
 		{"broken", "[error 500]", "", nil, "error the model's provider answered 500: the script says 500"},
 		{"not repeated", "[error 503]", "", func(o *llm.Options) { o.Retries = -1 }, "error the model's provider answered 503: the script says 503"},
 		{"cut", "[cut]", "", nil, "began Hello! This is \nerror the model's answer broke off in the middle"},
-		{"a plan", `[tool todo_write {"todos":[{"content":"a","status":"pending"}]}]`, "", nil, "said Now I call todo_write.\nplanned\nanswered todo_write: The list is kept: 1 to do, 0 done.\nsaid Done after 1 tool results."},
+		{"a plan", `[tool todo_write {"todos":[{"content":"a","status":"pending"}]}]`, "", nil, "said Now I call todo_write.\nplanned\nanswered todo_write: The list is stored: 1 to do, 0 done.\nsaid Done after 1 tool results."},
 		{"no such tool", `[tool nope {}]`, "", nil, "said Now I call nope.\nfailed nope: There is no tool nope. There are: todo_write.\nsaid Done after 1 tool results."},
 		{"without a folder", `[tool read_file {"path":"x"}]`, "", nil, "said Now I call read_file.\nfailed read_file: There is no tool read_file. There are: todo_write.\nsaid Done after 1 tool results."},
-		{"too many turns", `[tool a {}] [tool b {}] [tool c {}]`, `{"max_turns":2}`, nil, "said Now I call a.\nfailed a: There is no tool a. There are: todo_write.\nsaid Now I call b.\nfailed b: There is no tool b. There are: todo_write.\nerror the agent has called its model 2 times and is not done"},
-		{"more turns than there are", `[tool a {}] [tool b {}]`, `{"max_turns":9}`, func(o *llm.Options) { o.MaxTurns = 1 }, "said Now I call a.\nfailed a: There is no tool a. There are: todo_write.\nerror the agent has called its model 1 times and is not done"},
-		{"config that is none", "hi", `{"modell":"x"}`, nil, `error the config cannot be read: json: unknown field "modell"`},
-		{"less than no turns", "hi", `{"max_turns":-1}`, nil, "error max_turns is -1; it must be above 0"},
-		{"no address", "hi", "", func(o *llm.Options) { o.BaseURL = "" }, "error the model has no address"},
-		{"no address of HTTP", "hi", "", func(o *llm.Options) { o.BaseURL = "localhost:80" }, "error the base URL of the model is not an address of HTTP"},
-		{"no model", "hi", "", func(o *llm.Options) { o.Model = "" }, "error no model is named"},
-		{"a pattern that is none", "hi", "", func(o *llm.Options) { o.Policy = llm.Policy{{"[", llm.Allow}} }, `error the policy has "[", which is not a pattern of names`},
+		{"too many turns", `[tool a {}] [tool b {}] [tool c {}]`, `{"max_turns":2}`, nil, "said Now I call a.\nfailed a: There is no tool a. There are: todo_write.\nsaid Now I call b.\nfailed b: There is no tool b. There are: todo_write.\nerror the agent has called its model 2 times and has not finished"},
+		{"more turns than there are", `[tool a {}] [tool b {}]`, `{"max_turns":9}`, func(o *llm.Options) { o.MaxTurns = 1 }, "said Now I call a.\nfailed a: There is no tool a. There are: todo_write.\nerror the agent has called its model 1 times and has not finished"},
+		{"config that is none", "hi", `{"modell":"x"}`, nil, `error the config is not valid: json: unknown field "modell"`},
+		{"less than no turns", "hi", `{"max_turns":-1}`, nil, "error max_turns is -1, but it must be above 0"},
+		{"no address", "hi", "", func(o *llm.Options) { o.BaseURL = "" }, "error the base URL of the model is not set"},
+		{"no address of HTTP", "hi", "", func(o *llm.Options) { o.BaseURL = "localhost:80" }, "error the base URL of the model is not an HTTP URL"},
+		{"no model", "hi", "", func(o *llm.Options) { o.Model = "" }, "error no model is configured"},
+		{"a pattern that is none", "hi", "", func(o *llm.Options) { o.Policy = llm.Policy{{"[", llm.Allow}} }, `error the policy has "[", which is not a valid pattern`},
 		{"a decision that is none", "hi", "", func(o *llm.Options) { o.Policy = llm.Policy{{"*", "maybe"}} }, `error the policy has the decision "maybe" for *`},
-		{"a server that is none", "hi", "", func(o *llm.Options) { o.Servers = []mcp.Server{{Name: "x"}} }, "error the MCP server x cannot be used"},
+		{"a server that is none", "hi", "", func(o *llm.Options) { o.Servers = []mcp.Server{{Name: "x"}} }, "error cannot connect to the MCP server x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestFolderThatIsNone(t *testing.T) {
 	}
 }
 
-// A scripted model answers request n, from 1, with a stream.
+// A scripted model answers request n, counted from 1, with a stream.
 type scripted struct {
 	answer func(n int) string
 	n      int
@@ -184,7 +184,7 @@ func calling(finish, call string) string {
 	return `data: {"choices":[{"delta":{"tool_calls":[` + call + `]},"finish_reason":"` + finish + "\"}]}\n\ndata: [DONE]\n\n"
 }
 
-// What models do wrong.
+// TestOddAnswers has mistakes of models.
 func TestOddAnswers(t *testing.T) {
 	const done = "data: {\"choices\":[{\"delta\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}\n\n"
 	for _, tt := range []struct{ name, answer, want string }{
@@ -196,8 +196,8 @@ func TestOddAnswers(t *testing.T) {
 		{"two of one id", calling("stop", `{"id":"c","index":0,"function":{"name":"echo","arguments":"{\"a\":1}"}},{"id":"c","index":1,"function":{"name":"echo","arguments":"{\"a\":2}"}}`), "answered echo: {\"a\":1}\nanswered echo: {\"a\":2}\nsaid ok"},
 		{"thoughts in the middle", "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"reasoning\":\"b\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"c\"}}]}\n\ndata: [DONE]\n\n", "said a\nsaid c"},
 		{"text after a call", "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"id\":\"c\",\"function\":{\"name\":\"echo\"}}]}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n", "said a\nanswered echo: {}\nsaid ok"},
-		{"too long", "data: {\"choices\":[{\"delta\":{\"content\":\"half\"},\"finish_reason\":\"length\"}]}\n\n", "said half\nerror the model has reached the most tokens that it may say at once"},
-		{"filtered", "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"content_filter\"}]}\n\n", "error the filter of the model's provider has stopped the answer"},
+		{"too long", "data: {\"choices\":[{\"delta\":{\"content\":\"half\"},\"finish_reason\":\"length\"}]}\n\n", "said half\nerror the model has reached its token limit for one answer"},
+		{"filtered", "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"content_filter\"}]}\n\n", "error the provider's content filter has stopped the answer"},
 		{"nothing", "data: [DONE]\n\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestOddAnswers(t *testing.T) {
 	}
 }
 
-// Whatever is going on, a cancel ends it at once, and what was said stays.
+// TestCancel cancels runs in different states: the run ends at once, and its text stays.
 func TestCancel(t *testing.T) {
 	wait := tool.Tool{Name: "wait", ReadOnly: true, Run: func(ctx context.Context, _ tool.Call) tool.Result {
 		<-ctx.Done()
@@ -258,12 +258,12 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A tool is stopped when nobody listens any more, also in the middle of it.
+// TestLeavingDuringATool checks that a running tool is stopped when no more events are wanted.
 func TestLeavingDuringATool(t *testing.T) {
 	w := newWorld()
 	w.options.Tools = []tool.Tool{{Name: "t", ReadOnly: true, Run: func(ctx context.Context, c tool.Call) tool.Result {
 		if c.Started(payload.AgentStarted{PID: 1, Started: "1", Host: "h"}) == nil {
-			t.Error("it may begin though nobody listens")
+			t.Error("the process may begin although the run has ended")
 		}
 		<-ctx.Done()
 		return tool.Result{}
@@ -278,8 +278,8 @@ func TestLeavingDuringATool(t *testing.T) {
 	}
 }
 
-// Some providers count the calls of each answer anew. In a conversation an id is
-// that of one call.
+// TestCallsOfOneID has a provider that uses the same call ids in each answer. In the log each
+// call has an id of its own.
 func TestCallsOfOneID(t *testing.T) {
 	w := newWorld()
 	w.options.Tools, w.options.Policy = []tool.Tool{echo}, llm.Policy{{"*", llm.Allow}}
@@ -345,7 +345,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// Over a real connection a cancel is heard by the server.
+// TestCancelOverTheNetwork checks over a real connection that a cancel ends the
+// request at the server.
 func TestCancelOverTheNetwork(t *testing.T) {
 	model, gone := testmodel.New(testmodel.Options{Pause: time.Hour}), make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

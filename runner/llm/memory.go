@@ -8,14 +8,14 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A memory is the conversation of one thread. It is the fold that a later run
-// will make of the log, so that what a model is told in the middle of a run is
-// exactly what it is told after a restart.
+// A memory is the conversation of one thread. It is the same fold that a later run builds
+// from the log. So the model gets exactly the same messages in the middle of a run and
+// after a restart.
 type memory struct {
 	in   *tapedeck.Invocation
 	fold view.Conversation
-	next int64               // the offset that the next event of the run is given here
-	ids  map[string]struct{} // of calls
+	next int64               // the offset of the next event of the run in this fold
+	ids  map[string]struct{} // the ids of all tool calls
 }
 
 func newMemory(in *tapedeck.Invocation) *memory {
@@ -44,7 +44,7 @@ func (m *memory) recall(ctx context.Context, system string) error {
 	if now := m.fold.Thread(thread).Threads; system != "" || len(now) > 0 && now[0].Prompt != nil {
 		m.add(payload.NewEvent(payload.NewPrompt(system)))
 	}
-	// Under an id that nothing else has: it is not in the log in this form.
+	// The id is unique, because the log does not have the task in this form.
 	m.add(payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage(m.in.ID+".task", payload.RoleUser, m.in.Task)}))
 	return nil
 }
@@ -62,16 +62,17 @@ func (m *memory) add(e tapedeck.Event) {
 	m.fold.Apply(&e)
 }
 
-// messages returns what the model is to be told.
+// messages returns the messages for the model.
 func (m *memory) messages() []view.ContextMessage {
 	return view.Context(m.fold.Thread(threadOf(m.in)), view.InThread(m.in.Thread))
 }
 
-// maxCallID is the longest id of a call that providers take.
+// maxCallID is the length of the longest call id that providers accept.
 const maxCallID = 40
 
-// callID returns the id under which a call is known. The provider's is kept if it
-// can be: some give none, and some begin with the same one in every answer.
+// callID returns the id of a call in the log. It is the provider's id if that is valid
+// and new in the conversation. Some providers send no id, and some use the same ids in
+// every answer.
 func (m *memory) callID(given string) string {
 	id := given
 	if _, used := m.ids[id]; used || len(id) > maxCallID || tapedeck.CheckID("the call's id", id) != nil {

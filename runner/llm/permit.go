@@ -8,22 +8,22 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
 
-// The answers to a question.
+// These are the options of a question.
 const (
 	allowOnce   = "allow_once"
 	allowAlways = "allow_always"
 	rejectOnce  = "reject_once"
 )
 
-// permit reports whether a call may be carried out, and asks people if it must.
-// If not, it has told the model so; an error ends the run.
+// permit reports whether a call is allowed. It asks people if the policy says so. If the
+// call is not allowed, permit has already yielded the result. An error ends the run.
 func (s *run) permit(t *tool.Tool, c *call, arguments string) (bool, error) {
-	key, covers := reach(t, arguments)
+	key, covers := scopeOf(t, arguments)
 	if s.toolbox.always[key] || s.runner.options.Policy.decide(t) == Allow {
 		return true, nil
 	}
 	if s.in.Ask == nil {
-		return false, s.result(c, tool.Failed("Nobody can be asked here whether %s may be called, so it is not allowed.", t.Name), 0)
+		return false, s.result(c, tool.Failed("%s needs a permission, and nobody can be asked here, so it is not allowed.", t.Name), 0)
 	}
 	answer, err := s.in.Ask(s.ctx, question(t, c, arguments, covers))
 	switch {
@@ -39,17 +39,17 @@ func (s *run) permit(t *tool.Tool, c *call, arguments string) (bool, error) {
 	case allowOnce:
 		return true, nil
 	case "":
-		if err := s.result(c, tool.Failed("Nobody has said whether this may be done, so it was not."), 0); err != nil {
+		if err := s.result(c, tool.Failed("Nobody answered the permission request, so this was not done."), 0); err != nil {
 			return false, err
 		}
-		return false, tapedeck.Errorf(tapedeck.Conflict, "nobody has said whether the agent may call %s, so it has stopped", t.Name)
+		return false, tapedeck.Errorf(tapedeck.Conflict, "nobody answered whether the agent may call %s, so it has stopped", t.Name)
 	}
 	return false, s.result(c, tool.Failed("The user does not allow this."), 0)
 }
 
-// reach returns what is allowed when people always allow a call: every call with
-// the same key, and in words what these are.
-func reach(t *tool.Tool, arguments string) (key, covers string) {
+// scopeOf returns what "Always allow" permits: every call with the same key. covers
+// describes these calls for people.
+func scopeOf(t *tool.Tool, arguments string) (key, covers string) {
 	if t.Scope == nil {
 		return t.Name, "every call of " + t.Name + ", whatever its arguments"
 	}
@@ -70,7 +70,7 @@ func question(t *tool.Tool, c *call, arguments, covers string) tapedeck.Question
 	}
 }
 
-// action returns what a call would do.
+// action describes what a call would do.
 func action(t *tool.Tool, arguments string) *tapedeck.PermissionAction {
 	var a *tapedeck.PermissionAction
 	if t.Propose != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// asks runs a task in a folder, answers every question with the option, and
-// returns the questions.
+// asks runs a task in a folder and answers every question with the option. It returns
+// the questions.
 func asks(t *testing.T, folder, text, option string) (asked []tapedeck.Question) {
 	t.Helper()
 	in := task(text)
@@ -28,11 +28,11 @@ func asks(t *testing.T, folder, text, option string) (asked []tapedeck.Question)
 	return asked
 }
 
-// An answer that lasts allows what the option says, and nothing more.
+// TestAlways checks that "Always allow" permits what the option says, and nothing more.
 func TestAlways(t *testing.T) {
 	for _, tt := range []struct {
 		name, task string
-		covers     []string // of the questions that are asked
+		covers     []string // Covers of the questions
 	}{
 		{
 			"commands", `[tool run_command {"command":"true"}] [tool run_command {"command":"true"}] [tool run_command {"command":"echo rm -rf x"}]`,
@@ -65,7 +65,7 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// A question shows the command and the change as they would be.
+// TestQuestionShowsWhatWouldBeDone checks that a question shows the command and the change.
 func TestQuestionShowsWhatWouldBeDone(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("one\ntwo\nthree\n"), 0o600); err != nil {

@@ -7,34 +7,34 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
 
-// A Decision says what becomes of a call.
+// A Decision says whether a tool call is executed.
 type Decision string
 
 // The decisions.
 const (
 	Allow Decision = "allow"
-	Ask   Decision = "ask" // people, each time, until they allow it for the rest of the run
+	Ask   Decision = "ask" // ask people each time, until they allow it for the rest of the run
 	Deny  Decision = "deny"
 )
 
-// A Rule decides about tools.
+// A Rule decides about the tools whose names match a pattern.
 type Rule struct {
-	Tool     string // a name, in which * stands for anything, such as "github__*"
+	Tool     string // a pattern for [path.Match], such as "github__*"
 	Decision Decision
 }
 
-// A Policy decides about tools: the first rule that fits counts. If none does,
-// tools that change nothing are allowed, and people are asked for all others.
+// A Policy decides about tools. The first rule that matches counts. If no rule matches,
+// read-only tools are allowed, and people are asked about all others.
 type Policy []Rule
 
 func (p Policy) check() error {
 	for _, r := range p {
 		if _, err := path.Match(r.Tool, ""); err != nil {
-			return tapedeck.Errorf(tapedeck.Unavailable, "the policy has %q, which is not a pattern of names", r.Tool)
+			return tapedeck.Errorf(tapedeck.Unavailable, "the policy has %q, which is not a valid pattern", r.Tool)
 		}
 		if r.Decision != Allow && r.Decision != Ask && r.Decision != Deny {
 			return tapedeck.Errorf(tapedeck.Unavailable, "the policy has the decision %q for %s", r.Decision, r.Tool).
-				WithHint("it can be allow, ask or deny")
+				WithHint("a decision is allow, ask or deny")
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// events returns the log.
+// events returns all events of the log.
 func (s *studio) events() (all []tapedeck.Event) {
 	s.t.Helper()
 	for e, err := range tapedeck.Events(s.t.Context(), s.store, s.session, 0) {
@@ -28,8 +28,7 @@ func (s *studio) events() (all []tapedeck.Event) {
 	return all
 }
 
-// rebuilt returns the messages that the model is given as of an offset, made of
-// the log alone.
+// rebuilt returns the messages for the model as of an offset, built only from the log.
 func rebuilt(t *testing.T, events []tapedeck.Event, at int64) string {
 	t.Helper()
 	fold, err := view.Fold(func(yield func(tapedeck.Event, error) bool) {
@@ -59,8 +58,8 @@ func (s *studio) task(text, config string) string {
 	return started.Invocation
 }
 
-// Each request to the model can be made again from the log: the system text is
-// there, and so is what the agent was told of a run that was cut short.
+// TestRequestsAreInTheLog checks that each request to the model can be built again from the log: the
+// log has the system text, and the context of a run that was interrupted.
 func TestRequestsAreInTheLog(t *testing.T) {
 	const first, second = `{"system":"Be brief."}`, `{"system":"Be exact."}`
 	inStudio(t, func(s *studio) {
@@ -71,7 +70,7 @@ func TestRequestsAreInTheLog(t *testing.T) {
 		s.task("and then", "")
 		s.task("and at last", "")
 		events := s.events()
-		var turns []int64 // where each call of the model begins in the log
+		var turns []int64 // the offset of the first event of each model call
 		seen := map[string]bool{}
 		for _, e := range events {
 			if key := fmt.Sprint(e.Invocation, e.Turn); e.Turn > 0 && !seen[key] {
@@ -92,7 +91,7 @@ func TestRequestsAreInTheLog(t *testing.T) {
 	})
 }
 
-// The system text is stored when it changes, not with each run.
+// TestPromptIsStoredOnce checks that the system text is stored only when it changes.
 func TestPromptIsStoredOnce(t *testing.T) {
 	const first, second = `{"system":"Be brief."}`, `{"system":"Be exact."}`
 	inStudio(t, func(s *studio) {
@@ -117,7 +116,7 @@ func TestPromptIsStoredOnce(t *testing.T) {
 		if _, err := s.Rewind(s.t.Context(), api.Rewind{Session: s.session, BeforeInvocation: one}); err != nil {
 			t.Fatal(err)
 		}
-		s.task("again", first) // what was stored was taken back
+		s.task("again", first) // the rewind reverted the stored text
 		s.expect("system: Be brief.", "user: again")
 		if at := s.events(); payload.PromptOf(payload.RoleSystem, metadataOf(t, at, "again")) == "" {
 			t.Error("it is not stored again")
@@ -125,7 +124,7 @@ func TestPromptIsStoredOnce(t *testing.T) {
 	})
 }
 
-// metadataOf returns the metadata of the message before the one with a text.
+// metadataOf returns the metadata of the message before the message with a text.
 func metadataOf(t *testing.T, events []tapedeck.Event, text string) json.RawMessage {
 	t.Helper()
 	for i, e := range events {

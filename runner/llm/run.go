@@ -14,13 +14,13 @@ type run struct {
 	config  Config
 	ctx     context.Context
 	in      *tapedeck.Invocation
-	yield   func(tapedeck.Event) error // an error if nobody listens any more
+	yield   func(tapedeck.Event) error // returns errLeft if no more events are wanted
 	memory  *memory
 	toolbox toolbox
 	turn    int
 }
 
-// emit yields an event and keeps it in mind.
+// emit yields an event and adds it to the memory.
 func (s *run) emit(p payload.Payload) error {
 	e := payload.NewEvent(p)
 	e.Turn = s.turn
@@ -28,11 +28,11 @@ func (s *run) emit(p payload.Payload) error {
 	return s.yield(e)
 }
 
-// started tells of a process and waits until that is durable, so that a server
-// that comes after us can end it. An error means that it must not begin.
+// started yields the identity of a process and waits until the event is durable, so that
+// a later server can end the process. After an error the process must not begin.
 func (s *run) started(d payload.AgentStarted) error {
 	if d.Started == "" {
-		return nil // the system does not tell
+		return nil // this operating system has no identity of a process
 	}
 	if err := s.emit(d); err != nil || s.in.Stored == nil {
 		return err
@@ -47,16 +47,16 @@ func (s *run) loop() error {
 			return err
 		}
 		for _, c := range calls {
-			if err := s.act(c); err != nil {
+			if err := s.execute(c); err != nil {
 				return err
 			}
 		}
 	}
-	return tapedeck.Errorf(tapedeck.Limited, "the agent has called its model %d times and is not done", s.config.MaxTurns)
+	return tapedeck.Errorf(tapedeck.Limited, "the agent has called its model %d times and has not finished", s.config.MaxTurns)
 }
 
-// ask calls the model once and tells what it says, as it says it. It returns the
-// calls that are to be carried out.
+// ask calls the model once and yields its answer while it arrives. It returns the tool
+// calls of the answer.
 func (s *run) ask() ([]*call, error) {
 	r := chat.Request{
 		Model: s.config.Model, Messages: s.memory.messages(),
@@ -67,14 +67,14 @@ func (s *run) ask() ([]*call, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := a.take(d); err != nil {
+		if err := a.add(d); err != nil {
 			return nil, err
 		}
 	}
-	return a.calls, a.why()
+	return a.calls, a.stopError()
 }
 
-// report tells what a model call has used.
+// report yields the usage of a model call.
 func (s *run) report(u *chat.Usage) error {
 	d := payload.UsageReported{TokenCounts: u.TokenCounts, CostUSD: u.CostUSD}
 	if d.Model == "" {
@@ -87,11 +87,11 @@ func (s *run) report(u *chat.Usage) error {
 	return s.emit(d)
 }
 
-// cost returns what tokens cost, nil if that is not known.
+// cost returns the cost of tokens; nil if it is unknown.
 func (s *run) cost(c *payload.TokenCounts) *float64 {
 	p, ok := s.runner.options.Prices[c.Model]
 	if !ok {
-		p, ok = s.runner.options.Prices[s.config.Model] // providers answer with a longer name
+		p, ok = s.runner.options.Prices[s.config.Model] // providers report a longer name
 	}
 	if !ok || c.InputTokens == nil || c.OutputTokens == nil {
 		return nil

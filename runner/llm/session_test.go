@@ -19,7 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A studio is a session with the runner as its agent.
+// A studio is a session whose agent is the runner.
 type studio struct {
 	*world
 	*engine.Engine
@@ -50,7 +50,7 @@ func inStudio(t *testing.T, test func(s *studio)) {
 	})
 }
 
-// start starts a task and waits until nothing happens any more.
+// start starts a task and waits until the run is blocked or has ended.
 func (s *studio) start(text string) string {
 	s.t.Helper()
 	started, err := s.Start(s.t.Context(), api.Task{Session: s.session, Text: text})
@@ -68,7 +68,7 @@ func (s *studio) cancel(invocation string) {
 	}
 }
 
-// last returns the messages of the newest request, in short.
+// last returns the messages of the newest request in a short form.
 func (s *studio) last() []string {
 	s.t.Helper()
 	all := s.model.Requests()
@@ -101,8 +101,8 @@ func (s *studio) expect(want ...string) {
 	}
 }
 
-// A run that was cut in the middle of a tool leaves a conversation that a
-// provider accepts: each call is answered.
+// TestGoingOn checks that a run which was cancelled during a tool call leaves a
+// conversation that a provider accepts: each call has an answer.
 func TestGoingOn(t *testing.T) {
 	inStudio(t, func(s *studio) {
 		s.cancel(s.start("[parallel] [tool echo {}] [tool wait {}]")) // nobody answers the question
@@ -122,7 +122,7 @@ func TestGoingOn(t *testing.T) {
 	})
 }
 
-// Half of an answer stays, and is what the model goes on from.
+// TestGoingOnFromHalfAnAnswer checks that half of an answer stays, and that the model continues from it.
 func TestGoingOnFromHalfAnAnswer(t *testing.T) {
 	inStudio(t, func(s *studio) {
 		s.start("[cut]")
@@ -131,7 +131,8 @@ func TestGoingOnFromHalfAnAnswer(t *testing.T) {
 	})
 }
 
-// What was rewound was never said, and a rewind that is undone was never made.
+// TestRewind checks that the model does not get rewound messages, and gets them again
+// after an undo.
 func TestRewind(t *testing.T) {
 	inStudio(t, func(s *studio) {
 		s.start("one")
@@ -150,7 +151,7 @@ func TestRewind(t *testing.T) {
 	})
 }
 
-// Other threads are other conversations.
+// TestThreads checks that each thread is a conversation of its own.
 func TestThreads(t *testing.T) {
 	inStudio(t, func(s *studio) {
 		s.start("one")
@@ -164,8 +165,8 @@ func TestThreads(t *testing.T) {
 	})
 }
 
-// What the model is told in the middle of a run is what the log says, letter by
-// letter: so it makes no difference if the run is another one.
+// TestMemoryIsTheLog checks that the messages in the middle of a run are byte for byte the same as
+// the messages that a later run builds from the log.
 func TestMemoryIsTheLog(t *testing.T) {
 	inStudio(t, func(s *studio) {
 		s.start("[think] " + `[tool todo_write {"todos":[]}] [tool nope {"<a>":"é"}] [tool todo_write []]`)

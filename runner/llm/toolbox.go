@@ -9,13 +9,13 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
 
-// A toolbox has the tools of one run.
+// A toolbox has the tools of a run.
 type toolbox struct {
-	tools       []tool.Tool // in the order in which they are offered
+	tools       []tool.Tool // in the order of the offer to the model
 	byName      map[string]*tool.Tool
 	folder      *tool.Folder
 	connections []*mcp.Connection
-	always      map[string]bool // calls that people always allow in this run, see reach
+	always      map[string]bool // keys of calls that people always allow in this run; see scopeOf
 }
 
 // equip fills the toolbox of the run.
@@ -45,15 +45,15 @@ func (s *run) equip() error {
 	for i := range b.tools {
 		t := &b.tools[i]
 		t.Name = functionName(t.Name)
-		if b.byName[t.Name] == nil && o.Policy.decide(t) != Deny { // of two of a name the first counts
+		if b.byName[t.Name] == nil && o.Policy.decide(t) != Deny { // the first tool of a name counts
 			b.byName[t.Name] = t
 		}
 	}
 	return nil
 }
 
-// close leaves the servers, all at once: one that takes its time must not use up
-// that of the others.
+// close disconnects from all servers concurrently, so that a slow server does not delay
+// the others.
 func (b *toolbox) close() {
 	var all sync.WaitGroup
 	for _, c := range b.connections {
@@ -61,12 +61,12 @@ func (b *toolbox) close() {
 	}
 	all.Wait()
 	if b.folder != nil {
-		_ = b.folder.Close() // nothing was written to it
+		_ = b.folder.Close() // the handle itself is only read
 	}
 }
 
-// functions returns what the model is told of the tools. Those that it may not
-// use in any case it is not told of.
+// functions returns the descriptions of the tools for the model. It leaves out tools that
+// the policy denies.
 func (b *toolbox) functions() []chat.Function {
 	var out []chat.Function
 	for i := range b.tools {
@@ -77,10 +77,10 @@ func (b *toolbox) functions() []chat.Function {
 	return out
 }
 
-// maxFunctionName is the longest name of a function that providers take.
+// maxFunctionName is the length of the longest function name that providers accept.
 const maxFunctionName = 64
 
-// functionName makes a name one that providers take.
+// functionName returns a name in the form that providers accept.
 func functionName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// The agents of the tests are this very program: it says the lines of the file in
-// testdata that is named by its dialect and its task. A line that begins with "!"
-// is something to do.
+// TestMain lets the test binary play the agents of the tests: it prints the lines of
+// the file in testdata that is named by the dialect and the task. A line that begins
+// with "!" is a command.
 func TestMain(m *testing.M) {
 	if dialect := os.Getenv("DECK_TEST_DIALECT"); dialect != "" {
 		play(filepath.Join(os.Getenv("DECK_TEST_DATA"), dialect+"."+os.Args[len(os.Args)-1]+".jsonl"))
@@ -49,13 +49,13 @@ func play(path string) {
 		}
 		name, rest, _ := strings.Cut(act, " ")
 		switch name {
-		case "wait": // for a line that has this in it
+		case "wait": // reads until a line contains the argument
 			for in.Scan() && !strings.Contains(in.Text(), rest) {
 			}
 			if !strings.Contains(in.Text(), rest) {
 				os.Exit(8)
 			}
-		case "asked": // waits for the answer to a question, and leaves a sign if it may
+		case "asked": // waits for the answer to a question, and makes a file if it is allowed
 			for in.Scan() && !strings.Contains(in.Text(), `"behavior"`) {
 			}
 			if may = strings.Contains(in.Text(), `"allow"`); may {
@@ -67,7 +67,7 @@ func play(path string) {
 			if may == (name == "allowed") {
 				fmt.Println(rest)
 			}
-		case "until": // it is told to stop
+		case "until": // repeats the argument until the message to stop arrives
 			stop := make(chan bool)
 			go func() {
 				for in.Scan() && !strings.Contains(in.Text(), `"interrupt"`) {
@@ -82,7 +82,7 @@ func play(path string) {
 					fmt.Println(rest)
 				}
 			}
-		case "endless": // until it is interrupted; then it says that it did well
+		case "endless": // repeats the argument until SIGINT; then it exits with 0
 			for {
 				select {
 				case <-interrupted:
@@ -99,7 +99,7 @@ func play(path string) {
 			if err := c.Start(); err != nil {
 				panic(err)
 			}
-		case "flood": // one line of so many MiB
+		case "flood": // prints one line of this many MiB
 			n, _ := strconv.Atoi(rest)
 			fmt.Println(`{"text":"` + strings.Repeat("x", n<<20) + `"}`)
 		case "stderr":

@@ -14,25 +14,26 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// An attempt is one process. All of it is in the goroutine of the run but for
-// the reading of lines, which waits until the last was taken, and for what waits
-// for somebody else.
+// An attempt is one process. The goroutine of the run owns the stream. Other
+// goroutines read lines, write messages and wait for people, and talk to it over the
+// channels. The reader waits until the previous line was taken, so a program that
+// writes too fast is held back.
 type attempt struct {
 	runner  *Runner
-	ctx     context.Context // of the run; done when the agent is to stop
+	ctx     context.Context // the context of the run; done when the agent must stop
 	process *procgroup.Process
 	stream  *stream
 	lines   chan []byte // closed when there are no more
-	tooLong error       // why there are no more, if that was it; set before lines is closed
+	tooLong error       // set before lines is closed, if a line was too long
 	answers chan answer
 	out     chan []byte
 	life    context.Context // until the attempt ends
 	finish  context.CancelFunc
 	others  sync.WaitGroup
-	failed  error // why it was not heard to its end
+	failed  error // why listen stopped before the output ended
 }
 
-// attempt runs the program once. The stream is nil if it was not started.
+// attempt runs the program once. The stream is nil if the program was not started.
 func (r *Runner) attempt(ctx context.Context, in tapedeck.Invocation, n *narrate.Narrator, command []string, task, session string) (*stream, error) {
 	dir, err := filepath.Abs(cmp.Or(in.Folder, r.options.Folder, "."))
 	if err != nil {
@@ -45,7 +46,7 @@ func (r *Runner) attempt(ctx context.Context, in tapedeck.Invocation, n *narrate
 	talks := r.dialect.greet != nil
 	p, err := procgroup.Start(procgroup.Spec{Path: command[0], Args: args, Dir: dir, Env: r.options.Env, Stdin: talks})
 	if err != nil {
-		return nil, unstarted(command[0], err)
+		return nil, startError(command[0], err)
 	}
 	a := &attempt{runner: r, ctx: ctx, process: p, lines: make(chan []byte), answers: make(chan answer), out: make(chan []byte)}
 	a.life, a.finish = context.WithCancel(context.WithoutCancel(ctx))
@@ -55,7 +56,7 @@ func (r *Runner) attempt(ctx context.Context, in tapedeck.Invocation, n *narrate
 		if ctx.Err() != nil || n.Over() {
 			return a.stream, nil
 		}
-		return nil, unstarted(command[0], err)
+		return nil, startError(command[0], err)
 	}
 	a.others.Go(a.read)
 	if talks {
@@ -63,11 +64,11 @@ func (r *Runner) attempt(ctx context.Context, in tapedeck.Invocation, n *narrate
 		a.send(r.dialect.greet(task))
 	}
 	a.listen()
-	a.stream.rest()
+	a.stream.flushAll()
 	return a.stream, a.outcome()
 }
 
-func unstarted(program string, err error) error {
+func startError(program string, err error) error {
 	return tapedeck.Errorf(tapedeck.Unavailable, "the program %s cannot be started", program).Because(err)
 }
 
@@ -95,7 +96,7 @@ func (a *attempt) write() {
 		select {
 		case b := <-a.out:
 			if _, err := a.process.Stdin.Write(append(b, '\n')); err != nil {
-				return // it is gone, or soon will be
+				return // the program has ended, or is about to
 			}
 		case <-a.life.Done():
 			return
@@ -103,7 +104,8 @@ func (a *attempt) write() {
 	}
 }
 
-// send tells the program something, beside the run: it may not listen.
+// send writes a message to the program, in a goroutine of its own because the
+// program may not read its input.
 func (a *attempt) send(b []byte) {
 	a.others.Go(func() {
 		select {
@@ -113,16 +115,16 @@ func (a *attempt) send(b []byte) {
 	})
 }
 
-// afterDeath is how long a process that is dead may be silent before it is taken
-// to have said all: others of its group may hold its output open.
+// afterDeath is how long the output of a dead process may be silent before the run
+// stops reading it. Other processes of its group may keep the output open.
 const afterDeath = 500 * time.Millisecond
 
-// listen takes what the program says until it has said all: until its output
-// ends, or it is silent when it should have ended, or it goes on for too long
-// after it was cancelled.
+// listen interprets the output of the program. It returns when the output ends, when
+// the program is silent after it should have ended, or when the program runs for too
+// long after a cancel.
 func (a *attempt) listen() {
-	cancelled, dead, told := a.ctx.Done(), a.process.Done(), false
-	silence := time.Duration(0) // how long it may be silent; 0 for ever
+	cancelled, dead, closed := a.ctx.Done(), a.process.Done(), false
+	silence := time.Duration(0) // how long it may be silent; 0 for no limit
 	late := time.NewTimer(time.Hour)
 	defer late.Stop()
 	late.Stop()
@@ -145,8 +147,8 @@ func (a *attempt) listen() {
 		case <-late.C:
 			return
 		}
-		if a.stream.ended && !told { // it has nothing more to do
-			told, silence = true, a.runner.options.Grace
+		if a.stream.ended && !closed { // the end of its input lets the program exit
+			closed, silence = true, a.runner.options.Grace
 			a.closeInput()
 		}
 		if silence > 0 && cancelled != nil {
@@ -161,7 +163,8 @@ func (a *attempt) closeInput() {
 	}
 }
 
-// interrupt asks the program to stop: in its words, or as Ctrl-C does.
+// interrupt asks the program to stop: by a message of its protocol, or with SIGINT
+// as Ctrl-C does.
 func (a *attempt) interrupt() {
 	if stop := a.runner.dialect.interrupt; stop != nil {
 		a.send(stop())
@@ -170,15 +173,16 @@ func (a *attempt) interrupt() {
 	a.process.Interrupt()
 }
 
-// end ends the process and waits for all that goes on beside the run.
+// end ends the process and waits for all goroutines of the attempt.
 func (a *attempt) end() {
 	a.finish()
 	a.process.Stop(procgroup.Ladder{Term: min(a.runner.options.Grace, procgroup.TermWait)})
 	a.others.Wait()
 }
 
-// outcome says how it went. What the exit status says does not count: there are
-// programs that end with 0 when they were interrupted.
+// outcome returns nil if the run succeeded or was cancelled, and otherwise why it
+// failed. The exit status counts only if no line of the dialect reports the end,
+// because some programs exit with 0 when they were interrupted.
 func (a *attempt) outcome() error {
 	s := a.stream
 	switch {
@@ -188,17 +192,18 @@ func (a *attempt) outcome() error {
 		return a.failed
 	case s.failure != "":
 		return tapedeck.Errorf(tapedeck.Unavailable, "the agent failed: %s", narrate.Brief(s.failure))
-	case !s.ended && (!a.runner.dialect.trusting || !a.succeeded()):
-		return a.died()
+	case !s.ended && (!a.runner.dialect.byExitStatus || !a.succeeded()):
+		return a.deathError()
 	}
 	s.n.Done()
 	return nil
 }
 
-// cancelled reports whether somebody has stopped the run.
+// cancelled reports whether the run was stopped from outside.
 func (a *attempt) cancelled() bool { return a.ctx.Err() != nil }
 
-// succeeded reports whether the program ended with 0. It may still be about to.
+// succeeded reports whether the program exited with 0. It waits for the exit, because
+// the output can end before the process does.
 func (a *attempt) succeeded() bool {
 	t := time.NewTimer(a.runner.options.Grace)
 	defer t.Stop()
@@ -209,7 +214,7 @@ func (a *attempt) succeeded() bool {
 	return a.process.Success()
 }
 
-func (a *attempt) died() error {
+func (a *attempt) deathError() error {
 	t := time.NewTimer(afterDeath)
 	defer t.Stop()
 	select {

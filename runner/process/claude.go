@@ -7,19 +7,19 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// claudeLine is a line of Claude Code's stream-json, which Qwen Code has, too.
+// claudeLine is a line of Claude Code's stream-json. Qwen Code uses the same format.
 type claudeLine struct {
 	Type      string          `json:"type"`
 	Subtype   string          `json:"subtype"`
 	Session   string          `json:"session_id"`
-	Parent    string          `json:"parent_tool_use_id"` // the call that began the sub-agent whose line it is
+	Parent    string          `json:"parent_tool_use_id"` // the call that began the sub-agent that sent the line; "" for the agent itself
 	Event     claudeEvent     `json:"event"`
 	Message   claudeMessage   `json:"message"`
 	Native    json.RawMessage `json:"tool_use_result"`
 	RequestID string          `json:"request_id"`
 	Request   json.RawMessage `json:"request"`
 
-	IsError bool         `json:"is_error"` // of a result
+	IsError bool         `json:"is_error"` // this and the members below belong to a result
 	Result  string       `json:"result"`
 	Errors  []string     `json:"errors"`
 	Cost    *float64     `json:"total_cost_usd"`
@@ -53,10 +53,10 @@ type claudeBlock struct {
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
 	Thinking string          `json:"thinking"`
-	ID       string          `json:"id"` // of tool_use
+	ID       string          `json:"id"` // this and the next two belong to tool_use
 	Name     string          `json:"name"`
 	Input    json.RawMessage `json:"input"`
-	UseID    string          `json:"tool_use_id"` // of tool_result
+	UseID    string          `json:"tool_use_id"` // this and the members below belong to tool_result
 	Content  json.RawMessage `json:"content"`
 	IsError  bool            `json:"is_error"`
 }
@@ -68,8 +68,8 @@ type claudeUsage struct {
 	CacheWrite *int64 `json:"cache_creation_input_tokens"`
 }
 
-// report returns usage as events have it: there, what was cached is a part of
-// the input, and not beside it.
+// report returns the usage in the form of events. There the input includes cached
+// tokens; Claude counts them separately.
 func (u *claudeUsage) report(model string) payload.UsageReported {
 	d := payload.UsageReported{}
 	d.Model, d.OutputTokens, d.CachedInputTokens, d.CacheWriteInputTokens = model, u.Output, u.CacheRead, u.CacheWrite
@@ -85,18 +85,18 @@ func (u *claudeUsage) report(model string) payload.UsageReported {
 	return d
 }
 
-// A lane is what is known of what the agent, or a sub-agent of it, is saying.
+// A lane is the state of what the agent, or one of its sub-agents, is saying.
 type lane struct {
 	name      string
-	message   string              // the id of what is being said
-	streaming bool                // it comes in pieces; when it comes as a whole it was said
-	blocks    map[int]claudeBlock // that are open
-	used      *claudeUsage        // of the newest model call, not yet reported
-	usedBy    string              // its message
+	message   string              // the id of the current message
+	streaming bool                // the message arrives in pieces, so its text in a complete copy is ignored
+	blocks    map[int]claudeBlock // the open content blocks, by index
+	used      *claudeUsage        // usage of the newest model call, not reported yet
+	usedBy    string              // the message of that model call
 	model     string
 }
 
-// A taskInput is what the call of a tool says of the sub-agent that it begins.
+// A taskInput is the input of a tool call that begins a sub-agent.
 type taskInput struct {
 	Type        string `json:"subagent_type"`
 	Description string `json:"description"`
@@ -112,27 +112,27 @@ func (s *stream) claude(raw json.RawMessage) bool {
 	switch l.Type {
 	case "system":
 		s.claudeSystem(raw, &l)
-		return false // what else it has to say of itself is kept as it came
+		return false // the whole line is kept as RAW, too
 	case "stream_event":
 		return s.claudeEvent(name, &l.Event)
 	case "assistant":
-		return s.claudeSays(name, &l.Message)
+		return s.claudeAssistant(name, &l.Message)
 	case "user":
-		return s.claudeHears(&l)
+		return s.claudeUser(&l)
 	case "result":
 		s.claudeOutput(raw, l.IsError || l.Subtype != "success")
-		s.claudeEnds(&l)
-		return false // it has more than events have room for
+		s.claudeResult(&l)
+		return false // the line has more than the events, so it is kept as RAW, too
 	case "control_request":
-		return s.claudeAsks(&l)
+		return s.claudeRequest(&l)
 	case "control_response", "keep_alive":
 		return true
 	}
 	return false
 }
 
-// laneOf returns the lane of a line, and begins the sub-agent that speaks there
-// for the first time.
+// laneOf returns the name of the lane of a line. It begins the sub-agent if this is
+// its first line.
 func (s *stream) laneOf(parent string) string {
 	if s.lanes[parent] == nil {
 		s.lanes[parent] = &lane{name: parent, blocks: map[int]claudeBlock{}}
@@ -194,7 +194,8 @@ func (s *stream) claudeDelta(name string, l *lane, e *claudeEvent) bool {
 	return true
 }
 
-// claudeBlock tells a part of a message: its beginning, or all of it.
+// claudeBlock reports a block of a message: only its beginning if begins is set, and
+// otherwise the complete block. It reports false for an unknown block.
 func (s *stream) claudeBlock(name, message string, b *claudeBlock, begins bool) bool {
 	switch b.Type {
 	case "text":
@@ -220,9 +221,10 @@ func (s *stream) claudeBlock(name, message string, b *claudeBlock, begins bool) 
 	return true
 }
 
-// claudeSays takes a message, or a part of it, as a whole. What was streamed was
-// said, but for the tools that it calls: only here their input is known.
-func (s *stream) claudeSays(name string, m *claudeMessage) bool {
+// claudeAssistant handles a complete message, or a complete part of it. If the message was
+// streamed, its text was reported already. Its tool calls are handled again, because
+// only here is their whole input known.
+func (s *stream) claudeAssistant(name string, m *claudeMessage) bool {
 	l := s.lanes[name]
 	var blocks []claudeBlock
 	if json.Unmarshal(m.Content, &blocks) != nil {
@@ -250,12 +252,12 @@ func (s *stream) claudeSays(name string, m *claudeMessage) bool {
 	return known
 }
 
-// claudeHears takes what the agent is told: the answers of its tools. Its own
-// task, and those of sub-agents, the log has already.
-func (s *stream) claudeHears(l *claudeLine) bool {
+// claudeUser handles the input of the agent: the answers of its tools. The log
+// already has the tasks of the agent and of its sub-agents.
+func (s *stream) claudeUser(l *claudeLine) bool {
 	var blocks []claudeBlock
 	if json.Unmarshal(l.Message.Content, &blocks) != nil {
-		return true // a text
+		return true // the content is a text: a task
 	}
 	known := true
 	for _, b := range blocks {
@@ -282,8 +284,8 @@ func failureOf(b claudeBlock) string {
 	return narrate.Brief("it failed: " + narrate.String(b.Content))
 }
 
-// contentOf returns the content of a tool's answer as text: parts that are none
-// are named.
+// contentOf returns the content of a tool's answer as text. For a part that is not
+// text it has the part's type in brackets.
 func contentOf(raw json.RawMessage) json.RawMessage {
 	var parts []struct {
 		Type string `json:"type"`
@@ -302,8 +304,8 @@ func contentOf(raw json.RawMessage) json.RawMessage {
 	return narrate.Text(text)
 }
 
-// claudeUsed takes the usage of a model call, which is told more than once and
-// grows.
+// claudeUsed records the usage of a model call. The program reports it several times,
+// with growing numbers.
 func (s *stream) claudeUsed(l *lane, message string, u *claudeUsage) {
 	if u == nil {
 		return
@@ -331,8 +333,8 @@ func (s *stream) flush(l *lane) {
 	}
 }
 
-// takeUsage returns the usage of the newest model call that was not reported yet; nil
-// if there is none.
+// takeUsage returns the usage of the newest model call if it was not reported yet,
+// and otherwise nil.
 func (s *stream) takeUsage(l *lane) *payload.UsageReported {
 	if l.used == nil {
 		return nil
@@ -342,25 +344,25 @@ func (s *stream) takeUsage(l *lane) *payload.UsageReported {
 	if (d.InputTokens == nil || *d.InputTokens <= 0) && (d.OutputTokens == nil || *d.OutputTokens <= 0) {
 		return nil
 	}
-	s.told = true
+	s.usageReported = true
 	return &d
 }
 
-// rest reports what was not reported yet, when nothing more is to come.
-func (s *stream) rest() {
+// flushAll reports all usage that was not reported yet. It is called after the last line.
+func (s *stream) flushAll() {
 	for _, l := range s.lanes {
 		s.flush(l)
 	}
 }
 
-// claudeEnds takes the result. What it all has cost goes with the usage of the
-// last call; if usage was not told for each, the sum is.
-func (s *stream) claudeEnds(l *claudeLine) {
+// claudeResult handles the result. It adds the total cost to the usage of the last
+// model call. If no model call reported its usage, it reports the total usage.
+func (s *stream) claudeResult(l *claudeLine) {
 	last := s.takeUsage(s.lanes[s.laneOf("")])
-	s.rest()
+	s.flushAll()
 	if last == nil {
 		last = &payload.UsageReported{}
-		if !s.told && l.Usage != nil {
+		if !s.usageReported && l.Usage != nil {
 			*last = l.Usage.report("")
 		}
 	}

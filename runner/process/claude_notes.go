@@ -8,11 +8,11 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// What Claude Code says of itself and AG-UI has no event for is told in CUSTOM
-// events whose names begin with task., which the SSE task protocol shows. The line
-// itself is kept beside it.
+// This file reports notes of Claude Code for which AG-UI has no event: permission
+// modes, hooks and structured output. They become CUSTOM events whose names begin
+// with "task.", and the SSE task protocol shows them. The line itself is kept, too.
 
-// claudeSystem takes a line in which the agent says something of itself.
+// claudeSystem handles a line of the type system.
 func (s *stream) claudeSystem(raw json.RawMessage, l *claudeLine) {
 	switch l.Subtype {
 	case "init":
@@ -23,7 +23,7 @@ func (s *stream) claudeSystem(raw json.RawMessage, l *claudeLine) {
 	}
 }
 
-// claudeProfile tells which permission mode holds, and with which tools.
+// claudeProfile reports the permission mode and the tools, if the mode has changed.
 func (s *stream) claudeProfile(raw json.RawMessage) {
 	var d struct {
 		Mode  string   `json:"permissionMode"`
@@ -36,8 +36,8 @@ func (s *stream) claudeProfile(raw json.RawMessage) {
 	s.custom("profile_switch", map[string]any{"profile_type": "permission_mode", "profile_name": d.Mode, "tools": orEmpty(d.Tools)})
 }
 
-// claudeHook tells of a hook that has run. What it has decided is in its output, if
-// that is JSON.
+// claudeHook reports a hook that has run. If the output of the hook is JSON, it has
+// the decision.
 func (s *stream) claudeHook(raw json.RawMessage) {
 	var d struct {
 		Event   string `json:"hook_event"`
@@ -58,7 +58,7 @@ func (s *stream) claudeHook(raw json.RawMessage) {
 			Reason   string `json:"permissionDecisionReason"`
 		} `json:"hookSpecificOutput"`
 	}
-	_ = json.Unmarshal([]byte(d.Output), &out) // most hooks say nothing, or say it as text
+	_ = json.Unmarshal([]byte(d.Output), &out) // most hooks print nothing, or plain text
 	_, tool, _ := strings.Cut(d.Name, ":")
 	s.custom("hook_triggered", map[string]any{
 		"hook_event": d.Event, "tool_name": orNil(tool),
@@ -67,7 +67,7 @@ func (s *stream) claudeHook(raw json.RawMessage) {
 	})
 }
 
-// claudeOutput tells the result that the agent was asked to give in a form.
+// claudeOutput reports the structured output that the agent was asked for.
 func (s *stream) claudeOutput(raw json.RawMessage, failed bool) {
 	var d struct {
 		Output json.RawMessage `json:"structured_output"`

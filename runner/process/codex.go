@@ -29,18 +29,18 @@ type codexItem struct {
 	ID       string          `json:"id"`
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
-	Items    json.RawMessage `json:"items"` // of todo_list
+	Items    json.RawMessage `json:"items"` // in todo_list
 	Status   string          `json:"status"`
 	Command  string          `json:"command"`
 	Output   string          `json:"aggregated_output"`
 	ExitCode *int            `json:"exit_code"`
-	Server   string          `json:"server"` // of mcp_tool_call
+	Server   string          `json:"server"` // in mcp_tool_call
 	Tool     string          `json:"tool"`
 	Input    json.RawMessage `json:"arguments"`
 	Result   json.RawMessage `json:"result"`
 	Error    json.RawMessage `json:"error"`
-	Query    string          `json:"query"`   // of web_search
-	Changes  json.RawMessage `json:"changes"` // of file_change
+	Query    string          `json:"query"`   // in web_search
+	Changes  json.RawMessage `json:"changes"` // in file_change
 }
 
 func (s *stream) codex(raw json.RawMessage) bool {
@@ -65,7 +65,7 @@ func (s *stream) codex(raw json.RawMessage) bool {
 	case "turn.failed":
 		s.result(true, l.Error.Message)
 	default:
-		return false // such as an error that it may get over
+		return false // such as an error from which it may recover
 	}
 	return true
 }
@@ -99,7 +99,7 @@ func (s *stream) codexItem(it *codexItem, done bool) bool {
 	return true
 }
 
-// call returns what an item calls, if it is a call.
+// call returns the tool and the input of an item; false if the item is not a call.
 func (it *codexItem) call() (name string, input json.RawMessage, ok bool) {
 	switch it.Type {
 	case "command_execution":

@@ -10,10 +10,11 @@ import (
 	"github.com/tapedeck/tapedeck/internal/proposal"
 )
 
-// The control protocol of Claude Code: with its input and output in stream-json
-// it asks there for permissions, and can be interrupted.
+// This file speaks the control protocol of Claude Code. When its input and output are
+// stream-json, Claude Code asks for permissions there and can be interrupted.
 
-// object returns v as JSON. It is made of what was JSON, or of texts.
+// object returns v as JSON. v is built from valid JSON and texts, so encoding it
+// cannot fail.
 func object(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -26,8 +27,8 @@ func request(id string, r map[string]any) []byte {
 	return object(map[string]any{"type": "control_request", "request_id": id, "request": r})
 }
 
-// greetClaude returns what Claude Code is told first: that we answer its
-// questions, and the task.
+// greetClaude returns the first messages to Claude Code: one that says that we answer
+// its questions, and the task.
 func greetClaude(task string) []byte {
 	b := append(request("tapedeck-1", map[string]any{"subtype": "initialize"}), '\n')
 	return append(b, object(map[string]any{
@@ -45,9 +46,9 @@ const (
 	optReject = "reject"
 )
 
-// claudeAsks takes a request of Claude Code. It asks only whether it may use a
-// tool; what else it asks we cannot do.
-func (s *stream) claudeAsks(l *claudeLine) bool {
+// claudeRequest handles a request of Claude Code. It supports only permission to use a
+// tool, and answers every other request with an error.
+func (s *stream) claudeRequest(l *claudeLine) bool {
 	var r struct {
 		Subtype     string          `json:"subtype"`
 		Tool        string          `json:"tool_name"`
@@ -57,7 +58,7 @@ func (s *stream) claudeAsks(l *claudeLine) bool {
 	}
 	if json.Unmarshal(l.Request, &r) != nil || r.Subtype != "can_use_tool" {
 		s.attempt.send(object(map[string]any{"type": "control_response", "response": map[string]any{
-			"subtype": "error", "request_id": l.RequestID, "error": "this cannot be asked here",
+			"subtype": "error", "request_id": l.RequestID, "error": "this request is not supported",
 		}}))
 		return false
 	}
@@ -67,7 +68,7 @@ func (s *stream) claudeAsks(l *claudeLine) bool {
 		ID: s.in.ID + ".p" + strconv.Itoa(s.asked), Message: "Use " + proposal.Text(r.Tool, maxToolName) + "?", Action: draft.Action(),
 		Options: []tapedeck.PermissionOption{{ID: optAllow, Name: "Allow once", Kind: "allow_once"}},
 	}
-	if r.UseID != "" { // older ones do not say which call it is about
+	if r.UseID != "" { // older versions do not name the call
 		s.called(narrate.Call{ID: r.UseID, Name: r.Tool, Lane: l.Parent}, r.Input)
 		q.ToolCallID = s.n.ToolID(r.UseID)
 	}
@@ -92,14 +93,13 @@ func (s *stream) claudeAsks(l *claudeLine) bool {
 	return true
 }
 
-// Bounds of what a question says, in bytes.
+// Limits of the parts of a question, in bytes.
 const (
 	maxToolName = 200
 	maxCovers   = 2 << 10
 )
 
-// A suggestion is a rule that Claude Code keeps if people always allow what it
-// asks.
+// A suggestion is a rule that Claude Code stores if a person chooses "Always allow".
 type suggestion struct {
 	Type  string `json:"type"`
 	Rules []struct {
@@ -112,14 +112,14 @@ type suggestion struct {
 	Destination string   `json:"destination"`
 }
 
-// destinations say where Claude Code keeps a rule.
+// destinations describes where Claude Code stores a rule.
 var destinations = map[string]string{
 	"session": "in this conversation", "localSettings": "in this folder, for you",
 	"projectSettings": "in this folder, for everybody", "userSettings": "in all your folders",
 }
 
-// covers says what an answer that lasts allows: every rule that Claude Code
-// suggests, in its own words if they are not known here.
+// covers describes what "Always allow" permits: every rule that Claude Code suggests.
+// It quotes the JSON of a rule that it does not know.
 func covers(raw json.RawMessage) string {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
@@ -128,24 +128,24 @@ func covers(raw json.RawMessage) string {
 	var all []string
 	for _, one := range list {
 		var s suggestion
-		what := ""
+		rule := ""
 		if json.Unmarshal(one, &s) == nil {
-			what = s.what()
+			rule = s.allows()
 		}
 		switch where := destinations[s.Destination]; {
-		case what == "":
+		case rule == "":
 			all = append(all, string(one))
 		case where == "":
-			all = append(all, what)
+			all = append(all, rule)
 		default:
-			all = append(all, what+" "+where)
+			all = append(all, rule+" "+where)
 		}
 	}
 	return proposal.Text(strings.Join(all, "; "), maxCovers)
 }
 
-// what returns what a rule allows, "" if that is not known here.
-func (s *suggestion) what() string {
+// allows describes the permission that the rule gives; "" for an unknown rule.
+func (s *suggestion) allows() string {
 	switch {
 	case s.Type == "addRules" && s.Behavior == "allow" && len(s.Rules) > 0:
 		var rules []string

@@ -1,7 +1,7 @@
-// Package process runs agents that are programs without a screen, which tell what
-// they do in JSON, one object a line.
+// Package process runs agents that are programs without a screen. Such a program
+// reports its work in JSON, one object per line.
 //
-// Each invocation is a process of its own, which leads a process group. What its
-// lines mean is a dialect's to know; docs/agents/process.md has them all, and how
-// to describe one that is not there.
+// Each invocation starts a process of its own, which leads a process group. A
+// dialect defines the meaning of the lines. docs/agents/process.md lists the
+// dialects and explains how to describe a new one.
 package process

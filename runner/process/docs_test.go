@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// docs/agents/process.md has all presets, dialects, and meanings of lines.
+// TestDocument checks that docs/agents/process.md has all presets, dialects and
+// meanings of lines.
 func TestDocument(t *testing.T) {
 	text, err := os.ReadFile("../../docs/agents/process.md")
 	if err != nil {
@@ -19,7 +20,7 @@ func TestDocument(t *testing.T) {
 	for _, d := range Dialects() {
 		want = append(want, "\n| `"+d+"` |")
 	}
-	for a := range as {
+	for a := range meanings {
 		want = append(want, "`"+a+"`")
 	}
 	for _, w := range want {

@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// ordered returns a narrator whose events must be in order, as the log demands,
-// and what must be called in the end.
+// ordered returns a narrator that fails the test if its events break the order of
+// the log, and a function that the caller calls after the last event.
 func ordered(t *testing.T) (*narrate.Narrator, func()) {
 	v := order.NewVerifier()
 	add := func(e tapedeck.Event) {
@@ -39,7 +39,8 @@ func ordered(t *testing.T) (*narrate.Narrator, func()) {
 	}
 }
 
-// Whatever a program says in whatever dialect, what is made of it is in order.
+// FuzzLines checks that no output of a program, in any dialect, makes events that
+// break the order of the log.
 func FuzzLines(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.jsonl")
 	if err != nil || len(files) == 0 {

@@ -11,14 +11,16 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A Mapping says what the lines of a program mean, each of them a JSON object.
-// Where a value is, is a JSON pointer into the line; "" is nowhere.
+// A Mapping describes the lines of a program, each of which is a JSON object. The
+// place of a value is given as a JSON pointer into the line; "" means that the line
+// does not have the value.
 type Mapping struct {
-	Type  string          `json:"type"`  // where the kind of a line is; "" for "/type"
-	Lines map[string]Line `json:"lines"` // what lines of a kind mean; all others are kept as they came
+	Type  string          `json:"type"`  // pointer to the kind of a line; "" for "/type"
+	Lines map[string]Line `json:"lines"` // the meaning of each kind of line; all other lines are kept as RAW
 }
 
-// A Line says what a line means. Which of the pointers count depends on As:
+// A Line describes one kind of line. As is its meaning, and decides which of the
+// other fields count:
 //
 //	session      ID
 //	text         ID, Text, Whole
@@ -26,26 +28,28 @@ type Mapping struct {
 //	tool_start   ID, Name, Input
 //	tool_result  ID, Text, Failed
 //	plan         List
-//	usage        Model, Input tokens at Tokens, output tokens at Answer, Cost
+//
+// usage Model, InputTokens, OutputTokens, Cost
+//
 //	result       Failed, Text
 //	ignore       none
 type Line struct {
-	As     string `json:"as"`
-	ID     string `json:"id"`
-	Text   string `json:"text"`
-	Whole  bool   `json:"whole"` // the text is all of the message, not a piece of it
-	Name   string `json:"name"`
-	Input  string `json:"input"`
-	Failed string `json:"failed"` // it failed if there is anything but false, null, 0, "" and "success" there
-	List   string `json:"list"`
-	Model  string `json:"model"`
-	Tokens string `json:"tokens"`
-	Answer string `json:"answer"`
-	Cost   string `json:"cost"`
+	As           string `json:"as"`
+	ID           string `json:"id"`
+	Text         string `json:"text"`
+	Whole        bool   `json:"whole"` // the text is the whole message, not a piece of it
+	Name         string `json:"name"`
+	Input        string `json:"input"`
+	Failed       string `json:"failed"` // failed if the value is there and is not false, null, 0, "" or "success"
+	List         string `json:"list"`
+	Model        string `json:"model"`
+	InputTokens  string `json:"tokens"`
+	OutputTokens string `json:"answer"`
+	Cost         string `json:"cost"`
 }
 
-// as are the meanings that a line can have.
-var as = map[string]func(*stream, *Line, json.RawMessage){
+// meanings maps each meaning of a line, the value of [Line.As], to its handler.
+var meanings = map[string]func(*stream, *Line, json.RawMessage){
 	"session": func(s *stream, l *Line, raw json.RawMessage) { s.link(at(raw, l.ID)) },
 	"text":    func(s *stream, l *Line, raw json.RawMessage) { s.mapped(s.say, l, raw) },
 	"thinking": func(s *stream, l *Line, raw json.RawMessage) {
@@ -55,7 +59,7 @@ var as = map[string]func(*stream, *Line, json.RawMessage){
 		s.called(narrate.Call{ID: at(raw, l.ID), Name: at(raw, l.Name)}, value(raw, l.Input))
 	},
 	"tool_result": func(s *stream, l *Line, raw json.RawMessage) {
-		s.n.Answered(at(raw, l.ID), narrate.Answer{Content: narrate.Text(at(raw, l.Text)), Failed: isSo(raw, l.Failed)})
+		s.n.Answered(at(raw, l.ID), narrate.Answer{Content: narrate.Text(at(raw, l.Text)), Failed: isTrue(raw, l.Failed)})
 	},
 	"plan": func(s *stream, l *Line, raw json.RawMessage) {
 		if entries, ok := narrate.Entries(value(raw, l.List)); ok {
@@ -63,7 +67,7 @@ var as = map[string]func(*stream, *Line, json.RawMessage){
 		}
 	},
 	"usage":  (*stream).mappedUsage,
-	"result": func(s *stream, l *Line, raw json.RawMessage) { s.result(isSo(raw, l.Failed), at(raw, l.Text)) },
+	"result": func(s *stream, l *Line, raw json.RawMessage) { s.result(isTrue(raw, l.Failed), at(raw, l.Text)) },
 	"ignore": func(*stream, *Line, json.RawMessage) {},
 }
 
@@ -79,10 +83,10 @@ func (s *stream) mappedUsage(l *Line, raw json.RawMessage) {
 	u := payload.UsageReported{}
 	u.Model = at(raw, l.Model)
 	var in, out int64
-	if json.Unmarshal(value(raw, l.Tokens), &in) == nil && in >= 0 {
+	if json.Unmarshal(value(raw, l.InputTokens), &in) == nil && in >= 0 {
 		u.InputTokens = &in
 	}
-	if json.Unmarshal(value(raw, l.Answer), &out) == nil && out >= 0 {
+	if json.Unmarshal(value(raw, l.OutputTokens), &out) == nil && out >= 0 {
 		u.OutputTokens = &out
 	}
 	var cost float64
@@ -92,7 +96,7 @@ func (s *stream) mappedUsage(l *Line, raw json.RawMessage) {
 	s.use("", u)
 }
 
-// value returns what is where a pointer leads, nil if that is nowhere.
+// value returns the value at a pointer; nil if the pointer is "" or leads nowhere.
 func value(raw json.RawMessage, pointer string) json.RawMessage {
 	if pointer == "" {
 		return nil
@@ -102,7 +106,7 @@ func value(raw json.RawMessage, pointer string) json.RawMessage {
 
 func at(raw json.RawMessage, pointer string) string { return narrate.String(value(raw, pointer)) }
 
-func isSo(raw json.RawMessage, pointer string) bool {
+func isTrue(raw json.RawMessage, pointer string) bool {
 	switch at(raw, pointer) {
 	case "", "false", "0", "success":
 		return false
@@ -116,35 +120,35 @@ func (m *Mapping) check() error {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(m.Lines)) {
 		l := m.Lines[kind]
-		if as[l.As] == nil {
-			return tapedeck.Errorf(tapedeck.Invalid, "lines of the type %q cannot be taken as %q", kind, l.As).
-				WithHint("they can be taken as %s", strings.Join(slices.Sorted(maps.Keys(as)), ", "))
+		if meanings[l.As] == nil {
+			return tapedeck.Errorf(tapedeck.Invalid, "lines of the type %q have the unknown meaning %q", kind, l.As).
+				WithHint("as can be %s", strings.Join(slices.Sorted(maps.Keys(meanings)), ", "))
 		}
-		for _, p := range []string{m.Type, l.ID, l.Text, l.Name, l.Input, l.Failed, l.List, l.Model, l.Tokens, l.Answer, l.Cost} {
+		for _, p := range []string{m.Type, l.ID, l.Text, l.Name, l.Input, l.Failed, l.List, l.Model, l.InputTokens, l.OutputTokens, l.Cost} {
 			if p != "" && p[0] != '/' {
-				return tapedeck.Errorf(tapedeck.Invalid, "%q is not a JSON pointer", p).WithHint(`it begins with "/"`)
+				return tapedeck.Errorf(tapedeck.Invalid, "%q is not a JSON pointer", p).WithHint(`a JSON pointer begins with "/"`)
 			}
 		}
 	}
 	return nil
 }
 
-// dialect returns the dialect that m describes. One that has no word for the end
-// must be taken at its exit status.
+// dialect returns the dialect that m describes. If no kind of line reports the end,
+// the exit status decides whether the run succeeded.
 func (m *Mapping) dialect() dialect {
 	typ := m.Type
 	if typ == "" {
 		typ = "/type"
 	}
-	d := dialect{trusting: true, take: func(s *stream, raw json.RawMessage) bool {
+	d := dialect{byExitStatus: true, take: func(s *stream, raw json.RawMessage) bool {
 		l, ok := m.Lines[at(raw, typ)]
 		if ok {
-			as[l.As](s, &l, raw)
+			meanings[l.As](s, &l, raw)
 		}
 		return ok
 	}}
 	for _, l := range m.Lines {
-		d.trusting = d.trusting && l.As != "result"
+		d.byExitStatus = d.byExitStatus && l.As != "result"
 		d.can.Deltas = d.can.Deltas || l.As == "text" && !l.Whole
 		d.can.Thinking = d.can.Thinking || l.As == "thinking"
 		d.can.Tools = d.can.Tools || l.As == "tool_start"

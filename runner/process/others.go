@@ -58,7 +58,7 @@ func (s *stream) gemini(raw json.RawMessage) bool {
 			}})
 		}
 		s.result(l.Status != "success", message(l.Error))
-		return false // it has more than events have room for
+		return false // the line has more than the events, so it is kept as RAW, too
 	default:
 		return false
 	}
@@ -79,7 +79,8 @@ func (s *stream) geminiSays(l *geminiLine) bool {
 	return true
 }
 
-// message returns the text of an error, which is a string or has one.
+// message returns the text of an error: the error is a string, or has one as a
+// member.
 func message(raw json.RawMessage) string {
 	for _, p := range []string{"/message", "/data/message", "/name", ""} {
 		if text := narrate.String(narrate.Pointer(raw, p)); text != "" {
@@ -89,8 +90,8 @@ func message(raw json.RawMessage) string {
 	return ""
 }
 
-// opencodeLine is a line of opencode run --format json. It tells what is
-// finished, not always in the order in which it began.
+// opencodeLine is a line of opencode run --format json. It reports finished parts,
+// not always in the order in which they began.
 type opencodeLine struct {
 	Type    string          `json:"type"`
 	Session string          `json:"sessionID"`
@@ -148,7 +149,8 @@ func (s *stream) opencode(raw json.RawMessage) bool {
 			InputTokens: t.Input, OutputTokens: t.Output, TotalTokens: t.Total, ReasoningTokens: t.Reasoning,
 			CachedInputTokens: t.Cache.Read, CacheWriteInputTokens: t.Cache.Write,
 		}})
-		// It goes on after tool calls. There is no other word for its end than that it does not.
+		// After tool calls opencode continues. No line reports the end of the run: a
+		// step with any other reason is the last one.
 		s.ended = p.Reason != "tool-calls"
 	case "error":
 		s.result(true, message(l.Error))
@@ -203,7 +205,7 @@ func (s *stream) pi(raw json.RawMessage) bool {
 		s.n.Turn++
 	case "message_update":
 		s.piSays(l.Event.Type, l.Event.Delta)
-	case "message_end", "message_start": // of what was streamed, or the log has
+	case "message_end", "message_start": // the text was streamed, or the log has it
 		s.n.EndMessage("")
 	case "tool_execution_start":
 		s.called(narrate.Call{ID: l.ToolID, Name: l.Tool}, l.Args)

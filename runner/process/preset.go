@@ -1,16 +1,16 @@
 package process
 
-// A Preset is what is known of a program that many have. Its members are those
-// of [Options].
+// A Preset is the configuration of a well-known program. Its fields are those of
+// [Options], but for Env.
 type Preset struct {
 	Name            string
 	Dialect         string
 	Command, Resume []string
-	Env             []string // names of the variables that it may want, and that are ours to give; pairs NAME=value that it needs
+	Env             []string // names of variables that it gets from our environment, and pairs NAME=value that it needs
 	Install         string
 }
 
-// base are the variables without which hardly a program works.
+// base returns the variables that almost every program needs, and more.
 func base(more ...string) []string {
 	return append([]string{"PATH", "HOME", "LANG", "TMPDIR"}, more...)
 }
@@ -25,7 +25,7 @@ var (
 	// Without a terminal Gemini cannot ask whether it may trust the folder, and ends.
 	geminiTrust = "GEMINI_CLI_TRUST_WORKSPACE=true"
 
-	lastArg   = []string{"--", "{task}"} // nothing after it is an option
+	lastArg   = []string{"--", "{task}"} // after "--" the program accepts no options
 	promptArg = []string{"--prompt={task}"}
 )
 
@@ -38,9 +38,8 @@ func args(lists ...[]string) []string {
 	return out
 }
 
-// Presets are the programs that were tried, in the order of their names. None of
-// them is given leave to do anything that it would ask for: that is for the
-// arguments that a user adds.
+// Presets are the programs that were tried, sorted by name. No preset permits an
+// action that the program would ask for; a user does that with additional arguments.
 var Presets = []Preset{
 	{
 		Name: "claude", Dialect: "claude-control", Env: claudeEnv, Install: "npm install -g @anthropic-ai/claude-code",

@@ -15,25 +15,25 @@ import (
 	"github.com/tapedeck/tapedeck/runner"
 )
 
-// Options say which program to run, and how to understand it.
+// Options say which program to run, and how to interpret its output.
 type Options struct {
-	Name    string   // of the agent, which tells its conversations from those of others; "" for the name of the program
+	Name    string   // the agent's name; distinguishes its conversations from those of other agents; "" for the name of the program
 	Dialect string   // see [Dialects]
-	Mapping *Mapping // of the dialect [Mapped]
+	Mapping *Mapping // describes the dialect [Mapped]; other dialects ignore it
 
-	// Command is the program and its arguments, Resume likewise to go on with a
-	// conversation; nil if that is not possible. In the arguments {task}, {session}
-	// and {folder} stand for what they say. No shell ever sees them; but an argument
-	// that is nothing but {task} may look like an option to the program, so "--"
-	// should come before it, or --name= in it.
+	// Command is the program and its arguments. Resume is the command that resumes a
+	// conversation; nil if the program cannot. In the arguments, {task}, {session} and
+	// {folder} are replaced by their values. No shell reads them. But a task that
+	// begins with a dash looks like an option to the program, so write "--" before
+	// {task}, or --name={task}.
 	Command []string
 	Resume  []string
 
-	Env     []string // all of its environment, NAME=value
-	Folder  string   // where it works if the invocation has no folder; "" for our own
-	Install string   // what to do if the program is not there; "" for nothing to say
+	Env     []string // the whole environment of the program, NAME=value
+	Folder  string   // the working directory if the invocation has no folder; "" for the server's own
+	Install string   // how to install the program; the hint of the error if it is missing; "" for no hint
 
-	Grace time.Duration // how long it gets for each step of its end; 0 for five seconds
+	Grace time.Duration // time limit for each step of stopping the program; 0 for five seconds
 }
 
 // A Runner runs a program.
@@ -44,8 +44,8 @@ type Runner struct {
 
 var _ runner.Capable = (*Runner)(nil)
 
-// New returns a runner. It is an error if there is no such dialect, or the
-// mapping says nothing.
+// New returns a runner. It returns an error if the dialect is unknown, or if the
+// dialect [Mapped] has no valid mapping.
 func New(o Options) (*Runner, error) {
 	d, ok := dialects[o.Dialect]
 	if !ok {
@@ -91,11 +91,11 @@ func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 	}
 }
 
-// link is the name of our conversations in the log.
+// link returns the runner name in the links that this runner stores in the log.
 func (r *Runner) link() string { return "process:" + r.options.Name }
 
-// run goes on with the conversation that the thread has had, or begins one, also
-// if the program cannot find the other.
+// run resumes the conversation of the thread. It begins a new conversation if there
+// is none, or if the program cannot find it and has not done anything yet.
 func (r *Runner) run(ctx context.Context, in tapedeck.Invocation, n *narrate.Narrator) error {
 	if err := r.Available(); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (r *Runner) run(ctx context.Context, in tapedeck.Invocation, n *narrate.Nar
 		if err == nil || s == nil || s.worked || n.Over() || ctx.Err() != nil {
 			return err
 		}
-		lost = "the agent could not go on with its conversation: " + narrate.Brief(err.Error())
+		lost = "the agent could not resume its conversation: " + narrate.Brief(err.Error())
 	}
 	task, err := r.recall(ctx, in, n, lost)
 	if err != nil {
@@ -116,13 +116,14 @@ func (r *Runner) run(ctx context.Context, in tapedeck.Invocation, n *narrate.Nar
 	return err
 }
 
-// Bounds of what can be handed over as an argument: Linux takes 128 KiB.
+// Limits of an argument, in bytes. Linux accepts 128 KiB for one argument.
 const (
 	maxTask    = 120 << 10
 	maxHistory = 60 << 10
 )
 
-// recall returns the task with what was said before.
+// recall returns the task with the earlier conversation before it. lost says why the
+// agent's own conversation cannot be resumed; "" if it has no conversation.
 func (r *Runner) recall(ctx context.Context, in tapedeck.Invocation, n *narrate.Narrator, lost string) (string, error) {
 	if in.History == nil {
 		return in.Task, nil
@@ -131,20 +132,20 @@ func (r *Runner) recall(ctx context.Context, in tapedeck.Invocation, n *narrate.
 	if err != nil || before == "" {
 		return in.Task, err
 	}
-	n.Lossy(cmp.Or(lost, "the agent has no conversation of its own that has all of it"), len(before))
+	n.Lossy(cmp.Or(lost, "the agent has no conversation of its own with the whole history"), len(before))
 	return before + "\n\n" + in.TaskAfterHistory(), nil
 }
 
-// arguments fills in the arguments of a command.
+// arguments returns the arguments of a command with the placeholders replaced.
 func (r *Runner) arguments(command []string, task, session, folder string) ([]string, error) {
 	if strings.ContainsRune(task, 0) {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "the task has a zero byte, which no program can be given")
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the task has a zero byte, which an argument of a program cannot contain")
 	}
 	fill := strings.NewReplacer("{task}", task, "{session}", session, "{folder}", folder)
 	args := slices.Clone(command[1:])
 	for i := range args {
 		if args[i] = fill.Replace(args[i]); len(args[i]) > maxTask {
-			return nil, tapedeck.Errorf(tapedeck.TooLarge, "the task has more than %d bytes, which this agent cannot be given", maxTask)
+			return nil, tapedeck.Errorf(tapedeck.TooLarge, "the task has more than %d bytes, the limit of this agent", maxTask)
 		}
 	}
 	return args, nil

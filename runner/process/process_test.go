@@ -17,7 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/runner/runnertest"
 )
 
-// scripted returns a runner of a program that says what is in testdata.
+// scripted returns a runner of a program that prints lines of testdata.
 func scripted(t testing.TB, files string, o process.Options) *process.Runner {
 	t.Helper()
 	data, err := filepath.Abs("testdata")
@@ -71,7 +71,7 @@ func harness(t testing.TB, files string) runnertest.Harness {
 }
 
 // run runs an invocation and returns a line for each event, and its error. It
-// fails the test if a process is left.
+// fails the test if a process is still alive afterwards.
 func run(t *testing.T, ctx context.Context, r *process.Runner, in tapedeck.Invocation) ([]string, error) {
 	t.Helper()
 	in.ID, in.Thread = "inv", tapedeck.MainThread
@@ -149,7 +149,7 @@ func TestClaude(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(only(got, "RAW")); n != 3 { // init, status and result
-		t.Errorf("%d lines were kept as they came", n)
+		t.Errorf("%d lines were kept as RAW", n)
 	}
 	compare(t, without(got, "RAW"),
 		`agent.linked {"runner":"process:x","nativeId":"s-1"}`,
@@ -177,7 +177,8 @@ func TestClaude(t *testing.T) {
 	)
 }
 
-// TestClaudeNotes has what the SSE task protocol shows and AG-UI has no event for.
+// TestClaudeNotes checks the notes that the SSE task protocol shows and for which
+// AG-UI has no event.
 func TestClaudeNotes(t *testing.T) {
 	got, err := run(t, t.Context(), scripted(t, "claude", process.Options{}), tapedeck.Invocation{Task: "notes"})
 	if err != nil {
@@ -266,8 +267,8 @@ func control(t *testing.T, file string) *process.Runner {
 	return scripted(t, "control", process.Options{Dialect: "claude-control", Command: []string{os.Args[0], file}})
 }
 
-// Without anybody to ask nothing is allowed; and what it asks that we do not know
-// is answered, lest it waits for ever.
+// TestControlAlone runs an agent that cannot ask people: nothing is allowed. An
+// unknown request is answered, too; otherwise the agent would wait for ever.
 func TestControlAlone(t *testing.T) {
 	for _, file := range []string{"reject", "odd"} {
 		if _, err := run(t, t.Context(), control(t, file), tapedeck.Invocation{Task: "the task"}); err != nil {
@@ -286,7 +287,7 @@ func TestControlCancel(t *testing.T) {
 	}}
 	got, err := run(t, ctx, control(t, "cancel"), in)
 	if err != nil || !strings.Contains(strings.Join(got, "\n"), "error_during_execution") {
-		t.Errorf("%v; it was not interrupted in its own words: %s", err, got)
+		t.Errorf("%v; it was not interrupted by a message: %s", err, got)
 	}
 }
 
@@ -326,7 +327,7 @@ func TestFailures(t *testing.T) {
 		{"claude", "orphan", "the agent ended without a result: exit status 9"},
 		{"claude", "no such task", "the agent ended without a result: exit status 1: there is no such task or conversation"},
 		{"codex", "fail", "the agent failed: no quota"},
-		{"claude", "flood", "the agent sent a line of more than 8 MiB, which is too long to be recorded"},
+		{"claude", "flood", "the agent sent a line of more than 8 MiB, which is too long to record"},
 	} {
 		t.Run(tt.task, func(t *testing.T) {
 			r := scripted(t, tt.files, process.Options{Grace: 100 * time.Millisecond})
@@ -339,7 +340,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// Who ignores everything, and has started others who do, is gone all the same.
+// TestStubborn checks that a program that ignores all signals is killed, together
+// with its children that ignore them, too.
 func TestStubborn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -362,7 +364,7 @@ func TestStubborn(t *testing.T) {
 		t.Error("it said nothing")
 	}
 	if _, err := run(t, t.Context(), scripted(t, "claude", process.Options{Grace: 50 * time.Millisecond}), tapedeck.Invocation{Task: "linger"}); err != nil {
-		t.Errorf("its result counts, though it does not end: %v", err)
+		t.Errorf("the program has a result but does not exit; the result must count: %v", err)
 	}
 }
 
@@ -378,13 +380,13 @@ func TestResume(t *testing.T) {
 	if all := strings.Join(got, "\n"); err != nil || !strings.Contains(all, "again") || strings.Contains(all, "lossy") {
 		t.Errorf("%v, %s", err, all)
 	}
-	// It cannot find the conversation, so it is told; that such a task is not in
-	// testdata is what shows that it was.
+	// The program cannot find the conversation, so its task has the history before it.
+	// The run fails because no file in testdata has the name of that task.
 	got, err = run(t, t.Context(), r, tapedeck.Invocation{Task: "talk", History: history, Link: &tapedeck.Link{Runner: "process:x", NativeID: "gone"}})
-	if all := strings.Join(got, "\n"); err == nil || strings.Count(all, "lossy") != 1 || !strings.Contains(all, "could not go on") {
+	if all := strings.Join(got, "\n"); err == nil || strings.Count(all, "lossy") != 1 || !strings.Contains(all, "could not resume") {
 		t.Errorf("%v, %s", err, all)
 	}
-	// The first part was told by the program, so nothing is done twice.
+	// The program had already reported something, so it is not started again.
 	got, err = run(t, t.Context(), r, tapedeck.Invocation{Task: "talk", History: history, Link: &tapedeck.Link{Runner: "process:x", NativeID: "nothing"}})
 	if all := strings.Join(got, "\n"); err == nil || strings.Contains(all, "lossy") {
 		t.Errorf("%v, %s", err, all)
@@ -398,7 +400,7 @@ func TestNew(t *testing.T) {
 	}{
 		{process.Options{Dialect: "latin"}, `there is no dialect "latin"`},
 		{process.Options{Dialect: process.Mapped}, `the dialect "lines" needs a mapping`},
-		{mapped(t, `{"lines":{"a":{"as":"b"}}}`), `lines of the type "a" cannot be taken as "b"`},
+		{mapped(t, `{"lines":{"a":{"as":"b"}}}`), `lines of the type "a" have the unknown meaning "b"`},
 		{mapped(t, `{"lines":{"a":{"as":"text","text":"t"}}}`), `"t" is not a JSON pointer`},
 	} {
 		if _, err := process.New(tt.options); tapedeck.KindOf(err) != tapedeck.Invalid || err.Error() != tt.want {
@@ -420,7 +422,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// A task is never taken for an option, nor cut.
+// TestArguments checks that no task looks like an option, and that none is cut.
 func TestArguments(t *testing.T) {
 	r := scripted(t, "claude", process.Options{})
 	for task, want := range map[string]tapedeck.Kind{
@@ -434,15 +436,15 @@ func TestArguments(t *testing.T) {
 		for _, args := range [][]string{p.Command, p.Resume} {
 			for i, a := range args {
 				if a == "{task}" && args[i-1] != "--" {
-					t.Errorf("%s: a task may be taken for an option in %q", p.Name, args)
+					t.Errorf("%s: a task can look like an option in %q", p.Name, args)
 				}
 			}
 		}
 	}
 }
 
-// Claude Code asks before the block of its call ends: the arguments that were
-// streamed are not recorded again.
+// TestControlAsksEarly has Claude Code ask before the block of its call ends: the
+// arguments that were streamed are not recorded twice.
 func TestControlAsksEarly(t *testing.T) {
 	t.Setenv("DECK_TEST_DID", filepath.Join(t.TempDir(), "did"))
 	in := tapedeck.Invocation{Task: "the task", Ask: func(context.Context, tapedeck.Question) (tapedeck.Choice, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/tapedeck/tapedeck/runner/process"
 )
 
-// Real agents, as they were recorded: nothing of what they said is lost.
+// TestRecorded replays recorded output of real agents: no part of it may be lost.
 func TestRecorded(t *testing.T) {
 	for _, tt := range []struct {
 		file, dialect, text string

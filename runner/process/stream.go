@@ -10,34 +10,34 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A stream is what is known of what a program says.
+// A stream is the state of interpreting the output of one program.
 type stream struct {
 	n       *narrate.Narrator
 	attempt *attempt
 	in      tapedeck.Invocation
 
 	linked  string // the program's id of the conversation
-	profile string // the permission mode that was told last
-	worked  bool   // it said or did something
-	ended   bool   // it said that it is at its end
-	failure string // and that it failed, or how
-	asked   int
+	profile string // the permission mode that was reported last
+	worked  bool   // the agent said or did something
+	ended   bool   // the program reported its end
+	failure string // why the run failed, as the program reports it; "" if it has not failed
+	asked   int    // number of questions so far
 
 	take func(*stream, json.RawMessage) bool
 
-	// Of the dialect claude.
-	lanes map[string]*lane
-	tasks map[string]taskInput // the calls that may begin sub-agents
-	told  bool                 // the usage of a model call was reported
+	// Only the dialect claude uses the fields below.
+	lanes         map[string]*lane
+	tasks         map[string]taskInput // the calls that may begin sub-agents
+	usageReported bool                 // the usage of at least one model call was reported
 }
 
-// A dialect is what the lines of some programs mean.
+// A dialect interprets the lines of one kind of program.
 type dialect struct {
-	can       tapedeck.Capabilities
-	take      func(*stream, json.RawMessage) bool // false if a line maps to nothing
-	greet     func(task string) []byte            // what the program is told first; nil for one that is told nothing
-	interrupt func() []byte                       // what asks it to stop; nil for SIGINT
-	trusting  bool                                // it has no word for its end, so that the exit status must do
+	can          tapedeck.Capabilities
+	take         func(*stream, json.RawMessage) bool // interprets a line; false if it maps to no event
+	greet        func(task string) []byte            // the first message to the program; nil if it reads no input
+	interrupt    func() []byte                       // the message that asks the program to stop; nil for SIGINT
+	byExitStatus bool                                // no line reports the end, so the exit status decides
 }
 
 // Mapped is the dialect that [Options.Mapping] describes.
@@ -69,10 +69,10 @@ func newStream(in tapedeck.Invocation, n *narrate.Narrator, a *attempt) *stream 
 	}
 }
 
-// maxStray bounds what is kept of a line that is not JSON.
+// maxStray is how many bytes of a line that is not JSON are kept.
 const maxStray = 4 << 10
 
-// line takes a line.
+// line interprets a line. It stores a line without a meaning as RAW.
 func (s *stream) line(line json.RawMessage) {
 	if line[0] != '{' || !json.Valid(line) {
 		s.n.Raw(s.attempt.runner.link(), line[:min(len(line), maxStray)])
@@ -83,7 +83,7 @@ func (s *stream) line(line json.RawMessage) {
 	}
 }
 
-// link takes the id of the conversation, which most repeat in every line.
+// link stores the id of the conversation. Most programs repeat it in every line.
 func (s *stream) link(id string) {
 	if id != "" && id != s.linked {
 		s.linked = id
@@ -101,31 +101,31 @@ func (s *stream) think(lane, id, text string) {
 	s.n.Think(lane, id, text)
 }
 
-// whole tells a message that is told as a whole.
+// whole reports a complete message. tell is say or think.
 func (s *stream) whole(tell func(lane, id, text string), id, text string) {
 	tell("", id, text)
 	s.n.EndMessage("")
 }
 
-// called tells a call whose input is known as a whole.
+// called reports a tool call with its complete input.
 func (s *stream) called(c narrate.Call, input json.RawMessage) {
 	s.worked = true
 	s.n.Tool(c)
 	s.n.Input(c.ID, input)
 }
 
-// result says that the program is at its end.
+// result records that the program reported its end.
 func (s *stream) result(failed bool, why string) {
 	s.ended = true
 	if failed {
 		s.failure = why
 		if why == "" {
-			s.failure = "it does not say why"
+			s.failure = "it gave no reason"
 		}
 	}
 }
 
-// use reports usage in a lane, if there was any.
+// use reports the usage of a lane, unless all of it is zero or unknown.
 func (s *stream) use(lane string, u payload.UsageReported) {
 	for _, n := range []*int64{u.InputTokens, u.OutputTokens, u.TotalTokens} {
 		if n != nil && *n > 0 {
@@ -138,11 +138,13 @@ func (s *stream) use(lane string, u payload.UsageReported) {
 	}
 }
 
-// ask asks people, beside the run.
-func (s *stream) ask(q tapedeck.Question, then func(option string) []byte) {
+// ask asks people in a goroutine of its own, so the run continues meanwhile. reply
+// makes the message for the program from the chosen option; "" means that nobody
+// chose.
+func (s *stream) ask(q tapedeck.Question, reply func(option string) []byte) {
 	a := s.attempt
 	if s.in.Ask == nil || a.ctx.Err() != nil {
-		a.send(then(""))
+		a.send(reply(""))
 		return
 	}
 	a.others.Go(func() {
@@ -151,11 +153,11 @@ func (s *stream) ask(q tapedeck.Question, then func(option string) []byte) {
 			given.Option = ""
 		}
 		select {
-		case a.answers <- answer{then(given.Option)}:
+		case a.answers <- answer{reply(given.Option)}:
 		case <-a.life.Done():
 		}
 	})
 }
 
-// An answer is what the program is told of what people have decided.
+// An answer is the message that reports a decision of people to the program.
 type answer struct{ message []byte }

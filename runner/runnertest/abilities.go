@@ -13,46 +13,46 @@ import (
 	"github.com/tapedeck/tapedeck/runner"
 )
 
-// Abilities are tasks for what not every runner can do. A test whose task is nil
-// is skipped.
+// Abilities has tasks for the abilities that only some runners have. A test whose task is
+// nil is skipped.
 type Abilities struct {
-	Tools *tapedeck.Invocation // calls a tool and goes on with what that gives
-	Plan  *tapedeck.Invocation // says what it is going to do
-	Usage *tapedeck.Invocation // reports what a call of its model has used
+	Tools *tapedeck.Invocation // calls a tool and continues with its result
+	Plan  *tapedeck.Invocation // reports a plan
+	Usage *tapedeck.Invocation // reports the usage of a model call
 
-	Subagent *tapedeck.Invocation // starts another agent, which says something
+	Subagent *tapedeck.Invocation // starts another agent, which yields text
 
-	Ask *tapedeck.Invocation // asks whether it may do something, and ends by itself whatever the answer
-	Did func() bool          // reports whether that was done, by this harness; nil if nobody can tell
+	Ask *tapedeck.Invocation // asks for a permission, and ends by itself after any answer
+	Did func() bool          // reports whether the runner of this harness did what it asked for; nil if unknown
 
-	Resume    *tapedeck.Invocation // goes on with the conversation that Talk has begun
-	Remembers string               // what Resume says only if it knows of Talk; "" to leave it open
+	Resume    *tapedeck.Invocation // resumes the conversation that Talk has begun
+	Remembers string               // the text of Resume, which it can know only from Talk; "" to skip the comparison
 }
 
 var abilityTests = []suiteTest{
-	{"its tool calls are whole", tools},
-	{"its plan is seen", plan},
-	{"what its model uses is reported", usage},
-	{"what its sub-agents say is theirs", subagents},
+	{"every tool call has a result", tools},
+	{"it reports its plan", plan},
+	{"it reports usage", usage},
+	{"messages of sub-agents name the sub-agent", subagents},
 	{"it does what is allowed", allowed},
 	{"it does not do what is denied", denied},
-	{"it does nothing that needs asking if nobody can be asked", unasked},
+	{"it does nothing that needs permission if nobody can be asked", unasked},
 	{"it does not wait for an answer when it is cancelled", cancelledAsking},
-	{"what it said before it was stopped is kept", interrupted},
-	{"it goes on with a conversation of its own", resumes},
+	{"its events are in order after an interrupt", interrupted},
+	{"it resumes its own conversation", resumes},
 }
 
-// need returns the task for an ability.
+// need returns the task for an ability. It skips the test if there is no task.
 func need(t *testing.T, in *tapedeck.Invocation) tapedeck.Invocation {
 	t.Helper()
 	if in == nil {
-		t.Skip("the harness has no task for it")
+		t.Skip("the harness has no task for this ability")
 	}
 	return invocation(*in, "inv_1")
 }
 
-// of returns the events of a type.
-func of(events []tapedeck.Event, typ string) (out []tapedeck.Event) {
+// ofType returns the events of a type.
+func ofType(events []tapedeck.Event, typ string) (out []tapedeck.Event) {
 	for _, e := range events {
 		if e.Type == typ {
 			out = append(out, e)
@@ -69,10 +69,10 @@ func tools(t *testing.T, h Harness) {
 	}
 	verify(t, in, events)
 	called, answered := map[string]bool{}, map[string]bool{}
-	for _, e := range of(events, tapedeck.ToolCallStart) {
+	for _, e := range ofType(events, tapedeck.ToolCallStart) {
 		called[read(t, e).ToolCallID] = true
 	}
-	for _, e := range of(events, tapedeck.ToolCallResult) {
+	for _, e := range ofType(events, tapedeck.ToolCallResult) {
 		answered[read(t, e).ToolCallID] = true
 	}
 	if len(called) == 0 {
@@ -90,7 +90,7 @@ func plan(t *testing.T, h Harness) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plans := of(events, tapedeck.PlanUpdated)
+	plans := ofType(events, tapedeck.PlanUpdated)
 	if len(plans) == 0 {
 		t.Fatal("Plan has no plan")
 	}
@@ -112,7 +112,7 @@ func usage(t *testing.T, h Harness) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reports := of(events, tapedeck.UsageReported)
+	reports := ofType(events, tapedeck.UsageReported)
 	if len(reports) == 0 {
 		t.Fatal("Usage reports nothing")
 	}
@@ -124,8 +124,8 @@ func usage(t *testing.T, h Harness) {
 	}
 }
 
-// subagents wants each to begin and to end, and what names it to be between: the
-// engine gives it a thread of its own.
+// subagents checks that each sub-agent begins and ends, and that every event which names it
+// is between, because the engine gives each sub-agent a thread of its own.
 func subagents(t *testing.T, h Harness) {
 	in := need(t, h.Subagent)
 	events, err := h.collect(t, t.Context(), in)
@@ -146,7 +146,7 @@ func subagents(t *testing.T, h Harness) {
 		case e.Type == tapedeck.SubagentStarted:
 			open[d.ID] = true
 		case !open[d.ID]:
-			t.Errorf("%s %s: the sub-agent is not at work", e.Type, e.Data)
+			t.Errorf("%s %s: the sub-agent has not begun or has ended", e.Type, e.Data)
 		case e.Type == tapedeck.SubagentFinished, e.Type == tapedeck.SubagentError:
 			delete(open, d.ID)
 		case e.Type == tapedeck.TextMessageStart:
@@ -154,14 +154,14 @@ func subagents(t *testing.T, h Harness) {
 		}
 	}
 	if spoke == 0 || len(open) > 0 {
-		t.Errorf("sub-agents have said %d messages, and have not ended: %v", spoke, open)
+		t.Errorf("sub-agents have sent %d messages; these have not ended: %v", spoke, open)
 	}
 }
 
-// A clerk answers all questions in the same way.
+// A clerk gives the same answer to all questions.
 type clerk struct {
 	t    *testing.T
-	kind string // of the option, without "_once" and "_always"
+	kind string // the kind of the option to choose, without "_once" and "_always"
 
 	mu    sync.Mutex
 	asked []tapedeck.Question
@@ -200,15 +200,15 @@ func answering(t *testing.T, h Harness, kind string) {
 	if len(c.asked) == 0 {
 		t.Error("Ask asks nothing")
 	}
-	if len(of(events, tapedeck.PermissionRequested))+len(of(events, tapedeck.PermissionAnswered)) > 0 {
-		t.Error("what it asks with Ask is the engine's to write")
+	if len(ofType(events, tapedeck.PermissionRequested))+len(ofType(events, tapedeck.PermissionAnswered)) > 0 {
+		t.Error("the engine writes the events of Ask, not the runner")
 	}
 }
 
 func (h *Harness) did(t *testing.T, want bool) {
 	t.Helper()
 	if h.Did != nil && h.Did() != want {
-		t.Errorf("it was done: %t, want %t", !want, want)
+		t.Errorf("the runner did what it asked for: %t, want %t", !want, want)
 	}
 }
 
@@ -225,7 +225,7 @@ func denied(t *testing.T, h Harness) {
 func unasked(t *testing.T, h Harness) {
 	in := need(t, h.Ask)
 	events, err := h.collect(t, t.Context(), in)
-	if err == nil { // it may also fail
+	if err == nil { // the run may also fail
 		verify(t, in, events)
 	}
 	h.did(t, false)
@@ -252,12 +252,12 @@ func cancelledAsking(t *testing.T, h Harness) {
 	h.did(t, false)
 }
 
-// interrupted stops Endless when it has said something. What it still says must
-// fit to that, whatever it leaves open: the engine closes it.
+// interrupted stops Endless after its first text. The following events must be in order.
+// Open parts may stay open, because the engine ends them.
 func interrupted(t *testing.T, h Harness) {
 	c, ok := h.Runner.(runner.Capable)
 	if !ok || !c.Capabilities().Interrupt {
-		t.Skip("the runner does not say that it can be interrupted")
+		t.Skip("the runner does not report the capability Interrupt")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -287,21 +287,21 @@ func interrupted(t *testing.T, h Harness) {
 		}
 	})
 	if said == "" {
-		t.Error("it was stopped before it said anything")
+		t.Error("it yielded no text")
 	}
 }
 
 func resumes(t *testing.T, h Harness) {
 	if h.Resume == nil {
-		t.Skip("the harness has no task for it")
+		t.Skip("the harness has no task for this ability")
 	}
 	first, err := h.collect(t, t.Context(), invocation(h.Talk, "inv_1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	links := of(first, tapedeck.AgentLinked)
+	links := ofType(first, tapedeck.AgentLinked)
 	if len(links) == 0 {
-		t.Fatal("Talk has told no conversation of its own")
+		t.Fatal("Talk has no event with its own conversation")
 	}
 	var told payload.AgentLinked
 	if err := json.Unmarshal(links[len(links)-1].Data, &told); err != nil || told.Runner == "" || told.NativeID == "" {

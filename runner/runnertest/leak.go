@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// noLeaks runs a test and waits until there are no more goroutines than before
-// it. Outside a bubble that is the best that can be said, so tests that use it
-// must not run in parallel.
+// noLeaks runs a test and waits until there are no more goroutines than before. It only
+// compares numbers, because there is no better check outside a bubble. So tests that use
+// it must not run in parallel.
 func noLeaks(t *testing.T, run func(*testing.T)) {
 	before := runtime.NumGoroutine()
 	run(t)

@@ -1,5 +1,5 @@
-// Package runnertest is the contract of [tapedeck.Runner] as a suite that every
-// runner calls from a test of its own.
+// Package runnertest is the contract of [tapedeck.Runner] as a test suite. Every runner
+// calls it from a test of its own.
 package runnertest
 
 import (
@@ -13,40 +13,39 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A Harness is a runner with tasks whose outcome is known. The ids of the
-// invocations are set by the suite.
+// A Harness is a runner with tasks whose outcome is known. The suite sets the ids of the
+// invocations.
 type Harness struct {
 	Runner tapedeck.Runner
 
-	Talk    tapedeck.Invocation  // says something in several events and ends by itself
-	Text    string               // what Talk says in all its text messages; "" to leave it open
-	Endless tapedeck.Invocation  // says something and goes on until it is cancelled
+	Talk    tapedeck.Invocation  // yields text in several events and ends by itself
+	Text    string               // the text of all messages of Talk; "" to skip the comparison
+	Endless tapedeck.Invocation  // yields text and continues until it is cancelled
 	Fail    *tapedeck.Invocation // ends with an error; nil for a runner that cannot be made to fail
 
 	Abilities
 
-	// Bubble says that the runner does everything in goroutines of this
-	// process and waits only for timers and channels. Then each test runs in a
-	// bubble of testing/synctest: no real time passes, and a goroutine that is
-	// left behind is found with certainty.
+	// Bubble says that the runner works only in goroutines of this process and waits
+	// only for timers and channels. Then each test runs in a bubble of testing/synctest:
+	// no real time passes, and every leaked goroutine is found.
 	Bubble bool
 
-	// Patience is how long anything may take; 0 for ten seconds.
+	// Patience is the time limit of each run; 0 for ten seconds.
 	Patience time.Duration
 }
 
-// Run tests the runners that open makes, a new one for each test.
+// Run tests a runner. It calls open for a new harness in each test.
 func Run(t *testing.T, open func(t testing.TB) Harness) {
 	for _, tt := range append([]suiteTest{
-		{"what it yields is in order and complete", inOrder},
-		{"it leaves to the engine what is the engine's", unstamped},
+		{"its events are in order and complete", inOrder},
+		{"it does not set what the engine sets", unstamped},
 		{"it stops when it is cancelled", cancelled},
 		{"it stops at once if it was cancelled before it began", cancelledBefore},
-		{"it holds the agent back for a slow reader and drops nothing", slowReader},
+		{"a slow reader gets every event", slowReader},
 		{"an error ends it", failing},
-		{"nothing of it begins that is not stored", unstored},
-		{"leaving the loop ends it", leaving},
-		{"runs at the same time do not mix", together},
+		{"no process begins before it is stored", unstored},
+		{"breaking out of the loop ends it", leaving},
+		{"concurrent runs do not mix", together},
 		{"it can run again", again},
 	}, abilityTests...) {
 		t.Run(tt.name, func(t *testing.T) { inBubble(t, open, tt.test) })
@@ -58,8 +57,8 @@ type suiteTest struct {
 	test func(*testing.T, Harness)
 }
 
-// inBubble runs a test in a bubble if the harness allows it. The harness is
-// made outside first, to be asked, and then again where it is used.
+// inBubble runs a test in a bubble if the harness allows it. It opens one harness outside
+// to read Bubble, and another one inside for the test.
 func inBubble(t *testing.T, open func(testing.TB) Harness, test func(*testing.T, Harness)) {
 	probe := open(t)
 	run := func(t *testing.T) {
@@ -76,7 +75,7 @@ func inBubble(t *testing.T, open func(testing.TB) Harness, test func(*testing.T,
 	noLeaks(t, run)
 }
 
-// collect runs in to its end and returns what it yielded.
+// collect runs an invocation to its end and returns its events and its error.
 func (h *Harness) collect(t *testing.T, ctx context.Context, in tapedeck.Invocation) ([]tapedeck.Event, error) {
 	t.Helper()
 	var events []tapedeck.Event
@@ -96,8 +95,8 @@ func (h *Harness) collect(t *testing.T, ctx context.Context, in tapedeck.Invocat
 	return events, failed
 }
 
-// within fails the test if f does not return in time. In a bubble, time passes
-// only when everything waits, so only a runner that waits for ever is late.
+// within fails the test if f does not return in time. In a bubble, time passes only when
+// all goroutines wait, so only a runner that waits for ever is late.
 func (h *Harness) within(t *testing.T, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -123,21 +122,21 @@ func invocation(in tapedeck.Invocation, id string) tapedeck.Invocation {
 	return in
 }
 
-// unstored: a runner whose agent is a process tells which, waits until that is
-// stored, and begins nothing if it cannot be.
+// unstored checks a runner whose agent is a process: it yields the identity of the process,
+// waits until that is stored, and begins nothing if that fails.
 func unstored(t *testing.T, h Harness) {
 	in := invocation(h.Talk, "inv_1")
-	asked, told := 0, 0
-	in.Stored = func(context.Context) error { asked++; return errors.New("the disk is full") }
+	waits, announced := 0, 0
+	in.Stored = func(context.Context) error { waits++; return errors.New("the disk is full") }
 	events, _ := h.collect(t, t.Context(), in)
 	for _, e := range events {
 		if e.Type == tapedeck.AgentStarted {
-			told++
-		} else if told > 0 {
-			t.Errorf("%s %s: it has begun", e.Type, e.Data)
+			announced++
+		} else if announced > 0 {
+			t.Errorf("%s %s: the process has begun", e.Type, e.Data)
 		}
 	}
-	if asked != told {
-		t.Errorf("it told of %d processes, and waited for %d to be stored", told, asked)
+	if waits != announced {
+		t.Errorf("the runner announced %d processes, and waited for %d to be stored", announced, waits)
 	}
 }

@@ -17,16 +17,16 @@ import (
 	"github.com/tapedeck/tapedeck/runner/runnertest"
 )
 
-// A parrot is a runner that is right, unless it has a flaw.
+// A parrot is a runner that is correct unless it has a flaw.
 type parrot struct {
 	flaw string
-	did  *atomic.Bool // what it asked for
+	did  *atomic.Bool // whether it did what it asked for
 }
 
 func (p parrot) Capabilities() tapedeck.Capabilities { return tapedeck.Capabilities{Interrupt: true} }
 func (p parrot) Available() error                    { return nil }
 
-// act does what the tasks for abilities ask for. It reports false for any other.
+// act plays the tasks for abilities. It reports false for any other task.
 func (p parrot) act(ctx context.Context, in tapedeck.Invocation, say func(p payload.Payload)) bool {
 	switch in.Task {
 	case "tools":
@@ -159,7 +159,7 @@ func (p parrot) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[taped
 	}
 }
 
-// TestParrot shows that a good runner passes, and is what a flawed one fails.
+// TestParrot shows that a correct runner passes. [TestFlaws] runs it with flaws.
 func TestParrot(t *testing.T) {
 	flaw := os.Getenv("TAPEDECK_TEST_FLAW")
 	runnertest.Run(t, func(testing.TB) runnertest.Harness {
@@ -179,39 +179,39 @@ func TestParrot(t *testing.T) {
 	})
 }
 
-// Each flaw must be found, by the test that looks for it.
+// TestFlaws checks that the suite finds each flaw, in the test that looks for it.
 func TestFlaws(t *testing.T) {
 	for flaw, found := range map[string]string{
-		"leaves a message open":      "what_it_yields_is_in_order_and_complete",
-		"stamps":                     "it_leaves_to_the_engine_what_is_the_engine's",
+		"leaves a message open":      "its_events_are_in_order_and_complete",
+		"stamps":                     "it_does_not_set_what_the_engine_sets",
 		"deaf":                       "it_stops_when_it_is_cancelled",
-		"drops what is taken slowly": "it_holds_the_agent_back_for_a_slow_reader_and_drops_nothing",
+		"drops what is taken slowly": "a_slow_reader_gets_every_event",
 		"does not fail":              "an_error_ends_it",
 		"goes on after its error":    "an_error_ends_it",
-		"mixes runs":                 "runs_at_the_same_time_do_not_mix",
-		"leaks":                      "what_it_yields_is_in_order_and_complete",
-		"loses a result":             "its_tool_calls_are_whole",
-		"has a plan of its own kind": "its_plan_is_seen",
-		"speaks for its chick":       "what_its_sub-agents_say_is_theirs",
-		"speaks too late":            "what_its_sub-agents_say_is_theirs",
-		"reports nothing":            "what_its_model_uses_is_reported",
+		"mixes runs":                 "concurrent_runs_do_not_mix",
+		"leaks":                      "its_events_are_in_order_and_complete",
+		"loses a result":             "every_tool_call_has_a_result",
+		"has a plan of its own kind": "it_reports_its_plan",
+		"speaks for its chick":       "messages_of_sub-agents_name_the_sub-agent",
+		"speaks too late":            "messages_of_sub-agents_name_the_sub-agent",
+		"reports nothing":            "it_reports_usage",
 		"does not":                   "it_does_what_is_allowed",
 		"does it anyway":             "it_does_not_do_what_is_denied",
-		"does it unasked":            "it_does_nothing_that_needs_asking_if_nobody_can_be_asked",
+		"does it unasked":            "it_does_nothing_that_needs_permission_if_nobody_can_be_asked",
 		"writes its questions":       "it_does_what_is_allowed",
 		"waits for ever":             "it_does_not_wait_for_an_answer_when_it_is_cancelled",
-		"forgets":                    "it_goes_on_with_a_conversation_of_its_own",
-		"stumbles when it stops":     "what_it_said_before_it_was_stopped_is_kept",
+		"forgets":                    "it_resumes_its_own_conversation",
+		"stumbles when it stops":     "its_events_are_in_order_after_an_interrupt",
 	} {
 		t.Run(flaw, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestParrot$/^"+found+"$", "-test.timeout=60s")
 			cmd.Env = append(os.Environ(), "TAPEDECK_TEST_FLAW="+flaw)
 			out, err := cmd.CombinedOutput()
 			if err == nil {
-				t.Errorf("it was not found:\n%s", out)
+				t.Errorf("the suite passes:\n%s", out)
 			}
 			if !strings.Contains(string(out), found) {
-				t.Errorf("it was not %s that found it:\n%.2000s", found, out)
+				t.Errorf("the test %s does not fail:\n%.2000s", found, out)
 			}
 		})
 	}

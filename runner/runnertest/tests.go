@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/order"
 )
 
-// inOrder feeds a whole run to the verifier, as the engine does, and ends it: so
-// everything that was begun must have been ended.
+// inOrder gives a whole run to the verifier, as the engine does, and ends the run. So the
+// runner must have ended everything that it began.
 func inOrder(t *testing.T, h Harness) {
 	in := invocation(h.Talk, "inv_1")
 	events, err := h.collect(t, t.Context(), in)
@@ -21,13 +21,13 @@ func inOrder(t *testing.T, h Harness) {
 		t.Fatal(err)
 	}
 	if len(events) < 3 {
-		t.Fatalf("Talk yielded %d events; the suite needs a few", len(events))
+		t.Fatalf("Talk yielded %d events; the suite needs at least 3", len(events))
 	}
 	verify(t, in, events)
 	h.compare(t, events)
 }
 
-// verify puts events between the start and the end of a run.
+// verify checks the order of events between the start and the end of a run.
 func verify(t *testing.T, in tapedeck.Invocation, events []tapedeck.Event) {
 	t.Helper()
 	run, err := json.Marshal(map[string]string{"threadId": in.Thread, "runId": in.ID})
@@ -49,7 +49,7 @@ func verify(t *testing.T, in tapedeck.Invocation, events []tapedeck.Event) {
 	add(tapedeck.Event{Type: "RUN_FINISHED", Data: run})
 }
 
-// compare compares what was said with what should have been said.
+// compare compares the text of the messages with the expected text.
 func (h *Harness) compare(t *testing.T, events []tapedeck.Event) {
 	t.Helper()
 	if h.Text == "" {
@@ -89,11 +89,11 @@ func unstamped(t *testing.T, h Harness) {
 			t.Errorf("%s: %v", e.Type, err)
 		}
 		if e.Offset != 0 || e.Thread != "" || e.Invocation != "" || !e.Time.IsZero() {
-			t.Errorf("%s: offset, thread, invocation and time are the engine's to set: %+v", e.Type, e)
+			t.Errorf("%s: only the engine sets offset, thread, invocation and time: %+v", e.Type, e)
 		}
 		switch {
 		case strings.HasPrefix(e.Type, "RUN_"), strings.HasPrefix(e.Type, "session."):
-			t.Errorf("%s is the engine's to write", e.Type)
+			t.Errorf("only the engine writes %s", e.Type)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func slowReader(t *testing.T, h Harness) {
 
 func failing(t *testing.T, h Harness) {
 	if h.Fail == nil {
-		t.Skip("the runner cannot be made to fail")
+		t.Skip("the harness has no task that fails")
 	}
 	_, err := h.collect(t, t.Context(), invocation(*h.Fail, "inv_1")) // collect checks that nothing follows
 	if err == nil {

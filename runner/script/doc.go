@@ -1,7 +1,6 @@
-// Package script is a runner whose agent says what a script tells it to say,
-// with the timing that the script gives, so that tests, benchmarks,
-// demonstrations and screenshots have an agent that is the same every time and
-// needs no network.
+// Package script is a runner whose agent plays a script with the timing of the script.
+// So tests, benchmarks, demonstrations and screenshots have an agent that does the same
+// every time and needs no network.
 //
-// docs/scripts.md describes scripts for their authors.
+// docs/scripts.md describes how to write scripts.
 package script

@@ -15,8 +15,8 @@ import (
 
 var block = regexp.MustCompile("(?s)```(jsonl?)\n(.*?)```")
 
-// The examples of the document are played; only an error that a script asks for
-// itself may end them.
+// TestDocument plays the examples of docs/scripts.md. Only an error step of a script may
+// end a run.
 func TestDocument(t *testing.T) {
 	text, err := os.ReadFile("../../docs/scripts.md")
 	if err != nil {
@@ -59,7 +59,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// stepMembers returns the names that the parser knows, as its source has them.
+// stepMembers returns the names of the members that the parser knows, from its source.
 func stepMembers(t *testing.T) []string {
 	source, err := os.ReadFile("parse.go")
 	if err != nil {

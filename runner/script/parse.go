@@ -12,11 +12,11 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// maxDepth bounds how deep steps nest.
+// maxDepth is the limit of the nesting of steps.
 const maxDepth = 16
 
-// A step is one line of a script. It has exactly one of the members that say
-// what to do; the others refine it.
+// A step is one line of a script. It has exactly one of the members in the first group,
+// which select the action. The members in the second group refine it.
 type step struct {
 	Say    *string         `json:"say"`
 	Think  *string         `json:"think"`
@@ -34,20 +34,20 @@ type step struct {
 	Event  *string         `json:"event"`
 	Set    *settings       `json:"set"`
 
-	Rate   float64         `json:"rate"`   // say, think, tool: words a second
-	MS     int             `json:"ms"`     // tool: how long it works
+	Rate   float64         `json:"rate"`   // say, think, tool: words per second
+	MS     int             `json:"ms"`     // tool: how long it works, in milliseconds
 	Args   json.RawMessage `json:"args"`   // tool
-	Result json.RawMessage `json:"result"` // tool; absent for a call that gets no answer
-	Failed bool            `json:"failed"` // tool: the result tells of a failure
-	Shows  string          `json:"shows"`  // tool: what its terminal shows while it works
-	Agent  string          `json:"agent"`  // tool: the sub-agent that it starts, which plays steps
+	Result json.RawMessage `json:"result"` // tool: the result; absent for a call without an answer
+	Failed bool            `json:"failed"` // tool: whether the call failed
+	Shows  string          `json:"shows"`  // tool: the output of its terminal while it works
+	Agent  string          `json:"agent"`  // tool: the name of a sub-agent that plays Steps
 	Kind   tapedeck.Kind   `json:"kind"`   // error
 	Data   json.RawMessage `json:"data"`   // event
 
-	Steps []json.RawMessage `json:"steps"` // repeat, step, the agent of a tool
+	Steps []json.RawMessage `json:"steps"` // repeat, step, agent: the nested steps
 
-	do    func(*player, *step) bool // plays it; resolved from the members above
-	steps []step                    // Steps, parsed
+	do    func(*player, *step) bool // plays the step; resolved from the first group
+	steps []step                    // Steps, decoded
 }
 
 // An entry is a line of a plan.
@@ -57,14 +57,14 @@ type entry struct {
 	Priority string `json:"priority,omitempty"`
 }
 
-// settings hold for all steps that follow.
+// settings apply to all following steps.
 type settings struct {
 	Rate   *float64 `json:"rate"`
 	Jitter *float64 `json:"jitter"`
 }
 
-// parse reads a script of one step a line. Empty lines and lines that begin with
-// # are left out.
+// parse decodes a script with one step per line. It ignores empty lines and lines that
+// begin with "#".
 func parse(name string, text []byte) ([]step, error) {
 	var steps []step
 	for line := 1; len(text) > 0; line++ {
@@ -82,11 +82,11 @@ func parse(name string, text []byte) ([]step, error) {
 	return steps, nil
 }
 
-// parseArray reads a script that is a JSON array of steps.
+// parseArray decodes a script that is a JSON array of steps.
 func parseArray(text json.RawMessage) ([]step, error) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(text, &raw); err != nil {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "the steps are not an array of steps")
+		return nil, tapedeck.Errorf(tapedeck.Invalid, `"steps" is not an array of steps`)
 	}
 	return parseAll(raw, "step ", 1)
 }
@@ -103,7 +103,7 @@ func parseAll(raw []json.RawMessage, where string, depth int) ([]step, error) {
 	return steps, nil
 }
 
-// parseStep reads one step; where says which, for errors.
+// parseStep decodes one step. where names the step in errors.
 func parseStep(b []byte, where string, depth int) (step, error) {
 	var s step
 	err := strict(b, &s)
@@ -120,7 +120,7 @@ func parseStep(b []byte, where string, depth int) (step, error) {
 	return s, err
 }
 
-// resolve finds what the step does and checks what belongs to it.
+// resolve sets the action of the step and checks its members.
 func (s *step) resolve() error {
 	n := 0
 	for _, a := range []struct {
@@ -140,9 +140,9 @@ func (s *step) resolve() error {
 	}
 	switch {
 	case n == 0:
-		return fmt.Errorf("the step says nothing to do")
+		return fmt.Errorf("the step has no action")
 	case n > 1:
-		return fmt.Errorf("the step says %d things to do; one step does one", n)
+		return fmt.Errorf("the step has %d actions, but a step has exactly one", n)
 	}
 	return s.check()
 }
@@ -150,7 +150,7 @@ func (s *step) resolve() error {
 func (s *step) check() error {
 	switch {
 	case s.Wait != nil && *s.Wait != "cancel":
-		return fmt.Errorf(`a step can wait for "cancel" only, not %q`, *s.Wait)
+		return fmt.Errorf(`a step can wait only for "cancel", not for %q`, *s.Wait)
 	case s.MS < 0, s.Sleep != nil && *s.Sleep < 0, s.Rate < 0, s.Repeat != nil && *s.Repeat < 0:
 		return fmt.Errorf("a number is negative")
 	case s.Turn != nil && !*s.Turn:
@@ -162,15 +162,15 @@ func (s *step) check() error {
 	case s.Set != nil && s.Set.Jitter != nil && (*s.Set.Jitter < 0 || *s.Set.Jitter > 1):
 		return fmt.Errorf("the jitter must be from 0 to 1")
 	case s.Agent != "" && s.Tool == nil:
-		return fmt.Errorf(`an "agent" belongs to a "tool", which starts it`)
+		return fmt.Errorf(`"agent" needs a "tool", which starts the sub-agent`)
 	case (s.Repeat != nil || s.Step != nil || s.Agent != "") != (len(s.Steps) > 0):
-		return fmt.Errorf(`"steps" belong to "repeat", "step" and the "agent" of a tool, and these need them`)
+		return fmt.Errorf(`"repeat", "step" and "agent" need "steps", and no other step can have them`)
 	}
 	return nil
 }
 
-// strict decodes one JSON value that has no members unknown to v. Its errors are
-// in words of who wrote the JSON.
+// strict decodes one JSON value and refuses members that v does not have. Its errors are
+// for the author of the JSON.
 func strict(b []byte, v any) error {
 	if !utf8.Valid(b) {
 		return fmt.Errorf("it is not valid UTF-8")
@@ -182,14 +182,14 @@ func strict(b []byte, v any) error {
 		if _, err = d.Token(); err == io.EOF {
 			return nil
 		}
-		return fmt.Errorf("more follows after the JSON value")
+		return fmt.Errorf("there is more after the JSON value")
 	}
 	var t *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &t):
 		return fmt.Errorf("%q must not be a JSON %s", t.Field, t.Value)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("the JSON ends early")
+		return fmt.Errorf("the JSON is not complete")
 	}
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 }

@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	defaultRate = 30.0    // words a second
-	maxText     = 1 << 20 // bytes of one text, with the task put in
+	defaultRate = 30.0    // words per second
+	maxText     = 1 << 20 // bytes of one text, with the task inserted
 	argsPiece   = 24      // bytes of a tool's arguments in one delta
 )
 
-// A player plays the steps of one invocation. Its methods report false when the
-// run is over: the script failed, ctx is done, or nobody listens any more.
+// A player plays the steps of one invocation. Its methods report false when the run is
+// over: the script has failed, ctx is done, or yield has returned false.
 type player struct {
 	ctx     context.Context
 	yield   func(tapedeck.Event, error) bool
 	task    string
-	prefix  string // of the ids it makes
-	ids     int
+	prefix  string // prefix of new ids
+	ids     int    // number of ids so far
 	turn    int
-	sub     string // the sub-agent that plays; "" for the agent itself
-	round   int    // of the innermost repetition, from 1
+	sub     string // the sub-agent that plays now; "" for the agent itself
+	round   int    // the round of the innermost repetition, from 1
 	speed   float64
 	instant bool
 	rate    float64
@@ -47,8 +47,8 @@ func (p *player) play(steps []step) bool {
 	return true
 }
 
-// emit yields one event. After ctx is done there is nothing left to say: what
-// the script has begun is closed by whoever runs it.
+// emit yields one event. When ctx is done, it yields nothing: the engine ends the open
+// parts.
 func (p *player) emit(typ string, data any) bool {
 	if p.ctx.Err() != nil {
 		return false
@@ -58,7 +58,7 @@ func (p *player) emit(typ string, data any) bool {
 		return p.refuse("%s: %v", typ, err)
 	}
 	if p.sub != "" && !strings.HasPrefix(typ, "SUBAGENT_") && !strings.HasSuffix(typ, "_CONTENT") && !strings.HasSuffix(typ, "_ARGS") {
-		b = fmt.Appendf(b[:len(b)-1], `,"subagentRunId":%q}`, p.sub) // all that is played has members
+		b = fmt.Appendf(b[:len(b)-1], `,"subagentRunId":%q}`, p.sub) // data always has members, so the comma is correct
 	}
 	return p.yield(tapedeck.Event{Type: typ, Turn: p.turn, Data: b}, nil)
 }
@@ -68,8 +68,8 @@ func (p *player) refuse(format string, args ...any) bool {
 	return false
 }
 
-// pause waits for d as it passes at the player's speed. It is the only place
-// that waits, with a timer of ctx, so that a fake clock can drive it.
+// pause waits for d at the player's speed. It is the only place that waits for time, so
+// that a fake clock can drive the player.
 func (p *player) pause(d time.Duration) bool {
 	if d = time.Duration(float64(d) / p.speed); d <= 0 || p.instant {
 		return p.ctx.Err() == nil
@@ -84,7 +84,7 @@ func (p *player) pause(d time.Duration) bool {
 	}
 }
 
-// beat waits for the time of one word.
+// beat waits for the duration of one word.
 func (p *player) beat(s *step) bool {
 	rate := p.rate
 	if s.Rate > 0 {
@@ -99,7 +99,7 @@ func (p *player) newID(kind string) string {
 	return fmt.Sprintf("%s.%s%d", p.prefix, kind, p.ids)
 }
 
-// members of events; which of them an event has depends on its type.
+// members has the members of the events. Each type of event uses some of them.
 type members struct {
 	MessageID  string    `json:"messageId,omitempty"`
 	ToolCallID string    `json:"toolCallId,omitempty"`
@@ -141,7 +141,7 @@ func (p *player) think(s *step) bool {
 		p.emit("REASONING_END", m)
 }
 
-// stream yields pieces as deltas, each after its time.
+// stream yields pieces as deltas, with a pause before each.
 func (p *player) stream(s *step, typ string, m members, pieces []string) bool {
 	for _, piece := range pieces {
 		m.Delta = &piece
@@ -175,7 +175,7 @@ func (p *player) tool(s *step) bool {
 	return p.emit("TOOL_CALL_RESULT", m)
 }
 
-// takes returns how many milliseconds a tool takes at the player's speed.
+// takes returns the duration of a tool at the player's speed, in milliseconds.
 func (p *player) takes(s *step) int {
 	if p.instant {
 		return 0
@@ -183,7 +183,7 @@ func (p *player) takes(s *step) int {
 	return int(float64(s.MS) / p.speed)
 }
 
-// delegate plays the steps of the sub-agent that a tool starts, if it does.
+// delegate plays the steps of the sub-agent if the tool starts one.
 func (p *player) delegate(s *step, call string) bool {
 	if s.Agent == "" {
 		return true
@@ -195,17 +195,17 @@ func (p *player) delegate(s *step, call string) bool {
 	if !p.emit("SUBAGENT_STARTED", d) {
 		return false
 	}
-	above, turn := p.sub, p.turn
+	parent, turn := p.sub, p.turn
 	p.sub, p.turn = d["subagentRunId"], 0
 	if !p.play(s.steps) {
 		return false
 	}
-	p.sub, p.turn = above, turn
+	p.sub, p.turn = parent, turn
 	return p.emit("SUBAGENT_FINISHED", map[string]string{"subagentRunId": d["subagentRunId"]})
 }
 
-// work passes the time of a tool, and lets its terminal show something meanwhile,
-// line by line. The terminal has the id of the call.
+// work waits for the duration of a tool. Meanwhile it yields the output of its terminal,
+// line by line. The id of the terminal is the id of the call.
 func (p *player) work(s *step, call string) bool {
 	d := time.Duration(s.MS) * time.Millisecond
 	if s.Shows == "" {
@@ -257,12 +257,12 @@ func (p *player) wait(*step) bool {
 
 func (p *player) sleep(s *step) bool { return p.pause(time.Duration(*s.Sleep) * time.Millisecond) }
 
-// repeat plays its steps so many times; 0 is until the run is cancelled.
+// repeat plays its steps the given number of times; 0 means until the run is cancelled.
 func (p *player) repeat(s *step) bool {
 	outer := p.round
 	for i := 1; i <= *s.Repeat || *s.Repeat == 0; i++ {
 		p.round = i
-		// Steps that neither wait nor say anything must not spin for ever.
+		// The check of ctx ends a loop of steps that neither wait nor yield events.
 		if p.ctx.Err() != nil || !p.play(s.steps) {
 			return false
 		}
@@ -281,8 +281,7 @@ func (p *player) nextTurn(*step) bool {
 	return true
 }
 
-// event yields any event at all, also one that is not in order: the tests of
-// what runs runners need that.
+// event yields any event, also one that breaks the order. Tests of the engine need that.
 func (p *player) event(s *step) bool {
 	if p.ctx.Err() != nil {
 		return false
@@ -300,7 +299,7 @@ func (p *player) set(s *step) bool {
 	return true
 }
 
-// expand puts the task and the number of the round into a text.
+// expand replaces {{task}} and {{n}}, the number of the round, in a text.
 func (p *player) expand(text string) (string, bool) {
 	if len(text)+strings.Count(text, "{{task}}")*len(p.task) > maxText {
 		return "", p.refuse("a text of the script has more than %d bytes", maxText)
@@ -308,7 +307,7 @@ func (p *player) expand(text string) (string, bool) {
 	return strings.NewReplacer("{{task}}", p.task, "{{n}}", fmt.Sprint(p.round)).Replace(text), true
 }
 
-// words cuts text before each word, so that the pieces together are the text.
+// words splits text before each word. The pieces joined are the text.
 func words(text string) []string {
 	var out []string
 	start, space := 0, false
@@ -327,7 +326,7 @@ func words(text string) []string {
 	return out
 }
 
-// pieces cuts text after about n bytes each, between characters.
+// pieces splits text into pieces of about n bytes, between characters.
 func pieces(text string, n int) []string {
 	var out []string
 	for len(text) > n {
@@ -341,8 +340,8 @@ func pieces(text string, n int) []string {
 	return append(out, text)
 }
 
-// text returns a result as a tool's answer has it: a string as it is, other
-// JSON as its text.
+// text returns a result as the content of a tool's answer: the value of a string, or the
+// source of any other JSON.
 func text(result json.RawMessage) string {
 	var s string
 	if json.Unmarshal(result, &s) == nil {

@@ -19,8 +19,8 @@ var builtin embed.FS
 
 // Options configure a runner. The zero value plays the script hello.
 type Options struct {
-	Script  string  // the script of an invocation that names none; "" for hello
-	Scripts fs.FS   // more scripts, files NAME.jsonl; they hide built-in ones of the same name
+	Script  string  // the default script; "" for hello
+	Scripts fs.FS   // additional scripts, files NAME.jsonl; they replace built-in scripts of the same name
 	Speed   float64 // how many times faster than written; 0 for 1
 	Instant bool    // do not wait at all
 }
@@ -32,8 +32,8 @@ type Runner struct {
 
 var _ tapedeck.Runner = (*Runner)(nil)
 
-// New returns a runner. What is wrong with a script is told by the run that
-// would play it.
+// New returns a runner. It does not check the scripts: a run returns the error of its
+// script.
 func New(o Options) *Runner {
 	if o.Script == "" {
 		o.Script = "hello"
@@ -53,17 +53,17 @@ func Names() []string {
 	return files
 }
 
-// Describe returns the kind of this runner and what it does.
+// Describe returns the kind of this runner and a description for people.
 func (r *Runner) Describe() (kind, description string) {
 	return "script", "plays the script " + r.options.Script
 }
 
-// Config is what an invocation may ask for, in JSON.
+// Config is the config of an invocation, which is JSON.
 type Config struct {
-	Script  string          `json:"script,omitempty"`  // a script by name
-	Steps   json.RawMessage `json:"steps,omitempty"`   // or an array of steps
-	Speed   float64         `json:"speed,omitempty"`   // on top of [Options.Speed]; 0 for 1
-	Seed    uint64          `json:"seed,omitempty"`    // of the jitter; runs of one seed have the same timing
+	Script  string          `json:"script,omitempty"`  // the name of a script
+	Steps   json.RawMessage `json:"steps,omitempty"`   // an array of steps, instead of a script
+	Speed   float64         `json:"speed,omitempty"`   // multiplies [Options.Speed]; 0 for 1
+	Seed    uint64          `json:"seed,omitempty"`    // the seed of the jitter; runs with the same seed have the same timing
 	Instant bool            `json:"instant,omitempty"` // do not wait at all
 }
 
@@ -84,7 +84,7 @@ func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 	}
 }
 
-// load returns the configuration of an invocation and the steps it asks for.
+// load returns the config of an invocation and its steps.
 func (r *Runner) load(config json.RawMessage) (Config, []step, error) {
 	c, err := parseConfig(config)
 	if err != nil {
@@ -109,15 +109,15 @@ func parseConfig(config json.RawMessage) (Config, error) {
 	var c Config
 	if len(config) > 0 {
 		if err := strict(config, &c); err != nil {
-			return c, tapedeck.Errorf(tapedeck.Invalid, "the script's config cannot be read: %w", err).
-				WithHint(`it may have "script" or "steps", and "speed", "seed" and "instant"`)
+			return c, tapedeck.Errorf(tapedeck.Invalid, "the script's config is not valid: %w", err).
+				WithHint(`a config can have "script" or "steps", and "speed", "seed" and "instant"`)
 		}
 	}
 	switch {
 	case c.Script != "" && c.Steps != nil:
 		return c, tapedeck.Errorf(tapedeck.Invalid, "the script's config has both a script and steps")
 	case c.Speed < 0:
-		return c, tapedeck.Errorf(tapedeck.Invalid, "the script's speed is %v; it must be above 0", c.Speed)
+		return c, tapedeck.Errorf(tapedeck.Invalid, "the script's speed is %v, but it must be above 0", c.Speed)
 	case c.Speed == 0:
 		c.Speed = 1
 	}
@@ -126,7 +126,7 @@ func parseConfig(config json.RawMessage) (Config, error) {
 
 // find returns the text of a script.
 func (r *Runner) find(name string) ([]byte, error) {
-	if err := tapedeck.CheckID("the script's name", name); err != nil { // so it is no path
+	if err := tapedeck.CheckID("the script's name", name); err != nil { // so the name cannot be a path
 		return nil, err
 	}
 	if r.options.Scripts != nil {

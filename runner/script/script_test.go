@@ -35,13 +35,13 @@ func TestRunner(t *testing.T) {
 	})
 }
 
-// steps returns an invocation that carries these steps.
+// steps returns an invocation with these steps.
 func steps(s ...string) tapedeck.Invocation {
 	return tapedeck.Invocation{ID: "inv_1", Task: "the task", Config: json.RawMessage(`{"steps":[` + strings.Join(s, ",") + `]}`)}
 }
 
-// transcript plays in and returns a line for each event: the milliseconds since
-// the beginning, its type and its data; at the end the error, if any.
+// transcript plays an invocation and returns a line for each event: the milliseconds since
+// the beginning, the type and the data. The last line is the error, if there is one.
 func transcript(ctx context.Context, r *script.Runner, in tapedeck.Invocation) []string {
 	var lines []string
 	start := time.Now()
@@ -111,7 +111,7 @@ func TestSteps(t *testing.T) {
 			`0 x.y {"z":null}`,
 		}},
 		{"sleep and repeat", steps(`{"repeat":2,"steps":[{"sleep":30},{"repeat":1,"steps":[]},{"event":"e"}]}`), []string{
-			`error step 1, step 2: "steps" belong to "repeat", "step" and the "agent" of a tool, and these need them`,
+			`error step 1, step 2: "repeat", "step" and "agent" need "steps", and no other step can have them`,
 		}},
 		{"rounds are counted", steps(`{"repeat":2,"steps":[{"sleep":30},{"step":"{{n}}","steps":[{"event":"e"}]}]}`), []string{
 			`30 STEP_STARTED {"stepName":"{{n}}"}`, `30 e `, `30 STEP_FINISHED {"stepName":"{{n}}"}`,
@@ -187,8 +187,8 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-// What the demo's coder edits is in the summary of its session, and a tool takes
-// the same time in every view, also if the script is played faster.
+// TestCoderIsSummarised checks that the edits of the demo's coder are in the summary of its session. It
+// also checks that a tool has the same duration in every view, also at a higher speed.
 func TestCoderIsSummarised(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sum view.SummaryFold
@@ -230,7 +230,7 @@ func TestScripts(t *testing.T) {
 	r := script.New(script.Options{Scripts: files, Instant: true})
 	for name, want := range map[string]string{
 		"mine": "mine", "hello": "hidden", "": "hidden",
-		"bad":         "script bad, line 3: the JSON ends early",
+		"bad":         "script bad, line 3: the JSON is not complete",
 		"none":        `there is no script "none"`,
 		"../bad":      `the script's name "../bad" must begin with a letter, a digit or an underscore`,
 		"a/../../b":   `the script's name "a/../../b" has a character that is not allowed`,
@@ -251,18 +251,18 @@ func TestErrors(t *testing.T) {
 	deep := strings.Repeat(`{"repeat":1,"steps":[`, 20) + `{"sleep":1}` + strings.Repeat(`]}`, 20)
 	long := `{"say":"` + strings.Repeat("{{task}}", 1<<16) + `"}`
 	for _, tt := range []struct{ config, want string }{
-		{`{"script":1}`, `the script's config cannot be read: "script" must not be a JSON number`},
-		{`{"model":"x"}`, `the script's config cannot be read: unknown field "model"`},
-		{`[]`, `the script's config cannot be read: "" must not be a JSON array`},
+		{`{"script":1}`, `the script's config is not valid: "script" must not be a JSON number`},
+		{`{"model":"x"}`, `the script's config is not valid: unknown field "model"`},
+		{`[]`, `the script's config is not valid: "" must not be a JSON array`},
 		{`{"script":"hello","steps":[]}`, `the script's config has both a script and steps`},
-		{`{"speed":-1}`, `the script's speed is -1; it must be above 0`},
-		{`{"steps":{}}`, `the steps are not an array of steps`},
-		{`{"steps":[{}]}`, `step 1: the step says nothing to do`},
-		{`{"steps":[null]}`, `step 1: the step says nothing to do`},
-		{`{"steps":[{"say":"a"},{"say":"a","think":"b"}]}`, `step 2: the step says 2 things to do; one step does one`},
+		{`{"speed":-1}`, `the script's speed is -1, but it must be above 0`},
+		{`{"steps":{}}`, `"steps" is not an array of steps`},
+		{`{"steps":[{}]}`, `step 1: the step has no action`},
+		{`{"steps":[null]}`, `step 1: the step has no action`},
+		{`{"steps":[{"say":"a"},{"say":"a","think":"b"}]}`, `step 2: the step has 2 actions, but a step has exactly one`},
 		{`{"steps":[{"say":["a"]}]}`, `step 1: "say" must not be a JSON array`},
 		{`{"steps":[{"shout":"a"}]}`, `step 1: unknown field "shout"`},
-		{`{"steps":[{"wait":"lunch"}]}`, `step 1: a step can wait for "cancel" only, not "lunch"`},
+		{`{"steps":[{"wait":"lunch"}]}`, `step 1: a step can wait only for "cancel", not for "lunch"`},
 		{`{"steps":[{"sleep":-1}]}`, `step 1: a number is negative`},
 		{`{"steps":[{"tool":""}]}`, `step 1: the tool has no name`},
 		{`{"steps":[{"set":{"rate":0}}]}`, `step 1: the rate must be above 0`},
@@ -271,7 +271,7 @@ func TestErrors(t *testing.T) {
 		{`{"steps":[{"step":"a","steps":[{"sleep":1},{"sleep":"x"}]}]}`, `step 1, step 2: "sleep" must not be a JSON string`},
 		{`{"steps":[` + deep + `]}`, `steps nest deeper than 16`},
 		{`{"steps":[` + long + `]}`, `a text of the script has more than 1048576 bytes`},
-		{"{\"steps\":[{\"say\":\"\xff\"}]}", `the script's config cannot be read: it is not valid UTF-8`},
+		{"{\"steps\":[{\"say\":\"\xff\"}]}", `the script's config is not valid: it is not valid UTF-8`},
 	} {
 		in := tapedeck.Invocation{Task: strings.Repeat("x", 100), Config: json.RawMessage(tt.config)}
 		var failed error
@@ -286,7 +286,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A script that does nothing for ever must not occupy a processor for ever.
+// TestCancelEmptyLoop checks that a cancel ends a loop that neither waits nor yields events.
 func TestCancelEmptyLoop(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()

@@ -16,8 +16,7 @@ import (
 
 // openBench returns a store in a folder with an index that is told of commits.
 func openBench(b *testing.B) (*sqlite.Store, *indexer.Index) {
-	var x *indexer.Index
-	s, err := sqlite.Open(b.Context(), b.TempDir(), sqlite.Options{OnCommit: func([]tapedeck.Commit) { x.Changed() }})
+	s, err := sqlite.Open(b.Context(), b.TempDir(), sqlite.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -26,7 +25,8 @@ func openBench(b *testing.B) (*sqlite.Store, *indexer.Index) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	x = indexer.New(indexer.Options{Index: i, Log: s, Patience: time.Hour})
+	x := indexer.New(indexer.Options{Index: i, Log: s, Patience: time.Hour})
+	s.Observe(x.Observer())
 	return s, x
 }
 

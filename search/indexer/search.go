@@ -99,6 +99,16 @@ func (x *Index) take(ctx context.Context) error {
 
 func (x *Index) give() { <-x.turn }
 
+// Observer returns an observer of the store: the index looks at what was committed,
+// and forgets what was erased. Forks need not be told, because what a fork
+// inherited is in the index once, for the session where it was said.
+func (x *Index) Observer() tapedeck.Observer {
+	return tapedeck.Observer{
+		Committed: func([]tapedeck.Commit) { x.Changed() },
+		Erased:    func(ctx context.Context, session string, _ []string) error { return x.Forget(ctx, session) },
+	}
+}
+
 // Changed tells that something was appended, deleted or made. It never waits, so
 // that it can be called after every commit.
 func (x *Index) Changed() {

@@ -177,12 +177,12 @@ func TestForksDoNotRepeat(t *testing.T) {
 // TestErasedIsNotFound, and neither is what was being read when it was erased.
 func TestErasedIsNotFound(t *testing.T) {
 	each(t, func(w *world) {
+		w.Observe(w.Observer())
 		w.make("a", payload.SessionCreated{Title: "the word"}, said("m1", "word"), said("m2", "other"))
 		w.finds("word", "a/0 title", "a/1 message user")
 		ranges := []tapedeck.OffsetRange{{From: 0, To: 2}}
 		if _, _, err := w.Erase(t.Context(), tapedeck.Erasure{
 			Session: "a", Ranges: ranges, Events: []tapedeck.Event{payload.NewEvent(payload.SessionRedacted{Offsets: ranges})},
-			Forget: func(ctx context.Context, _ []string) error { return w.Forget(ctx, "a") },
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -195,12 +195,12 @@ func TestErasedIsNotFound(t *testing.T) {
 // ended is forgotten, too, or the rest of the session would not be looked at anew.
 func TestErasedWhileSomethingIsOpen(t *testing.T) {
 	each(t, func(w *world) {
+		w.Observe(w.Observer())
 		w.make("a", said("m1", "word"), said("m2", "other"), payload.TextMessageStart{MessageID: "m"}, payload.TextMessageContent{MessageID: "m", Delta: "more"})
 		w.finds("other", "a/1 message user")
 		ranges := []tapedeck.OffsetRange{{From: 0, To: 1}}
 		if _, _, err := w.Erase(t.Context(), tapedeck.Erasure{
 			Session: "a", Ranges: ranges, Events: []tapedeck.Event{payload.NewEvent(payload.SessionRedacted{Offsets: ranges})},
-			Forget: func(ctx context.Context, _ []string) error { return w.Forget(ctx, "a") },
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -14,10 +14,11 @@ func (m *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appende
 	if err := store.CheckAppend(&a); err != nil {
 		return tapedeck.Appended{}, err
 	}
-	drafts, err := tapedeck.Drafts(a.Events, a.Chunks, now)
+	events, drafts, err := tapedeck.Drafts(a.Events, a.Chunks, now)
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}
+	a.Events = events
 	unlock, err := m.enter(ctx)
 	if err != nil {
 		return tapedeck.Appended{}, err
@@ -30,11 +31,12 @@ func (m *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appende
 	if done, err := store.DecideAppend(&a, &l.Session, l.streamSeq, l.accepted(a.Producer)); done.Duplicate || err != nil {
 		return done, err
 	}
-	return m.write(l, &a, drafts, now)
+	return m.write(l, &a, drafts, now, false)
 }
 
-// write appends what has been accepted. Requires m.mu.
-func (m *Store) write(l *log, a *tapedeck.Append, drafts []tapedeck.Draft, now time.Time) (tapedeck.Appended, error) {
+// write appends what has been accepted; erased says that it is the receipt of an
+// erasure. Requires m.mu.
+func (m *Store) write(l *log, a *tapedeck.Append, drafts []tapedeck.Draft, now time.Time, erased bool) (tapedeck.Appended, error) {
 	if a.Check != nil {
 		s := l.Session // a copy: Check looks and does not touch
 		if err := a.Check(&s); err != nil {
@@ -45,7 +47,7 @@ func (m *Store) write(l *log, a *tapedeck.Append, drafts []tapedeck.Draft, now t
 		return tapedeck.Appended{}, err
 	}
 	done := tapedeck.Appended{First: l.Head}
-	l.extend(a.Events, drafts, now)
+	records := l.extend(a.Events, drafts, now)
 	if a.Close {
 		l.Closed, l.ClosedBy = true, clone(a.Producer)
 	}
@@ -61,11 +63,12 @@ func (m *Store) write(l *log, a *tapedeck.Append, drafts []tapedeck.Draft, now t
 		l.producers[p.ID] = store.ProducerState{Epoch: p.Epoch, Seq: p.Seq, First: done.First, Next: done.Next}
 		done.Seq = p.Seq
 	}
+	m.committed(tapedeck.Commit{Session: l.Session, Records: records, Erased: erased})
 	return done, nil
 }
 
-// extend adds records and folds events into the session's entry.
-func (l *log) extend(events []tapedeck.Event, drafts []tapedeck.Draft, now time.Time) {
+// extend adds records, which it returns, and folds events into the session's entry.
+func (l *log) extend(events []tapedeck.Event, drafts []tapedeck.Draft, now time.Time) []tapedeck.Record {
 	records := make([]tapedeck.Record, len(drafts))
 	for i, d := range drafts {
 		records[i] = d.Record(l.Head + int64(i))
@@ -79,6 +82,7 @@ func (l *log) extend(events []tapedeck.Event, drafts []tapedeck.Draft, now time.
 	}
 	l.add(records)
 	l.Head += int64(len(records))
+	return records
 }
 
 // accepted returns the newest append of a producer, nil if there is none.

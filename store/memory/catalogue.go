@@ -17,7 +17,7 @@ func (m *Store) Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Session, 
 	if err := store.CheckSpec(&s); err != nil {
 		return tapedeck.Session{}, false, err
 	}
-	drafts, err := tapedeck.Drafts(s.Events, s.Chunks, now)
+	events, drafts, err := tapedeck.Drafts(s.Events, s.Chunks, now)
 	if err != nil {
 		return tapedeck.Session{}, false, err
 	}
@@ -40,8 +40,9 @@ func (m *Store) Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Session, 
 	if err := m.commit(); err != nil {
 		return tapedeck.Session{}, false, err
 	}
-	l.extend(s.Events, drafts, now)
+	records := l.extend(events, drafts, now)
 	m.add(l)
+	m.committed(tapedeck.Commit{Session: l.Session, Records: records})
 	return l.Session, true, nil
 }
 

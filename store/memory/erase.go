@@ -12,10 +12,16 @@ import (
 // Erase implements [tapedeck.Log].
 func (m *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Appended, []string, error) {
 	done, forks, err := m.erase(ctx, &e)
-	if err == nil && e.Forget != nil {
-		err = e.Forget(context.WithoutCancel(ctx), forks)
+	if err != nil {
+		return tapedeck.Appended{}, nil, err
 	}
-	return done, forks, err
+	notice := m.observers.Erasure(e.Session, forks)
+	if err := notice.Deliver(context.WithoutCancel(ctx)); err != nil {
+		go store.Retry(m.running, func() bool { return notice.Deliver(m.running) == nil })
+		return tapedeck.Appended{}, nil, tapedeck.Errorf(tapedeck.Unavailable, "the events are erased, but views or the search index may still have copies of them").
+			WithHint("the server removes them as soon as it can").Because(err)
+	}
+	return done, forks, nil
 }
 
 func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Appended, []string, error) {
@@ -23,7 +29,7 @@ func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Append
 	if err := store.CheckErasure(e); err != nil {
 		return tapedeck.Appended{}, nil, err
 	}
-	drafts, err := tapedeck.Drafts(e.Events, nil, now)
+	events, drafts, err := tapedeck.Drafts(e.Events, nil, now)
 	if err != nil {
 		return tapedeck.Appended{}, nil, err
 	}
@@ -43,7 +49,7 @@ func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Append
 	if err != nil {
 		return tapedeck.Appended{}, nil, err
 	}
-	done, err := m.write(l, &tapedeck.Append{Session: e.Session, Events: e.Events, Check: e.Check}, drafts, now)
+	done, err := m.write(l, &tapedeck.Append{Session: e.Session, Events: events, Check: e.Check}, drafts, now, true)
 	if err != nil {
 		return tapedeck.Appended{}, nil, err
 	}

@@ -7,10 +7,9 @@ func Reopen(m *Store) *Store {
 	_ = m.Close()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return &Store{
-		now: m.now, fail: m.fail,
-		gen: m.gen, sessions: m.sessions, order: m.order, mortal: m.mortal, due: m.due,
-	}
+	again := New(Options{Now: m.now, FailCommit: m.fail})
+	again.gen, again.sessions, again.order, again.mortal, again.due = m.gen, m.sessions, m.order, m.mortal, m.due
+	return again
 }
 
 // Left returns how many sessions m holds on to in one way or another.

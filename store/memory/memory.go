@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // Options of a store. The zero value is ready to use.
@@ -31,6 +32,11 @@ type Store struct {
 	order    []*log            // all of them by Gen
 	mortal   map[*log]struct{} // those that can expire
 	due      time.Time         // none of them expires earlier; zero for never
+	commits  []tapedeck.Commit // since the store was locked; see leave
+
+	observers store.Observers
+	running   context.Context // until Close
+	stop      context.CancelFunc
 }
 
 var _ tapedeck.Store = (*Store)(nil)
@@ -41,6 +47,7 @@ func New(o Options) *Store {
 		now: o.Now, fail: o.FailCommit,
 		sessions: map[string]*log{}, mortal: map[*log]struct{}{},
 	}
+	m.running, m.stop = context.WithCancel(context.Background())
 	if m.now == nil {
 		m.now = time.Now
 	}
@@ -50,8 +57,12 @@ func New(o Options) *Store {
 	return m
 }
 
+// Observe implements [tapedeck.Store].
+func (m *Store) Observe(o tapedeck.Observer) { m.observers.Add(o) }
+
 // Close makes every later call fail.
 func (m *Store) Close() error {
+	m.stop()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
@@ -87,8 +98,8 @@ func (m *Store) Head(ctx context.Context, session string) (tapedeck.Session, err
 }
 
 // enter locks the store and brings it up to date: what has expired by now is
-// deleted before anything else happens.
-func (m *Store) enter(ctx context.Context) (unlock func(), err error) {
+// deleted before anything else happens. The caller must call leave at the end.
+func (m *Store) enter(ctx context.Context) (leave func(), err error) {
 	m.mu.Lock()
 	err = ctx.Err()
 	if m.closed {
@@ -99,8 +110,23 @@ func (m *Store) enter(ctx context.Context) (unlock func(), err error) {
 		return nil, err
 	}
 	m.expire()
-	return m.mu.Unlock, nil
+	return m.leave, nil
 }
+
+// leave notifies the observers of what was committed since enter, and unlocks the
+// store. They are notified with the lock held, so that the notifications have the
+// order of the commits.
+func (m *Store) leave() {
+	defer m.mu.Unlock()
+	if len(m.commits) > 0 {
+		m.observers.Committed(m.commits)
+		clear(m.commits)
+		m.commits = m.commits[:0]
+	}
+}
+
+// committed notes a commit for the observers. Requires m.mu.
+func (m *Store) committed(c tapedeck.Commit) { m.commits = append(m.commits, c) }
 
 // find returns a session that can be used. Requires m.mu.
 func (m *Store) find(session string) (*log, error) {
@@ -150,6 +176,7 @@ func (m *Store) expect(d time.Time) {
 func (m *Store) remove(l *log) {
 	l.gone = true
 	l.spans, l.producers = nil, nil
+	m.committed(tapedeck.Commit{Session: l.Session, Gone: true})
 	delete(m.mortal, l)
 	for l != nil && l.gone && l.forks == 0 {
 		delete(m.sessions, l.ID)

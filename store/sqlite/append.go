@@ -18,7 +18,7 @@ func (s *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appende
 		return tapedeck.Appended{}, err
 	}
 	now := s.options.Now()
-	drafts, err := tapedeck.Drafts(a.Events, a.Chunks, now)
+	events, drafts, err := tapedeck.Drafts(a.Events, a.Chunks, now)
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}
@@ -26,6 +26,7 @@ func (s *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appende
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}
+	a.Events = events
 	t := &appending{Append: a, drafts: drafts, now: now}
 	if err := s.writer.submit(ctx, t, size); err != nil {
 		return tapedeck.Appended{}, err // not t.done: the writer may still be at it

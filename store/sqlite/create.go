@@ -19,7 +19,7 @@ func (s *Store) Create(ctx context.Context, spec tapedeck.Spec) (tapedeck.Sessio
 		return tapedeck.Session{}, false, err
 	}
 	now := s.options.Now()
-	drafts, err := tapedeck.Drafts(spec.Events, spec.Chunks, now)
+	events, drafts, err := tapedeck.Drafts(spec.Events, spec.Chunks, now)
 	if err != nil {
 		return tapedeck.Session{}, false, err
 	}
@@ -27,6 +27,7 @@ func (s *Store) Create(ctx context.Context, spec tapedeck.Spec) (tapedeck.Sessio
 	if err != nil {
 		return tapedeck.Session{}, false, err
 	}
+	spec.Events = events
 	t := &creation{Spec: spec, drafts: drafts, now: now}
 	if err := s.writer.submit(ctx, t, size+rowSize); err != nil {
 		return tapedeck.Session{}, false, err

@@ -22,10 +22,11 @@ func (s *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Appende
 		return tapedeck.Appended{}, nil, err
 	}
 	now := s.options.Now()
-	drafts, err := tapedeck.Drafts(e.Events, nil, now)
+	events, drafts, err := tapedeck.Drafts(e.Events, nil, now)
 	if err != nil {
 		return tapedeck.Appended{}, nil, err
 	}
+	e.Events = events
 	t := &erasing{Erasure: e, drafts: drafts, now: now}
 	// As large as it can be, so that it has a transaction of its own.
 	if err := s.writer.submit(ctx, t, bigSize); err != nil {

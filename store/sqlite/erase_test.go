@@ -158,8 +158,7 @@ func TestFailedErasureLeavesAll(t *testing.T) {
 
 // TestTailForgets: what is held in memory goes too.
 func TestTailForgets(t *testing.T) {
-	cache := tail.New(1 << 20)
-	s := cache.Over(open(t, t.TempDir(), sqlite.Options{OnCommit: cache.Commit}))
+	s := tail.New(1 << 20).Over(open(t, t.TempDir(), sqlite.Options{}))
 	create(t, s, "a")
 	appendSecret(t, s, "a", "MARK", 10)
 	if _, _, err := s.Erase(context.Background(), erasure("a", 0, 1)); err != nil {
@@ -233,6 +232,9 @@ func TestEraseWhileOthersAppend(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlite.Options{})
 	x := openIndex(t, s)
+	s.Observe(tapedeck.Observer{Erased: func(ctx context.Context, session string, _ []string) error {
+		return errors.Join(x.Forget(ctx, session), x.Clean(ctx))
+	}})
 	const sessions = 4
 	for i := range 2 * sessions {
 		create(t, s, fmt.Sprint("s", i))
@@ -246,11 +248,7 @@ func TestEraseWhileOthersAppend(t *testing.T) {
 	stop := make(chan struct{})
 	for i := range sessions {
 		erasing.Go(func() {
-			e := erasure(fmt.Sprint("s", i), 0, 40)
-			e.Forget = func(ctx context.Context, _ []string) error {
-				return errors.Join(x.Forget(ctx, e.Session), x.Clean(ctx))
-			}
-			if _, _, err := s.Erase(context.Background(), e); err != nil {
+			if _, _, err := s.Erase(context.Background(), erasure(fmt.Sprint("s", i), 0, 40)); err != nil {
 				t.Error(err)
 			}
 		})

@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/store/sqlite"
@@ -182,106 +179,37 @@ func TestTTLAfterCrash(t *testing.T) {
 	}
 }
 
-// TestOnCommit compares what the hook is told with what there is, and when.
-func TestOnCommit(t *testing.T) {
-	type told struct {
-		ID      string
-		Head    int64
-		Offsets []int64
-		Closed  bool
-		Gone    bool
-	}
-	var mu sync.Mutex
-	var got []told
-	take := func() []told {
-		mu.Lock()
-		defer mu.Unlock()
-		out := got
-		got = nil
-		return out
-	}
-	s := open(t, t.TempDir(), sqlite.Options{OnCommit: func(commits []tapedeck.Commit) {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, c := range commits {
-			x := told{ID: c.Session.ID, Head: c.Session.Head, Closed: c.Session.Closed, Gone: c.Gone}
-			for _, r := range c.Records {
-				if e, err := r.Event(); err != nil || e.Offset != r.Offset {
-					t.Errorf("record %d: %v", r.Offset, err)
-				}
-				x.Offsets = append(x.Offsets, r.Offset)
-			}
-			got = append(got, x)
-		}
-	}})
-	ctx := t.Context()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, c := range []struct {
-		what string
-		do   func()
-		want []told
-	}{
-		{"create", func() { create(t, s, "a") }, []told{{ID: "a"}}},
-		{"create again", func() { create(t, s, "a") }, nil},
-		{"append", func() { add(t, s, "a", 3) }, []told{{ID: "a", Head: 3, Offsets: []int64{0, 1, 2}}}},
-		{"refused", func() {
-			zero := int64(0)
-			_, _ = s.Append(ctx, tapedeck.Append{Session: "a", Events: chunks(1), Expect: &zero})
-		}, nil},
-		{"fork", func() {
-			_, _, err := s.Create(ctx, tapedeck.Spec{ID: "b", Parent: "a", Events: chunks(1)})
-			must(err)
-		}, []told{{ID: "b", Head: 4, Offsets: []int64{3}}}},
-		{"close", func() {
-			_, err := s.Append(ctx, tapedeck.Append{Session: "a", Close: true})
-			must(err)
-		}, []told{{ID: "a", Head: 3, Closed: true}}},
-		{"delete the parent", func() { must(s.Delete(ctx, "a")) }, []told{{ID: "a", Head: 3, Closed: true, Gone: true}}},
-		{"delete the fork", func() { must(s.Delete(ctx, "b")) }, []told{{ID: "b", Head: 4, Gone: true}}},
-		{"touch", func() { create(t, s, "c"); take(); must(s.Touch(ctx, "c")) }, nil},
-	} {
-		c.do()
-		if d := cmp.Diff(c.want, take()); d != "" {
-			t.Errorf("%s: (-want +got)\n%s", c.what, d)
-		}
-	}
-}
-
-// TestHookSeesWhatIsReadable: when the hook is called, the records can be read,
-// and who appended has not been told yet.
-func TestHookSeesWhatIsReadable(t *testing.T) {
-	hook, resume := make(chan int64), make(chan struct{})
-	s := open(t, t.TempDir(), sqlite.Options{OnCommit: func(commits []tapedeck.Commit) {
-		hook <- commits[0].Session.Head
+// TestObserversComeBetween: when observers are notified, the records can be read,
+// and the append has not returned.
+func TestObserversComeBetween(t *testing.T) {
+	observed, resume := make(chan int64), make(chan struct{})
+	s := open(t, t.TempDir(), sqlite.Options{})
+	s.Observe(tapedeck.Observer{Committed: func(commits []tapedeck.Commit) {
+		observed <- commits[0].Session.Head
 		<-resume
 	}})
 	for head := range int64(10) {
-		told := make(chan struct{})
+		returned := make(chan struct{})
 		go func() {
-			defer close(told)
+			defer close(returned)
 			if head == 0 {
 				create(t, s, "a")
 			} else {
 				add(t, s, "a", 1)
 			}
 		}()
-		if n := <-hook; n != head {
-			t.Errorf("the hook heard of head %d, want %d", n, head)
+		if n := <-observed; n != head {
+			t.Errorf("observers were notified of head %d, want %d", n, head)
 		}
 		if v, err := s.Head(t.Context(), "a"); err != nil || v.Head != head {
 			t.Errorf("the head is %d, want %d (%v)", v.Head, head, err)
 		}
 		select {
-		case <-told:
-			t.Error("who appended was told before the hook was done")
+		case <-returned:
+			t.Error("the append returned before its observers had")
 		default:
 		}
 		resume <- struct{}{}
-		<-told
+		<-returned
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"maps"
 	"sync"
-	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // remains knows which erasures have left copies of what they erased: in views
@@ -66,27 +66,18 @@ func (r *remains) overdue() map[*erasing]debt {
 // finishErasure removes the copies of what was erased, from wherever they are. If
 // that fails, it is retried until it succeeds.
 func (s *Store) finishErasure(ctx context.Context, t *erasing) error {
-	forget := func(ctx context.Context) error { return nil }
-	if t.Forget != nil {
-		forget = func(ctx context.Context) error { return t.Forget(ctx, t.forks) }
-	}
-	err := forget(ctx)
+	notice := s.observers.Erasure(t.Session, t.forks)
+	err := notice.Deliver(ctx)
 	if err == nil {
 		s.remains.settle(t)
 	} else {
-		s.remains.owe(t, debt{t.number, forget})
+		s.remains.owe(t, debt{t.number, notice.Deliver})
 	}
 	if err = errors.Join(err, s.clean(ctx, t.number)); err != nil {
 		s.retryCleaning(err)
 	}
 	return err
 }
-
-// Times between attempts to remove what erasures have left.
-const (
-	cleanAgain   = time.Second
-	cleanAtLeast = time.Minute
-)
 
 // retryCleaning retries in the background until nothing is left of erased
 // events. The reason is why the last attempt failed.
@@ -99,12 +90,8 @@ func (s *Store) retryCleaning(reason error) {
 	s.remains.late = true
 	go func() {
 		s.options.Logger.Error("copies of erased events could not be removed from the files; trying again", "error", reason)
-		for wait := cleanAgain; !s.cleanLate(); wait = min(2*wait, cleanAtLeast) {
-			select {
-			case <-s.running.Done():
-				return
-			case <-time.After(wait):
-			}
+		if !store.Retry(s.running, s.cleanLate) {
+			return
 		}
 		s.options.Logger.Info("no copies of erased events are left in the files")
 	}()

@@ -46,21 +46,21 @@ func TestForgettingIsRetried(t *testing.T) {
 	}
 	var fails atomic.Bool
 	fails.Store(true)
-	e := erasure("a", 0, 50)
-	e.Forget = func(context.Context, []string) error {
-		if fails.Load() {
+	s.Observe(tapedeck.Observer{Erased: func(_ context.Context, session string, _ []string) error {
+		if session == "a" && fails.Load() {
 			return errors.New("no")
 		}
 		return nil
-	}
-	if _, _, err := s.Erase(t.Context(), e); tapedeck.KindOf(err) != tapedeck.Unavailable {
+	}})
+	if _, _, err := s.Erase(t.Context(), erasure("a", 0, 50)); tapedeck.KindOf(err) != tapedeck.Unavailable {
 		t.Fatalf("the erasure says %v", err)
 	}
 	if n := found(t, dir, "MARK"); n > 0 {
 		t.Errorf("it is in the files %d times", n)
 	}
-	add(t, s, "a", 1)
-	if _, _, err := s.Erase(t.Context(), erasure("a", 51, 52)); err != nil { // that does not settle the first
+	create(t, s, "b")
+	add(t, s, "b", 1)
+	if _, _, err := s.Erase(t.Context(), erasure("b", 0, 1)); err != nil { // that does not settle the first
 		t.Fatal(err)
 	}
 	if n, err := s.Unclean(); err != nil || n == 0 {
@@ -83,14 +83,13 @@ func TestRestartDropsWhatWasMadeOfErased(t *testing.T) {
 	appendSecret(t, s, "a", "MARK", 300)
 	v, err := s.Head(t.Context(), "a")
 	must(t, err)
-	e := erasure("a", 0, 1)
-	e.Forget = func(ctx context.Context, _ []string) error { // somebody has read the event before, and saves what it made of it
+	s.Observe(tapedeck.Observer{Erased: func(ctx context.Context, _ string, _ []string) error { // somebody has read the event before, and saves what it made of it
 		_, _, err := s.Create(ctx, tapedeck.Spec{ID: tapedeck.ViewPrefix + "fold/a", Kind: tapedeck.KindView, ContentType: "text/plain", Chunks: [][]byte{[]byte("MARK")}})
 		must(t, err)
 		must(t, x.Index(ctx, search.Batch{Session: "a", Gen: v.Gen, Base: 1, Resume: 1, Seen: 1, Documents: []search.Document{{Kind: search.DocMessage, Text: "MARK"}}}))
 		return errors.New("the process dies")
-	}
-	if _, _, err := s.Erase(t.Context(), e); err == nil {
+	}})
+	if _, _, err := s.Erase(t.Context(), erasure("a", 0, 1)); err == nil {
 		t.Fatal("the erasure says that the files are clean")
 	}
 	died := crash(t, dir)

@@ -17,16 +17,11 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
 // Options of a store. The zero value is ready to use.
 type Options struct {
-	// OnCommit is called after every commit, before those who appended are
-	// told, with what it did to each session. Calls come one at a time, in the
-	// order of the commits. It must be quick, for writing waits for it, and
-	// must not call the store, nor keep the slice.
-	OnCommit func([]tapedeck.Commit)
-
 	// OnLost is called once, in a goroutine of its own, when the data folder was
 	// deleted, moved or replaced. Nothing can be written any more, and the
 	// process should end.
@@ -77,6 +72,7 @@ type Store struct {
 	readers   *pool
 	pauses    pauses // of readers and of those of search
 	writer    *writer
+	observers store.Observers
 	deadlines *deadlines
 	trails    *trails
 	index     sync.Map // of *state by id: the sessions that were written to lately
@@ -142,6 +138,9 @@ func (s *Store) open(ctx context.Context, dir string) (err error) {
 	s.place, err = placeOf(s.file)
 	return err
 }
+
+// Observe implements [tapedeck.Store].
+func (s *Store) Observe(o tapedeck.Observer) { s.observers.Add(o) }
 
 // Close implements [tapedeck.Store]. Appends that were called before are written.
 func (s *Store) Close() error {

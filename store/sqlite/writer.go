@@ -37,7 +37,7 @@ type writer struct {
 	since  int64    // the newest position before it
 	due    int64    // see [deadlines]
 
-	commits []tapedeck.Commit // as the hook is told
+	commits []tapedeck.Commit // for the observers
 	looked  tapedeck.Session  // a copy for [tapedeck.Append.Check]
 
 	gen     int64 // the newest that was given out
@@ -297,7 +297,7 @@ func (w *writer) publish() {
 	for _, st := range w.marked {
 		s.trails.add(st.Gen, st.Head-int64(len(st.pos)), st.pos, w.since)
 		st.pos = st.pos[:0]
-		if st.notify && s.options.OnCommit != nil {
+		if st.notify {
 			w.commits = append(w.commits, tapedeck.Commit{Session: st.Session, Records: st.records, Gone: st.gone || st.removed, Erased: st.erased})
 		}
 		w.show(st)
@@ -309,7 +309,7 @@ func (w *writer) publish() {
 	}
 	w.reset()
 	if len(w.commits) > 0 {
-		s.options.OnCommit(w.commits)
+		s.observers.Committed(w.commits)
 		clear(w.commits)
 		w.commits = w.commits[:0]
 	}

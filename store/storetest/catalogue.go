@@ -32,6 +32,9 @@ func testCreate(t *testing.T, open opener) {
 		create("a"), looks("a", "is idle", idle), write("a", 1, by("w", 0, 0), sequence("a")), remove("a"), create("a", with(1)))
 }
 
+// maxIDLen is how many bytes an id of a session may have.
+const maxIDLen = 128
+
 func idle(s tapedeck.Session) bool { return s.Status == tapedeck.StatusIdle && len(s.Runs) == 0 }
 
 func testBadSpecs(t *testing.T, open opener) {
@@ -44,7 +47,7 @@ func testBadSpecs(t *testing.T, open opener) {
 		"a path":                   {"../a", nil},
 		"a slash":                  {"a/b", nil},
 		"a NUL byte":               {"a\x00", nil},
-		"a long id":                {strings.Repeat("a", tapedeck.MaxIDLen+1), nil},
+		"a long id":                {strings.Repeat("a", maxIDLen+1), nil},
 		"a long path":              {"stream/" + strings.Repeat("a", tapedeck.MaxPathLen+1), nil},
 		"no path":                  {"stream/", nil},
 		"a path upwards":           {"stream/a/../b", nil},

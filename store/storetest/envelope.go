@@ -22,7 +22,7 @@ func testBadEvents(t *testing.T, open opener) {
 	for name, bad := range map[string]tapedeck.Event{
 		"no type":             {},
 		"a type with a slash": {Type: "../x"},
-		"a long thread":       {Type: "CUSTOM", Thread: strings.Repeat("x", tapedeck.MaxIDLen+1)},
+		"a long thread":       {Type: "CUSTOM", Thread: strings.Repeat("x", maxIDLen+1)},
 		"data is no JSON":     {Type: "CUSTOM", Data: []byte(`{"a":`)},
 		"data is no object":   {Type: "CUSTOM", Data: []byte(`[1]`)},
 		"data is no UTF-8":    {Type: "CUSTOM", Data: []byte("{\"a\":\"\xff\"}")},

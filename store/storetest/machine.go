@@ -158,6 +158,11 @@ func (m *machine) readAll(r *rapid.T) {
 	for _, id := range modelIDs {
 		m.readBoth(r, id, tapedeck.Range{})
 		m.readBoth(r, id, tapedeck.Range{From: -1, Reverse: true})
+		if s, err := m.Head(m.ctx, id); err == nil {
+			if err := m.witness.compare(m.world, &s); err != nil {
+				r.Fatalf("%v", err)
+			}
+		}
 	}
 }
 
@@ -229,7 +234,7 @@ func (m *machine) advance(r *rapid.T) {
 
 // reopen opens the store again. As that may restart TTLs, they all are.
 func (m *machine) reopen(r *rapid.T) {
-	m.Store.Store = m.Reopen(m.t)
+	m.world.reopen()
 	for _, id := range modelIDs {
 		m.touchBoth(r, id)
 	}
@@ -242,6 +247,9 @@ func (m *machine) compare(r *rapid.T) {
 		got, err := m.Head(m.ctx, id)
 		if same(r, "head of "+id, want, err) {
 			diff(r, "head of "+id, e.s, got)
+			if err := m.witness.compareEntry(&got); err != nil {
+				r.Fatalf("%v", err)
+			}
 		}
 	}
 }

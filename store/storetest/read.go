@@ -112,7 +112,7 @@ func testBytesOfPages(t *testing.T, open opener) {
 		page(id, bytes(-1, 1, true), 3, 3), page(id, bytes(-1, 34, true), 3, 3), page(id, bytes(-1, 35, true), 2, 3, 2),
 		page(id, bytes(2, 25, true), 1, 1), page(id, bytes(2, 30, true), 0, 1, 0))
 	play(t, open, "the default of bytes", create(id), step{"append 3 records of 0.4 MiB", func(w *world) error {
-		text := string(make([]byte, tapedeck.DefaultMaxBytes*2/5))
+		text := string(make([]byte, 1<<20*2/5))
 		return write(id, 0, chunks(text, text, text), accepting([]string{text, text, text})).do(w)
 	}}, nextIs(id, ahead(0, 0), 2), nextIs(id, back(-1, 0), 1))
 	t.Run("bytes of an envelope count whole", func(t *testing.T) {

@@ -25,8 +25,9 @@ type world struct {
 	t   testing.TB
 	ctx context.Context
 	Store
-	told map[string]*told
-	n    int // records written so far; numbers them, so that no two are alike
+	witness *witness
+	told    map[string]*told
+	n       int // records written so far; numbers them, so that no two are alike
 }
 
 // told is what a session must hold.
@@ -152,7 +153,7 @@ func (w *world) verify(id string, want *told) error {
 			return fmt.Errorf("reading %+v: (-want +got)\n%s", r, d)
 		}
 	}
-	return nil
+	return w.witness.compare(w, &s)
 }
 
 // readTexts reads page after page and returns all texts in log order.
@@ -219,9 +220,14 @@ func (w *world) pages(id string, r tapedeck.Range) ([]tapedeck.Page, error) {
 // reopen opens the store again.
 func reopen() step {
 	return step{"reopen", func(w *world) error {
-		w.Store.Store = w.Reopen(w.t)
+		w.reopen()
 		return nil
 	}}
+}
+
+func (w *world) reopen() {
+	w.Store.Store = w.Reopen(w.t)
+	w.watch()
 }
 
 // isKind reports an error that is not of kind want, and one that says what is for

@@ -80,6 +80,7 @@ func Run(t *testing.T, open func(testing.TB) Store) {
 		{"delete", testDelete},
 		{"expiry", testExpiry},
 		{"erase", testErase},
+		{"observe", testObserve},
 		{"faults", testFaults},
 		{"close", testClose},
 		{"cancelled", testCancelled},
@@ -95,7 +96,8 @@ func Run(t *testing.T, open func(testing.TB) Store) {
 // start opens a store for one sub-test.
 func start(t testing.TB, open opener) *world {
 	t.Helper()
-	w := &world{t: t, ctx: context.Background(), Store: open(t), told: map[string]*told{}}
+	w := &world{t: t, ctx: context.Background(), Store: open(t), witness: newWitness(), told: map[string]*told{}}
+	w.watch()
 	t.Cleanup(func() {
 		if w.Store.Store != nil {
 			_ = w.Close()

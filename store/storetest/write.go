@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,7 +42,11 @@ func write(session string, n int, opts ...option) step {
 		for _, o := range opts {
 			o.set(w, a)
 		}
+		before := slices.Clone(a.Events)
 		got, err := w.Append(w.ctx, a.Append)
+		if d := cmp.Diff(before, a.Events); d != "" {
+			return fmt.Errorf("it has changed the caller's events: (-before +after)\n%s", d)
+		}
 		return a.judge(w.session(session), got, err)
 	}}
 }

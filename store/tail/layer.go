@@ -8,8 +8,13 @@ import (
 )
 
 // Over returns a store that answers from c what c holds, and asks store for the
-// rest. store must be the one whose commits c is fed with.
-func (c *Cache) Over(store tapedeck.Store) tapedeck.Store { return &layer{store, c} }
+// rest. It registers c as an observer of store, so a cache is for one store and
+// Over is called once. Call it before other observers are registered: then a
+// follower that one of them wakes finds the new events in the cache.
+func (c *Cache) Over(store tapedeck.Store) tapedeck.Store {
+	store.Observe(tapedeck.Observer{Committed: c.committed})
+	return &layer{store, c}
+}
 
 type layer struct {
 	tapedeck.Store

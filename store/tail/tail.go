@@ -2,7 +2,7 @@
 // in memory, as they were encoded when they were appended, so that a thousand
 // followers at the head read the same bytes and no database.
 //
-// A [Cache] is fed by the store's commits and is a layer over that store. It
+// A [Cache] observes the commits of a store and is a layer over that store. It
 // belongs above a store that has one writing process, such as store/sqlite:
 // commits of another process would pass it by.
 package tail
@@ -64,9 +64,9 @@ func cost(records []tapedeck.Record) int64 {
 	return n
 }
 
-// Commit takes over what a commit did. It is meant as the hook of a store that
-// is called after each commit, in order, and before the appends return.
-func (c *Cache) Commit(commits []tapedeck.Commit) {
+// committed adds what a commit appended, and drops the sessions of which it erased
+// or deleted something.
+func (c *Cache) committed(commits []tapedeck.Commit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range commits {

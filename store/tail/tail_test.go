@@ -28,9 +28,8 @@ func overSQLite(t testing.TB, size int64) storetest.Store {
 	var s tapedeck.Store
 	open := func(t testing.TB) tapedeck.Store {
 		t.Helper()
-		cache := tail.New(size)
 		db, err := sqlite.Open(t.Context(), dir, sqlite.Options{
-			Now: clock.Now, OnCommit: cache.Commit, Commit: func(commit func() error) error {
+			Now: clock.Now, Commit: func(commit func() error) error {
 				if fail.Load() {
 					return errors.New("the commit fails")
 				}
@@ -41,7 +40,7 @@ func overSQLite(t testing.TB, size int64) storetest.Store {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = db.Close() })
-		s = cache.Over(db)
+		s = tail.New(size).Over(db)
 		return s
 	}
 	return storetest.Store{

@@ -25,7 +25,10 @@ var errBeneath = errors.New("asked the store beneath")
 type beneath struct {
 	tapedeck.Store
 	sessions sync.Map // of tapedeck.Session by id
+	observer tapedeck.Observer
 }
+
+func (b *beneath) Observe(o tapedeck.Observer) { b.observer = o }
 
 func (b *beneath) Head(_ context.Context, id string) (tapedeck.Session, error) {
 	if s, ok := b.sessions.Load(id); ok {
@@ -42,17 +45,22 @@ func (*beneath) Read(context.Context, string, tapedeck.Range) (tapedeck.Page, er
 type cache struct {
 	*tail.Cache
 	below beneath
+	layer tapedeck.Store
 }
 
-func newCache(maxBytes int64) *cache { return &cache{Cache: tail.New(maxBytes)} }
+func newCache(maxBytes int64) *cache {
+	c := &cache{Cache: tail.New(maxBytes)}
+	c.layer = c.Over(&c.below)
+	return c
+}
 
-func (c *cache) over() tapedeck.Store { return c.Over(&c.below) }
+func (c *cache) over() tapedeck.Store { return c.layer }
 
 func feed(c *cache, commits ...tapedeck.Commit) {
 	for i := range commits {
 		c.below.show(&commits[i])
 	}
-	c.Commit(commits)
+	c.below.observer.Committed(commits)
 }
 
 func (b *beneath) show(c *tapedeck.Commit) {
@@ -161,7 +169,7 @@ func TestNeverOlder(t *testing.T) {
 			t.Errorf("%+v: a page up to %d of %d (%v)", r, p.Next, p.Head, err)
 		}
 	}
-	c.Commit([]tapedeck.Commit{m})
+	c.below.observer.Committed([]tapedeck.Commit{m})
 	if p, err := s.Read(t.Context(), "a", tapedeck.Range{}); err != nil || p.Head != 7 {
 		t.Errorf("a page of %d (%v)", p.Head, err)
 	}

@@ -1,3 +1,3 @@
-// Package agents runs real coding agents, with a scripted model instead of a paid
-// one, behind the real program: make real-agents.
+// Package agents tests the real program with real coding agents and a scripted model. Run
+// it with make real-agents.
 package agents

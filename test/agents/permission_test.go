@@ -23,12 +23,11 @@ func patches(file string) string {
 	return fmt.Sprintf(`[run "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: %s\n+alpha\n+beta\n*** End Patch\nEOF\n"]`, file)
 }
 
-// editRejected has the agent ask whether it may write a file, and rejects it:
-// people see the file and what would be in it before they answer, and the run
-// comes to a normal end.
+// editRejected rejects the agent's request to write a file. The question must show the file
+// and its content, and the run must end normally.
 func (s *stage) editRejected() {
 	if s.agent.edit == nil {
-		s.Skip("it does not ask")
+		s.Skip("this agent does not ask")
 	}
 	made, err := s.client().Create(s.Context(), api.NewSession{})
 	if err != nil {
@@ -45,7 +44,7 @@ func (s *stage) editRejected() {
 		}
 	}
 	if action == nil {
-		s.Fatal("nothing says what is to be allowed")
+		s.Fatal("no question has an action")
 	}
 	if len(action.Changes) != 1 || !strings.HasSuffix(action.Changes[0].Path, "fresh.txt") || !strings.Contains(action.Changes[0].Diff, "+alpha\n+beta\n") {
 		s.Errorf("the question shows %+v", action)
@@ -54,6 +53,6 @@ func (s *stage) editRejected() {
 		s.Errorf("a rejected question ends the run with %s", last.Data)
 	}
 	if _, err := os.Stat(file); err == nil {
-		s.Error("the file was written all the same")
+		s.Error("the file was written although it was rejected")
 	}
 }

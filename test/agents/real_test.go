@@ -26,23 +26,23 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-var binaries = flag.String("agents", "", "the folder with the programs of the agents; without it the tests are skipped")
+var binaries = flag.String("agents", "", "the folder with the programs of the agents; the tests are skipped without it")
 
-// patience is how long a real agent may take for one turn: some need seconds to
-// start on a machine that does other things.
+// patience is the time limit of a turn of a real agent. Some agents need many seconds to
+// start on a busy machine.
 const patience = 3 * time.Minute
 
-// A realAgent is one that people use.
+// A realAgent is the configuration of a real coding agent.
 type realAgent struct {
 	name    string
 	program string
 	toml    string                            // more of its configuration
-	prepare func(home, model string) error    // what it wants to find in its home
-	env     func(home, model string) []string // besides PATH and HOME
-	edit    func(file string) string          // a task in which it asks whether it may write a file; nil if it does not ask
-	only    bool                              // only the edit is tested
-	asks    bool                              // it asks before it runs a command, as configured here
-	starts  string                            // a task in which it starts another agent; "" if it has none, or does not tell of them
+	prepare func(home, model string) error    // writes its files in its home; nil if it needs none
+	env     func(home, model string) []string // its variables, besides PATH and HOME
+	edit    func(file string) string          // a task in which it asks for permission to write a file; nil if it does not ask
+	only    bool                              // run only the test of the edit
+	asks    bool                              // it asks before it runs a command, with this configuration
+	starts  string                            // a task in which it starts a sub-agent; "" if it has none, or does not report them
 }
 
 func write(path, text string) error {
@@ -100,7 +100,7 @@ var realAgents = []realAgent{
 	}, asks: true, edit: writes("write_file", "file_path", "content")},
 }
 
-// A stage is a server with one real agent on it.
+// A stage is a server with one real agent.
 type stage struct {
 	*testing.T
 	model  *testmodel.Model
@@ -108,12 +108,12 @@ type stage struct {
 	data   string
 	server *testserver.Server
 	args   []string
-	choose string // the kind of answers; "" for those that allow
+	choose string // the kind of answers to choose; "" for allow
 }
 
 func TestRealAgents(t *testing.T) {
 	if *binaries == "" {
-		t.Skip("real agents are tested by make real-agents")
+		t.Skip("run make real-agents to test real agents")
 	}
 	t.Setenv("PATH", *binaries+":"+os.Getenv("PATH"))
 	model := testmodel.New(testmodel.Options{})
@@ -122,19 +122,19 @@ func TestRealAgents(t *testing.T) {
 	for _, a := range realAgents {
 		t.Run(a.name, func(t *testing.T) {
 			if _, err := exec.LookPath(a.program); err != nil {
-				t.Skipf("%s is not installed here", a.program)
+				t.Skipf("%s is not installed", a.program)
 			}
 			s := newStage(t, a, model, address.URL)
 			if a.only {
-				t.Run("an edit is shown before it is allowed, and rejected", s.with((*stage).editRejected))
+				t.Run("a question shows an edit, which is rejected", s.with((*stage).editRejected))
 				return
 			}
 			t.Run("a whole prompt with a tool and a file", s.with((*stage).wholePrompt))
-			t.Run("several turns, and nothing is said twice", s.with((*stage).turns))
+			t.Run("several turns without repeated text", s.with((*stage).turns))
 			if a.starts != "" {
 				t.Run("a sub-agent has a thread of its own", s.with((*stage).subagent))
 			}
-			t.Run("an edit is shown before it is allowed, and rejected", s.with((*stage).editRejected))
+			t.Run("a question shows an edit, which is rejected", s.with((*stage).editRejected))
 			t.Run("cancelled in mid-turn and continued", s.with((*stage).cancelled))
 			t.Run("cancelled in a command and continued", s.with((*stage).cancelledInTool))
 			t.Run("the agent is killed in mid-turn", s.with((*stage).agentKilled))
@@ -176,7 +176,7 @@ func newStage(t *testing.T, a realAgent, m *testmodel.Model, model string) *stag
 func (s *stage) subagent() {
 	session, events := s.run("", s.agent.starts, nil)
 	if !has(events, tapedeck.SubagentStarted) || !has(events, tapedeck.SubagentFinished) || !has(events, tapedeck.RunFinished) {
-		s.Fatalf("no sub-agent has come and gone: %v\n%s", events, s.server.Log())
+		s.Fatalf("no sub-agent has begun and ended: %v\n%s", events, s.server.Log())
 	}
 	threads, err := s.client().Threads(s.Context(), session, -1)
 	if err != nil || !slices.ContainsFunc(threads.Threads, func(t view.Thread) bool { return t.Parent == tapedeck.MainThread }) {
@@ -193,8 +193,8 @@ func (s *stage) client() *client.Client {
 	return c
 }
 
-// run gives the agent a task and follows it, answering what it asks, until until
-// says that it is enough; or to its end. It returns the events of the run.
+// run gives the agent a task, follows the run and answers its questions. It returns the
+// events when until returns true, or at the end of the run.
 func (s *stage) run(session, task string, until func(*tapedeck.Event) bool) (string, []tapedeck.Event) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
@@ -226,7 +226,7 @@ func (s *stage) run(session, task string, until func(*tapedeck.Event) bool) (str
 	return started.Session, events
 }
 
-// answer allows what the agent asks, or what else the test chooses, over HTTP.
+// answer answers a question over HTTP with the kind that the test chooses.
 func (s *stage) answer(ctx context.Context, c *client.Client, session string, e *tapedeck.Event) {
 	s.Helper()
 	d, err := payload.DecodeAs[payload.PermissionRequested](*e)
@@ -241,7 +241,7 @@ func (s *stage) answer(ctx context.Context, c *client.Client, session string, e 
 			return
 		}
 	}
-	s.Fatalf("nothing in %s is an answer", e.Data)
+	s.Fatalf("the question has no option of that kind: %s", e.Data)
 }
 
 func has(events []tapedeck.Event, typ string) bool {
@@ -263,14 +263,14 @@ func text(events []tapedeck.Event) string {
 	return b.String()
 }
 
-// done fails the test unless the run has ended well and has said something.
+// done fails the test unless the run has finished and has text.
 func (s *stage) done(events []tapedeck.Event) {
 	s.Helper()
 	if len(events) == 0 || events[len(events)-1].Type != tapedeck.RunFinished {
 		s.Fatalf("the run ended with %s\n%s", events[len(events)-1].Data, s.server.Log())
 	}
 	if text(events) == "" && !has(events, tapedeck.TextMessageEnd) {
-		s.Error("the agent has said nothing")
+		s.Error("the run has no text")
 	}
 }
 
@@ -278,14 +278,14 @@ func (s *stage) wholePrompt() {
 	_, events := s.run("", "do it [tools]", nil)
 	s.done(events)
 	if !has(events, tapedeck.ToolCallResult) || !has(events, tapedeck.AgentLinked) {
-		s.Errorf("a tool was used: %v; the agent has told its own conversation: %v", has(events, tapedeck.ToolCallResult), has(events, tapedeck.AgentLinked))
+		s.Errorf("a tool was used: %v; the run has a link to the agent's own conversation: %v", has(events, tapedeck.ToolCallResult), has(events, tapedeck.AgentLinked))
 	}
 	if s.agent.asks && !has(events, tapedeck.PermissionRequested) {
-		s.Error("the agent has not asked before it ran a command")
+		s.Error("the agent did not ask before it ran a command")
 	}
 	made, _ := filepath.Glob(filepath.Join(testserver.Work(s.data), "*", "work", "*", "*"))
 	if len(made) == 0 {
-		s.Error("the command has made no file in the folder of the session")
+		s.Error("the command did not make a file in the folder of the session")
 	}
 	s.noLeftover(events)
 }
@@ -306,8 +306,7 @@ func (s *stage) cancelled() {
 	s.continues(session, s.seen(session))
 }
 
-// middle begins a run and returns in the middle of it, with the process of the
-// agent.
+// middle begins a run and returns during its text, with the process of the agent.
 func (s *stage) middle() (session string, agent payload.AgentStarted, events []tapedeck.Event) {
 	s.Helper()
 	session, events = s.run("", "talk [slow]", func(e *tapedeck.Event) bool {
@@ -319,7 +318,7 @@ func (s *stage) middle() (session string, agent payload.AgentStarted, events []t
 		}
 	}
 	if agent.PID == 0 {
-		s.Fatal("the agent has not told its process")
+		s.Fatal("no event has the process of the agent")
 	}
 	return session, agent, events
 }
@@ -343,7 +342,7 @@ func (s *stage) serverKilled() {
 	s.continues(session, s.seen(session))
 }
 
-// awaitIdle waits until nothing runs in a session.
+// awaitIdle waits until the session has no run.
 func (s *stage) awaitIdle(session string) {
 	s.Helper()
 	for deadline := time.Now().Add(patience); ; {
@@ -361,7 +360,7 @@ func (s *stage) awaitIdle(session string) {
 	}
 }
 
-// noLeftover fails the test if a process of the agent is still there.
+// noLeftover fails the test if a process of the agent is still alive.
 func (s *stage) noLeftover(events []tapedeck.Event) {
 	s.Helper()
 	for i := range events {
@@ -372,7 +371,7 @@ func (s *stage) noLeftover(events []tapedeck.Event) {
 		for deadline := time.Now().Add(15 * time.Second); syscall.Kill(-d.PID, 0) == nil; {
 			if time.Now().After(deadline) {
 				_, _ = procgroup.KillLeftover(d)
-				s.Fatalf("processes of the agent's group %d are left", d.PID)
+				s.Fatalf("processes of the agent's group %d are still alive", d.PID)
 			}
 			<-time.After(20 * time.Millisecond)
 		}

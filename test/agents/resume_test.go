@@ -14,7 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// told returns all texts that the model was sent from a request on.
+// told returns all texts of the requests to the model, beginning with request from.
 func (s *stage) told(from int) string {
 	var b strings.Builder
 	for _, r := range s.model.Requests()[from:] {
@@ -41,7 +41,7 @@ func writeTexts(b *strings.Builder, v any) {
 	}
 }
 
-// seen returns what the agent has said on a thread, as people have seen it.
+// seen returns the text of a session, as people have seen it.
 func (s *stage) seen(session string) string {
 	s.Helper()
 	return text(s.events(session, 0))
@@ -70,9 +70,8 @@ func (s *stage) events(session string, from int64) []tapedeck.Event {
 	}
 }
 
-// continues gives a session another task, and fails unless the model is told all
-// that must be known of the run before; then the session goes on, and nothing is
-// said twice.
+// continues gives a session another task. It fails unless the model receives all known texts
+// of the previous run. The agent must not repeat earlier text.
 func (s *stage) continues(session string, known ...string) {
 	s.Helper()
 	before := len(s.model.Requests())
@@ -82,19 +81,19 @@ func (s *stage) continues(session string, known ...string) {
 	told := s.told(before)
 	for _, want := range known {
 		if want = strings.TrimSpace(want); want == "" || !strings.Contains(told, want) {
-			s.Errorf("the model is not told %q; it is told\n%.20000s", want, told)
+			s.Errorf("the model did not receive %q; it received\n%.20000s", want, told)
 		}
 	}
 	if has(events, tapedeck.Custom) {
-		return // it has begun anew and is told everything, markers for the model included
+		return // a new conversation: the agent received the history, with its markers for the model
 	}
 	if answer := text(events); strings.Count(answer, "Hello!") > 1 || strings.Contains(answer, "word1 ") {
-		s.Errorf("the agent says again what it said before: %q", answer)
+		s.Errorf("the agent repeats earlier text: %q", answer)
 	}
 }
 
-// turns gives a session several tasks. Each process of the agent loads what the one
-// before has left, and says nothing of it again.
+// turns gives a session several tasks. Each process of the agent loads the conversation of
+// the process before, and must not repeat its text.
 func (s *stage) turns() {
 	session := ""
 	for turn := range 4 {
@@ -103,18 +102,18 @@ func (s *stage) turns() {
 		s.done(events)
 		answer := text(events)
 		if strings.Count(answer, "Hello! This is answer number") != 1 || len(answer) > 100 {
-			s.Errorf("in turn %d the agent says %q", turn, answer)
+			s.Errorf("in turn %d the text is %q", turn, answer)
 		}
 		for i := range events {
 			if turn > 0 && events[i].Type == tapedeck.Custom {
-				s.Logf("in turn %d it is told the conversation anew: %s", turn, events[i].Data)
+				s.Logf("in turn %d the agent gets the history as text: %s", turn, events[i].Data)
 			}
 		}
 	}
 }
 
-// inTool begins a run whose agent runs a command that does not end by itself, and
-// returns when it runs.
+// inTool begins a run in which the agent runs a long command. It returns when the command
+// has begun.
 func (s *stage) inTool() (session string, agent payload.AgentStarted, events []tapedeck.Event) {
 	s.Helper()
 	made, err := s.client().Create(s.Context(), api.NewSession{})
@@ -133,10 +132,10 @@ func (s *stage) inTool() (session string, agent payload.AgentStarted, events []t
 	return session, agent, events
 }
 
-// longCommand has no characters that agents write in their own way.
+// longCommand has no characters that agents quote in different ways.
 const longCommand = "echo x > started.txt; sleep 54.25"
 
-// appears waits until a file is there.
+// appears waits until a file exists.
 func (s *stage) appears(path string) bool {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
 		if _, err := os.Stat(path); err == nil {

@@ -1,3 +1,3 @@
-// Package memory measures the memory of the real program while clients hold on to
-// it: large uploads, promises, readers that read nothing.
+// Package memory measures the memory of the real program under hostile clients: large
+// uploads, bodies that are announced but not sent, and readers that do not read.
 package memory

@@ -38,7 +38,8 @@ func status(t *testing.T, pid int, name string) int64 {
 	return 0
 }
 
-// peak returns the most memory that the server has had resident.
+// peak returns the largest resident memory that the server has had since its start or the
+// last [resetPeak].
 func peak(t *testing.T, s *testserver.Server) int64 { return status(t, s.PID, "VmHWM") }
 
 func dial(t *testing.T, s *testserver.Server) net.Conn {
@@ -47,7 +48,7 @@ func dial(t *testing.T, s *testserver.Server) net.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = c.SetDeadline(time.Now().Add(2 * time.Minute)) // a failure, not a test that hangs
+	_ = c.SetDeadline(time.Now().Add(2 * time.Minute)) // so that the test fails and does not hang
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -82,8 +83,8 @@ func putAs(t *testing.T, url, contentType string) {
 	resp.Body.Close()
 }
 
-// TestPromises: 100 bodies promise 64 MiB each and send 256 KiB. They cost what
-// they have sent.
+// TestPromises sends 100 requests that announce a body of 64 MiB each and send 256 KiB. The
+// server must not reserve memory for bytes that were not sent.
 func TestPromises(t *testing.T) {
 	s := testserver.Start(t, t.TempDir())
 	put(t, s.URL+"/v1/stream/x")
@@ -109,8 +110,8 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// TestUploads: 12 bodies of 60 MiB come at once, through each door. Some are
-// stored, and the others are told to come again.
+// TestUploads sends 12 bodies of 60 MiB at once, over each protocol. The server stores some
+// and answers the others with 503.
 func TestUploads(t *testing.T) {
 	const size, times = 60 << 20, 12
 	event := append(append([]byte(`{"type":"test.note","data":{"pad":"`), bytes.Repeat([]byte("x"), size)...), `"}}`...)
@@ -141,21 +142,20 @@ func TestUploads(t *testing.T) {
 				}
 				return true
 			})
-			most := peak(t, s)
-			t.Logf("%d of %d stored, %d MiB", stored, times, most>>20)
-			if stored == 0 || most > 1<<30 {
-				t.Errorf("%d were stored, with %d MiB of memory", stored, most>>20)
+			highest := peak(t, s)
+			t.Logf("%d of %d stored, %d MiB", stored, times, highest>>20)
+			if stored == 0 || highest > 1<<30 {
+				t.Errorf("%d were stored, with %d MiB of memory", stored, highest>>20)
 			}
 		})
 	}
 }
 
-// anon returns the memory that the server has by itself, without the pages of
-// its program file.
+// anon returns the anonymous memory of the server, without the pages of its program file.
 func anon(t *testing.T, s *testserver.Server) int64 { return status(t, s.PID, "RssAnon") }
 
-// stuck opens n connections that ask for path and read nothing of the answer but
-// its first byte. All have asked before the first reads that.
+// stuck opens n connections that request path and read only the first byte of the answer.
+// All of them have sent the request before the first one reads.
 func stuck(t *testing.T, s *testserver.Server, path string, n int) {
 	t.Helper()
 	conns := make([]net.Conn, n)
@@ -179,12 +179,12 @@ func stuck(t *testing.T, s *testserver.Server, path string, n int) {
 	}
 }
 
-// quiet waits until the server does nothing any more, such as to index what it
-// was sent, and returns how much memory it has then.
+// quiet waits until the server has finished its background work, such as indexing, and
+// returns its memory.
 func quiet(t *testing.T, s *testserver.Server) int64 {
 	t.Helper()
 	last, same := anon(t, s), time.Now()
-	for began := time.Now(); time.Since(same) < 7*time.Second && time.Since(began) < time.Minute; time.Sleep(100 * time.Millisecond) { // another process is watched
+	for began := time.Now(); time.Since(same) < 7*time.Second && time.Since(began) < time.Minute; time.Sleep(100 * time.Millisecond) { // polls another process
 		if now := anon(t, s); max(now-last, last-now) > 1<<20 {
 			last, same = now, time.Now()
 		}
@@ -192,20 +192,20 @@ func quiet(t *testing.T, s *testserver.Server) int64 {
 	return anon(t, s)
 }
 
-// settles waits until the server has grown by at most so much, in less time than
-// a reader may be stuck.
-func settles(t *testing.T, s *testserver.Server, before, most int64) int64 {
+// settles waits until the server has grown by at most limit bytes, and returns the growth.
+// It gives up before the server would close the connections of stuck readers.
+func settles(t *testing.T, s *testserver.Server, before, limit int64) int64 {
 	t.Helper()
-	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) { // another process is watched
+	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) { // polls another process
 		grown := anon(t, s) - before
-		if grown <= most || time.Since(began) > 40*time.Second {
+		if grown <= limit || time.Since(began) > 40*time.Second {
 			return grown
 		}
 	}
 }
 
-// TestStuckReaders: readers that read nothing hold no page, whatever they have
-// asked for.
+// TestStuckReaders checks that a reader that does not read occupies no page of events in
+// memory, for each kind of request.
 func TestStuckReaders(t *testing.T) {
 	const readers = 300
 	var events strings.Builder
@@ -228,14 +228,15 @@ func TestStuckReaders(t *testing.T) {
 			grown := settles(t, s, before, readers*(64<<10))
 			t.Logf("%d KiB each", grown/readers>>10)
 			if grown > readers*(64<<10) {
-				t.Errorf("a stuck reader holds %d KiB", grown/readers>>10)
+				t.Errorf("a stuck reader costs %d KiB", grown/readers>>10)
 			}
 		})
 	}
 }
 
-// TestStuckReadersOfALargeEvent: readers of a large event come all at once, to both
-// doors. They share it while it is taken, and nobody who takes nothing holds it.
+// TestStuckReadersOfALargeEvent sends many requests for a large event at once, over both
+// protocols. The readers share the event while it is sent, and a stuck reader does not keep
+// it in memory.
 func TestStuckReadersOfALargeEvent(t *testing.T) {
 	const readers, size = 100, 40 << 20
 	data := t.TempDir()
@@ -250,7 +251,7 @@ func TestStuckReadersOfALargeEvent(t *testing.T) {
 		t.Fatal(code)
 	}
 	s.Stop(t)
-	s = testserver.Start(t, data) // which has none of it in memory
+	s = testserver.Start(t, data) // so the event is not in memory
 	for name, path := range map[string]string{
 		"page": "/api/v1/sessions/s/events", "stream": "/api/v1/sessions/s/stream", "filtered stream": "/api/v1/sessions/s/stream?type=test.note",
 		"durable page": "/v1/stream/sessions/s?offset=-1", "durable stream": "/v1/stream/sessions/s?offset=-1&live=sse",
@@ -261,28 +262,28 @@ func TestStuckReadersOfALargeEvent(t *testing.T) {
 				t.Skip("takes half a minute")
 			}
 			before := quiet(t, s)
-			forget(t, s)
+			resetPeak(t, s)
 			stuck(t, s, path, readers)
 			grown := settles(t, s, before, readers<<20+2*size)
-			most := peak(t, s)
-			t.Logf("%d KiB each, %d MiB at most", grown/readers>>10, most>>20)
-			if grown > readers<<20+2*size || most > 1<<30 {
-				t.Errorf("a stuck reader holds %d KiB; the server had %d MiB", grown/readers>>10, most>>20)
+			highest := peak(t, s)
+			t.Logf("%d KiB each, %d MiB at most", grown/readers>>10, highest>>20)
+			if grown > readers<<20+2*size || highest > 1<<30 {
+				t.Errorf("a stuck reader costs %d KiB; the server had %d MiB", grown/readers>>10, highest>>20)
 			}
 		})
 	}
 }
 
-// forget lets [peak] begin anew.
-func forget(t *testing.T, s *testserver.Server) {
+// resetPeak sets [peak] to the present memory.
+func resetPeak(t *testing.T, s *testserver.Server) {
 	t.Helper()
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.PID), []byte("5"), 0); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestIdleConnections: a connection between two requests and a follower of a quiet
-// session cost little.
+// TestIdleConnections checks that an idle connection and a follower of a quiet session need
+// at most 64 KiB of memory each.
 func TestIdleConnections(t *testing.T) {
 	const connections = 1000
 	for name, path := range map[string]string{"between requests": "/healthz", "followers": "/v1/stream/sessions/s?offset=-1&live=sse", "events": "/api/v1/sessions/s/stream"} {

@@ -1,3 +1,3 @@
-// Package stress holds the test that uses the real program with all verbs at
-// once, and fails when one of them stalls. It has no code of its own.
+// Package stress tests the real program with all verbs at once. The test fails if a verb
+// stalls.
 package stress

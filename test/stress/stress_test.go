@@ -22,11 +22,11 @@ import (
 	"github.com/tapedeck/tapedeck/internal/testserver"
 )
 
-var duration = flag.Duration("stress.duration", 5*time.Second, "how long all verbs are called at once")
+var duration = flag.Duration("stress.duration", 5*time.Second, "how long the test calls all verbs at once")
 
-// TestAllVerbsAtOnce calls every verb of the real program at the same time, on
-// the same few sessions. No verb stalls, none fails but for a reason that the
-// caller could know, the server stops in good order, and its data is sound.
+// TestAllVerbsAtOnce calls every verb of the real program at the same time, on the same few
+// sessions. No verb may stall, or fail with internal or unavailable. Afterwards the
+// server must stop with exit code 0, and verify must find no damage.
 func TestAllVerbsAtOnce(t *testing.T) {
 	data := t.TempDir()
 	w := &world{t: t, data: data, server: testserver.Start(t, data), verbs: allVerbs()}
@@ -43,28 +43,28 @@ func TestAllVerbsAtOnce(t *testing.T) {
 	working.Wait()
 	w.watching.Wait()
 	if t.Failed() {
-		t.Logf("the server says:\n%s", w.server.Log())
+		t.Logf("the log of the server:\n%s", w.server.Log())
 		return
 	}
 	w.report()
 	if code := w.server.Stop(t); code != 0 {
-		t.Errorf("the server ended with %d\n%s", code, w.server.Log())
+		t.Errorf("the server ended with exit code %d\n%s", code, w.server.Log())
 	}
 	if out, err := exec.CommandContext(t.Context(), testserver.Binary(t), "verify", "--data", data).CombinedOutput(); err != nil {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
 }
 
-// A verb is called again and again, by several workers.
+// A verb is called repeatedly by one or more workers.
 type verb struct {
 	name    string
 	workers int
 	call    func(ctx context.Context, c *caller) error
 
-	done    atomic.Int64 // calls that came to an end
-	well    atomic.Int64 // and did something
-	longest atomic.Int64 // of them, in milliseconds
-	refused atomic.Value // the newest error of a call that did nothing
+	done    atomic.Int64 // calls that have ended
+	well    atomic.Int64 // calls that succeeded
+	longest atomic.Int64 // the longest call that succeeded, in milliseconds
+	refused atomic.Value // the newest error of a call that was refused
 }
 
 // A world is a server and the sessions in it.
@@ -78,7 +78,7 @@ type world struct {
 
 	mu    sync.Mutex
 	ids   []string
-	calls map[*op]bool // those under way
+	calls map[*op]bool // the calls that are running
 }
 
 // A caller is one worker with its connection.
@@ -88,7 +88,7 @@ type caller struct {
 	rng   *rand.Rand
 }
 
-// work calls a verb until ctx is done. The last call may take its time, too.
+// work calls a verb until ctx is done. ctx does not cut the last call short.
 func (w *world) work(ctx context.Context, v *verb) {
 	conn, err := client.New(w.server.URL)
 	if err != nil {
@@ -105,7 +105,7 @@ func (w *world) work(ctx context.Context, v *verb) {
 func (w *world) call(c *caller, v *verb) {
 	callCtx, o := w.begin(v)
 	err := v.call(callCtx, c)
-	stopped := callCtx.Err() != nil // by the watchdog, which says why
+	stopped := callCtx.Err() != nil // by the watchdog, which has reported the reason
 	w.end(o)
 	v.done.Add(1)
 	switch kind := tapedeck.KindOf(err); {
@@ -122,7 +122,7 @@ func (w *world) call(c *caller, v *verb) {
 	}
 }
 
-// pick returns one of the sessions.
+// pick returns the id of a random session.
 func (c *caller) pick() string {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
@@ -134,8 +134,7 @@ func (c *caller) pick() string {
 
 const maxSessions = 40
 
-// keep notes a session that was made. The oldest is deleted when there are too
-// many.
+// keep records new sessions. When there are too many, it deletes the oldest.
 func (c *caller) keep(ctx context.Context, ids ...string) error {
 	w := c.world
 	w.mu.Lock()
@@ -151,14 +150,14 @@ func (c *caller) keep(ctx context.Context, ids ...string) error {
 	return errors.Join(errs...)
 }
 
-// forget takes a session out of those that are used.
+// forget removes a session from the list.
 func (c *caller) forget(id string) {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
 	c.world.ids = slices.DeleteFunc(c.world.ids, func(s string) bool { return s == id })
 }
 
-// get asks the server for a path.
+// get sends a GET request for a path.
 func (c *caller) get(ctx context.Context, path string) error {
 	return c.do(ctx, http.MethodGet, path, "", "")
 }
@@ -188,14 +187,14 @@ func (c *caller) do(ctx context.Context, method, path, contentType, body string)
 	return nil
 }
 
-// report logs what was done, and fails for a verb that did nothing.
+// report logs the calls of each verb. It fails if no call of a verb succeeded.
 func (w *world) report() {
 	w.t.Logf("a beat took %v on average", *duration/time.Duration(max(1, w.beats.Load())))
 	for i := range w.verbs {
 		v := &w.verbs[i]
-		w.t.Logf("%-14s %7d calls, %7d did something, the longest took %d ms", v.name, v.done.Load(), v.well.Load(), v.longest.Load())
+		w.t.Logf("%-14s %7d calls, %7d succeeded, the longest took %d ms", v.name, v.done.Load(), v.well.Load(), v.longest.Load())
 		if v.well.Load() == 0 {
-			w.t.Errorf("%s never did anything; the test shows nothing of it: %v", v.name, v.refused.Load())
+			w.t.Errorf("no call of %s succeeded, so the test does not cover it: %v", v.name, v.refused.Load())
 		}
 	}
 	if info, err := os.Stat(filepath.Join(w.data, "tapedeck.db")); err == nil {

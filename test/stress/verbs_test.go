@@ -14,7 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/search"
 )
 
-// allVerbs are those of the program, over its own API and over Durable Streams.
+// allVerbs returns the verbs of the program, over its own API and over Durable Streams.
 func allVerbs() []verb {
 	return slices.Concat(makingVerbs(), jumpVerbs(), removingVerbs(), readingVerbs(), streamVerbs())
 }
@@ -62,7 +62,7 @@ func makingVerbs() []verb {
 	}
 }
 
-// words returns some messages, one event a line.
+// words returns some messages as events, one per line.
 func (c *caller) words() string {
 	var b strings.Builder
 	for range 1 + c.rng.IntN(20) {
@@ -169,7 +169,7 @@ func readingVerbs() []verb {
 			if err != nil {
 				return err
 			}
-			_, _ = io.Copy(io.Discard, r) // it is cut off if the session is deleted meanwhile
+			_, _ = io.Copy(io.Discard, r) // the export breaks off if the session is deleted meanwhile
 			return r.Close()
 		}),
 		read("diff", func(ctx context.Context, c *caller, id string) error {
@@ -185,7 +185,7 @@ func readingVerbs() []verb {
 	}
 }
 
-// streamVerbs are those of Durable Streams.
+// streamVerbs returns the verbs of Durable Streams.
 func streamVerbs() []verb {
 	const streams = 5
 	return []verb{

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Time is measured in beats. A beat takes 0.1 seconds, or longer where the machine
-// is slow: share times as long as it takes to compute something, to sync a page to
-// the disk, and to be told that the server is alive. So a verb may take 5 seconds,
-// and more where it has to share the processor or the disk with others.
+// The test measures time in beats, so that a busy machine does not fail it. A beat computes
+// a hash, syncs a page to the disk and asks the server for /healthz. It then waits until
+// 0.1 seconds have passed, but at least share times as long as this work took. So a call may
+// take 5 seconds, and longer if the processor or the disk is busy.
 const (
 	beat  = 100 * time.Millisecond
 	share = 5
 	limit = 50 // beats that a call may take
 )
 
-// An op is a call under way.
+// An op is a running call.
 type op struct {
 	verb   *verb
 	beat   int64
@@ -46,8 +46,8 @@ func (w *world) end(o *op) {
 	delete(w.calls, o)
 }
 
-// watch fails the test when a call stalls, or the server ends, and stops all
-// calls then.
+// watch fails the test if a call stalls or the server does not answer. It then stops all
+// calls.
 func (w *world) watch(ctx context.Context, stop context.CancelFunc) {
 	page, err := os.Create(filepath.Join(w.t.TempDir(), "beat"))
 	if err != nil {
@@ -70,7 +70,7 @@ func (w *world) watch(ctx context.Context, stop context.CancelFunc) {
 	})
 }
 
-// busy reports whether there is something to watch.
+// busy reports whether the test still runs, or a call does.
 func (w *world) busy(ctx context.Context) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,7 +110,7 @@ func (w *world) stalled() *op {
 	return nil
 }
 
-// fail shows the goroutines of the server, and ends all calls.
+// fail fails the test, prints the goroutines of the server and cancels all calls.
 func (w *world) fail(stop context.CancelFunc, format string, args ...any) {
 	w.t.Errorf(format, args...)
 	w.server.Dump()

@@ -1,6 +1,6 @@
-// Package viewtest writes logs for tests of folds. The same seed gives the same
-// log on every machine, so two folds, in two languages or over two paths, can be
-// compared on it.
+// Package viewtest writes random logs for tests of folds. The same seed gives
+// the same log on every machine, so that folds in two languages, or along two
+// paths, can be compared.
 package viewtest
 
 import (
@@ -13,19 +13,48 @@ import (
 	"github.com/tapedeck/tapedeck/store"
 )
 
-// Options say what is in a log. Each share is a probability per step, from 0 to 1.
+// Options control the content of a log. Each share is a probability per step,
+// from 0 to 1.
 type Options struct {
-	Events  int     // how many; at least 1
-	Threads int     // how many conversations run side by side; at least 1
+	Events  int     // number of events, at least 1
+	Threads int     // number of parallel conversations, at least 1
 	Jumps   float64 // rewinds, overwrites and clears
-	Near    int64   // how far most jumps go back; 0 for anywhere
-	Repeats float64 // ids that come again, long after their first use or soon
+	Near    int64   // distance of most jumps; 0 for any
+	Undos   float64 // jumps to the newest jump before them
+	Repeats float64 // ids that are used again, soon or long after their first use
 	Restate float64 // MESSAGES_SNAPSHOT
 	Wild    float64 // events in any order, and data of any shape
-	Erased  float64 // events whose payload was erased
+	Other   float64 // events of types that no turn has, such as session.forked
+	Erased  float64 // events whose payload is erased
 }
 
-// Log writes a log. Its first event is a session.created.
+// Varied returns options that differ from seed to seed, so that the logs of many
+// seeds have everything that a fold must handle. One log in eight is long, so
+// that messages settle in it.
+func Varied(seed uint64) Options {
+	o := Options{Events: 60, Threads: 1 + int(seed%3), Undos: .3, Other: .03}
+	switch seed % 8 {
+	case 0:
+		o.Other = .3
+	case 1:
+		o.Jumps = .05
+	case 2:
+		o.Wild = .5
+	case 3:
+		o.Repeats, o.Restate = .1, .1
+	case 4:
+		o.Erased, o.Jumps = .2, .03
+	case 5:
+		o.Wild, o.Jumps, o.Repeats, o.Restate = .2, .03, .05, .03
+	case 6:
+		o.Wild = 1
+	case 7:
+		o.Events, o.Restate, o.Repeats, o.Jumps, o.Near, o.Other = 1_500, .01, .02, .002, 300, .002
+	}
+	return o
+}
+
+// Log returns the log of a seed. Its first event is a session.created.
 func Log(seed uint64, o Options) []tapedeck.Event {
 	w := &writer{Rand: rand.New(rand.NewPCG(seed, 1)), o: o, at: time.UnixMilli(1_700_000_000_000).UTC()}
 	for i := range max(1, o.Threads) {
@@ -61,7 +90,7 @@ type writer struct {
 	ids      int
 }
 
-// A lane is one thread: the run that is open in it, and what the next steps say.
+// A lane is the state of one thread: its open run and its next steps.
 type lane struct {
 	name string
 	run  string
@@ -78,7 +107,7 @@ func (w *writer) id(prefix string) string {
 	return fmt.Sprint(prefix, w.ids)
 }
 
-// add appends an event of a lane, or of the session if there is none.
+// add appends an event of a lane, or of the session if l is nil.
 func (w *writer) add(l *lane, typ, format string, args ...any) {
 	if len(w.events) >= max(1, w.o.Events) {
 		return
@@ -105,6 +134,8 @@ func (w *writer) step() {
 		w.jump(l)
 	case w.chance(w.o.Wild):
 		w.wild(l)
+	case w.o.Other > 0 && w.chance(w.o.Other):
+		w.other(l)
 	case w.chance(w.o.Repeats):
 		w.repeat(l)
 	case w.chance(w.o.Restate):
@@ -138,12 +169,15 @@ func (w *writer) begin(l *lane) {
 	l.say(tapedeck.RunStarted, `{"threadId":%q,"runId":%q,"metadata":{"tapedeck":{"agent":"demo"}}}`, l.name, l.run)
 }
 
-// jump takes the session, or some threads of it, back.
+// jump reverts the session, or some of its threads.
 func (w *writer) jump(l *lane) {
 	head := int64(len(w.events))
 	to := w.Int64N(head + 1)
 	if w.o.Near > 0 && !w.chance(.05) {
 		to = max(0, head-w.Int64N(w.o.Near+1))
+	}
+	if w.lastJump > 0 && w.o.Undos > 0 && w.chance(w.o.Undos) {
+		to = w.lastJump
 	}
 	data := fmt.Sprintf(`"marker":"mark_%d"`, head)
 	taken := []*lane{l}
@@ -170,13 +204,13 @@ func (w *writer) jump(l *lane) {
 		w.add(nil, tapedeck.SessionRewound, `{%s,"toOffset":%d}`, data, to)
 	}
 	for _, t := range taken {
-		if w.chance(.9) { // else its agent goes on, as one from outside may
+		if w.chance(.9) { // otherwise its agent continues, as an outside one may
 			t.run, t.next = "", nil
 		}
 	}
 }
 
-// repeat says a message of an id again that was used before.
+// repeat uses the id of a message again.
 func (w *writer) repeat(l *lane) {
 	if len(w.said) == 0 {
 		return
@@ -196,7 +230,8 @@ func (w *writer) repeat(l *lane) {
 	}
 }
 
-// restate is what some agents send: all messages that they know, or the newest.
+// restate adds a MESSAGES_SNAPSHOT with all messages of the lane, or with the
+// newest.
 func (w *writer) restate(l *lane) {
 	said := l.said
 	if w.chance(.7) {
@@ -215,7 +250,7 @@ func (w *writer) restate(l *lane) {
 	w.add(l, tapedeck.MessagesSnapshot, `{"messages":%s]}`, list)
 }
 
-// erase blanks an event as a store does.
+// erase erases the payload of an event as a store does.
 func (w *writer) erase(i int) {
 	e := &w.events[i]
 	if _, isJump := e.Jump(); isJump || i == 0 {

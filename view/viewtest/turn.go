@@ -8,8 +8,8 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// turns are what an agent may do next in a run. What is likelier is there more
-// often.
+// turns are the possible next actions of an agent in a run. The likelier ones
+// are repeated.
 var turns = []func(*writer, *lane){
 	(*writer).text, (*writer).text, (*writer).text, (*writer).tool, (*writer).tool, (*writer).reasoning,
 	(*writer).state, (*writer).activity, (*writer).plan, (*writer).permission, (*writer).aside, (*writer).end, (*writer).end,
@@ -92,12 +92,12 @@ func (w *writer) plan(l *lane) {
 }
 
 func (w *writer) permission(l *lane) {
-	id := fmt.Sprint("q", w.IntN(10)) // the same id may come again, also from another run
+	id := fmt.Sprint("q", w.IntN(10)) // ids repeat, also between runs
 	l.say(tapedeck.PermissionRequested, `{"id":%q,"message":"May I?","options":[{"id":"yes","kind":"allow_once"},{"id":"no"}]}`, id)
 	if w.chance(.7) {
 		l.say(tapedeck.PermissionAnswered, `{"id":%q,"option":"yes","outcome":"selected"}`, id)
 	}
-	if w.chance(.2) { // from elsewhere
+	if w.chance(.2) { // an answer from another writer
 		other := fmt.Sprint("q", w.IntN(10))
 		run := l.run
 		l.run = []string{"", w.id("inv_"), run}[w.IntN(3)]
@@ -106,7 +106,7 @@ func (w *writer) permission(l *lane) {
 	}
 }
 
-// aside is what belongs to no message.
+// aside adds an event that belongs to no message.
 func (w *writer) aside(l *lane) {
 	switch w.IntN(5) {
 	case 0:
@@ -124,7 +124,7 @@ func (w *writer) aside(l *lane) {
 	}
 }
 
-// child is the thread of a sub-agent.
+// child returns the lane of a sub-agent's thread.
 func (w *writer) child(l *lane) *lane {
 	c := &lane{name: w.id(payload.SubThreadPrefix)}
 	c.run = w.id("inv_")
@@ -146,6 +146,6 @@ func (w *writer) end(l *lane) {
 }
 
 func quote(text string) string {
-	b, _ := json.Marshal(text) // a string always can be
+	b, _ := json.Marshal(text) // encoding a string cannot fail
 	return string(b)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A Shape is a type of event and data for it; %s is an id.
+// A Shape is an event type with data for it, in which %s stands for an id.
 type Shape struct{ Type, Data string }
 
-// Shapes are events in the order of nothing: a fold must survive any order.
+// Shapes are events for random orders, all of which a fold must accept.
 var Shapes = []Shape{
 	{tapedeck.MessageAdded, `{"message":{"id":"u%s","role":"user","content":"hello"}}`},
 	{tapedeck.MessageAdded, `{"message":{"id":"t%s","role":"tool","content":"yes","toolCallId":"c1"}}`},
@@ -45,8 +45,59 @@ var Shapes = []Shape{
 	{"acme.unknown", `{"x":"%s"}`},
 }
 
-// wild appends an event of any shape: one that fits nothing before it, one with
-// members of other types or another case, or one whose data is no object.
+// Others are events of the catalogue's types that are neither in Shapes nor in
+// the turns of an agent. %s stands for an id.
+var Others = []Shape{
+	{tapedeck.TextMessageChunk, `{"messageId":"k%s","delta":"chunk"}`},
+	{tapedeck.ToolCallChunk, `{"toolCallId":"kc%s","toolCallName":"Read","delta":"{}"}`},
+	{tapedeck.ReasoningMessageChunk, `{"messageId":"kr%s","delta":"hm"}`},
+	{tapedeck.ReasoningStart, `{"messageId":"r%s"}`},
+	{tapedeck.ReasoningEnd, `{"messageId":"r%s"}`},
+	{tapedeck.ReasoningEncryptedValue, `{"subtype":"message","entityId":"r%s","encryptedValue":"AAAA"}`},
+	{tapedeck.StepStarted, `{"stepName":"step %s"}`},
+	{tapedeck.StepFinished, `{"stepName":"step %s"}`},
+	{tapedeck.SubagentStarted, `{"subagentRunId":"s%s","name":"search","parentSubagentRunId":"s1"}`},
+	{tapedeck.SubagentFinished, `{"subagentRunId":"s%s"}`},
+	{tapedeck.SubagentError, `{"subagentRunId":"s%s","message":"lost"}`},
+	{tapedeck.TextMessageStart, `{"messageId":"sm%s","role":"assistant","subagentRunId":"s1","metadata":{"tapedeck":{"closed":"cancelled"}}}`},
+	{tapedeck.TextMessageEnd, `{"messageId":"sm%s","metadata":{"tapedeck":{"closed":"interrupted"}}}`},
+	{tapedeck.Raw, `{"event":{"n":%s},"source":"other"}`},
+	{tapedeck.Custom, `{"name":"acme.n%s","value":null}`},
+	{tapedeck.InstanceStarted, `{"id":"ins_%s","name":"coder","parent":"ins_2"}`},
+	{tapedeck.AgentStarted, `{"pid":%s,"started":"1","host":"h"}`},
+	{tapedeck.WorkflowStarted, `{"process":"p%s","digest":"sha256:0"}`},
+	{tapedeck.WorkflowEntered, `{"element":"task_%s"}`},
+	{tapedeck.WorkflowLeft, `{"element":"task_%s"}`},
+	{tapedeck.WorkflowFailed, `{"element":"task_%s","message":"broken"}`},
+	{tapedeck.WorkflowVariables, `{"variables":{"n":%s}}`},
+	{tapedeck.WorkflowEnded, `{"message":"%s"}`},
+	{tapedeck.TerminalOutput, `{"terminal":"t%s","data":"\u001b[1mbold"}`},
+	{tapedeck.TerminalInput, `{"terminal":"t%s","data":"ls\r"}`},
+	{tapedeck.TerminalResize, `{"terminal":"t%s","cols":80,"rows":24}`},
+	{tapedeck.TerminalExit, `{"terminal":"t%s","code":0}`},
+	{tapedeck.PresenceJoined, `{"user":"user_%s"}`},
+	{tapedeck.PresenceLeft, `{"user":"user_%s"}`},
+	{tapedeck.PresenceMoved, `{"user":"user_%s","cursor":{"line":1}}`},
+	{tapedeck.SessionForked, `{"parent":"ses_%s","session":"ses_fork","at":3,"title":"Fork"}`},
+	{tapedeck.SessionImported, `{"format":"jsonl","title":"Import %s"}`},
+	{tapedeck.SessionRedacted, `{"offsets":[{"from":1,"to":2}],"reason":"%s"}`},
+	{tapedeck.SessionClosed, `{"reason":"%s"}`},
+	{tapedeck.FeedbackAdded, `{"messageId":"m%s","rating":"up"}`},
+	{tapedeck.BookmarkAdded, `{"offset":1,"label":"look %s"}`},
+}
+
+// other appends one of Others.
+func (w *writer) other(l *lane) {
+	s := Others[w.IntN(len(Others))]
+	if tapedeck.ChannelOf(s.Type) == tapedeck.ChannelSession {
+		l = nil
+	}
+	w.add(l, s.Type, "%s", strings.ReplaceAll(s.Data, "%s", strconv.Itoa(1+w.IntN(3))))
+}
+
+// wild appends an event that fits nothing before it. Its data may have members
+// of other types or in another case, or may not have the members of its type at
+// all.
 func (w *writer) wild(l *lane) {
 	s := Shapes[w.IntN(len(Shapes))]
 	data := strings.ReplaceAll(s.Data, "%s", strconv.Itoa(1+w.IntN(3)))
@@ -64,13 +115,13 @@ func (w *writer) wild(l *lane) {
 	w.add(&own, s.Type, "%s", data)
 }
 
-// odd are values that no member expects.
+// odd has values that no member expects.
 var odd = []string{
 	`null`, `true`, `0`, `-0`, `1e3`, `1.0`, `12345678901234567890`, `""`, `"x"`, `[]`, `[null]`, `[[1]]`, `{}`, `{"":null}`,
 	`{"__proto__":{"x":1}}`, `"\u0000"`, `"\ud800"`, `"\u2028"`, `{"id":1}`, `[{"op":"add"}]`, `[{"op":"add","path":"/__proto__","value":1}]`,
 }
 
-// mangle changes one member of an object, or replaces all of it.
+// mangle changes or removes one member of an object, or replaces the object.
 func (w *writer) mangle(data string) string {
 	var members map[string]json.RawMessage
 	if w.chance(.1) || json.Unmarshal([]byte(data), &members) != nil {
@@ -79,7 +130,7 @@ func (w *writer) mangle(data string) string {
 	names := sortedNames(members)
 	name := names[w.IntN(len(names))]
 	switch value := members[name]; w.IntN(4) {
-	case 0: // another case of its name says something else
+	case 0: // another case is another member
 		delete(members, name)
 		members[strings.ToUpper(name[:1])+name[1:]] = value
 	case 1:

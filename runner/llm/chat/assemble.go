@@ -8,30 +8,30 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A Kind says what a [Delta] is.
+// A Kind is the kind of a [Delta].
 type Kind int
 
 // The kinds of a [Delta].
 const (
-	Reasoning Kind = iota // Text is more of what the model thinks
-	Text                  // Text is more of what it says
-	CallBegin             // a call of a function begins: Call, ID and Name
-	CallArgs              // Text is more of the arguments of Call
-	Finish                // the model has said all; Text is why, such as "stop"
-	Used                  // Usage is what the model call used; the last
+	Reasoning Kind = iota // Text continues the thoughts of the model
+	Text                  // Text continues its message
+	CallBegin             // a function call begins: Call, ID and Name
+	CallArgs              // Text continues the arguments of Call
+	Finish                // the answer is complete; Text is the reason, such as "stop"
+	Used                  // Usage is the usage of the model call; the last delta
 )
 
-// A Delta is a piece of what a model says.
+// A Delta is a piece of the model's answer.
 type Delta struct {
 	Kind  Kind
 	Text  string
-	Call  int    // which call of the answer; they need not begin in this order
-	ID    string // of the call, as the provider has it; may be "", and need not be new
-	Name  string // of the function
+	Call  int    // index of the call in the answer; calls need not begin in this order
+	ID    string // the provider's id of the call; can be "", and need not be unique
+	Name  string // the name of the function
 	Usage *Usage
 }
 
-// A chunk is an event of a stream, or a whole answer.
+// A chunk is an event of a stream, or a complete answer.
 type chunk struct {
 	Model   string          `json:"model"`
 	Error   json.RawMessage `json:"error"`
@@ -39,13 +39,13 @@ type chunk struct {
 	Choices []struct {
 		Index   int             `json:"index"`
 		Delta   piece           `json:"delta"`
-		Message piece           `json:"message"` // of a whole answer
+		Message piece           `json:"message"` // in a complete answer
 		Finish  string          `json:"finish_reason"`
-		Error   json.RawMessage `json:"error"` // so says OpenRouter in the middle of an answer
+		Error   json.RawMessage `json:"error"` // from OpenRouter, in the middle of an answer
 	} `json:"choices"`
 }
 
-// A piece has some of these. Providers disagree on the name of reasoning.
+// A piece has some of these members. Providers use different names for reasoning.
 type piece struct {
 	Content          json.RawMessage `json:"content"` // a string or parts
 	Refusal          string          `json:"refusal"`
@@ -55,17 +55,17 @@ type piece struct {
 	Calls            []callPiece     `json:"tool_calls"`
 }
 
-// An assembler makes deltas of chunks.
+// An assembler turns chunks into deltas.
 type assembler struct {
 	yield    func(Delta, error) bool
 	calls    calls
 	usage    *Usage
 	model    string
-	finished string // why; "" before
-	done     bool   // the server has said that there is no more
+	finished string // the finish reason; "" before it arrives
+	done     bool   // the server has marked the end of the stream
 }
 
-// fail ends the answer.
+// fail ends the answer with an error.
 func (a *assembler) fail(err error) bool {
 	if a.usage != nil && !a.yield(Delta{Kind: Used, Usage: a.usage}, nil) {
 		return false
@@ -74,7 +74,7 @@ func (a *assembler) fail(err error) bool {
 	return false
 }
 
-// end ends an answer whose stream has ended.
+// end ends the answer after its stream has ended.
 func (a *assembler) end() {
 	if a.finished == "" && !a.done {
 		a.fail(passing(brokenOff(nil)))
@@ -86,14 +86,14 @@ func (a *assembler) end() {
 	a.yield(Delta{Kind: Used, Usage: a.usage}, nil)
 }
 
-// chunk takes in one event. It reports false when no more are wanted.
+// chunk handles one event. It reports false if no more events are wanted.
 func (a *assembler) chunk(data []byte) bool {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return true
 	}
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return a.fail(tapedeck.Errorf(tapedeck.Unavailable, "what the model has sent cannot be read").Because(err))
+		return a.fail(tapedeck.Errorf(tapedeck.Unavailable, "the answer of the model's provider is not valid JSON").Because(err))
 	}
 	if isSet(c.Error) {
 		return a.fail(inStream(c.Error))
@@ -102,7 +102,7 @@ func (a *assembler) chunk(data []byte) bool {
 		a.model = c.Model
 	}
 	if u := parseUsage(c.Usage, a.model); u != nil {
-		a.usage = u // some tell it again and again; the last counts
+		a.usage = u // some providers repeat it; the last one counts
 	}
 	for i := range c.Choices {
 		choice := &c.Choices[i]
@@ -110,7 +110,7 @@ func (a *assembler) chunk(data []byte) bool {
 			return a.fail(inStream(choice.Error))
 		}
 		if choice.Index != 0 {
-			continue // another answer to the same; nobody has asked for it
+			continue // an alternative answer, which we did not request
 		}
 		if !a.piece(&choice.Delta) || !a.piece(&choice.Message) {
 			return false
@@ -140,7 +140,8 @@ func (a *assembler) say(k Kind, text string) bool {
 	return text == "" || a.yield(Delta{Kind: k, Text: text}, nil)
 }
 
-// thought returns the reasoning of a piece. Some send the same under two names.
+// thought returns the reasoning of a piece. Some providers send the same text under two
+// names.
 func (p *piece) thought() string {
 	if p.ReasoningContent != "" {
 		return p.ReasoningContent
@@ -152,7 +153,7 @@ func (p *piece) thought() string {
 		Text    string `json:"text"`
 		Summary string `json:"summary"`
 	}
-	_ = json.Unmarshal(p.Details, &details) // what is encrypted says nothing to us
+	_ = json.Unmarshal(p.Details, &details) // encrypted details have no text
 	var b strings.Builder
 	for _, d := range details {
 		b.WriteString(d.Text + d.Summary)
@@ -160,8 +161,8 @@ func (p *piece) thought() string {
 	return b.String()
 }
 
-// parts returns the text and the reasoning of a content: a string, or parts as
-// Mistral sends them.
+// parts returns the text and the reasoning of a content. The content is a string, or parts
+// in the form of Mistral.
 func parts(content json.RawMessage) (text, thought string) {
 	if s, ok := stringOf(content); ok || !isSet(content) {
 		return s, ""

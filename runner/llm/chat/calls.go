@@ -5,22 +5,22 @@ import (
 	"encoding/json"
 )
 
-// A callPiece is a piece of a call of a function. The first of a call should
-// have its id and name, later ones its index; but some providers send whole
-// calls, some without an index, some all under the index 0, some without ids.
+// A callPiece is a piece of a function call. The first piece of a call should have its id
+// and name, and every piece its index. But some providers send whole calls, some send no
+// index, some send index 0 for all calls, and some send no ids.
 type callPiece struct {
 	Index    *int   `json:"index"`
 	ID       string `json:"id"`
 	Function struct {
 		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"` // text that is JSON; from some, JSON
+		Arguments json.RawMessage `json:"arguments"` // JSON in a string; some providers send plain JSON
 	} `json:"function"`
 }
 
-// maxCalls is the most calls of one answer.
+// maxCalls is the limit of calls in one answer.
 const maxCalls = 256
 
-// calls are those of one answer, in the order in which they began.
+// calls has the calls of one answer, in the order in which they began.
 type calls struct {
 	all []*call
 }
@@ -29,9 +29,9 @@ type call struct {
 	index *int
 	id    string
 	name  string
-	begun bool // told: not before it has a name
+	begun bool // CallBegin was yielded, which needs the name
 	args  []byte
-	told  int // bytes of args
+	sent  int // how many bytes of args were yielded
 }
 
 func (c *calls) add(pieces []callPiece, yield func(Delta, error) bool) bool {
@@ -50,37 +50,38 @@ func (c *calls) add(pieces []callPiece, yield func(Delta, error) bool) bool {
 			k.name = p.Function.Name
 		}
 		k.args = append(k.args, p.arguments()...)
-		if k.name != "" && !k.tell(n, yield) {
+		if k.name != "" && !k.flush(n, yield) {
 			return false
 		}
 	}
 	return true
 }
 
-// end tells of calls that were never given a name.
+// end yields the calls that never got a name.
 func (c *calls) end(yield func(Delta, error) bool) bool {
 	for n, k := range c.all {
-		if !k.tell(n, yield) {
+		if !k.flush(n, yield) {
 			return false
 		}
 	}
 	return true
 }
 
-// tell yields what is new of the call.
-func (k *call) tell(n int, yield func(Delta, error) bool) bool {
+// flush yields the part of the call that was not yielded yet.
+func (k *call) flush(n int, yield func(Delta, error) bool) bool {
 	if !k.begun {
 		k.begun = true
 		if !yield(Delta{Kind: CallBegin, Call: n, ID: k.id, Name: k.name}, nil) {
 			return false
 		}
 	}
-	text := string(k.args[k.told:])
-	k.told = len(k.args)
+	text := string(k.args[k.sent:])
+	k.sent = len(k.args)
 	return text == "" || yield(Delta{Kind: CallArgs, Call: n, Text: text}, nil)
 }
 
-// find returns the call that a piece continues, -1 if it begins one.
+// find returns the index of the call that a piece continues; -1 if the piece begins a new
+// call.
 func (c *calls) find(p *callPiece) int {
 	for n := len(c.all) - 1; n >= 0; n-- {
 		k := c.all[n]
@@ -96,8 +97,8 @@ func (c *calls) find(p *callPiece) int {
 	return -1
 }
 
-// isOver reports whether p begins a new call, though it has the index of k, or
-// none: it has another id, or, without ids, is a whole call after a whole one.
+// isOver reports whether p begins a new call although it has the index of k, or no index.
+// That is so if p has another id. Without ids, it is so if both k and p are complete calls.
 func (k *call) isOver(p *callPiece) bool {
 	if p.Function.Name == "" {
 		return false
@@ -108,7 +109,7 @@ func (k *call) isOver(p *callPiece) bool {
 	return isObject(k.args) && isObject(p.arguments())
 }
 
-// arguments returns the text of the arguments.
+// arguments returns the arguments as JSON text.
 func (p *callPiece) arguments() []byte {
 	raw := p.Function.Arguments
 	if s, ok := stringOf(raw); ok {

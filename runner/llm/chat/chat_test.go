@@ -18,7 +18,8 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm/chat"
 )
 
-// stream makes a stream of deltas; the last one is the whole last event.
+// stream returns a stream with the given deltas. The last argument is the whole last
+// event.
 func stream(deltas ...string) string {
 	var b strings.Builder
 	for _, d := range deltas {
@@ -35,7 +36,7 @@ func calls(all ...wholeCall) map[int]*wholeCall {
 	return m
 }
 
-// What providers do differently.
+// TestQuirks has the differences between providers.
 func TestQuirks(t *testing.T) {
 	a, b := wholeCall{"1", "f", `{"a":1}`}, wholeCall{"2", "g", `{"b":2}`}
 	for _, tt := range []struct {
@@ -107,7 +108,8 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Retries come before the first word only, and take as long as the server says.
+// TestRetries checks that retries happen only before the answer begins, and that they wait
+// as long as the server asks.
 func TestRetries(t *testing.T) {
 	broken := func(text string) answer {
 		return func(*http.Request) (*http.Response, error) {
@@ -124,7 +126,7 @@ func TestRetries(t *testing.T) {
 	good := streamed(stream(`{"content":"ok"}`))
 	for _, tt := range []struct {
 		name         string
-		answers      []answer // the last one is given again and again
+		answers      []answer // the last one is repeated
 		tries        int
 		least, most  time.Duration
 		text, failed string
@@ -144,7 +146,7 @@ func TestRetries(t *testing.T) {
 		{"an error in the stream, before", []answer{streamed("data: {\"error\":{\"message\":\"busy\",\"type\":\"overloaded_error\"}}\n\n"), good}, 2, 500 * time.Millisecond, 625 * time.Millisecond, "ok", ""},
 		{"an error in the stream, for good", []answer{streamed("data: {\"error\":\"no\"}\n\n"), good}, 1, 0, 0, "", "the model's provider failed: no"},
 		{"an error in the stream, after", []answer{streamed(said + "data: {\"choices\":[{\"error\":{\"code\":502,\"message\":\"gone\"}}]}\n\n"), good}, 1, 0, 0, "a", "the model's provider failed: gone"},
-		{"no JSON", []answer{streamed("data: oops\n\n")}, 1, 0, 0, "", "what the model has sent cannot be read"},
+		{"no JSON", []answer{streamed("data: oops\n\n")}, 1, 0, 0, "", "the answer of the model's provider is not valid JSON"},
 		{"cut when all was said", []answer{broken(said + "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n")}, 1, 0, 0, "a", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -220,7 +222,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// FuzzStream: nothing that a server sends makes it panic, or lose a word.
+// FuzzStream checks that no input from a server causes a panic or a loss of text.
 func FuzzStream(f *testing.F) {
 	for _, s := range []string{stream(`{"content":"a"}`), stream(`{"tool_calls":[{"index":-1,"function":{"arguments":7}}]}`), "data: {\"choices\":7}", "data: {\"error\":{\"error\":{\"error\":1}}}\n\n"} {
 		f.Add(s)
@@ -241,7 +243,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// A server that sends the client elsewhere gets neither words nor keys there.
+// TestRedirect checks that the target of a redirect gets neither messages nor keys.
 func TestRedirect(t *testing.T) {
 	asked := false
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))

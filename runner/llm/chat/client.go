@@ -1,5 +1,5 @@
-// Package chat is a client of the chat completions interface of OpenAI, which
-// most providers and local servers of models speak, each a little differently.
+// Package chat is a client of OpenAI's chat completions API. Most providers and local
+// model servers speak it, each with small differences.
 package chat
 
 import (
@@ -17,35 +17,36 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A Client makes calls of models.
+// A Client calls models of one provider.
 type Client struct {
 	BaseURL string            // such as "https://api.openai.com/v1"
-	Key     string            // sent as a bearer token; "" for none
-	Header  map[string]string // more headers
-	HTTP    *http.Client      // nil for one that follows no redirects
+	Key     string            // the bearer token; "" for no token
+	Header  map[string]string // additional headers
+	HTTP    *http.Client      // nil for a client that follows no redirects
 
-	// Retries is how often a call is repeated that failed before the model said
-	// anything, in a way that may pass: the server is busy or cannot be reached.
+	// Retries is how many times a failed call is repeated. A call is repeated only if it
+	// failed before the answer began, and only after a temporary error: the server is
+	// busy or cannot be reached.
 	Retries int
 }
 
-// A Request is one call of a model.
+// A Request is one call to a model.
 type Request struct {
 	Model      string
 	Messages   []view.ContextMessage
 	Functions  []Function
-	Parameters map[string]json.RawMessage // more members of the request, such as temperature
+	Parameters map[string]json.RawMessage // additional members of the request, such as temperature
 }
 
-// A Function is one that the model may call.
+// A Function is a function that the model can call.
 type Function struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parameters"` // a JSON Schema
 }
 
-// Stream makes a call and yields what the model says, as it says it. An error is
-// the last that it yields. What was said before it was said.
+// Stream calls the model and yields its answer while it arrives. An error ends the
+// sequence. Deltas before an error remain valid.
 func (c *Client) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		body, err := r.encode()
@@ -71,9 +72,9 @@ func (c *Client) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] 
 	}
 }
 
-// encode returns the body of the request. No parameter takes the place of what
-// the client needs; one that is null leaves a member out, because some servers
-// refuse stream_options.
+// encode returns the body of the request. Parameters cannot replace the members that the
+// client sets itself. A parameter that is null removes its member; that is for
+// stream_options, which some servers refuse.
 func (r *Request) encode() ([]byte, error) {
 	body := map[string]any{"stream_options": map[string]bool{"include_usage": true}}
 	for name, value := range r.Parameters {
@@ -92,15 +93,15 @@ func (r *Request) encode() ([]byte, error) {
 	}
 	b, err := json.Marshal(body)
 	if err != nil {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "the request to the model cannot be written: %w", err)
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the request to the model cannot be encoded: %w", err)
 	}
 	return b, nil
 }
 
-// attempt makes the call once. It reports whether the model has said anything,
-// and whether nobody listens any more.
+// attempt calls the model once. said reports whether the answer has begun, and stopped
+// whether the caller wants no more deltas.
 func (c *Client) attempt(ctx context.Context, body []byte, yield func(Delta, error) bool) (said, stopped bool, err error) {
-	// Ended in any case, lest a reader of a connection is left behind.
+	// The cancel releases the connection even if the answer is not read to its end.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	resp, err := c.post(ctx, body)
@@ -124,7 +125,7 @@ func (c *Client) post(ctx context.Context, body []byte) (*http.Response, error) 
 	url := strings.TrimSuffix(c.BaseURL, "/") + "/chat/completions"
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "the address of the model is not one").Because(err)
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the base URL of the model is not valid").Because(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
@@ -149,12 +150,12 @@ func (c *Client) post(ctx context.Context, body []byte) (*http.Response, error) 
 	return resp, nil
 }
 
-// direct goes nowhere else: what is said, and the keys in headers, are for the
-// server that was named.
+// direct is a client that follows no redirects: the messages and the keys in headers are
+// only for the configured server.
 var direct = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
-// deltas reads an answer, streamed or whole: some servers do not stream when
-// tools are offered.
+// deltas decodes an answer, which is streamed or complete: some servers do not stream if
+// the request has tools.
 func deltas(resp *http.Response) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		a := &assembler{yield: yield}
@@ -169,7 +170,7 @@ func deltas(resp *http.Response) iter.Seq2[Delta, error] {
 				a.fail(err)
 				return
 			case err != nil && a.finished != "":
-				a.end() // it has said all: the connection did not end well, and nobody minds
+				a.end() // the answer is complete, so an error of the connection does not matter
 				return
 			case err != nil:
 				a.fail(passing(brokenOff(err)))
@@ -186,7 +187,7 @@ func deltas(resp *http.Response) iter.Seq2[Delta, error] {
 	}
 }
 
-// whole reads an answer that is not streamed.
+// whole decodes an answer that is not streamed.
 func (a *assembler) whole(r io.Reader) {
 	data, err := io.ReadAll(io.LimitReader(r, maxEvent+1))
 	switch {

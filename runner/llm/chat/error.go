@@ -16,17 +16,17 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// Bounds of the pauses between attempts.
+// Limits of the pauses between attempts.
 const (
 	firstPause = 500 * time.Millisecond
 	longest    = 30 * time.Second
-	obeyed     = 2 * time.Minute // the longest that a server can ask for; then the call fails
+	obeyed     = 2 * time.Minute // the longest pause that a server can ask for; if it asks for more, the call fails
 )
 
-// A passingError may be gone when the call is made again.
+// A passingError is a temporary error: the call can succeed if it is repeated.
 type passingError struct {
-	err   *tapedeck.Error // for users
-	after time.Duration   // how long the server asks to wait; 0 if it does not
+	err   *tapedeck.Error // the error for users
+	after time.Duration   // the pause that the server asks for; 0 if it does not
 }
 
 func (e *passingError) Error() string { return e.err.Error() }
@@ -35,7 +35,7 @@ func (e *passingError) Unwrap() error { return e.err }
 
 func passing(err *tapedeck.Error) error { return &passingError{err: err} }
 
-// plain returns err without what is said about repeating it.
+// plain returns the error for users: err without the information about retries.
 func plain(err error) error {
 	var p *passingError
 	if errors.As(err, &p) {
@@ -44,18 +44,18 @@ func plain(err error) error {
 	return err
 }
 
-// retryable reports whether, and after which pause, a call is to be repeated.
+// retryable reports whether to repeat a call, and returns the pause before that.
 func retryable(err error, attempt int) (time.Duration, bool) {
 	var p *passingError
 	if !errors.As(err, &p) || p.after > obeyed {
 		return 0, false
 	}
 	pause := min(firstPause<<min(attempt, 10), longest)
-	pause += time.Duration(rand.Int64N(int64(pause / 4))) // not all at the same time
+	pause += time.Duration(rand.Int64N(int64(pause / 4))) // so that clients do not retry at the same moment
 	return max(pause, p.after), true
 }
 
-// wait waits. It reports false if ctx is done before.
+// wait waits for d. It reports false if ctx is done first.
 func wait(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -71,12 +71,12 @@ func brokenOff(err error) *tapedeck.Error {
 	return tapedeck.Errorf(tapedeck.Unavailable, "the model's answer broke off in the middle").Because(err)
 }
 
-// maxErrorBody is how much of the body of an error is read, in bytes.
+// maxErrorBody is how many bytes of an error's body are read.
 const maxErrorBody = 64 << 10
 
-// refusal returns the error of an answer that is not 200.
+// refusal returns the error of an answer whose status is not 200.
 func refusal(resp *http.Response) error {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what is there explains it better than nothing
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part of the body is better than none
 	said := explanation(body)
 	if said == "" {
 		said = http.StatusText(resp.StatusCode)
@@ -99,7 +99,7 @@ func kindOf(status int) tapedeck.Kind {
 	case http.StatusNotFound:
 		return tapedeck.NotFound
 	}
-	return tapedeck.Unavailable // a key that is refused, too: it is ours, not the user's
+	return tapedeck.Unavailable // also for a refused key, because the key is the server's, not the user's
 }
 
 func isPassing(status int) bool {
@@ -107,7 +107,7 @@ func isPassing(status int) bool {
 		status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
 }
 
-// retryAfter reads seconds or a date; 0 if it is neither.
+// retryAfter decodes seconds or a date; 0 if s is neither.
 func retryAfter(s string) time.Duration {
 	if n, err := strconv.ParseFloat(s, 64); err == nil && n > 0 {
 		return time.Duration(min(n, obeyed.Seconds()+1) * float64(time.Second))
@@ -118,14 +118,14 @@ func retryAfter(s string) time.Duration {
 	return 0
 }
 
-// inStream returns the error that a provider tells in the middle of a stream,
-// when it is too late for a status.
+// inStream returns the error that a provider sends in the middle of a stream, when the
+// status was already sent.
 func inStream(raw json.RawMessage) error {
 	var e struct {
 		Code json.RawMessage `json:"code"`
 		Type string          `json:"type"`
 	}
-	_ = json.Unmarshal(raw, &e) // it may be a mere string
+	_ = json.Unmarshal(raw, &e) // the error can be a plain string
 	code := strings.Trim(string(e.Code), `"`)
 	status, _ := strconv.Atoi(code) // 0 for a word
 	kind := tapedeck.Unavailable
@@ -141,11 +141,11 @@ func inStream(raw json.RawMessage) error {
 	return err
 }
 
-// maxExplanation is how much of a provider's words is shown, in characters.
+// maxExplanation is how many characters of a provider's text an error has.
 const maxExplanation = 500
 
-// explanation returns what an error says, in one line. Providers do not agree
-// where it is.
+// explanation returns the text of an error as one line. Providers use different members
+// for it.
 func explanation(body []byte) string {
 	var e struct {
 		Message string          `json:"message"`
@@ -185,11 +185,11 @@ func oneLine(text string) string {
 	return text
 }
 
-// minSecret is the length from which on a key is taken for a secret, in bytes.
-// Local servers take any word, and such a word is in many sentences.
+// minSecret is the length, in bytes, from which a key counts as a secret. Local servers
+// accept any word as a key, and a short word can be in any sentence.
 const minSecret = 8
 
-// hide takes the key out of what a provider says of it.
+// hide removes the key from the message of an error.
 func (c *Client) hide(err error) error {
 	var e *tapedeck.Error
 	if len(c.Key) < minSecret || !errors.As(err, &e) {
@@ -204,7 +204,7 @@ func (c *Client) hide(err error) error {
 	return &hidden
 }
 
-// withoutToken replaces a token where it is not a part of a longer word.
+// withoutToken replaces a token by "…" where it is not a part of a longer word.
 func withoutToken(text, token string) string {
 	var b strings.Builder
 	for {

@@ -16,7 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm/chat"
 )
 
-// A whole answer, however it came.
+// A whole is a complete answer, streamed or not.
 type whole struct {
 	Thought, Text string
 	Calls         map[int]*wholeCall
@@ -26,8 +26,8 @@ type whole struct {
 
 type wholeCall struct{ ID, Name, Args string }
 
-// recordings are streams of real providers, one chunk a line. They are not ours
-// to pass on, so whoever has some names the folder.
+// recordings returns streams of real providers, one chunk per line. The repository does
+// not have them, because we may not publish them. The test names their folder.
 func recordings(t *testing.T) []string {
 	folder := os.Getenv("TAPEDECK_PROVIDER_STREAMS")
 	if folder == "" {
@@ -48,7 +48,7 @@ func TestRecordedStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Contains(text[:min(len(text), 4000)], []byte("chat.completion.chunk")) {
-			continue // of another interface
+			continue // a stream of another API
 		}
 		tested++
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
-// plainly reads a stream as its description says, knowing nothing of quirks.
+// plainly decodes a stream as its documentation says, without any quirks.
 func plainly(t *testing.T, lines []string) whole {
 	var w whole
 	for _, line := range lines {
@@ -123,7 +123,7 @@ func (w *whole) call(i int, id, name, args string) {
 	w.Calls[i].Args += args
 }
 
-// answer answers a request.
+// An answer is a transport that answers every request with a function.
 type answer func(*http.Request) (*http.Response, error)
 
 func (a answer) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
@@ -142,7 +142,7 @@ func streamed(body string) answer {
 	}
 }
 
-// listen makes a call and puts together what is said.
+// listen calls the model and joins its deltas.
 func listen(t *testing.T, a answer) (whole, error) {
 	c := chat.Client{BaseURL: "http://model/v1", Key: "sk-secret", HTTP: &http.Client{Transport: a}, Retries: 3}
 	var w whole

@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm/chat"
 )
 
-// A key is taken out of what a provider says, but a word that happens to be the
-// key of a local server stays where it is.
+// TestKeysInErrors checks that a key is removed from a provider's error, and that a common word
+// which is the key of a local server stays.
 func TestKeysInErrors(t *testing.T) {
 	for _, tt := range []struct{ key, said, want string }{
 		{"k", "the key k is no key", "the key k is no key"},

@@ -10,17 +10,16 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// maxEvent is the largest event of a stream that is read, in bytes. Some
-// providers send all arguments of a call in one.
+// maxEvent is the limit of an event of a stream, in bytes. Some providers send all
+// arguments of a call in one event.
 const maxEvent = 64 << 20
 
-var errTooLarge = tapedeck.Errorf(tapedeck.TooLarge, "the model has sent more than %d MiB at once", maxEvent>>20)
+var errTooLarge = tapedeck.Errorf(tapedeck.TooLarge, "the model's provider sent an event of more than %d MiB", maxEvent>>20)
 
-// events yields the data of the events of a stream. Servers of models are less
-// careful than the rules: a last event may have no empty line after it, and
-// events may have none between them. So data is complete at an empty line, at
-// the end, and when more comes after what is an event already. Comments and
-// other fields are passed over.
+// events yields the data of the events of a stream. Model servers do not always follow the
+// SSE rules: the empty line after the last event can be missing, and so can the empty
+// lines between events. So data is complete at an empty line, at the end of the stream,
+// and when more data follows a complete event. Comments and other fields are ignored.
 func events(r io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		in := bufio.NewReaderSize(r, 32<<10)
@@ -52,7 +51,7 @@ func events(r io.Reader) iter.Seq2[[]byte, error] {
 	}
 }
 
-// whole reports whether data is an event that lacks nothing.
+// whole reports whether data is a complete event.
 func whole(data []byte) bool { return string(data) == "[DONE]" || isObject(data) }
 
 func join(pending, value []byte) []byte {
@@ -62,8 +61,8 @@ func join(pending, value []byte) []byte {
 	return append(append(pending, '\n'), value...)
 }
 
-// readLine reads a line of at most so many bytes, without its end. The last one
-// may have none; then the error is [io.EOF].
+// readLine returns a line of at most limit bytes, without its line end. If the last line
+// has no line end, the error is [io.EOF].
 func readLine(in *bufio.Reader, limit int) ([]byte, error) {
 	var line []byte
 	for {

@@ -6,13 +6,13 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// Usage is what a model call used.
+// Usage is the usage of a model call.
 type Usage struct {
 	payload.TokenCounts
-	CostUSD *float64 // as the provider says; nil if it does not
+	CostUSD *float64 // the provider's cost; nil if the provider does not report it
 }
 
-// parseUsage reads what a provider tells; nil if it is nothing.
+// parseUsage decodes the usage of a provider; nil if there is none.
 func parseUsage(raw json.RawMessage, model string) *Usage {
 	var u struct {
 		Prompt     *float64 `json:"prompt_tokens"`
@@ -47,7 +47,8 @@ func parseUsage(raw json.RawMessage, model string) *Usage {
 	return out
 }
 
-// addReasoning makes reasoning a part of the output: xAI counts it beside it.
+// addReasoning adds reasoning to the output tokens if the provider, such as xAI, counts it
+// separately.
 func (u *Usage) addReasoning() {
 	in, out, total, thought := u.InputTokens, u.OutputTokens, u.TotalTokens, u.ReasoningTokens
 	if in == nil || out == nil || total == nil || thought == nil || *thought == 0 || *total != *in+*out+*thought {
@@ -57,7 +58,7 @@ func (u *Usage) addReasoning() {
 	u.OutputTokens = &sum
 }
 
-// maxCount is the most tokens that anybody has used.
+// maxCount is the largest plausible number of tokens. Larger numbers are ignored.
 const maxCount = 1 << 50
 
 func count(f *float64) *int64 {

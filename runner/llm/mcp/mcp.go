@@ -1,5 +1,5 @@
-// Package mcp connects to servers of the Model Context Protocol and makes tools
-// of theirs. The protocol itself is the official SDK's.
+// Package mcp connects to servers of the Model Context Protocol and offers their tools.
+// The official SDK implements the protocol.
 package mcp
 
 import (
@@ -17,25 +17,25 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
 
-// A Server is one that an agent uses. It has a command or a URL.
+// A Server is the configuration of an MCP server. It has a command or a URL.
 type Server struct {
-	Name    string            // comes before the names of its tools: NAME__TOOL
-	Command []string          // a program that speaks on its standard input and output, and its arguments
-	Env     []string          // for the program, see [tool.Environment]
-	URL     string            // of a streamable HTTP endpoint
-	Headers map[string]string // sent with each request, such as Authorization
+	Name    string            // prefix of the names of its tools: NAME__TOOL
+	Command []string          // a program that speaks MCP on its standard input and output, and its arguments
+	Env     []string          // variables of the program, see [tool.Environment]
+	URL     string            // the URL of a streamable HTTP endpoint
+	Headers map[string]string // headers of each request, such as Authorization
 }
 
-// maxTools is the most tools that are taken of one server.
+// maxTools is the limit of tools of one server. Further tools are ignored.
 const maxTools = 256
 
-// How long a server gets to connect, and to end.
+// Time limits of a server, to connect and to end.
 const (
 	connecting = 30 * time.Second
 	ending     = time.Second
 )
 
-// A Connection is open with one server. It must be closed.
+// A Connection is an open connection to a server. Call [Connection.Close] in the end.
 type Connection struct {
 	server  Server
 	session *sdk.ClientSession
@@ -43,8 +43,8 @@ type Connection struct {
 	tools   []tool.Tool
 }
 
-// Connect connects to a server, which works in folder if it is a program.
-// Started is told of the process before that begins; see [tool.Call].
+// Connect connects to a server. A program works in folder. started is called with the
+// process before it begins; see [tool.Call].
 func Connect(ctx context.Context, s Server, folder string, started func(payload.AgentStarted) error) (*Connection, error) {
 	c := &Connection{server: s}
 	ctx, cancel := context.WithTimeout(ctx, connecting)
@@ -56,11 +56,11 @@ func Connect(ctx context.Context, s Server, folder string, started func(payload.
 	if err == nil {
 		return c, nil
 	}
-	said := c.stderr()
+	stderr := c.stderr()
 	c.Close()
-	e := tapedeck.Errorf(tapedeck.Unavailable, "the MCP server %s cannot be used", s.Name).Because(err)
-	if said != "" {
-		e = e.WithHint("it says: %s", said)
+	e := tapedeck.Errorf(tapedeck.Unavailable, "cannot connect to the MCP server %s", s.Name).Because(err)
+	if stderr != "" {
+		e = e.WithHint("its error output ends with: %s", stderr)
 	}
 	return nil, e
 }
@@ -72,7 +72,7 @@ func (c *Connection) transport(folder string, started func(payload.AgentStarted)
 		}, nil
 	}
 	if len(c.server.Command) == 0 {
-		return nil, tapedeck.Errorf(tapedeck.Invalid, "it has neither a command nor a URL")
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the server has neither a command nor a URL")
 	}
 	p, err := procgroup.Start(procgroup.Spec{
 		Path: c.server.Command[0], Args: c.server.Command[1:], Dir: folder, Env: tool.Environment(c.server.Env), Stdin: true,
@@ -87,7 +87,8 @@ func (c *Connection) transport(folder string, started func(payload.AgentStarted)
 	return &sdk.IOTransport{Reader: pipe{p}, Writer: p.Stdin}, nil
 }
 
-// A pipe is the output of a program. It is closed by stopping that.
+// A pipe reads the output of a program. Close does nothing, because stopping the program
+// closes the pipe.
 type pipe struct{ p *procgroup.Process }
 
 func (p pipe) Read(b []byte) (int, error) { return p.p.Stdout.Read(b) }
@@ -102,7 +103,7 @@ func (c *Connection) open(ctx context.Context, t sdk.Transport) error {
 	}
 	c.session = session
 	if caps := session.InitializeResult(); caps == nil || caps.Capabilities == nil || caps.Capabilities.Tools == nil {
-		return nil // it has no tools
+		return nil // the server has no tools
 	}
 	for t, err := range session.Tools(ctx, nil) {
 		if err != nil {
@@ -119,13 +120,13 @@ func (c *Connection) open(ctx context.Context, t sdk.Transport) error {
 // Tools returns the tools of the server.
 func (c *Connection) Tools() []tool.Tool { return c.tools }
 
-// Close ends the connection and, if it is one, the program.
+// Close ends the connection, and the program if the server is one.
 func (c *Connection) Close() {
-	if c.process != nil { // first: then nobody waits for its answer
+	if c.process != nil { // first, so that closing the session does not wait for its answer
 		c.process.Stop(procgroup.Ladder{EOF: ending, Term: ending})
 	}
 	if c.session != nil {
-		_ = c.session.Close() // an end that goes wrong is an end
+		_ = c.session.Close() // the connection has ended, also after an error
 	}
 }
 
@@ -138,8 +139,8 @@ func (c *Connection) stderr() string {
 	return lines[len(lines)-1]
 }
 
-// wrap makes a tool of one of the server. Servers say of some that they change
-// nothing, but that is only what they say.
+// wrap returns a tool of the server as a [tool.Tool]. The tool is never read-only: a server
+// can mark its tools as read-only, but the mark cannot be trusted.
 func (c *Connection) wrap(t *sdk.Tool) tool.Tool {
 	schema, err := json.Marshal(t.InputSchema)
 	if err != nil || !strings.HasPrefix(string(schema), "{") {
@@ -158,7 +159,7 @@ func (c *Connection) wrap(t *sdk.Tool) tool.Tool {
 	}
 }
 
-// result makes text of what a server has answered.
+// result returns the answer of a server as text.
 func result(r *sdk.CallToolResult) tool.Result {
 	var parts []string
 	for _, content := range r.Content {
@@ -185,7 +186,8 @@ func result(r *sdk.CallToolResult) tool.Result {
 	return tool.Result{Text: strings.Join(parts, "\n"), Failed: r.IsError}
 }
 
-// client returns a client that sends headers, and takes them nowhere else.
+// client returns a client that sends headers. It follows no redirects, so that no other
+// server gets them.
 func client(headers map[string]string) *http.Client {
 	return &http.Client{
 		Transport:     sender{headers},
@@ -195,13 +197,13 @@ func client(headers map[string]string) *http.Client {
 
 type sender struct{ headers map[string]string }
 
-// RoundTrip implements [http.RoundTripper]. The request that ends a session gets
-// little time: the run is over, whether the server answers or not.
+// RoundTrip implements [http.RoundTripper]. The request that ends a session has a short
+// time limit, because the run is over and does not need the answer.
 func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
 	if r.Method == http.MethodDelete {
 		short, cancel := context.WithTimeout(ctx, ending)
-		context.AfterFunc(short, cancel) // there is no body to read afterwards
+		context.AfterFunc(short, cancel) // the answer has no body, so nothing is read later
 		ctx = short
 	}
 	r = r.Clone(ctx)

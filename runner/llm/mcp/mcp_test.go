@@ -23,7 +23,7 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
 
-// This program is the server, too, if it is told so.
+// TestMain lets the test binary play the server if a variable says so.
 func TestMain(m *testing.M) {
 	switch arg := os.Args[len(os.Args)-1]; arg {
 	case "serve-mcp":
@@ -52,7 +52,7 @@ func server() *sdk.Server {
 	sdk.AddTool(s, &sdk.Tool{Name: "wait"}, func(ctx context.Context, _ *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
 		select {
 		case <-ctx.Done():
-		case <-time.After(300 * time.Millisecond): // over HTTP it is not told
+		case <-time.After(300 * time.Millisecond): // over HTTP the server does not get the cancel
 		}
 		return nil, nil, errors.New("it was not waited for")
 	})
@@ -142,7 +142,7 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// A server that sends the client elsewhere does not get its key sent there.
+// TestRedirect checks that the target of a redirect does not get the key.
 func TestRedirect(t *testing.T) {
 	var asked atomic.Int32
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
@@ -171,7 +171,7 @@ func TestProcess(t *testing.T) {
 	}
 	var e *tapedeck.Error
 	_, err = mcp.Connect(t.Context(), stdio(t, "die"), t.TempDir(), nil)
-	if !errors.As(err, &e) || e.Message != "the MCP server test cannot be used" || e.Hint != "it says: I cannot start" {
+	if !errors.As(err, &e) || e.Message != "cannot connect to the MCP server test" || e.Hint != "its error output ends with: I cannot start" {
 		t.Errorf("%v %+v", err, e)
 	}
 	for _, s := range []mcp.Server{{Name: "test"}, {Name: "test", Command: []string{"/does/not/exist"}}} {
@@ -181,7 +181,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// Whatever a server has started ends with it.
+// TestGroup checks that processes which a server started end with it.
 func TestGroup(t *testing.T) {
 	if _, err := os.Stat("/bin/sh"); err != nil {
 		t.Skip("there is no shell")

@@ -16,11 +16,11 @@ import (
 	"github.com/tapedeck/tapedeck/internal/proposal"
 )
 
-// drain is how long the output of a command is waited for after it has ended:
-// something that it has left in the background may hold it open.
+// drain is how long run waits for the end of the output after a command has ended. A
+// process that the command left in the background can keep the output open.
 const drain = 500 * time.Millisecond
 
-// always are the variables that every program gets.
+// always has the names of the variables that every program gets.
 var always = []string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "SYSTEMROOT", "COMSPEC", "PATHEXT", "TEMP", "TMP"}
 
 func (f *Folder) command() Tool {
@@ -28,8 +28,8 @@ func (f *Folder) command() Tool {
 		Command string  `json:"command"`
 		Timeout Seconds `json:"timeout"`
 	}
-	t := build("run_command", fmt.Sprintf("Run a command of the shell in the folder and wait for its end. There is no input. "+
-		"It may take %d seconds, or as many as you say. What it leaves in the background is killed.", f.options.Timeout),
+	t := build("run_command", fmt.Sprintf("Run a shell command in the folder and wait for its end. The command has no input. "+
+		"The time limit is %d seconds, unless you set timeout. Processes that it leaves in the background are killed.", f.options.Timeout),
 		`{"command":{"type":"string"},"timeout":{"type":"integer","description":"in seconds","minimum":1}}`, []string{"command"},
 		func(ctx context.Context, c Call, a args) Result {
 			limit := f.options.Timeout
@@ -49,48 +49,49 @@ func (f *Folder) command() Tool {
 	return t
 }
 
-// errTooLong is why a command is killed that takes too long.
+// errTooLong is the reason why a command was killed after its time limit.
 var errTooLong = errors.New("it took too long")
 
-// run runs a command and, in the end, kills every process that it has started,
-// whatever the end is.
+// run runs a command. Afterwards it kills every process that the command started, also
+// after an error or a cancel.
 func (f *Folder) run(ctx context.Context, c Call, command string, limit time.Duration) Result {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTooLong)
 	defer cancel()
 	p, err := procgroup.Start(shell(command, f.path, Environment(f.options.Env)))
 	if err != nil {
-		return Failed("The command cannot be run: %s.", err)
+		return Failed("The command cannot be started: %s.", err)
 	}
 	if err := p.Begin(c.Started); err != nil {
 		p.Stop(procgroup.Ladder{})
-		return Failed("The command cannot be run: %s.", err)
+		return Failed("The command cannot be started: %s.", err)
 	}
 	var out output
-	heard := make(chan struct{})
+	copied := make(chan struct{})
 	go func() {
-		defer close(heard)
-		_, _ = io.Copy(&out, p.Stdout) // it ends when the group does, or what is left of it
+		defer close(copied)
+		_, _ = io.Copy(&out, p.Stdout) // ends when no process has the output open any more, or by Stop
 	}()
 	select {
 	case <-p.Done():
 		quiet := time.NewTimer(drain)
 		defer quiet.Stop()
 		select {
-		case <-heard:
+		case <-copied:
 		case <-quiet.C:
 		}
 	case <-ctx.Done():
 	}
 	failed := context.Cause(ctx)
 	p.Stop(procgroup.Ladder{})
-	<-heard
+	<-copied
 	return outcome(p, out.String()+p.Stderr(), failed, limit)
 }
 
-// outcome says how a command ended; killed is why it was, nil if it was not.
+// outcome returns the result of a command. killed is the reason why it was killed; nil if
+// it was not.
 func outcome(p *procgroup.Process, text string, killed error, limit time.Duration) Result {
 	switch {
-	case killed == errTooLong: //nolint:errorlint // ours, as it is
+	case killed == errTooLong: //nolint:errorlint // context.Cause returns it unwrapped
 		return Failed("%s[killed: it took longer than %v]", text, limit)
 	case killed != nil:
 		return Failed("%s[killed: the run was cancelled]", text)
@@ -102,8 +103,8 @@ func outcome(p *procgroup.Process, text string, killed error, limit time.Duratio
 	return Result{Text: text}
 }
 
-// shell returns what runs a command. Where the shell can, it sends errors where
-// the output goes, so that they come in the order in which they were written.
+// shell returns the shell process that runs a command. Except on Windows, the shell
+// redirects standard error to the output, so that both keep their order.
 func shell(command, dir string, env []string) procgroup.Spec {
 	s := procgroup.Spec{Path: "/bin/sh", Args: []string{"-c", "exec 2>&1\n" + command}, Dir: dir, Env: env, Tail: outputEnd}
 	if runtime.GOOS == "windows" {
@@ -112,9 +113,9 @@ func shell(command, dir string, env []string) procgroup.Spec {
 	return s
 }
 
-// Environment returns the variables that a program gets: of this process those
-// without which hardly any works and those that the list names, and the pairs
-// NAME=value in the list.
+// Environment returns the variables of a program. It takes from this process the
+// variables that almost every program needs and those that list names. It adds the pairs
+// NAME=value of list.
 func Environment(list []string) []string {
 	env := []string{"TERM=dumb", "PAGER=cat", "GIT_TERMINAL_PROMPT=0"}
 	for _, v := range os.Environ() {
@@ -125,17 +126,17 @@ func Environment(list []string) []string {
 	}
 	for _, v := range list {
 		if strings.Contains(v, "=") {
-			env = append(env, v) // of two of a name the last counts
+			env = append(env, v) // the last pair of a name counts
 		}
 	}
 	return env
 }
 
-// outputEnd is how much of the beginning and of the end of an output is kept, in
-// bytes. What matters is at either.
+// outputEnd is how many bytes of the beginning, and of the end, of an output are kept. The
+// important lines are usually there.
 const outputEnd = 32 << 10
 
-// output keeps the beginning and the end of what is written.
+// output keeps the beginning and the end of the bytes that were written to it.
 type output struct {
 	head, tail []byte
 	lost       int64
@@ -146,14 +147,14 @@ func (o *output) Write(p []byte) (int, error) {
 	room := min(outputEnd-len(o.head), len(p))
 	o.head, p = append(o.head, p[:room]...), p[room:]
 	o.tail = append(o.tail, p...)
-	if over := len(o.tail) - outputEnd; over > outputEnd { // not for every byte
+	if over := len(o.tail) - outputEnd; over > outputEnd { // copies only now and then, not at each write
 		o.lost += int64(over)
 		o.tail = slices.Clone(o.tail[over:])
 	}
 	return n, nil
 }
 
-// String returns what was kept, and a newline at its end.
+// String returns the kept output, with a newline at its end.
 func (o *output) String() string {
 	tail, lost := o.tail, o.lost
 	if over := len(tail) - outputEnd; over > 0 {

@@ -13,9 +13,9 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A Folder has the tools for the files of one folder. None of them leaves it,
-// neither by .. nor by a symbolic link: [os.Root] sees to that. Commands are not
-// held in it; see [Options.Env] for what they get.
+// A Folder has the tools for the files of one folder. No tool for files leaves the folder,
+// neither by ".." nor by a symbolic link, because [os.Root] prevents it. Commands are not
+// confined to the folder; [Options.Env] limits only their environment.
 type Folder struct {
 	path    string // absolute
 	root    *os.Root
@@ -24,15 +24,15 @@ type Folder struct {
 
 // Options configure the tools of a folder.
 type Options struct {
-	Env     []string // for commands, see [Environment]
-	Timeout Seconds  // of a command that names none; 0 for 120
-	Longest Seconds  // the most that a command can ask for; 0 for 3000
+	Env     []string // variables of commands, see [Environment]
+	Timeout Seconds  // default time limit of a command; 0 for 120
+	Longest Seconds  // longest time limit that a call can set; 0 for 3000
 }
 
-// Seconds are a time in seconds, as models give them.
+// Seconds is a time in seconds, the unit of the calls.
 type Seconds int
 
-// OpenFolder opens a folder. It must be closed.
+// OpenFolder opens a folder. Call [Folder.Close] in the end.
 func OpenFolder(path string, o Options) (*Folder, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -46,7 +46,7 @@ func OpenFolder(path string, o Options) (*Folder, error) {
 		o.Timeout = 120
 	}
 	if o.Longest <= 0 {
-		o.Longest = 3000 // less than an agent may be silent
+		o.Longest = 3000 // less than the time for which an agent may be silent
 	}
 	return &Folder{path, root, o}, nil
 }
@@ -60,7 +60,7 @@ func (f *Folder) Tools() []Tool {
 	return []Tool{f.list(), f.read(), f.search(), f.write(), f.edit(), f.command()}
 }
 
-// name makes a path of a model one in the folder. Models like absolute paths.
+// name returns a path of a call relative to the folder. Models often use absolute paths.
 func (f *Folder) name(path string) string {
 	if filepath.IsAbs(path) {
 		if rel, err := filepath.Rel(f.path, path); err == nil {
@@ -73,7 +73,7 @@ func (f *Folder) name(path string) string {
 	return filepath.Clean(path)
 }
 
-// maxFile is the largest file that is read or written, in bytes.
+// maxFile is the limit of a file that is read or written, in bytes.
 const maxFile = 8 << 20
 
 // text reads a whole file of text.
@@ -95,8 +95,8 @@ func (f *Folder) text(path string) (string, Result) {
 	return string(b), Result{}
 }
 
-// open opens a regular file. It never waits for the other end of a pipe, and
-// never does to a device what opening it does.
+// open opens a regular file. It never blocks on a named pipe, and never opens a device,
+// because opening a device can have effects.
 func (f *Folder) open(path string, flag int) (*os.File, Result) {
 	name := f.name(path)
 	if info, err := f.root.Stat(name); err == nil && !info.Mode().IsRegular() {
@@ -113,14 +113,14 @@ func (f *Folder) open(path string, flag int) (*os.File, Result) {
 	return file, Result{}
 }
 
-// failed says why a path cannot be used, without the absolute path.
+// failed returns why a path cannot be used. The text does not have the absolute path.
 func (f *Folder) failed(path string, err error) Result {
 	var at *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Failed("%s does not exist.", path)
 	case errors.Is(err, fs.ErrPermission):
-		return Failed("%s may not be opened.", path)
+		return Failed("There is no permission to open %s.", path)
 	case errors.Is(err, fs.ErrInvalid), errors.As(err, &at) && strings.Contains(at.Err.Error(), "escapes"):
 		return Failed("%s is not a path in the folder.", path)
 	case errors.As(err, &at):

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Bounds of what one call tells a model.
+// Limits of the result of one call.
 const (
 	maxText  = 128 << 10 // bytes
-	maxFiles = 2000      // of a list
+	maxFiles = 2000      // files in a list
 )
 
 func (f *Folder) list() Tool {
@@ -22,7 +22,7 @@ func (f *Folder) list() Tool {
 	}
 	return readOnly(build("list_files", "List the files of a folder, with their sizes in bytes. Folders end in a slash.",
 		`{"path":{"type":"string","description":"the folder; . if absent"},
-		"recursive":{"type":"boolean","description":"list what is in folders below, too"}}`, nil,
+		"recursive":{"type":"boolean","description":"list the files in folders below, too"}}`, nil,
 		func(ctx context.Context, _ Call, a args) Result {
 			var b strings.Builder
 			n := 0
@@ -55,13 +55,14 @@ func (f *Folder) list() Tool {
 		}))
 }
 
-// isStore reports whether a folder is where a version control keeps its own
-// files, of which there are many and none is for reading.
+// isStore reports whether a folder has the internal files of a version control system.
+// There are many of them, and they are not useful to a model.
 func isStore(d fs.DirEntry) bool {
 	return d.Name() == ".git" || d.Name() == ".hg" || d.Name() == ".jj"
 }
 
-// walk visits what is in a folder, in the order of names. Links are not followed.
+// walk visits the files and folders in a folder, sorted by name. It does not follow
+// symbolic links.
 func (f *Folder) walk(ctx context.Context, folder string, visit func(name string, d fs.DirEntry) error) error {
 	start := filepath.ToSlash(f.name(folder))
 	return fs.WalkDir(f.root.FS(), start, func(name string, d fs.DirEntry, err error) error {
@@ -71,7 +72,7 @@ func (f *Folder) walk(ctx context.Context, folder string, visit func(name string
 		case err != nil && name == start:
 			return err
 		case err != nil:
-			return fs.SkipDir // one that cannot be read
+			return fs.SkipDir // a folder that cannot be read
 		case name == start && d.IsDir():
 			return nil
 		}
@@ -85,7 +86,7 @@ func (f *Folder) read() Tool {
 		Offset int    `json:"offset"`
 		Limit  int    `json:"limit"`
 	}
-	return readOnly(build("read_file", fmt.Sprintf("Read a file of text. At most %d KiB come at once: then ask for the lines that follow.", maxText>>10),
+	return readOnly(build("read_file", fmt.Sprintf("Read a text file. A result has at most %d KiB. If the file is longer, read the next lines with offset.", maxText>>10),
 		`{"path":{"type":"string"},
 		"offset":{"type":"integer","description":"the first line, from 1","minimum":1},
 		"limit":{"type":"integer","description":"how many lines; all if absent","minimum":1}}`, []string{"path"},
@@ -98,7 +99,8 @@ func (f *Folder) read() Tool {
 		}))
 }
 
-// excerpt returns lines of a text, and says so if they are not all.
+// excerpt returns lines of a text. If it does not return all lines, it adds which ones
+// they are.
 func excerpt(text string, first, limit int) string {
 	lines := strings.SplitAfter(text, "\n")
 	if lines[len(lines)-1] == "" {
@@ -114,7 +116,7 @@ func excerpt(text string, first, limit int) string {
 		b.WriteString(lines[n])
 		n++
 	}
-	if n == first-1 { // not even one line
+	if n == first-1 { // the first line alone is too long
 		b.WriteString(strings.ToValidUTF8(lines[n][:maxText], "") + "…\n")
 		n++
 	}
@@ -124,8 +126,8 @@ func excerpt(text string, first, limit int) string {
 	return b.String()
 }
 
-// matches reports whether a file is one of those that a pattern means: of its
-// name, or, with a slash, of its path.
+// matches reports whether a file matches a pattern. A pattern with a slash matches the
+// path, any other the name.
 func matches(pattern, name string) bool {
 	if pattern == "" {
 		return true
@@ -133,6 +135,6 @@ func matches(pattern, name string) bool {
 	if !strings.Contains(pattern, "/") {
 		name = path.Base(name)
 	}
-	ok, _ := path.Match(pattern, name) // checked before
+	ok, _ := path.Match(pattern, name) // the caller has checked the pattern
 	return ok
 }

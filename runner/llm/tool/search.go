@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// Bounds of a search.
+// Limits of a search.
 const (
 	maxMatches  = 200
-	maxLine     = 300       // bytes of a line that are shown
-	maxSearched = 256 << 20 // bytes of all files
+	maxLine     = 300       // bytes of a line in the result
+	maxSearched = 256 << 20 // bytes of all files together
 )
 
 func (f *Folder) search() Tool {
@@ -25,17 +25,17 @@ func (f *Folder) search() Tool {
 		Path    string `json:"path"`
 		Files   string `json:"files"`
 	}
-	return readOnly(build("search", "Search files of text for lines that match a regular expression (RE2). Each is told as path:line:text.",
+	return readOnly(build("search", "Search text files for lines that match a regular expression (RE2). The result has path:line:text for each line.",
 		`{"pattern":{"type":"string","description":"begin it with (?i) to ignore case"},
 		"path":{"type":"string","description":"the file or folder to search in; . if absent"},
-		"files":{"type":"string","description":"only files of such a name, such as *.go"}}`, []string{"pattern"},
+		"files":{"type":"string","description":"search only files with this name pattern, such as *.go"}}`, []string{"pattern"},
 		func(ctx context.Context, _ Call, a args) Result {
 			expr, err := regexp.Compile(a.Pattern)
 			if err != nil {
-				return Failed("The pattern is not one: %s.", err)
+				return Failed("The pattern is not a regular expression: %s.", err)
 			}
 			if _, err := path.Match(a.Files, ""); err != nil {
-				return Failed("files is not a pattern of names.")
+				return Failed("files is not a valid name pattern.")
 			}
 			s := &finder{folder: f, expr: expr, left: maxSearched}
 			err = f.walk(ctx, a.Path, func(name string, d fs.DirEntry) error {
@@ -54,20 +54,20 @@ func (f *Folder) search() Tool {
 		}))
 }
 
-// A finder searches one file after the other.
+// A finder is the state of a search over several files.
 type finder struct {
 	folder *Folder
 	expr   *regexp.Regexp
 	out    strings.Builder
 	found  int
-	left   int64 // bytes that may yet be read
-	more   bool  // not all was searched
+	left   int64 // bytes that it may still read
+	more   bool  // the search has stopped at a limit
 }
 
 func (s *finder) file(ctx context.Context, name string) error {
 	file, _ := s.folder.open(name, os.O_RDONLY)
 	if file == nil {
-		return nil // gone meanwhile, or not for us
+		return nil // removed meanwhile, or not readable
 	}
 	defer file.Close()
 	in := bufio.NewReaderSize(&counted{file, &s.left}, 64<<10)
@@ -96,10 +96,10 @@ func (s *finder) file(ctx context.Context, name string) error {
 	}
 }
 
-// maxSearchLine is how much of a line is looked at, in bytes.
+// maxSearchLine is how many bytes of a line are searched.
 const maxSearchLine = 1 << 20
 
-// readLine reads a line. What is beyond maxSearchLine of it is dropped.
+// readLine reads a line. It drops the part beyond maxSearchLine.
 func readLine(in *bufio.Reader) (string, error) {
 	var line []byte
 	for {
@@ -107,7 +107,7 @@ func readLine(in *bufio.Reader) (string, error) {
 		if len(line) < maxSearchLine {
 			line = append(line, part...)
 		}
-		if err != bufio.ErrBufferFull { //nolint:errorlint // ReadSlice returns it as it is
+		if err != bufio.ErrBufferFull { //nolint:errorlint // ReadSlice returns it unwrapped
 			return strings.TrimRight(string(line), "\r\n"), err
 		}
 	}
@@ -125,12 +125,12 @@ func (s *finder) result() string {
 		return "Nothing was found."
 	}
 	if s.more {
-		s.out.WriteString("There is more: search in fewer files or for less.\n")
+		s.out.WriteString("There are more: search fewer files, or use a narrower pattern.\n")
 	}
 	return s.out.String()
 }
 
-// A counted reader reads until nothing is left of what all may read together.
+// A counted reader reads until the limit that several readers share is used up.
 type counted struct {
 	in   io.Reader
 	left *int64

@@ -1,5 +1,5 @@
-// Package tool has the tools that a model can be given: files and commands of a
-// folder, and a list of what is to do.
+// Package tool has tools for a model: for the files of a folder, for commands, and for a
+// list of todos.
 package tool
 
 import (
@@ -14,24 +14,24 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A Tool is something that a model can call.
+// A Tool is a function that a model can call.
 type Tool struct {
 	Name        string // letters, digits, "_" and "-", at most 64
 	Description string // for the model
 	Parameters  json.RawMessage
-	ReadOnly    bool // it changes nothing, so that nobody needs to be asked
+	ReadOnly    bool // the tool changes nothing, so the default policy allows it
 
-	// Propose returns what people are shown before they allow a call. Nil: they
-	// are shown its arguments.
+	// Propose returns the action that people see in the question about a call. If it is
+	// nil, they see the arguments.
 	Propose func(arguments json.RawMessage) *tapedeck.PermissionAction
 
-	// Scope returns how far it reaches when people always allow a call: to every
-	// call with the same key. covers says so to people. Nil: to every call of the
+	// Scope returns what "Always allow" permits: every call with the same key. covers
+	// describes these calls for people. If Scope is nil, it permits every call of the
 	// tool.
 	Scope func(arguments json.RawMessage) (key, covers string)
 
-	// Run carries out a call. When ctx is done it stops at once, and returns what
-	// there is to say.
+	// Run executes a call. When ctx is done, it stops at once and returns the result so
+	// far.
 	Run func(ctx context.Context, c Call) Result
 }
 
@@ -40,16 +40,16 @@ type Call struct {
 	ID        string
 	Arguments json.RawMessage // a JSON object
 
-	// Started is told of each process before that begins, which it does only if
-	// the answer is nil. Nil if nobody is to be told.
+	// Started is called with each process before the process begins. If it returns an
+	// error, the process does not begin. Nil if no caller needs it.
 	Started func(payload.AgentStarted) error
 }
 
-// A Result is what a tool answers.
+// A Result is the answer of a tool.
 type Result struct {
 	Text   string
-	Failed bool                // the text says why
-	Plan   []payload.PlanEntry // the plan from now on; nil if it stays as it is
+	Failed bool                // the call failed; Text says why
+	Plan   []payload.PlanEntry // the new plan; nil if it has not changed
 }
 
 // Failed returns the result of a call that failed.
@@ -57,8 +57,8 @@ func Failed(format string, args ...any) Result {
 	return Result{Text: fmt.Sprintf(format, args...), Failed: true}
 }
 
-// scope makes a Scope of a function that takes arguments decoded. Arguments that
-// do not fit are allowed only as they are.
+// scope returns a [Tool.Scope] that decodes the arguments for a function. For arguments
+// that cannot be decoded, "Always allow" permits only the same arguments again.
 func scope[A any](of func(A) (key, covers string)) func(json.RawMessage) (string, string) {
 	return func(arguments json.RawMessage) (string, string) {
 		a, err := decode[A](arguments)
@@ -69,11 +69,11 @@ func scope[A any](of func(A) (key, covers string)) func(json.RawMessage) (string
 	}
 }
 
-// propose makes a Propose of a function that takes arguments decoded.
+// propose returns a [Tool.Propose] that decodes the arguments for a function.
 func propose[A any](of func(A) proposal.Draft) func(json.RawMessage) *tapedeck.PermissionAction {
 	return func(arguments json.RawMessage) *tapedeck.PermissionAction {
 		a, err := decode[A](arguments)
-		d := proposal.Draft{Arguments: arguments} // the call fails, but nothing is hidden
+		d := proposal.Draft{Arguments: arguments} // the call will fail, but people see all of it
 		if err == nil {
 			d = of(a)
 		}
@@ -81,16 +81,16 @@ func propose[A any](of func(A) proposal.Draft) func(json.RawMessage) *tapedeck.P
 	}
 }
 
-// decode reads arguments. A model that invents some must learn that they do
-// nothing.
+// decode decodes arguments. It refuses unknown members, because the model must learn that
+// they have no effect.
 func decode[A any](arguments json.RawMessage) (a A, err error) {
 	d := json.NewDecoder(bytes.NewReader(arguments))
 	d.DisallowUnknownFields()
 	return a, d.Decode(&a)
 }
 
-// build makes a tool of a function that takes its arguments decoded. The schema
-// is the members of the arguments, as JSON.
+// build returns a tool that decodes the arguments for a function. members is the JSON
+// Schema of the arguments' members.
 func build[A any](name, description, members string, required []string, run func(context.Context, Call, A) Result) Tool {
 	if required == nil {
 		required = []string{}
@@ -99,12 +99,12 @@ func build[A any](name, description, members string, required []string, run func
 		"type": "object", "properties": json.RawMessage(members), "required": required, "additionalProperties": false,
 	})
 	if err != nil {
-		panic("tool " + name + ": " + err.Error()) // its author has written no JSON
+		panic("tool " + name + ": " + err.Error()) // members is a constant that is not JSON
 	}
 	return Tool{Name: name, Description: description, Parameters: schema, Run: func(ctx context.Context, c Call) Result {
 		a, err := decode[A](c.Arguments)
 		if err != nil {
-			return Failed("The arguments do not fit: %s.", strings.TrimPrefix(err.Error(), "json: "))
+			return Failed("The arguments do not match the schema: %s.", strings.TrimPrefix(err.Error(), "json: "))
 		}
 		return run(ctx, c, a)
 	}}

@@ -14,14 +14,14 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
 
-// A bench is a folder with its tools.
+// A bench is a folder and its tools.
 type bench struct {
 	t      *testing.T
 	folder string
 	tools  map[string]tool.Tool
 }
 
-// newBench makes a folder of files, and beside it one that no tool may reach.
+// newBench makes a folder with files, and next to it a folder that no tool may reach.
 func newBench(t *testing.T, files map[string]string) *bench {
 	t.Helper()
 	outside := t.TempDir()
@@ -88,7 +88,7 @@ func TestFiles(t *testing.T) {
 		{"read_file", `{"path":"latin"}`, "latin is not a file of UTF-8 text.", true},
 		{"read_file", `{"path":"sub"}`, "sub is not a file.", true},
 		{"read_file", `{"path":"none"}`, "none does not exist.", true},
-		{"read_file", `{"file":"a.txt"}`, `The arguments do not fit: unknown field "file".`, true},
+		{"read_file", `{"file":"a.txt"}`, `The arguments do not match the schema: unknown field "file".`, true},
 		{"read_file", `{"path":"long.txt"}`, strings.Repeat("x", 128<<10) + "…\n\n[lines 1 to 1 of 2]", false},
 		{"read_file", fmt.Sprintf(`{"path":%q,"limit":1}`, filepath.Join(b.folder, "a.txt")), "one\n\n[lines 1 to 1 of 3]", false},
 		{"search", `{"pattern":"(?i)two"}`, "a.txt:2:two\nlatin:1:two\uFFFD\nsub/b.go:1:package b // Two\nsub/deep/c.go:1:two\n", false},
@@ -96,18 +96,18 @@ func TestFiles(t *testing.T) {
 		{"search", `{"pattern":"two","files":"sub/*/*.go"}`, "sub/deep/c.go:1:two\n", false},
 		{"search", `{"pattern":"two","path":"a.txt"}`, "a.txt:2:two\n", false},
 		{"search", `{"pattern":"none"}`, "Nothing was found.", false},
-		{"search", `{"pattern":"("}`, "The pattern is not one: error parsing regexp: missing closing ): `(`.", true},
-		{"search", `{"pattern":"x","files":"["}`, "files is not a pattern of names.", true},
+		{"search", `{"pattern":"("}`, "The pattern is not a regular expression: error parsing regexp: missing closing ): `(`.", true},
+		{"search", `{"pattern":"x","files":"["}`, "files is not a valid name pattern.", true},
 		{"write_file", `{"path":"new/deep/x.txt","content":"hello"}`, "new/deep/x.txt has 5 bytes now.", false},
 		{"read_file", `{"path":"new/deep/x.txt"}`, "hello", false},
 		{"write_file", `{"path":"new/deep/x.txt","content":"he"}`, "new/deep/x.txt has 2 bytes now.", false},
 		{"read_file", `{"path":"new/deep/x.txt"}`, "he", false},
 		{"write_file", `{"path":"sub","content":""}`, "sub is not a file.", true},
 		{"edit_file", `{"path":"a.txt","old":"two\n","new":"2\n"}`, "Replaced in 1 places.", false},
-		{"edit_file", `{"path":"a.txt","old":"e","new":"E"}`, "a.txt has that piece 3 times. Give more of what is around it, or say all.", true},
+		{"edit_file", `{"path":"a.txt","old":"e","new":"E"}`, "a.txt has that piece 3 times. Add text around the piece, or set all.", true},
 		{"edit_file", `{"path":"a.txt","old":"e","new":"E","all":true}`, "Replaced in 3 places.", false},
 		{"edit_file", `{"path":"a.txt","old":"zz","new":""}`, "a.txt does not have that piece. Read it again.", true},
-		{"edit_file", `{"path":"a.txt","old":"","new":"x"}`, "old is empty. To make a file use write_file.", true},
+		{"edit_file", `{"path":"a.txt","old":"","new":"x"}`, "old is empty. Use write_file to make a file.", true},
 		{"read_file", `{"path":"a.txt"}`, "onE\n2\nthrEE\n", false},
 	} {
 		got := b.call(tt.tool, tt.arguments)
@@ -117,7 +117,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Nothing that a model can say leads out of the folder.
+// TestNothingLeadsOut checks that no arguments lead out of the folder.
 func TestNothingLeadsOut(t *testing.T) {
 	b := newBench(t, map[string]string{"in/x": ""})
 	for name, target := range map[string]string{
@@ -167,7 +167,7 @@ func TestLimits(t *testing.T) {
 	if r := b.call("list_files", `{}`); strings.Count(r.Text, "\n") != 2001 || !strings.HasSuffix(r.Text, "There are more than 2000.\n") {
 		t.Errorf("%d lines", strings.Count(r.Text, "\n"))
 	}
-	if r := b.call("search", `{"pattern":"hit"}`); strings.Count(r.Text, "\n") != 201 || !strings.Contains(r.Text, "There is more") {
+	if r := b.call("search", `{"pattern":"hit"}`); strings.Count(r.Text, "\n") != 201 || !strings.Contains(r.Text, "There are more") {
 		t.Errorf("%d lines", strings.Count(r.Text, "\n"))
 	}
 	if err := os.Truncate(filepath.Join(b.folder, "f0000"), 9<<20); err != nil {
@@ -181,7 +181,7 @@ func TestLimits(t *testing.T) {
 func TestTodo(t *testing.T) {
 	b := newBench(t, nil)
 	got := b.call("todo_write", `{"todos":[{"content":"a","status":"completed"},{"content":"b","status":"in_progress","priority":"high"}]}`)
-	want := tool.Result{Text: "The list is kept: 1 to do, 1 done.", Plan: []payload.PlanEntry{{Content: "a", Status: "completed"}, {Content: "b", Status: "in_progress", Priority: "high"}}}
+	want := tool.Result{Text: "The list is stored: 1 to do, 1 done.", Plan: []payload.PlanEntry{{Content: "a", Status: "completed"}, {Content: "b", Status: "in_progress", Priority: "high"}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -195,7 +195,8 @@ func TestTodo(t *testing.T) {
 	}
 }
 
-// Providers refuse a request if the schema of one tool is none.
+// TestSchemas checks that every schema is valid, because providers refuse a request with
+// an invalid one.
 func TestSchemas(t *testing.T) {
 	for name, u := range newBench(t, nil).tools {
 		var s struct {

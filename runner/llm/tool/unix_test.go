@@ -21,7 +21,7 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
 )
 
-// What is no file does not hold the agent up.
+// TestPipesAndDevices checks that pipes, devices and sockets do not block the agent.
 func TestPipesAndDevices(t *testing.T) {
 	b := newBench(t, map[string]string{"a": "x\n"})
 	if err := syscall.Mkfifo(filepath.Join(b.folder, "pipe"), 0o644); err != nil {
@@ -68,8 +68,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A process in a session of its own ends with the command that has started it,
-// also if that comes to its end.
+// TestCommandsLeaveNobody checks that a process in a session of its own ends with its command, also
+// if the command ends by itself.
 func TestCommandsLeaveNobody(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("there is no setsid")
@@ -85,7 +85,7 @@ func TestCommandsLeaveNobody(t *testing.T) {
 	}
 }
 
-// A command does not begin before its process is stored.
+// TestCommandsWait checks that a command does not begin before its process is stored.
 func TestCommandsWait(t *testing.T) {
 	b := newBench(t, nil)
 	call := tool.Call{Arguments: json.RawMessage(`{"command":"touch begun"}`), Started: func(payload.AgentStarted) error { return errors.New("no") }}
@@ -94,7 +94,8 @@ func TestCommandsWait(t *testing.T) {
 	}
 }
 
-// A command is ended with all that it has started, and what it said stays.
+// TestCommandsEnd checks that a command is killed with all its processes, and that its
+// output stays.
 func TestCommandsEnd(t *testing.T) {
 	for _, tt := range []struct {
 		name, arguments, want string

@@ -15,7 +15,7 @@ func (f *Folder) write() Tool {
 		Path    string `json:"path"`
 		Content string `json:"content"`
 	}
-	t := build("write_file", "Write a file of text, anew or in place of what it has. Folders on the way to it are made.",
+	t := build("write_file", "Write a text file. It replaces a file that exists, and makes missing folders of the path.",
 		`{"path":{"type":"string"},"content":{"type":"string"}}`, []string{"path", "content"},
 		func(_ context.Context, _ Call, a args) Result {
 			if parent := filepath.Dir(f.name(a.Path)); parent != "." {
@@ -23,7 +23,7 @@ func (f *Folder) write() Tool {
 					return f.failed(a.Path, err)
 				}
 			}
-			return f.put(a.Path, a.Content, fmt.Sprintf("%s has %d bytes now.", a.Path, len(a.Content)))
+			return f.writeFile(a.Path, a.Content, fmt.Sprintf("%s has %d bytes now.", a.Path, len(a.Content)))
 		})
 	t.Propose = propose(func(a args) proposal.Draft {
 		before, bad := f.text(a.Path)
@@ -36,7 +36,7 @@ func (f *Folder) write() Tool {
 	return t
 }
 
-// short returns as much of a path as fits on a button.
+// short returns the end of a path that fits on a button.
 func short(path string) string {
 	if r := []rune(path); len(r) > maxShort {
 		return "…" + string(r[len(r)-maxShort:])
@@ -46,8 +46,8 @@ func short(path string) string {
 
 const maxShort = 80
 
-// put writes a file whole.
-func (f *Folder) put(path, content, done string) Result {
+// writeFile writes a whole file.
+func (f *Folder) writeFile(path, content, done string) Result {
 	if len(content) > maxFile {
 		return Failed("%s would have more than %d MiB.", path, maxFile>>20)
 	}
@@ -72,11 +72,11 @@ func (f *Folder) edit() Tool {
 		New  string `json:"new"`
 		All  bool   `json:"all"`
 	}
-	t := build("edit_file", "Replace a piece of a file of text by another. The piece must be there exactly as given, white space included, and only once, unless all is true.",
+	t := build("edit_file", "Replace a piece of a text file by another. The file must have the piece exactly as given, white space included, and only once unless all is true.",
 		`{"path":{"type":"string"},
-		"old":{"type":"string","description":"the piece as it is"},
-		"new":{"type":"string","description":"as it is to be"},
-		"all":{"type":"boolean","description":"replace it wherever it is"}}`, []string{"path", "old", "new"},
+		"old":{"type":"string","description":"the piece to replace"},
+		"new":{"type":"string","description":"the new piece"},
+		"all":{"type":"boolean","description":"replace every occurrence"}}`, []string{"path", "old", "new"},
 		func(_ context.Context, _ Call, a args) Result {
 			text, bad := f.text(a.Path)
 			if bad.Failed {
@@ -84,19 +84,19 @@ func (f *Folder) edit() Tool {
 			}
 			switch n := strings.Count(text, a.Old); {
 			case a.Old == "":
-				return Failed("old is empty. To make a file use write_file.")
+				return Failed("old is empty. Use write_file to make a file.")
 			case n == 0:
 				return Failed("%s does not have that piece. Read it again.", a.Path)
 			case n > 1 && !a.All:
-				return Failed("%s has that piece %d times. Give more of what is around it, or say all.", a.Path, n)
+				return Failed("%s has that piece %d times. Add text around the piece, or set all.", a.Path, n)
 			default:
-				return f.put(a.Path, strings.ReplaceAll(text, a.Old, a.New), fmt.Sprintf("Replaced in %d places.", n))
+				return f.writeFile(a.Path, strings.ReplaceAll(text, a.Old, a.New), fmt.Sprintf("Replaced in %d places.", n))
 			}
 		})
 	t.Propose = propose(func(a args) proposal.Draft {
 		c := proposal.Change{Path: a.Path, Before: a.Old, After: a.New}
 		if text, bad := f.text(a.Path); !bad.Failed && a.Old != "" && strings.Contains(text, a.Old) {
-			c.Before, c.After = text, strings.ReplaceAll(text, a.Old, a.New) // with the numbers of the lines
+			c.Before, c.After = text, strings.ReplaceAll(text, a.Old, a.New) // the whole file, so that the diff has line numbers
 		}
 		return proposal.Draft{Changes: []proposal.Change{c}}
 	})

@@ -3,7 +3,7 @@ import type { Message, Run, ToolCall } from "./types";
 /** The settled messages of one group. */
 export interface Past {
   count: number;
-  floor: number; // messages that settled at an event before this offset are gone
+  floor: number; // messages that settled at an event before this offset are dropped
 }
 
 interface Settled<T> {

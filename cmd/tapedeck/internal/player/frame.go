@@ -15,15 +15,15 @@ const notCalled = "Playback (the agent is not called)"
 
 var playerHelp = []string{
 	"Space      play or pause",
-	", .        one event back or on",
-	"[ ]        to the mark before or after: user message, tool, error",
-	"t e u      to the next tool, error, user message",
+	", .        one event back or forward",
+	"[ ]        to the previous or next mark: user message, tool call, error",
+	"t e u      to the next tool call, error, user message",
 	"0 to 9     to that tenth of the time",
 	"g G        to the beginning, to the end (also Home, End)",
 	"< >        slower, faster",
 	"s          skip idle time (gaps over 2 s)",
 	"?          this help",
-	"q          leave (also Ctrl-C)",
+	"q          quit (also Ctrl-C)",
 }
 
 // frame returns the rows of a screen of this size, top to bottom.

@@ -134,9 +134,9 @@ func (t *Transcript) Streaming() bool { return t.at != "" }
 func (t *Transcript) jump(j *tapedeck.Jump) error {
 	where := ""
 	if j.Thread != "" {
-		where = "thread " + j.Thread + " "
+		where = "thread " + j.Thread + ": "
 	}
-	return t.Line("%s", t.pen.Paint(terminal.Yellow, fmt.Sprintf("↶ %sback to what it was before offset %d", where, j.To)))
+	return t.Line("%s", t.pen.Paint(terminal.Yellow, fmt.Sprintf("↶ %sback to the state before offset %d", where, j.To)))
 }
 
 // Line begins a line of its own.

@@ -121,8 +121,8 @@ func TestTranscriptOfTodosJumpsAndErasures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := "  plan\n    ✓ one\n    ○ two\n  ⚙ TodoWrite\n↶ back to what it was before offset 3\n" +
-		"↶ thread review back to what it was before offset 0\n(erased)\n"
+	want := "  plan\n    ✓ one\n    ○ two\n  ⚙ TodoWrite\n↶ back to the state before offset 3\n" +
+		"↶ thread review: back to the state before offset 0\n(erased)\n"
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}

@@ -1,5 +1,5 @@
-// Command testmodel serves the scripted model, so that agents which are real
-// programs can be checked without a real one.
+// Command testmodel serves the scripted model, so that real agents can be tested
+// without a real model.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 func main() {
 	addr := flag.String("addr", "127.0.0.1:4010", "where to listen; port 0 for a free one")
 	log := flag.String("log", "", "a file that gets each request as a line of JSON")
-	pause := flag.Duration("pause", 0, "before each word of a slow answer; 0 for 100ms")
+	pause := flag.Duration("pause", 0, "pause before each word of a slow answer; 0 for 100ms")
 	flag.Parse()
 	if err := run(*addr, *log, *pause); err != nil {
 		fmt.Fprintln(os.Stderr, "testmodel:", err)
@@ -41,7 +41,7 @@ func run(addr, log string, pause time.Duration) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("http://" + l.Addr().String()) // whoever has started us waits for this line
+	fmt.Println("http://" + l.Addr().String()) // the parent process waits for this line
 	s := &http.Server{Handler: testmodel.New(testmodel.Options{Log: sink, Pause: pause}), ReadHeaderTimeout: 10 * time.Second}
 	return s.Serve(l)
 }

@@ -81,8 +81,8 @@ it("shows the answer without hidden characters, or that there was none", () => {
   screen.getByText("Answered: Reject (user:⟨U+202E⟩ada)");
   expect(container.querySelector(".text-bad")?.textContent).toBe("✕");
   cleanup();
-  show({ ...asked, status: "answered", option: "gone" });
-  screen.getByText("Answered: gone");
+  show({ ...asked, status: "answered", option: "other" });
+  screen.getByText("Answered: other");
   cleanup();
   show({ ...asked, status: "cancelled" });
   screen.getByText("No answer");

@@ -13,15 +13,15 @@ import (
 	"syscall"
 )
 
-// A side is what we hold of a keeper.
-type side struct {
+// A platform is the server's side of a keeper.
+type platform struct {
 	keeper   *exec.Cmd
-	control  *os.File   // to the keeper: the job, then orders
-	released bool       // the job was sent
-	began    chan error // what became of the release; one element
+	control  *os.File   // carries the job to the keeper, then orders
+	released bool       // whether the job was sent
+	began    chan error // the result of the release; has room for it
 }
 
-// launch starts the keeper, with the pipes of the program.
+// launch starts the keeper. cmd has the pipes of the program.
 func (p *Process) launch(cmd *exec.Cmd) error {
 	theirs, control, err := os.Pipe()
 	if err != nil {
@@ -33,26 +33,26 @@ func (p *Process) launch(cmd *exec.Cmd) error {
 		return err
 	}
 	cmd.Path, cmd.Args = self()
-	// The keeper can be read by the agent: it knows nothing of ours.
+	// An agent can read the environment of its keeper, so the keeper gets none of ours.
 	cmd.Env = []string{Mark + "=" + p.mark, "GOMAXPROCS=1", "GOTRACEBACK=none"}
 	cmd.ExtraFiles = []*os.File{theirs, report}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C in a terminal is for us
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so Ctrl-C in a terminal reaches only the server
 	err = cmd.Start()
 	closeAll(cmd.ExtraFiles)
 	if err != nil {
 		closeAll([]*os.File{control, status})
 		return err
 	}
-	p.side = side{keeper: cmd, control: control, began: make(chan error, 1)}
+	p.platform = platform{keeper: cmd, control: control, began: make(chan error, 1)}
 	p.pipes = append(p.pipes, control)
-	go p.attend(status)
+	go p.readReports(status)
 	return nil
 }
 
 // PID returns the id of the keeper.
 func (p *Process) PID() int { return p.keeper.Process.Pid }
 
-// Release lets the program begin. It is called once.
+// Release lets the program begin, and waits until it has begun or failed. Call it once.
 func (p *Process) Release() error {
 	b, err := json.Marshal(p.job)
 	if err != nil {
@@ -60,7 +60,7 @@ func (p *Process) Release() error {
 	}
 	p.released = true
 	if _, err := p.control.Write(append(b, '\n')); err != nil {
-		return fmt.Errorf("its keeper is gone: %w", err)
+		return fmt.Errorf("the keeper process has ended: %w", err)
 	}
 	select {
 	case err := <-p.began:
@@ -71,12 +71,12 @@ func (p *Process) Release() error {
 	case err := <-p.began:
 		return err
 	default:
-		return errors.New("its keeper is gone")
+		return errors.New("the keeper process has ended")
 	}
 }
 
-// attend listens to the keeper until that is gone.
-func (p *Process) attend(status *os.File) {
+// readReports reads the messages of the keeper until it has ended.
+func (p *Process) readReports(status *os.File) {
 	defer status.Close()
 	lines := bufio.NewScanner(status)
 	for lines.Scan() {
@@ -91,7 +91,7 @@ func (p *Process) attend(status *os.File) {
 		}
 	}
 	err := p.keeper.Wait()
-	if err != nil { // somebody has killed it, so nobody has looked after the others
+	if err != nil { // the keeper was killed, so its processes may still run
 		_, _ = killMarked(p.mark)
 	}
 	select {
@@ -119,19 +119,19 @@ func (p *Process) finish(w syscall.WaitStatus) {
 	close(p.done)
 }
 
-func (p *Process) order(b byte) { _, _ = p.control.Write([]byte{b}) } // a keeper that is gone has done it
+func (p *Process) order(b byte) { _, _ = p.control.Write([]byte{b}) } // a keeper that has ended has killed all processes
 
-// Interrupt sends SIGINT to the group of the program, as Ctrl-C in a terminal
+// Interrupt sends SIGINT to the process group of the program, as Ctrl-C in a terminal
 // does.
 func (p *Process) Interrupt() { p.order(orderInterrupt) }
 
 func (p *Process) terminate() {
-	if p.released { // else there is nobody but the keeper, which waits for the job
+	if p.released { // otherwise there is only the keeper, which waits for the job
 		p.order(orderTerminate)
 	}
 }
 
-// kill lets go of the keeper, which then kills everybody and ends.
+// kill closes the control pipe. The keeper then kills all processes and ends.
 func (p *Process) kill() { _ = p.control.Close() }
 
 var _ io.Writer = (*os.File)(nil)

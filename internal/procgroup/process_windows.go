@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// Windows has no keeper: the program begins at once, and taskkill follows the
-// tree as far as it is still connected.
+// Windows has no keeper: the program begins at once. taskkill ends the tree of
+// processes, but not a process whose parent has ended.
 
-type side struct{ cmd *exec.Cmd }
+type platform struct{ cmd *exec.Cmd }
 
 func (p *Process) launch(cmd *exec.Cmd) error {
 	cmd.Path, cmd.Args, cmd.Env = p.job.Path, p.job.Args, p.job.Env
@@ -19,10 +19,10 @@ func (p *Process) launch(cmd *exec.Cmd) error {
 	}
 	p.cmd = cmd
 	go func() {
-		_ = cmd.Wait() // how it ended is in the ProcessState
+		_ = cmd.Wait() // the result is in the ProcessState
 		p.exit = exit{cmd.ProcessState.String(), cmd.ProcessState.Success()}
 		close(p.done)
-		close(p.gone) // who else is left is not told
+		close(p.gone) // Windows does not tell which other processes are left
 	}()
 	return nil
 }
@@ -30,10 +30,11 @@ func (p *Process) launch(cmd *exec.Cmd) error {
 // PID returns the id of the program.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Release does nothing: the program has begun.
+// Release does nothing, because the program has already begun.
 func (p *Process) Release() error { return nil }
 
-// Interrupt does what can be done: there is no SIGINT for another process.
+// Interrupt terminates the program, because Windows cannot send SIGINT to another
+// process.
 func (p *Process) Interrupt() { p.terminate() }
 
 func (p *Process) terminate() {
