@@ -147,8 +147,7 @@ export type ForkBody = wire.Fork;
 
 /** A call fails with an ApiError, or with the reason of its aborted signal. */
 export const api = {
-  sessions: (q: SessionsQuery = {}, o?: CallOptions) =>
-    get<wire.Sessions>(`/api/v1/sessions${query({ ...q })}`, o),
+  sessions: (q: SessionsQuery = {}, o?: CallOptions) => get<wire.Sessions>(`/api/v1/sessions${query({ ...q })}`, o),
   session: (id: string, o?: CallOptions) => get<wire.SessionRow>(sessionPath(id), o),
   create: (body: wire.NewSession = {}, o?: CallOptions) => post<wire.Session>("/api/v1/sessions", body, o),
   rename: (id: string, title: string, o?: CallOptions) =>
@@ -202,13 +201,11 @@ export const api = {
   replayIndex: (id: string, o: AtOptions = {}) =>
     get<wire.ReplayIndex>(sessionPath(id, "replay-index") + query({ at: o.at, limit: 1000 }), o),
   summary: (id: string, o: AtOptions = {}) => get<wire.Summary>(sessionPath(id, "summary") + query({ at: o.at }), o),
-  branches: (id: string, o: AtOptions = {}) =>
-    get<wire.Branches>(sessionPath(id, "branches") + query({ at: o.at }), o),
+  branches: (id: string, o: AtOptions = {}) => get<wire.Branches>(sessionPath(id, "branches") + query({ at: o.at }), o),
   instances: (id: string, o: AtOptions = {}) =>
     get<wire.Instances>(sessionPath(id, "instances") + query({ at: o.at }), o),
 
-  search: (q: SearchQuery, o?: CallOptions) =>
-    get<wire.SearchResult>(`/api/v1/search${query({ ...q })}`, o),
+  search: (q: SearchQuery, o?: CallOptions) => get<wire.SearchResult>(`/api/v1/search${query({ ...q })}`, o),
   diff: (q: { a: string; b: string; at_a?: number; at_b?: number }, o?: CallOptions) =>
     get<wire.Diff>(`/api/v1/diff${query({ ...q })}`, o),
 
