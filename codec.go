@@ -193,10 +193,10 @@ func parseEvent(b []byte) (Event, error) {
 	for name, raw, ok := o.Next(); ok; name, raw, ok = o.Next() {
 		p := e.member(name)
 		if p == nil {
-			return Event{}, Errorf(Invalid, "the envelope of an event has no member %s", jsonobj.Quote(string(name))).WithHint("put it into data")
+			return Event{}, Errorf(Invalid, "the envelope of an event cannot have the member %s", jsonobj.Quote(string(name))).WithHint("put it into data")
 		}
 		if err := json.Unmarshal(raw, p); err != nil {
-			return Event{}, Errorf(Invalid, "the event's %s is not what it should be", name).Because(err).WithHint(envelopeHint)
+			return Event{}, Errorf(Invalid, "the event's %s has the wrong type", name).Because(err).WithHint(envelopeHint)
 		}
 	}
 	if o.Bad {

@@ -13,57 +13,56 @@ type Log interface {
 	// Append adds events to the end of a session, all of them or none. When it
 	// returns without an error they are durable. Appends of several goroutines
 	// share one commit. A refusal is an [*AppendError]; other kinds are
-	// [Invalid], [NotFound], [Gone], [TooLarge] and, if nothing could be
-	// written, [Unavailable]: then nothing of it can be read until it is
-	// appended again (though after a crash it may turn out to be there whole).
-	// Cancelling ctx while the commit is under way leaves open whether the
-	// events were appended.
+	// [Invalid], [NotFound], [Gone], [TooLarge] and [Unavailable]. The last one
+	// means that the write failed: no part of the append can be read until it
+	// is appended again, except that after a crash all of it may be there. If
+	// ctx is cancelled during the commit, the events may or may not have been
+	// appended.
 	Append(ctx context.Context, a Append) (Appended, error)
 
-	// Read returns records of a session in one consistent page: no gap in
-	// them, and the head and closed flag as they were when it was read. A
-	// range that begins beyond the head is [Invalid].
+	// Read returns a consistent page of a session: its records have no gap, and
+	// the head and the closed flag are those of the time of the read. A range
+	// that begins beyond the head is [Invalid].
 	Read(ctx context.Context, session string, r Range) (Page, error)
 
 	// Head returns the session's entry in the catalogue as of now.
 	Head(ctx context.Context, session string) (Session, error)
 
-	// Erase takes the payloads of events for good and appends the receipt: in
+	// Erase removes the payloads of events for good and appends the receipt: in
 	// one transaction, and when it returns without an error they are in none
-	// of the store's files any more. It returns what it appended, and the
-	// forks that share some of the events and so have lost them too. Events
-	// that the session inherited are [Invalid]; a stream is [NotFound].
-	Erase(ctx context.Context, e Erasure) (Appended, []string, error)
+	// of the store's files any more. Events that the session inherited are
+	// [Invalid]; a stream is [NotFound].
+	Erase(ctx context.Context, e Erasure) (Erased, error)
 
-	// There is no other call that removes or changes an event: to take
-	// something back, append an event that says so.
+	// No other call removes or changes an event: to revert events, append one.
 }
 
 // A Catalogue knows which sessions there are.
 type Catalogue interface {
-	// Create adds a session, together with its first events. If a session of
-	// that id exists, it changes nothing and returns that session and false;
-	// one that was deleted while forks need it is a [Conflict]. With a parent
-	// it is a fork: it shares the parent's records below ForkAt, whatever
-	// their number, at the same cost. Unknown parent: [NotFound]; deleted
-	// parent: [Conflict]; ForkAt beyond the parent's head: [Invalid].
+	// Create adds a session with its first events, and returns true. If the
+	// session exists, it changes nothing and returns that session and false. A
+	// session that was deleted while forks need it is a [Conflict]. With a
+	// parent the session is a fork: it shares the parent's records below
+	// ForkAt, at the same cost however many they are. An unknown parent is
+	// [NotFound], a deleted parent a [Conflict], and a ForkAt beyond the
+	// parent's head [Invalid].
 	Create(ctx context.Context, s Spec) (Session, bool, error)
 
-	// Delete removes a session. While forks need its records it stays,
-	// unreadable ([Gone]), and goes with the last of them.
+	// Delete removes a session. While forks need its records, it stays but
+	// cannot be read ([Gone]); it is removed with the last of the forks.
 	Delete(ctx context.Context, session string) error
 
 	// List returns a page of sessions, newest first, and the cursor of the
-	// next page, "" if there is none. Deleted and expired ones are left out.
+	// next page, "" if there is none. It leaves out deleted and expired ones.
 	List(ctx context.Context, f Filter) ([]Session, string, error)
 
-	// Touch restarts the TTL of a session. It may be forgotten in a crash;
-	// then the session expires later, never earlier.
+	// Touch restarts the TTL of a session. A crash may lose that; then the
+	// session expires later, never earlier.
 	Touch(ctx context.Context, session string) error
 }
 
-// A Store is a log with its catalogue. A session that has expired is to every
-// method as if it had been deleted.
+// A Store is a log with its catalogue. Every method treats an expired session like
+// a deleted one.
 type Store interface {
 	Log
 	Catalogue
@@ -73,7 +72,7 @@ type Store interface {
 	// Observe has returned. There is no way to unregister it.
 	Observe(o Observer)
 
-	// Close waits for appends under way and releases the store.
+	// Close waits for appends in progress and releases the store.
 	Close() error
 }
 
@@ -103,22 +102,23 @@ type Append struct {
 	Session string
 	Events  []Event  // for a session; their Offset is ignored
 	Chunks  [][]byte // for a stream, instead of Events
-	Close   bool     // close the session with it; alone, it closes a closed session again without complaint
+	Close   bool     // close the session with the append; Close alone may repeat, and is no error then
 
-	Expect    *int64    // the head must be this; nil for any
-	Producer  *Producer // makes a repetition harmless; nil for none
-	StreamSeq string    // must be above (bytewise) that of every earlier append; "" for none
+	Expect    *int64    // the head must be this offset; nil for any
+	Producer  *Producer // makes a repeated append harmless; nil for no producer
+	StreamSeq string    // must be above (bytewise) the StreamSeq of every earlier append; "" for none
 
-	// Check, if not nil, is called when everything else has been accepted, by
-	// the goroutine that writes, with the session as it stands. It may refuse
-	// by an error, which Append returns. It must be quick and must not call
+	// Check, if not nil, is called after all other checks, on the goroutine that
+	// writes, with a copy of the session as it is. To refuse the append it
+	// returns an error, which Append returns. It must be quick and must not call
 	// the store. The append may still fail after it.
 	Check func(s *Session) error
 }
 
-// A Producer identifies an append among those of one writer. Epoch counts the
-// writer's lives, Seq its appends in one life, both from 0. An append whose Seq
-// was accepted before is a duplicate: nothing is appended, and that is no error.
+// A Producer identifies an append of one writer. Epoch counts the starts of the
+// writer, and Seq its appends since the last start, both from 0. An append whose
+// Seq was accepted before is a duplicate: the store appends nothing and returns no
+// error.
 type Producer struct {
 	ID    string
 	Epoch int64
@@ -127,33 +127,33 @@ type Producer struct {
 
 // Appended says what an append did.
 type Appended struct {
-	First     int64 // offset of the first record; for a duplicate of any but the producer's newest append -1
-	Next      int64 // offset after the last record; for a duplicate that is not the newest -1
+	First     int64 // offset of the first record; -1 for a duplicate of an append that is not the producer's newest
+	Next      int64 // offset after the last record; -1 as for First
 	Head      int64 // head of the session
-	Closed    bool  // whether it is closed now
-	Duplicate bool  // nothing was appended: it was there already
-	Seq       int64 // with a producer: its highest accepted sequence number
+	Closed    bool  // the session is closed now
+	Duplicate bool  // nothing was appended, because it was appended before
+	Seq       int64 // highest sequence number accepted from the producer, if there is one
 }
 
 // A Range asks for records.
 type Range struct {
-	From     int64 // first offset wanted; in reverse the first one not wanted, or -1 for the head
-	Limit    int   // most records; 0 for 1,000
-	MaxBytes int   // most bytes, but at least one record; 0 for 1 MiB
+	From     int64 // first offset; in reverse the offset after the first record, or -1 for the head
+	Limit    int   // at most this many records; 0 for 1,000
+	MaxBytes int   // at most this many bytes, but at least one record; 0 for 1 MiB
 	Reverse  bool  // newest first
 }
 
 // FollowOptions say how to follow a session.
 type FollowOptions struct {
-	From     int64         // first offset wanted; beyond the head is an error
-	Idle     time.Duration // give an empty page when nothing came for so long; 0 for never
+	From     int64         // first offset; beyond the head it is an error
+	Idle     time.Duration // yield an empty page after this long without records; 0 for never
 	Limit    int           // of each page, see [Range]
-	MaxBytes int           // of each page
+	MaxBytes int           // of each page, see [Range]
 
-	Wake <-chan struct{} // give an empty page when it receives, once the follower has caught up; nil for never
+	Wake <-chan struct{} // yield an empty page when it receives, once the follower has caught up; nil for never
 }
 
-// DefaultLimit is how many records a [Range] asks for that has no limit.
+// DefaultLimit is the limit of a [Range] without one, in records.
 const DefaultLimit = 1000
 
 const defaultMaxBytes = 1 << 20
@@ -169,13 +169,13 @@ func (r Range) WithDefaults() Range {
 	return r
 }
 
-// A Page is an answer to a [Range].
+// A Page is the answer to a [Range].
 type Page struct {
 	Records []Record
 	Next    int64 // From of the page after it; in reverse 0 if there is none
-	Head    int64 // head of the session when this was read
-	Closed  bool  // and whether it was closed
-	Gen     int64 // of the session whose records these are; 0 if the log does not say
+	Head    int64 // head of the session at the time of the read
+	Closed  bool  // the session was closed at that time
+	Gen     int64 // Gen of the session; 0 if the log does not know it
 }
 
 // CaughtUp reports whether the page ends at the head.
@@ -183,60 +183,51 @@ func (p Page) CaughtUp() bool { return p.Next >= p.Head }
 
 // A Spec describes a session to create.
 type Spec struct {
-	ID          string      // passes [CheckID]; for a stream "stream/" and a path that passes [CheckPath]
+	ID          string      // must pass [CheckID]; for a stream "stream/" and a path that passes [CheckPath]
 	Kind        SessionKind // "" for [KindSession]
-	ContentType string      // of a stream; "" in a fork for the parent's
+	ContentType string      // of a stream; "" in a fork for that of the parent
 	Events      []Event     // the first events of a session
 	Chunks      [][]byte    // the first messages of a stream
 	Closed      bool
 	TTL         time.Duration
 	Expires     time.Time
-	Parent      string // fork of this session
-	ForkAt      *int64 // shares its records below this offset; nil for all it has
-	Origin      string // how it was asked for, in words of the door that asks; kept so that it knows a repetition
+	Parent      string // the session to fork; "" for no fork
+	ForkAt      *int64 // the fork shares the records below this offset; nil for all
+	Origin      string // the request in words of the protocol adapter, by which it recognizes a repeated request
 }
 
-// StreamPrefix begins the id of every stream, so that no session has that id.
+// StreamPrefix begins the id of every stream, so that no session has the id of a
+// stream.
 const StreamPrefix = "stream/"
 
-// ViewPrefix begins the id of everything of [KindView].
+// ViewPrefix begins the id of every session of [KindView].
 const ViewPrefix = "view/"
 
 // A Filter selects sessions. Zero members select all.
 type Filter struct {
-	Kind    SessionKind // "" for [KindSession]
-	Status  Status
-	Agent   string
-	Owner   string
-	Parent  string
-	From    time.Time // created at or after
-	To      time.Time // created before
-	Query   string    // the title or the id contains it, in any case
-	Said    []string  // ids of sessions that pass Query, too: it was said in them
-	OpenRun bool      // has an open run
-	Closed  bool      // is closed
+	Kind     SessionKind // "" for [KindSession]
+	Status   Status
+	Agent    string
+	Owner    string
+	Parent   string
+	From     time.Time // created at or after
+	To       time.Time // created before
+	Query    string    // the title or the id contains it, ignoring case
+	MatchIDs []string  // ids of sessions that pass even if they do not match Query
+	OpenRun  bool      // the session has an open run
+	Closed   bool      // the session is closed
 
-	Labels map[string]string // has these labels, and maybe others
-	Cursor string            // from the page before
+	Labels map[string]string // the session has these labels, and maybe others
+	Cursor string            // from the previous page
 	Limit  int               // 0 for 100, at most 1,000
 }
 
-// HasLabels reports whether a session has the labels that the filter asks for.
-func (f *Filter) HasLabels(labels map[string]string) bool {
-	for name, value := range f.Labels {
-		if v, ok := labels[name]; !ok || v != value {
-			return false
-		}
-	}
-	return true
-}
-
-// A Commit is what one group of appends did to one session.
+// A Commit says what a commit of a store did to one session.
 type Commit struct {
-	Session Session // after it
-	Records []Record
-	Gone    bool // it was deleted, or made anew under the same id
-	Erased  bool // records of it before these have lost their payload: what is remembered of them must be forgotten
+	Session Session  // its entry after the commit
+	Records []Record // the records that it got; none if Gone
+	Gone    bool     // it was deleted; if it was recreated under its id, another Commit follows
+	Erased  bool     // earlier records have lost their payloads: drop all copies of them
 }
 
 // Drafts encodes events or, for a stream, chunks. It also returns a copy of the
@@ -275,8 +266,8 @@ func (e *Event) normalize(now time.Time) {
 	}
 }
 
-// Events yields the events of a session from offset from up to the head as it
-// is when they have all been read.
+// Events yields the events of a session from offset from up to the head. It includes
+// events that are appended while it reads.
 func Events(ctx context.Context, l Log, session string, from int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
@@ -298,21 +289,27 @@ func Events(ctx context.Context, l Log, session string, from int64) iter.Seq2[Ev
 	}
 }
 
-// An OffsetRange is the events from an offset up to and without another.
+// An OffsetRange is the events from offset From up to, but without, offset To.
 type OffsetRange struct {
 	From  int64   `json:"from"`
 	To    int64   `json:"to"`
 	Extra Members `json:"-"`
 }
 
-// An Erasure asks a store to take the payloads of events for good, and to append
-// the receipt for it: both or neither. Offset, type, channel, time, thread,
-// invocation, instance, turn and actor of the events stay; see [Record.Erase].
+// An Erasure asks a store to remove the payloads of events for good and to append
+// the receipt: both or neither. Offset, type, channel, time, thread, invocation,
+// instance, turn and actor of the events stay.
 type Erasure struct {
 	Session string
-	Ranges  []OffsetRange // in order, apart from each other, none empty; of events that the session has itself
-	Events  []Event       // what is appended, even to a closed session; not empty
+	Ranges  []OffsetRange // ascending, not overlapping, none empty; only events that the session has itself
+	Events  []Event       // the events to append, also to a closed session; not empty
 
-	// Check, if not nil, is called as that of an [Append] is.
+	// Check, if not nil, is called like the Check of an [Append].
 	Check func(s *Session) error
+}
+
+// Erased says what an erasure did.
+type Erased struct {
+	Appended          // the receipt and what was appended with it
+	Forks    []string // the forks that share some of the events, and so have lost their payloads too
 }

@@ -109,6 +109,7 @@ type Instances struct {
 type Branches struct {
 	At       int64         `json:"at"` // the events before this offset are in it
 	Branches []view.Branch `json:"branches"`
+	Cut      bool          `json:"cut,omitempty"` // the tree is larger than its limits
 }
 
 // A Context is the input of the next model call.

@@ -57,7 +57,7 @@ var viewCases = []viewCase{
 		return err
 	}},
 	{"branches", func(ctx context.Context, p *projection.Projections, id string) error {
-		_, err := p.Branches(ctx, id, -1)
+		_, _, err := p.Branches(ctx, id, -1)
 		return err
 	}},
 	{"snapshot in the middle", func(ctx context.Context, p *projection.Projections, id string) error {

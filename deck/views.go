@@ -39,7 +39,8 @@ func (s *Session) Instances(ctx context.Context, at int64) (view.Instances, erro
 
 // Branches returns the forks of the session and of its ancestors, as of an offset.
 func (s *Session) Branches(ctx context.Context, at int64) ([]view.Branch, error) {
-	return s.deck.views.Branches(ctx, s.id, at)
+	tree, _, err := s.deck.views.Branches(ctx, s.id, at)
+	return tree, err
 }
 
 // Context returns the messages that a model is told to continue a thread, as of

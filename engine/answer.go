@@ -13,10 +13,10 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// Answer answers what an agent has asked. A permission that the session does not
-// have is [tapedeck.NotFound]; one that was answered, or whose run has ended, a
-// [tapedeck.Conflict]; an option that it does not have is [tapedeck.Invalid]. Of
-// several answers at the same time one is accepted.
+// Answer answers a question of an agent. A permission that the session does not have
+// is [tapedeck.NotFound]. One that was answered before, or whose run has ended, is a
+// [tapedeck.Conflict]. An option that it does not have is [tapedeck.Invalid]. Of
+// several answers at the same time, one is accepted.
 func (e *Engine) Answer(ctx context.Context, a api.Answer) (api.Answered, error) {
 	if err := tapedeck.CheckID("the permission", a.Permission); err != nil {
 		return api.Answered{}, err
@@ -27,9 +27,9 @@ func (e *Engine) Answer(ctx context.Context, a api.Answer) (api.Answered, error)
 	return e.answerForeign(ctx, a)
 }
 
-// question returns a question of a run that this engine drives, as soon as it
-// is known to be in the log; nil if there is none. Who reads the log may know it
-// before we do.
+// question returns a question of a run that this engine drives, nil if there is
+// none. It waits until the engine knows that the log has the question: a reader of
+// the log can know this earlier.
 func (e *Engine) question(ctx context.Context, session, id string) *question {
 	q := e.find(session, id)
 	if q == nil {
@@ -58,7 +58,7 @@ func (e *Engine) find(session, id string) *question {
 	return nil
 }
 
-// take writes an answer down.
+// answerWith appends an answer.
 func (q *question) answerWith(ctx context.Context, a api.Answer) (api.Answered, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -81,17 +81,16 @@ func (q *question) answerWith(ctx context.Context, a api.Answer) (api.Answered, 
 	return api.Answered{Permission: q.ID, Option: a.Option, Offset: done.First}, nil
 }
 
-// wasShown refuses an answer to another question than the one that is open: the
-// id may have been used before.
+// wasShown refuses an answer to an earlier question with the same id.
 func wasShown(a *api.Answer, offset int64) error {
 	if a.Offset == nil || *a.Offset == offset {
 		return nil
 	}
-	return tapedeck.Errorf(tapedeck.Conflict, "the permission %s that is open was asked at offset %d, not at %d", a.Permission, offset, *a.Offset).
-		WithHint("look at what is asked now, and answer that")
+	return tapedeck.Errorf(tapedeck.Conflict, "the pending permission %s was asked at offset %d, not at %d", a.Permission, offset, *a.Offset).
+		WithHint("read the current question, and answer that")
 }
 
-// refuse says why an option cannot be chosen. It is called with q.mu held.
+// checkOption reports why an option cannot be chosen. The caller holds q.mu.
 func (q *question) checkOption(option string) error {
 	if q.answer != nil {
 		return answeredAlready(q.ID, q.answer.Option)
@@ -101,7 +100,7 @@ func (q *question) checkOption(option string) error {
 
 func answeredAlready(id, option string) error {
 	if option == "" {
-		return tapedeck.Errorf(tapedeck.Conflict, "the permission %s is not open any more: it was cancelled", id)
+		return tapedeck.Errorf(tapedeck.Conflict, "the permission %s is not pending any more: it was cancelled", id)
 	}
 	return tapedeck.Errorf(tapedeck.Conflict, "the permission %s was answered already: %s", id, option)
 }
@@ -116,13 +115,13 @@ func hasOption(id string, options []tapedeck.PermissionOption, option string) er
 	return tapedeck.Errorf(tapedeck.Invalid, "the permission %s has no option %q", id, option).WithHint("choose one of %s", strings.Join(ids, ", "))
 }
 
-// answerForeign answers a question of a run that is written from outside: who
-// writes it reads the answer from the log.
+// answerForeign answers a question of an external run. The program that writes the
+// run reads the answer from the log.
 func (e *Engine) answerForeign(ctx context.Context, a api.Answer) (api.Answered, error) {
 	if err := ctx.Err(); err != nil {
 		return api.Answered{}, err
 	}
-	e.answering.Lock() // one of two wins
+	e.answering.Lock() // of two answers, one is accepted
 	defer e.answering.Unlock()
 	s, err := e.session(ctx, a.Session)
 	if err != nil {
@@ -153,7 +152,7 @@ func (e *Engine) answerForeign(ctx context.Context, a api.Answer) (api.Answered,
 	return api.Answered{Permission: p.ID, Option: a.Option, Offset: done.First}, err
 }
 
-// permission returns the newest permission of an id, nil for none.
+// permission returns the newest permission with an id, nil if there is none.
 func permission(s *view.Snapshot, id string) *view.Permission {
 	for i := range slices.Backward(s.Permissions) {
 		if p := &s.Permissions[i]; p.ID == id {
@@ -163,11 +162,11 @@ func permission(s *view.Snapshot, id string) *view.Permission {
 	return nil
 }
 
-// over returns an error if a permission is known not to be open any more.
+// over returns an error if a permission is known to be answered or cancelled.
 func (e *Engine) over(ctx context.Context, session, id string) error {
 	now, err := e.views.Snapshot(ctx, session, view.Query{At: -1, Limit: 1})
 	if err != nil {
-		return nil //nolint:nilerr // the append itself tells
+		return nil //nolint:nilerr // the append itself fails, too
 	}
 	if p := permission(&now, id); p != nil && p.Status != view.PermissionOpen {
 		return answeredAlready(id, p.Option)
@@ -183,17 +182,17 @@ func options(p *view.Permission) []tapedeck.PermissionOption {
 	return out
 }
 
-// A taking is an answer that comes from outside as an event, to a question of a
+// A loggedAnswer is an answer that a client appends as an event, to a question of a
 // run that this engine drives.
 type loggedAnswer struct {
-	question *question // locked; nil for none
+	question *question // its lock is held; nil if the append answers none
 	answer   tapedeck.Choice
 	accepted bool
-	over     error // that a question of no run of ours was answered before
+	over     error // set if another writer's question is already answered
 }
 
-// taking locks the question that one of the events answers. What such an event
-// does not say of where it belongs is filled in.
+// lockAnswered locks the question that one of the events answers. It fills in the
+// thread, invocation and instance of that event.
 func (e *Engine) lockAnswered(ctx context.Context, session string, events []tapedeck.Event) (*loggedAnswer, error) {
 	t := &loggedAnswer{}
 	for i := range events {
@@ -202,14 +201,14 @@ func (e *Engine) lockAnswered(ctx context.Context, session string, events []tape
 		}
 		var d tapedeck.Choice
 		if json.Unmarshal(events[i].Data, &d) != nil {
-			continue // data that is no object is refused later, and another answers nothing
+			continue // bad data is refused later; without an id it answers nothing
 		}
 		q := e.question(ctx, session, d.ID)
 		if q == nil {
 			t.over = cmp.Or(t.over, e.over(ctx, session, d.ID))
 			continue
 		}
-		if t.question != nil { // two locks, taken in any order, could wait for each other
+		if t.question != nil { // a second lock could cause a deadlock
 			t.unlock(false)
 			return nil, tapedeck.Errorf(tapedeck.Invalid, "the append answers several questions of runs").WithHint("append each answer by itself")
 		}
@@ -221,7 +220,8 @@ func (e *Engine) lockAnswered(ctx context.Context, session string, events []tape
 	return t, nil
 }
 
-// check is asked by the store's writer, which knows a repetition by a producer.
+// check is called in the store's writer, after it has ruled out a repetition by a
+// producer.
 func (t *loggedAnswer) check(s *tapedeck.Session) error {
 	q := t.question
 	if q == nil {
@@ -238,7 +238,8 @@ func (t *loggedAnswer) check(s *tapedeck.Session) error {
 	return err
 }
 
-// release counts on the answer, if it was written.
+// unlock unlocks the question. If the event was written, it marks the question as
+// answered.
 func (t *loggedAnswer) unlock(written bool) {
 	if t.question == nil {
 		return

@@ -14,11 +14,11 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// Append appends events from outside. AG-UI events are brought into the form
-// that the log keeps and must come in an order that can be replayed; events of
-// the session's own life are refused, for they are made by verbs, and so are
-// AG-UI events of a run that an engine drives. What a producer says of time is
-// kept in the data; the event's own time is ours.
+// Append appends events of a client. It normalizes AG-UI events to the form of the
+// log; their order must be one that can be replayed. It refuses events of the
+// session itself, which only verbs append, and AG-UI events of a run that an engine
+// drives. The producer's timestamp is kept in the data; the event's own time is the
+// server's.
 func (e *Engine) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
 	if len(a.Events) > e.options.MaxEvents {
 		return tapedeck.Appended{}, tapedeck.Errorf(tapedeck.TooLarge, "the append has %d events; at most %d are allowed", len(a.Events), e.options.MaxEvents).
@@ -52,10 +52,9 @@ func (e *Engine) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Append
 	return done, err
 }
 
-// notDriven refuses AG-UI events of a run that an engine drives: only the holder
-// of its lease says what the agent does, and how it ends. Types of ours may
-// come, such as the answer to a question of the agent, but none of those that
-// only the agent's runner knows.
+// notDriven refuses AG-UI events of a run that an engine drives: only the owner of
+// the run records the agent's events and its end. Tapedeck's own types are allowed,
+// such as an answer to the agent's question, except those that only a runner sends.
 func notDriven(s *tapedeck.Session, events []tapedeck.Event) error {
 	for j := range s.Runs {
 		r := &s.Runs[j]
@@ -64,7 +63,7 @@ func notDriven(s *tapedeck.Session, events []tapedeck.Event) error {
 		}
 		for i := range events {
 			if comesInto(&events[i], r) && isAgents(events[i].Type) {
-				return tapedeck.Errorf(tapedeck.Conflict, "run %s is written by the server that drives it; a %s from elsewhere cannot come into it", r.Invocation, events[i].Type).
+				return tapedeck.Errorf(tapedeck.Conflict, "run %s is written by the server that drives it; a %s from elsewhere cannot be a part of it", r.Invocation, events[i].Type).
 					WithHint("cancel it, or begin a run on another thread")
 			}
 		}
@@ -72,8 +71,8 @@ func notDriven(s *tapedeck.Session, events []tapedeck.Event) error {
 	return nil
 }
 
-// comesInto reports whether an event belongs to a run. An event that fits
-// nowhere names no invocation yet; it was meant for the run of its thread.
+// comesInto reports whether an event belongs to a run. An event without an
+// invocation belongs to the run of its thread.
 func comesInto(ev *tapedeck.Event, r *tapedeck.OpenRun) bool {
 	if ev.Invocation != "" || ev.Type == tapedeck.RunStarted {
 		return ev.Invocation == r.Invocation
@@ -81,7 +80,7 @@ func comesInto(ev *tapedeck.Event, r *tapedeck.OpenRun) bool {
 	return ev.ThreadName() == r.Thread
 }
 
-// isAgents reports whether events of a type are the agent's to make.
+// isAgents reports whether only an agent sends events of a type.
 func isAgents(typ string) bool {
 	switch typ {
 	case tapedeck.AgentLinked, tapedeck.PermissionRequested, tapedeck.InstanceStarted:
@@ -90,8 +89,7 @@ func isAgents(typ string) bool {
 	return !strings.Contains(typ, ".")
 }
 
-// fromOutside checks an event of a client and takes from it what is not the
-// client's to say.
+// fromOutside checks an event of a client and removes what a client may not set.
 func fromOutside(ev *tapedeck.Event) error {
 	if strings.HasPrefix(ev.Type, "session.") {
 		return tapedeck.Errorf(tapedeck.Invalid, "%s cannot be appended", ev.Type).
@@ -100,8 +98,8 @@ func fromOutside(ev *tapedeck.Event) error {
 	if err := checkChannel(ev); err != nil {
 		return err
 	}
-	if ev.Type == tapedeck.AgentStarted { // or a restart would end a process that somebody outside has named
-		return tapedeck.Errorf(tapedeck.Invalid, "%s cannot be appended", ev.Type).WithHint("it is for agents that the server itself has started")
+	if ev.Type == tapedeck.AgentStarted { // a restart would kill the process that a client names here
+		return tapedeck.Errorf(tapedeck.Invalid, "%s cannot be appended", ev.Type).WithHint("only the server appends it, for agents that it started")
 	}
 	if ev.Time.IsZero() && ev.Type != tapedeck.RunStarted {
 		return nil // the store checks it
@@ -122,8 +120,8 @@ func fromOutside(ev *tapedeck.Event) error {
 	return nil
 }
 
-// checkChannel refuses a channel by which nobody could ask for the event, and that
-// of the session's own events, which pass every filter.
+// checkChannel refuses unknown channels, because no reader could select them, and
+// the channel session, because its events pass every filter.
 func checkChannel(ev *tapedeck.Event) error {
 	switch ev.Channel {
 	case "", tapedeck.ChannelChunks, tapedeck.ChannelToolCalls, tapedeck.ChannelAgentState,
@@ -140,8 +138,8 @@ func checkChannel(ev *tapedeck.Event) error {
 
 const channelHint = "the channels are chunks, toolCalls, agentState, workflow, terminal and presence; leave it out for a type of the catalogue"
 
-// disown takes from a RUN_STARTED the owner that only an engine may be. Else a
-// copy of one of ours would be a run that no lease ever ends.
+// disown removes the owner from a client's RUN_STARTED. Only an engine may be an
+// owner: otherwise a copied event would begin a run that no lease ever ends.
 func disown(ev *tapedeck.Event, d map[string]json.RawMessage) {
 	var metadata, ours map[string]json.RawMessage
 	if !owned(ev.Data) || json.Unmarshal(d["metadata"], &metadata) != nil || json.Unmarshal(metadata[tapedeck.VendorKey], &ours) != nil {
@@ -153,15 +151,16 @@ func disown(ev *tapedeck.Event, d map[string]json.RawMessage) {
 	ev.Data = object(d)
 }
 
-// owned reports whether a run would have an owner, as the catalogue reads it.
+// owned reports whether a run with this RUN_STARTED would have an owner in the
+// catalogue.
 func owned(data json.RawMessage) bool {
 	var s tapedeck.Session
 	s.Apply(&tapedeck.Event{Type: tapedeck.RunStarted, Data: data})
 	return s.Runs[0].Owner != ""
 }
 
-// keepTime moves the time that a producer gave into the data, unless that has
-// one.
+// keepTime moves the time that a producer gave into the data, unless the data has a
+// timestamp.
 func keepTime(ev *tapedeck.Event, d map[string]json.RawMessage) {
 	at := ev.Time.UnixMilli()
 	ev.Time = time.Time{}
@@ -175,16 +174,16 @@ func keepTime(ev *tapedeck.Event, d map[string]json.RawMessage) {
 	ev.Data = append(strconv.AppendInt(append(data, `"timestamp":`...), at, 10), '}')
 }
 
-// A guard, if not nil, is asked first, in the store's writer, with the events in
-// the form of the log.
+// A guard can refuse an append. The store's writer calls it before all other checks,
+// with the events in the form of the log. A nil guard refuses nothing.
 type guard func(*tapedeck.Session, []tapedeck.Event) error
 
-// maxTries bounds how often an append is tried whose ledger was stale. One
-// repetition is usual after a restart or a failed commit; many mean that
-// somebody writes past the engine all the time.
+// maxTries is how often an append with a stale ledger is tried. One repetition is
+// usual after a restart or a failed commit. Many mean that another program keeps
+// writing to the store without the engine.
 const maxTries = 50
 
-// write appends events that must be in order, brought into the form of the log.
+// write normalizes events, checks their order and appends them.
 func (e *Engine) write(ctx context.Context, a tapedeck.Append, g guard) (tapedeck.Appended, error) {
 	given, closes := a.Events, a.Close
 	for range maxTries {
@@ -193,7 +192,7 @@ func (e *Engine) write(ctx context.Context, a tapedeck.Append, g guard) (tapedec
 			return tapedeck.Appended{}, err
 		}
 		t := formAttempt(v, given)
-		var counted atomic.Bool // a store may go on after ctx is done
+		var advanced atomic.Bool // the store may still call Check after ctx is done
 		a.Events = t.events
 		a.Check = func(s *tapedeck.Session) error {
 			err := mayEnter(s, t, g)
@@ -201,13 +200,13 @@ func (e *Engine) write(ctx context.Context, a tapedeck.Append, g guard) (tapedec
 				err = l.advance(s, t, closes)
 			}
 			if err == nil {
-				counted.Store(true)
+				advanced.Store(true)
 			}
 			return err
 		}
 		done, err := e.store.Append(ctx, a)
-		if err != nil && counted.Load() {
-			l.invalidate() // it counted on them, and as far as we know they were not written
+		if err != nil && advanced.Load() {
+			l.invalidate() // the ledger advanced by events that were probably not written
 		}
 		if !errors.Is(err, errStale) {
 			return done, err

@@ -68,11 +68,11 @@ func TestAppendRefusals(t *testing.T) {
 		{tapedeck.Append{Events: []tapedeck.Event{{Type: "acme.said", Channel: "nochannel"}}}, tapedeck.Invalid, `there is no channel "nochannel" | the channels are chunks,`},
 		{tapedeck.Append{Events: []tapedeck.Event{{Type: "RUN_STARTED", Channel: "nochannel"}}}, tapedeck.Invalid, "there is no channel"},
 		{tapedeck.Append{Events: []tapedeck.Event{{Type: "acme.said", Channel: "session"}}}, tapedeck.Invalid, "acme.said cannot be in the channel session, which is the session's own"},
-		{tapedeck.Append{Events: parse(`RUN_STARTED {"runId":"r"}`, `RUN_FINISHED {}`, `RUN_FINISHED {}`)}, tapedeck.Conflict, "a RUN_FINISHED belongs into a run, and thread main has none open"},
+		{tapedeck.Append{Events: parse(`RUN_STARTED {"runId":"r"}`, `RUN_FINISHED {}`, `RUN_FINISHED {}`)}, tapedeck.Conflict, "a RUN_FINISHED must be part of a run, and thread main has no open run"},
 		{tapedeck.Append{Events: []tapedeck.Event{{Type: "RUN_STARTED", Invocation: "r"}, {Type: "RUN_FINISHED", Invocation: "r"}, {Type: "RUN_FINISHED", Invocation: "r"}}}, tapedeck.Conflict, "run r has ended"},
 		{tapedeck.Append{Events: []tapedeck.Event{{Type: "a", Actor: "\x00"}}}, tapedeck.Invalid, "control character"},
 		{tapedeck.Append{Events: []tapedeck.Event{{Type: "a", Time: time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC)}}}, tapedeck.Invalid, "year 12026"},
-		{tapedeck.Append{Events: parse("a", `TEXT_MESSAGE_START {"messageId":"m"}`)}, tapedeck.Conflict, "event 2 of 2: a TEXT_MESSAGE_START belongs into a run, and thread main has none open | send RUN_STARTED first"},
+		{tapedeck.Append{Events: parse("a", `TEXT_MESSAGE_START {"messageId":"m"}`)}, tapedeck.Conflict, "event 2 of 2: a TEXT_MESSAGE_START must be part of a run, and thread main has no open run | send RUN_STARTED first"},
 		{tapedeck.Append{Events: parse(`RUN_STARTED {"runId":"r"}`, `TEXT_MESSAGE_END {"messageId":"m"}`)}, tapedeck.Conflict, "is not open in run r"},
 		{tapedeck.Append{Events: parse("a"), Expect: &expect}, tapedeck.Conflict, "is at offset 1, you expected 7 | read from 1"},
 		{tapedeck.Append{Session: "none", Events: parse("a")}, tapedeck.NotFound, "no session"},
@@ -90,7 +90,7 @@ func TestAppendRefusals(t *testing.T) {
 	w.must(w.append("s", "a", "a", "a"))
 }
 
-// A repetition by a producer is none of the order's business.
+// The order of events does not matter for a repetition by a producer.
 func TestAppendDuplicate(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("s")
@@ -106,7 +106,7 @@ func TestAppendDuplicate(t *testing.T) {
 	}
 	two.Producer.Seq = 2 // the same events, and no repetition
 	_, err := w.Append(t.Context(), two)
-	refuses(t, err, tapedeck.Conflict, "belongs into a run")
+	refuses(t, err, tapedeck.Conflict, "must be part of a run")
 	two.Producer.Seq = 5
 	_, err = w.Append(t.Context(), two)
 	refuses(t, err, tapedeck.Conflict, "but 2 comes next")
@@ -133,8 +133,8 @@ func TestAppendIntoARunOfOurs(t *testing.T) {
 	})
 }
 
-// speak appends whole runs on a thread of its own, each event by itself, until
-// as many as asked for were accepted, whatever fails meanwhile.
+// speak appends whole runs on a thread of its own, one event at a time, until
+// enough were accepted, despite failures.
 func (w *world) speak(thread string, runs int) error {
 	for i := range runs {
 		id := fmt.Sprintf("%s_%d", thread, i)
@@ -152,7 +152,7 @@ func (w *world) speak(thread string, runs int) error {
 				}
 			}
 		}
-		// Nothing but the right reason refuses what is wrong, however busy it is.
+		// A wrong event is refused for the right reason, however busy the session is.
 		_, err := w.Append(context.Background(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{
 			{Type: "TEXT_MESSAGE_END", Thread: thread, Invocation: id, Data: json.RawMessage(`{"messageId":"` + id + `"}`)}}})
 		if tapedeck.KindOf(err) != tapedeck.Conflict {
@@ -203,7 +203,7 @@ func TestAppendConcurrently(t *testing.T) {
 	}
 }
 
-// What the ledger counted on and what was not written must not be counted on.
+// After a failed append, the ledger must not rely on events that were not written.
 func TestAppendFailedCommit(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("s")
@@ -244,8 +244,8 @@ func TestAppendAfterWritesPastTheEngine(t *testing.T) {
 	}
 }
 
-// A ledger that is ahead by a failed commit must not be taken for right when
-// somebody else has written as much.
+// A ledger that is ahead because of a failed commit must not count as right when
+// another writer has appended as many events.
 func TestAppendPastTheEngineAfterAFailedCommit(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("s")
@@ -269,7 +269,7 @@ func TestAppendAfterDeleteAndCreate(t *testing.T) {
 	}
 }
 
-// A session made anew with the head of the one before is another one all the same.
+// A recreated session with the same head is another session.
 func TestAppendAfterCreateToTheSameHead(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("s")
@@ -277,11 +277,11 @@ func TestAppendAfterCreateToTheSameHead(t *testing.T) {
 	w.must(w.store.Delete(t.Context(), "s"))
 	_, _, err := w.store.Create(t.Context(), tapedeck.Spec{ID: "s", Events: parse("session.created", "x.y", "x.y")})
 	w.must(err)
-	refuses(t, w.append("s", `TEXT_MESSAGE_END {"messageId":"m"}`), tapedeck.Conflict, "belongs into a run")
+	refuses(t, w.append("s", `TEXT_MESSAGE_END {"messageId":"m"}`), tapedeck.Conflict, "must be part of a run")
 }
 
-// However often others are faster, what fits in no form is refused at once, and
-// what fits in another form is formed anew.
+// Even if others are always faster, events that fit in no form are refused at
+// once, and events that fit in another form are formed again.
 func TestAppendOvertaken(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("s")
@@ -293,7 +293,7 @@ func TestAppendOvertaken(t *testing.T) {
 		}
 	}
 	w.store.before = overtake("x.y")
-	refuses(t, w.append("s", `TEXT_MESSAGE_END {"messageId":"m"}`), tapedeck.Conflict, "belongs into a run")
+	refuses(t, w.append("s", `TEXT_MESSAGE_END {"messageId":"m"}`), tapedeck.Conflict, "must be part of a run")
 	w.store.before = overtake(`RUN_STARTED {"runId":"run_1"}`)
 	w.must(w.append("s", `TEXT_MESSAGE_START {"messageId":"m"}`)) // nothing was open when it set out
 	w.store.before = overtake(`TEXT_MESSAGE_END {"messageId":"m"}`, `RUN_FINISHED {}`, `RUN_STARTED {"runId":"run_2"}`)
@@ -313,7 +313,7 @@ func TestAppendOvertaken(t *testing.T) {
 	}
 }
 
-// A client that goes away in the middle leaves the ledger in doubt, not wrong.
+// If a client disconnects during an append, the ledger is restored, not wrong.
 func TestAppendCancelled(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("s")
@@ -326,8 +326,8 @@ func TestAppendCancelled(t *testing.T) {
 	w.must(w.append("s", `RUN_STARTED {"runId":"r"}`))
 }
 
-// A member of another case, or one that a later member of its name replaces, says
-// nothing: no run is the engine's because of it.
+// A member with another case, or one that a later member of the same name
+// replaces, does not count: it does not make the engine the owner of a run.
 func TestOwnerThatDoesNotCount(t *testing.T) {
 	w := newWorld(t, echo)
 	for i, data := range []string{

@@ -13,7 +13,7 @@ import (
 
 const harmless = `permission.requested {"id":"p","message":"May I look?","options":[{"id":"yes"},{"id":"no"}]}`
 
-// on returns events of a thread and, if it is not "", of an invocation.
+// on returns events of a thread and, if invocation is not "", of an invocation.
 func on(thread, invocation string, lines ...string) []tapedeck.Event {
 	events := parse(lines...)
 	for i := range events {
@@ -22,8 +22,9 @@ func on(thread, invocation string, lines ...string) []tapedeck.Event {
 	return events
 }
 
-// While a question is open nobody asks another under its id, wherever and as
-// whatever: people would answer the one that they see, and allow the other.
+// While a question is pending, no other question with its id is accepted, on any
+// thread and of any kind: people would answer the one that they see, and allow the
+// other.
 func TestOneQuestionOfAnID(t *testing.T) {
 	inBubble(t, asking, func(w *world) {
 		w.create("s")
@@ -56,7 +57,7 @@ func TestOneQuestionOfAnID(t *testing.T) {
 	})
 }
 
-// An id that looks like one that is open is none.
+// An id that only looks like that of a pending question is free.
 func TestAnIDThatLooksLikeAnother(t *testing.T) {
 	inBubble(t, asking, func(w *world) {
 		w.create("s")
@@ -74,8 +75,8 @@ func TestAnIDThatLooksLikeAnother(t *testing.T) {
 	})
 }
 
-// The other way round: what is open outside keeps an agent from asking under the
-// same id, also after a restart.
+// A pending question of an external run keeps an agent from asking with the same
+// id, also after a restart.
 func TestAnIDThatIsOpenOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, silent)
@@ -98,8 +99,8 @@ func TestAnIDThatIsOpenOutside(t *testing.T) {
 	})
 }
 
-// A question that names no invocation belongs to the run of its thread, and ends
-// with it; its id is free then.
+// A question without an invocation belongs to the run of its thread and ends with
+// it. Then its id is free.
 func TestQuestionsEndWithTheirRun(t *testing.T) {
 	inBubble(t, silent, func(w *world) {
 		w.create("s")
@@ -115,7 +116,7 @@ func TestQuestionsEndWithTheirRun(t *testing.T) {
 			t.Fatalf("after the cancel there are %+v", answers)
 		}
 		_, err = w.answer("s", "yes")
-		refuses(t, err, tapedeck.Conflict, "not open any more")
+		refuses(t, err, tapedeck.Conflict, "not pending any more")
 		begin("r2")
 		_, err = w.answer("s", "no")
 		w.must(err)
@@ -124,7 +125,7 @@ func TestQuestionsEndWithTheirRun(t *testing.T) {
 	})
 }
 
-// An answer is for the question that was shown.
+// An answer is only for the question that the user saw.
 func TestAnswerToWhatWasShown(t *testing.T) {
 	answer := func(w *world, offset int64) error {
 		_, err := w.Answer(context.Background(), api.Answer{Session: "s", Permission: "p", Option: "yes", Offset: &offset})

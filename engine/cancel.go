@@ -9,9 +9,9 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// Cancel stops a run and returns when its terminal event is durable. What it has
-// said stays. An empty invocation means the only run that is open; several are a
-// [tapedeck.Conflict], and so is none.
+// Cancel stops a run and returns when its terminal event is durable. The run's other
+// events stay. An empty invocation means the only open run; if there are several, or
+// none, it is a [tapedeck.Conflict].
 func (e *Engine) Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error) {
 	s, err := e.session(ctx, session)
 	if err != nil {
@@ -31,7 +31,8 @@ func (e *Engine) Cancel(ctx context.Context, session, invocation string) (api.Ca
 	return done, err
 }
 
-// cancelRun tells a run to stop. What it returns waits until it has ended.
+// cancelRun tells a run to stop. It returns a function that waits for the end of the
+// run.
 func (e *Engine) cancelRun(ctx context.Context, s *tapedeck.Session, open tapedeck.OpenRun) func() (api.Cancelled, error) {
 	e.mu.Lock()
 	r := e.runs[open.Invocation]
@@ -50,25 +51,26 @@ func (e *Engine) cancelRun(ctx context.Context, s *tapedeck.Session, open tapede
 	}
 }
 
-// canEnd refuses to end a sub-agent that its agent runs: nothing else can stop it.
+// canEnd refuses to end the run of a sub-agent that its agent runs: only the end of
+// the agent's own run can stop it.
 func (e *Engine) canEnd(s *tapedeck.Session, r *tapedeck.OpenRun) error {
 	above, ok := parentRun(s.Runs, r)
 	if !ok || r.Owner == "" || e.drives(r.Invocation) {
 		return nil
 	}
-	return tapedeck.Errorf(tapedeck.Conflict, "%s is of a sub-agent that %s has started, and ends with it", r.Invocation, above.Invocation).
+	return tapedeck.Errorf(tapedeck.Conflict, "%s is the run of a sub-agent that %s has started, and ends with it", r.Invocation, above.Invocation).
 		WithHint("cancel %s", above.Invocation)
 }
 
-// drives reports whether a run is one of ours, with an agent of its own.
+// drives reports whether this engine drives a run, with an agent of its own.
 func (e *Engine) drives(invocation string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.runs[invocation] != nil
 }
 
-// openRun finds the run that a cancel means: if it names none, the one with which
-// all others that are open end.
+// openRun returns the run that a cancel means. If it names none, that is the one with
+// which all other open runs end.
 func openRun(s *tapedeck.Session, invocation string) (tapedeck.OpenRun, error) {
 	var ids []string
 	var only tapedeck.OpenRun
@@ -92,8 +94,8 @@ func openRun(s *tapedeck.Session, invocation string) (tapedeck.OpenRun, error) {
 	return only, nil
 }
 
-// cancelForeign ends a run that is written from outside: there is no agent that
-// we could stop, but its later events are refused.
+// cancelForeign ends an external run. The engine cannot stop its agent, but refuses
+// its later events.
 func (e *Engine) cancelForeign(ctx context.Context, s *tapedeck.Session, open tapedeck.OpenRun) (api.Cancelled, error) {
 	e.answering.Lock()
 	defer e.answering.Unlock()

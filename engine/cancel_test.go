@@ -66,7 +66,7 @@ func TestCancelRefusals(t *testing.T) {
 	})
 }
 
-// An agent that has not said anything has nothing to go on from.
+// A run whose agent had not begun cannot be resumed.
 func TestCancelBeforeItSpoke(t *testing.T) {
 	inBubble(t, silent, func(w *world) {
 		w.create("s")
@@ -81,8 +81,8 @@ func TestCancelBeforeItSpoke(t *testing.T) {
 	})
 }
 
-// An agent that does not stop is left to itself, even one that never pauses; what
-// it says later is not heard.
+// The engine does not wait for an agent that does not stop, even if that never
+// pauses. Later events of the agent are dropped.
 func TestCancelDeafAgent(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"silent": 0, "speaking": time.Millisecond} {
 		heard := make(chan int, 1)
@@ -121,7 +121,7 @@ func TestCancelDeafAgent(t *testing.T) {
 	}
 }
 
-// What the agent says when it is told to stop is kept.
+// Events that the agent sends while it stops are kept.
 func TestCancelLastWords(t *testing.T) {
 	inBubble(t, func(ctx context.Context, _ tapedeck.Invocation, say func(string, string) bool) error {
 		say("TEXT_MESSAGE_START", `{"messageId":"m"}`)
@@ -167,7 +167,7 @@ func TestCancelTwice(t *testing.T) {
 	})
 }
 
-// The client of a cancel that goes away cancels the run all the same.
+// A cancel takes effect even if its client disconnects.
 func TestCancelAbandoned(t *testing.T) {
 	inBubble(t, chatty, func(w *world) {
 		w.create("s")
@@ -187,7 +187,7 @@ func TestCancelAbandoned(t *testing.T) {
 }
 
 // However a cancel and the end of a run meet, there is one end, and the cancel
-// tells which.
+// reports which.
 func TestCancelRace(t *testing.T) {
 	w := newWorld(t, func(_ context.Context, _ tapedeck.Invocation, say func(string, string) bool) error {
 		say("TEXT_MESSAGE_START", `{"messageId":"m"}`)
@@ -219,8 +219,8 @@ func TestCancelRace(t *testing.T) {
 	t.Log(outcomes)
 }
 
-// A cancel that comes while the end of the run is being written has not cancelled
-// it, and says so.
+// A cancel that arrives while the end of the run is written has not cancelled it,
+// and reports that.
 func TestCancelMeetsTheEnd(t *testing.T) {
 	var agent, end chan struct{}
 	inBubble(t, func(context.Context, tapedeck.Invocation, func(string, string) bool) error {
@@ -245,8 +245,8 @@ func TestCancelMeetsTheEnd(t *testing.T) {
 	})
 }
 
-// A run that is written from outside has nobody to stop, but it ends, and what
-// its writer sends later is refused.
+// An external run has no agent to stop. A cancel ends it, and later events of its
+// writer are refused.
 func TestCancelExternal(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("s")
@@ -273,7 +273,7 @@ func TestCancelExternal(t *testing.T) {
 	refuses(t, err, tapedeck.Conflict, "r is not running")
 }
 
-// A run of which the ledger does not know is ended as well.
+// A run that the ledger does not know is ended as well.
 func TestCancelPastTheEngine(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("s")

@@ -11,21 +11,21 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// maxDepth is how deep agents may start others that start others.
+// maxDepth is how deep runs that start other runs can be nested.
 const maxDepth = 4
 
-// maxSaid bounds what an agent is told of what the one has said that it started.
+// maxChildText is the most bytes of a child run's answer that its parent gets.
 const maxChildText = 256 << 10
 
-// A parentage is what a run has to do with the one that has started it.
+// A parentage connects a run with the run that started it.
 type parentage struct {
-	run     *run // nil for one that people have started
+	run     *run // nil for a run that a user started
 	depth   int
-	started chan struct{} // closed when its beginning is in the log
+	started chan struct{} // closed when the beginning of this run is in the log
 	text    strings.Builder
 }
 
-// delegates returns the agents that a run of an agent may start.
+// delegates returns the agents that a run of an agent at a depth may start.
 func (e *Engine) delegates(agent *Agent, depth int) (out []tapedeck.Agent) {
 	if depth >= maxDepth || len(agent.Starts) == 0 {
 		return nil
@@ -38,34 +38,34 @@ func (e *Engine) delegates(agent *Agent, depth int) (out []tapedeck.Agent) {
 	return out
 }
 
-// delegate is [tapedeck.Invocation.Delegate] of a run. The beginning goes through
-// the queue of the run, behind the call that led to it; from then on the new run
-// is one like any other, but that it ends with this one.
+// delegate is [tapedeck.Invocation.Delegate] of a run. The first events of the child
+// go through the queue of this run, after the tool call that led to it. From then on
+// the child is a run like any other, except that it ends with this run.
 func (r *run) delegate(ctx context.Context, d tapedeck.Delegation) (tapedeck.Delegated, error) {
 	child, err := r.newChild(ctx, &d)
 	if err != nil {
 		return tapedeck.Delegated{}, err
 	}
 	defer context.AfterFunc(ctx, func() { child.stop(context.Cause(ctx)) })()
-	r.questions.addWaiting(1) // the agent is not idle while it waits for another
+	r.questions.addWaiting(1) // an agent that waits for another one is not idle
 	defer r.queue.notify()
 	defer r.questions.addWaiting(-1)
 	if !r.pushAll(child.childOpening(&d)) || !child.waitStarted() {
-		r.engine.unregister(child) // if the log has its beginning all the same, the end of this run ends it
+		r.engine.unregister(child) // if the log has its beginning after all, the end of this run ends it
 		return tapedeck.Delegated{}, tapedeck.Errorf(tapedeck.Unavailable, "the run has ended")
 	}
 	go child.drive()
 	<-child.done
 	end := payload.NewEvent(payload.SubagentFinished{SubagentRunID: child.in.ID})
 	if s := child.result.status; s != tapedeck.StatusComplete {
-		end = payload.NewEvent(payload.SubagentError{SubagentRunID: child.in.ID, Message: "the agent " + d.Agent + " did not come to its end: " + string(s)})
+		end = payload.NewEvent(payload.SubagentError{SubagentRunID: child.in.ID, Message: "the agent " + d.Agent + " did not finish: " + string(s)})
 	}
 	r.stamp(&end)
 	r.queue.push(end)
 	return tapedeck.Delegated{Text: child.from.text.String(), Status: child.result.status, Thread: child.in.Thread}, nil
 }
 
-// conceive returns the run of an agent that this one starts.
+// newChild returns a run of another agent, which this run starts.
 func (r *run) newChild(ctx context.Context, d *tapedeck.Delegation) (*run, error) {
 	if !slices.ContainsFunc(r.in.Delegates, func(a tapedeck.Agent) bool { return a.Name == d.Agent }) {
 		return nil, tapedeck.Errorf(tapedeck.Forbidden, "%s may not start the agent %.100q", r.agent.Name, d.Agent)
@@ -97,7 +97,7 @@ func (r *run) newChild(ctx context.Context, d *tapedeck.Delegation) (*run, error
 	return child, e.register(child)
 }
 
-// birth returns the events that begin a run which another has started.
+// childOpening returns the events that begin this run, which another run started.
 func (r *run) childOpening(d *tapedeck.Delegation) []tapedeck.Event {
 	parent := r.from.run
 	begun := payload.NewEvent(payload.SubagentStarted{
@@ -110,8 +110,8 @@ func (r *run) childOpening(d *tapedeck.Delegation) []tapedeck.Event {
 	return append([]tapedeck.Event{begun, instance}, r.opening(api.Task{Text: d.Task, Actor: "agent:" + parent.agent.Name})...)
 }
 
-// isBorn waits until the log has the beginning of the run. It reports false if
-// the one that has started it is stopped before.
+// waitStarted waits until the log has the beginning of the run. It reports false if
+// the parent run is stopped before.
 func (r *run) waitStarted() bool {
 	select {
 	case <-r.from.started:
@@ -121,7 +121,7 @@ func (r *run) waitStarted() bool {
 	}
 }
 
-// born tells the run that an event begins which this one has started.
+// childStarted tells a child run that its RUN_STARTED is in the log.
 func (r *run) childStarted(ev *tapedeck.Event, offset int64) {
 	r.engine.mu.Lock()
 	child := r.engine.runs[ev.Invocation]
@@ -132,7 +132,7 @@ func (r *run) childStarted(ev *tapedeck.Event, offset int64) {
 	}
 }
 
-// overhear keeps what the agent says last, for the one that has started it.
+// captureText keeps the agent's last message for the parent run.
 func (r *run) captureText(ev *tapedeck.Event) {
 	switch {
 	case r.from.run == nil:
@@ -145,7 +145,7 @@ func (r *run) captureText(ev *tapedeck.Event) {
 	}
 }
 
-// eldest returns the run that people have started: there they are asked.
+// root returns the run that a user started. Questions to people are asked there.
 func (r *run) root() *run {
 	for r.from.run != nil {
 		r = r.from.run

@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// delegating is a world in which bot starts helper, which is runner, and says
-// what has come of it.
+// delegating is a world in which the agent bot starts the agent helper, whose
+// runner is given, and reports the result.
 func delegating(t *testing.T, runner talker, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		test(newWorld(t, func(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
@@ -41,7 +41,7 @@ func TestDelegate(t *testing.T) {
 		say("TEXT_MESSAGE_CONTENT", `{"messageId":"a","delta":"hm"}`)
 		say("TEXT_MESSAGE_END", `{"messageId":"a"}`)
 		say("TEXT_MESSAGE_START", `{"messageId":"b","role":"assistant"}`)
-		time.Sleep(time.Hour) // who waits for it is not idle
+		time.Sleep(time.Hour) // an agent that waits for another one is not idle
 		say("TEXT_MESSAGE_CONTENT", `{"messageId":"b","delta":"`+in.Task+`ed"}`)
 		say("TEXT_MESSAGE_END", `{"messageId":"b"}`)
 		return nil
@@ -66,8 +66,8 @@ func TestDelegate(t *testing.T) {
 	})
 }
 
-// However the one or the other is stopped, both end, in order, and who waits is
-// told.
+// However either run is stopped, both end, in order, and the waiting caller gets a
+// result.
 func TestDelegateEnds(t *testing.T) {
 	for _, tt := range []struct {
 		name, want string
@@ -127,7 +127,7 @@ func TestDelegateEnds(t *testing.T) {
 	}
 }
 
-// A sub-agent asks where people look.
+// A sub-agent asks in the run of the user.
 func TestDelegateAsks(t *testing.T) {
 	delegating(t, func(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
 		a, err := in.Ask(ctx, tapedeck.Question{ID: "p", Options: []tapedeck.PermissionOption{{ID: "yes"}}})

@@ -53,7 +53,7 @@ func FuzzDecodedLen(f *testing.F) {
 	})
 }
 
-// Joined deltas say the same as they say one by one.
+// Joined deltas have the same text as the single ones.
 func TestJoinKeepsTexts(t *testing.T) {
 	texts := []string{"a", "é", "\n\"\\", "𝄞", "\x00\x7f", "\ufffd", "</script>", "\u2028", strings.Repeat("x", 5000)}
 	q, at, want := newQueue(), time.UnixMilli(0), payload.TextMessageContent{MessageID: `m"1`}
@@ -84,8 +84,8 @@ func TestJoinKeepsTexts(t *testing.T) {
 	}
 }
 
-// A delta that encoding/json cannot read is written by itself, and refused by
-// itself.
+// A delta that encoding/json cannot read is not joined, so that it is refused
+// alone.
 func TestJoinLeavesOutBadJSON(t *testing.T) {
 	good := content(`{"messageId":"m","delta":"a"}`)
 	for _, bad := range []string{

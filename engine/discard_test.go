@@ -14,7 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/engine"
 )
 
-// shelf are folders of sessions.
+// shelf has the folders of sessions.
 type shelf struct {
 	there, removed []string
 	fails          bool
@@ -62,7 +62,7 @@ func TestDiscard(t *testing.T) {
 	})
 }
 
-// The session whose first task cannot begin goes again, and so does its folder.
+// If the first task cannot start, its session and the folder are deleted again.
 func TestDiscardOfWhatDidNotBegin(t *testing.T) {
 	var s shelf
 	w := newWorld(t, silent, func(o *engine.Options) {
@@ -77,8 +77,8 @@ func TestDiscardOfWhatDidNotBegin(t *testing.T) {
 	}
 }
 
-// Who makes a session of the id of one that is being deleted, and gives it a
-// task, must not get the folder of that one.
+// A session that is created with the id of one that is being deleted, and gets a
+// task, must not get the old folder.
 func TestDiscardMeetsStart(t *testing.T) {
 	var s shelf
 	var discarding atomic.Bool

@@ -1,7 +1,7 @@
-// Package engine turns verbs into events: create, append, start, cancel and so
-// on. It is the only room that decides what is appended to a session. It runs
-// agents, writes down what they do, and makes sure that every run ends with
-// exactly one terminal event.
+// Package engine turns verbs (create, append, start, cancel and so on) into events.
+// No other package decides which events are appended to a session. It runs agents,
+// records their events, and makes sure that every run ends with exactly one
+// terminal event.
 package engine
 
 import (
@@ -29,40 +29,40 @@ const (
 
 // Options of an engine. Store is required.
 type Options struct {
-	Store       tapedeck.Store // above it the hub, so that followers hear of what is appended
-	Views       Views          // of the same store; nil for some of its own
-	Agents      []Agent        // those that tasks can go to; the first is the default
+	Store       tapedeck.Store // with the hub on top, which notifies followers of each append
+	Views       Views          // of the same store; nil: the engine makes its own
+	Agents      []Agent        // can be given tasks; the first is the default
 	Now         func() time.Time
 	Logger      *slog.Logger
-	Lease       time.Duration   // a run written from outside ends when nothing was heard for so long
-	RunTimeout  time.Duration   // a run that takes longer is stopped and has failed; 0 for no limit
-	IdleTimeout time.Duration   // likewise one whose agent says nothing for so long; 0 or less for no limit
-	KillAfter   time.Duration   // a stopped agent that has not ended after this is left to itself
-	MaxEvents   int             // most events in one append from outside
-	Player      exchange.Player // of HTML recordings; without one there are none
+	Lease       time.Duration   // an external run without an event for this long is ended; 0 for DefaultLease
+	RunTimeout  time.Duration   // a run that takes longer is stopped and fails; 0 for no limit
+	IdleTimeout time.Duration   // a run whose agent sends nothing for this long is stopped and fails; 0 or less for no limit
+	KillAfter   time.Duration   // the engine stops waiting for a stopped agent after this; 0 for DefaultKillAfter
+	MaxEvents   int             // most events in one append by a client; 0 for DefaultMaxEvents
+	Player      exchange.Player // of HTML recordings; without it they cannot be exported
 
-	// KillLeftover ends the processes of an agent that an earlier server has left
-	// running, from what its agent.started says, and reports whether there were
-	// any. Nil: they are left alone.
+	// KillLeftover ends the processes that an agent of an earlier server process
+	// left running, and reports whether there were any. Its argument is the data
+	// of the event agent.started. Nil: such processes are left alone.
 	KillLeftover func(payload.AgentStarted) (bool, error)
 
-	// Discard takes the folder that was made for a session out of the way when
-	// that was deleted and no fork holds its events, and returns what removes it,
-	// which may take long. Nil: it stays.
+	// Discard moves the folder of a deleted session out of the way, once no fork
+	// needs its events. It returns a function that removes the folder, which may
+	// take long. Nil: the folder stays.
 	Discard func(session string) (remove func() error, err error)
 }
 
-// An Agent is a name with the runner behind it.
+// An Agent is a named runner with its settings.
 type Agent struct {
 	tapedeck.Agent
 	Runner      tapedeck.Runner
-	RunTimeout  time.Duration // instead of that of [Options]; 0 for that, negative for no limit
-	IdleTimeout time.Duration // likewise
+	RunTimeout  time.Duration // overrides that of [Options]; 0 uses that of [Options], negative means no limit
+	IdleTimeout time.Duration // the same for the idle timeout
 
 	Starts []string // the agents that it may start
 
-	// Folder returns where the agent works in a session, and makes it if need be.
-	// Nil, or "": it has no folder.
+	// Folder returns the working folder of the agent in a session, and creates it
+	// if needed. Nil, or a result of "", means no folder.
 	Folder func(session string) (string, error)
 }
 
@@ -72,14 +72,14 @@ type Engine struct {
 	options  Options
 	store    tapedeck.Store
 	views    Views
-	id       string // owner of the runs that it starts
+	id       string // the owner of the runs that it starts
 	ledgers  ledgers
 	leases   leases
 	presence *presence.Tracker
 
-	foldersMu sync.RWMutex // nobody is given the folder of a session while one is deleted
+	foldersMu sync.RWMutex // held for writing while a session is deleted, so that no run gets its folder
 
-	answering sync.Mutex // held while a question of a run that is written from outside is being answered
+	answering sync.Mutex // held while a question of an external run is answered
 
 	mu      sync.Mutex
 	runs    map[string]*run // by invocation
@@ -89,7 +89,7 @@ type Engine struct {
 	endLife context.CancelFunc
 }
 
-// New returns an engine. Call [Engine.Recover] before the first verb and
+// New returns an engine. Call [Engine.Recover] before the first verb, and
 // [Engine.Shutdown] at the end.
 func New(o Options) *Engine {
 	if o.Now == nil {
@@ -120,7 +120,7 @@ func New(o Options) *Engine {
 	return e
 }
 
-// Agents returns the agents that tasks can go to; the first is the default.
+// Agents returns the agents that can be given tasks; the first is the default.
 func (e *Engine) Agents() []tapedeck.Agent {
 	out := make([]tapedeck.Agent, len(e.options.Agents))
 	for i, a := range e.options.Agents {
@@ -132,7 +132,7 @@ func (e *Engine) Agents() []tapedeck.Agent {
 	return out
 }
 
-// why returns what users may know of why an agent cannot run.
+// reasonOf returns why an agent cannot run, in words for users.
 func reasonOf(err error) string {
 	var e *tapedeck.Error
 	switch {
@@ -146,8 +146,8 @@ func reasonOf(err error) string {
 	return "it cannot run here"
 }
 
-// Shutdown takes no new runs, stops those under way, ends each with the error
-// [tapedeck.CodeInterrupted], and waits for them, at most as long as ctx lasts.
+// Shutdown refuses new runs and stops the active ones. Each ends with a RUN_ERROR
+// of the code [tapedeck.CodeInterrupted]. Shutdown waits for them until ctx is done.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.mu.Lock()
 	e.closing = true
@@ -162,22 +162,22 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return tapedeck.Errorf(tapedeck.Unavailable, "some runs have not stopped in time; they are ended at the next start").Because(ctx.Err())
+		return tapedeck.Errorf(tapedeck.Unavailable, "some runs have not stopped in time; the next start ends them").Because(ctx.Err())
 	}
 }
 
-// event returns an event of ours.
+// event returns an event with the data p by an actor.
 func event(p payload.Payload, actor string) tapedeck.Event {
 	e := payload.NewEvent(p)
 	e.Actor = actor
 	return e
 }
 
-// object returns the JSON of members that are known to encode.
+// object encodes members, whose values must be valid for encoding/json.
 func object[V any](members map[string]V) json.RawMessage {
 	b, err := json.Marshal(members)
 	if err != nil {
-		panic(err) // only strings, numbers and what came as JSON are put in
+		panic(err) // callers give only strings, numbers and JSON
 	}
 	return b
 }

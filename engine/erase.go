@@ -13,15 +13,15 @@ import (
 	"github.com/tapedeck/tapedeck/store"
 )
 
-// maxRanges is the most ranges of one erase: its receipt has them all.
+// maxRanges is the most ranges of one erasure, because its receipt lists all of them.
 const maxRanges = 10_000
 
-// Erase removes the payloads of events for good, and appends the receipt for it,
-// a session.redacted: both or neither. Receipts themselves stay. If the session
-// has its title or labels from one of the events, it has none afterwards. Forks
-// that share the events lose them too; events that the session shares with its
-// own parent are [tapedeck.Invalid], and so are offsets that it does not have.
-// While a run is open that the ranges reach into, it is a [tapedeck.Conflict]. A
+// Erase permanently removes the payloads of events and appends a receipt, the event
+// session.redacted; it does both or neither. Receipts are not erased. If the title or
+// the labels of the session are from an erased event, the session loses them. Forks
+// that share the events lose the payloads too. Events that the session shares with
+// its own parent are [tapedeck.Invalid], and so are offsets that it does not have.
+// Ranges that contain events of an open run are a [tapedeck.Conflict]. The events of a
 // closed session can be erased.
 func (e *Engine) Erase(ctx context.Context, r api.Erase) (api.Erased, error) {
 	if err := validErase(&r); err != nil {
@@ -39,7 +39,7 @@ func (e *Engine) Erase(ctx context.Context, r api.Erase) (api.Erased, error) {
 func validErase(r *api.Erase) error {
 	switch {
 	case r.All == (len(r.Events) > 0):
-		return tapedeck.Errorf(tapedeck.Invalid, "it does not say which events to erase").WithHint("give either ranges of offsets, or all")
+		return tapedeck.Errorf(tapedeck.Invalid, "the request does not say which events to erase").WithHint("give either ranges of offsets, or all")
 	case len(r.Events) > maxRanges:
 		return tapedeck.Errorf(tapedeck.TooLarge, "there are %d ranges; at most %d are allowed", len(r.Events), maxRanges)
 	}
@@ -58,17 +58,17 @@ func (e *Engine) tryErase(ctx context.Context, r *api.Erase) (api.Erased, error)
 	if err != nil {
 		return api.Erased{}, err
 	}
-	done, forks, err := e.store.Erase(ctx, a)
+	done, err := e.store.Erase(ctx, a)
 	if l := e.ledgers.find(s.ID); l != nil {
 		l.invalidate()
 	}
 	if err != nil {
 		return api.Erased{}, err
 	}
-	return api.Erased{Session: s.ID, Receipt: done.Next - 1, Events: n, Ranges: a.Ranges, Forks: forks}, nil
+	return api.Erased{Session: s.ID, Receipt: done.Next - 1, Events: n, Ranges: a.Ranges, Forks: done.Forks}, nil
 }
 
-// erasure returns what the store is asked for, and how many events it will be.
+// erasure returns the request to the store, and how many events it erases.
 func (e *Engine) erasure(ctx context.Context, r *api.Erase, s *tapedeck.Session) (tapedeck.Erasure, int64, error) {
 	a := tapedeck.Erasure{Session: s.ID, Ranges: merged(r.Events)}
 	if r.All {
@@ -99,8 +99,8 @@ func (e *Engine) erasure(ctx context.Context, r *api.Erase, s *tapedeck.Session)
 	return a, n, err
 }
 
-// merged returns ranges in order, those that touch joined. Which are empty is
-// for others to refuse.
+// merged returns ranges sorted, and joined where they touch. It keeps empty ranges,
+// which the store refuses.
 func merged(ranges []tapedeck.OffsetRange) []tapedeck.OffsetRange {
 	sorted := slices.SortedFunc(slices.Values(ranges), func(a, b tapedeck.OffsetRange) int { return cmp.Compare(a.From, b.From) })
 	var out []tapedeck.OffsetRange
@@ -114,21 +114,21 @@ func merged(ranges []tapedeck.OffsetRange) []tapedeck.OffsetRange {
 	return out
 }
 
-// notRunning refuses ranges that reach into an open run: the order of its events
-// is still being checked against those that were.
+// notRunning refuses ranges that reach into an open run: new events of the run are
+// still checked against its earlier ones.
 func notRunning(s *tapedeck.Session, ranges []tapedeck.OffsetRange) error {
 	end := ranges[len(ranges)-1].To
 	for _, r := range s.Runs {
 		if r.Offset < end {
 			return tapedeck.Errorf(tapedeck.Conflict, "%s is running in session %s since offset %d", r.Invocation, s.ID, r.Offset).
-				WithHint("cancel it first, or erase only what is below that")
+				WithHint("cancel it first, or erase only events below that offset")
 		}
 	}
 	return nil
 }
 
-// survey goes over the events in ranges. It returns how many there are to erase,
-// and how the session is renamed by it: not at all, if nil.
+// survey reads the events in ranges. It returns how many have to be erased, and the
+// rename that removes an erased title or erased labels, nil if there is none.
 func (e *Engine) survey(ctx context.Context, s *tapedeck.Session, ranges []tapedeck.OffsetRange) (int64, *payload.SessionRenamed, error) {
 	n, title, labels := int64(0), false, false
 	for _, r := range ranges {

@@ -22,7 +22,7 @@ func (w *world) erase(r api.Erase) api.Erased {
 	return done
 }
 
-// text returns all that is in the log of a session.
+// text returns the whole log of a session as text.
 func (w *world) text(session string) string {
 	var b strings.Builder
 	for _, ev := range w.events(session) { // which checks that they are still in order
@@ -56,8 +56,8 @@ func userSays(text string) string {
 	return `message.added {"message":{"id":"` + tapedeck.NewID("MSG_") + `","role":"user","content":"` + text + `"}}`
 }
 
-// TestEraseAll: title and labels go with the events that gave them, the owner
-// stays, and so do receipts.
+// TestEraseAll: title and labels are erased with the events that set them. The
+// owner and receipts stay.
 func TestEraseAll(t *testing.T) {
 	w := newWorld(t, silent)
 	_, err := w.Create(t.Context(), api.NewSession{ID: "a", Title: "Secret", Owner: "ada", Labels: map[string]string{"k": "secret"}})
@@ -122,7 +122,7 @@ func TestEraseRefused(t *testing.T) {
 	}
 }
 
-// TestEraseWhileRunning: only what lies before the run can be erased.
+// TestEraseWhileRunning: only events before the run can be erased.
 func TestEraseWhileRunning(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("a")
@@ -152,8 +152,8 @@ func TestEraseClosed(t *testing.T) {
 	}
 }
 
-// TestEraseForgets: what was made of the events must go, of forks too, before
-// the erase returns; if it cannot, the erase says so.
+// TestEraseForgets: derived data of the events must be removed before the erasure
+// returns, also in forks. If that fails, the erasure reports it.
 func TestEraseForgets(t *testing.T) {
 	w := newWorld(t, silent)
 	var forgotten []string
@@ -183,7 +183,7 @@ func TestEraseForgets(t *testing.T) {
 		t.Errorf("%v does not wrap the error of the observer", err)
 	}
 	if w.head("c").Head != head+1 {
-		t.Error("there is no receipt for what was erased")
+		t.Error("there is no receipt of the erasure")
 	}
 }
 
@@ -201,7 +201,7 @@ func TestEraseFailing(t *testing.T) {
 	w.must(w.append("a", userSays("two")))
 }
 
-// TestMergedRanges compares with a set of offsets.
+// TestMergedRanges compares the ranges with a set of offsets.
 func TestMergedRanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := map[int64]bool{}

@@ -9,10 +9,10 @@ import (
 	"github.com/tapedeck/tapedeck/engine/exchange"
 )
 
-// Export returns a session as a file, with what it has inherited. Formats are in
-// [exchange.ExportFormats]; another one, a pattern that is no regular expression
-// or an offset beyond the head is [tapedeck.Invalid]. ctx has to last until the
-// file is written.
+// Export returns a session as a file, including inherited events. The formats are in
+// [exchange.ExportFormats]. Another format, a pattern that is not a regular
+// expression, or an offset beyond the head is [tapedeck.Invalid]. Do not cancel ctx
+// before the file is written.
 func (e *Engine) Export(ctx context.Context, in api.ExportRequest) (api.Export, error) {
 	src, err := e.source(ctx, in)
 	if err != nil {
@@ -21,8 +21,8 @@ func (e *Engine) Export(ctx context.Context, in api.ExportRequest) (api.Export, 
 	return exchange.Encode(in.Format, src)
 }
 
-// PreviewExport returns what an export would leave out by its redaction; nothing
-// is written.
+// PreviewExport returns what the redaction would leave out of an export. It writes
+// nothing.
 func (e *Engine) PreviewExport(ctx context.Context, in api.ExportRequest) (api.RedactionPreview, error) {
 	src, err := e.source(ctx, in)
 	if err != nil {
@@ -47,7 +47,7 @@ func (e *Engine) source(ctx context.Context, in api.ExportRequest) (exchange.Sou
 	case at == nil:
 	case *at > s.Head:
 		return exchange.Source{}, tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for %d", s.ID, s.Head, *at)
-	case *at < s.Head: // what is said of the head does not hold there
+	case *at < s.Head: // the status at the head does not apply there
 		s.Head, s.Closed, s.Status, s.Resumable = *at, false, "", nil
 	}
 	t, err := e.views.Timeline(ctx, s.ID, s.Head)
@@ -61,7 +61,7 @@ func (e *Engine) source(ctx context.Context, in api.ExportRequest) (exchange.Sou
 	}, nil
 }
 
-// upTo yields the events of a session up to its head as it was.
+// upTo yields the events of a session up to the head in s.
 func (e *Engine) upTo(ctx context.Context, s *tapedeck.Session) iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
 		if s.Head == 0 {

@@ -41,7 +41,7 @@ func ndjson(t testing.TB, e *engine.Engine, session string) string {
 	return export(t, e, api.ExportRequest{Session: session, Format: exchange.NDJSON})
 }
 
-// seen is what can be seen of a session.
+// seen is the visible state of a session.
 type seen struct {
 	Entry    tapedeck.Session
 	Events   []tapedeck.Event
@@ -49,8 +49,8 @@ type seen struct {
 	Snapshot view.Snapshot
 }
 
-// look looks at a session. What an export does not carry is left out: when the
-// session was made here, and of whom it is a branch here.
+// look returns the visible state of a session, without what an export does not
+// carry: when the session was created here, and its parent.
 func look(t testing.TB, store tapedeck.Store, id string) seen {
 	t.Helper()
 	s := seen{Events: eventsOf(t, store, id)}
@@ -74,7 +74,7 @@ func look(t testing.TB, store tapedeck.Store, id string) seen {
 }
 
 // TestRoundTrip: a session that was cancelled, rewound, undone and forked is the
-// same after it was exported and imported.
+// same after an export and an import.
 func TestRoundTrip(t *testing.T) {
 	inBubble(t, chatty, func(w *world) {
 		w.create("a")
@@ -104,7 +104,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestRoundTripOfAForkInARun: the run that the fork has cut off stays so.
+// TestRoundTripOfAForkInARun: a run that a fork interrupted stays interrupted.
 func TestRoundTripOfAForkInARun(t *testing.T) {
 	var s tapedeck.Session
 	s.Apply(&tapedeck.Event{Type: tapedeck.RunStarted, Invocation: "i"})
@@ -121,8 +121,7 @@ func TestRoundTripOfAForkInARun(t *testing.T) {
 	})
 }
 
-// TestRoundTripOfErased: what is left of erased events goes out and comes in
-// again.
+// TestRoundTripOfErased: the remains of erased events are exported and imported.
 func TestRoundTripOfErased(t *testing.T) {
 	inBubble(t, chatty, func(w *world) {
 		w.create("a")
@@ -133,7 +132,7 @@ func TestRoundTripOfErased(t *testing.T) {
 		_, err = w.Erase(w.Context(), api.Erase{Session: "a", All: true, Reason: "test"})
 		w.must(err)
 		if file := ndjson(w, w.Engine, "a"); strings.Contains(file, "half a") {
-			w.Error("the export has what was erased")
+			w.Error("the export has erased text")
 		}
 		w.roundTrip("a")
 	})
@@ -163,8 +162,7 @@ func events(file string) string {
 	return after
 }
 
-// TestRoundTripReal does it with recorded conversations, which are not a part of
-// the repository.
+// TestRoundTripReal tests recorded conversations, which are not in the repository.
 func TestRoundTripReal(t *testing.T) {
 	for folder, format := range map[string]string{"tau-bench": exchange.OpenAIMessages, "claude-code": exchange.ClaudeCode, "asciicast": exchange.Asciicast} {
 		files, err := filepath.Glob(filepath.Join("../../shared/transcripts", folder, "*.*"))
@@ -227,7 +225,8 @@ func TestImportUnderATakenID(t *testing.T) {
 	}
 }
 
-// TestImportOfAnOpenRun: what was running when it was exported does not run here.
+// TestImportOfAnOpenRun: a run that was open at the export is not open after the
+// import.
 func TestImportOfAnOpenRun(t *testing.T) {
 	inBubble(t, chatty, func(w *world) {
 		w.create("a")
@@ -262,8 +261,8 @@ func (p pausing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// frozen returns a copy of what is in a store when an import has read all of its
-// input, which is what is left of it when the process is killed.
+// frozen returns a copy of a store at the moment when an import has read all its
+// input: that is what remains if the process is killed then.
 func frozen(t *testing.T, e *engine.Engine, store tapedeck.Store, input string) tapedeck.Store {
 	t.Helper()
 	left := memory.New(memory.Options{})
@@ -304,8 +303,8 @@ func thaw(t *testing.T, from, to tapedeck.Store, s tapedeck.Session) {
 	}
 }
 
-// TestKilledImport: after the process died in an import, the next one leaves
-// nothing of it, and everything else.
+// TestKilledImport: after the process died during an import, the next one removes
+// all of the import, and nothing else.
 func TestKilledImport(t *testing.T) {
 	e, store := importer(t, nil)
 	for _, id := range []string{"mine", "taken"} {
@@ -335,8 +334,8 @@ func TestKilledImport(t *testing.T) {
 	}
 }
 
-// TestRecoverDuringImport: an engine that recovers late leaves its own imports
-// alone.
+// TestRecoverDuringImport: an engine that recovers late does not touch its own
+// imports.
 func TestRecoverDuringImport(t *testing.T) {
 	e, store := importer(t, nil)
 	in := cancelling{strings.NewReader(conversations(3, 1000)), func() {
@@ -350,8 +349,8 @@ func TestRecoverDuringImport(t *testing.T) {
 	}
 }
 
-// TestImportMeetsWriter: who writes into a session that is being imported lets
-// the import fail; offsets would not be those of the file.
+// TestImportMeetsWriter: a write to a session during its import fails the import,
+// because offsets would differ from the file.
 func TestImportMeetsWriter(t *testing.T) {
 	e, store := importer(t, nil)
 	in := cancelling{strings.NewReader(conversations(1, 3000)), func() {
@@ -388,7 +387,7 @@ func TestExportRefuses(t *testing.T) {
 	}
 }
 
-// TestExportAt: an export as of an offset is what the session was there.
+// TestExportAt: an export at an offset is the session as it was there.
 func TestExportAt(t *testing.T) {
 	e, _ := importer(t, nil)
 	done, err := e.Import(t.Context(), api.ImportRequest{Format: exchange.ClaudeCode}, strings.NewReader(talk(10)))

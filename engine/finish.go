@@ -11,25 +11,25 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// An ending says how a run came to its end.
+// An ending says how a run ended.
 type ending struct {
 	offset    int64 // of the terminal event
 	status    tapedeck.Status
 	resumable bool
-	err       error // it could not be ended
+	err       error // why it could not be ended; nil if it was
 }
 
-// A terminal is the event that is to end a run. The ids that AG-UI asks for are
-// filled in when it is written: a run from outside has a threadId of its own.
+// A terminal is the event that will end a run. The ids that AG-UI requires are filled
+// in when it is appended, because an external run has a threadId of its own.
 type terminal struct {
 	event     tapedeck.Event
-	before    []tapedeck.Event // what comes before all else, such as the answers to what is still asked
+	before    []tapedeck.Event // events before it, such as answers to pending questions
 	status    tapedeck.Status
 	resumable bool
 }
 
-// terminal says how the run ends: stopped from outside, failed, or done. It is
-// never guessed from anything but this.
+// terminal returns how the run ends: stopped, failed or complete. It depends only on
+// the cause of the stop and on the two errors.
 func (r *run) terminal(agentErr, writeErr error) terminal {
 	cause := context.Cause(r.ctx)
 	started := r.queue.hasBegun()
@@ -42,9 +42,9 @@ func (r *run) terminal(agentErr, writeErr error) terminal {
 	case errors.As(cause, &late):
 		return errorEnd(late.code, late.message, tapedeck.StatusFailed)
 	case refused(writeErr):
-		return errorEnd("protocol", "the agent said something that does not fit: "+writeErr.Error(), tapedeck.StatusFailed)
+		return errorEnd("protocol", "the agent sent an event that does not fit: "+writeErr.Error(), tapedeck.StatusFailed)
 	case writeErr != nil:
-		return errorEnd("storage", "what the agent said could not be stored", tapedeck.StatusFailed)
+		return errorEnd("storage", "an event of the agent could not be stored", tapedeck.StatusFailed)
 	case agentErr != nil:
 		return errorEnd("agent", r.explain(agentErr), tapedeck.StatusFailed)
 	}
@@ -56,7 +56,7 @@ func (r *run) terminal(agentErr, writeErr error) terminal {
 	}
 }
 
-// explain returns what users may know of a runner's error.
+// explain returns a runner's error in words for users.
 func (r *run) explain(err error) string {
 	var e *tapedeck.Error
 	if errors.As(err, &e) && e.Kind != tapedeck.Internal {
@@ -83,8 +83,8 @@ func errorEnd(code, message string, status tapedeck.Status) terminal {
 	}
 }
 
-// maxMessage is the most bytes of the message of an error: it must fit into the
-// log whatever an agent says.
+// maxMessage is the most bytes of an error's message, so that every message of an
+// agent fits into the log.
 const maxMessage = 4096
 
 func brief(s string) string {
@@ -94,17 +94,17 @@ func brief(s string) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// refused reports whether an append fails in the same way when it is repeated.
+// refused reports whether an append would fail in the same way again.
 func refused(err error) bool {
 	k := tapedeck.KindOf(err)
 	return k == tapedeck.Conflict || k == tapedeck.Invalid || k == tapedeck.TooLarge
 }
 
-// errEnded says that a run has a terminal event already.
+// errEnded means that a run already has a terminal event.
 var errEnded = errors.New("the run has ended")
 
-// over reports whether err says that there is nothing to end any more: no open
-// run, no session, or none that anything can be appended to.
+// isOver reports whether err means that there is nothing to end any more: the run
+// has ended, or its session is closed or deleted.
 func isOver(err error) bool {
 	var e *tapedeck.AppendError
 	k := tapedeck.KindOf(err)
@@ -112,9 +112,8 @@ func isOver(err error) bool {
 		errors.As(err, &e) && e.Refusal == tapedeck.RefusedClosed
 }
 
-// finish closes what a run has open, in reverse order, and ends it, in one
-// append. Whoever comes second finds that it has ended (errEnded) and writes
-// nothing.
+// finish ends a run in one append, after closing what the run has open, newest first.
+// Of several callers, only the first one appends; the others get errEnded.
 func (e *Engine) finish(ctx context.Context, session, invocation string, t terminal, g guard) ending {
 	var err error
 	for range maxTries {
@@ -130,12 +129,12 @@ func (e *Engine) finish(ctx context.Context, session, invocation string, t termi
 		case !refused(err) || isOver(err):
 			return ending{err: err}
 		}
-		// Something was opened or closed meanwhile.
+		// The run opened or closed something meanwhile: form the events again.
 	}
 	return ending{err: err}
 }
 
-// last returns the last events of an open run, as of now.
+// closingEvents returns the last events of an open run, as of now.
 func (e *Engine) closingEvents(ctx context.Context, session, invocation string, t terminal) ([]tapedeck.Event, error) {
 	for range maxTries {
 		l, v, err := e.current(ctx, session)
@@ -153,13 +152,13 @@ func (e *Engine) closingEvents(ctx context.Context, session, invocation string, 
 		if !hasRun(&s, invocation) {
 			break
 		}
-		l.invalidate() // it was started past the engine, or its end was not written after all
+		l.invalidate() // it was started without the engine, or its end was not written after all
 	}
 	return nil, errEnded
 }
 
-// ends returns the events that end a run, after those that end the runs of the
-// sub-agents that it has started.
+// endEvents returns the events that end a run, after those that end the runs of its
+// sub-agents.
 func endEvents(v *order.Verifier, runs []tapedeck.OpenRun, r *tapedeck.OpenRun, t terminal) (events []tapedeck.Event) {
 	for i := range runs {
 		if startedBy(&runs[i], r) {
@@ -174,13 +173,13 @@ func endEvents(v *order.Verifier, runs []tapedeck.OpenRun, r *tapedeck.OpenRun, 
 	return append(events, t.event)
 }
 
-// startedBy reports whether a run is that of a sub-agent which another run has
-// started, and so ends with it.
+// startedBy reports whether another run started a run as that of a sub-agent, which
+// ends with it.
 func startedBy(r, parent *tapedeck.OpenRun) bool {
 	return r.Parent == parent.Invocation && r.Owner == parent.Owner
 }
 
-// family returns a run and those that end with it.
+// withDescendants returns a run and the runs that end with it.
 func withDescendants(runs []tapedeck.OpenRun, r tapedeck.OpenRun) []tapedeck.OpenRun {
 	all := []tapedeck.OpenRun{r}
 	for i := 0; i < len(all); i++ {
@@ -193,7 +192,8 @@ func withDescendants(runs []tapedeck.OpenRun, r tapedeck.OpenRun) []tapedeck.Ope
 	return all
 }
 
-// elder returns the run that an open run ends with, if that is not it itself.
+// parentRun returns the open run with which a run ends. It reports false if there is
+// none.
 func parentRun(runs []tapedeck.OpenRun, r *tapedeck.OpenRun) (tapedeck.OpenRun, bool) {
 	for i := range runs {
 		if startedBy(r, &runs[i]) {
@@ -203,7 +203,7 @@ func parentRun(runs []tapedeck.OpenRun, r *tapedeck.OpenRun) (tapedeck.OpenRun, 
 	return tapedeck.OpenRun{}, false
 }
 
-// ofSub returns how the run of a sub-agent ends with the one that started it.
+// forDescendant returns how a sub-agent's run ends when its parent run ends with t.
 func (t terminal) forDescendant() terminal {
 	switch t.status {
 	case tapedeck.StatusCancelled:
@@ -214,11 +214,11 @@ func (t terminal) forDescendant() terminal {
 	return childAbandoned()
 }
 
-// markClosed says in an event that closes something that it was the end of the
-// run that did, and not the agent.
+// markClosed marks an event that closes something: the end of the run closed it, not
+// the agent.
 func markClosed(ev *tapedeck.Event, by tapedeck.Status) {
 	mark := object(map[string]any{"metadata": payload.Meta{Closed: by}.Metadata()})
-	ev.Data = append(append(ev.Data[:len(ev.Data)-1], ','), mark[1:]...) // it has an id at least
+	ev.Data = append(append(ev.Data[:len(ev.Data)-1], ','), mark[1:]...) // the data is not empty: it has an id
 }
 
 func hasRun(s *tapedeck.Session, invocation string) bool {

@@ -9,12 +9,12 @@ import (
 	"github.com/tapedeck/tapedeck/store"
 )
 
-// Fork makes a session that shares the events of its parent below an offset, as
-// many as there are, at the same cost. Its first own event is session.forked.
-// Runs that are open there are cut off in the fork; the parent is not touched,
-// and may be closed. A parent that does not exist is [tapedeck.NotFound], one
-// that was deleted is a [tapedeck.Conflict], and so is an id that exists; an
-// offset that the parent does not have is [tapedeck.Invalid].
+// Fork creates a session that shares the events of its parent below an offset. The
+// cost does not depend on their number. Its first own event is session.forked. Runs
+// that are open at the offset are interrupted in the fork. The parent does not change,
+// and may be closed. An unknown parent is [tapedeck.NotFound]. A deleted parent and an
+// id that exists are a [tapedeck.Conflict]. An offset beyond the parent's head is
+// [tapedeck.Invalid].
 func (e *Engine) Fork(ctx context.Context, f api.Fork) (tapedeck.Session, error) {
 	if f.ID == "" {
 		f.ID = tapedeck.NewID("ses_")
@@ -46,8 +46,8 @@ func (e *Engine) Fork(ctx context.Context, f api.Fork) (tapedeck.Session, error)
 	return s, err
 }
 
-// forked returns the first event of a fork at an offset. What is below it does
-// not change, so neither does what is said here of it.
+// forked returns the first event of a fork at an offset. It is still right when it is
+// appended, because the events below the offset do not change.
 func (e *Engine) forked(ctx context.Context, f *api.Fork, parent *tapedeck.Session, at int64) (tapedeck.Event, error) {
 	d := payload.SessionForked{
 		Session: f.ID, Parent: f.Parent, At: at, Copy: f.Copy,
@@ -81,7 +81,8 @@ func (e *Engine) forked(ctx context.Context, f *api.Fork, parent *tapedeck.Sessi
 	return event(d, f.Actor), nil
 }
 
-// jumpBefore returns the offset of the newest jump below an offset, 0 for none.
+// jumpBefore returns the offset of the newest jump below an offset, 0 if there is
+// none.
 func (e *Engine) jumpBefore(ctx context.Context, s *tapedeck.Session, at int64) (int64, error) {
 	if s.LastJump < at {
 		return s.LastJump, nil

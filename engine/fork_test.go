@@ -64,8 +64,8 @@ func TestForkRefusals(t *testing.T) {
 	}
 }
 
-// A fork takes over what people call its parent, unless it is told otherwise; a
-// copy says that it is one; and it can be made of a session that is closed.
+// A fork inherits title, owner and labels of its parent, unless the request sets
+// others. A copy is marked as one. A closed session can be forked.
 func TestForkMembers(t *testing.T) {
 	inBubble(t, echo, func(w *world) {
 		_, err := w.Create(w.Context(), api.NewSession{ID: "p", Title: "One", Owner: "ada", Agent: "bot", Labels: map[string]string{"a": "b"}})
@@ -90,7 +90,7 @@ func TestForkMembers(t *testing.T) {
 	})
 }
 
-// A parent that was deleted cannot be forked, nor can one whose forks keep it.
+// A deleted parent cannot be forked, also if its forks still need it.
 func TestForkOfTheDeleted(t *testing.T) {
 	inBubble(t, echo, func(w *world) {
 		w.create("p")
@@ -99,7 +99,7 @@ func TestForkOfTheDeleted(t *testing.T) {
 		w.must(w.Delete(w.Context(), "p"))
 		_, err := w.Fork(w.Context(), api.Fork{Parent: "p"})
 		refuses(t, err, tapedeck.Conflict, "session p was deleted and cannot be forked")
-		p.play("undo; fork g at 11") // what is inherited stays, and so do the links
+		p.play("undo; fork g at 11") // the inherited events stay, and so do the links
 		if got := p.shown(); got != "main: a, re a {a}" {
 			t.Error(got)
 		}

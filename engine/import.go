@@ -9,22 +9,20 @@ import (
 	"github.com/tapedeck/tapedeck/engine/exchange"
 )
 
-// An import appends what it has when it has so many events, or so many bytes of
-// their data.
+// An import appends its events when it has this many, or this many bytes of data.
 const (
 	importEvents = 1000
 	importBytes  = 4 << 20
 )
 
-// Import makes sessions of conversations that were recorded elsewhere, or
-// exported: all that are in the input or, with an error, when ctx is cancelled or
-// when the process dies (see [Engine.Recover]), none. While it is under way its
-// sessions can be seen; somebody who writes into one lets the import fail.
-// Formats are in [exchange.Formats]; another one, or input that is not of its
-// format, is [tapedeck.Invalid].
+// Import creates sessions from exported conversations, or from recordings of other
+// programs. It creates all sessions in the input. After an error, when ctx is
+// cancelled, or when the process dies (see [Engine.Recover]), it leaves none. During
+// the import its sessions are visible; writing to one fails the import. The formats
+// are in [exchange.Formats]; another format, or input that does not have its format,
+// is [tapedeck.Invalid].
 //
-// A session that was exported here gets its id again if that is free, else a new
-// one.
+// An exported session gets its id again if that is free, otherwise a new one.
 func (e *Engine) Import(ctx context.Context, in api.ImportRequest, r io.Reader) (api.Imported, error) {
 	d, err := e.decoder(in, r)
 	if err != nil {
@@ -39,13 +37,13 @@ func (e *Engine) Import(ctx context.Context, in api.ImportRequest, r io.Reader) 
 	return m.Imported, nil
 }
 
-// An importing is an import under way.
+// An importing is an active import.
 type importing struct {
 	engine  *Engine
 	journal *journal
 	api.Imported
-	session string           // that is being written; "" for none
-	entry   tapedeck.Session // what the input says of it
+	session string           // the session that is being written; "" for none
+	entry   tapedeck.Session // its entry in the input
 	next    int64            // its head
 	events  []tapedeck.Event // not appended yet
 	bytes   int
@@ -71,7 +69,7 @@ func (m *importing) all(ctx context.Context, d *exchange.Decoder) error {
 	return m.journal.complete(ctx)
 }
 
-// begin ends the session before and creates the next one.
+// begin finishes the session before and creates the next one.
 func (m *importing) begin(ctx context.Context, entry tapedeck.Session, first tapedeck.Event) error {
 	if err := m.finish(ctx); err != nil {
 		return err
@@ -84,7 +82,7 @@ func (m *importing) begin(ctx context.Context, entry tapedeck.Session, first tap
 	return err
 }
 
-// create creates a session, under the id that it had if that is free.
+// create creates a session, with its old id if that is free.
 func (m *importing) create(ctx context.Context, first tapedeck.Event) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -97,7 +95,7 @@ func (m *importing) create(ctx context.Context, first tapedeck.Event) (string, e
 	return m.journal.createNew(ctx, first)
 }
 
-// add takes the next event of a session.
+// addEvent adds the next event of a session.
 func (m *importing) addEvent(ctx context.Context, ev tapedeck.Event) error {
 	m.Events++
 	m.events = append(m.events, ev)
@@ -108,8 +106,8 @@ func (m *importing) addEvent(ctx context.Context, ev tapedeck.Event) error {
 	return nil
 }
 
-// flush appends what there is. The decoder has checked the order, so nothing of
-// the session needs to be known but that nobody else writes into it.
+// flush appends the collected events. The decoder has checked their order, so the
+// only check needed is that no one else has written to the session.
 func (m *importing) flush(ctx context.Context, closes bool) error {
 	if err := ctx.Err(); err != nil || len(m.events) == 0 && !closes {
 		return err
@@ -121,8 +119,8 @@ func (m *importing) flush(ctx context.Context, closes bool) error {
 	return err
 }
 
-// finish ends the session that is being written. Runs that were open when it was
-// exported are nobody's here.
+// finish completes the session that is being written. It ends the runs that were open
+// when the session was exported, because no engine drives them here.
 func (m *importing) finish(ctx context.Context) error {
 	if m.session == "" {
 		return nil

@@ -9,15 +9,14 @@ import (
 	"github.com/tapedeck/tapedeck/engine/exchange"
 )
 
-// A preview of an import tells of so many sessions one by one, and of so many
-// threads of each.
+// Limits of a preview: the sessions that it lists, and the threads of each.
 const (
 	previewSessions = 100
 	previewThreads  = 20
 )
 
-// PreviewImport returns what [Engine.Import] would make of the same input; nothing
-// is made. It reads all of it, and fails as the import would.
+// PreviewImport returns what [Engine.Import] would create from the same input, and
+// creates nothing. It reads the whole input, and fails as the import would.
 func (e *Engine) PreviewImport(ctx context.Context, in api.ImportRequest, r io.Reader) (api.ImportPreview, error) {
 	d, err := e.decoder(in, r)
 	if err != nil {
@@ -52,7 +51,7 @@ func (e *Engine) decoder(in api.ImportRequest, r io.Reader) (*exchange.Decoder, 
 	return exchange.NewDecoder(in.Format, r, exchange.Options{Title: in.Title, Owner: in.Owner, Actor: in.Actor, Now: e.options.Now})
 }
 
-// previewSession begins the next session, and looks whether it can have its id.
+// previewSession begins the next session, and checks whether its id is free.
 func (e *Engine) previewSession(ctx context.Context, p *previewing, entry tapedeck.Session) error {
 	p.endSession()
 	p.beginSession()
@@ -76,13 +75,13 @@ func (e *Engine) previewSession(ctx context.Context, p *previewing, entry tapede
 	return err
 }
 
-// A previewing is a preview under way.
+// A previewing is an active preview.
 type previewing struct {
 	out     api.ImportPreview
 	one     api.PreviewedSession
 	entry   tapedeck.Session
 	threads map[string]bool
-	ids     map[string]bool // that sessions before it have
+	ids     map[string]bool // ids of the sessions before
 }
 
 func (p *previewing) beginSession() {

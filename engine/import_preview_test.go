@@ -11,7 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/engine/exchange"
 )
 
-// TestPreviewImportIsWhatImportMakes, and makes nothing.
+// TestPreviewImportIsWhatImportMakes: the preview matches the import, and creates
+// nothing.
 func TestPreviewImportIsWhatImportMakes(t *testing.T) {
 	e, store := importer(t, nil)
 	for name, in := range map[string]struct{ format, input string }{
@@ -75,7 +76,7 @@ func TestPreviewImportFailsAsTheImportWould(t *testing.T) {
 	for in, words := range map[string]string{
 		conversations(2, 3) + `{"mess`: "is not JSON",
 		"":                             "no conversation",
-		`{"a":1}`:                      "cannot be told",
+		`{"a":1}`:                      "cannot be detected",
 	} {
 		request := api.ImportRequest{Format: exchange.Auto}
 		_, preview := e.PreviewImport(t.Context(), request, strings.NewReader(in))
@@ -91,8 +92,7 @@ func TestPreviewImportFailsAsTheImportWould(t *testing.T) {
 	}
 }
 
-// TestPreviewImportIsBounded: a file of many sessions does not make an answer of
-// many megabytes.
+// TestPreviewImportIsBounded: the answer stays small for a file of many sessions.
 func TestPreviewImportIsBounded(t *testing.T) {
 	e, _ := importer(t, nil)
 	p, err := e.PreviewImport(t.Context(), api.ImportRequest{Format: exchange.Auto}, strings.NewReader(conversations(500, 2)))

@@ -20,7 +20,7 @@ import (
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
-// importer returns an engine over a store whose commits ask fail.
+// importer returns an engine over a store whose commits fail on request.
 func importer(t testing.TB, fail func() error) (*engine.Engine, tapedeck.Store) {
 	t.Helper()
 	store := memory.New(memory.Options{FailCommit: fail})
@@ -33,7 +33,7 @@ func importer(t testing.TB, fail func() error) (*engine.Engine, tapedeck.Store) 
 	return e, store
 }
 
-// talk is a session file with n turns, a minute each.
+// talk is a session file with n turns, one per minute.
 func talk(n int) string {
 	var b strings.Builder
 	at := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
@@ -94,7 +94,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// TestImportGoesOn: an imported session is one like any other.
+// TestImportGoesOn: an imported session can be continued like any other.
 func TestImportGoesOn(t *testing.T) {
 	e, _ := importer(t, nil)
 	done, err := e.Import(t.Context(), api.ImportRequest{Format: exchange.ClaudeCode}, strings.NewReader(talk(2)))
@@ -130,14 +130,14 @@ func TestImportRefuses(t *testing.T) {
 	}
 }
 
-// conversations is n conversations of m messages, one a line.
+// conversations returns n conversations of m messages, one per line.
 func conversations(n, m int) string {
 	one := `{"messages":[` + strings.TrimSuffix(strings.Repeat(`{"role":"user","content":"q"},{"role":"assistant","content":"a"},`, m/2), ",") + "]}\n"
 	return strings.Repeat(one, n)
 }
 
-// TestImportOfBrokenInput: of three conversations, one of them written in several
-// parts, nothing is left when what follows is broken.
+// TestImportOfBrokenInput: if the input is broken after three conversations, one
+// of which was appended in several parts, no session remains.
 func TestImportOfBrokenInput(t *testing.T) {
 	e, store := importer(t, nil)
 	_, err := e.Import(t.Context(), api.ImportRequest{Format: exchange.OpenAIMessages}, strings.NewReader(conversations(3, 1000)+`{"mess`))
@@ -173,7 +173,7 @@ func TestImportOverFailingCommits(t *testing.T) {
 	}
 }
 
-// cancelling cancels when it has been read up to its end.
+// cancelling is a reader that cancels at its end.
 type cancelling struct {
 	io.Reader
 	cancel func()
@@ -200,8 +200,8 @@ func TestImportCancelled(t *testing.T) {
 	}
 }
 
-// TestImportReal imports recorded conversations, which are not a part of the
-// repository. The log then has what the decoder made, with its times.
+// TestImportReal imports recorded conversations, which are not in the repository.
+// The log then has the events and times of the decoder.
 func TestImportReal(t *testing.T) {
 	formats := map[string]string{"tau-bench": exchange.OpenAIMessages, "claude-code": exchange.ClaudeCode}
 	for folder, format := range formats {
@@ -256,7 +256,8 @@ func importReal(t *testing.T, format, path string) {
 	}
 }
 
-// told is what an import tells of an event; ids of invocations are new each time.
+// told is the part of an event that an import preserves; ids of invocations are
+// new each time.
 func told(e *tapedeck.Event) string {
 	data := string(e.Data)
 	if e.Invocation != "" {

@@ -2,8 +2,8 @@ package engine
 
 import "github.com/tapedeck/tapedeck"
 
-// isDelta reports whether events of a type only go on with what another began:
-// that says whose it is, and most events of a log are deltas.
+// isDelta reports whether events of a type only continue what another event began.
+// That event names the instance. Deltas do not, to save space: they are most of a log.
 func isDelta(typ string) bool {
 	switch typ {
 	case tapedeck.TextMessageContent, tapedeck.ReasoningMessageContent, tapedeck.ToolCallArgs:

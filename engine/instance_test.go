@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// No two sessions have an instance of one id, not even a fork or a copy and its
-// parent. An agent that runs again in a fork stays the instance that it was.
+// Instance ids are unique among sessions, also between a fork or a copy and its
+// parent. An agent that runs again in a fork keeps its instance.
 func TestInstanceIDsAreUnique(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(_ context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
@@ -73,8 +73,8 @@ func TestInstanceIDsAreUnique(t *testing.T) {
 	})
 }
 
-// Each agent in each thread is an instance, and so is each that it starts, with
-// the one above as its parent.
+// Each agent in each thread is an instance. So is each agent that it starts; its
+// parent is the instance that started it.
 func TestInstances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(_ context.Context, in tapedeck.Invocation, say func(string, string) bool) error {

@@ -10,37 +10,36 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A journal says which sessions an import is making. It is there before the
-// first of them, and to remove it is what makes the import a fact: as long as it
-// is there, the sessions go when the import fails, or when the engine is started
-// again after the process died.
+// A journal lists the sessions that an import creates. It is written before the first
+// of them, and deleting it completes the import. While it exists, a failed import
+// deletes the sessions; so does the engine at its next start if the process died.
 //
-// A session that an import has made says so in its [tapedeck.Session.Origin].
-// The id alone would not do: it may be that of a session which was there before.
+// Each of the sessions names the journal as its [tapedeck.Session.Origin]. The id
+// alone is not enough: a session with that id may have existed before.
 type journal struct {
 	engine  *Engine
 	id      string
 	exists  bool
-	made    []string // sessions that may be there
-	unused  []string // ids that it names
-	written int      // times
+	made    []string // sessions that may exist
+	unused  []string // ids in the journal that no session has yet
+	written int      // how often it was written
 }
 
 const (
 	journalPrefix = tapedeck.ViewPrefix + "import/"
-	journalBatch  = 64 // ids that are named ahead, so that many small sessions do not cost a commit more each
+	journalBatch  = 64 // ids that are listed ahead, to save a commit for each of many small sessions
 )
 
 func newJournal(e *Engine) *journal {
 	return &journal{engine: e, id: journalPrefix + e.id + "/" + tapedeck.NewID("imp_")}
 }
 
-// newID returns an id that the journal names.
+// newID returns a new id that the journal lists.
 func (j *journal) newID(ctx context.Context) (string, error) {
 	if len(j.unused) == 0 {
 		n := journalBatch
 		if j.written == 0 {
-			n = 1 // most imports make one
+			n = 1 // most imports create one session
 		}
 		for range n {
 			j.unused = append(j.unused, tapedeck.NewID("ses_"))
@@ -54,7 +53,7 @@ func (j *journal) newID(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// write names ids, durably.
+// write adds ids to the journal, durably.
 func (j *journal) write(ctx context.Context, ids ...string) error {
 	chunk := []byte(strings.Join(ids, "\n"))
 	j.written++
@@ -62,7 +61,7 @@ func (j *journal) write(ctx context.Context, ids ...string) error {
 		_, err := j.engine.store.Append(ctx, tapedeck.Append{Session: j.id, Chunks: [][]byte{chunk}})
 		return err
 	}
-	j.exists = true // also after an error: it may turn out to be there
+	j.exists = true // also after an error, because it may have been written
 	_, _, err := j.engine.store.Create(ctx, tapedeck.Spec{
 		ID: j.id, Kind: tapedeck.KindView, ContentType: "text/plain", Chunks: [][]byte{chunk},
 	})
@@ -79,8 +78,8 @@ func (j *journal) createNew(ctx context.Context, first tapedeck.Event) (string, 
 	return id, err
 }
 
-// create creates a session of an id and reports whether it did: the id may be
-// taken, also by one that was deleted while forks need it.
+// create creates a session with an id. It reports false if the id is taken, also by a
+// deleted session that forks need.
 func (j *journal) create(ctx context.Context, id string, first tapedeck.Event) (bool, error) {
 	if err := j.write(ctx, id); err != nil {
 		return false, err
@@ -93,14 +92,14 @@ func (j *journal) create(ctx context.Context, id string, first tapedeck.Event) (
 }
 
 func (j *journal) createSession(ctx context.Context, id string, first tapedeck.Event) (bool, error) {
-	j.made = append(j.made, id) // before it is there: a failed commit may turn out to have come through
+	j.made = append(j.made, id) // before the commit, which may succeed although it reports an error
 	_, made, err := j.engine.store.Create(ctx, tapedeck.Spec{
 		ID: id, Kind: tapedeck.KindSession, Events: []tapedeck.Event{first}, Origin: j.id,
 	})
 	return made, err
 }
 
-// done makes the import a fact.
+// complete deletes the journal and so completes the import.
 func (j *journal) complete(ctx context.Context) error {
 	if !j.exists {
 		return nil
@@ -108,8 +107,8 @@ func (j *journal) complete(ctx context.Context) error {
 	return j.engine.store.Delete(ctx, j.id)
 }
 
-// undo deletes the sessions that were made. If that fails, the next start of the
-// engine does it.
+// undo deletes the created sessions. If that fails, the next start of the engine does
+// it.
 func (j *journal) undo(ctx context.Context) {
 	if !j.exists {
 		return
@@ -120,7 +119,7 @@ func (j *journal) undo(ctx context.Context) {
 	}
 }
 
-// undoImport deletes what an import has made, and then its journal.
+// undoImport deletes the sessions of an import, and then its journal.
 func (e *Engine) undoImport(ctx context.Context, journal string, sessions []string) error {
 	var failed error
 	for _, id := range sessions {
@@ -146,7 +145,7 @@ func absent(err error) bool {
 	return k == tapedeck.NotFound || k == tapedeck.Gone
 }
 
-// undoImports deletes what imports have made that an earlier process did not
+// undoImports deletes the sessions of imports that an earlier process did not
 // complete.
 func (e *Engine) undoImports(ctx context.Context) error {
 	var failed error
@@ -157,7 +156,7 @@ func (e *Engine) undoImports(ctx context.Context) error {
 		}
 		for _, j := range journals {
 			if !strings.HasPrefix(j.ID, journalPrefix) || strings.HasPrefix(j.ID, journalPrefix+e.id+"/") {
-				continue // one of ours is under way
+				continue // an active import of this engine
 			}
 			sessions, err := e.named(ctx, j.ID)
 			if err == nil {
@@ -171,7 +170,7 @@ func (e *Engine) undoImports(ctx context.Context) error {
 	}
 }
 
-// named returns the ids in a journal.
+// named returns the ids that a journal lists.
 func (e *Engine) named(ctx context.Context, journal string) ([]string, error) {
 	var ids []string
 	for from := int64(0); ; {

@@ -11,27 +11,27 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A target is where a jump goes, and in which event it is said.
+// A target says to which offset a jump goes, and which event records it.
 type target struct {
 	to            int64
-	thread        string   // "" for all
-	subThreads    []string // the threads of sub-agents that go back with it
-	markerPrefix  string   // how the id of its marker begins
-	allowNoChange bool     // that it takes nothing back is no error
+	thread        string   // "" for all threads
+	subThreads    []string // the threads of sub-agents that jump with it
+	markerPrefix  string   // the prefix of the id of its marker
+	allowNoChange bool     // to revert nothing is no error
 	onlyBack      bool     // it must not make reverted events active again
-	undoes        string   // the marker of the jump that it takes back; "" for none
+	undoes        string   // the marker of the jump that it undoes; "" for none
 	payload       func(payload.RevertFields) payload.Payload
 }
 
-// takes reports whether a run is in what goes back.
+// includes reports whether the jump affects the thread of a run.
 func (t *target) includes(r *tapedeck.OpenRun) bool { return t.includesThread(r.Thread) }
 
 func (t *target) includesThread(thread string) bool {
 	return t.thread == "" || t.thread == thread || slices.Contains(t.subThreads, thread)
 }
 
-// gather finds out which threads of sub-agents go back with the thread: those on
-// which something is in force now that was not then, or the other way round.
+// addSubThreads adds the threads of sub-agents that jump with the thread: those whose
+// active events now differ from those at the target offset.
 func (e *Engine) addSubThreads(ctx context.Context, session string, t *target) error {
 	if t.thread == "" {
 		return nil
@@ -57,9 +57,10 @@ func (e *Engine) addSubThreads(ctx context.Context, session string, t *target) e
 	return nil
 }
 
-// isUnder reports whether a thread was started on another, or on one that was.
+// isUnder reports whether a thread was started on another thread, directly or by a
+// thread between them.
 func isUnder(parents map[string]string, thread, above string) bool {
-	for range len(parents) { // what was written from outside may go in circles
+	for range len(parents) { // events of clients can make a circle of parents
 		if thread = parents[thread]; thread == "" || thread == above {
 			break
 		}
@@ -67,8 +68,8 @@ func isUnder(parents map[string]string, thread, above string) bool {
 	return thread == above
 }
 
-// jump is what rewind, undo, overwrite and clear have in common, see
-// [tapedeck.Jump]. aim finds out where it goes.
+// jump carries out a rewind, an undo, an overwrite or a clear, see [tapedeck.Jump].
+// aim returns its target.
 func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tapedeck.Session) (target, error)) (api.Rewound, error) {
 	s, err := e.session(ctx, session)
 	if err != nil {
@@ -98,16 +99,16 @@ func (e *Engine) jump(ctx context.Context, session, actor string, aim func(*tape
 	case t.allowNoChange:
 		return api.Rewound{Session: session, Offset: -1, To: t.to, Thread: t.thread, Status: s.Status, Cancelled: stopped}, nil
 	default:
-		return api.Rewound{}, tapedeck.Errorf(tapedeck.Conflict, "there is nothing to take back: session %s is as it was before offset %d", s.ID, t.to)
+		return api.Rewound{}, tapedeck.Errorf(tapedeck.Conflict, "there is nothing to revert: session %s is as it was before offset %d", s.ID, t.to)
 	}
 	done, err := e.appendJump(ctx, &s, &t, actor)
 	done.Cancelled = stopped
 	return done, err
 }
 
-// changes reports whether a jump would take something back. One that would not
-// is not written: an undo would then undo that, and not what somebody wants to
-// have back.
+// wouldChange reports whether a jump would change which events are active. A jump
+// that would not is not appended: the next undo would undo that jump instead of the
+// one that the user means.
 func (e *Engine) wouldChange(ctx context.Context, s *tapedeck.Session, t *target) (bool, error) {
 	now, err := e.views.Timeline(ctx, s.ID, -1)
 	if err != nil {
@@ -126,9 +127,9 @@ func (e *Engine) wouldChange(ctx context.Context, s *tapedeck.Session, t *target
 	return false, nil
 }
 
-// onlyBack refuses a jump that would make reverted events active again. It is
-// somebody with an old view of the session, most likely, who does not mean that: it
-// is what an undo is for. Logs that have such a jump are read as ever.
+// onlyBack refuses a jump that would make reverted events active again. The client
+// probably has an old view of the session; an undo is the verb for this. Older logs
+// can have such jumps, and views follow them.
 func (e *Engine) onlyBack(ctx context.Context, s *tapedeck.Session, t *target) error {
 	now, err := e.views.Timeline(ctx, s.ID, s.Head)
 	if err != nil {
@@ -138,20 +139,20 @@ func (e *Engine) onlyBack(ctx context.Context, s *tapedeck.Session, t *target) e
 		active := now.Ranges(thread, s.Head)
 		for _, then := range now.Ranges(thread, t.to) {
 			if !covers(active, then) {
-				return tapedeck.Errorf(tapedeck.Conflict, "what is before offset %d was reverted in the meantime: to go back there would make it active again", t.to).
-					WithHint("load the session again and choose one of its active turns; undo takes a rewind back, and force goes there all the same")
+				return tapedeck.Errorf(tapedeck.Conflict, "events before offset %d were reverted in the meantime: to go back there would make them active again", t.to).
+					WithHint("load the session again and choose one of its active turns; undo reverses a rewind, and force goes there all the same")
 			}
 		}
 	}
 	return nil
 }
 
-// covers reports whether ranges, of which none touches the next, contain r.
+// covers reports whether ranges contain r. The ranges do not touch each other.
 func covers(ranges []tapedeck.OffsetRange, r tapedeck.OffsetRange) bool {
 	return slices.ContainsFunc(ranges, func(a tapedeck.OffsetRange) bool { return a.From <= r.From && r.To <= a.To })
 }
 
-// cancelRuns cancels the runs in what goes back, and returns which they were.
+// cancelRuns cancels the runs that a jump affects, and returns their invocations.
 func (e *Engine) cancelRuns(ctx context.Context, s *tapedeck.Session, t *target) ([]string, error) {
 	var waits []func() (api.Cancelled, error)
 	for _, r := range s.Runs {
@@ -164,7 +165,7 @@ func (e *Engine) cancelRuns(ctx context.Context, s *tapedeck.Session, t *target)
 			}
 			fallthrough
 		default:
-			waits = append(waits, e.cancelRun(ctx, s, r)) // all at once: an agent may take its time to stop
+			waits = append(waits, e.cancelRun(ctx, s, r)) // all at once, because an agent may take long to stop
 		}
 	}
 	var stopped []string
@@ -173,17 +174,18 @@ func (e *Engine) cancelRuns(ctx context.Context, s *tapedeck.Session, t *target)
 		switch {
 		case err == nil:
 			stopped = append(stopped, c.Invocation)
-		case tapedeck.KindOf(err) != tapedeck.Conflict: // which is: it came to its end by itself
+		case tapedeck.KindOf(err) != tapedeck.Conflict: // a conflict means that it ended by itself
 			return stopped, err
 		}
 	}
 	return stopped, nil
 }
 
-// errMoved says that what a verb has looked at is not as it was any more.
+// errMoved means that the session has changed since the verb looked at it.
 var errMoved = errors.New("the session has gone on")
 
-// land appends the jump, unless what it was meant for has changed since began.
+// appendJump appends the jump, unless the session has changed since began in a way
+// that matters to it.
 func (e *Engine) appendJump(ctx context.Context, began *tapedeck.Session, t *target, actor string) (api.Rewound, error) {
 	taking := payload.RevertFields{Marker: tapedeck.NewID(t.markerPrefix), Thread: t.thread, With: t.subThreads}
 	if began.LastJump > 0 {
@@ -215,14 +217,14 @@ func (e *Engine) appendJump(ctx context.Context, began *tapedeck.Session, t *tar
 			return api.Rewound{}, e.explainOvertaken(ctx, began.ID, err)
 		}
 	}
-	return api.Rewound{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is being written by others all the time", began.ID).WithHint("try again")
+	return api.Rewound{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is constantly written by others", began.ID).WithHint("try again")
 }
 
-// mayJump is asked in the store's writer. The links between jumps must not miss
-// one, and no run may be taken back while it is open.
+// mayJump refuses a jump in the store's writer. Each jump names the one before it, so
+// none may be missed, and no open run may be reverted.
 func mayJump(s, began *tapedeck.Session, t *target) error {
 	if s.Gen != began.Gen {
-		return tapedeck.Errorf(tapedeck.Conflict, "session %s was deleted and made anew meanwhile", s.ID)
+		return tapedeck.Errorf(tapedeck.Conflict, "session %s was deleted and recreated meanwhile", s.ID)
 	}
 	if s.LastJump != began.LastJump {
 		return &overtaken{s.LastJump}
@@ -236,20 +238,20 @@ func mayJump(s, began *tapedeck.Session, t *target) error {
 	return nil
 }
 
-// strictTries is how often a jump on one thread is tried for a moment in which
-// nothing comes on the others.
+// strictTries is how many attempts of a jump on one thread require that no event
+// arrives on the others.
 const strictTries = 5
 
-// sameRuns refuses a session in which other runs have ended than when it was
-// seen: the status that a jump on one thread leaves rests on those of the others.
-// The catalogue does not count them, so at first any event is taken for an end;
-// with an incessant stream of events an equal status has to do.
+// sameRuns refuses a session in which a run has ended since it was seen. The status
+// after a jump on one thread depends on the last run that ended on the others. The
+// catalogue does not count runs, so the first attempts treat any event as such an
+// end. After that, while events keep arriving, an equal status is enough.
 func sameRuns(s, seen *tapedeck.Session, try int) error {
 	running := len(s.Runs) > 0
 	switch {
 	case running != (len(seen.Runs) > 0):
 		return errMoved
-	case running, s.Head == seen.Head: // while one is open, the status is that it is
+	case running, s.Head == seen.Head: // while a run is open, the status is running
 		return nil
 	case try < strictTries, s.Status != seen.Status:
 		return errMoved
@@ -257,12 +259,12 @@ func sameRuns(s, seen *tapedeck.Session, try int) error {
 	return nil
 }
 
-// An overtaken is the error of a verb that another one came before.
-type overtaken struct{ jump int64 } // its offset
+// An overtaken is the error of a verb if another jump was appended before it.
+type overtaken struct{ jump int64 } // the offset of the other jump
 
 func (o *overtaken) Error() string { return "another jump came before" }
 
-// told says to the client what has overtaken it.
+// explainOvertaken replaces an overtaken error by one that names the other jump.
 func (e *Engine) explainOvertaken(ctx context.Context, session string, err error) error {
 	var o *overtaken
 	if !errors.As(err, &o) {
@@ -278,5 +280,5 @@ func (e *Engine) explainOvertaken(ctx context.Context, session string, err error
 		verb = "rewound"
 	}
 	return tapedeck.Errorf(tapedeck.Conflict, "session %s was %s meanwhile (marker %s)", session, verb, j.Marker).
-		WithHint("look at it, and try again if it is still what you want")
+		WithHint("read the session, and try again if you still want to")
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A step is a verb with numbers that become its arguments when it is known what
-// there is to choose from.
+// A step is a verb with numbers. They select arguments from those that are
+// possible when the step runs.
 type step struct {
 	Verb         string
 	A, B, Thread int
@@ -60,9 +60,9 @@ func (s step) line(p *tape, n int) string {
 	return "cancel"
 }
 
-// Whatever is done in whatever order: what is in force afterwards is what the
-// rule says, the links between the jumps miss none, the catalogue has the status
-// of what is in force, and a verb that is refused appends nothing of its own.
+// After any sequence of verbs, the active events are those that the rule gives,
+// the links between the jumps are complete, the catalogue has the status of the
+// active runs, and a refused verb has appended nothing of its own.
 func TestJumpsProperty(t *testing.T) {
 	verbs := []string{"task", "task", "wait", "fail", "resume", "cancel", "to", "to", "before", "before", "overwrite", "clear", "undo", "undo", "fork"}
 	steps := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) step {
@@ -96,7 +96,7 @@ func TestJumpsProperty(t *testing.T) {
 	})
 }
 
-// law checks what must hold after a step.
+// law checks the invariants after a step.
 func (p *tape) law(s step, before []tapedeck.Event, err error) error {
 	if k := tapedeck.KindOf(err); err != nil && k != tapedeck.Conflict && k != tapedeck.NotFound && k != tapedeck.Invalid {
 		return err
@@ -118,12 +118,12 @@ func (p *tape) law(s step, before []tapedeck.Event, err error) error {
 		}
 		for _, ev := range events {
 			if ev.Channel != tapedeck.ChannelSession && ev.ThreadName() == name && timeline.Has(ev.Offset, name, entry.Head) != want[ev.Offset] {
-				return fmt.Errorf("that the event at %d is in force: %v", ev.Offset, !want[ev.Offset])
+				return fmt.Errorf("the event at %d is active: %v", ev.Offset, !want[ev.Offset])
 			}
 		}
 		if err == nil && isJump && (p.last.Thread == "" || p.last.Thread == name) {
 			if got, want := inForce(events, name), inForce(events[:p.last.To], name); len(got) != len(want) {
-				return fmt.Errorf("%d events of %s are in force, want %d", len(got), name, len(want))
+				return fmt.Errorf("%d events of %s are active, want %d", len(got), name, len(want))
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func (p *tape) law(s step, before []tapedeck.Event, err error) error {
 	return nil
 }
 
-// links follows the jumps of a session from the newest.
+// links follows the jumps of a session from the newest one.
 func links(p *tape, offset int64) []tapedeck.Jump {
 	events := p.log(p.id)
 	var jumps []tapedeck.Jump
@@ -158,8 +158,8 @@ func countJumps(events []tapedeck.Event) int {
 	return n
 }
 
-// statusOf is the status of the run that ended last of those in force. A jump and
-// a fork end what they find open.
+// statusOf returns the status of the active run that ended last. A jump and a fork
+// end the runs that are open there.
 func statusOf(events []tapedeck.Event, running bool) tapedeck.Status {
 	if running {
 		return tapedeck.StatusRunning
@@ -193,7 +193,7 @@ func statusOf(events []tapedeck.Event, running bool) tapedeck.Status {
 		}
 	}
 	if asked && !status.Begun() {
-		return tapedeck.StatusPending // what was asked is in force, its run is not
+		return tapedeck.StatusPending // the user's message is active, its run is not
 	}
 	return status
 }

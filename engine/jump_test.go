@@ -19,8 +19,8 @@ import (
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
-// echo says again what it is told, and keeps it in the state. It stops in the
-// middle of its message if it is told to wait or to fail.
+// echo repeats its task and keeps it in the state. It stops in the middle of its
+// message if the task is to wait or to fail.
 func echo(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
 	word := in.Task[strings.LastIndex(in.Task, "\n")+1:]
 	say("TEXT_MESSAGE_START", fmt.Sprintf(`{"messageId":"m_%s"}`, in.ID))
@@ -37,7 +37,7 @@ func echo(ctx context.Context, in tapedeck.Invocation, say func(string, string) 
 	return nil
 }
 
-// A tape is a session that is told what to do in words.
+// A tape is a session that is driven by lines of words.
 type tape struct {
 	*world
 	id          string
@@ -97,7 +97,7 @@ func (p *tape) do(line string) error {
 		}
 		err = p.jumped(p.Rewind(ctx, r))
 	default:
-		p.Fatalf("what is %q?", line)
+		p.Fatalf("unknown line %q", line)
 	}
 	return err
 }
@@ -117,7 +117,7 @@ func (p *tape) jumped(r api.Rewound, err error) error {
 	return err
 }
 
-// play carries out lines that are divided by semicolons.
+// play carries out lines that are separated by semicolons.
 func (p *tape) play(script string) {
 	p.Helper()
 	for line := range strings.SplitSeq(script, ";") {
@@ -128,8 +128,8 @@ func (p *tape) play(script string) {
 	}
 }
 
-// inForce is the rule of [tapedeck.Jump] in the plainest way: it makes a list of
-// what is in force before each event.
+// inForce is the rule of [tapedeck.Jump] in its simplest form: it lists the active
+// events before each event.
 func inForce(events []tapedeck.Event, thread string) []tapedeck.Event {
 	before := make([][]tapedeck.Event, len(events)+1)
 	for i, ev := range events {
@@ -143,7 +143,7 @@ func inForce(events []tapedeck.Event, thread string) []tapedeck.Event {
 	return before[len(events)]
 }
 
-// shown is what the threads say that have anything in force, with their state.
+// shown returns the text of the threads with active events, and their state.
 func (p *tape) shown() string {
 	p.Helper()
 	events := p.log(p.id)
@@ -201,12 +201,12 @@ var jumpTests = []struct {
 }{
 	{"rewind", "task a; task b; rewind before b", "main: a, re a {a}", "complete"},
 	{"the first", "task a; task b; rewind before a", "", "idle"},
-	{"and go on", "task a; task b; rewind before b; task c", "main: a, re a, c, re c {c}", "complete"},
+	{"then continue", "task a; task b; rewind before b; task c", "main: a, re a, c, re c {c}", "complete"},
 	{"twice", "task a; task b; task c; rewind before c; rewind before b", "main: a, re a {a}", "complete"},
 	{"twice the same", "task a; task b; rewind before b; task c; rewind before b", "main: a, re a {a}", "complete"},
 	{"a dead one", "task a; task b; task c; rewind before b; task d; rewind before c", "main: a, re a, b, re b {b}", "complete"},
 	{"undo", "task a; task b; rewind before a; undo", "main: a, re a, b, re b {b}", "complete"},
-	{"undo what came after", "task a; rewind before a; task b; undo", "main: a, re a {a}", "complete"},
+	{"undo with later events", "task a; rewind before a; task b; undo", "main: a, re a {a}", "complete"},
 	{"undo of undo", "task a; task b; rewind before b; undo; undo", "main: a, re a {a}", "complete"},
 	{"undo an older one", "task a; task b; rewind before b; rewind before a; undo 1", "main: a, re a, b, re b {b}", "complete"},
 	{"undo of the newest two", "task a; task b; rewind before b; rewind before a; undo 2; undo 1", "main: a, re a, b, re b {b}", "complete"},
@@ -217,7 +217,7 @@ var jumpTests = []struct {
 	{"to an offset", "task a; task b; rewind to 8", "main: a, re a {a}", "complete"},
 	{"to the beginning", "task a; rewind to 0", "", "idle"},
 	{"in the middle of a message", "task a; task b; rewind to 12", "main: a, re a, b, re b {a}", "interrupted"},
-	{"and go on from there", "task a; task b; rewind to 12; task c", "main: a, re a, b, re b, c, re c {c}", "complete"},
+	{"then continue from there", "task a; task b; rewind to 12; task c", "main: a, re a, b, re b, c, re c {c}", "complete"},
 	{"a failed one", "task a; task fail; rewind before fail", "main: a, re a {a}", "complete"},
 	{"back to a failed one", "task fail; task b; rewind before b", "main: fail, re fail", "failed"},
 	{"back to a cancelled one", "task wait; cancel wait; task b; rewind before b", "main: wait, re wait", "cancelled"},
@@ -266,8 +266,8 @@ func (p *tape) check(script, want string, status tapedeck.Status) {
 	}
 }
 
-// The same over the store that keeps sessions in a file, with the views that a
-// server has.
+// The same test over the store that keeps sessions in a file, with the views of a
+// server.
 func TestJumpsOverSQLite(t *testing.T) {
 	store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
 	if err != nil {
@@ -295,7 +295,7 @@ func TestJumpsOverSQLite(t *testing.T) {
 	}
 }
 
-// settle waits until the runs have ended, or have said what they say before they
+// settle waits until the runs have ended, or have sent everything before they
 // wait.
 func (p *tape) settle(h *hub.Hub) {
 	waiting := map[string]bool{}

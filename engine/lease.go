@@ -9,23 +9,24 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// leases has when runs that are written from outside were heard of. It is kept in
-// memory: after a restart each has a whole lease again.
+// leases has the times of the last events of external runs. They are in memory only:
+// after a restart each run has a whole lease again.
 type leases struct {
-	since time.Time // nothing could be heard before
+	since time.Time // when the engine started
 
 	mu        sync.Mutex
 	lastEvent map[leaseKey]time.Time
 }
 
-// A lessee is a run: invocations have names of their own in each session only.
+// A leaseKey names a run. The session is needed because invocations are unique only
+// within one.
 type leaseKey struct {
 	gen        int64
 	invocation string
 }
 
-// note takes down which runs of a session events are of. The store's writer asks
-// for it, so an event that comes at the last moment counts.
+// note records that events of runs arrived. The store's writer calls it before it
+// commits, so an event that arrives at the last moment counts.
 func (l *leases) note(s *tapedeck.Session, events []tapedeck.Event, now time.Time) {
 	for _, r := range s.Runs {
 		if r.Owner != "" {
@@ -42,7 +43,8 @@ func (l *leases) note(s *tapedeck.Session, events []tapedeck.Event, now time.Tim
 	}
 }
 
-// last returns when a run, or one that ends with it, was last heard of.
+// lastHeard returns the time of the last event of a run and of those that end with
+// it.
 func (l *leases) lastHeard(s *tapedeck.Session, r tapedeck.OpenRun) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,15 +59,14 @@ func (l *leases) lastHeard(s *tapedeck.Session, r tapedeck.OpenRun) time.Time {
 	return last
 }
 
-// forget forgets what was heard before a moment.
+// dropBefore drops the times before a moment.
 func (l *leases) dropBefore(before time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	maps.DeleteFunc(l.lastEvent, func(_ leaseKey, t time.Time) bool { return t.Before(before) })
 }
 
-// sweep ends runs that are written from outside when nothing was heard of them
-// for as long as a lease lasts.
+// sweep ends external runs that have had no event for as long as a lease.
 func (e *Engine) sweep() {
 	tick := time.NewTicker(max(e.options.Lease/4, time.Second))
 	defer tick.Stop()
@@ -76,7 +77,7 @@ func (e *Engine) sweep() {
 		case <-tick.C:
 		}
 		if err := e.expireLeases(e.life); err != nil && e.life.Err() == nil {
-			e.options.Logger.Warn("runs whose lease has run out could not be ended; trying again", "error", err)
+			e.options.Logger.Warn("runs whose lease has expired could not be ended; trying again", "error", err)
 		}
 	}
 }

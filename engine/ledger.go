@@ -11,11 +11,11 @@ import (
 	"github.com/tapedeck/tapedeck/order"
 )
 
-// A ledger is what the engine knows of a session as of its head: which runs are
-// open, and what is open in them. It is looked at and brought forward inside the
-// store's writer (see [tapedeck.Append.Check]), so that to check an append and
-// to append it are one. If it is behind, or ahead because a commit has failed,
-// it is made anew from the log; that costs as much as the open runs are long.
+// A ledger has the state of a session at its head: which runs are open, and what is
+// open in them. The store's writer checks and advances it (see
+// [tapedeck.Append.Check]), so that no other append comes between the check of an
+// append and its commit. If the ledger is behind, or ahead because a commit failed,
+// it is restored from the log. That costs a read of the open runs.
 type ledger struct {
 	mu       sync.Mutex
 	known    bool
@@ -24,18 +24,19 @@ type ledger struct {
 	verifier *order.Verifier
 }
 
-// errStale says that the ledger did not fit the session, and nothing was done.
+// errStale means that the ledger did not match the session, and nothing was done.
 var errStale = errors.New("the ledger is stale")
 
-// look returns the verifier as of now; it is not to be changed.
+// current returns the verifier as of now. Do not change it. It reports false if the
+// ledger has to be restored.
 func (l *ledger) current() (*order.Verifier, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.verifier, l.known
 }
 
-// set makes the ledger that of s, unless it has come further meanwhile, and
-// returns its verifier.
+// restore sets the ledger to the state of s, unless the ledger is newer already. It
+// returns the verifier of the ledger.
 func (l *ledger) restore(s *tapedeck.Session, v *order.Verifier) *order.Verifier {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -45,21 +46,22 @@ func (l *ledger) restore(s *tapedeck.Session, v *order.Verifier) *order.Verifier
 	return l.verifier
 }
 
-// drop forgets: what the ledger counted on did not come true.
+// invalidate makes the next append restore the ledger: events with which it advanced
+// were not written.
 func (l *ledger) invalidate() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.known = false
 }
 
-// advance checks events that are about to be appended to s, and counts on them.
-// closes says that the session is closed with them. With errStale it is worth
-// another attempt; any other error is a refusal.
+// advance checks events that are about to be appended to s, and advances the ledger
+// by them. closes means that the append closes the session. After errStale the
+// caller tries again; any other error is a refusal.
 func (l *ledger) advance(s *tapedeck.Session, t *attempt, closes bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.known || l.gen != s.Gen || l.head != s.Head {
-		l.known = false // the writer knows better
+		l.known = false // the session in the writer is the right one
 		return errStale
 	}
 	next, err := t.check(l.verifier, s.Head)
@@ -75,15 +77,15 @@ func (l *ledger) advance(s *tapedeck.Session, t *attempt, closes bool) error {
 	return nil
 }
 
-// An attempt is events in the form that they have if the ledger is as it was
-// seen. They are formed by the goroutine that appends, so that the store's
-// writer, which everybody waits for, has next to nothing to do.
+// An attempt has the events of an append in the form that they get if the ledger
+// has not changed since. The goroutine that appends forms them, so that the store's
+// writer, on which all appends wait, has almost nothing to do.
 type attempt struct {
 	given  []tapedeck.Event
-	events []tapedeck.Event // in the form of the log; a copy of given if there is an error
-	err    error            // that they have no such form. A repetition by a producer is none all the same, so the writer tells it
-	before *order.Verifier  // of the ledger
-	after  *order.Verifier  // it with the events
+	events []tapedeck.Event // in the form of the log; a copy of given if err is set
+	err    error            // why they have no such form. The writer reports it, because a repetition by a producer is no error
+	before *order.Verifier  // the ledger's verifier when they were formed
+	after  *order.Verifier  // a copy of before, advanced by the events
 }
 
 func formAttempt(seen *order.Verifier, given []tapedeck.Event) *attempt {
@@ -94,7 +96,7 @@ func formAttempt(seen *order.Verifier, given []tapedeck.Event) *attempt {
 	return t
 }
 
-func addAll(v *order.Verifier, events []tapedeck.Event) error {
+func addEvents(v *order.Verifier, events []tapedeck.Event) error {
 	for i := range events {
 		if err := v.Add(&events[i]); err != nil {
 			return err
@@ -103,9 +105,9 @@ func addAll(v *order.Verifier, events []tapedeck.Event) error {
 	return nil
 }
 
-// check returns v with the events, which are to lie at offset head. If v is not
-// what was seen, a refusal may rest on what has passed: it counts only if they
-// fit in no form.
+// check returns v advanced by the events, which get the offsets from head on. If the
+// ledger has changed since they were formed, a refusal may be outdated: then they
+// are refused only if no form of them fits.
 func (t *attempt) check(v *order.Verifier, head int64) (*order.Verifier, error) {
 	for i := range t.events {
 		t.events[i].Offset = head + int64(i)
@@ -117,7 +119,7 @@ func (t *attempt) check(v *order.Verifier, head int64) (*order.Verifier, error) 
 		t.after.Settle(t.events)
 		return t.after, nil
 	}
-	if next := v.Clone(); t.err == nil && addAll(next, t.events) == nil {
+	if next := v.Clone(); t.err == nil && addEvents(next, t.events) == nil {
 		return next, nil
 	}
 	if _, err := v.Clone().Accept(t.given); err != nil {
@@ -126,17 +128,17 @@ func (t *attempt) check(v *order.Verifier, head int64) (*order.Verifier, error) 
 	return nil, errStale
 }
 
-// maxLedgers is how many sessions the engine keeps in mind.
+// maxLedgers is how many ledgers the engine keeps in memory.
 const maxLedgers = 4096
 
-// ledgers are those of the sessions that were written to last.
+// ledgers has the ledgers of the sessions that were written to last.
 type ledgers struct {
 	mu   sync.Mutex
 	byID lru.Map[string, *ledger]
 }
 
-// find returns the ledger of a session, nil if there is none. It makes none, so
-// that requests for sessions that do not exist leave nothing behind.
+// find returns the ledger of a session, nil if it has none. It does not make one,
+// so that requests for sessions that do not exist use no memory.
 func (m *ledgers) find(session string) *ledger {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -144,7 +146,7 @@ func (m *ledgers) find(session string) *ledger {
 	return l
 }
 
-// get returns the ledger of a session, a new one if there is none.
+// get returns the ledger of a session, and makes one if needed.
 func (m *ledgers) get(session string) *ledger {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -157,8 +159,8 @@ func (m *ledgers) get(session string) *ledger {
 	return l
 }
 
-// current returns the ledger of a session and its verifier, made anew if need
-// be.
+// current returns the ledger of a session and its verifier. It restores them from
+// the log if needed.
 func (e *Engine) current(ctx context.Context, session string) (*ledger, *order.Verifier, error) {
 	if l := e.ledgers.find(session); l != nil {
 		if v, ok := l.current(); ok {

@@ -8,21 +8,22 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A trail is what a run that nobody drives any more has left in the log.
+// A trail has what a run without a driver left open.
 type trail struct {
-	open      map[string]tapedeck.Event // questions that nobody has answered, by id
-	order     []string                  // of them
+	open      map[string]tapedeck.Event // pending questions, by id
+	order     []string                  // their ids, in the order of the log
 	processes []payload.AgentStarted
 }
 
-// trailOf reads the events of an open run and of those that end with it.
-func (e *Engine) trailOf(ctx context.Context, session string, family []tapedeck.OpenRun) (trail, error) {
+// trailOf reads the events of an open run and of the runs that end with it. The run
+// is the first one of runs.
+func (e *Engine) trailOf(ctx context.Context, session string, runs []tapedeck.OpenRun) (trail, error) {
 	t := trail{open: map[string]tapedeck.Event{}}
 	theirs := map[string]bool{}
-	for _, r := range family {
+	for _, r := range runs {
 		theirs[r.Invocation] = true
 	}
-	for ev, err := range tapedeck.Events(ctx, e.store, session, family[0].Offset) {
+	for ev, err := range tapedeck.Events(ctx, e.store, session, runs[0].Offset) {
 		if err != nil {
 			return t, err
 		}
@@ -58,7 +59,7 @@ func idOf(ev *tapedeck.Event) string {
 	return d.ID
 }
 
-// cancels returns the events that answer what is open.
+// cancelAnswers returns the events that cancel the pending questions.
 func (t *trail) cancelAnswers() (events []tapedeck.Event) {
 	for _, id := range t.order {
 		q, ok := t.open[id]
@@ -73,18 +74,18 @@ func (t *trail) cancelAnswers() (events []tapedeck.Event) {
 	return events
 }
 
-// killLeftovers ends the processes that the agent of a dead run has left. What
-// the log says of them is of the engine that drove the run: nobody else can
-// append it there.
+// killLeftovers ends the processes that the agent of an interrupted run left. The
+// log can be trusted about them: only the engine that drives a run can append
+// agent.started.
 func (e *Engine) killLeftovers(session string, r tapedeck.OpenRun, t *trail) {
 	for _, p := range t.processes {
 		killed, err := e.options.KillLeftover(p)
 		log := e.options.Logger.With("session", session, "invocation", r.Invocation, "pid", p.PID)
 		switch {
 		case err != nil:
-			log.Error("what an agent has left running could not be ended", "error", err)
+			log.Error("a process that an agent left running could not be ended", "error", err)
 		case killed:
-			log.Info("ended what an agent had left running")
+			log.Info("ended a process that an agent had left running")
 		}
 	}
 }

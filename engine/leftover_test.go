@@ -14,8 +14,8 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// What a run of a dead engine has started is killed before its end is written,
-// and nothing else is.
+// The processes of a dead engine's run are killed before its end is appended, and
+// no other processes.
 func TestLeftovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(ctx context.Context, _ tapedeck.Invocation, say func(string, string) bool) error {
@@ -63,7 +63,7 @@ func TestLeftovers(t *testing.T) {
 	})
 }
 
-// What was imported may say anything, and must not make us kill.
+// Imported events can say anything, and must not make the engine kill a process.
 func TestLeftoversOfAnImport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, silent, func(o *engine.Options) {

@@ -9,10 +9,10 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// link returns the runner's own conversation with which a run can go on, nil if
-// that has not all of what is in force in the thread, or something that is not:
-// the thread has gone back since it was told, it was told in the parent of a
-// fork, or somebody else has spoken since.
+// link returns the runner's own conversation that a run can continue, nil if there is
+// none. It is nil if that conversation differs from the active events of the thread:
+// the thread was rewound since the link was recorded, the link is from the parent of
+// a fork, or someone else has written to the thread since.
 func (e *Engine) link(ctx context.Context, s *tapedeck.Session, thread string, agent *Agent, told *view.Link) (*tapedeck.Link, error) {
 	if told == nil || told.Offset < s.ForkedAt || !mayResume(agent) || !isID(told.NativeID) {
 		return nil, nil // an id that begins with a dash could be taken for an option of a program
@@ -31,17 +31,17 @@ func (e *Engine) link(ctx context.Context, s *tapedeck.Session, thread string, a
 	return &tapedeck.Link{Runner: told.Runner, NativeID: told.NativeID, Offset: told.Offset}, nil
 }
 
-// mayResume reports whether the runner has use for a link.
+// mayResume reports whether the runner can use a link.
 func mayResume(a *Agent) bool {
 	c, ok := a.Runner.(runner.Capable)
 	return !ok || c.Capabilities().Resume
 }
 
-// hasAll reports whether everything said since a link was told was said in runs
-// of one agent, from that on in which it was told.
+// hasAll reports whether all messages since a link was recorded are from runs of one
+// agent, beginning with the run that recorded it.
 func hasAll(now *view.Snapshot, told *view.Link, agent string) bool {
 	i := slices.IndexFunc(now.Runs, func(r view.Run) bool { return r.Invocation == told.Invocation })
-	if i < 0 { // it is not of a run, or of one so long ago that it is not at hand
+	if i < 0 { // the link has no run, or one so old that it is not loaded
 		return false
 	}
 	theirs := map[string]bool{}

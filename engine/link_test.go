@@ -16,8 +16,8 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A keeper is an agent that keeps its conversation itself, and says so in its
-// first run. It fails if its task is "fail".
+// A keeper is an agent that keeps its own conversation, and links it in its first
+// run. It fails if its task is "fail".
 type keeper struct {
 	mu    sync.Mutex
 	given []string // the links of its runs, "" for none
@@ -50,8 +50,8 @@ func (k *keeper) last() string {
 	return k.given[len(k.given)-1]
 }
 
-// inKeeping runs a test with an agent "bot" that keeps its conversation, and
-// another one, "mute", that says nothing at all.
+// inKeeping runs a test with an agent "bot" that keeps its conversation, and an
+// agent "mute" that sends nothing.
 func inKeeping(t *testing.T, id string, test func(w *world, k *keeper)) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{id: id, can: tapedeck.Capabilities{Resume: true}}
@@ -89,11 +89,11 @@ func TestLink(t *testing.T) {
 			w.turn("s", "mute", "side")
 			return "s"
 		}},
-		"somebody else's words": {between: func(w *world, _ api.Started) string {
+		"a message of someone else": {between: func(w *world, _ api.Started) string {
 			w.must(w.append("s", `message.added {"message":{"id":"m","role":"user","content":"psst"}}`))
 			return "s"
 		}},
-		"a rewind of what came after": {between: func(w *world, _ api.Started) string {
+		"a rewind of later events": {between: func(w *world, _ api.Started) string {
 			second := w.turn("s", "bot", "")
 			_, err := w.Rewind(w.Context(), api.Rewind{Session: "s", BeforeInvocation: second.Invocation})
 			w.must(err)
@@ -141,7 +141,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// A fork that has told a link of its own goes on with that.
+// A fork that has a link of its own continues with that.
 func TestLinkOfAFork(t *testing.T) {
 	inKeeping(t, "native", func(w *world, k *keeper) {
 		w.create("s")
@@ -157,8 +157,7 @@ func TestLinkOfAFork(t *testing.T) {
 	})
 }
 
-// What the program of an agent is, and which conversation it has, is not for
-// somebody outside to say.
+// Clients may not say which program an agent runs, or which conversation it has.
 func TestForgedAgent(t *testing.T) {
 	inBubble(t, silent, func(w *world) {
 		w.create("s")
@@ -170,7 +169,7 @@ func TestForgedAgent(t *testing.T) {
 			events := parse(line)
 			events[0].Invocation = run.Invocation
 			_, err := w.Append(w.Context(), tapedeck.Append{Session: "s", Events: events})
-			refuses(w, err, tapedeck.Conflict, "cannot come into it")
+			refuses(w, err, tapedeck.Conflict, "cannot be a part of it")
 		}
 	})
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
-// nested returns an object that is nested so deep.
+// nested returns an object that is nested depth levels deep.
 func nested(depth int) json.RawMessage {
 	return json.RawMessage(`{"x":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`)
 }
 
-// TestDeepEventsComeBack: an event as deep as append allows is exported and
-// imported again, and no deeper one is appended.
+// TestDeepEventsComeBack: an event of the greatest depth that append allows can be
+// exported and imported again; a deeper one cannot be appended.
 func TestDeepEventsComeBack(t *testing.T) {
 	e, store := importer(t, nil)
 	s, err := e.Create(t.Context(), api.NewSession{})

@@ -2,34 +2,32 @@ package engine
 
 import "time"
 
-// When many agents speak at once, what each says in a moment is written as one
-// event, so that what it costs to record them grows with how many there are and
-// not with how fast they speak. It is a moment that nobody sees: with 200 agents
-// less than a tenth of a second. A few agents are not held back at all, and
-// nothing but deltas ever is.
+// When many agents send deltas at once, each agent's deltas of a short time become one
+// event. So the cost of recording grows with the number of agents, and not with their
+// speed. With 200 agents that time is less than 0.1 s, which users do not notice. With
+// few agents there is no delay, and only deltas are ever delayed.
 const (
-	paceEach = 400 * time.Microsecond // of the moment, for each agent
-	paceFrom = 10 * time.Millisecond  // a shorter one is none
-	paceMost = 100 * time.Millisecond
+	paceEach  = 400 * time.Microsecond // delay per agent
+	paceFrom  = 10 * time.Millisecond  // a shorter delay counts as none
+	paceLimit = 100 * time.Millisecond
 )
 
-// pace returns how long after its last append a run waits with the next, if that
-// is of deltas only.
+// pace returns how long a run waits between two appends, if the next has only deltas.
 func (e *Engine) pace() time.Duration {
-	d := min(time.Duration(e.Running())*paceEach, paceMost)
+	d := min(time.Duration(e.Running())*paceEach, paceLimit)
 	if d < paceFrom {
 		return 0
 	}
 	return d
 }
 
-// A pacer holds a run back.
+// A pacer delays the appends of a run.
 type pacer struct {
 	wrote time.Time
-	due   <-chan time.Time // nil if it does not wait
+	due   <-chan time.Time // nil while no append is delayed
 }
 
-// wait reports whether what is in the queue may grow for a while.
+// wait reports whether the next append is delayed, so that deltas can be joined.
 func (p *pacer) wait(r *run) bool {
 	if !r.queue.growing() {
 		p.due = nil
@@ -46,8 +44,8 @@ func (p *pacer) wait(r *run) bool {
 	return true
 }
 
-// growing reports whether the queue has nothing but deltas of one message, or of
-// one of each sub-agent, and the agent may say more.
+// growing reports whether the queue has only deltas that can still grow, at most one
+// event of each run, and the agent has not ended.
 func (q *queue) growing() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 )
 
 func TestPace(t *testing.T) {
-	for n, want := range map[int]time.Duration{0: 0, 1: 0, 24: 0, 25: 10 * time.Millisecond, 200: 80 * time.Millisecond, 5000: paceMost} {
+	for n, want := range map[int]time.Duration{0: 0, 1: 0, 24: 0, 25: 10 * time.Millisecond, 200: 80 * time.Millisecond, 5000: paceLimit} {
 		e := &Engine{runs: map[string]*run{}}
 		for i := range n {
 			e.runs[fmt.Sprint(i)] = nil
@@ -21,7 +21,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// Only deltas of one message wait, and only while more of them may come.
+// Only deltas of one message wait, and only while more can arrive.
 func TestWhatWaits(t *testing.T) {
 	delta := func(id string) tapedeck.Event {
 		return tapedeck.Event{Type: tapedeck.TextMessageContent, Data: []byte(`{"messageId":"` + id + `","delta":"x"}`)}

@@ -19,11 +19,11 @@ const (
 	outcomeCancelled = "cancelled"
 )
 
-// questions are what the agent of a run has asked people.
+// questions has the questions that the agent of a run has asked people.
 type questions struct {
 	mu      sync.Mutex
 	byID    map[string]*question
-	waiting int // how many are waited for
+	waiting int // how many answers the agent waits for
 }
 
 // A question is one permission of a run that this engine drives.
@@ -31,10 +31,10 @@ type question struct {
 	run *run
 	tapedeck.Question
 	asked  chan struct{} // closed when the log has the question
-	offset int64         // where, once it is asked
+	offset int64         // of the question, once asked is closed
 	chosen chan struct{} // closed when answer is set
 
-	mu     sync.Mutex // held while an answer is being written, so that one of several wins
+	mu     sync.Mutex // held while an answer is appended, so that of several answers one is accepted
 	answer *tapedeck.Choice
 	logged bool // the log has the answer
 }
@@ -48,14 +48,14 @@ func (q *question) isAsked() bool {
 	}
 }
 
-// get returns the question of an id, nil if there is none.
+// get returns the question with an id, nil if there is none.
 func (s *questions) get(id string) *question {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byID[id]
 }
 
-// all returns the questions, by id.
+// all returns the questions, sorted by id.
 func (s *questions) all() []*question {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *questions) all() []*question {
 	return out
 }
 
-// add makes a question known. It reports false if its id is taken.
+// register adds a question. It reports false if its id is taken.
 func (s *questions) register(q *question) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,14 +81,14 @@ func (s *questions) register(q *question) bool {
 	return true
 }
 
-// await counts who waits for an answer.
+// addWaiting adds n to the number of answers that the agent waits for.
 func (s *questions) addWaiting(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting += n
 }
 
-// rest reports whether the agent waits for people.
+// waitsForPeople reports whether the agent waits for an answer.
 func (s *questions) waitsForPeople() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +113,7 @@ func (r *run) ask(ctx context.Context, d tapedeck.Question) (tapedeck.Choice, er
 		return tapedeck.Choice{}, tapedeck.Errorf(tapedeck.Invalid, "the agent has asked %s before", d.ID)
 	}
 	r.questions.addWaiting(1)
-	defer r.queue.notify() // so that the silence of the agent counts from now on
+	defer r.queue.notify() // so that the idle timeout counts from now on
 	defer r.questions.addWaiting(-1)
 	if !r.queue.push(ev) {
 		q.withdraw()
@@ -149,16 +149,16 @@ func checkQuestion(d *tapedeck.Question, ev *tapedeck.Event) error {
 	return ev.Check()
 }
 
-// event returns an event of what the agent asks. A sub-agent asks where people
-// look: in the run that they have started.
+// event returns an event of a question. A sub-agent asks in the run that a user
+// started, where people see it.
 func (r *run) event(p payload.Payload) tapedeck.Event {
 	ev := payload.NewEvent(p)
 	r.root().stamp(&ev)
 	return ev
 }
 
-// withdraw answers that nobody chose, unless somebody has. The answer goes
-// through the queue, for the log may not have the question yet.
+// withdraw answers a question as cancelled, unless it was answered. The answer goes
+// through the queue, because the log may not have the question yet.
 func (q *question) withdraw() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -171,19 +171,19 @@ func (q *question) withdraw() {
 	q.run.queue.push(ev)
 }
 
-// set sets the answer. It is called with q.mu held.
+// setAnswer sets the answer. The caller holds q.mu.
 func (q *question) setAnswer(d tapedeck.Choice) {
 	q.answer = &d
 	close(q.chosen)
 }
 
-// follower is a store that tells what is appended to it, such as the hub.
+// A follower is a store that sends what is appended to it, such as the hub.
 type follower interface {
 	Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error]
 }
 
-// follow looks for an answer that was appended past this engine. Those that went
-// through it are known without.
+// follow waits for an answer that was appended without this engine. The engine knows
+// the answers that it appended itself.
 func (q *question) follow(ctx context.Context) {
 	store, ok := q.run.engine.store.(follower)
 	if !ok {
@@ -198,7 +198,7 @@ func (q *question) follow(ctx context.Context) {
 	}
 	for page, err := range store.Follow(ctx, q.run.in.Session, tapedeck.FollowOptions{From: q.offset + 1}) {
 		if err != nil {
-			return // the session is gone, or nobody waits any more
+			return // the session was deleted, or ctx is done
 		}
 		for _, rec := range page.Records {
 			if !bytes.Contains(rec.Data, []byte(tapedeck.PermissionAnswered)) {
@@ -211,8 +211,8 @@ func (q *question) follow(ctx context.Context) {
 	}
 }
 
-// wrote takes note of questions, answers and usage that the log has now, of events
-// that this run has appended from offset first on. Most are none of these.
+// noteWritten updates the run after its events were appended, from offset first on:
+// its questions, answers, child runs and usage.
 func (r *run) noteWritten(events []tapedeck.Event, first int64) {
 	for i := range events {
 		switch events[i].Type {
@@ -230,12 +230,12 @@ func (r *run) noteWritten(events []tapedeck.Event, first int64) {
 	}
 }
 
-// expect makes a question known that is about to be written. The agent may have
+// registerQuestion registers a question before it is appended, in case the agent
 // asked it without waiting for the answer.
 func (r *run) registerQuestion(ev *tapedeck.Event) {
 	var d tapedeck.Question
 	if json.Unmarshal(ev.Data, &d) == nil {
-		r.questions.register(newQuestion(r, d)) // unless it is there
+		r.questions.register(newQuestion(r, d)) // no effect if it is registered
 	}
 }
 
@@ -261,8 +261,8 @@ func (r *run) noteAnswered(ev *tapedeck.Event) {
 	}
 }
 
-// closeQuestions returns the events that answer what is still open when the run
-// ends. After it nobody else answers.
+// closeQuestions returns the events that cancel the pending questions when the run
+// ends. After it, no other answer is accepted.
 func (r *run) closeQuestions() (events []tapedeck.Event) {
 	for _, q := range r.questions.all() {
 		q.mu.Lock()

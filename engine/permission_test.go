@@ -18,7 +18,7 @@ import (
 
 var yesNo = []tapedeck.PermissionOption{{ID: "yes", Kind: "allow_once"}, {ID: "no", Kind: "reject_once"}}
 
-// asking says something, asks, and says what it was told.
+// asking sends a text, asks, and sends the answer as a text.
 func asking(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
 	say("TEXT_MESSAGE_START", `{"messageId":"m","role":"assistant"}`)
 	say("TEXT_MESSAGE_CONTENT", `{"messageId":"m","delta":"may I? "}`)
@@ -83,8 +83,8 @@ func TestAnswer(t *testing.T) {
 	})
 }
 
-// Whatever ends a run that waits, its questions are answered before what is open
-// is closed, once each.
+// However a waiting run ends, its questions are answered once each, before the
+// open messages and calls are closed.
 func TestOpenQuestions(t *testing.T) {
 	ways := map[string]func(*world){
 		"cancel":   func(w *world) { _, err := w.Cancel(w.Context(), "s", ""); w.must(err) },
@@ -158,7 +158,7 @@ func TestOpenQuestions(t *testing.T) {
 	}
 }
 
-// A question can be withdrawn by who asked it.
+// The asker can withdraw a question.
 func TestWithdraw(t *testing.T) {
 	inBubble(t, func(ctx context.Context, in tapedeck.Invocation, _ func(string, string) bool) error {
 		ask, stop := context.WithTimeout(ctx, time.Minute)
@@ -188,8 +188,8 @@ func TestWithdraw(t *testing.T) {
 	})
 }
 
-// An agent that waits for people is not idle, and is again when they have
-// answered.
+// An agent that waits for people is not idle. After the answer it can be idle
+// again.
 func TestWaitingIsNotIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
@@ -213,7 +213,7 @@ func TestWaitingIsNotIdle(t *testing.T) {
 	})
 }
 
-// An answer may come as an event from outside, by the same rules.
+// A client can append an answer as an event, by the same rules.
 func TestAnswerAsEvent(t *testing.T) {
 	inBubble(t, asking, func(w *world) {
 		w.create("s")
@@ -236,7 +236,8 @@ func TestAnswerAsEvent(t *testing.T) {
 	})
 }
 
-// An answer that is appended past the engine is heard of by following.
+// The engine learns of an answer that was appended without it by following the
+// log.
 func TestAnswerFromElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, asking)
@@ -255,7 +256,7 @@ func TestAnswerFromElsewhere(t *testing.T) {
 	})
 }
 
-// The agent of a run that is written from outside asks, too.
+// The agent of an external run can ask, too.
 func TestAnswerForeign(t *testing.T) {
 	inBubble(t, silent, func(w *world) {
 		w.create("s")
@@ -280,8 +281,8 @@ func TestAnswerForeign(t *testing.T) {
 	})
 }
 
-// Of answers and a cancel at the same time one wins, and the agent, the log and
-// who answered all say which.
+// Of answers and a cancel at the same time, one is accepted. The agent, the log
+// and the clients that answered agree on which.
 func TestAnswersAtOnce(t *testing.T) {
 	for i := range 200 {
 		w := newWorld(t, asking)
@@ -330,7 +331,7 @@ func TestAnswersAtOnce(t *testing.T) {
 	}
 }
 
-// A lateStore says only after a minute that a question is durable.
+// A lateStore reports only after a minute that a question is durable.
 type lateStore struct{ tapedeck.Store }
 
 func (s lateStore) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
@@ -343,7 +344,7 @@ func (s lateStore) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appe
 	return done, err
 }
 
-// Who reads the log may know of a question before the engine does.
+// A reader of the log can know of a question before the engine does.
 func TestEarlyAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, silent)
@@ -373,11 +374,11 @@ func (w *world) waitAsked(session string) {
 				return
 			}
 		}
-		bells.Ring(session)
+		bells.Wake(session)
 	}
 }
 
-// After a restart nobody waits for an answer any more.
+// After a restart no pending question waits for an answer any more.
 func TestRecoverAnswersQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, asking)

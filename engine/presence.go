@@ -8,9 +8,8 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// Presence takes down where somebody is, and returns who is there. Only a session
-// that asks for it has events of that, see [api.PresenceLabel]; it gets none
-// once it is closed.
+// Presence records where a user is, and returns all users in the session. Events of
+// presence are appended only to open sessions with the label [api.PresenceLabel].
 func (e *Engine) Presence(ctx context.Context, n api.PresenceNote) ([]payload.Presence, error) {
 	s, err := e.session(ctx, n.Session)
 	if err != nil {
@@ -26,7 +25,7 @@ func (e *Engine) Presence(ctx context.Context, n api.PresenceNote) ([]payload.Pr
 	return e.presence.Present(n.Session), err
 }
 
-// Present returns who is in a session.
+// Present returns the users in a session.
 func (e *Engine) Present(ctx context.Context, session string) ([]payload.Presence, error) {
 	if _, err := e.session(ctx, session); err != nil {
 		return nil, err
@@ -34,7 +33,7 @@ func (e *Engine) Present(ctx context.Context, session string) ([]payload.Presenc
 	return e.presence.Present(session), nil
 }
 
-// WatchPresence watches who comes and goes.
+// WatchPresence returns a watcher of the users in a session.
 func (e *Engine) WatchPresence(session string) api.PresenceWatcher {
 	return e.presence.Watch(session)
 }
@@ -50,13 +49,13 @@ func (e *Engine) storePresence(ctx context.Context, s *tapedeck.Session, user st
 	return err
 }
 
-// hasLeft is called when nothing was heard of somebody for too long.
+// storeLeft is called when a user has left because its reports stopped.
 func (e *Engine) storeLeft(session string, p payload.Presence) {
 	s, err := e.session(e.life, session)
 	if err == nil {
 		err = e.storePresence(e.life, &s, p.User, payload.PresenceLeft{Presence: p})
 	}
 	if err != nil && e.life.Err() == nil {
-		e.options.Logger.Warn("that somebody has left could not be stored", "session", session, "error", err)
+		e.options.Logger.Warn("the event of a user who left could not be stored", "session", session, "error", err)
 	}
 }

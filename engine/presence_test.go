@@ -11,7 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// Only a session that asks for it keeps who was there, and until it is closed.
+// Only a session that asks for it stores presence events, and only until it is
+// closed.
 func TestPresenceIsStoredOnRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, silent)

@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// newPrompt returns the system text that the model of an agent gets, if the log
-// of the thread does not say so already; nil if there is nothing to store.
+// newPrompt returns the system text that the model of an agent gets. It returns nil if
+// the log of the thread already has that text.
 func (e *Engine) newPrompt(ctx context.Context, s *tapedeck.Session, thread string, agent *Agent, config json.RawMessage) (*string, error) {
 	runner, ok := agent.Runner.(runner.Instructed)
 	if !ok {
@@ -19,10 +19,10 @@ func (e *Engine) newPrompt(ctx context.Context, s *tapedeck.Session, thread stri
 	}
 	text, err := runner.Instructions(config)
 	if err != nil {
-		return nil, nil //nolint:nilerr // the run fails with it, and says so
+		return nil, nil //nolint:nilerr // the run fails with the same error, and reports it
 	}
 	known := ""
-	if s.Head > 1 { // else there is only its beginning
+	if s.Head > 1 { // a shorter session has only its first event
 		now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: s.Head, Thread: thread, Limit: 1})
 		if err != nil {
 			return nil, err

@@ -6,33 +6,33 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// Bounds of a [queue]: an agent that speaks faster than the disk is held back.
+// Bounds of a [queue]: an agent that is faster than the disk has to wait.
 const (
 	maxQueued      = 1024
 	maxQueuedBytes = 1 << 20
 )
 
-// A queue is what an agent has said and the log has not got yet. Deltas of one
-// message that wait here together become one event, with cuts that tell when
-// each of them came; the order of different events stays.
+// A queue has the events of an agent that are not in the log yet. Deltas of one
+// message that wait in it together become one event, with cuts that tell when each
+// of them arrived. The order of other events does not change.
 type queue struct {
-	ready chan struct{} // has an element when there is something to do
+	ready chan struct{} // has an element when there is work
 
 	mu        sync.Mutex
 	notFull   sync.Cond
 	events    []queued
 	bytes     int
-	fixed     int   // how many of the events cannot grow, or are followed by one that cannot be joined to them
+	fixed     int   // how many of the events cannot grow, or precede an event of their run that is not joined to them
 	closed    bool  // the agent has ended
-	err       error // and with this
-	abandoned bool  // nothing is taken any more
-	begun     bool  // something was said
+	err       error // the error with which it ended, or nil
+	abandoned bool  // no more events are accepted
+	begun     bool  // an event has arrived
 
-	waiting []chan struct{} // to be closed when what is in the queue is written
-	writing []chan struct{} // likewise what was taken last
+	waiting []chan struct{} // to close when the events in the queue are written
+	writing []chan struct{} // to close when the events drained last are written
 }
 
-// A queued event may still grow.
+// A queued event is one that can still grow.
 type queued struct {
 	tapedeck.Event
 	canGrow bool // it is a delta, and others can be joined to it
@@ -45,8 +45,8 @@ func newQueue() *queue {
 	return q
 }
 
-// put adds an event, and waits while there is no room. It reports false if
-// nobody wants it any more.
+// push adds an event, and waits while the queue is full. It reports false if the
+// queue accepts no more events.
 func (q *queue) push(ev tapedeck.Event) bool {
 	d, isDelta := deltaOf(&ev)
 	q.mu.Lock()
@@ -70,11 +70,13 @@ func (q *queue) push(ev tapedeck.Event) bool {
 	return true
 }
 
-// maxLanes is how many sub-agents may speak at once whose deltas are joined.
+// maxLanes is how many runs may send deltas at the same time so that each run's
+// deltas are joined.
 const maxLanes = 16
 
-// lastOf returns the newest event of a run, or of a sub-agent's: the order of what
-// each of them says is what counts. It is nil if it lies too far back.
+// lastOf returns the newest event of a run; the agent and each sub-agent have their
+// own runs, and only the order within one matters. It returns nil if that event is
+// too far back.
 func (q *queue) lastOf(invocation string) *queued {
 	for i := len(q.events) - 1; i >= max(0, len(q.events)-maxLanes); i-- {
 		if q.events[i].Invocation == invocation {
@@ -91,7 +93,7 @@ func (q *queue) notify() {
 	}
 }
 
-// take returns what is there.
+// drain removes and returns all events.
 func (q *queue) drain() []tapedeck.Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -105,8 +107,8 @@ func (q *queue) drain() []tapedeck.Event {
 	return out
 }
 
-// written returns a channel that is closed when everything that was put into the
-// queue so far is written.
+// written returns a channel that is closed when all events pushed so far are in the
+// log.
 func (q *queue) written() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -116,7 +118,7 @@ func (q *queue) written() <-chan struct{} {
 	return c
 }
 
-// wrote says that what was taken is written.
+// markWritten tells the queue that the drained events are in the log.
 func (q *queue) markWritten() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -126,7 +128,7 @@ func (q *queue) markWritten() {
 	q.writing = nil
 }
 
-// close says that the agent has ended, with an error or nil.
+// close tells the queue that the agent has ended, with an error or nil.
 func (q *queue) close(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -134,7 +136,7 @@ func (q *queue) close(err error) {
 	q.notify()
 }
 
-// abandon drops what comes from now on.
+// abandon makes the queue refuse all further events.
 func (q *queue) abandon() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -142,21 +144,21 @@ func (q *queue) abandon() {
 	q.notFull.Broadcast()
 }
 
-// drained reports whether the agent has ended and all of it was taken.
+// drained reports whether the agent has ended and all its events were drained.
 func (q *queue) drained() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.closed && len(q.events) == 0
 }
 
-// outcome returns the error with which the agent has ended, nil if it has not.
+// outcome returns the error with which the agent ended, nil if it has not ended.
 func (q *queue) outcome() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.err
 }
 
-// spoke reports whether the agent has said anything.
+// hasBegun reports whether the agent has sent an event.
 func (q *queue) hasBegun() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

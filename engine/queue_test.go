@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// deltas puts events into a queue, 10 ms after one another, and shows what comes
-// out.
+// deltas pushes events into a queue, 10 ms after one another, and returns the data
+// of the drained events.
 func deltas(events ...tapedeck.Event) string {
 	q := newQueue()
 	at := time.UnixMilli(0)
@@ -70,7 +70,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// A clock that is set back must not make the times of cuts go back.
+// If the clock is set back, the times of cuts must not go back.
 func TestJoinClock(t *testing.T) {
 	q := newQueue()
 	for _, ms := range []int64{1000, 1500, 200, 1700} {
@@ -83,7 +83,7 @@ func TestJoinClock(t *testing.T) {
 	}
 }
 
-// An event has a bounded number of cuts, and the next delta begins another.
+// An event has a bounded number of cuts. The next delta begins another event.
 func TestJoinMany(t *testing.T) {
 	q := newQueue()
 	for range maxCuts + 2 {
@@ -117,7 +117,7 @@ func TestLedgersAreBounded(t *testing.T) {
 	}
 }
 
-// A ledger does not go back to what somebody slow has read.
+// An older read of a session does not set a ledger back.
 func TestLedgerSet(t *testing.T) {
 	var l ledger
 	old, young := order.NewVerifier(), order.NewVerifier()

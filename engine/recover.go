@@ -8,22 +8,22 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// Recover ends the runs that an earlier process has left open, each with one
-// terminal event, and returns how many there were. It deletes what an import has
-// made that was not completed. It is called at the start, while the store is ours
-// alone: whoever owned them is dead. Runs that are written from outside may go on.
+// Recover ends the runs that an earlier process left open, each with one terminal
+// event, and returns how many there were. It also deletes the sessions of imports that
+// were not completed. Call it at the start, when no other process uses the store: then
+// the engines that owned these runs are dead. It does not end external runs.
 func (e *Engine) Recover(ctx context.Context) (int, error) {
 	undone := e.undoImports(ctx)
-	// What an import holds may say that it was a run of ours: until all that is
-	// half made is gone, nothing is killed.
+	// An incomplete import can have events that look like a run of this server. No
+	// process is killed until all incomplete imports are deleted.
 	kill := e.options.KillLeftover != nil && undone == nil
 	end := errorEnd(tapedeck.CodeInterrupted, "the server was restarted while the agent was running", tapedeck.StatusInterrupted)
 	n, err := e.endRuns(ctx, end, kill, func(_ *tapedeck.Session, r tapedeck.OpenRun) bool { return r.Owner != "" && r.Owner != e.id })
 	return n, errors.Join(undone, err)
 }
 
-// endRuns ends the open runs that are chosen; kill says, with what their agents
-// have left running.
+// endRuns ends the open runs that choose selects. With kill it also ends the
+// processes that their agents left running.
 func (e *Engine) endRuns(ctx context.Context, end terminal, kill bool, choose func(*tapedeck.Session, tapedeck.OpenRun) bool) (int, error) {
 	n, failed := 0, error(nil)
 	for cursor := ""; ; {
@@ -34,7 +34,7 @@ func (e *Engine) endRuns(ctx context.Context, end terminal, kill bool, choose fu
 		for i := range sessions {
 			for _, r := range sessions[i].Runs {
 				if _, sub := parentRun(sessions[i].Runs, &r); sub || !choose(&sessions[i], r) {
-					continue // a sub-agent's ends with the one that started it
+					continue // the run of a sub-agent ends with its parent run
 				}
 				err := e.endRun(ctx, &sessions[i], r, end, kill, choose)
 				switch {
@@ -43,7 +43,7 @@ func (e *Engine) endRuns(ctx context.Context, end terminal, kill bool, choose fu
 				case isOver(err), errors.Is(err, errAlive):
 				case tapedeck.KindOf(err) == tapedeck.Unavailable, ctx.Err() != nil:
 					return n, errors.Join(failed, err)
-				default: // one session that cannot be read must not keep the others running
+				default: // one unreadable session must not keep the runs of others open
 					failed = errors.Join(failed, fmt.Errorf("run %s in session %s: %w", r.Invocation, sessions[i].ID, err))
 				}
 			}
@@ -54,10 +54,10 @@ func (e *Engine) endRuns(ctx context.Context, end terminal, kill bool, choose fu
 	}
 }
 
-// errAlive says that a run was heard of after it had been chosen to be ended.
+// errAlive means that an event of a run arrived after the run was chosen.
 var errAlive = errors.New("the run is alive")
 
-// endRun ends a run that was chosen, if it would be chosen now, too.
+// endRun ends a chosen run, if it would still be chosen now.
 func (e *Engine) endRun(ctx context.Context, s *tapedeck.Session, r tapedeck.OpenRun, end terminal, kill bool, choose func(*tapedeck.Session, tapedeck.OpenRun) bool) error {
 	e.answering.Lock()
 	defer e.answering.Unlock()
@@ -65,7 +65,7 @@ func (e *Engine) endRun(ctx context.Context, s *tapedeck.Session, r tapedeck.Ope
 	if err != nil {
 		return err
 	}
-	if kill && !s.Closed { // a closed session that was imported may have an open run
+	if kill && !s.Closed { // an imported closed session can have an open run
 		e.killLeftovers(s.ID, r, &t)
 	}
 	end.before = t.cancelAnswers()

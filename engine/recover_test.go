@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
-// crash leaves an engine as a crash does: its store is taken away from it, and
-// what it had written is found by the next one.
+// crash takes the store away from an engine, as a crash does. The next engine
+// finds the events that were written.
 func crash(w *world) {
 	synctest.Wait()
 	dead := w.store.Store
@@ -57,15 +57,15 @@ func TestRecover(t *testing.T) {
 			w.Error(got)
 		}
 		if runs := w.head("external").Runs; len(runs) != 1 {
-			w.Errorf("the run from outside was ended: %v", runs)
+			w.Errorf("the external run was ended: %v", runs)
 		}
 		_, err = e.Append(w.Context(), tapedeck.Append{Session: "external", Events: parse(`RUN_FINISHED {}`)})
 		w.must(err)
 	})
 }
 
-// Recovery leaves alone what this engine drives itself, and tells when it could
-// not do its work.
+// Recover does not touch the runs of this engine, and reports when it could not do
+// its work.
 func TestRecoverOwnAndUnavailable(t *testing.T) {
 	inBubble(t, chatty, func(w *world) {
 		w.create("s")
@@ -81,7 +81,7 @@ func TestRecoverOwnAndUnavailable(t *testing.T) {
 	})
 }
 
-// A session in which nothing can be ended must not keep others running.
+// A session whose runs cannot be ended must not keep the runs of others open.
 func TestRecoverPastAClosedSession(t *testing.T) {
 	inBubble(t, chatty, func(w *world) {
 		w.create("a")
@@ -134,7 +134,7 @@ func TestLease(t *testing.T) {
 	})
 }
 
-// A sweep that finds the store down tries again.
+// If the store is down, the sweep tries again.
 func TestLeaseOutage(t *testing.T) {
 	inBubble(t, silent, func(w *world) {
 		w.create("s")
@@ -147,8 +147,8 @@ func TestLeaseOutage(t *testing.T) {
 	})
 }
 
-// A writer that is heard of at the last moment, after its run was chosen to be
-// ended, goes on.
+// If an event of an external run arrives at the last moment, after the run was
+// chosen to be ended, the run continues.
 func TestLeaseLastMoment(t *testing.T) {
 	inBubble(t, silent, func(w *world) {
 		w.create("s")
@@ -189,7 +189,7 @@ func TestShutdownStuck(t *testing.T) {
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 		defer cancel()
 		begin := time.Now()
-		refuses(w, w.Shutdown(ctx), tapedeck.Unavailable, "ended at the next start")
+		refuses(w, w.Shutdown(ctx), tapedeck.Unavailable, "the next start ends them")
 		if d := time.Since(begin); d != time.Second {
 			w.Errorf("it took %v", d)
 		}
@@ -202,7 +202,7 @@ func TestShutdownStuck(t *testing.T) {
 	})
 }
 
-// With the store down nothing can be ended, and nobody waits for it.
+// While the store is down no run can be ended, and Shutdown does not wait forever.
 func TestShutdownOutage(t *testing.T) {
 	inBubble(t, chatty, func(w *world) {
 		w.create("s")
@@ -222,7 +222,7 @@ func TestShutdownOutage(t *testing.T) {
 	})
 }
 
-// A start that is under way when the engine is shut down is waited for.
+// Shutdown waits for a start that is under way.
 func TestShutdownDuringStart(t *testing.T) {
 	inBubble(t, chatty, func(w *world) {
 		w.create("s")

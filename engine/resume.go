@@ -9,13 +9,13 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// continueText is what the user says who resumes a run without a word.
+// continueText is the user's text if a run is resumed without one.
 const continueText = "Continue where you left off."
 
-// Resume starts a run that goes on where the newest one of a thread was cut
-// short, with the same agent. That must have been cancelled after the agent had
-// begun, or interrupted, or have failed; else it is a [tapedeck.Conflict], and
-// [tapedeck.Invalid] if it was cancelled before that.
+// Resume starts a run that continues the newest run of a thread, with the same agent.
+// That run must be interrupted, failed, or cancelled after the agent had begun. If it
+// was cancelled before that, Resume is [tapedeck.Invalid]; otherwise it is a
+// [tapedeck.Conflict].
 func (e *Engine) Resume(ctx context.Context, r api.Resume) (api.Started, error) {
 	if r.Text == "" {
 		r.Text = continueText
@@ -30,33 +30,33 @@ func (e *Engine) Resume(ctx context.Context, r api.Resume) (api.Started, error) 
 	return e.start(context.WithoutCancel(ctx), t, true)
 }
 
-// A following is what a run has to do with the one before it on its thread.
+// A predecessor has what a new run must know of the run before it on its thread.
 type predecessor struct {
-	resumes string // its invocation, if it was cut short
-	context string // what the agent is told of it
-	unheard string // the part of it that the log has, too
-	lost    int    // how many bytes the context leaves out
-	agent   string // which it was
+	resumes string // its invocation, if the new run resumes it
+	context string // the resume context that the agent gets
+	unheard string // the part of the context that repeats the log
+	lost    int    // bytes that the context leaves out
+	agent   string // which ran it
 
-	stopped *view.Run // the run that was cut short; nil if there is nothing to tell of it
+	stopped *view.Run // the run, if it was cancelled, interrupted or failed; nil if no context is needed
 	status  tapedeck.Status
-	plan    *view.Plan // the newest of the thread
-	failed  bool       // it has failed and nobody has asked to resume it: the agent is told only what it cannot know
+	plan    *view.Plan // the newest plan of the thread
+	failed  bool       // it failed and no user asked to resume it: the context has only what the agent cannot know
 
-	lastLink *view.Link     // the newest conversation of a runner's own in the thread; nil for none
-	link     *tapedeck.Link // if the run can go on with it
-	prompt   *string        // the system text of its model, if the log does not have it yet
-	folder   string         // where it works
+	lastLink *view.Link     // the newest link to a runner's own conversation in the thread; nil for none
+	link     *tapedeck.Link // lastLink, if the run can continue it
+	prompt   *string        // a new system text, which the log does not have yet
+	folder   string         // the agent's working folder
 }
 
-// follow finds out what a run that is to begin on a thread follows. resume says
-// that it is to go on with that.
+// findPredecessor returns the predecessor of a new run on a thread. resume means that
+// the new run must resume it.
 func (e *Engine) findPredecessor(ctx context.Context, s *tapedeck.Session, thread string, resume bool) (predecessor, error) {
 	if err := checkThreadFree(s, thread); err != nil {
 		return predecessor{}, err
 	}
 	if !s.Status.Begun() && s.Parent == "" && !resume {
-		return predecessor{}, nil // there is nothing to look for
+		return predecessor{}, nil // a fast path: no run can be there
 	}
 	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: s.Head, Thread: thread, Limit: 1})
 	if err != nil {
@@ -73,21 +73,21 @@ func (e *Engine) findPredecessor(ctx context.Context, s *tapedeck.Session, threa
 	f := predecessor{resumes: run.Invocation, agent: run.Agent, lastLink: told}
 	switch st := outcomeOf(run); {
 	case st.resumable != nil && !*st.resumable:
-		return f, tapedeck.Errorf(tapedeck.Invalid, "%s was cancelled before the agent had begun, so there is nothing to go on from", run.Invocation).
+		return f, tapedeck.Errorf(tapedeck.Invalid, "%s was cancelled before the agent had begun, so there is nothing to resume", run.Invocation).
 			WithHint("start a new session, or rewind to before %s", run.Invocation)
 	case st.status == tapedeck.StatusComplete:
-		return predecessor{lastLink: told}, nothingToResume(resume, "%s has come to its end", run.Invocation)
+		return predecessor{lastLink: told}, nothingToResume(resume, "%s has completed", run.Invocation)
 	case st.status == tapedeck.StatusFailed && !resume:
 		return predecessor{lastLink: told, stopped: run, status: st.status, plan: now.Plan, failed: true}, nil
-	case run.Interrupts == nil: // else the agent has asked something, and knows why it stopped
+	case run.Interrupts == nil: // with interrupts, the agent itself stopped to ask, and needs no context
 		f.stopped, f.status, f.plan = run, st.status, now.Plan
 	}
 	return f, nil
 }
 
-// choose returns the agent that a task goes to. One that resumes a run goes to the
-// agent of that run, unless it names another. Only the program that writes a run
-// from outside can resume it.
+// chooseAgent returns the agent for a task. A resumed run gets the agent of that run,
+// unless the task names another one. Only the program that writes an external run can
+// resume it.
 func (e *Engine) chooseAgent(t *api.Task, s *tapedeck.Session, f *predecessor, resume bool) (Agent, error) {
 	if !resume || t.Agent != "" {
 		return e.agent(cmp.Or(t.Agent, s.Agent))
@@ -105,10 +105,10 @@ func (e *Engine) chooseAgent(t *api.Task, s *tapedeck.Session, f *predecessor, r
 
 func notOurs(format string, args ...any) error {
 	return tapedeck.Errorf(tapedeck.Conflict, format+", so only the program that ran it can resume it", args...).
-		WithHint("resume it there, or name the agent that is to go on in its place")
+		WithHint("resume it there, or name an agent that continues in its place")
 }
 
-// nothingToResume is no error for a task, which need not resume anything.
+// nothingToResume returns an error for a resume, and nil for a task.
 func nothingToResume(resume bool, format string, arg string) error {
 	if !resume {
 		return nil

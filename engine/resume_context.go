@@ -11,21 +11,21 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// cuts are the words for how a run was cut short.
+// stopWords are the words for how a run stopped.
 var stopWords = map[tapedeck.Status][2]string{
 	tapedeck.StatusCancelled:   {"was cancelled by user", "cancellation"},
 	tapedeck.StatusInterrupted: {"was interrupted", "interruption"},
 	tapedeck.StatusFailed:      {"failed", "failure"},
 }
 
-// retell says what the agent is told of the run before: how it was cut short, what
-// of its plan was done, and what the log has of it that the agent may not know.
+// addResumeContext adds the context that the agent gets about the run before: how it
+// stopped, the state of its plan, and the events that the agent may not know.
 func (e *Engine) addResumeContext(ctx context.Context, s *tapedeck.Session, agent *Agent, f *predecessor) error {
 	if f.stopped == nil {
 		return nil
 	}
 	var u unheard
-	if f.link != nil && !isExact(agent) { // else the agent is told all of the log, or has it
+	if f.link != nil && !isExact(agent) { // other agents get the whole log, or have it
 		var err error
 		if u, err = e.unheard(ctx, s, f.stopped); err != nil {
 			return err
@@ -56,7 +56,7 @@ func isExact(a *Agent) bool {
 	return ok && c.Capabilities().Exact
 }
 
-// planAt returns the plan as it was when the run was cut short.
+// planAt returns the plan as it was when the run stopped.
 func (e *Engine) planAt(ctx context.Context, session string, f *predecessor) (*view.Plan, error) {
 	if f.plan == nil || f.stopped.EndOffset == nil || f.plan.Offset <= *f.stopped.EndOffset {
 		return f.plan, nil
@@ -74,7 +74,7 @@ const (
 func writePlan(b *strings.Builder, entries []view.PlanEntry) {
 	inProgress := false
 	for i, p := range entries {
-		if p.Status == view.PlanInterrupted { // the agent's own word for it
+		if p.Status == view.PlanInterrupted { // the agent's word for it is in_progress
 			p.Status = "in_progress"
 		}
 		inProgress = inProgress || p.Status == "in_progress"
@@ -109,8 +109,8 @@ func markOf(status string) string {
 	return "○"
 }
 
-// oneLine makes a text fit into a line, so that no step of a plan can end the
-// block that it stands in.
+// oneLine makes a single line of a text, so that no step of a plan can end the resume
+// context.
 func oneLine(text string) string {
 	text = flat(text)
 	if r := []rune(text); len(r) > maxEntry {

@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// A recaller is a runner that keeps what it was asked, and does what the last line
-// of it says.
+// A recaller is a runner that keeps its invocations, and does what the last line
+// of its task says.
 type recaller struct{ asked []tapedeck.Invocation }
 
 func (m *recaller) run(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
@@ -51,7 +51,8 @@ Todo state at cancellation:
 Note: Task(s) marked in_progress were interrupted and may be incomplete.
 [END RESUME CONTEXT]`
 
-// The next task after a run that was cut short is told so, and a resume is too.
+// The task after a run that stopped early gets a resume context, and so does a
+// resume.
 func TestResumeContext(t *testing.T) {
 	for _, verb := range []string{"task", "resume"} {
 		for name, tt := range map[string]struct{ script, want string }{
@@ -91,8 +92,8 @@ func TestResumeContext(t *testing.T) {
 	}
 }
 
-// checkTold checks that the log has what the user said, and beside it what the
-// agent was told.
+// checkTold checks that the log has the user's text, and separately the context
+// that the agent got.
 func (p *tape) checkTold(in tapedeck.Invocation, text string) {
 	p.Helper()
 	said, told := "", [2]string{}
@@ -116,7 +117,7 @@ func (p *tape) checkTold(in tapedeck.Invocation, text string) {
 	}
 }
 
-// What is not cut short, or is not in force, says nothing to the next.
+// A run that completed, or that was reverted, gives no context to the next.
 func TestNoResumeContext(t *testing.T) {
 	for name, script := range map[string]string{
 		"the first":          "",
@@ -146,7 +147,7 @@ func TestNoResumeContext(t *testing.T) {
 	}
 }
 
-// Nothing in a plan can end the block or begin a line of its own.
+// No text in a plan can end the context or begin a line of its own.
 func TestResumeContextIsSafe(t *testing.T) {
 	m := &recaller{}
 	inBubble(t, m.run, func(w *world) {
@@ -172,7 +173,8 @@ Todo state at cancellation:
 	})
 }
 
-// The plan is that of the end of the run, whatever was said of it since.
+// The plan in the context is that at the end of the run, even if it has changed
+// since.
 func TestResumeContextHasThePlanOfThen(t *testing.T) {
 	m := &recaller{}
 	inBubble(t, m.run, func(w *world) {
@@ -196,10 +198,10 @@ func TestResumeRefusals(t *testing.T) {
 			want       string
 		}{
 			{"", "resume x", tapedeck.Conflict, "nothing has run on thread main, so there is nothing to resume | give the thread a task"},
-			{"task a", "resume x", tapedeck.Conflict, "has come to its end, so there is nothing to resume"},
+			{"task a", "resume x", tapedeck.Conflict, "has completed, so there is nothing to resume"},
 			{"task a; task b on t", "resume x on u", tapedeck.Conflict, "nothing has run on thread u"},
 			{"task speak", "resume x", tapedeck.Conflict, "thread main is busy with"},
-			{"task mute; cancel mute", "resume x", tapedeck.Invalid, "was cancelled before the agent had begun, so there is nothing to go on from | start a new session, or rewind to before inv_"},
+			{"task mute; cancel mute", "resume x", tapedeck.Invalid, "was cancelled before the agent had begun, so there is nothing to resume | start a new session, or rewind to before inv_"},
 			{"task mute; cancel mute", "task x", tapedeck.Invalid, "was cancelled before the agent had begun"},
 			{"task a; task mute on t; cancel mute", "task x on t", tapedeck.Invalid, "was cancelled before the agent had begun"},
 			{"task mute; cancel mute; fork ff at 4", "task x", tapedeck.Invalid, "was cancelled before the agent had begun"},
@@ -225,7 +227,7 @@ func TestResumeRefusals(t *testing.T) {
 	})
 }
 
-// A resume goes to the agent that was cut short, and takes up a failed one.
+// A resume goes to the agent of the stopped run; a failed run can be resumed, too.
 func TestResumeSameAgent(t *testing.T) {
 	m := &recaller{}
 	inBubble(t, m.run, func(w *world) {
@@ -253,7 +255,7 @@ func TestResumeSameAgent(t *testing.T) {
 	})
 }
 
-// A run that waits for an answer was not cut short: its agent knows why.
+// A run that waits for an answer gets no context: its agent knows why it stopped.
 func TestResumeInterrupt(t *testing.T) {
 	m := &recaller{}
 	inBubble(t, m.run, func(w *world) {
@@ -267,8 +269,8 @@ func TestResumeInterrupt(t *testing.T) {
 	})
 }
 
-// A run that another program has written to the session is resumed by that, or by
-// an agent that is named. No agent takes it over unasked.
+// Only the program that wrote an external run resumes it, or an agent that the
+// request names. No agent takes it over otherwise.
 func TestResumeOfAnotherProgramsRun(t *testing.T) {
 	for name, tt := range map[string]struct{ metadata, want string }{
 		"without a name":             {`{}`, "_out was not run by an agent of this server, so only the program that ran it can resume it | resume it there, or name"},

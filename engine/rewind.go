@@ -8,14 +8,15 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// Rewind takes a session, or one thread, back to what it was before an event. It
-// deletes nothing: it appends one event, which [Engine.Undo] takes back in turn.
-// Runs in its scope are cancelled first. If it would take nothing back, or make
-// reverted events active again without Force, it is a [tapedeck.Conflict]. An invocation or a thread that the log
-// does not have is [tapedeck.NotFound], an offset that it does not have is
-// [tapedeck.Invalid], and if the session is rewound meanwhile, or a run begins,
-// it is a [tapedeck.Conflict]; then nothing is appended but the end of the runs
-// that were cancelled.
+// Rewind restores a session, or one thread, to its state before an event. It deletes
+// nothing: it appends one event, which [Engine.Undo] can undo. It first cancels the
+// runs in its scope.
+//
+// An invocation or a thread that the log does not have is [tapedeck.NotFound], an
+// offset that it does not have is [tapedeck.Invalid]. A rewind is a
+// [tapedeck.Conflict] if it would revert nothing, if it would make reverted events
+// active again without Force, or if another rewind or a run begins meanwhile. Then
+// only the ends of the cancelled runs are appended.
 func (e *Engine) Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error) {
 	if (r.BeforeInvocation == "") == (r.ToOffset == nil) {
 		return api.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "a rewind goes back to one place").
@@ -36,8 +37,8 @@ func (e *Engine) Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error) 
 	})
 }
 
-// Undo takes back a rewind, a clear or an overwrite, and with it all that came
-// after, in the threads that it was for. An undo can be undone, too.
+// Undo undoes a rewind, a clear or an overwrite. In its threads, it reverts all events
+// after that, too. An undo can be undone.
 func (e *Engine) Undo(ctx context.Context, u api.Undo) (api.Rewound, error) {
 	return e.jump(ctx, u.Session, u.Actor, func(s *tapedeck.Session) (target, error) {
 		if u.Marker == "" {
@@ -51,9 +52,9 @@ func (e *Engine) Undo(ctx context.Context, u api.Undo) (api.Rewound, error) {
 	})
 }
 
-// Overwrite takes back what comes from an offset on, so that what follows takes
-// its place. If nothing does, there is nothing to say, and the answer has no
-// marker. Errors are those of [Engine.Rewind].
+// Overwrite reverts the events from an offset on, so that later events replace them.
+// If there are none, it appends nothing, and the result has no marker. Errors are
+// those of [Engine.Rewind].
 func (e *Engine) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, error) {
 	return e.jump(ctx, o.Session, o.Actor, func(s *tapedeck.Session) (target, error) {
 		return target{to: o.FromOffset, thread: o.Thread, markerPrefix: "ovw_", allowNoChange: true, onlyBack: !o.Force, payload: func(t payload.RevertFields) payload.Payload {
@@ -62,8 +63,8 @@ func (e *Engine) Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, e
 	})
 }
 
-// Clear takes everything in a session, or in one thread, back. Errors are those
-// of [Engine.Rewind].
+// Clear reverts all events of a session, or of one thread. Errors are those of
+// [Engine.Rewind].
 func (e *Engine) Clear(ctx context.Context, c api.Clear) (api.Rewound, error) {
 	return e.jump(ctx, c.Session, c.Actor, func(s *tapedeck.Session) (target, error) {
 		return target{thread: c.Thread, markerPrefix: "clr_", payload: func(t payload.RevertFields) payload.Payload {
@@ -78,7 +79,8 @@ func rewindTo(offset int64, thread string, force bool) target {
 	}}
 }
 
-// undo goes back to before a jump, in its threads, or only in one of them.
+// undo returns the state before a jump as a target, for the threads of the jump or
+// only for one of them.
 func undo(j tapedeck.Jump, thread string) target {
 	if thread == "" {
 		thread = j.Thread
@@ -100,7 +102,7 @@ func (e *Engine) undoLast(ctx context.Context, s *tapedeck.Session) (target, err
 	return undo(j, ""), nil
 }
 
-// marked returns the jump of a marker.
+// marked returns the jump that has a marker.
 func (e *Engine) marked(ctx context.Context, s *tapedeck.Session, marker string) (tapedeck.Jump, bool, error) {
 	if s.LastJump == 0 {
 		return tapedeck.Jump{}, false, nil
@@ -113,8 +115,8 @@ func (e *Engine) marked(ctx context.Context, s *tapedeck.Session, marker string)
 	return j, ok, nil
 }
 
-// beforeInvocation goes to the first event of an invocation, be that in force or
-// not.
+// beforeInvocation returns the first event of an invocation as a target, whether it
+// is active or not.
 func (e *Engine) beforeInvocation(ctx context.Context, s *tapedeck.Session, r *api.Rewind) (target, error) {
 	id := r.BeforeInvocation
 	at, ok, err := e.views.FindInvocation(ctx, s.ID, id)
@@ -129,8 +131,8 @@ func (e *Engine) beforeInvocation(ctx context.Context, s *tapedeck.Session, r *a
 	}}, err
 }
 
-// hasThread refuses a thread that the session has never had. Every session has
-// the main one.
+// hasThread refuses a thread that the session has never had. Every session has the
+// main thread.
 func (e *Engine) hasThread(ctx context.Context, s *tapedeck.Session, thread string) error {
 	if thread == "" || thread == tapedeck.MainThread {
 		return nil

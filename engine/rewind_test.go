@@ -19,9 +19,8 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// What the events say, and what the client hears.
-// TestRewindGoesOnlyBack: a page that was loaded before somebody else has rewound
-// must not bring hidden turns back. An undo, and force, do.
+// TestRewindGoesOnlyBack: a page that was loaded before another client rewound the
+// session must not make hidden turns active again. An undo, and force, do.
 func TestRewindGoesOnlyBack(t *testing.T) {
 	inBubble(t, echo, func(w *world) {
 		w.create("s")
@@ -113,7 +112,7 @@ func TestRewound(t *testing.T) {
 	})
 }
 
-// The first event of an invocation counts, whoever wrote it and wherever it is.
+// The first event of an invocation counts, of any actor and on any thread.
 func TestRewindBeforeTheFirst(t *testing.T) {
 	inBubble(t, echo, func(w *world) {
 		w.create("s")
@@ -141,7 +140,7 @@ func TestRewindBeforeTheFirst(t *testing.T) {
 	})
 }
 
-// A marker is told wherever an invocation is.
+// A marker is accepted in place of an invocation.
 func TestRewindBeforeMarker(t *testing.T) {
 	inBubble(t, echo, func(w *world) {
 		w.create("s")
@@ -155,8 +154,8 @@ func TestRewindBeforeMarker(t *testing.T) {
 	})
 }
 
-// What runs in the scope is cancelled first, all at once, and the client hears
-// which that was; a run from outside, too.
+// Runs in the scope are cancelled first, all at once, and the client gets their
+// ids; external runs, too.
 func TestRewindCancels(t *testing.T) {
 	inBubble(t, func(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
 		say("TEXT_MESSAGE_START", `{"messageId":"m"}`)
@@ -247,14 +246,14 @@ func TestJumpRefusals(t *testing.T) {
 		if after := w.head("s").Head; after != before {
 			t.Errorf("%d events were appended", after-before)
 		}
-		p.play("clear on t") // and a thread of which nothing is in force is known all the same
-		refuses(t, wipe("s", "t"), tapedeck.Conflict, "nothing to take back")
+		p.play("clear on t") // a thread without active events still exists
+		refuses(t, wipe("s", "t"), tapedeck.Conflict, "nothing to revert")
 		p.play("undo 1")
 	})
 }
 
-// Two clients do opposite things at once: one of them wins, the other is told
-// what has happened.
+// If two clients do opposite things at once, one of them succeeds, and the other
+// gets an error that names the first.
 func TestJumpsConcurrently(t *testing.T) {
 	inBubble(t, echo, func(w *world) {
 		w.create("s")
@@ -297,7 +296,7 @@ func TestJumpsConcurrently(t *testing.T) {
 	})
 }
 
-// A run that begins between the cancel and the rewind stands in its way.
+// A run that begins between the cancel and the rewind makes the rewind fail.
 func TestRewindMeetsStart(t *testing.T) {
 	inBubble(t, echo, func(w *world) {
 		w.create("s")
@@ -316,7 +315,7 @@ func TestRewindMeetsStart(t *testing.T) {
 	})
 }
 
-// A session that was deleted and made anew is not the one that was meant.
+// A recreated session is not the one that the client means.
 func TestRewindMeetsDelete(t *testing.T) {
 	inBubble(t, echo, func(w *world) {
 		w.create("s")
@@ -326,15 +325,15 @@ func TestRewindMeetsDelete(t *testing.T) {
 			w.create("s")
 		}
 		_, err := w.Rewind(w.Context(), api.Rewind{Session: "s", ToOffset: new(int64(1))})
-		refuses(t, err, tapedeck.Conflict, "session s was deleted and made anew meanwhile")
+		refuses(t, err, tapedeck.Conflict, "session s was deleted and recreated meanwhile")
 		if n := len(w.log("s")); n != 1 {
 			t.Errorf("there are %d events", n)
 		}
 	})
 }
 
-// What a jump on a thread says of the whole session is right although another
-// thread goes on while it is being written.
+// The status that a jump on one thread records is right although another thread
+// continues meanwhile.
 func TestThreadJumpMeetsOthers(t *testing.T) {
 	inBubble(t, echo, func(w *world) {
 		w.create("s")
@@ -353,8 +352,8 @@ func TestThreadJumpMeetsOthers(t *testing.T) {
 	})
 }
 
-// An incessant stream of events without runs does not keep a thread from being
-// taken back.
+// A constant stream of events without runs does not prevent the rewind of a
+// thread.
 func TestThreadJumpMeetsStream(t *testing.T) {
 	inBubble(t, echo, func(w *world) {
 		w.create("s")
@@ -374,8 +373,8 @@ func TestThreadJumpMeetsStream(t *testing.T) {
 	})
 }
 
-// A task that finds its thread busy does not wait for luck: by the time it is
-// written the run may have been cancelled, and the agent would not be told.
+// A task for a busy thread is refused at once. If it waited, the run might be
+// cancelled meanwhile, and the agent would not get that context.
 func TestStartMeetsCancel(t *testing.T) {
 	inBubble(t, echo, func(w *world) {
 		w.create("s")
@@ -387,8 +386,8 @@ func TestStartMeetsCancel(t *testing.T) {
 	})
 }
 
-// A task that is given while the session is being rewound follows what is in
-// force then.
+// A task that is given during a rewind follows the events that are active
+// afterwards.
 func TestStartMeetsRewind(t *testing.T) {
 	inBubble(t, echo, func(w *world) {
 		w.create("s")
@@ -398,7 +397,7 @@ func TestStartMeetsRewind(t *testing.T) {
 		p.play("task b")
 		for _, ev := range w.log("s") {
 			if ev.Type == tapedeck.RunStarted && ev.Invocation == p.invocations["b"] && strings.Contains(string(ev.Data), "context") {
-				t.Errorf("it was told of a run that is not in force: %s", ev.Data)
+				t.Errorf("the context has a run that is not active: %s", ev.Data)
 			}
 		}
 		if got := p.shown(); got != "main: b, re b {b}" {
@@ -407,8 +406,8 @@ func TestStartMeetsRewind(t *testing.T) {
 	})
 }
 
-// A server that dies between the cancel and the rewind leaves a run that was
-// cancelled, and nothing that was taken back.
+// A server that dies between the cancel and the rewind leaves a cancelled run, and
+// reverts nothing.
 func TestRewindCrash(t *testing.T) {
 	inBubble(t, echo, func(w *world) {
 		w.create("s")
@@ -436,7 +435,7 @@ func TestRewindCrash(t *testing.T) {
 	})
 }
 
-// While the store cannot write, nothing half is left behind.
+// While the store is unavailable, nothing is done by half.
 func TestJumpWhileTheStoreIsDown(t *testing.T) {
 	inBubble(t, echo, func(w *world) {
 		w.create("s")
@@ -457,7 +456,7 @@ func TestJumpWhileTheStoreIsDown(t *testing.T) {
 	})
 }
 
-// The runner sees what is in force, and nothing else.
+// The runner sees the active events, and no others.
 func TestHistoryIsInForce(t *testing.T) {
 	var seen []string
 	inBubble(t, func(ctx context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
@@ -482,7 +481,8 @@ func TestHistoryIsInForce(t *testing.T) {
 	})
 }
 
-// An invocation is found, too, in a session of more than the index has.
+// An invocation is also found in a session with more invocations than the index
+// has.
 func TestRewindBeforeOneOfVeryMany(t *testing.T) {
 	w := newWorld(t, silent)
 	w.create("s")

@@ -13,7 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// Causes for which a run is stopped from outside.
+// Causes with which the engine stops a run.
 var (
 	errCancelled = errors.New("cancelled")
 	errShutdown  = errors.New("the server was stopped")
@@ -24,21 +24,21 @@ type run struct {
 	engine *Engine
 	agent  Agent
 	in     tapedeck.Invocation
-	offset int64 // of its first event
+	offset int64 // its first event
 
 	ctx  context.Context
 	stop context.CancelCauseFunc
-	done chan struct{} // closed when it has ended, and result is set
+	done chan struct{} // closed when it has ended and result is set
 
 	queue     *queue
 	subagents subagents
 	questions questions
-	instance  string  // stands for the agent in its thread
-	prompt    *string // the system text of its model, which the log does not have yet; nil for none
+	instance  string  // the instance of the agent in its thread
+	prompt    *string // a new system text of its model, which the log does not have yet; nil for none
 	result    ending
 	from      parentage
 	usage     tally
-	lost      int // how many bytes the agent is not told of the run before
+	lost      int // bytes of the previous run that the resume context leaves out
 }
 
 func newRun(e *Engine, agent Agent, t api.Task, f predecessor) *run {
@@ -56,7 +56,7 @@ func newRun(e *Engine, agent Agent, t api.Task, f predecessor) *run {
 	return r
 }
 
-// history yields the events before this invocation that are in force.
+// history yields the active events before this invocation.
 func (r *run) history(ctx context.Context) iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
 		t, err := r.engine.views.Timeline(ctx, r.in.Session, r.offset)
@@ -64,17 +64,17 @@ func (r *run) history(ctx context.Context) iter.Seq2[tapedeck.Event, error] {
 			yield(tapedeck.Event{}, err)
 			return
 		}
-		inForce(tapedeck.Events(ctx, r.engine.store, r.in.Session, 0), t, r.offset)(yield)
+		active(tapedeck.Events(ctx, r.engine.store, r.in.Session, 0), t, r.offset)(yield)
 	}
 }
 
-// stamp fills in what a runner does not know.
+// stamp fills in the members that a runner does not know.
 func (r *run) stamp(ev *tapedeck.Event) {
 	ev.Offset, ev.Thread, ev.Invocation = 0, r.in.Thread, r.in.ID
 	if ev.Actor == "" {
 		ev.Actor = "agent:" + r.agent.Name
 	}
-	if ev.Instance == "" && !isDelta(ev.Type) { // else it is of an agent that this one has started
+	if ev.Instance == "" && !isDelta(ev.Type) { // a given instance is that of a sub-agent
 		ev.Instance = r.instance
 	}
 	if ev.Time.IsZero() {
@@ -82,9 +82,9 @@ func (r *run) stamp(ev *tapedeck.Event) {
 	}
 }
 
-// drive runs the agent to its end. One goroutine takes what the agent says into
-// a bounded queue, this one writes it down; what comes while an append is under
-// way goes with the next.
+// drive runs the agent to its end. One goroutine moves the agent's events into a
+// bounded queue, and this one appends them. Events that arrive during an append are
+// in the next one.
 func (r *run) drive() {
 	defer r.engine.unregister(r)
 	defer r.stop(nil)
@@ -95,14 +95,13 @@ func (r *run) drive() {
 	r.usage.addTo(&t.event)
 	r.result = r.writeEnd(t)
 	if err := r.result.err; err != nil && !isOver(err) {
-		r.engine.options.Logger.Error("a run could not be ended; it will be at the next start",
+		r.engine.options.Logger.Error("a run could not be ended; the next start ends it",
 			"session", r.in.Session, "invocation", r.in.ID, "error", err)
 	}
 }
 
-// end writes the terminal event. While the store cannot take it the run stays
-// open, and so it is tried again until it can or the engine is shut down: no run
-// may stay "running" for ever.
+// writeEnd appends the terminal event. While the store is unavailable it tries again
+// until the engine is shut down, because no run may stay open forever.
 func (r *run) writeEnd(t terminal) ending {
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
 		end := r.engine.finish(context.Background(), r.in.Session, r.in.ID, t, nil)
@@ -112,7 +111,7 @@ func (r *run) writeEnd(t terminal) ending {
 	}
 }
 
-// wait waits. It reports false if the engine is being shut down.
+// sleep waits for d. It reports false if the engine is shut down before.
 func (e *Engine) sleep(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -124,9 +123,9 @@ func (e *Engine) sleep(d time.Duration) bool {
 	}
 }
 
-// record writes down what is in the queue until the agent has ended. When the
-// run is stopped, what the agent still says counts, too, but not for long: then
-// it is left to itself. An error means that something could not be written.
+// record appends the events in the queue until the agent has ended. When the run is
+// stopped, it still appends the agent's events for Options.KillAfter; then it stops
+// waiting for the agent. An error means that an event could not be appended.
 func (r *run) record() error {
 	var kill <-chan time.Time
 	stopped := r.ctx.Done()
@@ -148,7 +147,7 @@ func (r *run) record() error {
 	}
 	for !r.queue.drained() {
 		select {
-		case <-r.queue.ready: // once for each take, lest an agent that never pauses is never killed
+		case <-r.queue.ready: // once for each drain, so that an agent that never pauses can still be killed
 			if p.wait(r) {
 				continue
 			}
@@ -169,9 +168,9 @@ func (r *run) record() error {
 			stopped, kill = nil, t.C
 		case <-kill:
 			r.queue.abandon()
-			r.engine.options.Logger.Warn("an agent did not stop in time and is left to itself",
+			r.engine.options.Logger.Warn("an agent did not stop in time; the server does not wait for it any longer",
 				"agent", r.agent.Name, "invocation", r.in.ID)
-			return r.append(r.queue.drain()) // what it said in time
+			return r.append(r.queue.drain()) // events that arrived in time
 		}
 	}
 	return nil
@@ -189,9 +188,10 @@ func (r *run) stored(ctx context.Context) error {
 	}
 }
 
-// hear takes what the agent says until it has ended, in whatever way.
+// consume moves the agent's events into the queue until the agent ends. It closes
+// the queue even if the runner panics or ends its goroutine.
 func (r *run) consume() {
-	err := errors.New("the runner has left its goroutine")
+	err := errors.New("the runner has ended its goroutine")
 	defer func() { r.queue.close(err) }()
 	err = r.runAgent()
 }
@@ -206,7 +206,7 @@ func (r *run) runAgent() (err error) {
 		if err != nil {
 			return err
 		}
-		ev.Time = time.Time{} // ours, not the runner's
+		ev.Time = time.Time{} // the engine sets it, not the runner
 		r.stamp(&ev)
 		if !r.accept(ev) {
 			return nil
@@ -215,16 +215,16 @@ func (r *run) runAgent() (err error) {
 	return nil
 }
 
-// Bounds of the repetition of an append that the store could not take: a disk
-// that is full for a moment must not end a run.
+// Bounds of the retries of an append while the store is unavailable: a disk that is
+// full for a moment must not end a run.
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 2 * time.Second
 	giveUp     = 30 * time.Second
 )
 
-// append writes events of the agent. If one of them does not fit, those before
-// it are written all the same: they are what has led to it.
+// append appends events of the agent. If one of them is refused, it still appends
+// those before it: they show what led to the refusal.
 func (r *run) append(events []tapedeck.Event) error {
 	err := r.persist(events)
 	if len(events) < 2 || !refused(err) {
@@ -238,14 +238,14 @@ func (r *run) append(events []tapedeck.Event) error {
 	return nil
 }
 
-// persist writes events, all or none, and is patient with the store.
+// persist appends all events or none. It retries while the store is unavailable.
 func (r *run) persist(events []tapedeck.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
 	for _, ev := range events {
 		if ev.Invocation == r.in.ID && (strings.HasPrefix(ev.Type, "RUN_") || strings.HasPrefix(ev.Type, "session.")) {
-			return tapedeck.Errorf(tapedeck.Invalid, "%s is not an agent's to say", ev.Type)
+			return tapedeck.Errorf(tapedeck.Invalid, "an agent cannot send %s", ev.Type)
 		}
 		if ev.Type == tapedeck.PermissionRequested {
 			r.registerQuestion(&ev)
@@ -263,8 +263,8 @@ func (r *run) persist(events []tapedeck.Event) error {
 	}
 }
 
-// isOpen refuses what comes after the end of the run, and what would come into
-// another session that has the id of one that was deleted.
+// isOpen is a guard. It refuses events after the end of the run, and events for a
+// recreated session.
 func (r *run) isOpen(s *tapedeck.Session, _ []tapedeck.Event) error {
 	if !hasRun(s, r.in.ID) {
 		return tapedeck.Errorf(tapedeck.Conflict, "run %s has ended", r.in.ID)

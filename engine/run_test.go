@@ -20,9 +20,9 @@ import (
 	"github.com/tapedeck/tapedeck/engine"
 )
 
-// Every append takes 100 ms here. The first event goes at once; deltas that come
-// meanwhile go as one event, with cuts that say when each part came; an event of
-// another kind, or with members of its own, keeps its place.
+// Every append takes 100 ms here. The first event is appended at once. Deltas that
+// arrive meanwhile become one event, with cuts that say when each part arrived.
+// Events of another type, or with members of their own, keep their place.
 func TestCoalescing(t *testing.T) {
 	inBubble(t, func(_ context.Context, _ tapedeck.Invocation, say func(string, string) bool) error {
 		say("TEXT_MESSAGE_START", `{"messageId":"m"}`)
@@ -59,7 +59,7 @@ func TestCoalescing(t *testing.T) {
 	})
 }
 
-// An agent that speaks faster than the store is held back, and loses nothing.
+// An agent that is faster than the store has to wait, and loses no event.
 func TestBackPressure(t *testing.T) {
 	const words = 100_000
 	var spoken atomic.Int64
@@ -94,7 +94,7 @@ func TestBackPressure(t *testing.T) {
 	})
 }
 
-// Whatever an agent says in order is in the log, in order, each message whole.
+// All events of an agent are in the log, in order, each message whole.
 func TestRunProperty(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		type line struct {
@@ -182,10 +182,10 @@ func TestRunFailures(t *testing.T) {
 		}, "protocol", `text message "other" is not open`},
 		{"no JSON", func(say func(string, string) bool) error { say("x.y", `{`); return nil }, "protocol", "not a JSON object"},
 		{"no type", func(say func(string, string) bool) error { say("", `{}`); return nil }, "protocol", "type is empty"},
-		{"it ends its run", func(say func(string, string) bool) error { say("RUN_FINISHED", `{}`); return nil }, "protocol", "RUN_FINISHED is not an agent's to say"},
-		{"it begins a run", func(say func(string, string) bool) error { say("RUN_STARTED", `{"runId":"x"}`); return nil }, "protocol", "RUN_STARTED is not an agent's to say"},
-		{"it fails its run", func(say func(string, string) bool) error { say("RUN_ERROR", `{"message":"x"}`); return nil }, "protocol", "RUN_ERROR is not"},
-		{"it closes the session", func(say func(string, string) bool) error { say("session.closed", `{}`); return nil }, "protocol", "session.closed is not"},
+		{"it ends its run", func(say func(string, string) bool) error { say("RUN_FINISHED", `{}`); return nil }, "protocol", "an agent cannot send RUN_FINISHED"},
+		{"it begins a run", func(say func(string, string) bool) error { say("RUN_STARTED", `{"runId":"x"}`); return nil }, "protocol", "an agent cannot send RUN_STARTED"},
+		{"it fails its run", func(say func(string, string) bool) error { say("RUN_ERROR", `{"message":"x"}`); return nil }, "protocol", "an agent cannot send RUN_ERROR"},
+		{"it closes the session", func(say func(string, string) bool) error { say("session.closed", `{}`); return nil }, "protocol", "an agent cannot send session.closed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var log bytes.Buffer
@@ -219,8 +219,8 @@ func TestRunFailures(t *testing.T) {
 	}
 }
 
-// A tellingStore cannot take the beginning of a message, and says why in words that
-// are for nobody else.
+// A tellingStore refuses the beginning of a message. Its error has words that only
+// the server's log may have.
 type tellingStore struct{ tapedeck.Store }
 
 func (s tellingStore) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
@@ -230,7 +230,7 @@ func (s tellingStore) Append(ctx context.Context, a tapedeck.Append) (tapedeck.A
 	return s.Store.Append(ctx, a)
 }
 
-// The end of a run tells that its words could not be stored, and not why.
+// The end of a run says that an event could not be stored, and not why.
 func TestStorageErrorsTellNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, chatty, func(o *engine.Options) { o.Store = tellingStore{o.Store} })

@@ -10,7 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// Create makes a session with session.created as its first event. An id that
+// Create creates a session with session.created as its first event. An id that
 // exists is a [tapedeck.Conflict].
 func (e *Engine) Create(ctx context.Context, n api.NewSession) (tapedeck.Session, error) {
 	if n.ID == "" {
@@ -77,7 +77,7 @@ func checkLabels(labels map[string]string) error {
 	return nil
 }
 
-// Rename changes title and labels, and returns the session after it.
+// Rename changes the title and the labels, and returns the session afterwards.
 func (e *Engine) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, error) {
 	d := map[string]any{}
 	err := checkLabels(r.Labels)
@@ -103,25 +103,25 @@ func (e *Engine) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, er
 	return e.store.Head(ctx, r.Session)
 }
 
-// Close ends a session: nothing can be appended to it any more. While a run is
-// open it is a [tapedeck.Conflict]. Closing it again does nothing.
+// Close closes a session: nothing can be appended to it any more. While a run is open
+// this is a [tapedeck.Conflict]. Closing a closed session does nothing.
 func (e *Engine) Close(ctx context.Context, session, actor string) error {
 	s, err := e.session(ctx, session)
 	if err != nil || s.Closed {
 		return err
 	}
 	_, err = e.write(ctx, tapedeck.Append{
-		Session: session, Close: true, // which is refused while a run is open
+		Session: session, Close: true, // refused while a run is open
 		Events: []tapedeck.Event{{Type: tapedeck.SessionClosed, Actor: actor}},
 	}, nil)
 	var refusal *tapedeck.AppendError
 	if errors.As(err, &refusal) && refusal.Refusal == tapedeck.RefusedClosed {
-		return nil // somebody else was faster
+		return nil // it was closed meanwhile
 	}
 	return err
 }
 
-// Delete cancels what runs in a session and deletes it.
+// Delete cancels the runs of a session and deletes the session.
 func (e *Engine) Delete(ctx context.Context, session string) error {
 	if _, err := e.session(ctx, session); err != nil {
 		return err
@@ -144,8 +144,8 @@ func (e *Engine) Delete(ctx context.Context, session string) error {
 	return nil
 }
 
-// remove deletes a session, and its folder if no fork holds its events. A folder
-// that cannot be removed does not keep the session.
+// remove deletes a session, and its folder if no fork needs its events. A folder that
+// cannot be removed is only logged.
 func (e *Engine) remove(ctx context.Context, session string) error {
 	discard, err := e.deleteAndDiscard(ctx, session)
 	if err != nil || discard == nil {
@@ -157,8 +157,8 @@ func (e *Engine) remove(ctx context.Context, session string) error {
 	return nil
 }
 
-// take deletes a session and takes its folder out of the way. It holds up who
-// starts a run: in a new session of that id, he must not get this folder.
+// deleteAndDiscard deletes a session and moves its folder out of the way. It blocks
+// the start of runs, so that a recreated session cannot inherit the folder.
 func (e *Engine) deleteAndDiscard(ctx context.Context, session string) (discard func() error, err error) {
 	e.foldersMu.Lock()
 	defer e.foldersMu.Unlock()
@@ -167,7 +167,7 @@ func (e *Engine) deleteAndDiscard(ctx context.Context, session string) (discard 
 	}
 	_, err = e.store.Head(context.WithoutCancel(ctx), session)
 	if err != nil && tapedeck.KindOf(err) != tapedeck.NotFound {
-		return nil, nil // forks hold it
+		return nil, nil // forks need it
 	}
 	discard, err = e.options.Discard(session)
 	if err != nil {
@@ -176,7 +176,7 @@ func (e *Engine) deleteAndDiscard(ctx context.Context, session string) (discard 
 	return discard, nil
 }
 
-// session returns the entry of a session; a stream is none.
+// session returns the entry of a session. A stream is [tapedeck.NotFound].
 func (e *Engine) session(ctx context.Context, id string) (tapedeck.Session, error) {
 	s, err := e.store.Head(ctx, id)
 	if err == nil && s.Kind != tapedeck.KindSession {
@@ -197,7 +197,7 @@ func (e *Engine) runsOf(session string) []*run {
 	return out
 }
 
-// agent finds an agent by name; "" is the default.
+// agent returns the agent with a name; "" is the default one.
 func (e *Engine) agent(name string) (Agent, error) {
 	agents := e.options.Agents
 	if len(agents) == 0 {

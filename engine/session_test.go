@@ -113,7 +113,7 @@ func TestClose(t *testing.T) {
 		}
 		w.create("s2")
 		w.store.before = func() { w.must(w.Close(w.Context(), "s2", "")) }
-		w.must(w.Close(w.Context(), "s2", "")) // somebody else is faster
+		w.must(w.Close(w.Context(), "s2", "")) // another call is faster
 		refuses(w, w.append("s", `x.y {}`), tapedeck.Conflict, "closed")
 		_, err = w.Start(w.Context(), api.Task{Session: "s", Text: "go"})
 		refuses(w, err, tapedeck.Conflict, "closed")
@@ -136,7 +136,7 @@ func TestDelete(t *testing.T) {
 	})
 }
 
-// An agent of a deleted session must not speak in another one of the same id.
+// An agent of a deleted session must not write to a recreated one.
 func TestDeletedUnderTheRun(t *testing.T) {
 	var next chan struct{}
 	inBubble(t, func(_ context.Context, _ tapedeck.Invocation, say func(string, string) bool) error {

@@ -16,10 +16,10 @@ import (
 // maxTask is the longest task, in bytes.
 const maxTask = 1 << 20
 
-// Start gives a task to an agent and returns as soon as its beginning is
-// durable; the run goes on by itself, whatever becomes of ctx. A thread that
-// has an open run is a [tapedeck.Conflict]. If the newest run of the thread was
-// cut short, the agent is told so before the user's words; if it was cancelled
+// Start gives a task to an agent. It returns as soon as the beginning of the run is
+// durable; the run then does not depend on ctx. A thread with an open run is a
+// [tapedeck.Conflict]. If the newest run of the thread was cancelled, interrupted or
+// failed, the agent gets that as context before the user's words. If it was cancelled
 // before the agent had begun, the task is [tapedeck.Invalid].
 func (e *Engine) Start(ctx context.Context, t api.Task) (api.Started, error) {
 	if err := checkTask(&t); err != nil {
@@ -28,8 +28,8 @@ func (e *Engine) Start(ctx context.Context, t api.Task) (api.Started, error) {
 	if err := ctx.Err(); err != nil {
 		return api.Started{}, err
 	}
-	// From here on it is all or nothing: a client that goes away in the middle
-	// of a commit must not leave a run that is open and driven by nobody.
+	// A client that disconnects during a commit must not leave an open run that
+	// no engine drives.
 	ctx = context.WithoutCancel(ctx)
 	if t.Session == "" {
 		return e.startNew(ctx, t)
@@ -46,7 +46,7 @@ func checkTask(t *api.Task) error {
 	case !utf8.ValidString(t.Text):
 		return tapedeck.Errorf(tapedeck.Invalid, "the task is not valid UTF-8")
 	case payload.IsSubThread(t.Thread):
-		return tapedeck.Errorf(tapedeck.Conflict, "thread %.128q is that of a sub-agent, which only the agent that started it can go on with", t.Thread).
+		return tapedeck.Errorf(tapedeck.Conflict, "thread %.128q belongs to a sub-agent; only the agent that started it can continue it", t.Thread).
 			WithHint("give the task to the thread of that agent")
 	case t.Thread != "":
 		return tapedeck.CheckID("the thread", t.Thread)
@@ -54,7 +54,8 @@ func checkTask(t *api.Task) error {
 	return nil
 }
 
-// startNew makes the session, too. It is deleted again if nothing comes of it.
+// startNew also creates the session. It deletes the session again if the run cannot
+// start.
 func (e *Engine) startNew(ctx context.Context, t api.Task) (api.Started, error) {
 	agent, err := e.agent(t.Agent)
 	if err != nil {
@@ -75,7 +76,7 @@ func (e *Engine) startNew(ctx context.Context, t api.Task) (api.Started, error) 
 	return started, err
 }
 
-// titleOf makes a title of the first line of a text.
+// titleOf returns the first line of a text as a title, "" if that is not valid.
 func titleOf(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	line = strings.Join(strings.Fields(line), " ")
@@ -88,8 +89,8 @@ func titleOf(text string) string {
 	return line
 }
 
-// start starts a task in a session that is there. resume says that it must go on
-// with the newest run of its thread.
+// start starts a task in a session. resume means that the run must resume the newest
+// run of its thread.
 func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Started, error) {
 	if t.Thread == "" {
 		t.Thread = tapedeck.MainThread
@@ -121,10 +122,11 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 			return started, err
 		}
 	}
-	return api.Started{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is being rewound all the time", t.Session).WithHint("try again")
+	return api.Started{}, tapedeck.Errorf(tapedeck.Unavailable, "session %s is constantly rewound by others", t.Session).WithHint("try again")
 }
 
-// prepare makes ready what an agent needs.
+// prepare fills in what the agent needs to start: its folder, a new system text and
+// the link to its own conversation.
 func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string, agent *Agent, config json.RawMessage, f *predecessor) (err error) {
 	if c, ok := agent.Runner.(runner.Capable); ok {
 		if reason := reasonOf(c.Available()); reason != "" {
@@ -146,7 +148,7 @@ func (e *Engine) prepare(ctx context.Context, s *tapedeck.Session, thread string
 	return err
 }
 
-// begin begins a run, if the session has not been rewound since it was seen.
+// begin begins a run, if the session was not rewound since seen was read.
 func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.Session) (api.Started, error) {
 	if err := e.register(r); err != nil {
 		return api.Started{}, err
@@ -166,7 +168,7 @@ func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.S
 	return api.Started{Session: t.Session, Invocation: r.in.ID, Status: tapedeck.StatusRunning, Offset: done.First}, nil
 }
 
-// free refuses to begin a run on a thread that has one.
+// checkThreadFree refuses a thread that has an open run.
 func checkThreadFree(s *tapedeck.Session, thread string) error {
 	if other, busy := s.Run(thread); busy {
 		return tapedeck.Errorf(tapedeck.Conflict, "thread %s is busy with %s", thread, other.Invocation).
@@ -175,8 +177,8 @@ func checkThreadFree(s *tapedeck.Session, thread string) error {
 	return nil
 }
 
-// opening returns the events that begin a run. The log has what the user said,
-// and apart from it what else the agent was told.
+// opening returns the events that begin a run. The user's text is one of them; the
+// context that the agent gets in front of it is recorded separately.
 func (r *run) opening(t api.Task) []tapedeck.Event {
 	user := event(payload.MessageAdded{Message: payload.NewMessage(tapedeck.NewID("msg_"), payload.RoleUser, t.Text)}, t.Actor)
 	user.Thread, user.Invocation = r.in.Thread, r.in.ID
@@ -205,7 +207,7 @@ func (r *run) opening(t api.Task) []tapedeck.Event {
 	return events
 }
 
-// lossy says that the agent is not told all that it may not know.
+// lossEvent records that the resume context is incomplete.
 func (r *run) lossEvent() tapedeck.Event {
 	value := object(map[string]any{
 		"reason": "the resume context leaves out a part of what the run before said or called", "bytes": len(r.in.Context), "left_out": r.lost,
@@ -225,8 +227,8 @@ func (e *Engine) runStarted(thread, invocation, parent string, ours payload.Meta
 	return tapedeck.Event{Type: tapedeck.RunStarted, Data: object(d)}
 }
 
-// enlist makes the run known before it begins, so that a shutdown or a cancel
-// that comes in between finds it.
+// register makes the run known before it begins, so that a shutdown or a cancel that
+// arrives meanwhile finds it.
 func (e *Engine) register(r *run) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -234,11 +236,11 @@ func (e *Engine) register(r *run) error {
 		return tapedeck.Errorf(tapedeck.Unavailable, "the server is stopping").WithHint("try again in a moment")
 	}
 	e.runs[r.in.ID] = r
-	e.wg.Add(1) // here and not later: Shutdown may wait already when the run begins
+	e.wg.Add(1) // not later: Shutdown may already wait when the run begins
 	return nil
 }
 
-// discharge forgets a run that has ended.
+// unregister removes a run that has ended.
 func (e *Engine) unregister(r *run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -84,7 +84,7 @@ func TestStartNewSession(t *testing.T) {
 	})
 }
 
-// A session that was made for a task is deleted again if nothing comes of it.
+// A session that was created for a task is deleted again if the task cannot start.
 func TestStartNewSessionFails(t *testing.T) {
 	inBubble(t, silent, func(w *world) {
 		w.must(w.Shutdown(w.Context()))

@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// What a runner has yielded is in the log when Stored returns, however slow the
-// store is.
+// When Stored returns, the log has all events that the runner yielded, however
+// slow the store is.
 func TestStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
@@ -39,7 +39,7 @@ func TestStored(t *testing.T) {
 	})
 }
 
-// A run that is stopped does not wait for the store.
+// A stopped run does not wait for the store.
 func TestStoredStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := make(chan error, 1)

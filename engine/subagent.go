@@ -12,42 +12,42 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A runner tells of the sub-agents of its agent as AG-UI does, in the run of the
-// agent: they are started and ended there, and what is theirs says so. In the log
-// each of them has a run of its own on a thread of its own. In the run that
-// started it stays that it began and ended, with the name of its thread.
+// A runner reports the sub-agents of its agent as AG-UI does, in the run of the agent:
+// their starts and ends, and events that are tagged with their subagentRunId. In the
+// log, each sub-agent has a run of its own on a thread of its own. The run that
+// started it only has its start, with the name of its thread, and its end.
 
-// subThread returns the name of the thread of a sub-agent. It follows from what
-// began it, so that one that goes on after its end does so on its thread.
+// subThread returns the name of the thread of a sub-agent. It is derived from the
+// start of the sub-agent, so that one that is started again continues its thread.
 func subThread(invocation, key string) string {
 	sum := sha256.Sum256([]byte("subagent " + key + " of " + invocation))
 	return payload.SubThreadPrefix + hex.EncodeToString(sum[:13])
 }
 
-// subagents are those that a run has open. Only the goroutine that listens to the
-// agent uses them.
+// subagents has the open sub-agents of a run. Only the goroutine that runs the agent
+// uses it.
 type subagents struct {
 	open    map[string]*subagent // by subagentRunId
-	owners  map[string]*subagent // whose messages and calls are, by kind and id: an event that goes on with one need not say
-	started map[string]bool      // threads
+	owners  map[string]*subagent // the owner of each message and call, by kind and id: later events need no tag
+	started map[string]bool      // threads that have an instance.started
 }
 
-// A subagent is one that is open.
+// A subagent is an open sub-agent.
 type subagent struct {
 	d                                    payload.SubagentStarted
-	above                                *subagent // nil for the agent itself
-	thread, invocation, instance, parent string    // the last is the invocation that started it
+	above                                *subagent // the sub-agent that started it; nil for the agent itself
+	thread, invocation, instance, parent string    // parent is the invocation that started it
 	actor                                string
-	order                                *order.Verifier // knows what it has open
-	owns                                 []string        // its keys in owner
+	order                                *order.Verifier // knows what the sub-agent has open
+	owns                                 []string        // its keys in subagents.owners
 	usage                                tally
 }
 
-// maxOwned is for how many messages and calls of a sub-agent it is known whose
-// they are.
+// maxOwned is how many messages and calls of one sub-agent have a known owner.
 const maxOwned = 4096
 
-// tell passes an event of the agent on, and with it what else is to be said.
+// accept queues an event of the agent, in the run to which it belongs, with the
+// events that follow from it. It reports false if the queue accepts no more.
 func (r *run) accept(ev tapedeck.Event) bool {
 	a := &r.subagents
 	switch {
@@ -67,8 +67,8 @@ func (r *run) accept(ev tapedeck.Event) bool {
 	return r.queue.push(ev)
 }
 
-// subStarted begins the run of a sub-agent. What does not fit is passed on as it
-// is: the log refuses it.
+// subStarted begins the run of a sub-agent. It passes an event that does not fit on
+// as it is, because the log refuses it.
 func (r *run) subStarted(ev tapedeck.Event) bool {
 	a := &r.subagents
 	d, err := payload.DecodeAs[payload.SubagentStarted](ev)
@@ -104,7 +104,7 @@ func (r *run) subStarted(ev tapedeck.Event) bool {
 	return r.pushAll(events)
 }
 
-// subEnded ends the run of a sub-agent, and those that it has started.
+// subEnded ends the run of a sub-agent, and the runs that it started.
 func (r *run) subEnded(ev tapedeck.Event) bool {
 	var d struct {
 		ID string `json:"subagentRunId"`
@@ -132,10 +132,11 @@ func (r *run) pushAll(events []tapedeck.Event) bool {
 	return true
 }
 
-// terminal returns how the run of a sub-agent ends whose end is ev.
+// terminal returns how the run of a sub-agent ends, from the event that ends the
+// sub-agent.
 func (s *subagent) terminal(ev *tapedeck.Event) terminal {
 	if ev.Type == tapedeck.SubagentError {
-		d, _ := payload.DecodeAs[payload.SubagentError](*ev) // what cannot be read says nothing
+		d, _ := payload.DecodeAs[payload.SubagentError](*ev) // data that cannot be read has no code and no message
 		return errorEnd(d.Code, d.Message, tapedeck.StatusFailed)
 	}
 	d, _ := payload.DecodeAs[payload.SubagentFinished](*ev)
@@ -149,8 +150,8 @@ func (s *subagent) terminal(ev *tapedeck.Event) terminal {
 	return terminal{event: payload.NewEvent(end), status: tapedeck.StatusComplete}
 }
 
-// newThread returns the thread of a new sub-agent: that of the call that began
-// it, unless another is at work there.
+// newThread returns the thread of a new sub-agent: that of its tool call, unless
+// another open sub-agent uses it.
 func (a *subagents) newThread(invocation string, d *payload.SubagentStarted) string {
 	if d.ParentToolCallID != "" {
 		thread := subThread(invocation, "call "+d.ParentToolCallID)
@@ -171,8 +172,8 @@ func (a *subagents) add(s *subagent) {
 	a.open[s.d.SubagentRunID], a.started[s.thread] = s, true
 }
 
-// end returns the events that end the run of a sub-agent, after those of the ones
-// that it has started.
+// endEvents returns the events that end the run of a sub-agent, after those that end
+// the runs which it started.
 func (a *subagents) endEvents(s *subagent, by *tapedeck.Event, t terminal) (events []tapedeck.Event) {
 	for _, other := range a.open {
 		if other.above == s {
@@ -192,21 +193,21 @@ func (a *subagents) endEvents(s *subagent, by *tapedeck.Event, t terminal) (even
 	return append(events, s.event(by, t.event))
 }
 
-// errSubLeft is how a run of a sub-agent ends that is open when what started it
-// has ended.
+// childAbandoned returns how the open run of a sub-agent ends when its parent run has
+// ended.
 func childAbandoned() terminal {
 	return errorEnd(payload.CodeRunEnded, "the run ended before the sub-agent did", tapedeck.StatusFailed)
 }
 
-// event puts an event of ours into the run of the sub-agent.
+// event moves an event of the engine into the run of the sub-agent.
 func (s *subagent) event(by *tapedeck.Event, ev tapedeck.Event) tapedeck.Event {
 	ev.Time = by.Time
 	s.adopt(&ev, false)
 	return ev
 }
 
-// say puts an event into the run of the sub-agent; tagged says that its data names
-// the sub-agent, which there is the agent itself.
+// adopt moves an event into the run of the sub-agent. tagged means that its data
+// names the sub-agent; in its own run, that tag must not be there.
 func (s *subagent) adopt(ev *tapedeck.Event, tagged bool) {
 	ev.Thread, ev.Invocation = s.thread, s.invocation
 	if ev.Actor != "tapedeck" {
@@ -221,11 +222,10 @@ func (s *subagent) adopt(ev *tapedeck.Event, tagged bool) {
 	if ev.Type == tapedeck.UsageReported {
 		s.usage.add(ev)
 	}
-	_ = s.order.Add(ev) // what it refuses the log refuses, and says so
+	_ = s.order.Add(ev) // the log refuses the same event later, and reports it
 }
 
-// untag takes the name of the sub-agent out of the data of an event, or of the
-// message in it.
+// untag removes subagentRunId from the data of an event, and from the message in it.
 func untag(data json.RawMessage) json.RawMessage {
 	var d, m map[string]json.RawMessage
 	if json.Unmarshal(data, &d) != nil {
@@ -239,18 +239,18 @@ func untag(data json.RawMessage) json.RawMessage {
 	return object(d)
 }
 
-// ids are what the data of an event names.
+// ids has the ids in the data of an event.
 type ids struct {
 	Subagent string `json:"subagentRunId"`
-	Message  any    `json:"message"` // of some types it is a text
+	Message  any    `json:"message"` // some types have a string here
 	ID       string `json:"messageId"`
 	Call     string `json:"toolCallId"`
 	Parent   string `json:"parentMessageId"`
 	Entity   string `json:"entityId"`
 }
 
-// of returns the sub-agent whose event it is, nil for the agent itself, and
-// whether the event says so.
+// ownerOf returns the sub-agent to which an event belongs, nil for the agent itself,
+// and whether the event is tagged with it.
 func (a *subagents) ownerOf(ev *tapedeck.Event) (s *subagent, tagged bool) {
 	var d ids
 	if strings.HasPrefix(ev.Type, "RUN_") || strings.HasPrefix(ev.Type, "session.") || json.Unmarshal(ev.Data, &d) != nil {
@@ -274,7 +274,7 @@ func (a *subagents) ownerOf(ev *tapedeck.Event) (s *subagent, tagged bool) {
 	return nil, false
 }
 
-// keys returns what may tell whose an event is.
+// keys returns the keys in subagents.owners that can tell the owner of an event.
 func (d *ids) keys(typ string) []string {
 	switch {
 	case typ == tapedeck.ToolCallStart:
@@ -297,7 +297,7 @@ func kindOf(typ string) string {
 	return "text "
 }
 
-// note keeps in mind whose the thing is that an event begins.
+// noteOwner records the owner of the message or call that an event begins.
 func (a *subagents) noteOwner(s *subagent, ev *tapedeck.Event) {
 	var d ids
 	switch ev.Type {

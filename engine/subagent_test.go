@@ -18,8 +18,8 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// lead starts two sub-agents at once, and one of them a third; all talk at the
-// same time.
+// lead starts two sub-agents at once, and one of them starts a third. All send
+// events at the same time.
 func lead(_ context.Context, _ tapedeck.Invocation, say func(string, string) bool) error {
 	for _, ev := range parse(
 		`TOOL_CALL_START {"toolCallId":"c1","toolCallName":"Task"}`, `TOOL_CALL_END {"toolCallId":"c1"}`,
@@ -74,8 +74,8 @@ func (w *world) byThread(session string) map[string][]string {
 	return lines
 }
 
-// threads returns the views of the threads by the name of their agent, which is
-// that of their newest run.
+// threads returns the views of the threads by the name of the agent of their
+// newest run.
 func (w *world) threads(session string) (all view.Snapshot, byAgent map[string]view.Snapshot) {
 	w.Helper()
 	views := projection.New(projection.Options{Store: w.store})
@@ -148,8 +148,8 @@ func TestSubagentsHaveThreads(t *testing.T) {
 	})
 }
 
-// What a sub-agent has used counts once, and a session's runs are those that
-// people have asked for.
+// The usage of a sub-agent counts once, and the runs of a session are those that
+// users started.
 func TestSubagentUsageCountsOnce(t *testing.T) {
 	inBubble(t, lead, func(w *world) {
 		w.create("s")
@@ -162,13 +162,13 @@ func TestSubagentUsageCountsOnce(t *testing.T) {
 		_, by := w.threads("s")
 		for _, m := range view.Context(by["bot"], view.InThread("")) {
 			if strings.Contains(m.Content, "speaks") || strings.Contains(m.Content, "deep") {
-				w.Errorf("the agent is told what a sub-agent said: %+v", m)
+				w.Errorf("the agent gets the messages of a sub-agent: %+v", m)
 			}
 		}
 	})
 }
 
-// busy starts sub-agents that never come to an end.
+// busy starts sub-agents that never end.
 func busy(ctx context.Context, _ tapedeck.Invocation, say func(string, string) bool) error {
 	say("SUBAGENT_STARTED", `{"subagentRunId":"a","name":"scout"}`)
 	say("TEXT_MESSAGE_START", `{"messageId":"a1","role":"assistant","subagentRunId":"a"}`)
@@ -197,8 +197,7 @@ func (w *world) ends(session string) (lines []string) {
 	return lines
 }
 
-// However a run ends, the sub-agents that it has started end before it, each
-// once, in the same append.
+// However a run ends, its sub-agents end before it, each once, in the same append.
 func TestSubagentsEndWithTheirRun(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -273,7 +272,7 @@ func TestSubagentsEndWithTheirRun(t *testing.T) {
 	}
 }
 
-// A sub-agent is its agent's to stop and to go on with.
+// Only its agent can stop or continue a sub-agent.
 func TestSubagentsTakeNoOrders(t *testing.T) {
 	inBubble(t, busy, func(w *world) {
 		w.create("s")
@@ -286,9 +285,9 @@ func TestSubagentsTakeNoOrders(t *testing.T) {
 		_, err := w.Cancel(w.Context(), "s", runs[2].Invocation)
 		refuses(w, err, tapedeck.Conflict, "ends with it")
 		_, err = w.Start(w.Context(), api.Task{Session: "s", Thread: runs[1].Thread, Text: "go"})
-		refuses(w, err, tapedeck.Conflict, "that of a sub-agent")
+		refuses(w, err, tapedeck.Conflict, "belongs to a sub-agent")
 		_, err = w.Resume(w.Context(), api.Resume{Session: "s", Thread: runs[1].Thread})
-		refuses(w, err, tapedeck.Conflict, "that of a sub-agent")
+		refuses(w, err, tapedeck.Conflict, "belongs to a sub-agent")
 		_, err = w.Append(w.Context(), tapedeck.Append{Session: "s", Events: []tapedeck.Event{{
 			Type: "TEXT_MESSAGE_CONTENT", Thread: runs[1].Thread, Invocation: runs[1].Invocation, Data: []byte(`{"messageId":"a1","delta":"x"}`),
 		}}})
@@ -296,8 +295,8 @@ func TestSubagentsTakeNoOrders(t *testing.T) {
 	})
 }
 
-// While the disk is busy the deltas of each sub-agent become one event, with
-// cuts, however they take turns.
+// While the disk is busy, the deltas of each sub-agent become one event with cuts,
+// in whatever order they arrive.
 func TestDeltasOfSubagentsAreJoined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(_ context.Context, _ tapedeck.Invocation, say func(string, string) bool) error {
@@ -335,7 +334,7 @@ func TestDeltasOfSubagentsAreJoined(t *testing.T) {
 	})
 }
 
-// begins starts a sub-agent that comes to its end.
+// begins starts a sub-agent that ends.
 func begins(_ context.Context, in tapedeck.Invocation, say func(string, string) bool) error {
 	say("SUBAGENT_STARTED", `{"subagentRunId":"a","name":"scout"}`)
 	say("SUBAGENT_STARTED", `{"subagentRunId":"n","name":"reader","parentSubagentRunId":"a"}`)
@@ -347,8 +346,8 @@ func begins(_ context.Context, in tapedeck.Invocation, say func(string, string) 
 	return nil
 }
 
-// A thread that goes back takes the threads of the sub-agents with it that were
-// started in what goes back, and has them back when it comes back.
+// If a thread is rewound, so are the threads of the sub-agents that were started
+// in the reverted part. An undo restores them, too.
 func TestJumpsTakeSubagentsAlong(t *testing.T) {
 	inBubble(t, begins, func(w *world) {
 		w.create("s")
@@ -396,7 +395,8 @@ func TestJumpsTakeSubagentsAlong(t *testing.T) {
 	})
 }
 
-// The thread of one that is at work cannot go back alone, for nobody can stop it.
+// The thread of a running sub-agent cannot be rewound alone, because nothing can
+// stop the sub-agent.
 func TestSubagentAtWorkStays(t *testing.T) {
 	inBubble(t, busy, func(w *world) {
 		w.create("s")
@@ -413,7 +413,8 @@ func TestSubagentAtWorkStays(t *testing.T) {
 	})
 }
 
-// A fork in the middle has what the sub-agent had said, and it is nobody's there.
+// A fork in the middle of a sub-agent's run has its events so far; the run is
+// interrupted there.
 func TestForkAmongSubagents(t *testing.T) {
 	inBubble(t, busy, func(w *world) {
 		w.create("s")
@@ -428,8 +429,8 @@ func TestForkAmongSubagents(t *testing.T) {
 	})
 }
 
-// TestUnknownMembersSurvive: what an agent and its sub-agent say that the types do
-// not know is in the log, once and where it was said.
+// TestUnknownMembersSurvive: unknown members in events of an agent and its
+// sub-agent are in the log, once, and in the right run.
 func TestUnknownMembersSurvive(t *testing.T) {
 	said := parse(
 		`SUBAGENT_STARTED {"subagentRunId":"a","name":"scout","own":{"kept":[1]}}`,

@@ -12,32 +12,31 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// An agent that resumes a conversation of its own has what it wrote down itself.
-// Agents differ in what they write down of a run that is cut short: some keep the
-// half of an answer, some nothing since the last tool. Nobody can ask them. So
-// they are told what people have seen since then, once and briefly.
+// An agent that resumes a conversation of its own knows only what it stored itself.
+// When a run stops early, some agents keep half of an answer, some keep nothing after
+// the last tool call, and the engine cannot ask. So the context of the next run
+// repeats what people have seen since then, once and briefly.
 
-// An unheard is what a run has said and done at its end, so that the agent may not
-// know it.
+// An unheard has the end of a run, which the agent may not know.
 type unheard struct {
 	text  string
-	calls []string // those without a result, a line each
-	more  int      // how many calls are not told
-	lost  int      // how many bytes are not told
+	calls []string // calls without a result, a line each
+	more  int      // calls that are left out
+	lost  int      // bytes that are left out
 }
 
-// Bounds of what an agent is told, in bytes where nothing else is said.
+// Bounds of an unheard, in bytes if not stated otherwise.
 const (
 	maxHeardHead = 4 << 10
-	maxHeardTail = 12 << 10 // the end is where the agent goes on
+	maxHeardTail = 12 << 10 // the agent continues at the end
 	maxHeardArgs = 2 << 10
 	maxHeard     = 20 // calls
 )
 
 func (u *unheard) empty() bool { return u.text == "" && len(u.calls) == 0 }
 
-// unheard returns what the agent may not know of a run. A run that said nothing
-// before it was cut short leaves it with the run before it.
+// unheard returns the end of a run, which the agent may not know. If the run stopped
+// before it had any output, that of the run before it counts.
 func (e *Engine) unheard(ctx context.Context, s *tapedeck.Session, cut *view.Run) (unheard, error) {
 	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: s.Head, Thread: cut.Thread})
 	if err != nil {
@@ -52,8 +51,8 @@ func (e *Engine) unheard(ctx context.Context, s *tapedeck.Session, cut *view.Run
 	return unheard{}, nil
 }
 
-// unheardOf returns what an invocation has said since a tool answered it last, and
-// its calls without an answer.
+// unheardOf returns the text of an invocation since its last tool result, and its
+// calls without a result.
 func unheardOf(now *view.Snapshot, invocation string) (u unheard) {
 	answered := int64(-1)
 	for i := range now.Calls {
@@ -77,13 +76,13 @@ func unheardOf(now *view.Snapshot, invocation string) (u unheard) {
 	return u
 }
 
-// isUnanswered reports whether people were asked about a call and nobody chose.
+// isUnanswered reports whether people were asked about a call and did not answer.
 func isUnanswered(now *view.Snapshot, call string) bool {
 	i := slices.IndexFunc(now.Permissions, func(p view.Permission) bool { return p.ToolCallID == call })
 	return i >= 0 && now.Permissions[i].Status != view.PermissionAnswered
 }
 
-// say keeps the beginning and the end of what was said.
+// setText keeps the beginning and the end of a text.
 func (u *unheard) setText(text string) {
 	text = strings.ToValidUTF8(text, "")
 	if len(text) <= maxHeardHead+maxHeardTail {
@@ -117,11 +116,11 @@ func (u *unheard) addCall(k *view.ToolCall, unanswered bool) {
 	u.calls = append(u.calls, line+": "+what)
 }
 
-// newlines makes newlines of all that a model may take for one.
+// newlines replaces every character that a model may read as a newline.
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// String returns it as a part of a resume context. Each line is marked, so that
-// none can end the context.
+// String returns u as a part of a resume context. Each line has a prefix, so that no
+// line can end the context.
 func (u *unheard) String() string {
 	var b strings.Builder
 	if u.text != "" {

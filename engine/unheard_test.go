@@ -13,8 +13,9 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A halfway is an agent that keeps its conversation itself. It plays the script of
-// its task, if there is one, and then waits to be stopped; it fails if it is to.
+// A halfway is an agent that keeps its own conversation. It plays the script in
+// its task, if there is one, and then waits to be stopped, or fails if the task
+// says so.
 type halfway struct {
 	scripts map[string][]string
 	can     tapedeck.Capabilities
@@ -64,8 +65,8 @@ func list(parts ...[]string) (all []string) {
 
 const lastSeen = "\nThe last that the user has seen of your answer (you may have some of it already):\n"
 
-// An agent with a conversation of its own is told what people have seen of a run
-// that was cut short, and which calls have no result: that is only in the log.
+// An agent with a conversation of its own gets the text that people have seen of a
+// stopped run, and the calls without a result: only the log has them.
 func TestUnheard(t *testing.T) {
 	end := []string{`TEXT_MESSAGE_END {"messageId":"m1"}`}
 	result := []string{`TOOL_CALL_END {"toolCallId":"c1"}`, `TOOL_CALL_RESULT {"messageId":"r1","toolCallId":"c1","content":"ok"}`}
@@ -120,7 +121,7 @@ func TestUnheard(t *testing.T) {
 	}
 }
 
-// What does not fit is left out in the middle, and the log says so.
+// A text that is too long is cut in the middle, and the log says so.
 func TestUnheardIsBounded(t *testing.T) {
 	long := []string{"the beginning", strings.Repeat("é", 30<<10), "the end"}
 	script := says("m1", strings.Join(long, " "))

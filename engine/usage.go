@@ -7,22 +7,23 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A tally adds up what a run has reported of its usage, for its terminal event.
+// A tally has the sums of the usage that a run reported, by model, for its terminal
+// event.
 type tally []payload.TokenUsage
 
-// maxModels is how many models are told apart. More than that are one without a
-// name.
+// maxModels is how many models have sums of their own. The usage of all others is
+// added up under an empty name.
 const maxModels = 64
 
 // maxTokens is the largest count that survives in JavaScript.
 const maxTokens = 1<<53 - 1
 
-// add takes a usage.reported. Costs are not in it: AG-UI has none at the end of a
-// run.
+// add adds a usage.reported. Costs are left out, because AG-UI has none at the end of
+// a run.
 func (t *tally) add(ev *tapedeck.Event) {
 	var d struct{ payload.TokenCounts }
 	if json.Unmarshal(ev.Data, &d) != nil {
-		return // the log has refused it
+		return // the log refuses it
 	}
 	more := counts(&d.TokenCounts)
 	if *more[0] == nil && *more[1] == nil && *more[2] == nil {
@@ -34,7 +35,7 @@ func (t *tally) add(ev *tapedeck.Event) {
 	}
 }
 
-// of returns the counts of a model.
+// countsOf returns the counts of a model.
 func (t *tally) countsOf(provider, model string) *payload.TokenCounts {
 	if len(*t) >= maxModels {
 		provider, model = "", ""
@@ -52,7 +53,7 @@ func counts(k *payload.TokenCounts) [6]**int64 {
 	return [...]**int64{&k.InputTokens, &k.OutputTokens, &k.TotalTokens, &k.ReasoningTokens, &k.CachedInputTokens, &k.CacheWriteInputTokens}
 }
 
-// plus adds two counts, of which either may not be known.
+// plus adds two counts; nil means unknown.
 func plus(a, b *int64) *int64 {
 	switch {
 	case b == nil || *b < 0:
@@ -63,7 +64,7 @@ func plus(a, b *int64) *int64 {
 	return new(min(*a+min(*b, maxTokens), maxTokens))
 }
 
-// addTo puts the sum into a terminal event that has none of its own.
+// addTo adds the sums to a terminal event without a usage of its own.
 func (t tally) addTo(ev *tapedeck.Event) {
 	var d map[string]json.RawMessage
 	if len(t) == 0 || json.Unmarshal(ev.Data, &d) != nil || d["usage"] != nil {
@@ -71,13 +72,14 @@ func (t tally) addTo(ev *tapedeck.Event) {
 	}
 	raw, err := json.Marshal(t)
 	if err != nil {
-		return // it has only names and numbers
+		return // impossible: it has only names and numbers
 	}
 	d["usage"] = raw
 	ev.Data = object(d)
 }
 
-// withoutUsage returns a terminal event without the usage, which is of one run.
+// withoutUsage returns a terminal event without the usage, which belongs to one run
+// only.
 func withoutUsage(ev tapedeck.Event) tapedeck.Event {
 	var d map[string]json.RawMessage
 	if json.Unmarshal(ev.Data, &d) == nil && d["usage"] != nil {

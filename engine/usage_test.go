@@ -24,8 +24,8 @@ func (w *world) usages(session string) map[string]string {
 	return found
 }
 
-// A terminal event has the sum of what its run has reported, by model; however the
-// run ends, and without what sub-agents used.
+// A terminal event has the sums of the usage that its run reported, by model,
+// however the run ends, and without the usage of sub-agents.
 func TestTerminalEventsHaveUsage(t *testing.T) {
 	report := func(say func(string, string) bool) {
 		say("usage.reported", `{"model":"big","provider":"p","inputTokens":10,"outputTokens":1,"cachedInputTokens":4,"costUsd":1}`)

@@ -27,8 +27,8 @@ type Views interface {
 	FindThread(ctx context.Context, session, thread string) (offset int64, found bool, err error)
 }
 
-// inForce yields the events below offset at that are in force as of it.
-func inForce(events iter.Seq2[tapedeck.Event, error], t *view.Timeline, at int64) iter.Seq2[tapedeck.Event, error] {
+// active yields the events below offset at that are active at that offset.
+func active(events iter.Seq2[tapedeck.Event, error], t *view.Timeline, at int64) iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
 		for ev, err := range events {
 			if err == nil && ev.Offset >= at {

@@ -13,13 +13,13 @@ const (
 	codeIdleTimeout = "idle_timeout"
 )
 
-// A timeout is why a run was stopped that takes too long.
+// A timeout is the cause with which a run is stopped that takes too long.
 type timeout struct{ code, message string }
 
 func (t *timeout) Error() string { return t.message }
 
-// A watch tells when a run takes too long. A channel of a limit that is not set
-// never gives anything.
+// A watch reports when a run takes too long. The channel of a limit that is not set
+// is nil.
 type watch struct {
 	run, idle time.Duration
 	runTimer  *time.Timer
@@ -27,7 +27,7 @@ type watch struct {
 
 	tooLong        <-chan time.Time
 	tooSilent      <-chan time.Time
-	waitsForPeople bool // the agent waits for people, and says when it no longer does
+	waitsForPeople bool // the idle timer is stopped until the agent no longer waits
 }
 
 func newWatch(run, idle time.Duration) *watch {
@@ -51,9 +51,9 @@ func (w *watch) stop() {
 	}
 }
 
-// heard says that the agent has spoken and that it is written down: while the
-// store takes its time the agent may be waiting for us. An agent is not idle that
-// waits for people to answer, or that has asked something and not gone on.
+// noteWritten restarts the idle timer after events of the agent were appended, and not
+// before: an agent may wait while the store is slow. An agent that waits for people,
+// or whose last event is a question, is not idle.
 func (w *watch) noteWritten(events []tapedeck.Event, waits bool) {
 	switch {
 	case w.idleTimer == nil:
@@ -76,7 +76,7 @@ func (w *watch) errTooSilent() error {
 	return &timeout{codeIdleTimeout, fmt.Sprintf("the run was stopped because the agent said nothing for %s", w.idle)}
 }
 
-// limit returns the time limit of an agent: its own, or that of all.
+// limit returns the time limit of an agent: its own, or the common one.
 func limit(own, all time.Duration) time.Duration {
 	if own != 0 {
 		return own

@@ -70,7 +70,7 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// A store that is slow does not make an agent idle.
+// A slow store does not make an agent idle.
 func TestSlowStoreIsNotIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(_ context.Context, _ tapedeck.Invocation, say func(string, string) bool) error {
@@ -90,8 +90,8 @@ func TestSlowStoreIsNotIdle(t *testing.T) {
 	})
 }
 
-// A run that has failed by a time-out can be resumed, and one that does not stop
-// is left to itself.
+// A run that failed by a timeout can be resumed. The engine does not wait for an
+// agent that does not stop.
 func TestTimeoutOfADeafAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(_ context.Context, in tapedeck.Invocation, say func(string, string) bool) error {

@@ -19,7 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
-// A world is an engine over a store that can be made slow and made to fail.
+// A world is an engine over a store that can be made slow, and made to fail.
 type world struct {
 	testing.TB
 	*engine.Engine
@@ -27,7 +27,7 @@ type world struct {
 	down  *atomic.Bool // commits fail
 }
 
-// A slowStore takes its time to append, if told to.
+// A slowStore delays appends if asked to.
 type slowStore struct {
 	tapedeck.Store
 	lag    atomic.Int64
@@ -45,8 +45,8 @@ func (s *slowStore) Append(ctx context.Context, a tapedeck.Append) (tapedeck.App
 	return s.Store.Append(ctx, a)
 }
 
-// A talker is a runner that is a function. say reports false when nobody
-// listens any more.
+// A talker is a runner that is a function. say reports false when no more events
+// are accepted.
 type talker func(ctx context.Context, in tapedeck.Invocation, say func(typ, data string) bool) error
 
 func (f talker) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
@@ -62,13 +62,14 @@ func (f talker) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[taped
 	}
 }
 
-// silent says nothing until it is stopped.
+// silent sends nothing until it is stopped.
 func silent(ctx context.Context, _ tapedeck.Invocation, _ func(string, string) bool) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// chatty begins a message with a tool call in it, and goes on until it is stopped.
+// chatty begins a message with a tool call in it, and continues until it is
+// stopped.
 func chatty(ctx context.Context, _ tapedeck.Invocation, say func(string, string) bool) error {
 	say("STEP_STARTED", `{"stepName":"s"}`)
 	say("TEXT_MESSAGE_START", `{"messageId":"m","role":"assistant"}`)
@@ -109,7 +110,7 @@ func (w *world) open(runner talker, change ...func(*engine.Options)) *engine.Eng
 	return e
 }
 
-// inBubble runs a test in a world where time passes only when all wait.
+// inBubble runs a test in a world in a synctest bubble.
 func inBubble(t *testing.T, runner talker, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) { test(newWorld(t, runner)) })
 }
@@ -152,7 +153,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// refuses checks kind and text (message and hint) of an error.
+// refuses checks the kind and the text (message and hint) of an error.
 func refuses(t testing.TB, err error, kind tapedeck.Kind, want string) {
 	t.Helper()
 	var e *tapedeck.Error
@@ -168,8 +169,8 @@ func (w *world) head(session string) tapedeck.Session {
 	return s
 }
 
-// events returns the log of a session, after having checked it: the offsets are
-// dense, a client of AG-UI can replay it, and no run has ended twice.
+// events returns the log of a session. It checks that the offsets are dense, that
+// a client of AG-UI can replay it, and that no run has ended twice.
 func (w *world) events(session string) []tapedeck.Event {
 	w.Helper()
 	var events []tapedeck.Event
@@ -196,8 +197,8 @@ func (w *world) events(session string) []tapedeck.Event {
 	return events
 }
 
-// lines shows events without what differs from run to run: "offset milliseconds
-// type data", with ids shortened.
+// lines shows events without the parts that differ between runs: "offset
+// milliseconds type data", with shortened ids.
 func lines(events []tapedeck.Event) string {
 	var b strings.Builder
 	for _, ev := range events {
@@ -223,7 +224,7 @@ func compare(t testing.TB, got, want string) {
 	}
 }
 
-// types returns the types of events, those of our own session events left out.
+// types returns the types of events, without the session's own events.
 func types(events []tapedeck.Event) string {
 	var out []string
 	for _, ev := range events {

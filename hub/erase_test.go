@@ -8,9 +8,9 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// TestEraseRings: who follows gets the receipt at once, and who comes later does
-// not get what was erased.
-func TestEraseRings(t *testing.T) {
+// TestEraseWakesFollowers: a follower gets the receipt at once, and a later one does
+// not get the erased payloads.
+func TestEraseWakesFollowers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t)
 		add(t, h, 2)
@@ -19,7 +19,7 @@ func TestEraseRings(t *testing.T) {
 		synctest.Wait()
 		ranges := []tapedeck.OffsetRange{{From: 0, To: 2}}
 		receipt := payload.NewEvent(payload.SessionRedacted{Offsets: ranges})
-		if _, _, err := h.Erase(t.Context(), tapedeck.Erasure{Session: "s", Ranges: ranges, Events: []tapedeck.Event{receipt}}); err != nil {
+		if _, err := h.Erase(t.Context(), tapedeck.Erasure{Session: "s", Ranges: ranges, Events: []tapedeck.Event{receipt}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-done; err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
-// A headCounter counts how often it is asked for the head.
+// A headCounter counts the calls of Head.
 type headCounter struct {
 	tapedeck.Store
 	heads int
@@ -20,9 +20,9 @@ func (s *headCounter) Head(ctx context.Context, session string) (tapedeck.Sessio
 	return s.Store.Head(ctx, session)
 }
 
-// TestNothingIsAskedOverAPage: a follower that has read a page asks the store for
-// nothing more before it hands the page out: it would hold it while it waits.
-func TestNothingIsAskedOverAPage(t *testing.T) {
+// TestNoCallWhileAPageIsHeld: a follower yields a page without another call of the
+// store, because it would hold the records while it waits for the answer.
+func TestNoCallWhileAPageIsHeld(t *testing.T) {
 	store := &headCounter{Store: memory.New(memory.Options{})}
 	h := hub.New(store)
 	create(t, h)
@@ -32,6 +32,6 @@ func TestNothingIsAskedOverAPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if store.heads != 1 {
-		t.Errorf("the head was asked for %d times, not only at the beginning", store.heads)
+		t.Errorf("Head was called %d times, want once, at the beginning", store.heads)
 	}
 }

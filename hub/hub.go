@@ -1,8 +1,8 @@
 // Package hub lets readers follow a session that is still being written.
 //
-// A hub carries no events. It rings a bell when a session has changed, and each
-// follower reads on from where it stopped. So a slow follower is merely late,
-// nothing is dropped, a writer never waits for a reader, and history, live,
+// A hub carries no events. It wakes the followers of a session that has changed, and
+// each follower continues to read where it stopped. So a slow follower is only late,
+// no event is dropped, a writer never waits for a reader, and history, live,
 // reconnect and restart are the same code.
 package hub
 
@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A Hub is a [tapedeck.Store] whose sessions can be followed. Whatever is to be
-// noticed by followers at once is written through the hub.
+// A Hub is a [tapedeck.Store] whose sessions can be followed. Write through the hub:
+// it wakes followers only for its own writes.
 //
 // The hub wakes followers on the goroutine that appended, after the store has
 // returned. It does not do so as an observer of the store, because the writer
@@ -25,108 +25,108 @@ import (
 type Hub struct {
 	tapedeck.Store
 
-	mu    sync.Mutex
-	bells map[string]*bell
+	mu      sync.Mutex
+	signals map[string]*signal // by session, while it has followers
 }
 
-// A bell is shared by the followers of one session.
-type bell struct {
-	rung      chan struct{} // closed and replaced when the session changes
+// A signal is shared by the followers of one session.
+type signal struct {
+	changed   chan struct{} // closed and replaced when the session changes
 	followers int
 }
 
 // New returns a hub over store.
 func New(store tapedeck.Store) *Hub {
-	return &Hub{Store: store, bells: make(map[string]*bell)}
+	return &Hub{Store: store, signals: make(map[string]*signal)}
 }
 
-// Append appends and rings.
+// Append appends and wakes the followers.
 func (h *Hub) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
 	done, err := h.Store.Append(ctx, a)
-	h.Ring(a.Session) // after an error too: the events may be there, and a false ring costs one read
+	h.Wake(a.Session) // after an error too: the events may be there, and a needless wake costs one read
 	return done, err
 }
 
-// Erase erases and rings. Followers get the receipt; what they have read before
-// they keep.
-func (h *Hub) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Appended, []string, error) {
-	done, forks, err := h.Store.Erase(ctx, e)
-	h.Ring(e.Session)
-	return done, forks, err
+// Erase erases and wakes the followers, which read the receipt.
+func (h *Hub) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Erased, error) {
+	done, err := h.Store.Erase(ctx, e)
+	h.Wake(e.Session)
+	return done, err
 }
 
-// Create creates and rings: followers of a session that was deleted and is
-// made anew under its id must notice.
+// Create creates a session and wakes its followers: those of a session that was
+// deleted and recreated under its id must notice that.
 func (h *Hub) Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Session, bool, error) {
 	session, made, err := h.Store.Create(ctx, s)
-	h.Ring(s.ID)
+	h.Wake(s.ID)
 	return session, made, err
 }
 
-// Delete deletes and rings, so that followers see the end.
+// Delete deletes a session and wakes its followers, so that they end.
 func (h *Hub) Delete(ctx context.Context, session string) error {
 	err := h.Store.Delete(ctx, session)
-	h.Ring(session)
+	h.Wake(session)
 	return err
 }
 
-// Ring wakes the followers of a session. A store that learns of other writers
-// calls it. A ring too many costs each follower one read.
-func (h *Hub) Ring(session string) {
+// Wake wakes the followers of a session. Call it when the session was written to, but
+// not through the hub. A needless call costs each follower one read.
+func (h *Hub) Wake(session string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if b, ok := h.bells[session]; ok {
-		close(b.rung)
-		b.rung = make(chan struct{})
+	if s, ok := h.signals[session]; ok {
+		close(s.changed)
+		s.changed = make(chan struct{})
 	}
 }
 
-// Followers returns the number of followers at this moment.
+// Followers returns the number of followers of all sessions.
 func (h *Hub) Followers() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := 0
-	for _, b := range h.bells {
-		n += b.followers
+	for _, s := range h.signals {
+		n += s.followers
 	}
 	return n
 }
 
-// enter adds a follower to the session's bell; leave takes it away, and the
-// bell with the last one.
-func (h *Hub) enter(session string) *bell {
+// subscribe returns the signal of a session, with one more follower.
+func (h *Hub) subscribe(session string) *signal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	b, ok := h.bells[session]
+	s, ok := h.signals[session]
 	if !ok {
-		b = &bell{rung: make(chan struct{})}
-		h.bells[session] = b
+		s = &signal{changed: make(chan struct{})}
+		h.signals[session] = s
 	}
-	b.followers++
-	return b
+	s.followers++
+	return s
 }
 
-func (h *Hub) leave(session string, b *bell) {
+// unsubscribe removes a follower of a session, and the signal with the last one.
+func (h *Hub) unsubscribe(session string, s *signal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if b.followers--; b.followers == 0 {
-		delete(h.bells, session)
+	if s.followers--; s.followers == 0 {
+		delete(h.signals, session)
 	}
 }
 
-func (h *Hub) handle(b *bell) <-chan struct{} {
+// changed returns the channel that is closed at the next change.
+func (h *Hub) changed(s *signal) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return b.rung
+	return s.changed
 }
 
-// Follow yields the records of a session from an offset on: pages of what is
-// there, then, each time it has caught up and something new is durable, pages
-// of that. The first page that ends at the head is yielded even if it is empty;
-// [tapedeck.Page.CaughtUp] tells which that is.
+// Follow yields the records of a session from an offset on: first pages of the
+// records that exist, then pages of new records as soon as they are durable. It
+// yields the first page that ends at the head even if that is empty;
+// [tapedeck.Page.CaughtUp] recognizes this page.
 //
-// It ends when the session is closed and all of it was yielded, when the loop
-// is left, or with an error: that of ctx, or of reading ([tapedeck.NotFound] or
+// It ends when it has yielded all records of a closed session, when the caller leaves
+// the loop, or with an error: that of ctx, or of a read ([tapedeck.NotFound] or
 // [tapedeck.Gone] when the session was deleted).
 func (h *Hub) Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error] {
 	return func(yield func(tapedeck.Page, error) bool) {
@@ -135,25 +135,24 @@ func (h *Hub) Follow(ctx context.Context, session string, o tapedeck.FollowOptio
 			yield(tapedeck.Page{}, err)
 			return
 		}
-		b := h.enter(session)
-		defer h.leave(session, b)
-		f.run(ctx, b, yield)
+		s := h.subscribe(session)
+		defer h.unsubscribe(session, s)
+		f.run(ctx, s, yield)
 	}
 }
 
 type follower struct {
 	hub     *Hub
 	session string
-	gen     int64 // incarnation: after delete and re-create a cursor means nothing
+	gen     int64 // of the session; in a recreated session the cursor has no meaning
 	cursor  int64
-	caught  bool // a page that reaches the head has been yielded
+	caught  bool // it has yielded a page that ends at the head
 	options tapedeck.FollowOptions
-	idle    *time.Timer // nil while it has not waited, or waits for ever
+	idle    *time.Timer // nil before the first wait, and without a limit
 }
 
-// start finds out which incarnation it follows. It is not inlined: the copies of
-// a session that it needs would lie on the stack of every follower for as long
-// as that waits, and double it.
+// start sets gen. It must not be inlined: its copies of a session would stay on the
+// stack of every waiting follower, and double the size of the stack.
 //
 //go:noinline
 func (f *follower) start(ctx context.Context) error {
@@ -162,17 +161,17 @@ func (f *follower) start(ctx context.Context) error {
 	return err
 }
 
-func (f *follower) run(ctx context.Context, b *bell, yield func(tapedeck.Page, error) bool) {
+func (f *follower) run(ctx context.Context, s *signal, yield func(tapedeck.Page, error) bool) {
 	defer f.stop()
 	for {
-		rung := f.hub.handle(b) // before reading: an append meanwhile rings this very bell
+		changed := f.hub.changed(s) // before the read: an append after it closes this channel
 		p, err := f.read(ctx)
 		if err != nil {
 			yield(p, err)
 			return
 		}
 		f.cursor = p.Next
-		// What is written to a slow reader must not be held here, too.
+		// A waiting follower must not hold the records that a slow client still gets.
 		bare := tapedeck.Page{Next: p.Next, Head: p.Head, Closed: p.Closed}
 		if len(p.Records) > 0 || !f.caught && p.CaughtUp() || p.Closed && p.CaughtUp() {
 			f.caught = f.caught || p.CaughtUp()
@@ -185,7 +184,7 @@ func (f *follower) run(ctx context.Context, b *bell, yield func(tapedeck.Page, e
 		case bare.Closed:
 			return
 		default:
-			if !f.wait(ctx, rung, bare, yield) {
+			if !f.wait(ctx, changed, bare, yield) {
 				return
 			}
 		}
@@ -198,9 +197,10 @@ func (f *follower) stop() {
 	}
 }
 
-// wait waits for the bell; p is the page before, without its records. It reports false if the follower is to stop.
-func (f *follower) wait(ctx context.Context, rung <-chan struct{}, p tapedeck.Page, yield func(tapedeck.Page, error) bool) bool {
-	var idle <-chan time.Time // nil waits for ever
+// wait waits until the session changes. p is the last page without its records. It
+// reports false if the follower must end.
+func (f *follower) wait(ctx context.Context, changed <-chan struct{}, p tapedeck.Page, yield func(tapedeck.Page, error) bool) bool {
+	var idle <-chan time.Time // nil for no limit
 	switch {
 	case f.options.Idle <= 0:
 	case f.idle == nil:
@@ -211,7 +211,7 @@ func (f *follower) wait(ctx context.Context, rung <-chan struct{}, p tapedeck.Pa
 		idle = f.idle.C
 	}
 	select {
-	case <-rung:
+	case <-changed:
 		return true
 	case <-idle:
 		return yield(p, nil)
@@ -223,9 +223,9 @@ func (f *follower) wait(ctx context.Context, rung <-chan struct{}, p tapedeck.Pa
 	}
 }
 
-// read reads on, and makes sure that what it read is of the session that it
-// began with. If the page does not say, the incarnation is looked at after the
-// records: many readers that wait for that would all hold theirs.
+// read reads the next page, and checks that it belongs to the session that the
+// follower began with. It asks for the head only if the page does not have the gen of
+// its session: while many followers wait for an answer, each holds its records.
 func (f *follower) read(ctx context.Context) (tapedeck.Page, error) {
 	p, err := f.hub.Read(ctx, f.session, tapedeck.Range{From: f.cursor, Limit: f.options.Limit, MaxBytes: f.options.MaxBytes})
 	gen := p.Gen
@@ -237,7 +237,7 @@ func (f *follower) read(ctx context.Context) (tapedeck.Page, error) {
 		gen = s.Gen
 	}
 	if gen != f.gen {
-		return tapedeck.Page{}, tapedeck.Errorf(tapedeck.NotFound, "session %s was deleted and made anew", f.session).
+		return tapedeck.Page{}, tapedeck.Errorf(tapedeck.NotFound, "session %s was deleted and recreated", f.session).
 			WithHint("read it from offset 0")
 	}
 	return p, err

@@ -59,9 +59,9 @@ func collect(ctx context.Context, h *hub.Hub, from int64, n int) error {
 	return fmt.Errorf("the end came at %d", want)
 }
 
-// TestFollow is the promise of the room: history, then live, every event once
-// and in order, for every follower. Taking the bell after the read, instead of
-// before, makes it fail with a deadlock.
+// TestFollow tests the promise of the package: history, then live, every event once
+// and in order, for every follower. If a follower subscribes after the read instead
+// of before, the test fails with a deadlock.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t)
@@ -84,7 +84,7 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// An appendingStore appends right after a read that has reached the head: at
+// An appendingStore appends right after a read that has reached the head, which is
 // the worst moment for a follower.
 type appendingStore struct {
 	tapedeck.Store
@@ -101,9 +101,8 @@ func (s *appendingStore) Read(ctx context.Context, session string, r tapedeck.Ra
 	return p, err
 }
 
-// TestNoWakeUpIsLost: an append between a follower's read and its wait rings the
-// bell that the follower waits for. Taking the bell after the read makes this
-// fail with a deadlock.
+// TestNoWakeUpIsLost: an append between a follower's read and its wait wakes the
+// follower. If a follower subscribes after the read, the test fails with a deadlock.
 func TestNoWakeUpIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &appendingStore{Store: memory.New(memory.Options{})}
@@ -116,7 +115,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	})
 }
 
-// A lateStore is slow: by the time that it appends, all followers wait again.
+// A lateStore is slow: when it appends, all followers are waiting again.
 type lateStore struct{ tapedeck.Store }
 
 func (s *lateStore) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
@@ -124,9 +123,10 @@ func (s *lateStore) Append(ctx context.Context, a tapedeck.Append) (tapedeck.App
 	return s.Store.Append(ctx, a)
 }
 
-// TestTheBellComesAfterTheAppend: who was woken before would find nothing, and
-// wait for ever. Ringing before the append makes this fail with a deadlock.
-func TestTheBellComesAfterTheAppend(t *testing.T) {
+// TestFollowersWakeAfterTheAppend: a follower that is woken before the append would
+// find no event and wait forever. If the hub wakes followers before the append, the
+// test fails with a deadlock.
+func TestFollowersWakeAfterTheAppend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hub.New(&lateStore{memory.New(memory.Options{})})
 		create(t, h)
@@ -140,7 +140,7 @@ func TestTheBellComesAfterTheAppend(t *testing.T) {
 	})
 }
 
-func TestFollowTellsWhenItHasCaughtUp(t *testing.T) {
+func TestFollowReportsThatItHasCaughtUp(t *testing.T) {
 	for _, events := range []int{0, 1, 7, 8, 30} {
 		t.Run(fmt.Sprint(events), func(t *testing.T) {
 			h := open(t)
@@ -153,7 +153,7 @@ func TestFollowTellsWhenItHasCaughtUp(t *testing.T) {
 				pages++
 				seen += len(p.Records)
 				if p.CaughtUp() {
-					break // a quiet session must not make the reader wait for this
+					break // the reader must not wait for this until the next event
 				}
 			}
 			if seen != events || pages != max(1, (events+6)/7) {
@@ -214,7 +214,7 @@ func TestFollowSeesACloseWithoutEvents(t *testing.T) {
 	})
 }
 
-func TestIdleFollowerIsTold(t *testing.T) {
+func TestIdleFollowerGetsPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t)
 		start, pages := time.Now(), 0
@@ -232,8 +232,8 @@ func TestIdleFollowerIsTold(t *testing.T) {
 	})
 }
 
-// Who is woken for something else than events gets an empty page, and misses
-// none of those.
+// TestFollowerIsWoken: a follower that is woken by FollowOptions.Wake gets an empty
+// page, and misses no events.
 func TestFollowerIsWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t)
@@ -288,7 +288,7 @@ func TestFollowErrors(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("the reader goes away", func(t *testing.T) {
+	t.Run("the reader disconnects", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			h := open(t)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -301,8 +301,8 @@ func TestFollowErrors(t *testing.T) {
 			}
 		})
 	})
-	for _, anew := range []bool{false, true} {
-		t.Run(fmt.Sprintf("deleted, made anew %v", anew), func(t *testing.T) {
+	for _, recreated := range []bool{false, true} {
+		t.Run(fmt.Sprintf("deleted, recreated %v", recreated), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := open(t)
 				add(t, h, 2)
@@ -312,7 +312,7 @@ func TestFollowErrors(t *testing.T) {
 				if err := h.Delete(t.Context(), "s"); err != nil {
 					t.Fatal(err)
 				}
-				if anew {
+				if recreated {
 					create(t, h)
 					add(t, h, 5) // its events 2, 3 and 4 are not those that the follower waits for
 				}
@@ -324,8 +324,8 @@ func TestFollowErrors(t *testing.T) {
 	}
 }
 
-// TestASlowFollowerSlowsNobody: a follower that takes nothing neither holds up
-// the writer nor misses anything in the end.
+// TestASlowFollowerSlowsNobody: a follower that reads no pages for a while neither
+// blocks the writer nor misses an event.
 func TestASlowFollowerSlowsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t)
@@ -355,7 +355,7 @@ func TestASlowFollowerSlowsNobody(t *testing.T) {
 			done <- nil
 		}()
 		synctest.Wait()
-		add(t, h, 5000) // would block, and synctest report it, if the follower had a say
+		add(t, h, 5000) // if it waited for the follower, synctest would report a deadlock
 		close(resume)
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -363,7 +363,7 @@ func TestASlowFollowerSlowsNobody(t *testing.T) {
 	})
 }
 
-// BenchmarkIdleFollowers reports what a follower costs that waits.
+// BenchmarkIdleFollowers reports the memory that a waiting follower takes.
 func BenchmarkIdleFollowers(b *testing.B) {
 	h := hub.New(memory.New(memory.Options{}))
 	if _, _, err := h.Create(b.Context(), tapedeck.Spec{ID: "s", Kind: tapedeck.KindSession}); err != nil {

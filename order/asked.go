@@ -22,8 +22,8 @@ func (v *Verifier) ask(e *tapedeck.Event) error {
 	id := jsonobj.StringOf(jsonobj.Member(e.Data, "id"))
 	for _, r := range v.runs {
 		if slices.Contains(r.asked, id) {
-			return tapedeck.Errorf(tapedeck.Conflict, "the permission %s is open already, asked by run %s", jsonobj.Quote(id), r.Invocation).
-				WithHint("ask with an id of its own, or wait for the answer")
+			return tapedeck.Errorf(tapedeck.Conflict, "the permission %s of run %s is already pending", jsonobj.Quote(id), r.Invocation).
+				WithHint("use another id, or wait for the answer")
 		}
 	}
 	i, err := v.find(e)

@@ -37,12 +37,7 @@ func chunksOf(k kind, c *payload.Checked) *chunks {
 	if raw == nil || k > reasoningMessage {
 		return nil
 	}
-	var m struct {
-		Tapedeck struct {
-			Chunk bool `json:"chunk"`
-		} `json:"tapedeck"`
-	}
-	if json.Unmarshal(raw, &m) != nil || !m.Tapedeck.Chunk {
+	if !payload.MetaOf(raw).Chunk {
 		return nil
 	}
 	out := &chunks{lane: c.String("subagentRunId")}
@@ -78,8 +73,8 @@ func (r *run) expand(out []tapedeck.Event, e *tapedeck.Event, form chunkForm) ([
 	}
 	switch {
 	case id == nil:
-		return nil, tapedeck.Errorf(tapedeck.Conflict, "this %s continues nothing, and names no %s", e.Type, kinds[form.kind].member).
-			WithHint("the first chunk of a %s must name it", kinds[form.kind].noun)
+		return nil, tapedeck.Errorf(tapedeck.Conflict, "this %s continues no open %s, and has no %s", e.Type, kinds[form.kind].noun, kinds[form.kind].member).
+			WithHint("the first chunk of a %s must have it", kinds[form.kind].noun)
 	case form.kind == toolCall && c.Get("toolCallName") == nil:
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the first chunk of tool call %s has no toolCallName", jsonobj.Quote(jsonobj.StringOf(id)))
 	}
@@ -135,7 +130,7 @@ func (f chunkForm) agrees(o *opened, c *payload.Checked) error {
 			continue
 		}
 		if raw := c.Get(name); raw != nil && !jsonobj.StringIs(raw, o.chunks.said[i]) {
-			return tapedeck.Errorf(tapedeck.Conflict, "%s %s began with the %s %s, and a later chunk says %s",
+			return tapedeck.Errorf(tapedeck.Conflict, "%s %s began with the %s %s, but a later chunk has %s",
 				kinds[f.kind].noun, jsonobj.Quote(o.id), name, jsonobj.Quote(o.chunks.said[i]), jsonobj.Quote(jsonobj.StringOf(raw)))
 		}
 	}
@@ -254,7 +249,7 @@ func (v *Verifier) translate(e *tapedeck.Event) error {
 	id := tapedeck.NewID(thinkingPrefix)
 	if !opens {
 		if id = v.thinking(e, k); id == "" {
-			return tapedeck.Errorf(tapedeck.Conflict, "a %s comes when nothing is being thought on thread %s", e.Type, e.ThreadName()).
+			return tapedeck.Errorf(tapedeck.Conflict, "a %s needs open reasoning, and thread %s has none", e.Type, e.ThreadName()).
 				WithHint("send THINKING_START or THINKING_TEXT_MESSAGE_START first")
 		}
 	}

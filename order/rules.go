@@ -56,7 +56,7 @@ var rules = map[string]rule{
 func anywhere(r *run, _ *tapedeck.Event, _ *payload.Checked) (*run, error) { return r, nil }
 
 func nowhere(_ *run, e *tapedeck.Event, _ *payload.Checked) (*run, error) {
-	return nil, tapedeck.Errorf(tapedeck.Conflict, "a %s cannot come here", e.Type)
+	return nil, tapedeck.Errorf(tapedeck.Conflict, "a %s is not allowed here", e.Type)
 }
 
 func shorthand(_ *run, e *tapedeck.Event, _ *payload.Checked) (*run, error) {
@@ -67,7 +67,7 @@ func opens(k kind) rule {
 	return func(r *run, e *tapedeck.Event, c *payload.Checked) (*run, error) {
 		id, tag := c.Get(kinds[k].member), c.String("subagentRunId")
 		if o := r.find(k, id, tag); o != nil {
-			return nil, tapedeck.Errorf(tapedeck.Conflict, "%s %s is open already", kinds[k].noun, jsonobj.Quote(o.id)).WithHint("send %s first", kinds[k].end)
+			return nil, tapedeck.Errorf(tapedeck.Conflict, "%s %s is already open", kinds[k].noun, jsonobj.Quote(o.id)).WithHint("send %s first", kinds[k].end)
 		}
 		o := opened{kind: k, id: jsonobj.StringOf(id), owner: tag, instance: e.Instance, turn: e.Turn}
 		next, err := r.claim(&o, c)
@@ -119,7 +119,7 @@ func (r *run) claim(o *opened, c *payload.Checked) (*run, error) {
 func (r *run) inherit(o *opened, parent string) (bool, error) {
 	owner, known := r.ownerOf(textMessage, parent)
 	if known && o.owner != "" && o.owner != owner {
-		return false, tapedeck.Errorf(tapedeck.Conflict, "tool call %s is of %s, but its message %s is of %s", jsonobj.Quote(o.id), author(o.owner), jsonobj.Quote(parent), author(owner))
+		return false, tapedeck.Errorf(tapedeck.Conflict, "tool call %s belongs to %s, but its message %s belongs to %s", jsonobj.Quote(o.id), author(o.owner), jsonobj.Quote(parent), author(owner))
 	}
 	if known {
 		o.owner = owner
@@ -137,7 +137,7 @@ func author(owner string) string {
 // foreign returns the error for an event that is tagged with another owner than
 // its thing has.
 func foreign(k kind, id, owner, tag string) error {
-	return tapedeck.Errorf(tapedeck.Conflict, "%s %s is of %s, not of %s", kinds[k].noun, jsonobj.Quote(id), author(owner), author(tag)).
+	return tapedeck.Errorf(tapedeck.Conflict, "%s %s belongs to %s, not to %s", kinds[k].noun, jsonobj.Quote(id), author(owner), author(tag)).
 		WithHint("leave subagentRunId out, or send that of the event that opened it")
 }
 
@@ -166,7 +166,7 @@ func (r *run) opener(k kind, e *tapedeck.Event, c *payload.Checked) (*opened, er
 func (r *run) noStep(id []byte, owner string) error {
 	for i := range r.open {
 		if o := &r.open[i]; o.kind == step && jsonobj.StringIs(id, o.id) {
-			return tapedeck.Errorf(tapedeck.Conflict, "step %s is of %s, not of %s", jsonobj.Quote(o.id), author(o.owner), author(owner)).
+			return tapedeck.Errorf(tapedeck.Conflict, "step %s belongs to %s, not to %s", jsonobj.Quote(o.id), author(o.owner), author(owner)).
 				WithHint("a step is finished with the subagentRunId with which it began")
 		}
 	}
@@ -197,7 +197,7 @@ func startsSubagent(r *run, e *tapedeck.Event, c *payload.Checked) (*run, error)
 	switch {
 	case before:
 		return nil, tapedeck.Errorf(tapedeck.Conflict, "subagent %s was started before in run %s", jsonobj.Quote(id), r.Invocation).
-			WithHint("every invocation of a subagent has an id of its own")
+			WithHint("every invocation of a subagent needs its own id")
 	case parent != "" && !parentBefore:
 		return nil, tapedeck.Errorf(tapedeck.Conflict, "subagent %s has the parent %s, which was not started in run %s", jsonobj.Quote(id), jsonobj.Quote(parent), r.Invocation)
 	}

@@ -159,10 +159,10 @@ func (v *Verifier) stray(e *tapedeck.Event, thread string) error {
 	active, _, busy := v.ActiveRun(thread)
 	switch {
 	case e.Invocation == "" && !busy:
-		return tapedeck.Errorf(tapedeck.Conflict, "a %s belongs into a run, and thread %s has none open", e.Type, thread).
+		return tapedeck.Errorf(tapedeck.Conflict, "a %s must be part of a run, and thread %s has no open run", e.Type, thread).
 			WithHint("send %s first", tapedeck.RunStarted)
 	case e.Invocation == "":
-		return tapedeck.Errorf(tapedeck.Invalid, "the %s names no invocation", e.Type).WithHint("the run that is open on thread %s is %s", thread, active)
+		return tapedeck.Errorf(tapedeck.Invalid, "the %s has no invocation", e.Type).WithHint("the open run of thread %s is %s", thread, active)
 	}
 	if err := v.checkNotEnded(e.Invocation); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (v *Verifier) stray(e *tapedeck.Event, thread string) error {
 	}
 	err := tapedeck.Errorf(tapedeck.Conflict, "run %s is not open on thread %s", e.Invocation, thread)
 	if busy {
-		return err.WithHint("the run that is open there is %s", active)
+		return err.WithHint("its open run is %s", active)
 	}
 	return err.WithHint("send %s first", tapedeck.RunStarted)
 }
@@ -186,7 +186,7 @@ func (v *Verifier) checkNotEnded(invocation string) error {
 		return nil
 	}
 	err := tapedeck.Errorf(tapedeck.Conflict, "run %s has ended%s", invocation, at(v.ended[i].offset))
-	return err.WithHint("begin a run with a new id to go on")
+	return err.WithHint("start a run with a new id to continue")
 }
 
 // at returns the text for a known offset; 0 means unknown, because no run

@@ -32,7 +32,7 @@ type RunInput struct {
 	Extra           tapedeck.Members `json:"-"`
 }
 
-// RunFinishedData ends a run that did not fail.
+// RunFinished ends a run that did not fail.
 type RunFinished struct {
 	ThreadID string          `json:"threadId"`
 	RunID    string          `json:"runId"`
@@ -84,7 +84,7 @@ type TokenUsage struct {
 	Extra tapedeck.Members `json:"-"`
 }
 
-// RunErrorData ends a run that failed.
+// RunError ends a run that failed.
 type RunError struct {
 	Message string       `json:"message"`        // the reason, for people
 	Code    string       `json:"code,omitempty"` // for programs, such as [tapedeck.CodeInterrupted]
@@ -113,7 +113,7 @@ type TextMessageStart struct {
 	Attributed
 }
 
-// TextMessageContentData appends to an open message.
+// TextMessageContent appends to an open message.
 type TextMessageContent struct {
 	MessageID string `json:"messageId" shape:"id"`
 	Delta     string `json:"delta"`
@@ -127,7 +127,7 @@ type TextMessageContent struct {
 // decrease.
 type Cut [2]int64
 
-// TextMessageEndData closes a message.
+// TextMessageEnd closes a message.
 type TextMessageEnd struct {
 	MessageID string `json:"messageId" shape:"id"`
 	Attributed
@@ -143,7 +143,7 @@ type TextMessageChunk struct {
 	Attributed
 }
 
-// ToolCallStartData opens a tool call.
+// ToolCallStart opens a tool call.
 type ToolCallStart struct {
 	ToolCallID      string `json:"toolCallId" shape:"id"`
 	ToolCallName    string `json:"toolCallName"`
@@ -151,7 +151,7 @@ type ToolCallStart struct {
 	Attributed
 }
 
-// ToolCallArgsData appends to the arguments, which are JSON when complete.
+// ToolCallArgs appends to the arguments, which are JSON when complete.
 type ToolCallArgs struct {
 	ToolCallID string `json:"toolCallId" shape:"id"`
 	Delta      string `json:"delta"`
@@ -159,7 +159,7 @@ type ToolCallArgs struct {
 	Attributed
 }
 
-// ToolCallEndData closes a tool call: its arguments are complete.
+// ToolCallEnd closes a tool call: its arguments are complete.
 type ToolCallEnd struct {
 	ToolCallID string `json:"toolCallId" shape:"id"`
 	Attributed
@@ -190,13 +190,13 @@ type StateSnapshot struct {
 	Attributed
 }
 
-// StateDeltaData changes the shared state.
+// StateDelta changes the shared state.
 type StateDelta struct {
 	Delta json.RawMessage `json:"delta" shape:"patch"` // a JSON Patch
 	Attributed
 }
 
-// MessagesSnapshotData restates the messages of the thread.
+// MessagesSnapshot restates the messages of the thread.
 type MessagesSnapshot struct {
 	Messages []Message `json:"messages"`
 	Common
@@ -211,7 +211,7 @@ type ActivitySnapshot struct {
 	Attributed
 }
 
-// ActivityDeltaData changes the content of an activity.
+// ActivityDelta changes the content of an activity.
 type ActivityDelta struct {
 	MessageID    string          `json:"messageId" shape:"id"`
 	ActivityType string          `json:"activityType"`

@@ -39,6 +39,7 @@ const (
 	maxInteger = 1<<53 - 1 // the largest integer that JavaScript keeps exact
 )
 
+// String returns the shape as errors name it.
 func (s shape) String() string {
 	return [...]string{
 		"JSON", "a value", "a string", "a string of 1 to 1,024 bytes", "an integer", "a number", "true or false",

@@ -26,7 +26,7 @@ type PermissionAnswered struct {
 	Common
 }
 
-// InstanceStartedData says that an agent takes part in the session.
+// InstanceStarted says that an agent takes part in the session.
 type InstanceStarted struct {
 	ID     string `json:"id" shape:"id"`
 	Name   string `json:"name,omitempty"`
@@ -34,7 +34,7 @@ type InstanceStarted struct {
 	Common
 }
 
-// PlanUpdatedData replaces the plan of the thread.
+// PlanUpdated replaces the plan of the thread.
 type PlanUpdated struct {
 	Entries []PlanEntry `json:"entries"`
 	Attributed
@@ -73,7 +73,7 @@ type UsageReported struct {
 	Attributed
 }
 
-// WorkflowStartedData begins a process.
+// WorkflowStarted begins a process.
 type WorkflowStarted struct {
 	Process string `json:"process,omitempty"` // its id in the definition
 	Name    string `json:"name,omitempty"`
@@ -115,7 +115,7 @@ type WorkflowVariables struct {
 	Common
 }
 
-// WorkflowEndedData ends a process.
+// WorkflowEnded ends a process.
 type WorkflowEnded struct {
 	Outcome string `json:"outcome,omitempty"` // "completed", "failed" or "cancelled"; "" means completed
 	Message string `json:"message,omitempty"`
@@ -179,7 +179,7 @@ type PresenceMoved struct {
 	Common
 }
 
-// SessionCreatedData is the first event of a session.
+// SessionCreated is the first event of a session.
 type SessionCreated struct {
 	Title  string          `json:"title,omitempty"`
 	Owner  string          `json:"owner,omitempty"`

@@ -9,7 +9,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
-// TidyData returns the data of an event of a known type without redundant
+// Tidy returns the data of an event of a known type without redundant
 // members: null where absence means the same, and a member "type" that repeats
 // said, the event's type as sent. A timestamp becomes an integer. Data without
 // such members is returned unchanged.
@@ -47,7 +47,7 @@ func same(a, b []byte) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] =
 func (l *layout) tidyMember(name, raw []byte, typ string) ([]byte, error) {
 	if typ != "" && string(name) == "type" {
 		if !jsonobj.StringIs(raw, typ) {
-			return nil, tapedeck.Errorf(tapedeck.Invalid, "the data of a %s says that its type is %s", typ, jsonobj.Quote(jsonobj.StringOf(raw)))
+			return nil, tapedeck.Errorf(tapedeck.Invalid, "the data of a %s has the type %s", typ, jsonobj.Quote(jsonobj.StringOf(raw)))
 		}
 		return nil, nil
 	}

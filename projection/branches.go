@@ -10,60 +10,68 @@ import (
 
 // Limits of a tree.
 const (
-	maxBranches      = 1000 // sessions
-	maxBranchIndexes = 32   // other sessions of which it says what began in them
+	maxBranches      = 1000 // ancestors, and forks
+	maxBranchIndexes = 32   // other sessions whose invocations are listed
 )
 
-// Branches returns the tree around a session: its ancestors, itself, what was
-// taken back in it, and the forks of all of them. Of very large families a part.
-func (p *Projections) Branches(ctx context.Context, session string, at int64) ([]view.Branch, error) {
+// Branches returns the tree around a session: its ancestors, the session, its
+// reverted branches, and all their forks. cut reports that the tree is larger than
+// a limit, so that a part of it is left out.
+func (p *Projections) Branches(ctx context.Context, session string, at int64) (list []view.Branch, cut bool, err error) {
 	s, at, err := p.session(ctx, session, at)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	f, err := p.acquire(ctx, &s)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer p.release(f)
 	t, err := p.timeline(ctx, f, &s)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	family := view.BranchInput{Session: s, At: at}
+	tree := view.BranchInput{Session: s, At: at}
 	for _, j := range below(t.Jumps(), at) {
 		page, err := p.store.Read(ctx, session, tapedeck.Range{From: j.Offset, Limit: 1})
 		if err != nil || len(page.Records) == 0 {
-			return nil, err
+			return nil, false, err
 		}
 		e, err := page.Records[0].Event()
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		family.Jumps = append(family.Jumps, e)
+		tree.Jumps = append(tree.Jumps, e)
 	}
-	if family.Index, err = p.index(ctx, f, &s, at); err != nil {
-		return nil, err
+	if tree.Index, err = p.index(ctx, f, &s, at); err != nil {
+		return nil, false, err
 	}
-	for parent := s.Parent; parent != "" && len(family.Ancestors) < maxBranches; {
+	for parent := s.Parent; parent != ""; {
 		a, err := p.store.Head(ctx, parent)
-		if err != nil { // it was deleted; what is above it is not known
+		if err != nil { // it was deleted, and its own ancestors are unknown
 			break
 		}
-		family.Ancestors = append(family.Ancestors, a)
+		if len(tree.Ancestors) == maxBranches {
+			cut = true
+			break
+		}
+		tree.Ancestors = append(tree.Ancestors, a)
 		parent = a.Parent
 	}
-	if family.Forks, err = p.forks(ctx, &s, family.Ancestors); err != nil {
-		return nil, err
+	if tree.Forks, err = p.forks(ctx, &s, tree.Ancestors); err != nil {
+		return nil, false, err
 	}
-	if family.Indexes, err = p.branchIndexes(ctx, family.Ancestors, family.Forks); err != nil {
-		return nil, err
+	if len(tree.Forks) > maxBranches {
+		tree.Forks, cut = tree.Forks[:maxBranches], true
 	}
-	return view.Branches(family), p.same(ctx, &s)
+	if tree.Indexes, err = p.branchIndexes(ctx, tree.Ancestors, tree.Forks); err != nil {
+		return nil, false, err
+	}
+	return view.Branches(tree), cut || tree.Cut(), p.same(ctx, &s)
 }
 
-// told returns the indexes of the first of some sessions, as far as they say what
-// began in each and is in force.
+// branchIndexes returns the indexes of the first maxBranchIndexes sessions. They
+// have only the active invocations that began in the session itself.
 func (p *Projections) branchIndexes(ctx context.Context, lists ...[]tapedeck.Session) (map[string]view.Index, error) {
 	out := map[string]view.Index{}
 	for _, list := range lists {
@@ -76,7 +84,7 @@ func (p *Projections) branchIndexes(ctx context.Context, lists ...[]tapedeck.Ses
 			if err != nil {
 				return nil, err
 			}
-			t, err := p.timeline(ctx, new(folded), s) // a kept one is locked, by whoever may be waiting for us
+			t, err := p.timeline(ctx, new(folded), s) // not the kept entry: to wait for its lock could be a deadlock
 			if err != nil {
 				return nil, err
 			}
@@ -89,15 +97,15 @@ func (p *Projections) branchIndexes(ctx context.Context, lists ...[]tapedeck.Ses
 	return out, nil
 }
 
-// forks returns the forks of a session and those of its forks, then those of its
-// ancestors, the nearest first.
+// forks returns the descendants of a session, then those of its ancestors, nearest
+// first. If there are more than maxBranches, it stops after that number.
 func (p *Projections) forks(ctx context.Context, s *tapedeck.Session, ancestors []tapedeck.Session) ([]tapedeck.Session, error) {
 	var out []tapedeck.Session
 	queue, seen := []string{s.ID}, map[string]bool{s.ID: true}
 	for _, a := range ancestors {
 		seen[a.ID] = true
 	}
-	for above := ancestors; len(queue) > 0 && len(out) < maxBranches; queue = queue[1:] {
+	for above := ancestors; len(queue) > 0 && len(out) <= maxBranches; queue = queue[1:] {
 		for cursor := ""; ; {
 			page, next, err := p.store.List(ctx, tapedeck.Filter{Parent: queue[0], Cursor: cursor, Limit: maxBranches})
 			if err != nil {
@@ -108,7 +116,7 @@ func (p *Projections) forks(ctx context.Context, s *tapedeck.Session, ancestors 
 					out, queue = append(out, s), append(queue, s.ID)
 				}
 			}
-			if cursor = next; next == "" || len(out) >= maxBranches {
+			if cursor = next; next == "" || len(out) > maxBranches {
 				break
 			}
 		}

@@ -24,8 +24,8 @@ func (d *deck) branchOff(id string, at int64) *deck {
 	return &fork
 }
 
-// Wherever in a family one asks, all are there, each once, and each with what
-// began in it and not with what it has inherited.
+// From any session of a tree, Branches returns all sessions once. Each has the
+// invocations that began in it, without the inherited ones.
 func TestBranchesOfAFamily(t *testing.T) {
 	d := newDeck(t)
 	for range 5 {
@@ -36,9 +36,9 @@ func TestBranchesOfAFamily(t *testing.T) {
 	right := d.branchOff("right", 13)
 	child := left.branchOff("child", left.head)
 	left.run("")
-	left.jump(left.head-8, "") // what was taken back did not begin in it
+	left.jump(left.head-8, "") // reverted invocations do not count
 	for _, asked := range []*deck{d, left, right, child} {
-		tree, err := p.Branches(context.Background(), asked.id, -1)
+		tree, _, err := p.Branches(context.Background(), asked.id, -1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,4 +69,51 @@ func TestBranchesOfAFamily(t *testing.T) {
 			t.Errorf("asked for %s, is at %s: %s", asked.id, current, diff)
 		}
 	}
+}
+
+// The answer says that the tree is larger than a limit, and only then.
+func TestLargeTreesAreCut(t *testing.T) {
+	const limit = 1000
+	d := newDeck(t)
+	p := projection.New(options(d))
+	check := func(session string, branches int, cut bool) {
+		t.Helper()
+		tree, got, err := p.Branches(context.Background(), session, -1)
+		if err != nil || len(tree) != branches || got != cut {
+			t.Fatalf("%d branches, cut: %t, %v; want %d, %t", len(tree), got, err, branches, cut)
+		}
+	}
+	fork := func(parent, id string) {
+		at := int64(1)
+		data := json.RawMessage(fmt.Sprintf(`{"parent":%q,"at":1}`, parent))
+		d.create(tapedeck.Spec{ID: id, Parent: parent, ForkAt: &at, Events: []tapedeck.Event{{Type: tapedeck.SessionForked, Data: data}}})
+	}
+	for n := range limit {
+		fork(d.id, fmt.Sprintf("fork%d", n))
+	}
+	check(d.id, 1+limit, false)
+	fork("fork7", "more")
+	check(d.id, 1+limit, true)
+
+	d = newDeck(t)
+	p = projection.New(options(d))
+	youngest := d.id
+	for n := range limit + 1 {
+		id := fmt.Sprintf("child%d", n)
+		fork(youngest, id)
+		youngest = id
+	}
+	check("child999", limit+2, false) // and its fork
+	check(youngest, 1+limit, true)
+
+	d = newDeck(t)
+	p = projection.New(options(d))
+	for range limit {
+		d.run("")
+		d.jump(1, "")
+	}
+	check(d.id, 1+limit, false)
+	d.run("")
+	d.jump(1, "")
+	check(d.id, 1+limit, true)
 }

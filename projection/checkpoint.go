@@ -15,27 +15,26 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// The folds of which checkpoints are put away.
+// The kinds of checkpoints.
 const (
-	states    = "standing"
-	summaries = "summary"
-	indexes   = "index" // of the events since the checkpoint before
-	wholes    = "whole" // index of all events
-
-	nameTables = "names" // not a fold: see nameTable
+	states     = "standing" // a foldState
+	summaries  = "summary"
+	indexes    = "index" // the index of the events since the checkpoint before
+	wholes     = "whole" // the index of all events
+	nameTables = "names" // see nameTable
 )
 
-// checkpoints begins the ids of checkpoints.
+// checkpoints is the prefix of the ids of checkpoints.
 const checkpoints = tapedeck.ViewPrefix + "fold/"
 
-// checkpointID names the fold of a session as of an offset. The number of the
-// incarnation is never used twice, so a checkpoint is that of no other session.
+// checkpointID returns the id of a checkpoint of a session at an offset. Gen is
+// never used twice, so a recreated session cannot inherit a checkpoint.
 func checkpointID(s *tapedeck.Session, fold string, at int64) string {
 	return fmt.Sprintf("%s%s/%d/%s.%d/%d", checkpoints, s.ID, s.Gen, fold, view.CheckpointForm, at)
 }
 
-// save writes a checkpoint. That it cannot be written is no error: it is made
-// again.
+// save writes a checkpoint. A failure is only logged: a missing checkpoint costs
+// time, because the log is folded again.
 func (p *Projections) save(ctx context.Context, s *tapedeck.Session, fold string, at int64, records ...[]byte) {
 	_, _, err := p.store.Create(ctx, tapedeck.Spec{
 		ID: checkpointID(s, fold, at), Kind: tapedeck.KindView, ContentType: "application/octet-stream", Chunks: records, Closed: true,
@@ -47,11 +46,11 @@ func (p *Projections) save(ctx context.Context, s *tapedeck.Session, fold string
 
 func (p *Projections) warnUnsaved(ctx context.Context, s *tapedeck.Session, fold string, at int64, err error) {
 	if ctx.Err() == nil {
-		p.options.Logger.Warn("a checkpoint cannot be kept; views of its session take longer", "session", s.ID, "fold", fold, "offset", at, "error", err)
+		p.options.Logger.Warn("a checkpoint cannot be saved; views of its session take longer", "session", s.ID, "fold", fold, "offset", at, "error", err)
 	}
 }
 
-// load takes up a fold that was put away, and reports whether there is one.
+// load reads a checkpoint. It reports false if there is none.
 func (p *Projections) load(ctx context.Context, s *tapedeck.Session, fold string, at int64, into any) (bool, error) {
 	id := checkpointID(s, fold, at)
 	page, err := p.store.Read(ctx, id, tapedeck.Range{Limit: 1})
@@ -76,11 +75,10 @@ func (p *Projections) unreadable(ctx context.Context, id string, err error) {
 	_ = p.store.Delete(ctx, id)
 }
 
-// pack makes JSON of a fold and compresses it: most of it is text, and a tenth
-// of it goes through the disk.
+// pack encodes a fold as compressed JSON, which is about a tenth as large.
 func pack(v any) ([]byte, error) {
 	var b bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed) // fails only for a level that does not exist
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed) // an error means that the level is unknown
 	enc := json.NewEncoder(z)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
@@ -102,8 +100,8 @@ func unpack(b []byte, into any) error {
 	return json.Unmarshal(b, into)
 }
 
-// holder returns the session under which the checkpoint of s at an offset is:
-// what a fork shares with its parent is kept with the parent.
+// holder returns the session under whose id the checkpoint of s at an offset is
+// stored: for an offset that a fork shares with its parent, the parent.
 func (p *Projections) holder(ctx context.Context, s *tapedeck.Session, at int64) tapedeck.Session {
 	holder := *s
 	for at <= holder.ForkedAt && holder.Parent != "" {
@@ -116,11 +114,10 @@ func (p *Projections) holder(ctx context.Context, s *tapedeck.Session, at int64)
 	return holder
 }
 
-// Forget removes everything that is kept of sessions, on the disk, too, and of
-// all that were deleted. It has to be called with a session whose events were
-// erased and all that share them. A checkpoint of one session is made while
-// another is folded, so nothing is removed before all folds that are under way
-// have ended.
+// Forget removes the checkpoints and folds of some sessions, and those of all
+// deleted sessions. Call it with a session whose events were erased, and with all
+// forks that share them. A fold of one session can save a checkpoint of another,
+// so Forget waits for all active folds before it removes anything.
 func (p *Projections) Forget(ctx context.Context, sessions ...string) error {
 	p.forgotten.Add(1)
 	p.unload(sessions)
@@ -141,12 +138,12 @@ func (p *Projections) Forget(ctx context.Context, sessions ...string) error {
 	return errors.Join(errs...)
 }
 
-// removeAny deletes the checkpoints of all that ever had an id.
+// removeAny deletes the checkpoints of every session that ever had an id.
 func (p *Projections) removeAny(ctx context.Context, session string) error {
 	return p.eachCheckpoint(ctx, checkpoints+session+"/", func(id string) error { return p.discard(ctx, id) })
 }
 
-// discard deletes a checkpoint, which may be gone.
+// discard deletes a checkpoint, if it exists.
 func (p *Projections) discard(ctx context.Context, id string) error {
 	err := p.store.Delete(ctx, id)
 	if tapedeck.KindOf(err) == tapedeck.NotFound {
@@ -155,7 +152,7 @@ func (p *Projections) discard(ctx context.Context, id string) error {
 	return err
 }
 
-// eachCheckpoint calls f with the id of every checkpoint that begins so.
+// eachCheckpoint calls f with the id of every checkpoint that has a prefix.
 func (p *Projections) eachCheckpoint(ctx context.Context, prefix string, f func(id string) error) error {
 	for cursor := ""; ; {
 		page, next, err := p.store.List(ctx, tapedeck.Filter{Kind: tapedeck.KindView, Query: prefix, Cursor: cursor})
@@ -188,8 +185,8 @@ func (p *Projections) remove(ctx context.Context, s *tapedeck.Session) error {
 	return nil
 }
 
-// sweep removes the checkpoints of sessions that are not there any more: those
-// that were deleted while nobody listened, or just before the program died.
+// sweep removes the checkpoints of sessions that do not exist any more. It finds
+// those that were deleted without a notification, or just before the process died.
 func (p *Projections) sweep(ctx context.Context) error {
 	return p.eachCheckpoint(ctx, checkpoints, func(id string) error {
 		session, rest, _ := strings.Cut(strings.TrimPrefix(id, checkpoints), "/")

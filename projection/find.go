@@ -13,10 +13,10 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// The first offset of every invocation and every thread is kept in tables. The
-// table at a boundary n covers the span(n) events below it. Spans are powers of
-// ten of Options.Every, so one name is looked up in at most nine tables of each
-// power, however long the session is.
+// Tables have the first offset of every invocation and every thread. The table at
+// a boundary n, a multiple of Options.Every, covers the span(n) events below it.
+// Spans are Options.Every times a power of ten. So a look-up reads at most nine
+// tables of each span: it hardly depends on the length of the session.
 
 // A nameKey is the digest of the name of an invocation or a thread.
 type nameKey [16]byte
@@ -29,7 +29,7 @@ func keyOf(kind, name string) nameKey {
 	return nameKey(sum[:16])
 }
 
-// names has the first offsets of invocations and threads among some events.
+// names has the first offsets of the invocations and threads of some events.
 type names struct{ invocations, threads map[string]int64 }
 
 func (n *names) apply(e *tapedeck.Event) {
@@ -102,14 +102,14 @@ func findInShard(shard []byte, key nameKey) (int64, bool) {
 	return int64(binary.BigEndian.Uint64(entry(i)[16:])), true
 }
 
-// FindInvocation returns the offset of the first event of an invocation, whether
-// that is active or not. It costs the same however long the session is.
+// FindInvocation returns the offset of the first event of an invocation, also if
+// that event was reverted. found is false if the session never had the invocation.
 func (p *Projections) FindInvocation(ctx context.Context, session, invocation string) (offset int64, found bool, err error) {
 	return p.find(ctx, session, invocationKey(invocation), func(e *tapedeck.Event) bool { return e.Invocation == invocation })
 }
 
-// FindThread returns the offset of the first event of a thread, whether that is
-// active or not. It costs the same however long the session is.
+// FindThread returns the offset of the first event of a thread, also if that event
+// was reverted. found is false if the session never had the thread.
 func (p *Projections) FindThread(ctx context.Context, session, thread string) (offset int64, found bool, err error) {
 	return p.find(ctx, session, threadKey(thread), func(e *tapedeck.Event) bool { return e.ThreadName() == thread })
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A heldStore keeps whoever reads a session waiting.
+// A heldStore blocks reads of one session until it is released.
 type heldStore struct {
 	tapedeck.Store
 	held    string
-	reading chan struct{} // receives when somebody does
+	reading chan struct{} // receives when a read begins
 	release chan struct{}
-	early   atomic.Bool // a checkpoint was removed meanwhile
+	early   atomic.Bool // a checkpoint was removed while a read was blocked
 	through atomic.Bool
 }
 
@@ -40,9 +40,9 @@ func (s *heldStore) Delete(ctx context.Context, session string) error {
 	return s.Store.Delete(ctx, session)
 }
 
-// TestForgetWaitsForForks: a view of a fork that is being made of events which
-// were read before they were erased is put away with the parent. That is removed
-// after it, not before.
+// A fold of a fork may have read events before they were erased, and then saves a
+// checkpoint with the parent. Forget removes the checkpoints of the parent after
+// that, not before.
 func TestForgetWaitsForForks(t *testing.T) {
 	for _, deleted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the fork is deleted: %t", deleted), func(t *testing.T) { testForgetWaits(t, deleted) })

@@ -8,14 +8,15 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// folds are what is folded of a session, each up to some offset; nil for none.
+// folds are the folds of a session, each up to an offset of its own. Nil means that
+// a fold is not loaded.
 type folds struct {
 	state   *foldState
 	summary *view.SummaryFold
 	index   *indexState
 }
 
-// next returns the least offset of an event that one of them waits for.
+// next returns the smallest offset that one of the folds needs next, at most at.
 func (c *folds) next(at int64) int64 {
 	if c.state != nil {
 		at = min(at, c.state.next())
@@ -29,7 +30,7 @@ func (c *folds) next(at int64) int64 {
 	return at
 }
 
-// A forwarding folds events up to an offset, and puts checkpoints away on the way.
+// A forwarding folds events up to an offset and saves checkpoints on the way.
 type forwarding struct {
 	folds
 	p        *Projections
@@ -40,11 +41,11 @@ type forwarding struct {
 	slots    chan struct{} // has an element for each checkpoint that is being written
 }
 
-// maxSaving is how many checkpoints are written at the same time: their commits
-// are made together.
+// maxSaving is how many checkpoints are written at the same time. The store groups
+// their commits.
 const maxSaving = 8
 
-// forward folds the events below offset at. They are read and decoded once for all
+// forward folds the events below offset at. It reads and decodes them once for all
 // folds.
 func (p *Projections) forward(ctx context.Context, s *tapedeck.Session, t *view.Timeline, c folds, at int64) error {
 	f := forwarding{folds: c, p: p, s: s, timeline: t, at: at, slots: make(chan struct{}, maxSaving)}
@@ -54,7 +55,7 @@ func (p *Projections) forward(ctx context.Context, s *tapedeck.Session, t *view.
 		c.state.Conversation.Follow(t, at)
 	}
 	events := p.raw(ctx, s, from, at)
-	if c.summary == nil && c.index == nil { // what is not in force is not even read
+	if c.summary == nil && c.index == nil { // reverted events need not be read
 		events = p.events(ctx, s, t, from, at)
 	}
 	next := from/p.step()*p.step() + p.step()
@@ -88,12 +89,12 @@ func (f *forwarding) apply(e *tapedeck.Event) {
 	}
 }
 
-// boundary puts checkpoints away of what is folded up to an offset.
+// saveAt saves the checkpoints that are due at an offset.
 func (f *forwarding) saveAt(ctx context.Context, n int64) {
 	if c := f.state; c != nil && c.next() <= n {
 		c.Conversation.Advance(n)
 		if n <= f.p.snapshotLimit(f.s) && n-c.saved >= int64(c.Conversation.Threads()) && isPrefix(f.timeline, n, f.at) {
-			c.saved = n // a checkpoint has all threads: it costs less than the events since the one before
+			c.saved = n // a checkpoint has all threads, so it is written only after at least as many events
 			holder := f.p.holder(ctx, f.s, n)
 			f.save(ctx, &holder, states, n, c)
 		}
@@ -115,7 +116,7 @@ func (f *forwarding) saveAt(ctx context.Context, n int64) {
 	}
 }
 
-// save encodes a fold as it is now and writes it while others are folded on.
+// save encodes a fold as it is now, and writes it while the next events are folded.
 func (f *forwarding) save(ctx context.Context, s *tapedeck.Session, fold string, at int64, v any) {
 	b, err := pack(v)
 	if err != nil {
@@ -137,7 +138,7 @@ func (f *forwarding) write(ctx context.Context, s *tapedeck.Session, fold string
 // saveNames saves the table of names at a boundary.
 func (f *forwarding) saveNames(ctx context.Context, holder *tapedeck.Session, n int64) {
 	t := f.index.names.table()
-	if f.p.span(n) > f.p.options.Every { // the table includes others, which may be among those that are being written
+	if f.p.span(n) > f.p.options.Every { // the table includes earlier ones, which may still be written
 		f.saving.Wait()
 		var err error
 		if t, err = f.p.joinTables(ctx, f.s, n, t); err != nil {
@@ -148,8 +149,8 @@ func (f *forwarding) saveNames(ctx context.Context, holder *tapedeck.Session, n 
 	f.write(ctx, holder, nameTables, n, t.encode()...)
 }
 
-// Advance folds a session up to its head, so that whoever asks next need not wait
-// for it. It does so in parts, between which others get at the session.
+// Advance folds a session up to its head, so that the next reader need not wait. It
+// does so in parts; between the parts, other callers can use the session.
 func (p *Projections) Advance(ctx context.Context, session string) error {
 	for {
 		s, _, err := p.session(ctx, session, -1)
@@ -168,7 +169,7 @@ func (p *Projections) Advance(ctx context.Context, session string) error {
 	}
 }
 
-// advance folds a part, and returns how far.
+// advance folds one part and returns the offset up to which it has folded.
 func (p *Projections) advance(ctx context.Context, f *folded, s *tapedeck.Session) (int64, error) {
 	t, err := p.timeline(ctx, f, s)
 	if err != nil {
@@ -196,7 +197,7 @@ func (p *Projections) advance(ctx context.Context, f *folded, s *tapedeck.Sessio
 			return 0, err
 		}
 	}
-	f.folds = folds{} // unless they come through
+	f.folds = folds{} // a failure leaves them half folded
 	later := c
 	if c.state.next() > to {
 		later.state = nil

@@ -7,14 +7,13 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// An indexed is the index of a session in two parts, which join: up to a boundary,
-// and from there on.
+// An indexState is the index of a session in two parts.
 type indexState struct {
-	whole view.Index
-	tail  view.Index
-	next  int64 // the offset of the event that it waits for
+	whole view.Index // up to a boundary
+	tail  view.Index // from there on
+	next  int64      // the offset of the event that it needs next
 
-	names names // of the events of the tail
+	names names // in the events of the tail
 }
 
 func (x *indexState) apply(e *tapedeck.Event) {
@@ -25,7 +24,7 @@ func (x *indexState) apply(e *tapedeck.Event) {
 	}
 }
 
-// close begins another tail at a boundary.
+// close joins the tail to the whole at a boundary, and begins a new tail.
 func (x *indexState) close(n int64) {
 	x.whole.Append(x.tail)
 	x.whole.Keyframes = append(x.whole.Keyframes, n)
@@ -39,19 +38,19 @@ func (x *indexState) index() view.Index {
 	return all
 }
 
-// wider is how many pieces of an index make one that is kept as a whole.
+// piecesPerWhole is after how many pieces of an index the whole is saved.
 const piecesPerWhole = 10
 
 func (p *Projections) wholeStep() int64 { return p.options.Every * piecesPerWhole }
 
-// Index returns the index of a session's log, those events included that it
+// Index returns the replay index of a session's log, including the events that it
 // shares with its parent.
 func (p *Projections) Index(ctx context.Context, session string, at int64) (view.Index, error) {
 	s, at, err := p.session(ctx, session, at)
 	if err != nil {
 		return view.Index{}, err
 	}
-	f, err := p.acquire(ctx, &s) // so that a piece is not kept while its events are erased
+	f, err := p.acquire(ctx, &s) // so that no piece is saved while its events are erased
 	if err != nil {
 		return view.Index{}, err
 	}
@@ -72,7 +71,7 @@ func (p *Projections) index(ctx context.Context, f *folded, s *tapedeck.Session,
 		}
 	}
 	if at == s.Head {
-		f.folds.index = nil // unless it comes through
+		f.folds.index = nil // a failure leaves it half folded
 	}
 	if err := p.forward(ctx, s, view.NewTimeline(nil), folds{index: x}, at); err != nil {
 		return view.Index{}, err
@@ -83,7 +82,8 @@ func (p *Projections) index(ctx context.Context, f *folded, s *tapedeck.Session,
 	return x.index(), nil
 }
 
-// nearestIndex returns the index as far as it can be made of pieces.
+// nearestIndex returns the index up to the newest offset at which saved pieces give
+// it.
 func (p *Projections) nearestIndex(ctx context.Context, s *tapedeck.Session, at int64) (*indexState, error) {
 	x := new(indexState)
 	for k := at / p.wholeStep() * p.wholeStep(); k > 0; k -= p.wholeStep() {
@@ -101,7 +101,7 @@ func (p *Projections) nearestIndex(ctx context.Context, s *tapedeck.Session, at 
 	return x, p.addPieces(ctx, s, x, at)
 }
 
-// addPieces adds those that follow, as far as they are there.
+// addPieces adds the saved pieces that follow, up to the first missing one.
 func (p *Projections) addPieces(ctx context.Context, s *tapedeck.Session, x *indexState, at int64) error {
 	for to := x.next + p.options.Every; to <= at; to += p.options.Every {
 		holder := p.holder(ctx, s, to)
@@ -116,8 +116,8 @@ func (p *Projections) addPieces(ctx context.Context, s *tapedeck.Session, x *ind
 	return nil
 }
 
-// indexFrom is the index of the events from an offset. Below the first boundary
-// after it there is no piece of it.
+// indexFrom returns the index of the events from an offset on. Up to the next
+// boundary it reads the log, because no piece begins between boundaries.
 func (p *Projections) indexFrom(ctx context.Context, s *tapedeck.Session, from, at int64) (view.Index, error) {
 	x := &indexState{next: from}
 	if from == 0 {

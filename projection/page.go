@@ -7,14 +7,14 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// maxPage is the most messages that are gathered for one answer.
+// maxPage is the most messages in one answer.
 const maxPage = 10_000
 
 // page cuts a snapshot of c to what a query asks for.
 func (p *Projections) page(ctx context.Context, f *folded, s *tapedeck.Session, c *view.Conversation, snapshot *view.Snapshot, q view.Query) error {
-	hand := view.Items{Messages: snapshot.Messages, Calls: snapshot.Calls, Runs: snapshot.Runs}
+	loaded := view.Items{Messages: snapshot.Messages, Calls: snapshot.Calls, Runs: snapshot.Runs}
 	if q.Limit <= 0 && q.Before <= 0 && !q.Runs {
-		cut(snapshot, hand, hand.Since(c.Complete(q.Thread)), snapshot.Earlier)
+		cut(snapshot, loaded, loaded.Since(c.Complete(q.Thread)), snapshot.Earlier)
 		return nil
 	}
 	g := collector{p: p, s: s, timeline: f.timeline, head: c, query: q, before: q.Before, limit: min(q.Limit, maxPage), left: snapshot.Earlier}
@@ -26,9 +26,9 @@ func (p *Projections) page(ctx context.Context, f *folded, s *tapedeck.Session, 
 	}
 	complete := c.Complete(q.Thread)
 	if q.Runs {
-		complete, g.left, hand = c.RunsComplete(q.Thread), c.RunsSettledBefore(q.Thread), hand.RunsOf(q.Thread)
+		complete, g.left, loaded = c.RunsComplete(q.Thread), c.RunsSettledBefore(q.Thread), loaded.RunsOf(q.Thread)
 	}
-	g.items = hand.Before(g.before)
+	g.items = loaded.Before(g.before)
 	if complete > 0 && g.since(complete) < g.limit {
 		if err := g.gather(ctx); err != nil {
 			return err
@@ -43,14 +43,16 @@ func (p *Projections) page(ctx context.Context, f *folded, s *tapedeck.Session, 
 	return nil
 }
 
-// cut leaves in a snapshot what is kept of items, before which there are others.
+// cut sets the items of a snapshot to the kept ones, and counts those before them:
+// before, and the messages of items that were not kept.
 func cut(s *view.Snapshot, items, kept view.Items, before int) {
 	s.Earlier = before + max(0, len(items.Messages)-len(kept.Messages))
 	s.Messages, s.Calls, s.Runs = kept.Messages, kept.Calls, kept.Runs
 }
 
-// A gathering folds again what a conversation does not have at hand any more: one
-// stretch between checkpoints after the other, backwards, until there is enough.
+// A collector finds settled items, which a conversation does not have in memory. It
+// folds the log again from one checkpoint to the next, backwards, until it has
+// enough.
 type collector struct {
 	p        *Projections
 	s        *tapedeck.Session
@@ -61,7 +63,7 @@ type collector struct {
 	limit    int
 
 	items view.Items // found so far
-	left  int        // how many messages, or runs, are before them
+	left  int        // messages, or runs, before them
 }
 
 func (g *collector) gather(ctx context.Context) error {
@@ -74,7 +76,7 @@ func (g *collector) gather(ctx context.Context) error {
 		from = c.next()
 		g.left = g.settledIn(c.Conversation)
 		c.Conversation.Keep()
-		last := to < at // the end of this stretch is the beginning of the one before
+		last := to < at // not the first stretch: it ends where the one before it began
 		err = g.p.walkTo(ctx, g.s, g.timeline, c, at, to, func(int64) bool { return last || c.Conversation.Settles(g.before, g.head) })
 		if err != nil {
 			return err
@@ -85,13 +87,13 @@ func (g *collector) gather(ctx context.Context) error {
 		}
 		g.items = found.With(g.items)
 		if from == 0 || g.since(from) >= g.limit {
-			return nil // of those that began at or after from, none is missing
+			return nil // no item that began at or after from is missing
 		}
 		to, from = from, from-1
 	}
 }
 
-// settledIn returns how many of what is asked for have settled in c.
+// settledIn returns how many messages, or runs, have settled in c.
 func (g *collector) settledIn(c *view.Conversation) int {
 	if g.query.Runs {
 		return c.RunsSettledBefore(g.query.Thread)
@@ -99,7 +101,8 @@ func (g *collector) settledIn(c *view.Conversation) int {
 	return c.SettledBefore(g.query.Thread, g.head)
 }
 
-// since returns how many of what is asked for began at or after an offset.
+// since returns how many of the found messages, or runs, began at or after an
+// offset.
 func (g *collector) since(offset int64) int {
 	n := 0
 	for i := range g.items.Messages {

@@ -19,7 +19,7 @@ import (
 
 var pageSeeds = flag.Int("seeds", 1, "how many random sessions TestPagesOfRandomSessions makes of each kind")
 
-// sessionKinds are kinds of sessions whose pages went wrong once, or could.
+// sessionKinds are kinds of sessions whose pages were once wrong, or could be.
 var sessionKinds = map[string]viewtest.Options{
 	"plain":       {Threads: 1},
 	"threads":     {Threads: 3, Jumps: .004, Near: 300},
@@ -41,9 +41,9 @@ func filled(t fataler, events []tapedeck.Event) *deck {
 	return d
 }
 
-// TestPagesOfRandomSessions compares what every limit gives with what paging back
-// gives, and both with the fold of all events: none misses anything silently, and
-// none has anything twice.
+// TestPagesOfRandomSessions compares the page of every limit, and the result of
+// paging back, with the fold of all events. No page leaves out an item without
+// counting it, and no item appears twice.
 func TestPagesOfRandomSessions(t *testing.T) {
 	for name, o := range sessionKinds {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func wantOf(t fataler, d *deck, at int64, thread string) view.Snapshot {
 	return c.Snapshot()
 }
 
-// A pageCheck compares pages of a session, as of an offset, with all of it.
+// A pageCheck compares pages of a session at an offset with the whole.
 type pageCheck struct {
 	*testing.T
 	d      *deck
@@ -101,7 +101,7 @@ func (c *pageCheck) get(limit int, before int64) view.Snapshot {
 	return s
 }
 
-// one checks a page at the end.
+// one checks the newest page.
 func (c *pageCheck) one(limit int) {
 	c.Helper()
 	s := c.get(limit, 0)

@@ -1,10 +1,9 @@
-// Package projection keeps the views of sessions folded: it reads logs, folds
-// them by the rules of package view, keeps in memory what was asked for last,
-// and puts checkpoints away, so that a view costs the same however long its
-// session is.
+// Package projection does the I/O of views. It reads logs and folds them by the
+// rules of package view. It keeps the folds of the sessions that were used last in
+// memory, and saves checkpoints in the store. So the cost of a view does not depend
+// on the length of its session.
 //
-// Nothing it keeps is a source of truth. All of it can be lost, and is made
-// again from the log.
+// All of this is a cache: what is lost is made again from the log.
 package projection
 
 import (
@@ -38,27 +37,27 @@ type Store interface {
 	List(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session, string, error)
 }
 
-// Options say what is projected. Store is required.
+// Options of projections. Store is required.
 type Options struct {
 	Store  Store
-	Logger *slog.Logger // for checkpoints that could not be kept; nil for none
+	Logger *slog.Logger // logs checkpoints that cannot be saved; nil logs nothing
 	Every  int64        // events between checkpoints; 0 for [DefaultEvery]
-	Kept   int          // sessions that are kept folded in memory; 0 for [DefaultKept]
+	Kept   int          // sessions whose folds are kept in memory; 0 for [DefaultKept]
 }
 
-// Projections answer what sessions look like. Their methods may be called by
-// several goroutines. An offset that is negative means the head; one beyond the
-// head is [tapedeck.Invalid].
+// Projections return views of sessions. Their methods may be called by several
+// goroutines. A negative offset means the head. An offset beyond the head is
+// [tapedeck.Invalid].
 type Projections struct {
 	options Options
 	store   Store
 
 	mu    sync.Mutex
 	kept  lru.Map[string, *folded] // by session
-	inUse map[*folded]bool         // those with users, dropped ones included
+	inUse map[*folded]bool         // has users, though kept may have dropped it
 
-	life      string
-	forgotten atomic.Int64 // how often a session was
+	life      string       // differs in each process
+	forgotten atomic.Int64 // calls of Forget
 	watch     watch
 }
 
@@ -76,21 +75,20 @@ func New(o Options) *Projections {
 	return &Projections{options: o, store: o.Store, inUse: map[*folded]bool{}, watch: newWatch(), life: rand.Text()[:8]}
 }
 
-// folded is what is kept in memory of a session.
+// folded has the folds of one session.
 type folded struct {
-	gen   int64 // of the session: a recreated one has another
-	users int   // how many have it or wait for it; guarded by Projections.mu
+	gen   int64 // of the session: a recreated session has another one
+	users int   // goroutines that hold the lock or wait for it; guarded by Projections.mu
 
-	lock     chan struct{} // has an element while somebody has it
-	folds    folds         // each as of some offset, or nil
+	lock     chan struct{} // has an element while it is held; guards the fields below
+	folds    folds         // each up to some offset, or nil
 	timeline *view.Timeline
-	lastJump int64 // with which the timeline was made
+	lastJump int64 // the newest jump in the timeline
 }
 
-// of returns what is kept of a session, locked, until it is released. Nobody
-// else has it, and it is not dropped meanwhile: whoever has waited for it has
-// waited for everything that is being done with the session. Waiting ends with
-// ctx.
+// acquire returns the locked entry of a session; call release. It is a channel
+// and not a mutex, so that a caller stops waiting when ctx ends. One lock covers
+// all work on a session, including the saving of its checkpoints.
 func (p *Projections) acquire(ctx context.Context, s *tapedeck.Session) (*folded, error) {
 	f := p.addUser(s)
 	select {
@@ -102,7 +100,8 @@ func (p *Projections) acquire(ctx context.Context, s *tapedeck.Session) (*folded
 	}
 }
 
-// enlist returns what is kept of a session, with one more user.
+// addUser returns the entry of a session and counts the caller as a user. An entry
+// with users stays in memory.
 func (p *Projections) addUser(s *tapedeck.Session) *folded {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,7 +116,7 @@ func (p *Projections) addUser(s *tapedeck.Session) *folded {
 	return f
 }
 
-// release is the end of what of began.
+// release unlocks an entry that acquire returned.
 func (p *Projections) release(f *folded) {
 	<-f.lock
 	p.removeUser(f)
@@ -131,9 +130,8 @@ func (p *Projections) removeUser(f *folded) {
 	}
 }
 
-// settle waits for all folds that are under way, and drops what they leave in
-// memory. One that begins later reads the log as it is now. Waiting ends with
-// ctx.
+// settle waits for all active folds and drops their results from memory. A fold
+// that begins later reads the log as it is now. Waiting ends with ctx.
 func (p *Projections) settle(ctx context.Context) error {
 	p.mu.Lock()
 	busy := slices.Collect(maps.Keys(p.inUse))
@@ -150,7 +148,7 @@ func (p *Projections) settle(ctx context.Context) error {
 	return nil
 }
 
-// unload drops what is in memory of sessions.
+// unload drops the folds of sessions from memory.
 func (p *Projections) unload(sessions []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,11 +157,11 @@ func (p *Projections) unload(sessions []string) {
 	}
 }
 
-// Epoch names what a view at an offset is the same in. It is another one after
-// something was erased, and in another life of the program.
+// Epoch names the period in which a view at one offset does not change. Every
+// erasure and every start of the program begins a new one.
 func (p *Projections) Epoch() string { return p.life + "." + strconv.FormatInt(p.forgotten.Load(), 36) }
 
-// session returns a session and the offset that is meant by at.
+// session returns the entry of a session, and at as an offset of it.
 func (p *Projections) session(ctx context.Context, id string, at int64) (tapedeck.Session, int64, error) {
 	s, err := p.store.Head(ctx, id)
 	switch {
@@ -179,12 +177,12 @@ func (p *Projections) session(ctx context.Context, id string, at int64) (tapedec
 	return s, at, nil
 }
 
-// same reports an error if a session is not the one it was: what was read of it
-// in several pages may then be of two.
+// same returns a [tapedeck.Conflict] if a session was recreated: pages that were
+// read one after the other may be from two sessions.
 func (p *Projections) same(ctx context.Context, s *tapedeck.Session) error {
 	now, err := p.store.Head(ctx, s.ID)
 	if err == nil && now.Gen != s.Gen {
-		err = tapedeck.Errorf(tapedeck.Conflict, "session %s was deleted and made anew in the meantime", s.ID).WithHint("ask again")
+		err = tapedeck.Errorf(tapedeck.Conflict, "session %s was deleted and recreated in the meantime", s.ID).WithHint("ask again")
 	}
 	return err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A deck is a store with one session in it that a test writes.
+// A deck is a store with one session, to which a test appends.
 type deck struct {
 	*memory.Store
 	t    fataler
@@ -94,7 +94,7 @@ func (d *deck) jump(to int64, thread string) {
 	d.append(tapedeck.Event{Type: tapedeck.SessionRewound, Data: json.RawMessage(data + "}")})
 }
 
-// want folds a session the long way: all its events, from the first on.
+// want folds all events of a session, from the first one on.
 func want(t fataler, l tapedeck.Log, session string, at int64) view.Snapshot {
 	t.Helper()
 	s := wantFold(t, l, session, at).Snapshot()
@@ -148,8 +148,8 @@ func options(s tapedeck.Store) projection.Options {
 	return projection.Options{Store: s, Every: 10, Kept: 2}
 }
 
-// Whatever was said, taken back, asked for and forgotten before: a view is the
-// fold of the log.
+// A view is always the fold of the log, whatever was appended, reverted, read and
+// forgotten before.
 func TestSnapshotIsTheFold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newDeck(t)
@@ -213,8 +213,8 @@ func (d *deck) fork(t *rapid.T, at int64, n int) string {
 	return fork.id
 }
 
-// A long conversation can be paged back, from the newest to the first message,
-// and every page is the part of the whole that it should be.
+// A reader can page back through a long conversation from the newest message to
+// the first. Every page is the right part of the whole.
 func TestPages(t *testing.T) {
 	d := newDeck(t)
 	for i := range 2*view.Window + 50 {
@@ -261,8 +261,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// After a restart the newest view is folded from the newest checkpoint: what is
-// read does not depend on how long the session is.
+// After a restart the newest view is folded from the newest checkpoint. How much is
+// read does not depend on the length of the session.
 func TestCheckpointsBoundWhatIsRead(t *testing.T) {
 	d := newDeck(t)
 	for range 200 {
@@ -284,7 +284,7 @@ func TestCheckpointsBoundWhatIsRead(t *testing.T) {
 	}
 }
 
-// So is a look back: what is read does not depend on where it goes.
+// A view at an earlier offset reads the same amount, whatever the offset.
 func TestCheckpointsBoundALookBack(t *testing.T) {
 	d := newDeck(t)
 	for range 200 {
@@ -411,7 +411,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What is forgotten leaves nothing behind, and a deleted session neither.
+// Forget leaves no checkpoint of a session behind. The deletion of a session leaves
+// none either.
 func TestForget(t *testing.T) {
 	d := newDeck(t)
 	for range 10 {
@@ -454,8 +455,7 @@ func TestForget(t *testing.T) {
 	<-done
 }
 
-// A rewind of one thread leaves the others as they are, also in what has to be
-// read for them.
+// A rewind of one thread does not change the others, nor how much is read for them.
 func TestJumpOfOneThread(t *testing.T) {
 	d := newDeck(t)
 	d.run("side")
@@ -468,8 +468,8 @@ func TestJumpOfOneThread(t *testing.T) {
 	}
 }
 
-// Checkpoints of sessions that were deleted before the program started go when
-// it starts; others stay.
+// At its start, the program removes the checkpoints of sessions that were deleted
+// before. Other checkpoints stay.
 func TestSweep(t *testing.T) {
 	d := newDeck(t)
 	for range 10 {
@@ -508,7 +508,7 @@ func TestSweep(t *testing.T) {
 	if err := d.Delete(context.Background(), d.id); err != nil {
 		t.Fatal(err)
 	}
-	d.create(tapedeck.Spec{ID: d.id}) // made anew, it is another one
+	d.create(tapedeck.Spec{ID: d.id}) // a recreated session is another one
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { projection.New(options(d)).Run(ctx); close(done) }()
@@ -526,7 +526,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// Whoever holds an ETag of before an erasure asks again.
+// An ETag from before an erasure does not match any more.
 func TestEpoch(t *testing.T) {
 	d := newDeck(t)
 	p := projection.New(options(d))

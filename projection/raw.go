@@ -7,11 +7,11 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// What is here folds the log as it is, without regard to what is in force: what
-// was spent is spent.
+// The views below fold all events, also reverted ones: tokens that were spent stay
+// spent.
 
-// Summary returns the summary of a session: of its own events, not of those that
-// it shares with its parent.
+// Summary returns the summary of a session's own events, without those that it
+// shares with its parent.
 func (p *Projections) Summary(ctx context.Context, session string, at int64) (view.Summary, error) {
 	s, at, err := p.session(ctx, session, at)
 	if err != nil {
@@ -41,7 +41,7 @@ func (p *Projections) summary(ctx context.Context, f *folded, s *tapedeck.Sessio
 		}
 	}
 	if at == s.Head {
-		f.folds.summary = nil // unless it comes through
+		f.folds.summary = nil // a failure leaves it half folded
 	}
 	if err := p.forward(ctx, s, view.NewTimeline(nil), folds{summary: fold}, at); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (p *Projections) nearestSummary(ctx context.Context, s *tapedeck.Session, a
 	return view.NewSummaryFold(s.ForkedAt), nil
 }
 
-// raw yields the events with offsets from from and below at.
+// raw yields the events from offset from to below offset at.
 func (p *Projections) raw(ctx context.Context, s *tapedeck.Session, from, at int64) func(func(tapedeck.Event, error) bool) {
 	return p.events(ctx, s, view.NewTimeline(nil), from, at)
 }

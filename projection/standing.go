@@ -7,19 +7,19 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A standing is everything of a session that depends on what is in force.
+// A foldState has the folds that depend on which events are active.
 type foldState struct {
 	Conversation *view.Conversation `json:"conversation"`
 	Instances    *view.InstanceFold `json:"instances"`
 
-	saved int64 // offset of its newest checkpoint
+	saved int64 // the offset of its newest checkpoint
 }
 
 func newFoldState() *foldState {
 	return &foldState{Conversation: new(view.Conversation), Instances: new(view.InstanceFold)}
 }
 
-// apply folds an event, if it is in force as of an offset.
+// apply folds an event that is active at offset at; it skips any other.
 func (c *foldState) apply(e *tapedeck.Event, t *view.Timeline, at int64) {
 	c.Conversation.Apply(e)
 	if e.Channel == tapedeck.ChannelSession || t.Has(e.Offset, e.Thread, at) {
@@ -27,10 +27,10 @@ func (c *foldState) apply(e *tapedeck.Event, t *view.Timeline, at int64) {
 	}
 }
 
-// next returns the offset of the event that is waited for.
+// next returns the offset of the event that the state needs next.
 func (c *foldState) next() int64 { return c.Conversation.Through() + 1 }
 
-// Instances returns the agents that take part in a session.
+// Instances returns the agents of a session at an offset.
 func (p *Projections) Instances(ctx context.Context, session string, at int64) (view.Instances, error) {
 	s, at, err := p.session(ctx, session, at)
 	if err != nil {
@@ -51,8 +51,8 @@ func (p *Projections) Instances(ctx context.Context, session string, at int64) (
 	return c.Instances.Instances(s.ID), nil
 }
 
-// Snapshot returns a part of the conversation of a session. Title, owner, agent
-// and labels are those that the session has now: they are not taken back.
+// Snapshot returns the part of a conversation that q asks for. Title, owner, agent
+// and labels are always the current ones, because a rewind does not revert them.
 func (p *Projections) Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error) {
 	s, at, err := p.session(ctx, session, q.At)
 	if err != nil {
@@ -84,8 +84,8 @@ func (p *Projections) Snapshot(ctx context.Context, session string, q view.Query
 	return snapshot, nil
 }
 
-// standing returns how a session stands as of an offset. It is the caller's
-// until f is unlocked.
+// stateAt returns the state of a session at an offset. The caller may use it until
+// it releases f.
 func (p *Projections) stateAt(ctx context.Context, f *folded, s *tapedeck.Session, at int64) (*foldState, error) {
 	t, err := p.timeline(ctx, f, s)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *Projections) stateAt(ctx context.Context, f *folded, s *tapedeck.Sessio
 		keep = true
 	}
 	if keep {
-		f.folds.state = nil // unless it comes through
+		f.folds.state = nil // a failure leaves it half folded
 	}
 	if err := p.forward(ctx, s, t, folds{state: c}, at); err != nil {
 		return nil, err
@@ -112,9 +112,9 @@ func (p *Projections) stateAt(ctx context.Context, f *folded, s *tapedeck.Sessio
 	return c, nil
 }
 
-// isPrefix reports whether what is in force as of offset from is all that is in
-// force below it as of offset at: no jump between them goes back below it. It
-// may say no where it is in fact.
+// isPrefix reports whether the same events below offset from are active at from and
+// at offset at, because no jump between them goes back below from. It can report
+// false although they are.
 func isPrefix(t *view.Timeline, from, at int64) bool {
 	for _, j := range t.Jumps() {
 		if from <= j.Offset && j.Offset < at && j.To < from {
@@ -124,8 +124,8 @@ func isPrefix(t *view.Timeline, from, at int64) bool {
 	return true
 }
 
-// nearest returns the standing as of the newest checkpoint up to an offset
-// from which one as of offset at can be folded; if there is none, an empty one.
+// nearest returns the state of the newest checkpoint, up to offset upTo, from which
+// the state at offset at can be folded. Without one it returns an empty state.
 func (p *Projections) nearest(ctx context.Context, s *tapedeck.Session, t *view.Timeline, upTo, at int64) (*foldState, error) {
 	step := p.step()
 	for k := min(upTo, p.snapshotLimit(s)) / step * step; k > 0; k -= step {
@@ -146,9 +146,9 @@ func (p *Projections) nearest(ctx context.Context, s *tapedeck.Session, t *view.
 	return newFoldState(), nil
 }
 
-// walkTo folds the events below offset to that c does not have yet, as far as
-// they are in force as of offset at. At each offset at which there may be a
-// checkpoint it asks whether to go on.
+// walkTo folds the events below offset to that c lacks and that are active at
+// offset at. At each offset that can have a checkpoint it calls boundary, and stops
+// if that returns false.
 func (p *Projections) walkTo(ctx context.Context, s *tapedeck.Session, t *view.Timeline, c *foldState, at, to int64, boundary func(int64) bool) error {
 	c.Conversation.Follow(t, at)
 	next := c.next()/p.step()*p.step() + p.step()
@@ -177,17 +177,17 @@ func (p *Projections) walkTo(ctx context.Context, s *tapedeck.Session, t *view.T
 	return nil
 }
 
-// finer is how many times more often standings are put away than the rest: to
-// seek is to ask for one.
+// snapshotsPerInterval is how many checkpoints of states there are for each one of
+// the other kinds. Every seek needs one.
 const snapshotsPerInterval = 5
 
 func (p *Projections) step() int64 { return max(1, p.options.Every/snapshotsPerInterval) }
 
-// through returns how far there are checkpoints of standings. What comes after
-// is not long, and may not get long.
+// snapshotLimit returns the offset up to which states have checkpoints. The events
+// after it are fewer than Options.Every.
 func (p *Projections) snapshotLimit(s *tapedeck.Session) int64 {
 	return s.Head / p.options.Every * p.options.Every
 }
 
-// after returns the first offset above n at which there may be a checkpoint.
+// nextBoundary returns the first multiple of Options.Every above n.
 func (p *Projections) nextBoundary(n int64) int64 { return (n/p.options.Every + 1) * p.options.Every }

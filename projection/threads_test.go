@@ -9,9 +9,9 @@ import (
 	"github.com/tapedeck/tapedeck/projection"
 )
 
-// A checkpoint has all threads of a session. All checkpoints together hold no more
-// threads than there are events: else a session of many threads costs the square
-// of them.
+// A checkpoint has all threads of a session. All checkpoints together have no more
+// threads than there are events. Otherwise the cost would grow with the square of
+// the number of threads.
 func TestManyThreads(t *testing.T) {
 	const threads = 2_000
 	events := []tapedeck.Event{{Type: tapedeck.SessionCreated, Data: []byte(`{"title":"Many"}`)}}

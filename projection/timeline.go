@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// Timeline returns what is in force in a session: its jumps, as far as they lie
-// below offset at.
+// Timeline returns the jumps of a session below offset at. They determine which
+// events are active.
 func (p *Projections) Timeline(ctx context.Context, session string, at int64) (*view.Timeline, error) {
 	s, at, err := p.session(ctx, session, at)
 	if err != nil {
@@ -36,8 +36,8 @@ func below(jumps []tapedeck.Jump, at int64) []tapedeck.Jump {
 	return jumps[:n]
 }
 
-// timeline follows the jumps from the newest to the oldest, or to those that are
-// known already. It costs as much as there are new ones.
+// timeline reads the jumps from the newest back to the first known one. Its cost is
+// proportional to the number of new jumps.
 func (p *Projections) timeline(ctx context.Context, f *folded, s *tapedeck.Session) (*view.Timeline, error) {
 	if f.timeline != nil && f.lastJump == s.LastJump {
 		return f.timeline, nil
@@ -74,9 +74,8 @@ func jumpOf(page tapedeck.Page) (tapedeck.Jump, bool) {
 	return e.Jump()
 }
 
-// Effective yields the events of a session that are in force as of offset at and
-// have offsets from from, those of the channel session that lie between them
-// included.
+// Effective yields the events of a session that are active at offset at, beginning
+// at offset from. It includes the events of the channel session between them.
 func (p *Projections) Effective(ctx context.Context, session string, from, at int64) iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
 		s, at, err := p.session(ctx, session, at)
@@ -109,16 +108,16 @@ func (p *Projections) lockedTimeline(ctx context.Context, s *tapedeck.Session) (
 	return p.timeline(ctx, f, s)
 }
 
-// events yields the events with offsets from from and below at, without the
-// stretches in which nothing is in force as of at; but always the first one,
-// which says with what the session began.
+// events yields the events from offset from to below offset at. It skips ranges
+// without an active event, except the first event of the session, which has its
+// initial values.
 func (p *Projections) events(ctx context.Context, s *tapedeck.Session, t *view.Timeline, from, at int64) iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
 		for _, r := range stretches(t, from, at) {
 			for r.From < r.To {
 				page, err := p.store.Read(ctx, s.ID, tapedeck.Range{From: r.From, Limit: int(min(r.To-r.From, tapedeck.DefaultLimit))})
 				if err == nil && len(page.Records) == 0 {
-					err = p.same(ctx, s) // it must have been made anew, for it is shorter than it was
+					err = p.same(ctx, s) // it is shorter than before, so it was probably recreated
 					if err == nil {
 						err = tapedeck.Errorf(tapedeck.Internal, "session %s has nothing at offset %d", s.ID, r.From)
 					}
@@ -139,12 +138,12 @@ func (p *Projections) events(ctx context.Context, s *tapedeck.Session, t *view.T
 	}
 }
 
-// maxThreads is for how many threads with jumps of their own it is worth to find
-// out what need not be read.
+// maxThreads is the number of threads with jumps of their own up to which finding
+// unneeded ranges is cheaper than reading them.
 const maxThreads = 16
 
-// stretches returns the ranges between from and at in which something may be in
-// force as of at, in any thread, and every jump that is.
+// stretches returns the ranges between from and at that can have events which are
+// active at offset at, in any thread. They include every active jump.
 func stretches(t *view.Timeline, from, at int64) []tapedeck.OffsetRange {
 	threads := t.Threads("")
 	if len(threads) > maxThreads {
@@ -157,8 +156,7 @@ func stretches(t *view.Timeline, from, at int64) []tapedeck.OffsetRange {
 	return clip(out, from, at)
 }
 
-// clip brings ranges into order, joins those that touch, and cuts off what is
-// not between from and to.
+// clip sorts ranges, joins those that touch, and limits them to from and to.
 func clip(ranges []tapedeck.OffsetRange, from, to int64) []tapedeck.OffsetRange {
 	slices.SortFunc(ranges, func(a, b tapedeck.OffsetRange) int { return int(min(max(a.From-b.From, -1), 1)) })
 	var out []tapedeck.OffsetRange

@@ -7,12 +7,12 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A watch knows which sessions have something to do in the background.
+// A watch collects the work that [Projections.Run] does in the background.
 type watch struct {
 	mu       sync.Mutex
-	due      map[string]tapedeck.Session
-	gone     []tapedeck.Session
-	sweepDue bool // others were deleted, too: only a sweep finds them
+	due      map[string]tapedeck.Session // sessions to fold
+	gone     []tapedeck.Session          // deleted sessions
+	sweepDue bool                        // more sessions were deleted than gone has: only a sweep finds them
 	wake     chan struct{}
 
 	removing chan struct{} // has an element while the checkpoints of deleted sessions are removed
@@ -22,11 +22,11 @@ func newWatch() watch {
 	return watch{due: map[string]tapedeck.Session{}, sweepDue: true, wake: make(chan struct{}, 1), removing: make(chan struct{}, 1)}
 }
 
-// maxGone bounds the deleted sessions that are remembered.
+// maxGone is the most deleted sessions that a watch remembers.
 const maxGone = 10_000
 
-// Watch hears of commits: [Projections.Run] then puts checkpoints away while
-// sessions grow, and removes those of deleted ones. It returns at once.
+// Watch receives commits, and returns at once. [Projections.Run] then saves
+// checkpoints of the sessions that grow, and removes those of deleted ones.
 func (p *Projections) Watch(commits []tapedeck.Commit) {
 	for i := range commits {
 		c := &commits[i]
@@ -66,7 +66,8 @@ func (p *Projections) Observer() tapedeck.Observer {
 	}
 }
 
-// Run does what [Projections.Watch] has heard of, until ctx is done.
+// Run does the work that follows from the commits which [Projections.Watch] gets,
+// until ctx is done.
 func (p *Projections) Run(ctx context.Context) {
 	for {
 		if err := p.removeGone(ctx); err != nil && ctx.Err() == nil {
@@ -87,8 +88,8 @@ func (p *Projections) Run(ctx context.Context) {
 	}
 }
 
-// removeGone removes the checkpoints of sessions that were deleted. A fold that
-// is under way with one of them may save another, so it waits for all of those.
+// removeGone removes the checkpoints of deleted sessions. An active fold may still
+// save one of them, so it waits for all active folds first.
 func (p *Projections) removeGone(ctx context.Context) error {
 	w := &p.watch
 	select {
@@ -116,7 +117,7 @@ func (p *Projections) removeGone(ctx context.Context) error {
 	if err != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.sweepDue = true // the next time everything is looked at
+		w.sweepDue = true // the next call looks at all checkpoints
 	}
 	return err
 }
@@ -127,6 +128,6 @@ func (p *Projections) background(ctx context.Context, s *tapedeck.Session, err e
 		return
 	}
 	if err != nil && ctx.Err() == nil {
-		p.options.Logger.Warn("the views of a session could not be brought forward", "session", s.ID, "error", err)
+		p.options.Logger.Warn("the views of a session could not be advanced", "session", s.ID, "error", err)
 	}
 }

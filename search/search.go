@@ -13,45 +13,45 @@ import (
 
 // The kinds of a [Document].
 const (
-	DocMessage = "message" // what a user or an agent said, thinking included
-	DocTool    = "tool"    // a tool call with its arguments, or what the tool answered
-	DocTitle   = "title"   // of a session
+	DocMessage = "message" // a message of a user or an agent, or its thinking
+	DocTool    = "tool"    // a tool call with its arguments, or its result
+	DocTitle   = "title"   // the title of a session
 )
 
-// A Document is something finished that can be found by its words.
+// A Document is a complete text that a search can find, such as a message.
 type Document struct {
-	Offset     int64 // where it begins, among the session's own events
+	Offset     int64 // offset of the first of its events, one of the session's own
 	Kind       string
-	Role       string // of a message; [payload.RoleTool] of a tool's answer
+	Role       string // of a message; payload.RoleTool for the result of a tool
 	Thread     string
 	Invocation string
 	Time       time.Time
 	Text       string
 }
 
-// A Search asks where something was said. Members that are zero ask for nothing.
+// A Query describes a search. Zero members do not restrict it.
 type Query struct {
 	Text    string          // see [Parse]
-	Session string          // in this session only
-	Kind    string          // of the documents
-	Role    string          // likewise
+	Session string          // search only this session
+	Kind    string          // of the documents, such as [DocTool]
+	Role    string          // of the documents
 	Status  tapedeck.Status // of the sessions
-	Agent   string          // likewise
-	Owner   string          // likewise
-	From    time.Time       // said at or after
-	To      time.Time       // said before
-	Cursor  string          // from the answer before
+	Agent   string          // of the sessions
+	Owner   string          // of the sessions
+	From    time.Time       // documents of this time or later
+	To      time.Time       // documents before this time
+	Cursor  string          // from the previous result
 	Limit   int             // 0 for 20, at most 100
 }
 
-// A Found is an answer to a [Query], what fits best first.
+// A Result is the answer to a [Query], the best matches first.
 type Result struct {
 	Hits   []Hit  `json:"hits"`
 	Next   string `json:"next,omitempty"`   // cursor of the next page, "" if there is none
-	Behind int    `json:"behind,omitempty"` // sessions whose newest events were not looked at
+	Behind int    `json:"behind,omitempty"` // number of sessions with events that are not indexed yet
 }
 
-// A Hit is a document that was found.
+// A Hit is a document that matches.
 type Hit struct {
 	Session    string    `json:"session"`
 	Title      string    `json:"title,omitempty"` // of the session
@@ -60,16 +60,16 @@ type Hit struct {
 	Invocation string    `json:"invocation,omitempty"`
 	Kind       string    `json:"kind"`
 	Role       string    `json:"role,omitempty"`
-	Rewound    bool      `json:"rewound,omitempty"` // it is not in force any more
-	Snippet    string    `json:"snippet"`           // plain text, what was found between « and »
+	Rewound    bool      `json:"rewound,omitempty"` // it was reverted
+	Snippet    string    `json:"snippet"`           // plain text, with the match between « and »
 	Time       time.Time `json:"timestamp"`
 }
 
 // A Term is a part of the text of a search.
 type Term struct {
 	Words  string // one word, or several that must follow each other
-	Prefix bool   // the last word may go on
-	Not    bool   // it must not be there
+	Prefix bool   // the last word is the beginning of a word
+	Not    bool   // the words must not occur
 }
 
 // Limits of the text of a search.
@@ -78,10 +78,10 @@ const (
 	maxTerms  = 32
 )
 
-// ParseSearch reads the text of a search: words, all of which must be there, in
-// any order; "several words" that follow each other; a word* that may go on; a
-// -word that must not be there. Any text can be read so: what has neither letter
-// nor digit is passed over. It is [tapedeck.Invalid] if nothing is left to look for.
+// Parse parses the text of a search. All words must occur, in any order. Words
+// between quotes must follow each other, word* matches words that begin with it, and
+// -word must not occur. Any text is valid: parts without a letter or a digit are
+// skipped. If no word is left to search for, the error is [tapedeck.Invalid].
 func Parse(text string) ([]Term, error) {
 	if len(text) > maxSearch {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the search has %d bytes; at most %d are allowed", len(text), maxSearch)
@@ -114,7 +114,7 @@ func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 func nextTerm(s string) (t Term, rest string) {
 	s, t.Not = strings.CutPrefix(s, "-")
 	if quoted, ok := strings.CutPrefix(s, `"`); ok {
-		t.Words, rest, _ = strings.Cut(quoted, `"`) // one that does not end goes to the end
+		t.Words, rest, _ = strings.Cut(quoted, `"`) // without a closing quote it is the rest
 	} else {
 		end := strings.IndexFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '"' })
 		if end < 0 {
@@ -129,23 +129,23 @@ func nextTerm(s string) (t Term, rest string) {
 	return t, rest
 }
 
-// An Unindexed session has events that an index has not looked at.
+// A Pending session has events that are not indexed.
 type Pending struct {
 	Session string
 	Gen     int64
-	From    int64 // where to go on
-	Base    int64 // as it was given in [Batch]; 0 for a session that was not looked at
+	From    int64 // offset of the first event to read
+	Base    int64 // Base of the last [Batch]; 0 for a session that is not in the index
 	Head    int64
 }
 
-// An Indexed says what an index is to know of a session: these documents and no
-// others from an offset on.
+// A Batch has the documents of a session from an offset on. They replace those that
+// the index has from that offset on.
 type Batch struct {
 	Session   string
-	Gen       int64      // of the session that was read; if it has another one by now, nothing is done
+	Gen       int64      // of the session that was read; if the session was recreated since, the index ignores the batch
 	From      int64      // see [Pending]
-	Base      int64      // the head when the first of its events was looked at
-	Resume    int64      // where to go on; what began before and was not finished is looked at once more
-	Seen      int64      // events below were looked at
-	Documents []Document // of a title, only the newest of a session counts, and none if its text is empty
+	Base      int64      // the head when the first event of the session was read
+	Resume    int64      // where to continue: the begin of the first document that is not complete, which is read again
+	Seen      int64      // all events below this offset were read
+	Documents []Document // a title replaces older ones of the session; an empty one removes them
 }

@@ -1,7 +1,7 @@
-// Package store has the decisions that every implementation of [tapedeck.Store]
-// makes alike: whether an append, a new session or an erasure is valid, and what
-// becomes of it. The implementations are in the folders below it, and storetest is
-// the suite that all of them pass.
+// Package store has the parts that all implementations of [tapedeck.Store] share:
+// the decision whether an append, a new session or an erasure is valid, and its
+// result, and the list of observers. The implementations are in the folders below,
+// and storetest is the test suite that all of them pass.
 package store
 
 import (
@@ -12,17 +12,17 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// What a store decides before it writes is the same for every store, and is
-// decided here: pure functions of what the store has read. A store calls them
-// in the transaction that writes.
+// The Decide functions are pure functions of the state that a store has read. A
+// store calls them in the transaction that writes.
 
-// Accepted is the newest append of a producer that a session has accepted.
+// ProducerState is the newest append of a producer that a session has accepted.
 type ProducerState struct {
 	Epoch, Seq  int64
 	First, Next int64 // its offsets, as in [tapedeck.Appended]
 }
 
-// CheckAppend reports what is wrong with an append whatever the session: [tapedeck.Invalid].
+// CheckAppend returns an error, [tapedeck.Invalid], if an append is invalid for every
+// session.
 func CheckAppend(a *tapedeck.Append) error {
 	if len(a.Events)+len(a.Chunks) == 0 && !a.Close {
 		return tapedeck.Errorf(tapedeck.Invalid, "there is nothing to append")
@@ -38,10 +38,10 @@ func CheckAppend(a *tapedeck.Append) error {
 	return nil
 }
 
-// DecideAppend says what becomes of a valid append to session s: it is to be written
-// (no error, not a duplicate), it is a duplicate, or it is refused. streamSeq is
-// the newest [tapedeck.Append.StreamSeq] of the session; last is the newest append of the
-// append's producer, nil if there is none. Check has not been called yet.
+// DecideAppend decides a valid append to session s: the store writes it (no error,
+// not a duplicate), it is a duplicate, or it is refused. streamSeq is the newest
+// [tapedeck.Append.StreamSeq] of the session; last is the newest append of the
+// producer, nil if there is none. The store calls Check of the append afterwards.
 func DecideAppend(a *tapedeck.Append, s *tapedeck.Session, streamSeq string, last *ProducerState) (tapedeck.Appended, error) {
 	if err := takes(s.Kind, a.Events, a.Chunks); err != nil {
 		return tapedeck.Appended{}, err
@@ -56,7 +56,7 @@ func DecideAppend(a *tapedeck.Append, s *tapedeck.Session, streamSeq string, las
 	}
 	if a.StreamSeq != "" && a.StreamSeq <= streamSeq {
 		return tapedeck.Appended{}, refuse(s, tapedeck.RefusedSeq, tapedeck.Conflict,
-			"the sequence %q is not above %q, the last one of session %q", a.StreamSeq, streamSeq, s.ID)
+			"the sequence %q is not above %q, the last sequence of session %q", a.StreamSeq, streamSeq, s.ID)
 	}
 	if a.Expect != nil && *a.Expect != s.Head {
 		e := refuse(s, tapedeck.RefusedOffset, tapedeck.Conflict, "session %s is at offset %d, you expected %d", s.ID, s.Head, *a.Expect)
@@ -102,7 +102,7 @@ func decideProducer(a *tapedeck.Append, s *tapedeck.Session, last *ProducerState
 	return tapedeck.Appended{}, nil
 }
 
-// duplicate answers a repetition.
+// duplicate returns the answer to a repeated append.
 func duplicate(s *tapedeck.Session, p *tapedeck.Producer, last *ProducerState) tapedeck.Appended {
 	done := tapedeck.Appended{First: last.First, Next: last.Next, Head: s.Head, Closed: s.Closed, Duplicate: true, Seq: last.Seq}
 	if p.Seq != last.Seq {
@@ -113,7 +113,7 @@ func duplicate(s *tapedeck.Session, p *tapedeck.Producer, last *ProducerState) t
 
 func staleEpoch(s *tapedeck.Session, p *tapedeck.Producer, last *ProducerState) error {
 	e := refuse(s, tapedeck.RefusedEpoch, tapedeck.Forbidden,
-		"producer %q has gone on to epoch %d; epoch %d may not write any more", p.ID, last.Epoch, p.Epoch)
+		"producer %q is in epoch %d; epoch %d may not write any more", p.ID, last.Epoch, p.Epoch)
 	e.Epoch = last.Epoch
 	return e
 }
@@ -122,7 +122,7 @@ func refuse(s *tapedeck.Session, r tapedeck.Refusal, k tapedeck.Kind, format str
 	return Refuse(r, s.Head, k, format, args...)
 }
 
-// takes reports whether a session of kind k takes these records.
+// takes returns an error if a session of kind k cannot have these records.
 func takes(k tapedeck.SessionKind, events []tapedeck.Event, chunks [][]byte) error {
 	switch {
 	case k != tapedeck.KindSession && len(events) > 0:
@@ -133,8 +133,8 @@ func takes(k tapedeck.SessionKind, events []tapedeck.Event, chunks [][]byte) err
 	return nil
 }
 
-// CheckSpec reports what is wrong with s whatever sessions there are: [tapedeck.Invalid].
-// An empty kind becomes [tapedeck.KindSession].
+// CheckSpec returns an error, [tapedeck.Invalid], if s is invalid whatever sessions
+// exist. It replaces an empty kind by [tapedeck.KindSession].
 func CheckSpec(s *tapedeck.Spec) error {
 	if s.Kind == "" {
 		s.Kind = tapedeck.KindSession
@@ -151,8 +151,8 @@ func CheckSpec(s *tapedeck.Spec) error {
 	return takes(s.Kind, s.Events, s.Chunks)
 }
 
-// CreatedAt returns when the session of a spec was created: with its first event, which may
-// have been elsewhere and long ago; without one, now.
+// CreatedAt returns the time of creation of the session of a spec: the time of its
+// first event, which may be long ago in another store, or now without one.
 func CreatedAt(s *tapedeck.Spec, now time.Time) time.Time {
 	if len(s.Events) > 0 && !s.Events[0].Time.IsZero() {
 		now = s.Events[0].Time
@@ -180,8 +180,8 @@ func checkPrefixed(kind tapedeck.SessionKind, id, prefix string) error {
 	return tapedeck.CheckPath(path)
 }
 
-// ForkPoint says whether s, which names a parent, may be a fork of it, and returns
-// the offset at which it would be. gone tells that the parent was deleted.
+// ForkPoint returns the offset at which s forks its parent, or an error if it cannot.
+// gone says that the parent was deleted.
 func ForkPoint(s *tapedeck.Spec, parent *tapedeck.Session, gone bool) (at int64, err error) {
 	at = parent.Head
 	if s.ForkAt != nil {
@@ -200,15 +200,25 @@ func ForkPoint(s *tapedeck.Spec, parent *tapedeck.Session, gone bool) (at int64,
 	return at, err
 }
 
-// MediaType returns what of a content type tells two streams apart: without
-// parameters, in lower case.
+// HasLabels reports whether a session has the labels that a filter asks for.
+func HasLabels(s *tapedeck.Session, f *tapedeck.Filter) bool {
+	for name, value := range f.Labels {
+		if v, ok := s.Labels[name]; !ok || v != value {
+			return false
+		}
+	}
+	return true
+}
+
+// MediaType returns a content type without its parameters and in lower case. Streams
+// whose content types differ only in those are compatible.
 func MediaType(contentType string) string {
 	t, _, _ := strings.Cut(contentType, ";")
 	return strings.ToLower(strings.TrimSpace(t))
 }
 
-// Refuse returns the error of an append that is refused for reason r by a
-// session whose head is head.
+// Refuse returns the error of an append that a session with the given head refuses
+// for reason r.
 func Refuse(r tapedeck.Refusal, head int64, k tapedeck.Kind, format string, args ...any) *tapedeck.AppendError {
 	return &tapedeck.AppendError{Refusal: r, Head: head, Err: &tapedeck.Error{Kind: k, Message: fmt.Sprintf(format, args...)}}
 }

@@ -5,7 +5,8 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// CheckErasure reports what is wrong with an erasure whatever the session: [tapedeck.Invalid].
+// CheckErasure returns an error, [tapedeck.Invalid], if an erasure is invalid for
+// every session.
 func CheckErasure(e *tapedeck.Erasure) error {
 	end := int64(0)
 	for _, r := range e.Ranges {
@@ -24,8 +25,8 @@ func CheckErasure(e *tapedeck.Erasure) error {
 	return nil
 }
 
-// DecideErasure says whether session s takes a valid erasure. Check has not been called
-// yet.
+// DecideErasure returns an error if session s refuses a valid erasure. The store calls
+// Check of the erasure afterwards.
 func DecideErasure(e *tapedeck.Erasure, s *tapedeck.Session) error {
 	first, last := e.Ranges[0].From, e.Ranges[len(e.Ranges)-1].To
 	switch {
@@ -40,12 +41,12 @@ func DecideErasure(e *tapedeck.Erasure, s *tapedeck.Session) error {
 	return nil
 }
 
-// EraseRecord returns the record of a session without its payload. Of the data there
-// remains {"erased":true} and what keeps the log together: well-formed ids of
-// messages, calls, runs and the like, roles, how a run ended, where a jump goes,
-// whose the session is. Other members that the type asks for are empty. A name
-// that is not a well-formed id is replaced by one made of its digest. Receipts
-// stay as they are, and so does what was erased before.
+// EraseRecord returns the record of a session without its payload. Its data becomes
+// {"erased":true} with the members that keep the log consistent: well-formed ids
+// (of messages, calls, runs and others), roles, how a run ended, the target of a
+// jump, and the owner and agent of the session. Other required members are empty. A
+// name that is not a well-formed id is replaced by an id computed from its digest.
+// Receipts and erased records do not change.
 func EraseRecord(r tapedeck.Record) (tapedeck.Record, error) {
 	e, err := r.Event()
 	if err != nil || e.Type == tapedeck.SessionRedacted {

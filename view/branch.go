@@ -103,6 +103,9 @@ func Branches(f BranchInput) []Branch {
 	return out
 }
 
+// Cut reports whether [Branches] leaves out jumps, because there are more than 1,000.
+func (f *BranchInput) Cut() bool { return len(f.sortedJumps()) > maxRevertedBranches }
+
 func sessionBranch(s *tapedeck.Session) Branch {
 	b := Branch{
 		ID: s.ID, Kind: BranchMain, Session: s.ID, Parent: s.Parent, ForkAt: s.ForkedAt, From: s.ForkedAt, To: s.Head,

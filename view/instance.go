@@ -276,11 +276,11 @@ func (f *InstanceFold) announced(e *tapedeck.Event) {
 func (f *InstanceFold) runStarted(e *tapedeck.Event, n int) {
 	i := &f.s.Instances[n]
 	var d struct {
-		Metadata runMetadata `json:"metadata"`
+		Metadata json.RawMessage `json:"metadata"`
 	}
 	_ = decode(e, &d)
 	if i.Name == "" {
-		i.Name = d.Metadata.Tapedeck.Agent
+		i.Name = payload.MetaOf(d.Metadata).Agent
 	}
 	i.Runs++
 	i.Status = tapedeck.StatusRunning
@@ -314,9 +314,9 @@ func (f *InstanceFold) subagentStarted(e *tapedeck.Event, parent int) {
 		Name   string `json:"name"`
 		Parent string `json:"parentSubagentRunId"`
 
-		Metadata runMetadata `json:"metadata"`
+		Metadata json.RawMessage `json:"metadata"`
 	}
-	if !decode(e, &d) || d.ID == "" || d.Metadata.Tapedeck.Thread != "" { // a sub-agent with a thread has its instance there
+	if !decode(e, &d) || d.ID == "" || payload.MetaOf(d.Metadata).Thread != "" { // a sub-agent with a thread has its instance there
 		return
 	}
 	thread := e.ThreadName()

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A Message is a message of a user, an agent or a tool, or the reasoning or an
@@ -116,15 +117,7 @@ func (c *Conversation) textEnd(l *lane, e *tapedeck.Event) bool {
 // failed run interrupts its message. Without a readable member the message is
 // complete.
 func closedStatus(metadata json.RawMessage) tapedeck.Status {
-	var d struct {
-		Tapedeck struct {
-			Closed tapedeck.Status `json:"closed"`
-		} `json:"tapedeck"`
-	}
-	if len(metadata) == 0 || json.Unmarshal(metadata, &d) != nil {
-		return tapedeck.StatusComplete
-	}
-	switch d.Tapedeck.Closed {
+	switch payload.MetaOf(metadata).Closed {
 	case tapedeck.StatusCancelled:
 		return tapedeck.StatusCancelled
 	case tapedeck.StatusInterrupted, tapedeck.StatusFailed:

@@ -186,8 +186,7 @@ func (c *Conversation) putMessage(l *lane, e *tapedeck.Event, w *wireMessage) *m
 		k.restate(e, t.Function.Arguments)
 	}
 	if w.Role == "tool" && w.ToolCallID != "" {
-		a := answer{ToolCallID: w.ToolCallID, MessageID: w.ID, Content: w.Content, Error: w.Error}
-		_ = jsonobj.Unpack(w.Metadata, &a.Metadata) // metadata of another shape is ignored
+		a := answer{ToolCallID: w.ToolCallID, MessageID: w.ID, Content: w.Content, Error: w.Error, Metadata: w.Metadata}
 		c.answer(l, e, a)
 	}
 	return m

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A Run is one invocation of an agent, from RUN_STARTED to its terminal event.
@@ -30,16 +31,6 @@ type RunError struct {
 	Code    string `json:"code,omitempty"`
 }
 
-// A runMetadata is what the engine adds to AG-UI's members of a run.
-type runMetadata struct {
-	Tapedeck struct {
-		Agent     string `json:"agent"`
-		Context   string `json:"context"`
-		Resumable *bool  `json:"resumable"`
-		Thread    string `json:"thread"` // of the sub-agent that is started
-	} `json:"tapedeck"`
-}
-
 func (c *Conversation) runStarted(l *lane, e *tapedeck.Event) bool {
 	w := l.work(e.Invocation)
 	if w.run != nil {
@@ -48,11 +39,12 @@ func (c *Conversation) runStarted(l *lane, e *tapedeck.Event) bool {
 	w.run = c.addRun(l, e)
 	c.noteOpenRun(l, e.Invocation)
 	var d struct {
-		Parent   string      `json:"parentRunId"`
-		Metadata runMetadata `json:"metadata"`
+		Parent   string          `json:"parentRunId"`
+		Metadata json.RawMessage `json:"metadata"`
 	}
 	wellFormed := decode(e, &d) // if not, the run has begun all the same
-	w.run.Agent, w.run.Parent, w.run.Context = d.Metadata.Tapedeck.Agent, d.Parent, d.Metadata.Tapedeck.Context
+	meta := payload.MetaOf(d.Metadata)
+	w.run.Agent, w.run.Parent, w.run.Context = meta.Agent, d.Parent, meta.Context
 	w.run.Sub = d.Parent != "" && l.newest[d.Parent] == nil // AG-UI also calls the previous run of a thread a parent
 	c.setParent(l, d.Parent)
 	l.Status = tapedeck.StatusRunning
@@ -90,14 +82,14 @@ func (c *Conversation) endRun(l *lane, invocation string, e *tapedeck.Event, sta
 // started. Sub-agents of other hosts have no thread.
 func (c *Conversation) subagentStarted(l *lane, e *tapedeck.Event) bool {
 	var d struct {
-		Call     string      `json:"parentToolCallId"`
-		Metadata runMetadata `json:"metadata"`
+		Call     string          `json:"parentToolCallId"`
+		Metadata json.RawMessage `json:"metadata"`
 	}
 	if !decode(e, &d) {
 		return false
 	}
 	k, ok := l.call[d.Call]
-	thread := d.Metadata.Tapedeck.Thread
+	thread := payload.MetaOf(d.Metadata).Thread
 	if ok && thread != "" && !slices.Contains(k.Threads, thread) && len(k.Threads) < maxCallThreads {
 		k.Threads = append(slices.Clip(k.Threads), thread)
 	}
@@ -124,7 +116,7 @@ func (c *Conversation) runEnded(l *lane, e *tapedeck.Event) bool {
 		Outcome struct {
 			Interrupts json.RawMessage `json:"interrupts"`
 		} `json:"outcome"`
-		Metadata runMetadata `json:"metadata"`
+		Metadata json.RawMessage `json:"metadata"`
 	}
 	wellFormed := decode(e, &d) // if not, the run has ended all the same
 	w := l.work(e.Invocation)
@@ -132,7 +124,7 @@ func (c *Conversation) runEnded(l *lane, e *tapedeck.Event) bool {
 		w.run = c.addRun(l, e)
 	}
 	w.run.Result, w.run.Usage, w.run.Interrupts = d.Result, d.Usage, d.Outcome.Interrupts
-	w.run.Resumable = d.Metadata.Tapedeck.Resumable
+	w.run.Resumable = payload.MetaOf(d.Metadata).Resumable
 	if e.Type == tapedeck.RunError {
 		w.run.Error = &RunError{Message: d.Message, Code: d.Code}
 	}

@@ -67,7 +67,7 @@ type ToolUsage struct {
 	Name       string `json:"name"`
 	Count      int64  `json:"count"`       // number of calls
 	Failed     int64  `json:"failed"`      // number of answers that say that the tool failed
-	DurationMS int64  `json:"duration_ms"` // total time until the answers
+	DurationMS int64  `json:"duration_ms"` // total duration, as reported, otherwise until the answer
 }
 
 // These are the limits of what a SummaryFold keeps.

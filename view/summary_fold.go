@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/internal/jsonobj"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -169,8 +168,7 @@ func (f *SummaryFold) messageAdded(e *tapedeck.Event) {
 			f.setInput(e, t.ID, []byte(t.Function.Arguments))
 		}
 	case payload.RoleTool:
-		a := answer{ToolCallID: m.ToolCallID, Error: m.Error}
-		_ = jsonobj.Unpack(m.Metadata, &a.Metadata)
+		a := answer{ToolCallID: m.ToolCallID, Error: m.Error, Metadata: m.Metadata}
 		f.answered(e, &a)
 	}
 }

@@ -158,8 +158,8 @@ func (f *SummaryFold) answered(e *tapedeck.Event, a *answer) {
 	delete(f.s.Calls, callKey(e, a.ToolCallID))
 	t := f.s.Tools[k.Name]
 	took := e.Time.Sub(k.Begun.Time).Milliseconds()
-	if said, ok := toolDuration(e); ok {
-		took = said
+	if reported, ok := a.duration(); ok {
+		took = reported
 	}
 	t.DurationMS = plus(t.DurationMS, took)
 	if _, failed := a.failure(); failed {
@@ -181,19 +181,4 @@ func (f *SummaryFold) modified(path string) {
 	default:
 		put(&f.s.Files, path, true)
 	}
-}
-
-// toolDuration returns the duration that the runner reported for a tool.
-func toolDuration(e *tapedeck.Event) (int64, bool) {
-	var d struct {
-		Metadata struct {
-			Tapedeck struct {
-				DurationMS *int64 `json:"durationMs"`
-			} `json:"tapedeck"`
-		} `json:"metadata"`
-	}
-	if !e.Unpack(&d) || d.Metadata.Tapedeck.DurationMS == nil {
-		return 0, false
-	}
-	return *d.Metadata.Tapedeck.DurationMS, true
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A ToolCall is one call of a tool by an agent. Its status is
@@ -168,28 +169,24 @@ type answer struct {
 	ToolCallID string          `json:"toolCallId"`
 	MessageID  string          `json:"messageId"`
 	Content    json.RawMessage `json:"content"`
-	Error      json.RawMessage `json:"error"` // a string; some agents use other shapes
-	Metadata   toolMetadata    `json:"metadata"`
+	Error      json.RawMessage `json:"error"`    // a string; some agents use other shapes
+	Metadata   json.RawMessage `json:"metadata"` // see [payload.Meta]
 }
 
-type toolMetadata struct {
-	Tapedeck struct {
-		Error      bool            `json:"error"` // the tool failed; the content says why
-		DurationMS json.RawMessage `json:"durationMs"`
-	} `json:"tapedeck"`
-}
-
-// duration returns the duration of the tool that its runner reported.
-func (m *toolMetadata) duration() (ms int64, ok bool) {
-	ok = json.Unmarshal(m.Tapedeck.DurationMS, &ms) == nil && len(m.Tapedeck.DurationMS) > 0 && ms >= 0 && ms < 1<<53
-	return ms, ok && string(m.Tapedeck.DurationMS) != "null"
+// duration returns the duration of the tool that its runner reported, in
+// milliseconds.
+func (a *answer) duration() (ms int64, ok bool) {
+	if d := payload.MetaOf(a.Metadata).DurationMS; d != nil && *d >= 0 && *d <= maxCount {
+		return *d, true
+	}
+	return 0, false
 }
 
 // failure reports whether the tool failed, and why.
 func (a *answer) failure() (text string, failed bool) {
 	switch raw := string(a.Error); raw {
 	case "", "null", "false":
-		return "", a.Metadata.Tapedeck.Error
+		return "", payload.MetaOf(a.Metadata).Error
 	default:
 		if json.Unmarshal(a.Error, &text) != nil {
 			text = raw
@@ -219,7 +216,7 @@ func (c *Conversation) answer(l *lane, e *tapedeck.Event, a answer) {
 		r.Offset, k.Status = k.Result.Offset, status
 	} else {
 		k.end(e, status)
-		if ms, ok := a.Metadata.duration(); ok {
+		if ms, ok := a.duration(); ok {
 			k.DurationMS = &ms
 		}
 	}

@@ -67,8 +67,8 @@ func TestBuildIsNotStale(t *testing.T) {
 	}
 }
 
-// TestEverythingThatThePageNamesIsThere checks that the page names only files of the build.
-func TestEverythingThatThePageNamesIsThere(t *testing.T) {
+// TestPageNamesOnlyFilesOfTheBuild checks that the page names only files of the build.
+func TestPageNamesOnlyFilesOfTheBuild(t *testing.T) {
 	files := web.Files()
 	if files == nil {
 		t.Fatal("there is no build")

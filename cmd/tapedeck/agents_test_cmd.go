@@ -118,7 +118,7 @@ func (a *app) note(ctx context.Context, session string, t *trial, ev *tapedeck.E
 	case tapedeck.TextMessageContent:
 		t.Said += transcript.Text(d.Delta)
 	case tapedeck.PermissionRequested:
-		if option, ok := choice(d.Options, permitDeny); ok {
+		if option, ok := chooseOption(d.Options, permitDeny); ok {
 			_, _ = a.Session(session).Answer(ctx, api.Answer{Permission: d.ID, Option: option, Offset: &ev.Offset})
 		}
 	case tapedeck.RunError:

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// parseTime reads a day, a time, or how long ago it was; "" is the zero time.
+// parseTime reads a day, a time or an age; "" is the zero time.
 func parseTime(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
@@ -26,10 +26,10 @@ func parseTime(s string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, fmt.Errorf("%q is not a day such as 2026-01-31, a time, or how long ago, such as 12h or 7d", s)
+	return time.Time{}, fmt.Errorf("%q is not a day such as 2026-01-31, a time, or an age such as 12h or 7d", s)
 }
 
-// age is a duration in its largest unit.
+// age formats a duration in its largest unit.
 func age(d time.Duration) string {
 	switch {
 	case d < time.Minute:

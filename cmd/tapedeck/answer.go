@@ -28,7 +28,7 @@ offset, which is the one that you have seen.`,
 				}
 				a.Offset = &at
 			}
-			return e.reading(c.Context(), func(conn *connection) error {
+			return e.withExisting(c.Context(), func(conn *connection) error {
 				done, err := conn.Answer(c.Context(), a)
 				if err != nil {
 					return err

@@ -17,35 +17,36 @@ import (
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
-// appOptions say how to put the program together.
+// appOptions are the options of an app.
 type appOptions struct {
 	dir          string       // data folder; ignored if ephemeral
-	lock         *sqlite.Lock // of the data folder, if it was taken before
+	lock         *sqlite.Lock // of the data folder, if it is already taken
 	ephemeral    bool         // keep everything in memory
 	maxBody      int64        // largest body of a request, in bytes
-	maxEvents    int          // most events in one append
-	maxConns     int          // most connections at once; 0 for no limit
-	bodies       int64        // budget of memory for bodies, in bytes; 0 for the default
+	maxEvents    int          // largest number of events in one append
+	maxConns     int          // largest number of connections; 0 for no limit
+	bodies       int64        // memory for request bodies, in bytes; 0 for the default
 	longPoll     time.Duration
 	lease        time.Duration
 	runTimeout   time.Duration // see engine.Options
-	idleTimeout  time.Duration // likewise; 0 for defaultIdle, negative for none
+	idleTimeout  time.Duration // likewise; 0 for the default, negative for no limit
 	allowOrigins []string
 	anyHost      bool
 	config       agentconfig.Config // of agents
-	demo         bool               // with the agents of the demo
+	demo         bool               // add the agents of the demo
 	logger       *slog.Logger
 }
 
-// orNever returns a limit that a user gave, for whom 0 is none.
-func orNever(d time.Duration) time.Duration {
+// timeLimit converts a time limit of a user, for whom 0 is no limit, to the options of a
+// deck, where 0 is the default and -1 is no limit.
+func timeLimit(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1
 	}
 	return d
 }
 
-// An app is a deck with the agents of the configuration and their folders.
+// An app is a deck with the configured agents and their working folders.
 type app struct {
 	*deck.Deck
 	options appOptions
@@ -53,7 +54,7 @@ type app struct {
 	folders *folders
 }
 
-// openApp opens the deck.
+// openApp opens a data folder, or a store in memory.
 func openApp(ctx context.Context, o appOptions) (_ *app, err error) {
 	if o.logger == nil {
 		o.logger = slog.New(slog.DiscardHandler)
@@ -73,7 +74,7 @@ func openApp(ctx context.Context, o appOptions) (_ *app, err error) {
 		a.options.lock = o.lock
 		defer func() {
 			if err != nil {
-				o.lock.Release() // for the store, which releases it too, may not have been opened
+				o.lock.Release() // the store, which also releases it, may not be open
 			}
 		}()
 	}
@@ -86,7 +87,7 @@ func openApp(ctx context.Context, o appOptions) (_ *app, err error) {
 	if err != nil {
 		return nil, err
 	}
-	a.folders.sweep(o.logger) // after Open: the data folder is ours now
+	a.folders.sweep(o.logger) // after Open, because now no other process uses the folder
 	a.server = a.NewServer()
 	return a, nil
 }
@@ -96,17 +97,18 @@ func (a *app) close() error {
 	return errors.Join(a.server.Close(context.Background()), a.folders.remove())
 }
 
-// A holder serves a data folder over HTTP and tells other processes where.
+// A holder serves a data folder over HTTP and announces the address to other
+// processes.
 type holder struct {
-	app    *app
-	url    string
-	note   string             // path of the file that says so; "" if there is none
-	gone   context.CancelFunc // ends the attempts to write the note
-	done   chan error         // the result of serving
-	writes sync.WaitGroup     // of the note
+	app            *app
+	url            string
+	note           string             // path of server.json; "" if there is none
+	stopAnnouncing context.CancelFunc // ends the attempts to write the note
+	done           chan error         // the result of serving
+	writes         sync.WaitGroup     // of the note
 }
 
-// hold starts to serve a on addr.
+// hold starts to serve an app at an address.
 func hold(a *app, addr string) (*holder, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(context.Background(), "tcp", addr)
@@ -115,28 +117,28 @@ func hold(a *app, addr string) (*holder, error) {
 			WithHint("another program may be using the port; choose one with --listen 127.0.0.1:PORT")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &holder{app: a, url: "http://" + l.Addr().String(), gone: cancel, done: make(chan error, 1)}
+	h := &holder{app: a, url: "http://" + l.Addr().String(), stopAnnouncing: cancel, done: make(chan error, 1)}
 	if !a.options.ephemeral {
 		h.note = notePath(a.options.dir)
-		_ = a.options.lock.Announce(h.url, a.Instance()) // the note says the same
+		_ = a.options.lock.Announce(h.url, a.Instance()) // the note has the same
 		h.announce(ctx, note{URL: h.url, PID: os.Getpid(), Instance: a.Instance()})
 	}
 	go func() { h.done <- a.server.Serve(l) }()
 	return h, nil
 }
 
-// announceEvery is how often a note is tried again that could not be written.
+// announceEvery is the time between two attempts to write a note.
 const announceEvery = time.Second
 
-// announce writes the note. On a full disk that fails; the server serves all the
-// same, and tries again: other commands find it by the lock file, where there is
-// room for what it says.
+// announce writes the note. If that fails, as on a full disk, the server works
+// nevertheless and tries again. Meanwhile other commands find the server through the
+// lock file, which has space for the address.
 func (h *holder) announce(ctx context.Context, n note) {
 	err := writeNote(h.note, n)
 	if err == nil {
 		return
 	}
-	h.app.options.logger.Error("server.json, which says where this server is, cannot be written; trying again", "error", err)
+	h.app.options.logger.Error("server.json, which has the address of this server, cannot be written; trying again", "error", err)
 	h.writes.Go(func() {
 		tick := time.NewTicker(announceEvery)
 		defer tick.Stop()
@@ -154,16 +156,16 @@ func (h *holder) announce(ctx context.Context, n note) {
 // stop stops the runs, ends the streams and closes the deck. Followers resume from
 // their cursors later.
 func (h *holder) stop() error {
-	h.gone()
+	h.stopAnnouncing()
 	h.writes.Wait()
 	if h.note != "" {
-		_ = os.Remove(h.note) // one that stays does no harm: the lock tells which process holds the folder
+		_ = os.Remove(h.note) // a stale note does no harm, because the lock says which process holds the folder
 	}
 	return h.app.close()
 }
 
-// A note in the data folder says which process serves it and where. The instance
-// tells that process from another one that has its port later.
+// A note in the data folder has the process that serves it and its address. The
+// instance distinguishes this process from a later one on the same port.
 type note struct {
 	URL      string `json:"url"`
 	PID      int    `json:"pid"`
@@ -177,12 +179,12 @@ func writeNote(path string, n note) error {
 	if err != nil {
 		return err
 	}
-	tmp := path + ".tmp" // renamed, so that nobody reads half of it
+	tmp := path + ".tmp" // renamed later, so that no process reads a partial note
 	if err = os.WriteFile(tmp, append(b, '\n'), 0o600); err == nil {
 		err = os.Rename(tmp, path)
 	}
 	if err != nil {
-		_ = os.Remove(tmp) // on a full disk it is there, and empty
+		_ = os.Remove(tmp) // on a full disk it exists and is empty
 	}
 	return err
 }

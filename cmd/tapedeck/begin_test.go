@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The flags of run that say where a task goes, together and apart.
+// TestRunFlags checks which flags of run can be used together.
 func TestRunFlags(t *testing.T) {
 	for _, c := range []struct {
 		args string
@@ -63,7 +63,7 @@ func TestRunFlags(t *testing.T) {
 	}
 }
 
-// Bad usage is exit code 2, one sentence, and touches nothing.
+// Bad usage prints one sentence, returns exit code 2 and changes nothing.
 func TestUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"rewind s", "--before INVOCATION or --to OFFSET"},
@@ -110,12 +110,12 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%s: exit code %d, %q %q; want %q", c.args, code, out.String(), errs.String(), c.want)
 		}
 		if _, err := os.Stat(dir); err == nil {
-			t.Errorf("%s: there is a data folder now", c.args)
+			t.Errorf("%s: it created a data folder", c.args)
 		}
 	}
 }
 
-// A point is an offset, or a sequence number in a context.
+// A point is an offset or a sequence number in a context.
 func TestPoints(t *testing.T) {
 	for _, tt := range []struct {
 		args     string

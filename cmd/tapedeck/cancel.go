@@ -20,7 +20,7 @@ run.`,
   tapedeck cancel ses_01J… --invocation inv_01J…`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
-			return e.reading(c.Context(), func(conn *connection) error {
+			return e.withExisting(c.Context(), func(conn *connection) error {
 				done, err := conn.Cancel(c.Context(), args[0], invocation)
 				if err != nil {
 					return err

@@ -29,14 +29,14 @@ func (e *env) checkPermissions() error {
 	return nil
 }
 
-// typed returns the option that a typed line stands for.
-func typed(options []tapedeck.PermissionOption, line string) (string, bool) {
+// typedOption returns the option that a typed line stands for.
+func typedOption(options []tapedeck.PermissionOption, line string) (string, bool) {
 	line = strings.ToLower(strings.TrimSpace(line))
 	switch line {
 	case "y", "yes":
-		return choice(options, permitAllow)
+		return chooseOption(options, permitAllow)
 	case "n", "no":
-		return choice(options, permitDeny)
+		return chooseOption(options, permitDeny)
 	}
 	if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(options) {
 		return options[n-1].ID, true
@@ -44,9 +44,9 @@ func typed(options []tapedeck.PermissionOption, line string) (string, bool) {
 	return "", false
 }
 
-// choice returns the option that allows or denies. It prefers an option that counts
+// chooseOption returns the option that allows or denies. It prefers an option that counts
 // once.
-func choice(options []tapedeck.PermissionOption, how string) (string, bool) {
+func chooseOption(options []tapedeck.PermissionOption, how string) (string, bool) {
 	kinds := map[string][]string{permitAllow: {"allow_once", "allow_always"}, permitDeny: {"reject_once", "reject_always"}}[how]
 	for _, kind := range kinds {
 		for _, o := range options {

@@ -19,17 +19,17 @@ import (
 	"github.com/tapedeck/tapedeck/internal/testmodel"
 )
 
-// A house is a data folder with an agent whose model does what it is told.
-type house struct {
+// A fixture is a data folder with an agent whose model is scripted by its task.
+type fixture struct {
 	t      *testing.T
 	data   string
 	config string
 }
 
-func newHouse(t *testing.T) *house {
+func newFixture(t *testing.T) *fixture {
 	model := httptest.NewServer(testmodel.New(testmodel.Options{}))
 	t.Cleanup(model.Close)
-	h := &house{t, t.TempDir(), filepath.Join(t.TempDir(), "agents.toml")}
+	h := &fixture{t, t.TempDir(), filepath.Join(t.TempDir(), "agents.toml")}
 	text := fmt.Sprintf("[[agent]]\nname = \"bot\"\nkind = \"llm\"\nurl = %q\nmodel = \"m\"\n", model.URL+"/v1")
 	if err := os.WriteFile(h.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -38,15 +38,15 @@ func newHouse(t *testing.T) *house {
 }
 
 // run runs the program.
-func (h *house) run(args ...string) (out, errs string, code int) {
+func (h *fixture) run(args ...string) (out, errs string, code int) {
 	var stdout, stderr bytes.Buffer
 	args = append([]string{"--data", h.data, "--config", h.config}, args...)
 	code = Main(context.Background(), args, strings.NewReader(""), &stdout, &stderr)
 	return stdout.String(), stderr.String(), code
 }
 
-// wrote reports whether the agent has written its file in a session.
-func (h *house) wrote(stderr string) bool {
+// wrote reports whether the agent has written its file in the session that run printed.
+func (h *fixture) wrote(stderr string) bool {
 	m := regexp.MustCompile(`session (\S+)`).FindStringSubmatch(stderr)
 	if m == nil {
 		h.t.Fatalf("there is no session in %q", stderr)
@@ -58,7 +58,7 @@ func (h *house) wrote(stderr string) bool {
 const writeTask = `[tool write_file {"path":"x.txt","content":"y"}]`
 
 func TestPermissionsOfRun(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for how, want := range map[string]bool{"allow": true, "deny": false} {
 		out, errs, code := h.run("run", writeTask, "--permissions", how)
 		if code != exitDone || h.wrote(errs) != want || !strings.Contains(out, "? May the agent call write_file?\n    changes x.txt\n      @@ -0,0 +1 @@\n      +y\n    1 Allow once (allows once)\n") {
@@ -67,9 +67,9 @@ func TestPermissionsOfRun(t *testing.T) {
 	}
 }
 
-// What an agent asks is answered by whoever sees it, in another program.
+// A question of an agent can be answered by another process.
 func TestAnswerElsewhere(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	var stderr signalled
 	stderr.wanted, stderr.seen = "answer with: tapedeck answer ", make(chan struct{})
 	done := make(chan int)
@@ -80,11 +80,11 @@ func TestAnswerElsewhere(t *testing.T) {
 	select {
 	case <-stderr.seen:
 	case <-time.After(30 * time.Second):
-		t.Fatalf("nothing was asked: %s", &stderr)
+		t.Fatalf("the agent asked nothing: %s", &stderr)
 	}
 	m := regexp.MustCompile(`tapedeck answer (\S+) (\S+) OPTION --at \d+ \((\S+),`).FindStringSubmatch(stderr.String())
 	if m == nil {
-		t.Fatalf("it does not say how: %s", &stderr)
+		t.Fatalf("the output does not say how to answer: %s", &stderr)
 	}
 	out, errs, _ := h.run("--json", "permissions", m[1])
 	var p struct {
@@ -97,7 +97,7 @@ func TestAnswerElsewhere(t *testing.T) {
 	if out, _, _ := h.run("permissions", m[1]); !strings.Contains(out, "  changes x.txt\n    @@ -0,0 +1 @@\n    +y\n") {
 		t.Errorf("the question is listed as\n%s", out)
 	}
-	option, _ := choice(p.Options, permitAllow)
+	option, _ := chooseOption(p.Options, permitAllow)
 	if out, errs, code := h.run("answer", m[1], m[2], option); code != exitDone {
 		t.Fatalf("%s%s", out, errs)
 	}
@@ -106,7 +106,7 @@ func TestAnswerElsewhere(t *testing.T) {
 	}
 }
 
-// signalled tells when something was written.
+// A signalled buffer closes a channel when a text was written.
 type signalled struct {
 	mu     sync.Mutex
 	text   bytes.Buffer
@@ -136,24 +136,24 @@ func TestTyped(t *testing.T) {
 	for line, want := range map[string]string{
 		"1": "always", "3": "never", "y": "once", "YES": "once", "n": "never", "0": "", "4": "", "": "", "maybe": "", "-1": "",
 	} {
-		if got, ok := typed(options, line); got != want || ok != (want != "") {
+		if got, ok := typedOption(options, line); got != want || ok != (want != "") {
 			t.Errorf("%q means %q", line, got)
 		}
 	}
-	if _, ok := choice(options[:2], permitDeny); ok {
+	if _, ok := chooseOption(options[:2], permitDeny); ok {
 		t.Error("it was denied without an option for that")
 	}
 }
 
-// A guard that guards nothing is refused.
+// An offset before the first one is refused.
 func TestAnswerAtNoOffset(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	if _, errs, code := h.run("answer", "s", "p", "o", "--at", "-5"); code != exitUsage || !strings.Contains(errs, "--at takes the offset") {
 		t.Errorf("code %d: %s", code, errs)
 	}
 }
 
-// A question is printed with all its options and with nothing hidden.
+// A question is printed with all its options and without hidden characters.
 func TestPermissionsArePrinted(t *testing.T) {
 	q := tapedeck.Question{
 		ID: "perm_1", Message: "May the agent call Bash?",

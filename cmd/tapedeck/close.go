@@ -11,7 +11,7 @@ but nothing can be appended to it. Its followers are notified that it has ended.
 		Example: `  tapedeck close ses_01J…`,
 		Args:    oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
-			return e.reading(c.Context(), func(conn *connection) error {
+			return e.withExisting(c.Context(), func(conn *connection) error {
 				s, err := conn.CloseSession(c.Context(), args[0])
 				if err != nil {
 					return err

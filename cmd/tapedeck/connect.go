@@ -56,13 +56,13 @@ func (c *connection) close() error {
 	return nil
 }
 
-// ownRun is the time that the engine may need to finish the run of this command,
+// ownRunTime is the time that the engine may need to finish the run of this command,
 // after its terminal event.
-const ownRun = 2 * time.Second
+const ownRunTime = 2 * time.Second
 
-// awaitGuests waits for the runs that other commands started in this process, which
+// awaitOtherRuns waits for the runs that other commands started in this process, which
 // serves the folder. Its end would interrupt them.
-func (e *env) awaitGuests(c *connection) {
+func (e *env) awaitOtherRuns(c *connection) {
 	c.mu.Lock()
 	local := c.local
 	c.mu.Unlock()
@@ -73,7 +73,7 @@ func (e *env) awaitGuests(c *connection) {
 	defer stop()
 	// The end of this command's own run is printed a moment before the engine has
 	// finished it.
-	moment, done := context.WithTimeout(ctx, ownRun)
+	moment, done := context.WithTimeout(ctx, ownRunTime)
 	defer done()
 	if local.app.AwaitIdle(moment) == nil {
 		return
@@ -90,11 +90,11 @@ func (e *env) connect(ctx context.Context) (*connection, error) {
 	if u := e.serverURL(); u != "" && !e.ephemeral {
 		return e.connectURL(ctx, u)
 	}
-	if ephemeral, err := e.forgets(); err != nil {
+	if ephemeral, err := e.inMemory(); err != nil {
 		return nil, err
 	} else if ephemeral {
 		e.notice(nothingKept)
-		return e.own(ctx, appOptions{ephemeral: true})
+		return e.serveHere(ctx, appOptions{ephemeral: true})
 	}
 	c, err := e.connectFolder(ctx)
 	if err != nil {
@@ -163,16 +163,16 @@ func (e *env) tryFolder(ctx context.Context) (*connection, error) {
 	lock, err := sqlite.TakeLock(e.folder())
 	switch {
 	case err == nil:
-		return e.own(ctx, appOptions{dir: e.folder(), lock: lock})
+		return e.serveHere(ctx, appOptions{dir: e.folder(), lock: lock})
 	case tapedeck.KindOf(err) == tapedeck.Conflict:
-		return e.running(ctx, err)
+		return e.connectHolder(ctx, err)
 	}
 	return nil, err
 }
 
-// own serves the sessions in this process and connects to it.
-func (e *env) own(ctx context.Context, o appOptions) (*connection, error) {
-	a, err := e.openOwn(ctx, o)
+// serveHere serves the sessions in this process and connects to it.
+func (e *env) serveHere(ctx context.Context, o appOptions) (*connection, error) {
+	a, err := e.openHere(ctx, o)
 	if err != nil {
 		if o.lock != nil {
 			o.lock.Release() // the store, which also releases it, may not be open
@@ -194,7 +194,7 @@ func (e *env) own(ctx context.Context, o appOptions) (*connection, error) {
 	return &connection{Client: c, local: h, locate: locate}, nil
 }
 
-func (e *env) openOwn(ctx context.Context, o appOptions) (_ *app, err error) {
+func (e *env) openHere(ctx context.Context, o appOptions) (_ *app, err error) {
 	if o.config, err = e.readConfig(); err != nil {
 		return nil, err
 	}
@@ -204,9 +204,9 @@ func (e *env) openOwn(ctx context.Context, o appOptions) (_ *app, err error) {
 // errUnserved means that a process holds the data folder but does not serve it.
 var errUnserved = errors.New("the folder is not served")
 
-// running connects to the process that holds the data folder. held is the error
+// connectHolder connects to the process that holds the data folder. held is the error
 // that names this process.
-func (e *env) running(ctx context.Context, held error) (*connection, error) {
+func (e *env) connectHolder(ctx context.Context, held error) (*connection, error) {
 	c := e.locate()
 	if c == nil {
 		return nil, unserved(held, errUnserved)
@@ -254,7 +254,7 @@ func (e *env) exists() error {
 	if e.serverURL() != "" {
 		return nil
 	}
-	if ephemeral, err := e.forgets(); err != nil {
+	if ephemeral, err := e.inMemory(); err != nil {
 		return err
 	} else if ephemeral {
 		return tapedeck.Errorf(tapedeck.NotFound, "there are no sessions: nothing is kept").
@@ -278,13 +278,13 @@ func (e *env) with(ctx context.Context, f func(c *connection) error) (err error)
 	err = f(c)
 	var exit *exitError
 	if !errors.As(err, &exit) || exit.code != exitCancelled { // after Ctrl-C the user does not want to wait
-		e.awaitGuests(c)
+		e.awaitOtherRuns(c)
 	}
 	return err
 }
 
-// reading is like with, for commands that need an existing session.
-func (e *env) reading(ctx context.Context, f func(*connection) error) error {
+// withExisting is like with, for commands that need an existing session.
+func (e *env) withExisting(ctx context.Context, f func(*connection) error) error {
 	if err := e.exists(); err != nil {
 		return err
 	}

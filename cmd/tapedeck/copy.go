@@ -40,7 +40,7 @@ of the run is copied, too.`,
 			if c.Flags().Changed("title") {
 				f.Title = &title
 			}
-			return e.reading(c.Context(), func(conn *connection) error { return e.copyTo(c.Context(), conn, f, &p) })
+			return e.withExisting(c.Context(), func(conn *connection) error { return e.copyTo(c.Context(), conn, f, &p) })
 		},
 	}
 	c.Flags().StringVar(&text, "to-point", "", pointUsage("the last event to copy", "default: all"))

@@ -27,7 +27,7 @@ the folder stays, too. You cannot undo a delete.`,
 }
 
 func (e *env) delete(ctx context.Context, session string, yes bool) error {
-	return e.reading(ctx, func(conn *connection) error {
+	return e.withExisting(ctx, func(conn *connection) error {
 		s, err := conn.Session(ctx, session)
 		if err != nil {
 			return err

@@ -10,20 +10,19 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// demoLabel marks the sessions that the demo made.
+// demoLabel marks the sessions of the demo.
 const demoLabel = "demo"
 
-// demoMaxEvents is how long the live session grows before it is begun anew.
+// demoMaxEvents is the length at which the live session is recreated.
 const demoMaxEvents = 50_000
 
 // demoLive is the id of the session that is always live.
 const demoLive = "demo_live"
 
-// startDemo makes the demo's sessions, unless an earlier start has, and keeps
-// one of them live until stop is called or ctx is done. It returns the id of
-// the live one.
+// startDemo creates the sessions of the demo, unless they exist, and keeps one of them
+// live until stop is called or ctx is done. It returns the id of the live session.
 func startDemo(ctx context.Context, a *app) (live string, stop func(), err error) {
-	var asks api.Started // the run that asks before it uses tools
+	var asks api.Started // the run whose agent asks for permission
 	for _, d := range []struct{ id, title, agent, task string }{
 		{"demo_hello", "A first hello", "hello", "Say hello"},
 		{"demo_failed", "A run that fails", "fail", "Do something that cannot work"},
@@ -45,7 +44,7 @@ func startDemo(ctx context.Context, a *app) (live string, stop func(), err error
 		if asks.Session != "" {
 			both.Go(func() {
 				if err := a.permit(ctx, asks); err != nil && ctx.Err() == nil {
-					a.options.logger.Warn("the demo could not answer what its agent asks", "error", err)
+					a.options.logger.Warn("the demo could not answer its agent", "error", err)
 				}
 			})
 		}
@@ -54,7 +53,7 @@ func startDemo(ctx context.Context, a *app) (live string, stop func(), err error
 	return demoLive, func() { cancel(); <-done }, nil
 }
 
-// demoSession makes a session unless there is one.
+// demoSession creates a session unless it exists.
 func demoSession(ctx context.Context, a *app, id, title string) error {
 	_, err := a.Session(id).Info(ctx)
 	if tapedeck.KindOf(err) != tapedeck.NotFound {
@@ -64,8 +63,8 @@ func demoSession(ctx context.Context, a *app, id, title string) error {
 	return err
 }
 
-// demoOnce makes a session with one run. It returns nothing of a run that an
-// earlier start began.
+// demoOnce creates a session with one run. If the run exists from an earlier start, it
+// returns the zero value.
 func demoOnce(ctx context.Context, a *app, id, title, agent, task string) (api.Started, error) {
 	if err := demoSession(ctx, a, id, title); err != nil {
 		return api.Started{}, err
@@ -77,13 +76,13 @@ func demoOnce(ctx context.Context, a *app, id, title, agent, task string) (api.S
 	return a.Run(ctx, api.Task{Session: id, Agent: agent, Text: task, Actor: "demo"})
 }
 
-// keepLive gives the live session one task after the other.
+// keepLive runs one task after the other in the live session.
 func keepLive(ctx context.Context, a *app) {
 	tasks := []string{"Find out why the build is red and fix it", "Write the release notes", "Make the tests faster"}
 	for i := 0; ctx.Err() == nil; i++ {
 		pause := 3 * time.Second
 		if err := liveTurn(ctx, a, tasks[i%len(tasks)]); err != nil && ctx.Err() == nil {
-			a.options.logger.Warn("the demo could not go on; trying again", "error", err)
+			a.options.logger.Warn("the live session of the demo failed; trying again", "error", err)
 			pause = 5 * time.Second
 		}
 		select {
@@ -93,8 +92,8 @@ func keepLive(ctx context.Context, a *app) {
 	}
 }
 
-// liveTurn runs one task in the live session and waits for its end. A session
-// that has become long is begun anew, so that the demo stays small.
+// liveTurn runs one task in the live session and waits for its end. It recreates a long
+// session, so that the demo stays small.
 func liveTurn(ctx context.Context, a *app, task string) error {
 	s, err := a.Session(demoLive).Info(ctx)
 	if err == nil && s.Head > demoMaxEvents && len(s.Runs) == 0 {

@@ -14,24 +14,24 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm"
 )
 
-// demoTinker is the session in which the agent of that name has worked.
+// demoTinker is the session in which the agent tinker has worked.
 const demoTinker = "demo_tinker"
 
-// tinkerTask is what it is asked. What is in brackets is for its model.
+// tinkerTask is its task. The text in brackets is for its scripted model.
 const tinkerTask = `Read the notes, do what they say, and write down that it is done. [think] [tools]
 [tool read_file {"path":"notes.md"}]
 [tool write_file {"path":"done.md","content":"The notes were read, and the command was run.\n"}]`
 
-// tinkerFiles are in the folder of every session when it begins.
+// tinkerFiles are in the folder of every session at the beginning.
 var tinkerFiles = map[string]string{
 	"notes.md": "# Notes\n\nRun a command, and keep what it says.\n",
 	"todo.txt": "one\ntwo\nthree\n",
 }
 
-// tinker returns an agent that is real but for its model, which does what the
-// task says in brackets: its tools work on files. It has no policy of its own, so
-// it asks before it changes a file or runs a command: whoever reaches the server
-// can give it a task.
+// tinker returns an agent with real tools, which work on files, and a scripted model,
+// which does what the task says in brackets. It has no policy of its own, so it asks
+// before it changes a file or runs a command: anyone who reaches the server can give
+// it a task.
 func tinker(f *folders) deck.Agent {
 	r := llm.New(llm.Options{
 		Name: "demo", BaseURL: "http://model.invalid/v1", Model: "scripted",
@@ -39,20 +39,20 @@ func tinker(f *folders) deck.Agent {
 	})
 	return deck.Agent{
 		Name: "tinker", Kind: "llm",
-		Description: "really uses tools on files in a folder of its own; its model does what the task says in brackets",
+		Description: "uses real tools on files in a folder of its own; its model does what the task says in brackets",
 		Runner:      r,
 		Folder: func(session string) (string, error) {
 			path, err := f.session(session)
 			if err != nil {
 				return "", err
 			}
-			return path, furnish(path)
+			return path, writeFiles(path)
 		},
 	}
 }
 
-// permit allows what a run of the demo asks, until it ends. Nobody else is asked to
-// look after it.
+// permit answers the questions of a run of the demo with yes until the run ends, so
+// that no user has to.
 func (a *app) permit(ctx context.Context, s api.Started) error {
 	for e, err := range a.Follow(ctx, s.Session, s.Offset) {
 		if err != nil {
@@ -69,9 +69,9 @@ func (a *app) permit(ctx context.Context, s api.Started) error {
 			if err != nil {
 				return err
 			}
-			option, _ := choice(q.Options, permitAllow)
+			option, _ := chooseOption(q.Options, permitAllow)
 			_, err = a.Session(s.Session).Answer(ctx, api.Answer{Permission: q.ID, Option: option, Offset: &e.Offset, Actor: "demo"})
-			if err != nil && tapedeck.KindOf(err) != tapedeck.Conflict { // somebody was faster
+			if err != nil && tapedeck.KindOf(err) != tapedeck.Conflict { // somebody else answered first
 				return err
 			}
 		}
@@ -79,8 +79,8 @@ func (a *app) permit(ctx context.Context, s api.Started) error {
 	return nil
 }
 
-// furnish makes the files that are not there yet.
-func furnish(folder string) error {
+// writeFiles creates the files that do not exist yet.
+func writeFiles(folder string) error {
 	for name, text := range tinkerFiles {
 		file, err := os.OpenFile(filepath.Join(folder, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if os.IsExist(err) {

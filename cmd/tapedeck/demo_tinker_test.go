@@ -9,7 +9,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// The demo's agent uses real tools on real files.
+// The agent of the demo uses real tools on real files.
 func TestTinker(t *testing.T) {
 	dir := t.TempDir()
 	a, err := openApp(t.Context(), appOptions{dir: dir, demo: true})
@@ -41,8 +41,8 @@ func TestTinker(t *testing.T) {
 	}
 }
 
-// checkAnswers checks that the agent has asked before it used each of the tools,
-// and that the demo has answered.
+// checkAnswers checks that the agent asked before it used each of the tools, and that
+// the demo answered.
 func (a *app) checkAnswers(t *testing.T, session string, tools ...string) {
 	t.Helper()
 	var asked []string

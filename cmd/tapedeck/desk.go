@@ -19,28 +19,28 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/transcript"
 )
 
-// A desk answers what the agent of one run asks. At a terminal it asks for one
-// answer after the other, and takes for an answer only what is typed after its
-// question was shown.
+// A desk answers the questions of the agent of one run. At a terminal it asks the user
+// one question after the other. Input that was typed before a question was shown does
+// not answer it.
 type desk struct {
 	*env
 	client  *connection
 	session string
 
-	mu    sync.Mutex
-	open  []asked // oldest first; the first is the one that is to be answered
-	begun []byte  // what was read of a line that is not whole
-	stop  func()  // ends the goroutine that reads what is typed; nil if there is none
+	mu      sync.Mutex
+	pending []asked // oldest first; the first one is shown
+	partial []byte  // the input of a line that is not complete
+	stop    func()  // ends the goroutine that reads input; nil if there is none
 }
 
-// An asked is a question and where it is in the log.
+// An asked is a question and its offset.
 type asked struct {
 	tapedeck.Question
 	offset int64
 }
 
-// see takes note of an event of the run.
-func (d *desk) see(ctx context.Context, ev *tapedeck.Event) {
+// handle processes an event of the run.
+func (d *desk) handle(ctx context.Context, ev *tapedeck.Event) {
 	switch ev.Type {
 	case tapedeck.PermissionRequested:
 		q := asked{offset: ev.Offset}
@@ -56,7 +56,7 @@ func (d *desk) see(ctx context.Context, ev *tapedeck.Event) {
 }
 
 func (d *desk) asked(ctx context.Context, q asked) {
-	if option, ok := choice(q.Options, d.permissions); ok {
+	if option, ok := chooseOption(q.Options, d.permissions); ok {
 		d.answer(ctx, q, option)
 		return
 	}
@@ -67,16 +67,15 @@ func (d *desk) asked(ctx context.Context, q asked) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.open = append(d.open, q)
-	d.prompt(in, len(d.open) > 1) // else the transcript has just shown it
+	d.pending = append(d.pending, q)
+	d.prompt(in, len(d.pending) > 1) // the transcript has just shown a first question
 	if d.stop == nil {
 		d.stop = d.start(ctx, in)
 	}
 }
 
-// start reads what is typed, in a goroutine that the returned function ends.
-// Where canAwaitTyped is false, a read cannot be interrupted, and it ends with
-// the program.
+// start reads input in a goroutine. The returned function ends it. Where canAwaitTyped
+// is false, a read cannot be interrupted, and the goroutine ends with the program.
 func (d *desk) start(ctx context.Context, in *os.File) (stop func()) {
 	if !canAwaitTyped {
 		go func() {
@@ -103,7 +102,7 @@ func (d *desk) start(ctx context.Context, in *os.File) (stop func()) {
 	}
 }
 
-// close ends the reading of what is typed.
+// close stops reading input.
 func (d *desk) close() {
 	d.mu.Lock()
 	stop := d.stop
@@ -113,25 +112,24 @@ func (d *desk) close() {
 	}
 }
 
-// answered asks for the answer to the next question, if the one that was asked
-// for has its answer now.
+// answered removes a question. If it was the one that is shown, the next one follows.
 func (d *desk) answered(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	first := len(d.open) > 0 && d.open[0].ID == id
-	d.open = slices.DeleteFunc(d.open, func(q asked) bool { return q.ID == id })
-	if in, ok := d.stdin.(*os.File); ok && first && len(d.open) > 0 {
+	first := len(d.pending) > 0 && d.pending[0].ID == id
+	d.pending = slices.DeleteFunc(d.pending, func(q asked) bool { return q.ID == id })
+	if in, ok := d.stdin.(*os.File); ok && first && len(d.pending) > 0 {
 		d.prompt(in, true)
 	}
 }
 
-// prompt asks for the answer to the oldest question, which it shows again if
-// something else stands between. What was typed before counts for nothing: it was
-// meant for another question, or for none.
+// prompt asks for the answer to the oldest question. With again it shows the question
+// first, because other text is between. Earlier input is dropped: it was meant for
+// another question, or for none.
 func (d *desk) prompt(in *os.File, again bool) {
-	forget(in)
-	d.begun = nil
-	q := &d.open[0]
+	dropInput(in)
+	d.partial = nil
+	q := &d.pending[0]
 	if again {
 		fmt.Fprintln(d.stderr)
 		for _, l := range transcript.QuestionLines(&q.Question) {
@@ -149,69 +147,66 @@ func optionIDs(options []tapedeck.PermissionOption) string {
 	return strings.Join(ids, ", ")
 }
 
-// listen takes the line that read returns as the answer to the oldest question.
-// It returns false if nothing more can be read.
+// listen takes the line that read returns as the answer to the oldest question. It
+// returns false at the end of the input.
 func (d *desk) listen(ctx context.Context, read func() ([]byte, *asked, error)) bool {
 	lines, q, err := read()
 	if q != nil {
-		d.take(ctx, *q, lines)
+		d.takeFirst(ctx, *q, lines)
 	}
 	return err == nil
 }
 
-// read reads whole lines and returns them with the question that was asked for
-// when they were read, nil if there is none. It reads under the lock, so that
-// nothing comes between the prompt and the line.
+// read returns complete lines and the question that was shown when they were read, nil
+// if there was none. It reads under the lock, so that the question cannot change.
 func (d *desk) read(in *os.File) (lines []byte, q *asked, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !isTyped(in) { // a prompt has dropped it meanwhile
+	if !isTyped(in) { // a prompt dropped the input meanwhile
 		return nil, nil, nil
 	}
 	return d.gather(in.Read)
 }
 
-// readUnlocked is read for a system that does not tell whether something was
-// typed.
+// readUnlocked is like read, for a system that cannot tell whether there is input.
 func (d *desk) readUnlocked(in *os.File) (lines []byte, q *asked, err error) {
 	d.mu.Lock()
 	var before int64
-	if len(d.open) > 0 {
-		before = d.open[0].offset
+	if len(d.pending) > 0 {
+		before = d.pending[0].offset
 	}
 	d.mu.Unlock()
 	buf := make([]byte, 4096)
 	n, err := in.Read(buf)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.open) > 0 && d.open[0].offset != before {
+	if len(d.pending) > 0 && d.pending[0].offset != before {
 		return nil, nil, err
 	}
 	return d.gather(func(b []byte) (int, error) { return copy(b, buf[:n]), err })
 }
 
-// gather adds what read reads to the line that has begun.
+// gather adds input to the partial line and returns the complete lines.
 func (d *desk) gather(read func([]byte) (int, error)) (lines []byte, q *asked, err error) {
 	buf := make([]byte, 4096)
 	n, err := read(buf)
 	if n == 0 && err == nil {
 		err = io.EOF
 	}
-	d.begun = append(d.begun, buf[:n]...)
-	end := bytes.LastIndexByte(d.begun, '\n') + 1
-	lines, d.begun = d.begun[:end:end], d.begun[end:]
-	if len(lines) == 0 || len(d.open) == 0 {
+	d.partial = append(d.partial, buf[:n]...)
+	end := bytes.LastIndexByte(d.partial, '\n') + 1
+	lines, d.partial = d.partial[:end:end], d.partial[end:]
+	if len(lines) == 0 || len(d.pending) == 0 {
 		return nil, nil, err
 	}
-	first := d.open[0]
+	first := d.pending[0]
 	return lines, &first, err
 }
 
-// take takes the first of the lines as the answer; the others were typed for no
-// question.
-func (d *desk) take(ctx context.Context, q asked, lines []byte) {
+// takeFirst uses the first line as the answer. The other lines belong to no question.
+func (d *desk) takeFirst(ctx context.Context, q asked, lines []byte) {
 	line, _, _ := bytes.Cut(lines, []byte("\n"))
-	option, ok := typed(q.Options, string(line))
+	option, ok := typedOption(q.Options, string(line))
 	if !ok {
 		fmt.Fprintf(d.stderr, "  choose 1 to %d, or y or n: ", len(q.Options))
 		return
@@ -219,7 +214,7 @@ func (d *desk) take(ctx context.Context, q asked, lines []byte) {
 	d.answer(ctx, q, option)
 }
 
-// answer answers; that somebody else has been faster is no error.
+// answer sends the answer. It is no error if somebody else answered first.
 func (d *desk) answer(ctx context.Context, q asked, option string) {
 	_, err := d.client.Answer(ctx, api.Answer{Session: d.session, Permission: q.ID, Option: option, Offset: &q.offset})
 	if err != nil && tapedeck.KindOf(err) != tapedeck.Conflict && ctx.Err() == nil {

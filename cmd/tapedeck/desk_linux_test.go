@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newTerminal returns both ends of a terminal: what people type into, and what
-// the program reads.
+// newTerminal returns both ends of a terminal: the one in which users type, and the one
+// that the program reads.
 func newTerminal(t *testing.T) (people, program *os.File) {
 	t.Helper()
 	people, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -38,8 +38,7 @@ func newTerminal(t *testing.T) (people, program *os.File) {
 	return people, program
 }
 
-// write types something and waits until the terminal has taken it, which the echo
-// shows.
+// write types a text and waits for its echo.
 func write(t *testing.T, people *os.File, text string) {
 	t.Helper()
 	if _, err := people.WriteString(text); err != nil {
@@ -51,9 +50,9 @@ func write(t *testing.T, people *os.File, text string) {
 	}
 }
 
-// What was typed for one question is no answer to the next.
+// Input for one question does not answer the next one.
 func TestTypedForAnotherQuestion(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	people, program := newTerminal(t)
 	stderr := &counted{changed: make(chan struct{}, 1)}
 	var stdout bytes.Buffer
@@ -71,7 +70,7 @@ func TestTypedForAnotherQuestion(t *testing.T) {
 	}
 	stderr.await(t, "press Enter", 2)
 	write(t, people, "\n")
-	stderr.await(t, "y or n: ", 1) // a line that says nothing
+	stderr.await(t, "y or n: ", 1) // a line that is no answer
 	write(t, people, "n\n")
 	if code := <-done; code != exitDone {
 		t.Errorf("code %d", code)
@@ -83,7 +82,7 @@ func TestTypedForAnotherQuestion(t *testing.T) {
 	}
 }
 
-// counted tells when something was written so many times.
+// A counted buffer waits until a text was written a number of times.
 type counted struct {
 	signalled
 	changed chan struct{}
@@ -108,7 +107,7 @@ func (c *counted) await(t *testing.T, text string, times int) {
 		select {
 		case <-c.changed:
 		case <-end:
-			t.Fatalf("it does not say %q %d times: %s", text, times, c)
+			t.Fatalf("%q was not written %d times: %s", text, times, c)
 		}
 	}
 }

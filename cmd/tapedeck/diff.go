@@ -132,17 +132,17 @@ func (p diffing) turn(b *strings.Builder, t *view.DiffTurn) {
 }
 
 func (p diffing) change(b *strings.Builder, t *view.DiffTurn, c *view.DiffChange) {
-	what := terminal.Clean(c.Name)
+	label := terminal.Clean(c.Name)
 	if c.Kind == "tool" {
-		what = "tool " + what
+		label = "tool " + label
 	}
 	switch c.Op {
 	case "removed":
-		fmt.Fprintf(b, "  %s %s\n", p.Paint(terminal.Red, "- "+what), terminal.Brief(itemText(t.A, *c.A), max(20, p.Width-30)))
+		fmt.Fprintf(b, "  %s %s\n", p.Paint(terminal.Red, "- "+label), terminal.Brief(itemText(t.A, *c.A), max(20, p.Width-30)))
 	case "added":
-		fmt.Fprintf(b, "  %s %s\n", p.Paint(terminal.Green, "+ "+what), terminal.Brief(itemText(t.B, *c.B), max(20, p.Width-30)))
+		fmt.Fprintf(b, "  %s %s\n", p.Paint(terminal.Green, "+ "+label), terminal.Brief(itemText(t.B, *c.B), max(20, p.Width-30)))
 	default:
-		fmt.Fprintf(b, "  %s %s\n", p.Paint(terminal.Yellow, "~ "+what), p.Paint(terminal.Dim, fmt.Sprintf("offset %d, %d", *c.A, *c.B)))
+		fmt.Fprintf(b, "  %s %s\n", p.Paint(terminal.Yellow, "~ "+label), p.Paint(terminal.Dim, fmt.Sprintf("offset %d, %d", *c.A, *c.B)))
 		p.lines(b, "", c.Text)
 		p.lines(b, "arguments", c.Arguments)
 		p.lines(b, "status", c.Status)

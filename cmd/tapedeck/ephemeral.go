@@ -17,9 +17,9 @@ func (e *env) ephemeralFlag(c *cobra.Command) {
 	c.Flags().BoolVar(&e.ephemeral, "ephemeral", false, "keep everything in memory and lose it at the end (also $"+persistenceVariable+"=false)")
 }
 
-// forgets reports whether to keep sessions in memory only. It is an error to ask for
+// inMemory reports whether to keep sessions in memory only. It is an error to ask for
 // that and to name a data folder or a server.
-func (e *env) forgets() (bool, error) {
+func (e *env) inMemory() (bool, error) {
 	switch {
 	case e.ephemeral && e.data != "":
 		return false, usageError("--ephemeral keeps everything in memory, so --data cannot be used with it")

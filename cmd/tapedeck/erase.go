@@ -44,7 +44,7 @@ rewind or tapedeck clear.`,
 		},
 	}
 	c.Flags().StringSliceVar(&events, "events", nil, "offsets of the events, such as 12,40-57 (both ends included)")
-	c.Flags().BoolVar(&r.All, "all", false, "all events of the session itself (not those that a fork inherited)")
+	c.Flags().BoolVar(&r.All, "all", false, "all events of the session, except those that it inherited as a fork")
 	c.Flags().StringVar(&r.Reason, "reason", "", "reason, for the receipt")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return c
@@ -69,7 +69,7 @@ func offsetRanges(in []string) ([]tapedeck.OffsetRange, error) {
 }
 
 func (e *env) erase(ctx context.Context, r api.Erase, yes bool) error {
-	return e.reading(ctx, func(conn *connection) error {
+	return e.withExisting(ctx, func(conn *connection) error {
 		s, err := conn.Session(ctx, r.Session)
 		if err != nil {
 			return err

@@ -20,8 +20,8 @@ import (
 )
 
 // TestEraseBesideDelete erases a session while one of its forks, or the session
-// itself, is deleted. When the erasure is acknowledged no file has the text; when
-// it reports that it is not finished, no file has it soon.
+// itself, is deleted. If the erasure is acknowledged, no file has the text. If it is
+// reported as unfinished, soon no file has the text.
 func TestEraseBesideDelete(t *testing.T) {
 	dir := t.TempDir()
 	a, err := openApp(t.Context(), appOptions{dir: dir, anyHost: true})
@@ -64,12 +64,12 @@ func TestEraseBesideDelete(t *testing.T) {
 		}
 	}
 	if erased < rounds/3 {
-		t.Errorf("%d of %d erasures were acknowledged; the test shows little", erased, rounds)
+		t.Errorf("%d of %d erasures were acknowledged; the test proves little", erased, rounds)
 	}
 }
 
-// forked makes a session that says a word again and again, and a fork, and has
-// their views folded and the words indexed.
+// forked creates a session that contains a word many times, and a fork. It then loads
+// their views and lets the index catch up.
 func forked(t *testing.T, a *app, parent, fork, word string) {
 	t.Helper()
 	ctx := t.Context()
@@ -96,7 +96,7 @@ func forked(t *testing.T, a *app, parent, fork, word string) {
 	}
 }
 
-// marked returns how often a mark is in the files below a folder.
+// marked counts a mark in the files below a folder.
 func marked(t *testing.T, dir, mark string) (n int) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -15,9 +15,9 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// TestErasedIsNowhere: a word that was in everything that a session can hold is
-// told by every door and view, of the session and of its fork; once it is erased,
-// by none, though all that is derived was at hand, and no file has it.
+// TestErasedIsNowhere: a word is in every kind of text that a session can have. All
+// endpoints and views of the session and of its fork return it. After the erasure none
+// returns it, although the views were loaded, and no file has it.
 func TestErasedIsNowhere(t *testing.T) {
 	dir := t.TempDir()
 	a, err := openApp(t.Context(), appOptions{dir: dir, anyHost: true})
@@ -25,27 +25,27 @@ func TestErasedIsNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = a.close() }()
-	secretive(t, a)
-	other := "Another title" // what a fork says of itself is its own
+	createSecretSession(t, a)
+	other := "Another title" // the title of a fork is not erased with its parent
 	if _, err := a.Session("s").Fork(t.Context(), api.Fork{ID: "f", Title: &other}); err != nil {
 		t.Fatal(err)
 	}
-	if told := tellers(t, a); len(told) < 50 {
-		t.Fatalf("only %v tell the word; the test shows little", told)
+	if found := answersWithWord(t, a); len(found) < 50 {
+		t.Fatalf("only %v return the word; the test proves little", found)
 	}
 	if _, err := a.Session("s").Erase(t.Context(), api.Erase{All: true}); err != nil {
 		t.Fatal(err)
 	}
-	inFiles(t, dir) // before anybody asks, and something is made anew
-	if told := tellers(t, a); len(told) > 0 {
-		t.Errorf("it is still told by %v", told)
+	inFiles(t, dir) // before a request computes a view again
+	if found := answersWithWord(t, a); len(found) > 0 {
+		t.Errorf("%v still return it", found)
 	}
 }
 
 const word = "xyzzy"
 
-// secretive makes a session that is full of the word.
-func secretive(t *testing.T, a *app) {
+// createSecretSession creates a session that is full of the word.
+func createSecretSession(t *testing.T, a *app) {
 	t.Helper()
 	if _, err := a.Create(t.Context(), api.NewSession{ID: "s", Title: "About " + word, Labels: tapedeck.Labels{"about": word}}); err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func secretive(t *testing.T, a *app) {
 	add := func(typ, thread, data string) {
 		events = append(events, tapedeck.Event{Type: typ, Thread: thread, Data: []byte(strings.ReplaceAll(data, "~", word))})
 	}
-	for i, thread := range []string{"main", "sub"} { // the second is of a sub-agent
+	for i, thread := range []string{"main", "sub"} { // the second one is that of a sub-agent
 		add(tapedeck.MessageAdded, thread, fmt.Sprintf(`{"message":{"id":"u%d","role":"user","content":"about ~"}}`, i))
 		add("RUN_STARTED", thread, fmt.Sprintf(`{"threadId":"t","runId":"r%d"%s}`, i, []string{"", `,"parentRunId":"r0"`}[i]))
 		add("STATE_SNAPSHOT", thread, `{"snapshot":{"~":"~"}}`)
@@ -82,8 +82,8 @@ func secretive(t *testing.T, a *app) {
 	}
 }
 
-// tellers returns what of all that can be asked for has the word in its answer.
-func tellers(t *testing.T, a *app) (told []string) {
+// answersWithWord returns the requests whose answer has the word.
+func answersWithWord(t *testing.T, a *app) (found []string) {
 	t.Helper()
 	ask := func(method, path, body string) {
 		r := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -96,7 +96,7 @@ func tellers(t *testing.T, a *app) (told []string) {
 			t.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)
 		}
 		if strings.Contains(w.Body.String(), word) {
-			told = append(told, path+" "+body)
+			found = append(found, path+" "+body)
 		}
 	}
 	ask("GET", "/api/v1/sessions", "")
@@ -117,10 +117,10 @@ func tellers(t *testing.T, a *app) (told []string) {
 			ask("GET", "/v1/stream/sessions/"+id+view, "")
 		}
 	}
-	return told
+	return found
 }
 
-// inFiles looks for the word in all files of a folder.
+// inFiles reports all files in a folder that have the word.
 func inFiles(t *testing.T, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -12,23 +12,24 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// workName is the folder that has those of the sessions, in that of [workPlace].
+// workName is the name of the folder with the folders of the sessions, below
+// [workPlace].
 const workName = "work"
 
-// goneName begins the name that a folder gets when its session was deleted, until
-// all of it is removed. No id of a session begins with a dot.
+// goneName is the prefix of the name of a folder whose session was deleted, until it is
+// removed. No session id begins with a dot.
 const goneName = ".gone_"
 
-// folders makes the folders in which agents work.
+// A folders creates the folders in which agents work.
 type folders struct {
 	mu   sync.Mutex
-	data string // see [workPlace]; "" for one that goes again at the end
+	data string // see [workPlace]; "" for a temporary folder
 	temp bool
 
-	named []string // those that the configuration names
+	named []string // folders that the configuration names
 }
 
-// remove removes what is not to be kept.
+// remove removes a temporary folder.
 func (f *folders) remove() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -38,7 +39,7 @@ func (f *folders) remove() error {
 	return os.RemoveAll(f.data)
 }
 
-// root returns the folder that has workName.
+// root returns the folder that has workName. It creates a temporary one.
 func (f *folders) root() (_ string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,9 +51,10 @@ func (f *folders) root() (_ string, err error) {
 	return filepath.Abs(f.data)
 }
 
-// of returns what makes the folder of an agent: "session", or no word of it, for
-// one of each session, "" for none, else a path, from the folder here on.
-func (f *folders) of(cwd *string, here string) func(string) (string, error) {
+// of returns the function that opens the folder of an agent, by its setting: nil or
+// "session" for a folder of each session, "" for none, otherwise a path, which may be
+// relative to base.
+func (f *folders) of(cwd *string, base string) func(string) (string, error) {
 	switch {
 	case cwd == nil || *cwd == "session":
 		return f.session
@@ -61,7 +63,7 @@ func (f *folders) of(cwd *string, here string) func(string) (string, error) {
 	}
 	path := *cwd
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(here, path)
+		path = filepath.Join(base, path)
 	}
 	f.named = append(f.named, path)
 	return func(string) (string, error) {
@@ -70,13 +72,13 @@ func (f *folders) of(cwd *string, here string) func(string) (string, error) {
 			return "", err
 		}
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			return "", tapedeck.Errorf(tapedeck.Unavailable, "the folder in which the agent works is not there").Because(err)
+			return "", tapedeck.Errorf(tapedeck.Unavailable, "the working folder of the agent does not exist").Because(err)
 		}
 		return path, nil
 	}
 }
 
-// session makes the folder of a session. The id of a session is no path.
+// session creates the folder of a session. It checks the id, which must not be a path.
 func (f *folders) session(id string) (string, error) {
 	if err := tapedeck.CheckID("the session id", id); err != nil {
 		return "", err
@@ -87,20 +89,20 @@ func (f *folders) session(id string) (string, error) {
 		err = os.MkdirAll(path, 0o700)
 	}
 	if err != nil {
-		return "", tapedeck.Errorf(tapedeck.Unavailable, "the folder of the session cannot be made").Because(err)
+		return "", tapedeck.Errorf(tapedeck.Unavailable, "the folder of the session cannot be created").Because(err)
 	}
 	return path, nil
 }
 
-// discard takes the folder of a session that was deleted out of the way, so that
-// another session of the same id does not find it, and returns what removes it.
-// Whatever leads out of the folder of all of them, by a link too, is left alone.
+// discard renames the folder of a deleted session, so that a recreated session cannot
+// inherit it, and returns the function that removes it. It never follows a path or a
+// link out of the folder of all sessions.
 func (f *folders) discard(id string) (remove func() error, err error) {
 	nothing := func() error { return nil }
 	if err := tapedeck.CheckID("the session id", id); err != nil {
 		return nothing, err
 	}
-	data, err := f.made()
+	data, err := f.existing()
 	if err != nil || data == "" || f.isNamed(filepath.Join(data, workName, id)) {
 		return nothing, err
 	}
@@ -122,8 +124,8 @@ func (f *folders) discard(id string) (remove func() error, err error) {
 	return func() error { return errors.Join(root.RemoveAll(gone), root.Close()) }, nil
 }
 
-// made returns the folder that has workName, "" if there is none yet.
-func (f *folders) made() (string, error) {
+// existing returns the folder that has workName, "" if there is none yet.
+func (f *folders) existing() (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.data == "" {
@@ -132,8 +134,8 @@ func (f *folders) made() (string, error) {
 	return filepath.Abs(f.data)
 }
 
-// isNamed reports whether a folder is one that the configuration names, is in
-// one, or has one in it.
+// isNamed reports whether a folder is one that the configuration names, is inside one,
+// or contains one.
 func (f *folders) isNamed(path string) bool {
 	path = resolved(path)
 	for _, named := range f.named {
@@ -145,7 +147,7 @@ func (f *folders) isNamed(path string) bool {
 	return false
 }
 
-// resolved returns a path without links, as far as that can be told.
+// resolved returns an absolute path without links, as far as the path exists.
 func resolved(path string) string {
 	if whole, err := filepath.Abs(path); err == nil {
 		path = whole
@@ -156,15 +158,15 @@ func resolved(path string) string {
 	return path
 }
 
-// isIn reports whether a path is a folder or in it, in any case of its letters.
+// isIn reports whether a path is a folder or inside it. It ignores the case of letters.
 func isIn(path, folder string) bool {
 	rest, found := strings.CutPrefix(strings.ToLower(path), strings.ToLower(folder))
 	return found && (rest == "" || rest[0] == filepath.Separator)
 }
 
-// sweep removes what an earlier process has not come to remove.
+// sweep removes the folders that an earlier process renamed but did not remove.
 func (f *folders) sweep(l *slog.Logger) {
-	data, err := f.made()
+	data, err := f.existing()
 	if err != nil || data == "" {
 		return
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// furnished returns folders with a file in that of the session s, and beside
-// the data folder one with a file that nobody must touch.
+// furnished returns folders with a file in the folder of session s. Beside the data
+// folder is another folder, with a file that must stay.
 func furnished(t *testing.T) (f *folders, file, outside string) {
 	t.Helper()
 	top := t.TempDir()
@@ -38,7 +38,7 @@ func isThere(path string) bool {
 	return err == nil
 }
 
-// entries lists what is in work/.
+// entries lists the folder work.
 func entries(t *testing.T, f *folders) []string {
 	t.Helper()
 	list, err := os.ReadDir(filepath.Join(f.data, workName))
@@ -62,7 +62,7 @@ func TestDiscardFolder(t *testing.T) {
 	}
 	remove, err := f.discard("s")
 	if err != nil || isThere(filepath.Dir(file)) {
-		t.Fatal("a new session of that id would find it", err)
+		t.Fatal("a recreated session would inherit it", err)
 	}
 	if err := remove(); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestDiscardNoOtherFolder(t *testing.T) {
 			remove, _ := f.discard(id)
 			_ = remove()
 			if !isThere(file) || !isThere(outside) {
-				t.Errorf("the session's is there: %v, the other: %v", isThere(file), isThere(outside))
+				t.Errorf("the file of the session exists: %v, the other one: %v", isThere(file), isThere(outside))
 			}
 		})
 	}
@@ -124,7 +124,7 @@ func link(t *testing.T, target, name string) {
 	}
 }
 
-// A process that died while it removed a folder has left a part of it.
+// A process that died while it removed a folder left a part of it.
 func TestSweepFolders(t *testing.T) {
 	f, file, outside := furnished(t)
 	if _, err := f.discard("s"); err != nil {
@@ -141,7 +141,7 @@ func TestSweepFolders(t *testing.T) {
 	if got := entries(t, f); len(got) != 1 || got[0] != "s" || !isThere(outside) || isThere(file) {
 		t.Errorf("there are %q", got)
 	}
-	(&folders{}).sweep(nil) // one that keeps nothing has none yet
+	(&folders{}).sweep(nil) // a temporary one does not exist yet
 }
 
 func TestFolders(t *testing.T) {

@@ -33,7 +33,7 @@ however long the session is. Fork prints the id of the new session.`,
 			if c.Flags().Changed("title") {
 				f.Title = &title
 			}
-			return e.reading(c.Context(), func(conn *connection) error { return e.fork(c.Context(), conn, f) })
+			return e.withExisting(c.Context(), func(conn *connection) error { return e.fork(c.Context(), conn, f) })
 		},
 	}
 	c.Flags().Int64Var(&at, "at", 0, "share the events before this offset (default: all)")

@@ -23,11 +23,10 @@ func newImport(e *env) *cobra.Command {
 		Use:   "import FILE…",
 		Short: "Import recorded conversations as sessions",
 		Long: `Import reads exported sessions, and conversations that other programs recorded, and
-creates sessions from them. The events keep their recorded times, if there
-are any. FILE can be - for
-standard input. A file is imported completely or not at all; lines that are not part
-of a conversation are reported with their numbers. With --preview, import only
-reports which sessions it would create.
+creates sessions from them. Recorded times are kept. FILE can be - for standard
+input. A file is imported completely or not at all; lines that are not part of a
+conversation are reported with their numbers. With --preview, import only reports
+which sessions it would create.
 
 Formats:
   auto              detected from the first line of the file

@@ -14,7 +14,7 @@ import (
 // jump runs a verb that reverts events and prints what it did. done is the past
 // tense of the verb, such as "rewound".
 func (e *env) jump(ctx context.Context, done string, verb func(context.Context, *connection) (api.Rewound, error)) error {
-	return e.reading(ctx, func(conn *connection) error {
+	return e.withExisting(ctx, func(conn *connection) error {
 		r, err := verb(ctx, conn)
 		if err != nil {
 			return err

@@ -20,9 +20,9 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// When this program and the keeper of its agent are killed at once, a process of
-// the agent goes on; the next program that has the data folder ends it, and the
-// run.
+// TestKilled: if this program and the keeper of its agent are killed at once, a process
+// of the agent continues. The next program that opens the data folder ends the process
+// and the run.
 func TestKilled(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("which processes are left can be told on Linux only")
@@ -43,7 +43,7 @@ func TestKilled(t *testing.T) {
 	pid := strayOf(t, cwd)
 	keeper, err := os.FindProcess(started.PID)
 	if err == nil {
-		err = keeper.Signal(syscall.SIGSTOP) // else it would end the agent
+		err = keeper.Signal(syscall.SIGSTOP) // otherwise it would end the agent
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestKilled(t *testing.T) {
 	kill()
 	_ = keeper.Kill()
 	if id, _ := procgroup.Identity(pid); id == "" {
-		t.Fatal("nobody of the agent went on, so there is nothing to see")
+		t.Fatal("no process of the agent continued; the test proves nothing")
 	}
 
 	var out, errs bytes.Buffer
@@ -66,7 +66,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// strayOf waits for the id of a process that the agent writes into its folder.
+// strayOf waits for the process id that the agent writes into its folder.
 func strayOf(t *testing.T, folder string) (pid int) {
 	t.Helper()
 	for begin := time.Now(); ; <-time.After(2 * time.Millisecond) {
@@ -82,7 +82,7 @@ func strayOf(t *testing.T, folder string) (pid int) {
 	}
 }
 
-// startProgram runs this program as a process of its own, until it has begun a
+// startProgram runs this program as another process and waits until it has started a
 // session.
 func startProgram(t *testing.T, args ...string) (session string, kill func()) {
 	t.Helper()
@@ -109,11 +109,11 @@ func startProgram(t *testing.T, args ...string) (session string, kill func()) {
 		}
 	}
 	kill()
-	t.Fatal("it has begun no session")
+	t.Fatal("it did not start a session")
 	return "", nil
 }
 
-// agentOf waits until the process of an agent is in the log.
+// agentOf waits until the log has the process of the agent.
 func agentOf(t *testing.T, data, session string) payload.AgentStarted {
 	t.Helper()
 	n, _ := readNote(data)

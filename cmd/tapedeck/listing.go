@@ -7,7 +7,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// tree puts forks after their parents and says how deep each is.
+// tree orders forks after their parents and returns the depth of each session.
 func tree(sessions []tapedeck.Session) (order []tapedeck.Session, depth []int) {
 	known, children := map[string]bool{}, map[string][]tapedeck.Session{}
 	for _, s := range sessions {
@@ -15,26 +15,26 @@ func tree(sessions []tapedeck.Session) (order []tapedeck.Session, depth []int) {
 	}
 	for _, s := range sessions {
 		parent := s.Parent
-		if !known[parent] || s.Copy { // a copy stands for itself
+		if !known[parent] || s.Copy { // a copy is independent
 			parent = ""
 		}
 		children[parent] = append(children[parent], s)
 	}
-	var add func(of string, d int)
-	add = func(of string, d int) {
-		for _, s := range children[of] {
+	var visit func(parent string, d int)
+	visit = func(parent string, d int) {
+		for _, s := range children[parent] {
 			order, depth = append(order, s), append(depth, d)
-			add(s.ID, d+1)
+			visit(s.ID, d+1)
 		}
 	}
-	add("", 0)
+	visit("", 0)
 	return order, depth
 }
 
 const sparkWidth = 16
 
-// spark draws how the events of a session are spread over its time; a server
-// that does not know draws nothing.
+// spark draws how the events of a session are spread over its time. If the server does
+// not know it, the line is blank.
 func (l *listing) spark(ctx context.Context, session string) string {
 	blank := strings.Repeat(" ", sparkWidth)
 	index, err := l.client.ReplayIndex(ctx, session, -1)
@@ -44,15 +44,16 @@ func (l *listing) spark(ctx context.Context, session string) string {
 	return sparkLine(index.Density.Counts, sparkWidth)
 }
 
-// sparkLine draws numbers as a line of width characters. What is not 0 is seen.
+// sparkLine draws numbers as a line of width characters. Every number above 0 is
+// visible.
 func sparkLine(counts []int64, width int) string {
-	slots, most := make([]int64, width), int64(1)
+	slots, highest := make([]int64, width), int64(1)
 	for i := range slots {
 		from := i * len(counts) / width
 		for _, n := range counts[from:max(from+1, (i+1)*len(counts)/width)] {
 			slots[i] += n
 		}
-		most = max(most, slots[i])
+		highest = max(highest, slots[i])
 	}
 	bars := []rune("▁▂▃▅▇")
 	var b strings.Builder
@@ -61,7 +62,7 @@ func sparkLine(counts []int64, width int) string {
 			b.WriteByte(' ')
 			continue
 		}
-		b.WriteRune(bars[min(int64(len(bars))-1, n*int64(len(bars))/(most+1))])
+		b.WriteRune(bars[min(int64(len(bars))-1, n*int64(len(bars))/(highest+1))])
 	}
 	return b.String()
 }

@@ -36,7 +36,7 @@ func newList(e *env) *cobra.Command {
 			if err := f.check(time.Now()); err != nil {
 				return err
 			}
-			return e.reading(c.Context(), func(conn *connection) error { return e.list(c.Context(), conn, f) })
+			return e.withExisting(c.Context(), func(conn *connection) error { return e.list(c.Context(), conn, f) })
 		},
 	}
 	fl := c.Flags()
@@ -50,7 +50,7 @@ func newList(e *env) *cobra.Command {
 	fl.IntVar(&f.filter.Limit, "limit", 50, "list at most this many")
 	fl.BoolVar(&f.all, "all", false, "list all sessions")
 	fl.BoolVar(&f.tree, "tree", false, "show forks below their parents")
-	fl.BoolVar(&f.density, "density", false, "show how the events of each are spread over its time")
+	fl.BoolVar(&f.density, "density", false, "show how the events of each session are spread over its time")
 	return c
 }
 

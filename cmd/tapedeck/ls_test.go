@@ -88,8 +88,7 @@ func TestOffsetRanges(t *testing.T) {
 	}
 }
 
-// Views are printed with what an agent said in them, so nothing in them may
-// steer the terminal.
+// Printed views contain text from agents, so no text in them may control the terminal.
 func TestViewsArePrinted(t *testing.T) {
 	const evil = `e\u001b[2Jvil`
 	for _, c := range []struct {

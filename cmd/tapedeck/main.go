@@ -11,37 +11,37 @@ import (
 )
 
 func main() {
-	ctx, stop := untilEnding(context.Background())
+	ctx, stop := untilSignal(context.Background())
 	code := Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
 
-// An ending is the cause of a context that a signal cancelled.
-type ending struct{ signal os.Signal }
+// A signalError is the cause of a context that a signal cancelled.
+type signalError struct{ signal os.Signal }
 
-func (e *ending) Error() string { return e.signal.String() }
+func (e *signalError) Error() string { return e.signal.String() }
 
-// untilEnding returns a context that the first of the signals cancels. A command that
+// untilSignal returns a context that the first of the signals cancels. A command that
 // needs later signals registers for them itself.
-func untilEnding(ctx context.Context) (_ context.Context, stop func()) {
+func untilSignal(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, endings()...)
+	signal.Notify(signals, endSignals()...)
 	go func() {
 		select {
 		case sig := <-signals:
-			cancel(&ending{sig})
+			cancel(&signalError{sig})
 		case <-ctx.Done():
 		}
 	}()
 	return ctx, func() { signal.Stop(signals); cancel(nil) }
 }
 
-// endings returns the signals that end the program in good order: runs get their
+// endSignals returns the signals that end the program in good order: runs get their
 // terminal events, and their agents are stopped. SIGHUP is sent when a terminal
 // closes; a program that nohup started ignores it.
-func endings() []os.Signal {
+func endSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		signals = append(signals, syscall.SIGHUP)

@@ -12,13 +12,13 @@ import (
 	"github.com/tapedeck/tapedeck/internal/intake"
 )
 
-// leastMemory is the lowest limit that a server can work with.
-const leastMemory = 64 << 20
+// minMemory is the lowest memory limit with which a server works.
+const minMemory = 64 << 20
 
-// limitMemory tells the garbage collector how much memory the process may take,
-// and returns the limit, 0 for none: that of the flag, else that of the
-// environment variable GOMEMLIMIT, else four fifths of what the control group
-// allows. The rest is for what Go does not count, such as SQLite's pages.
+// limitMemory sets the memory limit of the garbage collector and returns it, 0 for
+// none: that of the flag, otherwise that of the environment variable GOMEMLIMIT,
+// otherwise four fifths of the limit of the control group. The rest is for memory that
+// Go does not count, such as SQLite's pages.
 func limitMemory(flag int64) int64 {
 	switch known := debug.SetMemoryLimit(-1); {
 	case flag > 0:
@@ -36,8 +36,8 @@ func limitMemory(flag int64) int64 {
 	return limit
 }
 
-// groupLimit returns how many bytes the control group of the process may use, 0
-// for no limit, or where there are no control groups.
+// groupLimit returns how many bytes the control group of the process may use; 0 if
+// there is no limit or no control group.
 func groupLimit(root, self string) int64 {
 	b, err := os.ReadFile(self)
 	if err != nil {
@@ -51,7 +51,7 @@ func groupLimit(root, self string) int64 {
 			continue
 		}
 		file, dir := "memory.max", root
-		if controllers == "memory" { // the first version of control groups
+		if controllers == "memory" { // control groups, version 1
 			file, dir = "memory.limit_in_bytes", filepath.Join(root, "memory")
 		}
 		for group = filepath.Clean("/" + group); ; group = filepath.Dir(group) {
@@ -66,7 +66,7 @@ func groupLimit(root, self string) int64 {
 	return lowest
 }
 
-// unlimited is near the number with which the first version says "no limit".
+// unlimited is near the number that means "no limit" in version 1.
 const unlimited = 1 << 60
 
 func readLimit(file string) int64 {
@@ -75,38 +75,37 @@ func readLimit(file string) int64 {
 		return 0
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-	if err != nil || n <= 0 || n >= unlimited { // "max"
+	if err != nil || n <= 0 || n >= unlimited { // "max" in version 2
 		return 0
 	}
 	return n
 }
 
-// bodyBudget returns how much memory the bodies of requests may take together,
-// and the largest body: one must fit into what large bodies may use of it, which
-// is three quarters. An append needs about six times its body.
-func bodyBudget(limit, maxBody int64, log *slog.Logger) (budget, most int64) {
+// bodyBudget returns how much memory all request bodies may use together, and the
+// largest body. Large bodies may use three quarters of the budget, so one body must
+// fit into that. An append needs about six times its body.
+func bodyBudget(limit, maxBody int64, log *slog.Logger) (budget, largest int64) {
 	budget = max(intake.DefaultBudget, maxBody/3*4+1)
 	if limit > 0 {
 		budget = min(budget, limit/6)
 	}
-	most = min(maxBody, budget/4*3)
-	if most < maxBody {
-		log.Warn("the memory limit allows no larger body", "bytes", most, "--max-body", maxBody, "memory limit", limit)
+	largest = min(maxBody, budget/4*3)
+	if largest < maxBody {
+		log.Warn("the memory limit lowers the largest request body", "bytes", largest, "--max-body", maxBody, "memory limit", limit)
 	}
-	return budget, most
+	return budget, largest
 }
 
-// mostConnections is the limit of connections where descriptors set none: so many
-// followers take about 2 GiB.
-const mostConnections = 1 << 16
+// maxConnections is the limit of connections if the limit of open files sets no lower
+// one. This many followers take about 2 GiB.
+const maxConnections = 1 << 16
 
-// connectionLimit returns how many connections there may be with so many
-// descriptors. A quarter of these, and 64 at least, are for the database and for
-// agents.
+// connectionLimit returns the limit of connections for a number of file descriptors. A
+// quarter of these, and at least 64, are for the database and the agents.
 func connectionLimit(descriptors uint64) int {
-	if descriptors == 0 || descriptors > 2*mostConnections {
-		return mostConnections
+	if descriptors == 0 || descriptors > 2*maxConnections {
+		return maxConnections
 	}
 	n := int(descriptors)
-	return min(mostConnections, max(n-max(n/4, 64), 16))
+	return min(maxConnections, max(n-max(n/4, 64), 16))
 }

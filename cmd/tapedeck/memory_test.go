@@ -39,16 +39,16 @@ func TestGroupLimit(t *testing.T) {
 	}
 }
 
-// TestBodyBudget: a body of the largest size fits into the budget by itself.
+// TestBodyBudget: one body of the largest size fits into the budget.
 func TestBodyBudget(t *testing.T) {
-	for _, c := range []struct{ limit, maxBody, budget, most int64 }{
+	for _, c := range []struct{ limit, maxBody, budget, largest int64 }{
 		{0, 64 << 20, intake.DefaultBudget, 64 << 20},
 		{0, 600 << 20, 800<<20 + 1, 600 << 20},
 		{4 << 30, 64 << 20, intake.DefaultBudget, 64 << 20},
 		{384 << 20, 64 << 20, 64 << 20, 48 << 20},
 	} {
-		if budget, most := bodyBudget(c.limit, c.maxBody, slog.New(slog.DiscardHandler)); budget != c.budget || most != c.most {
-			t.Errorf("%+v: got a budget of %d and bodies of %d", c, budget, most)
+		if budget, largest := bodyBudget(c.limit, c.maxBody, slog.New(slog.DiscardHandler)); budget != c.budget || largest != c.largest {
+			t.Errorf("%+v: got a budget of %d and bodies of %d", c, budget, largest)
 		}
 	}
 }

@@ -44,7 +44,7 @@ in one command, see: tapedeck run --help`,
 	c.Flags().StringVar(&text, "from-point", "", pointUsage("the last event to keep", "required"))
 	c.Flags().StringVar(&instance, "instance", "", instanceUsage)
 	c.Flags().StringVar(&o.Thread, "thread", "", "only events of this thread (default: all threads)")
-	c.Flags().BoolVar(&o.Force, "force", false, "even if that makes reverted events active again")
+	c.Flags().BoolVar(&o.Force, "force", false, "overwrite even if that makes reverted events active again")
 	return c
 }
 

@@ -24,7 +24,7 @@ tapedeck answer --help`,
 		Example: `  tapedeck permissions ses_01J…`,
 		Args:    oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
-			return e.reading(c.Context(), func(conn *connection) error {
+			return e.withExisting(c.Context(), func(conn *connection) error {
 				all, err := conn.Permissions(c.Context(), args[0])
 				if err != nil {
 					return err
@@ -61,7 +61,7 @@ func (e *env) printPermissions(all []view.Permission) error {
 	return nil
 }
 
-// printPermission prints what an agent asks, with all that is to be allowed.
+// printPermission prints a question with the whole action.
 func (e *env) printPermission(q *tapedeck.Question, at int64) error {
 	var b strings.Builder
 	message := terminal.Brief(terminal.Visible(q.Message), 100)

@@ -33,7 +33,8 @@ func (e *env) printRecord(data []byte) error {
 	return err
 }
 
-// pen returns a pen for the output. If that is no terminal, lines may be long.
+// pen returns a pen for the standard output. If that is not a terminal, lines may be
+// long.
 func (e *env) pen() terminal.Pen {
 	p := terminal.Pen{W: e.stdout, Color: e.color(e.stdout), Width: 160}
 	if f, ok := e.stdout.(*os.File); ok {
@@ -72,7 +73,7 @@ func typeStyle(e *tapedeck.Event) terminal.Style {
 	return terminal.Green
 }
 
-// dataBrief returns the part of an event's data that tells most.
+// dataBrief returns the most informative part of an event's data.
 func dataBrief(e *tapedeck.Event) string {
 	var d struct {
 		Delta, Message, Content, Title, StepName json.RawMessage
@@ -98,7 +99,7 @@ func dataBrief(e *tapedeck.Event) string {
 	return terminal.Brief(string(e.Data), 80)
 }
 
-// quoted shows a string with its line ends visible, and anything else as JSON.
+// quoted returns a string in quotes with visible line ends, and another value as JSON.
 func quoted(raw json.RawMessage) string {
 	var m struct{ Content json.RawMessage }
 	if bytes.HasPrefix(raw, []byte("{")) && json.Unmarshal(raw, &m) == nil && m.Content != nil {
@@ -115,7 +116,7 @@ func quoted(raw json.RawMessage) string {
 	return "“" + s + "”"
 }
 
-// printDone prints v, or, without --json, a sentence.
+// printDone prints v with --json, otherwise a sentence.
 func (e *env) printDone(v any, format string, args ...any) error {
 	if e.json {
 		return e.printJSON(v)

@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
-// TestEventLineIsSafe: text from an agent may come from a web page that wants the
-// user's terminal to do something.
+// TestEventLineIsSafe: text from an agent may come from a web page that tries to
+// control the terminal of the user.
 func TestEventLineIsSafe(t *testing.T) {
 	const evil = `"a\u001b]0;title\u0007b\u001b[2Jc\rd\u202ee\u009bm\u0000f"`
 	for _, e := range []tapedeck.Event{
@@ -41,7 +41,7 @@ func TestParseSize(t *testing.T) {
 	}
 }
 
-// What is printed as JSON is the same value, and steers no terminal.
+// Printed JSON has the same value and cannot control a terminal.
 func TestJSONHidesNothing(t *testing.T) {
 	const evil = "a\u009b2Jb\u202ec\u007fd\u200be\U000E0041f é 日本 <&> \u2028"
 	var out bytes.Buffer

@@ -14,7 +14,7 @@ func newRename(e *env) *cobra.Command {
 		Example: `  tapedeck rename ses_01J… "The slow test"`,
 		Args:    sessionAnd(1, 1, "a session and a title, in quotes"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return e.reading(c.Context(), func(conn *connection) error {
+			return e.withExisting(c.Context(), func(conn *connection) error {
 				s, err := conn.Rename(c.Context(), api.Rename{Session: args[0], Title: &args[1]})
 				if err != nil {
 					return err

@@ -48,6 +48,6 @@ List invocations with tapedeck tasks, and offsets with tapedeck tail.`,
 	c.Flags().StringVar(&r.BeforeInvocation, "before", "", "the first invocation to revert; everything after it is reverted, too")
 	c.Flags().Int64Var(&to, "to", 0, "the first offset to revert")
 	c.Flags().StringVar(&r.Thread, "thread", "", "only events of this thread (default: all threads)")
-	c.Flags().BoolVar(&r.Force, "force", false, "even if that makes reverted events active again")
+	c.Flags().BoolVar(&r.Force, "force", false, "rewind even if that makes reverted events active again")
 	return c
 }

@@ -2,5 +2,5 @@
 
 package main
 
-// openFiles returns how many descriptors the process may have, 0 if unknown.
+// openFiles returns the limit of open files of the process, 0 if unknown.
 func openFiles() uint64 { return 0 }

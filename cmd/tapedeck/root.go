@@ -26,7 +26,7 @@ type env struct {
 
 	startsAgents bool // the command starts agents
 
-	ephemeral   bool   // see forgets
+	ephemeral   bool   // see inMemory
 	permissions string // see permissionsFlag
 }
 

@@ -37,8 +37,8 @@ session id goes to standard error.
              --from-point it is the same as --session
 
 Ctrl-C cancels the run and keeps its partial answer; a second Ctrl-C exits at once.
-If this program ends in another way, such as by a signal or with its terminal, and
-a server holds the session, the run continues in the server.
+If this program ends in another way, such as by a signal or because its terminal
+closes, and a server holds the session, the run continues in the server.
 
 Exit codes: 0 done, 1 failed, 2 bad usage, 130 cancelled, 129 ended by SIGHUP,
 143 ended by SIGTERM.`,
@@ -99,7 +99,7 @@ func (e *env) run(interrupted context.Context, c *connection, start func(context
 // otherwise 0. Only Ctrl-C cancels the run; if the terminal closes, for example, a
 // server continues it. A run in this process always ends with the process.
 func (r *running) leaves(interrupted context.Context) int {
-	var e *ending
+	var e *signalError
 	if r.client.holds() || !errors.As(context.Cause(interrupted), &e) || e.signal == os.Interrupt {
 		return 0
 	}
@@ -155,7 +155,7 @@ func (r *running) print(ctx context.Context, rec tapedeck.Record) (bool, error) 
 	} else {
 		err = r.transcript.Print(&ev)
 	}
-	r.desk.see(ctx, &ev)
+	r.desk.handle(ctx, &ev)
 	switch {
 	case err != nil:
 		return true, err

@@ -12,7 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/transcript"
 )
 
-// Who follows a run that a crash has ended is told how to resume it.
+// After a run that a crash ended, the program says how to resume it.
 func TestInterruptedRunSaysHowToResume(t *testing.T) {
 	for _, tt := range []struct{ event, want string }{
 		{`{"offset":3,"type":"RUN_ERROR","data":{"message":"the server was restarted","code":"interrupted_by_restart"}}`, "resume with: tapedeck resume ses_1\n"},

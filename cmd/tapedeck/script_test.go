@@ -9,9 +9,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain lets scripts run this very test binary as the program.
+// TestMain lets scripts run the test binary as the program.
 func TestMain(m *testing.M) {
-	if os.Getenv(workVar) == "" { // the home folder is not ours
+	if os.Getenv(workVar) == "" { // tests must not write to the home folder
 		dir, err := os.MkdirTemp("", "tapedeck-work-")
 		if err != nil {
 			panic(err)
@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs testdata/script/*.txtar: what a user types, and what is to
-// come of it. Run with -update to accept new output.
+// TestScripts runs testdata/script/*.txtar: commands of a user and their expected
+// output. Run with -update to accept new output.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",

@@ -134,7 +134,7 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 		return appOptions{}, &exitError{exitUsage, tapedeck.Errorf(tapedeck.Invalid, "other machines can reach %s, and this server has no access control", f.listen).
 			WithHint("listen on 127.0.0.1 behind a proxy that authenticates requests, or pass --insecure")}
 	}
-	ephemeral, err := e.forgets()
+	ephemeral, err := e.inMemory()
 	if err != nil {
 		return appOptions{}, err
 	}
@@ -149,7 +149,7 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	}
 	return appOptions{
 		dir: e.folder(), ephemeral: ephemeral, maxBody: size, maxEvents: f.maxEvents, longPoll: f.longPoll, lease: f.lease,
-		runTimeout: f.runTimeout, idleTimeout: orNever(f.idleTimeout), config: c, demo: f.demo,
+		runTimeout: f.runTimeout, idleTimeout: timeLimit(f.idleTimeout), config: c, demo: f.demo,
 		allowOrigins: f.allowOrigins, anyHost: !loopback,
 		logger: slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level})),
 	}, nil
@@ -163,8 +163,8 @@ func (f *serveFlags) bound(o *appOptions) error {
 		if err != nil {
 			return usageError("--memory-limit: %w", err)
 		}
-		if limit = n; limit < leastMemory {
-			return usageError("--memory-limit must be at least %d MiB", leastMemory>>20)
+		if limit = n; limit < minMemory {
+			return usageError("--memory-limit must be at least %d MiB", minMemory>>20)
 		}
 	}
 	o.bodies, o.maxBody = bodyBudget(limitMemory(limit), o.maxBody, o.logger)

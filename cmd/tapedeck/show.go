@@ -41,7 +41,7 @@ its offset and invocation.`,
 			if e.json && w.all {
 				return usageError("a snapshot has active events only; print all events with: tapedeck tail %s --json --no-follow", w.session)
 			}
-			return e.reading(c.Context(), func(conn *connection) error {
+			return e.withExisting(c.Context(), func(conn *connection) error {
 				if err := conn.hasThread(c.Context(), w.session, w.thread); err != nil {
 					return err
 				}

@@ -48,7 +48,7 @@ func printSummary(p terminal.Pen, s view.Summary) (err error) {
 	return err
 }
 
-// orNothing formats a number unless it is 0.
+// orNothing formats a number; 0 is the empty text.
 func orNothing(format string, n int64) string {
 	if n == 0 {
 		return ""

@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// trimEvery is how often trim looks.
+// trimEvery is the time between two checks of trim.
 const trimEvery = 5 * time.Second
 
-// trim gives memory back when a burst is over. A follower has needed a deep stack
-// and some buffers once, to be answered, and then waits, maybe for hours, with a
-// tenth of that; a reader that stalls has dropped its page. Without new
-// allocations the garbage collector would leave all of it for minutes, and the
-// pages for good.
+// trim returns memory to the system after a burst. A follower needs a deep stack and
+// some buffers for its first answer; then it waits, maybe for hours, with a tenth of
+// that. A stalled reader drops its page. Without new allocations the garbage collector
+// would free this memory only after minutes, and never return the pages.
 func trim(ctx context.Context, followers func() int) {
 	tick := time.NewTicker(trimEvery)
 	defer tick.Stop()
@@ -32,32 +31,31 @@ func trim(ctx context.Context, followers func() int) {
 	}
 }
 
-// A trimmer decides when it is time to trim.
+// A trimmer decides when to trim.
 type trimmer struct {
-	known, trimmed int  // followers: at the last look, and when it was trimmed
-	heap           heap // at the last look
+	known, trimmed int  // number of followers at the last check, and at the last trim
+	heap           heap // at the last check
 }
 
-// A heap is how much memory the process needs, how much it holds beside that, and
-// how much it has ever allocated.
+// A heap has numbers of bytes: live is in use, wasted is held without use, and
+// allocated counts all allocations since the start.
 type heap struct{ wasted, allocated, live uint64 }
 
 const (
-	// wastedMost is how much may be held without need, or a quarter of what is
-	// needed, if that is more: to look for garbage costs by what is needed.
-	wastedMost = 16 << 20
+	// maxWasted is how much memory may be held without use; a quarter of the memory in
+	// use, if that is more, because the cost of a collection grows with it.
+	maxWasted = 16 << 20
 
-	// quietMost is how much is allocated between two looks while nothing much
-	// happens.
-	quietMost = 8 << 20
+	// maxQuiet is how much a quiet server allocates between two checks.
+	maxQuiet = 8 << 20
 )
 
 func (t *trimmer) due(followers int, h heap) bool {
-	settled, quiet := followers == t.known, h.allocated-t.heap.allocated < quietMost
+	settled, quiet := followers == t.known, h.allocated-t.heap.allocated < maxQuiet
 	t.known, t.heap = followers, h
 	grown := followers - t.trimmed
 	moved := settled && (grown >= 100 && grown > t.trimmed/4 || followers < t.trimmed/2)
-	if !moved && (!quiet || h.wasted <= max(wastedMost, h.live/4)) {
+	if !moved && (!quiet || h.wasted <= max(maxWasted, h.live/4)) {
 		return false
 	}
 	t.trimmed = followers

@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// TestTrim: memory is given back when followers have come or gone, and when much
-// of it lies idle; while there is work it is kept.
+// TestTrim: memory is returned after followers connected or disconnected, and if much
+// of it is unused. While the server works it is kept.
 func TestTrim(t *testing.T) {
 	var tr trimmer
 	for _, c := range []struct {

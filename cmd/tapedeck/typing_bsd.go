@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fread is FREAD: the queue of what was typed.
+// fread is FREAD, the input queue.
 const fread = 1
 
-// forget drops what was typed into a terminal and not read, also of a line that
-// has begun.
-func forget(in *os.File) { _ = unix.IoctlSetPointerInt(int(in.Fd()), unix.TIOCFLUSH, fread) }
+// dropInput drops the input of a terminal that was not read yet, with partial lines.
+func dropInput(in *os.File) { _ = unix.IoctlSetPointerInt(int(in.Fd()), unix.TIOCFLUSH, fread) }

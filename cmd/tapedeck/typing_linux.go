@@ -6,6 +6,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forget drops what was typed into a terminal and not read, also of a line that
-// has begun.
-func forget(in *os.File) { _ = unix.IoctlSetInt(int(in.Fd()), unix.TCFLSH, unix.TCIFLUSH) }
+// dropInput drops the input of a terminal that was not read yet, with partial lines.
+func dropInput(in *os.File) { _ = unix.IoctlSetInt(int(in.Fd()), unix.TCFLSH, unix.TCIFLUSH) }

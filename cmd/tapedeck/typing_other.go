@@ -10,5 +10,5 @@ func awaitTyped(_, _ *os.File) bool { return false }
 
 func isTyped(*os.File) bool { return false }
 
-// forget does nothing: there is no call for it.
-func forget(*os.File) {}
+// dropInput does nothing: this system has no call for it.
+func dropInput(*os.File) {}

@@ -9,22 +9,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// canAwaitTyped says that awaitTyped and isTyped work on this system.
+// canAwaitTyped reports whether awaitTyped and isTyped work on this system.
 const canAwaitTyped = true
 
-// awaitTyped waits until a line was typed or the terminal is gone, and then
+// awaitTyped waits until the user has typed a line, or the terminal was closed, and
 // returns true. It returns false when the other end of stop is closed.
 func awaitTyped(in, stop *os.File) bool {
 	fds := []unix.PollFd{{Fd: int32(stop.Fd()), Events: unix.POLLIN}, {Fd: int32(in.Fd()), Events: unix.POLLIN}}
 	return pollTyped(fds, -1) && fds[0].Revents == 0
 }
 
-// isTyped reports whether a read returns at once.
+// isTyped reports whether a read would return at once.
 func isTyped(in *os.File) bool {
 	return pollTyped([]unix.PollFd{{Fd: int32(in.Fd()), Events: unix.POLLIN}}, 0)
 }
 
-// pollTyped reports whether something happened to one of the files.
+// pollTyped reports whether one of the files has an event.
 func pollTyped(fds []unix.PollFd, milliseconds int) bool {
 	for {
 		n, err := unix.Poll(fds, milliseconds)

@@ -12,9 +12,9 @@ func newUndo(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "undo SESSION [MARKER]",
 		Short: "Undo a rewind, a clear or an overwrite",
-		Long: `Undo takes a session back to its state before a rewind, a clear or an overwrite. It
-makes the events active again that the marker's event reverted, and reverts the
-events after it. Without a marker it undoes the newest rewind, clear or overwrite.
+		Long: `Undo takes a session back to its state before a rewind, a clear or an overwrite: it
+makes the events active again that were reverted, and reverts the events after it.
+Without a marker it undoes the newest rewind, clear or overwrite.
 
 An undo is itself a rewind, so a second undo without a marker undoes the first.`,
 		Example: `  tapedeck undo ses_01J…

@@ -23,7 +23,7 @@ func viewCommand[T any](e *env, use, short, long string, fetch func(ctx context.
 			if err := checkAt(at); err != nil {
 				return err
 			}
-			return e.reading(c.Context(), func(conn *connection) error {
+			return e.withExisting(c.Context(), func(conn *connection) error {
 				v, err := fetch(c.Context(), conn, args[0], at)
 				if err != nil {
 					return err
@@ -42,7 +42,7 @@ func viewCommand[T any](e *env, use, short, long string, fetch func(ctx context.
 // atFlag adds the flag --at, the offset at which a view is computed. Without the
 // flag, at is -1.
 func atFlag(c *cobra.Command, at *int64) {
-	c.Flags().Int64Var(at, "at", -1, "the state before the event at this offset (default: the current state)")
+	c.Flags().Int64Var(at, "at", -1, "show the state before the event at this offset (default: the current state)")
 	c.Flags().Lookup("at").DefValue = "0" // otherwise pflag prints -1 as the default
 }
 

@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 )
 
-// workVar names the folder below which agents work, instead of the default.
+// workVar is the environment variable for the folder below which agents work.
 const workVar = "TAPEDECK_WORK"
 
-// workPlace returns the folder that has the folders of the agents of a data
-// folder. It lies apart from that, and nothing in its name or above it leads
-// there: a data folder says where its server is, and an agent that knows this
-// could answer its own questions.
+// workPlace returns the folder below which the agents of a data folder work. It is
+// outside of the data folder, and its path does not reveal that folder: the data
+// folder has the address of the server, and an agent that knows the address could
+// answer its own questions.
 func workPlace(data string) string {
 	place := os.Getenv(workVar)
 	if place == "" {

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// Above the folder in which an agent works there is no data folder, and its path
-// does not say where one is. Two data folders share none.
+// The path of the folder in which an agent works does not lead to a data folder, and
+// does not name one. Two data folders share no such folder.
 func TestWorkPlace(t *testing.T) {
-	data, state := filepath.Join(t.TempDir(), "data"), t.TempDir()
+	data, state := filepath.Join(t.TempDir(), "data-folder", "data"), t.TempDir()
 	t.Setenv(workVar, "")
 	t.Setenv("XDG_STATE_HOME", state)
 	a, err := openApp(t.Context(), appOptions{dir: data})
@@ -27,7 +27,7 @@ func TestWorkPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(notePath(data)); err != nil {
-		t.Fatalf("there is nothing to find: %v", err)
+		t.Fatalf("there is no server.json: %v", err)
 	}
 	for dir := work; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if _, err := os.Stat(notePath(dir)); err == nil {
@@ -35,10 +35,10 @@ func TestWorkPlace(t *testing.T) {
 		}
 	}
 	if !strings.HasPrefix(work, state) || strings.Contains(work, filepath.Base(filepath.Dir(data))) {
-		t.Errorf("the agent works in %s", work)
+		t.Errorf("the working folder is %s", work)
 	}
 	if workPlace(data) == workPlace(data+"2") {
-		t.Error("two data folders share one")
+		t.Error("two data folders share a working folder")
 	}
 	remove, err := a.folders.discard("s")
 	if err != nil || remove() != nil || isThere(work) {
@@ -46,7 +46,7 @@ func TestWorkPlace(t *testing.T) {
 	}
 }
 
-// Where no agent has worked yet, there is nothing to discard.
+// If no agent has worked yet, there is no folder to discard.
 func TestDiscardNothing(t *testing.T) {
 	f := &folders{data: filepath.Join(t.TempDir(), "none")}
 	if remove, err := f.discard("s"); err != nil || remove() != nil {

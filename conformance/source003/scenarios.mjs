@@ -34,7 +34,7 @@ const TOOLS = {
   ],
 }
 
-/** Follows a session; resolves with all events when a terminal one has come. */
+/** Follows a session; resolves with all events after a terminal event. */
 function follow(base, id, { after, fetch, until = (e) => TERMINAL.includes(e.type), onEvent } = {}) {
   const events = []
   let close

@@ -12,16 +12,16 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// An agui is a log of AG-UI events that is being read. AG-UI has no place for
-// what comes outside of a run; where a log begins in the middle, or goes on after
-// an end, a run is begun for it. What users say is in the input of the runs.
+// An agui reads a log of AG-UI events. AG-UI has no place for events outside a
+// run. Where a log begins in the middle, or continues after an end, agui begins a
+// run. The messages of users are in the input of runs.
 type agui struct {
 	*session
 	mender
-	threads map[string]string   // by AG-UI's id; "" for the main one
-	runs    map[string]openRun  // by AG-UI's id
-	had     map[string]struct{} // ids of runs
-	now     openRun             // to which events belong that name no run; zero for none
+	threads  map[string]string   // by the id of AG-UI; "" for the main one
+	runs     map[string]openRun  // by the id of AG-UI
+	seenRuns map[string]struct{} // ids of runs
+	current  openRun             // the run of events that name none; zero for none
 }
 
 type openRun struct{ invocation, thread string }
@@ -30,7 +30,7 @@ type openRun struct{ invocation, thread string }
 func (d *Decoder) aguiLine(rec record) {
 	if d.agui == nil {
 		a := &agui{
-			session: d.newSession(), threads: map[string]string{}, runs: map[string]openRun{}, had: map[string]struct{}{},
+			session: d.newSession(), threads: map[string]string{}, runs: map[string]openRun{}, seenRuns: map[string]struct{}{},
 		}
 		a.mender = mender{verifier: order.NewVerifier(), emit: a.put}
 		d.agui = a
@@ -61,7 +61,7 @@ func (a *agui) put(e tapedeck.Event) {
 	a.d.emit(e)
 }
 
-// event reads an event. It returns why it was left out, "" if it was not.
+// event reads an event. It returns why the event was skipped, "" if it was not.
 func (a *agui) event(raw json.RawMessage) string {
 	m := unframed(raw)
 	typ, ok := text(m["type"])
@@ -86,23 +86,24 @@ func (a *agui) event(raw json.RawMessage) string {
 	case tapedeck.RunFinished, tapedeck.RunError:
 		return a.finishRun(e, m)
 	}
-	if a.now.invocation == "" {
+	if a.current.invocation == "" {
 		a.begin()
 	}
-	e.Invocation, e.Thread = a.now.invocation, a.now.thread
-	if err := a.add(e); err != nil {
+	e.Invocation, e.Thread = a.current.invocation, a.current.thread
+	if err := a.accept(e); err != nil {
 		return err.Error()
 	}
-	a.know(typ, m)
+	a.rememberMessages(typ, m)
 	return ""
 }
 
-// isAGUI reports whether a type is one of AG-UI, as it is or was.
+// isAGUI reports whether a type is one of AG-UI, in this or an older version.
 func isAGUI(typ string) bool {
 	return !strings.Contains(typ, ".") && (tapedeck.ChannelOf(typ) != "" || strings.HasPrefix(typ, "THINKING_"))
 }
 
-// time takes the time of an event. One without it has that of the event before.
+// time sets the time of the session to that of an event. An event without a time
+// has that of the event before.
 func (a *agui) time(raw json.RawMessage) {
 	ms, err := strconv.ParseFloat(string(raw), 64)
 	if err == nil && ms > 0 && ms < 253402300799000 { // the year 9999
@@ -110,9 +111,9 @@ func (a *agui) time(raw json.RawMessage) {
 	}
 }
 
-// know remembers the messages that were streamed: the inputs of later runs have
-// them again.
-func (a *agui) know(typ string, m tapedeck.Members) {
+// rememberMessages records the messages that were streamed, because the inputs of
+// later runs repeat them.
+func (a *agui) rememberMessages(typ string, m tapedeck.Members) {
 	if id := str(m["messageId"]); id != "" {
 		a.used[id] = struct{}{}
 	}
@@ -126,51 +127,52 @@ func (a *agui) know(typ string, m tapedeck.Members) {
 	}
 }
 
-// begin begins a run that the log does not have.
+// begin begins a run that is missing in the log.
 func (a *agui) begin() {
-	a.now = openRun{invocation: a.d.options.NewID("inv_")}
-	e := payload.NewEvent(payload.RunStarted{ThreadID: tapedeck.MainThread, RunID: a.now.invocation})
-	e.Time, e.Invocation = a.at, a.now.invocation
-	_ = a.add(e) // its id is new, and it ends what is open
+	a.current = openRun{invocation: a.d.options.NewID("inv_")}
+	e := payload.NewEvent(payload.RunStarted{ThreadID: tapedeck.MainThread, RunID: a.current.invocation})
+	e.Time, e.Invocation = a.at, a.current.invocation
+	_ = a.accept(e) // it cannot fail: its id is new, and the run before has ended
 }
 
 func (a *agui) start(e tapedeck.Event, m tapedeck.Members) string {
 	native := str(m["runId"])
 	r := openRun{invocation: native, thread: a.threadOf(str(m["threadId"]))}
-	if _, had := a.had[native]; had || tapedeck.CheckID("", native) != nil {
+	if _, had := a.seenRuns[native]; had || tapedeck.CheckID("", native) != nil {
 		r.invocation = a.d.options.NewID("inv_")
 		m["runId"] = quoted(r.invocation)
 		e.Data = encode(m)
 	}
 	e.Invocation, e.Thread = r.invocation, r.thread
 	in := object(m["input"])
-	if err := payload.CheckData(&e); err != nil && in != nil { // its messages may be good all the same
+	if err := payload.CheckData(&e); err != nil && in != nil { // its messages may still be valid
 		a.d.skip(a.line, "the run's input is left out: %s", err)
 		delete(m, "input")
 		e.Data = encode(m)
 	}
 	a.endBegun()
 	a.input(e, in)
-	if err := a.add(e); err != nil {
+	if err := a.accept(e); err != nil {
 		return err.Error()
 	}
-	a.had[native], a.had[r.invocation] = struct{}{}, struct{}{}
-	a.runs[native], a.now = r, r
+	a.seenRuns[native], a.seenRuns[r.invocation] = struct{}{}, struct{}{}
+	a.runs[native], a.current = r, r
 	return ""
 }
 
-// endBegun ends a run that the log does not have.
+// endBegun ends a run that is missing in the log.
 func (a *agui) endBegun() {
-	if _, named := a.had[a.now.invocation]; named || a.now.invocation == "" {
+	if _, named := a.seenRuns[a.current.invocation]; named || a.current.invocation == "" {
 		return
 	}
-	e := payload.NewEvent(payload.RunFinished{ThreadID: tapedeck.MainThread, RunID: a.now.invocation})
-	e.Invocation, e.Time = a.now.invocation, a.at
-	_ = a.add(e) // it is open
-	a.now = openRun{}
+	e := payload.NewEvent(payload.RunFinished{ThreadID: tapedeck.MainThread, RunID: a.current.invocation})
+	e.Invocation, e.Time = a.current.invocation, a.at
+	_ = a.accept(e) // it cannot fail: the run is open
+	a.current = openRun{}
 }
 
-// threadOf returns our thread for one of AG-UI: the first one is the main thread.
+// threadOf returns the thread for a threadId of AG-UI. The first one is the main
+// thread.
 func (a *agui) threadOf(native string) string {
 	thread, ok := a.threads[native]
 	switch {
@@ -186,7 +188,7 @@ func (a *agui) threadOf(native string) string {
 	return thread
 }
 
-// input adds the messages of a run's input that were not there yet.
+// input adds the new messages of a run's input.
 func (a *agui) input(e tapedeck.Event, in tapedeck.Members) {
 	messages, _ := list(in["messages"])
 	a.suggestFrom(messages)
@@ -209,28 +211,28 @@ func (a *agui) input(e tapedeck.Event, in tapedeck.Members) {
 func (a *agui) finishRun(e tapedeck.Event, m tapedeck.Members) string {
 	r, named := a.runs[str(m["runId"])]
 	if !named {
-		r = a.now
+		r = a.current
 	}
 	if r.invocation == "" && e.Type == tapedeck.RunError { // it failed before it began
 		a.begin()
-		r = a.now
+		r = a.current
 	}
 	if named && str(m["runId"]) != r.invocation {
 		m["runId"] = quoted(r.invocation)
 		e.Data = encode(m)
 	}
 	e.Invocation, e.Thread = r.invocation, r.thread
-	if err := a.add(e); err != nil {
+	if err := a.accept(e); err != nil {
 		return err.Error()
 	}
 	delete(a.runs, str(m["runId"]))
-	if a.now == r {
-		a.now = a.newest()
+	if a.current == r {
+		a.current = a.newest()
 	}
 	return ""
 }
 
-// newest returns the run that was begun last of those that are open.
+// newest returns the open run that began last.
 func (a *agui) newest() openRun {
 	open := a.verifier.Runs()
 	if len(open) == 0 {

@@ -14,13 +14,13 @@ import (
 // recorded is the id of the terminal of a recording.
 const recorded = "terminal"
 
-// maxSeconds is how long a recording may be; else its times would not be times.
+// maxSeconds is the longest recording; later times would not be valid.
 const maxSeconds = 10 * 365 * 24 * 3600
 
-// A recording is an asciicast that is being read.
+// A recording reads an asciicast.
 type recording struct {
 	*session
-	relative bool // version 3: each time is what has passed since the event before
+	relative bool // version 3: each time counts from the event before
 	start    time.Time
 	passed   float64
 }
@@ -55,7 +55,7 @@ func (d *Decoder) castHeader(rec record, m tapedeck.Members) error {
 	d.cast = c
 	c.read(rec)
 	c.extra = without(m, names("timestamp", "title"))
-	c.suggest(fromUser, str(m["title"]))
+	c.suggestTitle(fromUser, str(m["title"]))
 	c.start = d.castStart(m["timestamp"])
 	c.at = c.start
 	size := m
@@ -69,8 +69,8 @@ func (d *Decoder) castHeader(rec record, m tapedeck.Members) error {
 	return nil
 }
 
-// castStart returns when a recording began. One that does not say began now, so
-// that its events are as far apart as they were.
+// castStart returns when a recording began. If the recording does not say so, it
+// is now; the intervals between the events stay the same.
 func (d *Decoder) castStart(raw json.RawMessage) time.Time {
 	seconds, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || seconds <= 0 || seconds > 200e9 {

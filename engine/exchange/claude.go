@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// claudeLine reads one line of a session file, or a document that has them all:
-// an array, or an object with an array loglines.
+// claudeLine reads one line of a session file, or a document with all lines: an
+// array, or an object with an array loglines.
 func (d *Decoder) claudeLine(rec record) {
 	entries, ok := list(object(rec.raw)["loglines"])
 	if !ok && rec.whole {
@@ -50,11 +50,11 @@ func (d *Decoder) claudeEntry(rec record) {
 	case "system":
 		s.claudeSystem(m)
 	case "summary":
-		s.suggest(fromSummary, str(m["summary"]))
+		s.suggestTitle(fromSummary, str(m["summary"]))
 	case "ai-title":
-		s.suggest(fromModel, str(m["aiTitle"]))
+		s.suggestTitle(fromModel, str(m["aiTitle"]))
 	case "custom-title":
-		s.suggest(fromUser, str(m["customTitle"]))
+		s.suggestTitle(fromUser, str(m["customTitle"]))
 	default:
 		if !ok {
 			d.skip(rec.line, "it has no type")
@@ -65,8 +65,8 @@ func (d *Decoder) claudeEntry(rec record) {
 	s.meta = nil
 }
 
-// claudeTime takes the time of a line. One without it has that of the line
-// before.
+// claudeTime sets the time of the session to that of a line. A line without a time
+// has that of the line before.
 func (s *session) claudeTime(raw json.RawMessage) {
 	t, err := time.Parse(time.RFC3339, str(raw))
 	if y := t.UTC().Year(); err == nil && y > 0 && y <= 9999 {
@@ -74,12 +74,12 @@ func (s *session) claudeTime(raw json.RawMessage) {
 	}
 }
 
-// claudeKnown are the members of a line that have a place in our events, or say
-// the same on every line.
+// claudeKnown are the members of a line that events have a place for, or that
+// repeat on every line.
 var claudeKnown = names("type", "message", "timestamp", "sessionId", "isSidechain", "userType", "entrypoint", "agentId", "content")
 
-// claudeTool reads a line that is one block, as older versions write calls and
-// their answers. Some have the block in a message.
+// claudeTool reads a line that is a single block. Older versions write calls and
+// their results so. Some lines have the block in a message.
 func (s *session) claudeTool(m tapedeck.Members) {
 	if _, ok := list(object(m["message"])["content"]); ok && str(m["type"]) == "tool_use" {
 		s.claudeAssistant(m)
@@ -101,11 +101,11 @@ func (s *session) claudeTool(m tapedeck.Members) {
 	s.claudeBlock(l, str(m["uuid"]), str(m["uuid"]), m)
 }
 
-// claudeSteady are members that are kept when they change.
+// claudeSteady are members that are kept only when they change.
 var claudeSteady = [...]string{"cwd", "gitBranch", "version", "slug"}
 
-// claudeLane returns the lane of a line: a sub-agent has its own. What the line
-// says beside the conversation is metadata of its first event.
+// claudeLane returns the lane of a line: each sub-agent has its own. Other members
+// of the line become metadata of its first event.
 func (s *session) claudeLane(m tapedeck.Members) *lane {
 	s.meta = without(m, claudeKnown)
 	for i, name := range claudeSteady {
@@ -126,15 +126,15 @@ func (s *session) claudeLane(m tapedeck.Members) *lane {
 	return s.lane(thread)
 }
 
-// link tells the source's own id of the conversation. A session that was resumed
-// has several.
+// link records the source's own id of the conversation. A resumed session has
+// several.
 func (l *lane) link(raw json.RawMessage) {
 	id := str(raw)
-	if id == "" || id == l.native {
+	if id == "" || id == l.nativeID {
 		return
 	}
-	l.native = id
-	l.outside(payload.AgentLinked{Runner: ClaudeCode, NativeID: id})
+	l.nativeID = id
+	l.emitOutside(payload.AgentLinked{Runner: ClaudeCode, NativeID: id})
 }
 
 func (s *session) claudeSystem(m tapedeck.Members) {
@@ -145,10 +145,10 @@ func (s *session) claudeSystem(m tapedeck.Members) {
 	}
 	l := s.claudeLane(m)
 	l.link(m["sessionId"])
-	l.system(payload.NewMessage(s.unique(str(m["uuid"]), "msg"), payload.RoleSystem, said))
+	l.addSystemMessage(payload.NewMessage(s.unique(str(m["uuid"]), "msg"), payload.RoleSystem, said))
 }
 
-// interrupted is how the line begins that is written when the user stops the
+// interrupted is the prefix of the line that is written when the user stops the
 // agent.
 const interrupted = "[Request interrupted by user"
 
@@ -161,7 +161,7 @@ func (s *session) claudeUser(m tapedeck.Members) {
 	l := s.claudeLane(m)
 	words := plain(said)
 	if said != nil && !meta && l.thread == "" && len(results) == 0 {
-		s.suggest(fromText, words)
+		s.suggestTitle(fromText, words)
 	}
 	l.link(m["sessionId"])
 	uuid := str(m["uuid"])
@@ -173,15 +173,16 @@ func (s *session) claudeUser(m tapedeck.Members) {
 	}
 	stop := strings.HasPrefix(words, interrupted)
 	msg := payload.Message{ID: s.unique(uuid, "msg"), Role: payload.RoleUser, Content: said}
-	l.user(msg, meta || stop || len(results) > 0)
+	l.addUserMessage(msg, meta || stop || len(results) > 0)
 	if stop && l.running {
 		l.cancelled = true
 		l.end()
 	}
 }
 
-// claudeBlocks divides what a user line holds: answers of tools, and the content
-// of a message, nil for none. It reports false if there is neither.
+// claudeBlocks divides the content of a user line into tool results and the
+// content of a message, nil if there is none. It reports false if there is
+// neither.
 func (s *session) claudeBlocks(raw json.RawMessage) (results []tapedeck.Members, said json.RawMessage, ok bool) {
 	if _, ok := text(raw); ok {
 		return nil, raw, true

@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// claudeAssistant reads a line of the model. An answer that was streamed is on
-// several lines, one for each of its blocks, all with the id of the answer.
+// claudeAssistant reads a line of the model. A streamed answer has several lines,
+// one for each of its blocks, all with the id of the answer.
 func (s *session) claudeAssistant(m tapedeck.Members) {
 	msg := object(m["message"])
 	blocks, ok := list(msg["content"])
@@ -70,7 +70,7 @@ func (s *session) claudeBlock(l *lane, source, uuid string, b tapedeck.Members) 
 	}
 }
 
-// plan shows a todo list, if all of it is as it should be.
+// plan emits a todo list, if it is well-formed.
 func (l *lane) plan(raw json.RawMessage) {
 	todos, ok := list(raw)
 	if !ok {
@@ -86,11 +86,10 @@ func (l *lane) plan(raw json.RawMessage) {
 		}
 		entries = append(entries, payload.PlanEntry{Content: what, Status: status, Priority: str(m["priority"])})
 	}
-	l.say(payload.PlanUpdated{Entries: entries})
+	l.emitTurn(payload.PlanUpdated{Entries: entries})
 }
 
-// claudeUsage returns what an answer has used so far, nil if the line does not
-// say.
+// claudeUsage returns the usage of an answer so far, nil if the line has none.
 func claudeUsage(msg tapedeck.Members) *payload.TokenCounts {
 	u := object(msg["usage"])
 	in, out := tokens(u["input_tokens"]), tokens(u["output_tokens"])
@@ -98,7 +97,7 @@ func claudeUsage(msg tapedeck.Members) *payload.TokenCounts {
 	if in == nil && out == nil || str(msg["model"]) == "<synthetic>" {
 		return nil
 	}
-	// Anthropic counts tokens of the cache apart, AG-UI as a part of the input.
+	// Anthropic counts cached tokens separately; AG-UI includes them in the input.
 	total := in
 	for _, n := range []*int64{cached, written} {
 		if n != nil && total != nil {
@@ -111,7 +110,7 @@ func claudeUsage(msg tapedeck.Members) *payload.TokenCounts {
 	}
 }
 
-// tokens returns a count, nil if raw is none.
+// tokens returns a count, nil if raw is not one.
 func tokens(raw json.RawMessage) *int64 {
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil || n < 0 || n > maxTokens {

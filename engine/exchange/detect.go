@@ -7,7 +7,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// detect returns the format of an input by its first value.
+// detect returns the format of an input, from its first value.
 func (d *Decoder) detect(rec record) (string, error) {
 	if d.in.events {
 		return AGUI, nil
@@ -15,7 +15,7 @@ func (d *Decoder) detect(rec record) (string, error) {
 	if f := formatOf(rec.raw); f != "" {
 		return f, nil
 	}
-	return "", tapedeck.Errorf(tapedeck.Invalid, "it cannot be told what the input is").
+	return "", tapedeck.Errorf(tapedeck.Invalid, "the format of the input cannot be detected").
 		WithHint("name its format: %s", strings.Join(Formats(), ", "))
 }
 
@@ -51,7 +51,7 @@ func formatOf(raw json.RawMessage) string {
 }
 
 // isEvents reports whether an object holds AG-UI events: a list of them, as in a
-// fixture of an SDK, or one, as a frame of a stream that was written down.
+// fixture of an SDK, or a single one, as in a recorded frame of a stream.
 func isEvents(m tapedeck.Members) bool {
 	inside := object(m["data"])
 	if items, ok := list(m["events"]); ok && len(items) > 0 {
@@ -61,7 +61,7 @@ func isEvents(m tapedeck.Members) bool {
 	return ok && typ != "" && typ == strings.ToUpper(typ)
 }
 
-// unframed returns an event, also that of a frame of a stream.
+// unframed returns an event, also one in a frame of a stream.
 func unframed(raw json.RawMessage) tapedeck.Members {
 	m := object(raw)
 	if inside := object(m["data"]); m["type"] == nil && inside["type"] != nil {

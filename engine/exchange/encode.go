@@ -16,33 +16,33 @@ import (
 
 // The formats of exports.
 const (
-	JSON      = "json"      // one document: session, events, and the conversation that they fold to
-	NDJSON    = "ndjson"    // a header and every event as it is stored, one a line; it can be imported again
+	JSON      = "json"      // one document: the session, its events, and their conversation
+	NDJSON    = "ndjson"    // a header and every event as it is stored, one per line; it can be imported
 	Markdown  = "markdown"  // a transcript for people
-	CSV       = "csv"       // one row an event
+	CSV       = "csv"       // one row per event
 	HTML      = "html"      // a page that plays the session, with everything in it
 	Asciicast = "asciicast" // a terminal, as asciinema plays it
 )
 
-// A Source is a session to export. What it exports does not change while it is
-// read: the events below an offset.
+// A Source is a session to export. The exported events, those below an offset, do
+// not change during the export.
 type Source struct {
-	Session   tapedeck.Session // its head is where the export ends
+	Session   tapedeck.Session // its head is the end of the export
 	Events    func() iter.Seq2[tapedeck.Event, error]
-	Timeline  *view.Timeline // as of the head
-	Effective bool           // only what is in force, and no jumps
+	Timeline  *view.Timeline // at the head
+	Effective bool           // only active events, and no jumps
 	Terminal  string         // of Asciicast; "" for the only one
 	Redactor  *Redactor      // nil for none
 	Player    Player         // of HTML
-	Now       time.Time      // when it is exported, for HTML to say
+	Now       time.Time      // the time of the export, which HTML shows
 
 	limit int // most bytes of events in HTML; 0 for [maxRecording]
 }
 
-// An encoding is how a session is written in a format.
+// An encoding writes a session in one format.
 type encoding struct {
 	media, suffix string
-	check         func(*Source) error // before the first byte; nil for nothing to check
+	check         func(*Source) error // called before the first byte; nil checks nothing
 	write         func(*output, *Source) error
 }
 
@@ -58,9 +58,8 @@ var encodings = map[string]encoding{
 // ExportFormats returns the names of the formats of exports.
 func ExportFormats() []string { return slices.Sorted(maps.Keys(encodings)) }
 
-// Encode returns the session as a file. It has looked at what can be wrong with
-// the request; what Write returns is an error of reading or of w. A format that
-// there is not is [tapedeck.Invalid].
+// Encode returns the session as a file. It checks the whole request first: Write
+// returns only errors of reading or of w. An unknown format is [tapedeck.Invalid].
 func Encode(format string, src Source) (api.Export, error) {
 	enc, ok := encodings[format]
 	if !ok {
@@ -87,7 +86,7 @@ func Encode(format string, src Source) (api.Export, error) {
 	}, nil
 }
 
-// fileName makes a file's name of an id, which may have a colon in it.
+// fileName returns an id as a file name; an id may have a colon.
 func fileName(id string) string {
 	return strings.Map(func(r rune) rune {
 		if r == ':' || r == '@' {
@@ -106,7 +105,7 @@ func Preview(src Source) (api.RedactionPreview, error) {
 	return src.Redactor.Preview(), err
 }
 
-// learn lets the redactor see all events.
+// learn shows all events to the redactor.
 func (s *Source) learn() error {
 	if s.Redactor == nil {
 		return nil
@@ -124,7 +123,7 @@ func (s *Source) learn() error {
 	return nil
 }
 
-// has reports whether an event is to be exported.
+// has reports whether an event is exported.
 func (s *Source) has(e *tapedeck.Event) bool {
 	if !s.Effective {
 		return true
@@ -137,7 +136,7 @@ func (s *Source) inForce(e *tapedeck.Event) bool {
 	return e.Channel == tapedeck.ChannelSession || s.Timeline == nil || s.Timeline.Has(e.Offset, e.Thread, s.Session.Head)
 }
 
-// all yields the events to export, redacted.
+// all yields the exported events, redacted.
 func (s *Source) all() iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
 		for e, err := range s.Events() {
@@ -158,16 +157,16 @@ func (s *Source) all() iter.Seq2[tapedeck.Event, error] {
 	}
 }
 
-// header returns what an export says of the session. The runs that are open are
-// nobody's business elsewhere.
+// header returns the session's entry for an export, without its open runs, which
+// have no meaning elsewhere.
 func (s *Source) header() tapedeck.Session {
 	h := s.Session
 	h.Runs = nil
 	return h
 }
 
-// An output is what is written. An error of the file shows at the end, as
-// [bufio.Writer] has it.
+// An output writes a file. It reports an error of the file at the end, as
+// [bufio.Writer] does.
 type output struct{ *bufio.Writer }
 
 func (o *output) string(parts ...string) {
@@ -176,7 +175,7 @@ func (o *output) string(parts ...string) {
 	}
 }
 
-// failed returns the error of the file, so that the log is not read on in vain.
+// failed returns the error of the file, so that the log is not read in vain.
 func (o *output) failed() error {
 	_, err := o.Write(nil)
 	return err

@@ -9,10 +9,10 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// maxTerminals is how many terminals are named when one has to be chosen.
+// maxTerminals is how many terminals are listed when the caller has to choose one.
 const maxTerminals = 50
 
-// chooseTerminal finds the terminal to record.
+// chooseTerminal returns the terminal to record.
 func chooseTerminal(src *Source) error {
 	var all []string
 	seen := map[string]bool{}
@@ -34,7 +34,7 @@ func chooseTerminal(src *Source) error {
 	}
 	switch {
 	case len(all) == 0:
-		return tapedeck.Errorf(tapedeck.Invalid, "session %s has no terminal to make a recording of", src.Session.ID)
+		return tapedeck.Errorf(tapedeck.Invalid, "session %s has no terminal to record", src.Session.ID)
 	case src.Terminal != "":
 		return tapedeck.Errorf(tapedeck.Invalid, "session %s has no terminal %q", src.Session.ID, short(src.Terminal)).
 			WithHint("it has: %s", strings.Join(all, ", "))
@@ -46,11 +46,12 @@ func chooseTerminal(src *Source) error {
 	return nil
 }
 
-// maxMarks is how many bookmarks of a session become markers of a recording.
+// maxMarks is the most bookmarks of a session that become markers of a recording.
 const maxMarks = 10_000
 
-// marks returns the labels of bookmarks by the event that they mark. They may
-// come long after it, and a recording has its markers in order of time.
+// marks returns the labels of bookmarks, by the event that they mark. A bookmark
+// can be much later than its event, but a recording has its markers in order of
+// time.
 func marks(src *Source) (map[int64][]string, error) {
 	found, n := map[int64][]string{}, 0
 	for e, err := range src.all() {
@@ -76,7 +77,7 @@ type cast struct {
 }
 
 // writeCast writes an asciicast of version 2. Its clock begins with the first
-// event of the terminal. Bookmarks at events since then are its markers.
+// event of the terminal. Bookmarks of later events become markers.
 func writeCast(w *output, src *Source) error {
 	c := &cast{output: w}
 	marked, err := marks(src)
@@ -144,7 +145,7 @@ func (c *cast) event(e *tapedeck.Event, m tapedeck.Members) {
 	}
 }
 
-// outputs writes joined output at the times at which its parts came.
+// outputs writes joined output at the times at which its parts arrived.
 func (c *cast) outputs(e *tapedeck.Event, at time.Duration, s string) {
 	d, err := payload.DecodeAs[payload.TerminalOutput](*e)
 	if err == nil {
@@ -162,7 +163,7 @@ func (c *cast) outputs(e *tapedeck.Event, at time.Duration, s string) {
 	}
 }
 
-// line writes an event. Time does not go back in a recording, clocks do.
+// line writes an event. The time of a recording must not go back, but clocks can.
 func (c *cast) line(at time.Duration, code, data string) {
 	c.last = max(c.last, at.Seconds())
 	c.string("[", strconv.FormatFloat(c.last, 'f', -1, 64), ", \"", code, "\", ", string(quoted(data)), "]\n")

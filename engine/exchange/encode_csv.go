@@ -43,8 +43,8 @@ func csvRow(e *tapedeck.Event) []string {
 	return row
 }
 
-// harmless returns a cell that no spreadsheet takes for a formula. Some look past
-// space and line ends for the sign that begins one.
+// harmless returns a cell that no spreadsheet reads as a formula. Some programs
+// skip space and line ends before the sign that begins one.
 func harmless(cell string) string {
 	if first := strings.TrimLeft(cell, " \r\n\u00a0\ufeff"); first != "" && strings.ContainsRune("=+-@\t|＝＋－＠", []rune(first)[0]) {
 		return "'" + cell
@@ -52,7 +52,7 @@ func harmless(cell string) string {
 	return cell
 }
 
-// textOf returns what an event says in words, "" if it does not.
+// textOf returns the text of an event, "" if it has none.
 func textOf(e *tapedeck.Event) string {
 	m := object(e.Data)
 	switch e.Type {

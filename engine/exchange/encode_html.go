@@ -15,32 +15,32 @@ import (
 )
 
 // A Player is the page that plays a recording: one classic script and one style,
-// without anything that would end their elements early. A build without the
-// screen has none.
+// without any text that would end their elements early. A build without the screen
+// has no player.
 type Player struct{ Script, Style string }
 
 const (
-	// maxRecording is the most bytes of events in a recording: a browser holds
-	// them all, unpacked.
+	// maxRecording is the most bytes of events in a recording. A browser keeps all
+	// of them in memory, unpacked.
 	maxRecording = 50_000_000
-	// segment is about how many of them are packed together. Browsers take long
-	// for very long elements, and this way a part of them can be shown early.
+	// segment is about how many of them are packed together. Browsers are slow
+	// with very long elements, and with segments they can show a part early.
 	segment = 1 << 20
 )
 
-// A tape is what a recording says of itself, beside its events.
+// A tape has the members of a recording besides its events.
 type tape struct {
 	header
 	ExportedAt view.Time    `json:"exported_at"`
-	From       int64        `json:"from"` // the offsets that were exported, in the session; in the file they count from 0
+	From       int64        `json:"from"` // the first exported offset in the session; in the file, offsets begin at 0
 	To         int64        `json:"to"`
 	Redacted   bool         `json:"redacted,omitempty"`
 	Index      *view.Index  `json:"index"`
 	Summary    view.Summary `json:"summary"`
 }
 
-// recorded yields the events of a recording. A player needs offsets without gaps
-// and runs with an end, so what is in force is put in order as an import would.
+// recorded yields the events of a recording. A player needs offsets without gaps,
+// and runs that end. So active events are put in order as an import would do it.
 func (s *Source) recorded() iter.Seq2[tapedeck.Event, error] {
 	if !s.Effective {
 		return s.all()
@@ -58,7 +58,7 @@ func (s *Source) recorded() iter.Seq2[tapedeck.Event, error] {
 		}}
 		for e, err := range s.all() {
 			if err == nil {
-				err = order.add(e)
+				err = order.accept(e)
 			}
 			if stopped {
 				return
@@ -68,16 +68,16 @@ func (s *Source) recorded() iter.Seq2[tapedeck.Event, error] {
 				return
 			}
 		}
-		order.endAll()
+		order.endAllRuns()
 	}
 }
 
-// checkRecording looks whether there is a player, and whether a browser could
-// hold the events.
+// checkRecording checks that there is a player, and that a browser can hold the
+// events.
 func checkRecording(src *Source) error {
 	if src.Player.Script == "" {
 		return tapedeck.Errorf(tapedeck.Unsupported, "this program was built without the page that plays a recording").
-			WithHint("export it as ndjson, and import that where there is a screen")
+			WithHint("export it as ndjson, and import that into a program with the screen")
 	}
 	if src.limit == 0 {
 		src.limit = maxRecording
@@ -93,7 +93,7 @@ func checkRecording(src *Source) error {
 		}
 		if size += len(b) + 1; size > src.limit {
 			return tapedeck.Errorf(tapedeck.TooLarge, "the events are more than %d MB, too many for one page", max(1, src.limit/1_000_000)).
-				WithHint("export fewer: those up to an earlier offset, or only what is in force; ndjson has no limit")
+				WithHint("export fewer events: up to an earlier offset, or only the active ones; ndjson has no limit")
 		}
 	}
 	return nil
@@ -105,7 +105,7 @@ func writeHTML(w *output, src *Source) error {
 	about.ExportedAt = view.Time{Time: src.Now.UTC().Truncate(time.Second)}
 	own := src.Session.ForkedAt
 	if src.Effective {
-		own = 0 // where that is among those that are left, nobody has counted
+		own = 0 // the place of the fork among the active events is unknown
 	}
 	sum := view.NewSummaryFold(own)
 	p := packer{w: w}
@@ -127,14 +127,14 @@ func writeHTML(w *output, src *Source) error {
 		return err
 	}
 	p.begin("about")
-	_, _ = p.gzip.Write(b) // output keeps the error
+	_, _ = p.gzip.Write(b) // the output keeps the error
 	p.end()
 	w.string("<script>", src.Player.Script, "</script>\n</body>\n</html>\n")
 	return nil
 }
 
-// writeTop writes what comes before the events. The policy lets the browser run
-// and apply what is in the file by our own hand, and load nothing.
+// writeTop writes the part before the events. The policy lets the browser run and
+// apply only the script and the style of this file, and load nothing.
 func (s *Source) writeTop(w *output) {
 	title := s.Session.Title
 	if title == "" {
@@ -149,18 +149,18 @@ func (s *Source) writeTop(w *output) {
 		"<noscript>This is the recording of a session. It needs JavaScript to be played; it loads nothing.</noscript>\n")
 }
 
-// hashOf returns how a policy names a script or a style in the page.
+// hashOf returns the name of a script or a style of the page in a policy.
 func hashOf(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // A packer writes data into elements that the browser does not run: gzip in
-// base64, which has nothing in it that could end them.
+// base64, which cannot end them.
 type packer struct {
 	w    *output
 	gzip *gzip.Writer
-	text io.WriteCloser // nil: no element is open
+	text io.WriteCloser // nil while no element is open
 	size int
 }
 
@@ -192,7 +192,7 @@ func (p *packer) end() {
 	if p.text == nil {
 		return
 	}
-	_, _ = p.gzip.Close(), p.text.Close() // output keeps the errors
+	_, _ = p.gzip.Close(), p.text.Close() // the output keeps the errors
 	p.text = nil
 	p.w.string("</script>\n")
 }

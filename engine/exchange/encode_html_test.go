@@ -19,7 +19,7 @@ var testPlayer = Player{Script: "play()", Style: "p{}"}
 
 var packed = regexp.MustCompile(`(<script type="application/vnd\.tapedeck\.(?:events|about)">)([^<]*)`)
 
-// unpacked shows what is in a recording, for people and tests to read.
+// unpacked returns a recording with its packed elements unpacked.
 func unpacked(t testing.TB, page string) string {
 	t.Helper()
 	return packed.ReplaceAllStringFunc(page, func(m string) string {
@@ -58,7 +58,8 @@ func aboutIn(t testing.TB, page string) tape {
 	return about
 }
 
-// TestRecordingHasAllThatNDJSONHas, in elements of about a megabyte.
+// TestRecordingHasAllThatNDJSONHas: a recording has the same events, in elements
+// of about a megabyte.
 func TestRecordingHasAllThatNDJSONHas(t *testing.T) {
 	lines := []string{`session.created {"title":"Long"}`}
 	for i := range 3000 {
@@ -79,7 +80,7 @@ func TestRecordingHasAllThatNDJSONHas(t *testing.T) {
 	}
 }
 
-// TestRecordingIsTheSameEachTime: of one moment.
+// TestRecordingIsTheSameEachTime: two recordings of one moment are equal.
 func TestRecordingIsTheSameEachTime(t *testing.T) {
 	var first string
 	for range 3 {
@@ -100,8 +101,8 @@ func TestRecordingIsTheSameEachTime(t *testing.T) {
 	}
 }
 
-// TestRecordingTooLarge: at the limit it is one, over it there is none, before
-// the first byte.
+// TestRecordingTooLarge: a recording at the limit is written. One over it fails
+// before the first byte.
 func TestRecordingTooLarge(t *testing.T) {
 	src := source(log(talk...))
 	_, events, _ := strings.Cut(export(t, NDJSON, src), "\n")
@@ -127,8 +128,8 @@ func TestRecordingNeedsAPlayer(t *testing.T) {
 	}
 }
 
-// TestRecordingOfWhatIsInForce: a player wants every offset, and runs that end.
-func TestRecordingOfWhatIsInForce(t *testing.T) {
+// TestRecordingOfActiveEvents: a player needs every offset, and runs that end.
+func TestRecordingOfActiveEvents(t *testing.T) {
 	events := log(`session.created {"title":"A"}`, `RUN_STARTED {"threadId":"main","runId":"inv_1"}`,
 		`TEXT_MESSAGE_START {"messageId":"a1","role":"assistant"}`, `TEXT_MESSAGE_CONTENT {"messageId":"a1","delta":"kept"}`,
 		`TEXT_MESSAGE_CONTENT {"messageId":"a1","delta":"taken back"}`, `TEXT_MESSAGE_END {"messageId":"a1"}`,
@@ -156,8 +157,8 @@ func TestRecordingOfWhatIsInForce(t *testing.T) {
 	}
 }
 
-// TestRecordingIsRedacted in all its parts: what is said of the session is made
-// of what is left.
+// TestRecordingIsRedacted in all its parts: the summary and the index are made
+// from the redacted events.
 func TestRecordingIsRedacted(t *testing.T) {
 	src := source(log(`session.created {"title":"hunter2"}`,
 		`message.added {"message":{"id":"u1","role":"user","content":"my word is hunter2"}}`,
@@ -174,8 +175,8 @@ func TestRecordingIsRedacted(t *testing.T) {
 	}
 }
 
-// TestRecordingRunsNothingOfASession: outside of what is packed there is only the
-// title, as text; and the policy names our script and style and nothing else.
+// TestRecordingRunsNothingOfASession: outside of the packed elements there is only
+// the title, as text. The policy allows only our script and our style.
 func TestRecordingRunsNothingOfASession(t *testing.T) {
 	src := source(log(talk...))
 	src.Session.Title = "</title><script>pwn()</script>\u202e\n<style>"

@@ -8,10 +8,11 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// version is that of our own export formats.
+// version is the version of Tapedeck's export formats.
 const version = 1
 
-// A header is the first line of an NDJSON export, and begins a JSON one.
+// A header is the first line of an NDJSON export, and the beginning of a JSON
+// export.
 type header struct {
 	Tapedeck int              `json:"tapedeck"`       // the version of the format
 	View     string           `json:"view,omitempty"` // [viewEffective], or absent for all events
@@ -28,7 +29,8 @@ func (s *Source) head() header {
 	return h
 }
 
-// marshal encodes as doors do: < and > are for the page to escape.
+// marshal encodes like the protocols: a page that shows < and > has to escape
+// them.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -55,8 +57,8 @@ func writeNDJSON(w *output, src *Source) error {
 	return nil
 }
 
-// writeEvent writes the envelope, which for an event that was not changed is that
-// of the store, byte for byte.
+// writeEvent writes the envelope. For an event that was not changed, it is that of
+// the store, byte for byte.
 func writeEvent(w *output, e *tapedeck.Event) error {
 	b, err := e.MarshalJSON()
 	if err != nil {

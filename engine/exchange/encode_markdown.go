@@ -9,30 +9,30 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// Limits of what a transcript holds back until it is complete.
+// Limits of the entries that a transcript keeps until they are complete.
 const (
 	maxHeld      = 500
 	maxHeldBytes = 8 << 20
-	maxSeen      = 10_000 // ids of messages that are known not to come again
+	maxKnown     = 10_000 // ids of shown messages that are remembered
 )
 
-// A transcript writes a session for people. Messages and calls stand in the order
-// in which they began, each when it is complete, so those that run side by side
-// are held back. What is held for too long is written as far as it is there, and
-// goes on later.
+// A transcript writes a session for people. Messages and calls are in the order in
+// which they began. Each is written when it is complete, so those after an
+// incomplete one have to wait. If too much is waiting, the text so far is written,
+// and continued later.
 type transcript struct {
 	*output
 	held  []*entry
 	bytes int
 	open  map[entryKey]*entry
 	seen  map[string]struct{}
-	turn  string // the invocation that has a heading
+	turn  string // the invocation of the last heading
 	turns int
 }
 
 type entryKey struct{ kind, thread, id string }
 
-// An entry is a message, thinking, or a tool call.
+// An entry is a message, a thought, or a tool call.
 type entry struct {
 	kind       string // "message", "thinking" or "call"
 	thread     string
@@ -43,7 +43,7 @@ type entry struct {
 	result     *string
 	failed     bool
 	done       bool
-	goesOn     bool // its beginning was written already
+	continued  bool // its beginning is already written
 }
 
 func newTranscript(w *output) *transcript {
@@ -143,20 +143,20 @@ func (t *transcript) begin(e *tapedeck.Event, kind, id, who string) *entry {
 	one := &entry{kind: kind, who: who, thread: e.ThreadName(), invocation: e.Invocation, at: e.Time}
 	t.open[t.key(e, kind, id)] = one
 	t.held = append(t.held, one)
-	t.know(one.thread, id)
+	t.rememberMessage(one.thread, id)
 	return one
 }
 
-// know remembers that a message needs not be shown again; of endless sessions,
-// the last ones.
-func (t *transcript) know(thread, id string) {
-	if len(t.seen) >= maxSeen {
+// rememberMessage records that a message was shown. Of very long sessions, only
+// the last messages are known.
+func (t *transcript) rememberMessage(thread, id string) {
+	if len(t.seen) >= maxKnown {
 		clear(t.seen)
 	}
 	t.seen[thread+"\x00"+id] = struct{}{}
 }
 
-// message shows a whole message, once.
+// message writes a whole message, once.
 func (t *transcript) message(e *tapedeck.Event, m tapedeck.Members) {
 	id, role := str(m["id"]), str(m["role"])
 	if _, known := t.seen[e.ThreadName()+"\x00"+id]; known || m == nil || role == payload.RoleActivity {
@@ -164,7 +164,7 @@ func (t *transcript) message(e *tapedeck.Event, m tapedeck.Members) {
 	}
 	if role == payload.RoleTool {
 		t.result(e, tapedeck.Members{"toolCallId": m["toolCallId"], "content": m["content"], "error": m["error"]})
-		t.know(e.ThreadName(), id)
+		t.rememberMessage(e.ThreadName(), id)
 		return
 	}
 	kind, who := "message", roleOf(m, &tapedeck.Event{})
@@ -195,18 +195,18 @@ func (t *transcript) message(e *tapedeck.Event, m tapedeck.Members) {
 
 func (t *transcript) add(e *tapedeck.Event, kind, id, delta string) {
 	one := t.open[t.key(e, kind, id)]
-	if one == nil { // it was written because too much was held
+	if one == nil { // it was written early because too much was waiting
 		one = t.begin(e, kind, id, "")
-		one.goesOn = true
+		one.continued = true
 	}
-	if e.Erased() && !strings.HasSuffix(one.text.String(), erased) { // of many pieces it is said once
+	if e.Erased() && !strings.HasSuffix(one.text.String(), erased) { // once, even if several parts are erased
 		delta = erased
 	}
 	one.text.WriteString(delta)
 	t.bytes += len(delta)
 }
 
-// erased stands where what was said is gone.
+// erased replaces an erased text.
 const erased = "*erased*"
 
 func (t *transcript) end(e *tapedeck.Event, kind, id string) {
@@ -221,7 +221,7 @@ func (t *transcript) result(e *tapedeck.Event, m tapedeck.Members) {
 	one := t.open[key]
 	if one == nil {
 		one = t.begin(e, "call", str(m["toolCallId"]), "")
-		one.goesOn = true
+		one.continued = true
 	}
 	s := plain(m["content"])
 	if e.Erased() {
@@ -236,7 +236,7 @@ func (t *transcript) result(e *tapedeck.Event, m tapedeck.Members) {
 	delete(t.open, key)
 }
 
-// endRun shows what the run has left open, and how it ended if not well.
+// endRun writes what the run left open, and how it ended if it did not complete.
 func (t *transcript) endRun(e *tapedeck.Event, m tapedeck.Members) {
 	for key, one := range t.open {
 		if one.invocation == e.Invocation && one.thread == e.ThreadName() {
@@ -248,15 +248,15 @@ func (t *transcript) endRun(e *tapedeck.Event, m tapedeck.Members) {
 	outcome := str(object(m["outcome"])["type"])
 	switch {
 	case e.Type == tapedeck.RunError:
-		t.note("The run failed: " + str(m["message"]))
+		t.writeNote("The run failed: " + str(m["message"]))
 	case outcome == payload.OutcomeCancelled:
-		t.note("The run was cancelled.")
+		t.writeNote("The run was cancelled.")
 	case outcome == payload.OutcomeInterrupt:
-		t.note("The run waits for an answer.")
+		t.writeNote("The run waits for an answer.")
 	}
 }
 
-func (t *transcript) note(s string) {
+func (t *transcript) writeNote(s string) {
 	t.flush(true)
 	t.string("\n*", inline(s), "*\n")
 }
@@ -271,7 +271,7 @@ func (t *transcript) jump(e *tapedeck.Event) {
 	if j.Thread != "" {
 		s += " in thread " + j.Thread
 	}
-	t.note(s + ".")
+	t.writeNote(s + ".")
 }
 
 func (t *transcript) plan(raw json.RawMessage) {

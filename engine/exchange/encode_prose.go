@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
-// flush writes what is complete, up to the first that is not; with all, or if too
-// much is held, everything.
+// flush writes the complete entries before the first incomplete one. With all, or
+// if too much is waiting, it writes everything.
 func (t *transcript) flush(all bool) {
 	all = all || len(t.held) > maxHeld || t.bytes > maxHeldBytes
 	n := 0
@@ -57,9 +57,9 @@ func (t *transcript) entry(one *entry) {
 }
 
 func (t *transcript) call(one *entry) {
-	if !one.goesOn {
+	if !one.continued {
 		t.string("\n### Tool")
-		if one.who != "" { // else its name is gone
+		if one.who != "" { // without it, the name was erased
 			t.string(" ", codeSpan(one.who))
 		}
 		t.string("\n")
@@ -87,7 +87,7 @@ func orDefault(s, def string) string {
 
 func jsonInt(n int64) string { return strconv.FormatInt(n, 10) }
 
-// pretty indents JSON; what is none stays as it is.
+// pretty indents JSON. Other text is returned as it is.
 func pretty(s string) string {
 	var b bytes.Buffer
 	if len(s) < 1<<20 && jsonobj.Nesting([]byte(s)) < maxNesting && json.Indent(&b, []byte(s), "", "  ") == nil {
@@ -96,8 +96,8 @@ func pretty(s string) string {
 	return s
 }
 
-// printable returns text whose only control characters are \n and tab: a
-// transcript may be looked at in a terminal, and to Markdown \r ends a line.
+// printable returns text whose only control characters are \n and tab. A
+// transcript may be shown in a terminal, and in Markdown \r ends a line.
 func printable(s string) string {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
 	return strings.Map(func(r rune) rune {
@@ -108,14 +108,14 @@ func printable(s string) string {
 	}, s)
 }
 
-// tags escapes what Markdown would take for HTML.
+// tags escapes characters that Markdown would read as HTML.
 func tags(s string) string {
 	return tag.ReplaceAllStringFunc(s, func(m string) string { return "&lt;" + m[1:] })
 }
 
 var tag = regexp.MustCompile(`<[A-Za-z/!?]`)
 
-// inline returns text for one line of Markdown, in which nothing is markup.
+// inline returns text for one line of Markdown, without markup.
 func inline(s string) string {
 	s = strings.Join(strings.Fields(printable(s)), " ")
 	return markup.ReplaceAllString(tags(s), `\$0`)
@@ -133,7 +133,7 @@ func codeSpan(s string) string {
 	return ticks + s + ticks
 }
 
-// block returns text as a block of code that it cannot leave.
+// block returns text as a block of code. The text cannot end the block.
 func block(info, s string) string {
 	s = printable(s)
 	fence := strings.Repeat("`", max(3, longest(s, '`')+1))
@@ -158,9 +158,9 @@ func longest(s string, c byte) (most int) {
 
 var fenceLine = regexp.MustCompile("^ {0,3}(`{3,}|~{3,})[ \t]*([A-Za-z0-9_+#.-]*)")
 
-// quote returns what somebody said, which often is Markdown itself, as a
-// quotation. Its blocks of code get fences of ours, so that none can stay open,
-// and nothing outside of them is HTML.
+// quote returns a message, which often is Markdown itself, as a quotation. It
+// replaces the fences of code blocks, so that none can stay open, and allows no
+// HTML outside of them.
 func quote(s string) string {
 	var out []string
 	var code []string
@@ -185,7 +185,7 @@ func quote(s string) string {
 	return "> " + strings.Join(out, "\n> ") + "\n"
 }
 
-// closes reports whether a line ends a block that fence has begun.
+// closes reports whether a line ends a block that fence began.
 func closes(line, fence string) bool {
 	line = strings.TrimSpace(line)
 	return len(line) >= len(fence) && strings.Trim(line, fence[:1]) == ""

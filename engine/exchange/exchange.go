@@ -1,14 +1,14 @@
-// Package exchange turns files into sessions and sessions into files. It knows no
+// Package exchange converts files to sessions and sessions to files. It uses no
 // store.
 //
-// A [Decoder] reads conversations that were recorded elsewhere, or exported here:
-// what comes in is bytes, what comes out are the events of sessions, in an order
-// that a [order.Verifier] accepts. Of the input it holds one line at a time,
-// and of a conversation its ids. Only an input that is one JSON document over
-// several lines is held as a whole.
+// A [Decoder] reads exported conversations, and recordings of other programs. Its
+// input is bytes; its output is the events of sessions, in an order that an
+// [order.Verifier] accepts. It keeps one line of the input and the ids of a
+// conversation in memory. Only an input that is one JSON document over several
+// lines is kept as a whole.
 //
-// [Encode] writes a session in one of several formats, as it reads it, without
-// what a [Redactor] leaves out.
+// [Encode] writes a session in one of several formats while it reads it, without
+// the parts that a [Redactor] leaves out.
 package exchange
 
 import (
@@ -24,51 +24,50 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// The formats of imports, beside [NDJSON] and [Asciicast].
+// The formats of imports, besides [NDJSON] and [Asciicast].
 const (
 	OpenAIMessages = "openai-messages" // messages of chat completions
 	ClaudeCode     = "claude-code"     // a session file of Claude Code
 	AGUI           = "agui"            // events of AG-UI
-	Auto           = "auto"            // one of the others, as the first line tells
+	Auto           = "auto"            // one of the others, determined by the first line
 )
 
-// Formats returns the names of all formats of imports but [Auto].
+// Formats returns the names of all formats of imports except [Auto].
 func Formats() []string { return []string{AGUI, Asciicast, ClaudeCode, NDJSON, OpenAIMessages} }
 
-// maxSkipped is how many lines that were left out are named one by one, so that
-// an input of nothing else does not fill the memory.
+// maxSkipped is how many skipped lines are listed, so that an input with only bad
+// lines does not fill the memory.
 const maxSkipped = 1000
 
-// Options say what the sessions are to be like. All may be empty.
+// Options of a decoder. All are optional.
 type Options struct {
-	Title string                     // of the session; "" for one from the content. Of several sessions all but the first get a number
+	Title string                     // of the session; "" for a title from the content. If there are several sessions, all but the first get a number
 	Owner string                     // of the sessions
 	Actor string                     // of the events of the session itself
 	NewID func(prefix string) string // makes the ids of invocations; nil for [tapedeck.NewID]
 	Now   func() time.Time           // when a recording without a time began; nil for [time.Now]
 }
 
-// A Decoder makes events of one input. It can be used once.
+// A Decoder reads the events of one input. It can be used once.
 type Decoder struct {
 	options Options
 	format  string
 	in      *input
 	yield   func(tapedeck.Event, error) bool
-	stopped bool // nobody wants more
+	stopped bool // the consumer wants no more events
 
-	session  *session   // the one that is being made, nil for none
-	own      *ndjson    // likewise, of an export of ours
-	cast     *recording // the session, if it is a recording
-	agui     *agui      // the session, if it is of AG-UI
-	sessions int        // made, that one included
-	starts   bool       // the event that is being yielded begins a session
-	entry    tapedeck.Session
-	skipped  []api.LineError
-	unnamed  int // further lines that were left out
+	session     *session   // the current session; nil for none
+	own         *ndjson    // the current session, if it is an export of Tapedeck
+	cast        *recording // the current session, if it is a recording
+	agui        *agui      // the current session, if it has AG-UI events
+	sessions    int        // how many sessions began
+	starts      bool       // the event that is being yielded begins a session
+	entry       tapedeck.Session
+	skipped     []api.LineError
+	moreSkipped int // skipped lines that are not in skipped
 }
 
-// NewDecoder returns a decoder of r. A format that there is not is
-// [tapedeck.Invalid].
+// NewDecoder returns a decoder of r. An unknown format is [tapedeck.Invalid].
 func NewDecoder(format string, r io.Reader, o Options) (*Decoder, error) {
 	if format != Auto && !slices.Contains(Formats(), format) {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "there is no import format %q", short(format)).
@@ -84,11 +83,11 @@ func NewDecoder(format string, r io.Reader, o Options) (*Decoder, error) {
 }
 
 // Events yields the events of all sessions of the input, one session after the
-// other, see [Decoder.Starts]. Each begins with session.created and ends with
-// session.imported; but one of [NDJSON] is as it was exported. An error is the
-// last thing it yields; what came before is then not to be kept. It is
-// [tapedeck.Invalid] for input that is not what the format says, and
-// [tapedeck.TooLarge] for a line over the limit.
+// other, see [Decoder.Starts]. Each session begins with session.created and ends
+// with session.imported, except that one of [NDJSON] is as it was exported. An
+// error is the last thing that Events yields; then discard all events before it.
+// Input that does not have its format is [tapedeck.Invalid], and a line over the
+// limit is [tapedeck.TooLarge].
 func (d *Decoder) Events() iter.Seq2[tapedeck.Event, error] {
 	return func(yield func(tapedeck.Event, error) bool) {
 		d.yield = yield
@@ -98,24 +97,25 @@ func (d *Decoder) Events() iter.Seq2[tapedeck.Event, error] {
 	}
 }
 
-// Starts reports whether the event that was yielded last begins a session, and
-// what the input says of that session as a whole: its id, and whether it was
-// closed, if it does.
+// Starts reports whether the event that was yielded last begins a session. If so,
+// it returns the entry of that session in the input: its id, and whether it was
+// closed.
 func (d *Decoder) Starts() (tapedeck.Session, bool) { return d.entry, d.starts }
 
-// Format returns the format of the input; of [Auto], what the first line has told.
+// Format returns the format of the input. With [Auto], the first line determines
+// it.
 func (d *Decoder) Format() string { return d.format }
 
 // Lines returns how many lines were read so far.
 func (d *Decoder) Lines() int { return d.in.lines }
 
-// Skipped returns the lines that were left out so far, and why.
+// Skipped returns the lines that were skipped so far, with reasons.
 func (d *Decoder) Skipped() []api.LineError {
-	if d.unnamed == 0 {
+	if d.moreSkipped == 0 {
 		return d.skipped
 	}
 	last := d.skipped[len(d.skipped)-1]
-	reason := fmt.Sprintf("%s; after it %d more were left out", last.Reason, d.unnamed)
+	reason := fmt.Sprintf("%s; after it %d more were left out", last.Reason, d.moreSkipped)
 	return append(slices.Clone(d.skipped[:len(d.skipped)-1]), api.LineError{Line: last.Line, Reason: reason})
 }
 
@@ -150,7 +150,7 @@ func (d *Decoder) decode() error {
 }
 
 // line reads one value of the input. An error ends the import; what can be left
-// out is skipped.
+// out is skipped instead.
 func (d *Decoder) line(rec record) error {
 	switch d.format {
 	case NDJSON:
@@ -167,7 +167,7 @@ func (d *Decoder) line(rec record) error {
 	return nil
 }
 
-// hint says why there may be nothing in the input.
+// hint explains why the input may have no conversation.
 func (d *Decoder) hint() string {
 	if len(d.skipped) == 0 {
 		return "it is empty"
@@ -175,10 +175,10 @@ func (d *Decoder) hint() string {
 	return fmt.Sprintf("is the format %s? Line %d: %s", d.format, d.skipped[0].Line, d.skipped[0].Reason)
 }
 
-// skip notes that a line, or a part of it, was left out.
+// skip records that a line, or a part of it, was left out.
 func (d *Decoder) skip(line int, format string, args ...any) {
 	if len(d.skipped) >= maxSkipped {
-		d.unnamed++
+		d.moreSkipped++
 		return
 	}
 	d.skipped = append(d.skipped, api.LineError{Line: line, Reason: fmt.Sprintf(format, args...)})
@@ -191,10 +191,10 @@ func (d *Decoder) emit(e tapedeck.Event) {
 	d.starts = false
 }
 
-// finish ends the session that is being made, if there is one.
+// finish ends the current session, if there is one.
 func (d *Decoder) finish() {
 	if d.agui != nil {
-		d.agui.endAll()
+		d.agui.endAllRuns()
 	}
 	if d.session != nil {
 		d.session.finish()

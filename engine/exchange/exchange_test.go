@@ -19,15 +19,15 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// counter makes ids that are the same in every test.
+// counter makes the same ids in every test.
 func counter() func(string) string {
 	n := 0
 	return func(prefix string) string { n++; return prefix + strconv.Itoa(n) }
 }
 
-// read returns the sessions of an input, and checks what holds for all: each
-// begins with session.created, ends with session.imported, and can be appended
-// as it is.
+// read returns the sessions of an input. It checks the rules for all of them: each
+// begins with session.created, ends with session.imported, and can be appended as
+// it is.
 func read(t testing.TB, format string, r io.Reader, o Options) (sessions [][]tapedeck.Event, d *Decoder, err error) {
 	t.Helper()
 	if o.NewID == nil {
@@ -57,7 +57,7 @@ func read(t testing.TB, format string, r io.Reader, o Options) (sessions [][]tap
 
 func check(t testing.TB, events []tapedeck.Event) {
 	t.Helper()
-	v, chunks := order.NewVerifier(), false // of which the form in the log is not that in which they come
+	v, chunks := order.NewVerifier(), false // chunks have another form in the log
 	for i := range events {
 		e := &events[i]
 		if err := e.Check(); err != nil {
@@ -97,7 +97,7 @@ func mustRead(t testing.TB, format, in string) ([][]tapedeck.Event, *Decoder) {
 	return sessions, d
 }
 
-// fold returns the conversation of a session, in which nothing may be open.
+// fold returns the conversation of a session, which must have nothing open.
 func fold(t testing.TB, events []tapedeck.Event) view.Snapshot {
 	t.Helper()
 	var c view.Conversation
@@ -126,7 +126,8 @@ func fold(t testing.TB, events []tapedeck.Event) view.Snapshot {
 	return s
 }
 
-// brief writes events one a line, without what is the same in most tests.
+// brief writes events, one per line, without the parts that are equal in most
+// tests.
 func brief(events []tapedeck.Event) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -151,8 +152,8 @@ func brief(events []tapedeck.Event) string {
 	return b.String()
 }
 
-// TestGolden compares what is made of testdata/*.jsonl with the file beside it.
-// To accept new output, delete the file.
+// TestGolden compares the sessions of testdata/*.jsonl with the file beside each.
+// To accept new output, delete that file.
 func TestGolden(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*.jsonl")
 	if err != nil || len(inputs) == 0 {
@@ -212,7 +213,7 @@ func TestUnknownFormat(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	first := map[string]string{ // of those that begin with a line of its own kind
+	first := map[string]string{ // the first line of formats that have one
 		Asciicast: `{"version":2,"width":80,"height":24}`,
 		NDJSON:    `{"tapedeck":1,"session":{"id":"s","head":3}}`,
 	}
@@ -327,7 +328,7 @@ func TestLineEndsAndByteOrderMark(t *testing.T) {
 	}
 }
 
-// TestStopping: one who has seen enough gets no more.
+// TestStopping: a consumer that stops gets no more events.
 func TestStopping(t *testing.T) {
 	in := strings.Repeat(`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}`+"\n", 5)
 	for stop := 1; stop < 12; stop++ {

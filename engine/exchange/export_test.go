@@ -83,7 +83,7 @@ func imported(format, in string, o Options) (sessions [][]tapedeck.Event, entrie
 	return sessions, entries, nil
 }
 
-// talk is a session with one of nearly everything.
+// talk is a session with events of nearly every kind.
 var talk = []string{
 	`session.created {"title":"A title"}`,
 	`message.added {"message":{"id":"u1","role":"user","content":"=cmd|' /C calc'!A0"}}`,
@@ -116,7 +116,7 @@ func TestExportGolden(t *testing.T) {
 	}
 }
 
-// rewound is talk gone on with, taken back, and gone on with again.
+// rewound is talk with further turns, some of which were reverted.
 func rewound() []tapedeck.Event {
 	return log(append(slices.Clone(talk),
 		`session.rewound {"marker":"mk1","toOffset":1}`,
@@ -172,7 +172,7 @@ func TestNDJSONRefuses(t *testing.T) {
 	edit := func(f func(l []string) []string) string { return strings.Join(f(slices.Clone(lines)), "") }
 	for name, tt := range map[string]struct{ in, says string }{
 		"cut off":          {edit(func(l []string) []string { return l[:len(l)-3] }), "ends after 21 events of session ses_1, which has 23"},
-		"a gap":            {edit(func(l []string) []string { return slices.Delete(l, 5, 6) }), "line 6 of the input: has offset 5 where 4 is to come"},
+		"a gap":            {edit(func(l []string) []string { return slices.Delete(l, 5, 6) }), "line 6 of the input: has offset 5 instead of 4"},
 		"twice":            {edit(func(l []string) []string { return slices.Insert(l, 5, l[4]) }), "line 6 "},
 		"no event":         {edit(func(l []string) []string { l[5] = "{\"a\":1}\n"; return l }), "line 6 of the input is neither"},
 		"a strange member": {edit(func(l []string) []string { l[5] = strings.Replace(l[5], `"type"`, `"x":1,"type"`, 1); return l }), "line 6 "},
@@ -194,8 +194,8 @@ func TestNDJSONRefuses(t *testing.T) {
 	}
 }
 
-// TestEffective: what a rewind has taken back is not in an export of what is in
-// force, which can be imported all the same, also if it went into a run.
+// TestEffective: reverted events are not in an effective export. It can be
+// imported, also if the rewind went into a run.
 func TestEffective(t *testing.T) {
 	events := log(append(slices.Clone(talk[:12]),
 		`session.rewound {"marker":"mk","toOffset":9}`,
@@ -231,8 +231,8 @@ func TestEffective(t *testing.T) {
 	}
 }
 
-// TestJSONHasTheSnapshot: the snapshot is that of what is in force, whichever
-// events are there.
+// TestJSONHasTheSnapshot: the snapshot shows the active events, whichever events
+// are exported.
 func TestJSONHasTheSnapshot(t *testing.T) {
 	midrun := log(append(slices.Clone(talk[:12]), `session.rewound {"marker":"mk","toOffset":9}`, `acme.note {}`)...)
 	for name, events := range map[string][]tapedeck.Event{"rewound": rewound()[:25], "undone": rewound(), "into a run": midrun} {
@@ -292,7 +292,7 @@ func TestCSV(t *testing.T) {
 
 func TestCastOfSeveral(t *testing.T) {
 	events := log(`session.created {}`, `terminal.output {"terminal":"a","data":"1"}`, `terminal.output {"terminal":"b","data":"2"}`, `terminal.resize {"terminal":"b","cols":5,"rows":6}`)
-	events[3].Time = events[0].Time // a clock that went back
+	events[3].Time = events[0].Time // a clock that was set back
 	src := source(events)
 	_, err := Encode(Asciicast, src)
 	if e := (*tapedeck.Error)(nil); !errors.As(err, &e) || !strings.Contains(e.Hint, "a, b") {
@@ -312,7 +312,7 @@ func TestCastOfSeveral(t *testing.T) {
 	}
 }
 
-// TestCastBothWays: a recording that is imported and exported again is the same.
+// TestCastBothWays: a recording that is imported and exported is the same again.
 func TestCastBothWays(t *testing.T) {
 	in := "{\"version\":2,\"width\":80,\"height\":24,\"timestamp\":1767607200,\"title\":\"A title\"}\n[0.1, \"o\", \"a\\r\\n\"]\n[0.25, \"i\", \"x\"]\n[1.5, \"r\", \"100x50\"]\n[1.5, \"m\", \"see\"]\n[2, \"o\", \"\\u001b[0m<&>\"]\n"
 	sessions, _, err := imported(Auto, in, Options{})
@@ -324,7 +324,7 @@ func TestCastBothWays(t *testing.T) {
 	}
 }
 
-// A bookmark stands where the event is that it marks, however late it was set.
+// A bookmark is at the event that it marks, however late it was set.
 func TestCastHasBookmarks(t *testing.T) {
 	src := source(log(
 		`terminal.output {"terminal":"t","data":"a"}`, `terminal.output {"terminal":"t","data":"b"}`,
@@ -420,8 +420,8 @@ type failingWriter struct{ err error }
 
 func (f failingWriter) Write([]byte) (int, error) { return 0, f.err }
 
-// TestTranscriptIsBounded: what does not end does not hold back what comes after
-// it for ever.
+// TestTranscriptIsBounded: an entry that does not end cannot delay later entries
+// forever.
 func TestTranscriptIsBounded(t *testing.T) {
 	var lines []string
 	lines = append(lines, `session.created {}`, `TOOL_CALL_START {"toolCallId":"c","toolCallName":"Slow"}`)

@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck/order"
 )
 
-// Whatever comes in, what comes out can be appended, or is an error that says
-// what is wrong with the input.
+// For any input, either the events can be appended, or the error says what is
+// wrong with the input.
 func fuzz(f *testing.F, format, example string) {
 	in, err := os.ReadFile(example)
 	if err != nil {
@@ -36,7 +36,7 @@ func fuzz(f *testing.F, format, example string) {
 				t.Fatalf("%+v", s)
 			}
 		}
-		if err != nil || format == AGUI { // in which a call may be left to be answered later
+		if err != nil || format == AGUI { // in AG-UI, a later run can answer a call
 			return
 		}
 		for _, events := range sessions {
@@ -53,8 +53,8 @@ func FuzzAGUI(f *testing.F) { fuzz(f, AGUI, "testdata/agui.jsonl") }
 
 func FuzzAsciicast(f *testing.F) { fuzz(f, Asciicast, "testdata/asciicast_v3.jsonl") }
 
-// FuzzNDJSON: what is taken of an export, whole or broken, can be appended, and
-// is the same when it is exported and imported again.
+// FuzzNDJSON: the events from an export, complete or broken, can be appended, and
+// are the same after another export and import.
 func FuzzNDJSON(f *testing.F) {
 	in, err := os.ReadFile("testdata/export.ndjson")
 	if err != nil {
@@ -93,7 +93,7 @@ func FuzzNDJSON(f *testing.F) {
 	})
 }
 
-// FuzzRedact: whatever the data of an event is, it stays JSON.
+// FuzzRedact: any redacted data of an event is still JSON.
 func FuzzRedact(f *testing.F) {
 	for _, l := range talk {
 		_, data, _ := strings.Cut(l, " ")

@@ -15,35 +15,35 @@ import (
 // maxLine is the most bytes of a line, and of an input that is one JSON document.
 const maxLine = 64 << 20
 
-// maxNesting is how deep a value may be nested: our own events have data, and the
-// levels of an envelope and of a document around it.
+// maxNesting is how deep a value may be nested: the data of an event, and the
+// levels of an envelope and a document around it.
 const maxNesting = jsonobj.MaxNesting + 8
 
 // A record is one JSON value of the input.
 type record struct {
-	line  int // where it begins
+	line  int // where the value begins
 	raw   []byte
-	whole bool // it is the whole input, over several lines
+	whole bool // the value is the whole input, over several lines
 }
 
-// An input reads JSON values, one a line, or one for all. Lines that begin with #
-// are comments, as asciicast has them.
+// An input reads JSON values: one per line, or one for the whole input. Lines that
+// begin with # are comments, as in asciicast.
 type input struct {
 	r      *bufio.Reader
 	buf    []byte
 	lines  int // read
 	begun  bool
 	limit  int
-	frame  []byte // of Server-Sent Events: the data lines so far of one that has several
-	events bool   // Server-Sent Events: the values are on the lines that begin with "data:"
+	frame  []byte // in Server-Sent Events: the data lines so far of a value with several lines
+	events bool   // the input is Server-Sent Events: values are on lines that begin with "data:"
 }
 
 func newInput(r io.Reader) *input {
 	return &input{r: bufio.NewReaderSize(r, 64<<10), limit: maxLine}
 }
 
-// next returns the next value; its bytes are valid until the call after it.
-// Blank lines are passed over. At the end the error is [io.EOF].
+// next returns the next value. Its bytes are valid until the next call. Blank
+// lines are skipped. At the end the error is [io.EOF].
 func (in *input) next() (record, error) {
 	for {
 		line, err := in.read(in.buf[:0])
@@ -55,7 +55,7 @@ func (in *input) next() (record, error) {
 		}
 		in.buf = line
 		if in.lines == 1 {
-			line = bytes.TrimPrefix(line, []byte("\ufeff")) // a byte order mark, as some editors write it
+			line = bytes.TrimPrefix(line, []byte("\ufeff")) // a byte order mark, which some editors write
 		}
 		if line, err = in.framed(bytes.TrimSpace(line)); err != nil {
 			return record{}, err
@@ -66,7 +66,7 @@ func (in *input) next() (record, error) {
 		first := !in.begun
 		in.begun = true
 		switch {
-		case json.Valid(line) && utf8.Valid(line): // encoding/json would let other bytes pass
+		case json.Valid(line) && utf8.Valid(line): // encoding/json would accept other bytes
 			return in.value(record{line: in.lines, raw: line})
 		case first && (line[0] == '{' || line[0] == '['):
 			return in.document(line)
@@ -87,8 +87,8 @@ func (in *input) isEventStream() bool {
 	return false
 }
 
-// framed returns the value that ends with a line, nil if none does. In Server-Sent
-// Events it may be on several lines, up to a blank one.
+// framed returns the value that ends with a line, nil if no value does. In
+// Server-Sent Events, a value can have several lines, up to a blank one.
 func (in *input) framed(line []byte) ([]byte, error) {
 	if !in.events {
 		return line, nil
@@ -112,7 +112,7 @@ func (in *input) framed(line []byte) ([]byte, error) {
 	return whole, nil
 }
 
-// read appends the next line to b, with its end.
+// read appends the next line to b, including its end.
 func (in *input) read(b []byte) ([]byte, error) {
 	start := len(b)
 	for {
@@ -136,13 +136,13 @@ func (in *input) read(b []byte) ([]byte, error) {
 func (in *input) tooLong(start int) error {
 	if start > 0 {
 		return tapedeck.Errorf(tapedeck.TooLarge, "the input is one JSON document of more than %d MiB", in.limit>>20).
-			WithHint("write one conversation or one message a line")
+			WithHint("write one conversation or one message per line")
 	}
 	return tapedeck.Errorf(tapedeck.TooLarge, "line %d has more than %d MiB", in.lines+1, in.limit>>20)
 }
 
-// document reads on from a first line that is no value by itself, as far as the
-// input goes.
+// document reads a document whose first line is not a value by itself, up to the
+// end of the input.
 func (in *input) document(first []byte) (record, error) {
 	line := in.lines
 	whole := append(bytes.Clone(first), '\n')
@@ -156,7 +156,7 @@ func (in *input) document(first []byte) (record, error) {
 			return record{}, err
 		}
 		if whole = next; in.lines == line+1 && len(first) > 1 && json.Valid(whole[start:]) {
-			return record{}, notJSON(line) // values a line after all, of which the first is broken
+			return record{}, notJSON(line) // one value per line after all, and the first is broken
 		}
 	}
 	var syntax *json.SyntaxError

@@ -10,52 +10,53 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// maxDelta is the most bytes of text in one event, so that a page of a huge
-// message is no huge page.
+// maxDelta is the most bytes of text in one event, so that a page of events stays
+// small even for a huge message.
 const maxDelta = 1 << 20
 
-// maxTokens is the most tokens that are believed: what survives in JavaScript.
+// maxTokens is the largest accepted count of tokens: the largest integer that
+// survives in JavaScript.
 const maxTokens = 1<<53 - 1
 
-// A lane is one thread of the session that is being made.
+// A lane is one thread of the current session.
 //
-// An invocation begins with what a user says, and has a run from the first thing
-// that the agent does. What a user says while nothing has answered belongs to
-// the same invocation.
+// An invocation begins with a message of a user. Its run begins with the agent's
+// first event. Further messages of users before an answer belong to the same
+// invocation.
 type lane struct {
 	*session
-	thread     string // "" for the main one
-	invocation string // under way; "" for none
+	thread     string // "" for the main thread
+	invocation string // the current one; "" for none
 	asked      time.Time
-	last       time.Time // of the newest event
+	last       time.Time // the time of the newest event
 	running    bool
 	cancelled  bool
-	cutOff     bool // the input is at its end
+	cutOff     bool // the input has ended
 	turn       int
 
-	source  string               // the model's answer that is being read, as the source names it
-	message string               // the id that its first text gets, and that its calls belong to
-	spoken  bool                 // that text has come
+	source  string               // the source's id of the current answer of the model
+	message string               // the id of its first text, to which its calls belong
+	hasText bool                 // that text was emitted
 	usage   *payload.TokenCounts // of the answer
 	sum     []payload.TokenUsage // of the run, by model
-	calls   map[string][]string  // by the id in the source: ids here, the newest last
-	open    map[string]struct{}  // calls of the run without an answer
+	calls   map[string][]string  // ids of calls, newest last, by the id in the source
+	open    map[string]struct{}  // calls of the run without a result
 }
 
-// outside emits an event that belongs to no invocation.
-func (l *lane) outside(p payload.Payload) {
+// emitOutside emits an event without an invocation.
+func (l *lane) emitOutside(p payload.Payload) {
 	l.send(payload.NewEvent(p), l.at)
 }
 
-// put emits an event of the invocation, as of at.
-func (l *lane) put(p payload.Payload, at time.Time) {
+// emitAt emits an event of the invocation at a time.
+func (l *lane) emitAt(p payload.Payload, at time.Time) {
 	e := payload.NewEvent(p)
 	e.Invocation = l.invocation
 	l.send(e, at)
 }
 
-// say emits an event of the agent's turn.
-func (l *lane) say(p payload.Payload) {
+// emitTurn emits an event of the agent's turn.
+func (l *lane) emitTurn(p payload.Payload) {
 	e := payload.NewEvent(p)
 	e.Invocation, e.Turn = l.invocation, l.turn
 	l.send(e, l.at)
@@ -71,21 +72,21 @@ func (l *lane) send(e tapedeck.Event, at time.Time) {
 	l.d.emit(e)
 }
 
-// system adds a message that belongs to no invocation.
-func (l *lane) system(m payload.Message) {
+// addSystemMessage adds a message without an invocation.
+func (l *lane) addSystemMessage(m payload.Message) {
 	m.Metadata = l.takeMeta()
-	l.outside(payload.MessageAdded{Message: m})
+	l.emitOutside(payload.MessageAdded{Message: m})
 }
 
-// user adds what a user said. It ends the run that is open and begins an
-// invocation, unless it goes into the one that is under way.
-func (l *lane) user(m payload.Message, into bool) {
+// addUserMessage adds a message of a user. It ends the open run and begins an
+// invocation, unless the current invocation has no answer yet.
+func (l *lane) addUserMessage(m payload.Message, into bool) {
 	if !into && l.running {
 		l.end()
 	}
 	l.invoke()
 	m.Metadata = l.takeMeta()
-	l.put(payload.MessageAdded{Message: m}, l.at)
+	l.emitAt(payload.MessageAdded{Message: m}, l.at)
 }
 
 func (l *lane) invoke() {
@@ -94,7 +95,8 @@ func (l *lane) invoke() {
 	}
 }
 
-// begin opens the run, if it is not open. It has begun when it was asked for.
+// begin opens the run, if it is not open. The run starts at the time of the user's
+// message.
 func (l *lane) begin() {
 	l.invoke()
 	if l.running {
@@ -105,7 +107,7 @@ func (l *lane) begin() {
 	if l.thread != "" {
 		p.ParentRunID = l.mainRun()
 	}
-	l.put(p, l.asked)
+	l.emitAt(p, l.asked)
 }
 
 func (l *lane) threadID() string {
@@ -127,19 +129,18 @@ func (s *session) mainRun() string {
 // end ends the invocation.
 func (l *lane) end() {
 	if l.thread == "" && l.running {
-		l.others()
+		l.endOtherRuns()
 	}
 	l.endAnswer()
 	if l.running {
-		l.put(l.ending(), l.last)
+		l.emitAt(l.ending(), l.last)
 	}
 	l.invocation, l.running, l.cancelled, l.turn, l.sum = "", false, false, 0, nil
 	clear(l.open)
 }
 
-// ending says how the run has ended, as far as the source tells: a call that was
-// never answered was cancelled if something else came in its place, and is the
-// end of what was recorded if nothing did.
+// ending returns how the run ended, as far as the source tells. A call without a
+// result was cancelled if other events follow; otherwise the recording ends there.
 func (l *lane) ending() payload.Payload {
 	if l.cutOff && !l.cancelled && len(l.open) > 0 {
 		return payload.RunError{
@@ -153,7 +154,7 @@ func (l *lane) ending() payload.Payload {
 	return p
 }
 
-// answer begins an answer of the model, unless it is the one that is being read.
+// answer begins an answer of the model, unless it is the current one.
 func (l *lane) answer(source string) {
 	l.begin()
 	if l.message != "" && source != "" && source == l.source {
@@ -161,12 +162,12 @@ func (l *lane) answer(source string) {
 	}
 	l.endAnswer()
 	l.turn++
-	l.source, l.spoken = source, false
+	l.source, l.hasText = source, false
 	l.message = l.unique(source, "msg")
 }
 
-// endAnswer reports what the answer has used, which sources say several times
-// while it is streamed.
+// endAnswer reports the usage of the answer. Sources repeat it while they stream
+// an answer.
 func (l *lane) endAnswer() {
 	if u := l.usage; u != nil && l.running {
 		e := payload.NewEvent(payload.UsageReported{TokenCounts: *u})
@@ -192,7 +193,7 @@ func (l *lane) addUsage(u *payload.TokenCounts) {
 
 func plus(a, b *int64) *int64 {
 	if a == nil || b == nil || *a+*b > maxTokens {
-		return nil // not known
+		return nil // the usage is unknown
 	}
 	sum := *a + *b
 	return &sum
@@ -204,33 +205,34 @@ func (l *lane) common() payload.Attributed {
 
 // text adds a message of the agent.
 func (l *lane) text(id, name, s string) {
-	if !l.spoken {
-		id, l.spoken = l.message, true
+	if !l.hasText {
+		id, l.hasText = l.message, true
 	} else {
 		id = l.unique(id, "msg")
 	}
-	l.say(payload.TextMessageStart{MessageID: id, Role: payload.RoleAssistant, Name: name, Attributed: l.common()})
+	l.emitTurn(payload.TextMessageStart{MessageID: id, Role: payload.RoleAssistant, Name: name, Attributed: l.common()})
 	for delta := range deltas(s) {
-		l.say(payload.TextMessageContent{MessageID: id, Delta: delta})
+		l.emitTurn(payload.TextMessageContent{MessageID: id, Delta: delta})
 	}
-	l.say(payload.TextMessageEnd{MessageID: id})
+	l.emitTurn(payload.TextMessageEnd{MessageID: id})
 }
 
-// reasoning adds what the agent thought, and what its provider wants back unseen.
+// reasoning adds the agent's reasoning, and the encrypted value that its provider
+// wants back.
 func (l *lane) reasoning(s, encrypted string) {
 	id := l.unique("", "thought")
-	l.say(payload.ReasoningStart{MessageID: id, Attributed: l.common()})
+	l.emitTurn(payload.ReasoningStart{MessageID: id, Attributed: l.common()})
 	if s != "" {
-		l.say(payload.ReasoningMessageStart{MessageID: id, Role: payload.RoleReasoning})
+		l.emitTurn(payload.ReasoningMessageStart{MessageID: id, Role: payload.RoleReasoning})
 		for delta := range deltas(s) {
-			l.say(payload.ReasoningMessageContent{MessageID: id, Delta: delta})
+			l.emitTurn(payload.ReasoningMessageContent{MessageID: id, Delta: delta})
 		}
-		l.say(payload.ReasoningMessageEnd{MessageID: id})
+		l.emitTurn(payload.ReasoningMessageEnd{MessageID: id})
 	}
 	if encrypted != "" {
-		l.say(payload.ReasoningEncryptedValue{Subtype: "message", EntityID: id, EncryptedValue: encrypted})
+		l.emitTurn(payload.ReasoningEncryptedValue{Subtype: "message", EntityID: id, EncryptedValue: encrypted})
 	}
-	l.say(payload.ReasoningEnd{MessageID: id})
+	l.emitTurn(payload.ReasoningEnd{MessageID: id})
 }
 
 // call adds a tool call.
@@ -238,17 +240,17 @@ func (l *lane) call(given, name, args string) {
 	id := l.unique(given, "call")
 	l.calls[given] = append(l.unanswered(given), id)
 	l.open[id] = struct{}{}
-	l.say(payload.ToolCallStart{ToolCallID: id, ToolCallName: name, ParentMessageID: l.message, Attributed: l.common()})
+	l.emitTurn(payload.ToolCallStart{ToolCallID: id, ToolCallName: name, ParentMessageID: l.message, Attributed: l.common()})
 	for delta := range deltas(args) {
-		l.say(payload.ToolCallArgs{ToolCallID: id, Delta: delta})
+		l.emitTurn(payload.ToolCallArgs{ToolCallID: id, Delta: delta})
 	}
-	l.say(payload.ToolCallEnd{ToolCallID: id})
+	l.emitTurn(payload.ToolCallEnd{ToolCallID: id})
 }
 
-// maxSame is how many calls of one id in the source may wait for an answer.
-const maxSame = 64
+// maxUnanswered is how many calls with one id of the source may wait for a result.
+const maxUnanswered = 64
 
-// unanswered returns the calls of a source's id that wait for an answer.
+// unanswered returns the calls with an id of the source that wait for a result.
 func (l *lane) unanswered(given string) []string {
 	var ids []string
 	for _, id := range l.calls[given] {
@@ -256,12 +258,12 @@ func (l *lane) unanswered(given string) []string {
 			ids = append(ids, id)
 		}
 	}
-	return ids[max(0, len(ids)-maxSame+1):]
+	return ids[max(0, len(ids)-maxUnanswered+1):]
 }
 
-// answered returns the call that an answer to a source's id is for. Sources use
-// ids again, and some have none: then the first that waits is meant, or the last
-// one if none does.
+// answered returns the call to which a result belongs. Sources use ids again, or
+// leave them out. Then the result belongs to the first waiting call, or to the
+// last call if none is waiting.
 func (l *lane) answered(given string) string {
 	if ids := l.unanswered(given); len(ids) > 0 {
 		return ids[0]
@@ -274,8 +276,8 @@ func (l *lane) answered(given string) string {
 	return ids[len(ids)-1]
 }
 
-// result adds the answer to a call. One that answers no call is kept all the
-// same: the call may be in what the source has lost.
+// result adds the result of a call. A result without a call is kept, too: the
+// source may have lost the call.
 func (l *lane) result(message, given string, content json.RawMessage, failed bool) {
 	l.begin()
 	id := l.answered(given)
@@ -289,10 +291,10 @@ func (l *lane) result(message, given string, content json.RawMessage, failed boo
 		}
 		p.Metadata[tapedeck.VendorKey] = payload.Meta{Error: true}.Raw()
 	}
-	l.say(p)
+	l.emitTurn(p)
 }
 
-// deltas divides a text into parts that are not too long.
+// deltas divides a text into parts of at most maxDelta bytes.
 func deltas(s string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for len(s) > maxDelta {

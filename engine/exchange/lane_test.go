@@ -9,8 +9,9 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// TestManySubagents: more sub-agents at work than runs can be open. Those that
-// were quiet for longest are taken as done; when they go on they get a new run.
+// TestManySubagents: more sub-agents are active than runs can be open. Those
+// without events for the longest time count as ended. When they continue, they get
+// a new run.
 func TestManySubagents(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"type":"user","message":{"content":"go"}}` + "\n" + `{"type":"assistant","message":{"content":"I do"}}` + "\n")
@@ -28,7 +29,7 @@ func TestManySubagents(t *testing.T) {
 	}
 }
 
-// TestAnswers: which call an answer is for, when ids say too little.
+// TestAnswers: to which call a result belongs if the ids are ambiguous.
 func TestAnswers(t *testing.T) {
 	call := func(ids ...string) string {
 		for i, id := range ids {
@@ -42,7 +43,7 @@ func TestAnswers(t *testing.T) {
 	tests := []struct {
 		name string
 		in   []string
-		want string // name=answer of each call
+		want string // name=result of each call
 	}{
 		{"by id", []string{call("a", "b"), answer("b", "B"), answer("a", "A")}, "a=A b=B"},
 		{"an id again, later", []string{call("a"), answer("a", "1"), call("a"), answer("a", "2")}, "a=1 a_4=2"},
@@ -69,8 +70,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestUsageCountsAnAnswerOnce: the lines of a streamed answer repeat what it has
-// used so far.
+// TestUsageCountsAnAnswerOnce: the lines of a streamed answer repeat its usage so
+// far.
 func TestUsageCountsAnAnswerOnce(t *testing.T) {
 	line := func(id string, out int) string {
 		return fmt.Sprintf(`{"type":"assistant","message":{"id":%q,"model":"m","content":"x","usage":{"input_tokens":10,"cache_read_input_tokens":2,"output_tokens":%d}}}`, id, out)

@@ -10,14 +10,14 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// The functions here read JSON that was found valid, but may have any shape. They
-// do not take "Role" for "role", as structs of encoding/json would.
+// The functions here read valid JSON of any shape. Names of members are exact:
+// unlike structs of encoding/json, they do not read "Role" as "role".
 
-// object returns the members of raw, nil if it is no object.
+// object returns the members of raw, nil if it is not an object.
 func object(raw []byte) tapedeck.Members {
 	var m tapedeck.Members
 	if kindOf(raw) == '{' {
-		_ = json.Unmarshal(raw, &m) // valid, and an object
+		_ = json.Unmarshal(raw, &m) // it cannot fail: raw is a valid object
 	}
 	return m
 }
@@ -31,7 +31,7 @@ func list(raw []byte) ([]json.RawMessage, bool) {
 	return items, json.Unmarshal(raw, &items) == nil
 }
 
-// text returns the string that raw is, and whether it is one.
+// text returns the string in raw, and whether raw is one.
 func text(raw []byte) (string, bool) {
 	if kindOf(raw) != '"' {
 		return "", false
@@ -40,7 +40,7 @@ func text(raw []byte) (string, bool) {
 	return s, json.Unmarshal(raw, &s) == nil
 }
 
-// str returns the string that raw is, "" if it is none.
+// str returns the string in raw, "" if raw is not one.
 func str(raw []byte) string {
 	s, _ := text(raw)
 	return s
@@ -48,7 +48,7 @@ func str(raw []byte) string {
 
 func isTrue(raw []byte) bool { return string(raw) == "true" }
 
-// missing reports whether raw says nothing.
+// missing reports whether raw has no value.
 func missing(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
 // kindOf returns the first character of a value: { [ " t f n, or that of a number.
@@ -74,7 +74,7 @@ func quoted(s string) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always can be
+	_ = enc.Encode(s) // a string can always be encoded
 	return bytes.TrimSpace(b.Bytes())
 }
 
@@ -82,13 +82,12 @@ func quoted(s string) json.RawMessage {
 func encode(m tapedeck.Members) json.RawMessage {
 	b, err := json.Marshal(m)
 	if err != nil {
-		return json.RawMessage("{}") // cannot be: its values were found valid
+		return json.RawMessage("{}") // impossible: its values are valid
 	}
 	return b
 }
 
-// without returns the members that are not among the names, nil if there are
-// none.
+// without returns the members except the named ones, nil if there are none.
 func without(m tapedeck.Members, names map[string]bool) tapedeck.Members {
 	var rest tapedeck.Members
 	for name, raw := range m {
@@ -111,7 +110,7 @@ func names(all ...string) map[string]bool {
 	return m
 }
 
-// short shortens what a message quotes of the input.
+// short shortens a quotation of the input for a message.
 func short(s string) string {
 	const most = 40
 	if len(s) <= most {
@@ -124,7 +123,8 @@ func short(s string) string {
 	return s[:cut] + "…"
 }
 
-// titleOf makes a title of the first line of a text, which may have megabytes.
+// titleOf returns the first line of a text as a title. The text can have
+// megabytes.
 func titleOf(s string) string {
 	s = strings.TrimSpace(s)
 	line, _, _ := strings.Cut(s[:min(len(s), 4<<10)], "\n")

@@ -8,18 +8,17 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A mender brings AG-UI events that come from elsewhere into an order that can be
-// replayed: what an end has left open is closed, and a run whose end is missing
-// is ended as interrupted.
+// A mender makes the order of external AG-UI events replayable: it closes what an
+// end left open, and ends a run without an end as interrupted.
 type mender struct {
 	verifier *order.Verifier
 	emit     func(tapedeck.Event)
-	last     tapedeck.Event // for the time of what is added
+	last     tapedeck.Event // gives the time of added events
 }
 
-// add takes an event. An error says why it cannot be taken; nothing came of it
-// then.
-func (m *mender) add(e tapedeck.Event) error {
+// accept accepts an event. An error says why the event cannot be accepted; then it
+// has no effect.
+func (m *mender) accept(e tapedeck.Event) error {
 	if e.Type == tapedeck.RunStarted {
 		if open, _, ok := m.verifier.ActiveRun(e.ThreadName()); ok {
 			m.interrupt(open, e.ThreadName())
@@ -39,7 +38,7 @@ func (m *mender) add(e tapedeck.Event) error {
 	return nil
 }
 
-// close closes what the run has open that e is to end.
+// close closes what the run has open that e ends.
 func (m *mender) close(e *tapedeck.Event) {
 	invocation := e.Invocation
 	if invocation == "" {
@@ -48,7 +47,7 @@ func (m *mender) close(e *tapedeck.Event) {
 	m.put(m.verifier.Closing(invocation))
 }
 
-// interrupt ends a run whose end is not there.
+// interrupt ends a run whose end is missing.
 func (m *mender) interrupt(invocation, thread string) {
 	events := m.verifier.Closing(invocation)
 	e := payload.NewEvent(payload.RunError{Message: "the recording has no end of this run", Code: tapedeck.CodeInterrupted})
@@ -62,15 +61,14 @@ func (m *mender) interrupt(invocation, thread string) {
 func (m *mender) put(events []tapedeck.Event) {
 	for _, e := range events {
 		e.Time = m.last.Time
-		if m.verifier.Add(&e) == nil { // Closing gives what can be added
+		if m.verifier.Add(&e) == nil { // Closing returns events in a valid order
 			m.emit(e)
 		}
 	}
 }
 
-// endAll ends every run that is open, those of sub-agents before the ones that
-// have started them.
-func (m *mender) endAll() {
+// endAllRuns ends every open run, those of sub-agents before their parent runs.
+func (m *mender) endAllRuns() {
 	for _, r := range slices.Backward(m.verifier.Runs()) {
 		m.interrupt(r.Invocation, r.Thread)
 	}

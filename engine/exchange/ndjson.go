@@ -9,18 +9,18 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// An ndjson is an export of ours that is being read. All of it is kept as it is:
-// what cannot be kept is an error, for it would not be the same session.
+// An ndjson reads an export of Tapedeck. It keeps every event as it is. An event
+// that cannot be kept is an error, because the session would differ.
 type ndjson struct {
 	d         *Decoder
-	head      *tapedeck.Session // what the header says; nil without one
-	effective bool              // only what was in force: offsets have gaps, and runs may have lost their end
+	head      *tapedeck.Session // the entry in the header; nil without a header
+	effective bool              // the file has only active events: offsets have gaps, and runs can lack their end
 	next      int64             // offset of the next event
 	last      int64             // the offset of the event before, in the file
 	order     mender
 }
 
-// ndjsonLine reads a header or an event. A file may have several sessions.
+// ndjsonLine reads a header or an event. A file can have several sessions.
 func (d *Decoder) ndjsonLine(rec record) error {
 	m := object(rec.raw)
 	switch {
@@ -71,7 +71,7 @@ func (d *Decoder) beginOwn(head *tapedeck.Session, effective bool) {
 	d.sessions++
 }
 
-// endOwn checks that a session is all there.
+// endOwn checks that a session is complete.
 func (d *Decoder) endOwn() error {
 	n := d.own
 	if n == nil {
@@ -81,16 +81,16 @@ func (d *Decoder) endOwn() error {
 	switch {
 	case n.head != nil && !n.effective && n.next < n.head.Head:
 		return tapedeck.Errorf(tapedeck.Invalid, "the input ends after %d events of session %s, which has %d", n.next, short(n.head.ID), n.head.Head).
-			WithHint("the file is not whole; export it again")
+			WithHint("the file is incomplete; export the session again")
 	case n.next == 0:
 		return tapedeck.Errorf(tapedeck.Invalid, "the input has a session without events")
 	}
 	if n.effective {
-		n.order.endAll()
+		n.order.endAllRuns()
 	}
 	o := d.options
 	if o.Title == "" && o.Owner == "" && !n.effective {
-		return nil // nothing is added, so that what is exported again is the same
+		return nil // nothing is added, so that the next export is the same
 	}
 	p := payload.SessionImported{Format: NDJSON, Events: n.next, Title: o.Title}
 	if o.Owner != "" {
@@ -107,7 +107,7 @@ func (n *ndjson) event(e tapedeck.Event) error {
 	case n.effective && e.Offset <= n.last:
 		return tapedeck.Errorf(tapedeck.Invalid, "has offset %d after %d", e.Offset, n.last)
 	case !n.effective && e.Offset != n.next:
-		return tapedeck.Errorf(tapedeck.Invalid, "has offset %d where %d is to come", e.Offset, n.next)
+		return tapedeck.Errorf(tapedeck.Invalid, "has offset %d instead of %d", e.Offset, n.next)
 	}
 	n.last = e.Offset
 	if err := e.Check(); err != nil {
@@ -118,9 +118,9 @@ func (n *ndjson) event(e tapedeck.Event) error {
 	}
 	if n.effective {
 		if e.Type == tapedeck.SessionForked {
-			e.Data = encode(without(object(e.Data), names("previous"))) // it named a jump that is not here
+			e.Data = encode(without(object(e.Data), names("previous"))) // it names a jump that is not in the file
 		}
-		return n.order.add(e)
+		return n.order.accept(e)
 	}
 	if err := n.order.verifier.Add(&e); err != nil {
 		return err
@@ -129,9 +129,9 @@ func (n *ndjson) event(e tapedeck.Event) error {
 	return nil
 }
 
-// checkNames checks what the catalogue takes from an event.
+// checkNames checks the members of an event that the catalogue uses.
 func checkNames(e *tapedeck.Event) error {
-	if tapedeck.ChannelOf(e.Type) != tapedeck.ChannelSession { // whatever channel it claims
+	if tapedeck.ChannelOf(e.Type) != tapedeck.ChannelSession { // the type decides, not the channel in the file
 		return nil
 	}
 	m := object(e.Data)
@@ -161,7 +161,7 @@ func lineError(line int, what string) error {
 	return tapedeck.Errorf(tapedeck.Invalid, "line %d of the input %s", line, what)
 }
 
-// atLine says in which line something is wrong.
+// atLine adds the line to an error.
 func atLine(line int, err error) error {
 	var e *tapedeck.Error
 	if err == nil || !errors.As(err, &e) {

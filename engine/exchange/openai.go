@@ -7,8 +7,8 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// openaiLine reads one line, or a whole document: a conversation, several of
-// them, or a message of the one conversation that the input is.
+// openaiLine reads one line, or a whole document: a conversation, several
+// conversations, or a message of the only conversation.
 func (d *Decoder) openaiLine(rec record) {
 	if items, ok := list(rec.raw); ok {
 		d.openaiList(rec, items)
@@ -37,7 +37,7 @@ func (d *Decoder) openaiLine(rec record) {
 
 var openaiConversation = names("messages", "traj")
 
-// conversationIn returns the messages of a conversation, nil if m is none.
+// conversationIn returns the messages of a conversation, nil if m is not one.
 func conversationIn(m tapedeck.Members) []json.RawMessage {
 	for name := range openaiConversation {
 		if items, ok := list(m[name]); ok {
@@ -68,7 +68,7 @@ func (d *Decoder) openaiList(rec record, items []json.RawMessage) {
 	}
 }
 
-// conversation makes a session of messages.
+// conversation creates a session from messages.
 func (d *Decoder) conversation(rec record, items []json.RawMessage, extra tapedeck.Members) {
 	d.finish()
 	var s *session
@@ -95,17 +95,17 @@ func (d *Decoder) conversation(rec record, items []json.RawMessage, extra tapede
 	d.finish()
 }
 
-// suggestFrom takes the title from what the user says first.
+// suggestFrom suggests the user's first message as the title.
 func (s *session) suggestFrom(items []json.RawMessage) {
 	for _, item := range items {
 		if m := object(item); str(m["role"]) == "user" {
-			s.suggest(fromText, plain(m["content"]))
+			s.suggestTitle(fromText, plain(m["content"]))
 			return
 		}
 	}
 }
 
-// unusable says why m is no message, "" if it is one.
+// unusable returns why m is not a message, "" if it is one.
 func unusable(m tapedeck.Members) string {
 	if m == nil {
 		return "is not an object"
@@ -121,7 +121,7 @@ func unusable(m tapedeck.Members) string {
 	}
 }
 
-// openaiKnown are the members of a message that have a place in our events. All
+// openaiKnown are the members of a message that events have a place for. All
 // others are kept as metadata.
 var openaiKnown = names("role", "content", "name", "tool_calls", "tool_call_id", "function_call",
 	"reasoning_content", "reasoning", "refusal")
@@ -132,13 +132,13 @@ func (s *session) openaiMessage(m tapedeck.Members) {
 	switch role := str(m["role"]); role {
 	case "system", "developer":
 		msg := payload.Message{ID: s.unique("", "msg"), Role: role, Name: str(m["name"]), Content: quoted(plain(m["content"]))}
-		l.system(msg)
+		l.addSystemMessage(msg)
 	case "user":
 		if s.titleRank == 0 {
-			s.suggest(fromText, plain(m["content"]))
+			s.suggestTitle(fromText, plain(m["content"]))
 		}
 		msg := payload.Message{ID: s.unique("", "msg"), Role: role, Name: str(m["name"]), Content: content(m["content"])}
-		l.user(msg, false)
+		l.addUserMessage(msg, false)
 	case "assistant":
 		s.openaiAnswer(l, m)
 	default:
@@ -162,7 +162,7 @@ func (s *session) openaiAnswer(l *lane, m tapedeck.Members) {
 	}
 	calls, _ := list(m["tool_calls"])
 	legacy := object(m["function_call"])
-	// Many programs write an empty text beside calls; it says nothing.
+	// Many programs write an empty text beside calls; it is left out.
 	if said != "" || thought == "" && len(calls) == 0 && legacy == nil {
 		l.text("", str(m["name"]), said)
 	}
@@ -187,7 +187,7 @@ func (s *session) openaiCall(l *lane, i int, m tapedeck.Members) {
 		}
 		s.meta[name] = raw
 	}
-	if f := object(m["custom"]); f != nil { // a tool that takes text
+	if f := object(m["custom"]); f != nil { // a tool with text as its input
 		l.call(str(m["id"]), str(f["name"]), arguments(f["input"]))
 		return
 	}
@@ -195,8 +195,8 @@ func (s *session) openaiCall(l *lane, i int, m tapedeck.Members) {
 	l.call(str(m["id"]), str(f["name"]), arguments(f["arguments"]))
 }
 
-// arguments returns the text of a call's arguments, which some programs write as
-// JSON and not as a string of it.
+// arguments returns the arguments of a call as text. Some programs write them as
+// JSON and not as a string.
 func arguments(raw json.RawMessage) string {
 	if s, ok := text(raw); ok || missing(raw) {
 		return s

@@ -7,9 +7,9 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// content returns the content of a user or tool message as AG-UI has it: a
-// string, or an array of parts. raw is a string, an array of parts as OpenAI or
-// Anthropic have them, or anything else, which becomes its JSON.
+// content returns the content of a user or tool message in the form of AG-UI: a
+// string, or an array of parts. raw is a string, an array of parts of OpenAI or
+// Anthropic, or any other JSON, which becomes its text.
 func content(raw json.RawMessage) json.RawMessage {
 	if missing(raw) {
 		return quoted("")
@@ -24,7 +24,7 @@ func content(raw json.RawMessage) json.RawMessage {
 	return parts(items)
 }
 
-// parts returns parts as AG-UI has them; a single text is a string.
+// parts returns parts in the form of AG-UI. A single text is a string.
 func parts(items []json.RawMessage) json.RawMessage {
 	out := make([]json.RawMessage, 0, len(items))
 	for _, item := range items {
@@ -37,13 +37,13 @@ func parts(items []json.RawMessage) json.RawMessage {
 	}
 	b, err := json.Marshal(out)
 	if err != nil {
-		return quoted("") // cannot be: all items are JSON
+		return quoted("") // impossible: all items are JSON
 	}
 	return b
 }
 
-// part returns one part as AG-UI has it. One of a kind that we do not know stays
-// as it is; one without a kind becomes its text or its JSON.
+// part returns one part in the form of AG-UI. A part of an unknown kind stays as
+// it is; one without a kind becomes its text or its JSON.
 func part(raw json.RawMessage) json.RawMessage {
 	if s, ok := text(raw); ok {
 		return textPart(s)
@@ -63,13 +63,12 @@ func part(raw json.RawMessage) json.RawMessage {
 		return media(kind, m, raw)
 	}
 	if !missing(m["source"]) || !missing(m["text"]) && kindOf(m["text"]) != '"' {
-		return textPart(compact(raw)) // these would mean something else to us
+		return textPart(compact(raw)) // AG-UI has another meaning for these
 	}
 	return encode(m)
 }
 
-// wordsPart returns the part of a text. What else a part of type text has, such
-// as annotations, stays.
+// wordsPart returns a part of text. It keeps other members, such as annotations.
 func wordsPart(kind string, m tapedeck.Members) json.RawMessage {
 	s, ok := text(m["text"])
 	switch {
@@ -85,7 +84,7 @@ func textPart(s string) json.RawMessage {
 	return encode(tapedeck.Members{"type": quoted("text"), "text": quoted(s)})
 }
 
-// linked returns the part of a URL, which may hold the data itself.
+// linked returns the part for a URL, which can contain the data itself.
 func linked(kind string, raw, whole json.RawMessage) json.RawMessage {
 	url, ok := text(raw)
 	if !ok {
@@ -108,8 +107,8 @@ func audio(m tapedeck.Members, whole json.RawMessage) json.RawMessage {
 	return mediaPart("audio", "data", data, "audio/"+str(m["format"]))
 }
 
-// media returns the part of a medium as Anthropic has it, or as AG-UI has it
-// already.
+// media returns the part for a medium in the form of Anthropic, or already in that
+// of AG-UI.
 func media(kind string, m tapedeck.Members, whole json.RawMessage) json.RawMessage {
 	source := object(m["source"])
 	typ, isTyped := text(source["type"])
@@ -133,7 +132,7 @@ func mediaPart(kind, how, value, mime string) json.RawMessage {
 	return encode(tapedeck.Members{"type": quoted(kind), "source": encode(source)})
 }
 
-// plain returns the text of a content, for messages that can have only text.
+// plain returns the text of a content, for messages that can only have text.
 func plain(raw json.RawMessage) string {
 	if s, ok := text(raw); ok {
 		return s

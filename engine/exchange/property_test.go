@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// odd draws a JSON value that a member may have that has any shape: the right
-// one, or one that a careless program wrote.
+// odd draws a JSON value for a member of any shape: the right value, or one that a
+// careless program wrote.
 func odd(right ...string) *rapid.Generator[string] {
 	strange := []string{`null`, `5`, `-1`, `1e400`, `true`, `""`, `"x"`, `"\u0000\ud800"`, `{}`, `[]`, `[[]]`, `[null]`, `{"type":7}`, `"` + strings.Repeat("i", 2000) + `"`}
 	return rapid.Custom(func(t *rapid.T) string {
@@ -24,7 +24,7 @@ func odd(right ...string) *rapid.Generator[string] {
 	})
 }
 
-// obj draws an object with some of the members, in which a name may come twice.
+// obj draws an object with some of the members. A name can be in it twice.
 func obj(members map[string]*rapid.Generator[string]) *rapid.Generator[string] {
 	all := slices.Sorted(maps.Keys(members))
 	return rapid.Custom(func(t *rapid.T) string {
@@ -86,7 +86,7 @@ var (
 	})
 )
 
-// TestAnyShape: whatever shape the members of a line have, what comes out can be
+// TestAnyShape: whatever shape the members of a line have, the events can be
 // appended.
 func TestAnyShape(t *testing.T) {
 	for format, line := range map[string]*rapid.Generator[string]{

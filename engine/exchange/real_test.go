@@ -14,7 +14,7 @@ import (
 )
 
 // recordings returns the files of a folder of recorded conversations, which are
-// not a part of the repository.
+// not in the repository.
 func recordings(t *testing.T, folder string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("../../../shared/transcripts", folder, "*.json*"))
@@ -27,7 +27,7 @@ func recordings(t *testing.T, folder string) []string {
 	return files
 }
 
-// A tally is what a conversation has, counted without any of the code above.
+// A tally has counts of a conversation, made without the code under test.
 type tally struct{ User, System, Assistant, Thoughts, Calls, Results int }
 
 func count(s view.Snapshot) (n tally) {
@@ -56,8 +56,7 @@ func count(s view.Snapshot) (n tally) {
 	return n
 }
 
-// readTwice reads a file twice and returns its sessions, which must be the same
-// both times.
+// readTwice reads a file twice and returns its sessions, which must be equal.
 func readTwice(t *testing.T, format, path string) ([]byte, [][]tapedeck.Event) {
 	t.Helper()
 	in, err := os.ReadFile(path)
@@ -133,7 +132,7 @@ func TestRealClaude(t *testing.T) {
 	}
 }
 
-// naiveClaude counts what the lines of a session file hold.
+// naiveClaude counts what the lines of a session file have.
 func naiveClaude(t *testing.T, in []byte) (n tally) {
 	t.Helper()
 	var doc struct{ Loglines []json.RawMessage }

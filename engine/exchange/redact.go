@@ -17,28 +17,28 @@ const (
 	samplesOfARule = 5
 )
 
-// A Redactor leaves out of events what its rules name. It goes over the events
-// twice: first [Redactor.Learn] sees them all, because a secret may lie across
-// several deltas, then [Redactor.Event] changes them. What it remembers in
-// between is where something is to go, not what.
+// A Redactor leaves out of events what its rules match. It reads the events twice:
+// first [Redactor.Learn] gets all of them, because a secret can span several
+// deltas; then [Redactor.Event] changes them. Between these, it remembers only
+// where the matches are, not their text.
 type Redactor struct {
-	rules   []*rule
-	keys    map[string]*rule // by normalized name
-	any     *regexp.Regexp   // matches where one of the patterns does that need nothing; nil for no such patterns
-	streams streams
-	edits   map[int64][]edit   // in the deltas of streams, by offset of the event
-	hits    map[int64]struct{} // other events in which something is to go
+	rules      []*rule
+	keys       map[string]*rule // by normalized name
+	anyPattern *regexp.Regexp   // matches where one of the patterns without needs matches; nil if there are none
+	streams    streams
+	edits      map[int64][]edit   // in the deltas of streams, by offset of the event
+	hits       map[int64]struct{} // other events with a match
 }
 
 // A rule is a key or a pattern.
 type rule struct {
 	api.RedactionRule
 	pattern *regexp.Regexp // nil for a key
-	needs   []string       // one of them is in every match; nil if that is not known
+	needs   []string       // every match has one of them; nil if unknown
 }
 
-// NewRedactor returns a redactor, nil if there is nothing to redact. A pattern or
-// a preset that cannot be used is [tapedeck.Invalid].
+// NewRedactor returns a redactor, nil if there is nothing to redact. An invalid
+// pattern or preset is [tapedeck.Invalid].
 func NewRedactor(in api.Redaction) (*Redactor, error) {
 	r := &Redactor{keys: map[string]*rule{}, edits: map[int64][]edit{}, hits: map[int64]struct{}{}}
 	if len(in.Keys)+len(in.Patterns)+len(in.Presets) > maxRules {
@@ -87,7 +87,7 @@ func (r *Redactor) addPattern(name, pattern string) error {
 			Because(err).WithHint("the syntax is that of RE2, without look-around and back-references")
 	}
 	if re.MatchString("") {
-		return tapedeck.Errorf(tapedeck.Invalid, "the pattern %q matches nothing at all, and so everywhere", short(pattern))
+		return tapedeck.Errorf(tapedeck.Invalid, "the pattern %q matches the empty text, and so everywhere", short(pattern))
 	}
 	r.add(name, re)
 	return nil
@@ -99,8 +99,8 @@ func (r *Redactor) add(name string, re *regexp.Regexp) *rule {
 	return one
 }
 
-// join makes one expression of the patterns that are asked for, so that text
-// without a match, which most text is, costs one search.
+// join makes one expression of the patterns without needs. Most text has no match,
+// and then costs one search.
 func (r *Redactor) join() error {
 	var all []string
 	for _, one := range r.rules {
@@ -115,16 +115,16 @@ func (r *Redactor) join() error {
 	if err != nil {
 		return tapedeck.Errorf(tapedeck.Invalid, "the patterns are too much for one export").Because(err)
 	}
-	r.any = re
+	r.anyPattern = re
 	return nil
 }
 
-// normalKey makes apiKey, api_key and API-Key one.
+// normalKey maps apiKey, api_key and API-Key to the same key.
 func normalKey(key string) string { return strings.ToLower(separators.Replace(key)) }
 
 var separators = strings.NewReplacer("-", "", "_", "")
 
-// key returns the rule of a member's name, nil for none.
+// key returns the rule for the name of a member, nil if there is none.
 func (r *Redactor) key(name string) *rule {
 	if len(r.keys) == 0 {
 		return nil
@@ -132,7 +132,7 @@ func (r *Redactor) key(name string) *rule {
 	return r.keys[normalKey(name)]
 }
 
-// Preview returns what was found so far.
+// Preview returns the matches so far.
 func (r *Redactor) Preview() api.RedactionPreview {
 	p := api.RedactionPreview{Events: int64(len(r.hits)), Rules: []api.RedactionRule{}}
 	for offset := range r.edits {
@@ -153,7 +153,7 @@ func (one *rule) found(offset int64, what string) {
 	}
 }
 
-// mask shows so little of a secret that it is none, and enough to know it by.
+// mask shows enough of a secret to recognize it, and too little to use it.
 func mask(s string) string {
 	shown := 0
 	if n := utf8.RuneCountInString(s); n >= 8 {
@@ -167,18 +167,19 @@ func mask(s string) string {
 	return strings.ToValidUTF8(s[:i], "") + "…"
 }
 
-// A span is a part of a text that is to go.
+// A span is a part of a text that is left out.
 type span struct {
-	from, to int
-	context  int    // where what tells it begins, at most from
-	put      string // in its place
-	rules    []*rule
+	from, to    int
+	context     int    // where the text that identifies the match begins; at most from
+	replacement string // in its place
+	rules       []*rule
 }
 
-// spans returns what is to go from a text, in order; spans that overlap are one.
+// spans returns the parts of a text to leave out, in order. Overlapping ones are
+// joined.
 func (r *Redactor) spans(s string) []span {
 	found := r.keySpans(s)
-	asked := r.any != nil && r.any.MatchString(s)
+	asked := r.anyPattern != nil && r.anyPattern.MatchString(s)
 	for _, one := range r.rules {
 		if !one.mayMatch(s, asked) {
 			continue
@@ -193,8 +194,8 @@ func (r *Redactor) spans(s string) []span {
 	return merged(found)
 }
 
-// mayMatch reports whether it is worth to look for a pattern. asked tells that
-// one of those was found that need nothing.
+// mayMatch reports whether a pattern can match. asked tells that a pattern without
+// needs has matched.
 func (one *rule) mayMatch(s string, asked bool) bool {
 	switch {
 	case one.pattern == nil:
@@ -215,7 +216,7 @@ func merged(in []span) []span {
 		}
 		o := &out[last]
 		if s.to > o.to {
-			o.to, o.put = s.to, api.Redacted // its quotes, if it has some, are not where they were
+			o.to, o.replacement = s.to, api.Redacted // the quotes of the joined span are at other places
 		}
 		o.context = min(o.context, s.context)
 		o.rules = append(o.rules, s.rules...)
@@ -223,7 +224,7 @@ func merged(in []span) []span {
 	return out
 }
 
-// text redacts a text that is no stream.
+// text redacts a text that is not a stream.
 func (r *Redactor) text(s string) (string, []span) {
 	spans := r.spans(s)
 	if spans == nil {
@@ -233,7 +234,7 @@ func (r *Redactor) text(s string) (string, []span) {
 	at := 0
 	for _, sp := range spans {
 		b.WriteString(s[at:sp.from])
-		b.WriteString(sp.put)
+		b.WriteString(sp.replacement)
 		at = sp.to
 	}
 	b.WriteString(s[at:])

@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// Learn looks for what is to go from an event, and after the last one, with nil,
-// from what is held.
+// Learn looks for matches in an event. Call it with nil after the last event: then
+// it searches the texts that it still holds.
 func (r *Redactor) Learn(e *tapedeck.Event) {
 	if e == nil {
 		r.streams.endAll()
@@ -30,7 +30,7 @@ func (r *Redactor) Learn(e *tapedeck.Event) {
 	}
 }
 
-// Event returns an event without what is to go. It must have been learnt.
+// Event returns an event without its matches. Learn must have seen the event.
 func (r *Redactor) Event(e tapedeck.Event) tapedeck.Event {
 	_, hit := r.hits[e.Offset]
 	edits := r.edits[e.Offset]
@@ -43,7 +43,7 @@ func (r *Redactor) Event(e tapedeck.Event) tapedeck.Event {
 	return e
 }
 
-// Session returns the catalogue's entry without what is to go.
+// Session returns the catalogue's entry without matches.
 func (r *Redactor) Session(s tapedeck.Session) tapedeck.Session {
 	w := writer{redactor: r}
 	s.Title, _ = w.string(s.Title)
@@ -59,24 +59,24 @@ func (r *Redactor) Session(s tapedeck.Session) tapedeck.Session {
 	return s
 }
 
-// A writer copies the data of an event, which is valid JSON, without what is to
-// go, and else byte for byte.
+// A writer copies the data of an event, which is valid JSON, without its matches.
+// All other bytes stay the same.
 type writer struct {
 	redactor *Redactor
 	src      []byte
 	pos      int
 	out      []byte
 	offset   int64
-	counts   bool   // count what is found
-	changed  bool   // something was found
+	counts   bool   // count the matches
+	changed  bool   // there was a match
 	skip     string // member with the delta of a stream
-	edits    []edit // to make in that
-	pairs    bool   // there may be objects with a name and a value
+	edits    []edit // edits of that member
+	pairs    bool   // objects can have a name and a value
 	depth    int
 }
 
-// maxPairs is how deep objects are looked at as pairs of a name and a value;
-// that costs their size at each level.
+// maxPairs is how deep objects are checked for pairs of a name and a value. Each
+// level costs the size of its objects.
 const maxPairs = 32
 
 func (w *writer) document() json.RawMessage {
@@ -88,12 +88,12 @@ func (w *writer) document() json.RawMessage {
 	return w.out
 }
 
-// value copies the value at pos. A rule says that it is to go.
+// value copies the value at pos. With a rule, the value is left out.
 func (w *writer) value(one *rule) {
 	w.space()
 	start := w.pos
 	if one != nil {
-		w.pass()
+		w.skipValue()
 		w.drop(one, w.src[start:w.pos])
 		return
 	}
@@ -103,15 +103,16 @@ func (w *writer) value(one *rule) {
 	case '[':
 		w.array()
 	case '"':
-		w.pass()
+		w.skipValue()
 		w.text(w.src[start:w.pos])
 	default:
-		w.pass()
+		w.skipValue()
 		w.out = append(w.out, w.src[start:w.pos]...)
 	}
 }
 
-// drop puts the mark in the place of a value. Null and "" tell nothing.
+// drop writes the mark in place of a value. Null and "" stay, because they reveal
+// nothing.
 func (w *writer) drop(one *rule, raw []byte) {
 	if s := string(raw); s == "null" || s == `""` {
 		w.out = append(w.out, raw...)
@@ -176,7 +177,7 @@ func (w *writer) object() {
 			w.out = append(w.out, ',')
 		}
 		start := w.pos
-		w.pass()
+		w.skipValue()
 		name := str(w.src[start:w.pos])
 		w.out = append(w.out, w.src[start:w.pos]...)
 		w.next(':')
@@ -190,21 +191,21 @@ func (w *writer) object() {
 	w.next('}')
 }
 
-// member copies the value of a member. It reports false if the member is to be
+// member copies the value of a member. It reports false if the member has to be
 // left out.
 func (w *writer) member(name string, pair *rule) bool {
 	switch {
 	case w.depth == 1 && w.skip != "" && name == w.skip:
 		w.space()
 		start := w.pos
-		w.pass()
+		w.skipValue()
 		raw := w.src[start:w.pos]
 		if w.edits != nil {
 			raw = quoted(apply(str(raw), w.edits))
 		}
 		w.out = append(w.out, raw...)
 	case w.depth == 1 && w.edits != nil && name == "cuts":
-		w.value(nil) // they would not fit any more
+		w.value(nil) // they would not match the delta any more
 		return false
 	case pair != nil && name == "value":
 		w.value(pair)
@@ -214,8 +215,8 @@ func (w *writer) member(name string, pair *rule) bool {
 	return true
 }
 
-// pair returns the rule for the value of an object that names it: an operation of
-// a JSON patch, whose path leads to a key, or a header.
+// pair returns the rule for the value of an object that names the value: a header,
+// or an operation of a JSON patch whose path leads to a key.
 func (w *writer) pair() *rule {
 	if !w.pairs || w.depth >= maxPairs {
 		return nil
@@ -241,7 +242,7 @@ func (w *writer) space() {
 	}
 }
 
-// more reports whether something comes before the end of an object or array.
+// more reports whether an object or array has another token before its end.
 func (w *writer) more(end byte) bool {
 	w.space()
 	return w.pos < len(w.src) && w.src[w.pos] != end
@@ -254,13 +255,13 @@ func (w *writer) next(c byte) {
 	w.out = append(w.out, c)
 }
 
-// pass goes past the value at pos.
-func (w *writer) pass() {
+// skipValue skips the value at pos.
+func (w *writer) skipValue() {
 	w.space()
 	w.pos += valueLen(w.src[w.pos:])
 }
 
-// valueLen returns the length of the value at the beginning of valid JSON.
+// valueLen returns the length of the value that valid JSON begins with.
 func valueLen(b []byte) int {
 	depth, inString := 0, false
 	for i := 0; i < len(b); i++ {

@@ -6,12 +6,12 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// maxKeyLen is how long the name of a member may be that is looked for in a text.
+// maxKeyLen is the longest name of a member that is looked for in a text.
 const maxKeyLen = 128
 
-// keySpans finds members of JSON in a text: arguments of tools and their answers
-// are often JSON that is a string to us. It reads what looks like a member, be
-// the rest JSON or not, and be it cut off.
+// keySpans finds members of JSON in a text, because the arguments and results of
+// tools are often strings that contain JSON. It finds members also if the rest is
+// not JSON, or is cut off.
 func (r *Redactor) keySpans(s string) []span {
 	if len(r.keys) == 0 {
 		return nil
@@ -47,8 +47,8 @@ func (r *Redactor) keySpans(s string) []span {
 	}
 }
 
-// slashes counts the backslashes before i: JSON that is a string in JSON has one
-// before each quote.
+// slashes counts the backslashes before i. In a JSON string that contains JSON,
+// each quote has one.
 func slashes(s string, i int) (n int) {
 	for i--; i >= 0 && s[i] == '\\'; i-- {
 		n++
@@ -56,8 +56,9 @@ func slashes(s string, i int) (n int) {
 	return n
 }
 
-// closing returns where the quote is that ends a string which a quote with so
-// many backslashes has begun before from; -1 if it does not end.
+// closing returns the position of the quote that ends a string, which began before
+// from with a quote after this many backslashes. It returns -1 if the string does
+// not end.
 func closing(s string, from, level int) int {
 	run := 0
 	for i := from; i < len(s); i++ {
@@ -80,8 +81,8 @@ func skipBlank(s string, i int) int {
 	return i
 }
 
-// member returns where the value at from ends, and what to put in its place. Null
-// and empty strings stay.
+// member returns where the value at from ends, and its replacement. Null and empty
+// strings stay.
 func member(s string, from, level int) (to int, put string) {
 	quote := strings.Repeat(`\`, level) + `"`
 	put = quote + api.Redacted + quote
@@ -92,7 +93,7 @@ func member(s string, from, level int) (to int, put string) {
 		if end := closing(s, from+len(quote), level); end >= 0 {
 			return end + 1, put
 		}
-		return len(s), quote + api.Redacted // it is cut off
+		return len(s), quote + api.Redacted // the value is cut off
 	case rest[0] == '{' || rest[0] == '[':
 		return bracket(s, from, level), put
 	}

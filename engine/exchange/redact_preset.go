@@ -9,14 +9,14 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A preset is a set of rules that many need.
+// A preset is a set of rules that many users need.
 type preset struct {
 	keys     []string
 	patterns []presetPattern
 }
 
-// A presetPattern finds nothing in a text that has none of needs, which is known
-// much sooner.
+// A presetPattern is a pattern that cannot match a text without any of needs.
+// Checking that is much faster.
 type presetPattern struct {
 	name, pattern string
 	needs         []string

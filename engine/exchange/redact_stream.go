@@ -6,15 +6,15 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A stream is a text that comes in the deltas of several events: a message, the
-// arguments of a call, what a terminal shows. It is held until it ends or has
-// grown to a window; of that the last part is held on, so that what begins in it
-// is found with what follows.
+// A stream is a text in the deltas of several events: a message, the arguments of
+// a call, or the output of a terminal. The redactor holds it until it ends or
+// fills a window. Of a full window it still holds the last part, so that a match
+// can continue after it.
 const (
 	streamWindow = 256 << 10
-	streamKept   = 64 << 10 // at least
-	streamMost   = 4 << 20  // what may be held because one match does not end
-	streamsMost  = 64       // held at once
+	minStream    = 64 << 10 // kept of a full window
+	maxStream    = 4 << 20  // held at most, while a match does not end
+	maxStreams   = 64       // held at the same time
 )
 
 // A streamKey names a stream.
@@ -23,9 +23,9 @@ type streamKey struct{ kind, thread, invocation, id string }
 // A piece is the delta of one event.
 type piece struct {
 	offset int64
-	from   int // in the text that is held
+	from   int // in the held text
 	len    int
-	start  int // of it in the delta: 0, unless the beginning was let go
+	start  int // its position in the delta: 0, unless its beginning was dropped
 }
 
 type stream struct {
@@ -34,10 +34,10 @@ type stream struct {
 	pieces []piece
 }
 
-// An edit changes a delta.
+// An edit replaces a part of a delta.
 type edit struct {
-	from, to int
-	put      string
+	from, to    int
+	replacement string
 }
 
 type streams struct {
@@ -48,8 +48,8 @@ type streams struct {
 
 func newStreams(r *Redactor) streams { return streams{redactor: r, byKey: map[streamKey]*stream{}} }
 
-// streamTypes says which types have a delta, in which member, and which member
-// names what it belongs to.
+// streamTypes has the types with a delta, the member with the delta, and the
+// member with the id of its stream.
 var streamTypes = map[string]struct{ kind, delta, id string }{
 	tapedeck.TextMessageContent:      {"text", "delta", "messageId"},
 	tapedeck.ReasoningMessageContent: {"reasoning", "delta", "messageId"},
@@ -68,14 +68,14 @@ func (s *streams) add(e *tapedeck.Event) {
 	one.pieces = append(one.pieces, piece{offset: e.Offset, from: len(one.text), len: len(delta)})
 	one.text = append(one.text, delta...)
 	if len(one.text) >= streamWindow {
-		s.redactor.settle(one, len(one.text) < streamMost)
+		s.redactor.redactStream(one, len(one.text) < maxStream)
 	}
 }
 
 func (s *streams) stream(key streamKey) *stream {
 	one, ok := s.byKey[key]
 	if !ok {
-		if len(s.order) >= streamsMost {
+		if len(s.order) >= maxStreams {
 			s.end(s.order[0])
 		}
 		one = &stream{key: key}
@@ -87,8 +87,8 @@ func (s *streams) stream(key streamKey) *stream {
 	return one
 }
 
-// endRun ends the streams of a run. A message that was closed may be opened
-// again, but not after its run.
+// endRun ends the streams of a run. A closed message can be opened again, but not
+// after the end of its run.
 func (s *streams) endRun(e *tapedeck.Event) {
 	for _, one := range slices.Clone(s.order) {
 		if one.key.invocation == e.Invocation && one.key.kind != "output" && one.key.kind != "input" {
@@ -98,7 +98,7 @@ func (s *streams) endRun(e *tapedeck.Event) {
 }
 
 func (s *streams) end(one *stream) {
-	s.redactor.settle(one, false)
+	s.redactor.redactStream(one, false)
 	delete(s.byKey, one.key)
 	s.order = slices.DeleteFunc(s.order, func(o *stream) bool { return o == one })
 }
@@ -109,13 +109,13 @@ func (s *streams) endAll() {
 	}
 }
 
-// settle finds what is to go from the text that is held. If the stream goes on,
-// its last part stays.
-func (r *Redactor) settle(s *stream, goesOn bool) {
+// redactStream records the edits for the held text. If the stream continues, it
+// keeps the last part.
+func (r *Redactor) redactStream(s *stream, goesOn bool) {
 	cut := len(s.text)
 	spans := r.spans(string(s.text))
 	if goesOn {
-		cut -= streamKept
+		cut -= minStream
 		for _, sp := range spans {
 			if sp.to > cut && sp.context < cut {
 				cut = sp.context
@@ -126,14 +126,14 @@ func (r *Redactor) settle(s *stream, goesOn bool) {
 		if sp.from >= cut {
 			break
 		}
-		r.note(s, sp)
+		r.addEdits(s, sp)
 	}
-	s.letGo(cut)
+	s.dropBefore(cut)
 }
 
-// note remembers where the text of a span lies in the events.
-func (r *Redactor) note(s *stream, sp span) {
-	put, told := sp.put, false
+// addEdits records the edits that leave a span out of its events.
+func (r *Redactor) addEdits(s *stream, sp span) {
+	put, told := sp.replacement, false
 	first, _ := slices.BinarySearchFunc(s.pieces, sp.from, func(p piece, at int) int { return p.from + p.len - 1 - at })
 	for _, p := range s.pieces[first:] {
 		if p.from >= sp.to {
@@ -150,12 +150,12 @@ func (r *Redactor) note(s *stream, sp span) {
 			}
 		}
 		r.edits[p.offset] = append(r.edits[p.offset], edit{from - p.from + p.start, to - p.from + p.start, put})
-		put = "" // it stands where the match begins
+		put = "" // the replacement is only where the match begins
 	}
 }
 
-// letGo forgets the text before cut.
-func (s *stream) letGo(cut int) {
+// dropBefore drops the text before cut.
+func (s *stream) dropBefore(cut int) {
 	if cut <= 0 {
 		return
 	}
@@ -176,13 +176,13 @@ func (s *stream) letGo(cut int) {
 	s.text = append(s.text[:0], s.text[cut:]...)
 }
 
-// apply makes the edits in a delta, which may have been erased since it was
-// looked at.
+// apply applies edits to a delta. The delta may have been erased since the edits
+// were recorded.
 func apply(s string, edits []edit) string {
 	var b []byte
 	at := 0
 	for _, e := range edits {
-		b = append(append(b, s[at:max(at, min(e.from, len(s)))]...), e.put...)
+		b = append(append(b, s[at:max(at, min(e.from, len(s)))]...), e.replacement...)
 		at = max(at, min(e.to, len(s)))
 	}
 	return string(append(b, s[at:]...))

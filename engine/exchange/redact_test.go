@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// log makes events of lines: a type, a space, and the data. All but those of the
-// session and of terminals are of one invocation.
+// log returns events from lines: a type, a space, and the data. All except those
+// of the session and of terminals have one invocation.
 func log(lines ...string) []tapedeck.Event {
 	start := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
 	events := make([]tapedeck.Event, len(lines))
@@ -138,8 +138,8 @@ func TestRedactDeltas(t *testing.T) {
 	}
 }
 
-// TestRedactStreams: wherever a text is divided into deltas, what is left is what
-// is left of the whole.
+// TestRedactStreams: a redacted text is the same however it is divided into
+// deltas.
 func TestRedactStreams(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		parts := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "ab", "b", "ba", `"k":`, `"v"`, " ", "ä"}), 1, 30).Draw(rt, "parts")
@@ -159,8 +159,8 @@ func TestRedactStreams(t *testing.T) {
 	})
 }
 
-// TestRedactLongStreams: a stream without an end is not held as a whole, and what
-// is left is what is left of the whole, also where it is divided.
+// TestRedactLongStreams: an endless stream is not held as a whole, and its
+// redaction is the same as that of the whole text, also where it is divided.
 func TestRedactLongStreams(t *testing.T) {
 	in := api.Redaction{Patterns: []string{"SECRET[0-9]+", "[0-9]{3,}"}, Keys: []string{"key"}}
 	for shift := range 7 {
@@ -189,7 +189,8 @@ func TestRedactLongStreams(t *testing.T) {
 	}
 }
 
-// TestRedactErased: what was erased while the export was made has nothing to go.
+// TestRedactErased: an event that is erased during the export has nothing to
+// redact.
 func TestRedactErased(t *testing.T) {
 	r := redactor(t, api.Redaction{Patterns: []string{"secret"}})
 	e := log(`TEXT_MESSAGE_CONTENT {"messageId":"m","delta":"a secret, a secret"}`)[0]
@@ -204,18 +205,18 @@ func TestRedactErased(t *testing.T) {
 func TestRedactManyStreams(t *testing.T) {
 	r := redactor(t, api.Redaction{Patterns: []string{"secret"}})
 	var lines []string
-	for i := range 3 * streamsMost {
+	for i := range 3 * maxStreams {
 		lines = append(lines, fmt.Sprintf(`TEXT_MESSAGE_CONTENT {"messageId":"m%d","delta":"sec"}`, i), fmt.Sprintf(`TEXT_MESSAGE_CONTENT {"messageId":"m%d","delta":"ret"}`, i))
 	}
 	events := log(lines...)
 	for i := range events {
 		r.Learn(&events[i])
-		if n := len(r.streams.order); n > streamsMost || n != len(r.streams.byKey) {
+		if n := len(r.streams.order); n > maxStreams || n != len(r.streams.byKey) {
 			t.Fatalf("%d streams are held", n)
 		}
 	}
 	r.Learn(nil)
-	if n := r.Preview().Rules[0].Count; n != int64(3*streamsMost) {
+	if n := r.Preview().Rules[0].Count; n != int64(3*maxStreams) {
 		t.Errorf("%d found", n)
 	}
 }
@@ -278,7 +279,7 @@ func TestRedactRefuses(t *testing.T) {
 	}
 }
 
-// TestRedactNothing: what has nothing to hide stays as it is, byte for byte.
+// TestRedactNothing: an event without a match stays the same, byte for byte.
 func TestRedactNothing(t *testing.T) {
 	for _, data := range []string{"", `{}`, `{"a":[],"b":{},"c":[1,-2.50e3,true,null,"\u00e4\/"],"d":"x"}`, strings.Repeat(`{"a":`, 3000) + `[]` + strings.Repeat(`}`, 3000)} {
 		e := tapedeck.Event{Type: "acme.x", Data: json.RawMessage(data)}

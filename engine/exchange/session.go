@@ -14,43 +14,43 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// maxLanes is how many threads may have a run open at once. When there are more,
-// the one that was quiet for longest is taken as done.
+// maxLanes is how many threads can have an open run at once. If there are more,
+// the one without events for the longest time counts as ended.
 const maxLanes = 64
 
-// A session is the session that is being made.
+// A session is the one that the decoder is creating.
 type session struct {
 	d      *Decoder
-	number int       // among those of the input, from 1
-	line   int       // that is being read
-	at     time.Time // its time; zero for none
+	number int       // in the input, from 1
+	line   int       // the current line
+	at     time.Time // the time of the line; zero for none
 	meta   tapedeck.Members
-	digest hash.Hash // of the lines
+	digest hash.Hash // digest of the lines
 	lines  int
 	events int64
 
-	created   bool
-	extra     tapedeck.Members // what the source says of the conversation, for session.created
-	title     string           // the best so far
-	titleRank int
-	said      string // the title that session.created has
+	created      bool
+	extra        tapedeck.Members // members of the source about the conversation, for session.created
+	title        string           // the best one so far
+	titleRank    int
+	createdTitle string // the title in session.created
 
-	native string    // the source's id of the conversation
-	steady [4]string // what the source repeats on every line
+	nativeID string    // the source's id of the conversation
+	steady   [4]string // members that the source repeats on every line
 
 	used  map[string]struct{} // ids of messages and calls
-	n     int                 // of ids that were made
+	n     int                 // number of ids that were made
 	lanes []*lane             // least recently written first
 }
 
-// newSession begins a session. It comes to be with its first event.
+// newSession returns a session. It is created with its first event.
 func (d *Decoder) newSession() *session {
 	d.finish()
 	d.session = &session{d: d, digest: sha256.New(), used: map[string]struct{}{}}
 	return d.session
 }
 
-// read notes that a record belongs to the session.
+// read adds a record to the session.
 func (s *session) read(rec record) {
 	s.line = rec.line
 	s.lines++
@@ -58,7 +58,7 @@ func (s *session) read(rec record) {
 	s.digest.Write([]byte{'\n'})
 }
 
-// What titles come from, the better one later.
+// The sources of titles, worst first.
 const (
 	fromText = iota + 1
 	fromSummary
@@ -66,16 +66,16 @@ const (
 	fromUser
 )
 
-// suggest offers a title. Of one rank the first text counts, but the last
-// summary: it knows more.
-func (s *session) suggest(rank int, title string) {
+// suggestTitle suggests a title. A better source wins. Of the texts the first one
+// counts; of other sources the last one, which knows more.
+func (s *session) suggestTitle(rank int, title string) {
 	if title = titleOf(title); title == "" || rank < s.titleRank || rank == fromText && s.titleRank == fromText {
 		return
 	}
 	s.title, s.titleRank = title, rank
 }
 
-// finalTitle returns the title as far as it is known now.
+// finalTitle returns the title as far as it is known.
 func (s *session) finalTitle() string {
 	switch asked := s.d.options.Title; {
 	case asked == "":
@@ -94,9 +94,9 @@ func (s *session) create() {
 	}
 	s.d.sessions++
 	s.number, s.created = s.d.sessions, true
-	s.said = s.finalTitle()
+	s.createdTitle = s.finalTitle()
 	e := payload.NewEvent(payload.SessionCreated{
-		Title: s.said, Owner: s.d.options.Owner,
+		Title: s.createdTitle, Owner: s.d.options.Owner,
 		Common: payload.Common{Metadata: s.wrap(s.extra)},
 	})
 	e.Actor, e.Time = s.d.options.Actor, s.at
@@ -104,18 +104,18 @@ func (s *session) create() {
 	s.d.emit(e)
 }
 
-// finish ends what is open and emits session.imported. That has no time of its
-// own: it happens now.
+// finish ends the open runs and emits session.imported. That event has no recorded
+// time: it happens now.
 func (s *session) finish() {
 	if !s.created {
 		return
 	}
 	for len(s.lanes) > 0 {
-		s.lanes[0].cutOff = true // nothing can come any more
+		s.lanes[0].cutOff = true // the input has ended
 		s.retire(s.lanes[0])
 	}
 	p := payload.SessionImported{Format: s.d.format, Events: s.events}
-	if title := s.finalTitle(); title != s.said {
+	if title := s.finalTitle(); title != s.createdTitle {
 		p.Title = title
 	}
 	p.Extra = tapedeck.Members{
@@ -146,8 +146,8 @@ func (s *session) lane(thread string) *lane {
 	return l
 }
 
-// oldest returns the lane that was quiet for longest, but not the main one: all
-// others are there because of it.
+// oldest returns the lane without events for the longest time, but not the main
+// lane, to which the others belong.
 func (s *session) oldest() *lane {
 	for _, l := range s.lanes {
 		if l.thread != "" {
@@ -157,7 +157,7 @@ func (s *session) oldest() *lane {
 	return s.lanes[0]
 }
 
-// retire ends the run of a lane and forgets it.
+// retire ends the run of a lane and drops the lane.
 func (s *session) retire(l *lane) {
 	l.end()
 	for i := range s.lanes {
@@ -168,8 +168,8 @@ func (s *session) retire(l *lane) {
 	}
 }
 
-// others ends the runs that were open beside that of the main thread.
-func (s *session) others() {
+// endOtherRuns ends the open runs except that of the main thread.
+func (s *session) endOtherRuns() {
 	for i := 0; i < len(s.lanes); {
 		if s.lanes[i].thread == "" {
 			i++
@@ -179,8 +179,8 @@ func (s *session) others() {
 	}
 }
 
-// wrap puts what the source says beside the conversation under the name of the
-// format, nil if there is nothing.
+// wrap returns other members of the source under the name of the format, nil if
+// there are none.
 func (s *session) wrap(m tapedeck.Members) tapedeck.Members {
 	if len(m) == 0 {
 		return nil
@@ -188,16 +188,15 @@ func (s *session) wrap(m tapedeck.Members) tapedeck.Members {
 	return tapedeck.Members{s.d.format: encode(m)}
 }
 
-// takeMeta returns the metadata of the line, for the first event that is made of
-// it.
+// takeMeta returns the metadata of the line, for the first event from that line.
 func (s *session) takeMeta() tapedeck.Members {
 	m := s.wrap(s.meta)
 	s.meta = nil
 	return m
 }
 
-// unique returns an id that the session has not had: the given one if it can be,
-// else one made of it.
+// unique returns an id that the session has not used: the given one if possible,
+// otherwise one derived from it.
 func (s *session) unique(given, prefix string) string {
 	id := given
 	if !usable(given) {
@@ -215,7 +214,7 @@ func (s *session) unique(given, prefix string) string {
 	}
 }
 
-// usable reports whether a source's id can be kept.
+// usable reports whether an id of the source can be kept.
 func usable(id string) bool {
 	return id != "" && len(id) <= 256 && !strings.ContainsFunc(id, unicode.IsControl)
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// Inputs whose format is found without its name, and what is in them.
+// TestShapesOfInput detects the format of inputs, and reads them.
 func TestShapesOfInput(t *testing.T) {
 	const call = `{"type":"assistant","uuid":"a","timestamp":"2025-01-01T00:00:00Z","message":{"id":"m","content":[{"type":"tool_use","id":"t1","name":"Read","input":{}}]}}` + "\n"
 	for name, tt := range map[string]struct {
 		input string
-		want  string // a type of event that has to be there
+		want  string // a type of event that must be there
 		has   string // and a part of its data
 	}{
 		"array of events":      {`[{"type":"RUN_STARTED","threadId":"t","runId":"r"},{"type":"RUN_FINISHED","threadId":"t","runId":"r"}]`, "RUN_FINISHED", `"r"`},

@@ -12,10 +12,10 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// meets compares a step with the calls of the thread, before it is appended. The
-// log takes a call of a known id, and a second result, for a new version of the
-// first one: the context would change where it was read already. So they are
-// refused. It returns the event if the step is there, nil if it can be appended.
+// meets compares a step with the calls of the thread before it is appended. A call
+// with a known id, or a second result, would be a new version of the first one in
+// the log, and so change a context that was already read. So they are refused. It
+// returns the event if the step is already there, nil if it can be appended.
 func (s *step) meets(calls []view.ToolCall, events []view.ContextEvent, i *found) (*view.ContextEvent, error) {
 	switch s.Type {
 	case view.ResultEvent:
@@ -39,9 +39,10 @@ func (s *step) meets(calls []view.ToolCall, events []view.ContextEvent, i *found
 	return nil, nil
 }
 
-// meetsResult refuses the result of a call that is not in the context, or has one.
+// meetsResult refuses the result of a call that is not in the context, or that has
+// one.
 func (s *step) meetsResult(calls []view.ToolCall, events []view.ContextEvent, i *found) error {
-	var call *view.ToolCall // the newest of that id: the log gives it the result
+	var call *view.ToolCall // the newest call with that id, which gets the result in the log
 	for n := range calls {
 		if calls[n].ID == s.ToolCallID {
 			call = &calls[n]
@@ -61,19 +62,19 @@ func (s *step) meetsResult(calls []view.ToolCall, events []view.ContextEvent, i 
 		WithHint("nothing was written; to replace the result, delete the events after %d first", at-1)
 }
 
-// taken returns the ids of calls in a thread, also of its other agents.
+// taken returns the ids of the calls in a thread, including those of other agents.
 func taken(calls []view.ToolCall, events []view.ContextEvent) map[string]bool {
 	ids := map[string]bool{}
 	for n := range calls {
 		ids[calls[n].ID] = true
 	}
 	for n := range events {
-		ids[events[n].ToolCallID] = true // a call without an id is shown with one
+		ids[events[n].ToolCallID] = true // a call without an id has one in the view
 	}
 	return ids
 }
 
-// same reports whether two calls say the same, however their arguments are written.
+// same reports whether two calls are equal, however their arguments are written.
 func same(a, b payload.FunctionCall) bool {
 	if a.Name == b.Name && a.Arguments == b.Arguments {
 		return true
@@ -83,10 +84,10 @@ func same(a, b payload.FunctionCall) bool {
 		json.Unmarshal([]byte(b.Arguments), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// names gives calls that are copied ids that no other call of the thread has.
+// names gives copied calls ids that no other call of the thread has.
 type names struct {
 	taken map[string]bool
-	now   map[string]string // by the id in the source, of the newest call
+	now   map[string]string // the new id of the newest call, by the id in the source
 }
 
 func newNames(s view.Snapshot, to *found) *names {
@@ -107,14 +108,14 @@ func (n *names) rename(s *step) {
 	}
 }
 
-// misshapen says which member of the content has which wrong shape.
+// misshapen returns which member of the content has a wrong shape, and which.
 func (s *step) misshapen(content json.RawMessage, err error) error {
 	var shape *json.UnmarshalTypeError
 	switch {
 	case len(content) == 0:
 		return tapedeck.Errorf(tapedeck.Invalid, "the %s has no content", s.Type)
 	case !errors.As(err, &shape):
-		return tapedeck.Errorf(tapedeck.Invalid, "the content of the %s is not what the type has", s.Type).Because(err)
+		return tapedeck.Errorf(tapedeck.Invalid, "the content of the %s does not fit its type", s.Type).Because(err)
 	case shape.Field == "":
 		return tapedeck.Errorf(tapedeck.Invalid, "the content of the %s must be an object, and is %s", s.Type, article(shape.Value))
 	}
@@ -132,7 +133,7 @@ func article(shape string) string {
 	return "a " + shape
 }
 
-// readCall reads a call, in the form of a tool_call or in that of OpenAI.
+// readCall reads a call in the form of a tool_call or of OpenAI.
 func readCall(raw json.RawMessage) payload.ToolCall {
 	type function struct {
 		Name      string          `json:"name"`
@@ -143,20 +144,20 @@ func readCall(raw json.RawMessage) payload.ToolCall {
 		function
 		Function *function `json:"function"`
 	}
-	_ = json.Unmarshal(raw, &d) // without id and name it is refused
+	_ = json.Unmarshal(raw, &d) // a call without id and name is refused
 	if d.Function != nil {
 		d.function = *d.Function
 	}
 	return payload.ToolCall{ID: d.ID, Type: "function", Function: payload.FunctionCall{Name: d.Name, Arguments: argumentsOf(d.Arguments)}}
 }
 
-// argumentsOf returns arguments as text, which some write as JSON itself.
+// argumentsOf returns arguments as text. Some programs write them as JSON.
 func argumentsOf(raw json.RawMessage) string {
 	var text string
 	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
 		return text
 	}
 	var b bytes.Buffer
-	_ = json.Compact(&b, raw) // it was decoded, so it is JSON
+	_ = json.Compact(&b, raw) // it cannot fail: raw was decoded before
 	return b.String()
 }

@@ -19,8 +19,8 @@ func (w *world) head(session string) int64 {
 	return s.At
 }
 
-// TestCollidingCallsAreRefused: what is in a context stays as it is, and nothing is
-// written.
+// TestCollidingCallsAreRefused: events in a context do not change, and a refused
+// call writes nothing.
 func TestCollidingCallsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	i := w.create("ses", "coder", "")
@@ -46,7 +46,8 @@ func TestCollidingCallsAreRefused(t *testing.T) {
 	w.shows(i, user, asks, calls, result, answer)
 }
 
-// TestCollidingCallOfAnotherAgent: agents of one thread share the ids of calls.
+// TestCollidingCallOfAnotherAgent: the agents of one thread share the ids of
+// calls.
 func TestCollidingCallOfAnotherAgent(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.engine.Append(t.Context(), tapedeck.Append{Session: "ses", Events: []tapedeck.Event{
@@ -65,7 +66,8 @@ func TestCollidingCallOfAnotherAgent(t *testing.T) {
 	w.shows(b)
 }
 
-// TestOneOfManyResults: of many that answer a call at once, one is written.
+// TestOneOfManyResults: of many results of one call at the same time, one is
+// appended.
 func TestOneOfManyResults(t *testing.T) {
 	w := newWorld(t)
 	i := w.create("ses", "coder", "")
@@ -83,8 +85,8 @@ func TestOneOfManyResults(t *testing.T) {
 	}
 }
 
-// TestCopiesOfOneID: a copy changes nothing of what is there, and its results stay
-// with its calls.
+// TestCopiesOfOneID: a copy does not change existing events, and its results
+// belong to its own calls.
 func TestCopiesOfOneID(t *testing.T) {
 	w := newWorld(t)
 	first, second, to := w.create("ses", "a", ""), w.create("ses", "b", ""), w.create("other", "c", "")

@@ -12,11 +12,11 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// maxMessages is the most messages of a context that are looked at.
+// maxMessages is the most messages of a context that are read.
 const maxMessages = 10_000
 
-// GetEvents returns the context of an instance from a sequence number on. One that
-// is more than the number of events is [tapedeck.Invalid].
+// GetEvents returns the context of an instance from a sequence number on. A number
+// above the number of events is [tapedeck.Invalid].
 func (r *Repository) GetEvents(ctx context.Context, of view.Ref, from int) ([]view.ContextEvent, error) {
 	i, err := r.find(ctx, of)
 	if err != nil {
@@ -41,7 +41,7 @@ func (r *Repository) events(ctx context.Context, i *found) ([]view.ContextEvent,
 	return view.ContextEvents(s, i.Instance), nil
 }
 
-// snapshot returns all of the thread of an instance.
+// snapshot returns the whole thread of an instance.
 func (r *Repository) snapshot(ctx context.Context, i *found) (view.Snapshot, error) {
 	s, err := r.views.Snapshot(ctx, i.session, view.Query{At: -1, Thread: i.Thread, Limit: maxMessages})
 	if err == nil && s.Earlier > 0 {
@@ -50,15 +50,15 @@ func (r *Repository) snapshot(ctx context.Context, i *found) (view.Snapshot, err
 	return s, err
 }
 
-// AppendEvent appends to the context of an instance and returns what it has
-// become. The content is that of the type, see [view.ContextEvent]; toolCallID may
-// be left out where the content has it.
+// AppendEvent appends to the context of an instance and returns the resulting
+// event. The content is that of the type, see [view.ContextEvent]. toolCallID may
+// be empty if the content has it.
 //
-// A tool_call that an assistant_message before it has made is there already, and
-// is returned as it is. One that none has made gets an assistant_message without
-// text, which comes before it.
+// A tool_call that an earlier assistant_message made is already there, and is
+// returned unchanged. Any other tool_call gets an assistant_message without text
+// before it.
 //
-// What is in the context stays as it is: a call whose id is taken, and a second
+// Events in the context never change: a call whose id is taken, and a second
 // result of a call, are a [tapedeck.Conflict].
 func (r *Repository) AppendEvent(ctx context.Context, of view.Ref, typ string, content json.RawMessage, toolCallID string) (view.ContextEvent, error) {
 	free, err := r.hold(ctx, of.Session)
@@ -103,13 +103,13 @@ func orZero(e *view.ContextEvent) view.ContextEvent {
 	return *e
 }
 
-// DeleteEventsAfter reverts what comes after a sequence number in the context of an
-// instance, and all else in its thread from there on, and returns how many context
-// events these are. Nothing is deleted: it is an overwrite, which can be undone.
-// -1 reverts all.
+// DeleteEventsAfter reverts the events after a sequence number in the context of
+// an instance, and all other events of its thread from there on. It returns how
+// many context events these are. It deletes nothing: it is an overwrite, which can
+// be undone. -1 reverts all events.
 //
-// A tool call that came whole with its message is one event of the log with it:
-// between these it is [tapedeck.Invalid].
+// A tool call that arrived together with its message is one event of the log with
+// it. A sequence number between them is [tapedeck.Invalid].
 func (r *Repository) DeleteEventsAfter(ctx context.Context, of view.Ref, sequence int) (int, api.Rewound, error) {
 	i, err := r.find(ctx, of)
 	if err != nil {
@@ -125,7 +125,7 @@ func (r *Repository) DeleteEventsAfter(ctx context.Context, of view.Ref, sequenc
 	}
 	if first > 0 && events[first-1].Offset == events[first].Offset {
 		return 0, api.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "%s %d and %s %d are one event of the log", events[first-1].Type, first-1, events[first].Type, first).
-			WithHint("delete what comes after another one")
+			WithHint("delete the events after another one")
 	}
 	done, err := r.verbs.Overwrite(ctx, api.Overwrite{Session: i.session, FromOffset: events[first].Offset, Thread: i.Thread})
 	if err != nil {
@@ -134,10 +134,10 @@ func (r *Repository) DeleteEventsAfter(ctx context.Context, of view.Ref, sequenc
 	return len(events) - first, done, nil
 }
 
-// CopyEvents appends the context of one instance to that of another, up to a
-// sequence number and including it, or all of it if that is nil. It returns how
-// many events these are. All are appended or none. A call whose id is taken in the
-// target's thread gets another one, and so does its result.
+// CopyEvents appends the context of one instance to that of another: up to and
+// including a sequence number, or all of it if that is nil. It returns how many
+// events these are. It appends all or none. A call whose id is taken in the
+// target's thread gets another id, and so does its result.
 func (r *Repository) CopyEvents(ctx context.Context, source, target view.Ref, upTo *int) (int, error) {
 	free, err := r.hold(ctx, target.Session)
 	if err != nil {
@@ -178,7 +178,7 @@ func (r *Repository) CopyEvents(ctx context.Context, source, target view.Ref, up
 
 // copies returns context events as events of the log for another instance.
 func copies(events []view.ContextEvent, n *names, to *found) ([]tapedeck.Event, error) {
-	made := map[string]int{} // how many calls of an id are among them
+	made := map[string]int{} // number of calls with an id
 	for _, e := range events {
 		if e.Type == view.CallEvent {
 			made[e.ToolCallID]++
@@ -186,7 +186,7 @@ func copies(events []view.ContextEvent, n *names, to *found) ([]tapedeck.Event, 
 	}
 	var out []tapedeck.Event
 	for _, e := range events {
-		if e.Type == view.CallEvent { // they are in their messages
+		if e.Type == view.CallEvent { // calls are copied with their messages
 			continue
 		}
 		s := step{Type: e.Type, ToolCallID: e.ToolCallID}
@@ -203,7 +203,7 @@ func copies(events []view.ContextEvent, n *names, to *found) ([]tapedeck.Event, 
 	return out, nil
 }
 
-// A step is a context event on its way into the log.
+// A step is a context event that is about to be appended.
 type step struct {
 	Type       string
 	ToolCallID string
@@ -211,13 +211,13 @@ type step struct {
 	calls      []payload.ToolCall
 }
 
-// roles has for each type of a message its role.
+// roles has the role for each type of message.
 var roles = map[string]string{
 	view.SystemMessage: payload.RoleSystem, view.UserMessage: payload.RoleUser, view.AssistantMessage: payload.RoleAssistant,
 	view.CallEvent: payload.RoleAssistant, view.ResultEvent: payload.RoleTool,
 }
 
-// read reads the content of the step's type.
+// read reads the content for the step's type.
 func (s *step) read(content json.RawMessage) error {
 	var d struct {
 		Role       string            `json:"role"`
@@ -275,7 +275,7 @@ func (s *step) check(role, given, id string) error {
 	return nil
 }
 
-// event returns the event of the log that says the step.
+// event returns the step as an event of the log.
 func (s *step) event(i *found) tapedeck.Event {
 	m := payload.NewMessage(tapedeck.NewID("msg_"), roles[s.Type], strings.ToValidUTF8(s.text, "\uFFFD"))
 	if s.text == "" && len(s.calls) > 0 {
@@ -287,7 +287,7 @@ func (s *step) event(i *found) tapedeck.Event {
 	}
 	m.SubagentRunID = i.Subagent
 	e := payload.NewEvent(payload.MessageAdded{Message: m})
-	if e.Thread = i.Thread; !i.Main && i.Subagent == "" { // else it is theirs already
+	if e.Thread = i.Thread; !i.Main && i.Subagent == "" { // otherwise the thread already tells the instance
 		e.Instance = i.ID
 	}
 	return e

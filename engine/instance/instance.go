@@ -1,8 +1,8 @@
-// Package instance keeps the context of agents as a list of events per agent: it
-// creates instances of agents in a session, appends to the context of one, reads
-// it, reverts the end of it and copies it. It is for programs that keep their
-// agents' messages in this form. A log and its views are all that is behind it;
-// sequence numbers are counted from the log and stored nowhere.
+// Package instance keeps the context of each agent as a list of events: it creates
+// instances of agents in a session, appends to the context of one, reads it,
+// reverts its end and copies it. It is for programs that keep their agents'
+// messages in this form. It stores nothing but events in the log: sequence numbers
+// are counted in the views.
 package instance
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// verbs is what is needed of the engine.
+// verbs are the verbs of the engine that are needed here.
 type verbs interface {
 	Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error)
 	Overwrite(ctx context.Context, o api.Overwrite) (api.Rewound, error)
 }
 
-// views is what is needed of the views of sessions.
+// views are the views of sessions that are needed here.
 type views interface {
 	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
 	Instances(ctx context.Context, session string, at int64) (view.Instances, error)
@@ -33,12 +33,12 @@ type Repository struct {
 	verbs verbs
 	views views
 
-	// Who writes holds one of these, by session: what is written depends on what
-	// is there.
+	// A writer holds one of these, chosen by session, because it reads the context
+	// before it appends.
 	writing [32]chan struct{}
 }
 
-// New returns a repository in terms of an engine and views of the same store.
+// New returns a repository that uses an engine, and views of the same store.
 func New(e verbs, v views) *Repository {
 	r := &Repository{verbs: e, views: v}
 	for i := range r.writing {
@@ -47,7 +47,7 @@ func New(e verbs, v views) *Repository {
 	return r
 }
 
-// hold waits until nobody else writes to a session here. The caller calls free.
+// hold waits until no other call here writes to a session. Call free when done.
 func (r *Repository) hold(ctx context.Context, session string) (free func(), err error) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(session))
@@ -60,9 +60,9 @@ func (r *Repository) hold(ctx context.Context, session string) (free func(), err
 	}
 }
 
-// CreateInstance adds an agent to a session, in a thread of its own that has the
-// instance's id as its name. Its parent is an instance of the same session, "" for
-// none.
+// CreateInstance adds an agent to a session, on a thread of its own. The thread
+// has the id of the instance as its name. The parent is an instance of the same
+// session, "" for none.
 func (r *Repository) CreateInstance(ctx context.Context, session, agent, parent string) (view.Instance, error) {
 	if err := tapedeck.CheckName("the agent's name", agent); err != nil {
 		return view.Instance{}, err
@@ -83,7 +83,7 @@ func (r *Repository) CreateInstance(ctx context.Context, session, agent, parent 
 	return r.GetInstance(ctx, view.Ref{Session: session, ID: d.ID})
 }
 
-// GetInstance returns an instance. One that is unknown, or was reverted, is
+// GetInstance returns an instance. An unknown or reverted one is
 // [tapedeck.NotFound].
 func (r *Repository) GetInstance(ctx context.Context, of view.Ref) (view.Instance, error) {
 	if err := tapedeck.CheckID("the session", of.Session); err != nil {
@@ -104,7 +104,7 @@ func (r *Repository) GetInstance(ctx context.Context, of view.Ref) (view.Instanc
 	return i, nil
 }
 
-// A found instance is one with the session that it is in.
+// A found instance is an instance with its session.
 type found struct {
 	view.Instance
 	session string

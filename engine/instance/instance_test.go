@@ -69,7 +69,7 @@ func (w *world) add(id view.Ref, lines ...string) {
 	}
 }
 
-// shows compares the context of an instance, written in the same way.
+// shows compares the context of an instance with events in the same form.
 func (w *world) shows(id view.Ref, want ...string) {
 	w.Helper()
 	events, err := w.GetEvents(w.Context(), id, 0)
@@ -126,7 +126,7 @@ func TestInstances(t *testing.T) {
 	w.shows(search, system)
 }
 
-// The agent of a thread has a context, too, though nobody has created it here.
+// The agent of a thread has a context, too, although it was not created here.
 func TestContextOfARun(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.engine.Append(t.Context(), tapedeck.Append{Session: "ses", Events: []tapedeck.Event{

@@ -49,6 +49,7 @@ func appendEscape(b []byte, c byte) []byte {
 	return append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 }
 
+// Names returns the names of members, sorted.
 func Names(m map[string]json.RawMessage) []string {
 	if len(m) == 0 {
 		return nil
@@ -56,6 +57,8 @@ func Names(m map[string]json.RawMessage) []string {
 	return slices.Sorted(maps.Keys(m))
 }
 
+// AppendName appends the name of a member, with a comma before it unless it is
+// the first one. start is the length of b after the object's opening brace.
 func AppendName(b []byte, start int, name string) []byte {
 	if len(b) > start {
 		b = append(b, ',')
@@ -72,6 +75,7 @@ func AppendRaw(b []byte, raw json.RawMessage) []byte {
 	return append(b, raw...)
 }
 
+// AppendMembers appends an object with members sorted by name.
 func AppendMembers(b []byte, m map[string]json.RawMessage) []byte {
 	b = append(b, '{')
 	start := len(b)

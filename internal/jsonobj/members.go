@@ -100,6 +100,7 @@ func memberName(quoted []byte) ([]byte, bool) {
 	return []byte(s), err == nil
 }
 
+// SkipSpace returns b without the space at its beginning.
 func SkipSpace(b []byte) []byte {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n' || b[0] == '\t' || b[0] == '\r') {
 		b = b[1:]
@@ -170,8 +171,10 @@ func StringLen(b []byte) int {
 	}
 }
 
+// IsString reports whether raw is a JSON string.
 func IsString(raw []byte) bool { return len(raw) >= 2 && raw[0] == '"' }
 
+// IsNull reports whether raw is null.
 func IsNull(raw []byte) bool { return string(raw) == "null" }
 
 // StringIs reports whether raw is the JSON string s.

@@ -6,11 +6,15 @@ import (
 	"unicode/utf8"
 )
 
+// A Scanner reads JSON of a known form from the beginning of B, without
+// encoding/json. The first mismatch sets Ok to false; from then on all methods
+// read nothing.
 type Scanner struct {
-	B  []byte
+	B  []byte // the rest
 	Ok bool
 }
 
+// Accept skips a literal if it is next, and reports whether it was.
 func (s *Scanner) Accept(lit string) bool {
 	if !s.Ok || len(s.B) < len(lit) || string(s.B[:len(lit)]) != lit {
 		return false
@@ -19,6 +23,7 @@ func (s *Scanner) Accept(lit string) bool {
 	return true
 }
 
+// Expect skips a literal that must be next.
 func (s *Scanner) Expect(lit string) { s.Ok = s.Accept(lit) }
 
 // String reads a string without escapes.

@@ -37,7 +37,12 @@ func TestUnpack(t *testing.T) {
 		`{"flag":false,"raw":null,"count":7}`: {true, func(u *unpacked) {
 			u.Flag, u.Raw, u.Count = new(bool), json.RawMessage("null"), 7
 		}},
-		`{"flag":1}`: {false, func(*unpacked) {}},
+		`{"count":1.0}`:                           {true, func(u *unpacked) { u.Count = 1 }},
+		`{"count":1e3}`:                           {true, func(u *unpacked) { u.Count = 1000 }},
+		`{"count":1.5}`:                           {false, func(*unpacked) {}},
+		`{"count":-1e300}`:                        {false, func(*unpacked) {}},
+		`{"count":9007199254740993}`:              {true, func(u *unpacked) { u.Count = 9007199254740993 }},
+		`{"flag":1}`:                              {false, func(*unpacked) {}},
 		`{"nested":{"a":"1"},"nested":{"b":"2"}}`: {true, func(u *unpacked) { u.Nested.B = "2" }},
 		`{"nested":{"a":1,"b":"2"}}`:              {false, func(u *unpacked) { u.Nested.B = "2" }},
 		`{"nested":[]}`:                           {false, func(*unpacked) {}},

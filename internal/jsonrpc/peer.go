@@ -104,7 +104,7 @@ func (p *Peer) answered(w wire) {
 	delete(p.calls, string(w.ID))
 	p.mu.Unlock()
 	if ch != nil {
-		ch <- w // never blocks: the channel has room for the answer
+		ch <- w // never blocks: the channel is buffered
 	}
 }
 

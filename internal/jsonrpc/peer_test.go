@@ -99,11 +99,11 @@ func TestPressure(t *testing.T) {
 		}()
 		synctest.Wait()
 		if said > 5000 { // as many as fit into the buffer of one read
-			t.Errorf("%d notifications were taken while none was handled", said)
+			t.Errorf("%d notifications were read while the handler was busy", said)
 		}
 		close(busy)
 		if n := <-answered; n != 50_000 {
-			t.Errorf("the answer came after %d notifications", n)
+			t.Errorf("the answer arrived after %d notifications", n)
 		}
 	})
 }
@@ -114,21 +114,21 @@ func TestCallEnds(t *testing.T) {
 		do   func(w *wireTest, cancel func())
 		want string
 	}{
-		{"it failed", func(w *wireTest, _ func()) {
+		{"an error answer", func(w *wireTest, _ func()) {
 			w.say(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found","data":{"m":1}}}`)
 		}, "Method not found (code -32601)"},
-		{"it was given up", func(_ *wireTest, cancel func()) { cancel() }, "context canceled"},
-		{"the other side is gone", func(w *wireTest, _ func()) { w.in.Close() }, "the connection is closed"},
-		{"the other side is gone in the middle of a line", func(w *wireTest, _ func()) {
+		{"the caller cancels", func(_ *wireTest, cancel func()) { cancel() }, "context canceled"},
+		{"the other side closes", func(w *wireTest, _ func()) { w.in.Close() }, "the connection is closed"},
+		{"the other side closes in the middle of a line", func(w *wireTest, _ func()) {
 			_, _ = io.WriteString(w.in, `{"jsonrpc":"2.0","id":1,"res`)
 			w.in.Close()
 		}, "the connection is closed"},
-		{"the answer is its last word", func(w *wireTest, _ func()) {
+		{"the answer is the last message", func(w *wireTest, _ func()) {
 			_, _ = io.WriteString(w.in, `{"jsonrpc":"2.0","id":1,"result":null}`)
 			w.in.Close()
 		}, ""},
 		{"reading fails", func(w *wireTest, _ func()) { w.in.CloseWithError(errors.New("broken")) }, "broken"},
-		{"it was closed", func(w *wireTest, _ func()) { w.Close() }, "the connection is closed"},
+		{"the peer is closed", func(w *wireTest, _ func()) { w.Close() }, "the connection is closed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

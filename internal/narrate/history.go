@@ -111,7 +111,7 @@ func (h *history) add(e tapedeck.Event) {
 	}
 }
 
-// called begins the passage of a tool call. It reports false if there is one.
+// called begins the passage of a tool call. It reports false if the call already has one.
 func (h *history) called(id, name string) bool {
 	if h.call[id] != nil {
 		return false

@@ -52,13 +52,13 @@ func TestNarrator(t *testing.T) {
 		tell func(*Narrator)
 		want []string
 	}{
-		{"nothing is begun for nothing", func(n *Narrator) { n.Say("", "", ""); n.Think("", "a", ""); n.EndMessage(""); n.Pause("") }, nil},
+		{"empty deltas yield no events", func(n *Narrator) { n.Say("", "", ""); n.Think("", "a", ""); n.EndMessage(""); n.Pause("") }, nil},
 		{"another id is another message", func(n *Narrator) { n.Say("", "a", "1"); n.Say("", "b", "2"); n.Say("", "a", "3") }, []string{
 			`TEXT_MESSAGE_START {"messageId":"m.a","role":"assistant"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m.a","delta":"1"}`, `TEXT_MESSAGE_END {"messageId":"m.a"}`,
 			`TEXT_MESSAGE_START {"messageId":"m.b","role":"assistant"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m.b","delta":"2"}`, `TEXT_MESSAGE_END {"messageId":"m.b"}`,
 			`TEXT_MESSAGE_START {"messageId":"m.a","role":"assistant"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m.a","delta":"3"}`, `TEXT_MESSAGE_END {"messageId":"m.a"}`,
 		}},
-		{"a pause ends what has no id only", func(n *Narrator) {
+		{"a pause ends only a message without an id", func(n *Narrator) {
 			n.Say("", "", "1")
 			n.Pause("")
 			n.Say("", "", "2")
@@ -71,7 +71,7 @@ func TestNarrator(t *testing.T) {
 			`TEXT_MESSAGE_START {"messageId":"m.a","role":"assistant"}`, `TEXT_MESSAGE_CONTENT {"messageId":"m.a","delta":"3"}`,
 			`TEXT_MESSAGE_CONTENT {"messageId":"m.a","delta":"4"}`, `TEXT_MESSAGE_END {"messageId":"m.a"}`,
 		}},
-		{"calls are begun and answered once", func(n *Narrator) {
+		{"calls begin and are answered once", func(n *Narrator) {
 			n.Turn = 2
 			n.Args("c", "lost")
 			n.Answered("c", Answer{Content: Text("lost")})
@@ -97,7 +97,7 @@ func TestNarrator(t *testing.T) {
 			`TOOL_CALL_START {"toolCallId":"c3","toolCallName":"tool"}`, `TOOL_CALL_END {"toolCallId":"c3"}`,
 			`TOOL_CALL_RESULT {"messageId":"t4","toolCallId":"c3","content":"","role":"tool","metadata":{"tapedeck":{"error":true}}}`,
 		}},
-		{"sub-agents that share an id, and one that comes back", func(n *Narrator) {
+		{"sub-agents with the same message id, and one that continues", func(n *Narrator) {
 			n.Tool(Call{ID: "a"})
 			n.Called("a")
 			n.Subagent("a", "scout", "", "")
@@ -118,7 +118,7 @@ func TestNarrator(t *testing.T) {
 			`SUBAGENT_STARTED {"subagentRunId":"s.a.2","name":"scout","parentToolCallId":"c.a"}`, `SUBAGENT_ERROR {"subagentRunId":"s.a.2","message":"oh"}`,
 			`TEXT_MESSAGE_END {"messageId":"m.m"}`,
 		}},
-		{"a sub-agent has its turns, plan and usage", func(n *Narrator) {
+		{"a sub-agent has its own turns, plan and usage", func(n *Narrator) {
 			n.NextTurn("")
 			n.Tool(Call{ID: "a"})
 			n.Subagent("a", "scout", "", "")
@@ -146,11 +146,11 @@ func TestNarrator(t *testing.T) {
 		{"an id that is too long", func(n *Narrator) { n.Say("", long, "1"); n.EndMessage(""); n.Say("", long, "2") }, []string{
 			`TEXT_MESSAGE_START {"messageId":"m.59b5a0f0ad1d0dec9ccc1a3af0c5cd1a","role":"assistant"}`,
 		}},
-		{"the same plan is not told again", func(n *Narrator) { n.Plan(nil); n.Plan([]payload.PlanEntry{}) }, []string{`plan.updated {"entries":[]}`}},
-		{"what is not JSON is kept as a text", func(n *Narrator) { n.Raw("x", []byte("a\x01")); n.Raw("x", []byte(`{"a":1}`)) }, []string{
+		{"the same plan is yielded once", func(n *Narrator) { n.Plan(nil); n.Plan([]payload.PlanEntry{}) }, []string{`plan.updated {"entries":[]}`}},
+		{"a line that is not JSON is stored as a string", func(n *Narrator) { n.Raw("x", []byte("a\x01")); n.Raw("x", []byte(`{"a":1}`)) }, []string{
 			`RAW {"event":"a\u0001","source":"x"}`, `RAW {"event":{"a":1},"source":"x"}`,
 		}},
-		{"after an error nothing follows", func(n *Narrator) { n.Fail(context.Canceled); n.Say("", "", "x"); n.Fail(context.Canceled) }, []string{"error context canceled"}},
+		{"no event follows an error", func(n *Narrator) { n.Fail(context.Canceled); n.Say("", "", "x"); n.Fail(context.Canceled) }, []string{"error context canceled"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := record(t, tt.tell)
@@ -167,7 +167,7 @@ func TestNarrator(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestNoEventsAfterFalse(t *testing.T) {
 	yielded := 0
 	n := New("inv", func(tapedeck.Event, error) bool { yielded++; return false })
 	n.Say("", "", "x")

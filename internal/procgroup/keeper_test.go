@@ -76,9 +76,9 @@ func TestStopReachesOtherSessions(t *testing.T) {
 	}
 }
 
-// TestTheRestEndsWithTheProgram kills the program: the keeper must end the processes
+// TestChildrenEndWithTheProgram kills the program: the keeper must end the processes
 // that the program started.
-func TestTheRestEndsWithTheProgram(t *testing.T) {
+func TestChildrenEndWithTheProgram(t *testing.T) {
 	p, living := tree(t)
 	for _, m := range below(p.PID()) {
 		if m.parent == p.PID() && m.pid == m.group {
@@ -106,7 +106,7 @@ func TestAllEndWithTheServer(t *testing.T) {
 }
 
 // TestNothingBeginsBeforeItsRelease checks that the program does not run before its
-// release, and never runs if the server is gone before.
+// release, and never runs if the server ends before.
 func TestNothingBeginsBeforeItsRelease(t *testing.T) {
 	sign := filepath.Join(t.TempDir(), "sign")
 	p, err := Start(Spec{Path: "/bin/sh", Args: []string{"-c", "touch " + sign}})
@@ -142,9 +142,9 @@ func TestKeeperKilled(t *testing.T) {
 	}
 }
 
-// TestKeeperTellsNothing checks that an agent cannot read the server's variables from
+// TestKeeperHasNoVariables checks that an agent cannot read the server's variables from
 // its parent process.
-func TestKeeperTellsNothing(t *testing.T) {
+func TestKeeperHasNoVariables(t *testing.T) {
 	t.Setenv("TAPEDECK_URL", "http://127.0.0.1:1")
 	t.Setenv("SECRET", "s3cret")
 	p, out := begin(t, false, "echo ready; tr '\\0' ' ' </proc/$PPID/environ; echo; tr '\\0' ' ' </proc/$PPID/cmdline; echo; env")
@@ -157,7 +157,7 @@ func TestKeeperTellsNothing(t *testing.T) {
 	p.Stop(Ladder{})
 }
 
-func TestNoVariableOfOurs(t *testing.T) {
+func TestOwnVariablesAreRemoved(t *testing.T) {
 	p, err := Start(Spec{Path: "env", Env: []string{"A=a", "TAPEDECK_URL=http://127.0.0.1:1", "A=b"}})
 	if err != nil {
 		t.Fatal(err)
@@ -200,12 +200,12 @@ func TestKillLeftover(t *testing.T) {
 		return d
 	}
 	for name, d := range map[string]payload.AgentStarted{
-		"another life of the machine": with(func(d *payload.AgentStarted) { d.Host = "another" }),
-		"another process of that id":  with(func(d *payload.AgentStarted) { d.Started += "1" }),
-		"nothing known":               with(func(d *payload.AgentStarted) { d.Started, d.Host = "", "" }),
+		"another boot":                with(func(d *payload.AgentStarted) { d.Host = "another" }),
+		"another process with the id": with(func(d *payload.AgentStarted) { d.Started += "1" }),
+		"an unknown identity":         with(func(d *payload.AgentStarted) { d.Started, d.Host = "", "" }),
 		"the first process":           with(func(d *payload.AgentStarted) { d.PID = 1 }),
 		"everybody":                   with(func(d *payload.AgentStarted) { d.PID = 0 }),
-		"everybody else":              with(func(d *payload.AgentStarted) { d.PID = -1 }),
+		"all processes":               with(func(d *payload.AgentStarted) { d.PID = -1 }),
 		"a mark that is part of ours": with(func(d *payload.AgentStarted) { d.Started, d.Mark = d.Started+"1", is.Mark[:5] }),
 		"a mark of another machine":   with(func(d *payload.AgentStarted) { d.Host, d.Mark = "another", is.Mark }),
 	} {

@@ -44,7 +44,7 @@ const (
 func init() {
 	if len(os.Args) == 1 && os.Args[0] == keeperName {
 		keep()
-		syscall.Exit(0) // not os.Exit: the race detector would make that wait
+		syscall.Exit(0) // not os.Exit, because the race detector would delay it
 	}
 }
 
@@ -67,7 +67,7 @@ func keep() {
 	line, err := k.control.ReadBytes('\n')
 	var j job
 	if err != nil || json.Unmarshal(line, &j) != nil {
-		return // the server has gone before the release
+		return // the server has ended before the release
 	}
 	if err := k.begin(j); err != nil {
 		errno, _ := err.(syscall.Errno) //nolint:errorlint // ForkExec returns it unwrapped
@@ -98,7 +98,7 @@ func (k *keeper) begin(j job) (err error) {
 	return nil
 }
 
-// obey executes the orders of the server. When the server is gone, it kills all
+// obey executes the orders of the server. When the server has ended, it kills all
 // processes.
 func (k *keeper) obey() {
 	for {

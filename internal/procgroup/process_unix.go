@@ -18,7 +18,7 @@ type platform struct {
 	keeper   *exec.Cmd
 	control  *os.File   // carries the job to the keeper, then orders
 	released bool       // whether the job was sent
-	began    chan error // the result of the release; has room for it
+	began    chan error // the result of the release; buffered
 }
 
 // launch starts the keeper. cmd has the pipes of the program.

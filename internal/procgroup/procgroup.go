@@ -31,7 +31,7 @@ const Mark = "TAPEDECK_RUN"
 // because they can tell where the server is. [Mark] is the exception.
 const OwnPrefix = "TAPEDECK_"
 
-// A Spec says what to start.
+// A Spec describes the program to start.
 type Spec struct {
 	Path  string   // the program; a name without a separator is looked up in the PATH of this process
 	Args  []string // the arguments, without the name of the program

@@ -39,7 +39,7 @@ func TestStop(t *testing.T) {
 		exit         string
 	}{
 		{
-			"it does what it is asked", "echo ready; read line; exit 3",
+			"it obeys Soft", "echo ready; read line; exit 3",
 			func(p *Process) Ladder { return Ladder{Soft: asked(p), Wait: long} }, "exit status 3",
 		},
 		{

@@ -132,7 +132,7 @@ func (m *Model) status(p prompt) int {
 	return status
 }
 
-// stepsOf returns the calls that a prompt asks for, in order.
+// stepsOf returns the tool calls that the markers of a prompt request, in order.
 func stepsOf(p prompt) []call {
 	var steps []call
 	for _, at := range toolMarker.FindAllStringSubmatchIndex(p.user, -1) {

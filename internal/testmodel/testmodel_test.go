@@ -163,7 +163,7 @@ func responsesPiece(s *said, b []byte) {
 		whole := said{}
 		whole.response(e.Response)
 		if s.Input, s.Output, s.Stop = whole.Input, whole.Output, whole.Stop; !cmp.Equal(*s, whole) {
-			s.Stop = "what was streamed is not the response"
+			s.Stop = "the streamed response differs from the whole one"
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package testserver builds the real program once and runs it as a process, so
-// that tests meet what users meet, kill -9 included.
+// Package testserver builds the real program once and runs it as a process, so that
+// tests use it as users do, and can end it with kill -9.
 package testserver
 
 import (
@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Binary returns the path of the program. TAPEDECK_BIN names one that exists;
-// without it the program is built, once in a test process.
+// Binary returns the path of the program: that in TAPEDECK_BIN, otherwise one that is
+// built once per test process.
 func Binary(t testing.TB) string {
 	t.Helper()
 	if bin := os.Getenv("TAPEDECK_BIN"); bin != "" {
@@ -40,7 +40,7 @@ var build = sync.OnceValues(func() (string, error) {
 	return path, cmd.Run()
 })
 
-// Work returns the folder below which the agents of a server work.
+// Work returns the folder below which the agents of the server of a data folder work.
 func Work(data string) string { return data + ".work" }
 
 // A Server is a running "tapedeck serve".
@@ -51,18 +51,18 @@ type Server struct {
 
 	cmd    *exec.Cmd
 	stderr *lockedBuffer
-	gone   chan struct{} // closed when the process has been waited for
+	exited chan struct{} // closed after the process has ended
 }
 
-// Start starts the program on a data folder, on a port of its own unless args
-// name one, and waits until it serves. It is killed when the test ends.
+// Start starts the program on a data folder and waits until it serves. It uses a free
+// port, unless args have --listen. The process is killed when the test ends.
 func Start(t testing.TB, data string, args ...string) *Server {
 	t.Helper()
 	all := []string{"serve", "--json", "--data", data}
 	if !strings.Contains(strings.Join(args, " "), "--listen") {
 		all = append(all, "--listen", "127.0.0.1:0")
 	}
-	s := &Server{stderr: &lockedBuffer{}, gone: make(chan struct{})}
+	s := &Server{stderr: &lockedBuffer{}, exited: make(chan struct{})}
 	s.cmd = exec.Command(Binary(t), append(all, args...)...)
 	s.cmd.Env = append(os.Environ(), "TAPEDECK_WORK="+Work(data))
 	s.cmd.Stderr = s.stderr
@@ -75,9 +75,9 @@ func Start(t testing.TB, data string, args ...string) *Server {
 	}
 	t.Cleanup(s.Kill)
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
-	go func() { // only now: waiting closes the pipe
+	go func() { // not earlier, because Wait closes the pipe
 		_ = s.cmd.Wait()
-		close(s.gone)
+		close(s.exited)
 	}()
 	if err != nil || json.Unmarshal(line, s) != nil {
 		s.Kill()
@@ -86,47 +86,48 @@ func Start(t testing.TB, data string, args ...string) *Server {
 	return s
 }
 
-// Kill kills the process with -9 and waits until it is gone. It may be called
-// again, and by several goroutines.
+// Kill kills the process with -9 and waits for its end. It may be called several
+// times and by several goroutines.
 func (s *Server) Kill() {
 	_ = s.cmd.Process.Kill()
-	<-s.gone
+	<-s.exited
 }
 
-// Dump ends the process, and has it write what its goroutines do to its log.
+// Dump ends the process with SIGQUIT, which writes the stacks of its goroutines to its
+// log.
 func (s *Server) Dump() {
 	_ = s.cmd.Process.Signal(syscall.SIGQUIT)
 	timer := time.AfterFunc(20*time.Second, func() { _ = s.cmd.Process.Kill() })
 	defer timer.Stop()
-	<-s.gone
+	<-s.exited
 }
 
-// Ended waits until the process ends by itself, and returns its exit code.
+// Ended waits until the process ends by itself and returns its exit code.
 func (s *Server) Ended(t testing.TB) int {
 	t.Helper()
 	timer := time.AfterFunc(20*time.Second, func() { s.Dump() })
 	defer timer.Stop()
-	<-s.gone
+	<-s.exited
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// Stop asks the process to end, as Ctrl-C does, and returns its exit code.
+// Stop ends the process like Ctrl-C and returns its exit code.
 func (s *Server) Stop(t testing.TB) int {
 	t.Helper()
 	return s.End(t, syscall.SIGINT)
 }
 
-// End sends the process a signal, waits for its end, and returns its exit code.
+// End sends a signal to the process, waits for its end and returns its exit code.
 func (s *Server) End(t testing.TB, sig os.Signal) int {
 	t.Helper()
 	_ = s.cmd.Process.Signal(sig)
 	timer := time.AfterFunc(20*time.Second, func() { _ = s.cmd.Process.Kill() })
 	defer timer.Stop()
-	<-s.gone
+	<-s.exited
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// Log returns what the process has written to its error output.
+// Log returns the standard error of the process so far.
 func (s *Server) Log() string { return s.stderr.String() }
 
 type lockedBuffer struct {

@@ -45,7 +45,7 @@ func shredder(t *testing.T) (o durable.Options, store *readStore, erase func()) 
 	}
 	ranges := []tapedeck.OffsetRange{{From: 2, To: 3}}
 	return o, store, func() {
-		_, _, err := o.Store.Erase(t.Context(), tapedeck.Erasure{
+		_, err := o.Store.Erase(t.Context(), tapedeck.Erasure{
 			Session: "s", Ranges: ranges, Events: []tapedeck.Event{payload.NewEvent(payload.SessionRedacted{Offsets: ranges})},
 		})
 		if err != nil {

@@ -33,7 +33,7 @@ func (h *handler) addMatches(ctx context.Context, f *tapedeck.Filter) error {
 		for i := range found.Hits {
 			if id := found.Hits[i].Session; !seen[id] {
 				seen[id] = true
-				f.Said = append(f.Said, id)
+				f.MatchIDs = append(f.MatchIDs, id)
 			}
 		}
 		if s.Cursor = found.Next; s.Cursor == "" {

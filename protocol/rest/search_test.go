@@ -26,8 +26,8 @@ func (g *engine) Erase(ctx context.Context, e api.Erase) (api.Erased, error) {
 		n += r.To - r.From
 	}
 	receipt := payload.NewEvent(payload.SessionRedacted{Offsets: e.Events, Reason: e.Reason})
-	done, forks, err := g.Hub.Erase(ctx, tapedeck.Erasure{Session: e.Session, Ranges: e.Events, Events: []tapedeck.Event{receipt}})
-	return api.Erased{Session: e.Session, Receipt: done.First, Events: n, Ranges: e.Events, Forks: forks}, err
+	done, err := g.Hub.Erase(ctx, tapedeck.Erasure{Session: e.Session, Ranges: e.Events, Events: []tapedeck.Event{receipt}})
+	return api.Erased{Session: e.Session, Receipt: done.First, Events: n, Ranges: e.Events, Forks: done.Forks}, err
 }
 
 // newSearch returns an index of the store of an engine.

@@ -15,7 +15,7 @@ import (
 	"github.com/tapedeck/tapedeck/runner"
 )
 
-// Options say which agent to run, and how.
+// Options configure a runner.
 type Options struct {
 	Name    string   // the agent's name; distinguishes its conversations from those of other agents; "" for the name of the program
 	Command []string // the program and its arguments

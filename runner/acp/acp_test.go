@@ -99,7 +99,7 @@ func nobodyLeft(t *testing.T, p payload.AgentStarted) {
 		t.Error("there is no event with the identity of the process")
 	}
 	if left, err := procgroup.KillLeftover(p); left || err != nil {
-		t.Errorf("a process was left behind; %v", err)
+		t.Errorf("a process is still alive; %v", err)
 	}
 }
 

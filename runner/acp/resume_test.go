@@ -36,11 +36,11 @@ func TestResume(t *testing.T) {
 		lossy       bool
 	}{
 		{"resumed", "plain", &tapedeck.Link{Runner: "acp:x", NativeID: "s1"}, "s1", false},
-		{"loaded, and what it says then is not said again", "plain", &tapedeck.Link{Runner: "acp:x", NativeID: "old"}, "old", false},
+		{"loaded, and the replay is muted", "plain", &tapedeck.Link{Runner: "acp:x", NativeID: "old"}, "old", false},
 		{"loaded, and the agent replays after its answer", "plain", &tapedeck.Link{Runner: "acp:x", NativeID: "late"}, "late", false},
 		{"neither", "plain", &tapedeck.Link{Runner: "acp:x", NativeID: "gone"}, "s1", true},
-		{"resume is announced, and not there", "qwen", &tapedeck.Link{Runner: "acp:x", NativeID: "s0"}, "s0", false},
-		{"load is announced, and not there", "gemini", &tapedeck.Link{Runner: "acp:x", NativeID: "s0"}, "s1", true},
+		{"resume is announced but missing", "qwen", &tapedeck.Link{Runner: "acp:x", NativeID: "s0"}, "s0", false},
+		{"load is announced but missing", "gemini", &tapedeck.Link{Runner: "acp:x", NativeID: "s0"}, "s1", true},
 		{"nothing to resume", "plain", nil, "s1", true},
 		{"a conversation of another runner", "plain", &tapedeck.Link{Runner: "acp:y", NativeID: "s1"}, "s1", true},
 	} {
@@ -64,7 +64,7 @@ func TestResume(t *testing.T) {
 				return
 			}
 			if told := texts(got); strings.Count(told, "the first answer") != 1 || strings.Contains(told, "Assistant: ") != tt.lossy || !strings.HasSuffix(told, "go on") {
-				t.Errorf("the agent was told %q", told)
+				t.Errorf("the agent received %q", told)
 			}
 		})
 	}

@@ -17,12 +17,12 @@ func TestStartAgent(t *testing.T) {
 		given      tapedeck.Delegated
 		err        error
 	}{
-		{"it is done", "answered start_agent: found", nil, tapedeck.Delegated{Text: "found", Status: tapedeck.StatusComplete}, nil},
-		{"it says nothing", "answered start_agent: The agent has finished without a message.", nil, tapedeck.Delegated{Status: tapedeck.StatusComplete}, nil},
+		{"it finishes", "answered start_agent: found", nil, tapedeck.Delegated{Text: "found", Status: tapedeck.StatusComplete}, nil},
+		{"it has no message", "answered start_agent: The agent has finished without a message.", nil, tapedeck.Delegated{Status: tapedeck.StatusComplete}, nil},
 		{"it is cancelled", "failed start_agent: The agent did not finish (cancelled). Its last message: half", nil, tapedeck.Delegated{Text: "half", Status: tapedeck.StatusCancelled}, nil},
 		{"it cannot be started", "failed start_agent: The agent could not be started: no", nil, tapedeck.Delegated{}, tapedeck.Errorf(tapedeck.Unavailable, "no")},
-		{"people say no", "failed start_agent: The user does not allow this.", llm.Policy{}, tapedeck.Delegated{}, nil},
-		{"it may not", "failed start_agent: There is no tool start_agent.", llm.Policy{{Tool: "start_agent", Decision: llm.Deny}}, tapedeck.Delegated{}, nil},
+		{"people reject it", "failed start_agent: The user does not allow this.", llm.Policy{}, tapedeck.Delegated{}, nil},
+		{"the policy denies it", "failed start_agent: There is no tool start_agent.", llm.Policy{{Tool: "start_agent", Decision: llm.Deny}}, tapedeck.Delegated{}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld()
@@ -52,8 +52,8 @@ func TestStartAgent(t *testing.T) {
 			if tt.policy == nil && (asked.Agent != "scout" || asked.Task != "look" || asked.ToolCallID == "") {
 				t.Errorf("it was asked %+v", asked)
 			}
-			if told := string(w.model.Requests()[0].Body); strings.Contains(told, "scout: looks around") != (tt.name != "it may not") {
-				t.Errorf("the model was told %s", told)
+			if told := string(w.model.Requests()[0].Body); strings.Contains(told, "scout: looks around") != (tt.name != "the policy denies it") {
+				t.Errorf("the model received %s", told)
 			}
 		})
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/tapedeck/tapedeck/runner/llm"
 )
 
-var update = flag.Bool("update", false, "write what the runs yield into testdata")
+var update = flag.Bool("update", false, "write the transcripts of the runs into testdata")
 
-// These values are different in each run.
+// changing matches the values that differ in each run.
 var changing = regexp.MustCompile(`,"metadata":\{"tapedeck":\{"durationMs":\d+\}\}|,"durationMs":\d+`)
 
 // TestGolden compares the events of a whole run with tools, and the requests to the

@@ -89,7 +89,7 @@ func TestPermissions(t *testing.T) {
 		{"each time", nil, choose("allow_once"), 2, both("answered", `{"n":1}`, `{"n":2}`)},
 		{"for the rest of the run", nil, choose("allow_always"), 1, both("answered", `{"n":1}`, `{"n":2}`)},
 		{"no", nil, choose("reject_once"), 2, both("failed", "The user does not allow this.", "The user does not allow this.")},
-		{"nobody to ask", nil, nil, 0, both("failed", "echo needs a permission, and nobody can be asked here, so it is not allowed.", "echo needs a permission, and nobody can be asked here, so it is not allowed.")},
+		{"no people to ask", nil, nil, 0, both("failed", "echo needs a permission, and nobody can be asked here, so it is not allowed.", "echo needs a permission, and nobody can be asked here, so it is not allowed.")},
 		{"nobody answers", nil, choose(""), 1, "said Now I call echo.\nfailed echo: Nobody answered the permission request, so this was not done.\nerror nobody answered whether the agent may call echo, so it has stopped"},
 		{"the question fails", nil, func(context.Context, tapedeck.Question) (tapedeck.Choice, error) {
 			return tapedeck.Choice{}, tapedeck.Errorf(tapedeck.Unavailable, "no disk")
@@ -133,15 +133,15 @@ func TestRuns(t *testing.T) {
 		{"no such tool", `[tool nope {}]`, "", nil, "said Now I call nope.\nfailed nope: There is no tool nope. There are: todo_write.\nsaid Done after 1 tool results."},
 		{"without a folder", `[tool read_file {"path":"x"}]`, "", nil, "said Now I call read_file.\nfailed read_file: There is no tool read_file. There are: todo_write.\nsaid Done after 1 tool results."},
 		{"too many turns", `[tool a {}] [tool b {}] [tool c {}]`, `{"max_turns":2}`, nil, "said Now I call a.\nfailed a: There is no tool a. There are: todo_write.\nsaid Now I call b.\nfailed b: There is no tool b. There are: todo_write.\nerror the agent has called its model 2 times and has not finished"},
-		{"more turns than there are", `[tool a {}] [tool b {}]`, `{"max_turns":9}`, func(o *llm.Options) { o.MaxTurns = 1 }, "said Now I call a.\nfailed a: There is no tool a. There are: todo_write.\nerror the agent has called its model 1 times and has not finished"},
-		{"config that is none", "hi", `{"modell":"x"}`, nil, `error the config is not valid: json: unknown field "modell"`},
-		{"less than no turns", "hi", `{"max_turns":-1}`, nil, "error max_turns is -1, but it must be above 0"},
-		{"no address", "hi", "", func(o *llm.Options) { o.BaseURL = "" }, "error the base URL of the model is not set"},
-		{"no address of HTTP", "hi", "", func(o *llm.Options) { o.BaseURL = "localhost:80" }, "error the base URL of the model is not an HTTP URL"},
+		{"max_turns above the limit", `[tool a {}] [tool b {}]`, `{"max_turns":9}`, func(o *llm.Options) { o.MaxTurns = 1 }, "said Now I call a.\nfailed a: There is no tool a. There are: todo_write.\nerror the agent has called its model 1 times and has not finished"},
+		{"invalid config", "hi", `{"modell":"x"}`, nil, `error the config is not valid: json: unknown field "modell"`},
+		{"negative max_turns", "hi", `{"max_turns":-1}`, nil, "error max_turns is -1, but it must be above 0"},
+		{"no base URL", "hi", "", func(o *llm.Options) { o.BaseURL = "" }, "error the base URL of the model is not set"},
+		{"not an HTTP URL", "hi", "", func(o *llm.Options) { o.BaseURL = "localhost:80" }, "error the base URL of the model is not an HTTP URL"},
 		{"no model", "hi", "", func(o *llm.Options) { o.Model = "" }, "error no model is configured"},
-		{"a pattern that is none", "hi", "", func(o *llm.Options) { o.Policy = llm.Policy{{"[", llm.Allow}} }, `error the policy has "[", which is not a valid pattern`},
-		{"a decision that is none", "hi", "", func(o *llm.Options) { o.Policy = llm.Policy{{"*", "maybe"}} }, `error the policy has the decision "maybe" for *`},
-		{"a server that is none", "hi", "", func(o *llm.Options) { o.Servers = []mcp.Server{{Name: "x"}} }, "error cannot connect to the MCP server x"},
+		{"an invalid pattern", "hi", "", func(o *llm.Options) { o.Policy = llm.Policy{{"[", llm.Allow}} }, `error the policy has "[", which is not a valid pattern`},
+		{"an unknown decision", "hi", "", func(o *llm.Options) { o.Policy = llm.Policy{{"*", "maybe"}} }, `error the policy has the decision "maybe" for *`},
+		{"an invalid server", "hi", "", func(o *llm.Options) { o.Servers = []mcp.Server{{Name: "x"}} }, "error cannot connect to the MCP server x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-func TestFolderThatIsNone(t *testing.T) {
+func TestMissingFolder(t *testing.T) {
 	in := task("hi")
 	in.Folder = "/does/not/exist"
 	if events, err := collect(t.Context(), newWorld().runner(), in); tapedeck.KindOf(err) != tapedeck.Unavailable || len(events) > 0 {
@@ -192,8 +192,8 @@ func TestOddAnswers(t *testing.T) {
 		{"arguments that are a list", calling("tool_calls", `{"index":0,"id":"c","function":{"name":"echo","arguments":"[1]"}}`), "failed echo: The arguments are not a JSON object.\nsaid ok"},
 		{"no arguments", calling("stop", `{"index":0,"id":"c","function":{"name":"echo"}}`), "answered echo: {}\nsaid ok"},
 		{"no name", calling("stop", `{"index":0,"id":"c","function":{"arguments":"{}"}}`), "failed unknown: There is no tool unknown. There are: todo_write, echo.\nsaid ok"},
-		{"a name that comes last", calling("stop", `{"index":0,"id":"a","function":{"arguments":"{}"}},{"index":1,"id":"b","function":{"name":"echo","arguments":"{\"a\":2}"}},{"index":0,"function":{"name":"echo"}}`), "answered echo: {\"a\":2}\nanswered echo: {}\nsaid ok"},
-		{"two of one id", calling("stop", `{"id":"c","index":0,"function":{"name":"echo","arguments":"{\"a\":1}"}},{"id":"c","index":1,"function":{"name":"echo","arguments":"{\"a\":2}"}}`), "answered echo: {\"a\":1}\nanswered echo: {\"a\":2}\nsaid ok"},
+		{"a late name", calling("stop", `{"index":0,"id":"a","function":{"arguments":"{}"}},{"index":1,"id":"b","function":{"name":"echo","arguments":"{\"a\":2}"}},{"index":0,"function":{"name":"echo"}}`), "answered echo: {\"a\":2}\nanswered echo: {}\nsaid ok"},
+		{"two calls with one id", calling("stop", `{"id":"c","index":0,"function":{"name":"echo","arguments":"{\"a\":1}"}},{"id":"c","index":1,"function":{"name":"echo","arguments":"{\"a\":2}"}}`), "answered echo: {\"a\":1}\nanswered echo: {\"a\":2}\nsaid ok"},
 		{"thoughts in the middle", "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"reasoning\":\"b\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"c\"}}]}\n\ndata: [DONE]\n\n", "said a\nsaid c"},
 		{"text after a call", "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"id\":\"c\",\"function\":{\"name\":\"echo\"}}]}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n", "said a\nanswered echo: {}\nsaid ok"},
 		{"too long", "data: {\"choices\":[{\"delta\":{\"content\":\"half\"},\"finish_reason\":\"length\"}]}\n\n", "said half\nerror the model has reached its token limit for one answer"},
@@ -258,8 +258,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestLeavingDuringATool checks that a running tool is stopped when no more events are wanted.
-func TestLeavingDuringATool(t *testing.T) {
+// TestBreakDuringATool checks that a running tool is stopped when no more events are wanted.
+func TestBreakDuringATool(t *testing.T) {
 	w := newWorld()
 	w.options.Tools = []tool.Tool{{Name: "t", ReadOnly: true, Run: func(ctx context.Context, c tool.Call) tool.Result {
 		if c.Started(payload.AgentStarted{PID: 1, Started: "1", Host: "h"}) == nil {
@@ -278,9 +278,9 @@ func TestLeavingDuringATool(t *testing.T) {
 	}
 }
 
-// TestCallsOfOneID has a provider that uses the same call ids in each answer. In the log each
+// TestRepeatedCallIDs has a provider that uses the same call ids in each answer. In the log each
 // call has an id of its own.
-func TestCallsOfOneID(t *testing.T) {
+func TestRepeatedCallIDs(t *testing.T) {
 	w := newWorld()
 	w.options.Tools, w.options.Policy = []tool.Tool{echo}, llm.Policy{{"*", llm.Allow}}
 	var log []tapedeck.Event

@@ -65,8 +65,8 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// TestQuestionShowsWhatWouldBeDone checks that a question shows the command and the change.
-func TestQuestionShowsWhatWouldBeDone(t *testing.T) {
+// TestQuestionShowsTheAction checks that a question shows the command and the change.
+func TestQuestionShowsTheAction(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("one\ntwo\nthree\n"), 0o600); err != nil {
 		t.Fatal(err)

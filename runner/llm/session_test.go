@@ -101,9 +101,9 @@ func (s *studio) expect(want ...string) {
 	}
 }
 
-// TestGoingOn checks that a run which was cancelled during a tool call leaves a
+// TestContinueAfterCancel checks that a run which was cancelled during a tool call leaves a
 // conversation that a provider accepts: each call has an answer.
-func TestGoingOn(t *testing.T) {
+func TestContinueAfterCancel(t *testing.T) {
 	inStudio(t, func(s *studio) {
 		s.cancel(s.start("[parallel] [tool echo {}] [tool wait {}]")) // nobody answers the question
 		s.cancel(s.start("[tool wait {}]"))
@@ -122,8 +122,8 @@ func TestGoingOn(t *testing.T) {
 	})
 }
 
-// TestGoingOnFromHalfAnAnswer checks that half of an answer stays, and that the model continues from it.
-func TestGoingOnFromHalfAnAnswer(t *testing.T) {
+// TestContinueHalfAnAnswer checks that half of an answer stays, and that the model continues from it.
+func TestContinueHalfAnAnswer(t *testing.T) {
 	inStudio(t, func(s *studio) {
 		s.start("[cut]")
 		s.start("next")
@@ -196,7 +196,7 @@ func TestMemoryIsTheLog(t *testing.T) {
 		if len(requests) != 4 {
 			t.Errorf("%d requests", len(requests))
 		}
-		told = append(told, `{"role":"assistant","content":"Done after 3 tool results."}`) // the answer to it
+		told = append(told, `{"role":"assistant","content":"Done after 3 tool results."}`) // the answer to the newest request
 		if diff := cmp.Diff(string(want), "["+strings.Join(told, ",")+"]"); diff != "" {
 			t.Error(diff)
 		}

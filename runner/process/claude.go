@@ -33,7 +33,7 @@ type claudeMessage struct {
 	Usage   *claudeUsage    `json:"usage"`
 }
 
-// claudeEvent is an event of the model's own stream.
+// claudeEvent is an event of the model's stream, which Claude Code forwards.
 type claudeEvent struct {
 	Type    string        `json:"type"`
 	Message claudeMessage `json:"message"`

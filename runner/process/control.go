@@ -39,7 +39,7 @@ func greetClaude(task string) []byte {
 
 func interruptClaude() []byte { return request("tapedeck-2", map[string]any{"subtype": "interrupt"}) }
 
-// The options that are offered when Claude Code asks.
+// These are the options of a question of Claude Code.
 const (
 	optAllow  = "allow"
 	optAlways = "allow_always"

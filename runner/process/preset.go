@@ -22,7 +22,7 @@ var (
 	qwenArg   = []string{"qwen", "--output-format", "stream-json", "--include-partial-messages"}
 	geminiArg = []string{"gemini", "-o", "stream-json"}
 	resumeArg = []string{"--resume", "{session}"}
-	// Without a terminal Gemini cannot ask whether it may trust the folder, and ends.
+	// Without a terminal Gemini cannot ask whether to trust the folder, and would exit.
 	geminiTrust = "GEMINI_CLI_TRUST_WORKSPACE=true"
 
 	lastArg   = []string{"--", "{task}"} // after "--" the program accepts no options

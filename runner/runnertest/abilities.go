@@ -185,7 +185,7 @@ func (c *clerk) ask(ctx context.Context, q tapedeck.Question) (tapedeck.Choice, 
 	return tapedeck.Choice{ID: q.ID, Outcome: "cancelled"}, nil
 }
 
-// answering runs Ask with a clerk.
+// answering runs Ask with a clerk that chooses options of a kind.
 func answering(t *testing.T, h Harness, kind string) {
 	in := need(t, h.Ask)
 	c := &clerk{t: t, kind: kind}

@@ -15,7 +15,7 @@ func noLeaks(t *testing.T, run func(*testing.T)) {
 	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			stacks := make([]byte, 64<<10)
-			t.Fatalf("goroutines were left behind:\n%s", stacks[:runtime.Stack(stacks, true)])
+			t.Fatalf("goroutines are leaked:\n%s", stacks[:runtime.Stack(stacks, true)])
 		}
 	}
 }

@@ -21,7 +21,7 @@ type Harness struct {
 	Talk    tapedeck.Invocation  // yields text in several events and ends by itself
 	Text    string               // the text of all messages of Talk; "" to skip the comparison
 	Endless tapedeck.Invocation  // yields text and continues until it is cancelled
-	Fail    *tapedeck.Invocation // ends with an error; nil for a runner that cannot be made to fail
+	Fail    *tapedeck.Invocation // ends with an error; nil if no task makes the runner fail
 
 	Abilities
 

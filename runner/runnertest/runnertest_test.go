@@ -37,7 +37,7 @@ func (p parrot) act(ctx context.Context, in tapedeck.Invocation, say func(p payl
 		}
 	case "plan":
 		status := "pending"
-		if p.flaw == "has a plan of its own kind" {
+		if p.flaw == "has an unknown plan status" {
 			status = "soon"
 		}
 		say(payload.PlanUpdated{Entries: []payload.PlanEntry{{Content: "squawk", Status: status}}})
@@ -60,16 +60,16 @@ func (p parrot) act(ctx context.Context, in tapedeck.Invocation, say func(p payl
 func (p parrot) delegate(say func(p payload.Payload)) {
 	by := payload.Attributed{SubagentRunID: "a"}
 	say(payload.SubagentStarted{SubagentRunID: "a", Name: "chick"})
-	if p.flaw == "speaks for its chick" {
+	if p.flaw == "names no sub-agent" {
 		by.SubagentRunID = ""
 	}
-	if p.flaw == "speaks too late" {
+	if p.flaw == "names an ended sub-agent" {
 		say(payload.SubagentFinished{SubagentRunID: "a"})
 	}
 	say(payload.TextMessageStart{MessageID: "c", Attributed: by})
 	say(payload.TextMessageContent{MessageID: "c", Delta: "cheep"})
 	say(payload.TextMessageEnd{MessageID: "c"})
-	if p.flaw != "speaks too late" {
+	if p.flaw != "names an ended sub-agent" {
 		say(payload.SubagentFinished{SubagentRunID: "a"})
 	}
 }
@@ -107,7 +107,7 @@ func (p parrot) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[taped
 			if p.flaw == "stamps" {
 				ev.Thread = in.Thread
 			}
-			if ctx.Err() != nil && p.flaw == "stumbles when it stops" {
+			if ctx.Err() != nil && p.flaw == "fails when it stops" {
 				yield(tapedeck.Event{Type: tapedeck.ToolCallEnd, Data: json.RawMessage(`{"toolCallId":"never begun"}`)}, nil)
 			}
 			return ctx.Err() == nil && yield(ev, nil)
@@ -116,7 +116,7 @@ func (p parrot) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[taped
 			if p.flaw != "does not fail" {
 				yield(tapedeck.Event{}, errors.New("it failed"))
 			}
-			if p.flaw == "goes on after its error" {
+			if p.flaw == "continues after its error" {
 				say(tapedeck.TextMessageStart, "")
 			}
 			return
@@ -150,7 +150,7 @@ func (p parrot) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[taped
 			case <-time.After(time.Second):
 			}
 		}
-		if p.flaw == "drops what is taken slowly" && time.Since(began) > time.Second || !say(tapedeck.TextMessageContent, "you") {
+		if p.flaw == "drops events of a slow reader" && time.Since(began) > time.Second || !say(tapedeck.TextMessageContent, "you") {
 			return
 		}
 		if p.flaw != "leaves a message open" {
@@ -182,26 +182,26 @@ func TestParrot(t *testing.T) {
 // TestFlaws checks that the suite finds each flaw, in the test that looks for it.
 func TestFlaws(t *testing.T) {
 	for flaw, found := range map[string]string{
-		"leaves a message open":      "its_events_are_in_order_and_complete",
-		"stamps":                     "it_does_not_set_what_the_engine_sets",
-		"deaf":                       "it_stops_when_it_is_cancelled",
-		"drops what is taken slowly": "a_slow_reader_gets_every_event",
-		"does not fail":              "an_error_ends_it",
-		"goes on after its error":    "an_error_ends_it",
-		"mixes runs":                 "concurrent_runs_do_not_mix",
-		"leaks":                      "its_events_are_in_order_and_complete",
-		"loses a result":             "every_tool_call_has_a_result",
-		"has a plan of its own kind": "it_reports_its_plan",
-		"speaks for its chick":       "messages_of_sub-agents_name_the_sub-agent",
-		"speaks too late":            "messages_of_sub-agents_name_the_sub-agent",
-		"reports nothing":            "it_reports_usage",
-		"does not":                   "it_does_what_is_allowed",
-		"does it anyway":             "it_does_not_do_what_is_denied",
-		"does it unasked":            "it_does_nothing_that_needs_permission_if_nobody_can_be_asked",
-		"writes its questions":       "it_does_what_is_allowed",
-		"waits for ever":             "it_does_not_wait_for_an_answer_when_it_is_cancelled",
-		"forgets":                    "it_resumes_its_own_conversation",
-		"stumbles when it stops":     "its_events_are_in_order_after_an_interrupt",
+		"leaves a message open":         "its_events_are_in_order_and_complete",
+		"stamps":                        "it_does_not_set_what_the_engine_sets",
+		"deaf":                          "it_stops_when_it_is_cancelled",
+		"drops events of a slow reader": "a_slow_reader_gets_every_event",
+		"does not fail":                 "an_error_ends_it",
+		"continues after its error":     "an_error_ends_it",
+		"mixes runs":                    "concurrent_runs_do_not_mix",
+		"leaks":                         "its_events_are_in_order_and_complete",
+		"loses a result":                "every_tool_call_has_a_result",
+		"has an unknown plan status":    "it_reports_its_plan",
+		"names no sub-agent":            "messages_of_sub-agents_name_the_sub-agent",
+		"names an ended sub-agent":      "messages_of_sub-agents_name_the_sub-agent",
+		"reports nothing":               "it_reports_usage",
+		"does not":                      "it_does_what_is_allowed",
+		"does it anyway":                "it_does_not_do_what_is_denied",
+		"does it unasked":               "it_does_nothing_that_needs_permission_if_nobody_can_be_asked",
+		"writes its questions":          "it_does_what_is_allowed",
+		"waits for ever":                "it_does_not_wait_for_an_answer_when_it_is_cancelled",
+		"forgets":                       "it_resumes_its_own_conversation",
+		"fails when it stops":           "its_events_are_in_order_after_an_interrupt",
 	} {
 		t.Run(flaw, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestParrot$/^"+found+"$", "-test.timeout=60s")

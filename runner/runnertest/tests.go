@@ -186,7 +186,7 @@ func together(t *testing.T, h Harness) {
 			results <- result{in, events}
 		}()
 	}
-	owner := map[string]string{} // of message and tool call ids
+	owner := map[string]string{} // the invocation of each message id and tool call id
 	for range 2 {
 		r := <-results
 		verify(t, r.in, r.events)

@@ -21,7 +21,7 @@ var builtin embed.FS
 type Options struct {
 	Script  string  // the default script; "" for hello
 	Scripts fs.FS   // additional scripts, files NAME.jsonl; they replace built-in scripts of the same name
-	Speed   float64 // how many times faster than written; 0 for 1
+	Speed   float64 // factor of the speed; 0 for 1
 	Instant bool    // do not wait at all
 }
 

@@ -92,7 +92,7 @@ func TestSteps(t *testing.T) {
 			`91 terminal.output {"terminal":"inv_1.c1","data":"b"}`,
 			`91 terminal.exit {"terminal":"inv_1.c1","code":1}`,
 		}},
-		{"a tool whose answer is JSON, and one that is never answered",
+		{"a tool with a JSON answer, and one without an answer",
 			steps(`{"set":{"rate":1000}}`, `{"tool":"A","result":{"n":1}}`, `{"tool":"B"}`), []string{
 				`0 TOOL_CALL_START {"toolCallId":"inv_1.c1","toolCallName":"A"}`,
 				`1 TOOL_CALL_ARGS {"toolCallId":"inv_1.c1","delta":"{}"}`,
@@ -117,7 +117,7 @@ func TestSteps(t *testing.T) {
 			`30 STEP_STARTED {"stepName":"{{n}}"}`, `30 e `, `30 STEP_FINISHED {"stepName":"{{n}}"}`,
 			`60 STEP_STARTED {"stepName":"{{n}}"}`, `60 e `, `60 STEP_FINISHED {"stepName":"{{n}}"}`,
 		}},
-		{"an error is the last thing", steps(`{"error":"it broke"}`, `{"event":"e"}`), []string{`error it broke`}},
+		{"an error ends the script", steps(`{"error":"it broke"}`, `{"event":"e"}`), []string{`error it broke`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -187,9 +187,9 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-// TestCoderIsSummarised checks that the edits of the demo's coder are in the summary of its session. It
+// TestSummaryOfCoder checks that the edits of the demo's coder are in the summary of its session. It
 // also checks that a tool has the same duration in every view, also at a higher speed.
-func TestCoderIsSummarised(t *testing.T) {
+func TestSummaryOfCoder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sum view.SummaryFold
 		var talk view.Conversation

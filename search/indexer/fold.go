@@ -10,19 +10,19 @@ import (
 	"github.com/tapedeck/tapedeck/search"
 )
 
-// maxText is how many bytes of a document are indexed.
+// maxText is how many bytes of a document are indexed; the rest is left out.
 const maxText = 256 << 10
 
-// A fold makes documents of the events of one session, in order. What has begun
-// becomes a document when it ends.
+// A fold creates documents from the events of one session, in order. A text that
+// comes in several events becomes a document when it ends.
 type fold struct {
 	docs []search.Document
-	open map[string]*part // by kind and id
+	open map[string]*part // the texts that have not ended, by kind and id
 
 	receipt int64 // offset of the newest receipt for an erasure; 0 for none
 }
 
-// A part is a document that has not ended.
+// A part is a document whose text has not ended.
 type part struct {
 	search.Document
 	text strings.Builder
@@ -34,7 +34,7 @@ func (p *part) add(s string) {
 	}
 }
 
-// first returns the offset of the oldest document that has not ended, or next.
+// first returns the offset of the oldest part, or next if there is none.
 func (f *fold) first(next int64) int64 {
 	for _, p := range f.open {
 		next = min(next, p.Offset)
@@ -42,7 +42,7 @@ func (f *fold) first(next int64) int64 {
 	return next
 }
 
-// add folds an event. What it does not understand it ignores.
+// add folds an event. It ignores events that it does not understand.
 func (f *fold) add(e *tapedeck.Event) {
 	if e.Type == tapedeck.SessionRedacted {
 		f.receipt = e.Offset
@@ -57,24 +57,24 @@ func (f *fold) add(e *tapedeck.Event) {
 	case payload.TextMessageStart:
 		f.begin(e, "text "+d.MessageID, search.DocMessage, cmp.Or(d.Role, payload.RoleAssistant))
 	case payload.TextMessageContent:
-		f.goOn("text "+d.MessageID, d.Delta)
+		f.extend("text "+d.MessageID, d.Delta)
 	case payload.TextMessageEnd:
 		f.end("text " + d.MessageID)
 	case payload.ReasoningMessageStart:
 		f.begin(e, "reasoning "+d.MessageID, search.DocMessage, payload.RoleReasoning)
 	case payload.ReasoningMessageContent:
-		f.goOn("reasoning "+d.MessageID, d.Delta)
+		f.extend("reasoning "+d.MessageID, d.Delta)
 	case payload.ReasoningMessageEnd:
 		f.end("reasoning " + d.MessageID)
 	case payload.ToolCallStart:
 		f.begin(e, "call "+d.ToolCallID, search.DocTool, "").add(called(d.ToolCallName, ""))
 	case payload.ToolCallArgs:
-		f.goOn("call "+d.ToolCallID, d.Delta)
+		f.extend("call "+d.ToolCallID, d.Delta)
 	case payload.ToolCallEnd:
 		f.end("call " + d.ToolCallID)
 	case payload.ToolCallResult:
 		m := payload.Message{Content: d.Content}
-		f.put(document(e, search.DocTool, payload.RoleTool), m.Text())
+		f.append(document(e, search.DocTool, payload.RoleTool), m.Text())
 	case payload.RunFinished, payload.RunError:
 		f.endRun(e.Invocation)
 	default:
@@ -88,7 +88,7 @@ func document(e *tapedeck.Event, kind, role string) search.Document {
 	}
 }
 
-func (f *fold) put(d search.Document, text string) {
+func (f *fold) append(d search.Document, text string) {
 	text = strings.TrimSpace(strings.ToValidUTF8(text[:min(len(text), maxText)], ""))
 	if text == "" && d.Kind != search.DocTitle {
 		return
@@ -101,13 +101,13 @@ func (f *fold) begin(e *tapedeck.Event, id, kind, role string) *part {
 	if f.open == nil {
 		f.open = map[string]*part{}
 	}
-	f.end(id) // it goes on: that is another document
+	f.end(id) // a second start with the same id begins another document
 	p := &part{Document: document(e, kind, role)}
 	f.open[id] = p
 	return p
 }
 
-func (f *fold) goOn(id, delta string) {
+func (f *fold) extend(id, delta string) {
 	if p := f.open[id]; p != nil {
 		p.add(delta)
 	}
@@ -116,11 +116,11 @@ func (f *fold) goOn(id, delta string) {
 func (f *fold) end(id string) {
 	if p := f.open[id]; p != nil {
 		delete(f.open, id)
-		f.put(p.Document, p.text.String())
+		f.append(p.Document, p.text.String())
 	}
 }
 
-// endRun ends what a run has left open.
+// endRun ends the parts that a run has left open.
 func (f *fold) endRun(invocation string) {
 	for id, p := range f.open {
 		if p.Invocation == invocation {
@@ -129,7 +129,7 @@ func (f *fold) endRun(invocation string) {
 	}
 }
 
-// endAll ends whatever is open: it will not be waited for.
+// endAll ends all parts, although their ends were not read.
 func (f *fold) endAll() {
 	for id := range f.open {
 		f.end(id)
@@ -141,28 +141,28 @@ func (f *fold) message(e *tapedeck.Event, m *payload.Message) {
 	if m.Role == payload.RoleTool {
 		kind = search.DocTool
 	}
-	f.put(document(e, kind, m.Role), m.Text())
+	f.append(document(e, kind, m.Role), m.Text())
 	for _, c := range m.ToolCalls {
-		f.put(document(e, search.DocTool, ""), called(c.Function.Name, c.Function.Arguments))
+		f.append(document(e, search.DocTool, ""), called(c.Function.Name, c.Function.Arguments))
 	}
 }
 
 func called(name, arguments string) string { return name + " " + arguments }
 
-// title notes a title, also one that was taken away.
+// title adds the title that an event sets. An empty title removes the older ones.
 func (f *fold) title(e *tapedeck.Event) {
 	if e.Channel != tapedeck.ChannelSession {
 		return
 	}
-	const none = "\x00" // no title can be this
+	const none = "\x00" // no valid title
 	s := tapedeck.Session{Title: none}
 	s.Apply(e)
 	if s.Title != none {
-		f.put(document(e, search.DocTitle, ""), s.Title)
+		f.append(document(e, search.DocTitle, ""), s.Title)
 	}
 }
 
-// documents returns what has ended, in order.
+// documents returns the complete documents, by offset.
 func (f *fold) documents() []search.Document {
 	slices.SortStableFunc(f.docs, func(a, b search.Document) int { return cmp.Compare(a.Offset, b.Offset) })
 	return f.docs

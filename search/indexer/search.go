@@ -1,9 +1,9 @@
-// Package indexer keeps an index of what was said, so that it can be found: whole
-// messages, thinking, tool calls with what the tools answered, and titles. It
-// reads the log behind the writers' backs: an event is found soon after it was
-// appended, and appending does not wait for it.
+// Package indexer keeps the full-text index up to date: complete messages, thinking,
+// tool calls with their results, and titles. It reads the log in the background. So
+// an event can be found soon after it was appended, and appends do not wait for the
+// index.
 //
-// What a fork inherited is found in the session where it was said.
+// Events that a fork inherited are found only in the session that they belong to.
 package indexer
 
 import (
@@ -19,33 +19,33 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// index keeps the documents. It belongs to a store.
+// index stores the documents. It belongs to a store.
 type index interface {
-	// Unindexed returns sessions with events that were not looked at, at most
-	// limit of them, and how many there are.
+	// Unindexed returns sessions with events that are not indexed, at most limit
+	// of them, and the number of all.
 	Unindexed(ctx context.Context, limit int) ([]search.Pending, int, error)
 
-	// Index takes documents over. What began at or after From is replaced.
+	// Index adds documents. They replace those that began at From or later.
 	Index(ctx context.Context, in search.Batch) error
 
-	// Search finds documents of sessions that can be read. Behind and Rewound
-	// are not its business.
+	// Search finds documents of sessions that can be read. It does not set
+	// Behind and Rewound.
 	Search(ctx context.Context, q search.Query) (search.Result, error)
 
-	// Forget removes all that is known of a session, and of those that were
-	// deleted. Copies may stay in files until they are cleaned.
+	// Forget removes the documents of a session and of all deleted sessions.
+	// Copies may stay in files until Clean.
 	Forget(ctx context.Context, session string) error
 
 	// Clean removes those copies. It may take seconds.
 	Clean(ctx context.Context) error
 }
 
-// log is where the events are.
+// log has the events.
 type log interface {
 	Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error)
 }
 
-// timelines tell what is in force.
+// timelines know which events are active.
 type timelines interface {
 	Timeline(ctx context.Context, session string, at int64) (*view.Timeline, error)
 }
@@ -54,9 +54,9 @@ type timelines interface {
 type Options struct {
 	Index     index
 	Log       log
-	Timelines timelines     // nil: hits do not say whether they are in force
-	Delay     time.Duration // how long to gather changes before they are looked at; 0 for 500 ms
-	Patience  time.Duration // how long a search waits for what is behind; 0 for 300 ms
+	Timelines timelines     // nil: hits do not say whether they were reverted
+	Delay     time.Duration // how long to wait for more changes before indexing; 0 for 500 ms
+	Patience  time.Duration // how long a search waits for the indexing of newer events; 0 for 300 ms
 	Logger    *slog.Logger  // nil for none
 }
 
@@ -65,10 +65,10 @@ type Index struct {
 	Options
 	changed chan struct{}
 
-	// turn has an element while somebody makes documents of a part of a session,
-	// or removes them. It guards the fields below.
+	// turn has an element while a goroutine creates documents from a part of a
+	// session, or removes documents. It guards the fields below.
 	turn    chan struct{}
-	forgot  int                // how often something was forgotten
+	forgot  int                // number of calls of forget
 	pending map[int64]*pending // by Gen
 }
 
@@ -86,9 +86,9 @@ func New(o Options) *Index {
 	return &Index{Options: o, changed: make(chan struct{}, 1), turn: make(chan struct{}, 1), pending: map[int64]*pending{}}
 }
 
-// take waits for the turn, until ctx is done. Removing what was erased can take
-// seconds, and a search must not wait for that.
-func (x *Index) take(ctx context.Context) error {
+// acquire waits for the turn until ctx is done; call release afterwards. To remove
+// documents can take seconds, and a search must not wait for that.
+func (x *Index) acquire(ctx context.Context) error {
 	select {
 	case x.turn <- struct{}{}:
 		return nil
@@ -97,7 +97,7 @@ func (x *Index) take(ctx context.Context) error {
 	}
 }
 
-func (x *Index) give() { <-x.turn }
+func (x *Index) release() { <-x.turn }
 
 // Observer returns an observer of the store: the index looks at what was committed,
 // and forgets what was erased. Forks need not be told, because what a fork
@@ -109,8 +109,8 @@ func (x *Index) Observer() tapedeck.Observer {
 	}
 }
 
-// Changed tells that something was appended, deleted or made. It never waits, so
-// that it can be called after every commit.
+// Changed says that a session has changed. It never waits, so that it can be called
+// after every commit.
 func (x *Index) Changed() {
 	select {
 	case x.changed <- struct{}{}:
@@ -118,7 +118,8 @@ func (x *Index) Changed() {
 	}
 }
 
-// Run catches up at once, and then after changes, until ctx is done.
+// Run indexes all events that are not indexed, at once and then after changes, until
+// ctx is done.
 func (x *Index) Run(ctx context.Context) {
 	for {
 		if err := x.CatchUp(ctx); err != nil && ctx.Err() == nil {
@@ -136,25 +137,25 @@ func (x *Index) Run(ctx context.Context) {
 			gather.Stop()
 			return
 		}
-		select { // what came meanwhile is looked at now
+		select { // the changes of the meantime are indexed now
 		case <-x.changed:
 		default:
 		}
 	}
 }
 
-// batch is how many sessions are asked for at once.
+// batch is how many sessions are read from the index at once.
 const batch = 64
 
-// CatchUp looks at all events that were not looked at.
+// CatchUp indexes all events that are not indexed.
 func (x *Index) CatchUp(ctx context.Context) error {
 	for {
-		if err := x.take(ctx); err != nil {
+		if err := x.acquire(ctx); err != nil {
 			return err
 		}
 		epoch := x.forgot
 		sessions, _, err := x.Index.Unindexed(ctx, batch)
-		x.give()
+		x.release()
 		if err != nil || len(sessions) == 0 {
 			return err
 		}
@@ -168,27 +169,29 @@ func (x *Index) CatchUp(ctx context.Context) error {
 	}
 }
 
-// stepEvents is about how many events are looked at in one step; only when
-// something is open for so long that it takes ten times as many it is cut.
+// stepEvents is about how many events a step reads. A step reads on until all its
+// documents are complete, but at most ten times as many events; then it cuts the
+// documents.
 const stepEvents = 5000
 
-// maxPending is of how many sessions is kept in mind what has begun and not
-// ended. Of others it is read once more.
+// maxPending is how many incomplete folds are kept in memory. Those of other sessions
+// are read again.
 const maxPending = 1024
 
-// A pending fold has something that has not ended, at the head as it was.
+// A pending fold has documents that are not complete. It has read the events below
+// next.
 type pending struct {
 	fold
 	next int64
 }
 
-// step looks at a part of a session. It reports false if what it was told has
-// changed since epoch.
+// step indexes a part of a session. It reports false if documents were removed since
+// epoch, so that s may be outdated.
 func (x *Index) step(ctx context.Context, s search.Pending, epoch int) (bool, error) {
-	if err := x.take(ctx); err != nil {
+	if err := x.acquire(ctx); err != nil {
 		return false, err
 	}
-	defer x.give()
+	defer x.release()
 	if x.forgot != epoch {
 		return false, nil
 	}
@@ -201,17 +204,17 @@ func (x *Index) step(ctx context.Context, s search.Pending, epoch int) (bool, er
 	for f.next < s.Head && (n < stepEvents || len(f.open) > 0 && n < 10*stepEvents) {
 		p, err := x.Log.Read(ctx, s.Session, tapedeck.Range{From: f.next})
 		if err != nil {
-			return x.unread(ctx, s, err)
+			return x.skip(ctx, s, err)
 		}
 		for _, r := range p.Records {
-			if e, err := r.Event(); err == nil { // else there is nothing to find in it
+			if e, err := r.Event(); err == nil { // a record that is no event has nothing to find
 				f.add(&e)
 			}
 		}
 		f.next, n = p.Next, n+len(p.Records)
 	}
 	base := cmp.Or(s.Base, s.Head)
-	if f.receipt > 0 && f.receipt >= base { // what is known was made of events that were erased since; the process may have died over that
+	if f.receipt > 0 && f.receipt >= base { // events were erased after they had been indexed, and the process may have ended before it could remove them
 		return false, errors.Join(x.forget(ctx, s.Session), x.Index.Clean(ctx))
 	}
 	if f.next-f.first(f.next) >= 10*stepEvents {
@@ -227,9 +230,9 @@ func (x *Index) step(ctx context.Context, s search.Pending, epoch int) (bool, er
 	return true, err
 }
 
-// unread goes past a session that cannot be read: it was deleted meanwhile, or
-// is damaged, and must not keep others from being found.
-func (x *Index) unread(ctx context.Context, s search.Pending, err error) (bool, error) {
+// skip marks a session that cannot be read as indexed: it was deleted meanwhile or is
+// damaged, and must not keep others from being indexed.
+func (x *Index) skip(ctx context.Context, s search.Pending, err error) (bool, error) {
 	switch tapedeck.KindOf(err) {
 	case tapedeck.NotFound, tapedeck.Gone, tapedeck.Invalid:
 	case tapedeck.Internal:
@@ -243,8 +246,8 @@ func (x *Index) unread(ctx context.Context, s search.Pending, err error) (bool, 
 	return true, x.Index.Index(ctx, search.Batch{Session: s.Session, Gen: s.Gen, From: s.From, Base: cmp.Or(s.Base, s.Head), Resume: s.Head, Seen: s.Head})
 }
 
-// Search finds what was said. It first looks at what it has not looked at, but
-// not for long; [search.Result.Behind] says what is left.
+// Search finds documents. It first indexes new events, for at most Options.Patience;
+// [search.Result.Behind] is the number of sessions that are not indexed completely.
 func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	if err := valid(&q); err != nil {
 		return search.Result{}, err
@@ -279,7 +282,7 @@ func valid(q *search.Query) error {
 	return err
 }
 
-// mark says of hits that they are not in force any more.
+// mark sets Rewound of the hits that were reverted.
 func (x *Index) mark(ctx context.Context, hits []search.Hit) error {
 	if x.Timelines == nil {
 		return nil
@@ -288,7 +291,7 @@ func (x *Index) mark(ctx context.Context, hits []search.Hit) error {
 	for i := range hits {
 		h := &hits[i]
 		if h.Kind == search.DocTitle {
-			continue // what is of the session itself is always in force
+			continue // events of the session itself are always active
 		}
 		t, ok := known[h.Session]
 		if !ok {
@@ -303,19 +306,19 @@ func (x *Index) mark(ctx context.Context, hits []search.Hit) error {
 	return nil
 }
 
-// Forget removes what is known of a session, and what is being made of it: then
-// it is looked at anew. It is to be called when its events were erased.
+// Forget removes the documents of a session whose events were erased, also those that
+// are not complete. The session is indexed again.
 func (x *Index) Forget(ctx context.Context, session string) error {
 	defer x.Changed()
-	if err := x.take(ctx); err != nil {
+	if err := x.acquire(ctx); err != nil {
 		return err
 	}
 	err := x.forget(ctx, session)
-	x.give()
+	x.release()
 	if err != nil {
 		return err
 	}
-	return x.Index.Clean(ctx) // without the turn: others forget meanwhile, and one cleaning is good for all
+	return x.Index.Clean(ctx) // without the turn, so that other calls of Forget share one cleaning
 }
 
 // forget requires the turn.

@@ -181,7 +181,7 @@ func TestErasedIsNotFound(t *testing.T) {
 		w.make("a", payload.SessionCreated{Title: "the word"}, said("m1", "word"), said("m2", "other"))
 		w.finds("word", "a/0 title", "a/1 message user")
 		ranges := []tapedeck.OffsetRange{{From: 0, To: 2}}
-		if _, _, err := w.Erase(t.Context(), tapedeck.Erasure{
+		if _, err := w.Erase(t.Context(), tapedeck.Erasure{
 			Session: "a", Ranges: ranges, Events: []tapedeck.Event{payload.NewEvent(payload.SessionRedacted{Offsets: ranges})},
 		}); err != nil {
 			t.Fatal(err)
@@ -199,7 +199,7 @@ func TestErasedWhileSomethingIsOpen(t *testing.T) {
 		w.make("a", said("m1", "word"), said("m2", "other"), payload.TextMessageStart{MessageID: "m"}, payload.TextMessageContent{MessageID: "m", Delta: "more"})
 		w.finds("other", "a/1 message user")
 		ranges := []tapedeck.OffsetRange{{From: 0, To: 1}}
-		if _, _, err := w.Erase(t.Context(), tapedeck.Erasure{
+		if _, err := w.Erase(t.Context(), tapedeck.Erasure{
 			Session: "a", Ranges: ranges, Events: []tapedeck.Event{payload.NewEvent(payload.SessionRedacted{Offsets: ranges})},
 		}); err != nil {
 			t.Fatal(err)
@@ -220,7 +220,7 @@ func TestErasedWithoutBeingTold(t *testing.T) {
 		w.finds("word", "a/0 message user")
 		for range 2 {
 			ranges := []tapedeck.OffsetRange{{From: 0, To: 1}}
-			if _, _, err := w.Erase(t.Context(), tapedeck.Erasure{
+			if _, err := w.Erase(t.Context(), tapedeck.Erasure{
 				Session: "a", Ranges: ranges, Events: []tapedeck.Event{payload.NewEvent(payload.SessionRedacted{Offsets: ranges})},
 			}); err != nil {
 				t.Fatal(err)

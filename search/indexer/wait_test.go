@@ -12,7 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
-// A slowIndex takes its time to forget a session, as one of many gigabytes does.
+// A slowIndex is slow to forget a session, as an index of many gigabytes is.
 type slowIndex struct {
 	*documents
 	forgets chan struct{}
@@ -25,8 +25,8 @@ func (x *slowIndex) Forget(ctx context.Context, session string) error {
 	return x.documents.Forget(ctx, session)
 }
 
-// TestSearchDoesNotWaitForAnErase: a search waits for its patience, not for an
-// erasure that cleans the index.
+// TestSearchDoesNotWaitForAnErase: a search waits for at most Options.Patience, also
+// while an erasure cleans the index.
 func TestSearchDoesNotWaitForAnErase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := memory.New(memory.Options{})
@@ -52,7 +52,7 @@ func TestSearchDoesNotWaitForAnErase(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := x.Forget(ctx, "s"); err == nil {
-			t.Error("two forget at once")
+			t.Error("two calls forget at once")
 		}
 		close(slow.forgets)
 		if err := <-forgotten; err != nil {

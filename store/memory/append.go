@@ -34,11 +34,11 @@ func (m *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appende
 	return m.write(l, &a, drafts, now, false)
 }
 
-// write appends what has been accepted; erased says that it is the receipt of an
+// write writes an append that was accepted; erased says that it is the receipt of an
 // erasure. Requires m.mu.
 func (m *Store) write(l *log, a *tapedeck.Append, drafts []tapedeck.Draft, now time.Time, erased bool) (tapedeck.Appended, error) {
 	if a.Check != nil {
-		s := l.Session // a copy: Check looks and does not touch
+		s := l.Session // a copy, which Check may change
 		if err := a.Check(&s); err != nil {
 			return tapedeck.Appended{}, err
 		}
@@ -85,7 +85,7 @@ func (l *log) extend(events []tapedeck.Event, drafts []tapedeck.Draft, now time.
 	return records
 }
 
-// accepted returns the newest append of a producer, nil if there is none.
+// accepted returns the newest accepted append of a producer, nil if there is none.
 func (l *log) accepted(p *tapedeck.Producer) *store.ProducerState {
 	if p == nil {
 		return nil

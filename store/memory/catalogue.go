@@ -46,8 +46,8 @@ func (m *Store) Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Session, 
 	return l.Session, true, nil
 }
 
-// derive returns the log that s describes, before its first event. It changes
-// nothing, so that a fork that comes to nothing holds no reference.
+// derive returns the log that s describes, before its first event. It changes nothing
+// in the store, so that a fork that fails leaves no reference.
 func (m *Store) derive(s *tapedeck.Spec, now time.Time) (*log, error) {
 	l := &log{spans: make([][]tapedeck.Record, 1), touched: now}
 	l.Session = tapedeck.Session{
@@ -82,7 +82,7 @@ func (m *Store) inherit(l *log, s *tapedeck.Spec) error {
 	return nil
 }
 
-// add makes l part of the store. Requires m.mu.
+// add adds l to the store. Requires m.mu.
 func (m *Store) add(l *log) {
 	m.gen++
 	l.Gen = m.gen
@@ -130,8 +130,8 @@ func (m *Store) Touch(ctx context.Context, session string) error {
 	return nil
 }
 
-// List implements [tapedeck.Catalogue]. Its cursor is the Gen of the last
-// session of the page before.
+// List implements [tapedeck.Catalogue]. The cursor is the Gen of the last session of
+// the previous page.
 func (m *Store) List(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session, string, error) {
 	unlock, err := m.enter(ctx)
 	if err != nil {
@@ -180,11 +180,11 @@ func matches(s *tapedeck.Session, f *tapedeck.Filter) bool {
 		(f.Parent == "" || s.Parent == f.Parent) &&
 		(f.From.IsZero() || !s.Created.Before(f.From)) &&
 		(f.To.IsZero() || s.Created.Before(f.To)) &&
-		(f.Query == "" || contains(s.Title, f.Query) || contains(s.ID, f.Query) || slices.Contains(f.Said, s.ID)) &&
-		(!f.OpenRun || len(s.Runs) > 0) && f.HasLabels(s.Labels)
+		(f.Query == "" || contains(s.Title, f.Query) || contains(s.ID, f.Query) || slices.Contains(f.MatchIDs, s.ID)) &&
+		(!f.OpenRun || len(s.Runs) > 0) && store.HasLabels(s, f)
 }
 
-// contains reports whether s contains part in any case.
+// contains reports whether s contains part, ignoring case.
 func contains(s, part string) bool {
 	return strings.Contains(strings.ToLower(s), strings.ToLower(part))
 }

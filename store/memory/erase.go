@@ -10,32 +10,32 @@ import (
 )
 
 // Erase implements [tapedeck.Log].
-func (m *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Appended, []string, error) {
-	done, forks, err := m.erase(ctx, &e)
+func (m *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Erased, error) {
+	done, err := m.erase(ctx, &e)
 	if err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
-	notice := m.observers.Erasure(e.Session, forks)
+	notice := m.observers.Erasure(e.Session, done.Forks)
 	if err := notice.Deliver(context.WithoutCancel(ctx)); err != nil {
 		go store.Retry(m.running, func() bool { return notice.Deliver(m.running) == nil })
-		return tapedeck.Appended{}, nil, tapedeck.Errorf(tapedeck.Unavailable, "the events are erased, but views or the search index may still have copies of them").
+		return tapedeck.Erased{}, tapedeck.Errorf(tapedeck.Unavailable, "the events are erased, but views or the search index may still have copies of them").
 			WithHint("the server removes them as soon as it can").Because(err)
 	}
-	return done, forks, nil
+	return done, nil
 }
 
-func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Appended, []string, error) {
+func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Erased, error) {
 	now := m.now()
 	if err := store.CheckErasure(e); err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	events, drafts, err := tapedeck.Drafts(e.Events, nil, now)
 	if err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	unlock, err := m.enter(ctx)
 	if err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	defer unlock()
 	l, err := m.find(e.Session)
@@ -43,21 +43,21 @@ func (m *Store) erase(ctx context.Context, e *tapedeck.Erasure) (tapedeck.Append
 		err = store.DecideErasure(e, &l.Session)
 	}
 	if err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	blank, err := l.blanks(e.Ranges)
 	if err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	done, err := m.write(l, &tapedeck.Append{Session: e.Session, Events: events, Check: e.Check}, drafts, now, true)
 	if err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	done.Closed = l.Closed
-	return done, m.replace(l, blank), nil
+	return tapedeck.Erased{Appended: done, Forks: m.replace(l, blank)}, nil
 }
 
-// blanks returns the records in ranges as they are to be.
+// blanks returns the records in ranges without their payloads, by offset.
 func (l *log) blanks(ranges []tapedeck.OffsetRange) (map[int64]tapedeck.Record, error) {
 	out := map[int64]tapedeck.Record{}
 	for _, r := range ranges {
@@ -75,9 +75,9 @@ func (l *log) blanks(ranges []tapedeck.OffsetRange) (map[int64]tapedeck.Record, 
 	return out, nil
 }
 
-// replace puts records in the place of those of l, and of all sessions that
-// share them: these are not always in the same memory. It returns the ids of
-// those that can be read. Requires m.mu.
+// replace replaces records of l, and of all sessions that share them, because they do
+// not always share the memory. It returns the ids of the forks that share them and
+// can be read. Requires m.mu.
 func (m *Store) replace(l *log, blank map[int64]tapedeck.Record) []string {
 	first := slices.Min(slices.Collect(maps.Keys(blank)))
 	var forks []string
@@ -86,7 +86,7 @@ func (m *Store) replace(l *log, blank map[int64]tapedeck.Record) []string {
 		if !ok || shared <= first {
 			continue
 		}
-		h.put(blank, shared)
+		h.overwrite(blank, shared)
 		if h != l && !h.gone {
 			forks = append(forks, h.ID)
 		}
@@ -94,8 +94,8 @@ func (m *Store) replace(l *log, blank map[int64]tapedeck.Record) []string {
 	return forks
 }
 
-// shares returns below which offset the records of l are those of the ancestor
-// too, which may be l itself.
+// shares returns the offset below which l and ancestor have the same records.
+// ancestor may be l itself. It reports false if it is no ancestor.
 func (l *log) shares(ancestor *log) (below int64, ok bool) {
 	for below = l.Head; l != ancestor; l = l.parent {
 		if l.parent == nil {
@@ -106,8 +106,8 @@ func (l *log) shares(ancestor *log) (below int64, ok bool) {
 	return below, true
 }
 
-// put replaces those of the records of l that are below an offset.
-func (l *log) put(blank map[int64]tapedeck.Record, below int64) {
+// overwrite replaces the records of l that are below an offset.
+func (l *log) overwrite(blank map[int64]tapedeck.Record, below int64) {
 	start := int64(0)
 	for _, span := range l.spans {
 		for i := range span {

@@ -1,8 +1,7 @@
 package memory
 
-// Reopen closes m and returns a store that holds what m held. A store in memory
-// has no use for it, but the suite has: it shows that what it does after opening
-// a store again is right when nothing was lost.
+// Reopen closes m and returns a store with the data of m. Only the suite needs it: so
+// its checks after a reopening run on the reference, too.
 func Reopen(m *Store) *Store {
 	_ = m.Close()
 	m.mu.Lock()
@@ -12,5 +11,5 @@ func Reopen(m *Store) *Store {
 	return again
 }
 
-// Left returns how many sessions m holds on to in one way or another.
+// Left returns how many references to sessions m holds.
 func Left(m *Store) int { return len(m.sessions) + len(m.order) + len(m.mortal) }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck/search"
 )
 
-// An Index keeps documents of what is in a store. It looks through all of them
-// for every search, and takes the newest for the best.
+// An Index keeps the searchable documents of a store. A search reads all of them, and
+// the newest match counts as the best.
 type Index struct {
 	store *Store
 
@@ -31,8 +32,8 @@ func (m *Store) OpenIndex() (*Index, error) {
 	return &Index{store: m, docs: map[int64]*indexed{}}, nil
 }
 
-// sessions returns those that can be read, newest first, by Gen. What is known
-// of others is removed.
+// sessions returns the sessions that can be read, the newest Gen first. It removes the
+// documents of others.
 func (x *Index) sessions(ctx context.Context) ([]tapedeck.Session, error) {
 	unlock, err := x.store.enter(ctx)
 	if err != nil {
@@ -40,18 +41,18 @@ func (x *Index) sessions(ctx context.Context) ([]tapedeck.Session, error) {
 	}
 	defer unlock()
 	var out []tapedeck.Session
+	readable := map[int64]bool{}
 	for _, l := range slices.Backward(x.store.order) {
-		switch {
-		case l.gone:
-			delete(x.docs, l.Gen)
-		case l.Kind == tapedeck.KindSession:
+		if !l.gone && l.Kind == tapedeck.KindSession {
 			out = append(out, l.Session)
+			readable[l.Gen] = true
 		}
 	}
+	maps.DeleteFunc(x.docs, func(gen int64, _ *indexed) bool { return !readable[gen] })
 	return out, nil
 }
 
-// Unindexed returns sessions with events that were not looked at, newest first.
+// Unindexed returns the sessions with events that are not indexed, newest first.
 func (x *Index) Unindexed(ctx context.Context, limit int) ([]search.Pending, int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -73,7 +74,7 @@ func (x *Index) Unindexed(ctx context.Context, limit int) ([]search.Pending, int
 	return out, total, err
 }
 
-// Index takes documents over. What began at or after From is replaced.
+// Index adds documents. They replace those that began at From or later.
 func (x *Index) Index(ctx context.Context, in search.Batch) error {
 	s, err := x.store.Head(ctx, in.Session)
 	if ctx.Err() != nil {
@@ -102,8 +103,8 @@ func (x *Index) Index(ctx context.Context, in search.Batch) error {
 	return nil
 }
 
-// Forget removes all that is known of a session. Nothing is found in one that was
-// deleted.
+// Forget removes the documents of a session. Those of a deleted session are removed
+// by the next search.
 func (x *Index) Forget(ctx context.Context, session string) error {
 	s, err := x.store.Head(ctx, session)
 	switch tapedeck.KindOf(err) {
@@ -119,7 +120,7 @@ func (x *Index) Forget(ctx context.Context, session string) error {
 	return nil
 }
 
-// Clean has nothing to do: memory keeps no copies.
+// Clean does nothing, because there are no copies.
 func (x *Index) Clean(context.Context) error { return nil }
 
 // Search finds documents of sessions that can be read, the newest first.
@@ -162,7 +163,7 @@ func wants(q *search.Query, s *tapedeck.Session) bool {
 		(q.Agent == "" || q.Agent == s.Agent) && (q.Owner == "" || q.Owner == s.Owner)
 }
 
-// find returns what is found in one session, the last first.
+// find returns the hits in one session, the newest first.
 func (i *indexed) find(q *search.Query, terms []search.Term, s *tapedeck.Session) []search.Hit {
 	var out []search.Hit
 	for _, d := range slices.Backward(i.docs) {
@@ -204,8 +205,8 @@ func words(text string) []word {
 	return out
 }
 
-// matching reports whether a text has what terms say, and returns its part around
-// the first thing found.
+// matching reports whether a text matches the terms, and returns the part of it around
+// the first match.
 func matching(text string, terms []search.Term) (snippet string, ok bool) {
 	all := words(text)
 	first, last := -1, -1
@@ -230,7 +231,8 @@ func matching(text string, terms []search.Term) (snippet string, ok bool) {
 	return snippet, true
 }
 
-// position returns where words follow each other in a text, -1 if nowhere.
+// position returns the range of a text in which words follow each other, -1 if there
+// is none.
 func position(all, want []word, prefix bool) (from, to int) {
 	for i := 0; i+len(want) <= len(all); i++ {
 		ok := true

@@ -12,17 +12,17 @@ import (
 // A log is one session with its records.
 type log struct {
 	tapedeck.Session
-	// spans hold the records one after the other: those shared with ancestors,
-	// then, in the last one, those of the session itself. Only the last one ever
-	// grows, so sharing needs no copy.
+	// spans hold the records in order: first those shared with ancestors, and in
+	// the last span those of the session itself. Only the last span grows, so
+	// forks can share spans without a copy.
 	spans     [][]tapedeck.Record
 	producers map[string]store.ProducerState
 	streamSeq string
 	touched   time.Time
 
 	parent *log
-	forks  int  // sessions forked from this one that are still kept
-	gone   bool // deleted, and kept only because forks is not 0
+	forks  int  // number of its forks that exist
+	gone   bool // it was deleted, and exists only for its forks
 }
 
 // deadline returns when l expires; zero for never.
@@ -36,8 +36,8 @@ func (l *log) deadline() time.Time {
 	return d
 }
 
-// share returns spans of the first n records, and an empty one after them for
-// the records of a fork.
+// share returns spans of the first n records, and an empty span for the records of a
+// fork.
 func (l *log) share(n int64) [][]tapedeck.Record {
 	var out [][]tapedeck.Record
 	for _, span := range l.spans {

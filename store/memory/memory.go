@@ -1,6 +1,6 @@
-// Package memory is the reference of a store: the contract in its plainest
-// form, one mutex and slices. It forgets everything when it is closed, so it
-// also serves those who want nothing kept.
+// Package memory is the reference implementation of a store: the contract in its
+// simplest form, with one mutex and slices. Its data is lost when it is closed, so it
+// also serves programs that want to keep nothing.
 package memory
 
 import (
@@ -17,7 +17,7 @@ import (
 // Options of a store. The zero value is ready to use.
 type Options struct {
 	Now        func() time.Time // nil for [time.Now]
-	FailCommit func() error     // for tests: called in place of a commit, which fails with its error; must not call the store
+	FailCommit func() error     // for tests: called at each commit, which fails with its error; must not call the store
 }
 
 // A Store keeps sessions in memory.
@@ -29,9 +29,9 @@ type Store struct {
 	closed   bool
 	gen      int64
 	sessions map[string]*log
-	order    []*log            // all of them by Gen
-	mortal   map[*log]struct{} // those that can expire
-	due      time.Time         // none of them expires earlier; zero for never
+	order    []*log            // all sessions by Gen
+	mortal   map[*log]struct{} // the sessions that can expire
+	due      time.Time         // no session expires earlier; zero for never
 	commits  []tapedeck.Commit // since the store was locked; see leave
 
 	observers store.Observers
@@ -97,8 +97,7 @@ func (m *Store) Head(ctx context.Context, session string) (tapedeck.Session, err
 	return l.Session, nil
 }
 
-// enter locks the store and brings it up to date: what has expired by now is
-// deleted before anything else happens. The caller must call leave at the end.
+// enter locks the store and first deletes the sessions that have expired. The caller must call leave at the end.
 func (m *Store) enter(ctx context.Context) (leave func(), err error) {
 	m.mu.Lock()
 	err = ctx.Err()
@@ -128,7 +127,7 @@ func (m *Store) leave() {
 // committed notes a commit for the observers. Requires m.mu.
 func (m *Store) committed(c tapedeck.Commit) { m.commits = append(m.commits, c) }
 
-// find returns a session that can be used. Requires m.mu.
+// find returns a session that can be used; a deleted one is an error. Requires m.mu.
 func (m *Store) find(session string) (*log, error) {
 	l := m.sessions[session]
 	switch {
@@ -140,7 +139,7 @@ func (m *Store) find(session string) (*log, error) {
 	return l, nil
 }
 
-// commit asks the fault seam. Until it has returned nil nothing may be changed.
+// commit calls Options.FailCommit. Nothing may change before it has returned nil.
 func (m *Store) commit() error {
 	if err := m.fail(); err != nil {
 		return tapedeck.Errorf(tapedeck.Unavailable, "it could not be stored").WithHint("try again").Because(err)
@@ -148,7 +147,7 @@ func (m *Store) commit() error {
 	return nil
 }
 
-// expire deletes what has expired. Requires m.mu.
+// expire deletes the expired sessions. Requires m.mu.
 func (m *Store) expire() {
 	now := m.now()
 	if m.due.IsZero() || now.Before(m.due) {
@@ -171,8 +170,8 @@ func (m *Store) expect(d time.Time) {
 	}
 }
 
-// remove deletes l, and with it those deleted ancestors that only it still
-// needed. What forks share of the records they hold themselves. Requires m.mu.
+// remove deletes l, and the deleted ancestors that only l still needed. Forks have
+// their own spans of shared records, so they lose nothing. Requires m.mu.
 func (m *Store) remove(l *log) {
 	l.gone = true
 	l.spans, l.producers = nil, nil

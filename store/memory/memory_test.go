@@ -35,8 +35,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestNothingIsLeft guards a server that runs for weeks: what is deleted or has
-// expired must not stay behind in any of the store's indices.
+// TestNothingIsLeft matters to a server that runs for weeks: deleted and expired
+// sessions must not stay in the store's maps.
 func TestNothingIsLeft(t *testing.T) {
 	clock, ctx := storetest.NewClock(), t.Context()
 	m := memory.New(memory.Options{Now: clock.Now})

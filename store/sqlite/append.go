@@ -29,26 +29,26 @@ func (s *Store) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appende
 	a.Events = events
 	t := &appending{Append: a, drafts: drafts, now: now}
 	if err := s.writer.submit(ctx, t, size); err != nil {
-		return tapedeck.Appended{}, err // not t.done: the writer may still be at it
+		return tapedeck.Appended{}, err // not t.done: the writer may still be changing it
 	}
 	return t.done, nil
 }
 
-// maxRecord is the most bytes of one record, maxAppend of all in one append. The
-// database could take a little more; memory is what it would cost.
+// Limits in bytes. The database could store a little more, but an append is in
+// memory as a whole.
 const (
-	maxRecord = 256 << 20
-	maxAppend = 1 << 30
+	maxRecord = 256 << 20 // of one record
+	maxAppend = 1 << 30   // of all records of one append
 )
 
-// sizeOf returns the bytes of drafts.
+// sizeOf returns the size of drafts in bytes.
 func sizeOf(drafts []tapedeck.Draft) (int, error) {
 	size := 0
 	for _, d := range drafts {
 		if d.Len() > maxRecord {
 			return 0, tapedeck.Errorf(tapedeck.TooLarge, "a record has %d bytes; at most %d are allowed", d.Len(), maxRecord)
 		}
-		size += d.Len() + 64 // a little for each, so that many tiny ones count too
+		size += d.Len() + 64 // 64 for each, so that many tiny records count, too
 	}
 	if size > maxAppend {
 		return 0, tapedeck.Errorf(tapedeck.TooLarge, "an append of %d bytes is too large; at most %d are allowed", size, maxAppend).
@@ -78,7 +78,7 @@ func (t *appending) do(w *writer) error {
 		return err
 	}
 	if t.Check != nil {
-		w.looked = st.Session // a copy: Check looks and does not touch
+		w.looked = st.Session // a copy, which Check may change
 		if err := t.Check(&w.looked); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (t *appending) do(w *writer) error {
 	return t.write(w, st)
 }
 
-// write appends what has been accepted.
+// write writes an append that was accepted.
 func (t *appending) write(w *writer, st *state) error {
 	if err := w.begin(); err != nil {
 		return err

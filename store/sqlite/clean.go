@@ -8,20 +8,20 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// When SQLite moves rows between pages, because others were deleted or have
-// become smaller, it leaves copies of them in the unused middle of the old page,
-// with secure_delete too. So after rows have lost their payload the middles of
-// all pages are overwritten, some pages at a time between groups of appends.
+// SQLite moves rows between pages when other rows are deleted or become smaller.
+// The unused middle of the old page then keeps copies of them, with secure_delete
+// too. So after an erasure the middles of all pages are overwritten, some pages at
+// a time between groups of appends.
 //
-// A page of a tree has, from its beginning, a header, pointers to its cells, the
-// unused middle, and the cells.
+// A page of a tree has, in this order, a header, pointers to its cells, the unused
+// middle, and the cells.
 
-// cleanPages is how many pages are looked at in one transaction.
+// cleanPages is how many pages are cleaned in one transaction.
 const cleanPages = 2000
 
-// maxCleanPages is the size of a database from which on the first byte of a page
-// no longer tells a page of a tree from one that begins with the number of
-// another page.
+// maxCleanPages limits the size of a database that can be cleaned. From this many
+// pages on, the first byte of a page that begins with the number of another page
+// can look like that of a page of a tree.
 const maxCleanPages = 0x02000000
 
 const (
@@ -30,8 +30,8 @@ const (
 	sqlPageSize = `PRAGMA page_size`
 	sqlPages    = `PRAGMA page_count`
 
-	// Erasures are counted. Of those up to the number "cleaned" nothing is left in
-	// the files.
+	// The fact "erased" counts the erasures. The files have no copies of those up
+	// to the number "cleaned".
 	sqlCountErasure = `INSERT INTO facts VALUES ('erased', 1) ON CONFLICT DO UPDATE SET value = value + 1`
 	sqlErased       = `SELECT value FROM facts WHERE name = 'erased'`
 	sqlSetCleaned   = `INSERT INTO facts VALUES ('cleaned', ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)`
@@ -39,8 +39,9 @@ const (
 	sqlUnclean      = `SELECT coalesce((` + sqlErased + `), 0) - coalesce((SELECT value FROM facts WHERE name = 'cleaned'), 0)`
 )
 
-// clean removes what erasures have left behind in the files, all up to a number;
-// it may be that another cleaning has done so. One cleans at a time.
+// clean removes the copies that erasures left in the files, up to the erasure with
+// the given number, or of all for 0. It does nothing if another cleaning has done
+// so. One cleaning runs at a time.
 func (s *Store) clean(ctx context.Context, number int64) error {
 	s.cleaning.Lock()
 	defer s.cleaning.Unlock()
@@ -50,7 +51,7 @@ func (s *Store) clean(ctx context.Context, number int64) error {
 	var cleaned, through int64
 	err := s.readers.use(ctx, func(c *conn) (err error) {
 		if cleaned, err = c.number(sqlCleaned); err == nil {
-			through, err = s.remains.cleanable(c) // before anything is removed: later erasures leave more
+			through, err = s.remains.cleanable(c) // read first: later erasures leave more
 		}
 		return err
 	})
@@ -62,8 +63,8 @@ func (s *Store) clean(ctx context.Context, number int64) error {
 	}
 	t := &cleaning{next: 1, through: through}
 	for !t.done {
-		// As large as it can be: with a transaction of another connection, it
-		// must have the writer to itself.
+		// bigSize gives it the writer for itself. It needs that, because it opens
+		// a transaction on another connection.
 		if err := s.writer.submit(ctx, t, bigSize); err != nil {
 			return err
 		}
@@ -71,8 +72,8 @@ func (s *Store) clean(ctx context.Context, number int64) error {
 	return nil
 }
 
-// purgeAll removes the events of deleted sessions, which is otherwise done when
-// there is time: what was made of erased events may be among them.
+// purgeAll removes the events of all deleted sessions now, because some of them may
+// be views of erased events. Otherwise the writer purges when it has time.
 func (s *Store) purgeAll(ctx context.Context) error {
 	var gens []int64
 	err := s.readers.use(ctx, func(c *conn) error {
@@ -89,14 +90,14 @@ func (s *Store) purgeAll(ctx context.Context) error {
 	return err
 }
 
-// purgesAtOnce is how many bits of deleted sessions are removed in one
-// transaction when an erasure waits for them.
+// purgesAtOnce is how many purge steps one transaction has when an erasure waits
+// for them.
 const purgesAtOnce = 16
 
-// A clearance is the task of removing some of what is left of deleted sessions.
+// A clearance is the task of removing some of the rows of deleted sessions.
 type clearance struct {
 	gens []int64
-	left []int64 // of them, after an attempt
+	left []int64 // those of gens with rows left, after an attempt
 }
 
 func (t *clearance) do(w *writer) error {
@@ -117,7 +118,7 @@ func (t *clearance) do(w *writer) error {
 // A cleaning is the task of overwriting the unused parts of some pages.
 type cleaning struct {
 	next    int64 // the page to continue with
-	through int64 // the erasures up to this number are clean when it is done
+	through int64 // erasures up to this number are clean when the task is done
 	done    bool
 }
 
@@ -166,8 +167,7 @@ func (t *cleaning) do(w *writer) error {
 	return nil
 }
 
-// cleanPage overwrites the unused middle of a page, if it has one that is not
-// clean.
+// cleanPage overwrites the unused middle of a page, unless it is clean already.
 func cleanPage(c *conn, n int64, size int) error {
 	var page []byte
 	err := c.query(func(row []driver.Value) error {
@@ -185,8 +185,8 @@ func cleanPage(c *conn, n int64, size int) error {
 	return c.exec(sqlSetPage, page, n)
 }
 
-// middle returns where the unused middle of a page begins and ends; it is empty
-// for a page that is none of a tree.
+// middle returns where the unused middle of a page begins and ends. It is empty
+// for a page that does not belong to a tree.
 func middle(page []byte, first bool) (from, to int) {
 	if first {
 		from = 100 // after the header of the file

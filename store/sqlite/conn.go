@@ -12,21 +12,21 @@ import (
 	modernc "modernc.org/sqlite"
 )
 
-// writerPragmas and readerPragmas are set on every connection, also where they
-// are the default: drivers and builds differ in what that is.
+// writerPragmas and readerPragmas are set on every connection. Some are defaults of
+// SQLite, but drivers and builds have different defaults.
 var (
 	writerPragmas = []string{
-		"busy_timeout(10000)", // another program may look into the file and hold it for a moment
+		"busy_timeout(10000)", // another program may read the file and lock it for a moment
 		"journal_mode(wal)",
-		"synchronous(full)", // an acknowledged append has been fsynced
+		"synchronous(full)", // an acknowledged append is fsynced
 		"fullfsync(1)",      // the same on macOS, where fsync alone does not reach the disk
 		"checkpoint_fullfsync(1)",
 		"wal_autocheckpoint(4000)",
-		"journal_size_limit(67108864)", // a log that one huge append made is cut off again
+		"journal_size_limit(67108864)", // the log becomes small again after a huge append
 		"cache_size(-32768)",
 		"mmap_size(0)",
 		"trusted_schema(0)",
-		"secure_delete(1)", // what is deleted is overwritten; see clean.go for what that leaves
+		"secure_delete(1)", // deleted rows are overwritten; for the copies that remain see clean.go
 	}
 	readerPragmas = []string{
 		"busy_timeout(10000)",
@@ -38,14 +38,14 @@ var (
 	}
 )
 
-// dataSource names the database file for the driver. The path is escaped, as it
-// may contain anything that a path can.
+// dataSource returns the name of the database file for the driver. It escapes the
+// path, which may contain any character.
 func dataSource(file, mode string, pragmas []string) string {
 	return source(file, mode, pragmas, "1")
 }
 
-// source is dataSource of a connection that may, if defensive is "0", write
-// pages as they are.
+// source is dataSource with a choice: a connection with defensive "0" may write raw
+// pages.
 func source(file, mode string, pragmas []string, defensive string) string {
 	q := url.Values{"mode": {mode}, "_pragma": pragmas, "_dqs": {"0"}, "_defensive": {defensive}, "_error_rc": {"1"}}
 	path := filepath.ToSlash(file)
@@ -55,18 +55,18 @@ func source(file, mode string, pragmas []string, defensive string) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 }
 
-// A conn is one connection to the database. It is used by one goroutine at a
-// time. It speaks to the driver itself, as database/sql would cost as much
-// again for every row.
+// A conn is a connection to the database, for one goroutine at a time. It calls the
+// driver directly: through database/sql, every row would cost twice as much.
 type conn struct {
 	raw   driver.Conn
 	stmts map[string]*stmt
-	// ctx interrupts statements. It is the background except for what may run
-	// for minutes: with any other the driver starts a goroutine per statement.
+	// ctx interrupts statements. It is context.Background except for connections
+	// whose statements may run for minutes, because with any other context the
+	// driver starts a goroutine for each statement.
 	ctx context.Context
 }
 
-// A stmt is a prepared statement with room for its arguments.
+// A stmt is a prepared statement with memory for its arguments.
 type stmt struct {
 	driver.Stmt
 	args []driver.NamedValue
@@ -89,7 +89,7 @@ func (c *conn) close() error {
 	return c.raw.Close()
 }
 
-// prepare returns the statement for a text, which it prepares once.
+// prepare returns the statement for a text. It prepares each text once.
 func (c *conn) prepare(text string, args []driver.Value) (*stmt, error) {
 	s := c.stmts[text]
 	if s == nil {
@@ -109,7 +109,7 @@ func (c *conn) prepare(text string, args []driver.Value) (*stmt, error) {
 	return s, nil
 }
 
-// release lets go of the arguments, of which some are large.
+// release drops the arguments, because some are large.
 func (s *stmt) release() {
 	for i := range s.args {
 		s.args[i].Value = nil
@@ -132,8 +132,8 @@ func (c *conn) exec(text string, args ...driver.Value) error {
 // errStop ends a query early.
 var errStop = errors.New("stop")
 
-// query calls row for every row of the result until it returns an error. The
-// slice that row gets is used again for the next one; the values are not.
+// query calls row for every row of the result until row returns an error. The slice
+// of values is reused for the next row; the values are not.
 func (c *conn) query(row func([]driver.Value) error, text string, args ...driver.Value) error {
 	s, err := c.prepare(text, args)
 	if err != nil {
@@ -161,7 +161,7 @@ func (c *conn) query(row func([]driver.Value) error, text string, args ...driver
 	}
 }
 
-// number returns the one integer that a query results in, 0 for null.
+// number returns the integer that a query results in, 0 for null.
 func (c *conn) number(text string, args ...driver.Value) (int64, error) {
 	var n int64
 	err := c.query(func(v []driver.Value) error {

@@ -86,8 +86,8 @@ func (t *creation) derive(w *writer) (*state, error) {
 	return st, t.inherit(w, st)
 }
 
-// inherit makes st a fork. Whatever the length of what it inherits, that is a
-// few spans.
+// inherit makes st a fork. A fork has a few spans, however many records it
+// inherits.
 func (t *creation) inherit(w *writer, st *state) error {
 	parent, err := w.settle(t.Parent)
 	switch {
@@ -130,7 +130,7 @@ func (t *creation) insert(w *writer, st *state) error {
 	w.mark(st)
 	st.notify = true
 	var deadline driver.Value
-	if at, mortal := st.deadline(st.touched); mortal {
+	if at, expires := st.deadline(st.touched); expires {
 		deadline, w.due = at, min(w.due, at)
 	}
 	err := w.conn.exec(sqlCreate, st.Gen, st.ID, string(st.Kind), st.Created.UnixMilli(), string(st.Status), flag(st.Closed),
@@ -150,7 +150,7 @@ func (t *creation) insert(w *writer, st *state) error {
 	return nil
 }
 
-// countForks notes that a session has one fork more or less.
+// countForks adds n to the number of forks of a session.
 func (w *writer) countForks(st *state, n int64) error {
 	w.mark(st)
 	st.forks += n

@@ -11,33 +11,33 @@ import (
 	"github.com/tapedeck/tapedeck/store"
 )
 
-// Erase implements [tapedeck.Log]. It returns when the database file has been
-// cleaned, see [Store.clean]. Cancelling ctx does not stop that. If the cleaning
-// fails it is done later, see [remains].
-func (s *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Appended, []string, error) {
+// Erase implements [tapedeck.Log]. It returns when the database file is clean, see
+// [Store.clean]. After the commit, cancelling ctx has no effect. A cleaning that
+// fails is repeated later, see [remains].
+func (s *Store) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Erased, error) {
 	if err := ctx.Err(); err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	if err := store.CheckErasure(&e); err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	now := s.options.Now()
 	events, drafts, err := tapedeck.Drafts(e.Events, nil, now)
 	if err != nil {
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	e.Events = events
 	t := &erasing{Erasure: e, drafts: drafts, now: now}
-	// As large as it can be, so that it has a transaction of its own.
+	// With bigSize it has a transaction of its own.
 	if err := s.writer.submit(ctx, t, bigSize); err != nil {
 		s.remains.settle(t)
-		return tapedeck.Appended{}, nil, err
+		return tapedeck.Erased{}, err
 	}
 	if err := s.finishErasure(context.WithoutCancel(ctx), t); err != nil {
-		return tapedeck.Appended{}, nil, tapedeck.Errorf(tapedeck.Unavailable, "the events are erased, but copies of them may still be in the files of the data folder").
+		return tapedeck.Erased{}, tapedeck.Errorf(tapedeck.Unavailable, "the events are erased, but copies of them may still be in the files of the data folder").
 			WithHint("the server removes them as soon as it can, also when it starts again, and logs it").Because(err)
 	}
-	return t.done, t.forks, nil
+	return tapedeck.Erased{Appended: t.done, Forks: t.forks}, nil
 }
 
 // An erasing is the task of an erasure.
@@ -47,7 +47,7 @@ type erasing struct {
 	now    time.Time
 	done   tapedeck.Appended
 	forks  []string
-	number int64 // of the erasure; 0 until it is counted
+	number int64 // number of the erasure, see sqlCountErasure; 0 before
 }
 
 func (t *erasing) do(w *writer) error {
@@ -59,7 +59,7 @@ func (t *erasing) do(w *writer) error {
 		return err
 	}
 	if t.Check != nil {
-		s := st.Session // a copy: Check looks and does not touch
+		s := st.Session // a copy, which Check may change
 		if err := t.Check(&s); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (t *erasing) do(w *writer) error {
 	t.forks = t.forks[:0]
 	for _, r := range t.Ranges {
 		if err := w.blank(st, r); err != nil {
-			return &dbError{err} // whatever it is: half of it must not be committed
+			return &dbError{err} // any error: half an erasure must not be committed
 		}
 		if err := t.findForks(w, st, r); err != nil {
 			return err
@@ -103,7 +103,7 @@ const (
 	WHERE l.ancestor = ? AND l.from_offset < ? AND l.to_offset > ? AND s.deleted IS NULL ORDER BY s.gen`
 )
 
-// blank takes the payload from a range of the records that st holds itself.
+// blank removes the payloads of a range of the records that st holds itself.
 func (w *writer) blank(st *state, r tapedeck.OffsetRange) error {
 	for from := r.From; from < r.To; from += window {
 		to := min(r.To, from+window)
@@ -139,11 +139,11 @@ func (w *writer) blank(st *state, r tapedeck.OffsetRange) error {
 	return nil
 }
 
-// findForks notes the sessions that share a range with st.
+// findForks adds the sessions that share a range with st to t.forks.
 func (t *erasing) findForks(w *writer, st *state, r tapedeck.OffsetRange) error {
 	return w.conn.query(func(row []driver.Value) error {
 		id := text(row[0])
-		if !slices.Contains(t.forks, id) { // of several ranges
+		if !slices.Contains(t.forks, id) { // a fork may share several ranges
 			t.forks = append(t.forks, id)
 		}
 		return nil

@@ -93,7 +93,7 @@ func TestErasedIsInNoFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Erase(t.Context(), erasure(id, 0, head.Head)); err != nil {
+		if _, err := s.Erase(t.Context(), erasure(id, 0, head.Head)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,7 +117,7 @@ func TestCleaningIsResumed(t *testing.T) {
 		appendSecret(t, s, "a", "MARK", 300)
 	}
 	s.SkipCleaning()
-	if _, _, err := s.Erase(t.Context(), erasure("a", 0, 50)); err == nil {
+	if _, err := s.Erase(t.Context(), erasure("a", 0, 50)); err == nil {
 		t.Fatal("the erasure says that the files are clean")
 	}
 	if p, err := s.Read(t.Context(), "a", tapedeck.Range{}); err != nil || bytes.Contains(p.Records[7].Data, []byte("MARK")) || p.Head != 51 {
@@ -146,7 +146,7 @@ func TestFailedErasureLeavesAll(t *testing.T) {
 	create(t, s, "a")
 	appendSecret(t, s, "a", "MARK", 10)
 	fail = true
-	if _, _, err := s.Erase(t.Context(), erasure("a", 0, 1)); tapedeck.KindOf(err) != tapedeck.Unavailable {
+	if _, err := s.Erase(t.Context(), erasure("a", 0, 1)); tapedeck.KindOf(err) != tapedeck.Unavailable {
 		t.Errorf("got %v", err)
 	}
 	fail = false
@@ -161,7 +161,7 @@ func TestTailForgets(t *testing.T) {
 	s := tail.New(1 << 20).Over(open(t, t.TempDir(), sqlite.Options{}))
 	create(t, s, "a")
 	appendSecret(t, s, "a", "MARK", 10)
-	if _, _, err := s.Erase(context.Background(), erasure("a", 0, 1)); err != nil {
+	if _, err := s.Erase(context.Background(), erasure("a", 0, 1)); err != nil {
 		t.Fatal(err)
 	}
 	p, err := s.Read(t.Context(), "a", tapedeck.Range{})
@@ -183,7 +183,7 @@ func childErases(dir string, after bool) {
 		select {}
 	}})
 	if err == nil {
-		_, _, err = s.Erase(context.Background(), erasure("a", 0, 10))
+		_, err = s.Erase(context.Background(), erasure("a", 0, 10))
 	}
 	fmt.Println("error", err)
 }
@@ -248,7 +248,7 @@ func TestEraseWhileOthersAppend(t *testing.T) {
 	stop := make(chan struct{})
 	for i := range sessions {
 		erasing.Go(func() {
-			if _, _, err := s.Erase(context.Background(), erasure(fmt.Sprint("s", i), 0, 40)); err != nil {
+			if _, err := s.Erase(context.Background(), erasure(fmt.Sprint("s", i), 0, 40)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -303,7 +303,7 @@ func BenchmarkErase(b *testing.B) {
 					}
 				}
 				b.StartTimer()
-				if _, _, err := s.Erase(b.Context(), erasure("a", 0, n)); err != nil {
+				if _, err := s.Erase(b.Context(), erasure("a", 0, n)); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -11,13 +11,14 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A dbError is an error of the database, in contrast to that of a request.
+// A dbError is an error of the database, as opposed to an error of a request.
 type dbError struct{ err error }
 
 func (e *dbError) Error() string { return e.err.Error() }
 func (e *dbError) Unwrap() error { return e.err }
 
-// code returns the primary result code of an error of the database, else 0.
+// code returns the primary result code of an error of the database, 0 for other
+// errors.
 func code(err error) int {
 	var e *modernc.Error
 	if errors.As(err, &e) {
@@ -26,8 +27,8 @@ func code(err error) int {
 	return 0
 }
 
-// environmental reports whether err has its cause outside: a disk that is full
-// or broken, a file that is locked. Then no request is to blame.
+// environmental reports whether err has a cause outside the store, such as a full or
+// broken disk or a locked file. Then no request is to blame.
 func environmental(err error) bool {
 	switch code(err) {
 	case codes.SQLITE_FULL, codes.SQLITE_IOERR, codes.SQLITE_BUSY, codes.SQLITE_LOCKED, codes.SQLITE_NOMEM,
@@ -38,8 +39,8 @@ func environmental(err error) bool {
 	return false
 }
 
-// isDiskFault reports whether the disk is full, broken or read-only: then what is
-// there can be read, perhaps, and writing may work later.
+// isDiskFault reports whether the disk is full, broken or read-only. Then the data
+// can perhaps be read, and writing may work later.
 func isDiskFault(err error) bool {
 	switch code(err) {
 	case codes.SQLITE_FULL, codes.SQLITE_IOERR, codes.SQLITE_CANTOPEN, codes.SQLITE_READONLY:
@@ -48,8 +49,8 @@ func isDiskFault(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EIO)
 }
 
-// unwritten is what a caller is told when a commit came to nothing. The words of
-// the database are for the operator's log only.
+// unwritten returns the error that a caller gets when a commit failed. The message
+// of the database is only for the operator's log.
 func unwritten(err error) error {
 	message, hint := "it could not be stored", "try again"
 	switch code(err) {
@@ -73,7 +74,7 @@ func unwritten(err error) error {
 
 const verifyHint = "stop the server and run `tapedeck verify`"
 
-// unread is what a caller is told when the database cannot be read.
+// unread returns the error that a caller gets when the database cannot be read.
 func unread(err error) error {
 	var e *dbError
 	if !errors.As(err, &e) {

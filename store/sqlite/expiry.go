@@ -10,16 +10,15 @@ import (
 	"time"
 )
 
-// A session with a TTL is touched by appends and by Touch, and neither writes
-// its row for that. deadlines holds what the rows do not know. A row is brought
-// up to date when the deadline in it has passed, and when the store is closed;
-// after a crash every TTL begins anew, see [writer.settleTouches]. So a session may
-// expire late, but not early.
+// deadlines knows when sessions with a TTL were touched last. Appends and Touch
+// restart a TTL without writing the row of the session. The row is updated when the
+// deadline in it has passed, and when the store is closed. After a crash every TTL
+// restarts, see [writer.settleTouches]. So a session may expire late, but not early.
 type deadlines struct {
-	// due is a time before which nothing expires, in milliseconds.
+	// due is a time in milliseconds. No session expires before it.
 	due atomic.Int64
 
-	// floor is when the store was opened after a crash: every TTL begins then,
+	// floor is when the store was opened after a crash: every TTL begins then
 	// or later.
 	floor atomic.Int64
 
@@ -27,6 +26,7 @@ type deadlines struct {
 	touched map[int64]int64 // by Gen, in milliseconds; dead for one that has expired
 }
 
+// dead in touched means that the session has expired for good.
 const dead = math.MinInt64
 
 func newDeadlines() *deadlines { return &deadlines{touched: make(map[int64]int64)} }
@@ -43,11 +43,11 @@ func (d *deadlines) passed(v *view, now int64) bool {
 
 func (d *deadlines) passedLocked(v *view, now int64) bool {
 	touched := d.last(v)
-	at, mortal := v.deadline(touched)
-	return touched == dead || mortal && now >= at
+	at, expires := v.deadline(touched)
+	return touched == dead || expires && now >= at
 }
 
-// last returns when v was touched last. Requires d.mu.
+// last returns when v was touched last. It requires d.mu.
 func (d *deadlines) last(v *view) int64 {
 	touched, ok := d.touched[v.Gen]
 	if !ok {
@@ -56,7 +56,7 @@ func (d *deadlines) last(v *view) int64 {
 	return touched
 }
 
-// touch restarts the TTL of v. It reports false if that comes too late.
+// touch restarts the TTL of v. It reports false if v has expired.
 func (d *deadlines) touch(v *view, now int64) bool {
 	if v.TTL == 0 {
 		return !d.passed(v, now)
@@ -70,10 +70,9 @@ func (d *deadlines) touch(v *view, now int64) bool {
 	return true
 }
 
-// bury reports whether v has expired, and if so once and for all: it cannot be
-// touched any more.
+// bury reports whether v has expired. If so, v cannot be touched any more.
 func (d *deadlines) bury(v *view, now int64) bool {
-	if !d.passed(v, now) { // without the lock for writing, as is usual
+	if !d.passed(v, now) { // the usual case, without the write lock
 		return false
 	}
 	d.mu.Lock()
@@ -85,8 +84,7 @@ func (d *deadlines) bury(v *view, now int64) bool {
 	return true
 }
 
-// forget drops what is known of a session: it is no more, or it could not be
-// buried after all.
+// forget drops the entry of a session that was deleted, or whose deletion failed.
 func (d *deadlines) forget(gen int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,12 +103,12 @@ func (s *Store) Touch(ctx context.Context, session string) error {
 	return nil
 }
 
-// reapBatch is how many expired sessions are looked at in one transaction.
+// reapBatch is how many expired sessions one transaction handles.
 const reapBatch = 100
 
-// A reap is the task of deleting some sessions that have expired.
+// A reap is the task of deleting some expired sessions.
 type reap struct {
-	more bool // it is worth while to do it again
+	more bool // there may be more of them
 }
 
 const (
@@ -130,14 +128,14 @@ func (t *reap) do(w *writer) error {
 	}
 	dealtWith := 0
 	for _, id := range ids {
-		st, err := w.find(id) // which deletes it if it has expired
+		st, err := w.find(id) // deletes it if it has expired
 		if err == nil && st != nil && !st.gone {
 			err = w.postpone(st)
 		}
 		var broken *dbError
 		if errors.As(err, &broken) {
 			return err
-		} else if err == nil { // else it cannot be read, and must not keep others from being deleted
+		} else if err == nil { // a session that cannot be read must not stop the deletion of others
 			dealtWith++
 		}
 	}
@@ -146,7 +144,7 @@ func (t *reap) do(w *writer) error {
 	return err
 }
 
-// postpone brings the row of a session up to date that was touched since.
+// postpone updates the row of a session that was touched since it was written.
 func (w *writer) postpone(st *state) error {
 	if err := w.begin(); err != nil {
 		return err
@@ -160,7 +158,7 @@ func (w *writer) postpone(st *state) error {
 	return w.conn.exec(sqlDeadline, st.touched, at, st.Gen)
 }
 
-// reap deletes all that has expired, if anything can have.
+// reap deletes all expired sessions. It costs nothing before the first deadline.
 func (s *Store) reap(ctx context.Context) error {
 	for s.now() >= s.deadlines.due.Load() {
 		t := new(reap)
@@ -174,14 +172,14 @@ func (s *Store) reap(ctx context.Context) error {
 	return nil
 }
 
-// reapEvery is how often what has expired is deleted, if nobody asks for it
-// before: it cannot be seen any more, it only takes room.
+// reapEvery is how often expired sessions are deleted. They cannot be read before
+// that either; they only take space.
 const reapEvery = 30 * time.Second
 
-// lookEvery is how often the store looks whether its folder is still in its place.
+// lookEvery is how often the store checks that its folder was not moved.
 const lookEvery = time.Second
 
-// reaper deletes what has expired, and looks after the folder, until ctx is done.
+// reaper deletes expired sessions and checks the folder until ctx is done.
 func (s *Store) reaper(ctx context.Context) {
 	defer close(s.reaped)
 	tick := s.options.ReapTick
@@ -195,7 +193,7 @@ func (s *Store) reaper(ctx context.Context) {
 	for {
 		select {
 		case <-look.C:
-			_ = s.checkPlace() // it logs, and tells the owner
+			_ = s.checkPlace() // logs an error and calls OnLost
 		case <-tick:
 			if err := s.reap(ctx); err != nil && ctx.Err() == nil {
 				s.options.Logger.Warn("expired sessions could not be deleted", "error", err)

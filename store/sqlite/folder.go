@@ -23,8 +23,8 @@ const (
 	lockName     = "lock"
 )
 
-// makeFolder makes the data folder, for its owner only, and returns the path of
-// the database file in it.
+// makeFolder creates the data folder with access for its owner only, and returns
+// the path of the database file in it.
 func makeFolder(dir string, allowNetwork bool) (file string, err error) {
 	if dir == "" {
 		return "", tapedeck.Errorf(tapedeck.Invalid, "no data folder is given")
@@ -53,17 +53,17 @@ func folderError(dir string, err error) error {
 	return tapedeck.Errorf(tapedeck.Invalid, "the data folder %s %s", dir, reason).Because(err)
 }
 
-// A Lock keeps other processes out of a data folder. It ends with the process
-// that holds it, however that ends.
+// A Lock keeps other processes out of a data folder. The system releases it when
+// the process ends, for whatever reason.
 type Lock struct {
 	flock *flock.Flock
-	path  *pathLock // nil if there is no place for one
+	path  *pathLock // nil if the folder for temporary files cannot be used
 	once  sync.Once // for Release
 }
 
-// TakeLock makes the data folder dir if there is none and takes its lock. If
-// another process holds it, the error is a [tapedeck.Conflict]. [Options.Lock]
-// passes the lock to the store that is opened next.
+// TakeLock creates the data folder dir if it does not exist, and takes its lock. If
+// another process holds the lock, the error is a [tapedeck.Conflict]. [Options.Lock]
+// passes the lock to a store.
 func TakeLock(dir string) (*Lock, error) {
 	if _, err := makeFolder(dir, false); err != nil {
 		return nil, err
@@ -71,22 +71,22 @@ func TakeLock(dir string) (*Lock, error) {
 	return takeLock(dir)
 }
 
-// A holder is what the lock file says of the process that holds it.
+// A holder is the content of a lock file: the process that holds the lock.
 type holder struct {
 	PID     int       `json:"pid"`
 	Command string    `json:"command"`
 	Since   time.Time `json:"since"`
 
-	URL      string `json:"url,omitempty"` // where it serves the folder
+	URL      string `json:"url,omitempty"` // the address at which it serves the folder
 	Instance string `json:"instance,omitempty"`
 }
 
-// holderSize is how long the lock file is at least. All that is said later fits in
-// it, so that a full disk takes it, too.
+// holderSize is the smallest size of a lock file. Later contents fit into it, so
+// that they can be written to a full disk, too.
 const holderSize = 1024
 
-// write says in the lock file who holds it. The file is not made anew: its space
-// is what a full disk has left for it.
+// write writes the holder to the lock file. It overwrites the file in place, because
+// a full disk has no space for another one.
 func (h holder) write(path string) error {
 	b, err := json.Marshal(h)
 	if err != nil {
@@ -110,16 +110,16 @@ func readHolder(path string) (holder, bool) {
 	return h, err == nil && json.Unmarshal(b, &h) == nil && h.PID > 0
 }
 
-// Announce says in the lock file where the process that holds it serves the
-// folder. [ServedAt] reads it.
+// Announce writes to the lock file at which URL this process serves the folder, and
+// as which instance. [ServedAt] reads it.
 func (l *Lock) Announce(url, instance string) error {
 	h, _ := readHolder(l.flock.Path())
 	h.PID, h.URL, h.Instance = os.Getpid(), url, instance
 	return h.write(l.flock.Path())
 }
 
-// ServedAt returns where the process that holds the lock of a data folder serves
-// it, and the instance that it is there. If nobody holds it, this is stale.
+// ServedAt returns the URL and the instance that [Lock.Announce] wrote. They are
+// stale if no process holds the lock.
 func ServedAt(dir string) (url, instance string, ok bool) {
 	h, ok := readHolder(filepath.Join(dir, lockName))
 	return h.URL, h.Instance, ok && h.URL != "" && h.Instance != ""
@@ -144,17 +144,17 @@ func takeLock(dir string) (*Lock, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	// It only makes the message of others better, so it may fail.
+	// It may fail: it only improves the error that other processes report.
 	_ = holder{PID: os.Getpid(), Command: command(), Since: time.Now().UTC().Truncate(time.Second)}.write(path)
 	return &Lock{flock: f, path: byPath}, nil
 }
 
-// lockPatience is how long the lock of a process that is gone is waited for. A
-// process that was killed while it started another has passed its lock on, until
-// the other executes its program.
+// lockPatience is how long to wait for the lock of a process that has ended. If a
+// process is killed while it starts another one, the new process keeps the lock
+// until it executes its program.
 const lockPatience = 5 * time.Second
 
-// holderIsGone reports whether the process that took the lock last has ended.
+// holderIsGone reports whether the process named in the lock file has ended.
 func holderIsGone(path string) bool {
 	h, ok := readHolder(path)
 	if !ok {
@@ -176,8 +176,8 @@ func inUse(dir, path string) error {
 	return e.WithHint("stop that process, use it through its address, or choose another folder")
 }
 
-// command returns the name of the program and its first word, without what
-// follows, which may be secret.
+// command returns the name of the program and its first word. The words after that
+// may be secret.
 func command() string {
 	name := filepath.Base(os.Args[0])
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
@@ -186,8 +186,8 @@ func command() string {
 	return name
 }
 
-// Release lets other processes in. The file stays: removing it would let two
-// processes lock two files of that name.
+// Release releases the lock. The file stays: if it were removed, two processes could
+// lock two files of the same name.
 func (l *Lock) Release() {
 	l.once.Do(func() {
 		l.path.release()

@@ -39,7 +39,7 @@ func TestFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		entries, err := os.ReadDir(dir)
-		if err != nil || len(entries) != 2 { // the log is gone when the store is closed in good order
+		if err != nil || len(entries) != 2 { // a clean close removes the log
 			t.Errorf("%s: there are %v (%v)", name, entries, err)
 		}
 		for path, mode := range map[string]os.FileMode{dir: 0o700, filepath.Join(dir, "lock"): 0o600, filepath.Join(dir, "tapedeck.db"): 0o600} {

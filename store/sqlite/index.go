@@ -14,27 +14,29 @@ import (
 	"github.com/tapedeck/tapedeck/search"
 )
 
-// An Index keeps documents of what is in a store, in a file of its own beside the
-// database: it is written at its own pace and without an fsync for every commit,
-// as it can be made anew from the log at any time.
+// An Index keeps the searchable documents of a store, in a file of its own beside
+// the database. It is written at its own pace and without an fsync for every commit,
+// because it can be recreated from the log at any time.
 type Index struct {
 	store   *Store
 	file    string
-	readers atomic.Pointer[pool] // which also see the database; nil when it is closed
+	readers atomic.Pointer[pool] // their connections also see the database; nil while the index is closed
 
-	mu     sync.Mutex // one writes at a time
+	mu     sync.Mutex // held while the index is written; guards the fields below
 	conn   *conn
 	closed bool
 }
 
-// indexName is the file in the data folder.
+// indexName is the name of the file in the data folder.
 const indexName = "search.db"
 
-// indexVersion is that of the schema below. A file of any other is made anew.
+// indexVersion is the version of the schema below. A file of another version is
+// recreated.
 const indexVersion = 2
 
-// indexSchema: docs has what is found, and words finds it. Its rows go by gen of
-// sessions, which is never used twice.
+// indexSchema creates the tables. The table docs has the documents, and words is the
+// full-text index on them. Sessions are identified by their gen, which is never used
+// twice.
 var indexSchema = []string{
 	`CREATE TABLE docs (
 		id         INTEGER PRIMARY KEY,
@@ -51,7 +53,7 @@ var indexSchema = []string{
 	`CREATE VIRTUAL TABLE words USING fts5 (text, content='docs', content_rowid='id', tokenize="unicode61 remove_diacritics 2")`,
 	`INSERT INTO words (words, rank) VALUES ('secure-delete', 1)`,
 	`CREATE TABLE sessions (session INTEGER PRIMARY KEY, seen INTEGER NOT NULL, resume INTEGER NOT NULL, base INTEGER NOT NULL) STRICT`,
-	`CREATE TABLE remains (id INTEGER PRIMARY KEY) STRICT`, // it has a row while the file may have copies of what was removed
+	`CREATE TABLE remains (id INTEGER PRIMARY KEY) STRICT`, // it has a row while the file may have copies of removed documents
 	`PRAGMA user_version = 2`,
 }
 
@@ -60,11 +62,11 @@ var indexPragmas = []string{
 	"trusted_schema(0)", "secure_delete(1)", "wal_autocheckpoint(1000)", "journal_size_limit(67108864)",
 }
 
-// errUnclean is why an index is recreated after an erasure was interrupted.
+// errUnclean is the reason for recreating an index after an interrupted erasure.
 var errUnclean = errors.New("it may have copies of erased events")
 
-// OpenIndex opens the index of the store's folder. It is recreated if there is
-// none, or none that can be used. [Store.Close] closes it.
+// OpenIndex opens the index in the store's folder. It recreates an index that does
+// not exist or cannot be used. [Store.Close] closes it.
 func (s *Store) OpenIndex() (*Index, error) {
 	if x := s.search.Load(); x != nil {
 		return x, nil
@@ -99,7 +101,7 @@ func (x *Index) recreate() error {
 	return err
 }
 
-// connect opens the index if that failed before. It requires mu.
+// connect opens the index if an earlier attempt failed. It requires mu.
 func (x *Index) connect() error {
 	switch {
 	case x.closed:
@@ -125,7 +127,7 @@ func (x *Index) open() (err error) {
 			x.disconnect()
 		}
 	}()
-	f, err := os.OpenFile(x.file, os.O_CREATE|os.O_WRONLY, 0o600) // for its owner only
+	f, err := os.OpenFile(x.file, os.O_CREATE|os.O_WRONLY, 0o600) // only its owner may read it
 	if err != nil {
 		return err
 	}
@@ -156,11 +158,11 @@ func (x *Index) open() (err error) {
 	return err
 }
 
-// build makes the tables. A file that has any is one of another version.
+// build creates the tables. A file that already has tables has another version.
 func (x *Index) build() error {
 	n, err := x.conn.number(`SELECT count(*) FROM sqlite_schema`)
 	if err == nil && n > 0 {
-		err = errors.New("it is of another version")
+		err = errors.New("it has another version")
 	}
 	for _, statement := range indexSchema {
 		if err == nil {
@@ -195,8 +197,8 @@ const (
 	sqlDeletedDocs = `SELECT session FROM sessions WHERE session NOT IN (SELECT gen FROM log.sessions WHERE deleted IS NULL) LIMIT ?`
 )
 
-// Unindexed returns sessions with events that were not looked at, newest first.
-// What it finds of sessions that were deleted it removes.
+// Unindexed returns the sessions with events that are not indexed, newest first. It
+// also removes the documents of deleted sessions.
 func (x *Index) Unindexed(ctx context.Context, limit int) ([]search.Pending, int, error) {
 	var out []search.Pending
 	var dead []int64
@@ -223,7 +225,7 @@ func (x *Index) Unindexed(ctx context.Context, limit int) ([]search.Pending, int
 	return out, int(total), err
 }
 
-// read lends a connection that reads.
+// read lends f a connection for reading.
 func (x *Index) read(ctx context.Context, f func(*conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -241,7 +243,7 @@ func (x *Index) read(ctx context.Context, f func(*conn) error) error {
 	return readers.use(ctx, f)
 }
 
-// write has f change the index in one transaction.
+// write calls f in a transaction.
 func (x *Index) write(f func() error) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -254,7 +256,7 @@ func (x *Index) write(f func() error) error {
 			err = x.conn.exec("COMMIT")
 		}
 		if err != nil {
-			_ = x.conn.exec("ROLLBACK") // nothing to roll back after some errors
+			_ = x.conn.exec("ROLLBACK") // it fails if SQLite has rolled back already
 		}
 	}
 	var broken *dbError
@@ -268,7 +270,7 @@ const (
 	sqlGen      = `SELECT gen FROM log.sessions WHERE id = ? AND deleted IS NULL`
 	sqlAddDoc   = `INSERT INTO docs (session, offset, kind, role, thread, invocation, time, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
 	sqlAddWords = `INSERT INTO words (rowid, text) VALUES (last_insert_rowid(), ?)`
-	// What the words are of must be told to remove them.
+	// FTS5 needs the old text to remove its words.
 	sqlDropWords      = `INSERT INTO words (words, rowid, text) SELECT 'delete', id, text FROM docs WHERE session = ?1 AND offset >= ?2`
 	sqlDropDocs       = `DELETE FROM docs WHERE session = ?1 AND offset >= ?2`
 	sqlDropTitleWords = `INSERT INTO words (words, rowid, text) SELECT 'delete', id, text FROM docs WHERE session = ?1 AND kind = 'title'`
@@ -276,7 +278,7 @@ const (
 	sqlSeen           = `INSERT INTO sessions (session, seen, resume, base) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET seen = ?2, resume = ?3, base = ?4`
 )
 
-// Index takes documents over. What began at or after From is replaced.
+// Index adds documents. They replace those that began at From or later.
 func (x *Index) Index(ctx context.Context, in search.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err

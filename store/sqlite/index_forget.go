@@ -7,8 +7,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// removeAll removes what is known of sessions. Copies of it stay in the unused
-// parts of the file, which is noted.
+// removeAll removes the documents of sessions, and notes that copies stay in the
+// unused parts of the file.
 func (x *Index) removeAll(gens []int64) error {
 	for _, gen := range gens {
 		for _, remove := range []func() error{
@@ -29,8 +29,8 @@ const (
 	sqlRemains    = `SELECT count(*) FROM remains`
 )
 
-// Forget removes all that is known of a session, and of those that were deleted.
-// [Index.Clean] removes copies of it.
+// Forget removes the documents of a session and of all deleted sessions. Copies stay
+// in the file until [Index.Clean].
 func (x *Index) Forget(ctx context.Context, session string) error {
 	v, err := x.store.view(ctx, session)
 	if err != nil {
@@ -52,9 +52,9 @@ func (x *Index) Forget(ctx context.Context, session string) error {
 	return x.write(func() error { return x.removeAll(gens) })
 }
 
-// Clean recreates the file if it may have copies of what was removed: like the
-// database, it keeps some of what was moved in it. That takes as long as there is
-// text in it, and only indexing waits.
+// Clean rewrites the file if it may have copies of removed documents: like the
+// database, it keeps copies of rows that SQLite has moved. The time grows with the
+// size of the index. Meanwhile only indexing waits.
 func (x *Index) Clean(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (x *Index) Clean(ctx context.Context) error {
 }
 
 func (x *Index) rewrite() error {
-	// In FTS5 a word can outlive its documents, as a mark between two pages.
+	// In FTS5 a word can survive its documents as a separator between two pages.
 	for _, statement := range [...]string{`INSERT INTO words (words) VALUES ('rebuild')`, "VACUUM"} {
 		if err := x.conn.exec(statement); err != nil {
 			return err

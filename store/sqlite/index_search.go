@@ -11,11 +11,11 @@ import (
 	"github.com/tapedeck/tapedeck/search"
 )
 
-// maxSkip is how far one can page through an answer.
+// maxSkip is how many hits of an answer a client can page through.
 const maxSkip = 10_000
 
-// Search finds documents of sessions that can be read: those that fit best
-// first, of equal ones the newest.
+// Search finds documents of sessions that can be read. The best matches come first,
+// and of equal matches the newest.
 func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	terms, err := search.Parse(q.Text)
 	if err != nil {
@@ -42,10 +42,10 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Result, erro
 	return found, nil
 }
 
-// match returns the query for FTS5. All that comes from outside is between
-// quotes, where nothing but the quote means anything.
+// match returns the query for FTS5. All text from outside is between quotes, where
+// only the quote has a meaning.
 func match(terms []search.Term) string {
-	var want, not []string
+	var wanted, unwanted []string
 	for _, t := range terms {
 		words := strings.Map(func(r rune) rune {
 			if unicode.IsControl(r) {
@@ -58,14 +58,14 @@ func match(terms []search.Term) string {
 			s += "*"
 		}
 		if t.Not {
-			not = append(not, s)
+			unwanted = append(unwanted, s)
 		} else {
-			want = append(want, s)
+			wanted = append(wanted, s)
 		}
 	}
-	query := "(" + strings.Join(want, " AND ") + ")"
-	if len(not) > 0 {
-		query += " NOT (" + strings.Join(not, " OR ") + ")"
+	query := "(" + strings.Join(wanted, " AND ") + ")"
+	if len(unwanted) > 0 {
+		query += " NOT (" + strings.Join(unwanted, " OR ") + ")"
 	}
 	return query
 }
@@ -102,8 +102,8 @@ func (f *finder) statement(q *search.Query, skip int64) (string, []driver.Value)
 		append(args, int64(f.limit+1), skip)
 }
 
-// sqlSnippet makes one of a document that was found: of all that were, it would
-// take long.
+// sqlSnippet returns the snippet of one document. It runs only for the hits of the
+// page, because snippets of all matches would take long.
 const sqlSnippet = `SELECT snippet(words, 0, '«', '»', '…', 24) FROM words WHERE words MATCH ? AND rowid = ?`
 
 func (f *finder) find(c *conn, statement string, args []driver.Value) error {
@@ -128,15 +128,15 @@ func (f *finder) find(c *conn, statement string, args []driver.Value) error {
 	return err
 }
 
-// readable returns the hits in sessions that can be read at this moment, with
-// their titles.
+// readable returns the hits in sessions that can be read now, with the titles of the
+// sessions.
 func (f *finder) readable(ctx context.Context, s *Store) []search.Hit {
 	known := map[string]*view{}
 	out := make([]search.Hit, 0, len(f.hits))
 	for _, h := range f.hits {
 		v, ok := known[h.Session]
 		if !ok {
-			v, _ = s.lookup(ctx, h.Session) // if it cannot be read, nobody is to see it
+			v, _ = s.lookup(ctx, h.Session) // on an error the hit is left out
 			known[h.Session] = v
 		}
 		if v != nil {

@@ -8,10 +8,11 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/store"
 )
 
-// List implements [tapedeck.Catalogue]. Its cursor is the Gen of the last
-// session of the page before.
+// List implements [tapedeck.Catalogue]. The cursor is the Gen of the last session of
+// the previous page.
 func (s *Store) List(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session, string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
@@ -20,7 +21,7 @@ func (s *Store) List(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session
 	if err != nil {
 		return nil, "", err
 	}
-	l := &lister{ctx: ctx, store: s, limit: 100, query: strings.ToLower(f.Query), said: f.Said, filter: &f}
+	l := &lister{ctx: ctx, store: s, limit: 100, query: strings.ToLower(f.Query), matchIDs: f.MatchIDs, filter: &f}
 	if f.Limit > 0 {
 		l.limit = min(f.Limit, 1000)
 	}
@@ -30,8 +31,8 @@ func (s *Store) List(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session
 	return l.page, l.next, nil
 }
 
-// listQuery returns the statement for what SQL can select by, and its arguments.
-// It has no limit: rows are taken one by one, until there are enough.
+// listQuery returns a statement for the conditions that SQL can test, and its
+// arguments. It has no LIMIT: the lister reads rows until it has enough.
 func listQuery(f *tapedeck.Filter) (string, []driver.Value, error) {
 	kind := f.Kind
 	if kind == "" {
@@ -42,8 +43,7 @@ func listQuery(f *tapedeck.Filter) (string, []driver.Value, error) {
 	and := func(condition string, arg driver.Value) {
 		where, args = append(where, condition), append(args, arg)
 	}
-	// A plus keeps SQLite from using the index of that column, as there is a
-	// better one.
+	// The plus keeps SQLite from using the index of kind: another one is better.
 	if f.Owner != "" || f.Parent != "" || f.OpenRun {
 		and("+s.kind = ?", string(kind))
 	} else {
@@ -79,25 +79,25 @@ func listQuery(f *tapedeck.Filter) (string, []driver.Value, error) {
 		strings.Join(where, " AND ") + ` ORDER BY s.gen DESC`, args, nil
 }
 
-// A lister takes sessions until its page is full.
+// A lister collects sessions until its page is full.
 type lister struct {
-	ctx    context.Context
-	store  *Store
-	limit  int
-	query  string // in lower case
-	said   []string
-	filter *tapedeck.Filter
-	page   []tapedeck.Session
-	next   string
-	rows   int
+	ctx      context.Context
+	store    *Store
+	limit    int
+	query    string   // in lower case
+	matchIDs []string // ids that pass query, too
+	filter   *tapedeck.Filter
+	page     []tapedeck.Session
+	next     string
+	rows     int
 }
 
 func (l *lister) row(row []driver.Value) error {
 	if l.rows++; l.rows%256 == 0 && l.ctx.Err() != nil {
 		return l.ctx.Err()
 	}
-	// SQL knows upper and lower case of ASCII only.
-	if l.query != "" && !l.matches(text(row[4])) && !l.matches(text(row[1])) && !slices.Contains(l.said, text(row[1])) {
+	// SQL knows upper and lower case only for ASCII, so this is tested here.
+	if l.query != "" && !l.matches(text(row[4])) && !l.matches(text(row[1])) && !slices.Contains(l.matchIDs, text(row[1])) {
 		return nil
 	}
 	var v view
@@ -105,7 +105,7 @@ func (l *lister) row(row []driver.Value) error {
 		return err
 	}
 	l.store.asPublished(&v)
-	if l.store.isGone(&v) || !l.filter.HasLabels(v.Labels) {
+	if l.store.isGone(&v) || !store.HasLabels(&v.Session, l.filter) {
 		return nil
 	}
 	if len(l.page) == l.limit { // there is one more
@@ -118,9 +118,9 @@ func (l *lister) row(row []driver.Value) error {
 
 func (l *lister) matches(s string) bool { return strings.Contains(strings.ToLower(s), l.query) }
 
-// asPublished makes v what readers see of its session. Between a commit and its
-// publication the database is ahead, and who reads what was listed must not be
-// told that it is not there.
+// asPublished replaces v by the published view of its session. Between a commit and
+// its publication the database is ahead, and a client that then reads what the list
+// has must find it.
 func (s *Store) asPublished(v *view) {
 	if st, ok := s.index.Load(v.ID); ok {
 		if seen := st.(*state).published.Load(); seen != nil && seen.Gen == v.Gen {

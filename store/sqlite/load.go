@@ -8,7 +8,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// sessionColumns are those that scanSession reads, in its order.
+// sessionColumns are the columns that scanSession reads, in its order.
 const sessionColumns = `s.gen, s.id, s.kind, s.created, s.title, s.owner, s.agent, s.labels, s.status, s.runs,
 	s.closed, s.closed_by, s.parent, s.fork_at, s.forks, s.deleted, s.content_type, s.origin, s.ttl, s.expires,
 	s.touched, s.stream_seq, h.head, h.updated, s.resumable, s.last_jump, s.copy`
@@ -61,7 +61,7 @@ func scanSession(v *view, row []driver.Value) error {
 	return nil
 }
 
-// moment and milliseconds convert times, of which the zero one is null.
+// moment returns the time in a column, the zero time for null.
 func moment(v driver.Value) time.Time {
 	if v == nil {
 		return time.Time{}
@@ -69,6 +69,7 @@ func moment(v driver.Value) time.Time {
 	return time.UnixMilli(integer(v)).UTC()
 }
 
+// milliseconds is the inverse of moment.
 func milliseconds(t time.Time) driver.Value {
 	if t.IsZero() {
 		return nil
@@ -76,7 +77,7 @@ func milliseconds(t time.Time) driver.Value {
 	return t.UnixMilli()
 }
 
-// object encodes a member of an entry, of which nil is null.
+// object encodes a member of an entry as JSON, or as null if isNil.
 func object[T any](v T, isNil bool) (driver.Value, error) {
 	if isNil {
 		return nil, nil
@@ -92,7 +93,7 @@ func flag(b bool) driver.Value {
 	return int64(0)
 }
 
-// optionalFlag is null for nil.
+// optionalFlag returns the column of a flag, null for nil.
 func optionalFlag(b *bool) driver.Value {
 	if b == nil {
 		return nil
@@ -100,8 +101,8 @@ func optionalFlag(b *bool) driver.Value {
 	return flag(*b)
 }
 
-// ceilMilliseconds rounds up, so that comparing whole milliseconds with it is
-// comparing them with t.
+// ceilMilliseconds rounds t up. A comparison of whole milliseconds with the result
+// is the same as one with t.
 func ceilMilliseconds(t time.Time) driver.Value {
 	return t.Add(time.Millisecond - 1).UnixMilli()
 }

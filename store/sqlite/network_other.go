@@ -2,6 +2,5 @@
 
 package sqlite
 
-// networkKind returns the kind of network file system that dir is on. Here it
-// cannot be told.
+// networkKind returns "": on this system the kind of a file system is unknown.
 func networkKind(string) string { return "" }

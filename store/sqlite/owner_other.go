@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// isOurs is true: the folder for temporary files belongs to the user.
+// isOurs returns true, because the folder for temporary files belongs to the user.
 func isOurs(fs.FileInfo) bool { return true }
 
-// An identity tells one file from all others.
+// An identity distinguishes a file from all others.
 type identity struct{ info fs.FileInfo }
 
 func identify(path string) (identity, error) {

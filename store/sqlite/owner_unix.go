@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// isOurs reports whether a file belongs to the user of this process, and nobody
-// else can write it.
+// isOurs reports whether a file belongs to the user of this process and no other
+// user can write it.
 func isOurs(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Getuid() && info.Mode().Perm()&0o022 == 0
 }
 
-// An identity tells one file from all others. Looking at it costs a third of
+// An identity distinguishes a file from all others. To get it costs a third of
 // [os.Stat].
 type identity struct{ device, inode uint64 }
 

@@ -13,13 +13,14 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A pathLock keeps a second process from serving another folder under the path
-// of this one, while this process has not noticed that its folder was moved: the
-// lock in the folder has moved with it. It is a file in the system's folder for
-// temporary files, and a help only: where that cannot be used there is none.
+// A pathLock locks the path of a data folder. If the folder is moved, the lock
+// inside moves with it, and until this process notices that, a second process could
+// serve another folder under the same path. The lock is a file in the system's
+// folder for temporary files. It is only a help: if that folder cannot be used,
+// there is no such lock.
 type pathLock struct{ flock *flock.Flock }
 
-// takePathLock returns nil if there is no place for a lock.
+// takePathLock returns nil if the folder for temporary files cannot be used.
 func takePathLock(dir string) (*pathLock, error) {
 	path, err := pathLockFile(dir)
 	if err != nil {
@@ -35,7 +36,7 @@ func takePathLock(dir string) (*pathLock, error) {
 		case isAt(f, path):
 			return &pathLock{f}, nil
 		}
-		_ = f.Close() // its last holder has removed it in the meantime
+		_ = f.Close() // its last holder removed the file meanwhile
 	}
 	return nil, displaced(dir)
 }
@@ -45,7 +46,7 @@ func displaced(dir string) error {
 		WithHint("it notices within a second that the folder was moved or replaced; try again then")
 }
 
-// isAt reports whether a locked file is still the one at a path.
+// isAt reports whether a locked file is still the file at a path.
 func isAt(f *flock.Flock, path string) bool {
 	held, err := f.Stat()
 	if err != nil {
@@ -55,7 +56,7 @@ func isAt(f *flock.Flock, path string) bool {
 	return err == nil && os.SameFile(held, info)
 }
 
-// pathLockFile names the lock for the path of a data folder.
+// pathLockFile returns the name of the lock file for the path of a data folder.
 func pathLockFile(dir string) (string, error) {
 	if whole, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = whole
@@ -75,7 +76,7 @@ func pathLockFile(dir string) (string, error) {
 	return filepath.Join(folder, hex.EncodeToString(sum[:16])+".lock"), nil
 }
 
-// release removes the lock while it is held, so that none is left behind.
+// release removes the file while it is still locked, and then unlocks it.
 func (l *pathLock) release() {
 	if l == nil {
 		return

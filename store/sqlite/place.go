@@ -8,8 +8,8 @@ import (
 )
 
 // A place knows the files of a data folder, so that the store notices when the
-// folder is deleted, moved or replaced: an open file can still be written then,
-// and nobody would ever find what is in it.
+// folder is deleted, moved or replaced. An open file can still be written then, but
+// no later process would find it.
 type place struct {
 	dir   string
 	files []placedFile // the write-ahead log first
@@ -33,12 +33,12 @@ func placeOf(file string) (*place, error) {
 	return p, nil
 }
 
-// check reports an error if the files are not where they were.
+// check returns an error if the files are not at their paths any more.
 func (p *place) check() error { return p.checkFiles(len(p.files)) }
 
-// checkLog is check of the write-ahead log, which every commit writes. It is made
-// before a commit is acknowledged, so it has to be quick. It tells as well when
-// the folder is deleted, moved or replaced.
+// checkLog checks only the write-ahead log. It runs before every commit is
+// acknowledged, so it must be quick. It notices a deleted, moved or replaced folder
+// as well as check does.
 func (p *place) checkLog() error { return p.checkFiles(1) }
 
 func (p *place) checkFiles(n int) error {
@@ -58,15 +58,15 @@ func (p *place) lost() *tapedeck.Error {
 		WithHint("nothing is stored any more; put the folder back in its place and start the server again")
 }
 
-// checkPlace is check of the store's place. When it fails the first time, the
-// store takes no more writes, and tells its owner.
+// checkPlace checks the store's folder. When it fails for the first time, the store
+// refuses all later writes, and calls OnLost.
 func (s *Store) checkPlace() error { return s.checkPlaceBy((*place).check) }
 
 func (s *Store) checkPlaceBy(check func(*place) error) error {
 	if lost := s.lost.Load(); lost != nil {
 		return *lost
 	}
-	if s.place == nil { // it is being opened
+	if s.place == nil { // the store is being opened
 		return nil
 	}
 	err := check(s.place)
@@ -79,13 +79,13 @@ func (s *Store) checkPlaceBy(check func(*place) error) error {
 	return err
 }
 
-// refusal is what a caller is told when a commit failed.
+// refusal returns the error that a caller gets when a commit failed.
 func (s *Store) refusal(err error) error {
 	lost := s.lost.Load()
 	switch {
 	case lost == nil:
 		return unwritten(err)
-	case errors.Is(err, errUncertain): // it is in the folder, wherever that is now
+	case errors.Is(err, errUncertain): // it may be in the folder, wherever that is now
 		return tapedeck.Errorf(tapedeck.Unavailable, "%w; it is not certain whether this was stored", *lost).
 			WithHint("put the folder back in its place and start the server again")
 	}

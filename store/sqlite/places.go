@@ -10,46 +10,46 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// The events of all sessions are in one table in the order in which they became
-// durable, so a commit adds to the end of it, however many sessions it has events
-// of. Where those of one session are is in the table places. It is not kept as an
-// index is: that would change a page for each session in each commit. The
-// positions of the newest events are in memory, and are written down when there
-// are many, those of one session together. After a crash they are found by
-// looking at the newest events, for it is noted from where on that must be done.
+// The events of all sessions are in one table, in the order in which they became
+// durable. So a commit only adds to the end of the table, however many sessions it
+// has events of. The table places has the positions of the events of each session.
+// An index would change a page for each session in each commit. Instead, the
+// positions of the newest events are in memory, and are saved when there are many,
+// those of one session together. After a crash they are found by reading the newest
+// events; the fact "placed" is the position after which that begins.
 
 const (
-	maxPlaces = 256  // positions in a row of places
-	maxFresh  = 8192 // events whose positions are only in memory
-	window    = 512  // events that are looked up at once
+	maxPlaces = 256  // most positions in a row of places
+	maxFresh  = 8192 // most events whose positions are only in memory
+	window    = 512  // most events that are looked up at once
 )
 
 // A trail has the positions of the newest events of one session.
 type trail struct {
 	gen     int64
-	first   int64   // the offset of the first
-	pos     []int64 // its position, and those of the events that follow
-	since   int64   // all of these are above it
-	leaving bool    // they are written down by the group under way
+	first   int64   // offset of the first event
+	pos     []int64 // positions of the first event and those that follow
+	since   int64   // a position below all of pos
+	leaving bool    // the current group saves it
 	element *list.Element
 }
 
-// next is the offset after the last.
+// next returns the offset after the last event.
 func (t *trail) next() int64 { return t.first + int64(len(t.pos)) }
 
-// trails holds the trail of each session that has one. The writer changes it,
-// everybody reads it.
+// trails holds the trails of all sessions that have one. Only the writer changes
+// it; readers use it, too.
 type trails struct {
 	mu     sync.RWMutex
 	of     map[int64]*trail // by gen
 	oldest list.List        // of *trail, by since
-	size   int              // positions
+	size   int              // number of positions in all trails
 }
 
 func newTrails() *trails { return &trails{of: make(map[int64]*trail)} }
 
-// add notes where events are that have been committed: those of gen from offset
-// first on. since is a position below all that have come with them.
+// add adds the positions of committed events of gen, from offset first on. since is
+// a position below all events of their commit.
 func (ts *trails) add(gen, first int64, pos []int64, since int64) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -63,7 +63,7 @@ func (ts *trails) add(gen, first int64, pos []int64, since int64) {
 	ts.size += len(pos)
 }
 
-// drop forgets what has been written down and committed.
+// drop removes trails that were saved and committed.
 func (ts *trails) drop(placed []*trail) {
 	if len(placed) == 0 {
 		return
@@ -77,8 +77,8 @@ func (ts *trails) drop(placed []*trail) {
 	}
 }
 
-// tail returns the positions that are in memory of the events of gen from offset
-// from up to to, and the offset of the first of them, which is to if there is none.
+// tail returns the positions in memory of the events of gen with offsets in
+// [from, to), and the offset of the first of them: to if there is none.
 func (ts *trails) tail(gen, from, to int64) (first int64, pos []int64) {
 	ts.mu.RLock()
 	defer ts.mu.RUnlock()
@@ -93,9 +93,9 @@ func (ts *trails) tail(gen, from, to int64) (first int64, pos []int64) {
 	return first, append(pos, t.pos[first-t.first:end-t.first]...)
 }
 
-// locate returns the positions of the events of gen from offset from up to to; 0
-// where there is none. The memory is asked before the database: what has left it
-// meanwhile is there.
+// locate returns the positions of the events of gen with offsets in [from, to), 0
+// for an event that does not exist. It looks into the memory before the database,
+// so that it finds positions that are saved meanwhile.
 func (ts *trails) locate(c *conn, gen, from, to int64) ([]int64, error) {
 	pos := make([]int64, to-from)
 	first, fresh := ts.tail(gen, from, to)
@@ -107,7 +107,7 @@ func (ts *trails) locate(c *conn, gen, from, to int64) ([]int64, error) {
 	if err != nil || !slices.Contains(pos, 0) {
 		return pos, err
 	}
-	// Between a commit and its publication the database is ahead of the memory.
+	// Between a commit and its publication, events are only in the database.
 	err = c.query(func(row []driver.Value) error {
 		pos[integer(row[0])-from] = integer(row[1])
 		return nil
@@ -115,13 +115,13 @@ func (ts *trails) locate(c *conn, gen, from, to int64) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pos, findPlaces(c, gen, from, pos) // and those that have been written down meanwhile
+	return pos, findPlaces(c, gen, from, pos) // again, for positions that were saved meanwhile
 }
 
 const (
 	sqlPlaces = `SELECT first, pos FROM places WHERE session = ? AND first > ? AND first < ? ORDER BY first`
 	sqlPlace  = `INSERT INTO places (session, first, next, pos) VALUES (?, ?, ?, ?)
-	ON CONFLICT DO UPDATE SET next = excluded.next, pos = excluded.pos` // who has changed the file must not stop the writer
+	ON CONFLICT DO UPDATE SET next = excluded.next, pos = excluded.pos` // a row that another program has left there must not stop the writer
 	sqlPlacedTo  = `SELECT next FROM places WHERE session = ? ORDER BY first DESC LIMIT 1`
 	sqlPlaced    = `SELECT value FROM facts WHERE name = 'placed'`
 	sqlSetPlaced = `UPDATE facts SET value = ? WHERE name = 'placed'`
@@ -129,8 +129,7 @@ const (
 	sqlFreshOf   = `SELECT offset, pos FROM events WHERE pos > (` + sqlPlaced + `) AND session = ? AND offset >= ? AND offset < ?`
 )
 
-// findPlaces fills in the positions that have been written down of the events from
-// offset from on.
+// findPlaces fills in the saved positions of the events from offset from on.
 func findPlaces(c *conn, gen, from int64, pos []int64) error {
 	return c.query(func(row []driver.Value) error {
 		found, err := decodePlaces(row[1])
@@ -145,13 +144,13 @@ func findPlaces(c *conn, gen, from int64, pos []int64) error {
 
 func decodePlaces(v driver.Value) (pos []int64, err error) {
 	if err = json.Unmarshal([]byte(text(v)), &pos); err != nil {
-		err = tapedeck.Errorf(tapedeck.Internal, "where the events of a session are cannot be read").WithHint(verifyHint).Because(err)
+		err = tapedeck.Errorf(tapedeck.Internal, "the positions of a session's events cannot be read").WithHint(verifyHint).Because(err)
 	}
 	return pos, err
 }
 
 func encodePlaces(pos []int64) string {
-	b, _ := json.Marshal(pos) // cannot fail
+	b, _ := json.Marshal(pos) // never fails for integers
 	return string(b)
 }
 
@@ -162,9 +161,9 @@ const (
 	sqlScattered   = eventColumns + `json_each(?) CROSS JOIN events ON pos = value AND session = ?`
 )
 
-// fetch calls row with the events of gen at the given positions, which go up or
-// down, in that order. Where there is none it is left out. The columns are the
-// offset, the event, its position and the type of its column.
+// fetch calls row with the events of gen at the given positions, in their order,
+// which must be ascending or descending. It skips positions without an event. The
+// columns are the offset, the event, its position and the type of its column.
 func fetch(c *conn, gen int64, pos []int64, row func([]driver.Value) error) error {
 	isNone := func(pos int64) bool { return pos == 0 }
 	if slices.ContainsFunc(pos, isNone) {
@@ -176,7 +175,7 @@ func fetch(c *conn, gen int64, pos []int64, row func([]driver.Value) error) erro
 	}
 	first, last := pos[0], pos[n-1]
 	switch {
-	case last >= first && last-first < 2*n: // few others are in between
+	case last >= first && last-first < 2*n: // few events of other sessions are in between
 		return c.query(row, sqlStretch, first, last, gen)
 	case first > last && first-last < 2*n:
 		return c.query(row, sqlStretchBack, first, last, gen)
@@ -184,7 +183,8 @@ func fetch(c *conn, gen int64, pos []int64, row func([]driver.Value) error) erro
 	return c.query(row, sqlScattered, encodePlaces(pos), gen)
 }
 
-// place writes a trail down. It is dropped when that has been committed.
+// place saves a trail in the table places. When that is committed, the trail is
+// dropped from memory.
 func (w *writer) place(t *trail) error {
 	if t == nil || t.leaving {
 		return nil
@@ -202,10 +202,10 @@ func (w *writer) place(t *trail) error {
 	return nil
 }
 
-// placeOldest writes down the oldest trails while there are too many positions in
-// memory, and notes from where on a restart must look at the events.
+// placeOldest saves the oldest trails while too many positions are in memory, and
+// saves the position after which a restart must read the events.
 func (w *writer) placeOldest() error {
-	ts := w.store.trails // which nobody else changes
+	ts := w.store.trails // without its lock: only the writer changes it
 	size, keep := ts.size, w.maxFresh
 	since := w.since
 	for e := ts.oldest.Front(); e != nil; e = e.Next() {
@@ -225,7 +225,7 @@ func (w *writer) placeOldest() error {
 	return w.conn.exec(sqlSetPlaced, since)
 }
 
-// findTrails makes the trails of the events that have not been written down.
+// findTrails returns the trails of the events whose positions are not saved.
 func findTrails(c *conn) (*trails, error) {
 	ts := newTrails()
 	since, err := c.number(sqlPlaced)
@@ -237,7 +237,7 @@ func findTrails(c *conn) (*trails, error) {
 		pos, gen, offset := integer(row[0]), integer(row[1]), integer(row[2])
 		at, ok := next[gen]
 		if !ok {
-			at = offset // nothing is written down
+			at = offset // no position of the session is saved
 			err := c.query(func(row []driver.Value) error {
 				at = integer(row[0])
 				return nil
@@ -247,7 +247,7 @@ func findTrails(c *conn) (*trails, error) {
 			}
 		}
 		next[gen] = at
-		if offset == at { // else it is written down, or somebody has changed the file, which reading it will show
+		if offset == at { // otherwise it is saved, or another program has changed the file, which reads will report
 			ts.add(gen, offset, []int64{pos}, since)
 			next[gen] = at + 1
 		}

@@ -102,7 +102,7 @@ func TestPlaces(t *testing.T) {
 		again := open(t, dir, sqlite.Options{})
 		compare(t, again, again, ids)
 		if n := rows(t, again, "fresh"); n != 0 {
-			t.Errorf("after a close in good order it is not written down where %d events are", n)
+			t.Errorf("after a clean close the positions of %d events are not saved", n)
 		}
 		report, err := again.Verify(t.Context(), nil)
 		if err != nil || len(report.Problems) > 0 {
@@ -264,7 +264,7 @@ func TestFreshErased(t *testing.T) {
 		add(t, s, "a", 1)
 		add(t, s, "b", 1)
 	}
-	if _, _, err := s.Erase(t.Context(), tapedeck.Erasure{Session: "a", Ranges: []tapedeck.OffsetRange{{From: 2, To: 7}}, Events: []tapedeck.Event{{Type: "events.erased"}}}); err != nil {
+	if _, err := s.Erase(t.Context(), tapedeck.Erasure{Session: "a", Ranges: []tapedeck.OffsetRange{{From: 2, To: 7}}, Events: []tapedeck.Event{{Type: "events.erased"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Delete(t.Context(), "b"); err != nil {

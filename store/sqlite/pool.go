@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A pool lends the connections that read. They cannot write.
+// A pool lends connections for reading. They cannot write.
 type pool struct {
 	free   chan *conn
 	quit   chan struct{}
@@ -28,8 +28,8 @@ func newPool(file string, size int) (*pool, error) {
 	return p, nil
 }
 
-// use lends a connection to f. Errors of the database are put into words. f must
-// not wait for another connection, or for a lock.
+// use lends a connection to f. It turns errors of the database into errors for
+// users. f must not wait for another connection or for a lock.
 func (p *pool) use(ctx context.Context, f func(*conn) error) error {
 	select {
 	case <-p.quit:
@@ -47,7 +47,7 @@ func (p *pool) use(ctx context.Context, f func(*conn) error) error {
 	}
 }
 
-// each calls f with every connection, before any is lent.
+// each calls f with every connection. It must be called before the pool is used.
 func (p *pool) each(f func(*conn)) {
 	for range p.size {
 		c := <-p.free
@@ -56,7 +56,7 @@ func (p *pool) each(f func(*conn)) {
 	}
 }
 
-// maxPause is how long a pause waits for reads that are under way.
+// maxPause is how long a pause waits for reads in progress.
 const maxPause = 2 * time.Second
 
 // pauses owns every pause of the pools of a store. Only one pause takes
@@ -64,9 +64,9 @@ const maxPause = 2 * time.Second
 // rest forever. The order of all locks is in docs/design/0014.
 type pauses struct{ mu sync.Mutex }
 
-// during calls f while no connection of the pools is lent; reads that come in
-// the meantime wait. It reports false, and does not call f, if a read takes too
-// long. A pool may be nil or closed: nobody reads from it.
+// during calls f while no connection of the pools is lent. Reads that begin
+// meanwhile wait. It reports false, and does not call f, if a read takes too long.
+// A pool may be nil or closed: then it has no readers.
 func (ps *pauses) during(f func(), pools ...*pool) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -89,13 +89,13 @@ func (ps *pauses) during(f func(), pools ...*pool) bool {
 	return true
 }
 
-// close closes the connections of a pool as they come back.
+// close closes the connections of a pool as they are returned.
 func (ps *pauses) close(p *pool) {
 	close(p.quit)
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for range p.size {
-		_ = (<-p.free).close() // a connection that only reads loses nothing
+		_ = (<-p.free).close() // its error does not matter: the connection has only read
 	}
 	p.closed = true
 }

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// bigSize is the size in bytes from which on a request is written in a group of
-// its own, and the most that other groups gather.
+// bigSize is a size in bytes. A request of this size or more gets a group of its
+// own, and a group of smaller requests is full when it reaches this size.
 const bigSize = 1 << 20
 
-// rowSize is what a task counts that changes a few rows of the catalogue.
+// rowSize is the size of a task that changes a few rows of the catalogue.
 const rowSize = 4096
 
-// A task is what a caller wants written. do decides and writes it within the
-// transaction of the group; its error is that of the caller alone, unless it is
-// a [dbError], which spoils the group. It may be called again after that.
+// A task is a change that a caller asks for. do decides and writes it within the
+// transaction of the group. Its error concerns only this caller, unless it is a
+// [dbError]: that spoils the group, and do may be called again.
 type task interface{ do(w *writer) error }
 
 // A request is a task on its way through the writer.
@@ -25,28 +25,28 @@ type request struct {
 	size int // bytes
 	done chan struct{}
 	err  error // set before done is closed
-	left bool  // the caller waits no more, and what task refers to is its own again
+	left bool  // the caller has stopped waiting, so the writer must not touch task
 }
 
-// A queue holds the requests of all callers until the writer takes them, all
-// that are there at once.
+// A queue holds the requests of all callers until the writer takes them as a
+// group.
 type queue struct {
-	wake chan struct{} // has an element when something may have happened
+	wake chan struct{} // has an element when the writer should look at the queue
 
 	mu       sync.Mutex
 	requests []*request
 	big      []*request
-	turn     bool // whether it is the turn of a big one
+	turn     bool // the next group is a big request
 	closed   bool
 
-	wanted   int           // requests that gather waits for
-	gathered chan struct{} // closed when they are there
+	wanted   int           // number of requests that gather waits for
+	gathered chan struct{} // closed when they are queued
 }
 
 func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
 
-// push adds a request. It reports false if the queue is closed, and whether the
-// caller has to see to it that somebody takes it: others have not been told.
+// push adds a request. It reports whether the queue is open, and whether the
+// request is the first: then its caller must write it or wake the writer.
 func (q *queue) push(r *request) (open, first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -63,7 +63,7 @@ func (q *queue) push(r *request) (open, first bool) {
 	return true, len(q.requests) == 1
 }
 
-// enough ends the waiting of gather.
+// enough ends the wait of gather, if yes.
 func (q *queue) enough(yes bool) {
 	if yes && q.gathered != nil {
 		close(q.gathered)
@@ -71,17 +71,18 @@ func (q *queue) enough(yes bool) {
 	}
 }
 
-// Who has just been told wants to write again, most often; and a commit costs the
-// disk the same whether it is of few or of many. So after a group of some the next
-// half of them is waited for, but no longer than a commit takes.
+// Most callers append again as soon as they have an answer, and a large commit
+// costs the disk as much as a small one. So after a group of fewRequests or more
+// the writer waits for half of it to return, for at most patience, which is about
+// as long as a commit takes.
 const (
 	fewRequests = 8
 	patience    = 100 * time.Microsecond
 )
 
-// gather waits for requests after a group of n.
+// gather waits for the next requests after a group of n.
 func (q *queue) gather(n int) {
-	runtime.Gosched() // they run first
+	runtime.Gosched() // let the callers run first
 	q.mu.Lock()
 	q.wanted = (n + len(q.requests)) / 2
 	if n < fewRequests || q.closed || len(q.big) > 0 || len(q.requests) >= q.wanted {
@@ -116,8 +117,8 @@ func (q *queue) ring() {
 	}
 }
 
-// take returns the next group and whether there will be more. Big requests take
-// turns with all the others, so that neither kind starves.
+// take returns the next group, and whether there may be more. Big requests take
+// turns with the others, so that neither kind starves.
 func (q *queue) take() (group []*request, more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -145,10 +146,9 @@ func (q *queue) close() {
 	q.ring()
 }
 
-// submit has a task written and waits until it is. While callers come one at a
-// time, each writes by himself: then nothing is handed from one goroutine to
-// another and back. When they come together, that is for [writer.run], for which
-// they gather.
+// submit waits until a task is written. A lone caller commits on its own
+// goroutine, which saves two switches between goroutines. Under load [writer.run]
+// commits, so that requests gather into groups.
 func (w *writer) submit(ctx context.Context, t task, size int) error {
 	r := &request{task: t, size: size, done: make(chan struct{})}
 	open, first := w.queue.push(r)
@@ -163,8 +163,8 @@ func (w *writer) submit(ctx context.Context, t task, size int) error {
 		return r.err
 	case <-ctx.Done():
 	}
-	// While the writer looks at the request, what it refers to is not the
-	// caller's to change.
+	// The lock waits for a writer that is processing the request: until then the
+	// caller must not change the memory that the task refers to.
 	w.mu.Lock()
 	r.left = true
 	w.mu.Unlock()

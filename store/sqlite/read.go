@@ -18,12 +18,13 @@ func (s *Store) Head(ctx context.Context, session string) (tapedeck.Session, err
 	return v.Session, nil
 }
 
-// lookup returns a session as of the newest commit, if it can be used.
+// lookup returns a session as of the newest commit. A deleted or expired session is
+// an error.
 func (s *Store) lookup(ctx context.Context, id string) (*view, error) {
 	v, err := s.view(ctx, id)
 	if err == nil && s.isGone(v) && s.now() >= s.deadlines.due.Load() {
-		// It is kept for its forks, which may have expired in the meantime. If
-		// they cannot be deleted now, it is as good to say that it is gone.
+		// It exists for its forks, which may have expired since. If they cannot be
+		// deleted now, the answer stays that it is gone.
 		if s.reap(ctx) == nil {
 			v, err = s.view(ctx, id)
 		}
@@ -45,8 +46,8 @@ func (s *Store) isGone(v *view) bool {
 	return v != nil && (v.gone || s.deadlines.passed(v, s.now()))
 }
 
-// view returns a session as of the newest commit, nil if there is none: from
-// memory if it was written to lately, else from the database.
+// view returns a session as of the newest commit, nil if there is none. It is in
+// memory if it was written to lately, otherwise in the database.
 func (s *Store) view(ctx context.Context, id string) (*view, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -65,8 +66,8 @@ func (s *Store) view(ctx context.Context, id string) (*view, error) {
 	return v, err
 }
 
-// Read implements [tapedeck.Log]. The head is taken first and then read up to:
-// so nothing is missing below it, whatever is appended meanwhile.
+// Read implements [tapedeck.Log]. It takes the head first and then reads up to it,
+// so the page is consistent whatever is appended meanwhile.
 func (s *Store) Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error) {
 	v, err := s.lookup(ctx, session)
 	if err != nil {
@@ -85,10 +86,10 @@ func (s *Store) Read(ctx context.Context, session string, r tapedeck.Range) (tap
 	return tapedeck.Page{Records: p.records, Next: p.next, Head: v.Head, Closed: v.Closed, Gen: v.Gen}, nil
 }
 
-// errHole is that an offset is missing.
+// errHole means that an offset is missing.
 var errHole = errors.New("an offset is missing")
 
-// explain finds the reason for a hole: the session was deleted meanwhile, or the
+// explain returns the reason for a hole: the session was deleted meanwhile, or the
 // database is damaged.
 func (s *Store) explain(ctx context.Context, v *view, err error) error {
 	if !errors.Is(err, errHole) {
@@ -109,13 +110,13 @@ type pager struct {
 	tapedeck.Range
 	ctx     context.Context
 	records []tapedeck.Record
-	next    int64 // in reverse, the offset after the next one
+	next    int64 // the next offset; in reverse, the one after it
 	size    int
 	full    bool
 }
 
-// read looks up every span that the page needs by itself. A join over lineage in
-// SQL would sort the whole history first.
+// read reads the spans that the page needs one by one. A join over lineage in SQL
+// would sort the whole history first.
 func (p *pager) read(s *Store, v *view) error {
 	from, to := p.From, v.Head
 	if p.Reverse {
@@ -150,7 +151,7 @@ func (p *pager) read(s *Store, v *view) error {
 	})
 }
 
-// readSpan looks up some events at a time.
+// readSpan reads a span in parts of at most window events.
 func (p *pager) readSpan(s *Store, c *conn, span span) error {
 	for part := span; span.from < span.to && !p.full; {
 		if p.Reverse {
@@ -163,7 +164,7 @@ func (p *pager) readSpan(s *Store, c *conn, span span) error {
 		if err := p.readPart(s, c, part); err != nil {
 			return err
 		}
-		if err := p.ctx.Err(); err != nil { // a page may be asked for that is very large
+		if err := p.ctx.Err(); err != nil { // a page may be very large
 			return err
 		}
 	}
@@ -189,7 +190,7 @@ func (p *pager) readPart(s *Store, c *conn, part span) error {
 	return nil
 }
 
-// row takes one record, unless the page is full.
+// row adds a record, unless the page is full.
 func (p *pager) row(row []driver.Value) error {
 	data, _ := row[1].([]byte)
 	if p.size += len(data); p.size > p.MaxBytes && len(p.records) > 0 {

@@ -6,9 +6,9 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// Writable reports why nothing can be written now, nil if writing works. The first
-// call writes something, for a folder can be opened on a full disk; so does each
-// after a commit that has failed. The others cost nothing.
+// Writable returns nil if the store can write, otherwise the reason. The first call
+// writes something, because a store can be opened on a full disk. So does each call
+// after a failed commit. Other calls cost nothing.
 func (s *Store) Writable(ctx context.Context) error {
 	if err := s.checkPlace(); err != nil {
 		return err
@@ -23,11 +23,11 @@ func (s *Store) Writable(ctx context.Context) error {
 	return nil
 }
 
-// trialSize is more than what most appends write: on a disk that is nearly full a
-// page can still be written.
+// trialSize is more than most appends write, because a nearly full disk may still
+// have space for a page.
 const trialSize = 64 << 10
 
-// try writes a session that no client sees, and deletes it.
+// try creates a session that clients do not see, and deletes it.
 func (s *Store) try(ctx context.Context) error {
 	const id = tapedeck.ViewPrefix + "trial"
 	remove := func() error {
@@ -37,7 +37,7 @@ func (s *Store) try(ctx context.Context) error {
 		}
 		return err
 	}
-	if err := remove(); err != nil { // an earlier process may have left one
+	if err := remove(); err != nil { // an earlier process may have left it
 		return err
 	}
 	_, _, err := s.Create(ctx, tapedeck.Spec{

@@ -11,19 +11,19 @@ import (
 	"github.com/tapedeck/tapedeck/store"
 )
 
-// remains knows which erasures have left copies of what they erased: in views
-// and the search index, which the caller of [Store.Erase] forgets, and in the
-// unused parts of the files, which the store cleans.
+// remains knows which erasures may have left copies of the erased payloads: in
+// data that observers derived, which they remove, and in the unused parts of the
+// files, which the store cleans.
 type remains struct {
 	mu   sync.Mutex
 	owed map[*erasing]debt
-	late bool // somebody retries, see [Store.retryCleaning]
+	late bool // a goroutine retries, see [Store.retryCleaning]
 }
 
-// A debt is that the copies of what an erasure erased are not forgotten.
+// A debt says that observers have not removed their copies for an erasure.
 type debt struct {
-	number int64                       // of the erasure
-	forget func(context.Context) error // how to retry; nil while its caller forgets them
+	number int64                       // number of the erasure
+	forget func(context.Context) error // notifies the observers again; nil during the first attempt
 }
 
 func (r *remains) owe(t *erasing, d debt) {
@@ -35,15 +35,16 @@ func (r *remains) owe(t *erasing, d debt) {
 	r.owed[t] = d
 }
 
-// settle notes that an erasure has no copies, or that it was refused.
+// settle notes that the observers have removed their copies, or that the erasure
+// was refused.
 func (r *remains) settle(t *erasing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.owed, t)
 }
 
-// cleanable returns the number up to which no erasure has copies that are not
-// forgotten: a cleaning that begins now is good for those.
+// cleanable returns the number of the newest erasure up to which observers have
+// removed all copies. A cleaning that begins now is complete for these erasures.
 func (r *remains) cleanable(c *conn) (int64, error) {
 	through, err := c.number(sqlErased)
 	r.mu.Lock()
@@ -54,7 +55,7 @@ func (r *remains) cleanable(c *conn) (int64, error) {
 	return through, err
 }
 
-// overdue returns what can be retried now.
+// overdue returns the debts that can be retried now.
 func (r *remains) overdue() map[*erasing]debt {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,8 +64,8 @@ func (r *remains) overdue() map[*erasing]debt {
 	return due
 }
 
-// finishErasure removes the copies of what was erased, from wherever they are. If
-// that fails, it is retried until it succeeds.
+// finishErasure removes all copies of the erased payloads. If that fails, it is
+// retried in the background until it succeeds.
 func (s *Store) finishErasure(ctx context.Context, t *erasing) error {
 	notice := s.observers.Erasure(t.Session, t.forks)
 	err := notice.Deliver(ctx)
@@ -79,8 +80,8 @@ func (s *Store) finishErasure(ctx context.Context, t *erasing) error {
 	return err
 }
 
-// retryCleaning retries in the background until nothing is left of erased
-// events. The reason is why the last attempt failed.
+// retryCleaning retries in the background until no copies of erased payloads are
+// left. The reason is the error of the last attempt.
 func (s *Store) retryCleaning(reason error) {
 	s.remains.mu.Lock()
 	defer s.remains.mu.Unlock()
@@ -97,7 +98,7 @@ func (s *Store) retryCleaning(reason error) {
 	}()
 }
 
-// cleanLate reports whether nothing is left.
+// cleanLate tries to remove all copies, and reports whether none are left.
 func (s *Store) cleanLate() bool {
 	for t, d := range s.remains.overdue() {
 		if d.forget(s.running) == nil {
@@ -116,16 +117,16 @@ func (s *Store) cleanLate() bool {
 	return err == nil
 }
 
-// resumeCleaning finishes what an earlier process has not: what it had of views
-// and of the search index may have been made of erased events, so both are
-// dropped, for they can be recreated.
+// resumeCleaning finishes the erasures of an earlier process that ended before
+// they were clean. Its views and its search index may contain erased payloads, so
+// both are dropped; they can be recreated from the log.
 func (s *Store) resumeCleaning(ctx context.Context) {
 	err := s.readers.use(ctx, func(c *conn) (err error) {
 		s.unclean, err = c.number(sqlUnclean)
 		return err
 	})
 	if err != nil || s.unclean == 0 {
-		return // if it cannot be read, others will find out
+		return // other reads will report the error
 	}
 	drop := func(ctx context.Context) error { return s.writer.submit(ctx, dropViews{}, bigSize) }
 	if err = drop(ctx); err != nil {
@@ -140,7 +141,7 @@ func (s *Store) resumeCleaning(ctx context.Context) {
 	}()
 }
 
-// dropViews is the task of deleting all that is kept of views.
+// dropViews is the task of deleting all stored views.
 type dropViews struct{}
 
 func (dropViews) do(w *writer) error {

@@ -52,7 +52,7 @@ func TestForgettingIsRetried(t *testing.T) {
 		}
 		return nil
 	}})
-	if _, _, err := s.Erase(t.Context(), erasure("a", 0, 50)); tapedeck.KindOf(err) != tapedeck.Unavailable {
+	if _, err := s.Erase(t.Context(), erasure("a", 0, 50)); tapedeck.KindOf(err) != tapedeck.Unavailable {
 		t.Fatalf("the erasure says %v", err)
 	}
 	if n := found(t, dir, "MARK"); n > 0 {
@@ -60,7 +60,7 @@ func TestForgettingIsRetried(t *testing.T) {
 	}
 	create(t, s, "b")
 	add(t, s, "b", 1)
-	if _, _, err := s.Erase(t.Context(), erasure("b", 0, 1)); err != nil { // that does not settle the first
+	if _, err := s.Erase(t.Context(), erasure("b", 0, 1)); err != nil { // that does not settle the first
 		t.Fatal(err)
 	}
 	if n, err := s.Unclean(); err != nil || n == 0 {
@@ -89,7 +89,7 @@ func TestRestartDropsWhatWasMadeOfErased(t *testing.T) {
 		must(t, x.Index(ctx, search.Batch{Session: "a", Gen: v.Gen, Base: 1, Resume: 1, Seen: 1, Documents: []search.Document{{Kind: search.DocMessage, Text: "MARK"}}}))
 		return errors.New("the process dies")
 	}})
-	if _, _, err := s.Erase(t.Context(), erasure("a", 0, 1)); err == nil {
+	if _, err := s.Erase(t.Context(), erasure("a", 0, 1)); err == nil {
 		t.Fatal("the erasure says that the files are clean")
 	}
 	died := crash(t, dir)

@@ -14,7 +14,7 @@ func (s *Store) Delete(ctx context.Context, session string) error {
 	return s.writer.submit(ctx, deletion(session), rowSize)
 }
 
-// A deletion is the task of a delete: the session's id.
+// A deletion is the task of a delete; it is the id of the session.
 type deletion string
 
 func (id deletion) do(w *writer) error {
@@ -25,8 +25,8 @@ func (id deletion) do(w *writer) error {
 	return w.remove(st)
 }
 
-// find returns a session, nil if there is none. One that has expired is deleted
-// before.
+// find returns a session, nil if there is none. It deletes the session first if
+// that has expired.
 func (w *writer) find(id string) (*state, error) {
 	st := w.cache.get(id)
 	if st == nil {
@@ -47,8 +47,8 @@ func (w *writer) find(id string) (*state, error) {
 	return w.cache.get(id), nil
 }
 
-// settle finds a session as find does. If it is one that was deleted and has
-// forks, it first deletes what has expired, which may be those forks.
+// settle finds a session as find does. If the session was deleted and has forks,
+// it first deletes expired sessions, because these may be the forks.
 func (w *writer) settle(id string) (*state, error) {
 	st, err := w.find(id)
 	for more := true; err == nil && more && st != nil && st.gone && w.now >= w.due; {
@@ -61,7 +61,7 @@ func (w *writer) settle(id string) (*state, error) {
 	return st, err
 }
 
-// use returns a session that can be used.
+// use returns a session that can be used; a deleted one is an error.
 func (w *writer) use(id string) (*state, error) {
 	st, err := w.settle(id)
 	switch {
@@ -90,8 +90,8 @@ const (
 	sqlHighWater      = `UPDATE facts SET value = ? WHERE name = 'pos'`
 )
 
-// remove deletes st, or only hides it while it has forks, and with it those
-// deleted ancestors that only it still needed.
+// remove deletes st, and the deleted ancestors that only st still needed. While st
+// has forks, it is only hidden.
 func (w *writer) remove(st *state) error {
 	if err := w.begin(); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (w *writer) remove(st *state) error {
 		return w.conn.exec(sqlHide, w.now, st.Gen)
 	}
 	for st != nil && st.gone && st.forks == 0 {
-		if err := w.erase(st); err != nil {
+		if err := w.deleteRows(st); err != nil {
 			return err
 		}
 		if st.Parent == "" {
@@ -113,7 +113,7 @@ func (w *writer) remove(st *state) error {
 		}
 		parent, err := w.find(st.Parent)
 		if err != nil {
-			return &dbError{err} // whatever it is: half of it must not be committed
+			return &dbError{err} // any error: half a delete must not be committed
 		}
 		if parent != nil {
 			if err := w.countForks(parent, -1); err != nil {
@@ -125,9 +125,9 @@ func (w *writer) remove(st *state) error {
 	return nil
 }
 
-// erase deletes the rows of a session except those that may be many: they are
-// purged in small portions later.
-func (w *writer) erase(st *state) error {
+// deleteRows deletes the rows of a session except its events, places and producers:
+// these may be many, and are purged in small portions later.
+func (w *writer) deleteRows(st *state) error {
 	w.mark(st)
 	st.removed = true
 	w.cache.drop(st)
@@ -140,20 +140,18 @@ func (w *writer) erase(st *state) error {
 	return nil
 }
 
-// purgeRows is how many rows are removed in one transaction, purgePlaces of how
-// many rows of places the events are, and purgeEvery after how many groups one such
-// transaction is put in while there are groups.
+// Limits of a purge step, which is one transaction.
 const (
-	purgeRows   = 500
-	purgePlaces = 2
-	purgeEvery  = 8
+	purgeRows   = 500 // rows of producers that it removes
+	purgePlaces = 2   // rows of places whose events it removes
+	purgeEvery  = 8   // under load one step runs after this many groups
 )
 
-// A purge removes the events of deleted sessions, bit by bit.
+// A purge removes the events of deleted sessions in small steps.
 type purge struct {
-	gens   []int64 // those that are left
-	failed bool    // not now; a commit that succeeds clears it
-	groups int     // since the last bit
+	gens   []int64 // the sessions that have rows left
+	failed bool    // the newest step failed; a successful commit clears it
+	groups int     // number of groups since the last step
 }
 
 // after is called after every group.
@@ -166,7 +164,7 @@ func (p *purge) after(w *writer) {
 // pending reports whether step has something to do.
 func (p *purge) pending() bool { return len(p.gens) > 0 && !p.failed }
 
-// step removes a bit. It reports whether it is worth while to call it again.
+// step runs one step. It reports whether another step makes sense now.
 func (p *purge) step(w *writer) bool {
 	if !p.pending() {
 		return false
@@ -183,7 +181,7 @@ func (p *purge) step(w *writer) bool {
 	return !p.failed
 }
 
-// A purging is the task of removing a bit.
+// A purging is the task of one purge step.
 type purging struct {
 	gen  int64
 	done bool
@@ -193,7 +191,7 @@ func (t *purging) do(w *writer) error {
 	if err := w.begin(); err != nil {
 		return err
 	}
-	// The newest event may be among them, and no pos is used twice.
+	// The step may remove the newest event, and no position may be used twice.
 	if err := w.conn.exec(sqlHighWater, w.pos); err != nil {
 		return err
 	}

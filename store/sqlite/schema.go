@@ -16,19 +16,19 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// applicationID is in the header of our files: "TPDK".
+// applicationID marks our files in their header: "TPDK".
 const applicationID = 0x5450444b
 
 //go:embed migration/*.sql
 var migrations embed.FS
 
-// versionTable is where goose notes which migrations a file has had.
+// versionTable is the table in which goose keeps the migrations of a file.
 const versionTable = "migrations"
 
-// inspect looks at the database file before anything is changed in it: whether
-// it is ours, and whether it is sound. If there is none it makes an empty one,
-// so that the file, and with it those that SQLite puts beside it, are for their
-// owner only, even in a folder that is open to others.
+// inspect checks, before anything changes the database file, that it is ours and
+// that it is sound. If the file does not exist, inspect creates an empty one: only
+// its owner can read it, and SQLite gives the files beside it the same permissions,
+// even in a folder that is open to others.
 func inspect(file string, checkBelow int64) error {
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,8 +41,8 @@ func inspect(file string, checkBelow int64) error {
 	if err != nil {
 		return folderError(file, err)
 	}
-	// Neither WAL mode nor anything else is set: a file that is not ours is
-	// left as it is.
+	// WAL mode and the other pragmas are not set here, because a file that is not
+	// ours must stay as it is.
 	c, err := dial(dataSource(file, "rw", []string{"busy_timeout(10000)"}))
 	if err != nil {
 		return unsound(file, err)
@@ -85,7 +85,7 @@ func foreign(file string) error {
 		WithHint("choose another data folder, or move the file away")
 }
 
-// unsound says why a database file cannot be opened.
+// unsound returns the error for users when a database file cannot be opened.
 func unsound(file string, err error) error {
 	switch code(err) {
 	case codes.SQLITE_NOTADB:
@@ -107,7 +107,7 @@ func unsound(file string, err error) error {
 		WithHint("run `tapedeck verify` to learn how far it can be read, or put a backup in its place").Because(err)
 }
 
-// migrate brings the schema up to date. It refuses one that is newer.
+// migrate updates the schema. It refuses a schema that is newer than the program.
 func migrate(ctx context.Context, file string) error {
 	db, err := sql.Open("sqlite", dataSource(file, "rwc", writerPragmas))
 	if err != nil {

@@ -1,12 +1,12 @@
 // Package sqlite keeps sessions in a SQLite database in a folder of their own.
 // It is the default store.
 //
-// One writes at a time. He takes all appends that wait at that moment, of all
-// sessions, decides them in memory, writes them in one transaction, and
-// acknowledges them when the disk has it: under load one fsync serves many.
-// Readers have connections of their own that cannot write, and never wait for
-// the writer. What is in the folder, and how to look at it with other programs,
-// is described in docs/storage.md.
+// One writer at a time drains all waiting appends, of all sessions. It decides
+// them in memory, writes them in one transaction, and acknowledges them when they
+// are on the disk: under load one fsync serves many appends. Readers have
+// connections of their own, which cannot write, and never wait for the writer.
+// docs/storage.md describes the files in the folder and how to read them with
+// other programs.
 package sqlite
 
 import (
@@ -22,26 +22,26 @@ import (
 
 // Options of a store. The zero value is ready to use.
 type Options struct {
-	// OnLost is called once, in a goroutine of its own, when the data folder was
-	// deleted, moved or replaced. Nothing can be written any more, and the
+	// OnLost is called once, in its own goroutine, when the data folder was
+	// deleted, moved or replaced. The store cannot write any more, and the
 	// process should end.
 	OnLost func(error)
 
 	Now    func() time.Time // nil for [time.Now]
 	Logger *slog.Logger     // nil for none
 
-	Readers      int   // connections that read; 0 for 4
-	HotSessions  int   // sessions whose state is kept in memory; 0 for 16,384
-	CheckBelow   int64 // a database file of fewer bytes is checked when it is opened; 0 for 256 MiB, negative for never
-	Lock         *Lock // of the folder, if the caller has taken it; the store releases it, also if opening fails
-	AllowNetwork bool  // open a folder on a network file system, where SQLite cannot be sure of its locks
+	Readers      int   // number of connections for reading; 0 for 4
+	HotSessions  int   // number of sessions whose state is kept in memory; 0 for 16,384
+	CheckBelow   int64 // a database file with fewer bytes is checked when it is opened; 0 for 256 MiB, negative for no check
+	Lock         *Lock // the lock of the folder if the caller holds it; the store releases it, also if Open fails
+	AllowNetwork bool  // open a folder on a network file system too, where locks are not reliable
 
-	// Commit, if not nil, is called for every commit in place of the commit
-	// itself, which is its argument. It is there to make commits fail in tests.
+	// Commit, if not nil, is called instead of each commit, with the commit as its
+	// argument. Tests use it to make commits fail.
 	Commit func(commit func() error) error
 
-	// ReapTick, if not nil, says when to delete what has expired, in place of
-	// a ticker. It is there for tests.
+	// ReapTick, if not nil, replaces the ticker that starts the deletion of
+	// expired sessions. Tests use it.
 	ReapTick <-chan time.Time
 }
 
@@ -70,36 +70,36 @@ type Store struct {
 	file      string
 	lock      *Lock
 	readers   *pool
-	pauses    pauses // of readers and of those of search
+	pauses    pauses // of the readers and of the readers of the search index
 	writer    *writer
 	observers store.Observers
 	deadlines *deadlines
 	trails    *trails
-	index     sync.Map // of *state by id: the sessions that were written to lately
+	index     sync.Map // *state by id: the sessions with recent writes
 
-	search atomic.Pointer[Index] // nil until it is opened
+	search atomic.Pointer[Index] // nil until OpenIndex
 
 	place *place                // nil until the store is open
-	lost  atomic.Pointer[error] // that place is not there any more
+	lost  atomic.Pointer[error] // why the folder is lost; nil while it is not
 	tried atomic.Bool           // see Writable
 
-	cleaning     sync.Mutex // held while the files are cleaned
+	cleaning     sync.Mutex // held while the files are being cleaned
 	remains      remains
-	unclean      int64 // erasures that an earlier process had not cleaned up after
-	skipCleaning bool  // for tests: the process dies before it
+	unclean      int64 // erasures whose copies an earlier process did not remove
+	skipCleaning bool  // for tests: act as if the process died before the cleaning
 
 	closed  atomic.Bool
-	running context.Context    // of what runs in the background
+	running context.Context    // of the background goroutines
 	stop    context.CancelFunc // of running
 	reaped  chan struct{}      // closed when the reaper has stopped
 }
 
 var _ tapedeck.Store = (*Store)(nil)
 
-// Open opens the data folder dir, which it makes if there is none, and takes it
-// for this process alone. If another process has it, or it was written by a
-// newer Tapedeck, or the file in it is not ours, the error is a
-// [tapedeck.Conflict] that says so.
+// Open opens the data folder dir, creates it if it does not exist, and locks it
+// for this process. The error is a [tapedeck.Conflict] if another process holds
+// the folder, if a newer Tapedeck wrote it, or if its database is not a Tapedeck
+// database.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	s := &Store{options: o.withDefaults(), deadlines: newDeadlines(), reaped: make(chan struct{})}
 	if err := s.open(ctx, dir); err != nil {
@@ -142,12 +142,12 @@ func (s *Store) open(ctx context.Context, dir string) (err error) {
 // Observe implements [tapedeck.Store].
 func (s *Store) Observe(o tapedeck.Observer) { s.observers.Add(o) }
 
-// Close implements [tapedeck.Store]. Appends that were called before are written.
+// Close implements [tapedeck.Store]. It writes the appends that were called before.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	_ = s.checkPlace() // for release
+	_ = s.checkPlace() // so that release knows whether the folder is lost
 	s.stop()
 	<-s.reaped
 	s.writer.queue.close()
@@ -157,10 +157,10 @@ func (s *Store) Close() error {
 	return err
 }
 
-// release closes what open has opened. The writer's connection is the last: the
-// one that closes the database moves what is in the write-ahead log into it, and
-// deletes the log by its name. If the folder was lost, that name may be another
-// database's; so the connections stay open until the process ends.
+// release closes everything that open has opened. The writer's connection is the
+// last: the last connection moves the write-ahead log into the database and deletes
+// the log by its name. If the folder was lost, that name may belong to another
+// database, so the connections stay open until the process ends.
 func (s *Store) release() {
 	if s.lost.Load() == nil {
 		s.disconnect()
@@ -172,14 +172,14 @@ func (s *Store) release() {
 
 func (s *Store) disconnect() {
 	if x := s.search.Load(); x != nil {
-		x.close() // it reads the database, too
+		x.close() // the index reads the database, too
 	}
 	if s.readers != nil {
 		s.pauses.close(s.readers)
 	}
 	if s.writer != nil && s.writer.conn != nil {
 		if err := s.writer.conn.close(); err != nil {
-			s.options.Logger.Warn("the database did not close well", "error", err)
+			s.options.Logger.Warn("the database could not be closed cleanly", "error", err)
 		}
 	}
 }

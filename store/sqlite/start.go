@@ -12,14 +12,14 @@ const (
 	sqlClean     = `SELECT value FROM facts WHERE name = 'clean'`
 	sqlSetClean  = `UPDATE facts SET value = ? WHERE name = 'clean'`
 
-	// sqlRenew begins every TTL anew, at a time, and sqlTouched that of one
-	// session. The deadline is what view.deadline says.
+	// sqlRenew restarts every TTL at a time, and sqlTouched that of one session.
+	// They compute the deadline as view.deadline does.
 	sqlRenew = `UPDATE sessions SET touched = ?1,
 	deadline = min(coalesce(expires, 9223372036854775807), ?1 + ttl / 1000000 + (ttl % 1000000 > 0)) WHERE ttl > 0 AND deadline IS NOT NULL`
 	sqlTouched = sqlRenew + ` AND gen = ?2`
 )
 
-// start reads what the writer has to know before its first group.
+// start reads the state that the writer needs before its first group.
 func (w *writer) start() (err error) {
 	if err := w.connect(); err != nil {
 		return unsound(w.store.file, err)
@@ -27,7 +27,7 @@ func (w *writer) start() (err error) {
 	switch err := w.settleTouches(); {
 	case err != nil && !isDiskFault(err):
 		return unsound(w.store.file, err)
-	case err != nil: // it can be read
+	case err != nil: // the database can still be read
 		w.behind = true
 		w.log(err)
 	}
@@ -55,9 +55,9 @@ func (w *writer) start() (err error) {
 	return nil
 }
 
-// settleTouches notes that the folder is in use. If it was not closed in good
-// order, touches have been forgotten: then every TTL begins anew. If the disk
-// does not take it, the first transaction that succeeds does it.
+// settleTouches notes that the folder is in use. If the last process did not close
+// it cleanly, touches are lost, and every TTL restarts. If the disk cannot take
+// this, the first transaction that succeeds does it.
 func (w *writer) settleTouches() error {
 	clean, err := w.conn.number(sqlClean)
 	if err != nil {
@@ -70,9 +70,9 @@ func (w *writer) settleTouches() error {
 	return w.conn.exec(sqlSetClean, int64(0))
 }
 
-// finish writes what is in memory only, after the last group. That a full or
-// broken disk does not take it is no failure of what was asked before: nothing that
-// was acknowledged is lost, and the next start does what it does after a crash.
+// finish writes the state that is only in memory, after the last group. A full or
+// broken disk is not an error here: no acknowledged append is lost, and the next
+// start does what it does after a crash.
 func (w *writer) finish() error {
 	w.turn.Lock()
 	defer w.turn.Unlock()
@@ -81,14 +81,14 @@ func (w *writer) finish() error {
 	case err == nil:
 		return nil
 	case isDiskFault(err):
-		w.store.options.Logger.Warn("the folder could not be closed in good order; every TTL begins anew at the next start", "error", err)
+		w.store.options.Logger.Warn("the folder could not be closed cleanly; every TTL restarts at the next start", "error", err)
 		return nil
 	}
 	return unwritten(err)
 }
 
-// An ending is the task of writing when sessions were touched, and where the
-// newest events are.
+// An ending is the last task of a store. It writes when sessions were touched, and
+// the positions of the newest events.
 type ending struct{}
 
 func (ending) do(w *writer) error {

@@ -14,13 +14,13 @@ import (
 // A view is a session as of one commit. Views are shared and never change.
 type view struct {
 	tapedeck.Session
-	spans   []span // the records it inherits, oldest first
-	forks   int64  // sessions forked from it that are kept
-	gone    bool   // deleted, and kept only for its forks
-	touched int64  // when its TTL began to run, in milliseconds, as far as the database knows
+	spans   []span // the records that it inherits, oldest first
+	forks   int64  // number of its forks that exist
+	gone    bool   // it was deleted, and exists only for its forks
+	touched int64  // when its TTL began to run, in milliseconds, as the database has it; see deadlines
 }
 
-// A span is a range of records that some session holds.
+// A span is a range of records that the session gen holds itself.
 type span struct{ gen, from, to int64 }
 
 // upTo returns the spans of the records of v below offset at.
@@ -35,50 +35,50 @@ func (v *view) upTo(at int64) []span {
 	return out
 }
 
-// deadline returns when v expires if its TTL began to run at touched, in
-// milliseconds, and whether it ever does.
-func (v *view) deadline(touched int64) (at int64, mortal bool) {
+// deadline returns when v expires if its TTL began to run at touched, both in
+// milliseconds, and whether it expires at all.
+func (v *view) deadline(touched int64) (at int64, expires bool) {
 	if !v.Expires.IsZero() {
-		at, mortal = v.Expires.UnixMilli(), true
+		at, expires = v.Expires.UnixMilli(), true
 	}
 	if v.TTL > 0 {
 		d := touched + int64(v.TTL/time.Millisecond)
 		if v.TTL%time.Millisecond > 0 {
 			d++ // a session may expire late, but not early
 		}
-		if !mortal || d < at {
-			at, mortal = d, true
+		if !expires || d < at {
+			at, expires = d, true
 		}
 	}
-	return at, mortal
+	return at, expires
 }
 
-// A state is what the writer knows of a session. Its view is ahead of the
-// published one while a group is being written.
+// A state is the writer's knowledge of a session. While a group is being written,
+// its view is ahead of the published one.
 type state struct {
 	view
 	streamSeq string
-	producers map[string]store.ProducerState // those that were asked for
+	producers map[string]store.ProducerState // the producers that appended lately
 
-	published atomic.Pointer[view] // what readers see; nil until the first commit
-	listed    bool                 // readers find it; one that they do not find any more is not used again
+	published atomic.Pointer[view] // the view that readers see; nil until the first commit
+	listed    bool                 // Store.index has it; a state that was removed from there is not used again
 
-	written    view // what the database holds, as of the transaction under way
+	written    view // the rows in the database, as of the current transaction
 	writtenSeq string
 
-	// Of the group under way:
-	dirty   bool              // it touches the session
-	notify  bool              // who listens to commits must hear of it
+	// What the current group does to the session:
+	dirty   bool              // it changes the session
+	notify  bool              // observers must be notified
 	removed bool              // it deletes the session's row
 	renewed bool              // it restarts the session's TTL
-	erased  bool              // it erases some of its records
-	records []tapedeck.Record // it appends them
-	pos     []int64           // and these are their positions
+	erased  bool              // it erases payloads of the session
+	records []tapedeck.Record // the records that it appends
+	pos     []int64           // their positions
 
 	recent *list.Element
 }
 
-// maxProducers bounds the producers that are kept in memory for one session.
+// maxProducers limits the producers of one session that are kept in memory.
 const maxProducers = 1024
 
 func (st *state) remember(id string, a store.ProducerState) {
@@ -88,8 +88,7 @@ func (st *state) remember(id string, a store.ProducerState) {
 	st.producers[id] = a
 }
 
-// sameEntry reports whether the row of a session, apart from its head, is the
-// same for a and b.
+// sameEntry reports whether a and b have the same row in the table sessions.
 func sameEntry(a, b *view) bool {
 	return a.Title == b.Title && a.Owner == b.Owner && a.Agent == b.Agent && a.Status == b.Status &&
 		a.Closed == b.Closed && slices.Equal(a.Runs, b.Runs) && (a.Runs == nil) == (b.Runs == nil) &&
@@ -99,8 +98,8 @@ func sameEntry(a, b *view) bool {
 
 func sameFlag(a, b *bool) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// A cache holds the states of the sessions that were written to last. It belongs
-// to the writer.
+// A cache holds the states of the sessions with the newest writes. Only the writer
+// uses it.
 type cache struct {
 	max    int
 	states map[string]*state
@@ -122,7 +121,7 @@ func (c *cache) add(st *state) {
 	c.states[st.ID] = st
 }
 
-// drop forgets st. Another state may already be there under the same id.
+// drop removes st. The cache may already have another state of the same id.
 func (c *cache) drop(st *state) {
 	if c.states[st.ID] == st {
 		delete(c.states, st.ID)
@@ -130,7 +129,7 @@ func (c *cache) drop(st *state) {
 	c.recent.Remove(st.recent)
 }
 
-// oldest returns a state to drop, nil while there is room.
+// oldest returns the state to drop next, nil if the cache is not too large.
 func (c *cache) oldest() *state {
 	if c.recent.Len() <= c.max {
 		return nil

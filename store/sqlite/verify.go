@@ -9,28 +9,28 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A Report is what [Store.Verify] found.
+// A Report is the result of [Store.Verify].
 type Report struct {
-	Sessions int64 // streams not counted
-	Streams  int64
-	Events   int64    // their records, each counted once
-	Bytes    int64    // of the records
-	Problems []string // one sentence each; none if all is well
-	More     int64    // problems that Problems has no room for
+	Sessions int64    // number of sessions, without streams
+	Streams  int64    // number of streams
+	Events   int64    // number of records; a record that forks share counts once
+	Bytes    int64    // size of these records
+	Problems []string // one sentence each; empty if the data is sound
+	More     int64    // number of problems beyond those in Problems
 }
 
-// maxProblems bounds the problems that are reported one by one.
+// maxProblems limits the problems that are reported one by one.
 const maxProblems = 100
 
-// Verify reads everything and reports what is not as it must be: the database
-// file itself, the offsets of every session, what forks inherit, whether every
-// event can be read and knows its offset, and whether the catalogue says what
-// the events say. It changes nothing, and sees the store as it is when it is
-// called. While it runs the write-ahead log cannot be cut off, so it grows.
+// Verify reads all data and reports problems. It checks the database file itself,
+// the offsets of every session, the records that forks inherit, that every event
+// can be read and has the right offset, and that the catalogue agrees with the
+// events. It changes nothing, and sees the store as of the call. While it runs, the
+// write-ahead log cannot be truncated, so it grows.
 //
-// progress, if not nil, is called now and then with how many of all records
-// have been read. An error means that Verify could not do its work, not that
-// there are problems.
+// Verify calls progress, if not nil, now and then with the number of records read
+// and the number of all records. An error means that Verify could not finish, not
+// that there are problems.
 func (s *Store) Verify(ctx context.Context, progress func(done, total int64)) (Report, error) {
 	if s.closed.Load() {
 		return Report{}, errClosed()
@@ -50,7 +50,7 @@ func (s *Store) Verify(ctx context.Context, progress func(done, total int64)) (R
 		err = ctx.Err()
 	}
 	var broken *dbError
-	if errors.As(err, &broken) && environmental(err) { // it cannot be read any further: that is a finding
+	if errors.As(err, &broken) && environmental(err) { // that the rest cannot be read is a finding, not a failure
 		v.problem("the database cannot be read: %v", err)
 		err = nil
 	}
@@ -74,7 +74,7 @@ func (v *verifier) problem(format string, args ...any) {
 }
 
 func (v *verifier) run() (err error) {
-	if err := v.conn.exec("BEGIN"); err != nil { // all that follows sees one state
+	if err := v.conn.exec("BEGIN"); err != nil { // everything below sees one state of the data
 		return err
 	}
 	if v.total, err = v.conn.number(`SELECT count(*) FROM events`); err != nil {
@@ -100,7 +100,7 @@ func (v *verifier) run() (err error) {
 	return v.checkRest()
 }
 
-// checkFile has SQLite check its file: every page, every row, every index.
+// checkFile lets SQLite check its file: every page, row and index.
 func (v *verifier) checkFile() error {
 	return v.conn.query(func(row []driver.Value) error {
 		if found := text(row[0]); found != "ok" {
@@ -144,7 +144,8 @@ func (v *verifier) checkSession(id string) error {
 	return v.checkRecords(s)
 }
 
-// checkLineage checks what a session inherits, and who inherits from it.
+// checkLineage checks the records that a session inherits, and the number of its
+// forks.
 func (v *verifier) checkLineage(s *view) error {
 	at := int64(0)
 	for _, span := range s.spans {
@@ -184,7 +185,7 @@ func (v *verifier) checkLineage(s *view) error {
 	return err
 }
 
-// checkRest looks for what belongs to no session.
+// checkRest looks for rows that belong to no session.
 func (v *verifier) checkRest() error {
 	purged, err := v.conn.number(`SELECT count(*) FROM purges p JOIN events e ON e.session = p.session`)
 	if err != nil {

@@ -7,19 +7,19 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A recordCheck goes over the records of one session.
+// A recordCheck checks the records of one session.
 type recordCheck struct {
 	*verifier
 	session *view
 	next    int64
-	from    int64   // the first offset of those that are being read
-	pos     []int64 // where they are
-	fold    view    // what the events make of the entry
-	bad     bool    // one problem of a kind is enough for one session
-	unread  bool
+	from    int64   // first offset of the current part
+	pos     []int64 // positions of the events of the part
+	fold    view    // the entry that the events result in
+	bad     bool    // offsets or positions are wrong; this is reported once for a session
+	unread  bool    // an event could not be read
 }
 
-// progressEvery is after how many records progress is reported.
+// progressEvery is the number of records between two calls of progress.
 const progressEvery = 10_000
 
 // checkRecords reads all records that a session holds itself.
@@ -68,7 +68,7 @@ func (c *recordCheck) row(row []driver.Value) error {
 	c.next = offset + 1
 	if i := offset - c.from; !c.bad && (i < 0 || i >= int64(len(c.pos)) || c.pos[i] != integer(row[2])) {
 		c.bad = true
-		c.problem("session %q has the event at offset %d in another place than is written down", c.session.ID, offset)
+		c.problem("session %q has the event at offset %d at another position than the table places says", c.session.ID, offset)
 	}
 	if c.session.Kind != tapedeck.KindSession {
 		return nil
@@ -92,7 +92,7 @@ func (c *recordCheck) row(row []driver.Value) error {
 // compare compares the catalogue's entry with the fold of the events.
 func (c *recordCheck) compare() {
 	s, f := c.session, &c.fold
-	f.Closed = s.Closed // no event says that
+	f.Closed = s.Closed // no event sets it
 	if len(s.Runs) == 0 && len(f.Runs) == 0 {
 		f.Runs = s.Runs
 	}
@@ -101,7 +101,7 @@ func (c *recordCheck) compare() {
 	}
 	switch {
 	case !sameEntry(s, f):
-		c.problem("the catalogue says of session %q what its events do not say (title, owner, agent, labels, status, runs or what was taken back)", s.ID)
+		c.problem("the catalogue does not agree with the events of session %q (title, owner, agent, labels, status, runs or rewinds)", s.ID)
 	case !s.Updated.Equal(f.Updated):
 		c.problem("the catalogue has session %q updated at %v, its events at %v", s.ID, s.Updated, f.Updated)
 	}

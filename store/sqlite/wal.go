@@ -6,14 +6,14 @@ import (
 	"os"
 )
 
-// maxLog is the size in bytes that the write-ahead log may reach by being read
-// all the time.
+// maxLog is the size in bytes from which on the writer truncates the write-ahead
+// log.
 const maxLog = 256 << 20
 
-// limitLog starts the write-ahead log over if it has become too large. SQLite
-// does so by itself whenever nobody reads; but with many readers there may never
-// be such a moment. So they are made to pause. If something else reads, such as
-// Verify, the log grows on, and the writer tries again later.
+// limitLog truncates the write-ahead log if it is too large. SQLite does that by
+// itself at a moment without readers, but with many readers there may be no such
+// moment, so limitLog pauses them. If another reader, such as Verify, keeps the log,
+// it grows, and the writer tries again later.
 func (w *writer) limitLog(group []*request) {
 	for _, r := range group {
 		w.logged += int64(r.size)
@@ -27,15 +27,15 @@ func (w *writer) limitLog(group []*request) {
 		return
 	}
 	if err := w.truncateLog(); err != nil {
-		w.store.options.Logger.Warn("the write-ahead log could not be started over", "error", err)
+		w.store.options.Logger.Warn("the write-ahead log could not be truncated", "error", err)
 	}
 }
 
-// errRead means that a log could not be emptied because somebody reads from it.
-var errRead = errors.New("somebody reads the database all the time")
+// errRead means that a log could not be emptied because it has a reader.
+var errRead = errors.New("the database is being read all the time")
 
-// truncateLog moves all of the write-ahead log into the database, and empties
-// it, while nobody reads.
+// truncateLog pauses the readers, moves the whole write-ahead log into the database
+// and empties it.
 func (w *writer) truncateLog() error {
 	err := w.connect()
 	if err != nil {
@@ -43,7 +43,7 @@ func (w *writer) truncateLog() error {
 	}
 	pools := []*pool{w.store.readers}
 	if x := w.store.search.Load(); x != nil {
-		pools = append(pools, x.readers.Load()) // it reads the database, too
+		pools = append(pools, x.readers.Load()) // the index reads the database, too
 	}
 	if !w.store.pauses.during(func() { err = w.conn.emptyLog() }, pools...) {
 		return errRead
@@ -51,8 +51,9 @@ func (w *writer) truncateLog() error {
 	return err
 }
 
-// emptyLog moves the write-ahead log into the database. It does not wait for
-// readers: with them, SQLite leaves the log as it is and reports no error.
+// emptyLog moves the write-ahead log into the database and empties it. It does not
+// wait for readers: if there are any, it returns errRead. SQLite itself reports no
+// error then.
 func (c *conn) emptyLog() (err error) {
 	if err := c.exec("PRAGMA busy_timeout(0)"); err != nil {
 		return err
@@ -66,17 +67,17 @@ func (c *conn) emptyLog() (err error) {
 	}, "PRAGMA wal_checkpoint(TRUNCATE)")
 }
 
-// Sizes in a write-ahead log, which begins with a header and has frames of a
-// header and a page each.
+// Sizes in a write-ahead log. It begins with a header, and each of its frames is a
+// header and a page.
 const (
 	logHeader   = 32
 	frameHeader = 24
 )
 
-// cutLog removes what a commit that failed has left at the end of the
-// write-ahead log. The commit may be complete there, only not synced: then it
-// would be read after a crash, though its callers were told that it failed. An
-// error means that it may still be there.
+// cutLog removes a failed commit from the end of the write-ahead log. The commit may
+// be complete there and only not synced. Then it would take effect after a crash,
+// although its callers received an error. If cutLog fails, the commit may still be
+// there.
 func (w *writer) cutLog() error {
 	if err := w.connect(); err != nil {
 		return err
@@ -101,7 +102,7 @@ func (w *writer) cutLog() error {
 		err = errors.Join(statErr, f.Truncate(end))
 	}
 	if err == nil {
-		err = f.Sync() // else the disk may still have it
+		err = f.Sync() // otherwise the disk may still have the commit
 	}
 	return errors.Join(err, f.Close())
 }

@@ -10,48 +10,49 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A writer changes the database. It takes what all callers want written, decides
-// it one after the other in memory, commits it in one transaction, and tells
-// them. Whoever holds turn does so: the goroutine of run, or a caller.
+// A writer changes the database. It takes the requests of all callers, decides
+// them one after the other in memory, commits them in one transaction, and answers
+// the callers. The goroutine that holds turn does this: that of run, or a caller.
 type writer struct {
 	store *Store
 	queue *queue
 
-	crowd atomic.Int32 // groups of one until callers are taken to come one at a time
+	crowd atomic.Int32 // while above 0, callers leave the writing to run; see count
 
-	turn sync.Mutex // of all that follows, but for mu and what it is held for
+	turn sync.Mutex // guards the fields below, except those with a lock of their own
 
-	conn  *conn // nil after a failure: nobody knows what state it is in
+	conn  *conn // nil after a failure, because its state is unknown then
 	cache *cache
 	ended chan struct{}
 
-	mu sync.Mutex // held while requests are looked at, see [writer.submit]
+	mu sync.Mutex // held while the requests of a group are processed, see [writer.submit]
 
-	// What follows is of the group under way.
+	// The current group:
 	now    int64
-	begun  bool     // there is a transaction
-	marked []*state // those that it touches, in this order
-	buried []int64  // those that it found expired
-	purges []int64  // those whose events are to be removed after it
-	placed []*trail // those that it writes down
-	since  int64    // the newest position before it
+	begun  bool     // a transaction is open
+	marked []*state // the sessions that it changes, in this order
+	buried []int64  // the sessions that it found expired, by gen
+	purges []int64  // the sessions whose events are removed later, by gen
+	placed []*trail // the trails that it saves
+	since  int64    // the newest position before the group
 	due    int64    // see [deadlines]
 
 	commits []tapedeck.Commit // for the observers
-	looked  tapedeck.Session  // a copy for [tapedeck.Append.Check]
+	looked  tapedeck.Session  // the copy that [tapedeck.Append.Check] sees
 
-	gen     int64 // the newest that was given out
+	gen     int64 // the newest gen in use
 	pos     int64
 	purge   purge
-	failing atomic.Bool // the newest commit did not succeed
+	failing atomic.Bool // the newest commit failed
 	behind  bool        // see [writer.settleTouches]
-	logged  int64       // bytes written since the size of the log was looked at
+	logged  int64       // bytes written since the size of the log was checked
 	maxLog  int64
 
 	maxFresh int // see [maxFresh]
 }
 
-// run writes what no caller does himself, until the queue is closed and empty.
+// run writes the requests that their callers do not write, until the queue is
+// closed and empty.
 func (w *writer) run() {
 	defer close(w.ended)
 	w.turn.Lock()
@@ -63,7 +64,7 @@ func (w *writer) run() {
 			w.handle(group)
 			w.purge.after(w)
 			w.limitLog(group)
-			w.queue.gather(len(group)) // for that the turn is kept
+			w.queue.gather(len(group)) // with the turn held, so that no caller writes alone meanwhile
 		case !more:
 			return
 		case !w.purge.step(w):
@@ -74,15 +75,15 @@ func (w *writer) run() {
 	}
 }
 
-// lead writes a group in the goroutine of a caller. It reports false if somebody
-// else is writing, or several callers were waiting lately.
+// lead writes a group on the goroutine of a caller. It reports false, and writes
+// nothing, if another goroutine is writing, or if several callers waited lately.
 func (w *writer) lead() bool {
 	if w.crowd.Load() > 0 || !w.turn.TryLock() {
 		return false
 	}
-	defer dieOfPanic()
+	defer crashOnPanic()
 	group, _ := w.queue.take()
-	if len(group) > 0 { // else run was faster
+	if len(group) > 0 { // otherwise run has taken it
 		w.handle(group)
 		w.limitLog(group)
 	}
@@ -94,9 +95,10 @@ func (w *writer) lead() bool {
 	return true
 }
 
-// dieOfPanic ends the program, as a panic in the goroutine of run does. Somebody
-// above a caller may recover, and would go on with half a group.
-func dieOfPanic() {
+// crashOnPanic ends the program, as a panic in the goroutine of run does. Without
+// it, code above the caller could recover, and the store would continue with half
+// a group.
+func crashOnPanic() {
 	if p := recover(); p != nil {
 		stack := debug.Stack()
 		go panic(fmt.Sprintf("%v\n\n%s", p, stack))
@@ -104,8 +106,8 @@ func dieOfPanic() {
 	}
 }
 
-// handle writes a group and tells the callers. If one request spoils it, the
-// others do not suffer: each is then written by itself.
+// handle writes a group and answers the callers. If one request spoils the group,
+// each request is written on its own, so that the others do not suffer.
 func (w *writer) handle(group []*request) {
 	err := w.write(group)
 	switch {
@@ -126,7 +128,8 @@ func (w *writer) handle(group []*request) {
 	}
 }
 
-// crowdGroups is how many groups of one make callers come one at a time.
+// crowdGroups is how many groups of one request must follow on a larger group
+// before callers write on their own goroutines again.
 const crowdGroups = 16
 
 func (w *writer) count(requests int) {
@@ -137,15 +140,16 @@ func (w *writer) count(requests int) {
 	}
 }
 
-// errCommit marks the failure of the commit itself, and errUncertain that it may
-// be read after a crash nevertheless.
+// errCommit marks a failure of the commit itself. errUncertain says in addition
+// that the commit may still take effect after a crash.
 var (
 	errCommit    = errors.New("commit")
 	errUncertain = errors.New("the failed commit could not be removed from the write-ahead log")
 )
 
-// undo makes sure that a commit which failed is not read after a crash. Without
-// the COMMIT, nothing in the write-ahead log counts.
+// undo makes sure that a failed commit does not take effect after a crash. If the
+// failure came before the COMMIT there is nothing to do, because SQLite ignores
+// the uncommitted end of the write-ahead log.
 func (w *writer) undo(err error) error {
 	if !errors.Is(err, errCommit) {
 		return err
@@ -156,8 +160,8 @@ func (w *writer) undo(err error) error {
 	return err
 }
 
-// write does all of a group's requests in one transaction. An error means that
-// nothing was written.
+// write processes all requests of a group in one transaction. An error means that
+// it wrote nothing.
 func (w *writer) write(group []*request) error {
 	err := w.connect()
 	if err == nil {
@@ -185,8 +189,8 @@ func (w *writer) write(group []*request) error {
 	return nil
 }
 
-// log tells the operator when commits begin to fail and when they succeed again,
-// and is silent about the thousands in between.
+// log logs when commits begin to fail and when they succeed again, and not the
+// failures in between, which may be thousands.
 func (w *writer) log(err error) {
 	switch {
 	case err != nil && !w.failing.Load():
@@ -223,7 +227,7 @@ func (w *writer) connect() error {
 		return nil
 	}
 	if err := w.store.checkPlace(); err != nil {
-		return err // else it would open what is there now
+		return err // otherwise it would open the files of another folder
 	}
 	c, err := dial(dataSource(w.store.file, "rw", writerPragmas))
 	if err == nil {
@@ -232,8 +236,8 @@ func (w *writer) connect() error {
 	return err
 }
 
-// begin starts the group's transaction, if that has not been done: a group in
-// which everything is refused costs nothing.
+// begin starts the group's transaction on its first call. A group in which
+// everything is refused has no transaction, and costs no fsync.
 func (w *writer) begin() error {
 	if w.begun {
 		return nil
@@ -256,8 +260,8 @@ func (w *writer) commit() error {
 	return commit()
 }
 
-// abort forgets all that the group was about to do. The connection is closed,
-// which rolls back, and opened anew for the next group.
+// abort drops everything that the group was about to do. It closes the connection,
+// which rolls back; the next group opens another one.
 func (w *writer) abort() {
 	for _, st := range w.marked {
 		w.cache.drop(st)
@@ -282,7 +286,7 @@ func (w *writer) reset() {
 	w.marked, w.buried, w.purges, w.placed, w.begun = w.marked[:0], w.buried[:0], w.purges[:0], w.placed[:0], false
 }
 
-// mark notes that the group touches st.
+// mark notes that the group changes st.
 func (w *writer) mark(st *state) {
 	if !st.dirty {
 		st.dirty = true
@@ -290,10 +294,10 @@ func (w *writer) mark(st *state) {
 	}
 }
 
-// publish shows readers what has been committed.
+// publish makes a committed group visible to readers, and notifies the observers.
 func (w *writer) publish() {
 	s := w.store
-	s.trails.drop(w.placed) // before new ones take their place
+	s.trails.drop(w.placed) // before the same sessions get new trails
 	for _, st := range w.marked {
 		s.trails.add(st.Gen, st.Head-int64(len(st.pos)), st.pos, w.since)
 		st.pos = st.pos[:0]
@@ -319,7 +323,7 @@ func (w *writer) publish() {
 	}
 }
 
-// show publishes the view of one session.
+// show publishes the view of a session.
 func (w *writer) show(st *state) {
 	s := w.store
 	if st.removed {
@@ -339,7 +343,7 @@ func (w *writer) show(st *state) {
 	st.records, st.dirty, st.notify, st.renewed, st.erased = nil, false, false, false, false
 }
 
-// flush writes the rows of the sessions that the group has changed.
+// flush writes the rows of the sessions that the group changed.
 func (w *writer) flush() error {
 	for _, st := range w.marked {
 		if st.removed {

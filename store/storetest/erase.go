@@ -24,12 +24,12 @@ func erase(id string, from, to int64, forks ...sharer) step {
 	return step{fmt.Sprintf("erase %d to %d of %s", from, to, id), func(w *world) error {
 		s := w.session(id)
 		head := int64(len(s.texts))
-		got, lost, err := w.Erase(w.ctx, erasure(id, from, to))
+		got, err := w.Erase(w.ctx, erasure(id, from, to))
 		if err != nil {
 			return fmt.Errorf("it failed: %w", err)
 		}
 		want := tapedeck.Appended{First: head, Next: head + 1, Head: head + 1, Closed: s.closed}
-		if d := cmp.Diff(want, got); d != "" {
+		if d := cmp.Diff(want, got.Appended); d != "" {
 			return fmt.Errorf("(-want +got)\n%s", d)
 		}
 		s.texts = append(s.texts, "")
@@ -40,9 +40,9 @@ func erase(id string, from, to int64, forks ...sharer) step {
 				ids = ids[:len(ids)-1]
 			}
 		}
-		slices.Sort(lost)
-		if !slices.Equal(ids, lost) {
-			return fmt.Errorf("the forks that have lost something are %v, want %v", lost, ids)
+		slices.Sort(got.Forks)
+		if !slices.Equal(ids, got.Forks) {
+			return fmt.Errorf("the forks that have lost payloads are %v, want %v", got.Forks, ids)
 		}
 		return nil
 	}}
@@ -51,7 +51,7 @@ func erase(id string, from, to int64, forks ...sharer) step {
 // eraseFails wants an erasure to fail.
 func eraseFails(id string, from, to int64, k tapedeck.Kind) step {
 	return step{fmt.Sprintf("erase %d to %d of %s, which fails: %s", from, to, id, k), func(w *world) error {
-		_, _, err := w.Erase(w.ctx, erasure(id, from, to))
+		_, err := w.Erase(w.ctx, erasure(id, from, to))
 		return isKind(err, k)
 	}}
 }
@@ -102,7 +102,7 @@ func testEraseCheck(t *testing.T, w *world) {
 		}
 		return errNo
 	}
-	if _, _, err := w.Erase(w.ctx, e); err != errNo {
+	if _, err := w.Erase(w.ctx, e); err != errNo {
 		t.Errorf("got %v, want the error of the check", err)
 	}
 	w.play(readAll())
@@ -115,7 +115,7 @@ func testErasedEntry(t *testing.T, w *world) {
 	e := erasure("a", 0, 3)
 	title := ""
 	e.Events = append([]tapedeck.Event{payload.NewEvent(payload.SessionRenamed{Title: &title})}, e.Events...)
-	if _, _, err := w.Erase(w.ctx, e); err != nil {
+	if _, err := w.Erase(w.ctx, e); err != nil {
 		t.Fatal(err)
 	}
 	s := must(w.Head(w.ctx, "a"))(t)

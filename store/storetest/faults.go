@@ -121,7 +121,7 @@ func (w *world) calls(ctx context.Context) map[string]error {
 	out["delete"] = w.Delete(ctx, "a")
 	_, _, out["list"] = w.List(ctx, tapedeck.Filter{})
 	out["touch"] = w.Touch(ctx, "a")
-	_, _, out["erase"] = w.Erase(ctx, erasure("a", 0, 1))
+	_, out["erase"] = w.Erase(ctx, erasure("a", 0, 1))
 	return out
 }
 

@@ -74,7 +74,7 @@ func testList(t *testing.T, open opener) {
 		lists(tapedeck.Filter{Query: "SES_"}, "ses_two", "ses_One"), lists(tapedeck.Filter{Query: "one"}, "ses_One"),
 		lists(tapedeck.Filter{Query: "SURE"}, "ses_One"), lists(tapedeck.Filter{Query: "%"}, "ses_One"),
 		lists(tapedeck.Filter{Query: "_"}, "x", "ses_two", "ses_One"), lists(tapedeck.Filter{Query: "a_B\\"}, "x"),
-		lists(tapedeck.Filter{Query: "über DEN"}, "ses_two"), lists(tapedeck.Filter{Query: "nothing"}), lists(tapedeck.Filter{Query: "sure", Said: []string{"x", "gone"}}, "x", "ses_One"), lists(tapedeck.Filter{Said: []string{"x"}}, "x", "ses_two", "ses_One"),
+		lists(tapedeck.Filter{Query: "über DEN"}, "ses_two"), lists(tapedeck.Filter{Query: "nothing"}), lists(tapedeck.Filter{Query: "sure", MatchIDs: []string{"x", "gone"}}, "x", "ses_One"), lists(tapedeck.Filter{MatchIDs: []string{"x"}}, "x", "ses_two", "ses_One"),
 		lists(tapedeck.Filter{Query: "'"}),
 		// The newest title counts.
 		write("x", 0, events(tapedeck.Event{Type: tapedeck.SessionRenamed, Data: []byte(`{"title":"Quite new"}`)}), accepting([]string{""})),

@@ -208,14 +208,13 @@ func (m *machine) erase(r *rapid.T) {
 	a := erasure(id, rapid.Int64Range(0, head).Draw(r, "from"), rapid.Int64Range(0, head+1).Draw(r, "to"))
 	a.Events[0].Time, a.Events[0].Channel = m.now(), tapedeck.ChannelSession // as the store keeps it
 	want, forks, apply, wantErr := m.model.erase(a)
-	got, gotForks, err := m.Erase(m.ctx, a)
+	got, err := m.Erase(m.ctx, a)
 	if !same(r, "erase "+id, wantErr, err) {
 		return
 	}
 	apply()
-	slices.Sort(gotForks)
-	diff(r, "erase "+id, want, got)
-	diff(r, "the forks of erase "+id, forks, gotForks)
+	slices.Sort(got.Forks)
+	diff(r, "erase "+id, tapedeck.Erased{Appended: want, Forks: forks}, got)
 }
 
 func (m *machine) touch(r *rapid.T) { m.touchBoth(r, drawID(r)) }

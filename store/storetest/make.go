@@ -161,7 +161,7 @@ func is(id string, k tapedeck.Kind) step {
 		_, herr := w.Head(w.ctx, id)
 		derr := w.Delete(w.ctx, id)
 		terr := w.Touch(w.ctx, id)
-		_, _, eerr := w.Erase(w.ctx, erasure(id, 0, 1))
+		_, eerr := w.Erase(w.ctx, erasure(id, 0, 1))
 		for call, err := range map[string]error{
 			"append": aerr, "close": cerr, "read": rerr, "head": herr, "delete": derr, "touch": terr, "erase": eerr,
 		} {

@@ -304,7 +304,7 @@ func testObservedErasure(t *testing.T, w *world) {
 	w.play(eraseFails("a", 9, 10, tapedeck.Invalid), eraseFails("b", 0, 1, tapedeck.Invalid))
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
-	if _, _, err := w.Erase(ctx, erasure("a", 1, 4)); err != nil {
+	if _, err := w.Erase(ctx, erasure("a", 1, 4)); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([][]string{{"a", "b", "c"}}, calls); d != "" {
@@ -332,7 +332,7 @@ func testFailingObserver(t *testing.T, w *world) {
 		return nil
 	}})
 	w.play(create("a", with(2)), create("b", with(2)))
-	_, _, err := w.Erase(w.ctx, erasure("a", 0, 2))
+	_, err := w.Erase(w.ctx, erasure("a", 0, 2))
 	if !errors.Is(err, errNo) {
 		t.Errorf("got %v, want the error of the observer", err)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// Over returns a store that answers from c what c holds, and asks store for the
-// rest. It registers c as an observer of store, so a cache is for one store and
+// Over returns a store that reads from c the records that c holds, and from store the
+// others. It registers c as an observer of store, so a cache is for one store and
 // Over is called once. Call it before other observers are registered: then a
 // follower that one of them wakes finds the new events in the cache.
 func (c *Cache) Over(store tapedeck.Store) tapedeck.Store {
@@ -21,9 +21,9 @@ type layer struct {
 	cache *Cache
 }
 
-// Read implements [tapedeck.Log]. The store shows a commit a moment before c hears
-// of it. What c holds is taken only if it is no older than that: else a reader who
-// has been told of an event by the store would be told that it is not there.
+// Read implements [tapedeck.Log]. The store shows a commit a moment before it
+// notifies c. So Read uses c only if c is as new as the head of the store: otherwise a
+// client that knows of an event from the store would not find it.
 func (l *layer) Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error) {
 	s, err := l.Head(ctx, session)
 	if err != nil {
@@ -37,18 +37,17 @@ func (l *layer) Read(ctx context.Context, session string, r tapedeck.Range) (tap
 	return l.Store.Read(ctx, session, r)
 }
 
-// Close implements [tapedeck.Store]. What is held is let go of, so that later
-// calls fail as those of the store do.
+// Close implements [tapedeck.Store]. It clears the cache, so that later calls fail as
+// those of the store do.
 func (l *layer) Close() error {
 	err := l.Store.Close()
 	l.cache.clear()
 	return err
 }
 
-// read returns a page if all of it is held. It reports false for what is not,
-// and for what is wrong: the store finds the words for that. A page shares the
-// memory of its records with all others; only one in reverse has a list of its
-// own.
+// read returns a page if the window has all of it. It reports false if not, and for
+// an invalid range, for which the store has the error. Pages share the memory of
+// their records; only a page in reverse has a slice of its own.
 func (w *window) read(r tapedeck.Range) (tapedeck.Page, bool) {
 	if r.Reverse && r.From == -1 {
 		r.From = w.session.Head
@@ -63,7 +62,7 @@ func (w *window) read(r tapedeck.Range) (tapedeck.Page, bool) {
 	return w.forwards(int(at), r), true
 }
 
-// forwards returns the page of the records from index at on.
+// forwards returns the page that begins at index at.
 func (w *window) forwards(at int, r tapedeck.Range) tapedeck.Page {
 	rest := w.records[at:]
 	n, size := min(len(rest), r.Limit), 0
@@ -80,8 +79,8 @@ func (w *window) forwards(at int, r tapedeck.Range) tapedeck.Page {
 	return p
 }
 
-// backwards returns the page of the records below index at, newest first. It
-// reports false if the page would go on with records that are not held.
+// backwards returns the page of the records below index at, newest first. It reports
+// false if the page would need records that the window does not have.
 func (w *window) backwards(at int, r tapedeck.Range) (tapedeck.Page, bool) {
 	begin, size := at, 0
 	for begin > 0 && at-begin < r.Limit {

@@ -1,10 +1,10 @@
-// Package tail keeps the newest records of the sessions that are being written
-// in memory, as they were encoded when they were appended, so that a thousand
-// followers at the head read the same bytes and no database.
+// Package tail keeps the newest records of recently written sessions in memory, as
+// they were encoded when they were appended. So a thousand followers at the head read
+// the same bytes, without the database.
 //
-// A [Cache] observes the commits of a store and is a layer over that store. It
-// belongs above a store that has one writing process, such as store/sqlite:
-// commits of another process would pass it by.
+// A [Cache] observes the commits of a store and is a layer over that store. The
+// store must have a single writing process, as store/sqlite has: the cache would miss
+// the commits of another process.
 package tail
 
 import (
@@ -15,45 +15,44 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A Cache holds the newest records of many sessions, within a budget. The
-// session that was neither written to nor read for the longest time goes first.
+// A Cache holds the newest records of many sessions, within a budget. When that is
+// exceeded, it drops the session that was not written or read for the longest time.
 type Cache struct {
 	budget int64
 
 	held sync.Map // *held by session id
 
-	mu     sync.Mutex // of what follows; readers do not take it
+	mu     sync.Mutex // guards the fields below; readers do not take it
 	size   int64
-	recent list.List // of *held, the one written to last at the front
+	recent list.List // of *held, the newest write at the front
 }
 
 // New returns a cache that holds at most about maxBytes.
 func New(maxBytes int64) *Cache { return &Cache{budget: maxBytes} }
 
-// A held session. Readers take what is there when they come; only commits
-// change it, one at a time.
+// held is a session in the cache. Readers load its window; only commits replace it,
+// one at a time.
 type held struct {
 	window  atomic.Pointer[window]
-	read    atomic.Bool // since the last time room was made
+	read    atomic.Bool // it was read since makeRoom looked at it
 	size    int64
 	element *list.Element
 }
 
-// A window is a session as of one commit with its newest records. It never
-// changes; windows of one session share the memory of their records.
+// A window is a session as of one commit with its newest records. It is immutable.
+// The windows of a session share the memory of their records.
 type window struct {
 	session tapedeck.Session
 	records []tapedeck.Record // up to the head, without a gap
 }
 
-// first returns the offset of the oldest record held, or the head.
+// first returns the offset of the oldest record in the window, or the head.
 func (w *window) first() int64 { return w.session.Head - int64(len(w.records)) }
 
-// What things cost beside the bytes of the records: an entry with its map and
-// list elements, and the header of a record.
+// Memory in bytes, besides the data of the records.
 const (
-	sessionCost = 1024
-	recordCost  = 32
+	sessionCost = 1024 // a session, with its elements of the map and the list
+	recordCost  = 32   // the header of a record
 )
 
 func cost(records []tapedeck.Record) int64 {
@@ -79,11 +78,11 @@ func (c *Cache) take(m *tapedeck.Commit) {
 	v, _ := c.held.Load(m.Session.ID)
 	h, _ := v.(*held)
 	if m.Gone || !m.Session.Expires.IsZero() || m.Session.TTL > 0 {
-		// What can expire is not answered for: that is up to the store's clock.
+		// A session that can expire is not cached, because only the store knows when.
 		c.drop(m.Session.ID, h)
 		return
 	}
-	if m.Erased { // forks need no such care: what they inherit is not held
+	if m.Erased { // forks need not be dropped: the records that they inherit are not cached
 		c.drop(m.Session.ID, h)
 		h = nil
 	}
@@ -97,7 +96,7 @@ func (c *Cache) take(m *tapedeck.Commit) {
 		c.recent.MoveToFront(h.element)
 		if old := h.window.Load(); old.session.Gen == m.Session.Gen && old.session.Head+int64(len(m.Records)) == m.Session.Head {
 			next.records = old.records
-		} else { // it is another one, or something passed us by
+		} else { // the session was recreated, or the cache missed a commit
 			c.resize(h, sessionCost)
 		}
 	}
@@ -123,9 +122,9 @@ func (c *Cache) drop(id string, h *held) {
 	}
 }
 
-// trim cuts the oldest records off a session that takes more than its share, an
-// eighth of the budget, and leaves it half of that: so it is not done at every
-// commit. The rest moves to new memory, as the old is held by what was cut off.
+// trim drops the oldest records of a session that takes more than an eighth of the
+// budget. It keeps half of that, so that it does not trim at every commit. It copies
+// the kept records, because the old slice would keep the dropped ones in memory.
 func (c *Cache) trim(h *held, w *window) {
 	if h.size-sessionCost <= c.budget/8 {
 		return
@@ -139,9 +138,8 @@ func (c *Cache) trim(h *held, w *window) {
 	c.resize(h, size)
 }
 
-// makeRoom drops the sessions that were used last the longest ago until the
-// budget is kept. One that was read since it got to the end of the list goes
-// to its front again, once.
+// makeRoom drops the sessions at the end of the list until the cache is within its
+// budget. A session that was read since the last look moves to the front instead.
 func (c *Cache) makeRoom() {
 	for spared := c.recent.Len(); c.size > c.budget && c.recent.Len() > 0; {
 		last := c.recent.Back()
@@ -155,20 +153,20 @@ func (c *Cache) makeRoom() {
 	}
 }
 
-// window returns what is held of a session, nil for nothing.
+// window returns the window of a session, nil if it is not in the cache.
 func (c *Cache) window(session string) *window {
 	v, ok := c.held.Load(session)
 	if !ok {
 		return nil
 	}
 	h := v.(*held)
-	if !h.read.Load() { // so that many readers do not fight for the memory
+	if !h.read.Load() { // a store only if needed: many readers share this memory
 		h.read.Store(true)
 	}
 	return h.window.Load()
 }
 
-// clear lets go of everything.
+// clear drops all sessions.
 func (c *Cache) clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,10 +23,10 @@ import (
 
 var kills = flag.Int("kills", 25, "how often a server is killed while agents start")
 
-// brood is an agent that starts processes in sessions of their own, one of them
+// spawner is an agent that starts processes in process sessions of their own, one of them
 // without the environment of the others.
-const brood = `[[agent]]
-name = "brood"
+const spawner = `[[agent]]
+name = "spawner"
 kind = "process"
 command = "sh"
 args = ["-c", "setsid sleep 1000 & (setsid env -i /bin/sleep 1001 &); echo '{\"x\":\"working\"}'; touch begun; sleep 1002; wait"]
@@ -37,32 +37,32 @@ as = "text"
 text = "/x"
 `
 
-// A nest is a data folder with such an agent, and the folder in which all of its
-// processes work.
-type nest struct {
+// A fixture is a data folder with such an agent, and the folder in which its processes
+// work.
+type fixture struct {
 	data, folder string
 	args         []string
 }
 
-func newNest(t *testing.T) *nest {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("there is no setsid")
 	}
 	top := t.TempDir()
-	n := &nest{data: filepath.Join(top, "data"), folder: filepath.Join(top, "folder")}
+	n := &fixture{data: filepath.Join(top, "data"), folder: filepath.Join(top, "folder")}
 	config := filepath.Join(top, "agents.toml")
 	if err := os.Mkdir(n.folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(config, []byte(fmt.Sprintf(brood, n.folder)), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte(fmt.Sprintf(spawner, n.folder)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	n.args = []string{"--config", config}
 	return n
 }
 
-func (n *nest) start(t *testing.T) (*testserver.Server, *client.Client) {
+func (n *fixture) start(t *testing.T) (*testserver.Server, *client.Client) {
 	t.Helper()
 	s := testserver.Start(t, n.data, n.args...)
 	c, err := client.New(s.URL)
@@ -72,9 +72,9 @@ func (n *nest) start(t *testing.T) (*testserver.Server, *client.Client) {
 	return s, c
 }
 
-// processes returns the processes of agents, by where they work. The keepers,
-// which do the same, are among them.
-func (n *nest) processes() (found []string) {
+// processes returns the processes that work in the folder: those of the agents and
+// their keepers.
+func (n *fixture) processes() (found []string) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
 		if cwd, err := os.Readlink(filepath.Join(dir, "cwd")); err == nil && cwd == n.folder {
@@ -85,9 +85,8 @@ func (n *nest) processes() (found []string) {
 	return found
 }
 
-// empty waits until there are no processes any more, and returns how long that
-// took.
-func (n *nest) empty(t *testing.T) time.Duration {
+// empty waits until all processes have ended and returns how long that took.
+func (n *fixture) empty(t *testing.T) time.Duration {
 	t.Helper()
 	begin := time.Now()
 	for {
@@ -96,36 +95,36 @@ func (n *nest) empty(t *testing.T) time.Duration {
 			return time.Since(begin)
 		}
 		if time.Since(begin) > 20*time.Second {
-			t.Fatalf("still there: %q", left)
+			t.Fatalf("still running: %q", left)
 		}
 		<-time.After(2 * time.Millisecond)
 	}
 }
 
-// begun waits until an agent is at work.
-func (n *nest) begun(t *testing.T) {
+// begun waits until an agent is working.
+func (n *fixture) begun(t *testing.T) {
 	t.Helper()
 	for begin := time.Now(); time.Since(begin) < time.Minute; <-time.After(2 * time.Millisecond) {
 		if _, err := os.Stat(filepath.Join(n.folder, "begun")); err == nil && len(n.processes()) >= 4 {
 			return
 		}
 	}
-	t.Fatal("no agent is at work")
+	t.Fatal("no agent is working")
 }
 
-// run starts n runs at once; those that the server does not take count as none.
+// run starts n runs at once. It ignores those that the server refuses.
 func run(ctx context.Context, c *client.Client, n int) {
 	var all sync.WaitGroup
 	for range n {
-		all.Go(func() { _, _ = c.Run(ctx, api.Task{Text: "go", Agent: "brood"}) })
+		all.Go(func() { _, _ = c.Run(ctx, api.Task{Text: "go", Agent: "spawner"}) })
 	}
 	all.Wait()
 }
 
-// TestKillWhileAgentsStart kills the server, again and again, while it starts
-// agents: once the next one runs, nobody of them is left.
+// TestKillWhileAgentsStart kills the server many times while it starts agents. Once the
+// next server runs, no process of an agent is left.
 func TestKillWhileAgentsStart(t *testing.T) {
-	n := newNest(t)
+	n := newFixture(t)
 	rounds := *kills
 	if testing.Short() {
 		rounds = min(rounds, 5)
@@ -136,7 +135,7 @@ func TestKillWhileAgentsStart(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); run(ctx, c, 4) }()
-		<-time.After(time.Duration(i%25) * 4 * time.Millisecond) // each time at another point of their start
+		<-time.After(time.Duration(i%25) * 4 * time.Millisecond) // each time at another moment of their start
 		seen += len(n.processes())
 		s.Kill()
 		cancel()
@@ -145,19 +144,19 @@ func TestKillWhileAgentsStart(t *testing.T) {
 		longest = max(longest, n.empty(t))
 	}
 	if seen == 0 {
-		t.Error("no agent was ever there when the server was killed")
+		t.Error("no agent was running when the server was killed")
 	}
-	t.Logf("%d kills, %d processes at that moment, all gone %v after the next start at the latest", rounds, seen, longest)
+	t.Logf("%d kills, %d processes at that moment, all ended at most %v after the next start", rounds, seen, longest)
 }
 
-// TestSignals ends the server by a signal: the run gets its terminal event, and
-// nobody is left.
+// TestSignals ends the server by a signal: the run gets its terminal event, and no
+// process of the agent is left.
 func TestSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(sig.String(), func(t *testing.T) {
-			n := newNest(t)
+			n := newFixture(t)
 			s, c := n.start(t)
-			started, err := c.Run(t.Context(), api.Task{Text: "go", Agent: "brood"})
+			started, err := c.Run(t.Context(), api.Task{Text: "go", Agent: "spawner"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +165,7 @@ func TestSignals(t *testing.T) {
 				t.Errorf("exit code %d\n%s", code, s.Log())
 			}
 			if left := n.processes(); len(left) > 0 {
-				t.Errorf("still there: %q", left)
+				t.Errorf("still running: %q", left)
 			}
 			_, c = n.start(t)
 			page, err := c.Page(t.Context(), started.Session, client.PageOptions{})
@@ -186,8 +185,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestSignalsOfRun ends a command that follows a run at a server: only Ctrl-C
-// cancels the run.
+// TestSignalsOfRun ends a command that follows a run of a server. Only Ctrl-C cancels
+// the run.
 func TestSignalsOfRun(t *testing.T) {
 	for sig, want := range map[syscall.Signal]struct {
 		code   int
@@ -198,9 +197,9 @@ func TestSignalsOfRun(t *testing.T) {
 		syscall.SIGINT:  {130, tapedeck.StatusCancelled},
 	} {
 		t.Run(sig.String(), func(t *testing.T) {
-			n := newNest(t)
+			n := newFixture(t)
 			_, c := n.start(t)
-			cmd := exec.CommandContext(t.Context(), testserver.Binary(t), "run", "go", "--agent", "brood", "--json", "--data", n.data)
+			cmd := exec.CommandContext(t.Context(), testserver.Binary(t), "run", "go", "--agent", "spawner", "--json", "--data", n.data)
 			stdout, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
@@ -225,14 +224,14 @@ func TestSignalsOfRun(t *testing.T) {
 	}
 }
 
-// TestToolsEnd cancels a run, and kills its agent: what that has started ends,
-// too, wherever it went.
+// TestToolsEnd cancels a run, and kills its agent: the processes that the agent started
+// end, too, in whatever process session they are.
 func TestToolsEnd(t *testing.T) {
 	for _, how := range []string{"cancel", "kill -9 of the agent"} {
 		t.Run(how, func(t *testing.T) {
-			n := newNest(t)
+			n := newFixture(t)
 			_, c := n.start(t)
-			started, err := c.Run(t.Context(), api.Task{Text: "go", Agent: "brood"})
+			started, err := c.Run(t.Context(), api.Task{Text: "go", Agent: "spawner"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -251,7 +250,7 @@ func TestToolsEnd(t *testing.T) {
 				}
 			}
 			n.empty(t)
-			t.Logf("all gone after %v", time.Since(begin))
+			t.Logf("all processes ended after %v", time.Since(begin))
 		})
 	}
 }

@@ -1,3 +1,3 @@
-// Package crash holds the tests that kill the real program, or take away its
-// disk. It has no code of its own.
+// Package crash has the tests that kill the real program or fill its disk. It has no
+// other code.
 package crash

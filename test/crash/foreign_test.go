@@ -20,11 +20,11 @@ import (
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
-// command runs the program as users do, and returns its output and whether it
-// has succeeded.
+// command runs the program like a user and returns its output and whether it
+// succeeded.
 func command(t *testing.T, stdin string, args ...string) (string, bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a failure, not a test that hangs
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // so that a hanging program fails the test
 	defer cancel()
 	cmd := exec.CommandContext(ctx, testserver.Binary(t), args...)
 	cmd.Stdin = strings.NewReader(stdin)
@@ -32,7 +32,7 @@ func command(t *testing.T, stdin string, args ...string) (string, bool) {
 	return string(out), err == nil
 }
 
-// withNotes makes a data folder with the session notes.
+// withNotes creates a data folder with the session notes.
 func withNotes(t *testing.T) string {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "data")
@@ -56,8 +56,8 @@ func has(t *testing.T, url, session string) bool {
 	return err == nil
 }
 
-// TestForeignServer: the server of a folder was killed, and that of another one
-// has its port. A command for the first folder does not reach the second.
+// TestForeignServer: the server of a folder was killed, and the server of another folder
+// has its port now. A command for the first folder does not reach the second one.
 func TestForeignServer(t *testing.T) {
 	mine, other := withNotes(t), withNotes(t)
 	killed := testserver.Start(t, mine)
@@ -74,8 +74,8 @@ func TestForeignServer(t *testing.T) {
 	}
 }
 
-// TestCopiedFolder: a copy of a folder brings along server.json of a server that
-// runs. A command for the copy does not reach that server.
+// TestCopiedFolder: a copy of a folder has the server.json of a running server. A command
+// for the copy does not reach that server.
 func TestCopiedFolder(t *testing.T) {
 	data := withNotes(t)
 	s := testserver.Start(t, data)
@@ -91,8 +91,8 @@ func TestCopiedFolder(t *testing.T) {
 	}
 }
 
-// TestNotATapedeck: a program that answers every request with 200 is no server of
-// ours, whether server.json names it or the user does.
+// TestNotATapedeck: a program that answers every request with 200 is not taken for a
+// server, whether server.json names it or the user does.
 func TestNotATapedeck(t *testing.T) {
 	var posts atomic.Int64
 	program := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -126,8 +126,8 @@ func TestNotATapedeck(t *testing.T) {
 	}
 }
 
-// TestStoppedServer: a process that is stopped accepts connections and answers
-// nothing. A command says so, and soon.
+// TestStoppedServer: a stopped process accepts connections but does not answer. A
+// command soon says so.
 func TestStoppedServer(t *testing.T) {
 	data := withNotes(t)
 	s := testserver.Start(t, data)

@@ -19,9 +19,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/testserver"
 )
 
-// TestDiskFull fills a real, small disk under the running server. Appends fail
-// with "unavailable" and nothing of them is kept, reads go on, and when there is
-// space again so do appends.
+// TestDiskFull fills a real, small disk under a running server. Appends fail with
+// "unavailable" and store nothing; reads work. When there is space again, appends work,
+// too.
 func TestDiskFull(t *testing.T) {
 	disk := smallDisk(t, 8)
 	ballast := filepath.Join(disk, "ballast")
@@ -53,7 +53,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	done, err := c.Append(t.Context(), "s", strings.NewReader(event), client.AppendOptions{})
 	if err != nil || done.First != acked+1 {
-		t.Fatalf("after there was space again: %+v, %v; want offset %d", done, err, acked+1)
+		t.Fatalf("when there was space again: %+v, %v; want offset %d", done, err, acked+1)
 	}
 	check(acked + 2)
 	s.Kill()
@@ -64,7 +64,7 @@ func TestDiskFull(t *testing.T) {
 	check(acked + 2)
 }
 
-// fill appends until the server says that it cannot, three times in a row.
+// fill appends until the server refuses three times in a row.
 func fill(t *testing.T, c *client.Client, event string) (acked int64) {
 	t.Helper()
 	for failed := 0; failed < 3; {
@@ -90,10 +90,9 @@ func fill(t *testing.T, c *client.Client, event string) (acked int64) {
 	return acked
 }
 
-// TestStartOnFullDisk starts the program on a disk that is full. What is there
-// can be read, by the server and by commands that open the folder themselves; the
-// server says that it is not ready, and why; it is ready by itself when there is
-// room again.
+// TestStartOnFullDisk starts the program on a full disk. The server, and commands that
+// open the folder themselves, can read the sessions. The server reports that it is not
+// ready, and why. It becomes ready by itself when there is space again.
 func TestStartOnFullDisk(t *testing.T) {
 	disk := smallDisk(t, 8)
 	data := filepath.Join(disk, "data")
@@ -136,10 +135,10 @@ func TestStartOnFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status, text := readyz(t, s.URL); status != http.StatusOK {
-		t.Errorf("readyz with room again: %d %s", status, text)
+		t.Errorf("readyz with space again: %d %s", status, text)
 	}
 	if _, err := c.Append(t.Context(), "s", strings.NewReader(event), client.AppendOptions{}); err != nil {
-		t.Errorf("appending with room again: %v", err)
+		t.Errorf("appending with space again: %v", err)
 	}
 	awaitFile(t, filepath.Join(data, "server.json")) // so that other commands find the server
 	if code := s.Stop(t); code != 0 {
@@ -147,9 +146,9 @@ func TestStartOnFullDisk(t *testing.T) {
 	}
 }
 
-// TestCommandsOnFullDisk fills a disk to its last byte. Commands that read say what
-// is there and succeed, with a server and without one; a server that starts there
-// says at once that it is not ready, is found, and leaves nothing behind.
+// TestCommandsOnFullDisk fills a disk to its last byte. Commands that read succeed, with
+// a server and without one. A server that starts there reports at once that it is not
+// ready, can be found by commands, and leaves no file behind.
 func TestCommandsOnFullDisk(t *testing.T) {
 	disk := smallDisk(t, 8)
 	data := filepath.Join(disk, "data")
@@ -189,7 +188,7 @@ func TestCommandsOnFullDisk(t *testing.T) {
 	}
 }
 
-// smallDisk mounts a real file system of some megabytes.
+// smallDisk mounts a real file system of a few megabytes.
 func smallDisk(t *testing.T, megabytes int) string {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -25,14 +25,14 @@ var rounds = flag.Int("rounds", 8, "how often the server is killed")
 
 const (
 	writers = 8
-	shared  = "shared" // the session that all writers write to, besides one of their own
+	shared  = "shared" // the session to which all writers write, in addition to their own
 )
 
-// TestKill kills the server with -9 under load, again and again, on one data
-// folder. What was acknowledged is there exactly once, at the offset that the
-// acknowledgement named; what was not acknowledged is there whole or not at
-// all; offsets are dense; a follower that was connected all the time has seen
-// every event exactly once; and every run has exactly one terminal event.
+// TestKill kills the server with -9 under load, many times, on one data folder.
+// Acknowledged events exist exactly once, at the acknowledged offset. A batch without an
+// acknowledgement exists completely or not at all. Offsets have no gaps. A follower that
+// was connected all the time received every event exactly once. Every run has exactly
+// one terminal event.
 func TestKill(t *testing.T) {
 	n := *rounds
 	if testing.Short() {
@@ -51,11 +51,11 @@ func TestKill(t *testing.T) {
 	w.finish()
 	t.Logf("%d appends acknowledged, %d events checked, %d runs", w.acked.Load(), w.checked, len(w.runs))
 	if w.acked.Load() < int64(n) {
-		t.Error("hardly anything was written; the test shows nothing")
+		t.Error("hardly any event was written; the test proves nothing")
 	}
 }
 
-// A world is what survives the kills: what the writers know.
+// A world is the state that survives the kills: what writers and followers know.
 type world struct {
 	t      *testing.T
 	data   string
@@ -116,8 +116,8 @@ func (w *world) round(d time.Duration) {
 	w.check()
 }
 
-// A writer appends to its own session and the shared one, with a producer, and
-// repeats after a crash what was not acknowledged.
+// A writer appends to its own session and to the shared one, with a producer. After a
+// crash it repeats batches that were not acknowledged.
 type writer struct {
 	*world
 	name  string
@@ -139,8 +139,8 @@ func (w *writer) run(ctx context.Context) {
 	}
 }
 
-// append appends a batch; the number of its events follows from its sequence
-// number, so that a repetition is the same.
+// append appends a batch. The sequence number determines the number of its events, so
+// that a repetition is the same.
 func (w *writer) append(ctx context.Context, c *client.Client, session string) bool {
 	if w.seq == nil {
 		w.seq = map[string]int64{}
@@ -175,7 +175,7 @@ func (w *writer) key(session string, seq int64, i int) string {
 	return fmt.Sprintf("%s/%s/%d/%d", w.name, session, seq, i)
 }
 
-// startRun starts a run that is in the middle of its text when the kill comes.
+// startRun starts a run that still streams its text when the server is killed.
 func (w *world) startRun(ctx context.Context) {
 	c := w.client()
 	defer c.Close()
@@ -185,7 +185,7 @@ func (w *world) startRun(ctx context.Context) {
 	}
 }
 
-// check reads everything and compares it with what the writers know.
+// check reads all sessions and compares them with what the writers know.
 func (w *world) check() {
 	w.t.Helper()
 	for _, wr := range w.writers {
@@ -221,7 +221,7 @@ func (w *world) checkSession(session string, acked map[int64]string) {
 			w.t.Fatalf("%s: the event at %d is damaged: %s", session, e.Offset, e.Data)
 		}
 		if at, ok := keys[d.Key]; ok {
-			w.t.Errorf("%s: %s is there twice, at %d and %d", session, d.Key, at, e.Offset)
+			w.t.Errorf("%s: %s is stored twice, at %d and %d", session, d.Key, at, e.Offset)
 		}
 		keys[d.Key] = e.Offset
 		if want, ok := acked[e.Offset]; ok && want != d.Key {
@@ -233,19 +233,19 @@ func (w *world) checkSession(session string, acked map[int64]string) {
 			w.t.Errorf("%s: %s was acknowledged at %d and is lost", session, key, offset)
 		}
 	}
-	w.whole(session, keys)
+	w.checkBatches(session, keys)
 	w.checked += len(keys)
 }
 
-// whole checks that no batch is there in part.
-func (w *world) whole(session string, keys map[string]int64) {
+// checkBatches checks that no batch is stored in part.
+func (w *world) checkBatches(session string, keys map[string]int64) {
 	w.t.Helper()
 	for key := range keys {
 		parts := strings.Split(key, "/")
 		seq, _ := strconv.ParseInt(parts[2], 10, 64)
 		for i := range int(seq%5) + 1 {
 			if _, ok := keys[fmt.Sprintf("%s/%s/%d/%d", parts[0], parts[1], seq, i)]; !ok {
-				w.t.Fatalf("%s: batch %d of %s is there in part", session, seq, parts[0])
+				w.t.Fatalf("%s: batch %d of %s is stored in part", session, seq, parts[0])
 			}
 		}
 	}
@@ -299,8 +299,8 @@ func (w *world) read(session string) func(yield func(tapedeck.Event) bool) {
 	}
 }
 
-// follow starts followers that live through all kills: one as the Go client
-// does it, one as a browser's EventSource does.
+// follow starts followers that survive all kills: one uses the Go client, one works
+// like the EventSource of a browser.
 func (w *world) follow() {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	w.stop = cancel
@@ -364,7 +364,7 @@ func (w *world) expected(name string) int64 {
 	return v.(int64)
 }
 
-// finish waits until the followers have seen everything.
+// finish waits until the followers have received all events.
 func (w *world) finish() {
 	c := w.client()
 	defer c.Close()
@@ -378,12 +378,12 @@ func (w *world) finish() {
 	w.followers.Wait()
 }
 
-// awaitSeen waits until a follower has seen all events below an offset.
+// awaitSeen waits until a follower has received all events below an offset.
 func (w *world) awaitSeen(follower string, head int64) {
 	w.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); w.expected(follower) < head; {
 		if time.Now().After(deadline) {
-			w.t.Errorf("%s has seen %d of %d events", follower, w.expected(follower), head)
+			w.t.Errorf("%s received %d of %d events", follower, w.expected(follower), head)
 			return
 		}
 		<-time.After(10 * time.Millisecond)

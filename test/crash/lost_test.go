@@ -12,9 +12,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/testserver"
 )
 
-// TestLostFolderEndsTheServer: the server ends, with a sentence, when its data
-// folder is moved away, and leaves alone what is put in its place. All that it
-// has acknowledged is in the folder.
+// TestLostFolderEndsTheServer: the server prints an error and ends when its data folder
+// is moved away. It does not touch a new folder in its place. The moved folder has all
+// acknowledged events.
 func TestLostFolderEndsTheServer(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	away := data + ".away"
@@ -42,7 +42,7 @@ func TestLostFolderEndsTheServer(t *testing.T) {
 		}
 	}
 	if code := s.Ended(t); code != 1 || !strings.Contains(s.Log(), "the data folder "+data+" was deleted, moved or replaced") {
-		t.Errorf("it ended with %d and said\n%s", code, s.Log())
+		t.Errorf("it ended with %d and printed\n%s", code, s.Log())
 	}
 	if _, err := os.Stat(filepath.Join(data, "server.json")); err != nil {
 		t.Errorf("it has changed the other folder: %v", err)
@@ -52,6 +52,6 @@ func TestLostFolderEndsTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p, err := c.Page(t.Context(), "s", client.PageOptions{}); err != nil || p.Head < head {
-		t.Errorf("%d events were acknowledged, %d are there, %v", head, p.Head, err)
+		t.Errorf("%d events were acknowledged, %d exist, %v", head, p.Head, err)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/testserver"
 )
 
-// TestReadme does what the README tells under "See it survive", with the real
-// program: serve --demo, run in one terminal, tail in a second, an event stream
-// in a third, kill -9, serve again.
+// TestReadme does the steps of the README under "See it survive" with the real program:
+// serve --demo, run in one terminal, tail in a second, an event stream in a third,
+// kill -9, serve again.
 func TestReadme(t *testing.T) {
 	data, addr := t.TempDir(), freeAddress(t)
 	w := &world{t: t, data: data}
@@ -117,7 +117,7 @@ func (p *terminal) next(t *testing.T) tapedeck.Event {
 		}
 		return e
 	case <-time.After(20 * time.Second):
-		t.Fatalf("%v prints nothing any more", p.cmd.Args)
+		t.Fatalf("%v stopped printing", p.cmd.Args)
 	}
 	panic("not reached")
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// TestKillVerbs kills the server with -9 in the middle of verbs. Afterwards each
-// has happened completely or not at all, what was acknowledged has happened, and
-// the views, which are folded from what had been put away before the kill, are
-// those that the log folds to.
+// TestKillVerbs kills the server with -9 in the middle of verbs. Afterwards each verb has
+// happened completely or not at all, and every acknowledged verb has happened. The
+// views, which start from checkpoints that were stored before the kill, equal a fold of
+// the log.
 func TestKillVerbs(t *testing.T) {
 	n := *rounds
 	if testing.Short() {
@@ -40,7 +40,7 @@ func TestKillVerbs(t *testing.T) {
 		v.round()
 	}
 	if v.done == 0 {
-		t.Error("no verb was acknowledged; the test shows nothing")
+		t.Error("no verb was acknowledged; the test proves nothing")
 	}
 	t.Logf("%d verbs acknowledged, %d events, %d forks", v.done, len(v.events()), len(v.forks))
 }
@@ -51,13 +51,13 @@ type verbs struct {
 	turn  int
 	done  int
 	forks []string
-	// What was acknowledged, to be found after the kill.
+	// The fields below are acknowledged and must exist after the kill.
 	markers  []string
 	receipts []api.Erased
 	imports  []string
 }
 
-// round plays verbs until the kill comes.
+// round runs verbs until the server is killed.
 func (v *verbs) round() {
 	ctx, cancel := context.WithCancel(v.t.Context())
 	c := v.client()
@@ -76,7 +76,7 @@ func (v *verbs) round() {
 	v.checkVerbs()
 }
 
-// step does something, and notes it if it was acknowledged.
+// step runs a verb and records an acknowledgement.
 func (v *verbs) step(ctx context.Context, c *client.Client) error {
 	s, err := c.Session(ctx, "deck")
 	if err != nil {
@@ -91,7 +91,7 @@ func (v *verbs) step(ctx context.Context, c *client.Client) error {
 		r, err = c.Overwrite(ctx, api.Overwrite{Session: "deck", FromOffset: to})
 	case 2:
 		r, err = c.Clear(ctx, api.Clear{Session: "deck", Thread: "side"})
-		if tapedeck.KindOf(err) == tapedeck.NotFound { // nobody has said anything there
+		if tapedeck.KindOf(err) == tapedeck.NotFound { // the thread has no events yet
 			return nil
 		}
 	case 3:
@@ -113,7 +113,7 @@ func (v *verbs) step(ctx context.Context, c *client.Client) error {
 	if err == nil && r.Marker != "" {
 		v.markers = append(v.markers, r.Marker)
 	}
-	if tapedeck.KindOf(err) == tapedeck.Conflict { // there was nothing to take back
+	if tapedeck.KindOf(err) == tapedeck.Conflict { // there was nothing to revert
 		return nil
 	}
 	return err
@@ -174,7 +174,7 @@ func (v *verbs) checkVerbs() {
 		e := &events[i]
 		if j, ok := e.Jump(); ok {
 			if j.Previous != previous {
-				v.t.Errorf("the jump at %d says that the one before it is at %d; it is at %d", e.Offset, j.Previous, previous)
+				v.t.Errorf("the jump at %d names %d as the offset of the previous jump; it is %d", e.Offset, j.Previous, previous)
 			}
 			previous, marked[j.Marker] = e.Offset, true
 			jumps = append(jumps, j)
@@ -202,7 +202,7 @@ func (v *verbs) checkVerbs() {
 	v.checkImports(c)
 }
 
-// checkErased checks that a receipt and what it says are there together.
+// checkErased checks that the events of a receipt are erased.
 func (v *verbs) checkErased(events []tapedeck.Event, receipt *tapedeck.Event) {
 	d, err := payload.DecodeAs[payload.SessionRedacted](*receipt)
 	if err != nil {
@@ -211,13 +211,13 @@ func (v *verbs) checkErased(events []tapedeck.Event, receipt *tapedeck.Event) {
 	for _, r := range d.Offsets {
 		for _, e := range events[r.From:r.To] {
 			if strings.Contains(string(e.Data), "secret") {
-				v.t.Errorf("offset %d was erased by %d and says %s", e.Offset, receipt.Offset, e.Data)
+				v.t.Errorf("offset %d was erased by %d and has %s", e.Offset, receipt.Offset, e.Data)
 			}
 		}
 	}
 }
 
-// checkView compares what the server says with the fold of the log.
+// checkView compares the views of the server with a fold of the log.
 func (v *verbs) checkView(c *client.Client, events []tapedeck.Event, jumps []tapedeck.Jump) {
 	fold := func(yield func(tapedeck.Event, error) bool) {
 		for _, e := range events {
@@ -250,8 +250,8 @@ func (v *verbs) checkView(c *client.Client, events []tapedeck.Event, jumps []tap
 	}
 }
 
-// checkImports finds only whole imports: those that were acknowledged, and maybe
-// one that was not.
+// checkImports checks that all imports are complete: the acknowledged ones, and maybe
+// one without an acknowledgement.
 func (v *verbs) checkImports(c *client.Client) {
 	found := map[string]bool{}
 	for cursor := ""; ; {

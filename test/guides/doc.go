@@ -1,3 +1,3 @@
-// Package guides holds the test that runs what the guides and the README show. It
-// has no code of its own.
+// Package guides has the test that runs the commands in the guides and the README. It
+// has no other code.
 package guides

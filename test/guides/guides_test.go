@@ -15,9 +15,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/testserver"
 )
 
-// TestGuides runs the commands of every guide, and those of the README, with the
-// real program on a data folder of their own, and compares what they print with
-// what the page says. A page shows them in blocks of this form:
+// TestGuides runs the commands of every guide and of the README with the real program,
+// each page on its own data folder, and compares their output with the page. A page has
+// blocks of this form:
 //
 //	```console
 //	$ tapedeck create notes
@@ -27,10 +27,10 @@ import (
 //	…
 //	```
 //
-// In the output, … stands for anything on a line, and alone on a line for any
-// lines. An id with … at its end, such as inv_01…, stands for the id that is
-// printed there, also in later commands. A line that begins with > goes on with
-// the command. A command that fails ends with a line (exit code 1).
+// In the output, … matches any text on a line, or any lines if it is alone. An id that
+// ends with …, such as inv_01…, stands for the printed id, also in later commands. A
+// line that begins with > continues the command. If a command fails, its output ends
+// with a line such as (exit code 1).
 func TestGuides(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/guides/*.md")
 	if err != nil || len(pages) == 0 {
@@ -52,7 +52,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// A step is a command, and what it prints.
+// A step is a command and its expected output.
 type step struct {
 	line    int
 	command string
@@ -97,12 +97,12 @@ func play(t *testing.T, steps []step) {
 			t.Fatal(err)
 		}
 		if !ids.match(s.output, string(out)) {
-			t.Fatalf("line %d: %s\nprints\n%s\nwhich is not\n%s", s.line, s.command, out, strings.Join(s.output, "\n"))
+			t.Fatalf("line %d: %s\nprints\n%s\nwant\n%s", s.line, s.command, out, strings.Join(s.output, "\n"))
 		}
 	}
 }
 
-// program returns the path of a program of the name that guides call it by.
+// program returns the path of the program. Its name is tapedeck, as in the guides.
 func program(t *testing.T) string {
 	bin := testserver.Binary(t)
 	if filepath.Base(bin) == "tapedeck" {
@@ -115,7 +115,7 @@ func program(t *testing.T) string {
 	return link
 }
 
-// ids are those that stand for others in a page.
+// ids maps the ids of a page to the printed ones.
 type ids map[string]string
 
 var (
@@ -123,7 +123,7 @@ var (
 	oneOrMore = regexp.MustCompile(`^…$`)
 )
 
-// fill replaces the ids of the page in a command by those that were printed.
+// fill replaces the ids of the page in a command by the printed ones.
 func (x ids) fill(command string) string {
 	return idPattern.ReplaceAllStringFunc(command, func(id string) string {
 		if real, ok := x[id]; ok {
@@ -133,7 +133,7 @@ func (x ids) fill(command string) string {
 	})
 }
 
-// match reports whether got is what want says, and learns the ids in it.
+// match reports whether got matches the lines of a page, and learns its ids.
 func (x ids) match(want []string, got string) bool {
 	var pattern bytes.Buffer
 	var learned []string

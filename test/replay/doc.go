@@ -1,3 +1,3 @@
-// Package replay holds the tests that need a real terminal: of the player, and of
-// what else listens to keys. It has no code of its own.
+// Package replay has the tests that need a real terminal: those of the player and of
+// other commands that read keys. It has no other code.
 package replay

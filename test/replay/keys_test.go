@@ -2,7 +2,7 @@ package replay
 
 import "testing"
 
-// Ctrl-C cancels a run, keeps what was said, and can be undone by going on.
+// Ctrl-C cancels a run and keeps its partial answer.
 func TestCancelInATerminal(t *testing.T) {
 	p := open(t)
 	p.run("echo before; tapedeck create talk --agent long; tapedeck run 'talk for a while' --session talk; echo exit=$?")
@@ -13,7 +13,7 @@ func TestCancelInATerminal(t *testing.T) {
 	p.await("the task", "cancelled", "talk for a while")
 }
 
-// Twice, it leaves at once, whatever becomes of the run.
+// A second Ctrl-C exits at once, whatever happens to the run.
 func TestLeaveInATerminal(t *testing.T) {
 	p := open(t)
 	p.run("tapedeck create talk --agent long; tapedeck run 'talk for a while' --session talk; echo exit=$?")
@@ -22,7 +22,7 @@ func TestLeaveInATerminal(t *testing.T) {
 	p.await("the shell", "exit=130")
 }
 
-// What cannot be undone is asked first, and only a yes is one.
+// Before an action that cannot be undone, the program asks, and only yes confirms.
 func TestConfirmInATerminal(t *testing.T) {
 	p := open(t)
 	for _, c := range []struct{ name, answer, code string }{

@@ -22,19 +22,18 @@ type pane struct {
 	socket string
 }
 
-// open starts a shell in a terminal of 100 columns and 20 rows. Its data folder
-// holds one session, which $S names: half a minute of an agent's work, with the
-// times at which it took place.
+// open starts a shell in a terminal of 100 columns and 20 rows. Its data folder has one
+// session, with the id $S: half a minute of the work of an agent, with recorded times.
 func open(t *testing.T) *pane {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		if os.Getenv("CI") != "" {
-			t.Fatal("tmux is not there; .ci/run installs it")
+			t.Fatal("tmux is not installed; .ci/run installs it")
 		}
 		t.Skip("tmux is not installed: the player is not tested in a real terminal")
 	}
 	if testing.Short() {
-		t.Skip("the program in tmux is another process, which this does not look into")
+		t.Skip("the program in tmux is another process, which -race does not check")
 	}
 	p := &pane{t: t, dir: t.TempDir()}
 	p.socket = filepath.Join(p.dir, "tmux")
@@ -67,7 +66,7 @@ func (p *pane) tmux(args ...string) string {
 	return strings.TrimSuffix(string(out), "\n")
 }
 
-// press presses keys, in words of tmux.
+// press presses keys, with the names that tmux uses.
 func (p *pane) press(keys ...string) { p.tmux(append([]string{"send-keys"}, keys...)...) }
 
 // run types a command.
@@ -79,9 +78,9 @@ func (p *pane) run(command string) {
 func (p *pane) screen() string { return p.tmux("capture-pane", "-p") }
 
 // await waits until the screen shows all of want.
-func (p *pane) await(what string, want ...string) string {
+func (p *pane) await(step string, want ...string) string {
 	p.t.Helper()
-	return p.awaitScreen(what, func(s string) string {
+	return p.awaitScreen(step, func(s string) string {
 		for _, w := range want {
 			if !strings.Contains(s, w) {
 				return "it does not show " + w
@@ -91,9 +90,9 @@ func (p *pane) await(what string, want ...string) string {
 	})
 }
 
-// awaitScreen waits until wrong finds nothing wrong with the screen, and returns
-// it.
-func (p *pane) awaitScreen(what string, wrong func(screen string) string) string {
+// awaitScreen waits until wrong finds no problem with the screen, and returns the
+// screen.
+func (p *pane) awaitScreen(step string, wrong func(screen string) string) string {
 	p.t.Helper()
 	ticks := time.NewTicker(20 * time.Millisecond)
 	defer ticks.Stop()
@@ -107,12 +106,12 @@ func (p *pane) awaitScreen(what string, wrong func(screen string) string) string
 		select {
 		case <-ticks.C:
 		case <-end:
-			p.t.Fatalf("%s: %s:\n%s", what, problem, s)
+			p.t.Fatalf("%s: %s:\n%s", step, problem, s)
 		}
 	}
 }
 
-// restored waits until the shell has its terminal back as it was.
+// restored waits until the shell has its terminal back in the earlier state.
 func (p *pane) restored(exit string) {
 	p.t.Helper()
 	s := p.await("the shell after the player", "exit="+exit, "before")
@@ -163,8 +162,8 @@ func TestReplayInATerminal(t *testing.T) {
 	p.restored("0")
 }
 
-// A terminal that changes its size shows one frame of the new size, and nothing
-// of the old one.
+// After a resize the terminal shows one frame of the new size, and no part of the old
+// one.
 func TestReplayWhileResizing(t *testing.T) {
 	p := open(t)
 	p.run("echo before; tapedeck replay $S --speed 16; echo exit=$?")
@@ -179,9 +178,9 @@ func TestReplayWhileResizing(t *testing.T) {
 	p.restored("0")
 }
 
-// garbage says what is wrong with a screen that should show the end of a
-// recording: it has as many rows as the terminal, the status below, and above
-// it a bar of the full width.
+// garbage returns what is wrong with a screen that should show the end of a recording:
+// as many rows as the terminal, the status in the last one, and above it a bar of the
+// full width.
 func garbage(s string, width, height int) string {
 	rows := strings.Split(s, "\n")
 	status := string([]rune("■ end 0:30.0 / 0:30.0")[:min(width, 21)])
@@ -200,7 +199,7 @@ func garbage(s string, width, height int) string {
 	return ""
 }
 
-// However the player ends, the terminal is as it was.
+// However the player ends, the terminal is restored.
 func TestReplayIsTerminated(t *testing.T) {
 	p := open(t)
 	pid := filepath.Join(p.dir, "pid")

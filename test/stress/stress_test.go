@@ -81,7 +81,7 @@ type world struct {
 	calls map[*op]bool // the calls that are running
 }
 
-// A caller is one worker with its connection.
+// A caller is a worker with its own client.
 type caller struct {
 	*client.Client
 	world *world

@@ -99,6 +99,32 @@ export const checks = {
       { bypassCSP: true },
     ),
 
+  "each row of a long conversation has its number, and the number of all rows": () =>
+    onPage(
+      "/s/s",
+      async (server) => {
+        await server.session({ id: "s", title: "A talk" });
+        const turns = Array.from({ length: 40 }, (_, i) => turn(`i${i}`, `question ${i}`, `answer ${i}`));
+        await server.append("s", turns.flat());
+      },
+      async (page) => {
+        await conversation(page).getByText("answer 39").waitFor();
+        const rows = () =>
+          page.evaluate(() =>
+            [...document.querySelectorAll("[aria-label=Conversation] > ol > li")].map((li) => [
+              Number(li.dataset.index) + 1,
+              Number(li.ariaPosInSet),
+              Number(li.ariaSetSize),
+            ]),
+          );
+        const shown = await rows();
+        assert.ok(shown.length < 60, "only visible rows have elements");
+        const size = shown.at(-1)[0]; // the conversation is at its end
+        assert.ok(size >= 80, `${size} rows`);
+        for (const row of shown) assert.deepEqual(row.slice(1), [row[0], size]);
+      },
+    ),
+
   "a session is opened, played, searched, rewound and restored by keyboard only": () =>
     onPage(
       "/",

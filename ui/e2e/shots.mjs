@@ -57,12 +57,15 @@ const talk = Buffer.from(
     line("assistant", 1, { id: "m1", role: "assistant", content: [{ type: "text", text: "Prices are floats." }] }),
   ].join("\n"),
 );
-for (const [user, cursor] of [
-  ["Ada", { name: "Ada Lovelace", state: "typing" }],
-  ["Bob", { name: "Bob", at: 120 }],
-  ["Grace", { name: "Grace Hopper" }],
-])
-  await server.call("POST", `/sessions/${id}/presence`, { action: "join", user, cursor });
+/** Lets people join. They leave again after a while, so each round of pictures needs it. */
+async function peopleJoin() {
+  for (const [user, cursor] of [
+    ["Ada", { name: "Ada Lovelace", state: "typing" }],
+    ["Bob", { name: "Bob", at: 120 }],
+    ["Grace", { name: "Grace Hopper" }],
+  ])
+    await server.call("POST", `/sessions/${id}/presence`, { action: "join", user, cursor });
+}
 await server.session({ id: "panes", title: "A review while it is built", agent: "coder" });
 await server.append("panes", [
   ...turn("p1", "Give the hub a queue for each session", "It has one: a slow session holds up *no other* now."),
@@ -102,8 +105,10 @@ writeFileSync(recording, Buffer.from(await exported.arrayBuffer()));
 for (const colorScheme of ["light", "dark"]) {
   for (const [name, path, act] of shots) {
     if (!name.includes(process.argv[2] ?? "")) continue;
+    await peopleJoin();
     const v = await visitor(server, { colorScheme, viewport: { width: 1280, height: 800 } });
     await v.page.goto(server.url + path);
+    await v.page.waitForFunction(() => !document.body.innerText.includes("```")); // Markdown is loaded later
     await v.page.waitForTimeout(1500);
     await act?.(v.page);
     await v.page.waitForTimeout(400);

@@ -144,6 +144,7 @@ export interface BranchInvocation {
 export interface Branches {
   at: number;
   branches: Branch[];
+  cut?: boolean;
 }
 
 export interface Cancel {

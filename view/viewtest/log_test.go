@@ -39,7 +39,7 @@ func TestLogsHaveEverything(t *testing.T) {
 		}
 	}
 	want := append(payload.EventTypes(), "acme.unknown", "undo", "jump of all threads", "jump of one thread", "jump of several threads",
-		"side thread", "sub-agent's thread", "sub-agent's item", "erased", "unusual member", "no members", "outside a run")
+		"side thread", "sub-agent's thread", "sub-agent's item", "erased", "metadata of Tapedeck", "unusual member", "no members", "outside a run")
 	for _, what := range want {
 		if count[what] < least {
 			t.Errorf("%d logs have %q %d times", n, what, count[what])
@@ -61,6 +61,7 @@ func features(e *tapedeck.Event, last int64) map[string]bool {
 		"sub-agent's thread":      payload.IsSubThread(e.Thread),
 		"sub-agent's item":        strings.Contains(string(e.Data), `"subagentRunId"`) && !strings.HasPrefix(e.Type, "SUBAGENT_"),
 		"erased":                  e.Erased(),
+		"metadata of Tapedeck":    strings.Contains(string(e.Data), `"metadata":{"tapedeck":`),
 		"unusual member":          strings.Contains(string(e.Data), "__proto__") || strings.Contains(string(e.Data), `\ud800`),
 		"no members":              string(e.Data) == "{}" || strings.HasPrefix(string(e.Data), `{"odd":`),
 		"outside a run":           !ofSession && e.Invocation == "",

@@ -86,8 +86,34 @@ var Others = []Shape{
 	{tapedeck.BookmarkAdded, `{"offset":1,"label":"look %s"}`},
 }
 
-// other appends one of Others.
+// metadata is Tapedeck's part of metadata, well-formed or odd.
+var metadata = []string{
+	`{"agent":"coder","context":"before"}`, `{"agent":5,"context":"kept"}`, `{"resumable":false}`, `{"resumable":"no"}`, `{"thread":7}`, `"odd"`, `null`,
+	`{"error":true,"durationMs":1200}`, `{"error":"yes","durationMs":1.0}`, `{"durationMs":1e3}`, `{"durationMs":-1}`, `{"durationMs":1.5}`,
+	`{"durationMs":9007199254740993}`, `{"closed":"cancelled"}`, `{"closed":"failed"}`, `{"closed":[]}`, `{"prompt":"sha256:1"}`, `{"prompt":1}`,
+}
+
+// withMetadata are events whose metadata a fold reads. The first %s stands for an
+// id, the second one for metadata.
+var withMetadata = []Shape{
+	{tapedeck.RunStarted, `{"threadId":"t","runId":"i%s","metadata":{"tapedeck":%s}}`},
+	{tapedeck.RunFinished, `{"threadId":"t","runId":"i%s","outcome":{"type":"cancelled"},"metadata":{"tapedeck":%s}}`},
+	{tapedeck.TextMessageEnd, `{"messageId":"m%s","metadata":{"tapedeck":%s}}`},
+	{tapedeck.ToolCallResult, `{"toolCallId":"c%s","messageId":"x","content":"ok","metadata":{"tapedeck":%s}}`},
+	{tapedeck.SubagentStarted, `{"subagentRunId":"s","name":"sub","parentToolCallId":"c%s","metadata":{"tapedeck":%s}}`},
+	{tapedeck.MessageAdded, `{"message":{"id":"s%s","role":"system","content":"Be brief.","metadata":{"tapedeck":%s}}}`},
+	{tapedeck.MessageAdded, `{"message":{"id":"t%s","role":"tool","content":"yes","toolCallId":"c1","metadata":{"tapedeck":%s}}}`},
+}
+
+// other appends one of Others, or an event with metadata.
 func (w *writer) other(l *lane) {
+	if w.chance(.3) {
+		s := withMetadata[w.IntN(len(withMetadata))]
+		own := *l
+		own.run = fmt.Sprint("i", 1+w.IntN(3))
+		w.add(&own, s.Type, s.Data, strconv.Itoa(1+w.IntN(3)), metadata[w.IntN(len(metadata))])
+		return
+	}
 	s := Others[w.IntN(len(Others))]
 	if tapedeck.ChannelOf(s.Type) == tapedeck.ChannelSession {
 		l = nil

@@ -163,11 +163,11 @@ func TestProcess(t *testing.T) {
 	}
 	exit := find(t, c, "test__exit")
 	if r := exit.Run(t.Context(), tool.Call{Arguments: json.RawMessage(`{}`)}); !r.Failed || !strings.HasPrefix(r.Text, "The MCP server test failed: ") {
-		t.Errorf("a server that has gone: %+v", r)
+		t.Errorf("a server that has ended: %+v", r)
 	}
 	c.Close()
 	if started, _ := procgroup.Identity(pid); started != "" || pid == 0 {
-		t.Errorf("process %d is there still", pid)
+		t.Errorf("process %d is still alive", pid)
 	}
 	var e *tapedeck.Error
 	_, err = mcp.Connect(t.Context(), stdio(t, "die"), t.TempDir(), nil)
@@ -204,6 +204,6 @@ func TestGroup(t *testing.T) {
 	}
 	c.Close()
 	if started, _ := procgroup.Identity(child); started != "" {
-		t.Errorf("process %d is there still", child)
+		t.Errorf("process %d is still alive", child)
 	}
 }

@@ -117,8 +117,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestNothingLeadsOut checks that no arguments lead out of the folder.
-func TestNothingLeadsOut(t *testing.T) {
+// TestPathsStayInTheFolder checks that no arguments lead out of the folder.
+func TestPathsStayInTheFolder(t *testing.T) {
 	b := newBench(t, map[string]string{"in/x": ""})
 	for name, target := range map[string]string{
 		"link": "../secret.txt", "absolute": filepath.Dir(b.folder) + "/secret.txt", "up": "..", "in/loop": "loop",

@@ -68,9 +68,9 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestCommandsLeaveNobody checks that a process in a session of its own ends with its command, also
+// TestCommandsLeaveNoProcess checks that a process in a session of its own ends with its command, also
 // if the command ends by itself.
-func TestCommandsLeaveNobody(t *testing.T) {
+func TestCommandsLeaveNoProcess(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("there is no setsid")
 	}
@@ -81,7 +81,7 @@ func TestCommandsLeaveNobody(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	if started, _ := procgroup.Identity(pid); started != "" {
-		t.Errorf("process %d is there still", pid)
+		t.Errorf("process %d is still alive", pid)
 	}
 }
 
@@ -101,8 +101,8 @@ func TestCommandsEnd(t *testing.T) {
 		name, arguments, want string
 		cancel                bool
 	}{
-		{"when the run is", `{"command":"echo begun; sh -c 'trap \"\" TERM; touch alive; sleep 1000' & wait"}`, "begun\n[killed: the run was cancelled]", true},
-		{"when it takes too long", `{"command":"echo begun; touch alive; sleep 1000","timeout":1}`, "begun\n[killed: it took longer than 1s]", false},
+		{"the run is cancelled", `{"command":"echo begun; sh -c 'trap \"\" TERM; touch alive; sleep 1000' & wait"}`, "begun\n[killed: the run was cancelled]", true},
+		{"it takes too long", `{"command":"echo begun; touch alive; sleep 1000","timeout":1}`, "begun\n[killed: it took longer than 1s]", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, nil)
@@ -130,7 +130,7 @@ func TestCommandsEnd(t *testing.T) {
 				t.Errorf("it took %v", took)
 			}
 			if started, _ := procgroup.Identity(pid); started != "" || pid == 0 {
-				t.Errorf("process %d is there still", pid)
+				t.Errorf("process %d is still alive", pid)
 			}
 		})
 	}

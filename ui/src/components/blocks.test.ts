@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { blocksOf } from "./blocks";
+import { blocksOf, hasDefinitions } from "./blocks";
 
 describe("blocksOf", () => {
   const cases: [name: string, text: string, blocks: number][] = [
@@ -30,4 +30,14 @@ describe("blocksOf", () => {
       before = now;
     }
   });
+});
+
+it.each([
+  ["a\n\n[b]: https://x", true],
+  ["> [^1]: note", true],
+  ["a [b]: c", false],
+  ["[x] done", false],
+  [`${"\n".repeat(200_000)}${"[".repeat(200_000)}`, false],
+])("hasDefinitions %#", (text, has) => {
+  expect(hasDefinitions(text)).toBe(has);
 });

@@ -28,3 +28,8 @@ export function blocksOf(text: string): string[] {
   if (begin < text.length) blocks.push(text.slice(begin));
   return blocks;
 }
+
+/** Whether a text may define links or footnotes that other blocks refer to: "[name]: …". */
+export function hasDefinitions(text: string): boolean {
+  return /^[ \t>]{0,12}\[[^\]\n]{1,999}\]:/m.test(text);
+}

@@ -1,5 +1,5 @@
 import type { Conversation } from "./conversation";
-import { delta, Reader, read } from "./read";
+import { delta, read, readMeta } from "./read";
 import { begun, MessageRec } from "./record";
 import type { ThreadFold } from "./thread";
 import type { Event, Json, Status } from "./types";
@@ -58,11 +58,11 @@ export function textEnd(_: Conversation, t: ThreadFold, e: Event): boolean {
 /**
  * The status of a message that an event with this metadata ends. When the server
  * ends a run in the middle of a message, it ends the message, too, and notes the
- * status of the run in the mark "closed". A failed run interrupts its message.
- * Without a readable mark the message is complete.
+ * status of the run in the member "closed". A failed run interrupts its message.
+ * Without a readable member the message is complete.
  */
 function closedStatus(metadata: Json | undefined): Status {
-  const closed = new Reader(metadata).sub("tapedeck").str("closed");
+  const closed = readMeta(metadata).str("closed");
   if (closed === "cancelled") return "cancelled";
   return closed === "interrupted" || closed === "failed" ? "interrupted" : "complete";
 }

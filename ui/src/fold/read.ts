@@ -71,6 +71,11 @@ export class Reader {
   }
 }
 
+/** Reads Tapedeck's part of metadata. Its ok means nothing: members of another shape count as absent. */
+export function readMeta(metadata: Json | undefined): Reader {
+  return new Reader(metadata).sub("tapedeck");
+}
+
 /** Reads the data of an event. */
 export function read(e: Event): Reader {
   if (depth(e.data) <= maxDepth) return new Reader(e.data);

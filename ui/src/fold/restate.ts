@@ -1,6 +1,6 @@
 import type { Conversation } from "./conversation";
 import { add } from "./message";
-import { content, isObject, Reader, read } from "./read";
+import { content, Reader, read, readMeta } from "./read";
 import { begun, MessageRec } from "./record";
 import { groupOf, groups, type ThreadFold } from "./thread";
 import { answer, knownCall, planByTool } from "./tool";
@@ -59,8 +59,7 @@ export function messageAdded(_: Conversation, t: ThreadFold, e: Event): boolean 
 
 /** The digest of the system prompt that a message stores; "" for any other message. */
 function promptOf(m: MessageRec): string {
-  const ours = new Reader(m.metadata).sub("tapedeck");
-  return m.role === "system" ? ours.str("prompt") : "";
+  return m.role === "system" ? readMeta(m.metadata).str("prompt") : "";
 }
 
 /** Removes the thread's system prompt if the restated messages do not contain it. */
@@ -175,9 +174,7 @@ export function putMessage(t: ThreadFold, e: Event, w: FullMessage): MessageRec 
     k.touch();
   }
   if (w.role === "tool" && w.toolCallId !== "") {
-    const metadata = isObject(w.metadata) ? w.metadata.tapedeck : undefined;
-    const [failed, took] = isObject(metadata) ? [metadata.error === true, metadata.durationMs] : [false, undefined];
-    answer(t, e, w.toolCallId, { messageId: w.id, content: w.content, error: w.error, failed, took });
+    answer(t, e, w.toolCallId, { messageId: w.id, content: w.content, error: w.error, metadata: w.metadata });
   }
   return m;
 }

@@ -1,5 +1,5 @@
 import type { Conversation } from "./conversation";
-import { Reader, read } from "./read";
+import { Reader, read, readMeta } from "./read";
 import { begun, RunRec } from "./record";
 import type { ThreadFold } from "./thread";
 import type { Event, Status } from "./types";
@@ -9,17 +9,14 @@ export function runStarted(c: Conversation, t: ThreadFold, e: Event): boolean {
   w.run?.end(e, "interrupted"); // the run starts again; its end event was lost
   w.run = addRun(t, e);
   const r = read(e); // even if it is malformed, the run has started
-  const metadata = r.sub("metadata");
-  const ours = metadata.sub("tapedeck");
+  const ours = readMeta(r.raw("metadata"));
   w.run.agent = ours.str("agent");
   w.run.context = ours.str("context");
   w.run.parent = r.str("parentRunId");
   const parent = c.threadOf(w.run.parent, t);
   if (parent !== undefined) t.thread.parent = parent;
-  ours.bool("resumable");
-  ours.str("thread");
   t.status = "running";
-  return r.ok && metadata.ok && ours.ok;
+  return r.ok;
 }
 
 const maxCallThreads = 100;
@@ -27,13 +24,9 @@ const maxCallThreads = 100;
 /** Adds the thread of a sub-agent to the tool call that started it. Events of other hosts name no thread. */
 export function subagentStarted(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
-  const metadata = r.sub("metadata");
-  const ours = metadata.sub("tapedeck");
+  const ours = readMeta(r.raw("metadata"));
   const [call, thread] = [r.str("parentToolCallId"), ours.str("thread")];
-  ours.str("agent");
-  ours.str("context");
-  ours.bool("resumable");
-  if (!r.ok || !metadata.ok || !ours.ok) return false;
+  if (!r.ok) return false;
   const k = t.call.get(call);
   if (k && thread !== "" && !k.threads.includes(thread) && k.threads.length < maxCallThreads) {
     k.threads = [...k.threads, thread];
@@ -52,8 +45,7 @@ function addRun(t: ThreadFold, e: Event): RunRec {
 export function runEnded(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e); // even if it is malformed, the run has ended
   const outcome = r.sub("outcome");
-  const metadata = r.sub("metadata");
-  const ours = metadata.sub("tapedeck");
+  const ours = readMeta(r.raw("metadata"));
   const [message, code] = [r.str("message"), r.str("code")];
   const w = t.work(e.invocation ?? "");
   w.run ??= addRun(t, e); // the run failed before RUN_STARTED
@@ -61,12 +53,9 @@ export function runEnded(_: Conversation, t: ThreadFold, e: Event): boolean {
   w.run.usage = r.raw("usage");
   w.run.interrupts = outcome.raw("interrupts");
   w.run.resumable = ours.bool("resumable");
-  ours.str("agent");
-  ours.str("context");
-  ours.str("thread");
   if (e.type === "RUN_ERROR") w.run.error = code ? { message, code } : { message };
   t.end(e.invocation ?? "", e, endStatus(e));
-  return r.ok && outcome.ok && metadata.ok && ours.ok;
+  return r.ok && outcome.ok;
 }
 
 /** The status of a run after its terminal event. */

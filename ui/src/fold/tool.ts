@@ -1,5 +1,5 @@
 import type { Conversation } from "./conversation";
-import { content, delta, Reader, read } from "./read";
+import { content, delta, Reader, read, readMeta } from "./read";
 import { begun, CallRec } from "./record";
 import { planEntries, setPlan } from "./state";
 import type { ThreadFold } from "./thread";
@@ -72,23 +72,18 @@ interface Answer {
   messageId: string;
   content: Json | undefined;
   error: Json | undefined;
-  failed: boolean; // from its metadata
-  took?: Json; // from its metadata, in milliseconds
+  metadata: Json | undefined;
 }
 
 export function toolResult(_: Conversation, t: ThreadFold, e: Event): boolean {
   const r = read(e);
   const [id, messageId] = [r.str("toolCallId"), r.str("messageId")];
-  const metadata = r.sub("metadata");
-  const ours = metadata.sub("tapedeck");
-  const failed = ours.bool("error") ?? false;
-  if (!r.ok || !metadata.ok || !ours.ok || id === "") return false;
+  if (!r.ok || id === "") return false;
   answer(t, e, id, {
     messageId,
     content: r.raw("content"),
     error: r.raw("error"),
-    failed,
-    took: ours.raw("durationMs"),
+    metadata: r.raw("metadata"),
   });
   return true;
 }
@@ -105,7 +100,8 @@ export function answer(t: ThreadFold, e: Event, id: string, a: Answer): void {
     k.status(status);
   } else {
     k.end(e, status);
-    if (typeof a.took === "number" && Number.isSafeInteger(a.took) && a.took >= 0) k.took(a.took);
+    const took = readMeta(a.metadata).raw("durationMs"); // in milliseconds
+    if (typeof took === "number" && Number.isSafeInteger(took) && took >= 0) k.took(took);
   }
   k.result = result;
   k.touch();
@@ -114,6 +110,7 @@ export function answer(t: ThreadFold, e: Event, id: string, a: Answer): void {
 
 /** The error of a failed tool call; undefined if it did not fail. */
 function failure(a: Answer): string | undefined {
-  if (a.error === undefined || a.error === null || a.error === false) return a.failed ? "" : undefined;
+  if (a.error === undefined || a.error === null || a.error === false)
+    return readMeta(a.metadata).bool("error") ? "" : undefined;
   return typeof a.error === "string" ? a.error : JSON.stringify(a.error);
 }

@@ -34,6 +34,7 @@ export type Thread = wire.Thread;
 export type Tokens = wire.Tokens;
 export type ToolCall = wire.ToolCall;
 export type ToolResult = wire.ToolResult;
+export type Tree = wire.Branches;
 
 /** An event as the folds read it: its data may have any form, whatever its type says. */
 export type Event = wire.Envelope;

@@ -18,6 +18,7 @@ const pageSize = 200;
 export function useEarlier(id: string, view: Snapshot | undefined, jumps: number) {
   const [loaded, setLoaded] = useState<(Loaded & { jumps: number }) | undefined>();
   const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
   const first = view ? firstOf(view) : 0;
   // After a seek or a jump, the loaded part does not fit any more.
   const fits =
@@ -28,6 +29,7 @@ export function useEarlier(id: string, view: Snapshot | undefined, jumps: number
   const load = useCallback(async () => {
     if (!view || busy) return;
     setBusy(true);
+    setError(undefined);
     try {
       const before = fits ? firstOf(fits) : first;
       const got = await api.snapshot(id, { at: view.at, before, limit: pageSize });
@@ -39,11 +41,13 @@ export function useEarlier(id: string, view: Snapshot | undefined, jumps: number
         tool_calls: [...got.tool_calls, ...(fits?.tool_calls ?? [])],
         runs: [...got.runs, ...(fits?.runs ?? [])],
       });
+    } catch (e) {
+      setError(e);
     } finally {
       setBusy(false);
     }
   }, [id, view, busy, fits, first, jumps]);
-  return { parts: fits, left, load, busy };
+  return { parts: fits, left, load, busy, error };
 }
 
 function firstOf(p: Parts): number {

@@ -1,22 +1,26 @@
 import { useMutation } from "@tanstack/react-query";
 import { useCallback } from "react";
+import { undoesOf } from "@/components/conversation/rows";
 import { api } from "@/data/api";
+import type { ReplayIndex } from "@/fold/types";
+import { copyText } from "./clipboard";
 
-/**
- * The actions of the session page that need no dialog. `first` is the session's first
- * invocation: nothing comes before it to rewind to.
- */
+/** The actions of the session page that need no dialog. */
 export function useVerbs(
   id: string,
   live: boolean,
   closed: boolean,
-  first: string | undefined,
+  index: ReplayIndex | undefined,
   notify: (text: string) => void,
   onRewind: (invocation: string) => void,
 ) {
+  const first = index?.invocations[0]?.invocation; // nothing comes before it to rewind to
   const undo = useMutation({
     mutationFn: (marker?: string) => api.undo(id, marker),
-    onSuccess: () => notify("Restored"),
+    onSuccess: (answer, marker) => {
+      const redo = marker === undefined && undoesOf(index?.markers ?? []).get(answer.to_offset) === "undo";
+      notify(redo ? "Reverted again. Undo restores it." : "Restored");
+    },
   });
   const clear = useMutation({
     mutationFn: (t: string) => api.clear(id, t),
@@ -30,9 +34,9 @@ export function useVerbs(
     (offset: number) => {
       const url = new URL(location.href);
       url.searchParams.set("at", String(offset));
-      void navigator.clipboard?.writeText(url.href).then(
+      copyText(url.href).then(
         () => notify("Link copied"),
-        () => notify("The browser did not allow copying the link"),
+        (error: Error) => notify(error.message),
       );
     },
     [notify],

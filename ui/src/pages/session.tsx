@@ -103,7 +103,7 @@ function Session({ id }: { id: string }) {
   useFindMarks(lines, find.open ? find.q : undefined, chosen?.offset);
 
   const closed = (entry.data?.closed || view?.session.closed) ?? false;
-  const verbs = useVerbs(id, live, closed, index?.invocations[0]?.invocation, notify, onRewind);
+  const verbs = useVerbs(id, live, closed, index, notify, onRewind);
   const { link, rewind, rewindDisabledReason } = verbs;
   const undoMutate = verbs.undo.mutate;
   const answer = useCallback((p: Permission, option?: string) => api.answer(id, p, option), [id]);
@@ -222,7 +222,7 @@ function Session({ id }: { id: string }) {
                   onToggle={toggle}
                   following
                   busy={state.seeking}
-                  earlier={earlier.left > 0 ? { n: earlier.left, load: earlier.load, busy: earlier.busy } : undefined}
+                  earlier={earlier.left > 0 ? { ...earlier, n: earlier.left } : undefined}
                 />
               </BranchPoints>
             )}

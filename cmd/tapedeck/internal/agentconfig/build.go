@@ -40,8 +40,8 @@ func (c *Config) Build(folder FolderFunc) ([]deck.Agent, error) {
 	return out, nil
 }
 
-// build makes the agent. What is missing on this machine does not keep it from
-// being made, but from being run.
+// build returns the agent. If something is missing on this machine, the agent exists
+// but cannot run.
 func (a *agent) build(folder FolderFunc, base string) (deck.Agent, error) {
 	out := deck.Agent{
 		Name: a.Name, Kind: a.Kind, Description: a.Description,
@@ -106,7 +106,7 @@ func (a *agent) llm() tapedeck.Runner {
 	return env.guard(llm.New(o))
 }
 
-// policy returns the rules, the most particular first, as the file has no order.
+// policy returns the rules, the most specific first. A TOML table has no order.
 func (a *agent) policy() (p llm.Policy) {
 	for _, tool := range slices.SortedFunc(maps.Keys(a.Permissions), byPattern) {
 		p = append(p, llm.Rule{Tool: tool, Decision: llm.Decision(a.Permissions[tool])})
@@ -161,10 +161,10 @@ func acpServer(m *mcpServer, env *environment) sdk.McpServer {
 	return sdk.McpServer{Stdio: &s}
 }
 
-// always are the variables without which hardly a program works.
+// always are variables that nearly every program needs.
 var always = []string{"PATH", "HOME", "LANG", "TMPDIR"}
 
-// An environment reads our own, and knows what was wanted and is not there.
+// An environment reads the environment of this process and records missing variables.
 type environment struct{ missing []string }
 
 func (e *environment) get(name string) string {
@@ -175,8 +175,8 @@ func (e *environment) get(name string) string {
 	return v
 }
 
-// of returns what a program gets: pairs as they are, and of the variables that
-// are named those that there are.
+// of returns the environment of a program: pairs unchanged, and the named variables
+// that exist.
 func (e *environment) of(list []string) []string {
 	var out []string
 	for _, name := range append(slices.Clone(always), list...) {
@@ -189,7 +189,7 @@ func (e *environment) of(list []string) []string {
 	return out
 }
 
-// expand puts variables in the place of ${NAME}.
+// expand replaces ${NAME} by the value of the variable.
 func (e *environment) expand(m map[string]string) map[string]string {
 	out := make(map[string]string, len(m))
 	for k, v := range m {
@@ -198,7 +198,7 @@ func (e *environment) expand(m map[string]string) map[string]string {
 	return out
 }
 
-// guard returns a runner that cannot run if something is missing.
+// guard returns r, or a runner that cannot run if a variable is missing.
 func (e *environment) guard(r runner.Capable) tapedeck.Runner {
 	if len(e.missing) == 0 {
 		return r
@@ -206,21 +206,21 @@ func (e *environment) guard(r runner.Capable) tapedeck.Runner {
 	return unready{r, tapedeck.Errorf(tapedeck.Unavailable, "the environment variable %s is not set", strings.Join(e.missing, ", "))}
 }
 
-// An unready runner lacks something on this machine.
+// An unready runner cannot run on this machine.
 type unready struct {
 	runner.Capable
 	reason error
 }
 
-// Available says what.
+// Available returns the reason.
 func (u unready) Available() error { return u.reason }
 
-// names returns the names of variables to pass.
+// names returns the entries of a list that are names of variables, without pairs.
 func names(list []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return strings.Contains(s, "=") })
 }
 
-// applyPreset fills in what the file leaves to the preset.
+// applyPreset fills in the settings that the file leaves to the preset.
 func (a *agent) applyPreset() error {
 	if a.Preset == "" {
 		return nil
@@ -237,13 +237,13 @@ func (a *agent) applyPreset() error {
 	if a.Kind == "process" {
 		return a.applyProcessPreset()
 	}
-	return tapedeck.Errorf(tapedeck.Invalid, "there is no preset %q of this kind", a.Preset).WithHint("there are %s", strings.Join(presets(), ", "))
+	return tapedeck.Errorf(tapedeck.Invalid, "there is no preset %q of this kind", a.Preset).WithHint("the presets are %s", strings.Join(presets(), ", "))
 }
 
-// A provider is where models are.
+// A provider serves models.
 type provider struct{ url, key string }
 
-// providers are the presets of models.
+// providers are the presets of kind llm.
 var providers = map[string]provider{
 	"openai":     {"https://api.openai.com/v1", "OPENAI_API_KEY"},
 	"openrouter": {"https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"},
@@ -252,7 +252,7 @@ var providers = map[string]provider{
 	"vllm":       {"http://localhost:8000/v1", ""},
 }
 
-// presets returns the names of all presets but those of processes.
+// presets returns the names of all presets except those of kind process.
 func presets() []string {
 	out := slices.Collect(maps.Keys(providers))
 	for _, p := range acp.Presets {

@@ -103,8 +103,8 @@ func Read(path string) (Config, error) {
 	return parse(path, text)
 }
 
-// parse reads the text of a file. Errors say in which line they are, and
-// nothing of what is in it: it may be a secret.
+// parse reads the text of a file. Errors name the line, but never a value, which may
+// be a secret.
 func parse(path string, text []byte) (Config, error) {
 	c := Config{Path: path}
 	var file struct {
@@ -115,13 +115,13 @@ func parse(path string, text []byte) (Config, error) {
 	var syntax toml.ParseError
 	switch {
 	case errors.As(err, &syntax):
-		return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: %s", path, syntax.Position.Line, what(&syntax))
+		return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: %s", path, syntax.Position.Line, reason(&syntax))
 	case err != nil:
 		return c, mistyped(path, err)
 	}
 	if unknown := md.Undecoded(); len(unknown) > 0 {
 		return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: there is no setting %q", path, lineOf(text, unknown[0]), strings.Join(unknown[0], ".")).
-			WithHint("docs/agents/README.md has them all")
+			WithHint("docs/agents/README.md lists all settings")
 	}
 	seen := map[string]bool{}
 	for i := range c.agents {
@@ -133,15 +133,15 @@ func parse(path string, text []byte) (Config, error) {
 	for i := range c.agents {
 		for _, name := range c.agents[i].Starts {
 			if !seen[name] {
-				return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: %s is to start the agent %q, which is not there", path, lineOfAgent(text, i), c.agents[i].Name, name)
+				return c, tapedeck.Errorf(tapedeck.Invalid, "%s:%d: %s may start the agent %q, which is not configured", path, lineOfAgent(text, i), c.agents[i].Name, name)
 			}
 		}
 	}
 	return c, nil
 }
 
-// what returns what is wrong, without the value that is.
-func what(e *toml.ParseError) string {
+// reason returns the message of a syntax error without the value.
+func reason(e *toml.ParseError) string {
 	message, _, _ := strings.Cut(e.Message, ": ")
 	if e.LastKey == "" {
 		return message
@@ -151,7 +151,7 @@ func what(e *toml.ParseError) string {
 
 var mistake = regexp.MustCompile(`line (\d+) \(last key "([^"]*)"\): (incompatible types|[^:]*)`)
 
-// mistyped returns the error of a value that has another type than its setting.
+// mistyped returns the error for a value of the wrong type.
 func mistyped(path string, err error) error {
 	m := mistake.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -168,9 +168,9 @@ func hintOf(err error) string {
 	return ""
 }
 
-// lineOf returns the line of a setting; the parser does not tell it.
+// lineOf returns the line of a setting, which the parser does not report.
 func lineOf(text []byte, key toml.Key) int {
-	table, name, any := "", key[len(key)-1], 0
+	table, name, first := "", key[len(key)-1], 0
 	n := 0
 	for l := range bytes.Lines(text) {
 		n++
@@ -187,14 +187,14 @@ func lineOf(text []byte, key toml.Key) int {
 		if ok && table+strings.TrimSpace(given) == key.String() {
 			return n
 		}
-		if any == 0 && strings.Contains(line, name) {
-			any = n // in a table that is written on one line
+		if first == 0 && strings.Contains(line, name) {
+			first = n // it may be in a table that is written on one line
 		}
 	}
-	return any
+	return first
 }
 
-// lineOfAgent returns the line where the agent at index i begins.
+// lineOfAgent returns the line where the agent with index i begins.
 func lineOfAgent(text []byte, i int) int {
 	n, found := 0, -1
 	for l := range bytes.Lines(text) {
@@ -211,8 +211,8 @@ func lineOfAgent(text []byte, i int) int {
 // kinds are the kinds of agents.
 var kinds = []string{"acp", "llm", "process", "script"}
 
-// check checks what can be checked without building the agent, and fills in
-// what follows from the preset.
+// check checks the settings without building the agent, and fills in those that the
+// preset has.
 func (a *agent) check(seen map[string]bool) error {
 	if a.Name == "" {
 		return tapedeck.Errorf(tapedeck.Invalid, "the agent has no name").WithHint(`give it one: name = "coder"`)
@@ -221,14 +221,14 @@ func (a *agent) check(seen map[string]bool) error {
 		return err
 	}
 	if seen[a.Name] {
-		return tapedeck.Errorf(tapedeck.Invalid, "there are two agents of the name %s", a.Name)
+		return tapedeck.Errorf(tapedeck.Invalid, "two agents have the name %s", a.Name)
 	}
 	seen[a.Name] = true
 	if err := a.applyPreset(); err != nil {
 		return err
 	}
 	if !slices.Contains(kinds, a.Kind) {
-		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s has no kind that is known", a.Name).WithHint("it can be %s", strings.Join(kinds, ", "))
+		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s has no known kind", a.Name).WithHint("the kinds are %s", strings.Join(kinds, ", "))
 	}
 	if err := a.checkLists(); err != nil {
 		return err
@@ -239,20 +239,20 @@ func (a *agent) check(seen map[string]bool) error {
 func (a *agent) checkLists() error {
 	for tool, d := range a.Permissions {
 		if !slices.Contains([]string{"allow", "ask", "deny"}, d) {
-			return tapedeck.Errorf(tapedeck.Invalid, "the permission of %q is not one that is known", tool).WithHint("it can be allow, ask or deny")
+			return tapedeck.Errorf(tapedeck.Invalid, "the permission of %q is unknown", tool).WithHint("it can be allow, ask or deny")
 		}
 	}
 	for _, list := range append([][]string{a.Env}, envsOf(a.MCP)...) {
 		for _, v := range list {
 			if a.Kind == "llm" && strings.Contains(v, "=") {
-				return tapedeck.Errorf(tapedeck.Invalid, "env of the agent %s, of kind llm, can have names of variables only", a.Name)
+				return tapedeck.Errorf(tapedeck.Invalid, "env of the agent %s, of kind llm, takes names of variables only", a.Name)
 			}
 			if strings.HasPrefix(v, procgroup.OwnPrefix) {
 				return tapedeck.Errorf(tapedeck.Invalid, "env of the agent %s names a variable that begins with %s; no agent gets those", a.Name, procgroup.OwnPrefix)
 			}
 			if name, _, _ := strings.Cut(v, "="); name == "" || strings.ContainsAny(name, " \x00") {
 				return tapedeck.Errorf(tapedeck.Invalid, "env of the agent %s has an entry without a name", a.Name).
-					WithHint(`it has names of variables to pass, and pairs such as "NAME=value"`)
+					WithHint(`it takes names of variables to pass on, and pairs such as "NAME=value"`)
 			}
 		}
 	}
@@ -271,8 +271,7 @@ func envsOf(servers []mcpServer) (out [][]string) {
 	return out
 }
 
-// checkUnused refuses settings that the kind has no use for: who sets one
-// expects something of it.
+// checkUnused refuses settings that have no effect for the kind of the agent.
 func (a *agent) checkUnused() error {
 	llm, program := a.Kind == "llm", a.Kind == "acp" || a.Kind == "process"
 	for _, s := range []struct {
@@ -296,8 +295,8 @@ func (a *agent) checkUnused() error {
 	return nil
 }
 
-// byPattern orders the patterns of permissions: a name before a pattern, and a
-// longer pattern, which says more, before a shorter one.
+// byPattern orders the patterns of permissions: a name before a pattern, and a longer
+// pattern, which is more specific, before a shorter one.
 func byPattern(a, b string) int {
 	star := func(s string) int { return min(1, strings.Count(s, "*")) }
 	return cmp.Or(cmp.Compare(star(a), star(b)), cmp.Compare(len(b), len(a)), strings.Compare(a, b))

@@ -105,16 +105,16 @@ func TestConfigErrors(t *testing.T) {
 		"[[agent]]\nname = \"a\"\nmodel = 5\n":     "x.toml:3: agent.model: incompatible types",
 		"[[agent]]\nkind = \"llm\"\n":              "x.toml:1: the agent has no name",
 		"\n[[agent]]\nname = \"a b\"\n":            "x.toml:2: the agent's name",
-		"[[agent]]\nname = \"a\"\n":                "no kind that is known",
-		"[[agent]]\nname=\"a\"\nkind=\"robot\"\n":  "no kind that is known",
+		"[[agent]]\nname = \"a\"\n":                "no known kind",
+		"[[agent]]\nname=\"a\"\nkind=\"robot\"\n":  "no known kind",
 		"[[agent]]\nname=\"a\"\npreset=\"nope\"\n": `there is no preset "nope"`,
-		"[[agent]]\nname=\"a\"\nkind=\"script\"\n[[agent]]\nname=\"a\"\nkind=\"script\"\n": "x.toml:4: there are two agents",
+		"[[agent]]\nname=\"a\"\nkind=\"script\"\n[[agent]]\nname=\"a\"\nkind=\"script\"\n": "x.toml:4: two agents have the name",
 		"[[agent]]\nname=\"a\"\nkind=\"script\"\nurl=\"http://s3cr3t@h\"\n":                "url is not a setting of an agent of kind script",
-		"[[agent]]\nname=\"a\"\nkind=\"llm\"\npermissions={x=\"s3cr3t\"}\n":                "not one that is known",
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\npermissions={x=\"s3cr3t\"}\n":                "is unknown",
 		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nenv=[\"K=s3cr3t\"]\n":                        "names of variables only",
 		"[[agent]]\nname=\"a\"\nkind=\"acp\"\ncommand=\"c\"\nenv=[\"TAPEDECK_URL\"]\n":     "no agent gets those",
 		"[[agent]]\nname=\"a\"\nkind=\"acp\"\ncommand=\"c\"\nenv=[\"=s3cr3t\"]\n":          "without a name",
-		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nstarts=[\"b\"]\n":                            `x.toml:1: a is to start the agent "b"`,
+		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nstarts=[\"b\"]\n":                            `x.toml:1: a may start the agent "b"`,
 		"[[agent]]\nname=\"a\"\nkind=\"llm\"\nrun_timeout=\"s3cr3t\"\n":                    "x.toml:4",
 		"[[agent]]\nname=\"a\"\nkind=\"llm\"\n[[agent.mcp]]\nname=\"m\"\n":                 "either a command or a url",
 	} {
@@ -125,7 +125,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// What is missing on this machine is told, and by its name only.
+// An agent names the variables that are missing on this machine, without values.
 func TestUnready(t *testing.T) {
 	t.Setenv("DECK_TEST_KEY", "")
 	a := agent{Name: "a", Kind: "llm", URL: "http://h/v1", Model: "m", KeyEnv: "DECK_TEST_KEY", Headers: map[string]string{"X": "${DECK_TEST_OTHER}"}}
@@ -160,7 +160,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// What the documents show is understood.
+// The examples in the documents are valid.
 func TestConfigOfTheDocs(t *testing.T) {
 	files, _ := filepath.Glob("../../../../docs/agents/*.md")
 	n := 0
@@ -172,7 +172,7 @@ func TestConfigOfTheDocs(t *testing.T) {
 		for _, m := range regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(string(doc), -1) {
 			n++
 			text := m[1]
-			if !strings.HasPrefix(text, "[[agent]]") { // a part of one
+			if !strings.HasPrefix(text, "[[agent]]") { // a part of an agent
 				text = "[[agent]]\nname = \"a\"\nkind = \"llm\"\n" + text
 			}
 			c, err := parse(file, []byte(text))

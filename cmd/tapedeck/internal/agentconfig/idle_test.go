@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// An agent may not be silent forever, unless somebody says so; 0 is no limit.
+// Without idle_timeout an agent has the default limit; 0 is no limit.
 func TestIdleTimeouts(t *testing.T) {
 	const agents = `[[agent]]
 name = "a"

@@ -40,7 +40,7 @@ func (a *agent) process() (tapedeck.Runner, error) {
 	return env.guard(r), nil
 }
 
-// adapt puts what the file says into the command of a preset: the program, and
+// adapt changes the command of a preset to the settings of the file: the program, and
 // more arguments before the task.
 func (a *agent) adapt(command []string) []string {
 	if command == nil {
@@ -62,7 +62,7 @@ func (a *agent) applyProcessPreset() error {
 		for _, p := range process.Presets {
 			names = append(names, p.Name)
 		}
-		return tapedeck.Errorf(tapedeck.Invalid, "there is no preset %q of kind process", a.Preset).WithHint("there are %s", strings.Join(names, ", "))
+		return tapedeck.Errorf(tapedeck.Invalid, "there is no preset %q of kind process", a.Preset).WithHint("the presets are %s", strings.Join(names, ", "))
 	}
 	a.Dialect, a.Env = cmp.Or(a.Dialect, p.Dialect), append(slices.Clone(p.Env), a.Env...)
 	return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
-// notCalled is on the screen as long as something is played, so that nobody
-// takes it for a run.
+// notCalled is on the screen the whole time, so that nobody mistakes a playback for a
+// run.
 const notCalled = "Playback (the agent is not called)"
 
 var playerHelp = []string{
@@ -26,7 +26,7 @@ var playerHelp = []string{
 	"q          quit (also Ctrl-C)",
 }
 
-// frame returns the rows of a screen of this size, top to bottom.
+// frame returns the rows of a screen of this size, from top to bottom.
 func (p *player) frame(width, height int) []string {
 	bars := []string{p.status(width)}
 	if height >= 5 {
@@ -54,8 +54,8 @@ func (p *player) rows(width, n int) []string {
 	return lastRows(p.text.String()[:shown], width, n)
 }
 
-// status returns the line that says where the playhead is: as much of it as
-// there is room for.
+// status returns the line with state, position and speed, and leaves out the parts
+// for which there is no room.
 func (p *player) status(width int) string {
 	state := "‖ paused"
 	switch {
@@ -88,7 +88,7 @@ func (p *player) offsets() string {
 	return "offset " + strconv.FormatInt(p.events[p.event()].offset, 10) + " of " + last
 }
 
-// bar draws the time, what was played of it, and the marks.
+// bar draws the time line with the played part and the marks.
 func (p *player) bar(width int) string {
 	if len(p.marks) != width {
 		p.marks = p.markColumns(width)
@@ -114,8 +114,8 @@ func (p *player) bar(width int) string {
 	return b.String()
 }
 
-// markColumns returns the mark at each column of the bar: an error hides a tool,
-// a tool a message.
+// markColumns returns the mark of each column of the bar. An error hides a tool call,
+// and a tool call hides a message.
 func (p *player) markColumns(width int) []mark {
 	marks := make([]mark, width)
 	for _, e := range p.events {
@@ -125,7 +125,7 @@ func (p *player) markColumns(width int) []mark {
 	return marks
 }
 
-// column returns where a time is on a bar.
+// column returns the column of a time on the bar.
 func (p *player) column(at time.Duration, width int) int {
 	if p.duration() == 0 {
 		return 0
@@ -133,8 +133,7 @@ func (p *player) column(at time.Duration, width int) int {
 	return min(width-1, int(float64(at)/float64(p.duration())*float64(width)))
 }
 
-// clock writes a time as precisely as it makes sense for one of the length of
-// total.
+// clock formats a time. The shorter the total is, the more precise the format.
 func clock(d, total time.Duration) string {
 	s := int(d.Seconds())
 	switch {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// A key is what was pressed: a character, or one of those below.
+// A key is a pressed key: a character, or one of the constants below.
 type key rune
 
 const (
@@ -17,15 +17,16 @@ const (
 	keyEnd
 )
 
-// sequences are what terminals send for keys that are no characters.
+// sequences are the escape sequences that terminals send for other keys, without the
+// escape character.
 var sequences = map[string]key{
 	"[D": keyLeft, "OD": keyLeft, "[C": keyRight, "OC": keyRight,
 	"[H": keyHome, "OH": keyHome, "[1~": keyHome, "[7~": keyHome,
 	"[F": keyEnd, "OF": keyEnd, "[4~": keyEnd, "[8~": keyEnd,
 }
 
-// nextKey reads the first key of what a terminal sent and returns how many
-// bytes it took; 0 if it is not there whole yet.
+// nextKey reads the first key from the bytes that a terminal sent, and returns its
+// length; 0 if bytes are missing.
 func nextKey(b []byte) (key, int) {
 	if len(b) == 0 {
 		return keyNone, 0
@@ -47,8 +48,9 @@ func nextKey(b []byte) (key, int) {
 	return keyNone, 1 + n
 }
 
-// sequenceLen returns the length of the escape sequence that b is the rest of,
-// -1 if it is not there whole. The escape key alone is one of length 0.
+// sequenceLen returns the length of the escape sequence at the beginning of b, which
+// begins after the escape character; -1 if bytes are missing. The escape key alone has
+// length 0.
 func sequenceLen(b []byte) int {
 	switch {
 	case len(b) == 0:
@@ -62,7 +64,7 @@ func sequenceLen(b []byte) int {
 	}
 	end := bytes.IndexFunc(b[1:], func(r rune) bool { return r >= 0x40 && r <= 0x7e })
 	if end < 0 {
-		if len(b) > 32 { // no key is so long
+		if len(b) > 32 { // no key sends a sequence this long
 			return len(b)
 		}
 		return -1

@@ -8,32 +8,32 @@ import (
 	"time"
 )
 
-// A player plays a recording. It has no clock and no terminal: it is told how
-// much time has gone by and which keys were pressed.
+// A player plays a recording. It has no clock and no terminal: the caller tells it
+// how much time has passed and which keys were pressed.
 type player struct {
 	*Recording
 	position time.Duration // since the beginning
-	shown    int           // steps that are shown
+	shown    int           // number of steps that are shown
 	playing  bool
 	speed    float64
 	skipIdle bool
 	help     bool
-	marks    []mark // of the bar as it was drawn last
+	marks    []mark // the mark of each column of the bar that was drawn last
 }
 
-// Speeds that the keys choose from.
+// speeds are the speeds that keys can choose.
 var speeds = []float64{0.5, 1, 2, 4, 8, 16}
 
-// A gap longer than idleGap is played in idlePlayed when idle time is skipped.
+// While idle time is skipped, a gap longer than idleGap takes idlePlayed.
 const (
 	idleGap    = 2 * time.Second
 	idlePlayed = 300 * time.Millisecond
 )
 
-// ended reports whether everything is shown.
+// ended reports whether all steps are shown.
 func (p *player) ended() bool { return p.shown == len(p.steps) }
 
-// rate returns how much of the recording goes by in a second until the next
+// rate returns how many seconds of the recording pass in one second, until the next
 // step.
 func (p *player) rate() float64 {
 	last := time.Duration(0)
@@ -46,7 +46,7 @@ func (p *player) rate() float64 {
 	return p.speed
 }
 
-// advance lets d of real time go by.
+// advance plays for the real time d.
 func (p *player) advance(d time.Duration) {
 	for p.playing && !p.ended() {
 		next, rate := p.steps[p.shown].at, p.rate()
@@ -61,8 +61,8 @@ func (p *player) advance(d time.Duration) {
 	}
 }
 
-// wait returns how long nothing will change on the screen, at least a frame; 0
-// for ever.
+// wait returns when to draw again: at the next step, but not before a frame and not
+// after a tick of the clock. It returns 0 if nothing changes without a key.
 func (p *player) wait() time.Duration {
 	if !p.playing || p.ended() {
 		return 0
@@ -72,8 +72,7 @@ func (p *player) wait() time.Duration {
 	return min(max(need, frame), clock)
 }
 
-// playerKeys are the keys of a player, besides those that leave it and the
-// digits.
+// playerKeys are the keys of a player, except those that quit and the digits.
 var playerKeys = map[key]func(*player){
 	'?':      func(p *player) { p.help = true },
 	' ':      (*player).pause,
@@ -95,7 +94,7 @@ var playerKeys = map[key]func(*player){
 	'u':      func(p *player) { p.nextMark(markUser) },
 }
 
-// press does what a key asks for.
+// press performs the action of a key.
 func (p *player) press(k key) (quit bool) {
 	do := playerKeys[k]
 	switch {
@@ -111,7 +110,7 @@ func (p *player) press(k key) (quit bool) {
 	return false
 }
 
-// pause pauses, goes on, or, at the end, begins again.
+// pause pauses or continues. At the end it plays from the beginning.
 func (p *player) pause() {
 	if p.playing && p.ended() {
 		p.seek(0)
@@ -122,7 +121,7 @@ func (p *player) pause() {
 	}
 }
 
-// event returns the index of the event that was shown last, -1 for none.
+// event returns the index of the newest event that is shown, -1 for none.
 func (p *player) event() int {
 	if p.shown == 0 {
 		return -1
@@ -130,13 +129,13 @@ func (p *player) event() int {
 	return p.steps[p.shown-1].event
 }
 
-// step goes to an event and stays there.
+// step goes to an event and pauses.
 func (p *player) step(event int) {
 	p.playing = false
 	p.toEvent(event)
 }
 
-// toEvent goes to the moment at which an event is shown whole.
+// toEvent goes to the moment when an event is complete.
 func (p *player) toEvent(i int) {
 	if i = min(i, len(p.events)-1); i < 0 {
 		p.position, p.shown = 0, 0
@@ -146,13 +145,13 @@ func (p *player) toEvent(i int) {
 	p.position = p.steps[p.shown-1].at
 }
 
-// toOffset goes to the event at an offset, or, if it is not in the recording,
-// the one before it.
+// toOffset goes to the event at an offset or, if the recording does not have it, to
+// the one before.
 func (p *player) toOffset(offset int64) {
 	p.toEvent(sort.Search(len(p.events), func(i int) bool { return p.events[i].offset > offset }) - 1)
 }
 
-// seek goes to a time.
+// seek goes to a time since the beginning.
 func (p *player) seek(to time.Duration) {
 	p.position = to
 	p.shown = sort.Search(len(p.steps), func(i int) bool { return p.steps[i].at > to })
@@ -168,17 +167,17 @@ func (p *player) nextMark(marks ...mark) {
 	}
 }
 
-// previousMark goes to the mark before the one that was passed last or, while
-// it is on one, before that. As on any player, a mark passed less than a second
-// ago counts as the one it is on, or nobody could get past it while it plays.
+// previousMark goes to the previous mark. While it plays, a mark that was passed less
+// than a second ago does not count, as in any player: otherwise repeated presses
+// would always return to the same mark.
 func (p *player) previousMark() {
-	since := time.Duration(0)
+	grace := time.Duration(0)
 	if p.playing {
-		since = time.Duration(float64(time.Second) * p.speed)
+		grace = time.Duration(float64(time.Second) * p.speed)
 	}
 	for i := p.event() - 1; i >= 0; i-- {
 		e := p.events[i]
-		if e.mark != markNone && (i == 0 || p.position-p.steps[e.steps-1].at >= since) {
+		if e.mark != markNone && (i == 0 || p.position-p.steps[e.steps-1].at >= grace) {
 			p.toEvent(i)
 			return
 		}
@@ -186,7 +185,7 @@ func (p *player) previousMark() {
 	p.toEvent(-1)
 }
 
-// nextSpeed returns the speed above or below one.
+// nextSpeed returns the next higher or lower speed, or s at the end of the list.
 func nextSpeed(s float64, up bool) float64 {
 	if up {
 		i := slices.IndexFunc(speeds, func(x float64) bool { return x > s })

@@ -12,7 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// tape makes a recording of events that come at these seconds.
+// tape returns a recording of these events.
 func tape(t *testing.T, events ...taped) *Recording {
 	t.Helper()
 	r := NewRecording(false, 100)
@@ -27,7 +27,7 @@ func tape(t *testing.T, events ...taped) *Recording {
 }
 
 type taped struct {
-	at        float64
+	at        float64 // seconds
 	typ, data string
 }
 
@@ -53,14 +53,14 @@ func aRun(t *testing.T) *Recording {
 	)
 }
 
-// playing returns a player that has just begun.
+// playing returns a player at the beginning of a recording.
 func playing(r *Recording) *player {
 	p := &player{Recording: r, playing: true, speed: 1}
 	p.advance(0)
 	return p
 }
 
-// shownText returns what is on a large screen.
+// shownText returns the text on a large screen.
 func shownText(p *player) string { return strings.Join(p.rows(80, 50), "\n") }
 
 func TestPlayerKeepsTheTiming(t *testing.T) {
@@ -88,7 +88,7 @@ func TestPlayerKeepsTheTiming(t *testing.T) {
 	}
 }
 
-// What is done to a session before, between and after runs takes no time.
+// Changes of the session before, between and after runs take no time.
 func TestPlayerLeavesOutTheSessionsOwnTime(t *testing.T) {
 	r := NewRecording(false, 100)
 	begin := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -134,7 +134,7 @@ func TestPlayerSpeedAndIdle(t *testing.T) {
 	}
 }
 
-// A delta into which several were joined is shown in parts, each at its time.
+// Joined deltas are shown one by one, each at its time.
 func TestPlayerTakesJoinedDeltasApart(t *testing.T) {
 	joined := `{"messageId":"m","delta":"one tw\u00f6 three","cuts":[[4,0],[5,500],[5,1500]]}`
 	p := playing(tape(t, taped{0, tapedeck.TextMessageContent, joined}, says(3, ".")))
@@ -147,7 +147,7 @@ func TestPlayerTakesJoinedDeltasApart(t *testing.T) {
 			t.Errorf("at %v: %q, want %q", s.to, got, s.want)
 		}
 	}
-	// One step is the event, not a part of it.
+	// A step goes to the next event, not to the next part.
 	p.press('g')
 	if p.press('.'); shownText(p) != "one twö three." && p.event() != 1 {
 		t.Errorf("a step from the first part went to event %d: %q", p.event(), shownText(p))
@@ -187,12 +187,12 @@ func TestPlayerKeys(t *testing.T) {
 		{"9", 6, true},
 		{"90", 0, true},
 		{"G", 8, true},
-		{"G ", 0, true},  // at the end, play plays again
-		{"G, ", 7, true}, // but not one before it
+		{"G ", 0, true},  // at the end, Space plays from the beginning
+		{"G, ", 7, true}, // but not one event before it
 		{" ", 0, false},
 		{"  ", 0, true},
 		{"Gg", 0, true},
-		{"?]", 0, true}, // leaves the help
+		{"?]", 0, true}, // closes the help
 		{"?]]", 3, true},
 		{"xyz", 0, true},
 	} {
@@ -224,13 +224,13 @@ func TestPlayerSpeedKeys(t *testing.T) {
 	if want := []float64{2, 4, 8, 16, 16, 8, 4, 2, 1, 0.5, 0.5, 0.5}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	p.speed = 3 // of the command line
+	p.speed = 3 // from the command line
 	if p.press('<'); p.speed != 2 {
 		t.Errorf("below 3 is %v", p.speed)
 	}
 }
 
-// While it plays, the mark before is not the one that has just gone by.
+// While it plays, the previous mark is not the one that was passed a moment ago.
 func TestPlayerGetsPastAMarkWhilePlaying(t *testing.T) {
 	p := playing(aRun(t))
 	p.press(']')
@@ -257,7 +257,7 @@ func TestPlayerOfNothing(t *testing.T) {
 	}
 }
 
-// Whatever is pressed on a screen of whatever size, a frame fits it.
+// A frame fits the screen, whatever its size and whatever keys are pressed.
 func TestFramesFit(t *testing.T) {
 	r := tape(t, user(0, "ein längerer Text 日本語のテキスト 👩‍💻 und so weiter\tTab\n\nzweite"),
 		says(5, strings.Repeat("wort ", 100)), taped{9, tapedeck.RunError, `{"message":"no"}`}, user(4, "the clock went back"))

@@ -12,7 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A mark is a place in a recording that people look for.
+// A mark is the kind of a place that users look for in a recording.
 type mark byte
 
 const (
@@ -22,9 +22,9 @@ const (
 	markError
 )
 
-// A Recording is a session as a transcript that grows: what is shown at any
-// moment is a beginning of its text. So it is written once, and every frame and
-// every jump costs a screen, not the session.
+// A Recording is the transcript of a session with times: at any moment, the player
+// shows a prefix of its text. So the text is written once, and the cost of a frame or
+// a seek depends on the screen, not on the session.
 type Recording struct {
 	text   strings.Builder
 	steps  []playStep
@@ -32,21 +32,21 @@ type Recording struct {
 
 	pen        terminal.Pen // writes to text
 	transcript *transcript.Transcript
-	begin      time.Time // of the first event of a conversation; zero before it
+	begin      time.Time // of the first event of the conversation; zero until then
 }
 
-// A playStep is a moment at which something is added to what is shown: an event,
-// or a part of one into which several deltas were joined.
+// A playStep is a moment at which text is added to the screen: that of an event, or
+// of one of the deltas that were joined into it.
 type playStep struct {
-	at    time.Duration // since the beginning; does not go back
-	text  int           // how much of the text is shown then
+	at    time.Duration // since the beginning; never decreases
+	text  int           // length of the text that is shown then, in bytes
 	event int           // index of the event
 }
 
-// A playEvent is what a player knows of an event.
+// A playEvent describes an event to the player.
 type playEvent struct {
 	offset int64
-	steps  int // how many steps are done when it is shown whole
+	steps  int // number of steps up to the end of the event
 	mark   mark
 }
 
@@ -64,7 +64,7 @@ func (r *Recording) Add(e *tapedeck.Event) error {
 	at := e.Time
 	switch {
 	case e.Channel == tapedeck.ChannelSession:
-		// What was done to the session, maybe years later, takes no time in it.
+		// A change of the session itself, such as a rename years later, takes no time.
 		at = r.begin
 	case r.begin.IsZero():
 		r.begin = e.Time
@@ -82,7 +82,7 @@ func (r *Recording) Add(e *tapedeck.Event) error {
 func (r *Recording) step(at time.Time) {
 	s := playStep{at: at.Sub(r.begin), text: r.text.Len(), event: len(r.events)}
 	if n := len(r.steps); n > 0 {
-		s.at = max(s.at, r.steps[n-1].at) // clocks of several writers
+		s.at = max(s.at, r.steps[n-1].at) // the clocks of writers may differ
 	}
 	r.steps = append(r.steps, s)
 }
@@ -95,19 +95,20 @@ func (r *Recording) duration() time.Duration {
 	return r.steps[len(r.steps)-1].at
 }
 
-// An eventPart is an event with one of the deltas that were joined into it.
+// An eventPart is an event that has one of the joined deltas only.
 type eventPart struct {
 	event tapedeck.Event
-	after time.Duration // the time of the event
+	after time.Duration // since the time of the event
 }
 
-// parts takes apart what was joined; an event without cuts is one part.
+// parts splits an event into the deltas that were joined in it. An event without
+// cuts, or with invalid ones, is one part.
 func parts(e *tapedeck.Event) []eventPart {
 	whole := []eventPart{{event: *e}}
 	switch e.Type {
 	case tapedeck.TextMessageContent, tapedeck.ReasoningMessageContent:
 	default:
-		return whole // nothing else is shown as it streams
+		return whole // other events are not shown while they stream
 	}
 	var d struct {
 		MessageID string        `json:"messageId"`
@@ -124,7 +125,7 @@ func parts(e *tapedeck.Event) []eventPart {
 			return whole
 		}
 		p := *e
-		p.Data, _ = json.Marshal(map[string]string{"messageId": d.MessageID, "delta": d.Delta[:n]}) // strings can be
+		p.Data, _ = json.Marshal(map[string]string{"messageId": d.MessageID, "delta": d.Delta[:n]}) // strings can always be encoded
 		out = append(out, eventPart{p, time.Duration(cut[1]) * time.Millisecond})
 		d.Delta = d.Delta[n:]
 	}

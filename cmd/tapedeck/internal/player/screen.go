@@ -13,17 +13,15 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A screen is a terminal that shows frames and reads keys. All it knows of what
-// is played is in player.
+// A screen is a terminal that shows the frames of a player and reads keys.
 type screen struct {
 	in, out       *os.File
 	width, height int
 }
 
-// What a terminal is told. The other screen leaves what was in the terminal as
-// it was; without line wrap a character that is wider than we think is cut off
-// and does not push all rows out of place; a synchronized update shows no half
-// frames.
+// These are escape sequences. The alternate screen keeps the text that was in the
+// terminal. Line wrap is off, so that a character that is wider than expected is cut
+// off and does not shift all rows. A synchronized update prevents partial frames.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"
 	leaveScreen = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
@@ -31,15 +29,15 @@ const (
 	endFrame    = "\x1b[?2026l"
 )
 
-// Options say how to play a recording.
+// Options are the options of [Play].
 type Options struct {
 	Speed    float64 // how many times faster, 0.5 to 16
-	SkipIdle bool    // play long gaps in a moment
-	From     int64   // the offset to begin at
+	SkipIdle bool    // play gaps over 2 s in 0.3 s
+	From     int64   // the offset to start at
 }
 
-// Play plays a recording in a terminal until the user leaves or ctx is done. It
-// leaves the terminal as it was in any case.
+// Play plays a recording in a terminal until the user quits or ctx is done. It always
+// restores the terminal.
 func Play(ctx context.Context, in, out *os.File, r *Recording, o Options) error {
 	p := &player{Recording: r, playing: true, speed: o.Speed, skipIdle: o.SkipIdle}
 	if o.From > 0 {
@@ -54,7 +52,7 @@ func (s *screen) play(ctx context.Context, p *player) (err error) {
 	if err != nil {
 		return tapedeck.Errorf(tapedeck.Unavailable, "the terminal cannot be used: %w", err)
 	}
-	defer func() { // also if something panics
+	defer func() { // after a panic, too
 		_, werr := s.out.WriteString(leaveScreen)
 		err = errors.Join(err, werr, term.Restore(int(s.in.Fd()), before))
 	}()
@@ -67,8 +65,8 @@ func (s *screen) play(ctx context.Context, p *player) (err error) {
 	return s.loop(ctx, p, s.keys(), resized)
 }
 
-// keys reads keys until the terminal is gone. Nothing ends a read of a
-// terminal, so it ends with the program.
+// keys reads keys until the terminal is closed. A read from a terminal cannot be
+// interrupted, so the goroutine may last until the program ends.
 func (s *screen) keys() <-chan key {
 	keys := make(chan key)
 	go func() {
@@ -107,7 +105,7 @@ func (s *screen) loop(ctx context.Context, p *player, keys <-chan key, resized <
 		case <-resized:
 		case <-tick:
 		case pressed, ok := <-keys:
-			if k = pressed; !ok { // the terminal is gone
+			if k = pressed; !ok { // the terminal was closed
 				return nil
 			}
 		}
@@ -120,7 +118,7 @@ func (s *screen) loop(ctx context.Context, p *player, keys <-chan key, resized <
 	}
 }
 
-// draw writes a frame of the size that the terminal has now.
+// draw writes a frame in the current size of the terminal.
 func (s *screen) draw(p *player) error {
 	width, height, err := term.GetSize(int(s.out.Fd()))
 	if err != nil || width < 1 || height < 1 {
@@ -128,7 +126,7 @@ func (s *screen) draw(p *player) error {
 	}
 	var b strings.Builder
 	b.WriteString(beginFrame)
-	if width != s.width || height != s.height { // the terminal may have moved rows about
+	if width != s.width || height != s.height { // the terminal may have moved rows
 		b.WriteString("\x1b[2J")
 		s.width, s.height = width, height
 	}
@@ -137,7 +135,7 @@ func (s *screen) draw(p *player) error {
 			b.WriteString("\r\n")
 		}
 		b.WriteString(row)
-		if textWidth(row) < width { // in a full row the cursor stands on the last character
+		if textWidth(row) < width { // in a full row the cursor is on the last character, which this would erase
 			b.WriteString("\x1b[K")
 		}
 	}

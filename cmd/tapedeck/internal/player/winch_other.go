@@ -4,6 +4,6 @@ package player
 
 import "os"
 
-// notifyResized does nothing: there is no signal for it. The size is asked for
-// before each frame anyway.
+// notifyResized does nothing: this system has no signal for it. The screen reads the
+// size before each frame anyway.
 func notifyResized(chan<- os.Signal) {}

@@ -8,5 +8,5 @@ import (
 	"syscall"
 )
 
-// notifyResized sends to c when the size of the terminal has changed.
+// notifyResized sends to c when the size of the terminal changes.
 func notifyResized(c chan<- os.Signal) { signal.Notify(c, syscall.SIGWINCH) }

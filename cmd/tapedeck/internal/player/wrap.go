@@ -8,8 +8,8 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
-// wideRunes take two columns of a terminal: East Asian wide and full-width
-// characters, and emoji that are shown as such by default.
+// wideRunes are the characters that take two columns of a terminal: East Asian wide
+// and full-width characters, and characters that are emoji by default.
 var wideRunes = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x2329, 0x232a, 1}, {0x23e9, 0x23ec, 1}, {0x23f0, 0x23f3, 3},
@@ -43,7 +43,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// textWidth returns how many columns s takes, which may hold our own styles.
+// textWidth returns how many columns s takes. It ignores styles.
 func textWidth(s string) (n int) {
 	for len(s) > 0 {
 		if k := styleLen(s); k > 0 {
@@ -56,8 +56,8 @@ func textWidth(s string) (n int) {
 	return n
 }
 
-// styleLen returns the length of the style that s begins with, 0 if with none.
-// Text of a session has none: see clean.
+// styleLen returns the length of the style at the beginning of s, 0 if there is none.
+// Text of a session has no styles, because of [terminal.Clean].
 func styleLen(s string) int {
 	if !strings.HasPrefix(s, "\x1b[") {
 		return 0
@@ -65,8 +65,8 @@ func styleLen(s string) int {
 	return strings.IndexByte(s, 'm') + 1
 }
 
-// A wrapper breaks text into rows of a width, with its styles: a row ends
-// without one and the next begins with it again.
+// A wrapper breaks text into rows of a width. At the end of a row it ends the style,
+// and begins it again in the next row.
 type wrapper struct {
 	width int
 	rows  []string
@@ -77,7 +77,7 @@ type wrapper struct {
 
 // wrap returns text in rows of at most width columns.
 func wrap(text string, width int) []string {
-	w := wrapper{width: max(width, 2)} // a wide character has to fit
+	w := wrapper{width: max(width, 2)} // a wide character must fit
 	for len(text) > 0 {
 		if n := styleLen(text); n > 0 {
 			w.setStyle(text[:n])
@@ -85,11 +85,11 @@ func wrap(text string, width int) []string {
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(text)
-		w.put(r)
+		w.writeRune(r)
 		text = text[n:]
 	}
 	if w.col > 0 {
-		w.end()
+		w.endRow()
 	}
 	return w.rows
 }
@@ -101,26 +101,26 @@ func (w *wrapper) setStyle(s string) {
 	}
 }
 
-func (w *wrapper) put(r rune) {
+func (w *wrapper) writeRune(r rune) {
 	switch r {
 	case '\n':
-		w.end()
+		w.endRow()
 		return
 	case '\t':
-		for w.put(' '); w.col%8 != 0 && w.col < w.width; {
-			w.put(' ')
+		for w.writeRune(' '); w.col%8 != 0 && w.col < w.width; {
+			w.writeRune(' ')
 		}
 		return
 	}
 	n := runeWidth(r)
 	if w.col+n > w.width {
-		w.end()
+		w.endRow()
 	}
 	w.row.WriteRune(r)
 	w.col += n
 }
 
-func (w *wrapper) end() {
+func (w *wrapper) endRow() {
 	if w.style != "" {
 		w.row.WriteString(terminal.Reset)
 	}
@@ -130,9 +130,8 @@ func (w *wrapper) end() {
 	w.col = 0
 }
 
-// lastRows returns the last n rows of text in a width. It looks at no more of
-// the text than it needs, except that a line is always wrapped from its
-// beginning.
+// lastRows returns the last n rows of text in a width. It reads the last n lines of
+// the text only.
 func lastRows(text string, width, n int) []string {
 	begin := len(strings.TrimSuffix(text, "\n"))
 	for range n {

@@ -20,7 +20,7 @@ func TestWrap(t *testing.T) {
 		{"日本語", 5, []string{"日本", "語"}},
 		{"e\u0301e\u0301e", 2, []string{"e\u0301e\u0301", "e"}},
 		{"\x1b[1mabcdef\x1b[0mg", 4, []string{"\x1b[1mabcd\x1b[0m", "\x1b[1mef\x1b[0mg"}},
-		{"日", 1, []string{"日"}}, // it would never fit
+		{"日", 1, []string{"日"}}, // it does not fit into one column
 	} {
 		if got := wrap(c.in, c.width); !slices.Equal(got, c.want) {
 			t.Errorf("%q in %d: %q, want %q", c.in, c.width, got, c.want)
@@ -51,7 +51,7 @@ func TestKeys(t *testing.T) {
 		"\x1b[D\x1b[C":   {keyLeft, keyRight},
 		"\x1bOH\x1b[F":   {keyHome, keyEnd},
 		"\x1b[1~\x1b[4~": {keyHome, keyEnd},
-		"\x1b[1;5Aq":     {keyNone, 'q'}, // a key that means nothing here
+		"\x1b[1;5Aq":     {keyNone, 'q'}, // a key without an action
 		"\x1bq":          {keyNone, 'q'},
 		"ä":              {'ä'},
 		"\xff" + "q":     {'\uFFFD', 'q'},
@@ -59,7 +59,7 @@ func TestKeys(t *testing.T) {
 		if got := readKeys([]byte(in)); !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", in, got, want)
 		}
-		for cut := range len(in) { // bytes that came one after the other
+		for cut := range len(in) { // the bytes arrive in two parts
 			var got []key
 			rest := []byte(in[:cut])
 			for k, n := nextKey(rest); n > 0; k, n = nextKey(rest) {
@@ -71,7 +71,7 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	if _, n := nextKey([]byte("\x1b[" + strings.Repeat("1;", 40))); n == 0 {
-		t.Error("a sequence without an end holds up all keys")
+		t.Error("a sequence without an end blocks all later keys")
 	}
 }
 

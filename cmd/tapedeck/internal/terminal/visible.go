@@ -9,10 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// hidden reports whether a character cannot be told from what stands around it:
-// it changes the order of letters, it cannot be seen, or it looks like the space
-// that it is not. The screen has the same set, in action.ts; testdata/visible.json
-// is the table of both.
+// hidden reports whether users cannot see a character for what it is: it changes the
+// order of letters, is invisible, or looks like a space. The screen has the same set
+// in action.ts. The tests of both use testdata/visible.json.
 func hidden(r rune) bool {
 	if r >= ' ' && r < 0x7f || r == '\n' || r == '\t' {
 		return false
@@ -21,9 +20,9 @@ func hidden(r rune) bool {
 		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || r == '\u2800'
 }
 
-// visible returns text in which nothing is hidden: a hidden character has its
-// number. Line ends and tabs stay. It is for what people decide by; [clean] is for
-// what they read.
+// Visible returns text in which each hidden character is replaced by its number. Line
+// ends and tabs stay. It is for text on which users base a decision; [Clean] is for
+// text that they only read.
 func Visible(s string) string {
 	if !strings.ContainsFunc(s, hidden) {
 		return strings.ToValidUTF8(s, "\uFFFD")
@@ -39,14 +38,14 @@ func Visible(s string) string {
 	return b.String()
 }
 
-// visibleLine returns text in which nothing is hidden, on one line.
+// VisibleLine is like [Visible], but returns one line.
 func VisibleLine(s string) string {
 	return strings.Join(strings.Fields(Visible(s)), " ")
 }
 
-// escapeHidden returns JSON of the same value in which no hidden character stands
-// for itself: what an agent says could otherwise steer a terminal. Outside of
-// strings JSON has no such character.
+// EscapeHidden returns JSON of the same value in which hidden characters are escaped;
+// otherwise text from an agent could control a terminal. Outside of strings, JSON has
+// no such characters.
 func EscapeHidden(b []byte) []byte {
 	raw := func(r rune) bool { return r >= 0x7f && hidden(r) }
 	if !bytes.ContainsFunc(b, raw) {

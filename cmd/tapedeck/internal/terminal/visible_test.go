@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The screen has the same table.
+// The screen has a test with the same table.
 func TestVisible(t *testing.T) {
 	b, err := os.ReadFile("testdata/visible.json")
 	if err != nil {
@@ -21,10 +21,10 @@ func TestVisible(t *testing.T) {
 			t.Errorf("%q is shown as %q, not %q", row[0], got, row[1])
 		}
 		if got := Visible(row[1]); got != row[1] {
-			t.Errorf("%q has nothing hidden and is shown as %q", row[1], got)
+			t.Errorf("%q has no hidden character and is shown as %q", row[1], got)
 		}
 	}
 	if got := Visible("a\xffb"); got != "a\uFFFDb" {
-		t.Errorf("what is not UTF-8 is shown as %q", got)
+		t.Errorf("invalid UTF-8 is shown as %q", got)
 	}
 }

@@ -9,17 +9,16 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
-// People decide by what they see of a question. So nothing of it is cut here to
-// fit the terminal, what the log has cut says so itself, and no character of it is
-// hidden.
+// Users decide by what they see of a question. So no part of it is cut to fit the
+// terminal, parts that the log has cut are mentioned, and no character is hidden.
 
-// A QuestionLine is one of a question. Nothing in its text is hidden.
+// A QuestionLine is a line of a question. Its text has no hidden characters.
 type QuestionLine struct {
 	Style terminal.Style
 	Text  string
 }
 
-// QuestionLines returns all that is to be allowed, and the options.
+// QuestionLines returns the whole question: the message, the action and the options.
 func QuestionLines(q *tapedeck.Question) (lines []QuestionLine) {
 	add := func(s terminal.Style, indent, text string) {
 		for line := range strings.Lines(terminal.Visible(text)) {
@@ -28,7 +27,7 @@ func QuestionLines(q *tapedeck.Question) (lines []QuestionLine) {
 	}
 	message, action := q.Message, q.Action
 	if message == "" {
-		message = "may the agent go on?"
+		message = "may the agent continue?"
 	}
 	add(terminal.Yellow, "", message)
 	if action != nil {
@@ -40,14 +39,15 @@ func QuestionLines(q *tapedeck.Question) (lines []QuestionLine) {
 	return lines
 }
 
-// effects says what an option does, by its kind. Its name may say anything.
+// effects has the effect of an option by its kind. The name of an option may be
+// misleading.
 var effects = map[string]string{
 	"allow_once": "allows once", "allow_always": "allows always",
 	"reject_once": "rejects once", "reject_always": "rejects always",
 }
 
-// OptionText returns the name of an option, what it does and what it covers, on
-// one line.
+// OptionText returns the name of an option, its effect and what it covers, on one
+// line.
 func OptionText(o *tapedeck.PermissionOption) string {
 	text := terminal.VisibleLine(o.Name)
 	if text == "" {
@@ -62,7 +62,7 @@ func OptionText(o *tapedeck.PermissionOption) string {
 	return text
 }
 
-// ActionLines returns what the agent wants to do.
+// ActionLines returns the action that the agent wants to perform.
 func ActionLines(message string, a *tapedeck.PermissionAction) (lines []QuestionLine) {
 	add := func(s terminal.Style, first, rest, text string) {
 		for line := range strings.Lines(terminal.Visible(text)) {
@@ -106,11 +106,11 @@ func ActionLines(message string, a *tapedeck.PermissionAction) (lines []Question
 
 var diffStyles = map[byte]terminal.Style{'-': terminal.Red, '+': terminal.Green, '@': terminal.Dim}
 
-// question prints what the agent asks.
+// question prints a question of the agent.
 func (t *Transcript) question(e *tapedeck.Event) error {
 	var q tapedeck.Question
 	if json.Unmarshal(e.Data, &q) != nil {
-		return nil //nolint:nilerr // as in print
+		return nil //nolint:nilerr // as in Print
 	}
 	mark := t.pen.Paint(terminal.Yellow, "?")
 	for _, l := range QuestionLines(&q) {
@@ -126,11 +126,11 @@ func (t *Transcript) question(e *tapedeck.Event) error {
 	return nil
 }
 
-// answered prints the answer.
+// answered prints the answer to a question.
 func (t *Transcript) answered(e *tapedeck.Event) error {
 	var a tapedeck.Choice
 	if json.Unmarshal(e.Data, &a) != nil {
-		return nil //nolint:nilerr // as in print
+		return nil //nolint:nilerr // as in Print
 	}
 	if a.Option == "" {
 		return t.Line("    %s", t.pen.Paint(terminal.Dim, "nobody answered"))

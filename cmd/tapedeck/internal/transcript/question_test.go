@@ -8,8 +8,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A question shows all of what it is about, however long, and nothing that it says
-// can move the cursor or is hidden. What an option does is told by its kind.
+// A question is shown completely, however long it is, without characters that are
+// hidden or move the cursor. The effect of an option comes from its kind.
 func TestQuestionLines(t *testing.T) {
 	long := strings.Repeat("x", 500)
 	q := tapedeck.Question{

@@ -14,19 +14,19 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// A Transcript prints events as a conversation, as they come: the text of
+// A Transcript prints events as a conversation while they arrive: the text of
 // messages as it streams, a line for each tool call, the plan when it changes.
 type Transcript struct {
 	pen     terminal.Pen
-	at      string                    // what is being streamed: an id, "" at the beginning of a line
-	started map[string]time.Time      // open tool calls
-	names   map[string]string         // of tool calls
-	args    map[string]string         // of open tool calls
+	at      string                    // the id of the message that is being streamed, "" at the beginning of a line
+	started map[string]time.Time      // tool calls without a result
+	names   map[string]string         // of tool calls without a result
+	args    map[string]string         // of tool calls whose arguments are being streamed
 	open    map[string]tapedeck.Event // runs
-	thread  string                    // of what was printed last, "" at the beginning
-	of      string                    // the thread of the event at hand
-	gone    string                    // the message or tool call of which it was said last that it was erased
-	plans   map[string]string         // by thread, the plan that was printed last
+	thread  string                    // thread of the text that was printed last, "" at the beginning
+	of      string                    // thread of the current event
+	gone    string                    // the message or tool call that was last printed as erased
+	plans   map[string]string         // by thread: the plan that was printed last
 }
 
 // New returns a transcript that is written with a pen.
@@ -37,7 +37,7 @@ func New(p terminal.Pen) *Transcript {
 	}
 }
 
-// eventData has the members of all events that a transcript shows.
+// An eventData has the members of all events that a transcript shows.
 type eventData struct {
 	MessageID    string `json:"messageId"`
 	Delta        json.RawMessage
@@ -65,16 +65,16 @@ func (d *eventData) failed() bool {
 	return false
 }
 
-// ToolFailed reports whether the result of a tool call is an error.
+// ToolFailed reports whether e, the result of a tool call, is an error.
 func ToolFailed(e *tapedeck.Event) bool {
 	var d eventData
 	return json.Unmarshal(e.Data, &d) == nil && d.failed()
 }
 
-// Print prints an event, if people are to see it.
+// Print prints an event, if it belongs to the conversation.
 func (t *Transcript) Print(e *tapedeck.Event) error {
 	if t.of = e.ThreadName(); e.Channel == tapedeck.ChannelSession {
-		t.of = t.thread // it is of all of them, or says itself of which
+		t.of = t.thread // it belongs to all threads, or names one itself
 	}
 	switch e.Type { // their data has other shapes
 	case tapedeck.PermissionRequested:
@@ -84,9 +84,9 @@ func (t *Transcript) Print(e *tapedeck.Event) error {
 	}
 	var d eventData
 	if e.Data != nil && json.Unmarshal(e.Data, &d) != nil {
-		return nil //nolint:nilerr // an event of another shape than its type says is not for this view
+		return nil //nolint:nilerr // an event that does not match its type is not shown
 	}
-	if e.Erased() && saying[e.Type] {
+	if e.Erased() && erasable[e.Type] {
 		return t.erased(&d)
 	}
 	switch e.Type {
@@ -109,14 +109,14 @@ func (t *Transcript) Print(e *tapedeck.Event) error {
 	return nil
 }
 
-// saying are the types of events of which something is printed that can be
-// erased. How a run ended stays.
-var saying = map[string]bool{
+// erasable are the types of events whose printed text can be erased. The outcome of a
+// run cannot.
+var erasable = map[string]bool{
 	tapedeck.MessageAdded: true, "TEXT_MESSAGE_CONTENT": true, "REASONING_MESSAGE_CONTENT": true,
 	"TOOL_CALL_START": true, "TOOL_CALL_ARGS": true, "TOOL_CALL_END": true, "TOOL_CALL_RESULT": true, tapedeck.PlanUpdated: true,
 }
 
-// erased says once of a message or of a tool call that it was erased.
+// erased prints once for a message or tool call that it was erased.
 func (t *Transcript) erased(d *eventData) error {
 	id := cmp.Or(d.ToolCallID, d.MessageID)
 	if id != "" && id == t.gone {
@@ -130,7 +130,7 @@ func (t *Transcript) erased(d *eventData) error {
 // streamed.
 func (t *Transcript) Streaming() bool { return t.at != "" }
 
-// jump says that what is above holds no more.
+// jump prints that events above were reverted.
 func (t *Transcript) jump(j *tapedeck.Jump) error {
 	where := ""
 	if j.Thread != "" {
@@ -139,7 +139,7 @@ func (t *Transcript) jump(j *tapedeck.Jump) error {
 	return t.Line("%s", t.pen.Paint(terminal.Yellow, fmt.Sprintf("↶ %sback to the state before offset %d", where, j.To)))
 }
 
-// Line begins a line of its own.
+// Line prints a line of its own.
 func (t *Transcript) Line(format string, args ...any) error {
 	if err := t.change(); err != nil {
 		return err
@@ -151,8 +151,8 @@ func (t *Transcript) Line(format string, args ...any) error {
 	return t.pen.Printf(format+"\n", args...)
 }
 
-// change says whose words follow, when they are of another thread: what a
-// sub-agent is told must not look like what the user has said.
+// change prints the name of the thread if the text comes from another thread than the
+// text before. The task of a sub-agent must not look like a message of the user.
 func (t *Transcript) change() error {
 	if t.of == t.thread {
 		return nil
@@ -170,13 +170,13 @@ func (t *Transcript) change() error {
 	return t.pen.Printf("%s%s\n", begin, t.pen.Paint(terminal.Dim, "· thread "+t.thread))
 }
 
-// message prints a whole message, and the calls that it makes.
+// message prints a complete message with its tool calls.
 func (t *Transcript) message(e *tapedeck.Event, raw json.RawMessage) error {
 	var m payload.Message
 	if json.Unmarshal(raw, &m) != nil {
-		return nil //nolint:nilerr // as above
+		return nil //nolint:nilerr // as in Print
 	}
-	if metadata, _ := json.Marshal(m.Metadata); payload.PromptOf(m.Role, metadata) != "" { // it is not said to people
+	if metadata, _ := json.Marshal(m.Metadata); payload.PromptOf(m.Role, metadata) != "" { // it is not for people
 		return t.Line("%s", t.pen.Paint(terminal.Dim, "system: "+terminal.Brief(Text(m.Content), t.rest("system"))))
 	}
 	said := terminal.Clean(Text(m.Content))
@@ -192,7 +192,7 @@ func (t *Transcript) message(e *tapedeck.Event, raw json.RawMessage) error {
 	}
 	for _, k := range m.ToolCalls {
 		if k.ID == "" || t.names[k.ID] != "" {
-			continue // it was erased, or printed as it was streamed
+			continue // it was erased, or printed while it was streamed
 		}
 		t.started[k.ID], t.names[k.ID], t.args[k.ID] = e.Time, k.Function.Name, k.Function.Arguments
 		if err := t.called(k.ID); err != nil {
@@ -202,7 +202,7 @@ func (t *Transcript) message(e *tapedeck.Event, raw json.RawMessage) error {
 	return nil
 }
 
-// failedBy reports whether the metadata of a tool's answer say that it failed.
+// failedBy reports whether the metadata of a tool result say that the tool failed.
 func failedBy(m tapedeck.Members) bool {
 	var d struct{ Error bool }
 	return json.Unmarshal(m[tapedeck.VendorKey], &d) == nil && d.Error
@@ -242,7 +242,7 @@ func (t *Transcript) tool(e *tapedeck.Event, d *eventData) error {
 	return nil
 }
 
-// called prints a call whose arguments are complete.
+// called prints a tool call whose arguments are complete.
 func (t *Transcript) called(id string) error {
 	if t.names[id] == "TodoWrite" {
 		return t.todos(id)
@@ -252,7 +252,7 @@ func (t *Transcript) called(id string) error {
 	return err
 }
 
-// answer prints what a tool answered.
+// answer prints the result of a tool call.
 func (t *Transcript) answer(e *tapedeck.Event, id, said string, failed bool) error {
 	took := ""
 	if at, ok := t.started[id]; ok {
@@ -267,10 +267,10 @@ func (t *Transcript) answer(e *tapedeck.Event, id, said string, failed bool) err
 	return t.Line("  %s %s%s %s", mark, terminal.Brief(t.names[id], 40), t.pen.Paint(terminal.Dim, took), t.pen.Paint(terminal.Dim, terminal.Brief(said, t.rest(t.names[id]+took))))
 }
 
-// rest returns how many characters of a tool's line are left after name.
+// rest returns how many characters are left on a line after name.
 func (t *Transcript) rest(name string) int { return max(20, t.pen.Width-8-len(name)) }
 
-// todos prints the call of the tool with which some agents keep their plan.
+// todos prints a call of TodoWrite, the tool in which some agents keep their plan.
 func (t *Transcript) todos(id string) error {
 	var args struct{ Todos []planEntry }
 	err := json.Unmarshal([]byte(t.args[id]), &args)
@@ -293,7 +293,7 @@ func (t *Transcript) plan(entries []planEntry) error {
 		}
 		fmt.Fprintf(&b, "\n    %s %s", mark, terminal.Brief(x.Content, t.rest("")))
 	}
-	if t.plans[t.of] == b.String() { // some agents call TodoWrite and tell the plan, too
+	if t.plans[t.of] == b.String() { // some agents call TodoWrite and also send the plan
 		return nil
 	}
 	t.plans[t.of] = b.String()
@@ -318,7 +318,7 @@ func (t *Transcript) ended(e *tapedeck.Event, d *eventData) error {
 	return t.Line("%s", t.pen.Paint(terminal.Green, "done"))
 }
 
-// Text returns the string in raw, the text of its parts, or its JSON.
+// Text returns the string in raw, or the text of its parts, or its JSON.
 func Text(raw json.RawMessage) string {
 	var s string
 	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {

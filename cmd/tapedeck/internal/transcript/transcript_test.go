@@ -11,9 +11,9 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
-// TestNothingOfASessionSteersTheTerminal: what an agent says may come from a
-// web page that wants the user's terminal to do something.
-func TestNothingOfASessionSteersTheTerminal(t *testing.T) {
+// TestTranscriptIsSafe: text from an agent may come from a web page that tries to
+// control the terminal of the user.
+func TestTranscriptIsSafe(t *testing.T) {
 	evil := "a\x1b]0;title\x07b\x1b[2Jc\rd\u202ee\u009bm\x00f"
 	var out bytes.Buffer
 	tr := New(terminal.Pen{W: &out, Width: 80})
@@ -39,8 +39,8 @@ func TestNothingOfASessionSteersTheTerminal(t *testing.T) {
 	}
 }
 
-// TestTranscriptOfWholeMessages has calls that are members of a message, and
-// answers that are messages.
+// TestTranscriptOfWholeMessages has tool calls that are members of a message, and
+// results that are messages.
 func TestTranscriptOfWholeMessages(t *testing.T) {
 	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	var out bytes.Buffer
@@ -83,7 +83,7 @@ func TestTranscript(t *testing.T) {
 		event(tapedeck.ToolCallResult, `{"toolCallId":"t","content":"nope","metadata":{"tapedeck":{"error":true}}}`),
 		event(tapedeck.PlanUpdated, `{"entries":[{"content":"one","status":"completed"},{"content":"two","status":"in_progress"}]}`),
 		event("something.else", `{"any":1}`),
-		event(tapedeck.TextMessageContent, `[]`), // of another shape than its type says
+		event(tapedeck.TextMessageContent, `[]`), // data that does not match the type
 		event(tapedeck.RunFinished, `{"outcome":{"type":"cancelled"}}`),
 	} {
 		if err := tr.Print(&e); err != nil {
@@ -96,8 +96,7 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// The plan of an agent that keeps it with a tool, what was taken back, and what
-// was erased.
+// The plan of an agent that calls TodoWrite, rewinds, and an erased message.
 func TestTranscriptOfTodosJumpsAndErasures(t *testing.T) {
 	var out bytes.Buffer
 	tr := New(terminal.Pen{W: &out, Width: 80})

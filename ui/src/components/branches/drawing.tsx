@@ -34,7 +34,6 @@ export function Lines({ drawing, rows }: { drawing: Drawing; rows: number[] }) {
 interface Props {
   id: string;
   spot: Spot;
-  n: number;
   lane: BranchLane;
   y: number;
   at?: number;

@@ -145,7 +145,6 @@ export function Graph({ id, branches, index, at, onSeek, onOpen, onUndo, busy }:
                       key={s.key}
                       id={domId(v.index, n)}
                       spot={s}
-                      n={n}
                       lane={lanes[v.index] as BranchLane}
                       y={v.index * rowHeight + rowHeight / 2}
                       at={at}

@@ -96,11 +96,19 @@ export function StateChanges({ diff }: { diff: Diff }) {
     },
     retry: false,
   });
+  const heading = <h2 className="mb-2 text-[13px] font-semibold">Shared state at the end</h2>;
+  if (found.isError)
+    return (
+      <section aria-label="State" className="mt-6">
+        {heading}
+        <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
+      </section>
+    );
   if (!found.data || found.data.changes.length === 0) return null;
   const { changes, more } = found.data;
   return (
     <section aria-label="State" className="mt-6">
-      <h2 className="mb-2 text-[13px] font-semibold">Shared state at the end</h2>
+      {heading}
       <ul className="rounded-md border border-line bg-panel py-1 font-mono text-xs">
         {changes.map((c) => (
           <li key={`${c.op}${c.path}`} className="flex gap-2 px-3 py-0.5 [overflow-wrap:anywhere]">

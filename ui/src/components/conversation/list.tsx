@@ -2,6 +2,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Switcher } from "../branches/switcher";
 import { Icon } from "../icons";
+import { ErrorBox } from "../ui";
 import { RowView } from "./row";
 import type { Row, RowActions } from "./rows";
 
@@ -22,7 +23,16 @@ interface Props {
   busy: boolean;
   /** When this offset changes, its row is scrolled into view. */
   focus?: number;
-  earlier?: { n: number; load: () => void; busy: boolean };
+  earlier?: Earlier;
+}
+
+interface Earlier {
+  /** The number of messages that are not loaded. */
+  n: number;
+  load: () => void;
+  busy: boolean;
+  /** Why the last attempt failed. */
+  error?: unknown;
 }
 
 const estimatedHeights: Record<Row["kind"], number> = { message: 96, tool: 46, end: 40, ask: 120, jump: 56, gap: 36 };
@@ -84,18 +94,7 @@ export function Conversation(p: Props) {
           setAtEnd(el.scrollHeight - el.scrollTop - el.clientHeight < 80);
         }}
       >
-        {p.earlier && (
-          <div className="flex justify-center p-2">
-            <button
-              type="button"
-              disabled={p.earlier.busy}
-              onClick={p.earlier.load}
-              className="rounded-md px-3 py-1 text-[13px] text-accent hover:underline disabled:opacity-50"
-            >
-              {p.earlier.busy ? "Loading…" : `Load earlier messages (${p.earlier.n})`}
-            </button>
-          </div>
-        )}
+        {p.earlier && <EarlierMessages {...p.earlier} />}
         <ol className="relative mx-auto max-w-4xl" style={{ height: total }}>
           {virtual.getVirtualItems().map((v) => {
             const row = rows[v.index];
@@ -104,6 +103,8 @@ export function Conversation(p: Props) {
               <li
                 key={v.key}
                 data-index={v.index}
+                aria-setsize={rows.length}
+                aria-posinset={v.index + 1}
                 ref={virtual.measureElement}
                 className="absolute inset-x-0 px-4"
                 style={{ transform: `translateY(${v.start}px)` }}
@@ -149,4 +150,25 @@ function useUnseen(rows: Row[], atEnd: boolean): number {
   let n = 0;
   for (let i = rows.length - 1; i >= 0 && (rows[i] as Row).offset > seen.current; i--) n++;
   return n;
+}
+
+export function EarlierMessages({ n, load, busy, error }: Earlier) {
+  if (error !== undefined)
+    return (
+      <div className="mx-auto max-w-4xl px-4 pt-2">
+        <ErrorBox error={error} onRetry={load} />
+      </div>
+    );
+  return (
+    <div className="flex justify-center p-2">
+      <button
+        type="button"
+        disabled={busy}
+        onClick={load}
+        className="rounded-md px-3 py-1 text-[13px] text-accent hover:underline disabled:opacity-50"
+      >
+        {busy ? "Loading…" : `Load earlier messages (${n})`}
+      </button>
+    </div>
+  );
 }

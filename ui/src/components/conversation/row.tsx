@@ -1,5 +1,5 @@
 import { memo, type ReactNode, useCallback, useState } from "react";
-import type { Run } from "@/fold/types";
+import type { Marker, Run } from "@/fold/types";
 import { clock, duration, short } from "../format";
 import { Icon } from "../icons";
 import { Button, IconButton } from "../ui";
@@ -170,15 +170,14 @@ function RunEnd({ run }: { run: Run }) {
   );
 }
 
-const verbs: Record<string, string> = { rewind: "Rewound", clear: "Cleared", overwrite: "Overwritten" };
+const jumpNames: Record<string, string> = { rewind: "Rewound", clear: "Cleared", overwrite: "Overwritten" };
 
-/** The row of a rewind, clear, overwrite or undo. The newest one has the button Undo (or Redo). */
+/** The row of a rewind, clear, overwrite, undo or redo. The newest one has the button Undo (or Redo). */
 function JumpRow({ row, newest, actions }: Props) {
   if (row.kind !== "jump") return null;
   const m = row.marker;
   if (m.kind === "fork") return <Rule>Forked here</Rule>;
   const undo = m.label === "undo";
-  const to = m.to_offset ?? 0;
   return (
     <div
       role="note"
@@ -186,12 +185,7 @@ function JumpRow({ row, newest, actions }: Props) {
     >
       <Icon name={undo ? "undo" : "rewind"} className="text-accent" />
       <span className="min-w-48 flex-1">
-        <span className="font-medium">{undo ? "Undone" : (verbs[m.kind] ?? m.kind)}</span>
-        <span className="text-muted">
-          {undo
-            ? `: the reverted events are active again.`
-            : ` to offset ${to}: events ${to} to ${m.offset - 1} are hidden${m.thread && m.thread !== "main" ? ` in ${m.thread}` : ""}. The log keeps them.`}
-        </span>
+        <JumpText marker={m} />
       </span>
       {!undo && (
         <Button
@@ -213,5 +207,24 @@ function JumpRow({ row, newest, actions }: Props) {
         </Button>
       )}
     </div>
+  );
+}
+
+function JumpText({ marker: m }: { marker: Marker }) {
+  const to = m.to_offset ?? 0;
+  const [name, effect] =
+    m.label === "undo"
+      ? ["Undone", ": the reverted events are active again."]
+      : m.label === "redo"
+        ? ["Redone", ": the events are reverted again. The log keeps them."]
+        : [
+            jumpNames[m.kind] ?? m.kind,
+            ` to offset ${to}: events ${to} to ${m.offset - 1} are hidden${m.thread && m.thread !== "main" ? ` in ${m.thread}` : ""}. The log keeps them.`,
+          ];
+  return (
+    <>
+      <span className="font-medium">{name}</span>
+      <span className="text-muted">{effect}</span>
+    </>
   );
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Marker, Message, Run, ToolCall } from "@/fold/types";
-import { invocationOf, isUndo, marksOf, rowsOf } from "./rows";
+import { invocationOf, marksOf, rowsOf } from "./rows";
 
 const time = (s: number) => new Date(Date.UTC(2026, 0, 5, 12, 0, s)).toISOString();
 const item = (offset: number, s = offset) => ({
@@ -93,10 +93,9 @@ describe("marksOf", () => {
     expect(marksOf([mark(10, 4), mark(20, 2)], 99).map((m) => m.offset)).toEqual([20]);
   });
 
-  it("detects an undo: a jump to the marker of another jump", () => {
-    const all = [mark(10, 4), mark(11, 10)];
-    expect(isUndo(all[1] as Marker, all)).toBe(true);
-    expect(isUndo(all[0] as Marker, all)).toBe(false);
-    expect(marksOf(all, 99)).toMatchObject([{ offset: 11, label: "undo" }]);
+  it("detects an undo and a redo: jumps to the marker of another jump", () => {
+    const all = [mark(10, 4), mark(11, 10), mark(12, 11), mark(13, 12)];
+    const labels = [15, 13, 12, 11].map((at) => marksOf(all, at).map((m) => [m.offset, m.label]));
+    expect(labels).toEqual([[[13, "undo"]], [[12, "redo"]], [[11, "undo"]], [[10, undefined]]]);
   });
 });

@@ -131,9 +131,18 @@ export function isJump(m: Marker): boolean {
   return m.kind === "rewind" || m.kind === "clear" || m.kind === "overwrite";
 }
 
-/** Whether a jump undoes another one. */
-export function isUndo(m: Marker, all: Marker[]): boolean {
-  return isJump(m) && all.some((o) => isJump(o) && o.offset === m.to_offset);
+/**
+ * The jumps that undo another jump, by offset: "undo" makes reverted events active
+ * again, and "redo", the undo of an undo, reverts them again.
+ */
+export function undoesOf(markers: Marker[]): Map<number, "undo" | "redo"> {
+  const jumps = new Set<number>();
+  const undoes = new Map<number, "undo" | "redo">();
+  for (const { offset, to_offset: to } of markers.filter(isJump).sort((a, b) => a.offset - b.offset)) {
+    if (to !== undefined && jumps.has(to)) undoes.set(offset, undoes.get(to) === "undo" ? "redo" : "undo");
+    jumps.add(offset);
+  }
+  return undoes;
 }
 
 /** The jumps and the fork marker before an offset that no later jump has reverted. */
@@ -145,9 +154,10 @@ export function marksOf(markers: Marker[], at: number, thread?: string): Marker[
       (!thread || !m.thread || m.thread === thread || m.thread === "main"),
   );
   const jumps = all.filter(isJump);
+  const undoes = undoesOf(jumps);
   return all
     .filter((m) => !jumps.some((j) => j.offset > m.offset && (j.to_offset ?? 0) <= m.offset))
-    .map((m) => (isUndo(m, jumps) ? { ...m, label: "undo" } : m));
+    .map((m) => (undoes.has(m.offset) ? { ...m, label: undoes.get(m.offset) } : m));
 }
 
 /** The actions of a row. */
@@ -158,7 +168,7 @@ export interface RowActions {
   onFork?: (at: number) => void;
   onLink?: (at: number) => void;
   onSeek: (at: number) => void;
-  /** Undoes the newest jump. */
+  /** Undoes the newest jump, which may be an undo. */
   onUndo: () => void;
   /** Compares the session before a jump with the session now. */
   onCompare?: (jump: Marker) => void;

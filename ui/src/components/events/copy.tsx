@@ -1,15 +1,12 @@
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { copyText } from "@/hooks/clipboard";
 import { Button } from "../ui";
 
 /** Copies a text to the clipboard, and shows the outcome as its label. */
 export function CopyButton({ text, children }: { text: () => string | Promise<string>; children: ReactNode }) {
   const copy = useMutation({
-    mutationFn: async () => {
-      // Without TLS, browsers offer a clipboard only to pages of localhost.
-      if (!navigator.clipboard) throw new Error("Copying needs HTTPS or localhost");
-      await navigator.clipboard.writeText(await text());
-    },
+    mutationFn: async () => copyText(await text()),
   });
   return (
     <>

@@ -21,15 +21,15 @@ export function Branches(p: Omit<GraphProps, "branches">) {
         <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
       </div>
     );
-  const { branches } = found.data;
+  const { branches, cut } = found.data;
   return (
     <div className="flex h-full flex-col">
       <div className="flex items-center gap-3 border-b border-line px-4 py-2">
         <h2 className="font-semibold">Branches</h2>
         <p className="min-w-0 flex-1 truncate text-[13px] text-muted">
           Sessions that share events with this one, and its reverted events.
-          {branches.length >= maxSessions && " Showing the first 1,000 branches."}
         </p>
+        {cut && <p className="text-[13px] font-medium">The tree is too large: not all branches are shown.</p>}
         <Button aria-pressed={asList} onClick={() => setAsList(!asList)}>
           As a list
         </Button>
@@ -44,9 +44,6 @@ export function Branches(p: Omit<GraphProps, "branches">) {
     </div>
   );
 }
-
-/** The server returns at most this many sessions of a tree. */
-const maxSessions = 1000;
 
 function List({ branches, id, onUndo, busy }: Pick<GraphProps, "branches" | "id" | "onUndo" | "busy">) {
   return (

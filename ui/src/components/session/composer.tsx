@@ -25,6 +25,12 @@ export function putDraft(id: string, text: string): void {
   dispatchEvent(new CustomEvent("tapedeck:draft", { detail: id }));
 }
 
+/** Puts a text that was not sent back into the draft, before the text typed since. */
+function putBack(id: string, text: string): void {
+  const typed = sessionStorage.getItem(draftKey(id));
+  putDraft(id, text && typed ? `${text}\n${typed}` : text || (typed ?? ""));
+}
+
 function useDraft(id: string) {
   const [text, setText] = useState(() => sessionStorage.getItem(draftKey(id)) ?? "");
   useEffect(() => {
@@ -47,12 +53,14 @@ export function Composer({ id, thread, session, run, asks, live, onLive }: Props
   const on = thread === "main" ? undefined : thread;
   const send = useMutation({
     mutationFn: (task: string) => api.task(id, { task, thread: on }),
-    onSuccess: () => setText(""),
+    onMutate: () => setText(""),
+    onError: (_, task) => putBack(id, task),
   });
   const stop = useMutation({ mutationFn: () => api.cancel(id, run?.invocation) });
   const resume = useMutation({
-    mutationFn: () => api.resume(id, { thread: on, task: text.trim() || undefined }),
-    onSuccess: () => setText(""),
+    mutationFn: (task: string) => api.resume(id, { thread: on, task: task || undefined }),
+    onMutate: () => setText(""),
+    onError: (_, task) => putBack(id, task),
   });
   const running = run?.status === "running";
   const failed = [send, stop, resume].find((m) => m.isError);
@@ -110,7 +118,7 @@ export function Composer({ id, thread, session, run, asks, live, onLive }: Props
         {!running && canResume(run) && (
           <Button
             id="resume"
-            onClick={() => resume.mutate()}
+            onClick={() => resume.mutate(text.trim())}
             busy={resume.isPending}
             title="Resume the interrupted run (R)"
           >

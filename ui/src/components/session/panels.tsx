@@ -307,16 +307,30 @@ function SummaryList({ id, head }: { id: string; head: number }) {
           ))}
         </Section>
       )}
-      {s.files_modified.length > 0 && (
-        <Section title="Files">
-          {s.files_modified.slice(0, 200).map((f) => (
-            <li key={f} className="truncate font-mono text-xs" title={f}>
-              {f}
-            </li>
-          ))}
-        </Section>
-      )}
+      <Files paths={s.files_modified} leftOut={s.files_left_out ?? 0} />
     </div>
+  );
+}
+
+/** The limit of shown files. */
+const maxFiles = 200;
+
+/** The modified files. `leftOut` counts modifications of files that are not in `paths`. */
+export function Files({ paths, leftOut }: { paths: string[]; leftOut: number }) {
+  const more = paths.length - maxFiles;
+  const notShown: string[] = [];
+  if (more > 0) notShown.push(plural(more, "more file"));
+  if (leftOut > 0) notShown.push(plural(leftOut, "change to other files", "changes to other files"));
+  if (paths.length === 0 && leftOut === 0) return null;
+  return (
+    <Section title="Files">
+      {paths.slice(0, maxFiles).map((f) => (
+        <li key={f} className="truncate font-mono text-xs" title={f}>
+          {f}
+        </li>
+      ))}
+      {notShown.length > 0 && <li className="text-muted">Not shown: {notShown.join(" and ")}</li>}
+    </Section>
   );
 }
 

@@ -1,4 +1,4 @@
-import { type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useRef, useState } from "react";
 import type { ReplayIndex } from "@/fold/types";
 import { useTheme } from "@/hooks/theme";
 import { brief, clock } from "../format";
@@ -13,6 +13,8 @@ interface Props {
   /** The position as text, for screen readers. */
   positionText: string;
   onSeek: (ms: number) => void;
+  onStart: () => void;
+  onEnd: () => void;
 }
 
 /** The shortest time between two seeks of a drag. */
@@ -21,7 +23,7 @@ const dragMs = 50;
 /** The limit of overlapping markers that the hint lists. */
 const maxHinted = 4;
 
-export function SeekBar({ index, axis: whole, now, times, positionText, onSeek }: Props) {
+export function SeekBar({ index, axis: whole, now, times, positionText, onSeek, onStart, onEnd }: Props) {
   const [span, setSpan] = useZoom(whole, now);
   const axis = useMemo(() => zoomed(whole, span), [whole, span]);
   const ref = useRef<HTMLCanvasElement>(null);
@@ -65,6 +67,16 @@ export function SeekBar({ index, axis: whole, now, times, positionText, onSeek }
     if (drag.current.on && placeOf(e) !== drag.current.place) seek(placeOf(e));
     drag.current.on = false;
   };
+  // Not a shortcut: a slider needs its keys even if shortcuts are off.
+  const onKeyDown = (e: KeyboardEvent) => {
+    if (e.altKey || e.ctrlKey || e.metaKey) return;
+    const by = stepOfKey(e, axis.to - axis.from);
+    if (by !== undefined) onSeek(Math.min(axis.to, Math.max(axis.from, now + by)));
+    else if (e.key === "Home") onStart();
+    else if (e.key === "End") onEnd();
+    else return;
+    e.preventDefault();
+  };
   return (
     <div className="relative">
       <div
@@ -76,6 +88,7 @@ export function SeekBar({ index, axis: whole, now, times, positionText, onSeek }
         aria-valuenow={Math.round((now - axis.from) / 1000)}
         aria-valuetext={positionText}
         className="relative h-10 w-full cursor-pointer touch-none select-none"
+        onKeyDown={onKeyDown}
         onPointerDown={onDown}
         onPointerMove={onMove}
         onPointerUp={onUp}
@@ -95,6 +108,23 @@ export function SeekBar({ index, axis: whole, now, times, positionText, onSeek }
       )}
     </div>
   );
+}
+
+/** How far a key moves the playhead, in milliseconds: as far as the shortcuts do. */
+function stepOfKey(e: KeyboardEvent, length: number): number | undefined {
+  const small = e.shiftKey ? length / 10 : 5_000;
+  switch (e.key) {
+    case "ArrowRight":
+    case "ArrowUp":
+      return small;
+    case "ArrowLeft":
+    case "ArrowDown":
+      return -small;
+    case "PageUp":
+      return length / 10;
+    case "PageDown":
+      return -length / 10;
+  }
 }
 
 /** The visible part of the bar. It follows the playhead. */

@@ -74,6 +74,8 @@ export function Transport({ deck, state, cut, onCut, recording }: Props) {
         times={times}
         positionText={positionText}
         onSeek={deck.seekTime}
+        onStart={() => deck.seek(1)}
+        onEnd={() => deck.seek(head)}
       />
     </section>
   );

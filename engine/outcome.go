@@ -10,16 +10,16 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A standing is what the runs that are in force amount to: the status of the one
+// A runOutcome is the status that the active runs give to a session: that of the run
 // that ended last.
 type runOutcome struct {
 	status    tapedeck.Status
-	resumable *bool // of a cancelled one
-	endedAt   int64 // where it ended
+	resumable *bool // of a cancelled run
+	endedAt   int64 // the offset of its end
 }
 
-// standingOf returns the standing that a run leaves. One that is open is cut off
-// by what comes now, after all others.
+// outcomeOf returns the outcome of a run. An open run counts as interrupted now,
+// after all others.
 func outcomeOf(r *view.Run) runOutcome {
 	if r.EndOffset == nil {
 		return runOutcome{status: tapedeck.StatusInterrupted, endedAt: math.MaxInt64}
@@ -31,13 +31,13 @@ func outcomeOf(r *view.Run) runOutcome {
 	return s
 }
 
-// canResume reports whether a cancelled run can be gone on with: it can unless
-// its end says otherwise.
+// canResume reports whether a cancelled run can be resumed: it can unless its end says
+// otherwise.
 func canResume(r *view.Run) bool { return r.Resumable == nil || *r.Resumable }
 
-// standingAfter returns the standing of a session after a jump.
+// outcomeAfter returns the outcome of a session after a jump.
 func (e *Engine) outcomeAfter(ctx context.Context, s *tapedeck.Session, t *target) (runOutcome, error) {
-	if len(s.Runs) > 0 { // on other threads; what they come to is yet to be seen
+	if len(s.Runs) > 0 { // they are on other threads, and have not ended
 		return runOutcome{status: tapedeck.StatusRunning}, nil
 	}
 	if t.thread == "" {
@@ -54,14 +54,15 @@ func (e *Engine) outcomeAfter(ctx context.Context, s *tapedeck.Session, t *targe
 	return own, nil
 }
 
-// standingAt returns the standing of a session as of an offset.
+// outcomeAt returns the outcome of a session at an offset.
 func (e *Engine) outcomeAt(ctx context.Context, session string, at int64) (runOutcome, error) {
 	return e.newestRun(ctx, session, at, func(string) bool { return true })
 }
 
-// newestRun returns the standing that the run leaves which ended last as of an
-// offset, among the threads that are wanted. A run ends with an event of its
-// thread, unless a jump or a fork has cut it off, so few have to be looked at.
+// newestRun returns the outcome of the run that ended last at an offset, among the
+// wanted threads. A run ends with an event of its thread, unless a jump or a fork cut
+// it off. So it looks at few threads: the newest event of a thread tells whether its
+// last run can be newer.
 func (e *Engine) newestRun(ctx context.Context, session string, at int64, wanted func(string) bool) (runOutcome, error) {
 	newest := runOutcome{status: tapedeck.StatusIdle, endedAt: -1}
 	all, err := e.views.Snapshot(ctx, session, view.Query{At: at, Limit: 1})
@@ -97,7 +98,7 @@ func (e *Engine) newestRun(ctx context.Context, session string, at int64, wanted
 	return newest, nil
 }
 
-// lastRun returns the newest run in force on a thread as of an offset.
+// lastRun returns the newest active run of a thread at an offset.
 func (e *Engine) lastRun(ctx context.Context, session, thread string, at int64) (view.Run, bool, error) {
 	s, err := e.views.Snapshot(ctx, session, view.Query{At: at, Thread: thread, Limit: 1})
 	if err != nil || len(s.Runs) == 0 {
