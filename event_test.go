@@ -15,7 +15,7 @@ func TestEventCheck(t *testing.T) {
 		e  Event
 		ok bool
 	}{
-		"least":              {Event{Type: Custom}, true},
+		"minimal":            {Event{Type: Custom}, true},
 		"full":               {Event{Type: "a.b", Channel: "c", Time: noon, Thread: "t", Invocation: "i", Instance: "n", Turn: 1, Actor: "user:Zoë", Data: []byte(`{"a":"é\u0000"}`)}, true},
 		"space around":       {Event{Type: "T", Data: []byte(" {} \n")}, true},
 		"no type":            {Event{}, false},
@@ -128,21 +128,21 @@ func logOf(t testing.TB, events ...Event) fakeLog {
 
 func TestEvents(t *testing.T) {
 	l := logOf(t, Event{Type: "A"}, Event{Type: "B"}, Event{Type: "C"}, Event{Type: "D"}, Event{Type: "E"})
-	read := func(l fakeLog, from int64, most int) (got string, err error) {
+	read := func(l fakeLog, from int64, limit int) (got string, err error) {
 		for e, fault := range Events(t.Context(), l, "s", from) {
-			if got += e.Type; fault != nil || len(got) == most {
+			if got += e.Type; fault != nil || len(got) == limit {
 				return got, fault
 			}
 		}
 		return got, nil
 	}
 	for _, test := range []struct {
-		from int64
-		most int
-		want string
+		from  int64
+		limit int
+		want  string
 	}{{0, 9, "ABCDE"}, {3, 9, "DE"}, {5, 9, ""}, {0, 3, "ABC"}} {
-		if got, err := read(l, test.from, test.most); got != test.want || err != nil {
-			t.Errorf("from %d, most %d: %q, %v", test.from, test.most, got, err)
+		if got, err := read(l, test.from, test.limit); got != test.want || err != nil {
+			t.Errorf("from %d, limit %d: %q, %v", test.from, test.limit, got, err)
 		}
 	}
 	l.records[3].Data = []byte("?")

@@ -31,7 +31,7 @@ func TestJump(t *testing.T) {
 	}
 	e := at(1, SessionRenamed, `{}`)
 	if _, ok := e.Jump(); ok {
-		t.Error("a renaming takes something back")
+		t.Error("a rename is a jump")
 	}
 }
 

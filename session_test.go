@@ -44,7 +44,7 @@ func TestSessionApply(t *testing.T) {
 	}{
 		"created":              {[]tapedeck.Event{payload.NewEvent(created)}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
 		"renamed":              {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Title: new("Two")})}, tapedeck.Session{Title: "Two", Owner: "ada", Agent: "coder", Labels: created.Labels}},
-		"title taken away":     {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Title: new("")})}, tapedeck.Session{Owner: "ada", Agent: "coder", Labels: created.Labels}},
+		"title removed":        {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Title: new("")})}, tapedeck.Session{Owner: "ada", Agent: "coder", Labels: created.Labels}},
 		"labelled again":       {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Labels: tapedeck.Labels{}})}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: tapedeck.Labels{}}},
 		"forked":               {[]tapedeck.Event{payload.NewEvent(payload.SessionForked{Parent: "p", At: 3, Title: "Fork"})}, tapedeck.Session{Title: "Fork"}},
 		"nonsense title":       {[]tapedeck.Event{payload.NewEvent(created), {Type: tapedeck.SessionRenamed, Data: []byte(`{"title":5,"owner":"eve"}`)}}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},

@@ -65,7 +65,7 @@ type Options struct {
 
 	// AllowOrigins are the origins, such as "https://app.example", whose pages may
 	// call the server from a browser, besides its own. "*" stands for all. Open
-	// refuses what no browser sends.
+	// refuses a value that no browser sends.
 	AllowOrigins []string
 
 	// AnyHost accepts every Host header. Without it the handler answers only
@@ -73,7 +73,7 @@ type Options struct {
 	// through a DNS name of its own.
 	AnyHost bool
 
-	// NoScreen leaves the pages for people out.
+	// NoScreen leaves out the pages for people.
 	NoScreen bool
 
 	Version string       // shown where there is no screen
@@ -88,9 +88,9 @@ type Options struct {
 	Discard func(session string) (remove func() error, err error)
 }
 
-// DefaultIdleTimeout is how long an agent may be silent if nobody says how long.
-// It bounds how long a model that hangs stays "running"; it is longer than any
-// command that an agent of kind llm may run.
+// DefaultIdleTimeout is how long an agent may be silent if no time-out is set. It
+// limits how long a model that hangs stays "running". It is longer than any command
+// that an agent of kind llm may run.
 const DefaultIdleTimeout = time.Hour
 
 // An Agent is an agent that tasks can go to. Name and Runner are required.
@@ -101,11 +101,11 @@ type Agent struct {
 	Runner      tapedeck.Runner
 
 	RunTimeout  time.Duration // instead of that of [Options]; 0 for that, negative for no limit
-	IdleTimeout time.Duration // likewise
+	IdleTimeout time.Duration // instead of that of [Options]; 0 for that, negative for no limit
 	Starts      []string      // names of the agents that it may start
 
-	// Folder returns the folder in which the agent works in a session, and makes
-	// it if need be. Nil: the agent has no folder.
+	// Folder returns the folder in which the agent works in a session, and creates it
+	// if it does not exist. Nil: the agent has no folder.
 	Folder func(session string) (string, error)
 }
 
@@ -223,8 +223,8 @@ func (d *Deck) runInBackground(fs ...func(context.Context)) {
 }
 
 // Handler returns the handler of the HTTP API, of the protocols and of the
-// screen. It serves below "/". [Deck.Serve] serves it with the time-outs and
-// limits of the program; a server of your own may serve it, too.
+// screen. It serves below "/". A [Server] serves it with the time-outs and limits of
+// the program; a server of your own may serve it, too.
 func (d *Deck) Handler() http.Handler { return d.handler }
 
 // Ready reports whether the deck can serve: whether its store can be read and
@@ -236,12 +236,12 @@ func (d *Deck) Ready(ctx context.Context) error {
 	return d.writable(ctx)
 }
 
-// Instance returns the id of this deck: each Open makes a new one. GET /healthz
-// tells it, so that a client sees whether it reaches the deck that it looks for.
+// Instance returns the id of this deck; each Open creates a new one. GET /healthz
+// returns it, so that a client can check that it reaches the right deck.
 func (d *Deck) Instance() string { return d.instance }
 
 // Lost returns a channel that receives an error when the data folder was deleted,
-// moved or replaced. Nothing can be written any more; close the deck then.
+// moved or replaced. The deck cannot write any more then; close it.
 func (d *Deck) Lost() <-chan error { return d.lost }
 
 // Followers returns how many streams follow a session now.
@@ -267,7 +267,7 @@ func (d *Deck) Create(ctx context.Context, n api.NewSession) (*Session, error) {
 }
 
 // Run gives an agent a task, in a session that exists or in a new one, and
-// returns when the task is durable. The run goes on in the background;
+// returns when the task is durable. The run continues in the background;
 // [Deck.Follow] from Started.Offset shows it, and [Session.Cancel] stops it. A
 // thread that is busy is a [tapedeck.Conflict], an unknown agent is
 // [tapedeck.NotFound].
@@ -276,7 +276,7 @@ func (d *Deck) Run(ctx context.Context, t api.Task) (api.Started, error) {
 }
 
 // Append appends events to a session, all of them or none. They are durable when
-// it returns without an error. The events may not be changed afterwards.
+// it returns without an error.
 func (d *Deck) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
 	return d.engine.Append(ctx, a)
 }
@@ -302,26 +302,25 @@ func (d *Deck) Follow(ctx context.Context, session string, from int64) iter.Seq2
 	}
 }
 
-// Running returns how many runs are under way.
+// Running returns the number of active runs.
 func (d *Deck) Running() int { return d.engine.Running() }
 
-// AwaitIdle waits until no run is under way, at most as long as ctx lasts.
+// AwaitIdle waits until no run is active, at most as long as ctx lasts.
 func (d *Deck) AwaitIdle(ctx context.Context) error { return d.engine.AwaitIdle(ctx) }
 
-// closeGrace is how much longer than an agent that does not stop Close waits.
+// closeGrace is how long Close waits after it has given up on agents that do not stop.
 const closeGrace = 3 * time.Second
 
-// Close stops the runs that are under way, each with its terminal event, ends
-// the streams, and closes the store. It returns at the latest when ctx is done:
-// runs that have not stopped by then are ended by the next Open. A second call
-// does nothing.
+// Close stops the active runs, each with its terminal event, ends the streams, and
+// closes the store. It returns at the latest when ctx is done: the next Open ends the
+// runs that have not stopped by then. A second call does nothing.
 func (d *Deck) Close(ctx context.Context) (err error) {
 	d.closing.Do(func() { err = d.close(ctx, func(context.Context) error { return nil }) })
 	return err
 }
 
-// close stops the runs and the streams, then calls quit, which ends the server,
-// and waits for what is being written.
+// close stops the runs and the streams, calls quit, which ends the server, and waits
+// for the background work.
 func (d *Deck) close(ctx context.Context, quit func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, engine.DefaultKillAfter+closeGrace)
 	defer cancel()

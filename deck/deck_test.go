@@ -73,6 +73,21 @@ func exported(t *testing.T, s *deck.Session) string {
 	return b.String()
 }
 
+// found searches until the index has all events: a single search waits for it only
+// for a moment.
+func found(t *testing.T, d *deck.Deck, text string) []search.Hit {
+	t.Helper()
+	for {
+		result, err := d.Search(t.Context(), search.Query{Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Behind == 0 {
+			return result.Hits
+		}
+	}
+}
+
 // serving returns the paths that serve what was said in a session.
 func serving(session string) []string {
 	api, stream := "/api/v1/sessions/"+session+"/", "/v1/stream/sessions/"+session
@@ -116,9 +131,8 @@ func testErasedTextIsGone(t *testing.T, d *deck.Deck, dir string) {
 	if body := exported(t, s); !strings.Contains(body, secret) {
 		t.Fatalf("before the erase the export lacks the text: %s", body)
 	}
-	query := search.Query{Text: "battery"}
-	if found, err := d.Search(t.Context(), query); err != nil || len(found.Hits) == 0 {
-		t.Fatalf("before the erase the text is not found: %+v, %v", found, err)
+	if hits := found(t, d, "battery"); len(hits) == 0 {
+		t.Fatal("before the erase the text is not found")
 	}
 	if _, err := s.Erase(t.Context(), api.Erase{All: true}); err != nil {
 		t.Fatal(err)
@@ -132,8 +146,8 @@ func testErasedTextIsGone(t *testing.T, d *deck.Deck, dir string) {
 	if body := exported(t, s); strings.Contains(body, secret) {
 		t.Errorf("the export has the erased text: %s", body)
 	}
-	if found, err := d.Search(t.Context(), query); err != nil || len(found.Hits) > 0 {
-		t.Errorf("the erased text is found: %+v, %v", found, err)
+	if hits := found(t, d, "battery"); len(hits) > 0 {
+		t.Errorf("the erased text is found: %+v", hits)
 	}
 }
 

@@ -60,8 +60,8 @@ func Example() {
 	// Output: <nil>
 }
 
-// A run is durable before it is shown: it is followed from its first event, live,
-// until its terminal event.
+// A program starts a run and follows it live: Follow yields each event after it is durable,
+// and the last one is the terminal event.
 func ExampleDeck_Run() {
 	ctx := context.Background()
 	d := open(echoAgent)

@@ -11,17 +11,17 @@ import (
 	"github.com/tapedeck/tapedeck/store/tail"
 )
 
-// tailBytes is how much memory the newest events of all sessions may take.
+// tailBytes limits the memory in bytes for the newest events of all sessions.
 const tailBytes = 64 << 20
 
-// storage is a store and what belongs to it.
+// storage is a store with its search index.
 type storage struct {
 	store    tapedeck.Store
 	index    documents
-	writable func(context.Context) error // why it cannot be written now
+	writable func(context.Context) error // returns why the store cannot be written now, nil if it can
 }
 
-// documents is the search index that belongs to a store.
+// documents is the search index of a store.
 type documents interface {
 	Unindexed(ctx context.Context, limit int) ([]search.Pending, int, error)
 	Index(ctx context.Context, in search.Batch) error

@@ -43,7 +43,7 @@ func (s *Session) Branches(ctx context.Context, at int64) ([]view.Branch, error)
 	return tree, err
 }
 
-// Context returns the messages that a model is told to continue a thread, as of
+// Context returns the messages that a model needs to continue a thread, as of
 // an offset. The empty thread is the main one. It is well-formed for a model's
 // provider whatever the log has: see [view.Context].
 func (s *Session) Context(ctx context.Context, thread string, at int64) ([]view.ContextMessage, error) {
@@ -52,10 +52,11 @@ func (s *Session) Context(ctx context.Context, thread string, at int64) ([]view.
 	return view.Context(snapshot, of), err
 }
 
-// maxContext is the most messages of a context.
+// maxContext is how many messages a context has at most.
 const maxContext = 10_000
 
-// Search finds where something was said, in all sessions or in one.
+// Search finds messages, tool calls and titles by their words, in all sessions or in
+// one.
 func (d *Deck) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	return d.search.Search(ctx, q)
 }

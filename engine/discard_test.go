@@ -100,7 +100,7 @@ func TestDiscardMeetsStart(t *testing.T) {
 				started <- err
 			}()
 			for range 1000 {
-				runtime.Gosched() // he is as far as he gets
+				runtime.Gosched() // give the run every chance to get on
 			}
 			return s.discard(session)
 		}

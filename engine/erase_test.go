@@ -131,7 +131,7 @@ func TestEraseWhileRunning(t *testing.T) {
 	refuses(t, err, tapedeck.Conflict, "cancel it first")
 	w.erase(api.Erase{Session: "a", Events: span(0, 2)})
 	if len(w.head("a").Runs) != 1 {
-		t.Error("the run is gone")
+		t.Error("the run is missing")
 	}
 	_, err = w.Cancel(t.Context(), "a", "")
 	w.must(err)
@@ -170,7 +170,7 @@ func TestEraseForgets(t *testing.T) {
 	w.must(err)
 	done := w.erase(api.Erase{Session: "a", All: true})
 	if want := []string{"a", "b", "c"}; !slices.Equal(forgotten, want) || !slices.Equal(done.Forks, want[1:]) {
-		t.Errorf("forgotten: %v, forks: %v", forgotten, done.Forks)
+		t.Errorf("erased: %v, forks: %v", forgotten, done.Forks)
 	}
 	if strings.Contains(w.text("c"), "one") {
 		t.Error("a fork of a fork still has it")

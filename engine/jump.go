@@ -182,7 +182,7 @@ func (e *Engine) cancelRuns(ctx context.Context, s *tapedeck.Session, t *target)
 }
 
 // errMoved means that the session has changed since the verb looked at it.
-var errMoved = errors.New("the session has gone on")
+var errMoved = errors.New("the session has changed")
 
 // appendJump appends the jump, unless the session has changed since began in a way
 // that matters to it.

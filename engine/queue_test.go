@@ -109,7 +109,7 @@ func TestLedgersAreBounded(t *testing.T) {
 	for i := range 2 * maxLedgers {
 		m.get(fmt.Sprintf("s%d", i))
 		if m.find("s0") != first {
-			t.Fatal("the one in use was forgotten")
+			t.Fatal("the one in use was dropped")
 		}
 	}
 	if m.byID.Len() != maxLedgers {

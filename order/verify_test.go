@@ -104,7 +104,7 @@ func TestVerifierAccepts(t *testing.T) {
 			SUBAGENT_ERROR {"subagentRunId":"s","message":"failed"}
 			SUBAGENT_FINISHED {"subagentRunId":"t","outcome":{"type":"suspended"}}
 			end`,
-		"tags that nobody announced": `run
+		"tags without a start": `run
 			CUSTOM {"name":"x","value":1,"subagentRunId":"ghost"}
 			end`,
 		"a parent that has finished": `run
@@ -137,7 +137,7 @@ func TestVerifierAccepts(t *testing.T) {
 		"the main thread by its name":   "main/r: run\n/r: CUSTOM {\"name\":\"a\",\"value\":1}\nmain/r: end",
 		"types of ours, anywhere":       "/: session.created {\"title\":\"x\"}\n/old: message.added {}\nrun\nsession.cleared\nsession.rewound {}\nplan.updated {}\nend\nr: usage.reported",
 		"unknown types":                 "/: FUTURE_EVENT {\"a\":1}\n/: x.y\nrun\nTEXT_MESSAGE_SHOUTED {}\nend",
-		"members that nobody knows":     "run\nTEXT_MESSAGE_START {\"messageId\":\"m\",\"shiny\":null}\nTEXT_MESSAGE_END {\"messageId\":\"m\",\"x\":{}}\nend",
+		"unknown members":               "run\nTEXT_MESSAGE_START {\"messageId\":\"m\",\"shiny\":null}\nTEXT_MESSAGE_END {\"messageId\":\"m\",\"x\":{}}\nend",
 		"an escaped id":                 "run\nTEXT_MESSAGE_START {\"messageId\":\"m\\u0031\"}\nTEXT_MESSAGE_END {\"messageId\":\"m1\"}\nend",
 		"outcomes":                      "run\nRUN_FINISHED {\"threadId\":\"main\",\"runId\":\"r\",\"outcome\":{\"type\":\"interrupt\",\"interrupts\":[{\"id\":\"i\",\"reason\":\"x\"}]}}",
 		"an outcome of a later version": "run\nRUN_FINISHED {\"threadId\":\"main\",\"runId\":\"r\",\"outcome\":{\"type\":\"paused\",\"until\":1}}",

@@ -249,7 +249,7 @@ func TestNewEventOfBadRaw(t *testing.T) {
 func TestNewEventOfNoPayload(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("a struct of no type was taken")
+			t.Error("a struct without a type was accepted")
 		}
 	}()
 	NewEvent(struct{ Common }{})

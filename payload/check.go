@@ -30,7 +30,7 @@ func (c *Checked) Get(name string) []byte {
 // String returns the value of a string member, "" if it is absent.
 func (c *Checked) String(name string) string { return jsonobj.StringOf(c.Get(name)) }
 
-// Check reports whether the data of e has all required members of its type,
+// CheckData reports whether the data of e has all required members of its type,
 // each with its shape. Other members may exist. Data of an unknown type may be
 // anything. The error is [tapedeck.Invalid].
 func CheckData(e *tapedeck.Event) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
-// Tidy returns the data of an event of a known type without redundant
+// TidyData returns the data of an event of a known type without redundant
 // members: null where absence means the same, and a member "type" that repeats
 // said, the event's type as sent. A timestamp becomes an integer. Data without
 // such members is returned unchanged.

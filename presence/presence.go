@@ -17,7 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// After is the default time after which a user without a report counts as gone.
+// After is the default time after which a user without a report counts as absent.
 const After = time.Minute
 
 // Limits of a [Tracker].
@@ -45,7 +45,7 @@ type sessionState struct {
 
 type userState struct {
 	payload.Presence
-	until time.Time // gone without another report before this time
+	until time.Time // absent without another report before this time
 	timer *time.Timer
 }
 

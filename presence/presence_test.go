@@ -103,7 +103,7 @@ func TestUsersWithoutReportsLeave(t *testing.T) {
 		}
 		synctest.Wait()
 		if want := []string{"s bob 00:01:00"}; !slices.Equal(gone, want) {
-			t.Errorf("gone are %v, want %v", gone, want)
+			t.Errorf("the absent users are %v, want %v", gone, want)
 		}
 		if got := changes(w); got != "left bob" {
 			t.Errorf("the watcher reports %q", got)

@@ -149,7 +149,7 @@ func options(s tapedeck.Store) projection.Options {
 }
 
 // A view is always the fold of the log, whatever was appended, reverted, read and
-// forgotten before.
+// removed before.
 func TestSnapshotIsTheFold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newDeck(t)
@@ -535,6 +535,6 @@ func TestEpoch(t *testing.T) {
 		t.Error("the epoch is not that of a life")
 	}
 	if err := p.Forget(context.Background(), d.id); err != nil || before == p.Epoch() {
-		t.Errorf("it is the same after something was forgotten, %v", err)
+		t.Errorf("it is the same after something was removed, %v", err)
 	}
 }

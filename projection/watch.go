@@ -12,7 +12,7 @@ type watch struct {
 	mu       sync.Mutex
 	due      map[string]tapedeck.Session // sessions to fold
 	gone     []tapedeck.Session          // deleted sessions
-	sweepDue bool                        // more sessions were deleted than gone has: only a sweep finds them
+	sweepDue bool                        // too many sessions were deleted to list them: only a sweep finds all
 	wake     chan struct{}
 
 	removing chan struct{} // has an element while the checkpoints of deleted sessions are removed

@@ -233,7 +233,7 @@ func TestAPanicEndsTheRequestOnly(t *testing.T) {
 		t.Errorf("got %s, want a broken connection", resp.Status)
 	}
 	if resp, err := http.Get(srv.URL + "/healthz"); err != nil || resp.StatusCode != 200 {
-		t.Errorf("the server is gone: %v", err)
+		t.Errorf("the server does not answer: %v", err)
 	}
 	srv.Close() // waits until everything was logged
 	if !strings.Contains(log.String(), "secret") {

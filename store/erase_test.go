@@ -15,7 +15,7 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// erased returns e without its payload, as a store would have it.
+// erased returns e without its payload, as a store does.
 func erased(t *testing.T, e tapedeck.Event) tapedeck.Event {
 	t.Helper()
 	data, err := e.MarshalJSON()
@@ -33,9 +33,9 @@ func erased(t *testing.T, e tapedeck.Event) tapedeck.Event {
 	return out
 }
 
-// TestErasedEventsAreStillOfTheirType takes the examples of the documentation:
-// without their payload they have all that their type asks for, and to erase
-// them again changes nothing.
+// TestErasedEventsAreStillOfTheirType erases the examples of the documentation: they
+// must still have all members that their type requires, and a second erasure must
+// change nothing.
 func TestErasedEventsAreStillOfTheirType(t *testing.T) {
 	_, types := catalogdoc.Read(t, "../docs/events.md")
 	for name, doc := range types {
@@ -60,8 +60,8 @@ func TestErasedEventsAreStillOfTheirType(t *testing.T) {
 	}
 }
 
-// TestErasedEventsSayNothing fills every member of every type with a word that
-// is no id, deep down too, and looks for it.
+// TestErasedEventsSayNothing fills every member of every type, at any depth, with a word
+// that is no id, and looks for it after the erasure.
 func TestErasedEventsSayNothing(t *testing.T) {
 	_, types := catalogdoc.Read(t, "../docs/events.md")
 	text := regexp.MustCompile(`"((?:[^"\\]|\\.)*)"( *:)?`)

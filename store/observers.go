@@ -55,7 +55,7 @@ func (o *Observers) Erasure(session string, forks []string) *Notice {
 	return n
 }
 
-// A Notice is what observers must be told of one erasure.
+// A Notice notifies observers of one erasure.
 type Notice struct {
 	session string
 	forks   []string

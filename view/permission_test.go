@@ -53,6 +53,6 @@ func TestPermissionsSettle(t *testing.T) {
 		ask(fmt.Sprint("q", i))
 	}
 	if n := len(c.Snapshot().Permissions); n > 4*view.Window {
-		t.Errorf("%d are kept that nobody answers", n)
+		t.Errorf("%d are kept without an answer", n)
 	}
 }

@@ -39,7 +39,8 @@ func (f *folders) remove() error {
 	return os.RemoveAll(f.data)
 }
 
-// root returns the folder that has workName. It creates a temporary one.
+// root returns the folder that has workName. If data is empty, it creates a temporary
+// folder.
 func (f *folders) root() (_ string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -147,7 +148,8 @@ func (f *folders) isNamed(path string) bool {
 	return false
 }
 
-// resolved returns an absolute path without links, as far as the path exists.
+// resolved returns an absolute path without links. If the path does not exist, its
+// links stay.
 func resolved(path string) string {
 	if whole, err := filepath.Abs(path); err == nil {
 		path = whole

@@ -132,7 +132,7 @@ func TestRecordingNeedsAPlayer(t *testing.T) {
 func TestRecordingOfActiveEvents(t *testing.T) {
 	events := log(`session.created {"title":"A"}`, `RUN_STARTED {"threadId":"main","runId":"inv_1"}`,
 		`TEXT_MESSAGE_START {"messageId":"a1","role":"assistant"}`, `TEXT_MESSAGE_CONTENT {"messageId":"a1","delta":"kept"}`,
-		`TEXT_MESSAGE_CONTENT {"messageId":"a1","delta":"taken back"}`, `TEXT_MESSAGE_END {"messageId":"a1"}`,
+		`TEXT_MESSAGE_CONTENT {"messageId":"a1","delta":"reverted text"}`, `TEXT_MESSAGE_END {"messageId":"a1"}`,
 		`RUN_FINISHED {"threadId":"main","runId":"inv_1"}`, `session.rewound {"marker":"m","toOffset":4}`, `acme.note {"n":1}`)
 	src := source(events)
 	src.Effective = true
@@ -152,7 +152,7 @@ func TestRecordingOfActiveEvents(t *testing.T) {
 	if got := strings.Join(types, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if about := aboutIn(t, page); about.View != viewEffective || about.To != 9 || about.Session.Head != 7 || strings.Contains(page, "taken back") {
+	if about := aboutIn(t, page); about.View != viewEffective || about.To != 9 || about.Session.Head != 7 || strings.Contains(page, "reverted text") {
 		t.Errorf("%+v", about)
 	}
 }

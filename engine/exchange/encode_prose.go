@@ -52,7 +52,7 @@ func (t *transcript) entry(one *entry) {
 	case "call":
 		t.call(one)
 	default:
-		t.string("\n### ", inline(orDefault(one.who, "(goes on)")), "\n\n", quote(one.text.String()))
+		t.string("\n### ", inline(orDefault(one.who, "(continued)")), "\n\n", quote(one.text.String()))
 	}
 }
 

@@ -130,7 +130,7 @@ func (g *gate) enter(ctx context.Context, rec tapedeck.Record, again func(int64)
 	}
 }
 
-// admit admits rec, or reads it if it has no data. If there is no room, it returns a
+// admit admits rec, or reads it if it has no data. If there is no space, it returns a
 // waiter and no record. The caller has an element in g.reading.
 func (g *gate) admit(rec tapedeck.Record, offset int64, reserved int, again func(int64) (tapedeck.Record, error)) (tapedeck.Record, *shared, *waiter, error) {
 	if rec.Data == nil {
@@ -151,7 +151,7 @@ func (g *gate) admit(rec tapedeck.Record, offset int64, reserved int, again func
 	return rec, s, nil, nil
 }
 
-// claim returns the shared record for rec, or a waiter if there is no room. It releases
+// claim returns the shared record for rec, or a waiter if there is no space. It releases
 // what the caller has reserved.
 func (g *gate) claim(rec tapedeck.Record, reserved int) (*shared, *waiter) {
 	var others []*shared
@@ -167,7 +167,7 @@ func (g *gate) claim(rec tapedeck.Record, reserved int) (*shared, *waiter) {
 
 // tryClaim returns a shared record that may be the same as rec, unless it is one of
 // others. If there is none, it returns a new one for rec, or a waiter if there is no
-// room.
+// space.
 func (g *gate) tryClaim(rec tapedeck.Record, reserved int, others []*shared) (*shared, *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -196,7 +196,7 @@ func (g *gate) tryClaim(rec tapedeck.Record, reserved int, others []*shared) (*s
 
 func (g *gate) fits(size int) bool { return g.held == 0 || g.held+size <= g.budget }
 
-// grant admits the first waiters, as far as there is room.
+// grant admits the first waiters, as far as there is space.
 func (g *gate) grant() {
 	for len(g.queue) > 0 && g.fits(g.queue[0].size) {
 		g.held += g.queue[0].size

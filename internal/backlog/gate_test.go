@@ -39,7 +39,7 @@ func TestGateShares(t *testing.T) {
 	}
 }
 
-// TestGateWaits: a record for which there is no room waits in line, and is read then. A
+// TestGateWaits: a record for which there is no space waits in line, and is read then. A
 // reader that disconnects leaves the line.
 func TestGateWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestGateWaits(t *testing.T) {
 		}
 		select {
 		case <-read:
-			t.Fatal("there was no room")
+			t.Fatal("there was no space")
 		default:
 		}
 		first.Leave()
@@ -85,7 +85,7 @@ func TestGateWaits(t *testing.T) {
 }
 
 // TestGateAlone: a record that is larger than the budget passes alone, and a failed read
-// takes no room.
+// takes no space.
 func TestGateAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(large)

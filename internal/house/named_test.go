@@ -10,7 +10,7 @@ import (
 
 // checkNamed checks that everything exists that the last column of a design
 // note's tables names: a file, or a test in a package or file. There must be at
-// least minimum names.
+// least the minimum of names.
 func checkNamed(t *testing.T, note string, minimum int) {
 	t.Helper()
 	doc, err := os.ReadFile(filepath.Join("../../docs/design", note))

@@ -21,7 +21,7 @@ const (
 	DefaultBudget = 128 << 20
 
 	// small is how much of each body may use the whole budget. The rest of a body may use
-	// three quarters of it, so that large bodies leave room for small ones.
+	// three quarters of it, so that large bodies leave space for small ones.
 	small = 64 << 10
 
 	// Grace is how long a body of any size may take. It is the ReadTimeout of the server.
@@ -94,7 +94,7 @@ type body struct {
 	gate   *Gate
 	w      http.ResponseWriter
 	count  counting
-	full   bool // there was no room for it in the budget
+	full   bool // there was no space for it in the budget
 	slow   bool // it arrived too slowly
 	read   int64
 	held   int64 // the part of the budget that it holds
@@ -153,7 +153,7 @@ func GivenUp(r *http.Request) error {
 }
 
 // admit counts the part of p that stays in memory. It reports whether the budget has
-// room for it.
+// space for it.
 func (b *body) admit(p []byte) bool {
 	switch b.count {
 	case countNothing:

@@ -45,7 +45,7 @@ func TestReadAll(t *testing.T) {
 		for _, declared := range []int64{int64(size), -1} {
 			got, err := intake.ReadAll(iotest.HalfReader(bytes.NewReader(want)), declared)
 			if err != nil || !bytes.Equal(got, want) || cap(got) != size {
-				t.Errorf("%d bytes, declared %d: got %d with room for %d, %v", size, declared, len(got), cap(got), err)
+				t.Errorf("%d bytes, declared %d: got %d with a capacity of %d, %v", size, declared, len(got), cap(got), err)
 			}
 		}
 		if _, err := intake.ReadAll(bytes.NewReader(want), int64(size)+1); !errors.Is(err, io.ErrUnexpectedEOF) {

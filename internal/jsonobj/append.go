@@ -87,9 +87,9 @@ func AppendMembers(b []byte, m map[string]json.RawMessage) []byte {
 
 // Quote returns s in quotes for an error sentence, cut to 64 bytes.
 func Quote(s string) string {
-	const most = 64
-	if len(s) > most {
-		cut := most
+	const limit = 64
+	if len(s) > limit {
+		cut := limit
 		for cut > 0 && !utf8.RuneStart(s[cut]) {
 			cut--
 		}

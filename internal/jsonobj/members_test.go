@@ -48,7 +48,7 @@ func TestObjectOfBadJSON(t *testing.T) {
 		for _, _, ok := o.Next(); ok; _, _, ok = o.Next() {
 		}
 		if !o.Bad {
-			t.Errorf("%s is taken for an object", in)
+			t.Errorf("%s is read as an object", in)
 		}
 		if _, _, ok := o.Next(); ok {
 			t.Errorf("%s goes on after its end", in)

@@ -17,7 +17,7 @@ func (h *handler) project(ctx context.Context, rd *reading, at offset, p tapedec
 	out := page{next: offset{n: p.Next}, tail: p.CaughtUp(), closed: p.Closed && p.CaughtUp()}
 	fold := h.folds.take(rd, at.n, views.Source{Log: h.Store, Views: h.Views}, h.epoch(rd))
 	var made [][]byte
-	left := room{records: h.limit(rd), bytes: h.PageBytes}
+	left := space{records: h.limit(rd), bytes: h.PageBytes}
 	for _, r := range p.Records {
 		e, err := r.Event()
 		if err != nil {
@@ -66,15 +66,15 @@ func (rd *reading) skip(made [][]byte, k int64) ([][]byte, bool) {
 	return [][]byte{made[0][k:]}, true
 }
 
-// A room is the space that is left in a page.
-type room struct {
+// A space is the capacity that is left in a page.
+type space struct {
 	records, bytes int
 	begun          bool
 }
 
 // fits reports whether a record of n bytes fits, and takes its space. The first record
 // always fits.
-func (m *room) fits(n int) bool {
+func (m *space) fits(n int) bool {
 	if m.begun && (m.records == 0 || n > m.bytes) {
 		return false
 	}

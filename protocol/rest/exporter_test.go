@@ -42,7 +42,7 @@ func (g *engine) Export(ctx context.Context, in api.ExportRequest) (api.Export, 
 		_, err := fmt.Fprintf(w, "{Session:%s Format:%s At:%d Effective:%t Terminal:%s Redact:%+v}\n",
 			in.Session, in.Format, at, in.View == api.ExportEffective, in.Terminal, in.Redact)
 		if in.Format == "cut" {
-			err = errors.New("the disk is gone")
+			err = errors.New("the disk has failed")
 		}
 		return err
 	}}, nil

@@ -27,8 +27,8 @@ import (
 
 var update = flag.Bool("update", false, "write what the handler answers into the conversations")
 
-// Each conversation begins with prose and goes on with requests and the
-// responses to them. The clock stands still at the beginning of the year 2000,
+// Each conversation begins with prose. Requests follow, each with the
+// response to it. The clock stands still at the beginning of the year 2000,
 // so that times can be compared.
 func TestConversations(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.txtar")

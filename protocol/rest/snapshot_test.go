@@ -57,9 +57,9 @@ func TestSnapshotsGoOn(t *testing.T) {
 	}
 	close(written)
 	asking.Wait()
-	latest, anew := getSnapshot(t, handler, "s/snapshot"), getSnapshot(t, handler, "s/snapshot?at=201")
-	if a, b := fmt.Sprint(latest), fmt.Sprint(anew); latest.At != 201 || latest.Messages[0].Text != anew.Messages[0].Text {
-		t.Errorf("gone on\n%s\nanew\n%s", a, b)
+	latest, folded := getSnapshot(t, handler, "s/snapshot"), getSnapshot(t, handler, "s/snapshot?at=201")
+	if a, b := fmt.Sprint(latest), fmt.Sprint(folded); latest.At != 201 || latest.Messages[0].Text != folded.Messages[0].Text {
+		t.Errorf("continued\n%s\nfolded\n%s", a, b)
 	}
 	if early := getSnapshot(t, handler, "s/snapshot?at=11"); early.At != 11 || early.Messages[0].Text != strings.Repeat("x", 10) {
 		t.Errorf("at 11: %+v", early)

@@ -307,7 +307,7 @@ func TestStreamEndsWithItsSession(t *testing.T) {
 }
 
 func TestStreamEndsWhenItsSessionIsDeleted(t *testing.T) {
-	for name, anew := range map[string]bool{"deleted": false, "deleted and made anew": true} {
+	for name, recreated := range map[string]bool{"deleted": false, "deleted and recreated": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				handler, g := newHandler(rest.Options{})
@@ -317,7 +317,7 @@ func TestStreamEndsWhenItsSessionIsDeleted(t *testing.T) {
 				if err := g.Delete(t.Context(), "s"); err != nil {
 					t.Fatal(err)
 				}
-				if anew {
+				if recreated {
 					g.session(t, "s", 5)
 				}
 				<-s.Done

@@ -14,7 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
-// openBench returns a store in a folder with an index that is told of commits.
+// openBench returns a store in a folder with an index that observes it.
 func openBench(b *testing.B) (*sqlite.Store, *indexer.Index) {
 	s, err := sqlite.Open(b.Context(), b.TempDir(), sqlite.Options{})
 	if err != nil {
@@ -30,8 +30,8 @@ func openBench(b *testing.B) (*sqlite.Store, *indexer.Index) {
 	return s, x
 }
 
-// turn is what a turn of an agent leaves behind: 40 events, 6 of them ends of
-// something that is found.
+// turn returns the events of a turn of an agent: 40 events, of which 6 complete a
+// document.
 func turn(i int) []tapedeck.Event {
 	id := fmt.Sprint("m", i)
 	payloads := []payload.Payload{
@@ -68,7 +68,7 @@ func fill(b *testing.B, s *sqlite.Store, sessions, turns int) {
 	}
 }
 
-// BenchmarkIndexing looks at 1,000 sessions of 400 events.
+// BenchmarkIndexing indexes 1,000 sessions of 400 events.
 func BenchmarkIndexing(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
@@ -100,8 +100,8 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// BenchmarkAppend appends turns by 16 writers, with and without an index that
-// runs beside them.
+// BenchmarkAppend appends turns with 16 writers, with and without an index that runs
+// at the same time.
 func BenchmarkAppend(b *testing.B) {
 	for _, on := range []bool{false, true} {
 		b.Run(fmt.Sprint("indexing=", on), func(b *testing.B) {
@@ -145,7 +145,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkForget forgets a session of an index of 1,000.
+// BenchmarkForget forgets a session in an index of 1,000 sessions.
 func BenchmarkForget(b *testing.B) {
 	s, x := openBench(b)
 	fill(b, s, 1000, 10)

@@ -99,9 +99,9 @@ func (x *Index) acquire(ctx context.Context) error {
 
 func (x *Index) release() { <-x.turn }
 
-// Observer returns an observer of the store: the index looks at what was committed,
-// and forgets what was erased. Forks need not be told, because what a fork
-// inherited is in the index once, for the session where it was said.
+// Observer returns an observer of the store. It wakes Run after commits, and removes the
+// documents of a session with an erasure. It ignores the forks, because inherited
+// events are indexed only in the session that they belong to.
 func (x *Index) Observer() tapedeck.Observer {
 	return tapedeck.Observer{
 		Committed: func([]tapedeck.Commit) { x.Changed() },

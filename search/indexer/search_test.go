@@ -21,7 +21,7 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// A world is a store with a searchable index, whose commits nobody tells.
+// A world is a store with an index that does not observe it.
 type world struct {
 	testing.TB
 	tapedeck.Store
@@ -87,7 +87,7 @@ func (w *world) make(id string, payloads ...payload.Payload) {
 	}
 }
 
-// finds wants a search to find these, written as session/offset kind role.
+// finds expects that a search finds these hits, written as session/offset kind role.
 func (w *world) finds(text string, want ...string) {
 	w.Helper()
 	f, err := w.Search(w.Context(), search.Query{Text: text})
@@ -161,7 +161,7 @@ func TestRenamed(t *testing.T) {
 	})
 }
 
-// TestForksDoNotRepeat: what a fork has of its parent is found there, once.
+// TestForksDoNotRepeat: inherited events are found once, in the parent.
 func TestForksDoNotRepeat(t *testing.T) {
 	each(t, func(w *world) {
 		w.make("a", said("m1", "word"), said("m2", "other"))
@@ -174,7 +174,7 @@ func TestForksDoNotRepeat(t *testing.T) {
 	})
 }
 
-// TestErasedIsNotFound, and neither is what was being read when it was erased.
+// TestErasedIsNotFound: a search does not find erased text.
 func TestErasedIsNotFound(t *testing.T) {
 	each(t, func(w *world) {
 		w.Observe(w.Observer())
@@ -191,8 +191,8 @@ func TestErasedIsNotFound(t *testing.T) {
 	})
 }
 
-// TestErasedWhileSomethingIsOpen: what is kept in mind of a message that has not
-// ended is forgotten, too, or the rest of the session would not be looked at anew.
+// TestErasedWhileSomethingIsOpen: an erasure also drops incomplete documents in memory;
+// otherwise the rest of the session would not be indexed again.
 func TestErasedWhileSomethingIsOpen(t *testing.T) {
 	each(t, func(w *world) {
 		w.Observe(w.Observer())
@@ -211,8 +211,8 @@ func TestErasedWhileSomethingIsOpen(t *testing.T) {
 	})
 }
 
-// TestErasedWithoutBeingTold: the process died before the index was told to
-// forget. The receipt in the log tells it.
+// TestErasedWithoutBeingTold: the index was not notified of an erasure, because the
+// process died before. It finds the receipt in the log.
 func TestErasedWithoutBeingTold(t *testing.T) {
 	each(t, func(w *world) {
 		w.make("empty")
@@ -233,8 +233,8 @@ func TestErasedWithoutBeingTold(t *testing.T) {
 	})
 }
 
-// TestLongSessions: in parts, each whole, though messages lie across their ends;
-// and one that never ends does not keep the rest from being found.
+// TestLongSessions: a long session is indexed in parts. Messages that span parts are
+// complete, and a message that never ends does not keep the rest from being found.
 func TestLongSessions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes long with the race detector")
@@ -269,8 +269,8 @@ func (r *reader) Read(ctx context.Context, session string, rng tapedeck.Range) (
 	return r.Store.Read(ctx, session, rng)
 }
 
-// TestUnreadable: a session that is damaged does not keep others from being
-// found; a store that is busy is asked again.
+// TestUnreadable: a damaged session does not keep others from being found. If the store
+// is unavailable, the index tries again.
 func TestUnreadable(t *testing.T) {
 	m := memory.New(memory.Options{})
 	x, _ := m.OpenIndex()
@@ -290,7 +290,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// past says that all below an offset was taken back.
+// past has a timeline in which all events below an offset were reverted.
 type past int64
 
 func (p past) Timeline(context.Context, string, int64) (*view.Timeline, error) {
@@ -325,7 +325,7 @@ func TestSearchInvalid(t *testing.T) {
 	})
 }
 
-// TestRun: what was appended is indexed by itself, some time after it.
+// TestRun: appended events are indexed in the background after Options.Delay.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := memory.New(memory.Options{})
@@ -346,7 +346,7 @@ func TestRun(t *testing.T) {
 			w.Changed()
 			w.Changed()
 			behind(1)
-			time.Sleep(time.Second) // of the bubble's
+			time.Sleep(time.Second) // in the bubble
 			behind(0)
 		}
 		cancel()

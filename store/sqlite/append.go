@@ -78,8 +78,8 @@ func (t *appending) do(w *writer) error {
 		return err
 	}
 	if t.Check != nil {
-		w.looked = st.Session // a copy, which Check may change
-		if err := t.Check(&w.looked); err != nil {
+		w.checked = st.Session // a copy, which Check may change
+		if err := t.Check(&w.checked); err != nil {
 			return err
 		}
 	}

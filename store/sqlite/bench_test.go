@@ -46,8 +46,8 @@ func add(t testing.TB, s tapedeck.Store, id string, n int) {
 	}
 }
 
-// BenchmarkAppend has goroutines that each append to a session of their own and
-// wait until it is durable.
+// BenchmarkAppend has goroutines that each append to a session of their own and wait
+// until the event is durable.
 func BenchmarkAppend(b *testing.B) {
 	for _, c := range []struct{ writers, sessions, batch int }{
 		{1, 1, 1}, {1, 1, 10}, {64, 64, 1}, {64, 64, 10}, {64, 1, 1}, {64, 12800, 1}, {1000, 1000, 1},
@@ -104,7 +104,7 @@ func BenchmarkReplay(b *testing.B) {
 	b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
-// BenchmarkLength shows what a long history costs those who do not read it.
+// BenchmarkLength shows the cost of a long history for calls that do not read it.
 func BenchmarkLength(b *testing.B) {
 	for _, n := range []int{10, 1000, 1_000_000} {
 		dir := b.TempDir()

@@ -16,8 +16,8 @@ import (
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
-// denySyscalls makes system calls of this process fail with EIO from now on, as
-// those of a broken disk do. It cannot be undone.
+// denySyscalls makes system calls of this process fail with EIO, as on a broken disk.
+// It cannot be undone.
 func denySyscalls(numbers ...uint32) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -39,8 +39,8 @@ func denySyscalls(numbers ...uint32) error {
 	return nil
 }
 
-// brokenDisks are the ways in which a disk fails: the calls that fail, and
-// whether what is refused can be removed for certain.
+// brokenDisks are the ways in which a disk fails: the system calls that fail, and
+// whether a refused append can come back.
 var brokenDisks = map[string]struct {
 	calls   []uint32
 	certain bool
@@ -51,8 +51,8 @@ var brokenDisks = map[string]struct {
 	"syncs and truncations": {[]uint32{unix.SYS_FDATASYNC, unix.SYS_FSYNC, unix.SYS_FTRUNCATE}, false, true},
 }
 
-// childOnBrokenDisk appends three events, then has the disk break, and prints
-// the answers that it gets.
+// childOnBrokenDisk appends three events, lets the disk break, and prints the answers
+// to its next calls.
 func childOnBrokenDisk(dir, disk string) {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, dir, sqlite.Options{})
@@ -81,8 +81,8 @@ func childOnBrokenDisk(dir, disk string) {
 	select {}
 }
 
-// TestRefusedDoesNotComeBack kills a process whose disk has failed. An append
-// and a session that were refused are not there when it starts again.
+// TestRefusedDoesNotComeBack kills a process whose disk has failed. After a restart an
+// append and a session that were refused do not exist.
 func TestRefusedDoesNotComeBack(t *testing.T) {
 	for name, disk := range brokenDisks {
 		t.Run(name, func(t *testing.T) {

@@ -39,9 +39,9 @@ const (
 	sqlUnclean      = `SELECT coalesce((` + sqlErased + `), 0) - coalesce((SELECT value FROM facts WHERE name = 'cleaned'), 0)`
 )
 
-// clean removes the copies that erasures left in the files, up to the erasure with
-// the given number, or of all for 0. It does nothing if another cleaning has done
-// so. One cleaning runs at a time.
+// clean removes the copies that erasures left in the files. It does nothing if the
+// erasure with the given number is clean already, because another cleaning was
+// faster; with 0 it always cleans. One cleaning runs at a time.
 func (s *Store) clean(ctx context.Context, number int64) error {
 	s.cleaning.Lock()
 	defer s.cleaning.Unlock()

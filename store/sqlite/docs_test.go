@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
-// TestDocumentedCommands runs every command of docs/storage.md, while the store
-// is open, and compares what some of them print.
+// TestDocumentedCommands runs every command of docs/storage.md while the store is
+// open, and compares the output of some.
 func TestDocumentedCommands(t *testing.T) {
 	if _, err := exec.LookPath("sqlite3"); err != nil {
 		t.Skip("there is no sqlite3")

@@ -56,9 +56,9 @@ func found(t testing.TB, dir, mark string) int {
 	return n
 }
 
-// TestErasedIsInNoFile: events of many sizes and sessions lie between each other,
-// some are deleted, so that others move between pages and leave copies. After an
-// erasure nothing of it is in any file, while the store is open.
+// TestErasedIsInNoFile mixes events of many sizes and sessions, and deletes some, so
+// that others move between pages and leave copies. After an erasure no file has any of
+// the text, while the store is still open.
 func TestErasedIsInNoFile(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlite.Options{})
@@ -99,7 +99,7 @@ func TestErasedIsInNoFile(t *testing.T) {
 	}
 	for i, id := range ids {
 		if n := found(t, dir, "MARK-"+id); n > 0 != (i == 0) {
-			t.Errorf("what session %s said is in the files %d times", id, n)
+			t.Errorf("the text of session %s is in the files %d times", id, n)
 		}
 	}
 	if r, err := s.Verify(t.Context(), nil); err != nil || len(r.Problems) > 0 {
@@ -107,8 +107,8 @@ func TestErasedIsInNoFile(t *testing.T) {
 	}
 }
 
-// TestCleaningIsResumed: a process that dies between the commit of an erasure
-// and the cleaning of the file does that when it comes back.
+// TestCleaningIsResumed: if a process dies between the commit of an erasure and the
+// cleaning of the file, the next process cleans it.
 func TestCleaningIsResumed(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlite.Options{})
@@ -134,7 +134,8 @@ func TestCleaningIsResumed(t *testing.T) {
 	}
 }
 
-// TestFailedErasureLeavesAll has the commit of an erasure fail.
+// TestFailedErasureLeavesAll: if the commit of an erasure fails, the events keep their
+// payloads.
 func TestFailedErasureLeavesAll(t *testing.T) {
 	fail := false
 	s := open(t, t.TempDir(), sqlite.Options{Commit: func(commit func() error) error {
@@ -156,7 +157,7 @@ func TestFailedErasureLeavesAll(t *testing.T) {
 	}
 }
 
-// TestTailForgets: what is held in memory goes too.
+// TestTailForgets: an erasure also removes the records in the cache of followers.
 func TestTailForgets(t *testing.T) {
 	s := tail.New(1 << 20).Over(open(t, t.TempDir(), sqlite.Options{}))
 	create(t, s, "a")
@@ -170,8 +171,8 @@ func TestTailForgets(t *testing.T) {
 	}
 }
 
-// childErases erases the ten events of session a, and stops for good before the
-// commit or after it.
+// childErases erases the ten events of session a, and blocks forever before the commit
+// or after it.
 func childErases(dir string, after bool) {
 	s, err := sqlite.Open(context.Background(), dir, sqlite.Options{Commit: func(commit func() error) error {
 		if after {
@@ -188,8 +189,8 @@ func childErases(dir string, after bool) {
 	fmt.Println("error", err)
 }
 
-// TestKilledWhileErasing: an erasure has happened whole, or not at all. If it
-// has, the files are clean when the store has been opened again.
+// TestKilledWhileErasing: an erasure happens completely or not at all. If it happened,
+// the files are clean after the store was opened again.
 func TestKilledWhileErasing(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		dir, what := t.TempDir(), "erase before"
@@ -207,7 +208,7 @@ func TestKilledWhileErasing(t *testing.T) {
 			t.Fatal(out.Text(), out.Err())
 		}
 		must(t, cmd.Process.Kill())
-		_ = cmd.Wait() // that it was killed
+		_ = cmd.Wait() // reports that it was killed
 		s = open(t, dir, sqlite.Options{})
 		s.WaitClean()
 		p, err := s.Read(t.Context(), "a", tapedeck.Range{})
@@ -226,8 +227,8 @@ func TestKilledWhileErasing(t *testing.T) {
 	}
 }
 
-// TestEraseWhileOthersAppend: erasures at the same time, while others append,
-// read and search.
+// TestEraseWhileOthersAppend makes several erasures at once while other goroutines
+// append, read and search.
 func TestEraseWhileOthersAppend(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlite.Options{})

@@ -8,8 +8,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// TestErrorsOfTheDatabaseTellNothing: the words of the database are for the
-// operator, who finds them as the cause. Everybody else learns what to do.
+// TestErrorsOfTheDatabaseTellNothing: messages of the database are only the cause of
+// an error, for the operator. The error itself says what to do.
 func TestErrorsOfTheDatabaseTellNothing(t *testing.T) {
 	secret := &dbError{errors.New("SQL logic error: no such column secret in /home/ada/tapedeck.db")}
 	for name, say := range map[string]func(error) error{"read": unread, "written": unwritten} {

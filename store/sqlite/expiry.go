@@ -70,8 +70,8 @@ func (d *deadlines) touch(v *view, now int64) bool {
 	return true
 }
 
-// bury reports whether v has expired. If so, v cannot be touched any more.
-func (d *deadlines) bury(v *view, now int64) bool {
+// expire reports whether v has expired. If so, v cannot be touched any more.
+func (d *deadlines) expire(v *view, now int64) bool {
 	if !d.passed(v, now) { // the usual case, without the write lock
 		return false
 	}

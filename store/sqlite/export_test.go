@@ -6,7 +6,7 @@ import (
 	"runtime"
 )
 
-// Dir is the data folder.
+// Dir returns the data folder.
 func (s *Store) Dir() string { return filepath.Dir(s.file) }
 
 // WaitQueued waits until n requests wait for the writer.
@@ -32,20 +32,20 @@ func (s *Store) Number(query string) (n int64, err error) {
 	return n, err
 }
 
-// KeepFresh says of how many events the positions are kept in memory only.
+// KeepFresh sets the number of events whose positions are only in memory.
 func (s *Store) KeepFresh(n int) {
 	s.writer.turn.Lock()
 	defer s.writer.turn.Unlock()
 	s.writer.maxFresh = n
 }
 
-// Unclean returns how many erasures may have left something behind.
+// Unclean returns how many erasures may have left copies.
 func (s *Store) Unclean() (int64, error) { return s.Number(sqlUnclean) }
 
 // SkipCleaning makes every cleaning fail.
 func (s *Store) SkipCleaning() { s.skipCleaning = true }
 
-// WaitClean waits until no erasure has left anything behind.
+// WaitClean waits until all erasures are clean.
 func (s *Store) WaitClean() {
 	for {
 		if n, err := s.Number(sqlUnclean); err != nil || n == 0 {
@@ -55,7 +55,7 @@ func (s *Store) WaitClean() {
 	}
 }
 
-// WaitIdle waits until nobody writes.
+// WaitIdle waits until no goroutine writes.
 func (s *Store) WaitIdle() {
 	s.writer.turn.Lock()
 	s.writer.turn.Unlock() //nolint:staticcheck // nothing is to be done in between

@@ -14,12 +14,12 @@ import (
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
-// A gate lets a test hold the writer in the middle of a commit, so that what is
-// called meanwhile gets into one group.
+// A gate lets a test hold the writer in the middle of a commit, so that all calls of
+// the meantime get into one group.
 type gate struct {
 	enter, leave chan struct{}
 	mu           sync.Mutex
-	in           int // the commit that is held is so many commits away; 0 for none
+	in           int // number of commits until the one that is held; 0 for none
 	commits      int
 }
 
@@ -38,14 +38,14 @@ func (g *gate) commit(commit func() error) error {
 	return commit()
 }
 
-// hold calls f, which must commit, and returns once it is held.
+// hold calls f, which must commit, and returns when the commit is held.
 func (g *gate) hold(f func()) {
 	g.armNext(1)
 	go f()
 	<-g.enter
 }
 
-// armNext has the n-th commit from now on held.
+// armNext holds the n-th commit from now on.
 func (g *gate) armNext(n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -103,7 +103,7 @@ func TestGroupCommit(t *testing.T) {
 	}
 }
 
-// TestNothingIsReadBeforeTheCommit looks while a commit is under way.
+// TestNothingIsReadBeforeTheCommit reads during a commit.
 func TestNothingIsReadBeforeTheCommit(t *testing.T) {
 	for _, hot := range []int{1, 100} {
 		g := newGate()
@@ -126,7 +126,8 @@ func TestNothingIsReadBeforeTheCommit(t *testing.T) {
 	}
 }
 
-// TestCancelWhileQueued: what was not yet taken by the writer is not written.
+// TestCancelWhileQueued: a cancelled request that the writer has not taken is not
+// written.
 func TestCancelWhileQueued(t *testing.T) {
 	g := newGate()
 	s := open(t, t.TempDir(), sqlite.Options{Commit: g.commit})
@@ -136,7 +137,7 @@ func TestCancelWhileQueued(t *testing.T) {
 	done := make(chan error)
 	go func() {
 		_, err := s.Append(ctx, tapedeck.Append{Session: "a", Events: chunks(1), Check: func(*tapedeck.Session) error {
-			t.Error("the check was called after the caller had left")
+			t.Error("Check was called after the caller had stopped waiting")
 			return nil
 		}})
 		done <- err
@@ -153,8 +154,8 @@ func TestCancelWhileQueued(t *testing.T) {
 	}
 }
 
-// TestOneSpoilsNoOther has a session in the group whose events the database
-// refuses. Only the appends to it fail.
+// TestOneSpoilsNoOther: a group has events of a session that the database refuses. Only
+// the appends to that session fail.
 func TestOneSpoilsNoOther(t *testing.T) {
 	dir, g := t.TempDir(), newGate()
 	s := open(t, dir, sqlite.Options{Commit: g.commit})
@@ -186,8 +187,8 @@ func TestOneSpoilsNoOther(t *testing.T) {
 	}
 }
 
-// TestBigAppend: while many events are written as one, others wait for that
-// one commit at most, and not for the next big one as well.
+// TestBigAppend: a small append waits for at most one big append, and not for the next
+// big one as well.
 func TestBigAppend(t *testing.T) {
 	g := newGate()
 	s := open(t, t.TempDir(), sqlite.Options{Commit: g.commit})
@@ -226,8 +227,8 @@ func TestBigAppend(t *testing.T) {
 	}
 }
 
-// TestCommitFailure: nothing of a failed commit can be read, it is a sentence,
-// and the store goes on as soon as commits succeed.
+// TestCommitFailure: no part of a failed commit can be read, its error is a sentence,
+// and the store continues as soon as commits succeed.
 func TestCommitFailure(t *testing.T) {
 	cause := errors.New("/dev/sda7 is on fire")
 	var fail func(commit func() error) error
@@ -250,8 +251,8 @@ func TestCommitFailure(t *testing.T) {
 			t.Errorf("reading: %d records, %v", len(p.Records), err)
 		}
 	}
-	// The worst of commits: it says that it failed, and it did not. Then the
-	// offset is taken, and the next append gets the next one.
+	// The worst case: the commit reports a failure but took effect. Then its offset
+	// is used, and the next append gets the next one.
 	fail = func(commit func() error) error { return errors.Join(commit(), cause) }
 	if _, err := s.Append(t.Context(), tapedeck.Append{Session: "a", Events: chunks(1)}); tapedeck.KindOf(err) != tapedeck.Unavailable {
 		t.Errorf("got %v", err)
@@ -262,7 +263,7 @@ func TestCommitFailure(t *testing.T) {
 	}
 }
 
-// TestDiskFull fills a small disk of its own.
+// TestDiskFull fills a small disk that it mounts.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	if err := mountSmall(t, dir, 24<<20); err != nil {
@@ -290,7 +291,7 @@ func TestDiskFull(t *testing.T) {
 		}
 	}
 	check(err)
-	for range 5 { // it stays so, and reading goes on
+	for range 5 { // appends keep failing, and reads keep working
 		_, err = s.Append(t.Context(), tapedeck.Append{Session: "a", Events: chunks(100)})
 		check(err)
 		if n := count(t, s, "a"); n != head {
@@ -303,7 +304,7 @@ func TestDiskFull(t *testing.T) {
 	for range 3 {
 		done, err := s.Append(t.Context(), tapedeck.Append{Session: "a", Events: chunks(100)})
 		if err != nil || done.First != head {
-			t.Fatalf("with room again: %+v, %v", done, err)
+			t.Fatalf("with space again: %+v, %v", done, err)
 		}
 		head = done.Next
 	}

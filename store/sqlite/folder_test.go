@@ -53,7 +53,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestOpenAgain checks that opening changes nothing in a file that is up to date.
+// TestOpenAgain: opening a database with the current schema changes nothing in it.
 func TestOpenAgain(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlite.Options{})
@@ -71,7 +71,7 @@ func TestOpenAgain(t *testing.T) {
 	if err != nil || len(after) != len(before) {
 		t.Fatalf("%d bytes became %d (%v)", len(before), len(after), err)
 	}
-	// Page 1 counts changes; one more page holds the fact that it is in use.
+	// Page 1 has the change counter; another page has the fact that the folder is in use.
 	pages := 0
 	for at := 4096; at < len(before); at += 4096 {
 		if !bytes.Equal(before[at:at+4096], after[at:at+4096]) {
@@ -148,7 +148,7 @@ func write(t testing.TB, file, content string) {
 	}
 }
 
-// damage makes a store and overwrites pages in the middle of its file.
+// damage creates a store and overwrites pages in the middle of its file.
 func damage(t testing.TB, file string) {
 	t.Helper()
 	s := open(t, filepath.Dir(file), sqlite.Options{})
@@ -163,8 +163,8 @@ func damage(t testing.TB, file string) {
 	write(t, file, string(b))
 }
 
-// TestDamage opens a damaged file without the check. What can be read is read,
-// the rest is an error that says what to do, and Verify finds it.
+// TestDamage opens a damaged file without the check. Reads of sound parts work, reads
+// of other parts return an error that says what to do, and Verify finds the damage.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	damage(t, filepath.Join(dir, "tapedeck.db"))

@@ -51,8 +51,8 @@ func hits(t testing.TB, x *sqlite.Index, text string) int {
 	return len(f.Hits)
 }
 
-// TestIndexIsKept over a restart; and one that is damaged, or of another
-// version, is made anew and asks for everything.
+// TestIndexIsKept: an index survives a restart. One that is damaged or has another
+// version is recreated, and everything is indexed again.
 func TestIndexIsKept(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlite.Options{})
@@ -100,8 +100,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// TestForgottenIsInNoFile: words that were indexed are in no file afterwards,
-// not even as words of the index, or where rows were before they moved.
+// TestForgottenIsInNoFile: after Forget and Clean no file has the indexed words, neither
+// as words of the index nor in copies of rows that have moved.
 func TestForgottenIsInNoFile(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlite.Options{})
@@ -129,7 +129,7 @@ func TestForgottenIsInNoFile(t *testing.T) {
 	}
 	for i, id := range ids {
 		if n := found(t, dir, "needle"+id); n > 0 != (i > 2) {
-			t.Errorf("what session %s said is in the files %d times", id, n)
+			t.Errorf("the text of session %s is in the files %d times", id, n)
 		}
 	}
 	if n := hits(t, x, "common words -needlea*"); n != 100 {

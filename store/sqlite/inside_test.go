@@ -17,7 +17,7 @@ import (
 )
 
 func TestMigrationNames(t *testing.T) {
-	// Once released, a migration keeps its name and its text, and those of other
+	// A released migration must keep its name and its text. Migrations of other
 	// databases have the same names.
 	want := []string{"migration/0001_log.sql"}
 	got, err := fs.Glob(migrations, "migration/*")
@@ -29,7 +29,7 @@ func TestMigrationNames(t *testing.T) {
 	}
 }
 
-// TestPragmas asks every connection what it is set to.
+// TestPragmas asks every connection for its settings.
 func TestPragmas(t *testing.T) {
 	s, err := Open(t.Context(), t.TempDir(), Options{Readers: 3})
 	if err != nil {
@@ -65,8 +65,8 @@ func TestPragmas(t *testing.T) {
 	}
 }
 
-// TestWriterReconnects looks at the connection that follows a failed commit: it
-// is a new one with the same settings.
+// TestWriterReconnects: after a failed commit the writer has another connection with
+// the same settings.
 func TestWriterReconnects(t *testing.T) {
 	fail := false
 	s, err := Open(t.Context(), t.TempDir(), Options{Commit: func(commit func() error) error {
@@ -104,7 +104,7 @@ func TestReadersCannotWrite(t *testing.T) {
 	defer s.Close()
 	for _, statement := range []string{
 		"DELETE FROM events", "INSERT INTO purges VALUES (1)", "CREATE TABLE x (y)", "PRAGMA application_id = 7",
-		"PRAGMA query_only = 0; DELETE FROM facts", // even then the file is open for reading only
+		"PRAGMA query_only = 0; DELETE FROM facts", // without query_only the file is still open only for reading
 	} {
 		_ = s.readers.use(t.Context(), func(c *conn) error {
 			if err := c.exec(statement); err == nil {
@@ -126,7 +126,7 @@ func TestQueueTakesTurns(t *testing.T) {
 		}
 	}
 	take := func() []int {
-		group, _ := q.take()
+		group, _ := q.nextGroup()
 		var sizes []int
 		for _, r := range group {
 			sizes = append(sizes, r.size)
@@ -145,17 +145,17 @@ func TestQueueTakesTurns(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	if _, more := q.take(); !more {
+	if _, more := q.nextGroup(); !more {
 		t.Error("the queue ended while it was open")
 	}
 	q.close()
 	open, _ := q.push(&request{})
-	if _, more := q.take(); more || open {
+	if _, more := q.nextGroup(); more || open {
 		t.Error("the queue is not closed")
 	}
 }
 
-// TestLogIsStartedOver appends while there is always somebody who reads.
+// TestLogIsStartedOver appends while there is always a reader.
 func TestLogIsStartedOver(t *testing.T) {
 	s, err := Open(t.Context(), t.TempDir(), Options{})
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
-// A witness notes in whose goroutine commits are made.
+// A witness notes on which goroutine commits are made.
 type witness struct {
 	gate  *gate
 	mu    sync.Mutex
-	alone bool // the newest was made by a caller
+	alone bool // the newest commit was made by a caller
 }
 
 func (w *witness) commit(commit func() error) error {
@@ -28,9 +28,9 @@ func (w *witness) commit(commit func() error) error {
 	return w.gate.commit(commit)
 }
 
-// TestWhoIsAloneCommitsByHimself: a caller who comes while he commits is served
-// nevertheless, and callers who come together gather.
-func TestWhoIsAloneCommitsByHimself(t *testing.T) {
+// TestLoneCallerCommits: a lone caller commits on its own goroutine. An append that
+// begins during this commit is not lost, and under load appends gather in groups.
+func TestLoneCallerCommits(t *testing.T) {
 	w := &witness{gate: newGate()}
 	s := open(t, t.TempDir(), sqlite.Options{Commit: w.commit})
 	create(t, s, "a")
@@ -41,7 +41,7 @@ func TestWhoIsAloneCommitsByHimself(t *testing.T) {
 		defer w.mu.Unlock()
 		return w.alone
 	}
-	for !appends() { // the goroutine that writes for several may look once more whether there is anything
+	for !appends() { // the goroutine of run may look into the queue once more
 	}
 	before := w.gate.count()
 	w.gate.hold(func() { add(t, s, "a", 1) })
@@ -57,19 +57,19 @@ func TestWhoIsAloneCommitsByHimself(t *testing.T) {
 	w.gate.open()
 	wg.Wait()
 	if n := w.gate.count() - before; n != 2 {
-		t.Errorf("the two who came together took %d commits with the one before", n)
+		t.Errorf("two callers at once took %d commits, with the one before", n)
 	}
 	for range 10 {
 		if appends() {
-			t.Error("soon after a group of two a caller commits by himself")
+			t.Error("a caller commits on its own goroutine soon after a group of two")
 		}
 	}
 	for !appends() {
 	}
 }
 
-// childPanics has a check panic in a caller who commits by himself and recovers,
-// as an HTTP server does for its handlers.
+// childPanics lets a Check panic on the goroutine of a lone caller, which recovers as
+// an HTTP server does for its handlers.
 func childPanics(dir string) {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, dir, sqlite.Options{})
@@ -84,7 +84,7 @@ func childPanics(dir string) {
 	_, _ = s.Append(ctx, tapedeck.Append{Session: "a", Events: chunks(1), Check: func(*tapedeck.Session) error { panic("out of order") }})
 }
 
-// TestAPanicEndsTheProgram: nobody goes on with half a group.
+// TestAPanicEndsTheProgram: the program does not continue with half a group.
 func TestAPanicEndsTheProgram(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0], dir)

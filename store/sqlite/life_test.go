@@ -13,8 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck/store/storetest"
 )
 
-// crash returns a folder as it would be if the process that has dir open died
-// now.
+// crash returns a copy of dir as it would be if its process died now.
 func crash(t testing.TB, dir string) string {
 	t.Helper()
 	to := t.TempDir()
@@ -38,8 +37,9 @@ func rows(t testing.TB, s *sqlite.Store, table string) int64 {
 	return n
 }
 
-// TestPurge deletes a long session. Its events go bit by bit, each bit a commit,
-// while others append; a restart in the middle goes on where it was.
+// TestPurge deletes a long session. Its events are removed in small steps, each with
+// its own commit, while other appends continue. After a restart in the middle the
+// purge continues.
 func TestPurge(t *testing.T) {
 	dir, g := t.TempDir(), newGate()
 	s := open(t, dir, sqlite.Options{Commit: g.commit})
@@ -52,7 +52,7 @@ func TestPurge(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- s.Delete(context.Background(), "long") }()
 	s.WaitQueued(1)
-	g.armNext(2) // the delete itself passes, the first bit is held
+	g.armNext(2) // the delete itself passes, the first step is held
 	g.open()
 	if err := <-done; err != nil {
 		t.Fatal(err)
@@ -112,8 +112,8 @@ func TestPosIsNotUsedTwice(t *testing.T) {
 	}
 }
 
-// TestReap: what has expired is deleted by and by without anyone asking for it,
-// and what was touched is not.
+// TestReap: the store deletes expired sessions by itself, and keeps those that were
+// touched.
 func TestReap(t *testing.T) {
 	clock, tick := storetest.NewClock(), make(chan time.Time)
 	s := open(t, t.TempDir(), sqlite.Options{Now: clock.Now, ReapTick: tick})
@@ -148,7 +148,7 @@ func TestReap(t *testing.T) {
 	}
 }
 
-// TestTTLAfterCrash: a touch may be forgotten, but nothing expires early by it.
+// TestTTLAfterCrash: a crash may lose a touch, but no session expires early.
 func TestTTLAfterCrash(t *testing.T) {
 	dir, clock := t.TempDir(), storetest.NewClock()
 	o := sqlite.Options{Now: clock.Now}

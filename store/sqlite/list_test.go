@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
-// TestListIsNotAhead lists sessions between a commit and its publication: no
-// head is beyond what can be read.
+// TestListIsNotAhead lists sessions between a commit and its publication: no head in
+// the list is beyond what can be read.
 func TestListIsNotAhead(t *testing.T) {
 	var holds atomic.Bool
 	committed, publish := make(chan struct{}), make(chan struct{})

@@ -13,8 +13,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// The lock of a process that was killed may stay for a moment with one that it
-// was about to start; that of a living process is refused at once.
+// The lock of a killed process may stay for a moment with a process that it was
+// starting; then the store waits. The lock of a living process is refused at once.
 func TestLockOfADeadProcess(t *testing.T) {
 	c := exec.Command(os.Args[0], "-test.run=^$")
 	if err := c.Run(); err != nil {

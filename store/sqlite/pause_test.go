@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/search"
 )
 
-// TestPausesExcludeEachOther has two goroutines pause the readers of the index,
-// as an erasure and the writer do, while others search and append.
+// TestPausesExcludeEachOther lets two goroutines pause the readers of the index, as an
+// erasure and the writer do, while others search and append.
 func TestPausesExcludeEachOther(t *testing.T) {
 	s, err := Open(t.Context(), t.TempDir(), Options{})
 	if err != nil {
@@ -46,8 +46,8 @@ func TestPausesExcludeEachOther(t *testing.T) {
 	wg.Wait()
 }
 
-// TestPauseGivesUp: a read that does not end keeps a pause from beginning, and
-// the pause gives back the connections that it has.
+// TestPauseGivesUp: during a read that does not end, a pause gives up and returns the
+// connections that it has.
 func TestPauseGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free, lent := &pool{free: make(chan *conn, 2), size: 2}, &pool{free: make(chan *conn, 2), size: 2}
@@ -56,10 +56,10 @@ func TestPauseGivesUp(t *testing.T) {
 		}
 		var ps pauses
 		if ps.during(func() { t.Error("it began") }, free, lent) {
-			t.Error("it says that it was")
+			t.Error("it reports that f was called")
 		}
 		if len(free.free) != 2 || len(lent.free) != 1 {
-			t.Errorf("%d and %d connections came back", len(free.free), len(lent.free))
+			t.Errorf("%d and %d connections were returned", len(free.free), len(lent.free))
 		}
 		lent.free <- nil
 		began := false
@@ -69,8 +69,8 @@ func TestPauseGivesUp(t *testing.T) {
 	})
 }
 
-// TestLogThatIsReadIsNotEmpty: SQLite reports no error when a reader keeps it
-// from emptying the log.
+// TestLogThatIsReadIsNotEmpty: SQLite reports no error when a reader keeps it from
+// emptying the log, so the store must.
 func TestLogThatIsReadIsNotEmpty(t *testing.T) {
 	s, err := Open(t.Context(), t.TempDir(), Options{})
 	if err != nil {
@@ -93,17 +93,17 @@ func TestLogThatIsReadIsNotEmpty(t *testing.T) {
 	s.writer.turn.Lock()
 	defer s.writer.turn.Unlock()
 	if err := s.writer.truncateLog(); !errors.Is(err, errRead) {
-		t.Errorf("while somebody reads: %v", err)
+		t.Errorf("with a reader: %v", err)
 	}
 	if err := outside.exec("COMMIT"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.writer.truncateLog(); err != nil {
-		t.Errorf("when nobody reads: %v", err)
+		t.Errorf("without a reader: %v", err)
 	}
 }
 
-// BenchmarkPlaceCheck is what every commit pays for a folder that may get lost.
+// BenchmarkPlaceCheck measures the check for a lost folder that every commit makes.
 func BenchmarkPlaceCheck(b *testing.B) {
 	s, err := Open(b.Context(), b.TempDir(), Options{})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
-// lossOf are the ways in which a data folder gets lost under a store.
+// lossOf are the ways in which a store loses its data folder.
 var lossOf = map[string]func(t *testing.T, dir string){
 	"deleted": func(t *testing.T, dir string) { must(t, os.RemoveAll(dir)) },
 	"moved":   func(t *testing.T, dir string) { must(t, os.Rename(dir, dir+".away")) },
@@ -28,8 +28,8 @@ var lossOf = map[string]func(t *testing.T, dir string){
 	"the lock is deleted": func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "lock"))) },
 }
 
-// TestLostFolder: when the folder is lost no append is acknowledged any more,
-// its owner is told, and what is at its place now is left alone.
+// TestLostFolder: when the folder is lost, the store acknowledges no append any more,
+// calls OnLost, and does not touch the files that are at its path now.
 func TestLostFolder(t *testing.T) {
 	for name, lose := range lossOf {
 		t.Run(name, func(t *testing.T) {
@@ -48,21 +48,21 @@ func TestLostFolder(t *testing.T) {
 				}
 			}
 			if err := <-lost; err == nil || !strings.Contains(err.Error(), dir) {
-				t.Errorf("the owner is told %v", err)
+				t.Errorf("OnLost receives %v", err)
 			}
 			before := listing(t, dir)
-			_ = s.Close() // it cannot write what it has in memory only
+			_ = s.Close() // it fails, because it cannot save the state in memory
 			if after := listing(t, dir); after != before {
 				t.Errorf("closing it made %s of %s", after, before)
 			}
 			if len(lost) > 0 {
-				t.Error("the owner is told twice")
+				t.Error("OnLost is called twice")
 			}
 		})
 	}
 }
 
-// TestLostFolderIsNoticed: nobody writes, and it is noticed all the same.
+// TestLostFolderIsNoticed: the store notices a lost folder without a write.
 func TestLostFolderIsNoticed(t *testing.T) {
 	dir, lost := filepath.Join(t.TempDir(), "data"), make(chan error, 1)
 	open(t, dir, sqlite.Options{OnLost: func(err error) { lost <- err }})
@@ -70,9 +70,8 @@ func TestLostFolderIsNoticed(t *testing.T) {
 	<-lost
 }
 
-// TestSecondFolderUnderOnePath: another folder is put into the place of one that
-// is being served. A second store does not open it while the first believes that
-// it serves that path.
+// TestSecondFolderUnderOnePath replaces a folder that is being served by another. A
+// second store cannot open it while the first has not noticed that.
 func TestSecondFolderUnderOnePath(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	first := open(t, dir, sqlite.Options{})
@@ -80,11 +79,11 @@ func TestSecondFolderUnderOnePath(t *testing.T) {
 	if _, err := sqlite.Open(t.Context(), dir, sqlite.Options{}); tapedeck.KindOf(err) != tapedeck.Conflict {
 		t.Fatalf("a second store: %v", err)
 	}
-	_ = first.Close() // it cannot write what it has in memory only
+	_ = first.Close() // it fails, because it cannot save the state in memory
 	open(t, dir, sqlite.Options{})
 }
 
-// listing names the files of a folder with their times.
+// listing returns the names of the files of a folder, with their times.
 func listing(t *testing.T, dir string) string {
 	t.Helper()
 	entries, _ := os.ReadDir(dir) // there may be none

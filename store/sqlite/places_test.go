@@ -17,7 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
-// all reads a session in both directions, in pages of a size.
+// all reads a session in both directions, in pages of the given size.
 func all(t testing.TB, s tapedeck.Store, id string, limit int) []tapedeck.Record {
 	t.Helper()
 	h, err := s.Head(t.Context(), id)
@@ -46,7 +46,7 @@ func all(t testing.TB, s tapedeck.Store, id string, limit int) []tapedeck.Record
 	}
 	slices.Reverse(down)
 	if !slices.EqualFunc(up, down, same) {
-		t.Fatalf("%s is another one when it is read backwards", id)
+		t.Fatalf("%s differs when it is read backwards", id)
 	}
 	return up
 }
@@ -54,8 +54,8 @@ func all(t testing.TB, s tapedeck.Store, id string, limit int) []tapedeck.Record
 func same(a, b tapedeck.Record) bool { return a.Offset == b.Offset && bytes.Equal(a.Data, b.Data) }
 
 // TestPlaces writes to sessions in turn, forks and deletes some, and now and then
-// looks at what a restart after a crash would find: the same, whether or not it
-// was written down where the events are.
+// compares the store with one that is opened after a crash. They must be equal,
+// whether or not the positions of the events were saved.
 func TestPlaces(t *testing.T) {
 	seeds := uint64(6)
 	if testing.Short() {
@@ -111,8 +111,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// onceEach closes a store, which writes down where all events are, and checks that
-// this is done once for each.
+// onceEach closes a store, which saves the positions of all events, and checks that
+// each position is saved once.
 func onceEach(t *testing.T, s *sqlite.Store) {
 	t.Helper()
 	dir := s.Dir()
@@ -121,17 +121,17 @@ func onceEach(t *testing.T, s *sqlite.Store) {
 	}
 	n, err := open(t, dir, sqlite.Options{}).Number("SELECT (SELECT count(*) FROM events) - (SELECT coalesce(sum(next - first), 0) FROM places)")
 	if err != nil || n != 0 {
-		t.Errorf("of %d events it is not written down where they are, or twice (%v)", n, err)
+		t.Errorf("the positions of %d events are not saved, or saved twice (%v)", n, err)
 	}
 }
 
-// compare compares two stores, also with what a person sees in the file.
+// compare compares two stores, also with the content of the file.
 func compare(t *testing.T, s, other *sqlite.Store, ids []string) {
 	t.Helper()
 	for _, id := range ids {
 		records := all(t, s, id, 100)
 		if !slices.EqualFunc(records, all(t, other, id, 777), same) {
-			t.Fatalf("%s is another one", id)
+			t.Fatalf("%s differs", id)
 		}
 		n, err := other.Number(fmt.Sprintf("SELECT count(DISTINCT offset) * (count(*) = count(DISTINCT offset)) FROM log WHERE session = '%s'", id))
 		if err != nil || n != int64(len(records)) {
@@ -144,23 +144,23 @@ func compare(t *testing.T, s, other *sqlite.Store, ids []string) {
 	}
 }
 
-// TestPlacedGoesOn: a restart looks at the newest events only.
-func TestPlacedGoesOn(t *testing.T) {
+// TestRestartReadsNewestEvents: a restart reads only the newest events.
+func TestRestartReadsNewestEvents(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlite.Options{})
 	s.KeepFresh(100)
 	for i := range 20 {
 		create(t, s, fmt.Sprint("s", i))
 	}
-	add(t, s, "s0", 1) // nothing comes after it, so it must not hold up the others
+	add(t, s, "s0", 1) // it has no later events, and must not keep the others from being saved
 	for i := range 2000 {
 		add(t, s, fmt.Sprint("s", 1+i%19), 1)
 	}
 	if n, err := s.Number("SELECT count(*) FROM events WHERE pos > (SELECT value FROM facts WHERE name = 'placed')"); err != nil || n > 300 {
-		t.Errorf("a restart looks at %d events (%v)", n, err)
+		t.Errorf("a restart reads %d events (%v)", n, err)
 	}
 	if n := rows(t, s, "places"); n > 2001/4 {
-		t.Errorf("where 2,001 events are is in %d rows", n)
+		t.Errorf("the positions of 2,001 events are in %d rows", n)
 	}
 	died := open(t, crash(t, dir), sqlite.Options{})
 	for i := range 20 {
@@ -171,8 +171,8 @@ func TestPlacedGoesOn(t *testing.T) {
 	}
 }
 
-// TestPlacingFails: what could not be written down when a commit failed is written
-// down with a later one.
+// TestPlacingFails: positions that a failed commit did not save are saved with a later
+// commit.
 func TestPlacingFails(t *testing.T) {
 	var fail atomic.Bool
 	s := open(t, t.TempDir(), sqlite.Options{Commit: func(commit func() error) error {
@@ -202,8 +202,8 @@ func TestPlacingFails(t *testing.T) {
 	}
 }
 
-// TestCommitIsNarrow: what a commit writes does not depend on how many sessions
-// have events in it, nor on how long they are.
+// TestCommitIsNarrow: the number of pages that a commit writes depends neither on the
+// number of sessions with events in it, nor on their length.
 func TestCommitIsNarrow(t *testing.T) {
 	const n = 60
 	dir, g := t.TempDir(), newGate()
@@ -234,15 +234,15 @@ func TestCommitIsNarrow(t *testing.T) {
 	}
 }
 
-// TestAheadOfMemory: for a moment the database is ahead of the memory, and who
-// reads a session from the database then finds the events that its head promises.
+// TestAheadOfMemory: for a moment the database is ahead of the memory. A reader of the
+// database then must find all events below the head.
 func TestAheadOfMemory(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlite.Options{})
 	create(t, s, "a")
 	create(t, s, "b")
 	add(t, s, "b", 1)
-	// As a commit whose publication is still to come.
+	// The state between a commit and its publication:
 	tamper(t, filepath.Join(dir, "tapedeck.db"),
 		`INSERT INTO sessions (id, kind, created, status, touched) VALUES ('c', 'session', 0, 'idle', 0)`,
 		`INSERT INTO heads SELECT gen, 1, 0 FROM sessions WHERE id = 'c'`,
@@ -253,8 +253,7 @@ func TestAheadOfMemory(t *testing.T) {
 	}
 }
 
-// TestFreshErased erases and deletes events of which it is not written down where
-// they are, and crashes.
+// TestFreshErased erases and deletes events whose positions are not saved, and crashes.
 func TestFreshErased(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlite.Options{})

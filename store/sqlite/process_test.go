@@ -18,8 +18,8 @@ import (
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
-// childVar makes the test binary another program: its value says which, and the
-// first argument is the data folder.
+// childVar is an environment variable that makes the test binary another program: its
+// value is the name, and the first argument is the data folder.
 const childVar = "TAPEDECK_SQLITE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -37,9 +37,9 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// childAppends has some goroutines append n times each, to sessions of their own
-// and to one that they share, and prints what was acknowledged: session, first
-// offset, next offset.
+// childAppends has some goroutines append n times each, to sessions of their own and to
+// a shared one, and prints the acknowledged appends: session, first offset, next
+// offset.
 func childAppends(dir string, writers, n int) {
 	s, err := sqlite.Open(context.Background(), dir, sqlite.Options{})
 	if err != nil {
@@ -89,9 +89,8 @@ func child(t *testing.T, what, dir string) (*exec.Cmd, *bufio.Scanner) {
 	return cmd, bufio.NewScanner(out)
 }
 
-// TestKill kills a process that appends, again and again, in the middle. What it
-// was told is durable is there, once, and what it was not told is there whole or
-// not at all.
+// TestKill kills a process that appends, again and again. Each acknowledged append must
+// be there once, and each other append completely or not at all.
 func TestKill(t *testing.T) {
 	rounds := 20
 	if testing.Short() {
@@ -109,7 +108,7 @@ func TestKill(t *testing.T) {
 			}
 			acked[id] = max(acked[id], next)
 			if n == 40+round*7 {
-				_ = cmd.Process.Kill() // and read what it still managed to say
+				_ = cmd.Process.Kill() // the output up to that is read below
 			}
 		}
 		_ = cmd.Wait()
@@ -184,8 +183,8 @@ func TestSecondOpenInOneProcess(t *testing.T) {
 	open(t, dir, sqlite.Options{})
 }
 
-// TestEveryCommitIsSynced counts with strace how often a process that appends
-// has the disk confirm. With synchronous=NORMAL it would be a few times.
+// TestEveryCommitIsSynced counts with strace the fsyncs of a process that appends. With
+// synchronous=NORMAL it would be only a few.
 func TestEveryCommitIsSynced(t *testing.T) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {

@@ -110,16 +110,16 @@ func (q *queue) waiting() bool {
 	return len(q.requests)+len(q.big) > 0
 }
 
-func (q *queue) ring() {
+func (q *queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
 	}
 }
 
-// take returns the next group, and whether there may be more. Big requests take
+// nextGroup returns the next group, and whether there may be more. Big requests take
 // turns with the others, so that neither kind starves.
-func (q *queue) take() (group []*request, more bool) {
+func (q *queue) nextGroup() (group []*request, more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.big) > 0 && (q.turn || len(q.requests) == 0) {
@@ -143,7 +143,7 @@ func (q *queue) close() {
 	q.closed = true
 	q.enough(true)
 	q.mu.Unlock()
-	q.ring()
+	q.signal()
 }
 
 // submit waits until a task is written. A lone caller commits on its own
@@ -155,8 +155,8 @@ func (w *writer) submit(ctx context.Context, t task, size int) error {
 	if !open {
 		return errClosed()
 	}
-	if first && !w.lead() {
-		w.queue.ring()
+	if first && !w.writeAlone() {
+		w.queue.signal()
 	}
 	select {
 	case <-r.done:

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// gathers runs gather after a group of n, and then f, and returns how long it
-// waited. Time stands still but for that.
+// gathers runs gather after a group of n, together with f, and returns how long it
+// waited. Only the wait moves the clock.
 func gathers(t *testing.T, q *queue, n int, f func()) (took time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestGather(t *testing.T) {
 		"fewer come":                        {group: 20, then: func(q *queue) { push(q, 9, 1) }, want: patience},
 		"nobody comes":                      {group: 20, then: func(*queue) {}, want: patience},
 		"enough are there":                  {group: 20, waiting: 20, then: func(*queue) {}},
-		"those who wait count":              {group: 20, waiting: 10, then: func(q *queue) { push(q, 4, 1) }, want: patience},
+		"waiting callers count":             {group: 20, waiting: 10, then: func(q *queue) { push(q, 4, 1) }, want: patience},
 		"the last group was one of few":     {group: fewRequests - 1, then: func(*queue) {}},
 		"a big one comes":                   {group: 20, then: func(q *queue) { push(q, 1, bigSize) }},
 		"the store is closed":               {group: 20, then: func(q *queue) { q.close() }},
@@ -52,7 +52,7 @@ func TestGather(t *testing.T) {
 			if took := gathers(t, q, c.group, func() { c.then(q) }); took != c.want {
 				t.Errorf("it waited %v, want %v", took, c.want)
 			}
-			push(q, 100, 1) // whom nobody waits for
+			push(q, 100, 1) // before gather waits
 		})
 	}
 }

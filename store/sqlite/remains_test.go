@@ -16,7 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
-// lines is what was logged.
+// lines collects a log.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -34,9 +34,9 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// TestForgettingIsRetried: when what was made of erased events cannot be
-// forgotten, the erasure says so, cleans the files all the same, and retries
-// until it succeeds.
+// TestForgettingIsRetried: when an observer cannot remove derived data, Erase returns
+// an error. The store cleans the files nevertheless, and calls the observer again until
+// it succeeds.
 func TestForgettingIsRetried(t *testing.T) {
 	dir, log := t.TempDir(), &lines{}
 	s := open(t, dir, sqlite.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
@@ -60,7 +60,7 @@ func TestForgettingIsRetried(t *testing.T) {
 	}
 	create(t, s, "b")
 	add(t, s, "b", 1)
-	if _, err := s.Erase(t.Context(), erasure("b", 0, 1)); err != nil { // that does not settle the first
+	if _, err := s.Erase(t.Context(), erasure("b", 0, 1)); err != nil { // a later erasure does not make the first one clean
 		t.Fatal(err)
 	}
 	if n, err := s.Unclean(); err != nil || n == 0 {
@@ -73,9 +73,9 @@ func TestForgettingIsRetried(t *testing.T) {
 	}
 }
 
-// TestRestartDropsWhatWasMadeOfErased: a process that dies before it has
-// forgotten what was made of erased events leaves nothing of it behind.
-func TestRestartDropsWhatWasMadeOfErased(t *testing.T) {
+// TestRestartDropsDerivedData: if a process dies before its observers have removed the
+// data derived from erased events, the next process drops that data.
+func TestRestartDropsDerivedData(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, sqlite.Options{})
 	x := openIndex(t, s)
@@ -83,7 +83,7 @@ func TestRestartDropsWhatWasMadeOfErased(t *testing.T) {
 	appendSecret(t, s, "a", "MARK", 300)
 	v, err := s.Head(t.Context(), "a")
 	must(t, err)
-	s.Observe(tapedeck.Observer{Erased: func(ctx context.Context, _ string, _ []string) error { // somebody has read the event before, and saves what it made of it
+	s.Observe(tapedeck.Observer{Erased: func(ctx context.Context, _ string, _ []string) error { // a fold has read the event before, and saves its result
 		_, _, err := s.Create(ctx, tapedeck.Spec{ID: tapedeck.ViewPrefix + "fold/a", Kind: tapedeck.KindView, ContentType: "text/plain", Chunks: [][]byte{[]byte("MARK")}})
 		must(t, err)
 		must(t, x.Index(ctx, search.Batch{Session: "a", Gen: v.Gen, Base: 1, Resume: 1, Seen: 1, Documents: []search.Document{{Kind: search.DocMessage, Text: "MARK"}}}))

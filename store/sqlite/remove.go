@@ -37,10 +37,10 @@ func (w *writer) find(id string) (*state, error) {
 		st = &state{view: *v, streamSeq: streamSeq, written: *v, writtenSeq: streamSeq}
 		w.cache.add(st)
 	}
-	if st.gone || !w.store.deadlines.bury(&st.view, w.now) {
+	if st.gone || !w.store.deadlines.expire(&st.view, w.now) {
 		return st, nil
 	}
-	w.buried = append(w.buried, st.Gen)
+	w.expired = append(w.expired, st.Gen)
 	if err := w.remove(st); err != nil {
 		return nil, err
 	}

@@ -24,9 +24,9 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, suite(sqlite.Options{}, 8192))
 }
 
-// TestStoreWithoutMemory runs the suite with a store that forgets the state of
-// every session after every commit, and almost at once where events are, so that
-// all comes from the database.
+// TestStoreWithoutMemory runs the suite with a store that keeps the state of one
+// session and the positions of three events in memory, so that it must read from the
+// database.
 func TestStoreWithoutMemory(t *testing.T) {
 	storetest.Run(t, suite(sqlite.Options{HotSessions: 1, Readers: 1}, 3))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
-// furnish makes a store with something of everything in it and closes it.
+// furnish creates a store with data of every kind and closes it.
 func furnish(t testing.TB, dir string) {
 	t.Helper()
 	ctx := context.Background()
@@ -117,8 +117,7 @@ func TestVerifyFinds(t *testing.T) {
 	}
 }
 
-// TestHole reads over an event that is missing: it is an error, never a silent
-// gap.
+// TestHole: a read of a missing event is an error, never a silent gap.
 func TestHole(t *testing.T) {
 	dir := t.TempDir()
 	furnish(t, dir)

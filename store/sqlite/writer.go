@@ -28,17 +28,17 @@ type writer struct {
 	mu sync.Mutex // held while the requests of a group are processed, see [writer.submit]
 
 	// The current group:
-	now    int64
-	begun  bool     // a transaction is open
-	marked []*state // the sessions that it changes, in this order
-	buried []int64  // the sessions that it found expired, by gen
-	purges []int64  // the sessions whose events are removed later, by gen
-	placed []*trail // the trails that it saves
-	since  int64    // the newest position before the group
-	due    int64    // see [deadlines]
+	now     int64
+	begun   bool     // a transaction is open
+	marked  []*state // the sessions that it changes, in this order
+	expired []int64  // the sessions that it found expired, by gen
+	purges  []int64  // the sessions whose events are removed later, by gen
+	placed  []*trail // the trails that it saves
+	since   int64    // the newest position before the group
+	due     int64    // see [deadlines]
 
 	commits []tapedeck.Commit // for the observers
-	looked  tapedeck.Session  // the copy that [tapedeck.Append.Check] sees
+	checked tapedeck.Session  // the copy that [tapedeck.Append.Check] sees
 
 	gen     int64 // the newest gen in use
 	pos     int64
@@ -58,7 +58,7 @@ func (w *writer) run() {
 	w.turn.Lock()
 	defer w.turn.Unlock()
 	for {
-		group, more := w.queue.take()
+		group, more := w.queue.nextGroup()
 		switch {
 		case len(group) > 0:
 			w.handle(group)
@@ -75,14 +75,14 @@ func (w *writer) run() {
 	}
 }
 
-// lead writes a group on the goroutine of a caller. It reports false, and writes
+// writeAlone writes a group on the goroutine of a caller. It reports false, and writes
 // nothing, if another goroutine is writing, or if several callers waited lately.
-func (w *writer) lead() bool {
+func (w *writer) writeAlone() bool {
 	if w.crowd.Load() > 0 || !w.turn.TryLock() {
 		return false
 	}
 	defer crashOnPanic()
-	group, _ := w.queue.take()
+	group, _ := w.queue.nextGroup()
 	if len(group) > 0 { // otherwise run has taken it
 		w.handle(group)
 		w.limitLog(group)
@@ -90,7 +90,7 @@ func (w *writer) lead() bool {
 	rest := w.queue.waiting() || w.purge.pending()
 	w.turn.Unlock()
 	if rest {
-		w.queue.ring()
+		w.queue.signal()
 	}
 	return true
 }
@@ -267,7 +267,7 @@ func (w *writer) abort() {
 		w.cache.drop(st)
 		w.store.index.CompareAndDelete(st.ID, st)
 	}
-	for _, gen := range w.buried {
+	for _, gen := range w.expired {
 		w.store.deadlines.forget(gen)
 	}
 	for _, t := range w.placed {
@@ -283,7 +283,7 @@ func (w *writer) abort() {
 func (w *writer) reset() {
 	clear(w.marked)
 	clear(w.placed)
-	w.marked, w.buried, w.purges, w.placed, w.begun = w.marked[:0], w.buried[:0], w.purges[:0], w.placed[:0], false
+	w.marked, w.expired, w.purges, w.placed, w.begun = w.marked[:0], w.expired[:0], w.purges[:0], w.placed[:0], false
 }
 
 // mark notes that the group changes st.

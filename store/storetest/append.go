@@ -32,7 +32,7 @@ func testAppend(t *testing.T, open opener) {
 		write("a", 1, by("w", 0, -1), fails(tapedeck.Invalid)))
 }
 
-// headIs refuses when the session that Check sees is not the one that is.
+// headIs sets a Check that compares the session that it gets.
 func headIs(head int64) func(*tapedeck.Session) error {
 	return func(s *tapedeck.Session) error {
 		if s.Head != head {
@@ -43,7 +43,7 @@ func headIs(head int64) func(*tapedeck.Session) error {
 	}
 }
 
-// chunks puts bytes into the append, whatever the session.
+// chunks sets the chunks, also for a session.
 func chunks(texts ...string) option {
 	return option{"as bytes", func(_ *world, a *writing) {
 		for _, text := range texts {
@@ -52,7 +52,7 @@ func chunks(texts ...string) option {
 	}}
 }
 
-// events puts events into the append, whatever the session.
+// events sets the events, also for a stream.
 func events(list ...tapedeck.Event) option {
 	return option{"as events", func(_ *world, a *writing) { a.Events = append(a.Events, list...) }}
 }

@@ -115,8 +115,8 @@ func testEntry(t *testing.T, w *world) {
 	}
 }
 
-// testOldEvents checks that a session is as old as its first event, and its entry
-// never older than that, whatever the age of what was brought into it.
+// testOldEvents checks that a session is created at the time of its first event, and
+// that Updated is never before that, however old later events are.
 func testOldEvents(t *testing.T, w *world) {
 	old := event("x")
 	old.Time = time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -141,7 +141,7 @@ func (w *world) now() time.Time {
 	return w.Clock.Now()
 }
 
-// generations wants the Gen of sessions to grow in this order.
+// generations expects that the Gen of sessions grows in this order.
 func generations(ids ...string) step {
 	return step{"generations grow over " + strings.Join(ids, ", "), func(w *world) error {
 		last := int64(0)
@@ -159,7 +159,7 @@ func generations(ids ...string) step {
 	}}
 }
 
-// created makes a session whose Gen must be at least n, as so many were made.
+// created creates the n-th session of the store. Its Gen must be at least n.
 func created(id string, n int64) step {
 	return step{fmt.Sprintf("create %s as number %d", id, n), func(w *world) error {
 		if err := create(id).do(w); err != nil {
@@ -173,8 +173,8 @@ func created(id string, n int64) step {
 	}}
 }
 
-// removeAndReopen deletes the newest session and, if it can, reopens the store:
-// then no row tells any more what the newest Gen was.
+// removeAndReopen deletes the newest session and, if possible, reopens the store: then
+// no row has the newest Gen any more.
 func removeAndReopen(id string) step {
 	return step{"delete " + id + " and reopen", func(w *world) error {
 		if err := remove(id).do(w); err != nil || w.Reopen == nil {

@@ -26,7 +26,7 @@ func testConcurrency(t *testing.T, open opener) {
 	t.Run("closing is the end", func(t *testing.T) { testClosing(t, start(t, open)) })
 }
 
-// each runs f for 0 to n-1 at once and returns when all are done.
+// each runs f for 0 to n-1 at once, and waits for all.
 func each(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	for i := range n {
@@ -35,16 +35,15 @@ func each(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// An ack is an append that was accepted, and the answer.
+// An ack is an accepted append with its answer.
 type ack struct {
 	id    string
 	texts []string
 	got   tapedeck.Appended
 }
 
-// testWriters has many writers and readers at once. Every append must be where
-// its answer says, and no reader may ever see anything but the beginning of what
-// is there in the end.
+// testWriters has many writers and readers at once. Every append must be where its
+// answer says. Whenever a reader reads, it must see a beginning of the final log.
 func testWriters(t *testing.T, w *world, ids []string) {
 	for _, id := range ids {
 		w.play(create(id))
@@ -92,8 +91,8 @@ func (w *world) appendAll(ids []string, i, n int, texts []string) (acks []ack, e
 	return acks, nil
 }
 
-// accounted reports whether every append is where its answer says, and all is
-// made of nothing else.
+// accounted returns an error unless every append is where its answer says and all has
+// no other records.
 func accounted(acks []ack, all map[string][]string) error {
 	count := 0
 	for _, list := range all {
@@ -113,13 +112,13 @@ func accounted(acks []ack, all map[string][]string) error {
 		}
 	}
 	if count != 0 {
-		return fmt.Errorf("%d records are there that nobody was told of", count)
+		return fmt.Errorf("%d records were not acknowledged", count)
 	}
 	return nil
 }
 
-// readers starts readers of the sessions. The function it returns lets them read
-// to the end, and reports what they saw that is not there.
+// readers starts readers of the sessions. The function that it returns lets them read
+// to the end, and compares what they read with all.
 func (w *world) readers(ids []string) (finish func(all map[string][]string) error) {
 	const n = 4
 	var wg sync.WaitGroup
@@ -141,8 +140,8 @@ func (w *world) readers(ids []string) (finish func(all map[string][]string) erro
 	}
 }
 
-// followTo reads a session from the beginning, again and again from where it
-// got to, until it is told to stop, and then once more.
+// followTo reads a session from the beginning, page after page, until stopped is set,
+// and then once more to the end.
 func (w *world) followTo(id string, stopped *atomic.Bool) ([]string, error) {
 	var out []string
 	for last := false; ; {
@@ -168,7 +167,7 @@ func (w *world) followTo(id string, stopped *atomic.Bool) ([]string, error) {
 	}
 }
 
-// testWholeBatches has readers look out for half an append, or half a closing.
+// testWholeBatches has readers look for half an append, or half a close.
 func testWholeBatches(t *testing.T, w *world) {
 	const size = 7
 	w.play(create("a"))
@@ -192,7 +191,7 @@ func testWholeBatches(t *testing.T, w *world) {
 			}
 		}
 	})
-	*w.session("a") = told{texts: texts, closed: true}
+	*w.session("a") = expected{texts: texts, closed: true}
 	w.play(readAll())
 }
 
@@ -218,8 +217,8 @@ func (w *world) readBatches(id string, size, n int, written *atomic.Bool) error 
 	return nil
 }
 
-// testClosing has all append until one of them closes the session. What is
-// accepted comes before that.
+// testClosing lets all writers append until one of them closes the session. All
+// accepted appends come before the close.
 func testClosing(t *testing.T, w *world) {
 	w.play(create("a"))
 	acked := make([][]string, writers)
@@ -253,9 +252,9 @@ func testClosing(t *testing.T, w *world) {
 	}
 	for i, end := range ends {
 		if end != int64(len(got)) && !t.Failed() {
-			t.Errorf("writer %d was told that it was closed at %d, not at %d", i, end, len(got))
+			t.Errorf("the refusal of writer %d has the head %d, want %d", i, end, len(got))
 		}
 	}
-	*w.session("a") = told{texts: got, closed: true}
+	*w.session("a") = expected{texts: got, closed: true}
 	w.play(readAll())
 }

@@ -20,8 +20,8 @@ func chance(r *rapid.T, n int, what string) bool {
 	return rapid.IntRange(0, n-1).Draw(r, what) == n-1
 }
 
-// drawRecords draws what a session of this id takes. Events are drawn as the
-// store keeps them, so that the model need not know what it fills in.
+// drawRecords draws records for a session of this id. Events are drawn as the store
+// keeps them, so that the model need not know which members the store sets.
 func (m *machine) drawRecords(r *rapid.T, id string, most int) (events []tapedeck.Event, chunks [][]byte) {
 	for range rapid.IntRange(0, most).Draw(r, "records") {
 		text := strings.Repeat("x", rapid.IntRange(0, 60).Draw(r, "size"))
@@ -44,7 +44,7 @@ func (m *machine) drawAppend(r *rapid.T) tapedeck.Append {
 	a := tapedeck.Append{Session: drawID(r), Close: chance(r, 8, "close")}
 	a.Events, a.Chunks = m.drawRecords(r, a.Session, 3)
 	e := m.model.entry(a.Session)
-	if e == nil || e.deleted { // in what order several faults are found is not part of the contract
+	if e == nil || e.deleted { // the contract does not order the checks
 		a.Close = true
 		return a
 	}
@@ -70,7 +70,7 @@ func (m *machine) drawAppend(r *rapid.T) tapedeck.Append {
 	return a
 }
 
-// drawNext draws an epoch and a sequence not far from those that are due.
+// drawNext draws an epoch and a sequence number close to the next ones.
 func (e *entry) drawNext(r *rapid.T, p *tapedeck.Producer) {
 	last := tapedeck.Producer{Seq: -1}
 	for _, d := range e.done {
@@ -89,8 +89,8 @@ func (m *machine) drawSpec(r *rapid.T) tapedeck.Spec {
 	s := tapedeck.Spec{ID: drawID(r), Closed: chance(r, 10, "closed"), Origin: rapid.SampledFrom([]string{"", "o"}).Draw(r, "origin")}
 	s.Kind = kindOf(s.ID)
 	s.Events, s.Chunks = m.drawRecords(r, s.ID, 2)
-	// Half a second more than the clock ever moves by, so that it never is
-	// the very moment.
+	// The clock moves by whole seconds, so with half a second it never stops at
+	// exactly this time.
 	if chance(r, 4, "ttl") {
 		s.TTL = 10*time.Second + time.Second/2
 	}

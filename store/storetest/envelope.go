@@ -17,7 +17,7 @@ func testEnvelopes(t *testing.T, open opener) {
 	t.Run("every event is folded", func(t *testing.T) { testFold(t, start(t, open)) })
 }
 
-// testBadEvents checks that one bad event spoils its append and nothing else.
+// testBadEvents checks that a bad event makes its append fail, and no other.
 func testBadEvents(t *testing.T, open opener) {
 	for name, bad := range map[string]tapedeck.Event{
 		"no type":             {},
@@ -40,8 +40,8 @@ func testBadEvents(t *testing.T, open opener) {
 	}
 }
 
-// testEnvelope checks that what is read is, to the byte, the envelope of what
-// was appended, with what the store fills in.
+// testEnvelope checks that a record is, byte for byte, the envelope of the appended
+// event, with the members that the store sets.
 func testEnvelope(t *testing.T, w *world) {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 890_123_456, time.FixedZone("", 3600))
 	w.play(create("a"), write("a", 2))
@@ -75,7 +75,7 @@ func testEnvelope(t *testing.T, w *world) {
 	}
 }
 
-// testBytes checks that a stream keeps any bytes, none included.
+// testBytes checks that a stream keeps any bytes, also an empty chunk.
 func testBytes(t *testing.T, w *world) {
 	all := make([]byte, 256)
 	for i := range all {
@@ -91,7 +91,7 @@ func testBytes(t *testing.T, w *world) {
 	}
 }
 
-// accepting notes what texts an append of another option's making has.
+// accepting sets the texts of an append whose records another option sets.
 func accepting(texts []string) option {
 	return option{"", func(_ *world, a *writing) { a.texts = texts }}
 }

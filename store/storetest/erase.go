@@ -18,8 +18,7 @@ type sharer struct {
 	below int64
 }
 
-// erase takes the payload from the records of a range, also for those who share
-// them, and appends a receipt.
+// erase erases a range, also for the forks that share it, and appends a receipt.
 func erase(id string, from, to int64, forks ...sharer) step {
 	return step{fmt.Sprintf("erase %d to %d of %s", from, to, id), func(w *world) error {
 		s := w.session(id)
@@ -35,7 +34,7 @@ func erase(id string, from, to int64, forks ...sharer) step {
 		s.texts = append(s.texts, "")
 		var ids []string
 		for _, f := range append(forks, sharer{id, to}) {
-			clear(w.told[f.id].texts[from:min(to, f.below)])
+			clear(w.expected[f.id].texts[from:min(to, f.below)])
 			if ids = append(ids, f.id); f.id == id {
 				ids = ids[:len(ids)-1]
 			}
@@ -48,7 +47,7 @@ func erase(id string, from, to int64, forks ...sharer) step {
 	}}
 }
 
-// eraseFails wants an erasure to fail.
+// eraseFails expects that an erasure fails.
 func eraseFails(id string, from, to int64, k tapedeck.Kind) step {
 	return step{fmt.Sprintf("erase %d to %d of %s, which fails: %s", from, to, id, k), func(w *world) error {
 		_, err := w.Erase(w.ctx, erasure(id, from, to))
@@ -92,7 +91,7 @@ func testErase(t *testing.T, open opener) {
 	}
 }
 
-// testEraseCheck: a check sees the session as it stands, and may refuse.
+// testEraseCheck: Check gets the session as it is, and may refuse.
 func testEraseCheck(t *testing.T, w *world) {
 	w.play(create("a", with(2)))
 	e := erasure("a", 0, 1)
@@ -108,10 +107,10 @@ func testEraseCheck(t *testing.T, w *world) {
 	w.play(readAll())
 }
 
-// testErasedEntry: what is appended with an erasure is folded into the entry, in
-// its order, and what was erased is nowhere in the records.
+// testErasedEntry: the events that are appended with an erasure are folded into the
+// entry in their order, and no record has an erased payload.
 func testErasedEntry(t *testing.T, w *world) {
-	w.play(born("a", "Secret", "ada", "coder"), runs("a", "RUN_STARTED", "i"), runs("a", "RUN_FINISHED", "i"))
+	w.play(createdWith("a", "Secret", "ada", "coder"), runs("a", "RUN_STARTED", "i"), runs("a", "RUN_FINISHED", "i"))
 	e := erasure("a", 0, 3)
 	title := ""
 	e.Events = append([]tapedeck.Event{payload.NewEvent(payload.SessionRenamed{Title: &title})}, e.Events...)

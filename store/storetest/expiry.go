@@ -8,7 +8,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// until makes it expire at a time from now.
+// until makes the session expire after a duration.
 func until(d time.Duration) feature {
 	return feature{"until " + d.String() + " from now", func(w *world, m *making) { m.Expires = w.now().Add(d) }}
 }
@@ -68,9 +68,9 @@ func testExpiry(t *testing.T, open opener) {
 	t.Run("after reopening", func(t *testing.T) { testExpiryReopen(t, start(t, open)) })
 }
 
-// testExpiryReopen allows a reopened store to keep a session for one TTL more,
-// because a touch may be forgotten, but not to let it go too early, nor to bring
-// back one that had expired.
+// testExpiryReopen allows a reopened store to keep a session for one more TTL, because
+// a touch may be lost. It must not delete a session too early, nor bring back one that
+// had expired.
 func testExpiryReopen(t *testing.T, w *world) {
 	if w.Reopen == nil {
 		t.Skip("the store forgets")

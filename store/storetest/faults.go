@@ -21,7 +21,7 @@ func failCommits(fail bool) step {
 	}}
 }
 
-// deleteFails wants a delete to fail.
+// deleteFails expects that a delete fails.
 func deleteFails(id string, k tapedeck.Kind) step {
 	return step{"delete " + id + ", which fails: " + string(k), func(w *world) error { return isKind(w.Delete(w.ctx, id), k) }}
 }
@@ -56,15 +56,15 @@ func testFaults(t *testing.T, open opener) {
 	t.Run("a group", func(t *testing.T) { testFailingGroup(t, start(t, open)) })
 }
 
-// testFailingGroup has many writers at once, of whom some repeat each other and
-// some expect the same head. As long as commits fail none of them gets through:
-// nobody may be told of a duplicate or of a head that was never committed. And
-// afterwards there is no hole.
+// testFailingGroup has many writers at once. Some repeat the appends of others, and
+// some expect the same head. While commits fail, every append must fail: no answer
+// may report a duplicate or a head that was never committed. Afterwards there must be
+// no hole.
 func testFailingGroup(t *testing.T, w *world) {
 	w.play(create("a"), create("b"), write("a", 2), write("b", 2))
 	for range rounds(20, 5) {
 		w.play(failCommits(true))
-		heads := map[string]int64{"a": int64(len(w.told["a"].texts)), "b": int64(len(w.told["b"].texts))}
+		heads := map[string]int64{"a": int64(len(w.expected["a"].texts)), "b": int64(len(w.expected["b"].texts))}
 		texts := w.texts(2)
 		each(writers, func(i int) {
 			id := []string{"a", "b"}[i%2]
@@ -105,12 +105,12 @@ func testClose(t *testing.T, open opener) {
 				t.Errorf("%s: %v", call, err)
 			}
 		}
-		_ = w.Close() // whatever it says, it does not hang or panic
+		_ = w.Close() // it may fail, but must not hang or panic
 	})
 	t.Run("under way", func(t *testing.T) { testCloseUnderWay(t, start(t, open)) })
 }
 
-// calls makes every call on session a and returns what came of it.
+// calls makes every call on session a and returns the errors.
 func (w *world) calls(ctx context.Context) map[string]error {
 	out := map[string]error{}
 	_, out["append"] = w.Append(ctx, tapedeck.Append{Session: "a", Events: []tapedeck.Event{event("x")}})
@@ -125,13 +125,13 @@ func (w *world) calls(ctx context.Context) map[string]error {
 	return out
 }
 
-// testCloseUnderWay closes the store while many append. What was acknowledged
-// is there afterwards, and nothing else.
+// testCloseUnderWay closes the store while many goroutines append. Afterwards it has
+// exactly the acknowledged appends.
 func testCloseUnderWay(t *testing.T, w *world) {
 	w.play(create("a"))
 	acked := make([][]string, writers)
-	const most = 2_000
-	texts := w.texts(writers * most)
+	const limit = 2_000 // appends of one writer
+	texts := w.texts(writers * limit)
 	closing := make(chan struct{})
 	var count atomic.Int32
 	var wg sync.WaitGroup
@@ -142,7 +142,7 @@ func testCloseUnderWay(t *testing.T, w *world) {
 		}
 	})
 	each(writers, func(i int) {
-		for _, text := range texts[i*most:][:most] {
+		for _, text := range texts[i*limit:][:limit] {
 			a := tapedeck.Append{Session: "a"}
 			a.Events, _ = contents("a", []string{text})
 			if _, err := w.Append(w.ctx, a); err != nil {
@@ -187,8 +187,8 @@ func testCancelled(t *testing.T, open opener) {
 	}
 }
 
-// interleaved reports whether all is made of the lists of parts, each in its
-// order, and of nothing else.
+// interleaved returns an error unless all consists of the elements of parts, those of
+// each part in their order.
 func interleaved(parts [][]string, all []string) error {
 	owner := map[string]int{}
 	for i, part := range parts {
@@ -200,7 +200,7 @@ func interleaved(parts [][]string, all []string) error {
 	for offset, text := range all {
 		i, ok := owner[text]
 		if !ok {
-			return fmt.Errorf("offset %d holds %q, which nobody was told is there", offset, text)
+			return fmt.Errorf("offset %d holds %q, which was not acknowledged", offset, text)
 		}
 		got[i] = append(got[i], text)
 	}

@@ -47,7 +47,7 @@ func testForks(t *testing.T, open opener) {
 		create("stream/c", fromHead("stream/a"), typed("TEXT/Plain")), contentTypeIs("stream/c", "TEXT/Plain"),
 		create("stream/d", fromHead("stream/a"), typed("text/plain2"), failing(tapedeck.Conflict)),
 		create("stream/d", fromHead("stream/a"), typed("application/json"), failing(tapedeck.Conflict)))
-	play(t, open, "inherits no status", born("a", "Alpha", "ada", "coder"), runs("a", "RUN_STARTED", "i"),
+	play(t, open, "inherits no status", createdWith("a", "Alpha", "ada", "coder"), runs("a", "RUN_STARTED", "i"),
 		runs("a", "RUN_STARTED", "j"), runs("a", "RUN_FINISHED", "j"),
 		create("b", fromHead("a")), looks("b", "is a blank sheet", func(s tapedeck.Session) bool {
 			return idle(s) && s.Title == "" && s.Owner == "" && s.Agent == "" && s.TTL == 0 && s.Expires.IsZero()

@@ -15,7 +15,7 @@ import (
 	"github.com/tapedeck/tapedeck/search"
 )
 
-// An Index is what a store's index for searching must do.
+// An Index is the search index of a store.
 type Index interface {
 	Unindexed(ctx context.Context, limit int) ([]search.Pending, int, error)
 	Index(ctx context.Context, in search.Batch) error
@@ -24,8 +24,8 @@ type Index interface {
 	Clean(ctx context.Context) error
 }
 
-// RunIndex runs the suite of an index. open returns a new and empty store with
-// the index over it.
+// RunIndex runs the suite of an index. open returns a new and empty store with its
+// index.
 func RunIndex(t *testing.T, open func(testing.TB) (Store, Index)) {
 	for name, test := range map[string]func(*testing.T, *library){
 		"words": testWords, "filters": testFilters, "pages": testIndexPages, "what is behind": testBehind,
@@ -33,7 +33,7 @@ func RunIndex(t *testing.T, open func(testing.TB) (Store, Index)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, index := open(t)
-			w := &world{t: t, ctx: t.Context(), Store: store, told: map[string]*told{}}
+			w := &world{t: t, ctx: t.Context(), Store: store, expected: map[string]*expected{}}
 			test(t, &library{world: w, index: index, t: t})
 		})
 	}
@@ -46,7 +46,7 @@ type library struct {
 	index Index
 }
 
-// put indexes texts as messages of a session, which is made if need be.
+// put indexes texts as messages of a session, and creates the session if necessary.
 func (l *library) put(session string, texts ...string) {
 	l.t.Helper()
 	docs := make([]search.Document, len(texts))
@@ -68,7 +68,7 @@ func (l *library) hold(session string, docs ...search.Document) {
 	}
 }
 
-// find returns where something is found, sorted.
+// find returns the places of the hits, sorted.
 func (l *library) find(q search.Query) []string {
 	l.t.Helper()
 	q.Limit = 100
@@ -110,7 +110,7 @@ func testWords(t *testing.T, l *library) {
 }
 
 func testFilters(t *testing.T, l *library) {
-	l.play(born("a", "Alpha", "ada", "coder"), born("b", "Beta", "bob", "writer"), runs("b", "RUN_STARTED", "i"))
+	l.play(createdWith("a", "Alpha", "ada", "coder"), createdWith("b", "Beta", "bob", "writer"), runs("b", "RUN_STARTED", "i"))
 	now := l.Clock.Now()
 	doc := func(offset int64, kind, role string, ago time.Duration) search.Document {
 		return search.Document{Offset: offset, Kind: kind, Role: role, Thread: "main", Text: "word", Time: now.Add(-ago)}
@@ -160,7 +160,7 @@ func testIndexPages(t *testing.T, l *library) {
 	}
 	var want []string
 	for i := range 25 {
-		want = append(want, fmt.Sprint("s", 24-i)) // all fit alike
+		want = append(want, fmt.Sprint("s", 24-i)) // all match equally well
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -172,8 +172,8 @@ func testIndexPages(t *testing.T, l *library) {
 	}
 }
 
-// testBehind: what has not been looked at is told, the newest first, until it
-// was; streams never.
+// testBehind: Unindexed returns the sessions that are not indexed, the newest first,
+// and never streams.
 func testBehind(t *testing.T, l *library) {
 	l.play(create("a", with(3)), create("stream/a", with(2)), create("b", from("a", 2), with(2)))
 	unindexed := func(want ...search.Pending) {
@@ -203,7 +203,7 @@ func testBehind(t *testing.T, l *library) {
 	unindexed(search.Pending{Session: "b", From: 2, Head: 4}, search.Pending{Session: "a", From: 1, Base: 3, Head: 4})
 }
 
-// testReplacing: what is indexed again takes the place of what was.
+// testReplacing: documents that are indexed again replace the old ones.
 func testReplacing(t *testing.T, l *library) {
 	l.put("a", "one", "two", "three")
 	gen := must(l.Head(l.ctx, "a"))(t).Gen
@@ -228,8 +228,8 @@ func testReplacing(t *testing.T, l *library) {
 	l.finds(search.Query{Text: "title"})
 }
 
-// testGone: nothing is found in a session that was deleted, has expired, or was
-// forgotten; a new one under its id has nothing of it.
+// testGone: a search finds nothing in a session that was deleted, has expired or was
+// forgotten. A recreated session has no documents of the old one.
 func testGone(t *testing.T, l *library) {
 	l.put("a", "word")
 	l.put("b", "word")
@@ -254,7 +254,7 @@ func testGone(t *testing.T, l *library) {
 	}
 	l.finds(search.Query{Text: "word"})
 	if got, _, err := l.index.Unindexed(l.ctx, 10); err != nil || !slices.ContainsFunc(got, func(u search.Pending) bool { return u.Session == "a" && u.From == 0 }) {
-		t.Errorf("it is not looked at anew: %v, %v", got, err)
+		t.Errorf("it is not indexed again: %v, %v", got, err)
 	}
 	if err := l.Delete(l.ctx, "a"); err != nil {
 		t.Fatal(err)
@@ -266,7 +266,7 @@ func testGone(t *testing.T, l *library) {
 	}
 }
 
-// testHostileSearch: no text is an error but one that asks for nothing.
+// testHostileSearch: only a text without a word to search for is an error.
 func testHostileSearch(t *testing.T, l *library) {
 	l.put("a", `NEAR("a" OR text:x) AND {b} ^c + d - e " ' ; DROP TABLE docs -- \ % _ ( [ NULL word`)
 	for _, text := range []string{

@@ -13,7 +13,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// lists wants a list to have these ids, all pages of it.
+// lists expects that all pages of a list have these ids.
 func lists(f tapedeck.Filter, ids ...string) step {
 	return step{fmt.Sprintf("list %+v", f), func(w *world) error {
 		all, err := w.list(f)
@@ -35,8 +35,8 @@ func idsOf(sessions []tapedeck.Session) []string {
 	return out
 }
 
-// born makes a session with the title, owner and agent of its first event.
-func born(id, title, owner, agent string) step {
+// createdWith creates a session whose first event sets title, owner and agent.
+func createdWith(id, title, owner, agent string) step {
 	data := fmt.Sprintf(`{"title":%q,"owner":%q,"agent":%q}`, title, owner, agent)
 	return create(id, feature{"titled " + title, func(_ *world, m *making) {
 		m.Events = []tapedeck.Event{{Type: tapedeck.SessionCreated, Data: []byte(data)}}
@@ -55,7 +55,7 @@ func testList(t *testing.T, open opener) {
 		lists(all, "c", "a", "b"), write("b", 1), lists(all, "c", "a", "b"),
 		lists(tapedeck.Filter{Kind: tapedeck.KindStream}, "stream/s"),
 		remove("a"), lists(all, "c", "b"), create("a"), lists(all, "a", "c", "b"))
-	play(t, open, "filters", born("a", "Alpha", "ada", "coder"), born("b", "Beta", "bob", "coder"), born("c", "Gamma", "ada", "tester"),
+	play(t, open, "filters", createdWith("a", "Alpha", "ada", "coder"), createdWith("b", "Beta", "bob", "coder"), createdWith("c", "Gamma", "ada", "tester"),
 		lists(tapedeck.Filter{Owner: "ada"}, "c", "a"), lists(tapedeck.Filter{Owner: "Ada"}),
 		lists(tapedeck.Filter{Agent: "coder"}, "b", "a"),
 		lists(tapedeck.Filter{Owner: "ada", Agent: "coder"}, "a"),
@@ -70,7 +70,7 @@ func testList(t *testing.T, open opener) {
 	play(t, open, "closed", create("a", closed()), create("b"), create("c", closed()),
 		lists(tapedeck.Filter{Closed: true}, "c", "a"), lists(tapedeck.Filter{Closed: true, Status: tapedeck.StatusIdle}, "c", "a"),
 		lists(tapedeck.Filter{Closed: true, Status: tapedeck.StatusComplete}))
-	play(t, open, "query", born("ses_One", "100% sure", "", ""), born("ses_two", "Über den Wolken", "", ""), born("x", "a_b\\c", "", ""),
+	play(t, open, "query", createdWith("ses_One", "100% sure", "", ""), createdWith("ses_two", "Über den Wolken", "", ""), createdWith("x", "a_b\\c", "", ""),
 		lists(tapedeck.Filter{Query: "SES_"}, "ses_two", "ses_One"), lists(tapedeck.Filter{Query: "one"}, "ses_One"),
 		lists(tapedeck.Filter{Query: "SURE"}, "ses_One"), lists(tapedeck.Filter{Query: "%"}, "ses_One"),
 		lists(tapedeck.Filter{Query: "_"}, "x", "ses_two", "ses_One"), lists(tapedeck.Filter{Query: "a_B\\"}, "x"),
@@ -128,7 +128,7 @@ func testCursors(t *testing.T, open opener) {
 		pagesOf(tapedeck.Filter{Query: "s10"}, 100, 11), pagesOf(tapedeck.Filter{Limit: 1000}, 1000, 101), pagesOf(tapedeck.Filter{Limit: 5000}, 1000, 101))
 }
 
-// pagesOf wants the pages of a list to be so long.
+// pagesOf expects pages of a list with these lengths.
 func pagesOf(f tapedeck.Filter, sizes ...int) step {
 	return step{fmt.Sprintf("list %+v", f), func(w *world) error {
 		var got []int
@@ -147,7 +147,7 @@ func pagesOf(f tapedeck.Filter, sizes ...int) step {
 	}}
 }
 
-// testTimes checks the filter by time of creation: from is in, to is not.
+// testTimes checks the filter by time of creation: from is included, to is not.
 func testTimes(t *testing.T, w *world) {
 	if w.Clock == nil {
 		t.Skip("the store has no clock to move")

@@ -14,16 +14,16 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A machine makes random calls on a store and on the model, and compares what
-// comes of them. When they differ, rapid looks for fewer and smaller calls that
-// still make them differ, and prints those with the seed.
+// A machine makes random calls on a store and on the model, and compares the results.
+// When they differ, rapid looks for fewer and smaller calls with a difference, and
+// prints those with the seed.
 type machine struct {
 	*world
 	model model
-	gen   int64 // the highest that was seen
+	gen   int64 // the highest Gen so far
 }
 
-// testModel needs a clock, because entries say when things were.
+// testModel needs a clock, because entries have times.
 func testModel(t *testing.T, open opener) {
 	if s := start(t, open); s.Clock == nil {
 		t.Skip("the store has no clock to move")
@@ -62,13 +62,13 @@ func (m *machine) append(r *rapid.T) {
 	if apply != nil {
 		apply()
 	}
-	if want.Duplicate { // whether that restarts the TTL is not part of the contract
+	if want.Duplicate { // the contract does not say whether a duplicate restarts the TTL
 		m.touchBoth(r, a.Session)
 	}
 }
 
-// fail makes a call whose commit fails. What would have been refused may be
-// refused or fail; what would have changed something must fail.
+// fail makes calls whose commits fail. A call that would have changed something must
+// fail.
 func (m *machine) fail(r *rapid.T) {
 	m.FailCommits(true)
 	defer m.FailCommits(false)
@@ -231,7 +231,7 @@ func (m *machine) advance(r *rapid.T) {
 	m.model.expire()
 }
 
-// reopen opens the store again. As that may restart TTLs, they all are.
+// reopen opens the store again. That may restart TTLs, so it restarts them all.
 func (m *machine) reopen(r *rapid.T) {
 	m.world.reopen()
 	for _, id := range modelIDs {
@@ -253,8 +253,8 @@ func (m *machine) compare(r *rapid.T) {
 	}
 }
 
-// same ends the test if errors differ in what a caller can tell, and reports
-// whether there is none.
+// same ends the test if a caller can see a difference between the errors. It reports
+// whether there is no error.
 func same(r *rapid.T, what string, want, got error) bool {
 	r.Helper()
 	if tapedeck.KindOf(want) != tapedeck.KindOf(got) {
@@ -277,7 +277,7 @@ func diff[T any](r *rapid.T, what string, want, got T) {
 	}
 }
 
-// sameSessions looks past the status of a stream, which has none.
+// sameSessions ignores the status of streams, which have none.
 var sameSessions = cmp.FilterPath(func(p cmp.Path) bool {
 	return p.Last().String() == ".Status"
 }, cmp.Comparer(func(a, b tapedeck.Status) bool { return a == b || a+b == tapedeck.StatusIdle }))

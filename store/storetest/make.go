@@ -9,26 +9,26 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A making is a session to be created and what must come of it.
+// A making is a Create and its expected result.
 type making struct {
 	tapedeck.Spec
-	texts []string
-	kind  tapedeck.Kind // not "": it fails so
-	had   bool          // it is there already
+	texts  []string
+	kind   tapedeck.Kind // if not "", Create fails with this kind
+	exists bool          // the session exists already
 }
 
-// A feature changes the session to be made, or what must come of it.
+// A feature changes a making.
 type feature struct {
-	say string
-	set func(w *world, m *making)
+	name string
+	set  func(w *world, m *making)
 }
 
-// create makes a session, which must be new unless a feature says otherwise.
+// create creates a session, which must be new unless a feature says otherwise.
 func create(id string, features ...feature) step {
 	say := []string{"create " + id}
 	for _, f := range features {
-		if f.say != "" {
-			say = append(say, f.say)
+		if f.name != "" {
+			say = append(say, f.name)
 		}
 	}
 	return step{strings.Join(say, ", "), func(w *world) error {
@@ -52,15 +52,15 @@ func (m *making) judge(w *world, got tapedeck.Session, made bool, err error) err
 		return fmt.Errorf("it failed: %w", err)
 	}
 	s := w.session(m.ID)
-	if !m.had {
+	if !m.exists {
 		s.kind, s.closed, s.texts = "", m.Closed, nil
 		if m.Parent != "" {
 			s.texts = append(s.texts, m.inherited(w)...)
 		}
 		s.texts = append(s.texts, m.texts...)
 	}
-	if made == m.had {
-		return fmt.Errorf("created is %t, want %t", made, !m.had)
+	if made == m.exists {
+		return fmt.Errorf("created is %t, want %t", made, !m.exists)
 	}
 	if got.ID != m.ID || got.Head != int64(len(s.texts)) || got.Closed != s.closed {
 		return fmt.Errorf("got %q at %d, closed %t; want head %d, closed %t", got.ID, got.Head, got.Closed, len(s.texts), s.closed)
@@ -77,19 +77,19 @@ func (m *making) inherited(w *world) []string {
 	return texts
 }
 
-// from makes it a fork at an offset.
+// from makes the session a fork at an offset.
 func from(parent string, at int64) feature {
 	return feature{fmt.Sprintf("forked from %s at %d", parent, at), func(_ *world, m *making) {
 		m.Parent, m.ForkAt = parent, &at
 	}}
 }
 
-// fromHead makes it a fork of all that the parent has.
+// fromHead makes the session a fork at the parent's head.
 func fromHead(parent string) feature {
 	return feature{"forked from the head of " + parent, func(_ *world, m *making) { m.Parent = parent }}
 }
 
-// with gives it n first records.
+// with gives the session n first records.
 func with(n int) feature {
 	return feature{fmt.Sprintf("with %d records", n), func(w *world, m *making) {
 		m.texts = w.texts(n)
@@ -97,7 +97,7 @@ func with(n int) feature {
 	}}
 }
 
-// spec changes the request in any way.
+// spec changes the Spec.
 func spec(say string, set func(s *tapedeck.Spec)) feature {
 	return feature{say, func(_ *world, m *making) { set(&m.Spec) }}
 }
@@ -112,20 +112,20 @@ func living(ttl time.Duration) feature {
 	return spec("with a TTL of "+ttl.String(), func(s *tapedeck.Spec) { s.TTL = ttl })
 }
 
-// closed makes it closed from the beginning.
+// closed makes the session closed from the beginning.
 func closed() feature { return spec("closed", func(s *tapedeck.Spec) { s.Closed = true }) }
 
-// existing wants the session to be there already.
+// existing expects that the session exists already.
 func existing() feature {
-	return feature{"which exists", func(_ *world, m *making) { m.had = true }}
+	return feature{"which exists", func(_ *world, m *making) { m.exists = true }}
 }
 
-// failing wants an error.
+// failing expects an error.
 func failing(k tapedeck.Kind) feature {
 	return feature{"which fails: " + string(k), func(_ *world, m *making) { m.kind = k }}
 }
 
-// remove deletes a session of which nothing must be left.
+// remove deletes a session that no fork needs.
 func remove(id string) step { return removeLeaving(id, tapedeck.NotFound) }
 
 // removeSoftly deletes a session that forks need.
@@ -136,20 +136,20 @@ func removeLeaving(id string, k tapedeck.Kind) step {
 		if err := w.Delete(w.ctx, id); err != nil {
 			return err
 		}
-		*w.session(id) = told{kind: k}
+		*w.session(id) = expected{kind: k}
 		return is(id, k).do(w)
 	}}
 }
 
-// vanished notes that a session is no more, and checks it.
+// vanished expects that a session does not exist any more.
 func vanished(id string) step {
 	return step{id + " is no more", func(w *world) error {
-		*w.session(id) = told{kind: tapedeck.NotFound}
+		*w.session(id) = expected{kind: tapedeck.NotFound}
 		return is(id, tapedeck.NotFound).do(w)
 	}}
 }
 
-// is wants every call on a session to fail with kind k.
+// is expects that every call on a session fails with kind k.
 func is(id string, k tapedeck.Kind) step {
 	return step{fmt.Sprintf("%s is %s to every call", id, k), func(w *world) error {
 		w.session(id).kind = k
@@ -173,7 +173,7 @@ func is(id string, k tapedeck.Kind) step {
 	}}
 }
 
-// unlisted reports an error if a session is in the list.
+// unlisted returns an error if a session is in the list.
 func (w *world) unlisted(id string) error {
 	all, err := w.list(tapedeck.Filter{Kind: kindOf(id)})
 	for _, s := range all {
@@ -201,13 +201,13 @@ func (w *world) list(f tapedeck.Filter) ([]tapedeck.Session, error) {
 			return out, err
 		}
 		if len(page) == 0 || next == f.Cursor {
-			return out, fmt.Errorf("the list does not get on from cursor %q", next)
+			return out, fmt.Errorf("the list does not advance from cursor %q", next)
 		}
 		f.Cursor = next
 	}
 }
 
-// looks checks the entry of a session.
+// looks expects that the entry of a session passes ok.
 func looks(id, say string, ok func(s tapedeck.Session) bool) step {
 	return step{id + " " + say, func(w *world) error {
 		s, err := w.Head(w.ctx, id)

@@ -9,15 +9,15 @@ import (
 	"github.com/tapedeck/tapedeck/store"
 )
 
-// A model is a store as plain as can be. It keeps everything that ever was in
-// one list, copies all records into every fork, and finds out by looking through
-// all of it. So it has none of the cleverness in which a real store can go wrong.
+// A model is the simplest possible store. It keeps all sessions that ever existed in
+// one list, copies all records into every fork, and searches the whole list. So it has
+// none of the optimizations in which a real store can have bugs.
 //
-// Its methods change nothing; they return what must come of a call and, if it
-// is a change, how to make it.
+// Its methods change nothing. They return the expected result of a call and, for a
+// change, a function that makes it.
 type model struct {
 	now     func() time.Time
-	entries []*entry // by creation, those that are no more included
+	entries []*entry // by creation, including deleted ones
 }
 
 type entry struct {
@@ -35,7 +35,7 @@ type done struct {
 	first, next int64
 }
 
-// expire deletes what has expired by now.
+// expire deletes the expired sessions.
 func (m *model) expire() {
 	for _, e := range m.entries {
 		byTTL := e.s.TTL > 0 && !m.now().Before(e.touched.Add(e.s.TTL))
@@ -44,12 +44,12 @@ func (m *model) expire() {
 	}
 }
 
-// kept reports whether e is still there, be it only for its forks.
+// kept reports whether e still exists, also if only for its forks.
 func (m *model) kept(e *entry) bool {
 	return !e.deleted || slices.ContainsFunc(m.entries, func(f *entry) bool { return f.parent == e && m.kept(f) })
 }
 
-// entry returns what is kept under an id, nil if nothing is.
+// entry returns the session of an id, nil if there is none.
 func (m *model) entry(id string) *entry {
 	for _, e := range m.entries {
 		if e.s.ID == id && m.kept(e) {
@@ -158,7 +158,7 @@ func (e *entry) repeat(p tapedeck.Producer, last done) *tapedeck.Appended {
 	return out
 }
 
-// apply makes the append that was found acceptable.
+// apply applies an accepted append.
 func (e *entry) apply(a tapedeck.Append, now time.Time) {
 	first := e.s.Head
 	e.add(a.Events, a.Chunks, now)
@@ -179,7 +179,7 @@ func (e *entry) add(events []tapedeck.Event, chunks [][]byte, now time.Time) {
 		ev.Offset = int64(len(e.records))
 		b, err := ev.MarshalJSON()
 		if err != nil {
-			panic(err) // the machine makes none that cannot be encoded
+			panic(err) // the machine draws only events that can be encoded
 		}
 		e.records = append(e.records, string(b))
 		e.s.Apply(&ev)
@@ -289,7 +289,7 @@ func (m *model) erase(a tapedeck.Erasure) (tapedeck.Appended, []string, func(), 
 	}, nil
 }
 
-// erase takes the payload from records.
+// erase removes the payloads of records.
 func (e *entry) erase(from, to int64) {
 	for i := from; i < to; i++ {
 		r, err := store.EraseRecord(tapedeck.Record{Offset: i, Data: []byte(e.records[i])})

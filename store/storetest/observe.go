@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A witness is an observer that keeps what it is notified of. Every scenario of
-// the suite has one, and compares it with what can be read.
+// A witness is an observer that keeps the commits that it is notified of. Every scenario
+// of the suite has one, and compares it with the sessions that can be read.
 type witness struct {
 	late bool // it was registered when there were sessions already
 
@@ -27,7 +27,7 @@ type witness struct {
 	calling  atomic.Bool
 }
 
-// observed is what a witness knows of a session: its entry, and the newest records.
+// observed has the entry of a session and its newest records, as a witness knows them.
 type observed struct {
 	entry   tapedeck.Session
 	records []tapedeck.Record
@@ -100,8 +100,7 @@ func (o *witness) head(id string) int64 {
 // watch registers the witness of a world with its store.
 func (w *world) watch() { w.Observe(tapedeck.Observer{Committed: w.witness.committed}) }
 
-// compareEntry compares the entry that a witness was notified of with that of a
-// session as it is.
+// compareEntry compares the entry of a session with the one of its newest commit.
 func (o *witness) compareEntry(s *tapedeck.Session) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -118,7 +117,7 @@ func (o *witness) compareEntry(s *tapedeck.Session) error {
 	return nil
 }
 
-// compare compares the records, too.
+// compare compares the entry and the records.
 func (o *witness) compare(w *world, s *tapedeck.Session) error {
 	if err := o.compareEntry(s); err != nil {
 		return err
@@ -134,7 +133,7 @@ func (o *witness) compare(w *world, s *tapedeck.Session) error {
 	for _, p := range pages {
 		for i, r := range p.Records {
 			if !bytes.Equal(r.Data, rest[i].Data) {
-				return fmt.Errorf("observers were told that offset %d holds %s, and it holds %s", r.Offset, rest[i].Data, r.Data)
+				return fmt.Errorf("observers got offset %d as %s, and it holds %s", r.Offset, rest[i].Data, r.Data)
 			}
 		}
 		rest = rest[len(p.Records):]
@@ -243,7 +242,7 @@ func testCommits(t *testing.T, w *world) {
 		got = nil
 		w.play(c.do)
 		if d := cmp.Diff(c.want, got); d != "" {
-			t.Errorf("%s: (-want +got)\n%s", c.do.say, d)
+			t.Errorf("%s: (-want +got)\n%s", c.do.name, d)
 		}
 	}
 }
@@ -342,7 +341,7 @@ func testFailingObserver(t *testing.T, w *world) {
 	if others != 1 {
 		t.Errorf("the other observer was called %d times, want once", others)
 	}
-	w.told["a"].texts = []string{"", "", ""}
+	w.expected["a"].texts = []string{"", "", ""}
 	w.play(readAll(), write("a", 1), erase("b", 0, 1))
 	if n := <-succeeded; n != fails+1 {
 		t.Errorf("it was called %d times, want %d", n, fails+1)

@@ -13,7 +13,7 @@ func testProducers(t *testing.T, open opener) {
 		write("a", 2, by("w", 0, 0)), write("a", 3, by("w", 0, 1)), write("a", 4),
 		write("a", 3, by("w", 0, 1), duplicate(2, 5, 1)),
 		write("a", 2, by("w", 0, 0), duplicate(-1, -1, 1)),
-		write("a", 9, by("w", 0, 1), duplicate(2, 5, 1)), // what is in it does not matter
+		write("a", 9, by("w", 0, 1), duplicate(2, 5, 1)), // the content does not matter
 		write("a", 1, by("w", 0, 2)),
 		write("a", 3, by("w", 0, 1), duplicate(-1, -1, 2)))
 	play(t, open, "an unknown producer begins with 0", create("a"),
@@ -48,7 +48,7 @@ func testProducers(t *testing.T, open opener) {
 	t.Run("after reopening", func(t *testing.T) { testProducersReopen(t, start(t, open)) })
 }
 
-// testClosers checks who may repeat what once a session is closed.
+// testClosers checks which appends may be repeated after a session was closed.
 func testClosers(t *testing.T, open opener) {
 	play(t, open, "closing with records", create("a"),
 		write("a", 1, by("v", 4, 0)), write("a", 1, by("w", 2, 0)), write("a", 2, by("w", 2, 1), closing()),
@@ -72,13 +72,13 @@ func testClosers(t *testing.T, open opener) {
 		write("a", 0, by("w", 0, 2), closing(), gap(1)),
 		write("a", 0, by("w", 0, 0), closing(), duplicate(0, 1, 0)), // a duplicate closes nothing
 		write("a", 0, by("w", 0, 1), closing()),
-		looks("a", "knows who closed it", func(s tapedeck.Session) bool {
+		looks("a", "has the producer that closed it", func(s tapedeck.Session) bool {
 			return s.ClosedBy != nil && *s.ClosedBy == tapedeck.Producer{ID: "w", Epoch: 0, Seq: 1}
 		}))
 }
 
-// testPipeline has a client that sends several batches at once and repeats what
-// came too early or got no answer, as clients of Durable Streams do.
+// testPipeline tests a client that sends several batches at once and repeats those
+// that came too early or got no answer, as clients of Durable Streams do.
 func testPipeline(t *testing.T, w *world) {
 	const copies = 4
 	batches := rounds(100, 30)
@@ -107,7 +107,7 @@ func testPipeline(t *testing.T, w *world) {
 	w.play(readAll())
 }
 
-// testProducersReopen goes on where another process left off.
+// testProducersReopen continues after another process.
 func testProducersReopen(t *testing.T, w *world) {
 	if w.Reopen == nil {
 		t.Skip("the store forgets")

@@ -19,7 +19,7 @@ func testRaces(t *testing.T, open opener) {
 	t.Run("forks come and go", func(t *testing.T) { testForksComeAndGo(t, start(t, open)) })
 }
 
-// testOneHead has all writers expect the same head. One of them is right.
+// testOneHead lets all writers expect the same head. One of them succeeds.
 func testOneHead(t *testing.T, w *world) {
 	w.play(create("a"))
 	for head := range int64(rounds(50, 10)) {
@@ -44,9 +44,9 @@ func testOneHead(t *testing.T, w *world) {
 	}
 }
 
-// testOneRun has all writers start a run if none is open, as engines do. Check
-// is called by the goroutine that writes: so it needs no lock, and the race
-// detector tells if that is not so.
+// testOneRun lets all writers start a run if none is open, as engines do. Check is
+// called on the goroutine that writes, so it needs no lock; the race detector reports
+// a store that does otherwise.
 func testOneRun(t *testing.T, w *world) {
 	w.play(create("a"))
 	calls, won := 0, atomic.Int32{}
@@ -75,7 +75,7 @@ func testOneRun(t *testing.T, w *world) {
 	}
 }
 
-// testOneCreation has all create the same session. One of them makes it.
+// testOneCreation lets all writers create the same session. One of them succeeds.
 func testOneCreation(t *testing.T, w *world) {
 	var mu sync.Mutex
 	var winner []string
@@ -96,12 +96,12 @@ func testOneCreation(t *testing.T, w *world) {
 	if len(winner) != 1 || len(gens) != 1 {
 		t.Fatalf("%d made it, in %d generations", len(winner), len(gens))
 	}
-	*w.session("a") = told{texts: winner}
+	*w.session("a") = expected{texts: winner}
 	w.play(readAll())
 }
 
-// testMixed has appends that are refused, that fail and that succeed share
-// commits. None of them may spoil another.
+// testMixed lets appends that are refused, that fail and that succeed share commits.
+// None of them may affect another.
 func testMixed(t *testing.T, w *world) {
 	w.play(create("a"), create("b", closed()), create("c"))
 	n := rounds(40, 10)
@@ -141,12 +141,12 @@ func testMixed(t *testing.T, w *world) {
 	w.play(write("a", 1, by("w", 0, 0)), readAll())
 }
 
-// testForksComeAndGo deletes a session while others fork it, write to the forks
-// and delete them. In the end nothing is left.
+// testForksComeAndGo deletes a session while other goroutines fork it, write to the
+// forks and delete them. In the end no session is left.
 func testForksComeAndGo(t *testing.T, w *world) {
 	for round := range rounds(20, 5) {
 		w.play(create("a", with(10)), create("keep", from("a", 4), with(1)))
-		base := w.told["a"].texts
+		base := w.expected["a"].texts
 		each(17, func(i int) {
 			if i == 16 {
 				if err := w.Delete(w.ctx, "a"); err != nil {
@@ -165,11 +165,11 @@ func testForksComeAndGo(t *testing.T, w *world) {
 	}
 }
 
-// forkAndDelete forks session a, if it is still there, and deletes the fork.
+// forkAndDelete forks session a, if it still exists, and deletes the fork.
 func (w *world) forkAndDelete(id string, at int64, base []string) error {
 	_, _, err := w.Create(w.ctx, tapedeck.Spec{ID: id, Kind: tapedeck.KindSession, Parent: "a", ForkAt: &at})
 	if err != nil {
-		return isKind(err, tapedeck.Conflict) // a came first
+		return isKind(err, tapedeck.Conflict) // session a was deleted before
 	}
 	if _, err := w.Append(w.ctx, tapedeck.Append{Session: id, Events: []tapedeck.Event{event("own")}}); err != nil {
 		return err

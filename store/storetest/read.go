@@ -9,7 +9,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// page reads one page and wants these offsets and next.
+// page reads one page and expects these offsets and this next.
 func page(id string, r tapedeck.Range, next int64, offsets ...int64) step {
 	return step{fmt.Sprintf("read %s from %+v", id, r), func(w *world) error {
 		p, err := w.Read(w.ctx, id, r)
@@ -23,22 +23,22 @@ func page(id string, r tapedeck.Range, next int64, offsets ...int64) step {
 			if err != nil {
 				return err
 			}
-			if all := w.told[id].texts; rec.Offset < 0 || rec.Offset >= int64(len(all)) || text != all[rec.Offset] {
+			if all := w.expected[id].texts; rec.Offset < 0 || rec.Offset >= int64(len(all)) || text != all[rec.Offset] {
 				return fmt.Errorf("offset %d holds %q, want one of %q", rec.Offset, text, all)
 			}
 		}
 		if d := cmp.Diff(offsets, got); d != "" {
 			return fmt.Errorf("offsets: (-want +got)\n%s", d)
 		}
-		head := int64(len(w.told[id].texts))
-		if p.Next != next || p.Head != head || p.Closed != w.told[id].closed {
-			return fmt.Errorf("next %d, head %d, closed %t; want %d, %d, %t", p.Next, p.Head, p.Closed, next, head, w.told[id].closed)
+		head := int64(len(w.expected[id].texts))
+		if p.Next != next || p.Head != head || p.Closed != w.expected[id].closed {
+			return fmt.Errorf("next %d, head %d, closed %t; want %d, %d, %t", p.Next, p.Head, p.Closed, next, head, w.expected[id].closed)
 		}
 		return nil
 	}}
 }
 
-// noPage wants a read to fail.
+// noPage expects that a read fails.
 func noPage(id string, r tapedeck.Range, k tapedeck.Kind) step {
 	return step{fmt.Sprintf("read %s from %+v, which fails: %s", id, r, k), func(w *world) error {
 		_, err := w.Read(w.ctx, id, r)
@@ -81,7 +81,7 @@ func testRead(t *testing.T, open opener) {
 	testBytesOfPages(t, open)
 }
 
-// nextIs reads a page without looking at its records.
+// nextIs reads a page and checks only its next.
 func nextIs(id string, r tapedeck.Range, next int64) step {
 	return step{fmt.Sprintf("read %s from %+v", id, r), func(w *world) error {
 		p, err := w.Read(w.ctx, id, r)
@@ -92,7 +92,7 @@ func nextIs(id string, r tapedeck.Range, next int64) step {
 	}}
 }
 
-// testBytesOfPages checks MaxBytes: as much as fits, but never nothing.
+// testBytesOfPages checks MaxBytes: a page has as many records as fit, at least one.
 func testBytesOfPages(t *testing.T, open opener) {
 	bytes := func(from int64, n int, reverse bool) tapedeck.Range {
 		return tapedeck.Range{From: from, MaxBytes: n, Reverse: reverse}

@@ -24,7 +24,7 @@ func testRefusals(t *testing.T, open opener) {
 		write("a", 1, sequence("b"), refused(tapedeck.RefusedSeq, tapedeck.Conflict)),
 		write("a", 1, sequence("a"), refused(tapedeck.RefusedSeq, tapedeck.Conflict)),
 		write("a", 1, sequence("Z"), refused(tapedeck.RefusedSeq, tapedeck.Conflict)), // bytes, not letters
-		write("a", 1), // none at all does not matter
+		write("a", 1), // an append without a sequence is accepted
 		write("a", 1, sequence("b\x00")),
 		write("a", 1, sequence("ba")),
 		write("a", 1, sequence("é")),
@@ -38,7 +38,7 @@ func testRefusals(t *testing.T, open opener) {
 	testClosed(t, open)
 	testCheck(t, open)
 
-	// Everything is wrong with these; the first in the order counts.
+	// Several checks fail for these; the first in the order counts.
 	play(t, open, "the order of refusals", create("a"), write("a", 1, by("w", 5, 0), sequence("m")),
 		write("a", 1, by("w", 4, 0), sequence("a"), expecting(9), staleEpoch(5)),
 		write("a", 1, by("w", 6, 1), sequence("a"), expecting(9), refused(tapedeck.RefusedReset, tapedeck.Invalid)),
@@ -67,14 +67,14 @@ func testCheck(t *testing.T, open opener) {
 		write("a", 1, by("w", 0, 0), sequence("s"), checking("the check says no", sayNo), failsWith(errNo)),
 		write("a", 0, closing(), checking("the check says no", sayNo), failsWith(errNo)),
 		write("a", 1, by("w", 0, 0), sequence("s")),
-		// A duplicate and what is refused anyway do not come before the check.
+		// Check is not called for a duplicate or an append that is refused anyway.
 		write("a", 1, by("w", 0, 0), checking("the check says no", sayNo), duplicate(1, 2, 0)),
 		write("a", 1, expecting(0), checking("the check says no", sayNo), refused(tapedeck.RefusedOffset, tapedeck.Conflict)))
 }
 
 func sayNo(*tapedeck.Session) error { return errNo }
 
-// failsWith wants the very error.
+// failsWith expects exactly this error.
 func failsWith(want error) option {
 	return option{"which fails as it says", func(_ *world, a *writing) { a.err = want }}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// testReopen looks at all that a store knows of its sessions before and after it
-// is opened again. Every scenario of the suite reads its records again too.
+// testReopen compares all entries of the catalogue before and after the store is
+// opened again. Every scenario of the suite does so with its records.
 func testReopen(t *testing.T, open opener) {
 	w := start(t, open)
 	if w.Reopen == nil {

@@ -13,31 +13,30 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A step is one move of a scenario: what it says, and what it does. Its error
-// says what the store did wrong.
+// A step is a step of a scenario. The error of do says what the store did wrong.
 type step struct {
-	say string
-	do  func(w *world) error
+	name string
+	do   func(w *world) error
 }
 
-// A world is a store and what it has been told.
+// A world is a store with the content that it must have.
 type world struct {
 	t   testing.TB
 	ctx context.Context
 	Store
-	witness *witness
-	told    map[string]*told
-	n       int // records written so far; numbers them, so that no two are alike
+	witness  *witness
+	expected map[string]*expected // by session
+	n        int                  // number of records written, so that each has a text of its own
 }
 
-// told is what a session must hold.
-type told struct {
+// expected is what a session must hold.
+type expected struct {
 	texts  []string
 	closed bool
-	kind   tapedeck.Kind // not "": every call on it fails so
+	kind   tapedeck.Kind // if not "", every call on the session fails with this kind
 }
 
-// play runs a scenario on a store of its own, then looks at everything again.
+// play runs a scenario on a store of its own, then reads all sessions again.
 func play(t *testing.T, open opener, name string, steps ...step) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -55,20 +54,20 @@ func (w *world) play(steps ...step) {
 	w.t.Helper()
 	for i, s := range steps {
 		if err := s.do(w); err != nil {
-			w.t.Fatalf("step %d of %d: %s: %v", i+1, len(steps), s.say, err)
+			w.t.Fatalf("step %d of %d: %s: %v", i+1, len(steps), s.name, err)
 		}
 	}
 }
 
-// session returns what w knows of a session.
-func (w *world) session(id string) *told {
-	if w.told[id] == nil {
-		w.told[id] = &told{kind: tapedeck.NotFound}
+// session returns what a session must hold.
+func (w *world) session(id string) *expected {
+	if w.expected[id] == nil {
+		w.expected[id] = &expected{kind: tapedeck.NotFound}
 	}
-	return w.told[id]
+	return w.expected[id]
 }
 
-// texts makes up n new records.
+// texts returns n new texts of records.
 func (w *world) texts(n int) []string {
 	out := make([]string, n)
 	for i := range out {
@@ -81,7 +80,7 @@ func (w *world) texts(n int) []string {
 // isStream reports whether an id is that of a stream.
 func isStream(id string) bool { return strings.HasPrefix(id, tapedeck.StreamPrefix) }
 
-// contents returns texts in the form that the session takes.
+// contents returns texts as events, or as chunks for a stream.
 func contents(id string, texts []string) (events []tapedeck.Event, chunks [][]byte) {
 	for _, text := range texts {
 		if isStream(id) {
@@ -93,14 +92,14 @@ func contents(id string, texts []string) (events []tapedeck.Event, chunks [][]by
 	return events, chunks
 }
 
-// event returns an event that says text.
+// event returns an event with a text.
 func event(text string) tapedeck.Event {
 	data, _ := json.Marshal(map[string]string{"text": text})
 	return tapedeck.Event{Type: "CUSTOM", Data: data}
 }
 
-// textOf is the inverse of contents. It also checks that a session's record
-// knows its own offset.
+// textOf returns the text of a record. It also checks that the record of a session
+// has the right offset.
 func textOf(id string, r tapedeck.Record) (string, error) {
 	if isStream(id) {
 		return string(r.Data), nil
@@ -110,17 +109,17 @@ func textOf(id string, r tapedeck.Record) (string, error) {
 		return "", fmt.Errorf("record %d is not an event: %s", r.Offset, r.Data)
 	}
 	if e.Offset != r.Offset {
-		return "", fmt.Errorf("record %d says that its offset is %d", r.Offset, e.Offset)
+		return "", fmt.Errorf("record %d has the offset %d in it", r.Offset, e.Offset)
 	}
 	var d struct{ Text string }
 	_ = json.Unmarshal(e.Data, &d)
 	return d.Text, nil
 }
 
-// readAll reads every session that was ever spoken of in both directions.
+// readAll reads all sessions that the scenario has named, in both directions.
 func readAll() step {
 	return step{"read everything", func(w *world) error {
-		for id, want := range w.told {
+		for id, want := range w.expected {
 			if err := w.verify(id, want); err != nil {
 				return fmt.Errorf("session %s: %w", id, err)
 			}
@@ -129,7 +128,7 @@ func readAll() step {
 	}}
 }
 
-func (w *world) verify(id string, want *told) error {
+func (w *world) verify(id string, want *expected) error {
 	s, err := w.Head(w.ctx, id)
 	if want.kind != "" {
 		_, rerr := w.Read(w.ctx, id, tapedeck.Range{})
@@ -180,8 +179,8 @@ func (w *world) readTexts(id string, r tapedeck.Range) ([]string, error) {
 	return out, nil
 }
 
-// pages follows Next to the end. It checks that offsets are dense and that
-// every page gets on.
+// pages follows Next to the end. It checks that offsets are dense and that every page
+// has records.
 func (w *world) pages(id string, r tapedeck.Range) ([]tapedeck.Page, error) {
 	var out []tapedeck.Page
 	next := r.From
@@ -230,8 +229,9 @@ func (w *world) reopen() {
 	w.watch()
 }
 
-// isKind reports an error that is not of kind want, and one that says what is for
-// the operator or does not say what to do.
+// isKind returns an error if err is not of kind want. It also does so if the message
+// of an Unavailable error has its cause, which is for the operator only, or if the
+// error has no hint.
 func isKind(err error, want tapedeck.Kind) error {
 	if got := tapedeck.KindOf(err); got != want {
 		return fmt.Errorf("got the error %v of kind %q, want kind %q", err, got, want)
@@ -241,12 +241,12 @@ func isKind(err error, want tapedeck.Kind) error {
 		return nil
 	}
 	if e.Hint == "" || strings.Contains(e.Message+e.Hint, e.Err.Error()) {
-		return fmt.Errorf("users are told %q, %q of %v", e.Message, e.Hint, e.Err)
+		return fmt.Errorf("the error for users is %q, hint %q, for the cause %v", e.Message, e.Hint, e.Err)
 	}
 	return nil
 }
 
-// must ends the test if a call fails that is not what is tested.
+// must returns the result of a call that the test needs, and ends the test if it fails.
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()

@@ -1,10 +1,10 @@
 // Package storetest is the contract of a [tapedeck.Store] as a suite that every
 // store runs. A store is ready when it passes.
 //
-// What the interfaces in the root package say in a sentence, the scenarios here
-// say in numbers. They are written as steps that can be read aloud, and after
-// the last step of each everything is read once more, forwards and backwards
-// and, if the store can be opened again, after that.
+// The scenarios test in detail what the interfaces in the root package promise. They
+// are lists of steps. After the last step the suite reads all sessions again,
+// forwards and backwards, and compares them with what an observer of the store was
+// notified of. If the store can be reopened, it does so again after that.
 package storetest
 
 import (
@@ -16,23 +16,23 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A Store is a store under test with the seams that the suite needs to see all
-// of it. Members that are nil are not offered, and what needs them is skipped.
+// A Store is a store under test, with the hooks that the suite needs for its faults
+// and times. The suite skips the tests that need a member that is nil.
 type Store struct {
 	tapedeck.Store
 
-	// Reopen closes the store in good order and opens it again on the same data.
+	// Reopen closes the store cleanly and opens it again on the same data.
 	Reopen func(testing.TB) tapedeck.Store
 
-	// FailCommits makes every commit fail, until it is called with false. It
-	// holds for the reopened store too.
+	// FailCommits makes every commit fail until it is called with false, also
+	// those of the reopened store.
 	FailCommits func(fail bool)
 
-	// Clock is what the store asks for the time.
+	// Clock is the clock of the store.
 	Clock *Clock
 }
 
-// A Clock is a time that stands still until it is moved.
+// A Clock is a clock that moves only by Advance.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -57,13 +57,13 @@ func (c *Clock) Advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// An opener opens a new, empty store. Who opens it closes it.
+// An opener opens a new, empty store. The caller closes it.
 type opener func(testing.TB) Store
 
-// Run runs the suite. open returns a new and empty store, which the suite
-// closes; scenarios run in parallel, so it may be called by several goroutines.
-// With -short there are fewer rounds of what is random or concurrent. For more
-// of them, -rapid.checks says how often the model is compared (100 times).
+// Run runs the suite. open returns a new and empty store, which the suite closes.
+// Scenarios run in parallel, so several goroutines may call open. With -short, random
+// and concurrent tests have fewer rounds. -rapid.checks sets the number of runs of
+// the comparison with the model; the default is 100.
 func Run(t *testing.T, open func(testing.TB) Store) {
 	for _, area := range []struct {
 		name string
@@ -93,10 +93,10 @@ func Run(t *testing.T, open func(testing.TB) Store) {
 	}
 }
 
-// start opens a store for one sub-test.
+// start opens a store for a sub-test.
 func start(t testing.TB, open opener) *world {
 	t.Helper()
-	w := &world{t: t, ctx: context.Background(), Store: open(t), witness: newWitness(), told: map[string]*told{}}
+	w := &world{t: t, ctx: context.Background(), Store: open(t), witness: newWitness(), expected: map[string]*expected{}}
 	w.watch()
 	t.Cleanup(func() {
 		if w.Store.Store != nil {

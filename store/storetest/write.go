@@ -11,29 +11,29 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// A writing is an append and what must come of it.
+// A writing is an append and its expected result.
 type writing struct {
 	tapedeck.Append
 	texts []string
-	want  *tapedeck.Appended    // nil: it is accepted
-	kind  tapedeck.Kind         // not "": it fails so
-	ref   *tapedeck.AppendError // not nil: it is refused so
-	err   error                 // not nil: it fails with this very error
+	want  *tapedeck.Appended    // the answer; nil for that of an accepted append
+	kind  tapedeck.Kind         // if not "", it fails with this kind
+	ref   *tapedeck.AppendError // if not nil, it is refused with this error
+	err   error                 // if not nil, it fails with exactly this error
 }
 
-// An option changes the append that is made, or what must come of it.
+// An option changes a writing.
 type option struct {
-	say string
-	set func(w *world, a *writing)
+	name string
+	set  func(w *world, a *writing)
 }
 
-// write appends n records, which must be accepted at the head unless an option
-// says otherwise.
+// write appends n records, which must be accepted at the head unless an option says
+// otherwise.
 func write(session string, n int, opts ...option) step {
 	say := []string{fmt.Sprintf("append %d to %s", n, session)}
 	for _, o := range opts {
-		if o.say != "" {
-			say = append(say, o.say)
+		if o.name != "" {
+			say = append(say, o.name)
 		}
 	}
 	return step{strings.Join(say, ", "), func(w *world) error {
@@ -51,8 +51,8 @@ func write(session string, n int, opts ...option) step {
 	}}
 }
 
-// judge compares what came of an append with what must, and notes it.
-func (a *writing) judge(s *told, got tapedeck.Appended, err error) error {
+// judge compares the result of an append with the expected one, and notes the change.
+func (a *writing) judge(s *expected, got tapedeck.Appended, err error) error {
 	head := int64(len(s.texts))
 	switch {
 	case a.err != nil:
@@ -96,14 +96,14 @@ func (a *writing) judgeRefusal(head int64, err error) error {
 	return isKind(err, a.kind)
 }
 
-// by makes the append one of a producer.
+// by sets the producer.
 func by(id string, epoch, seq int64) option {
 	return option{fmt.Sprintf("as %s %d/%d", id, epoch, seq), func(_ *world, a *writing) {
 		a.Producer = &tapedeck.Producer{ID: id, Epoch: epoch, Seq: seq}
 	}}
 }
 
-// closing closes the session with the append.
+// closing makes the append close the session.
 func closing() option {
 	return option{"closing it", func(_ *world, a *writing) { a.Close = true }}
 }
@@ -123,35 +123,36 @@ func checking(say string, check func(*tapedeck.Session) error) option {
 	return option{say, func(_ *world, a *writing) { a.Check = check }}
 }
 
-// duplicate wants the answer to a duplicate.
+// duplicate expects the answer to a duplicate.
 func duplicate(first, next, seq int64) option {
 	return option{fmt.Sprintf("which is a duplicate of [%d,%d)", first, next), func(_ *world, a *writing) {
 		a.want = &tapedeck.Appended{First: first, Next: next, Seq: seq, Duplicate: true}
 	}}
 }
 
-// refused wants a refusal.
+// refused expects a refusal.
 func refused(r tapedeck.Refusal, k tapedeck.Kind) option {
 	return option{"which is refused: " + string(r), func(_ *world, a *writing) {
 		a.ref, a.kind = &tapedeck.AppendError{Refusal: r}, k
 	}}
 }
 
-// staleEpoch wants the refusal of an old epoch, which names the present one.
+// staleEpoch expects the refusal of an old epoch, which names the current one.
 func staleEpoch(now int64) option {
 	return option{"which is refused: stale epoch", func(_ *world, a *writing) {
 		a.ref, a.kind = &tapedeck.AppendError{Refusal: tapedeck.RefusedEpoch, Epoch: now}, tapedeck.Forbidden
 	}}
 }
 
-// gap wants the refusal of a sequence too high, which names the one that is due.
+// gap expects the refusal of a sequence number that is too high, which names the next
+// one.
 func gap(due int64) option {
 	return option{"which is refused: gap", func(_ *world, a *writing) {
 		a.ref, a.kind = &tapedeck.AppendError{Refusal: tapedeck.RefusedGap, Seq: due}, tapedeck.Conflict
 	}}
 }
 
-// fails wants an error that is not a refusal.
+// fails expects an error that is not a refusal.
 func fails(k tapedeck.Kind) option {
 	return option{"which fails: " + string(k), func(_ *world, a *writing) { a.kind = k }}
 }

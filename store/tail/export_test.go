@@ -1,6 +1,6 @@
 package tail
 
-// Size returns what c thinks that it takes.
+// Size returns the size that c counts for itself.
 func (c *Cache) Size() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

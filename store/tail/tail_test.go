@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/store/tail"
 )
 
-// TestStore runs the suite on caches of different size, as each has borders of
-// its own between what is held and what is not.
+// TestStore runs the suite on caches of different sizes, because each size puts the
+// border between cached and other records elsewhere.
 func TestStore(t *testing.T) {
 	for name, size := range map[string]int64{"64 MiB": 64 << 20, "64 KiB": 64 << 10, "nothing": 0} {
 		t.Run(name, func(t *testing.T) {

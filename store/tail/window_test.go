@@ -17,11 +17,11 @@ import (
 	"github.com/tapedeck/tapedeck/store/tail"
 )
 
-// errBeneath is what beneath says to every call, so that a test sees which ones
-// get there.
+// errBeneath is the error of every call of beneath, so that a test sees which calls
+// reach it.
 var errBeneath = errors.New("asked the store beneath")
 
-// beneath is a store that knows how far its sessions are, and nothing else.
+// beneath is a store that knows only the heads of its sessions.
 type beneath struct {
 	tapedeck.Store
 	sessions sync.Map // of tapedeck.Session by id
@@ -41,7 +41,7 @@ func (*beneath) Read(context.Context, string, tapedeck.Range) (tapedeck.Page, er
 	return tapedeck.Page{}, errBeneath
 }
 
-// A cache is one with a store beneath, which shows each commit before.
+// A cache has a store beneath, which shows each commit before the cache gets it.
 type cache struct {
 	*tail.Cache
 	below beneath
@@ -90,8 +90,7 @@ func newLog(id string, head int64) *log {
 	return &log{tapedeck.Session{ID: id, Gen: 1, Head: head}}
 }
 
-// TestWindow asks for pages of a session of 100 records of which the last 20 are
-// held.
+// TestWindow reads pages of a session with 100 records; the last 20 are in the cache.
 func TestWindow(t *testing.T) {
 	c := newCache(1 << 20)
 	l := newLog("a", 80)
@@ -111,7 +110,7 @@ func TestWindow(t *testing.T) {
 	}
 	for _, x := range []struct {
 		r    tapedeck.Range
-		want []int64 // nil with next 0: asked beneath
+		want []int64 // nil with next 0: the read reaches the store beneath
 		next int64
 	}{
 		{tapedeck.Range{From: 80}, seq(80, 100), 100},
@@ -131,14 +130,14 @@ func TestWindow(t *testing.T) {
 		{tapedeck.Range{From: 100, Reverse: true}, nil, 0},
 		{tapedeck.Range{From: 101, Limit: 1, Reverse: true}, nil, 0},
 		{tapedeck.Range{From: 90, MaxBytes: 250, Reverse: true}, down(90, 88), 88},
-		{tapedeck.Range{From: 81, MaxBytes: 100, Reverse: true}, nil, 0}, // the one before might fit, for all it knows
+		{tapedeck.Range{From: 81, MaxBytes: 100, Reverse: true}, nil, 0}, // the cache does not know whether the record before would fit
 		{tapedeck.Range{From: 81, Limit: 1, Reverse: true}, down(81, 80), 80},
 		{tapedeck.Range{From: 80, Limit: 1, Reverse: true}, nil, 0},
 	} {
 		p, err := s.Read(t.Context(), "a", x.r)
 		if x.next == 0 {
 			if !errors.Is(err, errBeneath) {
-				t.Errorf("%+v: got %d records and %v, which is not for the cache to say", x.r, len(p.Records), err)
+				t.Errorf("%+v: got %d records and %v, want a read of the store beneath", x.r, len(p.Records), err)
 			}
 			continue
 		}
@@ -152,8 +151,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestNeverOlder: the store shows a commit before the cache hears of it. Whom it
-// has told of the new head must not hear of the old one again.
+// TestNeverOlder: the store shows a commit before the cache gets it. A reader that knows
+// the new head must not get a page with the old one.
 func TestNeverOlder(t *testing.T) {
 	c := newCache(1 << 20)
 	s := c.over()
@@ -182,8 +181,8 @@ func TestNeverOlder(t *testing.T) {
 	}
 }
 
-// TestWholeSession: of a session that is held from its first record, nothing has
-// to be asked for.
+// TestWholeSession: no read of a session that is completely in the cache reaches the
+// store.
 func TestWholeSession(t *testing.T) {
 	c := newCache(1 << 20)
 	l := newLog("a", 0)
@@ -206,7 +205,7 @@ func TestNotHeld(t *testing.T) {
 		c := newCache(1 << 20)
 		if change != nil {
 			l := newLog("a", 0)
-			feed(c, l.commit(1)) // held, and then not any more
+			feed(c, l.commit(1)) // it is in the cache, and then not any more
 			m := l.commit(1)
 			change(&m)
 			feed(c, m)
@@ -218,7 +217,7 @@ func TestNotHeld(t *testing.T) {
 	}
 }
 
-// TestGap: what does not follow on what is held takes its place.
+// TestGap: records that do not follow on those in the cache replace them.
 func TestGap(t *testing.T) {
 	for name, change := range map[string]func(*log){
 		"a commit passed by":   func(l *log) { l.Head += 3 },
@@ -236,12 +235,12 @@ func TestGap(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 		if _, err := s.Read(t.Context(), "a", tapedeck.Range{From: first - 1}); !errors.Is(err, errBeneath) {
-			t.Errorf("%s: it knows what was before: %v", name, err)
+			t.Errorf("%s: it has the records before: %v", name, err)
 		}
 	}
 }
 
-// heldOf counts the newest records of a session that are held.
+// heldOf counts the records of a session in the cache.
 func heldOf(s tapedeck.Store, l *log) int64 {
 	n := int64(0)
 	for n < l.Head {
@@ -253,8 +252,8 @@ func heldOf(s tapedeck.Store, l *log) int64 {
 	return n
 }
 
-// TestBudget: one session takes an eighth at most, and keeps its newest records;
-// of many, those that were used last are kept.
+// TestBudget: a session takes at most an eighth of the budget and keeps its newest
+// records; of many sessions, the cache keeps those that were used last.
 func TestBudget(t *testing.T) {
 	const budget = 1 << 20
 	c := newCache(budget)
@@ -279,7 +278,7 @@ func TestBudget(t *testing.T) {
 		if c.Size() > budget {
 			t.Fatalf("after session %d it is %d bytes", i, c.Size())
 		}
-		if heldOf(s, logs[1]) != 200 { // which is reading it, so it stays
+		if heldOf(s, logs[1]) != 200 { // this reads the session, so it must stay
 			t.Fatalf("after session %d the one that is read was dropped", i)
 		}
 	}
@@ -297,7 +296,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestHugeRecord: what does not fit is not held, and breaks nothing.
+// TestHugeRecord: a record that does not fit is not cached, and breaks nothing.
 func TestHugeRecord(t *testing.T) {
 	c := newCache(10_000)
 	s := c.over()
@@ -316,8 +315,8 @@ func TestHugeRecord(t *testing.T) {
 	}
 }
 
-// TestPagesShareMemory: two readers get the same bytes and the same list, and
-// neither can grow into the other's.
+// TestPagesShareMemory: two readers get the same memory, and an append by one of them
+// does not change the slice of the other.
 func TestPagesShareMemory(t *testing.T) {
 	c := newCache(1 << 20)
 	l := newLog("a", 0)
@@ -330,7 +329,7 @@ func TestPagesShareMemory(t *testing.T) {
 	}
 	_ = append(one.Records, tapedeck.Record{Offset: -1})
 	if two.Records[2].Offset != 7 {
-		t.Error("a reader changed what another one has")
+		t.Error("a reader changed the page of another one")
 	}
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(100, func() { _, _ = s.Read(ctx, "a", tapedeck.Range{From: 8}) }); n != 0 {
@@ -338,9 +337,9 @@ func TestPagesShareMemory(t *testing.T) {
 	}
 }
 
-// TestReadersWhileWritten has many readers follow a session that is written to,
-// while others push it out of the cache again and again. Each sees dense offsets
-// and a head that does not go back.
+// TestReadersWhileWritten has many readers follow a session while it is written, and
+// while another session pushes it out of the cache again and again. Each reader must
+// see dense offsets and a head that never decreases.
 func TestReadersWhileWritten(t *testing.T) {
 	c := newCache(64 << 10)
 	s := c.over()
@@ -357,7 +356,7 @@ func TestReadersWhileWritten(t *testing.T) {
 				}
 				v, err := s.Head(context.Background(), "a")
 				if err != nil {
-					continue // it is not there yet
+					continue // it does not exist yet
 				}
 				if v.Head < head {
 					t.Errorf("the head went from %d to %d", head, v.Head)
@@ -388,7 +387,7 @@ func TestReadersWhileWritten(t *testing.T) {
 	wg.Wait()
 }
 
-// BenchmarkHead has many goroutines ask for the newest record, as followers do.
+// BenchmarkHead has many goroutines read the newest record, as followers do.
 func BenchmarkHead(b *testing.B) {
 	c := newCache(1 << 20)
 	l := newLog("a", 0)
@@ -404,7 +403,7 @@ func BenchmarkHead(b *testing.B) {
 	})
 }
 
-// BenchmarkCommit is what the cache costs the writer.
+// BenchmarkCommit measures the cost of the cache for the writer.
 func BenchmarkCommit(b *testing.B) {
 	c := newCache(64 << 20)
 	logs := make([]*log, 64)

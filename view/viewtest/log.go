@@ -180,13 +180,13 @@ func (w *writer) jump(l *lane) {
 		to = w.lastJump
 	}
 	data := fmt.Sprintf(`"marker":"mark_%d"`, head)
-	taken := []*lane{l}
+	reverted := []*lane{l}
 	switch w.IntN(4) {
 	case 0: // all threads
-		taken = w.lanes
+		reverted = w.lanes
 	case 1:
 		other := w.lanes[w.IntN(len(w.lanes))]
-		taken = append(taken, other)
+		reverted = append(reverted, other)
 		data += fmt.Sprintf(`,"thread":%q,"with":[%q]`, l.name, other.name)
 	default:
 		data += fmt.Sprintf(`,"thread":%q`, l.name)
@@ -203,7 +203,7 @@ func (w *writer) jump(l *lane) {
 	default:
 		w.add(nil, tapedeck.SessionRewound, `{%s,"toOffset":%d}`, data, to)
 	}
-	for _, t := range taken {
+	for _, t := range reverted {
 		if w.chance(.9) { // otherwise its agent continues, as an outside one may
 			t.run, t.next = "", nil
 		}

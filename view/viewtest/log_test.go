@@ -16,7 +16,7 @@ var logs = flag.Uint64("logs", 2000, "number of logs in which TestLogsHaveEveryt
 // TestLogsHaveEverything counts in the logs of [viewtest.Varied] what a fold
 // must handle. Each must be there several times.
 func TestLogsHaveEverything(t *testing.T) {
-	const least = 20
+	const minimum = 20
 	count := map[string]int{}
 	n := *logs
 	if testing.Short() {
@@ -41,7 +41,7 @@ func TestLogsHaveEverything(t *testing.T) {
 	want := append(payload.EventTypes(), "acme.unknown", "undo", "jump of all threads", "jump of one thread", "jump of several threads",
 		"side thread", "sub-agent's thread", "sub-agent's item", "erased", "metadata of Tapedeck", "unusual member", "no members", "outside a run")
 	for _, what := range want {
-		if count[what] < least {
+		if count[what] < minimum {
 			t.Errorf("%d logs have %q %d times", n, what, count[what])
 		}
 	}
