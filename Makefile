@@ -4,7 +4,7 @@ BIN     := bin/tapedeck
 GOFILES := $(shell git ls-files '*.go' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race vet lint conformance crash stress real-agents bench fuzz docs ui ui-check ui-e2e clean
+.PHONY: help build test race vet lint conformance crash stress real-agents bench fuzz docs api ui ui-check ui-e2e clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,10 +52,14 @@ fuzz: ## fuzz every parser for a minute each
 	  for f in $$(grep -ho '^func Fuzz[A-Za-z]*' $$p/*_test.go | cut -c6-); do \
 	    echo "== $$p $$f"; $(GO) test $$p -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(FUZZTIME),1m) || exit 1; done; done
 
+api: ## write docs/openapi.json and ui/src/wire.ts from the Go types of the HTTP API
+	$(GO) run ./internal/apischema/cmd
+
 ui: ## build the user interface from ui/ into web/dist (needs Node 20 and npm)
 	cd ui && npm ci --no-audit --no-fund --silent && npm run --silent build
 
-ui-check: ## check types, style and tests of the screen (its fold on LOGS=2000 random logs), its lock file, and that web/dist is what it builds
+ui-check: ## check types, style and tests of the screen (its fold on LOGS=2000 random logs), its lock file, its types of the HTTP API, and that web/dist is what it builds
+	$(GO) run ./internal/apischema/cmd -check
 	cd ui && npm ci --no-audit --no-fund --silent && npm run --silent lock && npm run --silent typecheck && npm run --silent lint && LOGS=$(or $(LOGS),2000) npm run --silent test
 	cp -r web/dist ui/node_modules/.committed && trap 'rm -rf ui/node_modules/.committed' EXIT && \
 	  npm run --silent --prefix ui build && diff -r ui/node_modules/.committed web/dist

@@ -1,5 +1,3 @@
-// Package api has the requests and answers of the verbs, such as rewind and fork.
-// The engine, the HTTP API, the client and the command line share them.
 package api
 
 import (
@@ -9,229 +7,221 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// These are what doors say to the engine and hear from it.
-
-// NewSession asks for a session.
+// A NewSession asks for a session. An id that is taken is a [tapedeck.Conflict].
 type NewSession struct {
-	ID     string            // "" for a new one, "ses_" and 26 characters
-	Title  string            // for people; may be empty
-	Owner  string            // whose it is; "" for nobody's
-	Agent  string            // the agent that its tasks go to unless they name one
-	Labels map[string]string // free
-	State  json.RawMessage   // initial shared state, any JSON; nil for none
-	Actor  string            // who creates it
+	ID     string            `json:"id,omitempty"`     // 1 to 128 letters, digits and - _ . : @; without it the server generates one, "ses_" and 26 characters
+	Title  string            `json:"title,omitempty"`  // for people, at most 512 bytes
+	Owner  string            `json:"owner,omitempty"`  // the user that it belongs to, at most 512 bytes; empty for nobody
+	Agent  string            `json:"agent,omitempty"`  // the default agent of the session, for tasks that name no agent
+	Labels map[string]string `json:"labels,omitempty"` // any names and values
+	State  json.RawMessage   `json:"state,omitempty"`  // the shared state that every thread begins with, any JSON; null is the same as no state
+	Actor  string            `json:"actor,omitempty"`  // who creates it, such as "user:ada", at most 512 bytes
 }
 
-// A Rename changes what people see of a session.
+// A Rename changes what people see of a session. Title, Labels or both must be
+// given.
 type Rename struct {
-	Session string
-	Title   *string           // nil leaves it
-	Labels  map[string]string // replace all labels; nil leaves them
-	Actor   string            // who does it
+	Session string            `json:"-"`
+	Title   *string           `json:"title,omitempty"` // the new title; absent: no change
+	Labels  map[string]string `json:"labels,omitzero"` // replace all labels; absent: no change
+	Actor   string            `json:"actor,omitempty"` // who renames it
 }
 
-// A Task asks an agent to do something in a session.
+// A Close closes a session for ever. It is a [tapedeck.Conflict] while a run is
+// open.
+type Close struct {
+	Session string `json:"-"`
+	Actor   string `json:"actor,omitempty"` // who closes it
+}
+
+// A Task asks an agent to do something in a session. A thread with an open run is a
+// [tapedeck.Conflict].
 type Task struct {
-	Session string          // "" for a new one
-	Title   string          // of a new session
-	Thread  string          // "" for [tapedeck.MainThread]
-	Agent   string          // "" for the session's, else the server's first
-	Text    string          // what the user says; not empty
-	Config  json.RawMessage // what the agent's runner understands; nil for none
-	Actor   string          // who asks
+	Session string          `json:"-"`                // "" for a new session
+	Text    string          `json:"task"`             // the words of the user; not empty
+	Agent   string          `json:"agent,omitempty"`  // without it the default agent of the session, otherwise the first of the server
+	Thread  string          `json:"thread,omitempty"` // without it "main"
+	Title   string          `json:"title,omitempty"`  // of a new session; an existing session has its title
+	Config  json.RawMessage `json:"config,omitempty"` // an object that the agent's runner understands; null is the same as none
+	Actor   string          `json:"actor,omitempty"`  // who asks
 }
 
-// Started says what a task began.
+// Started reports the run that a [Task] or a [Resume] began.
 type Started struct {
-	Session    string
-	Invocation string
-	Offset     int64 // of the first event of the invocation, the user's message
+	Session    string          `json:"session_id"`
+	Invocation string          `json:"invocation_id"`
+	Status     tapedeck.Status `json:"status"` // running
+	Offset     int64           `json:"offset"` // of the first event of the invocation, the user's message: follow from here
 }
 
-// Cancelled says what a cancel did.
+// A Cancel stops a run. It is a [tapedeck.Conflict] if the run is not open, or if
+// the request names no run and several are open.
+type Cancel struct {
+	Session    string `json:"-"`
+	Invocation string `json:"invocation,omitempty"` // the run; without it the only open run
+}
+
+// Cancelled reports what a [Cancel] did.
 type Cancelled struct {
-	Invocation string
-	Offset     int64 // of its terminal event
-	Resumable  bool  // the agent had started, so it can go on from there
+	Session    string          `json:"session_id"`
+	Invocation string          `json:"invocation_id"`
+	Status     tapedeck.Status `json:"status"`    // cancelled
+	Offset     int64           `json:"offset"`    // of the terminal event of the run
+	Resumable  bool            `json:"resumable"` // the agent had begun, so the run can be resumed
 }
 
-// An Answer answers what an agent has asked people.
+// An Answer answers a permission that an agent asked for. It is a
+// [tapedeck.Conflict] if the permission was answered before or ended with its run, a
+// [tapedeck.NotFound] if the session has no such permission, and
+// [tapedeck.Invalid] if the permission has no such option.
 type Answer struct {
-	Session    string
-	Permission string // its id
-	Option     string // the id of the option that is chosen
-	Offset     *int64 // of the question that was shown; nil for the one that is open under the id
-	Actor      string // who answers
+	Session    string `json:"-"`
+	Permission string `json:"-"`                // its id
+	Option     string `json:"option"`           // the id of the chosen option
+	Offset     *int64 `json:"offset,omitempty"` // of the permission.requested that the user saw: another permission under that id is a conflict; absent: whichever is pending
+	Actor      string `json:"actor,omitempty"`  // who answers
 }
 
-// Answered says what an [Answer] did.
+// Answered reports what an [Answer] did.
 type Answered struct {
 	Permission string `json:"permission"`
 	Option     string `json:"option"`
-	Offset     int64  `json:"offset"` // of the event that says so
+	Offset     int64  `json:"offset"` // of the permission.answered event
 }
 
-// A Resume asks the agent of a thread to go on where a run stopped before its
-// end: it was cancelled, interrupted or has failed.
+// A Resume asks the agent of a thread to continue the newest run of the thread,
+// which was cancelled, was interrupted or failed. It is a [tapedeck.Conflict] if
+// there is nothing to resume, and [tapedeck.Invalid] if the agent had not begun.
 type Resume struct {
-	Session string
-	Agent   string          // "" for the agent of the run
-	Thread  string          // "" for [tapedeck.MainThread]
-	Text    string          // what the user says; "" for a request to continue
-	Config  json.RawMessage // see [Task]
-	Actor   string
+	Session string          `json:"-"`
+	Text    string          `json:"task,omitempty"`   // the words of the user; without it, "Continue where you left off."
+	Agent   string          `json:"agent,omitempty"`  // without it the agent of the run, otherwise that of the session
+	Thread  string          `json:"thread,omitempty"` // without it "main"
+	Config  json.RawMessage `json:"config,omitempty"` // see [Task]
+	Actor   string          `json:"actor,omitempty"`  // who asks
 }
 
 // A Rewind takes a session, or one thread of it, back to what it was before an
-// event. One of BeforeInvocation and ToOffset says which.
+// event. Exactly one of BeforeInvocation and ToOffset must be given. A rewind that
+// reverts no event is a [tapedeck.Conflict].
 type Rewind struct {
-	Session          string
-	BeforeInvocation string // the first event of this invocation; or a marker, which undoes what it marks
-	ToOffset         *int64 // the event at this offset, the first that is taken back
-	Thread           string // "" for all threads
-	Force            bool   // even if that makes reverted events active again, which only an undo does otherwise
-	Actor            string
+	Session          string `json:"-"`
+	BeforeInvocation string `json:"before_invocation_id,omitempty"` // to the first event of this invocation; the id of a marker undoes that marker
+	ToOffset         *int64 `json:"to_offset,omitempty"`            // to the event at this offset, the first that is reverted
+	Thread           string `json:"thread,omitempty"`               // without it, all threads
+	Force            bool   `json:"force,omitempty"`                // even if it makes reverted events active again
+	Actor            string `json:"actor,omitempty"`                // who rewinds
 }
 
-// An Undo takes back a rewind, a clear or an overwrite, and all that came after
-// it.
+// An Undo reverts a rewind, a clear, an overwrite or an undo, and all events that
+// came after it. It is a [tapedeck.Conflict] if there is nothing to undo.
 type Undo struct {
-	Session string
-	Marker  string // "" for the newest
-	Actor   string
+	Session string `json:"-"`
+	Marker  string `json:"marker,omitempty"` // what to undo; without it the newest marker
+	Actor   string `json:"actor,omitempty"`  // who undoes it
 }
 
-// An Overwrite says that what follows takes the place of the events from an
-// offset on.
+// An Overwrite reverts the events from an offset on. The following events replace
+// them.
 type Overwrite struct {
-	Session    string
-	FromOffset int64
-	Thread     string // "" for all threads
-	Force      bool   // as in [Rewind]
-	Actor      string
+	Session    string `json:"-"`
+	FromOffset int64  `json:"from_offset"`      // the first offset that is reverted
+	Thread     string `json:"thread,omitempty"` // without it, all threads
+	Force      bool   `json:"force,omitempty"`  // even if it makes reverted events active again
+	Actor      string `json:"actor,omitempty"`  // who overwrites
 }
 
-// A Clear takes everything in a session, or in one thread, back.
+// A Clear reverts all events of a session, or of one thread.
 type Clear struct {
-	Session string
-	Thread  string // "" for all threads
-	Actor   string
+	Session string `json:"-"`
+	Thread  string `json:"thread,omitempty"` // without it, all threads
+	Actor   string `json:"actor,omitempty"`  // who clears it
 }
 
-// Rewound says what a [Rewind], [Undo], [Overwrite] or [Clear] did.
+// Rewound reports what a [Rewind], [Undo], [Overwrite] or [Clear] did.
 type Rewound struct {
 	Session   string          `json:"session_id"`
-	Marker    string          `json:"marker,omitempty"`    // with which it can be undone; "" if there was nothing to take back
-	Offset    int64           `json:"offset"`              // of its event; -1 if there is none
-	To        int64           `json:"to_offset"`           // the first offset that was taken back
-	Thread    string          `json:"thread,omitempty"`    // "" for all
-	Undoes    string          `json:"undoes,omitempty"`    // of an undo: the marker of what it has taken back
-	Status    tapedeck.Status `json:"status"`              // of the session by it
+	Marker    string          `json:"marker,omitempty"`    // undoes it; absent if no event was reverted
+	Offset    int64           `json:"offset"`              // of the marker's event; -1 if there is none
+	To        int64           `json:"to_offset"`           // the first offset that was reverted
+	Thread    string          `json:"thread,omitempty"`    // the only thread that went back; absent for all threads
+	Undoes    string          `json:"undoes,omitempty"`    // of an undo: the marker that it undid
+	Status    tapedeck.Status `json:"status"`              // of the session after it
 	Cancelled []string        `json:"cancelled,omitempty"` // the runs that were cancelled first
 }
 
-// A Fork asks for a session that shares the events of another one.
+// A Fork asks for a session that shares the events of another one. An id that is
+// taken is a [tapedeck.Conflict].
 type Fork struct {
-	Parent string
-	ID     string  // "" for a new one
-	At     *int64  // shares those below this offset; nil for all
-	Title  *string // nil for the parent's
-	Owner  string  // "" for the parent's
-	Copy   bool    // it stands for itself, and is shown as a copy, not as a branch of Parent
-	Actor  string
+	Parent string  `json:"-"`
+	At     *int64  `json:"at,omitempty"`    // the first offset that is not shared; absent: all events are shared
+	Title  *string `json:"title,omitempty"` // absent: that of the parent
+	ID     string  `json:"id,omitempty"`    // of the fork; without it the server generates one
+	Owner  string  `json:"owner,omitempty"` // without it, that of the parent
+	Copy   bool    `json:"copy,omitempty"`  // an independent session, which is not shown as a branch of the parent
+	Actor  string  `json:"actor,omitempty"` // who forks
 }
 
-// An Erase removes the payloads of events for good. Their offsets, types and
-// times stay.
+// An Erase removes the payloads of events for good. Their offsets, types and times
+// stay. It is a [tapedeck.Conflict] while a run is open that began below the end of
+// a range.
 type Erase struct {
-	Session string
-	Events  []tapedeck.OffsetRange // which; with All, none
-	All     bool                   // all that the session has of its own
-	Reason  string                 // for the receipt; may be empty
-	Actor   string
+	Session string                 `json:"-"`
+	Events  []tapedeck.OffsetRange `json:"events,omitempty"` // which events, at most 10,000 ranges; none with All
+	All     bool                   `json:"all,omitempty"`    // all of the session's own events
+	Reason  string                 `json:"reason,omitempty"` // for the receipt, at most 512 bytes
+	Actor   string                 `json:"actor,omitempty"`  // who erases
 }
 
 // An Erased is the receipt of an [Erase].
 type Erased struct {
 	Session string                 `json:"session_id"`
-	Receipt int64                  `json:"offset"` // of the session.redacted that says so
-	Events  int64                  `json:"events"` // whose payload is gone
+	Receipt int64                  `json:"offset"` // of the session.redacted that records it
+	Events  int64                  `json:"events"` // how many events lost their payload
 	Ranges  []tapedeck.OffsetRange `json:"ranges"`
-	Forks   []string               `json:"forks,omitempty"` // sessions that had shared some of them, and have them no more
+	Forks   []string               `json:"forks,omitempty"` // sessions that shared some of the events, and have lost them too
 }
 
-// An ImportRequest says what the bytes of an import are.
+// An ImportRequest describes the bytes of an import. On the wire its members are
+// parameters.
 type ImportRequest struct {
-	Format string // see the engine for those it knows
-	Title  string // of the session; "" for one taken from the content
-	Owner  string
-	Actor  string
+	Format string `json:"format,omitempty"` // ndjson, agui, asciicast, claude-code, openai-messages or auto, which decides by the first line; over HTTP auto without it
+	Title  string `json:"title,omitempty"`  // of the session; without it, one from the content
+	Owner  string `json:"owner,omitempty"`  // of the session
+	Actor  string `json:"actor,omitempty"`  // who imports
 }
 
-// Imported says what an import made.
+// Imported reports what an import created.
 type Imported struct {
-	Sessions []string    `json:"sessions"` // ids, in order of the input
-	Events   int         `json:"events"`   // in all of them
-	Lines    int         `json:"lines"`    // read
-	Skipped  []LineError `json:"skipped,omitempty"`
+	Sessions []string    `json:"sessions"`          // their ids, in the order of the input
+	Events   int         `json:"events"`            // in all of them
+	Lines    int         `json:"lines"`             // that were read
+	Skipped  []LineError `json:"skipped,omitempty"` // the lines that were left out
 }
 
-// An ImportPreview says what an import would make.
+// An ImportPreview reports what an import would create.
 type ImportPreview struct {
-	Format   string             `json:"format"`            // also if it was told by the first line
-	Sessions []PreviewedSession `json:"sessions"`          // in order of the input, at most the first 100
-	Total    int                `json:"total"`             // how many there are
+	Format   string             `json:"format"`            // the given one, or the one that the first line shows
+	Sessions []PreviewedSession `json:"sessions"`          // in the order of the input, at most the first 100
+	Total    int                `json:"total"`             // how many sessions there are
 	Events   int                `json:"events"`            // in all of them
-	Lines    int                `json:"lines"`             // read
-	Skipped  []LineError        `json:"skipped,omitempty"` // that would be left out
+	Lines    int                `json:"lines"`             // that were read
+	Skipped  []LineError        `json:"skipped,omitempty"` // the lines that would be left out
 }
 
-// A PreviewedSession is one that an import would make.
+// A PreviewedSession is one that an import would create.
 type PreviewedSession struct {
-	ID      string     `json:"id,omitempty"`       // that it has in the input, if it has one
-	IDTaken bool       `json:"id_taken,omitempty"` // there is such a session already, so it would get another
+	ID      string     `json:"id,omitempty"`       // the id in the input, if it has one
+	IDTaken bool       `json:"id_taken,omitempty"` // a session of that id exists, so the import would use another id
 	Title   string     `json:"title,omitempty"`
 	Events  int        `json:"events"`
 	Threads []string   `json:"threads,omitempty"`  // at most the first 20
-	First   *time.Time `json:"first_at,omitempty"` // of its events, as far as they have times
-	Last    *time.Time `json:"last_at,omitempty"`
+	First   *time.Time `json:"first_at,omitempty"` // the time of its first event, if that has one
+	Last    *time.Time `json:"last_at,omitempty"`  // the time of its last event, if that has one
 }
 
 // A LineError says why a line of an import was left out.
 type LineError struct {
 	Line   int    `json:"line"` // from 1
 	Reason string `json:"reason"`
-}
-
-// A PresenceAction is what somebody does with regard to being there.
-type PresenceAction string
-
-// The actions.
-const (
-	PresenceJoin  PresenceAction = "join"  // they come; who is there already has moved
-	PresenceMove  PresenceAction = "move"  // they look elsewhere, or are still there
-	PresenceLeave PresenceAction = "leave" // they go
-)
-
-// PresenceLabel is the label of a session that asks for presence to be stored:
-// then what people do is also appended, as presence.* events. Its value is
-// [PresenceStored].
-const (
-	PresenceLabel  = "presence"
-	PresenceStored = "stored"
-)
-
-// A PresenceNote says where somebody is. Who says nothing for a minute has left.
-type PresenceNote struct {
-	Session string
-	Action  PresenceAction
-	User    string          // an id, see [tapedeck.CheckID]
-	Cursor  json.RawMessage // where they look, in words of the front end; nil leaves it
-}
-
-// A PresenceWatcher tells who comes, moves and goes while somebody watches.
-type PresenceWatcher interface {
-	Changed() <-chan struct{}  // receives when there are changes
-	Changes() []tapedeck.Event // presence.* events without an offset since the last call; at first, who is there
-	Stop()
 }

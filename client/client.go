@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -27,18 +28,43 @@ import (
 type Client struct {
 	base    string
 	http    *http.Client
+	headers []func(context.Context) (http.Header, error)
 	refused func(context.Context) (*Client, error)
+}
+
+// An Option changes how a client sends its requests.
+type Option func(*Client)
+
+// WithHTTPClient makes the client send its requests with c, for example through a
+// transport with certificates. Its Timeout, if it has one, also ends streams.
+// [NewFor] ignores this option, because it checks the server on each connection.
+func WithHTTPClient(c *http.Client) Option { return func(to *Client) { to.http = c } }
+
+// WithHeader makes the client add headers to each request, such as Authorization
+// with a token. The client calls f before each request, also before each
+// reconnect of a stream, so f may renew a token. An error of f is the error of the
+// request, and nothing is sent. A header of f replaces one of the same name. The
+// option may be given several times.
+func WithHeader(f func(context.Context) (http.Header, error)) Option {
+	return func(to *Client) { to.headers = append(to.headers, f) }
 }
 
 // New returns a client of the server at baseURL, such as
 // "http://127.0.0.1:4747".
-func New(baseURL string) (*Client, error) {
+func New(baseURL string, options ...Option) (*Client, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "%q is not the URL of a server", baseURL).
 			WithHint("it looks like http://127.0.0.1:4747")
 	}
-	return &Client{base: strings.TrimRight(u.String(), "/"), http: &http.Client{Transport: newTransport()}}, nil
+	c := &Client{base: strings.TrimRight(u.String(), "/")}
+	for _, o := range options {
+		o(c)
+	}
+	if c.http == nil {
+		c.http = &http.Client{Transport: newTransport()}
+	}
+	return c, nil
 }
 
 func newTransport() *http.Transport {
@@ -138,14 +164,19 @@ func (c *Client) sendOnce(ctx context.Context, method, path string, r *request, 
 			return io.NopCloser(again), err
 		}
 	}
-	for k, v := range r.header {
-		req.Header[k] = v
-	}
+	maps.Copy(req.Header, r.header)
 	if r.contentType != "" {
 		req.Header.Set("Content-Type", r.contentType)
 	}
 	for _, a := range accept {
 		req.Header.Add("Accept", a)
+	}
+	for _, f := range c.headers {
+		more, err := f(ctx)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(req.Header, more)
 	}
 	resp, err := c.http.Do(req)
 	switch {
@@ -220,6 +251,20 @@ func sessionPath(id string, rest ...string) string {
 		p += "/" + r
 	}
 	return p
+}
+
+// get requests a path and decodes the answer.
+func get[T any](ctx context.Context, c *Client, path string, q url.Values) (T, error) {
+	var out T
+	err := c.call(ctx, http.MethodGet, path, q, nil, &out)
+	return out, err
+}
+
+// post sends in as JSON, unless it is nil, and decodes the answer.
+func post[T any](ctx context.Context, c *Client, path string, in any) (T, error) {
+	var out T
+	err := c.call(ctx, http.MethodPost, path, nil, in, &out)
+	return out, err
 }
 
 func setInt(q url.Values, name string, v int64) {

@@ -113,8 +113,8 @@ func TestSessionsThereAndBack(t *testing.T) {
 	if err != nil || len(list) != 1 || next != "" || list[0].Head != 4 {
 		t.Errorf("list %+v, %q, %v", list, next, err)
 	}
-	if raw, err := h.Snapshot(ctx, "s", -1, ""); err != nil || len(raw) == 0 {
-		t.Errorf("snapshot %s, %v", raw, err)
+	if raw, err := h.Snapshot(ctx, "s", -1, ""); err != nil || raw.At == 0 {
+		t.Errorf("snapshot %+v, %v", raw, err)
 	}
 	if err := h.Delete(ctx, "s"); err != nil {
 		t.Error(err)

@@ -11,10 +11,11 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/view"
 )
 
-// Export returns a session as a file, which comes while it is made: an error of
-// reading it means that it is not whole. The caller closes it.
+// Export returns a session as a file, which the server sends while it builds it: an
+// error of reading it means that the file is not complete. The caller closes it.
 func (c *Client) Export(ctx context.Context, in api.ExportRequest) (io.ReadCloser, error) {
 	resp, err := c.postExport(ctx, in, nil)
 	if err != nil {
@@ -34,17 +35,7 @@ func (c *Client) PreviewExport(ctx context.Context, in api.ExportRequest) (api.R
 }
 
 func (c *Client) postExport(ctx context.Context, in api.ExportRequest, q url.Values) (*http.Response, error) {
-	m := map[string]any{"format": in.Format, "redact": in.Redact}
-	if in.At >= 0 {
-		m["at"] = in.At
-	}
-	if in.Effective {
-		m["view"] = "effective"
-	}
-	if in.Terminal != "" {
-		m["terminal"] = in.Terminal
-	}
-	body, err := json.Marshal(m)
+	body, err := json.Marshal(in)
 	if err != nil {
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the request cannot be encoded: %w", err)
 	}
@@ -52,16 +43,14 @@ func (c *Client) postExport(ctx context.Context, in api.ExportRequest, q url.Val
 		&request{query: q, body: bytes.NewReader(body), contentType: "application/json"}, nil)
 }
 
-// Diff returns what two sessions have in common and what not, as the server says
-// it; atA and atB are the offsets before which to stop, negative for the head.
-func (c *Client) Diff(ctx context.Context, a, b string, atA, atB int64) (json.RawMessage, error) {
+// Diff returns what two sessions have in common, and the turns that differ. atA and
+// atB are the offsets before which to stop, negative for the head.
+func (c *Client) Diff(ctx context.Context, a, b string, atA, atB int64) (view.Diff, error) {
 	q := url.Values{"a": {a}, "b": {b}}
 	for name, at := range map[string]int64{"at_a": atA, "at_b": atB} {
 		if at >= 0 {
 			q.Set(name, strconv.FormatInt(at, 10))
 		}
 	}
-	var out json.RawMessage
-	err := c.call(ctx, http.MethodGet, "/api/v1/diff", q, nil, &out)
-	return out, err
+	return get[view.Diff](ctx, c, "/api/v1/diff", q)
 }

@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -38,7 +37,11 @@ func TestExchange(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"the file", ""} {
-		f, err := c.Export(t.Context(), api.ExportRequest{Session: "s", Format: "csv", At: int64(5 - 6*i), Effective: i == 0, Terminal: []string{"t", ""}[i]})
+		in := api.ExportRequest{Session: "s", Format: "csv"}
+		if i == 0 {
+			in.At, in.View, in.Terminal = new(int64(5)), api.ExportEffective, "t"
+		}
+		f, err := c.Export(t.Context(), in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +51,7 @@ func TestExchange(t *testing.T) {
 		}
 		_ = f.Close()
 	}
-	p, err := c.PreviewExport(t.Context(), api.ExportRequest{Session: "s", Format: "json", At: -1, Redact: api.Redaction{Keys: []string{"a"}}})
+	p, err := c.PreviewExport(t.Context(), api.ExportRequest{Session: "s", Format: "json", Redact: api.Redaction{Keys: []string{"a"}}})
 	if err != nil || p.Events != 3 || p.Rules[0].Count != 4 {
 		t.Errorf("%+v %v", p, err)
 	}
@@ -56,13 +59,13 @@ func TestExchange(t *testing.T) {
 	if err != nil || would.Events != 3 {
 		t.Errorf("%+v %v", would, err)
 	}
-	raw, err := c.Diff(t.Context(), "a", "b", -1, 7)
-	if err != nil || !json.Valid(raw) {
-		t.Errorf("%s %v", raw, err)
+	d, err := c.Diff(t.Context(), "a", "b", -1, 7)
+	if err != nil || !d.Same {
+		t.Errorf("%+v %v", d, err)
 	}
 	want := []string{
-		`POST /api/v1/sessions/s/export {"at":5,"format":"csv","redact":{},"terminal":"t","view":"effective"}`,
-		`POST /api/v1/sessions/s/export {"format":"csv","redact":{}}`,
+		`POST /api/v1/sessions/s/export {"format":"csv","at":5,"view":"effective","terminal":"t"}`,
+		`POST /api/v1/sessions/s/export {"format":"csv"}`,
 		`POST /api/v1/sessions/s/export?preview=1 {"format":"json","redact":{"keys":["a"]}}`,
 		`POST /api/v1/import?format=auto&preview=1&title=T x`,
 		`GET /api/v1/diff?a=a&at_b=7&b=b `,

@@ -2,15 +2,16 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"iter"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/sse"
 )
 
@@ -126,7 +127,8 @@ func (f *follow) take(frame sse.Frame, yield func(tapedeck.Record, error) bool) 
 		}
 	case "end":
 		f.done = true
-		if strings.Contains(string(frame.Data), `"deleted"`) {
+		var end api.StreamEnd
+		if json.Unmarshal(frame.Data, &end) == nil && end.Reason == api.EndDeleted {
 			yield(tapedeck.Record{}, tapedeck.Errorf(tapedeck.NotFound, "session %s was deleted", f.session))
 		}
 	case "", "message":

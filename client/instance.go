@@ -24,8 +24,8 @@ const greetTimeout = 8 * time.Second
 // instance. The client asks on every connection it opens, before the first
 // request, because another server may have taken the port since. A request that
 // would reach another server is not sent: the error is [tapedeck.Unavailable].
-func NewFor(baseURL, instance string) (*Client, error) {
-	c, err := New(baseURL)
+func NewFor(baseURL, instance string, options ...Option) (*Client, error) {
+	c, err := New(baseURL, options...)
 	if err != nil {
 		return nil, err
 	}

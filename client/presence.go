@@ -2,21 +2,19 @@ package client
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
-// Presence says where somebody is, and returns who is there.
+// Presence reports where a user is, and returns all users in the session.
 func (c *Client) Presence(ctx context.Context, n api.PresenceNote) ([]payload.Presence, error) {
-	in := map[string]any{"action": n.Action, "user": n.User}
-	if n.Cursor != nil {
-		in["cursor"] = n.Cursor
-	}
-	var out struct {
-		Present []payload.Presence `json:"present"`
-	}
-	err := c.call(ctx, http.MethodPost, sessionPath(n.Session, "presence"), nil, in, &out)
+	out, err := post[api.Present](ctx, c, sessionPath(n.Session, "presence"), n)
+	return out.Present, err
+}
+
+// Present returns all users in a session, in the order in which they joined.
+func (c *Client) Present(ctx context.Context, session string) ([]payload.Presence, error) {
+	out, err := get[api.Present](ctx, c, sessionPath(session, "presence"), nil)
 	return out.Present, err
 }

@@ -32,7 +32,7 @@ func TestPresenceOnTheWire(t *testing.T) {
 	if err != nil || len(all) != 1 || all[0].User != "ada" || string(all[0].Cursor) != `{"offset":4}` {
 		t.Errorf("got %+v, %v", all, err)
 	}
-	if want := `POST /api/v1/sessions/s/presence {"action":"move","cursor":{"offset":4},"user":"ada"}`; asked != want {
+	if want := `POST /api/v1/sessions/s/presence {"action":"move","user":"ada","cursor":{"offset":4}}`; asked != want {
 		t.Errorf("asked %s, want %s", asked, want)
 	}
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -25,7 +24,5 @@ func (c *Client) Search(ctx context.Context, s search.Query) (search.Result, err
 			q.Set(name, t.UTC().Format(time.RFC3339Nano))
 		}
 	}
-	var found search.Result
-	err := c.call(ctx, http.MethodGet, "/api/v1/search", q, nil, &found)
-	return found, err
+	return get[search.Result](ctx, c, "/api/v1/search", q)
 }

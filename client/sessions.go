@@ -14,30 +14,14 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// Create makes a session.
+// Create creates a session.
 func (c *Client) Create(ctx context.Context, n api.NewSession) (tapedeck.Session, error) {
-	in := map[string]any{}
-	for name, v := range map[string]string{"id": n.ID, "title": n.Title, "owner": n.Owner, "agent": n.Agent} {
-		if v != "" {
-			in[name] = v
-		}
-	}
-	if len(n.Labels) > 0 {
-		in["labels"] = n.Labels
-	}
-	if n.State != nil {
-		in["state"] = n.State
-	}
-	var s tapedeck.Session
-	err := c.call(ctx, http.MethodPost, "/api/v1/sessions", nil, in, &s)
-	return s, err
+	return post[tapedeck.Session](ctx, c, "/api/v1/sessions", n)
 }
 
 // Session returns a session's entry in the catalogue.
 func (c *Client) Session(ctx context.Context, id string) (tapedeck.Session, error) {
-	var s tapedeck.Session
-	err := c.call(ctx, http.MethodGet, sessionPath(id), nil, nil, &s)
-	return s, err
+	return get[tapedeck.Session](ctx, c, sessionPath(id), nil)
 }
 
 // Sessions returns a page of sessions, newest first, and the cursor of the next
@@ -56,12 +40,12 @@ func (c *Client) Sessions(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Se
 			q.Set(name, t.UTC().Format(time.RFC3339Nano))
 		}
 	}
-	var page struct {
-		Sessions []tapedeck.Session `json:"sessions"`
-		Next     string             `json:"next"`
+	page, err := get[api.Sessions](ctx, c, "/api/v1/sessions", q)
+	var out []tapedeck.Session
+	for i := range page.Sessions {
+		out = append(out, page.Sessions[i].Session)
 	}
-	err := c.call(ctx, http.MethodGet, "/api/v1/sessions", q, nil, &page)
-	return page.Sessions, page.Next, err
+	return out, page.Next, err
 }
 
 // Delete deletes a session.
@@ -69,68 +53,10 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 	return c.call(ctx, http.MethodDelete, sessionPath(id), nil, nil, nil)
 }
 
-// Run gives a task to an agent, in the task's session or, if it names none, in
-// a new one.
-func (c *Client) Run(ctx context.Context, t api.Task) (api.Started, error) {
-	in := map[string]any{"task": t.Text}
-	for name, v := range map[string]string{"agent": t.Agent, "thread": t.Thread} {
-		if v != "" {
-			in[name] = v
-		}
-	}
-	if t.Config != nil {
-		in["config"] = t.Config
-	}
-	path := "/api/v1/sessions/run"
-	if t.Session != "" {
-		path = sessionPath(t.Session, "task")
-	} else if t.Title != "" {
-		in["title"] = t.Title
-	}
-	var out struct {
-		Session    string `json:"session_id"`
-		Invocation string `json:"invocation_id"`
-		Offset     int64  `json:"offset"`
-	}
-	err := c.call(ctx, http.MethodPost, path, nil, in, &out)
-	return api.Started(out), err
-}
-
-// Cancel cancels a run of a session; "" for the only one.
-func (c *Client) Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error) {
-	in := map[string]string{}
-	if invocation != "" {
-		in["invocation"] = invocation
-	}
-	var out struct {
-		Invocation string `json:"invocation_id"`
-		Offset     int64  `json:"offset"`
-		Resumable  bool   `json:"resumable"`
-	}
-	err := c.call(ctx, http.MethodPost, sessionPath(session, "cancel"), nil, in, &out)
-	return api.Cancelled(out), err
-}
-
-// Agents returns the agents that tasks can go to.
+// Agents returns the agents that accept tasks, the default agent first.
 func (c *Client) Agents(ctx context.Context) ([]tapedeck.Agent, error) {
-	var out struct {
-		Agents []tapedeck.Agent `json:"agents"`
-	}
-	err := c.call(ctx, http.MethodGet, "/api/v1/agents", nil, nil, &out)
+	out, err := get[api.Agents](ctx, c, "/api/v1/agents", nil)
 	return out.Agents, err
-}
-
-// Snapshot returns the conversation of a session as the server folds it; at is
-// the offset before which to stop, negative for the head.
-func (c *Client) Snapshot(ctx context.Context, session string, at int64, thread string) (json.RawMessage, error) {
-	q := url.Values{}
-	if at >= 0 {
-		q.Set("at", strconv.FormatInt(at, 10))
-	}
-	setString(q, "thread", thread)
-	var out json.RawMessage
-	err := c.call(ctx, http.MethodGet, sessionPath(session, "snapshot"), q, nil, &out)
-	return out, err
 }
 
 // An AppendOptions says how to append.
@@ -155,14 +81,15 @@ func (c *Client) Append(ctx context.Context, session string, r io.Reader, o Appe
 	if err != nil {
 		return tapedeck.Appended{}, err
 	}
-	var out struct {
-		First     int64 `json:"first"`
-		Last      int64 `json:"last"`
-		Head      int64 `json:"head"`
-		Duplicate bool  `json:"duplicate"`
+	var out api.Appended
+	if err := decode(resp, &out); err != nil {
+		return tapedeck.Appended{}, err
 	}
-	err = decode(resp, &out)
-	return tapedeck.Appended{First: out.First, Next: out.Last + 1, Head: out.Head, Duplicate: out.Duplicate}, err
+	done := tapedeck.Appended{First: -1, Next: -1, Head: out.Head, Duplicate: out.Duplicate}
+	if out.First != nil && out.Last != nil {
+		done.First, done.Next = *out.First, *out.Last+1
+	}
+	return done, nil
 }
 
 // Import makes sessions of what r holds.
@@ -183,6 +110,7 @@ func (c *Client) postImport(ctx context.Context, in api.ImportRequest, r io.Read
 	setString(q, "format", in.Format)
 	setString(q, "title", in.Title)
 	setString(q, "owner", in.Owner)
+	setString(q, "actor", in.Actor)
 	resp, err := c.send(ctx, http.MethodPost, "/api/v1/import",
 		&request{query: q, body: r, contentType: "application/octet-stream"}, []string{"application/json"})
 	if err != nil {
@@ -218,13 +146,8 @@ func (o PageOptions) query() url.Values {
 
 // Page returns one page of a session's events.
 func (c *Client) Page(ctx context.Context, session string, o PageOptions) (tapedeck.Page, error) {
-	var out struct {
-		Events []json.RawMessage `json:"events"`
-		Next   int64             `json:"next"`
-		Head   int64             `json:"head"`
-		Closed bool              `json:"closed"`
-	}
-	if err := c.call(ctx, http.MethodGet, sessionPath(session, "events"), o.query(), nil, &out); err != nil {
+	out, err := get[api.Events](ctx, c, sessionPath(session, "events"), o.query())
+	if err != nil {
 		return tapedeck.Page{}, err
 	}
 	p := tapedeck.Page{Next: out.Next, Head: out.Head, Closed: out.Closed}

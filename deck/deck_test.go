@@ -62,7 +62,7 @@ func secretRun() []tapedeck.Event {
 
 func exported(t *testing.T, s *deck.Session) string {
 	t.Helper()
-	file, err := s.Export(t.Context(), api.ExportRequest{Format: "ndjson", At: deck.Head})
+	file, err := s.Export(t.Context(), api.ExportRequest{Format: "ndjson"})
 	if err != nil {
 		t.Fatal(err)
 	}

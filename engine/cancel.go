@@ -24,7 +24,11 @@ func (e *Engine) Cancel(ctx context.Context, session, invocation string) (api.Ca
 	if err != nil {
 		return api.Cancelled{}, err
 	}
-	return e.cancelRun(ctx, &s, open)()
+	done, err := e.cancelRun(ctx, &s, open)()
+	if err == nil {
+		done.Session, done.Status = s.ID, tapedeck.StatusCancelled
+	}
+	return done, err
 }
 
 // cancelRun tells a run to stop. It returns a function that waits for the end of the

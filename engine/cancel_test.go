@@ -33,7 +33,7 @@ func TestCancel(t *testing.T) {
 9 0 STEP_FINISHED {"stepName":"s","metadata":{"tapedeck":{"closed":"cancelled"}}}
 10 0 RUN_FINISHED {"metadata":{"tapedeck":{"resumable":true}},"outcome":{"type":"cancelled"},"threadId":"main","runId":"INV"}
 `)
-		if want := (api.Cancelled{Invocation: s.Invocation, Offset: 10, Resumable: true}); c != want {
+		if want := (api.Cancelled{Session: "s", Invocation: s.Invocation, Status: tapedeck.StatusCancelled, Offset: 10, Resumable: true}); c != want {
 			w.Errorf("got %+v, want %+v", c, want)
 		}
 		if _, status := w.end("s"); status != tapedeck.StatusCancelled {

@@ -32,6 +32,9 @@ func (e *Engine) PreviewExport(ctx context.Context, in api.ExportRequest) (api.R
 }
 
 func (e *Engine) source(ctx context.Context, in api.ExportRequest) (exchange.Source, error) {
+	if err := in.Check(); err != nil {
+		return exchange.Source{}, err
+	}
 	redactor, err := exchange.NewRedactor(in.Redact)
 	if err != nil {
 		return exchange.Source{}, err
@@ -40,18 +43,19 @@ func (e *Engine) source(ctx context.Context, in api.ExportRequest) (exchange.Sou
 	if err != nil {
 		return exchange.Source{}, err
 	}
-	switch {
-	case in.At > s.Head:
-		return exchange.Source{}, tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for %d", s.ID, s.Head, in.At)
-	case in.At >= 0 && in.At < s.Head: // the status at the head does not apply there
-		s.Head, s.Closed, s.Status, s.Resumable = in.At, false, "", nil
+	switch at := in.At; {
+	case at == nil:
+	case *at > s.Head:
+		return exchange.Source{}, tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for %d", s.ID, s.Head, *at)
+	case *at < s.Head: // the status at the head does not apply there
+		s.Head, s.Closed, s.Status, s.Resumable = *at, false, "", nil
 	}
 	t, err := e.views.Timeline(ctx, s.ID, s.Head)
 	if err != nil {
 		return exchange.Source{}, err
 	}
 	return exchange.Source{
-		Session: s, Timeline: t, Effective: in.Effective, Terminal: in.Terminal, Redactor: redactor,
+		Session: s, Timeline: t, Effective: in.View == api.ExportEffective, Terminal: in.Terminal, Redactor: redactor,
 		Player: e.options.Player, Now: e.options.Now(),
 		Events: func() iter.Seq2[tapedeck.Event, error] { return e.upTo(ctx, &s) },
 	}, nil

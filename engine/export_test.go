@@ -38,7 +38,7 @@ func export(t testing.TB, e *engine.Engine, in api.ExportRequest) string {
 
 func ndjson(t testing.TB, e *engine.Engine, session string) string {
 	t.Helper()
-	return export(t, e, api.ExportRequest{Session: session, Format: exchange.NDJSON, At: -1})
+	return export(t, e, api.ExportRequest{Session: session, Format: exchange.NDJSON})
 }
 
 // seen is the visible state of a session.
@@ -375,11 +375,11 @@ func TestExportRefuses(t *testing.T) {
 		in   api.ExportRequest
 		kind tapedeck.Kind
 	}{
-		"format":   {api.ExportRequest{Session: "a", Format: "html5", At: -1}, tapedeck.Invalid},
-		"session":  {api.ExportRequest{Session: "b", Format: exchange.JSON, At: -1}, tapedeck.NotFound},
-		"offset":   {api.ExportRequest{Session: "a", Format: exchange.JSON, At: 2}, tapedeck.Invalid},
-		"pattern":  {api.ExportRequest{Session: "a", Format: exchange.JSON, At: -1, Redact: api.Redaction{Patterns: []string{"("}}}, tapedeck.Invalid},
-		"terminal": {api.ExportRequest{Session: "a", Format: exchange.Asciicast, At: -1}, tapedeck.Invalid},
+		"format":   {api.ExportRequest{Session: "a", Format: "html5"}, tapedeck.Invalid},
+		"session":  {api.ExportRequest{Session: "b", Format: exchange.JSON}, tapedeck.NotFound},
+		"offset":   {api.ExportRequest{Session: "a", Format: exchange.JSON, At: new(int64(2))}, tapedeck.Invalid},
+		"pattern":  {api.ExportRequest{Session: "a", Format: exchange.JSON, Redact: api.Redaction{Patterns: []string{"("}}}, tapedeck.Invalid},
+		"terminal": {api.ExportRequest{Session: "a", Format: exchange.Asciicast}, tapedeck.Invalid},
 	} {
 		if _, err := e.Export(t.Context(), tt.in); tapedeck.KindOf(err) != tt.kind {
 			t.Errorf("%s: %v", name, err)
@@ -395,7 +395,7 @@ func TestExportAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, at := range []int64{0, 1, 5, int64(done.Events)} {
-		file := export(t, e, api.ExportRequest{Session: done.Sessions[0], Format: exchange.NDJSON, At: at})
+		file := export(t, e, api.ExportRequest{Session: done.Sessions[0], Format: exchange.NDJSON, At: &at})
 		if n := strings.Count(file, "\n"); n != int(at)+1 || !strings.Contains(file, fmt.Sprintf(`"head":%d`, at)) {
 			t.Errorf("at %d: %d lines", at, n)
 		}
@@ -408,7 +408,7 @@ func TestPreviewExport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := e.PreviewExport(t.Context(), api.ExportRequest{Session: done.Sessions[0], At: -1, Redact: api.Redaction{Patterns: []string{"answer"}}})
+	p, err := e.PreviewExport(t.Context(), api.ExportRequest{Session: done.Sessions[0], Redact: api.Redaction{Patterns: []string{"answer"}}})
 	if err != nil || p.Events != 3 || p.Rules[0].Count != 3 {
 		t.Errorf("%+v %v", p, err)
 	}

@@ -34,7 +34,7 @@ func TestDeepEventsComeBack(t *testing.T) {
 	if err := note(jsonobj.MaxNesting + 1); tapedeck.KindOf(err) != tapedeck.Invalid {
 		t.Errorf("one level more: %v", err)
 	}
-	x, err := e.Export(t.Context(), api.ExportRequest{Session: s.ID, Format: "ndjson", At: -1})
+	x, err := e.Export(t.Context(), api.ExportRequest{Session: s.ID, Format: "ndjson"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -165,7 +165,7 @@ func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.S
 	}
 	r.offset = done.First
 	go r.drive()
-	return api.Started{Session: t.Session, Invocation: r.in.ID, Offset: done.First}, nil
+	return api.Started{Session: t.Session, Invocation: r.in.ID, Status: tapedeck.StatusRunning, Offset: done.First}, nil
 }
 
 // checkThreadFree refuses a thread that has an open run.

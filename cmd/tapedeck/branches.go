@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -18,16 +18,12 @@ func newBranches(e *env) *cobra.Command {
 		`Branches shows the tree that a session is part of: the session that it was forked
 from, its forks, and the events that were reverted in it, each with the offset where
 it branches off. To restore reverted events, pass their marker to tapedeck undo.`,
-		func(ctx context.Context, c *connection, session string, at int64) (json.RawMessage, error) {
+		func(ctx context.Context, c *connection, session string, at int64) (api.Branches, error) {
 			return c.Branches(ctx, session, at)
 		}, printBranches)
 }
 
-func printBranches(p terminal.Pen, raw json.RawMessage) error {
-	v, err := decodeView[struct{ Branches []view.Branch }](raw)
-	if err != nil {
-		return err
-	}
+func printBranches(p terminal.Pen, v api.Branches) error {
 	children, known := map[string][]int{}, map[string]bool{}
 	for i := range v.Branches {
 		known[v.Branches[i].ID] = true

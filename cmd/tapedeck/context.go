@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 	"github.com/tapedeck/tapedeck/view"
@@ -27,7 +27,7 @@ well-formed: a tool call without a result gets one here.
 Each line begins with the sequence number of the message and the offsets of its
 first and last event. --to-point and --from-point of other commands take the
 sequence number, as seq:N, or the last offset.`,
-		func(ctx context.Context, c *connection, session string, at int64) (json.RawMessage, error) {
+		func(ctx context.Context, c *connection, session string, at int64) (api.Context, error) {
 			o.At = at
 			return c.Context(ctx, session, o)
 		}, printContext)
@@ -36,13 +36,8 @@ sequence number, as seq:N, or the last offset.`,
 	return c
 }
 
-func printContext(p terminal.Pen, raw json.RawMessage) error {
-	v, err := decodeView[struct {
-		Messages []view.ContextMessage
-		Places   []view.ContextPlace
-		Earlier  int
-	}](raw)
-	if v.Earlier > 0 && err == nil {
+func printContext(p terminal.Pen, v api.Context) (err error) {
+	if v.Earlier > 0 {
 		err = p.Printf("%s\n", p.Paint(terminal.Dim, fmt.Sprintf("… %d messages before these are left out", v.Earlier)))
 	}
 	for i, m := range v.Messages {

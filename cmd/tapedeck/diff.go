@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -68,16 +67,12 @@ func sessionAt(s string) (id string, at int64, err error) {
 }
 
 func (e *env) diff(ctx context.Context, conn *connection, a, b string, atA, atB int64) error {
-	raw, err := conn.Diff(ctx, a, b, atA, atB)
+	d, err := conn.Diff(ctx, a, b, atA, atB)
 	if err != nil {
 		return err
 	}
 	if e.json {
-		return e.printJSON(raw)
-	}
-	var d view.Diff
-	if err := json.Unmarshal(raw, &d); err != nil {
-		return tapedeck.Errorf(tapedeck.Internal, "the server's answer cannot be read: %w", err)
+		return e.printJSON(d)
 	}
 	return diffing{e.pen()}.print(&d)
 }

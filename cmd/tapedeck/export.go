@@ -26,9 +26,11 @@ var suffixes = map[string]string{
 
 type exportFlags struct {
 	api.ExportRequest
-	file    string
-	force   bool
-	preview bool
+	at        int64
+	effective bool
+	file      string
+	force     bool
+	preview   bool
 }
 
 func newExport(e *env) *cobra.Command {
@@ -65,10 +67,14 @@ it.`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
 			f.Session = args[0]
-			if !c.Flags().Changed("at") {
-				f.At = -1
-			} else if f.At < 0 {
+			if f.at < 0 {
 				return usageError("--at takes an offset, from 0")
+			}
+			if c.Flags().Changed("at") {
+				f.At = &f.at
+			}
+			if f.effective {
+				f.View = api.ExportEffective
 			}
 			return e.export(c.Context(), f)
 		},
@@ -77,8 +83,8 @@ it.`,
 	flags.StringVar(&f.Format, "format", "", "ndjson, json, markdown, csv, html or asciicast")
 	flags.StringVarP(&f.file, "output", "o", "", "write to this file (default: standard output)")
 	flags.BoolVar(&f.force, "force", false, "overwrite an existing file")
-	flags.Int64Var(&f.At, "at", 0, "only the events before this offset (default: all)")
-	flags.BoolVar(&f.Effective, "effective", false, "only active events, without reverted ones")
+	flags.Int64Var(&f.at, "at", 0, "only the events before this offset (default: all)")
+	flags.BoolVar(&f.effective, "effective", false, "only active events, without reverted ones")
 	flags.StringVar(&f.Terminal, "terminal", "", "id of the terminal to export, for asciicast")
 	flags.StringArrayVar(&f.Redact.Keys, "redact-key", nil, "redact the values of members with this name (repeatable)")
 	flags.StringArrayVar(&f.Redact.Patterns, "redact", nil, "redact matches of this regular expression (repeatable)")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
@@ -38,12 +37,8 @@ const sparkWidth = 16
 // not know it, the line is blank.
 func (l *listing) spark(ctx context.Context, session string) string {
 	blank := strings.Repeat(" ", sparkWidth)
-	raw, err := l.client.ReplayIndex(ctx, session, -1)
-	if err != nil {
-		return blank
-	}
-	var index struct{ Density struct{ Counts []int64 } }
-	if json.Unmarshal(raw, &index) != nil || len(index.Density.Counts) == 0 {
+	index, err := l.client.ReplayIndex(ctx, session, -1)
+	if err != nil || len(index.Density.Counts) == 0 {
 		return blank
 	}
 	return sparkLine(index.Density.Counts, sparkWidth)

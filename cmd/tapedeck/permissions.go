@@ -25,37 +25,37 @@ tapedeck answer --help`,
 		Args:    oneSession,
 		RunE: func(c *cobra.Command, args []string) error {
 			return e.withExisting(c.Context(), func(conn *connection) error {
-				raw, err := conn.Permissions(c.Context(), args[0])
+				all, err := conn.Permissions(c.Context(), args[0])
 				if err != nil {
 					return err
 				}
-				return e.printPermissions(raw)
+				return e.printPermissions(all)
 			})
 		},
 	}
 }
 
-func (e *env) printPermissions(raw json.RawMessage) error {
-	var all []struct {
-		Status tapedeck.Status
-		Offset int64
-		tapedeck.Question
-	}
-	var each []json.RawMessage
-	if json.Unmarshal(raw, &all) != nil || json.Unmarshal(raw, &each) != nil {
-		return tapedeck.Errorf(tapedeck.Internal, "the server's answer cannot be read")
-	}
-	for i, p := range all {
-		switch {
-		case p.Status != view.PermissionOpen:
-		case e.json:
-			if err := e.printJSON(each[i]); err != nil {
+func (e *env) printPermissions(all []view.Permission) error {
+	for i := range all {
+		p := &all[i]
+		if p.Status != view.PermissionOpen {
+			continue
+		}
+		if e.json {
+			if err := e.printJSON(p); err != nil {
 				return err
 			}
-		default:
-			if err := e.printPermission(&p.Question, p.Offset); err != nil {
-				return err
-			}
+			continue
+		}
+		q := tapedeck.Question{ID: p.ID, ToolCallID: p.ToolCallID, Message: p.Message}
+		if p.Action != nil && json.Unmarshal(p.Action, &q.Action) != nil {
+			return tapedeck.Errorf(tapedeck.Internal, "the server's answer cannot be read")
+		}
+		for _, o := range p.Options {
+			q.Options = append(q.Options, tapedeck.PermissionOption{ID: o.ID, Name: o.Name, Kind: o.Kind, Covers: o.Covers})
+		}
+		if err := e.printPermission(&q, p.Offset); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -99,14 +99,7 @@ func (p *point) place(ctx context.Context, c *connection, session string) (*cut,
 
 // count finds a point that is given by its sequence number.
 func (p *point) count(ctx context.Context, c *connection, s *tapedeck.Session) (*cut, error) {
-	raw, err := c.Context(ctx, s.ID, client.ContextOptions{At: -1, Instance: p.instance, Thread: p.contextOf(), Limit: wholeContext})
-	if err != nil {
-		return nil, err
-	}
-	v, err := decodeView[struct {
-		Events  []view.ContextEvent
-		Earlier int
-	}](raw)
+	v, err := c.Context(ctx, s.ID, client.ContextOptions{At: -1, Instance: p.instance, Thread: p.contextOf(), Limit: wholeContext})
 	switch {
 	case err != nil:
 		return nil, err
@@ -183,14 +176,7 @@ type openRun struct {
 // openRuns returns the runs that have not ended before an offset, in one thread or,
 // for "", in all.
 func (c *connection) openRuns(ctx context.Context, session string, at int64, thread string) (open []openRun, err error) {
-	raw, err := c.Snapshot(ctx, session, at, thread)
-	if err != nil {
-		return nil, err
-	}
-	v, err := decodeView[struct {
-		Runs     []view.Run
-		Messages []view.Message
-	}](raw)
+	v, err := c.Snapshot(ctx, session, at, thread)
 	for _, r := range v.Runs {
 		if r.Status != tapedeck.StatusRunning {
 			continue

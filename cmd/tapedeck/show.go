@@ -59,11 +59,11 @@ its offset and invocation.`,
 }
 
 func (e *env) showSnapshot(ctx context.Context, c *connection, w *showing) error {
-	raw, err := c.Snapshot(ctx, w.session, w.at, w.thread)
+	s, err := c.Snapshot(ctx, w.session, w.at, w.thread)
 	if err != nil {
 		return err
 	}
-	return e.printJSON(raw)
+	return e.printJSON(s)
 }
 
 func (e *env) showTranscript(ctx context.Context, c *connection, w *showing) error {
@@ -116,10 +116,6 @@ func (c *connection) facts(ctx context.Context, s *tapedeck.Session, w *showing)
 	if w.at == s.Head {
 		return s.ID + " · " + string(s.Status), nil
 	}
-	raw, err := c.Snapshot(ctx, s.ID, w.at, "")
-	if err != nil {
-		return "", err
-	}
-	then, err := decodeView[struct{ Session view.SessionInfo }](raw)
+	then, err := c.Snapshot(ctx, s.ID, w.at, "")
 	return fmt.Sprintf("%s · %s · before offset %d", s.ID, then.Session.Status, w.at), err
 }

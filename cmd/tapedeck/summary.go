@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -17,16 +16,12 @@ func newSummary(e *env) *cobra.Command {
 		`Summary shows how long the runs of a session took, how many tokens they used, at
 what cost, which tools they called and which files they changed. Reverted events
 count, too, because they did happen. A fork counts its own events only.`,
-		func(ctx context.Context, c *connection, session string, at int64) (json.RawMessage, error) {
+		func(ctx context.Context, c *connection, session string, at int64) (view.Summary, error) {
 			return c.Summary(ctx, session, at)
 		}, printSummary)
 }
 
-func printSummary(p terminal.Pen, raw json.RawMessage) error {
-	s, err := decodeView[view.Summary](raw)
-	if err != nil {
-		return err
-	}
+func printSummary(p terminal.Pen, s view.Summary) (err error) {
 	line := func(name, format string, args ...any) {
 		if err == nil {
 			err = p.Printf("%s  %s\n", p.Paint(terminal.Dim, fmt.Sprintf("%-9s", name)), terminal.Clean(fmt.Sprintf(format, args...)))

@@ -2,15 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
-	"github.com/tapedeck/tapedeck/view"
 )
 
 func newTasks(e *env) *cobra.Command {
@@ -19,12 +18,12 @@ func newTasks(e *env) *cobra.Command {
 		`Tasks lists the tasks that agents received in a session, oldest first. It shows
 the invocation of each and the offset at which it began; tapedeck rewind takes
 either. Reverted tasks are left out.`,
-		func(ctx context.Context, c *connection, session string, at int64) (json.RawMessage, error) {
+		func(ctx context.Context, c *connection, session string, at int64) (api.Tasks, error) {
 			if o.Limit < 1 || o.Limit > 10_000 {
-				return nil, usageError("--limit takes a number from 1 to 10000")
+				return api.Tasks{}, usageError("--limit takes a number from 1 to 10000")
 			}
 			if o.Before < 0 {
-				return nil, usageError("--before takes an offset, from 0")
+				return api.Tasks{}, usageError("--before takes an offset, from 0")
 			}
 			o.At = at
 			return c.Tasks(ctx, session, o)
@@ -34,12 +33,8 @@ either. Reverted tasks are left out.`,
 	return c
 }
 
-func printTasks(p terminal.Pen, raw json.RawMessage) error {
-	v, err := decodeView[struct {
-		Tasks   []view.Task
-		Earlier int
-	}](raw)
-	if v.Earlier > 0 && err == nil && len(v.Tasks) > 0 {
+func printTasks(p terminal.Pen, v api.Tasks) (err error) {
+	if v.Earlier > 0 && len(v.Tasks) > 0 {
 		err = p.Printf("%s\n", p.Paint(terminal.Dim, fmt.Sprintf("… %s before these: --limit N lists more, --before %d lists the earlier ones", terminal.Count(v.Earlier, "task"), v.Tasks[0].Offset)))
 	}
 	for i := range v.Tasks {

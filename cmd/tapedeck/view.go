@@ -2,18 +2,16 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
 // viewCommand returns a command that shows a view of a session. fetch loads the
 // view; print prints it, unless --json is given.
-func viewCommand(e *env, use, short, long string, fetch func(ctx context.Context, c *connection, session string, at int64) (json.RawMessage, error), print func(p terminal.Pen, raw json.RawMessage) error) *cobra.Command {
+func viewCommand[T any](e *env, use, short, long string, fetch func(ctx context.Context, c *connection, session string, at int64) (T, error), print func(p terminal.Pen, v T) error) *cobra.Command {
 	var at int64
 	c := &cobra.Command{
 		Use:     use + " SESSION",
@@ -26,14 +24,14 @@ func viewCommand(e *env, use, short, long string, fetch func(ctx context.Context
 				return err
 			}
 			return e.withExisting(c.Context(), func(conn *connection) error {
-				raw, err := fetch(c.Context(), conn, args[0], at)
+				v, err := fetch(c.Context(), conn, args[0], at)
 				if err != nil {
 					return err
 				}
 				if e.json {
-					return e.printJSON(raw)
+					return e.printJSON(v)
 				}
-				return print(e.pen(), raw)
+				return print(e.pen(), v)
 			})
 		},
 	}
@@ -53,14 +51,4 @@ func checkAt(at int64) error {
 		return usageError("--at takes an offset, from 0")
 	}
 	return nil
-}
-
-// decodeView decodes the view that a server sent.
-func decodeView[T any](raw json.RawMessage) (T, error) {
-	var v T
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return v, tapedeck.Errorf(tapedeck.Internal, "the server's answer cannot be read: %w", err).
-			WithHint("the server may be of another version; --json prints its answer unchanged")
-	}
-	return v, nil
 }

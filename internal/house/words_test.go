@@ -17,7 +17,6 @@ import (
 // pending has folders and files that TestWordsOfGlossary does not check yet. It
 // only ever gets shorter.
 var pending = []string{
-	"api",
 	"client",
 	"cmd",
 }

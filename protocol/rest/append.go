@@ -13,19 +13,12 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/intake"
 	"github.com/tapedeck/tapedeck/protocol/rest/channels"
 	"github.com/tapedeck/tapedeck/view"
 )
-
-// appended is the answer to an append.
-type appended struct {
-	First     *int64 `json:"first,omitempty"` // absent for a repetition of an append that is not the newest
-	Last      *int64 `json:"last,omitempty"`
-	Head      int64  `json:"head"`
-	Duplicate bool   `json:"duplicate,omitempty"`
-}
 
 // append appends the events in the body, all of them or none.
 func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
@@ -51,7 +44,7 @@ func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := appended{Head: done.Head, Duplicate: done.Duplicate}
+	out := api.Appended{Head: done.Head, Duplicate: done.Duplicate}
 	if last := done.Next - 1; done.First >= 0 {
 		out.First, out.Last = &done.First, &last
 	}

@@ -120,23 +120,24 @@ func decodeObject(b []byte, into any) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return tapedeck.Errorf(tapedeck.Invalid, "something follows the JSON object in the body")
 	}
-	return checkDuplicates(b)
+	return checkMembers(b, membersOf(into))
 }
 
-// checkDuplicates refuses a JSON object that has a member twice: encoding/json uses the
-// last one, other readers use the first. As in encoding/json, the case of names does not
-// matter. Objects inside members are not checked.
-func checkDuplicates(b []byte) error {
+// checkMembers refuses a JSON object that has a member twice, or that lacks a required
+// one. Of a member that is there twice, encoding/json uses the last one, and other
+// readers use the first. As in encoding/json, the case of names does not matter. Objects
+// inside members are not checked.
+func checkMembers(b []byte, members []member) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	_, _ = d.Token() // the brace; b is known to be an object
-	seen := make([]string, 0, 8)
+	seen, null := make([]string, 0, 8), make([]string, 0, 8)
 	for d.More() {
 		t, err := d.Token()
 		name, ok := t.(string)
 		if err != nil || !ok {
 			return nil //nolint:nilerr // malformed JSON is refused elsewhere
 		}
-		if slices.ContainsFunc(seen, func(s string) bool { return strings.EqualFold(s, name) }) {
+		if containsFold(seen, name) {
 			return tapedeck.Errorf(tapedeck.Invalid, "the member %q is there twice", name)
 		}
 		seen = append(seen, name)
@@ -144,8 +145,28 @@ func checkDuplicates(b []byte) error {
 		if d.Decode(&value) != nil {
 			return nil //nolint:nilerr // as above
 		}
+		if string(value) == "null" {
+			null = append(null, name)
+		}
+	}
+	for _, m := range members {
+		if m.required && (!containsFold(seen, m.name) || containsFold(null, m.name)) {
+			err := tapedeck.Errorf(tapedeck.Invalid, "the member %q is missing", m.name)
+			err.Hint = missingHints[m.name]
+			return err
+		}
 	}
 	return nil
+}
+
+// missingHints say what to give for some of the required members.
+var missingHints = map[string]string{
+	"agent_name":  "give the name of the agent",
+	"from_offset": "give the offset of the first event to revert",
+}
+
+func containsFold(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
 // jsonError describes what is wrong with JSON that should be decoded into a struct.
@@ -162,7 +183,7 @@ func jsonError(err error, into any) error {
 	}
 	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
 		return tapedeck.Errorf(tapedeck.Invalid, "there is no member %s here", name).
-			WithHint("the members are %s", strings.Join(members(into), ", "))
+			WithHint("the members are %s", strings.Join(namesOf(membersOf(into)), ", "))
 	}
 	return tapedeck.Errorf(tapedeck.Invalid, "the JSON cannot be understood").Because(err)
 }
@@ -199,22 +220,44 @@ func valueName(v string) string {
 // memberName names the member of the struct at v that is wrong. If it is a map, one of
 // the values is wrong, and encoding/json does not say which one.
 func memberName(v any, err *json.UnmarshalTypeError) string {
-	t := reflect.TypeOf(v).Elem()
-	for i, name := range members(v) {
-		if name == err.Field && t.Field(i).Type.Kind() == reflect.Map && err.Type.Kind() != reflect.Map {
+	name := err.Field
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
+		if f.Anonymous { // its name is no part of the path in the body
+			name = strings.TrimPrefix(name, f.Name+".")
+		}
+	}
+	for _, m := range membersOf(v) {
+		if m.name == name && m.kind == reflect.Map && err.Type.Kind() != reflect.Map {
 			return fmt.Sprintf("each value in the member %q", name)
 		}
 	}
-	return fmt.Sprintf("the member %q", err.Field)
+	return fmt.Sprintf("the member %q", name)
 }
 
-// members returns the names of the members of the struct at v.
-func members(v any) []string {
-	t := reflect.TypeOf(v).Elem()
-	names := make([]string, 0, t.NumField())
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		names = append(names, name)
+// A member is one that the JSON object in a body may have.
+type member struct {
+	name     string
+	kind     reflect.Kind // of its Go type
+	required bool
+}
+
+// membersOf returns the members of the struct at v, with those of the structs that it
+// embeds. A member is required unless its tag says that it may be omitted.
+func membersOf(v any) []member {
+	var out []member
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
+		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			out = append(out, member{name, f.Type.Kind(), option == ""})
+		}
+	}
+	return out
+}
+
+func namesOf(members []member) []string {
+	names := make([]string, len(members))
+	for i, m := range members {
+		names[i] = m.name
 	}
 	return names
 }

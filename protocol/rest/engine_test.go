@@ -105,7 +105,7 @@ func (g *engine) Start(ctx context.Context, t api.Task) (api.Started, error) {
 			{Type: tapedeck.RunStarted, Thread: t.Thread, Invocation: inv, Data: json.RawMessage(`{"threadId":"t","runId":"` + inv + `"}`)},
 		},
 	})
-	return api.Started{Session: t.Session, Invocation: inv, Offset: done.First}, err
+	return api.Started{Session: t.Session, Invocation: inv, Status: tapedeck.StatusRunning, Offset: done.First}, err
 }
 
 func (g *engine) Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error) {
@@ -119,7 +119,7 @@ func (g *engine) Cancel(ctx context.Context, session, invocation string) (api.Ca
 				Type: tapedeck.RunFinished, Thread: run.Thread, Invocation: run.Invocation,
 				Data: json.RawMessage(`{"threadId":"t","runId":"` + run.Invocation + `","outcome":{"type":"cancelled"}}`),
 			}}})
-			return api.Cancelled{Invocation: run.Invocation, Offset: done.First, Resumable: true}, err
+			return api.Cancelled{Session: session, Invocation: run.Invocation, Status: tapedeck.StatusCancelled, Offset: done.First, Resumable: true}, err
 		}
 	}
 	return api.Cancelled{}, tapedeck.Errorf(tapedeck.Conflict, "nothing is running in session %s", session)

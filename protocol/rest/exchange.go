@@ -5,7 +5,6 @@ import (
 	"mime"
 	"net/http"
 
-	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/intake"
@@ -13,7 +12,7 @@ import (
 )
 
 var (
-	importParameters = []string{"format", "title", "owner", "preview"}
+	importParameters = []string{"format", "title", "owner", "actor", "preview"}
 	exportParameters = []string{"preview"}
 )
 
@@ -21,7 +20,7 @@ var (
 // arrives; the format says what it is.
 func (h *handler) importSessions(w http.ResponseWriter, r *http.Request) error {
 	q := httpapi.ParseQuery(r, importParameters...)
-	in := api.ImportRequest{Format: q.String("format"), Title: q.String("title"), Owner: q.String("owner")}
+	in := api.ImportRequest{Format: q.String("format"), Title: q.String("title"), Owner: q.String("owner"), Actor: q.String("actor")}
 	if !q.Values.Has("format") {
 		in.Format = "auto"
 	}
@@ -95,41 +94,15 @@ func (h *handler) export(w http.ResponseWriter, r *http.Request) error {
 	return h.sendFile(w, r, &x)
 }
 
-// An exportBody is the body of POST /sessions/{id}/export.
-type exportBody struct {
-	Format   string        `json:"format"`
-	At       *int64        `json:"at"`
-	View     string        `json:"view"`
-	Terminal string        `json:"terminal"`
-	Redact   api.Redaction `json:"redact"`
-}
-
 // exportRequest reads the request for an export.
 func (h *handler) exportRequest(w http.ResponseWriter, r *http.Request) (api.ExportRequest, error) {
-	out := api.ExportRequest{At: -1}
 	id, err := httpapi.SessionID(r)
 	if err != nil {
-		return out, err
+		return api.ExportRequest{}, err
 	}
-	in, err := decode[exportBody](h, w, r)
-	if err != nil {
-		return out, err
-	}
-	out.Session, out.Format, out.Terminal, out.Redact = id, in.Format, in.Terminal, in.Redact
-	if in.At != nil {
-		out.At = *in.At
-	}
-	switch in.View {
-	case "", "all":
-	case "effective":
-		out.Effective = true
-	default:
-		return out, tapedeck.Errorf(tapedeck.Invalid, "the view must be all or effective, not %q", in.View)
-	}
-	if in.At != nil && *in.At < 0 {
-		return out, tapedeck.Errorf(tapedeck.Invalid, "the offset at must not be negative")
-	}
-	return out, nil
+	in, err := decode[api.ExportRequest](h, w, r)
+	in.Session = id
+	return in, err
 }
 
 // sendFile sends an export while it is built. An error before the first byte is the

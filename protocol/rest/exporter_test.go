@@ -19,6 +19,9 @@ import (
 // cut after some bytes.
 
 func (g *engine) Export(ctx context.Context, in api.ExportRequest) (api.Export, error) {
+	if err := in.Check(); err != nil {
+		return api.Export{}, err
+	}
 	if _, err := g.Head(ctx, in.Session); err != nil {
 		return api.Export{}, err
 	}
@@ -32,7 +35,12 @@ func (g *engine) Export(ctx context.Context, in api.ExportRequest) (api.Export, 
 		if in.Format == "empty" {
 			return nil
 		}
-		_, err := fmt.Fprintf(w, "%+v\n", in)
+		at := int64(-1)
+		if in.At != nil {
+			at = *in.At
+		}
+		_, err := fmt.Fprintf(w, "{Session:%s Format:%s At:%d Effective:%t Terminal:%s Redact:%+v}\n",
+			in.Session, in.Format, at, in.View == api.ExportEffective, in.Terminal, in.Redact)
 		if in.Format == "cut" {
 			err = errors.New("the disk has failed")
 		}

@@ -3,17 +3,22 @@ package rest_test
 import (
 	"bytes"
 	"flag"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/tapedeck/tapedeck/docs"
+	"github.com/tapedeck/tapedeck/internal/apischema"
 	"github.com/tapedeck/tapedeck/internal/apitest"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/rest"
@@ -66,7 +71,37 @@ func converse(t *testing.T, path string) {
 // ask sends a request and returns the response, see [apitest.Ask].
 func ask(t *testing.T, handler http.Handler, request []byte) []byte {
 	t.Helper()
-	return apitest.Ask(t, handler, request, shown...)
+	return apitest.Ask(t, described(t, handler), request, shown...)
+}
+
+var description = sync.OnceValues(func() (*apischema.Checker, error) { return apischema.NewChecker(docs.OpenAPI) })
+
+// described returns a handler that checks that openapi.json describes each request that
+// h accepts, and each answer.
+func described(t *testing.T, h http.Handler) http.Handler {
+	c, err := description()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		h.ServeHTTP(to, r)
+		w := to.(*httptest.ResponseRecorder)
+		path, ok := strings.CutPrefix(r.URL.Path, rest.Root)
+		fake := strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") // a file of the engine of these tests
+		if !ok || r.Method == http.MethodHead || fake {
+			return
+		}
+		if w.Code < http.StatusBadRequest {
+			if err := c.Request(r.Method, path, r.URL.Query(), r.Header.Get("Content-Type"), body); err != nil {
+				t.Errorf("openapi.json: %s %s %s: %.300v", r.Method, r.URL, body, err)
+			}
+		}
+		if err := c.Answer(r.Method, path, w.Code, w.Header().Get("Content-Type"), w.Body.Bytes()); err != nil {
+			t.Errorf("openapi.json: the answer to %s %s, %s: %.300v", r.Method, r.URL, w.Body, err)
+		}
+	})
 }
 
 // shown are the headers of a response that a conversation shows.

@@ -1,10 +1,10 @@
 package rest
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -26,28 +26,12 @@ func ref(r *http.Request) (view.Ref, error) {
 	return view.Ref{Session: id, ID: r.PathValue("iid")}, err
 }
 
-// An instanceBody is an instance.
-type instanceBody struct {
-	ID        string    `json:"id"`
-	Session   string    `json:"session_id"`
-	Agent     string    `json:"agent_name"`
-	Parent    *string   `json:"parent_instance_id"` // null for none
-	Thread    string    `json:"thread"`
-	CreatedAt view.Time `json:"created_at"`
-}
-
-func bodyOf(session string, i *view.Instance) instanceBody {
-	b := instanceBody{ID: i.ID, Session: session, Agent: i.Name, Thread: i.Thread, CreatedAt: i.StartedAt}
+func bodyOf(session string, i *view.Instance) api.ContextInstance {
+	b := api.ContextInstance{ID: i.ID, Session: session, Agent: i.Name, Thread: i.Thread, CreatedAt: i.StartedAt}
 	if i.Parent != "" {
 		b.Parent = &i.Parent
 	}
 	return b
-}
-
-// A createInstanceRequest is the body of POST /sessions/{id}/instances.
-type createInstanceRequest struct {
-	Agent  string `json:"agent_name"`
-	Parent string `json:"parent_instance_id"`
 }
 
 func (h *handler) createInstance(w http.ResponseWriter, r *http.Request) error {
@@ -55,7 +39,7 @@ func (h *handler) createInstance(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decode[createInstanceRequest](h, w, r)
+	in, err := decode[api.NewInstance](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -85,13 +69,6 @@ func (h *handler) instance(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.WriteJSON(w, http.StatusOK, bodyOf(of.Session, &i))
 }
 
-// A contextEventsAnswer is the answer to GET /sessions/{id}/instances/{iid}/events.
-type contextEventsAnswer struct {
-	Instance string              `json:"instance_id"`
-	Events   []view.ContextEvent `json:"events"`
-	Next     int64               `json:"next"` // the sequence number to continue from
-}
-
 // contextEvents answers with the context of an instance from a sequence number on.
 func (h *handler) contextEvents(w http.ResponseWriter, r *http.Request) error {
 	of, err := ref(r)
@@ -117,14 +94,7 @@ func (h *handler) contextEvents(w http.ResponseWriter, r *http.Request) error {
 	if n := len(events); n > 0 {
 		next = int64(events[n-1].Sequence) + 1
 	}
-	return httpapi.WriteJSON(w, http.StatusOK, contextEventsAnswer{of.ID, httpapi.OrEmpty(events), next})
-}
-
-// An appendContextRequest is the body of POST /sessions/{id}/instances/{iid}/events.
-type appendContextRequest struct {
-	Type       string          `json:"event_type"`
-	Content    json.RawMessage `json:"content"`
-	ToolCallID *string         `json:"tool_call_id"`
+	return httpapi.WriteJSON(w, http.StatusOK, api.InstanceEvents{Instance: of.ID, Events: httpapi.OrEmpty(events), Next: next})
 }
 
 // appendContext appends to the context of an instance.
@@ -136,25 +106,15 @@ func (h *handler) appendContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decode[appendContextRequest](h, w, r)
+	in, err := decode[api.NewContextEvent](h, w, r)
 	if err != nil {
 		return err
 	}
-	call := ""
-	if in.ToolCallID != nil {
-		call = *in.ToolCallID
-	}
-	e, err := h.Contexts.AppendEvent(r.Context(), of, in.Type, in.Content, call)
+	e, err := h.Contexts.AppendEvent(r.Context(), of, in.Type, in.Content, in.ToolCallID)
 	if err != nil {
 		return err
 	}
 	return httpapi.WriteJSON(w, http.StatusCreated, e)
-}
-
-// A revertContextAnswer is the answer to DELETE /sessions/{id}/instances/{iid}/events.
-type revertContextAnswer struct {
-	Deleted int    `json:"deleted"`
-	Marker  string `json:"marker,omitempty"` // for POST /undo
 }
 
 // revertContext reverts the context of an instance after a sequence number.
@@ -177,19 +137,7 @@ func (h *handler) revertContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.WriteJSON(w, http.StatusOK, revertContextAnswer{n, done.Marker})
-}
-
-// A copyContextRequest is the body of POST /sessions/{id}/instances/{iid}/copy.
-type copyContextRequest struct {
-	Session string `json:"target_session_id"`
-	Target  string `json:"target_instance_id"`
-	UpTo    *int   `json:"up_to_sequence"`
-}
-
-// A copyContextAnswer is the answer to POST /sessions/{id}/instances/{iid}/copy.
-type copyContextAnswer struct {
-	Copied int `json:"copied"`
+	return httpapi.WriteJSON(w, http.StatusOK, api.ContextReverted{Deleted: n, Marker: done.Marker})
 }
 
 // copyContext copies the context of the instance in the path to another one.
@@ -201,7 +149,7 @@ func (h *handler) copyContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decode[copyContextRequest](h, w, r)
+	in, err := decode[api.CopyContext](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -216,5 +164,5 @@ func (h *handler) copyContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.WriteJSON(w, http.StatusOK, copyContextAnswer{n})
+	return httpapi.WriteJSON(w, http.StatusOK, api.ContextCopied{Copied: n})
 }

@@ -8,12 +8,6 @@ import (
 	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
-// An answerRequest is the body of POST /sessions/{id}/permissions/{pid}.
-type answerRequest struct {
-	Option string `json:"option"`
-	Offset *int64 `json:"offset"`
-}
-
 // answer answers a question of an agent.
 func (h *handler) answer(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
@@ -24,11 +18,12 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request) error {
 	if err := tapedeck.CheckID("the permission", permission); err != nil {
 		return err
 	}
-	in, err := decode[answerRequest](h, w, r)
+	in, err := decode[api.Answer](h, w, r)
 	if err != nil {
 		return err
 	}
-	done, err := h.Verbs.Answer(r.Context(), api.Answer{Session: id, Permission: permission, Option: in.Option, Offset: in.Offset})
+	in.Session, in.Permission = id, permission
+	done, err := h.Verbs.Answer(r.Context(), in)
 	if err != nil {
 		return err
 	}

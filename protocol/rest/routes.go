@@ -48,7 +48,7 @@ func sessionRoutes() []Route {
 		},
 		{
 			Method: http.MethodGet, Path: "/sessions", Summary: "List sessions, newest first.",
-			Parameters: listParameters, Answer: listAnswer{}, Status: http.StatusOK,
+			Parameters: listParameters, Answer: api.Sessions{}, Status: http.StatusOK,
 			serve: (*handler).list,
 		},
 		{
@@ -58,12 +58,12 @@ func sessionRoutes() []Route {
 		},
 		{
 			Method: http.MethodPatch, Path: "/sessions/{id}", Summary: "Change the title or the labels of a session.",
-			Request: renameRequest{}, Answer: tapedeck.Session{}, Status: http.StatusOK,
+			Request: api.Rename{}, Answer: tapedeck.Session{}, Status: http.StatusOK,
 			serve: (*handler).rename,
 		},
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/close", Summary: "Close a session for ever.",
-			Request: struct{}{}, Optional: true, Answer: tapedeck.Session{}, Status: http.StatusOK,
+			Request: api.Close{}, Optional: true, Answer: tapedeck.Session{}, Status: http.StatusOK,
 			serve: (*handler).close,
 		},
 		{
@@ -78,32 +78,32 @@ func runRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodGet, Path: "/agents", Summary: "List the agents that accept tasks.",
-			Answer: agentsAnswer{}, Status: http.StatusOK,
+			Answer: api.Agents{}, Status: http.StatusOK,
 			serve: (*handler).agents,
 		},
 		{
 			Method: http.MethodPost, Path: "/sessions/run", Summary: "Create a session and start a task in it.",
-			Request: runRequest{}, Answer: started{}, Status: http.StatusAccepted,
+			Request: api.Task{}, Answer: api.Started{}, Status: http.StatusAccepted,
 			serve: (*handler).run,
 		},
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/task", Summary: "Start the next task of a session.",
-			Request: taskRequest{}, Answer: started{}, Status: http.StatusAccepted,
+			Request: api.Task{}, Answer: api.Started{}, Status: http.StatusAccepted,
 			serve: (*handler).task,
 		},
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/cancel", Summary: "Cancel a run.",
-			Request: cancelRequest{}, Optional: true, Answer: cancelled{}, Status: http.StatusOK,
+			Request: api.Cancel{}, Optional: true, Answer: api.Cancelled{}, Status: http.StatusOK,
 			serve: (*handler).cancel,
 		},
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/resume", Summary: "Continue a run that was cancelled, interrupted or has failed.",
-			Request: taskRequest{}, Optional: true, Answer: started{}, Status: http.StatusAccepted,
+			Request: api.Resume{}, Optional: true, Answer: api.Started{}, Status: http.StatusAccepted,
 			serve: (*handler).resume,
 		},
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/permissions/{pid}", Summary: "Answer a question of an agent.",
-			Request: answerRequest{}, Answer: api.Answered{}, Status: http.StatusOK,
+			Request: api.Answer{}, Answer: api.Answered{}, Status: http.StatusOK,
 			serve: (*handler).answer,
 		},
 	}
@@ -113,7 +113,7 @@ func historyRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/rewind", Summary: "Revert the events from an offset or an invocation on.",
-			Request: rewindRequest{}, Answer: api.Rewound{}, Status: http.StatusOK,
+			Request: api.Rewind{}, Answer: api.Rewound{}, Status: http.StatusOK,
 			serve: (*handler).rewind,
 		},
 		{
@@ -123,22 +123,22 @@ func historyRoutes() []Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/overwrite", Summary: "Revert the events from an offset on, because others replace them.",
-			Request: overwriteRequest{}, Answer: api.Rewound{}, Status: http.StatusOK,
+			Request: api.Overwrite{}, Answer: api.Rewound{}, Status: http.StatusOK,
 			serve: (*handler).overwrite,
 		},
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/clear", Summary: "Revert all events of a session or a thread.",
-			Request: clearRequest{}, Optional: true, Answer: api.Rewound{}, Status: http.StatusOK,
+			Request: api.Clear{}, Optional: true, Answer: api.Rewound{}, Status: http.StatusOK,
 			serve: (*handler).clear,
 		},
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/fork", Summary: "Create a session that shares the events of this one.",
-			Request: forkRequest{}, Optional: true, Answer: tapedeck.Session{}, Status: http.StatusCreated,
+			Request: api.Fork{}, Optional: true, Answer: tapedeck.Session{}, Status: http.StatusCreated,
 			serve: (*handler).fork,
 		},
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/erase", Summary: "Remove the payloads of events for good.",
-			Request: eraseRequest{}, Answer: api.Erased{}, Status: http.StatusOK,
+			Request: api.Erase{}, Answer: api.Erased{}, Status: http.StatusOK,
 			serve: (*handler).erase,
 		},
 	}
@@ -148,17 +148,17 @@ func eventRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/events", Summary: "Append events, all of them or none.",
-			Answer: appended{}, Status: http.StatusOK,
+			Answer: api.Appended{}, Status: http.StatusOK,
 			serve: (*handler).append,
 		},
 		{
 			Method: http.MethodGet, Path: "/sessions/{id}/events", Summary: "Read a page of events, or a stream if Accept has text/event-stream.",
-			Parameters: eventsParameters, Status: http.StatusOK,
+			Parameters: eventsParameters, Answer: api.Events{}, Status: http.StatusOK,
 			serve: (*handler).events,
 		},
 		{
 			Method: http.MethodGet, Path: "/sessions/{id}/events/history", Summary: "Read the finished and active events in the form of the SSE task protocol.",
-			Parameters: []string{"at", "from", "fromOffset", "limit", "thread", "invocation"}, Status: http.StatusOK,
+			Parameters: []string{"at", "from", "fromOffset", "limit", "thread", "invocation"}, Answer: api.Events{}, Status: http.StatusOK,
 			serve: (*handler).serveTask,
 		},
 		{
@@ -168,12 +168,12 @@ func eventRoutes() []Route {
 		},
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/presence", Summary: "Report who looks at a session, and where.",
-			Request: presenceRequest{}, Answer: present{}, Status: http.StatusOK,
+			Request: presenceRequest{}, Answer: api.Present{}, Status: http.StatusOK,
 			serve: (*handler).presence,
 		},
 		{
 			Method: http.MethodGet, Path: "/sessions/{id}/presence", Summary: "List who looks at a session now.",
-			Answer: present{}, Status: http.StatusOK,
+			Answer: api.Present{}, Status: http.StatusOK,
 			serve: (*handler).present,
 		},
 	}
@@ -184,32 +184,32 @@ func instanceRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/instances", Summary: "Create an instance of an agent.",
-			Request: createInstanceRequest{}, Answer: instanceBody{}, Status: http.StatusCreated,
+			Request: api.NewInstance{}, Answer: api.ContextInstance{}, Status: http.StatusCreated,
 			serve: (*handler).createInstance,
 		},
 		{
 			Method: http.MethodGet, Path: "/sessions/{id}/instances/{iid}", Summary: "Show an instance.",
-			Answer: instanceBody{}, Status: http.StatusOK,
+			Answer: api.ContextInstance{}, Status: http.StatusOK,
 			serve: (*handler).instance,
 		},
 		{
 			Method: http.MethodGet, Path: "/sessions/{id}/instances/{iid}/events", Summary: "Read the context of an instance.",
-			Parameters: contextEventsParameters, Answer: contextEventsAnswer{}, Status: http.StatusOK,
+			Parameters: contextEventsParameters, Answer: api.InstanceEvents{}, Status: http.StatusOK,
 			serve: (*handler).contextEvents,
 		},
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/instances/{iid}/events", Summary: "Append to the context of an instance.",
-			Request: appendContextRequest{}, Answer: view.ContextEvent{}, Status: http.StatusCreated,
+			Request: api.NewContextEvent{}, Answer: view.ContextEvent{}, Status: http.StatusCreated,
 			serve: (*handler).appendContext,
 		},
 		{
 			Method: http.MethodDelete, Path: "/sessions/{id}/instances/{iid}/events", Summary: "Revert the context of an instance after a sequence number.",
-			Parameters: revertContextParameters, Answer: revertContextAnswer{}, Status: http.StatusOK,
+			Parameters: revertContextParameters, Answer: api.ContextReverted{}, Status: http.StatusOK,
 			serve: (*handler).revertContext,
 		},
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/instances/{iid}/copy", Summary: "Copy the context of an instance to another one.",
-			Request: copyContextRequest{}, Answer: copyContextAnswer{}, Status: http.StatusOK,
+			Request: api.CopyContext{}, Answer: api.ContextCopied{}, Status: http.StatusOK,
 			serve: (*handler).copyContext,
 		},
 	}
@@ -222,15 +222,15 @@ func viewRoutes() []Route {
 	return []Route{
 		viewRoute("snapshot", "Show the conversation and everything that belongs to it.", view.Snapshot{},
 			ofSnapshot(func(s *view.Snapshot) any { return s }), thread, limit, before),
-		viewRoute("messages", "Show the messages of the conversation.", messagesAnswer{}, ofSnapshot(messages), thread, limit, before),
-		viewRoute("state", "Show the shared state.", stateAnswer{}, ofSnapshot(state), thread),
-		viewRoute("plan", "Show the newest plan.", planAnswer{}, ofSnapshot(plan), thread),
-		viewRoute("threads", "List the threads.", threadsAnswer{}, ofSnapshot(threads)),
-		viewRoute("tasks", "List the newest tasks.", tasksAnswer{}, (*handler).tasks, thread, limit, before),
-		viewRoute("instances", "List the instances of agents.", instancesAnswer{}, (*handler).instances),
-		viewRoute("context", "Show what a model receives.", contextAnswer{}, (*handler).context, "instance", thread, limit),
+		viewRoute("messages", "Show the messages of the conversation.", api.Messages{}, ofSnapshot(messages), thread, limit, before),
+		viewRoute("state", "Show the shared state.", api.SharedState{}, ofSnapshot(state), thread),
+		viewRoute("plan", "Show the newest plan.", api.CurrentPlan{}, ofSnapshot(plan), thread),
+		viewRoute("threads", "List the threads.", api.Threads{}, ofSnapshot(threads)),
+		viewRoute("tasks", "List the newest tasks.", api.Tasks{}, (*handler).tasks, thread, limit, before),
+		viewRoute("instances", "List the instances of agents.", api.Instances{}, (*handler).instances),
+		viewRoute("context", "Show what a model receives.", api.Context{}, (*handler).context, "instance", thread, limit),
 		viewRoute("summary", "Sum up what the session has used and changed.", view.Summary{}, (*handler).summary),
-		viewRoute("branches", "List the reverted parts of the session and its forks.", branchesAnswer{}, (*handler).branches),
+		viewRoute("branches", "List the reverted parts of the session and its forks.", api.Branches{}, (*handler).branches),
 		viewRoute("replay-index", "Show the data that a player needs.", view.Index{}, (*handler).replayIndex, limit),
 	}
 }
@@ -250,7 +250,7 @@ func fileRoutes() []Route {
 	return []Route{
 		{
 			Method: http.MethodPost, Path: "/sessions/{id}/export", Summary: "Export a session as a file.",
-			Parameters: exportParameters, Request: exportBody{}, Status: http.StatusOK,
+			Parameters: exportParameters, Request: api.ExportRequest{}, Status: http.StatusOK,
 			serve: (*handler).export,
 		},
 		{
@@ -262,6 +262,11 @@ func fileRoutes() []Route {
 			Method: http.MethodGet, Path: "/diff", Summary: "Compare the conversations of two sessions.",
 			Parameters: diffParameters, Answer: view.Diff{}, Status: http.StatusOK,
 			serve: (*handler).diff,
+		},
+		{
+			Method: http.MethodGet, Path: "/openapi.json", Summary: "Describe this API as OpenAPI 3.1.",
+			Status: http.StatusOK,
+			serve:  (*handler).openAPI,
 		},
 		{
 			Method: http.MethodGet, Path: "/search", Summary: "Find text in the conversations.",

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
@@ -9,43 +8,16 @@ import (
 	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
-// started is the answer to a task.
-type started struct {
-	Session    string          `json:"session_id"`
-	Invocation string          `json:"invocation_id"`
-	Status     tapedeck.Status `json:"status"`
-	Offset     int64           `json:"offset"` // of the first event of the invocation: follow the session from here
-}
-
-// A runRequest is the body of POST /sessions/run.
-type runRequest struct {
-	Task   string          `json:"task"`
-	Agent  string          `json:"agent"`
-	Thread string          `json:"thread"`
-	Title  string          `json:"title"`
-	Config json.RawMessage `json:"config"`
-}
-
 // run starts a task in a new session.
 func (h *handler) run(w http.ResponseWriter, r *http.Request) error {
 	if q := httpapi.ParseQuery(r); q.Err != nil {
 		return q.Err
 	}
-	in, err := decode[runRequest](h, w, r)
+	in, err := decode[api.Task](h, w, r)
 	if err != nil {
 		return err
 	}
-	return h.start(w, r, api.Task{
-		Text: in.Task, Agent: in.Agent, Thread: in.Thread, Title: in.Title, Config: given(in.Config),
-	})
-}
-
-// A taskRequest is the body of POST /sessions/{id}/task and of POST /sessions/{id}/resume.
-type taskRequest struct {
-	Task   string          `json:"task"`
-	Agent  string          `json:"agent"`
-	Thread string          `json:"thread"`
-	Config json.RawMessage `json:"config"`
+	return h.start(w, r, in)
 }
 
 // task starts the next task of a session.
@@ -54,25 +26,25 @@ func (h *handler) task(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decode[taskRequest](h, w, r)
+	in, err := decode[api.Task](h, w, r)
 	if err != nil {
 		return err
 	}
-	return h.start(w, r, api.Task{
-		Session: id, Text: in.Task, Agent: in.Agent, Thread: in.Thread, Config: given(in.Config),
-	})
+	if in.Title != "" {
+		return tapedeck.Errorf(tapedeck.Invalid, "the member \"title\" is for a new session; this session has its title").
+			WithHint("change it with PATCH /sessions/%s", id)
+	}
+	in.Session = id
+	return h.start(w, r, in)
 }
 
 func (h *handler) start(w http.ResponseWriter, r *http.Request, t api.Task) error {
+	t.Config = given(t.Config)
 	s, err := h.Verbs.Start(r.Context(), t)
 	if err != nil {
 		return err
 	}
-	return writeStarted(w, s)
-}
-
-func writeStarted(w http.ResponseWriter, s api.Started) error {
-	return httpapi.WriteJSON(w, http.StatusAccepted, started{s.Session, s.Invocation, tapedeck.StatusRunning, s.Offset})
+	return httpapi.WriteJSON(w, http.StatusAccepted, s)
 }
 
 // resume continues a run that was cancelled, interrupted or has failed.
@@ -81,31 +53,16 @@ func (h *handler) resume(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decodeOptional[taskRequest](h, w, r)
+	in, err := decodeOptional[api.Resume](h, w, r)
 	if err != nil {
 		return err
 	}
-	s, err := h.Verbs.Resume(r.Context(), api.Resume{
-		Session: id, Agent: in.Agent, Text: in.Task, Thread: in.Thread, Config: given(in.Config),
-	})
+	in.Session, in.Config = id, given(in.Config)
+	s, err := h.Verbs.Resume(r.Context(), in)
 	if err != nil {
 		return err
 	}
-	return writeStarted(w, s)
-}
-
-// cancelled is the answer to a cancel.
-type cancelled struct {
-	Session    string          `json:"session_id"`
-	Invocation string          `json:"invocation_id"`
-	Status     tapedeck.Status `json:"status"`
-	Offset     int64           `json:"offset"` // of the terminal event
-	Resumable  bool            `json:"resumable"`
-}
-
-// A cancelRequest is the body of POST /sessions/{id}/cancel.
-type cancelRequest struct {
-	Invocation string `json:"invocation"`
+	return httpapi.WriteJSON(w, http.StatusAccepted, s)
 }
 
 func (h *handler) cancel(w http.ResponseWriter, r *http.Request) error {
@@ -113,7 +70,7 @@ func (h *handler) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := decodeOptional[cancelRequest](h, w, r)
+	in, err := decodeOptional[api.Cancel](h, w, r)
 	if err != nil {
 		return err
 	}
@@ -126,17 +83,12 @@ func (h *handler) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.WriteJSON(w, http.StatusOK, cancelled{id, c.Invocation, tapedeck.StatusCancelled, c.Offset, c.Resumable})
-}
-
-// An agentsAnswer is the answer to GET /agents.
-type agentsAnswer struct {
-	Agents []tapedeck.Agent `json:"agents"`
+	return httpapi.WriteJSON(w, http.StatusOK, c)
 }
 
 func (h *handler) agents(w http.ResponseWriter, r *http.Request) error {
 	if q := httpapi.ParseQuery(r); q.Err != nil {
 		return q.Err
 	}
-	return httpapi.WriteJSON(w, http.StatusOK, agentsAnswer{httpapi.OrEmpty(h.Verbs.Agents())})
+	return httpapi.WriteJSON(w, http.StatusOK, api.Agents{Agents: httpapi.OrEmpty(h.Verbs.Agents())})
 }

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"github.com/tapedeck/tapedeck"
@@ -15,17 +14,12 @@ const (
 	listDefault = 100  // the default for sessions
 )
 
-// A createRequest is the body of POST /sessions.
+// A createRequest is the body of POST /sessions: the session, and labels that have
+// members of their own.
 type createRequest struct {
-	ID     string            `json:"id"`
-	Title  string            `json:"title"`
-	Owner  string            `json:"owner"`
-	Agent  string            `json:"agent"`
-	Labels map[string]string `json:"labels"`
-	State  json.RawMessage   `json:"state"`
-
-	Project string `json:"projectId"`
-	Task    string `json:"taskId"`
+	api.NewSession
+	Project string `json:"projectId,omitempty"` // the label of this name
+	Task    string `json:"taskId,omitempty"`    // the label of this name
 }
 
 func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
@@ -37,9 +31,8 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	in.Labels = withLabels(in.Labels, labelProject, in.Project, labelTask, in.Task)
-	s, err := h.Verbs.Create(r.Context(), api.NewSession{
-		ID: in.ID, Title: in.Title, Owner: in.Owner, Agent: in.Agent, Labels: in.Labels, State: given(in.State),
-	})
+	in.State = given(in.State)
+	s, err := h.Verbs.Create(r.Context(), in.NewSession)
 	if err != nil {
 		return err
 	}
@@ -57,12 +50,6 @@ var statuses = []string{
 // listClosed is another value of the parameter status: sessions that are closed, with
 // any status.
 const listClosed = "closed"
-
-// A listAnswer is the answer to GET /sessions.
-type listAnswer struct {
-	Sessions []tapedeck.Session `json:"sessions"`
-	Next     string             `json:"next,omitempty"` // the cursor of the next page; absent on the last page
-}
 
 var listParameters = []string{
 	"status", "agent", "owner", "parent", "from", "to", "q", "cursor", "limit", labelProject, labelTask, "label", "summary",
@@ -91,10 +78,16 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if summary {
-		return h.listSummaries(w, r, sessions, next)
+	out := api.Sessions{Sessions: make([]api.SessionRow, len(sessions)), Next: next}
+	for i := range sessions {
+		out.Sessions[i].Session = sessions[i]
 	}
-	return httpapi.WriteJSON(w, http.StatusOK, listAnswer{httpapi.OrEmpty(sessions), next})
+	if summary {
+		if out.Sessions, err = h.withSummaries(r.Context(), out.Sessions); err != nil {
+			return err
+		}
+	}
+	return httpapi.WriteJSON(w, http.StatusOK, out)
 }
 
 func (h *handler) show(w http.ResponseWriter, r *http.Request) error {
@@ -109,22 +102,17 @@ func (h *handler) show(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.WriteJSON(w, http.StatusOK, s)
 }
 
-// A renameRequest is the body of PATCH /sessions/{id}.
-type renameRequest struct {
-	Title  *string           `json:"title"`
-	Labels map[string]string `json:"labels"`
-}
-
 func (h *handler) rename(w http.ResponseWriter, r *http.Request) error {
 	id, err := target(r)
 	if err != nil {
 		return err
 	}
-	in, err := decode[renameRequest](h, w, r)
+	in, err := decode[api.Rename](h, w, r)
 	if err != nil {
 		return err
 	}
-	s, err := h.Verbs.Rename(r.Context(), api.Rename{Session: id, Title: in.Title, Labels: in.Labels})
+	in.Session = id
+	s, err := h.Verbs.Rename(r.Context(), in)
 	if err != nil {
 		return err
 	}
@@ -136,10 +124,11 @@ func (h *handler) close(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := decodeOptional[struct{}](h, w, r); err != nil {
+	in, err := decodeOptional[api.Close](h, w, r)
+	if err != nil {
 		return err
 	}
-	if err := h.Verbs.Close(r.Context(), id, ""); err != nil {
+	if err := h.Verbs.Close(r.Context(), id, in.Actor); err != nil {
 		return err
 	}
 	return h.show(w, r)

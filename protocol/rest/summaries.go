@@ -1,11 +1,11 @@
 package rest
 
 import (
-	"encoding/json"
-	"net/http"
+	"context"
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
@@ -43,45 +43,23 @@ func parseLabels(q *httpapi.Query) map[string]string {
 	return labels
 }
 
-// A rowSummary is what a list of sessions shows of each.
-type rowSummary struct {
-	DurationMS    int64           `json:"duration_ms"`
-	Turns         int64           `json:"turns_count"`
-	Tokens        int64           `json:"tokens_used"`
-	FilesModified int64           `json:"files_modified"` // the number of files
-	LinesAdded    int64           `json:"lines_added"`
-	LinesRemoved  int64           `json:"lines_removed"`
-	FinalStatus   tapedeck.Status `json:"final_status,omitempty"` // absent while a run is open and before the first run has ended
-}
-
-// listSummaries answers with a list in which each session has its summary. A summary
-// continues from its checkpoint, so that its cost does not grow with the history.
-func (h *handler) listSummaries(w http.ResponseWriter, r *http.Request, sessions []tapedeck.Session, next string) error {
-	rows := make([]json.RawMessage, 0, len(sessions))
-	for i := range sessions {
-		s, err := h.Views.Summary(r.Context(), sessions[i].ID, -1)
+// withSummaries returns the rows of a list with the summaries of their sessions. A
+// summary continues from its checkpoint, so that its cost does not grow with the history.
+func (h *handler) withSummaries(ctx context.Context, rows []api.SessionRow) ([]api.SessionRow, error) {
+	out := make([]api.SessionRow, 0, len(rows))
+	for _, row := range rows {
+		s, err := h.Views.Summary(ctx, row.ID, -1)
 		switch kind := tapedeck.KindOf(err); {
 		case err != nil && (kind == tapedeck.NotFound || kind == tapedeck.Gone):
 			continue // it was deleted in the meantime
 		case err != nil:
-			return err
+			return nil, err
 		}
-		row, err := json.Marshal(&sessions[i])
-		if err != nil {
-			return err
-		}
-		summary, err := json.Marshal(rowSummary{
+		row.Summary = &api.SessionSummary{
 			DurationMS: s.DurationMS, Turns: s.Turns, Tokens: s.Tokens.Total, FilesModified: int64(len(s.FilesModified)) + s.FilesLeftOut,
 			LinesAdded: s.LinesAdded, LinesRemoved: s.LinesRemoved, FinalStatus: s.FinalStatus,
-		})
-		if err != nil {
-			return err
 		}
-		row = append(append(append(row[:len(row)-1], `,"summary":`...), summary...), '}')
-		rows = append(rows, row)
+		out = append(out, row)
 	}
-	return httpapi.WriteJSON(w, http.StatusOK, struct {
-		Sessions []json.RawMessage `json:"sessions"`
-		Next     string            `json:"next,omitempty"`
-	}{rows, next})
+	return out, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/view"
 )
@@ -120,45 +121,20 @@ func ofSnapshot(part func(*view.Snapshot) any) makeView {
 	}
 }
 
-// A messagesAnswer is the answer to GET /sessions/{id}/messages.
-type messagesAnswer struct {
-	At       int64          `json:"at"`
-	Messages []view.Message `json:"messages"`
-	Earlier  int            `json:"earlier"`
-}
-
 func messages(s *view.Snapshot) any {
-	return messagesAnswer{s.At, s.Messages, s.Earlier}
-}
-
-// A stateAnswer is the answer to GET /sessions/{id}/state.
-type stateAnswer struct {
-	At    int64       `json:"at"`
-	State *view.State `json:"state"`
+	return api.Messages{At: s.At, Messages: s.Messages, Earlier: s.Earlier}
 }
 
 func state(s *view.Snapshot) any {
-	return stateAnswer{s.At, s.State}
-}
-
-// A planAnswer is the answer to GET /sessions/{id}/plan.
-type planAnswer struct {
-	At   int64      `json:"at"`
-	Plan *view.Plan `json:"plan"`
+	return api.SharedState{At: s.At, State: s.State}
 }
 
 func plan(s *view.Snapshot) any {
-	return planAnswer{s.At, s.Plan}
-}
-
-// A threadsAnswer is the answer to GET /sessions/{id}/threads.
-type threadsAnswer struct {
-	At      int64         `json:"at"`
-	Threads []view.Thread `json:"threads"`
+	return api.CurrentPlan{At: s.At, Plan: s.Plan}
 }
 
 func threads(s *view.Snapshot) any {
-	return threadsAnswer{s.At, s.Threads}
+	return api.Threads{At: s.At, Threads: s.Threads}
 }
 
 func (h *handler) summary(ctx context.Context, v *viewing) (any, error) {
@@ -177,13 +153,6 @@ func (h *handler) replayIndex(ctx context.Context, v *viewing) (any, error) {
 	return x.Limited(limit), nil
 }
 
-// A tasksAnswer is the answer to GET /sessions/{id}/tasks.
-type tasksAnswer struct {
-	At      int64       `json:"at"`
-	Tasks   []view.Task `json:"tasks"`
-	Earlier int         `json:"earlier,omitempty"`
-}
-
 // tasks answers with the newest tasks.
 func (h *handler) tasks(ctx context.Context, v *viewing) (any, error) {
 	q := view.Query{
@@ -194,41 +163,17 @@ func (h *handler) tasks(ctx context.Context, v *viewing) (any, error) {
 		return nil, v.query.Err
 	}
 	s, err := h.Views.Snapshot(ctx, v.session.ID, q)
-	return tasksAnswer{s.At, view.Tasks(s), s.Earlier}, err
-}
-
-// An instancesAnswer is the answer to GET /sessions/{id}/instances.
-type instancesAnswer struct {
-	At        int64          `json:"at"`
-	Instances view.Instances `json:"instances"`
+	return api.Tasks{At: s.At, Tasks: view.Tasks(s), Earlier: s.Earlier}, err
 }
 
 func (h *handler) instances(ctx context.Context, v *viewing) (any, error) {
 	list, err := h.Views.Instances(ctx, v.session.ID, v.at)
-	return instancesAnswer{v.at, httpapi.OrEmpty(list)}, err
-}
-
-// A branchesAnswer is the answer to GET /sessions/{id}/branches.
-type branchesAnswer struct {
-	At       int64         `json:"at"`
-	Branches []view.Branch `json:"branches"`
-	Cut      bool          `json:"cut,omitempty"` // the tree is larger than its limits
+	return api.Instances{At: v.at, Instances: httpapi.OrEmpty(list)}, err
 }
 
 func (h *handler) branches(ctx context.Context, v *viewing) (any, error) {
 	list, cut, err := h.Views.Branches(ctx, v.session.ID, v.at)
-	return branchesAnswer{v.at, httpapi.OrEmpty(list), cut}, err
-}
-
-// A contextAnswer is the answer to GET /sessions/{id}/context.
-type contextAnswer struct {
-	At       int64                 `json:"at"`
-	Instance string                `json:"instance,omitempty"`
-	Thread   string                `json:"thread"`
-	Messages []view.ContextMessage `json:"messages"`
-	Places   []view.ContextPlace   `json:"places"` // where each message comes from
-	Events   []view.ContextEvent   `json:"events"`
-	Earlier  int                   `json:"earlier,omitempty"`
+	return api.Branches{At: v.at, Branches: httpapi.OrEmpty(list), Cut: cut}, err
 }
 
 // context answers with what a model receives: the messages, and the same event by event.
@@ -254,7 +199,10 @@ func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
 	}
 	s, err := h.withPrompt(ctx, v, of.Thread, limit)
 	messages := view.Context(s, of)
-	return contextAnswer{v.at, of.ID, of.Thread, messages, view.Places(messages), view.ContextEvents(s, of), s.Earlier}, err
+	return api.Context{
+		At: v.at, Instance: of.ID, Thread: of.Thread, Earlier: s.Earlier,
+		Messages: messages, Places: view.Places(messages), Events: view.ContextEvents(s, of),
+	}, err
 }
 
 // withPrompt returns the conversation of a thread. It includes the system text of the

@@ -73,8 +73,8 @@ func Example() {
 	defer store.Close()
 	store.Create(ctx, tapedeck.Spec{ID: "ses_1"})
 	store.Append(ctx, tapedeck.Append{Session: "ses_1", Events: []tapedeck.Event{
-		{Type: tapedeck.MessageAdded, Actor: "user:ada", Data: []byte(`{"role":"user","content":"Hello"}`)},
-		{Type: "RUN_STARTED", Invocation: "inv_1"},
+		{Type: tapedeck.MessageAdded, Actor: "user:ada", Data: []byte(`{"message":{"id":"msg_1","role":"user","content":"Hello"}}`)},
+		{Type: tapedeck.RunStarted, Invocation: "inv_1", Data: []byte(`{"threadId":"main","runId":"inv_1"}`)},
 	}})
 	for e, err := range tapedeck.Events(ctx, store, "ses_1", 0) {
 		fmt.Println(e.Offset, e.Type, e.Channel, err)

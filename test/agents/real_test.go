@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/testmodel"
 	"github.com/tapedeck/tapedeck/internal/testserver"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 var binaries = flag.String("agents", "", "the folder with the programs of the agents; the tests are skipped without it")
@@ -177,8 +179,8 @@ func (s *stage) subagent() {
 		s.Fatalf("no sub-agent has begun and ended: %v\n%s", events, s.server.Log())
 	}
 	threads, err := s.client().Threads(s.Context(), session, -1)
-	if err != nil || !strings.Contains(string(threads), `"parent":"main"`) {
-		s.Errorf("the threads are %s, %v", threads, err)
+	if err != nil || !slices.ContainsFunc(threads.Threads, func(t view.Thread) bool { return t.Parent == tapedeck.MainThread }) {
+		s.Errorf("the threads are %+v, %v", threads, err)
 	}
 }
 

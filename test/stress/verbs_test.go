@@ -165,7 +165,7 @@ func readingVerbs() []verb {
 		}},
 		read("export", func(ctx context.Context, c *caller, id string) error {
 			format := []string{"json", "ndjson", "markdown", "csv", "html", "asciicast"}[c.rng.IntN(6)]
-			r, err := c.Export(ctx, api.ExportRequest{Session: id, Format: format, At: -1})
+			r, err := c.Export(ctx, api.ExportRequest{Session: id, Format: format})
 			if err != nil {
 				return err
 			}

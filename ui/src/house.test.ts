@@ -8,7 +8,8 @@ const files = readdirSync(here, { recursive: true, encoding: "utf8" })
 
 it("has no file of more than 450 lines", () => {
   const maxLines = 450;
-  expect(files.filter(({ text }) => text.split("\n").length - 1 > maxLines).map(({ name }) => name)).toEqual([]);
+  const written = files.filter(({ name }) => name !== "wire.ts"); // generated
+  expect(written.filter(({ text }) => text.split("\n").length - 1 > maxLines).map(({ name }) => name)).toEqual([]);
   expect(files.length).toBeGreaterThan(100); // the search found the files
 });
 

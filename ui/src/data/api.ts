@@ -1,20 +1,6 @@
 // The HTTP API of the server that served this page, see docs/http.md.
-import type {
-  Agent,
-  Cancelled,
-  Event,
-  Instance,
-  Json,
-  ReplayIndex,
-  Rewound,
-  SearchHit,
-  SessionEntry,
-  Snapshot,
-  Started,
-  Summary,
-  Tree,
-} from "../fold/types";
-import type { Diff } from "./diff";
+import type { Event } from "../fold/types";
+import type * as wire from "../wire";
 
 /** An error that the server reported, or that the server could not be reached. */
 export class ApiError extends Error {
@@ -132,12 +118,7 @@ export interface EventsQuery {
   view?: "all" | "effective" | undefined;
 }
 
-export interface EventsPage {
-  events: Event[];
-  next: number; // the `from` of the next page
-  head: number;
-  closed: boolean;
-}
+export type EventsPage = wire.Events<Event>;
 
 export interface SnapshotQuery {
   at?: number | undefined;
@@ -160,56 +141,39 @@ export interface SearchQuery {
   cursor?: string | undefined;
 }
 
-export interface TaskBody {
-  task: string;
-  agent?: string | undefined;
-  thread?: string | undefined;
-  config?: Json | undefined;
-}
-
-export interface RewindBody {
-  before_invocation_id?: string;
-  to_offset?: number;
-  thread?: string | undefined;
-  force?: boolean | undefined; // rewind even if that makes reverted events active again
-}
-
-export interface ForkBody {
-  at?: number | undefined;
-  title?: string | undefined;
-  id?: string | undefined;
-  owner?: string | undefined;
-  copy?: boolean | undefined;
-}
+export type TaskBody = wire.Task;
+export type RewindBody = wire.Rewind;
+export type ForkBody = wire.Fork;
 
 /** A call fails with an ApiError, or with the reason of its aborted signal. */
 export const api = {
-  sessions: (q: SessionsQuery = {}, o?: CallOptions) =>
-    get<{ sessions: SessionEntry[]; next?: string }>(`/api/v1/sessions${query({ ...q })}`, o),
-  session: (id: string, o?: CallOptions) => get<SessionEntry>(sessionPath(id), o),
-  create: (
-    body: { id?: string; title?: string; owner?: string; agent?: string; labels?: Record<string, string> } = {},
-    o?: CallOptions,
-  ) => post<SessionEntry>("/api/v1/sessions", body, o),
-  rename: (id: string, title: string, o?: CallOptions) => send<SessionEntry>("PATCH", sessionPath(id), { title }, o),
-  close: (id: string, o?: CallOptions) => post<SessionEntry>(sessionPath(id, "close"), undefined, o),
+  sessions: (q: SessionsQuery = {}, o?: CallOptions) => get<wire.Sessions>(`/api/v1/sessions${query({ ...q })}`, o),
+  session: (id: string, o?: CallOptions) => get<wire.SessionRow>(sessionPath(id), o),
+  create: (body: wire.NewSession = {}, o?: CallOptions) => post<wire.Session>("/api/v1/sessions", body, o),
+  rename: (id: string, title: string, o?: CallOptions) =>
+    send<wire.Session>("PATCH", sessionPath(id), { title } satisfies wire.Rename, o),
+  close: (id: string, o?: CallOptions) => post<wire.SessionRow>(sessionPath(id, "close"), undefined, o),
   remove: (id: string, o?: CallOptions) => send<void>("DELETE", sessionPath(id), undefined, o),
 
-  agents: async (o?: CallOptions) => (await get<{ agents: Agent[] }>("/api/v1/agents", o)).agents,
-  run: (body: TaskBody & { title?: string }, o?: CallOptions) => post<Started>("/api/v1/sessions/run", body, o),
-  task: (id: string, body: TaskBody, o?: CallOptions) => post<Started>(sessionPath(id, "task"), body, o),
+  agents: async (o?: CallOptions) => (await get<wire.Agents>("/api/v1/agents", o)).agents,
+  run: (body: TaskBody, o?: CallOptions) => post<wire.Started>("/api/v1/sessions/run", body, o),
+  task: (id: string, body: TaskBody, o?: CallOptions) => post<wire.Started>(sessionPath(id, "task"), body, o),
   cancel: (id: string, invocation?: string, o?: CallOptions) =>
-    post<Cancelled>(sessionPath(id, "cancel"), invocation && { invocation }, o),
-  resume: (id: string, body: { task?: string; thread?: string } = {}, o?: CallOptions) =>
-    post<Started>(sessionPath(id, "resume"), body, o),
+    post<wire.Cancelled>(sessionPath(id, "cancel"), invocation && { invocation }, o),
+  resume: (id: string, body: wire.Resume = {}, o?: CallOptions) =>
+    post<wire.Started>(sessionPath(id, "resume"), body, o),
 
   /** Appends events, such as a bookmark. */
   append: (id: string, events: Partial<Event> | Partial<Event>[], o?: CallOptions) =>
-    post<{ first: number; last: number; head: number }>(sessionPath(id, "events"), events, o),
+    post<wire.Appended>(sessionPath(id, "events"), events, o),
   /** Answers a permission request. Without an option, the request is cancelled. */
   answer: (id: string, to: AskedPermission, option?: string, o?: CallOptions): Promise<unknown> =>
     option
-      ? post(`${sessionPath(id, "permissions")}/${encodeURIComponent(to.id)}`, { option, offset: to.offset }, o)
+      ? post<wire.Answered>(
+          `${sessionPath(id, "permissions")}/${encodeURIComponent(to.id)}`,
+          { option, offset: to.offset } satisfies wire.Answer,
+          o,
+        )
       : api.append(
           id,
           {
@@ -221,33 +185,32 @@ export const api = {
           o,
         ),
 
-  rewind: (id: string, to: RewindBody, o?: CallOptions) => post<Rewound>(sessionPath(id, "rewind"), to, o),
+  rewind: (id: string, to: RewindBody, o?: CallOptions) => post<wire.Rewound>(sessionPath(id, "rewind"), to, o),
   undo: (id: string, marker?: string, o?: CallOptions) =>
-    post<Rewound>(sessionPath(id, "undo"), marker && { marker }, o),
+    post<wire.Rewound>(sessionPath(id, "undo"), marker && { marker }, o),
   clear: (id: string, thread?: string, o?: CallOptions) =>
-    post<Rewound>(sessionPath(id, "clear"), thread && { thread }, o),
+    post<wire.Rewound>(sessionPath(id, "clear"), thread && { thread }, o),
   overwrite: (id: string, from_offset: number, thread?: string, o?: CallOptions) =>
-    post<Rewound>(sessionPath(id, "overwrite"), { from_offset, thread }, o),
-  fork: (id: string, body: ForkBody = {}, o?: CallOptions) => post<SessionEntry>(sessionPath(id, "fork"), body, o),
+    post<wire.Rewound>(sessionPath(id, "overwrite"), { from_offset, thread }, o),
+  fork: (id: string, body: ForkBody = {}, o?: CallOptions) => post<wire.SessionRow>(sessionPath(id, "fork"), body, o),
 
   events: (id: string, q: EventsQuery = {}, o?: CallOptions) =>
     get<EventsPage>(sessionPath(id, "events") + query({ ...q }), o),
   snapshot: (id: string, q: SnapshotQuery = {}, o?: CallOptions) =>
-    get<Snapshot>(sessionPath(id, "snapshot") + query({ ...q }), o),
+    get<wire.Snapshot>(sessionPath(id, "snapshot") + query({ ...q }), o),
   replayIndex: (id: string, o: AtOptions = {}) =>
-    get<ReplayIndex>(sessionPath(id, "replay-index") + query({ at: o.at, limit: 1000 }), o),
-  summary: (id: string, o: AtOptions = {}) => get<Summary>(sessionPath(id, "summary") + query({ at: o.at }), o),
-  branches: (id: string, o: AtOptions = {}) => get<Tree>(sessionPath(id, "branches") + query({ at: o.at }), o),
+    get<wire.ReplayIndex>(sessionPath(id, "replay-index") + query({ at: o.at, limit: 1000 }), o),
+  summary: (id: string, o: AtOptions = {}) => get<wire.Summary>(sessionPath(id, "summary") + query({ at: o.at }), o),
+  branches: (id: string, o: AtOptions = {}) => get<wire.Branches>(sessionPath(id, "branches") + query({ at: o.at }), o),
   instances: (id: string, o: AtOptions = {}) =>
-    get<{ at: number; instances: Instance[] }>(sessionPath(id, "instances") + query({ at: o.at }), o),
+    get<wire.Instances>(sessionPath(id, "instances") + query({ at: o.at }), o),
 
-  search: (q: SearchQuery, o?: CallOptions) =>
-    get<{ hits: SearchHit[]; next?: string; behind?: number }>(`/api/v1/search${query({ ...q })}`, o),
+  search: (q: SearchQuery, o?: CallOptions) => get<wire.SearchResult>(`/api/v1/search${query({ ...q })}`, o),
   diff: (q: { a: string; b: string; at_a?: number; at_b?: number }, o?: CallOptions) =>
-    get<Diff>(`/api/v1/diff${query({ ...q })}`, o),
+    get<wire.Diff>(`/api/v1/diff${query({ ...q })}`, o),
 
   /** Sends the position of a user. keepalive: the request outlives the page. */
-  presence: async (id: string, body: { action: string; user: string; cursor?: unknown }): Promise<unknown> =>
+  presence: async (id: string, body: Omit<wire.PresenceNote, "cursor"> & { cursor?: unknown }): Promise<unknown> =>
     (
       await answer(sessionPath(id, "presence"), {
         method: "POST",
@@ -257,7 +220,7 @@ export const api = {
       })
     ).json(),
 
-  export: async (id: string, body: { format: string; at?: number; view?: string; redact?: Json }, o?: CallOptions) =>
+  export: async (id: string, body: wire.ExportRequest, o?: CallOptions) =>
     (
       await answer(sessionPath(id, "export"), {
         method: "POST",
@@ -266,6 +229,6 @@ export const api = {
         body: JSON.stringify(body),
       })
     ).blob(),
-  exportPreview: (id: string, body: { format: string; at?: number; view?: string; redact?: Json }, o?: CallOptions) =>
-    post<Json>(`${sessionPath(id, "export")}?preview=1`, body, o),
+  exportPreview: (id: string, body: wire.ExportRequest, o?: CallOptions) =>
+    post<wire.RedactionPreview>(`${sessionPath(id, "export")}?preview=1`, body, o),
 };

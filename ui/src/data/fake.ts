@@ -102,7 +102,7 @@ export class World {
   private index(): ReplayIndex {
     const markers = this.events
       .filter((e) => e.type === "message.added")
-      .map((e) => ({ offset: e.offset, kind: "user" as const, at: e.timestamp }));
+      .map((e) => ({ offset: e.offset, kind: "user" as const, thread: "main", at: e.timestamp }));
     const width_ms = 1024;
     const counts: number[] = [];
     for (const e of this.events) {

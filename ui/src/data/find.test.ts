@@ -6,6 +6,7 @@ import { asQuery, completeAt, find, highlightPattern, lineage, maxHits } from ".
 const hit = (offset: number, more: Partial<SearchHit> = {}): SearchHit => ({
   session: "s",
   offset,
+  thread: "main",
   kind: "message",
   timestamp: "",
   snippet: "",

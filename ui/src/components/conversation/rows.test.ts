@@ -31,6 +31,7 @@ const mark = (offset: number, to_offset: number, kind: Marker["kind"] = "rewind"
   offset,
   kind,
   at: time(offset),
+  thread: "main",
   to_offset,
 });
 

@@ -1,6 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "@/data/api";
+import type { ExportRequest, RedactionPreview } from "@/wire";
 import { plural } from "../format";
 import { Button, Dialog, ErrorBox, field } from "../ui";
 
@@ -13,11 +14,6 @@ const formats: [format: string, name: string, ending: string][] = [
   ["asciicast", "asciicast: a terminal recording", "cast"],
 ];
 
-interface Preview {
-  events?: number;
-  rules?: { rule: string; count: number; samples?: { offset: number; masked: string }[] }[];
-}
-
 export function ExportDialog({ id, at, onClose }: { id: string; at?: number; onClose: () => void }) {
   const [format, setFormat] = useState("ndjson");
   const [effective, setEffective] = useState(false);
@@ -28,11 +24,11 @@ export function ExportDialog({ id, at, onClose }: { id: string; at?: number; onC
     view: effective ? "effective" : "all",
     ...(here && at !== undefined ? { at } : {}),
     redact: redactionOf(rules),
-  };
+  } satisfies ExportRequest;
   const redact = Object.values(body.redact).some((list) => list.length > 0);
   const previewKey = JSON.stringify(body);
   const preview = useMutation({
-    mutationFn: (_key: string) => api.exportPreview(id, body) as Promise<unknown> as Promise<Preview>,
+    mutationFn: (_key: string) => api.exportPreview(id, body),
   });
   const save = useMutation({
     mutationFn: () => api.export(id, body),
@@ -145,7 +141,7 @@ function Check({ on, set, children }: { on: boolean; set: (on: boolean) => void;
   );
 }
 
-function PreviewList({ preview }: { preview: Preview }) {
+function PreviewList({ preview }: { preview: RedactionPreview }) {
   if (!preview.events) return <p className="rounded-md bg-raised px-3 py-2">No redactions in this session.</p>;
   return (
     <div className="max-h-60 overflow-auto rounded-md bg-raised px-3 py-2" role="status">
