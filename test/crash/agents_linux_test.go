@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -154,6 +155,9 @@ func TestKillWhileAgentsStart(t *testing.T) {
 func TestSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(sig.String(), func(t *testing.T) {
+			if signal.Ignored(sig) {
+				t.Skip("the signal is ignored, as nohup asks for; the program respects that")
+			}
 			n := newFixture(t)
 			s, c := n.start(t)
 			started, err := c.Run(t.Context(), api.Task{Text: "go", Agent: "spawner"})
@@ -197,6 +201,9 @@ func TestSignalsOfRun(t *testing.T) {
 		syscall.SIGINT:  {130, tapedeck.StatusCancelled},
 	} {
 		t.Run(sig.String(), func(t *testing.T) {
+			if signal.Ignored(sig) {
+				t.Skip("the signal is ignored, as nohup asks for; the program respects that")
+			}
 			n := newFixture(t)
 			_, c := n.start(t)
 			cmd := exec.CommandContext(t.Context(), testserver.Binary(t), "run", "go", "--agent", "spawner", "--json", "--data", n.data)
