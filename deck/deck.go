@@ -22,6 +22,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -155,6 +156,12 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 	for i, s := range o.AllowOrigins {
 		var err error
 		if o.AllowOrigins[i], err = server.Origin(s); err != nil {
+			return nil, err
+		}
+	}
+	if !o.InMemory { // a later change of the working directory moves no data
+		var err error
+		if dir, err = filepath.Abs(dir); err != nil {
 			return nil, err
 		}
 	}

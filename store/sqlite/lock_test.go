@@ -50,3 +50,19 @@ func TestLockOfADeadProcess(t *testing.T) {
 		l.Release()
 	}
 }
+
+// The same relative path in two working directories names two data folders: two
+// processes can serve them at the same time.
+func TestLockOfRelativePaths(t *testing.T) {
+	for range 2 {
+		t.Chdir(t.TempDir())
+		if err := os.Mkdir("data", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		l, err := takeLock("data")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(l.Release)
+	}
+}

@@ -58,6 +58,10 @@ func isAt(f *flock.Flock, path string) bool {
 
 // pathLockFile returns the name of the lock file for the path of a data folder.
 func pathLockFile(dir string) (string, error) {
+	dir, err := filepath.Abs(dir) // relative paths of processes in different folders are different
+	if err != nil {
+		return "", err
+	}
 	if whole, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = whole
 	}
