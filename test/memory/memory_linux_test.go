@@ -225,9 +225,12 @@ func TestStuckReaders(t *testing.T) {
 			}
 			before := quiet(t, s)
 			stuck(t, s, path, readers)
-			grown := settles(t, s, before, readers*(64<<10))
+			// Some memory is of the process: buffers that were in use at the same time, and
+			// what the garbage collector has not returned yet.
+			const limit = readers*(64<<10) + 4<<20
+			grown := settles(t, s, before, limit)
 			t.Logf("%d KiB each", grown/readers>>10)
-			if grown > readers*(64<<10) {
+			if grown > limit {
 				t.Errorf("a stuck reader costs %d KiB", grown/readers>>10)
 			}
 		})
