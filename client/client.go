@@ -42,8 +42,9 @@ func WithHTTPClient(c *http.Client) Option { return func(to *Client) { to.http =
 
 // WithHeader makes the client add headers to each request, such as Authorization
 // with a token. The client calls f before each request, also before each
-// reconnect of a stream, so f may renew a token. An error of f is the error of the
-// request, and nothing is sent. A header of f replaces one of the same name. The
+// reconnect of a stream, so f may renew a token. An error of f ends the request, and
+// nothing is sent. It also ends a stream, unless it is a [tapedeck.Error] of a kind
+// that may pass, such as [tapedeck.Unavailable]. A header of f replaces one of the same name. The
 // option may be given several times.
 func WithHeader(f func(context.Context) (http.Header, error)) Option {
 	return func(to *Client) { to.headers = append(to.headers, f) }
@@ -174,7 +175,7 @@ func (c *Client) sendOnce(ctx context.Context, method, path string, r *request, 
 	for _, f := range c.headers {
 		more, err := f(ctx)
 		if err != nil {
-			return nil, err
+			return nil, headerError(err)
 		}
 		maps.Copy(req.Header, more)
 	}
@@ -204,7 +205,48 @@ func (c *Client) failed(err error) error {
 		WithHint("look before you do it again").Because(err)
 }
 
-// readError reads the error that a door sent.
+// headerError returns the error of a request whose headers cannot be made. An error
+// of Tapedeck keeps its kind, so that the function can say that it may pass.
+func headerError(err error) error {
+	var e *tapedeck.Error
+	if errors.As(err, &e) {
+		return err
+	}
+	return tapedeck.Errorf(tapedeck.Unauthorized, "the headers of the request cannot be made: %v", err).Because(err)
+}
+
+// kindOf returns the kind of an error that something else than Tapedeck answered, such
+// as a proxy or a check of access before the server.
+func kindOf(status int) tapedeck.Kind {
+	switch status {
+	case http.StatusUnauthorized:
+		return tapedeck.Unauthorized
+	case http.StatusForbidden:
+		return tapedeck.Forbidden
+	case http.StatusNotFound:
+		return tapedeck.NotFound
+	case http.StatusConflict:
+		return tapedeck.Conflict
+	case http.StatusGone:
+		return tapedeck.Gone
+	case http.StatusPreconditionFailed:
+		return tapedeck.Precondition
+	case http.StatusRequestEntityTooLarge:
+		return tapedeck.TooLarge
+	case http.StatusUnsupportedMediaType:
+		return tapedeck.Unsupported
+	case http.StatusTooManyRequests:
+		return tapedeck.Limited
+	case http.StatusRequestTimeout, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return tapedeck.Unavailable
+	}
+	if status < http.StatusInternalServerError {
+		return tapedeck.Invalid
+	}
+	return tapedeck.Internal
+}
+
+// readError reads the error in an answer of the server.
 func readError(resp *http.Response) error {
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what could be read is shown
@@ -212,7 +254,7 @@ func readError(resp *http.Response) error {
 	if json.Unmarshal(body, &w) == nil && w.Error.Kind != "" {
 		return &tapedeck.Error{Kind: w.Error.Kind, Message: w.Error.Message, Hint: w.Error.Hint}
 	}
-	return tapedeck.Errorf(tapedeck.Internal, "the server answered %s: %s", resp.Status, bytes.TrimSpace(body))
+	return tapedeck.Errorf(kindOf(resp.StatusCode), "the server answered %s: %s", resp.Status, bytes.TrimSpace(body))
 }
 
 // call sends in as JSON, if it is not nil, and decodes the answer into out, if

@@ -295,8 +295,8 @@ func TestErrors(t *testing.T) {
 	if !errors.As(err, &te) || te.Kind != tapedeck.NotFound || !strings.Contains(te.Message, "nobody") {
 		t.Errorf("got %#v", err)
 	}
-	h.status.Store(http.StatusBadGateway) // a proxy's page is no error of ours
-	if _, err := h.Session(t.Context(), "s"); tapedeck.KindOf(err) != tapedeck.Internal {
+	h.status.Store(http.StatusBadGateway) // a proxy answers while the server restarts
+	if _, err := h.Session(t.Context(), "s"); tapedeck.KindOf(err) != tapedeck.Unavailable {
 		t.Errorf("a proxy's error: %v", err)
 	}
 	h.server.Close()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"mime"
 	"net/http"
 	"strconv"
 	"time"
@@ -30,7 +31,8 @@ type FollowOptions struct {
 // Follow yields the events of a session, those that are there and those to come,
 // each exactly once, through any number of lost connections and restarts of the
 // server: it reconnects from its cursor for ever, with a back-off of 100 ms to
-// 5 s, until ctx is done, the session or the run ends, or the server refuses.
+// 5 s, until ctx is done, the session or the run ends, or the server refuses. A refusal is
+// any status but 408, 429 and those from 500 on, also one that a proxy answers.
 func (c *Client) Follow(ctx context.Context, session string, o FollowOptions) iter.Seq2[tapedeck.Record, error] {
 	return func(yield func(tapedeck.Record, error) bool) {
 		f := follow{client: c, session: session, options: o, cursor: o.From}
@@ -102,6 +104,10 @@ func (f *follow) connect(ctx context.Context, yield func(tapedeck.Record, error)
 	if resp.StatusCode == http.StatusNoContent { // nothing left to come
 		f.done = true
 		return nil
+	}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" {
+		return tapedeck.Errorf(tapedeck.Unsupported, "the server at %s answered with %q, not with a stream of events", f.client.base, kind).
+			WithHint("is a Tapedeck server at this address?")
 	}
 	for frame, err := range sse.Read(resp.Body) {
 		if err != nil {

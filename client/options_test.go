@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/tapedeck/tapedeck"
@@ -48,7 +49,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("the headers are %q, want %q; %v", got, want, err)
 		}
 	}
-	if _, err := c.Agents(t.Context()); err == nil || err.Error() != "no token" {
+	if _, err := c.Agents(t.Context()); tapedeck.KindOf(err) != tapedeck.Unauthorized || !strings.HasSuffix(err.Error(), ": no token") {
 		t.Errorf("without a token: %v", err)
 	}
 	if transport.n != 2 || len(got) != 2 {
@@ -79,5 +80,48 @@ func TestActor(t *testing.T) {
 	}
 	if _, err := h.Rename(t.Context(), api.Rename{Session: "s", Title: new(""), Actor: "a\x00b"}); tapedeck.KindOf(err) != tapedeck.Invalid {
 		t.Errorf("an actor with a control character: %v", err)
+	}
+}
+
+// Follow ends when the server, or something before it, refuses the request, whatever
+// form the answer has. It reconnects only after errors that may pass.
+func TestFollowEndsWhenRefused(t *testing.T) {
+	for name, answer := range map[string]struct {
+		status int
+		typ    string
+		want   tapedeck.Kind
+	}{
+		"401": {http.StatusUnauthorized, "text/plain", tapedeck.Unauthorized}, "403": {http.StatusForbidden, "text/html", tapedeck.Forbidden},
+		"404": {http.StatusNotFound, "text/plain", tapedeck.NotFound}, "page": {http.StatusOK, "text/html", tapedeck.Unsupported},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", answer.typ)
+			w.WriteHeader(answer.status)
+			_, _ = w.Write([]byte("who are you"))
+		}))
+		c, err := client.New(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range c.Follow(t.Context(), "s", client.FollowOptions{OnReconnect: func(int, error) { t.Fatalf("%s: it reconnects", name) }}) {
+			if tapedeck.KindOf(err) != answer.want {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		server.Close()
+	}
+}
+
+// An error of a header function ends the request and the stream.
+func TestHeaderError(t *testing.T) {
+	expired := errors.New("the token cannot be renewed")
+	c, err := client.New("http://127.0.0.1:9", client.WithHeader(func(context.Context) (http.Header, error) { return nil, expired }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range c.Follow(t.Context(), "s", client.FollowOptions{OnReconnect: func(int, error) { t.Fatal("it reconnects") }}) {
+		if !errors.Is(err, expired) || tapedeck.KindOf(err) != tapedeck.Unauthorized {
+			t.Errorf("got %v", err)
+		}
 	}
 }

@@ -86,17 +86,26 @@ func (e *Engine) erasure(ctx context.Context, r *api.Erase, s *tapedeck.Session)
 	if err != nil {
 		return a, 0, err
 	}
-	n, rename, err := e.survey(ctx, s, a.Ranges)
-	if rename != nil {
+	found, err := e.survey(ctx, s, a.Ranges)
+	if err == nil {
+		err = found.notRunning(s)
+	}
+	if err != nil {
+		return a, 0, err
+	}
+	if rename := found.rename(); rename != nil {
 		a.Events = []tapedeck.Event{event(*rename, r.Actor), receipt}
 	}
 	a.Check = func(now *tapedeck.Session) error {
 		if now.Gen != s.Gen || now.Title != s.Title || !maps.Equal(now.Labels, s.Labels) {
 			return errStale
 		}
+		if err := found.notRunning(now); err != nil { // a run may have started since
+			return err
+		}
 		return notRunning(now, a.Ranges)
 	}
-	return a, n, err
+	return a, found.events, nil
 }
 
 // merged returns ranges sorted, and joined where they touch. It keeps empty ranges,
@@ -127,38 +136,69 @@ func notRunning(s *tapedeck.Session, ranges []tapedeck.OffsetRange) error {
 	return nil
 }
 
-// survey reads the events in ranges. It returns how many have to be erased, and the
-// rename that removes an erased title or erased labels, nil if there is none.
-func (e *Engine) survey(ctx context.Context, s *tapedeck.Session, ranges []tapedeck.OffsetRange) (int64, *payload.SessionRenamed, error) {
-	n, title, labels := int64(0), false, false
+// A survey says what is in the ranges of an erasure.
+type survey struct {
+	events        int64           // that have a payload
+	title, labels bool            // the session has its title, or its labels, from one of them
+	invocations   map[string]bool // that they belong to
+}
+
+// survey reads the events in ranges.
+func (e *Engine) survey(ctx context.Context, s *tapedeck.Session, ranges []tapedeck.OffsetRange) (survey, error) {
+	found := survey{invocations: map[string]bool{}}
 	for _, r := range ranges {
 		for ev, err := range tapedeck.Events(ctx, e.store, s.ID, r.From) {
 			if err != nil {
-				return 0, nil, err
+				return survey{}, err
 			}
 			if ev.Offset >= r.To {
 				break
 			}
-			if ev.Type != tapedeck.SessionRedacted && !ev.Erased() {
-				n++
-			}
-			if ev.Channel == tapedeck.ChannelSession {
-				var said tapedeck.Session
-				said.Apply(&ev)
-				title = title || said.Title != "" && said.Title == s.Title
-				labels = labels || len(said.Labels) > 0 && maps.Equal(said.Labels, s.Labels)
-			}
+			found.add(&ev, s)
 		}
 	}
-	if !title && !labels {
-		return n, nil, nil
+	return found, nil
+}
+
+func (f *survey) add(ev *tapedeck.Event, s *tapedeck.Session) {
+	if ev.Type != tapedeck.SessionRedacted && !ev.Erased() {
+		f.events++
+	}
+	if ev.Invocation != "" {
+		f.invocations[ev.Invocation] = true
+	}
+	if ev.Channel == tapedeck.ChannelSession {
+		var said tapedeck.Session
+		said.Apply(ev)
+		f.title = f.title || said.Title != "" && said.Title == s.Title
+		f.labels = f.labels || len(said.Labels) > 0 && maps.Equal(said.Labels, s.Labels)
+	}
+}
+
+// notRunning refuses events of a run that is open, such as the request that started
+// it: the agent has read them and may repeat them.
+func (f *survey) notRunning(s *tapedeck.Session) error {
+	for _, r := range s.Runs {
+		if f.invocations[r.Invocation] {
+			return tapedeck.Errorf(tapedeck.Conflict, "the ranges contain events of %s, which is running in session %s", r.Invocation, s.ID).
+				WithHint("cancel it first")
+		}
+	}
+	return nil
+}
+
+// rename returns the rename that removes an erased title or erased labels, nil if
+// there is none.
+func (f *survey) rename() *payload.SessionRenamed {
+	if !f.title && !f.labels {
+		return nil
 	}
 	var d payload.SessionRenamed
-	if title {
+	if f.title {
 		d.Title = new(string)
 	}
-	if labels {
+	if f.labels {
 		d.Labels = tapedeck.Labels{}
 	}
-	return n, &d, nil
+	return &d
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -139,6 +140,21 @@ func TestEraseWhileRunning(t *testing.T) {
 	if s := w.head("a"); s.Status != tapedeck.StatusCancelled || s.Resumable == nil || !*s.Resumable {
 		t.Errorf("the status: %+v", s)
 	}
+}
+
+// The request that started a run is a part of it, though it is below RUN_STARTED: the
+// agent has read it and may repeat it.
+func TestEraseRequestOfRun(t *testing.T) {
+	inBubble(t, chatty, func(w *world) {
+		w.create("s")
+		w.start("s")
+		synctest.Wait()
+		_, err := w.Erase(w.Context(), api.Erase{Session: "s", Events: span(1, 2)})
+		refuses(w, err, tapedeck.Conflict, "cancel it first")
+		_, err = w.Cancel(w.Context(), "s", "")
+		w.must(err)
+		w.erase(api.Erase{Session: "s", Events: span(1, 2)})
+	})
 }
 
 func TestEraseClosed(t *testing.T) {
