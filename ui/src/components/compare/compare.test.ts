@@ -74,8 +74,8 @@ it("pairs changed items, and leaves the other side empty for added or removed on
     ],
   };
   const words = (t: DiffTurn) => pairsOf(t).map((p) => `${p.a?.text ?? "-"}/${p.b?.text ?? "-"} ${p.change?.op ?? ""}`);
-  expect(words(turn)).toEqual(["same/same ", "lost/- removed", "old/new changed", "-/extra added"]);
-  expect(words({ ...turn, b: null, changes: [] })).toEqual(["same/- ", "lost/- ", "old/- "]);
+  expect(words(turn)).toEqual(["same/same ", "gone/- removed", "old/new changed", "-/extra added"]);
+  expect(words({ ...turn, b: null, changes: [] })).toEqual(["same/- ", "gone/- ", "old/- "]);
 });
 
 it("adds to the totals of a fork those of its parent before the fork", async () => {
