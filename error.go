@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// A Kind says what an error means to the caller, whatever its cause. Every
-// protocol has one table that maps kinds to its own status codes.
+// A Kind says what an error means to the caller, whatever its cause. Package
+// internal/problem maps kinds to HTTP statuses, for all protocols.
 type Kind string
 
 // These are the error kinds, each with its HTTP status.
