@@ -204,7 +204,7 @@ func (c *Client) failed(err error) error {
 		WithHint("look before you do it again").Because(err)
 }
 
-// readError reads the error that a door sent.
+// readError reads the error in an answer of the server.
 func readError(resp *http.Response) error {
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what could be read is shown
