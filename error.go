@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// A Kind says what an error means to the caller, whatever its cause. Every
-// protocol has one table that maps kinds to its own status codes.
+// A Kind says what an error means to the caller, whatever its cause.
 type Kind string
 
-// These are the error kinds, each with its HTTP status.
+// These are the error kinds, each with its HTTP status. Package internal/problem
+// maps kinds to statuses, for all protocols.
 const (
 	Invalid      Kind = "invalid"      // 400: the request is malformed or not allowed
 	Unauthorized Kind = "unauthorized" // 401: no valid credentials

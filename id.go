@@ -37,8 +37,8 @@ func NewID(prefix string) string {
 // CheckID reports whether id can name a session, invocation, instance or
 // thread: 1 to 128 ASCII letters, digits and the characters - _ . : @.
 // It must begin with a letter, a digit or an underscore. So an id is never a
-// path, and needs no escaping in a URL, a file name or a log line. what names
-// the id in the error.
+// path, and needs no escaping in a URL, a file name or a log line. The parameter
+// what is the name of the id in errors.
 func CheckID(what, id string) error {
 	switch {
 	case id == "":

@@ -7,7 +7,7 @@ import (
 // A Jump is an event that reverts others: session.rewound, session.cleared or
 // session.overwritten. After it, the active events of the session (or of its
 // threads, if it has some) are those that were active just before the event at
-// offset To. Later events add to these.
+// offset To. Later events add to these. With E for the set of active events:
 //
 //	E(log + jump) = E(log[0:To])
 //

@@ -35,11 +35,15 @@ type Invocation struct {
 	ID      string
 	Session string
 	Thread  string
-	Task    string          // the user's request; after an interrupted run, Context comes before it
+	Task    string          // the user's request, after Context if there is one
 	Config  json.RawMessage // for the runner; nil if none
-	Resumes string          // the interrupted invocation that this one resumes; "" if none
+	Resumes string          // the cancelled, interrupted or failed invocation that this one resumes; "" if none
 	Context string          // what the agent is told about how that invocation ended; "" if nothing
-	Unheard string          // the part of Context that History has, too; see [Invocation.TaskAfterHistory]
+
+	// Unheard is the part of Context that repeats events of the log. The agent's
+	// own conversation may lack them, but History has them; see
+	// [Invocation.TaskAfterHistory].
+	Unheard string
 
 	// Folder is the agent's working folder, for its files and commands. It may
 	// be "".
@@ -102,7 +106,7 @@ type Delegated struct {
 
 // A Link identifies a conversation by the id that its runner uses.
 type Link struct {
-	Runner   string // the runner's kind, with everything that distinguishes it from others of its kind
+	Runner   string // the runner's kind and what distinguishes it from other runners of that kind
 	NativeID string
 	Offset   int64 // of the [AgentLinked] that reported it
 }

@@ -19,8 +19,8 @@ const (
 type Status string
 
 // A session is [StatusRunning] while any run is open; otherwise it has the
-// status of the run that ended last. Before the first run it is [StatusIdle].
-// It becomes [StatusPending] when a user's message names an invocation.
+// status of the run that ended last. Before the first run it is [StatusIdle],
+// and a user's message that names an invocation makes it [StatusPending].
 const (
 	StatusIdle        Status = "idle"        // no run yet
 	StatusPending     Status = "pending"     // the first run was requested and has not started
@@ -50,7 +50,7 @@ const (
 type Session struct {
 	ID      string      `json:"id"`
 	Kind    SessionKind `json:"kind"`
-	Gen     int64       `json:"-"` // number of this incarnation; unlike the id, it is never reused in a store
+	Gen     int64       `json:"-"` // number of the session in the store, never reused; a recreated session gets a new one
 	Created time.Time   `json:"created_at"`
 	Updated time.Time   `json:"updated_at"` // time of its newest own event, or Created if that is later; for a stream, of its last append
 
@@ -183,7 +183,8 @@ func (s *Session) Run(thread string) (OpenRun, bool) {
 }
 
 // endStatus returns the status that a terminal event gives, and whether a
-// cancelled run can be resumed. It can unless the event says otherwise.
+// cancelled run can be resumed. A cancelled run can be resumed unless the event
+// says otherwise.
 func endStatus(e *Event) (Status, *bool) {
 	var d struct {
 		Code    string `json:"code"`

@@ -39,7 +39,7 @@ type Close struct {
 type Task struct {
 	Session string          `json:"-"`                // "" for a new session
 	Text    string          `json:"task"`             // the words of the user; not empty
-	Agent   string          `json:"agent,omitempty"`  // without it the default agent of the session, otherwise the first of the server
+	Agent   string          `json:"agent,omitempty"`  // the agent; by default that of the session, or the server's first if the session has none
 	Thread  string          `json:"thread,omitempty"` // without it "main"
 	Title   string          `json:"title,omitempty"`  // of a new session; an existing session has its title
 	Config  json.RawMessage `json:"config,omitempty"` // an object that the agent's runner understands; null is the same as none
@@ -78,7 +78,7 @@ type Answer struct {
 	Session    string `json:"-"`
 	Permission string `json:"-"`                // its id
 	Option     string `json:"option"`           // the id of the chosen option
-	Offset     *int64 `json:"offset,omitempty"` // of the permission.requested that the user saw: another permission under that id is a conflict; absent: whichever is pending
+	Offset     *int64 `json:"offset,omitempty"` // offset of the permission.requested that the user saw; if another permission now has that id, the answer is a [tapedeck.Conflict]; absent: whichever is pending
 	Actor      string `json:"actor,omitempty"`  // who answers
 }
 
@@ -95,7 +95,7 @@ type Answered struct {
 type Resume struct {
 	Session string          `json:"-"`
 	Text    string          `json:"task,omitempty"`   // the words of the user; without it, "Continue where you left off."
-	Agent   string          `json:"agent,omitempty"`  // without it the agent of the run, otherwise that of the session
+	Agent   string          `json:"agent,omitempty"`  // by default the agent of the run, or that of the session if the run has none
 	Thread  string          `json:"thread,omitempty"` // without it "main"
 	Config  json.RawMessage `json:"config,omitempty"` // see [Task]
 	Actor   string          `json:"actor,omitempty"`  // who asks
@@ -103,10 +103,10 @@ type Resume struct {
 
 // A Rewind takes a session, or one thread of it, back to what it was before an
 // event. Exactly one of BeforeInvocation and ToOffset must be given. A rewind that
-// reverts no event is a [tapedeck.Conflict].
+// changes nothing is a [tapedeck.Conflict].
 type Rewind struct {
 	Session          string `json:"-"`
-	BeforeInvocation string `json:"before_invocation_id,omitempty"` // to the first event of this invocation; the id of a marker undoes that marker
+	BeforeInvocation string `json:"before_invocation_id,omitempty"` // the invocation to rewind to: its first event is the first that is reverted. A marker's id undoes that marker
 	ToOffset         *int64 `json:"to_offset,omitempty"`            // to the event at this offset, the first that is reverted
 	Thread           string `json:"thread,omitempty"`               // without it, all threads
 	Force            bool   `json:"force,omitempty"`                // even if it makes reverted events active again
@@ -131,7 +131,8 @@ type Overwrite struct {
 	Actor      string `json:"actor,omitempty"`  // who overwrites
 }
 
-// A Clear reverts all events of a session, or of one thread.
+// A Clear reverts all events of a session, or of one thread. A clear that changes
+// nothing is a [tapedeck.Conflict].
 type Clear struct {
 	Session string `json:"-"`
 	Thread  string `json:"thread,omitempty"` // without it, all threads
@@ -141,7 +142,7 @@ type Clear struct {
 // Rewound reports what a [Rewind], [Undo], [Overwrite] or [Clear] did.
 type Rewound struct {
 	Session   string          `json:"session_id"`
-	Marker    string          `json:"marker,omitempty"`    // undoes it; absent if no event was reverted
+	Marker    string          `json:"marker,omitempty"`    // undoes it; absent after an overwrite that changed nothing
 	Offset    int64           `json:"offset"`              // of the marker's event; -1 if there is none
 	To        int64           `json:"to_offset"`           // the first offset that was reverted
 	Thread    string          `json:"thread,omitempty"`    // the only thread that went back; absent for all threads
@@ -163,8 +164,8 @@ type Fork struct {
 }
 
 // An Erase removes the payloads of events for good. Their offsets, types and times
-// stay. It is a [tapedeck.Conflict] while a run is open that began below the end of
-// a range.
+// stay. It is a [tapedeck.Conflict] if an open run began before the end of the last
+// range.
 type Erase struct {
 	Session string                 `json:"-"`
 	Events  []tapedeck.OffsetRange `json:"events,omitempty"` // which events, at most 10,000 ranges; none with All
@@ -185,7 +186,7 @@ type Erased struct {
 // An ImportRequest describes the bytes of an import. On the wire its members are
 // parameters.
 type ImportRequest struct {
-	Format string `json:"format,omitempty"` // ndjson, agui, asciicast, claude-code, openai-messages or auto, which decides by the first line; over HTTP auto without it
+	Format string `json:"format,omitempty"` // ndjson, agui, asciicast, claude-code, openai-messages or auto; auto decides by the first line. Over HTTP the default is auto
 	Title  string `json:"title,omitempty"`  // of the session; without it, one from the content
 	Owner  string `json:"owner,omitempty"`  // of the session
 	Actor  string `json:"actor,omitempty"`  // who imports

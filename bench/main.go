@@ -31,7 +31,7 @@ func main() {
 	flag.DurationVar(&o.length, "length", 5*time.Second, "how long each load lasts")
 	flag.StringVar(&o.only, "only", "", "measure only rows whose name contains this; print them, write no file")
 	quick := flag.Bool("quick", false, "one round of one second per row; print the rows, write no file")
-	floor := flag.String("floor", "", "serve as a minimal server of this kind, nothing or bytes, with the file -out (the benchmark starts it)")
+	floor := flag.String("floor", "", "run as the minimal server of this kind (nothing or bytes); -out is its file. The benchmark itself uses this flag.")
 	flag.Parse()
 	if *floor != "" {
 		if err := serveFloor(*floor, o.out); err != nil {

@@ -13,7 +13,7 @@ type row struct {
 	unit   string
 	figure func(result) float64
 	floor  float64 // the goal of the ratio, ours divided by the reference server's; 0 for no goal
-	atMost bool    // the floor is a ceiling: smaller is better
+	atMost bool    // the goal is an upper limit
 }
 
 // A load is run on both servers in turn.

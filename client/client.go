@@ -205,7 +205,7 @@ func (c *Client) failed(err error) error {
 		WithHint("look before you do it again").Because(err)
 }
 
-// headerError returns the error of a request whose headers cannot be made. An error
+// headerError returns err as the error of a request whose headers cannot be made. An error
 // of Tapedeck keeps its kind, so that the function can say that it may pass.
 func headerError(err error) error {
 	var e *tapedeck.Error
@@ -215,8 +215,8 @@ func headerError(err error) error {
 	return tapedeck.Errorf(tapedeck.Unauthorized, "the headers of the request cannot be made: %v", err).Because(err)
 }
 
-// kindOf returns the kind of an error that something else than Tapedeck answered, such
-// as a proxy or a check of access before the server.
+// kindOf returns the kind of an error that was not written by Tapedeck, but by a proxy
+// or by a check of access in front of the server.
 func kindOf(status int) tapedeck.Kind {
 	switch status {
 	case http.StatusUnauthorized:

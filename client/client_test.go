@@ -21,8 +21,8 @@ import (
 	"github.com/tapedeck/tapedeck/store/memory"
 )
 
-// A house is a real server, with a hand on its connections.
-type house struct {
+// A testServer is a real server whose connections a test can cut.
+type testServer struct {
 	*client.Client
 	hub    *hub.Hub
 	server *httptest.Server
@@ -30,14 +30,14 @@ type house struct {
 	status atomic.Int64 // what to answer instead; 0 for the truth
 }
 
-func open(t *testing.T) *house {
+func open(t *testing.T) *testServer {
 	t.Helper()
-	h := &house{hub: hub.New(memory.New(memory.Options{}))}
+	h := &testServer{hub: hub.New(memory.New(memory.Options{}))}
 	e := engine.New(engine.Options{Store: h.hub, Agents: []engine.Agent{
 		{Agent: tapedeck.Agent{Name: "hello", Kind: "script"}, Runner: script.New(script.Options{Script: "hello", Instant: true})},
 		{Agent: tapedeck.Agent{Name: "long", Kind: "script"}, Runner: script.New(script.Options{Script: "long"})},
 	}})
-	door := rest.New(rest.Options{Verbs: e, Sessions: h.hub, Views: projection.New(projection.Options{Store: h.hub})})
+	handler := rest.New(rest.Options{Verbs: e, Sessions: h.hub, Views: projection.New(projection.Options{Store: h.hub})})
 	h.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s := h.status.Load(); s != 0 {
 			w.WriteHeader(int(s))
@@ -46,7 +46,7 @@ func open(t *testing.T) *house {
 		if n := h.budget.Load(); n > 0 && strings.HasSuffix(r.URL.Path, "/stream") {
 			w = &cutWriter{ResponseWriter: w, left: n}
 		}
-		door.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
 		h.server.CloseClientConnections()
@@ -301,6 +301,6 @@ func TestErrors(t *testing.T) {
 	}
 	h.server.Close()
 	if _, err := h.Session(t.Context(), "s"); tapedeck.KindOf(err) != tapedeck.Unavailable {
-		t.Errorf("a server that is gone: %v", err)
+		t.Errorf("a server that is closed: %v", err)
 	}
 }

@@ -47,8 +47,8 @@ func NewFor(baseURL, instance string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// A missedError is that a request was not sent, because the process that the
-// client is for does not answer.
+// A missedError says that a request was not sent: the process does not answer, or
+// another server is at its address.
 type missedError struct{ err *tapedeck.Error }
 
 func (e *missedError) Error() string { return e.err.Error() }
@@ -95,7 +95,7 @@ func silent(at string, cause error) error {
 		WithHint("it may be stopped or overloaded; continue it (kill -CONT) or end it").Because(cause)}
 }
 
-// Silent reports whether err is that a process accepts connections and does not
+// Silent reports whether err says that a process accepts connections and does not
 // answer.
 func Silent(err error) bool {
 	var missed *missedError

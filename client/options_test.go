@@ -21,8 +21,8 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestOptions: each request has the headers, asked for anew, and goes through the
-// given client.
+// TestOptions: the client asks for the headers of each request, and sends it through
+// the given HTTP client.
 func TestOptions(t *testing.T) {
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

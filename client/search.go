@@ -8,8 +8,8 @@ import (
 	"github.com/tapedeck/tapedeck/search"
 )
 
-// Search finds what was said, what fits best first. [search.Result.Next] is the
-// cursor of the next page.
+// Search finds text, the best matches first. [search.Result.Next] is the cursor of
+// the next page.
 func (c *Client) Search(ctx context.Context, s search.Query) (search.Result, error) {
 	q := url.Values{}
 	for name, v := range map[string]string{

@@ -70,8 +70,8 @@ type ContextOptions struct {
 	Limit    int // most messages, at most 10,000; 0 for the server's default of 128
 }
 
-// Context returns the messages that a model would get. The members Place of the
-// messages are not set; Places has them.
+// Context returns the messages that a model would get. The field Place of each
+// message is empty; Places has the positions.
 func (c *Client) Context(ctx context.Context, session string, o ContextOptions) (api.Context, error) {
 	q := atOffset(o.At)
 	setString(q, "instance", o.Instance)

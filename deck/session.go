@@ -8,8 +8,8 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 )
 
-// A Session is a handle of one session. Making it costs nothing and asks nothing:
-// that there is no such session is the [tapedeck.NotFound] of its methods.
+// A Session is a handle of one session. To make it costs nothing and reads nothing. If
+// there is no such session, its methods return [tapedeck.NotFound].
 type Session struct {
 	deck *Deck
 	id   string
@@ -54,8 +54,8 @@ func (s *Session) Resume(ctx context.Context, r api.Resume) (api.Started, error)
 	return s.deck.engine.Resume(ctx, r)
 }
 
-// Cancel stops a run and keeps its partial text. The empty invocation means the
-// only run that is open; none, or several, is a [tapedeck.Conflict].
+// Cancel stops a run and keeps its partial text. Without an invocation it stops the
+// only open run. It is a [tapedeck.Conflict] if none or several are open.
 func (s *Session) Cancel(ctx context.Context, invocation string) (api.Cancelled, error) {
 	return s.deck.engine.Cancel(ctx, s.id, invocation)
 }
@@ -74,8 +74,8 @@ func (s *Session) Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error)
 	return s.deck.engine.Rewind(ctx, r)
 }
 
-// Undo reverts a rewind, a clear or an overwrite, and everything after it. The
-// empty marker means the newest.
+// Undo reverts a rewind, a clear, an overwrite or an undo, and everything after it.
+// The empty marker means the newest.
 func (s *Session) Undo(ctx context.Context, marker string) (api.Rewound, error) {
 	return s.deck.engine.Undo(ctx, api.Undo{Session: s.id, Marker: marker})
 }

@@ -21,8 +21,8 @@ const maxRanges = 10_000
 // the labels of the session are from an erased event, the session loses them. Forks
 // that share the events lose the payloads too. Events that the session shares with
 // its own parent are [tapedeck.Invalid], and so are offsets that it does not have.
-// Ranges that contain events of an open run are a [tapedeck.Conflict]. The events of a
-// closed session can be erased.
+// It is a [tapedeck.Conflict] if an open run began before the end of the last range.
+// The events of a closed session can be erased.
 func (e *Engine) Erase(ctx context.Context, r api.Erase) (api.Erased, error) {
 	if err := validErase(&r); err != nil {
 		return api.Erased{}, err

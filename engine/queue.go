@@ -22,7 +22,7 @@ type queue struct {
 	notFull   sync.Cond
 	events    []queued
 	bytes     int
-	fixed     int   // how many of the events cannot grow, or precede an event of their run that is not joined to them
+	fixed     int   // 0 while the queue has only deltas that can still grow; see growing
 	closed    bool  // the agent has ended
 	err       error // the error with which it ended, or nil
 	abandoned bool  // no more events are accepted
@@ -32,7 +32,7 @@ type queue struct {
 	writing []chan struct{} // to close when the events drained last are written
 }
 
-// A queued event is one that can still grow.
+// A queued event is an event in the queue.
 type queued struct {
 	tapedeck.Event
 	canGrow bool // it is a delta, and others can be joined to it
@@ -70,8 +70,8 @@ func (q *queue) push(ev tapedeck.Event) bool {
 	return true
 }
 
-// maxLanes is how many runs may send deltas at the same time so that each run's
-// deltas are joined.
+// maxLanes is how many events back lastOf looks. So deltas of up to 16 runs at once
+// are joined.
 const maxLanes = 16
 
 // lastOf returns the newest event of a run; the agent and each sub-agent have their

@@ -12,10 +12,10 @@ import (
 // continueText is the user's text if a run is resumed without one.
 const continueText = "Continue where you left off."
 
-// Resume starts a run that continues the newest run of a thread, with the same agent.
-// That run must be interrupted, failed, or cancelled after the agent had begun. If it
-// was cancelled before that, Resume is [tapedeck.Invalid]; otherwise it is a
-// [tapedeck.Conflict].
+// Resume starts a run that continues the newest run of a thread, with the agent of
+// that run, unless r names another. That run must be interrupted, failed, or cancelled
+// after the agent had begun. If the agent had not begun, Resume is [tapedeck.Invalid].
+// If there is nothing to resume, it is a [tapedeck.Conflict].
 func (e *Engine) Resume(ctx context.Context, r api.Resume) (api.Started, error) {
 	if r.Text == "" {
 		r.Text = continueText

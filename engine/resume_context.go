@@ -11,8 +11,8 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// stopWords are the words for how a run stopped.
-var stopWords = map[tapedeck.Status][2]string{
+// stopPhrases has the phrases for how a run stopped.
+var stopPhrases = map[tapedeck.Status][2]string{
 	tapedeck.StatusCancelled:   {"was cancelled by user", "cancellation"},
 	tapedeck.StatusInterrupted: {"was interrupted", "interruption"},
 	tapedeck.StatusFailed:      {"failed", "failure"},
@@ -25,7 +25,7 @@ func (e *Engine) addResumeContext(ctx context.Context, s *tapedeck.Session, agen
 		return nil
 	}
 	var u unheard
-	if f.link != nil && !isExact(agent) { // other agents get the whole log, or have it
+	if f.link != nil && !isExact(agent) { // other agents get the whole log, or their own conversation has it
 		var err error
 		if u, err = e.unheard(ctx, s, f.stopped); err != nil {
 			return err
@@ -38,11 +38,11 @@ func (e *Engine) addResumeContext(ctx context.Context, s *tapedeck.Session, agen
 	if err != nil {
 		return err
 	}
-	words := stopWords[f.status]
+	phrases := stopPhrases[f.status]
 	var b strings.Builder
-	fmt.Fprintf(&b, "[RESUME CONTEXT]\nPrevious execution %s.\n", words[0])
+	fmt.Fprintf(&b, "[RESUME CONTEXT]\nPrevious execution %s.\n", phrases[0])
 	if plan != nil && len(plan.Entries) > 0 {
-		fmt.Fprintf(&b, "\nTodo state at %s:\n", words[1])
+		fmt.Fprintf(&b, "\nTodo state at %s:\n", phrases[1])
 		writePlan(&b, plan.Entries)
 	}
 	f.unheard = u.String()

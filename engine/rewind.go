@@ -15,8 +15,8 @@ import (
 // An invocation or a thread that the log does not have is [tapedeck.NotFound], an
 // offset that it does not have is [tapedeck.Invalid]. A rewind is a
 // [tapedeck.Conflict] if it would revert nothing, if it would make reverted events
-// active again without Force, or if another rewind or a run begins meanwhile. Then
-// only the ends of the cancelled runs are appended.
+// active again without Force, or if another rewind or a run begins meanwhile. In
+// these cases it appends at most the ends of the cancelled runs.
 func (e *Engine) Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error) {
 	if (r.BeforeInvocation == "") == (r.ToOffset == nil) {
 		return api.Rewound{}, tapedeck.Errorf(tapedeck.Invalid, "a rewind goes back to one place").

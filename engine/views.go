@@ -8,8 +8,8 @@ import (
 	"github.com/tapedeck/tapedeck/view"
 )
 
-// Views says what is active in a session. A [projection.Projections] of the same
-// store is one.
+// Views says what is active in a session. [projection.Projections] implements it; it
+// must use the same store.
 type Views interface {
 	// Snapshot returns the part of the conversation that q asks for.
 	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)

@@ -151,7 +151,7 @@ type follower struct {
 	idle    *time.Timer // nil before the first wait, and without a limit
 }
 
-// start sets gen. It must not be inlined: its copies of a session would stay on the
+// start sets gen. If start were inlined, its copies of a session would stay on the
 // stack of every waiting follower, and double the size of the stack.
 //
 //go:noinline
@@ -224,8 +224,8 @@ func (f *follower) wait(ctx context.Context, changed <-chan struct{}, p tapedeck
 }
 
 // read reads the next page, and checks that it belongs to the session that the
-// follower began with. It asks for the head only if the page does not have the gen of
-// its session: while many followers wait for an answer, each holds its records.
+// follower began with. It calls Head only if the read failed or the page has no gen.
+// Otherwise many followers would hold their records in memory while they wait for Head.
 func (f *follower) read(ctx context.Context) (tapedeck.Page, error) {
 	p, err := f.hub.Read(ctx, f.session, tapedeck.Range{From: f.cursor, Limit: f.options.Limit, MaxBytes: f.options.MaxBytes})
 	gen := p.Gen

@@ -162,9 +162,9 @@ func (f chunkForm) opener(e *tapedeck.Event, c *payload.Checked) tapedeck.Event 
 	return start
 }
 
-// addContent appends the CONTENT that a chunk stands for. It has all members of
-// the chunk that are not the opener's. A chunk without such members gives no
-// content.
+// addContent appends the CONTENT that a chunk stands for, with all members of the
+// chunk except those of the opening event. If none is left, it appends nothing;
+// metadata and timestamp of the first chunk alone do not count.
 func (f chunkForm) addContent(out []tapedeck.Event, e *tapedeck.Event, c *payload.Checked, id, lane string, first bool) []tapedeck.Event {
 	b := jsonobj.AppendJSON(jsonobj.AppendName([]byte{'{'}, 1, kinds[f.kind].member), id)
 	if c.Get("delta") == nil {

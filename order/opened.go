@@ -66,10 +66,11 @@ func (v *Verifier) Open(thread string) []OpenThing {
 	return nil
 }
 
-// Closing returns the events that close all open things of a run, the newest
-// first, so that its terminal event may follow. A sub-agent is closed with an
-// error, because it has not finished. The result is empty if the run is not
-// open. Add and Accept both accept these events.
+// Closing returns the events that close all open things of a run, so that its
+// terminal event may follow: first those that chunks opened, then the others,
+// each newest first. A sub-agent is closed with an error, because it has not
+// finished. The result is empty if the run is not open. Add and Accept both
+// accept these events.
 func (v *Verifier) Closing(invocation string) []tapedeck.Event {
 	for _, r := range v.runs {
 		if r.Invocation != invocation {

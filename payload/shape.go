@@ -117,7 +117,7 @@ func (s shape) fits(raw []byte) bool {
 }
 
 // A contentPart has the members of a content part that are checked. It is read
-// by layout, because encoding/json would accept "Text" for "text".
+// with exact member names, because encoding/json would accept "Text" for "text".
 type contentPart struct {
 	Type   *string     `json:"type"`
 	Text   *string     `json:"text"`

@@ -103,7 +103,7 @@ func (t *Tracker) update(n *api.PresenceNote) (payload.Payload, bool, error) {
 	now := time.Now()
 	s, known := t.sessions[n.Session]
 	if !known && len(t.sessions) >= maxSessions {
-		return nil, false, tapedeck.Errorf(tapedeck.Unavailable, "people are in %d sessions already", len(t.sessions))
+		return nil, false, tapedeck.Errorf(tapedeck.Unavailable, "people are in %d sessions already, which is the limit", len(t.sessions))
 	}
 	if !known {
 		s = t.open(n.Session)
@@ -111,7 +111,7 @@ func (t *Tracker) update(n *api.PresenceNote) (payload.Payload, bool, error) {
 	u, here := s.people[n.User]
 	if !here {
 		if len(s.people) >= maxPeople {
-			return nil, false, tapedeck.Errorf(tapedeck.TooLarge, "%d people are in session %s already", len(s.people), n.Session)
+			return nil, false, tapedeck.Errorf(tapedeck.TooLarge, "%d people are in session %s already, which is the limit", len(s.people), n.Session)
 		}
 		u = &userState{Presence: payload.Presence{User: n.User, JoinedAt: formatTime(now)}}
 		u.timer = time.AfterFunc(t.after, func() { t.expire(n.Session, u) })

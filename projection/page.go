@@ -43,8 +43,8 @@ func (p *Projections) page(ctx context.Context, f *folded, s *tapedeck.Session, 
 	return nil
 }
 
-// cut sets the items of a snapshot to the kept ones, and counts those before them:
-// before, and the messages of items that were not kept.
+// cut sets the items of a snapshot to kept. Earlier is before, plus the messages of
+// items that are not in kept.
 func cut(s *view.Snapshot, items, kept view.Items, before int) {
 	s.Earlier = before + max(0, len(items.Messages)-len(kept.Messages))
 	s.Messages, s.Calls, s.Runs = kept.Messages, kept.Calls, kept.Runs
@@ -76,8 +76,8 @@ func (g *collector) gather(ctx context.Context) error {
 		from = c.next()
 		g.left = g.settledIn(c.Conversation)
 		c.Conversation.Keep()
-		last := to < at // not the first stretch: it ends where the one before it began
-		err = g.p.walkTo(ctx, g.s, g.timeline, c, at, to, func(int64) bool { return last || c.Conversation.Settles(g.before, g.head) })
+		older := to < at // an older stretch is folded up to where the newer one begins
+		err = g.p.walkTo(ctx, g.s, g.timeline, c, at, to, func(int64) bool { return older || c.Conversation.Settles(g.before, g.head) })
 		if err != nil {
 			return err
 		}

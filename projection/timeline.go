@@ -138,8 +138,8 @@ func (p *Projections) events(ctx context.Context, s *tapedeck.Session, t *view.T
 	}
 }
 
-// maxThreads is the number of threads with jumps of their own up to which finding
-// unneeded ranges is cheaper than reading them.
+// maxThreads is a number of threads that have jumps of their own. With at most this many
+// it is cheaper to find the unneeded ranges than to read them.
 const maxThreads = 16
 
 // stretches returns the ranges between from and at that can have events which are

@@ -20,7 +20,7 @@ const (
 
 // A Document is a complete text that a search can find, such as a message.
 type Document struct {
-	Offset     int64 // offset of the first of its events, one of the session's own
+	Offset     int64 // offset of its first event, which is the session's own, not inherited
 	Kind       string
 	Role       string // of a message; payload.RoleTool for the result of a tool
 	Thread     string
@@ -144,7 +144,7 @@ type Batch struct {
 	Session   string
 	Gen       int64      // of the session that was read; if the session was recreated since, the index ignores the batch
 	From      int64      // see [Pending]
-	Base      int64      // the head when the first event of the session was read
+	Base      int64      // the head when the indexing of the session began
 	Resume    int64      // where to continue: the begin of the first document that is not complete, which is read again
 	Seen      int64      // all events below this offset were read
 	Documents []Document // a title replaces older ones of the session; an empty one removes them

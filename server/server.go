@@ -77,8 +77,8 @@ func (o *Options) fail(w http.ResponseWriter, r *http.Request, err error) {
 	problem.Write(w, r, err, o.Logger)
 }
 
-// routing serves the requests for a protocol without mux, because mux would look for
-// each of them whether the path with a slash more is mounted, too.
+// routing serves the requests for a protocol without mux. For each request, mux would
+// also look for a route with a slash at the end.
 func (o *Options) routing(mux http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		o.handlerFor(r.URL, mux).ServeHTTP(w, r)
@@ -88,8 +88,8 @@ func (o *Options) routing(mux http.Handler) http.Handler {
 // handlerFor returns the handler for u: that of a protocol, or mux for every other
 // path, and for a path that escapes more characters than it must. mux would redirect a
 // path with an empty segment or with "..", and so lead a client with an empty id to
-// another endpoint. Such a path goes to the handler of its first segments, which
-// answers with an error.
+// another endpoint. Such a path goes to Durable or REST, which answers with an error.
+// Outside of their roots and taskRoot the answer is 404.
 func (o *Options) handlerFor(u *url.URL, mux http.Handler) http.Handler {
 	p, escaped := u.Path, u.RawPath != ""
 	if escaped {
@@ -110,7 +110,7 @@ func (o *Options) handlerFor(u *url.URL, mux http.Handler) http.Handler {
 	return mux
 }
 
-// isClean reports whether mux serves an escaped path without a redirect.
+// isClean reports whether mux serves a path without a redirect.
 func isClean(p string) bool {
 	clean := path.Clean(p)
 	return clean == p || clean+"/" == p

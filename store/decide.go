@@ -1,7 +1,7 @@
-// Package store has the parts that all implementations of [tapedeck.Store] share:
-// the decision whether an append, a new session or an erasure is valid, and its
-// result, and the list of observers. The implementations are in the folders below,
-// and storetest is the test suite that all of them pass.
+// Package store has the parts that all implementations of [tapedeck.Store] share. It
+// decides whether an append, a new session or an erasure is valid, and computes its
+// result. It also has the list of observers. The implementations are in the folders
+// below, and storetest is the test suite that all of them pass.
 package store
 
 import (

@@ -13,9 +13,9 @@ func CheckErasure(e *tapedeck.Erasure) error {
 		switch {
 		case r.From < 0 || r.To <= r.From:
 			return tapedeck.Errorf(tapedeck.Invalid, "the range from %d to %d has no events in it", r.From, r.To).
-				WithHint("a range goes from an offset up to and without another, which is higher")
+				WithHint("a range includes its first offset and excludes its last; the last must be higher")
 		case r.From < end:
-			return tapedeck.Errorf(tapedeck.Invalid, "the range from %d to %d is not above the one before it", r.From, r.To)
+			return tapedeck.Errorf(tapedeck.Invalid, "the range from %d to %d overlaps or precedes the range before it", r.From, r.To)
 		}
 		end = r.To
 	}
@@ -33,10 +33,10 @@ func DecideErasure(e *tapedeck.Erasure, s *tapedeck.Session) error {
 	case s.Kind != tapedeck.KindSession:
 		return tapedeck.Errorf(tapedeck.NotFound, "there is no session %q", s.ID)
 	case last > s.Head:
-		return tapedeck.Errorf(tapedeck.Invalid, "session %q has offsets from 0 to %d; it has none at %d to erase", s.ID, s.Head, last-1)
+		return tapedeck.Errorf(tapedeck.Invalid, "session %q has %d events; it has none at offset %d", s.ID, s.Head, last-1)
 	case first < s.ForkedAt:
 		return tapedeck.Errorf(tapedeck.Invalid, "session %q shares the events below offset %d with session %q, where they are", s.ID, s.ForkedAt, s.Parent).
-			WithHint("erase them in session %s; if that was deleted, they go with the last of its forks", s.Parent)
+			WithHint("erase them in session %s; if that was deleted, they are removed with the last of its forks", s.Parent)
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func (x *Index) keepMarker(m Marker) {
 
 // thin keeps, of a kind, the first marker in each range of 2^level offsets,
 // counted from 0. So the result does not depend on the pieces in which an index
-// was built. A level more keeps at lowest half of the markers, wherever they
+// was built. One more level keeps at least half of the markers, wherever they
 // are.
 func (x *Index) thin(kind string, level uint) {
 	put(&x.Thinned, kind, level)

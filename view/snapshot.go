@@ -19,7 +19,7 @@ type Snapshot struct {
 	Calls    []ToolCall  `json:"tool_calls"`
 	Runs     []Run       `json:"runs"`
 
-	// Permissions has all open permissions and the newest of the others.
+	// Permissions has all pending permissions and the newest of the others.
 	Permissions []Permission `json:"permissions,omitempty"`
 
 	Earlier int    `json:"earlier,omitempty"` // number of older messages that are left out; see [Window]

@@ -73,7 +73,7 @@ var summaryFolds = map[string]func(*SummaryFold, *tapedeck.Event){
 func (f *SummaryFold) applyEntry(e *tapedeck.Event) { f.s.Entry.Apply(e) }
 
 func (f *SummaryFold) runStarted(e *tapedeck.Event) {
-	f.endRun(e, tapedeck.StatusInterrupted, nil) // if it is open, its end is missing
+	f.endRun(e, tapedeck.StatusInterrupted, nil) // a run that is still open here has no terminal event: it counts as interrupted
 	f.applyEntry(e)
 	if len(f.s.Runs) >= maxTallies {
 		return

@@ -7,7 +7,8 @@ import (
 
 // Window is the number of messages, tool calls and runs that a [Conversation]
 // keeps in memory in each thread. An item settles when it is not open and this
-// many newer items of its kind follow. Later events do not change a settled
+// many newer items of its kind follow. If more than maxOpen items are loaded,
+// the oldest settles even if it is open. Later events do not change a settled
 // item, except that a MESSAGES_SNAPSHOT that does not restate it drops it. If a
 // settled item's id is used again, a new item begins.
 //
@@ -19,12 +20,13 @@ const Window = 128
 // maxOpen is the most open items that stay in memory.
 const maxOpen = 4 * Window
 
-// A pastGroup is what a lane keeps of a group's settled messages.
+// A pastGroup is what a lane keeps of a group's settled messages (a
+// MESSAGES_SNAPSHOT restates a group together).
 type pastGroup struct {
 	Count  int   `json:"count,omitempty"` // number of settled messages
 	To     int64 `json:"to,omitempty"`    // they began before this offset
 	Floor  int64 `json:"floor,omitempty"` // offset of the newest MESSAGES_SNAPSHOT of the group; what settled before it is dropped
-	Lowest int64 `json:"least,omitempty"` // lowest offset of a message that this snapshot placed again
+	Lowest int64 `json:"least,omitempty"` // lowest offset that this snapshot gave to a message
 }
 
 // earlier returns the number of settled messages.

@@ -84,7 +84,7 @@ func (e *env) record(ctx context.Context, c *connection, session string, f repla
 		return err
 	}
 	if f.from >= s.Head {
-		return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked from %d", s.ID, s.Head, f.from)
+		return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for events from %d", s.ID, s.Head, f.from)
 	}
 	o := client.PageOptions{}
 	if f.thread != "" {

@@ -30,8 +30,8 @@ type env struct {
 	permissions string // see permissionsFlag
 }
 
-// goNumber matches what the flag parser says about a number, which names functions
-// of Go.
+// goNumber matches the flag parser's text about a number; it contains names of Go
+// functions.
 var goNumber = regexp.MustCompile(`strconv\.Parse\w+: parsing "[^"]*": (invalid syntax|value out of range)`)
 
 // flagError returns the text of an error of the flag parser for users.

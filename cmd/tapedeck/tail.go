@@ -87,7 +87,7 @@ func (t *tailing) begin(ctx context.Context, c *connection) error {
 		t.cursor = max(0, s.Head-t.flags.last)
 	}
 	if t.cursor > s.Head {
-		return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked from %d", s.ID, s.Head, t.cursor)
+		return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for events from %d", s.ID, s.Head, t.cursor)
 	}
 	if c.local == nil && !t.flags.noFollow {
 		t.ended = true

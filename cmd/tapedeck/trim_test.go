@@ -20,8 +20,8 @@ func TestTrim(t *testing.T) {
 		{"it is over", 200, heap{300 << 20, 901 << 20, 40 << 20}, true},
 		{"afterwards", 200, heap{1 << 20, 902 << 20, 40 << 20}, false},
 		{"garbage of a large heap", 200, heap{30 << 20, 902 << 20, 400 << 20}, false},
-		{"followers go", 20, heap{1 << 20, 903 << 20, 40 << 20}, false},
-		{"they have gone", 20, heap{1 << 20, 904 << 20, 40 << 20}, true},
+		{"followers disconnect", 20, heap{1 << 20, 903 << 20, 40 << 20}, false},
+		{"they have disconnected", 20, heap{1 << 20, 904 << 20, 40 << 20}, true},
 	} {
 		if got := tr.due(c.followers, c.heap); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

@@ -147,8 +147,8 @@ func (t *transcript) begin(e *tapedeck.Event, kind, id, who string) *entry {
 	return one
 }
 
-// rememberMessage records that a message was shown. Of very long sessions, only
-// the last messages are known.
+// rememberMessage records that a message was shown. When maxKnown ids are known, it
+// first drops all of them.
 func (t *transcript) rememberMessage(thread, id string) {
 	if len(t.seen) >= maxKnown {
 		clear(t.seen)

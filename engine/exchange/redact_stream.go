@@ -8,7 +8,7 @@ import (
 
 // A stream is a text in the deltas of several events: a message, the arguments of
 // a call, or the output of a terminal. The redactor holds it until it ends or
-// fills a window. Of a full window it still holds the last part, so that a match
+// fills a window. When the window is full, it keeps the last part, because a match
 // can continue after it.
 const (
 	streamWindow = 256 << 10

@@ -66,8 +66,8 @@ const (
 	fromUser
 )
 
-// suggestTitle suggests a title. A better source wins. Of the texts the first one
-// counts; of other sources the last one, which knows more.
+// suggestTitle suggests a title. A better source wins. Of titles from texts the first
+// counts; of titles from another source the last counts, because it knows more.
 func (s *session) suggestTitle(rank int, title string) {
 	if title = titleOf(title); title == "" || rank < s.titleRank || rank == fromText && s.titleRank == fromText {
 		return
@@ -179,8 +179,7 @@ func (s *session) endOtherRuns() {
 	}
 }
 
-// wrap returns other members of the source under the name of the format, nil if
-// there are none.
+// wrap returns m as one member with the format's name, nil if m is empty.
 func (s *session) wrap(m tapedeck.Members) tapedeck.Members {
 	if len(m) == 0 {
 		return nil

@@ -108,7 +108,8 @@ func (n *names) rename(s *step) {
 	}
 }
 
-// misshapen returns which member of the content has a wrong shape, and which.
+// misshapen returns the error for content of the wrong shape. It names the member, the
+// expected shape and the actual one, as far as err tells them.
 func (s *step) misshapen(content json.RawMessage, err error) error {
 	var shape *json.UnmarshalTypeError
 	switch {

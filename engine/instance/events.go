@@ -91,7 +91,7 @@ func (r *Repository) AppendEvent(ctx context.Context, of view.Ref, typ string, c
 	}
 	n := slices.IndexFunc(events, func(e view.ContextEvent) bool { return e.Offset == done.First && e.Type == typ })
 	if n < 0 {
-		return view.ContextEvent{}, tapedeck.Errorf(tapedeck.Conflict, "the event was appended at offset %d, and is not in the context any more", done.First)
+		return view.ContextEvent{}, tapedeck.Errorf(tapedeck.Conflict, "the event was appended at offset %d, but another request has removed it from the context", done.First)
 	}
 	return events[n], nil
 }
@@ -108,8 +108,8 @@ func orZero(e *view.ContextEvent) view.ContextEvent {
 // many context events these are. It deletes nothing: it is an overwrite, which can
 // be undone. -1 reverts all events.
 //
-// A tool call that arrived together with its message is one event of the log with
-// it. A sequence number between them is [tapedeck.Invalid].
+// If a message and its tool call are one event of the log, a sequence number
+// between them is [tapedeck.Invalid].
 func (r *Repository) DeleteEventsAfter(ctx context.Context, of view.Ref, sequence int) (int, api.Rewound, error) {
 	i, err := r.find(ctx, of)
 	if err != nil {
@@ -287,7 +287,7 @@ func (s *step) event(i *found) tapedeck.Event {
 	}
 	m.SubagentRunID = i.Subagent
 	e := payload.NewEvent(payload.MessageAdded{Message: m})
-	if e.Thread = i.Thread; !i.Main && i.Subagent == "" { // otherwise the thread already tells the instance
+	if e.Thread = i.Thread; !i.Main && i.Subagent == "" { // otherwise the thread or the sub-agent identifies the instance
 		e.Instance = i.ID
 	}
 	return e

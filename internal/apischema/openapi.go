@@ -153,7 +153,7 @@ func (d *description) document() *document {
 		Paths:   d.operations,
 		Components: components{
 			Schemas:   d.named,
-			Responses: map[string]response{"Error": {Description: "An error. Its kind determines the status.", Content: jsonOf(refTo("Error"))}},
+			Responses: map[string]response{"Error": {Description: "An error. Its kind determines the status, except for 405 and 408, whose kind is invalid.", Content: jsonOf(refTo("Error"))}},
 		},
 	}
 }

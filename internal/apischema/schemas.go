@@ -28,7 +28,7 @@ type schemas struct {
 	comments comments
 	named    map[string]*schema
 	types    map[string]reflect.Type // by the same names
-	open     map[reflect.Type]bool   // types with members that no field has
+	open     map[reflect.Type]bool   // types whose JSON has members without a Go field
 }
 
 const refPrefix = "#/components/schemas/"
@@ -70,7 +70,7 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[api.StreamEndReason](): {string(api.EndClosed), string(api.EndTerminal), string(api.EndDeleted)},
 }
 
-// words are members of type string of which there are only these values.
+// words has the string members that allow only these values.
 var words = map[string][]string{
 	"Branch.kind":             {view.BranchMain, view.BranchFork, view.BranchCopy, view.BranchRewound},
 	"Permission.status":       {string(view.PermissionOpen), string(tapedeck.StatusCancelled), string(view.PermissionAnswered)},
@@ -160,11 +160,12 @@ func (s *schemas) addAs(name string, t reflect.Type) error {
 	return nil
 }
 
-// marker is the comment by which a schema stands for a reference until [unmark].
+// marker begins the comment of a schema that stands for a reference; [unmark] replaces
+// it.
 const marker = "ref "
 
-// addNested adds the named types within the type of a field, and makes known stand
-// for them by a marker.
+// addNested adds the schemas of the named types inside a field's type, and puts such a
+// stand-in into known for each.
 func (s *schemas) addNested(known map[reflect.Type]*schema, t reflect.Type) error {
 	if known[t] != nil {
 		return nil
@@ -186,8 +187,9 @@ func (s *schemas) addNested(known map[reflect.Type]*schema, t reflect.Type) erro
 	return nil
 }
 
-// member returns the schema of a member of a struct. A pointer or a slice is null
-// only if the member cannot be omitted, and a slice never: the server sends [].
+// member returns the schema of a member of a struct. A member can be null only if
+// nullable names it, or if its field is a pointer and the member is required. A slice is
+// never null: the server sends [].
 func (s *schemas) member(path string, t reflect.Type, f reflect.StructField, have *schema, required bool) *schema {
 	out := unmark(have)
 	null := nullable[path] || f.Type.Kind() == reflect.Pointer && required

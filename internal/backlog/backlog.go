@@ -135,8 +135,8 @@ func (r *Records) data(i int) ([]byte, error) {
 // errChanged is the error of a record that was erased after a part of it was sent.
 var errChanged = tapedeck.Errorf(tapedeck.Unavailable, "the events changed while they were sent").WithHint("read them again")
 
-// Write writes record i to w piece by piece, by calling write, which writes at most
-// grow times the bytes of a piece to w. Only full buffers are flushed. During a flush
+// Write passes record i to write in pieces. For each piece, write appends at most
+// grow × len(piece) bytes to w. Only full buffers are flushed. During a flush
 // only r refers to the record, so that it can be dropped.
 func (r *Records) Write(w *bufio.Writer, i, grow int, write func(piece []byte)) error {
 	length := -1

@@ -33,8 +33,8 @@ var processGate = newGate(budget)
 type gate struct {
 	budget int
 
-	// reading has one element while a record has been read but is not counted yet. The
-	// record is compared with the shared ones, which takes longer than to read it.
+	// reading is a lock. One goroutine at a time reads a large record, compares it with
+	// the shared ones and counts it. The others wait without a record.
 	reading chan struct{}
 
 	mu      sync.Mutex
@@ -165,9 +165,9 @@ func (g *gate) claim(rec tapedeck.Record, reserved int) (*shared, *waiter) {
 	}
 }
 
-// tryClaim returns a shared record that may be the same as rec, unless it is one of
-// others. If there is none, it returns a new one for rec, or a waiter if there is no
-// space.
+// tryClaim returns a shared record with the offset and size of rec that is not in
+// others; the caller compares the bytes. If there is none, it returns a new one for rec,
+// or a waiter if there is no space.
 func (g *gate) tryClaim(rec tapedeck.Record, reserved int, others []*shared) (*shared, *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -217,7 +217,7 @@ func (g *gate) wait(ctx context.Context, w *waiter) error {
 	if i := slices.Index(g.queue, w); i >= 0 {
 		g.queue = slices.Delete(g.queue, i, i+1)
 	} else {
-		g.held -= w.size // it was granted at the last moment
+		g.held -= w.size // it was granted although ctx had ended, or just before
 	}
 	g.grant()
 	return ctx.Err()

@@ -52,8 +52,9 @@ type conn struct {
 	closed   atomic.Bool
 }
 
-// Read returns 0 bytes at once while the client is ignored: only the watching goroutine
-// of net/http reads then, and this ends it. If it reads already, it continues to watch.
+// Read reads from the client. While the client is ignored, only net/http's watching
+// goroutine reads. Read returns 0 bytes and so ends it. If it is already inside Read, it
+// continues to watch.
 func (c *conn) Read(b []byte) (int, error) {
 	if c.ignored.Load() {
 		return 0, nil

@@ -14,13 +14,6 @@ import (
 	"testing"
 )
 
-// pending has folders and files that TestWordsOfGlossary does not check yet. It
-// only ever gets shorter.
-var pending = []string{
-	"client",
-	"cmd",
-}
-
 // unchecked are folders without our own text, a page that `make bench` writes,
 // and this file.
 var unchecked = []string{".git", "bin", "web/dist", "docs/benchmarks.md", "internal/house/words_test.go"}
@@ -36,7 +29,6 @@ var terms = regexp.MustCompile(`(?i)\b(?:no|makes?|made|has|have|enough|little|m
 // and strings without a space, which may be names on the wire.
 func TestWordsOfGlossary(t *testing.T) {
 	words := glossary(t)
-	waiting := map[string]int{} // words found in each entry of pending
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -52,17 +44,12 @@ func TestWordsOfGlossary(t *testing.T) {
 		if d.IsDir() || read == nil {
 			return nil
 		}
-		wait, isPending := under(pending, name)
 		b, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
 		for _, p := range read(t, name, string(b)) {
 			for _, f := range words.find(p) {
-				if isPending {
-					waiting[wait]++
-					continue
-				}
 				t.Errorf("%s:%d: %q; the glossary in docs/log.md has %s", name, f.line, f.word, f.use)
 			}
 		}
@@ -71,21 +58,6 @@ func TestWordsOfGlossary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range pending {
-		if waiting[p] == 0 {
-			t.Logf("%s can leave the list pending", p)
-		}
-	}
-}
-
-// under returns the name that is a file or a folder above it.
-func under(names []string, file string) (string, bool) {
-	for _, n := range names {
-		if file == n || strings.HasPrefix(file, n+"/") {
-			return n, true
-		}
-	}
-	return "", false
 }
 
 // A passage is a text in a file.

@@ -182,9 +182,9 @@ func CheckFrom(s *tapedeck.Session, id string, from int64, resumed bool) error {
 	switch {
 	case from > s.Head && resumed:
 		return tapedeck.Errorf(tapedeck.Invalid, "session %s has no event %d yet: it is at offset %d", id, from-1, s.Head).
-			WithHint("it may have been deleted and created again; read it from offset 0")
+			WithHint("it may have been deleted and recreated; read it from offset 0")
 	case from > s.Head:
-		return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked from %d", id, s.Head, from).
+		return tapedeck.Errorf(tapedeck.Invalid, "session %s is at offset %d, you asked for events from %d", id, s.Head, from).
 			WithHint("read from %d or before", s.Head)
 	}
 	return nil

@@ -20,8 +20,9 @@ const (
 	// DefaultBudget is the budget of memory for all bodies together, in bytes.
 	DefaultBudget = 128 << 20
 
-	// small is how much of each body may use the whole budget. The rest of a body may use
-	// three quarters of it, so that large bodies leave space for small ones.
+	// small is a size in bytes. A body that holds at most small bytes may use the whole
+	// budget. A larger one is refused above three quarters, so that large bodies leave
+	// space for small ones.
 	small = 64 << 10
 
 	// Grace is how long a body of any size may take. It is the ReadTimeout of the server.

@@ -9,8 +9,8 @@ import (
 )
 
 // An object reads the members of a JSON object one by one without copying. It
-// parses only as much as it needs to find the ends of values;
-// [tapedeck.Event.Check] reports whether the rest is JSON.
+// checks only what it needs to find the ends of values; [tapedeck.Event.Check]
+// checks the whole JSON.
 type object struct {
 	rest  []byte
 	begun bool

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Unpack sets the struct, or the slice of structs, to which into points from
-// JSON. It differs from encoding/json in four rules, so that folds in all
+// Unpack decodes JSON into a struct or a slice of structs. into points to it. It
+// differs from encoding/json in four rules, so that folds in all
 // languages can agree. The names of members are exact. If a member is repeated,
 // the last value counts as a whole. An integer may be written as 1.0 or 1e3. A
 // member that does not have the shape of its field counts as absent, while all

@@ -113,8 +113,8 @@ func (p *Peer) write(w io.Writer) {
 		select {
 		case b := <-p.out:
 			if _, err := w.Write(b); err != nil {
-				// Reading continues: before it ended, the peer may have sent the
-				// reason. It ends soon, because the peer has closed its input.
+				// Reading continues: the peer may have sent the reason before it
+				// closed its input. Reading ends soon.
 				p.refuse()
 				return
 			}

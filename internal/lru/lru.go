@@ -50,7 +50,7 @@ func (m *Map[K, V]) Delete(key K) {
 }
 
 // Trim removes the entries that were not used for longest until there are at most
-// limit. It keeps those of which inUse reports true; nil keeps none.
+// limit. It does not remove entries that inUse reports as in use. inUse may be nil.
 func (m *Map[K, V]) Trim(limit int, inUse func(V) bool) {
 	for el := m.recent.Back(); el != nil && m.recent.Len() > limit; {
 		e, newer := el.Value.(*entry[K, V]), el.Prev()

@@ -21,8 +21,8 @@ import (
 )
 
 // A Narrator yields the events of one invocation. Its methods take the agent's own
-// ids; "" stands for a missing id. A lane is the agent itself, "", or a sub-agent that
-// was begun.
+// ids; "" stands for a missing id. The lane "" is the agent itself. A sub-agent's lane
+// has the id of the tool call that began it.
 //
 // After yield has returned false, a Narrator yields no more events; see
 // [Narrator.Over].
@@ -247,8 +247,8 @@ func (n *Narrator) Raw(source string, event json.RawMessage) {
 	n.Event(payload.Raw{Event: event, Source: source})
 }
 
-// Lossy records that the agent received the history as text, because it does not have
-// it in a conversation of its own.
+// Lossy records that the agent received the history as text, because no conversation of
+// its own contains that history.
 func (n *Narrator) Lossy(reason string, bytes int) {
 	value, err := json.Marshal(map[string]any{"reason": reason, "bytes": bytes})
 	if err == nil {

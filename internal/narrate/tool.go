@@ -72,8 +72,8 @@ func (n *Narrator) Args(id, delta string) {
 	n.yieldIn(n.lane(t.lane), tapedeck.Event{Type: tapedeck.ToolCallArgs, Data: content("toolCallId", t.id, delta)})
 }
 
-// Input sets the whole arguments of a call and completes it. If arguments arrived in
-// pieces, the pieces count. If the pieces are not complete yet, the call stays open.
+// Input sets the whole arguments of a call and completes it. If pieces have arrived, they
+// are used, and whole is ignored. If the pieces are not complete yet, the call stays open.
 func (n *Narrator) Input(id string, whole json.RawMessage) {
 	t := n.tools[id]
 	if t == nil || t.called || len(t.args) > 0 && !json.Valid(t.args) {

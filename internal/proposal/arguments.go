@@ -155,7 +155,7 @@ func (m members) takeEdits() (Change, bool) {
 		before, had := e.take(beforeNames)
 		after, ok := e.take(afterNames)
 		if !ok || !had || len(e) > 0 {
-			return Change{}, false // the arguments show it unchanged
+			return Change{}, false // Draft.Arguments then shows the edits as they are
 		}
 		c := Change{Before: before, After: after}
 		diff.WriteString(c.diff())

@@ -23,7 +23,7 @@ func (c *Change) diff() string {
 	case c.Diff != "":
 		return c.Diff
 	case c.Unknown:
-		return "@@ all that the file will have @@\n" + format(mark('+', split(c.After)))
+		return "@@ the whole new content @@\n" + format(mark('+', split(c.After)))
 	case c.Before == c.After:
 		return "@@ nothing changes @@\n"
 	}
@@ -45,9 +45,9 @@ func lastLines(before, after string) string {
 	case before == "" || after == "" || had == has:
 		return ""
 	case had:
-		return "@@ the newline at the end goes @@\n"
+		return "@@ the newline at the end is removed @@\n"
 	}
-	return "@@ a newline comes at the end @@\n"
+	return "@@ a newline at the end is added @@\n"
 }
 
 // mark returns lines with a sign.

@@ -19,7 +19,7 @@ func TestFromArguments(t *testing.T) {
 		{"words", `{"cmd":["bash","-lc","echo 'hi' > a"],"workdir":"/w"}`, `{"tool":"T","command":"bash -lc 'echo '\\''hi'\\'' \u003e a'","folder":"/w"}`},
 		{"edit", `{"file_path":"/w/a","old_string":"x\ny\n","new_string":"x\nz\n","replace_all":true}`,
 			`{"tool":"T","changes":[{"path":"/w/a","diff":"@@ -1,2 +1,2 @@\n x\n-y\n+z\n"}],"arguments":"{\n  \"replace_all\": true\n}"}`},
-		{"write", `{"path":"a","content":"x\ny"}`, `{"tool":"T","changes":[{"path":"a","diff":"@@ all that the file will have @@\n+x\n+y\n"}]}`},
+		{"write", `{"path":"a","content":"x\ny"}`, `{"tool":"T","changes":[{"path":"a","diff":"@@ the whole new content @@\n+x\n+y\n"}]}`},
 		{"edits", `{"path":"a","edits":[{"old":"x","new":"y"},{"old":"1","new":"2"}]}`,
 			`{"tool":"T","changes":[{"path":"a","diff":"@@ -1 +1 @@\n-x\n+y\n@@ -1 +1 @@\n-1\n+2\n"}]}`},
 		{"edits with more than is known", `{"path":"a","edits":[{"old":"x","new":"y","sudo":true}]}`,
@@ -55,7 +55,7 @@ func TestDiff(t *testing.T) {
 		{"two hunks", text(long...), text(changed...),
 			"@@ -3,7 +3,7 @@\n line 2\n line 3\n line 4\n-line 5\n+five\n line 6\n line 7\n line 8\n" +
 				"@@ -28,7 +28,7 @@\n line 27\n line 28\n line 29\n-line 30\n+thirty\n line 31\n line 32\n line 33\n"},
-		{"a newline at the end", "a", "a\n", "@@ a newline comes at the end @@\n"},
+		{"a newline at the end", "a", "a\n", "@@ a newline at the end is added @@\n"},
 		{"nothing", "a", "a", "@@ nothing changes @@\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -18,8 +18,8 @@
 //     the status of every answer
 //   - [cut]: the connection breaks in the middle of the answer
 //
-// The number of tool results after the message determines the next step. The model
-// remembers only how often it refused a message.
+// The number of tool results after the message determines the next step. Between
+// requests only the number of refusals affects its answers.
 package testmodel
 
 import (

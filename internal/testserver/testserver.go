@@ -40,7 +40,7 @@ var build = sync.OnceValues(func() (string, error) {
 	return path, cmd.Run()
 })
 
-// Work returns the folder below which the agents of the server of a data folder work.
+// Work returns the folder for agents (TAPEDECK_WORK) of the server with this data folder.
 func Work(data string) string { return data + ".work" }
 
 // A Server is a running "tapedeck serve".

@@ -19,7 +19,7 @@ type keptFold struct {
 	gen   int64
 	view  string
 	n     int64  // the fold has seen all events below n
-	epoch string // no event that the fold has seen was erased before this epoch, see [reading.epoch]
+	epoch string // the epoch in which the fold read its events, see [reading.epoch]; take needs the same epoch
 	fold  views.Fold
 }
 

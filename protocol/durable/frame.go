@@ -55,10 +55,12 @@ func (rd *reading) pourData(b *bufio.Writer, records *backlog.Records) error {
 	return err
 }
 
-// How many bytes one byte becomes at most: a line end, and a byte in base64 with the rest
-// of the run before.
 const (
-	lineGrowth   = len("\ndata:")
+	// lineGrowth is how many bytes a line end becomes.
+	lineGrowth = len("\ndata:")
+
+	// base64Growth is the most output bytes for each input byte in long pieces. The output
+	// can begin with up to two bytes that an earlier piece left.
 	base64Growth = 2
 )
 

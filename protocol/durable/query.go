@@ -10,13 +10,13 @@ import (
 
 // A query has the parameters of a read.
 type query struct {
-	at     offset
-	start  bool   // an offset was given
-	now    bool   // the read begins at the tail
-	live   string // "", long-poll or sse
-	cursor string
-	limit  int // the most messages; 0 for no limit
-	filter filter
+	at        offset
+	hasOffset bool   // an offset was given
+	now       bool   // the read begins at the tail
+	live      string // "", long-poll or sse
+	cursor    string
+	limit     int // the most messages; 0 for no limit
+	filter    filter
 }
 
 // decodeQuery reads the parameters of a GET. It allocates no map, because every read
@@ -37,12 +37,12 @@ func decodeQuery(r *http.Request) (q query, err error) {
 		}
 	}
 	if id := r.Header["Last-Event-Id"]; len(id) > 0 && id[0] != "" && q.live == "sse" {
-		q.start = false // EventSource also sends the offset of its first request again
+		q.hasOffset = false // EventSource also sends the offset of its first request again
 		if err := q.setOffset(id[0]); err != nil {
 			return q, err
 		}
 	}
-	if q.live != "" && !q.start {
+	if q.live != "" && !q.hasOffset {
 		return q, tapedeck.Errorf(tapedeck.Invalid, "a live read needs an offset").WithHint("add offset=-1 for the start or offset=now for the end")
 	}
 	return q, nil
@@ -76,10 +76,10 @@ func (q *query) set(name, value string) error {
 }
 
 func (q *query) setOffset(v string) error {
-	if q.start {
+	if q.hasOffset {
 		return tapedeck.Errorf(tapedeck.Invalid, "the offset is given more than once")
 	}
-	q.start = true
+	q.hasOffset = true
 	switch v {
 	case "-1":
 		return nil

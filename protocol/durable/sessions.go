@@ -69,8 +69,8 @@ func (h *handler) closeSession(w http.ResponseWriter, r *http.Request, t target)
 	return nil
 }
 
-// events decodes envelopes. The store ignores the offset of an envelope, and its time is
-// that of its producer. So an envelope can be posted as it was read.
+// events decodes envelopes. The store ignores an envelope's offset. Its time is the
+// producer's. So an envelope can be posted as it was read.
 func (h *handler) events(header http.Header, body []byte) ([]tapedeck.Event, error) {
 	if v := header["Content-Type"]; len(v) == 1 && !isJSON(v[0]) {
 		return nil, tapedeck.Errorf(tapedeck.Conflict, "a session has the content type %s, not %s", jsonType, v[0])
@@ -112,7 +112,7 @@ func (c *creation) checkSession() error {
 	case c.contentType != "" && !isJSON(c.contentType):
 		return tapedeck.Errorf(tapedeck.Conflict, "a session has the content type %s, not %s", jsonType, c.contentType)
 	case c.closed || c.lifetime.given:
-		return tapedeck.Errorf(tapedeck.Invalid, "a session begins open, and lives until it is deleted")
+		return tapedeck.Errorf(tapedeck.Invalid, "a new session cannot be closed or have an expiry")
 	case len(c.body) > 0 && string(c.body) != "[]":
 		return tapedeck.Errorf(tapedeck.Invalid, "a session begins empty").WithHint("create it, then POST its events")
 	case c.fork != nil && !c.fork.source.isSession:

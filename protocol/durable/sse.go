@@ -38,7 +38,7 @@ type subscriber struct {
 	w      http.ResponseWriter
 	rc     *http.ResponseController
 	shared *broadcast
-	cursor int64 // no cursor that is sent may be less
+	cursor int64 // every cursor sent from now on is at least this
 
 	at       offset // everything before it was sent or left out
 	reported offset // the offset that the client knows
@@ -176,7 +176,7 @@ func (s *subscriber) idle(ctx context.Context) error {
 }
 
 // writeFrame sends a frame that other subscribers get too. Only a client that sent a
-// cursor from the future needs a control event of its own.
+// cursor above the current one needs a control event of its own.
 func (s *subscriber) writeFrame(f *frame) error {
 	b := f.bytes
 	if f.cursor < s.cursor {

@@ -80,7 +80,7 @@ func (h *handler) all(ctx context.Context, session string, from, to int64) iter.
 		for from < to {
 			p, err := h.Sessions.Read(ctx, session, tapedeck.Range{From: from, Limit: int(min(to-from, tapedeck.DefaultLimit))})
 			if err == nil && len(p.Records) == 0 {
-				err = tapedeck.Errorf(tapedeck.Conflict, "session %s was deleted and created again in the meantime", session).
+				err = tapedeck.Errorf(tapedeck.Conflict, "session %s was deleted and recreated in the meantime", session).
 					WithHint("send the request again")
 			}
 			if err != nil {

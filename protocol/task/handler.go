@@ -115,8 +115,8 @@ func preferStream(r *http.Request) *http.Request {
 	return &r2
 }
 
-// broken logs why a stream has broken off, unless the client has disconnected. The
-// client reconnects and learns the reason then, as far as it may.
+// broken logs why a stream has broken off, unless the client has disconnected. When the
+// client reconnects, it gets the part of the reason that it may see.
 func (h *handler) broken(r *http.Request, err error) {
 	if r.Context().Err() == nil {
 		problem.Log(r, err, h.Logger)

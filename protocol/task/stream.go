@@ -219,8 +219,8 @@ func (h *handler) newFollower(ctx context.Context, w http.ResponseWriter, s subs
 	}
 	t, err := newEncoder(ctx, h.Sessions, s.session, s.from)
 	f := &follower{
-		// A page without an event of the protocol restarts the hub's clock, but not
-		// that of the stream: half a heartbeat keeps the comments in time.
+		// The hub's clock restarts at every page, the stream's only when it sends. With
+		// half a heartbeat the comments are still in time.
 		subscription: s, w: w, out: sse.NewStream(w, h.Heartbeat/2), encoder: t, passed: s.from - 1,
 		head: head.Head, idle: !head.Status.Begun(), open: make(map[string]bool),
 	}

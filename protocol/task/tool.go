@@ -56,8 +56,8 @@ func (r *run) callArgs(e *tapedeck.Event) []draft {
 	return nil
 }
 
-// callEnd starts the tool when its input is complete. If the answer arrived before,
-// the tool was started then, and the end of the input completes it.
+// callEnd starts the tool. If its answer arrived first, that has started the tool, and
+// callEnd completes it.
 func (r *run) callEnd(e *tapedeck.Event) []draft {
 	id := partOf(e).ToolCallID
 	c := r.calls[id]

@@ -67,7 +67,7 @@ func unwritten(err error) error {
 	}
 	if errors.Is(err, errUncertain) {
 		message = "it is not certain whether it was stored" + strings.TrimPrefix(message, "it could not be stored")
-		hint += "; sent again with the same producer id, it is stored once"
+		hint += "; if you send it again with the same producer id, it is stored once"
 	}
 	return tapedeck.Errorf(tapedeck.Unavailable, "%s", message).WithHint("%s", hint).Because(err)
 }

@@ -55,9 +55,10 @@ func (w *writer) start() (err error) {
 	return nil
 }
 
-// settleTouches notes that the folder is in use. If the last process did not close
-// it cleanly, touches are lost, and every TTL restarts. If the disk cannot take
-// this, the first transaction that succeeds does it.
+// settleTouches notes that the folder is in use. A touch is a use of a session that
+// restarts its TTL. If the last process did not close the folder cleanly, touches are
+// lost, and every TTL restarts. If the disk cannot take this, the first transaction
+// that succeeds does it.
 func (w *writer) settleTouches() error {
 	clean, err := w.conn.number(sqlClean)
 	if err != nil {

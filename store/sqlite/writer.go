@@ -128,7 +128,7 @@ func (w *writer) handle(group []*request) {
 	}
 }
 
-// crowdGroups is how many groups of one request must follow on a larger group
+// crowdGroups is how many groups of one request must follow a group of several requests
 // before callers write on their own goroutines again.
 const crowdGroups = 16
 

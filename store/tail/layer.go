@@ -10,7 +10,7 @@ import (
 // Over returns a store that reads from c the records that c holds, and from store the
 // others. It registers c as an observer of store, so a cache is for one store and
 // Over is called once. Call it before other observers are registered: then a
-// follower that one of them wakes finds the new events in the cache.
+// reader that one of them wakes finds the new events in the cache.
 func (c *Cache) Over(store tapedeck.Store) tapedeck.Store {
 	store.Observe(tapedeck.Observer{Committed: c.committed})
 	return &layer{store, c}

@@ -188,7 +188,7 @@ export const checks = {
         return importExport(server, timed("early", events, "cancelled"));
       },
       async (page) => {
-        await page.getByText(/had not started/).waitFor();
+        await page.getByText(/the agent had not begun/).waitFor();
         await page.getByRole("button", { name: "Send" }).waitFor();
         assert.equal(await page.getByRole("button", { name: "Resume" }).count(), 0);
       },

@@ -20,7 +20,7 @@ type Options struct {
 	Threads int     // number of parallel conversations, at least 1
 	Jumps   float64 // rewinds, overwrites and clears
 	Near    int64   // distance of most jumps; 0 for any
-	Undos   float64 // jumps to the newest jump before them
+	Undos   float64 // share of jumps that go to the newest jump, that is, undo it
 	Repeats float64 // ids that are used again, soon or long after their first use
 	Restate float64 // MESSAGES_SNAPSHOT
 	Wild    float64 // events in any order, and data of any shape

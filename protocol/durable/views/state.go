@@ -13,8 +13,8 @@ import (
 // the shared state of each thread; "run", each invocation; "session", the attributes
 // of the session.
 //
-// Only a STATE_DELTA depends on earlier events. A fold that begins between two of them
-// looks up the state once and remembers it until the next jump.
+// Only a STATE_DELTA depends on earlier events. A fold that has not seen all events looks
+// up a thread's state once, and remembers it until the next jump.
 type state struct {
 	Source
 	session string

@@ -140,8 +140,8 @@ func (t *Translator) note(e *event, k Known) {
 	t.called[key] = max(k, t.called[key])
 }
 
-// agentState begins and ends the runs of an agent. An event of its own keeps all its
-// members.
+// agentState begins and ends the runs of an agent. It also appends an agent.state event
+// with all members of e.
 func (t *Translator) agentState(e *event) ([]tapedeck.Event, error) {
 	if e.Status == "" {
 		return nil, missing(e, "status")

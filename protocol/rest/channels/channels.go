@@ -28,8 +28,8 @@ type Translator struct {
 	NewID   func(prefix string) string             // nil for [tapedeck.NewID]
 
 	// Conflict is the reason why the last event must not be appended, nil if there is none.
-	// Translate does not return it as an error, because the event may be a repetition of a
-	// producer, which the log accepts.
+	// Translate does not return it as an error, because the event may be a producer's
+	// repeated append, which the log accepts.
 	Conflict error
 
 	called map[string]Known // the calls of this request, by thread and id

@@ -98,7 +98,8 @@ func (c *calls) find(p *callPiece) int {
 }
 
 // isOver reports whether p begins a new call although it has the index of k, or no index.
-// That is so if p has another id. Without ids, it is so if both k and p are complete calls.
+// p must have a name. If both have an id, the ids must differ. Otherwise the arguments of
+// both must be complete JSON objects.
 func (k *call) isOver(p *callPiece) bool {
 	if p.Function.Name == "" {
 		return false

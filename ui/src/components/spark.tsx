@@ -3,6 +3,7 @@ import { useEffect, useRef } from "react";
 import { api } from "@/data/api";
 import type { ReplayIndex } from "@/fold/types";
 import { useTheme } from "@/hooks/theme";
+import { plural } from "./format";
 
 /** A sparkline of a session's activity: bars for events, red for errors. */
 export function Spark({ id, live, wanted }: { id: string; live: boolean; wanted: boolean }) {
@@ -23,7 +24,7 @@ export function Spark({ id, live, wanted }: { id: string; live: boolean; wanted:
   const errors = data?.marked?.error ?? 0;
   return (
     <span className="flex items-center gap-2">
-      <canvas ref={ref} role="img" aria-label={errors ? `${errors} errors` : "No errors"} className="h-6 w-32" />
+      <canvas ref={ref} role="img" aria-label={errors ? plural(errors, "error") : "No errors"} className="h-6 w-32" />
       {errors > 0 && <span className="text-xs font-medium text-bad">✕ {errors}</span>}
     </span>
   );

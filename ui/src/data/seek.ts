@@ -18,8 +18,8 @@ export function isStep(e: Event): boolean {
 }
 
 /**
- * Estimates the offset of a time from the replay index: the range that contains it
- * if times never go backwards, and a guess.
+ * Estimates the offset at a time: a range that contains it (if times never decrease),
+ * and a guess inside that range.
  */
 export function offsetNear(ms: number, index: ReplayIndex | undefined, head: number): OffsetRange & { guess: number } {
   const { from, width_ms, counts } = index?.density ?? { from: "", width_ms: 0, counts: [] };

@@ -20,7 +20,7 @@ type Value = Record<string, unknown>;
 interface Page {
   seed: number;
   events: Event[];
-  /** Each turns a snapshot into the next one, the first one an empty object. */
+  /** Each turns a snapshot into the next one. The first step starts from an empty object. */
   steps: {
     set?: Value;
     lists?: Record<string, { len: number; items?: Record<string, unknown> }>;
@@ -58,7 +58,7 @@ function* snapshots(page: Page): Generator<Snapshot> {
   }
 }
 
-/** Folds a log as of one offset after another: on from the last one, and from the start after a jump. */
+/** Folds a log as of increasing offsets. It continues from the last offset, or from the start after a jump. */
 class Follower {
   private fold = new Conversation().keep();
   private next = 0;
@@ -101,7 +101,7 @@ function same(a: unknown, b: unknown): boolean {
   return true;
 }
 
-/** The snapshot as JSON. Half a surrogate pair may be left in values that no view reads as text. */
+/** The snapshot as JSON. It replaces half surrogate pairs, which may remain in values that no view reads as text. */
 const comparable = (s: Snapshot): Snapshot =>
   JSON.parse(JSON.stringify(s).replace(/\\ud[89a-f][0-9a-f]{2}/g, "\ufffd"));
 

@@ -88,7 +88,7 @@ function useFiltered(id: string, head: number, filter: RawFilter, wanted: boolea
   return { count: list.length, get: (i: number) => list[i], error: pages.error, more, busy: pages.isFetching };
 }
 
-/** The events that match. The server also sends the events of the channel session, whatever the filter. */
+/** The events that match. The server adds events of the channel session to every answer, so filter again. */
 export function matching(events: Event[], { channel, q }: RawFilter): Event[] {
   const channels = channel?.split(",");
   const text = q?.toLowerCase();

@@ -77,7 +77,7 @@ function Comparison({ diff: d }: { diff: Diff }) {
               ? d.common_turns === 1
                 ? "The first turn is the same."
                 : `The first ${d.common_turns} turns are the same.`
-              : "They differ from the first turn."}
+              : "They differ from the first turn on."}
           {d.shared_offset > 0 && (
             <span className="text-muted"> They share the events before offset {d.shared_offset}.</span>
           )}

@@ -14,7 +14,7 @@ const TimeView = lazy(() => import("@/components/time/time-view"));
 const rowHeight = 52;
 const headingHeight = 38;
 
-/** Focuses the search field. The second press opens the browser's search. */
+/** Focuses the search field. If it has the focus already, the browser handles the key: Ctrl+f opens its own search. */
 const toSearch = () => {
   const field = document.getElementById("search");
   if (field === document.activeElement) return false;

@@ -22,9 +22,9 @@ import (
 	"github.com/tapedeck/tapedeck/runner/script"
 )
 
-// A FolderFunc returns the function that opens the folder in which an agent works
-// in a session, nil for an agent without one. cwd is the setting of the agent, nil
-// if it has none; a relative path begins at base.
+// A FolderFunc returns open, which opens the folder of an agent in a session. open is
+// nil if the agent has no folder. cwd is the setting of the agent, nil if it has none;
+// a relative path begins at base.
 type FolderFunc func(cwd *string, base string) (open func(session string) (string, error))
 
 // Build returns the agents of the configuration, in its order.

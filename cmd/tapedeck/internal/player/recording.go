@@ -35,8 +35,7 @@ type Recording struct {
 	begin      time.Time // of the first event of the conversation; zero until then
 }
 
-// A playStep is a moment at which text is added to the screen: that of an event, or
-// of one of the deltas that were joined into it.
+// A playStep is the moment at which an event, or a delta joined into it, adds text.
 type playStep struct {
 	at    time.Duration // since the beginning; never decreases
 	text  int           // length of the text that is shown then, in bytes

@@ -109,8 +109,8 @@ func (t *Transcript) Print(e *tapedeck.Event) error {
 	return nil
 }
 
-// erasable are the types of events whose printed text can be erased. The outcome of a
-// run cannot.
+// erasable has the types whose text is printed as (erased). Ends of runs are not among
+// them: an erasure keeps the outcome.
 var erasable = map[string]bool{
 	tapedeck.MessageAdded: true, "TEXT_MESSAGE_CONTENT": true, "REASONING_MESSAGE_CONTENT": true,
 	"TOOL_CALL_START": true, "TOOL_CALL_ARGS": true, "TOOL_CALL_END": true, "TOOL_CALL_RESULT": true, tapedeck.PlanUpdated: true,

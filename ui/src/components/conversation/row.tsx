@@ -157,7 +157,7 @@ function RunEnd({ run }: { run: Run }) {
           {duration(run.duration_ms)}
           {tokens ? ` · ${short(tokens)} tokens` : ""}
           {run.status === "cancelled" && run.resumable !== undefined
-            ? ` · ${run.resumable ? "can be resumed" : "had not started"}`
+            ? ` · ${run.resumable ? "can be resumed" : "cannot be resumed: the agent had not begun"}`
             : ""}
         </span>
       </Rule>

@@ -65,7 +65,7 @@ export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter,
   const inView = firstShown <= place && place <= lastSeen;
   const toPlace = () => virtual.scrollToIndex(place, { align: live ? "end" : "center" });
   const missed = wanted && !inView && reached.current !== place;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: when the playhead moves, and after a missed scroll
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it must run whenever the playhead changes, and after a missed scroll
   useEffect(() => {
     if (wanted) toPlace();
   }, [at, wanted, live, missed && `${firstShown} ${lastSeen} ${virtual.isScrolling}`]);
@@ -75,7 +75,7 @@ export function RawEvents({ hidden, id, head, at, live, epoch, filter, onFilter,
   // Keep the playhead in view when the list gets smaller, such as when the bar appears below it.
   const listHeight = virtual.scrollRect?.height;
   const wasInView = useRef(false);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the height changes
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it must run whenever the height changes, and only then
   useEffect(() => {
     if (wanted && wasInView.current) toPlace();
   }, [listHeight]);

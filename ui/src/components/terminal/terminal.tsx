@@ -155,7 +155,7 @@ function Lines({ screen, version, label }: { screen: Screen; version: number; la
     paddingStart: 8,
     paddingEnd: 8,
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: with each change of the output
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it must run whenever the output changes
   useLayoutEffect(() => {
     const el = scroller.current;
     if (atEnd && el) el.scrollTop = el.scrollHeight;

@@ -22,7 +22,7 @@ export function Transport({ deck, state, cut, onCut, recording }: Props) {
   const to = Math.max(Date.parse(index?.last_at ?? "") || from, live ? state.timeMs : 0);
   const gaps = index?.gaps;
   const axis = useMemo(() => axisOf(from, to, gaps ?? [], cut), [from, to, gaps, cut]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: an update with each index is enough
+  // biome-ignore lint/correctness/useExhaustiveDependencies: head changes with each event; recompute only with a new index
   const times = useMemo(() => timesOf(deck, head), [deck, index]);
   const positionText = `event ${at} of ${head}, ${clock(state.timeMs - from)} of ${clock(to - from)}`;
   if (!index || head === 0) return null;

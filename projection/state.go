@@ -63,14 +63,14 @@ func (p *Projections) Snapshot(ctx context.Context, session string, q view.Query
 		return view.Snapshot{}, err
 	}
 	defer p.release(f)
-	stands, err := p.stateAt(ctx, f, &s, at)
+	state, err := p.stateAt(ctx, f, &s, at)
 	if err == nil {
 		err = p.same(ctx, &s)
 	}
 	if err != nil {
 		return view.Snapshot{}, err
 	}
-	c := stands.Conversation
+	c := state.Conversation
 	snapshot := c.Snapshot()
 	if q.Thread != "" {
 		snapshot = c.Thread(q.Thread)
@@ -114,7 +114,7 @@ func (p *Projections) stateAt(ctx context.Context, f *folded, s *tapedeck.Sessio
 
 // isPrefix reports whether the same events below offset from are active at from and
 // at offset at, because no jump between them goes back below from. It can report
-// false although they are.
+// false even if they are the same.
 func isPrefix(t *view.Timeline, from, at int64) bool {
 	for _, j := range t.Jumps() {
 		if from <= j.Offset && j.Offset < at && j.To < from {
