@@ -65,7 +65,7 @@ it("pairs changed items, and leaves the other side empty for added or removed on
   const turn: DiffTurn = {
     turn: 1,
     same: false,
-    a: side(item(1, "same"), item(2, "gone"), item(3, "old")),
+    a: side(item(1, "same"), item(2, "lost"), item(3, "old")),
     b: side(item(11, "same"), item(12, "new"), item(13, "extra")),
     changes: [
       { op: "removed", kind: "message", name: "assistant", a_offset: 2 },
@@ -74,8 +74,8 @@ it("pairs changed items, and leaves the other side empty for added or removed on
     ],
   };
   const words = (t: DiffTurn) => pairsOf(t).map((p) => `${p.a?.text ?? "-"}/${p.b?.text ?? "-"} ${p.change?.op ?? ""}`);
-  expect(words(turn)).toEqual(["same/same ", "gone/- removed", "old/new changed", "-/extra added"]);
-  expect(words({ ...turn, b: null, changes: [] })).toEqual(["same/- ", "gone/- ", "old/- "]);
+  expect(words(turn)).toEqual(["same/same ", "lost/- removed", "old/new changed", "-/extra added"]);
+  expect(words({ ...turn, b: null, changes: [] })).toEqual(["same/- ", "lost/- ", "old/- "]);
 });
 
 it("adds to the totals of a fork those of its parent before the fork", async () => {
