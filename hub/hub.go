@@ -130,29 +130,30 @@ func (h *Hub) changed(s *signal) <-chan struct{} {
 // [tapedeck.Gone] when the session was deleted).
 func (h *Hub) Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error] {
 	return func(yield func(tapedeck.Page, error) bool) {
-		f := follower{hub: h, session: session, cursor: o.From, options: o}
+		f := &follower{hub: h, session: session, last: tapedeck.Page{Next: o.From}, options: o}
 		if err := f.start(ctx); err != nil {
-			yield(tapedeck.Page{}, err)
+			f.fail(err, yield)
 			return
 		}
-		s := h.subscribe(session)
-		defer h.unsubscribe(session, s)
-		f.run(ctx, s, yield)
+		f.run(ctx, yield)
 	}
 }
 
+// A follower waits most of the time, and the stack of its goroutine is most of what it
+// costs: 8 KiB if the frames of everything that waits, net/http included, are below
+// 3,200 bytes, else 16. So what it needs while it waits is in this struct, and what it
+// needs to read a page is in functions that have returned by then.
 type follower struct {
 	hub     *Hub
 	session string
 	gen     int64 // of the session; in a recreated session the cursor has no meaning
-	cursor  int64
-	caught  bool // it has yielded a page that ends at the head
 	options tapedeck.FollowOptions
-	idle    *time.Timer // nil before the first wait, and without a limit
+	caught  bool          // it has yielded a page that ends at the head
+	last    tapedeck.Page // without its records; Next is the cursor
+	idle    *time.Timer   // nil before the first wait, and without a limit
 }
 
-// start sets gen. If start were inlined, its copies of a session would stay on the
-// stack of every waiting follower, and double the size of the stack.
+// start sets gen.
 //
 //go:noinline
 func (f *follower) start(ctx context.Context) error {
@@ -161,73 +162,90 @@ func (f *follower) start(ctx context.Context) error {
 	return err
 }
 
-func (f *follower) run(ctx context.Context, s *signal, yield func(tapedeck.Page, error) bool) {
-	defer f.stop()
+func (f *follower) run(ctx context.Context, yield func(tapedeck.Page, error) bool) {
+	s := f.hub.subscribe(f.session)
+	defer f.stop(s)
 	for {
 		changed := f.hub.changed(s) // before the read: an append after it closes this channel
-		p, err := f.read(ctx)
-		if err != nil {
-			yield(p, err)
+		if !f.advance(ctx, yield) {
 			return
 		}
-		f.cursor = p.Next
-		// A waiting follower must not hold the records that a slow client still gets.
-		bare := tapedeck.Page{Next: p.Next, Head: p.Head, Closed: p.Closed}
-		if len(p.Records) > 0 || !f.caught && p.CaughtUp() || p.Closed && p.CaughtUp() {
-			f.caught = f.caught || p.CaughtUp()
-			if !yield(p, nil) {
-				return
-			}
-		}
-		switch {
-		case !bare.CaughtUp(): // read on
-		case bare.Closed:
+		if f.last.CaughtUp() && !f.wait(ctx, changed, yield) {
 			return
-		default:
-			if !f.wait(ctx, changed, bare, yield) {
-				return
-			}
 		}
 	}
 }
 
-func (f *follower) stop() {
+// advance reads the next page and yields it, unless it is empty and says nothing new. It
+// reports false if the follower must end.
+//
+//go:noinline
+func (f *follower) advance(ctx context.Context, yield func(tapedeck.Page, error) bool) bool {
+	p, err := f.read(ctx)
+	if err != nil {
+		f.fail(err, yield)
+		return false
+	}
+	// A waiting follower must not hold the records that a slow client still gets.
+	f.last = tapedeck.Page{Next: p.Next, Head: p.Head, Closed: p.Closed}
+	if len(p.Records) > 0 || p.CaughtUp() && (p.Closed || !f.caught) {
+		f.caught = f.caught || p.CaughtUp()
+		if !yield(p, nil) {
+			return false
+		}
+	}
+	return !(f.last.Closed && f.last.CaughtUp())
+}
+
+func (f *follower) stop(s *signal) {
+	f.hub.unsubscribe(f.session, s)
 	if f.idle != nil {
 		f.idle.Stop()
 	}
 }
 
-// wait waits until the session changes. p is the last page without its records. It
-// reports false if the follower must end.
-func (f *follower) wait(ctx context.Context, changed <-chan struct{}, p tapedeck.Page, yield func(tapedeck.Page, error) bool) bool {
-	var idle <-chan time.Time // nil for no limit
-	switch {
-	case f.options.Idle <= 0:
-	case f.idle == nil:
-		f.idle = time.NewTimer(f.options.Idle)
-		idle = f.idle.C
-	default:
-		f.idle.Reset(f.options.Idle)
-		idle = f.idle.C
-	}
+// wait waits until the session changes. It reports false if the follower must end.
+func (f *follower) wait(ctx context.Context, changed <-chan struct{}, yield func(tapedeck.Page, error) bool) bool {
+	idle := f.resetIdle()
 	select {
 	case <-changed:
 		return true
 	case <-idle:
-		return yield(p, nil)
 	case <-f.options.Wake:
-		return yield(p, nil)
 	case <-ctx.Done():
-		yield(tapedeck.Page{}, ctx.Err())
+		f.fail(ctx.Err(), yield)
 		return false
 	}
+	return yield(f.last, nil)
+}
+
+// fail ends the follower with an error.
+//
+//go:noinline
+func (f *follower) fail(err error, yield func(tapedeck.Page, error) bool) {
+	yield(tapedeck.Page{}, err)
+}
+
+// resetIdle starts the time without a change. It returns nil for no limit.
+//
+//go:noinline
+func (f *follower) resetIdle() <-chan time.Time {
+	switch {
+	case f.options.Idle <= 0:
+		return nil
+	case f.idle == nil:
+		f.idle = time.NewTimer(f.options.Idle)
+	default:
+		f.idle.Reset(f.options.Idle)
+	}
+	return f.idle.C
 }
 
 // read reads the next page, and checks that it belongs to the session that the
 // follower began with. It calls Head only if the read failed or the page has no gen.
 // Otherwise many followers would hold their records in memory while they wait for Head.
 func (f *follower) read(ctx context.Context) (tapedeck.Page, error) {
-	p, err := f.hub.Read(ctx, f.session, tapedeck.Range{From: f.cursor, Limit: f.options.Limit, MaxBytes: f.options.MaxBytes})
+	p, err := f.hub.Read(ctx, f.session, tapedeck.Range{From: f.last.Next, Limit: f.options.Limit, MaxBytes: f.options.MaxBytes})
 	gen := p.Gen
 	if err != nil || gen == 0 {
 		s, headErr := f.hub.Head(ctx, f.session)

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tapedeck/tapedeck/internal/problem"
 )
@@ -29,11 +31,19 @@ type screen struct {
 	fail  func(http.ResponseWriter, *http.Request, error)
 }
 
-// A screenFile is a file in the forms in which it is sent. There are a few files of a
-// few hundred KB.
+// A screenFile is a file as it is sent. Only its compressed form is kept in memory, and
+// only after its first use: most programs that embed Tapedeck show no screen.
 type screenFile struct {
-	kind, tag, cache string
-	plain, zipped    []byte // zipped is nil if it saves less than a tenth
+	files             fs.FS
+	name, kind, cache string
+	prepare           func() (prepared, error)
+}
+
+// prepared is what the first request of a file computes.
+type prepared struct {
+	tag    string
+	size   int
+	zipped []byte // nil if it saves less than a tenth
 }
 
 // newScreen reads files. It returns nil if they have no index.html. The screen answers
@@ -44,11 +54,8 @@ func newScreen(files fs.FS, fail func(http.ResponseWriter, *http.Request, error)
 		if err != nil || d.IsDir() {
 			return err
 		}
-		b, err := fs.ReadFile(files, name)
-		if err == nil {
-			s.files[name] = newScreenFile(name, b)
-		}
-		return err
+		s.files[name] = newScreenFile(files, name)
+		return nil
 	})
 	if err != nil || s.files["index.html"] == nil {
 		return nil, err
@@ -56,15 +63,23 @@ func newScreen(files fs.FS, fail func(http.ResponseWriter, *http.Request, error)
 	return s, nil
 }
 
-func newScreenFile(name string, b []byte) *screenFile {
-	sum := sha256.Sum256(b)
-	f := &screenFile{kind: contentType(name), tag: hex.EncodeToString(sum[:8]), cache: "no-cache", plain: b}
+func newScreenFile(files fs.FS, name string) *screenFile {
+	f := &screenFile{files: files, name: name, kind: contentType(name), cache: "no-cache"}
 	if strings.HasPrefix(name, "assets/") { // the name has a hash of the content
 		f.cache = "public, max-age=31536000, immutable"
 	}
-	if z := zip(b); len(z) < len(b)*9/10 {
-		f.zipped = z
-	}
+	f.prepare = sync.OnceValues(func() (prepared, error) {
+		b, err := fs.ReadFile(files, name)
+		if err != nil {
+			return prepared{}, err
+		}
+		sum := sha256.Sum256(b)
+		p := prepared{tag: hex.EncodeToString(sum[:8]), size: len(b)}
+		if z := zip(b); len(z) < len(b)*9/10 {
+			p.zipped = bytes.Clone(z) // without the space that its buffer has reserved
+		}
+		return p, nil
+	})
 	return f
 }
 
@@ -106,7 +121,9 @@ func (s *screen) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, problem.NoSuchPath(r.URL.Path))
 		return
 	}
-	f.serve(w, r)
+	if err := f.serve(w, r); err != nil {
+		s.fail(w, r, err)
+	}
 }
 
 // file returns the file at the path of r. At another path a browser gets index.html,
@@ -123,28 +140,39 @@ func (s *screen) file(r *http.Request) *screenFile {
 	return s.files["index.html"]
 }
 
-func (f *screenFile) serve(w http.ResponseWriter, r *http.Request) {
+// serve answers r. After an error nothing was written.
+func (f *screenFile) serve(w http.ResponseWriter, r *http.Request) error {
+	p, err := f.prepare()
+	if err != nil {
+		return err
+	}
+	plain, err := f.files.Open(f.name)
+	if err != nil {
+		return err
+	}
+	defer plain.Close()
+	var body io.Reader = plain
 	h := w.Header()
+	if p.zipped != nil && acceptsGzip(r.Header.Get("Accept-Encoding")) {
+		body, p.size, p.tag = bytes.NewReader(p.zipped), len(p.zipped), p.tag+"-gz"
+		h.Set("Content-Encoding", "gzip")
+	}
 	h.Set("Content-Type", f.kind)
 	h.Set("Cache-Control", f.cache)
 	h.Set("Content-Security-Policy", screenPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer") // other sites must not learn the ids of sessions
 	h.Add("Vary", "Accept-Encoding")
-	body, tag := f.plain, f.tag
-	if f.zipped != nil && acceptsGzip(r.Header.Get("Accept-Encoding")) {
-		body, tag = f.zipped, f.tag+"-gz"
-		h.Set("Content-Encoding", "gzip")
-	}
-	h.Set("ETag", strconv.Quote(tag))
-	if r.Header.Get("If-None-Match") == strconv.Quote(tag) {
+	h.Set("ETag", strconv.Quote(p.tag))
+	if r.Header.Get("If-None-Match") == strconv.Quote(p.tag) {
 		w.WriteHeader(http.StatusNotModified)
-		return
+		return nil
 	}
-	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("Content-Length", strconv.Itoa(p.size))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // fails only if the client has disconnected
+		_, _ = io.Copy(w, body) // fails only if the client has disconnected
 	}
+	return nil
 }
 
 // acceptsGzip reports whether Accept-Encoding allows gzip.

@@ -68,8 +68,27 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /healthz", o.healthz)
 	mux.HandleFunc("GET /readyz", o.readyz)
 	o.mountPages(mux)
-	gate := intake.New(o.Bodies)
-	return o.recovering(o.guarding(gate.Handler(o.routing(mux), o.fail)))
+	return &front{&o, intake.New(o.Bodies), mux}
+}
+
+// A front is the way of a request into the server. It is one function, not a chain of
+// handlers: their frames would be on the stack of every follower that waits.
+type front struct {
+	*Options
+	bodies *intake.Gate
+	mux    *http.ServeMux
+}
+
+// ServeHTTP implements [http.Handler].
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer f.recovered(r)
+	switch {
+	case f.guard(w, r): // it is answered
+	case intake.HasBody(r):
+		f.bodies.Serve(w, r, f.handlerFor(r.URL, f.mux), f.fail)
+	default:
+		f.handlerFor(r.URL, f.mux).ServeHTTP(w, r)
+	}
 }
 
 // fail answers with an error.
@@ -77,16 +96,9 @@ func (o *Options) fail(w http.ResponseWriter, r *http.Request, err error) {
 	problem.Write(w, r, err, o.Logger)
 }
 
-// routing serves the requests for a protocol without mux. For each request, mux would
-// also look for a route with a slash at the end.
-func (o *Options) routing(mux http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		o.handlerFor(r.URL, mux).ServeHTTP(w, r)
-	})
-}
-
 // handlerFor returns the handler for u: that of a protocol, or mux for every other
-// path, and for a path that escapes more characters than it must. mux would redirect a
+// path, and for a path that escapes more characters than it must. For each request, mux
+// would also look for a route with a slash at the end. It would redirect a
 // path with an empty segment or with "..", and so lead a client with an empty id to
 // another endpoint. Such a path goes to Durable or REST, which answers with an error.
 // Outside of their roots and taskRoot the answer is 404.
@@ -201,27 +213,22 @@ func notReady(err error) error {
 	return &tapedeck.Error{Kind: tapedeck.Unavailable, Message: "the server is not ready: " + e.Message, Hint: e.Hint}
 }
 
-// guarding refuses requests of foreign web pages, and lets allowed pages read the
-// answers. Every page in a browser on this machine can reach the loopback, where the
-// server has no access control. So an unknown origin is also refused for reading.
-func (o *Options) guarding(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := o.foreign(r); err != nil {
-			w.Header()["Vary"] = valVaryOrigin // a cache must not answer the server's own page with it
-			o.fail(w, r, err)
-			return
-		}
-		if o.share(w, r) {
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// foreign returns the error of a request that is refused, nil for an allowed one. It is
-// not inlined: its variables would stay on the stack of every request that waits.
+// guard refuses requests of foreign web pages, and lets allowed pages read the answers.
+// It reports whether it has answered the request. Every page in a browser on this
+// machine can reach the loopback, where the server has no access control. So an unknown
+// origin is also refused for reading.
 //
 //go:noinline
+func (o *Options) guard(w http.ResponseWriter, r *http.Request) bool {
+	if err := o.foreign(r); err != nil {
+		w.Header()["Vary"] = valVaryOrigin // a cache must not answer the server's own page with it
+		o.fail(w, r, err)
+		return true
+	}
+	return o.share(w, r)
+}
+
+// foreign returns the error of a request that is refused, nil for an allowed one.
 func (o *Options) foreign(r *http.Request) error {
 	origin := first(r.Header["Origin"])
 	switch {
@@ -295,16 +302,8 @@ func isLoopbackHost(host string) bool {
 	return err == nil && ip.Zone() == "" && ip.IsLoopback()
 }
 
-// recovering logs a panic of a handler, and closes the connection: the response may have
-// begun, and the client must see that it is incomplete.
-func (o *Options) recovering(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer o.recovered(r)
-		next.ServeHTTP(w, r)
-	})
-}
-
-// recovered is the deferred function of recovering.
+// recovered is deferred by ServeHTTP. It logs a panic of a handler, and closes the
+// connection: the response may have begun, and the client must see that it is incomplete.
 func (o *Options) recovered(r *http.Request) {
 	p := recover()
 	if p == nil {

@@ -53,23 +53,16 @@ func New(budget int64) *Gate {
 // Held returns how many bytes of bodies are in memory.
 func (g *Gate) Held() int64 { return g.held.Load() }
 
-// Handler counts the bodies that next reads. A body counts until next returns. A
-// request with a Content-Encoding is passed to refuse.
-func (g *Gate) Handler(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Body == nil || r.Body == http.NoBody {
-			next.ServeHTTP(w, r)
-			return
-		}
-		if err := checkEncoding(r.Header["Content-Encoding"]); err != nil {
-			refuse(w, r, err)
-			return
-		}
-		g.serve(w, r, next)
-	})
-}
+// HasBody reports whether r has a body that must pass a gate.
+func HasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
 
-func (g *Gate) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+// Serve calls next, and counts the body of r until next returns. A request with a
+// Content-Encoding is passed to refuse.
+func (g *Gate) Serve(w http.ResponseWriter, r *http.Request, next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) {
+	if err := checkEncoding(r.Header["Content-Encoding"]); err != nil {
+		refuse(w, r, err)
+		return
+	}
 	b := &body{ReadCloser: r.Body, gate: g, w: w, moveAt: step}
 	defer b.release()
 	r.Body = b

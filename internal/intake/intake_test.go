@@ -57,28 +57,33 @@ func TestReadAll(t *testing.T) {
 // A holder reads bodies through a gate, and keeps them until a test ends them.
 type holder struct {
 	gate *intake.Gate
-	http.Handler
 	held chan chan struct{} // for each body that was read, a channel that ends it
 }
 
 func newHolder(budget int64) *holder {
-	h := &holder{gate: intake.New(budget), held: make(chan chan struct{})}
-	h.Handler = h.gate.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/lines") {
-			intake.ByLine(r)
-		}
-		_, err := intake.ReadAll(r.Body, r.ContentLength)
-		if refused, status := intake.Refused(err); refused != nil {
-			w.WriteHeader(status)
-			return
-		}
-		if strings.HasPrefix(r.URL.Path, "/keep") {
-			end := make(chan struct{})
-			h.held <- end
-			<-end
-		}
-	}), func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusUnsupportedMediaType) })
-	return h
+	return &holder{gate: intake.New(budget), held: make(chan chan struct{})}
+}
+
+func (h *holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.gate.Serve(w, r, http.HandlerFunc(h.read), func(w http.ResponseWriter, _ *http.Request, _ error) {
+		w.WriteHeader(http.StatusUnsupportedMediaType)
+	})
+}
+
+func (h *holder) read(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/lines") {
+		intake.ByLine(r)
+	}
+	_, err := intake.ReadAll(r.Body, r.ContentLength)
+	if refused, status := intake.Refused(err); refused != nil {
+		w.WriteHeader(status)
+		return
+	}
+	if strings.HasPrefix(r.URL.Path, "/keep") {
+		end := make(chan struct{})
+		h.held <- end
+		<-end
+	}
 }
 
 func (h *holder) post(path, body string, header ...string) int {

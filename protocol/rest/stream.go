@@ -63,42 +63,53 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request) error {
 	if isTask(r) {
 		return h.serveTask(w, r)
 	}
-	s, err := parseSubscription(r)
-	if err != nil {
+	f, err := h.subscribe(w, r)
+	if f == nil {
 		return err
 	}
+	defer f.close()
+	return h.follow(r, f)
+}
+
+// subscribe returns the follower that r asks for. It returns nil if there is nothing to
+// follow: then it has answered r, or returns the error.
+//
+//go:noinline
+func (h *handler) subscribe(w http.ResponseWriter, r *http.Request) (*follower, error) {
+	s, err := parseSubscription(r)
+	if err != nil {
+		return nil, err
+	}
 	if err := s.filter.resolve(r.Context(), h, s.session); err != nil {
-		return err
+		return nil, err
 	}
 	switch complete, err := h.isComplete(r.Context(), &s); {
 	case err != nil:
-		return err
+		return nil, err
 	case complete:
 		w.WriteHeader(http.StatusNoContent)
-		return nil
+		return nil, nil
 	case r.Method == http.MethodHead:
 		_, err := sse.Start(w)
-		return err
+		return nil, err
 	}
-	return h.follow(w, r, s)
-}
-
-func (h *handler) follow(w http.ResponseWriter, r *http.Request, s subscription) error {
-	idle := h.Heartbeat
+	f := &follower{subscription: s, sent: s.from - 1, passed: s.from - 1}
+	f.options = tapedeck.FollowOptions{From: s.from, Idle: h.Heartbeat, MaxBytes: streamBytes}
 	if !s.filter.isEmpty() {
-		idle /= 2 // a page without a selected event restarts the hub's clock, but not that of the stream
+		f.options.Idle /= 2 // a page without a selected event restarts the hub's clock, but not that of the stream
 	}
-	f := follower{subscription: s, out: sse.NewStream(w, idle), sent: s.from - 1, passed: s.from - 1}
-	defer f.out.Close()
-	o := tapedeck.FollowOptions{From: s.from, Idle: idle, MaxBytes: streamBytes}
+	f.out = sse.NewStream(w, f.options.Idle)
 	if s.presence {
 		f.watcher = h.Verbs.WatchPresence(s.session)
-		defer f.watcher.Stop()
-		o.Wake = f.watcher.Changed()
+		f.options.Wake = f.watcher.Changed()
 	}
-	for page, err := range h.Sessions.Follow(r.Context(), s.session, o) {
+	return f, nil
+}
+
+func (h *handler) follow(r *http.Request, f *follower) error {
+	for page, err := range h.Sessions.Follow(r.Context(), f.session, f.options) {
 		if err == nil {
-			err = h.sendPage(r.Context(), &f, page)
+			err = h.sendPage(r.Context(), f, page)
 		}
 		switch {
 		case errors.Is(err, errEnd):
@@ -106,7 +117,7 @@ func (h *handler) follow(w http.ResponseWriter, r *http.Request, s subscription)
 		case err != nil && !f.out.Started():
 			return err
 		case err != nil:
-			h.breakOff(r, &f, err)
+			h.breakOff(r, f, err)
 			return nil
 		}
 	}
@@ -156,12 +167,20 @@ func (h *handler) breakOff(r *http.Request, f *follower, err error) {
 // A follower writes a session to one client.
 type follower struct {
 	subscription
+	options  tapedeck.FollowOptions
 	out      *sse.Stream
 	sent     int64 // the id of the last frame that had one
 	passed   int64 // the offset of the last event that was looked at
 	caughtUp bool  // the frame caught-up was sent
 
 	watcher api.PresenceWatcher // nil if the client does not want presence
+}
+
+func (f *follower) close() {
+	if f.watcher != nil {
+		f.watcher.Stop()
+	}
+	f.out.Close()
 }
 
 // errEnd ends a stream that is complete.

@@ -225,9 +225,7 @@ func TestStuckReaders(t *testing.T) {
 			}
 			before := quiet(t, s)
 			stuck(t, s, path, readers)
-			// Some memory is of the process: buffers that were in use at the same time, and
-			// what the garbage collector has not returned yet.
-			const limit = readers*(64<<10) + 4<<20
+			const limit = readers * (64 << 10)
 			grown := settles(t, s, before, limit)
 			t.Logf("%d KiB each", grown/readers>>10)
 			if grown > limit {
@@ -267,10 +265,10 @@ func TestStuckReadersOfALargeEvent(t *testing.T) {
 			before := quiet(t, s)
 			resetPeak(t, s)
 			stuck(t, s, path, readers)
-			grown := settles(t, s, before, readers<<20+2*size)
+			grown := settles(t, s, before, readers<<20)
 			highest := peak(t, s)
 			t.Logf("%d KiB each, %d MiB at most", grown/readers>>10, highest>>20)
-			if grown > readers<<20+2*size || highest > 1<<30 {
+			if grown > readers<<20 || highest > 1<<30 {
 				t.Errorf("a stuck reader costs %d KiB; the server had %d MiB", grown/readers>>10, highest>>20)
 			}
 		})
