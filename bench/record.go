@@ -16,10 +16,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
-	"github.com/tapedeck/tapedeck/engine"
-	"github.com/tapedeck/tapedeck/hub"
-	"github.com/tapedeck/tapedeck/store/sqlite"
-	"github.com/tapedeck/tapedeck/store/tail"
+	"github.com/tapedeck/tapedeck/deck"
 )
 
 // The recording has this many concurrent sessions, each with a model that sends this many
@@ -38,28 +35,23 @@ func measureRecording(ctx context.Context, length time.Duration, r *report) erro
 	}
 	defer os.RemoveAll(dir)
 	m := &model{length: length}
-	store, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	d, err := deck.Open(ctx, dir, deck.Options{Agents: []deck.Agent{{Name: "model", Kind: "bench", Runner: m}}})
 	if err != nil {
 		return err
 	}
-	h := hub.New(tail.New(64 << 20).Over(store))
-	e := engine.New(engine.Options{Store: h, Agents: []engine.Agent{{Agent: tapedeck.Agent{Name: "model", Kind: "bench"}, Runner: m}}})
 	before, began := cpu(), time.Now()
 	var followers sync.WaitGroup
 	var latencies [recordedSessions][]float64
 	for i := range recordedSessions {
-		started, err := e.Start(ctx, api.Task{Text: strconv.Itoa(i)})
+		started, err := d.Run(ctx, api.Task{Text: strconv.Itoa(i)})
 		if err != nil {
 			return err
 		}
-		followers.Go(func() { latencies[i] = m.follow(ctx, h, started, i) })
+		followers.Go(func() { latencies[i] = m.follow(ctx, d, started, i) })
 	}
 	followers.Wait()
 	used, took := cpu()-before, time.Since(began)
-	if err := e.Shutdown(ctx); err != nil {
-		return err
-	}
-	if err := h.Close(); err != nil {
+	if err := d.Close(ctx); err != nil {
 		return err
 	}
 	var all []float64
@@ -120,29 +112,23 @@ func (m *model) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[taped
 
 // follow follows a session and returns the latency of each token from the model to the
 // follower, in milliseconds.
-func (m *model) follow(ctx context.Context, h *hub.Hub, s api.Started, session int) (took []float64) {
-	for page, err := range h.Follow(ctx, s.Session, tapedeck.FollowOptions{From: s.Offset}) {
-		if err != nil {
+func (m *model) follow(ctx context.Context, d *deck.Deck, s api.Started, session int) (took []float64) {
+	for e, err := range d.Follow(ctx, s.Session, s.Offset) {
+		if err != nil || e.Type == tapedeck.RunFinished || e.Type == tapedeck.RunError {
 			return took
 		}
+		if e.Type != tapedeck.TextMessageContent {
+			continue
+		}
 		now := time.Now()
-		for _, rec := range page.Records {
-			e, err := rec.Event()
-			if err != nil || e.Type == tapedeck.RunFinished || e.Type == tapedeck.RunError {
-				return took
-			}
-			if e.Type != tapedeck.TextMessageContent {
-				continue
-			}
-			var d struct{ Delta string }
-			if json.Unmarshal(e.Data, &d) != nil {
-				return took
-			}
-			for word := range strings.FieldsSeq(d.Delta) {
-				n, _ := strconv.Atoi(word[1:])
-				if said, ok := m.times[session].Load(n); ok {
-					took = append(took, ms(now.Sub(said.(time.Time))))
-				}
+		var data struct{ Delta string }
+		if json.Unmarshal(e.Data, &data) != nil {
+			return took
+		}
+		for word := range strings.FieldsSeq(data.Delta) {
+			n, _ := strconv.Atoi(word[1:])
+			if said, ok := m.times[session].Load(n); ok {
+				took = append(took, ms(now.Sub(said.(time.Time))))
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,7 +36,7 @@ func measureStore(ctx context.Context, o options, r *report) error {
 		writers, batch int
 		goal           float64
 	}{{1, 1, 5000}, {64, 1, 40_000}, {64, 10, 120_000}} {
-		rate, err := storeAppends(ctx, s, w.writers, w.batch, o.length)
+		rate, err := appendRate(ctx, logOf(s), sample(), w.writers, w.batch, o.length)
 		if err != nil {
 			return err
 		}
@@ -78,16 +79,18 @@ func sample() tapedeck.Event {
 	}
 }
 
-func storeAppends(ctx context.Context, s *sqlite.Store, writers, batch int, length time.Duration) (float64, error) {
+// appendRate measures how many events per second writers append to sessions of their own.
+// The sessions are new.
+func appendRate(ctx context.Context, to log, event tapedeck.Event, writers, batch int, length time.Duration) (float64, error) {
 	run := fmt.Sprintf("w%d_", time.Now().UnixNano())
 	events := make([]tapedeck.Event, batch)
 	for i := range events {
-		events[i] = sample()
+		events[i] = event
 	}
 	counts := make([]int, writers)
 	errs := make([]error, writers)
 	for i := range writers {
-		if _, _, err := s.Create(ctx, tapedeck.Spec{ID: fmt.Sprint(run, i), Kind: tapedeck.KindSession}); err != nil {
+		if err := to.create(ctx, fmt.Sprint(run, i)); err != nil {
 			return 0, err
 		}
 	}
@@ -96,20 +99,31 @@ func storeAppends(ctx context.Context, s *sqlite.Store, writers, batch int, leng
 	for i := range writers {
 		wg.Go(func() {
 			for time.Since(begin) < length && errs[i] == nil {
-				_, errs[i] = s.Append(ctx, tapedeck.Append{Session: fmt.Sprint(run, i), Events: append([]tapedeck.Event(nil), events...)})
+				_, errs[i] = to.append(ctx, tapedeck.Append{Session: fmt.Sprint(run, i), Events: append([]tapedeck.Event(nil), events...)})
 				counts[i] += batch
 			}
 		})
 	}
 	wg.Wait()
+	took := time.Since(begin)
 	total := 0
 	for i := range counts {
-		if errs[i] != nil {
-			return 0, errs[i]
-		}
 		total += counts[i]
 	}
-	return float64(total) / time.Since(begin).Seconds(), nil
+	return float64(total) / took.Seconds(), errors.Join(errs...)
+}
+
+// A log is what a measurement of appends needs.
+type log struct {
+	create func(ctx context.Context, id string) error
+	append func(context.Context, tapedeck.Append) (tapedeck.Appended, error)
+}
+
+func logOf(s *sqlite.Store) log {
+	return log{append: s.Append, create: func(ctx context.Context, id string) error {
+		_, _, err := s.Create(ctx, tapedeck.Spec{ID: id, Kind: tapedeck.KindSession})
+		return err
+	}}
 }
 
 // measureLength compares a long session with a short one, for operations whose cost should
