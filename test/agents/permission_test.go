@@ -33,9 +33,15 @@ func (s *stage) editRejected() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	file := filepath.Join(s.data, "work", made.ID, "fresh.txt")
+	_, events := s.run(made.ID, "hello", nil)
+	s.done(events)
+	folder, err := filepath.Glob(s.folder(made.ID))
+	if err != nil || len(folder) != 1 {
+		s.Fatalf("the session has the folders %q: %v", folder, err)
+	}
+	file := filepath.Join(folder[0], "fresh.txt")
 	s.choose = "reject"
-	_, events := s.run(made.ID, s.agent.edit(file), nil)
+	_, events = s.run(made.ID, s.agent.edit(file), nil)
 	var action *tapedeck.PermissionAction
 	for i := range events {
 		if d, err := payload.DecodeAs[payload.PermissionRequested](events[i]); err == nil {

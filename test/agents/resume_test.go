@@ -2,7 +2,6 @@ package agents
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -11,6 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/internal/testserver"
 	"github.com/tapedeck/tapedeck/payload"
 )
 
@@ -121,7 +121,7 @@ func (s *stage) inTool() (session string, agent payload.AgentStarted, events []t
 		s.Fatal(err)
 	}
 	session = made.ID
-	sign := filepath.Join(s.data, "work", session, "started.txt")
+	sign := filepath.Join(s.folder(session), "started.txt")
 	_, events = s.run(session, `[run "`+longCommand+`"]`, func(e *tapedeck.Event) bool {
 		if e.Type == tapedeck.AgentStarted {
 			agent, _ = payload.DecodeAs[payload.AgentStarted](*e)
@@ -135,14 +135,20 @@ func (s *stage) inTool() (session string, agent payload.AgentStarted, events []t
 // longCommand has no characters that agents quote in different ways.
 const longCommand = "echo x > started.txt; sleep 54.25"
 
-// appears waits until a file exists.
-func (s *stage) appears(path string) bool {
+// folder returns a pattern for the folder of a session in which the agent works. The folder
+// is made for the first run.
+func (s *stage) folder(session string) string {
+	return filepath.Join(testserver.Work(s.data), "*", "work", session)
+}
+
+// appears waits until a file matches pattern.
+func (s *stage) appears(pattern string) bool {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
-		if _, err := os.Stat(path); err == nil {
+		if found, err := filepath.Glob(pattern); err == nil && len(found) == 1 {
 			return true
 		}
 	}
-	s.Fatalf("%s did not appear", path)
+	s.Fatalf("%s did not appear", pattern)
 	return false
 }
 
