@@ -63,6 +63,7 @@ type Options struct {
 	Lease       time.Duration // how long a run written from outside may be silent before it ends; 0 for 10 min
 	RunTimeout  time.Duration // how long a run may take; 0 for no limit
 	IdleTimeout time.Duration // how long the agent of a run may be silent, questions to people aside; 0 for 1 h, negative for no limit
+	KillAfter   time.Duration // how long an agent that is stopped may take to end; then its run ends without it. 0 for 12 s
 
 	// AllowOrigins are the origins, such as "https://app.example", whose pages may
 	// call the server from a browser, besides its own. "*" stands for all. Open
@@ -77,8 +78,11 @@ type Options struct {
 	// NoScreen leaves out the pages for people.
 	NoScreen bool
 
-	Version string       // shown where there is no screen
-	Logger  *slog.Logger // nil for none
+	Version string // shown where there is no screen
+
+	// Logger gets what clients must not see: why an agent failed, the stack of a panic,
+	// why the disk refused a write. Nil: the [slog.Default] at the time of Open.
+	Logger *slog.Logger
 
 	// Lock is the lock of the data folder, if the caller has taken it; the deck
 	// releases it at the end. Nil: Open takes it.
@@ -149,9 +153,12 @@ type Deck struct {
 // context limits Open only. Call [Deck.Close] at the end.
 func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+		o.Logger = slog.Default()
 	}
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, DefaultIdleTimeout)
+	if o.KillAfter <= 0 {
+		o.KillAfter = engine.DefaultKillAfter
+	}
 	o.AllowOrigins = slices.Clone(o.AllowOrigins)
 	for i, s := range o.AllowOrigins {
 		var err error
@@ -188,7 +195,7 @@ func (d *Deck) newEngine() *engine.Engine {
 	script, style := web.Player()
 	return engine.New(engine.Options{
 		Store: d.hub, Views: d.views, Agents: engineAgents(o.Agents), Logger: o.Logger, Lease: o.Lease, MaxEvents: o.MaxEvents,
-		RunTimeout: o.RunTimeout, IdleTimeout: o.IdleTimeout, KillLeftover: procgroup.KillLeftover,
+		RunTimeout: o.RunTimeout, IdleTimeout: o.IdleTimeout, KillAfter: o.KillAfter, KillLeftover: procgroup.KillLeftover,
 		Player: exchange.Player{Script: script, Style: style}, Discard: o.Discard,
 	})
 }
@@ -329,7 +336,7 @@ func (d *Deck) Close(ctx context.Context) (err error) {
 // close stops the runs and the streams, calls quit, which ends the server, and waits
 // for the background work.
 func (d *Deck) close(ctx context.Context, quit func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, engine.DefaultKillAfter+closeGrace)
+	ctx, cancel := context.WithTimeout(ctx, d.options.KillAfter+closeGrace)
 	defer cancel()
 	close(d.stopped)
 	err := d.engine.Shutdown(ctx)

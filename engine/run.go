@@ -3,8 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -196,10 +196,16 @@ func (r *run) consume() {
 	err = r.runAgent()
 }
 
+// errPanicked is the error of a runner that panicked. The log has its panic.
+var errPanicked = errors.New("the runner panicked")
+
 func (r *run) runAgent() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the runner of %s panicked: %v", r.agent.Name, p)
+			// Logged here, because a run that was stopped ends without the error of its agent.
+			r.engine.options.Logger.Error("an agent panicked", "agent", r.agent.Name, "session", r.in.Session,
+				"invocation", r.in.ID, "panic", p, "stack", string(debug.Stack()))
+			err = errPanicked
 		}
 	}()
 	for ev, err := range r.agent.Runner.Run(r.ctx, r.in) {
