@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/deck"
 	"github.com/tapedeck/tapedeck/payload"
@@ -24,6 +25,17 @@ func TestZeroQuery(t *testing.T) {
 		if got, err := s.Snapshot(t.Context(), q); err != nil || got.At != want {
 			t.Errorf("as of %d: got %d, %v", want, got.At, err)
 		}
+	}
+}
+
+// TestEmptyID: a task for a session without an id creates none.
+func TestEmptyID(t *testing.T) {
+	d := openAt(t, "", deck.Options{InMemory: true, Agents: []deck.Agent{{Name: "faulty", Runner: tapedeck.RunnerFunc(breaks)}}})
+	if _, err := d.Session("").Run(t.Context(), "go"); tapedeck.KindOf(err) != tapedeck.Invalid {
+		t.Errorf("got %v", err)
+	}
+	if list, _, err := d.Sessions(t.Context(), tapedeck.Filter{}); err != nil || len(list) > 0 {
+		t.Errorf("there are %d sessions, %v", len(list), err)
 	}
 }
 

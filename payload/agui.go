@@ -179,7 +179,7 @@ type ToolCallChunk struct {
 type ToolCallResult struct {
 	MessageID  string          `json:"messageId" shape:"id"`
 	ToolCallID string          `json:"toolCallId" shape:"id"`
-	Content    json.RawMessage `json:"content" shape:"text"`
+	Content    json.RawMessage `json:"content" shape:"text"` // a JSON string, see [Text], or an array of content parts
 	Role       string          `json:"role,omitempty"` // RoleTool
 	Attributed
 }
