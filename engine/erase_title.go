@@ -8,7 +8,7 @@ import (
 )
 
 // A session without a title of its own has the first line of its first request as its
-// title, and the log has that in a second event. Whoever erases the request wants to
+// title, and the log has that in a second event. A user who erases the request wants to
 // erase the title, too.
 
 // titleFrom returns the title that a session would get from ev, "" if ev is not a request

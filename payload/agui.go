@@ -180,7 +180,7 @@ type ToolCallResult struct {
 	MessageID  string          `json:"messageId" shape:"id"`
 	ToolCallID string          `json:"toolCallId" shape:"id"`
 	Content    json.RawMessage `json:"content" shape:"text"` // a JSON string, see [Text], or an array of content parts
-	Role       string          `json:"role,omitempty"` // RoleTool
+	Role       string          `json:"role,omitempty"`       // RoleTool
 	Attributed
 }
 

@@ -74,7 +74,6 @@ func owner(t reflect.Type, f reflect.StructField) reflect.Type {
 
 var (
 	goName    = regexp.MustCompile(`\b(?:(tapedeck|api|view|payload|search|rest|problem)\.)?[A-Z][A-Za-z0-9]+\b`)
-	kindNames = regexp.MustCompile(`\ba (tapedeck\.(?:Conflict|NotFound|Invalid|Gone|Precondition|TooLarge|Limited|Unavailable))\b`)
 	reference = regexp.MustCompile(`[;,:]? ?\b[Ss]ee ([A-Za-z]+\.)?[A-Z][A-Za-z]*(\.[A-Z][A-Za-z]*)?`)
 	nothing   = regexp.MustCompile(`\bnil\b`)
 )
@@ -86,7 +85,7 @@ func (w *wording) text(t reflect.Type, own, text string, null bool) string {
 	if null {
 		absent = "null"
 	}
-	text = kindNames.ReplaceAllString(nothing.ReplaceAllString(text, absent), "$1")
+	text = nothing.ReplaceAllString(text, absent)
 	text = reference.ReplaceAllStringFunc(text, func(clause string) string {
 		if _, ok := w.word(t, clause[strings.LastIndexByte(clause, ' ')+1:], false); ok {
 			return clause
@@ -99,7 +98,11 @@ func (w *wording) text(t reflect.Type, own, text string, null bool) string {
 		name := text[m[0]:m[1]]
 		begins := m[0] == 0 && name != own || strings.HasSuffix(text[:m[0]], ". ")
 		word, _ := w.word(t, name, begins)
-		b.WriteString(withArticle(text[end:m[0]], word))
+		before := withArticle(text[end:m[0]], word)
+		if w.values[name] != "" { // "is a tapedeck.Conflict": a value has no article
+			before = article.ReplaceAllString(before, "")
+		}
+		b.WriteString(before)
 		b.WriteString(word)
 		end = m[1]
 	}

@@ -95,6 +95,6 @@ func (h *handler) fork(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", Root+"/sessions/"+s.ID)
+	w.Header().Set("Location", httpapi.Prefix(r)+Root+"/sessions/"+s.ID)
 	return httpapi.WriteJSON(w, http.StatusCreated, s)
 }
