@@ -211,7 +211,7 @@ func (d *Deck) newHandler() http.Handler {
 		Verbs: d.engine, Sessions: d.hub, Views: d.views, Contexts: instance.New(d.engine, d.views), Search: d.search, Task: tasks,
 		MaxAppend: o.MaxBody, MaxEvents: o.MaxEvents, Logger: o.Logger,
 	})
-	return server.New(server.Options{
+	return d.cutOff(server.New(server.Options{
 		REST: api,
 		Task: task.Default(tasks, api),
 		Durable: durable.New(durable.Options{
@@ -219,7 +219,7 @@ func (d *Deck) newHandler() http.Handler {
 		}),
 		Ready: d.Ready, Screen: screen, Version: o.Version, Instance: d.instance, Bodies: o.BodyBudget, Logger: o.Logger,
 		AllowOrigins: o.AllowOrigins, AnyHost: o.AnyHost,
-	})
+	}))
 }
 
 // forkAt forks a session for the Durable Streams protocol.
@@ -236,9 +236,10 @@ func (d *Deck) runInBackground(fs ...func(context.Context)) {
 	}
 }
 
-// Handler returns the handler of the HTTP API, of the protocols and of the
-// screen. It serves below "/". A [Server] serves it with the time-outs and limits of
-// the program; a server of your own may serve it, too.
+// Handler returns the handler of the HTTP API, of the protocols and of the screen. A
+// [Server] serves it with the time-outs and limits of the program; a server of your own
+// may serve it, too. Below a prefix, [http.StripPrefix] removes that first; the screen
+// works at the root of a host only. [Deck.Close] ends its streams.
 func (d *Deck) Handler() http.Handler { return d.handler }
 
 // Ready reports whether the deck can serve: whether its store can be read and
