@@ -211,7 +211,7 @@ func (d *Deck) newHandler() http.Handler {
 		Verbs: d.engine, Sessions: d.hub, Views: d.views, Contexts: instance.New(d.engine, d.views), Search: d.search, Task: tasks,
 		MaxAppend: o.MaxBody, MaxEvents: o.MaxEvents, Logger: o.Logger,
 	})
-	return d.cutOff(server.New(server.Options{
+	return server.New(server.Options{
 		REST: api,
 		Task: task.Default(tasks, api),
 		Durable: durable.New(durable.Options{
@@ -219,7 +219,7 @@ func (d *Deck) newHandler() http.Handler {
 		}),
 		Ready: d.Ready, Screen: screen, Version: o.Version, Instance: d.instance, Bodies: o.BodyBudget, Logger: o.Logger,
 		AllowOrigins: o.AllowOrigins, AnyHost: o.AnyHost,
-	}))
+	})
 }
 
 // forkAt forks a session for the Durable Streams protocol.

@@ -18,7 +18,7 @@ type Server struct {
 // NewServer returns a server of the deck. Call [Server.Serve], and [Server.Close]
 // instead of [Deck.Close] at the end.
 func (d *Deck) NewServer() *Server {
-	return &Server{deck: d, http: server.NewHTTP(d.handler, d.options.Logger)}
+	return &Server{deck: d, http: server.NewHTTP(d.cutOff(d.handler), d.options.Logger)}
 }
 
 // Serve accepts connections on l until [Server.Close], then it returns nil.
