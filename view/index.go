@@ -30,7 +30,7 @@ type Index struct {
 	DurationMS int64 `json:"duration_ms"`        // from FirstAt to LastAt
 
 	Invocations []IndexedInvocation `json:"invocations"`       // by first offset; the first 10,000
-	Earlier     int64               `json:"earlier,omitempty"` // number of older invocations that [Index.Limited] left out
+	Earlier     int64               `json:"earlier,omitempty"` // number of older invocations that are left out
 	Runs        int64               `json:"runs"`              // number of runs that began
 	Forks       []IndexedFork       `json:"forks,omitempty"`   // where inherited events end, oldest first
 	Markers     []Marker            `json:"markers"`           // by offset

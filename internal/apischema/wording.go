@@ -86,6 +86,9 @@ func (w *wording) text(t reflect.Type, own, text string, null bool) string {
 		absent = "null"
 	}
 	text = nothing.ReplaceAllString(text, absent)
+	if name := t.Name(); !token.IsExported(name) {
+		text = regexp.MustCompile(`\b[Aa]n? `+name+`\b`).ReplaceAllString(text, "This")
+	}
 	text = reference.ReplaceAllStringFunc(text, func(clause string) string {
 		if _, ok := w.word(t, clause[strings.LastIndexByte(clause, ' ')+1:], false); ok {
 			return clause
@@ -97,6 +100,7 @@ func (w *wording) text(t reflect.Type, own, text string, null bool) string {
 	for _, m := range goName.FindAllStringIndex(text, -1) {
 		name := text[m[0]:m[1]]
 		begins := m[0] == 0 && name != own || strings.HasSuffix(text[:m[0]], ". ")
+		begins = begins && !strings.HasPrefix(text[m[1]:], ",") // it begins a list of members
 		word, _ := w.word(t, name, begins)
 		before := withArticle(text[end:m[0]], word)
 		if w.values[name] != "" { // "is a tapedeck.Conflict": a value has no article

@@ -12,12 +12,12 @@ import (
 
 var (
 	twoWords = regexp.MustCompile(`^[A-Z][a-z0-9]+[A-Z]`)
-	inText   = regexp.MustCompile(`\b[A-Z][A-Za-z0-9]*\b`)
+	inText   = regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9]*\b`)
 	ofGo     = regexp.MustCompile(`\bnil\b|\bstruct\b|\[\]byte|\b(tapedeck|api|view|payload|search|rest|problem|json|time|context)\.[A-Z]|\b[A-Z][A-Za-z]+\.[A-Z][a-z]`)
 )
 
-// goNames returns the exported names of the packages whose types the API has, if they
-// consist of two words: other names may be words of English.
+// goNames returns the exported names, and the types, of the packages whose types the API
+// has, if they consist of two words: other names may be words of English.
 func goNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -32,8 +32,15 @@ func goNames(t *testing.T) map[string]bool {
 				t.Fatal(err)
 			}
 			ast.Inspect(f, func(n ast.Node) bool {
-				if id, ok := n.(*ast.Ident); ok && id.IsExported() && twoWords.MatchString(id.Name) {
-					names[id.Name] = true
+				switch n := n.(type) {
+				case *ast.Ident:
+					if n.IsExported() && twoWords.MatchString(n.Name) {
+						names[n.Name] = true
+					}
+				case *ast.TypeSpec:
+					if !n.Name.IsExported() && strings.ToLower(n.Name.Name) != n.Name.Name {
+						names[n.Name.Name] = true
+					}
 				}
 				return true
 			})
