@@ -61,7 +61,7 @@ func TestPanicIsLogged(t *testing.T) {
 }
 
 // TestKillAfter: a cancel waits for an agent that does not stop as long as KillAfter
-// says, and so does Close.
+// says, that of the agent or else that of the deck, and so does Close.
 func TestKillAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
@@ -69,18 +69,20 @@ func TestKillAfter(t *testing.T) {
 			return func(func(tapedeck.Event, error) bool) { <-end }
 		}
 		d, err := deck.Open(t.Context(), "", deck.Options{
-			InMemory: true, KillAfter: time.Minute, Agents: []deck.Agent{{Name: "deaf", Runner: tapedeck.RunnerFunc(deaf)}},
+			InMemory: true, KillAfter: time.Minute, Agents: []deck.Agent{
+				{Name: "deaf", Runner: tapedeck.RunnerFunc(deaf)}, {Name: "slow", Runner: tapedeck.RunnerFunc(deaf), KillAfter: time.Hour},
+			},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		took := func(name string, f func() error) {
+		took := func(name string, want time.Duration, f func() error) {
 			t.Helper()
 			begin := time.Now()
 			if err := f(); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			if d := time.Since(begin); d < time.Minute || d > time.Minute+time.Second {
+			if d := time.Since(begin); d < want || d > want+time.Second {
 				t.Errorf("%s took %v", name, d)
 			}
 		}
@@ -88,11 +90,11 @@ func TestKillAfter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		took("cancel", func() error { _, err := d.Session(run.Session).Cancel(t.Context(), ""); return err })
-		if _, err := d.Run(t.Context(), api.Task{Text: "again"}); err != nil {
+		took("cancel", time.Minute, func() error { _, err := d.Session(run.Session).Cancel(t.Context(), ""); return err })
+		if _, err := d.Run(t.Context(), api.Task{Text: "again", Agent: "slow"}); err != nil {
 			t.Fatal(err)
 		}
-		took("close", func() error { return d.Close(context.Background()) })
+		took("close", time.Hour, func() error { return d.Close(context.Background()) })
 		close(end)
 	})
 }

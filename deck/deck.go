@@ -107,6 +107,7 @@ type Agent struct {
 
 	RunTimeout  time.Duration // instead of that of [Options]; 0 for that, negative for no limit
 	IdleTimeout time.Duration // instead of that of [Options]; 0 for that, negative for no limit
+	KillAfter   time.Duration // instead of that of [Options]; 0 for that
 	Starts      []string      // names of the agents that it may start
 
 	// Folder returns the folder in which the agent works in a session, and creates it
@@ -119,7 +120,8 @@ func engineAgents(list []Agent) []engine.Agent {
 	for i, a := range list {
 		out[i] = engine.Agent{
 			Agent:  tapedeck.Agent{Name: a.Name, Kind: cmp.Or(a.Kind, "go"), Description: a.Description},
-			Runner: a.Runner, RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout, Starts: a.Starts, Folder: a.Folder,
+			Runner: a.Runner, RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout,
+			KillAfter: max(a.KillAfter, 0), Starts: a.Starts, Folder: a.Folder,
 		}
 	}
 	return out
@@ -337,7 +339,11 @@ func (d *Deck) Close(ctx context.Context) (err error) {
 // close stops the runs and the streams, calls quit, which ends the server, and waits
 // for the background work.
 func (d *Deck) close(ctx context.Context, quit func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, d.options.KillAfter+closeGrace)
+	longest := d.options.KillAfter
+	for _, a := range d.options.Agents {
+		longest = max(longest, a.KillAfter)
+	}
+	ctx, cancel := context.WithTimeout(ctx, longest+closeGrace)
 	defer cancel()
 	close(d.stopped)
 	err := d.engine.Shutdown(ctx)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -124,7 +125,7 @@ func (e *Engine) sleep(d time.Duration) bool {
 }
 
 // record appends the events in the queue until the agent has ended. When the run is
-// stopped, it still appends the agent's events for Options.KillAfter; then it stops
+// stopped, it still appends the agent's events for KillAfter; then it stops
 // waiting for the agent. An error means that an event could not be appended.
 func (r *run) record() error {
 	var kill <-chan time.Time
@@ -163,7 +164,7 @@ func (r *run) record() error {
 		case <-w.tooSilent:
 			r.stop(w.errTooSilent())
 		case <-stopped:
-			t := time.NewTimer(r.engine.options.KillAfter)
+			t := time.NewTimer(cmp.Or(r.agent.KillAfter, o.KillAfter))
 			defer t.Stop()
 			stopped, kill = nil, t.C
 		case <-kill:
