@@ -130,7 +130,8 @@ func withArticle(text, word string) string {
 func (w *wording) word(t reflect.Type, name string, begins bool) (string, bool) {
 	full := name
 	if !strings.Contains(name, ".") {
-		if f, ok := fieldOf(t, name); ok && !(begins && strings.ToUpper(name[:1])+strings.ToLower(name[1:]) == name) {
+		english := begins && name[1:] == strings.ToLower(name[1:])
+		if f, ok := fieldOf(t, name); ok && !english {
 			return "`" + f + "`", true
 		}
 		full = qualified(t, name)
