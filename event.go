@@ -72,11 +72,33 @@ func (e *Event) Check() error {
 	case !utf8.Valid(e.Data): // encoding/json would accept it
 		return Errorf(Invalid, "the data of %s is not valid UTF-8", e.Type)
 	case !bytes.HasPrefix(jsonobj.SkipSpace(e.Data), []byte("{")) || !json.Valid(e.Data):
-		return Errorf(Invalid, "the data of %s is not a JSON object", e.Type)
+		return e.badData()
 	case len(e.Data) > 2*jsonobj.MaxNesting && jsonobj.Nesting(e.Data) > jsonobj.MaxNesting: // each level has two brackets
 		return Errorf(Invalid, "the data of %s is nested more than %d levels deep", e.Type, jsonobj.MaxNesting)
 	}
 	return nil
+}
+
+// badData returns the error of data that is not a JSON object. A program that fills a raw
+// member often forgets the quotes of a text, so the error names that member.
+func (e *Event) badData() error {
+	err := Errorf(Invalid, "the data of %s is not a JSON object", e.Type)
+	d := json.NewDecoder(bytes.NewReader(e.Data))
+	if t, _ := d.Token(); t != json.Delim('{') {
+		return err
+	}
+	for d.More() {
+		name, _ := d.Token()
+		if _, ok := name.(string); !ok {
+			break
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return Errorf(Invalid, "the data of %s is not a JSON object: the value of its member %q is not JSON", e.Type, name).
+				WithHint("a text is a JSON string, with quotes; in Go, payload.Text returns one")
+		}
+	}
+	return err
 }
 
 // CheckIDs reports whether the channel, thread, invocation and instance of e

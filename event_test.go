@@ -49,6 +49,24 @@ func TestEventCheck(t *testing.T) {
 	}
 }
 
+// A text without its quotes in a raw member is the fault of a program: the error names
+// the member.
+func TestBadDataNamesMember(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"id":"m","content":plain text}`: `the data of T is not a JSON object: the value of its member "content" is not JSON`,
+		`{"content":}`:                    `the value of its member "content" is not JSON`,
+		`{"a":1,"b":2`:                    "the data of T is not a JSON object",
+		`{"a":1} {}`:                      "the data of T is not a JSON object",
+		`{5:1}`:                           "the data of T is not a JSON object",
+		`["content"]`:                     "the data of T is not a JSON object",
+	} {
+		e := Event{Type: "T", Data: []byte(data)}
+		if err := e.Check(); KindOf(err) != Invalid || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", data, err, want)
+		}
+	}
+}
+
 func TestThreadName(t *testing.T) {
 	if got := (&Event{}).ThreadName(); got != MainThread {
 		t.Errorf("no thread is called %q", got)

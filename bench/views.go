@@ -25,21 +25,21 @@ type viewCase struct {
 
 var viewCases = []viewCase{
 	{"snapshot", func(ctx context.Context, p *projection.Projections, id string) error {
-		s, err := p.Snapshot(ctx, id, view.Query{At: -1, Limit: 100})
+		s, err := p.Snapshot(ctx, id, view.Query{Limit: 100})
 		if err == nil && len(s.Messages) != 100 {
 			err = fmt.Errorf("the snapshot of %s has %d messages", id, len(s.Messages))
 		}
 		return err
 	}},
 	{"tasks", func(ctx context.Context, p *projection.Projections, id string) error {
-		s, err := p.Snapshot(ctx, id, view.Query{At: -1, Limit: 100, Runs: true})
+		s, err := p.Snapshot(ctx, id, view.Query{Limit: 100, Runs: true})
 		if err == nil && len(view.Tasks(s)) != 100 {
 			err = fmt.Errorf("%s has %d tasks", id, len(view.Tasks(s)))
 		}
 		return err
 	}},
 	{"context", func(ctx context.Context, p *projection.Projections, id string) error {
-		s, err := p.Snapshot(ctx, id, view.Query{At: -1, Limit: view.Window})
+		s, err := p.Snapshot(ctx, id, view.Query{Limit: view.Window})
 		view.ContextEvents(s, view.InThread(""))
 		return err
 	}},
@@ -61,9 +61,9 @@ var viewCases = []viewCase{
 		return err
 	}},
 	{"snapshot in the middle", func(ctx context.Context, p *projection.Projections, id string) error {
-		s, err := p.Snapshot(ctx, id, view.Query{At: -1, Limit: 1})
+		s, err := p.Snapshot(ctx, id, view.Query{Limit: 1})
 		if err == nil {
-			_, err = p.Snapshot(ctx, id, view.Query{At: s.At / 2, Limit: 100})
+			_, err = p.Snapshot(ctx, id, view.Query{At: new(s.At / 2), Limit: 100})
 		}
 		return err
 	}},

@@ -124,6 +124,9 @@ func (c *Client) send(ctx context.Context, method, path string, r *request, acce
 	if r == nil {
 		r = &request{}
 	}
+	if err := checkSession(path); err != nil {
+		return nil, err
+	}
 	resp, err := c.sendOnce(ctx, method, path, r, accept)
 	for tries := 0; c.refused != nil && tries < maxRefused && unheard(err) && !slices.Contains(accept, "text/event-stream"); tries++ {
 		other, elsewhere := c.refused(ctx)
@@ -287,8 +290,25 @@ func decode(resp *http.Response, out any) error {
 	return nil
 }
 
+const sessionsPath = "/api/v1/sessions/"
+
+// checkSession refuses the path of a session that cannot exist. The path of an empty id
+// is that of another endpoint, and the server's answer would not speak of the id.
+func checkSession(path string) error {
+	rest, ok := strings.CutPrefix(path, sessionsPath)
+	if !ok {
+		return nil
+	}
+	escaped, _, _ := strings.Cut(rest, "/")
+	id, err := url.PathUnescape(escaped)
+	if err != nil {
+		return tapedeck.Errorf(tapedeck.Invalid, "the session's id cannot be read").Because(err)
+	}
+	return tapedeck.CheckID("the session's id", id)
+}
+
 func sessionPath(id string, rest ...string) string {
-	p := "/api/v1/sessions/" + url.PathEscape(id)
+	p := sessionsPath + url.PathEscape(id)
 	for _, r := range rest {
 		p += "/" + r
 	}

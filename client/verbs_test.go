@@ -74,11 +74,11 @@ func TestVerbsOnTheWire(t *testing.T) {
 		{"a view", func(ctx context.Context, c *client.Client) (any, error) { return c.Summary(ctx, "s", 0) },
 			`GET /api/v1/sessions/s/summary?at=0`, `{"turns":1}`, view.Summary{Turns: 1}},
 		{"a context", func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Context(ctx, "s", client.ContextOptions{At: -1, Instance: "ins_1"})
+			return c.Context(ctx, "s", client.ContextOptions{Instance: "ins_1"})
 		},
 			`GET /api/v1/sessions/s/context?instance=ins_1`, `{}`, api.Context{}},
 		{"tasks", func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Tasks(ctx, "s", client.TaskOptions{At: -1, Limit: 7, Before: 9})
+			return c.Tasks(ctx, "s", client.TaskOptions{Limit: 7, Before: 9})
 		},
 			`GET /api/v1/sessions/s/tasks?before=9&limit=7`, `{}`, api.Tasks{}},
 		{"threads", func(ctx context.Context, c *client.Client) (any, error) { return c.Threads(ctx, "s", -1) },

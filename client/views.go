@@ -27,14 +27,14 @@ func (c *Client) Summary(ctx context.Context, session string, at int64) (view.Su
 
 // TaskOptions say which tasks are wanted, and as of when.
 type TaskOptions struct {
-	At     int64 // the offset as of which they are wanted; negative for the head
-	Limit  int   // most tasks, at most 10,000; 0 for the server's default of 100
-	Before int64 // only those that began before this offset; 0 for the newest
+	At     *int64 // the offset as of which they are wanted; nil, or a negative one, for the head
+	Limit  int    // most tasks, at most 10,000; 0 for the server's default of 100
+	Before int64  // only those that began before this offset; 0 for the newest
 }
 
 // Tasks returns the runs of a session, each with the user's text that began it.
 func (c *Client) Tasks(ctx context.Context, session string, o TaskOptions) (api.Tasks, error) {
-	q := atOffset(o.At)
+	q := atOption(o.At)
 	setInt(q, "limit", int64(max(o.Limit, 0)))
 	setInt(q, "before", max(o.Before, 0))
 	return get[api.Tasks](ctx, c, sessionPath(session, "tasks"), q)
@@ -64,7 +64,7 @@ func (c *Client) ReplayIndex(ctx context.Context, session string, at int64) (vie
 // ContextOptions say whose context is wanted, and as of when. Instance and Thread
 // exclude each other; without both it is the main thread.
 type ContextOptions struct {
-	At       int64 // the offset as of which it is wanted; negative for the head
+	At       *int64 // the offset as of which it is wanted; nil, or a negative one, for the head
 	Instance string
 	Thread   string
 	Limit    int // most messages, at most 10,000; 0 for the server's default of 128
@@ -73,11 +73,18 @@ type ContextOptions struct {
 // Context returns the messages that a model would get. The field Place of each
 // message is empty; Places has the positions.
 func (c *Client) Context(ctx context.Context, session string, o ContextOptions) (api.Context, error) {
-	q := atOffset(o.At)
+	q := atOption(o.At)
 	setString(q, "instance", o.Instance)
 	setString(q, "thread", o.Thread)
 	setInt(q, "limit", int64(max(o.Limit, 0)))
 	return get[api.Context](ctx, c, sessionPath(session, "context"), q)
+}
+
+func atOption(at *int64) url.Values {
+	if at == nil {
+		return url.Values{}
+	}
+	return atOffset(*at)
 }
 
 func atOffset(at int64) url.Values {

@@ -63,6 +63,7 @@ type Options struct {
 	Lease       time.Duration // how long a run written from outside may be silent before it ends; 0 for 10 min
 	RunTimeout  time.Duration // how long a run may take; 0 for no limit
 	IdleTimeout time.Duration // how long the agent of a run may be silent, questions to people aside; 0 for 1 h, negative for no limit
+	KillAfter   time.Duration // how long an agent that is stopped may take to end; then its run ends without it. 0 for 12 s
 
 	// AllowOrigins are the origins, such as "https://app.example", whose pages may
 	// call the server from a browser, besides its own. "*" stands for all. Open
@@ -77,8 +78,11 @@ type Options struct {
 	// NoScreen leaves out the pages for people.
 	NoScreen bool
 
-	Version string       // shown where there is no screen
-	Logger  *slog.Logger // nil for none
+	Version string // shown where there is no screen
+
+	// Logger gets what clients must not see: why an agent failed, the stack of a panic,
+	// why the disk refused a write. Nil: the [slog.Default] at the time of Open.
+	Logger *slog.Logger
 
 	// Lock is the lock of the data folder, if the caller has taken it; the deck
 	// releases it at the end. Nil: Open takes it.
@@ -103,6 +107,7 @@ type Agent struct {
 
 	RunTimeout  time.Duration // instead of that of [Options]; 0 for that, negative for no limit
 	IdleTimeout time.Duration // instead of that of [Options]; 0 for that, negative for no limit
+	KillAfter   time.Duration // instead of that of [Options]; 0 for that
 	Starts      []string      // names of the agents that it may start
 
 	// Folder returns the folder in which the agent works in a session, and creates it
@@ -115,7 +120,8 @@ func engineAgents(list []Agent) []engine.Agent {
 	for i, a := range list {
 		out[i] = engine.Agent{
 			Agent:  tapedeck.Agent{Name: a.Name, Kind: cmp.Or(a.Kind, "go"), Description: a.Description},
-			Runner: a.Runner, RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout, Starts: a.Starts, Folder: a.Folder,
+			Runner: a.Runner, RunTimeout: a.RunTimeout, IdleTimeout: a.IdleTimeout,
+			KillAfter: max(a.KillAfter, 0), Starts: a.Starts, Folder: a.Folder,
 		}
 	}
 	return out
@@ -149,9 +155,12 @@ type Deck struct {
 // context limits Open only. Call [Deck.Close] at the end.
 func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+		o.Logger = slog.Default()
 	}
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, DefaultIdleTimeout)
+	if o.KillAfter <= 0 {
+		o.KillAfter = engine.DefaultKillAfter
+	}
 	o.AllowOrigins = slices.Clone(o.AllowOrigins)
 	for i, s := range o.AllowOrigins {
 		var err error
@@ -188,7 +197,7 @@ func (d *Deck) newEngine() *engine.Engine {
 	script, style := web.Player()
 	return engine.New(engine.Options{
 		Store: d.hub, Views: d.views, Agents: engineAgents(o.Agents), Logger: o.Logger, Lease: o.Lease, MaxEvents: o.MaxEvents,
-		RunTimeout: o.RunTimeout, IdleTimeout: o.IdleTimeout, KillLeftover: procgroup.KillLeftover,
+		RunTimeout: o.RunTimeout, IdleTimeout: o.IdleTimeout, KillAfter: o.KillAfter, KillLeftover: procgroup.KillLeftover,
 		Player: exchange.Player{Script: script, Style: style}, Discard: o.Discard,
 	})
 }
@@ -229,9 +238,10 @@ func (d *Deck) runInBackground(fs ...func(context.Context)) {
 	}
 }
 
-// Handler returns the handler of the HTTP API, of the protocols and of the
-// screen. It serves below "/". A [Server] serves it with the time-outs and limits of
-// the program; a server of your own may serve it, too.
+// Handler returns the handler of the HTTP API, of the protocols and of the screen. A
+// [Server] serves it with the time-outs and limits of the program; a server of your own
+// may serve it, too. Below a prefix, [http.StripPrefix] removes that first; the screen
+// works at the root of a host only. [Deck.Close] ends its streams.
 func (d *Deck) Handler() http.Handler { return d.handler }
 
 // Ready reports whether the deck can serve: whether its store can be read and
@@ -329,7 +339,11 @@ func (d *Deck) Close(ctx context.Context) (err error) {
 // close stops the runs and the streams, calls quit, which ends the server, and waits
 // for the background work.
 func (d *Deck) close(ctx context.Context, quit func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, engine.DefaultKillAfter+closeGrace)
+	longest := d.options.KillAfter
+	for _, a := range d.options.Agents {
+		longest = max(longest, a.KillAfter)
+	}
+	ctx, cancel := context.WithTimeout(ctx, longest+closeGrace)
 	defer cancel()
 	close(d.stopped)
 	err := d.engine.Shutdown(ctx)

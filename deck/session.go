@@ -44,6 +44,9 @@ func (s *Session) Follow(ctx context.Context, from int64) iter.Seq2[tapedeck.Eve
 
 // Run gives the session's agent a task, see [Deck.Run].
 func (s *Session) Run(ctx context.Context, task string) (api.Started, error) {
+	if s.id == "" { // Deck.Run would create a session
+		return api.Started{}, tapedeck.CheckID("the session's id", s.id)
+	}
 	return s.deck.Run(ctx, api.Task{Session: s.id, Text: task})
 }
 

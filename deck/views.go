@@ -18,7 +18,7 @@ func (s *Session) Snapshot(ctx context.Context, q view.Query) (view.Snapshot, er
 
 // Messages returns the newest messages of the conversation as of now.
 func (s *Session) Messages(ctx context.Context) ([]view.Message, error) {
-	snapshot, err := s.Snapshot(ctx, view.Query{At: Head})
+	snapshot, err := s.Snapshot(ctx, view.Query{})
 	return snapshot.Messages, err
 }
 
@@ -37,10 +37,11 @@ func (s *Session) Instances(ctx context.Context, at int64) (view.Instances, erro
 	return s.deck.views.Instances(ctx, s.id, at)
 }
 
-// Branches returns the forks of the session and of its ancestors, as of an offset.
-func (s *Session) Branches(ctx context.Context, at int64) ([]view.Branch, error) {
-	tree, _, err := s.deck.views.Branches(ctx, s.id, at)
-	return tree, err
+// Branches returns the tree of forks and reverted branches around the session, as of an
+// offset. cut reports that the tree is larger than a limit of docs/views.md, so that a
+// part of it is left out.
+func (s *Session) Branches(ctx context.Context, at int64) (list []view.Branch, cut bool, err error) {
+	return s.deck.views.Branches(ctx, s.id, at)
 }
 
 // Context returns the messages that a model needs to continue a thread, as of
@@ -48,7 +49,7 @@ func (s *Session) Branches(ctx context.Context, at int64) ([]view.Branch, error)
 // provider whatever the log has: see [view.Context].
 func (s *Session) Context(ctx context.Context, thread string, at int64) ([]view.ContextMessage, error) {
 	of := view.InThread(thread)
-	snapshot, err := s.Snapshot(ctx, view.Query{At: at, Thread: of.Thread, Limit: maxContext})
+	snapshot, err := s.Snapshot(ctx, view.Query{At: new(at), Thread: of.Thread, Limit: maxContext})
 	return view.Context(snapshot, of), err
 }
 

@@ -127,7 +127,7 @@ func (e *Engine) answerForeign(ctx context.Context, a api.Answer) (api.Answered,
 	if err != nil {
 		return api.Answered{}, err
 	}
-	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: s.Head, Limit: 1})
+	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: new(s.Head), Limit: 1})
 	if err != nil {
 		return api.Answered{}, err
 	}
@@ -164,7 +164,7 @@ func permission(s *view.Snapshot, id string) *view.Permission {
 
 // over returns an error if a permission is known to be answered or cancelled.
 func (e *Engine) over(ctx context.Context, session, id string) error {
-	now, err := e.views.Snapshot(ctx, session, view.Query{At: -1, Limit: 1})
+	now, err := e.views.Snapshot(ctx, session, view.Query{Limit: 1})
 	if err != nil {
 		return nil //nolint:nilerr // the append itself fails, too
 	}

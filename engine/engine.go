@@ -58,6 +58,7 @@ type Agent struct {
 	Runner      tapedeck.Runner
 	RunTimeout  time.Duration // overrides that of [Options]; 0 uses that of [Options], negative means no limit
 	IdleTimeout time.Duration // the same for the idle timeout
+	KillAfter   time.Duration // overrides that of [Options]; 0 uses that of [Options]
 
 	Starts []string // the agents that it may start
 

@@ -18,7 +18,8 @@ const maxRanges = 10_000
 
 // Erase permanently removes the payloads of events and appends a receipt, the event
 // session.redacted; it does both or neither. Receipts are not erased. If the title or
-// the labels of the session are from an erased event, the session loses them. Forks
+// the labels of the session are from an erased event, the session loses them. A title
+// that repeats an erased request is erased, too, with the event that set it. Forks
 // that share the events lose the payloads too. Events that the session shares with
 // its own parent are [tapedeck.Invalid], and so are offsets that it does not have.
 // It is a [tapedeck.Conflict] if an open run began before the end of the last range.
@@ -74,27 +75,19 @@ func (e *Engine) erasure(ctx context.Context, r *api.Erase, s *tapedeck.Session)
 	if r.All {
 		a.Ranges = []tapedeck.OffsetRange{{From: s.ForkedAt, To: s.Head}}
 	}
-	receipt := event(payload.SessionRedacted{Offsets: a.Ranges, Reason: r.Reason}, r.Actor)
-	a.Events = []tapedeck.Event{receipt}
-	err := store.CheckErasure(&a)
-	if err == nil {
-		err = store.DecideErasure(&a, s)
-	}
-	if err == nil {
-		err = notRunning(s, a.Ranges)
-	}
-	if err != nil {
-		return a, 0, err
-	}
-	found, err := e.survey(ctx, s, a.Ranges)
-	if err == nil {
-		err = found.notRunning(s)
+	found, err := e.inspect(ctx, &a, r, s)
+	if err == nil && !r.All && len(found.titles) > 0 {
+		var more []tapedeck.OffsetRange
+		if more, err = e.titled(ctx, s, found.titles); err == nil && len(more) > 0 {
+			a.Ranges = merged(append(a.Ranges, more...))
+			found, err = e.inspect(ctx, &a, r, s)
+		}
 	}
 	if err != nil {
 		return a, 0, err
 	}
 	if rename := found.rename(); rename != nil {
-		a.Events = []tapedeck.Event{event(*rename, r.Actor), receipt}
+		a.Events = append([]tapedeck.Event{event(*rename, r.Actor)}, a.Events...)
 	}
 	a.Check = func(now *tapedeck.Session) error {
 		if now.Gen != s.Gen || now.Title != s.Title || !maps.Equal(now.Labels, s.Labels) {
@@ -106,6 +99,25 @@ func (e *Engine) erasure(ctx context.Context, r *api.Erase, s *tapedeck.Session)
 		return notRunning(now, a.Ranges)
 	}
 	return a, found.events, nil
+}
+
+// inspect checks the ranges of an erasure, sets its receipt, and surveys its events.
+func (e *Engine) inspect(ctx context.Context, a *tapedeck.Erasure, r *api.Erase, s *tapedeck.Session) (survey, error) {
+	a.Events = []tapedeck.Event{event(payload.SessionRedacted{Offsets: a.Ranges, Reason: r.Reason}, r.Actor)}
+	if err := store.CheckErasure(a); err != nil {
+		return survey{}, err
+	}
+	if err := store.DecideErasure(a, s); err != nil {
+		return survey{}, err
+	}
+	if err := notRunning(s, a.Ranges); err != nil {
+		return survey{}, err
+	}
+	found, err := e.survey(ctx, s, a.Ranges)
+	if err != nil {
+		return survey{}, err
+	}
+	return found, found.notRunning(s)
 }
 
 // merged returns ranges sorted, and joined where they touch. It keeps empty ranges,
@@ -141,11 +153,12 @@ type survey struct {
 	events        int64           // that have a payload
 	title, labels bool            // the session has its title, or its labels, from one of them
 	invocations   map[string]bool // that they belong to
+	titles        map[string]bool // that a session would get from the requests among them
 }
 
 // survey reads the events in ranges.
 func (e *Engine) survey(ctx context.Context, s *tapedeck.Session, ranges []tapedeck.OffsetRange) (survey, error) {
-	found := survey{invocations: map[string]bool{}}
+	found := survey{invocations: map[string]bool{}, titles: map[string]bool{}}
 	for _, r := range ranges {
 		for ev, err := range tapedeck.Events(ctx, e.store, s.ID, r.From) {
 			if err != nil {
@@ -166,6 +179,9 @@ func (f *survey) add(ev *tapedeck.Event, s *tapedeck.Session) {
 	}
 	if ev.Invocation != "" {
 		f.invocations[ev.Invocation] = true
+	}
+	if title := titleFrom(ev); title != "" {
+		f.titles[title] = true
 	}
 	if ev.Channel == tapedeck.ChannelSession {
 		var said tapedeck.Session

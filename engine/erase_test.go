@@ -77,6 +77,54 @@ func TestEraseAll(t *testing.T) {
 	}
 }
 
+// TestEraseRequestAndTitle: a session that was titled by its first request loses the title
+// with the request. A title that somebody gave stays, and so does one of another request.
+func TestEraseRequestAndTitle(t *testing.T) {
+	w := newWorld(t, silent)
+	titled := func(task api.Task) (session string) {
+		started, err := w.Start(t.Context(), task)
+		w.must(err)
+		_, err = w.Cancel(t.Context(), started.Session, "")
+		w.must(err)
+		return started.Session
+	}
+	request := func(session string) int64 {
+		all := w.events(session)
+		return all[slices.IndexFunc(all, func(e tapedeck.Event) bool { return e.Type == tapedeck.MessageAdded })].Offset
+	}
+	s := titled(api.Task{Text: "hunter2 is my password\nuse it"})
+	at := request(s)
+	done := w.erase(api.Erase{Session: s, Events: span(at, at+1)})
+	if log := w.text(s); strings.Contains(log, "hunter2") || w.head(s).Title != "" {
+		t.Errorf("title %q, the log: %s", w.head(s).Title, log)
+	}
+	if d := cmp.Diff(span(0, at+1), done.Ranges); d != "" || done.Events != 2 {
+		t.Errorf("%d events: %s", done.Events, d)
+	}
+	for title, task := range map[string]api.Task{
+		"A talk":   {Text: "hunter2 is my password", Title: "A talk"},
+		"A secret": {Text: "A secret\nis this"},
+	} {
+		s := titled(task)
+		w.must(w.append(s, userSays("something else")))
+		at := request(s)
+		if title == "A secret" { // another request
+			at = w.head(s).Head - 1
+		}
+		w.erase(api.Erase{Session: s, Events: span(at, at+1)})
+		if got := w.head(s).Title; got != title {
+			t.Errorf("the title is %q, want %q", got, title)
+		}
+	}
+	_, err := w.Create(t.Context(), api.NewSession{ID: "labelled", Title: "one", Labels: map[string]string{"k": "v"}})
+	w.must(err)
+	w.must(w.append("labelled", userSays("one")))
+	w.erase(api.Erase{Session: "labelled", Events: span(1, 2)})
+	if s := w.head("labelled"); s.Title != "one" || s.Labels["k"] != "v" {
+		t.Errorf("the entry: %+v", s)
+	}
+}
+
 // TestEraseKeepsNewerTitle: a title from an event that is not erased stays.
 func TestEraseKeepsNewerTitle(t *testing.T) {
 	w := newWorld(t, silent)

@@ -62,7 +62,9 @@ func (r *run) explain(err error) string {
 	if errors.As(err, &e) && e.Kind != tapedeck.Internal {
 		return e.Message
 	}
-	r.engine.options.Logger.Error("an agent failed", "agent", r.agent.Name, "invocation", r.in.ID, "error", err)
+	if !errors.Is(err, errPanicked) {
+		r.engine.options.Logger.Error("an agent failed", "agent", r.agent.Name, "session", r.in.Session, "invocation", r.in.ID, "error", err)
+	}
 	return "the agent failed"
 }
 

@@ -50,7 +50,7 @@ func TestInstanceIDsAreUnique(t *testing.T) {
 				}
 			}
 			main := all[0]
-			s, err := views.Snapshot(t.Context(), session, view.Query{At: -1})
+			s, err := views.Snapshot(t.Context(), session, view.Query{})
 			w.must(err)
 			runs, said := 0, len(view.Context(s, main))
 			for _, r := range s.Runs {

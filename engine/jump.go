@@ -38,7 +38,7 @@ func (e *Engine) addSubThreads(ctx context.Context, session string, t *target) e
 	}
 	parents, last := map[string]string{}, [2]map[string]int64{{}, {}}
 	for i, at := range []int64{t.to, -1} { // then and now
-		s, err := e.views.Snapshot(ctx, session, view.Query{At: at, Limit: 1})
+		s, err := e.views.Snapshot(ctx, session, view.Query{At: new(at), Limit: 1})
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func (e *Engine) link(ctx context.Context, s *tapedeck.Session, thread string, a
 	if j, ok := t.Before(thread, s.Head); ok && j.Offset > told.Offset {
 		return nil, nil
 	}
-	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: s.Head, Thread: thread})
+	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: new(s.Head), Thread: thread})
 	if err != nil || !hasAll(&now, told, agent.Name) {
 		return nil, err
 	}

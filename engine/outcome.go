@@ -65,7 +65,7 @@ func (e *Engine) outcomeAt(ctx context.Context, session string, at int64) (runOu
 // last run can be newer.
 func (e *Engine) newestRun(ctx context.Context, session string, at int64, wanted func(string) bool) (runOutcome, error) {
 	newest := runOutcome{status: tapedeck.StatusIdle, endedAt: -1}
-	all, err := e.views.Snapshot(ctx, session, view.Query{At: at, Limit: 1})
+	all, err := e.views.Snapshot(ctx, session, view.Query{At: new(at), Limit: 1})
 	if err != nil {
 		return newest, err
 	}
@@ -100,7 +100,7 @@ func (e *Engine) newestRun(ctx context.Context, session string, at int64, wanted
 
 // lastRun returns the newest active run of a thread at an offset.
 func (e *Engine) lastRun(ctx context.Context, session, thread string, at int64) (view.Run, bool, error) {
-	s, err := e.views.Snapshot(ctx, session, view.Query{At: at, Thread: thread, Limit: 1})
+	s, err := e.views.Snapshot(ctx, session, view.Query{At: new(at), Thread: thread, Limit: 1})
 	if err != nil || len(s.Runs) == 0 {
 		return view.Run{}, false, err
 	}

@@ -23,7 +23,7 @@ func (e *Engine) newPrompt(ctx context.Context, s *tapedeck.Session, thread stri
 	}
 	known := ""
 	if s.Head > 1 { // a shorter session has only its first event
-		now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: s.Head, Thread: thread, Limit: 1})
+		now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: new(s.Head), Thread: thread, Limit: 1})
 		if err != nil {
 			return nil, err
 		}

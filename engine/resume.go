@@ -58,7 +58,7 @@ func (e *Engine) findPredecessor(ctx context.Context, s *tapedeck.Session, threa
 	if !s.Status.Begun() && s.Parent == "" && !resume {
 		return predecessor{}, nil // a fast path: no run can be there
 	}
-	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: s.Head, Thread: thread, Limit: 1})
+	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: new(s.Head), Thread: thread, Limit: 1})
 	if err != nil {
 		return predecessor{}, err
 	}

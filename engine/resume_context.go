@@ -61,7 +61,7 @@ func (e *Engine) planAt(ctx context.Context, session string, f *predecessor) (*v
 	if f.plan == nil || f.stopped.EndOffset == nil || f.plan.Offset <= *f.stopped.EndOffset {
 		return f.plan, nil
 	}
-	then, err := e.views.Snapshot(ctx, session, view.Query{At: *f.stopped.EndOffset + 1, Thread: f.stopped.Thread, Limit: 1})
+	then, err := e.views.Snapshot(ctx, session, view.Query{At: new(*f.stopped.EndOffset + 1), Thread: f.stopped.Thread, Limit: 1})
 	return then.Plan, err
 }
 

@@ -1,10 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -124,7 +125,7 @@ func (e *Engine) sleep(d time.Duration) bool {
 }
 
 // record appends the events in the queue until the agent has ended. When the run is
-// stopped, it still appends the agent's events for Options.KillAfter; then it stops
+// stopped, it still appends the agent's events for KillAfter; then it stops
 // waiting for the agent. An error means that an event could not be appended.
 func (r *run) record() error {
 	var kill <-chan time.Time
@@ -163,7 +164,7 @@ func (r *run) record() error {
 		case <-w.tooSilent:
 			r.stop(w.errTooSilent())
 		case <-stopped:
-			t := time.NewTimer(r.engine.options.KillAfter)
+			t := time.NewTimer(cmp.Or(r.agent.KillAfter, o.KillAfter))
 			defer t.Stop()
 			stopped, kill = nil, t.C
 		case <-kill:
@@ -196,10 +197,16 @@ func (r *run) consume() {
 	err = r.runAgent()
 }
 
+// errPanicked is the error of a runner that panicked. The log has its panic.
+var errPanicked = errors.New("the runner panicked")
+
 func (r *run) runAgent() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the runner of %s panicked: %v", r.agent.Name, p)
+			// Logged here, because a run that was stopped ends without the error of its agent.
+			r.engine.options.Logger.Error("an agent panicked", "agent", r.agent.Name, "session", r.in.Session,
+				"invocation", r.in.ID, "panic", p, "stack", string(debug.Stack()))
+			err = errPanicked
 		}
 	}()
 	for ev, err := range r.agent.Runner.Run(r.ctx, r.in) {

@@ -79,11 +79,11 @@ func (w *world) byThread(session string) map[string][]string {
 func (w *world) threads(session string) (all view.Snapshot, byAgent map[string]view.Snapshot) {
 	w.Helper()
 	views := projection.New(projection.Options{Store: w.store})
-	all, err := views.Snapshot(w.Context(), session, view.Query{At: -1})
+	all, err := views.Snapshot(w.Context(), session, view.Query{})
 	w.must(err)
 	byAgent = map[string]view.Snapshot{}
 	for _, th := range all.Threads {
-		one, err := views.Snapshot(w.Context(), session, view.Query{At: -1, Thread: th.Name})
+		one, err := views.Snapshot(w.Context(), session, view.Query{Thread: th.Name})
 		w.must(err)
 		for _, r := range one.Runs {
 			byAgent[r.Agent] = one

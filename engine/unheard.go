@@ -38,7 +38,7 @@ func (u *unheard) empty() bool { return u.text == "" && len(u.calls) == 0 }
 // unheard returns the end of a run, which the agent may not know. If the run stopped
 // before it had any output, that of the run before it counts.
 func (e *Engine) unheard(ctx context.Context, s *tapedeck.Session, cut *view.Run) (unheard, error) {
-	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: s.Head, Thread: cut.Thread})
+	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: new(s.Head), Thread: cut.Thread})
 	if err != nil {
 		return unheard{}, err
 	}

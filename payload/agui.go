@@ -179,8 +179,8 @@ type ToolCallChunk struct {
 type ToolCallResult struct {
 	MessageID  string          `json:"messageId" shape:"id"`
 	ToolCallID string          `json:"toolCallId" shape:"id"`
-	Content    json.RawMessage `json:"content" shape:"text"`
-	Role       string          `json:"role,omitempty"` // RoleTool
+	Content    json.RawMessage `json:"content" shape:"text"` // a JSON string, see [Text], or an array of content parts
+	Role       string          `json:"role,omitempty"`       // RoleTool
 	Attributed
 }
 
@@ -192,7 +192,7 @@ type StateSnapshot struct {
 
 // StateDelta changes the shared state.
 type StateDelta struct {
-	Delta json.RawMessage `json:"delta" shape:"patch"` // a JSON Patch
+	Delta json.RawMessage `json:"delta" shape:"patch"` // the operations of RFC 6902
 	Attributed
 }
 
@@ -207,7 +207,7 @@ type ActivitySnapshot struct {
 	MessageID    string          `json:"messageId" shape:"id"`
 	ActivityType string          `json:"activityType"`
 	Content      json.RawMessage `json:"content" shape:"object"`
-	Replace      *bool           `json:"replace,omitempty"` // nil and true replace the activity with this id; false leaves it unchanged
+	Replace      *bool           `json:"replace,omitempty"` // false leaves an activity with this id unchanged; nil and true replace it
 	Attributed
 }
 
@@ -215,7 +215,7 @@ type ActivitySnapshot struct {
 type ActivityDelta struct {
 	MessageID    string          `json:"messageId" shape:"id"`
 	ActivityType string          `json:"activityType"`
-	Patch        json.RawMessage `json:"patch" shape:"patch"` // a JSON Patch
+	Patch        json.RawMessage `json:"patch" shape:"patch"` // the operations of RFC 6902
 	Attributed
 }
 
@@ -309,7 +309,7 @@ type Raw struct {
 // are reserved.
 type Custom struct {
 	Name  string          `json:"name"`
-	Value json.RawMessage `json:"value"` // any JSON; nil is encoded as null
+	Value json.RawMessage `json:"value"` // any JSON; null if nil
 	Attributed
 }
 

@@ -44,9 +44,13 @@ type FunctionCall struct {
 	Extra     tapedeck.Members `json:"-"`
 }
 
+// Text returns text as a JSON string, for raw members such as the content of a
+// [ToolCallResult].
+func Text(text string) json.RawMessage { return jsonobj.AppendJSON(nil, text) }
+
 // NewMessage returns a message with text content.
 func NewMessage(id, role, text string) Message {
-	return Message{ID: id, Role: role, Content: jsonobj.AppendJSON(nil, text)}
+	return Message{ID: id, Role: role, Content: Text(text)}
 }
 
 // Text returns the text of the message's content. For parts, it joins the text

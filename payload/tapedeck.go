@@ -191,8 +191,8 @@ type SessionCreated struct {
 
 // SessionRenamed changes the title or the labels of a session.
 type SessionRenamed struct {
-	Title  *string         `json:"title,omitempty"`  // nil leaves it unchanged
-	Labels tapedeck.Labels `json:"labels,omitempty"` // nil leaves them unchanged; otherwise they replace all labels
+	Title  *string         `json:"title,omitempty"`  // nil: the title stays
+	Labels tapedeck.Labels `json:"labels,omitempty"` // they replace all labels; nil: the labels stay
 	Common
 }
 

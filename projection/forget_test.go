@@ -63,7 +63,7 @@ func testForgetWaits(t *testing.T, deleted bool) {
 	p := New(Options{Store: store, Every: 10})
 	seen, forgotten := make(chan error), make(chan error)
 	go func() {
-		_, err := p.Snapshot(t.Context(), "fork", view.Query{At: -1})
+		_, err := p.Snapshot(t.Context(), "fork", view.Query{})
 		seen <- err
 	}()
 	<-store.reading

@@ -94,7 +94,7 @@ type pageCheck struct {
 
 func (c *pageCheck) get(limit int, before int64) view.Snapshot {
 	c.Helper()
-	s, err := c.p.Snapshot(c.Context(), c.d.id, view.Query{At: c.at, Thread: c.thread, Limit: limit, Before: before})
+	s, err := c.p.Snapshot(c.Context(), c.d.id, view.Query{At: new(c.at), Thread: c.thread, Limit: limit, Before: before})
 	if err != nil {
 		c.Fatalf("%s: %v", c.name, err)
 	}

@@ -135,7 +135,7 @@ func encode(t fataler, v any) string {
 
 func (d *deck) check(p *projection.Projections, session string, at int64) {
 	d.t.Helper()
-	got, err := p.Snapshot(context.Background(), session, view.Query{At: at, Limit: 10_000})
+	got, err := p.Snapshot(context.Background(), session, view.Query{At: new(at), Limit: 10_000})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestPages(t *testing.T) {
 	var pages []view.Message
 	before, earlier := int64(0), len(whole.Messages)
 	for range 100 {
-		s, err := p.Snapshot(context.Background(), d.id, view.Query{At: -1, Limit: 37, Before: before})
+		s, err := p.Snapshot(context.Background(), d.id, view.Query{Limit: 37, Before: before})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +247,7 @@ func TestPages(t *testing.T) {
 	if diff := cmp.Diff(encode(t, whole.Messages), encode(t, pages)); diff != "" {
 		t.Error(diff)
 	}
-	s, err := p.Snapshot(context.Background(), d.id, view.Query{At: -1, Limit: 10_000, Thread: "side"})
+	s, err := p.Snapshot(context.Background(), d.id, view.Query{Limit: 10_000, Thread: "side"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestCheckpointsBoundWhatIsRead(t *testing.T) {
 	}
 	c := &counting{Store: d.Store}
 	p := projection.New(projection.Options{Store: c, Every: 100})
-	if _, err := p.Snapshot(context.Background(), d.id, view.Query{At: -1}); err != nil {
+	if _, err := p.Snapshot(context.Background(), d.id, view.Query{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Summary(context.Background(), d.id, -1); err != nil {
@@ -296,7 +296,7 @@ func TestCheckpointsBoundALookBack(t *testing.T) {
 	through := d.head / 100 * 100
 	for at := through - 95; at <= d.head; at += 7 {
 		c := &counting{Store: d.Store}
-		s, err := projection.New(projection.Options{Store: c, Every: 100}).Snapshot(context.Background(), d.id, view.Query{At: at})
+		s, err := projection.New(projection.Options{Store: c, Every: 100}).Snapshot(context.Background(), d.id, view.Query{At: new(at)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -399,7 +399,7 @@ func TestErrors(t *testing.T) {
 		"a stream":        {"stream/x", -1, tapedeck.NotFound},
 		"beyond the head": {d.id, 2, tapedeck.Invalid},
 	} {
-		_, err := p.Snapshot(context.Background(), test.session, view.Query{At: test.at})
+		_, err := p.Snapshot(context.Background(), test.session, view.Query{At: new(test.at)})
 		_, errSummary := p.Summary(context.Background(), test.session, test.at)
 		_, errIndex := p.Index(context.Background(), test.session, test.at)
 		_, errTimeline := p.Timeline(context.Background(), test.session, test.at)
@@ -463,7 +463,7 @@ func TestJumpOfOneThread(t *testing.T) {
 	d.jump(0, "main")
 	p := projection.New(options(d))
 	d.check(p, d.id, d.head)
-	if s, err := p.Snapshot(context.Background(), d.id, view.Query{At: -1, Limit: 1}); err != nil || len(s.Messages) != 1 || len(s.Runs) != 1 {
+	if s, err := p.Snapshot(context.Background(), d.id, view.Query{Limit: 1}); err != nil || len(s.Messages) != 1 || len(s.Runs) != 1 {
 		t.Errorf("%d messages, %d runs, %v", len(s.Messages), len(s.Runs), err)
 	}
 }

@@ -54,7 +54,11 @@ func (p *Projections) Instances(ctx context.Context, session string, at int64) (
 // Snapshot returns the part of a conversation that q asks for. Title, owner, agent
 // and labels are always the current ones, because a rewind does not revert them.
 func (p *Projections) Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error) {
-	s, at, err := p.session(ctx, session, q.At)
+	at := int64(-1)
+	if q.At != nil {
+		at = *q.At
+	}
+	s, at, err := p.session(ctx, session, at)
 	if err != nil {
 		return view.Snapshot{}, err
 	}

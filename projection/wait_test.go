@@ -38,7 +38,7 @@ func testWaiting(t *testing.T, wait func(context.Context, *Projections) error) {
 	p := New(Options{Store: store})
 	first := make(chan error)
 	go func() {
-		_, err := p.Snapshot(t.Context(), "s", view.Query{At: -1})
+		_, err := p.Snapshot(t.Context(), "s", view.Query{})
 		first <- err
 	}()
 	<-store.reading

@@ -44,7 +44,7 @@ type Query struct {
 	Limit   int             // 0 for 20, at most 100
 }
 
-// A Result is the answer to a [Query], the best matches first.
+// A Result is the answer to a search, the best matches first.
 type Result struct {
 	Hits   []Hit  `json:"hits"`
 	Next   string `json:"next,omitempty"`   // cursor of the next page, "" if there is none

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/problem"
 )
 
@@ -114,6 +116,11 @@ func zip(b []byte) []byte {
 func (s *screen) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		s.fail(w, r, problem.MethodNotAllowed(w, r, http.MethodGet, http.MethodHead))
+		return
+	}
+	if prefix := httpapi.Prefix(r); prefix != "" {
+		s.fail(w, r, tapedeck.Errorf(tapedeck.NotFound, "the screen works only at the root of a host, not below %.200q", prefix).
+			WithHint("the HTTP API and the protocols work here; serve the screen under a host name of its own"))
 		return
 	}
 	f := s.file(r)

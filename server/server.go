@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/intake"
 	"github.com/tapedeck/tapedeck/internal/problem"
 )
@@ -178,6 +179,9 @@ func moved(next http.Handler, to func(path string) string) http.Handler {
 			u.RawPath = to(u.RawPath)
 		}
 		r2.URL = &u
+		if prefix := httpapi.Prefix(r); prefix != "" { // the address of what is created begins with it
+			r2.RequestURI = prefix + u.EscapedPath()
+		}
 		next.ServeHTTP(w, r2)
 	})
 }

@@ -13,7 +13,7 @@ func CheckErasure(e *tapedeck.Erasure) error {
 		switch {
 		case r.From < 0 || r.To <= r.From:
 			return tapedeck.Errorf(tapedeck.Invalid, "the range from %d to %d has no events in it", r.From, r.To).
-				WithHint("a range includes its first offset and excludes its last; the last must be higher")
+				WithHint("the event at from is in the range and the one at to is not, so to must be higher")
 		case r.From < end:
 			return tapedeck.Errorf(tapedeck.Invalid, "the range from %d to %d overlaps or precedes the range before it", r.From, r.To)
 		}

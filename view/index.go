@@ -14,12 +14,12 @@ import (
 // of the session navigates by it. It covers the raw log, so reverted events are
 // in it.
 //
-// [Index.Append] joins the indexes of two adjacent ranges of offsets, so an
-// index can be built and stored in pieces. The zero value is the index of no
-// events. The JSON has the whole state, so a decoded index can fold on.
+// In Go, [Index.Append] joins the indexes of two adjacent ranges of offsets, so an
+// index can be built and stored in pieces. In Go, the zero value is the index of no
+// events, and a decoded index can fold on, because the JSON has the whole state.
 //
-// Do not copy an Index that goes on folding: the copy shares its lists. Use
-// [Index.Clone].
+// In Go, do not copy an Index that goes on folding, because the copy shares its lists;
+// use [Index.Clone].
 type Index struct {
 	From int64 `json:"from"` // offset of the first event
 	At   int64 `json:"at"`   // offset after the last event
@@ -30,7 +30,7 @@ type Index struct {
 	DurationMS int64 `json:"duration_ms"`        // from FirstAt to LastAt
 
 	Invocations []IndexedInvocation `json:"invocations"`       // by first offset; the first 10,000
-	Earlier     int64               `json:"earlier,omitempty"` // number of older invocations that [Index.Limited] left out
+	Earlier     int64               `json:"earlier,omitempty"` // number of older invocations that are left out
 	Runs        int64               `json:"runs"`              // number of runs that began
 	Forks       []IndexedFork       `json:"forks,omitempty"`   // where inherited events end, oldest first
 	Markers     []Marker            `json:"markers"`           // by offset

@@ -1,8 +1,9 @@
 package view
 
-// A Query asks for a part of a conversation.
+// A Query asks for a part of a conversation. The zero value asks for the conversation as
+// of now.
 type Query struct {
-	At     int64  // the events before this offset count; negative for the head
+	At     *int64 // the events before this offset count; nil, or a negative offset, for the head
 	Thread string // only this thread; "" for all
 	Limit  int    // most messages, with the calls and runs beside them; 0 for all that are in memory, see [Window]
 	Before int64  // only items that began before this offset, for paging back; 0 for no bound

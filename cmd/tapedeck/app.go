@@ -30,6 +30,7 @@ type appOptions struct {
 	lease        time.Duration
 	runTimeout   time.Duration // see engine.Options
 	idleTimeout  time.Duration // likewise; 0 for the default, negative for no limit
+	killAfter    time.Duration // likewise; 0 for the default
 	allowOrigins []string
 	anyHost      bool
 	config       agentconfig.Config // of agents
@@ -81,7 +82,7 @@ func openApp(ctx context.Context, o appOptions) (_ *app, err error) {
 	a.Deck, err = deck.Open(ctx, o.dir, deck.Options{
 		Agents: agents, InMemory: o.ephemeral, Lock: o.lock, Discard: a.folders.discard,
 		MaxBody: o.maxBody, MaxEvents: o.maxEvents, MaxConnections: o.maxConns, BodyBudget: o.bodies,
-		LongPoll: o.longPoll, Lease: o.lease, RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout,
+		LongPoll: o.longPoll, Lease: o.lease, RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout, KillAfter: o.killAfter,
 		AllowOrigins: o.allowOrigins, AnyHost: o.anyHost, Version: version(), Logger: o.logger,
 	})
 	if err != nil {

@@ -17,7 +17,8 @@ func newBranches(e *env) *cobra.Command {
 	return viewCommand(e, "branches", "Show the tree of forks and reverted events",
 		`Branches shows the tree that a session is part of: the session that it was forked
 from, its forks, and the events that were reverted in it, each with the offset where
-it branches off. To restore reverted events, pass their marker to tapedeck undo.`,
+it branches off. To restore reverted events, pass their marker to tapedeck undo.
+The last line says so if the tree is too large to be shown whole.`,
 		func(ctx context.Context, c *connection, session string, at int64) (api.Branches, error) {
 			return c.Branches(ctx, session, at)
 		}, printBranches)
@@ -49,7 +50,10 @@ func printBranches(p terminal.Pen, v api.Branches) error {
 		}
 		return nil
 	}
-	return show(roots, 0)
+	if err := show(roots, 0); err != nil || !v.Cut {
+		return err
+	}
+	return p.Printf("%s\n", p.Paint(terminal.Dim, "… the tree is larger; a part of it is left out"))
 }
 
 func branchLine(p terminal.Pen, b *view.Branch) string {

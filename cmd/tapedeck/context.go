@@ -28,7 +28,7 @@ Each line begins with the sequence number of the message and the offsets of its
 first and last event. --to-point and --from-point of other commands take the
 sequence number, as seq:N, or the last offset.`,
 		func(ctx context.Context, c *connection, session string, at int64) (api.Context, error) {
-			o.At = at
+			o.At = &at
 			return c.Context(ctx, session, o)
 		}, printContext)
 	c.Flags().StringVar(&o.Instance, "instance", "", "context of this agent instance (default: that of the main thread)")

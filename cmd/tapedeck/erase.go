@@ -18,20 +18,24 @@ func newErase(e *env) *cobra.Command {
 	var events []string
 	var yes bool
 	c := &cobra.Command{
-		Use:   "erase SESSION (--events A-B,… | --all) --reason TEXT",
+		Use:   "erase SESSION (--events FROM-TO,… | --all) --reason TEXT",
 		Short: "Remove the payload of events permanently",
 		Long: `Erase removes the payload of events permanently, from the database and from every
 fork that shares the events. Offsets, types and times stay. A receipt in the session
 says what was erased, when, by whom and why.
 
+A range has the events from FROM up to TO, without the event at TO: 40-58 is the
+events 40 to 57. A single offset is that event. If the title of the session repeats
+an erased request, the title is erased, too.
+
 You cannot undo an erase. To revert events and keep them in the log, use tapedeck
 rewind or tapedeck clear.`,
-		Example: `  tapedeck erase ses_01J… --events 12,40-57 --reason "a password was pasted"
+		Example: `  tapedeck erase ses_01J… --events 12,40-58 --reason "a password was pasted"
   tapedeck erase ses_01J… --all --reason "the user asked for it" --yes`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			if r.All == (len(events) > 0) {
-				return usageError("erase needs either --events A-B,… or --all")
+				return usageError("erase needs either --events FROM-TO,… or --all")
 			}
 			if strings.TrimSpace(r.Reason) == "" {
 				return usageError("erase needs --reason TEXT, for the receipt")
@@ -43,29 +47,41 @@ rewind or tapedeck clear.`,
 			return e.erase(c.Context(), r, yes)
 		},
 	}
-	c.Flags().StringSliceVar(&events, "events", nil, "offsets of the events, such as 12,40-57 (both ends included)")
+	c.Flags().StringSliceVar(&events, "events", nil, "offsets of the events, such as 12,40-58 (without the event at 58)")
 	c.Flags().BoolVar(&r.All, "all", false, "all events of the session, except those that it inherited as a fork")
 	c.Flags().StringVar(&r.Reason, "reason", "", "reason, for the receipt")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return c
 }
 
-// offsetRanges reads ranges such as 12 and 40-57.
+// offsetRanges reads offsets such as 12, and ranges such as 40-58, which have no event at
+// their end: a range means the same here and in the HTTP API.
 func offsetRanges(in []string) ([]tapedeck.OffsetRange, error) {
 	var out []tapedeck.OffsetRange
 	for _, s := range in {
-		first, last, ok := strings.Cut(strings.TrimSpace(s), "-")
-		if !ok {
-			last = first
+		first, end, isRange := strings.Cut(strings.TrimSpace(s), "-")
+		from, err := strconv.ParseInt(first, 10, 62)
+		to := from + 1
+		if err == nil && isRange {
+			to, err = strconv.ParseInt(end, 10, 62)
 		}
-		from, err1 := strconv.ParseInt(first, 10, 62)
-		to, err2 := strconv.ParseInt(last, 10, 62)
-		if err1 != nil || err2 != nil || from < 0 || to < from {
-			return nil, usageError("--events: %q is not an offset such as 12 or a range such as 40-57", s)
+		switch {
+		case err != nil || from < 0 || to < from:
+			return nil, usageError("--events: %q is not an offset such as 12 or a range such as 40-58", s)
+		case to == from:
+			return nil, usageError("--events: the range %q has no events, because the one at its end is not in it; %d is that event", s, from)
 		}
-		out = append(out, tapedeck.OffsetRange{From: from, To: to + 1})
+		out = append(out, tapedeck.OffsetRange{From: from, To: to})
 	}
 	return out, nil
+}
+
+// count returns the number of offsets in ranges that do not overlap.
+func count(ranges []tapedeck.OffsetRange) (n int64) {
+	for _, r := range ranges {
+		n += r.To - r.From
+	}
+	return n
 }
 
 func (e *env) erase(ctx context.Context, r api.Erase, yes bool) error {
@@ -76,11 +92,7 @@ func (e *env) erase(ctx context.Context, r api.Erase, yes bool) error {
 		}
 		scope := "all events"
 		if !r.All {
-			n := int64(0)
-			for _, x := range r.Events {
-				n += x.To - x.From
-			}
-			scope = fmt.Sprintf("%d of %d events", n, s.Head)
+			scope = fmt.Sprintf("%d of %d events", count(r.Events), s.Head)
 		}
 		if err := e.confirm(ctx, yes, "Erase %s of %s (%s) permanently?", scope, s.ID, terminal.Brief(titleOf(s), 40)); err != nil {
 			return err
@@ -88,6 +100,9 @@ func (e *env) erase(ctx context.Context, r api.Erase, yes bool) error {
 		done, err := conn.Erase(ctx, r)
 		if err != nil {
 			return err
+		}
+		if !e.json && !r.All && count(done.Ranges) > count(r.Events) {
+			e.notice("the title repeated a request, and is erased with it")
 		}
 		return e.printErased(&done)
 	})

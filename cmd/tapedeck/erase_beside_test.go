@@ -87,7 +87,7 @@ func forked(t *testing.T, a *app, parent, fork, word string) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{parent, fork} {
-		if _, err := a.Session(id).Snapshot(ctx, view.Query{At: -1}); err != nil {
+		if _, err := a.Session(id).Snapshot(ctx, view.Query{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -99,7 +99,7 @@ func (p *point) place(ctx context.Context, c *connection, session string) (*cut,
 
 // count finds a point that is given by its sequence number.
 func (p *point) count(ctx context.Context, c *connection, s *tapedeck.Session) (*cut, error) {
-	v, err := c.Context(ctx, s.ID, client.ContextOptions{At: -1, Instance: p.instance, Thread: p.contextOf(), Limit: wholeContext})
+	v, err := c.Context(ctx, s.ID, client.ContextOptions{Instance: p.instance, Thread: p.contextOf(), Limit: wholeContext})
 	switch {
 	case err != nil:
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/engine"
 	"github.com/tapedeck/tapedeck/server"
 )
 
@@ -33,6 +34,7 @@ type serveFlags struct {
 	lease        time.Duration
 	runTimeout   time.Duration
 	idleTimeout  time.Duration
+	killAfter    time.Duration
 	allowOrigins origins
 	verbose      bool
 }
@@ -65,6 +67,7 @@ reach only with --insecure.`,
 	fl.DurationVar(&f.lease, "lease", 10*time.Minute, "end a run of an external writer when none of its events arrives for this long")
 	fl.DurationVar(&f.runTimeout, "run-timeout", 0, "stop a run that takes longer, and end it as failed (default: no limit)")
 	fl.DurationVar(&f.idleTimeout, "idle-timeout", deck.DefaultIdleTimeout, "stop a run whose agent sends nothing for this long, and end it as failed; waiting for an answer from people does not count; 0 for no limit")
+	fl.DurationVar(&f.killAfter, "kill-after", engine.DefaultKillAfter, "how long an agent may take to end after a cancel, a time-out or the stop of the server; then its run ends without it")
 	fl.Var(&f.allowOrigins, "allow-origin", `origins whose web pages may use all endpoints from a browser, such as https://app.example ("*" for all, without credentials)`)
 	fl.BoolVar(&f.verbose, "verbose", false, "log debug messages")
 	return c
@@ -149,7 +152,7 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	}
 	return appOptions{
 		dir: e.folder(), ephemeral: ephemeral, maxBody: size, maxEvents: f.maxEvents, longPoll: f.longPoll, lease: f.lease,
-		runTimeout: f.runTimeout, idleTimeout: timeLimit(f.idleTimeout), config: c, demo: f.demo,
+		runTimeout: f.runTimeout, idleTimeout: timeLimit(f.idleTimeout), killAfter: f.killAfter, config: c, demo: f.demo,
 		allowOrigins: f.allowOrigins, anyHost: !loopback,
 		logger: slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level})),
 	}, nil
@@ -175,7 +178,7 @@ func (f *serveFlags) bound(o *appOptions) error {
 }
 
 func (f *serveFlags) checkNumbers() error {
-	for flag, bad := range map[string]bool{"--max-events": f.maxEvents < 1, "--long-poll": f.longPoll <= 0, "--lease": f.lease <= 0} {
+	for flag, bad := range map[string]bool{"--max-events": f.maxEvents < 1, "--long-poll": f.longPoll <= 0, "--lease": f.lease <= 0, "--kill-after": f.killAfter <= 0} {
 		if bad {
 			return usageError("%s must be above 0", flag)
 		}

@@ -25,7 +25,7 @@ either. Reverted tasks are left out.`,
 			if o.Before < 0 {
 				return api.Tasks{}, usageError("--before takes an offset, from 0")
 			}
-			o.At = at
+			o.At = &at
 			return c.Tasks(ctx, session, o)
 		}, printTasks)
 	c.Flags().IntVar(&o.Limit, "limit", 100, "list at most this many, the newest ones")

@@ -12,7 +12,7 @@ import (
 // head returns the offset after the newest event of a session.
 func (w *world) head(session string) int64 {
 	w.Helper()
-	s, err := w.views.Snapshot(w.Context(), session, view.Query{At: -1})
+	s, err := w.views.Snapshot(w.Context(), session, view.Query{})
 	if err != nil {
 		w.Fatal(err)
 	}

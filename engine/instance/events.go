@@ -43,7 +43,7 @@ func (r *Repository) events(ctx context.Context, i *found) ([]view.ContextEvent,
 
 // snapshot returns the whole thread of an instance.
 func (r *Repository) snapshot(ctx context.Context, i *found) (view.Snapshot, error) {
-	s, err := r.views.Snapshot(ctx, i.session, view.Query{At: -1, Thread: i.Thread, Limit: maxMessages})
+	s, err := r.views.Snapshot(ctx, i.session, view.Query{Thread: i.Thread, Limit: maxMessages})
 	if err == nil && s.Earlier > 0 {
 		err = tapedeck.Errorf(tapedeck.TooLarge, "the context of instance %s has more than %d messages", i.ID, maxMessages)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/internal/problem"
 	"github.com/tapedeck/tapedeck/protocol/rest"
+	"github.com/tapedeck/tapedeck/search"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -119,6 +120,7 @@ func describe(root string) (*description, error) {
 	}
 	d.named["Events"].Properties["events"].Items = &schema{AnyOf: []*schema{refTo("Event"), refTo("TaskEvent")}}
 	d.openAnswers()
+	d.reword()
 	return d, nil
 }
 
@@ -338,6 +340,8 @@ func queryParameter(r *rest.Route, name string, doc *section) (parameter, error)
 			tapedeck.ChannelChunks, tapedeck.ChannelToolCalls, tapedeck.ChannelAgentState, tapedeck.ChannelWorkflow,
 			tapedeck.ChannelTerminal, tapedeck.ChannelPresence, tapedeck.ChannelSession,
 		}}}
+	case "kind":
+		p.Schema = &schema{Type: "string", Enum: []any{search.DocMessage, search.DocTool, search.DocTitle}}
 	case "label":
 		p.Schema = &schema{Type: "array", Items: text}
 	case "thread", "type", "invocation":
@@ -349,6 +353,9 @@ func queryParameter(r *rest.Route, name string, doc *section) (parameter, error)
 	case "format":
 		if p.Schema = text; isFilter {
 			p.Schema = &schema{Type: "string", Enum: []any{"native", "task"}}
+		}
+		if r.Path == "/import" {
+			p.Schema = &schema{Type: "string", Enum: anys(importFormats)}
 		}
 	case "until":
 		p.Schema = &schema{Type: "string", Enum: []any{"terminal", "none"}}

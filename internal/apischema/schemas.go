@@ -81,10 +81,18 @@ var words = map[string][]string{
 	"SearchHit.kind":          {search.DocMessage, search.DocTool, search.DocTitle},
 	"Session.kind":            {string(tapedeck.KindSession), string(tapedeck.KindStream)},
 	"SessionRow.kind":         {string(tapedeck.KindSession), string(tapedeck.KindStream)},
-	"ContextEvent.event_type": {"system_message", "user_message", "assistant_message", "tool_call", "tool_result"},
-	"Note.reason":             {"malformed", "unpatchable"},
-	"Marker.kind":             markers,
+	"ContextEvent.event_type": contextTypes, "NewContextEvent.event_type": contextTypes,
+	"ContextToolCall.type": {"function"},
+	"ExportRequest.format": {"ndjson", "json", "markdown", "csv", "html", "asciicast"},
+	"PresenceFrame.type":   {tapedeck.PresenceJoined, tapedeck.PresenceMoved, tapedeck.PresenceLeft},
+	"Note.reason":          {"malformed", "unpatchable"},
+	"Marker.kind":          markers,
 }
+
+var contextTypes = []string{"system_message", "user_message", "assistant_message", "tool_call", "tool_result"}
+
+// importFormats are the values of the parameter format of an import.
+var importFormats = []string{"ndjson", "agui", "asciicast", "claude-code", "openai-messages", "auto"}
 
 // markers are the kinds of markers in a replay index.
 var markers = []string{

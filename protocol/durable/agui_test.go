@@ -89,7 +89,7 @@ func TestAGUIViewIsTheConversation(t *testing.T) {
 			e.Offset, e.Channel = int64(n), tapedeck.ChannelOf(e.Type)
 			client.Apply(&e)
 		}
-		want, err := o.Views.Snapshot(context.Background(), "s", view.Query{At: -1, Thread: "main", Limit: 1000})
+		want, err := o.Views.Snapshot(context.Background(), "s", view.Query{Thread: "main", Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}

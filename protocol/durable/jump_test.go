@@ -64,7 +64,7 @@ func TestViewsFollowJumps(t *testing.T) {
 			last = head
 			appendAll(tapedeck.Event{Type: tapedeck.SessionRewound, Data: json.RawMessage(data + "}")})
 		}
-		want, err := o.Views.Snapshot(context.Background(), "s", view.Query{At: -1})
+		want, err := o.Views.Snapshot(context.Background(), "s", view.Query{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestViewsFollowJumps(t *testing.T) {
 		}
 		got := entitiesOf(t, do(t, handler, "GET", "sessions/s/views/state", ""), "status")
 		for _, th := range want.Threads {
-			s, err := o.Views.Snapshot(context.Background(), "s", view.Query{At: -1, Thread: th.Name})
+			s, err := o.Views.Snapshot(context.Background(), "s", view.Query{Thread: th.Name})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
 )
 
 // A creation is the request of a PUT.
@@ -131,12 +132,12 @@ func created(w http.ResponseWriter, r *http.Request, s *tapedeck.Session, made b
 	return nil
 }
 
-// location returns the absolute URL of the request. A proxy that ends TLS says so in a
+// location returns the absolute URL of the request as the client sees it. A proxy that ends TLS says so in a
 // header. A client that forges the header only gets its own forged URL.
 func location(r *http.Request) string {
 	scheme := "http"
 	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
 		scheme = "https"
 	}
-	return scheme + "://" + r.Host + r.URL.EscapedPath()
+	return scheme + "://" + r.Host + httpapi.Prefix(r) + r.URL.EscapedPath()
 }

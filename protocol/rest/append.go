@@ -171,7 +171,7 @@ func (h *handler) translator(ctx context.Context, session string) (*channels.Tra
 		return nil, err
 	}
 	called := func(thread, id string) (channels.Known, error) {
-		now, err := h.Views.Snapshot(ctx, session, view.Query{At: s.Head, Thread: thread})
+		now, err := h.Views.Snapshot(ctx, session, view.Query{At: new(s.Head), Thread: thread})
 		for _, k := range slices.Backward(now.Calls) {
 			switch {
 			case k.ID == id && k.Result != nil:

@@ -165,6 +165,14 @@ var missingHints = map[string]string{
 	"from_offset": "give the offset of the first event to revert",
 }
 
+const rangeHint = `the event at offset 3 is the range {"from":3,"to":4}: the event at to is not in it`
+
+// formHints show the form of values that a type name does not explain.
+var formHints = map[reflect.Type]string{
+	reflect.TypeFor[tapedeck.OffsetRange]():   rangeHint,
+	reflect.TypeFor[[]tapedeck.OffsetRange](): rangeHint,
+}
+
 func containsFold(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(s string) bool { return strings.EqualFold(s, name) })
 }
@@ -179,7 +187,9 @@ func jsonError(err error, into any) error {
 	case errors.As(err, &syntax):
 		return tapedeck.Errorf(tapedeck.Invalid, "the JSON is malformed near byte %d", syntax.Offset)
 	case errors.As(err, &typ):
-		return tapedeck.Errorf(tapedeck.Invalid, "%s must be %s, not %s", memberName(into, typ), typeName(typ.Type), valueName(typ.Value))
+		err := tapedeck.Errorf(tapedeck.Invalid, "%s must be %s, not %s", memberName(into, typ), typeName(typ.Type), valueName(typ.Value))
+		err.Hint = formHints[typ.Type]
+		return err
 	}
 	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
 		return tapedeck.Errorf(tapedeck.Invalid, "there is no member %s here", name).
@@ -217,8 +227,8 @@ func valueName(v string) string {
 	return "a " + v
 }
 
-// memberName names the member of the struct at v that is wrong. If it is a map, one of
-// the values is wrong, and encoding/json does not say which one.
+// memberName names the member of the struct at v that is wrong. If it is a map or an
+// array, one of the values is wrong, and encoding/json does not say which one.
 func memberName(v any, err *json.UnmarshalTypeError) string {
 	name := err.Field
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
@@ -227,7 +237,7 @@ func memberName(v any, err *json.UnmarshalTypeError) string {
 		}
 	}
 	for _, m := range membersOf(v) {
-		if m.name == name && m.kind == reflect.Map && err.Type.Kind() != reflect.Map {
+		if m.name == name && (m.kind == reflect.Map || m.kind == reflect.Slice) && err.Type.Kind() != m.kind {
 			return fmt.Sprintf("each value in the member %q", name)
 		}
 	}

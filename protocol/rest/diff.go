@@ -50,7 +50,7 @@ func (h *handler) look(ctx context.Context, s *side) error {
 	if s.at < 0 {
 		s.at = entry.Head
 	}
-	s.snapshot, err = h.Views.Snapshot(ctx, s.id, view.Query{At: s.at, Limit: maxItems})
+	s.snapshot, err = h.Views.Snapshot(ctx, s.id, view.Query{At: new(s.at), Limit: maxItems})
 	if err != nil {
 		return err
 	}

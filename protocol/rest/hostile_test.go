@@ -18,6 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/protocol/rest"
+	"github.com/tapedeck/tapedeck/store/memory"
 )
 
 // send sends a body and returns the status, and the error if there is one.
@@ -313,4 +314,23 @@ func readPage(t *testing.T, handler http.Handler, query string) page {
 		p.offsets = append(p.offsets, e.Offset)
 	}
 	return p
+}
+
+// TestWrongValues: the error of a value with the wrong type names the value that is wrong
+// and, for a range, the form that is meant.
+func TestWrongValues(t *testing.T) {
+	const ranges = `the event at offset 3 is the range {"from":3,"to":4}: the event at to is not in it`
+	h := rest.New(rest.Options{Sessions: hub.New(memory.New(memory.Options{}))})
+	for _, c := range []struct{ path, body, message, hint string }{
+		{"/sessions/s/erase", `{"events":[3]}`, `each value in the member "events" must be an object, not a number`, ranges},
+		{"/sessions/s/erase", `{"events":[[3,4]]}`, `each value in the member "events" must be an object, not an array`, ranges},
+		{"/sessions/s/erase", `{"events":"3-4"}`, `the member "events" must be an array, not a string`, ranges},
+		{"/sessions/s/erase", `{"events":[{"from":"3"}]}`, `the member "events.from" must be a whole number in range, not a string`, ""},
+		{"/sessions", `{"labels":{"a":1}}`, `each value in the member "labels" must be a string, not a number`, ""},
+		{"/sessions", `{"title":1}`, `the member "title" must be a string, not a number`, ""},
+	} {
+		if status, err := send(t, h, "POST", c.path, asJSON, strings.NewReader(c.body)); status != 400 || err.Message != c.message || err.Hint != c.hint {
+			t.Errorf("%s: %d %q, hint %q", c.body, status, err.Message, err.Hint)
+		}
+	}
 }

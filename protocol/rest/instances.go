@@ -50,7 +50,7 @@ func (h *handler) createInstance(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", Root+"/sessions/"+id+"/instances/"+i.ID)
+	w.Header().Set("Location", httpapi.Prefix(r)+Root+"/sessions/"+id+"/instances/"+i.ID)
 	return httpapi.WriteJSON(w, http.StatusCreated, bodyOf(id, &i))
 }
 

@@ -21,8 +21,8 @@ func (h *handler) rewind(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// An undoRequest is the body of POST /sessions/{id}/undo. Its marker is a pointer, so
-// that an empty marker is not taken for an absent one.
+// An undoRequest is the body of POST /sessions/{id}/undo. In Go, its marker is a pointer,
+// so that an empty marker is not taken for an absent one.
 type undoRequest struct {
 	api.Undo
 	Marker *string `json:"marker,omitempty"` // what to undo; absent or null: the newest marker
@@ -95,6 +95,6 @@ func (h *handler) fork(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", Root+"/sessions/"+s.ID)
+	w.Header().Set("Location", httpapi.Prefix(r)+Root+"/sessions/"+s.ID)
 	return httpapi.WriteJSON(w, http.StatusCreated, s)
 }

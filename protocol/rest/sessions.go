@@ -36,7 +36,7 @@ func (h *handler) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", Root+"/sessions/"+s.ID)
+	w.Header().Set("Location", httpapi.Prefix(r)+Root+"/sessions/"+s.ID)
 	return httpapi.WriteJSON(w, http.StatusCreated, s)
 }
 

@@ -98,7 +98,7 @@ const (
 // snapshot returns the requested part of the conversation.
 func (h *handler) snapshot(ctx context.Context, v *viewing) (view.Snapshot, error) {
 	q := view.Query{
-		At: v.at, Thread: v.query.ID("thread"),
+		At: new(v.at), Thread: v.query.ID("thread"),
 		Limit: v.query.Limit(view.Window, maxItems), Before: v.query.Offset("before", 0),
 	}
 	if v.query.Err != nil {
@@ -156,7 +156,7 @@ func (h *handler) replayIndex(ctx context.Context, v *viewing) (any, error) {
 // tasks answers with the newest tasks.
 func (h *handler) tasks(ctx context.Context, v *viewing) (any, error) {
 	q := view.Query{
-		At: v.at, Runs: true, Thread: v.query.ID("thread"),
+		At: new(v.at), Runs: true, Thread: v.query.ID("thread"),
 		Limit: v.query.Limit(defaultTasks, maxItems), Before: v.query.Offset("before", 0),
 	}
 	if v.query.Err != nil {
@@ -208,7 +208,7 @@ func (h *handler) context(ctx context.Context, v *viewing) (any, error) {
 // withPrompt returns the conversation of a thread. It includes the system text of the
 // model even if that is older than the messages that fit into the answer.
 func (h *handler) withPrompt(ctx context.Context, v *viewing, thread string, limit int) (view.Snapshot, error) {
-	s, err := h.Views.Snapshot(ctx, v.session.ID, view.Query{At: v.at, Thread: thread, Limit: limit})
+	s, err := h.Views.Snapshot(ctx, v.session.ID, view.Query{At: new(v.at), Thread: thread, Limit: limit})
 	if err != nil || s.Earlier == 0 || len(s.Threads) == 0 || s.Threads[0].Prompt == nil {
 		return s, err
 	}
@@ -216,7 +216,7 @@ func (h *handler) withPrompt(ctx context.Context, v *viewing, thread string, lim
 	if len(s.Messages) > 0 && s.Messages[0].Offset <= at {
 		return s, nil
 	}
-	before, err := h.Views.Snapshot(ctx, v.session.ID, view.Query{At: v.at, Thread: thread, Limit: 1, Before: at + 1})
+	before, err := h.Views.Snapshot(ctx, v.session.ID, view.Query{At: new(v.at), Thread: thread, Limit: 1, Before: at + 1})
 	if err == nil && len(before.Messages) > 0 && before.Messages[0].Offset == at {
 		s.Messages = append(before.Messages, s.Messages...)
 		s.Earlier--

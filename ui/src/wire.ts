@@ -247,7 +247,7 @@ export interface ContextReverted {
 
 export interface ContextToolCall {
   id: string;
-  type: string;
+  type: "function";
   function: ContextFunction;
 }
 
@@ -442,7 +442,7 @@ export interface Events<E = Event> {
 }
 
 export interface ExportRequest {
-  format?: string;
+  format?: "ndjson" | "json" | "markdown" | "csv" | "html" | "asciicast";
   at?: number;
   view?: ExportView;
   terminal?: string;
@@ -675,7 +675,7 @@ export interface ModelUsage {
 }
 
 export interface NewContextEvent {
-  event_type: string;
+  event_type: "system_message" | "user_message" | "assistant_message" | "tool_call" | "tool_result";
   content: Json;
   tool_call_id?: string;
 }
@@ -879,7 +879,7 @@ export interface Presence {
 export type PresenceAction = "join" | "move" | "leave";
 
 export interface PresenceFrame {
-  type: string;
+  type: "presence.joined" | "presence.moved" | "presence.left";
   channel: string;
   timestamp: string;
   actor: string;

@@ -142,7 +142,7 @@ func (b *lookback) apply(e *tapedeck.Event, thread string) bool {
 
 // snapshot shows all messages of the thread of e as of after it.
 func (a agui) snapshot(ctx context.Context, e *tapedeck.Event, out [][]byte) ([][]byte, error) {
-	s, err := a.Views.Snapshot(ctx, a.session, view.Query{At: e.Offset + 1, Thread: e.ThreadName(), Limit: maxEntities})
+	s, err := a.Views.Snapshot(ctx, a.session, view.Query{At: new(e.Offset + 1), Thread: e.ThreadName(), Limit: maxEntities})
 	if err != nil {
 		return out, err
 	}

@@ -69,7 +69,7 @@ func (t *entity) encode(e *tapedeck.Event, operation string) []byte {
 
 // messageEntities returns the entities of the view messages as of an offset.
 func messageEntities(ctx context.Context, s Source, session string, at int64) ([]entity, error) {
-	snapshot, err := s.Views.Snapshot(ctx, session, view.Query{At: at, Limit: maxEntities})
+	snapshot, err := s.Views.Snapshot(ctx, session, view.Query{At: new(at), Limit: maxEntities})
 	if err != nil {
 		return nil, err
 	}
@@ -107,13 +107,13 @@ func messageEntities(ctx context.Context, s Source, session string, at int64) ([
 
 // stateEntities returns the entities of the view state as of an offset.
 func stateEntities(ctx context.Context, s Source, session string, at int64) ([]entity, error) {
-	all, err := s.Views.Snapshot(ctx, session, view.Query{At: at, Limit: maxEntities})
+	all, err := s.Views.Snapshot(ctx, session, view.Query{At: new(at), Limit: maxEntities})
 	if err != nil {
 		return nil, err
 	}
 	var out []entity
 	for _, t := range all.Threads {
-		one, err := s.Views.Snapshot(ctx, session, view.Query{At: at, Thread: t.Name, Limit: 1})
+		one, err := s.Views.Snapshot(ctx, session, view.Query{At: new(at), Thread: t.Name, Limit: 1})
 		if err != nil {
 			return nil, err
 		}

@@ -98,7 +98,7 @@ func (t *threadState) apply(e *tapedeck.Event, out [][]byte) [][]byte {
 
 // recall looks up the state of the thread of e just before e.
 func (s *state) recall(ctx context.Context, e *tapedeck.Event) error {
-	before, err := s.Views.Snapshot(ctx, s.session, view.Query{At: e.Offset, Thread: e.ThreadName(), Limit: 1})
+	before, err := s.Views.Snapshot(ctx, s.session, view.Query{At: new(e.Offset), Thread: e.ThreadName(), Limit: 1})
 	if err != nil {
 		return err
 	}

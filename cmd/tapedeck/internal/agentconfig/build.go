@@ -55,6 +55,9 @@ func (a *agent) build(folder FolderFunc, base string) (deck.Agent, error) {
 			}
 		}
 	}
+	if a.KillAfter != nil {
+		out.KillAfter = *a.KillAfter
+	}
 	switch a.Kind {
 	case "llm":
 		out.Runner = a.llm()

@@ -62,6 +62,7 @@ type agent struct {
 	Starts      []string          `toml:"starts"`
 	RunTimeout  *time.Duration    `toml:"run_timeout"`
 	IdleTimeout *time.Duration    `toml:"idle_timeout"`
+	KillAfter   *time.Duration    `toml:"kill_after"`
 	MCP         []mcpServer       `toml:"mcp"`
 
 	Auth   string `toml:"auth"`
@@ -226,6 +227,9 @@ func (a *agent) check(seen map[string]bool) error {
 	seen[a.Name] = true
 	if err := a.applyPreset(); err != nil {
 		return err
+	}
+	if a.KillAfter != nil && *a.KillAfter <= 0 {
+		return tapedeck.Errorf(tapedeck.Invalid, "kill_after of the agent %s must be above 0", a.Name)
 	}
 	if !slices.Contains(kinds, a.Kind) {
 		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s has no known kind", a.Name).WithHint("the kinds are %s", strings.Join(kinds, ", "))
