@@ -81,7 +81,6 @@ func TestUsage(t *testing.T) {
 		{"erase s --reason x", "either --events"},
 		{"erase s --all --events 1 --reason x", "either --events"},
 		{"erase s --events 3-1 --reason x", "is not an offset such as 12"},
-		{"erase s --events 3-3 --reason x", "has no events, because the one at its end is not in it; 3 is that event"},
 		{"rename s", "a session and a title"},
 		{"resume", "a session and optionally a text"},
 		{"create a b", "one session id"},

@@ -18,24 +18,24 @@ func newErase(e *env) *cobra.Command {
 	var events []string
 	var yes bool
 	c := &cobra.Command{
-		Use:   "erase SESSION (--events FROM-TO,… | --all) --reason TEXT",
+		Use:   "erase SESSION (--events FIRST-LAST,… | --all) --reason TEXT",
 		Short: "Remove the payload of events permanently",
 		Long: `Erase removes the payload of events permanently, from the database and from every
 fork that shares the events. Offsets, types and times stay. A receipt in the session
 says what was erased, when, by whom and why.
 
-A range has the events from FROM up to TO, without the event at TO: 40-58 is the
-events 40 to 57. A single offset is that event. If the title of the session repeats
-an erased request, the title is erased, too.
+A range includes both ends: 40-57 is the events 40 to 57. (In the HTTP API "to" is
+the first offset after the range, here 58.) If the title of the session repeats an
+erased request, the title is erased, too.
 
 You cannot undo an erase. To revert events and keep them in the log, use tapedeck
 rewind or tapedeck clear.`,
-		Example: `  tapedeck erase ses_01J… --events 12,40-58 --reason "a password was pasted"
+		Example: `  tapedeck erase ses_01J… --events 12,40-57 --reason "a password was pasted"
   tapedeck erase ses_01J… --all --reason "the user asked for it" --yes`,
 		Args: oneSession,
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			if r.All == (len(events) > 0) {
-				return usageError("erase needs either --events FROM-TO,… or --all")
+				return usageError("erase needs either --events FIRST-LAST,… or --all")
 			}
 			if strings.TrimSpace(r.Reason) == "" {
 				return usageError("erase needs --reason TEXT, for the receipt")
@@ -47,31 +47,29 @@ rewind or tapedeck clear.`,
 			return e.erase(c.Context(), r, yes)
 		},
 	}
-	c.Flags().StringSliceVar(&events, "events", nil, "offsets of the events, such as 12,40-58 (without the event at 58)")
+	c.Flags().StringSliceVar(&events, "events", nil, "offsets of the events, such as 12,40-57 (both ends included)")
 	c.Flags().BoolVar(&r.All, "all", false, "all events of the session, except those that it inherited as a fork")
 	c.Flags().StringVar(&r.Reason, "reason", "", "reason, for the receipt")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return c
 }
 
-// offsetRanges reads offsets such as 12, and ranges such as 40-58, which have no event at
-// their end: a range means the same here and in the HTTP API.
+// offsetRanges reads offsets such as 12, and ranges such as 40-57. A range includes its
+// last event, unlike one of the HTTP API: a person who writes the last offset must not
+// leave that event in the log.
 func offsetRanges(in []string) ([]tapedeck.OffsetRange, error) {
 	var out []tapedeck.OffsetRange
 	for _, s := range in {
-		first, end, isRange := strings.Cut(strings.TrimSpace(s), "-")
-		from, err := strconv.ParseInt(first, 10, 62)
-		to := from + 1
-		if err == nil && isRange {
-			to, err = strconv.ParseInt(end, 10, 62)
+		first, last, isRange := strings.Cut(strings.TrimSpace(s), "-")
+		if !isRange {
+			last = first
 		}
-		switch {
-		case err != nil || from < 0 || to < from:
-			return nil, usageError("--events: %q is not an offset such as 12 or a range such as 40-58", s)
-		case to == from:
-			return nil, usageError("--events: the range %q has no events, because the one at its end is not in it; %d is that event", s, from)
+		from, err1 := strconv.ParseInt(first, 10, 62)
+		to, err2 := strconv.ParseInt(last, 10, 62)
+		if err1 != nil || err2 != nil || from < 0 || to < from {
+			return nil, usageError("--events: %q is not an offset such as 12 or a range such as 40-57", s)
 		}
-		out = append(out, tapedeck.OffsetRange{From: from, To: to})
+		out = append(out, tapedeck.OffsetRange{From: from, To: to + 1})
 	}
 	return out, nil
 }
