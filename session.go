@@ -1,6 +1,7 @@
 package tapedeck
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 )
@@ -90,15 +91,11 @@ type OpenRun struct {
 // newRun returns the run that a RUN_STARTED begins while open runs exist.
 func newRun(e *Event, open []OpenRun) OpenRun {
 	var d struct {
-		ParentRunID string `json:"parentRunId"`
-		Metadata    struct {
-			Tapedeck struct {
-				Owner string `json:"owner"`
-			} `json:"tapedeck"`
-		} `json:"metadata"`
+		ParentRunID string          `json:"parentRunId"`
+		Metadata    json.RawMessage `json:"metadata"`
 	}
 	_ = e.Unpack(&d) // a member of another shape counts as absent
-	r := OpenRun{Invocation: e.Invocation, Thread: e.ThreadName(), Offset: e.Offset, Started: e.Time, Owner: d.Metadata.Tapedeck.Owner}
+	r := OpenRun{Invocation: e.Invocation, Thread: e.ThreadName(), Offset: e.Offset, Started: e.Time, Owner: MetaOf(d.Metadata).Owner}
 	if slices.ContainsFunc(open, func(p OpenRun) bool { return p.Invocation == d.ParentRunID && p.Thread != r.Thread }) {
 		r.Parent = d.ParentRunID
 	}
@@ -191,11 +188,7 @@ func endStatus(e *Event) (Status, *bool) {
 		Outcome struct {
 			Type string `json:"type"`
 		} `json:"outcome"`
-		Metadata struct {
-			Tapedeck struct {
-				Resumable *bool `json:"resumable"`
-			} `json:"tapedeck"`
-		} `json:"metadata"`
+		Metadata json.RawMessage `json:"metadata"`
 	}
 	_ = e.Unpack(&d) // a member of another shape counts as absent
 	switch {
@@ -204,7 +197,7 @@ func endStatus(e *Event) (Status, *bool) {
 	case e.Type == RunError:
 		return StatusFailed, nil
 	case d.Outcome.Type == "cancelled":
-		resumable := d.Metadata.Tapedeck.Resumable
+		resumable := MetaOf(d.Metadata).Resumable
 		if resumable == nil {
 			resumable = new(true)
 		}
@@ -214,9 +207,3 @@ func endStatus(e *Event) (Status, *bool) {
 	}
 	return StatusComplete, nil
 }
-
-// VendorKey is the member of metadata that holds the members of Tapedeck.
-const VendorKey = "tapedeck"
-
-// Labels are user-defined names and values.
-type Labels = map[string]string

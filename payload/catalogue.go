@@ -21,7 +21,7 @@ type Payload interface{ payload() }
 // Common has the members that the data of any event may have.
 type Common struct {
 	Timestamp int64            `json:"timestamp,omitempty"`             // the producer's own time, in milliseconds since 1970; 0 if none
-	Metadata  tapedeck.Members `json:"metadata,omitempty"`              // by name of vendor; Tapedeck's is under [tapedeck.VendorKey]
+	Metadata  tapedeck.Members `json:"metadata,omitempty"`              // by name of vendor; Tapedeck's is a [tapedeck.Meta]
 	RawEvent  json.RawMessage  `json:"rawEvent,omitempty" shape:"some"` // the event from which the producer made this one; nil if none
 	Extra     tapedeck.Members `json:"-"`                               // members without a field
 }

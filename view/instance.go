@@ -280,7 +280,7 @@ func (f *InstanceFold) runStarted(e *tapedeck.Event, n int) {
 	}
 	_ = decode(e, &d)
 	if i.Name == "" {
-		i.Name = payload.MetaOf(d.Metadata).Agent
+		i.Name = tapedeck.MetaOf(d.Metadata).Agent
 	}
 	i.Runs++
 	i.Status = tapedeck.StatusRunning
@@ -316,7 +316,7 @@ func (f *InstanceFold) subagentStarted(e *tapedeck.Event, parent int) {
 
 		Metadata json.RawMessage `json:"metadata"`
 	}
-	if !decode(e, &d) || d.ID == "" || payload.MetaOf(d.Metadata).Thread != "" { // a sub-agent with a thread has its instance there
+	if !decode(e, &d) || d.ID == "" || tapedeck.MetaOf(d.Metadata).Thread != "" { // a sub-agent with a thread has its instance there
 		return
 	}
 	thread := e.ThreadName()

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
-	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A ToolCall is one call of a tool by an agent. Its status is
@@ -170,13 +169,13 @@ type answer struct {
 	MessageID  string          `json:"messageId"`
 	Content    json.RawMessage `json:"content"`
 	Error      json.RawMessage `json:"error"`    // a string; some agents use other shapes
-	Metadata   json.RawMessage `json:"metadata"` // see [payload.Meta]
+	Metadata   json.RawMessage `json:"metadata"` // see [tapedeck.Meta]
 }
 
 // duration returns the duration of the tool that its runner reported, in
 // milliseconds.
 func (a *answer) duration() (ms int64, ok bool) {
-	if d := payload.MetaOf(a.Metadata).DurationMS; d != nil && *d >= 0 && *d <= maxCount {
+	if d := tapedeck.MetaOf(a.Metadata).DurationMS; d != nil && *d >= 0 && *d <= maxCount {
 		return *d, true
 	}
 	return 0, false
@@ -186,7 +185,7 @@ func (a *answer) duration() (ms int64, ok bool) {
 func (a *answer) failure() (text string, failed bool) {
 	switch raw := string(a.Error); raw {
 	case "", "null", "false":
-		return "", payload.MetaOf(a.Metadata).Error
+		return "", tapedeck.MetaOf(a.Metadata).Error
 	default:
 		if json.Unmarshal(a.Error, &text) != nil {
 			text = raw

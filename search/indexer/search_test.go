@@ -156,7 +156,7 @@ func TestRenamed(t *testing.T) {
 		title, none := "second name", ""
 		w.make("a", payload.SessionRenamed{Title: &title})
 		w.finds("name", "a/1 title")
-		w.make("a", payload.SessionRenamed{Labels: tapedeck.Labels{"name": "x"}}, payload.SessionRenamed{Title: &none})
+		w.make("a", payload.SessionRenamed{Labels: map[string]string{"name": "x"}}, payload.SessionRenamed{Title: &none})
 		w.finds("name")
 	})
 }
