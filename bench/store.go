@@ -87,7 +87,7 @@ func storeAppends(ctx context.Context, s *sqlite.Store, writers, batch int, leng
 	counts := make([]int, writers)
 	errs := make([]error, writers)
 	for i := range writers {
-		if _, _, err := s.Create(ctx, tapedeck.Spec{ID: fmt.Sprint(run, i), Kind: tapedeck.KindSession}); err != nil {
+		if _, err := s.Create(ctx, tapedeck.Spec{ID: fmt.Sprint(run, i), Kind: tapedeck.KindSession}); err != nil {
 			return 0, err
 		}
 	}
@@ -145,7 +145,7 @@ func measureLength(ctx context.Context, s *sqlite.Store, dir string, r *report) 
 }
 
 func fillSession(ctx context.Context, s *sqlite.Store, id string, events int) error {
-	if _, _, err := s.Create(ctx, tapedeck.Spec{ID: id, Kind: tapedeck.KindSession}); err != nil {
+	if _, err := s.Create(ctx, tapedeck.Spec{ID: id, Kind: tapedeck.KindSession}); err != nil {
 		return err
 	}
 	for events > 0 {
@@ -186,7 +186,7 @@ func measureForks(ctx context.Context, dir string, r *report) error {
 	for n := range 200 {
 		for i, parent := range []string{"ten", "million"} {
 			begin := time.Now()
-			if _, _, err := s.Create(ctx, tapedeck.Spec{ID: fmt.Sprintf("fork_%s_%d", parent, n), Kind: tapedeck.KindSession, Parent: parent}); err != nil {
+			if _, err := s.Create(ctx, tapedeck.Spec{ID: fmt.Sprintf("fork_%s_%d", parent, n), Kind: tapedeck.KindSession, Parent: parent}); err != nil {
 				return err
 			}
 			took[i] = append(took[i], ms(time.Since(begin)))

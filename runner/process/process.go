@@ -133,7 +133,7 @@ func (r *Runner) recall(ctx context.Context, in tapedeck.Invocation, n *narrate.
 		return in.Task, err
 	}
 	n.Lossy(cmp.Or(lost, "the agent has no conversation of its own with the whole history"), len(before))
-	return before + "\n\n" + in.TaskAfterHistory(), nil
+	return before + "\n\n" + runner.TaskAfterHistory(&in), nil
 }
 
 // arguments returns the arguments of a command with the placeholders replaced.
