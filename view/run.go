@@ -13,14 +13,14 @@ type Run struct {
 	Item
 	Agent      string          `json:"agent,omitempty"`
 	Parent     string          `json:"parent,omitempty"`    // the parent run: the invocation that started this sub-agent
-	Context    string          `json:"context,omitempty"`   // what the agent was told before its task: how the run before it ended
-	Resumable  *bool           `json:"resumable,omitempty"` // for a cancelled run: whether the agent had begun; absent if unknown
+	Context    string          `json:"context,omitempty"`   // the text that the agent gets before its task: it says how the earlier run ended
+	Resumable  *bool           `json:"resumable,omitempty"` // whether the agent of a cancelled run had begun; absent if that is unknown
 	Error      *RunError       `json:"error,omitempty"`
 	Result     json.RawMessage `json:"result,omitempty"`
-	Interrupts json.RawMessage `json:"interrupts,omitempty"` // what an interrupted run waits for, as in RUN_FINISHED
-	Usage      json.RawMessage `json:"usage,omitempty"`      // as in the terminal event
+	Interrupts json.RawMessage `json:"interrupts,omitempty"` // the answers that an interrupted run waits for, as in RUN_FINISHED
+	Usage      json.RawMessage `json:"usage,omitempty"`      // the usage that the terminal event has
 
-	Tally Tally `json:"-"` // of its messages and calls
+	Tally Tally `json:"-"` // counts its messages and calls
 	Sub   bool  `json:"-"` // it has a parent run in another thread
 }
 

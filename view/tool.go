@@ -22,7 +22,7 @@ type ToolCall struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
 	MessageID string          `json:"message_id,omitempty"` // the message that made it
-	Arguments string          `json:"arguments"`            // their text so far
+	Arguments string          `json:"arguments"`            // the text of the arguments so far
 	Input     json.RawMessage `json:"input,omitempty"`      // the arguments, if they are complete and valid JSON
 	Result    *ToolResult     `json:"result,omitempty"`     // absent before the answer
 	Threads   []string        `json:"threads,omitempty"`    // threads of the sub-agents that it has started
@@ -32,11 +32,11 @@ type ToolCall struct {
 
 // A ToolResult is the answer to a tool call.
 type ToolResult struct {
-	Offset    int64           `json:"offset"` // of the event with the answer
+	Offset    int64           `json:"offset"` // the offset of the event with the answer
 	MessageID string          `json:"message_id,omitempty"`
 	Text      string          `json:"text"`
 	Parts     json.RawMessage `json:"parts,omitempty"` // see [Message]
-	Error     string          `json:"error,omitempty"` // why the tool failed, if the text does not say it
+	Error     string          `json:"error,omitempty"` // the reason why the tool failed, if the text does not say it
 }
 
 type call struct {

@@ -31,7 +31,7 @@ type Options struct {
 
 	Env     []string // the whole environment of the program, NAME=value
 	Folder  string   // the working directory if the invocation has no folder; "" for the server's own
-	Install string   // how to install the program; the hint of the error if it is missing; "" for no hint
+	Install string   // a sentence that says how to install the program; it is the hint of the error if the program is missing; "" for no hint
 
 	Grace time.Duration // time limit for each step of stopping the program; 0 for five seconds
 }
