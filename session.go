@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // A SessionKind says what kind of log a catalogue entry is.
@@ -88,14 +90,16 @@ type OpenRun struct {
 	Parent     string    `json:"parent,omitempty"` // the parent run, if that was open in another thread at the start: then this is a sub-agent's run
 }
 
+// meta returns the members of Tapedeck in the metadata of e.
+func (e *Event) meta() Meta { return MetaOf(json.RawMessage(jsonobj.Member(e.Data, "metadata"))) }
+
 // newRun returns the run that a RUN_STARTED begins while open runs exist.
 func newRun(e *Event, open []OpenRun) OpenRun {
 	var d struct {
-		ParentRunID string          `json:"parentRunId"`
-		Metadata    json.RawMessage `json:"metadata"`
+		ParentRunID string `json:"parentRunId"`
 	}
 	_ = e.Unpack(&d) // a member of another shape counts as absent
-	r := OpenRun{Invocation: e.Invocation, Thread: e.ThreadName(), Offset: e.Offset, Started: e.Time, Owner: MetaOf(d.Metadata).Owner}
+	r := OpenRun{Invocation: e.Invocation, Thread: e.ThreadName(), Offset: e.Offset, Started: e.Time, Owner: e.meta().Owner}
 	if slices.ContainsFunc(open, func(p OpenRun) bool { return p.Invocation == d.ParentRunID && p.Thread != r.Thread }) {
 		r.Parent = d.ParentRunID
 	}
@@ -188,7 +192,6 @@ func endStatus(e *Event) (Status, *bool) {
 		Outcome struct {
 			Type string `json:"type"`
 		} `json:"outcome"`
-		Metadata json.RawMessage `json:"metadata"`
 	}
 	_ = e.Unpack(&d) // a member of another shape counts as absent
 	switch {
@@ -197,7 +200,7 @@ func endStatus(e *Event) (Status, *bool) {
 	case e.Type == RunError:
 		return StatusFailed, nil
 	case d.Outcome.Type == "cancelled":
-		resumable := MetaOf(d.Metadata).Resumable
+		resumable := e.meta().Resumable
 		if resumable == nil {
 			resumable = new(true)
 		}
