@@ -2,6 +2,8 @@ package tapedeck
 
 import (
 	"encoding/json"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,6 +61,20 @@ func TestMetaIn(t *testing.T) {
 		}
 		if left, err := json.Marshal(metadata); err != nil || string(left) != old {
 			t.Errorf("%s: it is %s now, %v", old, left, err)
+		}
+	}
+}
+
+func TestDocHasMembersOfMeta(t *testing.T) {
+	doc, err := os.ReadFile("docs/events.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(doc), "\n### Metadata of Tapedeck\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	for _, name := range metaNames {
+		if !strings.Contains(table, "`"+name+"`") {
+			t.Errorf("docs/events.md does not have the member %s", name)
 		}
 	}
 }
