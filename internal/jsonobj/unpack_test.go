@@ -27,7 +27,7 @@ func TestUnpack(t *testing.T) {
 		set  func(*unpacked)
 	}{
 		`{}`:                       {true, func(*unpacked) {}},
-		` { "id" : "x\u00e4\n" } `: {true, func(u *unpacked) { u.ID = "xä\n" }}, //nolint:gocritic // the white space is the case
+		` { "id" : "x\u00e4\n" } `: {true, func(u *unpacked) { u.ID = "xä\n" }},
 		`{"ID":"x","iD":7}`:        {true, func(*unpacked) {}},
 		`{"\u0069d":"x"}`:          {true, func(u *unpacked) { u.ID = "x" }},
 		`{"id":"x","id":null}`:     {true, func(*unpacked) {}},

@@ -60,7 +60,7 @@ func (m *making) judge(w *world, done tapedeck.Created, err error) error {
 		s.texts = append(s.texts, m.texts...)
 	}
 	if done.New == m.exists {
-		return fmt.Errorf("New is %t, want %t", done.New, !m.exists)
+		return fmt.Errorf("its New is %t, want %t", done.New, !m.exists)
 	}
 	if got := &done.Session; got.ID != m.ID || got.Head != int64(len(s.texts)) || got.Closed != s.closed {
 		return fmt.Errorf("got %q at %d, closed %t; want head %d, closed %t", got.ID, got.Head, got.Closed, len(s.texts), s.closed)
