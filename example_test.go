@@ -16,7 +16,7 @@ func Example() {
 	ctx := context.Background()
 	store := memory.New(memory.Options{})
 	defer store.Close()
-	if _, _, err := store.Create(ctx, tapedeck.Spec{ID: "ses_1"}); err != nil {
+	if _, err := store.Create(ctx, tapedeck.Spec{ID: "ses_1"}); err != nil {
 		panic(err)
 	}
 	done, err := store.Append(ctx, tapedeck.Append{Session: "ses_1", Events: []tapedeck.Event{

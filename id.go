@@ -12,8 +12,8 @@ import (
 // These are the longest names that are accepted, in bytes.
 const (
 	maxIDLen   = 128  // session, invocation, instance and thread ids
-	MaxPathLen = 1024 // the path of a stream
-	MaxNameLen = 512  // titles, owners and actors
+	maxPathLen = 1024 // the path of a stream
+	maxNameLen = 512  // titles, owners and actors
 )
 
 // NewID returns a new id: the prefix (such as "ses_", "inv_" or "ins_") and 26
@@ -69,12 +69,12 @@ func isIDStart(c byte) bool {
 }
 
 // CheckName reports whether s can be shown as a title, an owner or an actor: at
-// most [MaxNameLen] bytes of valid UTF-8 without control characters. It may be
+// most 512 bytes of valid UTF-8 without control characters. It may be
 // empty.
 func CheckName(what, s string) error {
 	switch {
-	case len(s) > MaxNameLen:
-		return Errorf(Invalid, "%s has %d bytes; at most %d are allowed", what, len(s), MaxNameLen)
+	case len(s) > maxNameLen:
+		return Errorf(Invalid, "%s has %d bytes; at most %d are allowed", what, len(s), maxNameLen)
 	case !utf8.ValidString(s):
 		return Errorf(Invalid, "%s is not valid UTF-8", what)
 	case strings.ContainsFunc(s, unicode.IsControl):
@@ -83,15 +83,15 @@ func CheckName(what, s string) error {
 	return nil
 }
 
-// CheckPath reports whether p can name a stream: 1 to [MaxPathLen] bytes of
+// CheckPath reports whether p can name a stream: 1 to 1024 bytes of
 // valid UTF-8, in segments divided by "/". No segment may be empty, "." or
 // "..". Control characters and backslashes are not allowed.
 func CheckPath(p string) error {
 	switch {
 	case p == "":
 		return Errorf(Invalid, "the stream's path is empty")
-	case len(p) > MaxPathLen:
-		return Errorf(Invalid, "the stream's path has %d bytes; at most %d are allowed", len(p), MaxPathLen)
+	case len(p) > maxPathLen:
+		return Errorf(Invalid, "the stream's path has %d bytes; at most %d are allowed", len(p), maxPathLen)
 	case !utf8.ValidString(p):
 		return Errorf(Invalid, "the stream's path is not valid UTF-8")
 	case strings.ContainsFunc(p, unicode.IsControl) || strings.Contains(p, `\`):

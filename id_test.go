@@ -53,13 +53,13 @@ func TestCheckID(t *testing.T) {
 }
 
 func TestCheckPath(t *testing.T) {
-	for _, p := range []string{"a", "a/b/c", "a b", "é/界", "...", "a.b", ".hidden", strings.Repeat("x", MaxPathLen)} {
+	for _, p := range []string{"a", "a/b/c", "a b", "é/界", "...", "a.b", ".hidden", strings.Repeat("x", maxPathLen)} {
 		if err := CheckPath(p); err != nil {
 			t.Errorf("%q is refused: %v", p, err)
 		}
 	}
 	for _, p := range []string{
-		"", "/", "/a", "a/", "a//b", ".", "..", "a/..", "../a", "a/./b", `a\b`, "a\x00b", "a\nb", "a\u0085b", "a\xff", strings.Repeat("x", MaxPathLen+1),
+		"", "/", "/a", "a/", "a//b", ".", "..", "a/..", "../a", "a/./b", `a\b`, "a\x00b", "a\nb", "a\u0085b", "a\xff", strings.Repeat("x", maxPathLen+1),
 	} {
 		if err := CheckPath(p); KindOf(err) != Invalid {
 			t.Errorf("%q: got %v", p, err)
@@ -68,12 +68,12 @@ func TestCheckPath(t *testing.T) {
 }
 
 func TestCheckName(t *testing.T) {
-	for _, s := range []string{"", "Ada's session", "user:ada", "界", strings.Repeat("x", MaxNameLen)} {
+	for _, s := range []string{"", "Ada's session", "user:ada", "界", strings.Repeat("x", maxNameLen)} {
 		if err := CheckName("the title", s); err != nil {
 			t.Errorf("%q is refused: %v", s, err)
 		}
 	}
-	for _, s := range []string{"a\nb", "\x1b[31m", "\x00", "\u009b", "a\xff", strings.Repeat("x", MaxNameLen+1)} {
+	for _, s := range []string{"a\nb", "\x1b[31m", "\x00", "\u009b", "a\xff", strings.Repeat("x", maxNameLen+1)} {
 		if err := CheckName("the title", s); KindOf(err) != Invalid {
 			t.Errorf("%q: got %v", s, err)
 		}

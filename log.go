@@ -39,22 +39,21 @@ type Log interface {
 
 // A Catalogue knows which sessions there are.
 type Catalogue interface {
-	// Create adds a session with its first events, and returns true. If the
-	// session exists, it changes nothing and returns that session and false. A
-	// session that was deleted while forks need it is a [Conflict]. With a
+	// Create adds a session with its first events. If the session exists, it
+	// changes nothing and returns that session. A session that was deleted
+	// while forks need it is a [Conflict]. With a
 	// parent the session is a fork: it shares the parent's records below
 	// ForkAt, at the same cost however many they are. An unknown parent is
 	// [NotFound], a deleted parent a [Conflict], and a ForkAt beyond the
 	// parent's head [Invalid].
-	Create(ctx context.Context, s Spec) (Session, bool, error)
+	Create(ctx context.Context, s Spec) (Created, error)
 
 	// Delete removes a session. While forks need its records, it stays but
 	// cannot be read ([Gone]); it is removed with the last of the forks.
 	Delete(ctx context.Context, session string) error
 
-	// List returns a page of sessions, newest first, and the cursor of the
-	// next page, "" if there is none. It leaves out deleted and expired ones.
-	List(ctx context.Context, f Filter) ([]Session, string, error)
+	// List returns a page of sessions. It leaves out deleted and expired ones.
+	List(ctx context.Context, f Filter) (SessionPage, error)
 
 	// Touch restarts the TTL of a session. A crash may lose that; then the
 	// session expires later, never earlier.
@@ -196,6 +195,12 @@ type Spec struct {
 	Origin      string // the request in words of the protocol adapter, by which it recognizes a repeated request
 }
 
+// Created says what a create did.
+type Created struct {
+	Session Session // the new one, or the one that existed
+	New     bool    // the session did not exist before
+}
+
 // StreamPrefix begins the id of every stream, so that no session has the id of a
 // stream.
 const StreamPrefix = "stream/"
@@ -220,6 +225,12 @@ type Filter struct {
 	Labels map[string]string // the session has these labels, and maybe others
 	Cursor string            // from the previous page
 	Limit  int               // 0 for 100, at most 1,000
+}
+
+// A SessionPage is the answer to a [Filter].
+type SessionPage struct {
+	Sessions []Session // newest first
+	Next     string    // the cursor of the next page; "" if there is none
 }
 
 // A Commit says what a commit of a store did to one session.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"strings"
 )
 
 // A Runner runs one kind of agent. It knows no log and no offsets: it yields
@@ -41,8 +40,7 @@ type Invocation struct {
 	Context string          // what the agent is told about how that invocation ended; "" if nothing
 
 	// Unheard is the part of Context that repeats events of the log. The agent's
-	// own conversation may lack them, but History has them; see
-	// [Invocation.TaskAfterHistory].
+	// own conversation may lack them, but History has them.
 	Unheard string
 
 	// Folder is the agent's working folder, for its files and commands. It may
@@ -79,15 +77,6 @@ type Invocation struct {
 	// reverted them. It may end in the middle of a message, if a rewind went
 	// there.
 	History func(ctx context.Context) iter.Seq2[Event, error]
-}
-
-// TaskAfterHistory returns the task for an agent that gets History before it:
-// the task without the part of Context that History has already.
-func (in *Invocation) TaskAfterHistory() string {
-	if in.Unheard == "" {
-		return in.Task
-	}
-	return strings.Replace(in.Task, in.Unheard, "", 1)
 }
 
 // A Delegation is the task that an agent gives to another one.

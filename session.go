@@ -1,8 +1,11 @@
 package tapedeck
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/tapedeck/tapedeck/internal/jsonobj"
 )
 
 // A SessionKind says what kind of log a catalogue entry is.
@@ -87,18 +90,16 @@ type OpenRun struct {
 	Parent     string    `json:"parent,omitempty"` // the parent run, if that was open in another thread at the start: then this is a sub-agent's run
 }
 
+// meta returns the members of Tapedeck in the metadata of e.
+func (e *Event) meta() Meta { return MetaOf(json.RawMessage(jsonobj.Member(e.Data, "metadata"))) }
+
 // newRun returns the run that a RUN_STARTED begins while open runs exist.
 func newRun(e *Event, open []OpenRun) OpenRun {
 	var d struct {
 		ParentRunID string `json:"parentRunId"`
-		Metadata    struct {
-			Tapedeck struct {
-				Owner string `json:"owner"`
-			} `json:"tapedeck"`
-		} `json:"metadata"`
 	}
 	_ = e.Unpack(&d) // a member of another shape counts as absent
-	r := OpenRun{Invocation: e.Invocation, Thread: e.ThreadName(), Offset: e.Offset, Started: e.Time, Owner: d.Metadata.Tapedeck.Owner}
+	r := OpenRun{Invocation: e.Invocation, Thread: e.ThreadName(), Offset: e.Offset, Started: e.Time, Owner: e.meta().Owner}
 	if slices.ContainsFunc(open, func(p OpenRun) bool { return p.Invocation == d.ParentRunID && p.Thread != r.Thread }) {
 		r.Parent = d.ParentRunID
 	}
@@ -191,11 +192,6 @@ func endStatus(e *Event) (Status, *bool) {
 		Outcome struct {
 			Type string `json:"type"`
 		} `json:"outcome"`
-		Metadata struct {
-			Tapedeck struct {
-				Resumable *bool `json:"resumable"`
-			} `json:"tapedeck"`
-		} `json:"metadata"`
 	}
 	_ = e.Unpack(&d) // a member of another shape counts as absent
 	switch {
@@ -204,7 +200,7 @@ func endStatus(e *Event) (Status, *bool) {
 	case e.Type == RunError:
 		return StatusFailed, nil
 	case d.Outcome.Type == "cancelled":
-		resumable := d.Metadata.Tapedeck.Resumable
+		resumable := e.meta().Resumable
 		if resumable == nil {
 			resumable = new(true)
 		}
@@ -214,9 +210,3 @@ func endStatus(e *Event) (Status, *bool) {
 	}
 	return StatusComplete, nil
 }
-
-// VendorKey is the member of metadata that holds the members of Tapedeck.
-const VendorKey = "tapedeck"
-
-// Labels are user-defined names and values.
-type Labels = map[string]string

@@ -14,9 +14,9 @@ import (
 var noon = time.Date(2026, 1, 5, 12, 34, 56, 789e6, time.UTC)
 
 func TestSessionApply(t *testing.T) {
-	created := payload.SessionCreated{Title: "One", Owner: "ada", Agent: "coder", Labels: tapedeck.Labels{"k": "v"}}
+	created := payload.SessionCreated{Title: "One", Owner: "ada", Agent: "coder", Labels: map[string]string{"k": "v"}}
 	start := func(offset int64, inv, thread, owner string) tapedeck.Event {
-		e := payload.NewEvent(payload.RunStarted{ThreadID: thread, RunID: inv, Common: payload.Common{Metadata: tapedeck.Members{tapedeck.VendorKey: []byte(`{"owner":"` + owner + `"}`)}}})
+		e := payload.NewEvent(payload.RunStarted{ThreadID: thread, RunID: inv, Common: payload.Common{Metadata: tapedeck.Meta{Owner: owner}.In(nil)}})
 		e.Offset, e.Invocation, e.Thread = offset, inv, thread
 		return e
 	}
@@ -45,7 +45,7 @@ func TestSessionApply(t *testing.T) {
 		"created":              {[]tapedeck.Event{payload.NewEvent(created)}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
 		"renamed":              {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Title: new("Two")})}, tapedeck.Session{Title: "Two", Owner: "ada", Agent: "coder", Labels: created.Labels}},
 		"title removed":        {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Title: new("")})}, tapedeck.Session{Owner: "ada", Agent: "coder", Labels: created.Labels}},
-		"labelled again":       {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Labels: tapedeck.Labels{}})}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: tapedeck.Labels{}}},
+		"labelled again":       {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionRenamed{Labels: map[string]string{}})}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: map[string]string{}}},
 		"forked":               {[]tapedeck.Event{payload.NewEvent(payload.SessionForked{Parent: "p", At: 3, Title: "Fork"})}, tapedeck.Session{Title: "Fork"}},
 		"nonsense title":       {[]tapedeck.Event{payload.NewEvent(created), {Type: tapedeck.SessionRenamed, Data: []byte(`{"title":5,"owner":"eve"}`)}}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},
 		"other types":          {[]tapedeck.Event{payload.NewEvent(created), payload.NewEvent(payload.SessionCleared{}), payload.NewEvent(payload.BookmarkAdded{Label: "x"}), {Type: "my.own"}}, tapedeck.Session{Title: "One", Owner: "ada", Agent: "coder", Labels: created.Labels}},

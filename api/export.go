@@ -13,8 +13,8 @@ type ExportRequest struct {
 	Format   string     `json:"format,omitempty"`   // ndjson, json, markdown, csv, html or asciicast; a preview needs none
 	At       *int64     `json:"at,omitempty"`       // only the events before this offset; absent: all events
 	View     ExportView `json:"view,omitempty"`     // without it, all
-	Terminal string     `json:"terminal,omitempty"` // of asciicast: which terminal, if there are several
-	Redact   Redaction  `json:"redact,omitzero"`    // what to leave out
+	Terminal string     `json:"terminal,omitempty"` // the terminal that an asciicast shows, if there are several
+	Redact   Redaction  `json:"redact,omitzero"`    // the rules for what is left out
 }
 
 // An ExportView selects the events of an export.
@@ -40,7 +40,7 @@ func (r *ExportRequest) Check() error {
 
 // An Export is a session that can be written as a file.
 type Export struct {
-	Name      string `json:"-"` // of the file
+	Name      string `json:"-"` // the name of the file
 	MediaType string `json:"-"`
 
 	// Write reads the session and writes it while it reads. It holds no more of the
@@ -62,19 +62,19 @@ const Redacted = "[redacted]"
 
 // A RedactionPreview reports what a [Redaction] would leave out of an export.
 type RedactionPreview struct {
-	Events int64           `json:"events"` // how many events would change
+	Events int64           `json:"events"` // the number of events that would change
 	Rules  []RedactionRule `json:"rules"`
 }
 
 // A RedactionRule is one key or pattern, and its matches.
 type RedactionRule struct {
 	Rule    string            `json:"rule"`  // such as "key password" or "secrets: AWS access key"
-	Count   int64             `json:"count"` // of its matches
+	Count   int64             `json:"count"` // the number of its matches
 	Samples []RedactionSample `json:"samples,omitempty"`
 }
 
 // A RedactionSample is a match that is almost completely masked.
 type RedactionSample struct {
-	Offset int64  `json:"offset"` // of the event in which the match begins
+	Offset int64  `json:"offset"` // the offset of the event in which the match begins
 	Masked string `json:"masked"`
 }

@@ -34,13 +34,13 @@ type InstanceEvents struct {
 type NewContextEvent struct {
 	Type       string          `json:"event_type"`             // system_message, user_message, assistant_message, tool_call or tool_result
 	Content    json.RawMessage `json:"content"`                // {"role","content","tool_calls"} of messages, {"id","name","arguments"} of a call, {"tool_call_id","content"} of a result
-	ToolCallID string          `json:"tool_call_id,omitempty"` // of a result, if its content does not have it
+	ToolCallID string          `json:"tool_call_id,omitempty"` // the id of the call, for a result whose content does not have it
 }
 
 // ContextReverted reports what a DELETE of context events did.
 type ContextReverted struct {
-	Deleted int    `json:"deleted"`          // how many events were reverted
-	Marker  string `json:"marker,omitempty"` // undoes it; absent if no event was reverted
+	Deleted int    `json:"deleted"`          // the number of events that were reverted
+	Marker  string `json:"marker,omitempty"` // pass it to undo to make the events active again; absent if no event was reverted
 }
 
 // A CopyContext copies the context of an instance to the end of another context.
@@ -52,5 +52,5 @@ type CopyContext struct {
 
 // ContextCopied reports what a [CopyContext] did.
 type ContextCopied struct {
-	Copied int `json:"copied"` // how many events were copied
+	Copied int `json:"copied"` // the number of events that were copied
 }

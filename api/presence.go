@@ -36,7 +36,7 @@ type PresenceNote struct {
 
 // Present lists the users in a session.
 type Present struct {
-	Present []payload.Presence `json:"present"` // in the order in which they joined
+	Present []payload.Presence `json:"present"` // the users, in the order in which they joined
 }
 
 // A PresenceWatcher reports the users who join, move and leave.

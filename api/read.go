@@ -37,10 +37,10 @@ func (r SessionRow) MarshalJSON() ([]byte, error) {
 
 // A SessionSummary is the short form of a [view.Summary] for lists.
 type SessionSummary struct {
-	DurationMS    int64           `json:"duration_ms"` // that runs took, milliseconds; open runs up to now
+	DurationMS    int64           `json:"duration_ms"` // the time that the runs took, in milliseconds; an open run counts up to now
 	Turns         int64           `json:"turns_count"`
 	Tokens        int64           `json:"tokens_used"`
-	FilesModified int64           `json:"files_modified"` // how many
+	FilesModified int64           `json:"files_modified"` // the number of files
 	LinesAdded    int64           `json:"lines_added"`
 	LinesRemoved  int64           `json:"lines_removed"`
 	FinalStatus   tapedeck.Status `json:"final_status,omitempty"` // absent while a run is open, and before the first run has ended
@@ -71,7 +71,7 @@ type Events struct {
 type Messages struct {
 	At       int64          `json:"at"` // the events before this offset are in it
 	Messages []view.Message `json:"messages"`
-	Earlier  int            `json:"earlier"` // how many messages were before these
+	Earlier  int            `json:"earlier"` // the number of messages before these
 }
 
 // SharedState is the part of a [view.Snapshot] with the shared state.
@@ -96,7 +96,7 @@ type Threads struct {
 type Tasks struct {
 	At      int64       `json:"at"` // the events before this offset are in it
 	Tasks   []view.Task `json:"tasks"`
-	Earlier int         `json:"earlier,omitempty"` // how many tasks were before these
+	Earlier int         `json:"earlier,omitempty"` // the number of tasks before these
 }
 
 // Instances lists the agents that take part in a session.
@@ -115,12 +115,12 @@ type Branches struct {
 // A Context is the input of the next model call.
 type Context struct {
 	At       int64                 `json:"at"`                 // the events before this offset are in it
-	Instance string                `json:"instance,omitempty"` // whose context it is, if the request names an instance
+	Instance string                `json:"instance,omitempty"` // the instance that has this context; absent if the request names none
 	Thread   string                `json:"thread"`
-	Messages []view.ContextMessage `json:"messages"`          // in the form of OpenAI's chat interface
-	Places   []view.ContextPlace   `json:"places"`            // of the messages, one for each
+	Messages []view.ContextMessage `json:"messages"`          // the messages in the form of OpenAI's chat interface
+	Places   []view.ContextPlace   `json:"places"`            // the places of the messages, one for each message
 	Events   []view.ContextEvent   `json:"events"`            // the same context, event by event
-	Earlier  int                   `json:"earlier,omitempty"` // how many messages were before these
+	Earlier  int                   `json:"earlier,omitempty"` // the number of messages before these
 }
 
 // CaughtUp is the data of the stream's frame caught-up, which follows the events

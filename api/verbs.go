@@ -10,12 +10,12 @@ import (
 // A NewSession asks for a session. An id that is taken is a [tapedeck.Conflict].
 type NewSession struct {
 	ID     string            `json:"id,omitempty"`     // 1 to 128 letters, digits and - _ . : @; without it the server generates one, "ses_" and 26 characters
-	Title  string            `json:"title,omitempty"`  // for people, at most 512 bytes
+	Title  string            `json:"title,omitempty"`  // people read it; at most 512 bytes
 	Owner  string            `json:"owner,omitempty"`  // the user that it belongs to, at most 512 bytes; empty for nobody
 	Agent  string            `json:"agent,omitempty"`  // the default agent of the session, for tasks that name no agent
 	Labels map[string]string `json:"labels,omitempty"` // any names and values
 	State  json.RawMessage   `json:"state,omitempty"`  // the shared state that every thread begins with, any JSON; null is the same as no state
-	Actor  string            `json:"actor,omitempty"`  // who creates it, such as "user:ada", at most 512 bytes
+	Actor  string            `json:"actor,omitempty"`  // the user, agent or program that creates the session, such as "user:ada", at most 512 bytes
 }
 
 // A Rename changes what people see of a session. Title, Labels or both must be
@@ -24,14 +24,14 @@ type Rename struct {
 	Session string            `json:"-"`
 	Title   *string           `json:"title,omitempty"` // the new title; absent: no change
 	Labels  map[string]string `json:"labels,omitzero"` // replace all labels; absent: no change
-	Actor   string            `json:"actor,omitempty"` // who renames it
+	Actor   string            `json:"actor,omitempty"` // the user, agent or program that renames the session
 }
 
 // A Close closes a session for ever. It is a [tapedeck.Conflict] while a run is
 // open.
 type Close struct {
 	Session string `json:"-"`
-	Actor   string `json:"actor,omitempty"` // who closes it
+	Actor   string `json:"actor,omitempty"` // the user, agent or program that closes the session
 }
 
 // A Task asks an agent to do something in a session. A thread with an open run is a
@@ -41,9 +41,9 @@ type Task struct {
 	Text    string          `json:"task"`             // the words of the user; not empty
 	Agent   string          `json:"agent,omitempty"`  // the agent; by default that of the session, or the server's first if the session has none
 	Thread  string          `json:"thread,omitempty"` // without it "main"
-	Title   string          `json:"title,omitempty"`  // of a new session; an existing session has its title
+	Title   string          `json:"title,omitempty"`  // the title of a new session; an existing session keeps its title
 	Config  json.RawMessage `json:"config,omitempty"` // an object that the agent's runner understands; null is the same as none
-	Actor   string          `json:"actor,omitempty"`  // who asks
+	Actor   string          `json:"actor,omitempty"`  // the user, agent or program that asks
 }
 
 // Started reports the run that a [Task] or a [Resume] began.
@@ -51,7 +51,7 @@ type Started struct {
 	Session    string          `json:"session_id"`
 	Invocation string          `json:"invocation_id"`
 	Status     tapedeck.Status `json:"status"` // running
-	Offset     int64           `json:"offset"` // of the first event of the invocation, the user's message: follow from here
+	Offset     int64           `json:"offset"` // the offset of the user's message, which is the first event of the invocation: follow from here
 }
 
 // A Cancel stops a run. It is a [tapedeck.Conflict] if the run is not open, or if
@@ -66,7 +66,7 @@ type Cancelled struct {
 	Session    string          `json:"session_id"`
 	Invocation string          `json:"invocation_id"`
 	Status     tapedeck.Status `json:"status"`    // cancelled
-	Offset     int64           `json:"offset"`    // of the terminal event of the run
+	Offset     int64           `json:"offset"`    // the offset of the terminal event of the run
 	Resumable  bool            `json:"resumable"` // the agent had begun, so the run can be resumed
 }
 
@@ -79,14 +79,14 @@ type Answer struct {
 	Permission string `json:"-"`                // its id
 	Option     string `json:"option"`           // the id of the chosen option
 	Offset     *int64 `json:"offset,omitempty"` // offset of the permission.requested that the user saw; if another permission now has that id, the answer is a [tapedeck.Conflict]; absent: whichever is pending
-	Actor      string `json:"actor,omitempty"`  // who answers
+	Actor      string `json:"actor,omitempty"`  // the user, agent or program that answers
 }
 
 // Answered reports what an [Answer] did.
 type Answered struct {
 	Permission string `json:"permission"`
 	Option     string `json:"option"`
-	Offset     int64  `json:"offset"` // of the permission.answered event
+	Offset     int64  `json:"offset"` // the offset of the permission.answered event
 }
 
 // A Resume asks the agent of a thread to continue the newest run of the thread,
@@ -95,10 +95,10 @@ type Answered struct {
 type Resume struct {
 	Session string          `json:"-"`
 	Text    string          `json:"task,omitempty"`   // the words of the user; without it, "Continue where you left off."
-	Agent   string          `json:"agent,omitempty"`  // by default the agent of the run, or that of the session if the run has none
+	Agent   string          `json:"agent,omitempty"`  // the agent; by default that of the run, or that of the session if the run has none
 	Thread  string          `json:"thread,omitempty"` // without it "main"
 	Config  json.RawMessage `json:"config,omitempty"` // see [Task]
-	Actor   string          `json:"actor,omitempty"`  // who asks
+	Actor   string          `json:"actor,omitempty"`  // the user, agent or program that asks
 }
 
 // A Rewind takes a session, or one thread of it, back to what it was before an
@@ -107,18 +107,18 @@ type Resume struct {
 type Rewind struct {
 	Session          string `json:"-"`
 	BeforeInvocation string `json:"before_invocation_id,omitempty"` // the invocation to rewind to: its first event is the first that is reverted. A marker's id undoes that marker
-	ToOffset         *int64 `json:"to_offset,omitempty"`            // to the event at this offset, the first that is reverted
+	ToOffset         *int64 `json:"to_offset,omitempty"`            // the first offset that is reverted
 	Thread           string `json:"thread,omitempty"`               // without it, all threads
-	Force            bool   `json:"force,omitempty"`                // even if it makes reverted events active again
-	Actor            string `json:"actor,omitempty"`                // who rewinds
+	Force            bool   `json:"force,omitempty"`                // allow it to make reverted events active again
+	Actor            string `json:"actor,omitempty"`                // the user, agent or program that rewinds
 }
 
 // An Undo reverts a rewind, a clear, an overwrite or an undo, and all events that
 // came after it. It is a [tapedeck.Conflict] if there is nothing to undo.
 type Undo struct {
 	Session string `json:"-"`
-	Marker  string `json:"marker,omitempty"` // what to undo; without it the newest marker
-	Actor   string `json:"actor,omitempty"`  // who undoes it
+	Marker  string `json:"marker,omitempty"` // the marker to undo; without it the newest one
+	Actor   string `json:"actor,omitempty"`  // the user, agent or program that undoes it
 }
 
 // An Overwrite reverts the events from an offset on. The following events replace
@@ -127,8 +127,8 @@ type Overwrite struct {
 	Session    string `json:"-"`
 	FromOffset int64  `json:"from_offset"`      // the first offset that is reverted
 	Thread     string `json:"thread,omitempty"` // without it, all threads
-	Force      bool   `json:"force,omitempty"`  // even if it makes reverted events active again
-	Actor      string `json:"actor,omitempty"`  // who overwrites
+	Force      bool   `json:"force,omitempty"`  // allow it to make reverted events active again
+	Actor      string `json:"actor,omitempty"`  // the user, agent or program that overwrites
 }
 
 // A Clear reverts all events of a session, or of one thread. A clear that changes
@@ -136,18 +136,18 @@ type Overwrite struct {
 type Clear struct {
 	Session string `json:"-"`
 	Thread  string `json:"thread,omitempty"` // without it, all threads
-	Actor   string `json:"actor,omitempty"`  // who clears it
+	Actor   string `json:"actor,omitempty"`  // the user, agent or program that clears it
 }
 
 // Rewound reports what a [Rewind], [Undo], [Overwrite] or [Clear] did.
 type Rewound struct {
 	Session   string          `json:"session_id"`
 	Marker    string          `json:"marker,omitempty"`    // undoes it; absent after an overwrite that changed nothing
-	Offset    int64           `json:"offset"`              // of the marker's event; -1 if there is none
+	Offset    int64           `json:"offset"`              // the offset of the marker's event; -1 if there is none
 	To        int64           `json:"to_offset"`           // the first offset that was reverted
 	Thread    string          `json:"thread,omitempty"`    // the only thread that went back; absent for all threads
-	Undoes    string          `json:"undoes,omitempty"`    // of an undo: the marker that it undid
-	Status    tapedeck.Status `json:"status"`              // of the session after it
+	Undoes    string          `json:"undoes,omitempty"`    // the marker that an undo undid; absent for other verbs
+	Status    tapedeck.Status `json:"status"`              // the status of the session after it
 	Cancelled []string        `json:"cancelled,omitempty"` // the runs that were cancelled first
 }
 
@@ -157,10 +157,10 @@ type Fork struct {
 	Parent string  `json:"-"`
 	At     *int64  `json:"at,omitempty"`    // the first offset that is not shared; absent: all events are shared
 	Title  *string `json:"title,omitempty"` // absent: that of the parent
-	ID     string  `json:"id,omitempty"`    // of the fork; without it the server generates one
+	ID     string  `json:"id,omitempty"`    // the id of the fork; without it the server generates one
 	Owner  string  `json:"owner,omitempty"` // without it, that of the parent
 	Copy   bool    `json:"copy,omitempty"`  // an independent session, which is not shown as a branch of the parent
-	Actor  string  `json:"actor,omitempty"` // who forks
+	Actor  string  `json:"actor,omitempty"` // the user, agent or program that forks
 }
 
 // An Erase removes the payloads of events for good. Their offsets, types and times
@@ -168,17 +168,17 @@ type Fork struct {
 // range.
 type Erase struct {
 	Session string                 `json:"-"`
-	Events  []tapedeck.OffsetRange `json:"events,omitempty"` // which events, at most 10,000 ranges; none with All
+	Events  []tapedeck.OffsetRange `json:"events,omitempty"` // the events to erase, at most 10,000 ranges; none with All
 	All     bool                   `json:"all,omitempty"`    // all of the session's own events
-	Reason  string                 `json:"reason,omitempty"` // for the receipt, at most 512 bytes
-	Actor   string                 `json:"actor,omitempty"`  // who erases
+	Reason  string                 `json:"reason,omitempty"` // the receipt has it; at most 512 bytes
+	Actor   string                 `json:"actor,omitempty"`  // the user, agent or program that erases
 }
 
 // An Erased is the receipt of an [Erase].
 type Erased struct {
 	Session string                 `json:"session_id"`
-	Receipt int64                  `json:"offset"` // of the session.redacted that records it
-	Events  int64                  `json:"events"` // how many events lost their payload
+	Receipt int64                  `json:"offset"` // the offset of the session.redacted that records it
+	Events  int64                  `json:"events"` // the number of events that lost their payload
 	Ranges  []tapedeck.OffsetRange `json:"ranges"`
 	Forks   []string               `json:"forks,omitempty"` // sessions that shared some of the events, and have lost them too
 }
@@ -187,26 +187,26 @@ type Erased struct {
 // parameters.
 type ImportRequest struct {
 	Format string `json:"format,omitempty"` // ndjson, agui, asciicast, claude-code, openai-messages or auto; auto decides by the first line. Over HTTP the default is auto
-	Title  string `json:"title,omitempty"`  // of the session; without it, one from the content
-	Owner  string `json:"owner,omitempty"`  // of the session
-	Actor  string `json:"actor,omitempty"`  // who imports
+	Title  string `json:"title,omitempty"`  // the title of the session; without it, one from the content
+	Owner  string `json:"owner,omitempty"`  // the owner of the session
+	Actor  string `json:"actor,omitempty"`  // the user, agent or program that imports
 }
 
 // Imported reports what an import created.
 type Imported struct {
-	Sessions []string    `json:"sessions"`          // their ids, in the order of the input
-	Events   int         `json:"events"`            // in all of them
-	Lines    int         `json:"lines"`             // that were read
+	Sessions []string    `json:"sessions"`          // the ids of the new sessions, in the order of the input
+	Events   int         `json:"events"`            // the number of events in all sessions
+	Lines    int         `json:"lines"`             // the number of lines that were read
 	Skipped  []LineError `json:"skipped,omitempty"` // the lines that were left out
 }
 
 // An ImportPreview reports what an import would create.
 type ImportPreview struct {
 	Format   string             `json:"format"`            // the given one, or the one that the first line shows
-	Sessions []PreviewedSession `json:"sessions"`          // in the order of the input, at most the first 100
-	Total    int                `json:"total"`             // how many sessions there are
-	Events   int                `json:"events"`            // in all of them
-	Lines    int                `json:"lines"`             // that were read
+	Sessions []PreviewedSession `json:"sessions"`          // the sessions in the order of the input, at most the first 100
+	Total    int                `json:"total"`             // the number of sessions, also those that Sessions leaves out
+	Events   int                `json:"events"`            // the number of events in all sessions
+	Lines    int                `json:"lines"`             // the number of lines that were read
 	Skipped  []LineError        `json:"skipped,omitempty"` // the lines that would be left out
 }
 

@@ -121,7 +121,7 @@ type log struct {
 
 func logOf(s *sqlite.Store) log {
 	return log{append: s.Append, create: func(ctx context.Context, id string) error {
-		_, _, err := s.Create(ctx, tapedeck.Spec{ID: id, Kind: tapedeck.KindSession})
+		_, err := s.Create(ctx, tapedeck.Spec{ID: id, Kind: tapedeck.KindSession})
 		return err
 	}}
 }
@@ -159,7 +159,7 @@ func measureLength(ctx context.Context, s *sqlite.Store, dir string, r *report) 
 }
 
 func fillSession(ctx context.Context, s *sqlite.Store, id string, events int) error {
-	if _, _, err := s.Create(ctx, tapedeck.Spec{ID: id, Kind: tapedeck.KindSession}); err != nil {
+	if _, err := s.Create(ctx, tapedeck.Spec{ID: id, Kind: tapedeck.KindSession}); err != nil {
 		return err
 	}
 	for events > 0 {
@@ -200,7 +200,7 @@ func measureForks(ctx context.Context, dir string, r *report) error {
 	for n := range 200 {
 		for i, parent := range []string{"ten", "million"} {
 			begin := time.Now()
-			if _, _, err := s.Create(ctx, tapedeck.Spec{ID: fmt.Sprintf("fork_%s_%d", parent, n), Kind: tapedeck.KindSession, Parent: parent}); err != nil {
+			if _, err := s.Create(ctx, tapedeck.Spec{ID: fmt.Sprintf("fork_%s_%d", parent, n), Kind: tapedeck.KindSession, Parent: parent}); err != nil {
 				return err
 			}
 			took[i] = append(took[i], ms(time.Since(begin)))

@@ -116,7 +116,7 @@ func fillConversations(ctx context.Context, dir string, lengths []int64) error {
 	p := projection.New(projection.Options{Store: s})
 	for _, n := range lengths {
 		id := fmt.Sprint(n)
-		if _, _, err := s.Create(ctx, tapedeck.Spec{ID: id, Events: []tapedeck.Event{{Type: tapedeck.SessionCreated}}}); err != nil {
+		if _, err := s.Create(ctx, tapedeck.Spec{ID: id, Events: []tapedeck.Event{{Type: tapedeck.SessionCreated}}}); err != nil {
 			return err
 		}
 		for head, turn := int64(1), 0; head < n; turn++ {

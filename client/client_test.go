@@ -109,9 +109,9 @@ func TestSessionsThereAndBack(t *testing.T) {
 	if p, err = h.Page(ctx, "s", client.PageOptions{Types: []string{"session.created"}}); err != nil || len(p.Records) != 1 {
 		t.Errorf("filtered page %+v, %v", p, err)
 	}
-	list, next, err := h.Sessions(ctx, tapedeck.Filter{Owner: "ada", Query: "TITLE"})
-	if err != nil || len(list) != 1 || next != "" || list[0].Head != 4 {
-		t.Errorf("list %+v, %q, %v", list, next, err)
+	list, err := h.Sessions(ctx, tapedeck.Filter{Owner: "ada", Query: "TITLE"})
+	if err != nil || len(list.Sessions) != 1 || list.Next != "" || list.Sessions[0].Head != 4 {
+		t.Errorf("list %+v, %v", list, err)
 	}
 	if raw, err := h.Snapshot(ctx, "s", -1, ""); err != nil || raw.At == 0 {
 		t.Errorf("snapshot %+v, %v", raw, err)

@@ -24,9 +24,8 @@ func (c *Client) Session(ctx context.Context, id string) (tapedeck.Session, erro
 	return get[tapedeck.Session](ctx, c, sessionPath(id), nil)
 }
 
-// Sessions returns a page of sessions, newest first, and the cursor of the next
-// page, "" if there is none.
-func (c *Client) Sessions(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session, string, error) {
+// Sessions returns a page of sessions.
+func (c *Client) Sessions(ctx context.Context, f tapedeck.Filter) (api.Sessions, error) {
 	q := url.Values{}
 	setString(q, "status", string(f.Status))
 	setString(q, "agent", f.Agent)
@@ -40,12 +39,7 @@ func (c *Client) Sessions(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Se
 			q.Set(name, t.UTC().Format(time.RFC3339Nano))
 		}
 	}
-	page, err := get[api.Sessions](ctx, c, "/api/v1/sessions", q)
-	var out []tapedeck.Session
-	for i := range page.Sessions {
-		out = append(out, page.Sessions[i].Session)
-	}
-	return out, page.Next, err
+	return get[api.Sessions](ctx, c, "/api/v1/sessions", q)
 }
 
 // Delete deletes a session.

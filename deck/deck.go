@@ -247,7 +247,7 @@ func (d *Deck) Handler() http.Handler { return d.handler }
 // Ready reports whether the deck can serve: whether its store can be read and
 // written.
 func (d *Deck) Ready(ctx context.Context) error {
-	if _, _, err := d.hub.List(ctx, tapedeck.Filter{Limit: 1}); err != nil {
+	if _, err := d.hub.List(ctx, tapedeck.Filter{Limit: 1}); err != nil {
 		return err
 	}
 	return d.writable(ctx)
@@ -267,9 +267,8 @@ func (d *Deck) Followers() int { return d.hub.Followers() }
 // Agents returns the agents that tasks can go to, the default first.
 func (d *Deck) Agents() []tapedeck.Agent { return d.engine.Agents() }
 
-// Sessions returns a page of sessions, newest first, and the cursor of the next
-// page, "" if there is none.
-func (d *Deck) Sessions(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session, string, error) {
+// Sessions returns a page of sessions.
+func (d *Deck) Sessions(ctx context.Context, f tapedeck.Filter) (tapedeck.SessionPage, error) {
 	return d.hub.List(ctx, f)
 }
 

@@ -34,8 +34,8 @@ func TestEmptyID(t *testing.T) {
 	if _, err := d.Session("").Run(t.Context(), "go"); tapedeck.KindOf(err) != tapedeck.Invalid {
 		t.Errorf("got %v", err)
 	}
-	if list, _, err := d.Sessions(t.Context(), tapedeck.Filter{}); err != nil || len(list) > 0 {
-		t.Errorf("there are %d sessions, %v", len(list), err)
+	if list, err := d.Sessions(t.Context(), tapedeck.Filter{}); err != nil || len(list.Sessions) > 0 {
+		t.Errorf("there are %d sessions, %v", len(list.Sessions), err)
 	}
 }
 

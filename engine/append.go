@@ -141,22 +141,15 @@ const channelHint = "the channels are chunks, toolCalls, agentState, workflow, t
 // disown removes the owner from a client's RUN_STARTED. Only an engine may be an
 // owner: otherwise a copied event would begin a run that no lease ever ends.
 func disown(ev *tapedeck.Event, d map[string]json.RawMessage) {
-	var metadata, ours map[string]json.RawMessage
-	if !owned(ev.Data) || json.Unmarshal(d["metadata"], &metadata) != nil || json.Unmarshal(metadata[tapedeck.VendorKey], &ours) != nil {
+	ours := tapedeck.MetaOf(d["metadata"])
+	if ours.Owner == "" {
 		return
 	}
-	delete(ours, "owner")
-	metadata[tapedeck.VendorKey] = object(ours)
-	d["metadata"] = object(metadata)
+	var metadata tapedeck.Members
+	_ = json.Unmarshal(d["metadata"], &metadata) // it has an owner, so it is an object
+	ours.Owner = ""
+	d["metadata"] = object(ours.In(metadata))
 	ev.Data = object(d)
-}
-
-// owned reports whether a run with this RUN_STARTED would have an owner in the
-// catalogue.
-func owned(data json.RawMessage) bool {
-	var s tapedeck.Session
-	s.Apply(&tapedeck.Event{Type: tapedeck.RunStarted, Data: data})
-	return s.Runs[0].Owner != ""
 }
 
 // keepTime moves the time that a producer gave into the data, unless the data has a

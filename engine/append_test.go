@@ -275,7 +275,7 @@ func TestAppendAfterCreateToTheSameHead(t *testing.T) {
 	w.create("s")
 	w.must(w.append("s", `RUN_STARTED {"runId":"r"}`, `TEXT_MESSAGE_START {"messageId":"m"}`))
 	w.must(w.store.Delete(t.Context(), "s"))
-	_, _, err := w.store.Create(t.Context(), tapedeck.Spec{ID: "s", Events: parse("session.created", "x.y", "x.y")})
+	_, err := w.store.Create(t.Context(), tapedeck.Spec{ID: "s", Events: parse("session.created", "x.y", "x.y")})
 	w.must(err)
 	refuses(t, w.append("s", `TEXT_MESSAGE_END {"messageId":"m"}`), tapedeck.Conflict, "must be part of a run")
 }

@@ -102,7 +102,7 @@ func (r *run) childOpening(d *tapedeck.Delegation) []tapedeck.Event {
 	parent := r.from.run
 	begun := payload.NewEvent(payload.SubagentStarted{
 		SubagentRunID: r.in.ID, Name: r.agent.Name, ParentToolCallID: d.ToolCallID,
-		Common: payload.Common{Metadata: payload.Meta{Thread: r.in.Thread, Invocation: r.in.ID}.Metadata()},
+		Common: payload.Common{Metadata: tapedeck.Meta{Thread: r.in.Thread, Invocation: r.in.ID}.In(nil)},
 	})
 	parent.stamp(&begun)
 	instance := payload.NewEvent(payload.InstanceStarted{ID: r.instance, Name: r.agent.Name, Parent: parent.instance})

@@ -214,7 +214,7 @@ func (f *survey) rename() *payload.SessionRenamed {
 		d.Title = new(string)
 	}
 	if f.labels {
-		d.Labels = tapedeck.Labels{}
+		d.Labels = map[string]string{}
 	}
 	return &d
 }

@@ -268,11 +268,11 @@ func frozen(t *testing.T, e *engine.Engine, store tapedeck.Store, input string) 
 	left := memory.New(memory.Options{})
 	_, err := e.Import(t.Context(), api.ImportRequest{Format: exchange.Auto}, pausing{strings.NewReader(input), func() {
 		for _, kind := range []tapedeck.SessionKind{tapedeck.KindSession, tapedeck.KindView} {
-			all, _, err := store.List(t.Context(), tapedeck.Filter{Kind: kind, Limit: 1000})
+			all, err := store.List(t.Context(), tapedeck.Filter{Kind: kind, Limit: 1000})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, s := range all {
+			for _, s := range all.Sessions {
 				thaw(t, store, left, s)
 			}
 		}
@@ -298,7 +298,7 @@ func thaw(t *testing.T, from, to tapedeck.Store, s tapedeck.Session) {
 			spec.Chunks = append(spec.Chunks, r.Data)
 		}
 	}
-	if _, _, err := to.Create(t.Context(), spec); err != nil {
+	if _, err := to.Create(t.Context(), spec); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -329,8 +329,8 @@ func TestKilledImport(t *testing.T) {
 	if all := sessionsIn(t, left); len(all) != 2 {
 		t.Errorf("%d sessions are left", len(all))
 	}
-	if journals, _, err := left.List(t.Context(), tapedeck.Filter{Kind: tapedeck.KindView}); err != nil || len(journals) > 0 {
-		t.Errorf("%d journals are left, %v", len(journals), err)
+	if journals, err := left.List(t.Context(), tapedeck.Filter{Kind: tapedeck.KindView}); err != nil || len(journals.Sessions) > 0 {
+		t.Errorf("%d journals are left, %v", len(journals.Sessions), err)
 	}
 }
 

@@ -72,7 +72,7 @@ func cancelledEnd(resumable bool) terminal {
 	return terminal{
 		event: tapedeck.Event{Type: tapedeck.RunFinished, Data: object(map[string]any{
 			"outcome":  map[string]string{"type": payload.OutcomeCancelled},
-			"metadata": payload.Meta{Resumable: &resumable}.Metadata(),
+			"metadata": tapedeck.Meta{Resumable: &resumable}.In(nil),
 		})},
 		status: tapedeck.StatusCancelled, resumable: resumable,
 	}
@@ -219,7 +219,7 @@ func (t terminal) forDescendant() terminal {
 // markClosed marks an event that closes something: the end of the run closed it, not
 // the agent.
 func markClosed(ev *tapedeck.Event, by tapedeck.Status) {
-	mark := object(map[string]any{"metadata": payload.Meta{Closed: by}.Metadata()})
+	mark := object(map[string]any{"metadata": tapedeck.Meta{Closed: by}.In(nil)})
 	ev.Data = append(append(ev.Data[:len(ev.Data)-1], ','), mark[1:]...) // the data is not empty: it has an id
 }
 

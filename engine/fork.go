@@ -39,11 +39,11 @@ func (e *Engine) Fork(ctx context.Context, f api.Fork) (tapedeck.Session, error)
 		return tapedeck.Session{}, err
 	}
 	spec.ForkAt, spec.Events = &at, []tapedeck.Event{first}
-	s, made, err := e.store.Create(ctx, spec)
-	if err == nil && !made {
+	done, err := e.store.Create(ctx, spec)
+	if err == nil && !done.New {
 		err = tapedeck.Errorf(tapedeck.Conflict, "session %s exists", f.ID).WithHint("choose another id")
 	}
-	return s, err
+	return done.Session, err
 }
 
 // forked returns the first event of a fork at an offset. It is still right when it is

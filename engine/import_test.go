@@ -60,11 +60,11 @@ func eventsOf(t testing.TB, l tapedeck.Log, session string) []tapedeck.Event {
 
 func sessionsIn(t testing.TB, c tapedeck.Catalogue) []tapedeck.Session {
 	t.Helper()
-	all, _, err := c.List(context.Background(), tapedeck.Filter{Limit: 1000})
+	all, err := c.List(context.Background(), tapedeck.Filter{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all
+	return all.Sessions
 }
 
 func TestImport(t *testing.T) {
@@ -110,7 +110,7 @@ func TestImportGoesOn(t *testing.T) {
 }
 
 func TestImportRefuses(t *testing.T) {
-	long := strings.Repeat("x", tapedeck.MaxNameLen+1)
+	long := strings.Repeat("x", 513)
 	for name, in := range map[string]api.ImportRequest{
 		"no format":      {},
 		"unknown format": {Format: "csv"},

@@ -62,7 +62,7 @@ func (j *journal) write(ctx context.Context, ids ...string) error {
 		return err
 	}
 	j.exists = true // also after an error, because it may have been written
-	_, _, err := j.engine.store.Create(ctx, tapedeck.Spec{
+	_, err := j.engine.store.Create(ctx, tapedeck.Spec{
 		ID: j.id, Kind: tapedeck.KindView, ContentType: "text/plain", Chunks: [][]byte{chunk},
 	})
 	return err
@@ -93,10 +93,10 @@ func (j *journal) create(ctx context.Context, id string, first tapedeck.Event) (
 
 func (j *journal) createSession(ctx context.Context, id string, first tapedeck.Event) (bool, error) {
 	j.made = append(j.made, id) // before the commit, which may succeed although it reports an error
-	_, made, err := j.engine.store.Create(ctx, tapedeck.Spec{
+	done, err := j.engine.store.Create(ctx, tapedeck.Spec{
 		ID: id, Kind: tapedeck.KindSession, Events: []tapedeck.Event{first}, Origin: j.id,
 	})
-	return made, err
+	return done.New, err
 }
 
 // complete deletes the journal and so completes the import.
@@ -150,11 +150,11 @@ func absent(err error) bool {
 func (e *Engine) undoImports(ctx context.Context) error {
 	var failed error
 	for cursor := ""; ; {
-		journals, next, err := e.store.List(ctx, tapedeck.Filter{Kind: tapedeck.KindView, Query: journalPrefix, Cursor: cursor})
+		page, err := e.store.List(ctx, tapedeck.Filter{Kind: tapedeck.KindView, Query: journalPrefix, Cursor: cursor})
 		if err != nil {
 			return errors.Join(failed, err)
 		}
-		for _, j := range journals {
+		for _, j := range page.Sessions {
 			if !strings.HasPrefix(j.ID, journalPrefix) || strings.HasPrefix(j.ID, journalPrefix+e.id+"/") {
 				continue // an active import of this engine
 			}
@@ -164,7 +164,7 @@ func (e *Engine) undoImports(ctx context.Context) error {
 			}
 			failed = errors.Join(failed, err)
 		}
-		if cursor = next; next == "" {
+		if cursor = page.Next; cursor == "" {
 			return failed
 		}
 	}

@@ -27,16 +27,17 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 func (e *Engine) endRuns(ctx context.Context, end terminal, kill bool, choose func(*tapedeck.Session, tapedeck.OpenRun) bool) (int, error) {
 	n, failed := 0, error(nil)
 	for cursor := ""; ; {
-		sessions, next, err := e.store.List(ctx, tapedeck.Filter{OpenRun: true, Cursor: cursor})
+		page, err := e.store.List(ctx, tapedeck.Filter{OpenRun: true, Cursor: cursor})
 		if err != nil {
 			return n, errors.Join(failed, err)
 		}
-		for i := range sessions {
-			for _, r := range sessions[i].Runs {
-				if _, sub := parentRun(sessions[i].Runs, &r); sub || !choose(&sessions[i], r) {
+		for i := range page.Sessions {
+			s := &page.Sessions[i]
+			for _, r := range s.Runs {
+				if _, sub := parentRun(s.Runs, &r); sub || !choose(s, r) {
 					continue // the run of a sub-agent ends with its parent run
 				}
-				err := e.endRun(ctx, &sessions[i], r, end, kill, choose)
+				err := e.endRun(ctx, s, r, end, kill, choose)
 				switch {
 				case err == nil:
 					n++
@@ -44,11 +45,11 @@ func (e *Engine) endRuns(ctx context.Context, end terminal, kill bool, choose fu
 				case tapedeck.KindOf(err) == tapedeck.Unavailable, ctx.Err() != nil:
 					return n, errors.Join(failed, err)
 				default: // one unreadable session must not keep the runs of others open
-					failed = errors.Join(failed, fmt.Errorf("run %s in session %s: %w", r.Invocation, sessions[i].ID, err))
+					failed = errors.Join(failed, fmt.Errorf("run %s in session %s: %w", r.Invocation, s.ID, err))
 				}
 			}
 		}
-		if cursor = next; next == "" {
+		if cursor = page.Next; cursor == "" {
 			return n, failed
 		}
 	}

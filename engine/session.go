@@ -20,11 +20,11 @@ func (e *Engine) Create(ctx context.Context, n api.NewSession) (tapedeck.Session
 	if err != nil {
 		return tapedeck.Session{}, err
 	}
-	s, made, err := e.store.Create(ctx, tapedeck.Spec{ID: n.ID, Kind: tapedeck.KindSession, Events: []tapedeck.Event{first}})
-	if err == nil && !made {
+	done, err := e.store.Create(ctx, tapedeck.Spec{ID: n.ID, Kind: tapedeck.KindSession, Events: []tapedeck.Event{first}})
+	if err == nil && !done.New {
 		err = tapedeck.Errorf(tapedeck.Conflict, "session %s exists", n.ID).WithHint("use it, or choose another id")
 	}
-	return s, err
+	return done.Session, err
 }
 
 func (e *Engine) created(n api.NewSession) (tapedeck.Event, error) {

@@ -62,7 +62,7 @@ func TestCreateHostile(t *testing.T) {
 		_, err := w.Create(t.Context(), tt.n)
 		refuses(t, err, tt.kind, tt.want)
 	}
-	if list, _, _ := w.store.List(t.Context(), tapedeck.Filter{}); len(list) > 0 {
+	if list, _ := w.store.List(t.Context(), tapedeck.Filter{}); len(list.Sessions) > 0 {
 		t.Errorf("something was made: %v", list)
 	}
 }
@@ -159,7 +159,7 @@ func TestDeletedUnderTheRun(t *testing.T) {
 
 func TestStreamsAreNoSessions(t *testing.T) {
 	w := newWorld(t, silent)
-	_, _, err := w.store.Create(t.Context(), tapedeck.Spec{ID: "stream/x", Kind: tapedeck.KindStream, ContentType: "text/plain"})
+	_, err := w.store.Create(t.Context(), tapedeck.Spec{ID: "stream/x", Kind: tapedeck.KindStream, ContentType: "text/plain"})
 	w.must(err)
 	refuses(t, w.append("stream/x", "x.y {}"), tapedeck.NotFound, "no session")
 	refuses(t, w.Close(t.Context(), "stream/x", ""), tapedeck.NotFound, "no session")

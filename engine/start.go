@@ -182,7 +182,7 @@ func checkThreadFree(s *tapedeck.Session, thread string) error {
 func (r *run) opening(t api.Task) []tapedeck.Event {
 	user := event(payload.MessageAdded{Message: payload.NewMessage(tapedeck.NewID("msg_"), payload.RoleUser, t.Text)}, t.Actor)
 	user.Thread, user.Invocation = r.in.Thread, r.in.ID
-	ours := payload.Meta{Agent: r.agent.Name, Resumes: r.in.Resumes, Context: r.in.Context}
+	ours := tapedeck.Meta{Agent: r.agent.Name, Resumes: r.in.Resumes, Context: r.in.Context}
 	if q, ok := r.agent.Runner.(runner.Equipped); ok {
 		has := q.Equipment(r.in)
 		ours.Model, ours.Tools, ours.Skills = has.Model, has.Tools, has.Skills
@@ -218,9 +218,9 @@ func (r *run) lossEvent() tapedeck.Event {
 }
 
 // runStarted returns the event that begins a run which this engine drives.
-func (e *Engine) runStarted(thread, invocation, parent string, ours payload.Meta) tapedeck.Event {
+func (e *Engine) runStarted(thread, invocation, parent string, ours tapedeck.Meta) tapedeck.Event {
 	ours.Owner = e.id
-	d := map[string]any{"threadId": thread, "runId": invocation, "metadata": ours.Metadata()}
+	d := map[string]any{"threadId": thread, "runId": invocation, "metadata": ours.In(nil)}
 	if parent != "" {
 		d["parentRunId"] = parent
 	}

@@ -45,8 +45,8 @@ func TestStartRefusals(t *testing.T) {
 		if n := len(w.events("s")); n != 3 {
 			w.Errorf("there are %d events, want 3", n)
 		}
-		if list, _, _ := w.store.List(w.Context(), tapedeck.Filter{}); len(list) != 2 {
-			w.Errorf("there are %d sessions, want 2", len(list))
+		if list, _ := w.store.List(w.Context(), tapedeck.Filter{}); len(list.Sessions) != 2 {
+			w.Errorf("there are %d sessions, want 2", len(list.Sessions))
 		}
 	})
 }
@@ -90,7 +90,7 @@ func TestStartNewSessionFails(t *testing.T) {
 		w.must(w.Shutdown(w.Context()))
 		_, err := w.Start(w.Context(), api.Task{Text: "go"})
 		refuses(w, err, tapedeck.Unavailable, "the server is stopping")
-		if list, _, _ := w.store.List(w.Context(), tapedeck.Filter{}); len(list) != 0 {
+		if list, _ := w.store.List(w.Context(), tapedeck.Filter{}); len(list.Sessions) != 0 {
 			w.Errorf("left behind: %v", list)
 		}
 	})

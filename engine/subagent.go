@@ -87,10 +87,7 @@ func (r *run) subStarted(ev tapedeck.Event) bool {
 		s.actor = ev.Actor
 	}
 	d.ParentSubagentRunID = "" // it is in the run of its parent
-	if d.Metadata == nil {
-		d.Metadata = tapedeck.Members{}
-	}
-	d.Metadata[tapedeck.VendorKey] = payload.Meta{Thread: s.thread, Invocation: s.invocation}.Raw()
+	d.Metadata = tapedeck.Meta{Thread: s.thread, Invocation: s.invocation}.In(d.Metadata)
 	ev.Data = payload.NewEvent(d).Data
 	if s.above != nil {
 		s.above.adopt(&ev, false)
@@ -99,7 +96,7 @@ func (r *run) subStarted(ev tapedeck.Event) bool {
 	if !a.started[s.thread] {
 		events = append(events, s.event(&ev, payload.NewEvent(payload.InstanceStarted{ID: s.instance, Name: d.Name, Parent: above})))
 	}
-	events = append(events, s.event(&ev, r.engine.runStarted(s.thread, s.invocation, s.parent, payload.Meta{Agent: d.Name})))
+	events = append(events, s.event(&ev, r.engine.runStarted(s.thread, s.invocation, s.parent, tapedeck.Meta{Agent: d.Name})))
 	a.add(s)
 	return r.pushAll(events)
 }

@@ -56,10 +56,10 @@ func (h *Hub) Erase(ctx context.Context, e tapedeck.Erasure) (tapedeck.Erased, e
 
 // Create creates a session and wakes its followers: those of a session that was
 // deleted and recreated under its id must notice that.
-func (h *Hub) Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Session, bool, error) {
-	session, made, err := h.Store.Create(ctx, s)
+func (h *Hub) Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Created, error) {
+	done, err := h.Store.Create(ctx, s)
 	h.Wake(s.ID)
-	return session, made, err
+	return done, err
 }
 
 // Delete deletes a session and wakes its followers, so that they end.

@@ -24,8 +24,8 @@ func open(t *testing.T) *hub.Hub {
 
 func create(t *testing.T, h *hub.Hub) {
 	t.Helper()
-	if _, made, err := h.Create(t.Context(), tapedeck.Spec{ID: "s", Kind: tapedeck.KindSession}); err != nil || !made {
-		t.Fatalf("create: %v, made %v", err, made)
+	if done, err := h.Create(t.Context(), tapedeck.Spec{ID: "s", Kind: tapedeck.KindSession}); err != nil || !done.New {
+		t.Fatalf("create: %+v, %v", done, err)
 	}
 }
 
@@ -366,7 +366,7 @@ func TestASlowFollowerSlowsNobody(t *testing.T) {
 // BenchmarkIdleFollowers reports the memory that a waiting follower takes.
 func BenchmarkIdleFollowers(b *testing.B) {
 	h := hub.New(memory.New(memory.Options{}))
-	if _, _, err := h.Create(b.Context(), tapedeck.Spec{ID: "s", Kind: tapedeck.KindSession}); err != nil {
+	if _, err := h.Create(b.Context(), tapedeck.Spec{ID: "s", Kind: tapedeck.KindSession}); err != nil {
 		b.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(b.Context())

@@ -34,10 +34,7 @@ type chunks struct {
 // not opened by a chunk. The metadata has this fact, so it survives a restart.
 func chunksOf(k kind, c *payload.Checked) *chunks {
 	raw := c.Get("metadata")
-	if raw == nil || k > reasoningMessage {
-		return nil
-	}
-	if !payload.MetaOf(raw).Chunk {
+	if raw == nil || k > reasoningMessage || !tapedeck.MetaOf(json.RawMessage(raw)).Chunk {
 		return nil
 	}
 	out := &chunks{lane: c.String("subagentRunId")}
@@ -140,12 +137,10 @@ func (f chunkForm) agrees(o *opened, c *payload.Checked) error {
 // opener returns the START that the first chunk stands for. Its metadata marks
 // it as opened by a chunk, so that the next chunk can continue it.
 func (f chunkForm) opener(e *tapedeck.Event, c *payload.Checked) tapedeck.Event {
-	metadata := tapedeck.Members{}
-	_ = json.Unmarshal(c.Get("metadata"), &metadata) // stays empty if there is no metadata
-	ours := tapedeck.Members{}
-	_ = json.Unmarshal(metadata[tapedeck.VendorKey], &ours)
-	ours["chunk"] = json.RawMessage("true")
-	metadata[tapedeck.VendorKey] = jsonobj.AppendMembers(nil, ours)
+	var metadata tapedeck.Members
+	_ = json.Unmarshal(c.Get("metadata"), &metadata) // stays nil if there is no metadata
+	ours := tapedeck.MetaOf(metadata)
+	ours.Chunk = true
 
 	b := []byte{'{'}
 	for _, name := range [...]string{kinds[f.kind].member, f.said[0], f.said[1], "subagentRunId", "timestamp"} {
@@ -156,7 +151,7 @@ func (f chunkForm) opener(e *tapedeck.Event, c *payload.Checked) tapedeck.Event 
 	if f.kind == reasoningMessage {
 		b = jsonobj.AppendJSON(jsonobj.AppendName(b, 1, "role"), payload.RoleReasoning)
 	}
-	b = jsonobj.AppendMembers(jsonobj.AppendName(b, 1, "metadata"), metadata)
+	b = jsonobj.AppendMembers(jsonobj.AppendName(b, 1, "metadata"), ours.In(metadata))
 	start := *e
 	start.Type, start.Data = kinds[f.kind].start, append(b, '}')
 	return start

@@ -107,6 +107,13 @@ func TestAccept(t *testing.T) {
 			begin + `/r: TEXT_MESSAGE_CHUNK {"messageId":"m","metadata":{"tapedeck":{"x":1}}}`,
 			begin + `/r: TEXT_MESSAGE_START {"messageId":"m","metadata":{"tapedeck":{"chunk":true,"x":1}}}`,
 		},
+		"metadata of other shapes": {
+			begin + `/r: TEXT_MESSAGE_CHUNK {"messageId":"m","metadata":{"tapedeck":null}}
+				/r: TEXT_MESSAGE_CHUNK {"messageId":"n","metadata":{"k":1,"tapedeck":[]}}`,
+			begin + `/r: TEXT_MESSAGE_START {"messageId":"m","metadata":{"tapedeck":{"chunk":true}}}
+				/r: TEXT_MESSAGE_END {"messageId":"m"}
+				/r: TEXT_MESSAGE_START {"messageId":"n","metadata":{"k":1,"tapedeck":{"chunk":true}}}`,
+		},
 		"calls in chunks, one after the other": {
 			begin + `/r: TOOL_CALL_CHUNK {"toolCallId":"c","toolCallName":"f","parentMessageId":"m","delta":"{"}
 				/r: TOOL_CALL_CHUNK {"delta":"}","toolCallName":"f"}

@@ -7,7 +7,7 @@ import (
 )
 
 // RunStarted begins a run. If an engine holds the run, metadata has its owner
-// under [tapedeck.VendorKey]; see [tapedeck.OpenRun].
+// in a [tapedeck.Meta]; see [tapedeck.OpenRun].
 type RunStarted struct {
 	ThreadID        string    `json:"threadId"`
 	RunID           string    `json:"runId"` // the invocation

@@ -20,7 +20,7 @@ func Blank(e *tapedeck.Event) json.RawMessage {
 	if e.Type == tapedeck.RunFinished {
 		var s tapedeck.Session
 		if s.Apply(e); s.Resumable != nil {
-			b = jsonobj.AppendMembers(jsonobj.AppendName(b, 1, "metadata"), Meta{Resumable: s.Resumable}.Metadata())
+			b = jsonobj.AppendMembers(jsonobj.AppendName(b, 1, "metadata"), tapedeck.Meta{Resumable: s.Resumable}.In(nil))
 		}
 	}
 	return append(b, '}')

@@ -19,9 +19,10 @@ import (
 type Payload interface{ payload() }
 
 // Common has the members that the data of any event may have.
+// [tapedeck.MetaOf] reads the members of Tapedeck in the metadata.
 type Common struct {
 	Timestamp int64            `json:"timestamp,omitempty"`             // the producer's own time, in milliseconds since 1970; 0 if none
-	Metadata  tapedeck.Members `json:"metadata,omitempty"`              // by name of vendor; Tapedeck's is under [tapedeck.VendorKey]
+	Metadata  tapedeck.Members `json:"metadata,omitempty"`              // by name of vendor; those of Tapedeck are under "tapedeck"
 	RawEvent  json.RawMessage  `json:"rawEvent,omitempty" shape:"some"` // the event from which the producer made this one; nil if none
 	Extra     tapedeck.Members `json:"-"`                               // members without a field
 }

@@ -29,7 +29,7 @@ func fill(v reflect.Value) {
 		case f.Type() == membersType:
 			f.Set(reflect.ValueOf(tapedeck.Members{"b": []byte(`1`), "a": []byte(`null`)}))
 		case f.Type() == labelsType:
-			f.Set(reflect.ValueOf(tapedeck.Labels{"b": "1", "a": `"`}))
+			f.Set(reflect.ValueOf(map[string]string{"b": "1", "a": `"`}))
 		default:
 			fillKind(f)
 		}

@@ -35,7 +35,7 @@ var layouts sync.Map // maps reflect.Type to *layout
 var (
 	rawType     = reflect.TypeFor[json.RawMessage]()
 	membersType = reflect.TypeFor[tapedeck.Members]()
-	labelsType  = reflect.TypeFor[tapedeck.Labels]()
+	labelsType  = reflect.TypeFor[map[string]string]()
 	cutsType    = reflect.TypeFor[[]Cut]()
 )
 
@@ -115,7 +115,7 @@ func appendValue(b []byte, v reflect.Value) []byte {
 	case membersType:
 		return jsonobj.AppendMembers(b, v.Interface().(tapedeck.Members))
 	case labelsType:
-		return appendLabels(b, v.Interface().(tapedeck.Labels))
+		return appendLabels(b, v.Interface().(map[string]string))
 	}
 	switch v.Kind() {
 	case reflect.String:
@@ -145,7 +145,7 @@ func appendList(b []byte, v reflect.Value) []byte {
 	return append(b, ']')
 }
 
-func appendLabels(b []byte, labels tapedeck.Labels) []byte {
+func appendLabels(b []byte, labels map[string]string) []byte {
 	raw := tapedeck.Members{}
 	for name, value := range labels {
 		raw[name] = jsonobj.AppendJSON(nil, value)

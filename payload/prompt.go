@@ -15,7 +15,7 @@ import (
 // more.
 func NewPrompt(text string) MessageAdded {
 	m := NewMessage(tapedeck.NewID("msg_"), RoleSystem, text)
-	m.Metadata = Meta{Prompt: PromptDigest(text)}.Metadata()
+	m.Metadata = tapedeck.Meta{Prompt: PromptDigest(text)}.In(nil)
 	return MessageAdded{Message: m}
 }
 
@@ -32,5 +32,5 @@ func PromptOf(role string, metadata json.RawMessage) string {
 	if role != RoleSystem {
 		return ""
 	}
-	return MetaOf(metadata).Prompt
+	return tapedeck.MetaOf(metadata).Prompt
 }

@@ -181,18 +181,18 @@ type PresenceMoved struct {
 
 // SessionCreated is the first event of a session.
 type SessionCreated struct {
-	Title  string          `json:"title,omitempty"`
-	Owner  string          `json:"owner,omitempty"`
-	Agent  string          `json:"agent,omitempty"`
-	Labels tapedeck.Labels `json:"labels,omitempty"`
-	State  json.RawMessage `json:"state,omitempty"` // initial shared state; any JSON
+	Title  string            `json:"title,omitempty"`
+	Owner  string            `json:"owner,omitempty"`
+	Agent  string            `json:"agent,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+	State  json.RawMessage   `json:"state,omitempty"` // initial shared state; any JSON
 	Common
 }
 
 // SessionRenamed changes the title or the labels of a session.
 type SessionRenamed struct {
-	Title  *string         `json:"title,omitempty"`  // nil: the title stays
-	Labels tapedeck.Labels `json:"labels,omitempty"` // they replace all labels; nil: the labels stay
+	Title  *string           `json:"title,omitempty"`  // nil: the title stays
+	Labels map[string]string `json:"labels,omitempty"` // they replace all labels; nil: the labels stay
 	Common
 }
 
@@ -237,13 +237,13 @@ type SessionForked struct {
 	At      int64  `json:"at"`             // events before this offset are the parent's
 	Copy    bool   `json:"copy,omitempty"` // it is an independent session, not a branch of the parent
 	// Previous is the offset of the newest jump before At; nil if none.
-	Previous  *int64          `json:"previous,omitempty"`
-	Status    string          `json:"status,omitempty"` // the fork's first status, see [tapedeck.Status]; "" means idle
-	Resumable *bool           `json:"resumable,omitempty"`
-	Title     string          `json:"title,omitempty"`
-	Owner     string          `json:"owner,omitempty"`
-	Agent     string          `json:"agent,omitempty"`
-	Labels    tapedeck.Labels `json:"labels,omitempty"`
+	Previous  *int64            `json:"previous,omitempty"`
+	Status    string            `json:"status,omitempty"` // the fork's first status, see [tapedeck.Status]; "" means idle
+	Resumable *bool             `json:"resumable,omitempty"`
+	Title     string            `json:"title,omitempty"`
+	Owner     string            `json:"owner,omitempty"`
+	Agent     string            `json:"agent,omitempty"`
+	Labels    map[string]string `json:"labels,omitempty"`
 	Common
 }
 

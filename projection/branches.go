@@ -107,16 +107,16 @@ func (p *Projections) forks(ctx context.Context, s *tapedeck.Session, ancestors 
 	}
 	for above := ancestors; len(queue) > 0 && len(out) <= maxBranches; queue = queue[1:] {
 		for cursor := ""; ; {
-			page, next, err := p.store.List(ctx, tapedeck.Filter{Parent: queue[0], Cursor: cursor, Limit: maxBranches})
+			page, err := p.store.List(ctx, tapedeck.Filter{Parent: queue[0], Cursor: cursor, Limit: maxBranches})
 			if err != nil {
 				return nil, err
 			}
-			for _, s := range page {
+			for _, s := range page.Sessions {
 				if !seen[s.ID] {
 					out, queue = append(out, s), append(queue, s.ID)
 				}
 			}
-			if cursor = next; next == "" || len(out) > maxBranches {
+			if cursor = page.Next; cursor == "" || len(out) > maxBranches {
 				break
 			}
 		}

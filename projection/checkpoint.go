@@ -36,7 +36,7 @@ func checkpointID(s *tapedeck.Session, fold string, at int64) string {
 // save writes a checkpoint. A failure is only logged: a missing checkpoint costs
 // time, because the log is folded again.
 func (p *Projections) save(ctx context.Context, s *tapedeck.Session, fold string, at int64, records ...[]byte) {
-	_, _, err := p.store.Create(ctx, tapedeck.Spec{
+	_, err := p.store.Create(ctx, tapedeck.Spec{
 		ID: checkpointID(s, fold, at), Kind: tapedeck.KindView, ContentType: "application/octet-stream", Chunks: records, Closed: true,
 	})
 	if err != nil {
@@ -155,19 +155,20 @@ func (p *Projections) discard(ctx context.Context, id string) error {
 // eachCheckpoint calls f with the id of every checkpoint that has a prefix.
 func (p *Projections) eachCheckpoint(ctx context.Context, prefix string, f func(id string) error) error {
 	for cursor := ""; ; {
-		page, next, err := p.store.List(ctx, tapedeck.Filter{Kind: tapedeck.KindView, Query: prefix, Cursor: cursor})
+		page, err := p.store.List(ctx, tapedeck.Filter{Kind: tapedeck.KindView, Query: prefix, Cursor: cursor})
 		if err != nil {
 			return err
 		}
-		for i := range page {
-			if !strings.HasPrefix(page[i].ID, prefix) {
+		for i := range page.Sessions {
+			id := page.Sessions[i].ID
+			if !strings.HasPrefix(id, prefix) {
 				continue
 			}
-			if err := f(page[i].ID); err != nil {
+			if err := f(id); err != nil {
 				return err
 			}
 		}
-		if cursor = next; next == "" {
+		if cursor = page.Next; cursor == "" {
 			return nil
 		}
 	}

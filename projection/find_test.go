@@ -92,9 +92,9 @@ func TestFindAfterAdvance(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	page, _, err := d.List(t.Context(), tapedeck.Filter{Kind: tapedeck.KindView, Query: "/names.", Limit: 1000})
-	if want := int(d.head / 4); err != nil || len(page) != want {
-		t.Fatalf("there are %d tables, %v; want %d", len(page), err, want)
+	page, err := d.List(t.Context(), tapedeck.Filter{Kind: tapedeck.KindView, Query: "/names.", Limit: 1000})
+	if want := int(d.head / 4); err != nil || len(page.Sessions) != want {
+		t.Fatalf("there are %d tables, %v; want %d", len(page.Sessions), err, want)
 	}
 	checkFind(t, projection.New(projection.Options{Store: d, Every: 4}), d, d.id)
 }
@@ -137,28 +137,28 @@ func TestFindWithoutTables(t *testing.T) {
 	if err := p.Advance(t.Context(), d.id); err != nil {
 		t.Fatal(err)
 	}
-	page, _, err := d.List(t.Context(), tapedeck.Filter{Kind: tapedeck.KindView, Query: "/names.", Limit: 1000})
+	page, err := d.List(t.Context(), tapedeck.Filter{Kind: tapedeck.KindView, Query: "/names.", Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range page {
-		if err := d.Delete(t.Context(), page[i].ID); err != nil {
+	for i := range page.Sessions {
+		if err := d.Delete(t.Context(), page.Sessions[i].ID); err != nil {
 			t.Fatal(err)
 		}
-		if broken := strings.HasSuffix(page[i].ID, "00"); broken {
-			d.create(tapedeck.Spec{ID: page[i].ID, Kind: tapedeck.KindView, Chunks: [][]byte{[]byte("x")}, Closed: true})
+		if broken := strings.HasSuffix(page.Sessions[i].ID, "00"); broken {
+			d.create(tapedeck.Spec{ID: page.Sessions[i].ID, Kind: tapedeck.KindView, Chunks: [][]byte{[]byte("x")}, Closed: true})
 		}
 	}
 	checkFind(t, projection.New(projection.Options{Store: d, Every: 4}), d, d.id)
-	again, _, err := d.List(t.Context(), tapedeck.Filter{Kind: tapedeck.KindView, Query: "/names.", Limit: 1000})
-	if err != nil || len(again) != len(page) {
-		t.Errorf("there are %d tables, %v; want %d", len(again), err, len(page))
+	again, err := d.List(t.Context(), tapedeck.Filter{Kind: tapedeck.KindView, Query: "/names.", Limit: 1000})
+	if err != nil || len(again.Sessions) != len(page.Sessions) {
+		t.Errorf("there are %d tables, %v; want %d", len(again.Sessions), err, len(page.Sessions))
 	}
 	if err := p.Forget(t.Context(), d.id); err != nil {
 		t.Fatal(err)
 	}
-	left, _, err := d.List(t.Context(), tapedeck.Filter{Kind: tapedeck.KindView})
-	if err != nil || len(left) > 0 {
-		t.Errorf("%d checkpoints are left, %v", len(left), err)
+	left, err := d.List(t.Context(), tapedeck.Filter{Kind: tapedeck.KindView})
+	if err != nil || len(left.Sessions) > 0 {
+		t.Errorf("%d checkpoints are left, %v", len(left.Sessions), err)
 	}
 }

@@ -32,9 +32,9 @@ const (
 type Store interface {
 	Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error)
 	Head(ctx context.Context, session string) (tapedeck.Session, error)
-	Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Session, bool, error)
+	Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Created, error)
 	Delete(ctx context.Context, session string) error
-	List(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session, string, error)
+	List(ctx context.Context, f tapedeck.Filter) (tapedeck.SessionPage, error)
 }
 
 // Options of projections. Store is required.

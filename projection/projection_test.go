@@ -42,8 +42,8 @@ func newDeck(t fataler) *deck {
 
 func (d *deck) create(s tapedeck.Spec) {
 	d.t.Helper()
-	if _, made, err := d.Create(context.Background(), s); err != nil || !made {
-		d.t.Fatalf("create %s: %v, %v", s.ID, made, err)
+	if done, err := d.Create(context.Background(), s); err != nil || !done.New {
+		d.t.Fatalf("create %s: %+v, %v", s.ID, done, err)
 	}
 }
 
@@ -420,11 +420,11 @@ func TestForget(t *testing.T) {
 	}
 	p := projection.New(options(d))
 	views := func() int {
-		page, _, err := d.List(context.Background(), tapedeck.Filter{Kind: tapedeck.KindView})
+		page, err := d.List(context.Background(), tapedeck.Filter{Kind: tapedeck.KindView})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(page)
+		return len(page.Sessions)
 	}
 	if err := p.Advance(context.Background(), d.id); err != nil || views() == 0 {
 		t.Fatalf("%d checkpoints, %v", views(), err)
@@ -488,11 +488,11 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	views := func() (mine, others int) {
-		page, _, err := d.List(context.Background(), tapedeck.Filter{Kind: tapedeck.KindView})
+		page, err := d.List(context.Background(), tapedeck.Filter{Kind: tapedeck.KindView})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range page {
+		for _, v := range page.Sessions {
 			if strings.Contains(v.ID, "/"+other.id+"/") {
 				others++
 			} else {

@@ -32,7 +32,7 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 
 func testWaiting(t *testing.T, wait func(context.Context, *Projections) error) {
 	store := &heldStore{Store: memory.New(memory.Options{}), held: "s", reading: make(chan struct{}), release: make(chan struct{})}
-	if _, _, err := store.Create(t.Context(), tapedeck.Spec{ID: "s", Events: []tapedeck.Event{{Type: tapedeck.SessionCreated}}}); err != nil {
+	if _, err := store.Create(t.Context(), tapedeck.Spec{ID: "s", Events: []tapedeck.Event{{Type: tapedeck.SessionCreated}}}); err != nil {
 		t.Fatal(err)
 	}
 	p := New(Options{Store: store})

@@ -6,6 +6,7 @@ package runner
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/tapedeck/tapedeck"
 )
@@ -43,4 +44,13 @@ type Capable interface {
 	// not; for example, its program is not installed. Available is quick and starts
 	// no process.
 	Available() error
+}
+
+// TaskAfterHistory returns the task for an agent that gets the history of in before it:
+// the task without the part of the context that the history has already.
+func TaskAfterHistory(in *tapedeck.Invocation) string {
+	if in.Unheard == "" {
+		return in.Task
+	}
+	return strings.Replace(in.Task, in.Unheard, "", 1)
 }

@@ -22,7 +22,7 @@ const (
 type Document struct {
 	Offset     int64 // offset of its first event, which is the session's own, not inherited
 	Kind       string
-	Role       string // of a message; payload.RoleTool for the result of a tool
+	Role       string // the role of a message; payload.RoleTool for the result of a tool
 	Thread     string
 	Invocation string
 	Time       time.Time
@@ -33,14 +33,14 @@ type Document struct {
 type Query struct {
 	Text    string          // see [Parse]
 	Session string          // search only this session
-	Kind    string          // of the documents, such as [DocTool]
-	Role    string          // of the documents
-	Status  tapedeck.Status // of the sessions
-	Agent   string          // of the sessions
-	Owner   string          // of the sessions
-	From    time.Time       // documents of this time or later
-	To      time.Time       // documents before this time
-	Cursor  string          // from the previous result
+	Kind    string          // search only documents of this kind, such as [DocTool]
+	Role    string          // search only documents of this role
+	Status  tapedeck.Status // search only sessions with this status
+	Agent   string          // search only sessions of this agent
+	Owner   string          // search only sessions of this owner
+	From    time.Time       // search only documents of this time or later
+	To      time.Time       // search only documents before this time
+	Cursor  string          // the cursor from the previous result
 	Limit   int             // 0 for 20, at most 100
 }
 
@@ -54,7 +54,7 @@ type Result struct {
 // A Hit is a document that matches.
 type Hit struct {
 	Session    string    `json:"session"`
-	Title      string    `json:"title,omitempty"` // of the session
+	Title      string    `json:"title,omitempty"` // the title of the session
 	Offset     int64     `json:"offset"`
 	Thread     string    `json:"thread"`
 	Invocation string    `json:"invocation,omitempty"`
@@ -142,10 +142,10 @@ type Pending struct {
 // the index has from that offset on.
 type Batch struct {
 	Session   string
-	Gen       int64      // of the session that was read; if the session was recreated since, the index ignores the batch
+	Gen       int64      // the Gen of the session that was read; if the session was recreated since then, the index ignores the batch
 	From      int64      // see [Pending]
 	Base      int64      // the head when the indexing of the session began
-	Resume    int64      // where to continue: the begin of the first document that is not complete, which is read again
+	Resume    int64      // the offset to continue from: that of the first document that is not complete, which is read again
 	Seen      int64      // all events below this offset were read
 	Documents []Document // a title replaces older ones of the session; an empty one removes them
 }

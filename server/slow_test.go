@@ -42,7 +42,7 @@ func TestSlowReaderKeepsItsConnection(t *testing.T) {
 	for _, path := range []string{"/api/v1/sessions/s/stream", "/v1/stream/sessions/s?offset=-1&live=sse"} {
 		synctest.Test(t, func(t *testing.T) {
 			h := hub.New(memory.New(memory.Options{}))
-			if _, _, err := h.Create(t.Context(), tapedeck.Spec{ID: "s"}); err != nil {
+			if _, err := h.Create(t.Context(), tapedeck.Spec{ID: "s"}); err != nil {
 				t.Fatal(err)
 			}
 			handler := server.New(server.Options{REST: rest.New(rest.Options{Sessions: h}), Durable: durable.New(durable.Options{Store: h}), AnyHost: true})

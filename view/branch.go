@@ -39,7 +39,7 @@ type Branch struct {
 	Thread string `json:"thread,omitempty"` // the only thread that was reverted; "" for all
 	Verb   string `json:"verb,omitempty"`   // the type of the event that reverted it
 	By     string `json:"by,omitempty"`     // the actor who reverted it
-	At     *Time  `json:"at,omitempty"`     // when it was reverted; for a session, when it was created
+	At     *Time  `json:"at,omitempty"`     // the time when it was reverted; for a session, the time when it was created
 }
 
 // A BranchInvocation is an invocation in a branch.
@@ -62,10 +62,10 @@ type BranchInput struct {
 	Session   tapedeck.Session
 	At        int64              // the tree is as of this offset
 	Jumps     []tapedeck.Event   // jumps of the session, inherited ones too, in any order; other events are ignored
-	Index     Index              // of the session; gives the invocations
+	Index     Index              // the index of the session, which gives the invocations
 	Forks     []tapedeck.Session // forks of the session and its ancestors, and forks of these to any depth
 	Ancestors []tapedeck.Session // the parent, then its parent, and so on
-	Indexes   map[string]Index   // of forks and ancestors, by session id; a session without an index gets no invocations
+	Indexes   map[string]Index   // the indexes of forks and ancestors, by session id; a session without an index gets no invocations
 }
 
 // Branches returns the tree of branches around a session. It lists the

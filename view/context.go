@@ -24,7 +24,7 @@ type ContextMessage struct {
 
 // A ContextPlace is the position in the log of a message of a context.
 type ContextPlace struct {
-	Sequence  *int   `json:"sequence_number"` // of its [ContextEvent]; null for an answer that Context made up
+	Sequence  *int   `json:"sequence_number"` // the number of its [ContextEvent]; null for an answer that Context made up
 	Offset    *int64 `json:"offset"`
 	EndOffset *int64 `json:"end_offset"` // null while the message is not complete
 }

@@ -23,7 +23,7 @@ type ContextEvent struct {
 	Sequence   int             `json:"sequence_number"` // from 0, without gaps
 	Type       string          `json:"event_type"`
 	Content    json.RawMessage `json:"content"`
-	ToolCallID string          `json:"tool_call_id,omitempty"` // for a call and a result
+	ToolCallID string          `json:"tool_call_id,omitempty"` // set for a call and a result
 	Offset     int64           `json:"offset"`                 // the event of the session that began the step
 	EndOffset  *int64          `json:"end_offset,omitempty"`   // the event that ended it; absent for a call and while it is not complete
 	CreatedAt  Time            `json:"created_at"`

@@ -22,11 +22,11 @@ type Conversation struct {
 	at          int64     // the offset for which timeline is asked
 	session     sessionFold
 	lanes       map[string]*lane
-	openRunLane map[string]*lane // by invocation: the lane that has its newest open run
+	openRunLane map[string]*lane // the lane that has the newest open run of each invocation
 	archive     archive          // settled items; nil if they are dropped
 	notes       []Note
 	unnoted     int
-	budget      patchBudget // for patches
+	budget      patchBudget // limits the cost of patches
 }
 
 // A lane is the fold of one thread. Ids of messages and calls are looked up in
@@ -37,16 +37,16 @@ type lane struct {
 	messages                  list[message] // not settled; so are the next two
 	calls                     list[call]
 	runs                      []*Run
-	message                   map[string]*message // by id; the newest one
+	message                   map[string]*message // the newest message of each id
 	call                      map[string]*call
 	groups                    [groups][]*message // the messages that MESSAGES_SNAPSHOT restates together
-	open                      map[string]*work   // by invocation
+	open                      map[string]*work   // the open work of each invocation
 	past                      [groups]pastGroup
 	settledCalls, settledRuns int64             // offsets: settled items began before them; 0 if none has settled
 	ended                     int64             // offset of the newest end of a run
 	restating                 bool              // a MESSAGES_SNAPSHOT is being folded; nothing settles before it is complete
-	newest                    map[string]*Run   // by invocation: the newest run that has not settled
-	waiting                   map[string]*Tally // by invocation, for those without a run
+	newest                    map[string]*Run   // the newest run of each invocation that has not settled
+	waiting                   map[string]*Tally // the tallies of the invocations that have no run yet
 	pastRuns                  int               // number of settled runs
 	pastSubs                  int               // those of sub-agents among them
 	state                     state

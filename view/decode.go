@@ -9,7 +9,7 @@ import (
 // Most events of a log are of this kind.
 type deltaForm struct {
 	id     string // the member that has the id of the message or call
-	prefix []byte // how the data begins
+	prefix []byte // the bytes with which the data begins
 }
 
 var (

@@ -44,7 +44,7 @@ type DiffTurn struct {
 
 // A DiffSide is a turn of one session.
 type DiffSide struct {
-	Offset     int64      `json:"offset"` // of its first event
+	Offset     int64      `json:"offset"` // the offset of its first event
 	Thread     string     `json:"thread"`
 	Invocation string     `json:"invocation,omitempty"`
 	Messages   []DiffItem `json:"messages"`
@@ -61,7 +61,7 @@ type DiffItem struct {
 	Arguments string          `json:"arguments,omitempty"`
 	Status    tapedeck.Status `json:"status"`
 
-	DurationMS *int64 `json:"duration_ms,omitempty"` // for a tool call; not compared
+	DurationMS *int64 `json:"duration_ms,omitempty"` // the duration of a tool call; it is not compared
 }
 
 // A DiffChange is an item that only one side has, or that differs.

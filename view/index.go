@@ -29,14 +29,14 @@ type Index struct {
 	LastAt     *Time `json:"last_at,omitempty"`  // time of the last event
 	DurationMS int64 `json:"duration_ms"`        // from FirstAt to LastAt
 
-	Invocations []IndexedInvocation `json:"invocations"`       // by first offset; the first 10,000
+	Invocations []IndexedInvocation `json:"invocations"`       // the first 10,000, by first offset
 	Earlier     int64               `json:"earlier,omitempty"` // number of older invocations that are left out
 	Runs        int64               `json:"runs"`              // number of runs that began
-	Forks       []IndexedFork       `json:"forks,omitempty"`   // where inherited events end, oldest first
-	Markers     []Marker            `json:"markers"`           // by offset
+	Forks       []IndexedFork       `json:"forks,omitempty"`   // the offsets at which inherited events end, oldest first
+	Markers     []Marker            `json:"markers"`           // the markers, by offset
 	Marked      map[string]int64    `json:"marked"`            // number of events by kind, with and without a marker
-	Thinned     map[string]uint     `json:"thinned,omitempty"` // by kind, if it has more than 2,000 markers: of each 2^n offsets, counted from 0, only the first marker is left
-	Gaps        []Gap               `json:"gaps"`              // by offset; the longest 1,000
+	Thinned     map[string]uint     `json:"thinned,omitempty"` // the number n of each kind that has more than 2,000 markers: of each 2^n offsets, counted from 0, only the first marker is left
+	Gaps        []Gap               `json:"gaps"`              // the longest 1,000, by offset
 	GapsLeftOut int64               `json:"gaps_left_out,omitempty"`
 	Density     Density             `json:"density"`
 	Keyframes   []int64             `json:"keyframes,omitempty"` // offsets at which a snapshot is stored; the caller sets it
@@ -52,7 +52,7 @@ type IndexedInvocation struct {
 	Last       int64           `json:"last"`  // offset of its newest event
 	StartedAt  Time            `json:"started_at"`
 	EndedAt    *Time           `json:"ended_at,omitempty"` // absent while its run is open
-	Status     tapedeck.Status `json:"status,omitempty"`   // of its run; absent if no run has begun
+	Status     tapedeck.Status `json:"status,omitempty"`   // the status of its run; absent if no run has begun
 	Title      string          `json:"title,omitempty"`    // the beginning of the user's text: at most 80 runes, on one line
 }
 
@@ -68,9 +68,9 @@ const MaxInvocations = 10_000
 // An indexCache has values that are derived from the lists of an index.
 type indexCache struct {
 	owner    *Index           // the index that it belongs to; a copy builds its own
-	places   map[string]int   // by invocation: index in Invocations
+	places   map[string]int   // the index in Invocations, by invocation
 	kept     map[string]int   // number of markers by kind
-	last     map[string]int64 // by kind: offset of the newest marker that was kept
+	last     map[string]int64 // the offset of the newest marker that was kept, by kind
 	shortest int              // index of the shortest gap; -1 if unknown
 }
 

@@ -14,7 +14,7 @@ import (
 type Marker struct {
 	Offset     int64  `json:"offset"`
 	Kind       string `json:"kind"`
-	Label      string `json:"label,omitempty"` // for people, at most 80 runes, on one line
+	Label      string `json:"label,omitempty"` // people read it; at most 80 runes, on one line
 	At         Time   `json:"at"`
 	Thread     string `json:"thread"`
 	Invocation string `json:"invocation,omitempty"`

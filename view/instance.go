@@ -18,18 +18,18 @@ import (
 type Instance struct {
 	ID        string          `json:"id"`
 	FormerIDs []string        `json:"former_ids,omitempty"` // its ids in the sessions from which this one was forked or copied, oldest first
-	Name      string          `json:"name,omitempty"`       // of the agent
+	Name      string          `json:"name,omitempty"`       // the name of the agent
 	Parent    string          `json:"parent,omitempty"`     // id of the instance that started it
 	Thread    string          `json:"thread"`
-	Subagent  string          `json:"subagent,omitempty"` // for a sub-agent: AG-UI's subagentRunId
+	Subagent  string          `json:"subagent,omitempty"` // AG-UI's subagentRunId of a sub-agent
 	Implicit  bool            `json:"implicit,omitempty"` // no instance.started announced it
 	Main      bool            `json:"main,omitempty"`     // it owns the events of the thread that name no instance
-	Offset    int64           `json:"offset"`             // of the first event that mentions it
+	Offset    int64           `json:"offset"`             // the offset of the first event that mentions it
 	StartedAt Time            `json:"started_at"`
 	Runs      int64           `json:"runs"`   // number of its runs; for a sub-agent, how often it was started
-	Status    tapedeck.Status `json:"status"` // of its newest run; idle if it had none
+	Status    tapedeck.Status `json:"status"` // the status of its newest run; idle if it had none
 
-	threadID string // for a main instance: the [InstanceID] of its thread
+	threadID string // the [InstanceID] of its thread; set for a main instance
 }
 
 // A Ref identifies an instance of a session.
@@ -280,7 +280,7 @@ func (f *InstanceFold) runStarted(e *tapedeck.Event, n int) {
 	}
 	_ = decode(e, &d)
 	if i.Name == "" {
-		i.Name = payload.MetaOf(d.Metadata).Agent
+		i.Name = tapedeck.MetaOf(d.Metadata).Agent
 	}
 	i.Runs++
 	i.Status = tapedeck.StatusRunning
@@ -316,7 +316,7 @@ func (f *InstanceFold) subagentStarted(e *tapedeck.Event, parent int) {
 
 		Metadata json.RawMessage `json:"metadata"`
 	}
-	if !decode(e, &d) || d.ID == "" || payload.MetaOf(d.Metadata).Thread != "" { // a sub-agent with a thread has its instance there
+	if !decode(e, &d) || d.ID == "" || tapedeck.MetaOf(d.Metadata).Thread != "" { // a sub-agent with a thread has its instance there
 		return
 	}
 	thread := e.ThreadName()

@@ -9,8 +9,8 @@ import (
 // An Item has the members that messages, tool calls and runs share: where they
 // are in the log, to whom they belong, and their times.
 type Item struct {
-	Offset     int64  `json:"offset"`               // of the event that began it
-	EndOffset  *int64 `json:"end_offset,omitempty"` // of the event that ended it; absent while it is open
+	Offset     int64  `json:"offset"`               // the offset of the event that began it
+	EndOffset  *int64 `json:"end_offset,omitempty"` // the offset of the event that ended it; absent while it is open
 	Thread     string `json:"thread"`
 	Invocation string `json:"invocation,omitempty"`
 	Instance   string `json:"instance,omitempty"`

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A Message is a message of a user, an agent or a tool, or the reasoning or an
@@ -117,7 +116,7 @@ func (c *Conversation) textEnd(l *lane, e *tapedeck.Event) bool {
 // failed run interrupts its message. Without a readable member the message is
 // complete.
 func closedStatus(metadata json.RawMessage) tapedeck.Status {
-	switch payload.MetaOf(metadata).Closed {
+	switch tapedeck.MetaOf(metadata).Closed {
 	case tapedeck.StatusCancelled:
 		return tapedeck.StatusCancelled
 	case tapedeck.StatusInterrupted, tapedeck.StatusFailed:

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A Run is one invocation of an agent, from RUN_STARTED to its terminal event.
@@ -14,14 +13,14 @@ type Run struct {
 	Item
 	Agent      string          `json:"agent,omitempty"`
 	Parent     string          `json:"parent,omitempty"`    // the parent run: the invocation that started this sub-agent
-	Context    string          `json:"context,omitempty"`   // what the agent was told before its task: how the run before it ended
-	Resumable  *bool           `json:"resumable,omitempty"` // for a cancelled run: whether the agent had begun; absent if unknown
+	Context    string          `json:"context,omitempty"`   // the text that the agent gets before its task: it says how the earlier run ended
+	Resumable  *bool           `json:"resumable,omitempty"` // whether the agent of a cancelled run had begun; absent if that is unknown
 	Error      *RunError       `json:"error,omitempty"`
 	Result     json.RawMessage `json:"result,omitempty"`
-	Interrupts json.RawMessage `json:"interrupts,omitempty"` // what an interrupted run waits for, as in RUN_FINISHED
-	Usage      json.RawMessage `json:"usage,omitempty"`      // as in the terminal event
+	Interrupts json.RawMessage `json:"interrupts,omitempty"` // the answers that an interrupted run waits for, as in RUN_FINISHED
+	Usage      json.RawMessage `json:"usage,omitempty"`      // the usage that the terminal event has
 
-	Tally Tally `json:"-"` // of its messages and calls
+	Tally Tally `json:"-"` // counts its messages and calls
 	Sub   bool  `json:"-"` // it has a parent run in another thread
 }
 
@@ -43,7 +42,7 @@ func (c *Conversation) runStarted(l *lane, e *tapedeck.Event) bool {
 		Metadata json.RawMessage `json:"metadata"`
 	}
 	wellFormed := decode(e, &d) // if not, the run has begun all the same
-	meta := payload.MetaOf(d.Metadata)
+	meta := tapedeck.MetaOf(d.Metadata)
 	w.run.Agent, w.run.Parent, w.run.Context = meta.Agent, d.Parent, meta.Context
 	w.run.Sub = d.Parent != "" && l.newest[d.Parent] == nil // AG-UI also calls the previous run of a thread a parent
 	c.setParent(l, d.Parent)
@@ -89,7 +88,7 @@ func (c *Conversation) subagentStarted(l *lane, e *tapedeck.Event) bool {
 		return false
 	}
 	k, ok := l.call[d.Call]
-	thread := payload.MetaOf(d.Metadata).Thread
+	thread := tapedeck.MetaOf(d.Metadata).Thread
 	if ok && thread != "" && !slices.Contains(k.Threads, thread) && len(k.Threads) < maxCallThreads {
 		k.Threads = append(slices.Clip(k.Threads), thread)
 	}
@@ -124,7 +123,7 @@ func (c *Conversation) runEnded(l *lane, e *tapedeck.Event) bool {
 		w.run = c.addRun(l, e)
 	}
 	w.run.Result, w.run.Usage, w.run.Interrupts = d.Result, d.Usage, d.Outcome.Interrupts
-	w.run.Resumable = payload.MetaOf(d.Metadata).Resumable
+	w.run.Resumable = tapedeck.MetaOf(d.Metadata).Resumable
 	if e.Type == tapedeck.RunError {
 		w.run.Error = &RunError{Message: d.Message, Code: d.Code}
 	}

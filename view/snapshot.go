@@ -14,7 +14,7 @@ type Snapshot struct {
 	Session  SessionInfo `json:"session"`
 	At       int64       `json:"at"`               // the events before this offset are included: continue to read here
 	Selected string      `json:"thread,omitempty"` // the requested thread; "" for all
-	Threads  []Thread    `json:"threads"`          // by offset
+	Threads  []Thread    `json:"threads"`          // the threads, by offset
 	Messages []Message   `json:"messages"`
 	Calls    []ToolCall  `json:"tool_calls"`
 	Runs     []Run       `json:"runs"`
@@ -23,7 +23,7 @@ type Snapshot struct {
 	Permissions []Permission `json:"permissions,omitempty"`
 
 	Earlier int    `json:"earlier,omitempty"` // number of older messages that are left out; see [Window]
-	State   *State `json:"state"`             // of the requested thread, or of the main thread; null if there is none
+	State   *State `json:"state"`             // the state of the requested thread, or of the main thread; null if there is none
 	Plan    *Plan  `json:"plan"`              // like State
 	Notes   []Note `json:"notes,omitempty"`
 	Unnoted int    `json:"notes_left_out,omitempty"` // number of further notes
@@ -44,10 +44,10 @@ type SessionInfo struct {
 type Thread struct {
 	Name     string          `json:"name"`
 	Parent   string          `json:"parent,omitempty"` // the thread of the parent run
-	Offset   int64           `json:"offset"`           // of its first event
-	Last     int64           `json:"last_offset"`      // of its newest event
+	Offset   int64           `json:"offset"`           // the offset of its first event
+	Last     int64           `json:"last_offset"`      // the offset of its newest event
 	Messages int             `json:"messages"`         // number of messages
-	Status   tapedeck.Status `json:"status"`           // of its newest run; without a run idle, or pending once a run is requested
+	Status   tapedeck.Status `json:"status"`           // the status of its newest run; without a run idle, or pending once a run is requested
 	Link     *Link           `json:"link,omitempty"`   // the agent's own conversation, if it reported one
 	Prompt   *Prompt         `json:"prompt,omitempty"` // the system text of its model, if it is stored
 }
@@ -56,7 +56,7 @@ type Thread struct {
 // [payload.NewPrompt].
 type Prompt struct {
 	Digest string `json:"digest"`
-	Offset int64  `json:"offset"` // of the message that has the text
+	Offset int64  `json:"offset"` // the offset of the message that has the text
 }
 
 // A Link is the id that an agent gives to its own conversation; see
@@ -64,7 +64,7 @@ type Prompt struct {
 type Link struct {
 	Runner     string `json:"runner"`
 	NativeID   string `json:"native_id"`
-	Offset     int64  `json:"offset"` // of the event that reported it
+	Offset     int64  `json:"offset"` // the offset of the event that reported it
 	Invocation string `json:"invocation,omitempty"`
 }
 

@@ -10,7 +10,7 @@ import (
 
 // A State is the state that agent and user interface share in a thread.
 type State struct {
-	Offset     int64           `json:"offset"` // of the newest event that changed it
+	Offset     int64           `json:"offset"` // the offset of the newest event that changed it
 	Thread     string          `json:"thread"`
 	Invocation string          `json:"invocation,omitempty"`
 	Value      json.RawMessage `json:"value"`
@@ -22,7 +22,7 @@ type Plan struct {
 	Offset     int64           `json:"offset"`
 	Thread     string          `json:"thread"`
 	Invocation string          `json:"invocation,omitempty"`
-	Status     tapedeck.Status `json:"status,omitempty"` // of its run; "" if it belongs to no run
+	Status     tapedeck.Status `json:"status,omitempty"` // the status of its run; "" if it belongs to no run
 	Timestamp  Time            `json:"timestamp"`
 	Entries    []PlanEntry     `json:"entries"`
 }

@@ -16,16 +16,16 @@ import (
 type Summary struct {
 	Status      tapedeck.Status `json:"status"`                 // see [tapedeck.Session]
 	FinalStatus tapedeck.Status `json:"final_status,omitempty"` // Status, if a run has ended and none is open
-	Resumable   *bool           `json:"resumable,omitempty"`    // for a cancelled session: whether it can be resumed
+	Resumable   *bool           `json:"resumable,omitempty"`    // whether a cancelled session can be resumed
 
 	At              int64 `json:"at"`               // the events before this offset are included
 	Events          int64 `json:"events"`           // the session's own
 	InheritedEvents int64 `json:"inherited_events"` // inherited from its parent; counted nowhere else in the summary
 
-	StartedAt  *Time `json:"started_at,omitempty"` // of its first event
-	UpdatedAt  *Time `json:"updated_at,omitempty"` // of its newest event
+	StartedAt  *Time `json:"started_at,omitempty"` // the time of its first event
+	UpdatedAt  *Time `json:"updated_at,omitempty"` // the time of its newest event
 	ElapsedMS  int64 `json:"elapsed_ms"`           // from StartedAt to UpdatedAt
-	DurationMS int64 `json:"duration_ms"`          // of all runs; an open run counts up to the newest event
+	DurationMS int64 `json:"duration_ms"`          // the duration of all runs; an open run counts up to the newest event
 
 	Turns      int64                     `json:"turns"`       // runs that a user's message began
 	ModelTurns int64                     `json:"model_turns"` // model calls, as far as the events tell them apart
@@ -35,11 +35,11 @@ type Summary struct {
 	Tokens  Tokens       `json:"tokens"`
 	CostUSD *float64     `json:"cost_usd,omitempty"` // absent if no event reported a cost
 	Models  []ModelUsage `json:"models"`             // the same by provider and model
-	Tools   []ToolUsage  `json:"tools"`              // by name
+	Tools   []ToolUsage  `json:"tools"`              // the tools, by name
 
-	FilesModified []string `json:"files_modified"`           // by tools that edit files; sorted; at most 10,000
+	FilesModified []string `json:"files_modified"`           // the files that tools edited, sorted; at most 10,000
 	FilesLeftOut  int64    `json:"files_left_out,omitempty"` // number of modifications of other files
-	LinesAdded    int64    `json:"lines_added"`              // as far as the arguments of these tools show
+	LinesAdded    int64    `json:"lines_added"`              // the number of lines that these tools added, as far as their arguments show
 	LinesRemoved  int64    `json:"lines_removed"`
 }
 
@@ -51,7 +51,7 @@ type Tokens struct {
 	Cached     int64 `json:"cached"`      // part of the input that was read from the provider's cache
 	CacheWrite int64 `json:"cache_write"` // part of the input that was written to the cache
 	Reasoning  int64 `json:"reasoning"`   // part of the output
-	Total      int64 `json:"total"`       // as reported by the provider, otherwise input plus output
+	Total      int64 `json:"total"`       // the sum that the provider reported, otherwise input plus output
 }
 
 // A ModelUsage is the usage of one model.

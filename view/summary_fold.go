@@ -12,7 +12,7 @@ import (
 type runTally struct {
 	Begun   Time         `json:"begun"`
 	Asked   bool         `json:"asked,omitempty"`   // a user's message began it
-	Sub     bool         `json:"sub,omitempty"`     // of a sub-agent: counted in its parent run
+	Sub     bool         `json:"sub,omitempty"`     // the run of a sub-agent, which is counted in its parent run
 	Turn    int          `json:"turn,omitempty"`    // the highest turn so far
 	Turns   int64        `json:"turns,omitempty"`   // number of turns
 	Reports int64        `json:"reports,omitempty"` // number of usage reports

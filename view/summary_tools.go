@@ -15,7 +15,7 @@ type callTally struct {
 	Editor     bool   `json:"editor,omitempty"`
 	Invocation string `json:"invocation,omitempty"`
 	Args       []byte `json:"args,omitempty"`  // the arguments so far, until they are complete
-	Edits      []edit `json:"edits,omitempty"` // of files; counted if the call succeeds
+	Edits      []edit `json:"edits,omitempty"` // edits of files, which are counted if the call succeeds
 }
 
 func callKey(e *tapedeck.Event, id string) string { return e.ThreadName() + "/" + id }

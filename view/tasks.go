@@ -24,7 +24,7 @@ type Task struct {
 	Messages   int             `json:"messages"`   // number of messages without reasoning
 	Calls      int             `json:"tool_calls"` // number of tool calls
 	First      int64           `json:"first"`      // offset of the user's message; without one, of the run
-	Offset     int64           `json:"offset"`     // of the event that began the run
+	Offset     int64           `json:"offset"`     // the offset of the event that began the run
 	EndOffset  *int64          `json:"end_offset,omitempty"`
 	StartedAt  Time            `json:"started_at"`
 	EndedAt    *Time           `json:"ended_at,omitempty"`

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/jsonobj"
-	"github.com/tapedeck/tapedeck/payload"
 )
 
 // A ToolCall is one call of a tool by an agent. Its status is
@@ -23,7 +22,7 @@ type ToolCall struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
 	MessageID string          `json:"message_id,omitempty"` // the message that made it
-	Arguments string          `json:"arguments"`            // their text so far
+	Arguments string          `json:"arguments"`            // the text of the arguments so far
 	Input     json.RawMessage `json:"input,omitempty"`      // the arguments, if they are complete and valid JSON
 	Result    *ToolResult     `json:"result,omitempty"`     // absent before the answer
 	Threads   []string        `json:"threads,omitempty"`    // threads of the sub-agents that it has started
@@ -33,11 +32,11 @@ type ToolCall struct {
 
 // A ToolResult is the answer to a tool call.
 type ToolResult struct {
-	Offset    int64           `json:"offset"` // of the event with the answer
+	Offset    int64           `json:"offset"` // the offset of the event with the answer
 	MessageID string          `json:"message_id,omitempty"`
 	Text      string          `json:"text"`
 	Parts     json.RawMessage `json:"parts,omitempty"` // see [Message]
-	Error     string          `json:"error,omitempty"` // why the tool failed, if the text does not say it
+	Error     string          `json:"error,omitempty"` // the reason why the tool failed, if the text does not say it
 }
 
 type call struct {
@@ -170,13 +169,13 @@ type answer struct {
 	MessageID  string          `json:"messageId"`
 	Content    json.RawMessage `json:"content"`
 	Error      json.RawMessage `json:"error"`    // a string; some agents use other shapes
-	Metadata   json.RawMessage `json:"metadata"` // see [payload.Meta]
+	Metadata   json.RawMessage `json:"metadata"` // see [tapedeck.Meta]
 }
 
 // duration returns the duration of the tool that its runner reported, in
 // milliseconds.
 func (a *answer) duration() (ms int64, ok bool) {
-	if d := payload.MetaOf(a.Metadata).DurationMS; d != nil && *d >= 0 && *d <= maxCount {
+	if d := tapedeck.MetaOf(a.Metadata).DurationMS; d != nil && *d >= 0 && *d <= maxCount {
 		return *d, true
 	}
 	return 0, false
@@ -186,7 +185,7 @@ func (a *answer) duration() (ms int64, ok bool) {
 func (a *answer) failure() (text string, failed bool) {
 	switch raw := string(a.Error); raw {
 	case "", "null", "false":
-		return "", payload.MetaOf(a.Metadata).Error
+		return "", tapedeck.MetaOf(a.Metadata).Error
 	default:
 		if json.Unmarshal(a.Error, &text) != nil {
 			text = raw

@@ -70,7 +70,7 @@ func (a archive) entry(l *lane) *settledItems {
 // A settled value is an item that no longer changes.
 type settled[T any] struct {
 	at    int64 // offset of the event by which it settled
-	group int   // of the message, or of the message that made the call; -1 if there is none
+	group int   // the group of the message, or of the message that made the call; -1 if there is none
 	item  T
 }
 

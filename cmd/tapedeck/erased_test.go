@@ -47,10 +47,10 @@ const word = "xyzzy"
 // createSecretSession creates a session that is full of the word.
 func createSecretSession(t *testing.T, a *app) {
 	t.Helper()
-	if _, err := a.Create(t.Context(), api.NewSession{ID: "s", Title: "About " + word, Labels: tapedeck.Labels{"about": word}}); err != nil {
+	if _, err := a.Create(t.Context(), api.NewSession{ID: "s", Title: "About " + word, Labels: map[string]string{"about": word}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Session("s").Rename(t.Context(), api.Rename{Labels: tapedeck.Labels{}}); err != nil {
+	if _, err := a.Session("s").Rename(t.Context(), api.Rename{Labels: map[string]string{}}); err != nil {
 		t.Fatal(err)
 	}
 	var events []tapedeck.Event

@@ -4,12 +4,12 @@ import (
 	"context"
 	"strings"
 
-	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 )
 
 // tree orders forks after their parents and returns the depth of each session.
-func tree(sessions []tapedeck.Session) (order []tapedeck.Session, depth []int) {
-	known, children := map[string]bool{}, map[string][]tapedeck.Session{}
+func tree(sessions []api.SessionRow) (order []api.SessionRow, depth []int) {
+	known, children := map[string]bool{}, map[string][]api.SessionRow{}
 	for _, s := range sessions {
 		known[s.ID] = true
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
@@ -69,25 +70,25 @@ func (f *listFlags) check(now time.Time) (err error) {
 
 func (e *env) list(ctx context.Context, c *connection, f listFlags) error {
 	l := listing{env: e, pen: e.pen(), client: c, density: f.density}
-	var kept []tapedeck.Session // for the tree, which needs all sessions at once
+	var kept []api.SessionRow // for the tree, which needs all sessions at once
 	for {
-		sessions, next, err := c.Sessions(ctx, f.filter)
+		page, err := c.Sessions(ctx, f.filter)
 		if err != nil {
 			return err
 		}
 		if f.tree && !e.json {
-			kept = append(kept, sessions...)
-		} else if err := l.lines(ctx, sessions, nil); err != nil {
+			kept = append(kept, page.Sessions...)
+		} else if err := l.lines(ctx, page.Sessions, nil); err != nil {
 			return err
 		}
-		if next == "" || !f.all {
+		if page.Next == "" || !f.all {
 			order, depth := tree(kept)
 			if err := l.lines(ctx, order, depth); err != nil {
 				return err
 			}
-			return e.listEnd(l.n, next)
+			return e.listEnd(l.n, page.Next)
 		}
-		f.filter.Cursor = next
+		f.filter.Cursor = page.Next
 	}
 }
 
@@ -100,7 +101,7 @@ type listing struct {
 	n       int
 }
 
-func (l *listing) lines(ctx context.Context, sessions []tapedeck.Session, depth []int) error {
+func (l *listing) lines(ctx context.Context, sessions []api.SessionRow, depth []int) error {
 	for i := range sessions {
 		d := 0
 		if depth != nil {
@@ -114,7 +115,7 @@ func (l *listing) lines(ctx context.Context, sessions []tapedeck.Session, depth 
 	return nil
 }
 
-func (l *listing) line(ctx context.Context, s *tapedeck.Session, depth int) error {
+func (l *listing) line(ctx context.Context, s *api.SessionRow, depth int) error {
 	if l.json {
 		return l.printJSON(s)
 	}
@@ -133,7 +134,7 @@ func (l *listing) line(ctx context.Context, s *tapedeck.Session, depth int) erro
 		status += ", closed"
 	}
 	return p.Printf("%-30s  %s  %8d  %5s  %s%s\n", strings.Repeat("  ", depth)+s.ID, p.Paint(statusStyle(s.Status), fmt.Sprintf("%-*s", statusWidth, status)),
-		s.Head, age(time.Since(s.Created)), spark, terminal.Brief(titleOf(*s), 60))
+		s.Head, age(time.Since(s.Created)), spark, terminal.Brief(titleOf(s.Session), 60))
 }
 
 // statusWidth is the width of the column STATUS: that of the longest status.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 )
 
@@ -32,10 +33,12 @@ func TestSparkLine(t *testing.T) {
 }
 
 func TestTree(t *testing.T) {
-	s := func(id, parent string) tapedeck.Session { return tapedeck.Session{ID: id, Parent: parent} }
+	s := func(id, parent string) api.SessionRow {
+		return api.SessionRow{Session: tapedeck.Session{ID: id, Parent: parent}}
+	}
 	copied := s("copy", "a")
 	copied.Copy = true
-	order, depth := tree([]tapedeck.Session{s("c", "b"), copied, s("lost", "elsewhere"), s("b", "a"), s("b2", "a"), s("a", "")})
+	order, depth := tree([]api.SessionRow{s("c", "b"), copied, s("lost", "elsewhere"), s("b", "a"), s("b2", "a"), s("a", "")})
 	var got []string
 	for i := range order {
 		got = append(got, fmt.Sprint(depth[i], order[i].ID))

@@ -230,7 +230,7 @@ func (t *transcript) result(e *tapedeck.Event, m tapedeck.Members) {
 	if why, ok := text(m["error"]); ok && why != "" {
 		s, one.failed = strings.TrimSpace(s+"\n"+why), true
 	}
-	one.failed = one.failed || payload.MetaOf(m["metadata"]).Error
+	one.failed = one.failed || tapedeck.MetaOf(m["metadata"]).Error
 	one.result, one.done = &s, true
 	t.bytes += len(s)
 	delete(t.open, key)

@@ -286,10 +286,7 @@ func (l *lane) result(message, given string, content json.RawMessage, failed boo
 		MessageID: l.unique(message, "msg"), ToolCallID: id, Content: content, Role: payload.RoleTool, Attributed: l.common(),
 	}
 	if failed {
-		if p.Metadata == nil {
-			p.Metadata = tapedeck.Members{}
-		}
-		p.Metadata[tapedeck.VendorKey] = payload.Meta{Error: true}.Raw()
+		p.Metadata = tapedeck.Meta{Error: true}.In(p.Metadata)
 	}
 	l.emitTurn(p)
 }

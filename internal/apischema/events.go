@@ -1,6 +1,7 @@
 package apischema
 
 import (
+	"maps"
 	"reflect"
 	"strings"
 
@@ -97,85 +98,104 @@ const maxIDLen = 128
 // handwritten returns the schemas of what is not a struct in Go with a member for
 // each member in JSON.
 func handwritten() map[string]*schema {
+	return map[string]*schema{
+		"Envelope": envelope(), "NewEvent": newEvent(), "TaskEvent": taskEvent(),
+		"ContentPart": contentPart(), "PatchOperation": patchOperation(),
+	}
+}
+
+// withLane returns more and the members of an envelope that say where the event
+// belongs.
+func withLane(more map[string]*schema) map[string]*schema {
 	id := func(what string) *schema {
 		return &schema{Type: "string", MinLength: new(1), MaxLength: new(maxIDLen), Description: what}
 	}
-	offset := &schema{Type: "integer", Minimum: new(0.0), Description: "The position in the session, from 0. The cursor after this event is offset + 1."}
-	channels := &schema{Type: "string", Description: "The kind of the event."}
-	lane := map[string]*schema{
+	out := map[string]*schema{
 		"thread":     id("The lane of conversation. Absent: main."),
 		"invocation": id("The request to an agent that the event belongs to."),
 		"instance":   id("The agent instance that caused it."),
 		"turn":       {Type: "integer", Minimum: new(1.0), Description: "The model call within the invocation, from 1."},
-		"actor":      {Type: "string", Description: "Who did it, such as user:ada or agent:coder."},
+		"actor":      {Type: "string", Description: "The user, agent or program that caused it, such as user:ada or agent:coder."},
 	}
-	with := func(more map[string]*schema) map[string]*schema {
-		out := map[string]*schema{}
-		for _, m := range []map[string]*schema{lane, more} {
-			for name, v := range m {
-				out[name] = v
-			}
-		}
-		return out
+	maps.Copy(out, more)
+	return out
+}
+
+// envelope describes an event as it is read.
+func envelope() *schema {
+	return &schema{
+		Description: "What every event has. An event is one immutable record of a session.",
+		Type:        "object",
+		Properties: withLane(map[string]*schema{
+			"offset":  {Type: "integer", Minimum: new(0.0), Description: "The position in the session, from 0. The cursor after this event is offset + 1."},
+			"type":    {Type: "string", Description: "What happened: a type of the event catalogue, or any other."},
+			"channel": {Type: "string", Description: "The kind of the event."}, "timestamp": {Type: "string", Format: "date-time", Description: "When it happened: UTC, with milliseconds."},
+			"data": {Type: "object", Description: "The members of the type."},
+		}),
+		PropertyOrder: []string{"offset", "type", "channel", "timestamp", "thread", "invocation", "instance", "turn", "actor", "data"},
+		Required:      []string{"offset", "type", "channel", "timestamp"},
 	}
-	return map[string]*schema{
-		"Envelope": {
-			Description: "What every event has. An event is one immutable record of a session.",
-			Type:        "object",
-			Properties: with(map[string]*schema{
-				"offset": offset, "type": {Type: "string", Description: "What happened: a type of the event catalogue, or any other."},
-				"channel": channels, "timestamp": {Type: "string", Format: "date-time", Description: "When it happened: UTC, with milliseconds."},
-				"data": {Type: "object", Description: "The members of the type."},
-			}),
-			PropertyOrder: []string{"offset", "type", "channel", "timestamp", "thread", "invocation", "instance", "turn", "actor", "data"},
-			Required:      []string{"offset", "type", "channel", "timestamp"},
+}
+
+// newEvent describes an event of a client that appends it.
+func newEvent() *schema {
+	return &schema{
+		Description: "An event to append. Its data has the form of the Event of the same type. The server sets offset and channel, " +
+			"and keeps a given timestamp in the data. Instead, an event may have the form of one of the six channels' own schemas: channel and its members.",
+		Type: "object",
+		Properties: withLane(map[string]*schema{
+			"type":   {Type: "string", Description: "A type of the event catalogue, or any other that does not begin with session."},
+			"offset": {Type: "integer", Description: "Ignored."}, "timestamp": {Type: "string", Format: "date-time"},
+			"channel": {Type: "string", Description: "Used only if the server does not know the type."}, "data": {Type: "object"},
+		}),
+		PropertyOrder: []string{"type", "offset", "channel", "timestamp", "thread", "invocation", "instance", "turn", "actor", "data"},
+		AnyOf:         []*schema{{Required: []string{"type"}}, {Required: []string{"channel"}}},
+	}
+}
+
+// taskEvent describes an event of the SSE task protocol.
+func taskEvent() *schema {
+	return &schema{
+		Description: "An event of the SSE task protocol, see docs/protocol/task-events.md.",
+		Type:        "object",
+		Properties: map[string]*schema{
+			"type": {Type: "string"}, "data": {Type: "object"},
+			"timestamp": {Type: "string", Format: "date-time"}, "sequence": {Type: "integer"},
 		},
-		"NewEvent": {
-			Description: "An event to append. Its data has the form of the Event of the same type. The server sets offset and channel, " +
-				"and keeps a given timestamp in the data. Instead, an event may have the form of one of the six channels' own schemas: channel and its members.",
-			Type: "object",
-			Properties: with(map[string]*schema{
-				"type":   {Type: "string", Description: "A type of the event catalogue, or any other that does not begin with session."},
-				"offset": {Type: "integer", Description: "Ignored."}, "timestamp": {Type: "string", Format: "date-time"},
-				"channel": {Type: "string", Description: "Used only if the server does not know the type."}, "data": {Type: "object"},
-			}),
-			PropertyOrder: []string{"type", "offset", "channel", "timestamp", "thread", "invocation", "instance", "turn", "actor", "data"},
-			AnyOf:         []*schema{{Required: []string{"type"}}, {Required: []string{"channel"}}},
-		},
-		"TaskEvent": {
-			Description: "An event of the SSE task protocol, see docs/protocol/task-events.md.",
-			Type:        "object",
-			Properties: map[string]*schema{
-				"type": {Type: "string"}, "data": {Type: "object"},
-				"timestamp": {Type: "string", Format: "date-time"}, "sequence": {Type: "integer"},
+		PropertyOrder: []string{"type", "data", "timestamp", "sequence"},
+		Required:      []string{"type", "data", "timestamp", "sequence"},
+	}
+}
+
+// contentPart describes a part of a message.
+func contentPart() *schema {
+	return &schema{
+		Description: "A part of the content of a message. A part of an unknown type has only its type.",
+		Type:        "object",
+		Properties: map[string]*schema{
+			"type": {Type: "string", Description: "text, image, audio, video, document or another."},
+			"text": {Type: "string"},
+			"source": {
+				Type:          "object",
+				Properties:    map[string]*schema{"type": {Type: "string"}, "value": {Type: "string"}},
+				PropertyOrder: []string{"type", "value"},
 			},
-			PropertyOrder: []string{"type", "data", "timestamp", "sequence"},
-			Required:      []string{"type", "data", "timestamp", "sequence"},
 		},
-		"ContentPart": {
-			Description: "A part of the content of a message. A part of an unknown type has only its type.",
-			Type:        "object",
-			Properties: map[string]*schema{
-				"type": {Type: "string", Description: "text, image, audio, video, document or another."},
-				"text": {Type: "string"},
-				"source": {
-					Type:          "object",
-					Properties:    map[string]*schema{"type": {Type: "string"}, "value": {Type: "string"}},
-					PropertyOrder: []string{"type", "value"},
-				},
-			},
-			PropertyOrder: []string{"type", "text", "source"},
-			Required:      []string{"type"},
+		PropertyOrder: []string{"type", "text", "source"},
+		Required:      []string{"type"},
+	}
+}
+
+// patchOperation describes an operation on the state of an agent.
+func patchOperation() *schema {
+	return &schema{
+		Description: "An operation of a JSON patch (RFC 6902).",
+		Type:        "object",
+		Properties: map[string]*schema{
+			"op":   {Type: "string", Enum: []any{"add", "remove", "replace", "move", "copy", "test"}},
+			"path": {Type: "string"}, "from": {Type: "string"}, "value": {},
 		},
-		"PatchOperation": {
-			Description: "An operation of a JSON patch (RFC 6902).",
-			Type:        "object",
-			Properties: map[string]*schema{
-				"op":   {Type: "string", Enum: []any{"add", "remove", "replace", "move", "copy", "test"}},
-				"path": {Type: "string"}, "from": {Type: "string"}, "value": {},
-			},
-			PropertyOrder: []string{"op", "path", "from", "value"},
-			Required:      []string{"op", "path"},
-		},
+		PropertyOrder: []string{"op", "path", "from", "value"},
+		Required:      []string{"op", "path"},
 	}
 }

@@ -2,6 +2,7 @@ package jsonobj
 
 import (
 	"encoding/json"
+	"iter"
 	"math"
 	"reflect"
 	"slices"
@@ -102,16 +103,35 @@ func setStruct(raw []byte, v reflect.Value) bool {
 }
 
 func setSlice(raw []byte, v reflect.Value) bool {
-	var items []json.RawMessage
-	if json.Unmarshal(raw, &items) != nil {
+	if raw[0] != '[' {
 		return false
 	}
-	fits := true
-	v.Set(reflect.MakeSlice(v.Type(), len(items), len(items)))
-	for i, item := range items {
+	n := 0
+	for range elements(raw) {
+		n++
+	}
+	fits, i := true, 0
+	v.Set(reflect.MakeSlice(v.Type(), n, n))
+	for item := range elements(raw) {
 		fits = setExact(item, v.Index(i)) && fits
+		i++
 	}
 	return fits
+}
+
+// elements yields the elements of a valid array.
+func elements(raw []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for rest := SkipSpace(raw[1:]); rest[0] != ']'; {
+			n := ValueLen(rest)
+			if !yield(rest[:n:n]) {
+				return
+			}
+			if rest = SkipSpace(rest[n:]); rest[0] == ',' {
+				rest = SkipSpace(rest[1:])
+			}
+		}
+	}
 }
 
 var exactFields sync.Map // reflect.Type to map[string][]int

@@ -27,7 +27,7 @@ func TestUnpack(t *testing.T) {
 		set  func(*unpacked)
 	}{
 		`{}`:                       {true, func(*unpacked) {}},
-		` { "id" : "x\u00e4\n" } `: {true, func(u *unpacked) { u.ID = "xä\n" }}, //nolint:gocritic // the white space is the case
+		` { "id" : "x\u00e4\n" } `: {true, func(u *unpacked) { u.ID = "xä\n" }},
 		`{"ID":"x","iD":7}`:        {true, func(*unpacked) {}},
 		`{"\u0069d":"x"}`:          {true, func(u *unpacked) { u.ID = "x" }},
 		`{"id":"x","id":null}`:     {true, func(*unpacked) {}},
@@ -52,10 +52,23 @@ func TestUnpack(t *testing.T) {
 			}, 3)
 			u.List[0].ID = "1"
 		}},
-		`{"labels":{"K":"v"}}`: {true, func(u *unpacked) { u.Labels = map[string]string{"K": "v"} }},
-		`[]`:                   {false, func(*unpacked) {}},
-		`{"id":"x"`:            {false, func(*unpacked) {}},
-		``:                     {false, func(*unpacked) {}},
+		`{"list":[]}`: {true, func(u *unpacked) {
+			u.List = []struct {
+				ID string `json:"id"`
+			}{}
+		}},
+		` { "list" : [ { "id" : "],[" } , {"id":[[1,2],{"a":3}]} ] } `: {false, func(u *unpacked) {
+			u.List = make([]struct {
+				ID string `json:"id"`
+			}, 2)
+			u.List[0].ID = "],["
+		}},
+		`{"list":{"0":{"id":"1"}}}`: {false, func(*unpacked) {}},
+		`{"list":"[]"}`:             {false, func(*unpacked) {}},
+		`{"labels":{"K":"v"}}`:      {true, func(u *unpacked) { u.Labels = map[string]string{"K": "v"} }},
+		`[]`:                        {false, func(*unpacked) {}},
+		`{"id":"x"`:                 {false, func(*unpacked) {}},
+		``:                          {false, func(*unpacked) {}},
 	} {
 		var got, set unpacked
 		fits := Unpack([]byte(data), &got)

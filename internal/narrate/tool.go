@@ -123,10 +123,7 @@ func (n *Narrator) Answered(id string, a Answer) {
 	}
 	d := payload.ToolCallResult{MessageID: n.id("t", id), ToolCallID: t.id, Content: a.Content, Role: payload.RoleTool}
 	if d.Metadata = a.Metadata; a.Failed {
-		if d.Metadata == nil {
-			d.Metadata = tapedeck.Members{}
-		}
-		d.Metadata[tapedeck.VendorKey] = json.RawMessage(`{"error":true}`)
+		d.Metadata = tapedeck.Meta{Error: true}.In(d.Metadata)
 	}
 	l := n.lane(t.lane)
 	d.SubagentRunID = l.run

@@ -67,16 +67,16 @@ func (h *handler) listPrefix(ctx context.Context, f tapedeck.Filter, prefix stri
 		f.Query = prefix
 	}
 	for range maxListed {
-		page, next, err := h.Store.List(ctx, f)
+		page, err := h.Store.List(ctx, f)
 		if err != nil {
 			return out, err
 		}
-		for i := range page {
-			if strings.HasPrefix(page[i].ID, prefix) {
-				out.Streams = append(out.Streams, listedOf(&page[i]))
+		for i := range page.Sessions {
+			if s := &page.Sessions[i]; strings.HasPrefix(s.ID, prefix) {
+				out.Streams = append(out.Streams, listedOf(s))
 			}
 		}
-		if f.Cursor, out.Cursor = next, next; next == "" || len(out.Streams) > 0 {
+		if f.Cursor, out.Cursor = page.Next, page.Next; page.Next == "" || len(out.Streams) > 0 {
 			break
 		}
 	}

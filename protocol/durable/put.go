@@ -68,33 +68,32 @@ func (h *handler) put(w http.ResponseWriter, r *http.Request, t target) error {
 	if c.contentType == "" && c.fork == nil {
 		c.contentType = "application/octet-stream"
 	}
-	s, made, err := h.createStream(r.Context(), t, &c)
+	done, err := h.createStream(r.Context(), t, &c)
 	if err != nil {
 		return err
 	}
-	return created(w, r, &s, made)
+	return created(w, r, &done)
 }
 
-func (h *handler) createStream(ctx context.Context, t target, c *creation) (tapedeck.Session, bool, error) {
+func (h *handler) createStream(ctx context.Context, t target, c *creation) (done tapedeck.Created, err error) {
 	// This comes first, because a repetition must not need what the first PUT needed:
 	// the source of a fork may be deleted by now.
-	s, err := h.Store.Head(ctx, t.id)
-	made := false
+	done.Session, err = h.Store.Head(ctx, t.id)
 	switch tapedeck.KindOf(err) {
 	case tapedeck.NotFound:
 		var spec tapedeck.Spec
 		if spec, err = h.spec(ctx, t, c); err != nil {
-			return s, false, err
+			return done, err
 		}
-		s, made, err = h.Store.Create(ctx, spec)
+		done, err = h.Store.Create(ctx, spec)
 	case tapedeck.Gone:
 		err = tapedeck.Errorf(tapedeck.Conflict, "this stream was deleted, and forks still need it").WithHint("use another path")
 	}
-	if err == nil && !made && !c.matches(&s) {
+	if err == nil && !done.New && !c.matches(&done.Session) {
 		err = tapedeck.Errorf(tapedeck.Conflict, "this stream exists and differs from the request").
 			WithHint("HEAD shows its content type, its lifetime and whether it is closed")
 	}
-	return s, made, err
+	return done, err
 }
 
 // spec describes the stream to create.
@@ -119,11 +118,11 @@ func (h *handler) spec(ctx context.Context, t target, c *creation) (tapedeck.Spe
 }
 
 // created answers a PUT.
-func created(w http.ResponseWriter, r *http.Request, s *tapedeck.Session, made bool) error {
-	head := w.Header()
+func created(w http.ResponseWriter, r *http.Request, done *tapedeck.Created) error {
+	head, s := w.Header(), &done.Session
 	set(head, "Content-Type", s.ContentType)
 	setTail(head, s.Head, s.Closed)
-	if !made {
+	if !done.New {
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}

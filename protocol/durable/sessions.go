@@ -98,12 +98,12 @@ func (h *handler) putSession(w http.ResponseWriter, r *http.Request, t target) e
 	if err := c.checkSession(); err != nil {
 		return err
 	}
-	s, made, err := h.createSession(r.Context(), t, &c)
+	done, err := h.createSession(r.Context(), t, &c)
 	if err != nil {
 		return err
 	}
-	s.ContentType = jsonType
-	return created(w, r, &s, made)
+	done.Session.ContentType = jsonType
+	return created(w, r, &done)
 }
 
 // checkSession refuses a creation that is not possible for a session.
@@ -121,20 +121,20 @@ func (c *creation) checkSession() error {
 	return nil
 }
 
-func (h *handler) createSession(ctx context.Context, t target, c *creation) (s tapedeck.Session, made bool, err error) {
-	s, err = h.Store.Head(ctx, t.id)
+func (h *handler) createSession(ctx context.Context, t target, c *creation) (done tapedeck.Created, err error) {
+	done.Session, err = h.Store.Head(ctx, t.id)
 	if tapedeck.KindOf(err) == tapedeck.NotFound {
-		s, made, err = h.makeSession(ctx, t, c)
+		done, err = h.makeSession(ctx, t, c)
 	}
 	switch kind := tapedeck.KindOf(err); {
 	case kind == tapedeck.Gone:
-		return s, false, tapedeck.Errorf(tapedeck.Conflict, "session %q was deleted, and forks still need it", t.id)
-	case err != nil || made:
-		return s, made, err
-	case !c.matchesSession(&s):
-		return s, false, tapedeck.Errorf(tapedeck.Conflict, "session %q exists and differs from the request", t.id)
+		return done, tapedeck.Errorf(tapedeck.Conflict, "session %q was deleted, and forks still need it", t.id)
+	case err != nil || done.New:
+		return done, err
+	case !c.matchesSession(&done.Session):
+		return done, tapedeck.Errorf(tapedeck.Conflict, "session %q exists and differs from the request", t.id)
 	}
-	return s, false, nil
+	return done, nil
 }
 
 // matchesSession reports whether s is what c asks for. A fork without an offset matches
@@ -150,31 +150,31 @@ func (c *creation) matchesSession(s *tapedeck.Session) bool {
 	return s.Parent == f.source.id && (f.at == nil || f.at.n+f.sub == s.ForkedAt)
 }
 
-func (h *handler) makeSession(ctx context.Context, t target, c *creation) (tapedeck.Session, bool, error) {
+func (h *handler) makeSession(ctx context.Context, t target, c *creation) (tapedeck.Created, error) {
 	if c.fork != nil {
 		return h.forkSession(ctx, t, c.fork)
 	}
 	s, err := h.Verbs.Create(ctx, api.NewSession{ID: t.id})
 	if tapedeck.KindOf(err) == tapedeck.Conflict { // another request was faster
 		if s, headErr := h.Store.Head(ctx, t.id); headErr == nil {
-			return s, false, nil
+			return tapedeck.Created{Session: s}, nil
 		}
 	}
-	return s, err == nil, err
+	return tapedeck.Created{Session: s, New: err == nil}, err
 }
 
-func (h *handler) forkSession(ctx context.Context, t target, f *forking) (tapedeck.Session, bool, error) {
+func (h *handler) forkSession(ctx context.Context, t target, f *forking) (tapedeck.Created, error) {
 	if h.Fork == nil {
-		return tapedeck.Session{}, false, tapedeck.Errorf(tapedeck.Invalid, "sessions cannot be forked here")
+		return tapedeck.Created{}, tapedeck.Errorf(tapedeck.Invalid, "sessions cannot be forked here")
 	}
 	source, err := h.source(ctx, f)
 	if err != nil {
-		return source, false, err
+		return tapedeck.Created{}, err
 	}
 	at, _, err := h.anchor(ctx, f, &source)
 	if err != nil {
-		return source, false, err
+		return tapedeck.Created{}, err
 	}
 	s, err := h.Fork(ctx, t.id, f.source.id, at)
-	return s, err == nil, err
+	return tapedeck.Created{Session: s, New: err == nil}, err
 }

@@ -171,7 +171,7 @@ func decode(t *rapid.T, resp *http.Response, out *[]json.RawMessage) {
 func TestInitialState(t *testing.T) {
 	store := newMemory()
 	o := options(store)
-	_, _, err := store.Create(t.Context(), tapedeck.Spec{ID: "s", Events: []tapedeck.Event{
+	_, err := store.Create(t.Context(), tapedeck.Spec{ID: "s", Events: []tapedeck.Event{
 		{Type: tapedeck.SessionCreated, Data: []byte(`{"state":{"a":1}}`)},
 		{Type: "x"},
 		{Type: tapedeck.StateDelta, Thread: "side", Data: []byte(`{"delta":[{"op":"add","path":"/b","value":2}]}`)},

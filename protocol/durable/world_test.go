@@ -40,13 +40,13 @@ type engine struct{ log tapedeck.Store }
 
 func (e engine) Create(ctx context.Context, s api.NewSession) (tapedeck.Session, error) {
 	data, _ := json.Marshal(map[string]any{"title": s.Title})
-	made, fresh, err := e.log.Create(ctx, tapedeck.Spec{
+	done, err := e.log.Create(ctx, tapedeck.Spec{
 		ID: s.ID, Kind: tapedeck.KindSession, Events: []tapedeck.Event{{Type: tapedeck.SessionCreated, Data: data}},
 	})
-	if err == nil && !fresh {
+	if err == nil && !done.New {
 		err = tapedeck.Errorf(tapedeck.Conflict, "session %q exists", s.ID)
 	}
-	return made, err
+	return done.Session, err
 }
 
 func (e engine) Append(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error) {
@@ -66,9 +66,9 @@ func (e engine) Close(ctx context.Context, session, _ string) error {
 func (e engine) Delete(ctx context.Context, session string) error { return e.log.Delete(ctx, session) }
 
 func (e engine) fork(ctx context.Context, id, parent string, at int64) (tapedeck.Session, error) {
-	s, _, err := e.log.Create(ctx, tapedeck.Spec{
+	done, err := e.log.Create(ctx, tapedeck.Spec{
 		ID: id, Kind: tapedeck.KindSession, Parent: parent, ForkAt: &at,
 		Events: []tapedeck.Event{payload.NewEvent(payload.SessionForked{Parent: parent, At: at})},
 	})
-	return s, err
+	return done.Session, err
 }

@@ -56,7 +56,7 @@ func TestDocsTellTheLimits(t *testing.T) {
 	}
 	for _, want := range []string{
 		fmt.Sprintf("| %d MiB and %d,000 events |", h.MaxAppend>>20, h.MaxEvents/1000),
-		fmt.Sprintf("| %d bytes of UTF-8", tapedeck.MaxNameLen),
+		fmt.Sprintf("| %d bytes of UTF-8", longestName()),
 	} {
 		if !strings.Contains(log, want) {
 			t.Errorf("docs/log.md does not say %q", want)
@@ -67,4 +67,13 @@ func TestDocsTellTheLimits(t *testing.T) {
 			t.Errorf("docs/http.md does not have the parameter %s", name)
 		}
 	}
+}
+
+// longestName returns the length of the longest name that is accepted, in bytes.
+func longestName() int {
+	n := 0
+	for tapedeck.CheckName("the name", strings.Repeat("x", n+1)) == nil {
+		n++
+	}
+	return n
 }

@@ -37,11 +37,11 @@ func (g *engine) Create(ctx context.Context, n api.NewSession) (tapedeck.Session
 		n.ID = "ses_new"
 	}
 	data, _ := json.Marshal(payload.SessionCreated{Title: n.Title, Owner: n.Owner, Agent: n.Agent, Labels: n.Labels, State: n.State})
-	s, made, err := g.Hub.Create(ctx, tapedeck.Spec{ID: n.ID, Events: []tapedeck.Event{{Type: tapedeck.SessionCreated, Data: data}}})
-	if err == nil && !made {
+	done, err := g.Hub.Create(ctx, tapedeck.Spec{ID: n.ID, Events: []tapedeck.Event{{Type: tapedeck.SessionCreated, Data: data}}})
+	if err == nil && !done.New {
 		err = tapedeck.Errorf(tapedeck.Conflict, "session %s is there already", n.ID)
 	}
-	return s, err
+	return done.Session, err
 }
 
 func (g *engine) Rename(ctx context.Context, r api.Rename) (tapedeck.Session, error) {

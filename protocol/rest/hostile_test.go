@@ -94,8 +94,8 @@ func TestHostileBodies(t *testing.T) {
 			if s, _ := g.Head(t.Context(), "s"); s.Head != 1 {
 				t.Errorf("%d events were written", s.Head-1)
 			}
-			if list, _, _ := g.List(t.Context(), tapedeck.Filter{}); len(list) != 1 {
-				t.Errorf("there are %d sessions", len(list))
+			if list, _ := g.List(t.Context(), tapedeck.Filter{}); len(list.Sessions) != 1 {
+				t.Errorf("there are %d sessions", len(list.Sessions))
 			}
 		})
 	}

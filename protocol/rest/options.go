@@ -39,7 +39,7 @@ type Options struct {
 // Sessions reads sessions and their events.
 type Sessions interface {
 	Head(ctx context.Context, session string) (tapedeck.Session, error)
-	List(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session, string, error)
+	List(ctx context.Context, f tapedeck.Filter) (tapedeck.SessionPage, error)
 	Read(ctx context.Context, session string, r tapedeck.Range) (tapedeck.Page, error)
 	Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error]
 }

@@ -100,11 +100,11 @@ func (g *engine) Fork(ctx context.Context, f api.Fork) (tapedeck.Session, error)
 	if f.Title != nil {
 		d.Title = *f.Title
 	}
-	s, made, err := g.Hub.Create(ctx, tapedeck.Spec{ID: f.ID, Parent: f.Parent, ForkAt: &d.At, Events: []tapedeck.Event{payload.NewEvent(d)}})
-	if err == nil && !made {
+	done, err := g.Hub.Create(ctx, tapedeck.Spec{ID: f.ID, Parent: f.Parent, ForkAt: &d.At, Events: []tapedeck.Event{payload.NewEvent(d)}})
+	if err == nil && !done.New {
 		err = tapedeck.Errorf(tapedeck.Conflict, "session %s exists", f.ID)
 	}
-	return s, err
+	return done.Session, err
 }
 
 func (g *engine) Resume(ctx context.Context, r api.Resume) (api.Started, error) {

@@ -74,13 +74,13 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request) error {
 	if err := h.addMatches(r.Context(), &f); err != nil {
 		return err
 	}
-	sessions, next, err := h.Sessions.List(r.Context(), f)
+	page, err := h.Sessions.List(r.Context(), f)
 	if err != nil {
 		return err
 	}
-	out := api.Sessions{Sessions: make([]api.SessionRow, len(sessions)), Next: next}
-	for i := range sessions {
-		out.Sessions[i].Session = sessions[i]
+	out := api.Sessions{Sessions: make([]api.SessionRow, len(page.Sessions)), Next: page.Next}
+	for i := range page.Sessions {
+		out.Sessions[i].Session = page.Sessions[i]
 	}
 	if summary {
 		if out.Sessions, err = h.withSummaries(r.Context(), out.Sessions); err != nil {

@@ -132,8 +132,7 @@ func (t *encoder) added(ctx context.Context, e *tapedeck.Event) ([]draft, error)
 		t.keep(e, r)
 		return out, nil
 	}
-	a := toolAnswer{ToolCallID: d.Message.ToolCallID, text: text, Error: d.Message.Error}
-	_ = json.Unmarshal(d.Message.Metadata[tapedeck.VendorKey], &a.Metadata.Tapedeck) // see partOf
+	a := toolAnswer{ToolCallID: d.Message.ToolCallID, text: text, Error: d.Message.Error, meta: tapedeck.MetaOf(d.Message.Metadata)}
 	if err := t.findCall(ctx, e, r, a.ToolCallID); err != nil {
 		return nil, err
 	}

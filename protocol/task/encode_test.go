@@ -245,7 +245,7 @@ func TestResumeAnywhere(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		h, l := newHandler()
 		events := anyLog(r)
-		if _, _, err := l.Create(t.Context(), tapedeck.Spec{ID: "s", Events: events}); err != nil {
+		if _, err := l.Create(t.Context(), tapedeck.Spec{ID: "s", Events: events}); err != nil {
 			r.Fatal(err)
 		}
 		whole := readTasks(t, h, "s/events?format=task").Events

@@ -38,7 +38,7 @@ func (l log) handler(o task.Options) http.Handler {
 // create creates session s.
 func (l log) create(t testing.TB, events ...tapedeck.Event) {
 	t.Helper()
-	if _, _, err := l.Create(context.Background(), tapedeck.Spec{ID: "s", Events: events}); err != nil {
+	if _, err := l.Create(context.Background(), tapedeck.Spec{ID: "s", Events: events}); err != nil {
 		t.Fatal(err)
 	}
 }

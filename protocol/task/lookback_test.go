@@ -177,7 +177,7 @@ func BenchmarkHistory(b *testing.B) {
 	for i, log := 0, longLog(100, 1000); len(log) > 0; i++ {
 		n := min(10_000, len(log))
 		if i == 0 {
-			_, _, _ = l.Create(b.Context(), tapedeck.Spec{ID: "s", Events: log[:n]})
+			_, _ = l.Create(b.Context(), tapedeck.Spec{ID: "s", Events: log[:n]})
 		} else {
 			l.append(b, log[:n]...)
 		}

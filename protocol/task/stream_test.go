@@ -318,13 +318,13 @@ func TestStreamOfAFork(t *testing.T) {
 		first := func(typ string) tapedeck.Event {
 			return tapedeck.Event{Type: typ, Invocation: "a", Data: json.RawMessage(`{}`)}
 		}
-		if _, _, err := l.Create(t.Context(), tapedeck.Spec{ID: "parent", Events: []tapedeck.Event{
+		if _, err := l.Create(t.Context(), tapedeck.Spec{ID: "parent", Events: []tapedeck.Event{
 			{Type: tapedeck.SessionCreated}, first(tapedeck.RunStarted), first(tapedeck.RunFinished), do("RUN_STARTED", `{}`),
 		}}); err != nil {
 			t.Fatal(err)
 		}
 		forked := tapedeck.Event{Type: tapedeck.SessionForked, Data: json.RawMessage(`{"parent":"parent","at":4}`)}
-		if _, _, err := l.Create(t.Context(), tapedeck.Spec{ID: "s", Parent: "parent", ForkAt: new(int64(4)), Events: []tapedeck.Event{forked}}); err != nil {
+		if _, err := l.Create(t.Context(), tapedeck.Spec{ID: "s", Parent: "parent", ForkAt: new(int64(4)), Events: []tapedeck.Event{forked}}); err != nil {
 			t.Fatal(err)
 		}
 		s := watch(t, h, "s/stream?format=task")

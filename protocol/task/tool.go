@@ -98,20 +98,16 @@ type toolAnswer struct {
 	ToolCallID string          `json:"toolCallId"`
 	Content    json.RawMessage `json:"content"`
 	Error      string          `json:"error"`
-	Metadata   struct {
-		Tapedeck struct {
-			Error  bool   `json:"error"`
-			Millis *int64 `json:"durationMs"`
-		} `json:"tapedeck"`
-	} `json:"metadata"`
+	Metadata   json.RawMessage `json:"metadata"`
 
-	text string // of the content
+	text string        // of the content
+	meta tapedeck.Meta // of the metadata
 }
 
 func (r *run) callResult(e *tapedeck.Event) []draft {
 	var a toolAnswer
 	_ = json.Unmarshal(e.Data, &a) // see partOf
-	a.text = (&payload.Message{Content: a.Content}).Text()
+	a.text, a.meta = (&payload.Message{Content: a.Content}).Text(), tapedeck.MetaOf(a.Metadata)
 	return r.answered(e, a)
 }
 
@@ -133,12 +129,12 @@ func (r *run) answered(e *tapedeck.Event, a toolAnswer) []draft {
 	delete(r.calls, a.ToolCallID)
 	d := toolCompleteData{
 		Name: c.name, ID: a.ToolCallID, Result: a.text, Millis: millis(c.at, e.Time),
-		IsError: a.Error != "" || a.Metadata.Tapedeck.Error,
+		IsError: a.Error != "" || a.meta.Error,
 	}
 	if d.Result == "" {
 		d.Result = a.Error
 	}
-	if ms := a.Metadata.Tapedeck.Millis; ms != nil {
+	if ms := a.meta.DurationMS; ms != nil {
 		d.Millis = max(*ms, 0)
 	}
 	return drafts(typeToolComplete, d)

@@ -102,20 +102,13 @@ func (r *run) start(session string, e *tapedeck.Event) startData {
 				Name string `json:"name"`
 			} `json:"tools"`
 		} `json:"input"`
-		Metadata struct {
-			Tapedeck struct {
-				Context string   `json:"context"`
-				Model   string   `json:"model"`
-				Tools   []string `json:"tools"`
-				Skills  []string `json:"skills"`
-			} `json:"tapedeck"`
-		} `json:"metadata"`
+		Metadata json.RawMessage `json:"metadata"`
 	}
 	_ = json.Unmarshal(e.Data, &d) // see partOf
-	ours := &d.Metadata.Tapedeck
+	ours := tapedeck.MetaOf(d.Metadata)
 	s := startData{Session: session, Model: orNull(ours.Model), Tools: httpapi.OrEmpty(ours.Tools), Skills: httpapi.OrEmpty(ours.Skills), Task: r.prompt}
-	if c := d.Metadata.Tapedeck.Context; c != "" { // text that the agent received before the user's words
-		s.Task = c + "\n\n" + r.prompt
+	if ours.Context != "" { // text that the agent received before the user's words
+		s.Task = ours.Context + "\n\n" + r.prompt
 	}
 	for _, t := range d.Input.Tools {
 		s.Tools = append(s.Tools, t.Name)
@@ -128,17 +121,13 @@ func (r *run) finished(e *tapedeck.Event) []draft {
 	var d struct {
 		Outcome  struct{ Type string } `json:"outcome"`
 		Usage    []payload.TokenUsage  `json:"usage"`
-		Metadata struct {
-			Tapedeck struct {
-				Resumable *bool `json:"resumable"`
-			} `json:"tapedeck"`
-		} `json:"metadata"`
+		Metadata json.RawMessage       `json:"metadata"`
 	}
 	_ = json.Unmarshal(e.Data, &d) // see partOf
 	status := "COMPLETE"
 	switch d.Outcome.Type {
 	case payload.OutcomeCancelled:
-		resumable := d.Metadata.Tapedeck.Resumable
+		resumable := tapedeck.MetaOf(d.Metadata).Resumable
 		return drafts(typeCancelled, cancelledData{"Task was cancelled", resumable == nil || *resumable})
 	case payload.OutcomeInterrupt:
 		status = "INTERRUPTED"

@@ -24,7 +24,7 @@ type Options struct {
 	Auth    string   // the id of the agent's authentication method to use; "" to skip authentication
 	Mode    string   // the id of the mode to set; "" for the agent's choice
 	MCP     []sdk.McpServer
-	Install string // how to install the program; the hint of the error if it is missing; "" for no hint
+	Install string // a sentence that says how to install the program; it is the hint of the error if the program is missing; "" for no hint
 
 	Start time.Duration // time limit until the agent is ready for the task; 0 for a minute
 	Grace time.Duration // time limit for each step of stopping the program; 0 for five seconds

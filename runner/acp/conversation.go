@@ -38,8 +38,8 @@ type conversation struct {
 	replayed  int    // number of muted updates
 	asked     int    // number of questions so far
 	tools     map[string]*tool
-	lane      string          // who sent the newest update: the call that started the sub-agent; "" for the agent itself
-	subs      map[string]bool // by that call: whether the sub-agent is working
+	lane      string          // the sender of the newest update: the call that started a sub-agent, or "" for the agent itself
+	subs      map[string]bool // whether a sub-agent is working, by the call that started it
 	spent     spending
 	cancelled bool
 	denied    bool // a person has rejected a request

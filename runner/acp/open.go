@@ -15,6 +15,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck/tapedeck/internal/narrate"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/runner"
 )
 
 // codeAuth is the error code of an agent that requires authentication.
@@ -35,7 +36,7 @@ func (c *conversation) run() error {
 	}
 	task := c.in.Task
 	if before != "" {
-		task = before + "\n\n" + c.in.TaskAfterHistory()
+		task = before + "\n\n" + runner.TaskAfterHistory(&c.in)
 	}
 	c.muted = false
 	c.spent.begin()

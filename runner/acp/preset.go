@@ -6,7 +6,7 @@ type Preset struct {
 	Command []string
 	Env     []string // names of variables that it gets from our environment
 	Auth    string   // see [Options]
-	Install string   // how to install it
+	Install string   // a sentence that says how to install it
 }
 
 // base returns the variables that almost every program needs, and more.

@@ -56,11 +56,7 @@ func (s *run) result(c *call, r tool.Result, took time.Duration) error {
 	m := payload.NewMessage(s.in.ID+".t."+c.id, payload.RoleTool, text)
 	d := payload.ToolCallResult{MessageID: m.ID, ToolCallID: c.id, Content: m.Content, Role: m.Role}
 	if r.Failed || took > time.Millisecond {
-		mark := fmt.Sprintf(`{"durationMs":%d}`, took.Milliseconds())
-		if r.Failed {
-			mark = fmt.Sprintf(`{"error":true,"durationMs":%d}`, took.Milliseconds())
-		}
-		d.Metadata = tapedeck.Members{tapedeck.VendorKey: json.RawMessage(mark)}
+		d.Metadata = tapedeck.Meta{Error: r.Failed, DurationMS: new(took.Milliseconds())}.In(nil)
 	}
 	return s.emit(d)
 }

@@ -39,7 +39,7 @@ type Options struct {
 	System  string // the system prompt; "" for no prompt
 
 	Parameters map[string]json.RawMessage // additional members of requests, such as temperature
-	Prices     map[string]Price           // by name of the model
+	Prices     map[string]Price           // the prices, by name of the model
 	HTTPClient *http.Client               // nil for a client that follows no redirects
 	MaxTurns   int                        // limit of model calls in a run; 0 for 50
 	Retries    int                        // retries of a model call before its answer begins; 0 for 4, below 0 for no retries

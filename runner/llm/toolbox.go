@@ -11,7 +11,7 @@ import (
 
 // A toolbox has the tools of a run.
 type toolbox struct {
-	tools       []tool.Tool // in the order of the offer to the model
+	tools       []tool.Tool // the tools in the order in which the model gets them
 	byName      map[string]*tool.Tool
 	folder      *tool.Folder
 	connections []*mcp.Connection

@@ -30,7 +30,7 @@ type attempt struct {
 	life    context.Context // until the attempt ends
 	finish  context.CancelFunc
 	others  sync.WaitGroup
-	failed  error // why listen stopped before the output ended
+	failed  error // the reason why listen stopped before the output ended; nil if it did not
 }
 
 // attempt runs the program once. The stream is nil if the program was not started.
@@ -124,7 +124,7 @@ const afterDeath = 500 * time.Millisecond
 // long after a cancel.
 func (a *attempt) listen() {
 	cancelled, dead, closed := a.ctx.Done(), a.process.Done(), false
-	silence := time.Duration(0) // how long it may be silent; 0 for no limit
+	silence := time.Duration(0) // the time that it may be silent; 0 for no limit
 	late := time.NewTimer(time.Hour)
 	defer late.Stop()
 	late.Stop()

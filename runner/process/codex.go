@@ -29,18 +29,18 @@ type codexItem struct {
 	ID       string          `json:"id"`
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
-	Items    json.RawMessage `json:"items"` // in todo_list
+	Items    json.RawMessage `json:"items"` // set in a todo_list
 	Status   string          `json:"status"`
 	Command  string          `json:"command"`
 	Output   string          `json:"aggregated_output"`
 	ExitCode *int            `json:"exit_code"`
-	Server   string          `json:"server"` // in mcp_tool_call
+	Server   string          `json:"server"` // set in an mcp_tool_call
 	Tool     string          `json:"tool"`
 	Input    json.RawMessage `json:"arguments"`
 	Result   json.RawMessage `json:"result"`
 	Error    json.RawMessage `json:"error"`
-	Query    string          `json:"query"`   // in web_search
-	Changes  json.RawMessage `json:"changes"` // in file_change
+	Query    string          `json:"query"`   // set in a web_search
+	Changes  json.RawMessage `json:"changes"` // set in a file_change
 }
 
 func (s *stream) codex(raw json.RawMessage) bool {

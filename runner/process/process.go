@@ -31,7 +31,7 @@ type Options struct {
 
 	Env     []string // the whole environment of the program, NAME=value
 	Folder  string   // the working directory if the invocation has no folder; "" for the server's own
-	Install string   // how to install the program; the hint of the error if it is missing; "" for no hint
+	Install string   // a sentence that says how to install the program; it is the hint of the error if the program is missing; "" for no hint
 
 	Grace time.Duration // time limit for each step of stopping the program; 0 for five seconds
 }
@@ -133,7 +133,7 @@ func (r *Runner) recall(ctx context.Context, in tapedeck.Invocation, n *narrate.
 		return in.Task, err
 	}
 	n.Lossy(cmp.Or(lost, "the agent has no conversation of its own with the whole history"), len(before))
-	return before + "\n\n" + in.TaskAfterHistory(), nil
+	return before + "\n\n" + runner.TaskAfterHistory(&in), nil
 }
 
 // arguments returns the arguments of a command with the placeholders replaced.

@@ -101,20 +101,13 @@ func (p *player) newID(kind string) string {
 
 // members has the members of the events. Each type of event uses some of them.
 type members struct {
-	MessageID  string    `json:"messageId,omitempty"`
-	ToolCallID string    `json:"toolCallId,omitempty"`
-	Name       string    `json:"toolCallName,omitempty"`
-	Role       string    `json:"role,omitempty"`
-	Delta      *string   `json:"delta,omitempty"`
-	Content    *string   `json:"content,omitempty"`
-	Metadata   *metadata `json:"metadata,omitempty"`
-}
-
-type metadata struct {
-	Tapedeck struct {
-		Error    bool `json:"error,omitempty"`
-		Duration int  `json:"durationMs,omitempty"`
-	} `json:"tapedeck"`
+	MessageID  string           `json:"messageId,omitempty"`
+	ToolCallID string           `json:"toolCallId,omitempty"`
+	Name       string           `json:"toolCallName,omitempty"`
+	Role       string           `json:"role,omitempty"`
+	Delta      *string          `json:"delta,omitempty"`
+	Content    *string          `json:"content,omitempty"`
+	Metadata   tapedeck.Members `json:"metadata,omitempty"`
 }
 
 func (p *player) say(s *step) bool {
@@ -169,18 +162,21 @@ func (p *player) tool(s *step) bool {
 	content := text(s.Result)
 	m := members{ToolCallID: id.ToolCallID, MessageID: p.newID("t"), Role: "tool", Content: &content}
 	if took := p.takes(s); s.Failed || took > 0 {
-		m.Metadata = &metadata{}
-		m.Metadata.Tapedeck.Error, m.Metadata.Tapedeck.Duration = s.Failed, took
+		ours := tapedeck.Meta{Error: s.Failed}
+		if took > 0 {
+			ours.DurationMS = new(took)
+		}
+		m.Metadata = ours.In(nil)
 	}
 	return p.emit("TOOL_CALL_RESULT", m)
 }
 
 // takes returns the duration of a tool at the player's speed, in milliseconds.
-func (p *player) takes(s *step) int {
+func (p *player) takes(s *step) int64 {
 	if p.instant {
 		return 0
 	}
-	return int(float64(s.MS) / p.speed)
+	return int64(float64(s.MS) / p.speed)
 }
 
 // delegate plays the steps of the sub-agent if the tool starts one.

@@ -57,7 +57,7 @@ func turn(i int) []tapedeck.Event {
 func fill(b *testing.B, s *sqlite.Store, sessions, turns int) {
 	for i := range sessions {
 		id := fmt.Sprint("s", i)
-		if _, _, err := s.Create(b.Context(), tapedeck.Spec{ID: id, Kind: tapedeck.KindSession}); err != nil {
+		if _, err := s.Create(b.Context(), tapedeck.Spec{ID: id, Kind: tapedeck.KindSession}); err != nil {
 			b.Fatal(err)
 		}
 		for j := range turns {
@@ -107,7 +107,7 @@ func BenchmarkAppend(b *testing.B) {
 		b.Run(fmt.Sprint("indexing=", on), func(b *testing.B) {
 			s, x := openBench(b)
 			for i := range 16 {
-				if _, _, err := s.Create(b.Context(), tapedeck.Spec{ID: fmt.Sprint("s", i), Kind: tapedeck.KindSession}); err != nil {
+				if _, err := s.Create(b.Context(), tapedeck.Spec{ID: fmt.Sprint("s", i), Kind: tapedeck.KindSession}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -55,8 +55,8 @@ type Options struct {
 	Index     index
 	Log       log
 	Timelines timelines     // nil: hits do not say whether they were reverted
-	Delay     time.Duration // how long to wait for more changes before indexing; 0 for 500 ms
-	Patience  time.Duration // how long a search waits for the indexing of newer events; 0 for 300 ms
+	Delay     time.Duration // the time to wait for more changes before indexing; 0 for 500 ms
+	Patience  time.Duration // the time that a search waits for the indexing of newer events; 0 for 300 ms
 	Logger    *slog.Logger  // nil for none
 }
 
@@ -69,7 +69,7 @@ type Index struct {
 	// session, or removes documents. It guards the fields below.
 	turn    chan struct{}
 	forgot  int                // number of calls of forget
-	pending map[int64]*pending // by Gen
+	pending map[int64]*pending // the sessions that wait for indexing, by Gen
 }
 
 // New returns an index. Run keeps it up to date.

@@ -78,8 +78,8 @@ func (w *world) make(id string, payloads ...payload.Payload) {
 		w.when = w.when.Add(time.Second)
 		events[i].Time = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(w.when.Sub(time.Time{}))
 	}
-	_, made, err := w.Create(w.Context(), tapedeck.Spec{ID: id, Kind: tapedeck.KindSession, Events: events})
-	if err == nil && !made {
+	done, err := w.Create(w.Context(), tapedeck.Spec{ID: id, Kind: tapedeck.KindSession, Events: events})
+	if err == nil && !done.New {
 		_, err = w.Append(w.Context(), tapedeck.Append{Session: id, Events: events})
 	}
 	if err != nil {
@@ -156,7 +156,7 @@ func TestRenamed(t *testing.T) {
 		title, none := "second name", ""
 		w.make("a", payload.SessionRenamed{Title: &title})
 		w.finds("name", "a/1 title")
-		w.make("a", payload.SessionRenamed{Labels: tapedeck.Labels{"name": "x"}}, payload.SessionRenamed{Title: &none})
+		w.make("a", payload.SessionRenamed{Labels: map[string]string{"name": "x"}}, payload.SessionRenamed{Title: &none})
 		w.finds("name")
 	})
 }
@@ -166,7 +166,7 @@ func TestForksDoNotRepeat(t *testing.T) {
 	each(t, func(w *world) {
 		w.make("a", said("m1", "word"), said("m2", "other"))
 		at := int64(1)
-		if _, _, err := w.Create(t.Context(), tapedeck.Spec{ID: "b", Parent: "a", ForkAt: &at, Events: []tapedeck.Event{{Type: tapedeck.SessionForked}}}); err != nil {
+		if _, err := w.Create(t.Context(), tapedeck.Spec{ID: "b", Parent: "a", ForkAt: &at, Events: []tapedeck.Event{{Type: tapedeck.SessionForked}}}); err != nil {
 			t.Fatal(err)
 		}
 		w.make("b", said("m3", "word again"))

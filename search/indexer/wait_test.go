@@ -34,7 +34,7 @@ func TestSearchDoesNotWaitForAnErase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := m.Create(t.Context(), tapedeck.Spec{ID: "s"}); err != nil {
+		if _, err := m.Create(t.Context(), tapedeck.Spec{ID: "s"}); err != nil {
 			t.Fatal(err)
 		}
 		slow := &slowIndex{index, make(chan struct{})}

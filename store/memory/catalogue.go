@@ -12,38 +12,38 @@ import (
 )
 
 // Create implements [tapedeck.Catalogue].
-func (m *Store) Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Session, bool, error) {
+func (m *Store) Create(ctx context.Context, s tapedeck.Spec) (tapedeck.Created, error) {
 	now := m.now()
 	if err := store.CheckSpec(&s); err != nil {
-		return tapedeck.Session{}, false, err
+		return tapedeck.Created{}, err
 	}
 	events, drafts, err := tapedeck.Drafts(s.Events, s.Chunks, now)
 	if err != nil {
-		return tapedeck.Session{}, false, err
+		return tapedeck.Created{}, err
 	}
 	unlock, err := m.enter(ctx)
 	if err != nil {
-		return tapedeck.Session{}, false, err
+		return tapedeck.Created{}, err
 	}
 	defer unlock()
 	if l := m.sessions[s.ID]; l != nil {
 		if l.gone {
-			return tapedeck.Session{}, false, tapedeck.Errorf(tapedeck.Conflict,
+			return tapedeck.Created{}, tapedeck.Errorf(tapedeck.Conflict,
 				"session %q was deleted, and forks still need it", s.ID).WithHint("use another id")
 		}
-		return l.Session, false, nil
+		return tapedeck.Created{Session: l.Session}, nil
 	}
 	l, err := m.derive(&s, now)
 	if err != nil {
-		return tapedeck.Session{}, false, err
+		return tapedeck.Created{}, err
 	}
 	if err := m.commit(); err != nil {
-		return tapedeck.Session{}, false, err
+		return tapedeck.Created{}, err
 	}
 	records := l.extend(events, drafts, now)
 	m.add(l)
 	m.committed(tapedeck.Commit{Session: l.Session, Records: records})
-	return l.Session, true, nil
+	return tapedeck.Created{Session: l.Session, New: true}, nil
 }
 
 // derive returns the log that s describes, before its first event. It changes nothing
@@ -132,33 +132,34 @@ func (m *Store) Touch(ctx context.Context, session string) error {
 
 // List implements [tapedeck.Catalogue]. The cursor is the Gen of the last session of
 // the previous page.
-func (m *Store) List(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session, string, error) {
+func (m *Store) List(ctx context.Context, f tapedeck.Filter) (tapedeck.SessionPage, error) {
 	unlock, err := m.enter(ctx)
 	if err != nil {
-		return nil, "", err
+		return tapedeck.SessionPage{}, err
 	}
 	defer unlock()
 	end := len(m.order)
 	if f.Cursor != "" {
 		gen, err := strconv.ParseUint(f.Cursor, 10, 63)
 		if err != nil {
-			return nil, "", tapedeck.Errorf(tapedeck.Invalid, "the cursor %q is not one of ours", f.Cursor)
+			return tapedeck.SessionPage{}, tapedeck.Errorf(tapedeck.Invalid, "the cursor %q is not one of ours", f.Cursor)
 		}
 		end, _ = m.position(int64(gen))
 	}
 	limit := limitOf(f)
-	var page []tapedeck.Session
+	var page tapedeck.SessionPage
 	for i := end - 1; i >= 0; i-- {
 		l := m.order[i]
 		if l.gone || !matches(&l.Session, &f) {
 			continue
 		}
-		if len(page) == limit { // there is one more
-			return page, strconv.FormatInt(page[limit-1].Gen, 10), nil
+		if len(page.Sessions) == limit { // there is one more
+			page.Next = strconv.FormatInt(page.Sessions[limit-1].Gen, 10)
+			break
 		}
-		page = append(page, l.Session)
+		page.Sessions = append(page.Sessions, l.Session)
 	}
-	return page, "", nil
+	return page, nil
 }
 
 func limitOf(f tapedeck.Filter) int {

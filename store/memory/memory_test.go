@@ -43,7 +43,7 @@ func TestNothingIsLeft(t *testing.T) {
 	create := func(s tapedeck.Spec) {
 		t.Helper()
 		s.Kind, s.Events = tapedeck.KindSession, []tapedeck.Event{{Type: "CUSTOM"}}
-		if _, _, err := m.Create(ctx, s); err != nil {
+		if _, err := m.Create(ctx, s); err != nil {
 			t.Fatal(err)
 		}
 	}

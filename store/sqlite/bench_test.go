@@ -30,7 +30,7 @@ func chunks(n int) []tapedeck.Event {
 
 func create(t testing.TB, s tapedeck.Store, id string) {
 	t.Helper()
-	if _, _, err := s.Create(context.Background(), tapedeck.Spec{ID: id}); err != nil {
+	if _, err := s.Create(context.Background(), tapedeck.Spec{ID: id}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -115,7 +115,7 @@ func BenchmarkLength(b *testing.B) {
 		b.Run(fmt.Sprintf("fork/%d", n), func(b *testing.B) {
 			for b.Loop() {
 				forks++
-				if _, _, err := s.Create(context.Background(), tapedeck.Spec{ID: fmt.Sprint("f", forks), Parent: "s"}); err != nil {
+				if _, err := s.Create(context.Background(), tapedeck.Spec{ID: fmt.Sprint("f", forks), Parent: "s"}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -57,7 +57,7 @@ func childOnBrokenDisk(dir, disk string) {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	if err == nil {
-		_, _, err = s.Create(ctx, tapedeck.Spec{ID: "a"})
+		_, err = s.Create(ctx, tapedeck.Spec{ID: "a"})
 	}
 	if err == nil {
 		_, err = s.Append(ctx, tapedeck.Append{Session: "a", Events: chunks(3)})
@@ -73,7 +73,7 @@ func childOnBrokenDisk(dir, disk string) {
 		_, err = s.Append(ctx, tapedeck.Append{Session: "a", Events: chunks(1)})
 		fmt.Println(tapedeck.KindOf(err), err)
 	}
-	_, _, err = s.Create(ctx, tapedeck.Spec{ID: "b", Events: chunks(1)})
+	_, err = s.Create(ctx, tapedeck.Spec{ID: "b", Events: chunks(1)})
 	fmt.Println(tapedeck.KindOf(err), err)
 	p, err := s.Read(ctx, "a", tapedeck.Range{})
 	fmt.Println(len(p.Records), err)

@@ -11,37 +11,36 @@ import (
 )
 
 // Create implements [tapedeck.Catalogue].
-func (s *Store) Create(ctx context.Context, spec tapedeck.Spec) (tapedeck.Session, bool, error) {
+func (s *Store) Create(ctx context.Context, spec tapedeck.Spec) (tapedeck.Created, error) {
 	if err := ctx.Err(); err != nil {
-		return tapedeck.Session{}, false, err
+		return tapedeck.Created{}, err
 	}
 	if err := store.CheckSpec(&spec); err != nil {
-		return tapedeck.Session{}, false, err
+		return tapedeck.Created{}, err
 	}
 	now := s.options.Now()
 	events, drafts, err := tapedeck.Drafts(spec.Events, spec.Chunks, now)
 	if err != nil {
-		return tapedeck.Session{}, false, err
+		return tapedeck.Created{}, err
 	}
 	size, err := sizeOf(drafts)
 	if err != nil {
-		return tapedeck.Session{}, false, err
+		return tapedeck.Created{}, err
 	}
 	spec.Events = events
 	t := &creation{Spec: spec, drafts: drafts, now: now}
 	if err := s.writer.submit(ctx, t, size+rowSize); err != nil {
-		return tapedeck.Session{}, false, err
+		return tapedeck.Created{}, err
 	}
-	return t.session, t.made, nil
+	return t.done, nil
 }
 
 // A creation is the task of a create.
 type creation struct {
 	tapedeck.Spec
-	drafts  []tapedeck.Draft
-	now     time.Time
-	session tapedeck.Session
-	made    bool
+	drafts []tapedeck.Draft
+	now    time.Time
+	done   tapedeck.Created
 }
 
 func (t *creation) do(w *writer) error {
@@ -52,7 +51,7 @@ func (t *creation) do(w *writer) error {
 	case st != nil && st.gone:
 		return tapedeck.Errorf(tapedeck.Conflict, "session %q was deleted, and forks still need it", t.ID).WithHint("use another id")
 	case st != nil:
-		t.session, t.made = st.Session, false
+		t.done = tapedeck.Created{Session: st.Session}
 		return nil
 	}
 	if st, err = t.derive(w); err != nil {
@@ -64,7 +63,7 @@ func (t *creation) do(w *writer) error {
 	if err := w.extend(st, t.drafts, t.Events, t.now); err != nil {
 		return err
 	}
-	t.session, t.made = st.Session, true
+	t.done = tapedeck.Created{Session: st.Session, New: true}
 	return nil
 }
 

@@ -37,7 +37,7 @@ func TestDocumentedCommands(t *testing.T) {
 		}},
 		{ID: "fork", Parent: "demo"},
 	} {
-		if _, _, err := s.Create(ctx, spec); err != nil {
+		if _, err := s.Create(ctx, spec); err != nil {
 			t.Fatal(err)
 		}
 	}

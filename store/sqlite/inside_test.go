@@ -165,7 +165,7 @@ func TestLogIsStartedOver(t *testing.T) {
 	const limit = 4 << 20
 	s.writer.maxLog = limit // before the writer has anything to do
 	ctx := context.Background()
-	if _, _, err := s.Create(ctx, tapedeck.Spec{ID: "a"}); err != nil {
+	if _, err := s.Create(ctx, tapedeck.Spec{ID: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	stop, wg := make(chan struct{}), sync.WaitGroup{}

@@ -74,7 +74,7 @@ func childPanics(dir string) {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	if err == nil {
-		_, _, err = s.Create(ctx, tapedeck.Spec{ID: "a"})
+		_, err = s.Create(ctx, tapedeck.Spec{ID: "a"})
 	}
 	if err != nil {
 		fmt.Println("error", err)

@@ -120,7 +120,7 @@ func TestReap(t *testing.T) {
 	ctx := t.Context()
 	for i := range 250 {
 		spec := tapedeck.Spec{ID: fmt.Sprint("s", i), TTL: time.Minute, Events: chunks(1)}
-		if _, _, err := s.Create(ctx, spec); err != nil {
+		if _, err := s.Create(ctx, spec); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -155,7 +155,7 @@ func TestTTLAfterCrash(t *testing.T) {
 	s := open(t, dir, o)
 	ctx := t.Context()
 	for _, id := range []string{"touched", "appended", "left"} {
-		if _, _, err := s.Create(ctx, tapedeck.Spec{ID: id, TTL: time.Minute}); err != nil {
+		if _, err := s.Create(ctx, tapedeck.Spec{ID: id, TTL: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,22 +13,22 @@ import (
 
 // List implements [tapedeck.Catalogue]. The cursor is the Gen of the last session of
 // the previous page.
-func (s *Store) List(ctx context.Context, f tapedeck.Filter) ([]tapedeck.Session, string, error) {
+func (s *Store) List(ctx context.Context, f tapedeck.Filter) (tapedeck.SessionPage, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, "", err
+		return tapedeck.SessionPage{}, err
 	}
 	query, args, err := listQuery(&f)
 	if err != nil {
-		return nil, "", err
+		return tapedeck.SessionPage{}, err
 	}
 	l := &lister{ctx: ctx, store: s, limit: 100, query: strings.ToLower(f.Query), matchIDs: f.MatchIDs, filter: &f}
 	if f.Limit > 0 {
 		l.limit = min(f.Limit, 1000)
 	}
 	if err := s.readers.use(ctx, func(c *conn) error { return c.query(l.row, query, args...) }); err != nil {
-		return nil, "", err
+		return tapedeck.SessionPage{}, err
 	}
-	return l.page, l.next, nil
+	return l.page, nil
 }
 
 // listQuery returns a statement for the conditions that SQL can test, and its
@@ -87,8 +87,7 @@ type lister struct {
 	query    string   // in lower case
 	matchIDs []string // ids that pass query, too
 	filter   *tapedeck.Filter
-	page     []tapedeck.Session
-	next     string
+	page     tapedeck.SessionPage
 	rows     int
 }
 
@@ -108,11 +107,11 @@ func (l *lister) row(row []driver.Value) error {
 	if l.store.isGone(&v) || !store.HasLabels(&v.Session, l.filter) {
 		return nil
 	}
-	if len(l.page) == l.limit { // there is one more
-		l.next = strconv.FormatInt(l.page[l.limit-1].Gen, 10)
+	if len(l.page.Sessions) == l.limit { // there is one more
+		l.page.Next = strconv.FormatInt(l.page.Sessions[l.limit-1].Gen, 10)
 		return errStop
 	}
-	l.page = append(l.page, v.Session)
+	l.page.Sessions = append(l.page.Sessions, v.Session)
 	return nil
 }
 

@@ -31,14 +31,14 @@ func TestListIsNotAhead(t *testing.T) {
 		done <- err
 	}()
 	<-committed
-	list, _, err := s.List(t.Context(), tapedeck.Filter{})
+	list, err := s.List(t.Context(), tapedeck.Filter{})
 	must(t, err)
-	if len(list) != 1 || list[0].Head != 3 {
+	if len(list.Sessions) != 1 || list.Sessions[0].Head != 3 {
 		t.Errorf("it lists %+v before it is published", list)
 	}
 	close(publish)
 	must(t, <-done)
-	if list, _, err = s.List(t.Context(), tapedeck.Filter{}); err != nil || list[0].Head != 4 {
+	if list, err = s.List(t.Context(), tapedeck.Filter{}); err != nil || list.Sessions[0].Head != 4 {
 		t.Errorf("then it lists %+v, %v", list, err)
 	}
 }

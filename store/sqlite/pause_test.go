@@ -77,7 +77,7 @@ func TestLogThatIsReadIsNotEmpty(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, _, err := s.Create(t.Context(), tapedeck.Spec{ID: "a"}); err != nil {
+	if _, err := s.Create(t.Context(), tapedeck.Spec{ID: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	outside, err := dial(dataSource(s.file, "ro", readerPragmas))

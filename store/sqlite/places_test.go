@@ -75,7 +75,7 @@ func TestPlaces(t *testing.T) {
 				create(t, s, ids[len(ids)-1])
 			case n == 1:
 				id := fmt.Sprint("f", step)
-				if _, _, err := s.Create(t.Context(), tapedeck.Spec{ID: id, Parent: pick(), Events: chunks(1)}); err != nil {
+				if _, err := s.Create(t.Context(), tapedeck.Spec{ID: id, Parent: pick(), Events: chunks(1)}); err != nil {
 					t.Fatal(err)
 				}
 				ids = append(ids, id)

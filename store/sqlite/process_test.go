@@ -55,7 +55,7 @@ func childAppends(dir string, writers, n int) {
 				if i%3 == 0 {
 					id = "all"
 				}
-				_, _, err := s.Create(context.Background(), tapedeck.Spec{ID: id})
+				_, err := s.Create(context.Background(), tapedeck.Spec{ID: id})
 				var done tapedeck.Appended
 				if err == nil {
 					done, err = s.Append(context.Background(), tapedeck.Append{Session: id, Events: chunks(1 + i%4)})

@@ -40,7 +40,7 @@ func (s *Store) try(ctx context.Context) error {
 	if err := remove(); err != nil { // an earlier process may have left it
 		return err
 	}
-	_, _, err := s.Create(ctx, tapedeck.Spec{
+	_, err := s.Create(ctx, tapedeck.Spec{
 		ID: id, Kind: tapedeck.KindView, ContentType: "application/octet-stream", Chunks: [][]byte{make([]byte, trialSize)},
 	})
 	if err != nil {

@@ -84,7 +84,7 @@ func TestRestartDropsDerivedData(t *testing.T) {
 	v, err := s.Head(t.Context(), "a")
 	must(t, err)
 	s.Observe(tapedeck.Observer{Erased: func(ctx context.Context, _ string, _ []string) error { // a fold has read the event before, and saves its result
-		_, _, err := s.Create(ctx, tapedeck.Spec{ID: tapedeck.ViewPrefix + "fold/a", Kind: tapedeck.KindView, ContentType: "text/plain", Chunks: [][]byte{[]byte("MARK")}})
+		_, err := s.Create(ctx, tapedeck.Spec{ID: tapedeck.ViewPrefix + "fold/a", Kind: tapedeck.KindView, ContentType: "text/plain", Chunks: [][]byte{[]byte("MARK")}})
 		must(t, err)
 		must(t, x.Index(ctx, search.Batch{Session: "a", Gen: v.Gen, Base: 1, Resume: 1, Seen: 1, Documents: []search.Document{{Kind: search.DocMessage, Text: "MARK"}}}))
 		return errors.New("the process dies")

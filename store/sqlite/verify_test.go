@@ -24,18 +24,18 @@ func furnish(t testing.TB, dir string) {
 	event := func(typ, invocation, data string) tapedeck.Event {
 		return tapedeck.Event{Type: typ, Invocation: invocation, Data: []byte(data)}
 	}
-	_, _, err := s.Create(ctx, tapedeck.Spec{ID: "a", Events: []tapedeck.Event{
+	_, err := s.Create(ctx, tapedeck.Spec{ID: "a", Events: []tapedeck.Event{
 		event("session.created", "", `{"title":"A talk","owner":"ada","agent":"coder","labels":{"k":"v"}}`),
 		event("RUN_STARTED", "i", `{}`), event("RUN_STARTED", "j", `{}`), event("RUN_FINISHED", "i", `{}`),
 	}})
 	must(err)
 	add(t, s, "a", 20)
 	for _, fork := range []struct{ id, parent string }{{"b", "a"}, {"c", "b"}, {"d", "b"}} {
-		_, _, err = s.Create(ctx, tapedeck.Spec{ID: fork.id, Parent: fork.parent, Events: chunks(2)})
+		_, err = s.Create(ctx, tapedeck.Spec{ID: fork.id, Parent: fork.parent, Events: chunks(2)})
 		must(err)
 	}
 	must(s.Delete(ctx, "b"))
-	_, _, err = s.Create(ctx, tapedeck.Spec{ID: "stream/x", Kind: tapedeck.KindStream, Chunks: [][]byte{[]byte("x"), nil, {0, 255}}})
+	_, err = s.Create(ctx, tapedeck.Spec{ID: "stream/x", Kind: tapedeck.KindStream, Chunks: [][]byte{[]byte("x"), nil, {0, 255}}})
 	must(err)
 	_, err = s.Append(ctx, tapedeck.Append{Session: "stream/x", Close: true, Producer: &tapedeck.Producer{ID: "w"}})
 	must(err)
@@ -150,7 +150,7 @@ func TestTooLarge(t *testing.T) {
 	id := tapedeck.StreamPrefix + "x"
 	big := make([]byte, 257<<20)
 	for name, chunks := range map[string][][]byte{"one": {big}, "all": {big[:200<<20], big[:200<<20], big[:200<<20], big[:200<<20], big[:200<<20], big[:200<<20]}} {
-		_, _, err := s.Create(t.Context(), tapedeck.Spec{ID: id, Kind: tapedeck.KindStream, Chunks: chunks})
+		_, err := s.Create(t.Context(), tapedeck.Spec{ID: id, Kind: tapedeck.KindStream, Chunks: chunks})
 		if tapedeck.KindOf(err) != tapedeck.TooLarge {
 			t.Errorf("create with %s too large: %v", name, err)
 		}

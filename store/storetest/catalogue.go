@@ -32,8 +32,11 @@ func testCreate(t *testing.T, open opener) {
 		create("a"), looks("a", "is idle", idle), write("a", 1, by("w", 0, 0), sequence("a")), remove("a"), create("a", with(1)))
 }
 
-// maxIDLen is how many bytes an id of a session may have.
-const maxIDLen = 128
+// These are the longest id of a session and the longest path of a stream, in bytes.
+const (
+	maxIDLen   = 128
+	maxPathLen = 1024
+)
 
 func idle(s tapedeck.Session) bool { return s.Status == tapedeck.StatusIdle && len(s.Runs) == 0 }
 
@@ -48,7 +51,7 @@ func testBadSpecs(t *testing.T, open opener) {
 		"a slash":                  {"a/b", nil},
 		"a NUL byte":               {"a\x00", nil},
 		"a long id":                {strings.Repeat("a", maxIDLen+1), nil},
-		"a long path":              {"stream/" + strings.Repeat("a", tapedeck.MaxPathLen+1), nil},
+		"a long path":              {"stream/" + strings.Repeat("a", maxPathLen+1), nil},
 		"no path":                  {"stream/", nil},
 		"a path upwards":           {"stream/a/../b", nil},
 		"a path that is no UTF-8":  {"stream/\xff", nil},
@@ -91,10 +94,11 @@ func testEntry(t *testing.T, w *world) {
 			tapedeck.Session{ID: "view/a/1", Kind: tapedeck.KindView, ContentType: "application/json", Head: 1, Closed: true},
 		},
 	} {
-		got, _, err := w.Create(w.ctx, c.spec)
+		done, err := w.Create(w.ctx, c.spec)
 		if err != nil {
 			t.Fatal(err)
 		}
+		got := done.Session
 		if got.Created.Before(began) || got.Created.After(w.now()) || !got.Updated.Equal(got.Created) || got.Created.Location() != time.UTC {
 			t.Errorf("%s: created %v and updated %v, and now it is %v", c.spec.ID, got.Created, got.Updated, w.now())
 		}

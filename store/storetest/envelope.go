@@ -103,12 +103,13 @@ func testFold(t *testing.T, w *world) {
 		at = at.Add(time.Second)
 		return tapedeck.Event{Type: typ, Invocation: invocation, Thread: "t-" + invocation, Time: at, Data: []byte(data)}
 	}
-	made, _, err := w.Create(w.ctx, tapedeck.Spec{ID: "a", Kind: tapedeck.KindSession, Events: []tapedeck.Event{
+	done, err := w.Create(w.ctx, tapedeck.Spec{ID: "a", Kind: tapedeck.KindSession, Events: []tapedeck.Event{
 		run(tapedeck.SessionCreated, "", `{"title":"One","owner":"ada","agent":"coder","labels":{"k":"v"}}`),
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	made := done.Session
 	for i, batch := range [][]tapedeck.Event{
 		{run("RUN_STARTED", "i1", `{"metadata":{"tapedeck":{"owner":"e1"}}}`), run("CUSTOM", "i1", `{}`), run("RUN_STARTED", "i2", `{}`)},
 		{run("RUN_FINISHED", "i1", `{}`), run(tapedeck.SessionRenamed, "", `{"title":"Two"}`)},

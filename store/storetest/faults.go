@@ -116,10 +116,10 @@ func (w *world) calls(ctx context.Context) map[string]error {
 	_, out["append"] = w.Append(ctx, tapedeck.Append{Session: "a", Events: []tapedeck.Event{event("x")}})
 	_, out["read"] = w.Read(ctx, "a", tapedeck.Range{})
 	_, out["head"] = w.Head(ctx, "a")
-	_, _, out["create"] = w.Create(ctx, tapedeck.Spec{ID: "b", Kind: tapedeck.KindSession})
-	_, _, out["create again"] = w.Create(ctx, tapedeck.Spec{ID: "a", Kind: tapedeck.KindSession})
+	_, out["create"] = w.Create(ctx, tapedeck.Spec{ID: "b", Kind: tapedeck.KindSession})
+	_, out["create again"] = w.Create(ctx, tapedeck.Spec{ID: "a", Kind: tapedeck.KindSession})
 	out["delete"] = w.Delete(ctx, "a")
-	_, _, out["list"] = w.List(ctx, tapedeck.Filter{})
+	_, out["list"] = w.List(ctx, tapedeck.Filter{})
 	out["touch"] = w.Touch(ctx, "a")
 	_, out["erase"] = w.Erase(ctx, erasure("a", 0, 1))
 	return out

@@ -99,27 +99,27 @@ func testCursors(t *testing.T, open opener) {
 		pagesOf(tapedeck.Filter{Limit: 5}, 5, 5), pagesOf(tapedeck.Filter{Limit: 10}, 10), pagesOf(tapedeck.Filter{Limit: 4}, 4, 4, 2),
 		pagesOf(tapedeck.Filter{Limit: 2, Query: "s1"}, 1), pagesOf(tapedeck.Filter{Limit: 2, Query: "nothing"}, 0),
 		step{"list while others create and delete", func(w *world) error {
-			first, cursor, err := w.List(w.ctx, tapedeck.Filter{Limit: 4})
+			first, err := w.List(w.ctx, tapedeck.Filter{Limit: 4})
 			if err != nil {
 				return err
 			}
 			w.play(create("new"), remove("s6"), remove("s4"), remove("s9"))
-			rest, err := w.list(tapedeck.Filter{Limit: 4, Cursor: cursor})
+			rest, err := w.list(tapedeck.Filter{Limit: 4, Cursor: first.Next})
 			want := []string{"s9", "s8", "s7", "s6", "s5", "s3", "s2", "s1", "s0"}
-			if got := idsOf(append(slices.Clone(first), rest...)); !slices.Equal(got, want) {
+			if got := idsOf(append(slices.Clone(first.Sessions), rest...)); !slices.Equal(got, want) {
 				err = errors.Join(err, fmt.Errorf("got %v, want %v", got, want))
 			}
 			return err
 		}})
 	for _, cursor := range []string{"nonsense", "-1", " 1", "1x", "1.5", "99999999999999999999999", "' OR 1", "\x00", "é"} {
 		play(t, open, fmt.Sprintf("a bad cursor/%q", cursor), create("a"), step{"list", func(w *world) error {
-			_, _, err := w.List(w.ctx, tapedeck.Filter{Cursor: cursor})
+			_, err := w.List(w.ctx, tapedeck.Filter{Cursor: cursor})
 			return isKind(err, tapedeck.Invalid)
 		}})
 	}
 	play(t, open, "limits", step{"create 1101 sessions", func(w *world) error {
 		for i := range 1101 {
-			if _, _, err := w.Create(w.ctx, tapedeck.Spec{ID: fmt.Sprint("s", i), Kind: tapedeck.KindSession}); err != nil {
+			if _, err := w.Create(w.ctx, tapedeck.Spec{ID: fmt.Sprint("s", i), Kind: tapedeck.KindSession}); err != nil {
 				return err
 			}
 		}
@@ -133,12 +133,12 @@ func pagesOf(f tapedeck.Filter, sizes ...int) step {
 	return step{fmt.Sprintf("list %+v", f), func(w *world) error {
 		var got []int
 		for more := true; more; more = f.Cursor != "" {
-			page, next, err := w.List(w.ctx, f)
+			page, err := w.List(w.ctx, f)
 			if err != nil {
 				return err
 			}
-			got = append(got, len(page))
-			f.Cursor = next
+			got = append(got, len(page.Sessions))
+			f.Cursor = page.Next
 		}
 		if !slices.Equal(got, sizes) {
 			return fmt.Errorf("pages of %v, want %v", got, sizes)

@@ -79,7 +79,7 @@ func (m *machine) fail(r *rapid.T) {
 	}
 	s := m.drawSpec(r)
 	if _, made, _, _ := m.model.create(s); made {
-		_, _, err := m.Create(m.ctx, s)
+		_, err := m.Create(m.ctx, s)
 		same(r, "create", tapedeck.Errorf(tapedeck.Unavailable, "the commit fails"), err)
 	}
 	if _, err := m.model.find(a.Session); err == nil {
@@ -115,13 +115,14 @@ func (m *machine) fork(r *rapid.T) {
 
 func (m *machine) make(r *rapid.T, s tapedeck.Spec) {
 	want, made, apply, wantErr := m.model.create(s)
-	got, gotMade, err := m.Create(m.ctx, s)
+	done, err := m.Create(m.ctx, s)
 	if !same(r, "create", wantErr, err) {
 		return
 	}
-	if made != gotMade {
-		r.Fatalf("create %s: made is %t, want %t", s.ID, gotMade, made)
+	if made != done.New {
+		r.Fatalf("create %s: New is %t, want %t", s.ID, done.New, made)
 	}
+	got := done.Session
 	if made {
 		if got.Gen <= m.gen {
 			r.Fatalf("create %s: its generation is %d, and %d was used before", s.ID, got.Gen, m.gen)

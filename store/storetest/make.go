@@ -39,12 +39,12 @@ func create(id string, features ...feature) step {
 		for _, f := range features {
 			f.set(w, m)
 		}
-		got, made, err := w.Create(w.ctx, m.Spec)
-		return m.judge(w, got, made, err)
+		done, err := w.Create(w.ctx, m.Spec)
+		return m.judge(w, done, err)
 	}}
 }
 
-func (m *making) judge(w *world, got tapedeck.Session, made bool, err error) error {
+func (m *making) judge(w *world, done tapedeck.Created, err error) error {
 	if m.kind != "" {
 		return isKind(err, m.kind)
 	}
@@ -59,10 +59,10 @@ func (m *making) judge(w *world, got tapedeck.Session, made bool, err error) err
 		}
 		s.texts = append(s.texts, m.texts...)
 	}
-	if made == m.exists {
-		return fmt.Errorf("created is %t, want %t", made, !m.exists)
+	if done.New == m.exists {
+		return fmt.Errorf("its New is %t, want %t", done.New, !m.exists)
 	}
-	if got.ID != m.ID || got.Head != int64(len(s.texts)) || got.Closed != s.closed {
+	if got := &done.Session; got.ID != m.ID || got.Head != int64(len(s.texts)) || got.Closed != s.closed {
 		return fmt.Errorf("got %q at %d, closed %t; want head %d, closed %t", got.ID, got.Head, got.Closed, len(s.texts), s.closed)
 	}
 	return nil
@@ -195,15 +195,15 @@ func kindOf(id string) tapedeck.SessionKind {
 func (w *world) list(f tapedeck.Filter) ([]tapedeck.Session, error) {
 	var out []tapedeck.Session
 	for {
-		page, next, err := w.List(w.ctx, f)
-		out = append(out, page...)
-		if err != nil || next == "" {
+		page, err := w.List(w.ctx, f)
+		out = append(out, page.Sessions...)
+		if err != nil || page.Next == "" {
 			return out, err
 		}
-		if len(page) == 0 || next == f.Cursor {
-			return out, fmt.Errorf("the list does not advance from cursor %q", next)
+		if len(page.Sessions) == 0 || page.Next == f.Cursor {
+			return out, fmt.Errorf("the list does not advance from cursor %q", page.Next)
 		}
-		f.Cursor = next
+		f.Cursor = page.Next
 	}
 }
 

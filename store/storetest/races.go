@@ -82,14 +82,14 @@ func testOneCreation(t *testing.T, w *world) {
 	gens := map[int64]bool{}
 	texts := w.texts(writers)
 	each(writers, func(i int) {
-		s, made, err := w.Create(w.ctx, tapedeck.Spec{ID: "a", Kind: tapedeck.KindSession, Events: []tapedeck.Event{event(texts[i])}})
+		done, err := w.Create(w.ctx, tapedeck.Spec{ID: "a", Kind: tapedeck.KindSession, Events: []tapedeck.Event{event(texts[i])}})
 		mu.Lock()
 		defer mu.Unlock()
-		if err != nil || s.Head != 1 {
-			t.Errorf("got %+v, %v", s, err)
+		if err != nil || done.Session.Head != 1 {
+			t.Errorf("got %+v, %v", done, err)
 		}
-		gens[s.Gen] = true
-		if made {
+		gens[done.Session.Gen] = true
+		if done.New {
 			winner = append(winner, texts[i])
 		}
 	})
@@ -167,7 +167,7 @@ func testForksComeAndGo(t *testing.T, w *world) {
 
 // forkAndDelete forks session a, if it still exists, and deletes the fork.
 func (w *world) forkAndDelete(id string, at int64, base []string) error {
-	_, _, err := w.Create(w.ctx, tapedeck.Spec{ID: id, Kind: tapedeck.KindSession, Parent: "a", ForkAt: &at})
+	_, err := w.Create(w.ctx, tapedeck.Spec{ID: id, Kind: tapedeck.KindSession, Parent: "a", ForkAt: &at})
 	if err != nil {
 		return isKind(err, tapedeck.Conflict) // session a was deleted before
 	}

@@ -227,9 +227,9 @@ func TestSignalsOfRun(t *testing.T) {
 			if err := cmd.Wait(); cmd.ProcessState.ExitCode() != want.code {
 				t.Errorf("it ended with %v", err)
 			}
-			sessions, _, err := c.Sessions(t.Context(), tapedeck.Filter{})
-			if err != nil || len(sessions) != 1 || sessions[0].Status != want.status {
-				t.Errorf("the sessions are %+v, %v", sessions, err)
+			page, err := c.Sessions(t.Context(), tapedeck.Filter{})
+			if err != nil || len(page.Sessions) != 1 || page.Sessions[0].Status != want.status {
+				t.Errorf("the sessions are %+v, %v", page, err)
 			}
 		})
 	}

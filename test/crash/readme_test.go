@@ -69,11 +69,11 @@ func freeAddress(t *testing.T) string {
 func sessionOf(t *testing.T, w *world) string {
 	c := w.client()
 	defer c.Close()
-	s, _, err := c.Sessions(t.Context(), tapedeck.Filter{Limit: 1})
-	if err != nil || len(s) != 1 {
-		t.Fatalf("%v, %v", s, err)
+	page, err := c.Sessions(t.Context(), tapedeck.Filter{Limit: 1})
+	if err != nil || len(page.Sessions) != 1 {
+		t.Fatalf("%v, %v", page, err)
 	}
-	return s[0].ID
+	return page.Sessions[0].ID
 }
 
 // A terminal is a running command that prints events.

@@ -255,11 +255,11 @@ func (v *verbs) checkView(c *client.Client, events []tapedeck.Event, jumps []tap
 func (v *verbs) checkImports(c *client.Client) {
 	found := map[string]bool{}
 	for cursor := ""; ; {
-		page, next, err := c.Sessions(v.t.Context(), tapedeck.Filter{Query: "import", Cursor: cursor})
+		page, err := c.Sessions(v.t.Context(), tapedeck.Filter{Query: "import", Cursor: cursor})
 		if err != nil {
 			v.t.Fatal(err)
 		}
-		for _, s := range page {
+		for _, s := range page.Sessions {
 			if s.Title != "import" {
 				continue
 			}
@@ -272,7 +272,7 @@ func (v *verbs) checkImports(c *client.Client) {
 				v.t.Errorf("session %s is half an import: it ends with %s at %d", s.ID, last.Type, last.Offset)
 			}
 		}
-		if cursor = next; next == "" {
+		if cursor = page.Next; cursor == "" {
 			break
 		}
 	}

@@ -156,7 +156,7 @@ func readingVerbs() []verb {
 			return nil
 		}),
 		read("list", func(ctx context.Context, c *caller, _ string) error {
-			_, _, err := c.Sessions(ctx, tapedeck.Filter{Query: "pears"})
+			_, err := c.Sessions(ctx, tapedeck.Filter{Query: "pears"})
 			return err
 		}),
 		{name: "search", workers: 3, call: func(ctx context.Context, c *caller) error {

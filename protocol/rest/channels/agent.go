@@ -101,15 +101,12 @@ func (t *Translator) toolCall(e *event) ([]tapedeck.Event, error) {
 		return out, nil
 	}
 	t.note(e, Answered)
-	ours := map[string]any{}
-	if failed {
-		ours["error"] = true
-	}
+	ours := tapedeck.Meta{Error: failed}
 	if e.Duration != nil {
-		ours["durationMs"] = int64(*e.Duration)
+		ours.DurationMS = new(int64(*e.Duration))
 	}
 	origin := e.origin()
-	origin.Metadata = tapedeck.Members{tapedeck.VendorKey: encode(ours)}
+	origin.Metadata = ours.In(nil)
 	text := textOf(e.Output)
 	if text == "" {
 		text = textOf(e.Error)

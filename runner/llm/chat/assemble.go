@@ -39,7 +39,7 @@ type chunk struct {
 	Choices []struct {
 		Index   int             `json:"index"`
 		Delta   piece           `json:"delta"`
-		Message piece           `json:"message"` // in a complete answer
+		Message piece           `json:"message"` // the message of a complete answer
 		Finish  string          `json:"finish_reason"`
 		Error   json.RawMessage `json:"error"` // from OpenRouter, in the middle of an answer
 	} `json:"choices"`

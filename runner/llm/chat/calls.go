@@ -31,7 +31,7 @@ type call struct {
 	name  string
 	begun bool // CallBegin was yielded, which needs the name
 	args  []byte
-	sent  int // how many bytes of args were yielded
+	sent  int // the number of bytes of args that were yielded
 }
 
 func (c *calls) add(pieces []callPiece, yield func(Delta, error) bool) bool {

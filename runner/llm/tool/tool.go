@@ -17,7 +17,7 @@ import (
 // A Tool is a function that a model can call.
 type Tool struct {
 	Name        string // letters, digits, "_" and "-", at most 64
-	Description string // for the model
+	Description string // the model reads it
 	Parameters  json.RawMessage
 	ReadOnly    bool // the tool changes nothing, so the default policy allows it
 

@@ -184,7 +184,7 @@ func (t *Transcript) message(e *tapedeck.Event, raw json.RawMessage) error {
 	case m.Role == payload.RoleUser:
 		return t.Line("%s %s", t.pen.Paint(terminal.Bold, "›"), t.pen.Paint(terminal.Bold, said))
 	case m.Role == payload.RoleTool && t.names[m.ToolCallID] != "":
-		return t.answer(e, m.ToolCallID, cmp.Or(Text(m.Content), m.Error), m.Error != "" || failedBy(m.Metadata))
+		return t.answer(e, m.ToolCallID, cmp.Or(Text(m.Content), m.Error), m.Error != "" || tapedeck.MetaOf(m.Metadata).Error)
 	case said != "" || len(m.ToolCalls) == 0:
 		if err := t.Line("%s %s", t.pen.Paint(terminal.Dim, m.Role+":"), t.pen.Paint(terminal.Dim, said)); err != nil {
 			return err
@@ -200,12 +200,6 @@ func (t *Transcript) message(e *tapedeck.Event, raw json.RawMessage) error {
 		}
 	}
 	return nil
-}
-
-// failedBy reports whether the metadata of a tool result say that the tool failed.
-func failedBy(m tapedeck.Members) bool {
-	var d struct{ Error bool }
-	return json.Unmarshal(m[tapedeck.VendorKey], &d) == nil && d.Error
 }
 
 func (t *Transcript) stream(s terminal.Style, id string, delta json.RawMessage) error {
