@@ -99,8 +99,7 @@ func (ts *trails) tail(gen, from, to int64) (first int64, pos []int64) {
 func (ts *trails) locate(c *conn, gen, from, to int64) ([]int64, error) {
 	pos := make([]int64, to-from)
 	first, fresh := ts.tail(gen, from, to)
-	copy(pos[first-from:], fresh)
-	if from == first {
+	if copy(pos[first-from:], fresh) == len(pos) {
 		return pos, nil
 	}
 	err := findPlaces(c, gen, from, pos)

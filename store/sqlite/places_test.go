@@ -287,3 +287,43 @@ func TestFreshErased(t *testing.T) {
 		t.Errorf("%d events are left", n)
 	}
 }
+
+// TestReadBetweenCommitAndPublication reads a session that is not in memory when its new
+// events are committed, but not yet published. The positions in memory end before them.
+func TestReadBetweenCommitAndPublication(t *testing.T) {
+	var s *sqlite.Store
+	reading := false
+	o := sqlite.Options{HotSessions: 1, Commit: func(commit func() error) error {
+		if err := commit(); err != nil || !reading {
+			return err
+		}
+		for from := range int64(4) {
+			p, err := s.Read(t.Context(), "s", tapedeck.Range{From: from})
+			if err != nil || int64(len(p.Records)) != 4-from {
+				t.Errorf("from %d: %d records, %v", from, len(p.Records), err)
+			}
+		}
+		return nil
+	}}
+	s = open(t, t.TempDir(), o)
+	add := func(id string, n int) {
+		t.Helper()
+		a := tapedeck.Append{Session: id}
+		for range n {
+			a.Events = append(a.Events, tapedeck.Event{Type: "test.note"})
+		}
+		if _, err := s.Append(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range []string{"s", "other"} {
+		if _, err := s.Create(t.Context(), tapedeck.Spec{ID: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("s", 2)
+	add("other", 1) // takes the place of s in memory
+	reading = true
+	add("s", 2)
+	reading = false
+}
