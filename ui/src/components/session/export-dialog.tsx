@@ -5,7 +5,9 @@ import type { ExportRequest, RedactionPreview } from "@/wire";
 import { plural } from "../format";
 import { Button, Dialog, ErrorBox, field } from "../ui";
 
-const formats: [format: string, name: string, ending: string][] = [
+type Format = NonNullable<ExportRequest["format"]>;
+
+const formats: [format: Format, name: string, ending: string][] = [
   ["ndjson", "NDJSON: every event; can be imported again", "ndjson"],
   ["html", "HTML: a recording that plays offline in a browser", "html"],
   ["json", "JSON: the session and its events in one document", "json"],
@@ -15,7 +17,7 @@ const formats: [format: string, name: string, ending: string][] = [
 ];
 
 export function ExportDialog({ id, at, onClose }: { id: string; at?: number; onClose: () => void }) {
-  const [format, setFormat] = useState("ndjson");
+  const [format, setFormat] = useState<Format>("ndjson");
   const [effective, setEffective] = useState(false);
   const [rules, setRules] = useState<Rules>({ secrets: true, pii: false, keys: "", patterns: "" });
   const [here, setHere] = useState(false);
@@ -43,7 +45,7 @@ export function ExportDialog({ id, at, onClose }: { id: string; at?: number; onC
       <div className="flex flex-col gap-3 text-[13px]">
         <label className="flex flex-col gap-1">
           <span className="text-muted">Format</span>
-          <select className={field} value={format} onChange={(e) => setFormat(e.target.value)}>
+          <select className={field} value={format} onChange={(e) => setFormat(e.target.value as Format)}>
             {formats.map(([f, name]) => (
               <option key={f} value={f}>
                 {name}
