@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -32,6 +33,10 @@ type appOptions struct {
 	idleTimeout  time.Duration // likewise; 0 for the default, negative for no limit
 	allowOrigins []string
 	anyHost      bool
+	subscribers  bool // deliver subscriptions
+	publicURL    string
+	webhookAllow []netip.Prefix
+	rotateKey    bool
 	config       agentconfig.Config // of agents
 	demo         bool               // add the agents of the demo
 	logger       *slog.Logger
@@ -82,6 +87,7 @@ func openApp(ctx context.Context, o appOptions) (_ *app, err error) {
 		Agents: agents, InMemory: o.ephemeral, Lock: o.lock, Discard: a.folders.discard,
 		MaxBody: o.maxBody, MaxEvents: o.maxEvents, MaxConnections: o.maxConns, BodyBudget: o.bodies,
 		LongPoll: o.longPoll, Lease: o.lease, RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout,
+		NoSubscriptions: !o.subscribers, PublicURL: o.publicURL, AllowWebhooks: o.webhookAllow, RotateWebhookKey: o.rotateKey,
 		AllowOrigins: o.allowOrigins, AnyHost: o.anyHost, Version: version(), Logger: o.logger,
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -34,6 +35,9 @@ type serveFlags struct {
 	runTimeout   time.Duration
 	idleTimeout  time.Duration
 	allowOrigins origins
+	publicURL    string
+	webhookAllow prefixes
+	rotateKey    bool
 	verbose      bool
 }
 
@@ -46,7 +50,10 @@ func newServe(e *env) *cobra.Command {
 Other commands on this folder go through the server.
 
 The server has no access control. It listens on an address that other machines can
-reach only with --insecure.`,
+reach only with --insecure.
+
+Webhooks of subscriptions go only to public addresses with HTTPS, and to those that
+--webhook-allow names.`,
 		Example: `  tapedeck serve --demo
   tapedeck serve --data /var/lib/tapedeck --listen 127.0.0.1:8080`,
 		Args: noArgs,
@@ -66,6 +73,9 @@ reach only with --insecure.`,
 	fl.DurationVar(&f.runTimeout, "run-timeout", 0, "stop a run that takes longer, and end it as failed (default: no limit)")
 	fl.DurationVar(&f.idleTimeout, "idle-timeout", deck.DefaultIdleTimeout, "stop a run whose agent sends nothing for this long, and end it as failed; waiting for an answer from people does not count; 0 for no limit")
 	fl.Var(&f.allowOrigins, "allow-origin", `origins whose web pages may use all endpoints from a browser, such as https://app.example ("*" for all, without credentials)`)
+	fl.StringVar(&f.publicURL, "public-url", "", "where receivers of webhooks reach this server, such as https://deck.example (default: the address that was used to create the subscription)")
+	fl.Var(&f.webhookAllow, "webhook-allow", "addresses to which webhooks may go although they are not public, such as 127.0.0.0/8,10.1.2.3; plain HTTP is allowed there")
+	fl.BoolVar(&f.rotateKey, "rotate-webhook-key", false, "sign webhooks with a new key from now on; receivers can check signatures of the old one for another day")
 	fl.BoolVar(&f.verbose, "verbose", false, "log debug messages")
 	return c
 }
@@ -150,6 +160,7 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	return appOptions{
 		dir: e.folder(), ephemeral: ephemeral, maxBody: size, maxEvents: f.maxEvents, longPoll: f.longPoll, lease: f.lease,
 		runTimeout: f.runTimeout, idleTimeout: timeLimit(f.idleTimeout), config: c, demo: f.demo,
+		subscribers: true, publicURL: f.publicURL, webhookAllow: f.webhookAllow, rotateKey: f.rotateKey,
 		allowOrigins: f.allowOrigins, anyHost: !loopback,
 		logger: slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level})),
 	}, nil
@@ -206,6 +217,35 @@ func (o *origins) Set(list string) error {
 
 func (o *origins) String() string { return strings.Join(*o, ",") }
 func (o *origins) Type() string   { return "strings" }
+
+// prefixes are the values of --webhook-allow: networks, or single addresses.
+type prefixes []netip.Prefix
+
+func (p *prefixes) Set(list string) error {
+	for s := range strings.SplitSeq(list, ",") {
+		s = strings.TrimSpace(s)
+		prefix, err := netip.ParsePrefix(s)
+		if err != nil {
+			address, addrErr := netip.ParseAddr(s)
+			if addrErr != nil || address.Zone() != "" {
+				return tapedeck.Errorf(tapedeck.Invalid, "an address is written as 10.1.2.3 or 10.0.0.0/8, not %q", s)
+			}
+			prefix = netip.PrefixFrom(address, address.BitLen())
+		}
+		*p = append(*p, prefix.Masked())
+	}
+	return nil
+}
+
+func (p *prefixes) String() string {
+	out := make([]string, len(*p))
+	for i, prefix := range *p {
+		out[i] = prefix.String()
+	}
+	return strings.Join(out, ",")
+}
+
+func (p *prefixes) Type() string { return "strings" }
 
 // printServing prints the address of the server and, for the demo, commands to try.
 func (e *env) printServing(url string, ephemeral bool, live string) {
