@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -88,9 +89,10 @@ func (s *subscriber) watches(path string) bool {
 	return explicit || s.matches(path)
 }
 
-// matches reports whether a path belongs to the subscription by its pattern.
+// matches reports whether a path belongs to the subscription by its pattern. A filter
+// selects nothing in streams.
 func (s *subscriber) matches(path string) bool {
-	return s.pattern.match(path) && !s.d.isWakeStream(path)
+	return (s.filter == nil || strings.HasPrefix(path, sessions)) && s.pattern.match(path) && !s.d.isWakeStream(path)
 }
 
 // note notes that a session has changed.

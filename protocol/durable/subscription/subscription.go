@@ -100,9 +100,23 @@ func (c *config) checkStreams() error {
 		return tooMany("a subscription has at most %d explicit streams", maxStreams).hint("use a pattern")
 	}
 	for _, p := range c.Streams {
-		if _, err := sessionOf(p); err != nil {
+		if err := c.checkStream(p); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkStream reports why the subscription cannot have an explicit stream.
+func (c *config) checkStream(path string) error {
+	id, err := sessionOf(path)
+	switch {
+	case err != nil:
+		return err
+	case path == c.WakeStream:
+		return invalid("the subscription would watch its own wake stream")
+	case c.Filter != "" && strings.HasPrefix(id, tapedeck.StreamPrefix):
+		return invalid("%.200q is a stream, and a filter selects events of sessions only", path)
 	}
 	return nil
 }
@@ -115,8 +129,6 @@ func (c *config) checkWakeStream() error {
 		return err
 	case !strings.HasPrefix(id, tapedeck.StreamPrefix):
 		return invalid("the wake stream %.200q is a session", c.WakeStream).hint("name a stream of JSON messages, such as wake/pool")
-	case slices.Contains(c.Streams, c.WakeStream):
-		return invalid("the subscription would watch its own wake stream")
 	}
 	return nil
 }

@@ -144,11 +144,8 @@ func (d *Dispatcher) addStreams(ctx context.Context, id string, paths []string) 
 		return err
 	}
 	for _, p := range paths {
-		if _, err := sessionOf(p); err != nil {
+		if err := s.config.checkStream(p); err != nil {
 			return err
-		}
-		if p == s.config.WakeStream {
-			return invalid("the subscription would watch its own wake stream")
 		}
 	}
 	d.writing.Lock()

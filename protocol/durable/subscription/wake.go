@@ -33,11 +33,18 @@ func (s *subscriber) run(ctx context.Context) {
 		case <-timer.C:
 		}
 		timer.Stop()
-		if again := s.step(ctx); again > 0 {
+		again := s.step(ctx)
+		for again == atOnce && ctx.Err() == nil {
+			again = s.step(ctx)
+		}
+		if again > 0 {
 			timer.Reset(again)
 		}
 	}
 }
+
+// atOnce is the result of step if there may be more to do now.
+const atOnce time.Duration = -1
 
 // step does what is due. It returns after which time there is more to do, 0 if only after
 // a signal.
@@ -53,7 +60,7 @@ func (s *subscriber) step(ctx context.Context) (again time.Duration) {
 	case w != nil && w.Sent && w.Until.IsZero(): // it waits for a worker
 		return 0
 	case w != nil && w.Sent:
-		return w.Until.Sub(now)
+		return w.Until.Sub(now) // above 0, or expire would have ended the wake
 	case len(s.pending) == 0:
 		s.state.Wake = nil // what it was about was deleted
 		return 0
@@ -78,7 +85,7 @@ func (s *subscriber) step(ctx context.Context) (again time.Duration) {
 	} else {
 		s.announce(ctx, streams[0].Path)
 	}
-	return time.Nanosecond // look again at once
+	return atOnce
 }
 
 // beginWake begins a wake, or another attempt to deliver the one there is. Requires s.mu.
