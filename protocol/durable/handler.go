@@ -29,7 +29,7 @@ import (
 const Root = "/v1/stream"
 
 // control begins the paths of subscriptions.
-const control = Root + "/__ds/"
+const control = Root + "/__ds"
 
 // Options configure the handler. Store is required.
 type Options struct {
@@ -127,7 +127,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 		}
 		return h.list(w, r)
 	}
-	if h.Subscriptions != nil && strings.HasPrefix(r.URL.Path, control) {
+	if rest, ok := strings.CutPrefix(r.URL.Path, control); ok && h.Subscriptions != nil && (rest == "" || rest[0] == '/') {
 		h.Subscriptions.ServeHTTP(w, r)
 		return nil
 	}

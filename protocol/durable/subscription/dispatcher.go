@@ -168,7 +168,7 @@ const retryPause = time.Second
 
 // Run delivers until ctx ends. It returns when all its goroutines have ended.
 func (d *Dispatcher) Run(ctx context.Context) {
-	defer d.group.Wait()
+	defer d.finish()
 	for err := d.start(ctx); err != nil; err = d.start(ctx) {
 		if ctx.Err() != nil {
 			return
@@ -192,6 +192,14 @@ func (d *Dispatcher) Run(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// finish waits for the goroutines of the subscriptions, which end with the context of Run.
+func (d *Dispatcher) finish() {
+	d.writing.Lock()   // a subscription that is being created starts its goroutine before, or not at all
+	d.writing.Unlock() //nolint:staticcheck // nothing is to be done with the lock
+	d.group.Wait()
+	d.client.close()
 }
 
 // pause waits. It reports false if ctx ends.
@@ -307,8 +315,12 @@ func (d *Dispatcher) add(s *subscriber) {
 	d.mu.Unlock()
 }
 
-// launch starts the goroutine of a subscription.
+// launch starts the goroutine of a subscription, unless the dispatcher ends. Requires
+// d.writing.
 func (d *Dispatcher) launch(s *subscriber) {
+	if d.running.Err() != nil {
+		return
+	}
 	ctx, cancel := context.WithCancel(d.running)
 	s.cancel = cancel
 	d.group.Go(func() { s.run(ctx) })

@@ -38,7 +38,7 @@ type described struct {
 	Type         string            `json:"type"`
 	Pattern      string            `json:"pattern,omitempty"`
 	Filter       string            `json:"filter,omitempty"`
-	Streams      []describedStream `json:"streams"`
+	Streams      []describedStream `json:"streams,omitzero"` // nil in a list
 	More         int               `json:"streams_left_out,omitempty"`
 	Webhook      *describedWebhook `json:"webhook,omitempty"`
 	WakeStream   string            `json:"wake_stream,omitempty"`

@@ -243,7 +243,7 @@ func TestErasedEvents(t *testing.T) {
 		w.session("a", tapedeck.Event{Type: tapedeck.PermissionRequested, Invocation: "i"}, tapedeck.Event{Type: tapedeck.PermissionRequested, Invocation: "j"})
 		w.taken()
 		erase := func(from, to int64) {
-			_, err := w.hub.Erase(t.Context(), tapedeck.Erasure{
+			_, err := w.hub.Erase(w.t.Context(), tapedeck.Erasure{
 				Session: "a", Ranges: []tapedeck.OffsetRange{{From: from, To: to}}, Events: []tapedeck.Event{{Type: tapedeck.SessionRedacted}},
 			})
 			if err != nil {
@@ -280,7 +280,7 @@ func TestManyTriggers(t *testing.T) {
 			all = append(all, e)
 		}
 		w.session("a")
-		if _, err := w.hub.Append(t.Context(), tapedeck.Append{Session: "a", Events: all}); err != nil {
+		if _, err := w.hub.Append(w.t.Context(), tapedeck.Append{Session: "a", Events: all}); err != nil {
 			t.Fatal(err)
 		}
 		w.start()

@@ -41,7 +41,7 @@ type subscriber struct {
 	id string
 	d  *Dispatcher
 
-	config  config
+	config  config // it and what follows never change
 	pattern glob
 	filter  *filter // nil: everything
 
@@ -71,10 +71,15 @@ func (d *Dispatcher) newSubscriber(id string) *subscriber {
 	return &subscriber{id: id, d: d, signal: make(chan struct{}, 1), pending: map[int64]*link{}, cancel: func() {}}
 }
 
-// configure sets what follows from the state.
+// configure sets what follows from the state and does not change.
 func (s *subscriber) configure() {
 	s.config = s.state.Config
 	s.pattern, s.filter = parseGlob(s.config.Pattern), filters[s.config.Filter]
+	s.setExplicit()
+}
+
+// setExplicit sets what follows from the list of streams. Requires s.mu.
+func (s *subscriber) setExplicit() {
 	s.explicit = make(map[string]bool, len(s.state.Explicit))
 	for _, p := range s.state.Explicit {
 		s.explicit[p] = true

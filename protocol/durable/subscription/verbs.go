@@ -202,7 +202,7 @@ func (s *subscriber) setStreams(ctx context.Context, next *state, heads map[int6
 	if err := s.save(ctx, next, heads); err != nil {
 		return err
 	}
-	s.configure()
+	s.setExplicit()
 	for gen, l := range s.pending {
 		if !s.explicit[l.path] && !s.matches(l.path) {
 			delete(s.pending, gen)

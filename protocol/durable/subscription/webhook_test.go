@@ -1,7 +1,6 @@
 package subscription
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -329,7 +328,7 @@ func TestFullDisk(t *testing.T) {
 		w.hook("s", `"pattern":"*"`)
 		w.stream("a")
 		w.answers(func(n *notification) (int, string) {
-			w.fail = context.DeadlineExceeded // the answer cannot be stored
+			w.full.Store(true) // the answer cannot be stored
 			return 200, `{"done":true}`
 		})
 		w.say("a", "1")
@@ -337,7 +336,7 @@ func TestFullDisk(t *testing.T) {
 		w.refused(codeUnavailable, "PUT", "/subscriptions/x", "", `{"type":"webhook","webhook":{"url":"https://hook.example/x"},"pattern":"*"}`)
 		w.refused(codeUnavailable, "DELETE", "/subscriptions/s", "", "")
 		w.answers(nil)
-		w.fail = nil
+		w.full.Store(false)
 		time.Sleep(time.Minute)
 		is(t, "again", w.told(), "a 0-1")
 		is(t, "acked", short(w.subscription("s").Streams[0].Acked), "1")

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,8 +30,8 @@ type world struct {
 	store *memory.Store
 	hub   *hub.Hub
 	d     *Dispatcher
-	stop  func() // ends the dispatcher and waits for it
-	fail  error  // of the commits of the store
+	stop  func()      // ends the dispatcher and waits for it
+	full  atomic.Bool // commits of the store fail
 
 	mu       sync.Mutex
 	receive  func(n *notification) (status int, answer string)
@@ -43,7 +44,12 @@ func bubble(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t}
-		w.store = memory.New(memory.Options{FailCommit: func() error { return w.fail }})
+		w.store = memory.New(memory.Options{FailCommit: func() error {
+			if w.full.Load() {
+				return errors.New("disk full")
+			}
+			return nil
+		}})
 		w.hub = hub.New(w.store)
 		w.start()
 		test(w)
@@ -277,4 +283,19 @@ func done(wake string, generation int64, acks ...string) string {
 	}
 	b, _ := json.Marshal(r)
 	return string(b)
+}
+
+func contextOf(t *testing.T) (context.Context, func()) { return context.WithCancel(t.Context()) }
+
+// A brokenStore fails some times.
+type brokenStore struct {
+	Store
+	fails int
+}
+
+func (s *brokenStore) All(ctx context.Context) (map[string][]byte, error) {
+	if s.fails--; s.fails >= 0 {
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "not now")
+	}
+	return s.Store.All(ctx)
 }
