@@ -112,6 +112,30 @@ func TestDoneWithMorePending(t *testing.T) {
 	})
 }
 
+// TestAckOfTheOnlyTrigger: with a filter, events after the last trigger are not pending.
+func TestAckOfTheOnlyTrigger(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.hook("s", `"pattern":"**","filter":"question-asked"`)
+		w.answers(func(*notification) (int, string) { return 200, "" })
+		ask, other := tapedeck.Event{Type: tapedeck.PermissionRequested}, tapedeck.Event{Type: "CUSTOM"}
+		w.session("a", ask, other, ask, other, other)
+		n := w.taken()[0]
+		report := func(at int64) bool {
+			var answer map[string]bool
+			w.expect(200, "POST", "/subscriptions/s/callback", n.CallbackToken, done(n.Wake, n.Generation, fmt.Sprint("sessions/a ", at)), &answer)
+			return answer["next_wake"]
+		}
+		is(t, "after the first", report(2), true)
+		n = w.taken()[0]
+		if e := n.Streams[0].Events; len(e) != 1 || short(e[0].Offset) != "3" {
+			t.Errorf("the second wake has %+v", e)
+		}
+		is(t, "after the second", report(4), false)
+		w.restart()
+		is(t, "after a restart", w.told(), "")
+	})
+}
+
 func TestTokens(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.hook("s", `"pattern":"**","lease_ttl_ms":600000`)
@@ -235,6 +259,27 @@ func TestRestartDuringLease(t *testing.T) {
 	})
 }
 
+// TestCrashDuringDelivery: a wake whose receiver may have it keeps its id and generation,
+// so that the receiver can recognize it, and its token is of use.
+func TestCrashDuringDelivery(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.hook("s", `"pattern":"**"`)
+		hang := func(*notification) (int, string) {
+			time.Sleep(time.Second)
+			return 200, `{"done":true}`
+		}
+		w.answers(hang)
+		w.stream("a", "1")
+		first := w.taken()
+		w.restart()
+		w.answers(nil)
+		second := w.taken()
+		if len(first) != 1 || len(second) != 1 || first[0].Wake != second[0].Wake || second[0].Generation != 1 {
+			t.Errorf("before the crash: %+v; after it: %+v", first, second)
+		}
+	})
+}
+
 // TestDeletedSessions: a wake that is repeated does not tell of a deleted stream. If
 // nothing else is pending, it is not repeated.
 func TestDeletedSessions(t *testing.T) {
@@ -300,9 +345,11 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func TestDeleteDuringDelivery(t *testing.T) {
 	bubble(t, func(w *world) {
 		var got notification
+		ended := make(chan struct{})
 		w.d.client.tls = roundTripper(func(r *http.Request) (*http.Response, error) {
 			_ = json.NewDecoder(r.Body).Decode(&got)
 			<-r.Context().Done()
+			close(ended)
 			return nil, r.Context().Err()
 		})
 		w.hook("s", `"pattern":"*"`)
@@ -311,8 +358,13 @@ func TestDeleteDuringDelivery(t *testing.T) {
 		began := time.Now()
 		w.expect(204, "DELETE", "/subscriptions/s", "", "", nil)
 		w.expect(204, "DELETE", "/subscriptions/s", "", "", nil)
+		<-ended
 		synctest.Wait()
 		is(t, "time that has passed", time.Since(began), 0)
+		states, err := w.store.Subscriptions().All(w.t.Context())
+		if len(states) != 0 || err != nil {
+			t.Errorf("the store has %v, %v", states, err)
+		}
 		w.refused(codeNotFound, "POST", "/subscriptions/s/callback", got.CallbackToken, done(got.Wake, 1, "a 1"))
 		w.d.client.tls = w
 		w.hook("s", `"pattern":"*"`)
