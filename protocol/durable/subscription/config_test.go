@@ -147,6 +147,10 @@ func TestCommitBeforeTheSubscription(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		s := w.d.all()[0]
+		s.mu.Lock()
+		s.since = w.d.changesSoFar() + 1 // as if the next change had been noted before
+		s.mu.Unlock()
 		w.d.committed([]tapedeck.Commit{{Session: entry, Records: make([]tapedeck.Record, 1)}})
 		is(t, "told", w.told(), "")
 	})

@@ -78,6 +78,7 @@ type Dispatcher struct {
 
 	dirtyMu sync.Mutex
 	dirty   map[int64]*change // by Gen: what was committed and not looked at
+	changes int64             // how many changes there were
 
 	ready   chan struct{}   // closed when what is pending is known
 	running context.Context // of the goroutines of the subscriptions; set before ready is closed
@@ -94,6 +95,7 @@ type Dispatcher struct {
 
 // A change is what was committed to a session.
 type change struct {
+	number  int64 // it counts the changes
 	session string
 	path    string
 	gen     int64
@@ -101,6 +103,25 @@ type change struct {
 	head    int64
 	erased  bool
 	gone    bool
+
+	found map[*filter]bool // whether it has a trigger of a filter, as far as that is known
+}
+
+// has reports whether a change has a trigger of a filter. Subscriptions with the same
+// filter share the answer.
+func (c *change) has(ctx context.Context, log Log, f *filter) (bool, error) {
+	if found, ok := c.found[f]; ok {
+		return found, nil
+	}
+	found, _, err := f.find(ctx, log, c.session, c.first, c.head, 1)
+	if err != nil && !isGone(err) {
+		return false, err
+	}
+	if c.found == nil {
+		c.found = map[*filter]bool{}
+	}
+	c.found[f] = len(found) > 0
+	return len(found) > 0, nil
 }
 
 // New returns a dispatcher. Register its [Dispatcher.Observer] with the store, then call
@@ -149,7 +170,8 @@ func (d *Dispatcher) noteCommit(c *tapedeck.Commit) {
 	}
 	known := d.dirty[s.Gen]
 	if known == nil {
-		known = &change{session: s.ID, path: pathOf(s.ID, s.Kind), gen: s.Gen, first: s.Head - int64(len(c.Records))}
+		d.changes++
+		known = &change{number: d.changes, session: s.ID, path: pathOf(s.ID, s.Kind), gen: s.Gen, first: s.Head - int64(len(c.Records))}
 		d.dirty[s.Gen] = known
 	}
 	known.head, known.erased, known.gone = s.Head, known.erased || c.Erased, known.gone || c.Gone
@@ -257,6 +279,7 @@ func (d *Dispatcher) putBack(changes map[int64]*change) {
 	d.dirtyMu.Lock()
 	defer d.dirtyMu.Unlock()
 	for gen, c := range changes {
+		c.found = nil
 		if later := d.dirty[gen]; later != nil {
 			c.head, c.erased, c.gone = later.head, c.erased || later.erased, c.gone || later.gone
 		}
@@ -337,6 +360,13 @@ func (d *Dispatcher) remove(s *subscriber) {
 	}
 	d.active.Store(len(d.subs) > 0)
 	d.mu.Unlock()
+}
+
+// changesSoFar returns the number of the newest change.
+func (d *Dispatcher) changesSoFar() int64 {
+	d.dirtyMu.Lock()
+	defer d.dirtyMu.Unlock()
+	return d.changes
 }
 
 // isWakeStream reports whether wakes are written to a stream. Patterns do not match such

@@ -53,7 +53,7 @@ type subscriber struct {
 	explicit map[string]bool
 	pending  map[int64]*link // by Gen. What is not in it was acknowledged up to its head
 	count    int64           // of links, for their order
-	sent     map[int64]int64 // by Gen: up to which offset the wake that is being delivered tells of a session
+	since    int64           // changes up to this number may be older than the subscription, or than a stream in its list
 	deleted  bool
 }
 
@@ -114,17 +114,25 @@ func (s *subscriber) note(ctx context.Context, c *change) error {
 		}
 		return nil
 	}
-	// Nothing was pending, so everything before the change was acknowledged. But a
-	// subscription that is new may have been created after the change.
-	acked, _, err := s.d.options.Store.Acked(ctx, s.id, c.gen)
-	if err != nil {
-		return err
+	// Nothing was pending, so everything before the change was acknowledged.
+	from := c.first
+	if c.number <= s.since {
+		acked, _, err := s.d.options.Store.Acked(ctx, s.id, c.gen)
+		if err != nil {
+			return err
+		}
+		from = max(from, acked)
 	}
-	from := max(c.first, acked)
 	if from >= c.head {
 		return nil
 	}
-	_, err = s.watch(ctx, c, from)
+	if s.filter != nil && from == c.first {
+		ok, err := c.has(ctx, s.d.options.Log, s.filter)
+		if err != nil || !ok {
+			return err
+		}
+	}
+	_, err := s.watch(ctx, c, from)
 	return err
 }
 

@@ -75,6 +75,7 @@ func (d *Dispatcher) create(ctx context.Context, id string, c config, base strin
 	err := d.link(ctx, s, s.watches) // before the subscription is stored: after a crash it is complete, or it does not exist
 	if err == nil {
 		s.mu.Lock()
+		s.since = d.changesSoFar()
 		err = s.save(ctx, &s.state, nil)
 		s.mu.Unlock()
 	}
@@ -202,6 +203,7 @@ func (s *subscriber) setStreams(ctx context.Context, next *state, heads map[int6
 	if err := s.save(ctx, next, heads); err != nil {
 		return err
 	}
+	s.since = s.d.changesSoFar()
 	s.setExplicit()
 	for gen, l := range s.pending {
 		if !s.explicit[l.path] && !s.matches(l.path) {

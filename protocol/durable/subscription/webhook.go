@@ -117,10 +117,8 @@ func readDone(r io.Reader) (bool, error) {
 	var answer struct {
 		Done bool `json:"done"`
 	}
-	if len(b) > maxAnswer || json.Unmarshal(b, &answer) != nil {
-		return false, nil
-	}
-	return answer.Done, nil
+	isAnswer := len(b) <= maxAnswer && json.Unmarshal(b, &answer) == nil
+	return isAnswer && answer.Done, nil
 }
 
 // sign returns the value of the header that proves the origin of a body.
