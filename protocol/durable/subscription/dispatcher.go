@@ -213,8 +213,15 @@ func (d *Dispatcher) Run(ctx context.Context) {
 				return
 			}
 		}
+		if !pause(ctx, rest) {
+			return
+		}
 	}
 }
+
+// rest is the time between two looks at what was committed. Under load one look is for
+// many commits. After a quiet time there is none to wait for.
+const rest = 5 * time.Millisecond
 
 // finish waits for the goroutines of the subscriptions, which end with the context of Run.
 func (d *Dispatcher) finish() {

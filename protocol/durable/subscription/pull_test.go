@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/tapedeck/tapedeck"
@@ -103,7 +102,7 @@ func TestWakeStreams(t *testing.T) {
 		w.expect(201, "PUT", "/subscriptions/t", "", `{"type":"pull-wake","pattern":"**","wake_stream":"wake/other"}`, nil)
 		w.stream("wake/other")
 		w.stream("a", "1")
-		synctest.Wait()
+		w.settle()
 		if s := w.subscription("s"); s.Status != "failed" || !strings.Contains(s.LastError, "wake stream") {
 			t.Errorf("without the wake stream: %+v", s)
 		}
@@ -182,7 +181,7 @@ func TestRemoveWhilePending(t *testing.T) {
 		w.answers(func(*notification) (int, string) { return 500, "" })
 		w.stream("a", "1")
 		w.stream("b", "1")
-		synctest.Wait()
+		w.settle()
 		w.expect(204, "DELETE", "/subscriptions/s/streams/a", "", "", nil)
 		w.taken()
 		time.Sleep(2 * time.Second)

@@ -121,6 +121,12 @@ func (w *world) verify(signature string, body []byte) {
 	w.t.Errorf("no published key has the id %s", m[2])
 }
 
+// settle waits until everything that was committed is looked at and delivered.
+func (w *world) settle() {
+	time.Sleep(2 * rest)
+	synctest.Wait()
+}
+
 // answers sets what the receiver answers from now on.
 func (w *world) answers(receive func(n *notification) (int, string)) {
 	w.mu.Lock()
@@ -130,7 +136,7 @@ func (w *world) answers(receive func(n *notification) (int, string)) {
 
 // taken returns the webhooks that were received since the last call.
 func (w *world) taken() []*notification {
-	synctest.Wait()
+	w.settle()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := w.received
@@ -251,7 +257,7 @@ func (w *world) remove(id string) {
 // read returns the messages of a stream.
 func (w *world) read(path string) string {
 	w.t.Helper()
-	synctest.Wait()
+	w.settle()
 	p, err := w.hub.Read(w.t.Context(), tapedeck.StreamPrefix+path, tapedeck.Range{})
 	if err != nil {
 		w.t.Fatal(err)
