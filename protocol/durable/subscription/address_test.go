@@ -102,8 +102,11 @@ func TestAddressAtTheConnection(t *testing.T) {
 	plain, secure := httptest.NewServer(handler), httptest.NewTLSServer(handler)
 	defer plain.Close()
 	defer secure.Close()
-	t.Setenv("HTTP_PROXY", plain.URL) // a proxy would connect to any address
-	t.Setenv("HTTPS_PROXY", plain.URL)
+	for _, transport := range []http.RoundTripper{newSender(nil, nil).tls, newSender(nil, nil).plain} {
+		if transport.(*http.Transport).Proxy != nil {
+			t.Error("a proxy would connect to any address")
+		}
+	}
 	port := plain.Listener.Addr().(*net.TCPAddr).Port
 	for _, allow := range [][]netip.Prefix{nil, prefixes("10.0.0.0/8", "::/0")} {
 		for _, url := range []string{
