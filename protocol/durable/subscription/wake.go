@@ -117,6 +117,12 @@ func (s *subscriber) snapshot(ctx context.Context) ([]streamInfo, map[int64]int6
 	streams := make([]streamInfo, 0, min(len(links), maxInWake))
 	tails := map[int64]int64{}
 	for _, l := range links[:min(len(links), maxInWake)] {
+		if exists, err := s.exists(ctx, l); err != nil {
+			return nil, nil, err
+		} else if !exists {
+			delete(s.pending, l.gen)
+			continue
+		}
 		info := streamInfo{Path: l.path, Type: s.linkType(l.path), Acked: position(l.acked), Pending: true}
 		tail := l.head
 		if s.filter != nil {
@@ -133,6 +139,16 @@ func (s *subscriber) snapshot(ctx context.Context) ([]streamInfo, map[int64]int6
 		streams = append(streams, info)
 	}
 	return streams, tails, nil
+}
+
+// exists reports whether the session of a link exists. It may have expired, and the
+// notice of that comes later.
+func (s *subscriber) exists(ctx context.Context, l *link) (bool, error) {
+	session, err := s.d.options.Log.Head(ctx, l.session)
+	if isGone(err) {
+		return false, nil
+	}
+	return session.Gen == l.gen, err
 }
 
 // triggers returns the triggers of a link for the next wake, and the offset up to which

@@ -304,6 +304,25 @@ func TestDeletedSessions(t *testing.T) {
 	})
 }
 
+// TestExpiredStreams: a wake does not tell of a stream that has expired.
+func TestExpiredStreams(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.hook("s", `"pattern":"**"`)
+		w.answers(func(*notification) (int, string) { return 500, "" })
+		for path, ttl := range map[string]time.Duration{"short": 500 * time.Millisecond, "long": 0} {
+			_, _, err := w.hub.Create(w.t.Context(), tapedeck.Spec{
+				ID: tapedeck.StreamPrefix + path, Kind: tapedeck.KindStream, ContentType: "text/plain", TTL: ttl, Chunks: [][]byte{{1}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.taken()
+		time.Sleep(1500 * time.Millisecond)
+		is(t, "told", w.told(), "long 0-1")
+	})
+}
+
 // TestSlowWebhook: a webhook that never answers holds up neither writers nor other
 // subscriptions. Its request ends with the lease.
 func TestSlowWebhook(t *testing.T) {
