@@ -91,6 +91,11 @@ func TestDeletedBeforeTheClaim(t *testing.T) {
 		w.refused(codeNoWork, "POST", "/subscriptions/s/claim", "", `{"worker":"w"}`)
 		w.stream("b", "1")
 		is(t, "announcements", strings.Count(w.read("wake/pool"), "\n"), 2)
+		w.remove("stream/b")
+		w.refused(codeNoWork, "POST", "/subscriptions/s/claim", "", `{"worker":"w"}`)
+		w.restart()
+		w.stream("c", "1")
+		is(t, "announcements after a restart", strings.Count(w.read("wake/pool"), "\n"), 3)
 	})
 }
 

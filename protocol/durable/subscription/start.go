@@ -24,6 +24,7 @@ func (d *Dispatcher) start(ctx context.Context) error {
 			return fmt.Errorf("the state of subscription %q cannot be read: %w", id, err)
 		}
 		s.configure()
+		s.announceAgain()
 		subs = append(subs, s)
 	}
 	d.mu.Lock()
@@ -44,6 +45,14 @@ func (d *Dispatcher) start(ctx context.Context) error {
 	close(d.ready)
 	wakeUp(d.changed)
 	return nil
+}
+
+// announceAgain makes a wake that no worker has claimed unsent. The workers that read its
+// message may have found nothing to do, which is not stored.
+func (s *subscriber) announceAgain() {
+	if w := s.state.Wake; w != nil && w.Until.IsZero() {
+		w.Sent = false
+	}
 }
 
 // settle says whether commits are looked at from now on.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -169,8 +170,13 @@ func (s *subscriber) envelope(w *wake, streams []streamInfo) (body []byte, signa
 	return body, sign(&k, body, s.d.options.Now()), err
 }
 
-// done ends the wake and acknowledges what it told.
+// done ends the wake and acknowledges what it told. Reports may have acknowledged more
+// meanwhile.
 func (s *subscriber) done(ctx context.Context, tails map[int64]int64) {
+	maps.DeleteFunc(tails, func(gen, at int64) bool {
+		l := s.pending[gen]
+		return l == nil || l.acked >= at
+	})
 	apply, err := s.acknowledge(ctx, tails)
 	if err == nil {
 		next := s.state

@@ -97,6 +97,25 @@ func TestCallback(t *testing.T) {
 	})
 }
 
+// TestReportBeforeTheAnswer: a receiver that reports before it answers that it is done has
+// acknowledged the later of both.
+func TestReportBeforeTheAnswer(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.hook("s", `"pattern":"**"`)
+		w.answers(func(n *notification) (int, string) {
+			w.say("b", "2", "3")
+			report := strings.Replace(done(n.Wake, n.Generation, "b 3"), `"done":true`, `"done":false`, 1)
+			w.expect(200, "POST", "/subscriptions/s/callback", n.CallbackToken, report, nil)
+			return 200, `{"done":true}`
+		})
+		w.stream("b", "1")
+		is(t, "told", w.told(), "b 0-1")
+		is(t, "acked", short(w.subscription("s").Streams[0].Acked), "3")
+		w.restart()
+		is(t, "after a restart", w.told(), "")
+	})
+}
+
 // TestDoneWithMorePending: a report that ends a wake says whether another begins.
 func TestDoneWithMorePending(t *testing.T) {
 	bubble(t, func(w *world) {
