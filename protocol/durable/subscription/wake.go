@@ -111,8 +111,16 @@ func (s *subscriber) lease(w *wake) {
 }
 
 // snapshot returns the streams with something pending, and by their Gen the offsets to
-// which they are acknowledged when the wake is done. Requires s.mu.
-func (s *subscriber) snapshot(ctx context.Context) ([]streamInfo, map[int64]int64, error) {
+// which they are acknowledged when the wake is done. Without streams nothing is pending.
+// Requires s.mu.
+func (s *subscriber) snapshot(ctx context.Context) (streams []streamInfo, tails map[int64]int64, err error) {
+	for err == nil && len(streams) == 0 && len(s.pending) > 0 {
+		streams, tails, err = s.collect(ctx) // if it finds nothing, it has removed or moved links
+	}
+	return streams, tails, err
+}
+
+func (s *subscriber) collect(ctx context.Context) ([]streamInfo, map[int64]int64, error) {
 	links := s.links()
 	streams := make([]streamInfo, 0, min(len(links), maxInWake))
 	tails := map[int64]int64{}
