@@ -271,8 +271,9 @@ func (d *Dispatcher) drainLocked(ctx context.Context) error {
 	dirty := d.dirty
 	d.dirty = make(map[int64]*change)
 	d.dirtyMu.Unlock()
+	subs := d.all()
 	for gen, c := range dirty {
-		if err := d.note(ctx, c); err != nil {
+		if err := note(ctx, subs, c); err != nil {
 			d.putBack(dirty)
 			return err
 		}
@@ -295,8 +296,8 @@ func (d *Dispatcher) putBack(changes map[int64]*change) {
 }
 
 // note passes a change to the subscriptions that watch its session.
-func (d *Dispatcher) note(ctx context.Context, c *change) error {
-	for _, s := range d.all() {
+func note(ctx context.Context, subs []*subscriber, c *change) error {
+	for _, s := range subs {
 		if c.gone {
 			s.forget(c.gen)
 			continue
