@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/protocol/durable/subscription"
 	"github.com/tapedeck/tapedeck/server"
 )
 
@@ -129,7 +130,7 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	if err != nil {
 		return appOptions{}, usageError("--max-body: %w", err)
 	}
-	if err := f.checkNumbers(); err != nil {
+	if err := f.check(); err != nil {
 		return appOptions{}, err
 	}
 	host, _, err := net.SplitHostPort(f.listen)
@@ -185,7 +186,7 @@ func (f *serveFlags) bound(o *appOptions) error {
 	return nil
 }
 
-func (f *serveFlags) checkNumbers() error {
+func (f *serveFlags) check() error {
 	for flag, bad := range map[string]bool{"--max-events": f.maxEvents < 1, "--long-poll": f.longPoll <= 0, "--lease": f.lease <= 0} {
 		if bad {
 			return usageError("%s must be above 0", flag)
@@ -193,6 +194,11 @@ func (f *serveFlags) checkNumbers() error {
 	}
 	if f.maxConns < 0 {
 		return usageError("--max-connections takes a number from 0; 0 derives it from the limit of open files")
+	}
+	if f.publicURL != "" {
+		if _, err := subscription.PublicURL(f.publicURL); err != nil {
+			return usageError("--public-url: %w", err)
+		}
 	}
 	if f.runTimeout < 0 || f.idleTimeout < 0 {
 		return usageError("--run-timeout and --idle-timeout take a duration from 0; 0 is no limit")
