@@ -22,6 +22,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -36,6 +37,7 @@ import (
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/durable"
+	"github.com/tapedeck/tapedeck/protocol/durable/subscription"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 	"github.com/tapedeck/tapedeck/protocol/task"
 	"github.com/tapedeck/tapedeck/search/indexer"
@@ -74,6 +76,24 @@ type Options struct {
 	// requests for a name of the loopback, so that a web page cannot reach it
 	// through a DNS name of its own.
 	AnyHost bool
+
+	// NoSubscriptions leaves out the subscriptions of Durable Streams. What happens
+	// meanwhile is delivered by the next deck on the folder that has them.
+	NoSubscriptions bool
+
+	// PublicURL is where receivers of webhooks reach the server, such as
+	// https://deck.example. "" stands for the address that was used to create the
+	// subscription.
+	PublicURL string
+
+	// AllowWebhooks are addresses to which webhooks may go although they are not public,
+	// such as 127.0.0.0/8 or 10.1.2.3/32. There a webhook may also use plain HTTP. Without
+	// any, webhooks go only to public addresses, with HTTPS.
+	AllowWebhooks []netip.Prefix
+
+	// RotateWebhookKey makes Open create a new key, which signs webhooks from now on.
+	// Receivers can check signatures of the old key for another day.
+	RotateWebhookKey bool
 
 	// NoScreen leaves out the pages for people.
 	NoScreen bool
@@ -135,6 +155,7 @@ type Deck struct {
 	views   *projection.Projections
 	search  *indexer.Index
 	engine  *engine.Engine
+	subs    http.Handler // of the subscriptions; nil if there are none
 	handler http.Handler
 
 	instance string     // names this deck to its clients
@@ -168,6 +189,12 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 			return nil, err
 		}
 	}
+	if o.PublicURL != "" {
+		var err error
+		if o.PublicURL, err = subscription.PublicURL(o.PublicURL); err != nil {
+			return nil, err
+		}
+	}
 	if !o.InMemory { // a later change of the working directory moves no data
 		var err error
 		if dir, err = filepath.Abs(dir); err != nil {
@@ -186,6 +213,9 @@ func Open(ctx context.Context, dir string, o Options) (*Deck, error) {
 	d.hub.Observe(d.search.Observer())
 	d.streams, d.cutStreams = context.WithCancel(context.WithoutCancel(ctx))
 	d.engine = d.newEngine()
+	if err := d.openSubscriptions(s.subs, dir); err != nil {
+		return nil, errors.Join(err, d.hub.Close())
+	}
 	d.runInBackground(d.views.Run, d.search.Run)
 	d.recoverRuns(ctx)
 	d.handler = d.newHandler()
@@ -217,7 +247,8 @@ func (d *Deck) newHandler() http.Handler {
 		REST: api,
 		Task: task.Default(tasks, api),
 		Durable: durable.New(durable.Options{
-			Store: d.hub, Verbs: d.engine, Views: d.views, Fork: d.forkAt, LongPoll: o.LongPoll, MaxBody: o.MaxBody, Logger: o.Logger,
+			Store: d.hub, Verbs: d.engine, Views: d.views, Fork: d.forkAt, Subscriptions: d.subs,
+			LongPoll: o.LongPoll, MaxBody: o.MaxBody, Logger: o.Logger,
 		}),
 		Ready: d.Ready, Screen: screen, Version: o.Version, Instance: d.instance, Bodies: o.BodyBudget, Logger: o.Logger,
 		AllowOrigins: o.AllowOrigins, AnyHost: o.AnyHost,

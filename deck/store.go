@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/protocol/durable/subscription"
 	"github.com/tapedeck/tapedeck/search"
 	"github.com/tapedeck/tapedeck/store/memory"
 	"github.com/tapedeck/tapedeck/store/sqlite"
@@ -14,10 +15,11 @@ import (
 // tailBytes limits the memory in bytes for the newest events of all sessions.
 const tailBytes = 64 << 20
 
-// storage is a store with its search index.
+// storage is a store with its search index and its subscriptions.
 type storage struct {
 	store    tapedeck.Store
 	index    documents
+	subs     subscription.Store
 	writable func(context.Context) error // returns why the store cannot be written now, nil if it can
 }
 
@@ -36,7 +38,7 @@ func (d *Deck) openStore(ctx context.Context, dir string) (storage, error) {
 	if o.InMemory {
 		m := memory.New(memory.Options{})
 		index, err := m.OpenIndex()
-		s.store, s.index, s.writable = m, index, func(context.Context) error { return nil }
+		s.store, s.index, s.subs, s.writable = m, index, m.Subscriptions(), func(context.Context) error { return nil }
 		return s, err
 	}
 	db, err := sqlite.Open(ctx, dir, sqlite.Options{
@@ -49,6 +51,6 @@ func (d *Deck) openStore(ctx context.Context, dir string) (storage, error) {
 	if err != nil {
 		return s, errors.Join(err, db.Close())
 	}
-	s.store, s.index, s.writable = tail.New(tailBytes).Over(db), index, db.Writable
+	s.store, s.index, s.subs, s.writable = tail.New(tailBytes).Over(db), index, db.Subscriptions(), db.Writable
 	return s, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -33,6 +34,10 @@ type appOptions struct {
 	killAfter    time.Duration // likewise; 0 for the default
 	allowOrigins []string
 	anyHost      bool
+	subscribers  bool // deliver subscriptions
+	publicURL    string
+	webhookAllow []netip.Prefix
+	rotateKey    bool
 	config       agentconfig.Config // of agents
 	demo         bool               // add the agents of the demo
 	logger       *slog.Logger
@@ -83,6 +88,7 @@ func openApp(ctx context.Context, o appOptions) (_ *app, err error) {
 		Agents: agents, InMemory: o.ephemeral, Lock: o.lock, Discard: a.folders.discard,
 		MaxBody: o.maxBody, MaxEvents: o.maxEvents, MaxConnections: o.maxConns, BodyBudget: o.bodies,
 		LongPoll: o.longPoll, Lease: o.lease, RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout, KillAfter: o.killAfter,
+		NoSubscriptions: !o.subscribers, PublicURL: o.publicURL, AllowWebhooks: o.webhookAllow, RotateWebhookKey: o.rotateKey,
 		AllowOrigins: o.allowOrigins, AnyHost: o.anyHost, Version: version(), Logger: o.logger,
 	})
 	if err != nil {

@@ -12,10 +12,10 @@ func TestKillAfterFlag(t *testing.T) {
 		t.Errorf("the default is %s", d)
 	}
 	f := serveFlags{maxEvents: 1, longPoll: 1, lease: 1, killAfter: 1}
-	if err := f.checkNumbers(); err != nil {
+	if err := f.check(); err != nil {
 		t.Error(err)
 	}
-	if f.killAfter = 0; f.checkNumbers() == nil {
+	if f.killAfter = 0; f.check() == nil {
 		t.Error("a time of 0 is accepted")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 	"github.com/tapedeck/tapedeck/deck"
 	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/protocol/durable/subscription"
 	"github.com/tapedeck/tapedeck/server"
 )
 
@@ -36,6 +38,9 @@ type serveFlags struct {
 	idleTimeout  time.Duration
 	killAfter    time.Duration
 	allowOrigins origins
+	publicURL    string
+	webhookAllow prefixes
+	rotateKey    bool
 	verbose      bool
 }
 
@@ -48,7 +53,10 @@ func newServe(e *env) *cobra.Command {
 Other commands on this folder go through the server.
 
 The server has no access control. It listens on an address that other machines can
-reach only with --insecure.`,
+reach only with --insecure.
+
+Webhooks of subscriptions go only to public addresses with HTTPS, and to those that
+--webhook-allow names.`,
 		Example: `  tapedeck serve --demo
   tapedeck serve --data /var/lib/tapedeck --listen 127.0.0.1:8080`,
 		Args: noArgs,
@@ -69,6 +77,9 @@ reach only with --insecure.`,
 	fl.DurationVar(&f.idleTimeout, "idle-timeout", deck.DefaultIdleTimeout, "stop a run whose agent sends nothing for this long, and end it as failed; waiting for an answer from people does not count; 0 for no limit")
 	fl.DurationVar(&f.killAfter, "kill-after", engine.DefaultKillAfter, "how long an agent may take to end after a cancel, a time-out or the stop of the server; then its run ends without it")
 	fl.Var(&f.allowOrigins, "allow-origin", `origins whose web pages may use all endpoints from a browser, such as https://app.example ("*" for all, without credentials)`)
+	fl.StringVar(&f.publicURL, "public-url", "", "where receivers of webhooks reach this server, such as https://deck.example (default: the address that was used to create the subscription)")
+	fl.Var(&f.webhookAllow, "webhook-allow", "addresses to which webhooks may go although they are not public, such as 127.0.0.0/8,10.1.2.3; plain HTTP is allowed there")
+	fl.BoolVar(&f.rotateKey, "rotate-webhook-key", false, "sign webhooks with a new key from now on; receivers can check signatures of the old one for another day")
 	fl.BoolVar(&f.verbose, "verbose", false, "log debug messages")
 	return c
 }
@@ -122,7 +133,7 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	if err != nil {
 		return appOptions{}, usageError("--max-body: %w", err)
 	}
-	if err := f.checkNumbers(); err != nil {
+	if err := f.check(); err != nil {
 		return appOptions{}, err
 	}
 	host, _, err := net.SplitHostPort(f.listen)
@@ -153,6 +164,7 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	return appOptions{
 		dir: e.folder(), ephemeral: ephemeral, maxBody: size, maxEvents: f.maxEvents, longPoll: f.longPoll, lease: f.lease,
 		runTimeout: f.runTimeout, idleTimeout: timeLimit(f.idleTimeout), killAfter: f.killAfter, config: c, demo: f.demo,
+		subscribers: true, publicURL: f.publicURL, webhookAllow: f.webhookAllow, rotateKey: f.rotateKey,
 		allowOrigins: f.allowOrigins, anyHost: !loopback,
 		logger: slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level})),
 	}, nil
@@ -177,7 +189,7 @@ func (f *serveFlags) bound(o *appOptions) error {
 	return nil
 }
 
-func (f *serveFlags) checkNumbers() error {
+func (f *serveFlags) check() error {
 	for flag, bad := range map[string]bool{"--max-events": f.maxEvents < 1, "--long-poll": f.longPoll <= 0, "--lease": f.lease <= 0, "--kill-after": f.killAfter <= 0} {
 		if bad {
 			return usageError("%s must be above 0", flag)
@@ -185,6 +197,11 @@ func (f *serveFlags) checkNumbers() error {
 	}
 	if f.maxConns < 0 {
 		return usageError("--max-connections takes a number from 0; 0 derives it from the limit of open files")
+	}
+	if f.publicURL != "" {
+		if _, err := subscription.PublicURL(f.publicURL); err != nil {
+			return usageError("--public-url: %w", err)
+		}
 	}
 	if f.runTimeout < 0 || f.idleTimeout < 0 {
 		return usageError("--run-timeout and --idle-timeout take a duration from 0; 0 is no limit")
@@ -209,6 +226,35 @@ func (o *origins) Set(list string) error {
 
 func (o *origins) String() string { return strings.Join(*o, ",") }
 func (o *origins) Type() string   { return "strings" }
+
+// prefixes are the values of --webhook-allow: networks, or single addresses.
+type prefixes []netip.Prefix
+
+func (p *prefixes) Set(list string) error {
+	for s := range strings.SplitSeq(list, ",") {
+		s = strings.TrimSpace(s)
+		prefix, err := netip.ParsePrefix(s)
+		if err != nil {
+			address, addrErr := netip.ParseAddr(s)
+			if addrErr != nil || address.Zone() != "" {
+				return tapedeck.Errorf(tapedeck.Invalid, "an address is written as 10.1.2.3 or 10.0.0.0/8, not %q", s)
+			}
+			prefix = netip.PrefixFrom(address, address.BitLen())
+		}
+		*p = append(*p, prefix.Masked())
+	}
+	return nil
+}
+
+func (p *prefixes) String() string {
+	out := make([]string, len(*p))
+	for i, prefix := range *p {
+		out[i] = prefix.String()
+	}
+	return strings.Join(out, ",")
+}
+
+func (p *prefixes) Type() string { return "strings" }
 
 // printServing prints the address of the server and, for the demo, commands to try.
 func (e *env) printServing(url string, ephemeral bool, live string) {

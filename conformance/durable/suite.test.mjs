@@ -9,5 +9,5 @@ runConformanceTests({
   baseUrl,
   // The long-poll time of the server. The suite waits one second longer.
   longPollTimeoutMs: Number(process.env.DURABLE_LONG_POLL_MS ?? 20_000),
-  subscriptions: process.env.DURABLE_SUBSCRIPTIONS === "1",
+  subscriptions: true,
 })

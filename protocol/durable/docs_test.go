@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+
+	"github.com/tapedeck/tapedeck/protocol/durable"
+	"github.com/tapedeck/tapedeck/store/memory"
 )
 
 // TestDocument sends the requests of the protocol's page in order, and expects the
@@ -15,7 +18,10 @@ func TestDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := newHandler(nil)
+	store := memory.New(memory.Options{})
+	o := options(store)
+	subscribe(t, &o, store)
+	handler := durable.New(o)
 	blocks := regexp.MustCompile("(?s)```http (\\d+)\n(.*?)```").FindAllSubmatch(page, -1)
 	if len(blocks) < 10 {
 		t.Fatalf("found only %d requests", len(blocks))

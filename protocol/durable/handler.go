@@ -5,8 +5,8 @@
 //	/v1/stream/{path}                   a stream of bytes or of JSON messages
 //	/v1/stream/sessions/{id}            a session; its messages are the envelopes of its events
 //	/v1/stream/sessions/{id}/views/{v}  a read-only view of it: agui, messages, state, text
+//	/v1/stream/__ds/                    subscriptions, see package subscription
 //
-// The protocol's subscriptions (webhooks and leases under __ds) are not implemented.
 // Access control is not here: it happens before the request reaches the handler.
 package durable
 
@@ -28,6 +28,9 @@ import (
 // Root is the path under which the handler expects to be mounted.
 const Root = "/v1/stream"
 
+// control begins the paths of subscriptions.
+const control = Root + "/__ds"
+
 // Options configure the handler. Store is required.
 type Options struct {
 	Store Store // the hub: it stores the streams, and sessions are read from it
@@ -37,6 +40,8 @@ type Options struct {
 	// Fork creates session id with the events of parent below offset at, and appends
 	// session.forked as its first own event. Nil: sessions cannot be forked here.
 	Fork func(ctx context.Context, id, parent string, at int64) (tapedeck.Session, error)
+
+	Subscriptions http.Handler // of the requests below /v1/stream/__ds; nil: there are no subscriptions
 
 	LongPoll  time.Duration // how long a long-poll waits; 0 for 25 s
 	SSEClose  time.Duration // how long a connection of Server-Sent Events lasts; 0 for 60 s
@@ -121,6 +126,10 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 			return notAllowed(w, r, []string{http.MethodGet, http.MethodOptions})
 		}
 		return h.list(w, r)
+	}
+	if rest, ok := strings.CutPrefix(r.URL.Path, control); ok && h.Subscriptions != nil && (rest == "" || rest[0] == '/') {
+		h.Subscriptions.ServeHTTP(w, r)
+		return nil
 	}
 	t, err := parseTarget(r.URL.Path)
 	if err != nil {

@@ -3,6 +3,8 @@ package durable_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/projection"
 	"github.com/tapedeck/tapedeck/protocol/durable"
+	"github.com/tapedeck/tapedeck/protocol/durable/subscription"
 	"github.com/tapedeck/tapedeck/store/memory"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 	"github.com/tapedeck/tapedeck/store/tail"
@@ -33,6 +36,27 @@ func newMemory() tapedeck.Store { return memory.New(memory.Options{}) }
 func options(store tapedeck.Store) durable.Options {
 	h := hub.New(store)
 	return durable.Options{Store: h, Verbs: engine{h}, Fork: engine{h}.fork, Views: projection.New(projection.Options{Store: h})}
+}
+
+// subscribe gives the handler subscriptions, until the test ends. Its webhooks reach
+// nobody.
+func subscribe(t testing.TB, o *durable.Options, store *memory.Store) {
+	d := subscription.New(subscription.Options{Log: o.Store, Store: store.Subscriptions(), Now: o.Now, Transport: nowhere{}})
+	store.Observe(d.Observer())
+	o.Subscriptions = d
+	ended := make(chan struct{})
+	go func() {
+		d.Run(t.Context())
+		close(ended)
+	}()
+	t.Cleanup(func() { <-ended }) // after the end of the test's context
+}
+
+// nowhere is a network that is down.
+type nowhere struct{}
+
+func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("the network is down")
 }
 
 // An engine appends what it gets, without checks.

@@ -34,6 +34,9 @@ type Store struct {
 	due      time.Time         // no session expires earlier; zero for never
 	commits  []tapedeck.Commit // since the store was locked; see leave
 
+	subscriptions map[string][]byte          // their states by id
+	acks          map[string]map[int64]int64 // what subscriptions have acknowledged, by their id and the Gen of the session
+
 	observers store.Observers
 	running   context.Context // until Close
 	stop      context.CancelFunc
@@ -46,6 +49,7 @@ func New(o Options) *Store {
 	m := &Store{
 		now: o.Now, fail: o.FailCommit,
 		sessions: map[string]*log{}, mortal: map[*log]struct{}{},
+		subscriptions: map[string][]byte{}, acks: map[string]map[int64]int64{},
 	}
 	m.running, m.stop = context.WithCancel(context.Background())
 	if m.now == nil {
@@ -177,6 +181,9 @@ func (m *Store) remove(l *log) {
 	l.spans, l.producers = nil, nil
 	m.committed(tapedeck.Commit{Session: l.Session, Gone: true})
 	delete(m.mortal, l)
+	for _, acks := range m.acks {
+		delete(acks, l.Gen)
+	}
 	for l != nil && l.gone && l.forks == 0 {
 		delete(m.sessions, l.ID)
 		if i, ok := m.position(l.Gen); ok {

@@ -13,26 +13,30 @@ import (
 	"github.com/tapedeck/tapedeck/store/storetest"
 )
 
-func TestStore(t *testing.T) {
-	storetest.Run(t, func(testing.TB) storetest.Store {
-		var fail atomic.Bool
-		clock := storetest.NewClock()
-		m := memory.New(memory.Options{Now: clock.Now, FailCommit: func() error {
-			if fail.Load() {
-				return errors.New("disk full")
-			}
-			return nil
-		}})
-		return storetest.Store{
-			Store: m,
-			Reopen: func(testing.TB) tapedeck.Store {
-				m = memory.Reopen(m)
-				return m
-			},
-			FailCommits: fail.Store,
-			Clock:       clock,
+func TestStore(t *testing.T) { storetest.Run(t, open) }
+
+func TestSubscriptions(t *testing.T) {
+	storetest.RunSubscriptions(t, open, func(s tapedeck.Store) storetest.Subscriptions { return s.(*memory.Store).Subscriptions() })
+}
+
+func open(testing.TB) storetest.Store {
+	var fail atomic.Bool
+	clock := storetest.NewClock()
+	m := memory.New(memory.Options{Now: clock.Now, FailCommit: func() error {
+		if fail.Load() {
+			return errors.New("disk full")
 		}
-	})
+		return nil
+	}})
+	return storetest.Store{
+		Store: m,
+		Reopen: func(testing.TB) tapedeck.Store {
+			m = memory.Reopen(m)
+			return m
+		},
+		FailCommits: fail.Store,
+		Clock:       clock,
+	}
 }
 
 // TestNothingIsLeft matters to a server that runs for weeks: deleted and expired

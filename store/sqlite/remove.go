@@ -100,6 +100,9 @@ func (w *writer) remove(st *state) error {
 		st.gone, st.notify = true, true
 		st.producers, st.records = nil, nil
 		w.mark(st)
+		if err := w.conn.exec(sqlDropAcksOfSession, st.Gen); err != nil {
+			return err
+		}
 	}
 	if st.forks > 0 {
 		return w.conn.exec(sqlHide, w.now, st.Gen)

@@ -31,6 +31,10 @@ func TestStoreWithoutMemory(t *testing.T) {
 	storetest.Run(t, suite(sqlite.Options{HotSessions: 1, Readers: 1}, 3))
 }
 
+func TestSubscriptions(t *testing.T) {
+	storetest.RunSubscriptions(t, suite(sqlite.Options{}, 8192), func(s tapedeck.Store) storetest.Subscriptions { return s.(*sqlite.Store).Subscriptions() })
+}
+
 func suite(o sqlite.Options, fresh int) func(testing.TB) storetest.Store {
 	return func(t testing.TB) storetest.Store {
 		dir, clock, o := t.TempDir(), storetest.NewClock(), o

@@ -1,0 +1,98 @@
+package subscription
+
+import (
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxURL is the longest URL of a webhook, in bytes.
+const maxURL = 2048
+
+// special are the networks whose addresses are global unicast by their form, but lead to
+// this machine, to a local network, to other addresses, or nowhere.
+var special = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),
+	netip.MustParsePrefix("100.64.0.0/10"), // shared by the customers of a provider
+	netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("192.0.2.0/24"),
+	netip.MustParsePrefix("192.88.99.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"),
+	netip.MustParsePrefix("198.51.100.0/24"),
+	netip.MustParsePrefix("203.0.113.0/24"),
+	netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("2001::/23"), // tunnels, with IPv4 addresses inside
+	netip.MustParsePrefix("2001:db8::/32"),
+	netip.MustParsePrefix("2002::/16"), // IPv4 addresses inside
+	netip.MustParsePrefix("3fff::/20"),
+}
+
+// globalIPv6 has every address of IPv6 that is in use on the internet. The addresses
+// outside include those with an IPv4 address inside, such as 64:ff9b::10.0.0.1.
+var globalIPv6 = netip.MustParsePrefix("2000::/3")
+
+// isPublic reports whether an address is one of the internet.
+func isPublic(a netip.Addr) bool {
+	a = a.Unmap()
+	return a.Zone() == "" && a.IsGlobalUnicast() && !a.IsPrivate() && (a.Is4() || globalIPv6.Contains(a)) &&
+		!slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+func isAllowed(a netip.Addr, allow []netip.Prefix) bool {
+	a = a.Unmap().WithZone("")
+	return slices.ContainsFunc(allow, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+func rejected(format string, args ...any) *failure { return failed(codeURL, format, args...) }
+
+// checkURL refuses the URL of a webhook that no request would be sent to. A name is not
+// resolved here: what counts is the address at the time of the connection.
+func (s *sender) checkURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case len(text) > maxURL:
+		return rejected("the URL of the webhook has more than %d bytes", maxURL)
+	case err != nil || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+		return rejected("the URL of the webhook is not valid")
+	case u.Scheme != "https" && u.Scheme != "http":
+		return rejected("the URL of the webhook begins with neither https:// nor http://")
+	case u.User != nil || u.Fragment != "":
+		return rejected("the URL of the webhook has a user name or a fragment").hint("check the signature of requests instead of a password")
+	case !isHost(u.Hostname()) || !isPort(u.Port()):
+		return rejected("the URL of the webhook has no valid host")
+	}
+	return s.checkHost(u)
+}
+
+func (s *sender) checkHost(u *url.URL) error {
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	address, err := netip.ParseAddr(host)
+	isName := err != nil
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		address, isName = netip.AddrFrom4([4]byte{127, 0, 0, 1}), false
+	}
+	switch {
+	case !isName && isAllowed(address, s.allow):
+		return nil
+	case !isName && !isPublic(address):
+		return rejected("the address of the webhook is not public").
+			hint("start the server with --webhook-allow %s to allow it", netip.PrefixFrom(address.WithZone(""), address.BitLen()))
+	case u.Scheme == "http" && (!isName || len(s.allow) == 0):
+		return rejected("the URL of the webhook begins with http://").
+			hint("use https; http is only for addresses that --webhook-allow names")
+	}
+	return nil
+}
+
+func isHost(host string) bool {
+	return host != "" && len(host) <= 255 && !strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r > 0x7e })
+}
+
+func isPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil && n > 0
+}

@@ -1,0 +1,216 @@
+package subscription
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestPublicAddresses(t *testing.T) {
+	for _, a := range []string{"1.1.1.1", "93.184.216.34", "172.15.0.1", "172.32.0.1", "2606:4700::1111", "2a00:1450::1", "::ffff:8.8.8.8"} {
+		if !isPublic(netip.MustParseAddr(a)) {
+			t.Errorf("%s is not public", a)
+		}
+	}
+	for _, a := range []string{
+		"127.0.0.1", "127.255.255.254", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254",
+		"100.64.0.1", "192.0.0.1", "192.0.2.1", "198.18.0.1", "198.51.100.1", "203.0.113.1", "224.0.0.1", "240.0.0.1", "255.255.255.255",
+		"::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "64:ff9b:1::1", "fc00::1", "fd12::1", "fe80::1", "fe80::1%eth0",
+		"fec0::1", "ff02::1", "2001::1", "2001:db8::1", "2002:a00:1::", "2002:7f00:1::", "3fff::1", "100::1", "2606:4700::1%eth0",
+	} {
+		if isPublic(netip.MustParseAddr(a)) {
+			t.Errorf("%s is public", a)
+		}
+	}
+}
+
+func prefixes(list ...string) []netip.Prefix {
+	var out []netip.Prefix
+	for _, p := range list {
+		out = append(out, netip.MustParsePrefix(p))
+	}
+	return out
+}
+
+func TestURLs(t *testing.T) {
+	strict, loose := newSender(nil, nil), newSender(prefixes("127.0.0.0/8", "10.1.0.0/16", "fd00::/8"), nil)
+	both := func(url string) {
+		t.Helper()
+		if strict.checkURL(url) != nil || loose.checkURL(url) != nil {
+			t.Errorf("%s is refused: %v", url, strict.checkURL(url))
+		}
+	}
+	neither := func(url string) {
+		t.Helper()
+		for _, s := range []*sender{strict, loose} {
+			var f *failure
+			if !errors.As(s.checkURL(url), &f) || f.Code != codeURL {
+				t.Errorf("%.100q is not refused", url)
+			}
+		}
+	}
+	onlyLoose := func(url string) {
+		t.Helper()
+		if strict.checkURL(url) == nil || loose.checkURL(url) != nil {
+			t.Errorf("%s: %v, %v", url, strict.checkURL(url), loose.checkURL(url))
+		}
+	}
+	for _, u := range []string{"https://hook.example", "https://hook.example:8443/a?b=c", "https://1.1.1.1/x", "https://[2606:4700::1111]/x", "HTTPS://Hook.Example/"} {
+		both(u)
+	}
+	for _, u := range []string{
+		"", "hook.example", "ftp://hook.example", "file:///etc/passwd", "gopher://hook.example", "https://", "https:///x", "https://user:pw@hook.example", "https://hook.example/#x",
+		"https://10.0.0.1/x", "http://10.0.0.1/x", "https://169.254.169.254/latest", "https://192.168.0.1", "https://[::1]", "https://[fe80::1%25eth0]/", "https://[::ffff:10.0.0.1]/",
+		"http://1.1.1.1/x", "https://0.0.0.0", "https://hook.example:0", "https://hook.example:99999", "https://hook.example:x", "https://ho ok", "https://ho\x00ok",
+		"https://hook.example/\n", "https://höök.example", "https://" + strings.Repeat("a", 300), "https://hook.example/" + strings.Repeat("a", maxURL),
+	} {
+		neither(u)
+	}
+	for _, u := range []string{
+		"http://127.0.0.1:8080/x", "https://127.0.0.1/x", "http://localhost/x", "https://LOCALHOST./x", "http://a.localhost", "http://10.1.2.3", "http://[fd00::1]/x",
+		"http://[::ffff:127.0.0.1]/", "http://worker.internal:8080/x",
+	} {
+		onlyLoose(u)
+	}
+}
+
+// sendTo sends a webhook over the network.
+func sendTo(t *testing.T, s *sender, url string) (bool, error) {
+	t.Helper()
+	defer s.close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	return s.send(ctx, url, []byte("{}"), "signature")
+}
+
+// TestAddressAtTheConnection: what counts is the address of the connection, whatever the
+// name was when the subscription was created.
+func TestAddressAtTheConnection(t *testing.T) {
+	var requests atomic.Int32
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		fmt.Fprint(w, `{"done":true}`)
+	})
+	plain, secure := httptest.NewServer(handler), httptest.NewTLSServer(handler)
+	defer plain.Close()
+	defer secure.Close()
+	for _, transport := range []http.RoundTripper{newSender(nil, nil).tls, newSender(nil, nil).plain} {
+		if transport.(*http.Transport).Proxy != nil {
+			t.Error("a proxy would connect to any address")
+		}
+	}
+	port := plain.Listener.Addr().(*net.TCPAddr).Port
+	for _, allow := range [][]netip.Prefix{nil, prefixes("10.0.0.0/8", "::/0")} {
+		for _, url := range []string{
+			plain.URL, secure.URL, fmt.Sprintf("http://localhost:%d", port), fmt.Sprintf("http://[::ffff:127.0.0.1]:%d", port),
+			fmt.Sprintf("http://0.0.0.0:%d", port), strings.Replace(secure.URL, "127.0.0.1", "localhost", 1),
+		} {
+			if _, err := sendTo(t, newSender(allow, nil), url); err == nil {
+				t.Errorf("%s was reached", url)
+			}
+		}
+	}
+	if _, err := sendTo(t, newSender(nil, nil), fmt.Sprintf("http://localhost:%d", port)); reason(err) != errAddress.Error() {
+		t.Errorf("the reason is %q", reason(err))
+	}
+	if n := requests.Load(); n != 0 {
+		t.Errorf("%d requests arrived", n)
+	}
+	for _, url := range []string{plain.URL, fmt.Sprintf("http://localhost:%d", port)} {
+		if done, err := sendTo(t, newSender(prefixes("127.0.0.0/8"), nil), url); !done || err != nil {
+			t.Errorf("%s: %t, %v", url, done, err)
+		}
+	}
+}
+
+// TestPlainOnlyToAllowed: an allowed name that points to a public address gets no request
+// without encryption.
+func TestPlainOnlyToAllowed(t *testing.T) {
+	s := newSender(prefixes("127.0.0.0/8"), nil)
+	if _, err := sendTo(t, s, "http://1.1.1.1:80/"); !errors.Is(err, errAddress) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestHostileReceivers: a receiver may redirect, answer anything, for ever, or not at all.
+func TestHostileReceivers(t *testing.T) {
+	reached := make(chan string, 10)
+	stop := make(chan struct{})
+	mux := http.NewServeMux()
+	mux.HandleFunc("/secret", func(http.ResponseWriter, *http.Request) { reached <- "the target of a redirect" })
+	for _, code := range []int{301, 302, 303, 307, 308} {
+		mux.HandleFunc(fmt.Sprint("/", code), func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/secret", code) })
+	}
+	mux.HandleFunc("/404", http.NotFound)
+	mux.HandleFunc("/html", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>done: true</html>") })
+	mux.HandleFunc("/array", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[{"done":true}]`) })
+	mux.HandleFunc("/text", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"done":"true"}`) })
+	mux.HandleFunc("/large", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"done":true,"x":"`+strings.Repeat("x", maxAnswer)+`"}`)
+	})
+	mux.HandleFunc("/endless", func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			fmt.Fprint(w, `{"done":true}`)
+		}
+	})
+	mux.HandleFunc("/header", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X", strings.Repeat("x", 2*maxAnswerHeader))
+		fmt.Fprint(w, `{"done":true}`)
+	})
+	mux.HandleFunc("/silent", func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-stop:
+		case <-r.Context().Done():
+		}
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	defer close(stop)
+	s := newSender(prefixes("127.0.0.0/8"), nil)
+	for path, fails := range map[string]bool{
+		"/301": true, "/302": true, "/303": true, "/307": true, "/308": true, "/404": true, "/header": true,
+		"/html": false, "/array": false, "/text": false, "/large": false, "/endless": false,
+	} {
+		if done, err := sendTo(t, s, server.URL+path); done || (err != nil) != fails {
+			t.Errorf("%s: %t, %v", path, done, err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := s.send(ctx, server.URL+"/silent", nil, "x"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a receiver without an answer: %v", err)
+	}
+	if len(reached) > 0 {
+		t.Errorf("a request reached %s", <-reached)
+	}
+}
+
+// TestReasons: a reader learns why a webhook failed, and nothing of the network inside.
+func TestReasons(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "http://" + l.Addr().String()
+	l.Close()
+	_, err = sendTo(t, newSender(prefixes("127.0.0.0/8"), nil), url)
+	if got := reason(err); got != "no connection could be made" {
+		t.Errorf("nobody listens: %q", got)
+	}
+	for err, want := range map[error]string{
+		fmt.Errorf("x: %w", &net.DNSError{Err: "no such host", Name: "a", Server: "10.0.0.53"}): "its name could not be resolved",
+		errors.New(strings.Repeat("x", 1000)):                                                   "it could not be reached",
+	} {
+		if got := reason(err); got != want {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	}
+}

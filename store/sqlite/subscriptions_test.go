@@ -1,0 +1,32 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/tapedeck/tapedeck/store/sqlite"
+)
+
+// TestFolderWithoutSubscriptions opens a folder of a Tapedeck that had no subscriptions.
+func TestFolderWithoutSubscriptions(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, sqlite.Options{})
+	create(t, s, "a")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{"DROP TABLE subscriptions", "DROP TABLE acks", "DELETE FROM migrations WHERE version_id = 2"} {
+		tamper(t, filepath.Join(dir, "tapedeck.db"), statement)
+	}
+	s = open(t, dir, sqlite.Options{})
+	head, err := s.Head(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Subscriptions().Put(t.Context(), "s", []byte("{}"), map[int64]int64{head.Gen: head.Head}); err != nil {
+		t.Fatal(err)
+	}
+	if at, ok, err := s.Subscriptions().Acked(t.Context(), "s", head.Gen); at != head.Head || !ok || err != nil {
+		t.Errorf("got %d, %t, %v", at, ok, err)
+	}
+}
