@@ -74,6 +74,14 @@ type Options struct {
 	// through a DNS name of its own.
 	AnyHost bool
 
+	// MCPWrite lets MCP clients run agents, cancel runs, rewind and fork. Without it
+	// they can only read.
+	MCPWrite bool
+
+	// MCPOwnSession lets an agent of kind llm that is an MCP client of this deck do so
+	// in the session in which it runs itself.
+	MCPOwnSession bool
+
 	// NoScreen leaves out the pages for people.
 	NoScreen bool
 
@@ -210,6 +218,7 @@ func (d *Deck) newHandler() http.Handler {
 		Durable: durable.New(durable.Options{
 			Store: d.hub, Verbs: d.engine, Views: d.views, Fork: d.forkAt, LongPoll: o.LongPoll, MaxBody: o.MaxBody, Logger: o.Logger,
 		}),
+		MCP:   d.newMCP(),
 		Ready: d.Ready, Screen: screen, Version: o.Version, Instance: d.instance, Bodies: o.BodyBudget, Logger: o.Logger,
 		AllowOrigins: o.AllowOrigins, AnyHost: o.AnyHost,
 	})

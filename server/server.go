@@ -27,6 +27,7 @@ type Options struct {
 	REST    http.Handler                // the HTTP API, under /api/v1
 	Task    http.Handler                // the HTTP API for clients of the task protocol, under /sse; nil for none
 	Durable http.Handler                // Durable Streams, under /v1/stream
+	MCP     http.Handler                // the Model Context Protocol, at /mcp; nil for none
 	Ready   func(context.Context) error // an error says why requests cannot be served; nil for always ready
 	Screen  fs.FS                       // the files of the screen; nil for none
 	Version string                      // shown on the front page if there is no screen
@@ -62,6 +63,9 @@ func New(o Options) http.Handler {
 	mux.Handle("/api/", alias(o.REST))
 	if o.Task != nil {
 		mux.Handle(taskRoot+"/", within(taskRoot, o.Task))
+	}
+	if o.MCP != nil {
+		mux.Handle("/mcp", o.MCP)
 	}
 	mux.Handle("/v1/stream", o.Durable)
 	mux.Handle("/v1/stream/", o.Durable)

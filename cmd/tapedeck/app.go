@@ -32,6 +32,8 @@ type appOptions struct {
 	idleTimeout  time.Duration // likewise; 0 for the default, negative for no limit
 	allowOrigins []string
 	anyHost      bool
+	mcpWrite     bool               // see deck.Options
+	mcpOwn       bool               // likewise
 	config       agentconfig.Config // of agents
 	demo         bool               // add the agents of the demo
 	logger       *slog.Logger
@@ -82,7 +84,8 @@ func openApp(ctx context.Context, o appOptions) (_ *app, err error) {
 		Agents: agents, InMemory: o.ephemeral, Lock: o.lock, Discard: a.folders.discard,
 		MaxBody: o.maxBody, MaxEvents: o.maxEvents, MaxConnections: o.maxConns, BodyBudget: o.bodies,
 		LongPoll: o.longPoll, Lease: o.lease, RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout,
-		AllowOrigins: o.allowOrigins, AnyHost: o.anyHost, Version: version(), Logger: o.logger,
+		AllowOrigins: o.allowOrigins, AnyHost: o.anyHost,
+		MCPWrite: o.mcpWrite, MCPOwnSession: o.mcpOwn, Version: version(), Logger: o.logger,
 	})
 	if err != nil {
 		return nil, err

@@ -34,6 +34,8 @@ type serveFlags struct {
 	runTimeout   time.Duration
 	idleTimeout  time.Duration
 	allowOrigins origins
+	mcpWrite     bool
+	mcpOwn       bool
 	verbose      bool
 }
 
@@ -66,6 +68,8 @@ reach only with --insecure.`,
 	fl.DurationVar(&f.runTimeout, "run-timeout", 0, "stop a run that takes longer, and end it as failed (default: no limit)")
 	fl.DurationVar(&f.idleTimeout, "idle-timeout", deck.DefaultIdleTimeout, "stop a run whose agent sends nothing for this long, and end it as failed; waiting for an answer from people does not count; 0 for no limit")
 	fl.Var(&f.allowOrigins, "allow-origin", `origins whose web pages may use all endpoints from a browser, such as https://app.example ("*" for all, without credentials)`)
+	fl.BoolVar(&f.mcpWrite, "mcp-write", false, "allow MCP clients (/mcp) to run agents, cancel runs, rewind and fork; without it they only read")
+	fl.BoolVar(&f.mcpOwn, "mcp-own-session", false, "allow this also to an agent of kind llm in the session in which it runs itself; needs --mcp-write")
 	fl.BoolVar(&f.verbose, "verbose", false, "log debug messages")
 	return c
 }
@@ -150,7 +154,7 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	return appOptions{
 		dir: e.folder(), ephemeral: ephemeral, maxBody: size, maxEvents: f.maxEvents, longPoll: f.longPoll, lease: f.lease,
 		runTimeout: f.runTimeout, idleTimeout: timeLimit(f.idleTimeout), config: c, demo: f.demo,
-		allowOrigins: f.allowOrigins, anyHost: !loopback,
+		allowOrigins: f.allowOrigins, anyHost: !loopback, mcpWrite: f.mcpWrite, mcpOwn: f.mcpOwn,
 		logger: slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level})),
 	}, nil
 }
@@ -182,6 +186,9 @@ func (f *serveFlags) checkNumbers() error {
 	}
 	if f.maxConns < 0 {
 		return usageError("--max-connections takes a number from 0; 0 derives it from the limit of open files")
+	}
+	if f.mcpOwn && !f.mcpWrite {
+		return usageError("--mcp-own-session needs --mcp-write")
 	}
 	if f.runTimeout < 0 || f.idleTimeout < 0 {
 		return usageError("--run-timeout and --idle-timeout take a duration from 0; 0 is no limit")
