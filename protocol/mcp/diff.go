@@ -90,57 +90,75 @@ func limitTurn(t *view.DiffTurn, text, budget int) (cut bool) {
 		budget -= len(short)
 		*s, cut = short, cut || was
 	}
-	var onlyA, onlyB []view.DiffChange
 	for i := range t.Changes {
 		c := &t.Changes[i]
 		if budget <= 0 {
 			t.Changes, cut = t.Changes[:i], true
 			break
 		}
-		budget -= 100 // its members
+		budget -= 250 // its members, and those of its item
 		shorten(&c.Name)
-		switch c.Op {
-		case "added":
-			onlyB = append(onlyB, *c)
-		case "removed":
-			onlyA = append(onlyA, *c)
-		}
 		for _, lines := range []*[]view.DiffLine{&c.Text, &c.Arguments, &c.Status} {
 			for k := range *lines {
 				if budget <= 0 {
 					*lines, cut = (*lines)[:k], true
 					break
 				}
-				budget -= 20
+				budget -= 20 // its members
 				shorten(&(*lines)[k].Text)
 			}
 		}
 	}
-	limitSide(t.A, shorten, func(i *view.DiffItem) bool {
-		return slices.ContainsFunc(onlyA, func(c view.DiffChange) bool { return *c.A == i.Offset && c.Kind == i.Kind })
-	})
-	limitSide(t.B, shorten, func(i *view.DiffItem) bool {
-		return slices.ContainsFunc(onlyB, func(c view.DiffChange) bool { return *c.B == i.Offset && c.Kind == i.Kind })
-	})
+	limitSide(t.A, t.Changes, "removed", shorten)
+	limitSide(t.B, t.Changes, "added", shorten)
 	return cut
 }
 
-func limitSide(s *view.DiffSide, shorten func(*string), wanted func(*view.DiffItem) bool) {
+// limitSide leaves in a side only the items that are changes of their own.
+func limitSide(s *view.DiffSide, changes []view.DiffChange, op string, shorten func(*string)) {
 	if s == nil {
 		return
 	}
-	for _, list := range []*[]view.DiffItem{&s.Messages, &s.Tools} {
-		kept := []view.DiffItem{}
-		for _, i := range *list {
-			if wanted(&i) {
-				shorten(&i.Name)
-				shorten(&i.Text)
-				shorten(&i.Arguments)
-				kept = append(kept, i)
-			}
+	all := sideItems{s.Messages, s.Tools}
+	s.Messages, s.Tools = []view.DiffItem{}, []view.DiffItem{}
+	for i := range changes {
+		if changes[i].Op != op {
+			continue
 		}
-		*list = kept
+		it := all.take(&changes[i])
+		if it == nil {
+			continue
+		}
+		shorten(&it.Name)
+		shorten(&it.Text)
+		shorten(&it.Arguments)
+		if changes[i].Kind == "tool" {
+			s.Tools = append(s.Tools, *it)
+		} else {
+			s.Messages = append(s.Messages, *it)
+		}
 	}
+}
+
+// sideItems are the items of a side.
+type sideItems struct{ messages, tools []view.DiffItem }
+
+// take returns the item of a change, and removes it: several items may have one offset.
+func (i *sideItems) take(c *view.DiffChange) *view.DiffItem {
+	list, offset := &i.messages, c.A
+	if c.Kind == "tool" {
+		list = &i.tools
+	}
+	if c.Op == "added" {
+		offset = c.B
+	}
+	k := slices.IndexFunc(*list, func(it view.DiffItem) bool { return it.Offset == *offset })
+	if k < 0 {
+		return nil
+	}
+	found := (*list)[k]
+	*list = slices.Delete(slices.Clone(*list), k, k+1)
+	return &found
 }
 
 func (d *diff) text() string {
@@ -173,14 +191,21 @@ func writeTurn(b *strings.Builder, t *view.DiffTurn) {
 		b.WriteString(" is only in a")
 	}
 	b.WriteString("\n")
+	var a, other sideItems
+	if t.A != nil {
+		a = sideItems{t.A.Messages, t.A.Tools}
+	}
+	if t.B != nil {
+		other = sideItems{t.B.Messages, t.B.Tools}
+	}
 	for i := range t.Changes {
 		c := &t.Changes[i]
 		fmt.Fprintf(b, "%s %s %s\n", c.Op, c.Kind, brief(c.Name))
 		switch c.Op {
 		case "added":
-			quoteItem(b, "+ ", t.B, c.Kind, *c.B)
+			quoteItem(b, "+ ", other.take(c))
 		case "removed":
-			quoteItem(b, "- ", t.A, c.Kind, *c.A)
+			quoteItem(b, "- ", a.take(c))
 		}
 		for _, lines := range [][]view.DiffLine{c.Text, c.Arguments, c.Status} {
 			for _, l := range lines {
@@ -190,12 +215,8 @@ func writeTurn(b *strings.Builder, t *view.DiffTurn) {
 	}
 }
 
-func quoteItem(b *strings.Builder, op string, s *view.DiffSide, kind string, offset int64) {
-	for _, list := range [][]view.DiffItem{s.Messages, s.Tools} {
-		for _, i := range list {
-			if i.Offset == offset && i.Kind == kind {
-				quote(b, op+strings.TrimSpace(i.Arguments+" "+i.Text))
-			}
-		}
+func quoteItem(b *strings.Builder, op string, i *view.DiffItem) {
+	if i != nil {
+		quote(b, op+strings.TrimSpace(i.Arguments+" "+i.Text))
 	}
 }
