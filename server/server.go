@@ -261,7 +261,8 @@ func notAllowed(origin string) error {
 // server's own origin.
 func isCode(r *http.Request) bool {
 	dest := r.Header["Sec-Fetch-Dest"]
-	if len(dest) == 0 || !strings.HasPrefix(r.URL.Path, "/v1/") && !strings.HasPrefix(r.URL.Path, "/api/") {
+	p := r.URL.Path
+	if len(dest) == 0 || !strings.HasPrefix(p, "/v1/") && !strings.HasPrefix(p, "/api/") && p != "/mcp" {
 		return false
 	}
 	switch dest[0] {
