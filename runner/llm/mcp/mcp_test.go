@@ -209,3 +209,26 @@ func TestGroup(t *testing.T) {
 		t.Errorf("process %d is still alive", child)
 	}
 }
+
+// TestSessionIsForTapedeck checks that only a Tapedeck server learns in which session the
+// agent runs.
+func TestSessionIsForTapedeck(t *testing.T) {
+	for name, want := range map[string]any{"tapedeck": "ses_1", "another": nil} {
+		var got any
+		server := sdk.NewServer(&sdk.Implementation{Name: name}, nil)
+		sdk.AddTool(server, &sdk.Tool{Name: "look"}, func(_ context.Context, r *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+			got = r.Params.Meta["dev.tapedeck/session"]
+			return nil, nil, nil
+		})
+		s := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+		defer s.Close()
+		c, err := mcp.Connect(t.Context(), mcp.Server{Name: "x", URL: s.URL}, mcp.Run{Session: "ses_1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if r := find(t, c, "x__look").Run(t.Context(), tool.Call{Arguments: json.RawMessage(`{}`)}); r.Failed || got != want {
+			t.Errorf("%s learned %v: %+v", name, got, r)
+		}
+	}
+}
