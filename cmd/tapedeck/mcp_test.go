@@ -69,7 +69,7 @@ func TestMCP(t *testing.T) {
 		}
 		c := startMCP(t, "--data", data, "--write")
 		var started api.Started
-		c.ask(t, "run_agent", map[string]any{"task": "say hello to everybody"}, &started)
+		c.ask(t, "run_agent", map[string]any{"task": "say hello to everybody", "agent": "hello"}, &started)
 		if err := c.Subscribe(t.Context(), &sdk.SubscribeParams{URI: "tapedeck://sessions/" + started.Session}); err != nil {
 			t.Fatal(err)
 		}
