@@ -46,7 +46,7 @@ func (s *server) addConversationTool() {
 		description: "Read the conversation of a session: its messages and tool calls without those that a rewind has reverted. " +
 			"The answer has the newest ones; before leads to older ones. " + dataNotice,
 		request: requestSchema[conversationInput]("", map[string]field{
-			"limit": number(20, 1, 100), "text_limit": number(defaultText, 100, maxText), "at": offset, "before": offset,
+			"limit": number(defaultMessages, 1, maxMessages), "text_limit": number(defaultText, 100, maxText), "at": offset, "before": offset,
 		}),
 		answer: answer,
 	}, s.readConversation)

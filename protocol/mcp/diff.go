@@ -38,7 +38,7 @@ func (s *server) addDiffTool() {
 		name: "diff_sessions", title: "Compare two sessions",
 		description: "Compare the conversations of two sessions, or of one session at two offsets: how many turns at the beginning are the same, and how the others differ. " + dataNotice,
 		request: requestSchema[diffInput]("", map[string]field{
-			"at_a": offset, "at_b": offset, "from_turn": number(1, 1, 1<<31), "limit": number(10, 1, 50), "text_limit": number(defaultText, 100, maxText),
+			"at_a": offset, "at_b": offset, "from_turn": number(1, 1, 1<<31), "limit": number(defaultTurns, 1, maxTurns), "text_limit": number(defaultText, 100, maxText),
 		}),
 		answer: answer,
 	}, s.diff)

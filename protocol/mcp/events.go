@@ -46,7 +46,7 @@ func (s *server) addEventsTool() {
 		name: "read_events", title: "Read events",
 		description: "Read a page of the events of a session, by offset. A page can be empty although next is below head: then read on from next. " + dataNotice,
 		request: requestSchema[eventsInput]("", map[string]field{
-			"limit": number(50, 1, 200), "data_limit": number(2000, 0, maxText), "from": offset, "view": oneOf("all", "effective"),
+			"limit": number(defaultEvents, 1, maxEvents), "data_limit": number(defaultData, 0, maxText), "from": offset, "view": oneOf("all", "effective"),
 			"channels": each(channels), "threads": each(nil), "types": each(nil),
 		}),
 		answer: answer,

@@ -46,14 +46,14 @@ func (s *server) addFindTools() {
 	addTool(s, tool{
 		name: "list_sessions", title: "List sessions",
 		description: "List the sessions, newest first. " + dataNotice,
-		request:     requestSchema[listInput]("", map[string]field{"limit": number(20, 1, 50), "status": status}),
+		request:     requestSchema[listInput]("", map[string]field{"limit": number(defaultSessions, 1, maxSessions), "status": status}),
 		answer:      component("Sessions"),
 	}, s.list)
 	addTool(s, tool{
 		name: "search_sessions", title: "Search sessions",
 		description: "Find text in the conversations of all sessions, or of one: messages, tool calls and titles. The best matches come first, each with its session and offset. " + dataNotice,
 		request: requestSchema[searchInput]("", map[string]field{
-			"limit": number(10, 1, 50), "status": status, "kind": choice(search.DocMessage, search.DocTool, search.DocTitle),
+			"limit": number(defaultHits, 1, maxHits), "status": status, "kind": choice(search.DocMessage, search.DocTool, search.DocTitle),
 		}),
 		answer: component("SearchResult"),
 	}, s.search)

@@ -7,7 +7,17 @@ const (
 	maxRuns     = 20       // open runs of a session
 	maxNames    = 100      // files, tools and models in a summary
 	defaultText = 4000     // bytes of one text
-	maxText     = 50_000
+	defaultData = 2000     // bytes of the data of an event
+	maxText     = 50_000   // bytes of either that a client may ask for
+)
+
+// Sizes of a page, and what a client may ask for.
+const (
+	defaultSessions, maxSessions = 20, 50
+	defaultHits, maxHits         = 10, 50
+	defaultMessages, maxMessages = 20, 100
+	defaultEvents, maxEvents     = 50, 200
+	defaultTurns, maxTurns       = 10, 50
 )
 
 // addReadTools adds the tools that read.

@@ -43,7 +43,7 @@ func (s *server) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.conversation(ctx, conversationInput{Session: id, Limit: 20, Text: defaultText})
+	c, err := s.conversation(ctx, conversationInput{Session: id, Limit: defaultMessages, Text: defaultText})
 	if err != nil {
 		return nil, s.resourceError(ctx, req.Params.URI, err)
 	}
