@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
-	"github.com/tapedeck/tapedeck"
-	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/protocol/mcp"
 )
 
@@ -35,7 +32,7 @@ tool that answers the questions of agents.
 				return usageError("--own-session needs --write")
 			}
 			e.startsAgents = write
-			return e.with(c.Context(), func(conn *connection) error { return e.serveMCP(c.Context(), conn, write, own) })
+			return e.serveMCP(c.Context(), write, own)
 		},
 	}
 	fl := c.Flags()
@@ -44,12 +41,18 @@ tool that answers the questions of agents.
 	return c
 }
 
-func (e *env) serveMCP(ctx context.Context, conn *connection, write, own bool) error {
-	o := mcp.Options{Reader: remoteReader{conn}, OwnSession: own, Version: version()}
-	if write {
-		o.Writer = conn.Client
+func (e *env) serveMCP(ctx context.Context, write, own bool) (err error) {
+	l := &loan{env: e}
+	if _, err := l.take(ctx); err != nil { // a user learns at once that the server or the folder cannot be used
+		return err
 	}
-	err := mcp.Serve(ctx, o, &sdk.IOTransport{Reader: io.NopCloser(e.stdin), Writer: keepOpen{e.stdout}})
+	l.giveBack()
+	defer func() { err = errors.Join(err, l.close()) }()
+	o := mcp.Options{Reader: lentReader{l}, OwnSession: own, Version: version()}
+	if write {
+		o.Writer = lentWriter{l}
+	}
+	err = mcp.Serve(ctx, o, &sdk.IOTransport{Reader: io.NopCloser(e.stdin), Writer: keepOpen{e.stdout}})
 	if errors.Is(err, io.EOF) || ctx.Err() != nil { // the client has ended, or wants this command to end
 		return nil
 	}
@@ -60,29 +63,3 @@ func (e *env) serveMCP(ctx context.Context, conn *connection, write, own bool) e
 type keepOpen struct{ io.Writer }
 
 func (keepOpen) Close() error { return nil }
-
-// remoteReader reads sessions through the HTTP API.
-type remoteReader struct{ *connection }
-
-func (r remoteReader) Events(ctx context.Context, session string, q mcp.Query) (tapedeck.Page, error) {
-	o := client.PageOptions{
-		From: max(q.From, 0), Limit: q.Limit, Reverse: q.Reverse, Effective: q.Effective,
-		Channels: q.Select.Channels, Threads: q.Select.Threads, Types: q.Select.Types,
-	}
-	if len(q.Select.Invocations) > 0 {
-		o.Invocation = q.Select.Invocations[0]
-	}
-	return r.Page(ctx, session, o)
-}
-
-func (r remoteReader) Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error] {
-	return func(yield func(tapedeck.Page, error) bool) {
-		from := client.FollowOptions{PageOptions: client.PageOptions{From: o.From}, Locate: r.locate}
-		for record, err := range r.Client.Follow(ctx, session, from) {
-			p := tapedeck.Page{Records: []tapedeck.Record{record}, Next: record.Offset + 1, Head: record.Offset + 1}
-			if !yield(p, err) {
-				return
-			}
-		}
-	}
-}

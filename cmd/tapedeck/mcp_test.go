@@ -9,13 +9,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/internal/testserver"
 	"github.com/tapedeck/tapedeck/search"
+	"github.com/tapedeck/tapedeck/store/sqlite"
 	"github.com/tapedeck/tapedeck/view"
 )
 
@@ -129,6 +132,33 @@ func (c *mcpChild) follow(t *testing.T, server *testserver.Server, session strin
 	for got := ""; got != uri; {
 		got = <-c.updated
 	}
+}
+
+// TestMCPReleasesTheFolder: a server can be started while an agent runs the command, and the
+// command then goes through it.
+func TestMCPReleasesTheFolder(t *testing.T) {
+	data := t.TempDir()
+	c := startMCP(t, "--data", data, "--write")
+	var started api.Started
+	c.ask(t, "run_agent", map[string]any{"task": "hello", "agent": "hello"}, &started)
+	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C { // nothing reports it
+		lock, err := sqlite.TakeLock(data)
+		if err == nil {
+			lock.Release()
+			break
+		}
+		if t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+	}
+	server := testserver.Start(t, data)
+	var sum view.Summary
+	c.ask(t, "session_summary", map[string]any{"session": started.Session}, &sum)
+	if sum.FinalStatus != tapedeck.StatusComplete { // it was not released before the end of the run
+		t.Errorf("%+v", sum)
+	}
+	server.Kill()
+	c.ask(t, "session_summary", map[string]any{"session": started.Session}, &sum)
 }
 
 // TestMCPReadsOnly: without the flag there are no tools that change anything, and the flag for

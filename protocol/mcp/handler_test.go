@@ -117,7 +117,7 @@ func status(t *testing.T, h http.Handler, id string) int {
 	return post(t, h, ping, "Mcp-Session-Id", id).Code
 }
 
-// TestIdleClients: a client is forgotten half an hour after its last request, but not while it
+// TestIdleClients: a client is ended half an hour after its last request, but not while it
 // has a stream.
 func TestIdleClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
