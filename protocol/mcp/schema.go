@@ -85,9 +85,8 @@ func only(s *schema, required int, names ...string) *schema {
 }
 
 // with adds a member that is a number to a schema.
-func with(s *schema, name, description string) *schema {
+func with(s *schema, name, description string) {
 	s.Properties[name] = &schema{Type: "integer", Description: description}
-	return s
 }
 
 // A field changes the schema of a member of a request.
