@@ -106,7 +106,6 @@ func (h *handler) begin(id string) (end func()) {
 		return func() {}
 	}
 	p.requests++
-	p.expire.Stop()
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()

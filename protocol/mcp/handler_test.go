@@ -176,6 +176,7 @@ func TestManyClients(t *testing.T) {
 		h := openDeck(t, deck.Options{}).Handler()
 		follower := enter(t, h)
 		stream := listen(t, h, follower)
+		time.Sleep(time.Second) // of the bubble's clock
 		second, third := enter(t, h), ""
 		for i := 2; i < 1001; i++ {
 			time.Sleep(time.Millisecond)

@@ -88,13 +88,12 @@ func (w *watches) start(session string, head int64) *watch {
 
 // run notifies the subscribers when the session has changed, until ctx is done.
 func (w *watches) run(ctx context.Context, session string, head int64) {
-	changed := false
 	for page, err := range w.follow(ctx, session, tapedeck.FollowOptions{From: head}) {
 		if ctx.Err() != nil {
 			return
 		}
-		changed = changed || err != nil || len(page.Records) > 0 // after an error a subscriber reads again, and learns the reason
-		if !changed || err == nil && !page.CaughtUp() {
+		// After an error a subscriber reads again, and learns the reason.
+		if err == nil && (len(page.Records) == 0 || !page.CaughtUp()) {
 			continue
 		}
 		select {
@@ -103,7 +102,6 @@ func (w *watches) run(ctx context.Context, session string, head int64) {
 			return
 		}
 		w.notify(ctx, session)
-		changed = false
 	}
 }
 
