@@ -96,10 +96,10 @@ func TestFind(t *testing.T) {
 func TestConversationPages(t *testing.T) {
 	w := newWorld(t, deck.Options{})
 	s := w.create(t, "s")
-	for i := range 300 {
-		w.say(t, s, fmt.Sprintf("%d %s", i, strings.Repeat("x", i*10)))
+	for i := range 120 {
+		w.say(t, s, fmt.Sprintf("%d %s", i, strings.Repeat("x", i*50)))
 	}
-	if _, err := s.Rewind(t.Context(), api.Rewind{ToOffset: new(int64(291))}); err != nil {
+	if _, err := s.Rewind(t.Context(), api.Rewind{ToOffset: new(int64(111))}); err != nil {
 		t.Fatal(err)
 	}
 	p := w.connect(t, stateful)
@@ -108,7 +108,7 @@ func TestConversationPages(t *testing.T) {
 		arguments := map[string]any{"session": "s", "limit": limit}
 		for pages := 0; ; pages++ {
 			c, _ := get[page](p, "read_session", arguments)
-			if len(c.Messages) == 0 || len(c.Messages) > limit || len(got)+len(c.Messages)+c.Earlier != 290 {
+			if len(c.Messages) == 0 || len(c.Messages) > limit || len(got)+len(c.Messages)+c.Earlier != 110 {
 				t.Fatalf("page %d: %d messages, %d earlier, after %d", pages, len(c.Messages), c.Earlier, len(got))
 			}
 			for _, m := range slices.Backward(c.Messages) {
@@ -118,7 +118,7 @@ func TestConversationPages(t *testing.T) {
 				break
 			}
 		}
-		if len(got) != 290 || got[0] != 290 || got[289] != 1 || !slices.IsSortedFunc(got, func(a, b int64) int { return int(b - a) }) {
+		if len(got) != 110 || got[0] != 110 || got[109] != 1 || !slices.IsSortedFunc(got, func(a, b int64) int { return int(b - a) }) {
 			t.Errorf("limit %d: %d messages, %v", limit, len(got), got)
 		}
 	}
