@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/protocol/mcp"
 )
 
@@ -52,11 +55,18 @@ func (e *env) serveMCP(ctx context.Context, write, own bool) (err error) {
 	if write {
 		o.Writer = lentWriter{l}
 	}
+	if in, ok := e.stdin.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
+		e.notice("waiting for an MCP client: an agent starts this command (Ctrl-C to end it)")
+	}
 	err = mcp.Serve(ctx, o, &sdk.IOTransport{Reader: io.NopCloser(e.stdin), Writer: keepOpen{e.stdout}})
 	if errors.Is(err, io.EOF) || ctx.Err() != nil { // the client has ended, or wants this command to end
 		return nil
 	}
-	return err
+	if err != nil {
+		return tapedeck.Errorf(tapedeck.Invalid, "the standard input is not from an MCP client: %w", err).
+			WithHint("an agent starts this command; see: tapedeck mcp --help")
+	}
+	return nil
 }
 
 // keepOpen is a writer that the transport does not close.

@@ -176,6 +176,16 @@ func TestMCPReadsOnly(t *testing.T) {
 	}
 }
 
+// TestMCPGarbage: input that is not MCP is an error that says so.
+func TestMCPGarbage(t *testing.T) {
+	cmd := exec.Command(testserver.Binary(t), "mcp", "--data", t.TempDir())
+	cmd.Stdin = strings.NewReader("hello\n")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.HasPrefix(string(out), "tapedeck: the standard input is not from an MCP client: ") {
+		t.Errorf("%v %s", err, out)
+	}
+}
+
 // TestMCPSignal: a signal ends the command although nobody closes its input.
 func TestMCPSignal(t *testing.T) {
 	cmd := exec.Command(testserver.Binary(t), "mcp", "--data", t.TempDir())
