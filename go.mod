@@ -46,6 +46,7 @@ ignore (
 	./bench/rival/node_modules
 	./conformance/agents/node_modules
 	./conformance/durable/node_modules
+	./conformance/mcp/node_modules
 	./conformance/task/node_modules
 	./ui/node_modules
 )

@@ -19,6 +19,7 @@ import (
 	"github.com/tapedeck/tapedeck/protocol/rest"
 	"github.com/tapedeck/tapedeck/runner/script"
 	"github.com/tapedeck/tapedeck/store/memory"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // A testServer is a real server whose connections a test can cut.
@@ -113,7 +114,7 @@ func TestSessionsThereAndBack(t *testing.T) {
 	if err != nil || len(list.Sessions) != 1 || list.Next != "" || list.Sessions[0].Head != 4 {
 		t.Errorf("list %+v, %v", list, err)
 	}
-	if raw, err := h.Snapshot(ctx, "s", -1, ""); err != nil || raw.At == 0 {
+	if raw, err := h.Snapshot(ctx, "s", view.Query{}); err != nil || raw.At == 0 {
 		t.Errorf("snapshot %+v, %v", raw, err)
 	}
 	if err := h.Delete(ctx, "s"); err != nil {

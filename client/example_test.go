@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/client"
 	"github.com/tapedeck/tapedeck/deck"
 	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // serve starts a server with one agent, which repeats its task.
@@ -96,7 +97,7 @@ func ExampleClient_Snapshot() {
 			panic(err)
 		}
 	}
-	now, err := c.Snapshot(ctx, run.Session, -1, "")
+	now, err := c.Snapshot(ctx, run.Session, view.Query{})
 	if err != nil {
 		panic(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/client"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // TestBadSessionIDs: an id that no session can have is refused, and nothing is sent. Its
@@ -26,7 +27,7 @@ func TestBadSessionIDs(t *testing.T) {
 		for name, call := range map[string]func(context.Context) error{
 			"Session":  func(ctx context.Context) error { _, err := c.Session(ctx, id); return err },
 			"Delete":   func(ctx context.Context) error { return c.Delete(ctx, id) },
-			"Snapshot": func(ctx context.Context) error { _, err := c.Snapshot(ctx, id, -1, ""); return err },
+			"Snapshot": func(ctx context.Context) error { _, err := c.Snapshot(ctx, id, view.Query{}); return err },
 			"Erase":    func(ctx context.Context) error { _, err := c.Erase(ctx, api.Erase{Session: id, All: true}); return err },
 			"Follow": func(ctx context.Context) error {
 				for _, err := range c.Follow(ctx, id, client.FollowOptions{}) {

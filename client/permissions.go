@@ -17,6 +17,6 @@ func (c *Client) Answer(ctx context.Context, a api.Answer) (api.Answered, error)
 // Permissions returns the permissions in a session, as in its snapshot: all pending
 // ones and the newest of the others, oldest first.
 func (c *Client) Permissions(ctx context.Context, session string) ([]view.Permission, error) {
-	s, err := c.Snapshot(ctx, session, -1, "")
+	s, err := c.Snapshot(ctx, session, view.Query{})
 	return s.Permissions, err
 }

@@ -122,6 +122,7 @@ type PageOptions struct {
 	Threads    []string
 	Types      []string
 	Invocation string
+	Effective  bool // only active events
 }
 
 func (o PageOptions) query() url.Values {
@@ -134,6 +135,9 @@ func (o PageOptions) query() url.Values {
 	setString(q, "invocation", o.Invocation)
 	if o.Reverse {
 		q.Set("reverse", "true")
+	}
+	if o.Effective {
+		q.Set("view", "effective")
 	}
 	return q
 }

@@ -12,11 +12,13 @@ import (
 // The views of a session, as the server folds them. at is the offset before which
 // to stop, negative for the head.
 
-// Snapshot returns the conversation of a session, or of one thread of it. An empty
-// thread means all threads.
-func (c *Client) Snapshot(ctx context.Context, session string, at int64, thread string) (view.Snapshot, error) {
-	q := atOffset(at)
-	setString(q, "thread", thread)
+// Snapshot returns a part of the conversation of a session. The server does not support
+// [view.Query.Runs]; see [Client.Tasks].
+func (c *Client) Snapshot(ctx context.Context, session string, query view.Query) (view.Snapshot, error) {
+	q := atOption(query.At)
+	setString(q, "thread", query.Thread)
+	setInt(q, "limit", int64(max(query.Limit, 0)))
+	setInt(q, "before", max(query.Before, 0))
 	return get[view.Snapshot](ctx, c, sessionPath(session, "snapshot"), q)
 }
 

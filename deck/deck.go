@@ -95,6 +95,14 @@ type Options struct {
 	// Receivers can check signatures of the old key for another day.
 	RotateWebhookKey bool
 
+	// MCPWrite lets MCP clients run agents, cancel runs, rewind and fork. Without it
+	// they can only read.
+	MCPWrite bool
+
+	// MCPOwnSession lets an agent of kind llm that is an MCP client of this deck do so
+	// in the session in which it runs itself.
+	MCPOwnSession bool
+
 	// NoScreen leaves out the pages for people.
 	NoScreen bool
 
@@ -250,6 +258,7 @@ func (d *Deck) newHandler() http.Handler {
 			Store: d.hub, Verbs: d.engine, Views: d.views, Fork: d.forkAt, Subscriptions: d.subs,
 			LongPoll: o.LongPoll, MaxBody: o.MaxBody, Logger: o.Logger,
 		}),
+		MCP:   d.newMCP(),
 		Ready: d.Ready, Screen: screen, Version: o.Version, Instance: d.instance, Bodies: o.BodyBudget, Logger: o.Logger,
 		AllowOrigins: o.AllowOrigins, AnyHost: o.AnyHost,
 	})

@@ -24,11 +24,12 @@ var (
 	// preflight.
 	valCORSHeaders = []string{"Accept, Authorization, Cache-Control, Content-Type, If-Match, If-None-Match, Last-Event-ID, " +
 		"Producer-Id, Producer-Epoch, Producer-Seq, " +
+		"Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id, " +
 		"Stream-Seq, Stream-TTL, Stream-Expires-At, Stream-Closed, Stream-Forked-From, Stream-Fork-Offset, Stream-Fork-Sub-Offset, " +
 		"X-Requested-With"}
 
 	// Every header of an answer that a program may need.
-	valCORSExpose = []string{"Allow, Content-Disposition, Content-Type, ETag, Location, Retry-After, Tapedeck-Instance, " +
+	valCORSExpose = []string{"Allow, Content-Disposition, Content-Type, ETag, Location, Mcp-Session-Id, Retry-After, Tapedeck-Instance, " +
 		"Producer-Epoch, Producer-Seq, Producer-Expected-Seq, Producer-Received-Seq, " +
 		"Stream-Next-Offset, Stream-Up-To-Date, Stream-Closed, Stream-Cursor, Stream-TTL, Stream-Expires-At, Stream-SSE-Data-Encoding"}
 )

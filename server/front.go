@@ -35,6 +35,8 @@ var frontPage = template.Must(template.New("front").Parse(`<!doctype html>
   <dd>its conversation as of now
   <dt><a href="/v1/stream"><code>/v1/stream/…</code></a>
   <dd>Durable Streams
+  <dt><code>/mcp</code>
+  <dd>the Model Context Protocol: sessions for other agents
   <dt><a href="/api/v1/agents"><code>/api/v1/agents</code></a>
   <dd>the agents that tasks can go to
 </dl>

@@ -28,6 +28,7 @@ type Options struct {
 	REST    http.Handler                // the HTTP API, under /api/v1
 	Task    http.Handler                // the HTTP API for clients of the task protocol, under /sse; nil for none
 	Durable http.Handler                // Durable Streams, under /v1/stream
+	MCP     http.Handler                // the Model Context Protocol, at /mcp; nil for none
 	Ready   func(context.Context) error // an error says why requests cannot be served; nil for always ready
 	Screen  fs.FS                       // the files of the screen; nil for none
 	Version string                      // shown on the front page if there is no screen
@@ -63,6 +64,9 @@ func New(o Options) http.Handler {
 	mux.Handle("/api/", alias(o.REST))
 	if o.Task != nil {
 		mux.Handle(taskRoot+"/", within(taskRoot, o.Task))
+	}
+	if o.MCP != nil {
+		mux.Handle("/mcp", o.MCP)
 	}
 	mux.Handle("/v1/stream", o.Durable)
 	mux.Handle("/v1/stream/", o.Durable)
@@ -268,7 +272,8 @@ func notAllowed(origin string) error {
 // server's own origin.
 func isCode(r *http.Request) bool {
 	dest := r.Header["Sec-Fetch-Dest"]
-	if len(dest) == 0 || !strings.HasPrefix(r.URL.Path, "/v1/") && !strings.HasPrefix(r.URL.Path, "/api/") {
+	p := r.URL.Path
+	if len(dest) == 0 || !strings.HasPrefix(p, "/v1/") && !strings.HasPrefix(p, "/api/") && p != "/mcp" {
 		return false
 	}
 	switch dest[0] {

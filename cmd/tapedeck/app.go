@@ -38,6 +38,8 @@ type appOptions struct {
 	publicURL    string
 	webhookAllow []netip.Prefix
 	rotateKey    bool
+	mcpWrite     bool               // see deck.Options
+	mcpOwn       bool               // likewise
 	config       agentconfig.Config // of agents
 	demo         bool               // add the agents of the demo
 	logger       *slog.Logger
@@ -89,7 +91,8 @@ func openApp(ctx context.Context, o appOptions) (_ *app, err error) {
 		MaxBody: o.maxBody, MaxEvents: o.maxEvents, MaxConnections: o.maxConns, BodyBudget: o.bodies,
 		LongPoll: o.longPoll, Lease: o.lease, RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout, KillAfter: o.killAfter,
 		NoSubscriptions: !o.subscribers, PublicURL: o.publicURL, AllowWebhooks: o.webhookAllow, RotateWebhookKey: o.rotateKey,
-		AllowOrigins: o.allowOrigins, AnyHost: o.anyHost, Version: version(), Logger: o.logger,
+		AllowOrigins: o.allowOrigins, AnyHost: o.anyHost,
+		MCPWrite: o.mcpWrite, MCPOwnSession: o.mcpOwn, Version: version(), Logger: o.logger,
 	})
 	if err != nil {
 		return nil, err

@@ -176,7 +176,7 @@ type openRun struct {
 // openRuns returns the runs that have not ended before an offset, in one thread or,
 // for "", in all.
 func (c *connection) openRuns(ctx context.Context, session string, at int64, thread string) (open []openRun, err error) {
-	v, err := c.Snapshot(ctx, session, at, thread)
+	v, err := c.Snapshot(ctx, session, view.Query{At: new(at), Thread: thread})
 	for _, r := range v.Runs {
 		if r.Status != tapedeck.StatusRunning {
 			continue

@@ -99,7 +99,7 @@ func addCommands(e *env, root *cobra.Command) {
 	}{
 		{"Run agents:", []*cobra.Command{newServe(e), newRun(e), newCancel(e), newResume(e), newPermissions(e), newAnswer(e), newAgents(e)}},
 		{"Read sessions:", []*cobra.Command{
-			newList(e), newShow(e), newTail(e), newReplay(e), newSearch(e), newTasks(e), newSummary(e), newContext(e), newBranches(e), newDiff(e),
+			newList(e), newShow(e), newTail(e), newReplay(e), newSearch(e), newTasks(e), newSummary(e), newContext(e), newBranches(e), newDiff(e), newMCP(e),
 		}},
 		{"Rewind and branch:", []*cobra.Command{newRewind(e), newUndo(e), newOverwrite(e), newClear(e), newFork(e), newCopy(e)}},
 		{"Manage sessions:", []*cobra.Command{

@@ -41,6 +41,8 @@ type serveFlags struct {
 	publicURL    string
 	webhookAllow prefixes
 	rotateKey    bool
+	mcpWrite     bool
+	mcpOwn       bool
 	verbose      bool
 }
 
@@ -80,6 +82,8 @@ Webhooks of subscriptions go only to public addresses with HTTPS, and to those t
 	fl.StringVar(&f.publicURL, "public-url", "", "where receivers of webhooks reach this server, such as https://deck.example (default: the address that was used to create the subscription)")
 	fl.Var(&f.webhookAllow, "webhook-allow", "addresses to which webhooks may go although they are not public, such as 127.0.0.0/8,10.1.2.3; plain HTTP is allowed there")
 	fl.BoolVar(&f.rotateKey, "rotate-webhook-key", false, "sign webhooks with a new key from now on; receivers can check signatures of the old one for another day")
+	fl.BoolVar(&f.mcpWrite, "mcp-write", false, "allow MCP clients (/mcp) to run agents, cancel runs, rewind and fork; without it they only read")
+	fl.BoolVar(&f.mcpOwn, "mcp-own-session", false, "allow this also to an agent of kind llm in the session in which it runs itself; needs --mcp-write")
 	fl.BoolVar(&f.verbose, "verbose", false, "log debug messages")
 	return c
 }
@@ -165,7 +169,7 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 		dir: e.folder(), ephemeral: ephemeral, maxBody: size, maxEvents: f.maxEvents, longPoll: f.longPoll, lease: f.lease,
 		runTimeout: f.runTimeout, idleTimeout: timeLimit(f.idleTimeout), killAfter: f.killAfter, config: c, demo: f.demo,
 		subscribers: true, publicURL: f.publicURL, webhookAllow: f.webhookAllow, rotateKey: f.rotateKey,
-		allowOrigins: f.allowOrigins, anyHost: !loopback,
+		allowOrigins: f.allowOrigins, anyHost: !loopback, mcpWrite: f.mcpWrite, mcpOwn: f.mcpOwn,
 		logger: slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level})),
 	}, nil
 }
@@ -202,6 +206,9 @@ func (f *serveFlags) check() error {
 		if _, err := subscription.PublicURL(f.publicURL); err != nil {
 			return usageError("--public-url: %w", err)
 		}
+	}
+	if f.mcpOwn && !f.mcpWrite {
+		return usageError("--mcp-own-session needs --mcp-write")
 	}
 	if f.runTimeout < 0 || f.idleTimeout < 0 {
 		return usageError("--run-timeout and --idle-timeout take a duration from 0; 0 is no limit")

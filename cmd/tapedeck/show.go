@@ -59,7 +59,7 @@ its offset and invocation.`,
 }
 
 func (e *env) showSnapshot(ctx context.Context, c *connection, w *showing) error {
-	s, err := c.Snapshot(ctx, w.session, w.at, w.thread)
+	s, err := c.Snapshot(ctx, w.session, view.Query{At: new(w.at), Thread: w.thread})
 	if err != nil {
 		return err
 	}
@@ -116,6 +116,6 @@ func (c *connection) facts(ctx context.Context, s *tapedeck.Session, w *showing)
 	if w.at == s.Head {
 		return s.ID + " · " + string(s.Status), nil
 	}
-	then, err := c.Snapshot(ctx, s.ID, w.at, "")
+	then, err := c.Snapshot(ctx, s.ID, view.Query{At: new(w.at)})
 	return fmt.Sprintf("%s · %s · before offset %d", s.ID, then.Session.Status, w.at), err
 }

@@ -87,7 +87,7 @@ func (p *pager) fill(r *http.Request) error {
 
 // batch returns how many records to read.
 func (p *pager) batch() int {
-	if p.filter.isEmpty() {
+	if p.filter.IsEmpty() {
 		return p.limit
 	}
 	return tapedeck.DefaultLimit
@@ -134,16 +134,16 @@ func (p *pager) add(page tapedeck.Page) (full bool, err error) {
 }
 
 func (p *pager) passes(rec tapedeck.Record) (bool, error) {
-	if p.filter.isEmpty() {
+	if p.filter.IsEmpty() {
 		return true, nil
 	}
 	e, err := rec.Event()
-	return err == nil && p.filter.match(&e), err
+	return err == nil && p.filter.Match(&e), err
 }
 
 // done reports whether there is nothing more to read, or enough was looked at.
 func (p *pager) done() bool {
-	if p.filter.isEmpty() || p.scanned >= scanLimit {
+	if p.filter.IsEmpty() || p.scanned >= scanLimit {
 		return true
 	}
 	if p.reverse {

@@ -110,6 +110,7 @@ type EffectiveViews interface {
 	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
 	Instances(ctx context.Context, session string, at int64) (view.Instances, error)
 	Timeline(ctx context.Context, session string, at int64) (*view.Timeline, error)
+	Diff(ctx context.Context, a, b string, atA, atB int64) (view.Diff, error)
 }
 
 // HistoryViews are built from all events of a session, active or not.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -41,7 +42,7 @@ func parseSubscription(r *http.Request) (subscription, error) {
 	s := subscription{session: id, filter: parseFilter(q), from: q.From()}
 	s.until = q.OneOf("until", "", "terminal", "none") == "terminal"
 	s.presence = q.OneOf("presence", "stored", "stored", "live") == "live"
-	if s.until && len(s.filter.invocations) > 1 {
+	if s.until && len(s.filter.Invocations) > 1 {
 		q.Fail("until=terminal goes with one invocation")
 	}
 	if last := q.LastEventID(r); last != "" && q.Err == nil {
@@ -95,7 +96,7 @@ func (h *handler) subscribe(w http.ResponseWriter, r *http.Request) (*follower, 
 	}
 	f := &follower{subscription: s, sent: s.from - 1, passed: s.from - 1}
 	f.options = tapedeck.FollowOptions{From: s.from, Idle: h.Heartbeat, MaxBytes: streamBytes}
-	if !s.filter.isEmpty() {
+	if !s.filter.IsEmpty() {
 		f.options.Idle /= 2 // a page without a selected event restarts the hub's clock, but not that of the stream
 	}
 	f.out = sse.NewStream(w, f.options.Idle)
@@ -136,7 +137,7 @@ func (h *handler) isComplete(ctx context.Context, s *subscription) (bool, error)
 		return false, err
 	case head.Closed && s.from == head.Head:
 		return true, nil
-	case !s.until || s.from == 0 || !s.resumed && s.filter.invocations == nil:
+	case !s.until || s.from == 0 || !s.resumed && s.filter.Invocations == nil:
 		return false, nil
 	}
 	p, err := h.Sessions.Read(ctx, s.session, tapedeck.Range{From: s.from - 1, Limit: 1})
@@ -149,7 +150,8 @@ func (h *handler) isComplete(ctx context.Context, s *subscription) (bool, error)
 
 // ends reports whether e is the terminal event that the client waits for.
 func (s *subscription) ends(e *tapedeck.Event) bool {
-	return s.until && (e.Type == tapedeck.RunFinished || e.Type == tapedeck.RunError) && isOneOf(s.filter.invocations, e.Invocation)
+	waited := s.filter.Invocations
+	return s.until && (e.Type == tapedeck.RunFinished || e.Type == tapedeck.RunError) && (waited == nil || slices.Contains(waited, e.Invocation))
 }
 
 // breakOff ends a stream that cannot continue. The client reconnects and learns the
@@ -291,7 +293,7 @@ var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, maxFra
 // choose returns the records that pass the filter, and whether one of them ends the
 // stream.
 func (f *follower) choose(records []tapedeck.Record) (shown []tapedeck.Record, last bool, err error) {
-	if f.filter.isEmpty() && !f.until {
+	if f.filter.IsEmpty() && !f.until {
 		if n := len(records); n > 0 {
 			f.passed = records[n-1].Offset
 			f.sent = f.passed
@@ -303,7 +305,7 @@ func (f *follower) choose(records []tapedeck.Record) (shown []tapedeck.Record, l
 		if err != nil {
 			return nil, false, err
 		}
-		if f.passed = rec.Offset; f.filter.match(&e) {
+		if f.passed = rec.Offset; f.filter.Match(&e) {
 			shown, f.sent = append(shown, rec), rec.Offset
 		}
 		if f.ends(&e) {

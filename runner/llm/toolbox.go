@@ -35,7 +35,7 @@ func (s *run) equip() error {
 		b.tools = append(b.tools, s.delegate())
 	}
 	for _, server := range o.Servers {
-		c, err := mcp.Connect(s.ctx, server, s.in.Folder, s.started)
+		c, err := mcp.Connect(s.ctx, server, mcp.Run{Session: s.in.Session, Folder: s.in.Folder, Started: s.started})
 		if err != nil {
 			return err
 		}

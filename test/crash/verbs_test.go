@@ -195,7 +195,7 @@ func (v *verbs) checkVerbs() {
 	}
 	v.checkView(c, events, jumps)
 	for _, id := range v.forks {
-		if _, err := c.Snapshot(v.t.Context(), id, -1, ""); err != nil {
+		if _, err := c.Snapshot(v.t.Context(), id, view.Query{}); err != nil {
 			v.t.Errorf("fork %s: %v", id, err)
 		}
 	}
@@ -230,7 +230,7 @@ func (v *verbs) checkView(c *client.Client, events []tapedeck.Event, jumps []tap
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	got, err := c.Snapshot(v.t.Context(), "deck", -1, "")
+	got, err := c.Snapshot(v.t.Context(), "deck", view.Query{})
 	if err != nil {
 		v.t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/mcpname"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/llm/tool"
@@ -38,18 +39,29 @@ const (
 // A Connection is an open connection to a server. Call [Connection.Close] in the end.
 type Connection struct {
 	server  Server
+	run     Run
 	session *sdk.ClientSession
+	ours    bool               // the server says that it is Tapedeck
 	process *procgroup.Process // nil for a URL
 	tools   []tool.Tool
 }
 
-// Connect connects to a server. A program works in folder. started is called with the
-// process before it begins; see [tool.Call].
-func Connect(ctx context.Context, s Server, folder string, started func(payload.AgentStarted) error) (*Connection, error) {
-	c := &Connection{server: s}
+// A Run is the run whose agent uses the tools.
+type Run struct {
+	Session string // a Tapedeck server learns it, so that an agent does not change its own session
+	Folder  string // a program works there
+
+	// Started is called with the process of a program before it begins; see [tool.Call]. It
+	// may be nil.
+	Started func(payload.AgentStarted) error
+}
+
+// Connect connects to a server.
+func Connect(ctx context.Context, s Server, r Run) (*Connection, error) {
+	c := &Connection{server: s, run: r}
 	ctx, cancel := context.WithTimeout(ctx, connecting)
 	defer cancel()
-	transport, err := c.transport(folder, started)
+	transport, err := c.transport()
 	if err == nil {
 		err = c.open(ctx, transport)
 	}
@@ -65,7 +77,7 @@ func Connect(ctx context.Context, s Server, folder string, started func(payload.
 	return nil, e
 }
 
-func (c *Connection) transport(folder string, started func(payload.AgentStarted) error) (sdk.Transport, error) {
+func (c *Connection) transport() (sdk.Transport, error) {
 	if c.server.URL != "" {
 		return &sdk.StreamableClientTransport{
 			Endpoint: c.server.URL, HTTPClient: client(c.server.Headers), DisableStandaloneSSE: true, MaxRetries: 1,
@@ -75,13 +87,13 @@ func (c *Connection) transport(folder string, started func(payload.AgentStarted)
 		return nil, tapedeck.Errorf(tapedeck.Invalid, "the server has neither a command nor a URL")
 	}
 	p, err := procgroup.Start(procgroup.Spec{
-		Path: c.server.Command[0], Args: c.server.Command[1:], Dir: folder, Env: tool.Environment(c.server.Env), Stdin: true,
+		Path: c.server.Command[0], Args: c.server.Command[1:], Dir: c.run.Folder, Env: tool.Environment(c.server.Env), Stdin: true,
 	})
 	if err != nil {
 		return nil, err
 	}
 	c.process = p
-	if err := p.Begin(started); err != nil {
+	if err := p.Begin(c.run.Started); err != nil {
 		return nil, err
 	}
 	return &sdk.IOTransport{Reader: pipe{p}, Writer: p.Stdin}, nil
@@ -102,9 +114,11 @@ func (c *Connection) open(ctx context.Context, t sdk.Transport) error {
 		return err
 	}
 	c.session = session
-	if caps := session.InitializeResult(); caps == nil || caps.Capabilities == nil || caps.Capabilities.Tools == nil {
+	caps := session.InitializeResult()
+	if caps == nil || caps.Capabilities == nil || caps.Capabilities.Tools == nil {
 		return nil // the server has no tools
 	}
+	c.ours = caps.ServerInfo != nil && caps.ServerInfo.Name == mcpname.Server
 	for t, err := range session.Tools(ctx, nil) {
 		if err != nil {
 			return err
@@ -150,13 +164,22 @@ func (c *Connection) wrap(t *sdk.Tool) tool.Tool {
 	return tool.Tool{
 		Name: c.server.Name + "__" + name, Description: t.Description, Parameters: schema,
 		Run: func(ctx context.Context, call tool.Call) tool.Result {
-			r, err := c.session.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: call.Arguments})
+			r, err := c.session.CallTool(ctx, &sdk.CallToolParams{Meta: c.meta(), Name: name, Arguments: call.Arguments})
 			if err != nil {
 				return tool.Failed("The MCP server %s failed: %s.", c.server.Name, err)
 			}
 			return result(r)
 		},
 	}
+}
+
+// meta returns what a call tells the server besides the arguments. Servers of others do not
+// learn ids of ours.
+func (c *Connection) meta() sdk.Meta {
+	if !c.ours || c.run.Session == "" {
+		return nil
+	}
+	return sdk.Meta{mcpname.Session: c.run.Session}
 }
 
 // result returns the answer of a server as text.

@@ -84,7 +84,7 @@ func find(t *testing.T, c *mcp.Connection, name string) tool.Tool {
 }
 
 func testServer(t *testing.T, s mcp.Server) {
-	c, err := mcp.Connect(t.Context(), s, t.TempDir(), nil)
+	c, err := mcp.Connect(t.Context(), s, mcp.Run{Folder: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestHTTP(t *testing.T) {
 	if authorized.Load() < 3 || ended.Load() != 1 {
 		t.Errorf("%d requests, %d ends", authorized.Load(), ended.Load())
 	}
-	if _, err := mcp.Connect(t.Context(), mcp.Server{Name: "test", URL: s.URL}, "", nil); tapedeck.KindOf(err) != tapedeck.Unavailable {
+	if _, err := mcp.Connect(t.Context(), mcp.Server{Name: "test", URL: s.URL}, mcp.Run{}); tapedeck.KindOf(err) != tapedeck.Unavailable {
 		t.Errorf("without a key: %v", err)
 	}
 }
@@ -149,7 +149,7 @@ func TestRedirect(t *testing.T) {
 	defer elsewhere.Close()
 	s := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer s.Close()
-	_, err := mcp.Connect(t.Context(), mcp.Server{Name: "test", URL: s.URL, Headers: map[string]string{"Authorization": "x"}}, "", nil)
+	_, err := mcp.Connect(t.Context(), mcp.Server{Name: "test", URL: s.URL, Headers: map[string]string{"Authorization": "x"}}, mcp.Run{})
 	if err == nil || asked.Load() != 0 {
 		t.Errorf("%v; it was asked %d times", err, asked.Load())
 	}
@@ -157,7 +157,9 @@ func TestRedirect(t *testing.T) {
 
 func TestProcess(t *testing.T) {
 	pid := 0
-	c, err := mcp.Connect(t.Context(), stdio(t, "serve-mcp"), t.TempDir(), func(d payload.AgentStarted) error { pid = d.PID; return nil })
+	c, err := mcp.Connect(t.Context(), stdio(t, "serve-mcp"), mcp.Run{
+		Folder: t.TempDir(), Started: func(d payload.AgentStarted) error { pid = d.PID; return nil },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,12 +172,12 @@ func TestProcess(t *testing.T) {
 		t.Errorf("process %d is still alive", pid)
 	}
 	var e *tapedeck.Error
-	_, err = mcp.Connect(t.Context(), stdio(t, "die"), t.TempDir(), nil)
+	_, err = mcp.Connect(t.Context(), stdio(t, "die"), mcp.Run{Folder: t.TempDir()})
 	if !errors.As(err, &e) || e.Message != "cannot connect to the MCP server test" || e.Hint != "its error output ends with: I cannot start" {
 		t.Errorf("%v %+v", err, e)
 	}
 	for _, s := range []mcp.Server{{Name: "test"}, {Name: "test", Command: []string{"/does/not/exist"}}} {
-		if _, err := mcp.Connect(t.Context(), s, t.TempDir(), nil); tapedeck.KindOf(err) != tapedeck.Unavailable {
+		if _, err := mcp.Connect(t.Context(), s, mcp.Run{Folder: t.TempDir()}); tapedeck.KindOf(err) != tapedeck.Unavailable {
 			t.Errorf("%v", err)
 		}
 	}
@@ -189,7 +191,7 @@ func TestGroup(t *testing.T) {
 	s := stdio(t, "serve-mcp")
 	s.Command = []string{"/bin/sh", "-c", `sleep 1000 & echo $! > child; exec "$0" serve-mcp`, s.Command[0]}
 	folder := t.TempDir()
-	c, err := mcp.Connect(t.Context(), s, folder, nil)
+	c, err := mcp.Connect(t.Context(), s, mcp.Run{Folder: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,5 +207,28 @@ func TestGroup(t *testing.T) {
 	c.Close()
 	if started, _ := procgroup.Identity(child); started != "" {
 		t.Errorf("process %d is still alive", child)
+	}
+}
+
+// TestSessionIsForTapedeck checks that only a Tapedeck server learns in which session the
+// agent runs.
+func TestSessionIsForTapedeck(t *testing.T) {
+	for name, want := range map[string]any{"tapedeck": "ses_1", "another": nil} {
+		var got any
+		server := sdk.NewServer(&sdk.Implementation{Name: name}, nil)
+		sdk.AddTool(server, &sdk.Tool{Name: "look"}, func(_ context.Context, r *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+			got = r.Params.Meta["dev.tapedeck/session"]
+			return nil, nil, nil
+		})
+		s := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+		defer s.Close()
+		c, err := mcp.Connect(t.Context(), mcp.Server{Name: "x", URL: s.URL}, mcp.Run{Session: "ses_1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if r := find(t, c, "x__look").Run(t.Context(), tool.Call{Arguments: json.RawMessage(`{}`)}); r.Failed || got != want {
+			t.Errorf("%s learned %v: %+v", name, got, r)
+		}
 	}
 }
