@@ -6,8 +6,8 @@ import (
 	"github.com/tapedeck/tapedeck"
 )
 
-// RunStarted begins a run. If an engine holds the run, metadata has its owner
-// in a [tapedeck.Meta]; see [tapedeck.OpenRun].
+// RunStarted begins a run. If an engine holds the run, metadata.tapedeck has its owner.
+// In Go, see [tapedeck.OpenRun].
 type RunStarted struct {
 	ThreadID        string    `json:"threadId"`
 	RunID           string    `json:"runId"` // the invocation
