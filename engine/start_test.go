@@ -51,6 +51,31 @@ func TestStartRefusals(t *testing.T) {
 	})
 }
 
+// A message that is sent again begins no second run, even while its run is open.
+func TestStartTheSameMessageAgain(t *testing.T) {
+	inBubble(t, silent, func(w *world) {
+		w.create("s")
+		first, err := w.Start(w.Context(), api.Task{Session: "s", Text: "go", MessageID: "m 1"})
+		w.must(err)
+		for range 2 {
+			again, err := w.Start(w.Context(), api.Task{Session: "s", Text: "go", MessageID: "m 1"})
+			w.must(err)
+			if want := (api.Started{Session: "s", Invocation: first.Invocation, Status: tapedeck.StatusRunning, Offset: first.Offset, Repeated: true}); again != want {
+				w.Errorf("got %+v, want %+v", again, want)
+			}
+			_, _ = w.Cancel(w.Context(), "s", "") // the second time, the run is over
+		}
+		n := len(w.events("s"))
+		_, err = w.Start(w.Context(), api.Task{Session: "s", Text: "stop", MessageID: "m 1"})
+		refuses(w, err, tapedeck.Conflict, `session s has another message with the id "m 1"`)
+		_, err = w.Start(w.Context(), api.Task{Session: "s", Text: "go", MessageID: "\x00"})
+		refuses(w, err, tapedeck.Invalid, "the id of the message has a control character")
+		if got := len(w.events("s")); got != n {
+			w.Errorf("there are %d events, want %d", got, n)
+		}
+	})
+}
+
 func TestStartTwoThreads(t *testing.T) {
 	inBubble(t, chatty, func(w *world) {
 		w.create("s")
