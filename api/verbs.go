@@ -38,6 +38,7 @@ type Close struct {
 // [tapedeck.Conflict].
 type Task struct {
 	Session string          `json:"-"`                // "" for a new session
+	Create  bool            `json:"-"`                // create the session under that id if there is none
 	Text    string          `json:"task"`             // the words of the user; not empty
 	Agent   string          `json:"agent,omitempty"`  // the agent; by default that of the session, or the server's first if the session has none
 	Thread  string          `json:"thread,omitempty"` // without it "main"

@@ -36,7 +36,14 @@ func (e *Engine) Start(ctx context.Context, t api.Task) (api.Started, error) {
 	if t.Session == "" {
 		return e.startNew(ctx, t)
 	}
-	return e.start(ctx, t, false)
+	started, err := e.start(ctx, t, false)
+	if !t.Create || tapedeck.KindOf(err) != tapedeck.NotFound {
+		return started, err
+	}
+	if _, gone := e.session(ctx, t.Session); tapedeck.KindOf(gone) != tapedeck.NotFound {
+		return started, err // it is the agent that does not exist
+	}
+	return e.startNew(ctx, t)
 }
 
 func checkTask(t *api.Task) error {
@@ -67,7 +74,10 @@ func (e *Engine) startNew(ctx context.Context, t api.Task) (api.Started, error) 
 	if t.Title == "" {
 		t.Title = titleOf(t.Text)
 	}
-	s, err := e.Create(ctx, api.NewSession{Title: t.Title, Agent: agent.Name, Actor: t.Actor})
+	s, err := e.Create(ctx, api.NewSession{ID: t.Session, Title: t.Title, Agent: agent.Name, Actor: t.Actor})
+	if t.Session != "" && tapedeck.KindOf(err) == tapedeck.Conflict { // another task has just created it
+		return e.start(ctx, t, false)
+	}
 	if err != nil {
 		return api.Started{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -72,6 +73,31 @@ func TestStartTheSameMessageAgain(t *testing.T) {
 		refuses(w, err, tapedeck.Invalid, "the id of the message has a control character")
 		if got := len(w.events("s")); got != n {
 			w.Errorf("there are %d events, want %d", got, n)
+		}
+	})
+}
+
+// A task can create the session that it names, also when another task does so at the
+// same time.
+func TestStartCreatesTheSession(t *testing.T) {
+	inBubble(t, silent, func(w *world) {
+		_, err := w.Start(w.Context(), api.Task{Session: "mine", Create: true, Text: "go", Agent: "nobody"})
+		refuses(w, err, tapedeck.NotFound, `there is no agent "nobody"`)
+		_, err = w.Start(w.Context(), api.Task{Session: "/", Create: true, Text: "go"})
+		refuses(w, err, tapedeck.Invalid, "must begin with a letter")
+		if list, _, _ := w.store.List(w.Context(), tapedeck.Filter{}); len(list) != 0 {
+			w.Errorf("there are %d sessions, want none", len(list))
+		}
+		var group sync.WaitGroup
+		for _, thread := range []string{"a", "b"} {
+			group.Go(func() {
+				_, err := w.Start(w.Context(), api.Task{Session: "mine", Create: true, Text: "go " + thread, Thread: thread})
+				w.must(err)
+			})
+		}
+		group.Wait()
+		if s := w.head("mine"); len(s.Runs) != 2 || s.Agent != "bot" || !strings.HasPrefix(s.Title, "go ") {
+			w.Errorf("got %+v", s)
 		}
 	})
 }
