@@ -35,6 +35,7 @@ import (
 	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/projection"
+	"github.com/tapedeck/tapedeck/protocol/a2a"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/protocol/rest"
 	"github.com/tapedeck/tapedeck/protocol/task"
@@ -63,6 +64,9 @@ type Options struct {
 	Lease       time.Duration // how long a run written from outside may be silent before it ends; 0 for 10 min
 	RunTimeout  time.Duration // how long a run may take; 0 for no limit
 	IdleTimeout time.Duration // how long the agent of a run may be silent, questions to people aside; 0 for 1 h, negative for no limit
+
+	// A2ATasks says what a task of A2A is; "" for a2a.PerTurn.
+	A2ATasks a2a.Policy
 
 	// AllowOrigins are the origins, such as "https://app.example", whose pages may
 	// call the server from a browser, besides its own. "*" stands for all. Open
@@ -209,6 +213,9 @@ func (d *Deck) newHandler() http.Handler {
 		Task: task.Default(tasks, api),
 		Durable: durable.New(durable.Options{
 			Store: d.hub, Verbs: d.engine, Views: d.views, Fork: d.forkAt, LongPoll: o.LongPoll, MaxBody: o.MaxBody, Logger: o.Logger,
+		}),
+		A2A: a2a.New(a2a.Options{
+			Sessions: d.hub, Verbs: d.engine, Views: d.views, Policy: o.A2ATasks, Version: o.Version, Logger: o.Logger,
 		}),
 		Ready: d.Ready, Screen: screen, Version: o.Version, Instance: d.instance, Bodies: o.BodyBudget, Logger: o.Logger,
 		AllowOrigins: o.AllowOrigins, AnyHost: o.AnyHost,

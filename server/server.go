@@ -27,6 +27,7 @@ type Options struct {
 	REST    http.Handler                // the HTTP API, under /api/v1
 	Task    http.Handler                // the HTTP API for clients of the task protocol, under /sse; nil for none
 	Durable http.Handler                // Durable Streams, under /v1/stream
+	A2A     http.Handler                // A2A, under /a2a and /api/a2a, and its cards; nil for none
 	Ready   func(context.Context) error // an error says why requests cannot be served; nil for always ready
 	Screen  fs.FS                       // the files of the screen; nil for none
 	Version string                      // shown on the front page if there is no screen
@@ -65,11 +66,22 @@ func New(o Options) http.Handler {
 	}
 	mux.Handle("/v1/stream", o.Durable)
 	mux.Handle("/v1/stream/", o.Durable)
+	o.mountA2A(mux)
 	mux.HandleFunc("GET /healthz", o.healthz)
 	mux.HandleFunc("GET /readyz", o.readyz)
 	o.mountPages(mux)
 	gate := intake.New(o.Bodies)
 	return o.recovering(o.guarding(gate.Handler(o.routing(mux), o.fail)))
+}
+
+// mountA2A mounts A2A. The cards of the default agent are where clients look for them.
+func (o *Options) mountA2A(mux *http.ServeMux) {
+	if o.A2A == nil {
+		return
+	}
+	for _, root := range []string{"/a2a/", "/api/a2a/", "/.well-known/agent-card.json", "/.well-known/agent.json"} {
+		mux.Handle(root, o.A2A)
+	}
 }
 
 // fail answers with an error.
@@ -257,7 +269,7 @@ func notAllowed(origin string) error {
 // server's own origin.
 func isCode(r *http.Request) bool {
 	dest := r.Header["Sec-Fetch-Dest"]
-	if len(dest) == 0 || !strings.HasPrefix(r.URL.Path, "/v1/") && !strings.HasPrefix(r.URL.Path, "/api/") {
+	if len(dest) == 0 || !strings.HasPrefix(r.URL.Path, "/v1/") && !strings.HasPrefix(r.URL.Path, "/api/") && !strings.HasPrefix(r.URL.Path, "/a2a/") {
 		return false
 	}
 	switch dest[0] {

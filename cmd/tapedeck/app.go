@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/agentconfig"
 	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/protocol/a2a"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
@@ -30,6 +31,7 @@ type appOptions struct {
 	lease        time.Duration
 	runTimeout   time.Duration // see engine.Options
 	idleTimeout  time.Duration // likewise; 0 for the default, negative for no limit
+	a2aTasks     a2a.Policy
 	allowOrigins []string
 	anyHost      bool
 	config       agentconfig.Config // of agents
@@ -82,7 +84,7 @@ func openApp(ctx context.Context, o appOptions) (_ *app, err error) {
 		Agents: agents, InMemory: o.ephemeral, Lock: o.lock, Discard: a.folders.discard,
 		MaxBody: o.maxBody, MaxEvents: o.maxEvents, MaxConnections: o.maxConns, BodyBudget: o.bodies,
 		LongPoll: o.longPoll, Lease: o.lease, RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout,
-		AllowOrigins: o.allowOrigins, AnyHost: o.anyHost, Version: version(), Logger: o.logger,
+		A2ATasks: o.a2aTasks, AllowOrigins: o.allowOrigins, AnyHost: o.anyHost, Version: version(), Logger: o.logger,
 	})
 	if err != nil {
 		return nil, err

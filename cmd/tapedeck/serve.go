@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/protocol/a2a"
 	"github.com/tapedeck/tapedeck/server"
 )
 
@@ -33,6 +34,7 @@ type serveFlags struct {
 	lease        time.Duration
 	runTimeout   time.Duration
 	idleTimeout  time.Duration
+	a2aTasks     string
 	allowOrigins origins
 	verbose      bool
 }
@@ -65,6 +67,7 @@ reach only with --insecure.`,
 	fl.DurationVar(&f.lease, "lease", 10*time.Minute, "end a run of an external writer when none of its events arrives for this long")
 	fl.DurationVar(&f.runTimeout, "run-timeout", 0, "stop a run that takes longer, and end it as failed (default: no limit)")
 	fl.DurationVar(&f.idleTimeout, "idle-timeout", deck.DefaultIdleTimeout, "stop a run whose agent sends nothing for this long, and end it as failed; waiting for an answer from people does not count; 0 for no limit")
+	fl.StringVar(&f.a2aTasks, "a2a-tasks", string(a2a.PerTurn), "what a task of A2A is: per-turn for each run, or per-session for all runs of a session together")
 	fl.Var(&f.allowOrigins, "allow-origin", `origins whose web pages may use all endpoints from a browser, such as https://app.example ("*" for all, without credentials)`)
 	fl.BoolVar(&f.verbose, "verbose", false, "log debug messages")
 	return c
@@ -150,7 +153,7 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 	return appOptions{
 		dir: e.folder(), ephemeral: ephemeral, maxBody: size, maxEvents: f.maxEvents, longPoll: f.longPoll, lease: f.lease,
 		runTimeout: f.runTimeout, idleTimeout: timeLimit(f.idleTimeout), config: c, demo: f.demo,
-		allowOrigins: f.allowOrigins, anyHost: !loopback,
+		a2aTasks: a2a.Policy(f.a2aTasks), allowOrigins: f.allowOrigins, anyHost: !loopback,
 		logger: slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level})),
 	}, nil
 }
@@ -179,6 +182,9 @@ func (f *serveFlags) checkNumbers() error {
 		if bad {
 			return usageError("%s must be above 0", flag)
 		}
+	}
+	if p := a2a.Policy(f.a2aTasks); p != a2a.PerTurn && p != a2a.PerSession {
+		return usageError("--a2a-tasks is %s or %s, not %q", a2a.PerTurn, a2a.PerSession, f.a2aTasks)
 	}
 	if f.maxConns < 0 {
 		return usageError("--max-connections takes a number from 0; 0 derives it from the limit of open files")
