@@ -60,7 +60,7 @@ func (c *call) cardOf(a tapedeck.Agent, base string, extended bool) card {
 			Skills: []sdk.AgentSkill{{ID: a.Name, Name: a.Name, Description: description, Tags: []string{cmp.Or(a.Kind, "agent")}}},
 		},
 		URL: url, PreferredTransport: "JSONRPC", ProtocolVersion: "0.3.0", Extended: true,
-		Interfaces: []transport{{url, "JSONRPC"}, {url, "HTTP+JSON"}},
+		Interfaces: []transport{{url, "JSONRPC"}},
 	}
 	if extended {
 		out.Metadata = map[string]any{"kind": a.Kind, "capabilities": a.Capabilities, "taskPolicy": c.Policy}

@@ -96,12 +96,12 @@ var folds = map[string]func(*fold, *tapedeck.Event) []sdk.Event{
 
 // A part has the data of the events that a streamed message or call consists of.
 type part struct {
-	MessageID  string `json:"messageId"`
-	ToolCallID string `json:"toolCallId"`
-	Name       string `json:"toolCallName"`
-	Role       string `json:"role"`
-	Delta      string `json:"delta"`
-	Content    string `json:"content"`
+	MessageID  string          `json:"messageId"`
+	ToolCallID string          `json:"toolCallId"`
+	Name       string          `json:"toolCallName"`
+	Role       string          `json:"role"`
+	Delta      string          `json:"delta"`
+	Content    json.RawMessage `json:"content"`
 }
 
 func partOf(e *tapedeck.Event) (p part) {
@@ -247,7 +247,7 @@ func (f *fold) callResult(e *tapedeck.Event) []sdk.Event {
 	if p.ToolCallID == "" {
 		return nil
 	}
-	return f.said(e, payload.RoleTool, "result"+divider+p.ToolCallID, f.responsePart(p.ToolCallID, p.Content))
+	return f.said(e, payload.RoleTool, "result"+divider+p.ToolCallID, f.responsePart(p.ToolCallID, (&payload.Message{Content: p.Content}).Text()))
 }
 
 // callPart returns a tool call in the form of ADK.
