@@ -217,7 +217,8 @@ func (d *Deck) newHandler() http.Handler {
 		A2A: a2a.New(a2a.Options{
 			Sessions: d.hub, Verbs: d.engine, Views: d.views, Policy: o.A2ATasks, Version: o.Version, Logger: o.Logger,
 		}),
-		Ready: d.Ready, Screen: screen, Version: o.Version, Instance: d.instance, Bodies: o.BodyBudget, Logger: o.Logger,
+		A2ASessions: a2a.SessionPaths,
+		Ready:       d.Ready, Screen: screen, Version: o.Version, Instance: d.instance, Bodies: o.BodyBudget, Logger: o.Logger,
 		AllowOrigins: o.AllowOrigins, AnyHost: o.AnyHost,
 	})
 }

@@ -24,10 +24,13 @@ import (
 
 // Options configure the server.
 type Options struct {
-	REST    http.Handler                // the HTTP API, under /api/v1
-	Task    http.Handler                // the HTTP API for clients of the task protocol, under /sse; nil for none
-	Durable http.Handler                // Durable Streams, under /v1/stream
-	A2A     http.Handler                // A2A, under /a2a and /api/a2a, and its cards; nil for none
+	REST    http.Handler // the HTTP API, under /api/v1
+	Task    http.Handler // the HTTP API for clients of the task protocol, under /sse; nil for none
+	Durable http.Handler // Durable Streams, under /v1/stream
+	A2A     http.Handler // A2A, under /a2a and /api/a2a, and its cards; nil for none
+
+	A2ASessions []string // patterns of further requests that A2A answers: those of kagent, which are outside of /api/v1
+
 	Ready   func(context.Context) error // an error says why requests cannot be served; nil for always ready
 	Screen  fs.FS                       // the files of the screen; nil for none
 	Version string                      // shown on the front page if there is no screen
@@ -79,8 +82,8 @@ func (o *Options) mountA2A(mux *http.ServeMux) {
 	if o.A2A == nil {
 		return
 	}
-	for _, root := range []string{"/a2a/", "/api/a2a/", "/.well-known/agent-card.json", "/.well-known/agent.json"} {
-		mux.Handle(root, o.A2A)
+	for _, pattern := range append([]string{"/a2a/", "/api/a2a/", "/.well-known/agent-card.json", "/.well-known/agent.json"}, o.A2ASessions...) {
+		mux.Handle(pattern, o.A2A)
 	}
 }
 

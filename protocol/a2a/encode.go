@@ -119,8 +119,7 @@ func (f *fold) metaInvocation() string {
 	if f.invocation != "" || len(f.history) == 0 {
 		return f.invocation
 	}
-	id, _ := f.history[len(f.history)-1].Metadata[prefixes[0]+keyInvocation].(string)
-	return id
+	return invocationOf(f.history[len(f.history)-1])
 }
 
 func timeOrNil(t time.Time) *time.Time {

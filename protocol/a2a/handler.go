@@ -78,7 +78,7 @@ const defaultMaxBody = 10 << 20
 type handler struct{ Options }
 
 // New returns the handler. It serves the paths that begin with [Root] and with
-// [ProxyRoot], and the paths of [WellKnown].
+// [ProxyRoot], those of [WellKnown], and the requests of [SessionPaths].
 func New(o Options) http.Handler {
 	if o.Policy == "" {
 		o.Policy = PerTurn
@@ -109,6 +109,9 @@ const (
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if slices.Contains(WellKnown, r.URL.Path) {
 		h.answer(w, r, h.defaultCard(w, r))
+		return
+	}
+	if h.serveKagent(w, r) {
 		return
 	}
 	name, base, rest, ok := h.locate(r.URL.Path)
@@ -167,9 +170,15 @@ type call struct {
 	*handler
 	w       http.ResponseWriter
 	r       *http.Request
-	agent   tapedeck.Agent
-	base    string // the path of the agent
+	agent   tapedeck.Agent // without a name, the tasks of all agents are visible
+	base    string         // the path of the agent
 	version version
+}
+
+// sees reports whether the tasks of an agent are visible. A run of an external program
+// names no agent.
+func (c *call) sees(agent string) bool {
+	return agent == "" || c.agent.Name == "" || agent == c.agent.Name
 }
 
 // serve answers a request, whose path goes on with rest after the path of the agent.

@@ -145,7 +145,7 @@ func (c *call) tasksOf(ctx context.Context, s *tapedeck.Session) ([]*listed, err
 	var out []*listed
 	for i := range now.Runs {
 		r := &now.Runs[i]
-		if r.Sub || payload.IsSubThread(r.Thread) || r.Agent != "" && r.Agent != c.agent.Name {
+		if r.Sub || payload.IsSubThread(r.Thread) || !c.sees(r.Agent) || c.Policy == PerSession && r.Thread != tapedeck.MainThread {
 			continue
 		}
 		l := &listed{c.refOf(s.ID, r.Invocation), stateOf(r, &now), r.StartedAt.Time}

@@ -39,7 +39,7 @@ func (c *call) load(ctx context.Context, r ref, at int64) (*fold, error) {
 		return nil, err
 	}
 	// Without the first event, the task was reverted.
-	if len(f.history) == 0 && f.started == 0 || f.agent != "" && f.agent != c.agent.Name {
+	if len(f.history) == 0 && f.started == 0 || !c.sees(f.agent) {
 		return nil, noTask(r.id())
 	}
 	return f, c.cutOff(ctx, f, &s, at)

@@ -213,11 +213,6 @@ func (t *task) words() string {
 	return strings.Join(out, " | ")
 }
 
-func (t *task) invocation() string {
-	s, _ := t.Metadata["kagent_invocation_id"].(string)
-	return s
-}
-
 // task returns the task of an answer, which may be a stream that consists of it.
 func (a *answer) task() *task {
 	a.Helper()
@@ -246,6 +241,21 @@ func (a *answer) taskIn(body string) *task {
 		a.Fatalf("no task in %s", body)
 	}
 	return t
+}
+
+// tasks returns the tasks of an answer with a list.
+func (a *answer) tasks() (out []string) {
+	a.Helper()
+	var env struct {
+		Result struct{ Tasks []json.RawMessage }
+	}
+	if err := json.Unmarshal([]byte(a.Body), &env); err != nil || env.Result.Tasks == nil {
+		a.Fatalf("no list in %s", a.Body)
+	}
+	for _, t := range env.Result.Tasks {
+		out = append(out, string(t))
+	}
+	return out
 }
 
 // fails checks the code and a part of the message of an error.
