@@ -14,9 +14,9 @@ import (
 	"github.com/tapedeck/tapedeck/internal/problem"
 )
 
-// WellKnown are the paths of cards: of the default agent at the root of the server and
-// below [Root], and of each agent below its path. The second one is that of version 0.2.
-var WellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json", Root + "/.well-known/agent-card.json"}
+// WellKnown are the paths of cards: of the default agent at the root of the server, and
+// of each agent below its path. The second one is that of version 0.2.
+var WellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
 // extensionURI names the abilities of this server beyond the protocol.
 const extensionURI = "https://github.com/tapedeck/tapedeck/blob/main/docs/protocol/a2a.md"

@@ -113,10 +113,14 @@ func (c *call) streamSent(s sent, wrap func(result []byte) []byte) {
 		c.stream(s.fold, s.from, wrap)
 		return
 	}
+	c.sendOnly(strconv.FormatInt(max(s.from-1, 0), 10), wrap(c.version.encode(s.fold.task(), true)))
+}
+
+// sendOnly sends a stream of one event.
+func (c *call) sendOnly(id string, data []byte) {
 	out := sse.NewStream(c.w, c.Heartbeat/2)
 	defer out.Close()
-	frame := sse.AppendFrame(nil, strconv.FormatInt(max(s.from-1, 0), 10), "", wrap(c.version.encode(s.fold.task(), true)))
-	_ = out.Send(frame) // if the client has disconnected, nobody needs the answer
+	_ = out.Send(sse.AppendFrame(nil, id, "", data)) // if the client has disconnected, nobody needs the answer
 }
 
 // frames returns the frames of an update. Only the last one has an id: a client that

@@ -161,6 +161,10 @@ func (h *handler) agent(name string) (tapedeck.Agent, error) {
 	if i := slices.IndexFunc(agents, func(a tapedeck.Agent) bool { return a.Name == name }); i >= 0 {
 		return agents[i], nil
 	}
+	if name == ".well-known" { // clients look beside a URL that does not end with a slash
+		return tapedeck.Agent{}, tapedeck.Errorf(tapedeck.NotFound, "the card of an agent is below the URL of the agent").
+			WithHint("give the client the URL %s/{agent}/ with the slash at its end", Root)
+	}
 	return tapedeck.Agent{}, tapedeck.Errorf(tapedeck.NotFound, "there is no agent %.128q", name).
 		WithHint("GET /api/v1/agents lists the agents")
 }

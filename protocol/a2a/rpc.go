@@ -37,6 +37,10 @@ var methods = map[version]map[string]method{
 	},
 }
 
+// streams has the methods of version 0.3 whose clients read nothing but an event stream,
+// not even an error. Clients of version 1.0 read the error as JSON.
+var streams = map[string]bool{"message/stream": true, "tasks/resubscribe": true}
+
 // serveRPC answers a request of JSON-RPC.
 func (c *call) serveRPC() {
 	var q rpcRequest
@@ -45,7 +49,12 @@ func (c *call) serveRPC() {
 	case streamed:
 	case err != nil:
 		f := c.failure(err)
-		c.writeRPC(q.ID, "error", encodeJSON(f.rpc(c.version)))
+		body := encodeJSON(f.rpc(c.version))
+		if c.version == v03 && streams[q.Method] && httpapi.WantsStream(c.r) {
+			c.sendOnly("", envelope(q.ID, "error", body))
+			return
+		}
+		c.writeRPC(q.ID, "error", body)
 	default:
 		c.writeRPC(q.ID, "result", result)
 	}
