@@ -171,13 +171,14 @@ func checkMessage(in *sdk.SendMessageRequest) error {
 		return bad("the message has no parts")
 	case m.Role != sdk.MessageRoleUser:
 		return bad("the message must have the role of the user, not %.40q", m.Role)
-	case m.ContextID != "":
-		return tapedeck.CheckID("the contextId", m.ContextID)
 	}
 	for _, p := range m.Parts {
 		if p == nil || p.Content == nil {
 			return bad("a part of the message is empty")
 		}
+	}
+	if m.ContextID != "" {
+		return tapedeck.CheckID("the contextId", m.ContextID)
 	}
 	return nil
 }
