@@ -84,7 +84,7 @@ func obey(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event,
 				<-ctx.Done()
 			case "ask":
 				options := []tapedeck.PermissionOption{{ID: "yes", Name: "Yes", Kind: "allow_once"}, {ID: "no", Name: "No", Kind: "reject_once"}}
-				choice, err := in.Ask(ctx, tapedeck.Question{ID: "q" + in.ID[len(in.ID)-3:], Message: rest, Options: options})
+				choice, err := in.Ask(ctx, tapedeck.Question{ID: "q1", Message: rest, Options: options})
 				if err != nil {
 					yield(tapedeck.Event{}, err)
 					return
