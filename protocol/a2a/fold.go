@@ -14,8 +14,8 @@ import (
 )
 
 // A fold makes a task of its events. It returns for each event the updates that a
-// stream sends: whoever applies them to an earlier state of the task gets its later
-// state.
+// stream sends: a client that applies them to an earlier state of the task gets its
+// later state.
 type fold struct {
 	ref
 	agent   string // of the newest run, "" if no run names one

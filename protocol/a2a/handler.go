@@ -185,7 +185,7 @@ func (c *call) sees(agent string) bool {
 	return agent == "" || c.agent.Name == "" || agent == c.agent.Name
 }
 
-// serve answers a request, whose path goes on with rest after the path of the agent.
+// serve answers a request. rest is what follows the path of the agent.
 func (c *call) serve(rest string) {
 	switch {
 	case slices.Contains(WellKnown, "/"+rest):

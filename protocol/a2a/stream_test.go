@@ -108,7 +108,7 @@ func (c *client) same(a *answer, want *task) {
 	}
 }
 
-// Whoever applies the events of a stream to its first task gets the task.
+// A client that applies the events of a stream to its first task gets the task.
 func TestStreamMakesTheTask(t *testing.T) {
 	for _, policy := range []a2a.Policy{a2a.PerTurn, a2a.PerSession} {
 		t.Run(string(policy), func(t *testing.T) {

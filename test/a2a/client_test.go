@@ -1,4 +1,3 @@
-// Package a2a uses the real program with the official A2A client for Go.
 package a2a
 
 import (
