@@ -163,6 +163,10 @@ func checkMessage(in *sdk.SendMessageRequest) error {
 	switch {
 	case m == nil:
 		return bad("the parameters have no message")
+	case in.Config != nil && in.Config.PushConfig != nil:
+		return noPush()
+	case in.Config != nil && in.Config.HistoryLength != nil && *in.Config.HistoryLength < 0:
+		return bad("historyLength is %d; it is 0 or more", *in.Config.HistoryLength)
 	case m.ID == "":
 		return bad("the message has no messageId")
 	case len(m.ID) > maxName:

@@ -27,6 +27,7 @@ var (
 
 	taskNotFound         = fault{-32001, "TASK_NOT_FOUND", 0}
 	taskNotCancelable    = fault{-32002, "TASK_NOT_CANCELABLE", 0}
+	pushNotSupported     = fault{-32003, "PUSH_NOTIFICATION_NOT_SUPPORTED", 0}
 	unsupportedOperation = fault{-32004, "UNSUPPORTED_OPERATION", 0}
 	contentNotSupported  = fault{-32005, "CONTENT_TYPE_NOT_SUPPORTED", 0}
 	versionNotSupported  = fault{-32009, "VERSION_NOT_SUPPORTED", 0}
@@ -138,6 +139,12 @@ var grpcStatus = map[int]string{
 // whatever the reason, so that nobody learns of the tasks of others.
 func noTask(id string) error {
 	return taskNotFound.of(tapedeck.Errorf(tapedeck.NotFound, "there is no task %.300q", id))
+}
+
+// noPush is the error of a request for push notifications.
+func noPush() error {
+	return pushNotSupported.of(tapedeck.Errorf(tapedeck.Invalid, "this server sends no push notifications").
+		WithHint("subscribe to the task; a stream resumes after any event"))
 }
 
 // encodeJSON encodes a value that can be encoded.

@@ -29,11 +29,17 @@ var methods = map[version]map[string]method{
 		"SendMessage": (*call).rpcSend, "SendStreamingMessage": (*call).rpcStream, "GetTask": (*call).rpcGet,
 		"ListTasks": (*call).rpcList, "CancelTask": (*call).rpcCancel, "SubscribeToTask": (*call).rpcSubscribe,
 		"GetExtendedAgentCard": (*call).rpcCard,
+
+		"CreateTaskPushNotificationConfig": (*call).rpcPush, "GetTaskPushNotificationConfig": (*call).rpcPush,
+		"ListTaskPushNotificationConfigs": (*call).rpcPush, "DeleteTaskPushNotificationConfig": (*call).rpcPush,
 	},
 	v03: {
 		"message/send": (*call).rpcSend, "message/stream": (*call).rpcStream, "tasks/get": (*call).rpcGet,
 		"tasks/list": (*call).rpcList, "tasks/cancel": (*call).rpcCancel, "tasks/resubscribe": (*call).rpcSubscribe,
 		"agent/getAuthenticatedExtendedCard": (*call).rpcCard,
+
+		"tasks/pushNotificationConfig/set": (*call).rpcPush, "tasks/pushNotificationConfig/get": (*call).rpcPush,
+		"tasks/pushNotificationConfig/list": (*call).rpcPush, "tasks/pushNotificationConfig/delete": (*call).rpcPush,
 	},
 }
 
@@ -234,3 +240,6 @@ func (c *call) rpcSubscribe(q *rpcRequest) (json.RawMessage, bool, error) {
 func (c *call) rpcCard(*rpcRequest) (json.RawMessage, bool, error) {
 	return encodeJSON(c.cardOf(c.agent, c.base, true)), false, nil
 }
+
+// rpcPush refuses push notifications, with the code that clients know.
+func (c *call) rpcPush(*rpcRequest) (json.RawMessage, bool, error) { return nil, false, noPush() }

@@ -71,6 +71,11 @@ func TestHostileRequests(t *testing.T) {
 		w.call("SendMessage", strings.Replace(message("m", "go", ""), `"text":"go"`, `"raw":"AAEC","mediaType":"image/png"`, 1)).fails(-32005, `the type "image/png"`)
 		w.call03("message/send", strings.Replace(message03("m", "go", ""), `"kind":"text"`, `"kind":"file","file":{"bytes":"%"}`, 1)).fails(-32602, "not in base64")
 		w.call03("message/send", strings.Replace(message03("m", "go", ""), `"kind":"text"`, `"kind":"video"`, 1)).fails(-32602, `the kind "video"`)
+		w.call("CreateTaskPushNotificationConfig", `{}`).fails(-32003, "sends no push notifications; subscribe to the task")
+		w.call03("tasks/pushNotificationConfig/set", `{}`).fails(-32003, "sends no push notifications")
+		push := `{"configuration":{"taskPushNotificationConfig":{"url":"http://127.0.0.1/"}},"message"`
+		w.call("SendMessage", strings.Replace(message("m", "go", ""), `{"message"`, push, 1)).fails(-32003, "sends no push notifications")
+		w.call03("message/send", strings.Replace(message03("m", "go", ""), `{"message"`, strings.Replace(push, "taskPushN", "pushN", 1), 1)).fails(-32003, "sends no push notifications")
 		for _, id := range []string{"c", "none~inv", "c~none", "c~../x", "~", "c~", "../x~y", strings.Repeat("x", 3000)} {
 			for _, method := range []string{"GetTask", "CancelTask", "SubscribeToTask"} {
 				w.call(method, get(id)).fails(-32001, "there is no task")

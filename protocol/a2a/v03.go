@@ -167,6 +167,7 @@ type sendParams03 struct {
 	Config  *struct {
 		Blocking *bool `json:"blocking"`
 		History  *int  `json:"historyLength"`
+		Push     any   `json:"pushNotificationConfig"`
 	} `json:"configuration"`
 	Metadata map[string]any `json:"metadata"`
 }
@@ -176,6 +177,9 @@ func (p *sendParams03) request() (*sdk.SendMessageRequest, error) {
 	out := &sdk.SendMessageRequest{Metadata: p.Metadata}
 	if c := p.Config; c != nil {
 		out.Config = &sdk.SendMessageConfig{HistoryLength: c.History, ReturnImmediately: c.Blocking != nil && !*c.Blocking}
+		if c.Push != nil {
+			out.Config.PushConfig = &sdk.PushConfig{}
+		}
 	}
 	m := p.Message
 	if m == nil {
