@@ -1,0 +1,141 @@
+// Package a2a runs an agent that another server offers over A2A 1.0. Everything that the agent says is in the log before anybody else
+// gets it. docs/agents/a2a.md describes it.
+package a2a
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/runner"
+)
+
+// Options configure a runner. URL is required.
+type Options struct {
+	Name   string            // the agent's name; distinguishes its conversations from those of other agents
+	URL    string            // of the agent; its card is at .well-known/agent-card.json below it
+	Header map[string]string // sent with each request, such as Authorization
+
+	Start time.Duration     // time limit for the card and for the first answer; 0 for a minute
+	Retry time.Duration     // the wait before the first attempt to reconnect, which doubles; 0 for a second
+	Stop  time.Duration     // time limit for telling the agent to stop; 0 for five seconds
+	HTTP  http.RoundTripper // nil for [http.DefaultTransport]
+}
+
+// maxAttempts is how often a runner tries to reconnect without hearing anything new.
+const maxAttempts = 6
+
+// A Runner runs an agent over A2A.
+type Runner struct{ options Options }
+
+var _ runner.Capable = (*Runner)(nil)
+
+// New returns a runner.
+func New(o Options) *Runner {
+	o.Start, o.Retry, o.Stop = cmp.Or(o.Start, time.Minute), cmp.Or(o.Retry, time.Second), cmp.Or(o.Stop, 5*time.Second)
+	if o.HTTP == nil {
+		o.HTTP = http.DefaultTransport
+	}
+	return &Runner{options: o}
+}
+
+// Capabilities implements [runner.Capable].
+func (r *Runner) Capabilities() tapedeck.Capabilities {
+	return tapedeck.Capabilities{Deltas: true, Tools: true, Resume: true}
+}
+
+// Available implements [runner.Capable].
+func (r *Runner) Available() error {
+	if r.options.URL == "" {
+		return tapedeck.Errorf(tapedeck.Unavailable, "the agent has no URL").WithHint("set url in its configuration")
+	}
+	return nil
+}
+
+// link returns the runner name in the links that this runner stores in the log.
+func (r *Runner) link() string { return "a2a:" + r.options.Name }
+
+// Run implements [tapedeck.Runner].
+func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
+	return func(yield func(tapedeck.Event, error) bool) {
+		if ctx.Err() != nil {
+			return
+		}
+		n := narrate.New(in.ID, yield)
+		c, err := r.connect(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				n.Fail(err)
+			}
+			return
+		}
+		t := &turn{runner: r, client: c, in: in, n: n, said: map[string]string{}, settled: map[string]bool{}}
+		err = t.run(ctx)
+		switch {
+		case ctx.Err() != nil:
+			t.cancel(ctx)
+		case err != nil:
+			n.Fail(err)
+		default:
+			n.Done()
+		}
+	}
+}
+
+// headers adds the configured headers to requests.
+type headers struct {
+	set  map[string]string
+	next http.RoundTripper
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for name, value := range h.set {
+		r.Header.Set(name, value)
+	}
+	return h.next.RoundTrip(r)
+}
+
+// connect reads the card of the agent and returns a client.
+func (r *Runner) connect(ctx context.Context) (*a2aclient.Client, error) {
+	client := &http.Client{Transport: headers{r.options.Header, r.options.HTTP}} // without a time-out: a stream may take long
+	limited, cancel := context.WithTimeout(ctx, r.options.Start)
+	defer cancel()
+	resolver := agentcard.Resolver{Client: client}
+	card, err := resolver.Resolve(limited, strings.TrimSuffix(r.options.URL, "/"))
+	if err != nil {
+		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the card of the agent %s cannot be read: %s", r.options.Name, narrate.Brief(err.Error())).Because(err).
+			WithHint("check the url of the agent, and whether its server runs")
+	}
+	c, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithJSONRPCTransport(client), a2aclient.WithRESTTransport(client))
+	if err != nil {
+		return nil, tapedeck.Errorf(tapedeck.Unsupported, "the agent %s offers no transport that is supported: %s", r.options.Name, narrate.Brief(err.Error())).Because(err).
+			WithHint("JSON-RPC and REST of A2A 1.0 are supported")
+	}
+	return c, nil
+}
+
+// place returns the conversation of the agent in which the thread continues: its context,
+// and the task that waits for input. Both are "" for a new conversation.
+func (r *Runner) place(in *tapedeck.Invocation) (conversation, task string) {
+	if in.Link == nil || in.Link.Runner != r.link() {
+		return "", ""
+	}
+	conversation, task, _ = strings.Cut(in.Link.NativeID, " ")
+	return conversation, task
+}
+
+// rests reports whether an agent does nothing more for a task.
+func rests(s sdk.TaskState) bool {
+	return s.Terminal() || s == sdk.TaskStateInputRequired || s == sdk.TaskStateAuthRequired
+}

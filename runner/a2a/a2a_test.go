@@ -1,0 +1,323 @@
+package a2a_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/runner/a2a"
+	"github.com/tapedeck/tapedeck/runner/runnertest"
+)
+
+// An upstream is an agent of the server of the Go SDK. It does what the last line of a
+// message says.
+type upstream struct {
+	cut  func()        // breaks all connections
+	next chan struct{} // the task "break" continues when it receives
+
+	mu    sync.Mutex
+	asked []asked
+}
+
+// An asked is what the agent was asked, and where.
+type asked struct {
+	text, conversation string
+	task               sdk.TaskID
+}
+
+func (u *upstream) ask(i int) asked {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.asked[i]
+}
+
+func (u *upstream) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[sdk.Event, error] {
+	return func(yield func(sdk.Event, error) bool) {
+		u.mu.Lock()
+		u.asked = append(u.asked, asked{ec.Message.Parts[0].Text(), ec.ContextID, ec.TaskID})
+		u.mu.Unlock()
+		if ec.StoredTask == nil && !yield(sdk.NewSubmittedTask(ec, ec.Message), nil) {
+			return
+		}
+		if !yield(sdk.NewStatusUpdateEvent(ec, sdk.TaskStateWorking, nil), nil) {
+			return
+		}
+		lines := strings.Split(ec.Message.Parts[0].Text(), "\n")
+		u.obey(ctx, ec, lines[len(lines)-1], yield)
+	}
+}
+
+func (u *upstream) obey(ctx context.Context, ec *a2asrv.ExecutorContext, line string, yield func(sdk.Event, error) bool) {
+	say := func(role sdk.TaskState, parts ...*sdk.Part) bool {
+		return yield(sdk.NewStatusUpdateEvent(ec, role, sdk.NewMessageForTask(sdk.MessageRoleAgent, ec, parts...)), nil)
+	}
+	stream := func(words ...string) {
+		id := sdk.ArtifactID("")
+		for _, w := range words {
+			e := sdk.NewArtifactUpdateEvent(ec, id, sdk.NewTextPart(w))
+			if id == "" {
+				e = sdk.NewArtifactEvent(ec, sdk.NewTextPart(w))
+				id = e.Artifact.ID
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+	switch line {
+	case "talk":
+		stream("One ", "two ", "three")
+		say(sdk.TaskStateCompleted, sdk.NewTextPart("One two three")) // many agents say it twice
+	case "endless":
+		stream("on ", "and ", "on")
+		<-ctx.Done()
+	case "fail":
+		say(sdk.TaskStateFailed, sdk.NewTextPart("the disk is full"))
+	case "tool":
+		part := func(typ string, data map[string]any) *sdk.Part {
+			p := sdk.NewDataPart(data)
+			p.Metadata = map[string]any{"adk_type": typ}
+			return p
+		}
+		say(sdk.TaskStateWorking, part("function_call", map[string]any{"id": "1", "name": "Read", "args": map[string]any{"file": "a"}}))
+		say(sdk.TaskStateWorking, part("function_response", map[string]any{"id": "1", "name": "Read", "response": map[string]any{"result": "hello"}}))
+		stream("done")
+		yield(sdk.NewStatusUpdateEvent(ec, sdk.TaskStateCompleted, nil), nil)
+	case "break":
+		stream("before ")
+		<-u.next
+		stream("after")
+		yield(sdk.NewStatusUpdateEvent(ec, sdk.TaskStateCompleted, nil), nil)
+	case "ask":
+		say(sdk.TaskStateInputRequired, sdk.NewTextPart("Which one?"))
+	default:
+		say(sdk.TaskStateCompleted, sdk.NewTextPart("You said "+line))
+	}
+}
+
+func (u *upstream) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[sdk.Event, error] {
+	return func(yield func(sdk.Event, error) bool) {
+		yield(sdk.NewStatusUpdateEvent(ec, sdk.TaskStateCanceled, nil), nil)
+	}
+}
+
+// serve starts the server of an upstream agent and returns a runner for it.
+func serve(t testing.TB) (*upstream, *a2a.Runner) {
+	t.Helper()
+	u := &upstream{next: make(chan struct{})}
+	s := httptest.NewServer(nil)
+	t.Cleanup(s.Close)
+	u.cut = s.CloseClientConnections
+	s.Config.Handler = u.handler(s.URL)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return u, runnerOf(s.URL, transport)
+}
+
+func runnerOf(url string, transport http.RoundTripper) *a2a.Runner {
+	return a2a.New(a2a.Options{Name: "up", URL: url + "/agent/", Header: map[string]string{"Authorization": "Bearer secret"}, Retry: time.Millisecond, HTTP: transport})
+}
+
+// handler returns the server of the agent, which accepts only requests with a secret.
+func (u *upstream) handler(url string) http.Handler {
+	rpc := a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(u))
+	mux := http.NewServeMux()
+	mux.Handle("/rpc", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			http.Error(w, "no", http.StatusUnauthorized)
+			return
+		}
+		rpc.ServeHTTP(w, r)
+	}))
+	mux.Handle("/agent"+a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(&sdk.AgentCard{
+		Name: "up", SupportedInterfaces: []*sdk.AgentInterface{sdk.NewAgentInterface(url+"/rpc", sdk.TransportProtocolJSONRPC)},
+		Capabilities: sdk.AgentCapabilities{Streaming: true},
+	}))
+	return mux
+}
+
+// TestMain serves the agent if a test has started this process for that: what it leaves
+// running is then not in the process of the runner.
+func TestMain(m *testing.M) {
+	if os.Getenv("DECK_TEST_UPSTREAM") == "" {
+		os.Exit(m.Run())
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("http://" + l.Addr().String())
+	go func() { _, _ = io.Copy(io.Discard, os.Stdin); os.Exit(0) }() // when the test ends
+	panic(http.Serve(l, (&upstream{}).handler("http://"+l.Addr().String())))
+}
+
+// serveElsewhere starts the server in another process.
+func serveElsewhere(t testing.TB) *a2a.Runner {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "DECK_TEST_UPSTREAM=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
+	url, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runnerOf(strings.TrimSpace(url), &http.Transport{DisableKeepAlives: true})
+}
+
+func TestRunner(t *testing.T) {
+	task := func(s string) *tapedeck.Invocation { return &tapedeck.Invocation{Task: s} }
+	runnertest.Run(t, func(t testing.TB) runnertest.Harness {
+		r := serveElsewhere(t)
+		return runnertest.Harness{
+			Runner: r, Talk: *task("talk"), Text: "One two three", Endless: *task("endless"), Fail: task("fail"),
+			Abilities: runnertest.Abilities{Tools: task("tool"), Resume: task("again")},
+		}
+	})
+}
+
+// run runs an invocation and returns its text and its events.
+func run(t *testing.T, r *a2a.Runner, in tapedeck.Invocation) (string, []tapedeck.Event, error) {
+	t.Helper()
+	in.ID, in.Session, in.Thread = tapedeck.NewID("inv_"), "s", tapedeck.MainThread
+	var text strings.Builder
+	var events []tapedeck.Event
+	for e, err := range r.Run(t.Context(), in) {
+		if err != nil {
+			return text.String(), events, err
+		}
+		if e.Type == tapedeck.TextMessageContent {
+			text.WriteString(deltaOf(t, e))
+		}
+		events = append(events, e)
+	}
+	return text.String(), events, nil
+}
+
+func deltaOf(t *testing.T, e tapedeck.Event) string {
+	t.Helper()
+	var d payload.TextMessageContent
+	if err := json.Unmarshal(e.Data, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d.Delta
+}
+
+// linkOf returns the newest link.
+func linkOf(events []tapedeck.Event) *tapedeck.Link {
+	var l *tapedeck.Link
+	for _, e := range events {
+		var d payload.AgentLinked
+		if e.Type == tapedeck.AgentLinked && json.Unmarshal(e.Data, &d) == nil {
+			l = &tapedeck.Link{Runner: d.Runner, NativeID: d.NativeID}
+		}
+	}
+	return l
+}
+
+// A stream that breaks is continued, and nothing is said twice.
+func TestTheStreamBreaks(t *testing.T) {
+	u, r := serve(t)
+	text := ""
+	for e, err := range r.Run(t.Context(), tapedeck.Invocation{ID: "inv_1", Session: "s", Thread: tapedeck.MainThread, Task: "break"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Type != tapedeck.TextMessageContent {
+			continue
+		}
+		if text += deltaOf(t, e); text == "before " {
+			u.cut()
+			close(u.next)
+		}
+	}
+	if text != "before after" {
+		t.Errorf("got %q", text)
+	}
+}
+
+// The next task continues the conversation of the agent. After a rewind there is no
+// link, and a new conversation begins with the history.
+func TestConversations(t *testing.T) {
+	u, r := serve(t)
+	_, events, err := run(t, r, tapedeck.Invocation{Task: "one"})
+	link := linkOf(events)
+	if err != nil || link == nil || link.Runner != "a2a:up" {
+		t.Fatalf("got the link %v %v", link, err)
+	}
+	if _, again, _ := run(t, r, tapedeck.Invocation{Task: "two", Link: link}); linkOf(again).NativeID != link.NativeID || u.ask(1).conversation != u.ask(0).conversation {
+		t.Errorf("the conversation is %v, then %v", link, linkOf(again))
+	}
+	history := func(context.Context) iter.Seq2[tapedeck.Event, error] {
+		return func(yield func(tapedeck.Event, error) bool) {
+			yield(payload.NewEvent(payload.MessageAdded{Message: payload.NewMessage("m", payload.RoleUser, "I am Ada")}), nil)
+		}
+	}
+	text, events, err := run(t, r, tapedeck.Invocation{Task: "three", History: history})
+	if err != nil || text != "You said three" || linkOf(events).NativeID == link.NativeID || !strings.Contains(u.ask(2).text, "I am Ada") {
+		t.Errorf("got %q %v; the agent was asked %q", text, err, u.ask(2).text)
+	}
+}
+
+// An agent that waits for input ends its turn, and gets the next message in its task.
+func TestTheAgentAsks(t *testing.T) {
+	u, r := serve(t)
+	text, events, err := run(t, r, tapedeck.Invocation{Task: "ask"})
+	if text != "Which one?" || err != nil {
+		t.Fatalf("got %q %v", text, err)
+	}
+	if text, _, err = run(t, r, tapedeck.Invocation{Task: "the red one", Link: linkOf(events)}); text != "You said the red one" || err != nil {
+		t.Errorf("got %q %v", text, err)
+	}
+	if u.ask(1).task != u.ask(0).task {
+		t.Errorf("the answer went to the task %q, not %q", u.ask(1).task, u.ask(0).task)
+	}
+}
+
+// Errors say what has happened and keep no secret.
+func TestErrors(t *testing.T) {
+	_, r := serve(t)
+	none := a2a.New(a2a.Options{Name: "none", URL: "http://127.0.0.1:1"})
+	for want, tt := range map[string]struct {
+		runner *a2a.Runner
+		task   string
+	}{
+		"the agent has failed: the disk is full":    {r, "fail"},
+		"the card of the agent none cannot be read": {none, "talk"},
+	} {
+		_, _, err := run(t, tt.runner, tapedeck.Invocation{Task: tt.task})
+		if tapedeck.KindOf(err) != tapedeck.Unavailable || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	if err := a2a.New(a2a.Options{}).Available(); !strings.Contains(fmt.Sprint(err), "has no URL") {
+		t.Errorf("got %v", err)
+	}
+}
