@@ -44,3 +44,11 @@ type Capable interface {
 	// no process.
 	Available() error
 }
+
+// Reattaching is a runner whose agent works outside of the server and does not end with
+// it. After a crash of the server, the engine runs it again for a run that is open, with
+// [tapedeck.Invocation.Begun].
+type Reattaching interface {
+	Capable
+	Reattaches() // a marker: it does nothing
+}

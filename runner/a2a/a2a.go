@@ -5,6 +5,7 @@ package a2a
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"iter"
 	"net/http"
 	"strings"
@@ -37,7 +38,7 @@ const maxAttempts = 6
 // A Runner runs an agent over A2A.
 type Runner struct{ options Options }
 
-var _ runner.Capable = (*Runner)(nil)
+var _ runner.Reattaching = (*Runner)(nil)
 
 // New returns a runner.
 func New(o Options) *Runner {
@@ -61,6 +62,9 @@ func (r *Runner) Available() error {
 	return nil
 }
 
+// Reattaches implements [runner.Reattaching]: the agent does not end with this server.
+func (r *Runner) Reattaches() {}
+
 // link returns the runner name in the links that this runner stores in the log.
 func (r *Runner) link() string { return "a2a:" + r.options.Name }
 
@@ -78,8 +82,12 @@ func (r *Runner) Run(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tape
 			}
 			return
 		}
-		t := &turn{runner: r, client: c, in: in, n: n, said: map[string]string{}, settled: map[string]bool{}}
-		err = t.run(ctx)
+		t := newTurn(r, c, in, n)
+		if in.Begun == nil {
+			err = t.begin(ctx)
+		} else {
+			err = t.reattach(ctx)
+		}
 		switch {
 		case ctx.Err() != nil:
 			t.cancel(ctx)
@@ -125,14 +133,39 @@ func (r *Runner) connect(ctx context.Context) (*a2aclient.Client, error) {
 	return c, nil
 }
 
-// place returns the conversation of the agent in which the thread continues: its context,
-// and the task that waits for input. Both are "" for a new conversation.
-func (r *Runner) place(in *tapedeck.Invocation) (conversation, task string) {
-	if in.Link == nil || in.Link.Runner != r.link() {
-		return "", ""
+// A place is where the agent keeps a conversation: its context, and the task that waits
+// for input, if there is one.
+type place struct{ conversation, task string }
+
+// encoded begins a native id that is not the context itself. The log takes only ids with
+// certain characters.
+const encoded = "a2a:"
+
+// native returns the place as the id of a link.
+func (p place) native() string {
+	if p.task == "" && tapedeck.CheckID("the context", p.conversation) == nil && !strings.HasPrefix(p.conversation, encoded) {
+		return p.conversation
 	}
-	conversation, task, _ = strings.Cut(in.Link.NativeID, " ")
-	return conversation, task
+	return encoded + base64.RawURLEncoding.EncodeToString([]byte(p.conversation+"\n"+p.task))
+}
+
+// placeOf reads the id of a link.
+func placeOf(native string) place {
+	rest, ok := strings.CutPrefix(native, encoded)
+	b, err := base64.RawURLEncoding.DecodeString(rest)
+	if !ok || err != nil {
+		return place{conversation: native}
+	}
+	conversation, task, _ := strings.Cut(string(b), "\n")
+	return place{conversation, task}
+}
+
+// place returns the place in which the thread continues, empty for a new conversation.
+func (r *Runner) place(in *tapedeck.Invocation) place {
+	if in.Link == nil || in.Link.Runner != r.link() {
+		return place{}
+	}
+	return placeOf(in.Link.NativeID)
 }
 
 // rests reports whether an agent does nothing more for a task.

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -320,4 +321,77 @@ func TestErrors(t *testing.T) {
 	if err := a2a.New(a2a.Options{}).Available(); !strings.Contains(fmt.Sprint(err), "has no URL") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// A restarted server continues to listen: it asks the agent for the task, and records
+// what the log does not have, wherever the earlier process died.
+func TestReattach(t *testing.T) {
+	_, r := serve(t)
+	in := tapedeck.Invocation{ID: "inv_1", Session: "s", Thread: tapedeck.MainThread, Task: "tool"}
+	var all []tapedeck.Event
+	for e, err := range r.Run(t.Context(), in) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	if len(all) < 8 {
+		t.Fatalf("only %d events", len(all))
+	}
+	for n := range len(all) + 1 {
+		in.Begun = func(context.Context) iter.Seq2[tapedeck.Event, error] {
+			return func(yield func(tapedeck.Event, error) bool) {
+				for _, e := range all[:n] {
+					if !yield(e, nil) {
+						return
+					}
+				}
+			}
+		}
+		got := slices.Clone(all[:n])
+		var failed error
+		for e, err := range r.Run(t.Context(), in) {
+			if err != nil {
+				failed = err
+				break
+			}
+			got = append(got, e)
+		}
+		known := slices.ContainsFunc(all[:n], func(e tapedeck.Event) bool { return e.Type == tapedeck.Custom })
+		if !known {
+			if !strings.Contains(fmt.Sprint(failed), "before the agent had accepted the task") {
+				t.Errorf("after %d events: %v", n, failed)
+			}
+			continue
+		}
+		if failed != nil || outlineOf(t, got) != outlineOf(t, all) {
+			t.Errorf("after %d events: got %s, want %s; %v", n, outlineOf(t, got), outlineOf(t, all), failed)
+		}
+	}
+}
+
+// outlineOf returns the text, the calls and the answers of a run.
+func outlineOf(t *testing.T, events []tapedeck.Event) string {
+	t.Helper()
+	text, calls, answers, links := "", "", "", 0
+	idOf := func(e tapedeck.Event) string {
+		var d payload.ToolCallResult
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			t.Fatal(err)
+		}
+		return d.ToolCallID + d.MessageID
+	}
+	for _, e := range events {
+		switch e.Type {
+		case tapedeck.TextMessageContent:
+			text += deltaOf(t, e)
+		case tapedeck.ToolCallStart:
+			calls += idOf(e)
+		case tapedeck.ToolCallResult:
+			answers += idOf(e)
+		case tapedeck.AgentLinked:
+			links++
+		}
+	}
+	return fmt.Sprintf("%q, calls %s, answers %s, %d links", text, calls, answers, links)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
+	"github.com/tapedeck/tapedeck/payload"
 )
 
 // maxHistory is the limit of the history that an agent receives as text, in bytes.
@@ -26,31 +27,42 @@ type turn struct {
 	n      *narrate.Narrator
 
 	task    sdk.TaskID
-	linked  string // the link that the log has
+	where   place
 	state   sdk.TaskState
 	reason  string            // what the agent said about the state
 	said    map[string]string // the text of each artifact and message that is in the log
 	settled map[string]bool   // the messages that were handled
+	called  map[string]bool   // the tool calls that an earlier process has recorded; true if they are answered
 	partly  string            // the text of messages that were marked as partial
 	heard   int               // how many events have arrived
 }
 
-// run sends the task and follows it until the agent rests, through disconnects.
-func (t *turn) run(ctx context.Context) error {
-	conversation, task := t.runner.place(&t.in)
-	words, err := t.words(ctx, conversation)
+func newTurn(r *Runner, c *a2aclient.Client, in tapedeck.Invocation, n *narrate.Narrator) *turn {
+	return &turn{runner: r, client: c, in: in, n: n, said: map[string]string{}, settled: map[string]bool{}, called: map[string]bool{}}
+}
+
+// begin sends the task and follows it until the agent rests.
+func (t *turn) begin(ctx context.Context) error {
+	at := t.runner.place(&t.in)
+	words, err := t.words(ctx, at.conversation)
 	if err != nil {
 		return err
 	}
 	m := sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart(words))
-	m.ID, m.ContextID, m.TaskID = t.in.ID, conversation, sdk.TaskID(task)
+	m.ID, m.ContextID, m.TaskID = t.in.ID, at.conversation, sdk.TaskID(at.task)
 	broken := t.consume(t.client.SendStreamingMessage(ctx, &sdk.SendMessageRequest{Message: m}))
 	if broken != nil && t.heard == 0 {
 		return t.refused(broken)
 	}
+	return t.follow(ctx, broken)
+}
+
+// follow listens to the task until the agent rests, through disconnects. broken is why
+// the stream before it has ended; nil if it ended by itself.
+func (t *turn) follow(ctx context.Context, broken error) error {
 	for attempts := 0; !rests(t.state) && !t.n.Over() && ctx.Err() == nil; attempts++ {
 		if t.task == "" {
-			return broken // a message is the whole answer
+			return t.refused(broken)
 		}
 		if attempts == maxAttempts {
 			return t.refused(broken)
@@ -129,18 +141,16 @@ func (t *turn) consume(events iter.Seq2[sdk.Event, error]) error {
 	return nil
 }
 
-// locate notes where the agent keeps the conversation.
+// locate notes where the agent keeps the conversation and the task. The log has the
+// task, so that a restarted server finds it.
 func (t *turn) locate(task sdk.TaskID, conversation string) {
-	if task != "" {
-		t.task = task
+	if conversation != "" && conversation != t.where.conversation {
+		t.where = place{conversation: conversation}
+		t.n.Link(t.runner.link(), t.where.native())
 	}
-	t.linkTo(conversation)
-}
-
-func (t *turn) linkTo(native string) {
-	if native != "" && native != t.linked && !strings.HasPrefix(t.linked, native+" ") {
-		t.linked = native
-		t.n.Link(t.runner.link(), native)
+	if task != "" && task != t.task {
+		t.task = task
+		t.n.Event(payload.Custom{Name: taskEvent, Value: narrate.Text(string(task))})
 	}
 }
 
@@ -173,8 +183,9 @@ func (t *turn) status(s sdk.TaskStatus, meta map[string]any) {
 			t.message(m, isPartial(meta) || isPartial(m.Metadata))
 		}
 	}
-	if s.State == sdk.TaskStateInputRequired && t.linked != "" && t.task != "" {
-		t.linkTo(strings.Fields(t.linked)[0] + " " + string(t.task))
+	if s.State == sdk.TaskStateInputRequired && t.task != "" {
+		t.where.task = string(t.task)
+		t.n.Link(t.runner.link(), t.where.native())
 	}
 }
 
@@ -188,7 +199,7 @@ func (t *turn) artifact(a *sdk.Artifact, more bool) {
 	if a == nil {
 		return
 	}
-	id, text := string(a.ID), textOf(a.Parts)
+	id, text := short(string(a.ID)), textOf(a.Parts)
 	have := t.said[id]
 	if more {
 		text = have + text
@@ -217,8 +228,9 @@ func (t *turn) message(m *sdk.Message, partial bool) {
 	}
 	t.settled[m.ID] = true
 	if text != "" && !t.hasSaid(text) {
-		t.n.Say("", "message "+m.ID, text)
-		t.said["message "+m.ID] = text
+		id := "message " + short(m.ID)
+		t.n.Say("", id, text)
+		t.said[id] = text
 	}
 	t.partly = ""
 	t.n.EndMessage("")
@@ -276,15 +288,23 @@ func (t *turn) tool(typ string, value any) {
 	if err != nil || json.Unmarshal(raw, &d) != nil || d.ID == "" {
 		typ = ""
 	}
+	d.ID = short(d.ID)
 	switch typ {
 	case "function_call":
-		if !t.n.HasTool(d.ID) {
+		if _, known := t.called[d.ID]; !known && !t.n.HasTool(d.ID) {
 			t.n.Tool(narrate.Call{ID: d.ID, Name: d.Name})
 			t.n.Input(d.ID, d.Args)
 		}
 	case "function_response":
-		if t.n.HasTool(d.ID) {
+		switch answered, known := t.called[d.ID]; {
+		case t.n.HasTool(d.ID):
 			t.n.Answered(d.ID, narrate.Answer{Content: narrate.Text(answerOf(d.Response))})
+		case known && !answered:
+			t.called[d.ID] = true
+			t.n.Event(payload.ToolCallResult{
+				MessageID: t.in.ID + ".t." + d.ID, ToolCallID: t.in.ID + ".c." + d.ID, // as the narrator would
+				Content: narrate.Text(answerOf(d.Response)), Role: payload.RoleTool,
+			})
 		}
 	default:
 		if err == nil {

@@ -16,6 +16,15 @@ import (
 	"github.com/tapedeck/tapedeck/internal/testserver"
 )
 
+// limited returns a context for a test. Its time begins when the program is built.
+func limited(t *testing.T) context.Context {
+	t.Helper()
+	testserver.Binary(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // connect returns the client for an agent of a server, made from its card.
 func connect(ctx context.Context, t *testing.T, s *testserver.Server, binding sdk.TransportProtocol) *a2aclient.Client {
 	t.Helper()
@@ -62,8 +71,7 @@ func TestKillInTheMiddle(t *testing.T) {
 }
 
 func killInTheMiddle(t *testing.T, binding sdk.TransportProtocol) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := limited(t)
 	data := filepath.Join(t.TempDir(), "data")
 	s := testserver.Start(t, data)
 	c := connect(ctx, t, s, binding)
@@ -132,8 +140,7 @@ func resumes(ctx context.Context, t *testing.T, c *a2aclient.Client, want *sdk.T
 
 // The client cancels a task, lists tasks, and gets errors that it knows.
 func TestVerbsOfTheClient(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := limited(t)
 	s := testserver.Start(t, filepath.Join(t.TempDir(), "data"))
 	for _, binding := range []sdk.TransportProtocol{sdk.TransportProtocolJSONRPC, sdk.TransportProtocolHTTPJSON} {
 		c := connect(ctx, t, s, binding)

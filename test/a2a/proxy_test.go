@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
@@ -17,18 +16,29 @@ import (
 	"github.com/tapedeck/tapedeck/internal/testserver"
 )
 
-// startProxy starts a server whose agent "team.far" is the agent "hello" of another
-// server, and returns the client for it.
-func startProxy(ctx context.Context, t *testing.T, far *testserver.Server) *a2aclient.Client {
+// A proxy is a server whose agent "team.far" is the agent "hello" of another server.
+type proxy struct {
+	dir    string
+	server *testserver.Server
+}
+
+func newProxy(t *testing.T, far *testserver.Server) *proxy {
 	t.Helper()
-	dir := t.TempDir()
-	config := filepath.Join(dir, "tapedeck.toml")
+	p := &proxy{dir: t.TempDir()}
 	text := fmt.Sprintf("[[agent]]\nname = \"team.far\"\nkind = \"a2a\"\nurl = %q\n", far.URL+"/a2a/hello")
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(p.config(), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := testserver.Start(t, filepath.Join(dir, "data"), "--config", config)
-	c, err := a2aclient.NewFromEndpoints(ctx, []*sdk.AgentInterface{sdk.NewAgentInterface(s.URL+"/api/a2a/team/far", sdk.TransportProtocolJSONRPC)})
+	return p
+}
+
+func (p *proxy) config() string { return filepath.Join(p.dir, "tapedeck.toml") }
+
+// start starts the server, again if it was killed, and returns the client for the agent.
+func (p *proxy) start(ctx context.Context, t *testing.T) *a2aclient.Client {
+	t.Helper()
+	p.server = testserver.Start(t, filepath.Join(p.dir, "data"), "--config", p.config())
+	c, err := a2aclient.NewFromEndpoints(ctx, []*sdk.AgentInterface{sdk.NewAgentInterface(p.server.URL+"/api/a2a/team/far", sdk.TransportProtocolJSONRPC)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,10 +61,9 @@ func ask(ctx context.Context, t *testing.T, c *a2aclient.Client, m *sdk.Message)
 // An agent of another server is used through this one: its turns are tasks here, and a
 // rewind here makes it forget.
 func TestProxy(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := limited(t)
 	far := testserver.Start(t, filepath.Join(t.TempDir(), "data"))
-	c := startProxy(ctx, t, far)
+	c := newProxy(t, far).start(ctx, t)
 	first := ask(ctx, t, c, sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart("blue")))
 	if first.Status.State != sdk.TaskStateCompleted || !strings.HasPrefix(text(first), "Hello! You asked: blue\n") || len(first.History) != 2 {
 		t.Fatalf("got %s, %q and %d messages", first.Status.State, text(first), len(first.History))
@@ -81,11 +90,10 @@ func TestProxy(t *testing.T) {
 // The other server dies in the middle of a run. The run here has what arrived, and it
 // ends as the agent reports after its restart.
 func TestProxyOfAServerThatDies(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := limited(t)
 	data := filepath.Join(t.TempDir(), "data")
 	far := testserver.Start(t, data)
-	c := startProxy(ctx, t, far)
+	c := newProxy(t, far).start(ctx, t)
 	u, err := url.Parse(far.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -114,4 +122,49 @@ func TestProxyOfAServerThatDies(t *testing.T) {
 	if state != sdk.TaskStateFailed || !strings.HasPrefix(said, "Hello! You asked: word word") {
 		t.Errorf("got %s and %q", state, said)
 	}
+}
+
+// This server dies in the middle of a run of an agent that works elsewhere. After the
+// restart the run continues: nothing is lost, also not what the agent said meanwhile.
+func TestProxyThatDies(t *testing.T) {
+	ctx := limited(t)
+	far := testserver.Start(t, filepath.Join(t.TempDir(), "data"))
+	p := newProxy(t, far)
+	c := p.start(ctx, t)
+	words := strings.TrimSpace(strings.Repeat("word ", 100))
+	var first *sdk.Task
+	var seen string
+	parts := 0
+	for e, err := range c.SendStreamingMessage(ctx, &sdk.SendMessageRequest{Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart(words))}) {
+		if err != nil {
+			break // the server was killed
+		}
+		switch e := e.(type) {
+		case *sdk.Task:
+			first = e
+		case *sdk.TaskArtifactUpdateEvent:
+			seen += e.Artifact.Parts[0].Text()
+			if parts++; parts == 5 {
+				p.server.Kill()
+			}
+		}
+	}
+	c = p.start(ctx, t)
+	now, err := c.GetTask(ctx, &sdk.GetTaskRequest{ID: first.ID})
+	if err != nil || now.Status.State != sdk.TaskStateWorking || !strings.HasPrefix(text(now), seen) {
+		t.Fatalf("after the restart the task is %+v, %v", now, err)
+	}
+	for e, err := range c.SubscribeToTask(ctx, &sdk.SubscribeToTaskRequest{ID: first.ID}) {
+		if err != nil {
+			t.Fatalf("%v after %v", err, e)
+		}
+	}
+	if now, err = c.GetTask(ctx, &sdk.GetTaskRequest{ID: first.ID}); err != nil {
+		t.Fatal(err)
+	}
+	want := "Hello! You asked: " + words + "\n\nI am a script"
+	if now.Status.State != sdk.TaskStateCompleted || !strings.HasPrefix(text(now), want) || strings.Count(text(now), "I am a script") != 1 {
+		t.Errorf("at the end it is %s and has %q", now.Status.State, text(now))
+	}
+	resumes(ctx, t, c, now)
 }
