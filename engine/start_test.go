@@ -52,7 +52,36 @@ func TestStartRefusals(t *testing.T) {
 	})
 }
 
-// A message that is sent again begins no second run, even while its run is open.
+// A message that is sent again begins no second run: neither after its run, nor while
+// another one is open.
+func TestStartAMessageAgainLater(t *testing.T) {
+	quick := func(ctx context.Context, in tapedeck.Invocation, _ func(string, string) bool) error {
+		if strings.HasSuffix(in.Task, "long") {
+			<-ctx.Done()
+		}
+		return nil
+	}
+	inBubble(t, quick, func(w *world) {
+		w.create("s")
+		first, err := w.Start(w.Context(), api.Task{Session: "s", Text: "go", MessageID: "m"})
+		w.must(err)
+		synctest.Wait()
+		for _, other := range []string{"quick", "long", "never"} {
+			again, err := w.Start(w.Context(), api.Task{Session: "s", Text: "go", MessageID: "m"})
+			w.must(err)
+			if again.Invocation != first.Invocation || !again.Repeated {
+				w.Errorf("before %s: got %+v, want %+v", other, again, first)
+			}
+			_, _ = w.Start(w.Context(), api.Task{Session: "s", Text: other})
+			synctest.Wait()
+		}
+		if got := types(w.events("s")); strings.Count(got, tapedeck.RunStarted) != 3 {
+			w.Error(got)
+		}
+	})
+}
+
+// A message can also be sent again while its own run is open.
 func TestStartTheSameMessageAgain(t *testing.T) {
 	inBubble(t, silent, func(w *world) {
 		w.create("s")

@@ -33,8 +33,9 @@ type upstream struct {
 	cut  func()        // breaks all connections
 	next chan struct{} // the task "break" continues when it receives
 
-	mu    sync.Mutex
-	asked []asked
+	mu        sync.Mutex
+	asked     []asked
+	cancelled []sdk.TaskID
 }
 
 // An asked is what the agent was asked, and where.
@@ -115,6 +116,9 @@ func (u *upstream) obey(ctx context.Context, ec *a2asrv.ExecutorContext, line st
 
 func (u *upstream) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[sdk.Event, error] {
 	return func(yield func(sdk.Event, error) bool) {
+		u.mu.Lock()
+		u.cancelled = append(u.cancelled, ec.TaskID)
+		u.mu.Unlock()
 		yield(sdk.NewStatusUpdateEvent(ec, sdk.TaskStateCanceled, nil), nil)
 	}
 }
@@ -261,6 +265,26 @@ func TestTheStreamBreaks(t *testing.T) {
 	}
 	if text != "before after" {
 		t.Errorf("got %q", text)
+	}
+}
+
+// A run that is stopped cancels the task of the agent.
+func TestCancel(t *testing.T) {
+	u, r := serve(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for e, err := range r.Run(ctx, tapedeck.Invocation{ID: "inv_1", Session: "s", Thread: tapedeck.MainThread, Task: "endless"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Type == tapedeck.TextMessageContent {
+			cancel()
+		}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.cancelled) != 1 || u.cancelled[0] != u.asked[0].task {
+		t.Errorf("cancelled were %v, want %v", u.cancelled, u.asked)
 	}
 }
 
