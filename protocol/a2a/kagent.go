@@ -9,6 +9,7 @@ import (
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/a2a03"
 	"github.com/tapedeck/tapedeck/internal/httpapi"
 	"github.com/tapedeck/tapedeck/internal/problem"
 )
@@ -91,7 +92,7 @@ func (c *call) saveTask() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var t task03
+	var t a2a03.Task
 	if err := decodeParams(body, &t); err != nil {
 		return nil, err
 	}
@@ -117,8 +118,8 @@ func (c *call) saveHistory(session string) (any, error) {
 		return nil, err
 	}
 	var in struct {
-		Messages []*message03 `json:"messages"`
-		History  []*message03 `json:"history"`
+		Messages []*a2a03.Message `json:"messages"`
+		History  []*a2a03.Message `json:"history"`
 	}
 	if strings.HasPrefix(strings.TrimSpace(string(body)), "[") {
 		body = append(append([]byte(`{"messages":`), body...), '}')
@@ -141,7 +142,7 @@ func (c *call) saveHistory(session string) (any, error) {
 // rewindToHistory rewinds a session so that its active messages are those of a list. The
 // list must be a beginning of them that ends with an invocation. If it has all of them,
 // or is the history of the named task, there is nothing to do.
-func (c *call) rewindToHistory(ctx context.Context, session, task string, list []*message03) error {
+func (c *call) rewindToHistory(ctx context.Context, session, task string, list []*a2a03.Message) error {
 	if r, err := c.parseRef(task); err == nil && r.invocation != "" && r.session == session {
 		if f, err := c.load(ctx, r, -1); err == nil && startsWith(f.history, list) && len(list) == len(f.history) {
 			return nil
@@ -172,7 +173,7 @@ func (c *call) rewindToHistory(ctx context.Context, session, task string, list [
 }
 
 // startsWith reports whether a history begins with the messages of a list.
-func startsWith(history []*sdk.Message, list []*message03) bool {
+func startsWith(history []*sdk.Message, list []*a2a03.Message) bool {
 	if len(list) > len(history) {
 		return false
 	}

@@ -1,4 +1,5 @@
-// Package a2a runs an agent that another server offers over A2A 1.0. Everything that the agent says is in the log before anybody else
+// Package a2a runs an agent that another server offers over A2A, in version 1.0 or 0.3
+// of the protocol. Everything that the agent says is in the log before anybody else
 // gets it. docs/agents/a2a.md describes it.
 package a2a
 
@@ -6,8 +7,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,22 +118,54 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // connect reads the card of the agent and returns a client.
-func (r *Runner) connect(ctx context.Context) (*a2aclient.Client, error) {
+func (r *Runner) connect(ctx context.Context) (client, error) {
 	client := &http.Client{Transport: headers{r.options.Header, r.options.HTTP}} // without a time-out: a stream may take long
 	limited, cancel := context.WithTimeout(ctx, r.options.Start)
 	defer cancel()
-	resolver := agentcard.Resolver{Client: client}
-	card, err := resolver.Resolve(limited, strings.TrimSuffix(r.options.URL, "/"))
+	var c card
+	resolver := agentcard.Resolver{Client: client, CardParser: c.parse}
+	modern, err := resolver.Resolve(limited, strings.TrimSuffix(r.options.URL, "/"))
 	if err != nil {
 		return nil, tapedeck.Errorf(tapedeck.Unavailable, "the card of the agent %s cannot be read: %s", r.options.Name, narrate.Brief(err.Error())).Because(err).
 			WithHint("check the url of the agent, and whether its server runs")
 	}
-	c, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithJSONRPCTransport(client), a2aclient.WithRESTTransport(client))
+	if !c.isModern() && c.URL != "" && (c.Transport == "" || c.Transport == string(sdk.TransportProtocolJSONRPC)) {
+		return &oldClient{c.URL, c.Capabilities.Streaming, client}, nil
+	}
+	own, err := a2aclient.NewFromCard(ctx, modern, a2aclient.WithJSONRPCTransport(client), a2aclient.WithRESTTransport(client))
 	if err != nil {
 		return nil, tapedeck.Errorf(tapedeck.Unsupported, "the agent %s offers no transport that is supported: %s", r.options.Name, narrate.Brief(err.Error())).Because(err).
-			WithHint("JSON-RPC and REST of A2A 1.0 are supported")
+			WithHint("JSON-RPC of A2A 1.0 and 0.3, and REST of 1.0 are supported")
 	}
-	return c, nil
+	return own, nil
+}
+
+// A card has what the card of an agent says about its versions.
+type card struct {
+	Interfaces []sdk.AgentInterface `json:"supportedInterfaces"` // of version 1.0
+	URL        string               `json:"url"`                 // of version 0.3
+	Transport  string               `json:"preferredTransport"`  // of version 0.3
+
+	Capabilities struct {
+		Streaming bool `json:"streaming"`
+	} `json:"capabilities"`
+}
+
+// parse is an [agentcard.Parser]. It does not read more of a card of version 0.3 than
+// its members here, because others have another form.
+func (c *card) parse(raw []byte) (*sdk.AgentCard, error) {
+	if err := json.Unmarshal(raw, c); err != nil {
+		return nil, err
+	}
+	if !c.isModern() {
+		return &sdk.AgentCard{}, nil
+	}
+	return agentcard.DefaultCardParser(raw)
+}
+
+// isModern reports whether the agent speaks version 1.0.
+func (c *card) isModern() bool {
+	return slices.ContainsFunc(c.Interfaces, func(i sdk.AgentInterface) bool { return i.ProtocolVersion == sdk.Version })
 }
 
 // A place is where the agent keeps a conversation: its context, and the task that waits

@@ -22,6 +22,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/a2a03"
+	"github.com/tapedeck/tapedeck/internal/sse"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner/a2a"
 	"github.com/tapedeck/tapedeck/runner/runnertest"
@@ -124,7 +126,7 @@ func (u *upstream) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Se
 }
 
 // serve starts the server of an upstream agent and returns a runner for it.
-func serve(t testing.TB) (*upstream, *a2a.Runner) {
+func serve(t testing.TB, path string) (*upstream, *a2a.Runner) {
 	t.Helper()
 	u := &upstream{next: make(chan struct{})}
 	s := httptest.NewServer(nil)
@@ -133,16 +135,19 @@ func serve(t testing.TB) (*upstream, *a2a.Runner) {
 	s.Config.Handler = u.handler(s.URL)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return u, runnerOf(s.URL, transport)
+	return u, runnerOf(s.URL+path, transport)
 }
 
+// Paths of the agent: in version 1.0, in 0.3, and in 0.3 without streaming.
+const modern, old, older = "/agent/", "/old", "/older/"
+
 func runnerOf(url string, transport http.RoundTripper) *a2a.Runner {
-	return a2a.New(a2a.Options{Name: "up", URL: url + "/agent/", Header: map[string]string{"Authorization": "Bearer secret"}, Retry: time.Millisecond, HTTP: transport})
+	return a2a.New(a2a.Options{Name: "up", URL: url, Header: map[string]string{"Authorization": "Bearer secret"}, Retry: time.Millisecond, HTTP: transport})
 }
 
 // handler returns the server of the agent, which accepts only requests with a secret.
 func (u *upstream) handler(url string) http.Handler {
-	rpc := a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(u))
+	rpc := a2asrv.NewJSONRPCHandler(u.server())
 	mux := http.NewServeMux()
 	mux.Handle("/rpc", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer secret" {
@@ -151,11 +156,73 @@ func (u *upstream) handler(url string) http.Handler {
 		}
 		rpc.ServeHTTP(w, r)
 	}))
+	mux.Handle("/old/rpc", oldRPC(u.server()))
+	for path, streaming := range map[string]bool{"/old": true, "/older": false} {
+		mux.HandleFunc(path+a2asrv.WellKnownAgentCardPath, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprintf(w, `{"name":"up","url":%q,"protocolVersion":"0.3.0","capabilities":{"streaming":%t},"security":[{"x":[]}]}`, url+"/old/rpc", streaming)
+		})
+	}
 	mux.Handle("/agent"+a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(&sdk.AgentCard{
 		Name: "up", SupportedInterfaces: []*sdk.AgentInterface{sdk.NewAgentInterface(url+"/rpc", sdk.TransportProtocolJSONRPC)},
 		Capabilities: sdk.AgentCapabilities{Streaming: true},
 	}))
 	return mux
+}
+
+func (u *upstream) server() a2asrv.RequestHandler { return a2asrv.NewHandler(u) }
+
+// oldRPC serves version 0.3 of the protocol.
+func oldRPC(h a2asrv.RequestHandler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q struct {
+			Method string
+			Params struct {
+				ID      sdk.TaskID
+				Message *a2a03.Message
+			}
+		}
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		in := new(sdk.SendMessageRequest)
+		if m := q.Params.Message; m != nil {
+			in.Message, _ = m.Modern()
+		}
+		frame := func(e sdk.Event, err error) []byte {
+			answer := map[string]any{"jsonrpc": "2.0", "id": 1}
+			if err != nil {
+				answer["error"] = map[string]any{"code": -32004, "message": err.Error()}
+			} else {
+				answer["result"] = a2a03.Of(e, false)
+			}
+			b, _ := json.Marshal(answer)
+			return b
+		}
+		one := func(e sdk.Event, err error) { _, _ = w.Write(frame(e, err)) }
+		all := func(events iter.Seq2[sdk.Event, error]) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for e, err := range events {
+				_, _ = w.Write(sse.AppendFrame(nil, "", "", frame(e, err)))
+				w.(http.Flusher).Flush()
+			}
+		}
+		switch q.Method {
+		case "message/stream":
+			all(h.SendStreamingMessage(r.Context(), in))
+		case "message/send":
+			e, err := h.SendMessage(r.Context(), in)
+			one(e, err)
+		case "tasks/resubscribe":
+			all(h.SubscribeToTask(r.Context(), &sdk.SubscribeToTaskRequest{ID: q.Params.ID}))
+		case "tasks/get":
+			e, err := h.GetTask(r.Context(), &sdk.GetTaskRequest{ID: q.Params.ID})
+			one(e, err)
+		case "tasks/cancel":
+			e, err := h.CancelTask(r.Context(), &sdk.CancelTaskRequest{ID: q.Params.ID})
+			one(e, err)
+		}
+	})
 }
 
 // TestMain serves the agent if a test has started this process for that: what it leaves
@@ -174,7 +241,7 @@ func TestMain(m *testing.M) {
 }
 
 // serveElsewhere starts the server in another process.
-func serveElsewhere(t testing.TB) *a2a.Runner {
+func serveElsewhere(t testing.TB, path string) *a2a.Runner {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "DECK_TEST_UPSTREAM=1")
@@ -194,18 +261,21 @@ func serveElsewhere(t testing.TB) *a2a.Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return runnerOf(strings.TrimSpace(url), &http.Transport{DisableKeepAlives: true})
+	return runnerOf(strings.TrimSpace(url)+path, &http.Transport{DisableKeepAlives: true})
 }
 
 func TestRunner(t *testing.T) {
 	task := func(s string) *tapedeck.Invocation { return &tapedeck.Invocation{Task: s} }
-	runnertest.Run(t, func(t testing.TB) runnertest.Harness {
-		r := serveElsewhere(t)
-		return runnertest.Harness{
-			Runner: r, Talk: *task("talk"), Text: "One two three", Endless: *task("endless"), Fail: task("fail"),
-			Abilities: runnertest.Abilities{Tools: task("tool"), Resume: task("again")},
-		}
-	})
+	for _, path := range []string{modern, old} {
+		t.Run(path, func(t *testing.T) {
+			runnertest.Run(t, func(t testing.TB) runnertest.Harness {
+				return runnertest.Harness{
+					Runner: serveElsewhere(t, path), Talk: *task("talk"), Text: "One two three", Endless: *task("endless"), Fail: task("fail"),
+					Abilities: runnertest.Abilities{Tools: task("tool"), Resume: task("again")},
+				}
+			})
+		})
+	}
 }
 
 // run runs an invocation and returns its text and its events.
@@ -247,9 +317,26 @@ func linkOf(events []tapedeck.Event) *tapedeck.Link {
 	return l
 }
 
+// An agent that does not stream answers with its task.
+func TestNoStreams(t *testing.T) {
+	_, r := serve(t, older)
+	if text, _, err := run(t, r, tapedeck.Invocation{Task: "talk"}); text != "One two three" || err != nil {
+		t.Errorf("got %q %v", text, err)
+	}
+	if _, _, err := run(t, r, tapedeck.Invocation{Task: "fail"}); !strings.Contains(fmt.Sprint(err), "the agent has failed: the disk is full") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A stream that breaks is continued, and nothing is said twice.
 func TestTheStreamBreaks(t *testing.T) {
-	u, r := serve(t)
+	for _, path := range []string{modern, old} {
+		t.Run(path, func(t *testing.T) { breaks(t, path) })
+	}
+}
+
+func breaks(t *testing.T, path string) {
+	u, r := serve(t, path)
 	text := ""
 	for e, err := range r.Run(t.Context(), tapedeck.Invocation{ID: "inv_1", Session: "s", Thread: tapedeck.MainThread, Task: "break"}) {
 		if err != nil {
@@ -270,7 +357,7 @@ func TestTheStreamBreaks(t *testing.T) {
 
 // A run that is stopped cancels the task of the agent.
 func TestCancel(t *testing.T) {
-	u, r := serve(t)
+	u, r := serve(t, modern)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for e, err := range r.Run(ctx, tapedeck.Invocation{ID: "inv_1", Session: "s", Thread: tapedeck.MainThread, Task: "endless"}) {
@@ -291,7 +378,7 @@ func TestCancel(t *testing.T) {
 // The next task continues the conversation of the agent. After a rewind there is no
 // link, and a new conversation begins with the history.
 func TestConversations(t *testing.T) {
-	u, r := serve(t)
+	u, r := serve(t, modern)
 	_, events, err := run(t, r, tapedeck.Invocation{Task: "one"})
 	link := linkOf(events)
 	if err != nil || link == nil || link.Runner != "a2a:up" {
@@ -313,7 +400,7 @@ func TestConversations(t *testing.T) {
 
 // An agent that waits for input ends its turn, and gets the next message in its task.
 func TestTheAgentAsks(t *testing.T) {
-	u, r := serve(t)
+	u, r := serve(t, modern)
 	text, events, err := run(t, r, tapedeck.Invocation{Task: "ask"})
 	if text != "Which one?" || err != nil {
 		t.Fatalf("got %q %v", text, err)
@@ -328,7 +415,7 @@ func TestTheAgentAsks(t *testing.T) {
 
 // Errors say what has happened and keep no secret.
 func TestErrors(t *testing.T) {
-	_, r := serve(t)
+	_, r := serve(t, modern)
 	none := a2a.New(a2a.Options{Name: "none", URL: "http://127.0.0.1:1"})
 	for want, tt := range map[string]struct {
 		runner *a2a.Runner
@@ -350,7 +437,7 @@ func TestErrors(t *testing.T) {
 // A restarted server continues to listen: it asks the agent for the task, and records
 // what the log does not have, wherever the earlier process died.
 func TestReattach(t *testing.T) {
-	_, r := serve(t)
+	_, r := serve(t, modern)
 	in := tapedeck.Invocation{ID: "inv_1", Session: "s", Thread: tapedeck.MainThread, Task: "tool"}
 	var all []tapedeck.Event
 	for e, err := range r.Run(t.Context(), in) {

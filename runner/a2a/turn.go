@@ -9,7 +9,6 @@ import (
 	"time"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
-	"github.com/a2aproject/a2a-go/v2/a2aclient"
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/narrate"
@@ -22,7 +21,7 @@ const maxHistory = 200 << 10
 // A turn is one invocation of the agent.
 type turn struct {
 	runner *Runner
-	client *a2aclient.Client
+	client client
 	in     tapedeck.Invocation
 	n      *narrate.Narrator
 
@@ -37,7 +36,7 @@ type turn struct {
 	heard   int               // how many events have arrived
 }
 
-func newTurn(r *Runner, c *a2aclient.Client, in tapedeck.Invocation, n *narrate.Narrator) *turn {
+func newTurn(r *Runner, c client, in tapedeck.Invocation, n *narrate.Narrator) *turn {
 	return &turn{runner: r, client: c, in: in, n: n, said: map[string]string{}, settled: map[string]bool{}, called: map[string]bool{}}
 }
 
