@@ -49,6 +49,27 @@ func TestHostileRequests(t *testing.T) {
 		}
 		w.post("/a2a/bot", `{"jsonrpc":"2.0","id":1,"method":"GetTask"}`, "A2A-Version", "9.9").fails(-32009, `version "9.9" of A2A is not supported; send A2A-Version: 1.0 or 0.3`)
 		w.post("/a2a/bot?A2A-Version=9.9", `{}`).fails(-32009, "not supported")
+		w.call("CreateTaskPushNotificationConfig", `{}`).fails(-32003, "sends no push notifications; subscribe to the task")
+		w.call03("tasks/pushNotificationConfig/set", `{}`).fails(-32003, "sends no push notifications")
+		push := `{"configuration":{"taskPushNotificationConfig":{"url":"http://127.0.0.1/"}},"message"`
+		w.call("SendMessage", strings.Replace(message("m", "go", ""), `{"message"`, push, 1)).fails(-32003, "sends no push notifications")
+		w.call03("message/send", strings.Replace(message03("m", "go", ""), `{"message"`, strings.Replace(push, "taskPushN", "pushN", 1), 1)).fails(-32003, "sends no push notifications")
+		for _, id := range []string{"c", "none~inv", "c~none", "c~../x", "~", "c~", "../x~y", strings.Repeat("x", 3000)} {
+			for _, method := range []string{"GetTask", "CancelTask", "SubscribeToTask"} {
+				w.call(method, get(id)).fails(-32001, "there is no task")
+			}
+		}
+		if after := len(w.log()); after != before {
+			t.Errorf("%d events were appended", after-before)
+		}
+	})
+}
+
+// A malformed message is refused, whether it is sent or streamed.
+func TestHostileMessages(t *testing.T) {
+	inBubble(t, a2a.Options{}, func(w *world) {
+		w.create()
+		before := len(w.log())
 		for params, want := range map[string]string{
 			`{}`:                  "no message",
 			`{"message":{}}`:      "no messageId",
@@ -71,16 +92,6 @@ func TestHostileRequests(t *testing.T) {
 		w.call("SendMessage", strings.Replace(message("m", "go", ""), `"text":"go"`, `"raw":"AAEC","mediaType":"image/png"`, 1)).fails(-32005, `the type "image/png"`)
 		w.call03("message/send", strings.Replace(message03("m", "go", ""), `"kind":"text"`, `"kind":"file","file":{"bytes":"%"}`, 1)).fails(-32602, "not in base64")
 		w.call03("message/send", strings.Replace(message03("m", "go", ""), `"kind":"text"`, `"kind":"video"`, 1)).fails(-32602, `the kind "video"`)
-		w.call("CreateTaskPushNotificationConfig", `{}`).fails(-32003, "sends no push notifications; subscribe to the task")
-		w.call03("tasks/pushNotificationConfig/set", `{}`).fails(-32003, "sends no push notifications")
-		push := `{"configuration":{"taskPushNotificationConfig":{"url":"http://127.0.0.1/"}},"message"`
-		w.call("SendMessage", strings.Replace(message("m", "go", ""), `{"message"`, push, 1)).fails(-32003, "sends no push notifications")
-		w.call03("message/send", strings.Replace(message03("m", "go", ""), `{"message"`, strings.Replace(push, "taskPushN", "pushN", 1), 1)).fails(-32003, "sends no push notifications")
-		for _, id := range []string{"c", "none~inv", "c~none", "c~../x", "~", "c~", "../x~y", strings.Repeat("x", 3000)} {
-			for _, method := range []string{"GetTask", "CancelTask", "SubscribeToTask"} {
-				w.call(method, get(id)).fails(-32001, "there is no task")
-			}
-		}
 		if after := len(w.log()); after != before {
 			t.Errorf("%d events were appended", after-before)
 		}
@@ -259,6 +270,12 @@ func TestList(t *testing.T) {
 		if got := w.list(`{"contextId":"c1","includeArtifacts":true,"historyLength":1}`); len(got[0].Artifacts) != 1 || got[0].words() != "agent: Hi" {
 			t.Errorf("got %+v", got[0])
 		}
+	})
+}
+
+// A list refuses parameters that it does not understand.
+func TestHostileLists(t *testing.T) {
+	inBubble(t, a2a.Options{}, func(w *world) {
 		for params, want := range map[string]string{
 			`{"pageSize":101}`: "pageSize is 101", `{"pageSize":-1}`: "pageSize is -1", `{"pageToken":"x"}`: "not one that this server",
 			`{"historyLength":-1}`: "historyLength is -1", `{"contextId":"/"}`: "the contextId",
