@@ -215,7 +215,7 @@ func (d *Deck) newHandler() http.Handler {
 			Store: d.hub, Verbs: d.engine, Views: d.views, Fork: d.forkAt, LongPoll: o.LongPoll, MaxBody: o.MaxBody, Logger: o.Logger,
 		}),
 		A2A: a2a.New(a2a.Options{
-			Sessions: d.hub, Verbs: d.engine, Views: d.views, Policy: o.A2ATasks, Version: o.Version, Logger: o.Logger,
+			Sessions: d.hub, Verbs: d.engine, Views: d.views, Policy: o.A2ATasks, Stop: d.streams, Version: o.Version, Logger: o.Logger,
 		}),
 		A2ASessions: a2a.SessionPaths,
 		Ready:       d.Ready, Screen: screen, Version: o.Version, Instance: d.instance, Bodies: o.BodyBudget, Logger: o.Logger,

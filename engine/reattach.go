@@ -91,7 +91,7 @@ func (e *Engine) adopt(ctx context.Context, s *tapedeck.Session, open *tapedeck.
 	return r, nil
 }
 
-// closeItems closes the messages and calls that a run left open, so that the runner can
+// closeItems closes the messages and calls that a run left open, so that its runner can
 // open them again: it does not know which are open.
 func (e *Engine) closeItems(ctx context.Context, session string, open *tapedeck.OpenRun) error {
 	_, v, err := e.current(ctx, session)

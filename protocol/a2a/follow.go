@@ -27,6 +27,12 @@ type update struct {
 // Without an update for a while it yields nil, so that the stream can send a comment. It
 // returns nil when nothing follows, and also if yield returns false.
 func (c *call) follow(ctx context.Context, f *fold, from int64, yield func(*update) bool) error {
+	if c.Stop != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(c.Stop, cancel)()
+	}
 	o := tapedeck.FollowOptions{From: from, Idle: c.Heartbeat / 2, MaxBytes: followBytes}
 	moved := false
 	for page, err := range c.Sessions.Follow(ctx, f.session, o) {
@@ -100,7 +106,7 @@ func (c *call) stream(f *fold, from int64, wrap func(result []byte) []byte) {
 		sent = out.Send(c.frames(u, wrap))
 		return sent == nil
 	})
-	if err != nil && sent == nil && c.r.Context().Err() == nil {
+	if err != nil && sent == nil && c.r.Context().Err() == nil && !errors.Is(err, context.Canceled) {
 		if k := tapedeck.KindOf(err); k != tapedeck.NotFound && k != tapedeck.Gone { // the session was deleted
 			problem.Log(c.r, err, c.Logger)
 		}

@@ -42,11 +42,12 @@ type Options struct {
 	Verbs    Verbs    // the engine
 	Views    Views    // the projections
 
-	Policy    Policy        // "" for [PerTurn]
-	Version   string        // of the server, for the cards; "" for "dev"
-	MaxBody   int64         // the largest body in bytes; 0 for 10 MiB
-	Heartbeat time.Duration // a stream that is silent for this long sends a comment; 0 for 15 s
-	Logger    *slog.Logger  // for errors that clients must not see; nil for none
+	Policy    Policy          // "" for [PerTurn]
+	Stop      context.Context // streams end when it is done: they are answers to POST, which servers wait for; nil for never
+	Version   string          // of the server, for the cards; "" for "dev"
+	MaxBody   int64           // the largest body in bytes; 0 for 10 MiB
+	Heartbeat time.Duration   // a stream that is silent for this long sends a comment; 0 for 15 s
+	Logger    *slog.Logger    // for errors that clients must not see; nil for none
 }
 
 // Sessions are the sessions and their events.

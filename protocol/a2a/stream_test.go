@@ -1,6 +1,7 @@
 package a2a_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -202,6 +203,29 @@ func TestTaskOfADeadServerFails(t *testing.T) {
 		c := s.follow()
 		if c.Status.State != "TASK_STATE_FAILED" || !strings.Contains(c.words(), "the server was restarted while the agent was running") {
 			t.Errorf("got %s %s", c.Status.State, c.words())
+		}
+	})
+}
+
+// A server that stops ends the streams, also of a task that waits.
+func TestStreamsEndWithTheServer(t *testing.T) {
+	inBubble(t, a2a.Options{Policy: a2a.PerSession}, func(w *world) {
+		stop, end := context.WithCancel(w.Context())
+		defer end()
+		w.stop()
+		w.start(a2a.Options{Policy: a2a.PerSession, Stop: stop})
+		w.call("SendMessage", message("m1", "say Hi", ""))
+		ended := make(chan *answer)
+		go func() { ended <- w.call("SubscribeToTask", `{"id":"c"}`) }()
+		time.Sleep(time.Minute) // in the bubble: until the stream waits
+		select {
+		case a := <-ended:
+			t.Errorf("the stream has ended: %s", a.Body)
+		default:
+			end()
+			if a := <-ended; !strings.Contains(a.Body, ": heartbeat") {
+				t.Errorf("a silent stream has no heartbeat: %s", a.Body)
+			}
 		}
 	})
 }
