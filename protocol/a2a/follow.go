@@ -82,10 +82,11 @@ func (c *call) updates(ctx context.Context, f **fold, e *tapedeck.Event) ([]sdk.
 	return (*f).apply(e), nil
 }
 
-// await follows a task until it rests.
+// await follows a task until it rests, or until the server stops: then the task is as it
+// is now.
 func (c *call) await(ctx context.Context, f *fold, from int64) (*fold, error) {
 	err := c.follow(ctx, f, from, func(*update) bool { return true })
-	if err != nil {
+	if err != nil && (ctx.Err() != nil || !errors.Is(err, context.Canceled)) {
 		return nil, err
 	}
 	return c.load(ctx, f.ref, -1)
