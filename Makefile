@@ -25,12 +25,14 @@ vet: ## check the formatting and run go vet
 lint: ## run golangci-lint (its first build takes some minutes)
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
 
-conformance: build ## run the official Durable Streams suite, the official MCP clients, and the clients of three other designs (needs Node 20 and npm)
+conformance: build ## run the official Durable Streams suite, the official clients of MCP and A2A, and the clients of three other designs (needs Node 20 and npm)
 	cd conformance/durable && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/mcp && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/source002 && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/source003 && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
 	cd conformance/source004 && node run.mjs --binary $(abspath $(BIN))
+	cd conformance/a2a && npm ci --no-audit --no-fund --silent && node run.mjs --binary $(abspath $(BIN))
+	TAPEDECK_BIN=$(abspath $(BIN)) $(GO) test ./test/a2a -count=1
 
 crash: build ## kill the server under load, 50 times (ROUNDS=n for another number)
 	$(GO) test ./test/crash -run TestKill -count=1 -v -timeout 20m -args -rounds=$(or $(ROUNDS),50)
@@ -69,4 +71,4 @@ ui-e2e: build ## test the user interface in a real browser with the real program
 	cd ui && npm ci --no-audit --no-fund --silent && TAPEDECK=$(abspath $(BIN)) npm run --silent e2e
 
 clean: ## remove build results
-	rm -rf bin conformance/durable/node_modules conformance/mcp/node_modules conformance/source003/node_modules bench/rival/node_modules ui/node_modules
+	rm -rf bin conformance/*/node_modules bench/rival/node_modules ui/node_modules

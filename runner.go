@@ -73,6 +73,14 @@ type Invocation struct {
 	Delegate  func(ctx context.Context, d Delegation) (Delegated, error)
 	Delegates []Agent
 
+	// Begun yields the events of this invocation that are in the log already: an
+	// earlier process of the server died while the agent, which works elsewhere, was
+	// running. The runner continues to listen to the agent and yields what the log
+	// does not have. All messages and calls are closed; their ids open them again.
+	// Begun is nil for an invocation that begins, and for every runner that is not
+	// a runner.Reattaching.
+	Begun func(ctx context.Context) iter.Seq2[Event, error]
+
 	// History returns the active events before this invocation: no rewind has
 	// reverted them. It may end in the middle of a message, if a rewind went
 	// there.

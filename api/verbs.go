@@ -38,20 +38,28 @@ type Close struct {
 // [tapedeck.Conflict].
 type Task struct {
 	Session string          `json:"-"`                // "" for a new session
+	Create  bool            `json:"-"`                // create the session under that id if there is none
 	Text    string          `json:"task"`             // the words of the user; not empty
 	Agent   string          `json:"agent,omitempty"`  // the agent; by default that of the session, or the server's first if the session has none
 	Thread  string          `json:"thread,omitempty"` // without it "main"
 	Title   string          `json:"title,omitempty"`  // the title of a new session; an existing session keeps its title
 	Config  json.RawMessage `json:"config,omitempty"` // an object that the agent's runner understands; null is the same as none
 	Actor   string          `json:"actor,omitempty"`  // the user, agent or program that asks
+
+	// MessageID is the id of the user's message, at most 512 bytes. Without it the
+	// server generates one. A task with the id and the text of an earlier one of
+	// the session begins no run: the answer describes the run of that task. Another
+	// text is a [tapedeck.Conflict].
+	MessageID string `json:"message_id,omitempty"`
 }
 
 // Started reports the run that a [Task] or a [Resume] began.
 type Started struct {
 	Session    string          `json:"session_id"`
 	Invocation string          `json:"invocation_id"`
-	Status     tapedeck.Status `json:"status"` // running
-	Offset     int64           `json:"offset"` // the offset of the user's message, which is the first event of the invocation: follow from here
+	Status     tapedeck.Status `json:"status"`             // running
+	Offset     int64           `json:"offset"`             // the offset of the user's message, which is the first event of the invocation: follow from here
+	Repeated   bool            `json:"repeated,omitempty"` // the session had the message already, so nothing was started
 }
 
 // A Cancel stops a run. It is a [tapedeck.Conflict] if the run is not open, or if

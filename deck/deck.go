@@ -36,6 +36,7 @@ import (
 	"github.com/tapedeck/tapedeck/hub"
 	"github.com/tapedeck/tapedeck/internal/procgroup"
 	"github.com/tapedeck/tapedeck/projection"
+	"github.com/tapedeck/tapedeck/protocol/a2a"
 	"github.com/tapedeck/tapedeck/protocol/durable"
 	"github.com/tapedeck/tapedeck/protocol/durable/subscription"
 	"github.com/tapedeck/tapedeck/protocol/rest"
@@ -66,6 +67,9 @@ type Options struct {
 	RunTimeout  time.Duration // how long a run may take; 0 for no limit
 	IdleTimeout time.Duration // how long the agent of a run may be silent, questions to people aside; 0 for 1 h, negative for no limit
 	KillAfter   time.Duration // how long an agent that is stopped may take to end; then its run ends without it. 0 for 12 s
+
+	// A2ATasks says what a task of A2A is; "" for a2a.PerTurn.
+	A2ATasks a2a.Policy
 
 	// AllowOrigins are the origins, such as "https://app.example", whose pages may
 	// call the server from a browser, besides its own. "*" stands for all. Open
@@ -258,8 +262,12 @@ func (d *Deck) newHandler() http.Handler {
 			Store: d.hub, Verbs: d.engine, Views: d.views, Fork: d.forkAt, Subscriptions: d.subs,
 			LongPoll: o.LongPoll, MaxBody: o.MaxBody, Logger: o.Logger,
 		}),
-		MCP:   d.newMCP(),
-		Ready: d.Ready, Screen: screen, Version: o.Version, Instance: d.instance, Bodies: o.BodyBudget, Logger: o.Logger,
+		MCP: d.newMCP(),
+		A2A: a2a.New(a2a.Options{
+			Sessions: d.hub, Verbs: d.engine, Views: d.views, Policy: o.A2ATasks, Stop: d.streams, Version: o.Version, Logger: o.Logger,
+		}),
+		A2ASessions: a2a.SessionPaths,
+		Ready:       d.Ready, Screen: screen, Version: o.Version, Instance: d.instance, Bodies: o.BodyBudget, Logger: o.Logger,
 		AllowOrigins: o.AllowOrigins, AnyHost: o.AnyHost,
 	})
 }

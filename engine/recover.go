@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/runner"
 )
 
 // Recover ends the runs that an earlier process left open, each with one terminal
-// event, and returns how many there were. It also deletes the sessions of imports that
+// event, and returns how many there were. A run whose agent works elsewhere continues
+// instead, see [runner.Reattaching]. It also deletes the sessions of imports that
 // were not completed. Call it at the start, when no other process uses the store: then
 // the engines that owned these runs are dead. It does not end external runs.
 func (e *Engine) Recover(ctx context.Context) (int, error) {
@@ -18,8 +21,38 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 	// process is killed until all incomplete imports are deleted.
 	kill := e.options.KillLeftover != nil && undone == nil
 	end := errorEnd(tapedeck.CodeInterrupted, "the server was restarted while the agent was running", tapedeck.StatusInterrupted)
-	n, err := e.endRuns(ctx, end, kill, func(_ *tapedeck.Session, r tapedeck.OpenRun) bool { return r.Owner != "" && r.Owner != e.id })
-	return n, errors.Join(undone, err)
+	reattached := e.reattachRuns(ctx)
+	n, err := e.endRuns(ctx, end, kill, func(_ *tapedeck.Session, r tapedeck.OpenRun) bool {
+		return r.Owner != "" && r.Owner != e.id && !e.drives(r.Invocation)
+	})
+	return n, errors.Join(undone, reattached, err)
+}
+
+// reattachRuns continues the runs whose agents work elsewhere.
+func (e *Engine) reattachRuns(ctx context.Context) (failed error) {
+	if !slices.ContainsFunc(e.options.Agents, func(a Agent) bool { _, ok := a.Runner.(runner.Reattaching); return ok }) {
+		return nil
+	}
+	for cursor := ""; ; {
+		page, err := e.store.List(ctx, tapedeck.Filter{OpenRun: true, Cursor: cursor})
+		if err != nil {
+			return errors.Join(failed, err)
+		}
+		for i := range page.Sessions {
+			s := &page.Sessions[i]
+			for _, r := range s.Runs {
+				if r.Owner == "" || r.Owner == e.id || r.Parent != "" || e.drives(r.Invocation) {
+					continue
+				}
+				if _, err := e.reattach(ctx, s, &r); err != nil {
+					failed = errors.Join(failed, fmt.Errorf("run %s in session %s: %w", r.Invocation, s.ID, err))
+				}
+			}
+		}
+		if cursor = page.Next; cursor == "" {
+			return failed
+		}
+	}
 }
 
 // endRuns ends the open runs that choose selects. With kill it also ends the

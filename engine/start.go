@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/payload"
 	"github.com/tapedeck/tapedeck/runner"
+	"github.com/tapedeck/tapedeck/view"
 )
 
 // maxTask is the longest task, in bytes.
@@ -34,7 +36,14 @@ func (e *Engine) Start(ctx context.Context, t api.Task) (api.Started, error) {
 	if t.Session == "" {
 		return e.startNew(ctx, t)
 	}
-	return e.start(ctx, t, false)
+	started, err := e.start(ctx, t, false)
+	if !t.Create || tapedeck.KindOf(err) != tapedeck.NotFound {
+		return started, err
+	}
+	if _, gone := e.session(ctx, t.Session); tapedeck.KindOf(gone) != tapedeck.NotFound {
+		return started, err // it is the agent that does not exist
+	}
+	return e.startNew(ctx, t)
 }
 
 func checkTask(t *api.Task) error {
@@ -48,10 +57,11 @@ func checkTask(t *api.Task) error {
 	case payload.IsSubThread(t.Thread):
 		return tapedeck.Errorf(tapedeck.Conflict, "thread %.128q belongs to a sub-agent; only the agent that started it can continue it", t.Thread).
 			WithHint("give the task to the thread of that agent")
-	case t.Thread != "":
-		return tapedeck.CheckID("the thread", t.Thread)
 	}
-	return nil
+	if err := tapedeck.CheckName("the id of the message", t.MessageID); err != nil || t.Thread == "" {
+		return err
+	}
+	return tapedeck.CheckID("the thread", t.Thread)
 }
 
 // startNew also creates the session. It deletes the session again if the run cannot
@@ -64,7 +74,10 @@ func (e *Engine) startNew(ctx context.Context, t api.Task) (api.Started, error) 
 	if t.Title == "" {
 		t.Title = titleOf(t.Text)
 	}
-	s, err := e.Create(ctx, api.NewSession{Title: t.Title, Agent: agent.Name, Actor: t.Actor})
+	s, err := e.Create(ctx, api.NewSession{ID: t.Session, Title: t.Title, Agent: agent.Name, Actor: t.Actor})
+	if t.Session != "" && tapedeck.KindOf(err) == tapedeck.Conflict { // another task has just created it
+		return e.start(ctx, t, false)
+	}
 	if err != nil {
 		return api.Started{}, err
 	}
@@ -104,6 +117,9 @@ func (e *Engine) start(ctx context.Context, t api.Task, resume bool) (api.Starte
 			return api.Started{}, err
 		}
 		f, err := e.findPredecessor(ctx, &s, t.Thread, resume)
+		if err != nil && t.MessageID != "" {
+			return e.repeated(ctx, &s, &t, err)
+		}
 		var agent Agent
 		if err == nil {
 			agent, err = e.chooseAgent(&t, &s, &f, resume)
@@ -153,19 +169,72 @@ func (e *Engine) begin(ctx context.Context, r *run, t api.Task, seen *tapedeck.S
 	if err := e.register(r); err != nil {
 		return api.Started{}, err
 	}
-	done, err := e.write(ctx, tapedeck.Append{Session: t.Session, Events: r.opening(t)}, func(s *tapedeck.Session, _ []tapedeck.Event) error {
+	a := tapedeck.Append{Session: t.Session, Events: r.opening(t)}
+	if t.MessageID != "" {
+		a.Producer = &tapedeck.Producer{ID: messageProducer + t.MessageID}
+	}
+	done, err := e.write(ctx, a, func(s *tapedeck.Session, _ []tapedeck.Event) error {
 		if s.Gen != seen.Gen || s.LastJump != seen.LastJump {
 			return errMoved
 		}
 		return checkThreadFree(s, r.in.Thread)
 	})
-	if err != nil {
+	if err != nil || done.Duplicate {
 		e.unregister(r)
+	}
+	switch {
+	case err != nil:
 		return api.Started{}, err
+	case done.Duplicate:
+		return e.startedBefore(ctx, &t, done.First)
 	}
 	r.offset = done.First
 	go r.drive()
 	return api.Started{Session: t.Session, Invocation: r.in.ID, Status: tapedeck.StatusRunning, Offset: done.First}, nil
+}
+
+// messageProducer begins the id of the producer that appends the beginning of a run
+// whose user's message has an id of the client. So the store refuses a second append
+// of that message in its own transaction.
+const messageProducer = "message "
+
+// repeated returns the run that a message has begun, for a thread that accepts no new
+// run now. refused is the reason, which is the error for any other message.
+func (e *Engine) repeated(ctx context.Context, s *tapedeck.Session, t *api.Task, refused error) (api.Started, error) {
+	now, err := e.views.Snapshot(ctx, s.ID, view.Query{At: new(s.Head), Thread: t.Thread})
+	if err != nil {
+		return api.Started{}, err
+	}
+	for i := range now.Messages {
+		if m := &now.Messages[i]; m.ID == t.MessageID && m.Role == payload.RoleUser {
+			return e.startedBefore(ctx, t, m.Offset)
+		}
+	}
+	return api.Started{}, refused
+}
+
+// startedBefore returns the run that began with a message at or shortly after an
+// offset.
+func (e *Engine) startedBefore(ctx context.Context, t *api.Task, offset int64) (api.Started, error) {
+	p, err := e.store.Read(ctx, t.Session, tapedeck.Range{From: offset, Limit: 3}) // a system text may come before it
+	if err != nil {
+		return api.Started{}, err
+	}
+	for _, rec := range p.Records {
+		ev, err := rec.Event()
+		if err != nil {
+			return api.Started{}, err
+		}
+		var d payload.MessageAdded
+		if ev.Type != tapedeck.MessageAdded || json.Unmarshal(ev.Data, &d) != nil || d.Message.ID != t.MessageID {
+			continue
+		}
+		if d.Message.Text() == t.Text {
+			return api.Started{Session: t.Session, Invocation: ev.Invocation, Status: tapedeck.StatusRunning, Offset: ev.Offset, Repeated: true}, nil
+		}
+	}
+	return api.Started{}, tapedeck.Errorf(tapedeck.Conflict, "session %s has another message with the id %q", t.Session, t.MessageID).
+		WithHint("give each message an id of its own")
 }
 
 // checkThreadFree refuses a thread that has an open run.
@@ -180,7 +249,8 @@ func checkThreadFree(s *tapedeck.Session, thread string) error {
 // opening returns the events that begin a run. The user's text is one of them; the
 // context that the agent gets in front of it is recorded separately.
 func (r *run) opening(t api.Task) []tapedeck.Event {
-	user := event(payload.MessageAdded{Message: payload.NewMessage(tapedeck.NewID("msg_"), payload.RoleUser, t.Text)}, t.Actor)
+	id := cmp.Or(t.MessageID, tapedeck.NewID("msg_"))
+	user := event(payload.MessageAdded{Message: payload.NewMessage(id, payload.RoleUser, t.Text)}, t.Actor)
 	user.Thread, user.Invocation = r.in.Thread, r.in.ID
 	ours := tapedeck.Meta{Agent: r.agent.Name, Resumes: r.in.Resumes, Context: r.in.Context}
 	if q, ok := r.agent.Runner.(runner.Equipped); ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -47,6 +48,85 @@ func TestStartRefusals(t *testing.T) {
 		}
 		if list, _ := w.store.List(w.Context(), tapedeck.Filter{}); len(list.Sessions) != 2 {
 			w.Errorf("there are %d sessions, want 2", len(list.Sessions))
+		}
+	})
+}
+
+// A message that is sent again begins no second run: neither after its run, nor while
+// another one is open.
+func TestStartAMessageAgainLater(t *testing.T) {
+	quick := func(ctx context.Context, in tapedeck.Invocation, _ func(string, string) bool) error {
+		if strings.HasSuffix(in.Task, "long") {
+			<-ctx.Done()
+		}
+		return nil
+	}
+	inBubble(t, quick, func(w *world) {
+		w.create("s")
+		first, err := w.Start(w.Context(), api.Task{Session: "s", Text: "go", MessageID: "m"})
+		w.must(err)
+		synctest.Wait()
+		for _, other := range []string{"quick", "long", "never"} {
+			again, err := w.Start(w.Context(), api.Task{Session: "s", Text: "go", MessageID: "m"})
+			w.must(err)
+			if again.Invocation != first.Invocation || !again.Repeated {
+				w.Errorf("before %s: got %+v, want %+v", other, again, first)
+			}
+			_, _ = w.Start(w.Context(), api.Task{Session: "s", Text: other})
+			synctest.Wait()
+		}
+		if got := types(w.events("s")); strings.Count(got, tapedeck.RunStarted) != 3 {
+			w.Error(got)
+		}
+	})
+}
+
+// A message can also be sent again while its own run is open.
+func TestStartTheSameMessageAgain(t *testing.T) {
+	inBubble(t, silent, func(w *world) {
+		w.create("s")
+		first, err := w.Start(w.Context(), api.Task{Session: "s", Text: "go", MessageID: "m 1"})
+		w.must(err)
+		for range 2 {
+			again, err := w.Start(w.Context(), api.Task{Session: "s", Text: "go", MessageID: "m 1"})
+			w.must(err)
+			if want := (api.Started{Session: "s", Invocation: first.Invocation, Status: tapedeck.StatusRunning, Offset: first.Offset, Repeated: true}); again != want {
+				w.Errorf("got %+v, want %+v", again, want)
+			}
+			_, _ = w.Cancel(w.Context(), "s", "") // the second time, the run is over
+		}
+		n := len(w.events("s"))
+		_, err = w.Start(w.Context(), api.Task{Session: "s", Text: "stop", MessageID: "m 1"})
+		refuses(w, err, tapedeck.Conflict, `session s has another message with the id "m 1"`)
+		_, err = w.Start(w.Context(), api.Task{Session: "s", Text: "go", MessageID: "\x00"})
+		refuses(w, err, tapedeck.Invalid, "the id of the message has a control character")
+		if got := len(w.events("s")); got != n {
+			w.Errorf("there are %d events, want %d", got, n)
+		}
+	})
+}
+
+// A task can create the session that it names, also when another task does so at the
+// same time.
+func TestStartCreatesTheSession(t *testing.T) {
+	inBubble(t, silent, func(w *world) {
+		_, err := w.Start(w.Context(), api.Task{Session: "mine", Create: true, Text: "go", Agent: "nobody"})
+		refuses(w, err, tapedeck.NotFound, `there is no agent "nobody"`)
+		_, err = w.Start(w.Context(), api.Task{Session: "/", Create: true, Text: "go"})
+		refuses(w, err, tapedeck.Invalid, "must begin with a letter")
+		if list, _ := w.store.List(w.Context(), tapedeck.Filter{}); len(list.Sessions) != 0 {
+			w.Errorf("there are %d sessions, want none", len(list.Sessions))
+		}
+		var group sync.WaitGroup
+		for _, thread := range []string{"a", "b"} {
+			group.Go(func() {
+				_, err := w.Start(w.Context(), api.Task{Session: "mine", Create: true, Text: "go " + thread, Thread: thread})
+				w.must(err)
+			})
+		}
+		group.Wait()
+		if s := w.head("mine"); len(s.Runs) != 2 || s.Agent != "bot" || !strings.HasPrefix(s.Title, "go ") {
+			w.Errorf("got %+v", s)
 		}
 	})
 }

@@ -54,3 +54,11 @@ func TaskAfterHistory(in *tapedeck.Invocation) string {
 	}
 	return strings.Replace(in.Task, in.Unheard, "", 1)
 }
+
+// Reattaching is a runner whose agent works outside of the server and does not end with
+// it. After a crash of the server, the engine runs it again for a run that is open, with
+// [tapedeck.Invocation.Begun].
+type Reattaching interface {
+	Capable
+	Reattaches() // a marker: it does nothing
+}

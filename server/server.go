@@ -25,10 +25,14 @@ import (
 
 // Options configure the server.
 type Options struct {
-	REST    http.Handler                // the HTTP API, under /api/v1
-	Task    http.Handler                // the HTTP API for clients of the task protocol, under /sse; nil for none
-	Durable http.Handler                // Durable Streams, under /v1/stream
-	MCP     http.Handler                // the Model Context Protocol, at /mcp; nil for none
+	REST    http.Handler // the HTTP API, under /api/v1
+	Task    http.Handler // the HTTP API for clients of the task protocol, under /sse; nil for none
+	Durable http.Handler // Durable Streams, under /v1/stream
+	MCP     http.Handler // the Model Context Protocol, at /mcp; nil for none
+	A2A     http.Handler // A2A, under /a2a and /api/a2a, and its cards; nil for none
+
+	A2ASessions []string // patterns of further requests that A2A answers: those of kagent, which are outside of /api/v1
+
 	Ready   func(context.Context) error // an error says why requests cannot be served; nil for always ready
 	Screen  fs.FS                       // the files of the screen; nil for none
 	Version string                      // shown on the front page if there is no screen
@@ -70,6 +74,7 @@ func New(o Options) http.Handler {
 	}
 	mux.Handle("/v1/stream", o.Durable)
 	mux.Handle("/v1/stream/", o.Durable)
+	o.mountA2A(mux)
 	mux.HandleFunc("GET /healthz", o.healthz)
 	mux.HandleFunc("GET /readyz", o.readyz)
 	o.mountPages(mux)
@@ -93,6 +98,16 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.bodies.Serve(w, r, f.handlerFor(r.URL, f.mux), f.fail)
 	default:
 		f.handlerFor(r.URL, f.mux).ServeHTTP(w, r)
+	}
+}
+
+// mountA2A mounts A2A. The cards of the default agent are where clients look for them.
+func (o *Options) mountA2A(mux *http.ServeMux) {
+	if o.A2A == nil {
+		return
+	}
+	for _, pattern := range append([]string{"/a2a/", "/api/a2a/", "/.well-known/agent-card.json", "/.well-known/agent.json"}, o.A2ASessions...) {
+		mux.Handle(pattern, o.A2A)
 	}
 }
 
@@ -273,7 +288,8 @@ func notAllowed(origin string) error {
 func isCode(r *http.Request) bool {
 	dest := r.Header["Sec-Fetch-Dest"]
 	p := r.URL.Path
-	if len(dest) == 0 || !strings.HasPrefix(p, "/v1/") && !strings.HasPrefix(p, "/api/") && p != "/mcp" {
+	isProtocol := func(root string) bool { return strings.HasPrefix(p, root) }
+	if len(dest) == 0 || p != "/mcp" && !slices.ContainsFunc([]string{"/v1/", "/api/", "/a2a/"}, isProtocol) {
 		return false
 	}
 	switch dest[0] {

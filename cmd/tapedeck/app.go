@@ -15,6 +15,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/agentconfig"
 	"github.com/tapedeck/tapedeck/deck"
+	"github.com/tapedeck/tapedeck/protocol/a2a"
 	"github.com/tapedeck/tapedeck/store/sqlite"
 )
 
@@ -32,6 +33,7 @@ type appOptions struct {
 	runTimeout   time.Duration // see engine.Options
 	idleTimeout  time.Duration // likewise; 0 for the default, negative for no limit
 	killAfter    time.Duration // likewise; 0 for the default
+	a2aTasks     a2a.Policy
 	allowOrigins []string
 	anyHost      bool
 	subscribers  bool // deliver subscriptions
@@ -91,7 +93,7 @@ func openApp(ctx context.Context, o appOptions) (_ *app, err error) {
 		MaxBody: o.maxBody, MaxEvents: o.maxEvents, MaxConnections: o.maxConns, BodyBudget: o.bodies,
 		LongPoll: o.longPoll, Lease: o.lease, RunTimeout: o.runTimeout, IdleTimeout: o.idleTimeout, KillAfter: o.killAfter,
 		NoSubscriptions: !o.subscribers, PublicURL: o.publicURL, AllowWebhooks: o.webhookAllow, RotateWebhookKey: o.rotateKey,
-		AllowOrigins: o.allowOrigins, AnyHost: o.anyHost,
+		A2ATasks: o.a2aTasks, AllowOrigins: o.allowOrigins, AnyHost: o.anyHost,
 		MCPWrite: o.mcpWrite, MCPOwnSession: o.mcpOwn, Version: version(), Logger: o.logger,
 	})
 	if err != nil {

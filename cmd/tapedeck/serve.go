@@ -18,6 +18,7 @@ import (
 	"github.com/tapedeck/tapedeck/cmd/tapedeck/internal/terminal"
 	"github.com/tapedeck/tapedeck/deck"
 	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/protocol/a2a"
 	"github.com/tapedeck/tapedeck/protocol/durable/subscription"
 	"github.com/tapedeck/tapedeck/server"
 )
@@ -37,6 +38,7 @@ type serveFlags struct {
 	runTimeout   time.Duration
 	idleTimeout  time.Duration
 	killAfter    time.Duration
+	a2aTasks     string
 	allowOrigins origins
 	publicURL    string
 	webhookAllow prefixes
@@ -78,6 +80,7 @@ Webhooks of subscriptions go only to public addresses with HTTPS, and to those t
 	fl.DurationVar(&f.runTimeout, "run-timeout", 0, "stop a run that takes longer, and end it as failed (default: no limit)")
 	fl.DurationVar(&f.idleTimeout, "idle-timeout", deck.DefaultIdleTimeout, "stop a run whose agent sends nothing for this long, and end it as failed; waiting for an answer from people does not count; 0 for no limit")
 	fl.DurationVar(&f.killAfter, "kill-after", engine.DefaultKillAfter, "how long an agent may take to end after a cancel, a time-out or the stop of the server; then its run ends without it")
+	fl.StringVar(&f.a2aTasks, "a2a-tasks", string(a2a.PerTurn), "what a task of A2A is: per-turn for each run, or per-session for all runs of a session together")
 	fl.Var(&f.allowOrigins, "allow-origin", `origins whose web pages may use all endpoints from a browser, such as https://app.example ("*" for all, without credentials)`)
 	fl.StringVar(&f.publicURL, "public-url", "", "where receivers of webhooks reach this server, such as https://deck.example (default: the address that was used to create the subscription)")
 	fl.Var(&f.webhookAllow, "webhook-allow", "addresses to which webhooks may go although they are not public, such as 127.0.0.0/8,10.1.2.3; plain HTTP is allowed there")
@@ -169,7 +172,7 @@ func (f *serveFlags) appOptions(e *env) (appOptions, error) {
 		dir: e.folder(), ephemeral: ephemeral, maxBody: size, maxEvents: f.maxEvents, longPoll: f.longPoll, lease: f.lease,
 		runTimeout: f.runTimeout, idleTimeout: timeLimit(f.idleTimeout), killAfter: f.killAfter, config: c, demo: f.demo,
 		subscribers: true, publicURL: f.publicURL, webhookAllow: f.webhookAllow, rotateKey: f.rotateKey,
-		allowOrigins: f.allowOrigins, anyHost: !loopback, mcpWrite: f.mcpWrite, mcpOwn: f.mcpOwn,
+		a2aTasks: a2a.Policy(f.a2aTasks), allowOrigins: f.allowOrigins, anyHost: !loopback, mcpWrite: f.mcpWrite, mcpOwn: f.mcpOwn,
 		logger: slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: level})),
 	}, nil
 }
@@ -198,6 +201,9 @@ func (f *serveFlags) check() error {
 		if bad {
 			return usageError("%s must be above 0", flag)
 		}
+	}
+	if p := a2a.Policy(f.a2aTasks); p != a2a.PerTurn && p != a2a.PerSession {
+		return usageError("--a2a-tasks is %s or %s, not %q", a2a.PerTurn, a2a.PerSession, f.a2aTasks)
 	}
 	if f.maxConns < 0 {
 		return usageError("--max-connections takes a number from 0; 0 derives it from the limit of open files")

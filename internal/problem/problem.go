@@ -84,7 +84,7 @@ func MethodNotAllowed(w http.ResponseWriter, r *http.Request, allowed ...string)
 // If the context of r has ended, the client has closed the connection or the server
 // stops. The answer is 503 then: an empty answer would look like a success.
 func Write(w http.ResponseWriter, r *http.Request, err error, log *slog.Logger) {
-	e, status := resolve(r, err, log)
+	e, status := Resolve(r, err, log)
 	body := Encode(e)
 	h := w.Header()
 	h.Set("Content-Type", "application/json; charset=utf-8")
@@ -107,8 +107,10 @@ func Encode(e *tapedeck.Error) []byte {
 	return b.Bytes()
 }
 
-// resolve returns the error that the client sees, and its status.
-func resolve(r *http.Request, err error, log *slog.Logger) (*tapedeck.Error, int) {
+// Resolve returns the error that the client of r sees, and its status. It logs what
+// the client must not see, like [Write]. It is for protocols whose errors have a form of
+// their own.
+func Resolve(r *http.Request, err error, log *slog.Logger) (*tapedeck.Error, int) {
 	if refused, status := intake.Refused(err); refused != nil { // this ends the context, too
 		return refused, status
 	}

@@ -1512,6 +1512,7 @@ export interface Started {
   invocation_id: string;
   status: Status;
   offset: number;
+  repeated?: boolean;
 }
 
 export interface State {
@@ -1666,6 +1667,7 @@ export interface Task {
   title?: string;
   config?: Json;
   actor?: string;
+  message_id?: string;
 }
 
 export interface TaskEvent {

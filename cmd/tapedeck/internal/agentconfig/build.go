@@ -15,6 +15,7 @@ import (
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/deck"
 	"github.com/tapedeck/tapedeck/runner"
+	"github.com/tapedeck/tapedeck/runner/a2a"
 	"github.com/tapedeck/tapedeck/runner/acp"
 	"github.com/tapedeck/tapedeck/runner/llm"
 	"github.com/tapedeck/tapedeck/runner/llm/mcp"
@@ -61,6 +62,10 @@ func (a *agent) build(folder FolderFunc, base string) (deck.Agent, error) {
 	switch a.Kind {
 	case "llm":
 		out.Runner = a.llm()
+	case "a2a":
+		env := environment{}
+		out.Runner = env.guard(a2a.New(a2a.Options{Name: a.Name, URL: a.URL, Header: env.expand(a.Headers)}))
+		return out, nil
 	case "acp":
 		out.Runner = a.acp()
 	case "process":

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -210,7 +211,7 @@ func lineOfAgent(text []byte, i int) int {
 }
 
 // kinds are the kinds of agents.
-var kinds = []string{"acp", "llm", "process", "script"}
+var kinds = []string{"a2a", "acp", "llm", "process", "script"}
 
 // check checks the settings without building the agent, and fills in those that the
 // preset has.
@@ -235,6 +236,9 @@ func (a *agent) check(seen map[string]bool) error {
 		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s has no known kind", a.Name).WithHint("the kinds are %s", strings.Join(kinds, ", "))
 	}
 	if err := a.checkLists(); err != nil {
+		return err
+	}
+	if err := a.checkURL(); err != nil {
 		return err
 	}
 	return a.checkUnused()
@@ -268,6 +272,18 @@ func (a *agent) checkLists() error {
 	return nil
 }
 
+// checkURL refuses an agent of another server without the URL of that agent.
+func (a *agent) checkURL() error {
+	if a.Kind != "a2a" {
+		return nil
+	}
+	if u, err := url.Parse(a.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return tapedeck.Errorf(tapedeck.Invalid, "the agent %s, of kind a2a, has no url that begins with http:// or https://", a.Name).
+			WithHint("set url to that of the agent; its card is at .well-known/agent-card.json below it")
+	}
+	return nil
+}
+
 func envsOf(servers []mcpServer) (out [][]string) {
 	for _, m := range servers {
 		out = append(out, m.Env)
@@ -277,14 +293,14 @@ func envsOf(servers []mcpServer) (out [][]string) {
 
 // checkUnused refuses settings that have no effect for the kind of the agent.
 func (a *agent) checkUnused() error {
-	llm, program := a.Kind == "llm", a.Kind == "acp" || a.Kind == "process"
+	llm, remote, program := a.Kind == "llm", a.Kind == "a2a", a.Kind == "acp" || a.Kind == "process"
 	for _, s := range []struct {
 		name string
 		set  bool
 		ok   bool
 	}{
 		{"command", a.Command != "", program}, {"args", a.Args != nil, program},
-		{"url", a.URL != "", llm}, {"key_env", a.KeyEnv != "", llm}, {"headers", a.Headers != nil, llm},
+		{"url", a.URL != "", llm || remote}, {"key_env", a.KeyEnv != "", llm}, {"headers", a.Headers != nil, llm || remote},
 		{"model", a.Model != "", llm}, {"system", a.System != "", llm},
 		{"max_turns", a.MaxTurns != 0, llm}, {"parameters", a.Parameters != nil, llm}, {"prices", a.Prices != nil, llm},
 		{"permissions", a.Permissions != nil, llm}, {"starts", a.Starts != nil, llm}, {"mcp", a.MCP != nil, llm || a.Kind == "acp"},

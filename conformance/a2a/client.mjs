@@ -1,0 +1,110 @@
+// One form for the clients of both versions, and for both transports of version 1.0. Each
+// has the methods send, stream, get, list, cancel and resubscribe. Tasks and events are
+// { state, text, final }, whatever the version calls them.
+import { randomUUID } from "node:crypto"
+
+import { Role, TaskState } from "@a2a-js/sdk"
+import { ClientFactory, JsonRpcTransportFactory, RestTransportFactory } from "@a2a-js/sdk/client"
+import { A2AClient } from "a2a-js-sdk-0.3/client"
+
+/** The clients, by name. Each is made for the URL of an agent. */
+export const clients = {
+  "1.0 JSON-RPC": (url) => modern(url, JsonRpcTransportFactory),
+  "1.0 REST": (url) => modern(url, RestTransportFactory),
+  "0.3 JSON-RPC": (url) => old(url),
+}
+
+async function modern(url, Transport) {
+  const seen = recorder()
+  const c = await new ClientFactory({ transports: [new Transport({ fetchImpl: seen.fetch })] }).createFromUrl(url)
+  const message = (text, o = {}) => ({
+    tenant: "", metadata: undefined,
+    configuration: o.immediately ? { acceptedOutputModes: [], returnImmediately: true, taskPushNotificationConfig: undefined } : undefined,
+    message: {
+      messageId: o.id ?? randomUUID(), role: Role.ROLE_USER, contextId: o.context ?? "", taskId: o.task ?? "", extensions: [], referenceTaskIds: [],
+      parts: [{ content: { $case: "text", value: text }, metadata: undefined, filename: "", mediaType: "text/plain" }], metadata: o.metadata,
+    },
+  })
+  const event = (e) => {
+    const { $case, value } = e.payload ?? { $case: "task", value: e }
+    return flat($case, value, (s) => TaskState[s].replace("TASK_STATE_", "").toLowerCase().replaceAll("_", "-"), (p) => p.content?.value)
+  }
+  return {
+    seen,
+    send: async (text, o) => event(await c.sendMessage(message(text, o))),
+    stream: (text, o) => mapped(c.sendMessageStream(message(text, o)), event, seen),
+    get: async (id) => event(await c.getTask({ tenant: "", id })),
+    list: async (context) => (await c.listTasks({ tenant: "", contextId: context, status: 0, pageToken: "", statusTimestampAfter: undefined })).tasks.map(event),
+    cancel: async (id) => event(await c.cancelTask({ tenant: "", id })),
+    resubscribe: (id, after) => { seen.after = after; return mapped(c.resubscribeTask({ tenant: "", id }), event, seen) },
+    extendedCard: () => c.getAgentCard(),
+  }
+}
+
+async function old(url) {
+  const seen = recorder()
+  const c = await A2AClient.fromCardUrl(new URL(".well-known/agent-card.json", url).href, { fetchImpl: seen.fetch })
+  const message = (text, o = {}) => ({
+    configuration: o.immediately ? { blocking: false } : undefined,
+    message: {
+      kind: "message", messageId: o.id ?? randomUUID(), role: "user", contextId: o.context, taskId: o.task,
+      parts: [{ kind: "text", text }], metadata: o.metadata,
+    },
+  })
+  const event = (e) => flat(e.kind, e, (s) => s, (p) => p.text ?? p.data)
+  const result = async (call) => {
+    const answer = await call
+    if (answer.error) throw Object.assign(new Error(answer.error.message), { code: answer.error.code })
+    return event(answer.result)
+  }
+  return {
+    seen,
+    send: (text, o) => result(c.sendMessage(message(text, o))),
+    stream: (text, o) => mapped(c.sendMessageStream(message(text, o)), event, seen),
+    get: (id) => result(c.getTask({ id })),
+    cancel: (id) => result(c.cancelTask({ id })),
+    resubscribe: (id, after) => { seen.after = after; return mapped(c.resubscribeTask({ id }), event, seen) },
+  }
+}
+
+/** A task or an event of any version in one form. */
+function flat(kind, v, state, content) {
+  const said = (m) => m && { id: m.messageId, text: m.parts.map(content).join(""), agent: m.role === "agent" || m.role === Role.ROLE_AGENT, invocation: m.metadata?.kagent_invocation_id, adk: m.metadata?.adk_invocation_id }
+  return {
+    kind: kind.replace("-u", "U"), id: v.id ?? v.taskId, context: v.contextId, state: v.status && state(v.status.state),
+    said: said(v.status?.message), history: v.history?.map(said), final: v.final,
+    artifacts: v.artifacts?.map((a) => a.parts.map(content).join("")), delta: v.artifact?.parts.map(content).join(""),
+    metadata: v.metadata,
+  }
+}
+
+async function* mapped(stream, event, seen) {
+  for await (const e of stream) yield { ...event(e), offset: seen.ids.shift() }
+}
+
+/** A fetch that notes the ids of streamed events, which the clients do not show, and sends Last-Event-ID once. */
+function recorder() {
+  const r = {
+    ids: [], after: undefined,
+    fetch: async (url, init = {}) => {
+      const headers = new Headers(init.headers)
+      if (r.after !== undefined) headers.set("Last-Event-ID", String(r.after))
+      r.after = undefined
+      const answer = await fetch(url, { ...init, headers })
+      if (!answer.headers.get("content-type")?.startsWith("text/event-stream")) return answer
+      r.ids = []
+      let rest = ""
+      const text = new TextDecoder()
+      const spy = new TransformStream({
+        transform(chunk, to) {
+          const lines = (rest + text.decode(chunk, { stream: true })).split("\n")
+          rest = lines.pop()
+          for (const l of lines) if (l.startsWith("id: ")) r.ids.push(Number(l.slice(4)))
+          to.enqueue(chunk)
+        },
+      })
+      return new Response(answer.body.pipeThrough(spy), { status: answer.status, headers: answer.headers })
+    },
+  }
+  return r
+}

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/runner"
+)
+
+// reattach makes this engine drive a run that an earlier process left open, if its
+// agent works elsewhere and the runner can continue to listen to it. It reports false
+// if the run must be ended.
+func (e *Engine) reattach(ctx context.Context, s *tapedeck.Session, open *tapedeck.OpenRun) (bool, error) {
+	if s.Closed || len(withDescendants(s.Runs, *open)) > 1 {
+		return false, nil
+	}
+	started, err := eventAt(ctx, e.store, s.ID, open.Offset)
+	if err != nil {
+		return false, err
+	}
+	agent, ok := e.reattachable(&started)
+	if !ok {
+		return false, nil
+	}
+	r, err := e.adopt(ctx, s, open, agent)
+	if err != nil || r == nil {
+		return false, err
+	}
+	if err := e.register(r); err != nil {
+		return false, err
+	}
+	if err := e.closeItems(ctx, s.ID, open); err != nil {
+		e.unregister(r)
+		return false, err
+	}
+	go r.drive()
+	return true, nil
+}
+
+// reattachable returns the agent of a run, if it can be reattached to.
+func (e *Engine) reattachable(started *tapedeck.Event) (Agent, bool) {
+	var d struct {
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	name := ""
+	if started.Unpack(&d) {
+		name = tapedeck.MetaOf(d.Metadata).Agent
+	}
+	agent, err := e.agent(name)
+	if name == "" || err != nil {
+		return Agent{}, false
+	}
+	c, ok := agent.Runner.(runner.Reattaching)
+	return agent, ok && c.Available() == nil
+}
+
+// adopt returns a run that continues an open one, nil if it waits for an answer to a
+// question, which nobody could give to the agent.
+func (e *Engine) adopt(ctx context.Context, s *tapedeck.Session, open *tapedeck.OpenRun, agent Agent) (*run, error) {
+	t, err := e.trailOf(ctx, s.ID, []tapedeck.OpenRun{*open})
+	if err != nil || len(t.open) > 0 || len(t.processes) > 0 {
+		return nil, err
+	}
+	first, found, err := e.views.FindInvocation(ctx, s.ID, open.Invocation)
+	if err != nil || !found {
+		return nil, err
+	}
+	r := newRun(e, agent, api.Task{Session: s.ID, Thread: open.Thread}, predecessor{})
+	r.in.ID, r.offset = open.Invocation, first
+	r.queue.begun = true
+	head := s.Head
+	r.in.Begun = func(ctx context.Context) iter.Seq2[tapedeck.Event, error] {
+		return func(yield func(tapedeck.Event, error) bool) {
+			for ev, err := range tapedeck.Events(ctx, e.store, s.ID, first) {
+				if err == nil && ev.Offset >= head {
+					return
+				}
+				if err == nil && ev.Invocation != open.Invocation {
+					continue
+				}
+				if !yield(ev, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+	return r, nil
+}
+
+// closeItems closes the messages and calls that a run left open, so that its runner can
+// open them again: it does not know which are open.
+func (e *Engine) closeItems(ctx context.Context, session string, open *tapedeck.OpenRun) error {
+	_, v, err := e.current(ctx, session)
+	if err != nil {
+		return err
+	}
+	events := v.Closing(open.Invocation)
+	if len(events) == 0 {
+		return nil
+	}
+	_, err = e.write(ctx, tapedeck.Append{Session: session, Events: events}, nil)
+	return err
+}

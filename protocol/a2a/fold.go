@@ -1,0 +1,344 @@
+package a2a
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/payload"
+)
+
+// A fold makes a task of its events. It returns for each event the updates that a
+// stream sends: a client that applies them to an earlier state of the task gets its
+// later state.
+type fold struct {
+	ref
+	agent   string // of the newest run, "" if no run names one
+	open    string // the invocation of the open run, "" for none
+	started int64  // the offset of the RUN_STARTED of the newest run
+	state   sdk.TaskState
+	last    *sdk.Message // the message of the agent in the newest status; nil for none
+	at      time.Time    // of the newest status
+	through int64        // the offset of the newest event; -1 for none
+
+	history   []*sdk.Message
+	places    map[string]int // of the messages in history, by id
+	artifacts []*text
+	texts     map[string]*text     // the messages that are streamed, by invocation and id
+	calls     map[string]*toolCall // the tool calls of the open run, by id
+	questions []*question          // that are pending, oldest first
+}
+
+// A text is a message that is streamed.
+type text struct {
+	id, role, invocation string
+	text                 strings.Builder
+	artifact             sdk.ArtifactID // "" before the first part of it is sent
+}
+
+// A toolCall is a call whose result may follow.
+type toolCall struct {
+	name string
+	args strings.Builder
+}
+
+// A question is a permission that the agent asks for.
+type question struct {
+	tapedeck.Question
+	offset int64
+}
+
+func newFold(r ref) *fold {
+	return &fold{ref: r, through: -1, state: sdk.TaskStateSubmitted, texts: map[string]*text{}, calls: map[string]*toolCall{}, places: map[string]int{}}
+}
+
+// terminal reports whether the task accepts nothing more.
+func (f *fold) terminal() bool { return f.invocation != "" && f.state.Terminal() }
+
+// rests reports whether the agent does nothing now: the task has ended, or it waits for
+// input.
+func (f *fold) rests() bool { return f.state.Terminal() || f.state == sdk.TaskStateInputRequired }
+
+// apply adds an event to the task and returns its updates.
+func (f *fold) apply(e *tapedeck.Event) []sdk.Event {
+	if !f.has(e) || e.Offset <= f.through {
+		return nil
+	}
+	f.through = e.Offset
+	if to, ok := folds[e.Type]; ok {
+		return to(f, e)
+	}
+	return nil
+}
+
+// folds has the method that applies an event, by the type of the event. Reasoning,
+// state, plans and usage have no counterpart in the protocol.
+var folds = map[string]func(*fold, *tapedeck.Event) []sdk.Event{
+	tapedeck.MessageAdded:        (*fold).messageAdded,
+	tapedeck.RunStarted:          (*fold).runStarted,
+	tapedeck.TextMessageStart:    (*fold).textStart,
+	tapedeck.TextMessageContent:  (*fold).textContent,
+	tapedeck.TextMessageEnd:      (*fold).textEnd,
+	tapedeck.ToolCallStart:       (*fold).callStart,
+	tapedeck.ToolCallArgs:        (*fold).callArgs,
+	tapedeck.ToolCallEnd:         (*fold).callEnd,
+	tapedeck.ToolCallResult:      (*fold).callResult,
+	tapedeck.PermissionRequested: (*fold).permissionRequested,
+	tapedeck.PermissionAnswered:  (*fold).permissionAnswered,
+	tapedeck.RunFinished:         (*fold).runFinished,
+	tapedeck.RunError:            (*fold).runError,
+}
+
+// A part has the data of the events that a streamed message or call consists of.
+type part struct {
+	MessageID  string          `json:"messageId"`
+	ToolCallID string          `json:"toolCallId"`
+	Name       string          `json:"toolCallName"`
+	Role       string          `json:"role"`
+	Delta      string          `json:"delta"`
+	Content    json.RawMessage `json:"content"`
+}
+
+func partOf(e *tapedeck.Event) (p part) {
+	_ = json.Unmarshal(e.Data, &p) // a member of another type counts as absent, and so does an erased one
+	return p
+}
+
+func (f *fold) runStarted(e *tapedeck.Event) []sdk.Event {
+	var d struct {
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	_ = json.Unmarshal(e.Data, &d) // see partOf
+	f.open, f.started, f.agent = e.Invocation, e.Offset, tapedeck.MetaOf(d.Metadata).Agent
+	return f.status(e, sdk.TaskStateWorking, nil)
+}
+
+func (f *fold) textStart(e *tapedeck.Event) []sdk.Event {
+	p := partOf(e)
+	if p.MessageID != "" && f.texts[e.Invocation+divider+p.MessageID] == nil {
+		f.texts[e.Invocation+divider+p.MessageID] = &text{id: p.MessageID, role: p.Role, invocation: e.Invocation}
+	}
+	return nil
+}
+
+func (f *fold) textContent(e *tapedeck.Event) []sdk.Event {
+	p := partOf(e)
+	t := f.texts[e.Invocation+divider+p.MessageID]
+	if t == nil || p.Delta == "" {
+		return nil
+	}
+	t.text.WriteString(p.Delta)
+	if t.role != "" && t.role != payload.RoleAssistant {
+		return nil
+	}
+	return f.artifact(e, t, p.Delta)
+}
+
+// artifact returns the update that appends a part to the artifact of a message.
+func (f *fold) artifact(e *tapedeck.Event, t *text, delta string) []sdk.Event {
+	u := &sdk.TaskArtifactUpdateEvent{
+		TaskID: sdk.TaskID(f.id()), ContextID: f.session, Append: t.artifact != "", Metadata: metadata(keyInvocation, e.Invocation),
+		Artifact: &sdk.Artifact{Parts: sdk.ContentParts{sdk.NewTextPart(delta)}},
+	}
+	if t.artifact == "" {
+		t.artifact = sdk.ArtifactID(f.messageID(t.id, e.Invocation))
+		f.artifacts = append(f.artifacts, t)
+	}
+	u.Artifact.ID = t.artifact
+	return []sdk.Event{u}
+}
+
+func (f *fold) textEnd(e *tapedeck.Event) []sdk.Event {
+	t := f.texts[e.Invocation+divider+partOf(e).MessageID]
+	if t == nil || t.text.Len() == 0 {
+		return nil
+	}
+	return f.said(e, t.role, t.id, sdk.NewTextPart(t.text.String()))
+}
+
+// said returns the update of a whole message, "" if its role has no counterpart.
+func (f *fold) said(e *tapedeck.Event, role, id string, parts ...*sdk.Part) []sdk.Event {
+	switch role {
+	case "", payload.RoleAssistant, payload.RoleTool:
+		return f.status(e, f.state, f.message(e, sdk.MessageRoleAgent, id, parts...))
+	case payload.RoleUser:
+		return f.status(e, f.state, f.message(e, sdk.MessageRoleUser, id, parts...))
+	}
+	return nil
+}
+
+func (f *fold) messageAdded(e *tapedeck.Event) []sdk.Event {
+	var d payload.MessageAdded
+	if json.Unmarshal(e.Data, &d) != nil || d.Message.ID == "" {
+		return nil // it was erased
+	}
+	m := &d.Message
+	var parts []*sdk.Part
+	if s := m.Text(); s != "" && m.Role != payload.RoleTool {
+		parts = append(parts, sdk.NewTextPart(s))
+	}
+	switch m.Role {
+	case payload.RoleUser:
+		if f.open == "" {
+			f.state = sdk.TaskStateSubmitted
+		}
+	case payload.RoleTool:
+		parts = append(parts, f.responsePart(m.ToolCallID, m.Text()))
+	case payload.RoleAssistant:
+		return f.wholeMessage(e, m, parts)
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return f.said(e, m.Role, m.ID, parts...)
+}
+
+// wholeMessage returns the updates of a message of the agent that was not streamed: its
+// text is an artifact, too.
+func (f *fold) wholeMessage(e *tapedeck.Event, m *payload.Message, parts []*sdk.Part) (out []sdk.Event) {
+	if len(parts) > 0 {
+		t := &text{id: m.ID, invocation: e.Invocation}
+		t.text.WriteString(m.Text())
+		out = f.artifact(e, t, m.Text())
+	}
+	for _, k := range m.ToolCalls {
+		c := &toolCall{name: k.Function.Name}
+		c.args.WriteString(k.Function.Arguments)
+		f.calls[k.ID] = c
+		parts = append(parts, callPart(k.ID, c))
+	}
+	if len(parts) == 0 {
+		return out
+	}
+	return append(out, f.said(e, m.Role, m.ID, parts...)...)
+}
+
+func (f *fold) callStart(e *tapedeck.Event) []sdk.Event {
+	if p := partOf(e); p.ToolCallID != "" {
+		f.calls[p.ToolCallID] = &toolCall{name: p.Name}
+	}
+	return nil
+}
+
+func (f *fold) callArgs(e *tapedeck.Event) []sdk.Event {
+	p := partOf(e)
+	if c := f.calls[p.ToolCallID]; c != nil {
+		c.args.WriteString(p.Delta)
+	}
+	return nil
+}
+
+func (f *fold) callEnd(e *tapedeck.Event) []sdk.Event {
+	id := partOf(e).ToolCallID
+	c := f.calls[id]
+	if c == nil {
+		return nil
+	}
+	return f.said(e, payload.RoleAssistant, "call"+divider+id, callPart(id, c))
+}
+
+func (f *fold) callResult(e *tapedeck.Event) []sdk.Event {
+	p := partOf(e)
+	if p.ToolCallID == "" {
+		return nil
+	}
+	return f.said(e, payload.RoleTool, "result"+divider+p.ToolCallID, f.responsePart(p.ToolCallID, (&payload.Message{Content: p.Content}).Text()))
+}
+
+// callPart returns a tool call in the form of ADK.
+func callPart(id string, c *toolCall) *sdk.Part {
+	return dataPart("function_call", map[string]any{"id": id, "name": c.name, "args": valueOf(c.args.String())})
+}
+
+func (f *fold) responsePart(id, content string) *sdk.Part {
+	name := ""
+	if c := f.calls[id]; c != nil {
+		name = c.name
+	}
+	return dataPart("function_response", map[string]any{"id": id, "name": name, "response": map[string]any{"result": valueOf(content)}})
+}
+
+// dataPart returns data of a type of ADK.
+func dataPart(typ string, data map[string]any) *sdk.Part {
+	p := sdk.NewDataPart(data)
+	p.Metadata = map[string]any{"adk_type": typ, "kagent_type": typ}
+	return p
+}
+
+// valueOf returns JSON as it is, and other text as a string.
+func valueOf(s string) any {
+	if b := []byte(s); len(bytes.TrimSpace(b)) > 0 && json.Valid(b) {
+		return json.RawMessage(b)
+	}
+	return s
+}
+
+func (f *fold) permissionRequested(e *tapedeck.Event) []sdk.Event {
+	q := &question{offset: e.Offset}
+	if json.Unmarshal(e.Data, &q.Question) != nil || q.ID == "" {
+		return nil
+	}
+	f.questions = append(f.questions, q)
+	words := q.Message
+	if words == "" {
+		words = "May the agent continue?"
+	}
+	var d map[string]any
+	_ = json.Unmarshal(e.Data, &d) // it has just been decoded
+	m := f.message(e, sdk.MessageRoleAgent, q.ID, sdk.NewTextPart(words), dataPart("permission", d))
+	return f.status(e, sdk.TaskStateInputRequired, m)
+}
+
+func (f *fold) permissionAnswered(e *tapedeck.Event) []sdk.Event {
+	var d tapedeck.Choice
+	_ = json.Unmarshal(e.Data, &d) // see partOf
+	before := len(f.questions)
+	f.questions = slices.DeleteFunc(f.questions, func(q *question) bool { return q.ID == d.ID })
+	if len(f.questions) == before || len(f.questions) > 0 || f.open == "" {
+		return nil
+	}
+	return f.status(e, sdk.TaskStateWorking, nil)
+}
+
+func (f *fold) runFinished(e *tapedeck.Event) []sdk.Event {
+	var d struct {
+		Outcome struct {
+			Type string `json:"type"`
+		} `json:"outcome"`
+	}
+	_ = json.Unmarshal(e.Data, &d) // see partOf
+	f.ended()
+	switch d.Outcome.Type {
+	case "cancelled":
+		return f.status(e, sdk.TaskStateCanceled, nil)
+	case "interrupt":
+		return f.status(e, sdk.TaskStateInputRequired, nil)
+	}
+	if f.invocation == "" {
+		return f.status(e, sdk.TaskStateInputRequired, nil)
+	}
+	return f.status(e, sdk.TaskStateCompleted, nil)
+}
+
+func (f *fold) runError(e *tapedeck.Event) []sdk.Event {
+	var d struct {
+		Message string `json:"message"`
+	}
+	_ = json.Unmarshal(e.Data, &d) // see partOf
+	f.ended()
+	if d.Message == "" {
+		d.Message = "the run failed"
+	}
+	return f.status(e, sdk.TaskStateFailed, f.message(e, sdk.MessageRoleAgent, "error"+divider+e.Invocation, sdk.NewTextPart(d.Message)))
+}
+
+// ended forgets what belongs to the open run.
+func (f *fold) ended() {
+	f.open, f.questions = "", nil
+	clear(f.calls)
+}

@@ -1,0 +1,186 @@
+package a2a
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/problem"
+	"github.com/tapedeck/tapedeck/internal/sse"
+)
+
+// followBytes is how much is read for one write. A client that has stalled keeps this
+// much in memory.
+const followBytes = 32 << 10
+
+// An update is what a stream sends for an event of the log.
+type update struct {
+	offset int64
+	events []sdk.Event
+	final  bool // the stream ends with it
+}
+
+// follow yields the updates of a task after those that it has, until the task rests.
+// Without an update for a while it yields nil, so that the stream can send a comment. It
+// returns nil when nothing follows, and also if yield returns false.
+func (c *call) follow(ctx context.Context, f *fold, from int64, yield func(*update) bool) error {
+	if c.Stop != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(c.Stop, cancel)()
+	}
+	o := tapedeck.FollowOptions{From: from, Idle: c.Heartbeat / 2, MaxBytes: followBytes}
+	moved := false
+	for page, err := range c.Sessions.Follow(ctx, f.session, o) {
+		if err != nil {
+			return err
+		}
+		for i, rec := range page.Records {
+			e, err := rec.Event()
+			if err != nil {
+				return err
+			}
+			events, err := c.updates(ctx, &f, &e)
+			if err != nil {
+				return err
+			}
+			last := i == len(page.Records)-1 && page.CaughtUp()
+			moved = moved || len(events) > 0
+			if len(events) > 0 && !yield(&update{e.Offset, events, f.terminal() || last && f.rests()}) {
+				return nil
+			}
+			if f.terminal() {
+				return nil
+			}
+		}
+		if page.CaughtUp() && (moved && f.rests() || page.Closed) {
+			return nil
+		}
+		if len(page.Records) == 0 && !yield(nil) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// updates applies an event. If the session goes back, the task of a session is loaded
+// again, and the update is the whole task.
+func (c *call) updates(ctx context.Context, f **fold, e *tapedeck.Event) ([]sdk.Event, error) {
+	if j, ok := e.Jump(); ok && (*f).invocation == "" && j.Reverts(tapedeck.MainThread) {
+		back, err := c.load(ctx, (*f).ref, e.Offset+1)
+		if err != nil {
+			return nil, err
+		}
+		back.through = e.Offset
+		*f = back
+		return []sdk.Event{back.task()}, nil
+	}
+	return (*f).apply(e), nil
+}
+
+// await follows a task until it rests, or until the server stops: then the task is as it
+// is now.
+func (c *call) await(ctx context.Context, f *fold, from int64) (*fold, error) {
+	err := c.follow(ctx, f, from, func(*update) bool { return true })
+	if err != nil && (ctx.Err() != nil || !errors.Is(err, context.Canceled)) {
+		return nil, err
+	}
+	return c.load(ctx, f.ref, -1)
+}
+
+// stream sends a task and then its updates as Server-Sent Events. The id of an event is
+// the offset of the newest event of the log that it has, so a client resumes after any
+// of them. wrap puts a result into the envelope of an answer.
+func (c *call) stream(f *fold, from int64, wrap func(result []byte) []byte) {
+	out := sse.NewStream(c.w, c.Heartbeat/2)
+	defer out.Close()
+	first := sse.AppendFrame(nil, strconv.FormatInt(from-1, 10), "", wrap(c.version.encode(f.task(), f.terminal())))
+	if err := out.Send(first); err != nil || f.terminal() {
+		return
+	}
+	var sent error
+	err := c.follow(c.r.Context(), f, from, func(u *update) bool {
+		sent = out.Send(c.frames(u, wrap))
+		return sent == nil
+	})
+	if err != nil && sent == nil && c.r.Context().Err() == nil && !errors.Is(err, context.Canceled) {
+		if k := tapedeck.KindOf(err); k != tapedeck.NotFound && k != tapedeck.Gone { // the session was deleted
+			problem.Log(c.r, err, c.Logger)
+		}
+	}
+}
+
+// streamSent sends what a message has led to.
+func (c *call) streamSent(s sent, wrap func(result []byte) []byte) {
+	if !s.whole {
+		c.stream(s.fold, s.from, wrap)
+		return
+	}
+	c.sendOnly(strconv.FormatInt(max(s.from-1, 0), 10), wrap(c.version.encode(s.fold.task(), true)))
+}
+
+// sendOnly sends a stream of one event.
+func (c *call) sendOnly(id string, data []byte) {
+	out := sse.NewStream(c.w, c.Heartbeat/2)
+	defer out.Close()
+	_ = out.Send(sse.AppendFrame(nil, id, "", data)) // if the client has disconnected, nobody needs the answer
+}
+
+// frames returns the frames of an update. Only the last one has an id: a client that
+// missed it gets all of them again.
+func (c *call) frames(u *update, wrap func([]byte) []byte) (b []byte) {
+	if u == nil {
+		return nil
+	}
+	for i, e := range u.events {
+		id, last := "", i == len(u.events)-1
+		if last {
+			id = strconv.FormatInt(u.offset, 10)
+		}
+		b = sse.AppendFrame(b, id, "", wrap(c.version.encode(e, last && u.final)))
+	}
+	return b
+}
+
+// subscribe returns a task and the offset at which its stream begins. With the header
+// Last-Event-ID the task is as of that event, also if it has ended.
+func (c *call) subscribe(id string) (*fold, int64, error) {
+	ctx := c.r.Context()
+	r, err := c.parseRef(id)
+	if err != nil {
+		return nil, 0, err
+	}
+	head, err := c.Sessions.Head(ctx, r.session)
+	if err != nil {
+		return nil, 0, notThere(err, id)
+	}
+	at := head.Head
+	cursor := c.r.Header.Get("Last-Event-ID")
+	if cursor != "" {
+		n, err := strconv.ParseInt(cursor, 10, 64)
+		if err != nil || n < 0 || n >= head.Head {
+			return nil, 0, invalidParams.of(tapedeck.Errorf(tapedeck.Invalid, "session %s has no event %.40q; its newest is %d", r.session, cursor, head.Head-1).
+				WithHint("send the id of an event that this stream has sent, or no Last-Event-ID"))
+		}
+		at = n + 1
+	}
+	f, err := c.load(ctx, r, at)
+	var none *faultError
+	switch {
+	case errors.As(err, &none) && cursor != "":
+		if _, now := c.load(ctx, r, -1); now == nil {
+			return nil, 0, invalidParams.of(tapedeck.Errorf(tapedeck.Invalid, "the task did not exist yet at event %s", cursor))
+		}
+		return nil, 0, err
+	case err != nil:
+		return nil, 0, err
+	case cursor == "" && f.terminal():
+		return nil, 0, unsupportedOperation.of(tapedeck.Errorf(tapedeck.Conflict, "task %s has ended", id).
+			WithHint("get the task, or send Last-Event-ID to get its events again"))
+	}
+	return f, at, nil
+}

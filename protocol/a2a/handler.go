@@ -1,0 +1,201 @@
+// Package a2a is the protocol adapter for A2A, in its versions 0.3 and 1.0. A context
+// is a session, and a task is a run of it, so the tasks of all clients and of all
+// other protocols are A2A tasks, too. docs/protocol/a2a.md describes it.
+//
+// Nothing here keeps a task: each one is folded from the log. So tasks survive a crash,
+// and a stream can begin after any event that its client has.
+package a2a
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/internal/problem"
+	"github.com/tapedeck/tapedeck/internal/sse"
+	"github.com/tapedeck/tapedeck/view"
+)
+
+// A Policy says what a task is.
+type Policy string
+
+// These are the policies.
+const (
+	// PerTurn makes each run a task of its own, as the protocol recommends.
+	PerTurn Policy = "per-turn"
+
+	// PerSession makes the main thread of a session one task, whose id is that of the
+	// session. It waits for input between runs, and accepts messages also after a run
+	// that has failed.
+	PerSession Policy = "per-session"
+)
+
+// Options configure the handler. Sessions, Verbs and Views are required.
+type Options struct {
+	Sessions Sessions // the hub
+	Verbs    Verbs    // the engine
+	Views    Views    // the projections
+
+	Policy    Policy          // "" for [PerTurn]
+	Stop      context.Context // streams end when it is done: they are answers to POST, which servers wait for; nil for never
+	Version   string          // of the server, for the cards; "" for "dev"
+	MaxBody   int64           // the largest body in bytes; 0 for 10 MiB
+	Heartbeat time.Duration   // a stream that is silent for this long sends a comment; 0 for 15 s
+	Logger    *slog.Logger    // for errors that clients must not see; nil for none
+}
+
+// Sessions are the sessions and their events.
+type Sessions interface {
+	Head(ctx context.Context, session string) (tapedeck.Session, error)
+	List(ctx context.Context, f tapedeck.Filter) (tapedeck.SessionPage, error)
+	Follow(ctx context.Context, session string, o tapedeck.FollowOptions) iter.Seq2[tapedeck.Page, error]
+}
+
+// Verbs does what messages ask for.
+type Verbs interface {
+	Agents() []tapedeck.Agent
+	Start(ctx context.Context, t api.Task) (api.Started, error)
+	Cancel(ctx context.Context, session, invocation string) (api.Cancelled, error)
+	Answer(ctx context.Context, a api.Answer) (api.Answered, error)
+	Rewind(ctx context.Context, r api.Rewind) (api.Rewound, error)
+}
+
+// Views tell which events of a session are active.
+type Views interface {
+	Snapshot(ctx context.Context, session string, q view.Query) (view.Snapshot, error)
+	Timeline(ctx context.Context, session string, at int64) (*view.Timeline, error)
+	Effective(ctx context.Context, session string, from, at int64) iter.Seq2[tapedeck.Event, error]
+	FindInvocation(ctx context.Context, session, invocation string) (offset int64, found bool, err error)
+}
+
+const defaultMaxBody = 10 << 20
+
+type handler struct{ Options }
+
+// New returns the handler. It serves the paths that begin with [Root] and with
+// [ProxyRoot], those of [WellKnown], and the requests of [SessionPaths].
+func New(o Options) http.Handler {
+	if o.Policy == "" {
+		o.Policy = PerTurn
+	}
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = defaultMaxBody
+	}
+	if o.Heartbeat <= 0 {
+		o.Heartbeat = sse.Heartbeat
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &handler{o}
+}
+
+// Roots of the paths of agents. The path of an agent is Root and its name, or
+// ProxyRoot, a namespace and its name.
+const (
+	Root      = "/a2a"
+	ProxyRoot = "/api/a2a"
+)
+
+// ServeHTTP implements [http.Handler].
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if slices.Contains(WellKnown, r.URL.Path) {
+		h.answer(w, r, h.defaultCard(w, r))
+		return
+	}
+	if h.serveKagent(w, r) {
+		return
+	}
+	name, base, rest, ok := h.locate(r.URL.Path)
+	if !ok {
+		h.answer(w, r, problem.NoSuchPath(r.URL.Path))
+		return
+	}
+	c := &call{handler: h, w: w, r: r, base: base}
+	var err error
+	if c.agent, err = h.agent(name); err != nil {
+		h.answer(w, r, err)
+		return
+	}
+	c.serve(rest)
+}
+
+// answer writes err, if there is one, in the form of all other endpoints.
+func (h *handler) answer(w http.ResponseWriter, r *http.Request, err error) {
+	if err != nil {
+		problem.Write(w, r, err, h.Logger)
+	}
+}
+
+// locate divides a path into the name of an agent, the path of the agent and what
+// follows it. An agent in the namespace ns may be configured as ns.name.
+func (h *handler) locate(path string) (name, base, rest string, ok bool) {
+	after, proxied := strings.CutPrefix(path, ProxyRoot+"/")
+	if !proxied {
+		if after, ok = strings.CutPrefix(path, Root+"/"); !ok {
+			return "", "", "", false
+		}
+		name, rest, _ = strings.Cut(after, "/")
+		return name, Root + "/" + name, rest, name != ""
+	}
+	ns, after, _ := strings.Cut(after, "/")
+	name, rest, _ = strings.Cut(after, "/")
+	base = ProxyRoot + "/" + ns + "/" + name
+	if full := ns + "." + name; slices.ContainsFunc(h.Verbs.Agents(), func(a tapedeck.Agent) bool { return a.Name == full }) {
+		return full, base, rest, true
+	}
+	return name, base, rest, ns != "" && name != ""
+}
+
+// agent returns the agent with a name.
+func (h *handler) agent(name string) (tapedeck.Agent, error) {
+	agents := h.Verbs.Agents()
+	if i := slices.IndexFunc(agents, func(a tapedeck.Agent) bool { return a.Name == name }); i >= 0 {
+		return agents[i], nil
+	}
+	if name == ".well-known" { // clients look beside a URL that does not end with a slash
+		return tapedeck.Agent{}, tapedeck.Errorf(tapedeck.NotFound, "the card of an agent is below the URL of the agent").
+			WithHint("give the client the URL %s/{agent}/ with the slash at its end", Root)
+	}
+	return tapedeck.Agent{}, tapedeck.Errorf(tapedeck.NotFound, "there is no agent %.128q", name).
+		WithHint("GET /api/v1/agents lists the agents")
+}
+
+// A call is one request to an agent.
+type call struct {
+	*handler
+	w       http.ResponseWriter
+	r       *http.Request
+	agent   tapedeck.Agent // without a name, the tasks of all agents are visible
+	base    string         // the path of the agent
+	version version
+}
+
+// sees reports whether the tasks of an agent are visible. A run of an external program
+// names no agent.
+func (c *call) sees(agent string) bool {
+	return agent == "" || c.agent.Name == "" || agent == c.agent.Name
+}
+
+// serve answers a request. rest is what follows the path of the agent.
+func (c *call) serve(rest string) {
+	switch {
+	case slices.Contains(WellKnown, "/"+rest):
+		c.answer(c.w, c.r, c.card())
+	case rest == "" && c.r.Method == http.MethodPost:
+		c.serveRPC()
+	case rest == "":
+		c.answer(c.w, c.r, problem.MethodNotAllowed(c.w, c.r, http.MethodPost))
+	default:
+		c.serveREST(rest)
+	}
+}

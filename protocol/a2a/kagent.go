@@ -1,0 +1,191 @@
+package a2a
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/internal/a2a03"
+	"github.com/tapedeck/tapedeck/internal/httpapi"
+	"github.com/tapedeck/tapedeck/internal/problem"
+)
+
+// The screen of kagent reads the tasks of a session outside of A2A, and its agents write
+// them there. This file has these requests, in the form of version 0.3.
+const (
+	kagentSessions = "/api/sessions/"
+	kagentTasks    = "/api/tasks"
+)
+
+// SessionPaths are the patterns of the requests of kagent, as [http.ServeMux] reads them.
+var SessionPaths = []string{kagentSessions + "{id}/tasks", kagentSessions + "{id}/effective_history", kagentTasks}
+
+// serveKagent answers a request of [SessionPaths]. It reports false for other paths.
+func (h *handler) serveKagent(w http.ResponseWriter, r *http.Request) bool {
+	rest, below := strings.CutPrefix(r.URL.Path, kagentSessions)
+	session, what, _ := strings.Cut(rest, "/")
+	c := &call{handler: h, w: w, r: r, version: v03}
+	var data any
+	var err error
+	switch {
+	case r.URL.Path == kagentTasks:
+		data, err = c.only(http.MethodPost, c.saveTask)
+	case below && what == "tasks":
+		data, err = c.only(http.MethodGet, func() (any, error) { return c.sessionTasks(session) })
+	case below && what == "effective_history":
+		data, err = c.only(http.MethodPut, func() (any, error) { return c.saveHistory(session) })
+	default:
+		return false
+	}
+	h2 := w.Header()
+	h2.Set("Cache-Control", "no-store")
+	if err != nil {
+		f := c.failure(err)
+		httpapi.WriteBytes(w, f.status, encodeJSON(map[string]any{"error": f.sentence(), "message": f.sentence()}))
+		return true
+	}
+	httpapi.WriteBytes(w, http.StatusOK, encodeJSON(map[string]any{"error": false, "data": data, "message": "ok"}))
+	return true
+}
+
+func (c *call) only(method string, serve func() (any, error)) (any, error) {
+	if c.r.Method != method && (method != http.MethodGet || c.r.Method != http.MethodHead) {
+		return nil, problem.MethodNotAllowed(c.w, c.r, method)
+	}
+	return serve()
+}
+
+// sessionTasks returns the active tasks of a session, the oldest first.
+func (c *call) sessionTasks(session string) (any, error) {
+	ctx := c.r.Context()
+	if err := tapedeck.CheckID("the session", session); err != nil {
+		return nil, err
+	}
+	s, err := c.Sessions.Head(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	refs, err := c.tasksOf(ctx, &s)
+	if err != nil {
+		return nil, err
+	}
+	tasks := make([]json.RawMessage, 0, len(refs))
+	for _, l := range refs {
+		f, err := c.load(ctx, l.ref, -1)
+		if err != nil {
+			return nil, err
+		}
+		tasks = append(tasks, c.version.encodeTask(f.task()))
+	}
+	return tasks, nil
+}
+
+// saveTask accepts the task that an agent of kagent saves. The agents of this server
+// write the log, so there is nothing to save except a rewind: a history that ends
+// earlier than the active one.
+func (c *call) saveTask() (any, error) {
+	body, err := c.readBody()
+	if err != nil {
+		return nil, err
+	}
+	var t a2a03.Task
+	if err := decodeParams(body, &t); err != nil {
+		return nil, err
+	}
+	if err := tapedeck.CheckID("the contextId of the task", t.ContextID); err != nil {
+		return nil, err
+	}
+	if t.History != nil {
+		if err := c.rewindToHistory(c.r.Context(), t.ContextID, t.ID, t.History); err != nil {
+			return nil, err
+		}
+	}
+	return json.RawMessage(body), nil
+}
+
+// saveHistory accepts the effective history of a session: a list of messages, or an
+// object with such a list.
+func (c *call) saveHistory(session string) (any, error) {
+	body, err := c.readBody()
+	if err != nil {
+		return nil, err
+	}
+	if err := tapedeck.CheckID("the session", session); err != nil {
+		return nil, err
+	}
+	var in struct {
+		Messages []*a2a03.Message `json:"messages"`
+		History  []*a2a03.Message `json:"history"`
+	}
+	if strings.HasPrefix(strings.TrimSpace(string(body)), "[") {
+		body = append(append([]byte(`{"messages":`), body...), '}')
+	}
+	if err := decodeParams(body, &in); err != nil {
+		return nil, err
+	}
+	if in.Messages == nil {
+		in.Messages = in.History
+	}
+	if in.Messages == nil {
+		return nil, tapedeck.Errorf(tapedeck.Invalid, "the body has no messages").WithHint("send a list of messages")
+	}
+	if err := c.rewindToHistory(c.r.Context(), session, "", in.Messages); err != nil {
+		return nil, err
+	}
+	return c.sessionTasks(session)
+}
+
+// rewindToHistory rewinds a session so that its active messages are those of a list. The
+// list must be a beginning of them that ends with an invocation. If it has all of them,
+// or is the history of the named task, there is nothing to do.
+func (c *call) rewindToHistory(ctx context.Context, session, task string, list []*a2a03.Message) error {
+	if r, err := c.parseRef(task); err == nil && r.invocation != "" && r.session == session {
+		if f, err := c.load(ctx, r, -1); err == nil && startsWith(f.history, list) && len(list) == len(f.history) {
+			return nil
+		}
+	}
+	s, err := c.Sessions.Head(ctx, session)
+	if err != nil {
+		return err
+	}
+	f, err := c.fold(ctx, ref{session: session}, 0, s.Head)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !startsWith(f.history, list):
+		return tapedeck.Errorf(tapedeck.Conflict, "the messages are not a beginning of the conversation of session %s", session).
+			WithHint("the agents of this server write the log; a history that is saved can only end earlier")
+	case len(list) == len(f.history):
+		return nil
+	}
+	next := invocationOf(f.history[len(list)])
+	if next == "" || len(list) > 0 && invocationOf(f.history[len(list)-1]) == next {
+		return tapedeck.Errorf(tapedeck.Invalid, "the messages end within the invocation %q", next).
+			WithHint("end with the last message of an invocation")
+	}
+	_, err = c.rewindSession(ctx, session, next)
+	return err
+}
+
+// startsWith reports whether a history begins with the messages of a list.
+func startsWith(history []*sdk.Message, list []*a2a03.Message) bool {
+	if len(list) > len(history) {
+		return false
+	}
+	for i, m := range list {
+		if m == nil || m.ID != history[i].ID {
+			return false
+		}
+	}
+	return true
+}
+
+func invocationOf(m *sdk.Message) string {
+	id, _ := m.Metadata[prefixes[0]+keyInvocation].(string)
+	return id
+}

@@ -1,0 +1,253 @@
+package a2a
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+)
+
+// A sent is what a message has led to: a task as of an offset. If whole, nothing
+// follows.
+type sent struct {
+	fold  *fold
+	from  int64 // its updates are from this offset on
+	whole bool
+}
+
+// send carries out a message: it rewinds, answers a question of the agent, or gives the
+// agent a task.
+func (c *call) send(ctx context.Context, in *sdk.SendMessageRequest) (sent, error) {
+	if err := checkMessage(in); err != nil {
+		return sent{}, err
+	}
+	if err := c.settleIDs(in.Message); err != nil {
+		return sent{}, err
+	}
+	if before, ok := rewindOf(in); ok {
+		return c.rewind(ctx, in.Message, before)
+	}
+	text, err := textOf(in.Message)
+	if err != nil {
+		return sent{}, err
+	}
+	if in.Message.TaskID != "" {
+		done, handled, err := c.continueTask(ctx, in.Message, text)
+		if handled || err != nil {
+			return done, err
+		}
+	}
+	return c.start(ctx, in, text)
+}
+
+// settleIDs makes the task and the context of a message agree. For the task of a
+// session, both are the id of the session.
+func (c *call) settleIDs(m *sdk.Message) error {
+	if m.TaskID == "" {
+		if c.Policy == PerSession && m.ContextID != "" {
+			m.TaskID = sdk.TaskID(m.ContextID)
+		}
+		return nil
+	}
+	r, err := c.parseRef(string(m.TaskID))
+	if err != nil {
+		return err
+	}
+	if m.ContextID != "" && m.ContextID != r.session {
+		return invalidParams.of(tapedeck.Errorf(tapedeck.Invalid, "task %s is not in the context %s", m.TaskID, m.ContextID))
+	}
+	m.ContextID = r.session
+	return nil
+}
+
+// continueTask sends a message to a task that exists. It reports false if the message
+// begins a run, which it can in the task of a session.
+func (c *call) continueTask(ctx context.Context, m *sdk.Message, text string) (sent, bool, error) {
+	r, err := c.parseRef(string(m.TaskID))
+	if err != nil {
+		return sent{}, true, err
+	}
+	f, err := c.load(ctx, r, -1)
+	if r.invocation == "" && tapedeck.KindOf(err) == tapedeck.NotFound {
+		return sent{}, false, nil // the client chose the id of its session
+	}
+	switch {
+	case err != nil:
+		return sent{}, true, err
+	case len(f.questions) > 0:
+		done, err := c.answerQuestion(ctx, f, m, text)
+		return done, true, err
+	case r.invocation == "":
+		return sent{}, false, nil
+	case f.terminal():
+		return sent{}, true, unsupportedOperation.of(tapedeck.Errorf(tapedeck.Conflict, "task %s has ended", m.TaskID).
+			WithHint("send the message with the contextId only; it begins a new task"))
+	case f.rests():
+		return sent{}, true, unsupportedOperation.of(tapedeck.Errorf(tapedeck.Conflict, "the run of task %s has ended, and the session waits for the next one", m.TaskID).
+			WithHint("send the message with the contextId only; it begins a new task"))
+	}
+	return sent{}, true, unsupportedOperation.of(tapedeck.Errorf(tapedeck.Conflict, "the agent is working on task %s", m.TaskID).
+		WithHint("wait until it ends, or cancel it"))
+}
+
+// answerQuestion answers the oldest pending question of a task.
+func (c *call) answerQuestion(ctx context.Context, f *fold, m *sdk.Message, text string) (sent, error) {
+	q := f.questions[0]
+	option, err := q.choose(m, text)
+	if err != nil {
+		return sent{}, err
+	}
+	done, err := c.Verbs.Answer(ctx, api.Answer{Session: f.session, Permission: q.ID, Option: option, Offset: &q.offset})
+	if err != nil {
+		return sent{}, err
+	}
+	f, err = c.load(ctx, f.ref, done.Offset+1)
+	return sent{fold: f, from: done.Offset + 1}, err
+}
+
+// choose returns the id of the option that a message names: the member "option" of a
+// data part, a decision of kagent's, or the name of the option as text.
+func (q *question) choose(m *sdk.Message, text string) (string, error) {
+	want, kind := strings.TrimSpace(text), ""
+	for _, p := range m.Parts {
+		d, _ := p.Data().(map[string]any)
+		if s, ok := d["option"].(string); ok {
+			want = s
+		}
+		switch d["decision_type"] {
+		case "approve":
+			kind = "allow_once"
+		case "deny", "reject":
+			kind = "reject_once"
+		}
+	}
+	var names []string
+	for _, o := range q.Options {
+		if o.ID == want || strings.EqualFold(o.Name, want) || kind != "" && o.Kind == kind {
+			return o.ID, nil
+		}
+		names = append(names, o.ID)
+	}
+	return "", invalidParams.of(tapedeck.Errorf(tapedeck.Invalid, "the message chooses none of the options of the question").
+		WithHint("send one of them as text, or as data {\"option\": …}: %s", strings.Join(names, ", ")))
+}
+
+// start gives the agent a task.
+func (c *call) start(ctx context.Context, in *sdk.SendMessageRequest, text string) (sent, error) {
+	m := in.Message
+	t := api.Task{Session: m.ContextID, Create: true, Text: text, Agent: c.agent.Name, MessageID: m.ID}
+	if v, ok := m.Metadata[keyConfig]; ok {
+		if _, object := v.(map[string]any); !object {
+			return sent{}, invalidParams.of(tapedeck.Errorf(tapedeck.Invalid, "the metadata %s is not an object", keyConfig))
+		}
+		t.Config = encodeJSON(v)
+	}
+	s, err := c.Verbs.Start(ctx, t)
+	if err != nil {
+		return sent{}, startFault(err)
+	}
+	r := c.refOf(s.Session, s.Invocation)
+	at := s.Offset + 1
+	if s.Repeated {
+		head, err := c.Sessions.Head(ctx, s.Session)
+		if err != nil {
+			return sent{}, err
+		}
+		at = head.Head
+	}
+	f, err := c.load(ctx, r, at)
+	if err != nil {
+		return sent{}, err
+	}
+	return sent{fold: f, from: at, whole: s.Repeated && f.rests()}, nil
+}
+
+// startFault gives an error of a start its code. A session that cannot take the message
+// is not a task that was not found.
+func startFault(err error) error {
+	switch tapedeck.KindOf(err) {
+	case tapedeck.NotFound, tapedeck.Gone:
+		return unsupportedOperation.of(err)
+	}
+	return err
+}
+
+// result carries out a message and returns the task: when the agent rests, or at once if
+// the client wants that.
+func (c *call) result(in *sdk.SendMessageRequest) (*sdk.Task, error) {
+	ctx := c.r.Context()
+	s, err := c.send(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if !s.whole && (in.Config == nil || !in.Config.ReturnImmediately) {
+		if s.fold, err = c.await(ctx, s.fold, s.from); err != nil {
+			return nil, err
+		}
+	}
+	t := s.fold.task()
+	if in.Config != nil {
+		t = trim(t, in.Config.HistoryLength)
+	}
+	return t, nil
+}
+
+// cancel cancels the run of a task and returns the task afterwards.
+func (c *call) cancel(ctx context.Context, id string) (*sdk.Task, error) {
+	r, err := c.parseRef(id)
+	if err != nil {
+		return nil, err
+	}
+	f, err := c.load(ctx, r, -1)
+	if err != nil {
+		return nil, err
+	}
+	if f.open == "" {
+		return nil, taskNotCancelable.of(tapedeck.Errorf(tapedeck.Conflict, "task %s has ended, so it cannot be cancelled", id))
+	}
+	if _, err := c.Verbs.Cancel(ctx, r.session, f.open); err != nil {
+		if tapedeck.KindOf(err) == tapedeck.Conflict {
+			err = taskNotCancelable.of(err)
+		}
+		return nil, err
+	}
+	if f, err = c.load(ctx, r, -1); err != nil {
+		return nil, err
+	}
+	return f.task(), nil
+}
+
+// get returns a task.
+func (c *call) get(ctx context.Context, id string, length *int) (*sdk.Task, error) {
+	r, err := c.parseRef(id)
+	if err != nil {
+		return nil, err
+	}
+	f, err := c.load(ctx, r, -1)
+	if err != nil {
+		return nil, err
+	}
+	return trim(f.task(), length), nil
+}
+
+// rewindOf returns the invocation before which a message rewinds. Clients put the name
+// into the metadata of the message or into that of the request.
+func rewindOf(in *sdk.SendMessageRequest) (string, bool) {
+	for _, meta := range []map[string]any{in.Message.Metadata, in.Metadata} {
+		switch v := meta[keyRewind].(type) {
+		case nil:
+		case string:
+			if v != "" {
+				return v, true
+			}
+		default:
+			b, _ := json.Marshal(v)
+			return string(b), true // no invocation has this id
+		}
+	}
+	return "", false
+}

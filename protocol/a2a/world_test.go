@@ -1,0 +1,294 @@
+package a2a_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tapedeck/tapedeck"
+	"github.com/tapedeck/tapedeck/api"
+	"github.com/tapedeck/tapedeck/engine"
+	"github.com/tapedeck/tapedeck/hub"
+	"github.com/tapedeck/tapedeck/internal/sse"
+	"github.com/tapedeck/tapedeck/payload"
+	"github.com/tapedeck/tapedeck/projection"
+	"github.com/tapedeck/tapedeck/protocol/a2a"
+	"github.com/tapedeck/tapedeck/store/memory"
+)
+
+// A world has a handler over an engine with the agents "bot" and "other", which both do
+// what their task says, see [obey].
+type world struct {
+	*testing.T
+	hub    *hub.Hub
+	engine *engine.Engine
+	http.Handler
+}
+
+// inBubble runs a test with a world in a bubble.
+func inBubble(t *testing.T, o a2a.Options, test func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, hub: hub.New(memory.New(memory.Options{}))}
+		w.start(o)
+		defer w.stop()
+		test(w)
+	})
+}
+
+// start starts an engine and a handler on the log.
+func (w *world) start(o a2a.Options) {
+	views := projection.New(projection.Options{Store: w.hub})
+	w.hub.Observe(views.Observer())
+	var agents []engine.Agent
+	for _, name := range []string{"bot", "other", "ns.bot"} {
+		agents = append(agents, engine.Agent{Agent: tapedeck.Agent{Name: name, Kind: "go"}, Runner: tapedeck.RunnerFunc(obey)})
+	}
+	w.engine = engine.New(engine.Options{Store: w.hub, Views: views, Agents: agents})
+	o.Sessions, o.Verbs, o.Views = w.hub, w.engine, views
+	w.Handler = a2a.New(o)
+}
+
+func (w *world) stop() { _ = w.engine.Shutdown(context.Background()) }
+
+// obey is an agent that carries out the commands of its task, one a line.
+func obey(ctx context.Context, in tapedeck.Invocation) iter.Seq2[tapedeck.Event, error] {
+	return func(yield func(tapedeck.Event, error) bool) {
+		for i, line := range strings.Split(in.Task, "\n") {
+			verb, rest, _ := strings.Cut(line, " ")
+			id := fmt.Sprintf("%s%d", verb, i)
+			var out []payload.Payload
+			switch verb {
+			case "say":
+				out = append(out, payload.TextMessageStart{MessageID: id})
+				for word := range strings.SplitAfterSeq(rest, " ") {
+					out = append(out, payload.TextMessageContent{MessageID: id, Delta: word})
+				}
+				out = append(out, payload.TextMessageEnd{MessageID: id})
+			case "tool":
+				out = append(out, payload.ToolCallStart{ToolCallID: id, ToolCallName: rest}, payload.ToolCallArgs{ToolCallID: id, Delta: `{"a":1}`},
+					payload.ToolCallEnd{ToolCallID: id}, payload.ToolCallResult{MessageID: id + "r", ToolCallID: id, Content: json.RawMessage(`"done"`)})
+			case "sleep":
+				select {
+				case <-time.After(time.Second):
+				case <-ctx.Done():
+				}
+			case "wait":
+				<-ctx.Done()
+			case "ask":
+				options := []tapedeck.PermissionOption{{ID: "yes", Name: "Yes", Kind: "allow_once"}, {ID: "no", Name: "No", Kind: "reject_once"}}
+				choice, err := in.Ask(ctx, tapedeck.Question{ID: "q1", Message: rest, Options: options})
+				if err != nil {
+					yield(tapedeck.Event{}, err)
+					return
+				}
+				out = append(out, payload.TextMessageStart{MessageID: id}, payload.TextMessageContent{MessageID: id, Delta: "You chose " + choice.Option},
+					payload.TextMessageEnd{MessageID: id})
+			case "fail":
+				yield(tapedeck.Event{}, tapedeck.Errorf(tapedeck.Unavailable, "%s", rest))
+				return
+			}
+			for _, p := range out {
+				time.Sleep(time.Millisecond) // in the bubble: so that deltas are not joined
+				if !yield(payload.NewEvent(p), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// An answer is what a request got: one result or error, or the frames of a stream.
+type answer struct {
+	*testing.T
+	Status int
+	Header http.Header
+	Body   string
+	frames []sse.Frame
+}
+
+// post sends a body to a path. headers are names and values by turns.
+func (w *world) post(path, body string, headers ...string) *answer {
+	w.Helper()
+	return w.do(http.MethodPost, path, body, headers...)
+}
+
+func (w *world) do(method, path, body string, headers ...string) *answer {
+	w.Helper()
+	r := httptest.NewRequestWithContext(w.Context(), method, path, strings.NewReader(body))
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	rec := httptest.NewRecorder()
+	w.ServeHTTP(rec, r)
+	a := &answer{T: w.T, Status: rec.Code, Header: rec.Header(), Body: rec.Body.String()}
+	if strings.HasPrefix(rec.Header().Get("Content-Type"), "text/event-stream") {
+		for f, err := range sse.Read(strings.NewReader(a.Body)) {
+			if err != nil {
+				w.Fatal(err)
+			}
+			a.frames = append(a.frames, f)
+		}
+	}
+	return a
+}
+
+// call calls a method of version 1.0.
+func (w *world) call(method, params string, headers ...string) *answer {
+	w.Helper()
+	return w.post("/a2a/bot", fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":%s}`, method, params), append(headers, "A2A-Version", "1.0")...)
+}
+
+// call03 calls a method of version 0.3.
+func (w *world) call03(method, params string, headers ...string) *answer {
+	w.Helper()
+	return w.post("/a2a/bot", fmt.Sprintf(`{"jsonrpc":"2.0","id":"x","method":%q,"params":%s}`, method, params), headers...)
+}
+
+// message returns the parameters of a message in context c. more are further members of
+// the message.
+func message(id, text, more string) string {
+	if more != "" {
+		more = "," + more
+	}
+	b, _ := json.Marshal(text)
+	return fmt.Sprintf(`{"message":{"messageId":%q,"role":"ROLE_USER","contextId":"c","parts":[{"text":%s}]%s}}`, id, b, more)
+}
+
+func message03(id, text, more string) string {
+	s := strings.Replace(message(id, text, more), "ROLE_USER", "user", 1)
+	return strings.Replace(s, `[{"text"`, `[{"kind":"text","text"`, 1)
+}
+
+// A task is a task of either version, with the members that tests look at.
+type task struct {
+	ID        string `json:"id"`
+	ContextID string `json:"contextId"`
+	Status    struct {
+		State   string
+		Message *messageForm
+	}
+	History   []messageForm
+	Artifacts []struct {
+		ID    string `json:"artifactId"`
+		Parts []partForm
+	}
+	Metadata map[string]any
+}
+
+type messageForm struct {
+	ID       string `json:"messageId"`
+	Role     string
+	TaskID   string `json:"taskId"`
+	Parts    []partForm
+	Metadata map[string]any
+}
+
+type partForm struct {
+	Kind, Text string
+	Data       map[string]any
+}
+
+// words returns the texts of the history, each with its author.
+func (t *task) words() string {
+	var out []string
+	for _, m := range t.History {
+		role := strings.ToLower(strings.TrimPrefix(m.Role, "ROLE_"))
+		for _, p := range m.Parts {
+			switch {
+			case p.Text != "":
+				out = append(out, role+": "+p.Text)
+			case p.Data != nil:
+				out = append(out, fmt.Sprintf("%s: %v", role, p.Data["name"]))
+			}
+		}
+	}
+	return strings.Join(out, " | ")
+}
+
+// task returns the task of an answer, which may be a stream that consists of it.
+func (a *answer) task() *task {
+	a.Helper()
+	body := a.Body
+	if len(a.frames) > 0 {
+		if len(a.frames) != 1 {
+			a.Errorf("the stream has %d events, want one", len(a.frames))
+		}
+		body = string(a.frames[0].Data)
+	}
+	return a.taskIn(body)
+}
+
+func (a *answer) taskIn(body string) *task {
+	a.Helper()
+	var env struct{ Result json.RawMessage }
+	if err := json.Unmarshal([]byte(body), &env); err != nil || env.Result == nil {
+		a.Fatalf("no result in %d %s", a.Status, body)
+	}
+	var wrapped struct{ Task json.RawMessage }
+	if _ = json.Unmarshal(env.Result, &wrapped); wrapped.Task != nil {
+		env.Result = wrapped.Task
+	}
+	t := new(task)
+	if err := json.Unmarshal(env.Result, t); err != nil || t.ID == "" {
+		a.Fatalf("no task in %s", body)
+	}
+	return t
+}
+
+// tasks returns the tasks of an answer with a list.
+func (a *answer) tasks() (out []string) {
+	a.Helper()
+	var env struct {
+		Result struct{ Tasks []json.RawMessage }
+	}
+	if err := json.Unmarshal([]byte(a.Body), &env); err != nil || env.Result.Tasks == nil {
+		a.Fatalf("no list in %s", a.Body)
+	}
+	for _, t := range env.Result.Tasks {
+		out = append(out, string(t))
+	}
+	return out
+}
+
+// fails checks the code and a part of the message of an error.
+func (a *answer) fails(code int, want string) {
+	a.Helper()
+	var env struct {
+		Error struct {
+			Code    int
+			Message string
+		}
+	}
+	if err := json.Unmarshal([]byte(a.Body), &env); err != nil || env.Error.Code != code || !strings.Contains(env.Error.Message, want) {
+		a.Errorf("got %d %s, want the error %d with %q", a.Status, a.Body, code, want)
+	}
+}
+
+// create creates session c.
+func (w *world) create() {
+	w.Helper()
+	if _, err := w.engine.Create(w.Context(), api.NewSession{ID: "c"}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// log returns the types of the events of session c.
+func (w *world) log() []string {
+	w.Helper()
+	var out []string
+	for e, err := range tapedeck.Events(w.Context(), w.hub, "c", 0) {
+		if err != nil {
+			w.Fatal(err)
+		}
+		out = append(out, e.Type)
+	}
+	return out
+}
