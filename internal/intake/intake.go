@@ -58,7 +58,7 @@ func (g *Gate) Held() int64 { return g.held.Load() }
 func (g *Gate) Handler(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
-			next.ServeHTTP(w, r)
+			next.ServeHTTP(w, g.upgraded(r))
 			return
 		}
 		if err := checkEncoding(r.Header["Content-Encoding"]); err != nil {

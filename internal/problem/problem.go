@@ -107,6 +107,13 @@ func Encode(e *tapedeck.Error) []byte {
 	return b.Bytes()
 }
 
+// Shown returns the error that the client of r may see, for a protocol that answers in a
+// form of its own. It logs the rest as [Write] does.
+func Shown(r *http.Request, err error, log *slog.Logger) *tapedeck.Error {
+	e, _ := resolve(r, err, log)
+	return e
+}
+
 // resolve returns the error that the client sees, and its status.
 func resolve(r *http.Request, err error, log *slog.Logger) (*tapedeck.Error, int) {
 	if refused, status := intake.Refused(err); refused != nil { // this ends the context, too

@@ -1,0 +1,56 @@
+package intake
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+)
+
+// A Share is the part of the budget that a connection holds after it was upgraded, when
+// it has messages instead of a body. Its methods may be called by several goroutines.
+type Share struct {
+	gate *Gate // nil for no limit
+	held atomic.Int64
+}
+
+type gateKey struct{}
+
+// upgraded returns r with the gate in its context if r asks for another protocol.
+func (g *Gate) upgraded(r *http.Request) *http.Request {
+	if len(r.Header["Upgrade"]) == 0 {
+		return r
+	}
+	return r.WithContext(context.WithValue(r.Context(), gateKey{}, g))
+}
+
+// ShareOf returns a share for the connection of a request. Outside of [Gate.Handler] it
+// has no limit.
+func ShareOf(ctx context.Context) *Share {
+	g, _ := ctx.Value(gateKey{}).(*Gate)
+	return &Share{gate: g}
+}
+
+// Take counts n more bytes. If the budget has no space for them, it counts nothing and
+// returns an error of kind [tapedeck.Unavailable].
+func (s *Share) Take(n int64) error {
+	if s.gate == nil {
+		return nil
+	}
+	held, limit := s.held.Add(n), s.gate.budget
+	if held > small {
+		limit -= limit / 4
+	}
+	if s.gate.held.Add(n) > limit {
+		s.Give(n)
+		return errFull
+	}
+	return nil
+}
+
+// Give returns n bytes to the budget.
+func (s *Share) Give(n int64) {
+	if s.gate != nil {
+		s.held.Add(-n)
+		s.gate.held.Add(-n)
+	}
+}

@@ -1,0 +1,5 @@
+package ws
+
+type replayOptions struct{ delta, content bool }
+
+func (s *socket) serveReplay(o replayOptions) {}
