@@ -100,19 +100,16 @@ func (c *Client) NewWriter(ctx context.Context, session string, o WriterOptions)
 // the writer has ended. Whether the events are stored is known from [Writer.Flush] or
 // [WriterOptions].OnDone.
 func (w *Writer) Append(ctx context.Context, events ...tapedeck.Event) (seq int64, err error) {
+	_, drafts, err := tapedeck.Drafts(events, nil, time.Time{}) // a zero time is for the server to set
+	if err != nil {
+		return 0, err
+	}
 	b := []byte{'['}
-	for i := range events {
-		if err := events[i].Check(); err != nil {
-			return 0, tapedeck.AtIndex(err, i, len(events))
-		}
-		one, err := events[i].MarshalJSON()
-		if err != nil {
-			return 0, tapedeck.AtIndex(err, i, len(events))
-		}
+	for i, d := range drafts {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, one...)
+		b = append(b, d.Record(0).Data...)
 	}
 	b = append(b, ']')
 	if len(b) > maxWrite {

@@ -79,7 +79,7 @@ func (w *Writer) dial(ctx context.Context) (*websocket.Conn, error) {
 }
 
 // maxMessage is about how many bytes of appends are sent as one message.
-const maxMessage = 64 << 10
+const maxMessage = 48 << 10
 
 // send sends the appends of the queue as they come, until the connection breaks.
 func (c *connection) send(ctx context.Context) {

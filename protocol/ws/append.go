@@ -187,7 +187,7 @@ func joinable(list []*pending) int {
 func (p *pipeline) join(group []*pending) {
 	a := tapedeck.Append{Session: group[0].Session, Expect: group[0].Expect, Producer: group[0].Producer, Events: group[0].Events}
 	if len(group) > 1 {
-		a.Events = nil
+		a.Events, a.Parts = make([]tapedeck.Event, 0, 2*len(group)), make([]int, 0, len(group))
 		for _, x := range group {
 			a.Events, a.Parts = append(a.Events, x.Events...), append(a.Parts, len(x.Events))
 		}

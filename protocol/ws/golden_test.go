@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/api"
 )
 
@@ -21,7 +23,8 @@ var update = flag.Bool("update", false, "write what the server sends into the co
 // Each conversation begins with prose. "open NAME" opens a socket: its lines are a path
 // below /api/v1 and a subprotocol. "send NAME" sends its text as one message, and
 // "receive NAME" has what arrives until nothing happens any more. "request" is a request
-// without a WebSocket client. "session" creates a session, and "stop" stops the server.
+// without a WebSocket client. "append SESSION" appends events, one a line, each by itself.
+// "session" creates a session, and "stop" stops the server.
 // The clock stands still at the beginning of the year 2000.
 func TestConversations(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.txtar")
@@ -52,6 +55,16 @@ func converse(t *testing.T, path string) {
 			if _, err := w.Create(t.Context(), api.NewSession{ID: text}); err != nil {
 				t.Fatal(err)
 			}
+		case "append":
+			for line := range strings.SplitSeq(text, "\n") {
+				var e tapedeck.Event
+				if err := json.Unmarshal([]byte(line), &e); err != nil {
+					t.Fatalf("%v in %s", err, line)
+				}
+				if _, err := w.Append(t.Context(), tapedeck.Append{Session: name, Events: []tapedeck.Event{e}}); err != nil {
+					t.Fatal(err)
+				}
+			}
 		case "open":
 			lines := strings.Split(text, "\n")
 			peers[name] = w.dial(t, lines[0], lines[1:]...)
@@ -64,7 +77,7 @@ func converse(t *testing.T, path string) {
 			out.Files = append(out.Files, f, txtar.File{Name: "response", Data: []byte(w.ask(t, text+"\n\n"))})
 			continue
 		case "receive":
-			f.Data = []byte(inOrder(peers[name].received()))
+			f.Data = []byte(generated.ReplaceAllString(inOrder(peers[name].received()), "${1}_…"))
 		case "response":
 			continue
 		default:
@@ -84,8 +97,11 @@ func converse(t *testing.T, path string) {
 	}
 }
 
-// inOrder sorts what several goroutines of the server send: the answers to appends, then
-// the rest of each session.
+// generated are the ids that the server makes.
+var generated = regexp.MustCompile(`\b(inv|msg|call|clr|rew|req)_[0-9A-Za-z]{20,}`)
+
+// inOrder sorts what several goroutines of the server send: the answers to appends and the
+// errors of the socket, then the rest of each session.
 func inOrder(received string) string {
 	lines := strings.SplitAfter(received, "\n")
 	if lines[len(lines)-1] == "" {
@@ -99,10 +115,10 @@ func inOrder(received string) string {
 		switch err := json.Unmarshal([]byte(line), &f); {
 		case err != nil:
 			return "~" // the close frame
-		case f.Seq != nil || f.Session == "":
+		case f.Seq != nil || f.Type == "error" && f.Session == "":
 			return ""
 		}
-		return f.Session
+		return "session " + f.Session
 	}
 	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(rank(a), rank(b)) })
 	return strings.Join(lines, "")

@@ -91,21 +91,25 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	session := r.PathValue("id")
+	session, now := r.PathValue("id"), tapedeck.Session{}
 	if session != "" {
 		if _, err := httpapi.SessionID(r); err != nil {
 			return err
 		}
-		if _, err := h.Sessions.Head(r.Context(), session); err != nil {
+		if now, err = h.Sessions.Head(r.Context(), session); err != nil {
 			return err
 		}
 	}
 	q := httpapi.ParseQuery(r, parameters[protocol]...)
-	o := replayOptions{delta: q.Flag("delta"), content: !q.Values.Has("content") || q.Flag("content")}
-	o.delta = o.delta || !q.Values.Has("delta")
+	o := replayOptions{
+		delta:   q.OneOf("delta", "true", "true", "false") == "true",
+		content: q.OneOf("content", "true", "true", "false") == "true",
+	}
 	switch {
 	case q.Err != nil:
 		return q.Err
+	case !o.delta && !o.content:
+		return tapedeck.Errorf(tapedeck.Invalid, "without delta and without content a text would have no words").WithHint("leave out one of the two parameters")
 	case protocol == Replay && session == "":
 		return tapedeck.Errorf(tapedeck.Invalid, "%s is spoken on the socket of a session", Replay).WithHint("open /api/v1/sessions/{id}/ws")
 	}
@@ -116,7 +120,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	s := newSocket(h, c, r, session)
 	if protocol == Replay {
-		s.serveReplay(o)
+		s.serveReplay(o, now.Head) // as of the handshake: what the client does afterwards is live
 	} else {
 		s.serveNative()
 	}

@@ -110,7 +110,7 @@ func (w *world) dial(t *testing.T, path string, protocols ...string) *peer {
 				p.got <- fmt.Sprintf("close %d\n", websocket.CloseStatus(err))
 				return
 			}
-			p.got <- string(b)
+			p.got <- strings.TrimSuffix(string(b), "\n") + "\n"
 		}
 	}()
 	return p
