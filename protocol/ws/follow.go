@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/coder/websocket"
 
@@ -214,8 +213,8 @@ func (n *native) sendLarge(ctx context.Context, f *follower, p tapedeck.Page, re
 // pour sends one large event as a message of several fragments. The event is read again
 // in the turn of the follower, so that the followers of a socket together hold one.
 func (n *native) pour(ctx context.Context, session string, offset int64) error {
-	n.out.Lock()
-	defer n.out.Unlock()
+	n.turn <- struct{}{}
+	defer n.pass()
 	again := func(offset int64) (tapedeck.Record, error) {
 		p, err := n.Sessions.Read(ctx, session, tapedeck.Range{From: offset, Limit: 1})
 		if err != nil || len(p.Records) == 0 {
@@ -240,10 +239,6 @@ func (n *native) pour(ctx context.Context, session string, offset int64) error {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		n.stuck.Stop()
-		n.wrote = time.Now()
-	}()
 	w := writers.Get().(*bufio.Writer)
 	defer writers.Put(w)
 	w.Reset(fragments{message, n.socket})

@@ -30,8 +30,9 @@ const (
 type socket struct {
 	*handler
 	conn    *websocket.Conn
-	request *http.Request
-	session string // of frames that name none; "" for none
+	request *http.Request   // for the log; its context does not end
+	stopped context.Context // done when the server stops
+	session string          // of frames that name none; "" for none
 
 	ctx    context.Context // done when nothing more is read from the socket
 	cancel context.CancelFunc
@@ -43,13 +44,16 @@ type socket struct {
 	late  *time.Timer // closes the connection if a message does not arrive in time
 	in    []byte      // memory for reading
 
-	out   sync.Mutex // held while a message is written
-	stuck *time.Timer
-	wrote time.Time // the end of the last write; guarded by out
+	turn  chan struct{} // has an element while a message is written
+	stuck *time.Timer   // closes the connection if the client reads nothing
+	wrote time.Time     // the end of the last write; only in turn
 }
 
 func newSocket(h *handler, c *websocket.Conn, r *http.Request, session string) *socket {
-	s := &socket{handler: h, conn: c, request: r, session: session, share: intake.ShareOf(r.Context()), wrote: time.Now()}
+	s := &socket{
+		handler: h, conn: c, request: r.WithContext(context.WithoutCancel(r.Context())), stopped: r.Context(), session: session,
+		share: intake.ShareOf(r.Context()), wrote: time.Now(), turn: make(chan struct{}, 1),
+	}
 	s.report = func(err error) error { return s.send(frame.AppendError(nil, -1, "", s.shown(err), err)) }
 	s.ctx, s.cancel = context.WithCancel(r.Context())
 	c.SetReadLimit(-1) // read does this, with an error for the client
@@ -78,7 +82,7 @@ var stopping = &fault{
 
 // watch ends the socket when the server stops, until the result is called.
 func (s *socket) watch() (stop func() bool) {
-	return context.AfterFunc(s.request.Context(), func() { s.end(stopping) })
+	return context.AfterFunc(s.stopped, func() { s.end(stopping) })
 }
 
 // end ends the socket. The first call decides how: with an error, or, if err is no fault,
@@ -155,13 +159,17 @@ func (s *socket) release(size int) { s.share.Give(int64(size)) }
 
 // send sends a message. If the client reads nothing for a minute, the socket is closed.
 func (s *socket) send(message []byte) error {
-	s.out.Lock()
-	defer s.out.Unlock()
+	s.turn <- struct{}{}
+	defer s.pass()
 	s.stuck.Reset(hangup.WriteTimeout)
-	err := s.conn.Write(context.Background(), websocket.MessageText, message)
+	return s.conn.Write(context.Background(), websocket.MessageText, message)
+}
+
+// pass ends the turn of a write.
+func (s *socket) pass() {
 	s.stuck.Stop()
 	s.wrote = time.Now()
-	return err
+	<-s.turn
 }
 
 // shown returns the part of an error that the client may see.
@@ -178,9 +186,13 @@ func (s *socket) beat(ctx context.Context, send func() error) {
 			return
 		case <-ticker.C:
 		}
-		s.out.Lock()
+		select {
+		case s.turn <- struct{}{}:
+		default: // a message is being written
+			continue
+		}
 		silent := time.Since(s.wrote) >= s.Heartbeat/2
-		s.out.Unlock()
+		<-s.turn
 		if silent && send() != nil {
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -22,8 +23,8 @@ import (
 // buffer, so it works within [testing/synctest].
 type world struct {
 	*deck.Deck
-	http *http.Server
-	line *line
+	server *deck.Server
+	line   *line
 }
 
 // A line is a listener to whose connections nothing but dial adds.
@@ -62,8 +63,8 @@ func newWorld(t *testing.T, sessions ...string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{d, &http.Server{Handler: d.Handler()}, &line{conns: make(chan net.Conn), closed: make(chan struct{})}}
-	go func() { _ = w.http.Serve(w.line) }() // it ends with stop
+	w := &world{d, d.NewServer(), &line{conns: make(chan net.Conn), closed: make(chan struct{})}}
+	go func() { _ = w.server.Serve(w.line) }() // it ends with stop
 	for _, id := range sessions {
 		if _, err := d.Create(t.Context(), api.NewSession{ID: id}); err != nil {
 			t.Fatal(err)
@@ -73,8 +74,7 @@ func newWorld(t *testing.T, sessions ...string) *world {
 }
 
 func (w *world) stop(t *testing.T) {
-	_ = w.http.Close()
-	if err := w.Close(context.Background()); err != nil {
+	if err := w.server.Close(context.Background()); err != nil {
 		t.Error(err)
 	}
 	synctest.Wait()
@@ -103,9 +103,13 @@ func (w *world) dial(t *testing.T, path string, protocols ...string) *peer {
 	p.frozen <- struct{}{}
 	go func() {
 		for {
+			_, r, err := c.Reader(context.Background())
 			<-p.frozen
-			_, b, err := c.Read(context.Background())
 			p.frozen <- struct{}{}
+			var b []byte
+			if err == nil {
+				b, err = io.ReadAll(r)
+			}
 			if err != nil {
 				p.got <- fmt.Sprintf("close %d\n", websocket.CloseStatus(err))
 				return
@@ -121,6 +125,12 @@ func (p *peer) send(t *testing.T, message string) {
 	if err := p.Write(t.Context(), websocket.MessageText, []byte(message)); err != nil {
 		t.Errorf("a message was not sent: %v", err)
 	}
+}
+
+// freeze lets the client read nothing until the result is called.
+func (p *peer) freeze() (thaw func()) {
+	<-p.frozen
+	return func() { p.frozen <- struct{}{} }
 }
 
 // received returns what has arrived until nothing happens any more.
