@@ -95,6 +95,7 @@ type body struct {
 	gate   *Gate
 	w      http.ResponseWriter
 	count  counting
+	open   bool // it may be silent between two lines
 	full   bool // there was no space for it in the budget
 	slow   bool // it arrived too slowly
 	read   int64
@@ -120,13 +121,26 @@ func ByLine(r *http.Request) {
 	}
 }
 
+// Open says that the body of r is read line by line, and that it stays open: its client
+// sends a line when it has one. A line that has begun must arrive in time.
+func Open(w http.ResponseWriter, r *http.Request) {
+	if b, ok := r.Body.(*body); ok {
+		b.count, b.open = countLine, true
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // not every ResponseWriter has deadlines
+}
+
 func (b *body) Read(p []byte) (int, error) {
 	if b.full {
 		return 0, errFull
 	}
+	if b.open {
+		b.awaitLine()
+	}
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
-		if b.read += int64(n); b.read >= b.moveAt {
+		if b.read += int64(n); b.read >= b.moveAt && !b.open {
 			b.moveDeadline()
 		}
 		if !b.admit(p[:n]) {
@@ -184,6 +198,15 @@ func (b *body) moveDeadline() {
 	b.moveAt = b.read + step
 	allowed := Grace + time.Duration(b.read/Rate)*time.Second
 	_ = http.NewResponseController(b.w).SetReadDeadline(b.began.Add(allowed))
+}
+
+// awaitLine sets the deadline of the next read of an open body.
+func (b *body) awaitLine() {
+	deadline := time.Time{}
+	if b.held > 0 { // a part of a line
+		deadline = time.Now().Add(Grace)
+	}
+	_ = http.NewResponseController(b.w).SetReadDeadline(deadline)
 }
 
 // release returns what the body holds to the budget.

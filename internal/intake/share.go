@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// A Share is the part of the budget that a connection holds after it was upgraded, when
-// it has messages instead of a body. Its methods may be called by several goroutines.
+// A Share is a further part of the budget: of a connection that was upgraded and has
+// messages instead of a body, or of a body that stays open. Its methods may be called by several goroutines.
 type Share struct {
 	gate *Gate // nil for no limit
 	held atomic.Int64
@@ -25,8 +25,11 @@ func (g *Gate) upgraded(r *http.Request) *http.Request {
 
 // ShareOf returns a share for the connection of a request. Outside of [Gate.Handler] it
 // has no limit.
-func ShareOf(ctx context.Context) *Share {
-	g, _ := ctx.Value(gateKey{}).(*Gate)
+func ShareOf(r *http.Request) *Share {
+	if b, ok := r.Body.(*body); ok {
+		return &Share{gate: b.gate}
+	}
+	g, _ := r.Context().Value(gateKey{}).(*Gate)
 	return &Share{gate: g}
 }
 

@@ -12,7 +12,7 @@ import (
 func TestShare(t *testing.T) {
 	g := New(1 << 20)
 	var s *Share
-	h := g.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { s = ShareOf(r.Context()) }), nil)
+	h := g.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { s = ShareOf(r) }), nil)
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Header.Set("Upgrade", "websocket")
 	h.ServeHTTP(httptest.NewRecorder(), r)

@@ -7,12 +7,13 @@ import (
 
 	"github.com/tapedeck/tapedeck"
 	"github.com/tapedeck/tapedeck/internal/frame"
+	"github.com/tapedeck/tapedeck/internal/pipeline"
 )
 
 // A native socket speaks tapedeck.v1.
 type native struct {
 	*socket
-	appends *pipeline
+	appends *pipeline.Pipeline
 	next    int64 // number of the next append; -1 before the first
 
 	followers sync.WaitGroup
@@ -22,14 +23,12 @@ type native struct {
 
 func (s *socket) serveNative() {
 	n := &native{socket: s, next: -1, following: make(map[string]*follower)}
-	n.appends = newPipeline(n)
+	n.appends = pipeline.Start(s.ctx, pipeline.Options{Append: s.Verbs.Append, Send: s.send, Shown: s.shown, Release: s.release})
 	defer s.watch()()
 	var done sync.WaitGroup
-	done.Go(n.appends.run)
 	done.Go(func() { s.beat(s.ctx, func() error { return s.send([]byte(frame.Heartbeat)) }) })
 	err := n.readFrames()
-	n.appends.close()
-	<-n.appends.done // what has arrived is appended, also if the client has closed the socket
+	n.appends.Close() // what has arrived is appended, also if the client has closed the socket
 	s.cancel()
 	n.followers.Wait()
 	s.end(err)
@@ -51,7 +50,7 @@ func (n *native) readFrames() error {
 
 func (n *native) readMessage(message []byte) error {
 	var appends []frame.Request
-	defer func() { n.appends.put(appends, len(message)) }() // also those before a wrong frame
+	defer func() { n.appends.Put(appends, len(message)) }() // also those before a wrong frame
 	for line := range frame.Lines(message) {
 		r, err := frame.Parse(line)
 		if err == nil && r.Session == "" {

@@ -52,7 +52,7 @@ type socket struct {
 func newSocket(h *handler, c *websocket.Conn, r *http.Request, session string) *socket {
 	s := &socket{
 		handler: h, conn: c, request: r.WithContext(context.WithoutCancel(r.Context())), stopped: r.Context(), session: session,
-		share: intake.ShareOf(r.Context()), wrote: time.Now(), turn: make(chan struct{}, 1),
+		share: intake.ShareOf(r), wrote: time.Now(), turn: make(chan struct{}, 1),
 	}
 	s.report = func(err error) error { return s.send(frame.AppendError(nil, -1, "", s.shown(err), err)) }
 	s.ctx, s.cancel = context.WithCancel(r.Context())

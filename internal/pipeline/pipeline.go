@@ -1,4 +1,7 @@
-package ws
+// Package pipeline appends for a client that does not wait for the answer to one append
+// before it sends the next. It is behind WebSockets and behind request bodies that stay
+// open.
+package pipeline
 
 import (
 	"context"
@@ -9,23 +12,32 @@ import (
 	"github.com/tapedeck/tapedeck/internal/frame"
 )
 
-// Limits of a pipeline. A socket with more appends than that is not read until some of
+// Limits of a pipeline. A client with more appends than that is not read until some of
 // them are durable.
 const (
 	maxWaiting      = 4096    // appends
 	maxWaitingBytes = 2 << 20 // of their messages, but at least one message
 
 	maxJoined = 1000 // events of appends that are joined to one
-	maxAtOnce = 16   // sessions that one socket writes to at once
+	maxAtOnce = 16   // sessions that one client writes to at once
 )
 
-// A pipeline appends in the order of arrival. While a commit is under way, more appends
+// Options configure a pipeline. All members are required.
+type Options struct {
+	Append  func(ctx context.Context, a tapedeck.Append) (tapedeck.Appended, error)
+	Send    func(answers []byte) error      // sends frames, one a line
+	Shown   func(err error) *tapedeck.Error // returns the part of an error that the client may see
+	Release func(size int)                  // says that a message of this size is not in memory any more
+}
+
+// A Pipeline appends in the order of arrival. While a commit is under way, more appends
 // arrive. Together they are the next round: the appends of a session are joined, so they
-// cost one commit, and so one socket can write as fast as the log.
-type pipeline struct {
-	*native
-	done chan struct{} // closed when all are answered
-	err  error         // of sending the answers; set before done is closed
+// cost one commit, and so one client can write as fast as the log. Put and Close are for
+// one goroutine.
+type Pipeline struct {
+	options Options
+	ctx     context.Context
+	done    chan struct{} // closed when all are answered
 
 	mu     sync.Mutex
 	change sync.Cond
@@ -44,22 +56,24 @@ type pending struct {
 	err  error
 }
 
-func newPipeline(n *native) *pipeline {
-	p := &pipeline{native: n, done: make(chan struct{})}
+// Start starts a pipeline. The end of ctx does not end it: what has arrived is appended.
+func Start(ctx context.Context, o Options) *Pipeline {
+	p := &Pipeline{options: o, ctx: context.WithoutCancel(ctx), done: make(chan struct{})}
 	p.change.L = &p.mu
+	go p.run()
 	return p
 }
 
-// put adds the appends of a message. It waits for space, so a client that sends faster
-// than the log can write is slowed down.
-func (p *pipeline) put(list []frame.Request, size int) {
+// Put adds the appends of a message of a size in bytes. It waits for space, so a client
+// that sends faster than the log can write is slowed down.
+func (p *Pipeline) Put(list []frame.Request, size int) {
 	if len(list) == 0 {
-		p.release(size)
+		p.options.Release(size)
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.count > 0 && !p.closed && (p.count+len(list) > maxWaiting || p.bytes+size > maxWaitingBytes) {
+	for p.count > 0 && (p.count+len(list) > maxWaiting || p.bytes+size > maxWaitingBytes) {
 		p.change.Wait()
 	}
 	for i := range list {
@@ -73,16 +87,17 @@ func (p *pipeline) put(list []frame.Request, size int) {
 	p.change.Broadcast()
 }
 
-// close says that no append follows.
-func (p *pipeline) close() {
+// Close says that no append follows, and waits until all are answered.
+func (p *Pipeline) Close() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.closed = true
 	p.change.Broadcast()
+	p.mu.Unlock()
+	<-p.done
 }
 
 // take returns the appends of the next round, nil if none follows.
-func (p *pipeline) take() []*pending {
+func (p *Pipeline) take() []*pending {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.queue) == 0 && !p.closed {
@@ -94,12 +109,12 @@ func (p *pipeline) take() []*pending {
 }
 
 // leave ends the count of a round.
-func (p *pipeline) leave(round []*pending) {
+func (p *Pipeline) leave(round []*pending) {
 	bytes := 0
 	for _, x := range round {
 		bytes += x.size
 	}
-	p.release(bytes)
+	p.options.Release(bytes)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.count, p.bytes = p.count-len(round), p.bytes-bytes
@@ -107,9 +122,10 @@ func (p *pipeline) leave(round []*pending) {
 }
 
 // run appends and answers until the pipeline is closed and empty.
-func (p *pipeline) run() {
+func (p *Pipeline) run() {
 	defer close(p.done)
 	var answers []byte
+	var broken error
 	for {
 		round := p.take()
 		if round == nil {
@@ -119,20 +135,20 @@ func (p *pipeline) run() {
 		answers = answers[:0]
 		for _, x := range round {
 			if x.err != nil {
-				answers = frame.AppendError(answers, x.Seq, x.Session, p.shown(x.err), x.err)
+				answers = frame.AppendError(answers, x.Seq, x.Session, p.options.Shown(x.err), x.err)
 			} else {
 				answers = frame.AppendAck(answers, x.Seq, x.Session, x.done)
 			}
 		}
-		if p.err == nil { // without a reader of the answers, what has arrived is appended nevertheless
-			p.err = p.send(answers)
+		if broken == nil { // without a reader of the answers, what has arrived is appended nevertheless
+			broken = p.options.Send(answers)
 		}
 		p.leave(round)
 	}
 }
 
 // append appends a round. Sessions do not wait for each other.
-func (p *pipeline) append(round []*pending) {
+func (p *Pipeline) append(round []*pending) {
 	var sessions []string
 	lists := make(map[string][]*pending, 1)
 	for _, x := range round {
@@ -158,7 +174,7 @@ func (p *pipeline) append(round []*pending) {
 }
 
 // appendTo appends to one session.
-func (p *pipeline) appendTo(list []*pending) {
+func (p *Pipeline) appendTo(list []*pending) {
 	for len(list) > 0 {
 		n := joinable(list)
 		p.join(list[:n])
@@ -184,7 +200,7 @@ func joinable(list []*pending) int {
 
 // join appends a group as one append. If it is refused, each half is tried by itself, so
 // that only the append that is wrong is refused.
-func (p *pipeline) join(group []*pending) {
+func (p *Pipeline) join(group []*pending) {
 	a := tapedeck.Append{Session: group[0].Session, Expect: group[0].Expect, Producer: group[0].Producer, Events: group[0].Events}
 	if len(group) > 1 {
 		a.Events, a.Parts = make([]tapedeck.Event, 0, 2*len(group)), make([]int, 0, len(group))
@@ -192,7 +208,7 @@ func (p *pipeline) join(group []*pending) {
 			a.Events, a.Parts = append(a.Events, x.Events...), append(a.Parts, len(x.Events))
 		}
 	}
-	done, err := p.Verbs.Append(context.WithoutCancel(p.ctx), a)
+	done, err := p.options.Append(p.ctx, a)
 	switch {
 	case len(group) == 1:
 		group[0].done, group[0].err = done, err
@@ -235,7 +251,7 @@ func divide(group []*pending, done tapedeck.Appended) {
 }
 
 // skip answers the appends of a group that were appended before, and appends the others.
-func (p *pipeline) skip(group []*pending, done tapedeck.Appended) {
+func (p *Pipeline) skip(group []*pending, done tapedeck.Appended) {
 	n := int(min(max(done.Seq-group[0].Producer.Seq+1, 1), int64(len(group))))
 	for i, x := range group[:n] {
 		x.done = tapedeck.Appended{First: -1, Next: -1, Head: done.Head, Duplicate: true}
