@@ -23,6 +23,11 @@ import (
 // append appends the events in the body, all of them or none. Each line of an open body
 // is an append of its own.
 func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
+	if IsOpen(r) {
+		if err := answerEarly(w); err != nil {
+			return err
+		}
+	}
 	id, err := target(r)
 	if err != nil {
 		return err
