@@ -24,9 +24,7 @@ import (
 // is an append of its own.
 func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
 	if IsOpen(r) {
-		if err := answerEarly(w); err != nil {
-			return err
-		}
+		_ = http.NewResponseController(w).EnableFullDuplex() // an answer, also an error, comes before the end of the body; without it, after the end
 	}
 	id, err := target(r)
 	if err != nil {

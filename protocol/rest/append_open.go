@@ -42,15 +42,6 @@ type openBody struct {
 	seq  int64
 }
 
-// answerEarly lets the server answer an open body, also with an error, before its end.
-func answerEarly(w http.ResponseWriter) error {
-	if http.NewResponseController(w).EnableFullDuplex() != nil {
-		return tapedeck.Errorf(tapedeck.Unsupported, "this connection cannot send answers while a body is open").
-			WithHint("use HTTP/1.1 or HTTP/2, or leave out Accept: %s", ndjson)
-	}
-	return nil
-}
-
 // appendLines serves an open body. a has the session and the headers.
 func (h *handler) appendLines(w http.ResponseWriter, r *http.Request, a tapedeck.Append) error {
 	if _, err := h.Sessions.Head(r.Context(), a.Session); err != nil {
