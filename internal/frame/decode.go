@@ -13,7 +13,7 @@ import (
 // type.
 func Parse(line []byte) (Request, error) {
 	r := Request{Seq: -1}
-	typ := jsonobj.StringOf(jsonobj.Member(line, "type"))
+	typ := typeOf(line)
 	if allowed[typ] == nil {
 		return r, typeError(line, typ)
 	}
@@ -35,6 +35,15 @@ func Parse(line []byte) (Request, error) {
 		return r, tapedeck.Errorf(tapedeck.Invalid, "an append needs its number seq").WithHint("number the appends of a socket 0, 1, 2 and so on")
 	}
 	return r, nil
+}
+
+// typeOf returns the type of a frame, which is usually its first member.
+func typeOf(line []byte) string {
+	o := jsonobj.Read(line)
+	if name, raw, ok := o.Next(); ok && string(name) == "type" {
+		return jsonobj.StringOf(raw)
+	}
+	return jsonobj.StringOf(jsonobj.Member(line, "type"))
 }
 
 func malformed() error {
