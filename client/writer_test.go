@@ -165,7 +165,7 @@ type broken struct {
 
 func (c *broken) Read(p []byte) (int, error) {
 	if c.left <= 0 {
-		_ = c.Conn.Close()
+		_ = c.Close()
 		return 0, net.ErrClosed
 	}
 	n, err := c.Conn.Read(p[:min(len(p), c.left)])

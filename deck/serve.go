@@ -51,9 +51,9 @@ func (s *Server) shutdown(ctx context.Context) error {
 func (d *Deck) cutOff(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet || rest.IsOpen(r) {
-			ctx, cancel := context.WithCancel(r.Context())
-			defer cancel()
-			defer context.AfterFunc(d.streams, cancel)()
+			ctx, cancel := context.WithCancelCause(r.Context())
+			defer cancel(nil)
+			defer context.AfterFunc(d.streams, func() { cancel(http.ErrServerClosed) })()
 			r = r.WithContext(ctx)
 		}
 		next.ServeHTTP(w, r)

@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
 		`{"type":"append","seq":0,"session":"s","events":[{"type":"a.b"},{"type":"c.d","data":{"x":1}}]}`: {
 			Type: TypeAppend, Session: "s", Events: []tapedeck.Event{{Type: "a.b"}, {Type: "c.d", Data: []byte(`{"x":1}`)}},
 		},
-		` { "seq" : 7 , "producer" : {"seq":2,"epoch":1,"id":"p"}, "expect":5, "type" : "append" } `: {
+		`{ "seq" : 7 , "producer" : {"seq":2,"epoch":1,"id":"p"}, "expect":5, "type" : "append" }`: {
 			Type: TypeAppend, Seq: 7, Expect: &five, Producer: &tapedeck.Producer{ID: "p", Epoch: 1, Seq: 2},
 		},
 		`{"type":"follow","session":"s","from":3,"channels":["chunks"],"until":"terminal"}`: {

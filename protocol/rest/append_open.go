@@ -54,9 +54,7 @@ func (h *handler) appendLines(w http.ResponseWriter, r *http.Request, a tapedeck
 	w.Header().Set("Content-Type", ndjson)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
-	if err := c.Flush(); err != nil {
-		return nil // the client has disconnected
-	}
+	_ = c.Flush() // if the client has disconnected, reading the body reports it
 	shown := func(err error) *tapedeck.Error {
 		return problem.Shown(r.WithContext(context.WithoutCancel(r.Context())), err, h.Logger)
 	}
@@ -69,8 +67,8 @@ func (h *handler) appendLines(w http.ResponseWriter, r *http.Request, a tapedeck
 	})
 	err := b.readLines()
 	b.appends.Close() // what has arrived is appended
-	if r.Context().Err() != nil {
-		err = tapedeck.Errorf(tapedeck.Unavailable, "the request ended before its body").WithHint("send again what has no answer, as a producer")
+	if errors.Is(context.Cause(r.Context()), http.ErrServerClosed) { // a read error ends the context, too, with another cause
+		err = tapedeck.Errorf(tapedeck.Unavailable, "the server stops").WithHint("send again what has no answer, as a producer")
 	}
 	if err != nil {
 		_ = send(frame.AppendError(nil, -1, "", shown(err), err)) // if the client has disconnected, nobody needs it

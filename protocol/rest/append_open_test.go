@@ -3,11 +3,14 @@ package rest_test
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tapedeck/tapedeck/api"
 	"github.com/tapedeck/tapedeck/deck"
@@ -118,5 +121,59 @@ func TestOpenBodyHostile(t *testing.T) {
 	s.send(t, `{"type":"acme.said"}`+"\n")
 	s.expect(t, `"seq":0`)
 	go stop()
-	s.expect(t, `"unavailable"`, "")
+	s.expect(t, `the server stops`, "")
+}
+
+// A pipeListener has one connection, without a buffer.
+type pipeListener struct{ conns chan net.Conn }
+
+func (l pipeListener) Accept() (net.Conn, error) {
+	if c, ok := <-l.conns; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (l pipeListener) Close() error   { return nil }
+func (l pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestOpenBodyWaits: a body may be silent between two lines, but not within one.
+func TestOpenBodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, err := deck.Open(t.Context(), "", deck.Options{InMemory: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := pipeListener{make(chan net.Conn, 1)}
+		conn, other := net.Pipe()
+		l.conns <- other
+		close(l.conns)
+		server := d.NewServer()
+		_ = server.Serve(l) // the connection stays open
+		defer func() { _ = server.Close(context.Background()) }()
+		if _, err := d.Create(t.Context(), api.NewSession{ID: "s"}); err != nil {
+			t.Fatal(err)
+		}
+		var got strings.Builder
+		done := make(chan struct{})
+		go func() { defer close(done); _, _ = io.Copy(&got, conn) }() // until the server closes the connection
+		write := func(head, text string) {
+			_, _ = io.WriteString(conn, head+fmt.Sprintf("%x\r\n%s\r\n", len(text), text)) // the answers show what has arrived
+			synctest.Wait()
+		}
+		line := `{"type":"acme.said"}` + "\n"
+		write("POST /api/v1/sessions/s/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nAccept: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n", line)
+		time.Sleep(10 * time.Minute)
+		write("", line)
+		time.Sleep(10 * time.Minute)
+		write("", line[:5])
+		time.Sleep(time.Minute)
+		_ = conn.Close()
+		<-done
+		for _, want := range []string{`{"type":"ack","seq":0,`, `{"type":"ack","seq":1,`, `arrived too slowly`} {
+			if !strings.Contains(got.String(), want) {
+				t.Errorf("%s is missing in %s", want, &got)
+			}
+		}
+	})
 }

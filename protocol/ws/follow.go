@@ -233,7 +233,6 @@ func (n *native) pour(ctx context.Context, session string, offset int64) error {
 		}
 	}
 	records := backlog.Of(ctx, list, again).Hold(pass)
-	list = nil
 	defer records.Done()
 	message, err := n.conn.Writer(context.Background(), websocket.MessageText)
 	if err != nil {

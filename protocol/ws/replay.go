@@ -90,8 +90,11 @@ func (r *replay) readMessages() error {
 		if f := (*fault)(nil); errors.As(err, &f) {
 			return f
 		}
-		if err != nil && r.sendError(m.ElementID, err) != nil {
-			return nil
+		if err != nil {
+			err = r.sendError(m.ElementID, err)
+		}
+		if err != nil {
+			return err
 		}
 	}
 }

@@ -121,10 +121,10 @@ func toolStatus(s tapedeck.Status) string {
 
 // argsOf returns the arguments of a call as an object.
 func argsOf(text string) json.RawMessage {
-	switch raw := json.RawMessage(text); {
-	case text == "":
+	switch raw := jsonobj.SkipSpace([]byte(text)); {
+	case len(raw) == 0:
 		return json.RawMessage("{}")
-	case jsonobj.SkipSpace(raw) != nil && json.Valid(raw):
+	case raw[0] == '{' && json.Valid(raw):
 		return raw
 	}
 	return append(jsonobj.AppendJSON([]byte(`{"raw":`), text), '}')
