@@ -66,7 +66,7 @@ func (h *handler) appendLines(w http.ResponseWriter, r *http.Request, a tapedeck
 		Append: h.Verbs.Append, Send: send, Shown: shown, Release: func(size int) { b.share.Give(int64(size)) },
 	})
 	err := b.readLines()
-	b.appends.Close() // what has arrived is appended
+	b.appends.Close()                                                // what has arrived is appended
 	if errors.Is(context.Cause(r.Context()), http.ErrServerClosed) { // a read error ends the context, too, with another cause
 		err = tapedeck.Errorf(tapedeck.Unavailable, "the server stops").WithHint("send again what has no answer, as a producer")
 	}
@@ -80,7 +80,8 @@ func (h *handler) appendLines(w http.ResponseWriter, r *http.Request, a tapedeck
 func (b *openBody) readLines() error {
 	for {
 		line, err := b.readLine()
-		if err != nil && !errors.Is(err, io.EOF) {
+		last := errors.Is(err, io.EOF)
+		if err != nil && !last {
 			return err
 		}
 		if text := bytes.TrimSpace(line); len(text) > 0 {
@@ -88,7 +89,7 @@ func (b *openBody) readLines() error {
 				return err
 			}
 		}
-		if err != nil {
+		if last {
 			return nil
 		}
 	}
