@@ -31,17 +31,18 @@ func measureSockets(ctx context.Context, o options, r *report) error {
 	if !r.wants(socketRow) {
 		return nil
 	}
-	var one, many, direct, rivals []float64
+	var one, many, direct, rivals, costs []float64
 	for range o.rounds {
 		x, err := socketRound(ctx, o)
 		if err != nil {
 			return err
 		}
-		one, many, direct, rivals = append(one, x[0]), append(many, x[1]), append(direct, x[2]), append(rivals, x[3])
+		one, many, direct, rivals, costs = append(one, x[0]), append(many, x[1]), append(direct, x[2]), append(rivals, x[3]), append(costs, x[4])
 	}
 	rate, base := quantile(one, .5), quantile(rivals, .5)
 	r.alone(socketRow+"1 connection, events of 256 B, durable", fmt.Sprintf("%.0f events/s %s", rate, spread(one)),
 		fmt.Sprintf("≥ %d", goalSocket), rate >= goalSocket)
+	r.alone("… server CPU per event", fmt.Sprintf("%.1f µs", quantile(costs, .5)), "", true)
 	r.alone("… compared with 1 connection to the reference server in memory", fmt.Sprintf("%.1f× (%.0f appends/s)", rate/base, base),
 		fmt.Sprintf("≥ %.0f×", goalOverRival), rate >= goalOverRival*base)
 	all, store := quantile(many, .5), quantile(direct, .5)
@@ -63,14 +64,19 @@ func measureSockets(ctx context.Context, o options, r *report) error {
 }
 
 // socketRound measures, one after the other: one socket, 64 sockets, the store alone, the
-// reference server.
-func socketRound(ctx context.Context, o options) (x [4]float64, err error) {
+// reference server; and the processor time of the server for an event of the first, in
+// microseconds.
+func socketRound(ctx context.Context, o options) (x [5]float64, err error) {
 	p, err := ours(ctx, o.bin)
 	if err != nil {
 		return x, err
 	}
 	defer p.stop()
+	used := p.cpu()
 	for i, n := range []int{1, 64} {
+		if i == 1 {
+			x[4] = (p.cpu() - used) / (x[0] * o.length.Seconds()) * 1e6
+		}
 		if x[i], err = socketWrites(ctx, p, n, o.length); err != nil {
 			return x, err
 		}
@@ -95,7 +101,7 @@ func socketRound(ctx context.Context, o options) (x [4]float64, err error) {
 	defer other.stop()
 	single, err := appends(other, postLean, 1, o.length)
 	x[3] = single.rate
-	fmt.Fprintf(os.Stderr, "%s%.0f %.0f %.0f %.0f\n", socketRow, x[0], x[1], x[2], x[3])
+	fmt.Fprintf(os.Stderr, "%s%.0f %.0f %.0f %.0f, %.1f µs\n", socketRow, x[0], x[1], x[2], x[3], x[4])
 	return x, err
 }
 
